@@ -10,6 +10,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -31,6 +32,7 @@ const settleMax = 10 * time.Second
 func (m *manager) openHistory() error {
 	o := m.cfg.History
 	o.Log = m.log
+	o.Pools = func() []series.Pool { return m.pools.Sample(time.Now()) }
 	h, err := history.Open(o)
 	m.history = &keeper{h, o}
 	return err

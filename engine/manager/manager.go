@@ -40,6 +40,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/origin"
 	"github.com/hamadryad/hamadryad/engine/manager/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
+	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
@@ -92,6 +93,7 @@ type manager struct {
 	model      *readmodel.Model
 	history    *keeper
 	jobs       *past.Jobs
+	pools      *pools.Book
 	inbox      *inbox.Inbox
 	launchers  *launchers.Table
 	blobs      *blobs.Store
@@ -133,7 +135,7 @@ func Run(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m := &manager{
-		cfg: cfg, log: cfg.Log, stats: metrics.New(), rows: metrics.NewRows(), stopping: make(chan struct{}), inbox: inbox.New(),
+		cfg: cfg, log: cfg.Log, stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Book{}, stopping: make(chan struct{}), inbox: inbox.New(),
 		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems.List{}, shown: clients.NewConfiguration(cfg.Shown),
 	}
 	synced := &afterSync{}
@@ -232,7 +234,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	}
 	m.supervisor = supervision.New(ctx, supervision.Needs{
 		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
-		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel,
+		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel, Looked: m.pools.Take,
 	})
 	m.launchers.Expect(m.life.Core)
 	server, site := m.grpcServer(), m.webServer()
@@ -436,7 +438,7 @@ func (m *manager) origins() origin.Options {
 // rest is the REST interface.
 func (m *manager) rest() *rest.Server {
 	return rest.New(rest.Needs{
-		Model: m.model, Jobs: m.jobs, Service: m.clients, Life: m.life.Term, Stopping: m.stopping,
+		Model: m.model, Jobs: m.jobs, Service: m.clients, Policy: m.supervisor, Pools: m.pools, Kept: m.history.History, Life: m.life.Term, Stopping: m.stopping,
 		Failed: failed,
 	})
 }

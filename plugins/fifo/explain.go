@@ -64,10 +64,14 @@ func (p *Policy) firstReady(j *view.Job) *view.Bundle {
 	return nil
 }
 
-// Status shows the one pool there is.
+// Status shows the one pool there is, and the queue.
 func (p *Policy) Status() (scheduler.Status, error) {
 	pool := scheduler.PoolStatus{Name: "fifo", Weight: 1, Jobs: len(p.queue)}
+	var queue []scheduler.JobID
 	for _, j := range p.queue {
+		if j.ReadyCount() > 0 && len(queue) < scheduler.QueueMax {
+			queue = append(queue, j.ID())
+		}
 		for i, s := range j.Info.Stages {
 			pool.Demand += s.Slots * (j.Counts[i].Waiting + j.Counts[i].Running)
 		}
@@ -75,8 +79,15 @@ func (p *Policy) Status() (scheduler.Status, error) {
 			pool.Running += h.Count
 		}
 	}
-	pool.FairShare = float64(pool.Demand)
+	slots := 0
+	for _, l := range p.view.Launchers() {
+		for _, s := range l.Slots {
+			slots += s.Count
+		}
+	}
+	pool.FairShare = float64(min(pool.Demand, slots))
 	return scheduler.Status{
+		Queue: queue,
 		Pools: []scheduler.PoolStatus{pool},
 		Facts: []scheduler.Property{{Name: "collect-after", Value: p.options.CollectAfter.String()}},
 	}, nil

@@ -1,6 +1,7 @@
 package hfsp
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -212,6 +213,7 @@ func (p *Policy) facts(x *scheduler.Explanation, s *stage, place int) {
 func (p *Policy) Status() (scheduler.Status, error) {
 	var x scheduler.Status
 	suspended, late, training := 0, 0, 0
+	places := map[scheduler.JobID]int{} // the first of each job's stages that wait
 	for _, k := range p.kinds {
 		pool := scheduler.PoolStatus{Name: "hfsp", Kind: k.name, Weight: 1, FairShare: float64(k.slots), Jobs: len(k.all)}
 		at := len(x.Pools)
@@ -224,12 +226,17 @@ func (p *Policy) Status() (scheduler.Status, error) {
 			if s.job != nil && s.job.Late() {
 				late++
 			}
-			if n++; n <= shownMax && len(x.Pools) < scheduler.PoolsMax {
+			n++
+			if id := s.Job.ID(); s.ReadyBundles > 0 && (places[id] == 0 || n < places[id]) {
+				places[id] = n
+			}
+			if n <= shownMax && len(x.Pools) < scheduler.PoolsMax {
 				x.Pools = append(x.Pools, p.pool(s))
 			}
 		}
 		training += len(k.training)
 	}
+	x.Queue = inOrder(places)
 	fact := func(what string, value any) {
 		x.Facts = append(x.Facts, scheduler.Property{Name: what, Value: fmt.Sprint(value)})
 	}
@@ -250,6 +257,16 @@ func (p *Policy) Status() (scheduler.Status, error) {
 		fact(what, time.Duration(m.Seconds*float64(time.Second)).Round(time.Millisecond))
 	}
 	return x, nil
+}
+
+// inOrder lists jobs by their places, the first of those that are shown.
+func inOrder(places map[scheduler.JobID]int) []scheduler.JobID {
+	list := make([]scheduler.JobID, 0, len(places))
+	for id := range places {
+		list = append(list, id)
+	}
+	slices.SortFunc(list, func(a, b scheduler.JobID) int { return cmp.Or(cmp.Compare(places[a], places[b]), cmp.Compare(a, b)) })
+	return list[:min(len(list), scheduler.QueueMax)]
 }
 
 func (p *Policy) pool(s *stage) scheduler.PoolStatus {

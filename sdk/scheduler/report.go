@@ -16,6 +16,8 @@ const (
 	// Explanation.
 	PoolsMax = 10_000
 	FactsMax = 1000
+	// QueueMax bounds the jobs of a Status' Queue.
+	QueueMax = 10_000
 	// TextBytesMax bounds each text in them: a name, a value, the detail.
 	TextBytesMax = 4 << 10
 )
@@ -25,6 +27,9 @@ const (
 func (s Status) Check() error {
 	if len(s.Pools) > PoolsMax {
 		return fmt.Errorf("%d pools, at most %d are shown: show the largest, and count the others in a fact", len(s.Pools), PoolsMax)
+	}
+	if len(s.Queue) > QueueMax {
+		return fmt.Errorf("%d jobs in the queue, at most %d are shown: leave out the last ones", len(s.Queue), QueueMax)
 	}
 	for i := range s.Pools {
 		if err := s.Pools[i].check(); err != nil {

@@ -22,6 +22,7 @@ func TestWhatCannotBeShownIsNamed(t *testing.T) {
 		`pool 1 ("b"): Weight is -Inf`:               pool(func(p *scheduler.PoolStatus) { p.Weight = math.Inf(-1) }).Check(),
 		`Parent has 4097 bytes`:                      pool(func(p *scheduler.PoolStatus) { p.Parent = long }).Check(),
 		`10001 pools, at most 10000`:                 scheduler.Status{Pools: make([]scheduler.PoolStatus, scheduler.PoolsMax+1)}.Check(),
+		`10001 jobs in the queue, at most 10000`:     scheduler.Status{Queue: make([]scheduler.JobID, scheduler.QueueMax+1)}.Check(),
 		`1001 facts, at most 1000`:                   scheduler.Status{Facts: make([]scheduler.Property, scheduler.FactsMax+1)}.Check(),
 		`fact 0 ("queue"): value has 4097 bytes`:     scheduler.Explanation{Facts: []scheduler.Property{{Name: "queue", Value: long}}}.Check(),
 		`Detail has 4097 bytes, at most 4096 are sh`: scheduler.Explanation{Detail: long}.Check(),

@@ -186,6 +186,10 @@ type Status struct {
 	// (JobSubmitted.Pool). Lists of who may do what are held against it, so that a misspelt
 	// pool is found.
 	AllPools bool
+	// Queue lists the jobs that wait, the next first, where the policy has one order of them all:
+	// at most QueueMax, without the others behind. Nil: it has none, or does not tell it. It
+	// promises nothing; people see by it how many jobs are before theirs.
+	Queue []JobID
 }
 
 // PoolStatus is one share-holder of a policy. All of its numbers are finite and 0 or more,

@@ -78,7 +78,9 @@ func (ds *Decisions) apply(d *exchange.Deciding) bool {
 		ds.step.Stats.Decision(kind, reason)
 		if !accepted {
 			ds.policy.Refused()
-			ds.noteRefusal(list, facts.Refusal{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
+		}
+		if ds.life.TellsDecisions() {
+			ds.note(list, facts.Decision{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
 		}
 		return scheduler.Outcome{At: ds.step.Now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
 	}
@@ -129,27 +131,46 @@ func (ds *Decisions) apply(d *exchange.Deciding) bool {
 	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
 }
 
-// noteRefusal has it be told that the i-th decision of its kind was refused.
-func (ds *Decisions) noteRefusal(list *scheduler.Decisions, r facts.Refusal, i int) {
+// note has it be told what became of the i-th decision of its kind.
+func (ds *Decisions) note(list *scheduler.Decisions, d facts.Decision, i int) {
 	if g := ds.policy.Current(); g != nil {
-		r.Generation = g.Number
+		d.Generation = g.Number
 	}
-	switch r.Kind {
+	switch d.Kind {
 	case scheduler.DecisionRefuse:
-		r.Job = list.Refuse[i].Job
+		d.Job = list.Refuse[i].Job
 	case scheduler.DecisionAdmit:
-		r.Job = list.Admit[i].Job
+		d.Job = list.Admit[i].Job
 	case scheduler.DecisionPreempt:
-		r.Job = list.Preempt[i].For
+		x := &list.Preempt[i]
+		d.Job, d.Bundle, d.Count = x.For, x.Bundle, len(x.Victims)
+		if d.Count > 0 {
+			d.Attempt = x.Victims[0]
+			d.From, d.Launcher = ds.whose(d.Attempt)
+		}
 	case scheduler.DecisionResume:
-		r.Attempt = list.Resume[i].Attempt
+		d.Attempt = list.Resume[i].Attempt
+		d.Job, d.Launcher = ds.whose(d.Attempt)
 	case scheduler.DecisionLaunch:
-		r.Bundle = list.Launch[i].Bundle
-		if b := ds.life.Bundles.Get(r.Bundle); b != nil {
-			r.Job = b.Job.ID
+		x := &list.Launch[i]
+		d.Bundle, d.Count = x.Bundle, len(x.Launchers)
+		if d.Count > 0 {
+			d.Launcher = x.Launchers[0]
+		}
+		if b := ds.life.Bundles.Get(x.Bundle); b != nil {
+			d.Job = b.Job.ID
 		}
 	}
-	ds.life.NoteRefusal(r)
+	ds.life.NoteDecision(d)
+}
+
+// whose tells an attempt's job and launcher.
+func (ds *Decisions) whose(id scheduler.AttemptID) (scheduler.JobID, scheduler.LauncherID) {
+	a := ds.life.Attempts.Get(id)
+	if a == nil {
+		return 0, 0
+	}
+	return a.Run.Bundle.Job.ID, a.Launcher.ID
 }
 
 // gathered returns those of some attempts that a generation that is being started knows:

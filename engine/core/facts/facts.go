@@ -23,7 +23,7 @@ type Rows struct {
 	Stages    []Stage
 	Attempts  []Attempt
 	Launchers []Launcher
-	Refused   []Refusal
+	Decided   []Decision // in the order in which they were taken, up to a bound
 	// Ended are jobs that are over, in the order of their ends. They have no rows any more; the
 	// last ones of their stages and attempts are in the same batch or came before.
 	Ended []*wire.JobStatus
@@ -64,6 +64,7 @@ type Waits struct {
 	Since      scheduler.Time        // that this bundle is ready
 	Width      int                   // groups of it
 	Needs      []scheduler.SlotCount // that it takes at once, in order of kind
+	Memory     int64                 // bytes, of all of its groups
 	Policy     scheduler.Waiting     // the policy's reason
 }
 
@@ -128,14 +129,20 @@ type Launcher struct {
 	Gone               bool // it is forgotten
 }
 
-// Refusal is a decision of the policy that was not carried out.
-type Refusal struct {
+// Decision is what became of one of the policy's decisions.
+type Decision struct {
 	Generation uint64 // of the policy
 	Round      uint64
 	Kind       scheduler.DecisionKind
-	Job        scheduler.JobID     // 0: of none, or of one that is not known
-	Bundle     scheduler.BundleID  // 0: of none
-	Attempt    scheduler.AttemptID // 0: of none
+	Job        scheduler.JobID      // that it is for; 0: none, or one that is not known
+	Bundle     scheduler.BundleID   // 0: of none
+	Attempt    scheduler.AttemptID  // that was to go on, or the first victim; 0: of none
+	Launcher   scheduler.LauncherID // of the first group, or the first victim; 0: of none, or not known
+	Count      int                  // groups of a launch, victims of a preemption
+	From       scheduler.JobID      // whose the first victim is; 0: of none, or not known
 	Reason     scheduler.RefusalReason
 	Detail     string
 }
+
+// Accepted says whether it was carried out.
+func (d *Decision) Accepted() bool { return d.Reason == scheduler.NotRefused }

@@ -16,12 +16,12 @@ type News struct {
 	attempts []*Attempt // that live
 	ended    []facts.Attempt
 	gone     []scheduler.LauncherID
-	refused  []facts.Refusal
+	decided  []facts.Decision
 	over     []*EndedJob
 }
 
-// refusedMax bounds the refusals of one step that are told one by one. All are counted.
-const refusedMax = 1000
+// decidedMax bounds the decisions of one step that are told one by one. All are counted.
+const decidedMax = 1000
 
 // TellNews has News be kept from now on.
 func (st *State) TellNews() {
@@ -70,12 +70,11 @@ func (st *State) NoteGone(id scheduler.LauncherID) {
 	}
 }
 
-// NoteRefusal has it be told that a decision was refused.
-func (st *State) NoteRefusal(r facts.Refusal) {
-	if st.news.on && len(st.news.refused) < refusedMax {
-		st.news.refused = append(st.news.refused, r)
-	}
-}
+// TellsDecisions says whether one more decision of this step is told.
+func (st *State) TellsDecisions() bool { return st.news.on && len(st.news.decided) < decidedMax }
+
+// NoteDecision has it be told what became of a decision.
+func (st *State) NoteDecision(d facts.Decision) { st.news.decided = append(st.news.decided, d) }
 
 // NoteOver has it be told that a job is over.
 func (st *State) NoteOver(e *EndedJob) {
@@ -94,7 +93,7 @@ func (st *State) Changed() []*Job {
 // TakeNews returns the rows of what changed, but those of jobs, which are Changed.
 func (st *State) TakeNews(changed []*Job) facts.Rows {
 	n := &st.news
-	rows := facts.Rows{Refused: n.refused, Attempts: n.ended}
+	rows := facts.Rows{Decided: n.decided, Attempts: n.ended}
 	for _, j := range changed {
 		if !j.told {
 			j.told = true

@@ -76,14 +76,14 @@ func (rd *Reader) waits(j *life.Job) facts.Waits {
 	}
 	w.Ready = j.ReadyCount()
 	if b := j.LongestReady(); b != nil {
-		w.Longest, w.Since, w.Width, w.Needs = j.Describe(b, 0), b.Since, b.Width(), needs(b)
+		w.Longest, w.Since, w.Width = j.Describe(b, 0), b.Since, b.Width()
+		w.Needs, w.Memory = needs(b)
 	}
 	return w
 }
 
-// needs are the slots that a bundle takes at once, in order of kind.
-func needs(b *life.Bundle) []scheduler.SlotCount {
-	var list []scheduler.SlotCount
+// needs are the slots that a bundle takes at once, in order of kind, and its memory.
+func needs(b *life.Bundle) (list []scheduler.SlotCount, memory int64) {
 	for i := range b.Width() {
 		d := b.Demand(i)
 		at, found := slices.BinarySearchFunc(list, d.Kind, func(c scheduler.SlotCount, kind string) int { return cmp.Compare(c.Kind, kind) })
@@ -91,6 +91,7 @@ func needs(b *life.Bundle) []scheduler.SlotCount {
 			list = slices.Insert(list, at, scheduler.SlotCount{Kind: d.Kind})
 		}
 		list[at].Count += d.Slots
+		memory += d.Memory
 	}
-	return list
+	return list, memory
 }

@@ -26,10 +26,12 @@ type History struct {
 	o      Options
 	opened uint64 // the record up to which it was durable when it was opened
 	queue  queue
-	files  files
-	index  atomic.Pointer[index.Index]
-	series *series.Store
-	tails  *tails.Store
+	// questions are asked of the goroutine run, when all is applied that came before.
+	questions chan func()
+	files     files
+	index     atomic.Pointer[index.Index]
+	series    *series.Store
+	tails     *tails.Store
 
 	// These belong to the goroutine run.
 	journal  journal
@@ -79,7 +81,7 @@ type State struct {
 // Open opens history, and makes the folder where there is none.
 func Open(o Options) (*History, error) {
 	o.fill()
-	h := &History{o: o, told: map[scheduler.JobID]ending{}, ended: map[scheduler.JobID]ending{}, closes: make(chan struct{}), sampler: newSampler()}
+	h := &History{o: o, told: map[scheduler.JobID]ending{}, ended: map[scheduler.JobID]ending{}, closes: make(chan struct{}), questions: make(chan func()), sampler: newSampler()}
 	h.queue.wake = make(chan struct{}, 1)
 	if h.o.write == nil {
 		h.o.write = durable.Replace

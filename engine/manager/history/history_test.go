@@ -24,6 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -521,13 +522,13 @@ func TestSamples(t *testing.T) {
 	up := facts.Launcher{ID: 1, State: "up", Slots: []scheduler.SlotCount{{Kind: "x", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "x", Count: 3}}}
 	s.take(&news{jobs: []facts.Job{pool(1, "a", 2, 1), pool(2, "a", 3, 0), pool(3, "b", 1, 1)}, launchers: []facts.Launcher{up}})
 	s.take(&news{jobs: []facts.Job{pool(1, "b", 7, 0)}, ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 3}}}})
-	r := s.row(9)
-	if got := fmt.Sprint(r); got != "{9 0 4 3 [{a 1 0 3 0} {b 1 0 7 0}]}" {
+	r := s.row(9, []series.Pool{{Name: "c", Told: 1, Demand: 4}, {Name: "b", Told: 1, Held: 7, Demand: 8, Share: 2500}})
+	if got := fmt.Sprint(r); got != "{9 0 4 3 [{a 1 0 3 0 0 0 0 0} {b 1 0 7 0 1 7 8 2500} {c 0 0 0 0 1 0 4 0}]}" {
 		t.Error(got)
 	}
 	up.State = "lost"
 	s.take(&news{ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1}}, {Summary: &wire.JobSummary{Job: 2}}}, launchers: []facts.Launcher{up}})
-	if got := fmt.Sprint(s.row(9)); got != "{9 0 0 0 []}" {
+	if got := fmt.Sprint(s.row(9, nil)); got != "{9 0 0 0 []}" {
 		t.Error(got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 )
 
@@ -26,6 +27,9 @@ type Options struct {
 	Tails       tails.Options // of the ends of attempts' logs; Folder, BytesMax and Log are history's
 	Log         *slog.Logger  // nil: slog.Default
 	Now         func() time.Time
+	// Pools is what the policy tells of its pools now: Told, Held, Demand and Share of each name once.
+	// It may not wait. Nil: nothing.
+	Pools func() []series.Pool
 
 	write func(path string, content []byte) error // tests break it
 }

@@ -21,7 +21,9 @@ func (h *History) run() {
 	defer tick.Stop()
 	for last := h.o.Now(); ; {
 		over := false
+		var question func()
 		select {
+		case question = <-h.questions:
 		case <-h.queue.wake:
 		case <-tick.C:
 			h.sample()
@@ -34,6 +36,9 @@ func (h *History) run() {
 			if h.journal.rows >= pendingRowsMax {
 				h.write()
 			}
+		}
+		if question != nil {
+			question()
 		}
 		now := h.o.Now()
 		if len(h.ending) >= sealsMax || now.Sub(last) >= sealWait {

@@ -93,11 +93,21 @@ func (s *sampler) count(p series.Pool, sign int64) {
 	}
 }
 
-// row is a sample.
-func (s *sampler) row(at int64) series.Row {
+// row is a sample, with what the policy tells of pools.
+func (s *sampler) row(at int64, told []series.Pool) series.Row {
 	r := series.Row{At: at, Slots: s.slots[0], Free: s.slots[1]}
+	heard := map[string]bool{}
+	for _, p := range told {
+		if own := s.pools[p.Name]; own != nil {
+			p.Jobs, p.Asked, p.Running, p.Ready = own.Jobs, own.Asked, own.Running, own.Ready
+		}
+		heard[p.Name] = true
+		r.Pools = append(r.Pools, p)
+	}
 	for _, p := range s.pools {
-		r.Pools = append(r.Pools, *p)
+		if !heard[p.Name] {
+			r.Pools = append(r.Pools, *p)
+		}
 	}
 	slices.SortFunc(r.Pools, func(a, b series.Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return r
@@ -105,7 +115,11 @@ func (s *sampler) row(at int64) series.Row {
 
 // sample takes one of now.
 func (h *History) sample() {
-	err := h.series.Add(h.sampler.row(h.o.Now().Unix()))
+	var told []series.Pool
+	if h.o.Pools != nil {
+		told = h.o.Pools()
+	}
+	err := h.series.Add(h.sampler.row(h.o.Now().Unix(), told))
 	if err != nil && !h.sampler.failed {
 		h.o.Log.Error("samples of pools can't be written", "error", err)
 	}

@@ -64,6 +64,42 @@ func TestPagesForEverybody(t *testing.T) {
 	}
 }
 
+// What pools did is drawn by a script that the page's rules let through, stays when the page goes on, and pools
+// are called what they are called.
+func TestPoolsAreDrawn(t *testing.T) {
+	s := &stub{name: evil}
+	server := serve(t, s, true)
+	b := browser.Open(t)
+	for _, x := range []struct {
+		path string
+		want []string
+	}{
+		{"/pools", []string{"<script>strange()", `\u202e`, "slots"}},
+		{"/pools?pool=root", []string{"holds", "could use besides", "fair share"}},
+	} {
+		b.Do(chromedp.Navigate(server + x.path))
+		browser.Ask(b, chromedp.Poll[bool](`(document.querySelector("#chart canvas") || {}).height > 100`))
+		legend := browser.Ask(b, chromedp.Evaluate[string](`document.querySelector("#chart canvas").mine = true; document.querySelector("#chart .u-legend").innerText`))
+		for _, want := range x.want {
+			if !strings.Contains(legend, want) {
+				t.Errorf("%s: the legend lacks %q: %q", x.path, want, legend)
+			}
+		}
+		left := browser.Ask(b, chromedp.Evaluate[string](`document.getElementById("chart-says").textContent`))
+		if !strings.Contains(left, "3 pools") || strings.Contains(legend, "\u202e") {
+			t.Errorf("%s: it says %q, and the legend %q", x.path, left, legend)
+		}
+	}
+	s.mu.Lock()
+	s.name = "after"
+	s.mu.Unlock()
+	b.Do(chromedp.Click("#pause"), chromedp.Click("#pause"))
+	browser.Ask(b, chromedp.Poll[bool](`document.querySelector(".wide tbody").innerText.includes("after")`))
+	if !browser.Ask(b, chromedp.Evaluate[bool](`document.querySelector("#chart canvas").mine === true`)) {
+		t.Error("what was drawn is gone when the page goes on")
+	}
+}
+
 // A job is killed by keyboard alone, from the first page on, with the reason that was typed.
 func TestKillByKeyboard(t *testing.T) {
 	s := &stub{name: "fine"}

@@ -25,6 +25,7 @@ type jobPage struct {
 	Graph    template.HTML
 	Timeline template.HTML
 	By       string // what a lane of it is
+	Reasons  *api.ReasonList
 	Skew     *api.Distribution
 	Skewed   template.HTML // as a histogram
 
@@ -62,6 +63,9 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 	}
 	if w.Distribution != nil {
 		p.Stage, p.Skewed = w.Distribution.Stage, draw.Histogram(*w.Distribution)
+	}
+	if err := s.addReasons(r, &p); err != nil {
+		return "", nil, err
 	}
 	p.Timeline = draw.Timeline(w.Timeline)
 	p.Next, p.First = turned(q, p.Attempts.Next)

@@ -59,8 +59,8 @@ type Server struct {
 // New returns a server.
 func New(of Needs) *Server {
 	s := &Server{needs: of, templates: map[string]*template.Template{}}
-	for _, name := range []string{"now", "jobs", "job", "launchers", "problem"} {
-		s.templates[name] = template.Must(template.New("layout.html").Funcs(words).ParseFS(texts, "templates/layout.html", "templates/parts.html", "templates/"+name+".html"))
+	for _, name := range []string{"now", "jobs", "job", "launchers", "queue", "pools", "policy", "problem"} {
+		s.templates[name] = template.Must(template.New("layout.html").Funcs(words).ParseFS(texts, "templates/layout.html", "templates/parts.html", "templates/reasons.html", "templates/"+name+".html"))
 	}
 	return s
 }
@@ -72,6 +72,9 @@ func (s *Server) Routes() map[string]http.Handler {
 		"GET /jobs":                        s.shown("jobs", s.jobs),
 		"GET /jobs/{job}":                  s.shown("job", s.job),
 		"GET /launchers":                   s.shown("launchers", s.launchers),
+		"GET /queue":                       s.shown("queue", s.queue),
+		"GET /pools":                       s.shown("pools", s.pools),
+		"GET /policy":                      s.shown("policy", s.policy),
 		"GET /assets/{file}":               http.HandlerFunc(asset),
 		"POST /jobs/{job}/kill":            s.changed(s.kill, "../{job}"),
 		"POST /jobs/{job}/update":          s.changed(s.update, "../{job}"),

@@ -2,10 +2,12 @@ package pages
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -107,6 +109,69 @@ func (s *stub) ListLaunchers(context.Context, api.ListLaunchersRequestObject) (a
 	}}}, nil
 }
 
+func (s *stub) ListReasons(context.Context, api.ListReasonsRequestObject) (api.ListReasonsResponseObject, error) {
+	over := base.Add(time.Minute)
+	return api.ListReasons200JSONResponse{Body: api.ReasonList{Reasons: []api.Reason{{From: base, To: &over, Reason: s.name}, {From: over, Reason: s.name}}, Dropped: 1, Lacks: []string{s.name}}}, nil
+}
+
+func (s *stub) ListQueue(_ context.Context, q api.ListQueueRequestObject) (api.ListQueueResponseObject, error) {
+	place, next := 1, "abc"
+	l := api.Queue{Order: api.QueueOrderPolicy, Total: 250, Truncated: true, Next: &next, Entries: []api.QueueEntry{
+		{Place: &place, ID: "job-7", Name: s.name, User: s.name, Pool: s.name, Priority: "NORMAL", Since: base, Ready: 9, Groups: 2, Memory: 1 << 30, Needs: []api.Need{{Kind: s.name, Count: 2, Total: 4}}, Reasons: []string{s.name, s.name}},
+		{ID: "job-8", Name: s.name, State: "asked", Since: base},
+	}}
+	if q.Params.Cursor != nil {
+		l = api.Queue{Order: api.QueueOrderWaited}
+	}
+	return api.ListQueue200JSONResponse{Body: l}, nil
+}
+
+func (s *stub) GetPools(context.Context, api.GetPoolsRequestObject) (api.GetPoolsResponseObject, error) {
+	most := 9
+	return api.GetPools200JSONResponse{Body: api.Pools{
+		Policy: s.name, At: &base, Counted: []api.PoolCount{{Name: s.name, Jobs: 2, Ready: 3}},
+		Pools: []api.PoolShare{
+			{Name: "root", Kind: "x", Weight: 1},
+			{Name: s.name, Parent: pointerTo("root"), Kind: s.name, Weight: 1.5, FairShare: 2.25, MaxShare: &most, BelowMinimumSince: &base, BelowShareSince: &base},
+			{Name: "below", Parent: &s.name, Kind: "x"},
+		},
+	}}, nil
+}
+
+func pointerTo(text string) *string { return &text }
+
+func (s *stub) GetPolicy(context.Context, api.GetPolicyRequestObject) (api.GetPolicyResponseObject, error) {
+	n := int64(4)
+	return api.GetPolicy200JSONResponse{
+		Name: "builtin", Configured: s.name, Version: &s.name, State: api.PolicyStateFallback, Generation: &n, Since: &base, Restarts: 3, Memory: &n, MemoryMax: &n, Rounds: &api.RoundTimes{Mean: .01},
+		Problems: []api.PolicyProblem{{What: "policy", Text: s.name, At: base}}, Accepted: []api.Count{{Name: "launch", Count: 5}}, Refused: []api.Count{{Name: "no capacity", Count: 2}}, Facts: []api.Property{{Name: s.name, Value: s.name}},
+	}, nil
+}
+
+func (s *stub) ListDecisions(_ context.Context, q api.ListDecisionsRequestObject) (api.ListDecisionsResponseObject, error) {
+	next, job, n, id := "abc", "job-7", 2, int64(9)
+	l := api.DecisionList{Total: 250, Came: 300, Truncated: true, Next: &next, Decisions: []api.Decision{
+		{Number: 2, At: base, Kind: api.DecisionKindPreempt, Job: &job, From: &job, Attempt: &id, Count: &n, Launcher: &s.name, Reason: &s.name, Detail: &s.name}, {Number: 1, At: base, Kind: api.DecisionKindLaunch, Bundle: &id, Accepted: true},
+	}}
+	if q.Params.Cursor != nil {
+		l = api.DecisionList{}
+	}
+	return api.ListDecisions200JSONResponse{Body: l}, nil
+}
+
+// series is what pools named as evil as can be did.
+func (s *stub) series(w http.ResponseWriter, _ *http.Request) {
+	one, none := float32(1), (*float32)(nil)
+	a := api.PoolSeries{Every: 1, Times: []int64{1000, 1001, 1010}, Slots: []float32{4, 4, 4}, Free: []float32{1, 1, 1}, LeftOut: 3}
+	for _, name := range []string{"root", s.name} {
+		a.Pools = append(a.Pools, api.PoolLine{
+			Name: name, Above: name == "root", Running: []float32{1, 2, 3}, Ready: []float32{0, 0, 0}, Jobs: []float32{1, 1, 1}, Held: []*float32{&one, none, &one}, Demand: []*float32{&one, none, &one}, Share: []*float32{&one, none, &one},
+		})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(a)
+}
+
 func (s *stub) change(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,6 +217,7 @@ func serve(t *testing.T, s *stub, actions bool) string {
 	for pattern, handler := range New(Needs{Shown: s, Actions: actions, Failed: func(context.Context, error) {}}).Routes() {
 		mux.Handle(pattern, handler)
 	}
+	mux.HandleFunc("GET /api/v1/pools/series", s.series)
 	mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = fmt.Fprint(w, "event: jobs\ndata: 1\n\nevent: launchers\ndata: 1\n\n")
@@ -180,27 +246,37 @@ func get(t *testing.T, target string) (int, http.Header, string) {
 }
 
 // pathsOf are the pages with all that they can show.
-var pathsOf = []string{"/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd"}
+var pathsOf = []string{
+	"/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
+	"/queue", "/queue?pool=x&user=x&cursor=abc", "/pools", "/pools?pool=root&span=4h", "/policy", "/policy?job=job-7&launcher=x&kind=launch&outcome=refused&reason=x&cursor=abc",
+}
+
+// wrongPaths ask for what there is not.
+var wrongPaths = []string{"/pools?span=odd", "/policy?kind=odd", "/policy?outcome=odd", "/policy?job=odd"}
 
 // givenBack is what a form brings back as it was given: it is in no text.
-var givenBack = regexp.MustCompile(` value="[^"<>]*"`)
+var givenBack = regexp.MustCompile(` (value|data-pool)="[^"<>]*"`)
 
 // No name becomes markup on any page, and none is lost: it is there as text.
 func TestNamesStayText(t *testing.T) {
 	server := serve(t, &stub{name: evil}, true)
-	for _, path := range pathsOf {
+	for _, path := range slices.Concat(pathsOf, wrongPaths) {
 		code, head, page := get(t, server+path)
-		if want := map[string]int{"/jobs/job-9": 404, "/jobs/none": 404, "/jobs?state=odd": 400}[path]; want != 0 && code != want || want == 0 && code != http.StatusOK {
+		scripts := 2
+		if strings.HasPrefix(path, "/pools") && code == http.StatusOK {
+			scripts = 4
+		}
+		if want := map[string]int{"/jobs/job-9": 404, "/jobs/none": 404, "/jobs?state=odd": 400, "/pools?span=odd": 400, "/policy?kind=odd": 400, "/policy?outcome=odd": 400, "/policy?job=odd": 400}[path]; want != 0 && code != want || want == 0 && code != http.StatusOK {
 			t.Errorf("%s: %d", path, code)
 		}
 		page = givenBack.ReplaceAllString(page, "")
-		if strings.Contains(page, "<img") || strings.Count(page, "<script") != 2 || strings.Contains(page, "\x1b") || strings.Contains(page, "\u202e") || strings.Contains(page, "\xff") {
+		if strings.Contains(page, "<img") || strings.Count(page, "<script") != scripts || strings.Contains(page, "\x1b") || strings.Contains(page, "\u202e") || strings.Contains(page, "\xff") {
 			t.Errorf("%s has something of a name as it was given:\n%s", path, page)
 		}
 		if !strings.HasPrefix(head.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'") || head.Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s is sent with %v", path, head)
 		}
-		if strings.Contains(path, "job-7") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
+		if (strings.HasPrefix(path, "/jobs/job-7") || path == "/queue" || path == "/pools" || path == "/policy") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
 			t.Errorf("%s does not show the name", path)
 		}
 	}

@@ -20,6 +20,8 @@ var words = template.FuncMap{
 	"percent":    percent,
 	"count":      func(n int) string { return humanize.Comma(int64(n)) },
 	"number":     humanize.Comma,
+	"several":    func(n int) bool { return n > 1 },
+	"decimal":    decimal,
 	"dict":       dict,
 	"priorities": priorities,
 }
@@ -49,6 +51,13 @@ func priorities(has string) []string {
 func seconds(s any) string {
 	var x float64
 	switch s := s.(type) {
+	case float64:
+		x = s
+	case *float64:
+		if s == nil {
+			return ""
+		}
+		x = *s
 	case float32:
 		x = float64(s)
 	case *float32:
@@ -82,13 +91,19 @@ func when(t any) string {
 	return ""
 }
 
+// decimal is a number with two decimals at most.
+func decimal(x float64) string { return humanize.CommafWithDigits(x, 2) }
+
 // since is the time from one moment to another, or to now.
-func since(from time.Time, to *time.Time) string {
+func since(from any, to *time.Time) string {
 	end := time.Now()
 	if to != nil {
 		end = *to
 	}
-	return seconds(float32(end.Sub(from).Seconds()))
+	if p, ok := from.(*time.Time); ok {
+		from = *p
+	}
+	return seconds(float32(end.Sub(from.(time.Time)).Seconds()))
 }
 
 // percent is a part of a whole; 0 of nothing.

@@ -220,11 +220,11 @@ func (m *Model) Stats(ctx context.Context) (stats core.Stats, decides uint64, er
 
 // Revisions are numbers that grow when something changes. They are of one model: another, after a
 // restart, begins again at 1.
-type Revisions struct{ Jobs, Launchers uint64 }
+type Revisions struct{ Jobs, Launchers, Decisions uint64 }
 
-// Revisions tells when some job changed last, and when some launcher did.
+// Revisions tells when some job changed last, when some launcher did, and how many decisions came.
 func (m *Model) Revisions(ctx context.Context) (r Revisions, err error) {
-	err = m.read(ctx, func() { r = Revisions{m.jobsAt, m.machines} })
+	err = m.read(ctx, func() { r = Revisions{m.jobsAt, m.machines, m.decisions.count} })
 	return r, err
 }
 

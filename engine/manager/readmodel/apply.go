@@ -30,10 +30,13 @@ func (m *Model) apply(f core.Facts) {
 	defer m.mu.Unlock()
 	m.decides, m.stats = f.Decides, f.Stats
 	r := &f.Rows
-	if len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Ended) == 0 {
+	changed := len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Ended) > 0
+	if !changed && len(r.Decided) == 0 {
 		return
 	}
-	m.revision++
+	if changed {
+		m.revision++
+	}
 	defer m.wake()
 	for i := range r.Jobs {
 		m.applyJob(r.Jobs[i])
@@ -47,6 +50,7 @@ func (m *Model) apply(f core.Facts) {
 	for i := range r.Launchers {
 		m.applyLauncher(r.Launchers[i])
 	}
+	m.applyDecisions(&f) // their jobs may end in this step
 	for _, s := range r.Ended {
 		m.applyEnded(s)
 	}

@@ -15,6 +15,6 @@
 // lock is held while a batch is taken in, or while a few thousand rows are copied.
 //
 // All is bounded: batches that wait (queueRowsMax), attempts of a job (Bounds.AttemptsMax) and
-// the reasons of their ends (reasonBytesMax), jobs that ended (Bounds.JobsKept). Live jobs and
-// launchers are bounded by the core.
+// the reasons of their ends (reasonBytesMax), jobs that ended (Bounds.JobsKept), decisions of the
+// policy (DecisionsMax). Live jobs and launchers are bounded by the core.
 package readmodel

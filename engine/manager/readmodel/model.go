@@ -34,6 +34,8 @@ type Model struct {
 	machines  uint64 // the same of launchers
 	decides   uint64 // generation of the policy
 	stats     core.Stats
+	began     core.Stats // what was counted when the model was made
+	decisions decisions
 	live      idmap.Index[scheduler.JobID, job]
 	ended     []*endedJob // in order of their ends
 	endedByID map[scheduler.JobID]*endedJob
@@ -65,7 +67,7 @@ type onLauncher struct {
 // New returns a model of all that a core knows. Close ends its goroutine, on which also are called
 // with all that it takes in, after it; they change nothing of it.
 func New(b Bounds, all core.Facts, also ...func(core.Facts)) *Model {
-	m := &Model{endedByID: map[scheduler.JobID]*endedJob{}, slots: map[string]count{}}
+	m := &Model{began: all.Stats, endedByID: map[scheduler.JobID]*endedJob{}, slots: map[string]count{}}
 	m.Bound(b)
 	take := func(f core.Facts) {
 		m.apply(f)

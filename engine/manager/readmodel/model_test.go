@@ -201,7 +201,7 @@ func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 		}
 		handed := uint64(0)
 		hand := func(rows int) {
-			q.put(core.Facts{Decides: handed + 1, Rows: facts.Rows{Refused: make([]facts.Refusal, rows)}})
+			q.put(core.Facts{Decides: handed + 1, Rows: facts.Rows{Decided: make([]facts.Decision, rows)}})
 			handed++
 		}
 		if err := settled(0); err != nil {
@@ -251,7 +251,7 @@ func TestRevisions(t *testing.T) {
 		want string
 	}{
 		{facts.Rows{}, "1 0 1 1"},
-		{facts.Rows{Refused: make([]facts.Refusal, 1)}, "1 0 1 1"},
+		{facts.Rows{Decided: make([]facts.Decision, 1)}, "1 0 1 1"},
 		{facts.Rows{Attempts: []facts.Attempt{attempt(1, facts.Running)}}, "2 0 2 1"},
 		{facts.Rows{Launchers: []facts.Launcher{{ID: 1, State: "up"}}}, "2 3 2 1"},
 		{facts.Rows{Stages: []facts.Stage{{Job: 2}}}, "4 3 2 4"},

@@ -130,5 +130,5 @@ func (q *queue) close() {
 
 // rowsOf counts a batch's rows; one without any counts as one.
 func rowsOf(r *facts.Rows) int {
-	return max(1, len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Refused)+len(r.Ended))
+	return max(1, len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Decided)+len(r.Ended))
 }

@@ -78,13 +78,14 @@ func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation s
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(c.wait + writeMax)) // a server in a test may have none
 	}
 	for {
-		change := s.needs.Model.Changed()
+		change, looked := s.needs.Model.Changed(), s.needs.Pools.Changed()
 		tag, err := s.tag(ctx, operation, c.job)
 		if err != nil || tag != c.known || c.wait == 0 {
 			return tag, err
 		}
 		select {
 		case <-change:
+		case <-looked:
 		case <-over.C:
 			return tag, nil
 		case <-s.needs.Stopping:
@@ -111,6 +112,12 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 		return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, h.Jobs), err
 	case "ListLaunchers":
 		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, r.Launchers), err
+	case "ListDecisions":
+		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, r.Decisions), err
+	case "ListQueue":
+		return fmt.Sprintf(`"%x-%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers, s.needs.Pools.View().Revision), err
+	case "GetPools":
+		return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, s.needs.Pools.View().Looks), err
 	}
 	return fmt.Sprintf(`"%x-%x-%x-%x-%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers, h.Jobs, h.Behind.Unix(), h.Missed, len(h.Damaged)), err
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
+	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -98,13 +99,15 @@ type world struct {
 	folder  string // of history
 	records uint64 // that history was told of
 	service *service
+	book    *pools.Book
+	kept    *kept
 	server  *Server
 	mux     *http.ServeMux
 }
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{TB: t, folder: t.TempDir(), mux: http.NewServeMux()}
+	w := &world{TB: t, folder: t.TempDir(), book: &pools.Book{}, kept: &kept{}, mux: http.NewServeMux()}
 	var err error
 	if w.history, err = history.Open(history.Options{Folder: w.folder, KeepFor: 100 * 365 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
@@ -119,7 +122,7 @@ func newWorld(t testing.TB) *world {
 	})
 	jobs := past.New(w.model, w.history)
 	w.service = &service{model: w.model, jobs: jobs}
-	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
+	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Policy: overview{}, Pools: w.book, Kept: w.kept, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
 	for pattern, handler := range w.server.Routes() {
 		w.mux.Handle(pattern, handler)
 	}

@@ -25,7 +25,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
+	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -46,6 +48,10 @@ type Model interface {
 	Stats(ctx context.Context) (stats core.Stats, decides uint64, err error)
 	Revisions(ctx context.Context) (readmodel.Revisions, error)
 	JobRevision(ctx context.Context, id scheduler.JobID) (uint64, error)
+	Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error)
+	Waiting(ctx context.Context) ([]readmodel.Waiting, error)
+	Decisions(ctx context.Context) (list []readmodel.Decision, came uint64, err error)
+	Verdicts(ctx context.Context) (accepted, refused []uint64, err error)
 	Changed() <-chan struct{}
 }
 
@@ -53,6 +59,23 @@ type Model interface {
 type Jobs interface {
 	List(ctx context.Context, q past.Query) (past.Page, error)
 	State() history.State
+}
+
+// Policy is how the policy is (supervision.Supervisor).
+type Policy interface {
+	Overview() *wire.PolicyReply
+}
+
+// Pools is what the policy tells of its pools (pools.Book).
+type Pools interface {
+	View() *pools.View
+	Changed() <-chan struct{}
+}
+
+// Kept is what history has besides jobs (history.History).
+type Kept interface {
+	Waits(ctx context.Context, id scheduler.JobID) (history.Waits, error)
+	Series(tier int, from, until int64) ([]series.Row, error)
 }
 
 // Service is what clients ask and change (clients.Server). It judges who may.
@@ -74,6 +97,9 @@ type Needs struct {
 	Model   Model
 	Jobs    Jobs
 	Service Service
+	Policy  Policy
+	Pools   Pools
+	Kept    Kept
 	// Failed hears of each request that was not done, before its answer leaves; it has the
 	// request's context.
 	Failed func(ctx context.Context, err error)

@@ -223,15 +223,8 @@ func (s *Supervisor) Explain(ctx context.Context, job scheduler.JobID) (schedule
 
 // Reply describes the policy; when brief, without reading its program.
 func (s *Supervisor) Reply(ctx context.Context, brief bool) *wire.PolicyReply {
-	host := s.running()
-	s.mu.Lock()
-	r := &wire.PolicyReply{State: s.state, Restarts: s.restarts, Name: s.spec.Name, Policy: s.spec.Name}
-	if h := s.current; h != nil {
-		s.describe(h, r)
-	}
-	s.mu.Unlock()
+	host, r := s.running(), s.Overview()
 	if host == nil {
-		r.Problems = s.needs.Problems.Current()
 		return r
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
@@ -248,6 +241,17 @@ func (s *Supervisor) Reply(ctx context.Context, brief bool) *wire.PolicyReply {
 	}
 	s.looked(err)
 	r.Problems = s.needs.Problems.Current()
+	return r
+}
+
+// Overview describes the policy as far as nobody has to be asked.
+func (s *Supervisor) Overview() *wire.PolicyReply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &wire.PolicyReply{State: s.state, Restarts: s.restarts, Name: s.spec.Name, Policy: s.spec.Name, Problems: s.needs.Problems.Current()}
+	if h := s.current; h != nil {
+		s.describe(h, r)
+	}
 	return r
 }
 

@@ -66,6 +66,8 @@ type Needs struct {
 	Stats    *metrics.Metrics
 	Problems *problems.List
 	Fatal    func(error) // ends the manager
+	// Looked hears how a policy's pools are, about once a second; nil: nobody does.
+	Looked func(name string, generation uint64, at time.Time, s scheduler.Status)
 }
 
 // New returns one that ends with ctx, and runs nothing yet.
@@ -95,6 +97,7 @@ type Supervisor struct {
 	pause    time.Duration      // before the next start
 	state    string
 	since    time.Time // when current took over
+	lookFrom time.Time // not before then it is looked at
 	restarts uint32
 	changes  changes
 	everRan  bool
@@ -259,6 +262,9 @@ func (s *Supervisor) started(h *hosted, d scheduler.Description) {
 		s.accept(h.spec)
 	}
 	s.mu.Unlock()
+	if s.needs.Looked != nil {
+		s.wait.Go(func() { s.look(h) })
+	}
 	h.took(nil)
 	s.needs.Log.Info("the policy runs", "policy", h.name, "version", d.Version, "generation", h.generation, "pid", h.host.PID())
 	s.input(wire.NewPolicyStarted(h.generation, d))

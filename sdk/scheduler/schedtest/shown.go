@@ -44,6 +44,13 @@ func checkStatus(s scheduler.Status) error {
 			return fmt.Errorf("pool %d (%.64q): %w", i, p.Name, err)
 		}
 	}
+	queued := map[scheduler.JobID]bool{}
+	for i, id := range s.Queue {
+		if queued[id] {
+			return fmt.Errorf("place %d of the queue: %s is in it already", i+1, id)
+		}
+		queued[id] = true
+	}
 	return checkFacts(s.Facts)
 }
 

@@ -40,6 +40,9 @@ func NewStatus(s scheduler.Status) (*Status, error) {
 		c.MinShare, c.MaxShare = append(c.MinShare, int64(p.MinShare)), append(c.MaxShare, int64(p.MaxShare))
 		c.Demand, c.Running, c.Jobs = append(c.Demand, int64(p.Demand)), append(c.Running, int64(p.Running)), append(c.Jobs, int64(p.Jobs))
 	}
+	for _, id := range s.Queue {
+		m.Queue = append(m.Queue, uint64(id))
+	}
 	m.Facts.add(w, s.Facts)
 	m.Strings = w.table()
 	return encoded("status", m, w.err)
@@ -59,6 +62,9 @@ func (m *Status) Decode() (scheduler.Status, error) {
 			Demand: int(c.Demand[i]), Running: int(c.Running[i]), Jobs: int(c.Jobs[i]),
 		}
 	}), AllPools: m.GetAllPools()}
+	for _, id := range m.GetQueue() {
+		s.Queue = append(s.Queue, scheduler.JobID(id))
+	}
 	facts := readProperties(r, "facts", 1, m.GetFacts())
 	if r.err == nil {
 		s.Facts = facts.next()

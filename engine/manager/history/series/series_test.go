@@ -53,7 +53,7 @@ func TestTiersAreTheSumsOfSamples(t *testing.T) {
 			at += rapid.SampledFrom([]int64{0, 1, 1, 1, 2, 9, 60, 700, 20_000}).Draw(rt, "later")
 			r := Row{At: at, Slots: rapid.Uint64Range(0, 9).Draw(rt, "slots"), Free: 1}
 			for _, name := range names[rapid.IntRange(0, 3).Draw(rt, "pools"):] {
-				r.Pools = append(r.Pools, Pool{Name: name, Jobs: 1, Running: rapid.Uint64Range(0, 1000).Draw(rt, "running"), Ready: 3})
+				r.Pools = append(r.Pools, Pool{Name: name, Jobs: 1, Running: rapid.Uint64Range(0, 1000).Draw(rt, "running"), Ready: 3, Told: 1, Held: 2, Demand: 9, Share: 1500})
 			}
 			samples = append(samples, r)
 			if err := s.Add(r); err != nil {
@@ -148,5 +148,57 @@ func TestDamage(t *testing.T) {
 	}
 	if _, err := os.Stat(path + ".damaged"); err != nil {
 		t.Error(err)
+	}
+}
+
+// Rows that are taken together are the sums of what they are made of, no more than are asked for, and none
+// that fits is missing.
+func TestCoarse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tier := Tiers[rapid.IntRange(0, 2).Draw(t, "tier")]
+		every := int64(tier.Every / time.Second)
+		last := rapid.Int64Range(1_000_000, 1_000_500).Draw(t, "now") * every
+		var rows []Row
+		for at := last - int64(tier.Keep/time.Second) + every; at <= last; at += every * rapid.Int64Range(1, 90).Draw(t, "step") {
+			rows = append(rows, Row{At: at, Samples: 1, Slots: 2, Pools: []Pool{{Name: "a", Running: rapid.Uint64Range(1, 9).Draw(t, "running")}}})
+		}
+		points := rapid.IntRange(2, 700).Draw(t, "points")
+		sums, apart := Coarse(rows, tier, points)
+		if len(sums) > points {
+			t.Fatalf("%d rows where %d were asked for", len(sums), points)
+		}
+		left := rows
+		for i, s := range sums {
+			want := Row{At: s.At}
+			for len(left) > 0 && left[0].At < s.At+int64(apart/time.Second) {
+				want.add(left[0])
+				left = left[1:]
+			}
+			if d := cmp.Diff(want, s); d != "" || i > 0 && s.At < sums[i-1].At+int64(apart/time.Second) {
+				t.Fatalf("row %d: %s", i, d)
+			}
+		}
+		if len(left) > 0 {
+			t.Fatalf("%d rows are missing", len(left))
+		}
+	})
+}
+
+// The pools with most to do are told apart, and the others counted.
+func TestLargest(t *testing.T) {
+	rows := []Row{{Pools: []Pool{{Name: "a", Running: 1}, {Name: "b", Ready: 3}}}, {Pools: []Pool{{Name: "a", Demand: 9}, {Name: "c"}}}}
+	if names, left := Largest(rows, 2); fmt.Sprint(names, left) != "[a b] 1" {
+		t.Error(names, left)
+	}
+	if Only(rows, "b"); len(rows[0].Pools) != 1 || len(rows[1].Pools) != 0 {
+		t.Error(rows)
+	}
+}
+
+// Rows of the form before, which had nothing of the policy, are read.
+func TestFormBefore(t *testing.T) {
+	got, err := decode(7, []byte{2, 8, 3, 1, 'a', 1, 0, 5, 4})
+	if want := (Row{At: 7, Samples: 2, Slots: 8, Free: 3, Pools: []Pool{{Name: "a", Jobs: 1, Running: 5, Ready: 4}}}); err != nil || cmp.Diff(want, got) != "" {
+		t.Error(err, cmp.Diff(want, got))
 	}
 }

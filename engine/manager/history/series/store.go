@@ -206,11 +206,11 @@ func (r Row) encode() (b []byte) {
 			b = binary.AppendUvarint(b, n)
 		}
 	}
-	put(r.Samples, r.Slots, r.Free)
+	put(0, r.Samples, r.Slots, r.Free) // no row of the form before begins with 0
 	for _, p := range r.Pools {
 		put(uint64(len(p.Name)))
 		b = append(b, p.Name...)
-		put(p.Jobs, p.Asked, p.Running, p.Ready)
+		put(p.Jobs, p.Asked, p.Running, p.Ready, p.Told, p.Held, p.Demand, p.Share)
 	}
 	return b
 }
@@ -228,7 +228,12 @@ func decode(at int64, b []byte) (Row, error) {
 		b = b[size:]
 		return n
 	}
-	r := Row{At: at, Samples: take(), Slots: take(), Free: take()}
+	r := Row{At: at, Samples: take()}
+	told := r.Samples == 0 // the form before had nothing of the policy
+	if told {
+		r.Samples = take()
+	}
+	r.Slots, r.Free = take(), take()
 	for len(b) > 0 {
 		n := take()
 		if n > uint64(len(b)) {
@@ -237,6 +242,9 @@ func decode(at int64, b []byte) (Row, error) {
 		p := Pool{Name: string(b[:n])}
 		b = b[n:]
 		p.Jobs, p.Asked, p.Running, p.Ready = take(), take(), take(), take()
+		if told {
+			p.Told, p.Held, p.Demand, p.Share = take(), take(), take(), take()
+		}
 		r.Pools = append(r.Pools, p)
 	}
 	if bad || r.Samples == 0 {

@@ -7,7 +7,6 @@
 package series
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -29,6 +28,12 @@ type Pool struct {
 	Asked   uint64 // of them waiting to be admitted
 	Running uint64 // attempts
 	Ready   uint64 // bundles that wait for slots
+
+	// What the policy told of it, in slots of all kinds.
+	Told   uint64 // samples of which it did
+	Held   uint64
+	Demand uint64
+	Share  uint64 // its fair share, ShareUnit a slot
 }
 
 // Row is what was sampled in a time.
@@ -62,13 +67,14 @@ func (r Row) Bounded() Row {
 
 func (p *Pool) add(o Pool) {
 	p.Jobs, p.Asked, p.Running, p.Ready = p.Jobs+o.Jobs, p.Asked+o.Asked, p.Running+o.Running, p.Ready+o.Ready
+	p.Told, p.Held, p.Demand, p.Share = p.Told+o.Told, p.Held+o.Held, p.Demand+o.Demand, p.Share+o.Share
 }
 
 // add sums another row's samples.
 func (r *Row) add(o Row) {
 	r.Samples, r.Slots, r.Free = r.Samples+o.Samples, r.Slots+o.Slots, r.Free+o.Free
 	for _, p := range o.Pools {
-		i, found := slices.BinarySearchFunc(r.Pools, p.Name, func(x Pool, name string) int { return cmp.Compare(x.Name, name) })
+		i, found := slices.BinarySearchFunc(r.Pools, p.Name, byName)
 		if !found {
 			r.Pools = slices.Insert(r.Pools, i, Pool{Name: p.Name})
 		}

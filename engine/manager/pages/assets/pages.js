@@ -20,7 +20,7 @@
 				const page = new DOMParser().parseFromString(await answer.text(), "text/html");
 				const main = page.getElementById("main");
 				if (!main) throw new Error("no page");
-				Idiomorph.morph(document.getElementById("main"), main, { ignoreActiveValue: true });
+				Idiomorph.morph(document.getElementById("main"), main, { ignoreActiveValue: true, callbacks: { beforeNodeMorphed: (old) => !(old.dataset && "keep" in old.dataset) } });
 				document.title = page.title;
 				say(answer.ok ? "" : "The manager refuses: what is shown may be old.");
 				await new Promise((done) => setTimeout(done, 1000));

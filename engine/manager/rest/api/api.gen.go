@@ -108,6 +108,33 @@ func (e ConnectionPattern) Valid() bool {
 	}
 }
 
+// Defines values for DecisionKind.
+const (
+	DecisionKindAdmit   DecisionKind = "admit"
+	DecisionKindLaunch  DecisionKind = "launch"
+	DecisionKindPreempt DecisionKind = "preempt"
+	DecisionKindRefuse  DecisionKind = "refuse"
+	DecisionKindResume  DecisionKind = "resume"
+)
+
+// Valid indicates whether the value is a known member of the DecisionKind enum.
+func (e DecisionKind) Valid() bool {
+	switch e {
+	case DecisionKindAdmit:
+		return true
+	case DecisionKindLaunch:
+		return true
+	case DecisionKindPreempt:
+		return true
+	case DecisionKindRefuse:
+		return true
+	case DecisionKindResume:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for JobState.
 const (
 	JobStateAsked     JobState = "asked"
@@ -168,6 +195,48 @@ func (e LauncherState) Valid() bool {
 	}
 }
 
+// Defines values for PolicyState.
+const (
+	PolicyStateFailed   PolicyState = "failed"
+	PolicyStateFallback PolicyState = "fallback"
+	PolicyStateRunning  PolicyState = "running"
+	PolicyStateStarting PolicyState = "starting"
+)
+
+// Valid indicates whether the value is a known member of the PolicyState enum.
+func (e PolicyState) Valid() bool {
+	switch e {
+	case PolicyStateFailed:
+		return true
+	case PolicyStateFallback:
+		return true
+	case PolicyStateRunning:
+		return true
+	case PolicyStateStarting:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for QueueOrder.
+const (
+	QueueOrderPolicy QueueOrder = "policy"
+	QueueOrderWaited QueueOrder = "waited"
+)
+
+// Valid indicates whether the value is a known member of the QueueOrder enum.
+func (e QueueOrder) Valid() bool {
+	switch e {
+	case QueueOrderPolicy:
+		return true
+	case QueueOrderWaited:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GetTimelineParamsBy.
 const (
 	GetTimelineParamsByLauncher GetTimelineParamsBy = "launcher"
@@ -180,6 +249,45 @@ func (e GetTimelineParamsBy) Valid() bool {
 	case GetTimelineParamsByLauncher:
 		return true
 	case GetTimelineParamsByStage:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListDecisionsParamsOutcome.
+const (
+	ListDecisionsParamsOutcomeAccepted ListDecisionsParamsOutcome = "accepted"
+	ListDecisionsParamsOutcomeRefused  ListDecisionsParamsOutcome = "refused"
+)
+
+// Valid indicates whether the value is a known member of the ListDecisionsParamsOutcome enum.
+func (e ListDecisionsParamsOutcome) Valid() bool {
+	switch e {
+	case ListDecisionsParamsOutcomeAccepted:
+		return true
+	case ListDecisionsParamsOutcomeRefused:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for GetPoolSeriesParamsSpan.
+const (
+	GetPoolSeriesParamsSpanN10M GetPoolSeriesParamsSpan = "10m"
+	GetPoolSeriesParamsSpanN4H  GetPoolSeriesParamsSpan = "4h"
+	GetPoolSeriesParamsSpanN7D  GetPoolSeriesParamsSpan = "7d"
+)
+
+// Valid indicates whether the value is a known member of the GetPoolSeriesParamsSpan enum.
+func (e GetPoolSeriesParamsSpan) Valid() bool {
+	switch e {
+	case GetPoolSeriesParamsSpanN10M:
+		return true
+	case GetPoolSeriesParamsSpanN4H:
+		return true
+	case GetPoolSeriesParamsSpanN7D:
 		return true
 	default:
 		return false
@@ -285,10 +393,67 @@ type ConnectionChannel string
 // ConnectionPattern defines model for Connection.Pattern.
 type ConnectionPattern string
 
+// Count defines model for Count.
+type Count struct {
+	Count int64  `json:"count"`
+	Name  string `json:"name"`
+}
+
 // Counter defines model for Counter.
 type Counter struct {
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
+}
+
+// Decision defines model for Decision.
+type Decision struct {
+	Accepted bool      `json:"accepted"`
+	At       time.Time `json:"at"`
+
+	// Attempt That was to go on, or the first victim
+	Attempt *int64 `json:"attempt,omitempty"`
+	Bundle  *int64 `json:"bundle,omitempty"`
+
+	// Count Groups of a launch, victims of a preemption
+	Count  *int    `json:"count,omitempty"`
+	Detail *string `json:"detail,omitempty"`
+
+	// From The job of the first victim
+	From       *string `json:"from,omitempty"`
+	Generation int64   `json:"generation"`
+
+	// Job That it is for
+	Job  *string      `json:"job,omitempty"`
+	Kind DecisionKind `json:"kind"`
+
+	// Launcher Of the first group, or of the first victim
+	Launcher *string `json:"launcher,omitempty"`
+
+	// Number Of this life of the manager, from 1
+	Number int64 `json:"number"`
+
+	// Reason Why it was refused
+	Reason *string `json:"reason,omitempty"`
+	Round  int64   `json:"round"`
+}
+
+// DecisionKind defines model for DecisionKind.
+type DecisionKind string
+
+// DecisionList defines model for DecisionList.
+type DecisionList struct {
+	// Came How many there were in this life of the manager
+	Came      int64      `json:"came"`
+	Decisions []Decision `json:"decisions"`
+
+	// Next The cursor of the next page
+	Next *string `json:"next,omitempty"`
+
+	// Total How many fit the filters, of those that are kept
+	Total int `json:"total"`
+
+	// Truncated There are more behind the last
+	Truncated bool `json:"truncated"`
 }
 
 // Distribution defines model for Distribution.
@@ -497,6 +662,176 @@ type LocalityRead struct {
 	Locality string `json:"locality"`
 }
 
+// Need defines model for Need.
+type Need struct {
+	// Count Slots
+	Count int `json:"count"`
+
+	// Free Of the cluster
+	Free int    `json:"free"`
+	Kind string `json:"kind"`
+
+	// Total Of the cluster
+	Total int `json:"total"`
+}
+
+// Policy defines model for Policy.
+type Policy struct {
+	// Accepted Decisions that were carried out since the manager started, by kind
+	Accepted []Count `json:"accepted"`
+
+	// Configured The policy that the configuration names
+	Configured string `json:"configured"`
+
+	// Facts What it tells of itself
+	Facts []Property `json:"facts"`
+
+	// Generation Which start of a policy this is; without it none decides
+	Generation *int64 `json:"generation,omitempty"`
+
+	// Memory Bytes of its processes
+	Memory *int64 `json:"memory,omitempty"`
+
+	// MemoryMax Bytes that they may have
+	MemoryMax *int64 `json:"memoryMax,omitempty"`
+
+	// Name Of what decides
+	Name string `json:"name"`
+
+	// Problems What is wrong, until it is mended; that of `policy` says why the built-in one decides
+	Problems []PolicyProblem `json:"problems"`
+
+	// Refused Decisions that were refused since the manager started, by reason
+	Refused []Count `json:"refused"`
+
+	// Restarts Since the manager started
+	Restarts int `json:"restarts"`
+
+	// Rounds Seconds
+	Rounds *RoundTimes `json:"rounds,omitempty"`
+
+	// Since When it took over
+	Since   *time.Time  `json:"since,omitempty"`
+	State   PolicyState `json:"state"`
+	Version *string     `json:"version,omitempty"`
+}
+
+// PolicyProblem defines model for PolicyProblem.
+type PolicyProblem struct {
+	At   time.Time `json:"at"`
+	Text string    `json:"text"`
+	What string    `json:"what"`
+}
+
+// PolicyState defines model for PolicyState.
+type PolicyState string
+
+// PoolCount What the manager counts of the jobs of a pool that one may look at
+type PoolCount struct {
+	// Asked Of them waiting to be admitted
+	Asked int `json:"asked"`
+
+	// Jobs That live
+	Jobs int    `json:"jobs"`
+	Name string `json:"name"`
+
+	// Ready Bundles that wait for slots
+	Ready int `json:"ready"`
+
+	// Running Attempts
+	Running int `json:"running"`
+}
+
+// PoolLine Averages of a pool at each time. What the policy tells is null where it told nothing.
+type PoolLine struct {
+	// Above Others of these pools are in it now: it holds what they hold
+	Above bool `json:"above"`
+
+	// Demand Slots, as the policy tells
+	Demand []*float32 `json:"demand"`
+
+	// Held Slots, as the policy tells
+	Held []*float32 `json:"held"`
+	Jobs []float32  `json:"jobs"`
+	Name string     `json:"name"`
+
+	// Ready Bundles
+	Ready []float32 `json:"ready"`
+
+	// Running Attempts
+	Running []float32 `json:"running"`
+
+	// Share Slots, as the policy tells
+	Share []*float32 `json:"share"`
+}
+
+// PoolSeries defines model for PoolSeries.
+type PoolSeries struct {
+	// Every Seconds from one time to the next; a longer gap is a time without samples
+	Every int `json:"every"`
+
+	// Free Of them free
+	Free []float32 `json:"free"`
+
+	// LeftOut Pools beyond these
+	LeftOut int `json:"leftOut"`
+
+	// Pools The twenty with most to do, in order of name
+	Pools []PoolLine `json:"pools"`
+
+	// Slots Of launchers that were up
+	Slots []float32 `json:"slots"`
+
+	// Times Seconds since 1970
+	Times []int64 `json:"times"`
+}
+
+// PoolShare What the policy tells of a pool, for one kind of slots
+type PoolShare struct {
+	// BelowMinimumSince Since when it has been below its minimum share and wanted more
+	BelowMinimumSince *time.Time `json:"belowMinimumSince,omitempty"`
+
+	// BelowShareSince Since when it has lacked a slot or more of its fair share, and wanted it
+	BelowShareSince *time.Time `json:"belowShareSince,omitempty"`
+
+	// Demand Slots that it holds and could use
+	Demand int `json:"demand"`
+
+	// FairShare Slots
+	FairShare float64 `json:"fairShare"`
+	Jobs      int     `json:"jobs"`
+	Kind      string  `json:"kind"`
+
+	// MaxShare Slots; without it there is no maximum
+	MaxShare *int `json:"maxShare,omitempty"`
+
+	// MinShare Slots
+	MinShare int    `json:"minShare"`
+	Name     string `json:"name"`
+
+	// Parent A pool that is listed before
+	Parent *string `json:"parent,omitempty"`
+
+	// Running Slots that it holds
+	Running int     `json:"running"`
+	Weight  float64 `json:"weight"`
+}
+
+// Pools defines model for Pools.
+type Pools struct {
+	// At When it did last; without it none has yet
+	At *time.Time `json:"at,omitempty"`
+
+	// Counted As the manager counts, by the pools that jobs name
+	Counted []PoolCount `json:"counted"`
+
+	// Policy Which told it
+	Policy string `json:"policy"`
+
+	// Pools As the policy tells them, parents before children
+	Pools []PoolShare `json:"pools"`
+}
+
 // Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number
 type Priority = string
 
@@ -511,6 +846,12 @@ type Problem struct {
 	Type string `json:"type"`
 }
 
+// Property defines model for Property.
+type Property struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
 // Quantiles Seconds, to a sixteenth
 type Quantiles struct {
 	Count int     `json:"count"`
@@ -521,6 +862,95 @@ type Quantiles struct {
 	P75   float32 `json:"p75"`
 	P90   float32 `json:"p90"`
 	P99   float32 `json:"p99"`
+}
+
+// Queue defines model for Queue.
+type Queue struct {
+	Entries []QueueEntry `json:"entries"`
+
+	// Next The cursor of the next page
+	Next *string `json:"next,omitempty"`
+
+	// Order Whose order it is: the policy's, or by how long jobs have waited
+	Order QueueOrder `json:"order"`
+
+	// Total How many fit the filters
+	Total int `json:"total"`
+
+	// Truncated There are more behind the last
+	Truncated bool `json:"truncated"`
+}
+
+// QueueOrder Whose order it is: the policy's, or by how long jobs have waited
+type QueueOrder string
+
+// QueueEntry defines model for QueueEntry.
+type QueueEntry struct {
+	// Groups Of the bundle that waits longest
+	Groups int    `json:"groups"`
+	ID     string `json:"id"`
+
+	// Memory Bytes that it takes
+	Memory int64  `json:"memory"`
+	Name   string `json:"name"`
+
+	// Needs What that takes at once
+	Needs []Need `json:"needs"`
+
+	// Place In the policy's queue, 1 is next; without it the policy told none
+	Place *int   `json:"place,omitempty"`
+	Pool  string `json:"pool"`
+
+	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number
+	Priority Priority `json:"priority"`
+
+	// Ready Bundles that are ready
+	Ready int `json:"ready"`
+
+	// Reasons Why it waits: the manager's reasons, then the policy's
+	Reasons []string `json:"reasons"`
+
+	// Since Since when what waits longest has: a bundle, or the submission for its admission
+	Since time.Time `json:"since"`
+	State JobState  `json:"state"`
+	User  string    `json:"user"`
+}
+
+// Reason defines model for Reason.
+type Reason struct {
+	From   time.Time `json:"from"`
+	Reason string    `json:"reason"`
+
+	// To Without it the reason stands
+	To *time.Time `json:"to,omitempty"`
+}
+
+// ReasonList defines model for ReasonList.
+type ReasonList struct {
+	// Dropped Changes beyond those
+	Dropped int `json:"dropped"`
+
+	// Lacks What history lacks of the job, in words
+	Lacks []string `json:"lacks"`
+
+	// Reasons The first first; between them it did not wait. At most 200 changes are kept.
+	Reasons []Reason `json:"reasons"`
+}
+
+// RoundTimes Seconds
+type RoundTimes struct {
+	Last    float64 `json:"last"`
+	Longest float64 `json:"longest"`
+	Mean    float64 `json:"mean"`
+
+	// Slow Rounds that were
+	Slow int64 `json:"slow"`
+
+	// SlowFrom From when on a round counts as slow
+	SlowFrom float64 `json:"slowFrom"`
+
+	// UnderWay Of the round that is not answered yet
+	UnderWay *float64 `json:"underWay,omitempty"`
 }
 
 // Slots defines model for Slots.
@@ -671,6 +1101,15 @@ type GetDistributionParams struct {
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
+// ListReasonsParams defines parameters for ListReasons.
+type ListReasonsParams struct {
+	// Wait With If-None-Match: for how many seconds to wait for a change
+	Wait *Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
+	// IfNoneMatch The ETag of the answer that is known
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
 // GetTimelineParams defines parameters for GetTimeline.
 type GetTimelineParams struct {
 	// By What a lane is
@@ -693,6 +1132,84 @@ type GetTimelineParamsBy string
 type ListLaunchersParams struct {
 	// State Those in this state only
 	State *LauncherState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Limit How many at most
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next` of the page before
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Wait With If-None-Match: for how many seconds to wait for a change
+	Wait *Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
+	// IfNoneMatch The ETag of the answer that is known
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// ListDecisionsParams defines parameters for ListDecisions.
+type ListDecisionsParams struct {
+	// Job Those for this job, or that took slots from it, only
+	Job *string `form:"job,omitempty" json:"job,omitempty"`
+
+	// Launcher Those whose first group or victim is on this launcher only
+	Launcher *string `form:"launcher,omitempty" json:"launcher,omitempty"`
+
+	// Kind Those of this kind only
+	Kind *DecisionKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Outcome Those that were carried out or refused only
+	Outcome *ListDecisionsParamsOutcome `form:"outcome,omitempty" json:"outcome,omitempty"`
+
+	// Reason Those that were refused for this reason only, such as "no capacity"
+	Reason *string `form:"reason,omitempty" json:"reason,omitempty"`
+
+	// Limit How many at most
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next` of the page before
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Wait With If-None-Match: for how many seconds to wait for a change
+	Wait *Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
+	// IfNoneMatch The ETag of the answer that is known
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// ListDecisionsParamsOutcome defines parameters for ListDecisions.
+type ListDecisionsParamsOutcome string
+
+// GetPoolsParams defines parameters for GetPools.
+type GetPoolsParams struct {
+	// Wait With If-None-Match: for how many seconds to wait for a change
+	Wait *Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
+	// IfNoneMatch The ETag of the answer that is known
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
+// GetPoolSeriesParams defines parameters for GetPoolSeries.
+type GetPoolSeriesParams struct {
+	// Span How far back: samples of a second go back ten minutes, of ten seconds four hours, of two minutes seven days
+	Span *GetPoolSeriesParamsSpan `form:"span,omitempty" json:"span,omitempty"`
+
+	// Pool Of this pool only
+	Pool *string `form:"pool,omitempty" json:"pool,omitempty"`
+
+	// Points How many at most: samples are taken together
+	Points *int `form:"points,omitempty" json:"points,omitempty"`
+}
+
+// GetPoolSeriesParamsSpan defines parameters for GetPoolSeries.
+type GetPoolSeriesParamsSpan string
+
+// ListQueueParams defines parameters for ListQueue.
+type ListQueueParams struct {
+	// Pool Those in this pool only
+	Pool *string `form:"pool,omitempty" json:"pool,omitempty"`
+
+	// User Those of this user only
+	User *string `form:"user,omitempty" json:"user,omitempty"`
 
 	// Limit How many at most
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
@@ -742,6 +1259,9 @@ type ServerInterface interface {
 	// KillJob Kill a job
 	// (POST /jobs/{job}/kill)
 	KillJob(w http.ResponseWriter, r *http.Request, job JobID)
+	// ListReasons Why a job waited, over time, also one that ended
+	// (GET /jobs/{job}/reasons)
+	ListReasons(w http.ResponseWriter, r *http.Request, job JobID, params ListReasonsParams)
 	// GetTimeline What ran when, by launcher or stage, in buckets of time
 	// (GET /jobs/{job}/timeline)
 	GetTimeline(w http.ResponseWriter, r *http.Request, job JobID, params GetTimelineParams)
@@ -757,6 +1277,21 @@ type ServerInterface interface {
 	// GetOpenAPI This document
 	// (GET /openapi.yaml)
 	GetOpenAPI(w http.ResponseWriter, r *http.Request)
+	// GetPolicy How the policy is
+	// (GET /policy)
+	GetPolicy(w http.ResponseWriter, r *http.Request)
+	// ListDecisions The last decisions of the policy and what became of them, the newest first
+	// (GET /policy/decisions)
+	ListDecisions(w http.ResponseWriter, r *http.Request, params ListDecisionsParams)
+	// GetPools What the policy told of its pools last, and what jobs do by their pools
+	// (GET /pools)
+	GetPools(w http.ResponseWriter, r *http.Request, params GetPoolsParams)
+	// GetPoolSeries What pools did, over time
+	// (GET /pools/series)
+	GetPoolSeries(w http.ResponseWriter, r *http.Request, params GetPoolSeriesParams)
+	// ListQueue The jobs that wait, the next first
+	// (GET /queue)
+	ListQueue(w http.ResponseWriter, r *http.Request, params ListQueueParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -1366,6 +1901,69 @@ func (siw *ServerInterfaceWrapper) KillJob(w http.ResponseWriter, r *http.Reques
 	handler.ServeHTTP(w, r)
 }
 
+// ListReasons operation middleware
+func (siw *ServerInterfaceWrapper) ListReasons(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "job" -------------
+	var job JobID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "job", r.PathValue("job"), &job, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "job", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListReasonsParams
+
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", r.URL.Query(), &params.Wait, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListReasons(w, r, job, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // GetTimeline operation middleware
 func (siw *ServerInterfaceWrapper) GetTimeline(w http.ResponseWriter, r *http.Request) {
 
@@ -1614,6 +2212,384 @@ func (siw *ServerInterfaceWrapper) GetOpenAPI(w http.ResponseWriter, r *http.Req
 	handler.ServeHTTP(w, r)
 }
 
+// GetPolicy operation middleware
+func (siw *ServerInterfaceWrapper) GetPolicy(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetPolicy(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListDecisions operation middleware
+func (siw *ServerInterfaceWrapper) ListDecisions(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListDecisionsParams
+
+	// ------------- Optional query parameter "job" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "job", r.URL.Query(), &params.Job, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "job"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "job", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "launcher" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "launcher", r.URL.Query(), &params.Launcher, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "launcher"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "launcher", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", r.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "kind"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "kind", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "outcome" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "outcome", r.URL.Query(), &params.Outcome, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "outcome"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "outcome", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "reason" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "reason", r.URL.Query(), &params.Reason, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "reason"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "reason", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", r.URL.Query(), &params.Wait, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListDecisions(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetPools operation middleware
+func (siw *ServerInterfaceWrapper) GetPools(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetPoolsParams
+
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", r.URL.Query(), &params.Wait, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetPools(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetPoolSeries operation middleware
+func (siw *ServerInterfaceWrapper) GetPoolSeries(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetPoolSeriesParams
+
+	// ------------- Optional query parameter "span" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "span", r.URL.Query(), &params.Span, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "span"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "span", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "pool" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "pool", r.URL.Query(), &params.Pool, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "pool"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pool", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "points" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "points", r.URL.Query(), &params.Points, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "points"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "points", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetPoolSeries(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListQueue operation middleware
+func (siw *ServerInterfaceWrapper) ListQueue(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListQueueParams
+
+	// ------------- Optional query parameter "pool" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "pool", r.URL.Query(), &params.Pool, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "pool"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "pool", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "user" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "user", r.URL.Query(), &params.User, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "user"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "user", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", r.URL.Query(), &params.Wait, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListQueue(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -1747,6 +2723,12 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/attempts", wrapper.ListAttempts)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/distribution", wrapper.GetDistribution)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/timeline", wrapper.GetTimeline)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/queue", wrapper.ListQueue)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/pools", wrapper.GetPools)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/pools/series", wrapper.GetPoolSeries)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/policy", wrapper.GetPolicy)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/policy/decisions", wrapper.ListDecisions)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/reasons", wrapper.ListReasons)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/events", wrapper.StreamEvents)
 
 	return m
@@ -2234,6 +3216,66 @@ func (response KillJobdefaultApplicationProblemPlusJSONResponse) VisitKillJobRes
 	return err
 }
 
+type ListReasonsRequestObject struct {
+	Job    JobID `json:"job"`
+	Params ListReasonsParams
+}
+
+type ListReasonsResponseObject interface {
+	VisitListReasonsResponse(w http.ResponseWriter) error
+}
+
+type ListReasons200ResponseHeaders struct {
+	ETag *string
+}
+
+type ListReasons200JSONResponse struct {
+	Body    ReasonList
+	Headers ListReasons200ResponseHeaders
+}
+
+func (response ListReasons200JSONResponse) VisitListReasonsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListReasons304Response = NotModifiedResponse
+
+func (response ListReasons304Response) VisitListReasonsResponse(w http.ResponseWriter) error {
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(304)
+	return nil
+}
+
+type ListReasonsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListReasonsdefaultApplicationProblemPlusJSONResponse) VisitListReasonsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetTimelineRequestObject struct {
 	Job    JobID `json:"job"`
 	Params GetTimelineParams
@@ -2446,6 +3488,260 @@ func (response GetOpenAPI200ApplicationYamlResponse) VisitGetOpenAPIResponse(w h
 	return err
 }
 
+type GetPolicyRequestObject struct {
+}
+
+type GetPolicyResponseObject interface {
+	VisitGetPolicyResponse(w http.ResponseWriter) error
+}
+
+type GetPolicy200JSONResponse Policy
+
+func (response GetPolicy200JSONResponse) VisitGetPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPolicydefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetPolicydefaultApplicationProblemPlusJSONResponse) VisitGetPolicyResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDecisionsRequestObject struct {
+	Params ListDecisionsParams
+}
+
+type ListDecisionsResponseObject interface {
+	VisitListDecisionsResponse(w http.ResponseWriter) error
+}
+
+type ListDecisions200ResponseHeaders struct {
+	ETag *string
+}
+
+type ListDecisions200JSONResponse struct {
+	Body    DecisionList
+	Headers ListDecisions200ResponseHeaders
+}
+
+func (response ListDecisions200JSONResponse) VisitListDecisionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListDecisions304Response = NotModifiedResponse
+
+func (response ListDecisions304Response) VisitListDecisionsResponse(w http.ResponseWriter) error {
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(304)
+	return nil
+}
+
+type ListDecisionsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListDecisionsdefaultApplicationProblemPlusJSONResponse) VisitListDecisionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPoolsRequestObject struct {
+	Params GetPoolsParams
+}
+
+type GetPoolsResponseObject interface {
+	VisitGetPoolsResponse(w http.ResponseWriter) error
+}
+
+type GetPools200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetPools200JSONResponse struct {
+	Body    Pools
+	Headers GetPools200ResponseHeaders
+}
+
+func (response GetPools200JSONResponse) VisitGetPoolsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPools304Response = NotModifiedResponse
+
+func (response GetPools304Response) VisitGetPoolsResponse(w http.ResponseWriter) error {
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(304)
+	return nil
+}
+
+type GetPoolsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetPoolsdefaultApplicationProblemPlusJSONResponse) VisitGetPoolsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPoolSeriesRequestObject struct {
+	Params GetPoolSeriesParams
+}
+
+type GetPoolSeriesResponseObject interface {
+	VisitGetPoolSeriesResponse(w http.ResponseWriter) error
+}
+
+type GetPoolSeries200JSONResponse PoolSeries
+
+func (response GetPoolSeries200JSONResponse) VisitGetPoolSeriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetPoolSeriesdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetPoolSeriesdefaultApplicationProblemPlusJSONResponse) VisitGetPoolSeriesResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListQueueRequestObject struct {
+	Params ListQueueParams
+}
+
+type ListQueueResponseObject interface {
+	VisitListQueueResponse(w http.ResponseWriter) error
+}
+
+type ListQueue200ResponseHeaders struct {
+	ETag *string
+}
+
+type ListQueue200JSONResponse struct {
+	Body    Queue
+	Headers ListQueue200ResponseHeaders
+}
+
+func (response ListQueue200JSONResponse) VisitListQueueResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListQueue304Response = NotModifiedResponse
+
+func (response ListQueue304Response) VisitListQueueResponse(w http.ResponseWriter) error {
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(304)
+	return nil
+}
+
+type ListQueuedefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListQueuedefaultApplicationProblemPlusJSONResponse) VisitListQueueResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
 	// GetCluster The cluster at a glance
@@ -2475,6 +3771,9 @@ type StrictServerInterface interface {
 	// KillJob Kill a job
 	// (POST /jobs/{job}/kill)
 	KillJob(ctx context.Context, request KillJobRequestObject) (KillJobResponseObject, error)
+	// ListReasons Why a job waited, over time, also one that ended
+	// (GET /jobs/{job}/reasons)
+	ListReasons(ctx context.Context, request ListReasonsRequestObject) (ListReasonsResponseObject, error)
 	// GetTimeline What ran when, by launcher or stage, in buckets of time
 	// (GET /jobs/{job}/timeline)
 	GetTimeline(ctx context.Context, request GetTimelineRequestObject) (GetTimelineResponseObject, error)
@@ -2490,6 +3789,21 @@ type StrictServerInterface interface {
 	// GetOpenAPI This document
 	// (GET /openapi.yaml)
 	GetOpenAPI(ctx context.Context, request GetOpenAPIRequestObject) (GetOpenAPIResponseObject, error)
+	// GetPolicy How the policy is
+	// (GET /policy)
+	GetPolicy(ctx context.Context, request GetPolicyRequestObject) (GetPolicyResponseObject, error)
+	// ListDecisions The last decisions of the policy and what became of them, the newest first
+	// (GET /policy/decisions)
+	ListDecisions(ctx context.Context, request ListDecisionsRequestObject) (ListDecisionsResponseObject, error)
+	// GetPools What the policy told of its pools last, and what jobs do by their pools
+	// (GET /pools)
+	GetPools(ctx context.Context, request GetPoolsRequestObject) (GetPoolsResponseObject, error)
+	// GetPoolSeries What pools did, over time
+	// (GET /pools/series)
+	GetPoolSeries(ctx context.Context, request GetPoolSeriesRequestObject) (GetPoolSeriesResponseObject, error)
+	// ListQueue The jobs that wait, the next first
+	// (GET /queue)
+	ListQueue(ctx context.Context, request ListQueueRequestObject) (ListQueueResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
@@ -2785,6 +4099,33 @@ func (sh *strictHandler) KillJob(w http.ResponseWriter, r *http.Request, job Job
 	}
 }
 
+// ListReasons operation middleware
+func (sh *strictHandler) ListReasons(w http.ResponseWriter, r *http.Request, job JobID, params ListReasonsParams) {
+	var request ListReasonsRequestObject
+
+	request.Job = job
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListReasons(ctx, request.(ListReasonsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListReasons")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListReasonsResponseObject); ok {
+		if err := validResponse.VisitListReasonsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
 // GetTimeline operation middleware
 func (sh *strictHandler) GetTimeline(w http.ResponseWriter, r *http.Request, job JobID, params GetTimelineParams) {
 	var request GetTimelineRequestObject
@@ -2907,6 +4248,134 @@ func (sh *strictHandler) GetOpenAPI(w http.ResponseWriter, r *http.Request) {
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetOpenAPIResponseObject); ok {
 		if err := validResponse.VisitGetOpenAPIResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetPolicy operation middleware
+func (sh *strictHandler) GetPolicy(w http.ResponseWriter, r *http.Request) {
+	var request GetPolicyRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetPolicy(ctx, request.(GetPolicyRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetPolicy")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetPolicyResponseObject); ok {
+		if err := validResponse.VisitGetPolicyResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListDecisions operation middleware
+func (sh *strictHandler) ListDecisions(w http.ResponseWriter, r *http.Request, params ListDecisionsParams) {
+	var request ListDecisionsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListDecisions(ctx, request.(ListDecisionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListDecisions")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListDecisionsResponseObject); ok {
+		if err := validResponse.VisitListDecisionsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetPools operation middleware
+func (sh *strictHandler) GetPools(w http.ResponseWriter, r *http.Request, params GetPoolsParams) {
+	var request GetPoolsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetPools(ctx, request.(GetPoolsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetPools")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetPoolsResponseObject); ok {
+		if err := validResponse.VisitGetPoolsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetPoolSeries operation middleware
+func (sh *strictHandler) GetPoolSeries(w http.ResponseWriter, r *http.Request, params GetPoolSeriesParams) {
+	var request GetPoolSeriesRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetPoolSeries(ctx, request.(GetPoolSeriesRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetPoolSeries")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetPoolSeriesResponseObject); ok {
+		if err := validResponse.VisitGetPoolSeriesResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListQueue operation middleware
+func (sh *strictHandler) ListQueue(w http.ResponseWriter, r *http.Request, params ListQueueParams) {
+	var request ListQueueRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListQueue(ctx, request.(ListQueueRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListQueue")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListQueueResponseObject); ok {
+		if err := validResponse.VisitListQueueResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

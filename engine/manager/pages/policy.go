@@ -1,0 +1,75 @@
+package pages
+
+import (
+	"net/http"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+)
+
+// decisionsShown is how many decisions a page shows.
+const decisionsShown = 50
+
+// policyPage tells how the policy is, and what it decided.
+type policyPage struct {
+	api.Policy
+	Why         string // the built-in one decides, or none does
+	Filter      struct{ Job, Launcher, Kind, Outcome, Reason string }
+	Kinds       []api.DecisionKind
+	Outcomes    []api.ListDecisionsParamsOutcome
+	Decisions   api.DecisionList
+	Next, First string
+}
+
+var (
+	kinds    = []api.DecisionKind{api.DecisionKindLaunch, api.DecisionKindPreempt, api.DecisionKindResume, api.DecisionKindAdmit, api.DecisionKindRefuse}
+	outcomes = []api.ListDecisionsParamsOutcome{api.ListDecisionsParamsOutcomeAccepted, api.ListDecisionsParamsOutcomeRefused}
+)
+
+func (s *Server) policy(r *http.Request) (string, any, error) {
+	a, err := s.needs.Shown.GetPolicy(r.Context(), api.GetPolicyRequestObject{})
+	if err != nil {
+		return "", nil, err
+	}
+	page := policyPage{Policy: api.Policy(a.(api.GetPolicy200JSONResponse)), Kinds: kinds, Outcomes: outcomes}
+	for _, p := range page.Problems {
+		if p.What == "policy" && page.State != api.PolicyStateRunning {
+			page.Why = p.Text
+		}
+	}
+	if err := s.addDecisions(r, &page); err != nil {
+		return "", nil, err
+	}
+	return "Policy " + page.Name, page, nil
+}
+
+// addDecisions adds the last decisions that fit.
+func (s *Server) addDecisions(r *http.Request, page *policyPage) error {
+	q, f, most := r.URL.Query(), &page.Filter, decisionsShown
+	f.Job, f.Launcher, f.Kind, f.Outcome, f.Reason = q.Get("job"), q.Get("launcher"), q.Get("kind"), q.Get("outcome"), q.Get("reason")
+	p := api.ListDecisionsParams{Job: given(f.Job), Launcher: given(f.Launcher), Reason: given(f.Reason), Cursor: given(q.Get("cursor")), Limit: &most}
+	if f.Job != "" && !jobName.MatchString(f.Job) {
+		return status.Errorf(codes.InvalidArgument, "%.64q is no job: one is called job-7, say", f.Job)
+	}
+	if f.Kind != "" {
+		kind := api.DecisionKind(f.Kind)
+		if p.Kind = &kind; !kind.Valid() {
+			return status.Errorf(codes.InvalidArgument, "%.64q is no kind of decision: use one of %v", f.Kind, kinds)
+		}
+	}
+	if f.Outcome != "" {
+		outcome := api.ListDecisionsParamsOutcome(f.Outcome)
+		if p.Outcome = &outcome; !outcome.Valid() {
+			return status.Errorf(codes.InvalidArgument, "%.64q is nothing that comes of a decision: use one of %v", f.Outcome, outcomes)
+		}
+	}
+	a, err := s.needs.Shown.ListDecisions(r.Context(), api.ListDecisionsRequestObject{Params: p})
+	if err != nil {
+		return err
+	}
+	page.Decisions = a.(api.ListDecisions200JSONResponse).Body
+	page.Next, page.First = turned(q, page.Decisions.Next)
+	return nil
+}

@@ -1,0 +1,72 @@
+package pages
+
+import (
+	"net/http"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+)
+
+// poolsPage shows the tree of pools, and what they did.
+type poolsPage struct {
+	api.Pools
+	Tree   []poolRow
+	Pool   string // that is looked at closely; "": all
+	Span   string // how far back
+	Spans  []api.GetPoolSeriesParamsSpan
+	Parted bool // into kinds of slots
+}
+
+// poolRow is a pool in the tree.
+type poolRow struct {
+	api.PoolShare
+	Depth  int // at most depthMax
+	Parent bool
+}
+
+// depthMax is how far rows are shifted at most.
+const depthMax = 8
+
+// spans are how far back pools may be looked at.
+var spans = []api.GetPoolSeriesParamsSpan{api.GetPoolSeriesParamsSpanN10M, api.GetPoolSeriesParamsSpanN4H, api.GetPoolSeriesParamsSpanN7D}
+
+func (s *Server) pools(r *http.Request) (string, any, error) {
+	q := r.URL.Query()
+	page := poolsPage{Pool: q.Get("pool"), Span: string(spans[0]), Spans: spans}
+	if text := q.Get("span"); text != "" {
+		if page.Span = text; !api.GetPoolSeriesParamsSpan(text).Valid() {
+			return "", nil, status.Errorf(codes.InvalidArgument, "%.64q is no time to look back: use one of %v", text, spans)
+		}
+	}
+	a, err := s.needs.Shown.GetPools(r.Context(), api.GetPoolsRequestObject{})
+	if err != nil {
+		return "", nil, err
+	}
+	page.Pools = a.(api.GetPools200JSONResponse).Body
+	page.Tree = tree(page.Pools.Pools)
+	for _, p := range page.Tree {
+		page.Parted = page.Parted || p.Kind != page.Tree[0].Kind
+	}
+	return strings.TrimSpace("Pools " + page.Pool), page, nil
+}
+
+// tree puts pools under their parents: as they are told, with how deep they lie.
+func tree(pools []api.PoolShare) []poolRow {
+	rows := make([]poolRow, len(pools))
+	depth, parents := map[string]int{}, map[string]bool{}
+	for i := range pools {
+		rows[i].PoolShare = pools[i]
+		if up := pools[i].Parent; up != nil {
+			rows[i].Depth = min(depth[*up]+1, depthMax)
+			parents[*up] = true
+		}
+		depth[pools[i].Name] = rows[i].Depth
+	}
+	for i := range rows {
+		rows[i].Parent = parents[rows[i].Name]
+	}
+	return rows
+}

@@ -1,0 +1,29 @@
+package pages
+
+import (
+	"net/http"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+)
+
+// queuePage lists what waits.
+type queuePage struct {
+	Filter      struct{ Pool, User string }
+	List        api.Queue
+	Next, First string
+}
+
+func (s *Server) queue(r *http.Request) (string, any, error) {
+	q := r.URL.Query()
+	var page queuePage
+	page.Filter.Pool, page.Filter.User = q.Get("pool"), q.Get("user")
+	a, err := s.needs.Shown.ListQueue(r.Context(), api.ListQueueRequestObject{Params: api.ListQueueParams{
+		Pool: given(page.Filter.Pool), User: given(page.Filter.User), Cursor: given(q.Get("cursor")),
+	}})
+	if err != nil {
+		return "", nil, err
+	}
+	page.List = a.(api.ListQueue200JSONResponse).Body
+	page.Next, page.First = turned(q, page.List.Next)
+	return "Queue", page, nil
+}

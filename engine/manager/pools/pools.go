@@ -1,0 +1,139 @@
+// Package pools keeps what the policy tells of its pools: its last word, and since when each pool has
+// been short of what is its due.
+//
+//	book := &pools.Book{}
+//	book.Take("fair", generation, now, status) // about once a second
+//	view := book.View()
+//
+// # What holds
+//
+// Who looks asks no policy: all see the same last word, which says when it was told. How long a pool
+// has been short is what was seen by these looks, over restarts of the policy too, as long as it is
+// the same policy.
+package pools
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// StaleAfter is how long the policy's last word counts as a sample of now.
+const StaleAfter = time.Minute
+
+// View is the policy's last word. It never changes.
+type View struct {
+	Policy     string    // its name
+	Generation uint64    // of it
+	At         time.Time // when it was told; zero: nothing was yet
+	Looks      uint64    // how many there were
+	Revision   uint64    // grows with each change of what follows
+	AllPools   bool      // jobs name their pools as they are here
+	Pools      []Pool    // parents before children
+	Facts      []scheduler.Property
+	Queue      []scheduler.JobID // that wait, the next first; nil: the policy tells no order
+}
+
+// Pool is one for one kind of slots.
+type Pool struct {
+	scheduler.PoolStatus
+	// BelowMinimum is since when it has less than its minimum share and wants more, BelowShare the same
+	// of its fair share, of which it lacks a slot at least; zero: it has what is its due.
+	BelowMinimum, BelowShare time.Time
+}
+
+// Place is a job's place in the policy's queue, 1 is next; 0: it is not in it, or there is none.
+func (v *View) Place(id scheduler.JobID) int { return slices.Index(v.Queue, id) + 1 }
+
+// Book keeps the last view. The zero value has none. Safe for concurrent use.
+type Book struct {
+	mu    sync.Mutex
+	view  *View
+	waked chan struct{} // closed at the next look; nil: nobody waits
+}
+
+// View is the last one.
+func (b *Book) View() *View {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.view == nil {
+		return &View{}
+	}
+	return b.view
+}
+
+// Changed returns a channel that is closed at the next look.
+func (b *Book) Changed() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waked == nil {
+		b.waked = make(chan struct{})
+	}
+	return b.waked
+}
+
+// Take takes in what a policy told. The book becomes the owner of the status.
+func (b *Book) Take(policy string, generation uint64, at time.Time, s scheduler.Status) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.view
+	if old == nil {
+		old = &View{}
+	}
+	v := &View{Policy: policy, Generation: generation, At: at, Looks: old.Looks + 1, Revision: old.Revision, AllPools: s.AllPools, Facts: s.Facts, Queue: s.Queue}
+	since := map[[2]string]*Pool{}
+	if old.Policy == policy {
+		for i := range old.Pools {
+			p := &old.Pools[i]
+			since[[2]string{p.Name, p.Kind}] = p
+		}
+	}
+	for i := range s.Pools {
+		p := Pool{PoolStatus: s.Pools[i]}
+		was := since[[2]string{p.Name, p.Kind}]
+		if was == nil {
+			was = &Pool{}
+		}
+		if p.belowMinimum() {
+			p.BelowMinimum = begun(was.BelowMinimum, at)
+		}
+		if p.belowShare() {
+			p.BelowShare = begun(was.BelowShare, at)
+		}
+		v.Pools = append(v.Pools, p)
+	}
+	if !same(old, v) {
+		v.Revision++
+	}
+	b.view = v
+	if b.waked != nil {
+		close(b.waked)
+		b.waked = nil
+	}
+}
+
+// begun is since when something lasts that may have begun before.
+func begun(before, now time.Time) time.Time {
+	if before.IsZero() {
+		return now
+	}
+	return before
+}
+
+func (p *Pool) belowMinimum() bool { return p.Running < min(p.MinShare, p.Demand) }
+
+// belowShare says whether it lacks a slot of its fair share. Shares are divided in floating point, so
+// one that should be whole may be a little less.
+func (p *Pool) belowShare() bool {
+	const little = 1e-6
+	return float64(p.Running+1) <= math.Min(p.FairShare, float64(p.Demand))+little
+}
+
+// same says whether two views show the same.
+func same(x, y *View) bool {
+	return x.Policy == y.Policy && x.Generation == y.Generation && x.AllPools == y.AllPools && slices.Equal(x.Pools, y.Pools) &&
+		slices.Equal(x.Facts, y.Facts) && slices.Equal(x.Queue, y.Queue)
+}

@@ -1,0 +1,89 @@
+package pools
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A pool is short from the look on at which it first is, until it has its due, over restarts of the policy; under another policy it
+// begins anew. Only what changed is another revision.
+func TestShort(t *testing.T) {
+	begin := time.Unix(1000, 0)
+	b := &Book{}
+	take := func(second int, policy string, generation uint64, running, demand int, fair float64) (since [2]int, v *View) {
+		t.Helper()
+		b.Take(policy, generation, begin.Add(time.Duration(second)*time.Second), scheduler.Status{Pools: []scheduler.PoolStatus{
+			{Name: "other", Kind: "x"}, {Name: "a", Kind: "x", MinShare: 4, FairShare: fair, Demand: demand, Running: running},
+		}})
+		v = b.View()
+		for i, at := range []time.Time{v.Pools[1].BelowMinimum, v.Pools[1].BelowShare} {
+			since[i] = -1
+			if !at.IsZero() {
+				since[i] = int(at.Sub(begin) / time.Second)
+			}
+		}
+		return since, v
+	}
+	for i, x := range []struct {
+		policy          string
+		generation      uint64
+		running, demand int
+		fair            float64
+		want            [2]int
+	}{
+		{"fair", 1, 4, 9, 4.9, [2]int{-1, -1}},      // a part of a slot is none
+		{"fair", 1, 4, 9, 4.9999999, [2]int{-1, 1}}, // a whole one, as it was divided
+		{"fair", 1, 3, 9, 8, [2]int{2, 1}},
+		{"fair", 2, 2, 9, 8, [2]int{2, 1}},   // another start
+		{"fair", 2, 2, 2, 8, [2]int{-1, -1}}, // it wants no more
+		{"fair", 2, 2, 3, 8, [2]int{5, 5}},
+		{"hfsp", 3, 2, 3, 8, [2]int{6, 6}},
+	} {
+		if got, _ := take(i, x.policy, x.generation, x.running, x.demand, x.fair); got != x.want {
+			t.Errorf("look %d: short since %v, want %v", i, got, x.want)
+		}
+	}
+	before, woken := b.View().Revision, b.Changed()
+	if _, v := take(7, "hfsp", 3, 2, 3, 8); v.Revision != before {
+		t.Error("the same has another revision")
+	}
+	if _, v := take(8, "hfsp", 3, 3, 3, 8); v.Revision == before {
+		t.Error("something else has the same revision")
+	}
+	select {
+	case <-woken:
+	default:
+		t.Error("nobody is woken")
+	}
+}
+
+// A sample has each pool once, with the slots of all kinds, and no word that is old.
+func TestSample(t *testing.T) {
+	now := time.Unix(1000, 0)
+	s := scheduler.Status{Pools: []scheduler.PoolStatus{
+		{Name: "a", Kind: "x", FairShare: 1.5, Demand: 4, Running: 1},
+		{Name: "a", Kind: "y", FairShare: 2, Demand: 1, Running: 1},
+		{Name: "a.b", Parent: "a", Kind: "x", Demand: 3},
+		{Name: "idle", Kind: "x"},
+		{Name: "", Kind: "x", Demand: 1},
+	}}
+	b := &Book{}
+	if got := b.Sample(now); got != nil {
+		t.Error(got)
+	}
+	b.Take("p", 1, now, s)
+	if got := fmt.Sprint(b.Sample(now)); got != "[{a 0 0 0 0 1 2 5 3500}]" {
+		t.Error("roots: ", got)
+	}
+	s.AllPools = true
+	b.Take("p", 1, now, s)
+	if got := fmt.Sprint(b.Sample(now)); got != "[{a 0 0 0 0 1 2 5 3500} {a.b 0 0 0 0 1 0 3 0}]" {
+		t.Error("all: ", got)
+	}
+	if got := b.Sample(now.Add(StaleAfter + 1)); got != nil {
+		t.Error("an old word: ", got)
+	}
+}

@@ -1,0 +1,43 @@
+package pools
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+)
+
+// shareMax bounds a fair share that is sampled, in slots: a week of them sums up.
+const shareMax = 1e9
+
+// Sample is what the policy's last word tells of pools now, each once, with the slots of all kinds: of all
+// pools where jobs name their pools so, else of those without a parent. A word that is older than
+// StaleAfter tells nothing.
+func (b *Book) Sample(now time.Time) []series.Pool {
+	v := b.View()
+	if now.Sub(v.At) > StaleAfter {
+		return nil
+	}
+	var list []series.Pool
+	at := map[string]int{}
+	for i := range v.Pools {
+		p := &v.Pools[i]
+		if !v.AllPools && p.Parent != "" || p.Name == "" {
+			continue
+		}
+		if p.Demand == 0 && p.Running == 0 && p.FairShare == 0 {
+			continue
+		}
+		k, known := at[p.Name]
+		if !known {
+			k = len(list)
+			at[p.Name], list = k, append(list, series.Pool{Name: p.Name, Told: 1})
+		}
+		x := &list[k]
+		x.Held += uint64(max(p.Running, 0))
+		x.Demand += uint64(max(p.Demand, 0))
+		x.Share += uint64(math.Round(min(max(p.FairShare, 0), shareMax) * series.ShareUnit))
+	}
+	return slices.Clip(list)
+}

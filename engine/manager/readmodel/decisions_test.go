@@ -1,0 +1,49 @@
+package readmodel
+
+import (
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// The last decisions are kept, as many as are said, with whose jobs and launchers they were when they were
+// taken, also of jobs that end by them; what was counted before the model is not counted.
+func TestDecisions(t *testing.T) {
+	var before core.Stats
+	before.Decision(scheduler.DecisionLaunch, scheduler.NotRefused)
+	m := New(Bounds{JobsKept: 1}, core.Facts{Stats: before})
+	defer m.Close()
+	m.Hand(core.Facts{Stats: before, Rows: facts.Rows{
+		Jobs:      []facts.Job{{ID: 1, Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "ann"}}, Pool: "p"}, {ID: 2, Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "bob"}}}},
+		Launchers: []facts.Launcher{{ID: 5, Name: "l5", State: "up"}},
+	}})
+	now := before
+	for n := uint64(1); n <= 3*DecisionsMax+7; n++ {
+		now.Decision(scheduler.DecisionLaunch, scheduler.NotRefused)
+		m.Hand(core.Facts{At: scheduler.Time(n), Stats: now, Rows: facts.Rows{Decided: []facts.Decision{{Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 5, Round: n}}}})
+	}
+	now.Decision(scheduler.DecisionPreempt, scheduler.Protected)
+	m.Hand(core.Facts{Stats: now, Rows: facts.Rows{
+		Decided: []facts.Decision{{Kind: scheduler.DecisionPreempt, Job: 9, From: 2, Launcher: 6, Reason: scheduler.Protected}},
+		Ended:   []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 2}}, {Summary: &wire.JobSummary{Job: 1}}},
+	}})
+	list, came, err := m.Decisions(t.Context())
+	if err != nil || came != 3*DecisionsMax+8 || len(list) != DecisionsMax {
+		t.Fatalf("%d of %d are kept: %v", len(list), came, err)
+	}
+	if d := list[0]; d.FromUser != "bob" || d.User != "" || d.On != "" || d.Number != came {
+		t.Errorf("the newest: %+v", d)
+	}
+	for i, d := range list[1:] {
+		if want := came - 1 - uint64(i); d.Number != want || d.Round != want || d.At != scheduler.Time(want) || d.On != "l5" || d.User != "ann" || d.Pool != "p" {
+			t.Fatalf("%d: %+v", i, d)
+		}
+	}
+	accepted, refused, err := m.Verdicts(t.Context())
+	if err != nil || accepted[scheduler.DecisionLaunch] != 3*DecisionsMax+7 || refused[scheduler.Protected] != 1 {
+		t.Errorf("counted are %v and %v: %v", accepted, refused, err)
+	}
+}

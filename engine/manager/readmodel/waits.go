@@ -1,0 +1,60 @@
+package readmodel
+
+import (
+	"context"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Waiting is a job of which something could run, and does not.
+type Waiting struct {
+	Summary *wire.JobSummary
+	Since   scheduler.Time // that what waits longest does: a bundle, or the submission for its admission
+	Ready   int            // bundles
+	Width   int            // groups of the bundle that waits longest
+	Needs   []Need         // what it takes at once, in order of kind
+	Memory  int64          // bytes
+
+	row     *facts.Job
+	cluster cluster
+}
+
+// Reasons says why it waits: the manager's reasons, then the policy's.
+func (w *Waiting) Reasons() []string { return waiting(w.row, w.cluster) }
+
+// Need is what slots of a kind something needs, of those that the cluster has.
+type Need struct {
+	Kind               string
+	Count, Free, Total int
+}
+
+// Waiting lists the jobs that wait for admission or have bundles that are ready, in order of id. The
+// messages must not be changed. The error is that of ctx.
+func (m *Model) Waiting(ctx context.Context) ([]Waiting, error) {
+	var rows []*facts.Job
+	var clusters []cluster
+	err := m.read(ctx, func() {
+		for _, id := range m.live.IDs() {
+			row := m.live.Get(id).row
+			if row.Waits.Ready > 0 || row.State == wire.JobState_JOB_STATE_ASKED {
+				rows, clusters = append(rows, row), append(clusters, m.clusterFor(row))
+			}
+		}
+	})
+	list := make([]Waiting, len(rows))
+	for i, row := range rows {
+		w := &row.Waits
+		x := Waiting{Summary: summary(row), Since: w.Since, Ready: w.Ready, Width: w.Width, Memory: w.Memory, row: row, cluster: clusters[i]}
+		if w.Ready == 0 || row.State == wire.JobState_JOB_STATE_ASKED {
+			x.Since = row.Submitted
+		}
+		for k, need := range w.Needs {
+			c := clusters[i].slots[k]
+			x.Needs = append(x.Needs, Need{need.Kind, need.Count, c.free, c.total})
+		}
+		list[i] = x
+	}
+	return list, err
+}

@@ -1,0 +1,115 @@
+package rest
+
+import (
+	"context"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// GetPolicy tells how the policy is. It is not asked.
+func (s *Server) GetPolicy(ctx context.Context, _ api.GetPolicyRequestObject) (api.GetPolicyResponseObject, error) {
+	accepted, refused, err := s.needs.Model.Verdicts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := s.needs.Policy.Overview()
+	p := api.Policy{
+		Name: r.Name, Version: pointer(r.Version), Configured: r.Policy, State: api.PolicyState(r.State), Generation: pointer(int64(r.Generation)),
+		Since: moment(scheduler.Time(r.Started)), Restarts: int(r.Restarts), Memory: pointer(r.Memory), MemoryMax: pointer(r.MemoryMax), Rounds: roundTimes(r.RoundTimes),
+		Problems: []api.PolicyProblem{}, Accepted: []api.Count{}, Refused: []api.Count{}, Facts: []api.Property{},
+	}
+	for _, x := range r.Problems {
+		p.Problems = append(p.Problems, api.PolicyProblem{What: x.What, Text: x.Text, At: *moment(scheduler.Time(max(x.At, 1)))})
+	}
+	for kind := scheduler.DecisionRefuse; int(kind) < len(accepted); kind++ {
+		p.Accepted = append(p.Accepted, api.Count{Name: kind.String(), Count: int64(accepted[kind])})
+	}
+	for reason := scheduler.UnknownID; int(reason) < len(refused); reason++ {
+		if n := refused[reason]; n > 0 {
+			p.Refused = append(p.Refused, api.Count{Name: reason.String(), Count: int64(n)})
+		}
+	}
+	if v := s.needs.Pools.View(); v.Generation == r.Generation {
+		for _, f := range v.Facts {
+			p.Facts = append(p.Facts, api.Property{Name: f.Name, Value: f.Value})
+		}
+	}
+	return api.GetPolicy200JSONResponse(p), nil
+}
+
+func roundTimes(t *wire.RoundTimes) *api.RoundTimes {
+	if t == nil {
+		return nil
+	}
+	seconds := func(ns int64) float64 { return time.Duration(ns).Seconds() }
+	return &api.RoundTimes{
+		Last: seconds(t.Last), Mean: seconds(t.Mean), Longest: seconds(t.Longest), UnderWay: pointer(seconds(t.UnderWay)), SlowFrom: seconds(t.Slow), Slow: int64(t.SlowRounds),
+	}
+}
+
+// ListDecisions lists the last decisions, the newest first.
+func (s *Server) ListDecisions(ctx context.Context, q api.ListDecisionsRequestObject) (api.ListDecisionsResponseObject, error) {
+	before, err := cursorOf(q.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	all, came, err := s.needs.Model.Decisions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page := api.DecisionList{Decisions: []api.Decision{}, Came: int64(came)}
+	may, limit := s.needs.Service.MayLook(ctx), limitOf(q.Params.Limit)
+	for i := range all {
+		d := &all[i]
+		if !fits(d, &q.Params) || !mayLook(d, may) {
+			continue
+		}
+		switch page.Total++; {
+		case before != 0 && d.Number >= before, page.Truncated:
+		case len(page.Decisions) == limit:
+			page.Truncated, page.Next = true, cursor(uint64(page.Decisions[limit-1].Number))
+		default:
+			page.Decisions = append(page.Decisions, decision(d))
+		}
+	}
+	return api.ListDecisions200JSONResponse{Body: page}, nil
+}
+
+func fits(d *readmodel.Decision, p *api.ListDecisionsParams) bool {
+	if p.Job != nil {
+		if id := jobID(*p.Job); d.Job != id && d.From != id {
+			return false
+		}
+	}
+	return (p.Launcher == nil || d.On == *p.Launcher) && (p.Kind == nil || d.Kind.String() == string(*p.Kind)) &&
+		(p.Outcome == nil || d.Accepted() == (*p.Outcome == api.ListDecisionsParamsOutcomeAccepted)) &&
+		(p.Reason == nil || !d.Accepted() && d.Reason.String() == *p.Reason)
+}
+
+// mayLook says whether one may look at a decision: at its job, or at that of which it took slots.
+func mayLook(d *readmodel.Decision, may func(*wire.JobSummary) bool) bool {
+	return may(&wire.JobSummary{Job: uint64(d.Job), User: d.User, Pool: d.Pool}) ||
+		d.From != 0 && may(&wire.JobSummary{Job: uint64(d.From), User: d.FromUser, Pool: d.FromPool})
+}
+
+func decision(d *readmodel.Decision) api.Decision {
+	x := api.Decision{
+		Number: int64(d.Number), At: *moment(max(d.At, 1)), Generation: int64(d.Generation), Round: int64(d.Round), Kind: api.DecisionKind(d.Kind.String()),
+		Bundle: pointer(int64(d.Bundle)), Attempt: pointer(int64(d.Attempt)), Launcher: pointer(d.On), Count: pointer(d.Count),
+		Accepted: d.Accepted(), Detail: pointer(d.Detail),
+	}
+	if d.Job != 0 {
+		x.Job = pointer(d.Job.String())
+	}
+	if d.From != 0 {
+		x.From = pointer(d.From.String())
+	}
+	if !d.Accepted() {
+		x.Reason = pointer(d.Reason.String())
+	}
+	return x
+}

@@ -1,0 +1,146 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// GetPools tells what the policy told of its pools last, and what the manager counts.
+func (s *Server) GetPools(ctx context.Context, _ api.GetPoolsRequestObject) (api.GetPoolsResponseObject, error) {
+	counted, err := s.countPools(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := s.needs.Pools.View()
+	p := api.Pools{Policy: v.Policy, At: pointerTo(v.At), Pools: []api.PoolShare{}, Counted: counted}
+	for i := range v.Pools {
+		x := &v.Pools[i]
+		p.Pools = append(p.Pools, api.PoolShare{
+			Name: x.Name, Parent: pointer(x.Parent), Kind: x.Kind, Weight: x.Weight, MinShare: x.MinShare, MaxShare: pointer(x.MaxShare), FairShare: x.FairShare,
+			Demand: x.Demand, Running: x.Running, Jobs: x.Jobs, BelowMinimumSince: pointerTo(x.BelowMinimum), BelowShareSince: pointerTo(x.BelowShare),
+		})
+	}
+	return api.GetPools200JSONResponse{Body: p}, nil
+}
+
+// pointerTo is nil for a time that has not come.
+func pointerTo(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// countPools counts the jobs that one may look at, by their pools, in order of name.
+func (s *Server) countPools(ctx context.Context) ([]api.PoolCount, error) {
+	jobs, err := s.needs.Model.Jobs(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := s.needs.Model.Waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	may, pools := s.needs.Service.MayLook(ctx), map[string]*api.PoolCount{}
+	of := func(j *wire.JobSummary) *api.PoolCount {
+		if pools[j.Pool] == nil {
+			pools[j.Pool] = &api.PoolCount{Name: j.Pool}
+		}
+		return pools[j.Pool]
+	}
+	for _, j := range jobs {
+		if may(j) {
+			p := of(j)
+			p.Jobs++
+			p.Running += int(j.GroupsRunning)
+			if j.State == wire.JobState_JOB_STATE_ASKED {
+				p.Asked++
+			}
+		}
+	}
+	for i := range waiting {
+		if may(waiting[i].Summary) {
+			of(waiting[i].Summary).Ready += waiting[i].Ready
+		}
+	}
+	list := []api.PoolCount{}
+	for _, p := range pools {
+		list = append(list, *p)
+	}
+	slices.SortFunc(list, func(a, b api.PoolCount) int { return cmp.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+const (
+	// pointsDefault is how many points series have that are asked for without a number.
+	pointsDefault = 300
+	// seriesPoolsMax bounds the pools of an answer: those with most to do.
+	seriesPoolsMax = 20
+)
+
+// tiers are the samples that go back as far as is asked for.
+var tiers = map[api.GetPoolSeriesParamsSpan]int{api.GetPoolSeriesParamsSpanN10M: 0, api.GetPoolSeriesParamsSpanN4H: 1, api.GetPoolSeriesParamsSpanN7D: 2}
+
+// GetPoolSeries tells what pools did, over time.
+func (s *Server) GetPoolSeries(_ context.Context, q api.GetPoolSeriesRequestObject) (api.GetPoolSeriesResponseObject, error) {
+	span, points := api.GetPoolSeriesParamsSpanN10M, pointsDefault
+	if q.Params.Span != nil {
+		span = *q.Params.Span
+	}
+	if q.Params.Points != nil {
+		points = *q.Params.Points
+	}
+	tier := tiers[span]
+	until := time.Now().Unix() + 1
+	rows, err := s.needs.Kept.Series(tier, until-int64(series.Tiers[tier].Keep/time.Second), until)
+	if err != nil {
+		return nil, err
+	}
+	if q.Params.Pool != nil {
+		series.Only(rows, *q.Params.Pool)
+	}
+	rows, every := series.Coarse(rows, series.Tiers[tier], points)
+	names, left := series.Largest(rows, seriesPoolsMax)
+	a := api.PoolSeries{Every: int(every / time.Second), Times: []int64{}, Slots: []float32{}, Free: []float32{}, Pools: []api.PoolLine{}, LeftOut: left}
+	for i := range rows {
+		a.Times = append(a.Times, rows[i].At)
+		a.Slots, a.Free = append(a.Slots, mean(rows[i].Slots, rows[i].Samples)), append(a.Free, mean(rows[i].Free, rows[i].Samples))
+	}
+	above := map[string]bool{}
+	for _, p := range s.needs.Pools.View().Pools {
+		above[p.Parent] = above[p.Parent] || slices.Contains(names, p.Name)
+	}
+	for _, name := range names {
+		a.Pools = append(a.Pools, line(rows, name))
+		a.Pools[len(a.Pools)-1].Above = name != "" && above[name]
+	}
+	return api.GetPoolSeries200JSONResponse(a), nil
+}
+
+// line is what a pool did at each time, on average.
+func line(rows []series.Row, name string) api.PoolLine {
+	n := len(rows)
+	l := api.PoolLine{
+		Name: name, Jobs: make([]float32, n), Running: make([]float32, n), Ready: make([]float32, n),
+		Held: make([]*float32, n), Demand: make([]*float32, n), Share: make([]*float32, n),
+	}
+	for i := range rows {
+		p := rows[i].Pool(name)
+		all := rows[i].Samples
+		l.Jobs[i], l.Running[i], l.Ready[i] = mean(p.Jobs, all), mean(p.Running, all), mean(p.Ready, all)
+		if p.Told > 0 {
+			held, demand, share := mean(p.Held, p.Told), mean(p.Demand, p.Told), mean(p.Share, p.Told)/series.ShareUnit
+			l.Held[i], l.Demand[i], l.Share[i] = &held, &demand, &share
+		}
+	}
+	return l
+}
+
+func mean(sum, of uint64) float32 { return float32(float64(sum) / float64(max(of, 1))) }

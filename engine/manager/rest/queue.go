@@ -1,0 +1,122 @@
+package rest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// queued is a job that waits, with its place in the policy's queue; 0: the policy told none.
+type queued struct {
+	readmodel.Waiting
+	place int
+}
+
+func (q *queued) id() scheduler.JobID { return scheduler.JobID(q.Summary.Job) }
+
+// ListQueue lists the jobs that wait, the next first.
+func (s *Server) ListQueue(ctx context.Context, q api.ListQueueRequestObject) (api.ListQueueResponseObject, error) {
+	shown, err := shownBefore(q.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	list, order, err := s.queue(ctx, &q.Params)
+	if err != nil {
+		return nil, err
+	}
+	page := api.Queue{Entries: []api.QueueEntry{}, Order: order, Total: len(list)}
+	rest := list[behind(list, shown):]
+	most := min(len(rest), limitOf(q.Params.Limit))
+	for i := range rest[:most] {
+		page.Entries = append(page.Entries, entry(&rest[i]))
+	}
+	if most < len(rest) {
+		page.Truncated, page.Next = true, placeAfter(rest[:most])
+	}
+	return api.ListQueue200JSONResponse{Body: page}, nil
+}
+
+// queue lists those that fit and that one may look at, the next first.
+func (s *Server) queue(ctx context.Context, p *api.ListQueueParams) (list []queued, order api.QueueOrder, err error) {
+	waiting, err := s.needs.Model.Waiting(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	view, places := s.needs.Pools.View(), map[scheduler.JobID]int{}
+	for i, id := range view.Queue {
+		places[id] = i + 1
+	}
+	may := s.needs.Service.MayLook(ctx)
+	for _, w := range waiting {
+		if (p.Pool == nil || w.Summary.Pool == *p.Pool) && (p.User == nil || w.Summary.User == *p.User) && may(w.Summary) {
+			list = append(list, queued{w, places[scheduler.JobID(w.Summary.Job)]})
+		}
+	}
+	slices.SortFunc(list, func(x, y queued) int {
+		return cmp.Or(cmp.Compare(uint(x.place-1), uint(y.place-1)), cmp.Compare(x.Since, y.Since), cmp.Compare(x.id(), y.id())) // 0 - 1 is the largest
+	})
+	if order = api.QueueOrderWaited; view.Queue != nil {
+		order = api.QueueOrderPolicy
+	}
+	return list, order, nil
+}
+
+// cursorJobs is how many jobs a cursor of the queue names: one of them is there still, as a rule.
+const cursorJobs = 8
+
+// placeAfter is the cursor behind some entries: the last of them, the last one first.
+func placeAfter(list []queued) *string {
+	var names []string
+	for i := len(list) - 1; i >= 0 && len(names) < cursorJobs; i-- {
+		names = append(names, strconv.FormatUint(uint64(list[i].id()), 36))
+	}
+	text := strings.Join(names, ".")
+	return &text
+}
+
+// shownBefore reads a cursor of the queue.
+func shownBefore(text *string) (ids []scheduler.JobID, err error) {
+	if text == nil || *text == "" {
+		return nil, nil
+	}
+	for name := range strings.SplitSeq(*text, ".") {
+		id, err := cursorOf(&name)
+		if err != nil || id == 0 || len(ids) == cursorJobs {
+			return nil, status.Errorf(codes.InvalidArgument, "cursor: %.64q is none that was given: send the \"next\" of the page before, or none for the first page", *text)
+		}
+		ids = append(ids, scheduler.JobID(id))
+	}
+	return ids, nil
+}
+
+// behind is where a page begins after one that ended with some jobs. Where none of them waits any more it
+// begins at the front: to see a job twice is better than not to see it.
+func behind(list []queued, shown []scheduler.JobID) int {
+	for _, id := range shown {
+		if i := slices.IndexFunc(list, func(q queued) bool { return q.id() == id }); i >= 0 {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func entry(q *queued) api.QueueEntry {
+	x := summary(q.Summary)
+	e := api.QueueEntry{
+		Place: pointer(q.place), ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State,
+		Since: *moment(max(q.Since, 1)), Ready: q.Ready, Groups: q.Width, Needs: []api.Need{}, Memory: q.Memory, Reasons: list(q.Reasons()),
+	}
+	for _, n := range q.Needs {
+		e.Needs = append(e.Needs, api.Need{Kind: n.Kind, Count: n.Count, Free: n.Free, Total: n.Total})
+	}
+	return e
+}

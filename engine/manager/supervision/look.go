@@ -1,0 +1,64 @@
+package supervision
+
+import (
+	"context"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/policy"
+)
+
+const (
+	// lookEvery is how often a policy that decides is asked for its pools, and lookRest how many times
+	// as long as that took it is left alone after it, up to lookRestMax: rounds wait meanwhile.
+	lookEvery   = time.Second
+	lookRest    = 100
+	lookRestMax = time.Minute
+	// lookAgain is for how long no policy is looked at after one has ended while it was: one that
+	// can't say how it is may schedule well.
+	lookAgain = 10 * time.Minute
+)
+
+// look asks a generation how its pools are, again and again, for all who look.
+func (s *Supervisor) look(h *hosted) {
+	next := time.NewTimer(0)
+	defer next.Stop()
+	for {
+		select {
+		case <-h.end:
+			return
+		case <-next.C:
+		}
+		if !s.mayLook() {
+			next.Reset(lookEvery)
+			continue
+		}
+		asked := time.Now()
+		ctx, cancel := context.WithTimeout(s.ctx, explainTimeout)
+		status, err := h.host.Status(ctx)
+		cancel()
+		took := time.Since(asked)
+		if s.looked(err); err == nil {
+			s.needs.Looked(h.name, h.generation, time.Now(), status)
+		}
+		switch policy.KindOf(err) {
+		case policy.Died, policy.Panicked, policy.Deadline, policy.Breach, policy.Heavy:
+			s.leaveAlone()
+			return
+		}
+		next.Reset(max(lookEvery, min(lookRest*took, lookRestMax)))
+	}
+}
+
+func (s *Supervisor) mayLook() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().After(s.lookFrom)
+}
+
+// leaveAlone has nothing looked at for a while.
+func (s *Supervisor) leaveAlone() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lookFrom = time.Now().Add(lookAgain)
+	s.needs.Log.Warn("the policy ended while it was asked for its pools: it is not asked for a while, unless somebody does", "for", lookAgain)
+}
