@@ -39,10 +39,8 @@
 	};
 	const listen = () => {
 		const events = new EventSource(root + "api/v1/events");
-		let first = true;
-		for (const topic of ["jobs", "launchers"]) events.addEventListener(topic, () => { if (first) return; heard(); });
+		for (const topic of ["jobs", "launchers"]) events.addEventListener(topic, heard); // the first, too: something may have changed since the page was made
 		events.onmessage = heard;
-		events.addEventListener("launchers", () => { first = false; }); // the last topic of what is there at the beginning
 		events.onerror = () => { channel.postMessage("lost"); say("The manager does not answer: what is shown is old."); };
 		events.onopen = () => { channel.postMessage("back"); say(""); };
 	};
@@ -67,6 +65,7 @@
 		if (!paused) refresh();
 	});
 	show();
+	setTimeout(refresh, 1000); // what changed after the page was made and before this tab heard others
 
 	if (navigator.locks) navigator.locks.request("hamadryad " + new URL(root, location.href).href, () => new Promise(listen));
 	else setInterval(refresh, 5000); // a page that did not come over TLS from another machine

@@ -25,7 +25,7 @@ import (
 const program = "chromium-headless-shell"
 
 // useMax bounds the use of a browser in one test.
-const useMax = 3 * time.Minute
+const useMax = 2 * time.Minute
 
 // Tab is one of a browser. Not safe for concurrent use.
 type Tab struct {

@@ -1,0 +1,124 @@
+package window
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
+	"github.com/hamadryad/hamadryad/internal/watch"
+)
+
+// pools are two, of a policy that shares slots between them.
+const pools = "  name: fair\n  settings:\n    allocations:\n      pools:\n        etl: {}\n        research: {weight: 2}\n"
+
+// What is changed by clicks is what the command line shows, what the audit has, and what the event
+// log says; and the job that runs meanwhile loses nothing.
+func TestClicks(t *testing.T) {
+	s := start(t, pools, 2, 2)
+	held := s.submit("ann", "etl", 3, 1, 1, "held:"+s.path("go"))
+	s.says([]string{"job-1"}, "jobs")
+	other := s.submit("bob", "etl", 2, 1, 1, "held:"+s.path("never"))
+	s.says([]string{"job-2"}, "jobs")
+	b := browser.Open(t)
+
+	b.Do(chromedp.Navigate(s.web+"jobs/job-1"),
+		chromedp.SetValue(`input[name="pool"]`, "research"), chromedp.SetValue(`select[name="priority"]`, "HIGH"),
+		chromedp.Click(`form[action$="/update"] button`), chromedp.WaitVisible(`//*[contains(@class,"figures")]//*[contains(.,"research")]`))
+	s.says([]string{`"pool": "research"`, "priority set to HIGH"}, "status", "job-1", "-o", "json")
+
+	b.Do(chromedp.Navigate(s.web+"jobs/job-2"), chromedp.SendKeys(`form[action$="/kill"] input[name="reason"]`, "wrong input"),
+		chromedp.Click(`button.danger`), chromedp.WaitVisible(".figures .state.killed"))
+	s.says([]string{"killed", "wrong input"}, "status", "job-2")
+	watch.Until(t, waitMax, "the client of the job that was killed ends", other.Ended)
+
+	b.Do(chromedp.Navigate(s.web+"launchers"), chromedp.Click(`form[action$="node-2/drain"] button`), chromedp.WaitVisible(`//tr[contains(.,"node-2")]//*[contains(@class,"drain")]`))
+	s.says([]string{"drain"}, "launchers")
+	b.Do(chromedp.Click(`form[action$="node-2/drain"] button`), chromedp.WaitVisible(`//tr[contains(.,"node-2")]//*[contains(@class,"state") and contains(.,"up")]`))
+
+	s.write("go", "")
+	watch.Until(t, waitMax, "the job that was held ends", held.Ended)
+	if code := held.Cmd.ProcessState.ExitCode(); code != 0 {
+		t.Fatalf("it ended with %d:\n%s", code, held.Log)
+	}
+	s.says([]string{"succeeded"}, "status", "job-1", "--attempts")
+	s.attemptsOnce("job-1", 4)
+	s.auditHas(
+		`/jobs/job-1/update: from pool "etl", priority NORMAL to pool "research", priority HIGH: ok`, "/jobs/job-2/kill: from running to killed: ok",
+		"/launchers/node-2/drain: from up to draining: ok", "/launchers/node-2/drain: from draining to up: ok")
+	s.logHas(`"update_job"`, `"kill_job"`, `"drain"`)
+}
+
+// attemptsOnce fails unless each of so many nodes ran once.
+func (s *site) attemptsOnce(job string, nodes int) {
+	s.t.Helper()
+	out, err := s.command("status", job, "--attempts", "-o", "json")
+	var status struct {
+		Attempts []struct{ State string }
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(out), &status)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(status.Attempts) != nodes || slices.ContainsFunc(status.Attempts, func(a struct{ State string }) bool { return a.State != "finished" }) {
+		s.t.Errorf("%s has the attempts %v, want %d that finished", job, status.Attempts, nodes)
+	}
+}
+
+// auditHas holds the changes over HTTP that the audit has, in order, against what was done.
+func (s *site) auditHas(want ...string) {
+	s.t.Helper()
+	var got []string
+	for line := range strings.Lines(s.read("manager/audit/audit.jsonl")) {
+		var l struct{ Method, What, Before, After, Result string }
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			s.t.Fatal(err)
+		}
+		if l.Method == "POST" {
+			got = append(got, fmt.Sprintf("%s: from %s to %s: %s", l.What, l.Before, l.After, l.Result))
+		}
+	}
+	if !slices.Equal(got, want) {
+		s.t.Errorf("the audit has %q, want %q", got, want)
+	}
+}
+
+// logHas fails unless the event log has inputs of some kinds.
+func (s *site) logHas(kinds ...string) {
+	s.t.Helper()
+	text, err := s.command("log", s.path("manager/log"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, k := range kinds {
+		if !strings.Contains(text, k) {
+			s.t.Errorf("the event log has no %s", k)
+		}
+	}
+}
+
+// Ten tabs of one browser, which opens six connections to a server at most, all come to show a
+// job's end.
+func TestTenTabs(t *testing.T) {
+	s := start(t, "  name: fifo\n", 1, 2)
+	job := s.submit("ann", "", 2, 1, 1, "held:"+s.path("go"))
+	s.says([]string{"job-1"}, "jobs")
+	tabs := []*browser.Tab{browser.Open(t)}
+	for len(tabs) < 10 {
+		tabs = append(tabs, tabs[0].Another())
+	}
+	for _, b := range tabs {
+		b.Do(chromedp.Navigate(s.web+"jobs/job-1"), chromedp.WaitVisible(".figures .state.running"))
+	}
+	s.write("go", "")
+	watch.Until(t, waitMax, "the job ends", job.Ended)
+	for _, b := range tabs {
+		b.Do(chromedp.WaitVisible(".figures .state.succeeded"))
+	}
+}
