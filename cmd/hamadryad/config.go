@@ -13,7 +13,18 @@ import (
 )
 
 func (c *cli) configCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Work with configurations"}
+	cmd := &cobra.Command{
+		Use: "config", Short: "Work with configurations",
+		Long: `Looks at configurations, and changes the manager's. "check" needs no manager. "apply" puts
+a text into the manager's configuration file and in force, as if it had been edited there, and
+keeps the one before as a version that "rollback" goes back to. Where the manager can't write its
+file, change the file where it comes from: the manager sees that by itself.`,
+		Example: `  hamadryad config check new.yaml
+  hamadryad config diff new.yaml
+  hamadryad config apply new.yaml --comment "more for research"
+  hamadryad config versions
+  hamadryad config rollback 3`,
+	}
 	f := &configured{}
 	check := &cobra.Command{
 		Use: "check [FILE]", Short: "Check a configuration, the policy's settings included", Args: cobra.MaximumNArgs(1),
@@ -39,7 +50,7 @@ func (c *cli) configCommand() *cobra.Command {
 		},
 	}
 	f.configFlag(check)
-	cmd.AddCommand(check, c.configShowCommand())
+	cmd.AddCommand(check, c.configShowCommand(), c.configDiffCommand(), c.configApplyCommand(), c.configVersionsCommand(), c.configRollBackCommand())
 	return cmd
 }
 

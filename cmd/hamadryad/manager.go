@@ -91,6 +91,7 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 		return err
 	}
 	cfg.Join = now.Auth.Join
+	cfg.Reads = site.Reads(s)
 	cfg.Last, cfg.Problem, cfg.File, cfg.Updates, cfg.Log = last, problem, s.File, updates, log
 	cfg.Remaker, cfg.Fallback = remaker, fifo.New
 	cfg.Ready = func(grpc, http string) { part.Ready(grpc + " " + http) }

@@ -213,3 +213,32 @@ func (c *Client) watchOnce(ctx context.Context, job uint64, take func(*wire.JobS
 		}
 	}
 }
+
+// applyMax is how long a change of the configuration, or its comparison, may take: the manager gives
+// up before.
+const applyMax = 3 * time.Minute
+
+// DiffSettings says what is wrong with a text of the configuration's file, or what it would change.
+// With version, it is about that version's text.
+func (c *Client) DiffSettings(ctx context.Context, text []byte, version uint64) (*wire.SettingsDiff, error) {
+	return unary(ctx, c, c.manager.DiffSettings, &wire.SettingsText{Text: text, Version: version})
+}
+
+// ApplySettings puts a text, or with version that version's, into the configuration's file and in
+// force. tag is that of the text that the file has, as Settings told it. It may be asked again.
+func (c *Client) ApplySettings(ctx context.Context, text []byte, version uint64, tag, comment string) (v *wire.SettingsVersion, err error) {
+	err = c.call(ctx, func(ctx context.Context) (err error) {
+		ctx, cancel := context.WithTimeout(ctx, applyMax)
+		defer cancel()
+		v, err = c.manager.ApplySettings(ctx, &wire.ApplyRequest{Principal: c.principal, Text: text, Version: version, Tag: tag, Comment: comment})
+		return err
+	})
+	return v, err
+}
+
+// SettingsVersions lists the texts of the configuration's file that are kept, the newest first; with
+// version, that one alone with its text.
+func (c *Client) SettingsVersions(ctx context.Context, version uint64) ([]*wire.SettingsVersion, error) {
+	r, err := unary(ctx, c, c.manager.SettingsVersions, &wire.VersionsRequest{Version: version})
+	return r.GetVersions(), err
+}

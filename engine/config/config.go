@@ -45,6 +45,7 @@ type Manager struct {
 	EventLog EventLog `koanf:"eventLog"`
 	Audit    Audit    `koanf:"audit"`
 	Web      Web      `koanf:"web"`
+	Versions int      `koanf:"versions" validate:"min=1,max=10000"` // of the configuration that are kept
 	History  History  `koanf:"history"`
 	Programs Size     `koanf:"programs" validate:"min=1048576"` // bound of the stored programs and plans
 	// Heartbeat is the period of launchers' heartbeats. A launcher that has heard
@@ -231,6 +232,7 @@ func defaults() map[string]any {
 		"manager.audit.keep":         16,
 		"manager.web.actions":        "on",
 		"manager.web.hosts":          []string{},
+		"manager.versions":           50,
 		"manager.programs":           "16GiB",
 		"manager.heartbeat":          "500ms",
 		"manager.lease":              "10s",

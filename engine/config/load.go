@@ -32,13 +32,18 @@ type Sources struct {
 	// Texts stand in for files by name, as Config.Texts gave them; nil: the files are
 	// read.
 	Texts map[string][]byte
+	// Text stands in for File's content; nil: the file is read.
+	Text []byte
 	// Token reads what auth.token says for keys that nobody set; nil: nothing.
 	Token func(token string) (map[string]string, error)
 }
 
 // read returns the content of a file.
 func (s Sources) read(file string) ([]byte, error) {
-	if s.Texts == nil {
+	switch {
+	case s.Text != nil && file == s.File:
+		return s.Text, nil
+	case s.Texts == nil:
 		return readBounded(file)
 	}
 	text, ok := s.Texts[file]

@@ -79,6 +79,13 @@ type Config struct {
 	// that it can't be taken as it is now, and why; what runs is what was accepted last.
 	File    string
 	Problem error
+	// Text is the file's that the manager starts with; nil: there is none.
+	Text []byte
+	// Reads makes an Update of a text in the file's place, with all else as at the start; nil: the
+	// configuration is changed by hand alone.
+	Reads func(text []byte) (Update, error)
+	// VersionsKept is how many versions of the file are kept; settings.KeepDefault.
+	VersionsKept int
 	// Shown is what the settings command tells of the configuration.
 	Shown supervision.Shown
 	// Updates brings changed settings while the manager runs; nil: none come.
@@ -103,6 +110,7 @@ type Config struct {
 type Update struct {
 	// Problem says why the file as it is now changes nothing; then the rest is empty.
 	Problem string
+	Text    []byte // of the file; nil: unknown
 	Core    core.Settings
 	Policy  supervision.Policy
 	Shown   supervision.Shown

@@ -48,13 +48,8 @@ func (p *keeper) Replay(record uint64, actions []core.Action) {
 // keep gives history what a record's step told, once that is durable.
 func (p *keeper) keep(record uint64, actions []core.Action) {
 	for _, a := range actions {
-		switch a := a.(type) {
-		case core.Facts:
-			p.Take(record, &a)
-		case core.SettingsVerdict:
-			if a.Generation != 0 {
-				p.Settings(record, a.Version)
-			}
+		if f, yes := a.(core.Facts); yes {
+			p.Take(record, &f)
 		}
 	}
 }

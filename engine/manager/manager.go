@@ -46,6 +46,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/secret"
+	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/manager/tickets"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -108,6 +109,8 @@ type manager struct {
 	guard      *guard.Guard
 	audit      *audit.Log
 	tickets    *tickets.Store
+	editor     *settings.Editor
+	taken      Update                // the configuration that was taken last; the editor's lock guards it
 	before     core.Stats            // what was counted before this life
 	stalledBy  atomic.Pointer[error] // why the event log takes nothing; nil: it does
 	stopping   chan struct{}         // closed when the streams have to end
@@ -144,11 +147,14 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
+	if err := m.openSettings(); err != nil {
+		return fmt.Errorf("manager: %w", err)
+	}
 	if err := m.openHistory(); err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
 	defer m.history.end()
-	log, l, err := recovery.Open(ctx, m.logOptions(synced, cancel), cfg.Core, m.graphs, key.Token, m.history)
+	log, l, err := recovery.Open(ctx, m.logOptions(synced, cancel), m.cfg.Core, m.graphs, key.Token, m.history)
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
@@ -344,7 +350,7 @@ func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
 		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
-		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules,
+		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor,
 	})
 	return m.clients
 }
@@ -438,38 +444,13 @@ func (m *manager) origins() origin.Options {
 // rest is the REST interface.
 func (m *manager) rest() *rest.Server {
 	return rest.New(rest.Needs{
-		Model: m.model, Jobs: m.jobs, Service: m.clients, Policy: m.supervisor, Pools: m.pools, Kept: m.history.History, Life: m.life.Term, Stopping: m.stopping,
+		Model: m.model, Jobs: m.jobs, Service: m.clients, Settings: m.clients, Audit: m.audit, Policy: m.supervisor, Pools: m.pools, Kept: m.history.History, Life: m.life.Term, Stopping: m.stopping,
 		Failed: failed,
 	})
 }
 
 // failed has the audit tell of a request that was not done.
 func failed(ctx context.Context, err error) { _ = audit.Of(ctx).End(err) } // the log says what can't be written
-
-func (m *manager) takeUpdates(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case u := <-m.cfg.Updates:
-			if u.Problem != "" {
-				m.wrongConfig(u.Problem)
-				continue
-			}
-			m.problems.Clear(problems.Configuration)
-			m.shown.Loaded(u.Shown)
-			m.model.Bound(shownOf(u.Core))
-			settings := u.Core
-			settings.Heartbeat, settings.Identity = m.cfg.Heartbeat, m.life.Identity
-			settings.Access = m.changedRules(u.Core.Access)
-			in := wire.NewInput(&wire.SiteSettings{Json: settings.JSON()})
-			if m.inbox.Input(ctx, in) != nil {
-				return
-			}
-			m.supervisor.Update(u.Policy)
-		}
-	}
-}
 
 // changedRules puts rules in force that came while the manager runs, and returns those
 // that are. Whether there are any is settled at the start, with what listens.

@@ -24,7 +24,7 @@ import (
 
 // managedCore are settings of the core that have another place in the
 // configuration, or none.
-var managedCore = []string{"identity", "tokenSeed", "simulated", "heartbeat", "seed", "kinds", "access"}
+var managedCore = []string{"identity", "tokenSeed", "simulated", "heartbeat", "seed", "kinds", "access", "version"}
 
 // CoreKeys are the names that may stand in the section core.
 func CoreKeys() []string {

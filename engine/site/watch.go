@@ -29,7 +29,28 @@ func (s *Site) ManagerConfig() manager.Config {
 			Tails: tails.Options{JobBytes: int64(m.History.Tails.JobBytes), BytesASecond: int64(m.History.Tails.BytesASecond)},
 		},
 		TailBytes: int64(m.History.Tails.Bytes), FailedTailBytes: int64(m.History.Tails.FailedBytes),
-		Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
+		Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown, Text: s.Texts[s.File], VersionsKept: m.Versions,
+	}
+}
+
+// update is what a running manager takes of it.
+func (s *Site) update() manager.Update {
+	return manager.Update{Text: s.Texts[s.File], Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown}
+}
+
+// Reads makes what a running manager takes of another text of the sources' file.
+func Reads(from config.Sources) func(text []byte) (manager.Update, error) {
+	return func(text []byte) (manager.Update, error) {
+		if text == nil {
+			text = []byte{}
+		}
+		from := from
+		from.Text = text
+		s, err := Load(from)
+		if err != nil {
+			return manager.Update{}, err
+		}
+		return s.update(), nil
 	}
 }
 
@@ -50,7 +71,7 @@ func (s *Site) Watch(ctx context.Context, from config.Sources, updates chan<- ma
 			watched.Store(&changed.Watched)
 			log.Info("the configuration changed", "file", from.File)
 			changed.changeTokens(tokens, log)
-			u = manager.Update{Core: changed.CoreSettings, Policy: changed.Plugin, Shown: changed.Shown}
+			u = changed.update()
 		}
 		select {
 		case updates <- u:

@@ -2224,6 +2224,10 @@ type SettingsReply struct {
 	File          string                 `protobuf:"bytes,2,opt,name=file,proto3" json:"file,omitempty"`         // of the configuration; "": none
 	Problem       string                 `protobuf:"bytes,3,opt,name=problem,proto3" json:"problem,omitempty"`   // why the file as it is now is not in force; "": it is
 	ProblemAt     int64                  `protobuf:"varint,4,opt,name=problem_at,json=problemAt,proto3" json:"problem_at,omitempty"`
+	Text          []byte                 `protobuf:"bytes,5,opt,name=text,proto3" json:"text,omitempty"`                         // of the file; for administrators alone
+	Tag           string                 `protobuf:"bytes,6,opt,name=tag,proto3" json:"tag,omitempty"`                           // SHA-256 of the file's text, in hex; "": it can't be read
+	ReadOnly      string                 `protobuf:"bytes,7,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"` // why it can't be changed here; "": it can
+	Version       uint64                 `protobuf:"varint,8,opt,name=version,proto3" json:"version,omitempty"`                  // in force
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2286,6 +2290,34 @@ func (x *SettingsReply) GetProblemAt() int64 {
 	return 0
 }
 
+func (x *SettingsReply) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *SettingsReply) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *SettingsReply) GetReadOnly() string {
+	if x != nil {
+		return x.ReadOnly
+	}
+	return ""
+}
+
+func (x *SettingsReply) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type Setting struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -2293,6 +2325,8 @@ type Setting struct {
 	From          string                 `protobuf:"bytes,3,opt,name=from,proto3" json:"from,omitempty"` // FILE:LINE, a variable, flag or default
 	Next          string                 `protobuf:"bytes,4,opt,name=next,proto3" json:"next,omitempty"` // from the next start on, when that is another value
 	NextFrom      string                 `protobuf:"bytes,5,opt,name=next_from,json=nextFrom,proto3" json:"next_from,omitempty"`
+	Restart       bool                   `protobuf:"varint,6,opt,name=restart,proto3" json:"restart,omitempty"` // a change takes effect at the manager's next start
+	Fixed         bool                   `protobuf:"varint,7,opt,name=fixed,proto3" json:"fixed,omitempty"`     // by the environment or a flag: what the file says does not count
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2362,6 +2396,651 @@ func (x *Setting) GetNextFrom() string {
 	return ""
 }
 
+func (x *Setting) GetRestart() bool {
+	if x != nil {
+		return x.Restart
+	}
+	return false
+}
+
+func (x *Setting) GetFixed() bool {
+	if x != nil {
+		return x.Fixed
+	}
+	return false
+}
+
+// SettingsText is a text of the configuration's file.
+type SettingsText struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          []byte                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // in place of text: that of this version; 0: text
+	Check         bool                   `protobuf:"varint,3,opt,name=check,proto3" json:"check,omitempty"`     // only say what is wrong, and ask the policy, too
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsText) Reset() {
+	*x = SettingsText{}
+	mi := &file_engine_wire_api_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsText) ProtoMessage() {}
+
+func (x *SettingsText) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsText.ProtoReflect.Descriptor instead.
+func (*SettingsText) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *SettingsText) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *SettingsText) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SettingsText) GetCheck() bool {
+	if x != nil {
+		return x.Check
+	}
+	return false
+}
+
+type SettingsDiff struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Problems      []*SettingsProblem     `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`    // with any, the rest is empty
+	Lines         []*DiffLine            `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`          // up to three that stay on each side of those that change
+	Keys          []*DiffKey             `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`            // whose values change, in order
+	Truncated     bool                   `protobuf:"varint,4,opt,name=truncated,proto3" json:"truncated,omitempty"` // there are more lines than these
+	Tag           string                 `protobuf:"bytes,5,opt,name=tag,proto3" json:"tag,omitempty"`              // of the file's text, with which it was compared
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsDiff) Reset() {
+	*x = SettingsDiff{}
+	mi := &file_engine_wire_api_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsDiff) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsDiff) ProtoMessage() {}
+
+func (x *SettingsDiff) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsDiff.ProtoReflect.Descriptor instead.
+func (*SettingsDiff) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *SettingsDiff) GetProblems() []*SettingsProblem {
+	if x != nil {
+		return x.Problems
+	}
+	return nil
+}
+
+func (x *SettingsDiff) GetLines() []*DiffLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *SettingsDiff) GetKeys() []*DiffKey {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *SettingsDiff) GetTruncated() bool {
+	if x != nil {
+		return x.Truncated
+	}
+	return false
+}
+
+func (x *SettingsDiff) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+// SettingsProblem is a mistake, with cause and remedy.
+type SettingsProblem struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	File          string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	Line          int64                  `protobuf:"varint,2,opt,name=line,proto3" json:"line,omitempty"` // 0: unknown
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsProblem) Reset() {
+	*x = SettingsProblem{}
+	mi := &file_engine_wire_api_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsProblem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsProblem) ProtoMessage() {}
+
+func (x *SettingsProblem) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsProblem.ProtoReflect.Descriptor instead.
+func (*SettingsProblem) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *SettingsProblem) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *SettingsProblem) GetLine() int64 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *SettingsProblem) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+type DiffLine struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"` // same, removed or added
+	Old           int64                  `protobuf:"varint,2,opt,name=old,proto3" json:"old,omitempty"`  // its number in the old text; 0: it is not in it
+	New           int64                  `protobuf:"varint,3,opt,name=new,proto3" json:"new,omitempty"`
+	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	Unended       bool                   `protobuf:"varint,5,opt,name=unended,proto3" json:"unended,omitempty"` // it is the last, and has no end
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DiffLine) Reset() {
+	*x = DiffLine{}
+	mi := &file_engine_wire_api_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DiffLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DiffLine) ProtoMessage() {}
+
+func (x *DiffLine) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DiffLine.ProtoReflect.Descriptor instead.
+func (*DiffLine) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *DiffLine) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *DiffLine) GetOld() int64 {
+	if x != nil {
+		return x.Old
+	}
+	return 0
+}
+
+func (x *DiffLine) GetNew() int64 {
+	if x != nil {
+		return x.New
+	}
+	return 0
+}
+
+func (x *DiffLine) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *DiffLine) GetUnended() bool {
+	if x != nil {
+		return x.Unended
+	}
+	return false
+}
+
+type DiffKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Before        string                 `protobuf:"bytes,2,opt,name=before,proto3" json:"before,omitempty"`
+	After         string                 `protobuf:"bytes,3,opt,name=after,proto3" json:"after,omitempty"`
+	BeforeFrom    string                 `protobuf:"bytes,4,opt,name=before_from,json=beforeFrom,proto3" json:"before_from,omitempty"`
+	From          string                 `protobuf:"bytes,5,opt,name=from,proto3" json:"from,omitempty"`
+	Restart       bool                   `protobuf:"varint,6,opt,name=restart,proto3" json:"restart,omitempty"` // it takes effect at the manager's next start
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DiffKey) Reset() {
+	*x = DiffKey{}
+	mi := &file_engine_wire_api_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DiffKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DiffKey) ProtoMessage() {}
+
+func (x *DiffKey) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DiffKey.ProtoReflect.Descriptor instead.
+func (*DiffKey) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *DiffKey) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *DiffKey) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *DiffKey) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *DiffKey) GetBeforeFrom() string {
+	if x != nil {
+		return x.BeforeFrom
+	}
+	return ""
+}
+
+func (x *DiffKey) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *DiffKey) GetRestart() bool {
+	if x != nil {
+		return x.Restart
+	}
+	return false
+}
+
+type ApplyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Principal     *Principal             `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	Text          []byte                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	Version       uint64                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"` // in place of text: that of this version; 0: text
+	Tag           string                 `protobuf:"bytes,4,opt,name=tag,proto3" json:"tag,omitempty"`          // of the text that the file had when it was looked at
+	Comment       string                 `protobuf:"bytes,5,opt,name=comment,proto3" json:"comment,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApplyRequest) Reset() {
+	*x = ApplyRequest{}
+	mi := &file_engine_wire_api_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplyRequest) ProtoMessage() {}
+
+func (x *ApplyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplyRequest.ProtoReflect.Descriptor instead.
+func (*ApplyRequest) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ApplyRequest) GetPrincipal() *Principal {
+	if x != nil {
+		return x.Principal
+	}
+	return nil
+}
+
+func (x *ApplyRequest) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *ApplyRequest) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *ApplyRequest) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *ApplyRequest) GetComment() string {
+	if x != nil {
+		return x.Comment
+	}
+	return ""
+}
+
+// SettingsVersion is a text that was in force.
+type SettingsVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	At            int64                  `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
+	Who           string                 `protobuf:"bytes,3,opt,name=who,proto3" json:"who,omitempty"` // "": whoever may write the file
+	By            string                 `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`   // who acted in the name of who
+	Comment       string                 `protobuf:"bytes,5,opt,name=comment,proto3" json:"comment,omitempty"`
+	Origin        string                 `protobuf:"bytes,6,opt,name=origin,proto3" json:"origin,omitempty"` // how it came to be
+	Before        string                 `protobuf:"bytes,7,opt,name=before,proto3" json:"before,omitempty"` // tag of the text before
+	Tag           string                 `protobuf:"bytes,8,opt,name=tag,proto3" json:"tag,omitempty"`
+	Text          []byte                 `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"` // where one version was asked for
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsVersion) Reset() {
+	*x = SettingsVersion{}
+	mi := &file_engine_wire_api_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsVersion) ProtoMessage() {}
+
+func (x *SettingsVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsVersion.ProtoReflect.Descriptor instead.
+func (*SettingsVersion) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *SettingsVersion) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *SettingsVersion) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *SettingsVersion) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *SettingsVersion) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *SettingsVersion) GetComment() string {
+	if x != nil {
+		return x.Comment
+	}
+	return ""
+}
+
+func (x *SettingsVersion) GetOrigin() string {
+	if x != nil {
+		return x.Origin
+	}
+	return ""
+}
+
+func (x *SettingsVersion) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *SettingsVersion) GetTag() string {
+	if x != nil {
+		return x.Tag
+	}
+	return ""
+}
+
+func (x *SettingsVersion) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+type VersionsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"` // that one, with its text; 0: all that are kept, the newest first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VersionsRequest) Reset() {
+	*x = VersionsRequest{}
+	mi := &file_engine_wire_api_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VersionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VersionsRequest) ProtoMessage() {}
+
+func (x *VersionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VersionsRequest.ProtoReflect.Descriptor instead.
+func (*VersionsRequest) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *VersionsRequest) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type VersionsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Versions      []*SettingsVersion     `protobuf:"bytes,1,rep,name=versions,proto3" json:"versions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VersionsReply) Reset() {
+	*x = VersionsReply{}
+	mi := &file_engine_wire_api_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VersionsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VersionsReply) ProtoMessage() {}
+
+func (x *VersionsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VersionsReply.ProtoReflect.Descriptor instead.
+func (*VersionsReply) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *VersionsReply) GetVersions() []*SettingsVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
 // AccessRequest asks what somebody may do.
 type AccessRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2372,7 +3051,7 @@ type AccessRequest struct {
 
 func (x *AccessRequest) Reset() {
 	*x = AccessRequest{}
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2384,7 +3063,7 @@ func (x *AccessRequest) String() string {
 func (*AccessRequest) ProtoMessage() {}
 
 func (x *AccessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[32]
+	mi := &file_engine_wire_api_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2397,7 +3076,7 @@ func (x *AccessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessRequest.ProtoReflect.Descriptor instead.
 func (*AccessRequest) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *AccessRequest) GetUser() string {
@@ -2422,7 +3101,7 @@ type AccessReply struct {
 
 func (x *AccessReply) Reset() {
 	*x = AccessReply{}
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +3113,7 @@ func (x *AccessReply) String() string {
 func (*AccessReply) ProtoMessage() {}
 
 func (x *AccessReply) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[33]
+	mi := &file_engine_wire_api_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +3126,7 @@ func (x *AccessReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessReply.ProtoReflect.Descriptor instead.
 func (*AccessReply) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *AccessReply) GetOff() bool {
@@ -2511,7 +3190,7 @@ type PoolAccess struct {
 
 func (x *PoolAccess) Reset() {
 	*x = PoolAccess{}
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +3202,7 @@ func (x *PoolAccess) String() string {
 func (*PoolAccess) ProtoMessage() {}
 
 func (x *PoolAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_api_proto_msgTypes[34]
+	mi := &file_engine_wire_api_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +3215,7 @@ func (x *PoolAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolAccess.ProtoReflect.Descriptor instead.
 func (*PoolAccess) Descriptor() ([]byte, []int) {
-	return file_engine_wire_api_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *PoolAccess) GetPool() string {
@@ -2741,19 +3420,73 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\vslow_rounds\x18\x06 \x01(\x04R\n" +
 	"slowRounds\"M\n" +
 	"\rReloadRequest\x12<\n" +
-	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"\x96\x01\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"\xf3\x01\n" +
 	"\rSettingsReply\x128\n" +
 	"\bsettings\x18\x01 \x03(\v2\x1c.hamadryad.engine.v1.SettingR\bsettings\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x18\n" +
 	"\aproblem\x18\x03 \x01(\tR\aproblem\x12\x1d\n" +
 	"\n" +
-	"problem_at\x18\x04 \x01(\x03R\tproblemAt\"v\n" +
+	"problem_at\x18\x04 \x01(\x03R\tproblemAt\x12\x12\n" +
+	"\x04text\x18\x05 \x01(\fR\x04text\x12\x10\n" +
+	"\x03tag\x18\x06 \x01(\tR\x03tag\x12\x1b\n" +
+	"\tread_only\x18\a \x01(\tR\breadOnly\x12\x18\n" +
+	"\aversion\x18\b \x01(\x04R\aversion\"\xa6\x01\n" +
 	"\aSetting\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\tR\x04from\x12\x12\n" +
 	"\x04next\x18\x04 \x01(\tR\x04next\x12\x1b\n" +
-	"\tnext_from\x18\x05 \x01(\tR\bnextFrom\"#\n" +
+	"\tnext_from\x18\x05 \x01(\tR\bnextFrom\x12\x18\n" +
+	"\arestart\x18\x06 \x01(\bR\arestart\x12\x14\n" +
+	"\x05fixed\x18\a \x01(\bR\x05fixed\"R\n" +
+	"\fSettingsText\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\fR\x04text\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05check\x18\x03 \x01(\bR\x05check\"\xe7\x01\n" +
+	"\fSettingsDiff\x12@\n" +
+	"\bproblems\x18\x01 \x03(\v2$.hamadryad.engine.v1.SettingsProblemR\bproblems\x123\n" +
+	"\x05lines\x18\x02 \x03(\v2\x1d.hamadryad.engine.v1.DiffLineR\x05lines\x120\n" +
+	"\x04keys\x18\x03 \x03(\v2\x1c.hamadryad.engine.v1.DiffKeyR\x04keys\x12\x1c\n" +
+	"\ttruncated\x18\x04 \x01(\bR\ttruncated\x12\x10\n" +
+	"\x03tag\x18\x05 \x01(\tR\x03tag\"M\n" +
+	"\x0fSettingsProblem\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
+	"\x04line\x18\x02 \x01(\x03R\x04line\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"p\n" +
+	"\bDiffLine\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x10\n" +
+	"\x03old\x18\x02 \x01(\x03R\x03old\x12\x10\n" +
+	"\x03new\x18\x03 \x01(\x03R\x03new\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x18\n" +
+	"\aunended\x18\x05 \x01(\bR\aunended\"\x98\x01\n" +
+	"\aDiffKey\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\x03 \x01(\tR\x05after\x12\x1f\n" +
+	"\vbefore_from\x18\x04 \x01(\tR\n" +
+	"beforeFrom\x12\x12\n" +
+	"\x04from\x18\x05 \x01(\tR\x04from\x12\x18\n" +
+	"\arestart\x18\x06 \x01(\bR\arestart\"\xa6\x01\n" +
+	"\fApplyRequest\x12<\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\fR\x04text\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x10\n" +
+	"\x03tag\x18\x04 \x01(\tR\x03tag\x12\x18\n" +
+	"\acomment\x18\x05 \x01(\tR\acomment\"\xcb\x01\n" +
+	"\x0fSettingsVersion\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\x03R\x02at\x12\x10\n" +
+	"\x03who\x18\x03 \x01(\tR\x03who\x12\x0e\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\x12\x18\n" +
+	"\acomment\x18\x05 \x01(\tR\acomment\x12\x16\n" +
+	"\x06origin\x18\x06 \x01(\tR\x06origin\x12\x16\n" +
+	"\x06before\x18\a \x01(\tR\x06before\x12\x10\n" +
+	"\x03tag\x18\b \x01(\tR\x03tag\x12\x12\n" +
+	"\x04text\x18\t \x01(\fR\x04text\"+\n" +
+	"\x0fVersionsRequest\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\"Q\n" +
+	"\rVersionsReply\x12@\n" +
+	"\bversions\x18\x01 \x03(\v2$.hamadryad.engine.v1.SettingsVersionR\bversions\"#\n" +
 	"\rAccessRequest\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\"\x80\x02\n" +
 	"\vAccessReply\x12\x10\n" +
@@ -2793,80 +3526,94 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_engine_wire_api_proto_goTypes = []any{
-	(JobState)(0),          // 0: hamadryad.engine.v1.JobState
-	(*PrepareRequest)(nil), // 1: hamadryad.engine.v1.PrepareRequest
-	(*PrepareReply)(nil),   // 2: hamadryad.engine.v1.PrepareReply
-	(*SubmitRequest)(nil),  // 3: hamadryad.engine.v1.SubmitRequest
-	(*SubmitReply)(nil),    // 4: hamadryad.engine.v1.SubmitReply
-	(*BlobQuery)(nil),      // 5: hamadryad.engine.v1.BlobQuery
-	(*BlobAnswer)(nil),     // 6: hamadryad.engine.v1.BlobAnswer
-	(*BlobChunk)(nil),      // 7: hamadryad.engine.v1.BlobChunk
-	(*JobRef)(nil),         // 8: hamadryad.engine.v1.JobRef
-	(*UpdateRequest)(nil),  // 9: hamadryad.engine.v1.UpdateRequest
-	(*Empty)(nil),          // 10: hamadryad.engine.v1.Empty
-	(*JobsRequest)(nil),    // 11: hamadryad.engine.v1.JobsRequest
-	(*JobsReply)(nil),      // 12: hamadryad.engine.v1.JobsReply
-	(*JobSummary)(nil),     // 13: hamadryad.engine.v1.JobSummary
-	(*JobStatus)(nil),      // 14: hamadryad.engine.v1.JobStatus
-	(*StageStatus)(nil),    // 15: hamadryad.engine.v1.StageStatus
-	(*AttemptStatus)(nil),  // 16: hamadryad.engine.v1.AttemptStatus
-	(*StatusRequest)(nil),  // 17: hamadryad.engine.v1.StatusRequest
-	(*LaunchersReply)(nil), // 18: hamadryad.engine.v1.LaunchersReply
-	(*LauncherStatus)(nil), // 19: hamadryad.engine.v1.LauncherStatus
-	(*DrainRequest)(nil),   // 20: hamadryad.engine.v1.DrainRequest
-	(*LogsRequest)(nil),    // 21: hamadryad.engine.v1.LogsRequest
-	(*LogChunk)(nil),       // 22: hamadryad.engine.v1.LogChunk
-	(*PageRequest)(nil),    // 23: hamadryad.engine.v1.PageRequest
-	(*PageReply)(nil),      // 24: hamadryad.engine.v1.PageReply
-	(*PolicyQuery)(nil),    // 25: hamadryad.engine.v1.PolicyQuery
-	(*PolicyReply)(nil),    // 26: hamadryad.engine.v1.PolicyReply
-	(*PolicyProblem)(nil),  // 27: hamadryad.engine.v1.PolicyProblem
-	(*PolicySettings)(nil), // 28: hamadryad.engine.v1.PolicySettings
-	(*RoundTimes)(nil),     // 29: hamadryad.engine.v1.RoundTimes
-	(*ReloadRequest)(nil),  // 30: hamadryad.engine.v1.ReloadRequest
-	(*SettingsReply)(nil),  // 31: hamadryad.engine.v1.SettingsReply
-	(*Setting)(nil),        // 32: hamadryad.engine.v1.Setting
-	(*AccessRequest)(nil),  // 33: hamadryad.engine.v1.AccessRequest
-	(*AccessReply)(nil),    // 34: hamadryad.engine.v1.AccessReply
-	(*PoolAccess)(nil),     // 35: hamadryad.engine.v1.PoolAccess
-	(*Principal)(nil),      // 36: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),        // 37: hamadryad.engine.v1.JobSpec
-	(*Failure)(nil),        // 38: hamadryad.engine.v1.Failure
-	(*Counter)(nil),        // 39: hamadryad.engine.v1.Counter
-	(*Slots)(nil),          // 40: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),    // 41: hamadryad.engine.v1.MachineLoad
+	(JobState)(0),           // 0: hamadryad.engine.v1.JobState
+	(*PrepareRequest)(nil),  // 1: hamadryad.engine.v1.PrepareRequest
+	(*PrepareReply)(nil),    // 2: hamadryad.engine.v1.PrepareReply
+	(*SubmitRequest)(nil),   // 3: hamadryad.engine.v1.SubmitRequest
+	(*SubmitReply)(nil),     // 4: hamadryad.engine.v1.SubmitReply
+	(*BlobQuery)(nil),       // 5: hamadryad.engine.v1.BlobQuery
+	(*BlobAnswer)(nil),      // 6: hamadryad.engine.v1.BlobAnswer
+	(*BlobChunk)(nil),       // 7: hamadryad.engine.v1.BlobChunk
+	(*JobRef)(nil),          // 8: hamadryad.engine.v1.JobRef
+	(*UpdateRequest)(nil),   // 9: hamadryad.engine.v1.UpdateRequest
+	(*Empty)(nil),           // 10: hamadryad.engine.v1.Empty
+	(*JobsRequest)(nil),     // 11: hamadryad.engine.v1.JobsRequest
+	(*JobsReply)(nil),       // 12: hamadryad.engine.v1.JobsReply
+	(*JobSummary)(nil),      // 13: hamadryad.engine.v1.JobSummary
+	(*JobStatus)(nil),       // 14: hamadryad.engine.v1.JobStatus
+	(*StageStatus)(nil),     // 15: hamadryad.engine.v1.StageStatus
+	(*AttemptStatus)(nil),   // 16: hamadryad.engine.v1.AttemptStatus
+	(*StatusRequest)(nil),   // 17: hamadryad.engine.v1.StatusRequest
+	(*LaunchersReply)(nil),  // 18: hamadryad.engine.v1.LaunchersReply
+	(*LauncherStatus)(nil),  // 19: hamadryad.engine.v1.LauncherStatus
+	(*DrainRequest)(nil),    // 20: hamadryad.engine.v1.DrainRequest
+	(*LogsRequest)(nil),     // 21: hamadryad.engine.v1.LogsRequest
+	(*LogChunk)(nil),        // 22: hamadryad.engine.v1.LogChunk
+	(*PageRequest)(nil),     // 23: hamadryad.engine.v1.PageRequest
+	(*PageReply)(nil),       // 24: hamadryad.engine.v1.PageReply
+	(*PolicyQuery)(nil),     // 25: hamadryad.engine.v1.PolicyQuery
+	(*PolicyReply)(nil),     // 26: hamadryad.engine.v1.PolicyReply
+	(*PolicyProblem)(nil),   // 27: hamadryad.engine.v1.PolicyProblem
+	(*PolicySettings)(nil),  // 28: hamadryad.engine.v1.PolicySettings
+	(*RoundTimes)(nil),      // 29: hamadryad.engine.v1.RoundTimes
+	(*ReloadRequest)(nil),   // 30: hamadryad.engine.v1.ReloadRequest
+	(*SettingsReply)(nil),   // 31: hamadryad.engine.v1.SettingsReply
+	(*Setting)(nil),         // 32: hamadryad.engine.v1.Setting
+	(*SettingsText)(nil),    // 33: hamadryad.engine.v1.SettingsText
+	(*SettingsDiff)(nil),    // 34: hamadryad.engine.v1.SettingsDiff
+	(*SettingsProblem)(nil), // 35: hamadryad.engine.v1.SettingsProblem
+	(*DiffLine)(nil),        // 36: hamadryad.engine.v1.DiffLine
+	(*DiffKey)(nil),         // 37: hamadryad.engine.v1.DiffKey
+	(*ApplyRequest)(nil),    // 38: hamadryad.engine.v1.ApplyRequest
+	(*SettingsVersion)(nil), // 39: hamadryad.engine.v1.SettingsVersion
+	(*VersionsRequest)(nil), // 40: hamadryad.engine.v1.VersionsRequest
+	(*VersionsReply)(nil),   // 41: hamadryad.engine.v1.VersionsReply
+	(*AccessRequest)(nil),   // 42: hamadryad.engine.v1.AccessRequest
+	(*AccessReply)(nil),     // 43: hamadryad.engine.v1.AccessReply
+	(*PoolAccess)(nil),      // 44: hamadryad.engine.v1.PoolAccess
+	(*Principal)(nil),       // 45: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),         // 46: hamadryad.engine.v1.JobSpec
+	(*Failure)(nil),         // 47: hamadryad.engine.v1.Failure
+	(*Counter)(nil),         // 48: hamadryad.engine.v1.Counter
+	(*Slots)(nil),           // 49: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),     // 50: hamadryad.engine.v1.MachineLoad
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	36, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	37, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	36, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	36, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	45, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	46, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	45, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	45, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	13, // 4: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	0,  // 5: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	13, // 6: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	15, // 7: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	38, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	39, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	47, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	48, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
 	19, // 11: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	40, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	40, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	41, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	36, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	49, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	49, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	50, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	45, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	27, // 16: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
 	28, // 17: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
 	29, // 18: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	36, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	45, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	32, // 20: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	36, // 21: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	35, // 22: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	35, // 21: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	36, // 22: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	37, // 23: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	45, // 24: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	39, // 25: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	45, // 26: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	44, // 27: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }
@@ -2883,7 +3630,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   35,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -33,3 +33,67 @@ func (c *Printer) Settings(r *wire.SettingsReply, all bool) error {
 
 // oneLine makes a value of several lines one cell.
 func oneLine(value string) string { return printable(strings.ReplaceAll(value, "\n", " | ")) }
+
+// SettingsDiff prints what is wrong with a text, or what it would change.
+func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
+	if c.json() {
+		return c.message(d)
+	}
+	for _, p := range d.Problems {
+		place := ""
+		if p.File != "" {
+			place = fmt.Sprintf("%s:%d: ", p.File, p.Line)
+		}
+		fmt.Fprintln(c.Out, place+p.Text)
+	}
+	if len(d.Problems) > 0 {
+		return nil
+	}
+	if len(d.Lines) == 0 {
+		fmt.Fprintln(c.Out, "the file has this text already")
+		return nil
+	}
+	signs, last := map[string]string{"same": " ", "removed": "-", "added": "+"}, int64(0)
+	for _, l := range d.Lines {
+		if l.Old != 0 {
+			if l.Old > last+1 {
+				fmt.Fprintf(c.Out, "@@ line %d\n", l.Old)
+			}
+			last = l.Old
+		}
+		fmt.Fprintln(c.Out, signs[l.Kind]+printable(l.Text))
+	}
+	if d.Truncated {
+		fmt.Fprintln(c.Out, "... and more")
+	}
+	if len(d.Keys) == 0 {
+		fmt.Fprintln(c.Out, "\nno value changes")
+		return nil
+	}
+	fmt.Fprintln(c.Out)
+	t := newTable(c.Out, "KEY", "NOW", "THEN", "FROM", "WHEN")
+	for _, k := range d.Keys {
+		when := "at once"
+		if k.Restart {
+			when = "after a restart"
+		}
+		t.row(k.Key, orDash(oneLine(k.Before)), orDash(oneLine(k.After)), orDash(k.From), when)
+	}
+	return t.end()
+}
+
+// SettingsVersions lists versions of the configuration.
+func (c *Printer) SettingsVersions(r *wire.VersionsReply) error {
+	if c.json() {
+		return c.message(r)
+	}
+	t := newTable(c.Out, "VERSION", "TIME", "WHO", "HOW", "SHA-256", "COMMENT")
+	for _, v := range r.Versions {
+		who := v.Who
+		if v.By != "" {
+			who += " (by " + v.By + ")"
+		}
+		t.row(fmt.Sprint(v.Number), time.Unix(0, v.At).Format(time.DateTime), orDash(printable(who)), v.Origin, v.Tag[:min(len(v.Tag), 12)], orDash(oneLine(v.Comment)))
+	}
+	return t.end()
+}

@@ -39,6 +39,8 @@ var (
 	working   = []Role{User, Administrator}
 	operating = []Role{Operator, Administrator}
 	notLooks  = []Role{User, Operator, Administrator}
+
+	administering = []Role{Administrator}
 )
 
 // rules has a rule for each method of gRPC, by full name, and for each route of the manager's and
@@ -61,7 +63,12 @@ var rules = map[string]Rule{
 	"/hamadryad.engine.v1.Manager/PolicyPage":   {Kind: auth.User, Roles: anyRole, On: Page, What: "ask for the policy's pages"},
 	"/hamadryad.engine.v1.Manager/ReloadPolicy": {Kind: auth.User, Roles: operating, On: Cluster, Changes: true, What: "reload the policy"},
 	"/hamadryad.engine.v1.Manager/Settings":     {Kind: auth.User, Roles: watching, On: Cluster, What: "look at the configuration"},
-	"/hamadryad.engine.v1.Manager/Access":       {Kind: auth.User, Roles: anyRole, On: Yourself, What: "ask who may do what"},
+	// A configuration names programs that the manager runs, and its text may have what only its
+	// author should read. So it is checked, changed and read as a text by administrators alone.
+	"/hamadryad.engine.v1.Manager/DiffSettings":     {Kind: auth.User, Roles: administering, On: Cluster, What: "check a configuration"},
+	"/hamadryad.engine.v1.Manager/ApplySettings":    {Kind: auth.User, Roles: administering, On: Cluster, Changes: true, What: "change the configuration"},
+	"/hamadryad.engine.v1.Manager/SettingsVersions": {Kind: auth.User, Roles: watching, On: Cluster, What: "look at the configuration's versions"},
+	"/hamadryad.engine.v1.Manager/Access":           {Kind: auth.User, Roles: anyRole, On: Yourself, What: "ask who may do what"},
 
 	"/hamadryad.engine.v1.Launchers/Connect":   {Kind: auth.Launcher, On: Machine, Changes: true, What: "join as a launcher"},
 	"/hamadryad.engine.v1.Launchers/FetchBlob": {Kind: auth.Launcher, On: Cluster, What: "fetch a program"},
@@ -100,11 +107,27 @@ var rules = map[string]Rule{
 	"manager PUT /api/v1/launchers/{launcher}/drain":    {Kind: auth.User, Roles: operating, On: Cluster, Changes: true, What: "drain launchers"},
 	"manager DELETE /api/v1/launchers/{launcher}/drain": {Kind: auth.User, Roles: operating, On: Cluster, Changes: true, What: "drain launchers"},
 
+	"manager GET /settings":                           {Kind: auth.User, Roles: watching, On: Cluster, What: "look at the configuration"},
+	"manager POST /settings/check":                    {Kind: auth.User, Roles: administering, On: Cluster, What: "check a configuration"},
+	"manager POST /settings/apply":                    {Kind: auth.User, Roles: administering, On: Cluster, Changes: true, What: "change the configuration"},
+	"manager GET /settings/versions/{version}":        {Kind: auth.User, Roles: administering, On: Cluster, What: "read a version of the configuration"},
+	"manager POST /settings/versions/{version}/apply": {Kind: auth.User, Roles: administering, On: Cluster, Changes: true, What: "change the configuration"},
+	"manager GET /audit":                              {Kind: auth.User, Roles: watching, On: Cluster, What: "read the audit"},
+
+	"manager GET /api/v1/settings":                              {Kind: auth.User, Roles: watching, On: Cluster, What: "look at the configuration"},
+	"manager PUT /api/v1/settings":                              {Kind: auth.User, Roles: administering, On: Cluster, Changes: true, What: "change the configuration"},
+	"manager POST /api/v1/settings/check":                       {Kind: auth.User, Roles: administering, On: Cluster, What: "check a configuration"},
+	"manager POST /api/v1/settings/diff":                        {Kind: auth.User, Roles: administering, On: Cluster, What: "check a configuration"},
+	"manager GET /api/v1/settings/versions":                     {Kind: auth.User, Roles: watching, On: Cluster, What: "look at the configuration's versions"},
+	"manager GET /api/v1/settings/versions/{version}":           {Kind: auth.User, Roles: administering, On: Cluster, What: "read a version of the configuration"},
+	"manager POST /api/v1/settings/versions/{version}/rollback": {Kind: auth.User, Roles: administering, On: Cluster, Changes: true, What: "change the configuration"},
+	"manager GET /api/v1/audit":                                 {Kind: auth.User, Roles: watching, On: Cluster, What: "read the audit"},
+
 	"manager GET /metrics":      {Kind: auth.User, Roles: anyRole, On: Cluster, What: "read metrics"},
 	"manager GET /livez":        {Open: true, On: Cluster, What: "ask whether the manager lives"},
 	"manager GET /healthz":      {Open: true, On: Cluster, What: "ask whether the manager lives"},
 	"manager GET /readyz":       {Open: true, On: Cluster, What: "ask whether the manager is ready"},
-	"manager GET /debug/pprof/": {Kind: auth.User, Roles: []Role{Administrator}, On: Cluster, What: "take profiles of the manager"},
+	"manager GET /debug/pprof/": {Kind: auth.User, Roles: administering, On: Cluster, What: "take profiles of the manager"},
 	"manager /scheduler":        {Kind: auth.User, Roles: anyRole, On: Page, What: "ask for the policy's pages"},
 	"manager /scheduler/":       {Kind: auth.User, Roles: anyRole, On: Page, What: "ask for the policy's pages"},
 	"launcher GET /livez":       {Open: true, On: Cluster, What: "ask whether the launcher lives"},

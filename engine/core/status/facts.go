@@ -37,7 +37,7 @@ func (rd *Reader) AllFacts() step.Facts {
 }
 
 func (rd *Reader) facts(rows facts.Rows) step.Facts {
-	f := step.Facts{At: rd.step.Now, Stats: rd.step.Stats, Rows: rows}
+	f := step.Facts{At: rd.step.Now, Stats: rd.step.Stats, Version: rd.step.Set.Version, Rows: rows}
 	if g := rd.policy.Current(); g != nil {
 		f.Decides = g.Number
 	}

@@ -112,6 +112,7 @@ type JobsChanged struct{ Jobs, Ended []scheduler.JobID }
 type Facts struct {
 	At      scheduler.Time
 	Decides uint64 // generation of the policy that decides; 0: none
+	Version uint64 // of the configuration in force (Settings.Version)
 	Stats   Stats
 	facts.Rows
 }

@@ -138,6 +138,9 @@ type Settings struct {
 	// ends without it, with a note; default 5 minutes.
 	CleanMax time.Duration `json:"cleanMax"`
 
+	// Version is the number of the configuration that these settings are of; default 0: it has
+	// none. Nothing is decided by it: it is shown with jobs.
+	Version uint64 `json:"version,omitempty"`
 	// Access are the site's rules of who may do what; default nil: everybody may do
 	// everything. They are never changed.
 	Access *access.Rules `json:"access,omitempty"`

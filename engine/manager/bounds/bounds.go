@@ -37,6 +37,8 @@ const (
 	FailureTextMax = 16 << 10
 	// countersMax bounds the counters of one attempt.
 	countersMax = 10_000
+	// settingsBytesMax bounds a text of the configuration's file (settings.TextBytesMax).
+	settingsBytesMax = 1 << 20
 	// pathBytesMax bounds a path or URL.
 	pathBytesMax = 4096
 )
@@ -47,6 +49,9 @@ var methodBytesMax = map[string]int{
 	rpc.Manager_PutBlob_FullMethodName:     4<<20 + 1<<10,
 	rpc.Launchers_Connect_FullMethodName:   LauncherMessageMax,
 	rpc.Launchers_KeepTails_FullMethodName: wire.TailsBytesMax,
+
+	rpc.Manager_DiffSettings_FullMethodName:  settingsBytesMax + 1<<10,
+	rpc.Manager_ApplySettings_FullMethodName: settingsBytesMax + 8<<10,
 }
 
 // fieldBytesMax are the fields that may be longer than textBytesMax, or must be shorter.
@@ -63,6 +68,9 @@ var fieldBytesMax = map[protoreflect.FullName]int{
 	"hamadryad.engine.v1.PageRequest.authorization": 4 << 10,
 	"hamadryad.engine.v1.PageRequest.body":          RequestBytesMax,
 	"hamadryad.engine.v1.Property.value":            32 << 10,
+	"hamadryad.engine.v1.SettingsText.text":         settingsBytesMax,
+	"hamadryad.engine.v1.ApplyRequest.text":         settingsBytesMax,
+	"hamadryad.engine.v1.ApplyRequest.comment":      1 << 10,
 	"hamadryad.engine.v1.Principal.proof":           4 << 10,
 	"hamadryad.engine.v1.FromLauncher.join":         0, // checkJoin
 	"hamadryad.engine.v1.FromLauncher.reports":      0, // tidyReport

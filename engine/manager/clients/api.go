@@ -34,6 +34,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/manager/tickets"
 	"github.com/hamadryad/hamadryad/engine/plan"
@@ -133,7 +134,9 @@ type Needs struct {
 	// Rules are those in force of who may do what; they return nil where everybody may do
 	// everything.
 	Rules func() *access.Rules
-	Keys  *certs.Keys // of the manager; nil: launchers' pages are asked without TLS
+	// Editor changes the configuration.
+	Editor *settings.Editor
+	Keys   *certs.Keys // of the manager; nil: launchers' pages are asked without TLS
 }
 
 // Server is the service that applications and the command line talk to.

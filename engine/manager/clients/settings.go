@@ -2,13 +2,11 @@ package clients
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/hamadryad/hamadryad/engine/auth/access"
-	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -32,15 +30,6 @@ func (s *Configuration) Loaded(c supervision.Shown) {
 	s.last = c
 }
 
-// live tells the settings that take effect while the manager runs. Those of the
-// policy are in force when the policy has taken them.
-func live(key string) bool {
-	section, rest, _ := strings.Cut(key, ".")
-	return section == "core" || section == "auth" && slices.Contains(access.Keys, rest)
-}
-
-func ofPolicy(key string) bool { return strings.HasPrefix(key, "policy.") }
-
 // inForce lists the settings in force, given those of the policy that runs.
 func (s *Configuration) inForce(policy supervision.Shown) []*wire.Setting {
 	s.mu.Lock()
@@ -53,8 +42,8 @@ func (s *Configuration) inForce(policy supervision.Shown) []*wire.Setting {
 	for _, x := range s.start {
 		newest := cmp.Or(last[x.Key], x)
 		switch {
-		case ofPolicy(x.Key):
-		case live(x.Key):
+		case settings.OfPolicy(x.Key):
+		case settings.Live(x.Key):
 			list = append(list, newest)
 		case newest.Value != x.Value:
 			list = append(list, &wire.Setting{Key: x.Key, Value: x.Value, From: x.From, Next: newest.Value, NextFrom: newest.From})
@@ -63,19 +52,10 @@ func (s *Configuration) inForce(policy supervision.Shown) []*wire.Setting {
 		}
 	}
 	for _, x := range policy {
-		if ofPolicy(x.Key) {
+		if settings.OfPolicy(x.Key) {
 			list = append(list, x)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *wire.Setting) int { return strings.Compare(a.Key, b.Key) })
 	return list
-}
-
-// Settings tells the configuration in force.
-func (s *Server) Settings(context.Context, *wire.Empty) (*wire.SettingsReply, error) {
-	r := &wire.SettingsReply{File: s.needs.File, Settings: s.needs.Shown.inForce(s.needs.Supervisor.Shown())}
-	if p, ok := s.needs.Problems.Of(problems.Configuration); ok {
-		r.Problem, r.ProblemAt = p.Text, p.At.UnixNano()
-	}
-	return r, nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// History is an open one. Begin, Take and Settings are called by one goroutine at a time, in the order of the
+// History is an open one. Begin and Take are called by one goroutine at a time, in the order of the
 // log's records; everything else may run beside them.
 type History struct {
 	o      Options
@@ -38,7 +38,7 @@ type History struct {
 	ending   []ending
 	sampler  sampler
 	applied  uint64    // record
-	settings uint64    // version in force
+	settings uint64    // version of the configuration in force
 	skipTo   uint64    // what came up to this record is there
 	again    time.Time // not before then is tried to write, after it failed
 
@@ -150,11 +150,6 @@ func (h *History) Take(record uint64, f *core.Facts) {
 
 // Wait waits until there is room for more, for who has time: a manager that replays its log.
 func (h *History) Wait() { h.queue.wait(h.closes) }
-
-// Settings tells the version of the policy's settings from a record on.
-func (h *History) Settings(record, version uint64) {
-	h.queue.add(news{record: record, settings: version})
-}
 
 // Record is up to where history was durable when it was opened.
 func (h *History) Record() uint64 { return h.opened }

@@ -21,12 +21,12 @@ type news struct {
 	all       bool                       // it is all there is, of a core that was restored
 	lost      bool                       // the log has no records beyond this one
 	missed    map[scheduler.JobID]uint64 // rows for which there was no room before
-	settings  uint64                     // version, from here on; 0: as before
+	settings  uint64                     // version of the configuration, from here on; 0: as before
 	replayed  bool                       // all of the log was
 }
 
 func newsOf(record uint64, f *core.Facts) news {
-	n := news{record: record, through: record, at: f.At, jobs: f.Jobs, launchers: f.Launchers, ended: f.Ended}
+	n := news{record: record, through: record, at: f.At, jobs: f.Jobs, launchers: f.Launchers, ended: f.Ended, settings: f.Version}
 	for i := range f.Attempts {
 		if f.Attempts[i].State == facts.Ended {
 			n.attempts = append(n.attempts, f.Attempts[i])
@@ -45,13 +45,20 @@ type queue struct {
 	rows   int
 	lost   map[scheduler.JobID]uint64 // rows that found no room
 	missed uint64                     // of them in all
-	wake   chan struct{}              // has one when something was added
-	room   chan struct{}              // closed when all was taken; nil: nobody waits
+	// settings is the version that was added last.
+	settings uint64
+	wake     chan struct{} // has one when something was added
+	room     chan struct{} // closed when all was taken; nil: nobody waits
 }
 
 func (q *queue) add(n news) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if n.settings == q.settings {
+		n.settings = 0
+	} else if n.settings != 0 {
+		q.settings = n.settings
+	}
 	if q.rows+n.rows() > queueRowsMax {
 		if q.lost == nil {
 			q.lost = map[scheduler.JobID]uint64{}

@@ -20,6 +20,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/status"
@@ -59,7 +60,7 @@ type Server struct {
 // New returns a server.
 func New(of Needs) *Server {
 	s := &Server{needs: of, templates: map[string]*template.Template{}}
-	for _, name := range []string{"now", "jobs", "job", "launchers", "queue", "pools", "policy", "problem"} {
+	for _, name := range []string{"now", "jobs", "job", "launchers", "queue", "pools", "policy", "settings", "version", "audit", "problem"} {
 		s.templates[name] = template.Must(template.New("layout.html").Funcs(words).ParseFS(texts, "templates/layout.html", "templates/parts.html", "templates/reasons.html", "templates/"+name+".html"))
 	}
 	return s
@@ -75,6 +76,12 @@ func (s *Server) Routes() map[string]http.Handler {
 		"GET /queue":                       s.shown("queue", s.queue),
 		"GET /pools":                       s.shown("pools", s.pools),
 		"GET /policy":                      s.shown("policy", s.policy),
+		"GET /settings":                    s.shown("settings", s.settings),
+		"POST /settings/check":             http.HandlerFunc(s.checkSettings),
+		"POST /settings/apply":             http.HandlerFunc(s.applySettings),
+		"GET /settings/versions/{version}": s.shown("version", s.version),
+		"POST /settings/versions/{version}/apply": s.changed(s.rollBack, "../../../settings"),
+		"GET /audit":                       s.shown("audit", s.audit),
 		"GET /assets/{file}":               http.HandlerFunc(asset),
 		"POST /jobs/{job}/kill":            s.changed(s.kill, "../{job}"),
 		"POST /jobs/{job}/update":          s.changed(s.update, "../{job}"),
@@ -82,12 +89,17 @@ func (s *Server) Routes() map[string]http.Handler {
 	}
 }
 
+// still are the pages that stay as they are while somebody looks: he may be writing, and they may
+// have come from a form.
+var still = []string{"settings", "version"}
+
 // frame is what each page is put into.
 type frame struct {
 	Title   string
 	Root    string // the way up to the first page
 	Path    string // of the page, with its filters, as the links of others lead to it
 	Actions bool
+	Still   bool // it is not made new while it is looked at
 	Body    any
 }
 
@@ -106,7 +118,7 @@ func (s *Server) shown(name string, find func(*http.Request) (title string, body
 // write sends a page.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, code int, name, title string, body any) {
 	var text strings.Builder
-	f := frame{Title: title, Root: root(r.URL.Path), Actions: s.needs.Actions, Body: body}
+	f := frame{Title: title, Root: root(r.URL.Path), Actions: s.needs.Actions, Still: slices.Contains(still, name), Body: body}
 	if err := s.templates[name].Execute(&text, f); err != nil {
 		s.needs.Failed(r.Context(), err)
 		http.Error(w, "the page can't be made: "+err.Error(), http.StatusInternalServerError)

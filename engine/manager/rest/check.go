@@ -13,8 +13,15 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// bodyMax bounds the body of a request, bytes: the largest is a reason.
-const bodyMax = 64 << 10
+// bodyMax bounds the body of a request, bytes: the largest is a reason. TextBodyMax does so where a
+// text of the configuration is brought, in JSON.
+const (
+	bodyMax     = 64 << 10
+	TextBodyMax = 8 << 20
+)
+
+// withText are the operations that bring such a text.
+var withText = []string{"applySettings", "checkSettings", "diffSettings"}
 
 // checked holds a request against the document before a handler has it. What the document does
 // not name is refused, too: who writes a filter wrong is not to be shown everything.
@@ -26,6 +33,10 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 	route := &routers.Route{Spec: s.doc, Path: path, PathItem: item, Method: method, Operation: operation}
 	names, inPath := parameters(item, operation)
 	options := &openapi3filter.Options{RejectWhenRequestBodyNotSpecified: true, SkipSettingDefaults: true}
+	most := int64(bodyMax)
+	if slices.Contains(withText, operation.OperationID) {
+		most = TextBodyMax
+	}
 	options.WithCustomSchemaErrorFunc(func(err *openapi3.SchemaError) string { return err.Reason })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -37,7 +48,7 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 				return
 			}
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		values := map[string]string{}
 		for _, name := range inPath {
 			values[name] = r.PathValue(name)

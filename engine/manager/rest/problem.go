@@ -18,6 +18,7 @@ var codesOfHTTP = map[codes.Code]int{
 	codes.PermissionDenied:   http.StatusForbidden,
 	codes.Unauthenticated:    http.StatusUnauthorized,
 	codes.FailedPrecondition: http.StatusConflict,
+	codes.Aborted:            http.StatusPreconditionFailed, // it changed since it was looked at
 	codes.ResourceExhausted:  http.StatusServiceUnavailable,
 	codes.Unavailable:        http.StatusServiceUnavailable,
 	codes.DeadlineExceeded:   http.StatusGatewayTimeout,

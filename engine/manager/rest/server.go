@@ -94,12 +94,14 @@ type Service interface {
 
 // Needs is what the server stands on.
 type Needs struct {
-	Model   Model
-	Jobs    Jobs
-	Service Service
-	Policy  Policy
-	Pools   Pools
-	Kept    Kept
+	Model    Model
+	Jobs     Jobs
+	Service  Service
+	Policy   Policy
+	Pools    Pools
+	Kept     Kept
+	Settings Settings
+	Audit    Audit
 	// Failed hears of each request that was not done, before its answer leaves; it has the
 	// request's context.
 	Failed func(ctx context.Context, err error)
@@ -138,7 +140,7 @@ func (s *Server) Routes() map[string]http.Handler {
 		s.needs.Failed(r.Context(), err)
 		Problem(w, r, err)
 	}
-	strict := api.NewStrictHandlerWithOptions(s, []api.StrictMiddlewareFunc{s.conditional}, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: invalid, ResponseErrorHandlerFunc: failed})
+	strict := api.NewStrictHandlerWithOptions(s, []api.StrictMiddlewareFunc{s.conditional, patient}, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: invalid, ResponseErrorHandlerFunc: failed})
 	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: Root, BaseRouter: routes, ErrorHandlerFunc: invalid})
 	for pattern, handler := range routes {
 		routes[pattern] = s.checked(pattern, handler)

@@ -18,11 +18,20 @@ import (
 // What a policy was told of and failed over may have been what killed it, so it is not asked
 // again by itself. What none was told of is nobody's verdict, and asked again until it is.
 type changes struct {
-	version uint64            // the last one that was asked
-	newest  uint64            // the one that the file has; 0: the policy was not asked about that
-	asked   map[uint64]Policy // without a verdict
-	open    *openChange       // what the file has, when nobody rejected it and it is not in force; nil: that is not so
+	version uint64              // the last one that was asked
+	newest  uint64              // the one that the file has; 0: the policy was not asked about that
+	asked   map[uint64]question // without a verdict
+	open    *openChange         // what the file has, when nobody rejected it and it is not in force; nil: that is not so
 }
+
+// question is what the policy is asked, and who hears what becomes of it.
+type question struct {
+	spec Policy
+	told chan error // capacity 1
+}
+
+// errNewer is what becomes of settings that the file has no more.
+var errNewer = errors.New("something newer took its place")
 
 // openChange are settings that no policy judged.
 type openChange struct {
@@ -32,14 +41,15 @@ type openChange struct {
 }
 
 // ask notes what the file has now, and that the policy is asked about it.
-func (c *changes) ask(spec Policy, term uint64) (version uint64) {
+func (c *changes) ask(spec Policy, term uint64) (version uint64, told chan error) {
 	c.version++
 	c.newest, c.open = number.Of(term, c.version), nil
 	if c.asked == nil {
-		c.asked = map[uint64]Policy{}
+		c.asked = map[uint64]question{}
 	}
-	c.asked[c.newest] = spec
-	return c.newest
+	told = make(chan error, 1)
+	c.asked[c.newest] = question{spec, told}
+	return c.newest, told
 }
 
 // leave notes that the file has something that the policy is not asked about.
@@ -49,14 +59,14 @@ func (c *changes) leave() { c.newest, c.open = 0, nil }
 func (c *changes) pending() bool { return len(c.asked) > 0 || c.open != nil }
 
 // answered ends the wait for a verdict, and returns what was asked.
-func (c *changes) answered(version uint64) (spec Policy, known bool) {
+func (c *changes) answered(version uint64) (q question, known bool) {
 	if o := c.open; o != nil && o.version == version {
 		c.open = nil
-		return o.spec, true
+		return question{o.spec, make(chan error, 1)}, true // who asked was told that nobody judged them
 	}
-	spec, known = c.asked[version]
+	q, known = c.asked[version]
 	delete(c.asked, version)
-	return spec, known
+	return q, known
 }
 
 // unjudged keeps settings that got no verdict, if the file still has them.
@@ -68,8 +78,8 @@ func (c *changes) unjudged(version uint64, spec Policy, told bool) {
 
 // Update takes over a changed configuration: new settings go to the policy that
 // runs, which may reject them; another program is started beside it and takes over
-// between two rounds.
-func (s *Supervisor) Update(spec Policy) {
+// between two rounds. What becomes of it comes once: nil when the policy has taken it.
+func (s *Supervisor) Update(spec Policy) <-chan error {
 	spec.Fill()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,11 +88,22 @@ func (s *Supervisor) Update(spec Policy) {
 	case same && sameConfig(s.spec.Config, spec.Config) && !s.changes.pending() && s.state != Failed && s.state != Fallback:
 		s.needs.Problems.Clear(problems.Settings, problems.Change)
 		s.takeOver(spec)
+		return outcome(nil)
 	case same && s.state == Running && s.incoming == nil:
-		s.askSettings(spec)
-	default:
-		s.replace(spec)
+		return s.askSettings(spec)
 	}
+	h := s.replace(spec)
+	if h == nil {
+		return outcome(inbox.ErrStopping)
+	}
+	return h.outcome
+}
+
+// outcome is one that is known at once.
+func outcome(err error) <-chan error {
+	told := make(chan error, 1)
+	told <- err
+	return told
 }
 
 // replace starts a policy beside the one that runs, if one does, and in the place of one
@@ -156,16 +177,17 @@ func (s *Supervisor) again() *hosted {
 }
 
 // askSettings sends new settings through the core to the policy; with mu held.
-func (s *Supervisor) askSettings(spec Policy) {
+func (s *Supervisor) askSettings(spec Policy) <-chan error {
 	config, err := settingsBytes(spec.Config)
 	if err != nil {
 		s.changes.leave()
 		s.needs.Problems.Set(problems.Settings, err.Error(), 0)
 		s.needs.Log.Error("the policy's new settings can't be sent: the old ones stand", "error", err)
-		return
+		return outcome(err)
 	}
-	version := s.changes.ask(spec, s.needs.Term)
+	version, told := s.changes.ask(spec, s.needs.Term)
 	s.wait.Go(func() { s.sendSettings(version, config) })
+	return told
 }
 
 // sendSettings gives a version to the core, unless the file has a newer one: they must not
@@ -176,7 +198,9 @@ func (s *Supervisor) sendSettings(version uint64, config []byte) {
 	s.mu.Lock()
 	newest := s.changes.newest == version
 	if !newest {
-		s.changes.answered(version)
+		if q, known := s.changes.answered(version); known {
+			q.told <- errNewer
+		}
 	}
 	s.mu.Unlock()
 	if newest {
@@ -188,11 +212,14 @@ func (s *Supervisor) sendSettings(version uint64, config []byte) {
 func (s *Supervisor) Settled(v core.SettingsVerdict) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	spec, known := s.changes.answered(v.Version)
+	q, known := s.changes.answered(v.Version)
 	if !known {
 		return
 	}
-	why := shortened(v.Problems)
+	spec, why := q.spec, shortened(v.Problems)
+	if v.Word != core.Judged || len(v.Problems) > 0 {
+		q.told <- why
+	}
 	switch h := s.live[v.Generation]; {
 	case v.Word == core.Unanswered:
 		s.changes.unjudged(v.Version, spec, true)
@@ -204,8 +231,13 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 		s.needs.Log.Error("the policy rejects its new settings: the old ones stand", "problems", why)
 	case v.Word == core.Judged && h != nil:
 		s.tookSettings(h, spec, v)
+		q.told <- nil
 	default: // nobody was told of them, or who took them over is gone
 		s.changes.unjudged(v.Version, spec, false)
+		select {
+		case q.told <- errors.New("the policy that took them is gone"):
+		default: // it is known why
+		}
 	}
 	s.pursue()
 }

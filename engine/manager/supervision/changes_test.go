@@ -135,7 +135,7 @@ func (th *theatre) until(what string, holds func() bool) {
 func (th *theatre) textOf(version uint64) string {
 	th.mu.Lock()
 	defer th.mu.Unlock()
-	return string(th.changes.asked[version].Config.Text)
+	return string(th.changes.asked[version].spec.Config.Text)
 }
 
 // decides says whether a policy with such settings decides, in the core's eyes too.

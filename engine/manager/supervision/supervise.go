@@ -185,18 +185,38 @@ func (s *Supervisor) open(h *hosted) (policy.Host, error) {
 	if h.inProcess {
 		return policy.InProcess(s.needs.Fallback()), nil
 	}
-	host, err := s.needs.Plugin(s.ctx, policy.Options{
-		Path: h.spec.Path, Checksum: h.spec.Checksum, Dir: SocketFolder(s.needs.Data),
-		Log: s.needs.Log.With("policy", h.spec.Name), StartTimeout: h.spec.StartTimeout, Memory: h.spec.Memory, Mark: pluginMark(s.needs.Data),
-	})
+	return checked(s.ctx, s.needs.Plugin, h.spec, policy.Options{Dir: SocketFolder(s.needs.Data), Log: s.needs.Log.With("policy", h.spec.Name), Mark: pluginMark(s.needs.Data)})
+}
+
+// checked starts a policy's program that takes its settings. Of the options the policy says the
+// rest.
+func checked(ctx context.Context, launch func(context.Context, policy.Options) (policy.Host, error), spec Policy, o policy.Options) (policy.Host, error) {
+	o.Path, o.Checksum, o.StartTimeout, o.Memory = spec.Path, spec.Checksum, spec.StartTimeout, spec.Memory
+	host, err := launch(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := host.Check(s.ctx, h.spec.Config); err != nil {
+	if err := host.Check(ctx, spec.Config); err != nil {
 		host.Close()
 		return nil, err
 	}
 	return host, nil
+}
+
+// Judge has a policy's program say whether it takes its settings, in a process of its own beside
+// whatever runs. The error is in the policy's own words. data is the folder of the manager whose
+// process it is; "": of none.
+func Judge(ctx context.Context, spec Policy, data string) error {
+	o := policy.Options{Dir: SocketFolder(data), Log: slog.New(slog.DiscardHandler)}
+	if data != "" {
+		o.Mark = pluginMark(data)
+	}
+	host, err := checked(ctx, policy.Launch, spec, o)
+	if err != nil {
+		return problemsOf(err)
+	}
+	host.Close()
+	return nil
 }
 
 func (s *Supervisor) launched(h *hosted, host policy.Host) {
@@ -298,7 +318,7 @@ func (s *Supervisor) end(h *hosted) {
 		return
 	}
 	h.ended = true
-	h.took(errors.New("something newer took its place"))
+	h.took(errNewer)
 	close(h.end)
 	delete(s.live, h.generation)
 	if h.host != nil {

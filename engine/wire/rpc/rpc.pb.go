@@ -28,8 +28,7 @@ var File_engine_wire_rpc_rpc_proto protoreflect.FileDescriptor
 
 const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto2\xa4\n" +
-	"\n" +
+	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto2\xb2\f\n" +
 	"\aManager\x12Q\n" +
 	"\aPrepare\x12#.hamadryad.engine.v1.PrepareRequest\x1a!.hamadryad.engine.v1.PrepareReply\x12N\n" +
 	"\x06Submit\x12\".hamadryad.engine.v1.SubmitRequest\x1a .hamadryad.engine.v1.SubmitReply\x12J\n" +
@@ -47,7 +46,10 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\n" +
 	"PolicyPage\x12 .hamadryad.engine.v1.PageRequest\x1a\x1e.hamadryad.engine.v1.PageReply\x12T\n" +
 	"\fReloadPolicy\x12\".hamadryad.engine.v1.ReloadRequest\x1a .hamadryad.engine.v1.PolicyReply\x12J\n" +
-	"\bSettings\x12\x1a.hamadryad.engine.v1.Empty\x1a\".hamadryad.engine.v1.SettingsReply\x12N\n" +
+	"\bSettings\x12\x1a.hamadryad.engine.v1.Empty\x1a\".hamadryad.engine.v1.SettingsReply\x12T\n" +
+	"\fDiffSettings\x12!.hamadryad.engine.v1.SettingsText\x1a!.hamadryad.engine.v1.SettingsDiff\x12X\n" +
+	"\rApplySettings\x12!.hamadryad.engine.v1.ApplyRequest\x1a$.hamadryad.engine.v1.SettingsVersion\x12\\\n" +
+	"\x10SettingsVersions\x12$.hamadryad.engine.v1.VersionsRequest\x1a\".hamadryad.engine.v1.VersionsReply\x12N\n" +
 	"\x06Access\x12\".hamadryad.engine.v1.AccessRequest\x1a .hamadryad.engine.v1.AccessReply2\xf5\x01\n" +
 	"\tLaunchers\x12Q\n" +
 	"\aConnect\x12!.hamadryad.engine.v1.FromLauncher\x1a\x1f.hamadryad.engine.v1.ToLauncher(\x010\x01\x12M\n" +
@@ -55,35 +57,41 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\tKeepTails\x12\x1d.hamadryad.engine.v1.LogTails\x1a\x1a.hamadryad.engine.v1.EmptyB0Z.github.com/hamadryad/hamadryad/engine/wire/rpcb\x06proto3"
 
 var file_engine_wire_rpc_rpc_proto_goTypes = []any{
-	(*wire.PrepareRequest)(nil), // 0: hamadryad.engine.v1.PrepareRequest
-	(*wire.SubmitRequest)(nil),  // 1: hamadryad.engine.v1.SubmitRequest
-	(*wire.BlobQuery)(nil),      // 2: hamadryad.engine.v1.BlobQuery
-	(*wire.BlobChunk)(nil),      // 3: hamadryad.engine.v1.BlobChunk
-	(*wire.StatusRequest)(nil),  // 4: hamadryad.engine.v1.StatusRequest
-	(*wire.JobsRequest)(nil),    // 5: hamadryad.engine.v1.JobsRequest
-	(*wire.JobRef)(nil),         // 6: hamadryad.engine.v1.JobRef
-	(*wire.UpdateRequest)(nil),  // 7: hamadryad.engine.v1.UpdateRequest
-	(*wire.Empty)(nil),          // 8: hamadryad.engine.v1.Empty
-	(*wire.DrainRequest)(nil),   // 9: hamadryad.engine.v1.DrainRequest
-	(*wire.LogsRequest)(nil),    // 10: hamadryad.engine.v1.LogsRequest
-	(*wire.PolicyQuery)(nil),    // 11: hamadryad.engine.v1.PolicyQuery
-	(*wire.PageRequest)(nil),    // 12: hamadryad.engine.v1.PageRequest
-	(*wire.ReloadRequest)(nil),  // 13: hamadryad.engine.v1.ReloadRequest
-	(*wire.AccessRequest)(nil),  // 14: hamadryad.engine.v1.AccessRequest
-	(*wire.FromLauncher)(nil),   // 15: hamadryad.engine.v1.FromLauncher
-	(*wire.LogTails)(nil),       // 16: hamadryad.engine.v1.LogTails
-	(*wire.PrepareReply)(nil),   // 17: hamadryad.engine.v1.PrepareReply
-	(*wire.SubmitReply)(nil),    // 18: hamadryad.engine.v1.SubmitReply
-	(*wire.BlobAnswer)(nil),     // 19: hamadryad.engine.v1.BlobAnswer
-	(*wire.JobStatus)(nil),      // 20: hamadryad.engine.v1.JobStatus
-	(*wire.JobsReply)(nil),      // 21: hamadryad.engine.v1.JobsReply
-	(*wire.LaunchersReply)(nil), // 22: hamadryad.engine.v1.LaunchersReply
-	(*wire.LogChunk)(nil),       // 23: hamadryad.engine.v1.LogChunk
-	(*wire.PolicyReply)(nil),    // 24: hamadryad.engine.v1.PolicyReply
-	(*wire.PageReply)(nil),      // 25: hamadryad.engine.v1.PageReply
-	(*wire.SettingsReply)(nil),  // 26: hamadryad.engine.v1.SettingsReply
-	(*wire.AccessReply)(nil),    // 27: hamadryad.engine.v1.AccessReply
-	(*wire.ToLauncher)(nil),     // 28: hamadryad.engine.v1.ToLauncher
+	(*wire.PrepareRequest)(nil),  // 0: hamadryad.engine.v1.PrepareRequest
+	(*wire.SubmitRequest)(nil),   // 1: hamadryad.engine.v1.SubmitRequest
+	(*wire.BlobQuery)(nil),       // 2: hamadryad.engine.v1.BlobQuery
+	(*wire.BlobChunk)(nil),       // 3: hamadryad.engine.v1.BlobChunk
+	(*wire.StatusRequest)(nil),   // 4: hamadryad.engine.v1.StatusRequest
+	(*wire.JobsRequest)(nil),     // 5: hamadryad.engine.v1.JobsRequest
+	(*wire.JobRef)(nil),          // 6: hamadryad.engine.v1.JobRef
+	(*wire.UpdateRequest)(nil),   // 7: hamadryad.engine.v1.UpdateRequest
+	(*wire.Empty)(nil),           // 8: hamadryad.engine.v1.Empty
+	(*wire.DrainRequest)(nil),    // 9: hamadryad.engine.v1.DrainRequest
+	(*wire.LogsRequest)(nil),     // 10: hamadryad.engine.v1.LogsRequest
+	(*wire.PolicyQuery)(nil),     // 11: hamadryad.engine.v1.PolicyQuery
+	(*wire.PageRequest)(nil),     // 12: hamadryad.engine.v1.PageRequest
+	(*wire.ReloadRequest)(nil),   // 13: hamadryad.engine.v1.ReloadRequest
+	(*wire.SettingsText)(nil),    // 14: hamadryad.engine.v1.SettingsText
+	(*wire.ApplyRequest)(nil),    // 15: hamadryad.engine.v1.ApplyRequest
+	(*wire.VersionsRequest)(nil), // 16: hamadryad.engine.v1.VersionsRequest
+	(*wire.AccessRequest)(nil),   // 17: hamadryad.engine.v1.AccessRequest
+	(*wire.FromLauncher)(nil),    // 18: hamadryad.engine.v1.FromLauncher
+	(*wire.LogTails)(nil),        // 19: hamadryad.engine.v1.LogTails
+	(*wire.PrepareReply)(nil),    // 20: hamadryad.engine.v1.PrepareReply
+	(*wire.SubmitReply)(nil),     // 21: hamadryad.engine.v1.SubmitReply
+	(*wire.BlobAnswer)(nil),      // 22: hamadryad.engine.v1.BlobAnswer
+	(*wire.JobStatus)(nil),       // 23: hamadryad.engine.v1.JobStatus
+	(*wire.JobsReply)(nil),       // 24: hamadryad.engine.v1.JobsReply
+	(*wire.LaunchersReply)(nil),  // 25: hamadryad.engine.v1.LaunchersReply
+	(*wire.LogChunk)(nil),        // 26: hamadryad.engine.v1.LogChunk
+	(*wire.PolicyReply)(nil),     // 27: hamadryad.engine.v1.PolicyReply
+	(*wire.PageReply)(nil),       // 28: hamadryad.engine.v1.PageReply
+	(*wire.SettingsReply)(nil),   // 29: hamadryad.engine.v1.SettingsReply
+	(*wire.SettingsDiff)(nil),    // 30: hamadryad.engine.v1.SettingsDiff
+	(*wire.SettingsVersion)(nil), // 31: hamadryad.engine.v1.SettingsVersion
+	(*wire.VersionsReply)(nil),   // 32: hamadryad.engine.v1.VersionsReply
+	(*wire.AccessReply)(nil),     // 33: hamadryad.engine.v1.AccessReply
+	(*wire.ToLauncher)(nil),      // 34: hamadryad.engine.v1.ToLauncher
 }
 var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	0,  // 0: hamadryad.engine.v1.Manager.Prepare:input_type -> hamadryad.engine.v1.PrepareRequest
@@ -102,32 +110,38 @@ var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	12, // 13: hamadryad.engine.v1.Manager.PolicyPage:input_type -> hamadryad.engine.v1.PageRequest
 	13, // 14: hamadryad.engine.v1.Manager.ReloadPolicy:input_type -> hamadryad.engine.v1.ReloadRequest
 	8,  // 15: hamadryad.engine.v1.Manager.Settings:input_type -> hamadryad.engine.v1.Empty
-	14, // 16: hamadryad.engine.v1.Manager.Access:input_type -> hamadryad.engine.v1.AccessRequest
-	15, // 17: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
-	2,  // 18: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
-	16, // 19: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
-	17, // 20: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
-	18, // 21: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
-	19, // 22: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
-	8,  // 23: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
-	20, // 24: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
-	21, // 25: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
-	20, // 26: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
-	8,  // 27: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
-	8,  // 28: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
-	22, // 29: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
-	8,  // 30: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
-	23, // 31: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
-	24, // 32: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
-	25, // 33: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
-	24, // 34: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
-	26, // 35: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
-	27, // 36: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
-	28, // 37: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
-	3,  // 38: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
-	8,  // 39: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
-	20, // [20:40] is the sub-list for method output_type
-	0,  // [0:20] is the sub-list for method input_type
+	14, // 16: hamadryad.engine.v1.Manager.DiffSettings:input_type -> hamadryad.engine.v1.SettingsText
+	15, // 17: hamadryad.engine.v1.Manager.ApplySettings:input_type -> hamadryad.engine.v1.ApplyRequest
+	16, // 18: hamadryad.engine.v1.Manager.SettingsVersions:input_type -> hamadryad.engine.v1.VersionsRequest
+	17, // 19: hamadryad.engine.v1.Manager.Access:input_type -> hamadryad.engine.v1.AccessRequest
+	18, // 20: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
+	2,  // 21: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
+	19, // 22: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
+	20, // 23: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
+	21, // 24: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
+	22, // 25: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
+	8,  // 26: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
+	23, // 27: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
+	24, // 28: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
+	23, // 29: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
+	8,  // 30: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
+	8,  // 31: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
+	25, // 32: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
+	8,  // 33: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
+	26, // 34: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
+	27, // 35: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
+	28, // 36: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
+	27, // 37: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
+	29, // 38: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
+	30, // 39: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
+	31, // 40: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
+	32, // 41: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
+	33, // 42: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
+	34, // 43: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
+	3,  // 44: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
+	8,  // 45: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
+	23, // [23:46] is the sub-list for method output_type
+	0,  // [0:23] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -23,23 +23,26 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Manager_Prepare_FullMethodName      = "/hamadryad.engine.v1.Manager/Prepare"
-	Manager_Submit_FullMethodName       = "/hamadryad.engine.v1.Manager/Submit"
-	Manager_HasBlob_FullMethodName      = "/hamadryad.engine.v1.Manager/HasBlob"
-	Manager_PutBlob_FullMethodName      = "/hamadryad.engine.v1.Manager/PutBlob"
-	Manager_Watch_FullMethodName        = "/hamadryad.engine.v1.Manager/Watch"
-	Manager_Jobs_FullMethodName         = "/hamadryad.engine.v1.Manager/Jobs"
-	Manager_Status_FullMethodName       = "/hamadryad.engine.v1.Manager/Status"
-	Manager_Kill_FullMethodName         = "/hamadryad.engine.v1.Manager/Kill"
-	Manager_Update_FullMethodName       = "/hamadryad.engine.v1.Manager/Update"
-	Manager_Launchers_FullMethodName    = "/hamadryad.engine.v1.Manager/Launchers"
-	Manager_Drain_FullMethodName        = "/hamadryad.engine.v1.Manager/Drain"
-	Manager_Logs_FullMethodName         = "/hamadryad.engine.v1.Manager/Logs"
-	Manager_Policy_FullMethodName       = "/hamadryad.engine.v1.Manager/Policy"
-	Manager_PolicyPage_FullMethodName   = "/hamadryad.engine.v1.Manager/PolicyPage"
-	Manager_ReloadPolicy_FullMethodName = "/hamadryad.engine.v1.Manager/ReloadPolicy"
-	Manager_Settings_FullMethodName     = "/hamadryad.engine.v1.Manager/Settings"
-	Manager_Access_FullMethodName       = "/hamadryad.engine.v1.Manager/Access"
+	Manager_Prepare_FullMethodName          = "/hamadryad.engine.v1.Manager/Prepare"
+	Manager_Submit_FullMethodName           = "/hamadryad.engine.v1.Manager/Submit"
+	Manager_HasBlob_FullMethodName          = "/hamadryad.engine.v1.Manager/HasBlob"
+	Manager_PutBlob_FullMethodName          = "/hamadryad.engine.v1.Manager/PutBlob"
+	Manager_Watch_FullMethodName            = "/hamadryad.engine.v1.Manager/Watch"
+	Manager_Jobs_FullMethodName             = "/hamadryad.engine.v1.Manager/Jobs"
+	Manager_Status_FullMethodName           = "/hamadryad.engine.v1.Manager/Status"
+	Manager_Kill_FullMethodName             = "/hamadryad.engine.v1.Manager/Kill"
+	Manager_Update_FullMethodName           = "/hamadryad.engine.v1.Manager/Update"
+	Manager_Launchers_FullMethodName        = "/hamadryad.engine.v1.Manager/Launchers"
+	Manager_Drain_FullMethodName            = "/hamadryad.engine.v1.Manager/Drain"
+	Manager_Logs_FullMethodName             = "/hamadryad.engine.v1.Manager/Logs"
+	Manager_Policy_FullMethodName           = "/hamadryad.engine.v1.Manager/Policy"
+	Manager_PolicyPage_FullMethodName       = "/hamadryad.engine.v1.Manager/PolicyPage"
+	Manager_ReloadPolicy_FullMethodName     = "/hamadryad.engine.v1.Manager/ReloadPolicy"
+	Manager_Settings_FullMethodName         = "/hamadryad.engine.v1.Manager/Settings"
+	Manager_DiffSettings_FullMethodName     = "/hamadryad.engine.v1.Manager/DiffSettings"
+	Manager_ApplySettings_FullMethodName    = "/hamadryad.engine.v1.Manager/ApplySettings"
+	Manager_SettingsVersions_FullMethodName = "/hamadryad.engine.v1.Manager/SettingsVersions"
+	Manager_Access_FullMethodName           = "/hamadryad.engine.v1.Manager/Access"
 )
 
 // ManagerClient is the client API for Manager service.
@@ -69,6 +72,13 @@ type ManagerClient interface {
 	// answers when it has taken over; the error says why it could not.
 	ReloadPolicy(ctx context.Context, in *wire.ReloadRequest, opts ...grpc.CallOption) (*wire.PolicyReply, error)
 	Settings(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.SettingsReply, error)
+	// DiffSettings says what is wrong with a text of the configuration's file, or what it
+	// would change.
+	DiffSettings(ctx context.Context, in *wire.SettingsText, opts ...grpc.CallOption) (*wire.SettingsDiff, error)
+	// ApplySettings puts a text into the file and in force, and answers when the policy has
+	// taken it; the error says why nothing changed.
+	ApplySettings(ctx context.Context, in *wire.ApplyRequest, opts ...grpc.CallOption) (*wire.SettingsVersion, error)
+	SettingsVersions(ctx context.Context, in *wire.VersionsRequest, opts ...grpc.CallOption) (*wire.VersionsReply, error)
 	// Access tells what somebody may do.
 	Access(ctx context.Context, in *wire.AccessRequest, opts ...grpc.CallOption) (*wire.AccessReply, error)
 }
@@ -262,6 +272,36 @@ func (c *managerClient) Settings(ctx context.Context, in *wire.Empty, opts ...gr
 	return out, nil
 }
 
+func (c *managerClient) DiffSettings(ctx context.Context, in *wire.SettingsText, opts ...grpc.CallOption) (*wire.SettingsDiff, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.SettingsDiff)
+	err := c.cc.Invoke(ctx, Manager_DiffSettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *managerClient) ApplySettings(ctx context.Context, in *wire.ApplyRequest, opts ...grpc.CallOption) (*wire.SettingsVersion, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.SettingsVersion)
+	err := c.cc.Invoke(ctx, Manager_ApplySettings_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *managerClient) SettingsVersions(ctx context.Context, in *wire.VersionsRequest, opts ...grpc.CallOption) (*wire.VersionsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.VersionsReply)
+	err := c.cc.Invoke(ctx, Manager_SettingsVersions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *managerClient) Access(ctx context.Context, in *wire.AccessRequest, opts ...grpc.CallOption) (*wire.AccessReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(wire.AccessReply)
@@ -299,6 +339,13 @@ type ManagerServer interface {
 	// answers when it has taken over; the error says why it could not.
 	ReloadPolicy(context.Context, *wire.ReloadRequest) (*wire.PolicyReply, error)
 	Settings(context.Context, *wire.Empty) (*wire.SettingsReply, error)
+	// DiffSettings says what is wrong with a text of the configuration's file, or what it
+	// would change.
+	DiffSettings(context.Context, *wire.SettingsText) (*wire.SettingsDiff, error)
+	// ApplySettings puts a text into the file and in force, and answers when the policy has
+	// taken it; the error says why nothing changed.
+	ApplySettings(context.Context, *wire.ApplyRequest) (*wire.SettingsVersion, error)
+	SettingsVersions(context.Context, *wire.VersionsRequest) (*wire.VersionsReply, error)
 	// Access tells what somebody may do.
 	Access(context.Context, *wire.AccessRequest) (*wire.AccessReply, error)
 	mustEmbedUnimplementedManagerServer()
@@ -358,6 +405,15 @@ func (UnimplementedManagerServer) ReloadPolicy(context.Context, *wire.ReloadRequ
 }
 func (UnimplementedManagerServer) Settings(context.Context, *wire.Empty) (*wire.SettingsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Settings not implemented")
+}
+func (UnimplementedManagerServer) DiffSettings(context.Context, *wire.SettingsText) (*wire.SettingsDiff, error) {
+	return nil, status.Error(codes.Unimplemented, "method DiffSettings not implemented")
+}
+func (UnimplementedManagerServer) ApplySettings(context.Context, *wire.ApplyRequest) (*wire.SettingsVersion, error) {
+	return nil, status.Error(codes.Unimplemented, "method ApplySettings not implemented")
+}
+func (UnimplementedManagerServer) SettingsVersions(context.Context, *wire.VersionsRequest) (*wire.VersionsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method SettingsVersions not implemented")
 }
 func (UnimplementedManagerServer) Access(context.Context, *wire.AccessRequest) (*wire.AccessReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Access not implemented")
@@ -646,6 +702,60 @@ func _Manager_Settings_Handler(srv interface{}, ctx context.Context, dec func(in
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Manager_DiffSettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.SettingsText)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).DiffSettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_DiffSettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).DiffSettings(ctx, req.(*wire.SettingsText))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Manager_ApplySettings_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.ApplyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).ApplySettings(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_ApplySettings_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).ApplySettings(ctx, req.(*wire.ApplyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Manager_SettingsVersions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.VersionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).SettingsVersions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_SettingsVersions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).SettingsVersions(ctx, req.(*wire.VersionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Manager_Access_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(wire.AccessRequest)
 	if err := dec(in); err != nil {
@@ -722,6 +832,18 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Settings",
 			Handler:    _Manager_Settings_Handler,
+		},
+		{
+			MethodName: "DiffSettings",
+			Handler:    _Manager_DiffSettings_Handler,
+		},
+		{
+			MethodName: "ApplySettings",
+			Handler:    _Manager_ApplySettings_Handler,
+		},
+		{
+			MethodName: "SettingsVersions",
+			Handler:    _Manager_SettingsVersions_Handler,
 		},
 		{
 			MethodName: "Access",

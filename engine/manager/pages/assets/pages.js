@@ -11,7 +11,7 @@
 
 	const refresh = async () => {
 		due = true;
-		if (paused || busy || document.hidden) return;
+		if (paused || busy || document.hidden || "still" in document.getElementById("main").dataset) return;
 		busy = true;
 		try {
 			while (due) {

@@ -60,6 +60,27 @@ func (e AttemptState) Valid() bool {
 	}
 }
 
+// Defines values for AuditResult.
+const (
+	AuditResultError   AuditResult = "error"
+	AuditResultOk      AuditResult = "ok"
+	AuditResultRefused AuditResult = "refused"
+)
+
+// Valid indicates whether the value is a known member of the AuditResult enum.
+func (e AuditResult) Valid() bool {
+	switch e {
+	case AuditResultError:
+		return true
+	case AuditResultOk:
+		return true
+	case AuditResultRefused:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ConnectionChannel.
 const (
 	ConnectionChannelFile ConnectionChannel = "file"
@@ -237,6 +258,27 @@ func (e QueueOrder) Valid() bool {
 	}
 }
 
+// Defines values for SettingsLineKind.
+const (
+	SettingsLineKindAdded   SettingsLineKind = "added"
+	SettingsLineKindRemoved SettingsLineKind = "removed"
+	SettingsLineKindSame    SettingsLineKind = "same"
+)
+
+// Valid indicates whether the value is a known member of the SettingsLineKind enum.
+func (e SettingsLineKind) Valid() bool {
+	switch e {
+	case SettingsLineKindAdded:
+		return true
+	case SettingsLineKindRemoved:
+		return true
+	case SettingsLineKindSame:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GetTimelineParamsBy.
 const (
 	GetTimelineParamsByLauncher GetTimelineParamsBy = "launcher"
@@ -347,6 +389,54 @@ type AttemptList struct {
 
 // AttemptState defines model for AttemptState.
 type AttemptState string
+
+// AuditDamage defines model for AuditDamage.
+type AuditDamage struct {
+	File string `json:"file"`
+
+	// Offset Bytes from its beginning
+	Offset int64 `json:"offset"`
+}
+
+// AuditLine defines model for AuditLine.
+type AuditLine struct {
+	Address *string `json:"address,omitempty"`
+	After   *string `json:"after,omitempty"`
+	Before  *string `json:"before,omitempty"`
+
+	// By Who acted in that name
+	By     *string   `json:"by,omitempty"`
+	Groups *[]string `json:"groups,omitempty"`
+	Method string    `json:"method"`
+
+	// More Refusals of the same asker that have no lines of their own
+	More   *int      `json:"more,omitempty"`
+	Proof  string    `json:"proof"`
+	Result string    `json:"result"`
+	Time   time.Time `json:"time"`
+	What   *string   `json:"what,omitempty"`
+	Who    string    `json:"who"`
+	Why    *string   `json:"why,omitempty"`
+}
+
+// AuditList defines model for AuditList.
+type AuditList struct {
+	// Damaged What is no line and was left out, the first 20
+	Damaged []AuditDamage `json:"damaged"`
+	Lines   []AuditLine   `json:"lines"`
+
+	// Next The cursor of the next page
+	Next *string `json:"next,omitempty"`
+
+	// Skipped How many of those there were on this page
+	Skipped int `json:"skipped"`
+
+	// Truncated There is more to read behind the last
+	Truncated bool `json:"truncated"`
+}
+
+// AuditResult defines model for AuditResult.
+type AuditResult string
 
 // Bucket defines model for Bucket.
 type Bucket struct {
@@ -953,6 +1043,154 @@ type RoundTimes struct {
 	UnderWay *float64 `json:"underWay,omitempty"`
 }
 
+// Setting defines model for Setting.
+type Setting struct {
+	// Fixed It is set outside the file, which therefore does not count
+	Fixed bool `json:"fixed"`
+
+	// From FILE:LINE, a variable of the environment, flag or default
+	From string `json:"from"`
+	Key  string `json:"key"`
+
+	// Next The value from the next start on, when it is another
+	Next     *string `json:"next,omitempty"`
+	NextFrom *string `json:"nextFrom,omitempty"`
+
+	// Restart A change takes effect at the manager's next start
+	Restart bool   `json:"restart"`
+	Value   string `json:"value"`
+}
+
+// Settings defines model for Settings.
+type Settings struct {
+	// File Of the configuration; empty: there is none
+	File string `json:"file"`
+
+	// Problem Why the file as it is now is not in force
+	Problem *string `json:"problem,omitempty"`
+
+	// ReadOnly Why it can't be changed here
+	ReadOnly *string   `json:"readOnly,omitempty"`
+	Settings []Setting `json:"settings"`
+
+	// Text Of the file; administrators alone see it
+	Text *string `json:"text,omitempty"`
+
+	// Version That is in force; 0: none is kept
+	Version int64 `json:"version"`
+}
+
+// SettingsChange defines model for SettingsChange.
+type SettingsChange struct {
+	// Comment Why; it is kept with the version
+	Comment *string `json:"comment,omitempty"`
+	Text    string  `json:"text"`
+}
+
+// SettingsDiff defines model for SettingsDiff.
+type SettingsDiff struct {
+	// Keys Those whose value changes, in order
+	Keys []SettingsKey `json:"keys"`
+
+	// Lines Those that change, with up to three on each side that do not
+	Lines []SettingsLine `json:"lines"`
+
+	// Problems With any, nothing is compared
+	Problems []SettingsProblem `json:"problems"`
+
+	// Truncated There are more lines than these
+	Truncated bool `json:"truncated"`
+}
+
+// SettingsKey defines model for SettingsKey.
+type SettingsKey struct {
+	After      string `json:"after"`
+	Before     string `json:"before"`
+	BeforeFrom string `json:"beforeFrom"`
+	From       string `json:"from"`
+	Key        string `json:"key"`
+
+	// Restart It takes effect at the manager's next start
+	Restart bool `json:"restart"`
+}
+
+// SettingsLine defines model for SettingsLine.
+type SettingsLine struct {
+	Kind SettingsLineKind `json:"kind"`
+
+	// New Its number in the new text
+	New *int `json:"new,omitempty"`
+
+	// Old Its number in the old text
+	Old  *int   `json:"old,omitempty"`
+	Text string `json:"text"`
+
+	// Unended It is the last, and has no end
+	Unended *bool `json:"unended,omitempty"`
+}
+
+// SettingsLineKind defines model for SettingsLine.Kind.
+type SettingsLineKind string
+
+// SettingsProblem defines model for SettingsProblem.
+type SettingsProblem struct {
+	File string `json:"file"`
+
+	// Line 0: of the whole file
+	Line int `json:"line"`
+
+	// Text Cause and remedy
+	Text string `json:"text"`
+}
+
+// SettingsRollBack defines model for SettingsRollBack.
+type SettingsRollBack struct {
+	// Comment Why; it is kept with the version
+	Comment *string `json:"comment,omitempty"`
+}
+
+// SettingsText defines model for SettingsText.
+type SettingsText struct {
+	Text string `json:"text"`
+}
+
+// SettingsVerdict defines model for SettingsVerdict.
+type SettingsVerdict struct {
+	// Problems None: the text is right, and the policy takes its settings
+	Problems []SettingsProblem `json:"problems"`
+}
+
+// SettingsVersion defines model for SettingsVersion.
+type SettingsVersion struct {
+	// Before SHA-256 of the text before
+	Before *string `json:"before,omitempty"`
+
+	// By Who acted in that name
+	By      *string `json:"by,omitempty"`
+	Comment *string `json:"comment,omitempty"`
+
+	// Origin How it came to be: applied, rolled back to another, changed by hand, found at a start
+	Origin string `json:"origin"`
+	Sha256 string `json:"sha256"`
+
+	// Text Where one version was asked for
+	Text    *string   `json:"text,omitempty"`
+	Time    time.Time `json:"time"`
+	Version int64     `json:"version"`
+
+	// Who Without it: whoever may write the file
+	Who *string `json:"who,omitempty"`
+}
+
+// SettingsVersionList defines model for SettingsVersionList.
+type SettingsVersionList struct {
+	Total int `json:"total"`
+
+	// Truncated Never: all that are kept are here (manager.versions)
+	Truncated bool              `json:"truncated"`
+	Versions  []SettingsVersion `json:"versions"`
+}
+
 // Slots defines model for Slots.
 type Slots struct {
 	Free  int    `json:"free"`
@@ -993,6 +1231,9 @@ type Timeline struct {
 // Cursor defines model for Cursor.
 type Cursor = string
 
+// IfMatch defines model for IfMatch.
+type IfMatch = string
+
 // IfNoneMatch defines model for IfNoneMatch.
 type IfNoneMatch = string
 
@@ -1005,8 +1246,38 @@ type Launcher = string
 // Limit defines model for Limit.
 type Limit = int
 
+// VersionNumber defines model for VersionNumber.
+type VersionNumber = int64
+
 // Wait defines model for Wait.
 type Wait = int
+
+// ListAuditParams defines parameters for ListAudit.
+type ListAuditParams struct {
+	// Who Lines of this name, also as who acted for another
+	Who *string `form:"who,omitempty" json:"who,omitempty"`
+
+	// What Lines about what has this in it, or with this method
+	What *string `form:"what,omitempty" json:"what,omitempty"`
+
+	// Result Lines with this result only
+	Result *AuditResult `form:"result,omitempty" json:"result,omitempty"`
+
+	// Text Lines that have this anywhere
+	Text *string `form:"text,omitempty" json:"text,omitempty"`
+
+	// Since Lines of this moment and later
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Lines before this moment
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Limit How many at most
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next` of the page before
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
 
 // GetClusterParams defines parameters for GetCluster.
 type GetClusterParams struct {
@@ -1224,14 +1495,41 @@ type ListQueueParams struct {
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
+// ApplySettingsParams defines parameters for ApplySettings.
+type ApplySettingsParams struct {
+	// IfMatch The ETag of the configuration's text that was looked at
+	IfMatch IfMatch `json:"If-Match"`
+}
+
+// RollBackSettingsParams defines parameters for RollBackSettings.
+type RollBackSettingsParams struct {
+	// IfMatch The ETag of the configuration's text that was looked at
+	IfMatch IfMatch `json:"If-Match"`
+}
+
 // UpdateJobJSONRequestBody defines body for UpdateJob for application/json ContentType.
 type UpdateJobJSONRequestBody = JobUpdate
 
 // KillJobJSONRequestBody defines body for KillJob for application/json ContentType.
 type KillJobJSONRequestBody = Kill
 
+// ApplySettingsJSONRequestBody defines body for ApplySettings for application/json ContentType.
+type ApplySettingsJSONRequestBody = SettingsChange
+
+// CheckSettingsJSONRequestBody defines body for CheckSettings for application/json ContentType.
+type CheckSettingsJSONRequestBody = SettingsText
+
+// DiffSettingsJSONRequestBody defines body for DiffSettings for application/json ContentType.
+type DiffSettingsJSONRequestBody = SettingsText
+
+// RollBackSettingsJSONRequestBody defines body for RollBackSettings for application/json ContentType.
+type RollBackSettingsJSONRequestBody = SettingsRollBack
+
 // ServerInterface represents all server handlers.
 type ServerInterface interface {
+	// ListAudit Who changed what, and was refused what, the newest first
+	// (GET /audit)
+	ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams)
 	// GetCluster The cluster at a glance
 	// (GET /cluster)
 	GetCluster(w http.ResponseWriter, r *http.Request, params GetClusterParams)
@@ -1292,6 +1590,27 @@ type ServerInterface interface {
 	// ListQueue The jobs that wait, the next first
 	// (GET /queue)
 	ListQueue(w http.ResponseWriter, r *http.Request, params ListQueueParams)
+	// GetSettings The configuration in force, and the text of its file
+	// (GET /settings)
+	GetSettings(w http.ResponseWriter, r *http.Request)
+	// ApplySettings Put a text into the configuration's file, and in force
+	// (PUT /settings)
+	ApplySettings(w http.ResponseWriter, r *http.Request, params ApplySettingsParams)
+	// CheckSettings What is wrong with a text, in the words of `hamadryad config check`; nothing changes
+	// (POST /settings/check)
+	CheckSettings(w http.ResponseWriter, r *http.Request)
+	// DiffSettings What a text would change of the file and of the values that count; nothing changes
+	// (POST /settings/diff)
+	DiffSettings(w http.ResponseWriter, r *http.Request)
+	// ListSettingsVersions The texts that were in force and are kept, the newest first
+	// (GET /settings/versions)
+	ListSettingsVersions(w http.ResponseWriter, r *http.Request)
+	// GetSettingsVersion A version with its text
+	// (GET /settings/versions/{version})
+	GetSettingsVersion(w http.ResponseWriter, r *http.Request, version VersionNumber)
+	// RollBackSettings Apply the text of a version again
+	// (POST /settings/versions/{version}/rollback)
+	RollBackSettings(w http.ResponseWriter, r *http.Request, version VersionNumber, params RollBackSettingsParams)
 }
 
 // ServerInterfaceWrapper converts contexts to parameters.
@@ -1302,6 +1621,130 @@ type ServerInterfaceWrapper struct {
 }
 
 type MiddlewareFunc func(http.Handler) http.Handler
+
+// ListAudit operation middleware
+func (siw *ServerInterfaceWrapper) ListAudit(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListAuditParams
+
+	// ------------- Optional query parameter "who" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "who", r.URL.Query(), &params.Who, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "who"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "who", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "what" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "what", r.URL.Query(), &params.What, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "what"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "what", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "result" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "result", r.URL.Query(), &params.Result, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "result"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "result", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "text" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "text", r.URL.Query(), &params.Text, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "text"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "text", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", r.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "since"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "since", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "until" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "until", r.URL.Query(), &params.Until, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "until"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "until", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", r.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "limit"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "limit", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", r.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "cursor"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "cursor", Err: err})
+		}
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListAudit(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
 
 // GetCluster operation middleware
 func (siw *ServerInterfaceWrapper) GetCluster(w http.ResponseWriter, r *http.Request) {
@@ -2590,6 +3033,187 @@ func (siw *ServerInterfaceWrapper) ListQueue(w http.ResponseWriter, r *http.Requ
 	handler.ServeHTTP(w, r)
 }
 
+// GetSettings operation middleware
+func (siw *ServerInterfaceWrapper) GetSettings(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetSettings(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ApplySettings operation middleware
+func (siw *ServerInterfaceWrapper) ApplySettings(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ApplySettingsParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ApplySettings(w, r, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// CheckSettings operation middleware
+func (siw *ServerInterfaceWrapper) CheckSettings(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.CheckSettings(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// DiffSettings operation middleware
+func (siw *ServerInterfaceWrapper) DiffSettings(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.DiffSettings(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ListSettingsVersions operation middleware
+func (siw *ServerInterfaceWrapper) ListSettingsVersions(w http.ResponseWriter, r *http.Request) {
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ListSettingsVersions(w, r)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetSettingsVersion operation middleware
+func (siw *ServerInterfaceWrapper) GetSettingsVersion(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "version" -------------
+	var version VersionNumber
+
+	err = runtime.BindStyledParameterWithOptions("simple", "version", r.PathValue("version"), &version, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "integer", Format: "int64", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "version", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetSettingsVersion(w, r, version)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// RollBackSettings operation middleware
+func (siw *ServerInterfaceWrapper) RollBackSettings(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "version" -------------
+	var version VersionNumber
+
+	err = runtime.BindStyledParameterWithOptions("simple", "version", r.PathValue("version"), &version, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "integer", Format: "int64", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "version", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params RollBackSettingsParams
+
+	headers := r.Header
+
+	// ------------- Required header parameter "If-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Match")]; found {
+		var IfMatch IfMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Match", valueList[0], &IfMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: true, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Match", Err: err})
+			return
+		}
+
+		params.IfMatch = IfMatch
+
+	} else {
+		err := fmt.Errorf("Header parameter If-Match is required, but not found")
+		siw.ErrorHandlerFunc(w, r, &RequiredHeaderError{ParamName: "If-Match", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.RollBackSettings(w, r, version, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 type UnescapedCookieParamError struct {
 	ParamName string
 	Err       error
@@ -2729,6 +3353,14 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/policy", wrapper.GetPolicy)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/policy/decisions", wrapper.ListDecisions)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/reasons", wrapper.ListReasons)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/settings", wrapper.GetSettings)
+	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/settings", wrapper.ApplySettings)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/settings/check", wrapper.CheckSettings)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/settings/diff", wrapper.DiffSettings)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/settings/versions", wrapper.ListSettingsVersions)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/settings/versions/{version}", wrapper.GetSettingsVersion)
+	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/settings/versions/{version}/rollback", wrapper.RollBackSettings)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/audit", wrapper.ListAudit)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/events", wrapper.StreamEvents)
 
 	return m
@@ -2742,6 +3374,45 @@ type NotModifiedResponse struct {
 }
 
 type ProblemApplicationProblemPlusJSONResponse Problem
+
+type ListAuditRequestObject struct {
+	Params ListAuditParams
+}
+
+type ListAuditResponseObject interface {
+	VisitListAuditResponse(w http.ResponseWriter) error
+}
+
+type ListAudit200JSONResponse AuditList
+
+func (response ListAudit200JSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListAuditdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListAuditdefaultApplicationProblemPlusJSONResponse) VisitListAuditResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
 
 type GetClusterRequestObject struct {
 	Params GetClusterParams
@@ -3742,8 +4413,357 @@ func (response ListQueuedefaultApplicationProblemPlusJSONResponse) VisitListQueu
 	return err
 }
 
+type GetSettingsRequestObject struct {
+}
+
+type GetSettingsResponseObject interface {
+	VisitGetSettingsResponse(w http.ResponseWriter) error
+}
+
+type GetSettings200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetSettings200JSONResponse struct {
+	Body    Settings
+	Headers GetSettings200ResponseHeaders
+}
+
+func (response GetSettings200JSONResponse) VisitGetSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSettingsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetSettingsdefaultApplicationProblemPlusJSONResponse) VisitGetSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApplySettingsRequestObject struct {
+	Params ApplySettingsParams
+	Body   *ApplySettingsJSONRequestBody
+}
+
+type ApplySettingsResponseObject interface {
+	VisitApplySettingsResponse(w http.ResponseWriter) error
+}
+
+type ApplySettings200ResponseHeaders struct {
+	ETag *string
+}
+
+type ApplySettings200JSONResponse struct {
+	Body    SettingsVersion
+	Headers ApplySettings200ResponseHeaders
+}
+
+func (response ApplySettings200JSONResponse) VisitApplySettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApplySettings412ApplicationProblemPlusJSONResponse struct {
+	ProblemApplicationProblemPlusJSONResponse
+}
+
+func (response ApplySettings412ApplicationProblemPlusJSONResponse) VisitApplySettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(412)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ApplySettingsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ApplySettingsdefaultApplicationProblemPlusJSONResponse) VisitApplySettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CheckSettingsRequestObject struct {
+	Body *CheckSettingsJSONRequestBody
+}
+
+type CheckSettingsResponseObject interface {
+	VisitCheckSettingsResponse(w http.ResponseWriter) error
+}
+
+type CheckSettings200JSONResponse SettingsVerdict
+
+func (response CheckSettings200JSONResponse) VisitCheckSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type CheckSettingsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response CheckSettingsdefaultApplicationProblemPlusJSONResponse) VisitCheckSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffSettingsRequestObject struct {
+	Body *DiffSettingsJSONRequestBody
+}
+
+type DiffSettingsResponseObject interface {
+	VisitDiffSettingsResponse(w http.ResponseWriter) error
+}
+
+type DiffSettings200ResponseHeaders struct {
+	ETag *string
+}
+
+type DiffSettings200JSONResponse struct {
+	Body    SettingsDiff
+	Headers DiffSettings200ResponseHeaders
+}
+
+func (response DiffSettings200JSONResponse) VisitDiffSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type DiffSettingsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response DiffSettingsdefaultApplicationProblemPlusJSONResponse) VisitDiffSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSettingsVersionsRequestObject struct {
+}
+
+type ListSettingsVersionsResponseObject interface {
+	VisitListSettingsVersionsResponse(w http.ResponseWriter) error
+}
+
+type ListSettingsVersions200JSONResponse SettingsVersionList
+
+func (response ListSettingsVersions200JSONResponse) VisitListSettingsVersionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListSettingsVersionsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ListSettingsVersionsdefaultApplicationProblemPlusJSONResponse) VisitListSettingsVersionsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSettingsVersionRequestObject struct {
+	Version VersionNumber `json:"version"`
+}
+
+type GetSettingsVersionResponseObject interface {
+	VisitGetSettingsVersionResponse(w http.ResponseWriter) error
+}
+
+type GetSettingsVersion200JSONResponse SettingsVersion
+
+func (response GetSettingsVersion200JSONResponse) VisitGetSettingsVersionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetSettingsVersiondefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetSettingsVersiondefaultApplicationProblemPlusJSONResponse) VisitGetSettingsVersionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RollBackSettingsRequestObject struct {
+	Version VersionNumber `json:"version"`
+	Params  RollBackSettingsParams
+	Body    *RollBackSettingsJSONRequestBody
+}
+
+type RollBackSettingsResponseObject interface {
+	VisitRollBackSettingsResponse(w http.ResponseWriter) error
+}
+
+type RollBackSettings200ResponseHeaders struct {
+	ETag *string
+}
+
+type RollBackSettings200JSONResponse struct {
+	Body    SettingsVersion
+	Headers RollBackSettings200ResponseHeaders
+}
+
+func (response RollBackSettings200JSONResponse) VisitRollBackSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RollBackSettings412ApplicationProblemPlusJSONResponse struct {
+	ProblemApplicationProblemPlusJSONResponse
+}
+
+func (response RollBackSettings412ApplicationProblemPlusJSONResponse) VisitRollBackSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(412)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type RollBackSettingsdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response RollBackSettingsdefaultApplicationProblemPlusJSONResponse) VisitRollBackSettingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 // StrictServerInterface represents all server handlers.
 type StrictServerInterface interface {
+	// ListAudit Who changed what, and was refused what, the newest first
+	// (GET /audit)
+	ListAudit(ctx context.Context, request ListAuditRequestObject) (ListAuditResponseObject, error)
 	// GetCluster The cluster at a glance
 	// (GET /cluster)
 	GetCluster(ctx context.Context, request GetClusterRequestObject) (GetClusterResponseObject, error)
@@ -3804,6 +4824,27 @@ type StrictServerInterface interface {
 	// ListQueue The jobs that wait, the next first
 	// (GET /queue)
 	ListQueue(ctx context.Context, request ListQueueRequestObject) (ListQueueResponseObject, error)
+	// GetSettings The configuration in force, and the text of its file
+	// (GET /settings)
+	GetSettings(ctx context.Context, request GetSettingsRequestObject) (GetSettingsResponseObject, error)
+	// ApplySettings Put a text into the configuration's file, and in force
+	// (PUT /settings)
+	ApplySettings(ctx context.Context, request ApplySettingsRequestObject) (ApplySettingsResponseObject, error)
+	// CheckSettings What is wrong with a text, in the words of `hamadryad config check`; nothing changes
+	// (POST /settings/check)
+	CheckSettings(ctx context.Context, request CheckSettingsRequestObject) (CheckSettingsResponseObject, error)
+	// DiffSettings What a text would change of the file and of the values that count; nothing changes
+	// (POST /settings/diff)
+	DiffSettings(ctx context.Context, request DiffSettingsRequestObject) (DiffSettingsResponseObject, error)
+	// ListSettingsVersions The texts that were in force and are kept, the newest first
+	// (GET /settings/versions)
+	ListSettingsVersions(ctx context.Context, request ListSettingsVersionsRequestObject) (ListSettingsVersionsResponseObject, error)
+	// GetSettingsVersion A version with its text
+	// (GET /settings/versions/{version})
+	GetSettingsVersion(ctx context.Context, request GetSettingsVersionRequestObject) (GetSettingsVersionResponseObject, error)
+	// RollBackSettings Apply the text of a version again
+	// (POST /settings/versions/{version}/rollback)
+	RollBackSettings(ctx context.Context, request RollBackSettingsRequestObject) (RollBackSettingsResponseObject, error)
 }
 
 type StrictHandlerFunc func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error)
@@ -3843,6 +4884,32 @@ type strictHandler struct {
 	ssi         StrictServerInterface
 	middlewares []StrictMiddlewareFunc
 	options     StrictHTTPServerOptions
+}
+
+// ListAudit operation middleware
+func (sh *strictHandler) ListAudit(w http.ResponseWriter, r *http.Request, params ListAuditParams) {
+	var request ListAuditRequestObject
+
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListAudit(ctx, request.(ListAuditRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListAudit")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListAuditResponseObject); ok {
+		if err := validResponse.VisitListAuditResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
 }
 
 // GetCluster operation middleware
@@ -4376,6 +5443,212 @@ func (sh *strictHandler) ListQueue(w http.ResponseWriter, r *http.Request, param
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListQueueResponseObject); ok {
 		if err := validResponse.VisitListQueueResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetSettings operation middleware
+func (sh *strictHandler) GetSettings(w http.ResponseWriter, r *http.Request) {
+	var request GetSettingsRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSettings(ctx, request.(GetSettingsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSettings")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetSettingsResponseObject); ok {
+		if err := validResponse.VisitGetSettingsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ApplySettings operation middleware
+func (sh *strictHandler) ApplySettings(w http.ResponseWriter, r *http.Request, params ApplySettingsParams) {
+	var request ApplySettingsRequestObject
+
+	request.Params = params
+
+	var body ApplySettingsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ApplySettings(ctx, request.(ApplySettingsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ApplySettings")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ApplySettingsResponseObject); ok {
+		if err := validResponse.VisitApplySettingsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// CheckSettings operation middleware
+func (sh *strictHandler) CheckSettings(w http.ResponseWriter, r *http.Request) {
+	var request CheckSettingsRequestObject
+
+	var body CheckSettingsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.CheckSettings(ctx, request.(CheckSettingsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "CheckSettings")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(CheckSettingsResponseObject); ok {
+		if err := validResponse.VisitCheckSettingsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// DiffSettings operation middleware
+func (sh *strictHandler) DiffSettings(w http.ResponseWriter, r *http.Request) {
+	var request DiffSettingsRequestObject
+
+	var body DiffSettingsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+		return
+	}
+	request.Body = &body
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.DiffSettings(ctx, request.(DiffSettingsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "DiffSettings")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(DiffSettingsResponseObject); ok {
+		if err := validResponse.VisitDiffSettingsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListSettingsVersions operation middleware
+func (sh *strictHandler) ListSettingsVersions(w http.ResponseWriter, r *http.Request) {
+	var request ListSettingsVersionsRequestObject
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ListSettingsVersions(ctx, request.(ListSettingsVersionsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListSettingsVersions")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ListSettingsVersionsResponseObject); ok {
+		if err := validResponse.VisitListSettingsVersionsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetSettingsVersion operation middleware
+func (sh *strictHandler) GetSettingsVersion(w http.ResponseWriter, r *http.Request, version VersionNumber) {
+	var request GetSettingsVersionRequestObject
+
+	request.Version = version
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetSettingsVersion(ctx, request.(GetSettingsVersionRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetSettingsVersion")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetSettingsVersionResponseObject); ok {
+		if err := validResponse.VisitGetSettingsVersionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// RollBackSettings operation middleware
+func (sh *strictHandler) RollBackSettings(w http.ResponseWriter, r *http.Request, version VersionNumber, params RollBackSettingsParams) {
+	var request RollBackSettingsRequestObject
+
+	request.Version = version
+	request.Params = params
+
+	var body RollBackSettingsJSONRequestBody
+	if err := runtime.BindJSONBody(r, &body); err != nil {
+		if !errors.Is(err, io.EOF) {
+			sh.options.RequestErrorHandlerFunc(w, r, fmt.Errorf("can't decode JSON body: %w", err))
+			return
+		}
+	} else {
+		request.Body = &body
+	}
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.RollBackSettings(ctx, request.(RollBackSettingsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "RollBackSettings")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(RollBackSettingsResponseObject); ok {
+		if err := validResponse.VisitRollBackSettingsResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/progress"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// errMistakes ends a command whose text has mistakes, which were printed.
+var errMistakes = errors.New("the configuration has mistakes: nothing changed")
+
+func (c *cli) configDiffCommand() *cobra.Command {
+	return c.formatFlag(&cobra.Command{
+		Use: "diff FILE|VERSION", Short: "Show what a text would change of the manager's configuration", Args: cobra.ExactArgs(1),
+		Long: `Asks the manager what it would change to apply FILE, or a version that "hamadryad config
+versions" lists: lines of its configuration file, and keys whose value becomes another, what the
+environment says included. Nothing changes.`,
+		Example: "  hamadryad config diff new.yaml\n  hamadryad config diff 3",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, version, err := textOrVersion(args[0])
+			if err != nil {
+				return err
+			}
+			return c.withClient(func(cl *client.Client) error {
+				d, err := cl.DiffSettings(cmd.Context(), text, version)
+				if err != nil {
+					return err
+				}
+				if err := c.show.SettingsDiff(d); err != nil || len(d.Problems) == 0 {
+					return err
+				}
+				return errMistakes
+			})
+		},
+	})
+}
+
+// textOrVersion is what an argument names: a number is a version, unless there is such a file.
+func textOrVersion(arg string) (text []byte, version uint64, err error) {
+	if text, err = os.ReadFile(arg); err == nil {
+		return text, 0, nil
+	}
+	if version, bad := strconv.ParseUint(arg, 10, 64); bad == nil && version > 0 {
+		return nil, version, nil
+	}
+	return nil, 0, err
+}
+
+func versionArg(arg string) (uint64, error) {
+	version, err := strconv.ParseUint(arg, 10, 64)
+	if err != nil || version == 0 {
+		return 0, fmt.Errorf("%q is no version: give a number that \"hamadryad config versions\" lists", arg)
+	}
+	return version, nil
+}
+
+func (c *cli) configApplyCommand() *cobra.Command {
+	var comment string
+	cmd := &cobra.Command{
+		Use: "apply FILE", Short: "Put a text into the manager's configuration file, and in force", Args: cobra.ExactArgs(1),
+		Long: `Sends FILE to the manager, which checks it, lets the policy judge its settings, puts it in
+the place of its own configuration file and takes it, all while jobs run. If anything is wrong,
+or somebody else changes the file meanwhile, nothing changes. The text before is kept as a version.
+It takes the role administrator.`,
+		Example: "  hamadryad config diff new.yaml && hamadryad config apply new.yaml --comment \"more for research\"",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := os.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			return c.applyConfig(cmd.Context(), text, 0, comment)
+		},
+	}
+	commentFlag(cmd, &comment)
+	return cmd
+}
+
+func commentFlag(cmd *cobra.Command, comment *string) {
+	cmd.Flags().StringVarP(comment, "comment", "m", "", "`WHY` it is changed; it is kept with the version")
+}
+
+func (c *cli) configRollBackCommand() *cobra.Command {
+	var comment string
+	cmd := &cobra.Command{
+		Use: "rollback VERSION", Short: "Apply an earlier text of the manager's configuration file again", Args: cobra.ExactArgs(1),
+		Long: `Has the manager apply the text of a version again, as "hamadryad config apply" would: it is
+checked like any other, and becomes a version of its own. "hamadryad config diff VERSION" shows what
+that would change.`,
+		Example: "  hamadryad config versions\n  hamadryad config rollback 3",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			version, err := versionArg(args[0])
+			if err != nil {
+				return err
+			}
+			return c.applyConfig(cmd.Context(), nil, version, comment)
+		},
+	}
+	commentFlag(cmd, &comment)
+	return cmd
+}
+
+// applyConfig applies a text, or a version, in the place of what the file has now.
+func (c *cli) applyConfig(ctx context.Context, text []byte, version uint64, comment string) error {
+	return c.withClient(func(cl *client.Client) error {
+		now, err := cl.Settings(ctx)
+		if err != nil {
+			return err
+		}
+		v, err := cl.ApplySettings(ctx, text, version, now.Tag, comment)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.show.Out, "version %d is in force; %s has it\n", v.Number, now.File)
+		return nil
+	})
+}
+
+func (c *cli) configVersionsCommand() *cobra.Command {
+	return c.formatFlag(&cobra.Command{
+		Use: "versions [VERSION]", Short: "List the texts of the manager's configuration file that are kept", Args: cobra.MaximumNArgs(1),
+		Long: `Lists the texts that were in force, the newest first: when, by whom, why and how they came to
+be. So many are kept as manager.versions says. With VERSION it prints that text.`,
+		Example: "  hamadryad config versions\n  hamadryad config versions 3 > old.yaml",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			version := uint64(0)
+			if len(args) > 0 {
+				var err error
+				if version, err = versionArg(args[0]); err != nil {
+					return err
+				}
+			}
+			return c.withClient(func(cl *client.Client) error {
+				list, err := cl.SettingsVersions(cmd.Context(), version)
+				if err != nil {
+					return err
+				}
+				if version != 0 && len(list) == 1 && c.show.Format != "json" {
+					_, err := progress.Raw(c.show.Out).Write(list[0].Text)
+					return err
+				}
+				return c.show.SettingsVersions(&wire.VersionsReply{Versions: list})
+			})
+		},
+	})
+}

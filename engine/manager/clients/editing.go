@@ -1,0 +1,186 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
+	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/settings"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+const (
+	// ApplyMax is how long a change of the configuration may take: the policy is asked twice, and
+	// another program may have to be started. Then it is undone.
+	ApplyMax = 2 * time.Minute
+	// diffLinesMax bounds the lines that a comparison tells.
+	diffLinesMax = 5000
+)
+
+// Settings tells the configuration in force.
+func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsReply, error) {
+	r := &wire.SettingsReply{File: s.needs.File}
+	for _, x := range s.needs.Shown.inForce(s.needs.Supervisor.Shown()) {
+		r.Settings = append(r.Settings, &wire.Setting{
+			Key: x.Key, Value: x.Value, From: x.From, Next: x.Next, NextFrom: x.NextFrom,
+			Restart: !settings.Live(x.Key), Fixed: x.From != "default" && !strings.HasPrefix(x.From, s.needs.File+":"),
+		})
+	}
+	if p, ok := s.needs.Problems.Of(problems.Configuration); ok {
+		r.Problem, r.ProblemAt = p.Text, p.At.UnixNano()
+	}
+	if text, err := s.needs.Editor.Text(); err == nil {
+		if r.Tag = settings.Tag(text); s.administers(ctx, "read the configuration's text") == nil {
+			r.Text = text
+		}
+	}
+	if err := s.needs.Editor.ReadOnly(); err != nil {
+		r.ReadOnly = err.Error()
+	}
+	if list := s.needs.Editor.Versions(); len(list) > 0 {
+		r.Version = list[0].Number
+	}
+	return r, nil
+}
+
+// administers says that who asks may see and change all of the configuration.
+func (s *Server) administers(ctx context.Context, what string) error {
+	rules := s.needs.Rules()
+	if rules == nil || rules.Has(who(ctx, rules), access.Administrator) {
+		return nil
+	}
+	return denied(&access.Refusal{Who: who(ctx, rules).Name, What: what, Missing: "it needs the role administrator"})
+}
+
+// textOf is the text that a request is about.
+func (s *Server) textOf(text []byte, version uint64) ([]byte, error) {
+	if version == 0 {
+		return text, nil
+	}
+	v, err := s.needs.Editor.Version(version)
+	return v.Text, ofEditor(err)
+}
+
+// DiffSettings says what is wrong with a text, or what it would change.
+func (s *Server) DiffSettings(ctx context.Context, q *wire.SettingsText) (*wire.SettingsDiff, error) {
+	text, err := s.textOf(q.Text, q.Version)
+	if err != nil {
+		return nil, err
+	}
+	r := &wire.SettingsDiff{}
+	if now, err := s.needs.Editor.Text(); err == nil {
+		r.Tag = settings.Tag(now)
+	}
+	var d settings.Difference
+	if q.Check {
+		ctx, cancel := context.WithTimeout(ctx, ApplyMax)
+		defer cancel()
+		err = s.needs.Editor.Check(ctx, text)
+	} else {
+		d, err = s.needs.Editor.Diff(text)
+	}
+	switch {
+	case errors.Is(err, settings.ErrReadOnly), ctx.Err() != nil:
+		return nil, ofEditor(err)
+	case err != nil:
+		for _, p := range settings.Problems(err) {
+			r.Problems = append(r.Problems, &wire.SettingsProblem{File: p.File, Line: int64(p.Line), Text: p.Text})
+		}
+		return r, nil
+	}
+	r.Truncated = len(d.Lines) > diffLinesMax
+	for _, l := range d.Lines[:min(len(d.Lines), diffLinesMax)] {
+		r.Lines = append(r.Lines, &wire.DiffLine{Kind: l.Kind, Old: int64(l.Old), New: int64(l.New), Text: strings.ToValidUTF8(l.Text, "\uFFFD"), Unended: l.Unended})
+	}
+	for _, k := range d.Keys {
+		r.Keys = append(r.Keys, &wire.DiffKey{Key: k.Key, Before: k.Before, After: k.After, BeforeFrom: k.BeforeFrom, From: k.From, Restart: k.Restart})
+	}
+	return r, nil
+}
+
+// ApplySettings puts a text into the file and in force. The audit has the hashes of the texts
+// before and after.
+func (s *Server) ApplySettings(ctx context.Context, q *wire.ApplyRequest) (*wire.SettingsVersion, error) {
+	text, err := s.textOf(q.Text, q.Version)
+	if err != nil {
+		return nil, err
+	}
+	entry := audit.Of(ctx)
+	now := ""
+	if text, err := s.needs.Editor.Text(); err == nil {
+		now = settings.Tag(text)
+	}
+	entry.Changed(now, settings.Tag(text))
+	asks := told(ctx, q.Principal)
+	by := settings.Change{Known: q.Tag, Who: asks.GetName(), By: asks.GetBy(), Comment: q.Comment}
+	// Who asks may go away meanwhile: what is begun is finished, or undone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ApplyMax)
+	defer cancel()
+	var v settings.Version
+	if q.Version == 0 {
+		v, err = s.needs.Editor.Apply(ctx, text, by)
+	} else {
+		v, err = s.needs.Editor.RollBack(ctx, q.Version, by)
+	}
+	if err != nil {
+		return nil, ofEditor(err)
+	}
+	return versionOf(v), nil
+}
+
+// SettingsVersions tells the texts that were in force.
+func (s *Server) SettingsVersions(ctx context.Context, q *wire.VersionsRequest) (*wire.VersionsReply, error) {
+	list := s.needs.Editor.Versions()
+	if q.Version != 0 {
+		if err := s.administers(ctx, "read a version of the configuration"); err != nil {
+			return nil, err
+		}
+		v, err := s.needs.Editor.Version(q.Version)
+		if err != nil {
+			return nil, ofEditor(err)
+		}
+		list = []settings.Version{v}
+	}
+	r := &wire.VersionsReply{}
+	for _, v := range list {
+		r.Versions = append(r.Versions, versionOf(v))
+	}
+	return r, nil
+}
+
+func versionOf(v settings.Version) *wire.SettingsVersion {
+	return &wire.SettingsVersion{Number: v.Number, At: v.At.UnixNano(), Who: v.Who, By: v.By, Comment: v.Comment, Origin: v.Origin, Before: v.Before, Tag: v.Tag, Text: v.Text}
+}
+
+// codesOfEditor are what errors of an editor are over gRPC; the first that fits counts.
+var codesOfEditor = []struct {
+	of   error
+	code codes.Code
+}{
+	{settings.ErrChanged, codes.Aborted},
+	{settings.ErrReadOnly, codes.FailedPrecondition},
+	{settings.ErrNone, codes.NotFound},
+	{settings.ErrInvalid, codes.InvalidArgument},
+	{context.DeadlineExceeded, codes.DeadlineExceeded},
+	{context.Canceled, codes.Canceled},
+}
+
+// ofEditor is an error of an editor with a status; nil for nil.
+func ofEditor(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, c := range codesOfEditor {
+		if errors.Is(err, c.of) {
+			return status.Error(c.code, err.Error())
+		}
+	}
+	return status.Error(codes.Internal, err.Error())
+}

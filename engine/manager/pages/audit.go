@@ -1,0 +1,68 @@
+package pages
+
+import (
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+)
+
+// auditPage shows who changed what, and was refused what.
+type auditPage struct {
+	Filter struct{ Who, What, Result, Text, Since, Until string }
+	List   api.AuditList
+	Next   string
+	First  string
+}
+
+func (s *Server) audit(r *http.Request) (string, any, error) {
+	q := r.URL.Query()
+	page := auditPage{}
+	f := &page.Filter
+	f.Who, f.What, f.Result, f.Text, f.Since, f.Until = q.Get("who"), q.Get("what"), q.Get("result"), q.Get("text"), q.Get("since"), q.Get("until")
+	p := api.ListAuditParams{Who: given(f.Who), What: given(f.What), Text: given(f.Text), Cursor: given(q.Get("cursor"))}
+	if f.Result != "" {
+		result := api.AuditResult(f.Result)
+		if !result.Valid() {
+			return "", nil, status.Errorf(codes.InvalidArgument, "%.64q is no result: use ok, refused or error", f.Result)
+		}
+		p.Result = &result
+	}
+	for _, x := range []struct {
+		text string
+		into **time.Time
+	}{{f.Since, &p.Since}, {f.Until, &p.Until}} {
+		at, err := moment(x.text)
+		if err != nil {
+			return "", nil, err
+		}
+		*x.into = at
+	}
+	a, err := s.needs.Shown.ListAudit(r.Context(), api.ListAuditRequestObject{Params: p})
+	if err != nil {
+		return "", nil, err
+	}
+	page.List = api.AuditList(a.(api.ListAudit200JSONResponse))
+	page.Next, page.First = turned(q, page.List.Next)
+	return "Audit", page, nil
+}
+
+// moments are the forms in which somebody may write a moment; the first is what a browser's field
+// gives. Without a zone it is UTC.
+var moments = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339Nano, time.DateOnly, time.DateTime}
+
+// moment reads what was written; nil when nothing was.
+func moment(text string) (*time.Time, error) {
+	if text == "" {
+		return nil, nil
+	}
+	for _, form := range moments {
+		if at, err := time.Parse(form, text); err == nil {
+			return &at, nil
+		}
+	}
+	return nil, status.Errorf(codes.InvalidArgument, "%.64q is no moment: write one such as 2026-03-01T10:00", text)
+}

@@ -1,0 +1,197 @@
+package pages
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+)
+
+// textFormMax bounds a form with a text of the configuration, bytes: each of the text's may take
+// three.
+const textFormMax = 4 << 20
+
+// settingsPage is the configuration, and the editor of its file.
+type settingsPage struct {
+	api.Settings
+	Tag      string // ETag of the file's text
+	All      bool   // values that nobody set are shown, too
+	Written  string // what the editor has
+	Comment  string
+	Edits    bool   // who asks may change it here
+	Failed   string // why it was not applied
+	Checked  bool
+	Problems []api.SettingsProblem
+	Diff     *api.SettingsDiff
+	Versions []api.SettingsVersion
+}
+
+func (s *Server) settings(r *http.Request) (string, any, error) {
+	p, err := s.findSettings(r)
+	return "Settings", p, err
+}
+
+func (s *Server) findSettings(r *http.Request) (*settingsPage, error) {
+	a, err := s.needs.Shown.GetSettings(r.Context(), api.GetSettingsRequestObject{})
+	if err != nil {
+		return nil, err
+	}
+	now := a.(api.GetSettings200JSONResponse)
+	p := &settingsPage{Settings: now.Body, All: r.URL.Query().Get("all") != "", Edits: s.needs.Actions && now.Body.Text != nil && now.Body.ReadOnly == nil}
+	if now.Headers.ETag != nil {
+		p.Tag = *now.Headers.ETag
+	}
+	if now.Body.Text != nil {
+		p.Written = *now.Body.Text
+	}
+	v, err := s.needs.Shown.ListSettingsVersions(r.Context(), api.ListSettingsVersionsRequestObject{})
+	if err != nil {
+		return nil, err
+	}
+	p.Versions = v.(api.ListSettingsVersions200JSONResponse).Versions
+	return p, nil
+}
+
+// edited reads the editor's form: the page as it is now, with what was written.
+func (s *Server) edited(w http.ResponseWriter, r *http.Request) (*settingsPage, error) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * rest.ApplyMax)) // a server in a test may have none
+	r.Body = http.MaxBytesReader(w, r.Body, textFormMax)
+	if err := r.ParseForm(); err != nil {
+		return nil, status.Error(codes.InvalidArgument, "the form can't be read: "+err.Error())
+	}
+	comment, err := text(r, "comment")
+	if err != nil {
+		return nil, err
+	}
+	written := strings.ReplaceAll(r.PostFormValue("text"), "\r\n", "\n") // browsers end lines so
+	if !utf8.ValidString(written) {
+		return nil, status.Error(codes.InvalidArgument, "text: it is not UTF-8")
+	}
+	p, err := s.findSettings(r)
+	if err != nil {
+		return nil, err
+	}
+	if p.Text != nil && strings.Contains(*p.Text, "\r\n") {
+		written = strings.ReplaceAll(written, "\n", "\r\n")
+	}
+	p.Written, p.Comment = written, comment
+	return p, nil
+}
+
+// compare adds what is wrong with the text that was written, or what it would change.
+func (s *Server) compare(r *http.Request, p *settingsPage) error {
+	body := api.SettingsText{Text: p.Written}
+	a, err := s.needs.Shown.DiffSettings(r.Context(), api.DiffSettingsRequestObject{Body: &body})
+	if err != nil {
+		return err
+	}
+	d := a.(api.DiffSettings200JSONResponse).Body
+	if p.Diff = &d; len(d.Problems) > 0 {
+		p.Problems, p.Diff = d.Problems, nil
+	}
+	return nil
+}
+
+// checkSettings shows what is wrong with the text that was written, and what it would change.
+func (s *Server) checkSettings(w http.ResponseWriter, r *http.Request) {
+	p, err := s.edited(w, r)
+	if err == nil {
+		err = s.compare(r, p)
+	}
+	if err == nil && len(p.Problems) == 0 {
+		body := api.SettingsText{Text: p.Written}
+		var a api.CheckSettingsResponseObject
+		if a, err = s.needs.Shown.CheckSettings(r.Context(), api.CheckSettingsRequestObject{Body: &body}); err == nil {
+			p.Problems = a.(api.CheckSettings200JSONResponse).Problems
+		}
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	p.Checked = true
+	s.write(w, r, http.StatusOK, "settings", "Settings", p)
+}
+
+// applySettings applies what was written. Where that is refused the text stays in the editor, and
+// what it would change now is shown.
+func (s *Server) applySettings(w http.ResponseWriter, r *http.Request) {
+	p, err := s.edited(w, r)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	body := api.SettingsChange{Text: p.Written, Comment: &p.Comment}
+	_, err = s.needs.Shown.ApplySettings(r.Context(), api.ApplySettingsRequestObject{Params: api.ApplySettingsParams{IfMatch: r.PostFormValue("tag")}, Body: &body})
+	if err == nil {
+		head(w)
+		w.Header().Set("Location", "../settings")
+		w.WriteHeader(http.StatusSeeOther)
+		return
+	}
+	s.needs.Failed(r.Context(), err)
+	p.Failed = status.Convert(err).Message()
+	if wrong := s.compare(r, p); wrong != nil {
+		p.Failed += "\n" + status.Convert(wrong).Message()
+	}
+	s.write(w, r, rest.CodeOf(err), "settings", "Settings", p)
+}
+
+// versionPage is a version of the configuration, and what going back to it would change.
+type versionPage struct {
+	api.SettingsVersion
+	Tag      string // ETag of the file's text now
+	Edits    bool
+	Problems []api.SettingsProblem
+	Diff     *api.SettingsDiff
+}
+
+// errNoVersion is what a path says that names none.
+var errNoVersion = errors.New("a version is a number, such as 3")
+
+func (s *Server) version(r *http.Request) (string, any, error) {
+	n, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
+	if err != nil || n < 1 {
+		return "", nil, status.Error(codes.NotFound, errNoVersion.Error())
+	}
+	a, err := s.needs.Shown.GetSettingsVersion(r.Context(), api.GetSettingsVersionRequestObject{Version: n})
+	if err != nil {
+		return "", nil, err
+	}
+	p := versionPage{SettingsVersion: api.SettingsVersion(a.(api.GetSettingsVersion200JSONResponse))}
+	now, err := s.findSettings(r)
+	if err != nil {
+		return "", nil, err
+	}
+	if p.Text != nil {
+		now.Written = *p.Text
+		if err := s.compare(r, now); err != nil {
+			return "", nil, err
+		}
+	}
+	p.Tag, p.Edits, p.Problems, p.Diff = now.Tag, now.Edits, now.Problems, now.Diff
+	return "Settings, version " + strconv.FormatInt(n, 10), p, nil
+}
+
+// rollBack applies a version again.
+func (s *Server) rollBack(r *http.Request) error {
+	n, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
+	if err != nil || n < 1 {
+		return status.Error(codes.NotFound, errNoVersion.Error())
+	}
+	comment, err := text(r, "comment")
+	if err != nil {
+		return err
+	}
+	body := api.SettingsRollBack{Comment: &comment}
+	_, err = s.needs.Shown.RollBackSettings(r.Context(), api.RollBackSettingsRequestObject{Version: n, Params: api.RollBackSettingsParams{IfMatch: r.PostFormValue("tag")}, Body: &body})
+	return err
+}

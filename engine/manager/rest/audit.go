@@ -1,0 +1,79 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+)
+
+// Audit is what tells who changed what (audit.Log).
+type Audit interface {
+	Read(ctx context.Context, q audit.Query) (audit.Page, error)
+}
+
+// placeOf reads a cursor, and cursorAt makes one; zero: none.
+func placeOf(text *string) (p audit.Place, err error) {
+	if text == nil || *text == "" {
+		return p, nil
+	}
+	var end string
+	if n, _ := fmt.Sscanf(*text+" .", "%d-%d %s", &p.File, &p.Offset, &end); n != 3 || end != "." || p.File < 1 || p.Offset < 0 {
+		return p, status.Errorf(codes.InvalidArgument, "cursor: %.64q is none that was given: send the \"next\" of the page before, or none for the first page", *text)
+	}
+	return p, nil
+}
+
+func cursorAt(p audit.Place) *string {
+	if p == (audit.Place{}) {
+		return nil
+	}
+	return pointer(fmt.Sprintf("%d-%d", p.File, p.Offset))
+}
+
+// ListAudit reads the audit, the newest lines first.
+func (s *Server) ListAudit(ctx context.Context, q api.ListAuditRequestObject) (api.ListAuditResponseObject, error) {
+	before, err := placeOf(q.Params.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	ask := audit.Query{Before: before, Limit: limitOf(q.Params.Limit), Who: valueOf(q.Params.Who), What: valueOf(q.Params.What), Text: valueOf(q.Params.Text), Result: string(valueOf(q.Params.Result)), Since: valueOf(q.Params.Since), Until: valueOf(q.Params.Until)}
+	p, err := s.needs.Audit.Read(ctx, ask)
+	if err != nil {
+		return nil, status.Error(codes.Internal, "the audit can't be read: "+err.Error())
+	}
+	l := api.AuditList{Lines: []api.AuditLine{}, Damaged: []api.AuditDamage{}, Skipped: p.Skipped, Next: cursorAt(p.Next)}
+	l.Truncated = l.Next != nil
+	for i := range p.Lines {
+		l.Lines = append(l.Lines, auditLine(&p.Lines[i].Line))
+	}
+	for _, d := range p.Damaged {
+		l.Damaged = append(l.Damaged, api.AuditDamage{File: d.File, Offset: d.Place.Offset})
+	}
+	return api.ListAudit200JSONResponse(l), nil
+}
+
+func auditLine(l *audit.Line) api.AuditLine {
+	at, _ := time.Parse(time.RFC3339Nano, l.Time) // it was read before
+	x := api.AuditLine{
+		Time: at, Who: l.Who, Proof: l.Proof, By: pointer(l.By), Address: pointer(l.Address), Method: l.Method, What: pointer(l.What), Before: pointer(l.Before), After: pointer(l.After),
+		Result: l.Result, Why: pointer(l.Why), More: pointer(l.More),
+	}
+	if len(l.Groups) > 0 {
+		x.Groups = &l.Groups
+	}
+	return x
+}
+
+// valueOf is what a parameter says; its zero value when it was not given.
+func valueOf[T any](x *T) (value T) {
+	if x != nil {
+		value = *x
+	}
+	return value
+}

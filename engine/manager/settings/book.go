@@ -1,0 +1,287 @@
+package settings
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/internal/durable"
+)
+
+// KeepDefault is Options.Keep by default.
+const KeepDefault = 50
+
+// Options say where versions lie, and of what they are.
+type Options struct {
+	Folder string           // made when missing
+	File   string           // of the configuration; "": there is none, and nothing is changed
+	Keep   int              // versions; the oldest go; KeepDefault
+	Now    func() time.Time // nil: time.Now
+	Log    *slog.Logger     // nil: slog.Default
+}
+
+// Version is a text that was in force.
+type Version struct {
+	Number  uint64    `json:"version"`
+	At      time.Time `json:"time"`
+	Who     string    `json:"who,omitempty"` // "": whoever may write the file
+	By      string    `json:"by,omitempty"`  // who acted in the name of Who
+	Comment string    `json:"comment,omitempty"`
+	Origin  string    `json:"origin"` // how it came to be: one of the constants, or "rolled back to N"
+	Before  string    `json:"before,omitempty"`
+	Tag     string    `json:"sha256"` // of Text, as Tag makes it
+	Text    []byte    `json:"text,omitempty"`
+}
+
+// Origins of a Version.
+const (
+	Applied = "applied"
+	ByHand  = "changed by hand"
+	Found   = "found at a start"
+)
+
+// Tag is a text's SHA-256 in hex, by which texts are told apart.
+func Tag(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// pendingFile has the version that is being put in place, so that a manager that was killed in
+// the middle of it knows whose text the file has.
+const pendingFile = "pending.json"
+
+// pending is what it holds.
+type pending struct {
+	Version
+	Temporary string `json:"temporary"` // where the text lies until the file has it
+}
+
+// Book keeps versions. Safe for concurrent use, but for Begin, Put and Taken, which are called one
+// at a time.
+type Book struct {
+	o     Options
+	place place
+
+	mu   sync.Mutex
+	list []Version // without texts, the oldest first
+}
+
+// Open opens the versions in a folder. One that can't be read is told of, and left out.
+func Open(o Options) (*Book, error) {
+	o.Keep, o.Log = cmp.Or(o.Keep, KeepDefault), cmp.Or(o.Log, slog.Default())
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	b := &Book{o: o, place: place{path: o.File}}
+	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	entries, err := os.ReadDir(o.Folder)
+	if err != nil {
+		return nil, fmt.Errorf("settings: %w", err)
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if durable.IsTemporary(name) {
+			_ = os.Remove(filepath.Join(o.Folder, name)) // it is in nobody's way
+		}
+		n, err := strconv.ParseUint(strings.TrimSuffix(name, ".json"), 10, 64)
+		if err != nil || name != fileName(n) {
+			continue
+		}
+		v, err := b.read(n)
+		if err != nil {
+			o.Log.Warn("a version of the configuration can't be read: it is left out", "error", err)
+			continue
+		}
+		v.Text = nil
+		b.list = append(b.list, v)
+	}
+	slices.SortFunc(b.list, func(x, y Version) int { return cmp.Compare(x.Number, y.Number) })
+	return b, nil
+}
+
+func fileName(n uint64) string { return strconv.FormatUint(n, 10) + ".json" }
+
+func (b *Book) path(name string) string { return filepath.Join(b.o.Folder, name) }
+
+func (b *Book) read(n uint64) (Version, error) {
+	var v Version
+	text, err := os.ReadFile(b.path(fileName(n)))
+	if err == nil {
+		err = json.Unmarshal(text, &v)
+	}
+	if err == nil && (v.Number != n || v.Tag != Tag(v.Text)) {
+		err = errors.New("it is damaged")
+	}
+	if err != nil {
+		return v, fmt.Errorf("%s: %w", b.path(fileName(n)), err)
+	}
+	return v, nil
+}
+
+// newest is the last version; its number is 0 when there is none.
+func (b *Book) newest() Version {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.list) == 0 {
+		return Version{}
+	}
+	return b.list[len(b.list)-1]
+}
+
+// Versions lists what is kept, without texts, the newest first.
+func (b *Book) Versions() []Version {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := slices.Clone(b.list)
+	slices.Reverse(list)
+	return list
+}
+
+// Version returns one with its text. The error matches ErrNone when it is not kept.
+func (b *Book) Version(n uint64) (Version, error) {
+	v, err := b.read(n)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v, fmt.Errorf("%w: %d is not among the %d that are kept", ErrNone, n, len(b.Versions()))
+	}
+	return v, err
+}
+
+// Begin settles what an earlier life left, and returns the version of the text that the manager
+// starts with.
+func (b *Book) Begin(text []byte) (Version, error) {
+	left, err := os.ReadFile(b.path(pendingFile))
+	var p pending
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return b.add(text, Found)
+	case err != nil:
+		return Version{}, err
+	}
+	if json.Unmarshal(left, &p) == nil && p.Tag == Tag(text) && p.Number > b.newest().Number {
+		c := &Put{book: b, p: p}
+		v, err := c.Keep()
+		return v, errors.Join(err, b.sweep(p))
+	}
+	if err := errors.Join(os.Remove(b.path(pendingFile)), b.sweep(p)); err != nil {
+		return Version{}, err
+	}
+	return b.add(text, Found)
+}
+
+// sweep removes what a swap left beside the file.
+func (b *Book) sweep(p pending) error {
+	if p.Temporary == "" || filepath.Dir(p.Temporary) != filepath.Dir(b.o.File) {
+		return nil
+	}
+	if err := os.Remove(p.Temporary); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Taken returns the version of a text that is in force and that somebody wrote into the file.
+func (b *Book) Taken(text []byte) (Version, error) { return b.add(text, ByHand) }
+
+// add keeps a text as the newest version, unless it is.
+func (b *Book) add(text []byte, origin string) (Version, error) {
+	last := b.newest()
+	if tag := Tag(text); last.Number == 0 || last.Tag != tag {
+		v := Version{Number: last.Number + 1, At: b.o.Now().UTC(), Origin: origin, Before: last.Tag, Tag: tag, Text: text}
+		content, err := json.Marshal(v)
+		if err == nil {
+			err = durable.Replace(b.path(fileName(v.Number)), content)
+		}
+		if err != nil {
+			return last, fmt.Errorf("a version of the configuration can't be kept: %w", err)
+		}
+		last = b.kept(v)
+	}
+	return last, nil
+}
+
+// kept notes a version whose file is there, and lets the oldest go.
+func (b *Book) kept(v Version) Version {
+	v.Text = nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.list = append(b.list, v)
+	for len(b.list) > b.o.Keep {
+		if err := os.Remove(b.path(fileName(b.list[0].Number))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			b.o.Log.Warn("an old version of the configuration can't be removed", "error", err)
+			break
+		}
+		b.list = b.list[1:]
+	}
+	return v
+}
+
+// Put is a text in the file's place that is not in force yet. It is kept or undone.
+type Put struct {
+	book *Book
+	p    pending
+	old  []byte
+}
+
+// Put puts a text in the file's place, which has the text old. What the version has besides is
+// told by v.
+func (b *Book) Put(old, text []byte, v Version) (*Put, error) {
+	if err := b.place.writable(); err != nil {
+		return nil, err
+	}
+	v.Number, v.At, v.Before, v.Tag, v.Text = b.newest().Number+1, b.o.Now().UTC(), Tag(old), Tag(text), text
+	at, err := b.place.prepare(text)
+	if err != nil {
+		return nil, err
+	}
+	c := &Put{book: b, p: pending{v, at}, old: old}
+	content, err := json.Marshal(c.p)
+	if err == nil {
+		err = durable.Replace(b.path(pendingFile), content)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("a version of the configuration can't be kept, so nothing was changed: %w", errors.Join(err, os.Remove(at)))
+	}
+	if err := b.place.swap(at, old, text); err != nil {
+		return nil, errors.Join(err, os.Remove(b.path(pendingFile)))
+	}
+	return c, nil
+}
+
+// Number is that of the version that it becomes.
+func (c *Put) Number() uint64 { return c.p.Number }
+
+// Keep makes it a version.
+func (c *Put) Keep() (Version, error) {
+	b := c.book
+	if err := os.Rename(b.path(pendingFile), b.path(fileName(c.p.Number))); err != nil {
+		return Version{}, fmt.Errorf("a version of the configuration can't be kept: %w", err)
+	}
+	return b.kept(c.p.Version), durable.SyncFolder(b.o.Folder)
+}
+
+// Undo puts the old text back, unless somebody has written the file since.
+func (c *Put) Undo() error {
+	b := c.book
+	at, err := b.place.prepare(c.old)
+	if err == nil {
+		err = b.place.swap(at, c.p.Text, c.old)
+	}
+	if errors.Is(err, ErrChanged) {
+		err = nil
+	}
+	return errors.Join(err, os.Remove(b.path(pendingFile)))
+}

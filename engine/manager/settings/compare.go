@@ -1,0 +1,136 @@
+package settings
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Problem is something that is wrong with a text.
+type Problem struct {
+	File string // "": no place is known
+	Line int    // 0: of the whole file
+	Text string // cause and remedy
+}
+
+var atLine = regexp.MustCompile(`^(.+?):(\d+): (.*)$`)
+
+// Problems takes an error of a configuration apart: each line of it that begins with a place is a
+// problem, and one without belongs to the one before.
+func Problems(err error) (list []Problem) {
+	if err == nil {
+		return nil
+	}
+	for line := range strings.SplitSeq(strings.TrimRight(err.Error(), "\n"), "\n") {
+		if m := atLine.FindStringSubmatch(line); m != nil {
+			n, _ := strconv.Atoi(m[2]) // digits; a line too large for an int is none
+			list = append(list, Problem{m[1], n, m[3]})
+			continue
+		}
+		if len(list) == 0 {
+			list = append(list, Problem{Text: line})
+			continue
+		}
+		list[len(list)-1].Text += "\n" + line
+	}
+	return list
+}
+
+// Kinds of a Line.
+const (
+	Same    = "same"
+	Removed = "removed"
+	Added   = "added"
+)
+
+// Line is one of a text or of its successor.
+type Line struct {
+	Kind string
+	Old  int // its number in the old text; 0: it is not in it
+	New  int
+	Text string // without its end
+	// Unended says that it is the last and has no end: diff calls it no newline at the end of the file.
+	Unended bool
+}
+
+var hunk = regexp.MustCompile(`^@@ -(\d+),\d+ \+(\d+),\d+ @@$`)
+
+// Lines says which lines change from one text to another, with up to three on each side that don't.
+// Where numbers jump, lines that don't change are left out.
+func Lines(old, text []byte) (list []Line) {
+	_, rest, _ := bytes.Cut(diff.Diff("old", old, "new", text), []byte("+++ new\n"))
+	a, b := 0, 0
+	for at := range strings.SplitSeq(strings.TrimSuffix(string(rest), "\n"), "\n") {
+		if at == "" {
+			continue // there is none
+		}
+		if m := hunk.FindStringSubmatch(at); m != nil {
+			a, _ = strconv.Atoi(m[1])
+			b, _ = strconv.Atoi(m[2])
+			continue
+		}
+		l := Line{Text: at[1:]}
+		switch at[0] {
+		case ' ':
+			l.Kind, l.Old, l.New = Same, a, b
+			a, b = a+1, b+1
+		case '-':
+			l.Kind, l.Old = Removed, a
+			a++
+		case '+':
+			l.Kind, l.New = Added, b
+			b++
+		default: // "\ No newline at end of file"
+			list[len(list)-1].Unended = true
+			continue
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// Key is one whose value changes.
+type Key struct {
+	Key               string
+	Before, After     string
+	BeforeFrom, From  string
+	Restart           bool // it takes effect at the manager's next start
+	Appears, Vanishes bool // it is in one of the two alone
+}
+
+// Keys says which keys have another value in the one than in the other.
+func Keys(before, after []*wire.Setting) (list []Key) {
+	was := map[string]*wire.Setting{}
+	for _, s := range before {
+		was[s.Key] = s
+	}
+	for _, s := range after {
+		old, there := was[s.Key]
+		delete(was, s.Key)
+		if !there || old.Value != s.Value {
+			list = append(list, Key{Key: s.Key, Before: old.GetValue(), After: s.Value, BeforeFrom: old.GetFrom(), From: s.From, Restart: !Live(s.Key), Appears: !there})
+		}
+	}
+	for _, s := range was {
+		list = append(list, Key{Key: s.Key, Before: s.Value, BeforeFrom: s.From, Restart: !Live(s.Key), Vanishes: true})
+	}
+	slices.SortFunc(list, func(x, y Key) int { return strings.Compare(x.Key, y.Key) })
+	return list
+}
+
+// OfPolicy tells the settings that are in force when the policy has taken them.
+func OfPolicy(key string) bool { return strings.HasPrefix(key, "policy.") }
+
+// Live tells the settings that take effect while the manager runs; the others do so at its next
+// start.
+func Live(key string) bool {
+	section, rest, _ := strings.Cut(key, ".")
+	return OfPolicy(key) || section == "core" || section == "auth" && slices.Contains(access.Keys, rest)
+}

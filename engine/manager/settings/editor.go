@@ -1,0 +1,222 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// checksMax bounds the checks that run at once: each starts the policy's program.
+const checksMax = 2
+
+// Candidate is a configuration that was read from a text.
+type Candidate interface {
+	// Shown are its values, those from the environment included, in order of key.
+	Shown() []*wire.Setting
+	// Judge has the policy say what is wrong with its settings, beside the one that runs.
+	Judge(ctx context.Context) error
+	// Take has the running manager take it, and returns when its policy has. The error says why it
+	// did not; then all is as it was.
+	Take(ctx context.Context) error
+	// Took says that it has a version, from now on.
+	Took(version uint64)
+}
+
+// Change is who wants a text in force, and what he has seen.
+type Change struct {
+	Known   string // Tag of the text that the file had when he looked
+	Who, By string
+	Comment string
+}
+
+// Editor changes the file's text. Safe for concurrent use: one change is made at a time.
+type Editor struct {
+	book   *Book
+	reads  func(text []byte) (Candidate, error)
+	checks chan struct{}
+	mu     sync.Mutex // held for a change
+}
+
+// NewEditor returns an editor; reads makes a configuration of a text of the file, with the
+// environment and flags of the manager's start.
+func NewEditor(book *Book, reads func(text []byte) (Candidate, error)) *Editor {
+	return &Editor{book: book, reads: reads, checks: make(chan struct{}, checksMax)}
+}
+
+// Text is what the file has now.
+func (e *Editor) Text() ([]byte, error) { return e.book.place.text() }
+
+// ReadOnly says why the file can't be changed here; nil: it can.
+func (e *Editor) ReadOnly() error {
+	if _, err := e.Text(); err != nil {
+		return err
+	}
+	return e.book.place.writable()
+}
+
+// Versions lists what is kept, without texts, the newest first.
+func (e *Editor) Versions() []Version { return e.book.Versions() }
+
+// Version returns one with its text.
+func (e *Editor) Version(n uint64) (Version, error) { return e.book.Version(n) }
+
+// Check says what is wrong with a text; nil: nothing is, and the policy takes its settings. The
+// words are those of "hamadryad config check".
+func (e *Editor) Check(ctx context.Context, text []byte) error {
+	_, err := e.check(ctx, text)
+	return err
+}
+
+func (e *Editor) check(ctx context.Context, text []byte) (Candidate, error) {
+	if len(text) > TextBytesMax {
+		return nil, fmt.Errorf("the text has %d bytes; one of at most %d is taken here", len(text), TextBytesMax)
+	}
+	select {
+	case e.checks <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-e.checks }()
+	c, err := e.reads(text)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Judge(ctx)
+}
+
+// Difference is what a text would change.
+type Difference struct {
+	Lines []Line
+	Keys  []Key
+}
+
+// Diff says what a text would change of the file and of the values that count. The error says
+// that no configuration can be made of it; the policy is not asked.
+func (e *Editor) Diff(text []byte) (Difference, error) {
+	now, err := e.Text()
+	if err != nil {
+		return Difference{}, err
+	}
+	after, err := e.reads(text)
+	if err != nil {
+		return Difference{}, err
+	}
+	d := Difference{Lines: Lines(now, text)}
+	before, err := e.reads(now)
+	if err == nil { // of a file with mistakes nothing counts that could be compared
+		d.Keys = Keys(before.Shown(), after.Shown())
+	}
+	return d, nil
+}
+
+// Apply puts a text into the file and in force, and returns its version. The error matches
+// ErrChanged when the file has another text than Change.Known, ErrReadOnly when it can't be
+// written, and ErrInvalid when there are mistakes in the text or the policy refuses it. Then nothing
+// has changed.
+func (e *Editor) Apply(ctx context.Context, text []byte, by Change) (Version, error) {
+	return e.apply(ctx, text, by, Applied)
+}
+
+// RollBack applies the text of an earlier version.
+func (e *Editor) RollBack(ctx context.Context, n uint64, by Change) (Version, error) {
+	v, err := e.Version(n)
+	if err != nil {
+		return Version{}, err
+	}
+	return e.apply(ctx, v.Text, by, fmt.Sprintf("rolled back to %d", n))
+}
+
+func (e *Editor) apply(ctx context.Context, text []byte, by Change, origin string) (Version, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	old, err := e.Text()
+	last := e.book.newest()
+	switch {
+	case err != nil:
+		return Version{}, err
+	case last.Tag == Tag(text) && last.Tag == Tag(old) && (by.Known == last.Tag || by.Known == last.Before):
+		return last, nil // it is in force: somebody asks again who lost the answer
+	case Tag(old) != by.Known:
+		return Version{}, fmt.Errorf("%w: it is %.12s now, and you saw %.12s: look at it, and change that", ErrChanged, Tag(old), by.Known)
+	}
+	if err := e.book.place.writable(); err != nil {
+		return Version{}, err
+	}
+	c, err := e.check(ctx, text)
+	if err != nil {
+		return Version{}, fmt.Errorf("%w:\n%w", ErrInvalid, err)
+	}
+	if err := e.keepOld(old); err != nil {
+		return Version{}, err
+	}
+	put, err := e.book.Put(old, text, Version{Who: by.Who, By: by.By, Comment: by.Comment, Origin: origin})
+	if err != nil {
+		return Version{}, err
+	}
+	if err := c.Take(ctx); err != nil {
+		return Version{}, errors.Join(fmt.Errorf("%w: the policy refuses it, and the file is as it was:\n%w", ErrInvalid, err), put.Undo())
+	}
+	v, err := put.Keep()
+	c.Took(put.Number())
+	return v, err
+}
+
+// keepOld keeps the text that is about to be replaced, when somebody has just written it and it
+// could be taken: he may want it back.
+func (e *Editor) keepOld(old []byte) error {
+	if e.book.newest().Tag == Tag(old) {
+		return nil
+	}
+	if _, err := e.reads(old); err != nil {
+		return nil //nolint:nilerr // a text with mistakes was never in force
+	}
+	_, err := e.book.Taken(old)
+	return err
+}
+
+// Hear has a text taken that somebody wrote into the file, unless the file has another by now.
+// take returns what becomes of it: what comes from there is nil when the policy has taken it.
+func (e *Editor) Hear(ctx context.Context, text []byte, c Candidate, take func() <-chan error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.still(text) {
+		return
+	}
+	told := take()
+	go func() {
+		select {
+		case err := <-told:
+			if err == nil {
+				e.took(text, c)
+			}
+		case <-ctx.Done():
+		}
+	}()
+}
+
+// still says whether the file has a text. One that came from no file is always current.
+func (e *Editor) still(text []byte) bool {
+	if text == nil {
+		return true
+	}
+	now, err := e.Text()
+	return err != nil || Tag(now) == Tag(text)
+}
+
+// took gives a version to what was taken, unless the file has another text by now.
+func (e *Editor) took(text []byte, c Candidate) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if text == nil || !e.still(text) {
+		return
+	}
+	v, err := e.book.Taken(text)
+	if err != nil {
+		e.book.o.Log.Error("no version is kept of a configuration that is in force", "error", err)
+		return
+	}
+	c.Took(v.Number)
+}

@@ -1,0 +1,465 @@
+package settings
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// bed is a configuration's file with an editor. A text is taken unless it says otherwise.
+type bed struct {
+	*testing.T
+	folder, file string
+	book         *Book
+	editor       *Editor
+
+	mu    sync.Mutex
+	took  []uint64
+	force string
+}
+
+func newBed(t *testing.T) *bed {
+	b := &bed{T: t, folder: filepath.Join(t.TempDir(), "versions"), file: filepath.Join(t.TempDir(), "site.yaml"), force: "one\n"}
+	b.write("one\n")
+	b.open()
+	return b
+}
+
+func (b *bed) write(text string) {
+	b.Helper()
+	if err := os.WriteFile(b.file, []byte(text), 0o640); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// open is a manager's start, with what the file has.
+func (b *bed) open() Version {
+	b.Helper()
+	book, err := Open(Options{Folder: b.folder, File: b.file, Keep: 3, Now: func() time.Time { return time.Unix(1, 0) }})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.book, b.editor = book, NewEditor(book, b.reads)
+	text, err := book.place.text()
+	if err != nil {
+		b.Fatal(err)
+	}
+	v, err := book.Begin(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return v
+}
+
+func (b *bed) reads(text []byte) (Candidate, error) {
+	if strings.Contains(string(text), "mistake") {
+		return nil, errors.New("site.yaml:1: there is a mistake; leave it out")
+	}
+	return fake{b, string(text)}, nil
+}
+
+type fake struct {
+	b    *bed
+	text string
+}
+
+func (f fake) Shown() []*wire.Setting { return []*wire.Setting{{Key: "policy.name", Value: f.text}} }
+
+func (f fake) Judge(context.Context) error {
+	if strings.Contains(f.text, "judged") {
+		return errors.New("site.yaml:2: the policy does not like it")
+	}
+	return nil
+}
+
+func (f fake) Take(context.Context) error {
+	if strings.Contains(f.text, "refused") {
+		return errors.New("the running policy does not like it")
+	}
+	f.b.mu.Lock()
+	defer f.b.mu.Unlock()
+	f.b.force = f.text
+	return nil
+}
+
+func (f fake) Took(version uint64) {
+	f.b.mu.Lock()
+	defer f.b.mu.Unlock()
+	f.b.took = append(f.b.took, version)
+}
+
+func (b *bed) apply(text, known string) (Version, error) {
+	return b.editor.Apply(b.Context(), []byte(text), Change{Known: Tag([]byte(known)), Who: "ann", Comment: "because"})
+}
+
+// holds says what the file has, what is in force and which versions are kept, the newest first. In
+// the file's folder is nothing else.
+func (b *bed) holds(file, force string, versions ...string) {
+	b.Helper()
+	text, err := os.ReadFile(b.file)
+	if err != nil || string(text) != file || b.force != force {
+		b.Errorf("the file has %q (%v), and %q is in force", text, err, b.force)
+	}
+	var got []string
+	for _, v := range b.editor.Versions() {
+		full, err := b.editor.Version(v.Number)
+		if err != nil || Tag(full.Text) != v.Tag {
+			b.Errorf("version %d: %v", v.Number, err)
+		}
+		got = append(got, fmt.Sprintf("%d %s %s %q", v.Number, v.Who, v.Origin, full.Text))
+	}
+	if !slices.Equal(got, versions) {
+		b.Errorf("versions are %q, not %q", got, versions)
+	}
+	entries, err := os.ReadDir(filepath.Dir(b.file))
+	if err != nil || len(entries) != 1 {
+		b.Errorf("beside the file lies %v (%v)", entries, err)
+	}
+	if _, err := os.Stat(filepath.Join(b.folder, pendingFile)); err == nil {
+		b.Error("something is pending")
+	}
+}
+
+// A text that is right replaces the file, with mode and owner, and becomes a version. Fewer are
+// kept than there were.
+func TestApplyAndRollBack(t *testing.T) {
+	b := newBed(t)
+	for i, text := range []string{"two\n", "three\n"} {
+		v, err := b.apply(text, b.force)
+		if err != nil || v.Number != uint64(i+2) || v.Comment != "because" || v.Before == v.Tag {
+			t.Fatalf("%+v, %v", v, err)
+		}
+	}
+	b.holds("three\n", "three\n", `3 ann applied "three\n"`, `2 ann applied "two\n"`, `1  found at a start "one\n"`)
+	if v, err := b.editor.RollBack(t.Context(), 1, Change{Known: Tag([]byte("three\n")), Who: "bob"}); err != nil || v.Number != 4 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	b.holds("one\n", "one\n", `4 bob rolled back to 1 "one\n"`, `3 ann applied "three\n"`, `2 ann applied "two\n"`)
+	if info, err := os.Stat(b.file); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if _, err := b.editor.RollBack(t.Context(), 1, Change{Known: Tag([]byte("one\n"))}); !errors.Is(err, ErrNone) {
+		t.Error(err)
+	}
+	if !slices.Equal(b.took, []uint64{2, 3, 4}) {
+		t.Errorf("in force came %v", b.took)
+	}
+	if v := b.open(); v.Number != 4 {
+		t.Errorf("after a restart it is version %d", v.Number)
+	}
+	if v, err := b.apply("one\n", "three\n"); err != nil || v.Number != 4 {
+		t.Errorf("who lost the answer and asks again is told %+v, %v", v, err)
+	}
+}
+
+// Where anything is wrong nothing changes, and the error says what sort it is.
+func TestNothingChanges(t *testing.T) {
+	b := newBed(t)
+	for _, story := range []struct {
+		text, known string
+		want        error
+		says        string
+	}{
+		{"mistake", "one\n", ErrInvalid, "site.yaml:1: there is a mistake; leave it out"},
+		{"judged", "one\n", ErrInvalid, "site.yaml:2: the policy does not like it"},
+		{"refused", "one\n", ErrInvalid, "the running policy does not like it"},
+		{"two\n", "another\n", ErrChanged, "and you saw"},
+		{strings.Repeat("x", TextBytesMax+1), "one\n", ErrInvalid, "at most 1048576"},
+	} {
+		if _, err := b.apply(story.text, story.known); !errors.Is(err, story.want) || !strings.Contains(err.Error(), story.says) {
+			t.Errorf("%.20q: %v", story.text, err)
+		}
+		b.holds("one\n", "one\n", `1  found at a start "one\n"`)
+	}
+	if len(b.took) != 0 {
+		t.Errorf("in force came %v", b.took)
+	}
+}
+
+// A file that can't be replaced is told of before, with what to do, and left alone.
+func TestReadOnly(t *testing.T) {
+	for says, spoil := range map[string]func(*bed) error{
+		"symbolic link": func(b *bed) error {
+			return errors.Join(os.Rename(b.file, b.file+".real"), os.Symlink(b.file+".real", b.file))
+		},
+		"hard links":  func(b *bed) error { return os.Link(b.file, b.file+".other") },
+		"no file":     func(b *bed) error { return errors.Join(os.Remove(b.file), unix.Mkfifo(b.file, 0o600)) },
+		"edit it":     func(b *bed) error { return os.WriteFile(b.file, make([]byte, TextBytesMax+1), 0o600) },
+		"without a c": func(b *bed) error { b.book.place.path = ""; return nil },
+		"mounted by": func(b *bed) error {
+			b.book.place.renaming = func(string, string) error { return unix.EBUSY }
+			return nil
+		},
+		"read-only file system": func(b *bed) error {
+			b.book.place.renaming = func(string, string) error { return unix.EROFS }
+			return nil
+		},
+	} {
+		b := newBed(t)
+		if err := spoil(b); err != nil {
+			t.Fatal(err)
+		}
+		known := "one\n"
+		if says == "no file" {
+			known = ""
+		}
+		if _, err := b.apply("two\n", known); !errors.Is(err, ErrReadOnly) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+		if says != "mounted by" && says != "read-only file system" && b.editor.ReadOnly() == nil {
+			t.Errorf("%s: it looks as if it could be changed", says)
+		}
+		if b.force != "one\n" {
+			t.Errorf("%s: %q is in force", says, b.force)
+		}
+		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(b.file), ".*")); len(left) > 0 {
+			t.Errorf("%s: %v is left", says, left)
+		}
+	}
+}
+
+// Of many who change the same text at once one does, and the others are told.
+func TestApplyAtOnce(t *testing.T) {
+	b := newBed(t)
+	done := make(chan string, 8)
+	for i := range 8 {
+		go func() {
+			text := fmt.Sprintf("text %d\n", i)
+			_, err := b.apply(text, "one\n")
+			switch {
+			case errors.Is(err, ErrChanged):
+				text = ""
+			case err != nil:
+				t.Error(err)
+			}
+			done <- text
+		}()
+	}
+	won := ""
+	for range 8 {
+		if text := <-done; text != "" {
+			if won != "" {
+				t.Errorf("%q and %q were applied", won, text)
+			}
+			won = text
+		}
+	}
+	b.holds(won, won, fmt.Sprintf("2 ann applied %q", won), `1  found at a start "one\n"`)
+}
+
+// Whoever writes the file by hand at the last moment is not overwritten: neither in its place nor
+// by another file, and not when he does it again while it is put back.
+func TestByHandAtTheLastMoment(t *testing.T) {
+	for times := 1; times <= 3; times++ {
+		b := newBed(t)
+		done := 0
+		b.book.place.renaming = func(from, to string) error {
+			if done < times {
+				done++
+				other := b.file + ".editor"
+				if err := errors.Join(os.WriteFile(other, fmt.Appendf(nil, "by hand %d\n", done), 0o640), os.Rename(other, b.file)); err != nil {
+					return err
+				}
+			}
+			return exchange(from, to)
+		}
+		if _, err := b.apply("two\n", "one\n"); !errors.Is(err, ErrChanged) {
+			t.Fatal(err)
+		}
+		b.holds(fmt.Sprintf("by hand %d\n", times), "one\n", `1  found at a start "one\n"`)
+	}
+}
+
+// Where a file system can't exchange files, a file that changed is found by a look.
+func TestWithoutExchange(t *testing.T) {
+	b := newBed(t)
+	b.book.place.renaming = func(string, string) error { return unix.EINVAL }
+	if _, err := b.apply("two\n", "one\n"); err != nil {
+		t.Fatal(err)
+	}
+	b.holds("two\n", "two\n", `2 ann applied "two\n"`, `1  found at a start "one\n"`)
+	b.book.place.renaming = func(string, string) error {
+		b.write("by hand\n")
+		return unix.EINVAL
+	}
+	if _, err := b.apply("three\n", "two\n"); !errors.Is(err, ErrChanged) {
+		t.Fatal(err)
+	}
+	b.holds("by hand\n", "two\n", `2 ann applied "two\n"`, `1  found at a start "one\n"`)
+}
+
+// killed ends a manager where it stands.
+type killed struct{}
+
+// Whatever moment a manager is killed at, the file is whole, and the next one knows whose text it
+// has.
+func TestKilledWhileItApplies(t *testing.T) {
+	for at, want := range map[string][]string{
+		"before the rename": {`1  found at a start "one\n"`},
+		"behind the rename": {`2 ann applied "two\n"`, `1  found at a start "one\n"`},
+	} {
+		b := newBed(t)
+		b.book.place.renaming = func(from, to string) error {
+			if at == "behind the rename" {
+				if err := exchange(from, to); err != nil {
+					t.Error(err)
+				}
+			}
+			panic(killed{})
+		}
+		func() {
+			defer func() {
+				if _, yes := recover().(killed); !yes {
+					t.Error("it was not killed")
+				}
+			}()
+			_, _ = b.apply("two\n", "one\n")
+		}()
+		v := b.open()
+		text := "one\n"
+		if v.Number == 2 {
+			text = "two\n"
+		}
+		b.force = text
+		b.holds(text, text, want...)
+		if _, err := b.apply("three\n", text); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What somebody writes by hand becomes a version when it was taken, and is kept when it is replaced
+// before that.
+func TestByHand(t *testing.T) {
+	b := newBed(t)
+	hear := func(text string, outcome error) {
+		told := make(chan error)
+		b.editor.Hear(t.Context(), []byte(text), fake{b, text}, func() <-chan error { return told })
+		select {
+		case told <- outcome:
+			b.editor.mu.Lock() // what follows it has this lock, too
+			b.editor.mu.Unlock()
+		case <-time.After(time.Second):
+			t.Error("nobody waits")
+		}
+	}
+	b.write("two\n")
+	hear("two\n", errors.New("refused"))
+	b.editor.Hear(t.Context(), []byte("stale"), fake{b, "stale"}, func() <-chan error { t.Error("a text that the file has no more is taken"); return nil })
+	if _, err := b.apply("three\n", "two\n"); err != nil {
+		t.Fatal(err)
+	}
+	b.holds("three\n", "three\n", `3 ann applied "three\n"`, `2  changed by hand "two\n"`, `1  found at a start "one\n"`)
+	b.write("four\n")
+	b.editor.took([]byte("four\n"), fake{b, "four\n"})
+	b.editor.took([]byte("three\n"), fake{b, "three\n"}) // it comes late
+	b.force = "four\n"
+	b.holds("four\n", "four\n", `4  changed by hand "four\n"`, `3 ann applied "three\n"`, `2  changed by hand "two\n"`)
+}
+
+// A version that was damaged is left out; the others are there, and numbers go on.
+func TestADamagedVersion(t *testing.T) {
+	b := newBed(t)
+	for _, text := range []string{"two\n", "three\n"} {
+		if _, err := b.apply(text, b.force); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(b.folder, "2.json")
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, bytes.Replace(text, []byte(`"sha256":"`), []byte(`"sha256":"0`), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := b.open(); v.Number != 3 {
+		t.Errorf("it goes on with version %d", v.Number)
+	}
+	b.holds("three\n", "three\n", `3 ann applied "three\n"`, `1  found at a start "one\n"`)
+}
+
+// Lines say of each line what became of it: with them the one text is made of the other, and
+// nothing stands in them that is not in a text.
+func TestLines(t *testing.T) {
+	words := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "", "-x", "+++ new", "@@ -1,1 +1,1 @@", `\ No newline`}), 0, 30)
+	rapid.Check(t, func(t *rapid.T) {
+		text := func(name string) string {
+			s := strings.Join(words.Draw(t, name), "\n")
+			if rapid.Bool().Draw(t, name+" ends") {
+				s += "\n"
+			}
+			return s
+		}
+		old, now := text("old"), text("new")
+		if got := patched(t, old, Lines([]byte(old), []byte(now))); got != now {
+			t.Fatalf("%q became %q, not %q", old, got, now)
+		}
+		for _, l := range Lines([]byte(old), []byte(old)) {
+			t.Fatalf("of what stays the same: %+v", l)
+		}
+	})
+}
+
+// patched makes the new text of the old one, line by line.
+func patched(t *rapid.T, old string, list []Line) (text string) {
+	was := strings.SplitAfter(old, "\n")
+	at := 0 // lines of the old text that were gone through
+	for _, l := range list {
+		for l.Old != 0 && at < l.Old-1 {
+			text += was[at]
+			at++
+		}
+		end := "\n"
+		if l.Unended {
+			end = ""
+		}
+		if l.Kind != Added {
+			if was[at] != l.Text+end {
+				t.Fatalf("line %d is %q, not %+v", l.Old, was[at], l)
+			}
+			at++
+		}
+		if l.Kind != Removed {
+			if n := strings.Count(text, "\n") + 1; l.New != n {
+				t.Fatalf("%+v is line %d", l, n)
+			}
+			text += l.Text + end
+		}
+	}
+	return text + strings.Join(was[at:], "")
+}
+
+// Keys are those whose value is another, in order; where a value comes from does not count.
+func TestKeys(t *testing.T) {
+	before := []*wire.Setting{{Key: "core.a", Value: "1", From: "f:1"}, {Key: "gone", Value: "x"}, {Key: "manager.b", Value: "2"}, {Key: "same", Value: "s", From: "f:2"}}
+	after := []*wire.Setting{{Key: "core.a", Value: "9", From: "f:3"}, {Key: "manager.b", Value: "3"}, {Key: "new", Value: "y"}, {Key: "same", Value: "s", From: "default"}}
+	var got []string
+	for _, k := range Keys(before, after) {
+		got = append(got, fmt.Sprint(k.Key, " ", k.Before, " ", k.After, " ", k.Restart, k.Appears, k.Vanishes))
+	}
+	if want := []string{"core.a 1 9 false false false", "gone x  true false true", "manager.b 2 3 true false false", "new  y true true false"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// Problems have the place that a line begins with.
+func TestProblems(t *testing.T) {
+	got := Problems(errors.New("the text is not taken:\n/a b/x.yaml:3: bad: do this\nand that\ny.yaml:12: worse"))
+	if want := []Problem{{"", 0, "the text is not taken:"}, {"/a b/x.yaml", 3, "bad: do this\nand that"}, {"y.yaml", 12, "worse"}}; !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
