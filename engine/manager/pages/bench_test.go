@@ -105,7 +105,7 @@ func BenchmarkPageOfALargeJob(b *testing.B) {
 		b.Fatal(err)
 	}
 	jobs := past.New(model, h)
-	shown := rest.New(rest.Needs{Model: model, Jobs: jobs, Service: finder{jobs: jobs}, Stopping: make(chan struct{})})
+	shown := rest.New(rest.Needs{Model: model, Jobs: jobs, Kept: h, Service: finder{jobs: jobs}, Stopping: make(chan struct{})})
 	page := New(Needs{Shown: shown, Actions: true, Failed: func(_ context.Context, err error) { b.Error(err) }}).Routes()["GET /jobs/{job}"]
 	for name, job := range map[string]string{"ended": "job-1", "lives": "job-2"} {
 		b.Run(name, func(b *testing.B) {

@@ -57,15 +57,12 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	p := jobPage{Job: w.Job, Over: w.Job.Ended != nil, By: string(*of.Timeline.By), Skew: w.Distribution, Attempts: w.Attempts, OfStage: q.Get("stage"), OfState: q.Get("state"), States: attemptStates}
+	p := jobPage{Job: w.Job, Over: w.Job.Ended != nil, By: string(*of.Timeline.By), Skew: w.Distribution, Attempts: w.Attempts, Reasons: w.Reasons, OfStage: q.Get("stage"), OfState: q.Get("state"), States: attemptStates}
 	if w.Graph != nil {
 		p.Graph = draw.Graph(*w.Graph, p.Stages)
 	}
 	if w.Distribution != nil {
 		p.Stage, p.Skewed = w.Distribution.Stage, draw.Histogram(*w.Distribution)
-	}
-	if err := s.addReasons(r, &p); err != nil {
-		return "", nil, err
 	}
 	p.Timeline = draw.Timeline(w.Timeline)
 	p.Next, p.First = turned(q, p.Attempts.Next)

@@ -102,6 +102,8 @@ func (s *stub) GetWhole(ctx context.Context, q rest.WholeQuery) (w rest.Whole, e
 		Attempts:     api.AttemptList{Attempts: []api.Attempt{s.attempt()}, Total: 2_000_000, Kept: 1_000_000},
 	}
 	w.Job.Damage = &damage
+	over := base.Add(time.Minute)
+	w.Reasons = &api.ReasonList{Reasons: []api.Reason{{From: base, To: &over, Reason: s.name}, {From: over, Reason: s.name}}, Dropped: 1, Lacks: []string{s.name}}
 	return w, nil
 }
 
@@ -110,11 +112,6 @@ func (s *stub) ListLaunchers(context.Context, api.ListLaunchersRequestObject) (a
 		{Name: "l1", Host: s.name, Rack: &s.name, State: "up", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, Memory: 1 << 30},
 		{Name: s.name, Host: s.name, State: "draining"},
 	}}}, nil
-}
-
-func (s *stub) ListReasons(context.Context, api.ListReasonsRequestObject) (api.ListReasonsResponseObject, error) {
-	over := base.Add(time.Minute)
-	return api.ListReasons200JSONResponse{Body: api.ReasonList{Reasons: []api.Reason{{From: base, To: &over, Reason: s.name}, {From: over, Reason: s.name}}, Dropped: 1, Lacks: []string{s.name}}}, nil
 }
 
 func (s *stub) ListQueue(_ context.Context, q api.ListQueueRequestObject) (api.ListQueueResponseObject, error) {

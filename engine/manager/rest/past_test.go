@@ -62,15 +62,17 @@ func TestTheWholeIsItsParts(t *testing.T) {
 		var d api.Distribution
 		var l api.AttemptList
 		var line api.Timeline
+		var r api.ReasonList
+		w.ask("GET", Root+"/jobs/"+job+"/reasons", "", &r)
 		w.ask("GET", Root+"/jobs/"+job, "", &j)
 		w.ask("GET", Root+"/jobs/"+job+"/graph", "", &g)
 		w.ask("GET", Root+"/jobs/"+job+"/distribution?stage=reduce", "", &d)
 		w.ask("GET", Root+"/jobs/"+job+"/attempts?limit=20&stage=reduce&state=finished&state=failed", "", &l)
 		w.ask("GET", Root+"/jobs/"+job+"/timeline?by=stage", "", &line)
 		if len(l.Attempts) != 20 || !l.Truncated || l.Total != 700 && job == "job-1" || d.Running.Count == 0 || len(g.Stages) != 2 || len(line.Lanes) != 2 {
-			t.Errorf("%s: its parts are %s, %s, %s, %d lanes", job, text(t, l), text(t, d), text(t, g), len(line.Lanes))
+			t.Errorf("%s: its parts are %d attempts of %d, a distribution of %d, %d stages, %d lanes", job, len(l.Attempts), l.Total, d.Running.Count, len(g.Stages), len(line.Lanes))
 		}
-		pairs := [][2]any{{j, whole.Job}, {g, whole.Graph}, {d, whole.Distribution}, {l, whole.Attempts}}
+		pairs := [][2]any{{j, whole.Job}, {g, whole.Graph}, {d, whole.Distribution}, {l, whole.Attempts}, {r, whole.Reasons}}
 		if job == "job-2" { // that of one that lives goes on
 			pairs = append(pairs, [2]any{line, whole.Timeline})
 		}

@@ -15,34 +15,46 @@ import (
 
 // ListReasons tells why a job waited, over time.
 func (s *Server) ListReasons(ctx context.Context, q api.ListReasonsRequestObject) (api.ListReasonsResponseObject, error) {
-	j, err := s.look(ctx, q.Job)
+	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
-	defer j.Close()
-	w, err := s.needs.Kept.Waits(ctx, j.ID)
+	defer l.Close()
+	r, err := l.reasons(ctx)
+	if err == nil && r == nil {
+		err = status.Errorf(codes.NotFound, "why %v waited is not kept any more", l.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return api.ListReasons200JSONResponse{Body: *r}, nil
+}
+
+// reasons are why the job waited; nil where that is not kept. What can't be read now they say themselves.
+func (l *look) reasons(ctx context.Context) (*api.ReasonList, error) {
+	w, err := l.server.needs.Kept.Waits(ctx, l.ID)
 	var damaged *file.DamageError
 	switch {
 	case errors.Is(err, history.ErrUnknown):
-		return nil, status.Errorf(codes.NotFound, "why %v waited is not kept any more", j.ID)
-	case errors.As(err, &damaged):
+		return nil, nil
+	case errors.As(err, &damaged), errors.Is(err, history.ErrNotYet):
 		w.Lacks = append(w.Lacks, err.Error())
 	case err != nil:
 		return nil, err
 	}
-	l := api.ReasonList{Reasons: []api.Reason{}, Dropped: w.Dropped, Lacks: list(w.Lacks)}
+	x := api.ReasonList{Reasons: []api.Reason{}, Dropped: w.Dropped, Lacks: list(w.Lacks)}
 	open := false // the last reason stands
-	for _, x := range w.List {
-		at := moment(max(x.At, 1))
+	for _, r := range w.List {
+		at := moment(max(r.At, 1))
 		if open {
-			l.Reasons[len(l.Reasons)-1].To = at
+			x.Reasons[len(x.Reasons)-1].To = at
 		}
-		if open = x.Reason != ""; open {
-			l.Reasons = append(l.Reasons, api.Reason{From: *at, Reason: x.Reason})
+		if open = r.Reason != ""; open {
+			x.Reasons = append(x.Reasons, api.Reason{From: *at, Reason: r.Reason})
 		}
 	}
-	if end := moment(scheduler.Time(j.Status.GetSummary().GetEnded())); open && end != nil {
-		l.Reasons[len(l.Reasons)-1].To = end
+	if end := moment(scheduler.Time(l.Status.GetSummary().GetEnded())); open && end != nil {
+		x.Reasons[len(x.Reasons)-1].To = end
 	}
-	return api.ListReasons200JSONResponse{Body: l}, nil
+	return &x, nil
 }

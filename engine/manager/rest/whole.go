@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -27,9 +28,13 @@ type Whole struct {
 	Distribution *api.Distribution // nil: the job has no stage
 	Timeline     api.Timeline
 	Attempts     api.AttemptList
+	Reasons      *api.ReasonList // nil: they are not kept
 }
 
-// GetWhole answers what GetJob, GetGraph, GetDistribution, GetTimeline and ListAttempts do, and looks once
+// reasonsWait is how long the whole waits for the reasons: history has none to tell them while it writes.
+const reasonsWait = 50 * time.Millisecond
+
+// GetWhole answers what GetJob, GetGraph, GetDistribution, GetTimeline and ListAttempts and ListReasons do, and looks once
 // at who asks, at the job, and at each attempt.
 func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error) {
 	l, err := s.look(ctx, q.Job)
@@ -47,7 +52,13 @@ func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error
 		return w, err
 	}
 	w.Job.Damage = l.damage()
-	return w, nil
+	soon, cancel := context.WithTimeout(ctx, reasonsWait)
+	defer cancel()
+	w.Reasons, err = l.reasons(soon)
+	if err != nil && soon.Err() != nil && ctx.Err() == nil {
+		w.Reasons, err = &api.ReasonList{Lacks: []string{"history is busy: why the job waited is shown when the page is asked for again"}}, nil
+	}
+	return w, err
 }
 
 // unreadable takes an error for damage that is, and returns every other.
