@@ -1,7 +1,10 @@
 package faults
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,5 +54,46 @@ func TestLogsOutliveTheirLaunchers(t *testing.T) {
 	got := logs("job-2")
 	if !strings.Contains(got, "[the last 1.0 MiB of 1.9 MiB; its launcher is gone]") || !strings.HasSuffix(got, bad[len(bad)-100_000:]) {
 		t.Errorf("without its launcher the second job's log says %.500q...\n%s", got, tail(got, 500))
+	}
+	c.restOfTheLog(bad)
+}
+
+// restOfTheLog reads the failed attempt's log over HTTP: by ranges, and as a page.
+func (c *cluster) restOfTheLog(want string) {
+	c.t.Helper()
+	get := func(path, span string) (*http.Response, string) {
+		q, err := http.NewRequest(http.MethodGet, c.pages()+path, nil)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if span != "" {
+			q.Header.Set("Range", span)
+		}
+		answer, err := http.DefaultClient.Do(q)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return answer, string(text)
+	}
+	_, text := get("/api/v1/jobs/job-2/attempts?state=failed", "")
+	var list struct{ Attempts []struct{ ID int } }
+	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Attempts) != 1 {
+		c.t.Fatalf("%v: %s", err, text)
+	}
+	log := fmt.Sprintf("/jobs/job-2/attempts/%d/log", list.Attempts[0].ID)
+	answer, text := get("/api/v1"+log, "bytes=-100")
+	if answer.StatusCode != http.StatusPartialContent || !strings.HasSuffix(want, text) || len(text) != 100 {
+		c.t.Errorf("its last 100 bytes: %s %s %q", answer.Status, answer.Header.Get("Content-Range"), text)
+	}
+	if answer, text = get("/api/v1"+log, "bytes=0-99"); answer.StatusCode != http.StatusRequestedRangeNotSatisfiable {
+		c.t.Errorf("its first bytes, which are not kept: %s %q", answer.Status, text)
+	}
+	if _, text = get(log, ""); !strings.Contains(text, "its launcher is gone") || !strings.Contains(text, "it broke") {
+		c.t.Errorf("the page says\n%s", tail(text, 2000))
 	}
 }

@@ -157,22 +157,20 @@ func everyJob(t *testing.T, folder string) map[scheduler.JobID]*file.Job {
 	all := map[scheduler.JobID]*file.Job{}
 	eventually(t, "the index has each job's file", func() bool {
 		clear(all)
-		for q, more := (index.Query{Limit: 100}), true; more; more = q.After != "" {
-			p, err := h.List(q)
+		jobs, _, err := h.List(index.Query{Limit: len(sealed) + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range jobs {
+			id := scheduler.JobID(j.GetJob())
+			f, err := h.Open(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, e := range p.Entries {
-				f, err := h.Open(t.Context(), e.ID())
-				if err != nil {
-					t.Fatal(err)
-				}
-				if all[e.ID()], err = f.Whole(); err != nil {
-					t.Fatal(err)
-				}
-				f.Close()
+			if all[id], err = f.Whole(); err != nil {
+				t.Fatal(err)
 			}
-			q.After = p.Next
+			f.Close()
 		}
 		return len(all) == len(sealed)
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/health"
 	"github.com/hamadryad/hamadryad/internal/profiles"
 )
@@ -43,7 +45,7 @@ func newPages(a *agent) *pages { return &pages{agent: a} }
 
 // server serves /metrics, /logs/ATTEMPT, to who is on the machine /debug/pprof/, and for what watches
 // processes /livez (or /healthz) and /readyz, which says whether a manager gives it work. With ?follow=1 a log is sent on
-// as it grows, until the attempt ends.
+// as it grows, until the attempt ends; with ?from=POSITION&to=POSITION a part of it (sendLog).
 func (p *pages) server() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.agent.metrics.registry, promhttp.HandlerOpts{}))
@@ -103,15 +105,46 @@ func (p *pages) serveLog(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("%d others read logs here, which is the limit: try again later", logReadersMax), http.StatusServiceUnavailable)
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	out := &patientWriter{w: w, to: http.NewResponseController(w), stall: stallMax}
-	_, err = out.Write(nil) // the header goes out though there may be no line for long
-	if err == nil {
-		err = reader.CopyTo(r.Context(), out, r.URL.Query().Get("follow") != "")
-	}
-	if err != nil {
+	if err := sendLog(w, r, reader); err != nil {
 		panic(http.ErrAbortHandler) // a reader must not take what it got for the whole
 	}
+}
+
+// sendLog sends a log with notes about what was dropped of it; or, where a query says from, a part of it without,
+// and tells of it in headers.
+func sendLog(w http.ResponseWriter, r *http.Request, reader *logs.Reader) error {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	out := &patientWriter{w: w, to: http.NewResponseController(w), stall: stallMax}
+	q := r.URL.Query()
+	follow := q.Get("follow") != ""
+	if !q.Has("from") {
+		if _, err := out.Write(nil); err != nil { // the header goes out though there may be no line for long
+			return err
+		}
+		return reader.CopyTo(r.Context(), out, follow)
+	}
+	from, err := strconv.ParseInt(q.Get("from"), 10, 64)
+	if err != nil {
+		return err
+	}
+	x, err := reader.From(r.Context(), from)
+	if err != nil {
+		return err
+	}
+	to := x.Until
+	if follow = follow && x.Until == x.Length; follow {
+		to = math.MaxInt64
+	}
+	if end, err := strconv.ParseInt(q.Get("to"), 10, 64); err == nil {
+		to = min(to, end)
+	}
+	for name, value := range map[string]any{wire.LogFrom: x.From, wire.LogUntil: x.Until, wire.LogLength: x.Length, wire.LogOver: x.Over} {
+		w.Header().Set(name, fmt.Sprint(value))
+	}
+	if _, err := out.Write(nil); err != nil {
+		return err
+	}
+	return reader.CopyPart(r.Context(), out, to, follow)
 }
 
 // patientWriter gives each write its own time, and sends at once.

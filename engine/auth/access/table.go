@@ -123,6 +123,9 @@ var rules = map[string]Rule{
 	"manager POST /api/v1/settings/versions/{version}/rollback": {Kind: auth.User, Roles: administering, On: Cluster, Changes: true, What: "change the configuration"},
 	"manager GET /api/v1/audit":                                 {Kind: auth.User, Roles: watching, On: Cluster, What: "read the audit"},
 
+	"manager GET /jobs/{job}/attempts/{attempt}/log":        {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "read what a job printed"},
+	"manager GET /api/v1/jobs/{job}/attempts/{attempt}/log": {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "read what a job printed"},
+
 	"manager GET /metrics":      {Kind: auth.User, Roles: anyRole, On: Cluster, What: "read metrics"},
 	"manager GET /livez":        {Open: true, On: Cluster, What: "ask whether the manager lives"},
 	"manager GET /healthz":      {Open: true, On: Cluster, What: "ask whether the manager lives"},

@@ -64,7 +64,8 @@ var ErrDropped = errors.New("this part of the log was dropped")
 // Extent is how much a log has, as positions in all that its attempt printed.
 type Extent struct {
 	From   int64 // where who asked can read on
-	Length int64 // of what was printed and kept
+	Until  int64 // where something was dropped behind that; Length: nothing was
+	Length int64 // of what was printed
 	Over   bool  // nothing more comes
 }
 
@@ -82,7 +83,11 @@ func (r *Reader) From(ctx context.Context, at int64) (Extent, error) {
 			if at < s.written {
 				r.at = a.first(at)
 			}
-			return Extent{From: r.at, Length: s.written, Over: s.over}, nil
+			x := Extent{From: r.at, Until: s.written, Length: s.written, Over: s.over}
+			if head := a.shape.head; r.at < head && a.first(head) > head {
+				x.Until = head
+			}
+			return x, nil
 		}
 		select {
 		case <-s.changed:

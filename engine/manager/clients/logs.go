@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
@@ -130,13 +132,57 @@ func (s *Server) log(ctx context.Context, j *past.Job, a *wire.AttemptStatus, q 
 // errNoLog: the launcher is there, and has no log of the attempt.
 var errNoLog = errors.New("no log")
 
-// fetchLog reads an attempt's log from its launcher. The error is errNoLog where that has none.
-func (s *Server) fetchLog(ctx context.Context, a *wire.AttemptStatus, query string, take func([]byte) error) error {
+// Log opens what an attempt printed: its launcher's log, or else the end that the manager has. Who gets it
+// closes its Text.
+func (s *Server) Log(ctx context.Context, q past.LogQuery) (*past.Log, error) {
+	j, a, err := s.attemptOf(ctx, q.Job, q.Attempt)
+	if err != nil {
+		return nil, err
+	}
+	defer j.Close()
+	query := url.Values{}
+	if q.Follow {
+		query.Set("follow", "1")
+	}
+	if q.Part {
+		query.Set("from", strconv.FormatInt(q.From, 10))
+		if q.To > 0 {
+			query.Set("to", strconv.FormatInt(q.To, 10))
+		}
+	}
+	answer, err := s.askLog(ctx, a, "?"+query.Encode())
+	if err != nil {
+		t, err := s.tail(ctx, j, a, err)
+		if err != nil {
+			return nil, err
+		}
+		return t.part(q), nil
+	}
+	l := &past.Log{Text: answer.Body}
+	if q.Part {
+		for name, to := range map[string]*int64{wire.LogFrom: &l.From, wire.LogUntil: &l.Until, wire.LogLength: &l.Length} {
+			if *to, err = strconv.ParseInt(answer.Header.Get(name), 10, 64); err != nil {
+				answer.Body.Close()
+				return nil, status.Errorf(codes.Unavailable, "launcher %s does not say which part of the log it sends; is it of this release?", a.Launcher)
+			}
+		}
+		l.Over = answer.Header.Get(wire.LogOver) == "true"
+	}
+	return l, nil
+}
+
+// askLog asks an attempt's launcher for its log. The error is errNoLog where that has none.
+func (s *Server) askLog(ctx context.Context, a *wire.AttemptStatus, query string) (*http.Response, error) {
 	address := s.needs.Launchers.HTTPOf(a.Launcher)
 	if address == "" {
-		return status.Errorf(codes.Unavailable, "launcher %s, which keeps the log of attempt %d, is not connected", a.Launcher, a.Attempt)
+		return nil, status.Errorf(codes.Unavailable, "launcher %s, which keeps the log of attempt %d, is not connected", a.Launcher, a.Attempt)
 	}
-	answer, err := s.ask(ctx, a.Launcher, fmt.Sprintf("%s://%s/logs/%d%s", s.scheme(), address, a.Attempt, query))
+	return s.ask(ctx, a.Launcher, fmt.Sprintf("%s://%s/logs/%d%s", s.scheme(), address, a.Attempt, query))
+}
+
+// fetchLog reads an attempt's log from its launcher. The error is errNoLog where that has none.
+func (s *Server) fetchLog(ctx context.Context, a *wire.AttemptStatus, query string, take func([]byte) error) error {
+	answer, err := s.askLog(ctx, a, query)
 	if err != nil {
 		return err
 	}
@@ -159,8 +205,8 @@ func (s *Server) fetchLog(ctx context.Context, a *wire.AttemptStatus, query stri
 }
 
 // ask asks a launcher for a page, and sees that it is that launcher which answers.
-func (s *Server) ask(ctx context.Context, launcher, url string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (s *Server) ask(ctx context.Context, launcher, page string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +214,7 @@ func (s *Server) ask(ctx context.Context, launcher, url string) (*http.Response,
 	if err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
-	if err := s.sound(answer, launcher, url); err != nil {
+	if err := s.sound(answer, launcher, page); err != nil {
 		answer.Body.Close()
 		return nil, err
 	}
@@ -176,13 +222,13 @@ func (s *Server) ask(ctx context.Context, launcher, url string) (*http.Response,
 }
 
 // sound says what is wrong with a launcher's answer.
-func (s *Server) sound(answer *http.Response, launcher, url string) error {
+func (s *Server) sound(answer *http.Response, launcher, page string) error {
 	if s.needs.Keys != nil {
 		if answer.TLS == nil {
-			return status.Errorf(codes.Unavailable, "%s shows no certificate, and launcher %s has one", url, launcher)
+			return status.Errorf(codes.Unavailable, "%s shows no certificate, and launcher %s has one", page, launcher)
 		}
 		if id, err := certs.PeerIdentity(*answer.TLS); err != nil || id.Name != launcher {
-			return status.Errorf(codes.Unavailable, "%s is not launcher %s, but %s", url, launcher, id)
+			return status.Errorf(codes.Unavailable, "%s is not launcher %s, but %s", page, launcher, id)
 		}
 	}
 	switch answer.StatusCode {
@@ -191,7 +237,7 @@ func (s *Server) sound(answer *http.Response, launcher, url string) error {
 	case http.StatusNotFound:
 		return errNoLog
 	}
-	return status.Errorf(codes.Unavailable, "%s: %s", url, answer.Status)
+	return status.Errorf(codes.Unavailable, "%s: %s", page, answer.Status)
 }
 
 func newHTTPClient(keys *certs.Keys) *http.Client {

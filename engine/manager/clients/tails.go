@@ -1,9 +1,11 @@
 package clients
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/dustin/go-humanize"
@@ -99,4 +101,29 @@ func (t *tail) each(take func([]byte) error) error {
 		}
 	}
 	return nil
+}
+
+// part is what is asked for of it.
+func (t *tail) part(q past.LogQuery) *past.Log {
+	first := t.Of - int64(len(t.Text))
+	l := &past.Log{From: first, Until: t.Of, Length: t.Of, Over: true, Note: t.note()}
+	text := t.Text
+	switch {
+	case !q.Part && l.Note != "":
+		text = append([]byte("["+l.Note+"]\n"), text...)
+	case q.Part:
+		l.From = q.From
+		if q.From < 0 {
+			l.From = t.Of + q.From
+		}
+		l.From = max(l.From, first)
+		to := t.Of
+		if q.To > 0 {
+			to = min(to, q.To)
+		}
+		begin := min(l.From-first, int64(len(text)))
+		text = text[begin:max(begin, to-first)]
+	}
+	l.Text = io.NopCloser(bytes.NewReader(text))
+	return l
 }

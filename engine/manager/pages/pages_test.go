@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -105,6 +106,16 @@ func (s *stub) GetWhole(ctx context.Context, q rest.WholeQuery) (w rest.Whole, e
 	over := base.Add(time.Minute)
 	w.Reasons = &api.ReasonList{Reasons: []api.Reason{{From: base, To: &over, Reason: s.name}, {From: over, Reason: s.name}}, Dropped: 1, Lacks: []string{s.name}}
 	return w, nil
+}
+
+func (s *stub) GetAttemptLog(_ context.Context, q api.GetAttemptLogRequestObject) (api.GetAttemptLogResponseObject, error) {
+	if q.Attempt != 3 {
+		return nil, status.Errorf(codes.NotFound, "%s has no attempt %d: %s", q.Job, q.Attempt, s.name)
+	}
+	l := &rest.AttemptLog{}
+	l.From, l.Length, l.Over, l.Note = 100, int64(100+len(s.name)), true, "the last bytes; its launcher is gone"
+	l.Text = io.NopCloser(strings.NewReader(s.name + "\x1b[31m\xff"))
+	return l, nil
 }
 
 func (s *stub) ListLaunchers(context.Context, api.ListLaunchersRequestObject) (api.ListLaunchersResponseObject, error) {
@@ -247,7 +258,7 @@ func get(t *testing.T, target string) (int, http.Header, string) {
 
 // pathsOf are the pages with all that they can show.
 var pathsOf = []string{
-	"/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
+	"/jobs/job-7/attempts/3/log", "/jobs/job-7/attempts/3/log?until=100", "/jobs/job-7/attempts/4/log", "/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
 	"/queue", "/queue?pool=x&user=x&cursor=abc", "/pools", "/pools?pool=root&span=4h", "/policy", "/policy?job=job-7&launcher=x&kind=launch&outcome=refused&reason=x&cursor=abc",
 	"/settings", "/settings?all=1", "/settings/versions/2", "/settings/versions/x", "/audit", "/audit?who=x&result=ok&since=2026-03-01T10:00&cursor=1-5",
 }
@@ -322,5 +333,24 @@ func TestForms(t *testing.T) {
 	}
 	if _, _, page := get(t, serve(t, &stub{name: "fine"}, false)+"/jobs/job-7"); strings.Contains(page, `method="post"`) {
 		t.Error("there are forms where nothing is to be changed")
+	}
+}
+
+// What an attempt printed is shown as text, and what would steer a reader is spelled out.
+func TestLogs(t *testing.T) {
+	server := serve(t, &stub{name: "<b>bold</b>"}, true)
+	_, _, page := get(t, server+"/jobs/job-7/attempts/3/log")
+	for _, want := range []string{`&lt;b&gt;bold&lt;/b&gt;\x1b[31m\ufffd`, "its launcher is gone", `href="?until=100"`, "hamadryad logs 3"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if _, _, page := get(t, server+"/jobs/job-7/attempts/4/log"); !strings.Contains(page, "has no attempt 4") {
+		t.Errorf("of an attempt that is not there: %s", page)
+	}
+	for path, want := range map[string]int{"/jobs/x/attempts/3/log": 404, "/jobs/job-7/attempts/x/log": 404, "/jobs/job-7/attempts/3/log?until=x": 400, "/jobs/job-7/attempts/3/log?until=-5": 400} {
+		if code, _, _ := get(t, server+path); code != want {
+			t.Errorf("%s: %d, want %d", path, code, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package past
 
 import (
 	"context"
+	"io"
 
 	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
@@ -35,4 +36,25 @@ func (j *Job) Tail(attempt scheduler.AttemptID, on string) (*wire.LogTail, error
 // EachTail calls take with all of the job's. One attempt's may come twice: the last counts.
 func (j *Job) EachTail(take func(*wire.LogTail) error) error {
 	return j.of.history.Tails().Each(j.key(), take)
+}
+
+// LogQuery asks for what an attempt printed.
+type LogQuery struct {
+	Job     scheduler.JobID
+	Attempt scheduler.AttemptID
+	// Part asks for a part: from a position on, or so many bytes before the end as a negative one says,
+	// and before another; 0: to the end. Without it all is asked for, with notes of what is not there.
+	Part     bool
+	From, To int64
+	Follow   bool // as it grows, until the attempt ends
+}
+
+// Log is what an attempt printed, or a part of it. Positions are those in all that it printed.
+type Log struct {
+	From   int64  // where Text begins
+	Until  int64  // where something was dropped behind that; Length: nothing was
+	Length int64  // by now
+	Over   bool   // nothing more is printed
+	Note   string // why only the end is there; "": the launcher's own log is read
+	Text   io.ReadCloser
 }

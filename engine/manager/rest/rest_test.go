@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -34,11 +35,13 @@ import (
 
 // service answers of the jobs that there are, and notes what is to be changed. Of eve's jobs nobody hears.
 type service struct {
-	model *readmodel.Model
-	jobs  *past.Jobs
-	mu    sync.Mutex
-	asked []string
-	looks int // that were granted
+	model   *readmodel.Model
+	jobs    *past.Jobs
+	mu      sync.Mutex
+	asked   []string
+	looks   int    // that were granted
+	printed string // by attempt 1
+	goesOn  bool   // it does not end
 }
 
 const secretive = "eve"
@@ -70,6 +73,28 @@ func (s *service) Launchers(ctx context.Context, _ *wire.Empty) (*wire.Launchers
 
 func (s *service) MayLook(context.Context) func(*wire.JobSummary) bool {
 	return func(j *wire.JobSummary) bool { return j.User != secretive }
+}
+
+// Log answers of what s.printed says, as clients.Server does.
+func (s *service) Log(_ context.Context, q past.LogQuery) (*past.Log, error) {
+	if q.Attempt != 1 {
+		return nil, status.Errorf(codes.NotFound, "there is no attempt %d", q.Attempt)
+	}
+	n := int64(len(s.printed))
+	l := &past.Log{From: q.From, Until: n, Length: n, Over: !s.goesOn}
+	if q.From < 0 {
+		l.From = max(0, n+q.From)
+	}
+	to := n
+	if q.To > 0 {
+		to = min(n, q.To)
+	}
+	text := s.printed[min(l.From, n):max(min(l.From, n), to)]
+	if q.Follow && s.goesOn {
+		text += "and more\n"
+	}
+	l.Text = io.NopCloser(strings.NewReader(text))
+	return l, nil
 }
 
 func (s *service) note(m fmt.Stringer) (*wire.Empty, error) {

@@ -88,6 +88,8 @@ type Service interface {
 	Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error)
 	Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error)
 	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)
+	// Log opens what an attempt printed; whoever gets it closes its Text.
+	Log(ctx context.Context, q past.LogQuery) (*past.Log, error)
 	// MayLook says which jobs one may look at.
 	MayLook(ctx context.Context) func(*wire.JobSummary) bool
 }

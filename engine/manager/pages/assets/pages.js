@@ -70,3 +70,44 @@
 	if (navigator.locks) navigator.locks.request("hamadryad " + new URL(root, location.href).href, () => new Promise(listen));
 	else setInterval(refresh, 5000); // a page that did not come over TLS from another machine
 })();
+
+// Goes on with a log while its attempt does: asks for what follows what is shown, and adds it as it comes.
+(() => {
+	const log = document.getElementById("log");
+	if (!log || !log.dataset.follow) return;
+	const most = 1 << 20; // characters that a page keeps
+	let at = Number(log.dataset.to);
+	log.dataset.keep = ""; // pages.js leaves it alone
+
+	// What would steer a reader's eye is spelled out, as the server does.
+	const plain = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+	const add = (text) => {
+		const end = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
+		log.append(plain(text));
+		if (log.textContent.length > most) log.textContent = log.textContent.slice(-most / 2);
+		if (end) log.scrollTop = log.scrollHeight;
+	};
+
+	const follow = async () => {
+		for (;;) {
+			try {
+				const answer = await fetch(log.dataset.follow + "?follow=true", { headers: { Range: "bytes=" + at + "-" } });
+				if (answer.status === 416) return; // it is over, and all of it is there
+				if (answer.status !== 206) throw new Error(String(answer.status));
+				const from = Number(/^bytes (\d+)-/.exec(answer.headers.get("Content-Range"))[1]);
+				if (from > at) add("\n[" + (from - at) + " bytes were dropped here]\n");
+				at = from;
+				const reader = answer.body.getReader(), decoder = new TextDecoder();
+				for (let part = await reader.read(); !part.done; part = await reader.read()) {
+					at += part.value.length;
+					add(decoder.decode(part.value, { stream: true }));
+				}
+			} catch {
+				// the manager or the launcher is not there for a moment
+			}
+			await new Promise((done) => setTimeout(done, 1000));
+		}
+	};
+	log.scrollTop = log.scrollHeight;
+	follow();
+})();

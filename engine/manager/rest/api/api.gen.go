@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/oapi-codegen/runtime"
+	openapi_types "github.com/oapi-codegen/runtime/types"
 )
 
 // Defines values for AttemptState.
@@ -1360,6 +1361,18 @@ type ListAttemptsParams struct {
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
+// GetAttemptLogParams defines parameters for GetAttemptLog.
+type GetAttemptLogParams struct {
+	// Follow Go on while the attempt does
+	Follow *bool `form:"follow,omitempty" json:"follow,omitempty"`
+
+	// Range One range of bytes (RFC 9110), such as bytes=100-199, bytes=100- or bytes=-65536; others are ignored
+	Range *string `json:"Range,omitempty"`
+
+	// IfRange No log has a validator: with it the range is ignored
+	IfRange *string `json:"If-Range,omitempty"`
+}
+
 // GetDistributionParams defines parameters for GetDistribution.
 type GetDistributionParams struct {
 	// Stage The stage
@@ -1548,6 +1561,9 @@ type ServerInterface interface {
 	// ListAttempts A job's attempts, the first first
 	// (GET /jobs/{job}/attempts)
 	ListAttempts(w http.ResponseWriter, r *http.Request, job JobID, params ListAttemptsParams)
+	// GetAttemptLog What an attempt printed
+	// (GET /jobs/{job}/attempts/{attempt}/log)
+	GetAttemptLog(w http.ResponseWriter, r *http.Request, job JobID, attempt int64, params GetAttemptLogParams)
 	// GetDistribution How long a stage's attempts ran and waited, and which took longest
 	// (GET /jobs/{job}/distribution)
 	GetDistribution(w http.ResponseWriter, r *http.Request, job JobID, params GetDistributionParams)
@@ -2207,6 +2223,97 @@ func (siw *ServerInterfaceWrapper) ListAttempts(w http.ResponseWriter, r *http.R
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.ListAttempts(w, r, job, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// GetAttemptLog operation middleware
+func (siw *ServerInterfaceWrapper) GetAttemptLog(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "job" -------------
+	var job JobID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "job", r.PathValue("job"), &job, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "job", Err: err})
+		return
+	}
+
+	// ------------- Path parameter "attempt" -------------
+	var attempt int64
+
+	err = runtime.BindStyledParameterWithOptions("simple", "attempt", r.PathValue("attempt"), &attempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "integer", Format: "int64", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "attempt", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetAttemptLogParams
+
+	// ------------- Optional query parameter "follow" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "follow", r.URL.Query(), &params.Follow, runtime.BindQueryParameterOptions{Type: "boolean", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "follow"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "follow", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "Range" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("Range")]; found {
+		var Range string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "Range", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "Range", valueList[0], &Range, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "Range", Err: err})
+			return
+		}
+
+		params.Range = &Range
+
+	}
+
+	// ------------- Optional header parameter "If-Range" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-Range")]; found {
+		var IfRange string
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-Range", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-Range", valueList[0], &IfRange, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-Range", Err: err})
+			return
+		}
+
+		params.IfRange = &IfRange
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetAttemptLog(w, r, job, attempt, params)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3345,6 +3452,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodPost+" "+options.BaseURL+"/jobs/{job}/kill", wrapper.KillJob)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/graph", wrapper.GetGraph)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/attempts", wrapper.ListAttempts)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/attempts/{attempt}/log", wrapper.GetAttemptLog)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/distribution", wrapper.GetDistribution)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/timeline", wrapper.GetTimeline)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/queue", wrapper.ListQueue)
@@ -3743,6 +3851,89 @@ type ListAttemptsdefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListAttemptsdefaultApplicationProblemPlusJSONResponse) VisitListAttemptsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAttemptLogRequestObject struct {
+	Job     JobID `json:"job"`
+	Attempt int64 `json:"attempt"`
+	Params  GetAttemptLogParams
+}
+
+type GetAttemptLogResponseObject interface {
+	VisitGetAttemptLogResponse(w http.ResponseWriter) error
+}
+
+type GetAttemptLog200TextResponse openapi_types.File
+
+func (response GetAttemptLog200TextResponse) VisitGetAttemptLogResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/plain")
+	w.WriteHeader(200)
+
+	_, err := w.Write([]byte(fmt.Sprint(response)))
+	return err
+}
+
+type GetAttemptLog206ResponseHeaders struct {
+	ContentRange *string
+}
+
+type GetAttemptLog206TextResponse struct {
+	Body    openapi_types.File
+	Headers GetAttemptLog206ResponseHeaders
+}
+
+func (response GetAttemptLog206TextResponse) VisitGetAttemptLogResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "text/plain")
+	if response.Headers.ContentRange != nil {
+		w.Header().Set("Content-Range", fmt.Sprint(*response.Headers.ContentRange))
+	}
+	w.WriteHeader(206)
+
+	_, err := w.Write([]byte(fmt.Sprint(response.Body)))
+	return err
+}
+
+type GetAttemptLog416ResponseHeaders struct {
+	ContentRange *string
+}
+
+type GetAttemptLog416ApplicationProblemPlusJSONResponse struct {
+	Body    Problem
+	Headers GetAttemptLog416ResponseHeaders
+}
+
+func (response GetAttemptLog416ApplicationProblemPlusJSONResponse) VisitGetAttemptLogResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if response.Headers.ContentRange != nil {
+		w.Header().Set("Content-Range", fmt.Sprint(*response.Headers.ContentRange))
+	}
+	w.WriteHeader(416)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetAttemptLogdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetAttemptLogdefaultApplicationProblemPlusJSONResponse) VisitGetAttemptLogResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -4782,6 +4973,9 @@ type StrictServerInterface interface {
 	// ListAttempts A job's attempts, the first first
 	// (GET /jobs/{job}/attempts)
 	ListAttempts(ctx context.Context, request ListAttemptsRequestObject) (ListAttemptsResponseObject, error)
+	// GetAttemptLog What an attempt printed
+	// (GET /jobs/{job}/attempts/{attempt}/log)
+	GetAttemptLog(ctx context.Context, request GetAttemptLogRequestObject) (GetAttemptLogResponseObject, error)
 	// GetDistribution How long a stage's attempts ran and waited, and which took longest
 	// (GET /jobs/{job}/distribution)
 	GetDistribution(ctx context.Context, request GetDistributionRequestObject) (GetDistributionResponseObject, error)
@@ -5070,6 +5264,34 @@ func (sh *strictHandler) ListAttempts(w http.ResponseWriter, r *http.Request, jo
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListAttemptsResponseObject); ok {
 		if err := validResponse.VisitListAttemptsResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetAttemptLog operation middleware
+func (sh *strictHandler) GetAttemptLog(w http.ResponseWriter, r *http.Request, job JobID, attempt int64, params GetAttemptLogParams) {
+	var request GetAttemptLogRequestObject
+
+	request.Job = job
+	request.Attempt = attempt
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetAttemptLog(ctx, request.(GetAttemptLogRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetAttemptLog")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetAttemptLogResponseObject); ok {
+		if err := validResponse.VisitGetAttemptLogResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {
