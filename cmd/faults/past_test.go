@@ -122,13 +122,8 @@ func retold(t *testing.T, data string) (map[scheduler.JobID]*file.Job, int) {
 			}
 			h.Wait()
 			for _, action := range c.Step(batch) {
-				switch a := action.(type) {
-				case core.Facts:
-					h.Take(n, &a)
-				case core.SettingsVerdict:
-					if a.Generation != 0 {
-						h.Settings(n, a.Version)
-					}
+				if f, yes := action.(core.Facts); yes {
+					h.Take(n, &f)
 				}
 			}
 		}
