@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 func readAll(t *testing.T, r *http.Response) string {
@@ -176,4 +178,18 @@ func TestPagesGoOn(t *testing.T) {
 	}
 	b.Do(chromedp.Click("#pause"))
 	browser.Ask(b, chromedp.Poll[bool](`document.querySelector("h1").innerText.includes("later")`))
+}
+
+// A page of which some may be newer later is asked for again and again, though nobody tells of a
+// change: more often than the twice that any page is when it is opened.
+func TestAPageThatMayBeNewer(t *testing.T) {
+	s := &stub{name: "large", again: time.Second}
+	server := serve(t, s, true)
+	b := browser.Open(t)
+	b.Do(chromedp.Navigate(server + "/jobs/job-7"))
+	watch.Until(t, time.Minute, "the page is asked for five times", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.looks >= 5
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -21,7 +22,8 @@ const attemptsShown = 50
 type jobPage struct {
 	api.Job
 	Over     bool
-	Stage    string // that is looked at closely
+	Again    time.Duration // after what time the drawings can be newer; 0: they are of now
+	Stage    string        // that is looked at closely
 	Graph    template.HTML
 	Timeline template.HTML
 	By       string // what a lane of it is
@@ -35,6 +37,8 @@ type jobPage struct {
 	States      []api.AttemptState
 	Next, First string
 }
+
+func (p jobPage) again() time.Duration { return p.Again }
 
 var attemptStates = []api.AttemptState{
 	api.AttemptStateAssigned, api.AttemptStateRunning, api.AttemptStateStarved, api.AttemptStateSuspended, api.AttemptStateStopping,
@@ -57,7 +61,7 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	p := jobPage{Job: w.Job, Over: w.Job.Ended != nil, By: string(*of.Timeline.By), Skew: w.Distribution, Attempts: w.Attempts, Reasons: w.Reasons, OfStage: q.Get("stage"), OfState: q.Get("state"), States: attemptStates}
+	p := jobPage{Job: w.Job, Again: w.Again, Over: w.Job.Ended != nil, By: string(*of.Timeline.By), Skew: w.Distribution, Attempts: w.Attempts, Reasons: w.Reasons, OfStage: q.Get("stage"), OfState: q.Get("state"), States: attemptStates}
 	if w.Graph != nil {
 		p.Graph = draw.Graph(*w.Graph, p.Stages)
 	}

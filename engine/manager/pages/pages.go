@@ -22,6 +22,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/status"
 
@@ -100,7 +101,8 @@ type frame struct {
 	Root    string // the way up to the first page
 	Path    string // of the page, with its filters, as the links of others lead to it
 	Actions bool
-	Still   bool // it is not made new while it is looked at
+	Still   bool    // it is not made new while it is looked at
+	Again   float64 // after how many seconds some of it can be newer; 0: it is of now
 	Body    any
 }
 
@@ -120,6 +122,9 @@ func (s *Server) shown(name string, find func(*http.Request) (title string, body
 func (s *Server) write(w http.ResponseWriter, r *http.Request, code int, name, title string, body any) {
 	var text strings.Builder
 	f := frame{Title: title, Root: root(r.URL.Path), Actions: s.needs.Actions, Still: slices.Contains(still, name), Body: body}
+	if later, ok := body.(interface{ again() time.Duration }); ok {
+		f.Again = later.again().Seconds()
+	}
 	if err := s.templates[name].Execute(&text, f); err != nil {
 		s.needs.Failed(r.Context(), err)
 		http.Error(w, "the page can't be made: "+err.Error(), http.StatusInternalServerError)

@@ -35,6 +35,9 @@ type stub struct {
 
 	file     string // text of the configuration
 	readOnly *string
+
+	again time.Duration // of what is told of a whole job
+	looks int           // at a whole job
 }
 
 var base = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
@@ -90,10 +93,14 @@ func (s *stub) GetWhole(ctx context.Context, q rest.WholeQuery) (w rest.Whole, e
 	if err != nil {
 		return w, err
 	}
+	s.mu.Lock()
+	s.looks++
+	s.mu.Unlock()
 	ended := map[string][]int{"finished": {0, 1}, "failed": {1, 0}}
 	damage := "history file " + s.name + " is damaged"
 	w = rest.Whole{
-		Job: a.(api.GetJob200JSONResponse).Body,
+		Again: s.again,
+		Job:   a.(api.GetJob200JSONResponse).Body,
 		Graph: &api.Graph{
 			Stages:      []api.GraphStage{{Name: s.name, Nodes: 9}, {Name: "reduce", Nodes: 1}},
 			Connections: []api.Connection{{From: s.name, To: "reduce", Channel: "file", Pattern: "all_to_all"}},

@@ -30,6 +30,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/shared"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -118,6 +119,7 @@ type Server struct {
 	needs   Needs
 	doc     *openapi3.T
 	streams atomic.Int64 // of events that are heard
+	drawn   shared.Answers[drawnOf, drawn]
 }
 
 // New returns a server.

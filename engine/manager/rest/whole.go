@@ -29,6 +29,8 @@ type Whole struct {
 	Timeline     api.Timeline
 	Attempts     api.AttemptList
 	Reasons      *api.ReasonList // nil: they are not kept
+	// Again is after what time distribution and timeline can be newer; 0: they are of now.
+	Again time.Duration
 }
 
 // reasonsWait is how long the whole waits for the reasons: history has none to tell them while it writes.
@@ -70,35 +72,77 @@ func (l *look) unreadable(err error) error {
 	return nil
 }
 
+// drawnOf is what a walk through all attempts is made for.
+type drawnOf struct {
+	job       string
+	by, stage string
+	buckets   int
+}
+
+// drawn is what comes of a walk through all attempts: it is made once for all who look.
+type drawn struct {
+	distribution *api.Distribution
+	timeline     api.Timeline
+	damage       error
+}
+
 // walk gathers what is shown of attempts.
 func (l *look) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
-	t := l.timeline(&q.Timeline)
 	list, err := l.list(&q.Attempts)
 	if err != nil {
 		return err
 	}
-	stage := q.Stage
-	if n := len(w.Job.Stages); stage == "" && n > 0 {
-		stage = slices.MaxFunc(w.Job.Stages, func(x, y api.Stage) int { return x.Nodes - y.Nodes }).Name
+	of := drawnOf{job: q.Job, stage: q.Stage, by: string(given(q.Timeline.By)), buckets: given(q.Timeline.Buckets)}
+	if n := len(w.Job.Stages); of.stage == "" && n > 0 {
+		of.stage = slices.MaxFunc(w.Job.Stages, func(x, y api.Stage) int { return x.Nodes - y.Nodes }).Name
 	}
+	revision, err := l.server.needs.Model.JobRevision(ctx, l.ID)
+	if err != nil {
+		return err
+	}
+	d, again, err := l.server.drawn.Get(ctx, of, revision, func() (drawn, error) { return l.draw(ctx, of.stage, &q.Timeline) })
+	if err != nil {
+		return err
+	}
+	w.Distribution, w.Timeline, w.Again = d.distribution, d.timeline, again
+	if l.Damage == nil {
+		l.Damage = d.damage
+	}
+	kept, came, err := l.Each(ctx, list.which(), list.take)
+	w.Attempts = list.shown(kept, came)
+	return l.unreadable(err)
+}
+
+// draw walks through all attempts.
+func (l *look) draw(ctx context.Context, stage string, p *api.GetTimelineParams) (made drawn, err error) {
+	t := l.timeline(p)
 	var d *distribution
 	if stage != "" {
 		if d, err = l.distribution(stage); err != nil {
-			return err
+			return made, err
 		}
 	}
-	more := true // fit on the page
 	kept, of, err := l.Each(ctx, file.Query{}, func(f *facts.Attempt) bool {
 		if d != nil {
 			d.take(f)
 		}
-		more = more && list.take(f)
 		return t.take(f)
 	})
-	w.Attempts, w.Timeline = list.shown(kept, of), t.shown(kept, of)
+	if status.Code(err) == codes.DataLoss {
+		made.damage, err = err, nil
+	}
+	made.timeline = t.shown(kept, of)
 	if d != nil {
 		shown := d.shown(kept, of)
-		w.Distribution = &shown
+		made.distribution = &shown
 	}
-	return l.unreadable(err)
+	return made, err
+}
+
+// given is a parameter's value, or what it is when it is not there.
+func given[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }

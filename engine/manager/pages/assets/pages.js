@@ -9,6 +9,9 @@
 
 	const say = (text) => { if (live.textContent !== text) live.textContent = text; };
 
+	let again = 0; // of a page of which some may be newer later, though nothing is told to have changed
+	const later = (seconds) => { clearTimeout(again); if (seconds) again = setTimeout(refresh, 1000 * seconds); };
+
 	const refresh = async () => {
 		due = true;
 		if (paused || busy || document.hidden || "still" in document.getElementById("main").dataset) return;
@@ -22,6 +25,7 @@
 				if (!main) throw new Error("no page");
 				Idiomorph.morph(document.getElementById("main"), main, { ignoreActiveValue: true, callbacks: { beforeNodeMorphed: (old) => !(old.dataset && "keep" in old.dataset) } });
 				document.title = page.title;
+				later(main.dataset.again);
 				say(answer.ok ? "" : "The manager refuses: what is shown may be old.");
 				await new Promise((done) => setTimeout(done, 1000));
 			}
@@ -65,6 +69,7 @@
 		if (!paused) refresh();
 	});
 	show();
+	later(document.getElementById("main").dataset.again);
 	setTimeout(refresh, 1000); // what changed after the page was made and before this tab heard others
 
 	if (navigator.locks) navigator.locks.request("hamadryad " + new URL(root, location.href).href, () => new Promise(listen));

@@ -1,0 +1,112 @@
+// Package shared keeps answers that are costly to make, so that many who look at the same thing cost
+// little more than one.
+//
+//	v, again, err := answers.Get(ctx, key, revision, func() (Drawn, error) { … })
+//
+// # What holds
+//
+// An answer is made anew when its revision is another, but no sooner than RestFactor times as long
+// after the last as that took to make: until then the last is told, and after what time to ask again.
+// So one key takes no more than one part in RestFactor of a processor, however many look and whatever
+// changes. One makes an answer, and who asks meanwhile waits for it.
+package shared
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	// RestFactor is how many times as long as an answer took to make it is told.
+	RestFactor = 50
+	// EntriesMax bounds the answers that are kept. Beyond, the one that was asked for the longest
+	// time ago goes.
+	EntriesMax = 64
+)
+
+// Answers are kept answers. Safe for concurrent use. The zero value is empty.
+type Answers[K comparable, V any] struct {
+	Now func() time.Time // nil: time.Now
+
+	mu  sync.Mutex
+	all map[K]*answer[V]
+}
+
+// answer is one. Who makes it has its lock.
+type answer[V any] struct {
+	making   chan struct{} // of one: whoever puts something in makes it
+	asked    time.Time
+	there    bool
+	value    V
+	revision uint64
+	made     time.Time
+	took     time.Duration
+}
+
+// Get returns an answer of a revision, or an earlier one and after what time to ask again; 0: it is of that revision.
+// An error of make is returned to who asked, and nothing is kept of it; so is the end of ctx, while
+// another makes the answer.
+func (a *Answers[K, V]) Get(ctx context.Context, key K, revision uint64, make func() (V, error)) (value V, again time.Duration, err error) {
+	x := a.of(key)
+	select {
+	case x.making <- struct{}{}:
+	case <-ctx.Done():
+		return value, 0, ctx.Err()
+	}
+	defer func() { <-x.making }()
+	began := a.now()
+	if x.there {
+		if x.revision == revision {
+			return x.value, 0, nil
+		}
+		if rests := x.made.Add(RestFactor * x.took).Sub(began); rests > 0 {
+			return x.value, rests, nil
+		}
+	}
+	value, err = make()
+	if err != nil {
+		return value, 0, err
+	}
+	x.there, x.value, x.revision, x.made = true, value, revision, a.now()
+	x.took = x.made.Sub(began)
+	return value, 0, nil
+}
+
+func (a *Answers[K, V]) now() time.Time {
+	if a.Now != nil {
+		return a.Now()
+	}
+	return time.Now()
+}
+
+// of is the place of a key.
+func (a *Answers[K, V]) of(key K) *answer[V] {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all == nil {
+		a.all = map[K]*answer[V]{}
+	}
+	x := a.all[key]
+	if x == nil {
+		x = &answer[V]{making: make(chan struct{}, 1)}
+		a.all[key] = x
+	}
+	x.asked = a.now()
+	if len(a.all) > EntriesMax {
+		a.drop(key)
+	}
+	return x
+}
+
+// drop forgets the answer that was asked for the longest time ago, but not a key's.
+func (a *Answers[K, V]) drop(but K) {
+	var oldest K
+	var when time.Time
+	for k, x := range a.all {
+		if k != but && (when.IsZero() || x.asked.Before(when)) {
+			oldest, when = k, x.asked
+		}
+	}
+	delete(a.all, oldest)
+}
