@@ -62,22 +62,23 @@ func (j *Job) ended(ctx context.Context) (*Job, error) {
 	switch {
 	case err == nil && s != nil:
 		j.Status = s
-	case status.Code(err) == codes.DataLoss && j.Status == nil:
-		j.Damage = err
-		summary, wrong := j.of.history.Summary(j.ID)
-		if summary == nil { // nobody knows who may look at it
-			return nil, cmp.Or(statusOf(wrong), err)
-		}
-		j.Status = &wire.JobStatus{Summary: summary}
+		return j, nil
 	case status.Code(err) == codes.DataLoss:
 		j.Damage = err
-	case j.Status != nil: // which the model remembers
-		return j, nil
-	case err != nil:
+	case j.Status == nil && err != nil:
 		return nil, err
-	default:
-		return nil, nil
 	}
+	if j.Status != nil { // which the model remembers
+		return j, nil
+	}
+	summary, wrong := j.of.history.Summary(j.ID)
+	if wrong != nil || summary == nil { // nobody knows who may look at it
+		return nil, cmp.Or(statusOf(wrong), err)
+	}
+	if err == nil {
+		j.Damage = status.Errorf(codes.DataLoss, "the file of the history of %v is gone", j.ID)
+	}
+	j.Status = &wire.JobStatus{Summary: summary}
 	return j, nil
 }
 

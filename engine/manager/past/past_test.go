@@ -356,6 +356,21 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// A job whose file somebody removed is shown as far as the index knows it.
+func TestAFileIsGone(t *testing.T) {
+	c := newCluster(t)
+	id := c.begin("ann", "etl")
+	c.end(id, wire.JobState_JOB_STATE_FAILED)
+	c.end(c.begin("bob", ""), wire.JobState_JOB_STATE_KILLED) // so that the model forgets it
+	c.sealed()
+	if err := os.Remove(filepath.Join(c.folder, "jobs", fmt.Sprintf("%d.history", id))); err != nil {
+		t.Fatal(err)
+	}
+	if j := c.find(id); j.Damage == nil || !strings.Contains(j.Damage.Error(), "is gone") || j.Status.GetSummary().GetUser() != "ann" {
+		t.Errorf("%v, %v", j.Status, j.Damage)
+	}
+}
+
 // While history can't be written a job that ended is shown as the model remembers it, and why not all is.
 func TestHistoryThatCantBeWritten(t *testing.T) {
 	c := newCluster(t)
