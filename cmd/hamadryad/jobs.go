@@ -61,7 +61,7 @@ func (c *cli) jobsCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those that ended")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those that ended, the newest 10,000")
 	return c.formatFlag(cmd)
 }
 

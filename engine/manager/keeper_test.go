@@ -1,14 +1,17 @@
 package manager
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Jobs that the model has forgotten are shown from history, each with all its attempts, however
+// Jobs that the model has forgotten are shown from history, each with all its attempts and its graph, however
 // often the manager is killed and its log's files are dropped.
 func TestHistoryOutlivesKills(t *testing.T) {
 	b := newTestbed(t)
@@ -72,6 +75,10 @@ func (b *testbed) historyOf(jobs []uint64, nodes int) {
 		}
 		listed[j.Job] = true
 	}
+	var shown api.JobList
+	if b.rest("GET", "/jobs?limit=1000", nil, "").into(http.StatusOK, &shown); shown.Total != len(jobs) || len(shown.Jobs) != len(jobs) {
+		b.t.Errorf("over REST there are %d of %d jobs, want %d", len(shown.Jobs), shown.Total, len(jobs))
+	}
 	for _, job := range jobs {
 		s, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job, Attempts: true})
 		if err != nil {
@@ -83,6 +90,13 @@ func (b *testbed) historyOf(jobs []uint64, nodes int) {
 				b.t.Errorf("job %d: %v", job, a)
 			}
 			ran[a.Index] = true
+		}
+		var over api.AttemptList
+		b.rest("GET", fmt.Sprintf("/jobs/job-%d/attempts?limit=1000", job), nil, "").into(http.StatusOK, &over)
+		var g api.Graph
+		b.rest("GET", fmt.Sprintf("/jobs/job-%d/graph", job), nil, "").into(http.StatusOK, &g)
+		if over.Total != nodes || len(over.Attempts) != nodes || len(g.Stages) != 1 {
+			b.t.Errorf("job %d has over REST %d of %d attempts of %d nodes, %d stages", job, len(over.Attempts), over.Total, nodes, len(g.Stages))
 		}
 		if !listed[job] || !succeeded(s) || len(ran) != nodes || len(s.Attempts) != nodes {
 			b.t.Errorf("job %d, listed: %t, has %d attempts of %d nodes: %v %q", job, listed[job], len(s.Attempts), len(ran), s.Summary, s.Notes)
