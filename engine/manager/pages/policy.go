@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/http"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -22,6 +23,8 @@ type policyPage struct {
 	Decisions   api.DecisionList
 	Next, First string
 }
+
+func (policyPage) again() time.Duration { return lookedAgain }
 
 var (
 	kinds    = []api.DecisionKind{api.DecisionKindLaunch, api.DecisionKindPreempt, api.DecisionKindResume, api.DecisionKindAdmit, api.DecisionKindRefuse}

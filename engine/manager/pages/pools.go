@@ -3,6 +3,7 @@ package pages
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -26,6 +27,12 @@ type poolRow struct {
 	Depth  int // at most depthMax
 	Parent bool
 }
+
+// lookedAgain is after what time a page is made new that shows what the policy told, or how long
+// something has lasted: nobody tells that it changed.
+const lookedAgain = 5 * time.Second
+
+func (poolsPage) again() time.Duration { return lookedAgain }
 
 // depthMax is how far rows are shifted at most.
 const depthMax = 8

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 )
@@ -12,6 +13,8 @@ type queuePage struct {
 	List        api.Queue
 	Next, First string
 }
+
+func (queuePage) again() time.Duration { return lookedAgain }
 
 func (s *Server) queue(r *http.Request) (string, any, error) {
 	q := r.URL.Query()
