@@ -242,3 +242,8 @@ func (c *Client) SettingsVersions(ctx context.Context, version uint64) ([]*wire.
 	r, err := unary(ctx, c, c.manager.SettingsVersions, &wire.VersionsRequest{Version: version})
 	return r.GetVersions(), err
 }
+
+// Pages tells where the manager's web pages are.
+func (c *Client) Pages(ctx context.Context) (*wire.PagesReply, error) {
+	return unary(ctx, c, c.manager.Pages, &wire.Empty{})
+}

@@ -110,6 +110,8 @@ type manager struct {
 	audit      *audit.Log
 	tickets    *tickets.Store
 	editor     *settings.Editor
+	own        origin.Own
+	web        string                // address that the pages listen on
 	taken      Update                // the configuration that was taken last; the editor's lock guards it
 	before     core.Stats            // what was counted before this life
 	stalledBy  atomic.Pointer[error] // why the event log takes nothing; nil: it does
@@ -243,6 +245,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel, Looked: m.pools.Take,
 	})
 	m.launchers.Expect(m.life.Core)
+	m.web = web.Addr().String()
 	server, site := m.grpcServer(), m.webServer()
 	var parts sync.WaitGroup
 	parts.Go(func() {
@@ -259,6 +262,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	}
 	parts.Go(func() { launchers.NewLiveness(m.launchers, m.inbox).Run(ctx) })
 	parts.Go(func() { m.takeUpdates(ctx) })
+	parts.Go(func() { m.own.Find(ctx, net.DefaultResolver.LookupCNAME) })
 	parts.Go(func() { m.tickets.Run(ctx, m.owners, m.launchers.Renewed) })
 	stalledStop := context.AfterFunc(ctx, func() { // a full disk must not hold up the end
 		select {
@@ -350,7 +354,7 @@ func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
 		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
-		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor,
+		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor, Web: m.web,
 	})
 	return m.clients
 }
@@ -431,7 +435,7 @@ var probes = []string{"/metrics", "/livez", "/healthz", "/readyz"}
 
 // origins says what is let through to the pages.
 func (m *manager) origins() origin.Options {
-	o := origin.Options{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes}
+	o := origin.Options{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, Tell: tellWeb}
 	if name, err := os.Hostname(); err == nil {
 		o.Hosts = append(o.Hosts, name)
 	}
@@ -439,6 +443,16 @@ func (m *manager) origins() origin.Options {
 		o.Hosts = append(o.Hosts, host)
 	}
 	return o
+}
+
+// tellWeb answers a request over HTTP that came to nothing yet: to programs as a problem, to people
+// in plain text.
+func tellWeb(w http.ResponseWriter, r *http.Request, code int, why string) {
+	if strings.HasPrefix(r.URL.Path, rest.Root+"/") {
+		rest.Tell(w, code, why)
+		return
+	}
+	http.Error(w, why, code)
 }
 
 // rest is the REST interface.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"os"
@@ -231,5 +232,14 @@ func TestPagesByToken(t *testing.T) {
 		if answer.StatusCode != c.want || c.want == http.StatusUnauthorized && answer.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("%s: %s, %v", what, answer.Status, answer.Header)
 		}
+	}
+	answer, err := web.Get("https://" + x.http + "/api/v1/cluster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var p struct{ Detail string }
+	if err := json.NewDecoder(answer.Body).Decode(&p); err != nil || answer.StatusCode != http.StatusUnauthorized || answer.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(p.Detail, "nothing proves who asks") {
+		t.Errorf("a program is told %s, %v: %+v (%v)", answer.Status, answer.Header, p, err)
 	}
 }

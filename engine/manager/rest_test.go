@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,13 +50,16 @@ func TestHTTPKeepsToTheSameRules(t *testing.T) {
 	job := r.who("ann").submit(2)
 	path := fmt.Sprintf("/jobs/job-%d", job)
 	pool, drain := "closed", &wire.DrainRequest{Launcher: "l1", Drain: true}
-	asks := []struct {
+	type ask struct {
 		method, path, body string
 		over               func() error
-	}{
+	}
+	asks := []ask{
 		{"PATCH", path, `{"pool":"closed"}`, func() error { _, err := r.api.Update(r.ctx(), &wire.UpdateRequest{Job: job, Pool: &pool}); return err }},
 		{"PUT", "/launchers/l1/drain", "", func() error { _, err := r.api.Drain(r.ctx(), drain); return err }},
 		{"GET", path, "", func() error { _, err := r.api.Status(r.ctx(), &wire.StatusRequest{Job: job}); return err }},
+		{"GET", "/settings", "", func() error { _, err := r.api.Settings(r.ctx(), &wire.Empty{}); return err }},
+		{"GET", "/settings/versions", "", func() error { _, err := r.api.SettingsVersions(r.ctx(), &wire.VersionsRequest{}); return err }},
 	}
 	for _, name := range []string{"ann", "bob", "carol", "dora", "eve", "olga", "root", "nobody"} {
 		for _, a := range asks {
@@ -77,7 +81,7 @@ func TestHTTPKeepsToTheSameRules(t *testing.T) {
 		{"Sec-Fetch-Site", "cross-site"}:   "a page of another site",
 		{"Host", "evil.example"}:           "nobody said that this manager is called",
 	} {
-		for _, a := range asks {
+		for _, a := range append(slices.Clone(asks), ask{"PUT", "/settings", `{"text":""}`, nil}, ask{"POST", "/settings/check", `{"text":""}`, nil}, ask{"POST", "/settings/versions/1/rollback", "", nil}) {
 			if a.method == http.MethodGet && header[0] != "Host" {
 				continue
 			}

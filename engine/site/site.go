@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/auth/join"
 	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/core"
@@ -77,9 +78,15 @@ func Load(s config.Sources) (*Site, error) {
 	return out, nil
 }
 
+// hidden stands for a value that is a secret itself.
+const hidden = "(a token, which is not shown)"
+
 func shownOf(c *config.Config, settings core.Settings) supervision.Shown {
 	var list supervision.Shown
 	for _, s := range c.Settings(settings, CoreKeys()) {
+		if s.Key == "auth.token" && strings.HasPrefix(s.Value, join.Prefix) {
+			s.Value = hidden
+		}
 		list = append(list, &wire.Setting{Key: s.Key, Value: s.Value, From: s.From})
 	}
 	return list

@@ -127,3 +127,29 @@ func TestWhoMayDoWhatIsRead(t *testing.T) {
 		}
 	}
 }
+
+// A text in the file's place is read as the file would be; the file itself, and what is a secret in
+// a text, are not shown.
+func TestReads(t *testing.T) {
+	p := newPlace(t)
+	p.configure("lease: nonsense")
+	reads := Reads(p.from)
+	if _, err := reads(nil); err == nil || !strings.Contains(err.Error(), `there is no policy "fifo"`) {
+		t.Errorf("an empty text: %v", err)
+	}
+	policy := "policy: {name: mine, folder: " + p.dir + "}\n"
+	if _, err := reads([]byte(policy + "manager: {lisen: x}\n")); err == nil || !strings.Contains(err.Error(), "site.yaml:2: there is no manager.lisen") {
+		t.Errorf("a mistake: %v", err)
+	}
+	text := policy + "auth: {token: hamadryad-join-2/secret}\nmanager: {lease: 15s}\n"
+	u, err := reads([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]string{"auth.token": hidden, "manager.lease": "15s"} {
+		i := slices.IndexFunc(u.Shown, func(s *wire.Setting) bool { return s.Key == key })
+		if i < 0 || u.Shown[i].Value != want || string(u.Text) != text {
+			t.Errorf("%s is shown as %v", key, u.Shown[i])
+		}
+	}
+}

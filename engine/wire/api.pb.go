@@ -3239,6 +3239,59 @@ func (x *PoolAccess) GetAdminister() bool {
 	return false
 }
 
+// PagesReply says where the manager's web pages are.
+type PagesReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"` // HOST:PORT that they listen on, with the host as it was configured
+	Tls           bool                   `protobuf:"varint,2,opt,name=tls,proto3" json:"tls,omitempty"`        // they are reached by https, and ask for a proof
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PagesReply) Reset() {
+	*x = PagesReply{}
+	mi := &file_engine_wire_api_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PagesReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PagesReply) ProtoMessage() {}
+
+func (x *PagesReply) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PagesReply.ProtoReflect.Descriptor instead.
+func (*PagesReply) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *PagesReply) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *PagesReply) GetTls() bool {
+	if x != nil {
+		return x.Tls
+	}
+	return false
+}
+
 var File_engine_wire_api_proto protoreflect.FileDescriptor
 
 const file_engine_wire_api_proto_rawDesc = "" +
@@ -3503,7 +3556,11 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06submit\x18\x02 \x01(\bR\x06submit\x12\x1e\n" +
 	"\n" +
 	"administer\x18\x03 \x01(\bR\n" +
-	"administer*\xaf\x01\n" +
+	"administer\"8\n" +
+	"\n" +
+	"PagesReply\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x10\n" +
+	"\x03tls\x18\x02 \x01(\bR\x03tls*\xaf\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fJOB_STATE_ASKED\x10\x01\x12\x15\n" +
@@ -3526,7 +3583,7 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_engine_wire_api_proto_goTypes = []any{
 	(JobState)(0),           // 0: hamadryad.engine.v1.JobState
 	(*PrepareRequest)(nil),  // 1: hamadryad.engine.v1.PrepareRequest
@@ -3573,41 +3630,42 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*AccessRequest)(nil),   // 42: hamadryad.engine.v1.AccessRequest
 	(*AccessReply)(nil),     // 43: hamadryad.engine.v1.AccessReply
 	(*PoolAccess)(nil),      // 44: hamadryad.engine.v1.PoolAccess
-	(*Principal)(nil),       // 45: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),         // 46: hamadryad.engine.v1.JobSpec
-	(*Failure)(nil),         // 47: hamadryad.engine.v1.Failure
-	(*Counter)(nil),         // 48: hamadryad.engine.v1.Counter
-	(*Slots)(nil),           // 49: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),     // 50: hamadryad.engine.v1.MachineLoad
+	(*PagesReply)(nil),      // 45: hamadryad.engine.v1.PagesReply
+	(*Principal)(nil),       // 46: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),         // 47: hamadryad.engine.v1.JobSpec
+	(*Failure)(nil),         // 48: hamadryad.engine.v1.Failure
+	(*Counter)(nil),         // 49: hamadryad.engine.v1.Counter
+	(*Slots)(nil),           // 50: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),     // 51: hamadryad.engine.v1.MachineLoad
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	45, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	46, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	45, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	45, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	46, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	47, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	46, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	46, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	13, // 4: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	0,  // 5: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	13, // 6: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	15, // 7: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	47, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	48, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	48, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	49, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
 	19, // 11: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	49, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	49, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	50, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	45, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	50, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	50, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	51, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	46, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	27, // 16: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
 	28, // 17: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
 	29, // 18: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	45, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	46, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	32, // 20: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
 	35, // 21: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
 	36, // 22: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
 	37, // 23: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	45, // 24: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	46, // 24: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	39, // 25: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	45, // 26: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	46, // 26: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
 	44, // 27: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
 	28, // [28:28] is the sub-list for method output_type
 	28, // [28:28] is the sub-list for method input_type
@@ -3630,7 +3688,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   44,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -107,13 +107,17 @@ func (e Edge) orElse() string {
 
 // challenge refuses a request for a page, and tells the client what proves a user besides a
 // certificate (RFC 9110, 11.6.1).
-func (e Edge) challenge(w http.ResponseWriter, why error) {
+func (e Edge) challenge(w http.ResponseWriter, r *http.Request, why error) {
+	tell := e.Tell
+	if tell == nil {
+		tell = func(w http.ResponseWriter, _ *http.Request, code int, why string) { http.Error(w, why, code) }
+	}
 	if errors.Is(why, auth.ErrLater) {
-		http.Error(w, why.Error(), http.StatusServiceUnavailable)
+		tell(w, r, http.StatusServiceUnavailable, why.Error())
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Schemes)) {
 		w.Header().Add("WWW-Authenticate", strings.ToUpper(name[:1])+name[1:])
 	}
-	http.Error(w, why.Error(), http.StatusUnauthorized)
+	tell(w, r, http.StatusUnauthorized, why.Error())
 }

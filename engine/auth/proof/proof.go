@@ -55,6 +55,8 @@ type Edge struct {
 	// Refused is told of a call that Tap refused, whence it came. Anybody can have it called,
 	// as often as he likes; nil: nobody is told.
 	Refused func(from, method string, why error)
+	// Tell answers a request for a page that proves nothing; nil: in plain text.
+	Tell func(w http.ResponseWriter, r *http.Request, code int, why string)
 }
 
 // Prover is what a connection's credentials say of the other end. The gRPC credentials of
@@ -156,7 +158,7 @@ func (e Edge) Pages(next http.Handler) http.Handler {
 			err = errors.New("nothing proves who asks: show a certificate of the cluster" + e.orElse())
 		}
 		if err != nil {
-			e.challenge(w, err)
+			e.challenge(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))

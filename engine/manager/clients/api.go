@@ -134,6 +134,8 @@ type Needs struct {
 	// Rules are those in force of who may do what; they return nil where everybody may do
 	// everything.
 	Rules func() *access.Rules
+	// Web is where the pages listen, HOST:PORT.
+	Web string
 	// Editor changes the configuration.
 	Editor *settings.Editor
 	Keys   *certs.Keys // of the manager; nil: launchers' pages are asked without TLS

@@ -50,6 +50,11 @@ func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsRep
 	return r, nil
 }
 
+// Pages tells where the web pages are.
+func (s *Server) Pages(context.Context, *wire.Empty) (*wire.PagesReply, error) {
+	return &wire.PagesReply{Address: s.needs.Web, Tls: s.needs.Keys != nil}, nil
+}
+
 // administers says that who asks may see and change all of the configuration.
 func (s *Server) administers(ctx context.Context, what string) error {
 	rules := s.needs.Rules()

@@ -31,6 +31,10 @@ type Options struct {
 	Actions bool
 	// Unproven says that nothing proves who asks: then only this machine changes anything.
 	Unproven bool
+	// Own finds the machine's full name, beside Hosts; nil: nothing does.
+	Own *Own
+	// Tell answers a request that is refused; nil: in plain text.
+	Tell func(w http.ResponseWriter, r *http.Request, code int, why string)
 	// Open are the paths that programs ask for under any name, and that change nothing.
 	Open []string
 }
@@ -38,14 +42,18 @@ type Options struct {
 // Guard has next answer what may be asked from where it is asked.
 func Guard(next http.Handler, o Options) http.Handler {
 	origins := http.NewCrossOriginProtection()
+	tell := o.Tell
+	if tell == nil {
+		tell = func(w http.ResponseWriter, _ *http.Request, code int, why string) { http.Error(w, why, code) }
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !utf8.ValidString(r.URL.Path) { // a name in it would go into the log, which takes text alone
-			http.Error(w, "the request's path is not UTF-8", http.StatusBadRequest)
+			tell(w, r, http.StatusBadRequest, "the request's path is not UTF-8")
 			return
 		}
 		if err := o.check(origins, r); err != nil {
 			_ = audit.Of(r.Context()).EndAs(audit.Refused, err.Error()) // the log says what can't be written
-			http.Error(w, err.Error(), http.StatusForbidden)
+			tell(w, r, http.StatusForbidden, err.Error())
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -82,7 +90,7 @@ func (o *Options) known(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host == "localhost" || slices.ContainsFunc(o.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
+	return host == "localhost" || o.Own.is(host) || slices.ContainsFunc(o.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
 // local says whether an address is of this machine.

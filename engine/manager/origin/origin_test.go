@@ -1,8 +1,11 @@
 package origin
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 )
@@ -74,5 +77,35 @@ func TestWhoIsLedHereIsRefused(t *testing.T) {
 				t.Errorf("%s, %s: %d %s", x.name, method, answer.Code, answer.Body)
 			}
 		}
+	}
+}
+
+// The machine's full name is its own once it is known, and no other name is.
+func TestTheFullName(t *testing.T) {
+	own := &Own{}
+	asks := func(host string) int {
+		r := httptest.NewRequest("GET", "http://"+host+":7071/", nil)
+		answer := httptest.NewRecorder()
+		Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), Options{Own: own}).ServeHTTP(answer, r)
+		return answer.Code
+	}
+	if code := asks("m1.example.org"); code != http.StatusForbidden {
+		t.Errorf("before it is known: %d", code)
+	}
+	own.Find(t.Context(), func(context.Context, string) (string, error) { return "", errors.New("nobody answers") })
+	if code := asks("m1.example.org"); code != http.StatusForbidden {
+		t.Errorf("when it can't be known: %d", code)
+	}
+	own.Find(t.Context(), func(_ context.Context, host string) (string, error) {
+		if short, err := os.Hostname(); err != nil || host != short {
+			t.Errorf("asked is for %q (%v)", host, err)
+		}
+		return "M1.example.org.", nil
+	})
+	if code := asks("m1.example.org"); code != http.StatusOK {
+		t.Errorf("when it is known: %d", code)
+	}
+	if code := asks("m1.example.org.evil.example"); code != http.StatusForbidden {
+		t.Errorf("another: %d", code)
 	}
 }

@@ -40,21 +40,21 @@ func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 	if code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	tell(w, code, status.Convert(err).Message())
+	Tell(w, code, status.Convert(err).Message())
 }
 
 // invalid answers a request that is not as the document says.
 func invalid(w http.ResponseWriter, _ *http.Request, err error) {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		tell(w, http.StatusRequestEntityTooLarge, large.Error())
+		Tell(w, http.StatusRequestEntityTooLarge, large.Error())
 		return
 	}
-	tell(w, http.StatusBadRequest, err.Error())
+	Tell(w, http.StatusBadRequest, err.Error())
 }
 
-// tell writes a problem (RFC 9457).
-func tell(w http.ResponseWriter, code int, detail string) {
+// Tell writes a problem (RFC 9457).
+func Tell(w http.ResponseWriter, code int, detail string) {
 	text, _ := json.Marshal(api.Problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: detail}) // of strings and a number
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")

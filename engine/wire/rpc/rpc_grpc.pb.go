@@ -42,6 +42,7 @@ const (
 	Manager_DiffSettings_FullMethodName     = "/hamadryad.engine.v1.Manager/DiffSettings"
 	Manager_ApplySettings_FullMethodName    = "/hamadryad.engine.v1.Manager/ApplySettings"
 	Manager_SettingsVersions_FullMethodName = "/hamadryad.engine.v1.Manager/SettingsVersions"
+	Manager_Pages_FullMethodName            = "/hamadryad.engine.v1.Manager/Pages"
 	Manager_Access_FullMethodName           = "/hamadryad.engine.v1.Manager/Access"
 )
 
@@ -79,6 +80,8 @@ type ManagerClient interface {
 	// taken it; the error says why nothing changed.
 	ApplySettings(ctx context.Context, in *wire.ApplyRequest, opts ...grpc.CallOption) (*wire.SettingsVersion, error)
 	SettingsVersions(ctx context.Context, in *wire.VersionsRequest, opts ...grpc.CallOption) (*wire.VersionsReply, error)
+	// Pages tells where the manager's web pages are.
+	Pages(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.PagesReply, error)
 	// Access tells what somebody may do.
 	Access(ctx context.Context, in *wire.AccessRequest, opts ...grpc.CallOption) (*wire.AccessReply, error)
 }
@@ -302,6 +305,16 @@ func (c *managerClient) SettingsVersions(ctx context.Context, in *wire.VersionsR
 	return out, nil
 }
 
+func (c *managerClient) Pages(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.PagesReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.PagesReply)
+	err := c.cc.Invoke(ctx, Manager_Pages_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *managerClient) Access(ctx context.Context, in *wire.AccessRequest, opts ...grpc.CallOption) (*wire.AccessReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(wire.AccessReply)
@@ -346,6 +359,8 @@ type ManagerServer interface {
 	// taken it; the error says why nothing changed.
 	ApplySettings(context.Context, *wire.ApplyRequest) (*wire.SettingsVersion, error)
 	SettingsVersions(context.Context, *wire.VersionsRequest) (*wire.VersionsReply, error)
+	// Pages tells where the manager's web pages are.
+	Pages(context.Context, *wire.Empty) (*wire.PagesReply, error)
 	// Access tells what somebody may do.
 	Access(context.Context, *wire.AccessRequest) (*wire.AccessReply, error)
 	mustEmbedUnimplementedManagerServer()
@@ -414,6 +429,9 @@ func (UnimplementedManagerServer) ApplySettings(context.Context, *wire.ApplyRequ
 }
 func (UnimplementedManagerServer) SettingsVersions(context.Context, *wire.VersionsRequest) (*wire.VersionsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method SettingsVersions not implemented")
+}
+func (UnimplementedManagerServer) Pages(context.Context, *wire.Empty) (*wire.PagesReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Pages not implemented")
 }
 func (UnimplementedManagerServer) Access(context.Context, *wire.AccessRequest) (*wire.AccessReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Access not implemented")
@@ -756,6 +774,24 @@ func _Manager_SettingsVersions_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Manager_Pages_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.Empty)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).Pages(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_Pages_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).Pages(ctx, req.(*wire.Empty))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Manager_Access_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(wire.AccessRequest)
 	if err := dec(in); err != nil {
@@ -844,6 +880,10 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SettingsVersions",
 			Handler:    _Manager_SettingsVersions_Handler,
+		},
+		{
+			MethodName: "Pages",
+			Handler:    _Manager_Pages_Handler,
 		},
 		{
 			MethodName: "Access",

@@ -1,0 +1,40 @@
+package origin
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// findMax bounds the question for the machine's full name. Nobody waits for it: until it is
+// answered the name counts as a foreign one.
+const findMax = 10 * time.Second
+
+// Own is the machine's fully qualified name, once it is known. A nil Own knows none. Safe for
+// concurrent use.
+type Own struct{ name atomic.Pointer[string] }
+
+// Find asks for the canonical name of the machine's own, as net.Resolver.LookupCNAME does. It
+// returns when that is answered, after findMax at most.
+func (o *Own) Find(ctx context.Context, lookup func(ctx context.Context, host string) (string, error)) {
+	ctx, cancel := context.WithTimeout(ctx, findMax)
+	defer cancel()
+	short, err := os.Hostname()
+	if err != nil {
+		return
+	}
+	if full, err := lookup(ctx, short); err == nil && full != "" {
+		full = strings.TrimSuffix(full, ".")
+		o.name.Store(&full)
+	}
+}
+
+func (o *Own) is(host string) bool {
+	if o == nil {
+		return false
+	}
+	name := o.name.Load()
+	return name != nil && strings.EqualFold(*name, host)
+}
