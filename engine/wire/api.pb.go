@@ -1284,6 +1284,11 @@ type LauncherStatus struct {
 	Load          *MachineLoad           `protobuf:"bytes,12,opt,name=load,proto3" json:"load,omitempty"`  // of the newest heartbeat; left out when its stream is down
 	Swap          int64                  `protobuf:"varint,13,opt,name=swap,proto3" json:"swap,omitempty"` // for memory of suspended attempts, bytes
 	SwapFree      int64                  `protobuf:"varint,14,opt,name=swap_free,json=swapFree,proto3" json:"swap_free,omitempty"`
+	Incarnation   uint64                 `protobuf:"varint,15,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                   // 0: it has not joined this life of the manager
+	HttpAddress   string                 `protobuf:"bytes,16,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"` // of its metrics and logs
+	DataAddress   string                 `protobuf:"bytes,17,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // of what it stores
+	Joined        int64                  `protobuf:"varint,18,opt,name=joined,proto3" json:"joined,omitempty"`                             // when its stream began, ns since 1970; 0: it has none
+	Heard         int64                  `protobuf:"varint,19,opt,name=heard,proto3" json:"heard,omitempty"`                               // likewise, when something was heard of it last
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1412,6 +1417,41 @@ func (x *LauncherStatus) GetSwap() int64 {
 func (x *LauncherStatus) GetSwapFree() int64 {
 	if x != nil {
 		return x.SwapFree
+	}
+	return 0
+}
+
+func (x *LauncherStatus) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *LauncherStatus) GetHttpAddress() string {
+	if x != nil {
+		return x.HttpAddress
+	}
+	return ""
+}
+
+func (x *LauncherStatus) GetDataAddress() string {
+	if x != nil {
+		return x.DataAddress
+	}
+	return ""
+}
+
+func (x *LauncherStatus) GetJoined() int64 {
+	if x != nil {
+		return x.Joined
+	}
+	return 0
+}
+
+func (x *LauncherStatus) GetHeard() int64 {
+	if x != nil {
+		return x.Heard
 	}
 	return 0
 }
@@ -3388,7 +3428,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x1a\n" +
 	"\battempts\x18\x02 \x01(\bR\battempts\"S\n" +
 	"\x0eLaunchersReply\x12A\n" +
-	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\xb8\x03\n" +
+	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\xce\x04\n" +
 	"\x0eLauncherStatus\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\x04R\blauncher\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -3405,7 +3445,12 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\tsuspended\x18\v \x01(\rR\tsuspended\x124\n" +
 	"\x04load\x18\f \x01(\v2 .hamadryad.engine.v1.MachineLoadR\x04load\x12\x12\n" +
 	"\x04swap\x18\r \x01(\x03R\x04swap\x12\x1b\n" +
-	"\tswap_free\x18\x0e \x01(\x03R\bswapFree\"~\n" +
+	"\tswap_free\x18\x0e \x01(\x03R\bswapFree\x12 \n" +
+	"\vincarnation\x18\x0f \x01(\x04R\vincarnation\x12!\n" +
+	"\fhttp_address\x18\x10 \x01(\tR\vhttpAddress\x12!\n" +
+	"\fdata_address\x18\x11 \x01(\tR\vdataAddress\x12\x16\n" +
+	"\x06joined\x18\x12 \x01(\x03R\x06joined\x12\x14\n" +
+	"\x05heard\x18\x13 \x01(\x03R\x05heard\"~\n" +
 	"\fDrainRequest\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\tR\blauncher\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x14\n" +

@@ -73,6 +73,7 @@ func (s *Server) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersR
 	if r.Launchers, err = s.needs.Model.Launchers(ctx); err != nil {
 		return nil, statusOf(err)
 	}
+	s.needs.Launchers.Describe(r.Launchers)
 	suspects, loads := s.needs.Launchers.Suspects(), s.needs.Launchers.Loads()
 	for _, l := range r.Launchers {
 		l.Load = loads[l.Name]

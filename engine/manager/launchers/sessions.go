@@ -37,7 +37,8 @@ const (
 // session is one launcher's stream.
 type session struct {
 	join   *wire.Join
-	issued time.Time               // the certificate that it showed; zero: none
+	issued time.Time // the certificate that it showed; zero: none
+	began  time.Time
 	cancel context.CancelCauseFunc // ends the stream
 	wake   chan struct{}           // capacity 1: something to send
 
@@ -59,7 +60,7 @@ type session struct {
 }
 
 func newSession(join *wire.Join, cancel context.CancelCauseFunc) *session {
-	return &session{join: join, cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now(), progress: map[uint64]float64{}, tickets: map[scheduler.JobID]uint64{}}
+	return &session{join: join, began: time.Now(), cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now(), progress: map[uint64]float64{}, tickets: map[scheduler.JobID]uint64{}}
 }
 
 func (s *session) hear(beat *wire.Heartbeat) {
@@ -418,6 +419,22 @@ func (l *Table) Progress(attempts []*wire.AttemptStatus) {
 		l.mu.Unlock()
 		if s != nil {
 			a.Progress = s.progressOf(a.Attempt)
+		}
+	}
+}
+
+// Describe fills in what is known of launchers' streams.
+func (l *Table) Describe(list []*wire.LauncherStatus) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range list {
+		r := l.byName[s.Name]
+		if r == nil || uint64(r.id) != s.Launcher {
+			continue
+		}
+		s.Incarnation, s.HttpAddress = r.incarnation, r.http
+		if x := r.session; x != nil {
+			s.DataAddress, s.Joined, s.Heard = x.join.DataAddress, x.began.UnixNano(), x.lastHeard().UnixNano()
 		}
 	}
 }

@@ -61,7 +61,7 @@ type Server struct {
 // New returns a server.
 func New(of Needs) *Server {
 	s := &Server{needs: of, templates: map[string]*template.Template{}}
-	for _, name := range []string{"now", "jobs", "job", "launchers", "log", "queue", "pools", "policy", "settings", "version", "audit", "problem"} {
+	for _, name := range []string{"now", "jobs", "job", "launchers", "launcher", "log", "queue", "pools", "policy", "settings", "version", "audit", "problem"} {
 		s.templates[name] = template.Must(template.New("layout.html").Funcs(words).ParseFS(texts, "templates/layout.html", "templates/parts.html", "templates/reasons.html", "templates/"+name+".html"))
 	}
 	return s
@@ -70,24 +70,25 @@ func New(of Needs) *Server {
 // Routes are its handlers, by their patterns.
 func (s *Server) Routes() map[string]http.Handler {
 	return map[string]http.Handler{
-		"GET /{$}":                               s.shown("now", s.now),
-		"GET /jobs":                              s.shown("jobs", s.jobs),
-		"GET /jobs/{job}":                        s.shown("job", s.job),
-		"GET /launchers":                         s.shown("launchers", s.launchers),
-		"GET /jobs/{job}/attempts/{attempt}/log": s.shown("log", s.log),
-		"GET /queue":                             s.shown("queue", s.queue),
-		"GET /pools":                             s.shown("pools", s.pools),
-		"GET /policy":                            s.shown("policy", s.policy),
-		"GET /settings":                          s.shown("settings", s.settings),
-		"POST /settings/check":                   http.HandlerFunc(s.checkSettings),
-		"POST /settings/apply":                   http.HandlerFunc(s.applySettings),
-		"GET /settings/versions/{version}":       s.shown("version", s.version),
+		"GET /{$}":                                s.shown("now", s.now),
+		"GET /jobs":                               s.shown("jobs", s.jobs),
+		"GET /jobs/{job}":                         s.shown("job", s.job),
+		"GET /launchers":                          s.shown("launchers", s.launchers),
+		"GET /launchers/{launcher}":               s.shown("launcher", s.launcher),
+		"GET /jobs/{job}/attempts/{attempt}/log":  s.shown("log", s.log),
+		"GET /queue":                              s.shown("queue", s.queue),
+		"GET /pools":                              s.shown("pools", s.pools),
+		"GET /policy":                             s.shown("policy", s.policy),
+		"GET /settings":                           s.shown("settings", s.settings),
+		"POST /settings/check":                    http.HandlerFunc(s.checkSettings),
+		"POST /settings/apply":                    http.HandlerFunc(s.applySettings),
+		"GET /settings/versions/{version}":        s.shown("version", s.version),
 		"POST /settings/versions/{version}/apply": s.changed(s.rollBack, "../../../settings"),
-		"GET /audit":                       s.shown("audit", s.audit),
-		"GET /assets/{file}":               http.HandlerFunc(asset),
-		"POST /jobs/{job}/kill":            s.changed(s.kill, "../{job}"),
-		"POST /jobs/{job}/update":          s.changed(s.update, "../{job}"),
-		"POST /launchers/{launcher}/drain": s.changed(s.drain, "../../launchers"),
+		"GET /audit":                              s.shown("audit", s.audit),
+		"GET /assets/{file}":                      http.HandlerFunc(asset),
+		"POST /jobs/{job}/kill":                   s.changed(s.kill, "../{job}"),
+		"POST /jobs/{job}/update":                 s.changed(s.update, "../{job}"),
+		"POST /launchers/{launcher}/drain":        s.changed(s.drain, "../../launchers"),
 	}
 }
 

@@ -125,6 +125,17 @@ func (s *stub) GetAttemptLog(_ context.Context, q api.GetAttemptLogRequestObject
 	return l, nil
 }
 
+func (s *stub) GetLauncher(_ context.Context, q api.GetLauncherRequestObject) (api.GetLauncherResponseObject, error) {
+	if q.Launcher != "l1" {
+		return nil, status.Errorf(codes.NotFound, "there is no launcher %q", q.Launcher)
+	}
+	there := []api.LauncherAttempt{{Job: "job-7", JobName: s.name, ID: 3, Stage: &s.name, State: "running", Since: &base}}
+	return api.GetLauncher200JSONResponse{Body: api.LauncherDetails{
+		Name: s.name, Host: s.name, Rack: &s.name, State: "suspect", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, HTTPAddress: &s.name, DataAddress: &s.name,
+		Joined: &base, Swap: 5, Attempts: there, AttemptsLeftOut: 1, Ended: there, Problems: []string{s.name},
+	}}, nil
+}
+
 func (s *stub) ListLaunchers(context.Context, api.ListLaunchersRequestObject) (api.ListLaunchersResponseObject, error) {
 	return api.ListLaunchers200JSONResponse{Body: api.LauncherList{Total: 2, Launchers: []api.LauncherSummary{
 		{Name: "l1", Host: s.name, Rack: &s.name, State: "up", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, Memory: 1 << 30},
@@ -265,7 +276,7 @@ func get(t *testing.T, target string) (int, http.Header, string) {
 
 // pathsOf are the pages with all that they can show.
 var pathsOf = []string{
-	"/jobs/job-7/attempts/3/log", "/jobs/job-7/attempts/3/log?until=100", "/jobs/job-7/attempts/4/log", "/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
+	"/launchers/l1", "/jobs/job-7/attempts/3/log", "/jobs/job-7/attempts/3/log?until=100", "/jobs/job-7/attempts/4/log", "/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
 	"/queue", "/queue?pool=x&user=x&cursor=abc", "/pools", "/pools?pool=root&span=4h", "/policy", "/policy?job=job-7&launcher=x&kind=launch&outcome=refused&reason=x&cursor=abc",
 	"/settings", "/settings?all=1", "/settings/versions/2", "/settings/versions/x", "/audit", "/audit?who=x&result=ok&since=2026-03-01T10:00&cursor=1-5",
 }

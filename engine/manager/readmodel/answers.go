@@ -190,6 +190,17 @@ func (m *Model) OnLauncher(ctx context.Context, id scheduler.LauncherID) (list [
 	return list, err
 }
 
+// Ends lists the newest ends of attempts on a launcher, the newest first.
+func (m *Model) Ends(ctx context.Context, id scheduler.LauncherID) (list []End, err error) {
+	err = m.read(ctx, func() {
+		if l := m.launchers.Get(id); l != nil {
+			list = slices.Clone(l.ends[max(0, len(l.ends)-endsKept):])
+		}
+	})
+	slices.Reverse(list)
+	return list, err
+}
+
 // StageTimes are the times of a stage's attempts that ended.
 type StageTimes struct {
 	Name    string

@@ -105,6 +105,7 @@ func (m *Model) applyAttempt(a *facts.Attempt) {
 		}
 	case lived:
 		t.end(r)
+		m.launchers.Get(a.Launcher).note(End{a.Job, a.ID, a.Since, a.Outcome})
 		m.leave(r, a.Launcher)
 		m.over(j, r)
 	default:
@@ -150,6 +151,14 @@ func (m *Model) leave(r *row, on scheduler.LauncherID) {
 	l.live[last] = onLauncher{}
 	l.live = l.live[:last]
 	m.forget(on, l)
+}
+
+// note keeps an end.
+func (l *launcher) note(e End) {
+	if len(l.ends) >= 2*endsKept {
+		l.ends = append(l.ends[:0], l.ends[len(l.ends)-endsKept:]...)
+	}
+	l.ends = append(l.ends, e)
 }
 
 // forget drops a launcher that is not known, when nothing lives there.

@@ -56,7 +56,19 @@ type endedJob struct {
 type launcher struct {
 	row  *facts.Launcher // nil: none came
 	live []onLauncher    // attempts, in any order; each knows its place
+	ends []End           // the newest, in their order; at least as many as are kept
 }
+
+// End is the end of an attempt.
+type End struct {
+	Job     scheduler.JobID
+	Attempt scheduler.AttemptID
+	At      scheduler.Time
+	Outcome scheduler.AttemptOutcome
+}
+
+// endsKept is how many ends of attempts are kept of each launcher.
+const endsKept = 20
 
 // onLauncher is an attempt that lives on a launcher.
 type onLauncher struct {

@@ -705,6 +705,74 @@ type Lane struct {
 	Running []float32 `json:"running"`
 }
 
+// LauncherAttempt defines model for LauncherAttempt.
+type LauncherAttempt struct {
+	ID int64 `json:"id"`
+
+	// Index Of its group's first node
+	Index   *int   `json:"index,omitempty"`
+	Job     string `json:"job"`
+	JobName string `json:"jobName"`
+
+	// Since When it started or, of one that is over, ended
+	Since *time.Time   `json:"since,omitempty"`
+	Stage *string      `json:"stage,omitempty"`
+	State AttemptState `json:"state"`
+}
+
+// LauncherDetails defines model for LauncherDetails.
+type LauncherDetails struct {
+	// Attempts That live there, the first first, up to 500
+	Attempts []LauncherAttempt `json:"attempts"`
+
+	// AttemptsLeftOut Of those that live there: more, or of jobs that one may not look at
+	AttemptsLeftOut int `json:"attemptsLeftOut"`
+
+	// DataAddress Of what it stores
+	DataAddress *string `json:"dataAddress,omitempty"`
+
+	// Ended Attempts that ended there last, the newest first, up to 20
+	Ended []LauncherAttempt `json:"ended"`
+
+	// Heard When something was heard of it last
+	Heard *time.Time `json:"heard,omitempty"`
+	Host  string     `json:"host"`
+
+	// HTTPAddress Of its metrics
+	HTTPAddress *string `json:"httpAddress,omitempty"`
+
+	// Incarnation It is another after each time that the launcher began with nothing
+	Incarnation *int64 `json:"incarnation,omitempty"`
+
+	// Joined When its stream began
+	Joined *time.Time `json:"joined,omitempty"`
+
+	// Memory Bytes
+	Memory int64 `json:"memory"`
+
+	// MemoryFree Bytes
+	MemoryFree int64  `json:"memoryFree"`
+	Name       string `json:"name"`
+
+	// Problems What is wrong with it, in words
+	Problems []string `json:"problems"`
+	Rack     *string  `json:"rack,omitempty"`
+
+	// Running Attempts
+	Running int           `json:"running"`
+	Slots   []Slots       `json:"slots"`
+	State   LauncherState `json:"state"`
+
+	// Suspended Attempts
+	Suspended int `json:"suspended"`
+
+	// Swap For memory of suspended attempts, bytes
+	Swap int64 `json:"swap"`
+
+	// SwapFree Bytes
+	SwapFree int64 `json:"swapFree"`
+}
+
 // LauncherList defines model for LauncherList.
 type LauncherList struct {
 	Launchers []LauncherSummary `json:"launchers"`
@@ -1430,6 +1498,15 @@ type ListLaunchersParams struct {
 	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
 }
 
+// GetLauncherParams defines parameters for GetLauncher.
+type GetLauncherParams struct {
+	// Wait With If-None-Match: for how many seconds to wait for a change
+	Wait *Wait `form:"wait,omitempty" json:"wait,omitempty"`
+
+	// IfNoneMatch The ETag of the answer that is known
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+}
+
 // ListDecisionsParams defines parameters for ListDecisions.
 type ListDecisionsParams struct {
 	// Job Those for this job, or that took slots from it, only
@@ -1582,6 +1659,9 @@ type ServerInterface interface {
 	// ListLaunchers Launchers, by name
 	// (GET /launchers)
 	ListLaunchers(w http.ResponseWriter, r *http.Request, params ListLaunchersParams)
+	// GetLauncher A launcher, what runs there, and what ended there last
+	// (GET /launchers/{launcher})
+	GetLauncher(w http.ResponseWriter, r *http.Request, launcher Launcher, params GetLauncherParams)
 	// UndrainLauncher Let work come to a launcher again
 	// (DELETE /launchers/{launcher}/drain)
 	UndrainLauncher(w http.ResponseWriter, r *http.Request, launcher Launcher)
@@ -2696,6 +2776,69 @@ func (siw *ServerInterfaceWrapper) ListLaunchers(w http.ResponseWriter, r *http.
 	handler.ServeHTTP(w, r)
 }
 
+// GetLauncher operation middleware
+func (siw *ServerInterfaceWrapper) GetLauncher(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "launcher" -------------
+	var launcher Launcher
+
+	err = runtime.BindStyledParameterWithOptions("simple", "launcher", r.PathValue("launcher"), &launcher, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "launcher", Err: err})
+		return
+	}
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params GetLauncherParams
+
+	// ------------- Optional query parameter "wait" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "wait", r.URL.Query(), &params.Wait, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "wait"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "wait", Err: err})
+		}
+		return
+	}
+
+	headers := r.Header
+
+	// ------------- Optional header parameter "If-None-Match" -------------
+	if valueList, found := headers[http.CanonicalHeaderKey("If-None-Match")]; found {
+		var IfNoneMatch IfNoneMatch
+		n := len(valueList)
+		if n != 1 {
+			siw.ErrorHandlerFunc(w, r, &TooManyValuesForParamError{ParamName: "If-None-Match", Count: n})
+			return
+		}
+
+		err = runtime.BindStyledParameterWithOptions("simple", "If-None-Match", valueList[0], &IfNoneMatch, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""})
+		if err != nil {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "If-None-Match", Err: err})
+			return
+		}
+
+		params.IfNoneMatch = &IfNoneMatch
+
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.GetLauncher(w, r, launcher, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
 // UndrainLauncher operation middleware
 func (siw *ServerInterfaceWrapper) UndrainLauncher(w http.ResponseWriter, r *http.Request) {
 
@@ -3444,6 +3587,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/openapi.yaml", wrapper.GetOpenAPI)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/cluster", wrapper.GetCluster)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/launchers", wrapper.ListLaunchers)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/launchers/{launcher}", wrapper.GetLauncher)
 	m.HandleFunc(http.MethodDelete+" "+options.BaseURL+"/launchers/{launcher}/drain", wrapper.UndrainLauncher)
 	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/launchers/{launcher}/drain", wrapper.DrainLauncher)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs", wrapper.ListJobs)
@@ -4257,6 +4401,66 @@ func (response ListLaunchersdefaultApplicationProblemPlusJSONResponse) VisitList
 	return err
 }
 
+type GetLauncherRequestObject struct {
+	Launcher Launcher `json:"launcher"`
+	Params   GetLauncherParams
+}
+
+type GetLauncherResponseObject interface {
+	VisitGetLauncherResponse(w http.ResponseWriter) error
+}
+
+type GetLauncher200ResponseHeaders struct {
+	ETag *string
+}
+
+type GetLauncher200JSONResponse struct {
+	Body    LauncherDetails
+	Headers GetLauncher200ResponseHeaders
+}
+
+func (response GetLauncher200JSONResponse) VisitGetLauncherResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetLauncher304Response = NotModifiedResponse
+
+func (response GetLauncher304Response) VisitGetLauncherResponse(w http.ResponseWriter) error {
+	if response.Headers.ETag != nil {
+		w.Header().Set("ETag", fmt.Sprint(*response.Headers.ETag))
+	}
+	w.WriteHeader(304)
+	return nil
+}
+
+type GetLauncherdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response GetLauncherdefaultApplicationProblemPlusJSONResponse) VisitGetLauncherResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type UndrainLauncherRequestObject struct {
 	Launcher Launcher `json:"launcher"`
 }
@@ -4994,6 +5198,9 @@ type StrictServerInterface interface {
 	// ListLaunchers Launchers, by name
 	// (GET /launchers)
 	ListLaunchers(ctx context.Context, request ListLaunchersRequestObject) (ListLaunchersResponseObject, error)
+	// GetLauncher A launcher, what runs there, and what ended there last
+	// (GET /launchers/{launcher})
+	GetLauncher(ctx context.Context, request GetLauncherRequestObject) (GetLauncherResponseObject, error)
 	// UndrainLauncher Let work come to a launcher again
 	// (DELETE /launchers/{launcher}/drain)
 	UndrainLauncher(ctx context.Context, request UndrainLauncherRequestObject) (UndrainLauncherResponseObject, error)
@@ -5461,6 +5668,33 @@ func (sh *strictHandler) ListLaunchers(w http.ResponseWriter, r *http.Request, p
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(ListLaunchersResponseObject); ok {
 		if err := validResponse.VisitListLaunchersResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// GetLauncher operation middleware
+func (sh *strictHandler) GetLauncher(w http.ResponseWriter, r *http.Request, launcher Launcher, params GetLauncherParams) {
+	var request GetLauncherRequestObject
+
+	request.Launcher = launcher
+	request.Params = params
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.GetLauncher(ctx, request.(GetLauncherRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "GetLauncher")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(GetLauncherResponseObject); ok {
+		if err := validResponse.VisitGetLauncherResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

@@ -1,0 +1,119 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// attemptsThereMax is how many attempts are listed that live on a launcher.
+const attemptsThereMax = 500
+
+// GetLauncher describes a launcher.
+func (s *Server) GetLauncher(ctx context.Context, q api.GetLauncherRequestObject) (api.GetLauncherResponseObject, error) {
+	l, err := s.launcherOf(ctx, q.Launcher)
+	if err != nil {
+		return nil, err
+	}
+	x := launcher(l)
+	d := api.LauncherDetails{
+		Name: x.Name, Host: x.Host, Rack: x.Rack, State: x.State, Slots: x.Slots, Memory: x.Memory, MemoryFree: x.MemoryFree, Running: x.Running, Suspended: x.Suspended,
+		Incarnation: pointer(int64(l.Incarnation)), HTTPAddress: pointer(l.HttpAddress), DataAddress: pointer(l.DataAddress),
+		Joined: moment(scheduler.Time(l.Joined)), Heard: moment(scheduler.Time(l.Heard)), Swap: l.Swap, SwapFree: l.SwapFree,
+		Attempts: []api.LauncherAttempt{}, Ended: []api.LauncherAttempt{}, Problems: wrongWith(l),
+	}
+	names := namesOf{server: s, known: map[scheduler.JobID]*wire.JobStatus{}}
+	there, err := s.needs.Model.OnLauncher(ctx, scheduler.LauncherID(l.Launcher))
+	if err != nil {
+		return nil, err
+	}
+	for i := range there {
+		if len(d.Attempts) < attemptsThereMax {
+			if a, may := names.attempt(ctx, &there[i]); may {
+				d.Attempts = append(d.Attempts, a)
+			}
+		}
+	}
+	d.AttemptsLeftOut = len(there) - len(d.Attempts)
+	ends, err := s.needs.Model.Ends(ctx, scheduler.LauncherID(l.Launcher))
+	for _, e := range ends {
+		if a, may := names.attempt(ctx, &facts.Attempt{ID: e.Attempt, Job: e.Job, Stage: -1, State: facts.Ended, Outcome: e.Outcome, Started: e.At}); may {
+			d.Ended = append(d.Ended, a)
+		}
+	}
+	return api.GetLauncher200JSONResponse{Body: d}, err
+}
+
+// launcherOf finds a launcher by name. Of several of one name the last counts.
+func (s *Server) launcherOf(ctx context.Context, name string) (*wire.LauncherStatus, error) {
+	r, err := s.needs.Service.Launchers(ctx, &wire.Empty{})
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range slices.Backward(r.Launchers) {
+		if l.Name == name {
+			return l, nil
+		}
+	}
+	return nil, status.Errorf(codes.NotFound, "there is no launcher %q: see \"hamadryad launchers\"; those that were lost long ago are forgotten", name)
+}
+
+// wrongWith says what is wrong with a launcher.
+func wrongWith(l *wire.LauncherStatus) []string {
+	list := []string{}
+	since := ""
+	if at := moment(scheduler.Time(l.Heard)); at != nil {
+		since = fmt.Sprintf(" since %s", at.Format("15:04:05 MST"))
+	}
+	switch api.LauncherState(l.State) {
+	case api.LauncherStateSuspect:
+		list = append(list, "nothing was heard of it"+since+": it is taken for lost unless it comes back (manager.launcherLostAfter)")
+	case api.LauncherStateLost:
+		list = append(list, "it is lost: what ran there runs elsewhere, and what it stored is made again")
+	case api.LauncherStateBlamed:
+		list = append(list, "many attempts failed there: it gets no new work for a while")
+	}
+	return list
+}
+
+// namesOf are the jobs that one may look at.
+type namesOf struct {
+	server *Server
+	known  map[scheduler.JobID]*wire.JobStatus // nil: one may not look at it, or it is not known
+}
+
+func (n *namesOf) job(ctx context.Context, id scheduler.JobID) *wire.JobStatus {
+	st, asked := n.known[id]
+	if !asked {
+		if j, err := n.server.needs.Service.Look(ctx, id); err == nil {
+			st = j.Status
+			j.Close()
+		}
+		n.known[id] = st
+	}
+	return st
+}
+
+// attempt is one as the document has it; false: one may not look at its job.
+func (n *namesOf) attempt(ctx context.Context, f *facts.Attempt) (a api.LauncherAttempt, may bool) {
+	st := n.job(ctx, f.Job)
+	if st == nil {
+		return a, false
+	}
+	a = api.LauncherAttempt{Job: f.Job.String(), JobName: st.GetSummary().GetName(), ID: int64(f.ID), State: stateOf(f), Since: moment(f.Started)}
+	if f.Stage >= 0 {
+		a.Index = pointer(int(f.Index))
+		if int(f.Stage) < len(st.Stages) {
+			a.Stage = pointer(st.Stages[f.Stage].GetName())
+		}
+	}
+	return a, true
+}

@@ -1,0 +1,53 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A launcher is shown with what lives there and what ended there last, of jobs that one may look at; a lost one
+// says so.
+func TestLauncherIsDescribed(t *testing.T) {
+	w := newWorld(t)
+	w.tell(core.Facts{Rows: facts.Rows{Launchers: []facts.Launcher{{ID: 1, Name: "l1", Host: "h", State: "up"}, {ID: 2, Name: "l2", Host: "h", State: "lost"}}}})
+	w.job(1, "ann", 3)
+	w.job(2, secretive, 3)
+	for id := range scheduler.AttemptID(100) {
+		row := facts.Attempt{ID: id + 1, Job: scheduler.JobID(1 + id%2), Launcher: 1, On: "l1", Stage: 0, Index: int32(id), State: facts.Running, Started: base}
+		w.tell(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{row}}})
+		if id < 90 {
+			row.State, row.Outcome, row.Since = facts.Ended, scheduler.Finished, base.Add(1e9)
+			w.tell(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{row}}})
+		}
+	}
+	var l api.LauncherDetails
+	w.ask("GET", "/api/v1/launchers/l1", "", &l)
+	ids := func(list []api.LauncherAttempt) (ids []int64) {
+		for _, a := range list {
+			if a.Job != "job-1" || a.JobName != "name of job-1" {
+				t.Errorf("it shows %+v", a)
+			}
+			ids = append(ids, a.ID)
+		}
+		return ids
+	}
+	if got := fmt.Sprint(ids(l.Attempts)); got != "[91 93 95 97 99]" || l.AttemptsLeftOut != 5 {
+		t.Errorf("there live %s, and %d are left out", got, l.AttemptsLeftOut)
+	}
+	if got := fmt.Sprint(ids(l.Ended)); got != "[89 87 85 83 81 79 77 75 73 71]" {
+		t.Errorf("ended have %s", got)
+	}
+	w.ask("GET", "/api/v1/launchers/l2", "", &l)
+	if l.State != "lost" || len(l.Problems) != 1 {
+		t.Errorf("a lost one is %+v", l)
+	}
+	if a := w.ask("GET", "/api/v1/launchers/l3", "", nil); a.StatusCode != http.StatusNotFound {
+		t.Errorf("one that is not there: %d", a.StatusCode)
+	}
+}
