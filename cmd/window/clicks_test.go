@@ -1,6 +1,7 @@
 package window
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -40,6 +41,8 @@ func TestClicks(t *testing.T) {
 	s.says([]string{"drain"}, "launchers")
 	b.Do(chromedp.Click(`form[action$="node-2/drain"] button`), chromedp.WaitVisible(`//tr[contains(.,"node-2")]//*[contains(@class,"state") and contains(.,"up")]`))
 
+	applied := s.changeSettings(b)
+
 	s.write("go", "")
 	watch.Until(t, waitMax, "the job that was held ends", held.Ended)
 	if code := held.Cmd.ProcessState.ExitCode(); code != 0 {
@@ -47,10 +50,44 @@ func TestClicks(t *testing.T) {
 	}
 	s.says([]string{"succeeded"}, "status", "job-1", "--attempts")
 	s.attemptsOnce("job-1", 4)
-	s.auditHas(
+	s.auditHas(slices.Concat([]string{
 		`/jobs/job-1/update: from pool "etl", priority NORMAL to pool "research", priority HIGH: ok`, "/jobs/job-2/kill: from running to killed: ok",
-		"/launchers/node-2/drain: from up to draining: ok", "/launchers/node-2/drain: from draining to up: ok")
-	s.logHas(`"update_job"`, `"kill_job"`, `"drain"`)
+		"/launchers/node-2/drain: from up to draining: ok", "/launchers/node-2/drain: from draining to up: ok",
+	}, applied)...)
+	s.logHas(`"update_job"`, `"kill_job"`, `"drain"`, `"policy":"fifo"`)
+}
+
+// changeSettings puts another policy in force, after a mistake, and rolls back. It returns what the
+// audit is to have of that.
+func (s *site) changeSettings(b *browser.Tab) []string {
+	s.t.Helper()
+	before := s.read("site.yaml")
+	wrong, other := strings.Replace(before, "weight: 2", "weight: many", 1), strings.Replace(before, pools, "  name: fifo\n", 1)
+	edit := func(text string) {
+		s.t.Helper()
+		b.Do(chromedp.Navigate(s.web+"settings"), chromedp.SetValue("#text", text), chromedp.SetValue(`input[name="comment"]`, "first come, first served"))
+	}
+	const check, apply = `.editor button:not([formaction])`, `.editor button[formaction$="apply"]`
+	edit(wrong)
+	b.Do(chromedp.Click(apply), chromedp.WaitVisible(`//*[@role="alert" and contains(.,"site.yaml:11")]`))
+	if s.read("site.yaml") != before {
+		s.t.Fatal("a text with a mistake was written")
+	}
+	edit(other)
+	b.Do(chromedp.Click(check), chromedp.WaitVisible(`//*[@role="status" and contains(.,"right")]`), chromedp.Click(apply), chromedp.WaitVisible(`//h2[.="Versions"]/following::td[contains(.,"first come")]`))
+	s.says([]string{"fifo", "running"}, "policy")
+	b.Do(chromedp.Navigate(s.web+"settings/versions/1"), chromedp.Click("form.change button.danger"), chromedp.WaitVisible(`//h2[.="Versions"]/following::th[.="3"]`))
+	s.says([]string{"fair", "running"}, "policy")
+	s.says([]string{"first come, first served"}, "config", "versions")
+	if after := s.read("site.yaml"); after != before {
+		s.t.Errorf("rolled back, the file is\n%s\nand was\n%s", after, before)
+	}
+	sum := func(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
+	return []string{
+		"/settings/apply: from " + sum(before) + " to " + sum(wrong) + ": error",
+		"/settings/apply: from " + sum(before) + " to " + sum(other) + ": ok",
+		"/settings/versions/1/apply: from " + sum(other) + " to " + sum(before) + ": ok",
+	}
 }
 
 // attemptsOnce fails unless each of so many nodes ran once.

@@ -9,6 +9,7 @@ package browser
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -24,8 +25,11 @@ import (
 // program is installed by make deps.
 const program = "chromium-headless-shell"
 
-// useMax bounds the use of a browser in one test.
-const useMax = 2 * time.Minute
+const (
+	// useMax bounds the use of a browser in one test, and stepMax that of one thing it does.
+	useMax  = 3 * time.Minute
+	stepMax = 30 * time.Second
+)
 
 // Tab is one of a browser. Not safe for concurrent use.
 type Tab struct {
@@ -107,17 +111,34 @@ func (b *Tab) Context() context.Context { return b.ctx }
 // Do does things one after another.
 func (b *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
-		b.t.Fatal(err)
+	for i, a := range actions {
+		ctx, cancel := context.WithTimeout(b.ctx, stepMax)
+		err := chromedp.Do(ctx, a)
+		cancel()
+		if err != nil {
+			b.fail(fmt.Errorf("action %d of %d: %w", i+1, len(actions), err))
+		}
 	}
+}
+
+// fail ends the test, and says what the tab shows.
+func (b *Tab) fail(err error) {
+	b.t.Helper()
+	shown, lost := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
+	if lost != nil {
+		shown = lost.Error()
+	}
+	b.t.Fatalf("%v; the tab shows\n%s", err, shown)
 }
 
 // Ask does something and returns what comes of it.
 func Ask[T any](b *Tab, action chromedp.Action[T]) T {
 	b.t.Helper()
-	x, err := chromedp.Run(b.ctx, action)
+	ctx, cancel := context.WithTimeout(b.ctx, stepMax)
+	defer cancel()
+	x, err := chromedp.Run(ctx, action)
 	if err != nil {
-		b.t.Fatal(err)
+		b.fail(err)
 	}
 	return x
 }
