@@ -127,6 +127,8 @@ func about(q any) string {
 			return fmt.Sprintf("attempt %d", q.GetAttempt())
 		}
 		return scheduler.JobID(q.GetJob()).String()
+	case *wire.ApplyRequest:
+		return "configuration"
 	case *wire.PageRequest:
 		return q.GetMethod() + " " + q.GetPath()
 	case interface{ GetJob() uint64 }: // of one job
