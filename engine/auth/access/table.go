@@ -124,6 +124,7 @@ var rules = map[string]Rule{
 	"manager POST /api/v1/settings/versions/{version}/rollback": {Kind: auth.User, Roles: administering, On: Cluster, Changes: true, What: "change the configuration"},
 	"manager GET /api/v1/audit":                                 {Kind: auth.User, Roles: watching, On: Cluster, What: "read the audit"},
 
+	"manager GET /api/v1/jobs/{job}/export":                 {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "look at a job"},
 	"manager GET /launchers/{launcher}":                     {Kind: auth.User, Roles: anyRole, On: Cluster, What: "list launchers"},
 	"manager GET /api/v1/launchers/{launcher}":              {Kind: auth.User, Roles: anyRole, On: Cluster, What: "list launchers"},
 	"manager GET /jobs/{job}/attempts/{attempt}/log":        {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "read what a job printed"},

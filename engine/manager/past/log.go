@@ -35,7 +35,7 @@ func (j *Job) Tail(attempt scheduler.AttemptID, on string) (*wire.LogTail, error
 
 // EachTail calls take with all of the job's. One attempt's may come twice: the last counts.
 func (j *Job) EachTail(take func(*wire.LogTail) error) error {
-	return j.of.history.Tails().Each(j.key(), take)
+	return statusOf(j.of.history.Tails().Each(j.key(), take))
 }
 
 // LogQuery asks for what an attempt printed.

@@ -1644,6 +1644,9 @@ type ServerInterface interface {
 	// GetDistribution How long a stage's attempts ran and waited, and which took longest
 	// (GET /jobs/{job}/distribution)
 	GetDistribution(w http.ResponseWriter, r *http.Request, job JobID, params GetDistributionParams)
+	// ExportJob All that is kept of a job, to be taken along
+	// (GET /jobs/{job}/export)
+	ExportJob(w http.ResponseWriter, r *http.Request, job JobID)
 	// GetGraph A job's stages and what joins them
 	// (GET /jobs/{job}/graph)
 	GetGraph(w http.ResponseWriter, r *http.Request, job JobID)
@@ -2470,6 +2473,32 @@ func (siw *ServerInterfaceWrapper) GetDistribution(w http.ResponseWriter, r *htt
 
 	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		siw.Handler.GetDistribution(w, r, job, params)
+	}))
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		handler = middleware(handler)
+	}
+
+	handler.ServeHTTP(w, r)
+}
+
+// ExportJob operation middleware
+func (siw *ServerInterfaceWrapper) ExportJob(w http.ResponseWriter, r *http.Request) {
+
+	var err error
+	_ = err
+
+	// ------------- Path parameter "job" -------------
+	var job JobID
+
+	err = runtime.BindStyledParameterWithOptions("simple", "job", r.PathValue("job"), &job, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
+	if err != nil {
+		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "job", Err: err})
+		return
+	}
+
+	handler := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		siw.Handler.ExportJob(w, r, job)
 	}))
 
 	for _, middleware := range siw.HandlerMiddlewares {
@@ -3604,6 +3633,7 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/pools/series", wrapper.GetPoolSeries)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/policy", wrapper.GetPolicy)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/policy/decisions", wrapper.ListDecisions)
+	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/export", wrapper.ExportJob)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/jobs/{job}/reasons", wrapper.ListReasons)
 	m.HandleFunc(http.MethodGet+" "+options.BaseURL+"/settings", wrapper.GetSettings)
 	m.HandleFunc(http.MethodPut+" "+options.BaseURL+"/settings", wrapper.ApplySettings)
@@ -4138,6 +4168,74 @@ type GetDistributiondefaultApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetDistributiondefaultApplicationProblemPlusJSONResponse) VisitGetDistributionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(response.StatusCode)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ExportJobRequestObject struct {
+	Job JobID `json:"job"`
+}
+
+type ExportJobResponseObject interface {
+	VisitExportJobResponse(w http.ResponseWriter) error
+}
+
+type ExportJob200ApplicationXNdjsonResponse struct {
+	Body          io.Reader
+	ContentLength int64
+}
+
+func (response ExportJob200ApplicationXNdjsonResponse) VisitExportJobResponse(w http.ResponseWriter) error {
+
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	if response.ContentLength != 0 {
+		w.Header().Set("Content-Length", fmt.Sprint(response.ContentLength))
+	}
+	w.WriteHeader(200)
+
+	if closer, ok := response.Body.(io.ReadCloser); ok {
+		defer closer.Close()
+	}
+	flusher, ok := w.(http.Flusher)
+	if !ok {
+		// If w doesn't support flushing, fall back to io.Copy.
+		_, err := io.Copy(w, response.Body)
+		return err
+	}
+	// text/event-stream messages are typically small; use a
+	// modest buffer and flush after each chunk so clients see
+	// events immediately instead of waiting on OS buffering.
+	buf := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(buf)
+		if n > 0 {
+			if _, writeErr := w.Write(buf[:n]); writeErr != nil {
+				return writeErr
+			}
+			flusher.Flush()
+		}
+		if err != nil {
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+type ExportJobdefaultApplicationProblemPlusJSONResponse struct {
+	Body       Problem
+	StatusCode int
+}
+
+func (response ExportJobdefaultApplicationProblemPlusJSONResponse) VisitExportJobResponse(w http.ResponseWriter) error {
 
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
@@ -5183,6 +5281,9 @@ type StrictServerInterface interface {
 	// GetDistribution How long a stage's attempts ran and waited, and which took longest
 	// (GET /jobs/{job}/distribution)
 	GetDistribution(ctx context.Context, request GetDistributionRequestObject) (GetDistributionResponseObject, error)
+	// ExportJob All that is kept of a job, to be taken along
+	// (GET /jobs/{job}/export)
+	ExportJob(ctx context.Context, request ExportJobRequestObject) (ExportJobResponseObject, error)
 	// GetGraph A job's stages and what joins them
 	// (GET /jobs/{job}/graph)
 	GetGraph(ctx context.Context, request GetGraphRequestObject) (GetGraphResponseObject, error)
@@ -5526,6 +5627,32 @@ func (sh *strictHandler) GetDistribution(w http.ResponseWriter, r *http.Request,
 		sh.options.ResponseErrorHandlerFunc(w, r, err)
 	} else if validResponse, ok := response.(GetDistributionResponseObject); ok {
 		if err := validResponse.VisitGetDistributionResponse(w); err != nil {
+			sh.options.ResponseErrorHandlerFunc(w, r, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ExportJob operation middleware
+func (sh *strictHandler) ExportJob(w http.ResponseWriter, r *http.Request, job JobID) {
+	var request ExportJobRequestObject
+
+	request.Job = job
+
+	handler := func(ctx context.Context, w http.ResponseWriter, r *http.Request, request interface{}) (interface{}, error) {
+		return sh.ssi.ExportJob(ctx, request.(ExportJobRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ExportJob")
+	}
+
+	response, err := handler(r.Context(), w, r, request)
+
+	if err != nil {
+		sh.options.ResponseErrorHandlerFunc(w, r, err)
+	} else if validResponse, ok := response.(ExportJobResponseObject); ok {
+		if err := validResponse.VisitExportJobResponse(w); err != nil {
 			sh.options.ResponseErrorHandlerFunc(w, r, err)
 		}
 	} else if response != nil {

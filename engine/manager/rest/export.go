@@ -1,0 +1,132 @@
+package rest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// ExportJob sends all that is kept of a job.
+func (s *Server) ExportJob(ctx context.Context, q api.ExportJobRequestObject) (api.ExportJobResponseObject, error) {
+	l, err := s.look(ctx, q.Job)
+	if err != nil {
+		return nil, err
+	}
+	return &export{look: l, ctx: ctx}, nil
+}
+
+// export is an answer with all of a job. It holds one line at a time, and as many attempts as are read at once.
+type export struct {
+	look *look
+	ctx  context.Context //nolint:containedctx // of the request that the answer is to
+	to   *json.Encoder
+	end  exportEnd
+}
+
+// exportEnd is the last line.
+type exportEnd struct {
+	Attempts int    `json:"attempts"`
+	Of       int    `json:"of"`
+	Logs     int    `json:"logs"`
+	Damage   string `json:"damage,omitempty"`
+}
+
+// exportLog is the end of what an attempt printed.
+type exportLog struct {
+	Attempt  uint64 `json:"attempt"`
+	Launcher string `json:"launcher"`
+	From     int64  `json:"from"`
+	Of       int64  `json:"of"`
+	Text     string `json:"text"`
+	Lacks    string `json:"lacks,omitempty"`
+}
+
+// VisitExportJobResponse sends it.
+func (e *export) VisitExportJobResponse(w http.ResponseWriter) error {
+	defer e.look.Close()
+	h := w.Header()
+	h.Set("Content-Type", "application/x-ndjson")
+	h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", e.look.ID.String()+".jsonl"))
+	w.WriteHeader(http.StatusOK)
+	out := bufio.NewWriterSize(&patientWriter{w, http.NewResponseController(w)}, logChunk)
+	e.to = json.NewEncoder(out)
+	for _, part := range []func() error{e.job, e.attempts, e.logs, func() error { return e.line("end", e.end) }, out.Flush} {
+		if err := part(); err != nil {
+			panic(http.ErrAbortHandler) // a reader must not take what it got for the whole
+		}
+	}
+	return nil
+}
+
+// patientWriter gives each write its own time.
+type patientWriter struct {
+	to      http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (p *patientWriter) Write(b []byte) (int, error) {
+	_ = p.control.SetWriteDeadline(time.Now().Add(logWriteMax)) // a server in a test may have none
+	return p.to.Write(b)
+}
+
+func (e *export) line(kind string, what any) error {
+	return e.to.Encode(map[string]any{"kind": kind, kind: what})
+}
+
+// job tells what is known of it as a whole. What can't be read is left out, and the end says why.
+func (e *export) job() error {
+	j, err := e.look.described(e.ctx)
+	if err == nil {
+		err = e.line("job", j)
+	}
+	if err != nil {
+		return err
+	}
+	g, err := e.look.graph(e.ctx)
+	if err := e.look.unreadable(err); err != nil {
+		return err
+	}
+	if g != nil {
+		if err := e.line("graph", g); err != nil {
+			return err
+		}
+	}
+	r, err := e.look.reasons(e.ctx)
+	if err == nil && r != nil {
+		err = e.line("reasons", r)
+	}
+	return err
+}
+
+func (e *export) attempts() (err error) {
+	var wrong error
+	_, e.end.Of, err = e.look.Each(e.ctx, file.Query{}, func(f *facts.Attempt) bool {
+		wrong = e.line("attempt", e.look.shown(f))
+		e.end.Attempts++
+		return wrong == nil
+	})
+	if wrong != nil {
+		return wrong
+	}
+	return e.look.unreadable(err)
+}
+
+func (e *export) logs() error {
+	err := e.look.EachTail(func(t *wire.LogTail) error {
+		e.end.Logs++
+		return e.line("log", exportLog{t.Attempt, t.Launcher, t.Of - int64(len(t.Text)), t.Of, string(t.Text), t.Lacks})
+	})
+	err = e.look.unreadable(err)
+	if why := e.look.damage(); why != nil {
+		e.end.Damage = *why
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+package rest
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// A job is exported with all that is kept of it, whether it lives or is over.
+func TestExport(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 3)
+	rows := w.attempts(1, 1, 5000, 3)
+	printed := []*wire.LogTail{{Job: 1, Attempt: 7, Launcher: "l1", Of: 10, Text: []byte("a\xff<b>"), Failed: true}, {Job: 1, Attempt: 8, Launcher: "l2", Of: 5, Lacks: "why not"}}
+	if err := w.history.Tails().Add(tails.Key{Job: 1, Submitted: base}, printed); err != nil {
+		t.Fatal(err)
+	}
+	var rest []facts.Attempt // that end later
+	for _, r := range rows {
+		if r.State != facts.Ended {
+			r.State, r.Outcome, r.Since = facts.Ended, 1, base.Add(5e9)
+			rest = append(rest, r)
+		}
+	}
+	export := func() {
+		t.Helper()
+		a := w.ask("GET", "/api/v1/jobs/job-1/export", "", nil)
+		count := map[string]int{}
+		var end exportEnd
+		var logs []exportLog
+		for line := range strings.Lines(a.Text) {
+			var x struct {
+				Kind    string
+				Job     api.Job
+				Attempt api.Attempt
+				Log     exportLog
+				End     exportEnd
+			}
+			if err := json.Unmarshal([]byte(line), &x); err != nil {
+				t.Fatalf("%v: %s", err, line)
+			}
+			if x.Kind == "attempt" && x.Attempt.ID != int64(count["attempt"]+1) {
+				t.Fatalf("attempt %d comes after %d others", x.Attempt.ID, count["attempt"])
+			}
+			if x.Kind == "log" {
+				logs = append(logs, x.Log)
+			}
+			count[x.Kind]++
+			end = x.End
+		}
+		if count["job"] != 1 || count["graph"] != 1 || count["attempt"] != 5000 || count["end"] != 1 || end != (exportEnd{Attempts: 5000, Of: 5000, Logs: 2}) {
+			t.Errorf("it has %v, and says %+v", count, end)
+		}
+		if len(logs) != 2 || logs[0] != (exportLog{7, "l1", 5, 10, "a\ufffd<b>", ""}) || logs[1] != (exportLog{8, "l2", 5, 5, "", "why not"}) {
+			t.Errorf("the logs are %+v", logs)
+		}
+		if !strings.Contains(a.Header.Get("Content-Disposition"), "job-1.jsonl") || a.Header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%v", a.Header)
+		}
+	}
+	export()
+	w.tell(core.Facts{Rows: facts.Rows{Attempts: rest}})
+	w.end(1, "ann")
+	export()
+	if a := w.ask("GET", "/api/v1/jobs/job-9/export", "", nil); a.StatusCode != http.StatusNotFound {
+		t.Errorf("of a job that is not there: %d", a.StatusCode)
+	}
+}
