@@ -127,7 +127,7 @@ func TestReadIsBounded(t *testing.T) {
 	p := newPlace(t, 1<<30, 2)
 	l := p.open()
 	writeAt(t, l, "rare")
-	filler := bytes.Repeat([]byte(`{"time":"2026-03-01T10:00:00Z","who":"bob","proof":"certificate","method":"Kill","what":"often","result":"ok"}`+"\n"), 3*ReadMax/100)
+	filler := bytes.Repeat(append(bytes.Repeat([]byte("x"), 9999), '\n'), 3*ReadMax/10_000+100)
 	if err := os.WriteFile(filepath.Join(p.o.Folder, current), append(mustRead(t, filepath.Join(p.o.Folder, current)), filler...), 0o600); err != nil {
 		t.Fatal(err)
 	}
