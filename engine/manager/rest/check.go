@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 		query := r.URL.Query()
 		for name := range query {
 			if !slices.Contains(names, name) {
-				invalid(w, r, fmt.Errorf("there is no parameter %.64q here; there are: %s", name, strings.Join(names, ", ")))
+				invalid(w, r, fmt.Errorf("there is no parameter %.64q here; there are: %s", name, cmp.Or(strings.Join(names, ", "), "none")))
 				return
 			}
 		}

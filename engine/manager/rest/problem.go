@@ -3,7 +3,9 @@ package rest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -47,7 +49,7 @@ func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 func invalid(w http.ResponseWriter, _ *http.Request, err error) {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		Tell(w, http.StatusRequestEntityTooLarge, large.Error())
+		Tell(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request's body is too large: it may have %d bytes", large.Limit))
 		return
 	}
 	Tell(w, http.StatusBadRequest, err.Error())
@@ -63,3 +65,35 @@ func Tell(w http.ResponseWriter, code int, detail string) {
 	w.WriteHeader(code)
 	_, _ = w.Write(append(text, '\n'))
 }
+
+// Routed is a mux whose refusals of requests below Root are problems: of those that no pattern
+// fits, and of methods that a path does not take.
+func Routed(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern == "" && (r.URL.Path == Root || strings.HasPrefix(r.URL.Path, Root+"/")) {
+			w = &unrouted{w, r}
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// unrouted tells what a mux says in plain text as a problem.
+type unrouted struct {
+	http.ResponseWriter
+	r *http.Request
+}
+
+// WriteHeader is what the mux says by itself: 404, or 405 with what is allowed.
+func (u *unrouted) WriteHeader(code int) {
+	switch code {
+	case http.StatusNotFound:
+		Tell(u.ResponseWriter, code, fmt.Sprintf("nothing is at %.256q: see %s/openapi.yaml", u.r.URL.Path, Root))
+	case http.StatusMethodNotAllowed:
+		Tell(u.ResponseWriter, code, fmt.Sprintf("%.256q does not take %.32q; it takes %s", u.r.URL.Path, u.r.Method, u.Header().Get("Allow")))
+	default: // a redirection to the path in order
+		u.ResponseWriter.WriteHeader(code)
+	}
+}
+
+// Write leaves out the mux's text.
+func (u *unrouted) Write(text []byte) (int, error) { return len(text), nil }

@@ -402,6 +402,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		{"GET", "/jobs?limit=many", "", 400, "limit: "},
 		{"GET", "/jobs?state=runing", "", 400, "state: "},
 		{"GET", "/jobs?stat=running", "", 400, `there is no parameter "stat" here; there are: cursor, launcher, limit, name, pool, state, user, wait`},
+		{"GET", "/jobs/job-1/graph?zzz=1", "", 400, `there is no parameter "zzz" here; there are: none`},
 		{"GET", "/jobs?cursor=%21", "", 400, "is none that was given"},
 		{"GET", "/jobs?cursor=0", "", 400, "is none that was given"},
 		{"GET", "/jobs?launcher=l77", "", 404, `there is no launcher "l77"`},
@@ -426,7 +427,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		{"PATCH", "/jobs/job-1", `{"prio":"HIGH"}`, 400, "the request's body: "},
 		{"PATCH", "/jobs/job-1", `{"priority":"HIGHEST"}`, 400, "priority: "},
 		{"PATCH", "/jobs/job-1", `{"pool":"` + strings.Repeat("p", 2000) + `"}`, 400, "the request's body: "},
-		{"POST", "/jobs/job-1/kill", `{"reason":` + strings.Repeat(" ", bodyMax) + `"x"}`, 413, "too large"},
+		{"POST", "/jobs/job-1/kill", `{"reason":` + strings.Repeat(" ", bodyMax) + `"x"}`, 413, "too large: it may have 65536 bytes"},
 		{"POST", "/jobs/job-1/kill", `{"reason":`, 400, "the request's body: "},
 		{"PUT", "/launchers/l9/drain", "", 404, `there is no launcher "l9"`},
 	} {
@@ -438,6 +439,39 @@ func TestNonsenseIsRefused(t *testing.T) {
 	}
 	if len(w.service.asked) > 0 {
 		t.Errorf("all the same it was asked for %q", w.service.asked)
+	}
+}
+
+// What no route takes is refused as all else is, and nothing else is touched.
+func TestUnroutedIsAProblem(t *testing.T) {
+	w := newWorld(t)
+	handler := Routed(w.mux)
+	for _, x := range []struct {
+		method, path, want, allow string
+		code                      int
+	}{
+		{"GET", "/api/v1/job", `nothing is at "/api/v1/job": see /api/v1/openapi.yaml`, "", 404},
+		{"GET", "/api/v1", `nothing is at "/api/v1"`, "", 404},
+		{"POST", "/api/v1/jobs", `"/api/v1/jobs" does not take "POST"; it takes GET, HEAD`, "GET, HEAD", 405},
+		{"OPTIONS", "/api/v1/jobs/job-1/kill", `it takes POST`, "POST", 405},
+	} {
+		var p api.Problem
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(x.method, x.path, nil))
+		if err := json.Unmarshal(answer.Body.Bytes(), &p); err != nil {
+			t.Errorf("%s %s: %q: %v", x.method, x.path, answer.Body, err)
+		}
+		h := answer.Header()
+		if answer.Code != x.code || p.Status != x.code || !strings.Contains(p.Detail, x.want) || h.Get("Allow") != x.allow || h.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s: %d %v %+v", x.method, x.path, answer.Code, h, p)
+		}
+	}
+	for path, code := range map[string]int{"/elsewhere": 404, "/api//v1/jobs": 307, "/api/v1/jobs": 200} {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		if problem := answer.Header().Get("Content-Type") == "application/problem+json"; answer.Code != code || problem {
+			t.Errorf("%s: %d %s, want %d", path, answer.Code, answer.Body, code)
+		}
 	}
 }
 
