@@ -316,7 +316,7 @@ func TestIDs(t *testing.T) {
 		{func() scheduler.JobID {
 			h.IDs.Begin(h.Step.Now, time.Hour)
 			return 1000
-		}, "ERROR_KIND_LOST: the manager knows nothing of job-1000: its event log lost the records of it"},
+		}, "ERROR_KIND_LOST: the manager knows nothing of job-1000. If it was submitted, the event log lost the records of it"},
 		{func() scheduler.JobID {
 			id := announce(h)
 			h.Admission.UpdateJob(&wire.UpdateJob{Client: 5, Job: uint64(id)})

@@ -18,6 +18,6 @@ func (ad *Admission) Lost(id scheduler.JobID) *wire.Failure {
 		return nil
 	}
 	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: fmt.Sprintf(
-		"the manager knows nothing of %v: its event log lost the records of it, which were on disk, or an old copy of it was put back. "+
-			"What ran of it was ended: submit it again", id)}
+		"the manager knows nothing of %v. If it was submitted, the event log lost the records of it, which were on disk, or an old copy of it was put back: "+
+			"what ran of it was ended, so submit it again", id)}
 }

@@ -77,7 +77,7 @@ func (s *stub) GetJob(_ context.Context, q api.GetJobRequestObject) (api.GetJobR
 	failure := "it failed: " + s.name
 	return api.GetJob200JSONResponse{Body: api.Job{
 		ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended, Groups: 10, GroupsFinished: 4,
-		Stages: []api.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
+		Stages: []api.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2}, {Name: "publish", Finished: 1}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
 		Counters: []api.Counter{{Name: s.name, Value: 12345}},
 	}}, nil
 }
@@ -309,6 +309,14 @@ func TestNamesStayText(t *testing.T) {
 		if (strings.HasPrefix(path, "/jobs/job-7") || path == "/queue" || path == "/pools" || path == "/policy" || strings.HasPrefix(path, "/settings") && code == http.StatusOK || path == "/audit") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
 			t.Errorf("%s does not show the name", path)
 		}
+	}
+}
+
+// The last step of a job has no nodes: it is never shown as work of which nothing is done.
+func TestProgressIsOfNodes(t *testing.T) {
+	_, _, page := get(t, serve(t, &stub{name: "map"}, true)+"/jobs/job-7")
+	if !strings.Contains(page, `>44 %</progress>`) || strings.Contains(page, `>0 %</progress>`) {
+		t.Errorf("progress is shown of what has no nodes:\n%s", page)
 	}
 }
 

@@ -46,12 +46,12 @@ func (p *place) text() ([]byte, error) {
 	}
 	f, err := os.OpenFile(p.path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, fmt.Errorf("the configuration can't be read: %w", err)
+		return nil, fmt.Errorf("%w: its file can't be read (%w): put it right where it lies", ErrReadOnly, err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, TextBytesMax+1))
 	if err != nil {
-		return nil, fmt.Errorf("the configuration can't be read: %w", err)
+		return nil, fmt.Errorf("%w: its file can't be read (%w): put it right where it lies", ErrReadOnly, err)
 	}
 	if len(text) > TextBytesMax {
 		return nil, fmt.Errorf("%w: %s has more than %d bytes: edit it where it lies", ErrReadOnly, p.path, TextBytesMax)

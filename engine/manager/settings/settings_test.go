@@ -195,10 +195,12 @@ func TestReadOnly(t *testing.T) {
 		"symbolic link": func(b *bed) error {
 			return errors.Join(os.Rename(b.file, b.file+".real"), os.Symlink(b.file+".real", b.file))
 		},
-		"hard links":  func(b *bed) error { return os.Link(b.file, b.file+".other") },
-		"no file":     func(b *bed) error { return errors.Join(os.Remove(b.file), unix.Mkfifo(b.file, 0o600)) },
-		"edit it":     func(b *bed) error { return os.WriteFile(b.file, make([]byte, TextBytesMax+1), 0o600) },
-		"without a c": func(b *bed) error { b.book.place.path = ""; return nil },
+		"hard links":   func(b *bed) error { return os.Link(b.file, b.file+".other") },
+		"no such file": func(b *bed) error { return os.Remove(b.file) },
+		"is a dir":     func(b *bed) error { return errors.Join(os.Remove(b.file), os.Mkdir(b.file, 0o700)) },
+		"no file":      func(b *bed) error { return errors.Join(os.Remove(b.file), unix.Mkfifo(b.file, 0o600)) },
+		"edit it":      func(b *bed) error { return os.WriteFile(b.file, make([]byte, TextBytesMax+1), 0o600) },
+		"without a c":  func(b *bed) error { b.book.place.path = ""; return nil },
 		"mounted by": func(b *bed) error {
 			b.book.place.renaming = func(string, string) error { return unix.EBUSY }
 			return nil
