@@ -10,7 +10,7 @@ FUMPT_VERSION := v0.12.0
 OAPI_VERSION := v2.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress suspensions machine faults kills past games fuzz day hfsp formats bench experiments scale gen verify clean deps jars
+.PHONY: help build run test race lint stress suspensions machine faults kills past screenshots games fuzz day hfsp formats bench experiments scale gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -95,6 +95,9 @@ kills: deps ## managers that charge killed at random moments, with budgets in a 
 
 past: deps ## a manager that keeps history killed 50 times at random moments, or KILLS=n, at those of SEED=1: what it has is held against its log
 	$(GO) test ./cmd/faults -run TestHistoryOutlivesKills -v -timeout 60m -pastkills $(or $(KILLS),50) -moments $(or $(SEED),1)
+
+screenshots: deps ## the pictures of the pages in docs/pages, of a real load in a real browser
+	$(GO) test ./cmd/window -run TestARealLoad -count 1 -pictures $(CURDIR)/docs/pages
 
 games: ## the kit's games on its stand-in and on the core at once: 1000 at random, or GAMES=n from GAME=seed on
 	$(GO) test ./engine/core -run TestStandIn -v -timeout 300m -games $(or $(GAMES),1000) -game $(or $(GAME),1)

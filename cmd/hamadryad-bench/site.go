@@ -18,7 +18,7 @@ import (
 // site is a manager and launchers, each a process of its own.
 type site struct {
 	address string
-	http    string // the address of the manager's pages
+	http    string      // the address of the manager's pages
 	user    certs.Files // of who submits; none: everybody may
 	folder  string
 	stops   []func()

@@ -21,9 +21,9 @@ const pools = "  name: fair\n  settings:\n    allocations:\n      pools:\n      
 // log says; and the job that runs meanwhile loses nothing.
 func TestClicks(t *testing.T) {
 	s := start(t, pools, 2, 2)
-	held := s.submit("ann", "etl", 3, 1, 1, "held:"+s.path("go"))
+	held := s.submit("ann", "etl", "held", 3, 1, 1, "held:"+s.path("go"))
 	s.says([]string{"job-1"}, "jobs")
-	other := s.submit("bob", "etl", 2, 1, 1, "held:"+s.path("never"))
+	other := s.submit("bob", "etl", "wrong", 2, 1, 1, "held:"+s.path("never"))
 	s.says([]string{"job-2"}, "jobs")
 	b := browser.Open(t)
 
@@ -144,7 +144,7 @@ func (s *site) logHas(kinds ...string) {
 // job's end.
 func TestTenTabs(t *testing.T) {
 	s := start(t, "  name: fifo\n", 1, 2)
-	job := s.submit("ann", "", 2, 1, 1, "held:"+s.path("go"))
+	job := s.submit("ann", "", "held", 2, 1, 1, "held:"+s.path("go"))
 	s.says([]string{"job-1"}, "jobs")
 	tabs := []*browser.Tab{browser.Open(t)}
 	for len(tabs) < 10 {

@@ -57,8 +57,8 @@ func start(t *testing.T, policy string, launchers, slots int) *site {
 	t.Helper()
 	address, http := freeAddress(t), freeAddress(t)
 	s := &site{t: t, folder: t.TempDir(), address: address, web: "http://" + http + "/"}
-	s.write("site.yaml", "manager:\n  listen: "+address+"\n  http: "+http+"\n  data: "+s.path("manager")+"\npolicy:\n"+policy)
-	s.manager = s.begin("manager", "manager", "--config", s.path("site.yaml"))
+	s.write("site.yaml", "manager:\n  listen: "+address+"\n  http: "+http+"\n  data: manager\npolicy:\n"+policy)
+	s.manager = s.begin("manager", "manager", "--config", "site.yaml")
 	for i := range launchers {
 		name := fmt.Sprint("node-", i+1)
 		s.begin(name, "launcher", "--manager", address, "--name", name, "--slots", fmt.Sprint(slots), "--memory", "4GiB", "--data", s.path(name), "--bind", "127.0.0.1")
@@ -125,9 +125,9 @@ func (s *site) run(name string, cmd *exec.Cmd) *processes.Process {
 }
 
 // submit runs the load program: tasks of two stages, how long each takes, and how.
-func (s *site) submit(user, pool string, maps, reduces, milliseconds int, how string) *processes.Process {
+func (s *site) submit(user, pool, name string, maps, reduces, milliseconds int, how string) *processes.Process {
 	s.t.Helper()
-	return s.run(pool+"'s job", exec.Command(filepath.Join(binaries, "load"), "--quiet", "--user", user, "--pool", pool,
+	return s.run(name, exec.Command(filepath.Join(binaries, "load"), "--quiet", "--user", user, "--pool", pool, "--name", name,
 		fmt.Sprint(maps), fmt.Sprint(reduces), fmt.Sprint(milliseconds), how))
 }
 

@@ -69,7 +69,7 @@ type JobError struct {
 // Error names job, stage, node and record, and says where to read on.
 func (e *JobError) Error() string {
 	text := fmt.Sprintf("%s (%s) %s", e.Result.Job, e.Result.Name, e.Result.State)
-	if why := progress.Failure(e.Failure); why != "" {
+	if why := e.Failure.Text(); why != "" {
 		text += ": " + why
 	}
 	return text + fmt.Sprintf("\n  more: hamadryad status %s; hamadryad logs %[1]s", e.Result.Job)

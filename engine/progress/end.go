@@ -34,25 +34,6 @@ func Succeeded(w io.Writer, s *wire.JobStatus, elapsed time.Duration) {
 	}
 }
 
-// Failure says what failed, in which node and at which record, with the program's
-// stack on lines of its own. It is "" for nil and for a failure without a message.
-func Failure(f *wire.Failure) string {
-	if f.GetMessage() == "" {
-		return ""
-	}
-	text := f.Message
-	if f.Stage != "" {
-		text = fmt.Sprintf("stage %s, node %d: %s", f.Stage, f.Index, f.Message)
-	}
-	if f.Record != "" {
-		text += "\n  at record: " + f.Record
-	}
-	if f.Stack != "" {
-		text += "\n  " + strings.ReplaceAll(strings.TrimSpace(f.Stack), "\n", "\n  ")
-	}
-	return text
-}
-
 // Counter is a counter's value, and for bytes also a size that a person can read.
 func Counter(c *wire.Counter) string {
 	text := strconv.FormatInt(c.Value, 10)

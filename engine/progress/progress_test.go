@@ -87,17 +87,6 @@ func TestTheLastStepIsNamed(t *testing.T) {
 	}
 }
 
-func TestFailureNamesWhereAndWhy(t *testing.T) {
-	f := &wire.Failure{Message: "boom", Stage: "map", Index: 3, Record: "/in:12", Stack: "main.f\n\tmain.go:1\n"}
-	want := "stage map, node 3: boom\n  at record: /in:12\n  main.f\n  \tmain.go:1"
-	if got := Failure(f); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if Failure(nil) != "" || Failure(&wire.Failure{Stage: "map"}) != "" {
-		t.Error("a failure without a message says something")
-	}
-}
-
 func TestSizesAreForPeople(t *testing.T) {
 	for c, want := range map[*wire.Counter]string{
 		{Name: "MAP_OUTPUT_BYTES", Value: 2048}:   "2048 (2.0 KiB)",

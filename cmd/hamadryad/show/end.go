@@ -21,7 +21,7 @@ func (c *Printer) Success(s *wire.JobStatus) {
 // End tells of a job that did not succeed.
 func (c *Printer) End(s *wire.JobStatus) {
 	text := fmt.Sprintf("%v %s %s after %s", scheduler.JobID(s.Summary.Job), s.Summary.Name, client.StateName(s.Summary.State), span(took(s.Summary)))
-	if why := progress.Failure(s.Failure); why != "" {
+	if why := s.Failure.Text(); why != "" {
 		text += ": " + why
 	}
 	fmt.Fprintln(c.Errors, scheduler.PrintableText(text))

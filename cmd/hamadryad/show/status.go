@@ -18,7 +18,7 @@ func (c *Printer) Status(s *wire.JobStatus) error {
 	j := s.Summary
 	fmt.Fprintf(c.Out, "%v %s: %s, user %s, pool %s, priority %v, submitted %s ago\n", scheduler.JobID(j.Job), progress.OneLine(j.Name),
 		client.StateName(j.State), orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority), ago(j.Submitted))
-	if why := progress.Failure(s.Failure); why != "" {
+	if why := s.Failure.Text(); why != "" {
 		fmt.Fprintf(c.Out, "failure: %s\n", why)
 	}
 	for _, w := range s.Waiting {

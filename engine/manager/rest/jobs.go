@@ -115,7 +115,7 @@ func (l *look) described(ctx context.Context) (j api.Job, err error) {
 	j = api.Job{
 		ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended,
 		Groups: x.Groups, GroupsFinished: x.GroupsFinished, GroupsRunning: x.GroupsRunning,
-		Stages: []api.Stage{}, Counters: []api.Counter{}, Read: []api.LocalityRead{}, Failure: pointer(st.GetFailure().GetMessage()), Damage: l.damage(),
+		Stages: []api.Stage{}, Counters: []api.Counter{}, Read: []api.LocalityRead{}, Failure: pointer(st.GetFailure().Text()), Damage: l.damage(),
 		Waiting: list(st.Waiting), Notes: list(st.Notes), Outputs: list(st.Outputs), Kept: list(st.Kept),
 	}
 	for _, t := range st.Stages {

@@ -135,8 +135,8 @@ func line(rows []series.Row, name string) api.PoolLine {
 		p := rows[i].Pool(name)
 		all := rows[i].Samples
 		l.Jobs[i], l.Running[i], l.Ready[i] = mean(p.Jobs, all), mean(p.Running, all), mean(p.Ready, all)
-		if p.Told > 0 {
-			held, demand, share := mean(p.Held, p.Told), mean(p.Demand, p.Told), mean(p.Share, p.Told)/series.ShareUnit
+		if p.Told > 0 { // in samples without a word of this pool it held and wanted nothing
+			held, demand, share := mean(p.Held, all), mean(p.Demand, all), mean(p.Share, all)/series.ShareUnit
 			l.Held[i], l.Demand[i], l.Share[i] = &held, &demand, &share
 		}
 	}

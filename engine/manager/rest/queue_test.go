@@ -126,7 +126,7 @@ func TestPools(t *testing.T) {
 	}
 	now := time.Now().Unix()
 	w.kept.rows = []series.Row{
-		{At: now - 2, Samples: 2, Slots: 16, Free: 4, Pools: []series.Pool{{Name: "a", Jobs: 2, Running: 6, Told: 2, Held: 6, Demand: 8, Share: 7000}, {Name: "b", Jobs: 2}}},
+		{At: now - 2, Samples: 2, Slots: 16, Free: 4, Pools: []series.Pool{{Name: "a", Jobs: 2, Running: 6, Told: 1, Held: 6, Demand: 8, Share: 7000}, {Name: "b", Jobs: 2}}},
 		{At: now - 1, Samples: 1, Slots: 8, Free: 8, Pools: []series.Pool{{Name: "b", Jobs: 1}}},
 	}
 	var s api.PoolSeries

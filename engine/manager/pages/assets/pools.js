@@ -13,6 +13,13 @@
 	const round = (x) => x == null ? "-" : String(Math.round(x * 100) / 100);
 	// What steers a reader's eye is spelled out, as on the pages.
 	const clean = (text) => text.replace(/\p{C}/gu, (c) => "\\u" + c.codePointAt(0).toString(16).padStart(4, "0"));
+	const utc = (t) => new Date(t * 1000).toISOString().replace("T", " ").slice(0, 19);
+	// Times of the axis, as on the pages: with the day where that is new.
+	const marks = (_, times) => times.map((t, i) => {
+		const [day, time] = utc(t).split(" ");
+		const hour = time.endsWith(":00") ? time.slice(0, 5) : time;
+		return i === 0 || utc(times[i - 1]).slice(0, 10) !== day ? hour + "\n" + day : hour;
+	});
 	const width = () => Math.max(320, at.clientWidth);
 
 	// What the policy told nothing of is what the manager counted.
@@ -49,13 +56,14 @@
 		return {
 			width: width(), height: 300,
 			series: [
-				{ label: "Time", value: (_, t) => t == null ? "-" : new Date(t * 1000).toLocaleString() },
+				{ label: "Time", value: (_, t) => t == null ? "-" : utc(t) + " UTC" },
 				...shown.areas.map((l, k) => ({
 					label: l.label, stroke: hue(last - k, 1), fill: hue(last - k, .9), width: 1, points, value: (_, __, ___, n) => n == null ? "-" : round(shown.areas[k].own[n]),
 				})),
 				{ label: shown.line, stroke: ink("--ink"), width: 2, points, value: (_, x) => round(x) },
 			],
-			axes: [axis, { ...axis, size: 60 }],
+			tzDate: (t) => uPlot.tzDate(new Date(t * 1000), "UTC"),
+			axes: [{ ...axis, values: marks }, { ...axis, size: 60 }],
 			scales: { y: { range: (_, __, most) => [0, Math.max(1, (most || 0) * 1.05)] } },
 		};
 	};
