@@ -61,7 +61,7 @@ func TestLogsOutliveTheirLaunchers(t *testing.T) {
 // restOfTheLog reads the failed attempt's log over HTTP: by ranges, and as a page.
 func (c *cluster) restOfTheLog(want string) {
 	c.t.Helper()
-	get := func(path, span string) (*http.Response, string) {
+	get := func(path, span string) (code int, of, text string) {
 		q, err := http.NewRequest(http.MethodGet, c.pages()+path, nil)
 		if err != nil {
 			c.t.Fatal(err)
@@ -74,26 +74,26 @@ func (c *cluster) restOfTheLog(want string) {
 			c.t.Fatal(err)
 		}
 		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
+		body, err := io.ReadAll(answer.Body)
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		return answer, string(text)
+		return answer.StatusCode, answer.Header.Get("Content-Range"), string(body)
 	}
-	_, text := get("/api/v1/jobs/job-2/attempts?state=failed", "")
+	_, _, text := get("/api/v1/jobs/job-2/attempts?state=failed", "")
 	var list struct{ Attempts []struct{ ID int } }
 	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Attempts) != 1 {
 		c.t.Fatalf("%v: %s", err, text)
 	}
 	log := fmt.Sprintf("/jobs/job-2/attempts/%d/log", list.Attempts[0].ID)
-	answer, text := get("/api/v1"+log, "bytes=-100")
-	if answer.StatusCode != http.StatusPartialContent || !strings.HasSuffix(want, text) || len(text) != 100 {
-		c.t.Errorf("its last 100 bytes: %s %s %q", answer.Status, answer.Header.Get("Content-Range"), text)
+	code, of, text := get("/api/v1"+log, "bytes=-100")
+	if code != http.StatusPartialContent || !strings.HasSuffix(want, text) || len(text) != 100 {
+		c.t.Errorf("its last 100 bytes: %d %s %q", code, of, text)
 	}
-	if answer, text = get("/api/v1"+log, "bytes=0-99"); answer.StatusCode != http.StatusRequestedRangeNotSatisfiable {
-		c.t.Errorf("its first bytes, which are not kept: %s %q", answer.Status, text)
+	if code, _, text = get("/api/v1"+log, "bytes=0-99"); code != http.StatusRequestedRangeNotSatisfiable {
+		c.t.Errorf("its first bytes, which are not kept: %d %q", code, text)
 	}
-	if _, text = get(log, ""); !strings.Contains(text, "its launcher is gone") || !strings.Contains(text, "it broke") {
+	if _, _, text = get(log, ""); !strings.Contains(text, "its launcher is gone") || !strings.Contains(text, "it broke") {
 		c.t.Errorf("the page says\n%s", tail(text, 2000))
 	}
 }

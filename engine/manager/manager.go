@@ -442,6 +442,9 @@ func (m *manager) origins() origin.Options {
 	if host, _, err := net.SplitHostPort(m.cfg.HTTP); err == nil {
 		o.Hosts = append(o.Hosts, host)
 	}
+	if m.cfg.Keys != nil {
+		o.Hosts = append(o.Hosts, m.cfg.Keys.Identity().Name) // which its certificate proves
+	}
 	return o
 }
 

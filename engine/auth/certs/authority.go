@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -202,6 +203,10 @@ func sign(id auth.Identity, groups []string, public crypto.PublicKey, above *x50
 		if !strings.ContainsAny(id.Name, "+@") { // for tools that know host names alone, such as Prometheus with server_name
 			t.DNSNames = []string{id.Name}
 		}
+	}
+	if id.Kind == auth.Manager { // its pages are on loopback, unless the site says otherwise, or reached through a tunnel
+		t.DNSNames = append(t.DNSNames, "localhost")
+		t.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	}
 	if id.Kind == auth.Launcher { // of its workers
 		t.IsCA, t.MaxPathLenZero = true, true

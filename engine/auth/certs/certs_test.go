@@ -3,12 +3,14 @@ package certs_test
 import (
 	"bytes"
 	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +87,44 @@ func TestBothEndsAreProved(t *testing.T) {
 	who, atClient, atServer := meet(t, worker.Client(auth.Launcher, "l1"), launcher.Server(auth.Worker))
 	if atClient != nil || atServer != nil || who != (auth.Identity{Cluster: "test", Kind: auth.Worker, Name: "l1"}) {
 		t.Errorf("%v, %v: a worker is taken for %s", atClient, atServer, who)
+	}
+}
+
+// Clients built on OpenSSL, such as curl and Python's, send the CA's certificate behind their own. So
+// may a worker, behind its launcher's. It is no name of theirs, and no way around a revocation.
+func TestTheCAIsShownToo(t *testing.T) {
+	ca := certstest.At(t, time.Now().Add(-24*time.Hour))
+	manager, l1, ann := ca.Keys(auth.Manager, "m"), ca.Keys(auth.Launcher, "l1"), ca.Keys(auth.User, "ann")
+	bundle, err := l1.ForWorker()
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, err := certs.FromBundle(bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(ca.Files(auth.User, "bob").CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _ := pem.Decode(text)
+	for server, client := range map[*certs.Keys]*certs.Keys{manager: ann, l1: worker} {
+		config := client.Client(server.Identity().Kind, "")
+		shows := config.GetClientCertificate
+		config.GetClientCertificate = func(q *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			c, err := shows(q)
+			both := *c
+			both.Certificate = append(slices.Clone(c.Certificate), own.Bytes)
+			return &both, err
+		}
+		who, atClient, atServer := meet(t, config, server.Server(auth.User, auth.Worker))
+		if atClient != nil || atServer != nil || who != client.Identity() {
+			t.Errorf("%v, %v: %s is taken for %s", atClient, atServer, client.Identity(), who)
+		}
+		server.Revoke(auth.Revoked{"user/ann": auth.Always, "launcher/l1": auth.Always})
+		if _, _, atServer := meet(t, config, server.Server(auth.User, auth.Worker)); atServer == nil || !strings.Contains(atServer.Error(), "is revoked") {
+			t.Errorf("%s is revoked, and the server says %v", client.Identity(), atServer)
+		}
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 // ErrCertificate is matched by what is wrong with a certificate.
 var ErrCertificate = errors.New("certificate refused")
 
-// chainMax bounds how many certificates a peer may show: its own and its launcher's.
-const chainMax = 2
+// chainMax bounds how many certificates a peer may show: its own, its launcher's, and the CA's,
+// which clients built on OpenSSL send, too.
+const chainMax = 3
 
 // expected is whom one end of a connection expects at the other.
 type expected struct {
@@ -74,14 +75,15 @@ func identityOf(c *x509.Certificate) (auth.Identity, error) {
 
 // admit says whether a peer's certificates prove one of those who are expected, and count.
 func (k *Keys) admit(shown []*x509.Certificate, want expected) error {
-	if err := k.current().admit(shown, want, k.now()); err != nil {
+	proved, err := k.current().admit(shown, want, k.now())
+	if err != nil {
 		return err
 	}
 	revoked := k.revoked.Load()
 	if revoked == nil {
 		return nil
 	}
-	for _, c := range shown {
+	for _, c := range proved[:len(proved)-1] { // the CA has no name of ours, and is not revoked by one
 		id, err := identityOf(c)
 		if err != nil {
 			return err
@@ -93,32 +95,33 @@ func (k *Keys) admit(shown []*x509.Certificate, want expected) error {
 	return nil
 }
 
-// admit says whether a peer's certificates prove one of those who are expected.
-func (s *state) admit(shown []*x509.Certificate, want expected, now time.Time) error {
+// admit says whether a peer's certificates prove one of those who are expected. It returns those that
+// do, from the peer's own to the CA's.
+func (s *state) admit(shown []*x509.Certificate, want expected, now time.Time) ([]*x509.Certificate, error) {
 	if len(shown) == 0 || len(shown) > chainMax {
-		return fmt.Errorf("%w: the other end showed %d", ErrCertificate, len(shown))
+		return nil, fmt.Errorf("%w: the other end showed %d", ErrCertificate, len(shown))
 	}
-	id, err := s.verify(shown, want.usage, now)
+	id, proved, err := s.verify(shown, want.usage, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !slices.Contains(want.kinds, id.Kind) {
-		return fmt.Errorf("%w: it is that of %s, and here a %s is wanted", ErrCertificate, id, oneOf(want.kinds))
+		return nil, fmt.Errorf("%w: it is that of %s, and here a %s is wanted", ErrCertificate, id, oneOf(want.kinds))
 	}
 	if want.name != "" && want.name != id.Name {
-		return fmt.Errorf("%w: it is that of %s, and here %s is wanted", ErrCertificate, id, want.name)
+		return nil, fmt.Errorf("%w: it is that of %s, and here %s is wanted", ErrCertificate, id, want.name)
 	}
-	return nil
+	return proved, nil
 }
 
-// verify checks a chain to the cluster's CA, and who may stand where in it.
-func (s *state) verify(shown []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time) (auth.Identity, error) {
+// verify checks a chain to the cluster's CA, and who may stand where in it. It returns the chain.
+func (s *state) verify(shown []*x509.Certificate, usage x509.ExtKeyUsage, now time.Time) (auth.Identity, []*x509.Certificate, error) {
 	id, err := identityOf(shown[0])
 	if err != nil {
-		return id, err
+		return id, nil, err
 	}
 	if id.Cluster != s.identity.Cluster {
-		return id, fmt.Errorf("%w: %s is of another cluster than %s", ErrCertificate, id, s.identity)
+		return id, nil, fmt.Errorf("%w: %s is of another cluster than %s", ErrCertificate, id, s.identity)
 	}
 	between := x509.NewCertPool()
 	for _, c := range shown[1:] {
@@ -126,14 +129,14 @@ func (s *state) verify(shown []*x509.Certificate, usage x509.ExtKeyUsage, now ti
 	}
 	chains, err := shown[0].Verify(x509.VerifyOptions{Roots: s.roots, Intermediates: between, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}})
 	if err != nil {
-		return id, s.why(id, shown[0], err, now)
+		return id, nil, s.why(id, shown[0], err, now)
 	}
 	for _, chain := range chains {
 		if vouched(id, chain) {
-			return id, nil
+			return id, chain, nil
 		}
 	}
-	return id, fmt.Errorf("%w: %s is not signed by who may: the cluster's CA signs managers, launchers and users, and a launcher its own workers", ErrCertificate, id)
+	return id, nil, fmt.Errorf("%w: %s is not signed by who may: the cluster's CA signs managers, launchers and users, and a launcher its own workers", ErrCertificate, id)
 }
 
 // vouched tells whether a verified chain is one of the two that there are: the CA and a

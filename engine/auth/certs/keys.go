@@ -257,7 +257,7 @@ func newState(f Files, ca, cert, keyText []byte, now time.Time) (*state, error) 
 	if s.identity, err = identityOf(s.chain[0]); err != nil {
 		return nil, fmt.Errorf("the certificate in %s: %w", f.Certificate, err)
 	}
-	if _, err := s.verify(s.chain, x509.ExtKeyUsageClientAuth, now); err != nil {
+	if _, _, err := s.verify(s.chain, x509.ExtKeyUsageClientAuth, now); err != nil {
 		return nil, fmt.Errorf("the certificate in %s: %w", f.Certificate, err)
 	}
 	return s, nil

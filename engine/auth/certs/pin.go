@@ -53,7 +53,8 @@ func pinned(shown []*x509.Certificate, pin string, now time.Time) error {
 	s.anchors = []*x509.Certificate{ca}
 	s.roots.AddCert(ca)
 	s.identity = auth.Identity{Cluster: ca.Subject.CommonName, Kind: auth.Launcher, Name: "joining"}
-	return s.admit(shown[:len(shown)-1], expected{kinds: []auth.Kind{auth.Manager}, usage: x509.ExtKeyUsageServerAuth}, now)
+	_, err := s.admit(shown[:len(shown)-1], expected{kinds: []auth.Kind{auth.Manager}, usage: x509.ExtKeyUsageServerAuth}, now)
+	return err
 }
 
 // Put puts a key, its certificate and, where there is none, the CA in place. What can't be
