@@ -76,6 +76,8 @@ type options struct {
 	swap    string // of each launcher; "": none
 	// eventLog are further settings of the manager's event log, each behind a comma.
 	eventLog string
+	// history is the URL of a copy of the manager's history; "": none.
+	history string
 }
 
 // process is one program of the cluster.
@@ -210,12 +212,13 @@ func (c *cluster) managerConfig(policy string) string {
   lease: %v
   launcherLostAfter: %v
   eventLog: {fileSize: 64KiB%s}
+  history: {store: %q}
 policy:
 %score:
   takeBackAfter: 300ms
   commandTimeout: 1s
   speculation: false # tests count attempts
-%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, c.options.eventLog, policy, c.options.core)
+%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, c.options.eventLog, c.options.history, policy, c.options.core)
 }
 
 // policy is the configuration's lines that choose the policy.

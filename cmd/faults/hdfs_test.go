@@ -292,3 +292,45 @@ func TestLocalWithHdfs(t *testing.T) {
 	}
 	eventually(t, "no process is left", func() bool { return len(c.strays()) == 0 })
 }
+
+// The manager's machine is lost, with its disk. Another, that is told of the same store, has the history of
+// the jobs of before, with all their attempts.
+func TestHdfsHistory(t *testing.T) {
+	b := startOnHdfs(t, 2)
+	b.options.history = b.url("history")
+	b.manager.kill(t)
+	b.startManager()
+	j := b.submit(0, 4, 2, 1)
+	j.endsWell()
+	eventually(t, "history lies in HDFS", func() bool {
+		all, err := b.hdfs.Tree(t.Context(), b.root+"/history/jobs")
+		return err == nil && len(all) == 1
+	})
+	status := func() string {
+		out, err := b.command("status", j.id(), "--attempts", "-o", "json")
+		if err != nil {
+			return err.Error() + out
+		}
+		return out
+	}
+	want := status()
+	if strings.Count(want, `"state": "finished"`) != 7 {
+		t.Fatalf("the job has other attempts than seven that finished:\n%s", want)
+	}
+	b.manager.kill(t)
+	for _, p := range b.launchers {
+		p.kill(t)
+	}
+	b.ok(os.RemoveAll(b.path("manager")))
+	b.startManager()
+	var got string
+	defer func() {
+		if t.Failed() {
+			t.Logf("it says\n%s\nand said\n%s", got, want)
+		}
+	}()
+	eventually(t, "the job is known on the new machine", func() bool {
+		got = status()
+		return got == want
+	})
+}

@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs://, for what is published and kept there
 )
 
 // lastLinesMax is how long the end of the process waits for the last lines of the log.

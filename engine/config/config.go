@@ -85,6 +85,7 @@ type Audit struct {
 // History are the settings of what the manager keeps of jobs that ended.
 type History struct {
 	Folder      string        `koanf:"folder"`                                    // "": history below the manager's data
+	Store       string        `koanf:"store"`                                     // URL of a copy, on HDFS say, from which what is missing here comes back; "": none
 	KeepFor     time.Duration `koanf:"keepFor" validate:"min=1m"`                 // after a job's end
 	JobsMax     int           `koanf:"jobsMax" validate:"min=1,max=10000000"`     // that ended
 	BytesMax    Size          `koanf:"bytesMax" validate:"min=1048576"`           // of their files
@@ -293,6 +294,7 @@ func defaults() map[string]any {
 		"log.format":                 "text",
 
 		"manager.history.folder":      "",
+		"manager.history.store":       "",
 		"manager.history.keepFor":     "720h",
 		"manager.history.jobsMax":     100_000,
 		"manager.history.bytesMax":    "10GiB",

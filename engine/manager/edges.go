@@ -27,6 +27,11 @@ func (m *manager) edges() metrics.Edges {
 			if !s.Behind.IsZero() {
 				h.Behind = time.Since(s.Behind)
 			}
+			if c := s.Store; c != nil {
+				if h.StoreWaiting = c.Waiting; !c.Behind.IsZero() {
+					h.StoreBehind = time.Since(c.Behind)
+				}
+			}
 			return h
 		},
 		Audit: m.audit.Waiting, Deciding: m.supervisor.Deciding, Term: m.life.Term,

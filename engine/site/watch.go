@@ -25,7 +25,7 @@ func (s *Site) ManagerConfig() manager.Config {
 		KerberosRealms: s.Auth.Kerberos.Realms,
 		WebHosts:       m.Web.Hosts, WebActionsOff: m.Web.Actions == config.ActionsOff,
 		History: history.Options{
-			Folder: m.History.Folder, KeepFor: m.History.KeepFor, JobsMax: m.History.JobsMax, BytesMax: int64(m.History.BytesMax), AttemptsMax: m.History.AttemptsMax,
+			Folder: m.History.Folder, Store: m.History.Store, KeepFor: m.History.KeepFor, JobsMax: m.History.JobsMax, BytesMax: int64(m.History.BytesMax), AttemptsMax: m.History.AttemptsMax,
 			Tails: tails.Options{JobBytes: int64(m.History.Tails.JobBytes), BytesASecond: int64(m.History.Tails.BytesASecond)},
 		},
 		TailBytes: int64(m.History.Tails.Bytes), FailedTailBytes: int64(m.History.Tails.FailedBytes),

@@ -3,10 +3,13 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // temporary is how the names of files begin that are not whole yet.
@@ -16,11 +19,20 @@ const temporary = "new-"
 // not at all. Its owner alone may read it. Several may write the same file at once: one
 // of them is the last.
 func Replace(path string, content []byte) error {
+	return ReplaceFrom(path, bytes.NewReader(content), time.Time{})
+}
+
+// ReplaceFrom is Replace with what a reader has, to its end. The file has changed last at a time, unless
+// that is zero.
+func ReplaceFrom(path string, content io.Reader, changed time.Time) error {
 	f, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	_, err = io.Copy(f, content)
+	if err == nil && !changed.IsZero() {
+		err = os.Chtimes(f.Name(), changed, changed)
+	}
 	if err == nil {
 		err = f.Sync()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/history/mirror"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -32,6 +33,7 @@ type History struct {
 	index     atomic.Pointer[index.Index]
 	series    *series.Store
 	tails     *tails.Store
+	mirror    *mirror.Mirror // nil: there is no copy on another store
 
 	// These belong to the goroutine run.
 	journal  journal
@@ -69,13 +71,14 @@ type waiter struct {
 
 // State is how history is.
 type State struct {
-	Behind  time.Time // since when it can't be written; zero: it can
-	Why     error     // that it can't
-	Missed  uint64    // rows that it could not take
-	Record  uint64    // it is durable up to this one of the event log
-	Jobs    int       // that ended
-	Bytes   int64     // of their files
-	Damaged []string  // files that can't be read, up to damagedMax
+	Behind  time.Time     // since when it can't be written; zero: it can
+	Why     error         // that it can't
+	Missed  uint64        // rows that it could not take
+	Record  uint64        // it is durable up to this one of the event log
+	Jobs    int           // that ended
+	Bytes   int64         // of their files
+	Damaged []string      // files that can't be read, up to damagedMax
+	Store   *mirror.State // of the copy on another store; nil: there is none
 }
 
 // Open opens history, and makes the folder where there is none.
@@ -86,7 +89,7 @@ func Open(o Options) (*History, error) {
 	if h.o.write == nil {
 		h.o.write = durable.Replace
 	}
-	h.files = files{folder: filepath.Join(o.Folder, "jobs"), write: h.o.write}
+	h.files = files{folder: filepath.Join(o.Folder, jobsFolder), write: h.o.write}
 	h.journal.parts = parts{folder: filepath.Join(o.Folder, "journal"), write: h.o.write, live: map[int]int{}}
 	for _, folder := range []string{h.files.folder, h.journal.parts.folder} {
 		err := os.MkdirAll(folder, 0o700)
@@ -122,6 +125,10 @@ func Open(o Options) (*History, error) {
 	}
 	h.opened = h.journal.record
 	h.skipTo, h.applied, h.state.Record = h.opened, h.opened, h.opened
+	if err := h.openMirror(); err != nil {
+		h.index.Load().Close()
+		return nil, errors.Join(fmt.Errorf("history: %w", err), h.series.Close(), h.tails.Close())
+	}
 	h.done.Go(h.run)
 	h.done.Go(h.reconcile)
 	return h, nil
@@ -179,6 +186,9 @@ func (h *History) Sync(ctx context.Context, record uint64) error {
 
 // Close writes what there is, and ends.
 func (h *History) Close() error {
+	if h.mirror != nil {
+		h.mirror.Close()
+	}
 	close(h.closes)
 	h.done.Wait()
 	h.index.Load().Close()
@@ -192,6 +202,10 @@ func (h *History) State() State {
 	h.mu.Unlock()
 	s.Missed += h.queue.lacks()
 	s.Jobs, s.Bytes = h.index.Load().Totals()
+	if h.mirror != nil {
+		copied := h.mirror.State()
+		s.Store = &copied
+	}
 	return s
 }
 

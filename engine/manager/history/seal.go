@@ -159,6 +159,7 @@ func (h *History) removeOldest(n int) (int, error) {
 		ids = append(ids, e.ID)
 	}
 	for _, id := range ids {
+		h.copiesGone(id)
 		if err := os.Remove(h.files.path(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return 0, err
 		}

@@ -9,7 +9,7 @@ import (
 
 func (h *History) openTails() (*tails.Store, error) {
 	o := h.o.Tails
-	o.Folder, o.BytesMax, o.Log = filepath.Join(h.o.Folder, "tails"), h.o.BytesMax, h.o.Log
+	o.Folder, o.BytesMax, o.Log = filepath.Join(h.o.Folder, tailsFolder), h.o.BytesMax, h.o.Log
 	return tails.Open(o)
 }
 

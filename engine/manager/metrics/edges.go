@@ -35,6 +35,8 @@ type History struct {
 	Bytes         int64         // of the jobs' files
 	Behind        time.Duration // for how long it could not be written; 0: it can
 	Missed        uint64        // attempts and jobs that it could not take
+	StoreWaiting  int           // files that are to be copied to its store
+	StoreBehind   time.Duration // for how long that could not be used; 0: it can
 }
 
 // Policy is one start of a policy.
@@ -64,6 +66,8 @@ var (
 	historyBytes     = describe("history_bytes", "Bytes of these jobs' files.")
 	historyDamaged   = describe("history_damaged_files", "Files of history that turned out to be damaged since this manager began, a hundred at most.")
 	historyBehind    = describe("history_behind_seconds", "For how long history could not be written; 0 while it can.")
+	historyWaiting   = describe("history_store_waiting_files", "Files of history that are to be copied to manager.history.store; 0 when there is none.")
+	historyAway      = describe("history_store_behind_seconds", "For how long the store of history's copy could not be used; 0 while it can.")
 	historyMissed    = describe("history_missed_total", "Attempts and jobs that history could not take, since this manager began.")
 	policyInfo       = describe("policy_info", "Always 1: the policy that decides, by name and version; builtin is the stand-in.", "name", "version")
 	policyGeneration = describe("policy_generation", "Which start of a policy decides, counted since this manager began.")
@@ -77,7 +81,7 @@ func (e Edges) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		inboxEntries, inboxEntriesMax, inboxBytes, inboxBytesMax, uploadsDesc, uploadsMax, programBytes, programBytesMax,
 		logUnsynced, logFile, logStalled, checkpointBytes, checkpointMade, auditWaiting, auditStalled,
-		historyJobs, historyBytes, historyDamaged, historyBehind, historyMissed, policyInfo, policyGeneration, policySince, termDesc, certificateEnd,
+		historyJobs, historyBytes, historyDamaged, historyBehind, historyWaiting, historyAway, historyMissed, policyInfo, policyGeneration, policySince, termDesc, certificateEnd,
 	} {
 		c <- d
 	}
@@ -123,6 +127,8 @@ func (e Edges) history(to metric) {
 	to.gauge(historyBytes, float64(h.Bytes))
 	to.gauge(historyDamaged, float64(h.Damaged))
 	to.gauge(historyBehind, h.Behind.Seconds())
+	to.gauge(historyWaiting, float64(h.StoreWaiting))
+	to.gauge(historyAway, h.StoreBehind.Seconds())
 	to <- prometheus.MustNewConstMetric(historyMissed, prometheus.CounterValue, float64(h.Missed))
 }
 

@@ -112,6 +112,12 @@ func (s *Server) history() api.History {
 	if h.Why != nil {
 		x.Why = pointer(h.Why.Error())
 	}
+	if c := h.Store; c != nil {
+		x.StoreWaiting = &c.Waiting
+		if c.Why != nil {
+			x.StoreWhy, x.StoreBehindSince = pointer(c.Why.Error()), pointer(c.Behind.UTC())
+		}
+	}
 	return x
 }
 

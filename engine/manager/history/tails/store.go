@@ -101,16 +101,17 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-const suffix = ".tails"
+// Suffix is how the names of files end.
+const Suffix = ".tails"
 
 func (s *Store) path(k Key) string {
-	return filepath.Join(s.o.Folder, fmt.Sprintf("%d-%x%s", uint64(k.Job), uint64(k.Submitted), suffix))
+	return filepath.Join(s.o.Folder, fmt.Sprintf("%d-%x%s", uint64(k.Job), uint64(k.Submitted), Suffix))
 }
 
 // keyOf reads a file's name.
 func keyOf(name string) (Key, bool) {
 	var job, submitted uint64
-	if _, err := fmt.Sscanf(name, "%d-%x"+suffix, &job, &submitted); err != nil || fmt.Sprintf("%d-%x%s", job, submitted, suffix) != name {
+	if _, err := fmt.Sscanf(name, "%d-%x"+Suffix, &job, &submitted); err != nil || fmt.Sprintf("%d-%x%s", job, submitted, Suffix) != name {
 		return Key{}, false
 	}
 	return Key{scheduler.JobID(job), scheduler.Time(submitted)}, true
@@ -179,6 +180,28 @@ func (s *Store) Jobs() (list []Key) {
 		for submitted := range of {
 			list = append(list, Key{job, submitted})
 		}
+	}
+	return list
+}
+
+// Took takes in a file that was put into the folder, by its name.
+func (s *Store) Took(name string) {
+	k, ok := keyOf(name)
+	info, err := os.Stat(filepath.Join(s.o.Folder, name))
+	if !ok || err != nil {
+		return // it is none of ours, or went
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sized(k, info.Size())
+}
+
+// Names are those of a job's files.
+func (s *Store) Names(job scheduler.JobID) (list []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for submitted := range s.files[job] {
+		list = append(list, filepath.Base(s.path(Key{job, submitted})))
 	}
 	return list
 }

@@ -606,6 +606,15 @@ type History struct {
 	// Missed Attempts and jobs that it could not take, since the manager began
 	Missed int64 `json:"missed"`
 
+	// StoreBehindSince Since when the store of its copy (manager.history.store) can't be used; missing: it can, or there is none
+	StoreBehindSince *time.Time `json:"storeBehindSince,omitempty"`
+
+	// StoreWaiting Files that are to be copied there; missing when there is no store
+	StoreWaiting *int `json:"storeWaiting,omitempty"`
+
+	// StoreWhy That it can't
+	StoreWhy *string `json:"storeWhy,omitempty"`
+
 	// Why That it can't
 	Why *string `json:"why,omitempty"`
 }

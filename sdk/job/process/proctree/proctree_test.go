@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -50,12 +51,11 @@ func family(t *testing.T, mark proctree.Mark) (root *exec.Cmd, pids []int) {
 
 func TestKillFindsAll(t *testing.T) {
 	root, pids := family(t, "PROCTREE_TEST=1")
-	members := proctree.Members(root.Process.Pid, "PROCTREE_TEST=1")
-	for _, pid := range pids {
-		if !slices.Contains(members, pid) {
-			t.Errorf("process %d of %v is not in %v", pid, pids, members)
-		}
-	}
+	var members []int
+	watch.Until(t, time.Minute, "all are found", func() bool {
+		members = proctree.Members(root.Process.Pid, "PROCTREE_TEST=1")
+		return !slices.ContainsFunc(pids, func(pid int) bool { return !slices.Contains(members, pid) })
+	})
 	if members[0] != root.Process.Pid {
 		t.Errorf("the root is not first: %v", members)
 	}
@@ -72,14 +72,7 @@ func TestKillFindsAll(t *testing.T) {
 // waitNone waits until no member is left: a kill is acted on a moment later.
 func waitNone(t *testing.T, members func() []int) {
 	t.Helper()
-	late := time.After(time.Minute)
-	for len(members()) > 0 {
-		select {
-		case <-late:
-			t.Fatalf("left: %v", members())
-		default:
-		}
-	}
+	watch.Until(t, time.Minute, "none is left", func() bool { return len(members()) == 0 })
 }
 
 func TestMarkFindsWhoLostTheirParents(t *testing.T) {
@@ -88,10 +81,11 @@ func TestMarkFindsWhoLostTheirParents(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = root.Wait()
-	members := proctree.Members(0, "PROCTREE_TEST=2")
-	if !slices.Contains(members, pids[1]) || !slices.Contains(members, pids[2]) {
-		t.Errorf("%v of %v", members, pids)
-	}
+	// One that is starting a program has no environment to read for a moment.
+	watch.Until(t, time.Minute, "both are found", func() bool {
+		members := proctree.Members(0, "PROCTREE_TEST=2")
+		return slices.Contains(members, pids[1]) && slices.Contains(members, pids[2])
+	})
 	if err := proctree.KillMarked("PROCTREE_TEST=2"); err != nil {
 		t.Error(err)
 	}

@@ -1,0 +1,55 @@
+package history
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/mirror"
+	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Folders below history's that are copied to another store.
+const (
+	jobsFolder  = "jobs"
+	tailsFolder = "tails"
+)
+
+// openMirror begins to keep a copy on another store, if there is to be one.
+func (h *History) openMirror() (err error) {
+	if h.o.Store == "" {
+		return nil
+	}
+	h.mirror, err = mirror.Start(mirror.Options{
+		Local: h.o.Folder, Folders: map[string]string{jobsFolder: fileSuffix, tailsFolder: tails.Suffix}, URL: h.o.Store, Took: h.brought, Log: h.o.Log,
+	})
+	if err != nil {
+		return fmt.Errorf("manager.history.store: %w", err)
+	}
+	return nil
+}
+
+// brought takes in a file that came back from the store.
+func (h *History) brought(name string) {
+	switch folder, base := path.Split(name); folder {
+	case jobsFolder + "/":
+		var id uint64
+		if _, err := fmt.Sscanf(base, "%d"+fileSuffix, &id); err == nil {
+			h.takeIn([]scheduler.JobID{scheduler.JobID(id)})
+		}
+	case tailsFolder + "/":
+		h.tails.Took(strings.TrimPrefix(name, folder))
+	}
+}
+
+// copiesGone has the copies of a job's files removed: the job is beyond history's bounds.
+func (h *History) copiesGone(id scheduler.JobID) {
+	if h.mirror == nil {
+		return
+	}
+	h.mirror.Gone(jobsFolder + "/" + path.Base(h.files.path(id)))
+	for _, name := range h.tails.Names(id) {
+		h.mirror.Gone(tailsFolder + "/" + name)
+	}
+}

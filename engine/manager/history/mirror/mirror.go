@@ -1,0 +1,383 @@
+// Package mirror keeps a copy of a folder's files on a store of any kind, such as HDFS, and brings
+// back those that are missing here: on a new machine the folder is what it was on the lost one.
+//
+//	m, err := mirror.Start(mirror.Options{Local: "data/history", Folders: …, URL: "hdfs:///hamadryad/history", Took: index})
+//	…
+//	m.Gone("jobs/12.history")
+//
+// # What holds
+//
+// Files are looked at again and again, so nothing has to be remembered of what is to be copied, and a
+// store that can't be reached for a while gets all of it afterwards. Nobody waits for the store. A copy
+// carries the time of its file's last change in its name; one that is newer takes an older one's place
+// once it is whole. Nothing is removed from the store but what Gone names, and older copies.
+package mirror
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/sdk/storage"
+)
+
+const (
+	// lookEach is the time from one look at the local folder to the next, and tryAgain that to the
+	// next try after the store failed.
+	lookEach = 5 * time.Second
+	tryAgain = 30 * time.Second
+	// quiet is how long a file must not have changed to be copied: one that grows is copied when it
+	// has stopped.
+	quiet = 3 * time.Second
+	// copyMax bounds the copy of one file.
+	copyMax = 10 * time.Minute
+)
+
+// Options say what is copied and where to.
+type Options struct {
+	Local   string            // the folder
+	Folders map[string]string // those below it that are copied, each with the ending of its files' names
+	URL     string            // of the copy, without the folders' names; it is made where it is missing
+	// Took hears of each file that was brought back, by its name below Local.
+	Took func(name string)
+	Log  *slog.Logger     // nil: slog.Default
+	Now  func() time.Time // nil: time.Now
+	Look time.Duration    // from one look to the next; 0: lookEach
+}
+
+// State is how the copy is.
+type State struct {
+	Waiting int       // files that are to be copied, as far as is known
+	Behind  time.Time // since when the store can't be used; zero: it can
+	Why     error     // that it can't
+}
+
+// Mirror keeps a copy. Safe for concurrent use.
+type Mirror struct {
+	o     Options
+	store storage.Store
+	end   context.CancelFunc
+	done  chan struct{}
+	there map[string]version // copies; run's alone; nil: not known yet
+
+	mu    sync.Mutex
+	gone  map[string]bool // names whose copies are to be removed
+	state State
+}
+
+// version is which state of a file a copy is of: the time of its last change, in nanoseconds since 1970.
+type version int64
+
+// Start begins to keep a copy. The error says that there is no such kind of store.
+func Start(o Options) (*Mirror, error) {
+	s, err := storage.For(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	if o.URL, err = storage.Absolute(o.URL); err != nil {
+		return nil, err
+	}
+	o.Log, o.Look = cmp.Or(o.Log, slog.Default()), cmp.Or(o.Look, lookEach)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	ctx, end := context.WithCancel(context.Background())
+	m := &Mirror{o: o, store: s, end: end, done: make(chan struct{}), gone: map[string]bool{}}
+	go m.run(ctx)
+	return m, nil
+}
+
+// Gone says that a file was removed on purpose: its copy goes, too.
+func (m *Mirror) Gone(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone[name] = true
+}
+
+// State is how the copy is.
+func (m *Mirror) State() State {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state
+}
+
+// Close ends it. What is not copied by then is when it is started again.
+func (m *Mirror) Close() {
+	m.end()
+	<-m.done
+}
+
+func (m *Mirror) run(ctx context.Context) {
+	defer close(m.done)
+	for wait := time.Duration(0); ; {
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+		err := m.turn(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		m.note(err)
+		if wait = m.o.Look; err != nil {
+			wait = max(wait, tryAgain)
+		}
+	}
+}
+
+// note keeps whether the store can be used.
+func (m *Mirror) note(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state.Why = err
+	switch {
+	case err == nil && !m.state.Behind.IsZero():
+		m.o.Log.Info("history's store can be used again", "store", m.o.URL, "was behind since", m.state.Behind)
+		m.state.Behind = time.Time{}
+	case err != nil && m.state.Behind.IsZero():
+		m.state.Behind = m.o.Now()
+		m.o.Log.Error("history's store can't be used: history stays on this machine alone meanwhile", "store", m.o.URL, "error", err)
+	}
+}
+
+// turn makes the copy what the folder is.
+func (m *Mirror) turn(ctx context.Context) error {
+	if m.there == nil {
+		there, err := m.list(ctx)
+		if err != nil {
+			return err
+		}
+		m.there = there
+		if err := m.fetch(ctx); err != nil {
+			m.there = nil
+			return err
+		}
+	}
+	if err := m.remove(ctx); err != nil {
+		return err
+	}
+	return m.copyAll(ctx)
+}
+
+// list finds what copies there are. Of two of one file the newer counts, and the older one goes.
+func (m *Mirror) list(ctx context.Context) (map[string]version, error) {
+	if err := m.makeFolders(ctx); err != nil {
+		return nil, err
+	}
+	there := map[string]version{}
+	for folder := range m.o.Folders {
+		found, err := m.store.List(ctx, storage.Join(m.o.URL, folder))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, f := range found {
+			name, v, ok := m.named(folder, f.Path[strings.LastIndexByte(f.Path, '/')+1:])
+			if !ok || f.Folder {
+				continue
+			}
+			if known := there[name]; known != 0 {
+				if err := m.store.Delete(ctx, m.url(name, min(known, v))); err != nil {
+					return nil, err
+				}
+			}
+			there[name] = max(there[name], v)
+		}
+	}
+	return there, nil
+}
+
+// makeFolders makes those of the copy, with all above.
+func (m *Mirror) makeFolders(ctx context.Context) error {
+	for folder := range m.o.Folders {
+		if err := m.makeFolder(ctx, storage.Join(m.o.URL, folder)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Mirror) makeFolder(ctx context.Context, url string) error {
+	err := m.store.Mkdir(ctx, url)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	above := url[:max(strings.LastIndexByte(url, '/'), 0)]
+	if !errors.Is(err, fs.ErrNotExist) || above == "" || strings.HasSuffix(above, "/") {
+		return err
+	}
+	if err := m.makeFolder(ctx, above); err != nil {
+		return err
+	}
+	if err := m.store.Mkdir(ctx, url); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// url is that of a copy.
+func (m *Mirror) url(name string, v version) string {
+	return storage.Join(m.o.URL, fmt.Sprintf("%s.%x", name, int64(v)))
+}
+
+// named reads the name of a copy.
+func (m *Mirror) named(folder, base string) (name string, v version, ok bool) {
+	file, text, ok := cutLast(base, ".")
+	n, err := strconv.ParseInt(text, 16, 64)
+	if !ok || err != nil || n <= 0 || fmt.Sprintf("%x", n) != text || !strings.HasSuffix(file, m.o.Folders[folder]) {
+		return "", 0, false
+	}
+	return folder + "/" + file, version(n), true
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// fetch brings back what is not here, folder by folder in order of their names.
+func (m *Mirror) fetch(ctx context.Context) error {
+	brought := 0
+	for _, name := range slices.Sorted(maps.Keys(m.there)) {
+		path := filepath.Join(m.o.Local, filepath.FromSlash(name))
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := m.bring(ctx, name, path); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		brought++
+		m.o.Took(name)
+	}
+	if brought > 0 {
+		m.o.Log.Info("history was brought back from its store", "files", brought, "store", m.o.URL)
+	}
+	return nil
+}
+
+// bring makes a file of its copy.
+func (m *Mirror) bring(ctx context.Context, name, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, copyMax)
+	defer cancel()
+	r, err := m.store.Open(ctx, m.url(name, m.there[name]), 0, -1)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return durable.ReplaceFrom(path, r, time.Unix(0, int64(m.there[name])))
+}
+
+// remove removes the copies of what is gone.
+func (m *Mirror) remove(ctx context.Context) error {
+	m.mu.Lock()
+	gone := slices.Sorted(maps.Keys(m.gone))
+	m.mu.Unlock()
+	for _, name := range gone {
+		if v := m.there[name]; v != 0 {
+			if err := m.store.Delete(ctx, m.url(name, v)); err != nil {
+				return err
+			}
+			delete(m.there, name)
+		}
+		m.mu.Lock()
+		delete(m.gone, name)
+		m.mu.Unlock()
+	}
+	return nil
+}
+
+// copyAll copies what is newer here.
+func (m *Mirror) copyAll(ctx context.Context) error {
+	var names []string
+	newer := map[string]version{}
+	for folder, ending := range m.o.Folders {
+		entries, err := os.ReadDir(filepath.Join(m.o.Local, folder))
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			name := folder + "/" + e.Name()
+			info, err := e.Info()
+			if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ending) || durable.IsTemporary(e.Name()) {
+				continue // it went meanwhile, or is none of ours
+			}
+			if v := version(info.ModTime().UnixNano()); v > m.there[name] {
+				names, newer[name] = append(names, name), v
+			}
+		}
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		m.waits(len(names) - i)
+		if m.o.Now().Sub(time.Unix(0, int64(newer[name]))) < quiet {
+			continue
+		}
+		if err := m.copy(ctx, name, newer[name]); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	m.waits(0)
+	return nil
+}
+
+func (m *Mirror) waits(n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state.Waiting = n
+}
+
+// copy copies a file, and removes the copy of what it was before.
+func (m *Mirror) copy(ctx context.Context, name string, v version) error {
+	ctx, cancel := context.WithTimeout(ctx, copyMax)
+	defer cancel()
+	path := filepath.Join(m.o.Local, filepath.FromSlash(name))
+	from, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it went meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	switch changed, err := m.send(ctx, from, name, v); {
+	case changed:
+		return nil // it is copied when it is quiet
+	case err != nil && !errors.Is(err, fs.ErrExist): // which an earlier life copied
+		return err
+	}
+	old := m.there[name]
+	m.there[name] = v
+	if old == 0 {
+		return nil
+	}
+	return m.store.Delete(ctx, m.url(name, old))
+}
+
+// send writes a copy, unless the file changes meanwhile.
+func (m *Mirror) send(ctx context.Context, from *os.File, name string, v version) (changed bool, err error) {
+	to, err := m.store.Create(ctx, m.url(name, v))
+	if err != nil {
+		return false, err
+	}
+	_, err = io.Copy(to, from)
+	info, wrong := from.Stat()
+	if err = errors.Join(err, wrong); err != nil || version(info.ModTime().UnixNano()) != v {
+		return err == nil, errors.Join(err, to.Abort())
+	}
+	return false, to.Commit()
+}

@@ -1,0 +1,204 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/sdk/storage"
+)
+
+// site is a folder whose copy is kept.
+type site struct {
+	t      *testing.T
+	folder string
+	url    string
+	mirror *Mirror
+
+	mu   sync.Mutex
+	took []string
+}
+
+func start(t *testing.T, url string) *site {
+	t.Helper()
+	s := &site{t: t, folder: t.TempDir(), url: url}
+	for _, folder := range []string{"jobs", "tails"} {
+		if err := os.Mkdir(filepath.Join(s.folder, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.again()
+	return s
+}
+
+// again starts the copying, after it ended.
+func (s *site) again() {
+	s.t.Helper()
+	m, err := Start(Options{
+		Local: s.folder, Folders: map[string]string{"jobs": ".history", "tails": ".tails"}, URL: s.url, Look: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Took: func(name string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.took = append(s.took, name)
+		},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.mirror = m
+	s.t.Cleanup(m.Close)
+}
+
+// write writes a file that changed some time ago.
+func (s *site) write(name, text string, ago time.Duration) {
+	s.t.Helper()
+	path := filepath.Join(s.folder, name)
+	err := os.WriteFile(path+"-", []byte(text), 0o600)
+	if err == nil {
+		err = os.Chtimes(path+"-", time.Now().Add(-ago), time.Now().Add(-ago))
+	}
+	if err == nil {
+		err = os.Rename(path+"-", path)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// files are the texts of all files below a folder, by name; of copies, without their versions.
+func files(t *testing.T, folder string, copies bool) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(folder, path)
+		if copies {
+			name = name[:strings.LastIndexByte(name, '.')]
+		}
+		if _, twice := all[name]; twice {
+			text = append(text, " twice"...)
+		}
+		all[name] = string(text)
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func (s *site) copied(want map[string]string) {
+	s.t.Helper()
+	var got map[string]string
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("copies are %q, want %q; %+v", got, want, s.mirror.State())
+		}
+	}()
+	watch.Until(s.t, time.Minute, "the copies are what they are to be", func() bool {
+		got = files(s.t, s.url, true)
+		return maps.Equal(got, want) && s.mirror.State().Waiting == 0
+	})
+}
+
+// What is in the folder, changes there and goes from there is in the copy; another machine has it all.
+func TestCopiesComeBack(t *testing.T) {
+	s := start(t, filepath.Join(t.TempDir(), "some", "where"))
+	s.write("jobs/1.history", "one", time.Hour)
+	s.write("jobs/2.history", "two", time.Hour)
+	s.write("jobs/3.aside", "is none", time.Hour)
+	s.write("tails/1-5.tails", "begins", time.Hour)
+	s.copied(map[string]string{"jobs/1.history": "one", "jobs/2.history": "two", "tails/1-5.tails": "begins"})
+	s.write("tails/1-5.tails", "begins, and ends", time.Minute)
+	s.copied(map[string]string{"jobs/1.history": "one", "jobs/2.history": "two", "tails/1-5.tails": "begins, and ends"})
+	s.mirror.Gone("jobs/1.history")
+	if err := os.Remove(filepath.Join(s.folder, "jobs", "1.history")); err != nil {
+		t.Fatal(err)
+	}
+	s.copied(map[string]string{"jobs/2.history": "two", "tails/1-5.tails": "begins, and ends"})
+	if err := os.RemoveAll(filepath.Join(s.folder, "jobs", "2.history")); err != nil { // by somebody else: its copy stays
+		t.Fatal(err)
+	}
+	s.mirror.Close()
+
+	other := start(t, s.url)
+	want := map[string]string{"jobs/2.history": "two", "tails/1-5.tails": "begins, and ends"}
+	watch.Until(t, time.Minute, "all is brought back", func() bool { return maps.Equal(files(t, other.folder, false), want) })
+	other.write("jobs/4.history", "four", time.Hour)
+	want["jobs/4.history"] = "four"
+	other.copied(want)
+	other.mu.Lock()
+	defer other.mu.Unlock()
+	if strings.Join(other.took, " ") != "jobs/2.history tails/1-5.tails" {
+		t.Errorf("told is of %q", other.took)
+	}
+}
+
+// A file that has just changed waits until it is quiet.
+func TestWhatChangesWaits(t *testing.T) {
+	s := start(t, t.TempDir())
+	s.write("tails/1-5.tails", "grows", -time.Hour) // by a clock that is ahead
+	s.write("jobs/1.history", "one", time.Hour)
+	watch.Until(t, time.Minute, "the other is copied", func() bool { return files(t, s.url, true)["jobs/1.history"] == "one" })
+	if got := files(t, s.url, true); len(got) != 1 {
+		t.Errorf("copied is %q", got)
+	}
+}
+
+// away is a store that can't be reached at times.
+type away struct {
+	storage.Local
+	is atomic.Bool
+}
+
+var errAway = errors.New("nobody answers")
+
+func (a *away) Create(ctx context.Context, path string) (storage.File, error) {
+	if a.is.Load() {
+		return nil, errAway
+	}
+	return a.Local.Create(ctx, strings.TrimPrefix(path, "mirror-away://"))
+}
+
+func (a *away) Mkdir(ctx context.Context, path string) error {
+	return a.Local.Mkdir(ctx, strings.TrimPrefix(path, "mirror-away://"))
+}
+
+func (a *away) List(ctx context.Context, path string) ([]storage.Info, error) {
+	return a.Local.List(ctx, strings.TrimPrefix(path, "mirror-away://"))
+}
+
+// While the store is away that is said, and afterwards it gets all.
+func TestAStoreThatIsAway(t *testing.T) {
+	store := &away{}
+	store.is.Store(true)
+	storage.Register("mirror-away", store)
+	folder := t.TempDir()
+	s := start(t, "mirror-away://"+folder)
+	s.write("jobs/1.history", "one", time.Hour)
+	watch.Until(t, time.Minute, "it is said that the store is away", func() bool {
+		state := s.mirror.State()
+		return errors.Is(state.Why, errAway) && !state.Behind.IsZero() && state.Waiting == 1
+	})
+	s.mirror.Close() // the next try would come after half a minute
+	store.is.Store(false)
+	s.again()
+	watch.Until(t, time.Minute, "the store has it", func() bool {
+		return files(t, folder, true)["jobs/1.history"] == "one" && s.mirror.State().Why == nil
+	})
+	if _, err := Start(Options{URL: "nowhere://x"}); err == nil {
+		t.Error("a kind of store that there is not is taken")
+	}
+}
