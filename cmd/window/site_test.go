@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		binaries = dir
-		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../hamadryad-isolate", "../../plugins/...", "./testdata/load")
+		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../hamadryad-isolate", "../../plugins/...", "../../examples/noop", "./testdata/load")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 			return 1
@@ -45,7 +45,7 @@ const (
 
 // site is a manager and launchers as processes, with files of its own.
 type site struct {
-	t       *testing.T
+	t       testing.TB
 	folder  string
 	address string // of the manager
 	web     string // where its pages are
@@ -53,7 +53,7 @@ type site struct {
 }
 
 // start starts a manager whose policy is set by lines of YAML, and launchers with slots each.
-func start(t *testing.T, policy string, launchers, slots int) *site {
+func start(t testing.TB, policy string, launchers, slots int) *site {
 	t.Helper()
 	address, http := freeAddress(t), freeAddress(t)
 	s := &site{t: t, folder: t.TempDir(), address: address, web: "http://" + http + "/"}
@@ -71,7 +71,7 @@ func start(t *testing.T, policy string, launchers, slots int) *site {
 	return s
 }
 
-func freeAddress(t *testing.T) string {
+func freeAddress(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	eventGap = time.Second
 	// eventsPerSecond bounds those of all streams together: who hears one takes a page anew, so
 	// it bounds what looking costs the manager. While more look, each hears less often.
-	eventsPerSecond = 10
+	eventsPerSecond = 5
 	// eventIdle is after what time a stream without events sends a line that is none, so that
 	// a connection that broke is noticed.
 	eventIdle = 15 * time.Second
