@@ -10,7 +10,8 @@
 // Files are looked at again and again, so nothing has to be remembered of what is to be copied, and a
 // store that can't be reached for a while gets all of it afterwards. Nobody waits for the store. A copy
 // carries the time of its file's last change in its name; one that is newer takes an older one's place
-// once it is whole. Nothing is removed from the store but what Gone names, and older copies.
+// once it is whole. Nothing is removed from the store but what Gone names, and older copies of files
+// that only grow: others may be of another cluster's job of the same number.
 package mirror
 
 import (
@@ -50,6 +51,7 @@ const (
 type Options struct {
 	Local   string            // the folder
 	Folders map[string]string // those below it that are copied, each with the ending of its files' names
+	Grow    []string          // those folders whose files only grow: a newer copy has all that an older one has
 	URL     string            // of the copy, without the folders' names; it is made where it is missing
 	// Took hears of each file that was brought back, by its name below Local.
 	Took func(name string)
@@ -173,7 +175,8 @@ func (m *Mirror) turn(ctx context.Context) error {
 	return m.copyAll(ctx)
 }
 
-// list finds what copies there are. Of two of one file the newer counts, and the older one goes.
+// list finds what copies there are. Of two of one name the newer counts; the older one stays, since it may
+// be of another cluster's job of the same number.
 func (m *Mirror) list(ctx context.Context) (map[string]version, error) {
 	if err := m.makeFolders(ctx); err != nil {
 		return nil, err
@@ -188,11 +191,6 @@ func (m *Mirror) list(ctx context.Context) (map[string]version, error) {
 			name, v, ok := m.named(folder, f.Path[strings.LastIndexByte(f.Path, '/')+1:])
 			if !ok || f.Folder {
 				continue
-			}
-			if known := there[name]; known != 0 {
-				if err := m.store.Delete(ctx, m.url(name, min(known, v))); err != nil {
-					return nil, err
-				}
 			}
 			there[name] = max(there[name], v)
 		}
@@ -362,7 +360,7 @@ func (m *Mirror) copy(ctx context.Context, name string, v version) error {
 	}
 	old := m.there[name]
 	m.there[name] = v
-	if old == 0 {
+	if folder, _, _ := strings.Cut(name, "/"); old == 0 || !slices.Contains(m.o.Grow, folder) {
 		return nil
 	}
 	return m.store.Delete(ctx, m.url(name, old))

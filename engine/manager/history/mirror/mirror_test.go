@@ -44,7 +44,7 @@ func start(t *testing.T, url string) *site {
 func (s *site) again() {
 	s.t.Helper()
 	m, err := Start(Options{
-		Local: s.folder, Folders: map[string]string{"jobs": ".history", "tails": ".tails"}, URL: s.url, Look: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Local: s.folder, Folders: map[string]string{"jobs": ".history", "tails": ".tails"}, Grow: []string{"tails"}, URL: s.url, Look: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Took: func(name string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -143,6 +143,30 @@ func TestCopiesComeBack(t *testing.T) {
 	defer other.mu.Unlock()
 	if strings.Join(other.took, " ") != "jobs/2.history tails/1-5.tails" {
 		t.Errorf("told is of %q", other.took)
+	}
+}
+
+// A cluster that begins anew gives numbers that an earlier one gave: what that one kept is not lost.
+func TestAnothersFileStays(t *testing.T) {
+	first := start(t, t.TempDir())
+	first.write("jobs/1.history", "the first one's", time.Hour)
+	first.copied(map[string]string{"jobs/1.history": "the first one's"})
+	first.mirror.Close()
+	second := start(t, first.url)
+	second.mirror.Close()
+	second.write("jobs/1.history", "the second one's", time.Minute)
+	for range 2 { // again, when both are there
+		second.again()
+		watch.Until(t, time.Minute, "both are there", func() bool {
+			all, err := filepath.Glob(filepath.Join(second.url, "jobs", "1.history.*"))
+			if err != nil || len(all) != 2 {
+				return false
+			}
+			one, errOne := os.ReadFile(all[0])
+			two, errTwo := os.ReadFile(all[1])
+			return errors.Join(errOne, errTwo) == nil && string(one) == "the first one's" && string(two) == "the second one's"
+		})
+		second.mirror.Close()
 	}
 }
 
