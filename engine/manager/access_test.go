@@ -3,6 +3,7 @@ package manager
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
@@ -208,6 +210,51 @@ func TestWhoseJobsAreWhose(t *testing.T) {
 		t.Errorf("%v, %v", st.GetSummary(), err)
 	}
 	r.allowed(r.who("carol").kill(job))
+}
+
+// Who may not change a job is told so of one that ended too, and never how it stands, also where history
+// alone knows it; it is in the audit as a refusal.
+func TestWhoseEndedJobsAreWhose(t *testing.T) {
+	b := newTestbed(t)
+	b.cfg.Core.JobsKept = 1
+	r := newRuledOn(t, b)
+	old, last := r.who("ann").submit(1), r.submit(1)
+	for _, job := range []uint64{old, last} {
+		r.allowed(r.kill(job))
+		r.follow(job)
+	}
+	ways := map[string]func(uint64) error{
+		"kill": r.kill,
+		"move": func(job uint64) error { return r.move(job, "lab/x") },
+		"change": func(job uint64) error {
+			_, err := r.api.Update(r.ctx(), &wire.UpdateRequest{Job: job, Priority: proto.Int32(2)})
+			return err
+		},
+	}
+	for _, job := range []uint64{old, last} {
+		for what, way := range ways {
+			r.who("bob")
+			r.denied(way(job), fmt.Sprintf("bob may not %s job-%d: it is a job of ann", what, job))
+			r.who("ann")
+			if err := way(job); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "has ended") {
+				t.Errorf("its owner who would %s job-%d is told %v", what, job, err)
+			}
+		}
+		for _, path := range []string{"/api/v1/jobs/job-%d/kill", "/jobs/job-%d/kill"} {
+			if code, _ := r.page("bob", http.MethodPost, fmt.Sprintf(path, job)); code != http.StatusForbidden {
+				t.Errorf("POST "+path+": %d", job, code)
+			}
+		}
+	}
+	refused := 0
+	for _, l := range r.audited() {
+		if l.Who == "bob" && l.Result == audit.Refused && strings.Contains(l.Why, "it is a job of ann") {
+			refused++
+		}
+	}
+	if refused != 10 {
+		t.Errorf("%d refusals are in the audit", refused)
+	}
 }
 
 // A revoked role, and a group that somebody left, end what they gave, at once and also for

@@ -86,6 +86,8 @@ func TestWhoMayWhat(t *testing.T) {
 		{r.Change(who("bob"), "kill", job), `bob may not kill job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
 		{r.Change(who("olga"), "kill", job), `olga may not kill job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has olga; ask ann, or dora`},
 		{r.Change(who("dora"), "kill", Job{Name: "job-8", Owner: "ann", Pool: "research"}), `dora may not kill job-8: it is a job of ann, and no list administer of pool "research" or of what is above it has dora; ask ann, or carol`},
+		{r.Change(who("bob"), "kill", Job{Name: "job-8", Owner: "carol", Pool: "research"}), `bob may not kill job-8: it is a job of carol, and no list administer of pool "research" or of what is above it has bob; ask carol`},
+		{r.Change(who("bob"), "kill", Job{Name: "job-8", Owner: "root"}), `bob may not kill job-8: it is a job of root, and no list administer of the root of all pools, "/" has bob; ask root, or group wheel`},
 		{r.Change(who("ann"), "kill", Job{Name: "job-9"}), `ann may not kill job-9: it is a job of somebody whom nothing proved, and no list administer of the root of all pools, "/" has ann; ask root, group wheel`},
 
 		{r.Move(who("ann"), job, "users/ann"), ""},

@@ -93,6 +93,14 @@ func (r *Rules) Move(w Who, j Job, to string) error {
 	return r.Submit(w, to)
 }
 
+// Update judges a change of a job's priority, or of its pool where to is not nil.
+func (r *Rules) Update(w Who, j Job, to *string) error {
+	if to != nil {
+		return r.Move(w, j, *to)
+	}
+	return r.Change(w, "change", j)
+}
+
 // Read judges who looks at a job: its status, what it printed, its output folders.
 func (r *Rules) Read(w Who, j Job) error {
 	if r.Reads(w, j) {
@@ -122,7 +130,7 @@ func (r *Rules) refuseJob(w Who, what string, j Job) error {
 	if !ok {
 		path = Root
 	}
-	ask := r.whoAdministers(path)
+	ask := r.whoAdministers(path, j.Owner)
 	if j.Owner != "" {
 		ask = strings.TrimSuffix(j.Owner+", or "+ask, ", or ")
 	}
@@ -158,19 +166,20 @@ func above(path string) string {
 	return poolName(path) + " or of what is above it"
 }
 
-// whoAdministers says whom to ask about a pool: those of the nearest list.
-func (r *Rules) whoAdministers(path string) string {
+// whoAdministers says whom to ask about a pool: those of the nearest list, but for users who were
+// named already.
+func (r *Rules) whoAdministers(path string, named ...string) string {
 	for p := range upwards(path) {
 		if l := r.Pools[p].Administer; !l.empty() {
-			return l.words()
+			return l.words(named...)
 		}
 	}
-	return r.administrators()
+	return r.administrators(named...)
 }
 
-func (r *Rules) administrators() string {
+func (r *Rules) administrators(named ...string) string {
 	if l := r.Roles[Administrator]; !l.empty() {
-		return l.words()
+		return l.words(named...)
 	}
 	return "who writes the manager's configuration: it gives nobody the role administrator"
 }
@@ -178,17 +187,24 @@ func (r *Rules) administrators() string {
 // namesShown bounds the names that a refusal lists.
 const namesShown = 3
 
-// words are the list for a person, cut.
-func (n Names) words() string {
+// words are the list for a person, cut, each name once and without the users that were named already.
+func (n Names) words(named ...string) string {
 	var parts []string
-	for _, u := range n.Users {
-		if u == Everybody {
-			u = "anybody"
+	add := func(part string) {
+		if !slices.Contains(parts, part) {
+			parts = append(parts, part)
 		}
-		parts = append(parts, u)
+	}
+	for _, u := range n.Users {
+		switch {
+		case u == Everybody:
+			add("anybody")
+		case !slices.Contains(named, u):
+			add(u)
+		}
 	}
 	for _, g := range n.Groups {
-		parts = append(parts, "group "+g)
+		add("group " + g)
 	}
 	if more := len(parts) - namesShown; more > 0 {
 		parts = append(slices.Clip(parts[:namesShown]), fmt.Sprintf("%d more", more))

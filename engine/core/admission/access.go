@@ -56,27 +56,33 @@ func (ad *Admission) maySubmit(spec *wire.JobSpec) error {
 	return rules.Submit(who(spec.GetPrincipal()), spec.GetPool())
 }
 
-func (ad *Admission) mayUpdate(m *wire.UpdateJob, j *life.Job) error {
+func (ad *Admission) mayUpdate(m *wire.UpdateJob) error {
 	rules := ad.step.Set.Access
-	switch {
-	case rules == nil:
+	j, there := ad.job(scheduler.JobID(m.GetJob()))
+	if rules == nil || !there {
 		return nil
-	case m.Pool != nil:
-		return rules.Move(who(m.GetPrincipal()), known(j), *m.Pool)
 	}
-	return rules.Change(who(m.GetPrincipal()), "change", known(j))
+	return rules.Update(who(m.GetPrincipal()), j, m.Pool)
 }
 
 func (ad *Admission) mayKill(id scheduler.JobID, p *wire.Principal) error {
 	rules := ad.step.Set.Access
-	if rules == nil {
-		return nil
-	}
-	j := access.Job{Name: id.String(), Owner: ad.announcedBy(id)}
-	if live := ad.life.Jobs.Get(id); live != nil {
-		j = known(live)
-	} else if j.Owner == "" { // there is nothing to kill, or nobody knows whose it is
+	j, there := ad.job(id)
+	if rules == nil || !there {
 		return nil
 	}
 	return rules.Change(who(p), "kill", j)
+}
+
+// job is what the rules judge of a job: one that lives, is announced, or ended a while ago. Who may not
+// change it is told nothing of how it is. False: there is none, or nobody knows whose it is.
+func (ad *Admission) job(id scheduler.JobID) (access.Job, bool) {
+	if live := ad.life.Jobs.Get(id); live != nil {
+		return known(live), true
+	}
+	if s := ad.endedJob(id); s != nil {
+		return access.Job{Name: id.String(), Owner: s.GetUser(), Pool: s.GetPool()}, true
+	}
+	owner := ad.announcedBy(id)
+	return access.Job{Name: id.String(), Owner: owner}, owner != ""
 }

@@ -211,13 +211,14 @@ func (ad *Admission) start(j *life.Job) {
 
 // UpdateJob moves a job to a pool or changes its priority.
 func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
-	j := ad.life.Jobs.Get(scheduler.JobID(m.GetJob()))
-	if j == nil {
-		ad.step.Reply(m.GetClient(), 0, ad.noJob(m.GetJob()))
+	id := scheduler.JobID(m.GetJob())
+	if err := ad.mayUpdate(m); err != nil {
+		ad.step.Reply(m.GetClient(), id, step.Denied(err))
 		return
 	}
-	if err := ad.mayUpdate(m, j); err != nil {
-		ad.step.Reply(m.GetClient(), j.ID, step.Denied(err))
+	j := ad.life.Jobs.Get(id)
+	if j == nil {
+		ad.step.Reply(m.GetClient(), 0, ad.noJob(id))
 		return
 	}
 	if len(m.GetPool()) > ad.step.Set.Graph.NameBytes {
@@ -243,16 +244,24 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 // placeOf is what UpdateJob changes of a job.
 func placeOf(j *life.Job) string { return fmt.Sprintf("pool %q, priority %s", j.Pool, j.Priority) }
 
-func (ad *Admission) noJob(id uint64) *wire.Failure {
-	for _, e := range ad.life.Ended {
-		if e.Status.Summary.Job == id {
-			return step.Invalid(fmt.Sprintf("%s has ended", scheduler.JobID(id)))
-		}
+func (ad *Admission) noJob(id scheduler.JobID) *wire.Failure {
+	if ad.endedJob(id) != nil {
+		return step.Invalid(fmt.Sprintf("%s has ended", id))
 	}
-	if f := ad.Lost(scheduler.JobID(id)); f != nil {
+	if f := ad.Lost(id); f != nil {
 		return f
 	}
-	return step.Invalid(fmt.Sprintf("there is no %s", scheduler.JobID(id)))
+	return step.Invalid(fmt.Sprintf("there is no %s", id))
+}
+
+// endedJob is the summary of a job that ended and is not forgotten yet; nil: there is none.
+func (ad *Admission) endedJob(id scheduler.JobID) *wire.JobSummary {
+	for _, e := range ad.life.Ended {
+		if e.Status.Summary.Job == uint64(id) {
+			return e.Status.Summary
+		}
+	}
+	return nil
 }
 
 // KillJob ends a job for a person.
@@ -269,7 +278,7 @@ func (ad *Admission) KillJob(m *wire.KillJob) {
 	}
 	j := ad.life.Jobs.Get(id)
 	if j == nil {
-		ad.step.Reply(m.GetClient(), id, ad.noJob(m.GetJob()))
+		ad.step.Reply(m.GetClient(), id, ad.noJob(id))
 		return
 	}
 	before := wire.StateName(j.Summary().State)

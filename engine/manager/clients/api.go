@@ -297,7 +297,8 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 
 // Kill ends a job.
 func (s *Server) Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error) {
-	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
+	may := func(rules *access.Rules, j access.Job) error { return rules.Change(who(ctx, rules), "kill", j) }
+	return s.onJob(ctx, q.Job, may, func(client uint64) *wire.Input {
 		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: told(ctx, q.Principal), Reason: q.Reason})
 	})
 }
@@ -307,14 +308,27 @@ func (s *Server) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty
 	if err := s.moveByDefault(ctx, q); err != nil {
 		return nil, err
 	}
-	return s.onJob(ctx, q.Job, func(client uint64) *wire.Input {
+	may := func(rules *access.Rules, j access.Job) error { return rules.Update(who(ctx, rules), j, q.Pool) }
+	return s.onJob(ctx, q.Job, may, func(client uint64) *wire.Input {
 		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: told(ctx, q.Principal), Pool: q.Pool, Priority: q.Priority})
 	})
 }
 
-func (s *Server) onJob(ctx context.Context, job uint64, in func(client uint64) *wire.Input) (*wire.Empty, error) {
-	if _, err := s.summary(ctx, job); err != nil {
+// onJob has the core change a job, which judges whether who asks may. Of jobs that ended it may know no more
+// whose they were, so may judges those here: that one has ended is told to who may change it alone.
+func (s *Server) onJob(ctx context.Context, job uint64, may func(*access.Rules, access.Job) error, in func(client uint64) *wire.Input) (*wire.Empty, error) {
+	j, err := s.find(ctx, scheduler.JobID(job))
+	if err != nil {
 		return nil, err
+	}
+	j.Close()
+	if !j.Lives() {
+		if rules := s.needs.Rules(); rules != nil {
+			if err := may(rules, known(j.Status.GetSummary())); err != nil {
+				return nil, denied(err)
+			}
+		}
+		return nil, status.Errorf(codes.InvalidArgument, "%v has ended", j.ID)
 	}
 	if _, err := s.call(ctx, in); err != nil {
 		return nil, err
