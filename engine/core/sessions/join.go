@@ -199,7 +199,7 @@ func (ss *Sessions) forgetLaunchers() {
 func (ss *Sessions) Drain(m *wire.DrainLauncher) {
 	l := ss.life.ByName[m.GetName()]
 	if l == nil {
-		ss.step.Reply(m.GetClient(), 0, step.Invalid(fmt.Sprintf("there is no launcher %q", m.GetName())))
+		ss.step.Reply(m.GetClient(), 0, step.Invalid(wire.NoLauncher(m.GetName())))
 		return
 	}
 	before := l.State()

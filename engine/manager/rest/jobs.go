@@ -74,16 +74,8 @@ func (s *Server) ListJobs(ctx context.Context, q api.ListJobsRequestObject) (api
 
 // launcherID finds a launcher by its name.
 func (s *Server) launcherID(ctx context.Context, name string) (scheduler.LauncherID, error) {
-	r, err := s.needs.Service.Launchers(ctx, &wire.Empty{})
-	if err != nil {
-		return 0, err
-	}
-	for _, l := range r.Launchers {
-		if l.Name == name {
-			return scheduler.LauncherID(l.Launcher), nil
-		}
-	}
-	return 0, status.Errorf(codes.NotFound, "there is no launcher %q", name)
+	l, err := s.launcherOf(ctx, name)
+	return scheduler.LauncherID(l.GetLauncher()), err
 }
 
 func summary(j *wire.JobSummary) api.JobSummary {

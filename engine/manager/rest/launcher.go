@@ -63,7 +63,7 @@ func (s *Server) launcherOf(ctx context.Context, name string) (*wire.LauncherSta
 			return l, nil
 		}
 	}
-	return nil, status.Errorf(codes.NotFound, "there is no launcher %q: see \"hamadryad launchers\"; those that were lost long ago are forgotten", name)
+	return nil, status.Error(codes.NotFound, wire.NoLauncher(name))
 }
 
 // wrongWith says what is wrong with a launcher.

@@ -111,7 +111,7 @@ func (s *service) Update(_ context.Context, q *wire.UpdateRequest) (*wire.Empty,
 
 func (s *service) Drain(_ context.Context, q *wire.DrainRequest) (*wire.Empty, error) {
 	if q.Launcher != "l1" {
-		return nil, status.Errorf(codes.InvalidArgument, "there is no launcher %q", q.Launcher)
+		return nil, status.Error(codes.InvalidArgument, wire.NoLauncher(q.Launcher)) // as the core does
 	}
 	return s.note(q)
 }
@@ -429,7 +429,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		{"PATCH", "/jobs/job-1", `{"pool":"` + strings.Repeat("p", 2000) + `"}`, 400, "the request's body: "},
 		{"POST", "/jobs/job-1/kill", `{"reason":` + strings.Repeat(" ", bodyMax) + `"x"}`, 413, "too large: it may have 65536 bytes"},
 		{"POST", "/jobs/job-1/kill", `{"reason":`, 400, "the request's body: "},
-		{"PUT", "/launchers/l9/drain", "", 404, `there is no launcher "l9"`},
+		{"PUT", "/launchers/l9/drain", "", 404, `there is no launcher "l9": "hamadryad launchers" lists them`},
 	} {
 		var p api.Problem
 		r := w.ask(x.method, Root+x.path, x.body, &p)
