@@ -93,6 +93,9 @@ func codeCore(w *codec.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 { // what came later still
 		c.rooms.Life.CodeOwners(w)
 	}
+	if !w.Reading || w.Left() > 0 {
+		c.rooms.IDs.CodeBase(w)
+	}
 }
 
 // codeLoads codes what came later: older checkpoints end before it.

@@ -46,15 +46,16 @@ func TestSettingsThatCannotWorkChangeNothing(t *testing.T) {
 	}
 }
 
-// TestOlderCheckpointsAreRead: those before losses end without them, those before
-// identities or loads without these either.
+// TestOlderCheckpointsAreRead: those before numbers of other data end without them, those before
+// losses, identities or loads without these either.
 func TestOlderCheckpointsAreRead(t *testing.T) {
 	b := benchCluster(t, 5, 4)
 	good := b.c.Checkpoint()
 	end := len(good) - crc32.Size
 	codeIdentities := func(w *codec.Codec, c *Core) { c.rooms.Life.CodeIdentities(w) }
+	codeBase := func(w *codec.Codec, c *Core) { c.rooms.IDs.CodeBase(w) }
 	for name, part := range map[string][]func(*codec.Codec, *Core){
-		"losses": {codeLosses}, "identities": {codeLosses, codeIdentities}, "loads": {codeLosses, codeIdentities, codeLoads},
+		"numbers": {codeBase}, "losses": {codeBase, codeLosses}, "identities": {codeBase, codeLosses, codeIdentities}, "loads": {codeBase, codeLosses, codeIdentities, codeLoads},
 	} {
 		var written bytes.Buffer
 		w := codec.NewWriter(&written)

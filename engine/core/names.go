@@ -10,6 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/status"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // What the core's callers need lies in its rooms, and has its names here.
@@ -56,6 +57,9 @@ var SuspensionBounds = step.SuspensionBounds
 
 // Term is ids.Term.
 func Term(last uint64, age time.Duration) uint64 { return ids.Term(last, age) }
+
+// JobsAboveUnknown is ids.AboveUnknown.
+func JobsAboveUnknown(now scheduler.Time) uint64 { return ids.AboveUnknown(now) }
 
 // NewDraft checks a submission and makes the draft of its job. The message must not be
 // changed afterwards.

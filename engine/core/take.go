@@ -130,7 +130,7 @@ func (c *Core) input(in *wire.Input) {
 // one are gone, and clients have to ask again.
 func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.rooms.Step.Term = max(m.GetTerm(), c.rooms.Step.Term+1)
-	c.rooms.IDs.Begin(c.rooms.Step.Now, time.Duration(m.GetAgeNs()))
+	c.rooms.IDs.Begin(c.rooms.Step.Now, time.Duration(m.GetAgeNs()), m.GetJobsAbove())
 	c.rooms.Sessions.LossTold = false
 	c.rooms.Decisions.DropPolicies()
 	for j := range c.rooms.Life.Jobs.All() {

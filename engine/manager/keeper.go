@@ -69,6 +69,32 @@ func (p *keeper) settle(ctx context.Context, record uint64) {
 	}
 }
 
+// numberMax bounds the wait for history's store at a manager's first start.
+const numberMax = 30 * time.Second
+
+// number finds from where on jobs are numbered, in the first life of this data: above all that history
+// knows, which may be of a manager whose machine was lost. Where the store that knows can't be read they
+// are numbered from so high on that no data before can have given such a number.
+func (p *keeper) number(ctx context.Context, l *recovery.Life) error {
+	if !l.New {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, numberMax)
+	defer cancel()
+	last, err := p.LastJob(limited)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	l.JobsAbove = uint64(last)
+	if err != nil {
+		l.JobsAbove = max(l.JobsAbove, core.JobsAboveUnknown(l.Clock.Now()))
+		p.o.Log.Warn("this manager's data is new, and which jobs an earlier one had can't be found out: jobs are numbered from so high on that none takes the place of another", "from", l.JobsAbove+1, "error", err)
+	} else if last > 0 {
+		p.o.Log.Info("this manager's data is new: jobs are numbered from above those on that history knows", "from", l.JobsAbove+1)
+	}
+	return nil
+}
+
 // keepTails has history keep the ends of logs of a job's attempts. Those of a job that nobody knows go.
 func (m *manager) keepTails(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error {
 	at, known, err := m.model.Submitted(ctx, job)

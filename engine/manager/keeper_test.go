@@ -1,14 +1,21 @@
 package manager
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 // Jobs that the model has forgotten are shown from history, each with all its attempts and its graph, however
@@ -40,6 +47,95 @@ func TestHistoryOutlivesKills(t *testing.T) {
 	b.stop()
 	b.start()
 	b.historyOf(all, nodes)
+}
+
+// A manager on a new machine, which has only the store of the lost one's history, gives no number to a job that
+// one of before has: each shows its own attempts. So it is where the store can't be asked at the start, too.
+func TestJobsOfALostMachineKeepTheirNumbers(t *testing.T) {
+	b := newTestbed(t)
+	folder := t.TempDir()
+	store := &awayStore{}
+	storage.Register("keeper-away", store)
+	b.cfg.History.Store = "keeper-away://" + folder
+	var all []uint64
+	copies := func() int {
+		found, err := filepath.Glob(filepath.Join(folder, "jobs", "*.history.*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	const nodes, lives = 3, 3
+	for life := range uint64(lives) {
+		b.cfg.Data, b.cfg.History.Folder = t.TempDir(), ""
+		store.is.Store(life == lives-1)
+		b.start()
+		l := b.launcher("oak", life+1, false)
+		job := b.submit(nodes)
+		if s := b.follow(job); !succeeded(s) {
+			t.Fatal(s)
+		}
+		if slices.Contains(all, job) || !store.is.Load() && job != life+1 {
+			t.Errorf("in life %d a job gets the number %d, behind %d", life, job, all)
+		}
+		if all = append(all, job); life == 0 {
+			watch.Until(t, waitMax, "the job is in the store", func() bool { return copies() == 1 })
+		}
+		if life == 1 {
+			watch.Until(t, waitMax, "the job of the lost machine is here", func() bool {
+				list, err := b.api.Jobs(b.ctx(), &wire.JobsRequest{All: true})
+				return err == nil && len(list.Jobs) == len(all)
+			})
+			b.historyOf(all, nodes)
+		}
+		l.cancel()
+		b.stop()
+	}
+}
+
+// awayStore is a folder that can't be reached at times.
+type awayStore struct {
+	storage.Local
+	is atomic.Bool
+}
+
+func (a *awayStore) path(url string) (string, error) {
+	if a.is.Load() {
+		return "", storage.ErrUnavailable
+	}
+	return strings.TrimPrefix(url, "keeper-away://"), nil
+}
+
+func (a *awayStore) Open(ctx context.Context, url string, offset, length int64) (io.ReadCloser, error) {
+	path, err := a.path(url)
+	if err != nil {
+		return nil, err
+	}
+	return a.Local.Open(ctx, path, offset, length)
+}
+
+func (a *awayStore) Create(ctx context.Context, url string) (storage.File, error) {
+	path, err := a.path(url)
+	if err != nil {
+		return nil, err
+	}
+	return a.Local.Create(ctx, path)
+}
+
+func (a *awayStore) Mkdir(ctx context.Context, url string) error {
+	path, err := a.path(url)
+	if err != nil {
+		return err
+	}
+	return a.Local.Mkdir(ctx, path)
+}
+
+func (a *awayStore) List(ctx context.Context, url string) ([]storage.Info, error) {
+	path, err := a.path(url)
+	if err != nil {
+		return nil, err
+	}
+	return a.Local.List(ctx, path)
 }
 
 // killed copies what the manager would leave behind if it were killed now.

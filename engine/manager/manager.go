@@ -160,6 +160,9 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
+	if err := m.history.number(ctx, l); err != nil {
+		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
+	}
 	m.life, m.before = l, l.Core.Stats()
 	l.Core.TellFacts()
 	m.model = readmodel.New(shownOf(cfg.Core), l.Core.AllFacts(), m.rows.Apply)

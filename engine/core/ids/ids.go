@@ -7,6 +7,9 @@
 // where the age of the manager's data says, which is above all that the lives before
 // it can have given. What lies between the last id in the log and that beginning is a
 // gap. Somebody who comes with an id out of a gap had it from a record that the log lost.
+//
+// Data that is new may follow others, of a machine that was lost, of which somebody still knows
+// jobs. Its jobs are numbered from above those on; all that is said here of jobs counts from there.
 package ids
 
 import (
@@ -22,6 +25,7 @@ import (
 type IDs struct {
 	Job, Bundle, Attempt, Launcher, Request, Reservation uint64
 
+	base     uint64         // the jobs of this data are above it
 	began    scheduler.Time // when this life of the manager did
 	firstJob uint64         // the last id before those that it gives
 	gaps     []gap          // of the newest lives, the oldest first
@@ -64,20 +68,26 @@ func within(ids [2]uint64, id uint64) bool { return id > ids[0] && id <= ids[1] 
 func (x *IDs) Began() scheduler.Time { return x.began }
 
 // Begin opens a life of the manager at a time, when its data has an age: its ids are above
-// all that lives before may have given. At age 0 the data is new.
-func (x *IDs) Begin(now scheduler.Time, age time.Duration) {
-	x.began = now
-	if age > 0 {
+// all that lives before may have given. At age 0 the data is new. Jobs up to above are known of
+// data that was before this; 0: none are.
+func (x *IDs) Begin(now scheduler.Time, age time.Duration, above uint64) {
+	x.began, x.base = now, max(x.base, above)
+	if age > 0 || above > 0 {
 		x.skip(age)
 	}
 	x.firstJob = x.Job
 }
 
+// AboveUnknown is a number above that of each job which any data can have given by a time of which
+// nothing is known but that its clock was right: as if its first life had begun in 1970.
+func AboveUnknown(now scheduler.Time) uint64 {
+	return perAge(time.Duration(max(now, 0)), slowIDs)
+}
+
 func (x *IDs) skip(age time.Duration) {
 	known := *x
-	for _, n := range []*uint64{&x.Job, &x.Launcher} {
-		*n = max(*n, perAge(age, slowIDs))
-	}
+	x.Job = max(x.Job, x.base+perAge(age, slowIDs))
+	x.Launcher = max(x.Launcher, perAge(age, slowIDs))
 	for _, n := range []*uint64{&x.Bundle, &x.Attempt} {
 		*n = max(*n, perAge(age, fastIDs))
 	}
@@ -138,6 +148,9 @@ func (x *IDs) CodeLife(w *codec.Codec) {
 		}
 	})
 }
+
+// CodeBase codes what came later still.
+func (x *IDs) CodeBase(w *codec.Codec) { codec.Num(w, &x.base) }
 
 // Clone returns a copy that stays while these change.
 func (x *IDs) Clone() IDs {

@@ -16,7 +16,7 @@ func TestIDsNeverRepeat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs, attempts := map[uint64]bool{}, map[uint64]bool{}
 		var x IDs
-		x.Begin(1, 0)
+		x.Begin(1, 0, 0)
 		now := scheduler.Time(1)
 		for range rapid.IntRange(1, 6).Draw(t, "lives") {
 			kept := x.Clone()
@@ -42,7 +42,7 @@ func TestIDsNeverRepeat(t *testing.T) {
 			}
 			lost := forgot && last > kept.Job
 			now = now.Add(time.Minute)
-			x.Begin(now, time.Duration(now))
+			x.Begin(now, time.Duration(now), 0)
 			if lost && !x.LostJob(last) {
 				t.Fatalf("job %d, of a life that the log forgot, counts as known", last)
 			}
@@ -54,18 +54,53 @@ func TestIDsNeverRepeat(t *testing.T) {
 func TestALifeStaysBelowTheNext(t *testing.T) {
 	var x IDs
 	now := scheduler.Time(time.Hour)
-	x.Begin(now, time.Hour)
+	x.Begin(now, time.Hour, 0)
 	for ; !x.TooManyJobs(now); x.Job++ {
 		if x.Job > 100_000_000 {
 			t.Fatal("jobs are not bounded")
 		}
 	}
 	next := IDs{}
-	next.Begin(now.Add(time.Minute), time.Hour+time.Minute)
+	next.Begin(now.Add(time.Minute), time.Hour+time.Minute, 0)
 	if x.Job >= next.Job {
 		t.Errorf("a life gave job %d, and the next begins at %d", x.Job, next.Job)
 	}
 	if !next.SeenJob(next.Job+5) || next.SeenJob(next.Job) || !next.SeenAttempt(next.Attempt+1) {
 		t.Error("ids above those given are not found out, or others are")
 	}
+}
+
+// Jobs of new data are above those that are known of data that was before it, and of which the clock alone
+// tells. What was known is found out as lost; and so it stays over lives that the new log forgets.
+func TestJobsOfNewDataAreAboveThoseBefore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		now := scheduler.Time(rapid.Int64Range(int64(time.Hour), int64(1e6*time.Hour)).Draw(t, "now"))
+		began, jobs := now, map[uint64]bool{}
+		var x IDs
+		x.Begin(now, 0, 0)
+		for range rapid.IntRange(1, 8).Draw(t, "lives") {
+			kept := x.Clone()
+			for range rapid.IntRange(0, 30).Draw(t, "jobs") {
+				if x.Job++; jobs[x.Job] {
+					t.Fatalf("job %d is given twice", x.Job)
+				}
+				jobs[x.Job] = true
+			}
+			last := x.Job
+			now = now.Add(time.Minute)
+			above := uint64(0)
+			switch rapid.SampledFrom([]string{"goes on", "forgot", "known", "unknown"}).Draw(t, "then") {
+			case "forgot":
+				x = kept
+			case "known":
+				x, began, above = IDs{}, now, last
+			case "unknown":
+				x, began, above = IDs{}, now, AboveUnknown(now)
+			}
+			x.Begin(now, now.Sub(began), above)
+			if above > 0 && (!x.LostJob(last) && last > 0 || x.LostJob(x.Job+1)) {
+				t.Fatalf("job %d, of the data before, counts as known", last)
+			}
+		}
+	})
 }

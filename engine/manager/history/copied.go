@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"strings"
@@ -41,6 +42,42 @@ func (h *History) brought(name string) {
 	case tailsFolder + "/":
 		h.tails.Took(strings.TrimPrefix(name, folder))
 	}
+}
+
+// LastJob is the largest number of a job of which there is something here or on the store. The error says
+// that the store can't be read: the number is of what is here.
+func (h *History) LastJob(ctx context.Context) (last scheduler.JobID, err error) {
+	ids, err := h.files.ids()
+	if err != nil {
+		return 0, fmt.Errorf("history: %w", err)
+	}
+	if err := h.ask(ctx, func() {
+		for id := range h.journal.jobs {
+			ids[id] = true
+		}
+	}); err != nil {
+		return 0, err
+	}
+	for _, k := range h.tails.Jobs() {
+		ids[k.Job] = true
+	}
+	for id := range ids {
+		last = max(last, id)
+	}
+	if h.mirror == nil {
+		return last, nil
+	}
+	names, err := h.mirror.Names(ctx)
+	for _, name := range names {
+		var id scheduler.JobID
+		if _, err := fmt.Sscanf(path.Base(name), "%d", (*uint64)(&id)); err == nil {
+			last = max(last, id)
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("history's store %s: %w", h.o.Store, err)
+	}
+	return last, err
 }
 
 // copiesGone has the copies of a job's files removed: the job is beyond history's bounds.

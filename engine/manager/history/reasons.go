@@ -20,23 +20,13 @@ var errClosed = errors.New("history is closed")
 
 // Waits tells why a job waited, one that lives too. The error is ErrUnknown, that of Open, or that of ctx.
 func (h *History) Waits(ctx context.Context, id scheduler.JobID) (w Waits, err error) {
-	lives, answered := false, make(chan struct{})
-	ask := func() {
-		defer close(answered)
+	lives := false
+	if err := h.ask(ctx, func() {
 		if j := h.journal.jobs[id]; j != nil {
 			w, lives = h.journal.waits(j), true
 		}
-	}
-	select {
-	case h.questions <- ask:
-		<-answered
-	case <-h.closes:
-		return w, errClosed
-	case <-ctx.Done():
-		return w, context.Cause(ctx)
-	}
-	if lives {
-		return w, nil
+	}); err != nil || lives {
+		return w, err
 	}
 	r, err := h.Open(ctx, id)
 	if err != nil {
@@ -45,6 +35,20 @@ func (h *History) Waits(ctx context.Context, id scheduler.JobID) (w Waits, err e
 	defer r.Close()
 	c, err := r.Course()
 	return Waits{c.Waits, c.WaitsDropped, c.Lacks}, err
+}
+
+// ask has the goroutine run do something, and waits for it. The error is errClosed, or that of ctx.
+func (h *History) ask(ctx context.Context, do func()) error {
+	answered := make(chan struct{})
+	select {
+	case h.questions <- func() { defer close(answered); do() }:
+		<-answered
+		return nil
+	case <-h.closes:
+		return errClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // waits gathers a job's reasons. A chunk that can't be read is told as a lack.

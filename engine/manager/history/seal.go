@@ -124,6 +124,9 @@ func (h *History) keepBounds() {
 		if jobs == 0 {
 			return
 		}
+		if h.mirror != nil { // what no file here has goes first
+			h.mirror.KeepOlder(max(h.o.BytesMax-bytes-h.tails.Bytes(), 0))
+		}
 		over := max(jobs-h.o.JobsMax, 0)
 		if bytes+h.tails.Bytes() > h.o.BytesMax {
 			over = max(over, 1)

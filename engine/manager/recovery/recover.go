@@ -30,8 +30,13 @@ type Life struct {
 	Identity string // of the data, the same in all lives
 	Term     uint64 // larger than in any life before, also in those that the log lost
 	Clock    Clock
-	began    scheduler.Time // when the data was new
-	age      time.Duration  // of the data at the start of this life
+	// New says that no life of this data has begun: its log is new, or ends before its first step.
+	New bool
+	// JobsAbove is the largest number of a job that is known of data that was before this, which Opening
+	// says; 0: none is.
+	JobsAbove uint64
+	began     scheduler.Time // when the data was new
+	age       time.Duration  // of the data at the start of this life
 }
 
 // Tokens makes the token of a bundle attempt's data connections of its number.
@@ -67,7 +72,7 @@ type Listener interface {
 // nil: nobody does.
 func Restore(s *eventlog.Segment, settings core.Settings, kept *graphs.Store, tokens Tokens, hears Listener) (*Life, error) {
 	if s == nil {
-		l := &Life{Core: core.New(settings), Identity: rand.Text(), Term: core.Term(0, 0), Clock: newClock(0)}
+		l := &Life{Core: core.New(settings), Identity: rand.Text(), Term: core.Term(0, 0), Clock: newClock(0), New: true}
 		l.began = l.Clock.base
 		l.Core.GraphsFrom(kept.Load)
 		l.Core.TokensFrom(tokens)
@@ -90,7 +95,7 @@ func Restore(s *eventlog.Segment, settings core.Settings, kept *graphs.Store, to
 			return nil, err
 		}
 	}
-	l := &Life{Core: r.Core, Identity: s.Header.Identity}
+	l := &Life{Core: r.Core, Identity: s.Header.Identity, New: r.Core.Term() == 0}
 	l.Clock = newClock(max(r.last, scheduler.Time(s.Header.Created)))
 	l.began = scheduler.Time(cmp.Or(s.Header.Began, s.Header.Created))
 	l.age = max(l.Clock.base.Sub(l.began), 1)
@@ -224,6 +229,6 @@ func (l *Life) Opening(settings core.Settings) []*wire.Input {
 	settings.Identity = l.Identity
 	return []*wire.Input{
 		wire.NewInput(&wire.SiteSettings{Json: settings.JSON()}),
-		wire.NewInput(&wire.ManagerStart{Term: l.Term, AgeNs: int64(l.age)}),
+		wire.NewInput(&wire.ManagerStart{Term: l.Term, AgeNs: int64(l.age), JobsAbove: l.JobsAbove}),
 	}
 }

@@ -10,8 +10,9 @@
 // Files are looked at again and again, so nothing has to be remembered of what is to be copied, and a
 // store that can't be reached for a while gets all of it afterwards. Nobody waits for the store. A copy
 // carries the time of its file's last change in its name; one that is newer takes an older one's place
-// once it is whole. Nothing is removed from the store but what Gone names, and older copies of files
-// that only grow: others may be of another cluster's job of the same number.
+// once it is whole. Nothing is removed from the store but what Gone names, older copies of files that
+// only grow, and what KeepOlder leaves no room for: other older copies may be of another cluster's job
+// of the same number. No file here has what they have, so State says how many there are.
 package mirror
 
 import (
@@ -23,10 +24,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -65,6 +66,10 @@ type State struct {
 	Waiting int       // files that are to be copied, as far as is known
 	Behind  time.Time // since when the store can't be used; zero: it can
 	Why     error     // that it can't
+	// Older copies are those of files that have newer ones and were not replaced by them, and
+	// OlderBytes what they take.
+	Older      int
+	OlderBytes int64
 }
 
 // Mirror keeps a copy. Safe for concurrent use.
@@ -73,15 +78,13 @@ type Mirror struct {
 	store storage.Store
 	end   context.CancelFunc
 	done  chan struct{}
-	there map[string]version // copies; run's alone; nil: not known yet
+	there map[string]copies // by name; run's alone; nil: not known yet
 
-	mu    sync.Mutex
-	gone  map[string]bool // names whose copies are to be removed
-	state State
+	mu       sync.Mutex
+	gone     map[string]bool // names whose copies are to be removed
+	olderMax int64           // bytes of older copies that may stay
+	state    State
 }
-
-// version is which state of a file a copy is of: the time of its last change, in nanoseconds since 1970.
-type version int64
 
 // Start begins to keep a copy. The error says that there is no such kind of store.
 func Start(o Options) (*Mirror, error) {
@@ -97,7 +100,7 @@ func Start(o Options) (*Mirror, error) {
 		o.Now = time.Now
 	}
 	ctx, end := context.WithCancel(context.Background())
-	m := &Mirror{o: o, store: s, end: end, done: make(chan struct{}), gone: map[string]bool{}}
+	m := &Mirror{o: o, store: s, end: end, done: make(chan struct{}), gone: map[string]bool{}, olderMax: math.MaxInt64}
 	go m.run(ctx)
 	return m, nil
 }
@@ -107,6 +110,20 @@ func (m *Mirror) Gone(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.gone[name] = true
+}
+
+// KeepOlder says how many bytes of older copies may stay. Until it is said, all do.
+func (m *Mirror) KeepOlder(bytes int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.olderMax = bytes
+}
+
+// Names are those of all files that have copies, in no order. The store is asked for them, which the
+// error says is not to be reached.
+func (m *Mirror) Names(ctx context.Context) ([]string, error) {
+	there, err := m.list(ctx)
+	return slices.Collect(maps.Keys(there)), err
 }
 
 // State is how the copy is.
@@ -172,80 +189,10 @@ func (m *Mirror) turn(ctx context.Context) error {
 	if err := m.remove(ctx); err != nil {
 		return err
 	}
-	return m.copyAll(ctx)
-}
-
-// list finds what copies there are. Of two of one name the newer counts; the older one stays, since it may
-// be of another cluster's job of the same number.
-func (m *Mirror) list(ctx context.Context) (map[string]version, error) {
-	if err := m.makeFolders(ctx); err != nil {
-		return nil, err
-	}
-	there := map[string]version{}
-	for folder := range m.o.Folders {
-		found, err := m.store.List(ctx, storage.Join(m.o.URL, folder))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		for _, f := range found {
-			name, v, ok := m.named(folder, f.Path[strings.LastIndexByte(f.Path, '/')+1:])
-			if !ok || f.Folder {
-				continue
-			}
-			there[name] = max(there[name], v)
-		}
-	}
-	return there, nil
-}
-
-// makeFolders makes those of the copy, with all above.
-func (m *Mirror) makeFolders(ctx context.Context) error {
-	for folder := range m.o.Folders {
-		if err := m.makeFolder(ctx, storage.Join(m.o.URL, folder)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *Mirror) makeFolder(ctx context.Context, url string) error {
-	err := m.store.Mkdir(ctx, url)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	above := url[:max(strings.LastIndexByte(url, '/'), 0)]
-	if !errors.Is(err, fs.ErrNotExist) || above == "" || strings.HasSuffix(above, "/") {
+	if err := m.copyAll(ctx); err != nil {
 		return err
 	}
-	if err := m.makeFolder(ctx, above); err != nil {
-		return err
-	}
-	if err := m.store.Mkdir(ctx, url); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return nil
-}
-
-// url is that of a copy.
-func (m *Mirror) url(name string, v version) string {
-	return storage.Join(m.o.URL, fmt.Sprintf("%s.%x", name, int64(v)))
-}
-
-// named reads the name of a copy.
-func (m *Mirror) named(folder, base string) (name string, v version, ok bool) {
-	file, text, ok := cutLast(base, ".")
-	n, err := strconv.ParseInt(text, 16, 64)
-	if !ok || err != nil || n <= 0 || fmt.Sprintf("%x", n) != text || !strings.HasSuffix(file, m.o.Folders[folder]) {
-		return "", 0, false
-	}
-	return folder + "/" + file, version(n), true
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
+	return m.removeOlder(ctx)
 }
 
 // fetch brings back what is not here, folder by folder in order of their names.
@@ -272,12 +219,12 @@ func (m *Mirror) fetch(ctx context.Context) error {
 func (m *Mirror) bring(ctx context.Context, name, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, copyMax)
 	defer cancel()
-	r, err := m.store.Open(ctx, m.url(name, m.there[name]), 0, -1)
+	r, err := m.store.Open(ctx, m.url(name, m.there[name].newest.version), 0, -1)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	return durable.ReplaceFrom(path, r, time.Unix(0, int64(m.there[name])))
+	return durable.ReplaceFrom(path, r, time.Unix(0, int64(m.there[name].newest.version)))
 }
 
 // remove removes the copies of what is gone.
@@ -286,11 +233,10 @@ func (m *Mirror) remove(ctx context.Context) error {
 	gone := slices.Sorted(maps.Keys(m.gone))
 	m.mu.Unlock()
 	for _, name := range gone {
-		if v := m.there[name]; v != 0 {
-			if err := m.store.Delete(ctx, m.url(name, v)); err != nil {
+		for c := m.there[name]; c.newest.version != 0; c = m.there[name] { // the newest last: without it an older one would be taken for it
+			if err := m.removeOne(ctx, name, c.next()); err != nil {
 				return err
 			}
-			delete(m.there, name)
 		}
 		m.mu.Lock()
 		delete(m.gone, name)
@@ -314,7 +260,7 @@ func (m *Mirror) copyAll(ctx context.Context) error {
 			if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ending) || durable.IsTemporary(e.Name()) {
 				continue // it went meanwhile, or is none of ours
 			}
-			if v := version(info.ModTime().UnixNano()); v > m.there[name] {
+			if v := version(info.ModTime().UnixNano()); v > m.there[name].newest.version {
 				names, newer[name] = append(names, name), v
 			}
 		}
@@ -358,12 +304,16 @@ func (m *Mirror) copy(ctx context.Context, name string, v version) error {
 	case err != nil && !errors.Is(err, fs.ErrExist): // which an earlier life copied
 		return err
 	}
-	old := m.there[name]
-	m.there[name] = v
-	if folder, _, _ := strings.Cut(name, "/"); old == 0 || !slices.Contains(m.o.Grow, folder) {
+	old := m.there[name].newest
+	info, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	m.there[name] = m.there[name].with(one{v, info.Size()})
+	if folder, _, _ := strings.Cut(name, "/"); old.version == 0 || !slices.Contains(m.o.Grow, folder) {
 		return nil
 	}
-	return m.store.Delete(ctx, m.url(name, old))
+	return m.removeOne(ctx, name, old)
 }
 
 // send writes a copy, unless the file changes meanwhile.

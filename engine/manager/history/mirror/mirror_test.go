@@ -168,6 +168,23 @@ func TestAnothersFileStays(t *testing.T) {
 		})
 		second.mirror.Close()
 	}
+
+	third := start(t, first.url)
+	watch.Until(t, time.Minute, "the newer one is here, and the older one is told of", func() bool {
+		state := third.mirror.State()
+		return files(t, third.folder, false)["jobs/1.history"] == "the second one's" && state.Older == 1 && state.OlderBytes == int64(len("the first one's"))
+	})
+	third.mirror.KeepOlder(int64(len("the first one's")) - 1)
+	third.copied(map[string]string{"jobs/1.history": "the second one's"})
+	watch.Until(t, time.Minute, "the older one is gone", func() bool { return third.mirror.State().Older == 0 })
+	third.mirror.KeepOlder(1000)
+	third.write("jobs/1.history", "the third one's", quiet)
+	watch.Until(t, time.Minute, "two are there", func() bool { return third.mirror.State().Older == 1 })
+	third.mirror.Gone("jobs/1.history")
+	if err := os.Remove(filepath.Join(third.folder, "jobs", "1.history")); err != nil {
+		t.Fatal(err)
+	}
+	third.copied(map[string]string{})
 }
 
 // A file that has just changed waits until it is quiet.
