@@ -153,7 +153,7 @@ func pick[T any](runs []T, get func(T) float64) []float64 {
 // assignRun fills a cluster and measures it with each number of ends a round.
 func (b *bench) assignRun(ctx context.Context, name string, s assignShape, plugin bool) (assignRun, error) {
 	var run assignRun
-	a, err := b.newAssigner(ctx, name, plugin)
+	a, err := b.newAssigner(ctx, name, plugin, surroundings(name, plugin))
 	if err != nil {
 		return run, err
 	}
@@ -181,7 +181,7 @@ func (b *bench) assignRun(ctx context.Context, name string, s assignShape, plugi
 }
 
 // newAssigner starts a policy on an empty cluster.
-func (b *bench) newAssigner(ctx context.Context, name string, plugin bool) (*assigner, error) {
+func (b *bench) newAssigner(ctx context.Context, name string, plugin bool, around around) (*assigner, error) {
 	if err := os.MkdirAll(b.data, 0o755); err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (b *bench) newAssigner(ctx context.Context, name string, plugin bool) (*ass
 	if err != nil {
 		return nil, err
 	}
-	return newAssigner(ctx, h, b.data, surroundings(name, plugin))
+	return newAssigner(ctx, h, b.data, around)
 }
 
 // fill joins launchers, submits the jobs, which have so many groups together, and
@@ -306,7 +306,7 @@ func (b *bench) idleRow(ctx context.Context, name string) error {
 // long attempt of each runs, and nothing waits.
 func (b *bench) idleRun(ctx context.Context, name string, idle int) (float64, error) {
 	const launchers, pools, busy, ends, rounds = 5000, 100, 100, 10, 300
-	a, err := b.newAssigner(ctx, name, true)
+	a, err := b.newAssigner(ctx, name, true, surroundings(name, true))
 	if err != nil {
 		return 0, err
 	}

@@ -30,6 +30,7 @@ type around struct {
 	config    scheduler.Config
 	pays      bool // each pool is a user with a budget
 	simulated bool
+	shown     bool // its pages are served
 }
 
 func surroundings(name string, plugin bool) around {

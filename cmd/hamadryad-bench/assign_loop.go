@@ -29,7 +29,8 @@ type assigner struct {
 	core   *core.Core
 	host   policy.Host
 	around around
-	shelf  *shelf // nil where the policy has none
+	shelf  *shelf  // nil where the policy has none
+	window *window // nil where nothing is shown
 	log    *eventlog.Log
 	folder string
 	heap   func() // ends that it is as a manager's
@@ -76,6 +77,12 @@ func newAssigner(ctx context.Context, host policy.Host, folder string, around ar
 		a.shelf = newShelf(ctx, host, a.awaitDurable)
 	}
 	go a.carry()
+	if around.shown {
+		if a.window, err = newWindow(a, host, folder); err != nil {
+			a.close()
+			return nil, err
+		}
+	}
 	a.log, err = eventlog.Open(eventlog.Options{
 		Folder: folder, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), OnDurable: a.onDurable, OnFail: a.onFail,
 	})
@@ -104,6 +111,9 @@ func newAssigner(ctx context.Context, host policy.Host, folder string, around ar
 func (a *assigner) close() {
 	close(a.rounds)
 	a.host.Close()
+	if a.window != nil {
+		a.window.close()
+	}
 	if a.shelf != nil {
 		a.shelf.close()
 	}
@@ -194,6 +204,8 @@ func (a *assigner) act(action core.Action, record uint64) error {
 			a.fresh = append(a.fresh, running{s.Attempt, uint64(action.Launcher), record})
 			a.log.Hurry()
 		}
+	case core.Facts:
+		a.window.take(record, action)
 	case core.PolicyGone:
 		return fmt.Errorf("the core gave the policy up: %s", action.Breach)
 	case core.Reply:

@@ -35,7 +35,7 @@ var benchmarks = []benchmark{
 	{"noop-tasks", "tasks that do nothing", noopTasks},
 	{"small-job", "a word count of 1 KB on a running cluster", smallJob},
 	{"access", "certificates, roles, lists and audit, against a cluster where everybody may do everything (1.5 GB, and 3 GB while it runs)", accessCosts},
-	{"viewers", "tasks that do nothing while fifty people look at the pages, against while nobody does", viewersCost},
+	{"viewers", "tasks that do nothing, and assignments, while fifty people look at the pages, against while nobody does", viewersCost},
 	{"round", "one round of a policy", rounds},
 	{"assign", "the way from the end of an attempt to the next launch, with core, log and policy", assignments},
 	{"steps", "how long a step of the core takes with a million tasks and twenty thousand launchers (12 GB of memory)", steps},
