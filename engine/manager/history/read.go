@@ -41,6 +41,11 @@ func (h *History) Open(ctx context.Context, id scheduler.JobID) (*file.Reader, e
 	return r, err
 }
 
+// Gone is the error of a job that the index has, and no file.
+func (h *History) Gone(id scheduler.JobID) error {
+	return &file.DamageError{Path: h.files.path(id), Gone: true}
+}
+
 // written waits until history is durable up to a record, while that is to be hoped for.
 func (h *History) written(ctx context.Context, record uint64) error {
 	if why := h.State().Why; why != nil {

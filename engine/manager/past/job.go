@@ -19,7 +19,7 @@ import (
 )
 
 // Job is one that lives, or ended. One goroutine uses it, until Close. Its errors have a status of gRPC:
-// DataLoss where its file is damaged.
+// DataLoss where its file is damaged, or gone; a file.DamageError says which it is.
 type Job struct {
 	ID scheduler.JobID
 	// Status is without attempts. Its owner may change it, and not what it points to.
@@ -32,13 +32,14 @@ type Job struct {
 	lives bool
 	file  *file.Reader // of one that ended; nil: it is not open, or there is none
 	lost  bool         // history has no file of it: what the model remembers is all
+	gone  error        // history should have a file of it, and has none
 }
 
 // Find finds a job; nil for one that nobody knows.
 func (j *Jobs) Find(ctx context.Context, id scheduler.JobID) (*Job, error) {
 	s, known, err := j.model.JobStatus(ctx, id, false)
 	if err != nil {
-		return nil, statusOf(err)
+		return nil, StatusOf(err)
 	}
 	found := &Job{ID: id, Status: s, of: j}
 	if known && s.GetSummary().GetEnded() == 0 {
@@ -73,10 +74,11 @@ func (j *Job) ended(ctx context.Context) (*Job, error) {
 	}
 	summary, wrong := j.of.history.Summary(j.ID)
 	if wrong != nil || summary == nil { // nobody knows who may look at it
-		return nil, cmp.Or(statusOf(wrong), err)
+		return nil, cmp.Or(StatusOf(wrong), err)
 	}
 	if err == nil {
-		j.Damage = status.Errorf(codes.DataLoss, "the file of the history of %v is gone", j.ID)
+		j.gone = StatusOf(j.of.history.Gone(j.ID))
+		j.Damage = j.gone
 	}
 	j.Status = &wire.JobStatus{Summary: summary}
 	return j, nil
@@ -104,7 +106,7 @@ func (j *Job) told() (*wire.JobStatus, error) {
 // open opens the file of a job that ended, once. Where history has none nothing is open then.
 func (j *Job) open(ctx context.Context) error {
 	if j.file != nil || j.lost {
-		return nil
+		return j.gone
 	}
 	r, err := j.of.history.Open(ctx, j.ID)
 	notYet := errors.Is(err, history.ErrNotYet)
@@ -121,7 +123,7 @@ func (j *Job) open(ctx context.Context) error {
 // damaged has history name a file that turned out to be damaged.
 func (j *Job) damaged(err error) error {
 	j.of.history.NoteDamage(err)
-	return statusOf(err)
+	return StatusOf(err)
 }
 
 // Close gives back what is open.
@@ -139,7 +141,7 @@ func (j *Job) Graph(ctx context.Context) (*wire.Graph, error) {
 	if j.lives {
 		g, err := j.of.model.Graph(ctx, j.ID)
 		if g != nil || err != nil {
-			return g, statusOf(err)
+			return g, StatusOf(err)
 		}
 	}
 	if err := j.open(ctx); err != nil || j.file == nil {
@@ -162,7 +164,7 @@ func (j *Job) Each(ctx context.Context, q file.Query, take func(*facts.Attempt) 
 	}
 	for j.lives {
 		if rows, kept, of, j.lives, err = j.of.model.Attempts(ctx, j.ID, q.After, rows); err != nil {
-			return 0, 0, statusOf(err)
+			return 0, 0, StatusOf(err)
 		}
 		for i := range rows {
 			if q.After = rows[i].ID; !take(&rows[i]) {
@@ -187,7 +189,7 @@ func (j *Job) Each(ctx context.Context, q file.Query, take func(*facts.Attempt) 
 func (j *Job) eachRemembered(ctx context.Context, after scheduler.AttemptID, take func(*facts.Attempt) bool) (kept, of int, err error) {
 	s, _, err := j.of.model.JobStatus(ctx, j.ID, true)
 	if err != nil {
-		return 0, 0, statusOf(err)
+		return 0, 0, StatusOf(err)
 	}
 	stages := map[string]int32{}
 	for i, t := range s.GetStages() {
@@ -230,14 +232,23 @@ func (j *Job) Newest(ctx context.Context, n int) (rows []facts.Attempt, of int, 
 	return rows, int(all), j.damaged(err)
 }
 
-// statusOf gives an error its code.
-func statusOf(err error) error {
+// damaged is the error of a file that is damaged, with its status.
+type damaged struct{ *file.DamageError }
+
+// GRPCStatus is for who asks for a status.
+func (d damaged) GRPCStatus() *status.Status { return status.New(codes.DataLoss, d.Error()) }
+
+// Unwrap is for who asks which file it is.
+func (d damaged) Unwrap() error { return d.DamageError }
+
+// StatusOf gives an error of history, of the model or of a context its status.
+func StatusOf(err error) error {
 	var damage *file.DamageError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &damage):
-		return status.Error(codes.DataLoss, damage.Error())
+		return damaged{damage}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}

@@ -30,12 +30,12 @@ func (j *Job) key() tails.Key {
 // Tail is the end of the log of an attempt that ran on a launcher; nil: there is none.
 func (j *Job) Tail(attempt scheduler.AttemptID, on string) (*wire.LogTail, error) {
 	t, err := j.of.history.Tails().Read(j.key(), attempt, on)
-	return t, statusOf(err)
+	return t, StatusOf(err)
 }
 
 // EachTail calls take with all of the job's. One attempt's may come twice: the last counts.
 func (j *Job) EachTail(take func(*wire.LogTail) error) error {
-	return statusOf(j.of.history.Tails().Each(j.key(), take))
+	return StatusOf(j.of.history.Tails().Each(j.key(), take))
 }
 
 // LogQuery asks for what an attempt printed.

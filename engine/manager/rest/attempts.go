@@ -38,6 +38,9 @@ func (s *Server) look(ctx context.Context, job string) (*look, error) {
 // stage is the number of a stage.
 func (l *look) stage(name string) (int32, error) {
 	n, there := l.stages[name]
+	if err := l.wrongFile(); !there && err != nil { // which its stages are can't be read
+		return 0, err
+	}
 	if !there {
 		return 0, status.Errorf(codes.NotFound, "%v has no stage %q: see its graph", l.ID, name)
 	}

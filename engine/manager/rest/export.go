@@ -100,10 +100,10 @@ func (e *export) job() error {
 		}
 	}
 	r, err := e.look.reasons(e.ctx)
-	if err == nil && r != nil {
-		err = e.line("reasons", r)
+	if err := e.look.unreadable(err); err != nil || r == nil {
+		return err
 	}
-	return err
+	return e.line("reasons", r)
 }
 
 func (e *export) attempts() (err error) {

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,30 +122,81 @@ func TestJobsThatEndedLongAgo(t *testing.T) {
 	}
 }
 
-// Of a job whose file is damaged the summary is shown with what is wrong, and each part says it.
+// Of a job whose file is damaged the summary is shown with what is wrong, and each part says it, with the
+// file's name, and that to ask again helps nobody.
 func TestAFileIsDamaged(t *testing.T) {
-	w := newWorld(t)
-	w.pastJob(1, "ann", 5)
-	path := filepath.Join(w.folder, "jobs", "1.history")
-	if err := os.Truncate(path, 100); err != nil {
-		t.Fatal(err)
-	}
-	var j api.Job
-	if w.ask("GET", Root+"/jobs/job-1", "", &j); j.Damage == nil || !strings.Contains(*j.Damage, path) || j.User != "ann" || j.State != "failed" {
-		t.Errorf("%+v", j)
-	}
-	for _, part := range []string{"/graph", "/attempts", "/timeline"} {
-		var p api.Problem
-		if r := w.ask("GET", Root+"/jobs/job-1"+part, "", &p); r.StatusCode != http.StatusInternalServerError || !strings.Contains(p.Detail, path) {
-			t.Errorf("%s: %d %s", part, r.StatusCode, r.Text)
+	for how, spoil := range map[string]func(path string) error{
+		"cut":     func(path string) error { return os.Truncate(path, 100) },
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"gone":    os.Remove,
+		"another": func(path string) error { return os.WriteFile(path, []byte(strings.Repeat("another", 99)), 0o600) },
+	} {
+		w := newWorld(t)
+		w.pastJob(1, "ann", 5)
+		path := filepath.Join(w.folder, "jobs", "1.history")
+		if err := spoil(path); err != nil {
+			t.Fatal(err)
+		}
+		var j api.Job
+		if w.ask("GET", Root+"/jobs/job-1", "", &j); j.Damage == nil || !strings.Contains(*j.Damage, path) || j.User != "ann" || j.State != "failed" {
+			t.Errorf("%s: %+v", how, j)
+		}
+		for _, part := range []string{"/graph", "/attempts", "/attempts?stage=map", "/timeline", "/distribution?stage=map", "/reasons"} {
+			var p api.Problem
+			r := w.ask("GET", Root+"/jobs/job-1"+part, "", &p)
+			if r.StatusCode != http.StatusGone || p.Type != Root+"/openapi.yaml#/components/responses/Damaged" || p.File == nil || *p.File != path || !strings.Contains(p.Detail, path) {
+				t.Errorf("%s: %s: %d %s", how, part, r.StatusCode, r.Text)
+			}
+		}
+		if r := w.ask("GET", Root+"/jobs/job-1/export", "", nil); r.StatusCode != http.StatusOK || !strings.Contains(r.Text, `"damage":"history file `+path) {
+			t.Errorf("%s: exported is %d %s", how, r.StatusCode, r.Text)
+		}
+		var c api.Cluster
+		if w.ask("GET", Root+"/cluster", "", &c); how != "gone" && (c.History.Jobs != 2 || c.History.Bytes == 0 || len(c.History.Damaged) != 1 || !strings.Contains(c.History.Damaged[0], path) || c.History.BehindSince != nil) {
+			t.Errorf("%s: %+v", how, c)
+		}
+		stage := "map"
+		whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: "job-1", Stage: stage, Attempts: api.ListAttemptsParams{Stage: &stage}})
+		if err != nil || whole.Job.Damage == nil || whole.Job.Name != "name of job-1" {
+			t.Errorf("%s: %+v %v", how, whole, err)
 		}
 	}
-	var c api.Cluster
-	if w.ask("GET", Root+"/cluster", "", &c); c.History.Jobs != 2 || c.History.Bytes == 0 || len(c.History.Damaged) != 1 || !strings.Contains(c.History.Damaged[0], path) || c.History.BehindSince != nil {
-		t.Errorf("%+v", c.History)
+}
+
+// A file that is damaged behind its beginning is shown as far as it can be read, and what can't be is told to
+// be damaged.
+func TestAFileIsDamagedInAPart(t *testing.T) {
+	w := newWorld(t)
+	w.pastJob(1, "ann", 700)
+	path := filepath.Join(w.folder, "jobs", "1.history")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: "job-1"})
-	if err != nil || whole.Job.Damage == nil || whole.Job.Name != "name of job-1" {
-		t.Errorf("%+v %v", whole, err)
+	seen := map[int]int{}
+	for at := 0; at < len(whole); at += max(1, len(whole)/60) {
+		spoilt := slices.Clone(whole)
+		spoilt[at] ^= 0xff
+		if err := os.WriteFile(path, spoilt, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var j api.Job
+		if r := w.ask("GET", Root+"/jobs/job-1", "", &j); r.StatusCode != http.StatusOK || j.User != "ann" {
+			t.Errorf("with byte %d changed: %d %s", at, r.StatusCode, r.Text)
+		}
+		for _, part := range []string{"/graph", "/attempts?limit=1000", "/timeline", "/distribution?stage=map", "/reasons"} {
+			var p api.Problem
+			r := w.ask("GET", Root+"/jobs/job-1"+part, "", &p)
+			seen[r.StatusCode]++
+			if r.StatusCode != http.StatusOK && (r.StatusCode != http.StatusGone || p.File == nil || *p.File != path) {
+				t.Errorf("with byte %d changed: %s: %d %s", at, part, r.StatusCode, r.Text)
+			}
+		}
+		if w, err := w.server.GetWhole(t.Context(), WholeQuery{Job: "job-1"}); err != nil || w.Job.User != "ann" {
+			t.Errorf("with byte %d changed: %v", at, err)
+		}
+	}
+	if seen[http.StatusOK] == 0 || seen[http.StatusGone] == 0 {
+		t.Errorf("answers were %v", seen)
 	}
 }

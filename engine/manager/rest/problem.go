@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 )
 
@@ -21,6 +23,7 @@ var codesOfHTTP = map[codes.Code]int{
 	codes.Unauthenticated:    http.StatusUnauthorized,
 	codes.FailedPrecondition: http.StatusConflict,
 	codes.Aborted:            http.StatusPreconditionFailed, // it changed since it was looked at
+	codes.DataLoss:           http.StatusGone,               // a file is damaged: to ask again helps nobody
 	codes.ResourceExhausted:  http.StatusServiceUnavailable,
 	codes.Unavailable:        http.StatusServiceUnavailable,
 	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
@@ -42,8 +45,16 @@ func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 	if code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	Tell(w, code, status.Convert(err).Message())
+	p := api.Problem{Status: code, Detail: status.Convert(err).Message()}
+	var damage *file.DamageError
+	if errors.As(err, &damage) {
+		p.Type, p.Title, p.File = damagedType, "A file of history is damaged", &damage.Path
+	}
+	tell(w, p)
 }
+
+// damagedType is the type of a problem with a file of history, and leads to what the document says of it.
+const damagedType = Root + "/openapi.yaml#/components/responses/Damaged"
 
 // invalid answers a request that is not as the document says.
 func invalid(w http.ResponseWriter, _ *http.Request, err error) {
@@ -57,12 +68,17 @@ func invalid(w http.ResponseWriter, _ *http.Request, err error) {
 
 // Tell writes a problem (RFC 9457).
 func Tell(w http.ResponseWriter, code int, detail string) {
-	text, _ := json.Marshal(api.Problem{Type: "about:blank", Title: http.StatusText(code), Status: code, Detail: detail}) // of strings and a number
+	tell(w, api.Problem{Status: code, Detail: detail})
+}
+
+func tell(w http.ResponseWriter, p api.Problem) {
+	p.Type, p.Title = cmp.Or(p.Type, "about:blank"), cmp.Or(p.Title, http.StatusText(p.Status))
+	text, _ := json.Marshal(p) // of strings and a number
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(code)
+	w.WriteHeader(p.Status)
 	_, _ = w.Write(append(text, '\n'))
 }
 

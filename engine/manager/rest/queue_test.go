@@ -19,14 +19,20 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// kept answers with what a test gives it.
+// kept answers with what a test gives it, and tells reasons that history has where it gives none.
 type kept struct {
+	of    *history.History
 	waits history.Waits
 	rows  []series.Row
 	tier  int // that was asked for last
 }
 
-func (p *kept) Waits(context.Context, scheduler.JobID) (history.Waits, error) { return p.waits, nil }
+func (p *kept) Waits(ctx context.Context, id scheduler.JobID) (history.Waits, error) {
+	if p.waits.List == nil {
+		return p.of.Waits(ctx, id)
+	}
+	return p.waits, nil
+}
 
 func (p *kept) Series(tier int, _, _ int64) ([]series.Row, error) {
 	p.tier = tier

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -30,17 +30,24 @@ func (s *Server) ListReasons(ctx context.Context, q api.ListReasonsRequestObject
 	return api.ListReasons200JSONResponse{Body: *r}, nil
 }
 
+// wrongFile is what keeps the file of the job from being read; nil: nothing is known to.
+func (l *look) wrongFile() error {
+	if status.Code(l.Damage) == codes.DataLoss {
+		return l.Damage
+	}
+	return nil
+}
+
 // reasons are why the job waited; nil where that is not kept. What can't be read now they say themselves.
 func (l *look) reasons(ctx context.Context) (*api.ReasonList, error) {
 	w, err := l.server.needs.Kept.Waits(ctx, l.ID)
-	var damaged *file.DamageError
 	switch {
 	case errors.Is(err, history.ErrUnknown):
-		return nil, nil
-	case errors.As(err, &damaged), errors.Is(err, history.ErrNotYet):
+		return nil, l.wrongFile()
+	case errors.Is(err, history.ErrNotYet):
 		w.Lacks = append(w.Lacks, err.Error())
 	case err != nil:
-		return nil, err
+		return nil, past.StatusOf(err)
 	}
 	x := api.ReasonList{Reasons: []api.Reason{}, Dropped: w.Dropped, Lacks: list(w.Lacks)}
 	open := false // the last reason stands

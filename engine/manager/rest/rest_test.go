@@ -137,6 +137,7 @@ func newWorld(t testing.TB) *world {
 	if w.history, err = history.Open(history.Options{Folder: w.folder, KeepFor: 100 * 365 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
 	}
+	w.kept.of = w.history
 	w.history.Begin(0, &core.Facts{})
 	w.model = readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 1000}, core.Facts{})
 	t.Cleanup(func() {

@@ -44,6 +44,9 @@ func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error
 		return w, err
 	}
 	defer l.Close()
+	if len(l.stages) == 0 && l.wrongFile() != nil { // which there are can't be read: the rest is shown
+		q.Stage, q.Attempts.Stage = "", nil
+	}
 	if w.Job, err = l.described(ctx); err != nil {
 		return w, err
 	}
@@ -53,13 +56,14 @@ func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error
 	if err := l.walk(ctx, &q, &w); err != nil {
 		return w, err
 	}
-	w.Job.Damage = l.damage()
 	soon, cancel := context.WithTimeout(ctx, reasonsWait)
 	defer cancel()
 	w.Reasons, err = l.reasons(soon)
 	if err != nil && soon.Err() != nil && ctx.Err() == nil {
 		w.Reasons, err = &api.ReasonList{Lacks: []string{"history is busy: why the job waited is shown when the page is asked for again"}}, nil
 	}
+	err = l.unreadable(err)
+	w.Job.Damage = l.damage()
 	return w, err
 }
 

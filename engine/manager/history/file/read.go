@@ -23,9 +23,13 @@ type DamageError struct {
 	Path   string
 	Offset int64
 	Why    string
+	Gone   bool // there is no such file, and there should be: neither is there an offset, nor a reason
 }
 
 func (e *DamageError) Error() string {
+	if e.Gone {
+		return fmt.Sprintf("history file %s is gone: what it had can't be shown; put a copy back", e.Path)
+	}
 	return fmt.Sprintf("history file %s is damaged at byte %d: %s: it can't be shown; remove it, or put a copy back", e.Path, e.Offset, e.Why)
 }
 

@@ -1007,10 +1007,13 @@ type Priority = string
 type Problem struct {
 	// Detail What is wrong, and what to do
 	Detail string `json:"detail"`
-	Status int    `json:"status"`
-	Title  string `json:"title"`
 
-	// Type about:blank: the title says all
+	// File Of Damaged: the file, as the manager has it
+	File   *string `json:"file,omitempty"`
+	Status int     `json:"status"`
+	Title  string  `json:"title"`
+
+	// Type about:blank: the title says all. Others lead to what this document says of them.
 	Type string `json:"type"`
 }
 
@@ -1329,6 +1332,9 @@ type VersionNumber = int64
 
 // Wait defines model for Wait.
 type Wait = int
+
+// Damaged Why something could not be done (RFC 9457)
+type Damaged = Problem
 
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
@@ -3657,6 +3663,8 @@ func HandlerWithOptions(si ServerInterface, options StdHTTPServerOptions) http.H
 	return m
 }
 
+type DamagedApplicationProblemPlusJSONResponse Problem
+
 type NotModifiedResponseHeaders struct {
 	ETag *string
 }
@@ -3934,6 +3942,22 @@ func (response GetJob304Response) VisitGetJobResponse(w http.ResponseWriter) err
 	return nil
 }
 
+type GetJob410ApplicationProblemPlusJSONResponse struct {
+	DamagedApplicationProblemPlusJSONResponse
+}
+
+func (response GetJob410ApplicationProblemPlusJSONResponse) VisitGetJobResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(410)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetJobdefaultApplicationProblemPlusJSONResponse struct {
 	Body       Problem
 	StatusCode int
@@ -4028,6 +4052,22 @@ func (response ListAttempts304Response) VisitListAttemptsResponse(w http.Respons
 	return nil
 }
 
+type ListAttempts410ApplicationProblemPlusJSONResponse struct {
+	DamagedApplicationProblemPlusJSONResponse
+}
+
+func (response ListAttempts410ApplicationProblemPlusJSONResponse) VisitListAttemptsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(410)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListAttemptsdefaultApplicationProblemPlusJSONResponse struct {
 	Body       Problem
 	StatusCode int
@@ -4084,6 +4124,22 @@ func (response GetAttemptLog206TextResponse) VisitGetAttemptLogResponse(w http.R
 	w.WriteHeader(206)
 
 	_, err := w.Write([]byte(fmt.Sprint(response.Body)))
+	return err
+}
+
+type GetAttemptLog410ApplicationProblemPlusJSONResponse struct {
+	DamagedApplicationProblemPlusJSONResponse
+}
+
+func (response GetAttemptLog410ApplicationProblemPlusJSONResponse) VisitGetAttemptLogResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(410)
+	_, err := buf.WriteTo(w)
 	return err
 }
 
@@ -4171,6 +4227,22 @@ func (response GetDistribution304Response) VisitGetDistributionResponse(w http.R
 	return nil
 }
 
+type GetDistribution410ApplicationProblemPlusJSONResponse struct {
+	DamagedApplicationProblemPlusJSONResponse
+}
+
+func (response GetDistribution410ApplicationProblemPlusJSONResponse) VisitGetDistributionResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(410)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type GetDistributiondefaultApplicationProblemPlusJSONResponse struct {
 	Body       Problem
 	StatusCode int
@@ -4239,6 +4311,22 @@ func (response ExportJob200ApplicationXNdjsonResponse) VisitExportJobResponse(w 
 	}
 }
 
+type ExportJob410ApplicationProblemPlusJSONResponse struct {
+	DamagedApplicationProblemPlusJSONResponse
+}
+
+func (response ExportJob410ApplicationProblemPlusJSONResponse) VisitExportJobResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(410)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ExportJobdefaultApplicationProblemPlusJSONResponse struct {
 	Body       Problem
 	StatusCode int
@@ -4274,6 +4362,22 @@ func (response GetGraph200JSONResponse) VisitGetGraphResponse(w http.ResponseWri
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type GetGraph410ApplicationProblemPlusJSONResponse struct {
+	DamagedApplicationProblemPlusJSONResponse
+}
+
+func (response GetGraph410ApplicationProblemPlusJSONResponse) VisitGetGraphResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(410)
 	_, err := buf.WriteTo(w)
 	return err
 }
@@ -4372,6 +4476,22 @@ func (response ListReasons304Response) VisitListReasonsResponse(w http.ResponseW
 	return nil
 }
 
+type ListReasons410ApplicationProblemPlusJSONResponse struct {
+	DamagedApplicationProblemPlusJSONResponse
+}
+
+func (response ListReasons410ApplicationProblemPlusJSONResponse) VisitListReasonsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(410)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
 type ListReasonsdefaultApplicationProblemPlusJSONResponse struct {
 	Body       Problem
 	StatusCode int
@@ -4430,6 +4550,22 @@ func (response GetTimeline304Response) VisitGetTimelineResponse(w http.ResponseW
 	}
 	w.WriteHeader(304)
 	return nil
+}
+
+type GetTimeline410ApplicationProblemPlusJSONResponse struct {
+	DamagedApplicationProblemPlusJSONResponse
+}
+
+func (response GetTimeline410ApplicationProblemPlusJSONResponse) VisitGetTimelineResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(410)
+	_, err := buf.WriteTo(w)
+	return err
 }
 
 type GetTimelinedefaultApplicationProblemPlusJSONResponse struct {
