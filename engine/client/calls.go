@@ -243,6 +243,30 @@ func (c *Client) SettingsVersions(ctx context.Context, version uint64) ([]*wire.
 	return r.GetVersions(), err
 }
 
+// Audit passes on lines of the audit that a query is about, the newest first, up to a limit; 0: all.
+// It asks as often as it takes. Take gets what each answer has, which may be no line; more says that
+// there are others behind the limit.
+func (c *Client) Audit(ctx context.Context, q *wire.AuditRequest, limit int, take func(*wire.AuditReply) error) (more bool, err error) {
+	for left := limit; ; {
+		q.Limit = uint32(min(max(left, 0), auditPage))
+		r, err := unary(ctx, c, c.manager.Audit, q)
+		if err != nil {
+			return false, err
+		}
+		if err := take(r); err != nil {
+			return false, err
+		}
+		left -= len(r.Lines)
+		q.Cursor = r.Next
+		if q.Cursor == "" || limit > 0 && left == 0 {
+			return q.Cursor != "", nil
+		}
+	}
+}
+
+// auditPage is how many lines are asked for at once.
+const auditPage = 1000
+
 // Pages tells where the manager's web pages are.
 func (c *Client) Pages(ctx context.Context) (*wire.PagesReply, error) {
 	return unary(ctx, c, c.manager.Pages, &wire.Empty{})

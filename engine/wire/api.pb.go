@@ -3332,6 +3332,369 @@ func (x *PagesReply) GetTls() bool {
 	return false
 }
 
+// AuditRequest asks for lines of the audit. What is left out leaves nothing out.
+type AuditRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Who           string                 `protobuf:"bytes,1,opt,name=who,proto3" json:"who,omitempty"`       // in whose name, or who acted in it
+	What          string                 `protobuf:"bytes,2,opt,name=what,proto3" json:"what,omitempty"`     // is in what the line is about, or is its method
+	Result        string                 `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"` // ok, refused or error
+	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`     // is somewhere in the line
+	Since         string                 `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`   // RFC 3339
+	Until         string                 `protobuf:"bytes,6,opt,name=until,proto3" json:"until,omitempty"`   // likewise; lines before it
+	Cursor        string                 `protobuf:"bytes,7,opt,name=cursor,proto3" json:"cursor,omitempty"` // the next of the reply before; "": from the newest on
+	Limit         uint32                 `protobuf:"varint,8,opt,name=limit,proto3" json:"limit,omitempty"`  // lines; 0: 1000, which is the most
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditRequest) Reset() {
+	*x = AuditRequest{}
+	mi := &file_engine_wire_api_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditRequest) ProtoMessage() {}
+
+func (x *AuditRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditRequest.ProtoReflect.Descriptor instead.
+func (*AuditRequest) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *AuditRequest) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *AuditRequest) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *AuditRequest) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+func (x *AuditRequest) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *AuditRequest) GetSince() string {
+	if x != nil {
+		return x.Since
+	}
+	return ""
+}
+
+func (x *AuditRequest) GetUntil() string {
+	if x != nil {
+		return x.Until
+	}
+	return ""
+}
+
+func (x *AuditRequest) GetCursor() string {
+	if x != nil {
+		return x.Cursor
+	}
+	return ""
+}
+
+func (x *AuditRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// AuditReply has lines, the newest first. A request reads 8 MiB of the audit at most.
+type AuditReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Lines         []*AuditLine           `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
+	Next          string                 `protobuf:"bytes,2,opt,name=next,proto3" json:"next,omitempty"`        // the cursor of what follows; "": all was read
+	Damaged       []*AuditDamage         `protobuf:"bytes,3,rep,name=damaged,proto3" json:"damaged,omitempty"`  // what is no line and was left out, the first 20
+	Skipped       uint32                 `protobuf:"varint,4,opt,name=skipped,proto3" json:"skipped,omitempty"` // how many of those there were
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditReply) Reset() {
+	*x = AuditReply{}
+	mi := &file_engine_wire_api_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditReply) ProtoMessage() {}
+
+func (x *AuditReply) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditReply.ProtoReflect.Descriptor instead.
+func (*AuditReply) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *AuditReply) GetLines() []*AuditLine {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+func (x *AuditReply) GetNext() string {
+	if x != nil {
+		return x.Next
+	}
+	return ""
+}
+
+func (x *AuditReply) GetDamaged() []*AuditDamage {
+	if x != nil {
+		return x.Damaged
+	}
+	return nil
+}
+
+func (x *AuditReply) GetSkipped() uint32 {
+	if x != nil {
+		return x.Skipped
+	}
+	return 0
+}
+
+// AuditLine is who changed what, or was refused it.
+type AuditLine struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Time          string                 `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"` // of the end, UTC, as RFC 3339 with nanoseconds
+	Who           string                 `protobuf:"bytes,2,opt,name=who,proto3" json:"who,omitempty"`   // "": nothing proved who
+	Groups        []string               `protobuf:"bytes,3,rep,name=groups,proto3" json:"groups,omitempty"`
+	Proof         string                 `protobuf:"bytes,4,opt,name=proof,proto3" json:"proof,omitempty"`
+	By            string                 `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"` // who acted in the name of who
+	Address       string                 `protobuf:"bytes,6,opt,name=address,proto3" json:"address,omitempty"`
+	Method        string                 `protobuf:"bytes,7,opt,name=method,proto3" json:"method,omitempty"`
+	What          string                 `protobuf:"bytes,8,opt,name=what,proto3" json:"what,omitempty"`
+	Before        string                 `protobuf:"bytes,9,opt,name=before,proto3" json:"before,omitempty"`
+	After         string                 `protobuf:"bytes,10,opt,name=after,proto3" json:"after,omitempty"`
+	Result        string                 `protobuf:"bytes,11,opt,name=result,proto3" json:"result,omitempty"` // ok, refused or error
+	Why           string                 `protobuf:"bytes,12,opt,name=why,proto3" json:"why,omitempty"`
+	More          uint32                 `protobuf:"varint,13,opt,name=more,proto3" json:"more,omitempty"` // refusals of the same asker that have no lines of their own
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditLine) Reset() {
+	*x = AuditLine{}
+	mi := &file_engine_wire_api_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditLine) ProtoMessage() {}
+
+func (x *AuditLine) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditLine.ProtoReflect.Descriptor instead.
+func (*AuditLine) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *AuditLine) GetTime() string {
+	if x != nil {
+		return x.Time
+	}
+	return ""
+}
+
+func (x *AuditLine) GetWho() string {
+	if x != nil {
+		return x.Who
+	}
+	return ""
+}
+
+func (x *AuditLine) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *AuditLine) GetProof() string {
+	if x != nil {
+		return x.Proof
+	}
+	return ""
+}
+
+func (x *AuditLine) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *AuditLine) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *AuditLine) GetMethod() string {
+	if x != nil {
+		return x.Method
+	}
+	return ""
+}
+
+func (x *AuditLine) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *AuditLine) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *AuditLine) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *AuditLine) GetResult() string {
+	if x != nil {
+		return x.Result
+	}
+	return ""
+}
+
+func (x *AuditLine) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *AuditLine) GetMore() uint32 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
+type AuditDamage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	File          string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"` // bytes from its beginning
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditDamage) Reset() {
+	*x = AuditDamage{}
+	mi := &file_engine_wire_api_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditDamage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditDamage) ProtoMessage() {}
+
+func (x *AuditDamage) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditDamage.ProtoReflect.Descriptor instead.
+func (*AuditDamage) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *AuditDamage) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *AuditDamage) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
 var File_engine_wire_api_proto protoreflect.FileDescriptor
 
 const file_engine_wire_api_proto_rawDesc = "" +
@@ -3605,7 +3968,40 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\n" +
 	"PagesReply\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x10\n" +
-	"\x03tls\x18\x02 \x01(\bR\x03tls*\xaf\x01\n" +
+	"\x03tls\x18\x02 \x01(\bR\x03tls\"\xba\x01\n" +
+	"\fAuditRequest\x12\x10\n" +
+	"\x03who\x18\x01 \x01(\tR\x03who\x12\x12\n" +
+	"\x04what\x18\x02 \x01(\tR\x04what\x12\x16\n" +
+	"\x06result\x18\x03 \x01(\tR\x06result\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\x12\x14\n" +
+	"\x05since\x18\x05 \x01(\tR\x05since\x12\x14\n" +
+	"\x05until\x18\x06 \x01(\tR\x05until\x12\x16\n" +
+	"\x06cursor\x18\a \x01(\tR\x06cursor\x12\x14\n" +
+	"\x05limit\x18\b \x01(\rR\x05limit\"\xac\x01\n" +
+	"\n" +
+	"AuditReply\x124\n" +
+	"\x05lines\x18\x01 \x03(\v2\x1e.hamadryad.engine.v1.AuditLineR\x05lines\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\tR\x04next\x12:\n" +
+	"\adamaged\x18\x03 \x03(\v2 .hamadryad.engine.v1.AuditDamageR\adamaged\x12\x18\n" +
+	"\askipped\x18\x04 \x01(\rR\askipped\"\xa1\x02\n" +
+	"\tAuditLine\x12\x12\n" +
+	"\x04time\x18\x01 \x01(\tR\x04time\x12\x10\n" +
+	"\x03who\x18\x02 \x01(\tR\x03who\x12\x16\n" +
+	"\x06groups\x18\x03 \x03(\tR\x06groups\x12\x14\n" +
+	"\x05proof\x18\x04 \x01(\tR\x05proof\x12\x0e\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\x12\x18\n" +
+	"\aaddress\x18\x06 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06method\x18\a \x01(\tR\x06method\x12\x12\n" +
+	"\x04what\x18\b \x01(\tR\x04what\x12\x16\n" +
+	"\x06before\x18\t \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\n" +
+	" \x01(\tR\x05after\x12\x16\n" +
+	"\x06result\x18\v \x01(\tR\x06result\x12\x10\n" +
+	"\x03why\x18\f \x01(\tR\x03why\x12\x12\n" +
+	"\x04more\x18\r \x01(\rR\x04more\"9\n" +
+	"\vAuditDamage\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset*\xaf\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fJOB_STATE_ASKED\x10\x01\x12\x15\n" +
@@ -3628,7 +4024,7 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_engine_wire_api_proto_goTypes = []any{
 	(JobState)(0),           // 0: hamadryad.engine.v1.JobState
 	(*PrepareRequest)(nil),  // 1: hamadryad.engine.v1.PrepareRequest
@@ -3676,47 +4072,53 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*AccessReply)(nil),     // 43: hamadryad.engine.v1.AccessReply
 	(*PoolAccess)(nil),      // 44: hamadryad.engine.v1.PoolAccess
 	(*PagesReply)(nil),      // 45: hamadryad.engine.v1.PagesReply
-	(*Principal)(nil),       // 46: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),         // 47: hamadryad.engine.v1.JobSpec
-	(*Failure)(nil),         // 48: hamadryad.engine.v1.Failure
-	(*Counter)(nil),         // 49: hamadryad.engine.v1.Counter
-	(*Slots)(nil),           // 50: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),     // 51: hamadryad.engine.v1.MachineLoad
+	(*AuditRequest)(nil),    // 46: hamadryad.engine.v1.AuditRequest
+	(*AuditReply)(nil),      // 47: hamadryad.engine.v1.AuditReply
+	(*AuditLine)(nil),       // 48: hamadryad.engine.v1.AuditLine
+	(*AuditDamage)(nil),     // 49: hamadryad.engine.v1.AuditDamage
+	(*Principal)(nil),       // 50: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),         // 51: hamadryad.engine.v1.JobSpec
+	(*Failure)(nil),         // 52: hamadryad.engine.v1.Failure
+	(*Counter)(nil),         // 53: hamadryad.engine.v1.Counter
+	(*Slots)(nil),           // 54: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),     // 55: hamadryad.engine.v1.MachineLoad
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	46, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	47, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	46, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	46, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	50, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	51, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	50, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	50, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	13, // 4: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	0,  // 5: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	13, // 6: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	15, // 7: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	48, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	49, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	52, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	53, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
 	19, // 11: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	50, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	50, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	51, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	46, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	54, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	54, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	55, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	50, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	27, // 16: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
 	28, // 17: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
 	29, // 18: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	46, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	50, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	32, // 20: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
 	35, // 21: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
 	36, // 22: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
 	37, // 23: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	46, // 24: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	50, // 24: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	39, // 25: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	46, // 26: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	50, // 26: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
 	44, // 27: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	48, // 28: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	49, // 29: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }
@@ -3733,7 +4135,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   45,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -82,9 +82,12 @@ type table struct {
 	w *tabwriter.Writer
 }
 
+// newTable begins one with its heads; without any it goes on with what a table before had.
 func newTable(out io.Writer, heads ...string) *table {
 	t := &table{tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)}
-	t.row(heads...)
+	if len(heads) > 0 {
+		t.row(heads...)
+	}
 	return t
 }
 

@@ -31,6 +31,7 @@ func TestNoTextSteersATerminal(t *testing.T) {
 		"launchers": func(p *Printer) error { return p.Launchers([]*wire.LauncherStatus{filled(&wire.LauncherStatus{})}) },
 		"policy":    func(p *Printer) error { return p.Policy(filled(&wire.PolicyReply{})) },
 		"settings":  func(p *Printer) error { return p.Settings(filled(&wire.SettingsReply{}), true) },
+		"audit":     func(p *Printer) error { return p.Audit(filled(&wire.AuditReply{}), true) },
 		"progress": func(p *Printer) error {
 			s := filled(&wire.JobStatus{})
 			d := progress.New(p.Errors, commands)

@@ -68,6 +68,7 @@ var rules = map[string]Rule{
 	"/hamadryad.engine.v1.Manager/DiffSettings":     {Kind: auth.User, Roles: administering, On: Cluster, What: "check a configuration"},
 	"/hamadryad.engine.v1.Manager/ApplySettings":    {Kind: auth.User, Roles: administering, On: Cluster, Changes: true, What: "change the configuration"},
 	"/hamadryad.engine.v1.Manager/SettingsVersions": {Kind: auth.User, Roles: watching, On: Cluster, What: "look at the configuration's versions"},
+	"/hamadryad.engine.v1.Manager/Audit":            {Kind: auth.User, Roles: watching, On: Cluster, What: "read the audit"},
 	"/hamadryad.engine.v1.Manager/Pages":            {Kind: auth.User, Roles: anyRole, On: Cluster, What: "ask where the pages are"},
 	"/hamadryad.engine.v1.Manager/Access":           {Kind: auth.User, Roles: anyRole, On: Yourself, What: "ask who may do what"},
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -43,6 +44,26 @@ type Query struct {
 type Place struct {
 	File   int // number that the file has or will have; 0: none
 	Offset int64
+}
+
+// String is the place as a cursor, "" for none.
+func (p Place) String() string {
+	if p == (Place{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d", p.File, p.Offset)
+}
+
+// ParsePlace reads a cursor that String made.
+func ParsePlace(text string) (p Place, err error) {
+	if text == "" {
+		return p, nil
+	}
+	var end string
+	if n, _ := fmt.Sscanf(text+" .", "%d-%d %s", &p.File, &p.Offset, &end); n != 3 || end != "." || p.File < 1 || p.Offset < 0 {
+		return Place{}, fmt.Errorf("%.64q is none that was given: send the \"next\" of the page before, or none for the first page", text)
+	}
+	return p, nil
 }
 
 // Found is a line with its place.

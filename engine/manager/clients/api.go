@@ -136,6 +136,8 @@ type Needs struct {
 	Rules func() *access.Rules
 	// Web is where the pages listen, HOST:PORT.
 	Web string
+	// Audit is read here; it is written by those who stand before this server.
+	Audit *audit.Log
 	// Editor changes the configuration.
 	Editor *settings.Editor
 	Keys   *certs.Keys // of the manager; nil: launchers' pages are asked without TLS

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/internal/moment"
 )
 
 // auditPage shows who changed what, and was refused what.
@@ -35,11 +36,14 @@ func (s *Server) audit(r *http.Request) (string, any, error) {
 		text string
 		into **time.Time
 	}{{f.Since, &p.Since}, {f.Until, &p.Until}} {
-		at, err := moment(x.text)
-		if err != nil {
-			return "", nil, err
+		if x.text == "" {
+			continue
 		}
-		*x.into = at
+		at, err := moment.Parse(x.text, time.Now())
+		if err != nil {
+			return "", nil, status.Error(codes.InvalidArgument, err.Error())
+		}
+		*x.into = &at
 	}
 	a, err := s.needs.Shown.ListAudit(r.Context(), api.ListAuditRequestObject{Params: p})
 	if err != nil {
@@ -48,21 +52,4 @@ func (s *Server) audit(r *http.Request) (string, any, error) {
 	page.List = api.AuditList(a.(api.ListAudit200JSONResponse))
 	page.Next, page.First = turned(q, page.List.Next)
 	return "Audit", page, nil
-}
-
-// moments are the forms in which somebody may write a moment; the first is what a browser's field
-// gives. Without a zone it is UTC.
-var moments = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339Nano, time.DateOnly, time.DateTime}
-
-// moment reads what was written; nil when nothing was.
-func moment(text string) (*time.Time, error) {
-	if text == "" {
-		return nil, nil
-	}
-	for _, form := range moments {
-		if at, err := time.Parse(form, text); err == nil {
-			return &at, nil
-		}
-	}
-	return nil, status.Errorf(codes.InvalidArgument, "%.64q is no moment: write one such as 2026-03-01T10:00", text)
 }

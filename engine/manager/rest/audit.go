@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -17,37 +16,18 @@ type Audit interface {
 	Read(ctx context.Context, q audit.Query) (audit.Page, error)
 }
 
-// placeOf reads a cursor, and cursorAt makes one; zero: none.
-func placeOf(text *string) (p audit.Place, err error) {
-	if text == nil || *text == "" {
-		return p, nil
-	}
-	var end string
-	if n, _ := fmt.Sscanf(*text+" .", "%d-%d %s", &p.File, &p.Offset, &end); n != 3 || end != "." || p.File < 1 || p.Offset < 0 {
-		return p, status.Errorf(codes.InvalidArgument, "cursor: %.64q is none that was given: send the \"next\" of the page before, or none for the first page", *text)
-	}
-	return p, nil
-}
-
-func cursorAt(p audit.Place) *string {
-	if p == (audit.Place{}) {
-		return nil
-	}
-	return pointer(fmt.Sprintf("%d-%d", p.File, p.Offset))
-}
-
 // ListAudit reads the audit, the newest lines first.
 func (s *Server) ListAudit(ctx context.Context, q api.ListAuditRequestObject) (api.ListAuditResponseObject, error) {
-	before, err := placeOf(q.Params.Cursor)
+	before, err := audit.ParsePlace(valueOf(q.Params.Cursor))
 	if err != nil {
-		return nil, err
+		return nil, status.Errorf(codes.InvalidArgument, "cursor: %v", err)
 	}
 	ask := audit.Query{Before: before, Limit: limitOf(q.Params.Limit), Who: valueOf(q.Params.Who), What: valueOf(q.Params.What), Text: valueOf(q.Params.Text), Result: string(valueOf(q.Params.Result)), Since: valueOf(q.Params.Since), Until: valueOf(q.Params.Until)}
 	p, err := s.needs.Audit.Read(ctx, ask)
 	if err != nil {
 		return nil, status.Error(codes.Internal, "the audit can't be read: "+err.Error())
 	}
-	l := api.AuditList{Lines: []api.AuditLine{}, Damaged: []api.AuditDamage{}, Skipped: p.Skipped, Next: cursorAt(p.Next)}
+	l := api.AuditList{Lines: []api.AuditLine{}, Damaged: []api.AuditDamage{}, Skipped: p.Skipped, Next: pointer(p.Next.String())}
 	l.Truncated = l.Next != nil
 	for i := range p.Lines {
 		l.Lines = append(l.Lines, auditLine(&p.Lines[i].Line))

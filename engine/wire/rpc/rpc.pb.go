@@ -28,7 +28,7 @@ var File_engine_wire_rpc_rpc_proto protoreflect.FileDescriptor
 
 const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto2\xf8\f\n" +
+	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto2\xc5\r\n" +
 	"\aManager\x12Q\n" +
 	"\aPrepare\x12#.hamadryad.engine.v1.PrepareRequest\x1a!.hamadryad.engine.v1.PrepareReply\x12N\n" +
 	"\x06Submit\x12\".hamadryad.engine.v1.SubmitRequest\x1a .hamadryad.engine.v1.SubmitReply\x12J\n" +
@@ -49,7 +49,8 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\bSettings\x12\x1a.hamadryad.engine.v1.Empty\x1a\".hamadryad.engine.v1.SettingsReply\x12T\n" +
 	"\fDiffSettings\x12!.hamadryad.engine.v1.SettingsText\x1a!.hamadryad.engine.v1.SettingsDiff\x12X\n" +
 	"\rApplySettings\x12!.hamadryad.engine.v1.ApplyRequest\x1a$.hamadryad.engine.v1.SettingsVersion\x12\\\n" +
-	"\x10SettingsVersions\x12$.hamadryad.engine.v1.VersionsRequest\x1a\".hamadryad.engine.v1.VersionsReply\x12D\n" +
+	"\x10SettingsVersions\x12$.hamadryad.engine.v1.VersionsRequest\x1a\".hamadryad.engine.v1.VersionsReply\x12K\n" +
+	"\x05Audit\x12!.hamadryad.engine.v1.AuditRequest\x1a\x1f.hamadryad.engine.v1.AuditReply\x12D\n" +
 	"\x05Pages\x12\x1a.hamadryad.engine.v1.Empty\x1a\x1f.hamadryad.engine.v1.PagesReply\x12N\n" +
 	"\x06Access\x12\".hamadryad.engine.v1.AccessRequest\x1a .hamadryad.engine.v1.AccessReply2\xf5\x01\n" +
 	"\tLaunchers\x12Q\n" +
@@ -75,25 +76,27 @@ var file_engine_wire_rpc_rpc_proto_goTypes = []any{
 	(*wire.SettingsText)(nil),    // 14: hamadryad.engine.v1.SettingsText
 	(*wire.ApplyRequest)(nil),    // 15: hamadryad.engine.v1.ApplyRequest
 	(*wire.VersionsRequest)(nil), // 16: hamadryad.engine.v1.VersionsRequest
-	(*wire.AccessRequest)(nil),   // 17: hamadryad.engine.v1.AccessRequest
-	(*wire.FromLauncher)(nil),    // 18: hamadryad.engine.v1.FromLauncher
-	(*wire.LogTails)(nil),        // 19: hamadryad.engine.v1.LogTails
-	(*wire.PrepareReply)(nil),    // 20: hamadryad.engine.v1.PrepareReply
-	(*wire.SubmitReply)(nil),     // 21: hamadryad.engine.v1.SubmitReply
-	(*wire.BlobAnswer)(nil),      // 22: hamadryad.engine.v1.BlobAnswer
-	(*wire.JobStatus)(nil),       // 23: hamadryad.engine.v1.JobStatus
-	(*wire.JobsReply)(nil),       // 24: hamadryad.engine.v1.JobsReply
-	(*wire.LaunchersReply)(nil),  // 25: hamadryad.engine.v1.LaunchersReply
-	(*wire.LogChunk)(nil),        // 26: hamadryad.engine.v1.LogChunk
-	(*wire.PolicyReply)(nil),     // 27: hamadryad.engine.v1.PolicyReply
-	(*wire.PageReply)(nil),       // 28: hamadryad.engine.v1.PageReply
-	(*wire.SettingsReply)(nil),   // 29: hamadryad.engine.v1.SettingsReply
-	(*wire.SettingsDiff)(nil),    // 30: hamadryad.engine.v1.SettingsDiff
-	(*wire.SettingsVersion)(nil), // 31: hamadryad.engine.v1.SettingsVersion
-	(*wire.VersionsReply)(nil),   // 32: hamadryad.engine.v1.VersionsReply
-	(*wire.PagesReply)(nil),      // 33: hamadryad.engine.v1.PagesReply
-	(*wire.AccessReply)(nil),     // 34: hamadryad.engine.v1.AccessReply
-	(*wire.ToLauncher)(nil),      // 35: hamadryad.engine.v1.ToLauncher
+	(*wire.AuditRequest)(nil),    // 17: hamadryad.engine.v1.AuditRequest
+	(*wire.AccessRequest)(nil),   // 18: hamadryad.engine.v1.AccessRequest
+	(*wire.FromLauncher)(nil),    // 19: hamadryad.engine.v1.FromLauncher
+	(*wire.LogTails)(nil),        // 20: hamadryad.engine.v1.LogTails
+	(*wire.PrepareReply)(nil),    // 21: hamadryad.engine.v1.PrepareReply
+	(*wire.SubmitReply)(nil),     // 22: hamadryad.engine.v1.SubmitReply
+	(*wire.BlobAnswer)(nil),      // 23: hamadryad.engine.v1.BlobAnswer
+	(*wire.JobStatus)(nil),       // 24: hamadryad.engine.v1.JobStatus
+	(*wire.JobsReply)(nil),       // 25: hamadryad.engine.v1.JobsReply
+	(*wire.LaunchersReply)(nil),  // 26: hamadryad.engine.v1.LaunchersReply
+	(*wire.LogChunk)(nil),        // 27: hamadryad.engine.v1.LogChunk
+	(*wire.PolicyReply)(nil),     // 28: hamadryad.engine.v1.PolicyReply
+	(*wire.PageReply)(nil),       // 29: hamadryad.engine.v1.PageReply
+	(*wire.SettingsReply)(nil),   // 30: hamadryad.engine.v1.SettingsReply
+	(*wire.SettingsDiff)(nil),    // 31: hamadryad.engine.v1.SettingsDiff
+	(*wire.SettingsVersion)(nil), // 32: hamadryad.engine.v1.SettingsVersion
+	(*wire.VersionsReply)(nil),   // 33: hamadryad.engine.v1.VersionsReply
+	(*wire.AuditReply)(nil),      // 34: hamadryad.engine.v1.AuditReply
+	(*wire.PagesReply)(nil),      // 35: hamadryad.engine.v1.PagesReply
+	(*wire.AccessReply)(nil),     // 36: hamadryad.engine.v1.AccessReply
+	(*wire.ToLauncher)(nil),      // 37: hamadryad.engine.v1.ToLauncher
 }
 var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	0,  // 0: hamadryad.engine.v1.Manager.Prepare:input_type -> hamadryad.engine.v1.PrepareRequest
@@ -115,37 +118,39 @@ var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	14, // 16: hamadryad.engine.v1.Manager.DiffSettings:input_type -> hamadryad.engine.v1.SettingsText
 	15, // 17: hamadryad.engine.v1.Manager.ApplySettings:input_type -> hamadryad.engine.v1.ApplyRequest
 	16, // 18: hamadryad.engine.v1.Manager.SettingsVersions:input_type -> hamadryad.engine.v1.VersionsRequest
-	8,  // 19: hamadryad.engine.v1.Manager.Pages:input_type -> hamadryad.engine.v1.Empty
-	17, // 20: hamadryad.engine.v1.Manager.Access:input_type -> hamadryad.engine.v1.AccessRequest
-	18, // 21: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
-	2,  // 22: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
-	19, // 23: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
-	20, // 24: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
-	21, // 25: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
-	22, // 26: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
-	8,  // 27: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
-	23, // 28: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
-	24, // 29: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
-	23, // 30: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
-	8,  // 31: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
-	8,  // 32: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
-	25, // 33: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
-	8,  // 34: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
-	26, // 35: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
-	27, // 36: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
-	28, // 37: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
-	27, // 38: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
-	29, // 39: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
-	30, // 40: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
-	31, // 41: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
-	32, // 42: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
-	33, // 43: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
-	34, // 44: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
-	35, // 45: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
-	3,  // 46: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
-	8,  // 47: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
-	24, // [24:48] is the sub-list for method output_type
-	0,  // [0:24] is the sub-list for method input_type
+	17, // 19: hamadryad.engine.v1.Manager.Audit:input_type -> hamadryad.engine.v1.AuditRequest
+	8,  // 20: hamadryad.engine.v1.Manager.Pages:input_type -> hamadryad.engine.v1.Empty
+	18, // 21: hamadryad.engine.v1.Manager.Access:input_type -> hamadryad.engine.v1.AccessRequest
+	19, // 22: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
+	2,  // 23: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
+	20, // 24: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
+	21, // 25: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
+	22, // 26: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
+	23, // 27: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
+	8,  // 28: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
+	24, // 29: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
+	25, // 30: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
+	24, // 31: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
+	8,  // 32: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
+	8,  // 33: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
+	26, // 34: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
+	8,  // 35: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
+	27, // 36: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
+	28, // 37: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
+	29, // 38: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
+	28, // 39: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
+	30, // 40: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
+	31, // 41: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
+	32, // 42: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
+	33, // 43: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
+	34, // 44: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
+	35, // 45: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
+	36, // 46: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
+	37, // 47: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
+	3,  // 48: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
+	8,  // 49: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
+	25, // [25:50] is the sub-list for method output_type
+	0,  // [0:25] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

@@ -42,6 +42,7 @@ const (
 	Manager_DiffSettings_FullMethodName     = "/hamadryad.engine.v1.Manager/DiffSettings"
 	Manager_ApplySettings_FullMethodName    = "/hamadryad.engine.v1.Manager/ApplySettings"
 	Manager_SettingsVersions_FullMethodName = "/hamadryad.engine.v1.Manager/SettingsVersions"
+	Manager_Audit_FullMethodName            = "/hamadryad.engine.v1.Manager/Audit"
 	Manager_Pages_FullMethodName            = "/hamadryad.engine.v1.Manager/Pages"
 	Manager_Access_FullMethodName           = "/hamadryad.engine.v1.Manager/Access"
 )
@@ -80,6 +81,8 @@ type ManagerClient interface {
 	// taken it; the error says why nothing changed.
 	ApplySettings(ctx context.Context, in *wire.ApplyRequest, opts ...grpc.CallOption) (*wire.SettingsVersion, error)
 	SettingsVersions(ctx context.Context, in *wire.VersionsRequest, opts ...grpc.CallOption) (*wire.VersionsReply, error)
+	// Audit tells who changed what, and was refused what.
+	Audit(ctx context.Context, in *wire.AuditRequest, opts ...grpc.CallOption) (*wire.AuditReply, error)
 	// Pages tells where the manager's web pages are.
 	Pages(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.PagesReply, error)
 	// Access tells what somebody may do.
@@ -305,6 +308,16 @@ func (c *managerClient) SettingsVersions(ctx context.Context, in *wire.VersionsR
 	return out, nil
 }
 
+func (c *managerClient) Audit(ctx context.Context, in *wire.AuditRequest, opts ...grpc.CallOption) (*wire.AuditReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.AuditReply)
+	err := c.cc.Invoke(ctx, Manager_Audit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *managerClient) Pages(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.PagesReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(wire.PagesReply)
@@ -359,6 +372,8 @@ type ManagerServer interface {
 	// taken it; the error says why nothing changed.
 	ApplySettings(context.Context, *wire.ApplyRequest) (*wire.SettingsVersion, error)
 	SettingsVersions(context.Context, *wire.VersionsRequest) (*wire.VersionsReply, error)
+	// Audit tells who changed what, and was refused what.
+	Audit(context.Context, *wire.AuditRequest) (*wire.AuditReply, error)
 	// Pages tells where the manager's web pages are.
 	Pages(context.Context, *wire.Empty) (*wire.PagesReply, error)
 	// Access tells what somebody may do.
@@ -429,6 +444,9 @@ func (UnimplementedManagerServer) ApplySettings(context.Context, *wire.ApplyRequ
 }
 func (UnimplementedManagerServer) SettingsVersions(context.Context, *wire.VersionsRequest) (*wire.VersionsReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method SettingsVersions not implemented")
+}
+func (UnimplementedManagerServer) Audit(context.Context, *wire.AuditRequest) (*wire.AuditReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Audit not implemented")
 }
 func (UnimplementedManagerServer) Pages(context.Context, *wire.Empty) (*wire.PagesReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Pages not implemented")
@@ -774,6 +792,24 @@ func _Manager_SettingsVersions_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Manager_Audit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.AuditRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagerServer).Audit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Manager_Audit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagerServer).Audit(ctx, req.(*wire.AuditRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Manager_Pages_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(wire.Empty)
 	if err := dec(in); err != nil {
@@ -880,6 +916,10 @@ var Manager_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SettingsVersions",
 			Handler:    _Manager_SettingsVersions_Handler,
+		},
+		{
+			MethodName: "Audit",
+			Handler:    _Manager_Audit_Handler,
 		},
 		{
 			MethodName: "Pages",

@@ -1,0 +1,25 @@
+// Package moment reads moments as people write them.
+package moment
+
+import (
+	"fmt"
+	"time"
+)
+
+// forms are those in which somebody may write a moment; the first is what a browser's field gives.
+// Without a zone it is UTC.
+var forms = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339Nano, time.DateOnly, time.DateTime, "2006-01-02 15:04"}
+
+// Parse reads a moment, such as 2026-03-01T10:00, or how long ago it was, such as 90m. Without a
+// zone it is UTC.
+func Parse(text string, now time.Time) (time.Time, error) {
+	for _, form := range forms {
+		if at, err := time.Parse(form, text); err == nil {
+			return at, nil
+		}
+	}
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	return time.Time{}, fmt.Errorf("%.64q is no moment: write one such as 2026-03-01T10:00 (UTC), or how long ago it was, such as 90m", text)
+}
