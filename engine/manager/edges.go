@@ -23,14 +23,10 @@ func (m *manager) edges() metrics.Edges {
 		},
 		History: func() metrics.History {
 			s := m.jobs.State()
-			h := metrics.History{Jobs: s.Jobs, Bytes: s.Bytes, Damaged: len(s.Damaged), Missed: s.Missed}
-			if !s.Behind.IsZero() {
-				h.Behind = time.Since(s.Behind)
-			}
+			h := metrics.History{Jobs: s.Jobs, Bytes: s.Bytes, Damaged: len(s.Damaged), Missed: s.Missed, Behind: sinceIf(s.Behind)}
+			h.Tails = metrics.Tails{Bytes: s.Tails.Bytes, Waiting: int64(s.Tails.Waiting), Dropped: s.Tails.Dropped, Behind: sinceIf(s.Tails.Behind)}
 			if c := s.Store; c != nil {
-				if h.StoreWaiting = c.Waiting; !c.Behind.IsZero() {
-					h.StoreBehind = time.Since(c.Behind)
-				}
+				h.StoreWaiting, h.StoreBehind, h.StoreOlder = c.Waiting, sinceIf(c.Behind), c.OlderBytes
 			}
 			return h
 		},
@@ -42,4 +38,12 @@ func (m *manager) edges() metrics.Edges {
 			return m.cfg.Keys.Ends(), true
 		},
 	}
+}
+
+// sinceIf is how long ago a time was; 0 for none.
+func sinceIf(t time.Time) time.Duration {
+	if t.IsZero() {
+		return 0
+	}
+	return time.Since(t)
 }

@@ -79,6 +79,7 @@ type State struct {
 	Bytes   int64         // of their files
 	Damaged []string      // files that can't be read, up to damagedMax
 	Store   *mirror.State // of the copy on another store; nil: there is none
+	Tails   tails.State   // of the ends of attempts' logs
 }
 
 // Open opens history, and makes the folder where there is none.
@@ -202,6 +203,7 @@ func (h *History) State() State {
 	h.mu.Unlock()
 	s.Missed += h.queue.lacks()
 	s.Jobs, s.Bytes = h.index.Load().Totals()
+	s.Tails = h.tails.State()
 	if h.mirror != nil {
 		copied := h.mirror.State()
 		s.Store = &copied

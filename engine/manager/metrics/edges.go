@@ -37,6 +37,15 @@ type History struct {
 	Missed        uint64        // attempts and jobs that it could not take
 	StoreWaiting  int           // files that are to be copied to its store
 	StoreBehind   time.Duration // for how long that could not be used; 0: it can
+	StoreOlder    int64         // bytes of older copies there
+	Tails         Tails
+}
+
+// Tails is how the ends of attempts' logs stand.
+type Tails struct {
+	Bytes, Waiting int64         // of files, and of what is to be written
+	Dropped        uint64        // that a bound did not let be kept
+	Behind         time.Duration // for how long they could not be written; 0: they can
 }
 
 // Policy is one start of a policy.
@@ -68,6 +77,11 @@ var (
 	historyBehind    = describe("history_behind_seconds", "For how long history could not be written; 0 while it can.")
 	historyWaiting   = describe("history_store_waiting_files", "Files of history that are to be copied to manager.history.store; 0 when there is none.")
 	historyAway      = describe("history_store_behind_seconds", "For how long the store of history's copy could not be used; 0 while it can.")
+	historyOlder     = describe("history_store_older_bytes", "Bytes of older files in manager.history.store of jobs that have newer ones there: of another cluster that has the same store, mostly.")
+	tailsBytes       = describe("history_tails_bytes", "Bytes of the ends of attempts' logs that history keeps.")
+	tailsWaiting     = describe("history_tails_waiting_bytes", "Bytes of ends of logs that came from launchers and wait to be written, 64 MiB at most.")
+	tailsDropped     = describe("history_tails_dropped_total", "Ends of logs that manager.history.tails.jobBytes or manager.history.bytesMax did not let be kept, since this manager began.")
+	tailsBehind      = describe("history_tails_behind_seconds", "For how long ends of logs could not be written; 0 while they can.")
 	historyMissed    = describe("history_missed_total", "Attempts and jobs that history could not take, since this manager began.")
 	policyInfo       = describe("policy_info", "Always 1: the policy that decides, by name and version; builtin is the stand-in.", "name", "version")
 	policyGeneration = describe("policy_generation", "Which start of a policy decides, counted since this manager began.")
@@ -81,7 +95,8 @@ func (e Edges) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		inboxEntries, inboxEntriesMax, inboxBytes, inboxBytesMax, uploadsDesc, uploadsMax, programBytes, programBytesMax,
 		logUnsynced, logFile, logStalled, checkpointBytes, checkpointMade, auditWaiting, auditStalled,
-		historyJobs, historyBytes, historyDamaged, historyBehind, historyWaiting, historyAway, historyMissed, policyInfo, policyGeneration, policySince, termDesc, certificateEnd,
+		historyJobs, historyBytes, historyDamaged, historyBehind, historyWaiting, historyAway, historyOlder, historyMissed,
+		tailsBytes, tailsWaiting, tailsDropped, tailsBehind, policyInfo, policyGeneration, policySince, termDesc, certificateEnd,
 	} {
 		c <- d
 	}
@@ -129,6 +144,11 @@ func (e Edges) history(to metric) {
 	to.gauge(historyBehind, h.Behind.Seconds())
 	to.gauge(historyWaiting, float64(h.StoreWaiting))
 	to.gauge(historyAway, h.StoreBehind.Seconds())
+	to.gauge(historyOlder, float64(h.StoreOlder))
+	to.gauge(tailsBytes, float64(h.Tails.Bytes))
+	to.gauge(tailsWaiting, float64(h.Tails.Waiting))
+	to.gauge(tailsBehind, h.Tails.Behind.Seconds())
+	to <- prometheus.MustNewConstMetric(tailsDropped, prometheus.CounterValue, float64(h.Tails.Dropped))
 	to <- prometheus.MustNewConstMetric(historyMissed, prometheus.CounterValue, float64(h.Missed))
 }
 

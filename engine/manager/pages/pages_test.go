@@ -56,7 +56,7 @@ func (s *stub) summary() api.JobSummary {
 func (s *stub) GetCluster(context.Context, api.GetClusterRequestObject) (api.GetClusterResponseObject, error) {
 	return api.GetCluster200JSONResponse{Body: api.Cluster{
 		LaunchersByState: map[string]int{"up": 2}, JobsByState: map[string]int{"running": 1}, Slots: []api.Slots{{Kind: s.name, Total: 4, Free: 1}}, PolicyDecides: true,
-		History: api.History{Jobs: 3, Bytes: 5000, BehindSince: &base, Why: &s.name, Missed: 12345, Damaged: []string{s.name}},
+		History: api.History{Jobs: 3, Bytes: 5000, BehindSince: &base, Why: &s.name, Missed: 12345, Damaged: []string{s.name}, StoreOlder: 77, TailsBehindSince: &base, TailsWhy: &s.name},
 	}}, nil
 }
 
@@ -308,6 +308,18 @@ func TestNamesStayText(t *testing.T) {
 		}
 		if (strings.HasPrefix(path, "/jobs/job-7") || path == "/queue" || path == "/pools" || path == "/policy" || strings.HasPrefix(path, "/settings") && code == http.StatusOK || path == "/audit") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
 			t.Errorf("%s does not show the name", path)
+		}
+	}
+}
+
+// What is wrong with what is kept of jobs stands at the top, each thing in a line of its own.
+func TestNowSaysWhatIsWrongWithHistory(t *testing.T) {
+	_, _, page := get(t, serve(t, &stub{name: "no space left"}, true)+"/")
+	for _, want := range []string{
+		"History can't be written since", "has 77 older files", "Ends of attempts' logs can't be written since", "History lacks 12,345 attempts", "Files of history can't be read",
+	} {
+		if strings.Count(page, want) != 1 {
+			t.Errorf("it does not say once %q:\n%s", want, page)
 		}
 	}
 }

@@ -105,7 +105,10 @@ func (s *Server) GetCluster(ctx context.Context, _ api.GetClusterRequestObject) 
 // history is how it stands.
 func (s *Server) history() api.History {
 	h := s.needs.Jobs.State()
-	x := api.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), Damaged: list(h.Damaged)}
+	x := api.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), Damaged: list(h.Damaged), TailsBytes: h.Tails.Bytes, TailsDropped: int64(h.Tails.Dropped)}
+	if h.Tails.Wrong != nil {
+		x.TailsWhy, x.TailsBehindSince = pointer(h.Tails.Wrong.Error()), pointer(h.Tails.Behind.UTC())
+	}
 	if !h.Behind.IsZero() {
 		x.BehindSince = pointer(h.Behind.UTC())
 	}
@@ -113,7 +116,7 @@ func (s *Server) history() api.History {
 		x.Why = pointer(h.Why.Error())
 	}
 	if c := h.Store; c != nil {
-		x.StoreWaiting = &c.Waiting
+		x.StoreWaiting, x.StoreOlder = &c.Waiting, c.Older
 		if c.Why != nil {
 			x.StoreWhy, x.StoreBehindSince = pointer(c.Why.Error()), pointer(c.Behind.UTC())
 		}

@@ -152,7 +152,7 @@ func TestAFileIsDamaged(t *testing.T) {
 			t.Errorf("%s: exported is %d %s", how, r.StatusCode, r.Text)
 		}
 		var c api.Cluster
-		if w.ask("GET", Root+"/cluster", "", &c); how != "gone" && (c.History.Jobs != 2 || c.History.Bytes == 0 || len(c.History.Damaged) != 1 || !strings.Contains(c.History.Damaged[0], path) || c.History.BehindSince != nil) {
+		if w.ask("GET", Root+"/cluster", "", &c); how != "gone" && (c.History.Jobs != 2 || c.History.Bytes == 0 || len(c.History.Damaged) != 1 || !strings.Contains(c.History.Damaged[0], path) || c.History.BehindSince != nil || c.History.TailsBehindSince != nil) {
 			t.Errorf("%s: %+v", how, c)
 		}
 		stage := "map"

@@ -66,6 +66,7 @@ type Store struct {
 	whole   map[Key]int64 // files that end with a whole block there
 	dropped uint64        // tails that a bound let go
 	wrong   error         // why nothing can be written
+	since   time.Time     // since when
 }
 
 // block is what is written at once.
@@ -156,17 +157,18 @@ func sizeOf(t *wire.LogTail) int { return 128 + len(t.Text) + len(t.Lacks) }
 
 // State is how the store is.
 type State struct {
-	Bytes   int64  // of files
-	Waiting int    // bytes that wait to be written
-	Dropped uint64 // tails that a bound let go
-	Wrong   error  // why nothing can be written; nil: it can
+	Bytes   int64     // of files
+	Waiting int       // bytes that wait to be written
+	Dropped uint64    // tails that a bound let go
+	Wrong   error     // why nothing can be written; nil: it can
+	Behind  time.Time // since when; zero: it can
 }
 
 // State is how the store is.
 func (s *Store) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return State{s.bytes, s.held, s.dropped, s.wrong}
+	return State{s.bytes, s.held, s.dropped, s.wrong, s.since}
 }
 
 // Bytes are those of all files.

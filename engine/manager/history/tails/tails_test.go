@@ -156,11 +156,12 @@ func TestADiskThatTakesNothing(t *testing.T) {
 	if !errors.Is(err, ErrBusy) {
 		t.Errorf("after %d MiB: %v", brought, err)
 	}
-	watch.Until(t, time.Minute, "it says what is wrong", func() bool { return errors.Is(s.State().Wrong, fs.ErrNotExist) })
+	watch.Until(t, time.Minute, "it says what is wrong", func() bool { return errors.Is(s.State().Wrong, fs.ErrNotExist) && !s.State().Behind.IsZero() })
 	if x, err := s.Read(k, 1, "l1"); err != nil || string(x.GetText()) != text {
 		t.Errorf("what waits is not read: %v", err)
 	}
 	must(t, os.Mkdir(folder, 0o700))
+	watch.Until(t, time.Minute, "it goes on by itself", func() bool { x := s.State(); return x.Wrong == nil && x.Behind.IsZero() })
 	must(t, s.Close())
 	s = open(t, Options{Folder: folder})
 	if x, err := s.Read(k, scheduler.AttemptID(brought-2), "l1"); err != nil || string(x.GetText()) != text {

@@ -105,13 +105,14 @@ func (s *Store) wrote(b *block, err error) {
 	defer s.mu.Unlock()
 	s.writing = nil
 	if err == nil {
-		s.wrong = nil
+		s.wrong, s.since = nil, time.Time{}
 		for _, t := range b.list {
 			s.held -= sizeOf(t)
 		}
 		return
 	}
 	if s.wrong == nil {
+		s.since = time.Now()
 		s.o.Log.Error("the ends of attempts' logs can't be written: they are tried again, and scheduling goes on", "error", err, "remedy", "free space there", "folder", s.o.Folder)
 	}
 	s.wrong = err

@@ -609,11 +609,26 @@ type History struct {
 	// StoreBehindSince Since when the store of its copy (manager.history.store) can't be used; missing: it can, or there is none
 	StoreBehindSince *time.Time `json:"storeBehindSince,omitempty"`
 
+	// StoreOlder Older files there of jobs that have newer ones, which are shown: mostly of another cluster that has the same store
+	StoreOlder int `json:"storeOlder"`
+
 	// StoreWaiting Files that are to be copied there; missing when there is no store
 	StoreWaiting *int `json:"storeWaiting,omitempty"`
 
 	// StoreWhy That it can't
 	StoreWhy *string `json:"storeWhy,omitempty"`
+
+	// TailsBehindSince Since when ends of attempts' logs can't be written; missing: they can
+	TailsBehindSince *time.Time `json:"tailsBehindSince,omitempty"`
+
+	// TailsBytes Of the ends of logs that are kept
+	TailsBytes int64 `json:"tailsBytes"`
+
+	// TailsDropped Ends of logs that a bound did not let be kept, since the manager began
+	TailsDropped int64 `json:"tailsDropped"`
+
+	// TailsWhy That they can't
+	TailsWhy *string `json:"tailsWhy,omitempty"`
 
 	// Why That it can't
 	Why *string `json:"why,omitempty"`
