@@ -19,6 +19,9 @@ func shownStatus(s scheduler.Status) (scheduler.Status, error) {
 		p := &s.Pools[i]
 		p.Name, p.Parent, p.Kind = scheduler.Printable(p.Name), scheduler.Printable(p.Parent), scheduler.Printable(p.Kind)
 	}
+	for i := range s.Queue {
+		s.Queue[i].Why = scheduler.Printable(s.Queue[i].Why)
+	}
 	showFacts(s.Facts)
 	return s, nil
 }

@@ -192,7 +192,7 @@ const statusPoolsMax = 2000
 
 // Status shows the queues that have jobs.
 func (p *Policy) Status() (scheduler.Status, error) {
-	var s scheduler.Status
+	s := scheduler.Status{Queue: p.waits()}
 	for _, a := range p.ledger.Accounts() {
 		if a.Jobs > 0 && len(s.Pools) < statusPoolsMax {
 			s.Pools = append(s.Pools, p.pools(a)...)

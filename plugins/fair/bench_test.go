@@ -176,3 +176,20 @@ func TestIdleJobsCostNothing(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkStatus is what a look at pools and queue costs, which rounds wait for once a second at most.
+func BenchmarkStatus(b *testing.B) {
+	for _, jobs := range []int{2, 10, 100, 1000} {
+		b.Run(fmt.Sprintf("1000-launchers-100x%d", jobs), func(b *testing.B) {
+			l := newLoad(b, 1000, 100, jobs, "")
+			for range 3 {
+				l.round(l.ends(10))
+			}
+			for b.Loop() {
+				if s, err := l.p.Status(); err != nil || len(s.Queue) == 0 {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

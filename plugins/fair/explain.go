@@ -8,6 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
 )
 
 // explainWaits tells why jobs wait, where that changed: of the jobs that were
@@ -148,6 +149,33 @@ func (p *Policy) shares() func(*pooltree.Node, pooltree.Kind) float64 {
 	return func(n *pooltree.Node, k pooltree.Kind) float64 { return now[n.Of(k)] }
 }
 
+// queue lists the jobs that wait in the order in which they would be served.
+func (p *Policy) queue(shares func(*pooltree.Node, pooltree.Kind) float64) []scheduler.Queued {
+	var l turns.List
+	p.placing.Turns(&l, func(j *sharing.Job, k pooltree.Kind) string { return p.compared(j, k, shares(j.Pool.Node, k)) })
+	return l.Queue()
+}
+
+// compared says what a job's place follows from: what its pool and the job hold, against what they are compared by.
+func (p *Policy) compared(j *sharing.Job, k pooltree.Kind, share float64) string {
+	path, pool, kind := j.Pool.Spec.Path, j.Pool.Node.Of(k), p.sharing.World.Kinds[k]
+	if !j.Runnable {
+		return fmt.Sprintf("as many jobs run as pool %s (%s) and the user (%s) may", path,
+			limitText(p.config.Table.JobsMax(j.Pool.Spec)), limitText(p.config.Table.UserMax(j.Info.User)))
+	}
+	held, of := 0, fmt.Sprintf("share of %.1f", share)
+	if j.Node.Has(k) {
+		held = j.Node.Of(k).Running
+	}
+	switch {
+	case pool.Rank().Needy():
+		of = fmt.Sprintf("minimum share of %d", pool.Min)
+	case pool.Max > 0 && pool.Running >= pool.Max:
+		of = fmt.Sprintf("maximum share of %d", pool.Max)
+	}
+	return fmt.Sprintf("pool %s holds %d of its %s %s slots, the job %d", path, pool.Running, of, kind, held)
+}
+
 // Status shows every pool for every kind of slot.
 func (p *Policy) Status() (scheduler.Status, error) {
 	shares := p.shares()
@@ -161,6 +189,7 @@ func (p *Policy) Status() (scheduler.Status, error) {
 			})
 		}
 	}
+	s.Queue = p.queue(shares)
 	s.Facts = []scheduler.Property{
 		{Name: "locality", Value: p.config.Locality},
 		{Name: "node delay", Value: p.placing.Limits.Node.String()},

@@ -1,9 +1,12 @@
 package fair
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/internal/queued"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
@@ -46,4 +49,21 @@ func (w *play) holds(pools ...string) []int {
 		}
 	}
 	return n
+}
+
+// TestQueue: the queue that is told is the order in which jobs start, whatever pools there are. What a
+// deficit order owes grows with time, so that its queue holds for a moment: it is not played.
+func TestQueue(t *testing.T) {
+	orders := []string{"fair", "fifo", "disco-fair"}
+	queued.Run(t, queued.Game{
+		Seeds: 100,
+		Settings: func(rng *rand.Rand) string {
+			return fmt.Sprintf("preemption: {mode: off}\nallocations: {pools: {a: {weight: %d, order: %s}, b: {min-share: %d, order: %s}, c: {max-share: %d, pools: {x: {}, y: {weight: %d, order: %s}}}}}",
+				1+rng.IntN(3), orders[rng.IntN(3)], rng.IntN(8), orders[rng.IntN(3)], 1+rng.IntN(12), 1+rng.IntN(3), orders[rng.IntN(3)])
+		},
+		Job: func(rng *rand.Rand) cluster.Spec {
+			pool := []string{"a", "b", "c/x", "c/y", "d"}[rng.IntN(5)]
+			return cluster.Spec{Name: pool, User: "ann", Pool: pool, Priority: scheduler.Priority(rng.IntN(5))}
+		},
+	}, New)
 }

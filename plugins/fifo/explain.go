@@ -67,10 +67,12 @@ func (p *Policy) firstReady(j *view.Job) *view.Bundle {
 // Status shows the one pool there is, and the queue.
 func (p *Policy) Status() (scheduler.Status, error) {
 	pool := scheduler.PoolStatus{Name: "fifo", Weight: 1, Jobs: len(p.queue)}
-	var queue []scheduler.JobID
-	for _, j := range p.queue {
+	queue := []scheduler.Queued{}
+	for place, j := range p.queue {
 		if j.ReadyCount() > 0 && len(queue) < scheduler.QueueMax {
-			queue = append(queue, j.ID())
+			queue = append(queue, scheduler.Queued{
+				Job: j.ID(), Why: fmt.Sprintf("priority %s, then submission; %d jobs that live come before it", j.Info.Priority, place),
+			})
 		}
 		for i, s := range j.Info.Stages {
 			pool.Demand += s.Slots * (j.Counts[i].Waiting + j.Counts[i].Running)

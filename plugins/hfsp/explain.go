@@ -1,7 +1,6 @@
 package hfsp
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/hfsp/virtual"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
 )
 
 // shownMax is how many stages of a kind Status lists, the next ones first.
@@ -213,12 +213,13 @@ func (p *Policy) facts(x *scheduler.Explanation, s *stage, place int) {
 func (p *Policy) Status() (scheduler.Status, error) {
 	var x scheduler.Status
 	suspended, late, training := 0, 0, 0
-	places := map[scheduler.JobID]int{} // the first of each job's stages that wait
+	var queue turns.List
 	for _, k := range p.kinds {
 		pool := scheduler.PoolStatus{Name: "hfsp", Kind: k.name, Weight: 1, FairShare: float64(k.slots), Jobs: len(k.all)}
 		at := len(x.Pools)
 		x.Pools = append(x.Pools, pool)
 		n := 0
+		queue.Begin()
 		for s := range (&assignment{Policy: p}).serve(k) {
 			x.Pools[at].Running += s.Held + s.Leaving
 			x.Pools[at].Demand += s.want() + s.Leaving
@@ -227,8 +228,8 @@ func (p *Policy) Status() (scheduler.Status, error) {
 				late++
 			}
 			n++
-			if id := s.Job.ID(); s.ReadyBundles > 0 && (places[id] == 0 || n < places[id]) {
-				places[id] = n
+			if id := s.Job.ID(); s.ReadyBundles > 0 && queue.Count() < scheduler.QueueMax && !queue.Has(id) {
+				queue.Add(id, p.compared(s))
 			}
 			if n <= shownMax && len(x.Pools) < scheduler.PoolsMax {
 				x.Pools = append(x.Pools, p.pool(s))
@@ -236,7 +237,7 @@ func (p *Policy) Status() (scheduler.Status, error) {
 		}
 		training += len(k.training)
 	}
-	x.Queue = inOrder(places)
+	x.Queue = queue.Queue()
 	fact := func(what string, value any) {
 		x.Facts = append(x.Facts, scheduler.Property{Name: what, Value: fmt.Sprint(value)})
 	}
@@ -259,14 +260,9 @@ func (p *Policy) Status() (scheduler.Status, error) {
 	return x, nil
 }
 
-// inOrder lists jobs by their places, the first of those that are shown.
-func inOrder(places map[scheduler.JobID]int) []scheduler.JobID {
-	list := make([]scheduler.JobID, 0, len(places))
-	for id := range places {
-		list = append(list, id)
-	}
-	slices.SortFunc(list, func(a, b scheduler.JobID) int { return cmp.Or(cmp.Compare(places[a], places[b]), cmp.Compare(a, b)) })
-	return list[:min(len(list), scheduler.QueueMax)]
+// compared says what the place of a stage follows from.
+func (p *Policy) compared(s *stage) string {
+	return fmt.Sprintf("stage %s holds %d %s slots; %s", name(s), s.Held, s.kind.name, p.estimate(s))
 }
 
 func (p *Policy) pool(s *stage) scheduler.PoolStatus {

@@ -156,6 +156,7 @@ func (p *Policy) Status() (scheduler.Status, error) {
 		s.Pools = append(s.Pools, pool)
 		s.Facts = append(s.Facts, scheduler.Property{Name: "share of a job " + kind, Value: strconv.FormatFloat(p.world.share(kind), 'f', 1, 64)})
 	}
+	s.Queue = p.queue()
 	fact := func(name string, value any) {
 		s.Facts = append(s.Facts, scheduler.Property{Name: name, Value: fmt.Sprint(value)})
 	}

@@ -210,16 +210,18 @@ func (d *assignment) next(kind scheduler.SlotKind) *request {
 	var best *request
 	if d.view.FreeSlots(kind) == 0 {
 		best = d.nextReserved(kind)
-	} else if best = q.newcomer(); best == nil {
-		best = q.first()
+	} else {
+		best = q.next()
 	}
-	switch {
-	case best == nil || best.left > 0 || d.options.WorkConserving || d.view.Reserved(best.job.ID()):
-		return best
-	case float64(best.held) < d.share(kind):
-		return best
+	if best != nil && !d.entitled(best, kind) {
+		return nil
 	}
-	return nil
+	return best
+}
+
+// entitled says whether a request may have a slot that is free.
+func (d *assignment) entitled(c *request, kind scheduler.SlotKind) bool {
+	return c.left > 0 || d.options.WorkConserving || d.view.Reserved(c.job.ID()) || float64(c.held) < d.share(kind)
 }
 
 // nextReserved is the same among the jobs for which something is reserved, when

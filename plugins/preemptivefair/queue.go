@@ -21,6 +21,14 @@ func (q *queue) fill(requests []*request) {
 	heap.Init(q)
 }
 
+// next returns who gets the next slot, or nil: a newcomer, or the one with the fewest.
+func (q *queue) next() *request {
+	if c := q.newcomer(); c != nil {
+		return c
+	}
+	return q.first()
+}
+
 // newcomer returns the first that lacks part of its first share, or nil.
 func (q *queue) newcomer() *request {
 	for len(q.newcomers) > 0 && (q.newcomers[0].left == 0 || q.newcomers[0].done) {

@@ -18,6 +18,8 @@ const (
 	FactsMax = 1000
 	// QueueMax bounds the jobs of a Status' Queue.
 	QueueMax = 10_000
+	// WhyBytesMax bounds what is said of each of them.
+	WhyBytesMax = 200
 	// TextBytesMax bounds each text in them: a name, a value, the detail.
 	TextBytesMax = 4 << 10
 )
@@ -30,6 +32,11 @@ func (s Status) Check() error {
 	}
 	if len(s.Queue) > QueueMax {
 		return fmt.Errorf("%d jobs in the queue, at most %d are shown: leave out the last ones", len(s.Queue), QueueMax)
+	}
+	for i, q := range s.Queue {
+		if len(q.Why) > WhyBytesMax {
+			return fmt.Errorf("place %d of the queue: Why has %d bytes, at most %d are shown: shorten it", i+1, len(q.Why), WhyBytesMax)
+		}
 	}
 	for i := range s.Pools {
 		if err := s.Pools[i].check(); err != nil {

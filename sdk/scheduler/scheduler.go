@@ -188,8 +188,17 @@ type Status struct {
 	AllPools bool
 	// Queue lists the jobs that wait, the next first, where the policy has one order of them all:
 	// at most QueueMax, without the others behind. Nil: it has none, or does not tell it. It
-	// promises nothing; people see by it how many jobs are before theirs.
-	Queue []JobID
+	// promises nothing; people see by it how many jobs are before theirs. Package
+	// algorithms/turns makes one of orders by kind of slots.
+	Queue []Queued
+}
+
+// Queued is a job that waits.
+type Queued struct {
+	Job JobID
+	// Why says why it stands where it does, with the numbers that the policy compares, such as
+	// "pool research holds 6 of its share of 4.0 map slots"; "" says nothing. At most WhyBytesMax.
+	Why string
 }
 
 // PoolStatus is one share-holder of a policy. All of its numbers are finite and 0 or more,

@@ -34,7 +34,7 @@ type View struct {
 	AllPools   bool      // jobs name their pools as they are here
 	Pools      []Pool    // parents before children
 	Facts      []scheduler.Property
-	Queue      []scheduler.JobID // that wait, the next first; nil: the policy tells no order
+	Queue      []scheduler.Queued // jobs that wait, the next first; nil: the policy tells no order
 }
 
 // Pool is one for one kind of slots.
@@ -46,7 +46,9 @@ type Pool struct {
 }
 
 // Place is a job's place in the policy's queue, 1 is next; 0: it is not in it, or there is none.
-func (v *View) Place(id scheduler.JobID) int { return slices.Index(v.Queue, id) + 1 }
+func (v *View) Place(id scheduler.JobID) int {
+	return slices.IndexFunc(v.Queue, func(q scheduler.Queued) bool { return q.Job == id }) + 1
+}
 
 // Book keeps the last view. The zero value has none. Safe for concurrent use.
 type Book struct {

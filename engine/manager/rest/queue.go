@@ -19,6 +19,7 @@ import (
 type queued struct {
 	readmodel.Waiting
 	place int
+	why   string // it stands there
 }
 
 func (q *queued) id() scheduler.JobID { return scheduler.JobID(q.Summary.Job) }
@@ -52,13 +53,17 @@ func (s *Server) queue(ctx context.Context, p *api.ListQueueParams) (list []queu
 		return nil, "", err
 	}
 	view, places := s.needs.Pools.View(), map[scheduler.JobID]int{}
-	for i, id := range view.Queue {
-		places[id] = i + 1
+	for i, q := range view.Queue {
+		places[q.Job] = i + 1
 	}
 	may := s.needs.Service.MayLook(ctx)
 	for _, w := range waiting {
 		if (p.Pool == nil || w.Summary.Pool == *p.Pool) && (p.User == nil || w.Summary.User == *p.User) && may(w.Summary) {
-			list = append(list, queued{w, places[scheduler.JobID(w.Summary.Job)]})
+			q := queued{Waiting: w, place: places[scheduler.JobID(w.Summary.Job)]}
+			if q.place > 0 {
+				q.why = view.Queue[q.place-1].Why
+			}
+			list = append(list, q)
 		}
 	}
 	slices.SortFunc(list, func(x, y queued) int {
@@ -112,7 +117,7 @@ func behind(list []queued, shown []scheduler.JobID) int {
 func entry(q *queued) api.QueueEntry {
 	x := summary(q.Summary)
 	e := api.QueueEntry{
-		Place: pointer(q.place), ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State,
+		Place: pointer(q.place), Turn: pointer(q.why), ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State,
 		Since: *moment(max(q.Since, 1)), Ready: q.Ready, Groups: q.Width, Needs: []api.Need{}, Memory: q.Memory, Reasons: list(q.Reasons()),
 	}
 	for _, n := range q.Needs {

@@ -65,6 +65,14 @@ func (w *world) queueOf(query string, limit int, between func()) (ids []string, 
 	}
 }
 
+// queueOf is a policy's order of jobs.
+func queueOf(ids ...scheduler.JobID) (list []scheduler.Queued) {
+	for _, id := range ids {
+		list = append(list, scheduler.Queued{Job: id, Why: "the turn of " + id.String()})
+	}
+	return list
+}
+
 // The queue is in the policy's order, then by how long jobs have waited. However jobs start and come while its
 // pages are turned, each that waits throughout is on them.
 func TestQueue(t *testing.T) {
@@ -78,12 +86,12 @@ func TestQueue(t *testing.T) {
 	if len(ids) != 20 || ids[0] != "job-1" || ids[19] != "job-20" || q.Order != api.QueueOrderWaited || q.Total != 20 || q.Entries[0].Place != nil {
 		t.Errorf("by how long they waited: %v, %+v", ids, q)
 	}
-	w.book.Take("fifo", 1, time.Now(), scheduler.Status{Queue: []scheduler.JobID{21, 9, 3, 7}})
+	w.book.Take("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(21, 9, 3, 7)})
 	if ids, q = w.queueOf("&user=bob", 3, nothing); fmt.Sprint(ids[:5]) != "[job-9 job-3 job-7 job-1 job-5]" || q.Order != api.QueueOrderPolicy || len(ids) != 10 {
 		t.Errorf("the policy's order: %v, %+v", ids, q)
 	}
 	w.ask("GET", "/api/v1/queue?limit=1", "", &q)
-	if e := q.Entries[0]; *e.Place != 2 || e.Ready != 9 || len(e.Needs) != 1 || e.Needs[0].Count != 1 || len(e.Reasons) == 0 {
+	if e := q.Entries[0]; *e.Place != 2 || *e.Turn != "the turn of job-9" || e.Ready != 9 || len(e.Needs) != 1 || e.Needs[0].Count != 1 || len(e.Reasons) == 0 {
 		t.Errorf("the first: %+v", e)
 	}
 	if w.ask("GET", "/api/v1/queue?pool=other", "", &q); q.Total != 0 {
@@ -104,7 +112,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("a cursor that nobody gave: %d", r.StatusCode)
 	}
 	tag := w.ask("GET", "/api/v1/queue", "", nil).Header.Get("ETag")
-	w.book.Take("fifo", 1, time.Now(), scheduler.Status{Queue: []scheduler.JobID{9, 3, 7}})
+	w.book.Take("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(9, 3, 7)})
 	if now := w.ask("GET", "/api/v1/queue", "", nil).Header.Get("ETag"); now == tag {
 		t.Error("another order has the same ETag")
 	}

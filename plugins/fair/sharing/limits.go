@@ -32,7 +32,8 @@ type limitedJobs struct {
 	next int // while settling
 }
 
-func inLine(a, b *Job) int {
+// InLine orders jobs as limits let them run: by priority, then by submission.
+func InLine(a, b *Job) int {
 	return cmp.Or(
 		cmp.Compare(b.Info.Priority, a.Info.Priority),
 		cmp.Compare(a.Info.Submitted, b.Info.Submitted),
@@ -58,7 +59,7 @@ func (l *limiter) add(s *State, j *Job) {
 		list = &limitedJobs{listKey: key}
 		l.lists[key] = list
 	}
-	i, _ := slices.BinarySearchFunc(list.jobs, j, inLine)
+	i, _ := slices.BinarySearchFunc(list.jobs, j, InLine)
 	list.jobs = slices.Insert(list.jobs, i, j)
 	l.changed = true
 }
@@ -70,7 +71,7 @@ func (l *limiter) remove(j *Job) {
 	}
 	key := listKey{j.Pool, j.Info.User}
 	list := l.lists[key]
-	i, _ := slices.BinarySearchFunc(list.jobs, j, inLine)
+	i, _ := slices.BinarySearchFunc(list.jobs, j, InLine)
 	if i == len(list.jobs) || list.jobs[i] != j {
 		i = slices.Index(list.jobs, j)
 	}
@@ -151,7 +152,7 @@ type listHeap []*limitedJobs
 
 func (h listHeap) Len() int { return len(h) }
 func (h listHeap) Less(i, j int) bool {
-	return inLine(h[i].jobs[h[i].next], h[j].jobs[h[j].next]) < 0
+	return InLine(h[i].jobs[h[i].next], h[j].jobs[h[j].next]) < 0
 }
 func (h listHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 

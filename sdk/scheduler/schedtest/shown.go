@@ -45,11 +45,14 @@ func checkStatus(s scheduler.Status) error {
 		}
 	}
 	queued := map[scheduler.JobID]bool{}
-	for i, id := range s.Queue {
-		if queued[id] {
-			return fmt.Errorf("place %d of the queue: %s is in it already", i+1, id)
+	for i, q := range s.Queue {
+		if queued[q.Job] {
+			return fmt.Errorf("place %d of the queue: %s is in it already", i+1, q.Job)
 		}
-		queued[id] = true
+		if err := checkText("Why", q.Why); err != nil {
+			return fmt.Errorf("place %d of the queue: %w", i+1, err)
+		}
+		queued[q.Job] = true
 	}
 	return checkFacts(s.Facts)
 }

@@ -311,5 +311,6 @@ func status(t *rapid.T) scheduler.Status {
 			FairShare: real(t), Demand: number(t), Running: number(t), Jobs: number(t),
 		}
 	}
-	return scheduler.Status{Pools: many(t, 3, pool), Facts: many(t, 3, property), AllPools: rapid.Bool().Draw(t, "all pools"), Queue: many(t, 3, id[scheduler.JobID])}
+	queued := func(t *rapid.T) scheduler.Queued { return scheduler.Queued{Job: id[scheduler.JobID](t), Why: text(t)} }
+	return scheduler.Status{Pools: many(t, 3, pool), Facts: many(t, 3, property), AllPools: rapid.Bool().Draw(t, "all pools"), Queue: many(t, 3, queued)}
 }

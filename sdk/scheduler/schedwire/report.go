@@ -40,8 +40,8 @@ func NewStatus(s scheduler.Status) (*Status, error) {
 		c.MinShare, c.MaxShare = append(c.MinShare, int64(p.MinShare)), append(c.MaxShare, int64(p.MaxShare))
 		c.Demand, c.Running, c.Jobs = append(c.Demand, int64(p.Demand)), append(c.Running, int64(p.Running)), append(c.Jobs, int64(p.Jobs))
 	}
-	for _, id := range s.Queue {
-		m.Queue = append(m.Queue, uint64(id))
+	for _, q := range s.Queue {
+		m.Queue, m.QueueWhy = append(m.Queue, uint64(q.Job)), append(m.QueueWhy, w.str(q.Why))
 	}
 	m.Facts.add(w, s.Facts)
 	m.Strings = w.table()
@@ -62,9 +62,17 @@ func (m *Status) Decode() (scheduler.Status, error) {
 			Demand: int(c.Demand[i]), Running: int(c.Running[i]), Jobs: int(c.Jobs[i]),
 		}
 	}), AllPools: m.GetAllPools()}
-	for _, id := range m.GetQueue() {
-		s.Queue = append(s.Queue, scheduler.JobID(id))
+	queued, why := m.GetQueue(), m.GetQueueWhy()
+	if len(why) > 0 { // a plug-in may be older than this column
+		r.same("queue", len(queued), len(why))
 	}
+	s.Queue = list(r, len(queued), func(i int) scheduler.Queued {
+		q := scheduler.Queued{Job: scheduler.JobID(queued[i])}
+		if len(why) > 0 {
+			q.Why = r.str(why[i])
+		}
+		return q
+	})
 	facts := readProperties(r, "facts", 1, m.GetFacts())
 	if r.err == nil {
 		s.Facts = facts.next()

@@ -4576,7 +4576,8 @@ type Status struct {
 	Pools         *PoolStatus            `protobuf:"bytes,2,opt,name=pools,proto3" json:"pools,omitempty"`
 	Facts         *Properties            `protobuf:"bytes,3,opt,name=facts,proto3" json:"facts,omitempty"` // one row
 	AllPools      bool                   `protobuf:"varint,4,opt,name=all_pools,json=allPools,proto3" json:"all_pools,omitempty"`
-	Queue         []uint64               `protobuf:"varint,5,rep,packed,name=queue,proto3" json:"queue,omitempty"` // jobs that wait, the next first
+	Queue         []uint64               `protobuf:"varint,5,rep,packed,name=queue,proto3" json:"queue,omitempty"`                       // jobs that wait, the next first
+	QueueWhy      []uint32               `protobuf:"varint,6,rep,packed,name=queue_why,json=queueWhy,proto3" json:"queue_why,omitempty"` // why each stands there
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4642,6 +4643,13 @@ func (x *Status) GetAllPools() bool {
 func (x *Status) GetQueue() []uint64 {
 	if x != nil {
 		return x.Queue
+	}
+	return nil
+}
+
+func (x *Status) GetQueueWhy() []uint32 {
+	if x != nil {
+		return x.QueueWhy
 	}
 	return nil
 }
@@ -5517,13 +5525,14 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x06demand\x18\b \x03(\x03R\x06demand\x12\x18\n" +
 	"\arunning\x18\t \x03(\x03R\arunning\x12\x12\n" +
 	"\x04jobs\x18\n" +
-	" \x03(\x03R\x04jobs\"\xea\x01\n" +
+	" \x03(\x03R\x04jobs\"\x87\x02\n" +
 	"\x06Status\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x128\n" +
 	"\x05pools\x18\x02 \x01(\v2\".hamadryad.scheduler.v1.PoolStatusR\x05pools\x128\n" +
 	"\x05facts\x18\x03 \x01(\v2\".hamadryad.scheduler.v1.PropertiesR\x05facts\x12\x1b\n" +
 	"\tall_pools\x18\x04 \x01(\bR\ballPools\x12\x14\n" +
-	"\x05queue\x18\x05 \x03(\x04R\x05queue\"\x86\x01\n" +
+	"\x05queue\x18\x05 \x03(\x04R\x05queue\x12\x1b\n" +
+	"\tqueue_why\x18\x06 \x03(\rR\bqueueWhy\"\x86\x01\n" +
 	"\vProblemList\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x12<\n" +
 	"\bproblems\x18\x02 \x01(\v2 .hamadryad.scheduler.v1.ProblemsR\bproblems\"i\n" +

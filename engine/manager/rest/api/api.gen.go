@@ -1099,7 +1099,10 @@ type QueueEntry struct {
 	// Since Since when what waits longest has: a bundle, or the submission for its admission
 	Since time.Time `json:"since"`
 	State JobState  `json:"state"`
-	User  string    `json:"user"`
+
+	// Turn Why it has that place: the numbers that the policy compares, such as what its pool holds of its share
+	Turn *string `json:"turn,omitempty"`
+	User string  `json:"user"`
 }
 
 // Reason defines model for Reason.

@@ -174,6 +174,51 @@ func TestAgainstSorting(t *testing.T) {
 	}
 }
 
+// TestLineIsWhatComes: who is served of a line is whom the tree serves then, by whatever order; and
+// looking at it leaves the tree as it was.
+func TestLineIsWhatComes(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		all := []Order{Fair, FIFO, DiscoFair, Deficit}
+		p := plan{map[string]Order{}, map[scheduler.JobID]*planned{}}
+		for _, leaf := range leaves {
+			p.orders[leaf] = all[rng.IntN(len(all))]
+		}
+		tree := p.tree()
+		for range 40 {
+			p.change(tree, rng)
+			tree.Advance(time.Duration(rng.IntN(1000)) * time.Millisecond)
+		}
+		before, memory := walked(tree), tree.Memory()
+		line, want, left := tree.Line(0), []scheduler.JobID{}, []bool{}
+		for n := line.Next(); n != nil; n = line.Next() {
+			want, left = append(want, n.ID), append(left, rng.IntN(8) == 0)
+			if left[len(left)-1] {
+				n.Leave()
+			} else {
+				n.Take(1 + int(n.ID)%2)
+			}
+		}
+		if after := walked(tree); !reflect.DeepEqual(after, before) || !reflect.DeepEqual(tree.Memory(), memory) {
+			t.Fatalf("seed %d: the tree serves %v after a look, %v before", seed, after, before)
+		}
+		for i, id := range want {
+			next := tree.Next(0)
+			if next == nil || next.ID != id {
+				t.Fatalf("seed %d: start %d is %v, want %v", seed, i, next, want)
+			}
+			if left[i] {
+				tree.Pass(next, 0)
+			} else {
+				next.Of(0).Take(1 + int(id)%2)
+			}
+		}
+		if next := tree.Next(0); next != nil {
+			t.Fatalf("seed %d: %s comes behind the line", seed, next.ID)
+		}
+	}
+}
+
 // TestMemoryIsAllThereIs: a tree made anew from its contents and its memory serves
 // in the same order as the one that lived through it all.
 func TestMemoryIsAllThereIs(t *testing.T) {

@@ -1,0 +1,83 @@
+package placing
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Turns lists the jobs that wait in the order in which they would start something, were slots
+// of each kind to come free one by one: pools and jobs take turns as in a round. Whoever may have none now,
+// because a limit is reached, stands behind all others. Delays for locality are not looked at, nor where there is room.
+func (p *State) Turns(l *turns.List, why func(*sharing.Job, pooltree.Kind) string) {
+	for _, k := range p.World.Order {
+		l.Begin()
+		p.turns(k, l, why)
+	}
+	if len(p.World.Order) == 0 || l.Full() {
+		return // as pools, nobody can be told of: there are no slots
+	}
+	var held []*sharing.Job
+	for id, j := range p.Jobs { // in any order: they are sorted
+		if !l.Knows(id) && p.left(j) {
+			held = append(held, j)
+		}
+	}
+	slices.SortFunc(held, sharing.InLine)
+	l.Rest()
+	for _, j := range held {
+		l.Add(j.ID(), why(j, p.firstKind(j)))
+	}
+}
+
+func (p *State) turns(k pooltree.Kind, l *turns.List, why func(*sharing.Job, pooltree.Kind) string) {
+	line, name := p.Tree.Line(k), p.World.Kinds[k]
+	work := map[*sharing.Job]*view.Walk{}
+	for starts := 0; l.Count() < scheduler.QueueMax; starts++ {
+		next := line.Next()
+		if next == nil {
+			return
+		}
+		j := next.Owner.(*sharing.Job)
+		if work[j] == nil {
+			w := p.View.Walk(j.Job, name, 0)
+			work[j] = &w
+		}
+		b := work[j].Next()
+		if b == nil || next.AtMax(gangs.Slots(b, name)) { // what is ready counts for another kind, or is too large
+			next.Leave()
+			continue
+		}
+		if !l.Has(j.ID()) {
+			l.Add(j.ID(), why(j, k))
+		}
+		if starts < turns.StartsMax {
+			next.Take(gangs.Slots(b, name))
+		} else {
+			next.Leave()
+		}
+	}
+}
+
+// left says whether a job has something to launch that the last round left.
+func (p *State) left(j *sharing.Job) bool {
+	for range p.View.ReadyOf(j.Job) {
+		return true
+	}
+	return false
+}
+
+// firstKind is the first kind of slots that a job's ready work needs.
+func (p *State) firstKind(j *sharing.Job) pooltree.Kind {
+	for _, k := range p.World.Order {
+		if j.ReadyFirst(p.World.Kinds[k]) > 0 {
+			return k
+		}
+	}
+	return 0 // which is there, as some kind of slots is
+}

@@ -1,0 +1,97 @@
+package preemptivefair
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// queue lists the jobs that the last round left waiting in the order in which they would start
+// something, were slots of each kind to come free one by one; nil before the first round. Those that may have no slot
+// now, as the policy is not work-conserving, stand behind all others. What is held or collected is not looked at.
+func (p *Policy) queue() []scheduler.Queued {
+	if p.last == nil {
+		return nil
+	}
+	var l turns.List
+	for _, kind := range p.last.kinds {
+		l.Begin()
+		p.last.turns(kind, &l)
+	}
+	l.Rest()
+	for _, j := range p.last.waiting {
+		if l.Full() {
+			break
+		}
+		for _, kind := range j.kinds {
+			if c := p.last.requestOf(j, kind); c != nil && c.more > 0 && !l.Knows(j.ID()) {
+				l.Add(j.ID(), p.last.compared(c, kind)+"; slots above its share stay free")
+			}
+		}
+	}
+	return l.Queue()
+}
+
+// turns plays what follows the round, with requests of its own.
+func (d *assignment) turns(kind scheduler.SlotKind, l *turns.List) {
+	q, of := d.line(kind)
+	for starts := 0; l.Count() < scheduler.QueueMax; starts++ {
+		c := q.next()
+		if c == nil || !d.entitled(c, kind) {
+			return
+		}
+		if id := c.job.ID(); !l.Has(id) {
+			l.Add(id, d.compared(of[c.nth].now, kind))
+		}
+		b := of[c.nth].work.Next()
+		if b == nil || starts >= turns.StartsMax {
+			c.done = true
+			q.leave(c)
+			continue
+		}
+		n := gangs.Slots(b, kind)
+		c.held += n
+		c.left = max(0, c.left-n)
+		if c.more--; c.more == 0 {
+			c.done = true
+			q.leave(c)
+		} else {
+			q.moved(c)
+		}
+	}
+}
+
+// waits is a request as the round left it, with what it could start.
+type waits struct {
+	now  *request
+	work view.Walk
+}
+
+// line is a queue of copies of the requests that wait, and what they are copies of.
+func (d *assignment) line(kind scheduler.SlotKind) (*queue, []waits) {
+	all := d.requests[kind]
+	copies, of, waiting := make([]request, len(all)), make([]waits, len(all)), []*request{}
+	for i, c := range all {
+		if c.more == 0 {
+			continue
+		}
+		copies[i] = *c
+		copies[i].done = false // nothing fitted: other slots may be free then
+		of[i] = waits{c, d.view.Walk(c.job.Job, kind, 0)}
+		waiting = append(waiting, &copies[i])
+	}
+	q := &queue{}
+	q.fill(waiting)
+	return q, of
+}
+
+// compared says what a request's place follows from.
+func (d *assignment) compared(c *request, kind scheduler.SlotKind) string {
+	if c.left > 0 {
+		return fmt.Sprintf("new, it has %d %s slots and lacks %d of its first share", c.held, kind, c.left)
+	}
+	return fmt.Sprintf("it has %d %s slots, its share is %.1f", c.held, kind, d.share(kind))
+}

@@ -1,0 +1,118 @@
+// Package turns lists the jobs that wait in the order in which a policy would serve them, for
+// scheduler.Status. A policy has an order for each kind of slots; together they make one queue.
+//
+//	var l turns.List
+//	for _, kind := range kinds {
+//		l.Begin()
+//		for starts := 0; starts < turns.StartsMax; starts++ {
+//			job := next(kind) // of a copy of what waits, as if one slot came free after the other
+//			if !l.Has(job) {
+//				l.Add(job, "it holds 2 of its share of 4.0 map slots")
+//			}
+//		}
+//	}
+//	status.Queue = l.Queue()
+//
+// A job's place is the first that it has for any kind; of jobs at the same place the one with
+// the smaller id is first. What is played here is paid for when somebody asks how the policy is, never in
+// a round.
+package turns
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// StartsMax bounds how many starts of a kind are played. Who would start nothing by then
+// follows in the order in which it would be asked: that many slots do not come free while somebody looks.
+const StartsMax = 10_000
+
+// List gathers orders. The zero value is empty.
+type List struct {
+	at    map[scheduler.JobID]int // in rows
+	rows  []row
+	kind  int
+	place int
+}
+
+type row struct {
+	scheduler.Queued
+	place int
+	kind  int // the last that it was added for
+}
+
+// Begin begins another kind of slots.
+func (l *List) Begin() {
+	l.kind++
+	l.place = 0
+}
+
+// Rest begins what stands behind all that was added: jobs that would not start anything now.
+func (l *List) Rest() {
+	l.kind++
+	l.place = len(l.rows)
+}
+
+// Has says whether a job was added since Begin.
+func (l *List) Has(id scheduler.JobID) bool {
+	i, known := l.at[id]
+	return known && l.rows[i].kind == l.kind
+}
+
+// Knows says whether a job was added at all.
+func (l *List) Knows(id scheduler.JobID) bool {
+	_, known := l.at[id]
+	return known
+}
+
+// Count is the place of the last that was added.
+func (l *List) Count() int { return l.place }
+
+// Full says whether there are as many as are shown: who stands behind all others is not.
+func (l *List) Full() bool { return len(l.rows) >= scheduler.QueueMax }
+
+// Add puts a job behind those that were added since Begin, which it is not one of. Why is cut
+// where it is too long.
+func (l *List) Add(id scheduler.JobID, why string) {
+	l.place++
+	if l.at == nil {
+		l.at = map[scheduler.JobID]int{}
+	}
+	i, known := l.at[id]
+	if !known {
+		i = len(l.rows)
+		l.at[id], l.rows = i, append(l.rows, row{place: l.place + 1})
+	}
+	r := &l.rows[i]
+	r.kind = l.kind
+	if l.place < r.place {
+		r.place, r.Queued = l.place, scheduler.Queued{Job: id, Why: cut(why)}
+	}
+}
+
+// Queue is all together, the next first, up to scheduler.QueueMax. It is never nil.
+func (l *List) Queue() []scheduler.Queued {
+	rows := slices.SortedFunc(slices.Values(l.rows), func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.Job, b.Job))
+	})
+	queue := make([]scheduler.Queued, min(len(rows), scheduler.QueueMax))
+	for i := range queue {
+		queue[i] = rows[i].Queued
+	}
+	return queue
+}
+
+func cut(why string) string {
+	const more = "…"
+	if len(why) <= scheduler.WhyBytesMax {
+		return why
+	}
+	n := scheduler.WhyBytesMax - len(more)
+	for n > 0 && !utf8.RuneStart(why[n]) {
+		n--
+	}
+	return why[:n] + more
+}
