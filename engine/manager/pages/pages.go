@@ -29,6 +29,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/pages/draw"
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 )
 
 //go:embed templates/*.html
@@ -110,7 +111,12 @@ type frame struct {
 // shown makes a page of what a function finds out.
 func (s *Server) shown(name string, find func(*http.Request) (title string, body any, err error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		title, body, err := find(r)
+		_, err := request.Query(r)
+		var title string
+		var body any
+		if err == nil {
+			title, body, err = find(r)
+		}
 		if err != nil {
 			s.fail(w, r, err)
 			return

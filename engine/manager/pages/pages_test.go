@@ -282,7 +282,7 @@ var pathsOf = []string{
 }
 
 // wrongPaths ask for what there is not.
-var wrongPaths = []string{"/pools?span=odd", "/policy?kind=odd", "/policy?outcome=odd", "/policy?job=odd", "/audit?result=odd", "/audit?since=odd"}
+var wrongPaths = []string{"/jobs?name=%ff", "/queue?user=%zz", "/jobs?state=running;user=x", "/pools?span=odd", "/policy?kind=odd", "/policy?outcome=odd", "/policy?job=odd", "/audit?result=odd", "/audit?since=odd"}
 
 // givenBack is what a form brings back as it was given: it is in no text.
 var givenBack = regexp.MustCompile(` (value|data-pool)="[^"<>]*"|<textarea[^<>]*>[^<>]*</textarea>`)
@@ -296,7 +296,7 @@ func TestNamesStayText(t *testing.T) {
 		if strings.HasPrefix(path, "/pools") && code == http.StatusOK {
 			scripts = 4
 		}
-		if want := map[string]int{"/jobs/job-9": 404, "/jobs/none": 404, "/jobs?state=odd": 400, "/pools?span=odd": 400, "/policy?kind=odd": 400, "/policy?outcome=odd": 400, "/policy?job=odd": 400, "/settings/versions/x": 404, "/audit?result=odd": 400, "/audit?since=odd": 400}[path]; want != 0 && code != want || want == 0 && code != http.StatusOK {
+		if want := map[string]int{"/jobs/job-9": 404, "/jobs/none": 404, "/jobs?state=odd": 400, "/jobs?name=%ff": 400, "/queue?user=%zz": 400, "/jobs?state=running;user=x": 400, "/pools?span=odd": 400, "/policy?kind=odd": 400, "/policy?outcome=odd": 400, "/policy?job=odd": 400, "/settings/versions/x": 404, "/audit?result=odd": 400, "/audit?since=odd": 400}[path]; want != 0 && code != want || want == 0 && code != http.StatusOK {
 			t.Errorf("%s: %d", path, code)
 		}
 		page = givenBack.ReplaceAllString(page, "")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 )
 
 // codesOfHTTP are what errors of gRPC are over HTTP.
@@ -56,14 +57,15 @@ func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 // damagedType is the type of a problem with a file of history, and leads to what the document says of it.
 const damagedType = Root + "/openapi.yaml#/components/responses/Damaged"
 
-// invalid answers a request that is not as the document says.
-func invalid(w http.ResponseWriter, _ *http.Request, err error) {
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		Tell(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request's body is too large: it may have %d bytes", large.Limit))
-		return
+// invalid answers a request that is not as the document says. Whoever keeps the audit hears why.
+func (s *Server) invalid(w http.ResponseWriter, r *http.Request, err error) {
+	code := http.StatusBadRequest
+	var wrong *request.Refusal
+	if errors.As(err, &wrong) {
+		code = wrong.Code
 	}
-	Tell(w, http.StatusBadRequest, err.Error())
+	s.needs.Failed(r.Context(), err)
+	Tell(w, code, err.Error())
 }
 
 // Tell writes a problem (RFC 9457).

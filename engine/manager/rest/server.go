@@ -17,6 +17,8 @@ import (
 	"context"
 	_ "embed" // the document
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +33,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/shared"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -147,12 +150,42 @@ func (s *Server) Routes() map[string]http.Handler {
 		s.needs.Failed(r.Context(), err)
 		Problem(w, r, err)
 	}
-	strict := api.NewStrictHandlerWithOptions(s, []api.StrictMiddlewareFunc{s.conditional, patient}, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: invalid, ResponseErrorHandlerFunc: failed})
-	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: Root, BaseRouter: routes, ErrorHandlerFunc: invalid})
+	strict := api.NewStrictHandlerWithOptions(s, []api.StrictMiddlewareFunc{s.conditional, patient}, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: s.invalid, ResponseErrorHandlerFunc: failed})
+	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: Root, BaseRouter: routes, ErrorHandlerFunc: s.invalid})
 	for pattern, handler := range routes {
 		routes[pattern] = s.checked(pattern, handler)
 	}
 	return routes
+}
+
+// bodyMax bounds the body of a request, bytes: the largest is a reason. TextBodyMax does so where a
+// text of the configuration is brought, in JSON.
+const (
+	bodyMax     = 64 << 10
+	TextBodyMax = 8 << 20
+)
+
+// withText are the operations that bring such a text.
+var withText = []string{"applySettings", "checkSettings", "diffSettings"}
+
+// checked holds a request against the document before a handler has it.
+func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
+	method, path, _ := strings.Cut(pattern, " ")
+	path = strings.TrimPrefix(path, Root)
+	most := int64(bodyMax)
+	if slices.Contains(withText, s.doc.Paths.Find(path).GetOperation(method).OperationID) {
+		most = TextBodyMax
+	}
+	check := request.New(s.doc, method, path, most)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "private, no-cache")
+		if err := check.Of(w, r); err != nil {
+			s.invalid(w, r, err)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // routes gathers what the generated code registers.

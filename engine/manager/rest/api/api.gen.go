@@ -684,6 +684,9 @@ type JobList struct {
 	Truncated bool `json:"truncated"`
 }
 
+// JobName the name of a job, such as job-7
+type JobName = string
+
 // JobState defines model for JobState.
 type JobState string
 
@@ -1330,14 +1333,14 @@ type Timeline struct {
 // Cursor defines model for Cursor.
 type Cursor = string
 
-// IfMatch defines model for IfMatch.
+// IfMatch the ETag of GET /settings as it is, 64 hexadecimal digits in quotation marks, so that nobody's change is lost
 type IfMatch = string
 
 // IfNoneMatch defines model for IfNoneMatch.
 type IfNoneMatch = string
 
-// JobID defines model for JobID.
-type JobID = string
+// JobID the name of a job, such as job-7
+type JobID = JobName
 
 // Launcher defines model for Launcher.
 type Launcher = string
@@ -1393,7 +1396,7 @@ type GetClusterParams struct {
 // StreamEventsParams defines parameters for StreamEvents.
 type StreamEventsParams struct {
 	// Job Of this job too
-	Job *string `form:"job,omitempty" json:"job,omitempty"`
+	Job *JobName `form:"job,omitempty" json:"job,omitempty"`
 
 	// LastEventID The last event that was had
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
@@ -1543,7 +1546,7 @@ type GetLauncherParams struct {
 // ListDecisionsParams defines parameters for ListDecisions.
 type ListDecisionsParams struct {
 	// Job Those for this job, or that took slots from it, only
-	Job *string `form:"job,omitempty" json:"job,omitempty"`
+	Job *JobName `form:"job,omitempty" json:"job,omitempty"`
 
 	// Launcher Those whose first group or victim is on this launcher only
 	Launcher *string `form:"launcher,omitempty" json:"launcher,omitempty"`
