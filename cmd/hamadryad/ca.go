@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +48,7 @@ Keep ca.key to yourself: whoever has it is everybody.`,
 
 func (c *cli) caIssueCommand() *cobra.Command {
 	var folder, out string
-	var groups []string
+	var groups, hosts []string
 	var life time.Duration
 	cmd := &cobra.Command{
 		Use: "issue {manager|launcher|user}/NAME...", Short: "Issue certificates", Args: cobra.MinimumNArgs(1),
@@ -56,8 +57,13 @@ NAME.pem and NAME.key, with ca.pem beside them. Copy the three to whom they are 
 where the key may be read by its owner alone. The same name again gives a new certificate and a new key; the one before
 stays good until it ends, so give a certificate no longer life than you can bear.
 
-A launcher's NAME is its launcher.name, a user's the one that jobs run under.`,
-		Example: "  hamadryad ca issue manager/m1 launcher/node-7 user/ann\n  hamadryad ca issue user/ann --life 720h\n  hamadryad ca issue launcher/node-7 --folder /etc/hamadryad/ca --out /tmp/node-7",
+A launcher's NAME is its launcher.name, a user's the one that jobs run under.
+
+A manager's certificate is good for its NAME, localhost and loopback's addresses. With --host it is
+for the names and addresses, too, by which browsers, curl and Prometheus reach its pages from
+elsewhere; our own programs look for none. A certificate that takes the place of another keeps the
+hosts of that one, unless --host gives others.`,
+		Example: "  hamadryad ca issue manager/m1 launcher/node-7 user/ann\n  hamadryad ca issue manager/m1 --host m1.example.com --host 10.0.0.1\n  hamadryad ca issue user/ann --life 720h\n  hamadryad ca issue launcher/node-7 --folder /etc/hamadryad/ca --out /tmp/node-7",
 		RunE: func(_ *cobra.Command, args []string) error {
 			ca, err := certs.OpenAuthority(filepath.Join(folder, certs.FileCA), filepath.Join(folder, certs.FileCAKey))
 			if err != nil {
@@ -75,13 +81,14 @@ A launcher's NAME is its launcher.name, a user's the one that jobs run under.`,
 				}
 				ids = append(ids, id)
 			}
+			if len(hosts) > 0 && !slices.ContainsFunc(ids, func(id auth.Identity) bool { return id.Kind == auth.Manager }) {
+				return fmt.Errorf("--host is for managers: others are reached by no browser")
+			}
 			for _, id := range ids {
 				to := cmp.Or(out, filepath.Join(folder, string(id.Kind)))
-				cert, key, err := ca.Write(to, id, time.Now(), life)
-				if err != nil {
+				if err := c.issue(ca, id, to, hosts, life); err != nil {
 					return err
 				}
-				fmt.Fprintf(c.show.Out, "%s: %s and %s, with %s\n", id, cert, key, filepath.Join(to, certs.FileCA))
 			}
 			return nil
 		},
@@ -89,6 +96,29 @@ A launcher's NAME is its launcher.name, a user's the one that jobs run under.`,
 	cmd.Flags().StringVar(&folder, "folder", caFolder, "`FOLDER` of the CA")
 	cmd.Flags().StringVar(&out, "out", "", "`FOLDER` for the files; left out: one below the CA's for each kind")
 	cmd.Flags().StringSliceVar(&groups, "group", nil, "`GROUP` that the users are in, for roles and lists; may be given several times")
+	cmd.Flags().StringSliceVar(&hosts, "host", nil, "`HOST` at which browsers reach the manager, a name or an address; may be given several times")
 	cmd.Flags().DurationVar(&life, "life", certs.LifeDefault, "for how long the certificate is good, such as 720h")
 	return cmd
+}
+
+// issue writes a certificate into a folder; of a manager for hosts, or those of the certificate that
+// it takes the place of.
+func (c *cli) issue(ca *certs.Authority, id auth.Identity, to string, hosts []string, life time.Duration) error {
+	if len(hosts) == 0 {
+		hosts = certs.HostsOf(filepath.Join(to, id.Name+".pem"), id)
+	}
+	ca, err := ca.At(hosts)
+	if err != nil {
+		return fmt.Errorf("--host: %w", err)
+	}
+	cert, key, err := ca.Write(to, id, time.Now(), life)
+	if err != nil {
+		return err
+	}
+	good := ""
+	if id.Kind == auth.Manager {
+		good = "; for browsers it is good at " + strings.Join(certs.HostsOf(cert, id), ", ")
+	}
+	fmt.Fprintf(c.show.Out, "%s: %s and %s, with %s%s\n", id, cert, key, filepath.Join(to, certs.FileCA), good)
+	return nil
 }

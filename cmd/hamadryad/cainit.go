@@ -31,7 +31,8 @@ const (
 // founding is what "ca init" is asked for.
 type founding struct {
 	cluster, folder string
-	manager         string // host:port; "": the CA alone
+	manager         string   // host:port; "": the CA alone
+	hosts           []string // at which the manager is reached, besides
 	admin           string
 	launchers       []string
 }
@@ -43,12 +44,13 @@ func (c *cli) caInitCommand() *cobra.Command {
 		Long: `Makes the CA of a cluster: ca.pem, which everybody gets, and ca.key, which nobody
 else does. It is good for ten years. A CA that is there already is not replaced.
 
-With --manager, the address at which others will reach the manager, it sets up a cluster
+With --manager, the address HOST:PORT at which others will reach the manager, it sets up a cluster
 whose manager runs on this machine: certificates for
 the manager and for a first administrator, the manager's configuration (` + managerFile + `), and
 a token for each --launcher, which gets its certificate with it. It prints the commands that
-start them. The manager signs launchers, so ca.key stays with it.`,
-		Example: "  hamadryad ca init --cluster production --folder /etc/hamadryad/ca\n  hamadryad ca init --cluster production --manager 10.0.0.1:7070 --launcher node-2 --launcher node-3",
+start them. The manager signs launchers, so ca.key stays with it. Its certificate names HOST, and
+each --host: browsers and curl want the name or address there by which they reach its pages.`,
+		Example: "  hamadryad ca init --cluster production --folder /etc/hamadryad/ca\n  hamadryad ca init --cluster production --manager 10.0.0.1:7070 --host m1.example.com --launcher node-2 --launcher node-3",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("manager") { // the flag is the root's
 				return c.foundCA(f)
@@ -59,6 +61,7 @@ start them. The manager signs launchers, so ca.key stays with it.`,
 	}
 	cmd.Flags().StringVar(&f.cluster, "cluster", "hamadryad", "`NAME` of the cluster, which stands in all its certificates")
 	cmd.Flags().StringVar(&f.folder, "folder", caFolder, "`FOLDER` for the CA")
+	cmd.Flags().StringSliceVar(&f.hosts, "host", nil, "`HOST` at which browsers reach the manager besides, a name or an address, with --manager; may be given several times")
 	cmd.Flags().StringVar(&f.admin, "admin", systemUser(), "`NAME` of the first administrator, with --manager")
 	cmd.Flags().StringSliceVar(&f.launchers, "launcher", nil, "`NAME` of a launcher to make a token for, with --manager; may be given several times")
 	return cmd
@@ -77,6 +80,9 @@ func (c *cli) foundCA(f founding) error {
 	if len(f.launchers) > 0 {
 		return fmt.Errorf("--launcher needs --manager: a token says where the manager is")
 	}
+	if len(f.hosts) > 0 {
+		return fmt.Errorf("--host needs --manager: without it no manager gets a certificate here; \"hamadryad ca issue manager/m1 --host HOST\" gives it one")
+	}
 	ca, err := certs.Init(f.folder, f.cluster, time.Now())
 	if err != nil {
 		return err
@@ -93,6 +99,10 @@ func (c *cli) foundCluster(f founding) error {
 	if err != nil {
 		return err
 	}
+	hosts, err := f.reached()
+	if err != nil {
+		return err
+	}
 	file, text, err := f.configuration()
 	if err != nil {
 		return err
@@ -106,6 +116,9 @@ func (c *cli) foundCluster(f founding) error {
 	}
 	ca, err := certs.Init(f.folder, f.cluster, time.Now())
 	if err != nil {
+		return err
+	}
+	if ca, err = ca.At(hosts); err != nil {
 		return err
 	}
 	for _, id := range who {
@@ -148,12 +161,29 @@ func (f founding) identities() (all []auth.Identity, err error) {
 	return all, nil
 }
 
+// reached are the hosts of the manager's certificate.
+func (f founding) reached() ([]string, error) {
+	host, _, err := net.SplitHostPort(f.manager)
+	if err != nil || host == "" {
+		return nil, fmt.Errorf("--manager %s: give it the host and port at which launchers and users will reach the manager, such as 10.0.0.1:7070", f.manager)
+	}
+	if _, err := certs.CheckHost(host); err != nil {
+		return nil, fmt.Errorf("--manager %s: %w", f.manager, err)
+	}
+	for _, h := range f.hosts {
+		if _, err := certs.CheckHost(h); err != nil {
+			return nil, fmt.Errorf("--host %s: %w", h, err)
+		}
+	}
+	return append([]string{host}, f.hosts...), nil
+}
+
 // configuration is the manager's, and the name of its file. Paths are whole: the manager is
 // started anywhere.
 func (f founding) configuration() (file string, text []byte, err error) {
 	host, _, err := net.SplitHostPort(f.manager)
-	if err != nil || host == "" {
-		return "", nil, fmt.Errorf("--manager %s: give it the host and port at which launchers and users will reach the manager, such as 10.0.0.1:7070", f.manager)
+	if err != nil {
+		return "", nil, err
 	}
 	folder, err := filepath.Abs(f.folder)
 	if err != nil {

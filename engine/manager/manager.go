@@ -24,6 +24,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
@@ -249,6 +250,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	})
 	m.launchers.Expect(m.life.Core)
 	m.web = web.Addr().String()
+	m.lookAtHost()
 	server, site := m.grpcServer(), m.webServer()
 	var parts sync.WaitGroup
 	parts.Go(func() {
@@ -447,8 +449,22 @@ func (m *manager) origins() origin.Options {
 	}
 	if m.cfg.Keys != nil {
 		o.Hosts = append(o.Hosts, m.cfg.Keys.Identity().Name) // which its certificate proves
+		o.Proved = m.cfg.Keys.Hosts
 	}
 	return o
+}
+
+// lookAtHost warns of an address for pages that the manager's certificate does not name.
+func (m *manager) lookAtHost() {
+	host, _, err := net.SplitHostPort(m.cfg.HTTP)
+	if err != nil || m.cfg.Keys == nil {
+		return
+	}
+	if host, err = certs.CheckHost(host); err != nil || slices.Contains(m.cfg.Keys.Hosts(), host) { // such as 0.0.0.0, which nobody asks for
+		return
+	}
+	m.log.Warn("browsers and curl do not accept the manager's certificate for the address of its pages", "host", host,
+		"remedy", fmt.Sprintf("hamadryad ca issue manager/%s --host %s", m.cfg.Keys.Identity().Name, host))
 }
 
 // tellWeb answers a request over HTTP that came to nothing yet: to programs as a problem, to people

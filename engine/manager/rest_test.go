@@ -1,16 +1,23 @@
 package manager
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -116,4 +123,55 @@ func TestActionsOff(t *testing.T) {
 		}
 	}
 	r.allowed(r.kill(job))
+}
+
+// A browser that knows the cluster's CA alone accepts the manager where its certificate says that it
+// is reached, also by one that came while the manager runs, and the pages are let through under that
+// name.
+func TestPagesWhereTheCertificateSays(t *testing.T) {
+	r := newRuled(t)
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(r.ca.Text())
+	files := r.ca.Files(auth.User, "root")
+	own, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(host string) (int, error) {
+		web := &http.Client{Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{own}}, DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, r.http)
+			},
+		}}
+		q, err := http.NewRequestWithContext(r.ctx(), http.MethodGet, "https://"+host+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := web.Do(q)
+		if err != nil {
+			return 0, err
+		}
+		answer.Body.Close()
+		return answer.StatusCode, nil
+	}
+	hosts := []string{"manager.example.org", "10.7.0.1:7071", "[2001:db8::7]"}
+	for _, host := range hosts {
+		if code, err := ask(host); err == nil || !strings.Contains(err.Error(), "certificate is") {
+			t.Errorf("%s, before it was said: %d, %v", host, code, err)
+		}
+	}
+	at, err := r.ca.At([]string{"manager.example.org", "10.7.0.1", "2001:db8::7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := at.Write(filepath.Join(r.ca.Folder, string(auth.Manager)), auth.Identity{Cluster: certstest.Cluster, Kind: auth.Manager, Name: "m"}, time.Now(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	r.cfg.Keys.LookAgain()
+	for _, host := range append(hosts, "127.0.0.1", "localhost", "m") {
+		if code, err := ask(host); code != http.StatusOK {
+			t.Errorf("%s: %d, %v", host, code, err)
+		}
+	}
 }

@@ -145,8 +145,16 @@ func TestTheAuditIsToldAlike(t *testing.T) {
 		}
 	}
 	for _, q := range []*wire.AuditRequest{
-		{}, {Who: "user-2"}, {What: "ApplySettings"}, {What: "<b>"}, {Result: audit.Refused}, {Result: audit.Done}, {Text: "administrator"},
-		{Since: "2026-01-01T00:00:00Z", Result: audit.Refused}, {Until: "2026-01-01T00:00:00Z"}, {Who: "nobody"},
+		{},
+		{Who: "user-2"},
+		{What: "ApplySettings"},
+		{What: "<b>"},
+		{Result: audit.Refused},
+		{Result: audit.Done},
+		{Text: "administrator"},
+		{Since: "2026-01-01T00:00:00Z", Result: audit.Refused},
+		{Until: "2026-01-01T00:00:00Z"},
+		{Who: "nobody"},
 	} {
 		w.next(access.Viewer)
 		over := w.auditOver(q)

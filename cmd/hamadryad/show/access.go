@@ -19,7 +19,7 @@ func (c *Printer) Access(r *wire.AccessReply) error {
 	p := r.GetPrincipal()
 	who := newTable(c.Out, "USER", "GROUPS", "ROLES", "ACTS FOR", "JOBS WITHOUT A POOL GO TO")
 	who.row(printable(p.GetName()), orDash(printable(strings.Join(p.GetGroups(), ", "))), orDash(strings.Join(r.Roles, ", ")),
-		orDash(printable(strings.Join(r.ActsFor, "; "))), orDash(printable(r.DefaultPool)))
+		orDash(printable(strings.Join(r.ActsFor, "; "))), whereTo(r.DefaultPool))
 	if err := who.end(); err != nil {
 		return err
 	}
@@ -37,6 +37,14 @@ func (c *Printer) Access(r *wire.AccessReply) error {
 		fmt.Fprintf(c.Out, "\n%s\n", printable(a))
 	}
 	return nil
+}
+
+// whereTo says where a job goes that names no pool.
+func whereTo(pool string) string {
+	if pool == "" {
+		return "no pool, as the lists of / let them"
+	}
+	return printable(pool)
 }
 
 func yes(is bool) string {

@@ -241,7 +241,11 @@ func (r *Rules) Advice(w Who) []string {
 	if r.Has(w, User) && !listed && !r.Has(w, Administrator) {
 		lines = append(lines, "no list of a pool has it, so it can submit nowhere: add the name, or a group of it, to a list submit in auth.pools")
 	}
-	if pool := r.PoolOf(w.Name, ""); works && listed && r.Submit(w, pool) != nil {
+	switch pool := r.PoolOf(w.Name, ""); {
+	case !works || !listed || r.Submit(w, pool) == nil:
+	case pool == "":
+		lines = append(lines, fmt.Sprintf("its jobs that name no pool are refused: there is no auth.defaultPool for them to go to, and no list submit of %s has it; name a pool with each job, or set auth.defaultPool", poolName(Root)))
+	default:
 		lines = append(lines, fmt.Sprintf("its jobs that name no pool are refused: they go to %q, to which it may not submit; see auth.defaultPool", pool))
 	}
 	return lines

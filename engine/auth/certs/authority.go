@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -53,6 +52,7 @@ type Authority struct {
 	key  crypto.Signer
 
 	groups []string // of the users whose certificates it signs, see In
+	hosts  []string // of the managers, see At
 }
 
 // Init makes a cluster's CA in a folder, as ca.pem and ca.key. It replaces none.
@@ -157,7 +157,7 @@ func (a *Authority) Issue(id auth.Identity, public crypto.PublicKey, now time.Ti
 	case !now.Before(a.cert.NotAfter):
 		return nil, fmt.Errorf("the CA's certificate ended at %s, and this machine's clock says %s: set the clock right, or make a new CA with \"hamadryad ca init\"", stamp(a.cert.NotAfter), stamp(now))
 	}
-	return sign(id, a.groups, public, a.cert, a.key, now, life)
+	return a.sign(id, public, now, life)
 }
 
 // groupsMax bounds the groups in a certificate.
@@ -179,8 +179,8 @@ func (a *Authority) In(groups []string) (*Authority, error) {
 	return &with, nil
 }
 
-// sign makes a certificate below another.
-func sign(id auth.Identity, groups []string, public crypto.PublicKey, above *x509.Certificate, key crypto.Signer, now time.Time, life time.Duration) ([]byte, error) {
+// sign makes a certificate below this one, which is the CA's, or a launcher's for its workers.
+func (a *Authority) sign(id auth.Identity, public crypto.PublicKey, now time.Time, life time.Duration) ([]byte, error) {
 	uri, err := url.Parse(id.String())
 	if err != nil {
 		return nil, err
@@ -190,11 +190,11 @@ func sign(id auth.Identity, groups []string, public crypto.PublicKey, above *x50
 		return nil, err
 	}
 	end := now.Add(life)
-	if end.After(above.NotAfter) {
-		end = above.NotAfter
+	if end.After(a.cert.NotAfter) {
+		end = a.cert.NotAfter
 	}
 	t := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{Organization: organizations(id, groups), CommonName: commonName(id)}, URIs: []*url.URL{uri},
+		SerialNumber: serial, Subject: pkix.Name{Organization: organizations(id, a.groups), CommonName: commonName(id)}, URIs: []*url.URL{uri},
 		NotBefore: now.Add(-skew), NotAfter: end, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
@@ -204,15 +204,14 @@ func sign(id auth.Identity, groups []string, public crypto.PublicKey, above *x50
 			t.DNSNames = []string{id.Name}
 		}
 	}
-	if id.Kind == auth.Manager { // its pages are on loopback, unless the site says otherwise, or reached through a tunnel
-		t.DNSNames = append(t.DNSNames, "localhost")
-		t.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	if id.Kind == auth.Manager {
+		a.name(t)
 	}
 	if id.Kind == auth.Launcher { // of its workers
 		t.IsCA, t.MaxPathLenZero = true, true
 		t.KeyUsage |= x509.KeyUsageCertSign
 	}
-	der, err := x509.CreateCertificate(rand.Reader, t, above, public, key)
+	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, public, a.key)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package certs_test
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -408,6 +409,62 @@ func TestOpenNamesFileAndCause(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %q", c.name, err, want)
 			}
+		}
+	}
+}
+
+// A manager's certificate is good for the hosts that it names, as browsers look at it, and for its
+// own name and loopback; a user's or a launcher's names none of them. One that takes its place finds
+// them.
+func TestHostsOfAManager(t *testing.T) {
+	ca := certstest.New(t)
+	at, err := ca.At([]string{"M1.Example.com.", "10.0.0.1", "[2001:db8::1]", "::ffff:192.0.2.7", "localhost"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca.Text())
+	id := auth.Identity{Cluster: certstest.Cluster, Kind: auth.Manager, Name: "m1"}
+	good := []string{"m1", "localhost", "127.0.0.1", "::1", "m1.example.com", "10.0.0.1", "2001:db8::1", "192.0.2.7"}
+	look := func(a *certs.Authority, id auth.Identity, good, bad []string) (file string) {
+		t.Helper()
+		file, _, err := a.Write(t.TempDir(), id, time.Now(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode(text)
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, host := range append(slices.Clone(good), bad...) {
+			_, err := c.Verify(x509.VerifyOptions{DNSName: host, Roots: roots})
+			if (err == nil) != (i < len(good)) {
+				t.Errorf("the certificate of %s at %s: %v", id, host, err)
+			}
+		}
+		return file
+	}
+	file := look(at, id, good, []string{"m2.example.com", "10.0.0.2", "example.com"})
+	again, err := ca.At(certs.HostsOf(file, id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	look(again, id, good, []string{"10.0.0.2"})
+	look(at, auth.Identity{Cluster: certstest.Cluster, Kind: auth.User, Name: "ann"}, nil, good[1:])
+	look(at, auth.Identity{Cluster: certstest.Cluster, Kind: auth.Launcher, Name: "l1"}, []string{"l1"}, good[1:])
+	other := id
+	other.Name = "m2"
+	if hosts := append(certs.HostsOf(file, other), certs.HostsOf("nowhere", id)...); len(hosts) > 0 {
+		t.Errorf("of another, or nobody, there are %q", hosts)
+	}
+	for _, wrong := range []string{"", "10.0.0.1:7071", "0.0.0.0", "::", "fe80::1%eth0", "a b", "*.example.com", "m1..com", "-m1", "300.0.0.1", "http://m1", strings.Repeat("a.", 130) + "b", "m1/x"} {
+		if _, err := ca.At([]string{wrong}); err == nil {
+			t.Errorf("%q is a host", wrong)
 		}
 	}
 }

@@ -9,7 +9,8 @@
 //	listener := tls.NewListener(l, keys.Server(auth.User, auth.Launcher))
 //	conn := tls.Client(c, keys.Client(auth.Manager, ""))
 //
-// A certificate has one URI, its auth.Identity; host names play no part. The cluster's CA
+// A certificate has one URI, its auth.Identity; host names play no part. A manager's names those at
+// which it is reached all the same (Authority.At), for browsers and other tools that know nothing else. The cluster's CA
 // signs managers, launchers and users. A launcher signs its own workers and nothing else:
 // its certificate may stand above another's, and whoever looks at a chain with a launcher
 // in it takes nothing from it but a worker of that launcher's name.

@@ -36,7 +36,8 @@ func (k *Keys) ForWorker() (Bundle, error) {
 	}
 	now := k.now()
 	id := auth.Identity{Cluster: s.identity.Cluster, Kind: auth.Worker, Name: s.identity.Name}
-	text, err := sign(id, nil, key.Public(), s.chain[0], signer, now, s.chain[0].NotAfter.Sub(now))
+	above := &Authority{cert: s.chain[0], key: signer}
+	text, err := above.sign(id, key.Public(), now, s.chain[0].NotAfter.Sub(now))
 	if err != nil {
 		return Bundle{}, err
 	}

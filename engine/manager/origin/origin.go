@@ -31,6 +31,8 @@ type Options struct {
 	Actions bool
 	// Unproven says that nothing proves who asks: then only this machine changes anything.
 	Unproven bool
+	// Proved are names that the manager's certificate has, beside Hosts; nil: there is none.
+	Proved func() []string
 	// Own finds the machine's full name, beside Hosts; nil: nothing does.
 	Own *Own
 	// Tell answers a request that is refused; nil: in plain text.
@@ -90,7 +92,8 @@ func (o *Options) known(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host == "localhost" || o.Own.is(host) || slices.ContainsFunc(o.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
+	same := func(h string) bool { return strings.EqualFold(h, host) }
+	return host == "localhost" || o.Own.is(host) || slices.ContainsFunc(o.Hosts, same) || o.Proved != nil && slices.ContainsFunc(o.Proved(), same)
 }
 
 // local says whether an address is of this machine.

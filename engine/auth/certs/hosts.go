@@ -1,0 +1,115 @@
+package certs
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+)
+
+const (
+	// hostsMax bounds the hosts in a certificate.
+	hostsMax = 64
+	// hostBytesMax and hostLabel are what a name of the DNS may be (RFC 1035, section 2.3.4, and
+	// RFC 1123, section 2.1), with the
+	// underscore that many private networks have.
+	hostBytesMax = 253
+)
+
+var hostLabel = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
+
+// At returns the CA as one whose managers are reached at hosts: names and addresses, without
+// ports. Browsers and other tools that know host names alone look for them in the certificate
+// (RFC 9525); our own programs do not. The error names one that can't be one.
+func (a *Authority) At(hosts []string) (*Authority, error) {
+	if len(hosts) > hostsMax {
+		return nil, fmt.Errorf("a certificate names at most %d hosts", hostsMax)
+	}
+	with := *a
+	with.hosts = nil
+	for _, h := range hosts {
+		h, err := CheckHost(h)
+		if err != nil {
+			return nil, err
+		}
+		with.hosts = append(with.hosts, h)
+	}
+	return &with, nil
+}
+
+// CheckHost returns a host as it stands in a certificate: a name of the DNS in small letters, or
+// an address.
+func CheckHost(host string) (string, error) {
+	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		if ip.IsUnspecified() || ip.Zone() != "" {
+			return "", fmt.Errorf("nobody reaches a manager at %s: name the address that others use", host)
+		}
+		return ip.Unmap().String(), nil
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	labels := strings.Split(name, ".")
+	if len(name) > hostBytesMax || slices.ContainsFunc(labels, func(l string) bool { return !hostLabel.MatchString(l) }) || !strings.ContainsAny(labels[len(labels)-1], "abcdefghijklmnopqrstuvwxyz") {
+		return "", fmt.Errorf("%.300q is no host: give a name such as m1.example.com or an address such as 10.0.0.1, without a port", host)
+	}
+	return name, nil
+}
+
+// name puts into a manager's certificate where it is reached. Its pages are on loopback, unless
+// the site says otherwise, or reached through a tunnel.
+func (a *Authority) name(t *x509.Certificate) {
+	add := func(host string) {
+		if ip := net.ParseIP(host); ip != nil {
+			if !slices.ContainsFunc(t.IPAddresses, ip.Equal) {
+				t.IPAddresses = append(t.IPAddresses, ip)
+			}
+		} else if !slices.Contains(t.DNSNames, host) {
+			t.DNSNames = append(t.DNSNames, host)
+		}
+	}
+	for _, host := range append([]string{"localhost", "127.0.0.1", "::1"}, a.hosts...) {
+		add(host)
+	}
+}
+
+// HostsOf are the hosts that a file's certificate of a manager names, for one that takes its place;
+// none when there is no such file, or it is of somebody else.
+func HostsOf(file string, id auth.Identity) (hosts []string) {
+	text, err := readFile(file, false)
+	if err != nil {
+		return nil
+	}
+	all, err := parseCertificates(text)
+	if err != nil {
+		return nil
+	}
+	if has, err := identityOf(all[0]); err != nil || has != id {
+		return nil
+	}
+	for _, host := range namesOf(all[0]) {
+		if h, err := CheckHost(host); err == nil && host != id.Name { // its own name is there anyway
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts[:min(len(hosts), hostsMax)]
+}
+
+// Hosts are the names and addresses in the process's own certificate.
+func (k *Keys) Hosts() []string {
+	if s := k.current(); len(s.chain) > 0 {
+		return namesOf(s.chain[0])
+	}
+	return nil
+}
+
+func namesOf(c *x509.Certificate) []string {
+	hosts := slices.Clone(c.DNSNames)
+	for _, ip := range c.IPAddresses {
+		hosts = append(hosts, ip.String())
+	}
+	return hosts
+}
