@@ -61,7 +61,7 @@ func (c *cli) jobsCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those that ended, the newest 10,000")
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those that ended, for as long as history keeps them")
 	return c.formatFlag(cmd)
 }
 
@@ -199,6 +199,10 @@ func (c *cli) logsCommand() *cobra.Command {
 			return c.withClient(func(cl *client.Client) error {
 				last := uint64(0)
 				return cl.Logs(cmd.Context(), job, attempt, follow, func(chunk *wire.LogChunk) error {
+					if chunk.Attempt == 0 {
+						_, err := progress.Raw(c.show.Errors).Write(chunk.Data)
+						return err
+					}
 					if attempt == 0 && chunk.Attempt != last {
 						fmt.Fprintf(c.show.Out, "==== attempt %d\n", chunk.Attempt)
 						last = chunk.Attempt

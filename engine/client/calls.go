@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"net/http"
 	"time"
 
@@ -27,8 +28,38 @@ func unary[Q, A any](ctx context.Context, c *Client, method func(context.Context
 	return a, err
 }
 
-// Jobs lists the jobs that run or wait; with all, also those that ended.
+// Jobs lists the jobs that run or wait in order of their numbers; with all, before them all that ended, in
+// the order of their ends. It makes a call for each 10,000 of those: a job that is there throughout is
+// listed once, as it was when it was found first or as it ended.
 func (c *Client) Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error) {
+	a, err := unary(ctx, c, c.manager.Jobs, &wire.JobsRequest{All: all})
+	list := a.GetJobs()
+	for err == nil && a.GetBefore() > 0 {
+		if a, err = unary(ctx, c, c.manager.Jobs, &wire.JobsRequest{All: all, Before: a.Before}); err == nil {
+			list = joined(list, a.GetJobs())
+		}
+	}
+	return list, err
+}
+
+// joined puts others that ended before a list.
+func joined(list, others []*wire.JobSummary) []*wire.JobSummary {
+	over := make(map[uint64]bool, len(others))
+	for _, j := range others {
+		over[j.Job] = true
+	}
+	list = slices.DeleteFunc(list, func(j *wire.JobSummary) bool { return over[j.Job] }) // it ended meanwhile
+	live := slices.IndexFunc(list, func(j *wire.JobSummary) bool { return j.Ended == 0 })
+	if live < 0 {
+		live = len(list)
+	}
+	ended := slices.Concat(others, list[:live])
+	slices.SortStableFunc(ended, wire.ByEnd)
+	return append(ended, list[live:]...)
+}
+
+// NewestJobs is Jobs in one call: of those that ended there are the newest 10,000.
+func (c *Client) NewestJobs(ctx context.Context, all bool) ([]*wire.JobSummary, error) {
 	a, err := unary(ctx, c, c.manager.Jobs, &wire.JobsRequest{All: all})
 	return a.GetJobs(), err
 }

@@ -36,6 +36,7 @@ type fake struct {
 	killed   string
 	watching chan struct{} // one for each Watch that began
 	state    chan wire.JobState
+	jobs     map[uint64]*wire.JobsReply // by what they are asked before; nil: it never answers
 }
 
 func (f *fake) Prepare(context.Context, *wire.PrepareRequest) (*wire.PrepareReply, error) {
@@ -90,7 +91,10 @@ func (f *fake) Kill(_ context.Context, r *wire.JobRef) (*wire.Empty, error) {
 	return &wire.Empty{}, nil
 }
 
-func (f *fake) Jobs(ctx context.Context, _ *wire.JobsRequest) (*wire.JobsReply, error) {
+func (f *fake) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply, error) {
+	if f.jobs != nil {
+		return f.jobs[q.Before], nil
+	}
 	<-ctx.Done() // as a stopped process: it takes the call and never answers
 	return nil, ctx.Err()
 }
@@ -174,6 +178,31 @@ func TestRefusalInTheManagersWords(t *testing.T) {
 	_, err := dial(t, address).Status(t.Context(), 9, false)
 	if !hasCode(err, codes.NotFound) || err.Error() != "there is no job-9" {
 		t.Errorf("%v", err)
+	}
+}
+
+// All jobs are listed, however many answers that takes: each once, those that ended in the order of their
+// ends. One that ended between two answers is one of those.
+func TestJobsComeInMoreThanOneAnswer(t *testing.T) {
+	f := newFake()
+	of := func(job uint64, ended int64) *wire.JobSummary { return &wire.JobSummary{Job: job, Ended: ended} }
+	f.jobs = map[uint64]*wire.JobsReply{
+		0: {Jobs: []*wire.JobSummary{of(9, 30), of(8, 70), of(2, 0), of(7, 0)}, Before: 8},
+		8: {Jobs: []*wire.JobSummary{of(6, 20), of(5, 50)}, Before: 5},
+		5: {Jobs: []*wire.JobSummary{of(3, 10), of(2, 90)}},
+	}
+	address, _ := serve(t, f, "127.0.0.1:0")
+	c := dial(t, address)
+	jobs, err := c.Jobs(t.Context(), true)
+	var got []uint64
+	for _, j := range jobs {
+		got = append(got, j.Job)
+	}
+	if want := []uint64{3, 6, 9, 5, 8, 2, 7}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d %v, want %d", got, err, want)
+	}
+	if jobs, err := c.NewestJobs(t.Context(), true); err != nil || len(jobs) != 4 {
+		t.Errorf("%v %v", jobs, err)
 	}
 }
 

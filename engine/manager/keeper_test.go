@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"google.golang.org/grpc"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -47,6 +50,88 @@ func TestHistoryOutlivesKills(t *testing.T) {
 	b.stop()
 	b.start()
 	b.historyOf(all, nodes)
+	b.listedInParts(all)
+}
+
+// listedInParts holds lists of few jobs each, one after the other, against all that there are.
+func (b *testbed) listedInParts(all []uint64) {
+	b.t.Helper()
+	var listed []uint64
+	for q := (&wire.JobsRequest{All: true, Limit: 3}); ; {
+		r, err := b.api.Jobs(b.ctx(), q)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, j := range slices.Backward(r.Jobs) {
+			listed = append(listed, j.Job)
+		}
+		if len(r.Jobs) > 3 || len(listed) > len(all) {
+			b.t.Fatalf("%d jobs come at once, %d in all", len(r.Jobs), len(listed))
+		}
+		if q.Before = r.Before; q.Before == 0 {
+			break
+		}
+	}
+	slices.Reverse(listed)
+	if !slices.Equal(listed, all) { // they ended in the order of their numbers
+		b.t.Errorf("listed in parts are %d, want %d", listed, all)
+	}
+}
+
+// The logs of all attempts of a job are passed on in order, however many there are, of a job that lives and of
+// one that ended. Where not all attempts are kept that is said.
+func TestLogsOfManyAttempts(t *testing.T) {
+	b := newTestbed(t)
+	const nodes, kept = 1300, 1200 // 200 of them, and the slowest 1000 of the others
+	b.cfg.Core.JobsKept, b.cfg.History.AttemptsMax = 1, kept-1000
+	b.start()
+	l := b.launcher("oak", 1, false)
+	go func() {
+		_ = http.Serve(l.http, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, r.URL.Path) }))
+	}()
+	job := b.submit(nodes)
+	stream, err := b.api.Logs(b.ctx(), &wire.LogsRequest{Job: job, Follow: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	follow := printedBy(t, stream)
+	if s := b.follow(job); !succeeded(s) {
+		t.Fatal(s)
+	}
+	other := b.submit(1) // the model forgets the first
+	if s := b.follow(other); !succeeded(s) {
+		t.Fatal(s)
+	}
+	stream, err = b.api.Logs(b.ctx(), &wire.LogsRequest{Job: job})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := printedBy(t, stream); !strings.HasSuffix(text, "[1200 of 1300 attempts are kept; the logs of the others are not shown (manager.history.attemptsMax)]\n") || strings.Count(text, "/logs/") != kept {
+		t.Errorf("of a job that ended there is\n%s", text)
+	}
+	if strings.Count(follow, "/logs/") != nodes {
+		t.Errorf("of a job that lives there is\n%s", follow)
+	}
+}
+
+// printedBy is all that comes of logs, which are in order.
+func printedBy(t *testing.T, stream grpc.ServerStreamingClient[wire.LogChunk]) string {
+	t.Helper()
+	var text strings.Builder
+	for last := uint64(0); ; {
+		c, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return text.String()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Attempt < last && c.Attempt != 0 {
+			t.Errorf("attempt %d comes behind %d", c.Attempt, last)
+		}
+		last = c.Attempt
+		text.Write(c.Data)
+	}
 }
 
 // A manager on a new machine, which has only the store of the lost one's history, gives no number to a job that

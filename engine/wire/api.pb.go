@@ -606,7 +606,9 @@ func (*Empty) Descriptor() ([]byte, []int) {
 
 type JobsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	All           bool                   `protobuf:"varint,1,opt,name=all,proto3" json:"all,omitempty"` // also those that ended
+	All           bool                   `protobuf:"varint,1,opt,name=all,proto3" json:"all,omitempty"`       // also those that ended
+	Before        uint64                 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"` // lists those alone that ended and have a smaller number; 0: the newest, with those that live
+	Limit         uint32                 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`   // how many of those that ended are listed at most; 0: 10,000, and no more
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -648,9 +650,24 @@ func (x *JobsRequest) GetAll() bool {
 	return false
 }
 
+func (x *JobsRequest) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+func (x *JobsRequest) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
 type JobsReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Jobs          []*JobSummary          `protobuf:"bytes,1,rep,name=jobs,proto3" json:"jobs,omitempty"`
+	Before        uint64                 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"` // others ended, and are listed before this number; 0: none is left
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -690,6 +707,13 @@ func (x *JobsReply) GetJobs() []*JobSummary {
 		return x.Jobs
 	}
 	return nil
+}
+
+func (x *JobsReply) GetBefore() uint64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
 }
 
 type JobSummary struct {
@@ -1578,7 +1602,7 @@ func (x *LogsRequest) GetFollow() bool {
 
 type LogChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"` // 0: it is no attempt's, but says what of a job's logs is missing
 	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3732,11 +3756,14 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\bpriority\x18\x04 \x01(\x11H\x01R\bpriority\x88\x01\x01B\a\n" +
 	"\x05_poolB\v\n" +
 	"\t_priority\"\a\n" +
-	"\x05Empty\"\x1f\n" +
+	"\x05Empty\"M\n" +
 	"\vJobsRequest\x12\x10\n" +
-	"\x03all\x18\x01 \x01(\bR\x03all\"@\n" +
+	"\x03all\x18\x01 \x01(\bR\x03all\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\x04R\x06before\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\rR\x05limit\"X\n" +
 	"\tJobsReply\x123\n" +
-	"\x04jobs\x18\x01 \x03(\v2\x1f.hamadryad.engine.v1.JobSummaryR\x04jobs\"\xc7\x02\n" +
+	"\x04jobs\x18\x01 \x03(\v2\x1f.hamadryad.engine.v1.JobSummaryR\x04jobs\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\x04R\x06before\"\xc7\x02\n" +
 	"\n" +
 	"JobSummary\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x12\n" +

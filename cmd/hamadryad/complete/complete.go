@@ -50,7 +50,7 @@ func (c Names) complete(ctx context.Context, list func(context.Context, *client.
 func (c Names) Jobs(all bool, want func(wire.JobState) bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return c.complete(cmd.Context(), func(ctx context.Context, cl *client.Client) ([]string, error) {
-			jobs, err := cl.Jobs(ctx, all)
+			jobs, err := cl.NewestJobs(ctx, all)
 			var list []string
 			for _, j := range jobs {
 				if id := scheduler.JobID(j.Job).String(); want(j.State) && !slices.Contains(args, id) {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -55,9 +55,9 @@ func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wir
 		return err
 	}
 	defer s.watchers.remove(scheduler.JobID(q.Job), w)
-	done := map[uint64]bool{}
+	after := scheduler.AttemptID(0)
 	for over := false; ; {
-		if over, err = s.logs(ctx, q, stream, done); over || err != nil {
+		if over, err = s.logs(ctx, q, stream, &after); over || err != nil {
 			return err
 		}
 		if err := sleepUntil(ctx, s.needs.Stopping, w.changed); err != nil {
@@ -66,33 +66,25 @@ func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wir
 	}
 }
 
-// logs passes on the logs of those of a job's attempts that are not done, and says whether no others are
-// wanted.
-func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk], done map[uint64]bool) (over bool, err error) {
+// logs passes on the logs of those of a job's attempts that come after one, and says whether no others are
+// wanted. In the end it says how many attempts are not known any more, for want of room in history.
+func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk], after *scheduler.AttemptID) (over bool, err error) {
 	j, err := s.Look(ctx, scheduler.JobID(q.Job))
 	if err != nil {
 		return false, err
 	}
 	defer j.Close()
-	st, err := s.jobStatus(ctx, j, true)
-	if err != nil {
-		return false, err
+	over = !q.Follow || ended(j.Status)
+	var wrong error
+	kept, of, err := j.EachAfter(ctx, *after, func(f *facts.Attempt) bool {
+		*after = f.ID
+		wrong = s.log(ctx, j, shownAttempt(j, f), q, stream)
+		return wrong == nil
+	})
+	if err = cmp.Or(wrong, err); err == nil && over && kept < of {
+		err = stream.Send(&wire.LogChunk{Data: fmt.Appendf(nil, "[%d of %d attempts are kept; the logs of the others are not shown (manager.history.attemptsMax)]\n", kept, of)})
 	}
-	for _, a := range inOrder(st.Attempts) {
-		if done[a.Attempt] {
-			continue
-		}
-		done[a.Attempt] = true
-		if err := s.log(ctx, j, a, q, stream); err != nil {
-			return false, err
-		}
-	}
-	return !q.Follow || ended(st), nil
-}
-
-// inOrder lists attempts in order of their ids: a status has those that ended first.
-func inOrder(attempts []*wire.AttemptStatus) []*wire.AttemptStatus {
-	return slices.SortedFunc(slices.Values(attempts), func(x, y *wire.AttemptStatus) int { return cmp.Compare(x.Attempt, y.Attempt) })
+	return over, err
 }
 
 // jobOf finds the job that an attempt belongs to.

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// pastAttemptsMax is how many attempts the status of a job shows that ended, and pastJobsMax how
-	// many such jobs a list has: the newest.
+	// pastAttemptsMax is how many attempts the status of a job shows that ended: the newest. pastJobsMax is
+	// how many jobs that ended an answer lists.
 	pastAttemptsMax = 1000
 	pastJobsMax     = 10_000
 )
@@ -97,20 +97,29 @@ func pastAttempt(stages []*wire.StageStatus, a *facts.Attempt) *wire.AttemptStat
 	return st
 }
 
-// withEnded puts the newest jobs that ended, and that who asks may look at, before those that live, in the
-// order of their ends.
-func (s *Server) withEnded(ctx context.Context, live []*wire.JobSummary) ([]*wire.JobSummary, error) {
-	p, err := s.needs.Jobs.List(ctx, past.Query{States: past.Over, May: s.MayLook(ctx), Limit: pastJobsMax})
-	if err != nil {
-		return nil, err
+// withEnded puts jobs that ended, and that who asks may look at, before those that live, in the order of their
+// ends, or in their place.
+func (s *Server) withEnded(ctx context.Context, q *wire.JobsRequest, r *wire.JobsReply) error {
+	limit := pastJobsMax
+	if q.Limit > 0 {
+		limit = min(limit, int(q.Limit))
 	}
-	lives := make(map[uint64]bool, len(live))
-	for _, j := range live {
+	p, err := s.needs.Jobs.List(ctx, past.Query{States: past.Over, May: s.MayLook(ctx), Before: scheduler.JobID(q.Before), Limit: limit})
+	if err != nil {
+		return err
+	}
+	if p.More {
+		r.Before = p.Jobs[len(p.Jobs)-1].Job
+	}
+	lives := make(map[uint64]bool, len(r.Jobs))
+	for _, j := range r.Jobs {
 		lives[j.Job] = true
 	}
 	list := slices.DeleteFunc(p.Jobs, func(j *wire.JobSummary) bool { return lives[j.Job] }) // it ended meanwhile
-	slices.SortFunc(list, func(x, y *wire.JobSummary) int {
-		return cmp.Or(cmp.Compare(x.Ended, y.Ended), cmp.Compare(x.Job, y.Job))
-	})
-	return append(list, live...), nil
+	slices.SortFunc(list, wire.ByEnd)
+	if q.Before > 0 {
+		r.Jobs = nil
+	}
+	r.Jobs = append(list, r.Jobs...)
+	return nil
 }

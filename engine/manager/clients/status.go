@@ -53,14 +53,14 @@ func (s *Server) Explained(ctx context.Context, j *past.Job) (*wire.JobStatus, e
 	return st, err
 }
 
-// Jobs lists jobs that one may look at: those that live in order of their numbers, before them those
-// that ended, in the order of their ends.
+// Jobs lists jobs that one may look at: those that live in order of their numbers, before them the newest
+// of those that ended, in the order of their ends. The others are asked for by Before.
 func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply, error) {
 	r := &wire.JobsReply{}
 	jobs, err := s.needs.Model.Jobs(ctx, false)
 	r.Jobs = s.readableOf(ctx, jobs)
 	if err == nil && q.All {
-		r.Jobs, err = s.withEnded(ctx, r.Jobs)
+		err = s.withEnded(ctx, q, r)
 	}
 	return r, statusOf(err)
 }

@@ -32,11 +32,16 @@ func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id schedule
 		j.Close()
 		return nil, nil, err
 	}
+	return j, shownAttempt(j, f), nil
+}
+
+// shownAttempt describes an attempt that ended, or lives.
+func shownAttempt(j *past.Job, f *facts.Attempt) *wire.AttemptStatus {
 	a := pastAttempt(j.Status.Stages, f)
 	if f.State != facts.Ended {
 		a.Ended = 0
 	}
-	return j, a, nil
+	return a
 }
 
 // tail is the end of a log that its launcher sent, for want of the launcher's own, which failed for a

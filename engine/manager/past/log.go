@@ -13,7 +13,7 @@ import (
 
 // Attempt finds an attempt that is kept; nil when it is not.
 func (j *Job) Attempt(ctx context.Context, id scheduler.AttemptID) (found *facts.Attempt, err error) {
-	_, _, err = j.Each(ctx, file.Query{After: max(id, 1) - 1}, func(a *facts.Attempt) bool {
+	_, _, err = j.EachAfter(ctx, max(id, 1)-1, func(a *facts.Attempt) bool {
 		if a.ID == id {
 			one := *a
 			found = &one
@@ -21,6 +21,11 @@ func (j *Job) Attempt(ctx context.Context, id scheduler.AttemptID) (found *facts
 		return a.ID < id
 	})
 	return found, err
+}
+
+// EachAfter is Each of all attempts whose ids are larger than one.
+func (j *Job) EachAfter(ctx context.Context, id scheduler.AttemptID, take func(*facts.Attempt) bool) (kept, of int, err error) {
+	return j.Each(ctx, file.Query{After: id}, take)
 }
 
 func (j *Job) key() tails.Key {
