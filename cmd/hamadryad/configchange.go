@@ -69,7 +69,10 @@ func (c *cli) configApplyCommand() *cobra.Command {
 		Long: `Sends FILE to the manager, which checks it, lets the policy judge its settings, puts it in
 the place of its own configuration file and takes it, all while jobs run. If anything is wrong,
 or somebody else changes the file meanwhile, nothing changes. The text before is kept as a version.
-It takes the role administrator.`,
+It takes the role administrator.
+
+Some keys, such as manager.listen and auth.kerberos, count when the manager is started again. Those
+that wait for that are named, as they are by "hamadryad config show".`,
 		Example: "  hamadryad config diff new.yaml && hamadryad config apply new.yaml --comment \"more for research\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
@@ -119,6 +122,10 @@ func (c *cli) applyConfig(ctx context.Context, text []byte, version uint64, comm
 			return err
 		}
 		fmt.Fprintf(c.show.Out, "version %d is in force; %s has it\n", v.Number, now.File)
+		if now, err = cl.Settings(ctx); err != nil {
+			return nil // it was applied: what else there is to say of it can be asked for again
+		}
+		c.show.Later(now.Settings)
 		return nil
 	})
 }

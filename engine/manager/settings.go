@@ -27,7 +27,7 @@ func (m *manager) openSettings() error {
 		m.cfg.Core.Version = v.Number
 	}
 	m.taken = Update{Core: m.cfg.Core, Policy: m.cfg.Policy, Shown: m.cfg.Shown}
-	m.editor = settings.NewEditor(book, m.candidate)
+	m.editor = settings.NewEditor(book, settings.Started(m.cfg.Shown), m.candidate)
 	return nil
 }
 

@@ -31,6 +31,19 @@ func (c *Printer) Settings(r *wire.SettingsReply, all bool) error {
 	return t.end()
 }
 
+// Later names the settings that have another value when the manager is started again.
+func (c *Printer) Later(all []*wire.Setting) {
+	var keys []string
+	for _, s := range all {
+		if s.NextFrom != "" {
+			keys = append(keys, fmt.Sprintf("%s (now %s, then %s)", s.Key, orDash(oneLine(s.Value)), orDash(oneLine(s.Next))))
+		}
+	}
+	if len(keys) > 0 {
+		fmt.Fprintln(c.Out, "counts when the manager is started again:", strings.Join(keys, ", "))
+	}
+}
+
 // oneLine makes a value of several lines one cell.
 func oneLine(value string) string { return printable(strings.ReplaceAll(value, "\n", " | ")) }
 

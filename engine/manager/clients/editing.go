@@ -30,7 +30,7 @@ func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsRep
 	for _, x := range s.needs.Shown.inForce(s.needs.Supervisor.Shown()) {
 		r.Settings = append(r.Settings, &wire.Setting{
 			Key: x.Key, Value: x.Value, From: x.From, Next: x.Next, NextFrom: x.NextFrom,
-			Restart: !settings.Live(x.Key), Fixed: x.From != "default" && !strings.HasPrefix(x.From, s.needs.File+":"),
+			Restart: !s.needs.Shown.live(x.Key), Fixed: x.From != "default" && !strings.HasPrefix(x.From, s.needs.File+":"),
 		})
 	}
 	if p, ok := s.needs.Problems.Of(problems.Configuration); ok {

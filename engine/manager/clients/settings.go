@@ -30,6 +30,9 @@ func (s *Configuration) Loaded(c supervision.Shown) {
 	s.last = c
 }
 
+// live tells the settings that take effect while the manager runs.
+func (s *Configuration) live(key string) bool { return settings.Started(s.start).Live(key) }
+
 // inForce lists the settings in force, given those of the policy that runs.
 func (s *Configuration) inForce(policy supervision.Shown) []*wire.Setting {
 	s.mu.Lock()
@@ -43,7 +46,7 @@ func (s *Configuration) inForce(policy supervision.Shown) []*wire.Setting {
 		newest := cmp.Or(last[x.Key], x)
 		switch {
 		case settings.OfPolicy(x.Key):
-		case settings.Live(x.Key):
+		case s.live(x.Key):
 			list = append(list, newest)
 		case newest.Value != x.Value:
 			list = append(list, &wire.Setting{Key: x.Key, Value: x.Value, From: x.From, Next: newest.Value, NextFrom: newest.From})

@@ -105,21 +105,22 @@ type Key struct {
 	Appears, Vanishes bool // it is in one of the two alone
 }
 
-// Keys says which keys have another value in the one than in the other.
-func Keys(before, after []*wire.Setting) (list []Key) {
+// Keys says which keys have another value in the one than in the other, in a manager that has started
+// so.
+func (s Started) Keys(before, after []*wire.Setting) (list []Key) {
 	was := map[string]*wire.Setting{}
-	for _, s := range before {
-		was[s.Key] = s
+	for _, x := range before {
+		was[x.Key] = x
 	}
-	for _, s := range after {
-		old, there := was[s.Key]
-		delete(was, s.Key)
-		if !there || old.Value != s.Value {
-			list = append(list, Key{Key: s.Key, Before: old.GetValue(), After: s.Value, BeforeFrom: old.GetFrom(), From: s.From, Restart: !Live(s.Key), Appears: !there})
+	for _, x := range after {
+		old, there := was[x.Key]
+		delete(was, x.Key)
+		if !there || old.Value != x.Value {
+			list = append(list, Key{Key: x.Key, Before: old.GetValue(), After: x.Value, BeforeFrom: old.GetFrom(), From: x.From, Restart: !s.Live(x.Key), Appears: !there})
 		}
 	}
-	for _, s := range was {
-		list = append(list, Key{Key: s.Key, Before: s.Value, BeforeFrom: s.From, Restart: !Live(s.Key), Vanishes: true})
+	for _, x := range was {
+		list = append(list, Key{Key: x.Key, Before: x.Value, BeforeFrom: x.From, Restart: !s.Live(x.Key), Vanishes: true})
 	}
 	slices.SortFunc(list, func(x, y Key) int { return strings.Compare(x.Key, y.Key) })
 	return list
@@ -128,9 +129,19 @@ func Keys(before, after []*wire.Setting) (list []Key) {
 // OfPolicy tells the settings that are in force when the policy has taken them.
 func OfPolicy(key string) bool { return strings.HasPrefix(key, "policy.") }
 
+// Started are the settings with which a manager started, which say what it takes over while it runs.
+type Started []*wire.Setting
+
 // Live tells the settings that take effect while the manager runs; the others do so at its next
-// start.
-func Live(key string) bool {
+// start. Those of auth.oidc do where there was an issuer at the start: without, the manager takes no
+// connections that show no certificate.
+func (s Started) Live(key string) bool {
 	section, rest, _ := strings.Cut(key, ".")
-	return OfPolicy(key) || section == "core" || section == "auth" && slices.Contains(access.Keys, rest)
+	switch {
+	case section == "auth" && strings.HasPrefix(rest, "oidc."):
+		return slices.ContainsFunc(s, func(x *wire.Setting) bool { return x.Key == "auth.oidc.issuer" && x.Value != "" })
+	case section == "auth":
+		return slices.Contains(access.Keys, rest)
+	}
+	return OfPolicy(key) || section == "core"
 }

@@ -4,7 +4,7 @@
 //
 //	book, err := settings.Open(settings.Options{Folder: filepath.Join(data, "settings"), File: file})
 //	version, err := book.Begin(text)             // the one that the manager starts with
-//	editor := settings.NewEditor(book, read)
+//	editor := settings.NewEditor(book, shown, read)
 //	version, err = editor.Apply(ctx, text, settings.Change{Known: tag, Who: "ann"})
 //
 // # What holds

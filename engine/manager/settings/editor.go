@@ -34,16 +34,17 @@ type Change struct {
 
 // Editor changes the file's text. Safe for concurrent use: one change is made at a time.
 type Editor struct {
-	book   *Book
-	reads  func(text []byte) (Candidate, error)
-	checks chan struct{}
-	mu     sync.Mutex // held for a change
+	book    *Book
+	started Started
+	reads   func(text []byte) (Candidate, error)
+	checks  chan struct{}
+	mu      sync.Mutex // held for a change
 }
 
-// NewEditor returns an editor; reads makes a configuration of a text of the file, with the
-// environment and flags of the manager's start.
-func NewEditor(book *Book, reads func(text []byte) (Candidate, error)) *Editor {
-	return &Editor{book: book, reads: reads, checks: make(chan struct{}, checksMax)}
+// NewEditor returns an editor for a manager that has started so; reads makes a configuration of a
+// text of the file, with the environment and flags of that start.
+func NewEditor(book *Book, started Started, reads func(text []byte) (Candidate, error)) *Editor {
+	return &Editor{book: book, started: started, reads: reads, checks: make(chan struct{}, checksMax)}
 }
 
 // Text is what the file has now.
@@ -107,7 +108,7 @@ func (e *Editor) Diff(text []byte) (Difference, error) {
 	d := Difference{Lines: Lines(now, text)}
 	before, err := e.reads(now)
 	if err == nil { // of a file with mistakes nothing counts that could be compared
-		d.Keys = Keys(before.Shown(), after.Shown())
+		d.Keys = e.started.Keys(before.Shown(), after.Shown())
 	}
 	return d, nil
 }

@@ -52,7 +52,7 @@ func (b *bed) open() Version {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.book, b.editor = book, NewEditor(book, b.reads)
+	b.book, b.editor = book, NewEditor(book, nil, b.reads)
 	text, err := book.place.text()
 	if err != nil {
 		b.Fatal(err)
@@ -450,11 +450,28 @@ func TestKeys(t *testing.T) {
 	before := []*wire.Setting{{Key: "core.a", Value: "1", From: "f:1"}, {Key: "gone", Value: "x"}, {Key: "manager.b", Value: "2"}, {Key: "same", Value: "s", From: "f:2"}}
 	after := []*wire.Setting{{Key: "core.a", Value: "9", From: "f:3"}, {Key: "manager.b", Value: "3"}, {Key: "new", Value: "y"}, {Key: "same", Value: "s", From: "default"}}
 	var got []string
-	for _, k := range Keys(before, after) {
+	for _, k := range Started(nil).Keys(before, after) {
 		got = append(got, fmt.Sprint(k.Key, " ", k.Before, " ", k.After, " ", k.Restart, k.Appears, k.Vanishes))
 	}
 	if want := []string{"core.a 1 9 false false false", "gone x  true false true", "manager.b 2 3 true false false", "new  y true true false"}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+}
+
+// What a running manager takes over is told so, and nothing else: tokens' issuers where it had one at
+// its start.
+func TestLive(t *testing.T) {
+	without := Started{{Key: "auth.oidc.issuer"}, {Key: "auth.oidc.nameClaim", Value: "sub"}}
+	with := Started{{Key: "auth.oidc.issuer", Value: "https://login.example.org"}}
+	for key, want := range map[string][2]bool{
+		"policy.settings": {true, true}, "core.retries": {true, true}, "auth.roles": {true, true}, "auth.pools": {true, true}, "auth.revoked": {true, true}, "auth.defaultPool": {true, true},
+		"auth.oidc.issuer": {false, true}, "auth.oidc.namePrefix": {false, true},
+		"auth.kerberos.realms": {false, false}, "auth.kerberos.keytab": {false, false}, "auth.mode": {false, false}, "auth.certificate": {false, false}, "auth.join": {false, false},
+		"manager.http": {false, false}, "log.level": {false, false}, "auth.oidcx": {false, false},
+	} {
+		if got := [2]bool{without.Live(key), with.Live(key)}; got != want {
+			t.Errorf("%s: %v, not %v", key, got, want)
+		}
 	}
 }
 
