@@ -137,16 +137,16 @@ func TestPagesGoOn(t *testing.T) {
 	for pattern, handler := range New(Needs{Shown: s, Actions: true, Failed: func(context.Context, error) {}}).Routes() {
 		mux.Handle(pattern, handler)
 	}
-	tell := make(chan struct{})
+	tell := make(chan string)
 	mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		for n := 0; ; n++ {
-			_, _ = fmt.Fprintf(w, "event: jobs\ndata: %d\n\nevent: launchers\ndata: %d\n\n", n, n)
+		for topic := "jobs"; ; {
+			_, _ = fmt.Fprintf(w, "event: %s\ndata: 1\n\n", topic)
 			if http.NewResponseController(w).Flush() != nil {
 				return
 			}
 			select {
-			case <-tell:
+			case topic = <-tell:
 			case <-r.Context().Done():
 				return
 			}
@@ -154,30 +154,35 @@ func TestPagesGoOn(t *testing.T) {
 	})
 	server := serveMux(t, mux)
 	b := browser.Open(t)
-	rename := func(name string) {
+	rename := func(name, topic string) {
 		s.mu.Lock()
 		s.name = name
 		s.mu.Unlock()
 		select {
-		case tell <- struct{}{}:
+		case tell <- topic:
 		case <-b.Context().Done():
 			t.Fatal("nobody hears events")
 		}
 	}
 	b.Do(chromedp.Navigate(server+"/jobs/job-7"), chromedp.SendKeys(`input[name="reason"]`, "half a rea"))
-	rename("after")
+	rename("after", "jobs")
 	browser.Ask(b, chromedp.Poll[bool](`document.querySelector("h1").innerText.includes("after")`))
 	if typed := browser.Ask(b, chromedp.Value(`input[name="reason"]`)); typed != "half a rea" {
 		t.Errorf("of what was typed is left %q", typed)
 	}
 	b.Do(chromedp.Click("#pause"))
-	rename("later")
+	rename("later", "jobs")
 	stands, at := browser.Ask(b, chromedp.Evaluate[bool](`document.querySelector("h1").innerText.includes("after")`)), browser.Ask(b, chromedp.Location())
 	if !stands || !strings.Contains(at, "pause=1") {
 		t.Errorf("it goes on (%t) at %s", !stands, at)
 	}
 	b.Do(chromedp.Click("#pause"))
 	browser.Ask(b, chromedp.Poll[bool](`document.querySelector("h1").innerText.includes("later")`))
+	b.Do(chromedp.Navigate(server + "/policy")) // which is made new by itself once a minute only
+	for _, name := range []string{"one fact", "another", "a third"} {
+		rename(name, "policy")
+		browser.Ask(b, chromedp.Poll[bool](fmt.Sprintf(`document.getElementById("main").innerText.includes(%q)`, name), chromedp.WithPollingTimeout(idleAgain/2)))
+	}
 }
 
 // A page of which some may be newer later is asked for again and again, though nobody tells of a

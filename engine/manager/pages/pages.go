@@ -97,13 +97,21 @@ func (s *Server) Routes() map[string]http.Handler {
 // have come from a form.
 var still = []string{"settings", "version"}
 
+// topics are what pages show of, as /api/v1/events calls them: a page is made new when one of its topics
+// changed. The others show what nobody tells of, and are made new with any.
+var topics = map[string]string{
+	"now": "jobs launchers policy", "jobs": "jobs", "job": "jobs", "log": "jobs", "launchers": "launchers", "launcher": "launchers jobs",
+	"queue": "queue jobs launchers", "pools": "pools jobs", "policy": "policy", "audit": "jobs launchers policy",
+}
+
 // frame is what each page is put into.
 type frame struct {
 	Title   string
 	Root    string // the way up to the first page
 	Path    string // of the page, with its filters, as the links of others lead to it
 	Actions bool
-	Still   bool    // it is not made new while it is looked at
+	Still   bool // it is not made new while it is looked at
+	Topics  string
 	Again   float64 // after how many seconds some of it can be newer; 0: it is of now
 	Body    any
 }
@@ -128,7 +136,7 @@ func (s *Server) shown(name string, find func(*http.Request) (title string, body
 // write sends a page.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, code int, name, title string, body any) {
 	var text strings.Builder
-	f := frame{Title: title, Root: root(r.URL.Path), Actions: s.needs.Actions, Still: slices.Contains(still, name), Body: body}
+	f := frame{Title: title, Root: root(r.URL.Path), Actions: s.needs.Actions, Topics: topics[name], Still: slices.Contains(still, name), Body: body}
 	if later, ok := body.(interface{ again() time.Duration }); ok {
 		f.Again = later.again().Seconds()
 	}

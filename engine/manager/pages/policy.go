@@ -24,7 +24,8 @@ type policyPage struct {
 	Next, First string
 }
 
-func (policyPage) again() time.Duration { return lookedAgain }
+// again is seldom: how long the policy has decided, and how long rounds take in which it decides nothing, is told by nobody.
+func (policyPage) again() time.Duration { return idleAgain }
 
 var (
 	kinds    = []api.DecisionKind{api.DecisionKindLaunch, api.DecisionKindPreempt, api.DecisionKindResume, api.DecisionKindAdmit, api.DecisionKindRefuse}

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,11 +29,27 @@ type poolRow struct {
 	Parent bool
 }
 
-// lookedAgain is after what time a page is made new that shows what the policy told, or how long
-// something has lasted: nobody tells that it changed.
-const lookedAgain = 5 * time.Second
+const (
+	// lastsAgain is after what time a page is made new that shows how long something lasts: that changes with
+	// time alone, and nobody tells of it.
+	lastsAgain = 5 * time.Second
+	// idleAgain is the same of a page on which only minutes count.
+	idleAgain = time.Minute
+	// toldMax is how old the policy's last word may be before a page says so: it is told once a second, and
+	// at least once a minute where a look takes long.
+	toldMax = 2 * time.Minute
+)
 
-func (poolsPage) again() time.Duration { return lookedAgain }
+// again is often while some pool starves: for how long is shown.
+func (p poolsPage) again() time.Duration {
+	if slices.ContainsFunc(p.Tree, func(r poolRow) bool { return r.BelowMinimumSince != nil || r.BelowShareSince != nil }) {
+		return lastsAgain
+	}
+	return idleAgain
+}
+
+// Old says whether the policy has not told of its pools for long.
+func (p poolsPage) Old() bool { return p.At != nil && time.Since(*p.At) > toldMax }
 
 // depthMax is how far rows are shifted at most.
 const depthMax = 8

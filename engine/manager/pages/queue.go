@@ -14,7 +14,13 @@ type queuePage struct {
 	Next, First string
 }
 
-func (queuePage) again() time.Duration { return lookedAgain }
+// again is often while something waits: for how long is shown.
+func (p queuePage) again() time.Duration {
+	if len(p.List.Entries) > 0 {
+		return lastsAgain
+	}
+	return 0
+}
 
 func (s *Server) queue(r *http.Request) (string, any, error) {
 	q := r.URL.Query()

@@ -30,11 +30,18 @@ type View struct {
 	Generation uint64    // of it
 	At         time.Time // when it was told; zero: nothing was yet
 	Looks      uint64    // how many there were
-	Revision   uint64    // grows with each change of what follows
-	AllPools   bool      // jobs name their pools as they are here
-	Pools      []Pool    // parents before children
-	Facts      []scheduler.Property
-	Queue      []scheduler.Queued // jobs that wait, the next first; nil: the policy tells no order
+	Revisions
+	AllPools bool   // jobs name their pools as they are here
+	Pools    []Pool // parents before children
+	Facts    []scheduler.Property
+	Queue    []scheduler.Queued // jobs that wait, the next first; nil: the policy tells no order
+}
+
+// Revisions grow with each change of what they are of.
+type Revisions struct {
+	Pools uint64 // the policy, its pools, and since when one is short
+	Queue uint64
+	Facts uint64
 }
 
 // Pool is one for one kind of slots.
@@ -85,7 +92,7 @@ func (b *Book) Take(policy string, generation uint64, at time.Time, s scheduler.
 	if old == nil {
 		old = &View{}
 	}
-	v := &View{Policy: policy, Generation: generation, At: at, Looks: old.Looks + 1, Revision: old.Revision, AllPools: s.AllPools, Facts: s.Facts, Queue: s.Queue}
+	v := &View{Policy: policy, Generation: generation, At: at, Looks: old.Looks + 1, Revisions: old.Revisions, AllPools: s.AllPools, Facts: s.Facts, Queue: s.Queue}
 	since := map[[2]string]*Pool{}
 	if old.Policy == policy {
 		for i := range old.Pools {
@@ -107,9 +114,7 @@ func (b *Book) Take(policy string, generation uint64, at time.Time, s scheduler.
 		}
 		v.Pools = append(v.Pools, p)
 	}
-	if !same(old, v) {
-		v.Revision++
-	}
+	v.count(old)
 	b.view = v
 	if b.waked != nil {
 		close(b.waked)
@@ -134,8 +139,15 @@ func (p *Pool) belowShare() bool {
 	return float64(p.Running+1) <= math.Min(p.FairShare, float64(p.Demand))+little
 }
 
-// same says whether two views show the same.
-func same(x, y *View) bool {
-	return x.Policy == y.Policy && x.Generation == y.Generation && x.AllPools == y.AllPools && slices.Equal(x.Pools, y.Pools) &&
-		slices.Equal(x.Facts, y.Facts) && slices.Equal(x.Queue, y.Queue)
+// count counts what is another than it was.
+func (v *View) count(old *View) {
+	if v.Policy != old.Policy || v.Generation != old.Generation || v.AllPools != old.AllPools || !slices.Equal(v.Pools, old.Pools) {
+		v.Revisions.Pools++
+	}
+	if (v.Queue == nil) != (old.Queue == nil) || !slices.Equal(v.Queue, old.Queue) {
+		v.Revisions.Queue++
+	}
+	if !slices.Equal(v.Facts, old.Facts) {
+		v.Revisions.Facts++
+	}
 }

@@ -115,7 +115,7 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 	case "ListDecisions":
 		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, r.Decisions), err
 	case "ListQueue":
-		return fmt.Sprintf(`"%x-%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers, s.needs.Pools.View().Revision), err
+		return fmt.Sprintf(`"%x-%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers, s.needs.Pools.View().Revisions.Queue), err
 	case "GetPools":
 		return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, s.needs.Pools.View().Looks), err
 	}

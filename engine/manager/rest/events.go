@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
@@ -69,46 +71,79 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	defer e.server.streams.Add(-1)
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a server in a test may have none
-	over := time.Now().Add(eventsMax)
-	for time.Now().Before(over) {
-		change := e.server.needs.Model.Changed()
+	wrote := time.Now()
+	for over := wrote.Add(eventsMax); time.Now().Before(over); {
+		change, looked := e.server.needs.Model.Changed(), e.server.needs.Pools.Changed()
 		text, id, err := e.event()
 		if err != nil {
 			return nil // who asked is gone
 		}
-		_ = control.SetWriteDeadline(time.Now().Add(eventWriteMax))
-		if id != e.told {
-			e.told = id
-		} else {
+		if text == "" && time.Since(wrote) >= eventIdle {
 			text = ": nothing new\n\n"
 		}
-		if _, err := io.WriteString(w, text); err != nil || control.Flush() != nil {
-			return nil
+		if text != "" {
+			e.told, wrote = id, time.Now()
+			_ = control.SetWriteDeadline(wrote.Add(eventWriteMax))
+			if _, err := io.WriteString(w, text); err != nil || control.Flush() != nil {
+				return nil
+			}
 		}
-		if !e.pause(change) {
+		if !e.pause(change, looked) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// event is what is told now, and its id.
+// topic is what may have changed, with a revision that is another one when it has.
+type topic struct{ name, revision string }
+
+// topics are what is told of, in the order of an event's id.
+func (e events) topics() ([]topic, error) {
+	s := e.server
+	r, err := s.needs.Model.Revisions(e.ctx)
+	if err != nil {
+		return nil, err
+	}
+	hex := func(n uint64) string { return strconv.FormatUint(n, 16) }
+	told, policy := s.needs.Pools.View().Revisions, s.needs.Policy.Overview()
+	list := []topic{
+		{"jobs", hex(r.Jobs)},
+		{"launchers", hex(r.Launchers)},
+		{"pools", hex(told.Pools)},
+		{"queue", hex(told.Queue)},
+		// How the policy is has no count of its own: these change with it.
+		{"policy", fmt.Sprintf("%x.%x.%x.%x.%s", r.Decisions, told.Facts, policy.GetGeneration(), len(policy.GetProblems()), policy.GetState())},
+	}
+	if e.job != 0 {
+		revision, err := s.needs.Model.JobRevision(e.ctx, e.job)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, topic{"job", hex(revision)})
+	}
+	return list, nil
+}
+
+// event is what is told now, and its id: which topics have changed since the last one; "" when none has.
 func (e events) event() (text, id string, err error) {
-	r, err := e.server.needs.Model.Revisions(e.ctx)
+	list, err := e.topics()
 	if err != nil {
 		return "", "", err
 	}
-	id = fmt.Sprintf("%x-%x-%x", e.server.needs.Life, r.Jobs, r.Launchers)
-	text = fmt.Sprintf("event: jobs\ndata: %x\n\nevent: launchers\ndata: %x\n\n", r.Jobs, r.Launchers)
-	if e.job != 0 {
-		revision, err := e.server.needs.Model.JobRevision(e.ctx, e.job)
-		if err != nil {
-			return "", "", err
+	known := strings.Split(e.told, "-")
+	id = strconv.FormatUint(e.server.needs.Life, 16)
+	goesOn := len(known) == len(list)+1 && known[0] == id // else it is of another life, or of another stream
+	for i, t := range list {
+		id += "-" + t.revision
+		if !goesOn || known[i+1] != t.revision {
+			text += fmt.Sprintf("event: %s\ndata: %s\n\n", t.name, t.revision)
 		}
-		id += fmt.Sprintf("-%x", revision)
-		text += fmt.Sprintf("event: job\ndata: %x\n\n", revision)
 	}
-	return fmt.Sprintf("id: %s\n%s", id, text), id, nil
+	if text == "" {
+		return "", id, nil
+	}
+	return "id: " + id + "\n" + text, id, nil
 }
 
 // gapOf is the time between two events of each of so many streams.
@@ -118,12 +153,13 @@ func gapOf(streams int64) time.Duration {
 
 // pause waits for a change, and for as long as one event keeps from the next; false: the stream
 // ends.
-func (e events) pause(change <-chan struct{}) bool {
+func (e events) pause(change, looked <-chan struct{}) bool {
 	gap, idle := time.NewTimer(gapOf(e.server.streams.Load())), time.NewTimer(eventIdle)
 	defer gap.Stop()
 	defer idle.Stop()
 	select {
 	case <-change:
+	case <-looked:
 	case <-idle.C:
 		return true
 	case <-e.ctx.Done():

@@ -633,6 +633,26 @@ func TestEvents(t *testing.T) {
 		if text := stream(last, func() {}, 10*time.Second); strings.Contains(text, "event:") {
 			t.Errorf("who knows all is told\n%s", text)
 		}
+		s := scheduler.Status{Queue: []scheduler.Queued{{Job: 1}}}
+		for _, x := range []struct{ topic, change string }{{"queue", "the order"}, {"pools", "a pool"}, {"policy", "a fact"}} {
+			switch x.topic {
+			case "pools":
+				s.Pools = []scheduler.PoolStatus{{Name: "a"}}
+			case "policy":
+				s.Facts = []scheduler.Property{{Name: "b"}}
+			}
+			text := stream(last, func() {
+				time.Sleep(time.Second)
+				for range 5 { // the same is told again and again
+					w.book.Take("", 0, time.Now(), s)
+					time.Sleep(time.Second)
+				}
+			}, 10*time.Second)
+			if strings.Count(text, "event: ") != 1 || !strings.Contains(text, "event: "+x.topic+"\n") {
+				t.Errorf("of %s is told\n%s", x.change, text)
+			}
+			last, _, _ = strings.Cut(strings.TrimPrefix(text, "id: "), "\n")
+		}
 		if text := stream("of another life", func() {}, time.Second); !strings.Contains(text, "id: "+last) {
 			t.Errorf("who knows nothing of this life is told\n%s", text)
 		}

@@ -35,22 +35,25 @@
 		busy = false;
 	};
 
-	let told = false; // topics that changed at once come one after another, and are one change
-	const heard = () => {
-		if (told) return;
-		told = true;
-		setTimeout(() => { told = false; channel.postMessage("changed"); refresh(); }, 50);
+	const concerns = (topics) => {
+		const mine = (document.getElementById("main").dataset.topics || "").split(" ");
+		if (topics.some((t) => mine.includes(t))) refresh();
+	};
+
+	let told = []; // topics that changed at once come one after another, and are one change
+	const heard = (event) => {
+		if (told.push(event.type) > 1) return;
+		setTimeout(() => { channel.postMessage(told); concerns(told); told = []; }, 50);
 	};
 	const listen = () => {
 		const events = new EventSource(root + "api/v1/events");
-		for (const topic of ["jobs", "launchers"]) events.addEventListener(topic, heard); // the first, too: something may have changed since the page was made
-		events.onmessage = heard;
+		for (const topic of ["jobs", "launchers", "pools", "queue", "policy"]) events.addEventListener(topic, heard); // the first, too: something may have changed since the page was made
 		events.onerror = () => { channel.postMessage("lost"); say("The manager does not answer: what is shown is old."); };
 		events.onopen = () => { channel.postMessage("back"); say(""); };
 	};
 
 	channel.onmessage = (m) => {
-		if (m.data === "changed") refresh();
+		if (Array.isArray(m.data)) concerns(m.data);
 		else say(m.data === "lost" ? "The manager does not answer: what is shown is old." : "");
 	};
 	document.addEventListener("visibilitychange", () => { if (!document.hidden && due) refresh(); });
