@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
+	"github.com/hamadryad/hamadryad/internal/smalldisk"
 )
 
 // programTooLarge is the size of a disk on which a program does not fit.
@@ -15,7 +15,7 @@ const programTooLarge = "1m"
 // right to mount, as root has it.
 func (c *cluster) smallDisk(name, size string) {
 	c.t.Helper()
-	release, err := proc.SmallDisk(c.path(name), size)
+	release, err := smalldisk.Mount(c.path(name), size)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestAllDisksFull(t *testing.T) {
 // fill takes all that is left of the disk under a folder.
 func (c *cluster) fill(folder string) (ballast string) {
 	c.t.Helper()
-	ballast, err := proc.FillDisk(c.path(folder))
+	ballast, err := smalldisk.Fill(c.path(folder))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -54,7 +54,8 @@ func (c *cluster) fill(folder string) (ballast string) {
 
 // The disk under the event log fills up while a job runs. Nothing new starts and new
 // jobs are refused with the reason; with room again all goes on, and no task is run
-// twice for it.
+// twice for it. History, on the same disk, gives up its oldest jobs, and the page Now
+// says so while it is so.
 func TestManagerDiskFull(t *testing.T) {
 	c := startCluster(t, options{launchers: 2, slots: 2, disk: "64m"})
 	j := c.submit("file", 0, 3, 1, "map")
@@ -73,6 +74,10 @@ func TestManagerDiskFull(t *testing.T) {
 			last = filler()
 		}
 		return false
+	})
+	eventually(t, "the page Now says so", func() bool {
+		now := c.page("/")
+		return strings.Contains(now, "of the oldest jobs that ended were removed") || strings.Contains(now, "History can't be written since")
 	})
 	second := c.start("second", "noop", "1")
 	eventually(t, "the second application ends", second.ended)
@@ -95,5 +100,12 @@ func TestManagerDiskFull(t *testing.T) {
 	j.succeeds()
 	if n := j.attempts("map"); n != 3 {
 		t.Errorf("%d attempts of 3 maps", n)
+	}
+	eventually(t, "history is written again", func() bool { return strings.Contains(c.metrics(), "\nhamadryad_history_behind_seconds 0\n") })
+	if now := c.page("/"); strings.Contains(now, "can't be written") {
+		t.Errorf("with room again the page Now says\n%s", now)
+	}
+	if list, err := c.command("jobs", "--all"); err != nil || !strings.Contains(list, j.id()+" ") {
+		t.Errorf("the job that ran meanwhile is not listed: %v\n%s", err, list)
 	}
 }

@@ -173,7 +173,13 @@ func (c *cluster) pages() string {
 // metrics is the manager's page.
 func (c *cluster) metrics() string {
 	c.t.Helper()
-	answer, err := http.Get(c.pages() + "/metrics")
+	return c.page("/metrics")
+}
+
+// page is one of the manager's pages.
+func (c *cluster) page(path string) string {
+	c.t.Helper()
+	answer, err := http.Get(c.pages() + path)
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"net/http"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"

@@ -23,7 +23,7 @@ func (m *manager) edges() metrics.Edges {
 		},
 		History: func() metrics.History {
 			s := m.jobs.State()
-			h := metrics.History{Jobs: s.Jobs, Bytes: s.Bytes, Damaged: len(s.Damaged), Missed: s.Missed, Behind: sinceIf(s.Behind)}
+			h := metrics.History{Jobs: s.Jobs, Bytes: s.Bytes, Damaged: len(s.Damaged), Missed: s.Missed, Freed: s.Freed, Behind: sinceIf(s.Behind)}
 			h.Tails = metrics.Tails{Bytes: s.Tails.Bytes, Waiting: int64(s.Tails.Waiting), Dropped: s.Tails.Dropped, Behind: sinceIf(s.Tails.Behind)}
 			if c := s.Store; c != nil {
 				h.StoreWaiting, h.StoreBehind, h.StoreOlder = c.Waiting, sinceIf(c.Behind), c.OlderBytes

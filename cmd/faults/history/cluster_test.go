@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/internal/smalldisk"
 )
 
 // diskSize is the size of the disk of the manager, and of each launcher: room for
@@ -83,7 +84,7 @@ func newCluster(h history, dir string) (*cluster, error) {
 		m.args = []string{"launcher", "--config", c.path(m.name + ".yaml")}
 	}
 	for _, m := range append([]*machine{c.manager}, c.launchers...) {
-		release, err := processes.SmallDisk(c.path(m.name), diskSize)
+		release, err := smalldisk.Mount(c.path(m.name), diskSize)
 		if err != nil {
 			return c, err
 		}

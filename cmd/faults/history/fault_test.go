@@ -15,6 +15,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/internal/processes"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/internal/smalldisk"
 )
 
 // place says what a kind of fault is done to.
@@ -200,7 +201,7 @@ func diskFull(of chosen) func(*cluster, fault) error {
 		m := of(c, f)
 		m.disk.Lock()
 		defer m.disk.Unlock()
-		ballast, err := processes.FillDisk(c.path(m.name))
+		ballast, err := smalldisk.Fill(c.path(m.name))
 		if err != nil {
 			return err
 		}

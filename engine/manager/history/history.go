@@ -74,6 +74,8 @@ type State struct {
 	Behind  time.Time     // since when it can't be written; zero: it can
 	Why     error         // that it can't
 	Missed  uint64        // rows that it could not take
+	Freed   uint64        // jobs that went before their time, since the disk was full
+	FreedAt time.Time     // when one went last; zero: none did
 	Record  uint64        // it is durable up to this one of the event log
 	Jobs    int           // that ended
 	Bytes   int64         // of their files

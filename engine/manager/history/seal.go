@@ -109,12 +109,23 @@ func (h *History) makingRoom(do func() error) error {
 			return err
 		}
 		n, wrong := h.removeOldest(roomJobs << try)
+		h.freed(n)
 		if n == 0 || wrong != nil {
 			return errors.Join(err, wrong)
 		}
 		h.o.Log.Warn("history's disk is full: the oldest jobs were removed", "jobs", n, "folder", h.o.Folder)
 	}
 	return do()
+}
+
+// freed counts jobs that went since the disk is full.
+func (h *History) freed(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.state.Freed += uint64(n)
+	if n > 0 {
+		h.state.FreedAt = h.o.Now()
+	}
 }
 
 // keepBounds removes the oldest jobs, until what is left is within the bounds.

@@ -35,6 +35,7 @@ type History struct {
 	Bytes         int64         // of the jobs' files
 	Behind        time.Duration // for how long it could not be written; 0: it can
 	Missed        uint64        // attempts and jobs that it could not take
+	Freed         uint64        // jobs that went since its disk was full
 	StoreWaiting  int           // files that are to be copied to its store
 	StoreBehind   time.Duration // for how long that could not be used; 0: it can
 	StoreOlder    int64         // bytes of older copies there
@@ -82,6 +83,7 @@ var (
 	tailsWaiting     = describe("history_tails_waiting_bytes", "Bytes of ends of logs that came from launchers and wait to be written, 64 MiB at most.")
 	tailsDropped     = describe("history_tails_dropped_total", "Ends of logs that manager.history.tails.jobBytes or manager.history.bytesMax did not let be kept, since this manager began.")
 	tailsBehind      = describe("history_tails_behind_seconds", "For how long ends of logs could not be written; 0 while they can.")
+	historyFreed     = describe("history_removed_for_room_total", "Jobs that history removed before their time since its disk was full, since this manager began.")
 	historyMissed    = describe("history_missed_total", "Attempts and jobs that history could not take, since this manager began.")
 	policyInfo       = describe("policy_info", "Always 1: the policy that decides, by name and version; builtin is the stand-in.", "name", "version")
 	policyGeneration = describe("policy_generation", "Which start of a policy decides, counted since this manager began.")
@@ -95,7 +97,7 @@ func (e Edges) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		inboxEntries, inboxEntriesMax, inboxBytes, inboxBytesMax, uploadsDesc, uploadsMax, programBytes, programBytesMax,
 		logUnsynced, logFile, logStalled, checkpointBytes, checkpointMade, auditWaiting, auditStalled,
-		historyJobs, historyBytes, historyDamaged, historyBehind, historyWaiting, historyAway, historyOlder, historyMissed,
+		historyJobs, historyBytes, historyDamaged, historyBehind, historyWaiting, historyAway, historyOlder, historyMissed, historyFreed,
 		tailsBytes, tailsWaiting, tailsDropped, tailsBehind, policyInfo, policyGeneration, policySince, termDesc, certificateEnd,
 	} {
 		c <- d
@@ -149,6 +151,7 @@ func (e Edges) history(to metric) {
 	to.gauge(tailsWaiting, float64(h.Tails.Waiting))
 	to.gauge(tailsBehind, h.Tails.Behind.Seconds())
 	to <- prometheus.MustNewConstMetric(tailsDropped, prometheus.CounterValue, float64(h.Tails.Dropped))
+	to <- prometheus.MustNewConstMetric(historyFreed, prometheus.CounterValue, float64(h.Freed))
 	to <- prometheus.MustNewConstMetric(historyMissed, prometheus.CounterValue, float64(h.Missed))
 }
 

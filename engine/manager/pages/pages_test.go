@@ -56,7 +56,7 @@ func (s *stub) summary() api.JobSummary {
 func (s *stub) GetCluster(context.Context, api.GetClusterRequestObject) (api.GetClusterResponseObject, error) {
 	return api.GetCluster200JSONResponse{Body: api.Cluster{
 		LaunchersByState: map[string]int{"up": 2}, JobsByState: map[string]int{"running": 1}, Slots: []api.Slots{{Kind: s.name, Total: 4, Free: 1}}, PolicyDecides: true,
-		History: api.History{Jobs: 3, Bytes: 5000, BehindSince: &base, Why: &s.name, Missed: 12345, Damaged: []string{s.name}, StoreOlder: 77, TailsBehindSince: &base, TailsWhy: &s.name},
+		History: api.History{Jobs: 3, Bytes: 5000, BehindSince: &base, Why: &s.name, Missed: 12345, Damaged: []string{s.name}, StoreOlder: 77, RemovedForRoom: 2345, RemovedForRoomAt: &base, TailsBehindSince: &base, TailsWhy: &s.name},
 	}}, nil
 }
 
@@ -316,7 +316,7 @@ func TestNamesStayText(t *testing.T) {
 func TestNowSaysWhatIsWrongWithHistory(t *testing.T) {
 	_, _, page := get(t, serve(t, &stub{name: "no space left"}, true)+"/")
 	for _, want := range []string{
-		"History can't be written since", "has 77 older files", "Ends of attempts' logs can't be written since", "History lacks 12,345 attempts", "Files of history can't be read",
+		"History can't be written since", "has 77 older files", "2,345 of the oldest jobs that ended were removed", "Ends of attempts' logs can't be written since", "History lacks 12,345 attempts", "Files of history can't be read",
 	} {
 		if strings.Count(page, want) != 1 {
 			t.Errorf("it does not say once %q:\n%s", want, page)

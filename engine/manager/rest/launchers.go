@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -102,10 +103,16 @@ func (s *Server) GetCluster(ctx context.Context, _ api.GetClusterRequestObject) 
 	return api.GetCluster200JSONResponse{Body: c}, err
 }
 
+// freedShown is how long it is said that jobs went since history's disk was full.
+const freedShown = time.Hour
+
 // history is how it stands.
 func (s *Server) history() api.History {
 	h := s.needs.Jobs.State()
-	x := api.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), Damaged: list(h.Damaged), TailsBytes: h.Tails.Bytes, TailsDropped: int64(h.Tails.Dropped)}
+	x := api.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), RemovedForRoom: int64(h.Freed), Damaged: list(h.Damaged), TailsBytes: h.Tails.Bytes, TailsDropped: int64(h.Tails.Dropped)}
+	if !h.FreedAt.IsZero() && time.Since(h.FreedAt) < freedShown {
+		x.RemovedForRoomAt = pointer(h.FreedAt.UTC())
+	}
 	if h.Tails.Wrong != nil {
 		x.TailsWhy, x.TailsBehindSince = pointer(h.Tails.Wrong.Error()), pointer(h.Tails.Behind.UTC())
 	}

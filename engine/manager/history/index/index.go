@@ -76,13 +76,20 @@ func Open(path string) (*Index, error) {
 	case err != nil: // all others are about what is in the file
 		return nil, fmt.Errorf("%s: %w: %w", path, ErrDamaged, err)
 	}
-	err = x.update(func(tx *bbolt.Tx) error {
+	made := false
+	err = x.view(func(tx *bbolt.Tx) error {
 		if info, err := os.Stat(path); err != nil || info.Size() < tx.Size() {
 			return fmt.Errorf("%s: %w: it is cut off: %w", path, ErrDamaged, err)
 		}
-		_, err := tx.CreateBucketIfNotExists(jobsBucket)
-		return err
+		made = tx.Bucket(jobsBucket) != nil
+		return nil
 	})
+	if err == nil && !made { // nothing is written into one that is there: its disk may be full
+		err = x.update(func(tx *bbolt.Tx) error {
+			_, err := tx.CreateBucketIfNotExists(jobsBucket)
+			return err
+		})
+	}
 	if err == nil {
 		err = x.load()
 	}

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -9,7 +10,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/internal/smalldisk"
 )
 
 func open(t testing.TB, path string) *Store {
@@ -200,5 +204,43 @@ func TestFormBefore(t *testing.T) {
 	got, err := decode(7, []byte{2, 8, 3, 1, 'a', 1, 0, 5, 4})
 	if want := (Row{At: 7, Samples: 2, Slots: 8, Free: 3, Pools: []Pool{{Name: "a", Jobs: 1, Running: 5, Ready: 4}}}); err != nil || cmp.Diff(want, got) != "" {
 		t.Error(err, cmp.Diff(want, got))
+	}
+}
+
+// A file that is there opens on a full disk, with all that it has; where there is none, that is an error, and
+// nothing is put aside.
+func TestAFullDisk(t *testing.T) {
+	folder := t.TempDir()
+	release, err := smalldisk.Mount(folder, "1m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	s := open(t, filepath.Join(folder, "series.db"))
+	for at := range int64(40) {
+		if err := s.Add(Row{At: 1000 + at, Slots: 8}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := s.Rows(0, 0, 2000)
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := smalldisk.Fill(folder); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, filepath.Join(folder, "series.db"))
+	got, err := s.Rows(0, 0, 2000)
+	if d := cmp.Diff(want, got); err != nil || d != "" || len(got) != 40 {
+		t.Errorf("%v %s", err, d)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(filepath.Join(folder, "new.db"), slog.New(slog.DiscardHandler)); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("on a full disk: %v", err)
+	}
+	if aside, _ := filepath.Glob(filepath.Join(folder, "*.damaged")); len(aside) > 0 {
+		t.Errorf("put aside are %q", aside)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -39,7 +40,8 @@ const (
 func Open(path string, log *slog.Logger) (*Store, error) {
 	s := &Store{path: path, log: log}
 	err := s.open()
-	if err != nil && !errors.Is(err, bbolterrors.ErrTimeout) {
+	var system syscall.Errno
+	if err != nil && !errors.Is(err, bbolterrors.ErrTimeout) && !errors.As(err, &system) {
 		aside := path + ".damaged"
 		log.Error("series of samples can't be read: they begin anew", "error", err, "file", path, "moved to", aside)
 		if err := os.Rename(path, aside); err != nil {
@@ -59,22 +61,41 @@ func (s *Store) open() error {
 		if s.db, err = bbolt.Open(s.path, 0o600, &bbolt.Options{Timeout: openTimeout}); err != nil {
 			return err
 		}
-		return s.db.Update(func(tx *bbolt.Tx) error {
+		made := true
+		if err := s.db.View(func(tx *bbolt.Tx) error {
 			if info, err := os.Stat(s.path); err != nil || info.Size() < tx.Size() {
 				return fmt.Errorf("%s is cut off: %w", s.path, err)
 			}
 			for i := range Tiers {
-				_, err := tx.CreateBucketIfNotExists(bucket(i))
-				if err == nil && i > 0 {
-					err = s.resume(tx, i)
-				}
-				if err != nil {
+				made = made && tx.Bucket(bucket(i)) != nil
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if !made { // nothing is written into one that is there: its disk may be full
+			if err := s.db.Update(makeBuckets); err != nil {
+				return err
+			}
+		}
+		return s.db.View(func(tx *bbolt.Tx) error {
+			for i := 1; i < len(Tiers); i++ {
+				if err := s.resume(tx, i); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	})
+}
+
+func makeBuckets(tx *bbolt.Tx) error {
+	for i := range Tiers {
+		if _, err := tx.CreateBucketIfNotExists(bucket(i)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // resume goes on with a tier's row that was open: with what the finer tier has since the last whole one.

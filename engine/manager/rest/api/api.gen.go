@@ -606,6 +606,12 @@ type History struct {
 	// Missed Attempts and jobs that it could not take, since the manager began
 	Missed int64 `json:"missed"`
 
+	// RemovedForRoom Jobs that went before their time since its disk was full, since the manager began
+	RemovedForRoom int64 `json:"removedForRoom"`
+
+	// RemovedForRoomAt When one went last; missing: none did in the last hour
+	RemovedForRoomAt *time.Time `json:"removedForRoomAt,omitempty"`
+
 	// StoreBehindSince Since when the store of its copy (manager.history.store) can't be used; missing: it can, or there is none
 	StoreBehindSince *time.Time `json:"storeBehindSince,omitempty"`
 

@@ -1,0 +1,105 @@
+package history
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/smalldisk"
+	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A disk that others fill to the last byte: the oldest jobs make room for the new ones, and that is counted.
+// Where nothing is left to go history says that it is behind, and so do the ends of logs; it opens on such a
+// disk all the same. With room again everything that there was memory for is written, by itself.
+func TestADiskThatOthersFill(t *testing.T) {
+	folder := t.TempDir()
+	release, err := smalldisk.Mount(folder, "2m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	fill := func() (ballast string) {
+		if ballast, err = smalldisk.Fill(folder); err != nil {
+			t.Fatal(err)
+		}
+		return ballast
+	}
+	s := tell(7, 3000)
+	o := Options{Folder: filepath.Join(folder, "history"), KeepFor: 1e6 * time.Hour, Log: slog.New(slog.DiscardHandler)}
+	h := open(t, o)
+	h.Begin(0, &s.all[0])
+	s.tells(h, 1, 1000)
+	if err := h.Sync(t.Context(), 1000); err != nil {
+		t.Fatal(err)
+	}
+	before := listed(t, h)
+	fill()
+	s.tells(h, 1001, 1500)
+	if err := h.Sync(t.Context(), 1500); err != nil {
+		t.Fatal(err)
+	}
+	after := listed(t, h)
+	if x := h.State(); x.Freed == 0 || x.FreedAt.IsZero() || !x.Behind.IsZero() || slices.Contains(after, before[0]) || slices.Contains(before, after[len(after)-1]) {
+		t.Errorf("%+v; jobs %d to %d, then %d to %d", x, before[0], before[len(before)-1], after[0], after[len(after)-1])
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	fill()
+	h = open(t, o)
+	h.Begin(1500, &s.all[1500])
+	h.Replayed(1500)
+	next := uint64(1501)
+	watch.Until(t, time.Minute, "nothing is left to go", func() bool {
+		fill() // what history gives up others take
+		if next <= 2500 {
+			s.tells(h, next, next+9)
+			next += 10
+		}
+		return !h.State().Behind.IsZero()
+	})
+	last := scheduler.JobID(s.all[next-1].Jobs[0].ID)
+	key := tails.Key{Job: last, Submitted: s.all[next-1].Jobs[0].Submitted}
+	if err := h.Tails().Add(key, []*wire.LogTail{{Job: uint64(last), Attempt: 1, Launcher: "l1", Of: 3, Text: []byte("end")}}); err != nil {
+		t.Fatal(err)
+	}
+	watch.Until(t, time.Minute, "ends of logs are behind", func() bool { return !h.State().Tails.Behind.IsZero() })
+	if err := os.Remove(fill()); err != nil {
+		t.Fatal(err)
+	}
+	s.tells(h, next, 3000)
+	if err := h.Sync(t.Context(), 3000); err != nil {
+		t.Fatal(err)
+	}
+	watch.Until(t, time.Minute, "all is as before", func() bool { x := h.State(); return x.Behind.IsZero() && x.Tails.Behind.IsZero() })
+	jobs := listed(t, h)
+	ended := 0
+	for n := next; n <= 3000; n++ {
+		for _, e := range s.steps[n-1].Ended {
+			if ended++; !slices.Contains(jobs, scheduler.JobID(e.Summary.Job)) {
+				t.Errorf("job %d, which ended when there was room again, is not there", e.Summary.Job)
+			}
+		}
+	}
+	if x := h.State(); x.Missed > 0 || len(jobs) < ended {
+		t.Errorf("%+v; %d jobs are there, and %d ended since", x, len(jobs), ended)
+	}
+	end(t, h)
+}
+
+// listed are the jobs that history has, in order of their ends.
+func listed(t *testing.T, h *History) (ids []scheduler.JobID) {
+	t.Helper()
+	for _, e := range h.index.Load().Oldest(100_000) {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
