@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -96,6 +97,23 @@ func Lines(old, text []byte) (list []Line) {
 	return list
 }
 
+// same says whether two values mean the same: with several lines, comments and the way in which they are written
+// mean nothing.
+func same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	var x, y yaml.Node
+	if yaml.Unmarshal([]byte(a), &x) != nil || yaml.Unmarshal([]byte(b), &y) != nil || len(x.Content) != 1 || len(y.Content) != 1 {
+		return false
+	}
+	return x.Content[0].Kind != yaml.ScalarNode && sameNode(&x, &y)
+}
+
+func sameNode(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && a.ShortTag() == b.ShortTag() && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, sameNode)
+}
+
 // Key is one whose value changes.
 type Key struct {
 	Key               string
@@ -115,7 +133,7 @@ func (s Started) Keys(before, after []*wire.Setting) (list []Key) {
 	for _, x := range after {
 		old, there := was[x.Key]
 		delete(was, x.Key)
-		if !there || old.Value != x.Value {
+		if !there || !same(old.Value, x.Value) {
 			list = append(list, Key{Key: x.Key, Before: old.GetValue(), After: x.Value, BeforeFrom: old.GetFrom(), From: x.From, Restart: !s.Live(x.Key), Appears: !there})
 		}
 	}

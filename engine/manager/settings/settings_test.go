@@ -475,6 +475,23 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// A text of several settings that is written in another way is the same, and one with another value, order or
+// type is not.
+func TestWhatMeansTheSame(t *testing.T) {
+	const text = "a: 1\nb:\n- x\n"
+	for other, changes := range map[string]int{
+		text: 0, "a: 1 # why\n\nb: [ 'x' ]": 0, "{a: 1, b: [x]}": 0, "a: 1\r\nb:\r\n- x\r\n": 0,
+		"a: 2\nb: [x]": 1, "b: [x]\na: 1": 1, "a: '1'\nb: [x]": 1, "a: 1": 1, "{": 1, "": 1,
+	} {
+		if list := (Started{}).Keys([]*wire.Setting{{Key: "policy.settings", Value: text}}, []*wire.Setting{{Key: "policy.settings", Value: other}}); len(list) != changes {
+			t.Errorf("%q: %+v", other, list)
+		}
+	}
+	if len((Started{}).Keys([]*wire.Setting{{Key: "manager.data", Value: "x # a"}}, []*wire.Setting{{Key: "manager.data", Value: "x # b"}})) != 1 {
+		t.Error("a single value is taken for another")
+	}
+}
+
 // Problems have the place that a line begins with.
 func TestProblems(t *testing.T) {
 	got := Problems(errors.New("the text is not taken:\n/a b/x.yaml:3: bad: do this\nand that\ny.yaml:12: worse"))
