@@ -35,7 +35,7 @@ func (c *Config) fill(k *koanf.Koanf, path string, v reflect.Value, wrong *Error
 		}
 		err := decodeValue(k.Get(key), v.Field(i).Addr().Interface(), "koanf")
 		if err != nil {
-			*wrong = append(*wrong, fmt.Sprintf("%s: %s: %s", c.places.of(key), key, strings.ReplaceAll(cause(err), "\n", " ")))
+			*wrong = append(*wrong, fmt.Sprintf("%s: %s: %s", c.places.of(key), key, cause(err)))
 		}
 	}
 }
@@ -86,13 +86,22 @@ func decodeValue(from, to any, tag string) error {
 	return d.Decode(from)
 }
 
+// unknownKeys begins what the decoder says of keys in a value that it does not know.
+const unknownKeys = "has invalid keys: "
+
 // cause leaves out the decoder's own frame, which names Go fields.
 func cause(err error) string {
 	text := err.Error()
+	if _, keys, found := strings.Cut(text, unknownKeys); found {
+		return "there is no key " + keys + " in it: correct its name, or leave it out"
+	}
 	if i := strings.LastIndex(text, "error decoding '': "); i >= 0 {
 		return text[i+len("error decoding '': "):]
 	}
-	return strings.TrimPrefix(text, "'' ")
+	if _, inner, nested := strings.Cut(text, "error(s):\n\n"); nested {
+		text = strings.Replace(strings.TrimPrefix(inner, "'"), "' ", ": ", 1)
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(text, "'' "), "\n", " ")
 }
 
 func newValidator() *validator.Validate {

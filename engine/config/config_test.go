@@ -53,7 +53,7 @@ func TestMistakesNamePlaceAndRemedy(t *testing.T) {
 		{"key of a section set twice", "manager:\n  data: /x\n  data: /y\n", `h.yaml`},
 		{"no mapping", "- a\n", `h.yaml:1: a configuration is made of sections`},
 		{"two documents", "manager:\n  data: /x\n---\nmanager:\n  lease: 5s\n", `h.yaml:3: a second document begins here`},
-		{"no YAML", "manager:\n\tdata: x\n", `h.yaml: line 2`},
+		{"no YAML", "manager:\n\tdata: x\n", `h.yaml:2: this begins with a character that YAML keeps for itself: indent with spaces`},
 		{"a section as a value", "manager: 3\n", `h.yaml:1: manager is a section`},
 		{"a value as a section", "manager:\n  data: {a: 1}\n", `h.yaml:2: manager.data is a single value`},
 		{"duration without unit", "manager:\n\n  lease: 30\n", `h.yaml:3: manager.lease: 30 is no duration`},
@@ -216,5 +216,118 @@ func TestOpenDoorsNeedProof(t *testing.T) {
 		if _, err := Load(Sources{File: write(t, "h.yaml", text)}); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// wrongTexts are texts with one mistake each, of every kind, and on which line it is.
+var wrongTexts = []struct {
+	text, want string
+}{
+	{"manager:\n\tlisten: x\n", "2: this begins with a character that YAML keeps for itself"},
+	{"manager:\n  listen: @x\n", "2: this begins with a character that YAML keeps for itself"},
+	{"manager:\n  listen: \"x\n  http: y\n", "2: a quotation mark opens here"},
+	{"manager: {listen: x\n", "1: a brace opens here"},
+	{"log: {level: info}\npolicy:\n  settings:\n    a: {b\n", "4: a brace opens here"},
+	{"launcher:\n  names: [a\n", "2: a bracket opens here"},
+	{"a: b: c\n", "1: a colon stands where no key can"},
+	{"manager:\n listen: 1\n  http: 2\n", "3: a colon stands where no key can"},
+	{"manager:\n  listen: a\n  http: b\n data: c\n", "4: this line is not indented as the keys before it"},
+	{"launcher:\n  names:\n    - a\n    b\n", "4: "},
+	{"manager:\n  listen\n  http: x\n", "3: "},
+	{"manager:\n  listen: *nope\n", "2: nothing before this is named by the anchor"},
+	{"log: {level: info}\npolicy:\n  settings: &a {b: *a}\n", "3: an anchor is used in what it stands for"},
+	{"manager:\n  listen: \"\\y\"\n", "2: a backslash in double quotes"},
+	{"log: {level: info}\npolicy:\n  settings:\n    a: 1\n    a: 2\n", "5: a key stands here twice"},
+	{"%FOO\nmanager:\n", "1: this is no YAML"},
+	{"log:\n  level: info\n\x01\n", "3: a character here is no text"},
+	{"log:\n  level: \xff\n", "2: a character here is no text"},
+	{"log:\r\n  level: loud\r\n", "2: log.level is"},
+	{"manager:\n  listen: !foo bar\n", `2: a configuration has no values that are tagged "!foo"`},
+	{"policy:\n  settings:\n    a: !!binary x\n", `3: a configuration has no values that are tagged "!!binary"`},
+	{"policy:\n  settings:\n    a: !!int x\n", "3: a configuration has no values that are tagged"},
+	{"manager:\n  ? [a]\n  : b\n", "2: a key has to be a name"},
+	{"manager:\n  <<: 3\n", "2: "},
+	{"- a\n", "1: a configuration is made of sections"},
+	{"manager:\n  data: /x\n---\nmanager:\n", "3: a second document begins here"},
+	{"manager:\n  lisen: x\n", "2: there is no manager.lisen; did you mean manager.listen?"},
+	{"manger:\n", "1: there is no manger"},
+	{"manager: 3\n", "1: manager is a section"},
+	{"manager:\n  data: {a: 1}\n", "2: manager.data is a single value"},
+	{"log:\n  level: info\n  level: info\n", "3: log.level is set twice"},
+	{"log:\n  level: info\nlog:\n", "3: log is set twice"},
+	{"", "1: nothing is set here"},
+	{"# a comment\n---\n", "1: nothing is set here"},
+	{"null\n", "1: nothing is set here"},
+	{"manager:\nlog:\n", "1: nothing is set here"},
+	{"manager:\n  listen: [a, b]\n", "2: manager.listen: a list stands where one value has to"},
+	{"manager:\n  listen:\n", `2: manager.listen is ""`},
+	{"manager:\n  lease: 30\n", "2: manager.lease: 30 is no duration"},
+	{"manager:\n  lease: [3s]\n", "2: manager.lease: "},
+	{"manager:\n  lease: 1h\n", "2: manager.launcherLostAfter is 20s: it must be more than lease"},
+	{"manager:\n  versions: -5\n", "2: manager.versions is -5: at least"},
+	{"manager:\n  versions: 1.5\n", "2: manager.versions: 1.5 is no whole number"},
+	{"manager:\n  versions: many\n", `2: manager.versions: "many" is no whole number`},
+	{"manager:\n  eventLog:\n    sync: maybe\n", `3: manager.eventLog.sync: "maybe" is neither true nor false`},
+	{"launcher:\n  memory: lots\n", "2: launcher.memory: \"lots\" is no size"},
+	{"launcher:\n  slots: {map: x}\n", `2: launcher.slots: "x" are no slots of kind "map"`},
+	{"launcher:\n  slots: {map: -1}\n", `2: launcher.slots: -1 are no slots of kind "map"`},
+	{"launcher:\n  slots: [1]\n", "2: launcher.slots: "},
+	{"log:\n  level: loud\n", "2: log.level is \"loud\": it is one of"},
+	{"policy:\n  checksum: abc\n", "2: policy.checksum is \"abc\""},
+	{"policy:\n  files: [none.xml]\n", "2: policy.files: there is no file"},
+	{"policy:\n  files: {a: b}\n", "2: policy.files is a single value"},
+	{"auth:\n  mode: tls\n", "2: auth.mode is tls, and auth.certificate is empty"},
+	{"manager:\n  listen: 0.0.0.0:1\n", "2: manager.listen is \"0.0.0.0:1\", which others reach"},
+	{"core:\n  limit: many\n", `2: core.limit: "many" is no whole number`},
+	{"core:\n  graph: 3\n", "2: core.graph: 3 is a single value"},
+	{"core:\n  graph: {nodes: x}\n", `2: core.graph: nodes: "x" is no whole number`},
+	{"core:\n  graph: {edges: 3}\n", "2: core.graph: there is no key edges in it"},
+}
+
+// Every mistake has a file and a line, and says in plain words what is wrong.
+func TestEveryMistakeHasALine(t *testing.T) {
+	var core struct {
+		Limit int `json:"limit"`
+		Graph struct {
+			Nodes int `json:"nodes"`
+		} `json:"graph"`
+	}
+	for _, x := range wrongTexts {
+		file := write(t, "h.yaml", x.text)
+		c, err := Load(Sources{File: file, CoreKeys: CoreKeys(core)})
+		if err == nil {
+			err = c.DecodeCore(&core)
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), file+":"+x.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("of %q it says\n%v, and not\n%s:%s", x.text, err, file, x.want)
+			continue
+		}
+		for _, word := range []string{"strconv", "unmarshal", "invalid", "interface {}", "expected type", "decod", "%!", "cannot parse"} {
+			if strings.Contains(err.Error(), word) {
+				t.Errorf("of %q it says %q: %v", x.text, word, err)
+			}
+		}
+	}
+}
+
+// What a configuration means does not depend on how its lines end, nor on sections in which nothing stands.
+func TestLineEndsMeanNothing(t *testing.T) {
+	const text = "manager:\nlog:\n  level: debug\npolicy:\n  settings:\n    a: 1\n    # why\n\n    b:\n      - 2\nauth:\n  roles:\n    user: {users: [ann]}\n"
+	plain, err := Load(Sources{File: write(t, "h.yaml", text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := Load(Sources{File: write(t, "h.yaml", strings.ReplaceAll(text, "\n", "\r\n"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := func(c *Config) (s string) {
+		for _, x := range c.Settings(struct{}{}, nil) {
+			s += x.Key + "=" + x.Value + "\n"
+		}
+		return s
+	}
+	if a, b := values(plain), values(other); a != b || plain.Manager.Listen == "" || !strings.Contains(a, "policy.settings=a: 1\n") {
+		t.Errorf("%s\nand\n%q", a, b)
 	}
 }

@@ -77,6 +77,9 @@ func Load(s Sources) (*Config, error) {
 		if err != nil {
 			return nil, err
 		}
+		if s.Texts == nil && !p.set(known) {
+			return nil, fmt.Errorf("%s:1: nothing is set here, so all would be as by default, access control off: write at least one setting, such as log.level; to start with the defaults name no file", s.File)
+		}
 		c.Policy.Config, c.Access, c.Texts[s.File] = doc.settings(), doc.access(), text
 		c.lists = doc.lists()
 		c.Watched = append(c.Watched, s.File)
@@ -135,12 +138,31 @@ func (s Sources) known() []string {
 	return known
 }
 
-// provider hands bytes or a map to koanf.
-type provider []byte
+// provider hands a map to koanf.
+type provider map[string]any
 
-func (p provider) ReadBytes() ([]byte, error) { return p, nil }
-func (p provider) Read() (map[string]any, error) {
-	return nil, errors.New("config: bytes are read with a parser")
+func (p provider) Read() (map[string]any, error) { return p, nil }
+func (p provider) ReadBytes() ([]byte, error)    { return nil, errors.New("config: a map is no bytes") }
+
+// filled leaves out sections in which nothing stands: all of theirs is as if they were not there.
+func filled(values map[string]any) map[string]any {
+	defaulted := defaults()
+	var fill func(path string, values map[string]any)
+	fill = func(path string, values map[string]any) {
+		for key, value := range values {
+			full := join(path, key)
+			_, single := defaulted[full]
+			below, section := value.(map[string]any)
+			switch {
+			case value == nil && !single && !strings.HasPrefix(full, "core."):
+				delete(values, key)
+			case section && !single:
+				fill(full, below)
+			}
+		}
+	}
+	fill("", values)
+	return values
 }
 
 func loadFile(k *koanf.Koanf, file string, text []byte, known []string, p places) (*document, error) {
@@ -152,7 +174,11 @@ func loadFile(k *koanf.Koanf, file string, text []byte, known []string, p places
 		return nil, wrong
 	}
 	k.Delete("launcher.slots") // kinds in the file replace the default's, they do not join them
-	if err := k.Load(provider(text), yaml.Parser()); err != nil {
+	values, err := yaml.Parser().Unmarshal(text)
+	if err != nil {
+		return nil, noYAML(file, text, err)
+	}
+	if err := k.Load(provider(filled(values)), nil); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	k.Delete("policy.settings")
@@ -256,7 +282,15 @@ func (c *Config) validate() Errors {
 	var wrong Errors
 	for _, f := range fields {
 		key := strings.TrimPrefix(f.Namespace(), "Config.")
-		wrong = append(wrong, fmt.Sprintf("%s: %s is %v: %s", c.places.of(key), key, shown(f.Value()), rule(f)))
+		wrong = append(wrong, fmt.Sprintf("%s: %s is %v: %s", c.placeOf(key, f), key, shown(f.Value()), rule(f)))
 	}
 	return wrong
+}
+
+// placeOf is the place of a key that breaks a rule. One that nobody set breaks it by what another was set to.
+func (c *Config) placeOf(key string, f validator.FieldError) string {
+	if c.places[key] != "" || f.Tag() != "gtfield" {
+		return c.places.of(key)
+	}
+	return c.places.of(key[:strings.LastIndexByte(key, '.')+1] + lowerFirst(f.Param()))
 }

@@ -1,10 +1,7 @@
 package config
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -17,6 +14,9 @@ import (
 // places says where each key was set: "file:line", a variable or a flag.
 type places map[string]string
 
+// nowhere is the place of what nobody set.
+const nowhere = "defaults"
+
 // of finds the place of a key, or of what it stands in.
 func (p places) of(key string) string {
 	for {
@@ -25,10 +25,20 @@ func (p places) of(key string) string {
 		}
 		i := strings.LastIndexByte(key, '.')
 		if i < 0 {
-			return "defaults"
+			return nowhere
 		}
 		key = key[:i]
 	}
+}
+
+// set says whether a key is set, and not a section alone.
+func (p places) set(known []string) bool {
+	for key := range p {
+		if free(key) || slices.Contains(known, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // Errors are all that is wrong with a configuration, in order of place.
@@ -45,24 +55,20 @@ type document struct {
 }
 
 func parseDocument(file string, text []byte) (*document, error) {
-	var node, second yaml.Node
-	documents := yaml.NewDecoder(bytes.NewReader(text))
-	err := documents.Decode(&node)
-	if err == nil {
-		err = documents.Decode(&second)
+	node, err := parse(file, text)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case err == nil:
-		return nil, fmt.Errorf("%s:%d: a second document begins here: a configuration is one, so nothing of it would count", file, second.Line)
-	case !errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	d := &document{file: file, lines: strings.Split(string(text), "\n")}
+	d := &document{file: file, lines: strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")}
 	if len(node.Content) > 0 {
 		d.root = node.Content[0]
 	}
 	if d.root != nil && d.root.Kind != yaml.MappingNode && d.root.Tag != "!!null" {
 		return nil, fmt.Errorf("%s:%d: a configuration is made of sections: manager, launcher, policy, auth, log, core", file, d.root.Line)
+	}
+	var wrong Errors
+	if d.odd(node, &wrong); len(wrong) > 0 {
+		return nil, wrong
 	}
 	return d, nil
 }
@@ -160,7 +166,7 @@ func (d *document) cut(node *yaml.Node) scheduler.Config {
 	var text strings.Builder
 	for _, line := range d.lines[node.Line-1:] {
 		body := strings.TrimLeft(line, " ")
-		if body != "" && body != "\r" && len(line)-len(body) < indent && !strings.HasPrefix(body, "#") {
+		if body != "" && len(line)-len(body) < indent && !strings.HasPrefix(body, "#") {
 			break
 		}
 		text.WriteString(line[min(indent, len(line)-len(body)):])

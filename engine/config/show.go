@@ -47,6 +47,10 @@ func (c *Config) Settings(core any, coreKeys []string) []Setting {
 	return list
 }
 
+// Place is where a key was set, or what it stands in, for who says what is wrong with it: FILE:LINE, the name of
+// a variable, "flag" or "defaults".
+func (c *Config) Place(key string) string { return c.places.of(key) }
+
 // From says where a key was set.
 func (c *Config) From(key string) string {
 	if place, ok := c.places[key]; ok {

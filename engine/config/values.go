@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -107,10 +109,13 @@ func decodeText(from, to reflect.Type, value any) (any, error) {
 			return ParseSlots(v)
 		case int:
 			return ParseSlots(strconv.Itoa(v))
+		case map[string]any:
+			return slotsOf(v)
 		}
+		return nil, fmt.Errorf("%s are no slots: write a number, or kinds with numbers such as default=4,map=2", inText(value))
 	}
-	if f, ok := value.(float64); ok && isInteger(to) && f != math.Trunc(f) {
-		return nil, fmt.Errorf("%v is no whole number", value)
+	if err := simple(to, value); err != nil {
+		return nil, err
 	}
 	if text, ok := value.(string); ok && to == reflect.TypeFor[[]string]() {
 		if text == "" {
@@ -119,6 +124,66 @@ func decodeText(from, to reflect.Type, value any) (any, error) {
 		return strings.Split(text, ","), nil
 	}
 	return value, nil
+}
+
+// slotsOf reads slots by kind.
+func slotsOf(values map[string]any) (Slots, error) {
+	slots := Slots{}
+	for _, kind := range slices.Sorted(maps.Keys(values)) {
+		n, err := strconv.Atoi(fmt.Sprint(values[kind]))
+		if err != nil || n < 0 || kind == "" {
+			return nil, fmt.Errorf("%s are no slots of kind %q: write a number such as 4", inText(values[kind]), kind)
+		}
+		slots[kind] = n
+	}
+	return slots, nil
+}
+
+// simple says, before the decoder does in its own words, why a value is none of a simple type.
+func simple(to reflect.Type, value any) error {
+	kind := reflect.ValueOf(value).Kind()
+	several := kind == reflect.Map || kind == reflect.Slice
+	text, isText := value.(string)
+	switch {
+	case isInteger(to):
+		if isText {
+			_, err := strconv.ParseInt(text, 0, 64)
+			several = err != nil
+		}
+		if f, ok := value.(float64); several || ok && f != math.Trunc(f) {
+			return fmt.Errorf("%s is no whole number: write one such as 5", inText(value))
+		}
+	case to.Kind() == reflect.Bool:
+		if isText {
+			_, err := strconv.ParseBool(text)
+			several = err != nil
+		}
+		if several {
+			return fmt.Errorf("%s is neither true nor false: write one of the two", inText(value))
+		}
+	case to.Kind() == reflect.String && several:
+		return fmt.Errorf("%s stands where one value has to: write that alone", inText(value))
+	case to == reflect.TypeFor[[]string]() && kind == reflect.Map:
+		return fmt.Errorf("%s stands where a list has to: write [a, b]", inText(value))
+	case to.Kind() == reflect.Struct && kind != reflect.Map:
+		return fmt.Errorf("%s is a single value, and this takes several by their names", inText(value))
+	}
+	return nil
+}
+
+// inText is a value as a message repeats it.
+func inText(value any) string {
+	switch reflect.ValueOf(value).Kind() {
+	case reflect.Map:
+		return "what has keys of its own"
+	case reflect.Slice:
+		return "a list"
+	case reflect.String:
+		return fmt.Sprintf("%.64q", value)
+	case reflect.Invalid:
+		return "nothing"
+	}
+	return fmt.Sprintf("%.64s", fmt.Sprint(value))
 }
 
 func isInteger(t reflect.Type) bool {

@@ -65,7 +65,7 @@ func Load(s config.Sources) (*Site, error) {
 		return nil, err
 	}
 	if err := out.CoreSettings.Check(); err != nil {
-		return nil, fmt.Errorf("%s: section core: %w", orDefaults(c.File), err)
+		return nil, ofCore(c, err)
 	}
 	if out.Plugin, err = policyOf(c); err != nil && s.Texts == nil {
 		return nil, err
@@ -92,19 +92,30 @@ func shownOf(c *config.Config, settings core.Settings) supervision.Shown {
 	return list
 }
 
-func orDefaults(file string) string {
-	if file == "" {
-		return "defaults"
+// ofCore gives what is wrong with settings of the core their places.
+func ofCore(c *config.Config, err error) error {
+	var wrong config.Errors
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		name, _, _ := strings.Cut(line, " ")
+		name, _, _ = strings.Cut(name, ".")
+		wrong = append(wrong, fmt.Sprintf("%s: core.%s", c.Place("core."+name), line))
 	}
-	return file
+	return wrong
 }
 
 // policyOf finds the plug-in that the configuration names.
 func policyOf(c *config.Config) (supervision.Policy, error) {
 	p := c.Policy
 	path, err := FindPolicy(p)
+	place := c.Place("policy.name")
+	if p.Path != "" {
+		place = c.Place("policy.path")
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", place, err)
+	}
 	return supervision.Policy{
-		Name: p.Name, Path: path, Checksum: p.Checksum, Config: p.Config, StartTimeout: p.StartTimeout,
+		Place: place, Name: p.Name, Path: path, Checksum: p.Checksum, Config: p.Config, StartTimeout: p.StartTimeout,
 		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, SlowRound: p.SlowRound, Memory: int64(p.Memory), Store: p.Store, Trace: p.Trace,
 	}, err
 }
@@ -115,7 +126,7 @@ func policyOf(c *config.Config) (supervision.Policy, error) {
 func FindPolicy(p config.Policy) (string, error) {
 	if p.Path != "" {
 		if _, err := os.Stat(p.Path); err != nil {
-			return p.Path, fmt.Errorf("policy.path: %w", err)
+			return p.Path, fmt.Errorf("policy.path: the plug-in can't be looked at (%w): name a program that is there", err)
 		}
 		return p.Path, nil
 	}

@@ -134,8 +134,18 @@ func TestReads(t *testing.T) {
 	p := newPlace(t)
 	p.configure("lease: nonsense")
 	reads := Reads(p.from)
-	if _, err := reads(nil); err == nil || !strings.Contains(err.Error(), `there is no policy "fifo"`) {
+	if _, err := reads(nil); err == nil || !strings.Contains(err.Error(), "site.yaml:1: nothing is set here") {
 		t.Errorf("an empty text: %v", err)
+	}
+	for text, want := range map[string]string{
+		"log: {level: info}\npolicy:\n  name: yours\n  folder: " + p.dir:                                                 `site.yaml:3: there is no policy "yours"`,
+		"policy:\n  path: /nowhere/at/all":                                                                               "site.yaml:2: policy.path: the plug-in can't be looked at",
+		"policy:\n  settings: {}\n  folder: /nowhere":                                                                    `site.yaml:1: there is no policy "fifo"`,
+		"policy: {name: mine, folder: " + p.dir + "}\ncore:\n  jobsMax: -1\n  jobsKept: 0\n  graph: {Nodes: 5000000000}": "site.yaml:3: core.jobsMax is -1: use 1 or more",
+	} {
+		if _, err := reads([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 	policy := "policy: {name: mine, folder: " + p.dir + "}\n"
 	if _, err := reads([]byte(policy + "manager: {lisen: x}\n")); err == nil || !strings.Contains(err.Error(), "site.yaml:2: there is no manager.lisen") {

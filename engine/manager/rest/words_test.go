@@ -26,7 +26,7 @@ var places = map[string]string{openapi3.ParameterInQuery: "parameter", openapi3.
 // ofDevelopers are words that say nothing to who only asks.
 var ofDevelopers = []string{
 	"schema", "regular expression", "regexp", "nullable", "integer", "invalid", "parse", "strconv", "property", "unsupported", "doesn't match",
-	"value is", "value must", "EOF", "marshal", "string", "boolean", "RFC", "error at", "has an error", "pointer", "kin-", "pattern", "minProperties", "%!", "<nil>", "map[",
+	"value is", "value must", "EOF", "marshal", "string", "boolean", "RFC", "error at", "has an error", "pointer", "kin-", "pattern", "minProperties", "%!", "<nil>", "map[", "000000000000001",
 }
 
 // refusedInWords asks, and fails unless it is refused in words that name what is wrong.

@@ -10,6 +10,7 @@ import (
 
 // Policy says which plug-in decides.
 type Policy struct {
+	Place          string // where the configuration names it: FILE:LINE, a variable or "flag"; "": nobody knows
 	Name           string // by which its checkpoints are kept
 	Path           string
 	Checksum       string           // SHA-256 in hex, or ""

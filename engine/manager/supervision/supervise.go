@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -213,10 +214,34 @@ func Judge(ctx context.Context, spec Policy, data string) error {
 	}
 	host, err := checked(ctx, policy.Launch, spec, o)
 	if err != nil {
-		return problemsOf(err)
+		return spec.placed(err)
 	}
 	host.Close()
 	return nil
+}
+
+// placed gives each thing that is wrong with a policy a place, where the policy told none: that of its settings,
+// or of what names it.
+func (p *Policy) placed(err error) error {
+	var list scheduler.Problems
+	if !errors.As(err, &list) {
+		if p.Place != "" {
+			err = fmt.Errorf("%s: %w", p.Place, err)
+		}
+		return shortened(err)
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		x := &list[i]
+		switch at := p.Config; {
+		case x.Line != 0 || x.File != "" && x.File != at.File:
+		case at.Line != 0:
+			x.File, x.Line = at.File, at.Line
+		case p.Place != "":
+			x.File, x.Message = "", p.Place+": "+x.Message
+		}
+	}
+	return shortened(list)
 }
 
 func (s *Supervisor) launched(h *hosted, host policy.Host) {

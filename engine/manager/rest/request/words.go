@@ -193,5 +193,5 @@ func came(value any) string {
 	case map[string]any:
 		return "an object"
 	}
-	return fmt.Sprintf("%.64v", value)
+	return fmt.Sprintf("%.64s", fmt.Sprint(value))
 }

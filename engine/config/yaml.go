@@ -1,0 +1,140 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// parse reads the one document of a text; an empty node: there is none. What is wrong has its line.
+func parse(file string, text []byte) (*yaml.Node, error) {
+	if at := firstWrong(text); at >= 0 {
+		return nil, fmt.Errorf("%s:%d: a character here is no text, or steers a terminal: write the text in UTF-8, with spaces and ends of lines alone between its words", file, 1+bytes.Count(text[:at], []byte("\n")))
+	}
+	var node, second yaml.Node
+	documents := yaml.NewDecoder(bytes.NewReader(text))
+	err := documents.Decode(&node)
+	if err == nil {
+		err = documents.Decode(&second)
+	}
+	switch {
+	case err == nil:
+		return nil, fmt.Errorf("%s:%d: a second document begins here: a configuration is one, so nothing of it would count", file, second.Line)
+	case !errors.Is(err, io.EOF):
+		return nil, noYAML(file, text, err)
+	}
+	return &node, nil
+}
+
+// firstWrong is where a text has something that YAML does not take anywhere; -1: nowhere.
+func firstWrong(text []byte) int {
+	for at := 0; at < len(text); {
+		r, n := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && n == 1 || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85 {
+			return at
+		}
+		at += n
+	}
+	return -1
+}
+
+// Parts of what the parser says: where it is, and of which anchor.
+var (
+	lineOfParser   = regexp.MustCompile(`^line (\d+): `)
+	anchorOfParser = regexp.MustCompile(`anchor '([^']+)'`)
+)
+
+// mistakes are what the parser calls by other names, as people know it. The first that fits counts.
+var mistakes = []struct{ parser, words string }{
+	{"cannot start any token", "this begins with a character that YAML keeps for itself: indent with spaces and not with tabs, and put quotes round a text that begins with @, ` or %"},
+	{"tab character", "a tab stands where spaces have to: indent with spaces"},
+	{"unexpected end of stream", "a quotation mark opens here, and nothing closes it: close it"},
+	{"',' or '}'", "a brace opens here, and nothing closes it, or a comma is missing behind it: add it"},
+	{"',' or ']'", "a bracket opens here, and nothing closes it, or a comma is missing behind it: add it"},
+	{"mapping values are not allowed", "a colon stands where no key can: indent the line as its neighbours, or put quotes round the value that has the colon"},
+	{"mapping keys are not allowed", "a key stands where none can: indent the line as its neighbours"},
+	{"block sequence entries are not allowed", "a list begins where none can: begin it on a line of its own, or put quotes round a text that begins with a dash"},
+	{"expected key", "this line is not indented as the keys before it: keys of one section begin in the same column"},
+	{"'-' indicator", "this line is not indented as the list before it: its dashes stand in one column"},
+	{"could not find expected ':'", "a key is not followed by a colon: write key: value, with a space behind the colon"},
+	{"unknown anchor", "nothing before this is named by the anchor that is referred to: put quotes round a text that begins with *"},
+	{"contains itself", "an anchor is used in what it stands for: write the value out"},
+	{"escape", "a backslash in double quotes begins nothing that YAML knows: double it, or use single quotes"},
+	{"already defined", "a key stands here twice: leave one out"},
+}
+
+// noYAML says where a text ends to be YAML, and why, in place of the parser: what that says of lines is
+// missing at times, and of the line before at others.
+func noYAML(file string, text []byte, err error) error {
+	cause := causeOf(err)
+	from := 1
+	if m := lineOfParser.FindStringSubmatch(cause); m != nil {
+		from, _ = strconv.Atoi(m[1]) // digits, and few
+		cause = cause[len(m[0]):]
+	}
+	at := lineOf(text, cause, max(from, 1))
+	for _, m := range mistakes {
+		if strings.Contains(cause, m.parser) {
+			return fmt.Errorf("%s:%d: %s", file, at, m.words)
+		}
+	}
+	return fmt.Errorf("%s:%d: this is no YAML (%s): correct it", file, at, cause)
+}
+
+// causeOf is the first thing that the parser says, without what it is.
+func causeOf(err error) string {
+	text := strings.TrimPrefix(strings.TrimPrefix(err.Error(), "yaml: "), "unmarshal errors:\n")
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return first
+}
+
+// lineBytesMax bounds what is read again to find the line of a mistake, bytes.
+const lineBytesMax = 1 << 20
+
+// lineOf is the first line, from one on, with which a text has a mistake; where to find it costs too much it
+// is the one to begin with.
+func lineOf(text []byte, cause string, from int) int {
+	lines := bytes.SplitAfter(bytes.TrimRight(text, "\n"), []byte("\n"))
+	if m := anchorOfParser.FindStringSubmatch(cause); m != nil {
+		if at := slices.IndexFunc(lines, func(l []byte) bool { return bytes.Contains(l, []byte("*"+m[1])) }); at >= 0 {
+			return at + 1
+		}
+	}
+	from = min(from, len(lines))
+	before, read := len(bytes.Join(lines[:from-1], nil)), 0
+	for n := from; n <= len(lines); n++ {
+		before += len(lines[n-1])
+		if read += before; read > lineBytesMax {
+			break
+		}
+		var node yaml.Node
+		if err := yaml.Unmarshal(text[:before], &node); err != nil && strings.HasSuffix(causeOf(err), cause) {
+			return n
+		}
+	}
+	return from
+}
+
+// odd says what stands in a document that no configuration has: keys that are no names, and values of tags
+// of their own.
+func (d *document) odd(n *yaml.Node, wrong *Errors) {
+	if n.Style&yaml.TaggedStyle != 0 {
+		*wrong = append(*wrong, fmt.Sprintf("%s:%d: a configuration has no values that are tagged %q: leave the tag out, or put quotes round the value", d.file, n.Line, n.Tag))
+		return
+	}
+	for i, x := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && x.Kind != yaml.ScalarNode {
+			*wrong = append(*wrong, fmt.Sprintf("%s:%d: a key has to be a name: put quotes round one that begins with a bracket, a brace, * or ?", d.file, x.Line))
+			return
+		}
+		d.odd(x, wrong)
+	}
+}
