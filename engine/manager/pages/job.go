@@ -28,6 +28,7 @@ type jobPage struct {
 	Timeline template.HTML
 	By       string // what a lane of it is
 	Reasons  *api.ReasonList
+	Waits    template.HTML // these, drawn
 	Skew     *api.Distribution
 	Skewed   template.HTML // as a histogram
 
@@ -69,6 +70,11 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 		p.Stage, p.Skewed = w.Distribution.Stage, draw.Histogram(*w.Distribution)
 	}
 	p.Timeline = draw.Timeline(w.Timeline)
+	until := time.Now()
+	if p.Ended != nil {
+		until = *p.Ended
+	}
+	p.Waits = draw.Waits(p.Reasons, p.Submitted, until)
 	p.Next, p.First = turned(q, p.Attempts.Next)
 	return p.ID + " " + p.Name, p, nil
 }

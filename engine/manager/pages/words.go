@@ -22,6 +22,7 @@ var words = template.FuncMap{
 	"number":     humanize.Comma,
 	"several":    func(n int) bool { return n > 1 },
 	"decimal":    decimal,
+	"place":      func(i int) int { return i + 1 },
 	"dict":       dict,
 	"priorities": priorities,
 }

@@ -35,14 +35,14 @@ var allowed = map[string][]string{
 	"path":  {"class", "d"},
 }
 
-// values are what attributes may be: no colour, no address but a stage's.
+// values are what attributes may be: no colour, no address but a stage's, or of a line on the page.
 var values = map[string]*regexp.Regexp{
 	"xmlns":       regexp.MustCompile(`^http://www\.w3\.org/2000/svg$`),
 	"class":       regexp.MustCompile(`^draw(-[a-z]+)?$`),
 	"role":        regexp.MustCompile(`^(img|group)$`),
 	"aria-label":  regexp.MustCompile(`(?s)^.+$`),
 	"transform":   regexp.MustCompile(`^translate\(\d+ \d+\)$`),
-	"href":        regexp.MustCompile(`^\?stage=[A-Za-z0-9_.~%+-]*$`),
+	"href":        regexp.MustCompile(`^(\?stage=[A-Za-z0-9_.~%+-]*|#why-[1-9][0-9]*)$`),
 	"text-anchor": regexp.MustCompile(`^(middle|end)$`),
 	"d":           regexp.MustCompile(`^[MLHVCAZmlhvcaz0-9 .-]+$`),
 	"viewBox":     regexp.MustCompile(`^0 0 \d+ \d+$`),
@@ -239,6 +239,7 @@ func TestTheSheetHasEachClass(t *testing.T) {
 	(*x.Lanes[0].Ended)["vanished"] = []int{1}
 	count(Graph(g, progress))
 	count(Timeline(x))
+	count(Waits(reasons(base, WaitRowsMax+2, 50), base, base.Add(time.Hour)))
 	count(Histogram(measured("map", []time.Duration{time.Second})))
 	delete(used, "")
 	ruled := map[string]bool{}

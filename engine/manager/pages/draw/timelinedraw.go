@@ -49,7 +49,7 @@ func (d *timeline) draw() string {
 		fmt.Fprintf(d, `<text x="%d" y="%d">%s</text>`+"\n", margin, margin+12+lineHeight*(i+1), svg.Text(n))
 	}
 	d.legend()
-	d.axis(top, bottom)
+	drawAxis(&d.Buffer, d.from, d.long, laneLeft, laneWidth, top, bottom)
 	fmt.Fprintf(d, `<g transform="translate(%d %d)" text-anchor="end">`+"\n", laneLeft, top)
 	for i := range d.lanes {
 		d.drawLane(&d.lanes[i], step*i)
@@ -99,7 +99,7 @@ func ended(ends []int) string {
 
 // spoken is the drawing in words.
 func (d *timeline) spoken() string {
-	s := []string{fmt.Sprintf("Timeline of %s from %s: %s", length(d.long.Seconds()), d.since(), counted(len(d.lanes), "lane"))}
+	s := []string{fmt.Sprintf("Timeline of %s from %s: %s", length(d.long.Seconds()), clock(d.from), counted(len(d.lanes), "lane"))}
 	s = append(s, d.notes()...)
 	if d.most > 0 {
 		s = append(s, fmt.Sprintf("At most %s attempts ran at once in a lane. Most ran in %s", rounded(d.most), name(d.busiest, shortMax)))
@@ -119,8 +119,6 @@ func (d *timeline) spoken() string {
 	return strings.Join(s, ". ") + "."
 }
 
-func (d *timeline) since() string { return d.from.UTC().Format("2006-01-02 15:04:05 UTC") }
-
 // legend tells the signs.
 func (d *timeline) legend() {
 	y := margin + 12
@@ -134,14 +132,14 @@ func (d *timeline) legend() {
 	}
 }
 
-// axis draws the time, above and below.
-func (d *timeline) axis(top, bottom int) {
-	a := svg.Times("time since "+d.since(), d.long)
+// drawAxis draws the time, above and below.
+func drawAxis(d *bytes.Buffer, from time.Time, long time.Duration, left, width, top, bottom int) {
+	a := svg.Times("time since "+clock(from), long)
 	for _, t := range a.Ticks {
-		x := laneLeft + int(math.Round(laneWidth*a.Part(t.At)))
+		x := left + int(math.Round(float64(width)*a.Part(t.At)))
 		fmt.Fprintf(d, `<path class="draw-grid" d="M%d %dV%d"/><g text-anchor="middle"><text x="%[1]d" y="%[4]d">%[5]s</text><text x="%[1]d" y="%[6]d">%[5]s</text></g>`+"\n", x, top-4, bottom, top-8, svg.Text(t.Label), bottom+14)
 	}
-	fmt.Fprintf(d, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", laneLeft+laneWidth/2, bottom+14+lineHeight, svg.Text(a.Title))
+	fmt.Fprintf(d, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", left+width/2, bottom+14+lineHeight, svg.Text(a.Title))
 }
 
 // at is where a column begins.
