@@ -32,7 +32,7 @@ const settleMax = 10 * time.Second
 func (m *manager) openHistory() error {
 	o := m.cfg.History
 	o.Log = m.log
-	o.Pools = func() []series.Pool { return m.pools.Sample(time.Now()) }
+	o.Pools = func(slots uint64) []series.Pool { return m.pools.Sample(time.Now(), slots) }
 	h, err := history.Open(o)
 	m.history = &keeper{h, o}
 	return err

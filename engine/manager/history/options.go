@@ -30,7 +30,7 @@ type Options struct {
 	Now         func() time.Time
 	// Pools is what the policy tells of its pools now: Told, Held, Demand and Share of each name once.
 	// It may not wait. Nil: nothing.
-	Pools func() []series.Pool
+	Pools func(slots uint64) []series.Pool
 
 	write func(path string, content []byte) error // tests break it
 }

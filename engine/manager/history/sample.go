@@ -117,7 +117,7 @@ func (s *sampler) row(at int64, told []series.Pool) series.Row {
 func (h *History) sample() {
 	var told []series.Pool
 	if h.o.Pools != nil {
-		told = h.o.Pools()
+		told = h.o.Pools(h.sampler.slots[0])
 	}
 	err := h.series.Add(h.sampler.row(h.o.Now().Unix(), told))
 	if err != nil && !h.sampler.failed {

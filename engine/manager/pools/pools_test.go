@@ -72,19 +72,22 @@ func TestSample(t *testing.T) {
 		{Name: "", Kind: "x", Demand: 1},
 	}}
 	b := &Book{}
-	if got := b.Sample(now); got != nil {
+	if got := b.Sample(now, 2); got != nil {
 		t.Error(got)
 	}
 	b.Take("p", 1, now, s)
-	if got := fmt.Sprint(b.Sample(now)); got != "[{a 0 0 0 0 1 2 5 3500}]" {
+	if got := fmt.Sprint(b.Sample(now, 2)); got != "[{a 0 0 0 0 1 2 5 3500}]" {
 		t.Error("roots: ", got)
 	}
 	s.AllPools = true
 	b.Take("p", 1, now, s)
-	if got := fmt.Sprint(b.Sample(now)); got != "[{a 0 0 0 0 1 2 5 3500} {a.b 0 0 0 0 1 0 3 0}]" {
+	if got := fmt.Sprint(b.Sample(now, 2)); got != "[{a 0 0 0 0 1 2 5 3500} {a.b 0 0 0 0 1 0 3 0}]" {
 		t.Error("all: ", got)
 	}
-	if got := b.Sample(now.Add(StaleAfter + 1)); got != nil {
+	if got := b.Sample(now.Add(StaleAfter+1), 2); got != nil {
 		t.Error("an old word: ", got)
+	}
+	if got := b.Sample(now, 1); got != nil {
+		t.Error("of more slots than there are: ", got)
 	}
 }

@@ -13,10 +13,10 @@ const shareMax = 1e9
 
 // Sample is what the policy's last word tells of pools now, each once, with the slots of all kinds: of all
 // pools where jobs name their pools so, else of those without a parent. A word that is older than
-// StaleAfter tells nothing.
-func (b *Book) Sample(now time.Time) []series.Pool {
+// StaleAfter tells nothing, nor does one by which more is held than the slots that there are now: launchers went since.
+func (b *Book) Sample(now time.Time, slots uint64) []series.Pool {
 	v := b.View()
-	if now.Sub(v.At) > StaleAfter {
+	if now.Sub(v.At) > StaleAfter || v.held() > slots {
 		return nil
 	}
 	var list []series.Pool
@@ -40,4 +40,14 @@ func (b *Book) Sample(now time.Time) []series.Pool {
 		x.Share += uint64(math.Round(min(max(p.FairShare, 0), shareMax) * series.ShareUnit))
 	}
 	return slices.Clip(list)
+}
+
+// held is how many slots all pools hold: what is in others is held by them too.
+func (v *View) held() (slots uint64) {
+	for i := range v.Pools {
+		if p := &v.Pools[i]; p.Parent == "" {
+			slots += uint64(max(p.Running, 0))
+		}
+	}
+	return slots
 }

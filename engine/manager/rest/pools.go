@@ -103,10 +103,11 @@ func (s *Server) GetPoolSeries(_ context.Context, q api.GetPoolSeriesRequestObje
 	if err != nil {
 		return nil, err
 	}
+	rows, every := series.Coarse(rows, series.Tiers[tier], points)
+	told := toldIn(rows)
 	if q.Params.Pool != nil {
 		series.Only(rows, *q.Params.Pool)
 	}
-	rows, every := series.Coarse(rows, series.Tiers[tier], points)
 	names, left := series.Largest(rows, seriesPoolsMax)
 	a := api.PoolSeries{Every: int(every / time.Second), Times: []int64{}, Slots: []float32{}, Free: []float32{}, Pools: []api.PoolLine{}, LeftOut: left}
 	for i := range rows {
@@ -118,14 +119,24 @@ func (s *Server) GetPoolSeries(_ context.Context, q api.GetPoolSeriesRequestObje
 		above[p.Parent] = above[p.Parent] || slices.Contains(names, p.Name)
 	}
 	for _, name := range names {
-		a.Pools = append(a.Pools, line(rows, name))
+		a.Pools = append(a.Pools, line(rows, told, name))
 		a.Pools[len(a.Pools)-1].Above = name != "" && above[name]
 	}
 	return api.GetPoolSeries200JSONResponse(a), nil
 }
 
+// toldIn says of each row whether the policy told of any pool in it. Then it told of all: one that it did not name held
+// nothing, though the manager may count attempts that ran by another moment's state, and both together would be more slots than there are.
+func toldIn(rows []series.Row) []bool {
+	told := make([]bool, len(rows))
+	for i := range rows {
+		told[i] = slices.ContainsFunc(rows[i].Pools, func(p series.Pool) bool { return p.Told > 0 })
+	}
+	return told
+}
+
 // line is what a pool did at each time, on average.
-func line(rows []series.Row, name string) api.PoolLine {
+func line(rows []series.Row, told []bool, name string) api.PoolLine {
 	n := len(rows)
 	l := api.PoolLine{
 		Name: name, Jobs: make([]float32, n), Running: make([]float32, n), Ready: make([]float32, n),
@@ -135,7 +146,7 @@ func line(rows []series.Row, name string) api.PoolLine {
 		p := rows[i].Pool(name)
 		all := rows[i].Samples
 		l.Jobs[i], l.Running[i], l.Ready[i] = mean(p.Jobs, all), mean(p.Running, all), mean(p.Ready, all)
-		if p.Told > 0 { // in samples without a word of this pool it held and wanted nothing
+		if told[i] { // in samples without a word of this pool it held and wanted nothing
 			held, demand, share := mean(p.Held, all), mean(p.Demand, all), mean(p.Share, all)/series.ShareUnit
 			l.Held[i], l.Demand[i], l.Share[i] = &held, &demand, &share
 		}

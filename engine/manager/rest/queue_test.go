@@ -3,8 +3,11 @@ package rest
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -152,6 +155,57 @@ func TestPools(t *testing.T) {
 	}
 	if r := w.ask("GET", "/api/v1/pools/series?span=1y", "", nil); r.StatusCode != http.StatusBadRequest {
 		t.Error(r)
+	}
+}
+
+// At no time that is drawn do all pools hold more slots than there are, in no tier and however samples are taken
+// together: also where pools come and go, and the policy tells of some samples and not of others.
+func TestPoolsHoldNoMoreThanThereIs(t *testing.T) {
+	r, w := rand.New(rand.NewPCG(10, 3)), newWorld(t)
+	store, err := series.Open(filepath.Join(t.TempDir(), "series"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	now := time.Now().Unix()
+	for at := now - 500; at < now; at++ {
+		row := series.Row{At: at, Slots: uint64(4 + r.IntN(6))}
+		counted, held, tells := row.Slots, row.Slots, r.IntN(60) < 50
+		for _, name := range []string{"a", "b", "c"} { // each source is right by itself, and of another moment
+			p := series.Pool{Name: name, Jobs: 1, Running: uint64(r.IntN(int(counted) + 1))}
+			if counted -= p.Running; tells && r.IntN(3) > 0 {
+				p.Told, p.Held = 1, uint64(r.IntN(int(held)+1))
+				held -= p.Held
+			}
+			if p.Told+p.Running > 0 {
+				row.Pools = append(row.Pools, p)
+			}
+		}
+		if err := store.Add(row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tier, span := range []string{"10m", "4h", "7d"} {
+		for _, points := range []int{1000, 7} {
+			if w.kept.rows, err = store.Rows(tier, 0, now+1); err != nil || len(w.kept.rows) == 0 {
+				t.Fatal(err)
+			}
+			var s api.PoolSeries
+			w.ask("GET", fmt.Sprintf("/api/v1/pools/series?span=%s&points=%d", span, points), "", &s)
+			for i, slots := range s.Slots {
+				sum := float32(0)
+				for _, p := range s.Pools {
+					if p.Held[i] != nil {
+						sum += *p.Held[i]
+					} else {
+						sum += p.Running[i] // as assets/pools.js draws it
+					}
+				}
+				if sum > slots+1e-3 {
+					t.Errorf("%s in %d points: at %d all pools hold %v of %v slots", span, points, s.Times[i], sum, slots)
+				}
+			}
+		}
 	}
 }
 

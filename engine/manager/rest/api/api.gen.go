@@ -934,7 +934,7 @@ type PoolCount struct {
 	Running int `json:"running"`
 }
 
-// PoolLine Averages of a pool at each time. What the policy tells is null where it told nothing.
+// PoolLine Averages of a pool at each time. What the policy tells is null where it told of no pool.
 type PoolLine struct {
 	// Above Others of these pools are in it now: it holds what they hold
 	Above bool `json:"above"`
