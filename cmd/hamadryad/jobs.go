@@ -36,6 +36,9 @@ the job: it submits itself, follows the job and prints its results.`,
 			if c.user != "" {
 				env = append(env, storage.UserVariable+"="+c.user)
 			}
+			if c.patience > 0 {
+				env = append(env, client.WaitVariable+"="+c.patience.String())
+			}
 			if c.actsFor != "" {
 				env = append(env, client.ForVariable+"="+c.actsFor)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ const (
 	exitFailed      = 1
 	exitRefused     = 2
 	exitUnreachable = 3
+	exitInterrupted = 130
 )
 
 // exitCode is an error that only sets the exit code: everything was said.
@@ -34,13 +36,14 @@ func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // cli is what the commands share.
 type cli struct {
-	manager string
-	user    string
-	actsFor string
-	auth    certs.Files
-	bearer  string
-	service string
-	show    show.Printer
+	manager  string
+	user     string
+	actsFor  string
+	auth     certs.Files
+	bearer   string
+	service  string
+	patience time.Duration
+	show     show.Printer
 }
 
 func execute(ctx context.Context, args []string) int {
@@ -54,6 +57,10 @@ func execute(ctx context.Context, args []string) int {
 		return 0
 	case errors.As(err, &code):
 		return int(code)
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(c.show.Errors, "hamadryad: interrupted")
+		return exitInterrupted
 	}
 	fmt.Fprintln(c.show.Errors, "hamadryad:", scheduler.PrintableText(err.Error()))
 	var refused *client.Error
@@ -101,6 +108,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 		"`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too")
 	root.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` of who asks, as jobs are shown under; left out: $"+storage.UserVariable+", or the system's user. A certificate says it where there is one, and then nothing else does; a policy may want a key, too ($"+client.KeyVariable+")")
 	root.PersistentFlags().StringVar(&c.actsFor, "for", "", "`NAME` in whose name to ask, where the manager's configuration lets you (auth.impersonators); $"+client.ForVariable+" sets it too")
+	root.PersistentFlags().DurationVar(&c.patience, "wait", 0, "for `HOW LONG` to wait for a manager that does not answer, such as 10m; $"+client.WaitVariable+" sets it too. Left out: 3s for one that was never there, 2m for one that was")
 	given := client.Certificate()
 	root.PersistentFlags().StringVar(&c.auth.Certificate, certificateFlag, given.Certificate, "`FILE` with the certificate to show; $"+client.CertificateVariable+" sets it too. \"hamadryad ca --help\" tells of it")
 	root.PersistentFlags().StringVar(&c.auth.Key, keyFlag, given.Key, "`FILE` with the certificate's key; left out: beside it, with the ending .key")
@@ -139,7 +147,10 @@ func version() string {
 
 // dial connects to the manager.
 func (c *cli) dial() (*client.Client, error) {
-	return client.Dial(c.manager, client.Options{User: c.user, For: c.actsFor, Auth: c.auth, Bearer: c.bearer, Service: c.service, Waiting: func(why string) {
+	if c.patience < 0 {
+		return nil, fmt.Errorf("--wait %v: say for how long to wait for a manager that does not answer, such as 30s or 10m", c.patience)
+	}
+	return client.Dial(c.manager, client.Options{Wait: c.patience, User: c.user, For: c.actsFor, Auth: c.auth, Bearer: c.bearer, Service: c.service, Waiting: func(why string) {
 		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", scheduler.PrintableText(why))
 	}})
 }

@@ -38,7 +38,7 @@ func (c *Client) upload(ctx context.Context, b blob) (sent bool, err error) {
 	if err != nil || answer.Present {
 		return false, err
 	}
-	return true, c.call(ctx, func(ctx context.Context) error { return c.send(ctx, b.hash, b.open) })
+	return true, c.call(ctx, 0, func(ctx context.Context) error { return c.send(ctx, b.hash, b.open) })
 }
 
 // uploadAll sends those that the manager has not, and says whether there were any.

@@ -19,9 +19,7 @@ import (
 
 // unary makes a call that may be made twice and returns its answer.
 func unary[Q, A any](ctx context.Context, c *Client, method func(context.Context, Q, ...grpc.CallOption) (A, error), q Q) (a A, err error) {
-	err = c.call(ctx, func(ctx context.Context) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, c.options.Call)
-		defer cancel()
+	err = c.call(ctx, c.options.Call, func(ctx context.Context) (err error) {
 		a, err = method(ctx, q)
 		return err
 	})
@@ -117,12 +115,10 @@ func (c *Client) PolicyPage(ctx context.Context, query, accept string, changes b
 	for try := 1; ; try++ {
 		lost := false
 		q := &wire.PageRequest{Method: "GET", Path: "/", Query: query, Accept: accept}
-		err := c.call(ctx, func(ctx context.Context) error {
+		err := c.call(ctx, c.options.Call, func(ctx context.Context) error {
 			if key != "" && (!lost || !changes) { // a signature counts once: nothing is done twice under one
 				q.Query, q.Authorization = signature.Sign(query, nil, c.principal.GetName(), time.Now(), key, signature.SHA256)
 			}
-			ctx, cancel := context.WithTimeout(ctx, c.options.Call)
-			defer cancel()
 			var err error
 			answer, err = c.manager.PolicyPage(ctx, q)
 			lost = lost || waits(err) == "" && (isUnavailable(err) || status.Code(err) == codes.DeadlineExceeded)
@@ -161,7 +157,7 @@ func (c *Client) Settings(ctx context.Context) (*wire.SettingsReply, error) {
 // 0; with follow until the job ends. It is not tried again once a part has come.
 func (c *Client) Logs(ctx context.Context, job, attempt uint64, follow bool, take func(*wire.LogChunk) error) error {
 	began := false
-	err := c.call(ctx, func(ctx context.Context) error {
+	err := c.call(ctx, 0, func(ctx context.Context) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		stream, err := c.manager.Logs(ctx, &wire.LogsRequest{Job: job, Attempt: attempt, Follow: follow})
@@ -197,7 +193,7 @@ func (c *Client) Watch(ctx context.Context, job uint64, take func(*wire.JobStatu
 	end := watchEnd{}
 	for {
 		before := end.last
-		err := c.call(ctx, func(ctx context.Context) error { return c.watchOnce(ctx, job, take, &end) })
+		err := c.call(ctx, 0, func(ctx context.Context) error { return c.watchOnce(ctx, job, take, &end) })
 		switch {
 		case end.last != nil && Ended(end.last.GetSummary().GetState()):
 			return end.last, nil
@@ -258,9 +254,7 @@ func (c *Client) DiffSettings(ctx context.Context, text []byte, version uint64) 
 // ApplySettings puts a text, or with version that version's, into the configuration's file and in
 // force. tag is that of the text that the file has, as Settings told it. It may be asked again.
 func (c *Client) ApplySettings(ctx context.Context, text []byte, version uint64, tag, comment string) (v *wire.SettingsVersion, err error) {
-	err = c.call(ctx, func(ctx context.Context) (err error) {
-		ctx, cancel := context.WithTimeout(ctx, applyMax)
-		defer cancel()
+	err = c.call(ctx, applyMax, func(ctx context.Context) (err error) {
 		v, err = c.manager.ApplySettings(ctx, &wire.ApplyRequest{Principal: c.principal, Text: text, Version: version, Tag: tag, Comment: comment})
 		return err
 	})

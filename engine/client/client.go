@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
@@ -43,6 +44,9 @@ func DefaultAddress() string { return cmp.Or(os.Getenv(AddressVariable), LocalAd
 
 // Options are a client's bounds. Zero values are the defaults.
 type Options struct {
+	// Wait is for how long a manager is waited for that does not answer, in place of Connect and
+	// Reconnect, and bounds Call; that of $HAMADRYAD_WAIT.
+	Wait time.Duration
 	// Connect bounds the wait for a manager that was never heard of; 3 s.
 	Connect time.Duration
 	// Reconnect bounds the wait for a manager that was there before; 2 min.
@@ -69,7 +73,7 @@ type Options struct {
 	// has the CA then, and nothing else.
 	Service string
 	// Waiting is told, once for each call and reason, that a manager answers and has the call wait,
-	// and why, in its words; nobody is. It may be called from any goroutine.
+	// and why, in its words, or that none answers; nobody is. It may be called from any goroutine.
 	Waiting func(why string)
 }
 
@@ -103,15 +107,27 @@ const (
 	retryMin      = 20 * time.Millisecond
 	retryMax      = time.Second
 	dialTimeout   = 2 * time.Second
+	// pingEvery and pingMax find a manager that is cut off while a stream has nothing to bring. The
+	// first is the least that gRPC has.
+	pingEvery = 10 * time.Second
+	pingMax   = 10 * time.Second
 )
 
 // Dial makes a client for the manager at an address, host:port. It does not wait
 // for the manager: the first call does. An empty address is DefaultAddress.
 func Dial(address string, o Options) (*Client, error) {
 	address = cmp.Or(address, DefaultAddress())
-	o.Connect = cmp.Or(o.Connect, 3*time.Second)
-	o.Reconnect = cmp.Or(o.Reconnect, 2*time.Minute)
+	wait, err := waitOf(os.Getenv(WaitVariable))
+	if err != nil {
+		return nil, err
+	}
+	wait = cmp.Or(o.Wait, wait)
+	o.Connect = cmp.Or(wait, o.Connect, 3*time.Second)
+	o.Reconnect = cmp.Or(wait, o.Reconnect, 2*time.Minute)
 	o.Call = cmp.Or(o.Call, time.Minute)
+	if wait > 0 {
+		o.Call = min(o.Call, wait)
+	}
 	show, err := shownTo(address, o)
 	if err != nil {
 		return nil, err
@@ -128,7 +144,8 @@ func Dial(address string, o Options) (*Client, error) {
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: retryMin, Multiplier: 1.6, Jitter: 0.2, MaxDelay: retryMax},
 			MinConnectTimeout: dialTimeout,
-		}))...)
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingMax}))...)
 	if err != nil {
 		return nil, fmt.Errorf("manager address %q: %w", address, err)
 	}
@@ -154,11 +171,17 @@ func (c *Client) Address() string { return c.address }
 func (c *Client) Close() error { return c.conn.Close() }
 
 // call makes one call, again and again while no manager is there, or has it wait, within the
-// bound. It is for calls that may be made twice.
-func (c *Client) call(ctx context.Context, do func(ctx context.Context) error) error {
+// bound. It is for calls that may be made twice. One try takes as long as a bound says; 0: as long
+// as it likes, as a stream does that may have nothing to bring.
+func (c *Client) call(ctx context.Context, try time.Duration, do func(ctx context.Context) error) error {
 	began, pause, said := time.Now(), retryMin, ""
+	silence := c.listen(began)
+	defer silence.end()
 	for {
-		err := do(ctx)
+		if try > 0 {
+			silence.say(time.Now().Add(try))
+		}
+		err := tried(ctx, try, do)
 		why := waits(err)
 		if why != "" && why != said && c.options.Waiting != nil {
 			c.options.Waiting(why)
@@ -174,19 +197,32 @@ func (c *Client) call(ctx context.Context, do func(ctx context.Context) error) e
 		if c.heard.Load() {
 			wait = c.options.Reconnect
 		}
-		switch late := time.Since(began)+pause > wait; {
+		if why == "" {
+			silence.say(began.Add(wait))
+		}
+		left := wait - time.Since(began)
+		switch late := left <= 0; {
 		case late && why != "":
 			return plain(ctx, err)
 		case late:
-			return c.unreachable(wait, err)
+			return c.unreachable(max(wait, time.Since(began).Round(time.Second)), err)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(min(pause, left)):
 		}
 		pause = min(2*pause, retryMax)
 	}
+}
+
+func tried(ctx context.Context, bound time.Duration, do func(ctx context.Context) error) error {
+	if bound > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, bound)
+		defer cancel()
+	}
+	return do(ctx)
 }
 
 // waits returns why a manager that answers has a call wait, in its words; "" where it does not.
@@ -203,12 +239,16 @@ func waits(err error) string {
 }
 
 func (c *Client) unreachable(waited time.Duration, err error) error {
-	if why := status.Convert(err).Message(); strings.Contains(why, "tls: ") || strings.Contains(why, certs.ErrCertificate.Error()) || strings.Contains(why, "error reading server preface") {
+	why := status.Convert(err).Message()
+	if strings.Contains(why, "use of closed network connection") { // as gRPC calls the end of its patience
+		return fmt.Errorf("%w at %s for %v: it takes connections and says nothing; see whether that is a manager, and what its log says, or wait longer ($%s)", ErrUnreachable, c.address, waited, WaitVariable)
+	}
+	if strings.Contains(why, "tls: ") || strings.Contains(why, certs.ErrCertificate.Error()) || strings.Contains(why, "error reading server preface") {
 		return fmt.Errorf("%w at %s with which a secure connection can be made (%s): see that both have auth.mode: tls and certificates of one CA, which are not over; $%s names yours, and the manager's log says what it refuses. One without a certificate needs a token ($%s), and a manager that has auth.oidc, or a Kerberos ticket and that manager's service ($%s)",
 			ErrUnreachable, c.address, why, CertificateVariable, BearerVariable, ServiceVariable)
 	}
-	return fmt.Errorf("%w at %s for %v (%s): start one with \"hamadryad manager\", name another with --manager HOST:PORT or $%s, or put \"hamadryad local --\" before the command",
-		ErrUnreachable, c.address, waited, status.Convert(err).Message(), AddressVariable)
+	return fmt.Errorf("%w at %s for %v (%s): start one with \"hamadryad manager\", name another with --manager HOST:PORT or $%s, put \"hamadryad local --\" before the command, or wait longer for one ($%s)",
+		ErrUnreachable, c.address, waited, why, AddressVariable, WaitVariable)
 }
 
 func isUnavailable(err error) bool { return status.Code(err) == codes.Unavailable }

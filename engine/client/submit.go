@@ -148,8 +148,6 @@ func (c *Client) handIn(ctx context.Context, q *wire.SubmitRequest, blobs []blob
 func (c *Client) submit(ctx context.Context, q *wire.SubmitRequest, key string) error {
 	lost := false
 	send := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, c.options.Call)
-		defer cancel()
 		if lost {
 			s, err := c.manager.Status(ctx, &wire.StatusRequest{Job: q.Job})
 			if err == nil && s.GetSummary().GetSubmitted() != 0 {
@@ -160,12 +158,12 @@ func (c *Client) submit(ctx context.Context, q *wire.SubmitRequest, key string) 
 		lost = lost || waits(err) == "" && (isUnavailable(err) || status.Code(err) == codes.DeadlineExceeded)
 		return err
 	}
-	err := c.call(ctx, send)
+	err := c.call(ctx, c.options.Call, send)
 	for try := 1; try < signTriesMax && key != "" && hasCode(err, codes.PermissionDenied); try++ {
 		if err := signLater(ctx); err != nil {
 			return err
 		}
-		err = c.call(ctx, send)
+		err = c.call(ctx, c.options.Call, send)
 	}
 	if lost && hasCode(err, codes.AlreadyExists) {
 		return nil

@@ -1,0 +1,80 @@
+package client
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// WaitVariable is the environment variable that says for how long a manager is waited for that does
+// not answer, such as 10m.
+const WaitVariable = "HAMADRYAD_WAIT"
+
+// silenceMax is how long a manager may leave a call without an answer before a person hears of it. What
+// ends sooner than silenceLeast after that ends without it.
+const (
+	silenceMax   = 2 * time.Second
+	silenceLeast = 2 * time.Second
+)
+
+func waitOf(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("$%s is %.64q: say for how long to wait for a manager that does not answer, such as 30s or 10m", WaitVariable, text)
+	}
+	return d, nil
+}
+
+// silence tells once, when a call has had no answer for silenceMax, that there is none, since when and
+// until when it is waited for.
+type silence struct {
+	c     *Client
+	began time.Time
+
+	mu    sync.Mutex
+	timer *time.Timer // nil: nothing is to be said yet, or any more
+	until time.Time
+	over  bool
+}
+
+func (c *Client) listen(began time.Time) *silence { return &silence{c: c, began: began} }
+
+// say has it told, unless there is an answer before; the last until counts.
+func (s *silence) say(until time.Time) {
+	if s.c.options.Waiting == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if until.After(s.until) {
+		s.until = until
+	}
+	if s.timer == nil && !s.over {
+		s.timer = time.AfterFunc(time.Until(s.began.Add(silenceMax)), s.tell)
+	}
+}
+
+func (s *silence) tell() {
+	s.mu.Lock()
+	over, until := s.over, s.until
+	s.over = true
+	s.mu.Unlock()
+	if over || time.Until(until) < silenceLeast {
+		return
+	}
+	s.c.options.Waiting(fmt.Sprintf("the manager at %s has not answered since %s; it is waited for until %s, or as long as --wait or $%s says; Ctrl-C ends the wait",
+		s.c.address, s.began.Format(time.TimeOnly), until.Format(time.TimeOnly), WaitVariable))
+}
+
+// end is called when the call has ended.
+func (s *silence) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}

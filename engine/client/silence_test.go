@@ -1,0 +1,145 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// waiting makes a client of no manager, which notes what a person hears and when.
+func waiting(t *testing.T, o Options) (c *Client, heard func() []string) {
+	t.Helper()
+	var said []string
+	began := time.Now()
+	o.Waiting = func(why string) { said = append(said, time.Since(began).String()+" "+why) }
+	c, err := Dial("127.0.0.1:1", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, func() []string { return said }
+}
+
+var gone = status.Error(codes.Unavailable, "connection refused")
+
+// Whoever waits for a manager that was there hears of it within 3 s, once: since when, until when, and
+// how to change that. It ends when it was said.
+func TestSilenceIsSaid(t *testing.T) {
+	for name, x := range map[string]struct {
+		options Options
+		was     bool          // the manager answered once
+		try     time.Duration // bound of a try that has no answer, 0: it is refused at once
+		ends    time.Duration
+		until   time.Duration // as it is said; 0: nothing is
+	}{
+		"never there":                {Options{}, false, 0, 3 * time.Second, 0},
+		"gone":                       {Options{}, true, 0, 2 * time.Minute, 2 * time.Minute},
+		"gone, and it is waited for": {Options{Wait: 10 * time.Minute}, true, 0, 10 * time.Minute, 10 * time.Minute},
+		"never there, as long":       {Options{Wait: 10 * time.Second}, false, 0, 10 * time.Second, 10 * time.Second},
+		"it hangs":                   {Options{}, false, time.Minute, time.Minute, time.Minute},
+		"it hangs, for a while":      {Options{Wait: 5 * time.Second}, false, 5 * time.Second, 5 * time.Second, 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, heard := waiting(t, x.options)
+				defer c.Close()
+				c.heard.Store(x.was)
+				began := time.Now()
+				err := c.call(t.Context(), x.try, func(ctx context.Context) error {
+					if x.try > 0 {
+						<-ctx.Done()
+						return status.FromContextError(ctx.Err()).Err()
+					}
+					return gone
+				})
+				if took := time.Since(began); !errors.Is(err, ErrUnreachable) || took > x.ends+time.Second || took < x.ends-2*time.Second || !strings.Contains(err.Error(), "HAMADRYAD_WAIT") {
+					t.Errorf("it ends after %v: %v", took, err)
+				}
+				said := heard()
+				if x.until == 0 {
+					if len(said) != 0 {
+						t.Errorf("%q", said)
+					}
+					return
+				}
+				want := "2s the manager at 127.0.0.1:1 has not answered since " + began.Format(time.TimeOnly) + "; it is waited for until " + began.Add(x.until).Format(time.TimeOnly) + ", or as long as --wait or $HAMADRYAD_WAIT says"
+				if len(said) != 1 || !strings.HasPrefix(said[0], want) {
+					t.Errorf("a person hears %q, not %q", said, want)
+				}
+			})
+		})
+	}
+}
+
+// A call that is answered in time, or a stream that has nothing to bring, tells nothing; who is
+// interrupted ends at once.
+func TestNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, heard := waiting(t, Options{})
+		defer c.Close()
+		for _, try := range []time.Duration{time.Minute, 0} {
+			took := silenceMax - time.Millisecond
+			if try == 0 {
+				took = time.Hour
+			}
+			if err := c.call(t.Context(), try, func(context.Context) error { time.Sleep(took); return nil }); err != nil {
+				t.Error(err)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, stop)
+		began := time.Now()
+		if err := c.call(ctx, 0, func(context.Context) error { return gone }); !errors.Is(err, context.Canceled) || time.Since(began) != time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		time.Sleep(time.Hour)
+		if said := heard(); len(said) != 0 {
+			t.Errorf("%q", said)
+		}
+	})
+}
+
+// A manager that takes connections and says nothing ends no command for ever.
+func TestAManagerThatHangs(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := Dial(l.Addr().String(), Options{Wait: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.manager.Jobs(t.Context(), &wire.JobsRequest{}); err == nil {
+		t.Error("it answers")
+	}
+	if _, err := c.Jobs(t.Context(), false); !errors.Is(err, ErrUnreachable) {
+		t.Error(err)
+	}
+}
+
+func TestWaitOfTheEnvironment(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 2 * time.Minute, "5m": 5 * time.Minute} {
+		t.Setenv(WaitVariable, text)
+		c, err := Dial("127.0.0.1:1", Options{})
+		if err != nil || c.options.Reconnect != want {
+			t.Errorf("%q: %v, %v", text, c.options.Reconnect, err)
+		}
+		c.Close()
+	}
+	for _, text := range []string{"5", "0s", "-1m", "long"} {
+		t.Setenv(WaitVariable, text)
+		if _, err := Dial("127.0.0.1:1", Options{}); err == nil || !strings.Contains(err.Error(), "$HAMADRYAD_WAIT is") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
