@@ -49,7 +49,8 @@ type History struct {
 	ended  map[scheduler.JobID]ending // jobs whose files are to be written
 	asked  []waiter
 	state  State
-	over   bool // nothing is written any more
+	over   bool          // nothing is written any more
+	waked  chan struct{} // closed when state changes; nil: nobody waits
 	closes chan struct{}
 	done   sync.WaitGroup
 
@@ -82,6 +83,9 @@ type State struct {
 	Damaged []string      // files that can't be read, up to damagedMax
 	Store   *mirror.State // of the copy on another store; nil: there is none
 	Tails   tails.State   // of the ends of attempts' logs
+	// Revision is another one when something of this has changed, but for Record and how much waits.
+	// Listed is, when the list of jobs has, otherwise than by a job's end.
+	Revision, Listed uint64
 }
 
 // Open opens history, and makes the folder where there is none.

@@ -25,7 +25,7 @@ type Options struct {
 	BytesMax    int64         // of their files; 0: BytesMaxDefault
 	AttemptsMax int           // of a job; of those beyond only failures and the slowest are kept; 0: AttemptsMaxDefault
 	Store       string        // URL of a copy of all this, on any store; "": there is none
-	Tails       tails.Options // of the ends of attempts' logs; Folder, BytesMax and Log are history's
+	Tails       tails.Options // of the ends of attempts' logs; Folder, BytesMax, Changed and Log are history's
 	Log         *slog.Logger  // nil: slog.Default
 	Now         func() time.Time
 	// Pools is what the policy tells of its pools now: Told, Held, Demand and Share of each name once.

@@ -81,6 +81,9 @@ func (h *History) reconcile() {
 	if err := h.onIndex(func(x *index.Index) error { return x.Remove(gone) }); err != nil {
 		h.o.Log.Error("history: jobs without files stay in the index", "error", err)
 	}
+	if len(gone) > 0 {
+		h.touch(listChanged)
+	}
 	h.takeIn(missing)
 }
 
@@ -110,6 +113,7 @@ func (h *History) takeIn(ids []scheduler.JobID) {
 			h.o.Log.Error("history: the index can't be made", "error", err)
 			return
 		}
+		h.touch(listChanged)
 		done += len(batch)
 		if now := h.o.Now(); now.Sub(told) >= remakeTellEach {
 			told = now

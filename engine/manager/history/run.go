@@ -229,6 +229,7 @@ func (h *History) admits(row *facts.Job) bool {
 
 // drop removes the file of a job.
 func (h *History) drop(id scheduler.JobID) {
+	defer h.touch(listChanged)
 	err := h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })
 	if err = errors.Join(err, os.Remove(h.files.path(id)), h.tails.RemoveJob(id)); err != nil {
 		h.o.Log.Error("history can't remove the file of a job that is not over", "job", id, "error", err)
@@ -260,6 +261,7 @@ func (h *History) retreat(record uint64) {
 // reopen takes a job into the journal from its file, where that is of the same job. The file stays
 // aside until the journal is written.
 func (h *History) reopen(id scheduler.JobID, submitted scheduler.Time) error {
+	defer h.touch(listChanged)
 	aside := h.files.aside(id)
 	err := h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })
 	if err = errors.Join(err, os.Rename(h.files.path(id), aside)); err != nil {
@@ -326,6 +328,7 @@ func (h *History) miss(rows uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.state.Missed += rows
+	h.touched(stateChanged)
 }
 
 // tidy tells of files that stay although they are needed no more.
@@ -345,6 +348,7 @@ func (h *History) damaged(err error) {
 	h.o.Log.Error("a file of history can't be read: the others are served", "error", err)
 	if len(h.state.Damaged) < damagedMax {
 		h.state.Damaged = append(h.state.Damaged, err.Error())
+		h.touched(stateChanged)
 	}
 }
 

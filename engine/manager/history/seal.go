@@ -41,6 +41,7 @@ func (h *History) seal() {
 		for _, id := range ids {
 			delete(h.ended, id)
 		}
+		h.touched(stateChanged)
 		h.mu.Unlock()
 	}
 	h.keepBounds()
@@ -60,6 +61,7 @@ func (h *History) write() {
 	defer h.mu.Unlock()
 	if !h.state.Behind.IsZero() {
 		h.o.Log.Info("history can be written again", "was behind since", h.state.Behind)
+		h.touched(stateChanged)
 	}
 	h.state.Behind, h.state.Why, h.state.Record = time.Time{}, nil, record
 	asked := h.asked[:0]
@@ -81,6 +83,7 @@ func (h *History) behind(err error) {
 	h.state.Why = err
 	if h.state.Behind.IsZero() {
 		h.state.Behind = h.o.Now()
+		h.touched(stateChanged)
 		h.o.Log.Error("history can't be written: scheduling goes on, and what does not fit into memory will be missing", "error", err, "remedy", "free space there", "folder", h.o.Folder)
 	}
 }
@@ -125,6 +128,7 @@ func (h *History) freed(n int) {
 	h.state.Freed += uint64(n)
 	if n > 0 {
 		h.state.FreedAt = h.o.Now()
+		h.touched(stateChanged)
 	}
 }
 
@@ -181,5 +185,6 @@ func (h *History) removeOldest(n int) (int, error) {
 			return 0, err
 		}
 	}
+	defer h.touch(listChanged)
 	return len(ids), h.onIndex(func(x *index.Index) error { return x.Remove(ids) })
 }

@@ -9,6 +9,7 @@ import (
 
 func (h *History) openTails() (*tails.Store, error) {
 	o := h.o.Tails
+	o.Changed = func() { h.touch(stateChanged) }
 	o.Folder, o.BytesMax, o.Log = filepath.Join(h.o.Folder, tailsFolder), h.o.BytesMax, h.o.Log
 	return tails.Open(o)
 }

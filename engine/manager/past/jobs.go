@@ -40,6 +40,9 @@ func New(m *readmodel.Model, h *history.History) *Jobs { return &Jobs{m, h} }
 // State tells how history is.
 func (j *Jobs) State() history.State { return j.history.State() }
 
+// Changed returns a channel that is closed when State has another Revision or Listed.
+func (j *Jobs) Changed() <-chan struct{} { return j.history.Changed() }
+
 // Query says which jobs are asked for: those for which all holds that is set.
 type Query struct {
 	States     []wire.JobState // in one of these; none: in any

@@ -26,12 +26,10 @@ func (s *Server) conditional(next api.StrictHandlerFunc, operation string) api.S
 		if !can {
 			return next(ctx, w, r, request)
 		}
-		if c.job != 0 && c.known != "" { // that nothing changed is told to who may look
-			j, err := s.needs.Service.Look(ctx, c.job)
-			if err != nil {
+		if c.known != "" { // that nothing changed is told to who may look
+			if err := s.looked(ctx, c.job); err != nil {
 				return nil, err
 			}
-			j.Close()
 		}
 		tag, err := s.changed(ctx, w, operation, c)
 		if err != nil {
@@ -44,6 +42,18 @@ func (s *Server) conditional(next api.StrictHandlerFunc, operation string) api.S
 		}
 		return next(ctx, w, r, request)
 	}
+}
+
+// looked says whether a job is there that who asks may look at; 0 is.
+func (s *Server) looked(ctx context.Context, job scheduler.JobID) error {
+	if job == 0 {
+		return nil
+	}
+	j, err := s.needs.Service.Look(ctx, job)
+	if err == nil {
+		j.Close()
+	}
+	return err
 }
 
 // conditionOf reads a request's parameters; false for one that has none of these.
@@ -78,7 +88,7 @@ func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation s
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(c.wait + writeMax)) // a server in a test may have none
 	}
 	for {
-		change, looked := s.needs.Model.Changed(), s.needs.Pools.Changed()
+		change, looked, kept := s.needs.Model.Changed(), s.needs.Pools.Changed(), s.needs.Jobs.Changed()
 		tag, err := s.tag(ctx, operation, c.job)
 		if err != nil || tag != c.known || c.wait == 0 {
 			return tag, err
@@ -86,6 +96,10 @@ func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation s
 		select {
 		case <-change:
 		case <-looked:
+		case <-kept: // a job that ended may be gone
+			if err := s.looked(ctx, c.job); err != nil {
+				return "", err
+			}
 		case <-over.C:
 			return tag, nil
 		case <-s.needs.Stopping:
@@ -109,7 +123,7 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 	h := s.needs.Jobs.State()
 	switch operation {
 	case "ListJobs":
-		return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, h.Jobs), err
+		return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, h.Listed), err
 	case "ListLaunchers":
 		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, r.Launchers), err
 	case "ListDecisions":
@@ -119,5 +133,5 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 	case "GetPools":
 		return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, s.needs.Pools.View().Looks), err
 	}
-	return fmt.Sprintf(`"%x-%x-%x-%x-%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers, h.Jobs, h.Behind.Unix(), h.Missed, len(h.Damaged)), err
+	return fmt.Sprintf(`"%x-%x-%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers, h.Revision, h.Missed), err
 }

@@ -73,7 +73,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	_ = control.SetReadDeadline(time.Time{}) // a server in a test may have none
 	wrote := time.Now()
 	for over := wrote.Add(eventsMax); time.Now().Before(over); {
-		change, looked := e.server.needs.Model.Changed(), e.server.needs.Pools.Changed()
+		change, looked, kept := e.server.needs.Model.Changed(), e.server.needs.Pools.Changed(), e.server.needs.Jobs.Changed()
 		text, id, err := e.event()
 		if err != nil {
 			return nil // who asked is gone
@@ -88,7 +88,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 				return nil
 			}
 		}
-		if !e.pause(change, looked) {
+		if !e.pause(change, looked, kept) {
 			return nil
 		}
 	}
@@ -108,7 +108,7 @@ func (e events) topics() ([]topic, error) {
 	hex := func(n uint64) string { return strconv.FormatUint(n, 16) }
 	told, policy := s.needs.Pools.View().Revisions, s.needs.Policy.Overview()
 	list := []topic{
-		{"jobs", hex(r.Jobs)},
+		{"jobs", fmt.Sprintf("%x.%x", r.Jobs, s.needs.Jobs.State().Listed)},
 		{"launchers", hex(r.Launchers)},
 		{"pools", hex(told.Pools)},
 		{"queue", hex(told.Queue)},
@@ -153,13 +153,14 @@ func gapOf(streams int64) time.Duration {
 
 // pause waits for a change, and for as long as one event keeps from the next; false: the stream
 // ends.
-func (e events) pause(change, looked <-chan struct{}) bool {
+func (e events) pause(change, looked, kept <-chan struct{}) bool {
 	gap, idle := time.NewTimer(gapOf(e.server.streams.Load())), time.NewTimer(eventIdle)
 	defer gap.Stop()
 	defer idle.Stop()
 	select {
 	case <-change:
 	case <-looked:
+	case <-kept:
 	case <-idle.C:
 		return true
 	case <-e.ctx.Done():

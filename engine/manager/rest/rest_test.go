@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
@@ -130,11 +132,21 @@ type world struct {
 	mux     *http.ServeMux
 }
 
+// The encoder that all share is not to belong to a bubble of synctest, which its first user may be in.
+var _ = file.Pack([]byte("x"))
+
 func newWorld(t testing.TB) *world {
+	t.Helper()
+	return newWorldOf(t, history.Options{})
+}
+
+// newWorldOf has a history that is bounded so.
+func newWorldOf(t testing.TB, o history.Options) *world {
 	t.Helper()
 	w := &world{TB: t, folder: t.TempDir(), book: &pools.Book{}, kept: &kept{}, mux: http.NewServeMux()}
 	var err error
-	if w.history, err = history.Open(history.Options{Folder: w.folder, KeepFor: 100 * 365 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler)}); err != nil {
+	o.Folder, o.KeepFor, o.Log = w.folder, 100*365*24*time.Hour, slog.New(slog.DiscardHandler)
+	if w.history, err = history.Open(o); err != nil {
 		t.Fatal(err)
 	}
 	w.kept.of = w.history
@@ -592,6 +604,52 @@ func TestUnchangedAnswersWait(t *testing.T) {
 		}
 	})
 }
+
+// What changes in history alone is heard of too: a job that ended goes, for want of room.
+func TestWhatHistoryDoesIsHeardOf(t *testing.T) {
+	var later atomic.Int64 // history writes when its clock goes on
+	w := newWorldOf(t, history.Options{JobsMax: 2, Now: func() time.Time { return time.Unix(1_800_000_000+later.Load(), 0) }})
+	for id := range scheduler.JobID(3) {
+		w.job(id+1, "ann", 1)
+		w.end(id+1, "ann")
+	}
+	var waits sync.WaitGroup
+	for path, want := range map[string]int{"/jobs": http.StatusOK, "/cluster": http.StatusOK, "/jobs/job-1": http.StatusNotFound} {
+		r := httptest.NewRequest("GET", Root+path+"?wait=60", nil)
+		r.Header.Set("If-None-Match", w.ask("GET", Root+path, "", nil).Header.Get("ETag"))
+		waits.Go(func() {
+			if got := w.do(r, nil); got.StatusCode != want {
+				t.Errorf("%s: %d, want %d", path, got.StatusCode, want)
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	stream := &until{ResponseRecorder: httptest.NewRecorder(), text: "event: jobs\n", times: 2, then: cancel}
+	waits.Go(func() { w.mux.ServeHTTP(stream, httptest.NewRequestWithContext(ctx, "GET", Root+"/events", nil)) })
+	later.Store(10)
+	waits.Wait()
+	if stream.times > 0 {
+		t.Errorf("the stream told of\n%s", stream.Body)
+	}
+}
+
+// until is an answer that ends when a text came so many times.
+type until struct {
+	*httptest.ResponseRecorder
+	text  string
+	times int
+	then  func()
+}
+
+func (u *until) Write(b []byte) (int, error) {
+	if u.times -= strings.Count(string(b), u.text); u.times <= 0 {
+		u.then()
+	}
+	return u.ResponseRecorder.Write(b)
+}
+
+func (u *until) WriteString(text string) (int, error) { return u.Write([]byte(text)) }
 
 // A stream tells topics and revisions, at most one event of each a second, and goes on for who
 // comes back.

@@ -66,6 +66,7 @@ type Model interface {
 type Jobs interface {
 	List(ctx context.Context, q past.Query) (past.Page, error)
 	State() history.State
+	Changed() <-chan struct{}
 }
 
 // Policy is how the policy is (supervision.Supervisor).

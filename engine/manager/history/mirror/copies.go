@@ -180,5 +180,8 @@ func (m *Mirror) leaves(n int, bytes int64) {
 	if n > m.state.Older {
 		m.o.Log.Warn("history's store has older files of jobs that have newer ones: the newest is shown", "store", m.o.URL, "older files", n, "bytes", bytes, "remedy", "if another cluster has the same store, give it one of its own")
 	}
+	if n != m.state.Older {
+		defer m.o.Changed()
+	}
 	m.state.Older, m.state.OlderBytes = n, bytes
 }

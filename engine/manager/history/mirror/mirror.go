@@ -56,9 +56,11 @@ type Options struct {
 	URL     string            // of the copy, without the folders' names; it is made where it is missing
 	// Took hears of each file that was brought back, by its name below Local.
 	Took func(name string)
-	Log  *slog.Logger     // nil: slog.Default
-	Now  func() time.Time // nil: time.Now
-	Look time.Duration    // from one look to the next; 0: lookEach
+	// Changed hears that something of State changed, but for Waiting; nil: nobody does.
+	Changed func()
+	Log     *slog.Logger     // nil: slog.Default
+	Now     func() time.Time // nil: time.Now
+	Look    time.Duration    // from one look to the next; 0: lookEach
 }
 
 // State is how the copy is.
@@ -94,6 +96,9 @@ func Start(o Options) (*Mirror, error) {
 	}
 	if o.URL, err = storage.Absolute(o.URL); err != nil {
 		return nil, err
+	}
+	if o.Changed == nil {
+		o.Changed = func() {}
 	}
 	o.Log, o.Look = cmp.Or(o.Log, slog.Default()), cmp.Or(o.Look, lookEach)
 	if o.Now == nil {
@@ -167,8 +172,10 @@ func (m *Mirror) note(err error) {
 	case err == nil && !m.state.Behind.IsZero():
 		m.o.Log.Info("history's store can be used again", "store", m.o.URL, "was behind since", m.state.Behind)
 		m.state.Behind = time.Time{}
+		defer m.o.Changed()
 	case err != nil && m.state.Behind.IsZero():
 		m.state.Behind = m.o.Now()
+		defer m.o.Changed()
 		m.o.Log.Error("history's store can't be used: history stays on this machine alone meanwhile", "store", m.o.URL, "error", err)
 	}
 }

@@ -37,6 +37,7 @@ type Options struct {
 	JobBytes     int64        // of one job's file; beyond it only tails of failed attempts are kept, and beyond twice that none; 0: JobBytesDefault
 	BytesMax     int64        // of all files; 0: no bound but JobBytes
 	BytesASecond int64        // that are written; 0: BytesASecondDefault
+	Changed      func()       // hears that they can't be written, and that they can again; nil: nobody does
 	Log          *slog.Logger // nil: slog.Default
 }
 
@@ -80,6 +81,9 @@ func Open(o Options) (*Store, error) {
 	o.JobBytes = cmp.Or(o.JobBytes, JobBytesDefault)
 	o.BytesASecond = cmp.Or(o.BytesASecond, BytesASecondDefault)
 	o.Log = cmp.Or(o.Log, slog.Default())
+	if o.Changed == nil {
+		o.Changed = func() {}
+	}
 	s := &Store{
 		o: o, wake: make(chan struct{}, 1), over: make(chan struct{}), files: map[scheduler.JobID]map[scheduler.Time]int64{},
 		waiting: map[Key][]*wire.LogTail{}, whole: map[Key]int64{},

@@ -101,6 +101,9 @@ func (s *Store) next() *block {
 
 // wrote notes what became of a block. One that could not be written is tried again.
 func (s *Store) wrote(b *block, err error) {
+	if was := s.State().Wrong; (was == nil) != (err == nil) {
+		defer s.o.Changed()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing = nil
