@@ -209,7 +209,7 @@ var directions = []struct {
 	{"hdfs", []string{"sdk", "hdfs", "internal/kerberos"}, "hdfs implements sdk/storage and nothing else"},
 	{"mapreduce", []string{"sdk", "mapreduce"}, "MapReduce is written only on sdk/job: extend sdk/job"},
 	{"cmd/internal/processes", []string{"internal/watch"}, "it is for tests of processes alone, as internal/watch is"},
-	{"cmd/hamadryad", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/durable", "internal/lines", "internal/moment", "internal/processor"}, ""},
+	{"cmd/hamadryad", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/durable", "internal/lines", "internal/moment", "internal/processor", "internal/spelling"}, ""},
 	{"cmd/hamadryad-experiment", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/processor"}, ""},
 	{"cmd", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd"}, ""},
 	{"examples", []string{"sdk", "engine/app", "mapreduce", "hdfs", "examples"}, "an example is what a user would write: use the public packages"},

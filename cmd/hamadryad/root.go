@@ -50,7 +50,13 @@ func execute(ctx context.Context, args []string) int {
 	c := &cli{show: show.Printer{Out: progress.Safe(os.Stdout), Errors: os.Stderr}}
 	root := c.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := noCommand(root, args)
+	if err == nil {
+		var cmd *cobra.Command
+		if cmd, err = root.ExecuteContextC(ctx); err != nil {
+			err = called(cmd, err)
+		}
+	}
 	var code exitCode
 	switch {
 	case err == nil:
@@ -118,6 +124,8 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.caCommand(), c.tokenCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
 		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), c.accessCommand(), c.auditCommand(), c.uiCommand(), simulate.Command(progress.Raw(c.show.Out), c.show.Errors), workloads.Command(progress.Raw(c.show.Out)), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
+	root.SetFlagErrorFunc(inFlags)
+	plain(root)
 	return root
 }
 

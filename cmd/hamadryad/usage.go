@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hamadryad/hamadryad/internal/spelling"
+)
+
+// Whoever calls a command wrongly is told what is missing or too much, and how the command is called. It is
+// done here for all commands, in place of what the library says.
+
+// usageError is a mistake in how a command was called.
+type usageError struct {
+	cmd *cobra.Command
+	why error
+}
+
+// Error is the mistake, with the line that says how the command is called.
+func (u *usageError) Error() string {
+	line := u.cmd.UseLine()
+	if !u.cmd.Runnable() {
+		line = u.cmd.CommandPath() + " COMMAND"
+	}
+	return fmt.Sprintf("%v\nusage: %s\n%q tells more", u.why, line, u.cmd.CommandPath()+" --help")
+}
+
+func (u *usageError) Unwrap() error { return u.why }
+
+// ofLibrary are errors about arguments in the words of the library.
+var ofLibrary = regexp.MustCompile(`^(accepts|requires|unknown command)\b`)
+
+// plain has a command and those below it tell mistakes in arguments in plain words.
+func plain(cmd *cobra.Command) {
+	for _, below := range cmd.Commands() {
+		plain(below)
+	}
+	judge := cmd.Args
+	if judge == nil || !cmd.Runnable() {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		err := judge(cmd, args)
+		if err == nil {
+			return nil
+		}
+		if ofLibrary.MatchString(err.Error()) {
+			err = inArguments(cmd, args)
+		}
+		return &usageError{cmd, err}
+	}
+}
+
+// inArguments says which argument of a command is missing, or too much.
+func inArguments(cmd *cobra.Command, args []string) error {
+	takes := arguments(cmd.Use)
+	if len(args) < len(takes) && !strings.HasPrefix(takes[len(args)], "[") {
+		return fmt.Errorf("%s is missing", strings.TrimSuffix(takes[len(args)], "..."))
+	}
+	extra := args[min(len(takes), len(args)-1)]
+	if cmd.HasAvailableSubCommands() && len(takes) == 0 {
+		return unknownBelow(cmd, extra)
+	}
+	if len(takes) == 0 {
+		return fmt.Errorf("%q is too much: the command takes flags alone", extra)
+	}
+	return fmt.Errorf("%q is too much: the command takes %s alone", extra, strings.Join(takes, " "))
+}
+
+// arguments are those that a command takes besides flags, as it writes them: FILE, [FILE], JOB...
+func arguments(use string) (names []string) {
+	first, _, _ := strings.Cut(use, "\n")
+	words := strings.Fields(first)[1:]
+	for i := 0; i < len(words); i++ {
+		switch {
+		case strings.HasPrefix(words[i], "--"):
+			i++ // its value
+		case words[i] != "[flags]":
+			names = append(names, words[i])
+		}
+	}
+	return names
+}
+
+func unknownBelow(cmd *cobra.Command, name string) error {
+	var there []string
+	for _, below := range cmd.Commands() {
+		if below.IsAvailableCommand() {
+			there = append(there, below.Name())
+		}
+	}
+	hint := spelling.Hint(name, there)
+	if hint == "" {
+		hint = "; there are " + strings.Join(there, ", ")
+	}
+	return fmt.Errorf("%q has no command %q%s", cmd.CommandPath(), name, hint)
+}
+
+// noCommand says that words name a command which only has commands below it, and then none of those: the library
+// would show its help, as if all were well.
+func noCommand(root *cobra.Command, words []string) error {
+	cmd, rest, err := root.Find(words)
+	if err != nil || cmd == root || cmd.Runnable() || !cmd.HasAvailableSubCommands() {
+		return nil // the library tells of it
+	}
+	if cmd.ParseFlags(rest) != nil || cmd.Flags().NArg() == 0 { // it tells of flags, too, and of help
+		return nil
+	}
+	return &usageError{cmd, unknownBelow(cmd, cmd.Flags().Arg(0))}
+}
+
+// inFlags says what is wrong with a command's flags.
+func inFlags(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var empty *pflag.ValueRequiredError
+	var wrong *pflag.InvalidValueError
+	var syntax *pflag.InvalidSyntaxError
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return err
+	case errors.As(err, &unknown):
+		err = unknownFlag(cmd, unknown)
+	case errors.As(err, &empty):
+		err = fmt.Errorf("--%s needs a value behind it: %s", empty.GetFlag().Name, taken(empty.GetFlag()))
+	case errors.As(err, &wrong):
+		err = fmt.Errorf("--%s takes %s, and not %q", wrong.GetFlag().Name, taken(wrong.GetFlag()), wrong.GetValue())
+	case errors.As(err, &syntax):
+		err = fmt.Errorf("%q is no flag: write --NAME, or --NAME=VALUE", syntax.GetSpecifiedFlag())
+	}
+	return &usageError{cmd, err}
+}
+
+func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
+	if short := unknown.GetSpecifiedShortnames(); short != "" {
+		return fmt.Errorf("there is no flag -%s here", unknown.GetSpecifiedName())
+	}
+	var there []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { there = append(there, "--"+f.Name) })
+	name := "--" + unknown.GetSpecifiedName()
+	return fmt.Errorf("there is no flag %s here%s", name, spelling.Hint(name, there))
+}
+
+// kinds are the types of flags as people call them.
+var kinds = map[string]string{
+	"bool": "true or false", "int": "a whole number", "int64": "a whole number", "uint": "a whole number", "uint64": "a whole number", "int32": "a whole number", "uint32": "a whole number",
+	"float64": "a number", "duration": "a time with its unit, such as 500ms, 30s or 5m",
+}
+
+// taken is what a flag takes.
+func taken(f *pflag.Flag) string {
+	if kind := kinds[f.Value.Type()]; kind != "" {
+		return kind
+	}
+	if name, _ := pflag.UnquoteUsage(f); name != "string" {
+		return name
+	}
+	return "text"
+}
+
+// Errors of the library that are of no type: flags that have to be there.
+var missingFlags = regexp.MustCompile(`^required flag\(s\) (.+) not set$`)
+
+// called puts an error of a command in plain words where it is the library's, about how it was called.
+func called(cmd *cobra.Command, err error) error {
+	if m := missingFlags.FindStringSubmatch(err.Error()); m != nil {
+		return &usageError{cmd, fmt.Errorf("--%s is missing", strings.ReplaceAll(strings.ReplaceAll(m[1], `", "`, " and --"), `"`, ""))}
+	}
+	return err
+}

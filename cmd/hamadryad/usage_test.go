@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// everyCommand calls do with each command that can be called.
+func everyCommand(cmd *cobra.Command, do func(*cobra.Command)) {
+	if cmd.Runnable() {
+		do(cmd)
+	}
+	for _, below := range cmd.Commands() {
+		everyCommand(below, do)
+	}
+}
+
+// told fails unless an error is about how a command was called, names something, shows how it is called, and is
+// in no developer's words.
+func told(t *testing.T, cmd *cobra.Command, err error, names string) {
+	t.Helper()
+	var usage *usageError
+	if !errors.As(err, &usage) || !strings.Contains(err.Error(), names) || !strings.Contains(err.Error(), "\nusage: "+cmd.CommandPath()) {
+		t.Errorf("%s: %v, which is to name %q", cmd.CommandPath(), err, names)
+		return
+	}
+	for _, word := range []string{"arg(s)", "argument", "strconv", "invalid", "parsing", "syntax", "unknown", "not set"} {
+		if strings.Contains(err.Error(), word) {
+			t.Errorf("%s says %q: %v", cmd.CommandPath(), word, err)
+		}
+	}
+}
+
+// Of every command it is told which argument is missing, or too much.
+func TestArgumentsAreToldInWords(t *testing.T) {
+	missing, extra := 0, 0
+	everyCommand((&cli{}).root(), func(cmd *cobra.Command) {
+		takes := arguments(cmd.Use)
+		if cmd.Args == nil || cmd.Name() == "local" { // whose arguments are a program's
+			return
+		}
+		if len(takes) > 0 && !strings.HasPrefix(takes[0], "[") {
+			missing++
+			told(t, cmd, cmd.ValidateArgs(nil), strings.TrimSuffix(takes[0], "..."))
+		}
+		if !slices.ContainsFunc(takes, func(a string) bool { return strings.HasSuffix(a, "...") || strings.HasSuffix(a, "...]") }) {
+			extra++
+			told(t, cmd, cmd.ValidateArgs(append(slices.Repeat([]string{"x"}, len(takes)), "surplus")), "")
+		}
+	})
+	if missing < 12 || extra < 20 {
+		t.Errorf("only %d and %d commands were asked", missing, extra)
+	}
+}
+
+// Of every flag it is told what it takes.
+func TestFlagsAreToldInWords(t *testing.T) {
+	asked := 0
+	everyCommand((&cli{}).root(), func(cmd *cobra.Command) {
+		if cmd.DisableFlagParsing { // its words are another program's
+			return
+		}
+		fails := func(names string, words ...string) {
+			t.Helper()
+			err := cmd.ParseFlags(words)
+			if err == nil {
+				t.Errorf("%s takes %q", cmd.CommandPath(), words)
+				return
+			}
+			told(t, cmd, cmd.FlagErrorFunc()(cmd, err), names)
+		}
+		fails("there is no flag --no-such-thing", "--no-such-thing")
+		fails("is no flag", "--=x")
+		cmd.InheritedFlags() // which gathers all
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.NoOptDefVal == "" {
+				fails("--"+f.Name+" needs a value", "--"+f.Name)
+			}
+			if kinds[f.Value.Type()] != "" {
+				asked++
+				fails("--"+f.Name+" takes "+kinds[f.Value.Type()]+", and not \"odd\"", "--"+f.Name+"=odd")
+			}
+		})
+	})
+	if asked < 20 {
+		t.Errorf("only %d flags were asked", asked)
+	}
+}
+
+// A word that is no command is an error below another command, too, wherever flags stand.
+func TestWordsThatAreNoCommand(t *testing.T) {
+	for words, want := range map[string]string{
+		"config aply new.yaml":                  `"hamadryad config" has no command "aply"; did you mean apply?`,
+		"--manager config config --user x aply": `has no command "aply"`,
+		"ca":                                    "", "config --manager x": "", "config --help": "", "config apply": "", "jobs x": "",
+	} {
+		c := &cli{}
+		err := noCommand(c.root(), strings.Fields(words))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", words, err)
+		}
+	}
+}
