@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ import (
 func main() {
 	app.Main(job.Definition{
 		Name:  "load",
-		Help:  "MAPS REDUCES MILLISECONDS plain|skewed|failing|held:FILE: tasks that take so long; of skewed ones some take eight times as long, one of failing ones fails, held ones go on when FILE is there",
+		Help:  "MAPS REDUCES MILLISECONDS plain|skewed|failing|held:FILE|printing:FOLDER: tasks that take so long; of skewed ones some take eight times as long, one of failing ones fails, held ones go on when FILE is there, and printing ones print what is in FOLDER/0, FOLDER/1 and so on as these come, until one is empty",
 		Build: build,
 	})
 }
@@ -67,6 +68,9 @@ func (l *load) doMap(ctx context.Context, n *job.Node) error {
 	if file, ok := strings.CutPrefix(l.how, "held:"); ok {
 		return held(ctx, file)
 	}
+	if folder, ok := strings.CutPrefix(l.how, "printing:"); ok {
+		return printing(ctx, folder)
+	}
 	return wait(ctx, takes)
 }
 
@@ -96,6 +100,22 @@ func held(ctx context.Context, file string) error {
 			return nil
 		}
 		if err := wait(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func printing(ctx context.Context, folder string) error {
+	for i := 0; ; i++ {
+		file := filepath.Join(folder, strconv.Itoa(i))
+		if err := held(ctx, file); err != nil {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if err != nil || len(text) == 0 {
+			return err
+		}
+		if _, err := os.Stdout.Write(text); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,7 @@
 				if (!main) throw new Error("no page");
 				Idiomorph.morph(document.getElementById("main"), main, { ignoreActiveValue: true, callbacks: { beforeNodeMorphed: (old) => !(old.dataset && "keep" in old.dataset) } });
 				document.title = page.title;
+				document.dispatchEvent(new Event("renewed"));
 				later(main.dataset.again);
 				say(answer.ok ? "" : "The manager refuses: what is shown may be old.");
 				await new Promise((done) => setTimeout(done, 1000));
@@ -81,41 +82,67 @@
 
 // Goes on with a log while its attempt does: asks for what follows what is shown, and adds it as it comes.
 (() => {
-	const log = document.getElementById("log");
-	if (!log || !log.dataset.follow) return;
 	const most = 1 << 20; // characters that a page keeps
-	let at = Number(log.dataset.to);
-	log.dataset.keep = ""; // pages.js leaves it alone
+	const waitMax = 30; // seconds, from one try to the next
+	const button = document.getElementById("pause");
+	const paused = () => new URLSearchParams(location.search).has("pause");
+	const clicked = () => new Promise((done) => button.addEventListener("click", done, { once: true }));
+	let reading = new AbortController();
+	button.addEventListener("click", () => { if (paused()) reading.abort(); }); // what is not shown by then is asked for again
 
-	// What would steer a reader's eye is spelled out, as the server does.
-	const plain = (text) => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
-	const add = (text) => {
-		const end = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
-		log.append(plain(text));
-		if (log.textContent.length > most) log.textContent = log.textContent.slice(-most / 2);
-		if (end) log.scrollTop = log.scrollHeight;
+	// What would steer a reader's eye is spelled out, just as the server does (scheduler.PrintableText).
+	const letters = { 7: "a", 8: "b", 11: "v", 12: "f", 13: "r" };
+	const spelled = (c) => {
+		const n = c.codePointAt(0), hex = n.toString(16);
+		if (letters[n]) return "\\" + letters[n];
+		return n < 0x80 ? "\\x" + hex.padStart(2, "0") : n < 0x10000 ? "\\u" + hex.padStart(4, "0") : "\\U" + hex.padStart(8, "0");
 	};
+	const plain = (text) => text.replaceAll("\t", "    ").replace(/[\p{C}\p{Z}\ufffd]/gu, (c) => c === " " || c === "\n" ? c : spelled(c));
 
-	const follow = async () => {
+	const follow = async (log) => {
+		let at = Number(log.dataset.to), wait = 1, decoder = new TextDecoder();
+		const add = (text) => {
+			const end = log.scrollTop + log.clientHeight >= log.scrollHeight - 8;
+			log.append(plain(text));
+			if (log.textContent.length > most) log.textContent = log.textContent.slice(-most / 2);
+			if (end) log.scrollTop = log.scrollHeight;
+		};
 		for (;;) {
+			while (paused()) await clicked();
+			reading = new AbortController();
 			try {
-				const answer = await fetch(log.dataset.follow + "?follow=true", { headers: { Range: "bytes=" + at + "-" } });
+				const answer = await fetch(log.dataset.follow + "?follow=true", { headers: { Range: "bytes=" + at + "-" }, signal: reading.signal });
 				if (answer.status === 416) return; // it is over, and all of it is there
-				if (answer.status !== 206) throw new Error(String(answer.status));
+				if (answer.status !== 206) {
+					const why = (await answer.json()).detail;
+					if (answer.status < 500) return add("\n[it does not go on here: " + why + "]\n"); // to ask again helps nobody
+					throw new Error(why);
+				}
 				const from = Number(/^bytes (\d+)-/.exec(answer.headers.get("Content-Range"))[1]);
-				if (from > at) add("\n[" + (from - at) + " bytes were dropped here]\n");
+				if (from > at) {
+					decoder = new TextDecoder();
+					add("\n[" + (from - at) + " bytes were dropped here]\n");
+				}
 				at = from;
-				const reader = answer.body.getReader(), decoder = new TextDecoder();
+				const reader = answer.body.getReader();
 				for (let part = await reader.read(); !part.done; part = await reader.read()) {
 					at += part.value.length;
+					wait = 1;
 					add(decoder.decode(part.value, { stream: true }));
 				}
 			} catch {
-				// the manager or the launcher is not there for a moment
+				wait = paused() ? 0 : Math.min(2 * wait || 1, waitMax); // the manager or the launcher is not there for a moment
 			}
-			await new Promise((done) => setTimeout(done, 1000));
+			await new Promise((done) => setTimeout(done, 1000 * wait));
 		}
 	};
-	log.scrollTop = log.scrollHeight;
-	follow();
+	const begin = () => {
+		const log = document.getElementById("log");
+		if (!log || !log.dataset.follow || "keep" in log.dataset) return;
+		log.dataset.keep = ""; // what makes the page new leaves it alone
+		log.scrollTop = log.scrollHeight;
+		follow(log);
+	};
+	document.addEventListener("renewed", begin); // an attempt may have printed nothing until then
+	begin();
 })();
