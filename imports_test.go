@@ -122,7 +122,7 @@ var directions = []struct {
 	{"engine/manager/guard", []string{"sdk/scheduler", "engine/auth", "engine/manager/audit", "engine/wire"}, aManagersRoom},
 	{"engine/manager/problems", []string{"engine/wire"}, aManagersRoom},
 	{"engine/manager/metrics", []string{"sdk/scheduler", "engine/core", "engine/wire"}, aManagersRoom},
-	{"engine/manager/readmodel", []string{"sdk/scheduler", "engine/core", "engine/wire", "internal/histogram", "internal/idmap", "internal/sorted"}, aManagersRoom},
+	{"engine/manager/readmodel", []string{"sdk/scheduler", "engine/core", "engine/wire", "internal/idmap"}, aManagersRoom},
 	{"engine/manager/rest/api", nil, "generated from the document: what answers is rest"},
 	{"engine/manager/rest/request", nil, "it holds requests against a document and knows none of what answers"},
 	{"engine/manager/rest/shared", nil, "it keeps answers and knows none of them"},

@@ -19,7 +19,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
@@ -77,32 +76,25 @@ func (j *Jobs) List(ctx context.Context, q Query) (Page, error) {
 	p := Page{ByState: map[wire.JobState]int{}}
 	may := q.may()
 	ended := q.On == 0 && wants(q.States, Over)
-	known, err := j.model.Jobs(ctx, ended)
+	known, ids, err := j.known(ctx, &q, ended)
 	if err != nil {
 		return p, err
 	}
-	if ended {
-		known = append(known, j.history.Ending()...)
-	}
-	// The first of two of the same job is the one that is judged: what is told of it meanwhile is later.
-	slices.SortStableFunc(known, func(x, y *wire.JobSummary) int { return cmp.Compare(x.Job, y.Job) })
-	known = slices.CompactFunc(known, func(x, y *wire.JobSummary) bool { return x.Job == y.Job })
 	there, err := j.on(ctx, q.On)
 	if err != nil {
 		return p, err
 	}
 	var fit []*wire.JobSummary
-	ids := make([]scheduler.JobID, len(known))
-	for i, s := range known {
-		ids[i] = scheduler.JobID(s.Job)
-		if q.fits(s) && (q.On == 0 || slices.Contains(there, ids[i])) && may(s.User, s.Pool) {
+	for _, s := range known {
+		id := scheduler.JobID(s.Job)
+		if (q.On == 0 || slices.Contains(there, id)) && may(s.User, s.Pool) {
 			p.ByState[s.State]++
-			if q.Before == 0 || ids[i] < q.Before {
+			if q.Before == 0 || id < q.Before {
 				fit = append(fit, s)
 			}
 		}
 	}
-	slices.Reverse(fit)
+	slices.SortFunc(fit, func(x, y *wire.JobSummary) int { return cmp.Compare(y.Job, x.Job) })
 	if ended {
 		past, found, err := j.history.List(index.Query{
 			States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Fits: may, Without: ids, Before: q.Before, Limit: q.Limit + 1,
@@ -118,6 +110,29 @@ func (j *Jobs) List(ctx context.Context, q Query) (Page, error) {
 	p.More = len(fit) > q.Limit
 	p.Jobs = fit[:min(len(fit), q.Limit)]
 	return p, nil
+}
+
+// known are the jobs that fit of those that live, and of those that ended and that the index may not have, and
+// the ids of all of them, in order. What is told of a job meanwhile is later: the first word counts.
+func (j *Jobs) known(ctx context.Context, q *Query, ended bool) (fit []*wire.JobSummary, ids []scheduler.JobID, err error) {
+	f := readmodel.Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name}
+	fit, ids, err = j.model.Find(ctx, ended, f)
+	slices.Sort(ids)
+	if err != nil || !ended {
+		return fit, ids, err
+	}
+	of := len(ids)
+	for _, s := range j.history.Ending() {
+		id := scheduler.JobID(s.Job)
+		if _, there := slices.BinarySearch(ids[:of], id); there {
+			continue
+		}
+		if ids = append(ids, id); f.Fits(s) {
+			fit = append(fit, s)
+		}
+	}
+	slices.Sort(ids)
+	return fit, ids, nil
 }
 
 // may is Query.May, asked once of each user and pool.
@@ -136,10 +151,6 @@ func (q *Query) may() func(user, pool string) bool {
 	}
 }
 
-func (q *Query) fits(s *wire.JobSummary) bool {
-	return (len(q.States) == 0 || slices.Contains(q.States, s.State)) && (q.User == nil || s.User == *q.User) && (q.Pool == nil || s.Pool == *q.Pool) && strings.Contains(s.Name, q.Name)
-}
-
 // Over are the states of a job that ended.
 var Over = []wire.JobState{wire.JobState_JOB_STATE_SUCCEEDED, wire.JobState_JOB_STATE_FAILED, wire.JobState_JOB_STATE_KILLED}
 
@@ -153,7 +164,7 @@ func (j *Jobs) on(ctx context.Context, launcher scheduler.LauncherID) ([]schedul
 	if launcher == 0 {
 		return nil, nil
 	}
-	return j.model.Find(ctx, readmodel.Filter{Launcher: launcher})
+	return j.model.JobsOn(ctx, launcher)
 }
 
 // merge makes one of two lists, both the largest id first, of so many at most.

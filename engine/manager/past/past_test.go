@@ -224,7 +224,8 @@ func TestListsAreThoseOfAllJobs(t *testing.T) {
 		total := 0
 		for _, id := range slices.Backward(slices.Sorted(maps.Keys(c.there))) {
 			s := c.there[id]
-			if q.fits(s) && q.On == 0 && (q.May == nil || q.May(s)) {
+			f := readmodel.Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name}
+			if f.Fits(s) && q.On == 0 && (q.May == nil || q.May(s)) {
 				if total++; q.Before == 0 || id < q.Before {
 					want = append(want, s.Job)
 				}

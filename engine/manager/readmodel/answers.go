@@ -9,35 +9,14 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/histogram"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Jobs lists the live jobs in order of id, and with all those that ended and are kept, the
 // oldest first, before them. The messages must not be changed. The error is that of ctx.
 func (m *Model) Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error) {
-	var ended []*endedJob
-	var live []*facts.Job
-	err := m.read(ctx, func() {
-		if all {
-			ended = slices.Clone(m.ended)
-		}
-		live = make([]*facts.Job, 0, m.live.Len())
-		for _, id := range m.live.IDs() {
-			live = append(live, m.live.Get(id).row)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	list := make([]*wire.JobSummary, 0, len(ended)+len(live))
-	for _, e := range ended {
-		list = append(list, e.status.Summary)
-	}
-	for _, j := range live {
-		list = append(list, summary(j))
-	}
-	return list, nil
+	list, _, err := m.Find(ctx, all, Filter{})
+	return list, err
 }
 
 // JobStatus returns what is known of a job, with its attempts when they are asked for: the
@@ -93,10 +72,7 @@ func (m *Model) rowsOf(j *job, ids []scheduler.AttemptID) []facts.Attempt {
 }
 
 func (j *job) stageRows() []facts.Stage {
-	rows := make([]facts.Stage, len(j.stages))
-	for i := range j.stages {
-		rows[i] = j.stages[i].row
-	}
+	rows := slices.Clone(j.stages)
 	return rows
 }
 
@@ -198,27 +174,6 @@ func (m *Model) Ends(ctx context.Context, id scheduler.LauncherID) (list []End, 
 		}
 	})
 	slices.Reverse(list)
-	return list, err
-}
-
-// StageTimes are the times of a stage's attempts that ended.
-type StageTimes struct {
-	Name    string
-	Running histogram.Histogram // of those that finished, without suspensions
-	Waiting histogram.Histogram // from when their bundle was ready to its launch; of second attempts there is none
-}
-
-// Times returns the times of a live job's stages; nil for a job that does not live.
-func (m *Model) Times(ctx context.Context, id scheduler.JobID) (list []StageTimes, err error) {
-	err = m.read(ctx, func() {
-		j := m.live.Get(id)
-		if j == nil {
-			return
-		}
-		for i := range j.stages {
-			list = append(list, StageTimes{j.row.StageNames[i], j.stages[i].running.Clone(), j.stages[i].waiting.Clone()})
-		}
-	})
 	return list, err
 }
 

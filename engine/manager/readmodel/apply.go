@@ -6,22 +6,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/histogram"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // job is a live one.
 type job struct {
 	row      *facts.Job
-	stages   []stage // by number
+	stages   []facts.Stage // by number
 	attempts attempts
 	changed  uint64 // the revision
-}
-
-// stage is one of a live job.
-type stage struct {
-	row              facts.Stage
-	running, waiting histogram.Histogram
 }
 
 // apply takes in what changed in a step.
@@ -64,11 +57,8 @@ func (m *Model) changed(j *job) { j.changed, m.jobsAt = m.revision, m.revision }
 func (m *Model) applyJob(row facts.Job) {
 	j := m.live.Get(row.ID)
 	if j == nil {
-		j = &job{stages: make([]stage, len(row.StageNames))}
+		j = &job{stages: make([]facts.Stage, len(row.StageNames))}
 		m.live.Add(row.ID, j)
-		m.index.add(row.ID, keysOf(&row))
-	} else {
-		m.index.move(row.ID, keysOf(j.row), keysOf(&row))
 	}
 	j.row = &row
 	m.changed(j)
@@ -79,7 +69,7 @@ func (m *Model) applyStage(row *facts.Stage) {
 	if j == nil || int(row.Number) >= len(j.stages) {
 		return
 	}
-	j.stages[row.Number].row = *row
+	j.stages[row.Number] = *row
 	m.changed(j)
 }
 
@@ -101,33 +91,18 @@ func (m *Model) applyAttempt(a *facts.Attempt) {
 	switch {
 	case r.lives() == lived:
 		if !known {
-			m.over(j, r)
+			t.over(r, m.bounds.AttemptsKept)
 		}
 	case lived:
 		t.end(r)
 		m.launchers.Get(a.Launcher).note(End{a.Job, a.ID, a.Since, a.Outcome})
 		m.leave(r, a.Launcher)
-		m.over(j, r)
+		t.over(r, m.bounds.AttemptsKept)
 	default:
 		t.begin(r)
 		m.settle(r, j, a.Launcher)
 	}
 	t.shrink(m.bounds.AttemptsMax)
-}
-
-// over counts an attempt that ended.
-func (m *Model) over(j *job, r *row) {
-	j.attempts.over(r, m.bounds.AttemptsKept)
-	if int(r.stage) >= len(j.stages) {
-		return
-	}
-	s, ready, launched, started := &j.stages[r.stage], r.times[0], r.times[1], r.times[2]
-	if ready != 0 {
-		s.waiting.Add(launched.Sub(ready))
-	}
-	if r.outcome == scheduler.Finished && started != 0 {
-		s.running.Add(r.ended().Sub(started) - r.suspended)
-	}
 }
 
 // settle lists an attempt with its launcher.
@@ -190,7 +165,6 @@ func (m *Model) applyLauncher(row facts.Launcher) {
 func (m *Model) applyEnded(s *wire.JobStatus) {
 	id := scheduler.JobID(s.GetSummary().GetJob())
 	if j := m.live.Get(id); j != nil {
-		m.index.remove(id, keysOf(j.row))
 		for _, a := range slices.Clone(j.attempts.live) { // none, but for rows that did not come
 			r := j.attempts.get(a)
 			m.leave(r, j.attempts.on[r.on].id)
@@ -201,22 +175,17 @@ func (m *Model) applyEnded(s *wire.JobStatus) {
 	e := &endedJob{s, m.revision}
 	if old := m.endedByID[id]; old != nil { // told twice
 		m.ended[slices.Index(m.ended, old)] = e
-		m.index.remove(id, keysOfEnded(old.status))
 	} else {
 		m.ended = append(m.ended, e)
 	}
 	m.endedByID[id] = e
-	m.index.add(id, keysOfEnded(s))
 	for len(m.ended) > max(m.bounds.JobsKept, 1) {
 		m.forgetOldest()
 	}
 }
 
 func (m *Model) forgetOldest() {
-	s := m.ended[0].status
-	id := scheduler.JobID(s.GetSummary().GetJob())
-	m.index.remove(id, keysOfEnded(s))
-	delete(m.endedByID, id)
+	delete(m.endedByID, scheduler.JobID(m.ended[0].status.GetSummary().GetJob()))
 	m.ended[0] = nil
 	m.ended = m.ended[1:]
 }

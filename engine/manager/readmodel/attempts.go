@@ -57,8 +57,6 @@ type row struct {
 
 func (r *row) lives() bool { return r.state != facts.Ended }
 
-func (r *row) ended() scheduler.Time { return r.times[4] }
-
 // set makes a row that of an attempt.
 func (t *attempts) set(r *row, a *facts.Attempt) {
 	r.bundle, r.run, r.stage, r.index = a.Bundle, a.Run, a.Stage, a.Index

@@ -39,7 +39,6 @@ type Model struct {
 	live      idmap.Index[scheduler.JobID, job]
 	ended     []*endedJob // in order of their ends
 	endedByID map[scheduler.JobID]*endedJob
-	index     index
 	launchers idmap.Index[scheduler.LauncherID, launcher]
 	up        int // launchers
 	slots     map[string]count

@@ -1,0 +1,73 @@
+package readmodel
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Filter says which jobs are asked for: those for which all holds that is set.
+type Filter struct {
+	States     []wire.JobState // in one of these; none: in any
+	User, Pool *string         // nil: any
+	Name       string          // is part of the job's
+}
+
+// Fits says whether a job is asked for.
+func (f *Filter) Fits(j *wire.JobSummary) bool {
+	return f.fits(j.State, j.User, j.Pool, j.Name)
+}
+
+func (f *Filter) fits(state wire.JobState, user, pool, name string) bool {
+	return (len(f.States) == 0 || slices.Contains(f.States, state)) && (f.User == nil || *f.User == user) && (f.Pool == nil || *f.Pool == pool) && strings.Contains(name, f.Name)
+}
+
+// Find lists, of the jobs that Jobs lists, those that fit, and the ids of all, in the same order. A look at
+// each of 10,000 takes less than it does to describe some of them, so nothing is kept to find jobs by.
+func (m *Model) Find(ctx context.Context, all bool, f Filter) (found []*wire.JobSummary, ids []scheduler.JobID, err error) {
+	var ended []*endedJob
+	var live []*facts.Job
+	err = m.read(ctx, func() {
+		if all {
+			ended = slices.Clone(m.ended)
+		}
+		live = make([]*facts.Job, 0, m.live.Len())
+		for _, id := range m.live.IDs() {
+			live = append(live, m.live.Get(id).row)
+		}
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	ids = make([]scheduler.JobID, 0, len(ended)+len(live))
+	for _, e := range ended {
+		ids = append(ids, scheduler.JobID(e.status.GetSummary().GetJob()))
+		if f.Fits(e.status.GetSummary()) {
+			found = append(found, e.status.Summary)
+		}
+	}
+	for _, j := range live {
+		ids = append(ids, j.ID)
+		if f.fits(j.State, j.Spec.GetPrincipal().GetName(), j.Pool, j.Spec.GetName()) {
+			found = append(found, summary(j))
+		}
+	}
+	return found, ids, nil
+}
+
+// JobsOn lists the jobs that have an attempt which lives on a launcher, in order of id.
+func (m *Model) JobsOn(ctx context.Context, launcher scheduler.LauncherID) (ids []scheduler.JobID, err error) {
+	err = m.read(ctx, func() {
+		if l := m.launchers.Get(launcher); l != nil {
+			for _, a := range l.live {
+				ids = append(ids, a.job.row.ID)
+			}
+		}
+	})
+	slices.Sort(ids)
+	return slices.Compact(ids), err
+}
