@@ -204,7 +204,7 @@ func (s *story) decision(cmd, first string, rest []string, named map[string]stri
 	case "settings":
 		d.Settings = []scheduler.SettingsVerdict{{Version: s.version, Abilities: abilities(named["able"])}}
 	case "admit":
-		d.Admit = []scheduler.Admit{{Job: scheduler.JobID(number(first))}}
+		d.Admit = []scheduler.Admit{{Job: scheduler.JobID(number(first)), Pool: named["to"]}}
 	}
 	number := s.round.number
 	s.decide(d)

@@ -83,10 +83,12 @@
 // made when a job needs it and goes with its last job; asking never makes one.
 //
 // undeclared may be changed while jobs run, as all settings. From then on new jobs for
-// undeclared pools are refused, and none can be moved to one: the next rule of
-// placement has it. Jobs that are in such pools stay there to their end, also
-// those whose pool is declared no more. With refuse, the manager lets no job in
-// while the policy is down, unless its setting admitWithoutPolicy says so.
+// undeclared pools are refused, and none can be moved to one: it stays where it is.
+// Jobs that are in such pools stay there to their end, also
+// those whose pool is declared no more. With refuse, and with another rule of placement
+// before explicit, the manager lets no job in
+// while the policy is down, unless its setting admitWithoutPolicy says so: it asks the policy
+// where each goes, and judges whether its user may submit there.
 //
 // # Preemption
 //

@@ -26,7 +26,7 @@ const (
 	waitsMax = 4096
 	// undeclaredMax is up to how many jobs that were moved to pools that are not declared
 	// are saved. With more of them, all are taken to these pools by a restart.
-	undeclaredMax = 4096
+	undeclaredMax = 1024
 	// owedMax is how many deficits of one pool are saved.
 	owedMax = 4096
 )
@@ -40,7 +40,7 @@ type memory struct {
 	Spared    map[scheduler.BundleID]starvation.Spared
 	Leaving   map[scheduler.JobID][]scheduler.AttemptID
 	// Undeclared is of package sharing.
-	Undeclared map[scheduler.JobID]bool `json:"Strayed,omitempty"` // as checkpoints name it
+	Undeclared map[scheduler.JobID]string `json:"Stayed,omitempty"` // as checkpoints name it
 	Starved    []starvation.Starved
 	Waits      map[scheduler.JobID]locality.Wait // of package placing
 	Kinds      []scheduler.SlotKind              // what the numbers in Orders stand for
@@ -57,7 +57,7 @@ type remembered struct {
 func newMemory(now scheduler.Time) memory {
 	return memory{
 		Advanced: now, Spared: map[scheduler.BundleID]starvation.Spared{}, Leaving: map[scheduler.JobID][]scheduler.AttemptID{},
-		Undeclared: map[scheduler.JobID]bool{},
+		Undeclared: map[scheduler.JobID]string{},
 	}
 }
 

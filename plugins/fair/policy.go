@@ -72,11 +72,11 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 }
 
 // abilities is what the policy can do. It wants to be asked about submissions only
-// where it may refuse some, because nobody gets in while a policy that is asked is down,
-// and to be told of loads only where it looks at them, because they cost rounds.
+// where it may refuse some, or put them elsewhere than they ask for, because nobody gets in
+// while a policy that is asked is down, and to be told of loads only where it looks at them, because they cost rounds.
 func abilities(c *allocation.Config) scheduler.Ability {
 	able := scheduler.AbilityCheckpoint
-	if c.Undeclared == allocation.UndeclaredRefuse {
+	if c.Undeclared == allocation.UndeclaredRefuse || c.Elsewhere() {
 		able |= scheduler.AbilityAdmission
 	}
 	if c.LoadManager == allocation.LoadOfMachines {
@@ -203,14 +203,16 @@ func (p *Policy) outcome(e scheduler.Outcome) {
 	}
 }
 
-// admit refuses jobs whose pool is not declared, when that is what the site wants.
+// admit refuses jobs whose pool is not declared, when that is what the site wants. Of others it
+// says where they go.
 func (p *Policy) admit(j scheduler.Job, d *scheduler.Decisions) {
-	if to := p.config.Place(&j, true); to.Refused != "" {
+	to := p.config.Place(&j, true)
+	if to.Refused != "" {
 		d.Refuse = append(d.Refuse, scheduler.Refuse{Job: j.ID, Reason: fmt.Sprintf(
 			"pool %q is not declared: consider adding the pool to the allocation file, or ask for one of %v", to.Refused, p.config.Table.Open())})
 		return
 	}
-	d.Admit = append(d.Admit, scheduler.Admit{Job: j.ID})
+	d.Admit = append(d.Admit, scheduler.Admit{Job: j.ID, Pool: to.Pool.Path})
 }
 
 // change takes over a new version of the settings, or says what is wrong with it.

@@ -51,14 +51,44 @@ func TestUndeclaredPoolsAreRefusedFromNowOn(t *testing.T) {
 	w.Cluster.Update(old, "team", scheduler.High)
 	w.Cluster.Update(known, "elsewhere", scheduler.Normal)
 	w.Until(4 * time.Second)
-	where(map[scheduler.JobID]string{old: "team", known: "default"})
+	where(map[scheduler.JobID]string{old: "team", known: "known"})
 	w.Restart(rules + "refuse}\n")
 	w.Until(5 * time.Second)
-	where(map[scheduler.JobID]string{old: "team", known: "default"})
+	where(map[scheduler.JobID]string{old: "team", known: "known"})
 	set(w, "create", 6*time.Second)
 	late := w.job("late", 1, time.Hour)
 	w.Until(7 * time.Second)
 	where(map[scheduler.JobID]string{old: "team", known: "elsewhere", late: "late"})
 	set(w, "refuse", 8*time.Second)
 	where(map[scheduler.JobID]string{old: "team", known: "elsewhere", late: "late"})
+}
+
+// TestWhereAJobGoesIsToldAtItsAdmission: where another rule comes before explicit, the policy says of
+// each job to which pool it comes, for the manager to judge that; where none does, nobody asks.
+func TestWhereAJobGoesIsToldAtItsAdmission(t *testing.T) {
+	const site = "allocations: {pools: {lab: {pools: {x: {}}}}}\nplacement: {property: pool.name, rules: "
+	for rules, want := range map[string][2]string{
+		"[property, explicit, default]": {"production", "lab/default"},
+		"[group, property, default]":    {"production", "default"},
+		"[explicit, property, default]": {"", ""},
+	} {
+		w := newPlay(t, site+rules+"}\n")
+		w.Launchers(1, 4)
+		for _, properties := range [][]scheduler.Property{{{Name: "pool.name", Value: "production"}}, nil} {
+			w.Cluster.Submit(cluster.Spec{User: "ann", Pool: "lab", Properties: properties, Layers: []cluster.Layer{{
+				Bundles: 1, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}}, Run: time.Hour,
+			}}})
+		}
+		w.Until(time.Second)
+		var got [2]string
+		n := 0
+		for _, d := range w.Decisions {
+			for _, a := range d.Admit {
+				got[n], n = a.Pool, n+1
+			}
+		}
+		if asks := want[0] != ""; got != want || w.Cluster.Abilities.Has(scheduler.AbilityAdmission) != asks || asks != (n == 2) {
+			t.Errorf("%s: told are %q, not %q", rules, got, want)
+		}
+	}
 }

@@ -38,7 +38,13 @@ type Refuse struct {
 }
 
 // Admit lets a submission in.
-type Admit struct{ Job JobID }
+type Admit struct {
+	Job JobID
+	// Pool is where the policy puts the job, which may be another pool than the one that it
+	// names (Job.Pool); "" says nothing. The manager judges whether its user may submit there,
+	// too, and turns it away where he may not.
+	Pool string
+}
 
 // PreemptMode is how victims are taken off their slots.
 type PreemptMode uint8

@@ -56,6 +56,18 @@ func (ad *Admission) maySubmit(spec *wire.JobSpec) error {
 	return rules.Submit(who(spec.GetPrincipal()), spec.GetPool())
 }
 
+// mayLand judges that a job comes to a pool to which the policy puts it; "": to the one that it names.
+func (ad *Admission) mayLand(j *life.Job, pool string) error {
+	rules := ad.step.Set.Access
+	if rules == nil || pool == "" {
+		return nil
+	}
+	if err := rules.Submit(who(j.Spec.GetPrincipal()), pool); err != nil {
+		return fmt.Errorf("the policy puts %s, which names pool %q, into pool %.200q, and %w", j.ID, j.Pool, pool, err)
+	}
+	return nil
+}
+
 func (ad *Admission) mayUpdate(m *wire.UpdateJob) error {
 	rules := ad.step.Set.Access
 	j, there := ad.job(scheduler.JobID(m.GetJob()))

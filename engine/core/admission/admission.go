@@ -99,7 +99,11 @@ func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 
 // turnAway refuses a submission before anything of it exists.
 func (ad *Admission) turnAway(j *life.Job, reason string) {
-	j.Failure, j.Outcome = step.Invalid(fmt.Sprintf("%s was refused: %s", j.ID, reason)), scheduler.JobFailed
+	ad.turnAwayFor(j, step.Invalid(fmt.Sprintf("%s was refused: %s", j.ID, reason)))
+}
+
+func (ad *Admission) turnAwayFor(j *life.Job, why *wire.Failure) {
+	j.Failure, j.Outcome = why, scheduler.JobFailed
 	ad.step.Reply(j.Client, j.ID, j.Failure)
 	ad.status.Remember(j)
 	ad.life.Ended[len(ad.life.Ended)-1].Refused = j.Failure
@@ -107,7 +111,8 @@ func (ad *Admission) turnAway(j *life.Job, reason string) {
 	ad.life.Touch(j)
 }
 
-// Admit is the policy's word that a job may come in.
+// Admit is the policy's word that a job may come in. Where that says to which pool, the lists of that
+// one count, too: the job's own names and properties may have led there.
 func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) {
 	j := ad.life.Jobs.Get(d.Job)
 	switch {
@@ -115,6 +120,10 @@ func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) 
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
 	case j.Phase() != life.JobAsked:
 		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
+	}
+	if err := ad.mayLand(j, d.Pool); err != nil {
+		ad.turnAwayFor(j, step.Denied(err))
+		return scheduler.NotRefused, ""
 	}
 	ad.start(j)
 	return scheduler.NotRefused, ""

@@ -56,6 +56,10 @@ func (o *Config) Place(j *scheduler.Job, strict bool) Place {
 	return Place{o.Table.spec(path), refused}
 }
 
+// Elsewhere says whether a job may get to another pool than the one that it names, because
+// another rule comes first.
+func (o *Config) Elsewhere() bool { return o.rules[0] != ruleExplicit }
+
 // declares says whether a pool is declared, or stands for one that is.
 func (o *Config) declares(path string) bool {
 	if p := o.Table.pools[path]; p != nil {

@@ -139,6 +139,9 @@ func (a *Table) spec(path string) *Pool {
 	return newPool(path, a.parentOf(path))
 }
 
+// At returns what stands for a pool where jobs are, declared or not.
+func (a *Table) At(path string) *Pool { return a.spec(a.leaf(path)) }
+
 // Declares says whether the table itself has a pool; others go with their last job.
 func (a *Table) Declares(path string) bool { return a.pools[path] != nil }
 

@@ -93,9 +93,13 @@ func (s *State) Add(v *view.Job) {
 }
 
 func (s *State) put(j *Job) {
-	to := s.Config.Place(&j.Info, s.Undeclared[j.ID()])
-	if to.Refused == "" {
+	stays, moved := s.Undeclared[j.ID()]
+	to := s.Config.Place(&j.Info, moved)
+	switch {
+	case to.Refused == "":
 		delete(s.Undeclared, j.ID()) // the pool was declared since
+	case moved:
+		to.Pool = s.Config.Table.At(stays)
 	}
 	j.Pool = s.addPool(to.Pool)
 	j.Node = s.Tree.AddJob(j.Pool.Node, pooltree.Job{
@@ -107,8 +111,8 @@ func (s *State) put(j *Job) {
 }
 
 // Move takes a job to where it belongs now, with its new priority. Where jobs
-// for undeclared pools are refused, one cannot be moved to such a pool either: the
-// next rule has it. A job that is in one already stays there.
+// for undeclared pools are refused, one cannot be moved to such a pool either: it
+// stays where it is. The next rule of placement might have a pool that its user may not submit to.
 func (s *State) Move(id scheduler.JobID) {
 	j := s.Jobs[id]
 	if j == nil {
@@ -116,7 +120,9 @@ func (s *State) Move(id scheduler.JobID) {
 	}
 	s.drop(j)
 	if lax := s.Config.Place(&j.Info, false); lax.Pool.Path != j.Pool.Spec.Path && s.Config.Place(&j.Info, true).Refused != "" {
-		s.Undeclared[j.ID()] = true
+		if s.Undeclared[j.ID()] == "" {
+			s.Undeclared[j.ID()] = j.Pool.Spec.Path
+		}
 	} else {
 		delete(s.Undeclared, j.ID())
 	}

@@ -16,8 +16,8 @@ type State struct {
 	Pools  map[string]*Pool // by path; all but the root
 	Jobs   map[scheduler.JobID]*Job
 	// Undeclared are jobs that were moved to a pool that is not declared while such
-	// pools were refused. All others are where they came in.
-	Undeclared map[scheduler.JobID]bool
+	// pools were refused, with the pool where they stay. All others are where they came in.
+	Undeclared map[scheduler.JobID]string
 	// Synced are the jobs that Sync brought up to date; who reads it empties it.
 	Synced []*Job
 	// Changed says that what a snapshot does not tell may have changed; who saves it
@@ -34,7 +34,7 @@ type State struct {
 
 // Start begins with a view, of which some kinds of slot are known beforehand.
 func (s *State) Start(v *view.View, kinds []scheduler.SlotKind) {
-	s.View, s.Undeclared = v, map[scheduler.JobID]bool{}
+	s.View, s.Undeclared = v, map[scheduler.JobID]string{}
 	s.World.Start(v, kinds)
 }
 

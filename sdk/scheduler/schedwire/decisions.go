@@ -1,6 +1,7 @@
 package schedwire
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -58,6 +59,11 @@ func (m *Decisions) addApplied(w *writer, d *scheduler.Decisions) {
 		c := get(&m.Admit, empty)
 		c.Job = append(c.Job, uint64(v.Job))
 	}
+	if slices.ContainsFunc(d.Admit, func(v scheduler.Admit) bool { return v.Pool != "" }) {
+		for _, v := range d.Admit {
+			m.Admit.Pool = append(m.Admit.Pool, w.str(v.Pool))
+		}
+	}
 	for i := range d.Preempt {
 		get(&m.Preempt, empty).add(w, &d.Preempt[i])
 	}
@@ -112,7 +118,7 @@ func (m *Decisions) Decode() (scheduler.Decisions, error) {
 		m.GetResume(), m.GetLaunch(), m.GetLaunch().GetLaunchers(), m.GetAnswers(),
 		m.GetSettings(), m.GetSettings().GetProblems(), m.GetWaiting(), m.GetNotes(), m.GetCheckpoint())
 	d := scheduler.Decisions{
-		Refuse: m.GetRefuse().values(r), Admit: m.GetAdmit().values(), Preempt: m.GetPreempt().values(r),
+		Refuse: m.GetRefuse().values(r), Admit: m.GetAdmit().values(r), Preempt: m.GetPreempt().values(r),
 		Resume: m.GetResume().values(), Launch: m.GetLaunch().values(r),
 		Answers: m.GetAnswers().values(r), Settings: m.GetSettings().values(r),
 		Waiting: m.GetWaiting().values(r), Notes: m.GetNotes().values(r),
@@ -143,8 +149,17 @@ func (m *Refuse) values(r *reader) []scheduler.Refuse {
 	})
 }
 
-func (m *Admit) values() []scheduler.Admit {
-	return list(&reader{}, len(m.GetJob()), func(i int) scheduler.Admit { return scheduler.Admit{Job: scheduler.JobID(m.Job[i])} })
+func (m *Admit) values(r *reader) []scheduler.Admit {
+	if len(m.GetPool()) > 0 {
+		r.same("admit", len(m.GetJob()), len(m.GetPool()))
+	}
+	return list(r, len(m.GetJob()), func(i int) scheduler.Admit {
+		a := scheduler.Admit{Job: scheduler.JobID(m.Job[i])}
+		if len(m.Pool) > 0 {
+			a.Pool = r.str(m.Pool[i])
+		}
+		return a
+	})
 }
 
 func (m *Preempt) values(r *reader) []scheduler.Preempt {

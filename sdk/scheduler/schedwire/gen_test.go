@@ -263,7 +263,7 @@ func decisions(t *rapid.T) scheduler.Decisions {
 		Refuse: many(t, 3, func(t *rapid.T) scheduler.Refuse {
 			return scheduler.Refuse{Job: id[scheduler.JobID](t), Reason: text(t)}
 		}),
-		Admit:   many(t, 3, func(t *rapid.T) scheduler.Admit { return scheduler.Admit{Job: id[scheduler.JobID](t)} }),
+		Admit:   many(t, 3, func(t *rapid.T) scheduler.Admit { return scheduler.Admit{Job: id[scheduler.JobID](t), Pool: text(t)} }),
 		Preempt: many(t, 3, preempt),
 		Resume:  many(t, 3, func(t *rapid.T) scheduler.Resume { return scheduler.Resume{Attempt: id[scheduler.AttemptID](t)} }),
 		Launch:  many(t, 3, launch),

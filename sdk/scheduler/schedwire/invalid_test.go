@@ -88,6 +88,8 @@ func TestBadRoundsAreRefused(t *testing.T) {
 func TestBadDecisionsAreRefused(t *testing.T) {
 	cases := map[string]*Decisions{
 		"launch without launchers' rows": {Launch: &Launch{Bundle: []uint64{1}, Launchers: &Ids{Id: []uint64{1}}}},
+		"admission with a pool too many": {Admit: &Admit{Job: []uint64{1}, Pool: []uint32{0, 0}}},
+		"admission to no text":           {Admit: &Admit{Job: []uint64{1}, Pool: []uint32{99}}},
 		"refusal without reason":         {Refuse: &Refuse{Job: []uint64{1}}},
 		"preempt without mode":           {Preempt: &Preempt{Grace: []int64{1}}},
 		"preempt mode":                   {Preempt: &Preempt{Mode: []PreemptMode{4}, Grace: []int64{1}, Beneficiary: []uint64{1}, Bundle: []uint64{1}}},

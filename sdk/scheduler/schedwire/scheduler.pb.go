@@ -3489,6 +3489,7 @@ func (x *Refuse) GetReason() []uint32 {
 type Admit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           []uint64               `protobuf:"varint,1,rep,packed,name=job,proto3" json:"job,omitempty"`
+	Pool          []uint32               `protobuf:"varint,2,rep,packed,name=pool,proto3" json:"pool,omitempty"` // left out when all are ""
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3526,6 +3527,13 @@ func (*Admit) Descriptor() ([]byte, []int) {
 func (x *Admit) GetJob() []uint64 {
 	if x != nil {
 		return x.Job
+	}
+	return nil
+}
+
+func (x *Admit) GetPool() []uint32 {
+	if x != nil {
+		return x.Pool
 	}
 	return nil
 }
@@ -5425,9 +5433,10 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x05since\x18\a \x01(\x03R\x05since\"2\n" +
 	"\x06Refuse\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
-	"\x06reason\x18\x02 \x03(\rR\x06reason\"\x19\n" +
+	"\x06reason\x18\x02 \x03(\rR\x06reason\"-\n" +
 	"\x05Admit\x12\x10\n" +
-	"\x03job\x18\x01 \x03(\x04R\x03job\"\x84\x02\n" +
+	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x12\n" +
+	"\x04pool\x18\x02 \x03(\rR\x04pool\"\x84\x02\n" +
 	"\aPreempt\x125\n" +
 	"\avictims\x18\x01 \x01(\v2\x1b.hamadryad.scheduler.v1.IdsR\avictims\x127\n" +
 	"\x04mode\x18\x02 \x03(\x0e2#.hamadryad.scheduler.v1.PreemptModeR\x04mode\x12\x14\n" +
