@@ -80,7 +80,7 @@ func (w *window) pages() http.Handler {
 	for pattern, handler := range all {
 		mux.Handle(pattern, handler)
 	}
-	return rest.Routed(mux)
+	return rest.Routed(mux, func(w http.ResponseWriter, _ *http.Request, code int, why string) { rest.Tell(w, code, why) })
 }
 
 // take takes in what a step told. A window that is far behind holds the cluster up, as a manager's does.

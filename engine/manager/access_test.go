@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -568,5 +569,41 @@ func TestAccessIsTold(t *testing.T) {
 	other, err := r.who("eve").api.Access(r.ctx(), &wire.AccessRequest{User: "gateway"})
 	if err != nil || !slices.Equal(other.ActsFor, []string{"ann"}) || other.Principal.Name != "gateway" || len(other.Advice) != 1 {
 		t.Errorf("%v, %v", other, err)
+	}
+}
+
+// Where nothing is, and what one may not look at, a browser is told in a page with the ways to all others, a
+// program that takes JSON in a problem, and all others in text.
+func TestWhatCameToNothingIsToldAsItIsTaken(t *testing.T) {
+	b := newTestbed(t)
+	b.start()
+	for _, x := range []struct {
+		method, path, accept, kind, says string
+		code                             int
+	}{
+		{"GET", "/nope", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/html", `<a href="./jobs">Jobs</a>`, 404},
+		{"GET", "/nope/at/all", "text/html", "text/html", `<a href="./../../jobs">Jobs</a>`, 404},
+		{"GET", "/nope", "application/json", "application/problem+json", `nothing is at \"/nope\"`, 404},
+		{"GET", "/nope", "application/problem+json, text/html", "application/problem+json", "nothing is at", 404},
+		{"GET", "/nope", "*/*", "text/plain", `nothing is at "/nope"`, 404},
+		{"GET", "/nope", "", "text/plain", `nothing is at "/nope"`, 404},
+		{"GET", "/api/v1/nope", "text/html", "application/problem+json", "nothing is at", 404},
+		{"DELETE", "/jobs", "text/html", "text/html", "does not take", 405},
+		{"GET", "/jobs/%ff", "text/html", "text/html", "not UTF-8", 400},
+	} {
+		q, err := http.NewRequestWithContext(b.ctx(), x.method, "http://"+b.http+x.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Header.Set("Accept", x.accept)
+		answer, err := http.DefaultClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != x.code || !strings.HasPrefix(answer.Header.Get("Content-Type"), x.kind) || !strings.Contains(string(text), x.says) {
+			t.Errorf("%s %s for %q: %d %s %.300s %v", x.method, x.path, x.accept, answer.StatusCode, answer.Header.Get("Content-Type"), text, err)
+		}
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,6 +107,7 @@ type manager struct {
 	problems   *problems.List
 	shown      *clients.Configuration
 	guard      *guard.Guard
+	pages      *pages.Server
 	audit      *audit.Log
 	tickets    *tickets.Store
 	editor     *settings.Editor
@@ -403,14 +403,10 @@ func (m *manager) webServer() *http.Server {
 	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows)
 	mux := http.NewServeMux()
 	for pattern, handler := range m.routes() {
-		tell := guard.InText
-		if strings.Contains(pattern, rest.Root) {
-			tell = rest.Problem
-		}
-		mux.Handle(pattern, m.guard.Page(pattern, handler, tell))
+		mux.Handle(pattern, m.guard.Page(pattern, handler, m.refuseWeb))
 	}
 	return &http.Server{
-		Handler: m.guard.Notes(origin.Guard(m.edge().Pages(rest.Routed(mux)), m.origins())), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
+		Handler: m.guard.Notes(origin.Guard(m.edge().Pages(rest.Routed(mux, m.tellWeb)), m.origins())), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
 		MaxHeaderBytes: headersMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
 	}
 }
@@ -420,7 +416,8 @@ func (m *manager) webServer() *http.Server {
 func (m *manager) routes() map[string]http.Handler {
 	shown := m.rest()
 	all := shown.Routes()
-	maps.Copy(all, pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Failed: failed}).Routes())
+	m.pages = pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Failed: failed})
+	maps.Copy(all, m.pages.Routes())
 	maps.Copy(all, map[string]http.Handler{
 		"GET /metrics": promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}),
 		// For what watches processes, such as Kubernetes: whether the manager has to be started
@@ -440,7 +437,7 @@ var probes = []string{"/metrics", "/livez", "/healthz", "/readyz"}
 
 // origins says what is let through to the pages.
 func (m *manager) origins() origin.Options {
-	o := origin.Options{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, Tell: tellWeb}
+	o := origin.Options{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, Tell: m.tellWeb}
 	if name, err := os.Hostname(); err == nil {
 		o.Hosts = append(o.Hosts, name)
 	}
@@ -465,16 +462,6 @@ func (m *manager) lookAtHost() {
 	}
 	m.log.Warn("browsers and curl do not accept the manager's certificate for the address of its pages", "host", host,
 		"remedy", fmt.Sprintf("hamadryad ca issue manager/%s --host %s", m.cfg.Keys.Identity().Name, host))
-}
-
-// tellWeb answers a request over HTTP that came to nothing yet: to programs as a problem, to people
-// in plain text.
-func tellWeb(w http.ResponseWriter, r *http.Request, code int, why string) {
-	if strings.HasPrefix(r.URL.Path, rest.Root+"/") {
-		rest.Tell(w, code, why)
-		return
-	}
-	http.Error(w, why, code)
 }
 
 // rest is the REST interface.

@@ -22,7 +22,7 @@ import (
 
 // edge proves who calls, before anything else is made of a call.
 func (m *manager) edge() proof.Edge {
-	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Refused: m.refused, Tell: tellWeb, Kind: func(method string) auth.Kind {
+	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Refused: m.refused, Tell: m.tellWeb, Kind: func(method string) auth.Kind {
 		if strings.HasPrefix(method, "/"+rpc.Launchers_ServiceDesc.ServiceName+"/") {
 			return auth.Launcher
 		}

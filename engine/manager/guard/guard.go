@@ -4,7 +4,7 @@
 //
 //	g := guard.New(log, rules)
 //	grpc.ChainUnaryInterceptor(g.Note, proof.Unary, g.Judge)
-//	mux.Handle(pattern, g.Page(pattern, handler, guard.InText))
+//	mux.Handle(pattern, g.Page(pattern, handler, tell))
 //	http.Server{Handler: g.Notes(proof.Pages(mux))}
 //
 // # What holds

@@ -3,8 +3,6 @@ package guard
 import (
 	"net/http"
 
-	"google.golang.org/grpc/status"
-
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
@@ -18,11 +16,6 @@ func (g *Guard) Notes(next http.Handler) http.Handler {
 		next.ServeHTTP(answer, r.WithContext(ctx))
 		answer.begin(http.StatusOK) // of one that said nothing
 	})
-}
-
-// InText tells of a refusal in plain text.
-func InText(w http.ResponseWriter, _ *http.Request, err error) {
-	http.Error(w, status.Convert(err).Message(), http.StatusForbidden)
 }
 
 // Page has a handler asked by those alone whom the rule of a pattern lets. Others are told why

@@ -171,6 +171,11 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.write(w, r, code, "problem", http.StatusText(code), status.Convert(err).Message())
 }
 
+// Tell shows a page that says why something came to nothing.
+func (s *Server) Tell(w http.ResponseWriter, r *http.Request, code int, why string) {
+	s.write(w, r, code, "problem", http.StatusText(code), why)
+}
+
 // root is the way from a page to the first one.
 func root(of string) string {
 	return "./" + strings.Repeat("../", max(0, strings.Count(of, "/")-1))

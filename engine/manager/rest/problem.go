@@ -84,30 +84,38 @@ func tell(w http.ResponseWriter, p api.Problem) {
 	_, _ = w.Write(append(text, '\n'))
 }
 
-// Routed is a mux whose refusals of requests below Root are problems: of those that no pattern
-// fits, and of methods that a path does not take.
-func Routed(mux *http.ServeMux) http.Handler {
+// Below says whether a path is one of the interface's.
+func Below(path string) bool { return path == Root || strings.HasPrefix(path, Root+"/") }
+
+// Routed is a mux whose own refusals are told by tell: of paths that no pattern fits, and of methods
+// that a path does not take.
+func Routed(mux *http.ServeMux, tell func(w http.ResponseWriter, r *http.Request, code int, why string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern == "" && (r.URL.Path == Root || strings.HasPrefix(r.URL.Path, Root+"/")) {
-			w = &unrouted{w, r}
+		if _, pattern := mux.Handler(r); pattern == "" {
+			w = &unrouted{w, r, tell}
 		}
 		mux.ServeHTTP(w, r)
 	})
 }
 
-// unrouted tells what a mux says in plain text as a problem.
+// unrouted tells what a mux says in plain text in another way.
 type unrouted struct {
 	http.ResponseWriter
-	r *http.Request
+	r    *http.Request
+	tell func(w http.ResponseWriter, r *http.Request, code int, why string)
 }
 
 // WriteHeader is what the mux says by itself: 404, or 405 with what is allowed.
 func (u *unrouted) WriteHeader(code int) {
 	switch code {
 	case http.StatusNotFound:
-		Tell(u.ResponseWriter, code, fmt.Sprintf("nothing is at %.256q: see %s/openapi.yaml", u.r.URL.Path, Root))
+		see := "the first page leads to all that there are"
+		if Below(u.r.URL.Path) {
+			see = "see " + Root + "/openapi.yaml"
+		}
+		u.tell(u.ResponseWriter, u.r, code, fmt.Sprintf("nothing is at %.256q: %s", u.r.URL.Path, see))
 	case http.StatusMethodNotAllowed:
-		Tell(u.ResponseWriter, code, fmt.Sprintf("%.256q does not take %.32q; it takes %s", u.r.URL.Path, u.r.Method, u.Header().Get("Allow")))
+		u.tell(u.ResponseWriter, u.r, code, fmt.Sprintf("%.256q does not take %.32q; it takes %s", u.r.URL.Path, u.r.Method, u.Header().Get("Allow")))
 	default: // a redirection to the path in order
 		u.ResponseWriter.WriteHeader(code)
 	}

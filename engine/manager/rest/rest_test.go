@@ -458,7 +458,14 @@ func TestNonsenseIsRefused(t *testing.T) {
 // What no route takes is refused as all else is, and nothing else is touched.
 func TestUnroutedIsAProblem(t *testing.T) {
 	w := newWorld(t)
-	handler := Routed(w.mux)
+	elsewhere := func(w http.ResponseWriter, r *http.Request, code int, why string) {
+		if Below(r.URL.Path) {
+			Tell(w, code, why)
+			return
+		}
+		http.Error(w, why, code)
+	}
+	handler := Routed(w.mux, elsewhere)
 	for _, x := range []struct {
 		method, path, want, allow string
 		code                      int
@@ -479,7 +486,7 @@ func TestUnroutedIsAProblem(t *testing.T) {
 			t.Errorf("%s %s: %d %v %+v", x.method, x.path, answer.Code, h, p)
 		}
 	}
-	for path, code := range map[string]int{"/elsewhere": 404, "/api//v1/jobs": 307, "/api/v1/jobs": 200} {
+	for path, code := range map[string]int{"/elsewhere": 404, "/api/v1x": 404, "/api//v1/jobs": 307, "/api/v1/jobs": 200} {
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
 		if problem := answer.Header().Get("Content-Type") == "application/problem+json"; answer.Code != code || problem {

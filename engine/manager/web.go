@@ -1,0 +1,49 @@
+package manager
+
+import (
+	"net/http"
+	"strings"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
+)
+
+// refuseWeb answers a request that who asks may not make.
+func (m *manager) refuseWeb(w http.ResponseWriter, r *http.Request, err error) {
+	if rest.Below(r.URL.Path) {
+		rest.Problem(w, r, err)
+		return
+	}
+	m.tellWeb(w, r, rest.CodeOf(err), status.Convert(err).Message())
+}
+
+// tellWeb answers a request over HTTP that came to nothing: of the REST interface, and to who asks for JSON, as a
+// problem, to a browser as a page, and to all others in plain text.
+func (m *manager) tellWeb(w http.ResponseWriter, r *http.Request, code int, why string) {
+	if rest.Below(r.URL.Path) {
+		rest.Tell(w, code, why)
+		return
+	}
+	w.Header().Add("Vary", "Accept")
+	switch kind := accepted(r.Header.Values("Accept")); {
+	case strings.HasSuffix(kind, "json"):
+		rest.Tell(w, code, why)
+	case kind != "":
+		m.pages.Tell(w, r, code, why)
+	default:
+		http.Error(w, why, code)
+	}
+}
+
+// accepted is the first type of an answer that somebody takes by name and that there is; "": none of them.
+func accepted(accept []string) string {
+	for _, one := range strings.Split(strings.Join(accept, ","), ",") {
+		kind, _, _ := strings.Cut(one, ";")
+		switch kind = strings.ToLower(strings.TrimSpace(kind)); kind {
+		case "text/html", "application/xhtml+xml", "application/json", "application/problem+json":
+			return kind
+		}
+	}
+	return ""
+}
