@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -51,8 +52,7 @@ func TestPagesForEverybody(t *testing.T) {
 		if _, err := chromedp.Call(b.Context(), emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}); err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range pathsOf {
-			b.Do(chromedp.Navigate(server + path))
+		judge := func(path string) {
 			strange := browser.Ask(b, chromedp.Evaluate[bool](`window.strange = () => { window.ran = true; }; document.querySelectorAll("*").forEach((e) => e.dispatchEvent(new Event("mouseover"))); window.ran === true`))
 			b.Do(chromedp.Evaluate[chromedp.Void](string(axe)))
 			found := browser.Ask(b, chromedp.Evaluate[[]string](`axe.run().then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`, chromedp.EvalAwaitPromise))
@@ -62,6 +62,45 @@ func TestPagesForEverybody(t *testing.T) {
 			for _, f := range found {
 				t.Errorf("%s, %s: %s", path, theme, f)
 			}
+		}
+		for _, path := range pathsOf {
+			b.Do(chromedp.Navigate(server + path))
+			judge(path)
+		}
+		b.Do(chromedp.Navigate(server+"/settings"), chromedp.Click(`.editor button:not([formaction])`), chromedp.WaitVisible(`main [role="status"], main [role="alert"]`))
+		judge("the answer to a check of settings")
+	}
+}
+
+// Each page can be paused, which its address says beside all filters, and has nothing that is wider than a
+// large or a small window but what scrolls by itself.
+func TestPagesPauseAndFit(t *testing.T) {
+	server := serve(t, &stub{name: evil}, true)
+	b := browser.Open(t)
+	for _, path := range pathsOf {
+		b.Do(chromedp.Navigate(server + path))
+		for _, width := range []int64{1280, 400} {
+			if _, err := chromedp.Call(b.Context(), emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 800, DeviceScaleFactor: 1}); err != nil {
+				t.Fatal(err)
+			}
+			if wide := browser.Ask(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll("main > *, header")].filter((e) => e.getBoundingClientRect().right > innerWidth || e.scrollWidth > innerWidth && getComputedStyle(e).overflowX !== "auto").map((e) => e.outerHTML.slice(0, 200))`)); len(wide) > 0 {
+				t.Errorf("%s is wider than %d pixels: %q", path, width, wide)
+			}
+		}
+		want, err := url.Parse(server + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := want.Query()
+		q.Set("pause", "1")
+		b.Do(chromedp.Click("#pause"))
+		at := browser.Ask(b, chromedp.Location())
+		if got, err := url.Parse(at); err != nil || got.Path != want.Path || got.RawQuery != q.Encode() && got.Query().Encode() != q.Encode() {
+			t.Errorf("%s pauses at %s", path, at)
+		}
+		b.Do(chromedp.Navigate(at))
+		if pressed := browser.Ask(b, chromedp.Evaluate[string](`document.getElementById("pause").getAttribute("aria-pressed") + document.getElementById("pause").textContent`)); pressed != "trueGo on" {
+			t.Errorf("%s, opened anew, says %q", at, pressed)
 		}
 	}
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -309,6 +311,41 @@ func TestNamesStayText(t *testing.T) {
 		if (strings.HasPrefix(path, "/jobs/job-7") || path == "/queue" || path == "/pools" || path == "/policy" || strings.HasPrefix(path, "/settings") && code == http.StatusOK || path == "/audit") && !strings.Contains(page, "&lt;script&gt;strange()&lt;/script&gt;") {
 			t.Errorf("%s does not show the name", path)
 		}
+	}
+}
+
+// linked is what a page leads to, or loads.
+var linked = regexp.MustCompile(` (?:href|src|action|formaction)="([^"]*)"`)
+
+// Behind a proxy that puts the pages below a path, all that a page leads to lies below it too, and is there.
+func TestLinksLeadSomewhere(t *testing.T) {
+	server := serve(t, &stub{name: "l1"}, true)
+	seen := map[string]bool{}
+	for _, path := range pathsOf {
+		at, err := url.Parse(server + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, page := get(t, at.String())
+		for _, m := range linked.FindAllStringSubmatch(page, -1) {
+			to, err := at.Parse(html.UnescapeString(m[1]))
+			if err != nil || !strings.HasPrefix(to.String(), server+"/") {
+				t.Errorf("%s leads to %q", path, m[1])
+				continue
+			}
+			to.Fragment = ""
+			below := strings.TrimPrefix(to.Path, "/behind/a/proxy")
+			if seen[to.String()] || to.Path == at.Path || strings.HasPrefix(below, "/api/v1/") || below == "/scheduler" { // others answer these
+				continue
+			}
+			seen[to.String()] = true
+			if code, _, _ := get(t, to.String()); code == http.StatusNotFound && below != "/jobs/job-8" {
+				t.Errorf("%s leads to %s, which is not there", path, to)
+			}
+		}
+	}
+	if len(seen) < 30 {
+		t.Errorf("only %v were followed", seen)
 	}
 }
 
