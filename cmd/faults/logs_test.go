@@ -3,12 +3,13 @@ package faults
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 // All launchers are destroyed, with their disks, and the manager is killed: what attempts printed is still
@@ -69,16 +70,8 @@ func (c *cluster) restOfTheLog(want string) {
 		if span != "" {
 			q.Header.Set("Range", span)
 		}
-		answer, err := http.DefaultClient.Do(q)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		body, err := io.ReadAll(answer.Body)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		return answer.StatusCode, answer.Header.Get("Content-Range"), string(body)
+		answer, text := watch.Answer(c.t, q)
+		return answer.StatusCode, answer.Header.Get("Content-Range"), text
 	}
 	_, _, text := get("/api/v1/jobs/job-2/attempts?state=failed", "")
 	var list struct{ Attempts []struct{ ID int } }

@@ -3,8 +3,6 @@ package faults
 import (
 	"flag"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 )
 
@@ -179,14 +178,6 @@ func (c *cluster) metrics() string {
 // page is one of the manager's pages.
 func (c *cluster) page(path string) string {
 	c.t.Helper()
-	answer, err := http.Get(c.pages() + path)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	page, err := io.ReadAll(answer.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return string(page)
+	_, page := watch.Get(c.t, c.pages()+path)
+	return page
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/metricdoc"
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 // follow reads an attempt's log as it grows until a line holds text, and returns
@@ -50,16 +50,14 @@ func (m *manager) follow(address string, id uint64, text string) string {
 // log returns an attempt's log.
 func (n *node) log(id uint64) string {
 	n.m.t.Helper()
-	answer, err := http.Get(fmt.Sprintf("http://%s/logs/%d", n.join.HttpAddress, id))
-	if err != nil {
-		n.m.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		n.m.t.Fatal(err)
-	}
-	return string(text)
+	return n.page(fmt.Sprintf("/logs/%d", id))
+}
+
+// page returns one of a launcher's pages.
+func (n *node) page(path string) string {
+	n.m.t.Helper()
+	_, text := watch.Get(n.m.t, "http://"+n.join.HttpAddress+path)
+	return text
 }
 
 func TestRunAndReuseWorker(t *testing.T) {
@@ -213,30 +211,18 @@ func TestMetrics(t *testing.T) {
 		return err == nil && answer.StatusCode == http.StatusOK
 	})
 	for _, page := range []string{"/livez", "/healthz", "/readyz", "/readyz?verbose", "/debug/pprof/goroutine"} {
-		answer, err := http.Get("http://" + n.join.HttpAddress + page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if answer.Body.Close(); answer.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s", page, answer.Status)
+		if code, text := watch.Get(t, "http://"+n.join.HttpAddress+page); code != http.StatusOK {
+			t.Errorf("%s: %d %.200s", page, code, text)
 		}
 	}
 	n.finished(n.start(m.job("noop").attempt(0, 0)))
 	n.ended(n.start(m.job("error").attempt(0, 0)))
-	answer, err := http.Get("http://" + n.join.HttpAddress + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := n.page("/metrics")
 	for _, want := range []string{
 		`hamadryad_launcher_slots{kind="default"} 4`, `hamadryad_launcher_attempts_total{outcome="finished"} 1`,
 		`hamadryad_launcher_attempts_total{outcome="failed"} 1`, "hamadryad_launcher_worker_starts_total 2",
 	} {
-		if !strings.Contains(string(text), want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("no line %q in\n%s", want, text)
 		}
 	}

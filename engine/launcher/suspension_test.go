@@ -3,9 +3,7 @@ package launcher_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -220,13 +218,7 @@ func TestWayIsTold(t *testing.T) {
 		m := newManager(t)
 		n := m.launch("a", change)
 		way := t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]
-		answer, err := http.Get("http://" + n.join.HttpAddress + "/metrics")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer answer.Body.Close()
-		page, err := io.ReadAll(answer.Body)
-		if err != nil || !slices.Contains(strings.Split(string(page), "\n"), `hamadryad_launcher_suspend_info{way="`+way+`"} 1`) {
+		if !slices.Contains(strings.Split(n.page("/metrics"), "\n"), `hamadryad_launcher_suspend_info{way="`+way+`"} 1`) {
 			t.Errorf("the metrics don't tell of %s", way)
 		}
 	})

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -410,12 +409,7 @@ func TestAJobRuns(t *testing.T) {
 	if !succeeded(s) || s.Summary.GroupsFinished != 50 {
 		t.Fatal(s)
 	}
-	answer, err := http.Get("http://" + b.http + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body)
+	_, text := b.page("/metrics")
 	for _, want := range []string{
 		`hamadryad_slots{kind="default"} 4`, `hamadryad_attempts_total{outcome="finished"} 50`,
 		`hamadryad_channel_bytes_total{kind="file"} 350`, `hamadryad_launchers{state="up"} 2`, `hamadryad_input_attempts_total{locality="node-local"} 0`, `hamadryad_read_bytes_total{locality="remote"} 0`,
@@ -425,7 +419,7 @@ func TestAJobRuns(t *testing.T) {
 		`hamadryad_policy_info{name="test",version="1"} 1`, "hamadryad_policy_generation 1", "hamadryad_manager_term 1",
 		`hamadryad_attempt_duration_seconds_count{outcome="finished"} 50`, "hamadryad_attempt_wait_seconds_count 50",
 	} {
-		if !strings.Contains(string(text), want) {
+		if !strings.Contains(text, want) {
 			t.Errorf("metrics lack %s", want)
 		}
 	}

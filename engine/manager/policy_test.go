@@ -2,7 +2,6 @@ package manager
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -34,16 +34,7 @@ func problemOf(r *wire.PolicyReply, what string) string {
 // page reads one of the manager's pages.
 func (b *testbed) page(path string) (int, string) {
 	b.t.Helper()
-	answer, err := http.Get("http://" + b.http + path)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return answer.StatusCode, string(text)
+	return watch.Get(b.t, "http://"+b.http+path)
 }
 
 // says reports whether the metrics have a line.

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 // evil is what a name may be: markup, a link, an end of an attribute, what steers a terminal or
@@ -268,12 +269,12 @@ func serveMux(t *testing.T, mux http.Handler) string {
 
 func get(t *testing.T, target string) (int, http.Header, string) {
 	t.Helper()
-	r, err := http.Get(target)
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Body.Close()
-	return r.StatusCode, r.Header, readAll(t, r)
+	r, text := watch.Answer(t, q)
+	return r.StatusCode, r.Header, text
 }
 
 // pathsOf are the pages with all that they can show.

@@ -1,0 +1,35 @@
+package watch
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+)
+
+// Get asks for a page, and returns its status and all of its text, also while the test cleans up. No answer ends
+// the test. It must be called by the test's own goroutine, as Answer must.
+func Get(t testing.TB, url string) (status int, text string) {
+	t.Helper()
+	q, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, text := Answer(t, q)
+	return answer.StatusCode, text
+}
+
+// Answer sends a request, and returns the answer with all of its text. No answer ends the test.
+func Answer(t testing.TB, q *http.Request) (*http.Response, string) {
+	t.Helper()
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(text)
+}
