@@ -2,10 +2,7 @@ package drawing
 
 import (
 	"bytes"
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -16,45 +13,10 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/internal/svg"
+	"github.com/hamadryad/hamadryad/internal/svg/svgtest"
 )
 
 const hostile = `<script>alert("1")</script>&amp;'` + "\x00\x1b\u202e]]>"
-
-// element is one with its attributes, and text inside.
-type element struct {
-	name, text string
-	attr       map[string]string
-}
-
-// parse reads a drawing, which is well-formed.
-func parse(t *testing.T, svg []byte) (list []element) {
-	t.Helper()
-	d := xml.NewDecoder(bytes.NewReader(svg))
-	var open []int
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return list
-		}
-		if err != nil {
-			t.Fatalf("it is no XML: %v\n%s", err, svg)
-		}
-		switch token := token.(type) {
-		case xml.StartElement:
-			e := element{name: token.Name.Local, attr: map[string]string{}}
-			for _, a := range token.Attr {
-				e.attr[a.Name.Local] = a.Value
-			}
-			open, list = append(open, len(list)), append(list, e)
-		case xml.EndElement:
-			open = open[:len(open)-1]
-		case xml.CharData:
-			if len(open) > 0 {
-				list[open[len(open)-1]].text += string(token)
-			}
-		}
-	}
-}
 
 func number(t *testing.T, s string) float64 {
 	t.Helper()
@@ -83,9 +45,9 @@ func TestAStacksAreasAreWhatIsHeld(t *testing.T) {
 		}
 		pixels := float64(right-left) / at.Seconds() * usual / s.Most // of a slot second
 		got := make([]float64, 3)
-		for _, e := range parse(t, s.SVG()) {
-			if c := e.attr["class"]; e.name == "path" && strings.HasPrefix(c, "d-f") {
-				got[c[3]-'0'] += area(t, e.attr["d"])
+		for _, e := range svgtest.Parse(t, s.SVG()) {
+			if c := e.Attr["class"]; e.Name == "path" && strings.HasPrefix(c, "d-f") {
+				got[c[3]-'0'] += area(t, e.Attr["d"])
 			}
 		}
 		for p := range want {
@@ -133,13 +95,13 @@ func TestADistributionIsTheShare(t *testing.T) {
 		}
 		f := newFrame("", x, svg.Linear("", 1, 5), usual)
 		found := false
-		for _, e := range parse(t, d.SVG()) {
-			if e.attr["class"] != "d-line d-s0" || strings.Contains(e.attr["d"], "h24") {
+		for _, e := range svgtest.Parse(t, d.SVG()) {
+			if e.Attr["class"] != "d-line d-s0" || strings.Contains(e.Attr["d"], "h24") {
 				continue
 			}
 			found = true
 			at := 0.0
-			for _, m := range stroke.FindAllStringSubmatch(e.attr["d"], -1) {
+			for _, m := range stroke.FindAllStringSubmatch(e.Attr["d"], -1) {
 				switch m[1] {
 				case "H":
 					at = number(t, m[2])
@@ -174,9 +136,9 @@ func TestLinesGoThroughTheirPoints(t *testing.T) {
 		{"c", []Point{{20, 1}}},
 	}}
 	var paths []string
-	for _, e := range parse(t, l.SVG()) {
-		if c := e.attr["class"]; e.name == "path" && strings.HasPrefix(c, "d-line d-s") && !strings.Contains(e.attr["d"], "h") {
-			paths = append(paths, c+" "+e.attr["d"])
+	for _, e := range svgtest.Parse(t, l.SVG()) {
+		if c := e.Attr["class"]; e.Name == "path" && strings.HasPrefix(c, "d-line d-s") && !strings.Contains(e.Attr["d"], "h") {
+			paths = append(paths, c+" "+e.Attr["d"])
 		}
 	}
 	at := func(x, y float64) string {
@@ -198,7 +160,7 @@ func TestLogarithmicLines(t *testing.T) {
 	if want := "M" + at(0, 0) + "L" + at(1, 2) + "L" + at(2, 4) + "L" + at(2, 0); !strings.Contains(svg, want) {
 		t.Errorf("%s is not drawn in\n%s", want, svg)
 	}
-	parse(t, (&Lines{Log: true, Lines: []Points{{"nothing", []Point{{0, 0}}}}}).SVG())
+	svgtest.Parse(t, (&Lines{Log: true, Lines: []Points{{"nothing", []Point{{0, 0}}}}}).SVG())
 }
 
 // Names are text, in each drawing, and nothing that is hidden goes with them.
@@ -213,14 +175,14 @@ func TestHostileNames(t *testing.T) {
 		"gantt":         (&Gantt{Title: hostile, Lanes: []string{hostile}, Parties: []string{hostile}, Note: []string{hostile}, Bars: []Bar{{0, 0, 0, time.Second, true, hostile}}}).SVG(),
 	} {
 		named := 0
-		for _, e := range parse(t, svg) {
-			if !slices.Contains([]string{"svg", "style", "rect", "text", "path", "title"}, e.name) {
-				t.Errorf("%s: there is an element %s", name, e.name)
+		for _, e := range svgtest.Parse(t, svg) {
+			if !slices.Contains([]string{"svg", "style", "rect", "text", "path", "title"}, e.Name) {
+				t.Errorf("%s: there is an element %s", name, e.Name)
 			}
-			if strings.Contains(e.text, "<script>") {
+			if strings.Contains(e.Text, "<script>") {
 				named++
 			}
-			if e.attr["href"] != "" || e.attr["onload"] != "" {
+			if e.Attr["href"] != "" || e.Attr["onload"] != "" {
 				t.Errorf("%s: %+v", name, e)
 			}
 		}
@@ -236,7 +198,7 @@ func TestLittleAndMuch(t *testing.T) {
 		if bytes.Contains(svg, []byte("NaN")) || bytes.Contains(svg, []byte("Inf")) {
 			t.Errorf("it has numbers that are none:\n%s", svg)
 		}
-		parse(t, svg)
+		svgtest.Parse(t, svg)
 	}
 	var many Distributions
 	for i := range LegendMax + 3 {

@@ -1,11 +1,7 @@
 package draw
 
 import (
-	"encoding/xml"
-	"errors"
-	"fmt"
 	"html/template"
-	"io"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -16,6 +12,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/hamadryad/hamadryad/internal/svg/svgtest"
 )
 
 // hostile are names that somebody may give to a stage, a launcher or an outcome.
@@ -51,15 +49,8 @@ var values = map[string]*regexp.Regexp{
 
 var number = regexp.MustCompile(`^-?\d+$`)
 
-// element is one of a drawing.
-type element struct {
-	name, text, title string
-	attr              map[string]string
-	parents           []*element
-}
-
 // parse reads a drawing, and holds all of it against what drawings may have.
-func parse(t testing.TB, drawn template.HTML) (list []*element) {
+func parse(t testing.TB, drawn template.HTML) []*svgtest.Element {
 	t.Helper()
 	if !utf8.ValidString(string(drawn)) {
 		t.Fatal("it is no UTF-8")
@@ -69,84 +60,25 @@ func parse(t testing.TB, drawn template.HTML) (list []*element) {
 			t.Fatalf("it has %q, which cannot be seen", r)
 		}
 	}
-	d := xml.NewDecoder(strings.NewReader(string(drawn)))
-	var open []*element
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return list
+	list := svgtest.Parse(t, []byte(drawn))
+	for _, e := range list {
+		attributes, ok := allowed[e.Name]
+		if !ok {
+			t.Fatalf("there is an element %s", e.Name)
 		}
-		if err != nil {
-			t.Fatalf("it is no XML: %v\n%s", err, drawn)
-		}
-		switch token := token.(type) {
-		case xml.StartElement:
-			e := opened(t, token)
-			e.parents = slices.Clone(open)
-			open, list = append(open, e), append(list, e)
-		case xml.EndElement:
-			e := open[len(open)-1]
-			if open = open[:len(open)-1]; e.name == "title" {
-				open[len(open)-1].title = e.text
+		for n, value := range e.Attr {
+			if !slices.Contains(attributes, n) || !values[n].MatchString(value) {
+				t.Fatalf("%s has %s=%q", e.Name, n, value)
 			}
-		case xml.CharData:
-			if len(open) > 0 {
-				open[len(open)-1].text += string(token)
-			}
-		default:
-			t.Fatalf("it has %T", token)
 		}
 	}
-}
-
-func opened(t testing.TB, token xml.StartElement) *element {
-	t.Helper()
-	e := &element{name: token.Name.Local, attr: map[string]string{}}
-	attributes, ok := allowed[e.name]
-	if !ok {
-		t.Fatalf("there is an element %s", e.name)
-	}
-	for _, a := range token.Attr {
-		if n := a.Name.Local; !slices.Contains(attributes, n) || !values[n].MatchString(a.Value) {
-			t.Fatalf("%s has %s=%q", e.name, n, a.Value)
-		}
-		e.attr[a.Name.Local] = a.Value
-	}
-	return e
-}
-
-// at is where an element stands, with what its parents move it by.
-func (e *element) at(t testing.TB) (x, y int) {
-	t.Helper()
-	for _, p := range append(slices.Clone(e.parents), e) {
-		if s, ok := p.attr["transform"]; ok {
-			var dx, dy int
-			if _, err := fmt.Sscanf(s, "translate(%d %d)", &dx, &dy); err != nil {
-				t.Fatal(err)
-			}
-			x, y = x+dx, y+dy
-		}
-	}
-	return x + e.integer(t, "x"), y + e.integer(t, "y")
-}
-
-// integer is an attribute's value, 0 without it.
-func (e *element) integer(t testing.TB, attribute string) int {
-	t.Helper()
-	if e.attr[attribute] == "" {
-		return 0
-	}
-	n, err := strconv.Atoi(e.attr[attribute])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return list
 }
 
 // of lists the elements of a class.
-func of(list []*element, class string) (all []*element) {
+func of(list []*svgtest.Element, class string) (all []*svgtest.Element) {
 	for _, e := range list {
-		if e.attr["class"] == class {
+		if e.Attr["class"] == class {
 			all = append(all, e)
 		}
 	}
@@ -154,11 +86,11 @@ func of(list []*element, class string) (all []*element) {
 }
 
 // label is what is said of the drawing to whom does not see it.
-func label(t testing.TB, list []*element) string {
+func label(t testing.TB, list []*svgtest.Element) string {
 	t.Helper()
 	for _, e := range list {
-		if e.attr["role"] == "img" {
-			return e.attr["aria-label"]
+		if e.Attr["role"] == "img" {
+			return e.Attr["aria-label"]
 		}
 	}
 	t.Fatal("no element has role=img")
@@ -230,7 +162,7 @@ func TestTheSheetHasEachClass(t *testing.T) {
 	used := map[string]bool{}
 	count := func(drawn template.HTML) {
 		for _, e := range parse(t, drawn) {
-			used[e.attr["class"]] = true
+			used[e.Attr["class"]] = true
 		}
 	}
 	g, progress := big(StagesMax + 1)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/internal/svg/svgtest"
 )
 
 // random is a graph without cycles, whose stages are in any order, and how far they are.
@@ -69,7 +70,7 @@ func TestAGraphIsDrawnWhole(t *testing.T) {
 			if want := longest(g, s.Name, known); !ok || p[0] != margin+want*columnStep {
 				t.Fatalf("%s is at %v, want column %d of\n%+v", s.Name, p, want, g)
 			}
-			if want := fmt.Sprintf("%s: %d of ", s.Name, progress[i].Finished); !slices.ContainsFunc(list, func(e *element) bool { return e.name == "a" && strings.HasPrefix(e.title, want) }) {
+			if want := fmt.Sprintf("%s: %d of ", s.Name, progress[i].Finished); !slices.ContainsFunc(list, func(e *svgtest.Element) bool { return e.Name == "a" && strings.HasPrefix(e.Title, want) }) {
 				t.Fatalf("no box says %q", want)
 			}
 		}
@@ -78,22 +79,22 @@ func TestAGraphIsDrawnWhole(t *testing.T) {
 }
 
 // checkBoxes checks that none covers another, and returns where the links are.
-func checkBoxes(t *testing.T, list []*element) map[string][2]int {
+func checkBoxes(t *testing.T, list []*svgtest.Element) map[string][2]int {
 	t.Helper()
 	all, links := [][2]int{}, map[string][2]int{}
 	for _, e := range of(list, "draw-box") {
-		x, y := e.at(t)
+		x, y := e.At(t)
 		for _, other := range all {
 			if abs(other[0]-x) < boxWidth && abs(other[1]-y) < boxHeight+boxGap {
 				t.Fatalf("boxes are at %v and %v", other, [2]int{x, y})
 			}
 		}
 		all = append(all, [2]int{x, y})
-		if a := e.parents[len(e.parents)-1]; a.name == "a" {
-			if _, twice := links[a.attr["href"]]; twice {
-				t.Fatalf("%s is drawn twice", a.attr["href"])
+		if a := e.Parents[len(e.Parents)-1]; a.Name == "a" {
+			if _, twice := links[a.Attr["href"]]; twice {
+				t.Fatalf("%s is drawn twice", a.Attr["href"])
 			}
-			links[a.attr["href"]] = [2]int{x, y}
+			links[a.Attr["href"]] = [2]int{x, y}
 		}
 	}
 	return links
@@ -102,13 +103,13 @@ func checkBoxes(t *testing.T, list []*element) map[string][2]int {
 func abs(n int) int { return max(n, -n) }
 
 // checkLines checks that each connection has its line, from box to box.
-func checkLines(t *testing.T, g api.Graph, list []*element, places map[string][2]int) {
+func checkLines(t *testing.T, g api.Graph, list []*svgtest.Element, places map[string][2]int) {
 	t.Helper()
 	lines := map[string]string{}
 	for _, e := range list {
-		if e.name == "path" && strings.Contains(e.title, " -> ") {
-			words, _, _ := strings.Cut(e.title, ", ")
-			lines[words] = e.attr["class"] + " " + e.attr["d"]
+		if e.Name == "path" && strings.Contains(e.Title, " -> ") {
+			words, _, _ := strings.Cut(e.Title, ", ")
+			lines[words] = e.Attr["class"] + " " + e.Attr["d"]
 		}
 	}
 	wanted := map[string]bool{}
@@ -225,9 +226,9 @@ func TestALineGoesRoundBoxes(t *testing.T) {
 	list := parse(t, Graph(g, nil))
 	b := checkBoxes(t, list)["?stage=b"]
 	for _, e := range list {
-		if e.title == "a -> c: file, merge" {
+		if e.Title == "a -> c: file, merge" {
 			var x, y, gone, down int
-			if _, err := fmt.Sscanf(e.attr["d"], "M%d %dc36 0 36 %d %d", &x, &y, &down, &gone); err != nil {
+			if _, err := fmt.Sscanf(e.Attr["d"], "M%d %dc36 0 36 %d %d", &x, &y, &down, &gone); err != nil {
 				t.Fatal(err)
 			}
 			if y += down; y > b[1]-2 && y < b[1]+boxHeight+2 {
@@ -291,10 +292,10 @@ func TestALargeGraphIsSummedUp(t *testing.T) {
 		}
 		all, wanted := map[string]int{}, map[string]int{}
 		for _, e := range list {
-			if e.name != "a" && e.attr["class"] != "draw-more" {
+			if e.Name != "a" && e.Attr["class"] != "draw-more" {
 				continue
 			}
-			_, progress, _ := strings.Cut(e.title, ": ")
+			_, progress, _ := strings.Cut(e.Title, ": ")
 			for _, part := range strings.Split(progress, ", ") {
 				var count, nodes int
 				var what string
@@ -302,7 +303,7 @@ func TestALargeGraphIsSummedUp(t *testing.T) {
 					what = "finished"
 					all["nodes"] += nodes
 				} else if _, err := fmt.Sscanf(part, "%d %s", &count, &what); err != nil {
-					t.Fatalf("%q: %v", e.title, err)
+					t.Fatalf("%q: %v", e.Title, err)
 				}
 				all[strings.TrimSuffix(what, "s")] += count
 			}
@@ -370,8 +371,8 @@ func TestAGraphInWords(t *testing.T) {
 	}
 	var titles []string
 	for _, e := range list {
-		if e.name == "a" {
-			titles = append(titles, e.title)
+		if e.Name == "a" {
+			titles = append(titles, e.Title)
 		}
 	}
 	if want := []string{"map: 3 of 10 nodes finished, 2 running, 1 suspended, 4 failures", "reduce: 2 of 2 nodes finished", "nothing: 0 of 0 nodes finished"}; !slices.Equal(titles, want) {
@@ -382,7 +383,7 @@ func TestAGraphInWords(t *testing.T) {
 	}
 	var widths []int
 	for _, e := range of(list, "draw-done") {
-		widths = append(widths, e.integer(t, "width"))
+		widths = append(widths, e.Integer(t, "width"))
 	}
 	if want := []int{barWidth * 3 / 10, barWidth}; !slices.Equal(widths, want) {
 		t.Errorf("bars are %v wide, want %v", widths, want)
@@ -399,12 +400,12 @@ func TestNamesInAGraph(t *testing.T) {
 	list := parse(t, Graph(g, nil))
 	found := map[string]string{}
 	for _, e := range list {
-		if e.name == "a" {
-			q, err := url.ParseQuery(strings.TrimPrefix(e.attr["href"], "?"))
+		if e.Name == "a" {
+			q, err := url.ParseQuery(strings.TrimPrefix(e.Attr["href"], "?"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			found[q.Get("stage")] = e.title
+			found[q.Get("stage")] = e.Title
 		}
 	}
 	for _, n := range hostile {

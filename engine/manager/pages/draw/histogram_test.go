@@ -50,29 +50,29 @@ func TestAHistogramHoldsAllAttempts(t *testing.T) {
 		bars := of(list, "draw-bar")
 		for _, e := range bars {
 			var n int
-			if _, err := fmt.Sscanf(e.title, "%d attempt", &n); err != nil {
+			if _, err := fmt.Sscanf(e.Title, "%d attempt", &n); err != nil {
 				t.Fatal(err)
 			}
 			all, most = all+n, max(most, n)
-			if x := e.integer(t, "x"); x < end-1 { // one that is narrower than a pixel is drawn as wide
+			if x := e.Integer(t, "x"); x < end-1 { // one that is narrower than a pixel is drawn as wide
 				t.Fatalf("a bar at %d begins before %d", x, end)
 			}
-			end = e.integer(t, "x") + e.integer(t, "width")
+			end = e.Integer(t, "x") + e.Integer(t, "width")
 		}
 		if all != len(times) || len(bars) > barsMax {
 			t.Fatalf("%d bars have %d attempts, want %d", len(bars), all, len(times))
 		}
 		for _, e := range bars {
 			var n int
-			_, _ = fmt.Sscanf(e.title, "%d", &n)
-			if want := plotHeight * n / most; abs(e.integer(t, "height")-want) > 1 {
-				t.Fatalf("%d of %d attempts are %d high, want %d", n, most, e.integer(t, "height"), want)
+			_, _ = fmt.Sscanf(e.Title, "%d", &n)
+			if want := plotHeight * n / most; abs(e.Integer(t, "height")-want) > 1 {
+				t.Fatalf("%d of %d attempts are %d high, want %d", n, most, e.Integer(t, "height"), want)
 			}
 		}
 		for i, q := range []float32{d.Running.P50, d.Running.P90, d.Running.P99} {
 			e := of(list, "draw-quantile")[i]
-			if want := fmt.Sprintf("M%d ", h.px(float64(q))); !strings.HasPrefix(e.attr["d"], want) {
-				t.Errorf("the line of %v is at %s, want %s", q, e.attr["d"], want)
+			if want := fmt.Sprintf("M%d ", h.px(float64(q))); !strings.HasPrefix(e.Attr["d"], want) {
+				t.Errorf("the line of %v is at %s, want %s", q, e.Attr["d"], want)
 			}
 		}
 	}
@@ -113,8 +113,8 @@ func TestAHistogramInWords(t *testing.T) {
 	}
 	var texts []string
 	for _, e := range list {
-		if e.name == "text" {
-			texts = append(texts, e.text)
+		if e.Name == "text" {
+			texts = append(texts, e.Text)
 		}
 	}
 	if want := []string{"0", "2", "4", "6", "1 s", "10 s", "100 s", "16.7 min", "running time; height: attempts", "p50 2 s", "p90 2.13 min", "p99 2.17 min"}; !slices.Equal(texts, want) {

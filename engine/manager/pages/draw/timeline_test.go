@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/internal/svg/svgtest"
 )
 
 // day is a timeline of random lanes, in which heights and ends come and go: what runs changes,
@@ -38,10 +39,10 @@ func day(r *rand.Rand, lanes, buckets, every int) api.Timeline {
 }
 
 // laneOf finds the lane of a name, and in it the path of a class; empty without one.
-func laneOf(list []*element, name, class string) (path string) {
+func laneOf(list []*svgtest.Element, name, class string) (path string) {
 	for _, e := range list {
-		if in := e.parents; e.attr["class"] == class && strings.HasPrefix(in[len(in)-1].title, name+": ") {
-			return e.attr["d"]
+		if in := e.Parents; e.Attr["class"] == class && strings.HasPrefix(in[len(in)-1].Title, name+": ") {
+			return e.Attr["d"]
 		}
 	}
 	return ""
@@ -100,7 +101,7 @@ func TestALaneIsAsHighAsWhatRan(t *testing.T) {
 		for i, l := range x.Lanes {
 			path := laneOf(list, l.Name, "draw-run")
 			for _, e := range list { // what ran stands on the line of its name
-				if below := fmt.Sprint(" ", e.integer(t, "y")+3); e.name == "text" && e.text == l.Name && path != "" && !strings.Contains(path, below+"v") {
+				if below := fmt.Sprint(" ", e.Integer(t, "y")+3); e.Name == "text" && e.Text == l.Name && path != "" && !strings.Contains(path, below+"v") {
 					t.Fatalf("%s is not at%s: %s", l.Name, below, path)
 				}
 			}
@@ -125,7 +126,7 @@ func TestALaneIsAsHighAsWhatRan(t *testing.T) {
 
 // checkSigns checks that signs, and lines from them, are in the buckets in which something ended,
 // in the lane's row of the outcome.
-func checkSigns(t *testing.T, list []*element, x api.Timeline, lane int) {
+func checkSigns(t *testing.T, list []*svgtest.Element, x api.Timeline, lane int) {
 	t.Helper()
 	rows := [][2]int{} // outcomes that there are, with where their rows are
 	for o := range outcomes[:5] {
@@ -139,7 +140,7 @@ func checkSigns(t *testing.T, list []*element, x api.Timeline, lane int) {
 	for _, row := range rows {
 		o := outcomes[row[0]]
 		down := lane*(runHeight+rowHeight*len(rows)+laneGap) + row[1]
-		got := covered(t, of(list, "draw-"+o.name)[1].attr["d"], down) // the first is in the legend
+		got := covered(t, of(list, "draw-"+o.name)[1].Attr["d"], down) // the first is in the legend
 		for b, n := range (*x.Lanes[lane].Ended)[o.name] {
 			if is := got[(b*laneWidth/x.Buckets+(b+1)*laneWidth/x.Buckets)/2]; is != (n > 0) {
 				t.Fatalf("%s in bucket %d: drawn %v, and there are %d", o.name, b, is, n)
@@ -226,7 +227,7 @@ func TestATimelinesBound(t *testing.T) {
 			t.Errorf("%s: it says %s", c.name, label(t, list))
 		}
 		for _, s := range c.said[min(1, len(c.said)):] {
-			if !slices.ContainsFunc(list, func(e *element) bool { return e.name == "text" && strings.Contains(e.text, s) }) {
+			if !slices.ContainsFunc(list, func(e *svgtest.Element) bool { return e.Name == "text" && strings.Contains(e.Text, s) }) {
 				t.Errorf("%s: %q is not written", c.name, s)
 			}
 		}
@@ -247,11 +248,11 @@ func TestATimelineInWords(t *testing.T) {
 	}
 	var titles, ticks []string
 	for _, e := range list {
-		if e.title != "" {
-			titles = append(titles, e.title)
+		if e.Title != "" {
+			titles = append(titles, e.Title)
 		}
-		if e.name == "text" && len(e.parents) == 2 && e.parents[1].attr["text-anchor"] == "middle" {
-			ticks = append(ticks, e.text)
+		if e.Name == "text" && len(e.Parents) == 2 && e.Parents[1].Attr["text-anchor"] == "middle" {
+			ticks = append(ticks, e.Text)
 		}
 	}
 	if want := []string{"a: 0.25 running on average", "b: 1.38 running on average; ended: 1 failed, 3 finished, 2 other", "failed", "finished", "other"}; !slices.Equal(titles, want) {
@@ -287,7 +288,7 @@ func TestOddTimelines(t *testing.T) {
 		x.Lanes = append(x.Lanes, api.Lane{Name: n, Running: []float32{nan, inf, -1, 5}, Ended: &map[string][]int{n: {-1, 1, 1}}}, api.Lane{Name: n})
 	}
 	list := parse(t, Timeline(x))
-	if !slices.ContainsFunc(list, func(e *element) bool { return e.title == hostile[0]+": 0 running on average; ended: 1 other" }) {
+	if !slices.ContainsFunc(list, func(e *svgtest.Element) bool { return e.Title == hostile[0]+": 0 running on average; ended: 1 other" }) {
 		t.Error("no lane has the first name")
 	}
 	x.Buckets = -1

@@ -50,14 +50,14 @@ func TestWaitsAreWhereTheyStood(t *testing.T) {
 		}
 		got := map[string][]bool{}
 		for _, e := range parse(t, Waits(l, base, base.Add(long))) {
-			if e.name != "rect" {
+			if e.Name != "rect" {
 				continue
 			}
-			reason, _, _ := strings.Cut(e.parents[len(e.parents)-1].title, ":")
+			reason, _, _ := strings.Cut(e.Parents[len(e.Parents)-1].Title, ":")
 			if got[reason] == nil {
 				got[reason] = make([]bool, waitColumns)
 			}
-			x, width := e.integer(t, "x"), e.integer(t, "width")
+			x, width := e.Integer(t, "x"), e.Integer(t, "width")
 			for c := (x - waitLeft) / waitColumn; c < (x-waitLeft+width)/waitColumn; c++ {
 				got[reason][c] = true
 			}
@@ -80,20 +80,20 @@ func TestWaitsAreBounded(t *testing.T) {
 	list := parse(t, Waits(l, base, base.Add(10_000*time.Minute)))
 	bars, links := 0, map[string]bool{}
 	for _, e := range list {
-		switch e.name {
+		switch e.Name {
 		case "rect":
 			bars++
 		case "a":
-			if links[e.attr["href"]] {
-				t.Errorf("%s is drawn twice", e.attr["href"])
+			if links[e.Attr["href"]] {
+				t.Errorf("%s is drawn twice", e.Attr["href"])
 			}
-			links[e.attr["href"]] = true
+			links[e.Attr["href"]] = true
 		}
 	}
 	if most := (WaitRowsMax + 1) * waitColumns / 2; bars == 0 || bars > most {
 		t.Errorf("%d bars, at most %d are drawn", bars, most)
 	}
-	if rest := of(list, "draw-whyrest"); len(rest) == 0 || !strings.Contains(rest[0].parents[len(rest[0].parents)-1].title, "other reasons") {
+	if rest := of(list, "draw-whyrest"); len(rest) == 0 || !strings.Contains(rest[0].Parents[len(rest[0].Parents)-1].Title, "other reasons") {
 		t.Errorf("the others are %v", rest)
 	}
 }
