@@ -294,7 +294,7 @@ func TestLocalWithHdfs(t *testing.T) {
 }
 
 // The manager's machine is lost, with its disk. Another, that is told of the same store, has the history of
-// the jobs of before, with all their attempts.
+// the jobs of before, with all their attempts, and gives none of their numbers again.
 func TestHdfsHistory(t *testing.T) {
 	b := startOnHdfs(t, 2)
 	b.options.history = b.url("history")
@@ -333,4 +333,14 @@ func TestHdfsHistory(t *testing.T) {
 		got = status()
 		return got == want
 	})
+	b.addLauncher()
+	other := b.start("other", "noop", "--quiet", "2")
+	eventually(t, "a job of the new machine ends", other.ended)
+	if got = status(); got != want {
+		t.Error("a job of the new machine changed what is said of one of the lost machine")
+	}
+	list, err := b.command("jobs", "--all")
+	if err != nil || strings.Count(list, "job-") != 2 || !strings.Contains(list, j.id()+" ") || !strings.Contains(list, " noop ") {
+		t.Errorf("not both jobs are listed, each once: %v\n%s", err, list)
+	}
 }

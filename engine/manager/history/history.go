@@ -145,7 +145,7 @@ func Open(o Options) (*History, error) {
 // record. What is replayed follows through Take.
 func (h *History) Begin(record uint64, all *core.Facts) {
 	n := newsOf(record, all)
-	n.all = true
+	n.all, n.attempts = true, nil // those are replayed, or there
 	h.queue.add(n)
 }
 

@@ -263,6 +263,57 @@ func TestTheLogLosesItsEnd(t *testing.T) {
 	}
 }
 
+// What lived when the event log was lost, or in the end that it lost, has ended as far as it is known: it is told,
+// and its number is not given again.
+func TestJobsThatTheLogLost(t *testing.T) {
+	for from, what := range map[uint64]string{0: "all", 50: "its end"} {
+		s := tell(6, 100)
+		h := open(t, options(t.TempDir()))
+		h.Begin(0, &s.all[0])
+		s.tells(h, 1, 100)
+		if err := h.Sync(t.Context(), 100); err != nil {
+			t.Fatal(err)
+		}
+		end(t, h)
+		h = open(t, h.o)
+		goOn := map[scheduler.JobID]bool{}
+		if from > 0 { // else there is no log
+			h.Begin(from, &s.all[from])
+			for _, j := range s.all[from].Jobs {
+				goOn[j.ID] = true
+			}
+		}
+		h.Replayed(from)
+		if err := h.Sync(t.Context(), from); err != nil {
+			t.Fatal(err)
+		}
+		last, err := h.LastJob(t.Context())
+		if err != nil || last != s.next-1 {
+			t.Errorf("lost is %s: the last job is %v, want %v: %v", what, last, s.next-1, err)
+		}
+		end(t, h)
+		h = open(t, h.o)
+		all := kept(t, h)
+		lost := 0
+		for _, j := range s.all[100].Jobs { // which lived
+			got := all[j.ID]
+			switch {
+			case goOn[j.ID] && got != nil:
+				t.Errorf("lost is %s: %v goes on, and has ended", what, j.ID)
+			case goOn[j.ID]:
+			case got == nil || got.Status.Summary.State != wire.JobState_JOB_STATE_FAILED || len(got.Course.Lacks) == 0 || got.Status.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_LOST:
+				t.Errorf("lost is %s: of %v there is %+v", what, j.ID, got)
+			default:
+				lost++
+			}
+		}
+		if lost == 0 || len(all)+len(goOn) < int(s.next-1) {
+			t.Errorf("lost is %s: %d of the jobs that lived are told of, %d jobs in all, of %d", what, lost, len(all), s.next-1)
+		}
+		end(t, h)
+	}
+}
+
 // A full disk takes the oldest jobs; when nothing is left history is behind, says so, and
 // goes on when there is room.
 func TestAFullDisk(t *testing.T) {

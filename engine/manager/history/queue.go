@@ -67,8 +67,12 @@ func (q *queue) add(n news) {
 			q.lost[n.attempts[i].Job]++
 		}
 		q.missed += uint64(len(n.attempts))
-		// The others come again when they change, but for what ended.
+		// The others come again when they change, but for what ended, and for what there is at the start.
+		jobs := n.jobs
 		n = news{record: n.record, through: n.record, at: n.at, ended: n.ended, all: n.all, lost: n.lost, settings: n.settings, replayed: n.replayed}
+		if n.all {
+			n.jobs = jobs
+		}
 	} else if q.lost != nil {
 		n.missed, q.lost = q.lost, nil
 	}

@@ -96,6 +96,7 @@ func (h *History) apply(n news) {
 	}
 	h.applied = max(h.applied, n.through)
 	if n.replayed {
+		h.finishLost(&n)
 		h.sweepTails()
 	}
 	if n.record <= h.skipTo {
@@ -176,16 +177,39 @@ func (h *History) begin(n *news) {
 		}
 	}
 	for _, id := range h.journal.ids() {
-		if j := h.journal.jobs[id]; !there[id] {
-			j.course.Lacks = append(j.course.Lacks, gap+", and with them how the job ended")
-			summary := j.summary
-			if summary == nil {
-				summary = &wire.JobSummary{Job: uint64(id)}
-			}
-			summary.Ended = int64(n.at)
-			h.finish(&wire.JobStatus{Summary: summary}, n.record)
+		if !there[id] {
+			h.finishUnheard(id, n.record, n.at, gap+", and with them how the job ended")
 		}
 	}
+}
+
+// finishLost ends jobs that the event log knows nothing of when all of it was replayed: it lost its end, or
+// as a whole.
+func (h *History) finishLost(n *news) {
+	if h.queue.lacks() > 0 { // it may not have heard of all
+		return
+	}
+	lives := h.sampler.submitted()
+	for _, e := range h.ending {
+		lives[e.id] = 0
+	}
+	for _, id := range h.journal.ids() {
+		if _, known := lives[id]; !known {
+			h.finishUnheard(id, n.record, scheduler.Time(h.o.Now().UnixNano()), "the event log lost the job, and with it how the job ended")
+		}
+	}
+}
+
+// finishUnheard ends a job of whose end nothing was heard, as far as it is known.
+func (h *History) finishUnheard(id scheduler.JobID, record uint64, at scheduler.Time, why string) {
+	j := h.journal.job(id)
+	j.course.Lacks = append(j.course.Lacks, why)
+	summary := j.summary
+	if summary == nil {
+		summary = &wire.JobSummary{Job: uint64(id)}
+	}
+	summary.State, summary.Ended = wire.JobState_JOB_STATE_FAILED, int64(at)
+	h.finish(&wire.JobStatus{Summary: summary, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: why}}, record)
 }
 
 // finish notes that a job is over.
