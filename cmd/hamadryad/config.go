@@ -10,6 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 func (c *cli) configCommand() *cobra.Command {
@@ -28,7 +29,7 @@ file, change the file where it comes from: the manager sees that by itself.`,
 	f := &configured{}
 	check := &cobra.Command{
 		Use: "check [FILE]", Short: "Check a configuration, the policy's settings included", Args: cobra.MaximumNArgs(1),
-		Long:    "Reads the configuration as the manager would, and lets the policy check its own settings. Mistakes are named with file and line.",
+		Long:    "Reads the configuration as the manager would, and lets the policy check its own settings. Mistakes are named with file and line. A list of auth.pools for a pool that the policy does not have is a warning, where the policy tells all that it has, as fair does: such a pool may be made by a job.",
 		Example: "  hamadryad config check /etc/hamadryad.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -44,6 +45,9 @@ file, change the file where it comes from: the manager sees that by itself.`,
 			}
 			if err := checked.CheckPolicy(cmd.Context()); err != nil {
 				return err
+			}
+			for _, doubt := range checked.Doubts(cmd.Context()) {
+				fmt.Fprintln(c.show.Errors, "hamadryad: warning:", scheduler.PrintableText(doubt))
 			}
 			fmt.Fprintf(c.show.Out, "%s is right; policy %s\n", f.file, checked.Plugin.Name)
 			return nil

@@ -2,9 +2,31 @@ package site
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 )
 
 // CheckPolicy lets the plug-in check its settings.
 func (s *Site) CheckPolicy(ctx context.Context) error { return supervision.Judge(ctx, s.Plugin, "") }
+
+// Doubts are what may be wrong with a configuration that has no mistakes: lists of pools that the
+// policy does not have, where it tells all that it has. Such a pool may be made by a job.
+func (s *Site) Doubts(ctx context.Context) []string {
+	if s.Rules == nil || len(s.Rules.Pools) == 0 {
+		return nil
+	}
+	place := s.From("auth.pools")
+	pools, all, err := supervision.Pools(ctx, s.Plugin, s.CoreSettings.Kinds, s.CoreSettings.PolicyLimits)
+	switch {
+	case err != nil:
+		return []string{fmt.Sprintf("%s: auth.pools: whether the policy has these pools can't be said: %v", place, err)}
+	case !all:
+		return nil
+	}
+	doubts := s.Rules.Missing(pools)
+	for i, text := range doubts {
+		doubts[i] = place + ": " + text
+	}
+	return doubts
+}

@@ -220,6 +220,35 @@ func Judge(ctx context.Context, spec Policy, data string) error {
 	return nil
 }
 
+// Pools are the pools that a policy has under its settings before any job is there, as one says that
+// is started for that alone, in a process of its own, without its store and with one launcher. False: it does not say
+// of all that it has.
+func Pools(ctx context.Context, spec Policy, kinds []scheduler.SlotKind, limits scheduler.Limits) (names []string, all bool, err error) {
+	host, err := checked(ctx, policy.Launch, spec, policy.Options{Dir: SocketFolder(""), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, false, spec.placed(err)
+	}
+	defer host.Close()
+	if len(kinds) == 0 {
+		kinds = []scheduler.SlotKind{scheduler.DefaultKind}
+	}
+	joined := scheduler.LauncherJoined{Launcher: 1, Name: "launcher"}
+	for _, k := range kinds {
+		joined.Slots = append(joined.Slots, scheduler.SlotCount{Kind: k, Count: 1})
+	}
+	if _, err := host.Start(ctx, spec.Config, scheduler.Snapshot{Events: []scheduler.Event{joined}}, scheduler.Environment{Heartbeat: time.Second, Kinds: kinds, Limits: limits, Simulated: true}); err != nil {
+		return nil, false, spec.placed(err)
+	}
+	shown, err := host.Status(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, p := range shown.Pools {
+		names = append(names, p.Name)
+	}
+	return names, shown.AllPools, nil
+}
+
 // placed gives each thing that is wrong with a policy a place, where the policy told none: that of its settings,
 // or of what names it.
 func (p *Policy) placed(err error) error {
