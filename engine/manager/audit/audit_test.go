@@ -253,9 +253,18 @@ func TestRefusalsThatFloodTheAudit(t *testing.T) {
 	write(t, l, "a-change")
 	p.says(l, append(want, "job-ann", "a-change")...)
 	clock = clock.Add(refusalsWithin)
-	refuse("eve", "10.0.0.1:7", "job-again")
+	refuse("eve", "10.0.0.1:7", "job-again") // who goes on has no lines of his own
+	refuse("ann", "10.0.0.1:8", "job-ann-again")
 	last := fmt.Sprintf("job-%02d", 3*refusalsMax-1)
-	want = append(want, "job-ann", "a-change", "stranger-"+last, last, "job-again")
+	want = append(want, "job-ann", "a-change", "stranger-"+last, last, "job-ann-again")
+	p.says(l, want...)
+	clock = clock.Add(2 * refusalsWithin)
+	write(t, l, "another-change")
+	want = append(want, "job-again", "another-change")
+	p.says(l, want...)
+	clock = clock.Add(refusalsMax * refusalAgain) // and who leaves off has them again
+	refuse("eve", "10.0.0.1:7", "job-new")
+	want = append(want, "job-new")
 	p.says(l, want...)
 	text, err := os.ReadFile(filepath.Join(p.o.Folder, current))
 	if n := strings.Count(string(text), fmt.Sprintf(`"more":%d`, 2*refusalsMax)); err != nil || n != 2 {
@@ -270,6 +279,60 @@ func TestRefusalsThatFloodTheAudit(t *testing.T) {
 	text, err = os.ReadFile(filepath.Join(p.o.Folder, current))
 	if err != nil || !strings.HasSuffix(string(text), `"more":1}`+"\n") {
 		t.Errorf("%v: the audit ends without its number:\n%s", err, text)
+	}
+}
+
+// Somebody who is refused without end leaves few lines, and each of his refusals is counted. So does
+// one who has a network of addresses to himself.
+func TestWhoIsRefusedWithoutEnd(t *testing.T) {
+	for _, address := range []func(i int) string{
+		func(i int) string { return fmt.Sprintf("10.0.0.1:%d", 1000+i%60000) },
+		func(i int) string { return fmt.Sprintf("[2001:db8::%x:%x]:7", i>>16, i&0xffff) },
+	} {
+		var r refusals
+		now := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+		lines, counted := 0, 0
+		const day, every = 24 * time.Hour, 500 * time.Millisecond
+		for i := range int(day / every) {
+			for _, l := range r.over(now) {
+				lines, counted = lines+1, counted+l.More
+			}
+			if write, _ := r.take(Line{Address: address(i)}, now); write {
+				lines, counted = lines+1, counted+1
+			}
+			now = now.Add(every)
+		}
+		for _, l := range r.over(now.Add(refusalsWithinMax)) {
+			counted += l.More
+		}
+		if lines > 2000 || counted != int(day/every) {
+			t.Errorf("a day of refusals left %d lines, which tell of %d of %d", lines, counted, int(day/every))
+		}
+	}
+}
+
+// While nothing can be written refusals make room for one another, and never take that of a change
+// that was done.
+func TestRefusalsTakeNoChangesPlace(t *testing.T) {
+	p := newPlace(t, 1<<30, 2)
+	l := p.open()
+	_, under := Begin(context.Background(), l, Line{What: "a-change"})
+	if err := under.Change(); err != nil {
+		t.Fatal(err)
+	}
+	spoil(t, p, l)
+	_ = under.End(nil) // that it waits is seen below
+	for i := range pendingMax + 100 {
+		if err := l.Write(Line{Who: fmt.Sprint(i), What: "refused", Result: Refused}); err == nil {
+			t.Fatal("it was written")
+		}
+	}
+	if err := errors.Join(os.Remove(p.o.Folder), os.Mkdir(p.o.Folder, 0o700), l.Ready()); err != nil {
+		t.Fatal(err)
+	}
+	lines := p.lines(l)
+	if len(lines) != pendingMax || lines[0] != "a-change" {
+		t.Errorf("%d lines, and the first is about %q", len(lines), lines[0])
 	}
 }
 
@@ -291,7 +354,7 @@ func TestManyWhoAreRefused(t *testing.T) {
 	for _, l := range r.over(now.Add(refusalsWithin)) {
 		more += l.More
 	}
-	if written+more != many || len(r.by) != 0 {
+	if r.over(now.Add(refusalsWithin + refusalsMax*refusalAgain)); written+more != many || len(r.by) != 0 {
 		t.Errorf("%d written and %d counted of %d; %d are kept", written, more, many, len(r.by))
 	}
 }

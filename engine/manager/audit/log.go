@@ -36,7 +36,7 @@ const (
 	FileBytesDefault = 16 << 20
 	KeepDefault      = 16
 	// pendingMax bounds the lines that wait for a file that takes none. They are of
-	// requests that were under way, and of refusals; the oldest is dropped, and counted.
+	// requests that were under way, and of refusals; the oldest refusal is dropped, and counted.
 	pendingMax = 10_000
 )
 
@@ -84,11 +84,17 @@ type Log struct {
 	file    *os.File
 	size    int64 // of file
 	number  int   // of the newest full file
-	pending [][]byte
+	pending []waiting
 	missing int   // lines that pending had no room for
 	wrong   error // why the last line could not be written; nil: it was
 	refused refusals
 	closed  bool
+}
+
+// waiting is a line that is to be written.
+type waiting struct {
+	text    []byte
+	refusal bool
 }
 
 // Open opens the audit in a folder, and goes on with what is there.
@@ -186,9 +192,9 @@ func (l *Log) Write(line Line) error {
 		return err
 	}
 	if line.Result == Refused {
-		write, first := l.refused.take(line, l.options.Now())
-		if first {
-			time.AfterFunc(refusalsWithin, l.settle)
+		write, after := l.refused.take(line, l.options.Now())
+		if after > 0 {
+			time.AfterFunc(after, l.settle)
 		}
 		if !write {
 			return l.wrong
@@ -235,11 +241,13 @@ func (l *Log) add(line Line) error {
 	if err := e.Encode(line); err != nil {
 		return fmt.Errorf("the audit: %w", err)
 	}
-	if len(l.pending) == pendingMax {
-		l.pending = slices.Delete(l.pending, 0, 1)
-		l.missing++
+	if len(l.pending) >= pendingMax { // no change is begun meanwhile: those that were under way are few, and stay
+		if i := slices.IndexFunc(l.pending, func(w waiting) bool { return w.refusal }); i >= 0 {
+			l.pending = slices.Delete(l.pending, i, i+1)
+			l.missing++
+		}
 	}
-	l.pending = append(l.pending, b.Bytes())
+	l.pending = append(l.pending, waiting{b.Bytes(), line.Result == Refused})
 	return nil
 }
 
@@ -268,12 +276,12 @@ func (l *Log) writePending() error {
 		}
 	}
 	for len(l.pending) > 0 {
-		if l.size > 0 && l.size+int64(len(l.pending[0])) > l.options.FileBytes {
+		if l.size > 0 && l.size+int64(len(l.pending[0].text)) > l.options.FileBytes {
 			if err := l.rotate(); err != nil {
 				return fmt.Errorf("the audit: %w", err)
 			}
 		}
-		if err := l.append(l.pending[0]); err != nil {
+		if err := l.append(l.pending[0].text); err != nil {
 			return fmt.Errorf("the audit: %w", err)
 		}
 		l.pending = slices.Delete(l.pending, 0, 1)
@@ -319,7 +327,7 @@ func (l *Log) Close() error {
 		return nil
 	}
 	l.closed = true
-	for _, more := range l.refused.over(l.options.Now().Add(refusalsWithin)) {
+	for _, more := range l.refused.over(l.options.Now().Add(refusalsWithinMax)) {
 		_ = l.add(more) // and what can't be added is lost, too
 	}
 	_ = l.flush()

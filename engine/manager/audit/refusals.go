@@ -4,31 +4,41 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"time"
 )
 
 const (
-	// refusalsMax bounds the refusals of one asker that are written within refusalsWithin:
-	// those beyond are counted, and told in one line at its end. So nobody who is refused
-	// drives out what others did.
-	refusalsMax    = 20
-	refusalsWithin = 10 * time.Second
-	// askersMax bounds the askers that are told apart within that time; all others are one.
+	// refusalsMax bounds the refusals of one asker that have lines of their own, and each
+	// refusalAgain there is one more. Those beyond are counted, and told in one line after
+	// refusalsWithin, which doubles up to refusalsWithinMax while he goes on. So nobody who is
+	// refused drives out what others did.
+	refusalsMax       = 20
+	refusalAgain      = time.Minute
+	refusalsWithin    = 10 * time.Second
+	refusalsWithinMax = 10 * time.Minute
+	// askersMax bounds the askers that are told apart; all others are one.
 	askersMax = 10_000
+	// networkBits are those of an address of IPv6 that tell hosts apart: one has all others.
+	networkBits = 64
 )
 
 // refusals are those of a while, by who asked. It reads no clock.
 type refusals struct {
-	by     map[string]*refused
-	oldest time.Time // when the first of by began, or before; nothing is over sooner
+	by  map[string]*refused
+	due time.Time // when something of by is over, or before
 }
 
+// refused is what is known of one asker.
 type refused struct {
-	began   time.Time
-	written int
-	last    Line // of those that were not written
-	more    int  // how many these are
+	written int       // lines of his own, less one for each refusalAgain
+	at      time.Time // up to when that was taken off
+
+	began  time.Time     // of the time in which refusals are counted
+	within time.Duration // its length, or that of the last
+	more   int           // how many were counted; 0: there is no such time now
+	last   Line          // of them
 }
 
 // asker is whom a line's refusal is counted for: a name that was proved, or a host.
@@ -40,12 +50,17 @@ func asker(l Line) string {
 	if err != nil {
 		host = l.Address
 	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() && !ip.Is4In6() {
+		if network, err := ip.WithZone("").Prefix(networkBits); err == nil {
+			host = network.String()
+		}
+	}
 	return "host " + host
 }
 
-// take counts a refusal, and says whether it is to be written. The first that is not says
-// so, for somebody to call over when its time has ended.
-func (r *refusals) take(l Line, now time.Time) (write, first bool) {
+// take counts a refusal, and says whether it is to be written. The first that is not says after how
+// long somebody is to call over.
+func (r *refusals) take(l Line, now time.Time) (write bool, after time.Duration) {
 	if r.by == nil {
 		r.by = map[string]*refused{}
 	}
@@ -55,54 +70,78 @@ func (r *refusals) take(l Line, now time.Time) (write, first bool) {
 	}
 	one := r.by[key]
 	if one == nil {
-		one = &refused{began: now}
-		if len(r.by) == 0 || now.Before(r.oldest) {
-			r.oldest = now
-		}
+		one = &refused{at: now}
 		r.by[key] = one
 	}
-	if one.written < refusalsMax {
+	one.forgive(now)
+	if one.more == 0 && one.written < refusalsMax {
 		one.written++
-		return true, false
+		r.expect(one.end())
+		return true, 0
 	}
 	one.more++
 	one.last = l
-	return false, one.more == 1
-}
-
-// over forgets those whose time has ended, and gives the line of each that had too many, in
-// the order of their last.
-func (r *refusals) over(now time.Time) (lines []Line) {
-	if ended(r.oldest, now) {
-		lines = r.forget(now)
+	if one.more > 1 {
+		return false, 0
 	}
-	return lines
+	one.began, one.within = now, min(max(2*one.within, refusalsWithin), refusalsWithinMax)
+	r.expect(one.end())
+	return false, one.within
 }
 
-// ended tells whether a time is over that began once; a clock that was set back ends it, too.
-func ended(began, now time.Time) bool {
-	return now.Sub(began) >= refusalsWithin || now.Before(began)
+// forgive takes off what was written long enough ago. A clock that was set back takes off all.
+func (one *refused) forgive(now time.Time) {
+	if now.Before(one.at) {
+		one.written, one.at = 0, now
+	}
+	n := now.Sub(one.at) / refusalAgain
+	one.written = max(one.written-int(min(n, refusalsMax)), 0)
+	one.at = one.at.Add(n * refusalAgain)
 }
 
-func (r *refusals) forget(now time.Time) (lines []Line) {
-	r.oldest = now
+// end is when something is to be told of an asker, or he is forgotten.
+func (one *refused) end() time.Time {
+	if one.more > 0 {
+		return one.began.Add(one.within)
+	}
+	return one.at.Add(time.Duration(one.written) * refusalAgain)
+}
+
+// expect has over look at the askers at a time.
+func (r *refusals) expect(end time.Time) {
+	if r.due.IsZero() || end.Before(r.due) {
+		r.due = end
+	}
+}
+
+// over gives the line of each asker who had too many and whose time has ended, in the order of
+// their last, and forgets those who left off.
+func (r *refusals) over(now time.Time) (lines []Line) {
+	if r.due.IsZero() || now.Before(r.due) && now.After(r.due.Add(-refusalsMax*refusalAgain)) {
+		return nil
+	}
+	r.due = time.Time{}
 	for key, one := range r.by {
-		if !ended(one.began, now) {
-			if one.began.Before(r.oldest) {
-				r.oldest = one.began
-			}
+		if one.more > 0 && (!now.Before(one.end()) || now.Before(one.began)) {
+			lines = append(lines, one.told())
+			one.more = 0
+		}
+		if one.forgive(now); one.more == 0 && one.written == 0 {
+			delete(r.by, key)
 			continue
 		}
-		delete(r.by, key)
-		if one.more > 0 {
-			l := one.last
-			l.More = one.more
-			l.Why = fmt.Sprintf("%s; it is the last of %d refusals that have no lines of their own, because there were more than %d within %v", l.Why, one.more, refusalsMax, refusalsWithin)
-			lines = append(lines, l)
-		}
+		r.expect(one.end())
 	}
 	slices.SortFunc(lines, func(a, b Line) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.Who, b.Who), cmp.Compare(a.Address, b.Address))
 	})
 	return lines
+}
+
+// told is the line of those that have none.
+func (one *refused) told() Line {
+	l := one.last
+	l.More = one.more
+	l.Why = fmt.Sprintf("%s; it is the last of %d refusals within %v that have no lines of their own, because there were more than %d", l.Why, one.more, one.within, refusalsMax)
+	return l
 }
