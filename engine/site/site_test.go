@@ -147,6 +147,9 @@ func TestReads(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+	if _, err := Reads(config.Sources{CoreKeys: CoreKeys()})([]byte("log:\n  level: loud\n")); err == nil || !strings.HasPrefix(err.Error(), "configuration:2: log.level is") {
+		t.Errorf("where there is no file: %v", err)
+	}
 	policy := "policy: {name: mine, folder: " + p.dir + "}\n"
 	if _, err := reads([]byte(policy + "manager: {lisen: x}\n")); err == nil || !strings.Contains(err.Error(), "site.yaml:2: there is no manager.lisen") {
 		t.Errorf("a mistake: %v", err)

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -38,6 +39,9 @@ func (s *Site) update() manager.Update {
 	return manager.Update{Text: s.Texts[s.File], Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown}
 }
 
+// unnamed is the file's name in what is said of a text where a manager has no file.
+const unnamed = "configuration"
+
 // Reads makes what a running manager takes of another text of the sources' file.
 func Reads(from config.Sources) func(text []byte) (manager.Update, error) {
 	return func(text []byte) (manager.Update, error) {
@@ -45,7 +49,7 @@ func Reads(from config.Sources) func(text []byte) (manager.Update, error) {
 			text = []byte{}
 		}
 		from := from
-		from.Text = text
+		from.Text, from.File = text, cmp.Or(from.File, unnamed)
 		s, err := Load(from)
 		if err != nil {
 			return manager.Update{}, err

@@ -2,6 +2,9 @@ package pages
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -10,7 +13,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 )
 
 // formMax bounds what a form may bring, bytes.
@@ -19,11 +24,8 @@ const formMax = 16 << 10
 // changed has something changed, and sends who asked back to a page.
 func (s *Server) changed(do func(*http.Request) error, back string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, formMax)
-		err := r.ParseForm()
-		if err != nil {
-			err = status.Error(codes.InvalidArgument, "the form can't be read: "+err.Error())
-		} else {
+		err := form(w, r, formMax)
+		if err == nil {
 			err = do(r)
 		}
 		if err != nil {
@@ -34,6 +36,35 @@ func (s *Server) changed(do func(*http.Request) error, back string) http.Handler
 		w.Header().Set("Location", strings.ReplaceAll(back, "{job}", url.PathEscape(r.PathValue("job"))))
 		w.WriteHeader(http.StatusSeeOther)
 	})
+}
+
+// formType is what forms of the pages are.
+const formType = "application/x-www-form-urlencoded"
+
+// form reads what a form brings, so many bytes at most. Programs that bring something else have meant the REST
+// interface, and what they brought would count for nothing.
+func form(w http.ResponseWriter, r *http.Request, most int64) error {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.ContentLength != 0 && kind != formType {
+		return &request.Refusal{Code: http.StatusUnsupportedMediaType, Text: fmt.Sprintf("what came is %.64q, and this is for the pages' forms: programs ask below %s", r.Header.Get("Content-Type"), rest.Root)}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
+	err := r.ParseForm()
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return &request.Refusal{Code: http.StatusRequestEntityTooLarge, Text: fmt.Sprintf("the form is too large: it may have %d bytes", large.Limit)}
+	case err != nil:
+		return &request.Refusal{Code: http.StatusBadRequest, Text: "the form is not written as forms are: write %25 for a %, %3B for a semicolon and %26 for a &"}
+	}
+	return nil
+}
+
+// jobOf is the job that a form is about.
+func jobOf(r *http.Request) (string, error) {
+	if job := r.PathValue("job"); jobName.MatchString(job) {
+		return job, nil
+	}
+	return "", status.Errorf(codes.NotFound, "%.64q is no job: one is called job-7, say", r.PathValue("job"))
 }
 
 // textMax bounds each text of a form, bytes, as the REST interface's document does.
@@ -49,19 +80,21 @@ func text(r *http.Request, field string) (string, error) {
 }
 
 func (s *Server) kill(r *http.Request) error {
-	reason, err := text(r, "reason")
-	if err != nil {
+	job, err1 := jobOf(r)
+	reason, err2 := text(r, "reason")
+	if err := cmp.Or(err1, err2); err != nil {
 		return err
 	}
-	_, err = s.needs.Shown.KillJob(r.Context(), api.KillJobRequestObject{Job: r.PathValue("job"), Body: &api.KillJobJSONRequestBody{Reason: &reason}})
+	_, err := s.needs.Shown.KillJob(r.Context(), api.KillJobRequestObject{Job: job, Body: &api.KillJobJSONRequestBody{Reason: &reason}})
 	return err
 }
 
 // update moves a job, or changes its priority: what of the form is another than it was.
 func (s *Server) update(r *http.Request) error {
-	pool, err1 := text(r, "pool")
-	priority, err2 := text(r, "priority")
-	if err := cmp.Or(err1, err2); err != nil {
+	job, err1 := jobOf(r)
+	pool, err2 := text(r, "pool")
+	priority, err3 := text(r, "priority")
+	if err := cmp.Or(err1, err2, err3); err != nil {
 		return err
 	}
 	var q api.UpdateJobJSONRequestBody
@@ -74,7 +107,7 @@ func (s *Server) update(r *http.Request) error {
 	if q.Pool == nil && q.Priority == nil {
 		return nil
 	}
-	_, err := s.needs.Shown.UpdateJob(r.Context(), api.UpdateJobRequestObject{Job: r.PathValue("job"), Body: &q})
+	_, err := s.needs.Shown.UpdateJob(r.Context(), api.UpdateJobRequestObject{Job: job, Body: &q})
 	return err
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -44,6 +45,15 @@ func (p jobPage) again() time.Duration { return p.Again }
 var attemptStates = []api.AttemptState{
 	api.AttemptStateAssigned, api.AttemptStateRunning, api.AttemptStateStarved, api.AttemptStateSuspended, api.AttemptStateStopping,
 	api.AttemptStateFinished, api.AttemptStateFailed, api.AttemptStatePreempted, api.AttemptStateLost, api.AttemptStateKilled,
+}
+
+// oneOf lists what may be said.
+func oneOf[T ~string](list []T) string {
+	words := make([]string, len(list))
+	for i, x := range list {
+		words[i] = string(x)
+	}
+	return "use one of " + strings.Join(words, ", ")
 }
 
 // jobName is the form of a job's name.
@@ -94,7 +104,7 @@ func wholeOf(job string, q url.Values) (rest.WholeQuery, error) {
 	if text := q.Get("state"); text != "" {
 		state := api.AttemptState(text)
 		if !state.Valid() {
-			return of, status.Errorf(codes.InvalidArgument, "%.64q is no state of an attempt: use one of %v", text, attemptStates)
+			return of, status.Errorf(codes.InvalidArgument, "%.64q is no state of an attempt: %s", text, oneOf(attemptStates))
 		}
 		of.Attempts.State = &[]api.AttemptState{state}
 	}

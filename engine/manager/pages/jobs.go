@@ -69,7 +69,7 @@ func (s *Server) jobs(r *http.Request) (string, any, error) {
 	if f.State != "" {
 		state := api.JobState(f.State)
 		if !state.Valid() {
-			return "", nil, status.Errorf(codes.InvalidArgument, "%.64q is no state of a job: use one of %v", f.State, states)
+			return "", nil, status.Errorf(codes.InvalidArgument, "%.64q is no state of a job: %s", f.State, oneOf(states))
 		}
 		p.State = &[]api.JobState{state}
 	}

@@ -386,7 +386,7 @@ func TestForms(t *testing.T) {
 		{"/jobs/job-7/update", "was-pool=a&pool=closed&was-priority=LOW&priority=LOW", 403, "", "update job-7 pool closed"},
 		{"/jobs/job-7/kill", "reason=%ff", 400, "", ""},
 		{"/jobs/job-7/kill", "reason=" + strings.Repeat("x", textMax+1), 400, "", ""},
-		{"/jobs/job-7/kill", "reason=" + strings.Repeat("x", formMax), 400, "", ""},
+		{"/jobs/job-7/kill", "reason=" + strings.Repeat("x", formMax), 413, "", ""},
 		{"/jobs/job-7/kill", "reason=a+whim", 303, "../job-7", "kill job-7: a whim"},
 		{"/launchers/l1/drain", "do=drain", 303, "../../launchers", "drain l1"},
 		{"/launchers/l1/drain", "do=undrain", 303, "../../launchers", "undrain l1"},

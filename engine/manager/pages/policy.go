@@ -60,13 +60,13 @@ func (s *Server) addDecisions(r *http.Request, page *policyPage) error {
 	if f.Kind != "" {
 		kind := api.DecisionKind(f.Kind)
 		if p.Kind = &kind; !kind.Valid() {
-			return status.Errorf(codes.InvalidArgument, "%.64q is no kind of decision: use one of %v", f.Kind, kinds)
+			return status.Errorf(codes.InvalidArgument, "%.64q is no kind of decision: %s", f.Kind, oneOf(kinds))
 		}
 	}
 	if f.Outcome != "" {
 		outcome := api.ListDecisionsParamsOutcome(f.Outcome)
 		if p.Outcome = &outcome; !outcome.Valid() {
-			return status.Errorf(codes.InvalidArgument, "%.64q is nothing that comes of a decision: use one of %v", f.Outcome, outcomes)
+			return status.Errorf(codes.InvalidArgument, "%.64q is nothing that comes of a decision: %s", f.Outcome, oneOf(outcomes))
 		}
 	}
 	a, err := s.needs.Shown.ListDecisions(r.Context(), api.ListDecisionsRequestObject{Params: p})

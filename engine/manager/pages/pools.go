@@ -62,7 +62,7 @@ func (s *Server) pools(r *http.Request) (string, any, error) {
 	page := poolsPage{Pool: q.Get("pool"), Span: string(spans[0]), Spans: spans}
 	if text := q.Get("span"); text != "" {
 		if page.Span = text; !api.GetPoolSeriesParamsSpan(text).Valid() {
-			return "", nil, status.Errorf(codes.InvalidArgument, "%.64q is no time to look back: use one of %v", text, spans)
+			return "", nil, status.Errorf(codes.InvalidArgument, "%.64q is no time to look back: %s", text, oneOf(spans))
 		}
 	}
 	a, err := s.needs.Shown.GetPools(r.Context(), api.GetPoolsRequestObject{})

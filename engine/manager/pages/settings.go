@@ -63,9 +63,8 @@ func (s *Server) findSettings(r *http.Request) (*settingsPage, error) {
 // edited reads the editor's form: the page as it is now, with what was written.
 func (s *Server) edited(w http.ResponseWriter, r *http.Request) (*settingsPage, error) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * rest.ApplyMax)) // a server in a test may have none
-	r.Body = http.MaxBytesReader(w, r.Body, textFormMax)
-	if err := r.ParseForm(); err != nil {
-		return nil, status.Error(codes.InvalidArgument, "the form can't be read: "+err.Error())
+	if err := form(w, r, textFormMax); err != nil {
+		return nil, err
 	}
 	comment, err := text(r, "comment")
 	if err != nil {

@@ -111,6 +111,38 @@ func posted(t *testing.T, target string, form url.Values) (int, string) {
 	return r.StatusCode, readAll(t, r)
 }
 
+// What is no form, or not written as one, is refused in words and does nothing; nor is it done to what is no job.
+func TestWhatIsNoForm(t *testing.T) {
+	s := &stub{name: "x"}
+	server := serve(t, s, true)
+	for _, x := range []struct {
+		path, kind, body, says string
+		code                   int
+	}{
+		{"/jobs/job-7/kill", "application/json", `{"reason":"x"}`, "this is for the pages&#39; forms: programs ask below /api/v1", 415},
+		{"/settings/check", "text/yaml", "text: x", "programs ask below /api/v1", 415},
+		{"/jobs/job-7/kill", formType, "reason=a;b", "%3B for a semicolon", 400},
+		{"/jobs/job-7/kill", formType, "reason=%zz", "%25 for a %", 400},
+		{"/jobs/job-7/kill", formType, "reason=%ff", "UTF-8", 400},
+		{"/jobs/job-7/kill", formType, "reason=" + strings.Repeat("x", formMax), "too large: it may have 16384 bytes", 413},
+		{"/jobs/seven/kill", formType, "reason=x", "&#34;seven&#34; is no job", 404},
+		{"/jobs/job-0/update", formType, "pool=x", "&#34;job-0&#34; is no job", 404},
+	} {
+		r, err := http.Post(server+x.path, x.kind, strings.NewReader(x.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := readAll(t, r)
+		r.Body.Close()
+		if r.StatusCode != x.code || !strings.Contains(page, x.says) {
+			t.Errorf("%s with %.40s: %d %s", x.path, x.body, r.StatusCode, page)
+		}
+	}
+	if len(s.changes) > 0 {
+		t.Errorf("it did %q", s.changes)
+	}
+}
+
 // What a form of the editor brings is checked, compared and applied as it is, but for ends of lines,
 // which browsers change. Where it is refused it stays in the editor, and who sees the newer file may
 // apply it over that.
@@ -129,10 +161,13 @@ func TestEditorsForms(t *testing.T) {
 	if code != http.StatusPreconditionFailed || !strings.Contains(page, "Nothing was applied: the file has changed") || !strings.Contains(page, "\nmine: 1\n</textarea>") || !strings.Contains(page, "What it would change") {
 		t.Errorf("%d\n%s", code, page)
 	}
-	for _, form := range []url.Values{{"text": {"\xff"}}, {"text": {"x"}, "comment": {strings.Repeat("x", textMax+1)}}, {"text": {strings.Repeat("x", textFormMax)}}} {
+	for _, form := range []url.Values{{"text": {"\xff"}}, {"text": {"x"}, "comment": {strings.Repeat("x", textMax+1)}}} {
 		if code, _ := posted(t, server+"/settings/apply", form); code != http.StatusBadRequest {
 			t.Errorf("%.20v: %d", form, code)
 		}
+	}
+	if code, _ := posted(t, server+"/settings/apply", url.Values{"text": {strings.Repeat("x", textFormMax)}}); code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a large text: %d", code)
 	}
 	if code, _ := posted(t, server+"/settings/apply", url.Values{"text": {"mine: 1\r\n"}, "tag": {tagOf(old)}, "comment": {"why"}}); code != http.StatusSeeOther {
 		t.Error(code)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
@@ -13,9 +15,23 @@ import (
 
 // condition is what a request says of what is known already.
 type condition struct {
-	known string // the ETag
+	known []string // the ETags, without the mark of weak ones, which count for as much here; * stands for all
 	wait  time.Duration
 	job   scheduler.JobID // of one; 0: of none
+}
+
+// tagsOf are the tags of an If-None-Match (RFC 9110, section 13.1.2). What proxies pack has a weak one.
+func tagsOf(list string) (tags []string) {
+	for tag := range strings.SplitSeq(list, ",") {
+		if tag = strings.TrimPrefix(strings.TrimSpace(tag), "W/"); tag != "" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+func (c *condition) knows(tag string) bool {
+	return slices.Contains(c.known, tag) || slices.Contains(c.known, "*")
 }
 
 // conditional gives each answer that may change an ETag, answers 304 while nothing did, and waits
@@ -26,7 +42,7 @@ func (s *Server) conditional(next api.StrictHandlerFunc, operation string) api.S
 		if !can {
 			return next(ctx, w, r, request)
 		}
-		if c.known != "" { // that nothing changed is told to who may look
+		if len(c.known) > 0 { // that nothing changed is told to who may look
 			if err := s.looked(ctx, c.job); err != nil {
 				return nil, err
 			}
@@ -36,7 +52,7 @@ func (s *Server) conditional(next api.StrictHandlerFunc, operation string) api.S
 			return nil, err
 		}
 		w.Header().Set("ETag", tag)
-		if tag == c.known {
+		if c.knows(tag) {
 			w.WriteHeader(http.StatusNotModified)
 			return nil, nil
 		}
@@ -68,9 +84,9 @@ func conditionOf(request any) (c condition, can bool) {
 		return c, false
 	}
 	if x, ok := known.Interface().(*string); ok && x != nil {
-		c.known = *x
+		c.known = tagsOf(*x)
 	}
-	if x, ok := params.FieldByName("Wait").Interface().(*int); ok && x != nil && c.known != "" {
+	if x, ok := params.FieldByName("Wait").Interface().(*int); ok && x != nil && len(c.known) > 0 {
 		c.wait = time.Duration(*x) * time.Second
 	}
 	if job := v.FieldByName("Job"); job.IsValid() {
@@ -90,7 +106,7 @@ func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation s
 	for {
 		change, looked, kept := s.needs.Model.Changed(), s.needs.Pools.Changed(), s.needs.Jobs.Changed()
 		tag, err := s.tag(ctx, operation, c.job)
-		if err != nil || tag != c.known || c.wait == 0 {
+		if err != nil || !c.knows(tag) || c.wait == 0 {
 			return tag, err
 		}
 		select {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -59,7 +60,10 @@ func (e *export) VisitExportJobResponse(w http.ResponseWriter) error {
 	out := bufio.NewWriterSize(&patientWriter{w, http.NewResponseController(w)}, logChunk)
 	e.to = json.NewEncoder(out)
 	for _, part := range []func() error{e.job, e.attempts, e.logs, func() error { return e.line("end", e.end) }, out.Flush} {
-		if err := part(); err != nil {
+		switch err := part(); {
+		case errors.Is(err, http.ErrBodyNotAllowed):
+			return nil
+		case err != nil:
 			panic(http.ErrAbortHandler) // a reader must not take what it got for the whole
 		}
 	}

@@ -34,6 +34,10 @@ var codesOfHTTP = map[codes.Code]int{
 
 // CodeOf is the code of HTTP for an error with a status of gRPC.
 func CodeOf(err error) int {
+	var wrong *request.Refusal
+	if errors.As(err, &wrong) {
+		return wrong.Code
+	}
 	if code, known := codesOfHTTP[status.Code(err)]; known {
 		return code
 	}

@@ -658,6 +658,49 @@ func (u *until) Write(b []byte) (int, error) {
 
 func (u *until) WriteString(text string) (int, error) { return u.Write([]byte(text)) }
 
+// What is known may be told as RFC 9110 has it: as a list, in several lines, weak, and as all that there is.
+func TestTagsOfManyKinds(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 3)
+	tag := w.ask("GET", Root+"/jobs", "", nil).Header.Get("ETag")
+	for _, x := range []struct {
+		code  int
+		lines []string
+	}{
+		{304, []string{tag}},
+		{304, []string{"W/" + tag}},
+		{304, []string{`"x", ` + tag}},
+		{304, []string{`"x"`, tag}},
+		{304, []string{"*"}},
+		{200, []string{`"x"`, `W/"y"`}},
+		{200, []string{strings.Trim(tag, `"`)}},
+	} {
+		r := httptest.NewRequest("GET", Root+"/jobs", nil)
+		r.Header["If-None-Match"] = x.lines
+		if got := w.do(r, nil); got.StatusCode != x.code {
+			t.Errorf("%q: %d %s, want %d", x.lines, got.StatusCode, got.Text, x.code)
+		}
+	}
+	r := httptest.NewRequest("GET", Root+"/events", nil)
+	r.Header["Last-Event-Id"] = []string{"a", "b"}
+	w.refusedInWords(r, http.StatusBadRequest, "Last-Event-ID: this header stands there 2 times")
+}
+
+// Whoever asks for the head of an answer that goes on gets it at once, and holds no stream.
+func TestHeadsOfAnswersThatGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.pastJob(1, "ann", 5)
+		for path, kind := range map[string]string{"/events": "text/event-stream", "/jobs/job-1/export": "application/x-ndjson"} {
+			began, answer := time.Now(), httptest.NewRecorder()
+			w.mux.ServeHTTP(answer, httptest.NewRequest("HEAD", Root+path, nil))
+			if took := time.Since(began); took != 0 || answer.Code != http.StatusOK || answer.Header().Get("Content-Type") != kind || answer.Body.Len() > 0 || w.server.streams.Load() != 0 {
+				t.Errorf("%s: %d %v after %v, with %d bytes", path, answer.Code, answer.Header(), took, answer.Body.Len())
+			}
+		}
+	})
+}
+
 // A stream tells topics and revisions, at most one event of each a second, and goes on for who
 // comes back.
 func TestEvents(t *testing.T) {

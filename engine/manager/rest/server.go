@@ -178,6 +178,7 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 		most = TextBodyMax
 	}
 	check := request.New(s.doc, method, path, most)
+	long := slices.Contains(endless, s.doc.Paths.Find(path).GetOperation(method).OperationID)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "private, no-cache")
@@ -185,9 +186,27 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 			s.invalid(w, r, err)
 			return
 		}
+		if long && r.Method == http.MethodHead {
+			w = headOnly{w}
+		}
 		handler.ServeHTTP(w, r)
 	})
 }
+
+// endless are the operations whose answers may go on for long: who asks for their heads alone is not kept.
+var endless = []string{"streamEvents", "getAttemptLog", "exportJob"}
+
+// headOnly takes the head of an answer, and nothing behind it.
+type headOnly struct{ http.ResponseWriter }
+
+// Unwrap is for http.ResponseController.
+func (h headOnly) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// Write takes nothing.
+func (h headOnly) Write([]byte) (int, error) { return 0, http.ErrBodyNotAllowed }
+
+// FlushError says that the answer is over.
+func (h headOnly) FlushError() error { return http.ErrBodyNotAllowed }
 
 // routes gathers what the generated code registers.
 type routes map[string]http.Handler

@@ -164,7 +164,7 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%s: %q", query, got)
 		}
 	}
-	for _, wrong := range []string{"cursor=x", "cursor=1", "cursor=1-2-3", "cursor=0-1", "cursor=1--1", "cursor=-1-1", "result=odd", "since=now", "limit=0", "whom=ann"} {
+	for _, wrong := range []string{"cursor=x", "cursor=1", "cursor=1-2-3", "cursor=0-1", "cursor=1--1", "cursor=-1-1", "result=odd", "since=now", "since=2026-03-02T00:00:00Z&until=2026-03-01T00:00:00Z", "since=2026-03-01T00:00:00Z&until=2026-03-01T00:00:00Z", "limit=0", "whom=ann"} {
 		if r := w.ask("GET", "/api/v1/audit?"+wrong, "", nil); r.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", wrong, r.StatusCode, r.Text)
 		}

@@ -40,6 +40,7 @@ type Check struct {
 	route         *routers.Route
 	options       *openapi3filter.Options
 	inQuery       []*openapi3.Parameter
+	headers       []string // names of those that count
 	inPath, names []string // names of those in the path, and of those in the query in order
 	most          int64    // bytes that a body may have
 }
@@ -59,6 +60,8 @@ func New(doc *openapi3.T, method, path string, bodyMax int64) *Check {
 			c.inQuery, c.names = append(c.inQuery, p.Value), append(c.names, p.Value.Name)
 		case openapi3.ParameterInPath:
 			c.inPath = append(c.inPath, p.Value.Name)
+		case openapi3.ParameterInHeader:
+			c.headers = append(c.headers, p.Value.Name)
 		}
 	}
 	slices.Sort(c.names)
@@ -78,6 +81,9 @@ func (c *Check) Of(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := c.named(query); err != nil {
+		return err
+	}
+	if err := c.once(r.Header); err != nil {
 		return err
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, c.most)
@@ -101,6 +107,24 @@ func (c *Check) named(query url.Values) error {
 	for _, p := range c.inQuery {
 		if n := len(query[p.Name]); n > 1 && !p.Schema.Value.Type.Is(openapi3.TypeArray) {
 			return badly("%s: this parameter stands there %d times: give it once", p.Name, n)
+		}
+	}
+	return nil
+}
+
+// ofTags is the header that has a list, which may stand in several lines.
+const ofTags = "If-None-Match"
+
+// once says which header stands there too often.
+func (c *Check) once(h http.Header) error {
+	for _, name := range c.headers {
+		lines := h.Values(name)
+		switch {
+		case len(lines) < 2:
+		case name == ofTags:
+			h.Set(name, strings.Join(lines, ", "))
+		default:
+			return badly("%s: this header stands there %d times: give it once", name, len(lines))
 		}
 	}
 	return nil
