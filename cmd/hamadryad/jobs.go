@@ -147,7 +147,7 @@ func oneJobToMove(_ *cobra.Command, args []string) error {
 
 func (c *cli) priorityCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "set-priority JOB PRIORITY", Short: "Change a job's priority", Args: cobra.ExactArgs(2),
+		SuggestFor: []string{"priority"}, Use: "set-priority JOB PRIORITY", Short: "Change a job's priority", Args: cobra.ExactArgs(2),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
 				return complete.Priorities(cmd, args, word)

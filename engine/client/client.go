@@ -177,10 +177,10 @@ func (c *Client) call(ctx context.Context, try time.Duration, do func(ctx contex
 	began, pause, said := time.Now(), retryMin, ""
 	silence := c.listen(began)
 	defer silence.end()
+	if try > 0 {
+		silence.say(began.Add(try))
+	}
 	for {
-		if try > 0 {
-			silence.say(time.Now().Add(try))
-		}
 		err := tried(ctx, try, do)
 		why := waits(err)
 		if why != "" && why != said && c.options.Waiting != nil {

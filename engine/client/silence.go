@@ -49,9 +49,7 @@ func (s *silence) say(until time.Time) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if until.After(s.until) {
-		s.until = until
-	}
+	s.until = until
 	if s.timer == nil && !s.over {
 		s.timer = time.AfterFunc(time.Until(s.began.Add(silenceMax)), s.tell)
 	}

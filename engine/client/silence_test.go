@@ -36,16 +36,17 @@ func TestSilenceIsSaid(t *testing.T) {
 	for name, x := range map[string]struct {
 		options Options
 		was     bool          // the manager answered once
-		try     time.Duration // bound of a try that has no answer, 0: it is refused at once
+		try     time.Duration // bound of a try that has no answer
+		refused bool          // it is refused at once
 		ends    time.Duration
 		until   time.Duration // as it is said; 0: nothing is
 	}{
-		"never there":                {Options{}, false, 0, 3 * time.Second, 0},
-		"gone":                       {Options{}, true, 0, 2 * time.Minute, 2 * time.Minute},
-		"gone, and it is waited for": {Options{Wait: 10 * time.Minute}, true, 0, 10 * time.Minute, 10 * time.Minute},
-		"never there, as long":       {Options{Wait: 10 * time.Second}, false, 0, 10 * time.Second, 10 * time.Second},
-		"it hangs":                   {Options{}, false, time.Minute, time.Minute, time.Minute},
-		"it hangs, for a while":      {Options{Wait: 5 * time.Second}, false, 5 * time.Second, 5 * time.Second, 5 * time.Second},
+		"never there":                {Options{}, false, time.Minute, true, 3 * time.Second, 0},
+		"gone":                       {Options{}, true, 0, true, 2 * time.Minute, 2 * time.Minute},
+		"gone, and it is waited for": {Options{Wait: 10 * time.Minute}, true, time.Minute, true, 10 * time.Minute, 10 * time.Minute},
+		"never there, as long":       {Options{Wait: 10 * time.Second}, false, 0, true, 10 * time.Second, 10 * time.Second},
+		"it hangs":                   {Options{}, false, time.Minute, false, time.Minute, time.Minute},
+		"it hangs, for a while":      {Options{Wait: 5 * time.Second}, false, 5 * time.Second, false, 5 * time.Second, 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -54,7 +55,7 @@ func TestSilenceIsSaid(t *testing.T) {
 				c.heard.Store(x.was)
 				began := time.Now()
 				err := c.call(t.Context(), x.try, func(ctx context.Context) error {
-					if x.try > 0 {
+					if !x.refused {
 						<-ctx.Done()
 						return status.FromContextError(ctx.Err()).Err()
 					}

@@ -74,7 +74,7 @@ func TestWhoMayWhat(t *testing.T) {
 		{r.Submit(who("dora"), "research"), `dora may not submit to pool "research": no list submit of pool "research" or of what is above it has dora; ask carol`},
 		{r.Submit(who("ann"), "secret"), `ann may not submit to pool "secret": no list submit of pool "secret" or of what is above it has ann; ask root, group wheel`},
 		{r.Submit(who("ann"), "nowhere"), `ann may not submit to pool "nowhere": no list submit of pool "nowhere" or of what is above it has ann; ask root, group wheel`},
-		{r.Submit(who("ann"), ""), `ann may not submit to the root of all pools, "/": no list submit of the root of all pools, "/" has ann; ask root, group wheel`},
+		{r.Submit(who("ann"), ""), `ann may not submit to the root of all pools, "/": no pool is named, and no list submit of the root of all pools, "/" has ann; ask root, group wheel`},
 		{r.Submit(who("ann"), "research//x"), `ann may not submit to pool "research//x": a pool's path has at most 200 bytes and 8 parts, and none of them is empty: name another`},
 		{r.Submit(who("ann"), r.PoolOf("ann", "")), ""},
 		{r.Submit(Who{}, "users"), `somebody whom nothing proved may not submit to pool "users": it needs the role user; ask root, group wheel`},

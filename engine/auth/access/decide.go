@@ -70,7 +70,11 @@ func (r *Rules) Submit(w Who, pool string) error {
 	case r.submits(w, path):
 		return nil
 	}
-	return &Refusal{w.Name, what, fmt.Sprintf("no list submit of %s has %s", above(path), w.Name), r.whoAdministers(path)}
+	missing := fmt.Sprintf("no list submit of %s has %s", above(path), w.Name)
+	if pool == "" {
+		missing = "no pool is named, and " + missing
+	}
+	return &Refusal{w.Name, what, missing, r.whoAdministers(path)}
 }
 
 // Change judges what ends or changes a job: what is to be done, such as kill.

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
@@ -58,10 +59,13 @@ func (s *Server) Pages(context.Context, *wire.Empty) (*wire.PagesReply, error) {
 // administers says that who asks may see and change all of the configuration.
 func (s *Server) administers(ctx context.Context, what string) error {
 	rules := s.needs.Rules()
-	if rules == nil || rules.Has(who(ctx, rules), access.Administrator) {
+	if rules == nil {
 		return nil
 	}
-	return denied(&access.Refusal{Who: who(ctx, rules).Name, What: what, Missing: "it needs the role administrator"})
+	if err := rules.May(auth.User, who(ctx, rules), access.Rule{Kind: auth.User, Roles: []access.Role{access.Administrator}, What: what}); err != nil {
+		return denied(err)
+	}
+	return nil
 }
 
 // textOf is the text that a request is about.

@@ -139,7 +139,7 @@ func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization 
 	}
 	host, can := s.needs.Supervisor.Decider()
 	if host == nil || !can.Has(scheduler.AbilityPager) && !can.Has(scheduler.AbilityPages) {
-		return scheduler.Answer{}, status.Error(codes.NotFound, "the policy has no pages")
+		return scheduler.Answer{}, status.Error(codes.NotFound, "the policy that runs has no pages, and answers no questions of its own; dynamic-priority does (policy.name)")
 	}
 	changes := !can.Has(scheduler.AbilityPager) || q.Method == http.MethodPost
 	if gate != nil {
