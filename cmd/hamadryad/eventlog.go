@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,9 @@ be read while the manager runs.`,
 				if info, err := os.Stat(path); err == nil && info.IsDir() {
 					if files, err = eventlog.Files(path); err != nil {
 						return err
+					}
+					if len(files) == 0 {
+						return fmt.Errorf("%s holds no event log: name the folder log below a manager's data folder, or files of it", path)
 					}
 				}
 				for _, file := range files {

@@ -117,6 +117,9 @@ const (
 // for the manager: the first call does. An empty address is DefaultAddress.
 func Dial(address string, o Options) (*Client, error) {
 	address = cmp.Or(address, DefaultAddress())
+	if err := checkAddress(address); err != nil {
+		return nil, err
+	}
 	wait, err := waitOf(os.Getenv(WaitVariable))
 	if err != nil {
 		return nil, err

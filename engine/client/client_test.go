@@ -161,6 +161,23 @@ func TestNoManagerIsSaidWithTheRemedy(t *testing.T) {
 	}
 }
 
+// An address at which nobody ever answers is refused at once, and not waited for.
+func TestAddressesThatAreNone(t *testing.T) {
+	for _, address := range []string{"m1", "m1:", "m1:99999", "[::1", "http://m1:7070", "1:2:3"} {
+		if _, err := Dial(address, Options{}); err == nil || !strings.Contains(err.Error(), "write HOST:PORT, such as 127.0.0.1:7070") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	for _, address := range []string{"m1:7070", "[::1]:7070", ":7070", "m1:http", "unix:/run/x"} {
+		c, err := Dial(address, Options{User: "ann"})
+		if err != nil {
+			t.Errorf("%s: %v", address, err)
+			continue
+		}
+		c.Close()
+	}
+}
+
 func TestManagerThatNeverAnswers(t *testing.T) {
 	address, _ := serve(t, newFake(), "127.0.0.1:0")
 	c, err := Dial(address, Options{Connect: 60 * time.Millisecond, Call: 30 * time.Millisecond})

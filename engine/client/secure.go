@@ -3,7 +3,9 @@ package client
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc"
@@ -42,6 +44,21 @@ func targetOf(address string) string {
 		return address
 	}
 	return "passthrough:///" + address
+}
+
+// checkAddress says what an address lacks with which nobody ever answers.
+func checkAddress(address string) error {
+	if strings.HasPrefix(address, socketPrefix) {
+		return nil
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err == nil && strings.Trim(port, "0123456789") == "" { // else it is the name of a port
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%q is no address of a manager: write HOST:PORT, such as %s, or %s/run/hamadryad.sock", address, LocalAddress, socketPrefix)
+	}
+	return nil
 }
 
 // shown is what a client shows the manager, and asks of it.

@@ -40,6 +40,14 @@ type Query struct {
 	Limit  int   // lines; at least 1
 }
 
+// Check says why no line can fit; nil: some can.
+func (q *Query) Check() error {
+	if q.Since.IsZero() || q.Until.IsZero() || q.Since.Before(q.Until) {
+		return nil
+	}
+	return fmt.Errorf("since: %s is not before until, which is %s: turn them round", q.Since.Format(time.RFC3339), q.Until.Format(time.RFC3339))
+}
+
 // Place is where a line begins. It stays the same when a full file is put aside.
 type Place struct {
 	File   int // number that the file has or will have; 0: none

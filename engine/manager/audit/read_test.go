@@ -146,3 +146,23 @@ func mustRead(t *testing.T, path string) []byte {
 	}
 	return text
 }
+
+// Where no line can fit, because a span of time ends before it begins, it is said.
+func TestSpansTheOtherWayRound(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for _, x := range []struct {
+		since, until time.Time
+		wrong        bool
+	}{
+		{time.Time{}, time.Time{}, false},
+		{now, time.Time{}, false},
+		{time.Time{}, now, false},
+		{now, now.Add(1), false},
+		{now, now, true},
+		{now, now.Add(-time.Hour), true},
+	} {
+		if err := (&Query{Since: x.since, Until: x.until}).Check(); (err != nil) != x.wrong {
+			t.Errorf("%v to %v: %v", x.since, x.until, err)
+		}
+	}
+}

@@ -57,8 +57,13 @@ func auditQuery(q *wire.AuditRequest) (ask audit.Query, err error) {
 	if ask.Since, err = instant("since", q.Since); err != nil {
 		return ask, err
 	}
-	ask.Until, err = instant("until", q.Until)
-	return ask, err
+	if ask.Until, err = instant("until", q.Until); err != nil {
+		return ask, err
+	}
+	if err := ask.Check(); err != nil {
+		return ask, status.Error(codes.InvalidArgument, err.Error())
+	}
+	return ask, nil
 }
 
 // instant reads a moment of a field; zero when there is none.

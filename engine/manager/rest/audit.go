@@ -22,10 +22,10 @@ func (s *Server) ListAudit(ctx context.Context, q api.ListAuditRequestObject) (a
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "cursor: %v", err)
 	}
-	if since, until := q.Params.Since, q.Params.Until; since != nil && until != nil && !since.Before(*until) {
-		return nil, status.Errorf(codes.InvalidArgument, "since: %s is not before until, which is %s: turn them round", since.Format(time.RFC3339), until.Format(time.RFC3339))
-	}
 	ask := audit.Query{Before: before, Limit: limitOf(q.Params.Limit), Who: valueOf(q.Params.Who), What: valueOf(q.Params.What), Text: valueOf(q.Params.Text), Result: string(valueOf(q.Params.Result)), Since: valueOf(q.Params.Since), Until: valueOf(q.Params.Until)}
+	if err := ask.Check(); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
 	p, err := s.needs.Audit.Read(ctx, ask)
 	if err != nil {
 		return nil, status.Error(codes.Internal, "the audit can't be read: "+err.Error())
