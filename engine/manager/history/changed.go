@@ -10,21 +10,23 @@ func (h *History) Changed() <-chan struct{} {
 	return h.waked
 }
 
-// What touch says of a change.
+// change is what touch says of one.
+type change int
+
 const (
-	stateChanged = false // something of State
-	listChanged  = true  // jobs that ended are listed, or not any more, and did not end just now
+	stateChanged change = iota // something of State
+	listChanged                // jobs that ended are listed, or not any more, and did not end just now
 )
 
 // touch notes a change, and wakes who waits for one.
-func (h *History) touch(what bool) {
+func (h *History) touch(what change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.touched(what)
 }
 
 // touched is touch for who holds mu.
-func (h *History) touched(what bool) {
+func (h *History) touched(what change) {
 	h.state.Revision++
 	if what == listChanged {
 		h.state.Listed++

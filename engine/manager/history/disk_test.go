@@ -54,19 +54,25 @@ func TestADiskThatOthersFill(t *testing.T) {
 	}
 
 	fill()
+	o.JobsMax = 100 // fewer than end in what follows
 	h = open(t, o)
 	h.Begin(1500, &s.all[1500])
 	h.Replayed(1500)
-	next := uint64(1501)
+	if err := os.Remove(fill()); err != nil {
+		t.Fatal(err)
+	}
+	s.tells(h, 1501, 1550)
+	if err := h.Sync(t.Context(), 1550); err != nil {
+		t.Fatal(err)
+	}
+	fill()
+	const next = 2801
+	s.tells(h, 1551, next-1)
 	watch.Until(t, time.Minute, "nothing is left to go", func() bool {
 		fill() // what history gives up others take
-		if next <= 2500 {
-			s.tells(h, next, next+9)
-			next += 10
-		}
 		return !h.State().Behind.IsZero()
 	})
-	last := scheduler.JobID(s.all[next-1].Jobs[0].ID)
+	last := s.all[next-1].Jobs[0].ID
 	key := tails.Key{Job: last, Submitted: s.all[next-1].Jobs[0].Submitted}
 	if err := h.Tails().Add(key, []*wire.LogTail{{Job: uint64(last), Attempt: 1, Launcher: "l1", Of: 3, Text: []byte("end")}}); err != nil {
 		t.Fatal(err)
@@ -82,7 +88,7 @@ func TestADiskThatOthersFill(t *testing.T) {
 	watch.Until(t, time.Minute, "all is as before", func() bool { x := h.State(); return x.Behind.IsZero() && x.Tails.Behind.IsZero() })
 	jobs := listed(t, h)
 	ended := 0
-	for n := next; n <= 3000; n++ {
+	for n := next; n <= 3000; n++ { // some 50
 		for _, e := range s.steps[n-1].Ended {
 			if ended++; !slices.Contains(jobs, scheduler.JobID(e.Summary.Job)) {
 				t.Errorf("job %d, which ended when there was room again, is not there", e.Summary.Job)
