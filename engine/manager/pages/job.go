@@ -23,6 +23,7 @@ const attemptsShown = 50
 type jobPage struct {
 	api.Job
 	Over     bool
+	Unread   bool          // its attempts can't be read: nothing is drawn of them, as if there were none
 	Again    time.Duration // after what time the drawings can be newer; 0: they are of now
 	Stage    string        // that is looked at closely
 	Graph    template.HTML
@@ -75,6 +76,10 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 	p := jobPage{Job: w.Job, Again: w.Again, Over: w.Job.Ended != nil, By: string(*of.Timeline.By), Skew: w.Distribution, Attempts: w.Attempts, Reasons: w.Reasons, OfStage: q.Get("stage"), OfState: q.Get("state"), States: attemptStates}
 	if w.Graph != nil {
 		p.Graph = draw.Graph(*w.Graph, p.Stages)
+	}
+	if p.Unread = w.Job.Damage != nil && w.Attempts.Kept == 0; p.Unread {
+		p.Skew = nil
+		return p.ID + " " + p.Name, p, nil
 	}
 	if w.Distribution != nil {
 		p.Stage, p.Skewed = w.Distribution.Stage, draw.Histogram(*w.Distribution)

@@ -41,6 +41,8 @@ type stub struct {
 
 	again time.Duration // of what is told of a whole job
 	looks int           // at a whole job
+
+	unread bool // nothing of its attempts can be read
 }
 
 var base = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
@@ -113,6 +115,9 @@ func (s *stub) GetWhole(ctx context.Context, q rest.WholeQuery) (w rest.Whole, e
 		Attempts:     api.AttemptList{Attempts: []api.Attempt{s.attempt()}, Total: 2_000_000, Kept: 1_000_000},
 	}
 	w.Job.Damage = &damage
+	if s.unread {
+		w.Attempts, w.Distribution, w.Graph, w.Timeline.Lanes = api.AttemptList{}, &api.Distribution{Stage: s.name}, nil, nil
+	}
 	over := base.Add(time.Minute)
 	w.Reasons = &api.ReasonList{Reasons: []api.Reason{{From: base, To: &over, Reason: s.name}, {From: over, Reason: s.name}}, Dropped: 1, Lacks: []string{s.name}}
 	return w, nil
@@ -367,6 +372,25 @@ func TestProgressIsOfNodes(t *testing.T) {
 	_, _, page := get(t, serve(t, &stub{name: "map"}, true)+"/jobs/job-7")
 	if !strings.Contains(page, `>44 %</progress>`) || strings.Contains(page, `>0 %</progress>`) {
 		t.Errorf("progress is shown of what has no nodes:\n%s", page)
+	}
+}
+
+// Of a job whose attempts can't be read it is said, and not that there were none.
+func TestWhatCantBeReadIsNotDrawn(t *testing.T) {
+	s := &stub{name: "map"}
+	server := serve(t, s, true)
+	_, _, whole := get(t, server+"/jobs/job-7")
+	s.unread = true
+	code, _, page := get(t, server+"/jobs/job-7")
+	for _, says := range []string{"Not all of this job can be shown: history file map is damaged", "They can't be read", "Counters"} {
+		if code != http.StatusOK || !strings.Contains(page, says) {
+			t.Errorf("%d: it does not say %q:\n%s", code, says, page)
+		}
+	}
+	for _, drawn := range []string{"What ran when", "How long attempts", `aria-label="Attempts"`} {
+		if strings.Contains(page, drawn) || !strings.Contains(whole, drawn) {
+			t.Errorf("it has %q, or the whole has not", drawn)
+		}
 	}
 }
 

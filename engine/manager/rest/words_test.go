@@ -214,7 +214,7 @@ func TestWhatIsNoTextIsRefused(t *testing.T) {
 		code int
 		want string
 	}{
-		{`{"reason":"\ud800"}`, 400, `"\\ud800" is half of a character`},
+		{`{"reason":"\ud800"}`, 400, `: \ud800 is half of a character`},
 		{`{"reason":"a\udc00b"}`, 400, "half of a character"},
 		{`{"reason":"\ud83d\u0041"}`, 400, "half of a character"},
 		{`{"reason":"\ud83d\\udca9"}`, 400, "half of a character"},

@@ -47,7 +47,7 @@ func isText(body []byte) error {
 		return badly("%sit is no JSON: what stands at byte %d, behind %.32q, does not belong there", ofBody, at, end(body[:max(at-1, 0)]))
 	}
 	if half := halfCharacter(body); half != "" {
-		return badly("%s%q is half of a character: write both halves, or the character itself", ofBody, half)
+		return badly("%s%s is half of a character: write both halves, or the character itself", ofBody, half)
 	}
 	if name := twice(body); name != "" {
 		return badly("%s%.64s: this field stands there twice: give it once", ofBody, name)
