@@ -175,7 +175,7 @@ func (c *Client) follow(ctx context.Context, job plan.Owner, spec *wire.JobSpec,
 	go func() {
 		select {
 		case <-ctx.Done():
-			d.Note("killing the job")
+			d.Note("killing the job; ctrl-C once more leaves it alone and ends at once")
 			killed <- c.manager.Kill(lasting, job.Job, fmt.Sprint(context.Cause(ctx)))
 		case <-watched:
 			killed <- nil

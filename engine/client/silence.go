@@ -63,7 +63,7 @@ func (s *silence) tell() {
 	if over || time.Until(until) < silenceLeast {
 		return
 	}
-	s.c.options.Waiting(fmt.Sprintf("the manager at %s has not answered since %s; it is waited for until %s, or as long as --wait or $%s says; Ctrl-C ends the wait",
+	s.c.options.Waiting(fmt.Sprintf("the manager at %s has not answered since %s; it is waited for until %s, or as long as $%s says (hamadryad --wait)",
 		s.c.address, s.began.Format(time.TimeOnly), until.Format(time.TimeOnly), WaitVariable))
 }
 

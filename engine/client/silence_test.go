@@ -71,7 +71,7 @@ func TestSilenceIsSaid(t *testing.T) {
 					}
 					return
 				}
-				want := "2s the manager at 127.0.0.1:1 has not answered since " + began.Format(time.TimeOnly) + "; it is waited for until " + began.Add(x.until).Format(time.TimeOnly) + ", or as long as --wait or $HAMADRYAD_WAIT says"
+				want := "2s the manager at 127.0.0.1:1 has not answered since " + began.Format(time.TimeOnly) + "; it is waited for until " + began.Add(x.until).Format(time.TimeOnly) + ", or as long as $HAMADRYAD_WAIT says (hamadryad --wait)"
 				if len(said) != 1 || !strings.HasPrefix(said[0], want) {
 					t.Errorf("a person hears %q, not %q", said, want)
 				}
