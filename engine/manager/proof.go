@@ -22,13 +22,16 @@ import (
 
 // edge proves who calls, before anything else is made of a call.
 func (m *manager) edge() proof.Edge {
-	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Refused: m.refused, Tell: m.tellWeb, Kind: func(method string) auth.Kind {
+	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Refused: m.refused, Wrong: asks, Tell: m.tellWeb, Kind: func(method string) auth.Kind {
 		if strings.HasPrefix(method, "/"+rpc.Launchers_ServiceDesc.ServiceName+"/") {
 			return auth.Launcher
 		}
 		return auth.User
 	}}
 }
+
+// asks has the audit tell of somebody whose certificate is of the wrong kind by name.
+func asks(ctx context.Context, who auth.Principal) { audit.Of(ctx).Asks(who) }
 
 // credentials are what the port for clients and launchers asks of both.
 func (m *manager) credentials() credentials.TransportCredentials {

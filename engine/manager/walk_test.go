@@ -282,8 +282,8 @@ func TestEachRoleAtEachRequest(t *testing.T) {
 			name := w.next(role)
 			if service, method, ok := strings.Cut(strings.TrimPrefix(request, "/"), "/"); ok && !strings.Contains(service, " ") {
 				err, what := w.call(request), rule.What
-				if rule.Kind != auth.User { // the certificate is of the wrong kind, which is told before who it names
-					name, what = "", "is for a "+string(rule.Kind)+", and the certificate shown is that of user "+name
+				if rule.Kind != auth.User {
+					what = "is for a "+string(rule.Kind)+", and the certificate shown is that of user "+name
 				}
 				w.denied(err, what)
 				w.refused(name, method, "", status.Convert(err).Message())

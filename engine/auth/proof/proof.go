@@ -55,6 +55,9 @@ type Edge struct {
 	// Refused is told of a call that Tap refused, whence it came. Anybody can have it called,
 	// as often as he likes; nil: nobody is told.
 	Refused func(from, method string, why error)
+	// Wrong is told who it is that calls what is for another kind, before that is refused; nil:
+	// nobody is told.
+	Wrong func(ctx context.Context, who auth.Principal)
 	// Tell answers a request for a page that proves nothing; nil: in plain text.
 	Tell func(w http.ResponseWriter, r *http.Request, code int, why string)
 }
@@ -85,6 +88,9 @@ func (e Edge) caller(ctx context.Context, method string) (auth.Principal, error)
 		}
 	}
 	if kind := e.kind(method); who.Proved() && who.Kind != kind {
+		if e.Wrong != nil {
+			e.Wrong(ctx, who)
+		}
 		return who, status.Errorf(codes.PermissionDenied, "%s is for a %s, and the %s shown is that of %s %s", method, kind, who.Proof, who.Kind, who.Name)
 	}
 	return who, nil
