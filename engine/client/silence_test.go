@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,14 +20,23 @@ import (
 // waiting makes a client of no manager, which notes what a person hears and when.
 func waiting(t *testing.T, o Options) (c *Client, heard func() []string) {
 	t.Helper()
+	var mu sync.Mutex
 	var said []string
 	began := time.Now()
-	o.Waiting = func(why string) { said = append(said, time.Since(began).String()+" "+why) }
+	o.Waiting = func(why string) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = append(said, time.Since(began).String()+" "+why)
+	}
 	c, err := Dial("127.0.0.1:1", o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, func() []string { return said }
+	return c, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(said)
+	}
 }
 
 var gone = status.Error(codes.Unavailable, "connection refused")

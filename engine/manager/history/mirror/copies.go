@@ -176,12 +176,13 @@ func (m *Mirror) olderBytesMax() int64 {
 // leaves notes how many older copies there are.
 func (m *Mirror) leaves(n int, bytes int64) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n > m.state.Older {
+	was := m.state.Older
+	m.state.Older, m.state.OlderBytes = n, bytes
+	m.mu.Unlock()
+	if n > was {
 		m.o.Log.Warn("history's store has older files of jobs that have newer ones: the newest is shown", "store", m.o.URL, "older files", n, "bytes", bytes, "remedy", "if another cluster has the same store, give it one of its own")
 	}
-	if n != m.state.Older {
-		defer m.o.Changed()
+	if n != was {
+		m.o.Changed()
 	}
-	m.state.Older, m.state.OlderBytes = n, bytes
 }

@@ -44,6 +44,8 @@ const (
 	// quiet is how long a file must not have changed to be copied: one that grows is copied when it
 	// has stopped.
 	quiet = 3 * time.Second
+	// fetchFailuresMax is how many copies may not be brought back before the rest waits for the next turn.
+	fetchFailuresMax = 4
 	// copyMax bounds the copy of one file.
 	copyMax = 10 * time.Minute
 )
@@ -66,7 +68,7 @@ type Options struct {
 // State is how the copy is.
 type State struct {
 	Waiting int       // files that are to be copied, as far as is known
-	Behind  time.Time // since when the store can't be used; zero: it can
+	Behind  time.Time // since when the store, or a copy on it, can't be used; zero: all can
 	Why     error     // that it can't
 	// Older copies are those of files that have newer ones and were not replaced by them, and
 	// OlderBytes what they take.
@@ -81,6 +83,7 @@ type Mirror struct {
 	end   context.CancelFunc
 	done  chan struct{}
 	there map[string]copies // by name; run's alone; nil: not known yet
+	lacks []string          // names that are to be brought back, those that could not be last; run's alone
 
 	mu       sync.Mutex
 	gone     map[string]bool // names whose copies are to be removed
@@ -166,60 +169,74 @@ func (m *Mirror) run(ctx context.Context) {
 // note keeps whether the store can be used.
 func (m *Mirror) note(err error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.state.Why = err
-	switch {
-	case err == nil && !m.state.Behind.IsZero():
-		m.o.Log.Info("history's store can be used again", "store", m.o.URL, "was behind since", m.state.Behind)
+	was := m.state.Behind
+	switch m.state.Why = err; {
+	case err == nil:
 		m.state.Behind = time.Time{}
-		defer m.o.Changed()
-	case err != nil && m.state.Behind.IsZero():
+	case was.IsZero():
 		m.state.Behind = m.o.Now()
-		defer m.o.Changed()
-		m.o.Log.Error("history's store can't be used: history stays on this machine alone meanwhile", "store", m.o.URL, "error", err)
 	}
+	now := m.state.Behind
+	m.mu.Unlock()
+	switch {
+	case now.Equal(was):
+		return
+	case err == nil:
+		m.o.Log.Info("history's store can be used again", "store", m.o.URL, "was behind since", was)
+	default:
+		m.o.Log.Error("history's store can't be used: what could not be copied, or brought back, is tried again", "store", m.o.URL, "error", err)
+	}
+	m.o.Changed()
 }
 
-// turn makes the copy what the folder is.
+// turn makes the copy what the folder is. A copy that can't be brought back keeps no other file from its
+// turn.
 func (m *Mirror) turn(ctx context.Context) error {
 	if m.there == nil {
 		there, err := m.list(ctx)
 		if err != nil {
 			return err
 		}
-		m.there = there
-		if err := m.fetch(ctx); err != nil {
-			m.there = nil
-			return err
-		}
+		m.there, m.lacks = there, slices.Sorted(maps.Keys(there))
 	}
+	lacking := m.fetch(ctx)
 	if err := m.remove(ctx); err != nil {
 		return err
 	}
 	if err := m.copyAll(ctx); err != nil {
 		return err
 	}
-	return m.removeOlder(ctx)
+	return errors.Join(lacking, m.removeOlder(ctx))
 }
 
-// fetch brings back what is not here, folder by folder in order of their names.
-func (m *Mirror) fetch(ctx context.Context) error {
-	brought := 0
-	for _, name := range slices.Sorted(maps.Keys(m.there)) {
+// fetch brings back what is not here, folder by folder in order of their names. After fetchFailuresMax it
+// leaves the others to the next turn: the store may be away.
+func (m *Mirror) fetch(ctx context.Context) (first error) {
+	brought, todo := 0, m.lacks
+	var failed []string
+	for len(todo) > 0 && len(failed) < fetchFailuresMax {
+		name := todo[0]
+		todo = todo[1:]
 		path := filepath.Join(m.o.Local, filepath.FromSlash(name))
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			continue
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) || m.there[name].newest.version == 0 {
+			continue // it is here, or not to be anywhere
 		}
 		if err := m.bring(ctx, name, path); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			if failed = append(failed, name); first == nil {
+				first = fmt.Errorf("%s can't be brought back: %w", name, err)
+			}
+			continue
 		}
 		brought++
 		m.o.Took(name)
 	}
+	if m.lacks = append(slices.Clip(todo), failed...); len(m.lacks) > 1 && first != nil {
+		first = fmt.Errorf("%w (%d more are to come)", first, len(m.lacks)-1)
+	}
 	if brought > 0 {
 		m.o.Log.Info("history was brought back from its store", "files", brought, "store", m.o.URL)
 	}
-	return nil
+	return first
 }
 
 // bring makes a file of its copy.

@@ -3,6 +3,8 @@ package mirror
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -198,27 +200,100 @@ func TestWhatChangesWaits(t *testing.T) {
 	}
 }
 
+// A copy that can't be read is named, and tried again; all others are brought back, and new files copied.
+func TestACopyThatCantBeRead(t *testing.T) {
+	first := start(t, t.TempDir())
+	want := map[string]string{"tails/1-5.tails": "whole"}
+	for i := range 3 * fetchFailuresMax {
+		want[fmt.Sprintf("jobs/%d.history", 10+i)] = "whole"
+	}
+	for name, text := range want {
+		first.write(name, text, time.Hour)
+	}
+	first.copied(want)
+	first.mirror.Close()
+	store := &away{}
+	storage.Register("mirror-damaged", store)
+	second := start(t, "mirror-damaged://"+first.url)
+	second.mirror.Close() // turns are played here
+	for name := range want {
+		if err := os.RemoveAll(filepath.Join(second.folder, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second.write("jobs/99.history", "new", time.Hour)
+	m := second.mirror
+	damage := func(n int) { // of the first that are brought back
+		damaged := map[string]bool{}
+		for i := range n {
+			damaged[fmt.Sprintf("jobs/%d.history", 10+i)] = true
+		}
+		store.damaged.Store(&damaged)
+	}
+	damage(fetchFailuresMax + 1)
+	m.there = nil
+	for turn, here := range []int{0, len(want) - fetchFailuresMax - 1} {
+		if err := m.turn(t.Context()); !errors.Is(err, errAway) || !strings.Contains(err.Error(), "jobs/1") {
+			t.Errorf("turn %d: %v", turn, err)
+		}
+		if got := len(files(t, second.folder, false)) - 1; got != here {
+			t.Errorf("turn %d: %d files are brought back, want %d", turn, got, here)
+		}
+		if got := files(t, first.url, true)["jobs/99.history"]; got != "new" {
+			t.Errorf("turn %d: the new file's copy is %q", turn, got)
+		}
+	}
+	damage(0)
+	for range 2 {
+		if err := m.turn(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	want["jobs/99.history"] = "new"
+	if got := files(t, second.folder, false); !maps.Equal(got, want) {
+		t.Errorf("here is %q", got)
+	}
+}
+
 // away is a store that can't be reached at times.
 type away struct {
 	storage.Local
-	is atomic.Bool
+	is      atomic.Bool
+	damaged atomic.Pointer[map[string]bool] // names of files whose copies can't be read
 }
 
 var errAway = errors.New("nobody answers")
+
+// local is the path of a copy here.
+func local(url string) string {
+	_, path, _ := strings.Cut(url, "://")
+	return path
+}
+
+func (a *away) Open(ctx context.Context, path string, offset, length int64) (io.ReadCloser, error) {
+	if damaged := a.damaged.Load(); damaged != nil {
+		for name := range *damaged {
+			if strings.Contains(path, name) {
+				return nil, errAway
+			}
+		}
+	}
+	return a.Local.Open(ctx, local(path), offset, length)
+}
 
 func (a *away) Create(ctx context.Context, path string) (storage.File, error) {
 	if a.is.Load() {
 		return nil, errAway
 	}
-	return a.Local.Create(ctx, strings.TrimPrefix(path, "mirror-away://"))
+	return a.Local.Create(ctx, local(path))
 }
 
 func (a *away) Mkdir(ctx context.Context, path string) error {
-	return a.Local.Mkdir(ctx, strings.TrimPrefix(path, "mirror-away://"))
+	return a.Local.Mkdir(ctx, local(path))
 }
 
 func (a *away) List(ctx context.Context, path string) ([]storage.Info, error) {
-	return a.Local.List(ctx, strings.TrimPrefix(path, "mirror-away://"))
+	return a.Local.List(ctx, local(path))
 }
 
 // While the store is away that is said, and afterwards it gets all.

@@ -612,7 +612,7 @@ type History struct {
 	// RemovedForRoomAt When one went last; missing: none did in the last hour
 	RemovedForRoomAt *time.Time `json:"removedForRoomAt,omitempty"`
 
-	// StoreBehindSince Since when the store of its copy (manager.history.store) can't be used; missing: it can, or there is none
+	// StoreBehindSince Since when the store of its copy (manager.history.store), or a file on it, can't be used; missing: all can, or there is none
 	StoreBehindSince *time.Time `json:"storeBehindSince,omitempty"`
 
 	// StoreOlder Older files there of jobs that have newer ones, which are shown: mostly of another cluster that has the same store
