@@ -70,8 +70,8 @@ func (c *cluster) restOfTheLog(want string) {
 		if span != "" {
 			q.Header.Set("Range", span)
 		}
-		answer, text := watch.Answer(c.t, q)
-		return answer.StatusCode, answer.Header.Get("Content-Range"), text
+		code, head, text := watch.Answer(c.t, q)
+		return code, head.Get("Content-Range"), text
 	}
 	_, _, text := get("/api/v1/jobs/job-2/attempts?state=failed", "")
 	var list struct{ Attempts []struct{ ID int } }

@@ -15,21 +15,21 @@ func Get(t testing.TB, url string) (status int, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, text := Answer(t, q)
-	return answer.StatusCode, text
+	status, _, text = Answer(t, q)
+	return status, text
 }
 
-// Answer sends a request, and returns the answer with all of its text. No answer ends the test.
-func Answer(t testing.TB, q *http.Request) (*http.Response, string) {
+// Answer sends a request, and returns the answer's status, its head and all of its text. No answer ends the test.
+func Answer(t testing.TB, q *http.Request) (status int, head http.Header, text string) {
 	t.Helper()
 	answer, err := http.DefaultClient.Do(q)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	all, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer, string(text)
+	return answer.StatusCode, answer.Header, string(all)
 }

@@ -278,8 +278,7 @@ func get(t *testing.T, target string) (int, http.Header, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, text := watch.Answer(t, q)
-	return r.StatusCode, r.Header, text
+	return watch.Answer(t, q)
 }
 
 // pathsOf are the pages with all that they can show.

@@ -57,17 +57,14 @@ func (g *Game) play(t *testing.T, seed uint64, fresh func() scheduler.TaskSchedu
 	p.Launchers(1, slots)
 	p.Cluster.Submit(layers(cluster.Spec{Name: "hog", User: "hog", Pool: "hog"}, slots, 4*asked)) // each task ends at a time of its own
 	p.Until(time.Millisecond)
-	var jobs []scheduler.JobID
-	begun := 0
 	for n := range 1 + rng.IntN(begunMax) {
 		runs := 1 + rng.IntN(3)
 		p.Cluster.Join(scheduler.LauncherID(n+2), cluster.Rack(1), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: runs})
-		jobs = append(jobs, p.Cluster.Submit(layers(g.Job(rng), runs+rng.IntN(wantsMax), 1000*time.Hour)))
+		p.Cluster.Submit(layers(g.Job(rng), runs+rng.IntN(wantsMax), 1000*time.Hour))
 		p.Until(time.Duration(n+2) * time.Millisecond)
-		begun += runs
 	}
 	for range rng.IntN(othersMax) {
-		jobs = append(jobs, p.Cluster.Submit(layers(g.Job(rng), 1+rng.IntN(wantsMax), 1000*time.Hour)))
+		p.Cluster.Submit(layers(g.Job(rng), 1+rng.IntN(wantsMax), 1000*time.Hour))
 		p.Until(p.Cluster.Now().Sub(p.Begin) + time.Millisecond)
 	}
 	p.Until(asked)
