@@ -226,5 +226,5 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no line %q in\n%s", want, text)
 		}
 	}
-	metricdoc.Check(t, "../../docs/operations/METRICS.md", "A launcher", string(text), "hamadryad_launcher_certificate_expiry_timestamp_seconds")
+	metricdoc.Check(t, "../../docs/operations/METRICS.md", "A launcher", text, "hamadryad_launcher_certificate_expiry_timestamp_seconds")
 }

@@ -423,14 +423,14 @@ func TestAJobRuns(t *testing.T) {
 			t.Errorf("metrics lack %s", want)
 		}
 	}
-	metricdoc.Check(t, "../../docs/operations/METRICS.md", "The manager", early+string(text), "hamadryad_certificate_expiry_timestamp_seconds")
+	metricdoc.Check(t, "../../docs/operations/METRICS.md", "The manager", early+text, "hamadryad_certificate_expiry_timestamp_seconds")
 	if b.metric("hamadryad_checkpoint_bytes") == 0 || b.metric("hamadryad_log_file_bytes") <= b.metric("hamadryad_checkpoint_bytes") {
 		t.Error("checkpoint and file of the event log have no sizes")
 	}
 	if made := b.metric("hamadryad_checkpoint_timestamp_seconds"); time.Since(time.Unix(int64(made), 0)) > time.Hour {
 		t.Errorf("the checkpoint was made at %d", made)
 	}
-	if problems, err := promlint.New(strings.NewReader(string(text))).Lint(); err != nil || len(problems) != 0 {
+	if problems, err := promlint.New(strings.NewReader(text)).Lint(); err != nil || len(problems) != 0 {
 		t.Errorf("metrics are not as Prometheus wants them: %v, %v", problems, err)
 	}
 }

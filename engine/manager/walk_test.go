@@ -283,7 +283,7 @@ func TestEachRoleAtEachRequest(t *testing.T) {
 			if service, method, ok := strings.Cut(strings.TrimPrefix(request, "/"), "/"); ok && !strings.Contains(service, " ") {
 				err, what := w.call(request), rule.What
 				if rule.Kind != auth.User {
-					what = "is for a "+string(rule.Kind)+", and the certificate shown is that of user "+name
+					what = "is for a " + string(rule.Kind) + ", and the certificate shown is that of user " + name
 				}
 				w.denied(err, what)
 				w.refused(name, method, "", status.Convert(err).Message())

@@ -12,6 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -126,7 +127,7 @@ type listed struct {
 }
 
 func (l *look) list(p *api.ListAttemptsParams) (*listed, error) {
-	after, err := cursorOf(p.Cursor)
+	after, err := request.CursorOf(p.Cursor)
 	x := &listed{of: l, after: scheduler.AttemptID(after), stage: -1, p: p, page: api.AttemptList{Attempts: []api.Attempt{}}}
 	if err == nil && p.Stage != nil {
 		x.stage, err = l.stage(*p.Stage)
@@ -159,8 +160,8 @@ func (x *listed) take(f *facts.Attempt) bool {
 	if f.ID <= x.after || x.stage >= 0 && f.Stage != x.stage || p.Launcher != nil && f.On != *p.Launcher || p.State != nil && len(*p.State) > 0 && !slices.Contains(*p.State, stateOf(f)) {
 		return true
 	}
-	if n := len(x.page.Attempts); n == limitOf(p.Limit) {
-		x.page.Truncated, x.page.Next = true, cursor(scheduler.AttemptID(x.page.Attempts[n-1].ID))
+	if n := len(x.page.Attempts); n == request.LimitOf(p.Limit) {
+		x.page.Truncated, x.page.Next = true, request.Cursor(scheduler.AttemptID(x.page.Attempts[n-1].ID))
 		return false
 	}
 	x.page.Attempts = append(x.page.Attempts, x.of.shown(f))

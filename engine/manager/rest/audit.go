@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 )
 
 // Audit is what tells who changed what (audit.Log).
@@ -22,7 +23,7 @@ func (s *Server) ListAudit(ctx context.Context, q api.ListAuditRequestObject) (a
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "cursor: %v", err)
 	}
-	ask := audit.Query{Before: before, Limit: limitOf(q.Params.Limit), Who: valueOf(q.Params.Who), What: valueOf(q.Params.What), Text: valueOf(q.Params.Text), Result: string(valueOf(q.Params.Result)), Since: valueOf(q.Params.Since), Until: valueOf(q.Params.Until)}
+	ask := audit.Query{Before: before, Limit: request.LimitOf(q.Params.Limit), Who: valueOf(q.Params.Who), What: valueOf(q.Params.What), Text: valueOf(q.Params.Text), Result: string(valueOf(q.Params.Result)), Since: valueOf(q.Params.Since), Until: valueOf(q.Params.Until)}
 	if err := ask.Check(); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}

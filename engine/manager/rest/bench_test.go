@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -82,7 +83,7 @@ func BenchmarkJobs(b *testing.B) {
 		})
 	}
 	w.model.Hand(core.Facts{Rows: facts.Rows{Jobs: rows}})
-	for _, query := range []string{"", "?state=running", "?state=failed", "?user=user7", "?pool=pool9&user=user9", "?name=job+99999", "?user=nobody", "?limit=1000", fmt.Sprintf("?cursor=%s", *cursor(scheduler.JobID(500)))} {
+	for _, query := range []string{"", "?state=running", "?state=failed", "?user=user7", "?pool=pool9&user=user9", "?name=job+99999", "?user=nobody", "?limit=1000", fmt.Sprintf("?cursor=%s", *request.Cursor(scheduler.JobID(500)))} {
 		b.Run("jobs"+query, func(b *testing.B) { each(b, w.mux, "/jobs"+query) })
 	}
 	b.Run("cluster", func(b *testing.B) { each(b, w.mux, "/cluster") })

@@ -10,12 +10,10 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
-
-// limitDefault is how many entries a page has that names no limit.
-const limitDefault = 100
 
 // jobID reads a job's name, whose form was checked; 0 for one beyond all numbers.
 func jobID(name string) scheduler.JobID {
@@ -45,11 +43,11 @@ func statesOf(words *[]api.JobState) (list []wire.JobState) {
 // ListJobs lists jobs, the newest first.
 func (s *Server) ListJobs(ctx context.Context, q api.ListJobsRequestObject) (api.ListJobsResponseObject, error) {
 	p := &q.Params
-	before, err := cursorOf(p.Cursor)
+	before, err := request.CursorOf(p.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	of := past.Query{States: statesOf(p.State), User: p.User, Pool: p.Pool, May: s.needs.Service.MayLook(ctx), Before: scheduler.JobID(before), Limit: limitOf(p.Limit)}
+	of := past.Query{States: statesOf(p.State), User: p.User, Pool: p.Pool, May: s.needs.Service.MayLook(ctx), Before: scheduler.JobID(before), Limit: request.LimitOf(p.Limit)}
 	if p.Name != nil {
 		of.Name = *p.Name
 	}
@@ -67,7 +65,7 @@ func (s *Server) ListJobs(ctx context.Context, q api.ListJobsRequestObject) (api
 		page.Jobs = append(page.Jobs, summary(j))
 	}
 	if found.More {
-		page.Truncated, page.Next = true, cursor(scheduler.JobID(found.Jobs[len(found.Jobs)-1].Job))
+		page.Truncated, page.Next = true, request.Cursor(scheduler.JobID(found.Jobs[len(found.Jobs)-1].Job))
 	}
 	return api.ListJobs200JSONResponse{Body: page}, nil
 }

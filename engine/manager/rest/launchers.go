@@ -11,6 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -31,7 +32,7 @@ func (s *Server) ListLaunchers(ctx context.Context, q api.ListLaunchersRequestOb
 		switch n := len(page.Launchers); {
 		case p.Cursor != nil && l.Name <= *p.Cursor:
 			continue
-		case n == limitOf(p.Limit):
+		case n == request.LimitOf(p.Limit):
 			page.Truncated, page.Next = true, &page.Launchers[n-1].Name
 			return api.ListLaunchers200JSONResponse{Body: page}, nil
 		}

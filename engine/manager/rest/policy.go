@@ -6,6 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -53,7 +54,7 @@ func roundTimes(t *wire.RoundTimes) *api.RoundTimes {
 
 // ListDecisions lists the last decisions, the newest first.
 func (s *Server) ListDecisions(ctx context.Context, q api.ListDecisionsRequestObject) (api.ListDecisionsResponseObject, error) {
-	before, err := cursorOf(q.Params.Cursor)
+	before, err := request.CursorOf(q.Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (s *Server) ListDecisions(ctx context.Context, q api.ListDecisionsRequestOb
 		return nil, err
 	}
 	page := api.DecisionList{Decisions: []api.Decision{}, Came: int64(came)}
-	may, limit := s.needs.Service.MayLook(ctx), limitOf(q.Params.Limit)
+	may, limit := s.needs.Service.MayLook(ctx), request.LimitOf(q.Params.Limit)
 	for i := range all {
 		d := &all[i]
 		if !fits(d, &q.Params) || !mayLook(d, may) {
@@ -71,7 +72,7 @@ func (s *Server) ListDecisions(ctx context.Context, q api.ListDecisionsRequestOb
 		switch page.Total++; {
 		case before != 0 && d.Number >= before, page.Truncated:
 		case len(page.Decisions) == limit:
-			page.Truncated, page.Next = true, cursor(uint64(page.Decisions[limit-1].Number))
+			page.Truncated, page.Next = true, request.Cursor(uint64(page.Decisions[limit-1].Number))
 		default:
 			page.Decisions = append(page.Decisions, decision(d))
 		}

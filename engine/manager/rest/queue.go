@@ -12,6 +12,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -36,7 +37,7 @@ func (s *Server) ListQueue(ctx context.Context, q api.ListQueueRequestObject) (a
 	}
 	page := api.Queue{Entries: []api.QueueEntry{}, Order: order, Total: len(list)}
 	rest := list[behind(list, shown):]
-	most := min(len(rest), limitOf(q.Params.Limit))
+	most := min(len(rest), request.LimitOf(q.Params.Limit))
 	for i := range rest[:most] {
 		page.Entries = append(page.Entries, entry(&rest[i]))
 	}
@@ -94,7 +95,7 @@ func shownBefore(text *string) (ids []scheduler.JobID, err error) {
 		return nil, nil
 	}
 	for name := range strings.SplitSeq(*text, ".") {
-		id, err := cursorOf(&name)
+		id, err := request.CursorOf(&name)
 		if err != nil || id == 0 || len(ids) == cursorJobs {
 			return nil, status.Errorf(codes.InvalidArgument, "cursor: %.64q is none that was given: send the \"next\" of the page before, or none for the first page", *text)
 		}

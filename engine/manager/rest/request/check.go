@@ -1,4 +1,4 @@
-// Package request holds requests against the document of the REST interface, and says in plain words what is
+// Package request reads requests: it holds them against the document of the REST interface, and says in plain words what is
 // wrong with one: which parameter or field it is, what it takes, and what came.
 //
 //	c := request.New(document, "GET", "/jobs", 64<<10)

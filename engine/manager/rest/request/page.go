@@ -1,4 +1,4 @@
-package rest
+package request
 
 import (
 	"strconv"
@@ -10,13 +10,14 @@ import (
 // A cursor is the number behind which a page ends. Numbers are given in ascending order and never
 // again, so what comes meanwhile is in front of all pages, or behind.
 
-func cursor[N ~uint64](behind N) *string {
+// Cursor is the one of a page that ends there.
+func Cursor[N ~uint64](behind N) *string {
 	text := strconv.FormatUint(uint64(behind), 36)
 	return &text
 }
 
-// cursorOf reads one; 0: it is the first page.
-func cursorOf(text *string) (uint64, error) {
+// CursorOf reads one; 0: it is the first page.
+func CursorOf(text *string) (uint64, error) {
 	if text == nil || *text == "" {
 		return 0, nil
 	}
@@ -27,9 +28,13 @@ func cursorOf(text *string) (uint64, error) {
 	return n, nil
 }
 
-func limitOf(limit *int) int {
+// LimitDefault is how many entries a page has that names no limit.
+const LimitDefault = 100
+
+// LimitOf is how many entries a page has at most.
+func LimitOf(limit *int) int {
 	if limit == nil {
-		return limitDefault
+		return LimitDefault
 	}
 	return *limit
 }
