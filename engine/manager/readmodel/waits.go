@@ -21,8 +21,15 @@ type Waiting struct {
 	cluster cluster
 }
 
-// Reasons says why it waits: the manager's reasons, then the policy's.
-func (w *Waiting) Reasons() []string { return waiting(w.row, w.cluster) }
+// Reasons says why it waits: the manager's reasons, then the policy's. Where the policy tells its turn, with
+// the numbers of now, those of when it began to wait its turn are left out.
+func (w *Waiting) Reasons(turn bool) []string {
+	list := waiting(w.row, w.cluster)
+	if turn && w.row.Waits.Policy.Reason == scheduler.WaitTurn {
+		list = list[:len(list)-1]
+	}
+	return list
+}
 
 // Need is what slots of a kind something needs, of those that the cluster has.
 type Need struct {

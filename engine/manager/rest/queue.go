@@ -119,7 +119,7 @@ func entry(q *queued) api.QueueEntry {
 	x := summary(q.Summary)
 	e := api.QueueEntry{
 		Place: pointer(q.place), Turn: pointer(q.why), ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State,
-		Since: *moment(max(q.Since, 1)), Ready: q.Ready, Groups: q.Width, Needs: []api.Need{}, Memory: q.Memory, Reasons: list(q.Reasons()),
+		Since: *moment(max(q.Since, 1)), Ready: q.Ready, Groups: q.Width, Needs: []api.Need{}, Memory: q.Memory, Reasons: list(q.Reasons(q.why != "")),
 	}
 	for _, n := range q.Needs {
 		e.Needs = append(e.Needs, api.Need{Kind: n.Kind, Count: n.Count, Free: n.Free, Total: n.Total})

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,16 @@ func TestQueue(t *testing.T) {
 	w.ask("GET", "/api/v1/queue?limit=1", "", &q)
 	if e := q.Entries[0]; *e.Place != 2 || *e.Turn != "the turn of job-9" || e.Ready != 9 || len(e.Needs) != 1 || e.Needs[0].Count != 1 || len(e.Reasons) == 0 {
 		t.Errorf("the first: %+v", e)
+	}
+	for _, x := range []struct {
+		because scheduler.WaitReason
+		last    string
+	}{{scheduler.WaitTurn, "9 ready: "}, {scheduler.WaitAtLimit, "policy: at its limit: 4 of 4"}} { // the turn is told with newer numbers, a limit is not
+		w.jobThatWaits(9, "bob", 9, scheduler.Waiting{Job: 9, Reason: x.because, Detail: "4 of 4"})
+		w.ask("GET", "/api/v1/queue?limit=1", "", &q)
+		if r := q.Entries[0].Reasons; !strings.HasPrefix(r[len(r)-1], x.last) {
+			t.Errorf("%v: why it waits is %q", x.because, r)
+		}
 	}
 	if w.ask("GET", "/api/v1/queue?pool=other", "", &q); q.Total != 0 {
 		t.Errorf("of another pool: %+v", q)

@@ -177,6 +177,11 @@ func (w *world) tell(f core.Facts) {
 
 // job tells the row of a live job with one stage of so many nodes.
 func (w *world) job(id scheduler.JobID, user string, nodes int) {
+	w.jobThatWaits(id, user, nodes, scheduler.Waiting{})
+}
+
+// jobThatWaits tells it with what the policy says of why it waits.
+func (w *world) jobThatWaits(id scheduler.JobID, user string, nodes int, said scheduler.Waiting) {
 	g := &wire.Graph{
 		Stages:      []*wire.Stage{{Name: "map", Nodes: uint32(nodes)}, {Name: "reduce", Nodes: 1}},
 		Connections: []*wire.Connection{{FromStage: 0, ToStage: 1, Pattern: wire.Pattern_PATTERN_MERGE, Kind: wire.ChannelKind_CHANNEL_KIND_FILE}},
@@ -185,7 +190,7 @@ func (w *world) job(id scheduler.JobID, user string, nodes int) {
 		Jobs: []facts.Job{{
 			ID: id, Spec: &wire.JobSpec{Name: fmt.Sprintf("name of %v", id), Principal: &wire.Principal{Name: user}}, Plan: &graph.Expanded{Graph: g},
 			StageNames: []string{"map", "reduce"}, State: wire.JobState_JOB_STATE_RUNNING, Pool: "default", Submitted: base, Groups: nodes + 1,
-			Waits: facts.Waits{Ready: nodes, Longest: `stage "map" node 0`, Width: 1, Needs: []scheduler.SlotCount{{Kind: "default", Count: 1}}},
+			Waits: facts.Waits{Ready: nodes, Longest: `stage "map" node 0`, Width: 1, Needs: []scheduler.SlotCount{{Kind: "default", Count: 1}}, Policy: said},
 		}},
 		Stages: []facts.Stage{{Job: id, Number: 0, Nodes: uint32(nodes), Ready: uint32(nodes)}, {Job: id, Number: 1, Nodes: 1, Waiting: 1}},
 	}})
