@@ -188,7 +188,8 @@ func (c *Client) Logs(ctx context.Context, job, attempt uint64, follow bool, tak
 type watchEnd struct{ last *wire.JobStatus }
 
 // Watch passes on a job's status as it changes, to the end of the job, and
-// returns the last one. It goes on after a restart of the manager. Take may be nil.
+// returns the last one. It goes on after a restart of the manager. Take may be nil. A manager that
+// lost its data may give the number to another job: that is an error, and Take never gets its status.
 func (c *Client) Watch(ctx context.Context, job uint64, take func(*wire.JobStatus)) (*wire.JobStatus, error) {
 	end := watchEnd{}
 	for {
@@ -231,6 +232,9 @@ func (c *Client) watchOnce(ctx context.Context, job uint64, take func(*wire.JobS
 			return err
 		}
 		c.heard.Store(true)
+		if another(end.last, s) {
+			return fmt.Errorf("job-%d is another job now: the manager lost its data, and the one that was followed with it; submit that again", job)
+		}
 		end.last = s
 		if take != nil {
 			take(s)
@@ -239,6 +243,12 @@ func (c *Client) watchOnce(ctx context.Context, job uint64, take func(*wire.JobS
 			return nil
 		}
 	}
+}
+
+// another says whether two statuses of one number are of two jobs, by when they were submitted.
+func another(last, now *wire.JobStatus) bool {
+	before, after := last.GetSummary().GetSubmitted(), now.GetSummary().GetSubmitted()
+	return before != 0 && after != 0 && before != after
 }
 
 // applyMax is how long a change of the configuration, or its comparison, may take: the manager gives

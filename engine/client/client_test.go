@@ -35,6 +35,7 @@ type fake struct {
 	spec     *wire.JobSpec
 	killed   string
 	watching chan struct{} // one for each Watch that began
+	begun    int64         // when the jobs were submitted
 	state    chan wire.JobState
 	jobs     map[uint64]*wire.JobsReply // by what they are asked before; nil: it never answers
 }
@@ -108,7 +109,7 @@ func (f *fake) Watch(r *wire.StatusRequest, stream grpc.ServerStreamingServer[wi
 	for {
 		select {
 		case s := <-f.state:
-			if err := stream.Send(&wire.JobStatus{Summary: &wire.JobSummary{Job: r.Job, State: s}}); err != nil || Ended(s) {
+			if err := stream.Send(&wire.JobStatus{Summary: &wire.JobSummary{Job: r.Job, State: s, Submitted: f.begun}}); err != nil || Ended(s) {
 				return err
 			}
 		case <-stream.Context().Done():
@@ -354,6 +355,35 @@ func TestWatchOutlivesTheManager(t *testing.T) {
 	f.state <- wire.JobState_JOB_STATE_KILLED
 	if e := <-ended; e.err != nil || StateName(e.s.Summary.State) != "killed" {
 		t.Errorf("%v %v", e.s, e.err)
+	}
+}
+
+// A manager that lost its data gives numbers again. Who followed a job must not take the success of
+// another for that of his own.
+func TestWatchTellsAnotherJobOfItsNumber(t *testing.T) {
+	f := newFake()
+	f.begun = 1
+	address, stop := serve(t, f, "127.0.0.1:0")
+	c := dial(t, address)
+	states := make(chan wire.JobState, 10)
+	ended := make(chan error)
+	go func() {
+		_, err := c.Watch(context.Background(), 7, func(s *wire.JobStatus) { states <- s.Summary.State })
+		ended <- err
+	}()
+	<-f.watching
+	f.state <- wire.JobState_JOB_STATE_RUNNING
+	<-states
+	stop()
+	other := newFake()
+	other.begun = 2
+	serve(t, other, address)
+	other.state <- wire.JobState_JOB_STATE_SUCCEEDED
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "job-7 is another job now") {
+		t.Errorf("another job's success was taken: %v", err)
+	}
+	if len(states) != 0 {
+		t.Errorf("told %v of another job", <-states)
 	}
 }
 

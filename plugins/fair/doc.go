@@ -28,7 +28,7 @@
 //	  neighbour-bytes: 0          # min-cost-flow: what groups joined by tcp are taken to exchange; 0: they need not be near
 //	placement:
 //	  rules: [explicit, user, default]  # explicit, property, user, group, default; the first that has a pool
-//	  property: pool.name         # of the rule property
+//	  property: pool.name         # of the rule property, which needs it; none when left out
 //	  property-defaults: {pool.name: "${user.name}"}  # may refer to other properties
 //	  group-property: group.name
 //	  undeclared: create          # or refuse: jobs for other pools than the declared are turned away; see Allocations
