@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -304,7 +305,7 @@ func TestHdfsHistory(t *testing.T) {
 	j.endsWell()
 	eventually(t, "history lies in HDFS", func() bool {
 		all, err := b.hdfs.Tree(t.Context(), b.root+"/history/jobs")
-		return err == nil && len(all) == 1
+		return err == nil && len(all) == 1 && !strings.HasPrefix(path.Base(all[0]), ".") // which is being written
 	})
 	status := func() string {
 		out, err := b.command("status", j.id(), "--attempts", "-o", "json")

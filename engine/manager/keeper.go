@@ -72,9 +72,10 @@ func (p *keeper) settle(ctx context.Context, record uint64) {
 // numberMax bounds the wait for history's store at a manager's first start.
 const numberMax = 30 * time.Second
 
-// number finds from where on jobs are numbered, in the first life of this data: above all that history
-// knows, which may be of a manager whose machine was lost. Where the store that knows can't be read they
-// are numbered from so high on that no data before can have given such a number.
+// number finds from where on jobs are numbered, in the first life of this data. Where history knows jobs, which
+// are of a manager whose machine was lost, or its store can't be read, they are numbered from so high on that no
+// data before can have given such a number: jobs that lived when the machine was lost are in no history, and
+// somebody may follow them still.
 func (p *keeper) number(ctx context.Context, l *recovery.Life) error {
 	if !l.New {
 		return nil
@@ -85,12 +86,13 @@ func (p *keeper) number(ctx context.Context, l *recovery.Life) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	l.JobsAbove = uint64(last)
+	if err != nil || last > 0 {
+		l.JobsAbove = max(uint64(last), core.JobsAboveUnknown(l.Clock.Now()))
+	}
 	if err != nil {
-		l.JobsAbove = max(l.JobsAbove, core.JobsAboveUnknown(l.Clock.Now()))
 		p.o.Log.Warn("this manager's data is new, and which jobs an earlier one had can't be found out: jobs are numbered from so high on that none takes the place of another", "from", l.JobsAbove+1, "error", err)
 	} else if last > 0 {
-		p.o.Log.Info("this manager's data is new: jobs are numbered from above those on that history knows", "from", l.JobsAbove+1)
+		p.o.Log.Info("this manager's data is new, and history knows jobs of an earlier one: jobs are numbered from so high on that none takes the place of another", "from", l.JobsAbove+1)
 	}
 	return nil
 }
