@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,9 @@ const (
 	viewersCount = 50
 	// viewersPause is how long the pages' script waits from one refresh to the next.
 	viewersPause = time.Second
+	// viewersTime is how long assignments are measured with viewers, and as long without: each viewer has
+	// taken his page twice by then.
+	viewersTime = 20 * time.Second
 )
 
 // viewed are the pages that viewers look at, one after the other; %s is the newest job.
@@ -42,14 +44,20 @@ func (b *bench) viewedTasks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.viewed(row, "tasks/s", func(look bool) (pace, seen, error) {
-		c, stop := &crowd{site: "http://" + s.http + "/"}, func() {}
-		if look {
-			stop = c.look(ctx)
+	return b.viewed(row, "tasks/s", func(order [2]bool) (both sides, err error) {
+		for _, look := range order {
+			c, stop := &crowd{site: "http://" + s.http + "/"}, func() {}
+			if look {
+				stop = c.look(ctx)
+			}
+			took, err := s.program(ctx, b, "noop", fmt.Sprint(noopTasksCount))
+			stop()
+			if err = errors.Join(err, c.wrong()); err != nil {
+				return both, err
+			}
+			both.take(look, pace{perSecond: noopTasksCount / took.Seconds()}, c.count())
 		}
-		took, err := s.program(ctx, b, "noop", fmt.Sprint(noopTasksCount))
-		stop()
-		return pace{perSecond: noopTasksCount / took.Seconds()}, c.count(), errors.Join(err, c.wrong())
+		return both, nil
 	})
 }
 
@@ -62,72 +70,116 @@ func (b *bench) viewedAssignments(ctx context.Context) error {
 		if !wanted(row, b.names) {
 			continue
 		}
-		if err := b.viewed(row, "1/s", func(look bool) (pace, seen, error) { return b.viewedRun(ctx, name, s, look) }); err != nil {
+		if err := b.viewed(row, "1/s", func(order [2]bool) (sides, error) { return b.viewedRun(ctx, name, s, order) }); err != nil {
 			return fmt.Errorf("%s: %w", row, err)
 		}
 	}
 	return nil
 }
 
-// viewedRun returns the assignments a second in the steady state, in which all viewers have a page
-// already, or nobody looks.
-func (b *bench) viewedRun(ctx context.Context, name string, s assignShape, look bool) (pace, seen, error) {
-	const ends, rounds, first = 1000, 600, 200 // first: at most, until all viewers have a page
+// viewedRun measures assignments in the steady state of one cluster, in which all viewers have a page
+// already, or nobody looks: in an order, and again the other way round, so that what makes a cluster slower with
+// time is in both sides.
+func (b *bench) viewedRun(ctx context.Context, name string, s assignShape, order [2]bool) (both sides, err error) {
 	around := surroundings(name, true)
 	around.shown = true
 	a, err := b.newAssigner(ctx, name, true, around)
 	if err != nil {
-		return pace{}, seen{}, err
+		return both, err
 	}
 	defer a.close()
-	if err := a.fill(s, s.launchers*assignSlots+assignPending+ends*(first+rounds+assignWarm.rounds)); err != nil {
-		return pace{}, seen{}, err
+	const ends, rounds = 1000, 20
+	if err := a.fill(s, s.launchers*assignSlots+assignPending+ends*rounds); err != nil {
+		return both, err
 	}
-	runtime.GC()
-	c := &crowd{site: "http://" + a.window.address + "/"}
-	if look {
-		stop := c.look(ctx)
-		defer stop()
-		for c.pages.Load() < viewersCount && c.wrong() == nil && ctx.Err() == nil {
-			if _, err := a.pace(ends, 1); err != nil {
-				return pace{}, seen{}, err
+	work := func() (pace, error) { // with new jobs for what it ends, one after the other in all pools
+		for range rounds {
+			if err := a.submit(poolName(both.jobs%s.pools), ends); err != nil {
+				return pace{}, err
 			}
+			both.jobs++
+		}
+		return a.pace(ends, rounds)
+	}
+	var with, without []pace
+	for _, look := range []bool{order[0], order[1], order[1], order[0]} {
+		c, stop := &crowd{site: "http://" + a.window.address + "/"}, func() {}
+		if look {
+			stop = c.look(ctx)
+		}
+		for warm := time.Now().Add(viewersTime / 4); err == nil && (time.Now().Before(warm) || look && c.pages.Load() < viewersCount && c.wrong() == nil); {
+			_, err = work()
+		}
+		before, took := c.count(), []pace{}
+		for end := time.Now().Add(viewersTime); err == nil && time.Now().Before(end); {
+			var p pace
+			p, err = work()
+			took = append(took, p)
+		}
+		after := c.count()
+		stop()
+		if err = errors.Join(err, c.wrong(), ctx.Err()); err != nil {
+			return both, err
+		}
+		if look {
+			with, both.pages, both.bytes = append(with, took...), both.pages+after.pages-before.pages, both.bytes+after.bytes-before.bytes
+		} else {
+			without = append(without, took...)
 		}
 	}
-	if _, err := a.pace(ends, assignWarm.rounds); err != nil {
-		return pace{}, seen{}, fmt.Errorf("warming up: %w", err)
-	}
-	before := c.count()
-	p, err := a.pace(ends, rounds)
-	after := c.count()
-	return p, seen{after.pages - before.pages, after.bytes - before.bytes}, errors.Join(err, c.wrong())
+	both.with, both.without = joinedPace(with), joinedPace(without)
+	return both, nil
 }
 
-// viewed measures both sides in turn, and says what the viewers took.
-func (b *bench) viewed(row, unit string, measure func(look bool) (pace, seen, error)) error {
-	var with, without []pace
-	var all seen
-	for run := range b.runs {
-		for i := range 2 {
-			look := (run+i)%2 == 0
-			p, took, err := measure(look)
-			if err != nil {
-				return err
-			}
-			if look {
-				with = append(with, p)
-				all.pages, all.bytes = all.pages+took.pages, all.bytes+took.bytes
-			} else {
-				without = append(without, p)
-			}
-		}
+// joinedPace is that of several stretches with as many assignments each.
+func joinedPace(of []pace) (all pace) {
+	for _, p := range of {
+		all.perSecond += 1 / p.perSecond
+		all.cpu += p.cpu / float64(len(of))
 	}
-	n := int64(b.runs)
-	fmt.Printf("%d viewers took %d pages, %d kB in each run\n", viewersCount, all.pages/n, all.bytes/n/1000)
+	all.perSecond = float64(len(of)) / all.perSecond
+	return all
+}
+
+// sides are a run with viewers and one without, and what the viewers took.
+type sides struct {
+	with, without pace
+	seen
+	jobs int // that were submitted meanwhile
+}
+
+func (s *sides) take(look bool, p pace, took seen) {
+	if look {
+		s.with, s.seen = p, took
+	} else {
+		s.without = p
+	}
+}
+
+// viewed measures both sides in turn, and says what the viewers took, and what the ratios were of the two
+// sides of each run: where a machine is now fast and now slow, these tell more than the medians of the sides.
+func (b *bench) viewed(row, unit string, measure func(order [2]bool) (sides, error)) error {
+	var all []sides
+	for run := range b.runs {
+		both, err := measure([2]bool{run%2 == 0, run%2 != 0})
+		if err != nil {
+			return err
+		}
+		all = append(all, both)
+	}
+	with := func(get func(pace) float64) []float64 {
+		return pick(all, func(s sides) float64 { return get(s.with) })
+	}
+	without := func(get func(pace) float64) []float64 {
+		return pick(all, func(s sides) float64 { return get(s.without) })
+	}
 	speed, cpu := func(p pace) float64 { return p.perSecond }, func(p pace) float64 { return p.cpu }
-	err := b.out.add(row, unit, pick(with, speed), pick(without, speed), "nobody looks")
-	if with[0].cpu > 0 {
-		err = errors.Join(err, b.out.add(row+"-cpu", "µs", pick(with, cpu), pick(without, cpu), "nobody looks; processor time of both processes and the viewers"))
+	fmt.Printf("%d viewers took %.0f pages, %.0f kB in a run; run by run the ratio is %.3f in the median\n", viewersCount,
+		median(pick(all, func(s sides) float64 { return float64(s.pages) })), median(pick(all, func(s sides) float64 { return float64(s.bytes) / 1000 })),
+		median(pick(all, func(s sides) float64 { return s.with.perSecond / s.without.perSecond })))
+	err := b.out.add(row, unit, with(speed), without(speed), "nobody looks")
+	if all[0].with.cpu > 0 {
+		err = errors.Join(err, b.out.add(row+"-cpu", "µs", with(cpu), without(cpu), "nobody looks; processor time of both processes and the viewers"))
 	}
 	return err
 }
