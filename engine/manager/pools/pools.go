@@ -52,11 +52,6 @@ type Pool struct {
 	BelowMinimum, BelowShare time.Time
 }
 
-// Place is a job's place in the policy's queue, 1 is next; 0: it is not in it, or there is none.
-func (v *View) Place(id scheduler.JobID) int {
-	return slices.IndexFunc(v.Queue, func(q scheduler.Queued) bool { return q.Job == id }) + 1
-}
-
 // Book keeps the last view. The zero value has none. Safe for concurrent use.
 type Book struct {
 	mu    sync.Mutex

@@ -38,7 +38,7 @@ func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool
 		if shown = m.live.Get(id); shown == nil {
 			return
 		}
-		row, stages, c = shown.row, shown.stageRows(), m.clusterFor(shown.row)
+		row, stages, c = shown.row, slices.Clone(shown.stages), m.clusterFor(shown.row)
 		if attempts {
 			newest := shown.attempts.newest
 			ids = slices.Concat(newest[max(0, len(newest)-m.bounds.AttemptsKept):], shown.attempts.live)
@@ -69,11 +69,6 @@ func (m *Model) rowsOf(j *job, ids []scheduler.AttemptID) []facts.Attempt {
 		})
 	}
 	return list
-}
-
-func (j *job) stageRows() []facts.Stage {
-	rows := slices.Clone(j.stages)
-	return rows
 }
 
 // JobOfAttempt returns the job that has an attempt; false when none is known that does.

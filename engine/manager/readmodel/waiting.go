@@ -83,18 +83,14 @@ func waiting(j *facts.Job, c cluster) (list []string) {
 		}
 		list = append(list, waitsFor(w, c))
 	}
-	return append(list, saidBy(w.Policy)...)
-}
-
-// saidBy is what a policy says of why a job waits, if it says anything.
-func saidBy(p scheduler.Waiting) []string {
-	switch {
-	case p.Reason == scheduler.WaitNone:
-		return nil
-	case p.Detail == "":
-		return []string{"policy: " + p.Reason.String()}
+	if p := w.Policy; p.Reason != scheduler.WaitNone {
+		text := p.Reason.String()
+		if p.Detail != "" {
+			text += ": " + p.Detail
+		}
+		list = append(list, "policy: "+text)
 	}
-	return []string{"policy: " + p.Reason.String() + ": " + p.Detail}
+	return list
 }
 
 // waitsFor says why the bundle does not run that is ready longest.

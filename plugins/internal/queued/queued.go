@@ -2,7 +2,7 @@
 // after the other while demand stays as it is, and jobs must start something in the order that they stood in.
 //
 //	func TestQueue(t *testing.T) {
-//		queued.Run(t, queued.Game{Seeds: 50, Jobs: jobs}, func() scheduler.TaskScheduler { return New() })
+//		queued.Run(t, queued.Game{Seeds: 50, Settings: settings, Job: job}, func() scheduler.TaskScheduler { return New() })
 //	}
 //
 // It is for tests only, and for policies of this folder: to others a queue promises nothing.
