@@ -621,10 +621,16 @@ func TestUnchangedAnswersWait(t *testing.T) {
 func TestWhatHistoryDoesIsHeardOf(t *testing.T) {
 	var later atomic.Int64 // history writes when its clock goes on
 	w := newWorldOf(t, history.Options{JobsMax: 2, Now: func() time.Time { return time.Unix(1_800_000_000+later.Load(), 0) }})
-	for id := range scheduler.JobID(3) {
+	for id := range scheduler.JobID(2) {
 		w.job(id+1, "ann", 1)
 		w.end(id+1, "ann")
 	}
+	// Once it wrote something, history has seen what time it is.
+	if err := w.history.Sync(t.Context(), w.records); err != nil {
+		t.Fatal(err)
+	}
+	w.job(3, "ann", 1)
+	w.end(3, "ann")
 	var waits sync.WaitGroup
 	for path, want := range map[string]int{"/jobs": http.StatusOK, "/cluster": http.StatusOK, "/jobs/job-1": http.StatusNotFound} {
 		r := httptest.NewRequest("GET", Root+path+"?wait=60", nil)
@@ -637,26 +643,28 @@ func TestWhatHistoryDoesIsHeardOf(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	stream := &until{ResponseRecorder: httptest.NewRecorder(), text: "event: jobs\n", times: 2, then: cancel}
+	begun := make(chan struct{})
+	stream := &until{ResponseRecorder: httptest.NewRecorder(), text: "event: jobs\n", then: []func(){func() { close(begun) }, cancel}}
 	waits.Go(func() { w.mux.ServeHTTP(stream, httptest.NewRequestWithContext(ctx, "GET", Root+"/events", nil)) })
+	<-begun
 	later.Store(10)
 	waits.Wait()
-	if stream.times > 0 {
+	if len(stream.then) > 0 {
 		t.Errorf("the stream told of\n%s", stream.Body)
 	}
 }
 
-// until is an answer that ends when a text came so many times.
+// until is an answer that does the next of these whenever a text comes in it.
 type until struct {
 	*httptest.ResponseRecorder
-	text  string
-	times int
-	then  func()
+	text string
+	then []func()
 }
 
 func (u *until) Write(b []byte) (int, error) {
-	if u.times -= strings.Count(string(b), u.text); u.times <= 0 {
-		u.then()
+	for range min(strings.Count(string(b), u.text), len(u.then)) {
+		u.then[0]()
+		u.then = u.then[1:]
 	}
 	return u.ResponseRecorder.Write(b)
 }
