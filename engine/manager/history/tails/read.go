@@ -87,7 +87,7 @@ func (s *Store) eachWritten(k Key, wanted func(*blockHead) bool, take func(*wire
 			}
 		}
 		return nil
-	})
+	}, func(err error) { wrong = append(wrong, err) })
 	return errors.Join(append(wrong, err)...)
 }
 

@@ -9,12 +9,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -85,6 +87,40 @@ func TestCutAndDamagedFiles(t *testing.T) {
 			t.Fatalf("try %d: what came late is %v, %v", try, got, err)
 		}
 		must(t, s.Close())
+	}
+}
+
+// A byte that is wrong costs the block that it is in, and no other; what is brought afterwards takes none away. Of
+// whom nothing is found it is said that the file is damaged.
+func TestDamageCostsOneBlock(t *testing.T) {
+	folder := t.TempDir()
+	k := Key{3, 17}
+	const blocks = 4
+	var ends []int64                    // of blocks
+	for block := range uint64(blocks) { // one for each life
+		s := open(t, Options{Folder: folder})
+		must(t, s.Add(k, []*wire.LogTail{tailOf(k, block, strings.Repeat(fmt.Sprintln("line", block), 99))}))
+		must(t, s.Close())
+		ends = append(ends, s.Bytes())
+	}
+	path := (&Store{o: Options{Folder: folder}}).path(k)
+	whole, err := os.ReadFile(path)
+	must(t, err)
+	for at := int64(0); at < ends[blocks-2]; at += 13 { // the last block may be one that was being written
+		b := bytes.Clone(whole)
+		b[at] ^= 0x55
+		must(t, os.WriteFile(path, b, 0o600))
+		s := open(t, Options{Folder: folder})
+		must(t, s.Add(k, []*wire.LogTail{tailOf(k, blocks, "it came late")}))
+		must(t, s.Close())
+		lost, _ := slices.BinarySearch(ends, at+1)
+		for block := range blocks + 1 {
+			got, err := s.Read(k, scheduler.AttemptID(block), "l1")
+			var damage *file.DamageError
+			if there := block != lost; there != (got != nil) || there != (err == nil) || !there && !errors.As(err, &damage) {
+				t.Fatalf("byte %d, in block %d: of block %d there is %d bytes, %v", at, lost, block, len(got.GetText()), err)
+			}
+		}
 	}
 }
 
@@ -168,4 +204,26 @@ func TestADiskThatTakesNothing(t *testing.T) {
 		t.Errorf("the last that was taken is not there: %v", err)
 	}
 	must(t, s.Close())
+}
+
+// A store that can't write ends all the same, and says what it could not do.
+func TestTheEndOnADiskThatTakesNothing(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "tails")
+	s := open(t, Options{Folder: folder})
+	must(t, os.Remove(folder))
+	for job := range scheduler.JobID(3) {
+		k := Key{job + 1, 1}
+		must(t, s.Add(k, []*wire.LogTail{tailOf(k, 1, "x")}))
+	}
+	watch.Until(t, time.Minute, "it has tried", func() bool { return s.State().Wrong != nil })
+	ended := make(chan error, 1)
+	go func() { ended <- s.Close() }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it goes on and on")
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"os"
 	"slices"
 	"time"
@@ -28,31 +27,35 @@ type blockHead struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// run writes what comes, until Close.
+// run writes what comes, until Close. Then a disk that takes nothing is not waited for.
 func (s *Store) run() {
 	for closing := false; !closing; {
 		select {
 		case <-s.wake:
-			t := time.NewTimer(blockWait)
-			select {
-			case <-t.C:
-			case <-s.over:
-				closing = true
-			}
-			t.Stop()
+			s.pause(blockWait)
 		case <-s.over:
-			closing = true
 		}
+		closing = s.isOver()
 		for b := s.next(); b != nil; b = s.next() {
 			bytes, err := s.write(b)
 			s.wrote(b, err)
-			if err != nil && closing {
+			closing = s.isOver()
+			switch {
+			case !closing:
+				s.pause(max(time.Duration(bytes)*time.Second/time.Duration(s.o.BytesASecond), pauseOf(err)))
+			case err != nil:
 				return
 			}
-			if !closing {
-				s.pause(max(time.Duration(bytes)*time.Second/time.Duration(s.o.BytesASecond), pauseOf(err)))
-			}
 		}
+	}
+}
+
+func (s *Store) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -214,34 +217,9 @@ func wholeEnd(f *os.File) (int64, error) {
 		return 0, err
 	}
 	end := int64(0)
-	err = walk(f, info.Size(), func(_ *blockHead, at int64, next int64) error {
+	err = walk(f, info.Size(), func(_ *blockHead, _, next int64) error {
 		end = next
 		return nil
-	})
+	}, func(error) {}) // who reads hears of it
 	return end, err
-}
-
-// walk calls take with each whole block of a file, in order: its head, where what follows that begins, and
-// where the next block does. It ends at what is no block.
-func walk(f *os.File, size int64, take func(h *blockHead, at, next int64) error) error {
-	for at := int64(0); at < size; {
-		h := &blockHead{}
-		n, err := file.ReadHead(f.Name(), io.NewSectionReader(f, at, size-at), size-at, magic, h)
-		var damage *file.DamageError
-		if errors.As(err, &damage) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		next := at + n + int64(h.Bytes)
-		if h.Bytes < 0 || next > size {
-			return nil
-		}
-		if err := take(h, at+n, next); err != nil {
-			return err
-		}
-		at = next
-	}
-	return nil
 }

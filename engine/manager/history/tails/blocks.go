@@ -1,0 +1,78 @@
+package tails
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+)
+
+// walk calls take with each whole block of a file, in order: its head, where what follows that begins, and
+// where the next block does. What is no block it passes over, up to the next one that is whole, and calls wrong; behind
+// the last whole one it is a block that is being written, or was when a process ended.
+func walk(f *os.File, size int64, take func(h *blockHead, at, next int64) error, wrong func(error)) error {
+	for at := int64(0); at < size; {
+		h, start, next, err := blockAt(f, at, size)
+		var damage *file.DamageError
+		switch {
+		case errors.As(err, &damage):
+			if next, err = nextBlock(f, at+1, size); err == nil && next < size {
+				wrong(damage)
+			}
+		case err == nil:
+			err = take(h, start, next)
+		}
+		if err != nil {
+			return err
+		}
+		at = next
+	}
+	return nil
+}
+
+// blockAt reads the head of a block that begins at a place, and returns where the rest of it begins, and where it ends. The
+// error is a file.DamageError where there is no whole one.
+func blockAt(f *os.File, at, size int64) (h *blockHead, start, end int64, err error) {
+	h = &blockHead{}
+	n, err := file.ReadHead(f.Name(), io.NewSectionReader(f, at, size-at), size-at, magic, h)
+	var damage *file.DamageError
+	if errors.As(err, &damage) {
+		damage.Offset += at
+	}
+	start = at + n
+	end = start + int64(h.Bytes)
+	if err == nil && (h.Bytes < 0 || end > size) {
+		err = &file.DamageError{Path: f.Name(), Offset: at, Why: "it ends in a block"}
+	}
+	return h, start, end, err
+}
+
+// nextBlock is where the next whole block begins, from a place on; size: nowhere.
+func nextBlock(f *os.File, from, size int64) (int64, error) {
+	some := make([]byte, blockBytes)
+	for from < size {
+		n, err := f.ReadAt(some, from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if n < len(magic) {
+			break
+		}
+		for at := 0; ; at++ {
+			i := bytes.Index(some[at:n], []byte(magic))
+			if i < 0 {
+				break
+			}
+			at += i
+			_, _, _, err := blockAt(f, from+int64(at), size)
+			var damage *file.DamageError
+			if err == nil || !errors.As(err, &damage) {
+				return from + int64(at), err
+			}
+		}
+		from += int64(n - len(magic) + 1) // it may lie across
+	}
+	return size, nil
+}
