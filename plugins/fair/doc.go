@@ -83,7 +83,8 @@
 // made when a job needs it and goes with its last job; asking never makes one.
 //
 // undeclared may be changed while jobs run, as all settings. From then on new jobs for
-// undeclared pools are refused, and none can be moved to one: it stays where it is.
+// undeclared pools are refused, and none can be moved to one: it stays where it is, and
+// the policy's explanation of the job says so.
 // Jobs that are in such pools stay there to their end, also
 // those whose pool is declared no more. With refuse, and with another rule of placement
 // before explicit, the manager lets no job in

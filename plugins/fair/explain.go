@@ -62,7 +62,7 @@ func (p *Policy) detail(j *sharing.Job, why scheduler.WaitReason) string {
 	if why == scheduler.WaitNone {
 		return ""
 	}
-	s := fmt.Appendf(p.text[:0], "pool %s: ", j.Pool.Spec.Path)
+	s := append(appendPool(p.text[:0], j), ": "...)
 	for _, k := range p.sharing.World.Order {
 		if !j.Node.Has(k) {
 			continue
@@ -93,6 +93,15 @@ func (p *Policy) detail(j *sharing.Job, why scheduler.WaitReason) string {
 	return string(s)
 }
 
+// appendPool names the pool that a job is in, and says why that is not the one that it was moved to.
+func appendPool(s []byte, j *sharing.Job) []byte {
+	s = append(append(s, "pool "...), j.Pool.Spec.Path...)
+	if j.Refused != "" {
+		s = fmt.Appendf(s, " (it stays there: pool %q is not declared, and placement.undeclared is refuse)", j.Refused)
+	}
+	return s
+}
+
 func limitText(n int) string {
 	if n == allocation.Unlimited {
 		return "no limit"
@@ -109,7 +118,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	why := p.why(j)
 	x := scheduler.Explanation{Reason: why, Detail: p.detail(j, why)}
 	if why == scheduler.WaitNone {
-		x.Detail = fmt.Sprintf("pool %s: nothing of the job waits, %d attempts are live", j.Pool.Spec.Path, len(j.Attempts()))
+		x.Detail = fmt.Sprintf("%s: nothing of the job waits, %d attempts are live", appendPool(nil, j), len(j.Attempts()))
 	}
 	shares := p.shares()
 	for _, k := range p.sharing.World.Order {

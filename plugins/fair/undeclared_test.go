@@ -52,10 +52,20 @@ func TestUndeclaredPoolsAreRefusedFromNowOn(t *testing.T) {
 	w.Cluster.Update(known, "elsewhere", scheduler.Normal)
 	w.Until(4 * time.Second)
 	where(map[scheduler.JobID]string{old: "team", known: "known"})
+	said := func(want bool) {
+		t.Helper()
+		x, err := w.Policy.Explain(known)
+		if err != nil || strings.Contains(x.Detail, `pool known (it stays there: pool "elsewhere" is not declared`) != want {
+			t.Errorf("of the job that was moved in vain it says %q, %v", x.Detail, err)
+		}
+	}
+	said(true)
 	w.Restart(rules + "refuse}\n")
 	w.Until(5 * time.Second)
 	where(map[scheduler.JobID]string{old: "team", known: "known"})
+	said(true)
 	set(w, "create", 6*time.Second)
+	said(false)
 	late := w.job("late", 1, time.Hour)
 	w.Until(7 * time.Second)
 	where(map[scheduler.JobID]string{old: "team", known: "elsewhere", late: "late"})

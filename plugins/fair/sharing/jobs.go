@@ -17,7 +17,8 @@ type Job struct {
 	*view.Job
 	Node     *pooltree.Node // nil once the job has ended
 	Pool     *Pool
-	Runnable bool // its pool's and user's limits let it run
+	Runnable bool   // its pool's and user's limits let it run
+	Refused  string // the pool that it was moved to and is not in, because that is not declared; "": none
 
 	// Of package placing: how long the job has waited for locality, and why it was asked
 	// in vain in the present round; none when it was not.
@@ -95,11 +96,12 @@ func (s *State) Add(v *view.Job) {
 func (s *State) put(j *Job) {
 	stays, moved := s.Undeclared[j.ID()]
 	to := s.Config.Place(&j.Info, moved)
+	j.Refused = ""
 	switch {
 	case to.Refused == "":
 		delete(s.Undeclared, j.ID()) // the pool was declared since
 	case moved:
-		to.Pool = s.Config.Table.At(stays)
+		j.Refused, to.Pool = to.Refused, s.Config.Table.At(stays)
 	}
 	j.Pool = s.addPool(to.Pool)
 	j.Node = s.Tree.AddJob(j.Pool.Node, pooltree.Job{
