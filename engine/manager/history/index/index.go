@@ -78,8 +78,12 @@ func Open(path string) (*Index, error) {
 	}
 	made := false
 	err = x.view(func(tx *bbolt.Tx) error {
-		if info, err := os.Stat(path); err != nil || info.Size() < tx.Size() {
-			return fmt.Errorf("%s: %w: it is cut off: %w", path, ErrDamaged, err)
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			return err
+		case info.Size() < tx.Size():
+			return fmt.Errorf("%s: %w: it is cut off: it has %d bytes of %d", path, ErrDamaged, info.Size(), tx.Size())
 		}
 		made = tx.Bucket(jobsBucket) != nil
 		return nil
