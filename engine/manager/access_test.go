@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -279,6 +280,103 @@ func TestRolesAndGroupsThatGo(t *testing.T) {
 	r.change(rulesOfSite)
 	r.who("ann")
 	eventually(t, "ann's role is back", func() bool { return r.kill(job) == nil })
+}
+
+// Logs and events that are followed end for whom nothing lets look any more, whether they come by gRPC or
+// by REST: nothing that is printed then reaches him.
+func TestWhatIsFollowedEndsWithTheRight(t *testing.T) {
+	for what, change := range map[string]func() string{
+		"roles are gone": func() string {
+			return strings.NewReplacer("[ann, bob,", "[bob,", "[eve]", "[olga]").Replace(rulesOfSite)
+		},
+		"certificates are revoked": func() string { return rulesOfSite + "revoked: {user/ann: always, user/eve: always}\n" },
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := newRuled(t)
+			goOn := make(chan struct{})
+			l := r.printing("l1", "for both", "for nobody", goOn)
+			job := r.who("ann").submit(1)
+			attempt := <-l.started
+			r.allowed(l.report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: attempt}}}))
+			one, err := r.beside("ann").Logs(r.ctx(), &wire.LogsRequest{Job: job, Follow: true})
+			r.allowed(err)
+			log := r.opened("eve", fmt.Sprintf("/api/v1/jobs/job-%d/attempts/%d/log?follow=true", job, attempt))
+			events := r.opened("eve", "/api/v1/events")
+			if c, err := one.Recv(); err != nil || string(c.Data) != "for both" {
+				t.Fatal(c, err)
+			}
+			for _, body := range []io.Reader{log, events} {
+				if n, err := body.Read(make([]byte, 1000)); n == 0 {
+					t.Fatal(err)
+				}
+			}
+			r.change(change())
+			eventually(t, "ann may do nothing", func() bool { return status.Code(r.kill(job)) == codes.PermissionDenied })
+			close(goOn)
+			r.allowed(r.who("carol").move(job, "lab/other")) // which the events would tell
+			if c, err := one.Recv(); status.Code(err) != codes.PermissionDenied {
+				t.Errorf("ann got %v, %v", c, err)
+			}
+			if rest, err := io.ReadAll(log); len(rest) > 0 || err == nil {
+				t.Errorf("eve got %q, and an end with %v, which is to look like none", rest, err)
+			}
+			if _, err := io.ReadAll(events); err != nil { // what was told before is on its way
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// printing is a launcher whose attempts print a text, and another when they are told to go on.
+func (r *ruled) printing(name, first, last string, goOn <-chan struct{}) *fakeLauncher {
+	r.t.Helper()
+	keys := r.ca.Keys(auth.Launcher, name)
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		_, _ = io.WriteString(w, first)
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-goOn:
+			_, _ = io.WriteString(w, last)
+			_ = http.NewResponseController(w).Flush()
+		case <-q.Context().Done():
+		}
+		<-q.Context().Done()
+	}))
+	web.TLS = keys.Server(auth.Manager)
+	web.StartTLS()
+	r.t.Cleanup(web.Close)
+	mine, api := r.conn, r.api
+	conn, err := grpc.NewClient("passthrough:///"+r.cfg.Listen, grpc.WithTransportCredentials(credentials.NewTLS(keys.Client(auth.Manager, "m"))))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { conn.Close() })
+	r.conn = conn
+	l, err := r.tryJoin(name, 1, true, func(j *wire.Join) { j.Identity, j.HttpAddress = name, web.Listener.Addr().String() })
+	r.conn, r.api = mine, api
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return l
+}
+
+// opened is what a page sends to somebody.
+func (r *ruled) opened(name, path string) io.Reader {
+	r.t.Helper()
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: r.ca.Keys(auth.User, name).Client(auth.Manager, "")}}
+	q, err := http.NewRequestWithContext(r.ctx(), http.MethodGet, "https://"+r.http+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	answer, err := web.Do(q)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { answer.Body.Close() })
+	if answer.StatusCode != http.StatusOK {
+		r.t.Fatalf("%s: %s", path, answer.Status)
+	}
+	return answer.Body
 }
 
 // A certificate that is revoked ends what it let begin: a launcher's stream, a user's open

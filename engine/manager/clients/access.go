@@ -61,13 +61,41 @@ func (s *Server) Look(ctx context.Context, id scheduler.JobID) (*past.Job, error
 	if err != nil {
 		return nil, err
 	}
-	if rules := s.needs.Rules(); rules != nil {
-		if err := rules.Read(who(ctx, rules), known(j.Status.Summary)); err != nil {
-			j.Close()
-			return nil, denied(err)
-		}
+	if err := s.mayRead(ctx, j.Status.Summary); err != nil {
+		j.Close()
+		return nil, err
 	}
 	return j, nil
+}
+
+// mayRead says why who asks may not look at a job, by the rules of now; nil: he may. What goes on for
+// long asks again before each part: rights end for it, too.
+func (s *Server) mayRead(ctx context.Context, j *wire.JobSummary) error {
+	if rules := s.needs.Rules(); rules != nil {
+		if err := rules.Read(who(ctx, rules), known(j)); err != nil {
+			return denied(err)
+		}
+	}
+	return nil
+}
+
+// MayHear says why who asks may not hear what changes, of a job where one is named, by the rules of
+// now; nil: he may.
+func (s *Server) MayHear(ctx context.Context, job scheduler.JobID) error {
+	if job != 0 {
+		j, err := s.Look(ctx, job)
+		if err == nil {
+			j.Close()
+		}
+		return err
+	}
+	if rules := s.needs.Rules(); rules != nil {
+		rule, _ := access.RuleOf(access.ManagerRoute("GET /api/v1/events")) // a test has each route in the table
+		if err := rules.May(auth.User, who(ctx, rules), rule); err != nil {
+			return denied(err)
+		}
+	}
+	return nil
 }
 
 // readable is jobStatus for who asks: an error for a job that one may not look at.

@@ -99,7 +99,12 @@ func (s *Server) jobOf(ctx context.Context, attempt uint64) (scheduler.JobID, er
 // log passes on one attempt's log. That there is none is no error when all of a
 // job's are asked for.
 func (s *Server) log(ctx context.Context, j *past.Job, a *wire.AttemptStatus, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
-	send := func(data []byte) error { return stream.Send(&wire.LogChunk{Attempt: a.Attempt, Data: data}) }
+	send := func(data []byte) error {
+		if err := s.mayRead(ctx, j.Status.Summary); err != nil {
+			return err
+		}
+		return stream.Send(&wire.LogChunk{Attempt: a.Attempt, Data: data})
+	}
 	query := ""
 	if q.Follow {
 		query = "?follow=1"
@@ -150,7 +155,7 @@ func (s *Server) Log(ctx context.Context, q past.LogQuery) (*past.Log, error) {
 		}
 		return t.part(q), nil
 	}
-	l := &past.Log{Text: answer.Body}
+	l := &past.Log{Text: judgedText{answer.Body, func() error { return s.mayRead(ctx, j.Status.Summary) }}}
 	if q.Part {
 		for name, to := range map[string]*int64{wire.LogFrom: &l.From, wire.LogUntil: &l.Until, wire.LogLength: &l.Length} {
 			if *to, err = strconv.ParseInt(answer.Header.Get(name), 10, 64); err != nil {
@@ -161,6 +166,20 @@ func (s *Server) Log(ctx context.Context, q past.LogQuery) (*past.Log, error) {
 		l.Over = answer.Header.Get(wire.LogOver) == "true"
 	}
 	return l, nil
+}
+
+// judgedText is a text that is read for as long as who asks may.
+type judgedText struct {
+	io.ReadCloser
+	may func() error
+}
+
+func (t judgedText) Read(b []byte) (int, error) {
+	n, err := t.ReadCloser.Read(b)
+	if wrong := t.may(); wrong != nil {
+		return 0, wrong
+	}
+	return n, err
 }
 
 // askLog asks an attempt's launcher for its log. The error is errNoLog where that has none.

@@ -40,11 +40,9 @@ func (s *Server) StreamEvents(ctx context.Context, q api.StreamEventsRequestObje
 	e := events{server: s, ctx: ctx}
 	if q.Params.Job != nil {
 		e.job = jobID(*q.Params.Job)
-		j, err := s.needs.Service.Look(ctx, e.job) // who may
-		if err != nil {
-			return nil, err
-		}
-		j.Close()
+	}
+	if err := s.needs.Service.MayHear(ctx, e.job); err != nil {
+		return nil, err
 	}
 	if q.Params.LastEventID != nil {
 		e.told = *q.Params.LastEventID
@@ -76,7 +74,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 		change, looked, kept := e.server.needs.Model.Changed(), e.server.needs.Pools.Changed(), e.server.needs.Jobs.Changed()
 		text, id, err := e.event()
 		if err != nil {
-			return nil // who asked is gone
+			return nil // who asked is gone, or may not any more
 		}
 		if text == "" && time.Since(wrote) >= eventIdle {
 			text = ": nothing new\n\n"
@@ -127,6 +125,9 @@ func (e events) topics() ([]topic, error) {
 
 // event is what is told now, and its id: which topics have changed since the last one; "" when none has.
 func (e events) event() (text, id string, err error) {
+	if err := e.server.needs.Service.MayHear(e.ctx, e.job); err != nil {
+		return "", "", err
+	}
 	list, err := e.topics()
 	if err != nil {
 		return "", "", err

@@ -73,6 +73,17 @@ func (s *service) Launchers(ctx context.Context, _ *wire.Empty) (*wire.Launchers
 	return &wire.LaunchersReply{Launchers: list}, err
 }
 
+func (s *service) MayHear(ctx context.Context, job scheduler.JobID) error {
+	if job == 0 {
+		return nil
+	}
+	j, err := s.Look(ctx, job)
+	if err == nil {
+		j.Close()
+	}
+	return err
+}
+
 func (s *service) MayLook(context.Context) func(*wire.JobSummary) bool {
 	return func(j *wire.JobSummary) bool { return j.User != secretive }
 }

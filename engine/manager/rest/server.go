@@ -98,6 +98,8 @@ type Service interface {
 	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)
 	// Log opens what an attempt printed; whoever gets it closes its Text.
 	Log(ctx context.Context, q past.LogQuery) (*past.Log, error)
+	// MayHear says why one may not hear what changes, of a job where it is not 0; nil: one may, now.
+	MayHear(ctx context.Context, job scheduler.JobID) error
 	// MayLook says which jobs one may look at.
 	MayLook(ctx context.Context) func(*wire.JobSummary) bool
 }
