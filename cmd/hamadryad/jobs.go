@@ -157,21 +157,14 @@ func (c *cli) priorityCommand() *cobra.Command {
 		Example: "  hamadryad set-priority job-12 HIGH",
 		Long:    "Priorities are VERY_LOW, LOW, NORMAL, HIGH and VERY_HIGH, or a number: larger is more urgent, 0 is NORMAL.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := parsePriority(args[1])
+			p, err := scheduler.ParsePriority(args[1])
 			if err != nil {
 				return err
 			}
-			return c.update(cmd, args[0], nil, &p)
+			n := int32(p)
+			return c.update(cmd, args[0], nil, &n)
 		},
 	}
-}
-
-func parsePriority(s string) (int32, error) {
-	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
-		return int32(n), nil
-	}
-	p, err := scheduler.ParsePriority(s)
-	return int32(p), err
 }
 
 func (c *cli) update(cmd *cobra.Command, job string, pool *string, priority *int32) error {

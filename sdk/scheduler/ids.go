@@ -85,15 +85,18 @@ func (p Priority) String() string {
 	return strconv.Itoa(int(p))
 }
 
-// ParsePriority reads a level's name, in any case and with - or _.
+// ParsePriority reads what String wrote: a level's name, in any case and with - or _, or a number.
 func ParsePriority(s string) (Priority, error) {
+	if n, err := strconv.ParseInt(s, 10, 32); err == nil {
+		return Priority(n), nil
+	}
 	want := strings.ReplaceAll(strings.ToUpper(s), "-", "_")
 	for p := VeryLow; p <= VeryHigh; p++ {
 		if priorityNames[p] == want {
 			return p, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown priority %q: use VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH", s)
+	return 0, fmt.Errorf("unknown priority %q: use VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number of 32 bits", s)
 }
 
 // Locality says how near an attempt runs to a piece of its input.

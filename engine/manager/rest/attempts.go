@@ -79,7 +79,10 @@ func (l *look) shown(f *facts.Attempt) api.Attempt {
 	switch f.State {
 	case facts.Ended:
 		x.Ended = moment(f.Since)
-		x.RunningSeconds = pointer(float32(ran(f).Seconds()))
+		if f.Started != 0 {
+			seconds := float32(ran(f).Seconds())
+			x.RunningSeconds = &seconds // 0, too: its start and its end may come in one step
+		}
 		var read int64
 		for _, n := range f.Work.Read {
 			read += n

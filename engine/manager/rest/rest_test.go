@@ -357,6 +357,24 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	}
 }
 
+// An attempt whose start and end came in one step ran for no time; one that never started has not run.
+func TestNoTimeIsShown(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 2)
+	w.tell(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{
+		{ID: 1, Job: 1, On: "l1", Launcher: 1, State: facts.Ended, Outcome: scheduler.Finished, Ready: base, Launched: base, Started: base, Since: base},
+		{ID: 2, Job: 1, On: "l1", Launcher: 1, State: facts.Ended, Outcome: scheduler.Killed, Ready: base, Launched: base, Since: base},
+	}}})
+	var list api.AttemptList
+	w.ask("GET", Root+"/jobs/job-1/attempts", "", &list)
+	if ran := list.Attempts[0].RunningSeconds; ran == nil || *ran != 0 {
+		t.Errorf("what took no time ran for %v, want 0", ran)
+	}
+	if ran := list.Attempts[1].RunningSeconds; ran != nil {
+		t.Errorf("what never started ran for %v s", *ran)
+	}
+}
+
 // checkDistribution holds one against a plain count.
 func (w *world) checkDistribution(d *api.Distribution, rows []facts.Attempt) {
 	w.Helper()
@@ -455,6 +473,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		{"PATCH", "/jobs/job-1", "{}", 400, "the request's body: "},
 		{"PATCH", "/jobs/job-1", `{"prio":"HIGH"}`, 400, "the request's body: "},
 		{"PATCH", "/jobs/job-1", `{"priority":"HIGHEST"}`, 400, "priority: "},
+		{"PATCH", "/jobs/job-1", `{"priority":"2147483648"}`, 400, "or a number of 32 bits"},
 		{"PATCH", "/jobs/job-1", `{"pool":"` + strings.Repeat("p", 2000) + `"}`, 400, "the request's body: "},
 		{"POST", "/jobs/job-1/kill", `{"reason":` + strings.Repeat(" ", bodyMax) + `"x"}`, 413, "too large: it may have 65536 bytes"},
 		{"POST", "/jobs/job-1/kill", `{"reason":`, 400, "the request's body: "},
@@ -518,6 +537,7 @@ func TestChanges(t *testing.T) {
 	for _, x := range [][3]string{
 		{"PATCH", "/jobs/job-1", `{"pool":"etl","priority":"very-high"}`},
 		{"PATCH", "/jobs/job-1", `{"pool":""}`},
+		{"PATCH", "/jobs/job-1", `{"priority":"-7"}`},
 		{"POST", "/jobs/job-1/kill", ""},
 		{"POST", "/jobs/job-1/kill", `{"reason":"too \u001b[2J large"}`},
 		{"PUT", "/launchers/l1/drain", ""},
@@ -527,7 +547,7 @@ func TestChanges(t *testing.T) {
 			t.Errorf("%v: %d %s", x, r.StatusCode, r.Text)
 		}
 	}
-	want := []string{`pool:"etl" priority:2`, `pool:""`, `job:1 principal:{name:"anonymous"`, `reason:"too \x1b[2J large"`, `launcher:"l1" principal:{name:"anonymous" proof:"unproven"} drain:true`, `launcher:"l1"`}
+	want := []string{`pool:"etl" priority:2`, `pool:""`, `priority:-7`, `job:1 principal:{name:"anonymous"`, `reason:"too \x1b[2J large"`, `launcher:"l1" principal:{name:"anonymous" proof:"unproven"} drain:true`, `launcher:"l1"`}
 	for i, text := range want {
 		if got := strings.ReplaceAll(w.service.asked[i], "  ", " "); !strings.Contains(got, text) {
 			t.Errorf("it was asked for %s, want %s", got, text)

@@ -358,7 +358,7 @@ type Attempt struct {
 	Ready  *time.Time `json:"ready,omitempty"`
 	Reason *string    `json:"reason,omitempty"`
 
-	// RunningSeconds Of one that ended, without suspensions
+	// RunningSeconds Of one that started and ended, without suspensions
 	RunningSeconds *float32     `json:"runningSeconds,omitempty"`
 	Speculative    bool         `json:"speculative"`
 	Stage          string       `json:"stage"`
