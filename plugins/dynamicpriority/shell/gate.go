@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -18,6 +19,9 @@ import (
 
 // errDenied is for who is not let in. The log says why, the answer does not.
 var errDenied = errors.New("denied")
+
+// errPool is for who signed a job for the pool of another.
+var errPool = errors.New("its pool is another user's queue")
 
 // Prove implements serve.Gate. Price and time are for everybody; whatever else is asked, and
 // every job, is signed with the key of a user in the list, or comes from somebody whom the
@@ -38,7 +42,7 @@ func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Pro
 		changes, err = s.changes(c, asked, who)
 	}
 	if err == nil && c.Purpose == scheduler.PurposeSubmit && c.Pool != "" && c.Pool != who.Name {
-		err = errDenied // a queue is its user's
+		err = errPool
 	}
 	if err == nil && signed.Signature != nil {
 		if err = s.once(signed, now); err != nil {
@@ -46,6 +50,10 @@ func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Pro
 		}
 	}
 	switch {
+	case errors.Is(err, errPool):
+		s.tell(who.Name, c.Purpose, err)
+		why := fmt.Sprintf("queue %q is not that of user %q: a job runs in its user's queue, so name no pool", c.Pool, who.Name)
+		return scheduler.Proof{Denied: &scheduler.Answer{Status: page.Refused, Body: []byte(why)}}, nil
 	case errors.Is(err, errDenied), errors.Is(err, errSeen), errors.Is(err, errNoSignature):
 		s.tell(signed.User, c.Purpose, err)
 		answer := s.denied(c, asked, who)

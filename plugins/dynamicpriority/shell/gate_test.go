@@ -262,7 +262,8 @@ func TestWhoMaySubmit(t *testing.T) {
 		{submit("ann", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), `page "" for "ann", user, by hmac-sha256`},
 		{submit("ann", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), denied},
 		{submit("bob", "", scheduler.ProofTimestampHadoop, stamp, scheduler.ProofSignatureHadoop, sign("bob", signature.SHA1)), `page "" for "bob", user, by hmac-sha1`},
-		{submit("ann", "bob", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA1)), denied},
+		{submit("ann", "bob", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA1)), `500 queue "bob" is not that of user "ann"`},
+		{submit("ann", "bob", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("bob", signature.SHA1)), denied},
 	} {
 		if got := d.says(c.of); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%+v: %s", c.of, got)
