@@ -34,7 +34,7 @@ type View struct {
 	AllPools bool   // jobs name their pools as they are here
 	Pools    []Pool // parents before children
 	Facts    []scheduler.Property
-	Queue    []scheduler.Queued // jobs that wait, the next first; nil: the policy tells no order
+	Queue    []scheduler.Queued // jobs that wait, the next first; nil: the policy told no order yet, or tells none
 }
 
 // Revisions grow with each change of what they are of.
@@ -88,6 +88,9 @@ func (b *Book) Take(policy string, generation uint64, at time.Time, s scheduler.
 		old = &View{}
 	}
 	v := &View{Policy: policy, Generation: generation, At: at, Looks: old.Looks + 1, Revisions: old.Revisions, AllPools: s.AllPools, Facts: s.Facts, Queue: s.Queue}
+	if v.Queue == nil && old.Queue != nil && old.Generation == generation {
+		v.Queue = []scheduler.Queued{} // none waited: it has an order all the same
+	}
 	since := map[[2]string]*Pool{}
 	if old.Policy == policy {
 		for i := range old.Pools {

@@ -61,6 +61,25 @@ func TestShort(t *testing.T) {
 	}
 }
 
+// A policy that told an order has one while nothing waits, too, as long as it is the same start.
+func TestAnOrderOfNone(t *testing.T) {
+	b := &Book{}
+	for i, x := range []struct {
+		generation uint64
+		jobs       int
+		ordered    bool
+	}{{1, 0, false}, {1, 2, true}, {1, 0, true}, {1, 0, true}, {2, 0, false}} {
+		var s scheduler.Status
+		for j := range x.jobs {
+			s.Queue = append(s.Queue, scheduler.Queued{Job: scheduler.JobID(j + 1)})
+		}
+		b.Take("fair", x.generation, time.Unix(1000, 0), s)
+		if v := b.View(); (v.Queue != nil) != x.ordered || len(v.Queue) != x.jobs {
+			t.Errorf("look %d: the order is %v", i, v.Queue)
+		}
+	}
+}
+
 // A sample has each pool once, with the slots of all kinds, and no word that is old.
 func TestSample(t *testing.T) {
 	now := time.Unix(1000, 0)
