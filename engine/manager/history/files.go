@@ -67,14 +67,14 @@ func (f *files) put(j *file.Job) (e index.Entry, err error) {
 
 // entry makes what the index has of a file.
 func (f *files) entry(id scheduler.JobID) (e index.Entry, err error) {
-	r, err := file.Open(f.path(id))
+	r, err := f.open(id)
 	if err != nil {
 		return e, err
 	}
 	defer r.Close()
 	s, err := r.Status()
-	if err == nil && (s.GetSummary() == nil || r.Job() != id || s.Summary.Job != uint64(id)) {
-		err = &file.DamageError{Path: f.path(id), Why: fmt.Sprintf("it is not the history of %s, as its name says", id)}
+	if err == nil && s.GetSummary().GetJob() != uint64(id) {
+		err = f.another(id)
 	}
 	if err != nil {
 		return e, err

@@ -519,6 +519,20 @@ func TestDamage(t *testing.T) {
 	if _, err := h.Open(t.Context(), 424242); !errors.Is(err, ErrUnknown) {
 		t.Error(err)
 	}
+	for id := range want { // a copy of another job's is put in its place
+		other, err := os.ReadFile(h.files.path(id))
+		if err == nil {
+			err = os.WriteFile(path, other, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var damage *file.DamageError
+		if r, err := h.Open(t.Context(), bad); !errors.As(err, &damage) || !strings.Contains(err.Error(), fmt.Sprintf("it is not the history of %v", bad)) {
+			t.Errorf("with the file of %v: %v, %v", id, r, err)
+		}
+		break
+	}
 	h.Begin(200, &s.all[200])
 	live := s.all[200].Jobs[0].ID
 	h.Take(201, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(live), Ended: 1_800_000_050e9}}}}})

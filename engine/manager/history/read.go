@@ -33,12 +33,27 @@ func (h *History) Open(ctx context.Context, id scheduler.JobID) (*file.Reader, e
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
 	}
-	r, err := file.Open(h.files.path(id))
+	r, err := h.files.open(id)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w", id, ErrUnknown)
 	}
 	h.NoteDamage(err)
 	return r, err
+}
+
+// open opens a job's file. One that somebody put there in its place, such as a copy of another's, is damaged.
+func (f *files) open(id scheduler.JobID) (*file.Reader, error) {
+	r, err := file.Open(f.path(id))
+	if err == nil && r.Job() != id {
+		r.Close()
+		return nil, f.another(id)
+	}
+	return r, err
+}
+
+// another is the error of a file that has another job than its name says.
+func (f *files) another(id scheduler.JobID) error {
+	return &file.DamageError{Path: f.path(id), Why: fmt.Sprintf("it is not the history of %s, as its name says", id)}
 }
 
 // Gone is the error of a job that the index has, and no file.
