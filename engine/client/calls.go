@@ -154,7 +154,8 @@ func (c *Client) Settings(ctx context.Context) (*wire.SettingsReply, error) {
 }
 
 // Logs passes on the logs of a job's attempts, or of one attempt when it is not
-// 0; with follow until the job ends. It is not tried again once a part has come.
+// 0; with follow until the job ends. It is not tried again once a part has come, nor where the manager
+// answers that a launcher is away.
 func (c *Client) Logs(ctx context.Context, job, attempt uint64, follow bool, take func(*wire.LogChunk) error) error {
 	began := false
 	err := c.call(ctx, 0, func(ctx context.Context) error {
@@ -167,6 +168,9 @@ func (c *Client) Logs(ctx context.Context, job, attempt uint64, follow bool, tak
 		for {
 			chunk, err := stream.Recv()
 			if err != nil {
+				if why := waits(err); why != "" {
+					return &Error{Code: codes.Unavailable, Message: why}
+				}
 				if began && isUnavailable(err) {
 					return errors.New("the manager went away in mid-log: ask again")
 				}

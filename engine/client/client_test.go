@@ -199,6 +199,36 @@ func TestRefusalInTheManagersWords(t *testing.T) {
 	}
 }
 
+// Logs answers of attempt 1 that its launcher is away, of attempt 2 in mid-log.
+func (f *fake) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
+	if q.Attempt == 2 {
+		if err := stream.Send(&wire.LogChunk{Data: []byte("a line\n")}); err != nil {
+			return err
+		}
+	}
+	s, err := status.New(codes.Unavailable, "launcher oak is away").WithDetails(&wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "launcher oak is away"})
+	if err != nil {
+		return err
+	}
+	return s.Err()
+}
+
+// That a launcher is away is told at once, in the manager's words: nobody is to look for a manager.
+func TestLogsOfALauncherThatIsAway(t *testing.T) {
+	address, _ := serve(t, newFake(), "127.0.0.1:0")
+	c, err := Dial(address, Options{Wait: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for attempt := range uint64(2) {
+		err := c.Logs(t.Context(), 0, attempt+1, false, func(*wire.LogChunk) error { return nil })
+		if err == nil || errors.Is(err, ErrUnreachable) || err.Error() != "launcher oak is away" {
+			t.Errorf("of attempt %d: %v", attempt+1, err)
+		}
+	}
+}
+
 // All jobs are listed, however many answers that takes: each once, those that ended in the order of their
 // ends. One that ended between two answers is one of those.
 func TestJobsComeInMoreThanOneAnswer(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -112,6 +114,54 @@ func TestLogsOfManyAttempts(t *testing.T) {
 	}
 	if strings.Count(follow, "/logs/") != nodes {
 		t.Errorf("of a job that lives there is\n%s", follow)
+	}
+}
+
+// A launcher that is lost in the middle of a log, without even an end of the connection, ends what is followed of
+// its attempt, with its name in place of the manager's; a job's logs go on with the attempt that comes
+// after.
+func TestLogsGoOnWithoutALauncher(t *testing.T) {
+	b := newTestbed(t)
+	b.start()
+	prints := func(l *fakeLauncher) {
+		_ = http.Serve(l.http, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintf(w, "%s on %s", r.URL.Path, l.join.Name)
+			_ = http.NewResponseController(w).Flush()
+			if l.join.Name == "oak" {
+				<-r.Context().Done() // it stands still
+			}
+		}))
+	}
+	oak := b.launcher("oak", 1, true)
+	go prints(oak)
+	job := b.submit(1)
+	first := <-oak.started
+	of := func(q *wire.LogsRequest) grpc.ServerStreamingClient[wire.LogChunk] {
+		q.Follow = true
+		stream, err := b.api.Logs(b.ctx(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := stream.Recv(); err != nil || string(c.Data) != fmt.Sprintf("/logs/%d on oak", first) {
+			t.Fatalf("%v, %v", c, err)
+		}
+		return stream
+	}
+	one, all := of(&wire.LogsRequest{Attempt: first}), of(&wire.LogsRequest{Job: job})
+	elm := b.launcher("elm", 1, true)
+	go prints(elm)
+	oak.http.Close()
+	oak.cancel()
+	second := <-elm.started
+	if c, err := one.Recv(); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "launcher oak broke off the log of attempt") || len(status.Convert(err).Details()) == 0 {
+		t.Errorf("of the attempt alone: %v, %v", c, err)
+	}
+	if err := elm.finish(second); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("\n[launcher oak broke off the log of attempt %d: it was lost]\n/logs/%d on elm", first, second)
+	if text := printedBy(t, all); text != want {
+		t.Errorf("of the job: %q, want %q", text, want)
 	}
 }
 

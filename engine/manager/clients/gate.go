@@ -114,8 +114,8 @@ func gateDown(err error) error {
 	return away(fmt.Sprintf("nobody is let in, because the policy's gate can't judge: %v: try again later", err))
 }
 
-// away is the error of who has to wait for the policy. Its detail says that the manager itself
-// answers, and that nothing was done: a client that finds no manager has an error of that code, too.
+// away is the error of who has to wait for the policy, or for a launcher. Its detail says that the manager
+// itself answers, and that nothing was done: a client that finds no manager has an error of that code, too.
 func away(why string) error {
 	why = bounds.Cut(scheduler.Printable(why), deniedBytesMax)
 	s, err := status.New(codes.Unavailable, why).WithDetails(&wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: why})

@@ -28,6 +28,8 @@ const (
 	logChunkBytes = 64 << 10
 	// logHeaderTimeout bounds the wait for a launcher to begin its answer.
 	logHeaderTimeout = 10 * time.Second
+	// launcherLookEvery is how often it is looked whether a launcher whose log is read was lost.
+	launcherLookEvery = time.Second
 )
 
 // Logs passes on the logs of a job's attempts from their launchers, one attempt after the
@@ -109,19 +111,26 @@ func (s *Server) log(ctx context.Context, j *past.Job, a *wire.AttemptStatus, q 
 	if q.Follow {
 		query = "?follow=1"
 	}
-	began := false
-	err := s.fetchLog(ctx, a, query, func(data []byte) error { began = true; return send(data) })
-	if err == nil || began {
-		return err
+	began, last := false, byte('\n')
+	err := s.fetchLog(ctx, a, query, func(data []byte) error { began, last = true, data[len(data)-1]; return send(data) })
+	if err == nil {
+		return nil
 	}
-	t, err := s.tail(ctx, j, a, err)
-	switch {
-	case err == nil:
-		return t.each(send)
-	case q.Attempt != 0:
+	if !began {
+		var t *tail
+		if t, err = s.tail(ctx, j, a, err); err == nil {
+			return t.each(send)
+		}
+	}
+	switch gone := status.Code(err) == codes.Unavailable && ctx.Err() == nil; {
+	case q.Attempt != 0, began && !gone:
 		return err
-	case a.State == scheduler.Lost.String() && status.Code(err) == codes.Unavailable:
-		return send([]byte("[" + status.Convert(err).Message() + "]\n"))
+	case began, gone && (a.Ended == 0 || a.State == scheduler.Lost.String()):
+		note := "[" + status.Convert(err).Message() + "]\n"
+		if last != '\n' {
+			note = "\n" + note
+		}
+		return send([]byte(note)) // what other attempts print is told all the same
 	}
 	return nil
 }
@@ -186,7 +195,7 @@ func (t judgedText) Read(b []byte) (int, error) {
 func (s *Server) askLog(ctx context.Context, a *wire.AttemptStatus, query string) (*http.Response, error) {
 	address := s.needs.Launchers.HTTPOf(a.Launcher)
 	if address == "" {
-		return nil, status.Errorf(codes.Unavailable, "launcher %s, which keeps the log of attempt %d, is not connected", a.Launcher, a.Attempt)
+		return nil, away(fmt.Sprintf("launcher %s, which keeps the log of attempt %d, is not connected", a.Launcher, a.Attempt))
 	}
 	return s.ask(ctx, a.Launcher, fmt.Sprintf("%s://%s/logs/%d%s", s.scheme(), address, a.Attempt, query))
 }
@@ -210,26 +219,72 @@ func (s *Server) fetchLog(ctx context.Context, a *wire.AttemptStatus, query stri
 			return nil
 		}
 		if err != nil {
-			return status.Error(codes.Unavailable, err.Error())
+			return away(fmt.Sprintf("launcher %s broke off the log of attempt %d: %v", a.Launcher, a.Attempt, err))
 		}
 	}
 }
 
-// ask asks a launcher for a page, and sees that it is that launcher which answers.
+// ask asks a launcher for a page, and sees that it is that launcher which answers. The answer ends with an
+// error when the launcher is lost: of a machine that stands still not even an end comes.
 func (s *Server) ask(ctx context.Context, launcher, page string) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
+		cancel(nil)
 		return nil, err
 	}
 	answer, err := s.http.Do(request)
 	if err != nil {
-		return nil, status.Error(codes.Unavailable, err.Error())
+		cancel(nil)
+		var why *url.Error
+		if errors.As(err, &why) {
+			err = why.Err // without the page's address
+		}
+		return nil, away(fmt.Sprintf("launcher %s does not answer: %v", launcher, err))
 	}
+	answer.Body = &launcherText{answer.Body, ctx, cancel}
 	if err := s.sound(answer, launcher, page); err != nil {
 		answer.Body.Close()
 		return nil, err
 	}
+	go s.endWithLauncher(ctx, launcher, cancel)
 	return answer, nil
+}
+
+// endWithLauncher ends what is read from a launcher when that is lost. It returns when the reader is closed.
+func (s *Server) endWithLauncher(ctx context.Context, launcher string, end context.CancelCauseFunc) {
+	tick := time.NewTicker(launcherLookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if s.needs.Launchers.HTTPOf(launcher) == "" {
+				end(errors.New("it was lost"))
+			}
+		}
+	}
+}
+
+// launcherText is what a launcher sends.
+type launcherText struct {
+	io.ReadCloser
+	ctx context.Context //nolint:containedctx // of the request that it answers
+	end context.CancelCauseFunc
+}
+
+func (t *launcherText) Read(b []byte) (int, error) {
+	n, err := t.ReadCloser.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) && t.ctx.Err() != nil {
+		err = context.Cause(t.ctx)
+	}
+	return n, err
+}
+
+func (t *launcherText) Close() error {
+	t.end(nil)
+	return t.ReadCloser.Close()
 }
 
 // sound says what is wrong with a launcher's answer.

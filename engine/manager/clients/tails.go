@@ -61,11 +61,11 @@ func (s *Server) tail(ctx context.Context, j *past.Job, a *wire.AttemptStatus, w
 	case !gone:
 		return nil, status.Errorf(codes.NotFound, "attempt %d wrote no log, or launcher %s does not keep it any more", a.Attempt, a.Launcher)
 	case a.State == scheduler.Lost.String():
-		return nil, status.Errorf(codes.Unavailable, "launcher %s was lost before it sent the log of attempt %d", a.Launcher, a.Attempt)
+		return nil, away(fmt.Sprintf("launcher %s was lost before it sent the log of attempt %d", a.Launcher, a.Attempt))
 	case a.Ended == 0:
 		return nil, why
 	}
-	return nil, status.Errorf(codes.Unavailable, "attempt %d wrote no log, or launcher %s was lost before it sent it", a.Attempt, a.Launcher)
+	return nil, away(fmt.Sprintf("attempt %d wrote no log, or launcher %s was lost before it sent it", a.Attempt, a.Launcher))
 }
 
 // tail is the end of a log.
