@@ -468,7 +468,7 @@ func (m *manager) lookAtHost() {
 func (m *manager) rest() *rest.Server {
 	return rest.New(rest.Needs{
 		Model: m.model, Jobs: m.jobs, Service: m.clients, Settings: m.clients, Audit: m.audit, Policy: m.supervisor, Pools: m.pools, Kept: m.history.History, Life: m.life.Term, Stopping: m.stopping,
-		Failed: failed,
+		Suspects: m.launchers.Suspects, Failed: failed,
 	})
 }
 

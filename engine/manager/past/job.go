@@ -111,7 +111,7 @@ func (j *Job) open(ctx context.Context) error {
 	r, err := j.of.history.Open(ctx, j.ID)
 	notYet := errors.Is(err, history.ErrNotYet)
 	if notYet {
-		j.Damage = err
+		j.Damage = delayed{err}
 	}
 	if j.lost = notYet || errors.Is(err, history.ErrUnknown); j.lost {
 		return nil
@@ -185,11 +185,18 @@ func (j *Job) Each(ctx context.Context, q file.Query, take func(*facts.Attempt) 
 	return int(n), int(all), j.damaged(j.file.Each(q, take))
 }
 
-// eachRemembered is Each of a job that only the model remembers.
+// eachRemembered is Each of a job that only the model remembers. Where that has forgotten it, too, the error says
+// why there is no file.
 func (j *Job) eachRemembered(ctx context.Context, after scheduler.AttemptID, take func(*facts.Attempt) bool) (kept, of int, err error) {
-	s, _, err := j.of.model.JobStatus(ctx, j.ID, true)
+	s, known, err := j.of.model.JobStatus(ctx, j.ID, true)
+	if err == nil {
+		_, _, of, _, err = j.of.model.Attempts(ctx, j.ID, 0, nil)
+	}
 	if err != nil {
 		return 0, 0, StatusOf(err)
+	}
+	if !known {
+		return 0, 0, j.Damage
 	}
 	stages := map[string]int32{}
 	for i, t := range s.GetStages() {
@@ -205,7 +212,7 @@ func (j *Job) eachRemembered(ctx context.Context, after scheduler.AttemptID, tak
 			break
 		}
 	}
-	return len(rows), len(rows), nil
+	return len(rows), max(len(rows), of), nil
 }
 
 // outcomes are the ends of attempts by their words.
@@ -240,6 +247,15 @@ func (d damaged) GRPCStatus() *status.Status { return status.New(codes.DataLoss,
 
 // Unwrap is for who asks which file it is.
 func (d damaged) Unwrap() error { return d.DamageError }
+
+// delayed is the error of a file that is not written yet, with its status.
+type delayed struct{ error }
+
+// GRPCStatus is for who asks for a status.
+func (d delayed) GRPCStatus() *status.Status { return status.New(codes.Unavailable, d.Error()) }
+
+// Unwrap is for who asks what it is.
+func (d delayed) Unwrap() error { return d.error }
 
 // StatusOf gives an error of history, of the model or of a context its status.
 func StatusOf(err error) error {

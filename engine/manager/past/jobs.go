@@ -39,6 +39,9 @@ func New(m *readmodel.Model, h *history.History) *Jobs { return &Jobs{m, h} }
 // State tells how history is.
 func (j *Jobs) State() history.State { return j.history.State() }
 
+// FileVersion is another one when the file of a job that ended is; 0: it has none.
+func (j *Jobs) FileVersion(id scheduler.JobID) uint64 { return j.history.FileVersion(id) }
+
 // Changed returns a channel that is closed when State has another Revision or Listed.
 func (j *Jobs) Changed() <-chan struct{} { return j.history.Changed() }
 

@@ -3,6 +3,7 @@ package past
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -384,9 +385,9 @@ func TestHistoryThatCantBeWritten(t *testing.T) {
 	}
 	c.end(id, wire.JobState_JOB_STATE_FAILED, &wire.AttemptStatus{Attempt: 101, Stage: "reduce", Launcher: "oak", State: "failed", Started: 5, Ended: 7})
 	j := c.find(id)
-	rows, kept, _ := c.all(j, file.Query{})
-	if kept != 1 || len(rows) != 1 || rows[0].Stage != 1 || rows[0].Outcome != scheduler.Failed || rows[0].On != "oak" {
-		t.Errorf("%d: %v", kept, rows)
+	rows, kept, of := c.all(j, file.Query{})
+	if kept != 1 || of != 10 || len(rows) != 1 || rows[0].Stage != 1 || rows[0].Outcome != scheduler.Failed || rows[0].On != "oak" {
+		t.Errorf("%d of %d: %v", kept, of, rows)
 	}
 	if j.Damage == nil || !strings.Contains(j.Damage.Error(), "could not be written yet") {
 		t.Errorf("it says %v", j.Damage)
@@ -394,5 +395,10 @@ func TestHistoryThatCantBeWritten(t *testing.T) {
 	p, err := c.jobs.List(context.Background(), Query{Limit: 5})
 	if err != nil || len(p.Jobs) != 1 {
 		t.Errorf("%v %v", p, err)
+	}
+	c.end(c.begin("bob", ""), wire.JobState_JOB_STATE_KILLED) // so that the model forgets it
+	_, _, err = c.find(id).Each(t.Context(), file.Query{}, func(*facts.Attempt) bool { return true })
+	if status.Code(err) != codes.Unavailable || !errors.Is(err, history.ErrNotYet) {
+		t.Errorf("of attempts that nobody knows now it says %v", err)
 	}
 }

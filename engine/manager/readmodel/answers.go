@@ -92,12 +92,15 @@ func (m *Model) JobOfAttempt(ctx context.Context, id scheduler.AttemptID) (job s
 
 // Attempts lists attempts of a live job in order of id, the first of them after one: as many as there
 // is room for in a list that the caller has, which is overwritten, and at most 4096. Of all that
-// came, kept says how many there are. It is false for a job that does not live.
+// came, kept says how many there are. It is false for a job that does not live: of one that ended came alone is told.
 func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after scheduler.AttemptID, into []facts.Attempt) (list []facts.Attempt, kept, came int, lives bool, err error) {
 	list = into[:0]
 	err = m.read(ctx, func() {
 		j := m.live.Get(id)
 		if j == nil {
+			if e := m.endedByID[id]; e != nil {
+				came = e.came
+			}
 			return
 		}
 		t := &j.attempts
@@ -179,26 +182,27 @@ func (m *Model) Stats(ctx context.Context) (stats core.Stats, decides uint64, er
 	return stats, decides, err
 }
 
-// Revisions are numbers that grow when something changes. They are of one model: another, after a
-// restart, begins again at 1.
-type Revisions struct{ Jobs, Launchers, Decisions uint64 }
+// Revisions are numbers that grow when something changes, and the generation of the policy that decides; 0:
+// none does. They are of one model: another, after a restart, begins again at 1.
+type Revisions struct{ Jobs, Launchers, Decisions, Decides uint64 }
 
-// Revisions tells when some job changed last, when some launcher did, and how many decisions came.
+// Revisions tells when some job changed last, when some launcher did, how many decisions came, and who decides.
 func (m *Model) Revisions(ctx context.Context) (r Revisions, err error) {
-	err = m.read(ctx, func() { r = Revisions{m.jobsAt, m.machines, m.decisions.count} })
+	err = m.read(ctx, func() { r = Revisions{m.jobsAt, m.machines, m.decisions.count, m.decides} })
 	return r, err
 }
 
-// JobRevision tells when a job changed last, or what is in it; 0 for one that is not known.
-func (m *Model) JobRevision(ctx context.Context, id scheduler.JobID) (revision uint64, err error) {
+// JobRevision tells when a job changed last, or what is in it; 0 for one that is not known. It waits when
+// something of it could run, and does not: why it does not says more than what changed in it.
+func (m *Model) JobRevision(ctx context.Context, id scheduler.JobID) (revision uint64, waits bool, err error) {
 	err = m.read(ctx, func() {
 		if j := m.live.Get(id); j != nil {
-			revision = j.changed
+			revision, waits = j.changed, isWaiting(j.row)
 		} else if e := m.endedByID[id]; e != nil {
 			revision = e.changed
 		}
 	})
-	return revision, err
+	return revision, waits, err
 }
 
 func summary(j *facts.Job) *wire.JobSummary {

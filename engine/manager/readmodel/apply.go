@@ -21,10 +21,11 @@ type job struct {
 func (m *Model) apply(f core.Facts) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	another := f.Decides != m.decides
 	m.decides, m.stats = f.Decides, f.Stats
 	r := &f.Rows
 	changed := len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Ended) > 0
-	if !changed && len(r.Decided) == 0 {
+	if !changed && !another && len(r.Decided) == 0 {
 		return
 	}
 	if changed {
@@ -164,7 +165,9 @@ func (m *Model) applyLauncher(row facts.Launcher) {
 // applyEnded takes in the last status of a job.
 func (m *Model) applyEnded(s *wire.JobStatus) {
 	id := scheduler.JobID(s.GetSummary().GetJob())
+	e := &endedJob{status: s, changed: m.revision}
 	if j := m.live.Get(id); j != nil {
+		e.came = j.attempts.came
 		for _, a := range slices.Clone(j.attempts.live) { // none, but for rows that did not come
 			r := j.attempts.get(a)
 			m.leave(r, j.attempts.on[r.on].id)
@@ -172,7 +175,6 @@ func (m *Model) applyEnded(s *wire.JobStatus) {
 		m.live.Remove(id)
 	}
 	m.jobsAt = m.revision
-	e := &endedJob{s, m.revision}
 	if old := m.endedByID[id]; old != nil { // told twice
 		m.ended[slices.Index(m.ended, old)] = e
 	} else {

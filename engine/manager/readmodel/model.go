@@ -49,6 +49,7 @@ type Model struct {
 type endedJob struct {
 	status  *wire.JobStatus
 	changed uint64 // the revision
+	came    int    // attempts, while it lived; 0: that was before the model
 }
 
 // launcher is one that is known, or of which only attempts are.

@@ -238,8 +238,8 @@ func TestRevisions(t *testing.T) {
 	m := newModel(t, few, facts.Rows{Jobs: []facts.Job{aJob(1), aJob(2)}})
 	get := func() string {
 		r, _ := m.Revisions(t.Context())
-		one, _ := m.JobRevision(t.Context(), 1)
-		two, _ := m.JobRevision(t.Context(), 2)
+		one, _, _ := m.JobRevision(t.Context(), 1)
+		two, _, _ := m.JobRevision(t.Context(), 2)
 		return fmt.Sprint(r.Jobs, r.Launchers, one, two)
 	}
 	for _, c := range []struct {

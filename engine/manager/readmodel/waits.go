@@ -31,6 +31,11 @@ func (w *Waiting) Reasons(turn bool) []string {
 	return list
 }
 
+// isWaiting says whether something of a job could run, and does not.
+func isWaiting(row *facts.Job) bool {
+	return row.Waits.Ready > 0 || row.State == wire.JobState_JOB_STATE_ASKED
+}
+
 // Need is what slots of a kind something needs, of those that the cluster has.
 type Need struct {
 	Kind               string
@@ -45,7 +50,7 @@ func (m *Model) Waiting(ctx context.Context) ([]Waiting, error) {
 	err := m.read(ctx, func() {
 		for _, id := range m.live.IDs() {
 			row := m.live.Get(id).row
-			if row.Waits.Ready > 0 || row.State == wire.JobState_JOB_STATE_ASKED {
+			if isWaiting(row) {
 				rows, clusters = append(rows, row), append(clusters, m.clusterFor(row))
 			}
 		}

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"net/http"
 	"reflect"
 	"slices"
@@ -95,6 +96,14 @@ func conditionOf(request any) (c condition, can bool) {
 	return c, true
 }
 
+const (
+	// lookGap is the least time between two looks of a request that waits, of those for which it is woken.
+	lookGap = 100 * time.Millisecond
+	// lookEach is after what time it looks again of whose change nobody tells: that a launcher is not heard of, or
+	// that somebody put a file of history back.
+	lookEach = time.Second
+)
+
 // changed returns the ETag of what is there, at once when it is another than is known, else when
 // it is, or when the time is over.
 func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation string, c condition) (string, error) {
@@ -103,7 +112,7 @@ func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation s
 	if c.wait > 0 {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(c.wait + writeMax)) // a server in a test may have none
 	}
-	for {
+	for last := (time.Time{}); ; {
 		change, looked, kept := s.needs.Model.Changed(), s.needs.Pools.Changed(), s.needs.Jobs.Changed()
 		tag, err := s.tag(ctx, operation, c.job)
 		if err != nil || !c.knows(tag) || c.wait == 0 {
@@ -112,6 +121,8 @@ func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation s
 		select {
 		case <-change:
 		case <-looked:
+		case <-time.After(lookEach):
+			continue
 		case <-kept: // a job that ended may be gone
 			if err := s.looked(ctx, c.job); err != nil {
 				return "", err
@@ -123,6 +134,12 @@ func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation s
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
+		select {
+		case <-time.After(time.Until(last.Add(lookGap))):
+		case <-s.needs.Stopping:
+		case <-ctx.Done():
+		}
+		last = time.Now()
 	}
 }
 
@@ -132,22 +149,53 @@ const writeMax = 30 * time.Second
 // tag is the ETag of what an operation shows now.
 func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID) (string, error) {
 	if job != 0 {
-		revision, err := s.needs.Model.JobRevision(ctx, job)
-		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, revision), err
+		return s.jobTag(ctx, operation, job)
 	}
 	r, err := s.needs.Model.Revisions(ctx)
 	h := s.needs.Jobs.State()
 	switch operation {
 	case "ListJobs":
-		return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, h.Listed), err
+		return s.tagOf(r.Jobs, h.Listed), err
 	case "ListLaunchers":
-		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, r.Launchers), err
+		return s.tagOf(r.Launchers, s.suspects()), err
 	case "ListDecisions":
-		return fmt.Sprintf(`"%x-%x"`, s.needs.Life, r.Decisions), err
+		return s.tagOf(r.Decisions), err
 	case "ListQueue":
-		return fmt.Sprintf(`"%x-%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers, s.needs.Pools.View().Revisions.Queue), err
+		return s.tagOf(r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue), err
 	case "GetPools":
-		return fmt.Sprintf(`"%x-%x-%x"`, s.needs.Life, r.Jobs, s.needs.Pools.View().Looks), err
+		return s.tagOf(r.Jobs, s.needs.Pools.View().Looks), err
 	}
-	return fmt.Sprintf(`"%x-%x-%x-%x-%x"`, s.needs.Life, r.Jobs, r.Launchers, h.Revision, h.Missed), err
+	return s.tagOf(r.Jobs, r.Launchers, r.Decides, s.suspects(), h.Revision, h.Missed), err
+}
+
+// jobTag is the same of a job. Why one waits is said by what is free, and by the policy.
+func (s *Server) jobTag(ctx context.Context, operation string, job scheduler.JobID) (string, error) {
+	revision, waits, err := s.needs.Model.JobRevision(ctx, job)
+	of := []uint64{revision, s.needs.Jobs.FileVersion(job)}
+	if err != nil || !waits || operation != "GetJob" {
+		return s.tagOf(of...), err
+	}
+	r, err := s.needs.Model.Revisions(ctx)
+	return s.tagOf(append(of, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue)...), err
+}
+
+// tagOf is the ETag of some revisions in this life.
+func (s *Server) tagOf(revisions ...uint64) string {
+	tag := fmt.Sprintf(`"%x`, s.needs.Life)
+	for _, r := range revisions {
+		tag += fmt.Sprintf("-%x", r)
+	}
+	return tag + `"`
+}
+
+// suspects is another number when other launchers are.
+func (s *Server) suspects() uint64 {
+	if s.needs.Suspects == nil {
+		return 0
+	}
+	sum := fnv.New64a()
+	for _, name := range s.needs.Suspects() {
+		_, _ = fmt.Fprintf(sum, "%d %s", len(name), name) // it never fails
+	}
+	return sum.Sum64()
 }

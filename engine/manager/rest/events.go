@@ -107,14 +107,14 @@ func (e events) topics() ([]topic, error) {
 	told, policy := s.needs.Pools.View().Revisions, s.needs.Policy.Overview()
 	list := []topic{
 		{"jobs", fmt.Sprintf("%x.%x", r.Jobs, s.needs.Jobs.State().Listed)},
-		{"launchers", hex(r.Launchers)},
+		{"launchers", fmt.Sprintf("%x.%x", r.Launchers, s.suspects())},
 		{"pools", hex(told.Pools)},
 		{"queue", hex(told.Queue)},
 		// How the policy is has no count of its own: these change with it.
 		{"policy", fmt.Sprintf("%x.%x.%x.%x.%s", r.Decisions, told.Facts, policy.GetGeneration(), len(policy.GetProblems()), policy.GetState())},
 	}
 	if e.job != 0 {
-		revision, err := s.needs.Model.JobRevision(e.ctx, e.job)
+		revision, _, err := s.needs.Model.JobRevision(e.ctx, e.job)
 		if err != nil {
 			return nil, err
 		}

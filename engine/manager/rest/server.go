@@ -54,7 +54,7 @@ type Model interface {
 	Ends(ctx context.Context, id scheduler.LauncherID) (list []readmodel.End, err error)
 	Stats(ctx context.Context) (stats core.Stats, decides uint64, err error)
 	Revisions(ctx context.Context) (readmodel.Revisions, error)
-	JobRevision(ctx context.Context, id scheduler.JobID) (uint64, error)
+	JobRevision(ctx context.Context, id scheduler.JobID) (revision uint64, waits bool, err error)
 	Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error)
 	Waiting(ctx context.Context) ([]readmodel.Waiting, error)
 	Decisions(ctx context.Context) (list []readmodel.Decision, came uint64, err error)
@@ -66,6 +66,8 @@ type Model interface {
 type Jobs interface {
 	List(ctx context.Context, q past.Query) (past.Page, error)
 	State() history.State
+	// FileVersion is another one when the file of a job that ended is; 0: it has none.
+	FileVersion(id scheduler.JobID) uint64
 	Changed() <-chan struct{}
 }
 
@@ -114,6 +116,8 @@ type Needs struct {
 	Kept     Kept
 	Settings Settings
 	Audit    Audit
+	// Suspects are the names of launchers that were not heard of for a while; nil: nobody knows any.
+	Suspects func() []string
 	// Failed hears of each request that was not done, before its answer leaves; it has the
 	// request's context.
 	Failed func(ctx context.Context, err error)

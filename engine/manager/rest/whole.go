@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 )
@@ -67,9 +69,9 @@ func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error
 	return w, err
 }
 
-// unreadable takes an error for damage that is, and returns every other.
+// unreadable takes an error for damage that is, or for a file that is not written yet, and returns every other.
 func (l *look) unreadable(err error) error {
-	if status.Code(err) != codes.DataLoss {
+	if status.Code(err) != codes.DataLoss && !errors.Is(err, history.ErrNotYet) {
 		return err
 	}
 	l.Damage = err
@@ -81,13 +83,13 @@ type drawnOf struct {
 	job       string
 	by, stage string
 	buckets   int
+	file      uint64 // version of the job's
 }
 
 // drawn is what comes of a walk through all attempts: it is made once for all who look.
 type drawn struct {
 	distribution *api.Distribution
 	timeline     api.Timeline
-	damage       error
 }
 
 // walk gathers what is shown of attempts.
@@ -96,28 +98,25 @@ func (l *look) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 	if err != nil {
 		return err
 	}
-	of := drawnOf{job: q.Job, stage: q.Stage, by: string(given(q.Timeline.By)), buckets: given(q.Timeline.Buckets)}
+	of := drawnOf{job: q.Job, stage: q.Stage, by: string(given(q.Timeline.By)), buckets: given(q.Timeline.Buckets), file: l.server.needs.Jobs.FileVersion(l.ID)}
 	if n := len(w.Job.Stages); of.stage == "" && n > 0 {
 		of.stage = slices.MaxFunc(w.Job.Stages, func(x, y api.Stage) int { return x.Nodes - y.Nodes }).Name
 	}
-	revision, err := l.server.needs.Model.JobRevision(ctx, l.ID)
+	revision, _, err := l.server.needs.Model.JobRevision(ctx, l.ID)
 	if err != nil {
 		return err
 	}
 	d, again, err := l.server.drawn.Get(ctx, of, revision, func() (drawn, error) { return l.draw(ctx, of.stage, &q.Timeline) })
-	if err != nil {
+	if err := l.unreadable(err); err != nil {
 		return err
 	}
 	w.Distribution, w.Timeline, w.Again = d.distribution, d.timeline, again
-	if l.Damage == nil {
-		l.Damage = d.damage
-	}
 	kept, came, err := l.Each(ctx, list.which(), list.take)
 	w.Attempts = list.shown(kept, came)
 	return l.unreadable(err)
 }
 
-// draw walks through all attempts.
+// draw walks through all attempts. With an error it tells of those that could be read.
 func (l *look) draw(ctx context.Context, stage string, p *api.GetTimelineParams) (made drawn, err error) {
 	t := l.timeline(p)
 	var d *distribution
@@ -132,9 +131,6 @@ func (l *look) draw(ctx context.Context, stage string, p *api.GetTimelineParams)
 		}
 		return t.take(f)
 	})
-	if status.Code(err) == codes.DataLoss {
-		made.damage, err = err, nil
-	}
 	made.timeline = t.shown(kept, of)
 	if d != nil {
 		shown := d.shown(kept, of)

@@ -1,0 +1,108 @@
+package rest
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// What an answer shows, and that is of no row, is heard of by who waits for it, too: that a launcher is not heard of, that
+// no policy decides, how many slots are free for what waits, and that a file of history is there.
+func TestWhatNoRowTellsIsHeardOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		suspects := make(chan []string, 1)
+		suspects <- nil
+		w.server.needs.Suspects = func() []string {
+			names := <-suspects
+			suspects <- names
+			return names
+		}
+		suspect := func(names ...string) func() {
+			return func() { <-suspects; suspects <- names }
+		}
+		launcher := func(free int) func() {
+			return func() {
+				w.tell(core.Facts{Rows: facts.Rows{Launchers: []facts.Launcher{{ID: 1, Name: "l1", State: "up", Free: []scheduler.SlotCount{{Kind: "default", Count: free}}}}}})
+			}
+		}
+		decides := func(generation uint64) func() {
+			return func() {
+				w.records++
+				f := core.Facts{Decides: generation}
+				w.history.Take(w.records, &f)
+				w.model.Hand(f)
+			}
+		}
+		launcher(1)()
+		w.job(1, "ann", 3)
+		for _, x := range []struct {
+			path   string
+			change func()
+			code   int
+		}{
+			{"/launchers", suspect("l1"), 200},
+			{"/launchers", suspect(), 200},
+			{"/launchers/l1", suspect("l1"), 200},
+			{"/cluster", suspect("l1", "l2"), 200},
+			{"/jobs", suspect(), 304},
+			{"/cluster", decides(0), 200},
+			{"/queue", decides(4), 200},
+			{"/jobs/job-1", decides(0), 200},
+			{"/jobs", decides(5), 304},
+			{"/jobs/job-1", launcher(2), 200},
+			{"/jobs/job-1/attempts", launcher(3), 304},
+		} {
+			r := httptest.NewRequest("GET", Root+x.path+"?wait=20", nil)
+			r.Header.Set("If-None-Match", w.ask("GET", Root+x.path, "", nil).Header.Get("ETag"))
+			began := time.Now()
+			time.AfterFunc(3*time.Second, x.change)
+			got, took := w.do(r, nil).StatusCode, time.Since(began)
+			if most := 3*time.Second + lookEach; got != x.code || got == 200 && (took < 3*time.Second || took > most) {
+				t.Errorf("%s: %d after %v, want %d until %v", x.path, got, took, x.code, most)
+			}
+		}
+	})
+}
+
+// What can't be read of a job is not told again when it can be: neither to who asks whether it changed, nor of what was
+// made for another who looked.
+func TestAFileComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.pastJob(1, "ann", 700)
+	path := filepath.Join(w.folder, "jobs", "1.history")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(b []byte, at time.Time) {
+		if err := errors.Join(os.WriteFile(path, b, 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b[len(b)-1] ^= 1
+	write(b, time.Unix(1, 0))
+	known := w.ask("GET", Root+"/jobs/job-1", "", nil).Header.Get("ETag")
+	if x, err := w.server.GetWhole(t.Context(), WholeQuery{Job: "job-1"}); err != nil || x.Job.Damage == nil {
+		t.Errorf("%v %v", x.Job, err)
+	}
+	b[len(b)-1] ^= 1
+	write(b, time.Unix(2, 0))
+	r := httptest.NewRequest("GET", Root+"/jobs/job-1", nil)
+	r.Header.Set("If-None-Match", known)
+	if got := w.do(r, nil).StatusCode; got != http.StatusOK {
+		t.Errorf("that the file was put back is answered with %d", got)
+	}
+	if x, err := w.server.GetWhole(t.Context(), WholeQuery{Job: "job-1"}); err != nil || x.Job.Damage != nil || len(x.Timeline.Lanes) == 0 {
+		t.Errorf("%v, %d lanes, %v", x.Job, len(x.Timeline.Lanes), err)
+	}
+}
