@@ -97,7 +97,7 @@ func Open(o Options) (*History, error) {
 		h.o.write = durable.Replace
 	}
 	h.files = files{folder: filepath.Join(o.Folder, jobsFolder), write: h.o.write}
-	h.journal.parts = parts{folder: filepath.Join(o.Folder, "journal"), write: h.o.write, live: map[int]int{}}
+	h.journal.parts = parts{folder: filepath.Join(o.Folder, "journal"), write: h.o.write, live: map[int]int{}, reach: map[int]uint64{}}
 	for _, folder := range []string{h.files.folder, h.journal.parts.folder} {
 		err := os.MkdirAll(folder, 0o700)
 		if err == nil {

@@ -597,3 +597,36 @@ func TestSamples(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A job that went, for it was one too many, stays away when a manager starts, though parts of the journal that others
+// need have attempts of it.
+func TestJobsThatWentStayAway(t *testing.T) {
+	for _, from := range []uint64{100, 80, 0} { // of the log's first record
+		s := tell(6, 100)
+		o := options(t.TempDir())
+		o.JobsMax = 3
+		h := open(t, o)
+		h.Begin(0, &s.all[0])
+		for n := uint64(10); n <= 100; n += 10 {
+			s.tells(h, n-9, n)
+			if err := h.Sync(t.Context(), n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := kept(t, h)
+		end(t, h)
+		h = open(t, o)
+		h.Begin(from, &s.all[from])
+		s.tells(h, from+1, 100)
+		h.Replayed(100)
+		s.tells(h, 101, 100)
+		if err := h.ask(t.Context(), func() { h.seal() }); err != nil {
+			t.Fatal(err)
+		}
+		got := kept(t, h)
+		end(t, h)
+		if d := cmp.Diff(want, got, protocmp.Transform()); d != "" || len(want) != 3 {
+			t.Errorf("replayed from %d on: %s", from, d)
+		}
+	}
+}

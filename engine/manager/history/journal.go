@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/facts"
@@ -87,6 +88,18 @@ func (g *journal) ids() []scheduler.JobID {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// reaches is the record up to which a job's chunks have it; of one that has none in parts it is beyond all.
+func (g *journal) reaches(id scheduler.JobID) (record uint64) {
+	chunks := g.jobs[id].chunks
+	if len(chunks) == 0 {
+		return math.MaxUint64
+	}
+	for _, c := range chunks {
+		record = max(record, g.parts.reach[c.part])
+	}
+	return record
 }
 
 // write writes a part with all that is new of live jobs, up to a record of the log. After an error

@@ -50,7 +50,8 @@ type chunk struct {
 type parts struct {
 	folder string
 	write  func(path string, content []byte) error
-	live   map[int]int // chunks of live jobs, by the number of their part
+	live   map[int]int    // chunks of live jobs, by the number of their part
+	reach  map[int]uint64 // the record that one reaches, of those of live
 	next   int
 	newest int // says how far history reaches
 }
@@ -97,7 +98,7 @@ func (p *parts) open() (chunks []chunk, record uint64, damaged []error, err erro
 		if h == nil {
 			continue
 		}
-		p.live[number], p.newest = 0, number
+		p.live[number], p.reach[number], p.newest = 0, h.Record, number
 		at := starts[number]
 		for _, c := range h.Chunks {
 			if !replaced[number] {
@@ -149,7 +150,7 @@ func (p *parts) add(h *partHead, body []byte) (int, int64, error) {
 		return 0, 0, err
 	}
 	p.next++
-	p.live[number], p.newest = 0, number
+	p.live[number], p.reach[number], p.newest = 0, h.Record, number
 	return number, start, nil
 }
 
@@ -185,6 +186,7 @@ func (p *parts) sweep() error {
 			continue
 		}
 		delete(p.live, number)
+		delete(p.reach, number)
 	}
 	return errors.Join(wrong...)
 }

@@ -100,6 +100,7 @@ func (h *History) apply(n news) {
 		h.sweepTails()
 	}
 	if n.record <= h.skipTo {
+		h.pass(&n)
 		return
 	}
 	for i := range n.jobs {
@@ -166,6 +167,7 @@ func (h *History) begin(n *news) {
 		}
 	}
 	if gap == "" { // ends are replayed
+		h.forgetOver(n.record, there)
 		return
 	}
 	for _, s := range n.ended {
@@ -180,6 +182,23 @@ func (h *History) begin(n *news) {
 		if !there[id] {
 			h.finishUnheard(id, n.record, n.at, gap+", and with them how the job ended")
 		}
+	}
+}
+
+// forgetOver drops jobs that were over at a record up to which all is durable, and that went since: parts that others
+// need have chunks of them.
+func (h *History) forgetOver(record uint64, live map[scheduler.JobID]bool) {
+	h.tidy(h.journal.forget(slices.DeleteFunc(h.journal.ids(), func(id scheduler.JobID) bool { return live[id] || h.journal.reaches(id) > record })))
+}
+
+// pass passes over what is durable: jobs that ended in it have their files, or went since.
+func (h *History) pass(n *news) {
+	var over []scheduler.JobID
+	for _, s := range n.ended {
+		over = append(over, scheduler.JobID(s.GetSummary().GetJob()))
+	}
+	if len(over) > 0 {
+		h.tidy(h.journal.forget(over))
 	}
 }
 
