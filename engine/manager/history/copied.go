@@ -44,6 +44,13 @@ func (h *History) brought(name string) {
 	}
 }
 
+// copyGone has the copy of a job's file removed.
+func (h *History) copyGone(id scheduler.JobID) {
+	if h.mirror != nil {
+		h.mirror.Gone(jobsFolder + "/" + path.Base(h.files.path(id)))
+	}
+}
+
 // LastJob is the largest number of a job of which there is something here or on the store. The error says
 // that the store can't be read: the number is of what is here.
 func (h *History) LastJob(ctx context.Context) (last scheduler.JobID, err error) {
@@ -85,7 +92,7 @@ func (h *History) copiesGone(id scheduler.JobID) {
 	if h.mirror == nil {
 		return
 	}
-	h.mirror.Gone(jobsFolder + "/" + path.Base(h.files.path(id)))
+	h.copyGone(id)
 	for _, name := range h.tails.Names(id) {
 		h.mirror.Gone(tailsFolder + "/" + name)
 	}

@@ -30,6 +30,11 @@ func (f *files) aside(id scheduler.JobID) string {
 	return filepath.Join(f.folder, fmt.Sprintf("%d%s", uint64(id), asideSuffix))
 }
 
+// spoilt is where it stays when it could not be read then.
+func (f *files) spoilt(id scheduler.JobID) string {
+	return filepath.Join(f.folder, "damaged-"+filepath.Base(f.path(id)))
+}
+
 func (f *files) has(id scheduler.JobID) bool {
 	_, err := os.Stat(f.path(id))
 	return err == nil

@@ -26,6 +26,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -261,6 +262,63 @@ func TestTheLogLosesItsEnd(t *testing.T) {
 	if got == nil || got.Record != 51 || got.Status.Summary.Ended != 1_800_000_050e9 || got.Attempts[len(got.Attempts)-1].ID != 9999 || len(got.Attempts) < 2 {
 		t.Errorf("%+v", got)
 	}
+}
+
+// What can't be read of a job that goes on, since the log lost its end, its file lacks and says so; what there was stays
+// for who can mend it. Its copy on the store goes, which the next life would bring back.
+func TestAJobThatGoesOnWasDamaged(t *testing.T) {
+	s := tell(6, 100)
+	h := open(t, options(t.TempDir()))
+	h.Begin(0, &s.all[0])
+	s.tells(h, 1, 100)
+	if err := h.Sync(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	end(t, h)
+	var ended []scheduler.JobID // that live at 50
+	for _, j := range s.all[50].Jobs {
+		if h.files.has(j.ID) {
+			ended = append(ended, j.ID)
+		}
+	}
+	b, err := os.ReadFile(h.files.path(ended[0]))
+	b[len(b)-1] ^= 1
+	if err = errors.Join(err, os.WriteFile(h.files.path(ended[0]), b, 0o600)); err != nil || len(ended) < 2 {
+		t.Fatal(ended, err)
+	}
+	o, store := h.o, t.TempDir()
+	o.Store = "file://" + store
+	copyOf := func(id scheduler.JobID) string {
+		return filepath.Join(store, jobsFolder, filepath.Base(h.files.path(id))+".1")
+	}
+	for _, id := range ended { // as an earlier life copied them
+		at := time.Unix(0, 1)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(copyOf(id)), 0o700), os.WriteFile(copyOf(id), b, 0o600), os.Chtimes(h.files.path(id), at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h = open(t, o)
+	h.Begin(50, &s.all[50])
+	h.Replayed(50)
+	for n, id := range ended {
+		h.Take(51+uint64(n), &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(id), Ended: 1_800_000_050e9}}}}})
+		r, err := reader(t, h, 51+uint64(n), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := r.Course(); err != nil || len(c.Lacks) > 0 != (n == 0) || n == 0 && !strings.Contains(c.Lacks[0], h.files.aside(id)) {
+			t.Errorf("%s lacks %q, %v", id, c.Lacks, err)
+		}
+		r.Close()
+	}
+	if kept, err := filepath.Glob(filepath.Join(h.files.folder, "damaged-*")); err != nil || len(kept) != 1 {
+		t.Errorf("%v %v", kept, err)
+	}
+	watch.Until(t, time.Minute, "the copy is gone", func() bool {
+		_, err := os.Stat(copyOf(ended[1]))
+		return errors.Is(err, os.ErrNotExist)
+	})
+	end(t, h)
 }
 
 // What lived when the event log was lost, or in the end that it lost, has ended as far as it is known: it is told,
@@ -574,6 +632,17 @@ func TestMissed(t *testing.T) {
 	defer r.Close()
 	if c, err := r.Course(); err != nil || c.Missed != 3 {
 		t.Errorf("%+v %v", c, err)
+	}
+	if err := h.ask(t.Context(), func() { h.journal.rows = heldRowsMax }); err != nil { // as when nothing could be written for long
+		t.Fatal(err)
+	}
+	before := h.State().Missed
+	h.Take(5, &core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{{ID: 1, Job: 2, State: facts.Ended}, {ID: 2, Job: 2, State: facts.Ended}}}})
+	if err := h.Sync(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	if n := h.State().Missed - before; n != 2 {
+		t.Errorf("of 2 attempts for which there was no room %d are counted", n)
 	}
 	end(t, h)
 }

@@ -282,14 +282,15 @@ func (g *journal) forget(ids []scheduler.JobID) error {
 	return g.parts.sweep()
 }
 
-// take takes an attempt's end in.
-func (g *journal) take(a facts.Attempt, most int) {
+// take takes an attempt's end in; false: there is no room, and it is missed.
+func (g *journal) take(a facts.Attempt, most int) bool {
 	j := g.job(a.Job)
 	if g.rows >= heldRowsMax {
 		j.course.Missed++
-		return
+		return false
 	}
 	before := len(j.pending)
 	j.take(a, most)
 	g.rows += len(j.pending) - before
+	return true
 }

@@ -108,11 +108,13 @@ func (h *History) apply(n news) {
 			h.see(h.journal.job(n.jobs[i].ID), &n, i)
 		}
 	}
+	lost := uint64(0)
 	for i := range n.attempts {
-		if h.lives(n.attempts[i].Job) {
-			h.journal.take(n.attempts[i], h.o.AttemptsMax)
+		if h.lives(n.attempts[i].Job) && !h.journal.take(n.attempts[i], h.o.AttemptsMax) {
+			lost++
 		}
 	}
+	h.miss(lost)
 	for id, missed := range n.missed {
 		if h.lives(id) {
 			h.journal.job(id).course.Missed += missed
@@ -273,6 +275,7 @@ func (h *History) admits(row *facts.Job) bool {
 // drop removes the file of a job.
 func (h *History) drop(id scheduler.JobID) {
 	defer h.touch(listChanged)
+	h.copiesGone(id)
 	err := h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })
 	if err = errors.Join(err, os.Remove(h.files.path(id)), h.tails.RemoveJob(id)); err != nil {
 		h.o.Log.Error("history can't remove the file of a job that is not over", "job", id, "error", err)
@@ -290,6 +293,10 @@ func (h *History) retreat(record uint64) {
 		}
 		if err := h.reopen(id, submitted); err != nil {
 			h.damaged(err)
+			j := h.journal.job(id)
+			j.course.Lacks = append(j.course.Lacks, err.Error())
+			h.tidy(os.Rename(h.files.aside(id), h.files.spoilt(id)))
+			continue
 		}
 		back = append(back, id)
 	}
@@ -297,17 +304,18 @@ func (h *History) retreat(record uint64) {
 		return // the next life tries it again
 	}
 	for _, id := range back {
+		h.copyGone(id) // else the next life brings it back
 		h.tidy(os.Remove(h.files.aside(id)))
 	}
 }
 
 // reopen takes a job into the journal from its file, where that is of the same job. The file stays
-// aside until the journal is written.
+// aside until the journal is written. With an error what can be read of it is taken.
 func (h *History) reopen(id scheduler.JobID, submitted scheduler.Time) error {
 	defer h.touch(listChanged)
 	aside := h.files.aside(id)
-	err := h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })
-	if err = errors.Join(err, os.Rename(h.files.path(id), aside)); err != nil {
+	h.tidy(h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })) // who lives is not looked for there
+	if err := os.Rename(h.files.path(id), aside); err != nil {
 		return err
 	}
 	r, err := file.Open(aside)
@@ -368,6 +376,9 @@ func (h *History) Replayed(last uint64) {
 
 // miss counts rows that could not be kept.
 func (h *History) miss(rows uint64) {
+	if rows == 0 {
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.state.Missed += rows

@@ -142,11 +142,8 @@ func (h *History) keepBounds() {
 		if h.mirror != nil { // what no file here has goes first
 			h.mirror.KeepOlder(max(h.o.BytesMax-bytes-h.tails.Bytes(), 0))
 		}
-		over := max(jobs-h.o.JobsMax, 0)
-		if bytes+h.tails.Bytes() > h.o.BytesMax {
-			over = max(over, 1)
-		}
-		if over == 0 {
+		over := max(jobs-h.o.JobsMax, h.tooMuch(bytes+h.tails.Bytes()-h.o.BytesMax))
+		if over <= 0 {
 			over = h.tooOld()
 		}
 		if over == 0 {
@@ -157,6 +154,21 @@ func (h *History) keepBounds() {
 			return
 		}
 	}
+}
+
+// tooMuch says how many of the oldest jobs have so many bytes.
+func (h *History) tooMuch(bytes int64) (n int) {
+	if bytes <= 0 {
+		return 0
+	}
+	for _, e := range h.index.Load().Oldest(sealsMax) {
+		if bytes <= 0 {
+			break
+		}
+		bytes -= e.Bytes + h.tails.BytesOf(e.ID)
+		n++
+	}
+	return n
 }
 
 // tooOld says how many of the oldest jobs ended longer ago than they are kept.
@@ -170,21 +182,31 @@ func (h *History) tooOld() (n int) {
 	return n
 }
 
-// removeOldest removes the history of so many jobs, sealsMax at most.
+// removeOldest removes the history of so many jobs, sealsMax at most. The index goes first, so that nobody looks for
+// a file that is gone; a life that ends in between leaves files, which the next one lists. A disk may be too full for that: then
+// the files make room.
 func (h *History) removeOldest(n int) (int, error) {
 	var ids []scheduler.JobID
 	for _, e := range h.index.Load().Oldest(min(n, sealsMax)) {
 		ids = append(ids, e.ID)
 	}
+	unlist := func() error { return h.onIndex(func(x *index.Index) error { return x.Remove(ids) }) }
+	err := unlist()
+	full := eventlog.IsFull(err)
+	if err != nil && !full {
+		return 0, err
+	}
+	defer h.touch(listChanged)
+	var wrong []error
 	for _, id := range ids {
 		h.copiesGone(id)
 		if err := os.Remove(h.files.path(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return 0, err
+			wrong = append(wrong, err)
 		}
-		if err := h.tails.RemoveJob(id); err != nil {
-			return 0, err
-		}
+		wrong = append(wrong, h.tails.RemoveJob(id))
 	}
-	defer h.touch(listChanged)
-	return len(ids), h.onIndex(func(x *index.Index) error { return x.Remove(ids) })
+	if full {
+		wrong = append(wrong, unlist())
+	}
+	return len(ids), errors.Join(wrong...)
 }

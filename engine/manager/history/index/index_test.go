@@ -82,7 +82,7 @@ func TestListsAreThoseOfAllJobs(t *testing.T) {
 		var ended []Ended
 		bytes := int64(0)
 		for id, e := range there {
-			ended = append(ended, Ended{scheduler.JobID(id), e.Summary.Ended})
+			ended = append(ended, Ended{scheduler.JobID(id), e.Summary.Ended, e.Bytes})
 			bytes += e.Bytes
 		}
 		slices.SortFunc(ended, func(a, b Ended) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) })

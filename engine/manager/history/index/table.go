@@ -67,7 +67,7 @@ func (t *table) oldest(n int) []Ended {
 	var list []Ended
 	later := func(x, y Ended) int { return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.ID, y.ID)) }
 	for i := range t.rows {
-		e := Ended{t.rows[i].id, t.rows[i].ended}
+		e := Ended{t.rows[i].id, t.rows[i].ended, t.rows[i].bytes}
 		if len(list) == n && (n == 0 || later(e, list[n-1]) > 0) {
 			continue
 		}
@@ -78,10 +78,11 @@ func (t *table) oldest(n int) []Ended {
 	return list
 }
 
-// Ended is when a job ended, in nanoseconds since 1970.
+// Ended is when a job ended, in nanoseconds since 1970, and how long its file is.
 type Ended struct {
-	ID scheduler.JobID
-	At int64
+	ID    scheduler.JobID
+	At    int64
+	Bytes int64
 }
 
 // Query says which jobs are asked for: those for which all holds that is set. The zero one asks for

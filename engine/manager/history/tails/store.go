@@ -178,6 +178,16 @@ func (s *Store) State() State {
 // Bytes are those of all files.
 func (s *Store) Bytes() int64 { return s.State().Bytes }
 
+// BytesOf are those of a job's files.
+func (s *Store) BytesOf(job scheduler.JobID) (bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.files[job] {
+		bytes += n
+	}
+	return bytes
+}
+
 // Jobs lists those that have files.
 func (s *Store) Jobs() (list []Key) {
 	s.mu.Lock()
