@@ -97,7 +97,8 @@ func (p *keeper) number(ctx context.Context, l *recovery.Life) error {
 	return nil
 }
 
-// keepTails has history keep the ends of logs of a job's attempts. Those of a job that nobody knows go.
+// keepTails has history keep the ends of logs of a job's attempts. Those of a job that neither lives nor is in history go:
+// nothing would ever remove them.
 func (m *manager) keepTails(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error {
 	at, known, err := m.model.Submitted(ctx, job)
 	if err == nil && !known {

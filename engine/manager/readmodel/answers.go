@@ -121,13 +121,11 @@ func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after schedule
 	return list, kept, came, lives, err
 }
 
-// Submitted is when a job was submitted; false: none is known of that id.
+// Submitted is when a job was submitted that lives; false: none of that id does.
 func (m *Model) Submitted(ctx context.Context, id scheduler.JobID) (at scheduler.Time, known bool, err error) {
 	err = m.read(ctx, func() {
 		if j := m.live.Get(id); j != nil {
 			at, known = j.row.Submitted, true
-		} else if e := m.endedByID[id]; e != nil {
-			at, known = scheduler.Time(e.status.GetSummary().GetSubmitted()), true
 		}
 	})
 	return at, known, err

@@ -74,10 +74,20 @@ type Store struct {
 type block struct {
 	key  Key
 	list []*wire.LogTail
+	gone bool // its job was removed
 }
 
 // Open opens a store, and makes the folder where there is none.
 func Open(o Options) (*Store, error) {
+	s, err := still(o)
+	if err == nil {
+		s.done.Go(s.run)
+	}
+	return s, err
+}
+
+// still opens a store that writes nothing yet.
+func still(o Options) (*Store, error) {
 	o.JobBytes = cmp.Or(o.JobBytes, JobBytesDefault)
 	o.BytesASecond = cmp.Or(o.BytesASecond, BytesASecondDefault)
 	o.Log = cmp.Or(o.Log, slog.Default())
@@ -102,7 +112,6 @@ func Open(o Options) (*Store, error) {
 			}
 		}
 	}
-	s.done.Go(s.run)
 	return s, nil
 }
 
@@ -229,6 +238,9 @@ func (s *Store) Remove(k Key) error {
 	for _, t := range s.waiting[k] {
 		s.held -= sizeOf(t)
 	}
+	if s.writing != nil && s.writing.key == k {
+		s.writing.gone = true
+	}
 	delete(s.waiting, k)
 	delete(s.whole, k)
 	of := s.files[k.Job]
@@ -249,13 +261,21 @@ func (s *Store) Remove(k Key) error {
 // RemoveJob removes what there is under a job's number.
 func (s *Store) RemoveJob(job scheduler.JobID) error {
 	s.mu.Lock()
-	var keys []Key
+	keys := map[Key]bool{}
 	for submitted := range s.files[job] {
-		keys = append(keys, Key{job, submitted})
+		keys[Key{job, submitted}] = true
+	}
+	for k := range s.waiting {
+		if k.Job == job {
+			keys[k] = true
+		}
+	}
+	if s.writing != nil && s.writing.key.Job == job {
+		keys[s.writing.key] = true
 	}
 	s.mu.Unlock()
 	var wrong []error
-	for _, k := range keys {
+	for k := range keys {
 		wrong = append(wrong, s.Remove(k))
 	}
 	return errors.Join(wrong...)

@@ -148,6 +148,30 @@ func TestWhoseItIs(t *testing.T) {
 	must(t, s.Close())
 }
 
+// What waits to be written, or is being written, goes with its job: no file of it comes afterwards.
+func TestAJobGoesWhileItIsWritten(t *testing.T) {
+	s, err := still(Options{Folder: t.TempDir()})
+	must(t, err)
+	a, b, c := Key{1, 5}, Key{2, 5}, Key{3, 5}
+	for _, k := range []Key{a, b, c} {
+		must(t, s.Add(k, []*wire.LogTail{tailOf(k, 9, "x")}))
+	}
+	block := s.next()
+	must(t, s.RemoveJob(a.Job))
+	_, err = s.write(block)
+	s.wrote(block, err)
+	must(t, s.RemoveJob(b.Job))
+	must(t, err)
+	s.done.Go(s.run)
+	must(t, s.Close())
+	if jobs := s.Jobs(); len(jobs) != 1 || jobs[0] != c || s.State().Waiting != 0 {
+		t.Errorf("there is %v, and %+v", jobs, s.State())
+	}
+	if files, err := os.ReadDir(s.o.Folder); err != nil || len(files) != 1 {
+		t.Errorf("%v %v", files, err)
+	}
+}
+
 // Beyond a job's bound its failures are kept and of others it is said why they are not; beyond twice as much
 // all is.
 func TestBoundOfAJob(t *testing.T) {

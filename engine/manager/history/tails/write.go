@@ -91,7 +91,7 @@ func (s *Store) next() *block {
 			bytes += sizeOf(all[n])
 			n++
 		}
-		s.writing = &block{k, slices.Clone(all[:n])}
+		s.writing = &block{key: k, list: slices.Clone(all[:n])}
 		if s.waiting[k] = all[n:]; len(all) == n {
 			delete(s.waiting, k)
 		} else {
@@ -112,6 +112,8 @@ func (s *Store) wrote(b *block, err error) {
 	s.writing = nil
 	if err == nil {
 		s.wrong, s.since = nil, time.Time{}
+	}
+	if err == nil || b.gone {
 		for _, t := range b.list {
 			s.held -= sizeOf(t)
 		}
@@ -165,6 +167,12 @@ func (s *Store) write(b *block) (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if b.gone { // the file may be one that Remove did not see
+		if err := os.Remove(s.path(b.key)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return bytes, err
+		}
+		return bytes, nil
+	}
 	if len(s.whole) > wholeMax {
 		clear(s.whole)
 	}

@@ -1,0 +1,55 @@
+package manager
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// The end of a log that comes when history has let its job go is not kept, though the job is remembered: nothing would ever
+// remove it, and in the end such ends would take all the room that history may have.
+func TestEndsOfLogsThatComeTooLate(t *testing.T) {
+	h, err := history.Open(history.Options{Folder: t.TempDir(), JobsMax: 1, KeepFor: 100 * 365 * 24 * time.Hour, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := readmodel.New(readmodel.Bounds{JobsKept: 10}, core.Facts{})
+	defer model.Close()
+	m := &manager{model: model, history: &keeper{History: h}}
+	const at = 1_800_000_000e9
+	tell := func(record uint64, rows facts.Rows) {
+		f := core.Facts{At: at, Rows: rows}
+		h.Take(record, &f)
+		model.Hand(f)
+	}
+	h.Begin(0, &core.Facts{})
+	for n := range uint64(3) {
+		tell(2*n+1, facts.Rows{Jobs: []facts.Job{{ID: scheduler.JobID(n + 1), Submitted: at, Spec: &wire.JobSpec{}}}})
+		if n < 2 {
+			tell(2*n+2, facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: n + 1, Submitted: at, Ended: at + int64(n)}}}})
+		}
+	}
+	if err := h.Sync(t.Context(), 5); err != nil {
+		t.Fatal(err)
+	}
+	for job := range scheduler.JobID(4) {
+		if err := m.keepTails(t.Context(), job+1, []*wire.LogTail{{Job: uint64(job + 1), Attempt: 1, Text: []byte("x")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.history.end()
+	of := map[scheduler.JobID]bool{}
+	for _, k := range h.Tails().Jobs() {
+		of[k.Job] = true
+	}
+	if len(of) != 2 || !of[2] || !of[3] { // the one that history has, and the one that lives
+		t.Errorf("there are ends of logs of %v", of)
+	}
+}
