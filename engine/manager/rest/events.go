@@ -23,6 +23,11 @@ const (
 	// eventIdle is after what time a stream without events sends a line that is none, so that
 	// a connection that broke is noticed.
 	eventIdle = 15 * time.Second
+	// streamsMax bounds the streams of events and the logs that are followed at once. They go on for minutes, and
+	// the manager's connections for pages are for all others as well, such as who looks after its health.
+	streamsMax = 1000
+	// streamsAgain is when one that found no room is to ask again, seconds.
+	streamsAgain = "30"
 	// eventsMax is for how long a stream goes on. Who hears it comes back, and proves anew who
 	// it is: a proof may be over, or revoked, by then.
 	eventsMax = 10 * time.Minute
@@ -60,6 +65,10 @@ type events struct {
 
 // VisitStreamEventsResponse sends it, until who asks goes or the manager stops.
 func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
+	if e.server.full(w) {
+		return nil
+	}
+	defer e.server.open.Add(-1)
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -91,6 +100,17 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 		}
 	}
 	return nil
+}
+
+// full answers a stream that is one too many; false: there is room, and it counts as open.
+func (s *Server) full(w http.ResponseWriter) bool {
+	if s.open.Add(1) <= streamsMax {
+		return false
+	}
+	s.open.Add(-1)
+	w.Header().Set("Retry-After", streamsAgain)
+	Tell(w, http.StatusServiceUnavailable, fmt.Sprintf("%d streams of events and of logs are open, and no more are at once: ask again later, or for the state with If-None-Match and wait, or for a log without follow", streamsMax))
+	return true
 }
 
 // topic is what may have changed, with a revision that is another one when it has.

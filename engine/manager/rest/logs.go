@@ -114,6 +114,12 @@ func (l *AttemptLog) Close() {
 // VisitGetAttemptLogResponse sends it.
 func (l *AttemptLog) VisitGetAttemptLogResponse(w http.ResponseWriter) error {
 	defer l.Close()
+	if l.Live {
+		if l.server.full(w) {
+			return nil
+		}
+		defer l.server.open.Add(-1)
+	}
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Accept-Ranges", "bytes")

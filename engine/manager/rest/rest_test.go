@@ -747,6 +747,38 @@ func TestHeadsOfAnswersThatGoOn(t *testing.T) {
 
 // A stream tells topics and revisions, at most one event of each a second, and goes on for who
 // comes back.
+// One stream too many is refused, with when to ask again, and others are answered; where one ends there is
+// room.
+func TestStreamsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 1)
+	w.service.printed = "a line\n"
+	for _, c := range []struct {
+		path       string
+		room, code int
+	}{
+		{"/events", 0, 503},
+		{"/jobs/job-1/attempts/1/log?follow=true", 0, 503},
+		{"/jobs/job-1/attempts/1/log", 0, 200},
+		{"/cluster", 0, 200},
+		{"/jobs/job-1/attempts/1/log?follow=true", 1, 200},
+		{"/events", 1, 200},
+	} {
+		before := int64(streamsMax - c.room)
+		w.server.open.Store(before)
+		ctx, cancel := context.WithCancel(t.Context())
+		if c.room > 0 {
+			cancel() // so that the stream ends as soon as it is open
+		}
+		answer := httptest.NewRecorder()
+		w.mux.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, "GET", Root+c.path, nil))
+		cancel()
+		if refused := answer.Code == 503; answer.Code != c.code || refused != (answer.Header().Get("Retry-After") != "") || w.server.open.Load() != before {
+			t.Errorf("%s with room for %d: %d %v %s, and %d are open", c.path, c.room, answer.Code, answer.Header(), answer.Body, w.server.open.Load())
+		}
+	}
+}
+
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

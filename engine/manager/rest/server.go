@@ -132,6 +132,7 @@ type Server struct {
 	needs   Needs
 	doc     *openapi3.T
 	streams atomic.Int64 // of events that are heard
+	open    atomic.Int64 // those, and logs that are followed
 	drawn   shared.Answers[drawnOf, drawn]
 }
 
