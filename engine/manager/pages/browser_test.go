@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -232,6 +233,29 @@ func TestPagesGoOn(t *testing.T) {
 		rename(name, "policy")
 		browser.Ask(b, chromedp.Poll[bool](fmt.Sprintf(`document.getElementById("main").innerText.includes(%q)`, name), chromedp.WithPollingTimeout(idleAgain/2)))
 	}
+}
+
+// Who was refused events, as by a proxy while the manager starts again, asks for them again.
+func TestPagesHearAgain(t *testing.T) {
+	mux := http.NewServeMux()
+	for pattern, handler := range New(Needs{Shown: &stub{name: "x"}, Actions: true, Failed: func(context.Context, error) {}}).Routes() {
+		mux.Handle(pattern, handler)
+	}
+	var asked atomic.Int64
+	mux.HandleFunc("GET /api/v1/events", func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			http.Error(w, "it starts", http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	server := serveMux(t, mux)
+	b := browser.Open(t)
+	b.Do(chromedp.Navigate(server + "/jobs/job-7"))
+	watch.Until(t, time.Minute, "it asks again", func() bool { return asked.Load() > 1 })
+	browser.Ask(b, chromedp.Poll[bool](`document.getElementById("live").textContent === ""`))
 }
 
 // A page of which some may be newer later is asked for again and again, though nobody tells of a

@@ -49,7 +49,11 @@
 	const listen = () => {
 		const events = new EventSource(root + "api/v1/events");
 		for (const topic of ["jobs", "launchers", "pools", "queue", "policy"]) events.addEventListener(topic, heard); // the first, too: something may have changed since the page was made
-		events.onerror = () => { channel.postMessage("lost"); say("The manager does not answer: what is shown is old."); };
+		events.onerror = () => {
+			channel.postMessage("lost");
+			say("The manager does not answer: what is shown is old.");
+			if (events.readyState === EventSource.CLOSED) setTimeout(listen, 5000); // it was refused, by a proxy whose manager starts again, say: a browser does not come back from that by itself
+		};
 		events.onopen = () => { channel.postMessage("back"); say(""); };
 	};
 
