@@ -357,7 +357,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	}
 }
 
-// An attempt whose start and end came in one step ran for no time; one that never started has not run.
+// An attempt whose start and end came in one step ran for no time; one that never started has not run. Both ended.
 func TestNoTimeIsShown(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 2)
@@ -372,6 +372,11 @@ func TestNoTimeIsShown(t *testing.T) {
 	}
 	if ran := list.Attempts[1].RunningSeconds; ran != nil {
 		t.Errorf("what never started ran for %v s", *ran)
+	}
+	var line api.Timeline
+	w.ask("GET", Root+"/jobs/job-1/timeline?by=stage&buckets=1", "", &line)
+	if l := line.Lanes; len(l) != 1 || l[0].Running[0] != 0 || fmt.Sprint(*l[0].Ended) != "map[finished:[1] killed:[1]]" {
+		t.Errorf("both ended, and the timeline has %+v", l)
 	}
 }
 

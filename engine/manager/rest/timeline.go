@@ -80,10 +80,14 @@ func (t *timeline) take(f *facts.Attempt) bool {
 func (t *timeline) width() float64 { return float64(t.to-t.from) / float64(t.buckets) }
 
 // add adds an attempt. Of one that was suspended only its ends are known, so that it counts as
-// if it had run throughout.
+// if it had run throughout. One that ended before it started has an end and did not run.
 func (t *timeline) add(name string, f *facts.Attempt) {
-	if f.Started == 0 {
-		return
+	began := f.Started
+	if began == 0 {
+		if f.State != facts.Ended {
+			return
+		}
+		began = f.Since
 	}
 	l := t.lanes[name]
 	if l == nil {
@@ -94,7 +98,7 @@ func (t *timeline) add(name string, f *facts.Attempt) {
 	if f.State == facts.Ended {
 		end = f.Since
 	}
-	from, to := float64(max(f.Started, t.from)-t.from)/t.width(), float64(min(end, t.to)-t.from)/t.width()
+	from, to := float64(max(began, t.from)-t.from)/t.width(), float64(min(end, t.to)-t.from)/t.width()
 	for b := int(from); b < t.buckets && float64(b) < to; b++ {
 		part := min(to, float64(b+1)) - max(from, float64(b))
 		l.ran[b] += part

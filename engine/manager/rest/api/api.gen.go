@@ -734,7 +734,7 @@ type Lane struct {
 	Ended *map[string][]int `json:"ended,omitempty"`
 	Name  string            `json:"name"`
 
-	// Running Attempts that ran, on average, in each bucket
+	// Running Attempts that ran, on average, in each bucket; one that was suspended counts as if it had run on
 	Running []float32 `json:"running"`
 }
 
