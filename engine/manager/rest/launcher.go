@@ -110,7 +110,8 @@ func (n *namesOf) attempt(ctx context.Context, f *facts.Attempt) (a api.Launcher
 	}
 	a = api.LauncherAttempt{Job: f.Job.String(), JobName: st.GetSummary().GetName(), ID: int64(f.ID), State: stateOf(f), Since: moment(f.Started)}
 	if f.Stage >= 0 {
-		a.Index = pointer(int(f.Index))
+		index := int(f.Index)
+		a.Index = &index // 0, too
 		if int(f.Stage) < len(st.Stages) {
 			a.Stage = pointer(st.Stages[f.Stage].GetName())
 		}
