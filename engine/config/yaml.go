@@ -17,7 +17,11 @@ import (
 // parse reads the one document of a text; an empty node: there is none. What is wrong has its line.
 func parse(file string, text []byte) (*yaml.Node, error) {
 	if at := firstWrong(text); at >= 0 {
-		return nil, fmt.Errorf("%s:%d: a character here is no text, or steers a terminal: write the text in UTF-8, with spaces and ends of lines alone between its words", file, 1+bytes.Count(text[:at], []byte("\n")))
+		line, r := 1+bytes.Count(text[:at], []byte("\n")), rune(0)
+		if r, _ = utf8.DecodeRune(text[at:]); endsLine(r) {
+			return nil, fmt.Errorf("%s:%d: a line ends here by %U, as few programs end one: end each by a newline", file, line, r)
+		}
+		return nil, fmt.Errorf("%s:%d: a character here is no text, or steers a terminal: write the text in UTF-8, with spaces and ends of lines alone between its words", file, line)
 	}
 	var node, second yaml.Node
 	documents := yaml.NewDecoder(bytes.NewReader(text))
@@ -34,17 +38,23 @@ func parse(file string, text []byte) (*yaml.Node, error) {
 	return &node, nil
 }
 
-// firstWrong is where a text has something that YAML does not take anywhere; -1: nowhere.
+// firstWrong is where a text has something that YAML does not take anywhere, or a line that YAML alone sees the
+// end of, so that its places would be no places of the file; -1: nowhere.
 func firstWrong(text []byte) int {
 	for at := 0; at < len(text); {
 		r, n := utf8.DecodeRune(text[at:])
-		if r == utf8.RuneError && n == 1 || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85 {
+		switch {
+		case r == '\r' && bytes.HasPrefix(text[at+n:], []byte("\n")): // as files of Windows end them
+		case r == utf8.RuneError && n == 1, r < ' ' && r != '\t' && r != '\n', r >= 0x7f && r < 0xa0, endsLine(r):
 			return at
 		}
 		at += n
 	}
 	return -1
 }
+
+// endsLine tells what YAML takes for the end of a line besides a newline (YAML 1.1, section 4.1.4).
+func endsLine(r rune) bool { return r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029 }
 
 // Parts of what the parser says: where it is, and of which anchor.
 var (
