@@ -22,8 +22,8 @@ func (c *cli) configDiffCommand() *cobra.Command {
 		Use: "diff FILE|VERSION", Short: "Show what a text would change of the manager's configuration", Args: cobra.ExactArgs(1),
 		Long: `Asks the manager what it would change to apply FILE, or a version that "hamadryad config
 versions" lists: lines of its configuration file, and keys whose value becomes another, what the
-environment says included. Nothing changes. The policy is not asked: it judges its settings when
-they are applied, and before that in "hamadryad config check".`,
+environment says included. Nothing changes. Mistakes are named as "hamadryad config apply" would
+name them, those that the policy finds in its settings included.`,
 		Example: "  hamadryad config diff new.yaml\n  hamadryad config diff 3",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, version, err := textOrVersion(args[0])

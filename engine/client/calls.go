@@ -259,10 +259,19 @@ func another(last, now *wire.JobStatus) bool {
 // up before.
 const applyMax = 3 * time.Minute
 
-// DiffSettings says what is wrong with a text of the configuration's file, or what it would change.
-// With version, it is about that version's text.
+// DiffSettings says what a text of the configuration's file would change, and what is wrong with it: by the
+// policy's word, too, if no other mistake keeps it from being asked. With version, it is about that version's text.
 func (c *Client) DiffSettings(ctx context.Context, text []byte, version uint64) (*wire.SettingsDiff, error) {
-	return unary(ctx, c, c.manager.DiffSettings, &wire.SettingsText{Text: text, Version: version})
+	d, err := unary(ctx, c, c.manager.DiffSettings, &wire.SettingsText{Text: text, Version: version})
+	if err != nil || len(d.Problems) > 0 {
+		return d, err
+	}
+	err = c.call(ctx, applyMax, func(ctx context.Context) error {
+		checked, err := c.manager.DiffSettings(ctx, &wire.SettingsText{Text: text, Version: version, Check: true})
+		d.Problems = checked.GetProblems()
+		return err
+	})
+	return d, err
 }
 
 // ApplySettings puts a text, or with version that version's, into the configuration's file and in

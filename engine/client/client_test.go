@@ -229,6 +229,37 @@ func TestLogsOfALauncherThatIsAway(t *testing.T) {
 	}
 }
 
+// DiffSettings answers that a text of two lines changes one, and that the policy, where it is asked, does not
+// like it. Another text has a mistake, for which it must not be asked.
+func (f *fake) DiffSettings(_ context.Context, q *wire.SettingsText) (*wire.SettingsDiff, error) {
+	lines, mistake := []*wire.DiffLine{{Kind: "added", New: 2, Text: "two"}}, func(text string) []*wire.SettingsProblem {
+		return []*wire.SettingsProblem{{Text: text}}
+	}
+	switch {
+	case string(q.Text) != "one\ntwo\n" && q.Check:
+		return nil, status.Error(codes.Internal, "the policy is asked about what is no configuration")
+	case string(q.Text) != "one\ntwo\n":
+		return &wire.SettingsDiff{Problems: mistake("it is none")}, nil
+	case q.Check:
+		return &wire.SettingsDiff{Problems: mistake("the policy does not like it")}, nil
+	}
+	return &wire.SettingsDiff{Lines: lines}, nil
+}
+
+// What a text would change is told with what the policy says against it, so that nobody takes a text for right
+// that is not.
+func TestDiffHasThePolicysWord(t *testing.T) {
+	address, _ := serve(t, newFake(), "127.0.0.1:0")
+	c := dial(t, address)
+	d, err := c.DiffSettings(t.Context(), []byte("one\ntwo\n"), 0)
+	if err != nil || len(d.Lines) != 1 || len(d.Problems) != 1 || d.Problems[0].Text != "the policy does not like it" {
+		t.Errorf("%v, %v", d, err)
+	}
+	if d, err = c.DiffSettings(t.Context(), []byte("one\n"), 0); err != nil || len(d.Problems) != 1 || d.Problems[0].Text != "it is none" {
+		t.Errorf("%v, %v", d, err)
+	}
+}
+
 // All jobs are listed, however many answers that takes: each once, those that ended in the order of their
 // ends. One that ended between two answers is one of those.
 func TestJobsComeInMoreThanOneAnswer(t *testing.T) {

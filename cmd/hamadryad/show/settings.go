@@ -59,10 +59,12 @@ func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 		}
 		fmt.Fprintln(c.Out, place+p.Text)
 	}
-	if len(d.Problems) > 0 {
+	switch {
+	case len(d.Problems) > 0 && len(d.Lines) == 0:
 		return nil
-	}
-	if len(d.Lines) == 0 {
+	case len(d.Problems) > 0: // the policy's alone: what would change is known all the same
+		fmt.Fprintln(c.Out)
+	case len(d.Lines) == 0:
 		fmt.Fprintln(c.Out, "the file has this text already")
 		return nil
 	}
