@@ -68,7 +68,7 @@
 //	    running-jobs-max: 5
 //	    min-share-timeout: 1m         # below its minimum for longer: takes slots back; default: never
 //	    fair-share-timeout: 10m
-//	    pools: {}                     # pools in it; it then takes no jobs itself: they go to its pool "default"
+//	    pools: {}                     # pools in it, which jobs name as production/etl; it then takes no jobs itself: they go to its pool "default"
 //	    parent: other                 # another way to say where it lies
 //	users: {ann: {running-jobs-max: 3}}
 //	order: fair                       # of pools that say nothing
