@@ -664,7 +664,7 @@ type Job struct {
 	Outputs []string `json:"outputs"`
 	Pool    string   `json:"pool"`
 
-	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number
+	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number, as text
 	Priority  Priority       `json:"priority"`
 	Read      []LocalityRead `json:"read"`
 	Stages    []Stage        `json:"stages"`
@@ -706,7 +706,7 @@ type JobSummary struct {
 	Name           string     `json:"name"`
 	Pool           string     `json:"pool"`
 
-	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number
+	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number, as text
 	Priority  Priority  `json:"priority"`
 	State     JobState  `json:"state"`
 	Submitted time.Time `json:"submitted"`
@@ -718,7 +718,7 @@ type JobUpdate struct {
 	// Pool The pool to move it to; empty: that of its user
 	Pool *string `json:"pool,omitempty"`
 
-	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number
+	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number, as text
 	Priority *Priority `json:"priority,omitempty"`
 }
 
@@ -1024,7 +1024,7 @@ type Pools struct {
 	Pools []PoolShare `json:"pools"`
 }
 
-// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number
+// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number, as text
 type Priority = string
 
 // Problem Why something could not be done (RFC 9457)
@@ -1096,7 +1096,7 @@ type QueueEntry struct {
 	Place *int   `json:"place,omitempty"`
 	Pool  string `json:"pool"`
 
-	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number
+	// Priority VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number, as text
 	Priority Priority `json:"priority"`
 
 	// Ready Bundles that are ready
