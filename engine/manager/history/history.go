@@ -217,7 +217,7 @@ func (h *History) State() State {
 	return s
 }
 
-// Series reads samples: series.Store.Rows.
-func (h *History) Series(tier int, from, until int64) ([]series.Row, error) {
-	return h.series.Rows(tier, from, until)
+// Series reads samples, summed to so many points: series.Store.Rows.
+func (h *History) Series(tier int, from, until int64, points int) ([]series.Row, time.Duration, error) {
+	return h.series.Rows(tier, from, until, points)
 }

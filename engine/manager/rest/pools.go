@@ -99,11 +99,10 @@ func (s *Server) GetPoolSeries(_ context.Context, q api.GetPoolSeriesRequestObje
 	}
 	tier := tiers[span]
 	until := time.Now().Unix() + 1
-	rows, err := s.needs.Kept.Series(tier, until-int64(series.Tiers[tier].Keep/time.Second), until)
+	rows, every, err := s.needs.Kept.Series(tier, until-int64(series.Tiers[tier].Keep/time.Second), until, points)
 	if err != nil {
 		return nil, err
 	}
-	rows, every := series.Coarse(rows, series.Tiers[tier], points)
 	told := toldIn(rows)
 	if q.Params.Pool != nil {
 		series.Only(rows, *q.Params.Pool)

@@ -38,9 +38,14 @@ func (p *kept) Waits(ctx context.Context, id scheduler.JobID) (history.Waits, er
 	return p.waits, nil
 }
 
-func (p *kept) Series(tier int, _, _ int64) ([]series.Row, error) {
+func (p *kept) Series(tier int, _, _ int64, points int) ([]series.Row, time.Duration, error) {
 	p.tier = tier
-	return slices.Clone(p.rows), nil
+	c := series.NewCoarse(series.Tiers[tier], points)
+	for i := range p.rows {
+		c.Add(&p.rows[i])
+	}
+	rows, every := c.Rows()
+	return rows, every, nil
 }
 
 // overview is a policy that failed.
@@ -198,7 +203,7 @@ func TestPoolsHoldNoMoreThanThereIs(t *testing.T) {
 	}
 	for tier, span := range []string{"10m", "4h", "7d"} {
 		for _, points := range []int{1000, 7} {
-			if w.kept.rows, err = store.Rows(tier, 0, now+1); err != nil || len(w.kept.rows) == 0 {
+			if w.kept.rows, _, err = store.Rows(tier, 0, now+1, 0); err != nil || len(w.kept.rows) == 0 {
 				t.Fatal(err)
 			}
 			var s api.PoolSeries

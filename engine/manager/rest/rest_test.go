@@ -667,6 +667,11 @@ func TestWhatHistoryDoesIsHeardOf(t *testing.T) {
 	}
 	w.job(3, "ann", 1)
 	w.end(3, "ann")
+	// Once it was asked something, history has taken the end in: else it would write nothing when its clock goes on, and
+	// find no time to later.
+	if _, err := w.history.Waits(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
 	var waits sync.WaitGroup
 	for path, want := range map[string]int{"/jobs": http.StatusOK, "/cluster": http.StatusOK, "/jobs/job-1": http.StatusNotFound} {
 		r := httptest.NewRequest("GET", Root+path+"?wait=60", nil)

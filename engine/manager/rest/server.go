@@ -85,7 +85,7 @@ type Pools interface {
 // Kept is what history has besides jobs (history.History).
 type Kept interface {
 	Waits(ctx context.Context, id scheduler.JobID) (history.Waits, error)
-	Series(tier int, from, until int64) ([]series.Row, error)
+	Series(tier int, from, until int64, points int) (rows []series.Row, every time.Duration, err error)
 }
 
 // Service is what clients ask and change (clients.Server). It judges who may.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -72,7 +73,7 @@ func TestTiersAreTheSumsOfSamples(t *testing.T) {
 			}
 		}
 		for tier := range Tiers {
-			got, err := s.Rows(tier, 0, at+1)
+			got, _, err := s.Rows(tier, 0, at+1, 0)
 			want := oracle(samples, tier)
 			if len(got) > len(want) { // rows go when a row of their tier is written
 				got = got[len(got)-len(want):]
@@ -99,8 +100,8 @@ func TestWhatIsWrittenSurvives(t *testing.T) {
 	}
 	s = open(t, path)
 	defer s.Close()
-	seconds, _ := s.Rows(0, 0, 2_000_000)
-	minutes, err := s.Rows(2, 0, 2_000_000)
+	seconds, _, _ := s.Rows(0, 0, 2_000_000, 0)
+	minutes, _, err := s.Rows(2, 0, 2_000_000, 0)
 	if len(seconds) != 90 || len(minutes) != 2 || err != nil || minutes[0].Samples+minutes[1].Samples != 90 {
 		t.Errorf("%d seconds, %v %v", len(seconds), minutes, err)
 	}
@@ -123,7 +124,7 @@ func TestBounds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if rows, err := s.Rows(0, 0, 2_000_000); len(rows) > 600/5+2 || err != nil {
+	if rows, _, err := s.Rows(0, 0, 2_000_000, 0); len(rows) > 600/5+2 || err != nil {
 		t.Errorf("%d rows %v", len(rows), err)
 	}
 }
@@ -167,7 +168,11 @@ func TestCoarse(t *testing.T) {
 			rows = append(rows, Row{At: at, Samples: 1, Slots: 2, Pools: []Pool{{Name: "a", Running: rapid.Uint64Range(1, 9).Draw(t, "running")}}})
 		}
 		points := rapid.IntRange(2, 700).Draw(t, "points")
-		sums, apart := Coarse(rows, tier, points)
+		c := NewCoarse(tier, points)
+		for i := range rows {
+			c.Add(&rows[i])
+		}
+		sums, apart := c.Rows()
 		if len(sums) > points {
 			t.Fatalf("%d rows where %d were asked for", len(sums), points)
 		}
@@ -201,7 +206,8 @@ func TestLargest(t *testing.T) {
 
 // Rows of the form before, which had nothing of the policy, are read.
 func TestFormBefore(t *testing.T) {
-	got, err := decode(7, []byte{2, 8, 3, 1, 'a', 1, 0, 5, 4})
+	var got Row
+	err := got.decode(7, []byte{2, 8, 3, 1, 'a', 1, 0, 5, 4})
 	if want := (Row{At: 7, Samples: 2, Slots: 8, Free: 3, Pools: []Pool{{Name: "a", Jobs: 1, Running: 5, Ready: 4}}}); err != nil || cmp.Diff(want, got) != "" {
 		t.Error(err, cmp.Diff(want, got))
 	}
@@ -222,7 +228,7 @@ func TestAFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want, err := s.Rows(0, 0, 2000)
+	want, _, err := s.Rows(0, 0, 2000, 0)
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +236,7 @@ func TestAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, filepath.Join(folder, "series.db"))
-	got, err := s.Rows(0, 0, 2000)
+	got, _, err := s.Rows(0, 0, 2000, 0)
 	if d := cmp.Diff(want, got); err != nil || d != "" || len(got) != 40 {
 		t.Errorf("%v %s", err, d)
 	}
@@ -242,5 +248,55 @@ func TestAFullDisk(t *testing.T) {
 	}
 	if aside, _ := filepath.Glob(filepath.Join(folder, "*.damaged")); len(aside) > 0 {
 		t.Errorf("put aside are %q", aside)
+	}
+}
+
+// What is read to be shown takes memory for what is shown, and not for all that is kept; and who takes a sample does not
+// wait for who reads.
+func TestReadingIsBounded(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "series.db"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.db.NoSync = true
+	const pools, rows = 500, 1440
+	for i := range int64(rows) {
+		r := Row{At: 10 * i, Samples: 10, Slots: 100, Free: 40}
+		for p := range pools {
+			r.Pools = append(r.Pools, Pool{Name: fmt.Sprintf("users.user%04d", p), Jobs: 10, Running: 30})
+		}
+		s.waiting = append(s.waiting, Done{1, r})
+		if i%100 == 99 || i == rows-1 {
+			if err := s.write(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	read := func(take func()) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		take()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if bytes := read(func() {
+		sums, every, err := s.Rows(1, 0, 10*rows, 20)
+		if err != nil || len(sums) < 18 || sums[3].Pools[7].Running != 30*uint64(every/Tiers[1].Every) {
+			t.Errorf("%d rows, %v", len(sums), err)
+		}
+	}); bytes > 16<<20 { // all that is kept is 60 MB
+		t.Errorf("to show 20 points of %d pools takes %d bytes", pools, bytes)
+	}
+	if err := s.each(1, 0, 100, func(*Row) {
+		if s.mu.TryLock() {
+			s.mu.Unlock()
+		} else {
+			t.Error("who reads keeps samples out")
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -29,24 +29,32 @@ func Only(rows []Row, name string) {
 	}
 }
 
-// Coarse sums rows of a tier, so that there are at most so many for all that the tier keeps. It returns the
-// sums, and the time from one to the next. Each time is a multiple of it, so that the same samples are
-// summed when they are asked for again later.
-func Coarse(rows []Row, of Tier, points int) ([]Row, time.Duration) {
+// Coarse sums rows of a tier, so that there are at most so many for all that the tier keeps. Each time is a multiple
+// of that from one sum to the next, so that the same samples are summed when they are asked for again later.
+type Coarse struct {
+	tier   Tier
+	points int
+	sums   []Row
+}
+
+// NewCoarse sums rows of a tier to so many points.
+func NewCoarse(of Tier, points int) *Coarse {
 	all := int(of.Keep / of.Every)
 	// One of the times may have begun before the first row.
-	t := Tier{Every: of.Every * time.Duration(max(1, (all+max(points-1, 1)-1)/max(points-1, 1)))}
-	var sums []Row
-	for _, r := range rows {
-		if n := len(sums); n == 0 || sums[n-1].At != t.slot(r.At) {
-			sums = append(sums, Row{At: t.slot(r.At)})
-		}
-		sums[len(sums)-1].add(r)
+	return &Coarse{Tier{Every: of.Every * time.Duration(max(1, (all+max(points-1, 1)-1)/max(points-1, 1)))}, points, nil}
+}
+
+// Add adds a row behind those before.
+func (c *Coarse) Add(r *Row) {
+	if n := len(c.sums); n == 0 || c.sums[n-1].At != c.tier.slot(r.At) {
+		c.sums = append(c.sums, Row{At: c.tier.slot(r.At)})
 	}
-	if over := len(sums) - points; over > 0 {
-		sums = sums[over:]
-	}
-	return sums, t.Every
+	c.sums[len(c.sums)-1].add(*r)
+}
+
+// Rows are the sums, and the time from one to the next.
+func (c *Coarse) Rows() ([]Row, time.Duration) {
+	return c.sums[max(0, len(c.sums)-c.points):], c.tier.Every
 }
 
 // Largest lists the pools with most to do in all rows together, in order of name, and says how many others

@@ -104,15 +104,11 @@ func (s *Store) resume(tx *bbolt.Tx, tier int) error {
 	if key, _ := tx.Bucket(bucket(tier)).Cursor().Last(); len(key) == 8 {
 		since = int64(binary.BigEndian.Uint64(key)) + int64(Tiers[tier].Every/time.Second)
 	}
-	rows, err := read(tx.Bucket(bucket(tier-1)), since, math.MaxInt64)
-	if err != nil {
-		return err
+	err := read(tx.Bucket(bucket(tier-1)), since, math.MaxInt64, func(r *Row) { s.summing.resume(tier, r) })
+	if o := s.summing.open[tier-1]; err == nil && o.Samples > 0 {
+		s.summing.resume(tier, &o)
 	}
-	if o := s.summing.open[tier-1]; o.Samples > 0 {
-		rows = append(rows, o)
-	}
-	s.summing.resume(tier, rows)
-	return nil
+	return err
 }
 
 // guarded turns what bbolt does on a damaged file into an error.
@@ -185,40 +181,74 @@ func prune(b *bbolt.Bucket, until int64) error {
 	return nil
 }
 
-// Rows lists a tier's rows of a time, from and until in seconds since 1970, until not included. The last row
-// is that which gets samples still.
-func (s *Store) Rows(tier int, from, until int64) (rows []Row, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err = guarded(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error {
-			rows, err = read(tx.Bucket(bucket(tier)), from, until)
-			return err
+// Rows lists a tier's rows of a time, from and until in seconds since 1970, until not included, and the time from one to
+// the next. The last row is that which gets samples still. With points they are summed while they are read, as Coarse
+// does; 0: they are not. Samples come meanwhile.
+func (s *Store) Rows(tier int, from, until int64, points int) (rows []Row, every time.Duration, err error) {
+	if points == 0 {
+		err = s.each(tier, from, until, func(r *Row) {
+			one := *r
+			one.Pools = append([]Pool(nil), r.Pools...) // none, where there are none
+			rows = append(rows, one)
 		})
-	})
-	for _, d := range append(slices.Clone(s.waiting), Done{tier, s.summing.open[tier]}) {
-		if d.Tier == tier && d.Row.Samples > 0 && d.Row.At >= from && d.Row.At < until {
-			d.Row.Pools = slices.Clone(d.Row.Pools)
-			rows = append(rows, d.Row)
-		}
+		return rows, Tiers[tier].Every, err
 	}
-	return rows, err
+	c := NewCoarse(Tiers[tier], points)
+	err = s.each(tier, from, until, c.Add)
+	rows, every = c.Rows()
+	return rows, every, err
 }
 
-func read(b *bbolt.Bucket, from, until int64) (rows []Row, err error) {
+// each calls take with each row, which is overwritten then.
+func (s *Store) each(tier int, from, until int64, take func(*Row)) error {
+	held, tx, err := s.begin(tier)
+	if err != nil {
+		return err
+	}
+	err = guarded(func() error {
+		defer func() { _ = tx.Rollback() }() // it was read only
+		return read(tx.Bucket(bucket(tier)), from, until, take)
+	})
+	for i := range held {
+		if held[i].At >= from && held[i].At < until {
+			take(&held[i])
+		}
+	}
+	return err
+}
+
+// begin begins to read a tier: the rows that are not in the file, and the file as it is with them.
+func (s *Store) begin(tier int) (held []Row, tx *bbolt.Tx, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range append(slices.Clone(s.waiting), Done{tier, s.summing.open[tier]}) {
+		if d.Tier == tier && d.Row.Samples > 0 {
+			d.Row.Pools = slices.Clone(d.Row.Pools)
+			held = append(held, d.Row)
+		}
+	}
+	err = guarded(func() (err error) {
+		tx, err = s.db.Begin(false)
+		return err
+	})
+	return held, tx, err
+}
+
+// read calls take with each row, which is overwritten then.
+func read(b *bbolt.Bucket, from, until int64, take func(*Row)) error {
 	c := b.Cursor()
+	var r Row
 	for key, value := c.Seek(binary.BigEndian.AppendUint64(nil, uint64(from))); len(key) == 8; key, value = c.Next() {
 		at := int64(binary.BigEndian.Uint64(key))
 		if at >= until {
 			break
 		}
-		r, err := decode(at, value)
-		if err != nil {
-			return nil, err
+		if err := r.decode(at, value); err != nil {
+			return err
 		}
-		rows = append(rows, r)
+		take(&r)
 	}
-	return rows, nil
+	return nil
 }
 
 func (r Row) encode() (b []byte) {
@@ -238,7 +268,8 @@ func (r Row) encode() (b []byte) {
 
 var errDamaged = errors.New("a row of samples is damaged")
 
-func decode(at int64, b []byte) (Row, error) {
+// decode makes a row that of some bytes. Mostly it has the pools of the row before, whose names stay.
+func (r *Row) decode(at int64, b []byte) error {
 	bad := false
 	take := func() uint64 {
 		n, size := binary.Uvarint(b)
@@ -249,7 +280,8 @@ func decode(at int64, b []byte) (Row, error) {
 		b = b[size:]
 		return n
 	}
-	r := Row{At: at, Samples: take()}
+	before := r.Pools
+	*r = Row{At: at, Samples: take(), Pools: before[:0]}
 	told := r.Samples == 0 // the form before had nothing of the policy
 	if told {
 		r.Samples = take()
@@ -258,9 +290,14 @@ func decode(at int64, b []byte) (Row, error) {
 	for len(b) > 0 {
 		n := take()
 		if n > uint64(len(b)) {
-			return r, errDamaged
+			return errDamaged
 		}
-		p := Pool{Name: string(b[:n])}
+		p := Pool{}
+		if i := len(r.Pools); i < len(before) && before[i].Name == string(b[:n]) {
+			p.Name = before[i].Name
+		} else {
+			p.Name = string(b[:n])
+		}
 		b = b[n:]
 		p.Jobs, p.Asked, p.Running, p.Ready = take(), take(), take(), take()
 		if told {
@@ -269,7 +306,7 @@ func decode(at int64, b []byte) (Row, error) {
 		r.Pools = append(r.Pools, p)
 	}
 	if bad || r.Samples == 0 {
-		return r, errDamaged
+		return errDamaged
 	}
-	return r, nil
+	return nil
 }

@@ -73,12 +73,16 @@ func (p *Pool) add(o Pool) {
 // add sums another row's samples.
 func (r *Row) add(o Row) {
 	r.Samples, r.Slots, r.Free = r.Samples+o.Samples, r.Slots+o.Slots, r.Free+o.Free
+	at := 0 // mostly both have the same pools
 	for _, p := range o.Pools {
-		i, found := slices.BinarySearchFunc(r.Pools, p.Name, byName)
-		if !found {
-			r.Pools = slices.Insert(r.Pools, i, Pool{Name: p.Name})
+		if at >= len(r.Pools) || r.Pools[at].Name != p.Name {
+			i, found := slices.BinarySearchFunc(r.Pools, p.Name, byName)
+			if at = i; !found {
+				r.Pools = slices.Insert(r.Pools, i, Pool{Name: p.Name})
+			}
 		}
-		r.Pools[i].add(p)
+		r.Pools[at].add(p)
+		at++
 	}
 }
 
@@ -116,13 +120,11 @@ func (s *summing) add(sample Row) (done []Done) {
 	return done
 }
 
-// resume goes on with a tier's row that a process left open, by the rows of the finer tier in its
-// time. It is called for the finer tiers first.
-func (s *summing) resume(tier int, rows []Row) {
-	for _, r := range rows {
-		if slot := Tiers[tier].slot(r.At); s.open[tier].Samples == 0 || slot > s.open[tier].At {
-			s.open[tier] = Row{At: slot}
-		}
-		s.open[tier].add(r)
+// resume goes on with a tier's row that a process left open, by a row of the finer tier in its
+// time. It is called for the finer tiers first, and with rows in order.
+func (s *summing) resume(tier int, r *Row) {
+	if slot := Tiers[tier].slot(r.At); s.open[tier].Samples == 0 || slot > s.open[tier].At {
+		s.open[tier] = Row{At: slot}
 	}
+	s.open[tier].add(*r)
 }
