@@ -1102,7 +1102,7 @@ type QueueEntry struct {
 	// Ready Bundles that are ready
 	Ready int `json:"ready"`
 
-	// Reasons Why it waits: the manager's reasons, then the policy's
+	// Reasons Why it waits: the manager's reasons, then the policy's as it told it when it began; `turn` has the numbers of now
 	Reasons []string `json:"reasons"`
 
 	// Since Since when what waits longest has: a bundle, or the submission for its admission
