@@ -406,7 +406,7 @@ func (m *manager) webServer() *http.Server {
 		mux.Handle(pattern, m.guard.Page(pattern, handler, m.refuseWeb))
 	}
 	return &http.Server{
-		Handler: m.guard.Notes(origin.Guard(m.edge().Pages(rest.Routed(mux, m.tellWeb)), m.origins())), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
+		Handler: m.panics(m.guard.Notes(origin.Guard(m.edge().Pages(rest.Routed(mux, m.tellWeb)), m.origins()))), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
 		MaxHeaderBytes: headersMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
 	}
 }

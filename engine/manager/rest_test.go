@@ -5,9 +5,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,6 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 // restAs asks with somebody's certificate, and returns the code and what the problem says.
@@ -106,6 +110,25 @@ func TestHTTPKeepsToTheSameRules(t *testing.T) {
 	}
 	if st, err := r.who("root").api.Status(r.ctx(), &wire.StatusRequest{Job: job}); err != nil || !strings.Contains(st.GetFailure().GetMessage(), "killed by ann: a whim") {
 		t.Errorf("the job says %v (%v)", st.GetFailure(), err)
+	}
+}
+
+// A request that panics is told of in the log; one whose answer is cut off on purpose is not.
+func TestRequestsThatPanicAreTold(t *testing.T) {
+	out := &watch.Output{}
+	m := &manager{log: slog.New(slog.NewTextHandler(out, nil))}
+	for what, told := range map[error]bool{errors.New("index out of range"): true, http.ErrAbortHandler: false} {
+		func() {
+			defer func() {
+				if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
+					t.Errorf("the server gets %v", err)
+				}
+			}()
+			m.panics(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(what) })).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/jobs", nil))
+		}()
+		if text := out.String(); strings.Contains(text, what.Error()) != told || told && !strings.Contains(text, "path=/jobs") {
+			t.Errorf("of %v the log says %q", what, text)
+		}
 	}
 }
 

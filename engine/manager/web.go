@@ -1,13 +1,33 @@
 package manager
 
 import (
+	"errors"
 	"net/http"
+	"runtime/debug"
 	"strings"
 
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
 )
+
+// panics has the log tell of a request that panicked, which net/http survives and tells among the
+// words about connections, for who debugs alone.
+func (m *manager) panics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			what := recover()
+			if what == nil {
+				return
+			}
+			if err, _ := what.(error); !errors.Is(err, http.ErrAbortHandler) { // by which an answer is cut off on purpose
+				m.log.Error("a request found a mistake in the manager's program, and got no answer: report it", "method", r.Method, "path", r.URL.Path, "error", what, "stack", string(debug.Stack()))
+			}
+			panic(http.ErrAbortHandler)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
 
 // refuseWeb answers a request that who asks may not make.
 func (m *manager) refuseWeb(w http.ResponseWriter, r *http.Request, err error) {
