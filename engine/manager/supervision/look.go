@@ -2,6 +2,7 @@ package supervision
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -9,7 +10,9 @@ import (
 
 const (
 	// lookEvery is how often a policy that decides is asked for its pools, and lookRest how many times
-	// as long as that took it is left alone after it, up to lookRestMax: rounds wait meanwhile.
+	// as long as that took it is left alone after it, up to lookRestMax: rounds wait meanwhile. It is what
+	// the last two took that counts, the shorter of them: one answer that the machine held up says
+	// nothing of the policy, and all that is shown would be old for a minute.
 	lookEvery   = time.Second
 	lookRest    = 100
 	lookRestMax = time.Minute
@@ -22,6 +25,7 @@ const (
 func (s *Supervisor) look(h *hosted) {
 	next := time.NewTimer(0)
 	defer next.Stop()
+	before := time.Duration(math.MaxInt64)
 	for {
 		select {
 		case <-h.end:
@@ -45,7 +49,8 @@ func (s *Supervisor) look(h *hosted) {
 			s.leaveAlone()
 			return
 		}
-		next.Reset(max(lookEvery, min(lookRest*took, lookRestMax)))
+		next.Reset(max(lookEvery, min(lookRest*min(took, before), lookRestMax)))
+		before = took
 	}
 }
 

@@ -24,7 +24,7 @@ func (l *looker) Status(context.Context) (scheduler.Status, error) {
 }
 
 // A policy is looked at once a second while that takes it little, and a hundredth of the time when it takes
-// much. One that ends of it is left alone for a while, and so are those after it.
+// much, each time. One that ends of it is left alone for a while, and so are those after it.
 func TestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
@@ -36,10 +36,13 @@ func TestLook(t *testing.T) {
 				}
 			},
 		})
+		once := time.Duration(0) // takes the tenth look more
 		looks := func(within, takes time.Duration, err error) (asked int) {
 			h := &hosted{name: "fair", generation: 7, end: make(chan struct{})}
 			h.host = &looker{status: func() error {
-				asked++
+				if asked++; asked == 10 {
+					time.Sleep(once)
+				}
 				time.Sleep(takes)
 				return err
 			}}
@@ -69,6 +72,11 @@ func TestLook(t *testing.T) {
 			}
 		}
 		time.Sleep(lookAgain)
+		once = 300 * time.Millisecond
+		if asked := looks(100*time.Second-time.Millisecond/2, 5*time.Millisecond, nil); asked < 99 {
+			t.Errorf("held up once, it is asked %d times", asked)
+		}
+		once = 0
 		if asked := looks(10*time.Second, 0, nil); asked < 9 {
 			t.Errorf("after a while it is asked %d times", asked)
 		}
