@@ -667,6 +667,54 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// A part of the journal that somebody removed costs what was in it, and nothing else: history goes on to write, and the
+// jobs' files say what they lack.
+func TestAPartIsGone(t *testing.T) {
+	s := tell(6, 400)
+	h := open(t, options(t.TempDir()))
+	h.Begin(0, &s.all[0])
+	const parts = partsMax + 10
+	const long scheduler.JobID = 9999 // lives throughout
+	s.steps[0].Jobs = append(s.steps[0].Jobs, facts.Job{ID: long, Submitted: s.now, Spec: &wire.JobSpec{Name: "long"}})
+	for n := uint64(1); n <= parts; n++ {
+		s.tried++
+		s.steps[10*n-2].Attempts = append(s.steps[10*n-2].Attempts, facts.Attempt{ID: s.tried, Job: long, State: facts.Ended, Outcome: scheduler.Finished})
+		s.tells(h, 10*n-9, 10*n)
+		if err := h.Sync(t.Context(), 10*n); err != nil {
+			t.Fatal(err)
+		}
+		if n != 3 {
+			continue
+		}
+		names, err := filepath.Glob(filepath.Join(h.journal.parts.folder, "part-*"))
+		if err = errors.Join(err, os.Remove(names[len(names)-1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if x := h.State(); !x.Behind.IsZero() {
+		t.Fatalf("%+v", x)
+	}
+	s.steps[399].Ended = append(s.steps[399].Ended, &wire.JobStatus{Summary: &wire.JobSummary{Job: uint64(long), Ended: int64(s.now)}})
+	s.tells(h, 10*parts+1, 400)
+	if err := h.Sync(t.Context(), 400); err != nil {
+		t.Fatal(err)
+	}
+	if x := h.State(); !x.Behind.IsZero() || x.Record != 400 {
+		t.Errorf("%+v", x)
+	}
+	all, lack := kept(t, h), 0
+	for _, j := range all {
+		if len(j.Course.Lacks) > 0 {
+			lack++
+		}
+	}
+	if c := all[long].Course; c.Attempts != parts-1 || len(c.Lacks) != 1 || lack == len(all) {
+		t.Errorf("%+v", c)
+		t.Errorf("%d of %d jobs say that they lack something", lack, len(all))
+	}
+	end(t, h)
+}
+
 // A job that went, for it was one too many, stays away when a manager starts, though parts of the journal that others
 // need have attempts of it.
 func TestJobsThatWentStayAway(t *testing.T) {

@@ -3,8 +3,12 @@ package history
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
@@ -179,8 +183,8 @@ func (w *partWriter) append(c chunkHead, b []byte) {
 	w.head.Chunks, w.body = append(w.head.Chunks, c), append(w.body, b...)
 }
 
-// merge makes one part of all. A job that has many chunks gets one of them. A chunk that can't be
-// read is copied as it is: who seals the job says so.
+// merge makes one part of all. A job that has many chunks gets one of them. A chunk that is damaged
+// is copied as it is: who seals the job says so. Of one that is gone the job says so from then on.
 func (g *journal) merge() error {
 	w := partWriter{head: partHead{Record: g.record}}
 	for number := range g.parts.live {
@@ -204,10 +208,15 @@ func (g *journal) merge() error {
 		}
 		for _, c := range j.chunks {
 			b, err := g.parts.read(c)
+			switch {
+			case err == nil:
+				w.append(c.chunkHead, b)
+			case isGone(err):
+				err = w.add(j.without(c, err), c.Slow)
+			}
 			if err != nil {
 				return err
 			}
-			w.append(c.chunkHead, b)
 		}
 	}
 	old := map[scheduler.JobID][]chunk{}
@@ -224,6 +233,19 @@ func (g *journal) merge() error {
 		g.parts.drop(chunks)
 	}
 	return g.parts.sweep()
+}
+
+// isGone says of an error of who reads a part that to read it again helps nobody.
+func isGone(err error) bool {
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.EIO)
+}
+
+// without is what stands in place of a chunk that is gone.
+func (j *live) without(c chunk, why error) *file.Job {
+	if c.Slow {
+		return &file.Job{ID: j.id, Attempts: j.slowest}
+	}
+	return &file.Job{ID: j.id, Course: file.Course{Lacks: []string{why.Error()}}}
 }
 
 // gather makes one of a job's chunks, but for the slowest attempts. What can't be read is left out,
