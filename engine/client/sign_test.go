@@ -93,7 +93,7 @@ func TestAGateThatIsDownIsSaid(t *testing.T) {
 		t.Errorf("%d jobs, told %q: %v", g.changes, *told, err)
 	}
 	g = &gated{script: slices.Repeat([]string{"down"}, 100)}
-	c, told = g.with(t, Options{Connect: time.Nanosecond, Reconnect: 100 * time.Millisecond})
+	c, told = g.with(t, Options{Connect: time.Nanosecond, Reconnect: time.Second})
 	out := t.TempDir()
 	_, err := c.Submit(t.Context(), submission(t, out+"/out"))
 	if err == nil || errors.Is(err, ErrUnreachable) || err.Error() != "the gate is down" || len(*told) != 1 || len(g.script) > 98 {

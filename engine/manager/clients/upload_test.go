@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -35,17 +36,20 @@ func (s *sender) Recv() (*wire.BlobChunk, error) {
 }
 
 func TestASilentUploadIsGivenUp(t *testing.T) {
-	ctx, over := context.WithCancel(t.Context())
-	defer over()
-	s := &sender{ctx: ctx, parts: make(chan *wire.BlobChunk, 2)}
-	next := arriving(s, 10*time.Millisecond)
-	s.parts <- &wire.BlobChunk{Hash: "a"}
-	if c, err := next(); err != nil || c.Hash != "a" {
-		t.Fatal(c, err)
-	}
-	if _, err := next(); status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("an upload that brings nothing: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, over := context.WithCancel(t.Context())
+		defer over()
+		s := &sender{ctx: ctx, parts: make(chan *wire.BlobChunk, 2)}
+		next := arriving(s, time.Minute)
+		s.parts <- &wire.BlobChunk{Hash: "a"}
+		if c, err := next(); err != nil || c.Hash != "a" {
+			t.Fatal(c, err)
+		}
+		began := time.Now()
+		if _, err := next(); status.Code(err) != codes.DeadlineExceeded || time.Since(began) != time.Minute {
+			t.Errorf("an upload that brings nothing: %v after %v", err, time.Since(began))
+		}
+	})
 }
 
 func TestAnUploadArrivesInOrder(t *testing.T) {

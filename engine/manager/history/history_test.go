@@ -297,7 +297,12 @@ func TestAJobThatGoesOnWasDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	const last scheduler.JobID = 999 // that comes back: then all others were looked for
+	if err := os.WriteFile(copyOf(last), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	h = open(t, o)
+	watch.Until(t, time.Minute, "what is missing is back", func() bool { return h.files.has(last) })
 	h.Begin(50, &s.all[50])
 	h.Replayed(50)
 	for n, id := range ended {
