@@ -42,6 +42,7 @@ type History struct {
 	applied  uint64    // record
 	settings uint64    // version of the configuration in force
 	skipTo   uint64    // what came up to this record is there
+	spoilt   []string  // what is wrong with parts of the journal that could not be read, until Begin
 	again    time.Time // not before then is tried to write, after it failed
 
 	mu     sync.Mutex
@@ -113,6 +114,7 @@ func Open(o Options) (*History, error) {
 	}
 	for _, wrong := range damaged {
 		h.damaged(wrong)
+		h.spoilt = append(h.spoilt, wrong.Error())
 	}
 	if err := h.putBack(); err != nil {
 		return nil, fmt.Errorf("history: %w", err)

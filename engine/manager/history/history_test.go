@@ -672,6 +672,39 @@ func TestSamples(t *testing.T) {
 	}
 }
 
+// Of a part of the journal that is damaged when a manager starts nobody knows whose attempts it has: each job that lived says
+// that it may lack some.
+func TestAPartIsDamaged(t *testing.T) {
+	h := open(t, options(t.TempDir()))
+	h.Begin(0, &core.Facts{})
+	rows := facts.Rows{Jobs: []facts.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}, {ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}}}
+	for record := uint64(1); record <= 2; record++ {
+		h.Take(record, &core.Facts{Rows: facts.Rows{Jobs: rows.Jobs, Attempts: []facts.Attempt{{ID: scheduler.AttemptID(record), Job: scheduler.JobID(record), State: facts.Ended}}}})
+		if err := h.Sync(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end(t, h)
+	if err := os.Truncate(h.journal.parts.path(0), 20); err != nil {
+		t.Fatal(err)
+	}
+	h = open(t, h.o)
+	h.Begin(2, &core.Facts{Rows: rows})
+	h.Replayed(2)
+	for id := range uint64(2) {
+		h.Take(3+id, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+		r, err := reader(t, h, 3+id, scheduler.JobID(id+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err := r.Course(); err != nil || len(c.Lacks) != 1 || !strings.Contains(c.Lacks[0], "part-") {
+			t.Errorf("job %d lacks %q, %v", id+1, c.Lacks, err)
+		}
+		r.Close()
+	}
+	end(t, h)
+}
+
 // A part of the journal that somebody removed costs what was in it, and nothing else: history goes on to write, and the
 // jobs' files say what they lack.
 func TestAPartIsGone(t *testing.T) {

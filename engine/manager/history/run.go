@@ -168,6 +168,13 @@ func (h *History) begin(n *news) {
 			j.course.Lacks = append(j.course.Lacks, gap)
 		}
 	}
+	if len(h.spoilt) > 0 { // nobody knows what was in them
+		for _, id := range h.journal.ids() {
+			j := h.journal.job(id)
+			j.course.Lacks = append(j.course.Lacks, h.spoilt...)
+		}
+		h.spoilt = nil
+	}
 	if gap == "" { // ends are replayed
 		h.forgetOver(n.record, there)
 		return
