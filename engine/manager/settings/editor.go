@@ -107,7 +107,13 @@ func (e *Editor) Diff(text []byte) (Difference, error) {
 	}
 	d := Difference{Lines: Lines(now, text)}
 	before, err := e.reads(now)
-	if err == nil { // of a file with mistakes nothing counts that could be compared
+	if err != nil { // of a file with mistakes nothing counts: what was taken last does
+		var last Version
+		if last, err = e.Version(e.book.newest().Number); err == nil {
+			before, err = e.reads(last.Text)
+		}
+	}
+	if err == nil {
 		d.Keys = e.started.Keys(before.Shown(), after.Shown())
 	}
 	return d, nil

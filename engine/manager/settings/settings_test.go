@@ -189,6 +189,19 @@ func TestNothingChanges(t *testing.T) {
 	}
 }
 
+// What a text would change is told against what counts: where somebody has just made a mistake in the file,
+// that is the version before.
+func TestDifferenceFromWhatCounts(t *testing.T) {
+	b := newBed(t)
+	for _, file := range []string{"one\n", "mistake\n"} {
+		b.write(file)
+		d, err := b.editor.Diff([]byte("two\n"))
+		if err != nil || len(d.Lines) != 2 || len(d.Keys) != 1 || d.Keys[0].Before != "one\n" || d.Keys[0].After != "two\n" {
+			t.Errorf("with %q in the file: %+v, %v", file, d, err)
+		}
+	}
+}
+
 // A file that can't be replaced is told of before, with what to do, and left alone.
 func TestReadOnly(t *testing.T) {
 	for says, spoil := range map[string]func(*bed) error{
