@@ -119,12 +119,18 @@ func TestLogsOfManyAttempts(t *testing.T) {
 
 // A launcher that is lost in the middle of a log, without even an end of the connection, ends what is followed of
 // its attempt, with its name in place of the manager's; a job's logs go on with the attempt that comes
-// after.
+// after, also where that one's launcher has no log of it at first.
 func TestLogsGoOnWithoutALauncher(t *testing.T) {
 	b := newTestbed(t)
 	b.start()
+	asked, early := make(chan struct{}), atomic.Bool{}
 	prints := func(l *fakeLauncher) {
 		_ = http.Serve(l.http, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if l.join.Name == "elm" && early.CompareAndSwap(false, true) { // it was launched, and has not begun
+				http.NotFound(w, r)
+				close(asked)
+				return
+			}
 			fmt.Fprintf(w, "%s on %s", r.URL.Path, l.join.Name)
 			_ = http.NewResponseController(w).Flush()
 			if l.join.Name == "oak" {
@@ -156,6 +162,7 @@ func TestLogsGoOnWithoutALauncher(t *testing.T) {
 	if c, err := one.Recv(); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "launcher oak broke off the log of attempt") || len(status.Convert(err).Details()) == 0 {
 		t.Errorf("of the attempt alone: %v, %v", c, err)
 	}
+	<-asked
 	if err := elm.finish(second); err != nil {
 		t.Fatal(err)
 	}

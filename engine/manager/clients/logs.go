@@ -30,6 +30,10 @@ const (
 	logHeaderTimeout = 10 * time.Second
 	// launcherLookEvery is how often it is looked whether a launcher whose log is read was lost.
 	launcherLookEvery = time.Second
+	// logAgain is after what time a log is asked for again that the launcher of an attempt which has just been
+	// launched does not have yet, and logTriesMax how often it is.
+	logAgain    = 500 * time.Millisecond
+	logTriesMax = 10
 )
 
 // Logs passes on the logs of a job's attempts from their launchers, one attempt after the
@@ -57,9 +61,12 @@ func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wir
 		return err
 	}
 	defer s.watchers.remove(scheduler.JobID(q.Job), w)
-	after := scheduler.AttemptID(0)
+	told := toldLogs{}
 	for over := false; ; {
-		if over, err = s.logs(ctx, q, stream, &after); over || err != nil {
+		switch over, err = s.logs(ctx, q, stream, &told); {
+		case errors.Is(err, errNotYet):
+			time.AfterFunc(logAgain, func() { signal(w.changed) })
+		case over || err != nil:
 			return err
 		}
 		if err := sleepUntil(ctx, s.needs.Stopping, w.changed); err != nil {
@@ -68,9 +75,16 @@ func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wir
 	}
 }
 
-// logs passes on the logs of those of a job's attempts that come after one, and says whether no others are
+// toldLogs are the logs of a job that were passed on.
+type toldLogs struct {
+	after scheduler.AttemptID // up to that
+	tries int                 // of the next
+}
+
+// logs passes on the logs of those of a job's attempts that were not yet, and says whether no others are
 // wanted. In the end it says how many attempts are not known any more, for want of room in history.
-func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk], after *scheduler.AttemptID) (over bool, err error) {
+// The error is errNotYet where the next is to be asked for again.
+func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk], told *toldLogs) (over bool, err error) {
 	j, err := s.Look(ctx, scheduler.JobID(q.Job))
 	if err != nil {
 		return false, err
@@ -78,9 +92,15 @@ func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.Serv
 	defer j.Close()
 	over = !q.Follow || ended(j.Status)
 	var wrong error
-	kept, of, err := j.EachAfter(ctx, *after, func(f *facts.Attempt) bool {
-		*after = f.ID
+	kept, of, err := j.EachAfter(ctx, told.after, func(f *facts.Attempt) bool {
 		wrong = s.log(ctx, j, shownAttempt(j, f), q, stream)
+		if errors.Is(wrong, errNotYet) {
+			if told.tries++; told.tries < logTriesMax {
+				return false
+			}
+			wrong = nil
+		}
+		told.after, told.tries = f.ID, 0
 		return wrong == nil
 	})
 	if err = cmp.Or(wrong, err); err == nil && over && kept < of {
@@ -123,6 +143,8 @@ func (s *Server) log(ctx context.Context, j *past.Job, a *wire.AttemptStatus, q 
 		}
 	}
 	switch gone := status.Code(err) == codes.Unavailable && ctx.Err() == nil; {
+	case q.Attempt == 0 && q.Follow && a.Ended == 0 && status.Code(err) == codes.NotFound:
+		return errNotYet
 	case q.Attempt != 0, began && !gone:
 		return err
 	case began, gone && (a.Ended == 0 || a.State == scheduler.Lost.String()):
@@ -134,6 +156,9 @@ func (s *Server) log(ctx context.Context, j *past.Job, a *wire.AttemptStatus, q 
 	}
 	return nil
 }
+
+// errNotYet: the launcher has no log of an attempt that lives.
+var errNotYet = errors.New("no log yet")
 
 // errNoLog: the launcher is there, and has no log of the attempt.
 var errNoLog = errors.New("no log")
