@@ -109,6 +109,7 @@ func (s *Server) full(w http.ResponseWriter) bool {
 	}
 	s.open.Add(-1)
 	w.Header().Set("Retry-After", streamsAgain)
+	w.Header().Set("Connection", "close") // it is another's turn
 	Tell(w, http.StatusServiceUnavailable, fmt.Sprintf("%d streams of events and of logs are open, and no more are at once: ask again later, or for the state with If-None-Match and wait, or for a log without follow", streamsMax))
 	return true
 }
