@@ -48,6 +48,38 @@ func anyAttempt(id scheduler.AttemptID) *rapid.Generator[facts.Attempt] {
 	})
 }
 
+// Attempts that all failed in words of their own have a file all the same, and what it has no room for is said.
+func TestReasonsWithoutEnd(t *testing.T) {
+	const each, count = 64 << 10, textsMax>>16 + 10
+	j := &Job{ID: 7}
+	for i := range count {
+		j.Attempts = append(j.Attempts, facts.Attempt{ID: scheduler.AttemptID(i + 1), Outcome: scheduler.Failed, Reason: fmt.Sprintf("%0*d", each, i)})
+	}
+	b, err := Encode(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Decode("it", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	err = r.Each(Query{}, func(a *facts.Attempt) bool {
+		want := textNotKept
+		if i < count-10 {
+			want = j.Attempts[i].Reason
+		}
+		if a.Reason != want {
+			t.Fatalf("attempt %d: %d bytes, %.80q", a.ID, len(a.Reason), a.Reason)
+		}
+		i++
+		return true
+	})
+	if err != nil || i != count {
+		t.Fatalf("%d attempts, %v", i, err)
+	}
+}
+
 // Whatever attempts are like, they come back as they were, in order of id.
 func TestWhatIsWrittenComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,8 +1,18 @@
 package file
 
 import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
+
+// textsMax bounds the texts of a file, bytes: who looks at a job reads all of them at first, and a section has a
+// bound. What comes later has textNotKept in its place.
+const textsMax = 64 << 20
+
+var textNotKept = fmt.Sprintf("[not kept: the job's attempts have more than %s of different reasons]", humanize.IBytes(textsMax))
 
 // names are the texts of a file's attempts, each there once.
 type names struct {
@@ -11,6 +21,7 @@ type names struct {
 
 	launchers map[launcher]uint64
 	texts     map[string]uint64
+	bytes     int // of Texts
 }
 
 type launcher struct {
@@ -46,11 +57,15 @@ func (n *names) text(s string) uint64 {
 		return 0
 	}
 	at, known := n.texts[s]
+	if !known && n.bytes+len(s) > textsMax {
+		s = textNotKept
+		at, known = n.texts[s]
+	}
 	if !known {
 		if n.texts == nil {
 			n.texts = map[string]uint64{}
 		}
-		n.Texts = append(n.Texts, s)
+		n.Texts, n.bytes = append(n.Texts, s), n.bytes+len(s)
 		at = uint64(len(n.Texts))
 		n.texts[s] = at
 	}
