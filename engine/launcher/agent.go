@@ -206,13 +206,13 @@ func (a *agent) die() {
 	a.keeper.Close()
 }
 
-// endWorkers kills every worker and waits until they are gone.
+// endWorkers kills every worker and waits until they are gone, with all that they started.
 func (a *agent) endWorkers() {
 	a.mu.Lock()
 	leaving := a.workers.dropAll()
 	a.mu.Unlock()
 	for _, w := range leaving {
-		<-w.Gone()
+		<-w.Ended()
 	}
 }
 

@@ -66,6 +66,7 @@ type Process struct {
 
 	queue   chan *wire.ToWorker // what it has not read yet, at most queueMax
 	gone    chan struct{}       // closed when the process has ended
+	ended   chan struct{}       // closed when what it started has, too
 	killing sync.Once           // its number may be another's once it is gone
 
 	starved group.Starvation // why the kernel ended it, for want of memory; known once it is gone
@@ -110,7 +111,7 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 	}
 	p := &Process{
 		cmd: cmd, conn: conn, pipe: pipe, lease: l, log: log,
-		queue: make(chan *wire.ToWorker, queueMax), gone: make(chan struct{}),
+		queue: make(chan *wire.ToWorker, queueMax), gone: make(chan struct{}), ended: make(chan struct{}),
 		Tree: tree,
 	}
 	l.Covers(cmd.Process)
@@ -125,6 +126,9 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Gone closes when the process has ended.
 func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+// Ended closes when what the process started has ended, too, as far as it can be killed.
+func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // State says how the process ended, once it is gone.
 func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
@@ -206,6 +210,7 @@ func (p *Process) wait() {
 	close(p.gone)
 	time.AfterFunc(goneWait, func() { p.conn.Close() }) // a child may hold it open: the reader must not wait for that
 	p.Tree.Gone()                                       // its children die with it too
+	close(p.ended)
 }
 
 // Dismiss asks a worker that has nothing to do to end itself, and kills it if it does not.

@@ -53,6 +53,13 @@ func Stop(root int, mark Mark) error {
 	return nil
 }
 
+// A process that was killed needs a processor once more before it has ended, which a busy machine
+// gives it late. KillMarked looks every killLook, for at most killMax.
+const (
+	killLook = time.Millisecond
+	killMax  = 5 * time.Second
+)
+
 // moves reports whether a process is there and not stopped.
 func moves(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -78,12 +85,14 @@ func Kill(root int, mark Mark) error {
 	return errors.Join(frozen, signal(Members(root, mark), unix.SIGKILL))
 }
 
-// KillMarked ends every process that carries the mark, but this one. Nobody carries the empty one.
+// KillMarked ends every process that carries the mark, but this one, and returns when all have
+// ended; those that have not after killMax will as soon as the system lets them. Nobody carries the
+// empty mark.
 func KillMarked(mark Mark) error {
 	if mark == "" {
 		return nil
 	}
-	for range roundsMax {
+	for late := time.Now().Add(killMax); time.Now().Before(late); time.Sleep(killLook) {
 		members := Members(0, mark)
 		if len(members) == 0 {
 			return nil
