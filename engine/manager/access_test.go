@@ -270,7 +270,9 @@ func TestRolesAndGroupsThatGo(t *testing.T) {
 	}
 	r.allowed(err)
 	r.change(strings.Replace(rulesOfSite, "[ann, bob,", "[bob,", 1))
-	eventually(t, "ann's role is gone", func() bool { return status.Code(r.kill(job)) == codes.PermissionDenied })
+	nobody := job + 1 // whoever may kill at all hears that there is no such job
+	eventually(t, "ann's role is gone", func() bool { return status.Code(r.kill(nobody)) == codes.PermissionDenied })
+	r.denied(r.kill(job), "ann may not")
 	r.who("carol")
 	r.allowed(r.move(job, "lab/other")) // which the open watch would tell
 	for err = nil; err == nil; {        // what was told before is on its way
@@ -279,7 +281,8 @@ func TestRolesAndGroupsThatGo(t *testing.T) {
 	r.denied(err, "ann may not")
 	r.change(rulesOfSite)
 	r.who("ann")
-	eventually(t, "ann's role is back", func() bool { return r.kill(job) == nil })
+	eventually(t, "ann's role is back", func() bool { return status.Code(r.kill(nobody)) == codes.NotFound })
+	r.allowed(r.kill(job))
 }
 
 // Logs and events that are followed end for whom nothing lets look any more, whether they come by gRPC or
