@@ -66,6 +66,7 @@ func (js *Jobs) reopen(b *life.Bundle) {
 	b.Losses++
 	j.Unfinished++
 	j.CountDone(b, -1)
+	js.life.Touch(j) // it may have to wait for others before it is ready
 	js.step.Stats.Rerun++
 	js.events.Emit(b, scheduler.BundleWantedAgain{At: js.step.Now, Job: j.ID, Bundle: b.ID()})
 	if b.Losses > js.step.Set.LostMax {

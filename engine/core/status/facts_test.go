@@ -6,6 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -44,5 +45,35 @@ func TestFactsTellWhatChanged(t *testing.T) {
 	}
 	if third, _ := h.Status.Facts(); len(third.Jobs) != 1 || third.Jobs[0].NotesDropped == 0 || len(third.Attempts) > 0 {
 		t.Errorf("then: %+v", third)
+	}
+}
+
+// A bundle that is wanted again is told of at once, also when it waits for another that runs again already.
+func TestWantedAgainIsTold(t *testing.T) {
+	h := roomtest.New(t)
+	h.Status.TellFacts()
+	h.StartPolicy(0)
+	first, second, readers := h.Launcher("first", 1), h.Launcher("second", 1), h.Launcher("readers", 3)
+	file := func(from, to uint32) *wire.Connection {
+		return &wire.Connection{FromStage: from, ToStage: to, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ONE_TO_ONE}
+	}
+	spec := roomtest.Chain(4) // of which the last reads from the first
+	spec.Graph.Connections = []*wire.Connection{file(0, 1), file(1, 2), file(0, 3)}
+	j := h.Job(spec)
+	h.Finish(h.Run(j, 0, first).Attempts[0], roomtest.Stored(0, 0), roomtest.Stored(2, 0))
+	h.Finish(h.Run(j, 1, second).Attempts[0], roomtest.Stored(1, 0))
+	h.Run(j, 2, readers)
+	h.Run(j, 3, readers)
+	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(first.ID), Incarnation: 1, Reason: "silent"})
+	h.Run(j, 0, readers)
+	h.Status.Facts()
+	h.Life.TakeChanged()
+	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(second.ID), Incarnation: 1, Reason: "silent"})
+	if got, want := roomtest.Stands(j), "running waiting running running"; got != want {
+		t.Fatalf("they are %s, want %s", got, want)
+	}
+	f, _ := h.Status.Facts()
+	if len(f.Jobs) != 1 || f.Jobs[0].Finished != 0 || len(f.Stages) != 1 || f.Stages[0].Number != 1 || f.Stages[0].Finished != 0 {
+		t.Errorf("told is: %+v, %+v", f.Jobs, f.Stages)
 	}
 }
