@@ -41,7 +41,13 @@ type jobPage struct {
 	Next, First string
 }
 
-func (p jobPage) again() time.Duration { return p.Again }
+// again is seldom while the job goes on and nothing changes: for how long is shown.
+func (p jobPage) again() time.Duration {
+	if p.Again == 0 && !p.Over {
+		return idleAgain
+	}
+	return p.Again
+}
 
 var attemptStates = []api.AttemptState{
 	api.AttemptStateAssigned, api.AttemptStateRunning, api.AttemptStateStarved, api.AttemptStateSuspended, api.AttemptStateStopping,

@@ -453,3 +453,21 @@ func TestLogs(t *testing.T) {
 		}
 	}
 }
+
+// The page of a job that goes on is made new also while nothing changes, since it shows for how long; that of one that
+// ended is not.
+func TestAJobsPageGoesOn(t *testing.T) {
+	over := base
+	for _, x := range []struct {
+		page jobPage
+		want time.Duration
+	}{
+		{jobPage{}, idleAgain},
+		{jobPage{Again: time.Second}, time.Second},
+		{jobPage{Job: api.Job{Ended: &over}, Over: true}, 0},
+	} {
+		if got := x.page.again(); got != x.want {
+			t.Errorf("over: %t, its drawings can be newer after %v: it is made new after %v, want %v", x.page.Over, x.page.Again, got, x.want)
+		}
+	}
+}

@@ -10,7 +10,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -83,6 +87,33 @@ func TestTheWholeIsItsParts(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What a job's attempts did is drawn until now, also when nothing has changed since it was drawn last; of a job that
+// ended it is not drawn again.
+func TestTheWholeIsOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Unix(0, int64(base)).Add(time.Hour)))
+		w := newWorld(t)
+		w.job(1, "ann", 9)
+		w.tell(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{{ID: 1, Job: 1, On: "oak", State: facts.Running, Launched: base, Started: base}}}})
+		w.pastJob(2, "ann", 70)
+		until := func(job string) time.Time {
+			whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: job})
+			if err != nil || len(whole.Timeline.Lanes) == 0 || whole.Again != 0 {
+				t.Errorf("%s: %v, again after %v, error %v", job, whole.Timeline, whole.Again, err)
+			}
+			return whole.Timeline.To
+		}
+		lives, ended := until("job-1"), until("job-2")
+		time.Sleep(time.Minute)
+		if to := until("job-1"); to != lives.Add(time.Minute) {
+			t.Errorf("a minute after %v it is drawn until %v", lives, to)
+		}
+		if to := until("job-2"); to != ended {
+			t.Errorf("of one that ended it is drawn until %v, a minute before until %v", to, ended)
+		}
+	})
 }
 
 // Jobs that history alone knows are listed, counted, found by filters, and kept from who may not look.
