@@ -166,7 +166,9 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	m.life, m.before = l, l.Core.Stats()
 	l.Core.TellFacts()
-	m.model = readmodel.New(shownOf(cfg.Core), l.Core.AllFacts(), m.rows.Apply)
+	all := l.Core.AllFacts()
+	m.rows.Begin(all)
+	m.model = readmodel.New(shownOf(cfg.Core), all, m.rows.Apply)
 	defer m.model.Close()
 	m.jobs = past.New(m.model, m.history.History)
 	if m.audit, err = audit.Open(audit.Options{

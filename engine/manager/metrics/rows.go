@@ -63,6 +63,18 @@ func NewRows() *Rows {
 	}
 }
 
+// Begin notes the attempts that live when this life begins, before Apply is told of anything: how long their bundles
+// were ready was counted by the life in which they were launched.
+func (r *Rows) Begin(all core.Facts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, a := range all.Attempts {
+		if a.State != facts.Ended {
+			r.launched[a.ID] = struct{}{}
+		}
+	}
+}
+
 // Apply takes in what changed in a step, or all there is at the begin. Batches come in order.
 func (r *Rows) Apply(f core.Facts) {
 	r.mu.Lock()
@@ -75,7 +87,7 @@ func (r *Rows) Apply(f core.Facts) {
 	}
 	for _, a := range f.Attempts {
 		_, known := r.launched[a.ID]
-		if !known && a.Ready != 0 && a.Launched != 0 { // of a life before this one it is not known
+		if !known && a.Ready != 0 && a.Launched != 0 { // one that is remembered from before this life has neither
 			r.waits.Observe(a.Launched.Sub(a.Ready).Seconds())
 		}
 		if a.State != facts.Ended {

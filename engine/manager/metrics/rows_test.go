@@ -130,3 +130,26 @@ func TestTimesOfAttempts(t *testing.T) {
 		t.Errorf("%d that ended are remembered", len(r.launched))
 	}
 }
+
+// What lived when the manager began counted as having waited in the life before; its end counts now.
+func TestTimesOfAttemptsOfTheLifeBefore(t *testing.T) {
+	at := func(seconds int) scheduler.Time { return scheduler.Time(0).Add(time.Duration(seconds) * time.Second) }
+	r := NewRows()
+	a := facts.Attempt{ID: 1, State: facts.Running, Ready: at(1), Launched: at(4), Started: at(5)}
+	over := facts.Attempt{ID: 2, State: facts.Ended, Outcome: scheduler.Finished, Started: at(5), Since: at(6)}
+	all := core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{a, over}}}
+	r.Begin(all)
+	r.Apply(all)
+	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 0 {
+		t.Errorf("%d waited, %v s", n, sum)
+	}
+	a.State, a.Outcome, a.Since = facts.Ended, scheduler.Finished, at(9)
+	next := facts.Attempt{ID: 3, State: facts.Assigned, Ready: at(9), Launched: at(10)}
+	r.Apply(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{a, next}}})
+	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 1 || sum != 1 {
+		t.Errorf("of those that were launched now %d waited, %v s", n, sum)
+	}
+	if n, sum := counted(t, r, "hamadryad_attempt_duration_seconds", "finished"); n != 1 || sum != 4 {
+		t.Errorf("%d finished, in %v s", n, sum)
+	}
+}
