@@ -79,13 +79,17 @@ func (b *Book) Changed() <-chan struct{} {
 	return b.waked
 }
 
-// Take takes in what a policy told. The book becomes the owner of the status.
+// Take takes in what a policy told; of a start before the last one that told something, nothing: while one takes over
+// from another both are asked. The book becomes the owner of the status.
 func (b *Book) Take(policy string, generation uint64, at time.Time, s scheduler.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.view
 	if old == nil {
 		old = &View{}
+	}
+	if generation < old.Generation {
+		return
 	}
 	v := &View{Policy: policy, Generation: generation, At: at, Looks: old.Looks + 1, Revisions: old.Revisions, AllPools: s.AllPools, Facts: s.Facts, Queue: s.Queue}
 	if v.Queue == nil && old.Queue != nil && old.Generation == generation {

@@ -61,6 +61,21 @@ func TestShort(t *testing.T) {
 	}
 }
 
+// While one start takes over from another both are asked, and may answer in any order: once the newer has told
+// something, the older's word is none, and takes nothing away.
+func TestWhoTakesOverHasTheLastWord(t *testing.T) {
+	b, at := &Book{}, time.Unix(1000, 0)
+	short := scheduler.Status{Pools: []scheduler.PoolStatus{{Name: "a", Kind: "x", MinShare: 4, FairShare: 4, Demand: 4}}, Queue: []scheduler.Queued{{Job: 1}}}
+	b.Take("fair", 1, at, short)
+	b.Take("hfsp", 2, at.Add(time.Second), short)
+	b.Take("fair", 1, at.Add(2*time.Second), scheduler.Status{})
+	b.Take("hfsp", 2, at.Add(3*time.Second), short)
+	v := b.View()
+	if v.Policy != "hfsp" || v.Looks != 3 || len(v.Pools) != 1 || v.Pools[0].BelowMinimum != at.Add(time.Second) || v.Revisions != (Revisions{Pools: 2, Queue: 1}) {
+		t.Errorf("the last word is %+v", v)
+	}
+}
+
 // A policy that told an order has one while nothing waits, too, as long as it is the same start.
 func TestAnOrderOfNone(t *testing.T) {
 	b := &Book{}
