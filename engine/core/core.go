@@ -52,6 +52,10 @@ func (c *Core) Awaits(id scheduler.JobID) bool { return c.rooms.Admission.Awaits
 // the manager; nil when none can have given its id.
 func (c *Core) Lost(id scheduler.JobID) *wire.Failure { return c.rooms.Admission.Lost(id) }
 
+// Losses are the numbers of jobs that earlier lives may have given and whose records the log lost: what Lost says of
+// jobs that are not announced. The opening of this life must have been taken in.
+func (c *Core) Losses() *Losses { return c.rooms.Admission.Losses() }
+
 // Expect has the next step take drafts for the submissions that it brings. It reports
 // whether it takes this one: not one of other settings than those in force. The core
 // becomes its owner.

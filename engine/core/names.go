@@ -17,6 +17,7 @@ import (
 type (
 	Graphs       = life.Graphs
 	Draft        = admission.Draft
+	Losses       = admission.Losses
 	LauncherInfo = status.LauncherInfo
 	PolicyState  = decisions.State
 

@@ -51,6 +51,7 @@ type driver struct {
 	keep        func(record uint64, later []core.Action) // has history take what is durable; must not block
 	durable     func(core.Action)                        // does the rest; must not block
 	stats       *metrics.Metrics
+	opened      func(*core.Core) // hears that the core has taken in the opening of this life
 	graphs      *graphs.Store
 	checkpoints *checkpoints.Maker
 }
@@ -63,6 +64,7 @@ func (d *driver) run(ctx context.Context, opening []*wire.Input) error {
 	if err := d.feed(&wire.Batch{At: int64(d.clock.Now()), Inputs: opening}); err != nil {
 		return err
 	}
+	d.opened(d.core)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var entries []inbox.Entry

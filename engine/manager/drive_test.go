@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
@@ -16,7 +18,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // A step takes no more than its bound and one entry.
@@ -69,7 +70,7 @@ func live(t *testing.T, data string, waiting ...inbox.Entry) {
 	ctx, stop := context.WithCancel(t.Context())
 	d := &driver{
 		core: life.Core, log: log, synced: synced, clock: life.Clock, inbox: inbox.New(), stats: metrics.New(), graphs: kept,
-		ask: func(core.AskPolicy) {}, atOnce: func(core.Action) bool { return false }, keep: func(uint64, []core.Action) {}, durable: func(core.Action) {},
+		ask: func(core.AskPolicy) {}, atOnce: func(core.Action) bool { return false }, keep: func(uint64, []core.Action) {}, durable: func(core.Action) {}, opened: func(*core.Core) {},
 	}
 	for _, e := range append(waiting, inbox.Entry{Look: func(*core.Core) func() { return stop }}) {
 		if err := d.inbox.Put(ctx, e); err != nil {
@@ -84,14 +85,14 @@ func live(t *testing.T, data string, waiting ...inbox.Entry) {
 // A launcher that joins before the manager has begun its new life has work of a job that
 // the log lost. Whoever asks for the job is told that it was lost, not that there is none.
 func TestALifeBeginsBeforeWhatWaits(t *testing.T) {
-	var lost *wire.Failure
+	var lost, of *wire.Failure
 	live(t, oldData(t),
 		inbox.Entry{Inputs: []*wire.Input{wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
 			Name: "oak", Host: "oak", DataAddress: "oak:1", Incarnation: 1, Jobs: []uint64{1},
 		}})}},
-		inbox.Entry{Look: func(c *core.Core) func() { lost = c.Lost(scheduler.JobID(1)); return nil }},
+		inbox.Entry{Look: func(c *core.Core) func() { lost, of = c.Lost(1), c.Losses().Of(1); return nil }},
 	)
-	if lost == nil {
+	if lost == nil || !proto.Equal(lost, of) {
 		t.Fatal("job-1, of which a launcher has work, counts as one that never was")
 	}
 }

@@ -195,6 +195,7 @@ func Run(ctx context.Context, cfg Config) error {
 		checkpoints: &checkpoints.Maker{FreezeMax: cfg.FreezeMax, Again: cfg.remakeAgain, Child: cfg.Remaker, Graphs: m.graphs, Log: m.log, Stats: m.stats, Before: m.history.settle},
 		ask:         func(a core.AskPolicy) { m.supervisor.Ask(a) },
 		noted:       func(a core.AskPolicy) { m.supervisor.Durable(a) },
+		opened:      func(c *core.Core) { m.clients.Opened(c.Losses()) },
 	}
 	synced.reached(log.Last()) // all that was replayed
 	if m.blobs, err = blobs.Open(filepath.Join(cfg.Data, "programs"), cfg.BlobBytes, m.neededBlobs); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Lists, status, watches, logs, the policy and metrics are shown without a look at the core. Only a job
-// that nobody knows is asked of it.
+// Lists, status, watches, logs, the policy and metrics are shown without a look at the core, and so is it said that there is
+// no such job. Only of one that may be submitted at this moment the core is asked.
 func TestNobodyWhoLooksHoldsUpTheCore(t *testing.T) {
 	b := newTestbed(t)
 	b.start()
@@ -50,12 +50,24 @@ func TestNobodyWhoLooksHoldsUpTheCore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	unknown := func(ids ...uint64) {
+		t.Helper()
+		for _, id := range ids {
+			if _, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: id}); status.Code(err) != codes.NotFound {
+				t.Errorf("of job-%d, which there is not: %v", id, err)
+			}
+		}
+	}
+	unknown(0, job+1, job+1000, 1<<63)
+	announced, err := b.api.Prepare(b.ctx(), &wire.PrepareRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unknown(0, announced.Job+1, announced.Job+1000)
 	if after := b.metric("hamadryad_core_reads_total"); after != before {
 		t.Errorf("after all that the core was looked at %d times, before it %d times", after, before)
 	}
-	if _, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job + 1}); status.Code(err) != codes.NotFound {
-		t.Errorf("of a job that there is not: %v", err)
-	}
+	unknown(announced.Job)
 	if after := b.metric("hamadryad_core_reads_total"); after != before+1 {
 		t.Errorf("then the core was looked at %d times, before %d times", after, before)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/ids"
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -17,7 +18,26 @@ func (ad *Admission) Lost(id scheduler.JobID) *wire.Failure {
 	if ad.life.Jobs.Get(id) != nil || !announced && !ad.ids.LostJob(uint64(id)) {
 		return nil
 	}
+	return lostJob(id)
+}
+
+func lostJob(id scheduler.JobID) *wire.Failure {
 	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: fmt.Sprintf(
 		"the manager knows nothing of %v. If it was submitted, the event log lost the records of it, which were on disk, or an old copy of it was put back: "+
 			"what ran of it was ended, so submit it again", id)}
+}
+
+// Losses are the numbers of jobs that earlier lives may have given and whose records the log lost. They stay while a
+// life goes on. Safe for concurrent use.
+type Losses struct{ of ids.IDs }
+
+// Losses returns them, when this life has begun.
+func (ad *Admission) Losses() *Losses { return &Losses{ad.ids.Clone()} }
+
+// Of is Lost for a job that is not announced.
+func (l *Losses) Of(id scheduler.JobID) *wire.Failure {
+	if !l.of.LostJob(uint64(id)) {
+		return nil
+	}
+	return lostJob(id)
 }

@@ -41,6 +41,9 @@ func (rd *Reader) facts(rows facts.Rows) step.Facts {
 	if g := rd.policy.Current(); g != nil {
 		f.Decides = g.Number
 	}
+	if p := rd.life.Prepared; len(p) > 0 { // in order of number
+		f.Announced = [2]scheduler.JobID{p[0].ID, p[len(p)-1].ID}
+	}
 	return f
 }
 

@@ -114,6 +114,8 @@ type Facts struct {
 	Decides uint64 // generation of the policy that decides; 0: none
 	Version uint64 // of the configuration in force (Settings.Version)
 	Stats   Stats
+	// Announced are the smallest and the largest number of the jobs that are announced and not submitted; 0: none is.
+	Announced [2]scheduler.JobID
 	facts.Rows
 }
 

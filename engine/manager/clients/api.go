@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -150,6 +151,7 @@ type Server struct {
 	callers  *callers
 	watchers *watchers
 	http     *http.Client // asks launchers for logs
+	losses   atomic.Pointer[core.Losses]
 
 	drafting sync.Mutex // held while a large job is drafted
 }

@@ -23,15 +23,17 @@ const (
 	pastJobsMax     = 10_000
 )
 
-// find finds a job. Where nobody knows it the core says whether it should be known; what it has seen by
-// then is durable when it answers, and the model has it.
+// Opened takes what the log lost before this life, when that has begun.
+func (s *Server) Opened(l *core.Losses) { s.losses.Store(l) }
+
+// find finds a job.
 func (s *Server) find(ctx context.Context, id scheduler.JobID) (*past.Job, error) {
 	j, err := s.needs.Jobs.Find(ctx, id)
 	if j != nil || err != nil {
 		return j, err
 	}
-	var lost *wire.Failure
-	if err := s.needs.Inbox.Read(ctx, func(c *core.Core) { lost = c.Lost(id) }); err != nil {
+	lost, err := s.lost(ctx, id)
+	if err != nil {
 		return nil, statusOf(err)
 	}
 	j, err = s.needs.Jobs.Find(ctx, id)
@@ -42,6 +44,21 @@ func (s *Server) find(ctx context.Context, id scheduler.JobID) (*past.Job, error
 		return nil, lostError{lost}
 	}
 	return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; of those that ended long ago nothing is kept (manager.history)", id)
+}
+
+// lost says why a job that nobody knows should be known; nil: it should not. The core is asked of a job that may be
+// submitted at this moment, and before this life has begun: what it has seen by then is durable when it answers, and the
+// model has it. Of all others it knows no more than is known here, so that nobody who looks holds it up.
+func (s *Server) lost(ctx context.Context, id scheduler.JobID) (lost *wire.Failure, err error) {
+	may, err := s.needs.Model.MayCome(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if l := s.losses.Load(); l != nil && !may {
+		return l.Of(id), nil
+	}
+	err = s.needs.Inbox.Read(ctx, func(c *core.Core) { lost = c.Lost(id) })
+	return lost, err
 }
 
 // summary finds a job, whoever asks.

@@ -203,6 +203,13 @@ func (m *Model) JobRevision(ctx context.Context, id scheduler.JobID) (revision u
 	return revision, waits, err
 }
 
+// MayCome says whether a job that is not known may be submitted at this moment: it is announced, or lies between some that
+// are.
+func (m *Model) MayCome(ctx context.Context, id scheduler.JobID) (may bool, err error) {
+	err = m.read(ctx, func() { may = m.announced[0] != 0 && m.announced[0] <= id && id <= m.announced[1] })
+	return may, err
+}
+
 func summary(j *facts.Job) *wire.JobSummary {
 	return &wire.JobSummary{
 		Job: uint64(j.ID), Name: j.Spec.GetName(), User: j.Spec.GetPrincipal().GetName(), Pool: j.Pool, Priority: int32(j.Priority), State: j.State,

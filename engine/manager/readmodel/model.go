@@ -33,6 +33,7 @@ type Model struct {
 	jobsAt    uint64 // the revision in which some job changed last
 	machines  uint64 // the same of launchers
 	decides   uint64 // generation of the policy
+	announced [2]scheduler.JobID
 	stats     core.Stats
 	began     core.Stats // what was counted when the model was made
 	decisions decisions

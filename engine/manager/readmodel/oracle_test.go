@@ -60,6 +60,9 @@ const (
 	wholeEvery  = 4 * oracleEvery
 )
 
+// announcedMax is up to which number jobs are looked for among those that are announced.
+const announcedMax = 50
+
 func (o *oracle) told(c *core.Core, f core.Facts) error {
 	if o.core != c {
 		o.begin(c)
@@ -110,6 +113,11 @@ func (o *oracle) compare(m *Model, c *core.Core) error {
 	launchers, _ := m.Launchers(ctx)
 	if err = cmp.Or(err, same("launchers", launchers, c.Launchers())); err != nil {
 		return err
+	}
+	for id := range scheduler.JobID(announcedMax) {
+		if may, err := m.MayCome(ctx, id); err != nil || c.Awaits(id) && !may {
+			return fmt.Errorf("%v is announced, and may not come: %w", id, err)
+		}
 	}
 	for _, j := range jobs {
 		if err := o.compareJob(m, c, scheduler.JobID(j.Job)); err != nil {
