@@ -23,33 +23,40 @@ const (
 	// explainEvery is the least time between two questions about why a job waits that one
 	// watch asks of the policy: it makes no round while it answers.
 	explainEvery = time.Second
-	// watchersMax bounds streams that watch jobs.
-	watchersMax = 10_000
+	// watchersMax bounds streams that watch jobs. One that is told attempts, too, counts as attemptsWeight of them:
+	// a message of it has as much more, and waits in memory for as long as its receiver does not take it.
+	watchersMax    = 10_000
+	attemptsWeight = 100
 )
 
 // watchers are the streams that want to know of changes, by job.
 type watchers struct {
 	mu    sync.Mutex
 	byJob map[scheduler.JobID]map[*watcher]bool
-	count int
+	count int // by weight
 }
 
 // watcher is one of them.
 type watcher struct {
+	weight  int
 	changed chan struct{} // holds one: something changed since it was taken
 	ended   chan struct{} // likewise: the job is over
 }
 
 func newWatchers() *watchers { return &watchers{byJob: map[scheduler.JobID]map[*watcher]bool{}} }
 
-func (w *watchers) add(job scheduler.JobID) (*watcher, error) {
+func (w *watchers) add(job scheduler.JobID, attempts bool) (*watcher, error) {
+	weight := 1
+	if attempts {
+		weight = attemptsWeight
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.count >= watchersMax {
-		return nil, status.Errorf(codes.ResourceExhausted, "%d jobs are being watched already: ask for the status instead", watchersMax)
+	if w.count+weight > watchersMax {
+		return nil, status.Errorf(codes.ResourceExhausted, "as many jobs are being watched already as can be at once, which is %d, or %d with attempts: ask for the status instead", watchersMax, watchersMax/attemptsWeight)
 	}
-	w.count++
-	one := &watcher{changed: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
+	w.count += weight
+	one := &watcher{weight: weight, changed: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
 	if w.byJob[job] == nil {
 		w.byJob[job] = map[*watcher]bool{}
 	}
@@ -60,7 +67,7 @@ func (w *watchers) add(job scheduler.JobID) (*watcher, error) {
 func (w *watchers) remove(job scheduler.JobID, one *watcher) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.count--
+	w.count -= one.weight
 	delete(w.byJob[job], one)
 	if len(w.byJob[job]) == 0 {
 		delete(w.byJob, job)
@@ -112,7 +119,7 @@ func (w *watcher) next(ctx context.Context, stopping <-chan struct{}) error {
 func (s *Server) Watch(q *wire.StatusRequest, stream grpc.ServerStreamingServer[wire.JobStatus]) error {
 	ctx := stream.Context()
 	job := scheduler.JobID(q.Job)
-	w, err := s.watchers.add(job)
+	w, err := s.watchers.add(job, q.Attempts)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -15,7 +18,7 @@ import (
 func TestAnEndIsToldAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := newWatchers()
-		w, err := all.add(7)
+		w, err := all.add(7, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,6 +48,35 @@ func TestAnEndIsToldAtOnce(t *testing.T) {
 			t.Errorf("the end was told after %v, %v late", took, took-2*soon)
 		}
 	})
+}
+
+// Those who watch are bounded, and who is told attempts counts as many, since a message of it does. Who leaves makes room.
+func TestWhoWatchesIsBounded(t *testing.T) {
+	all := newWatchers()
+	var with []*watcher
+	for range watchersMax/attemptsWeight - 1 {
+		w, err := all.add(7, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		with = append(with, w)
+	}
+	for range attemptsWeight {
+		if _, err := all.add(8, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, attempts := range []bool{false, true} {
+		if _, err := all.add(8, attempts); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("with attempts: %t, one more: %v", attempts, err)
+		}
+	}
+	all.remove(7, with[0])
+	for i := range attemptsWeight + 1 {
+		if _, err := all.add(8, false); (err == nil) != (i < attemptsWeight) {
+			t.Fatalf("%d more find room: %v", i, err)
+		}
+	}
 }
 
 // A watch asks the policy once a second at most, whatever changes. What it told last is
