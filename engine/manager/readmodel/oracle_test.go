@@ -99,7 +99,55 @@ func (o *oracle) whole(c *core.Core) error {
 	if err := o.compare(m, c); err != nil {
 		return fmt.Errorf("made of all: %w", err)
 	}
+	got, want := indexed(o.t, o.model, c), indexed(o.t, m, c)
+	for i := range want {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			return fmt.Errorf("found is\n%+v, by one that is made of all\n%+v", got[i], want[i])
+		}
+	}
 	return nil
+}
+
+// indexed is all that a model finds by pool, user and launcher, and of what waits: of one that was told of each step
+// the same as of one that was made of all.
+func indexed(t *testing.T, m *Model, c *core.Core) (found []any) {
+	ctx := t.Context()
+	add := func(x any, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		found = append(found, x)
+	}
+	jobs, err := m.Jobs(ctx, true)
+	add(len(jobs), err)
+	for _, j := range jobs {
+		for _, f := range []Filter{{Pool: &j.Pool}, {User: &j.User}, {States: []wire.JobState{j.State}}, {Name: j.Name}} {
+			fit, _, err := m.Find(ctx, true, f)
+			ids := []uint64{}
+			for _, x := range fit {
+				ids = append(ids, x.Job)
+			}
+			add(ids, err)
+		}
+	}
+	for _, l := range c.Launchers() {
+		id := scheduler.LauncherID(l.Launcher)
+		on, err := m.OnLauncher(ctx, id)
+		add(on, err)
+		of, err := m.JobsOn(ctx, id)
+		add(of, err)
+	}
+	waiting, err := m.Waiting(ctx)
+	add(len(waiting), err)
+	for i := range waiting {
+		w := &waiting[i]
+		add(fmt.Sprint(w.Summary.Job, w.Since, w.Ready, w.Width, w.Needs, w.Memory, w.Reasons(true), w.Reasons(false)), nil)
+	}
+	m.look(func() {
+		add(fmt.Sprint(m.up, m.slots, m.announced, m.decides), nil)
+		add(fmt.Sprint(m.launchers.IDs()), nil)
+	})
+	return found
 }
 
 func (o *oracle) compare(m *Model, c *core.Core) error {
