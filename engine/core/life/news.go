@@ -18,10 +18,14 @@ type News struct {
 	gone     []scheduler.LauncherID
 	decided  []facts.Decision
 	over     []*EndedJob
+	usual    int // how many rows of attempts the last step had, up to usualMax: the next will have about as many
 }
 
 // decidedMax bounds the decisions of one step that are told one by one. All are counted.
 const decidedMax = 1000
+
+// usualMax bounds the rows of attempts for which room is made before it is known how many a step has.
+const usualMax = 256
 
 // TellNews has News be kept from now on.
 func (st *State) TellNews() {
@@ -60,6 +64,9 @@ func (st *State) NoteEnd(a *Attempt, reason string, beneficiary scheduler.JobID,
 	}
 	row := a.Row()
 	row.Reason, row.For, row.Work = reason, beneficiary, work
+	if st.news.ended == nil {
+		st.news.ended = make([]facts.Attempt, 0, st.news.usual)
+	}
 	st.news.ended = append(st.news.ended, row)
 }
 
@@ -93,7 +100,7 @@ func (st *State) Changed() []*Job {
 // TakeNews returns the rows of what changed, but those of jobs, which are Changed.
 func (st *State) TakeNews(changed []*Job) facts.Rows {
 	n := &st.news
-	rows := facts.Rows{Decided: n.decided, Attempts: n.ended}
+	rows := facts.Rows{Decided: n.decided, Attempts: slices.Grow(n.ended, len(n.attempts))}
 	for _, j := range changed {
 		if !j.told {
 			j.told = true
@@ -114,7 +121,9 @@ func (st *State) TakeNews(changed []*Job) facts.Rows {
 		}
 	}
 	slices.SortFunc(rows.Attempts, func(a, b facts.Attempt) int { return cmp.Compare(a.ID, b.ID) })
-	for _, id := range st.capacity.TakeTouched() {
+	machines := st.capacity.TakeTouched()
+	rows.Launchers = slices.Grow(rows.Launchers, len(machines)+len(n.gone))
+	for _, id := range machines {
 		if l := st.Launchers.Get(id); l != nil {
 			rows.Launchers = append(rows.Launchers, l.Row())
 		}
@@ -127,7 +136,7 @@ func (st *State) TakeNews(changed []*Job) facts.Rows {
 		rows.Ended = append(rows.Ended, e.Status)
 	}
 	clear(n.attempts)
-	*n = News{on: n.on, attempts: n.attempts[:0]}
+	*n = News{on: n.on, attempts: n.attempts[:0], usual: min(len(rows.Attempts), usualMax)}
 	return rows
 }
 

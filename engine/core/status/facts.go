@@ -21,6 +21,7 @@ func (rd *Reader) Facts() (step.Facts, bool) {
 	}
 	jobs := rd.life.Changed()
 	f := rd.facts(rd.life.TakeNews(jobs))
+	f.Jobs = slices.Grow(f.Jobs, len(jobs))
 	for _, j := range jobs {
 		f.Jobs = append(f.Jobs, rd.jobRow(j))
 	}
