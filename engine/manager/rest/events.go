@@ -79,6 +79,12 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a server in a test may have none
 	wrote := time.Now()
+	send := func(text string) bool {
+		wrote = time.Now()
+		_ = control.SetWriteDeadline(wrote.Add(eventWriteMax))
+		_, err := io.WriteString(w, text)
+		return err == nil && control.Flush() == nil
+	}
 	for over := wrote.Add(eventsMax); time.Now().Before(over); {
 		change, looked, kept := e.server.needs.Model.Changed(), e.server.needs.Pools.Changed(), e.server.needs.Jobs.Changed()
 		text, id, err := e.event()
@@ -86,16 +92,12 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 			return nil // who asked is gone, or may not any more
 		}
 		if text == "" && time.Since(wrote) >= eventIdle {
-			text = ": nothing new\n\n"
+			text = nothingNew
 		}
-		if text != "" {
-			e.told, wrote = id, time.Now()
-			_ = control.SetWriteDeadline(wrote.Add(eventWriteMax))
-			if _, err := io.WriteString(w, text); err != nil || control.Flush() != nil {
-				return nil
-			}
+		if e.told = id; text != "" && !send(text) {
+			return nil
 		}
-		if !e.pause(change, looked, kept) {
+		if !e.pause(change, looked, kept, func() bool { return send(nothingNew) }) {
 			return nil
 		}
 	}
@@ -173,9 +175,13 @@ func gapOf(streams int64) time.Duration {
 	return max(eventGap, time.Duration(streams)*time.Second/eventsPerSecond)
 }
 
+// nothingNew is a line that is no event.
+const nothingNew = ": nothing new\n\n"
+
 // pause waits for a change, and for as long as one event keeps from the next; false: the stream
-// ends.
-func (e events) pause(change, looked, kept <-chan struct{}) bool {
+// ends. Where many hear events that is long, and still says meanwhile that the stream goes on: a proxy may
+// end one that is silent.
+func (e events) pause(change, looked, kept <-chan struct{}, still func() bool) bool {
 	gap, idle := time.NewTimer(gapOf(e.server.streams.Load())), time.NewTimer(eventIdle)
 	defer gap.Stop()
 	defer idle.Stop()
@@ -190,12 +196,19 @@ func (e events) pause(change, looked, kept <-chan struct{}) bool {
 	case <-e.server.needs.Stopping:
 		return false
 	}
-	select {
-	case <-gap.C:
-	case <-e.ctx.Done():
-		return false
-	case <-e.server.needs.Stopping:
-		return false
+	for {
+		select {
+		case <-gap.C:
+			return true
+		case <-idle.C:
+			if !still() {
+				return false
+			}
+			idle.Reset(eventIdle)
+		case <-e.ctx.Done():
+			return false
+		case <-e.server.needs.Stopping:
+			return false
+		}
 	}
-	return true
 }

@@ -850,6 +850,17 @@ func TestEvents(t *testing.T) {
 		if text := stream("of another life", func() {}, time.Second); !strings.Contains(text, "id: "+last) {
 			t.Errorf("who knows nothing of this life is told\n%s", text)
 		}
+		w.server.streams.Store(5*60 - 1) // so that each hears an event a minute
+		text = stream("", func() {
+			for range 100 {
+				time.Sleep(time.Second)
+				w.job(1, "ann", 3)
+			}
+		}, time.Minute+eventIdle/2)
+		if events, still := strings.Count(text, "event: job\n"), strings.Count(text, ": nothing new\n"); events != 2 || still < 3 {
+			t.Errorf("while many look, one is told %d events, and %d times that the stream goes on:\n%s", events, still, text)
+		}
+		w.server.streams.Store(0)
 		began := time.Now()
 		stream("", func() {}, time.Hour) // so that who hears it proves anew who it is
 		if took := time.Since(began); took < eventsMax || took > eventsMax+eventIdle {
