@@ -172,6 +172,49 @@ func TestLogsGoOnWithoutALauncher(t *testing.T) {
 	}
 }
 
+// The log of an attempt is found by the attempt's number alone also when its job has ended, of which the manager
+// remembers the newest attempts only, and after a restart.
+func TestLogsOfAnyAttemptOfAJobThatEnded(t *testing.T) {
+	b := newTestbed(t)
+	b.start()
+	prints := func(l *fakeLauncher) {
+		_ = http.Serve(l.http, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) }))
+	}
+	oak := b.launcher("oak", 1, false)
+	go prints(oak)
+	b.follow(b.submit(3))
+	job := b.submit(250)
+	b.follow(job)
+	b.follow(b.submit(3))
+	s, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job, Attempts: true})
+	if err != nil || len(s.Attempts) != 250 {
+		t.Fatalf("%d attempts, error %v", len(s.GetAttempts()), err)
+	}
+	for range 2 {
+		for _, i := range []int{0, 10, 249} {
+			id := s.Attempts[i].Attempt
+			stream, err := b.api.Logs(b.ctx(), &wire.LogsRequest{Attempt: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := printedBy(t, stream); text != fmt.Sprint("/logs/", id) {
+				t.Errorf("the log of attempt %d is %q", id, text)
+			}
+		}
+		b.stop()
+		b.start()
+		oak = b.launcher("oak", 2, false)
+		go prints(oak)
+	}
+	stream, err := b.api.Logs(b.ctx(), &wire.LogsRequest{Attempt: 1 << 60})
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.NotFound {
+		t.Errorf("of one that there is not: %v", err)
+	}
+}
+
 // printedBy is all that comes of logs, which are in order.
 func printedBy(t *testing.T, stream grpc.ServerStreamingClient[wire.LogChunk]) string {
 	t.Helper()

@@ -112,10 +112,39 @@ func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.Serv
 // jobOf finds the job that an attempt belongs to.
 func (s *Server) jobOf(ctx context.Context, attempt uint64) (scheduler.JobID, error) {
 	job, known, err := s.needs.Model.JobOfAttempt(ctx, scheduler.AttemptID(attempt))
-	if err == nil && !known {
-		return 0, status.Errorf(codes.NotFound, "no job has an attempt %d: \"hamadryad status --attempts JOB\" lists a job's", attempt)
+	if known || err != nil {
+		return job, statusOf(err)
 	}
-	return job, statusOf(err)
+	may, err := s.needs.Model.MayHave(ctx, scheduler.AttemptID(attempt))
+	if err != nil {
+		return 0, statusOf(err)
+	}
+	var unread error
+	for _, job := range may[:min(len(may), attemptJobsMax)] {
+		has, err := s.has(ctx, job, attempt)
+		if has {
+			return job, nil
+		}
+		unread = cmp.Or(unread, err)
+	}
+	if unread != nil {
+		return 0, unread
+	}
+	return 0, status.Errorf(codes.NotFound, "no job has an attempt %d, of those that live and the last that ended: \"hamadryad status --attempts JOB\" lists a job's, and \"hamadryad logs JOB\" shows what all of them printed", attempt)
+}
+
+// attemptJobsMax bounds the jobs that ended which are looked through for an attempt.
+const attemptJobsMax = 64
+
+// has says whether history has an attempt of a job that ended.
+func (s *Server) has(ctx context.Context, job scheduler.JobID, attempt uint64) (bool, error) {
+	j, err := s.needs.Jobs.Find(ctx, job)
+	if j == nil || err != nil {
+		return false, err
+	}
+	defer j.Close()
+	a, err := j.Attempt(ctx, scheduler.AttemptID(attempt))
+	return a != nil, err
 }
 
 // log passes on one attempt's log. That there is none is no error when all of a

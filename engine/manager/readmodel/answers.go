@@ -90,6 +90,24 @@ func (m *Model) JobOfAttempt(ctx context.Context, id scheduler.AttemptID) (job s
 	return job, known, err
 }
 
+// MayHave lists the jobs that ended and are kept which may have had an attempt that is not remembered, as numbers are
+// given in turn: that first whose last attempt came soonest after it.
+func (m *Model) MayHave(ctx context.Context, id scheduler.AttemptID) (jobs []scheduler.JobID, err error) {
+	var may []*endedJob
+	err = m.read(ctx, func() {
+		for _, e := range m.ended {
+			if e.span[0] <= id && id <= e.span[1] {
+				may = append(may, e)
+			}
+		}
+	})
+	slices.SortStableFunc(may, func(x, y *endedJob) int { return cmp.Compare(x.span[1], y.span[1]) })
+	for _, e := range may {
+		jobs = append(jobs, scheduler.JobID(e.status.GetSummary().GetJob()))
+	}
+	return jobs, err
+}
+
 // Attempts lists attempts of a live job in order of id, the first of them after one: as many as there
 // is room for in a list that the caller has, which is overwritten, and at most 4096. Of all that
 // came, kept says how many there are. It is false for a job that does not live: of one that ended came alone is told.

@@ -167,12 +167,15 @@ func (m *Model) applyEnded(s *wire.JobStatus) {
 	id := scheduler.JobID(s.GetSummary().GetJob())
 	e := &endedJob{status: s, changed: m.revision}
 	if j := m.live.Get(id); j != nil {
-		e.came = j.attempts.came
+		e.came, e.span = j.attempts.came, j.attempts.span
 		for _, a := range slices.Clone(j.attempts.live) { // none, but for rows that did not come
 			r := j.attempts.get(a)
 			m.leave(r, j.attempts.on[r.on].id)
 		}
 		m.live.Remove(id)
+	}
+	for _, a := range s.GetAttempts() { // of one that lived before the model
+		e.span[1] = max(e.span[1], scheduler.AttemptID(a.Attempt))
 	}
 	m.jobsAt = m.revision
 	if old := m.endedByID[id]; old != nil { // told twice

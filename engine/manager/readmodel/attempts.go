@@ -17,11 +17,12 @@ const chunkRows = 4096
 type attempts struct {
 	chunks   []chunk // none is empty
 	len      int
-	came     int                   // ever
-	live     []scheduler.AttemptID // in any order; each row knows its place
-	newest   []scheduler.AttemptID // of those that ended, in order of their ends: at least as many as are shown
-	on       []onName              // launchers, by the number that rows have of them
-	onNumber map[onName]uint32     // into on
+	came     int                    // ever
+	span     [2]scheduler.AttemptID // the smallest and the largest that came; 0: none did
+	live     []scheduler.AttemptID  // in any order; each row knows its place
+	newest   []scheduler.AttemptID  // of those that ended, in order of their ends: at least as many as are shown
+	on       []onName               // launchers, by the number that rows have of them
+	onNumber map[onName]uint32      // into on
 	reasons  reasons
 }
 
@@ -112,7 +113,10 @@ func (t *attempts) get(id scheduler.AttemptID) *row {
 // add makes a row of an id that has none. Mostly it is the last.
 func (t *attempts) add(id scheduler.AttemptID) *row {
 	t.len++
-	t.came++
+	if t.came++; t.came == 1 {
+		t.span[0] = id
+	}
+	t.span = [2]scheduler.AttemptID{min(t.span[0], id), max(t.span[1], id)}
 	c, i, _ := t.find(id)
 	switch {
 	case len(t.chunks) == 0:

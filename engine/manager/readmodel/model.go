@@ -51,6 +51,9 @@ type endedJob struct {
 	status  *wire.JobStatus
 	changed uint64 // the revision
 	came    int    // attempts, while it lived; 0: that was before the model
+	// span is the smallest and the largest number of its attempts; where it lived before the model the smallest is not
+	// known, and 0.
+	span [2]scheduler.AttemptID
 }
 
 // launcher is one that is known, or of which only attempts are.

@@ -177,6 +177,11 @@ func TestJobsThatEnd(t *testing.T) {
 	if job, known, _ := m.JobOfAttempt(t.Context(), 400); !known || job != 4 {
 		t.Errorf("its attempt is of %v: %t", job, known)
 	}
+	for id, want := range map[scheduler.AttemptID][]scheduler.JobID{400: {4}, 401: nil} {
+		if may, err := m.MayHave(t.Context(), id); err != nil || !slices.Equal(may, want) {
+			t.Errorf("attempt %d may be of %v, want %v, error %v", id, may, want, err)
+		}
+	}
 	if on, _ := m.OnLauncher(t.Context(), 1); len(on) > 0 {
 		t.Errorf("%v lives", on)
 	}
