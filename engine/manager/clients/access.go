@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -120,6 +122,37 @@ func (s *Server) MayLook(ctx context.Context) func(*wire.JobSummary) bool {
 	}
 	w := who(ctx, rules)
 	return func(j *wire.JobSummary) bool { return rules.Reads(w, known(j)) }
+}
+
+// ruling numbers the rules that were in force. The zero value has none yet. Safe for concurrent use.
+type ruling struct {
+	mu     sync.Mutex
+	rules  *access.Rules // the last
+	number uint64
+}
+
+// of is the number of rules.
+func (r *ruling) of(rules *access.Rules) uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rules != r.rules {
+		r.rules = rules
+		r.number++
+	}
+	return r.number
+}
+
+// Rights is another number for another who asks, and when the rules of who may do what are others: what somebody was shown
+// before may not be all that he may see now, or more.
+func (s *Server) Rights(ctx context.Context) uint64 {
+	rules := s.needs.Rules()
+	if rules == nil {
+		return 0
+	}
+	w := who(ctx, rules)
+	sum := fnv.New64a()
+	_, _ = fmt.Fprintf(sum, "%d %q %q", s.ruling.of(rules), w.Name, w.Groups) // it never fails
+	return sum.Sum64()
 }
 
 // readableOf leaves out jobs that who asks may not look at.

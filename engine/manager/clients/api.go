@@ -152,6 +152,7 @@ type Server struct {
 	watchers *watchers
 	http     *http.Client // asks launchers for logs
 	losses   atomic.Pointer[core.Losses]
+	ruling   ruling
 
 	drafting sync.Mutex // held while a large job is drafted
 }

@@ -155,17 +155,17 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 	h := s.needs.Jobs.State()
 	switch operation {
 	case "ListJobs":
-		return s.tagOf(r.Jobs, h.Listed), err
+		return s.tagOf(ctx, r.Jobs, h.Listed), err
 	case "ListLaunchers":
-		return s.tagOf(r.Launchers, s.suspects()), err
+		return s.tagOf(ctx, r.Launchers, s.suspects()), err
 	case "ListDecisions":
-		return s.tagOf(r.Decisions), err
+		return s.tagOf(ctx, r.Decisions), err
 	case "ListQueue":
-		return s.tagOf(r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue), err
+		return s.tagOf(ctx, r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue), err
 	case "GetPools":
-		return s.tagOf(r.Jobs, s.needs.Pools.View().Looks), err
+		return s.tagOf(ctx, r.Jobs, s.needs.Pools.View().Looks), err
 	}
-	return s.tagOf(r.Jobs, r.Launchers, r.Decides, s.suspects(), h.Revision, h.Missed), err
+	return s.tagOf(ctx, r.Jobs, r.Launchers, r.Decides, s.suspects(), h.Revision, h.Missed), err
 }
 
 // jobTag is the same of a job. Why one waits is said by what is free, and by the policy.
@@ -173,15 +173,15 @@ func (s *Server) jobTag(ctx context.Context, operation string, job scheduler.Job
 	revision, waits, err := s.needs.Model.JobRevision(ctx, job)
 	of := []uint64{revision, s.needs.Jobs.FileVersion(job)}
 	if err != nil || !waits || operation != "GetJob" {
-		return s.tagOf(of...), err
+		return s.tagOf(ctx, of...), err
 	}
 	r, err := s.needs.Model.Revisions(ctx)
-	return s.tagOf(append(of, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue)...), err
+	return s.tagOf(ctx, append(of, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue)...), err
 }
 
-// tagOf is the ETag of some revisions in this life.
-func (s *Server) tagOf(revisions ...uint64) string {
-	tag := fmt.Sprintf(`"%x`, s.needs.Life)
+// tagOf is the ETag of some revisions in this life, for who asks.
+func (s *Server) tagOf(ctx context.Context, revisions ...uint64) string {
+	tag := fmt.Sprintf(`"%x-%x`, s.needs.Life, s.needs.Service.Rights(ctx))
 	for _, r := range revisions {
 		tag += fmt.Sprintf("-%x", r)
 	}

@@ -44,7 +44,10 @@ type service struct {
 	looks   int    // that were granted
 	printed string // by attempt 1
 	goesOn  bool   // it does not end
+	rights  atomic.Uint64
 }
+
+func (s *service) Rights(context.Context) uint64 { return s.rights.Load() }
 
 const secretive = "eve"
 

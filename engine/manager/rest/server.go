@@ -104,6 +104,8 @@ type Service interface {
 	MayHear(ctx context.Context, job scheduler.JobID) error
 	// MayLook says which jobs one may look at.
 	MayLook(ctx context.Context) func(*wire.JobSummary) bool
+	// Rights is another number for another who asks, and when the rules of who may do what are others.
+	Rights(ctx context.Context) uint64
 }
 
 // Needs is what the server stands on.
