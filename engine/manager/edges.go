@@ -13,6 +13,10 @@ func (m *manager) edges() metrics.Edges {
 			f := m.inbox.Fill()
 			return metrics.Fill{Now: int64(f.Entries), Max: int64(f.EntriesMax)}, metrics.Fill{Now: f.Bytes, Max: f.BytesMax}
 		},
+		Shown: func() metrics.Fill {
+			rows, most := m.model.Waits()
+			return metrics.Fill{Now: int64(rows), Max: int64(most)}
+		},
 		Programs: func() (uploads, bytes metrics.Fill) {
 			f := m.blobs.Fill()
 			return metrics.Fill{Now: int64(f.Uploads), Max: int64(f.UploadsMax)}, metrics.Fill{Now: f.Bytes, Max: f.BytesMax}

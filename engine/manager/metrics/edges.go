@@ -10,6 +10,7 @@ import (
 // the event log, the policy's processes. Nothing of it waits for the core.
 type Edges struct {
 	Inbox       func() (entries, bytes Fill)     // what waits for the core
+	Shown       func() Fill                      // rows that wait to be taken into what is shown
 	Programs    func() (uploads, bytes Fill)     // what submitters send
 	Log         func() Log                       // the event log
 	Audit       func() (lines int, wrong error)  // that wait to be written, and why
@@ -61,6 +62,8 @@ var (
 	inboxEntriesMax  = describe("inbox_max_entries", "Bound of hamadryad_inbox_entries: who brings more has to wait.")
 	inboxBytes       = describe("inbox_bytes", "Bytes of inputs that wait for the core, or are in the step at hand.")
 	inboxBytesMax    = describe("inbox_max_bytes", "Bound of hamadryad_inbox_bytes: who brings more has to wait.")
+	shownRows        = describe("shown_waiting_rows", "Rows of what changed that wait to be taken into what is shown of the cluster.")
+	shownRowsMax     = describe("shown_waiting_max_rows", "Bound of hamadryad_shown_waiting_rows: beyond it the core has to wait.")
 	uploadsDesc      = describe("uploads", "Programs, plans and large graphs that are being sent to the manager.")
 	uploadsMax       = describe("max_uploads", "Bound of hamadryad_uploads: a submission beyond it tries again later.")
 	programBytes     = describe("programs_bytes", "Bytes of programs, plans and large graphs that the manager keeps.")
@@ -95,7 +98,7 @@ var (
 // Describe implements prometheus.Collector.
 func (e Edges) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		inboxEntries, inboxEntriesMax, inboxBytes, inboxBytesMax, uploadsDesc, uploadsMax, programBytes, programBytesMax,
+		inboxEntries, inboxEntriesMax, inboxBytes, inboxBytesMax, shownRows, shownRowsMax, uploadsDesc, uploadsMax, programBytes, programBytesMax,
 		logUnsynced, logFile, logStalled, checkpointBytes, checkpointMade, auditWaiting, auditStalled,
 		historyJobs, historyBytes, historyDamaged, historyBehind, historyWaiting, historyAway, historyOlder, historyMissed, historyFreed,
 		tailsBytes, tailsWaiting, tailsDropped, tailsBehind, policyInfo, policyGeneration, policySince, termDesc, certificateEnd,
@@ -110,6 +113,7 @@ func (e Edges) Collect(out chan<- prometheus.Metric) {
 	entries, bytes := e.Inbox()
 	to.fill(inboxEntries, inboxEntriesMax, entries)
 	to.fill(inboxBytes, inboxBytesMax, bytes)
+	to.fill(shownRows, shownRowsMax, e.Shown())
 	uploads, kept := e.Programs()
 	to.fill(uploadsDesc, uploadsMax, uploads)
 	to.fill(programBytes, programBytesMax, kept)

@@ -111,6 +111,9 @@ func (m *Model) Bound(b Bounds) {
 // is bounded, and who is answered later is not. After Close it does nothing.
 func (m *Model) Hand(f core.Facts) { m.queue.put(f) }
 
+// Waits is how many rows were handed over and are not taken in, and beyond how many Hand waits.
+func (m *Model) Waits() (rows, most int) { return m.queue.waits(), queueRowsMax }
+
 // Close takes in what was handed over, and ends the model's goroutine. Reads go on.
 func (m *Model) Close() { m.queue.close() }
 

@@ -215,8 +215,8 @@ func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 			hand(2 * queueRowsMax)
 		}()
 		synctest.Wait()
-		if handed != 2 {
-			t.Fatalf("%d batches of half of the queue were handed over at once", handed)
+		if handed != 2 || q.waits() != queueRowsMax {
+			t.Fatalf("%d batches of half of the queue were handed over at once, and %d rows wait", handed, q.waits())
 		}
 		if err := settled(time.Second); !errors.Is(err, context.DeadlineExceeded) || len(taken) > 0 {
 			t.Errorf("while nothing is taken in a read says %v", err)

@@ -120,6 +120,13 @@ func (q *queue) reached() <-chan struct{} {
 	return done
 }
 
+// waits is how many rows wait, or are being taken in.
+func (q *queue) waits() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.rows
+}
+
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
