@@ -5,6 +5,7 @@ package problems
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,7 +49,7 @@ func (p *List) Set(what, text string, after time.Duration) {
 		p.list = map[string]Problem{}
 	}
 	now := time.Now()
-	one := Problem{Text: text[:min(len(text), problemBytesMax)], At: now}
+	one := Problem{Text: strings.ToValidUTF8(text[:min(len(text), problemBytesMax)], ""), At: now} // no letter is cut in two
 	if after > 0 {
 		one.goes = now.Add(after)
 	}

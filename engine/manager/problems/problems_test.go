@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
@@ -18,6 +19,10 @@ func TestProblems(t *testing.T) {
 	watch.Until(t, time.Minute, "the second went by itself", func() bool { return len(p.Current()) == 1 })
 	if one := p.Current()[0]; one.What != "a" || len(one.Text) != problemBytesMax || time.Since(time.Unix(0, one.At)) > time.Minute {
 		t.Errorf("%.100v", one)
+	}
+	p.Set("a", "x"+strings.Repeat("é", problemBytesMax), 0) // of which the bound is in the middle of one
+	if one := p.Current()[0]; !utf8.ValidString(one.Text) || len(one.Text) != problemBytesMax-1 {
+		t.Errorf("%d bytes that end with %q", len(one.Text), one.Text[len(one.Text)-2:])
 	}
 	p.Settle("a", time.Hour)
 	if _, stands := p.Of("a"); !stands {
