@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -134,7 +135,7 @@ func (e events) topics() ([]topic, error) {
 		{"pools", hex(told.Pools)},
 		{"queue", hex(told.Queue)},
 		// How the policy is has no count of its own: these change with it.
-		{"policy", fmt.Sprintf("%x.%x.%x.%x.%s", r.Decisions, told.Facts, policy.GetGeneration(), len(policy.GetProblems()), policy.GetState())},
+		{"policy", fmt.Sprintf("%x.%x.%x.%s.%s", r.Decisions, told.Facts, policy.GetGeneration(), problems(policy.GetProblems()), policy.GetState())},
 	}
 	if e.job != 0 {
 		revision, _, err := s.needs.Model.JobRevision(e.ctx, e.job)
@@ -144,6 +145,14 @@ func (e events) topics() ([]topic, error) {
 		list = append(list, topic{"job", hex(revision)})
 	}
 	return list, nil
+}
+
+// problems is another text when there are others: how many, and when the newest was noted, which they are in order of.
+func problems(list []*wire.PolicyProblem) string {
+	if len(list) == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%x.%x", len(list), list[0].GetAt())
 }
 
 // event is what is told now, and its id: which topics have changed since the last one; "" when none has.

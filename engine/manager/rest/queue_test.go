@@ -48,13 +48,13 @@ func (p *kept) Series(tier int, _, _ int64, points int) ([]series.Row, time.Dura
 	return rows, every, nil
 }
 
-// overview is a policy that failed.
-type overview struct{}
+// overview is a policy that failed, and at how many nanoseconds after base that was noted.
+type overview struct{ noted int64 }
 
-func (overview) Overview() *wire.PolicyReply {
+func (o overview) Overview() *wire.PolicyReply {
 	return &wire.PolicyReply{
 		Name: "builtin", Policy: "fair", State: "fallback", Generation: 4, Started: int64(base), Restarts: 3, RoundTimes: &wire.RoundTimes{Last: 2e6, Mean: 1e6, Longest: 3e6, Slow: 1e9, SlowRounds: 1},
-		Problems: []*wire.PolicyProblem{{What: "policy", Text: "it died", At: int64(base)}},
+		Problems: []*wire.PolicyProblem{{What: "policy", Text: "it died", At: int64(base) + o.noted}},
 	}
 }
 
