@@ -220,9 +220,16 @@ func TestPagesGoOn(t *testing.T) {
 	if typed := browser.Ask(b, chromedp.Value(`input[name="reason"]`)); typed != "half a rea" {
 		t.Errorf("of what was typed is left %q", typed)
 	}
+	b.Do(chromedp.SetValue(`select[name="priority"]`, "HIGH"), chromedp.SetValue(`select[name="state"]`, "failed"), chromedp.Focus(`button.danger`))
+	rename("once more", "jobs")
+	browser.Ask(b, chromedp.Poll[bool](`document.querySelector("h1").innerText.includes("once more")`))
+	left := browser.Ask(b, chromedp.Evaluate[string](`["reason", "priority", "state"].map((n) => document.querySelector("main [name=" + n + "]").value).join() + document.activeElement.innerText`))
+	if left != "half a rea,HIGH,failedKill job-7" {
+		t.Errorf("with the focus on the button, of what was written and chosen is left %q", left)
+	}
 	b.Do(chromedp.Click("#pause"))
 	rename("later", "jobs")
-	stands, at := browser.Ask(b, chromedp.Evaluate[bool](`document.querySelector("h1").innerText.includes("after")`)), browser.Ask(b, chromedp.Location())
+	stands, at := browser.Ask(b, chromedp.Evaluate[bool](`document.querySelector("h1").innerText.includes("once more")`)), browser.Ask(b, chromedp.Location())
 	if !stands || !strings.Contains(at, "pause=1") {
 		t.Errorf("it goes on (%t) at %s", !stands, at)
 	}

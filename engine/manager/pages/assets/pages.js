@@ -12,6 +12,10 @@
 	let again = 0; // of a page of which some may be newer later, though nothing is told to have changed
 	const later = (seconds) => { clearTimeout(again); if (seconds) again = setTimeout(refresh, 1000 * seconds); };
 
+	// What somebody has written or chosen and not sent stays, also when he has gone on to something else.
+	const asMade = (e) => e.localName === "select" ? (e.querySelector("option[selected]") || e.options[0]).value : e.defaultValue;
+	const isTheirs = (e) => e.matches("input, textarea, select") ? e.value !== asMade(e) : e.hasAttribute("data-keep");
+
 	const refresh = async () => {
 		due = true;
 		if (paused || busy || document.hidden || "still" in document.getElementById("main").dataset) return;
@@ -23,7 +27,7 @@
 				const page = new DOMParser().parseFromString(await answer.text(), "text/html");
 				const main = page.getElementById("main");
 				if (!main) throw new Error("no page");
-				Idiomorph.morph(document.getElementById("main"), main, { ignoreActiveValue: true, callbacks: { beforeNodeMorphed: (old) => !(old.dataset && "keep" in old.dataset) } });
+				Idiomorph.morph(document.getElementById("main"), main, { ignoreActiveValue: true, callbacks: { beforeNodeMorphed: (old) => !(old instanceof Element && isTheirs(old)) } });
 				document.title = page.title;
 				document.dispatchEvent(new Event("renewed"));
 				later(main.dataset.again);
