@@ -242,6 +242,23 @@ func TestPagesGoOn(t *testing.T) {
 	}
 }
 
+// Who has chosen a row or marked text of it still has, when another came before it.
+func TestRowsStayWhatTheyAre(t *testing.T) {
+	s := &stub{name: "fine"}
+	server := serve(t, s, true)
+	b := browser.Open(t)
+	const held = `document.activeElement.innerText + " " + getSelection().toString()`
+	b.Do(chromedp.Navigate(server+"/jobs"), chromedp.Focus(`tbody th a`), chromedp.Evaluate[chromedp.Void](`getSelection().selectAllChildren(document.querySelector("tbody td:nth-child(3)"))`))
+	before := browser.Ask(b, chromedp.Evaluate[string](held))
+	s.mu.Lock()
+	s.newer = true
+	s.mu.Unlock()
+	browser.Ask(b, chromedp.Poll[bool](`document.querySelectorAll("tbody tr").length === 2`))
+	if after := browser.Ask(b, chromedp.Evaluate[string](held)); before != "job-7 fine" || after != before {
+		t.Errorf("held was %q, and is %q", before, after)
+	}
+}
+
 // Who was refused events, as by a proxy while the manager starts again, asks for them again.
 func TestPagesHearAgain(t *testing.T) {
 	mux := http.NewServeMux()

@@ -35,6 +35,7 @@ type stub struct {
 	name    string
 	changes []string
 	killed  bool
+	newer   bool // there is a job that was submitted later
 
 	file     string // text of the configuration
 	readOnly *string
@@ -68,6 +69,14 @@ func (s *stub) GetCluster(context.Context, api.GetClusterRequestObject) (api.Get
 func (s *stub) ListJobs(_ context.Context, q api.ListJobsRequestObject) (api.ListJobsResponseObject, error) {
 	next := "abc"
 	l := api.JobList{Jobs: []api.JobSummary{s.summary()}, Total: 250, Truncated: true, Next: &next}
+	s.mu.Lock()
+	newer := s.newer
+	s.mu.Unlock()
+	if newer {
+		x := l.Jobs[0]
+		x.ID, x.User = "job-8", "somebody"
+		l.Jobs = append([]api.JobSummary{x}, l.Jobs...)
+	}
 	if q.Params.Cursor != nil {
 		l.Truncated, l.Next = false, nil
 	}
