@@ -210,8 +210,12 @@ func (s *stub) series(w http.ResponseWriter, _ *http.Request) {
 	one, none := float32(1), (*float32)(nil)
 	a := api.PoolSeries{Every: 1, Times: []int64{1000, 1001, 1010}, Slots: []float32{4, 4, 4}, Free: []float32{1, 1, 1}, LeftOut: 3}
 	for _, name := range []string{"root", s.name} {
+		own, running := &one, []float32{1, 2, 3}
+		if name == "root" { // it has the other in it
+			own, running = new(float32), []float32{0, 0, 0}
+		}
 		a.Pools = append(a.Pools, api.PoolLine{
-			Name: name, Above: name == "root", Running: []float32{1, 2, 3}, Ready: []float32{0, 0, 0}, Jobs: []float32{1, 1, 1}, Held: []*float32{&one, none, &one}, Demand: []*float32{&one, none, &one}, Share: []*float32{&one, none, &one},
+			Name: name, Running: running, Ready: []float32{0, 0, 0}, Jobs: []float32{1, 1, 1}, Held: []*float32{&one, none, &one}, Own: []*float32{own, none, own}, Demand: []*float32{&one, none, &one}, Share: []*float32{&one, none, &one},
 		})
 	}
 	w.Header().Set("Content-Type", "application/json")

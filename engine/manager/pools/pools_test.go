@@ -101,7 +101,7 @@ func TestSample(t *testing.T) {
 	s := scheduler.Status{Pools: []scheduler.PoolStatus{
 		{Name: "a", Kind: "x", FairShare: 1.5, Demand: 4, Running: 1},
 		{Name: "a", Kind: "y", FairShare: 2, Demand: 1, Running: 1},
-		{Name: "a.b", Parent: "a", Kind: "x", Demand: 3},
+		{Name: "a.b", Parent: "a", Kind: "x", Demand: 3, Running: 1},
 		{Name: "idle", Kind: "x"},
 		{Name: "", Kind: "x", Demand: 1},
 	}}
@@ -110,12 +110,12 @@ func TestSample(t *testing.T) {
 		t.Error(got)
 	}
 	b.Take("p", 1, now, s)
-	if got := fmt.Sprint(b.Sample(now, 2)); got != "[{a 0 0 0 0 1 2 5 3500}]" {
+	if got := fmt.Sprint(b.Sample(now, 2)); got != "[{a 0 0 0 0 1 2 2 5 3500}]" {
 		t.Error("roots: ", got)
 	}
 	s.AllPools = true
 	b.Take("p", 1, now, s)
-	if got := fmt.Sprint(b.Sample(now, 2)); got != "[{a 0 0 0 0 1 2 5 3500} {a.b 0 0 0 0 1 0 3 0}]" {
+	if got := fmt.Sprint(b.Sample(now, 2)); got != "[{a 0 0 0 0 1 2 1 5 3500} {a.b 0 0 0 0 1 1 1 3 0}]" {
 		t.Error("all: ", got)
 	}
 	if got := b.Sample(now.Add(StaleAfter+1), 2); got != nil {

@@ -20,7 +20,7 @@ func (b *Book) Sample(now time.Time, slots uint64) []series.Pool {
 		return nil
 	}
 	var list []series.Pool
-	at := map[string]int{}
+	at, within := map[string]int{}, map[string]uint64{}
 	for i := range v.Pools {
 		p := &v.Pools[i]
 		if !v.AllPools && p.Parent != "" || p.Name == "" {
@@ -34,10 +34,17 @@ func (b *Book) Sample(now time.Time, slots uint64) []series.Pool {
 			k = len(list)
 			at[p.Name], list = k, append(list, series.Pool{Name: p.Name, Told: 1})
 		}
+		if p.Parent != "" {
+			within[p.Parent] += uint64(max(p.Running, 0))
+		}
 		x := &list[k]
 		x.Held += uint64(max(p.Running, 0))
 		x.Demand += uint64(max(p.Demand, 0))
 		x.Share += uint64(math.Round(min(max(p.FairShare, 0), shareMax) * series.ShareUnit))
+	}
+	for i := range list {
+		x := &list[i]
+		x.Own = x.Held - min(x.Held, within[x.Name])
 	}
 	return slices.Clip(list)
 }

@@ -113,13 +113,8 @@ func (s *Server) GetPoolSeries(_ context.Context, q api.GetPoolSeriesRequestObje
 		a.Times = append(a.Times, rows[i].At)
 		a.Slots, a.Free = append(a.Slots, mean(rows[i].Slots, rows[i].Samples)), append(a.Free, mean(rows[i].Free, rows[i].Samples))
 	}
-	above := map[string]bool{}
-	for _, p := range s.needs.Pools.View().Pools {
-		above[p.Parent] = above[p.Parent] || slices.Contains(names, p.Name)
-	}
 	for _, name := range names {
 		a.Pools = append(a.Pools, line(rows, told, name))
-		a.Pools[len(a.Pools)-1].Above = name != "" && above[name]
 	}
 	return api.GetPoolSeries200JSONResponse(a), nil
 }
@@ -139,15 +134,15 @@ func line(rows []series.Row, told []bool, name string) api.PoolLine {
 	n := len(rows)
 	l := api.PoolLine{
 		Name: name, Jobs: make([]float32, n), Running: make([]float32, n), Ready: make([]float32, n),
-		Held: make([]*float32, n), Demand: make([]*float32, n), Share: make([]*float32, n),
+		Held: make([]*float32, n), Own: make([]*float32, n), Demand: make([]*float32, n), Share: make([]*float32, n),
 	}
 	for i := range rows {
 		p := rows[i].Pool(name)
 		all := rows[i].Samples
 		l.Jobs[i], l.Running[i], l.Ready[i] = mean(p.Jobs, all), mean(p.Running, all), mean(p.Ready, all)
 		if told[i] { // in samples without a word of this pool it held and wanted nothing
-			held, demand, share := mean(p.Held, all), mean(p.Demand, all), mean(p.Share, all)/series.ShareUnit
-			l.Held[i], l.Demand[i], l.Share[i] = &held, &demand, &share
+			held, own, demand, share := mean(p.Held, all), mean(p.Own, all), mean(p.Demand, all), mean(p.Share, all)/series.ShareUnit
+			l.Held[i], l.Own[i], l.Demand[i], l.Share[i] = &held, &own, &demand, &share
 		}
 	}
 	return l

@@ -192,6 +192,7 @@ func TestPoolsHoldNoMoreThanThereIs(t *testing.T) {
 			if counted -= p.Running; tells && r.IntN(3) > 0 {
 				p.Told, p.Held = 1, uint64(r.IntN(int(held)+1))
 				held -= p.Held
+				p.Own = p.Held
 			}
 			if p.Told+p.Running > 0 {
 				row.Pools = append(row.Pools, p)
@@ -211,8 +212,8 @@ func TestPoolsHoldNoMoreThanThereIs(t *testing.T) {
 			for i, slots := range s.Slots {
 				sum := float32(0)
 				for _, p := range s.Pools {
-					if p.Held[i] != nil {
-						sum += *p.Held[i]
+					if p.Own[i] != nil {
+						sum += *p.Own[i]
 					} else {
 						sum += p.Running[i] // as assets/pools.js draws it
 					}

@@ -58,7 +58,7 @@ func TestTiersAreTheSumsOfSamples(t *testing.T) {
 			at += rapid.SampledFrom([]int64{0, 1, 1, 1, 2, 9, 60, 700, 20_000}).Draw(rt, "later")
 			r := Row{At: at, Slots: rapid.Uint64Range(0, 9).Draw(rt, "slots"), Free: 1}
 			for _, name := range names[rapid.IntRange(0, 3).Draw(rt, "pools"):] {
-				r.Pools = append(r.Pools, Pool{Name: name, Jobs: 1, Running: rapid.Uint64Range(0, 1000).Draw(rt, "running"), Ready: 3, Told: 1, Held: 2, Demand: 9, Share: 1500})
+				r.Pools = append(r.Pools, Pool{Name: name, Jobs: 1, Running: rapid.Uint64Range(0, 1000).Draw(rt, "running"), Ready: 3, Told: 1, Held: 2, Own: 1, Demand: 9, Share: 1500})
 			}
 			samples = append(samples, r)
 			if err := s.Add(r); err != nil {
@@ -204,12 +204,18 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// Rows of the form before, which had nothing of the policy, are read.
-func TestFormBefore(t *testing.T) {
-	var got Row
-	err := got.decode(7, []byte{2, 8, 3, 1, 'a', 1, 0, 5, 4})
-	if want := (Row{At: 7, Samples: 2, Slots: 8, Free: 3, Pools: []Pool{{Name: "a", Jobs: 1, Running: 5, Ready: 4}}}); err != nil || cmp.Diff(want, got) != "" {
-		t.Error(err, cmp.Diff(want, got))
+// Rows of the forms before are read: the first had nothing of the policy, the second not what pools in others hold.
+func TestFormsBefore(t *testing.T) {
+	for form, b := range [][]byte{{2, 8, 3, 1, 'a', 1, 0, 5, 4}, {0, 2, 8, 3, 1, 'a', 1, 0, 5, 4, 2, 6, 7, 9}} {
+		want := Row{At: 7, Samples: 2, Slots: 8, Free: 3, Pools: []Pool{{Name: "a", Jobs: 1, Running: 5, Ready: 4}}}
+		if form == 1 {
+			p := &want.Pools[0]
+			p.Told, p.Held, p.Own, p.Demand, p.Share = 2, 6, 6, 7, 9
+		}
+		var got Row
+		if err := got.decode(7, b); err != nil || cmp.Diff(want, got) != "" {
+			t.Error(form, err, cmp.Diff(want, got))
+		}
 	}
 }
 

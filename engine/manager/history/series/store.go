@@ -257,11 +257,11 @@ func (r Row) encode() (b []byte) {
 			b = binary.AppendUvarint(b, n)
 		}
 	}
-	put(0, r.Samples, r.Slots, r.Free) // no row of the form before begins with 0
+	put(0, 0, r.Samples, r.Slots, r.Free) // no row of the first form begins with 0, and none of the second with two
 	for _, p := range r.Pools {
 		put(uint64(len(p.Name)))
 		b = append(b, p.Name...)
-		put(p.Jobs, p.Asked, p.Running, p.Ready, p.Told, p.Held, p.Demand, p.Share)
+		put(p.Jobs, p.Asked, p.Running, p.Ready, p.Told, p.Held, p.Own, p.Demand, p.Share)
 	}
 	return b
 }
@@ -282,8 +282,8 @@ func (r *Row) decode(at int64, b []byte) error {
 	}
 	before := r.Pools
 	*r = Row{At: at, Samples: take(), Pools: before[:0]}
-	told := r.Samples == 0 // the form before had nothing of the policy
-	if told {
+	form := 0 // the first had nothing of the policy, the second not what pools in others hold
+	for ; r.Samples == 0 && form < 2 && !bad; form++ {
 		r.Samples = take()
 	}
 	r.Slots, r.Free = take(), take()
@@ -300,8 +300,12 @@ func (r *Row) decode(at int64, b []byte) error {
 		}
 		b = b[n:]
 		p.Jobs, p.Asked, p.Running, p.Ready = take(), take(), take(), take()
-		if told {
-			p.Told, p.Held, p.Demand, p.Share = take(), take(), take(), take()
+		if form > 0 {
+			p.Told, p.Held = take(), take()
+			if p.Own = p.Held; form > 1 {
+				p.Own = take()
+			}
+			p.Demand, p.Share = take(), take()
 		}
 		r.Pools = append(r.Pools, p)
 	}

@@ -32,6 +32,7 @@ type Pool struct {
 	// What the policy told of it, in slots of all kinds.
 	Told   uint64 // samples of which it did
 	Held   uint64
+	Own    uint64 // of these, slots that no pool in it held
 	Demand uint64
 	Share  uint64 // its fair share, ShareUnit a slot
 }
@@ -67,7 +68,7 @@ func (r Row) Bounded() Row {
 
 func (p *Pool) add(o Pool) {
 	p.Jobs, p.Asked, p.Running, p.Ready = p.Jobs+o.Jobs, p.Asked+o.Asked, p.Running+o.Running, p.Ready+o.Ready
-	p.Told, p.Held, p.Demand, p.Share = p.Told+o.Told, p.Held+o.Held, p.Demand+o.Demand, p.Share+o.Share
+	p.Told, p.Held, p.Own, p.Demand, p.Share = p.Told+o.Told, p.Held+o.Held, p.Own+o.Own, p.Demand+o.Demand, p.Share+o.Share
 }
 
 // add sums another row's samples.

@@ -23,10 +23,11 @@
 	const width = () => Math.max(320, at.clientWidth);
 
 	// What the policy told nothing of is what the manager counted.
-	const held = (p) => p.held.map((x, i) => x ?? p.running[i]);
+	const held = (p, told = p.held) => told.map((x, i) => x ?? p.running[i]);
+	const any = (values) => values.some((x) => x > 0);
 
 	const layersOf = (a) => {
-		if (!pool) return [a.pools.filter((p) => !p.above).map((p) => ({ label: p.name || "-", values: held(p) })), { label: "slots", values: a.slots }];
+		if (!pool) return [a.pools.map((p) => ({ label: p.name || "-", values: held(p, p.own), all: held(p) })).filter((l) => any(l.values) || !any(l.all)), { label: "slots", values: a.slots }];
 		const nothing = a.times.map(() => null);
 		const p = a.pools[0] || { held: nothing, running: nothing, demand: nothing, share: nothing };
 		const has = held(p);

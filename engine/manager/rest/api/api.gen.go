@@ -936,16 +936,16 @@ type PoolCount struct {
 
 // PoolLine Averages of a pool at each time. What the policy tells is null where it told of no pool.
 type PoolLine struct {
-	// Above Others of these pools are in it now: it holds what they hold
-	Above bool `json:"above"`
-
 	// Demand Slots, as the policy tells
 	Demand []*float32 `json:"demand"`
 
-	// Held Slots, as the policy tells
+	// Held Slots, as the policy tells, with those that pools in it hold
 	Held []*float32 `json:"held"`
 	Jobs []float32  `json:"jobs"`
 	Name string     `json:"name"`
+
+	// Own Of these the slots that no pool in it held: those of all pools together are all that are held
+	Own []*float32 `json:"own"`
 
 	// Ready Bundles
 	Ready []float32 `json:"ready"`
