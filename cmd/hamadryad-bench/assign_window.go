@@ -76,7 +76,7 @@ func (w *window) pages() http.Handler {
 		Model: w.model, Jobs: w.jobs, Service: lookers{window: w}, Policy: w, Pools: &pools.Book{}, Kept: w.history, Failed: failed, Stopping: w.stopping,
 	})
 	all, mux := shown.Routes(), http.NewServeMux()
-	maps.Copy(all, pages.New(pages.Needs{Shown: shown, Actions: true, Failed: failed}).Routes())
+	maps.Copy(all, pages.New(pages.Needs{Shown: shown, Actions: true, Generation: func(g uint64) (uint64, uint64) { return 0, g }, Failed: failed}).Routes())
 	for pattern, handler := range all {
 		mux.Handle(pattern, handler)
 	}

@@ -37,6 +37,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/number"
 	"github.com/hamadryad/hamadryad/engine/manager/origin"
 	"github.com/hamadryad/hamadryad/engine/manager/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
@@ -419,7 +420,7 @@ func (m *manager) webServer() *http.Server {
 func (m *manager) routes() map[string]http.Handler {
 	shown := m.rest()
 	all := shown.Routes()
-	m.pages = pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Failed: failed})
+	m.pages = pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Generation: number.Apart, Failed: failed})
 	maps.Copy(all, m.pages.Routes())
 	maps.Copy(all, map[string]http.Handler{
 		"GET /metrics": promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}),

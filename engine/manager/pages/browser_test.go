@@ -116,6 +116,26 @@ func TestPagesPauseAndFit(t *testing.T) {
 	}
 }
 
+// In a small window, words of a list stay whole beside a long name, and what is long of a job scrolls by itself.
+func TestListsStayReadable(t *testing.T) {
+	server := serve(t, &stub{name: strings.Repeat("a long name ", 20)}, true)
+	b := browser.Open(t)
+	if _, err := chromedp.Call(b.Context(), emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 400, Height: 800, DeviceScaleFactor: 1}); err != nil {
+		t.Fatal(err)
+	}
+	b.Do(chromedp.Navigate(server + "/jobs"))
+	broken := browser.Ask(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll("tbody th a")].filter((e) => e.getClientRects().length > 1).map((e) => e.innerText)`))
+	if priority := browser.Ask(b, chromedp.Evaluate[float64](`(() => { const r = document.createRange(); r.selectNodeContents([...document.querySelectorAll("tbody td")].find((e) => e.innerText === "NORMAL")); return r.getClientRects().length; })()`)); len(broken) > 0 || priority != 1 {
+		t.Errorf("broken are %q, and a priority stands in %v lines", broken, priority)
+	}
+	b.Do(chromedp.Navigate(server + "/jobs/job-7"))
+	for _, region := range []string{"Stages", "Why it waited", "The graph"} {
+		if scrolls := browser.Ask(b, chromedp.Evaluate[bool](fmt.Sprintf(`getComputedStyle(document.querySelector('[aria-label="%s"]')).maxHeight !== "none"`, region))); !scrolls {
+			t.Errorf("%s takes as much of the page as there is", region)
+		}
+	}
+}
+
 // What pools did is drawn by a script that the page's rules let through, stays when the page goes on, and pools
 // are called what they are called.
 func TestPoolsAreDrawn(t *testing.T) {
@@ -187,7 +207,7 @@ func TestKillByKeyboard(t *testing.T) {
 func TestPagesGoOn(t *testing.T) {
 	s := &stub{name: "before"}
 	mux := http.NewServeMux()
-	for pattern, handler := range New(Needs{Shown: s, Actions: true, Failed: func(context.Context, error) {}}).Routes() {
+	for pattern, handler := range New(Needs{Shown: s, Actions: true, Generation: apart, Failed: func(context.Context, error) {}}).Routes() {
 		mux.Handle(pattern, handler)
 	}
 	tell := make(chan string)
@@ -265,7 +285,7 @@ func TestRowsStayWhatTheyAre(t *testing.T) {
 // Who was refused events, as by a proxy while the manager starts again, asks for them again.
 func TestPagesHearAgain(t *testing.T) {
 	mux := http.NewServeMux()
-	for pattern, handler := range New(Needs{Shown: &stub{name: "x"}, Actions: true, Failed: func(context.Context, error) {}}).Routes() {
+	for pattern, handler := range New(Needs{Shown: &stub{name: "x"}, Actions: true, Generation: apart, Failed: func(context.Context, error) {}}).Routes() {
 		mux.Handle(pattern, handler)
 	}
 	var asked atomic.Int64

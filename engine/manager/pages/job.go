@@ -2,6 +2,7 @@ package pages
 
 import (
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -34,6 +35,7 @@ type jobPage struct {
 	Skew     *api.Distribution
 	Skewed   template.HTML // as a histogram
 
+	Asked       url.Values // what the page was asked for
 	Attempts    api.AttemptList
 	OfStage     string // whose attempts are shown
 	OfState     string // that attempts which are shown are in
@@ -47,6 +49,14 @@ func (p jobPage) again() time.Duration {
 		return idleAgain
 	}
 	return p.Again
+}
+
+// With is what asks for this page with another value of something, from the first attempts on.
+func (p jobPage) With(key, value string) string {
+	q := maps.Clone(p.Asked)
+	q.Del("cursor")
+	q.Set(key, value)
+	return "?" + q.Encode()
 }
 
 var attemptStates = []api.AttemptState{
@@ -79,7 +89,7 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	p := jobPage{Job: w.Job, Again: w.Again, Over: w.Job.Ended != nil, By: string(*of.Timeline.By), Skew: w.Distribution, Attempts: w.Attempts, Reasons: w.Reasons, OfStage: q.Get("stage"), OfState: q.Get("state"), States: attemptStates}
+	p := jobPage{Asked: maps.Clone(q), Job: w.Job, Again: w.Again, Over: w.Job.Ended != nil, By: string(*of.Timeline.By), Skew: w.Distribution, Attempts: w.Attempts, Reasons: w.Reasons, OfStage: q.Get("stage"), OfState: q.Get("state"), States: attemptStates}
 	if w.Graph != nil {
 		p.Graph = draw.Graph(*w.Graph, p.Stages)
 	}

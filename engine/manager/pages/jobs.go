@@ -16,6 +16,7 @@ const shownNow = 10
 // nowPage is the first page.
 type nowPage struct {
 	Cluster     api.Cluster
+	Policy      api.Policy
 	Live, Ended api.JobList
 }
 
@@ -24,7 +25,11 @@ func (s *Server) now(r *http.Request) (string, any, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	p := nowPage{Cluster: c.(api.GetCluster200JSONResponse).Body}
+	policy, err := s.needs.Shown.GetPolicy(r.Context(), api.GetPolicyRequestObject{})
+	if err != nil {
+		return "", nil, err
+	}
+	p := nowPage{Cluster: c.(api.GetCluster200JSONResponse).Body, Policy: api.Policy(policy.(api.GetPolicy200JSONResponse))}
 	most := shownNow
 	for _, x := range []struct {
 		list   *api.JobList

@@ -13,6 +13,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -49,6 +50,8 @@ type Shown interface {
 type Needs struct {
 	Shown   Shown
 	Actions bool // something may be changed over HTTP: forms are shown
+	// Generation takes a policy's apart, as the command line writes it: the manager's term, and which start of a policy in that.
+	Generation func(uint64) (term, start uint64)
 	// Failed hears of each request that was not done, before its answer leaves.
 	Failed func(ctx context.Context, err error)
 }
@@ -104,11 +107,14 @@ var topics = map[string]string{
 	"queue": "queue jobs launchers", "pools": "pools jobs", "policy": "policy", "audit": "jobs launchers policy",
 }
 
+// parts are the links of all pages that lead to what a page is about, where they are called otherwise.
+var parts = map[string]string{"job": "jobs", "log": "jobs", "launcher": "launchers", "version": "settings"}
+
 // frame is what each page is put into.
 type frame struct {
 	Title   string
 	Root    string // the way up to the first page
-	Path    string // of the page, with its filters, as the links of others lead to it
+	Part    string // which of the links of all pages leads here, or above it
 	Actions bool
 	Still   bool // it is not made new while it is looked at
 	Topics  string
@@ -136,7 +142,7 @@ func (s *Server) shown(name string, find func(*http.Request) (title string, body
 // write sends a page.
 func (s *Server) write(w http.ResponseWriter, r *http.Request, code int, name, title string, body any) {
 	var text strings.Builder
-	f := frame{Title: title, Root: root(r.URL.Path), Actions: s.needs.Actions, Topics: topics[name], Still: slices.Contains(still, name), Body: body}
+	f := frame{Title: title, Root: root(r.URL.Path), Part: cmp.Or(parts[name], name), Actions: s.needs.Actions, Topics: topics[name], Still: slices.Contains(still, name), Body: body}
 	if later, ok := body.(interface{ again() time.Duration }); ok {
 		f.Again = later.again().Seconds()
 	}

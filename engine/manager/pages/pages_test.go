@@ -46,6 +46,9 @@ type stub struct {
 	unread bool // nothing of its attempts can be read
 }
 
+// apart takes a generation apart as if a manager gave ten of each term.
+func apart(g uint64) (term, start uint64) { return g / 10, g % 10 }
+
 var base = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
 func (s *stub) summary() api.JobSummary {
@@ -187,9 +190,9 @@ func (s *stub) GetPools(context.Context, api.GetPoolsRequestObject) (api.GetPool
 func pointerTo(text string) *string { return &text }
 
 func (s *stub) GetPolicy(context.Context, api.GetPolicyRequestObject) (api.GetPolicyResponseObject, error) {
-	n := int64(4)
+	n, generation := int64(4), int64(34)
 	return api.GetPolicy200JSONResponse{
-		Name: "builtin", Configured: s.name, Version: &s.name, State: api.PolicyStateFallback, Generation: &n, Since: &base, Restarts: 3, Memory: &n, MemoryMax: &n, Rounds: &api.RoundTimes{Mean: .01},
+		Name: "builtin", Configured: s.name, Version: &s.name, State: api.PolicyStateFallback, Generation: &generation, Since: &base, Restarts: 3, Memory: &n, MemoryMax: &n, Rounds: &api.RoundTimes{Mean: .01},
 		Problems: []api.PolicyProblem{{What: "policy", Text: s.name, At: base}}, Accepted: []api.Count{{Name: "launch", Count: 5}}, Refused: []api.Count{{Name: "no capacity", Count: 2}}, Facts: []api.Property{{Name: s.name, Value: s.name}},
 	}, nil
 }
@@ -264,7 +267,7 @@ func (s *stub) UndrainLauncher(_ context.Context, q api.UndrainLauncherRequestOb
 func serve(t *testing.T, s *stub, actions bool) string {
 	t.Helper()
 	mux := http.NewServeMux()
-	for pattern, handler := range New(Needs{Shown: s, Actions: actions, Failed: func(context.Context, error) {}}).Routes() {
+	for pattern, handler := range New(Needs{Shown: s, Actions: actions, Generation: apart, Failed: func(context.Context, error) {}}).Routes() {
 		mux.Handle(pattern, handler)
 	}
 	mux.HandleFunc("GET /api/v1/pools/series", s.series)
@@ -364,6 +367,30 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	if len(seen) < 30 {
 		t.Errorf("only %v were followed", seen)
+	}
+}
+
+// The first page says when the built-in policy decides in the place of the chosen one, and each page which of all it is.
+func TestWhatDecidesIsSaid(t *testing.T) {
+	server := serve(t, &stub{name: "mine"}, true)
+	for path, want := range map[string]string{
+		"/": "The built-in FIFO decides in the place of mine since", "/policy": "<dt>Generation</dt><dd>3.4</dd>", "/jobs/job-7": `jobs" aria-current="page">Jobs<`, "/queue": `queue" aria-current="page">Queue<`,
+	} {
+		if _, _, page := get(t, server+path); strings.Count(page, want) != 1 {
+			t.Errorf("%s does not say once %q:\n%s", path, want, page)
+		}
+	}
+}
+
+// What a job's page is asked for stays when something else of it is asked for.
+func TestFiltersStayTogether(t *testing.T) {
+	_, _, page := get(t, serve(t, &stub{name: "map"}, true)+"/jobs/job-7?stage=map&state=failed&by=stage&pause=1&cursor=abc")
+	for _, want := range []string{
+		`href="?by=launcher&amp;pause=1&amp;stage=map&amp;state=failed#timeline"`, `href="?by=stage&amp;pause=1&amp;stage=publish&amp;state=failed"`, `<input type="hidden" name="by" value="stage">`, `<input type="hidden" name="pause" value="1">`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("it lacks %s:\n%s", want, page)
+		}
 	}
 }
 

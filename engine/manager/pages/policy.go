@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"net/http"
 	"time"
 
@@ -16,6 +17,7 @@ const decisionsShown = 50
 // policyPage tells how the policy is, and what it decided.
 type policyPage struct {
 	api.Policy
+	Generation  string // as the command line writes it
 	Why         string // the built-in one decides, or none does
 	Filter      struct{ Job, Launcher, Kind, Outcome, Reason string }
 	Kinds       []api.DecisionKind
@@ -38,6 +40,10 @@ func (s *Server) policy(r *http.Request) (string, any, error) {
 		return "", nil, err
 	}
 	page := policyPage{Policy: api.Policy(a.(api.GetPolicy200JSONResponse)), Kinds: kinds, Outcomes: outcomes}
+	if g := page.Policy.Generation; g != nil {
+		term, start := s.needs.Generation(uint64(*g))
+		page.Generation = fmt.Sprintf("%d.%d", term, start)
+	}
 	for _, p := range page.Problems {
 		if p.What == "policy" && page.State != api.PolicyStateRunning {
 			page.Why = p.Text

@@ -73,8 +73,10 @@ func seconds(s any) string {
 		d = d.Round(time.Second)
 	case d >= time.Second:
 		d = d.Round(10 * time.Millisecond)
-	default:
+	case d >= time.Millisecond:
 		d = d.Round(time.Millisecond / 10)
+	default:
+		d = d.Round(time.Microsecond)
 	}
 	return d.String()
 }
