@@ -96,7 +96,7 @@ func (m *Model) applyAttempt(a *facts.Attempt) {
 		}
 	case lived:
 		t.end(r)
-		m.launchers.Get(a.Launcher).note(End{a.Job, a.ID, a.Since, a.Outcome})
+		m.launchers.Get(a.Launcher).note(End{a.Job, a.ID, a.Stage, a.Index, a.Since, a.Outcome})
 		m.leave(r, a.Launcher)
 		t.over(r, m.bounds.AttemptsKept)
 	default:

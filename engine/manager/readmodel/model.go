@@ -67,6 +67,8 @@ type launcher struct {
 type End struct {
 	Job     scheduler.JobID
 	Attempt scheduler.AttemptID
+	Stage   int32 // and Index: of its group's first node, as facts.Attempt has them
+	Index   int32
 	At      scheduler.Time
 	Outcome scheduler.AttemptOutcome
 }

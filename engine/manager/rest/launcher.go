@@ -45,7 +45,7 @@ func (s *Server) GetLauncher(ctx context.Context, q api.GetLauncherRequestObject
 	d.AttemptsLeftOut = len(there) - len(d.Attempts)
 	ends, err := s.needs.Model.Ends(ctx, scheduler.LauncherID(l.Launcher))
 	for _, e := range ends {
-		if a, may := names.attempt(ctx, &facts.Attempt{ID: e.Attempt, Job: e.Job, Stage: -1, State: facts.Ended, Outcome: e.Outcome, Started: e.At}); may {
+		if a, may := names.attempt(ctx, &facts.Attempt{ID: e.Attempt, Job: e.Job, Stage: e.Stage, Index: e.Index, State: facts.Ended, Outcome: e.Outcome, Started: e.At}); may {
 			d.Ended = append(d.Ended, a)
 		}
 	}

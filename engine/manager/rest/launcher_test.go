@@ -30,7 +30,7 @@ func TestLauncherIsDescribed(t *testing.T) {
 	w.ask("GET", "/api/v1/launchers/l1", "", &l)
 	ids := func(list []api.LauncherAttempt) (ids []int64) {
 		for _, a := range list {
-			if a.Job != "job-1" || a.JobName != "name of job-1" || a.State == "running" && (a.Index == nil || int64(*a.Index) != (a.ID-1)%90) {
+			if a.Job != "job-1" || a.JobName != "name of job-1" || (a.Index == nil || int64(*a.Index) != (a.ID-1)%90) || a.Stage == nil {
 				t.Errorf("it shows %+v", a)
 			}
 			ids = append(ids, a.ID)
