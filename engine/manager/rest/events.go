@@ -167,16 +167,18 @@ func (e events) event() (text, id string, err error) {
 	known := strings.Split(e.told, "-")
 	id = strconv.FormatUint(e.server.needs.Life, 16)
 	goesOn := len(known) == len(list)+1 && known[0] == id // else it is of another life, or of another stream
+	var told []string
 	for i, t := range list {
 		id += "-" + t.revision
 		if !goesOn || known[i+1] != t.revision {
-			text += fmt.Sprintf("event: %s\ndata: %s\n\n", t.name, t.revision)
+			told = append(told, fmt.Sprintf("event: %s\ndata: %s\n\n", t.name, t.revision))
 		}
 	}
-	if text == "" {
+	if len(told) == 0 {
 		return "", id, nil
 	}
-	return "id: " + id + "\n" + text, id, nil
+	last := len(told) - 1 // whose id it is, so that who got only some of them, as a connection broke, hears all again
+	return strings.Join(told[:last], "") + "id: " + id + "\n" + told[last], id, nil
 }
 
 // gapOf is the time between two events of each of so many streams.
