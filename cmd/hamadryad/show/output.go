@@ -105,6 +105,14 @@ func count[N ~uint32 | ~uint64 | ~int | ~int32 | ~int64](n N) string {
 	return strconv.FormatInt(int64(n), 10)
 }
 
+// limit is a bound; 0: there is none.
+func limit(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return count(n)
+}
+
 // ago writes a time in nanoseconds since the epoch as an age.
 func ago(at int64) string {
 	if at == 0 {

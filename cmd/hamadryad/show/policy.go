@@ -124,7 +124,7 @@ func (c *Printer) Policy(r *wire.PolicyReply) error {
 	}
 	t := newTable(c.Out, "POOL", "PARENT", "KIND", "WEIGHT", "MIN", "MAX", "SHARE", "DEMAND", "RUNNING", "JOBS")
 	for _, p := range v.Status.Pools {
-		t.row(p.Name, orDash(p.Parent), orDash(p.Kind), fmt.Sprintf("%g", p.Weight), count(p.MinShare), count(p.MaxShare),
+		t.row(p.Name, orDash(p.Parent), orDash(p.Kind), fmt.Sprintf("%g", p.Weight), count(p.MinShare), limit(p.MaxShare),
 			fmt.Sprintf("%.1f", p.FairShare), count(p.Demand), count(p.Running), count(p.Jobs))
 	}
 	return t.end()
