@@ -1861,6 +1861,7 @@ type PolicyReply struct {
 	MemoryMax     int64                  `protobuf:"varint,16,opt,name=memory_max,json=memoryMax,proto3" json:"memory_max,omitempty"`   // and may have
 	Settings      *PolicySettings        `protobuf:"bytes,17,opt,name=settings,proto3" json:"settings,omitempty"`                       // those in force
 	RoundTimes    *RoundTimes            `protobuf:"bytes,18,opt,name=round_times,json=roundTimes,proto3" json:"round_times,omitempty"` // of this generation
+	Pages         bool                   `protobuf:"varint,19,opt,name=pages,proto3" json:"pages,omitempty"`                            // it has pages of its own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2019,6 +2020,13 @@ func (x *PolicyReply) GetRoundTimes() *RoundTimes {
 		return x.RoundTimes
 	}
 	return nil
+}
+
+func (x *PolicyReply) GetPages() bool {
+	if x != nil {
+		return x.Pages
+	}
+	return false
 }
 
 // PolicyProblem is something that is wrong with the policy, its settings or the
@@ -3864,7 +3872,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\fcontent_type\x18\x02 \x01(\tR\vcontentType\x12\x12\n" +
 	"\x04body\x18\x03 \x01(\fR\x04body\"#\n" +
 	"\vPolicyQuery\x12\x14\n" +
-	"\x05brief\x18\x01 \x01(\bR\x05brief\"\xc7\x04\n" +
+	"\x05brief\x18\x01 \x01(\bR\x05brief\"\xdd\x04\n" +
 	"\vPolicyReply\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1e\n" +
@@ -3888,7 +3896,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"memory_max\x18\x10 \x01(\x03R\tmemoryMax\x12?\n" +
 	"\bsettings\x18\x11 \x01(\v2#.hamadryad.engine.v1.PolicySettingsR\bsettings\x12@\n" +
 	"\vround_times\x18\x12 \x01(\v2\x1f.hamadryad.engine.v1.RoundTimesR\n" +
-	"roundTimes\"G\n" +
+	"roundTimes\x12\x14\n" +
+	"\x05pages\x18\x13 \x01(\bR\x05pages\"G\n" +
 	"\rPolicyProblem\x12\x12\n" +
 	"\x04what\x18\x01 \x01(\tR\x04what\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x0e\n" +

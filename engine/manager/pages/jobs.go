@@ -3,6 +3,7 @@ package pages
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -112,6 +113,8 @@ type launchersPage struct {
 	List        api.LauncherList
 	Next, First string
 }
+
+func (launchersPage) again() time.Duration { return loadAgain }
 
 func (s *Server) launchers(r *http.Request) (string, any, error) {
 	q := r.URL.Query()

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 )
@@ -11,6 +12,8 @@ type launcherPage struct {
 	api.LauncherDetails
 	Drains bool // no new work comes
 }
+
+func (launcherPage) again() time.Duration { return loadAgain }
 
 func (s *Server) launcher(r *http.Request) (string, any, error) {
 	a, err := s.needs.Shown.GetLauncher(r.Context(), api.GetLauncherRequestObject{Launcher: r.PathValue("launcher")})

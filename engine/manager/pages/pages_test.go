@@ -31,11 +31,12 @@ const evil = "<script>strange()</script><img src=x onerror=strange()>\"' onmouse
 // stub is an interface that answers with names as evil as can be.
 type stub struct {
 	api.StrictServerInterface
-	mu      sync.Mutex
-	name    string
-	changes []string
-	killed  bool
-	newer   bool // there is a job that was submitted later
+	mu       sync.Mutex
+	name     string
+	changes  []string
+	killed   bool
+	ownPages bool // the policy has some
+	newer    bool // there is a job that was submitted later
 
 	file     string // text of the configuration
 	readOnly *string
@@ -158,7 +159,7 @@ func (s *stub) GetLauncher(_ context.Context, q api.GetLauncherRequestObject) (a
 
 func (s *stub) ListLaunchers(context.Context, api.ListLaunchersRequestObject) (api.ListLaunchersResponseObject, error) {
 	return api.ListLaunchers200JSONResponse{Body: api.LauncherList{Total: 2, Launchers: []api.LauncherSummary{
-		{Name: "l1", Host: s.name, Rack: &s.name, State: "up", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, Memory: 1 << 30},
+		{Name: "l1", Host: s.name, Rack: &s.name, State: "up", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, Memory: 1 << 30, CPU: new(float32)},
 		{Name: s.name, Host: s.name, State: "draining"},
 	}}}, nil
 }
@@ -192,7 +193,7 @@ func pointerTo(text string) *string { return &text }
 func (s *stub) GetPolicy(context.Context, api.GetPolicyRequestObject) (api.GetPolicyResponseObject, error) {
 	n, generation := int64(4), int64(34)
 	return api.GetPolicy200JSONResponse{
-		Name: "builtin", Configured: s.name, Version: &s.name, State: api.PolicyStateFallback, Generation: &generation, Since: &base, Restarts: 3, Memory: &n, MemoryMax: &n, Rounds: &api.RoundTimes{Mean: .01},
+		Name: "builtin", Configured: s.name, Version: &s.name, State: api.PolicyStateFallback, Generation: &generation, Since: &base, Restarts: 3, Pages: s.ownPages, Memory: &n, MemoryMax: &n, Rounds: &api.RoundTimes{Mean: .01},
 		Problems: []api.PolicyProblem{{What: "policy", Text: s.name, At: base}}, Accepted: []api.Count{{Name: "launch", Count: 5}}, Refused: []api.Count{{Name: "no capacity", Count: 2}}, Facts: []api.Property{{Name: s.name, Value: s.name}},
 	}, nil
 }
@@ -402,6 +403,25 @@ func TestNowSaysWhatIsWrongWithHistory(t *testing.T) {
 	} {
 		if strings.Count(page, want) != 1 {
 			t.Errorf("it does not say once %q:\n%s", want, page)
+		}
+	}
+}
+
+// How busy a machine is stands with its launcher; of one of which that is not known there is none, and not 0 %.
+func TestLaunchersSayHowBusyTheyAre(t *testing.T) {
+	_, _, page := get(t, serve(t, &stub{name: "oak"}, true)+"/launchers")
+	if strings.Count(page, `<td class="n">0 %</td><td class="n">-</td>`) != 1 || strings.Count(page, `<td class="n">-</td><td class="n">-</td>`) != 1 {
+		t.Errorf("it shows\n%s", page)
+	}
+}
+
+// To the policy's own pages a link leads where it has some.
+func TestWhereThePolicyHasPages(t *testing.T) {
+	s := &stub{name: "fair"}
+	server := serve(t, s, true)
+	for _, s.ownPages = range []bool{false, true} {
+		if _, _, page := get(t, server+"/policy"); strings.Contains(page, `href="./scheduler"`) != s.ownPages {
+			t.Errorf("it has pages: %t, and the page is\n%s", s.ownPages, page)
 		}
 	}
 }

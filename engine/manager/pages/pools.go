@@ -33,6 +33,8 @@ const (
 	// lastsAgain is after what time a page is made new that shows how long something lasts: that changes with
 	// time alone, and nobody tells of it.
 	lastsAgain = 5 * time.Second
+	// loadAgain is the same of a page that shows how busy machines are.
+	loadAgain = 15 * time.Second
 	// idleAgain is the same of a page on which only minutes count.
 	idleAgain = time.Minute
 	// toldMax is how old the policy's last word may be before a page says so: it is told once a second, and

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"html/template"
 	"slices"
 	"time"
@@ -22,6 +23,7 @@ var words = template.FuncMap{
 	"number":     humanize.Comma,
 	"several":    func(n int) bool { return n > 1 },
 	"decimal":    decimal,
+	"part":       part,
 	"place":      func(i int) int { return i + 1 },
 	"dict":       dict,
 	"priorities": priorities,
@@ -92,6 +94,14 @@ func when(t any) string {
 		}
 	}
 	return ""
+}
+
+// part is a part of a whole as percents; - where it is not known.
+func part(of *float32) string {
+	if of == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f %%", *of*100)
 }
 
 // decimal is a number with two decimals at most.

@@ -8,8 +8,22 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
+
+// How busy a machine is may be nothing, and may not be known: these differ.
+func TestHowBusyALauncherIs(t *testing.T) {
+	none, half := 0.0, 0.5
+	if l := launcher(&wire.LauncherStatus{Load: &wire.MachineLoad{Cpu: &none, Memory: &half}}); l.CPU == nil || *l.CPU != 0 || l.MemoryUsed == nil || *l.MemoryUsed != 0.5 {
+		t.Errorf("it is %v, %v", l.CPU, l.MemoryUsed)
+	}
+	for _, m := range []*wire.MachineLoad{nil, {}} {
+		if l := launcher(&wire.LauncherStatus{Load: m}); l.CPU != nil || l.MemoryUsed != nil {
+			t.Errorf("of %v is told %v, %v", m, l.CPU, l.MemoryUsed)
+		}
+	}
+}
 
 // A launcher is shown with what lives there and what ended there last, of jobs that one may look at; a lost one
 // says so.

@@ -42,10 +42,23 @@ func (s *Server) ListLaunchers(ctx context.Context, q api.ListLaunchersRequestOb
 }
 
 func launcher(l *wire.LauncherStatus) api.LauncherSummary {
-	return api.LauncherSummary{
+	x := api.LauncherSummary{
 		Name: l.Name, Host: l.Host, Rack: pointer(l.Rack), State: api.LauncherState(l.State), Slots: slots(l.Slots, l.Free),
 		Memory: l.Memory, MemoryFree: l.MemoryFree, Running: int(l.Running), Suspended: int(l.Suspended),
 	}
+	if m := l.Load; m != nil {
+		x.CPU, x.MemoryUsed = part(m.Cpu), part(m.Memory)
+	}
+	return x
+}
+
+// part is a part of 1, which may be 0; nil: nobody knows it.
+func part(of *float64) *float32 {
+	if of == nil {
+		return nil
+	}
+	x := float32(*of)
+	return &x
 }
 
 // slots joins what there is of each kind with what is free.

@@ -20,7 +20,7 @@ func (s *Server) GetPolicy(ctx context.Context, _ api.GetPolicyRequestObject) (a
 	r := s.needs.Policy.Overview()
 	p := api.Policy{
 		Name: r.Name, Version: pointer(r.Version), Configured: r.Policy, State: api.PolicyState(r.State), Generation: pointer(int64(r.Generation)),
-		Since: moment(scheduler.Time(r.Started)), Restarts: int(r.Restarts), Memory: pointer(r.Memory), MemoryMax: pointer(r.MemoryMax), Rounds: roundTimes(r.RoundTimes),
+		Since: moment(scheduler.Time(r.Started)), Restarts: int(r.Restarts), Pages: r.Pages, Memory: pointer(r.Memory), MemoryMax: pointer(r.MemoryMax), Rounds: roundTimes(r.RoundTimes),
 		Problems: []api.PolicyProblem{}, Accepted: []api.Count{}, Refused: []api.Count{}, Facts: []api.Property{},
 	}
 	for _, x := range r.Problems {

@@ -761,6 +761,9 @@ type LauncherDetails struct {
 	// AttemptsLeftOut Of those that live there: more, or of jobs that one may not look at
 	AttemptsLeftOut int `json:"attemptsLeftOut"`
 
+	// CPU How much of its processors' time was not idle, by its newest heartbeat, 0 to 1. The ETag is another one when something besides this changed
+	CPU *float32 `json:"cpu,omitempty"`
+
 	// DataAddress Of what it stores
 	DataAddress *string `json:"dataAddress,omitempty"`
 
@@ -784,8 +787,11 @@ type LauncherDetails struct {
 	Memory int64 `json:"memory"`
 
 	// MemoryFree Bytes
-	MemoryFree int64  `json:"memoryFree"`
-	Name       string `json:"name"`
+	MemoryFree int64 `json:"memoryFree"`
+
+	// MemoryUsed How much of its machine's memory is not to be had, by its newest heartbeat, 0 to 1; likewise
+	MemoryUsed *float32 `json:"memoryUsed,omitempty"`
+	Name       string   `json:"name"`
 
 	// Problems What is wrong with it, in words
 	Problems []string `json:"problems"`
@@ -825,15 +831,20 @@ type LauncherState string
 
 // LauncherSummary defines model for LauncherSummary.
 type LauncherSummary struct {
-	Host string `json:"host"`
+	// CPU How much of its processors' time was not idle, by its newest heartbeat, 0 to 1. The ETag is another one when something besides this changed
+	CPU  *float32 `json:"cpu,omitempty"`
+	Host string   `json:"host"`
 
 	// Memory Bytes
 	Memory int64 `json:"memory"`
 
 	// MemoryFree Bytes
-	MemoryFree int64   `json:"memoryFree"`
-	Name       string  `json:"name"`
-	Rack       *string `json:"rack,omitempty"`
+	MemoryFree int64 `json:"memoryFree"`
+
+	// MemoryUsed How much of its machine's memory is not to be had, by its newest heartbeat, 0 to 1; likewise
+	MemoryUsed *float32 `json:"memoryUsed,omitempty"`
+	Name       string   `json:"name"`
+	Rack       *string  `json:"rack,omitempty"`
 
 	// Running Attempts
 	Running int           `json:"running"`
@@ -889,6 +900,9 @@ type Policy struct {
 
 	// Name Of what decides
 	Name string `json:"name"`
+
+	// Pages It has pages of its own, at /scheduler
+	Pages bool `json:"pages"`
 
 	// Problems What is wrong, until it is mended; that of `policy` says why the built-in one decides
 	Problems []PolicyProblem `json:"problems"`
