@@ -58,8 +58,11 @@ type version int64
 
 // list finds what copies there are.
 func (m *Mirror) list(ctx context.Context) (map[string]copies, error) {
-	if err := m.makeFolders(ctx); err != nil {
-		return nil, err
+	if !m.made.Load() {
+		if err := m.makeFolders(ctx); err != nil {
+			return nil, err
+		}
+		m.made.Store(true)
 	}
 	there := map[string]copies{}
 	for folder := range m.o.Folders {

@@ -30,6 +30,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hamadryad/hamadryad/internal/durable"
@@ -63,6 +64,8 @@ type Options struct {
 	Log     *slog.Logger     // nil: slog.Default
 	Now     func() time.Time // nil: time.Now
 	Look    time.Duration    // from one look to the next; 0: lookEach
+
+	again time.Duration // to the next try after the store failed; 0: tryAgain
 }
 
 // State is how the copy is.
@@ -84,6 +87,7 @@ type Mirror struct {
 	done  chan struct{}
 	there map[string]copies // by name; run's alone; nil: not known yet
 	lacks []string          // names that are to be brought back, those that could not be last; run's alone
+	made  atomic.Bool       // the folders of the copy were: ones that vanish later may be those of a mount, and are not made in its place
 
 	mu       sync.Mutex
 	gone     map[string]bool // names whose copies are to be removed
@@ -103,7 +107,7 @@ func Start(o Options) (*Mirror, error) {
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
-	o.Log, o.Look = cmp.Or(o.Log, slog.Default()), cmp.Or(o.Look, lookEach)
+	o.Log, o.Look, o.again = cmp.Or(o.Log, slog.Default()), cmp.Or(o.Look, lookEach), cmp.Or(o.again, tryAgain)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -118,6 +122,12 @@ func (m *Mirror) Gone(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.gone[name] = true
+}
+
+func (m *Mirror) isGone(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.gone[name]
 }
 
 // KeepOlder says how many bytes of older copies may stay. Until it is said, all do.
@@ -161,7 +171,7 @@ func (m *Mirror) run(ctx context.Context) {
 		}
 		m.note(err)
 		if wait = m.o.Look; err != nil {
-			wait = max(wait, tryAgain)
+			wait = max(wait, m.o.again)
 		}
 	}
 }
@@ -200,13 +210,17 @@ func (m *Mirror) turn(ctx context.Context) error {
 		m.there, m.lacks = there, slices.Sorted(maps.Keys(there))
 	}
 	lacking := m.fetch(ctx)
-	if err := m.remove(ctx); err != nil {
-		return err
+	err := m.remove(ctx)
+	if err == nil {
+		err = m.copyAll(ctx)
 	}
-	if err := m.copyAll(ctx); err != nil {
-		return err
+	if err == nil {
+		err = m.removeOlder(ctx)
 	}
-	return errors.Join(lacking, m.removeOlder(ctx))
+	if err != nil {
+		m.there = nil // it may come back with less than it had
+	}
+	return errors.Join(lacking, err)
 }
 
 // fetch brings back what is not here, folder by folder in order of their names. After fetchFailuresMax it
@@ -218,7 +232,7 @@ func (m *Mirror) fetch(ctx context.Context) (first error) {
 		name := todo[0]
 		todo = todo[1:]
 		path := filepath.Join(m.o.Local, filepath.FromSlash(name))
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) || m.there[name].newest.version == 0 {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) || m.there[name].newest.version == 0 || m.isGone(name) {
 			continue // it is here, or not to be anywhere
 		}
 		if err := m.bring(ctx, name, path); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -46,7 +47,7 @@ func start(t *testing.T, url string) *site {
 func (s *site) again() {
 	s.t.Helper()
 	m, err := Start(Options{
-		Local: s.folder, Folders: map[string]string{"jobs": ".history", "tails": ".tails"}, Grow: []string{"tails"}, URL: s.url, Look: 5 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Local: s.folder, Folders: map[string]string{"jobs": ".history", "tails": ".tails"}, Grow: []string{"tails"}, URL: s.url, Look: 5 * time.Millisecond, again: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
 		Took: func(name string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -294,6 +295,27 @@ func (a *away) Mkdir(ctx context.Context, path string) error {
 
 func (a *away) List(ctx context.Context, path string) ([]storage.Info, error) {
 	return a.Local.List(ctx, local(path))
+}
+
+// A store that vanished is not made again in its place, which may be that of a mount. One that comes back with less than it had gets
+// what it lacks.
+func TestAStoreThatComesBackWithLess(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "store")
+	s := start(t, folder)
+	s.write("jobs/1.history", "one", time.Hour)
+	s.copied(map[string]string{"jobs/1.history": "one"})
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	s.write("jobs/2.history", "two", time.Hour)
+	watch.Until(t, time.Minute, "it is said that the store is away", func() bool { return errors.Is(s.mirror.State().Why, fs.ErrNotExist) })
+	if _, err := os.Stat(folder); err == nil {
+		t.Error("the store was made again")
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Join(folder, "jobs"), 0o700), os.Mkdir(filepath.Join(folder, "tails"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	s.copied(map[string]string{"jobs/1.history": "one", "jobs/2.history": "two"})
 }
 
 // While the store is away that is said, and afterwards it gets all.
