@@ -417,6 +417,28 @@ func TestAFullDisk(t *testing.T) {
 	end(t, h)
 }
 
+// History that was behind says that it is no more when there is room again, though nobody asks for what it has.
+func TestBehindEndsByItself(t *testing.T) {
+	o := options(t.TempDir())
+	var broken atomic.Bool
+	o.write = func(path string, content []byte) error {
+		if broken.Load() {
+			return fmt.Errorf("write %s: %w", path, unix.EROFS)
+		}
+		return replace(path, content)
+	}
+	var minutes atomic.Int64
+	o.Now = func() time.Time { return time.Unix(1_800_000_100+60*minutes.Add(1), 0) }
+	h := open(t, o)
+	h.Begin(0, &core.Facts{})
+	broken.Store(true)
+	h.Take(1, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+	watch.Until(t, time.Minute, "history is behind", func() bool { return !h.State().Behind.IsZero() })
+	broken.Store(false)
+	watch.Until(t, time.Minute, "history is behind no more", func() bool { return h.State().Behind.IsZero() && h.State().Jobs == 1 })
+	end(t, h)
+}
+
 // Bounds hold, and the oldest goes first.
 func TestBounds(t *testing.T) {
 	s := tell(8, 400)

@@ -48,7 +48,7 @@ func (h *History) run() {
 		if over {
 			h.again = time.Time{}
 		}
-		if over || h.isAsked() {
+		if over || h.isAsked() || h.isBehind() { // who is behind tries, and says when he is no more
 			h.write()
 		}
 		if over {
