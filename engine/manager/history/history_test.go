@@ -439,6 +439,42 @@ func TestBehindEndsByItself(t *testing.T) {
 	end(t, h)
 }
 
+// What stands in the place of a file and is none is damage of that file. A pipe makes nobody wait.
+func TestNoFileInAFilesPlace(t *testing.T) {
+	for what, put := range map[string]func(path string) error{
+		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
+		"pipe":   func(path string) error { return unix.Mkfifo(path, 0o600) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			h := open(t, options(t.TempDir()))
+			h.Begin(0, &core.Facts{})
+			job := facts.Job{ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}
+			h.Take(1, &core.Facts{Rows: facts.Rows{Jobs: []facts.Job{job}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+			if err := h.Sync(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			end(t, h)
+			for _, path := range []string{h.files.path(1), h.journal.parts.path(0)} {
+				if err := errors.Join(os.Remove(path), put(path)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h = open(t, h.o)
+			h.Begin(1, &core.Facts{Rows: facts.Rows{Jobs: []facts.Job{job}}})
+			h.Take(2, &core.Facts{Rows: facts.Rows{Jobs: []facts.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}}}}) // who takes it in looks at the file
+			if err := h.Sync(t.Context(), 2); err != nil {
+				t.Fatal(err)
+			}
+			_, err := h.Open(t.Context(), 1)
+			var damage *file.DamageError
+			if !errors.As(err, &damage) || len(h.State().Damaged) != 2 {
+				t.Errorf("%v, damaged are %q", err, h.State().Damaged)
+			}
+			end(t, h)
+		})
+	}
+}
+
 // Bounds hold, and the oldest goes first.
 func TestBounds(t *testing.T) {
 	s := tell(8, 400)

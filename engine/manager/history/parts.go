@@ -112,17 +112,13 @@ func (p *parts) open() (chunks []chunk, record uint64, damaged []error, err erro
 }
 
 func readPart(path string) (*partHead, int64, error) {
-	f, err := os.Open(path)
+	f, size, err := file.OpenRegular(path)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, err
-	}
 	h := &partHead{}
-	start, err := file.ReadHead(path, f, info.Size(), partMagic, h)
+	start, err := file.ReadHead(path, f, size, partMagic, h)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -133,8 +129,8 @@ func readPart(path string) (*partHead, int64, error) {
 		}
 		end += int64(c.Bytes)
 	}
-	if end != info.Size() {
-		return nil, 0, &file.DamageError{Path: path, Offset: info.Size(), Why: fmt.Sprintf("it has %d bytes and should have %d", info.Size(), end)}
+	if end != size {
+		return nil, 0, &file.DamageError{Path: path, Offset: size, Why: fmt.Sprintf("it has %d bytes and should have %d", size, end)}
 	}
 	return h, start, nil
 }

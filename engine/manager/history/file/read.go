@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 
 	"google.golang.org/protobuf/proto"
 
@@ -47,19 +48,32 @@ type Reader struct {
 // Open opens a file, and reads its head. Close gives it back. The error is a
 // DamageError, or that of the file system.
 func Open(path string) (*Reader, error) {
-	f, err := os.Open(path)
+	f, size, err := OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
 	r := &Reader{path: path, from: f, close: f.Close}
-	if err := r.begin(info.Size()); err != nil {
+	if err := r.begin(size); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
+}
+
+// OpenRegular opens a file, and says how many bytes it has. What stands in a file's place and is none, such as a folder, is a
+// DamageError; a pipe that nobody writes to is not waited for.
+func OpenRegular(path string) (*os.File, int64, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &DamageError{Path: path, Why: "it is no regular file"}
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
 }
 
 // Decode reads what Encode made, and is part of the file that it names in errors.

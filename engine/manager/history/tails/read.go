@@ -55,7 +55,7 @@ func (s *Store) each(k Key, wanted func(*blockHead) bool, take func(*wire.LogTai
 }
 
 func (s *Store) eachWritten(k Key, wanted func(*blockHead) bool, take func(*wire.LogTail) error) error {
-	f, err := os.Open(s.path(k))
+	f, size, err := file.OpenRegular(s.path(k))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -63,12 +63,8 @@ func (s *Store) eachWritten(k Key, wanted func(*blockHead) bool, take func(*wire
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	var wrong []error // blocks that are damaged: the others are read
-	err = walk(f, info.Size(), func(h *blockHead, at, _ int64) error {
+	err = walk(f, size, func(h *blockHead, at, _ int64) error {
 		if !wanted(h) {
 			return nil
 		}
