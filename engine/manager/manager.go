@@ -418,8 +418,9 @@ func (m *manager) webServer() *http.Server {
 // routes are the manager's pages, by their patterns. Each is behind the guard, by the rule of its
 // pattern.
 func (m *manager) routes() map[string]http.Handler {
-	shown := m.rest()
+	shown, origins := m.rest(), m.origins()
 	all := shown.Routes()
+	policyPages := m.clients.PolicyPages(origins.Change)
 	m.pages = pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Generation: number.Apart, Failed: failed})
 	maps.Copy(all, m.pages.Routes())
 	maps.Copy(all, map[string]http.Handler{
@@ -430,8 +431,8 @@ func (m *manager) routes() map[string]http.Handler {
 		"GET /healthz":           health.Page("healthz", m.lives()),
 		"GET /readyz":            health.Page("readyz", m.works()...),
 		"GET /debug/pprof/":      profiles.Handler(),
-		clients.PolicyRoot:       m.clients.PolicyPages(),
-		clients.PolicyRoot + "/": m.clients.PolicyPages(),
+		clients.PolicyRoot:       policyPages,
+		clients.PolicyRoot + "/": policyPages,
 	})
 	return all
 }

@@ -72,7 +72,9 @@ type Proof struct {
 	// into the log, or to a policy.
 	Query string
 	// Changes says that the request changes something. Then it becomes a Requested event,
-	// which is logged. Another one is given to the policy's Page.
+	// which is logged. Another one is given to the policy's Page. By GET and HEAD over HTTP
+	// nothing is changed, unless the request has a header Authorization: a page of another
+	// site can have a browser send them.
 	Changes bool
 	// Denied, when not nil, is the answer to who was not let in. Of a submission its body
 	// is the message, in plain text.

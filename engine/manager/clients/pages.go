@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -31,12 +32,13 @@ const (
 
 // PolicyPages serves the policy's own pages. What only reads is answered beside the log, what
 // changes something is a logged request, and the policy's gate, if it has one, says
-// which is which, and who asks. Other sites' pages in a browser change nothing.
-func (s *Server) PolicyPages() http.Handler {
-	return http.NewCrossOriginProtection().Handler(http.HandlerFunc(s.servePage))
+// which is which, and who asks. Other sites' pages in a browser change nothing: mayChange says why
+// a request may not, whatever its method is.
+func (s *Server) PolicyPages(mayChange func(*http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.servePage(w, r, mayChange) })
 }
 
-func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
+func (s *Server) servePage(w http.ResponseWriter, r *http.Request, mayChange func(*http.Request) error) {
 	ctx, cancel := context.WithTimeout(r.Context(), pageAnswerMax)
 	defer cancel()
 	q, code, err := asked(w, r)
@@ -44,15 +46,31 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), code)
 		return
 	}
-	a, err := s.page(ctx, q, r.Header.Get("Authorization"))
+	a, err := s.page(ctx, q, r.Header.Get("Authorization"), func() error { return changesByLooking(r, mayChange) })
 	if err == nil {
 		err = a.Check()
 	}
 	if err != nil {
+		err = pageStatus(err)
+		_ = audit.Of(ctx).End(err) // the log says what can't be written
 		failPage(w, err)
 		return
 	}
 	sendPage(w, r, a)
+}
+
+// changesByLooking says why a request whose method only looks may not change something; nil: it may. A page of
+// another site has a browser send such requests, with the certificate that the browser shows by itself. It can't have it
+// sign them.
+func changesByLooking(r *http.Request, mayChange func(*http.Request) error) error {
+	err := mayChange(r)
+	if err == nil && r.Header.Get("Authorization") == "" {
+		err = fmt.Errorf("%s changes nothing, unless the request is signed, because a page of another site can have a browser send it: use POST", r.Method)
+	}
+	if err != nil {
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
+	return nil
 }
 
 // asked reads a request.
@@ -108,7 +126,7 @@ func (s *Server) PolicyPage(ctx context.Context, m *wire.PageRequest) (*wire.Pag
 	q.Body = m.Body
 	ctx, cancel := context.WithTimeout(ctx, pageAnswerMax)
 	defer cancel()
-	a, err := s.page(ctx, q, m.Authorization)
+	a, err := s.page(ctx, q, m.Authorization, func() error { return nil }) // no browser asks so
 	if err == nil {
 		err = a.Check()
 	}
@@ -131,8 +149,8 @@ func pageStatus(err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
-// page has a request answered.
-func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization string) (scheduler.Answer, error) {
+// page has a request answered. byLooking says why one may not change something whose method only looks.
+func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization string, byLooking func() error) (scheduler.Answer, error) {
 	gate, err := s.gate(ctx)
 	if err != nil {
 		return scheduler.Answer{}, err
@@ -159,6 +177,11 @@ func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization 
 			return scheduler.Answer{}, status.Error(codes.Internal, "the policy's gate made the query longer, or something else than UTF-8")
 		}
 		q.Principal, q.Query, changes = proof.Principal, proof.Query, proof.Changes
+		if changes && q.Method != http.MethodPost {
+			if err := byLooking(); err != nil {
+				return scheduler.Answer{}, err
+			}
+		}
 	}
 	if changes {
 		return s.change(ctx, q)
@@ -189,10 +212,9 @@ func (s *Server) change(ctx context.Context, q scheduler.PageAsked) (scheduler.A
 	return *r.Answer, nil
 }
 
-// failPage tells of a request that got no answer of the policy.
+// failPage tells of a request that got no answer of the policy, by an error with a status.
 func failPage(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
-	err = pageStatus(err)
 	switch status.Code(err) {
 	case codes.NotFound:
 		code = http.StatusNotFound

@@ -71,6 +71,19 @@ func (o *Options) check(origins *http.CrossOriginProtection, r *http.Request) er
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return nil
 	}
+	return o.changes(origins, r)
+}
+
+// Change says why a request may not change something, whatever its method is; nil: it may. Guard has asked that of
+// those whose method changes something.
+func (o *Options) Change(r *http.Request) error {
+	r = r.WithContext(r.Context()) // a copy
+	r.Method = http.MethodPost
+	return o.changes(http.NewCrossOriginProtection(), r)
+}
+
+// changes says why a request may not change something, by a method that does.
+func (o *Options) changes(origins *http.CrossOriginProtection, r *http.Request) error {
 	if err := origins.Check(r); err != nil {
 		return fmt.Errorf("a page of another site asks for a change (%w): ask from the manager's own pages, or from the command line", err)
 	}
