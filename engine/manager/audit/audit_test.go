@@ -387,3 +387,19 @@ func BenchmarkLine(b *testing.B) {
 		}
 	}
 }
+
+// Whatever a stranger sends has a line of bounded length, also before it is known who he is.
+func TestALineIsBounded(t *testing.T) {
+	p := newPlace(t, 1<<20, 2)
+	log := p.open()
+	long := strings.Repeat("ü", 50_000)
+	_, e := Begin(t.Context(), log, Line{Who: long, By: long, Address: long, Method: long, What: long})
+	if err := e.EndAs(Refused, long); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(p.o.Folder, current))
+	var line Line
+	if err != nil || json.Unmarshal(text, &line) != nil || len(text) > 6*(textBytesMax+100) || len(line.Method) > 2*methodBytesMax || !strings.HasSuffix(line.What, " bytes more)") {
+		t.Errorf("a line of %d bytes: %.200s (%v)", len(text), text, err)
+	}
+}

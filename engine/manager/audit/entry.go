@@ -11,8 +11,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 )
 
-// textBytesMax bounds each text of a line.
-const textBytesMax = 1 << 10
+// textBytesMax bounds each text of a line, and methodBytesMax a method's name, bytes.
+const (
+	textBytesMax   = 1 << 10
+	methodBytesMax = 64
+)
 
 // Entry is the line of one request, as it becomes known. A nil Entry takes everything, and
 // is never written. Safe for concurrent use.
@@ -27,8 +30,13 @@ type Entry struct {
 
 type entryKey struct{}
 
-// Begin gives a context that carries a request's entry.
+// Begin gives a context that carries a request's entry. What the line has of it is of strangers: it is cut to its
+// bounds.
 func Begin(ctx context.Context, log *Log, line Line) (context.Context, *Entry) {
+	line.Method = bounds.Cut(line.Method, methodBytesMax)
+	for _, text := range []*string{&line.Who, &line.By, &line.Address, &line.What} {
+		*text = bounds.Cut(*text, textBytesMax)
+	}
 	e := &Entry{log: log, line: line}
 	return context.WithValue(ctx, entryKey{}, e), e
 }
@@ -69,7 +77,7 @@ func (e *Entry) Asks(who auth.Principal) {
 		return
 	}
 	e.mu.Lock()
-	e.line.Who, e.line.Groups, e.line.Proof, e.line.By = bounds.Cut(who.Name, textBytesMax), who.Groups, who.Proof, who.By
+	e.line.Who, e.line.Groups, e.line.Proof, e.line.By = bounds.Cut(who.Name, textBytesMax), who.Groups, who.Proof, bounds.Cut(who.By, textBytesMax)
 	e.mu.Unlock()
 }
 
