@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -65,7 +66,7 @@ const pendingFile = "pending.json"
 // pending is what it holds.
 type pending struct {
 	Version
-	Temporary string `json:"temporary"` // where the text lies until the file has it
+	Temporary string `json:"temporary"` // where the text lies until the file has it, or will lie
 }
 
 // Book keeps versions. Safe for concurrent use, but for Begin, Put and Taken, which are called one
@@ -182,15 +183,24 @@ func (b *Book) Begin(text []byte) (Version, error) {
 	return b.add(text, Found)
 }
 
-// sweep removes what a swap left beside the file.
+// sweep removes what a swap left beside the file: the text that was put there, perhaps cut off, or the one
+// before. Any other is of somebody who wrote the file at that moment, and stays.
 func (b *Book) sweep(p pending) error {
 	if p.Temporary == "" || filepath.Dir(p.Temporary) != filepath.Dir(b.o.File) {
 		return nil
 	}
-	if err := os.Remove(p.Temporary); !errors.Is(err, fs.ErrNotExist) {
-		return err
+	text, err := os.ReadFile(p.Temporary)
+	if err == nil && !bytes.HasPrefix(p.Text, text) && Tag(text) != p.Before {
+		b.o.Log.Warn("a text of the configuration's file lies beside it: somebody wrote it while another was put in its place, and it is not in force", "file", p.Temporary)
+		return nil
 	}
-	return nil
+	if err == nil {
+		err = os.Remove(p.Temporary)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // Taken returns the version of a text that is in force and that somebody wrote into the file.
@@ -243,22 +253,29 @@ func (b *Book) Put(old, text []byte, v Version) (*Put, error) {
 		return nil, err
 	}
 	v.Number, v.At, v.Before, v.Tag, v.Text = b.newest().Number+1, b.o.Now().UTC(), Tag(old), Tag(text), text
-	at, err := b.place.prepare(text)
-	if err != nil {
-		return nil, err
+	c := &Put{book: b, p: pending{Version: v}, old: old}
+	if err := c.swap(old, text); err != nil {
+		return nil, errors.Join(err, os.Remove(b.path(pendingFile)))
 	}
-	c := &Put{book: b, p: pending{v, at}, old: old}
+	return c, nil
+}
+
+// swap puts a text in the place of another. Where it lies until then is written down before: what a manager leaves there that
+// is killed is found by the next.
+func (c *Put) swap(old, text []byte) error {
+	b := c.book
+	c.p.Temporary = b.place.beside()
 	content, err := json.Marshal(c.p)
 	if err == nil {
 		err = durable.Replace(b.path(pendingFile), content)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("a version of the configuration can't be kept, so nothing was changed: %w", errors.Join(err, os.Remove(at)))
+		return fmt.Errorf("a version of the configuration can't be kept, so nothing was changed: %w", err)
 	}
-	if err := b.place.swap(at, old, text); err != nil {
-		return nil, errors.Join(err, os.Remove(b.path(pendingFile)))
+	if err := b.place.prepare(c.p.Temporary, text); err != nil {
+		return err
 	}
-	return c, nil
+	return b.place.swap(c.p.Temporary, old, text)
 }
 
 // Number is that of the version that it becomes.
@@ -275,13 +292,9 @@ func (c *Put) Keep() (Version, error) {
 
 // Undo puts the old text back, unless somebody has written the file since.
 func (c *Put) Undo() error {
-	b := c.book
-	at, err := b.place.prepare(c.old)
-	if err == nil {
-		err = b.place.swap(at, c.p.Text, c.old)
-	}
+	err := c.swap(c.p.Text, c.old)
 	if errors.Is(err, ErrChanged) {
 		err = nil
 	}
-	return errors.Join(err, os.Remove(b.path(pendingFile)))
+	return errors.Join(err, os.Remove(c.book.path(pendingFile)))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -37,6 +38,8 @@ type place struct {
 	// renaming puts the file at from in the place of the one at to, and the other way round; a
 	// test has something happen at that moment.
 	renaming func(from, to string) error
+	// prepared is called when a text lies beside the file; nil: by no test.
+	prepared func()
 }
 
 // text reads the file.
@@ -92,15 +95,21 @@ func (p *place) writable() error {
 	return nil
 }
 
-// prepare writes a text beside the file, durable, with the file's mode and owner.
-func (p *place) prepare(text []byte) (path string, err error) {
+// beside is a path for a text that is to take the file's place. Nothing lies there.
+func (p *place) beside() string {
+	return filepath.Join(filepath.Dir(p.path), fmt.Sprintf(".%s.new-%d", filepath.Base(p.path), rand.Uint64()))
+}
+
+// prepare writes a text at a path beside the file, durable, with the file's mode and owner. After an
+// error nothing is there.
+func (p *place) prepare(at string, text []byte) error {
 	info, err := os.Lstat(p.path)
 	if err != nil {
-		return "", err
+		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(p.path), "."+filepath.Base(p.path)+".new-")
+	f, err := os.OpenFile(at, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrReadOnly, err)
+		return fmt.Errorf("%w: %w", ErrReadOnly, err)
 	}
 	_, err = f.Write(text)
 	if own, ok := info.Sys().(*syscall.Stat_t); ok && err == nil {
@@ -113,9 +122,12 @@ func (p *place) prepare(text []byte) (path string, err error) {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return "", fmt.Errorf("the new text can't be written beside %s, which stays as it is: %w", p.path, errors.Join(err, os.Remove(f.Name())))
+		return fmt.Errorf("the new text can't be written beside %s, which stays as it is: %w", p.path, errors.Join(err, os.Remove(at)))
 	}
-	return f.Name(), nil
+	if p.prepared != nil {
+		p.prepared()
+	}
+	return nil
 }
 
 // swap puts what was prepared at from in the file's place, if the file has the text old. The two

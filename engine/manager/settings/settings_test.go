@@ -323,6 +323,7 @@ type killed struct{}
 // has.
 func TestKilledWhileItApplies(t *testing.T) {
 	for at, want := range map[string][]string{
+		"beside the file":   {`1  found at a start "one\n"`},
 		"before the rename": {`1  found at a start "one\n"`},
 		"behind the rename": {`2 ann applied "two\n"`, `1  found at a start "one\n"`},
 	} {
@@ -334,6 +335,9 @@ func TestKilledWhileItApplies(t *testing.T) {
 				}
 			}
 			panic(killed{})
+		}
+		if at == "beside the file" {
+			b.book.place.prepared = func() { panic(killed{}) }
 		}
 		func() {
 			defer func() {
@@ -510,5 +514,30 @@ func TestProblems(t *testing.T) {
 	got := Problems(errors.New("the text is not taken:\n/a b/x.yaml:3: bad: do this\nand that\ny.yaml:12: worse"))
 	if want := []Problem{{"", 0, "the text is not taken:"}, {"/a b/x.yaml", 3, "bad: do this\nand that"}, {"y.yaml", 12, "worse"}}; !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// What somebody wrote at the moment at which a manager was killed that put another text in its place is
+// not removed with what that one left.
+func TestKilledWhileSomebodyWrites(t *testing.T) {
+	b := newBed(t)
+	b.book.place.renaming = func(from, to string) error {
+		b.write("by hand\n")
+		if err := exchange(from, to); err != nil {
+			t.Error(err)
+		}
+		panic(killed{})
+	}
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = b.apply("two\n", "one\n")
+	}()
+	b.open()
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(b.file), ".*.new-*"))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("beside the file lies %q (%v)", left, err)
+	}
+	if text, err := os.ReadFile(left[0]); err != nil || string(text) != "by hand\n" {
+		t.Errorf("it has %q (%v)", text, err)
 	}
 }
