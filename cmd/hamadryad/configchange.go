@@ -73,7 +73,8 @@ or somebody else changes the file meanwhile, nothing changes. The text before is
 It takes the role administrator.
 
 Some keys, such as manager.listen and auth.kerberos, count when the manager is started again. Those
-that wait for that are named, as they are by "hamadryad config show".`,
+that wait for that are named, as they are by "hamadryad config show", and those that FILE sets for
+nothing, because the manager's environment or a flag does.`,
 		Example: "  hamadryad config diff new.yaml && hamadryad config apply new.yaml --comment \"more for research\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
@@ -127,6 +128,7 @@ func (c *cli) applyConfig(ctx context.Context, text []byte, version uint64, comm
 			return nil // it was applied: what else there is to say of it can be asked for again
 		}
 		c.show.Later(now.Settings)
+		c.show.Overridden(now.Settings)
 		return nil
 	})
 }

@@ -32,6 +32,7 @@ type Config struct {
 	Texts map[string][]byte `koanf:"-"`
 
 	places places
+	over   places            // of the file, for keys that are set outside it, too
 	lists  map[string]string // texts of AccessKeys, by key
 	values map[string]any    // by key, as they were given
 }

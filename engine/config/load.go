@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,7 +68,7 @@ func Load(s Sources) (*Config, error) {
 			return nil, err
 		}
 	}
-	c := &Config{File: s.File, places: p, Texts: map[string][]byte{}}
+	c := &Config{File: s.File, places: p, over: places{}, Texts: map[string][]byte{}}
 	if s.File != "" {
 		text, err := s.read(s.File)
 		if err != nil {
@@ -84,6 +85,7 @@ func Load(s Sources) (*Config, error) {
 		c.lists = doc.lists()
 		c.Watched = append(c.Watched, s.File)
 	}
+	ofFile := maps.Clone(p)
 	if err := s.loadEnvironment(k, known, p); err != nil {
 		return nil, err
 	}
@@ -91,6 +93,11 @@ func Load(s Sources) (*Config, error) {
 		p[key] = "flag"
 		if err := k.Set(key, value); err != nil {
 			return nil, err
+		}
+	}
+	for key, place := range ofFile {
+		if p[key] != place {
+			c.over[key] = place
 		}
 	}
 	if err := s.askToken(k, p); err != nil {

@@ -15,8 +15,9 @@ import (
 )
 
 // Setting is one key of a configuration with its value, as text, and where it was
-// set: FILE:LINE, the name of a variable, "flag" or "default".
-type Setting struct{ Key, Value, From string }
+// set: FILE:LINE, the name of a variable, "flag" or "default". Over is where the file sets it, too,
+// which counts for nothing.
+type Setting struct{ Key, Value, From, Over string }
 
 // Settings lists every key of the configuration, in order. core is the struct that
 // DecodeCore filled, and coreKeys the keys of it to list.
@@ -27,20 +28,20 @@ func (c *Config) Settings(core any, coreKeys []string) []Setting {
 		if key == "launcher.slots" { // its kinds are keys of their own
 			value = c.slotsText()
 		}
-		list = append(list, Setting{key, value, c.From(key)})
+		list = append(list, Setting{key, value, c.From(key), c.over[key]})
 	}
 	v := reflect.ValueOf(core)
 	for i := range v.NumField() {
 		if name := jsonName(v.Type().Field(i)); slices.Contains(coreKeys, name) {
-			list = append(list, Setting{"core." + name, textOf(v.Field(i).Interface()), c.From("core." + name)})
+			list = append(list, Setting{"core." + name, textOf(v.Field(i).Interface()), c.From("core." + name), c.over["core."+name]})
 		}
 	}
 	if text := c.Policy.Config.Text; len(text) > 0 {
-		list = append(list, Setting{"policy.settings", strings.TrimRight(string(text), "\n"), c.From("policy.settings")})
+		list = append(list, Setting{Key: "policy.settings", Value: strings.TrimRight(string(text), "\n"), From: c.From("policy.settings")})
 	}
 	for _, key := range AccessKeys {
 		if text := c.lists[key]; text != "" {
-			list = append(list, Setting{"auth." + key, text, c.From("auth." + key)})
+			list = append(list, Setting{Key: "auth." + key, Value: text, From: c.From("auth." + key)})
 		}
 	}
 	slices.SortFunc(list, func(a, b Setting) int { return cmp.Compare(a.Key, b.Key) })

@@ -24,7 +24,7 @@ func TestSettingsSayWhereTheyWereSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := CoreKeys(coreLike{})[:2]
-	c, err := Load(Sources{File: file, CoreKeys: keys, Environ: []string{"HAMADRYAD_POLICY_NAME=fair"}, Flags: map[string]string{"manager.data": "/d"}})
+	c, err := Load(Sources{File: file, CoreKeys: keys, Environ: []string{"HAMADRYAD_POLICY_NAME=fair", "HAMADRYAD_CORE_TRIES=8"}, Flags: map[string]string{"manager.data": "/d", "manager.lease": "13s"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,16 +35,19 @@ func TestSettingsSayWhereTheyWereSet(t *testing.T) {
 	shown := map[string]string{}
 	for _, s := range c.Settings(core, keys) {
 		shown[s.Key] = s.Value + " from " + s.From
+		if s.Over != "" {
+			shown[s.Key] += " over " + s.Over
+		}
 	}
 	for key, want := range map[string]string{
-		"manager.lease":     "12s from " + file + ":2",
+		"manager.lease":     "13s from flag over " + file + ":2",
 		"manager.heartbeat": "500ms from default",
 		"manager.data":      "/d from flag",
 		"policy.name":       "fair from HAMADRYAD_POLICY_NAME",
 		"policy.settings":   "a: 1\nb: [2] from " + file + ":9",
 		"launcher.slots":    "default=1,map=2 from " + file + ":4",
 		"launcher.dataPort": "16000 from " + file + ":5",
-		"core.tries":        "7 from " + file + ":7",
+		"core.tries":        "8 from HAMADRYAD_CORE_TRIES over " + file + ":7",
 		"core.after":        "3s from default",
 		"core.hidden":       "",
 		"policy.memory":     "0 from default",

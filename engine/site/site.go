@@ -87,7 +87,7 @@ func shownOf(c *config.Config, settings core.Settings) supervision.Shown {
 		if s.Key == "auth.token" && strings.HasPrefix(s.Value, join.Prefix) {
 			s.Value = hidden
 		}
-		list = append(list, &wire.Setting{Key: s.Key, Value: s.Value, From: s.From})
+		list = append(list, &wire.Setting{Key: s.Key, Value: s.Value, From: s.From, Over: s.Over})
 	}
 	return list
 }

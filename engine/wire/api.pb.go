@@ -2399,6 +2399,7 @@ type Setting struct {
 	NextFrom      string                 `protobuf:"bytes,5,opt,name=next_from,json=nextFrom,proto3" json:"next_from,omitempty"`
 	Restart       bool                   `protobuf:"varint,6,opt,name=restart,proto3" json:"restart,omitempty"` // a change takes effect at the manager's next start
 	Fixed         bool                   `protobuf:"varint,7,opt,name=fixed,proto3" json:"fixed,omitempty"`     // by the environment or a flag: what the file says does not count
+	Over          string                 `protobuf:"bytes,8,opt,name=over,proto3" json:"over,omitempty"`        // FILE:LINE, where the file sets it all the same; "": nowhere
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2482,6 +2483,13 @@ func (x *Setting) GetFixed() bool {
 	return false
 }
 
+func (x *Setting) GetOver() string {
+	if x != nil {
+		return x.Over
+	}
+	return ""
+}
+
 // SettingsText is a text of the configuration's file.
 type SettingsText struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2545,11 +2553,12 @@ func (x *SettingsText) GetCheck() bool {
 
 type SettingsDiff struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Problems      []*SettingsProblem     `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`    // with any, the rest is empty
-	Lines         []*DiffLine            `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`          // up to three that stay on each side of those that change
-	Keys          []*DiffKey             `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`            // whose values change, in order
-	Truncated     bool                   `protobuf:"varint,4,opt,name=truncated,proto3" json:"truncated,omitempty"` // there are more lines than these
-	Tag           string                 `protobuf:"bytes,5,opt,name=tag,proto3" json:"tag,omitempty"`              // of the file's text, with which it was compared
+	Problems      []*SettingsProblem     `protobuf:"bytes,1,rep,name=problems,proto3" json:"problems,omitempty"`     // with any, the rest is empty
+	Lines         []*DiffLine            `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`           // up to three that stay on each side of those that change
+	Keys          []*DiffKey             `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`             // whose values change, in order
+	Truncated     bool                   `protobuf:"varint,4,opt,name=truncated,proto3" json:"truncated,omitempty"`  // there are more lines than these
+	Tag           string                 `protobuf:"bytes,5,opt,name=tag,proto3" json:"tag,omitempty"`               // of the file's text, with which it was compared
+	Overridden    []*Setting             `protobuf:"bytes,6,rep,name=overridden,proto3" json:"overridden,omitempty"` // which the text sets for nothing, because the environment or a flag does
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2617,6 +2626,13 @@ func (x *SettingsDiff) GetTag() string {
 		return x.Tag
 	}
 	return ""
+}
+
+func (x *SettingsDiff) GetOverridden() []*Setting {
+	if x != nil {
+		return x.Overridden
+	}
+	return nil
 }
 
 // SettingsProblem is a mistake, with cause and remedy.
@@ -3927,7 +3943,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x04text\x18\x05 \x01(\fR\x04text\x12\x10\n" +
 	"\x03tag\x18\x06 \x01(\tR\x03tag\x12\x1b\n" +
 	"\tread_only\x18\a \x01(\tR\breadOnly\x12\x18\n" +
-	"\aversion\x18\b \x01(\x04R\aversion\"\xa6\x01\n" +
+	"\aversion\x18\b \x01(\x04R\aversion\"\xba\x01\n" +
 	"\aSetting\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x12\n" +
@@ -3935,17 +3951,21 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x04next\x18\x04 \x01(\tR\x04next\x12\x1b\n" +
 	"\tnext_from\x18\x05 \x01(\tR\bnextFrom\x12\x18\n" +
 	"\arestart\x18\x06 \x01(\bR\arestart\x12\x14\n" +
-	"\x05fixed\x18\a \x01(\bR\x05fixed\"R\n" +
+	"\x05fixed\x18\a \x01(\bR\x05fixed\x12\x12\n" +
+	"\x04over\x18\b \x01(\tR\x04over\"R\n" +
 	"\fSettingsText\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\fR\x04text\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
-	"\x05check\x18\x03 \x01(\bR\x05check\"\xe7\x01\n" +
+	"\x05check\x18\x03 \x01(\bR\x05check\"\xa5\x02\n" +
 	"\fSettingsDiff\x12@\n" +
 	"\bproblems\x18\x01 \x03(\v2$.hamadryad.engine.v1.SettingsProblemR\bproblems\x123\n" +
 	"\x05lines\x18\x02 \x03(\v2\x1d.hamadryad.engine.v1.DiffLineR\x05lines\x120\n" +
 	"\x04keys\x18\x03 \x03(\v2\x1c.hamadryad.engine.v1.DiffKeyR\x04keys\x12\x1c\n" +
 	"\ttruncated\x18\x04 \x01(\bR\ttruncated\x12\x10\n" +
-	"\x03tag\x18\x05 \x01(\tR\x03tag\"M\n" +
+	"\x03tag\x18\x05 \x01(\tR\x03tag\x12<\n" +
+	"\n" +
+	"overridden\x18\x06 \x03(\v2\x1c.hamadryad.engine.v1.SettingR\n" +
+	"overridden\"M\n" +
 	"\x0fSettingsProblem\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\x03R\x04line\x12\x12\n" +
@@ -4144,17 +4164,18 @@ var file_engine_wire_api_proto_depIdxs = []int32{
 	35, // 21: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
 	36, // 22: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
 	37, // 23: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	50, // 24: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	39, // 25: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	50, // 26: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	44, // 27: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	48, // 28: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	49, // 29: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	32, // 24: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	50, // 25: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	39, // 26: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	50, // 27: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	44, // 28: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	48, // 29: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	49, // 30: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }

@@ -26,7 +26,11 @@ func (c *Printer) Settings(r *wire.SettingsReply, all bool) error {
 		if s.NextFrom != "" {
 			next = fmt.Sprintf("%s (%s)", oneLine(s.Next), s.NextFrom)
 		}
-		t.row(s.Key, orDash(oneLine(s.Value)), s.From, next)
+		from := s.From
+		if s.Over != "" {
+			from += ", over " + s.Over
+		}
+		t.row(s.Key, orDash(oneLine(s.Value)), from, next)
 	}
 	return t.end()
 }
@@ -42,6 +46,23 @@ func (c *Printer) Later(all []*wire.Setting) {
 	if len(keys) > 0 {
 		fmt.Fprintln(c.Out, "counts when the manager is started again:", strings.Join(keys, ", "))
 	}
+}
+
+// Overridden names the settings that a file has for nothing.
+func (c *Printer) Overridden(all []*wire.Setting) {
+	for _, s := range all {
+		if s.Over != "" {
+			fmt.Fprintf(c.Out, "%s: %s counts for nothing here: it is %s by %s, which goes before the file\n", s.Over, s.Key, orDash(oneLine(s.Value)), setter(s.From))
+		}
+	}
+}
+
+// setter is what sets a value outside the file.
+func setter(from string) string {
+	if from == "flag" {
+		return "a flag"
+	}
+	return from
 }
 
 // oneLine makes a value of several lines one cell.
@@ -83,6 +104,7 @@ func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 	}
 	if len(d.Keys) == 0 {
 		fmt.Fprintln(c.Out, "\nno value changes")
+		c.Overridden(d.Overridden)
 		return nil
 	}
 	fmt.Fprintln(c.Out)
@@ -94,7 +116,11 @@ func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 		}
 		t.row(k.Key, orDash(oneLine(k.Before)), orDash(oneLine(k.After)), orDash(k.From), when)
 	}
-	return t.end()
+	if err := t.end(); err != nil {
+		return err
+	}
+	c.Overridden(d.Overridden)
+	return nil
 }
 
 // SettingsVersions lists versions of the configuration.

@@ -44,3 +44,26 @@ func TestProblemsOfSeveralLines(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+// Who sets a key in the file that is set outside it hears that no value changes, and why.
+func TestWhatCountsForNothingIsSaid(t *testing.T) {
+	var out strings.Builder
+	d := &wire.SettingsDiff{
+		Lines: []*wire.DiffLine{{Kind: "added", New: 3, Text: "core: {attemptsMax: 5}"}},
+		Overridden: []*wire.Setting{
+			{Key: "core.attemptsMax", Value: "7", From: "HAMADRYAD_CORE_ATTEMPTSMAX", Over: "m.yaml:3"},
+			{Key: "policy.name", Value: "hfsp", From: "flag", Over: "m.yaml:4"},
+		},
+	}
+	if err := (&Printer{Out: &out, Format: "table"}).SettingsDiff(d); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"no value changes\n", "m.yaml:3: core.attemptsMax counts for nothing here: it is 7 by HAMADRYAD_CORE_ATTEMPTSMAX, which goes before the file\n",
+		"m.yaml:4: policy.name counts for nothing here: it is hfsp by a flag, which goes before the file\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %q", want, out.String())
+		}
+	}
+}

@@ -29,10 +29,7 @@ const (
 func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsReply, error) {
 	r := &wire.SettingsReply{File: s.needs.File}
 	for _, x := range s.needs.Shown.inForce(s.needs.Supervisor.Shown()) {
-		r.Settings = append(r.Settings, &wire.Setting{
-			Key: x.Key, Value: x.Value, From: x.From, Next: x.Next, NextFrom: x.NextFrom,
-			Restart: !s.needs.Shown.live(x.Key), Fixed: x.From != "default" && !strings.HasPrefix(x.From, s.needs.File+":"),
-		})
+		r.Settings = append(r.Settings, s.shown(x))
 	}
 	if p, ok := s.needs.Problems.Of(problems.Configuration); ok {
 		r.Problem, r.ProblemAt = p.Text, p.At.UnixNano()
@@ -49,6 +46,14 @@ func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsRep
 		r.Version = list[0].Number
 	}
 	return r, nil
+}
+
+// shown is a setting with what is known of its key.
+func (s *Server) shown(x *wire.Setting) *wire.Setting {
+	return &wire.Setting{
+		Key: x.Key, Value: x.Value, From: x.From, Next: x.Next, NextFrom: x.NextFrom, Over: x.Over,
+		Restart: !s.needs.Shown.live(x.Key), Fixed: x.From != "default" && !strings.HasPrefix(x.From, s.needs.File+":"),
+	}
 }
 
 // Pages tells where the web pages are.
@@ -110,6 +115,9 @@ func (s *Server) DiffSettings(ctx context.Context, q *wire.SettingsText) (*wire.
 	}
 	for _, k := range d.Keys {
 		r.Keys = append(r.Keys, &wire.DiffKey{Key: k.Key, Before: k.Before, After: k.After, BeforeFrom: k.BeforeFrom, From: k.From, Restart: k.Restart})
+	}
+	for _, x := range d.Overridden {
+		r.Overridden = append(r.Overridden, s.shown(x))
 	}
 	return r, nil
 }

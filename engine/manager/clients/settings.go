@@ -49,7 +49,7 @@ func (s *Configuration) inForce(policy supervision.Shown) []*wire.Setting {
 		case s.live(x.Key):
 			list = append(list, newest)
 		case newest.Value != x.Value:
-			list = append(list, &wire.Setting{Key: x.Key, Value: x.Value, From: x.From, Next: newest.Value, NextFrom: newest.From})
+			list = append(list, &wire.Setting{Key: x.Key, Value: x.Value, From: x.From, Next: newest.Value, NextFrom: newest.From, Over: newest.Over})
 		default:
 			list = append(list, x)
 		}

@@ -59,9 +59,13 @@ func (s *Server) GetSettings(ctx context.Context, _ api.GetSettingsRequestObject
 		body.Text = &text
 	}
 	for _, x := range r.Settings {
-		body.Settings = append(body.Settings, api.Setting{Key: x.Key, Value: x.Value, From: x.From, Next: whenSet(x.NextFrom, x.Next), NextFrom: pointer(x.NextFrom), Restart: x.Restart, Fixed: x.Fixed})
+		body.Settings = append(body.Settings, settingOf(x))
 	}
 	return api.GetSettings200JSONResponse{Body: body, Headers: api.GetSettings200ResponseHeaders{ETag: fileTag(r.Tag)}}, nil
+}
+
+func settingOf(x *wire.Setting) api.Setting {
+	return api.Setting{Key: x.Key, Value: x.Value, From: x.From, Next: whenSet(x.NextFrom, x.Next), NextFrom: pointer(x.NextFrom), Restart: x.Restart, Fixed: x.Fixed, Over: pointer(x.Over)}
 }
 
 // whenSet is a value that was set somewhere; nil: it was not.
@@ -101,6 +105,13 @@ func (s *Server) DiffSettings(ctx context.Context, q api.DiffSettingsRequestObje
 	}
 	for _, k := range d.Keys {
 		body.Keys = append(body.Keys, api.SettingsKey{Key: k.Key, Before: k.Before, After: k.After, BeforeFrom: k.BeforeFrom, From: k.From, Restart: k.Restart})
+	}
+	if len(d.Overridden) > 0 {
+		overridden := []api.Setting{}
+		for _, x := range d.Overridden {
+			overridden = append(overridden, settingOf(x))
+		}
+		body.Overridden = &overridden
 	}
 	return api.DiffSettings200JSONResponse{Body: body, Headers: api.DiffSettings200ResponseHeaders{ETag: fileTag(d.Tag)}}, nil
 }

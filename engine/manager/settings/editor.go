@@ -92,6 +92,8 @@ func (e *Editor) check(ctx context.Context, text []byte) (Candidate, error) {
 type Difference struct {
 	Lines []Line
 	Keys  []Key
+	// Overridden are the settings that the text has for nothing, because the environment or a flag sets them.
+	Overridden []*wire.Setting
 }
 
 // Diff says what a text would change of the file and of the values that count. The error says
@@ -106,6 +108,11 @@ func (e *Editor) Diff(text []byte) (Difference, error) {
 		return Difference{}, err
 	}
 	d := Difference{Lines: Lines(now, text)}
+	for _, x := range after.Shown() {
+		if x.Over != "" {
+			d.Overridden = append(d.Overridden, x)
+		}
+	}
 	before, err := e.reads(now)
 	if err != nil { // of a file with mistakes nothing counts: what was taken last does
 		var last Version

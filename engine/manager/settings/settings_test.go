@@ -76,7 +76,13 @@ type fake struct {
 	text string
 }
 
-func (f fake) Shown() []*wire.Setting { return []*wire.Setting{{Key: "policy.name", Value: f.text}} }
+func (f fake) Shown() []*wire.Setting {
+	list := []*wire.Setting{{Key: "policy.name", Value: f.text}}
+	if strings.Contains(f.text, "overridden") {
+		list = append(list, &wire.Setting{Key: "core.attemptsMax", Value: "7", From: "HAMADRYAD_CORE_ATTEMPTSMAX", Over: "site.yaml:3"})
+	}
+	return list
+}
 
 func (f fake) Judge(context.Context) error {
 	if strings.Contains(f.text, "judged") {
@@ -198,6 +204,17 @@ func TestDifferenceFromWhatCounts(t *testing.T) {
 		d, err := b.editor.Diff([]byte("two\n"))
 		if err != nil || len(d.Lines) != 2 || len(d.Keys) != 1 || d.Keys[0].Before != "one\n" || d.Keys[0].After != "two\n" {
 			t.Errorf("with %q in the file: %+v, %v", file, d, err)
+		}
+	}
+}
+
+// What a text has for nothing, because it is set outside the file, is told: no key changes its value by it.
+func TestDifferenceSaysWhatCountsForNothing(t *testing.T) {
+	b := newBed(t)
+	for text, want := range map[string]int{"two\n": 0, "overridden\n": 1} {
+		d, err := b.editor.Diff([]byte(text))
+		if err != nil || len(d.Overridden) != want || want > 0 && d.Overridden[0].Over != "site.yaml:3" {
+			t.Errorf("%q: %+v, %v", text, d, err)
 		}
 	}
 }

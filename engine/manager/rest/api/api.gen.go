@@ -1178,6 +1178,9 @@ type Setting struct {
 	Next     *string `json:"next,omitempty"`
 	NextFrom *string `json:"nextFrom,omitempty"`
 
+	// Over FILE:LINE, where the file sets it all the same
+	Over *string `json:"over,omitempty"`
+
 	// Restart A change takes effect at the manager's next start
 	Restart bool   `json:"restart"`
 	Value   string `json:"value"`
@@ -1216,6 +1219,9 @@ type SettingsDiff struct {
 
 	// Lines Those that change, with up to three on each side that do not
 	Lines []SettingsLine `json:"lines"`
+
+	// Overridden Those that the text sets for nothing, because the environment or a flag does
+	Overridden *[]Setting `json:"overridden,omitempty"`
 
 	// Problems With any, nothing is compared
 	Problems []SettingsProblem `json:"problems"`
