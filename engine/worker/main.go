@@ -43,7 +43,7 @@ func Main(defs []job.Definition) {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(ExitProtocol)
 	}
-	w := &worker{reports: reportsTo(conn.Send), conn: conn, defs: defs}
+	w := &worker{reports: reportsTo(conn.Send, unfit), conn: conn, defs: defs}
 	os.Exit(w.serve())
 }
 
@@ -94,6 +94,13 @@ func (w *worker) broken(err error) int {
 		fmt.Fprintln(os.Stderr, "worker: lost its launcher:", err)
 	}
 	return ExitOrphan
+}
+
+// unfit ends the worker after something that it had to tell could not be told.
+func unfit(err error) {
+	fmt.Fprintln(os.Stderr, "worker: can't tell the launcher what became of an attempt:", err)
+	killDescendants()
+	os.Exit(ExitProtocol)
 }
 
 // end takes along what the worker's programs started.

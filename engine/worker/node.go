@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -216,7 +217,7 @@ func (n *node) Count(name string, delta int64) {
 	if n.counters == nil {
 		n.counters = map[string]int64{}
 	}
-	n.counters[name] += delta
+	n.counters[strings.ToValidUTF8(name, "\uFFFD")] += delta // no message could carry what is no text
 }
 
 // Progress implements job.Runtime.

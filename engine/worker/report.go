@@ -1,12 +1,14 @@
 package worker
 
 import (
+	"errors"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/link"
 )
 
 // startedHold is how long the report that a group runs waits for another to
@@ -15,15 +17,19 @@ const startedHold = time.Millisecond
 
 // reports sends a worker's reports, in order. Safe for concurrent use.
 type reports struct {
-	send func(...proto.Message) error
+	send  func(...proto.Message) error
+	unfit func(error) // hears of what can't be sent as it is
 
 	mu   sync.Mutex
 	held *wire.FromWorker
 	late *time.Timer
 }
 
-// reportsTo are reports that a function sends.
-func reportsTo(send func(...proto.Message) error) reports { return reports{send: send} }
+// reportsTo are reports that a function sends. A message that it can't send as it is (link.ErrUnfit) would be missing,
+// and its attempt run for ever: unfit ends the worker.
+func reportsTo(send func(...proto.Message) error, unfit func(error)) reports {
+	return reports{send: send, unfit: unfit}
+}
 
 // report sends a report. A launcher that does not take it is gone, and then
 // serve ends the process.
@@ -67,6 +73,8 @@ func (r *reports) flush(more ...proto.Message) {
 		r.held = nil
 	}
 	if len(more) > 0 {
-		_ = r.send(more...)
+		if err := r.send(more...); errors.Is(err, link.ErrUnfit) {
+			r.unfit(err)
+		}
 	}
 }

@@ -228,9 +228,10 @@ func isEngineFrame(name string) bool {
 		strings.HasPrefix(name, "github.com/hamadryad/hamadryad/sdk/job/process.") || strings.HasPrefix(name, "sync.(*WaitGroup).Go")
 }
 
-// Bounded cuts text at messageMax and says so.
+// Bounded cuts text at messageMax and says so. What is no UTF-8, such as the last words of a command that
+// speaks Latin-1, no message could carry: U+FFFD stands in its place.
 func Bounded(text string) string {
-	if len(text) <= messageMax {
+	if text = strings.ToValidUTF8(text, "\uFFFD"); len(text) <= messageMax {
 		return text
 	}
 	return strings.ToValidUTF8(text[:messageMax], "") + fmt.Sprintf("... (%d bytes more)", len(text)-messageMax)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -39,6 +40,15 @@ func TestFailureKinds(t *testing.T) {
 	}
 	if f := Describe(errors.New(string(bytes.Repeat([]byte("x"), 1<<20)))); len(f.Message) > messageMax+100 {
 		t.Errorf("a message of %d bytes", len(f.Message))
+	}
+	for _, text := range []string{"caf\xe9 is shut", strings.Repeat("\xff", messageMax), strings.Repeat("x", messageMax-1) + "\u00e9\xff"} {
+		f := Describe(fmt.Errorf("command: %w", errors.New(text)))
+		if !utf8.ValidString(f.Message) || !strings.HasPrefix(f.Message, "command: ") || len(f.Message) > messageMax+100 {
+			t.Errorf("of %d bytes that are no text is told %d: %.80q", len(text), len(f.Message), f.Message)
+		}
+		if p := Describe(Panicked(errors.New(text))); !utf8.ValidString(p.Message) {
+			t.Errorf("a panic with it is told as %.80q", p.Message)
+		}
 	}
 	// What the job is to blame for wins over what passes, wherever it stands.
 	for _, err := range []error{

@@ -29,6 +29,10 @@ const WorkerFD = 3
 // not be read on.
 var ErrGarbled = errors.New("garbled message on the socket pair")
 
+// ErrUnfit is matched by errors about a message that can't be sent as it is: it has a text that is no UTF-8, or is too
+// large.
+var ErrUnfit = errors.New("a message can't be sent as it is")
+
 // Conn is one end. Send may be called from any goroutine, Recv from one at a time.
 type Conn struct {
 	f *os.File
@@ -68,7 +72,7 @@ func Inherited() (*Conn, error) {
 	return New(os.NewFile(WorkerFD, "launcher")), nil
 }
 
-// Send writes messages in one write.
+// Send writes messages in one write. With ErrUnfit none of them was sent, and later ones can be.
 func (c *Conn) Send(messages ...proto.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,11 +82,11 @@ func (c *Conn) Send(messages ...proto.Message) error {
 		buf = append(buf, 0, 0, 0, 0)
 		var err error
 		if buf, err = (proto.MarshalOptions{}).MarshalAppend(buf, m); err != nil {
-			return fmt.Errorf("encode message: %w", err)
+			return fmt.Errorf("%w: %w", ErrUnfit, err)
 		}
 		size := len(buf) - start - 4
 		if size > FrameMax {
-			return fmt.Errorf("message of %d bytes is larger than %d", size, FrameMax)
+			return fmt.Errorf("%w: it has %d bytes, at most %d", ErrUnfit, size, FrameMax)
 		}
 		binary.LittleEndian.PutUint32(buf[start:], uint32(size))
 	}

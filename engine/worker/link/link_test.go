@@ -50,6 +50,25 @@ func TestMessagesArriveWholeAndInOrder(t *testing.T) {
 	}
 }
 
+// Of what can't be sent nothing is, and the sender hears it; what follows arrives.
+func TestWhatCannotBeSentIsTold(t *testing.T) {
+	conn, file := pair(t)
+	other := link.New(file)
+	good := &wire.WorkerSetup{JobName: "job"}
+	for what, m := range map[string]*wire.WorkerSetup{"no UTF-8": {JobName: "\xff"}, "too large": {PlanPath: string(make([]byte, link.FrameMax))}} {
+		if err := conn.Send(good, m); !errors.Is(err, link.ErrUnfit) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	var m wire.WorkerSetup
+	if err := errors.Join(conn.Send(good), conn.Close(), other.Recv(&m)); err != nil || m.JobName != "job" {
+		t.Errorf("then %v arrives: %v", &m, err)
+	}
+	if err := other.Recv(&m); !errors.Is(err, io.EOF) {
+		t.Errorf("after it: %v", err)
+	}
+}
+
 func TestGarbageIsRefused(t *testing.T) {
 	message, err := proto.Marshal(&wire.WorkerSetup{JobName: "job"})
 	if err != nil {
