@@ -130,7 +130,7 @@ type listed struct {
 }
 
 func (l *look) list(p *api.ListAttemptsParams) (*listed, error) {
-	after, err := request.CursorOf(p.Cursor)
+	after, err := request.NumberOf(request.Attempts, p.Cursor)
 	x := &listed{of: l, after: scheduler.AttemptID(after), stage: -1, p: p, page: api.AttemptList{Attempts: []api.Attempt{}}}
 	if err == nil && p.Stage != nil {
 		x.stage, err = l.stage(*p.Stage)
@@ -164,7 +164,7 @@ func (x *listed) take(f *facts.Attempt) bool {
 		return true
 	}
 	if n := len(x.page.Attempts); n == request.LimitOf(p.Limit) {
-		x.page.Truncated, x.page.Next = true, request.Cursor(scheduler.AttemptID(x.page.Attempts[n-1].ID))
+		x.page.Truncated, x.page.Next = true, request.Cursor(request.Attempts, request.Number(scheduler.AttemptID(x.page.Attempts[n-1].ID)))
 		return false
 	}
 	x.page.Attempts = append(x.page.Attempts, x.of.shown(f))

@@ -83,7 +83,7 @@ func BenchmarkJobs(b *testing.B) {
 		})
 	}
 	w.model.Hand(core.Facts{Rows: facts.Rows{Jobs: rows}})
-	for _, query := range []string{"", "?state=running", "?state=failed", "?user=user7", "?pool=pool9&user=user9", "?name=job+99999", "?user=nobody", "?limit=1000", fmt.Sprintf("?cursor=%s", *request.Cursor(scheduler.JobID(500)))} {
+	for _, query := range []string{"", "?state=running", "?state=failed", "?user=user7", "?pool=pool9&user=user9", "?name=job+99999", "?user=nobody", "?limit=1000", fmt.Sprintf("?cursor=%s", *request.Cursor(request.Jobs, request.Number(scheduler.JobID(500))))} {
 		b.Run("jobs"+query, func(b *testing.B) { each(b, w.mux, "/jobs"+query) })
 	}
 	b.Run("cluster", func(b *testing.B) { each(b, w.mux, "/cluster") })

@@ -43,7 +43,7 @@ func statesOf(words *[]api.JobState) (list []wire.JobState) {
 // ListJobs lists jobs, the newest first.
 func (s *Server) ListJobs(ctx context.Context, q api.ListJobsRequestObject) (api.ListJobsResponseObject, error) {
 	p := &q.Params
-	before, err := request.CursorOf(p.Cursor)
+	before, err := request.NumberOf(request.Jobs, p.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (s *Server) ListJobs(ctx context.Context, q api.ListJobsRequestObject) (api
 		page.Jobs = append(page.Jobs, summary(j))
 	}
 	if found.More {
-		page.Truncated, page.Next = true, request.Cursor(scheduler.JobID(found.Jobs[len(found.Jobs)-1].Job))
+		page.Truncated, page.Next = true, request.Cursor(request.Jobs, request.Number(scheduler.JobID(found.Jobs[len(found.Jobs)-1].Job)))
 	}
 	return api.ListJobs200JSONResponse{Body: page}, nil
 }

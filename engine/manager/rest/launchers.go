@@ -17,11 +17,15 @@ import (
 
 // ListLaunchers lists launchers, by name.
 func (s *Server) ListLaunchers(ctx context.Context, q api.ListLaunchersRequestObject) (api.ListLaunchersResponseObject, error) {
+	p := &q.Params
+	after, err := request.PlaceOf(request.Launchers, p.Cursor)
+	if err != nil {
+		return nil, err
+	}
 	r, err := s.needs.Service.Launchers(ctx, &wire.Empty{})
 	if err != nil {
 		return nil, err
 	}
-	p := &q.Params
 	page := api.LauncherList{Launchers: []api.LauncherSummary{}}
 	fit := slices.DeleteFunc(r.Launchers, func(l *wire.LauncherStatus) bool { return p.State != nil && l.State != string(*p.State) })
 	slices.SortFunc(fit, func(x, y *wire.LauncherStatus) int {
@@ -30,10 +34,10 @@ func (s *Server) ListLaunchers(ctx context.Context, q api.ListLaunchersRequestOb
 	page.Total = len(fit)
 	for _, l := range fit {
 		switch n := len(page.Launchers); {
-		case p.Cursor != nil && l.Name <= *p.Cursor:
+		case l.Name <= after: // each has a name
 			continue
 		case n == request.LimitOf(p.Limit):
-			page.Truncated, page.Next = true, &page.Launchers[n-1].Name
+			page.Truncated, page.Next = true, request.Cursor(request.Launchers, page.Launchers[n-1].Name)
 			return api.ListLaunchers200JSONResponse{Body: page}, nil
 		}
 		page.Launchers = append(page.Launchers, launcher(l))

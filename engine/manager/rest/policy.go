@@ -54,7 +54,7 @@ func roundTimes(t *wire.RoundTimes) *api.RoundTimes {
 
 // ListDecisions lists the last decisions, the newest first.
 func (s *Server) ListDecisions(ctx context.Context, q api.ListDecisionsRequestObject) (api.ListDecisionsResponseObject, error) {
-	before, err := request.CursorOf(q.Params.Cursor)
+	before, err := request.NumberOf(request.Decisions, q.Params.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (s *Server) ListDecisions(ctx context.Context, q api.ListDecisionsRequestOb
 		switch page.Total++; {
 		case before != 0 && d.Number >= before, page.Truncated:
 		case len(page.Decisions) == limit:
-			page.Truncated, page.Next = true, request.Cursor(uint64(page.Decisions[limit-1].Number))
+			page.Truncated, page.Next = true, request.Cursor(request.Decisions, request.Number(uint64(page.Decisions[limit-1].Number)))
 		default:
 			page.Decisions = append(page.Decisions, decision(d))
 		}

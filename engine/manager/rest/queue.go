@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
@@ -83,21 +80,21 @@ const cursorJobs = 8
 func placeAfter(list []queued) *string {
 	var names []string
 	for i := len(list) - 1; i >= 0 && len(names) < cursorJobs; i-- {
-		names = append(names, strconv.FormatUint(uint64(list[i].id()), 36))
+		names = append(names, request.Number(list[i].id()))
 	}
-	text := strings.Join(names, ".")
-	return &text
+	return request.Cursor(request.Queue, strings.Join(names, "."))
 }
 
 // shownBefore reads a cursor of the queue.
 func shownBefore(text *string) (ids []scheduler.JobID, err error) {
-	if text == nil || *text == "" {
-		return nil, nil
+	place, err := request.PlaceOf(request.Queue, text)
+	if err != nil || place == "" {
+		return nil, err
 	}
-	for name := range strings.SplitSeq(*text, ".") {
-		id, err := request.CursorOf(&name)
+	for name := range strings.SplitSeq(place, ".") {
+		id, err := strconv.ParseUint(name, 36, 64)
 		if err != nil || id == 0 || len(ids) == cursorJobs {
-			return nil, status.Errorf(codes.InvalidArgument, "cursor: %.64q is none that was given: send the \"next\" of the page before, or none for the first page", *text)
+			return nil, request.NotGiven(*text)
 		}
 		ids = append(ids, scheduler.JobID(id))
 	}

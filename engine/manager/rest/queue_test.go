@@ -127,7 +127,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("%v waits throughout, and is not among %v", id, ids)
 		}
 	}
-	if r := w.ask("GET", "/api/v1/queue?cursor=1.2.3.4.5.6.7.8.9", "", nil); r.StatusCode != http.StatusBadRequest {
+	if r := w.ask("GET", "/api/v1/queue?cursor=queue-1.2.3.4.5.6.7.8.9", "", nil); r.StatusCode != http.StatusBadRequest {
 		t.Errorf("a cursor that nobody gave: %d", r.StatusCode)
 	}
 	tag := w.ask("GET", "/api/v1/queue", "", nil).Header.Get("ETag")

@@ -1406,7 +1406,7 @@ type ListAuditParams struct {
 	// Limit How many at most
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next` of the page before
+	// Cursor The `next` of the page before, of the same list
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 }
 
@@ -1448,7 +1448,7 @@ type ListJobsParams struct {
 	// Limit How many at most
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next` of the page before
+	// Cursor The `next` of the page before, of the same list
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Wait With If-None-Match: for how many seconds to wait for a change
@@ -1481,7 +1481,7 @@ type ListAttemptsParams struct {
 	// Limit How many at most
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next` of the page before
+	// Cursor The `next` of the page before, of the same list
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Wait With If-None-Match: for how many seconds to wait for a change
@@ -1550,7 +1550,7 @@ type ListLaunchersParams struct {
 	// Limit How many at most
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next` of the page before
+	// Cursor The `next` of the page before, of the same list
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Wait With If-None-Match: for how many seconds to wait for a change
@@ -1589,7 +1589,7 @@ type ListDecisionsParams struct {
 	// Limit How many at most
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next` of the page before
+	// Cursor The `next` of the page before, of the same list
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Wait With If-None-Match: for how many seconds to wait for a change
@@ -1637,7 +1637,7 @@ type ListQueueParams struct {
 	// Limit How many at most
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// Cursor The `next` of the page before
+	// Cursor The `next` of the page before, of the same list
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
 	// Wait With If-None-Match: for how many seconds to wait for a change

@@ -2,28 +2,62 @@ package request
 
 import (
 	"strconv"
+	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
-// A cursor is the number behind which a page ends. Numbers are given in ascending order and never
-// again, so what comes meanwhile is in front of all pages, or behind.
+// Lists whose pages are turned by cursors.
+const (
+	Jobs      = "jobs"
+	Attempts  = "attempts"
+	Decisions = "decisions"
+	Queue     = "queue"
+	Launchers = "launchers"
+)
 
-// Cursor is the one of a page that ends there.
-func Cursor[N ~uint64](behind N) *string {
-	text := strconv.FormatUint(uint64(behind), 36)
+// A cursor is the place behind which a page ends, with the name of its list: in another it would be a place
+// too, and what is before it would be left out without a word.
+
+// Cursor is the one of a place in a list.
+func Cursor(list, place string) *string {
+	text := list + "-" + place
 	return &text
 }
 
-// CursorOf reads one; 0: it is the first page.
-func CursorOf(text *string) (uint64, error) {
-	if text == nil || *text == "" {
-		return 0, nil
+// PlaceOf reads the place from a cursor of a list; "": it is the first page.
+func PlaceOf(list string, cursor *string) (place string, err error) {
+	if cursor == nil || *cursor == "" {
+		return "", nil
 	}
-	n, err := strconv.ParseUint(*text, 36, 64)
+	place, ours := strings.CutPrefix(*cursor, list+"-")
+	if !ours || place == "" {
+		return "", NotGiven(*cursor)
+	}
+	return place, nil
+}
+
+// NotGiven is the error of a cursor that is none.
+func NotGiven(cursor string) error {
+	return status.Errorf(codes.InvalidArgument, "cursor: %.64q is none that was given here: send the \"next\" of the page before, or none for the first page", cursor)
+}
+
+// Many places are numbers. They are given in ascending order and never again, so what comes meanwhile is in
+// front of all pages, or behind.
+
+// Number is the place of a number.
+func Number[N ~uint64](behind N) string { return strconv.FormatUint(uint64(behind), 36) }
+
+// NumberOf reads the number from a cursor of a list; 0: it is the first page.
+func NumberOf(list string, cursor *string) (uint64, error) {
+	place, err := PlaceOf(list, cursor)
+	if err != nil || place == "" {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(place, 36, 64)
 	if err != nil || n == 0 {
-		return 0, status.Errorf(codes.InvalidArgument, "cursor: %.64q is none that was given: send the \"next\" of the page before, or none for the first page", *text)
+		return 0, NotGiven(*cursor)
 	}
 	return n, nil
 }
