@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ const (
 type AttemptLog struct {
 	past.Log
 	Part bool  // From and To are a range
-	To   int64 // the place behind it
+	To   int64 // the place behind it; of one that goes on, behind all that may come
 	Live bool  // it goes on
 
 	ctx    context.Context //nolint:containedctx // of the request that the answer is to
@@ -57,10 +58,14 @@ func (s *Server) GetAttemptLog(ctx context.Context, q api.GetAttemptLogRequestOb
 		l.Live = ask.Follow
 		return l, nil
 	}
-	l.Live = ask.Follow && !l.Over && l.Until == l.Length && ask.To == 0 && l.From <= l.Length
-	l.To = l.Until
-	if ask.To > 0 {
-		l.To = min(l.To, ask.To)
+	l.Live = ask.Follow && !l.Over && l.Until == l.Length && (ask.To == 0 || ask.To > l.Length) && l.From <= l.Length
+	switch {
+	case l.Live:
+		l.To = cmp.Or(ask.To, farAway+1)
+	case ask.To > 0:
+		l.To = min(l.Until, ask.To)
+	default:
+		l.To = l.Until
 	}
 	if l.From >= l.To && !l.Live {
 		l.Close()
@@ -169,10 +174,7 @@ func (l *AttemptLog) copy(w io.Writer, control *http.ResponseController) error {
 
 // contentRange says which part it is.
 func (l *AttemptLog) contentRange() string {
-	switch {
-	case l.Live:
-		return fmt.Sprintf("bytes %d-%d/*", l.From, int64(farAway))
-	case l.Over:
+	if l.Over {
 		return fmt.Sprintf("bytes %d-%d/%d", l.From, l.To-1, l.Length)
 	}
 	return fmt.Sprintf("bytes %d-%d/*", l.From, l.To-1)

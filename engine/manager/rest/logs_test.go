@@ -42,6 +42,10 @@ func TestRangesOfLogs(t *testing.T) {
 		{"", "?follow=true", true, 200, "", text + "and more\n"},
 		{"bytes=63-", "?follow=true", true, 206, "bytes 63-9007199254740991/*", text[63:] + "and more\n"},
 		{"bytes=70-", "?follow=true", true, 206, "bytes 70-9007199254740991/*", "and more\n"},
+		{"bytes=63-9007199254740991", "?follow=true", true, 206, "bytes 63-9007199254740991/*", text[63:] + "and more\n"},
+		{"bytes=63-999", "?follow=true", true, 206, "bytes 63-999/*", text[63:] + "and more\n"},
+		{"bytes=63-999", "?follow=true", false, 206, "bytes 63-69/70", text[63:]},
+		{"bytes=63-9007199254740991", "", false, 206, "bytes 63-69/70", text[63:]},
 	} {
 		w.service.printed, w.service.goesOn = text, c.goesOn
 		w.job(1, "ann", 1)
@@ -62,6 +66,11 @@ func TestRangesOfLogs(t *testing.T) {
 	r.Header.Set("If-Range", `"x"`)
 	if a := w.do(r, nil); a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Text, text) {
 		t.Errorf("with If-Range: %d %q", a.StatusCode, a.Text)
+	}
+	r = httptest.NewRequest("HEAD", "/api/v1/jobs/job-1/attempts/1/log", nil)
+	r.Header.Set("Range", "bytes=1-2")
+	if a := w.do(r, nil); a.StatusCode != http.StatusOK || a.Header.Get("Content-Range") != "" {
+		t.Errorf("the head of a range: %d %v", a.StatusCode, a.Header)
 	}
 	if a := w.ask("GET", "/api/v1/jobs/job-1/attempts/2/log", "", nil); a.StatusCode != http.StatusNotFound {
 		t.Errorf("of an attempt that is not there: %d", a.StatusCode)

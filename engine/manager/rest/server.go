@@ -197,6 +197,7 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 		}
 		if long && r.Method == http.MethodHead {
 			w = headOnly{w}
+			r.Header.Del("Range") // ranges are of GET alone (RFC 9110, section 14.2)
 		}
 		handler.ServeHTTP(w, r)
 	})
