@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -164,8 +165,10 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 		return s.tagOf(ctx, r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue), err
 	case "GetPools":
 		return s.tagOf(ctx, r.Jobs, s.needs.Pools.View().Looks), err
+	case clusterOperation:
+		return s.tagOf(ctx, r.Jobs, r.Launchers, r.Decides, s.suspects(), h.Listed, s.historyNow()), err
 	}
-	return s.tagOf(ctx, r.Jobs, r.Launchers, r.Decides, s.suspects(), h.Revision, h.Missed), err
+	return s.tagOf(ctx, r.Jobs, r.Launchers, r.Decides, s.suspects(), h.Revision), err
 }
 
 // jobTag is the same of a job. Why one waits is said by what is free, and by the policy.
@@ -186,6 +189,18 @@ func (s *Server) tagOf(ctx context.Context, revisions ...uint64) string {
 		tag += fmt.Sprintf("-%x", r)
 	}
 	return tag + `"`
+}
+
+// clusterOperation is the one that shows the cluster at a glance.
+const clusterOperation = "GetCluster"
+
+// historyNow is another number when something else is shown of how history stands: not all of that has a revision,
+// and some of it is over after a time.
+func (s *Server) historyNow() uint64 {
+	text, _ := json.Marshal(s.history()) // of texts, numbers and times
+	sum := fnv.New64a()
+	_, _ = sum.Write(text) // it never fails
+	return sum.Sum64()
 }
 
 // suspects is another number when other launchers are.

@@ -12,6 +12,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -73,6 +76,21 @@ func TestWhatNoRowTellsIsHeardOf(t *testing.T) {
 			}
 		}
 	})
+}
+
+// How history stands has no revision in all that is shown of it, such as what it keeps of logs.
+func TestHowHistoryStandsIsHeardOf(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 3)
+	r := httptest.NewRequest("GET", Root+"/cluster?wait=60", nil)
+	r.Header.Set("If-None-Match", w.ask("GET", Root+"/cluster", "", nil).Header.Get("ETag"))
+	if err := w.history.Tails().Add(tails.Key{Job: 1, Submitted: base}, []*wire.LogTail{{Job: 1, Attempt: 7, Launcher: "l1", Of: 5, Text: []byte("words")}}); err != nil {
+		t.Fatal(err)
+	}
+	var c api.Cluster
+	if got := w.do(r, &c).StatusCode; got != http.StatusOK || c.History.TailsBytes == 0 {
+		t.Errorf("%d, and of logs %d bytes are kept", got, c.History.TailsBytes)
+	}
 }
 
 // What can't be read of a job is not told again when it can be: neither to who asks whether it changed, nor of what was

@@ -92,7 +92,7 @@ func (s *Server) GetCluster(ctx context.Context, _ api.GetClusterRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	tag, err := s.tag(ctx, "", 0)
+	tag, err := s.tag(ctx, clusterOperation, 0)
 	c := api.Cluster{Revision: tag, LaunchersByState: map[string]int{}, JobsByState: map[string]int{}, PolicyDecides: decides != 0, History: s.history()}
 	byKind := map[string]*api.Slots{}
 	for _, l := range r.Launchers {
