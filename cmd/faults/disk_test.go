@@ -1,7 +1,9 @@
 package faults
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -107,5 +109,37 @@ func TestManagerDiskFull(t *testing.T) {
 	}
 	if list, err := c.command("jobs", "--all"); err != nil || !strings.Contains(list, j.id()+" ") {
 		t.Errorf("the job that ran meanwhile is not listed: %v\n%s", err, list)
+	}
+}
+
+// The disk that event log and history share fills up. What is over goes for what is to come: the oldest jobs that
+// ended give their room to the log, and a job that comes then runs as if nothing were.
+func TestHistoryMakesRoomForTheLog(t *testing.T) {
+	c := startCluster(t, options{launchers: 1, slots: 4, disk: "64m"})
+	in := c.write("in", "an oak\n")
+	for i := range 6 { // each prints what no codec makes smaller, so that its end takes a megabyte of history
+		printed, err := c.streaming(filepath.Join(binaries, "hamadryad-streaming"), "-D", "mapreduce.map.maxattempts=1", "-input", in, "-output", c.path(fmt.Sprint("out", i)),
+			"-numReduceTasks", "0", "-mapper", "sh -c 'head -c 1000000 /dev/urandom >&2; exit 3'")
+		if err == nil {
+			t.Fatalf("a mapper that ends with 3 is no failure:\n%s", printed)
+		}
+	}
+	eventually(t, "the ends of their logs are kept", func() bool {
+		kept := c.files("manager/history/tails", func(path string) bool { info, err := os.Stat(path); return err == nil && info.Size() > 900_000 })
+		return len(kept) == 6
+	})
+	filler := func() *process { return c.start("filler", "noop", "--quiet", "2000") }
+	last := filler() // from now on the manager has the program and the plan
+	eventually(t, "the small jobs end", last.ended)
+	c.fill("manager")
+	eventually(t, "the page Now says that history makes room", func() bool {
+		if last.ended() { // the log goes on in the room that it had claimed: small jobs use that up
+			last = filler()
+		}
+		return strings.Contains(c.page("/"), "of the oldest jobs that ended were removed")
+	})
+	eventually(t, "the small jobs end", last.ended)
+	if code := last.cmd.ProcessState.ExitCode(); code != 0 {
+		t.Errorf("the job that ran when the disk was full ended with %d:\n%s", code, last.log)
 	}
 }

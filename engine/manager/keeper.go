@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -67,6 +68,44 @@ func (p *keeper) settle(ctx context.Context, record uint64) {
 	if err := p.Sync(ctx, record); errors.Is(err, context.DeadlineExceeded) {
 		p.o.Log.Warn("the event log goes on to another file, and history has not written what is in this one: it may lack that after a crash", "up to record", record, "history", p.State().Record, "why", p.State().Why)
 	}
+}
+
+const (
+	// roomFirst is how many of the oldest jobs history gives up at first for an event log whose disk is full, and
+	// roomMost how many at once: each time twice as many.
+	roomFirst = 8
+	roomMost  = 256
+	// roomEach is the time that the log has to find the room before more go.
+	roomEach = 2 * time.Second
+)
+
+// makeRoom has the oldest history go while the event log finds no room on the disk that both are on: what
+// runs and what comes goes before what is over. Where they have disks of their own it would help nobody.
+func (p *keeper) makeRoom(ctx context.Context, log string, stalled func() error) {
+	if !sameDisk(log, p.o.Folder) {
+		return
+	}
+	for jobs := roomFirst; stalled() != nil; jobs = min(2*jobs, roomMost) {
+		n, err := p.MakeRoom(ctx, jobs)
+		if err != nil {
+			p.o.Log.Warn("history can't make room for the event log", "error", err)
+		}
+		if n == 0 {
+			return
+		}
+		p.o.Log.Warn("the event log's disk is full: the oldest jobs were removed from history, which is on it, too", "jobs", n, "folder", p.o.Folder)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(roomEach):
+		}
+	}
+}
+
+// sameDisk says whether two files or folders are known to be on one file system.
+func sameDisk(a, b string) bool {
+	var x, y unix.Stat_t
+	return unix.Stat(a, &x) == nil && unix.Stat(b, &y) == nil && x.Dev == y.Dev
 }
 
 // numberMax bounds the wait for history's store at a manager's first start.

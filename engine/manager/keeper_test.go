@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,6 +19,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/watch"
@@ -383,6 +387,45 @@ func (b *testbed) historyOf(jobs []uint64, nodes int) {
 		}
 		if !listed[job] || !succeeded(s) || len(ran) != nodes || len(s.Attempts) != nodes {
 			b.t.Errorf("job %d, listed: %t, has %d attempts of %d nodes: %v %q", job, listed[job], len(s.Attempts), len(ran), s.Summary, s.Notes)
+		}
+	}
+}
+
+// The event log gets room from history while it stands still, where both are on one disk, and not otherwise.
+func TestRoomForTheLog(t *testing.T) {
+	for _, x := range []struct {
+		what, log string
+		looks     int // at which the log is found to stand still
+		want      int
+	}{{"the log goes on", ".", 0, 9}, {"it stands still", ".", 1, 1}, {"it has a disk of its own", "/proc", 1, 9}, {"there is no log", "none", 1, 9}} {
+		data := t.TempDir()
+		h, err := history.Open(history.Options{Folder: filepath.Join(data, "history"), Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Begin(0, &core.Facts{})
+		for id := range uint64(9) {
+			h.Take(id+1, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 1, Ended: time.Now().UnixNano(), State: wire.JobState_JOB_STATE_SUCCEEDED}}}}})
+		}
+		if err := h.Sync(t.Context(), 9); err != nil {
+			t.Fatal(err)
+		}
+		log := x.log
+		if !filepath.IsAbs(log) {
+			log = filepath.Join(data, log)
+		}
+		keeper := &keeper{h, history.Options{Folder: filepath.Join(data, "history"), Log: slog.New(slog.DiscardHandler)}}
+		keeper.makeRoom(t.Context(), log, func() error {
+			if x.looks--; x.looks >= 0 {
+				return errors.New("the disk is full")
+			}
+			return nil
+		})
+		if n := h.State().Jobs; n != x.want {
+			t.Errorf("%s: %d jobs are left, want %d", x.what, n, x.want)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

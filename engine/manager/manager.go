@@ -158,7 +158,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("manager: %w", err)
 	}
 	defer m.history.end()
-	log, l, err := recovery.Open(ctx, m.logOptions(synced, cancel), m.cfg.Core, m.graphs, key.Token, m.history)
+	log, l, err := recovery.Open(ctx, m.logOptions(ctx, synced, cancel), m.cfg.Core, m.graphs, key.Token, m.history)
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
 	}
@@ -209,7 +209,7 @@ func Run(ctx context.Context, cfg Config) error {
 	return err
 }
 
-func (m *manager) logOptions(synced *afterSync, cancel context.CancelCauseFunc) eventlog.Options {
+func (m *manager) logOptions(ctx context.Context, synced *afterSync, cancel context.CancelCauseFunc) eventlog.Options {
 	return eventlog.Options{
 		Folder: filepath.Join(m.cfg.Data, "log"), SegmentBytes: m.cfg.LogFileBytes,
 		KeepSegments: m.cfg.LogKeep, KeepBytes: m.cfg.LogKeepBytes, NoSync: m.cfg.NoSync, Log: m.log,
@@ -225,6 +225,7 @@ func (m *manager) logOptions(synced *afterSync, cancel context.CancelCauseFunc) 
 			}
 			m.stalledBy.Store(&err)
 			m.log.Error("no new work is taken", "error", err)
+			go m.history.makeRoom(ctx, filepath.Join(m.cfg.Data, "log"), m.stalled)
 		},
 		OnFail: func(err error) { cancel(err) },
 	}

@@ -101,6 +101,33 @@ func TestADiskThatOthersFill(t *testing.T) {
 	end(t, h)
 }
 
+// For another on its disk history gives up its oldest jobs, says so, and does no more than it is asked.
+func TestRoomForOthers(t *testing.T) {
+	s := tell(9, 1000)
+	h := open(t, Options{Folder: t.TempDir(), KeepFor: 1e6 * time.Hour, Log: slog.New(slog.DiscardHandler)})
+	h.Begin(0, &s.all[0])
+	s.tells(h, 1, 1000)
+	if err := h.Sync(t.Context(), 1000); err != nil {
+		t.Fatal(err)
+	}
+	before := listed(t, h)
+	if n, err := h.MakeRoom(t.Context(), 3); n != 3 || err != nil || !slices.Equal(listed(t, h), before[3:]) || h.State().Freed != 3 {
+		t.Errorf("%d went (%v) of %d: %d are left, and %d are told", n, err, len(before), len(listed(t, h)), h.State().Freed)
+	}
+	for n, err := 1, error(nil); n > 0; {
+		if n, err = h.MakeRoom(t.Context(), 256); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := listed(t, h); len(left) > 0 || h.State().Freed != uint64(len(before)) {
+		t.Errorf("%d are left, and %d of %d are told to be gone", len(left), h.State().Freed, len(before))
+	}
+	end(t, h)
+	if _, err := h.MakeRoom(t.Context(), 1); err == nil {
+		t.Error("history that is closed makes room")
+	}
+}
+
 // listed are the jobs that history has, in order of their ends.
 func listed(t *testing.T, h *History) (ids []scheduler.JobID) {
 	t.Helper()

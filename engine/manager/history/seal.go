@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"os"
 	"time"
@@ -130,6 +131,18 @@ func (h *History) freed(n int) {
 		h.state.FreedAt = h.o.Now()
 		h.touched(stateChanged)
 	}
+}
+
+// MakeRoom removes the oldest jobs that ended, so many at most, for another that finds no room on history's disk. It
+// returns how many went; 0: none is left. The error is that of ctx, or says that history is closed, or what could not
+// be removed. Safe for concurrent use.
+func (h *History) MakeRoom(ctx context.Context, jobs int) (n int, err error) {
+	var wrong error
+	err = h.ask(ctx, func() {
+		n, wrong = h.removeOldest(jobs)
+		h.freed(n)
+	})
+	return n, errors.Join(err, wrong)
 }
 
 // keepBounds removes the oldest jobs, until what is left is within the bounds.

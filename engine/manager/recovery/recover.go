@@ -206,10 +206,18 @@ const (
 // patiently begins a log, and waits on a full disk until there is room or ctx ends.
 func patiently(ctx context.Context, o eventlog.Options, wait bool, begin func() error) error {
 	var told time.Time
+	stalled := false
 	for {
 		err := begin()
 		if err == nil || !wait || !eventlog.IsFull(err) {
+			if stalled {
+				o.OnStall(nil)
+			}
 			return err
+		}
+		if o.OnStall != nil && !stalled {
+			stalled = true
+			o.OnStall(err)
 		}
 		if time.Since(told) >= roomTellEach {
 			told = time.Now()
