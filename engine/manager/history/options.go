@@ -62,6 +62,4 @@ const (
 	slowestMax = 1000
 	// waitsMax bounds a job's reasons over time.
 	waitsMax = 200
-	// damagedMax bounds the names of damaged files that State lists.
-	damagedMax = 100
 )

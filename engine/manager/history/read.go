@@ -56,16 +56,6 @@ func (f *files) another(id scheduler.JobID) error {
 	return &file.DamageError{Path: f.path(id), Why: fmt.Sprintf("it is not the history of %s, as its name says", id)}
 }
 
-// FileVersion is another one when the file of a job that ended is: it is written, or somebody put a copy back. 0: it
-// has none.
-func (h *History) FileVersion(id scheduler.JobID) uint64 {
-	info, err := os.Stat(h.files.path(id))
-	if err != nil {
-		return 0
-	}
-	return uint64(info.ModTime().UnixNano() + info.Size())
-}
-
 // Gone is the error of a job that the index has, and no file.
 func (h *History) Gone(id scheduler.JobID) error {
 	return &file.DamageError{Path: h.files.path(id), Gone: true}

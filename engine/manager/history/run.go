@@ -27,6 +27,7 @@ func (h *History) run() {
 		case <-h.queue.wake:
 		case <-tick.C:
 			h.sample()
+			h.mended()
 		case <-h.closes:
 			over = true
 		}
@@ -396,28 +397,6 @@ func (h *History) miss(rows uint64) {
 func (h *History) tidy(err error) {
 	if err != nil {
 		h.o.Log.Warn("history: a file that is needed no more could not be removed", "error", err)
-	}
-}
-
-// damaged notes a file that can't be read.
-func (h *History) damaged(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if slices.Contains(h.state.Damaged, err.Error()) {
-		return
-	}
-	h.o.Log.Error("a file of history can't be read: the others are served", "error", err)
-	if len(h.state.Damaged) < damagedMax {
-		h.state.Damaged = append(h.state.Damaged, err.Error())
-		h.touched(stateChanged)
-	}
-}
-
-// NoteDamage has State name a file that somebody found to be damaged; other errors it passes over.
-func (h *History) NoteDamage(err error) {
-	var damage *file.DamageError
-	if errors.As(err, &damage) {
-		h.damaged(damage)
 	}
 }
 
