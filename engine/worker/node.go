@@ -187,7 +187,7 @@ func (n *node) addCounters(sum map[string]int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for name, value := range n.counters {
-		sum[name] += value
+		sum[strings.ToValidUTF8(name, "\uFFFD")] += value // no message could carry what is no text
 	}
 }
 
@@ -217,7 +217,7 @@ func (n *node) Count(name string, delta int64) {
 	if n.counters == nil {
 		n.counters = map[string]int64{}
 	}
-	n.counters[strings.ToValidUTF8(name, "\uFFFD")] += delta // no message could carry what is no text
+	n.counters[name] += delta
 }
 
 // Progress implements job.Runtime.

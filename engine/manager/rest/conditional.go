@@ -171,7 +171,8 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 	return s.tagOf(ctx, r.Jobs, r.Launchers, r.Decides, s.suspects(), h.Revision), err
 }
 
-// jobTag is the same of a job. Why one waits is said by what is free, and by the policy.
+// jobTag is the same of a job. Why one waits is said by what is free, and by
+// the policy, which tells what others hold, too.
 func (s *Server) jobTag(ctx context.Context, operation string, job scheduler.JobID) (string, error) {
 	revision, waits, err := s.needs.Model.JobRevision(ctx, job)
 	of := []uint64{revision, s.needs.Jobs.FileVersion(job)}
@@ -179,7 +180,7 @@ func (s *Server) jobTag(ctx context.Context, operation string, job scheduler.Job
 		return s.tagOf(ctx, of...), err
 	}
 	r, err := s.needs.Model.Revisions(ctx)
-	return s.tagOf(ctx, append(of, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue)...), err
+	return s.tagOf(ctx, append(of, r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue)...), err
 }
 
 // tagOf is the ETag of some revisions in this life, for who asks.
