@@ -12,18 +12,18 @@ import (
 // damagedMax bounds the names of damaged files that State lists.
 const damagedMax = 100
 
-// spoiled is a file that can't be read, as it was when that was found.
-type spoiled struct {
+// badFile is a file that can't be read, as it was when that was found.
+type badFile struct {
 	path    string
 	version uint64
 }
 
 // damaged notes a file that can't be read.
 func (h *History) damaged(err error) {
-	var x spoiled
+	var x badFile
 	var damage *file.DamageError
 	if errors.As(err, &damage) {
-		x = spoiled{damage.Path, versionOf(damage.Path)}
+		x = badFile{damage.Path, versionOf(damage.Path)}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -32,7 +32,7 @@ func (h *History) damaged(err error) {
 	}
 	h.o.Log.Error("a file of history can't be read: the others are served", "error", err)
 	if len(h.state.Damaged) < damagedMax {
-		h.state.Damaged, h.spoiled = append(slices.Clip(h.state.Damaged), err.Error()), append(h.spoiled, x)
+		h.state.Damaged, h.bad = append(slices.Clip(h.state.Damaged), err.Error()), append(h.bad, x)
 		h.touched(stateChanged)
 	}
 }
@@ -41,9 +41,9 @@ func (h *History) damaged(err error) {
 // either are noted when somebody looks.
 func (h *History) mended() {
 	h.mu.Lock()
-	were := slices.Clone(h.spoiled)
+	were := slices.Clone(h.bad)
 	h.mu.Unlock()
-	others := map[spoiled]bool{}
+	others := map[badFile]bool{}
 	for _, x := range were {
 		if x.path != "" && versionOf(x.path) != x.version {
 			others[x] = true
@@ -55,13 +55,13 @@ func (h *History) mended() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var names []string
-	var left []spoiled
-	for i, x := range h.spoiled {
+	var left []badFile
+	for i, x := range h.bad {
 		if !others[x] {
 			names, left = append(names, h.state.Damaged[i]), append(left, x)
 		}
 	}
-	h.state.Damaged, h.spoiled = names, left
+	h.state.Damaged, h.bad = names, left
 	h.touched(stateChanged)
 }
 

@@ -45,16 +45,16 @@ type History struct {
 	spoilt   []string  // what is wrong with parts of the journal that could not be read, until Begin
 	again    time.Time // not before then is tried to write, after it failed
 
-	mu      sync.Mutex
-	told    map[scheduler.JobID]ending // jobs that ended, by what waits in the queue
-	ended   map[scheduler.JobID]ending // jobs whose files are to be written
-	asked   []waiter
-	state   State
-	spoiled []spoiled     // the files of state.Damaged
-	over    bool          // nothing is written any more
-	waked   chan struct{} // closed when state changes; nil: nobody waits
-	closes  chan struct{}
-	done    sync.WaitGroup
+	mu     sync.Mutex
+	told   map[scheduler.JobID]ending // jobs that ended, by what waits in the queue
+	ended  map[scheduler.JobID]ending // jobs whose files are to be written
+	asked  []waiter
+	state  State
+	bad    []badFile     // the files of state.Damaged
+	over   bool          // nothing is written any more
+	waked  chan struct{} // closed when state changes; nil: nobody waits
+	closes chan struct{}
+	done   sync.WaitGroup
 
 	remaking sync.Mutex // of the index
 }
