@@ -135,9 +135,11 @@ func (l lookers) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersR
 	return &wire.LaunchersReply{Launchers: list}, err
 }
 
-// Rights are the same for all.
-func (l lookers) Rights(context.Context) uint64 { return 0 }
-
 func (l lookers) MayLook(context.Context) func(*wire.JobSummary) bool {
 	return func(*wire.JobSummary) bool { return true }
 }
+
+func (l lookers) MayHear(context.Context, scheduler.JobID) error { return nil }
+
+// Rights are the same for all.
+func (l lookers) Rights(context.Context) uint64 { return 0 }
