@@ -33,12 +33,12 @@
 //	  group-property: group.name
 //	  undeclared: create          # or refuse: jobs for other pools than the declared are turned away; see Allocations
 //	preemption:
-//	  mode: kill                  # off, kill, soft (told first), suspend (where launchers can, else kill; what forbids it is left alone)
+//	  mode: kill                  # off, kill, soft (told first), suspend (where launchers can, else kill; what forbids it is left alone, but for a minimum share)
 //	  interval: 5s                # how often slots are taken back
 //	  fair-share-threshold: 0.5   # starved below this part of the fair share; Hammr has 0.67
 //	  grace: 10s                  # of a soft kill
-//	  protect: 1m                 # a bundle is not taken again before
-//	  times-max: 3                # nor more often than this
+//	  protect: 1m                 # a bundle is not taken again before, but for a minimum share; 0s: at once
+//	  times-max: 3                # nor more often than this, but for a minimum share; 0: no bound
 //	  sets-max: 1000              # sets of victims, each for one bundle, that one pass names, 1 to 1000; the rest waits an interval; Hammr has 1
 //	  dry-run: false              # only say what would be taken, in notes and the trace
 //	weights:
@@ -78,8 +78,9 @@
 //	fair-share-timeout: 10m
 //
 // A key that is unknown, stands twice or has a value that means nothing is a
-// problem with its line, and the settings before it stay. Minimums may exceed the cluster:
-// fair shares are then scaled down in proportion. A pool that is not declared is
+// problem with its line, and the settings before it stay. Minimums may exceed the cluster, or the
+// share of the pool they lie in: they are then scaled down in proportion, and a pool is guaranteed
+// the whole slots of what is left of its minimum. A pool that is not declared is
 // made when a job needs it and goes with its last job; asking never makes one.
 //
 // undeclared may be changed while jobs run, as all settings. From then on new jobs for
@@ -100,6 +101,12 @@
 // would not fit, and none while its bundle is protected. What is on its way is
 // counted. Unlike the original, shares of less than two slots are defended too, and
 // pools that are inside each other are.
+//
+// A minimum share is a guarantee: for a pool below it protect and times-max spare nobody, and
+// what cannot be suspended is killed. What they spare is taken after all else. Only the manager's
+// own protection (its setting protectFor) holds: so each launch runs for a while. With constant
+// demand preemptions end, because each brings a pool nearer to what it is guaranteed and none
+// takes a pool below that. Explain says why nothing is taken for a pool that is starved.
 //
 // # Gangs and other large work
 //

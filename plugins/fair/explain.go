@@ -6,6 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
@@ -126,6 +127,9 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 			continue
 		}
 		n := j.Node.Of(k)
+		if n.Ready() > 0 {
+			x.Detail += p.exhausted(j, k)
+		}
 		name := p.sharing.World.Kinds[k]
 		x.Facts = append(x.Facts,
 			scheduler.Property{Name: name + " running", Value: strconv.Itoa(n.Running)},
@@ -139,6 +143,16 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		scheduler.Property{Name: "runnable", Value: strconv.FormatBool(j.Runnable)},
 	)
 	return x, nil
+}
+
+// exhausted says why slots that a job's pool, or one that it is in, may take back are not.
+func (p *Policy) exhausted(j *sharing.Job, k pooltree.Kind) string {
+	for x := j.Pool; x != nil; x = p.sharing.Pools[x.Spec.Parent] {
+		if why := p.starvation.Exhausted(x, k); why != "" {
+			return fmt.Sprintf("; pool %s %s", x.Spec.Path, why)
+		}
+	}
+	return ""
 }
 
 // shares computes fair shares as they are now, beside those that updates work with.
@@ -179,6 +193,9 @@ func (p *Policy) compared(j *sharing.Job, k pooltree.Kind, share float64) string
 	switch {
 	case pool.Rank().Needy():
 		of = fmt.Sprintf("minimum share of %d", pool.Min)
+		if share < float64(min(pool.Min, pool.Demand()))-starvation.Slack {
+			of += fmt.Sprintf(", scaled down to %.1f,", share)
+		}
 	case pool.Max > 0 && pool.Running >= pool.Max:
 		of = fmt.Sprintf("maximum share of %d", pool.Max)
 	}

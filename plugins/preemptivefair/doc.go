@@ -19,6 +19,11 @@
 // by then, and only where the work that is to run would then fit. A job that
 // loses slots stays at its own share, half a slot less for rounding.
 //
+// A bundle that was preempted times-max times loses only where nothing else can, and never as the
+// last one of its job: newcomers get their first share however many come, and where there are
+// more jobs than slots each job ends all the same. Explain says when nobody can lose to a
+// newcomer.
+//
 // job-loses says which job loses: each of those over their share in turn
 // (evenly; of those that hold the same, the one whose attempt attempt-loses
 // names first), the one furthest over its share, or the one of lowest priority.
@@ -63,7 +68,7 @@
 //	hold-max: 5s                  # 0s: no bound
 //	work-conserving: true
 //	collect-after: 30s            # 0s: never
-//	times-max: 3                  # a bundle is not preempted more often; 0: no bound
+//	times-max: 3                  # preempted so often, a bundle loses after all others; 0: no bound
 //
 // A job opts out with properties of its own: preempt=false takes nothing from
 // others, preemptible=false gives nothing to them. Another value counts as not

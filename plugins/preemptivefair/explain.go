@@ -119,6 +119,13 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		w := p.last.why(s)
 		x.Reason, x.Detail = w.reason, p.last.detail(w)
 	}
+	if p.last != nil {
+		for _, kind := range p.last.kinds {
+			if c := p.last.requestOf(s, kind); c != nil {
+				x.Detail += p.last.exhausted(c, kind)
+			}
+		}
+	}
 	if x.Detail == "" {
 		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))
 	}

@@ -25,6 +25,7 @@ type unit struct {
 	slots    int // of the kind in question
 	rank     int64
 	spent    bool
+	spared   bool // it was preempted as often as times-max says: it loses after all others
 }
 
 // loser is a job that may lose slots.
@@ -69,8 +70,11 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	for _, j := range d.view.Jobs() {
 		l := &loser{job: j, held: d.held(j, kind)}
 		l.units = slices.DeleteFunc(units(j, kind, d.gone), func(u *unit) bool {
-			return d.spared(u.bundle) || d.doubled(u.bundle) || d.protected(u.bundle) || d.mode() == scheduler.PreemptSuspend && u.bundle.NoSuspend()
+			return d.doubled(u.bundle) || d.protected(u.bundle) || d.mode() == scheduler.PreemptSuspend && u.bundle.NoSuspend()
 		})
+		for _, u := range l.units {
+			u.spared = d.spared(u.bundle)
+		}
 		if len(l.units) > 0 {
 			all = append(all, l)
 		}
@@ -223,11 +227,14 @@ func (d *assignment) pick(c *request, kind scheduler.SlotKind, losers []*loser) 
 }
 
 // first is the unit that a job would lose next, or nil when it would be left with
-// less than its share, half a slot allowed for rounding.
+// less than its share, half a slot allowed for rounding. A bundle that is spared is never
+// its job's last one: where there are more jobs than slots each of them ends, however many
+// newcomers there are.
 func (d *assignment) first(l *loser, kind scheduler.SlotKind) *unit {
 	for _, u := range l.units {
 		switch {
 		case u.spent:
+		case u.spared && l.held <= u.slots:
 		case d.options.AttemptLoses == newestInCluster:
 			return u
 		case float64(l.held-u.slots) >= d.share(kind)-0.5:
@@ -241,6 +248,9 @@ func (d *assignment) first(l *loser, kind scheduler.SlotKind) *unit {
 // that hold the same it is the one whose attempt would go first, were they one job: most jobs
 // hold the same few slots.
 func (d *assignment) before(u *unit, l *loser, found *unit, best *loser) bool {
+	if u.spared != found.spared {
+		return found.spared
+	}
 	if d.options.AttemptLoses == newestInCluster {
 		return u.rank < found.rank
 	}
@@ -254,9 +264,21 @@ func (d *assignment) before(u *unit, l *loser, found *unit, best *loser) bool {
 	return over < 0
 }
 
-// compareUnits orders what would be lost: of equals the newest, which has least to lose.
+// compareUnits orders what would be lost: what is spared last, of equals the newest first,
+// which has least to lose.
 func compareUnits(a, b *unit) int {
-	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(b.attempts[0].AssignedAt, a.attempts[0].AssignedAt))
+	return cmp.Or(compareBools(a.spared, b.spared), cmp.Compare(a.rank, b.rank), cmp.Compare(b.attempts[0].AssignedAt, a.attempts[0].AssignedAt))
+}
+
+// compareBools orders no before yes.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }
 
 // rank orders what each job would lose for a newcomer.

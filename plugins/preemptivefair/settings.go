@@ -19,7 +19,7 @@ const (
 	// collectAfterDefault is long against the usual task, so that slots seldom stand
 	// empty for work that would have fitted anyway.
 	collectAfterDefault = 30 * time.Second
-	// timesMaxDefault lets a bundle lose to a few newcomers, and end for all that.
+	// timesMaxDefault lets a bundle lose to a few newcomers before others do in its place.
 	timesMaxDefault = 3
 )
 

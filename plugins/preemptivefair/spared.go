@@ -9,7 +9,7 @@ import (
 )
 
 // timesKept is how many preempted bundles are remembered, one round's victims
-// more at the most. While there are so many, no other bundle is preempted: its
+// more at the most. While there are so many, any other bundle is spared: its
 // times could not be counted.
 const timesKept = 4096
 
@@ -21,7 +21,7 @@ type times struct {
 
 func timesOrder(t times, id scheduler.BundleID) int { return cmp.Compare(t.Bundle, id) }
 
-// spared says whether a bundle was preempted so often that it is left alone.
+// spared says whether a bundle was preempted so often that it loses after all others.
 func (d *assignment) spared(b *view.Bundle) bool {
 	if d.options.TimesMax == 0 {
 		return false

@@ -2,6 +2,7 @@ package preemptivefair
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -46,5 +47,31 @@ func TestTimesAreForgottenWithTheirBundles(t *testing.T) {
 	s.events(events...)
 	if got := s.policy.memory.Times; len(got) > 0 {
 		t.Errorf("%v are remembered of jobs that ended", got)
+	}
+}
+
+// TestSparedLoseAfterAllOthers: a bundle that lost as often as times-max says loses to a newcomer
+// where nothing else can, but never as the last one of its job, and Explain says so.
+func TestSparedLoseAfterAllOthers(t *testing.T) {
+	s := busy(t, "", 1, plain, plain)
+	for b := scheduler.BundleID(1); b <= 10; b++ {
+		s.policy.memory.Times = append(s.policy.memory.Times, times{Bundle: b, Times: timesMaxDefault})
+	}
+	if got := len(victims(s.comes(3))); got != 3 {
+		t.Errorf("%d attempts lose to a newcomer, want its first share of 3", got)
+	}
+
+	alone := start(t, "", 1)
+	alone.launcher(1, 1)
+	alone.events(alone.submit(1, 2))
+	alone.events(alone.running(1, 1, 1)...)
+	alone.settled()
+	alone.policy.memory.Times = []times{{Bundle: 1, Times: timesMaxDefault}}
+	if got := victims(alone.comes(1)); len(got) > 0 {
+		t.Errorf("%v loses, the last of its job", got)
+	}
+	x, err := alone.policy.Explain(3)
+	if want := "1 were preempted 3 times (times-max) and are the last of their jobs"; err != nil || !strings.Contains(x.Detail, want) {
+		t.Errorf("Explain says %q, %v, want that %q", x.Detail, err, want)
 	}
 }

@@ -85,7 +85,7 @@ type Config struct {
 	Threshold    float64
 	Grace        time.Duration
 	Protect      time.Duration
-	TimesMax     int
+	TimesMax     int // 0: no bound
 	SetsMax      int // sets of victims that one pass names
 	DryRun       bool
 
@@ -230,7 +230,7 @@ func (r *reader) preemption(n *yaml.Node, o *Config) {
 		"fair-share-threshold": r.number(&o.Threshold, 0, 1),
 		"grace":                r.duration(&o.Grace, 0),
 		"protect":              r.duration(&o.Protect, 0),
-		"times-max":            r.count(&o.TimesMax, 1),
+		"times-max":            r.count(&o.TimesMax, 0),
 		"sets-max":             r.countTo(&o.SetsMax, 1, setsMax),
 		"dry-run":              r.flag(&o.DryRun),
 	})

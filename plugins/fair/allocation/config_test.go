@@ -35,7 +35,7 @@ func TestBadSettings(t *testing.T) {
 		{"preemption: {fair-share-threshold: 0}", 1, "above 0"},
 		{"preemption: {fair-share-threshold: 1.5}", 1, "at most 1"},
 		{"preemption: {dry-run: maybe}", 1, "true or false"},
-		{"preemption: {times-max: 0}", 1, "from 1"},
+		{"preemption: {times-max: -1}", 1, "from 0"},
 		{"preemption: {sets-max: 0}", 1, "from 1 to 1000"},
 		{"preemption:\n  sets-max: 1001", 2, "from 1 to 1000"},
 		{"weights: {boost-factor: -3}", 1, "above 0"},

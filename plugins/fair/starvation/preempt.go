@@ -38,7 +38,7 @@ type Set struct {
 // taking is the search for victims in one round.
 type taking struct {
 	*State
-	victims []victim // newest first
+	victims []victim // newest first, and those that are spared after all others
 	gone    map[*view.Bundle]bool
 	leaving map[scheduler.AttemptID]bool  // stopped already
 	left    map[*pooltree.Schedulable]int // slots a pool keeps, where less than it holds
@@ -57,14 +57,15 @@ func (p *State) Preempt() []Set {
 	for _, n := range p.Tree.Pools() {
 		x := p.Pools[n.Path]
 		for _, k := range p.World.Order {
-			due := p.Due(x, k)
-			if due == 0 {
+			due := p.lack(x, k)
+			if due.all == 0 {
 				continue
 			}
 			if t == nil {
 				t = p.startTaking()
 			}
 			t.takeFor(x, k, due)
+			p.Tree.Rewind(k) // a pool in this one may be owed more than it
 		}
 	}
 	if t == nil {
@@ -72,9 +73,6 @@ func (p *State) Preempt() []Set {
 	}
 	for _, undo := range t.undo {
 		undo()
-	}
-	for _, k := range p.World.Order {
-		p.Tree.Rewind(k)
 	}
 	return t.sets
 }
@@ -96,7 +94,7 @@ func (p *State) startTaking() *taking {
 	for _, v := range p.View.Jobs() {
 		j := p.Jobs[v.ID()]
 		for _, a := range v.Attempts() {
-			if x, ok := t.candidate(j, a); ok {
+			if x, ok := t.candidate(j, a); ok && !x.protected {
 				t.victims = append(t.victims, x)
 			}
 		}
@@ -110,7 +108,9 @@ func (p *State) startTaking() *taking {
 			}
 		}
 	}
-	slices.SortFunc(t.victims, func(a, b victim) int { return cmp.Compare(b.newest, a.newest) })
+	slices.SortFunc(t.victims, func(a, b victim) int {
+		return cmp.Or(cmp.Compare(min(a.spared, 1), min(b.spared, 1)), cmp.Compare(b.newest, a.newest))
+	})
 	return t
 }
 
@@ -148,10 +148,9 @@ func (t *taking) keeps(s *pooltree.Schedulable) int {
 }
 
 // takeFor names victims for the work that a pool would start next.
-func (t *taking) takeFor(x *sharing.Pool, k pooltree.Kind, due int) {
-	s := x.Node.Of(k)
-	due -= t.coming[s]
-	for due > 0 && len(t.sets) < t.Config.SetsMax {
+func (t *taking) takeFor(x *sharing.Pool, k pooltree.Kind, due lack) {
+	due = due.less(t.coming[x.Node.Of(k)])
+	for due.all > 0 && len(t.sets) < t.Config.SetsMax {
 		n := x.Node.NextIn(k)
 		if n == nil {
 			return
@@ -162,12 +161,12 @@ func (t *taking) takeFor(x *sharing.Pool, k pooltree.Kind, due int) {
 			t.Tree.Pass(n, k)
 			continue
 		}
-		due -= slots
+		due = due.less(slots)
 	}
 }
 
 // takeForJob names victims for one bundle of a job.
-func (t *taking) takeForJob(x *sharing.Pool, j *sharing.Job, k pooltree.Kind, due int) (int, bool) {
+func (t *taking) takeForJob(x *sharing.Pool, j *sharing.Job, k pooltree.Kind, due lack) (int, bool) {
 	tries := 0
 	for b := range t.View.ReadyOfKind(j.Job, t.World.Kinds[k], j.Given(t.View, k)) {
 		if tries++; tries > scanMax {
@@ -177,14 +176,15 @@ func (t *taking) takeForJob(x *sharing.Pool, j *sharing.Job, k pooltree.Kind, du
 			continue
 		}
 		slots := gangs.Slots(b, t.World.Kinds[k])
-		if slots > due {
+		if slots > due.all {
 			continue
 		}
-		victims, where := t.find(x, b)
+		f := finding{taking: t, pool: x, bundle: b, mode: t.Mode(), guaranteed: slots <= due.minimum}
+		victims, where := f.victims()
 		if victims == nil {
 			continue
 		}
-		t.decide(x, j, b, victims, where)
+		t.decide(j, &f, victims, where)
 		return slots, true
 	}
 	return 0, false
@@ -192,8 +192,9 @@ func (t *taking) takeForJob(x *sharing.Pool, j *sharing.Job, k pooltree.Kind, du
 
 // decide names the set. While victims are looked for
 // the beneficiary counts as holding what it is to be given.
-func (t *taking) decide(x *sharing.Pool, j *sharing.Job, b *view.Bundle, victims []victim, where []scheduler.LauncherID) {
-	p := scheduler.Preempt{Mode: t.Mode(), For: j.ID(), Bundle: b.ID, Placement: where}
+func (t *taking) decide(j *sharing.Job, f *finding, victims []victim, where []scheduler.LauncherID) {
+	b := f.bundle
+	p := scheduler.Preempt{Mode: f.mode, For: j.ID(), Bundle: b.ID, Placement: where}
 	if p.Mode == scheduler.PreemptSoft {
 		p.Grace = min(t.Config.Grace, t.limits.GraceMax)
 	}
@@ -208,7 +209,7 @@ func (t *taking) decide(x *sharing.Pool, j *sharing.Job, b *view.Bundle, victims
 		t.undo = append(t.undo, func() { s.Set(s.Running-n.Count, s.Ready()+n.Count) })
 		s.Set(s.Running+n.Count, max(s.Ready()-n.Count, 0))
 	}
-	t.sets = append(t.sets, Set{x, j, p})
+	t.sets = append(t.sets, Set{f.pool, j, p})
 }
 
 // Mode is how victims are stopped: suspended only where launchers can.

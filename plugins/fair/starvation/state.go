@@ -2,7 +2,6 @@ package starvation
 
 import (
 	"cmp"
-	"math"
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
@@ -67,6 +66,7 @@ func (p *State) Update() {
 	p.starved = make(map[of]Since, len(was))
 	for _, k := range p.World.Order {
 		p.Tree.Divide(k, p.World.Total[k])
+		p.Tree.Guarantee(k)
 		for _, n := range p.Tree.Pools() {
 			at := of{p.Pools[n.Path], k}
 			if is := since(n.Of(k), was[at], now, p.Config.Threshold); is != (Since{}) {
@@ -87,7 +87,7 @@ func since(s *pooltree.Schedulable, was Since, now scheduler.Time, threshold flo
 	return is
 }
 
-func belowMin(s *pooltree.Schedulable) bool { return s.Running < min(s.Min, s.Demand()) }
+func belowMin(s *pooltree.Schedulable) bool { return s.Running < s.Guaranteed() }
 
 // belowFair says whether a pool has less than a part of its fair share, and could
 // have at least one slot more before it has all of it. The original rounds the
@@ -98,23 +98,32 @@ func belowFair(s *pooltree.Schedulable, threshold float64) bool {
 
 // WholeShare is the slots of a fair share: what a pool may take back, and what it
 // is left when others do.
-func WholeShare(s *pooltree.Schedulable) int {
-	return int(math.Floor(min(s.Share, float64(s.Demand())) + Slack))
-}
+func WholeShare(s *pooltree.Schedulable) int { return s.Whole() }
 
 // Due returns how many slots of a kind a pool may take back now: what it lacks to
 // its minimum share, or to its fair share, if it has for longer than the timeout.
-func (p *State) Due(x *sharing.Pool, k pooltree.Kind) int {
+func (p *State) Due(x *sharing.Pool, k pooltree.Kind) int { return p.lack(x, k).all }
+
+// lack is how many slots a pool may take back.
+type lack struct {
+	all     int
+	minimum int // of them, those that it lacks to its minimum share: for these nobody is spared
+}
+
+// less is the lack when so many slots more are on their way.
+func (l lack) less(slots int) lack { return lack{l.all - slots, l.minimum - slots} }
+
+func (p *State) lack(x *sharing.Pool, k pooltree.Kind) (l lack) {
 	s, since := x.Node.Of(k), p.starved[of{x, k}]
 	minTimeout, fairTimeout := p.Config.Table.Timeouts(x.Spec)
-	n := 0
 	if p.overdue(since.Min, minTimeout) {
-		n = min(s.Min, s.Demand()) - s.Running
+		l.minimum = max(s.Guaranteed()-s.Running, 0)
 	}
 	if p.overdue(since.Fair, fairTimeout) {
-		n = max(n, WholeShare(s)-s.Running)
+		l.all = WholeShare(s) - s.Running
 	}
-	return max(n, 0)
+	l.all = max(l.all, l.minimum)
+	return l
 }
 
 // overdue says whether something has lasted longer than a timeout.

@@ -12,11 +12,23 @@ import (
 
 // victim is a bundle attempt that could be stopped.
 type victim struct {
-	bundle   *view.Bundle
-	attempts []*view.Attempt // its live ones
-	job      *sharing.Job
-	newest   scheduler.AttemptID
+	bundle    *view.Bundle
+	attempts  []*view.Attempt // its live ones
+	job       *sharing.Job
+	newest    scheduler.AttemptID
+	protected bool // the manager would refuse it
+	spared    sparing
+	killed    bool // it can only be killed: it cannot be suspended, or cannot now
 }
+
+// sparing is why a bundle is not taken but for a minimum share.
+type sparing uint8
+
+const (
+	notSpared  sparing = iota
+	byTime             // it was preempted a short while ago: Config.Protect
+	byTimesMax         // it was preempted as often as may be: Config.TimesMax
+)
 
 // candidate makes a victim of a bundle attempt, when it is asked for its first live
 // attempt and it may be stopped. Of two neither is: the first to end wins.
@@ -26,58 +38,94 @@ func (t *taking) candidate(j *sharing.Job, a *view.Attempt) (victim, bool) {
 	if live[0] != a || len(live) > len(b.Groups) || b.State != view.Launched {
 		return victim{}, false
 	}
-	if t.View.Now() < b.ProtectedUntil {
-		return victim{}, false
-	}
-	if s, ok := t.Spared[b.ID]; ok && (t.View.Now() < s.Until || s.Times >= t.Config.TimesMax) {
-		return victim{}, false
-	}
-	x := victim{bundle: b, attempts: live, job: j}
-	if t.Mode() == scheduler.PreemptSuspend && b.NoSuspend() {
-		return victim{}, false
+	x := victim{
+		bundle: b, attempts: live, job: j, killed: b.NoSuspend(),
+		protected: t.View.Now() < b.ProtectedUntil, spared: t.sparing(b.ID),
 	}
 	for _, y := range live {
-		wrong := t.leaving[y.ID] || y.State == view.Suspended || t.Mode() == scheduler.PreemptSuspend && y.State != view.Running
+		wrong := t.leaving[y.ID] || y.State == view.Suspended
 		if wrong || t.View.Launcher(y.Launcher) == nil || y.Speculative != a.Speculative {
 			return victim{}, false
 		}
+		x.killed = x.killed || y.State != view.Running
 		x.newest = max(x.newest, y.ID)
 	}
 	return x, true
 }
 
-// find looks for victims, newest first, until the bundle fits, and then gives back
-// those it does not need. What the bundle and its victims change stays taken.
-func (t *taking) find(x *sharing.Pool, b *view.Bundle) ([]victim, []scheduler.LauncherID) {
-	mark := t.View.Mark()
-	if _, ok := t.View.Fit(b); ok { // what is free covers it: it waits for something else
-		t.View.Undo(mark)
+// sparing says whether a bundle was preempted too often, or too short a while ago.
+func (t *taking) sparing(id scheduler.BundleID) sparing {
+	switch s, ok := t.Spared[id]; {
+	case !ok:
+		return notSpared
+	case t.Config.TimesMax > 0 && s.Times >= t.Config.TimesMax:
+		return byTimesMax
+	case t.View.Now() < s.Until:
+		return byTime
+	}
+	return notSpared
+}
+
+// finding is the search for the victims of one bundle.
+type finding struct {
+	*taking
+	pool   *sharing.Pool // for which slots are taken back
+	bundle *view.Bundle
+	mode   scheduler.PreemptMode
+	// guaranteed says that its pool is below its minimum share. Then nobody is spared, and who
+	// cannot be suspended is killed. The manager's own protection of a victim holds all the
+	// same: so each launch runs for a while, whatever minimums there are.
+	guaranteed bool
+}
+
+// victims looks for victims, in the mode in which they will be stopped.
+func (f *finding) victims() ([]victim, []scheduler.LauncherID) {
+	mark := f.View.Mark()
+	if _, ok := f.View.Fit(f.bundle); ok { // what is free covers it: it waits for something else
+		f.View.Undo(mark)
 		return nil, nil
 	}
-	search := preemption.Search{View: t.View, Bundle: b, Suspend: t.Mode() == scheduler.PreemptSuspend, Limits: t.limits, Most: victimsMax}
+	victims, where := f.find()
+	if victims == nil && f.guaranteed && f.mode == scheduler.PreemptSuspend {
+		f.mode = scheduler.PreemptKill
+		victims, where = f.find()
+	}
+	return victims, where
+}
+
+// find takes victims, newest first, until the bundle fits, and then gives back
+// those it does not need. What the bundle and its victims change stays taken.
+func (f *finding) find() ([]victim, []scheduler.LauncherID) {
+	suspend := f.mode == scheduler.PreemptSuspend
+	search := preemption.Search{View: f.View, Bundle: f.bundle, Suspend: suspend, Limits: f.limits, Most: victimsMax}
 	next := 0
 	var taken []victim
 	places, where := search.Find(func() []*view.Attempt {
-		for ; next < len(t.victims); next++ {
-			v := t.victims[next]
-			if t.gone[v.bundle] || !t.spendable(x, v) || !search.Useful(v.attempts) {
+		for ; next < len(f.taking.victims); next++ {
+			v := f.taking.victims[next]
+			if f.excludes(v) || f.gone[v.bundle] || !f.spendable(f.pool, v) || !search.Useful(v.attempts) {
 				continue
 			}
-			t.account(v, -1)
-			t.gone[v.bundle] = true
+			f.account(v, -1)
+			f.gone[v.bundle] = true
 			taken = append(taken, v)
 			return v.attempts
 		}
 		return nil
 	}, func(place int) {
-		t.account(taken[place], 1)
-		delete(t.gone, taken[place].bundle)
+		f.account(taken[place], 1)
+		delete(f.gone, taken[place].bundle)
 	})
 	var victims []victim
 	for _, place := range places {
 		victims = append(victims, taken[place])
 	}
 	return victims, where
+}
+
+// excludes says whether a victim is not to be taken for this bundle, or not in this mode.
+func (f *finding) excludes(v victim) bool {
+	return v.spared != notSpared && !f.guaranteed || v.killed && f.mode == scheduler.PreemptSuspend
 }
 
 // spendable says whether all pools that lose by a victim keep the whole slots of

@@ -65,11 +65,14 @@ func (forgetful) Leave(_, _ *Schedulable)  {}
 func (forgetful) Served(_, _ *Schedulable) {}
 
 // fair is the order of the design document, section 4.4: distance below the
-// minimum share, then running slots by weight.
+// minimum share, then running slots by weight. Where minimums are scaled down, pools below
+// what they are guaranteed come before the others that are below their minimums: see Guarantee.
 type fair struct{ forgetful }
 
 func (fair) Less(a, b *Schedulable) bool {
 	switch {
+	case a.scarce != b.scarce:
+		return a.scarce
 	case a.needy != b.needy:
 		return a.needy
 	case a.ratio != b.ratio:

@@ -28,8 +28,12 @@ type Schedulable struct {
 	start  scheduler.Time
 	id     scheduler.JobID // 0: a pool
 	needy  bool
+	scarce bool // below its guaranteed slots
 	passed bool
-	timed  bool
+
+	scaled     bool // its minimum is: see Guarantee
+	guaranteed int  // then the slots that are left of it
+	timed      bool
 
 	// Of a pool: its order, and what waits in it.
 	order Order
@@ -134,6 +138,7 @@ func (s *Schedulable) changed(running, demand int) {
 func (s *Schedulable) rank() {
 	st := shares.Rank{Running: float64(s.Running), Demand: float64(s.Demand()), Min: float64(s.Min), Weight: s.Weight}
 	s.needy, s.ratio = st.Needy(), st.Ratio()
+	s.scarce = s.needy && (!s.scaled || s.Running < s.guaranteed)
 }
 
 // willing says whether it is to be asked for work.
