@@ -146,6 +146,8 @@ func rule(f validator.FieldError) string {
 		return "it must be more than " + lowerFirst(f.Param())
 	case "oneof":
 		return "it is one of " + strings.ReplaceAll(f.Param(), " ", ", ")
+	case "cidr":
+		return "a network is ADDRESS/BITS, such as 10.8.0.0/16"
 	case "len", "hexadecimal":
 		return "it is a SHA-256 in 64 hexadecimal digits"
 	}

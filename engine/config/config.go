@@ -14,6 +14,7 @@ type Config struct {
 	Policy   Policy   `koanf:"policy"`
 	Auth     Auth     `koanf:"auth"`
 	Log      Log      `koanf:"log"`
+	Limits   Limits   `koanf:"limits"`
 	// Core are the bounds of the manager's core by the names of core.Settings;
 	// what is left out has its default.
 	Core map[string]any `koanf:"core"`
@@ -212,6 +213,16 @@ const (
 	AuthTLS = "tls"
 )
 
+// Limits bound what one address or one user takes of a process, so that others have theirs.
+type Limits struct {
+	// Networks are those in which one address stands for many machines. Each of their addresses
+	// may have as much as loopback.
+	Networks  []string `koanf:"networks" validate:"max=256,dive,cidr"`
+	Address   int      `koanf:"address" validate:"min=8,max=100000"`   // connections of one address that proved nobody
+	Network   int      `koanf:"network" validate:"min=8,max=100000"`   // likewise of loopback, and of an address in Networks
+	Principal int      `koanf:"principal" validate:"min=8,max=100000"` // connections, or requests over HTTP, of one user or launcher
+}
+
 // Log are the settings of what the processes say of themselves.
 type Log struct {
 	Level  string `koanf:"level" validate:"oneof=debug info warn error"`
@@ -291,6 +302,10 @@ func defaults() map[string]any {
 		"auth.oidc.groupsClaim":      "groups",
 		"auth.oidc.groupsPrefix":     "",
 		"auth.oidc.ca":               "",
+		"limits.networks":            []string{},
+		"limits.address":             256,
+		"limits.network":             1024,
+		"limits.principal":           512,
 		"log.level":                  "info",
 		"log.format":                 "text",
 

@@ -18,6 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -58,6 +59,9 @@ type Config struct {
 	// Keys are the launcher's certificate: it shows it to the manager and to whom its ports
 	// serve, and demands theirs; nil: nobody proves anything.
 	Keys *certs.Keys `json:"-"`
+	// Limits bound the connections of both ports by address and principal; zeros are connlimit's
+	// defaults.
+	Limits connlimit.Limits
 	// Renew keeps the certificate good until its context ends; nil: nobody does.
 	Renew func(context.Context) `json:"-"`
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -15,6 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/store"
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
+	"github.com/hamadryad/hamadryad/internal/connlimit"
+	"github.com/hamadryad/hamadryad/internal/logsample"
 )
 
 // endpoints are where a launcher is reached.
@@ -56,13 +59,15 @@ func (d *doors) close() error {
 
 // serve answers at the doors, until stop has returned.
 func (d *doors) serve(ctx context.Context, a *agent, fail context.CancelCauseFunc) (stop func()) {
-	server := &store.Server{Lookup: a.shelf.Lookup, Log: a.log}
+	stores, webs := newTables(a.cfg)
+	server := &store.Server{Lookup: a.shelf.Lookup, Log: logsample.New(a.log), Known: stores.Known}
+	a.metrics.registry.MustRegister(connlimit.NewCollector("hamadryad_launcher", map[string]*connlimit.Table{"store": stores, "http": webs}))
 	a.metrics.shows(a, server.Sent)
 	pages := newPages(a).server()
 	pages.BaseContext = func(net.Listener) context.Context { return ctx }
 	ctx, cancel := context.WithCancel(ctx)
 	var servers sync.WaitGroup
-	stored := d.store
+	stored := stores.Listen(d.store)
 	if keys := a.cfg.Keys; keys != nil {
 		stored = keys.Listen(stored, auth.Worker)
 	}
@@ -72,7 +77,7 @@ func (d *doors) serve(ctx context.Context, a *agent, fail context.CancelCauseFun
 		}
 	})
 	servers.Go(func() {
-		if err := servePages(pages, d.web, a.cfg.Keys); !errors.Is(err, http.ErrServerClosed) {
+		if err := servePages(pages, d.web, a.cfg.Keys, webs); !errors.Is(err, http.ErrServerClosed) {
 			fail(fmt.Errorf("launcher's metrics and logs: %w", err))
 		}
 	})
@@ -86,13 +91,40 @@ func (d *doors) serve(ctx context.Context, a *agent, fail context.CancelCauseFun
 
 // servePages serves pages until the server is closed: with keys to the manager, which
 // passes logs on to those who may read them, and metrics to users.
-func servePages(s *http.Server, l net.Listener, keys *certs.Keys) error {
-	s.Handler = proof.Edge{Required: keys != nil}.Pages(s.Handler)
+func servePages(s *http.Server, l net.Listener, keys *certs.Keys, table *connlimit.Table) error {
+	s.Handler = proof.Edge{Required: keys != nil}.Pages(table.Requests(s.Handler, asker))
+	table.Attach(s)
+	l = table.Listen(l)
 	if keys == nil {
 		return s.Serve(l)
 	}
 	s.TLSConfig = keys.Server(auth.Manager, auth.User)
 	return s.ServeTLS(l, "", "")
+}
+
+// webRequestsMax bounds the requests for pages and logs under way, health aside.
+const webRequestsMax = 1000
+
+// newTables bound the connections of the store and of the pages.
+func newTables(cfg Config) (stores, webs *connlimit.Table) {
+	log, l := logsample.New(cfg.Log), cfg.Limits
+	l.Waiting = store.WaitingMax
+	stores = connlimit.New(l, log.With("port", "store"))
+	l.Open = webRequestsMax
+	return stores, connlimit.New(l, log.With("port", "http"))
+}
+
+// asker says who makes a request for a page.
+var asker = connlimit.Asker{
+	Principal: func(r *http.Request) string {
+		if who, ok := auth.From(r.Context()); ok && who.Proved() {
+			return string(who.Kind) + " " + who.Name
+		}
+		return ""
+	},
+	Health: func(r *http.Request) bool {
+		return slices.Contains([]string{"/livez", "/healthz", "/readyz"}, r.URL.Path)
+	},
 }
 
 // reachable is a listener's address as others reach it: when it listens on all

@@ -13,6 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -100,6 +101,8 @@ type Config struct {
 	// Join; nil: nothing does.
 	Joins *join.Server
 	Join  string
+	// Limits bound connections by address and principal; zeros are connlimit's defaults.
+	Limits connlimit.Limits
 	// Ready is called once, when the manager answers at these addresses; nil: not.
 	Ready func(grpc, http string)
 	Log   *slog.Logger // nil: slog.Default

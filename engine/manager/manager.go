@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
@@ -70,7 +69,7 @@ const (
 	// pageTimeout is how long a page's request may take to come, the page to be sent, and a
 	// connection to say nothing after it.
 	pageTimeout = 30 * time.Second
-	// connectionsMax bounds the connections of clients and launchers; more wait. One on
+	// connectionsMax bounds the proved connections of clients and launchers. One on
 	// which nothing is under way is closed after connectionIdleMax, and its other side
 	// opens another when it needs one.
 	connectionsMax    = 20_000
@@ -78,9 +77,10 @@ const (
 	// strangersMax bounds those of them that come without a certificate, where users may prove
 	// themselves otherwise.
 	strangersMax = 2000
-	// webConnectionsMax bounds the connections for pages. Those beyond wait: whoever opens
-	// connections without end takes none from launchers.
-	webConnectionsMax = 2000
+	// webRequestsMax bounds the requests for pages under way, health aside.
+	webRequestsMax = 2000
+	// joinRequestsMax bounds those of launchers that want a certificate.
+	joinRequestsMax = 64
 	// stopTimeout bounds the wait for streams to end at shutdown, and for the
 	// event log to take what is left.
 	stopTimeout = 5 * time.Second
@@ -113,6 +113,7 @@ type manager struct {
 	tickets    *tickets.Store
 	editor     *settings.Editor
 	own        origin.Own
+	ports      ports                 // bounds of connections
 	web        string                // address that the pages listen on
 	taken      Update                // the configuration that was taken last; the editor's lock guards it
 	before     core.Stats            // what was counted before this life
@@ -145,6 +146,7 @@ func Run(ctx context.Context, cfg Config) error {
 		cfg: cfg, log: cfg.Log, stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Book{}, stopping: make(chan struct{}), inbox: inbox.New(),
 		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems.List{}, shown: clients.NewConfiguration(cfg.Shown),
 	}
+	m.ports = newPorts(cfg.Limits, cfg.Log)
 	synced := &afterSync{}
 	m.graphs = graphs.Open(filepath.Join(cfg.Data, "graphs"), cfg.Log)
 	key, err := secret.Open(filepath.Join(cfg.Data, "key"))
@@ -259,16 +261,16 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	server, site := m.grpcServer(), m.webServer()
 	var parts sync.WaitGroup
 	parts.Go(func() {
-		if err := server.Serve(netutil.LimitListener(listener, connectionsMax)); err != nil {
+		if err := server.Serve(m.ports.grpc.Listen(listener)); err != nil {
 			cancel(fmt.Errorf("manager: %w", err))
 		}
 	})
-	parts.Go(func() { _ = m.servePages(site, netutil.LimitListener(web, webConnectionsMax)) })
+	parts.Go(func() { _ = m.servePages(site, m.ports.http.Listen(web)) })
 	if socket != nil {
-		parts.Go(func() { _ = server.Serve(socket) })
+		parts.Go(func() { _ = server.Serve(m.ports.socket.Listen(socket)) })
 	}
 	if joins != nil {
-		parts.Go(func() { _ = m.cfg.Joins.Serve(joins) })
+		parts.Go(func() { _ = m.cfg.Joins.Serve(joins, m.ports.join) })
 	}
 	parts.Go(func() { launchers.NewLiveness(m.launchers, m.inbox).Run(ctx) })
 	parts.Go(func() { m.takeUpdates(ctx) })
@@ -339,7 +341,7 @@ func (m *manager) grpcServer() *grpc.Server {
 	edge := bounds.Edge{Text: max(bounds.TextBytesMax, m.cfg.Core.Graph.NameBytes)}
 	who := m.edge()
 	server := grpc.NewServer(
-		grpc.Creds(proof.WithSocket(m.credentials())),
+		grpc.Creds(counted{proof.WithSocket(m.credentials()), m.ports, m.cfg.Keys == nil}),
 		grpc.MaxRecvMsgSize(bounds.LauncherMessageMax),
 		grpc.MaxConcurrentStreams(streamsMax),
 		grpc.MaxHeaderListSize(headersMax),
@@ -405,15 +407,18 @@ func (m *manager) world() metrics.World {
 }
 
 func (m *manager) webServer() *http.Server {
-	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows)
+	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows, m.ports.collector())
 	mux := http.NewServeMux()
 	for pattern, handler := range m.routes() {
 		mux.Handle(pattern, m.guard.Page(pattern, handler, m.refuseWeb))
 	}
-	return &http.Server{
-		Handler: m.panics(m.guard.Notes(origin.Guard(m.edge().Pages(rest.Routed(mux, m.tellWeb)), m.origins()))), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
+	asked := m.ports.http.Requests(rest.Routed(mux, m.tellWeb), m.asker())
+	site := &http.Server{
+		Handler: m.panics(m.guard.Notes(origin.Guard(m.edge().Pages(asked), m.origins()))), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
 		MaxHeaderBytes: headersMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
 	}
+	m.ports.http.Attach(site)
+	return site
 }
 
 // routes are the manager's pages, by their patterns. Each is behind the guard, by the rule of its
@@ -439,7 +444,10 @@ func (m *manager) routes() map[string]http.Handler {
 }
 
 // probes are the paths that what watches the manager asks for, under whichever name it knows it by.
-var probes = []string{"/metrics", "/livez", "/healthz", "/readyz"}
+var probes = append([]string{"/metrics"}, healthPages...)
+
+// healthPages are answered by requests of a pool of their own.
+var healthPages = []string{"/livez", "/healthz", "/readyz"}
 
 // origins says what is let through to the pages.
 func (m *manager) origins() origin.Options {

@@ -29,6 +29,12 @@ import (
 // connection is ann's.
 func newClosed(t *testing.T) (*testbed, *certstest.CA) {
 	t.Helper()
+	return newClosedWith(t, func(*Config) {})
+}
+
+// newClosedWith is newClosed with another configuration.
+func newClosedWith(t *testing.T, change func(*Config)) (*testbed, *certstest.CA) {
+	t.Helper()
 	ca := certstest.New(t)
 	b := newTestbed(t)
 	var err error
@@ -36,6 +42,7 @@ func newClosed(t *testing.T) (*testbed, *certstest.CA) {
 		t.Fatal(err)
 	}
 	b.cfg.Core.Access = rules(t, `roles: {administrator: {users: ["*"]}}`)
+	change(&b.cfg)
 	b.start()
 	b.as(ca.Keys(auth.User, "ann"))
 	return b, ca

@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 	"github.com/hamadryad/hamadryad/engine/auth/join"
 	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/internal/connlimit"
 )
 
 // A launcher joins once with each token that it is given: a new one replaces a certificate
@@ -30,7 +31,7 @@ func TestEachTokenCountsOnce(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	server := &join.Server{Folder: t.TempDir(), Authority: ca.Authority, Keys: ca.Keys(auth.Manager, "m"), Log: slog.New(slog.DiscardHandler)}
 	served := make(chan struct{})
-	go func() { defer close(served); _ = server.Serve(l) }()
+	go func() { defer close(served); _ = server.Serve(l, connlimit.New(connlimit.Limits{}, server.Log)) }()
 	t.Cleanup(func() { l.Close(); <-served })
 	c := &config.Config{}
 	c.Auth.Mode, c.Auth.Join, c.Auth.Certificate, c.Auth.Token = "tls", l.Addr().String(), filepath.Join(dir, "l1.pem"), filepath.Join(dir, "token")
@@ -96,7 +97,7 @@ func TestATokenSaysWhereTheManagerIs(t *testing.T) {
 	}
 	server := &join.Server{Folder: t.TempDir(), Authority: ca.Authority, Keys: ca.Keys(auth.Manager, "m"), Log: slog.New(slog.DiscardHandler)}
 	served := make(chan struct{})
-	go func() { defer close(served); _ = server.Serve(l) }()
+	go func() { defer close(served); _ = server.Serve(l, connlimit.New(connlimit.Limits{}, server.Log)) }()
 	t.Cleanup(func() { l.Close(); <-served })
 	token, err := join.Create(server.Folder, ca.Authority, "l1", join.Addresses{Manager: "127.0.0.1:7170", Join: l.Addr().String()}, time.Minute, time.Now())
 	if err != nil {

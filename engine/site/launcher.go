@@ -68,6 +68,7 @@ func launcherConfig(c *config.Config, log func(config.Log) *slog.Logger) launche
 		Bind: l.Bind, DataPort: l.DataPort, HTTPPort: l.HTTPPort, Cache: l.Cache, CacheBytes: int64(l.Store),
 		LogBytes: int64(l.LogSize), LogTotal: int64(l.Logs), LogCount: l.LogsMax, LogKeepFor: l.LogsKeepFor, IdleMax: l.Idle, Suspend: l.Suspend, Log: log(c.Log),
 	}
+	cfg.Limits = Connections(c)
 	cfg.Isolation = isolate.Settings{
 		User: l.Isolation.User, LeastUID: l.Isolation.LeastUID, Allow: l.Isolation.Allow, Deny: l.Isolation.Deny,
 		TemporaryBytes: int64(l.Isolation.Temporary), Processes: l.Isolation.Processes, OpenFiles: l.Isolation.OpenFiles,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/internal/logsample"
 )
 
 // lookEvery is how often the files are looked at, at most: connections may come faster.
@@ -26,6 +27,7 @@ type Keys struct {
 	files Files
 	now   func() time.Time
 	log   *slog.Logger
+	wrong *slog.Logger // is told of refused connections; anybody can have any number of them refused
 
 	mu      sync.Mutex
 	state   *state // in force; never changed
@@ -72,6 +74,7 @@ func Open(files Files, o Options) (*Keys, error) {
 	if k.log == nil {
 		k.log = slog.Default()
 	}
+	k.wrong = logsample.New(k.log)
 	k.looked = k.now()
 	k.seen = k.marks()
 	s, err := k.read(k.looked)

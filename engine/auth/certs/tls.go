@@ -37,7 +37,7 @@ func (k *Keys) server(how tls.ClientAuthType, want expected) *tls.Config {
 			}
 			err := k.admit(peer.PeerCertificates, want)
 			if err != nil {
-				k.log.Warn("a connection is refused", "from", address(hello.Conn), "to", s.identity.String(), "error", err)
+				k.wrong.Warn("a connection is refused", "from", address(hello.Conn), "to", s.identity.String(), "error", err)
 			}
 			return err
 		}

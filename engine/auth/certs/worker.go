@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/internal/logsample"
 )
 
 // Bundle is what a worker is given to prove itself: all PEM. It holds a key, so it goes by
@@ -46,7 +47,7 @@ func (k *Keys) ForWorker() (Bundle, error) {
 
 // FromBundle makes keys of what a worker was given. They change by Renew alone.
 func FromBundle(b Bundle) (*Keys, error) {
-	k := &Keys{now: time.Now, log: slog.Default()}
+	k := &Keys{now: time.Now, log: slog.Default(), wrong: logsample.New(slog.Default())}
 	var err error
 	k.state, err = b.state(k.now())
 	return k, err

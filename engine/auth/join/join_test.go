@@ -17,6 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
+	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
@@ -43,7 +44,7 @@ func newDoor(t *testing.T, ca *certstest.CA) *door {
 		Now: func() time.Time { d.mu.Lock(); defer d.mu.Unlock(); return d.clock },
 	}
 	served := make(chan struct{})
-	go func() { defer close(served); _ = d.server.Serve(l) }()
+	go func() { defer close(served); _ = d.server.Serve(l, connlimit.New(connlimit.Limits{}, d.server.Log)) }()
 	t.Cleanup(func() { l.Close(); <-served })
 	return d
 }
@@ -196,7 +197,7 @@ func TestCertificatesAreKept(t *testing.T) {
 		if c, err := l.Accept(); err == nil { // the first is not answered
 			c.Close()
 		}
-		_ = d.server.Serve(l)
+		_ = d.server.Serve(l, connlimit.New(connlimit.Limits{}, d.server.Log))
 	}()
 	files, log := ca.FilesAt(auth.Launcher, "l1", issued, life), &watch.Output{}
 	keys, err := certs.Open(files, certs.Options{})
@@ -302,5 +303,24 @@ func TestWhatStrangersSendIsBounded(t *testing.T) {
 		if _, err := Create(d.server.Folder, ca.Authority, "l1", Addresses{}, ttl, time.Now()); err == nil {
 			t.Errorf("a token for %v", ttl)
 		}
+	}
+}
+
+// Connections that say nothing keep no launcher from its certificate.
+func TestSilentConnectionsKeepNoLauncherOut(t *testing.T) {
+	d := newDoor(t, certstest.New(t))
+	for range 500 {
+		c, err := net.Dial("tcp", d.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+	began := time.Now()
+	if err := Join(t.Context(), d.address, d.token("l1"), place(t)); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > requestMax/2 {
+		t.Errorf("it took %v", took)
 	}
 }

@@ -12,21 +12,20 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/internal/connlimit"
+	"github.com/hamadryad/hamadryad/internal/logsample"
 )
 
 const (
 	// LifeDefault is for how long the certificate of a launcher is good that joined: it is
 	// renewed when a third of that is left.
 	LifeDefault = 90 * 24 * time.Hour
-	// requestBytesMax bounds what somebody without a certificate may send, requestMax how
-	// long that may take, and connectionsMax how many may do so at once.
+	// requestBytesMax bounds what somebody without a certificate may send, and requestMax how
+	// long that may take. How many may do so at once is said by who serves.
 	requestBytesMax = 16 << 10
 	requestMax      = 10 * time.Second
-	connectionsMax  = 64
 )
 
 // Server answers launchers that want a certificate.
@@ -51,15 +50,18 @@ type reply struct {
 	CA          []byte `json:"ca"`
 }
 
-// Serve answers at a listener until that is closed; it closes it.
-func (s *Server) Serve(l net.Listener) error {
+// Serve answers at a listener until that is closed; it closes it. The table bounds connections and
+// requests; nobody is proved here, so all are their addresses'.
+func (s *Server) Serve(l net.Listener, table *connlimit.Table) error {
+	s.Log = logsample.New(s.Log)
 	tls := s.Keys.Door(auth.Launcher)
 	certs.ShowCA(tls)
 	web := &http.Server{
-		Handler: s, TLSConfig: tls, ReadHeaderTimeout: requestMax, ReadTimeout: requestMax, WriteTimeout: requestMax, IdleTimeout: requestMax,
+		Handler: table.Requests(s, connlimit.Asker{Principal: func(*http.Request) string { return "" }}), TLSConfig: tls, ReadHeaderTimeout: requestMax, ReadTimeout: requestMax, WriteTimeout: requestMax, IdleTimeout: requestMax,
 		MaxHeaderBytes: requestBytesMax, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
-	return web.ServeTLS(netutil.LimitListener(l, connectionsMax), "", "")
+	table.Attach(web)
+	return web.ServeTLS(table.Listen(l), "", "")
 }
 
 func (s *Server) now() time.Time {

@@ -114,14 +114,21 @@ func (e Edge) prove(ctx context.Context, method string) (auth.Principal, error) 
 // ofConnection is whom the connection of a call proves, and whether it is TLS.
 func ofConnection(ctx context.Context) (who auth.Principal, secure bool) {
 	if p, ok := peer.FromContext(ctx); ok {
-		switch info := p.AuthInfo.(type) {
-		case credentials.TLSInfo:
-			return ofCertificate(info.State), true
-		case Prover:
-			return info.Principal(), false
-		}
+		_, secure = p.AuthInfo.(credentials.TLSInfo)
+		return OfHandshake(p.AuthInfo), secure
 	}
 	return unproven, false
+}
+
+// OfHandshake is whom the handshake of a connection proved.
+func OfHandshake(info credentials.AuthInfo) auth.Principal {
+	switch info := info.(type) {
+	case credentials.TLSInfo:
+		return ofCertificate(info.State)
+	case Prover:
+		return info.Principal()
+	}
+	return unproven
 }
 
 func (e Edge) kind(method string) auth.Kind {

@@ -28,7 +28,11 @@ type socketCredentials struct {
 
 // ServerHandshake implements credentials.TransportCredentials.
 func (c socketCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	s, ok := conn.(*net.UnixConn)
+	below := conn
+	if above, ok := conn.(interface{ NetConn() net.Conn }); ok { // whoever listens counts it
+		below = above.NetConn()
+	}
+	s, ok := below.(*net.UnixConn)
 	if !ok {
 		return c.TransportCredentials.ServerHandshake(conn)
 	}

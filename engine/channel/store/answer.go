@@ -56,6 +56,9 @@ func (a *answer) give(r request) error {
 		}
 		return err
 	}
+	if !a.known && a.server.Known != nil {
+		a.server.Known(a.conn)
+	}
 	a.known = true
 	if err := a.open(r, stored); err != nil {
 		return a.refuse(r, codeOf(err), err.Error())

@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// connsMax is how many connections a store serves at once; more wait to be accepted.
-	connsMax = 1024
+	// connsMax is how many connections a store serves at once; more wait to be accepted. Whoever
+	// listens lets at most WaitingMax of them be without a right token, so the others have room.
+	connsMax   = 2048
+	WaitingMax = 1024
 	// helloMax is how long a new connection may take to say who it is.
 	helloMax = 5 * time.Second
 	// idleMax is how long a connection may wait for its next request. One that has not shown
@@ -45,6 +47,8 @@ type Server struct {
 	// Log gets a line for each refused connection and request; nil means
 	// slog.Default().
 	Log *slog.Logger
+	// Known is told of each connection that shows a right token, once; nil: nobody is told.
+	Known func(net.Conn)
 
 	sent  atomic.Int64
 	hello time.Duration // helloMax, or a test's own

@@ -1,0 +1,117 @@
+package connlimit
+
+import (
+	"bufio"
+	"container/list"
+	"io"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// Conn is a connection that a Table counts.
+type Conn struct {
+	net.Conn
+	table *Table
+	from  netip.Addr
+	began time.Time
+	heard atomic.Bool   // the other side sent something
+	first *bufio.Reader // of Peek; nil: nothing was peeked
+
+	// The table's mutex guards these.
+	place    *list.Element // among those that wait; nil: it does not
+	holder   string        // to whom it counts as open; "": to nobody
+	requests int           // under way
+	active   bool          // HTTP: a request has begun to arrive, or its answer is being sent
+	worked   bool          // HTTP: the request arrived, and was handed on
+	closed   bool
+}
+
+// Of finds the table's connection below others, such as one of TLS; nil: there is none.
+func Of(c net.Conn) *Conn {
+	for c != nil {
+		if found, ok := c.(*Conn); ok {
+			return found
+		}
+		above, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nil
+		}
+		c = above.NetConn()
+	}
+	return nil
+}
+
+// NetConn is the connection below.
+func (c *Conn) NetConn() net.Conn { return c.Conn }
+
+// Read implements net.Conn.
+func (c *Conn) Read(p []byte) (n int, err error) {
+	if c.first != nil && c.first.Buffered() > 0 {
+		return c.first.Read(p[:min(len(p), c.first.Buffered())])
+	}
+	n, err = c.Conn.Read(p)
+	if n > 0 && !c.heard.Load() {
+		c.heard.Store(true)
+	}
+	return n, err
+}
+
+// ReadFrom implements io.ReaderFrom: files are sent by the kernel.
+func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
+
+// Await waits until n bytes have come, which Read gives afterwards. It is called before the first
+// Read, by the goroutine that reads.
+func (c *Conn) Await(n int) error {
+	c.first = bufio.NewReaderSize(c.Conn, n)
+	_, err := c.first.Peek(n)
+	return err
+}
+
+// Close implements net.Conn.
+func (c *Conn) Close() error {
+	t := c.table
+	t.mu.Lock()
+	t.leave(c)
+	if !c.closed && c.holder != "" {
+		t.give(c.holder)
+	}
+	c.closed = true
+	t.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// Prove counts a connection as open from now on: as its principal's, or as its address's where
+// principal is "". An error says that there are too many; then the caller closes it.
+func (t *Table) Prove(conn net.Conn, principal string) error {
+	c := Of(conn)
+	if c == nil || c.table != t {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	if c.holder != "" {
+		return nil
+	}
+	holder, err := t.take(principal, c.from)
+	if err != nil {
+		t.log.Warn("a connection is refused", "from", c.RemoteAddr(), "error", err)
+		return err
+	}
+	t.leave(c)
+	c.holder = holder
+	return nil
+}
+
+// Known counts a connection as open, where whoever calls bounds those itself.
+func (t *Table) Known(conn net.Conn) {
+	if c := Of(conn); c != nil {
+		t.mu.Lock()
+		t.leave(c)
+		t.mu.Unlock()
+	}
+}

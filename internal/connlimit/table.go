@@ -1,0 +1,243 @@
+package connlimit
+
+import (
+	"container/list"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Limits of a Table. The zero value of a number means its default.
+type Limits struct {
+	Waiting   int // connections of all addresses that wait; WaitingDefault
+	Open      int // connections that are proved, or requests under way; OpenDefault
+	Address   int // of one address: as many wait, and as many are open without a principal; AddressDefault
+	Network   int // likewise, of loopback as a whole and of each address in Networks; NetworkDefault
+	Principal int // open connections, or requests, of one principal; PrincipalDefault
+	// Networks are those in which one address stands for many machines, such as behind NAT.
+	Networks []netip.Prefix
+}
+
+// Defaults of Limits.
+const (
+	WaitingDefault   = 4096
+	OpenDefault      = 2000
+	AddressDefault   = 256
+	NetworkDefault   = 1024
+	PrincipalDefault = 512
+)
+
+// healthMax bounds the requests for health that are answered at once. They count to no other bound.
+const healthMax = 64
+
+func orDefault(n, or int) int {
+	if n == 0 {
+		return or
+	}
+	return n
+}
+
+// filled is l with its defaults.
+func (l Limits) filled() Limits {
+	l.Waiting, l.Open = orDefault(l.Waiting, WaitingDefault), orDefault(l.Open, OpenDefault)
+	l.Address, l.Network = orDefault(l.Address, AddressDefault), orDefault(l.Network, NetworkDefault)
+	l.Principal = orDefault(l.Principal, PrincipalDefault)
+	return l
+}
+
+// Table counts the connections of one server. Safe for concurrent use.
+type Table struct {
+	limits Limits
+	log    *slog.Logger
+
+	mu      sync.Mutex
+	sources map[netip.Addr]*source
+	holders map[string]int // open connections and requests, by principal or address
+	waiting int
+	open    int
+	health  int
+	counts  Counts
+}
+
+// source is an address with connections that wait; the oldest is the first.
+type source struct{ waiting list.List }
+
+// Counts is how full a table is, and what it did since it began.
+type Counts struct {
+	Waiting, WaitingMax int // connections
+	Open, OpenMax       int // connections or requests
+	Closed              uint64
+	Refused             uint64
+}
+
+// New makes a table. The log should write repeated lines once, as one of package logsample does.
+func New(l Limits, log *slog.Logger) *Table {
+	return &Table{limits: l.filled(), log: log, sources: map[netip.Addr]*source{}, holders: map[string]int{}}
+}
+
+// Counts tells how full it is.
+func (t *Table) Counts() Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.counts
+	c.Waiting, c.WaitingMax, c.Open, c.OpenMax = t.waiting, t.limits.Waiting, t.open, t.limits.Open
+	return c
+}
+
+// Listen has the table bound the connections of a listener.
+func (t *Table) Listen(l net.Listener) net.Listener { return listener{l, t} }
+
+type listener struct {
+	net.Listener
+	table *Table
+}
+
+// Accept implements net.Listener.
+func (l listener) Accept() (net.Conn, error) {
+	raw, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{Conn: raw, table: l.table, from: addressOf(raw.RemoteAddr()), began: time.Now()}
+	l.table.mu.Lock()
+	evicted := l.table.wait(c)
+	l.table.mu.Unlock()
+	l.table.cut(evicted)
+	return c, nil
+}
+
+// loopback stands for all addresses of loopback: whoever has one has all of them.
+var loopback = netip.MustParseAddr("127.0.0.1")
+
+// addressOf is the address by which a connection is counted. Whoever has one address of IPv6 mostly
+// has its network of 64 bits. Connections of Unix sockets count as loopback.
+func addressOf(a net.Addr) netip.Addr {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return loopback
+	}
+	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if ip.IsLoopback() || !ip.IsValid() {
+		return loopback
+	}
+	if ip.Is6() {
+		if net, err := ip.Prefix(64); err == nil {
+			return net.Addr()
+		}
+	}
+	return ip
+}
+
+// bound is how many connections an address may have.
+func (t *Table) bound(from netip.Addr) int {
+	if from == loopback {
+		return t.limits.Network
+	}
+	for _, n := range t.limits.Networks {
+		if n.Contains(from) || n.Bits() > 64 && from.Is6() && n.Masked().Addr() == from {
+			return t.limits.Network
+		}
+	}
+	return t.limits.Address
+}
+
+// wait has a connection wait, and returns the one that has to go for it. The caller holds mu.
+func (t *Table) wait(c *Conn) (evicted *Conn) {
+	s := t.sources[c.from]
+	if s == nil {
+		s = &source{}
+		t.sources[c.from] = s
+	}
+	c.place = s.waiting.PushBack(c)
+	t.waiting++
+	switch {
+	case s.waiting.Len() > t.bound(c.from):
+		evicted = s.oldest()
+	case t.waiting > t.limits.Waiting:
+		evicted = t.fullest().oldest()
+	}
+	if evicted != nil {
+		t.leave(evicted)
+		t.counts.Closed++
+	}
+	return evicted
+}
+
+// oldest is the connection of a source to close: the first that never said anything, else the first.
+func (s *source) oldest() *Conn {
+	for e := s.waiting.Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*Conn); !c.heard.Load() {
+			return c
+		}
+	}
+	return s.waiting.Front().Value.(*Conn)
+}
+
+// fullest is the source with most connections that wait. It is asked for when the table is full.
+func (t *Table) fullest() (most *source) {
+	for _, s := range t.sources {
+		if most == nil || s.waiting.Len() > most.waiting.Len() {
+			most = s
+		}
+	}
+	return most
+}
+
+// leave has a connection wait no longer. The caller holds mu.
+func (t *Table) leave(c *Conn) {
+	if c.place == nil {
+		return
+	}
+	s := t.sources[c.from]
+	s.waiting.Remove(c.place)
+	c.place = nil
+	t.waiting--
+	if s.waiting.Len() == 0 {
+		delete(t.sources, c.from)
+	}
+}
+
+// cut closes a connection that has to go. Nothing stays of it in the kernel.
+func (t *Table) cut(c *Conn) {
+	if c == nil {
+		return
+	}
+	t.log.Warn("a connection that waited longest was closed, since its address has as many as may wait", "address", c.from, "after", time.Since(c.began).Round(time.Millisecond))
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
+}
+
+// take counts one more open connection or request, and says to whom it counts. Without a principal
+// that is the address. The caller holds mu.
+func (t *Table) take(principal string, from netip.Addr) (holder string, err error) {
+	holder, most := principal, t.limits.Principal
+	if principal == "" {
+		holder, most = "address "+from.String(), t.bound(from)
+	}
+	most = min(most, max(1, t.limits.Open-t.limits.Open/4)) // nobody has all
+	switch {
+	case t.holders[holder] >= most:
+		err = fmt.Errorf("%s has %d connections and requests under way already, which is its limit: close some, or try again later", holder, most)
+	case t.open >= t.limits.Open:
+		err = fmt.Errorf("%d connections and requests are under way, which is the limit: try again later", t.limits.Open)
+	default:
+		t.holders[holder]++
+		t.open++
+		return holder, nil
+	}
+	t.counts.Refused++
+	return "", err
+}
+
+// give gives back what take took. The caller holds mu.
+func (t *Table) give(holder string) {
+	t.open--
+	if t.holders[holder]--; t.holders[holder] <= 0 {
+		delete(t.holders, holder)
+	}
+}
