@@ -50,7 +50,7 @@ func (d *assignment) why(j *job) (scheduler.WaitReason, scheduler.SlotKind) {
 	switch {
 	case j.taking || d.coming[j.queue][kind] > 0:
 		return scheduler.WaitPreempting, kind
-	case d.keptFor != nil && d.keptFor.Job != j.Job && d.kept.Keeps(kind), j.queue.saving:
+	case d.keptFor != nil && d.keptFor.Job != j.Job && d.kept.Slots(kind) > 0, j.queue.saving:
 		return scheduler.WaitTurn, kind
 	case j.unfit != nil && d.view.FreeSlots(kind) > 0:
 		return j.unfit.Unfit(), kind
@@ -101,7 +101,7 @@ func (d *assignment) detail(j *job, reason scheduler.WaitReason, kind scheduler.
 	switch {
 	case reason == scheduler.WaitPreempting:
 		has = "slots are being taken back for it; " + has
-	case d.keptFor != nil && d.keptFor.Job != j.Job && d.kept.Keeps(kind):
+	case d.keptFor != nil && d.keptFor.Job != j.Job && d.kept.Slots(kind) > 0:
 		has = fmt.Sprintf("free slots are collected for bundle %d of %s; %s", d.keptFor.ID, d.keptFor.Job.ID(), has)
 	case j.queue.saving:
 		has = "its queue keeps its quota for a bundle that needs more of it at once; " + has

@@ -33,8 +33,7 @@ type assignment struct {
 	coming  map[*queue]map[scheduler.SlotKind]int // the same, for whom
 	gone    map[scheduler.AttemptID]bool          // who is being stopped
 
-	// What is being collected for a bundle: nothing more is launched that needs these
-	// kinds, or nothing at all.
+	// What is being collected for bundles: the view has it no more.
 	kept      gangs.Kept
 	keptFor   *view.Bundle
 	tries     int            // bundles for which it was asked whether they would fit if nothing ran
@@ -66,6 +65,7 @@ func (d *assignment) assign() {
 	if d.view.AnyReserved() || slices.ContainsFunc(kinds, func(k scheduler.SlotKind) bool { return d.view.FreeSlots(k) > 0 }) {
 		d.leftover()
 	}
+	d.kept.Release(&d.view)
 	if d.options.KillInterval > 0 {
 		for _, kind := range kinds {
 			d.takeBack(kind)
@@ -229,9 +229,6 @@ func (d *assignment) reserved(q *queue, kind scheduler.SlotKind) (sum int) {
 
 // leftover gives what is left to whoever can use it, job by job in order.
 func (d *assignment) leftover() {
-	if d.kept.All() {
-		return
-	}
 	for _, j := range d.world.waiting {
 		if j.queue.saving {
 			continue
@@ -249,7 +246,7 @@ func (d *assignment) leftover() {
 
 // open says whether a job could have a slot of a kind.
 func (d *assignment) open(j *job, kind scheduler.SlotKind) bool {
-	return !d.kept.Keeps(kind) && (d.view.FreeSlots(kind) > 0 || d.view.Reserved(j.ID()))
+	return d.view.FreeSlots(kind) > 0 || d.view.Reserved(j.ID())
 }
 
 // fill launches work of a queue until it holds so many slots of a kind: first what has waited
@@ -382,9 +379,6 @@ func (d *assignment) launch(j *job, b *view.Bundle, where []scheduler.LauncherID
 // One that has waited long and may not has its queue hold back what is smaller.
 func (d *assignment) may(j *job, b *view.Bundle, upTo int) bool {
 	for _, n := range gangs.Needs(b) {
-		if d.kept.Keeps(n.Kind) {
-			return false
-		}
 		most, held := upTo, d.holds(j.queue, n.Kind)
 		if upTo != math.MaxInt && n.Kind != b.Groups[0].Kind {
 			most = d.quota(j.queue, n.Kind)
@@ -404,7 +398,7 @@ func (d *assignment) misses(j *job, b *view.Bundle) {
 	if j.unfit == nil {
 		d.world.mark(j).unfit = b
 	}
-	if b.SpeculationOffered || d.options.CollectAfter == 0 || d.kept.All() {
+	if b.SpeculationOffered || d.options.CollectAfter == 0 || d.kept.Has(b) {
 		return
 	}
 	at := gangs.PassedSince(b).Add(d.options.CollectAfter)
@@ -416,7 +410,7 @@ func (d *assignment) misses(j *job, b *view.Bundle) {
 	}
 	if d.asks(b) {
 		d.keptFor = b
-		d.kept.For(&d.view, b)
+		d.kept.For(&d.view, b, d.options.CollectAfter)
 	}
 }
 

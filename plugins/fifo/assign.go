@@ -27,8 +27,7 @@ type assignment struct {
 	collectAfter time.Duration
 	launches     []scheduler.Launch
 
-	// What is being collected: nothing more starts that needs these kinds, or
-	// nothing at all.
+	// What is being collected: the view has it no more.
 	kept    gangs.Kept
 	keptFor scheduler.JobID
 
@@ -54,10 +53,8 @@ func (a *assignment) next(j *view.Job) {
 	if j.GangCount() > 0 {
 		a.gangs(j)
 	}
-	if !a.kept.All() {
-		a.near(j, kinds)
-		a.anywhere(j, kinds)
-	}
+	a.near(j, kinds)
+	a.anywhere(j, kinds)
 	switch {
 	case len(a.launches)-a.start == j.ReadyCount():
 	case a.unfit != nil:
@@ -76,12 +73,9 @@ func (a *assignment) turn() scheduler.WaitReason {
 
 // open lists the kinds of slot that the job uses and may have now.
 func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
-	if a.kept.All() {
-		return nil
-	}
 	var kinds []scheduler.SlotKind
 	for _, s := range j.Info.Stages {
-		if slices.Contains(kinds, s.Kind) || a.kept.Keeps(s.Kind) {
+		if slices.Contains(kinds, s.Kind) {
 			continue
 		}
 		if a.view.FreeSlots(s.Kind) > 0 || a.view.Reserved(j.ID()) {
@@ -93,9 +87,7 @@ func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
 
 func (a *assignment) gangs(j *view.Job) {
 	for b := range a.view.GangsOf(j) {
-		if !a.try(b) && a.kept.All() {
-			return
-		}
+		a.try(b)
 	}
 }
 
@@ -154,11 +146,6 @@ func (a *assignment) anywhere(j *view.Job, kinds []scheduler.SlotKind) {
 // try launches a bundle wherever it fits. When it does not, it may be time to
 // collect slots for it.
 func (a *assignment) try(b *view.Bundle) bool {
-	for i := range b.Groups {
-		if a.kept.Keeps(b.Groups[i].Kind) {
-			return false
-		}
-	}
 	if where, ok := a.view.Fit(b); ok {
 		a.launches = append(a.launches, a.view.Launch(b, where))
 		return true
@@ -170,17 +157,16 @@ func (a *assignment) try(b *view.Bundle) bool {
 	return false
 }
 
-// collect keeps back what stands behind a bundle that has been passed over long
-// enough.
+// collect keeps slots for a bundle that has been passed over long enough.
 func (a *assignment) collect(b *view.Bundle) {
-	if len(a.launches) > a.start || a.tries == collectTriesMax || !gangs.Overdue(a.view, b, a.collectAfter) {
+	if a.kept.Has(b) || len(a.launches) > a.start || a.tries == collectTriesMax || !gangs.Overdue(a.view, b, a.collectAfter) {
 		return
 	}
 	if a.tries++; !a.view.FitEver(b) {
 		return
 	}
 	a.keptFor = b.Job.ID()
-	a.kept.For(a.view, b)
+	a.kept.For(a.view, b, a.collectAfter)
 }
 
 // detail says in numbers why the job waits.

@@ -69,6 +69,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			p.reasons[j.ID()] = a.reason
 		}
 	}
+	a.kept.Release(&p.view)
 	p.waiting = slices.DeleteFunc(p.waiting, p.settled)
 	d.Launch = a.launches
 	return d, nil

@@ -18,8 +18,7 @@ type assignment struct {
 	preempts []scheduler.Preempt
 	wakeAt   scheduler.Time
 
-	// What is being collected for a bundle: nothing more is launched that needs these
-	// kinds, or nothing at all.
+	// What is being collected for bundles: the view has it no more.
 	kept    gangs.Kept
 	keptFor scheduler.JobID
 	tries   int // bundles for which it was asked whether they would fit if nothing ran
@@ -59,6 +58,7 @@ func (d *assignment) assign() {
 	for _, k := range d.kinds {
 		d.useRest(k)
 	}
+	d.kept.Release(&d.view)
 	for _, k := range d.kinds {
 		d.takeBack(k)
 		d.wakeLate(k)

@@ -78,7 +78,7 @@ func (d *assignment) resume(s *stage, upTo int) {
 			return
 		}
 		tried++
-		if u.Turn == d.view.Round() || !d.view.TakeAgain(u.Attempts[0]) {
+		if u.Turn == d.view.Round() || !d.kept.Without(&d.view, func() bool { return d.view.TakeAgain(u.Attempts[0]) }) {
 			continue
 		}
 		u.Turn = d.view.Round()
@@ -127,7 +127,7 @@ func (d *assignment) each(s *stage, upTo int, bundles iter.Seq[*view.Bundle], fi
 		if s.has() >= upTo || !d.open(s) || misses == scanMax {
 			return
 		}
-		if d.book.StageOf(b) != s.Stage || d.keeps(b) {
+		if d.book.StageOf(b) != s.Stage {
 			misses++
 			continue
 		}
@@ -162,25 +162,15 @@ func (d *assignment) onReserved(b *view.Bundle) ([]scheduler.LauncherID, bool) {
 	return nil, false
 }
 
-// keeps says whether slots are collected that a bundle would need.
-func (d *assignment) keeps(b *view.Bundle) bool {
-	for i := range b.Groups {
-		if d.kept.Keeps(b.Groups[i].Kind) {
-			return true
-		}
-	}
-	return false
-}
-
-// collect keeps back what stands behind a bundle in the order that has been passed over long enough.
+// collect keeps slots for a bundle that has been passed over long enough.
 // What is suspended is resumed all the same: it holds memory.
 func (d *assignment) collect(s *stage, b *view.Bundle) {
-	if s.launched > 0 || d.tries == collectTriesMax || !gangs.Overdue(&d.view, b, d.options.CollectAfter) {
+	if d.kept.Has(b) || s.launched > 0 || d.tries == collectTriesMax || !gangs.Overdue(&d.view, b, d.options.CollectAfter) {
 		return
 	}
 	if d.tries++; d.view.FitEver(b) {
 		d.keptFor = s.Job.ID()
-		d.kept.For(&d.view, b)
+		d.kept.For(&d.view, b, d.options.CollectAfter)
 	}
 }
 

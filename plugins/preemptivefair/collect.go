@@ -29,6 +29,7 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 		if !d.view.FitEver(b) {
 			continue
 		}
+		d.kept.For(d.view, b, d.options.CollectAfter)
 		for i := range b.Groups {
 			if d.collect[b.Groups[i].Kind] == nil {
 				d.collect[b.Groups[i].Kind] = b

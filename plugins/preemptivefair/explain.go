@@ -59,7 +59,7 @@ func (d *assignment) reason(c *request, kind scheduler.SlotKind) scheduler.WaitR
 		return scheduler.WaitNone
 	case d.taking[c.job.ID()]:
 		return scheduler.WaitPreempting
-	case c.kept != "":
+	case c.kept != "", d.collectedFor(c, kind) != nil:
 		return scheduler.WaitTurn
 	case d.misfit(c, kind):
 		return c.unfit.Unfit()
@@ -69,6 +69,16 @@ func (d *assignment) reason(c *request, kind scheduler.SlotKind) scheduler.WaitR
 		return scheduler.WaitAtLimit
 	}
 	return scheduler.WaitTurn
+}
+
+// collectedFor is the bundle of another job for which the free slots of a kind are
+// collected, or nil when some are free for all.
+func (d *assignment) collectedFor(c *request, kind scheduler.SlotKind) *view.Bundle {
+	b := d.collect[kind]
+	if n := d.kept.Slots(kind); b == nil || n == 0 || n < d.view.FreeSlots(kind) || b.Job == c.job.Job {
+		return nil
+	}
+	return b
 }
 
 // misfit says whether a request has work that does not fit although slots are free.
@@ -88,6 +98,9 @@ func (d *assignment) detail(w waiting) string {
 		return "slots are being taken back for it: " + has
 	case c.kept != "":
 		return fmt.Sprintf("%d free %s slots are %s; %s", d.view.FreeSlots(w.kind), w.kind, c.kept, has)
+	case d.collectedFor(c, w.kind) != nil:
+		b := d.collectedFor(c, w.kind)
+		return fmt.Sprintf("%d free %s slots are collected for bundle %d of %s; %s", d.kept.Slots(w.kind), w.kind, b.ID, b.Job.ID(), has)
 	case d.misfit(c, w.kind):
 		return d.unfit(c.unfit, w.kind)
 	case w.reason == scheduler.WaitAtLimit:

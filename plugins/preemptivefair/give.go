@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -43,6 +44,7 @@ type assignment struct {
 	keepFor  scheduler.JobID                     // the first job they are held for
 	keepTill scheduler.Time                      // when the first hold ends; 0: at no set time
 	collect  map[scheduler.SlotKind]*view.Bundle // for which free slots are collected
+	kept     gangs.Kept                          // what is: the view has it no more
 	launches []scheduler.Launch
 	preempts []scheduler.Preempt
 	taking   map[scheduler.JobID]bool // slots are being taken back for it
@@ -62,6 +64,7 @@ func (d *assignment) assign() {
 	for _, kind := range d.kinds {
 		d.give(kind)
 	}
+	d.kept.Release(d.view)
 	for _, kind := range d.kinds {
 		d.takeBack(kind)
 	}
@@ -295,11 +298,9 @@ func (d *assignment) take(c *request, b *view.Bundle, fit func() ([]scheduler.La
 	for i := range b.Groups {
 		kind := b.Groups[i].Kind
 		left := d.view.FreeSlots(kind)
-		switch large := d.collect[kind]; {
+		switch {
 		case left == free[i]:
 			continue // on what is reserved
-		case large != nil:
-			c.kept = fmt.Sprintf("collected for bundle %d of %s", large.ID, large.Job.ID())
 		case left < d.keep[kind]:
 			c.kept = fmt.Sprintf("held for %s, which is between its stages", d.keepFor)
 		default:

@@ -60,6 +60,7 @@ func (p *State) Assign(watch bool) ([]scheduler.Launch, []Placed) {
 			a.fill(k)
 		}
 	}
+	a.collecting.kept.Release(p.View)
 	p.pause(before)
 	p.Changed = p.Changed || p.Tree.Cycles() && len(a.launches) > 0
 	return a.launches, a.placed
@@ -131,7 +132,7 @@ func (a *assignment) onReserved(j *sharing.Job, b *view.Bundle) ([]scheduler.Lau
 func (a *assignment) fill(k pooltree.Kind) {
 	name := a.World.Kinds[k]
 	vain := 0
-	for vain < visitsMax && a.View.FreeSlots(name) > 0 && !a.collecting.kept.Keeps(name) {
+	for vain < visitsMax && a.View.FreeSlots(name) > 0 {
 		n := a.Tree.Next(k)
 		if n == nil {
 			break
@@ -164,7 +165,7 @@ func (a *assignment) give(j *sharing.Job, k pooltree.Kind, name scheduler.SlotKi
 	if pick.Bundle == nil {
 		a.Visit(j, cmp.Or(reason, scheduler.WaitNoCapacity))
 		if c.Unfit != nil && len(a.launches) == 0 {
-			a.collect(c.Unfit)
+			a.collect(j, c.Unfit)
 		}
 		return false
 	}

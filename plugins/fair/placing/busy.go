@@ -72,7 +72,7 @@ func (b *busy) byOthers(v *view.View) []scheduler.LauncherID {
 // withheldAll notes for whom it is that nothing is free but on refused launchers:
 // the job that comes first. Nobody else is asked where there is nothing to give.
 func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
-	if a.View.Aside(name) == 0 || a.View.FreeSlots(name) > 0 || a.collecting.kept.Keeps(name) {
+	if a.View.Aside(name) == 0 || a.View.FreeSlots(name) > 0 {
 		return
 	}
 	if n := a.Tree.Next(k); n != nil {

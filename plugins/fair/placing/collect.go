@@ -1,6 +1,7 @@
 package placing
 
 import (
+	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -37,11 +38,12 @@ func (a *assignment) collected() {
 		a.stopCollecting()
 		return
 	}
-	if !a.View.FitEver(b, a.busy.byOthers(a.View)...) {
+	others := a.busy.byOthers(a.View)
+	if !a.View.FitEver(b, others...) {
 		a.stopCollecting()
 		return
 	}
-	a.collecting.kept.For(a.View, b)
+	a.collecting.kept.For(a.View, b, a.Config.CollectAfter, others...)
 }
 
 func (a *assignment) stopCollecting() {
@@ -51,14 +53,14 @@ func (a *assignment) stopCollecting() {
 
 // collect begins to collect slots for a bundle, if it is time and nothing is
 // collected yet.
-func (a *assignment) collect(b *view.Bundle) {
-	if a.Collect != 0 || a.collecting.tries == collectTriesMax || !gangs.Overdue(a.View, b, a.Config.CollectAfter) {
+func (a *assignment) collect(j *sharing.Job, b *view.Bundle) {
+	if a.Collect != 0 || a.OverMax(j, b) || a.collecting.tries == collectTriesMax || !gangs.Overdue(a.View, b, a.Config.CollectAfter) {
 		return
 	}
 	a.collecting.tries++
-	if a.View.FitEver(b, a.busy.byOthers(a.View)...) {
+	if others := a.busy.byOthers(a.View); a.View.FitEver(b, others...) {
 		a.Collect = b.ID
 		a.Changed = true
-		a.collecting.kept.For(a.View, b)
+		a.collecting.kept.For(a.View, b, a.Config.CollectAfter, others...)
 	}
 }

@@ -38,7 +38,7 @@ type plan struct {
 // which, and where (Hammr, section 6). What the flow leaves is given away in order.
 func (a *assignment) flow(k pooltree.Kind) {
 	name := a.World.Kinds[k]
-	if a.View.FreeSlots(name) > 0 && a.Tree.Next(k) != nil && !a.collecting.kept.Keeps(name) {
+	if a.View.FreeSlots(name) > 0 && a.Tree.Next(k) != nil {
 		plans := a.plan(k, name)
 		a.Changed = a.Changed || a.Tree.Cycles()
 		a.place(k, name, plans)

@@ -65,6 +65,12 @@ func (c *capacity) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) 
 // launchers that are not closed, nor among the given ones (in order of id), which
 // count as they are.
 func (c *capacity) FitEver(b *Bundle, asTheyAre ...scheduler.LauncherID) bool {
+	_, ok := c.FitIfEmpty(b, asTheyAre...)
+	return ok
+}
+
+// FitIfEmpty is FitEver, and says on which launchers it would fit. It takes nothing.
+func (c *capacity) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]scheduler.LauncherID, bool) {
 	mark := c.Mark()
 	defer c.Undo(mark)
 	for _, l := range c.where.launchers() {
@@ -76,8 +82,7 @@ func (c *capacity) FitEver(b *Bundle, asTheyAre ...scheduler.LauncherID) bool {
 			c.Give(l, s.Kind, s.Count-free, l.Memory-memory)
 		}
 	}
-	_, ok := c.Fit(b)
-	return ok
+	return c.Fit(b)
 }
 
 func hardestFirst(groups []scheduler.Group) []int {

@@ -5,13 +5,11 @@
 //
 //	var kept gangs.Kept // of one round
 //	if _, ok := v.Fit(b); !ok && gangs.Overdue(v, b, 30*time.Second) && v.FitEver(b) {
-//		kept.For(v, b)
+//		kept.For(v, b, 30*time.Second) // the other work does not find what is kept
 //	}
-//	for ... { // the other work
-//		if kept.Keeps(kind) {
-//			continue
-//		}
-//	}
+//
+// Slots are kept only on launchers where the bundle may run, and only as many as it needs
+// there. All others stay free for whoever comes next.
 //
 // The package keeps nothing between rounds: what it says follows from the view, so
 // that a policy that was restarted decides the same.

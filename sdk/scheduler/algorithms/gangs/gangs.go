@@ -54,29 +54,3 @@ func PassedSince(b *view.Bundle) scheduler.Time {
 	}
 	return max(b.Since, live[len(live)-1].AssignedAt)
 }
-
-// Kept is of what nothing is given away in a round, because slots are collected. The
-// zero value keeps nothing.
-type Kept struct {
-	kinds []scheduler.SlotKind
-	all   bool
-}
-
-// For keeps the kinds that a bundle needs; everything, when slots are not what it
-// lacks, but memory, or slots where they are.
-func (k *Kept) For(v *view.View, b *view.Bundle) {
-	all := true
-	for _, n := range Needs(b) {
-		k.kinds = append(k.kinds, n.Kind)
-		if v.FreeSlots(n.Kind) < n.Count {
-			all = false
-		}
-	}
-	k.all = k.all || all
-}
-
-// All says whether everything is kept.
-func (k *Kept) All() bool { return k.all }
-
-// Keeps says whether slots of a kind are kept.
-func (k *Kept) Keeps(kind scheduler.SlotKind) bool { return k.all || slices.Contains(k.kinds, kind) }

@@ -81,21 +81,115 @@ func TestPassedOver(t *testing.T) {
 	overdue(60, false)
 }
 
-// TestKept: of the kinds that lack; of everything, when slots are not what lacks.
+// TestKept: what a bundle that lacks something could use is kept, and no more.
 func TestKept(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		groups []scheduler.Group
+		a, b   int   // slots kept
+		memory int64 // kept beside
+	}{
+		{"one slot of the other kind lacks", []scheduler.Group{group("b", 1), group("b", 1)}, 0, 1, 0},
+		{"more slots than are free", []scheduler.Group{group("b", 2)}, 0, 1, 0},
+		{"memory lacks, where the slots are complete", []scheduler.Group{{Kind: "a", Slots: 1, Memory: 12}}, 1, 0, 10},
+		{"memory that no launcher has", []scheduler.Group{{Kind: "a", Slots: 1, Memory: 99}}, 0, 0, 0},
+		{"a slot of one kind, and none of the other", []scheduler.Group{{Kind: "a", Slots: 1}, {Kind: "c", Slots: 1}}, 1, 0, 0},
+	} {
+		v, b := busy(t, c.groups, 0)
+		var kept gangs.Kept
+		kept.For(v, b, time.Minute)
+		_, left := v.Room(v.Launcher(1), 0, "a")
+		if x, y := kept.Slots("a"), kept.Slots("b"); x != c.a || y != c.b || v.FreeSlots("a") != 2-x || v.FreeSlots("b") != 1-y || left != 10-c.memory {
+			t.Errorf("%s: %d and %d slots are kept, %d memory is left", c.name, x, y, left)
+		}
+		kept.For(v, b, time.Minute) // once is enough
+		if x := kept.Slots("a"); x != c.a {
+			t.Errorf("%s: %d slots are kept now", c.name, x)
+		}
+		kept.Release(v)
+		if v.FreeSlots("a") != 2 || v.FreeSlots("b") != 1 {
+			t.Errorf("%s: not all is free again", c.name)
+		}
+	}
+}
+
+// TestNothingIsKeptWhereItMayNotRun: a launcher that failed the bundle, one that drains, and
+// one that the caller names.
+func TestNothingIsKeptWhereItMayNotRun(t *testing.T) {
+	groups := []scheduler.Group{{Kind: "a", Slots: 4}}
+	keeps := func(v *view.View, b *view.Bundle, not ...scheduler.LauncherID) int {
+		var kept gangs.Kept
+		kept.For(v, b, time.Minute, not...)
+		defer kept.Release(v)
+		return kept.Slots("a")
+	}
+	v, b := busy(t, groups, 0)
+	if n := keeps(v, b); n != 2 {
+		t.Errorf("%d slots are kept, want 2", n)
+	}
+	if n := keeps(v, b, 1); n != 0 {
+		t.Errorf("%d slots are kept on a launcher that was named", n)
+	}
+	v, b = busy(t, groups, 1)
+	if n := keeps(v, b); n != 0 {
+		t.Errorf("%d slots are kept where the bundle failed", n)
+	}
+	v, b = busy(t, groups, 0)
+	play(t, v, 7, scheduler.LauncherDraining{At: at(7), Launcher: 1, Draining: true})
+	if n := keeps(v, b); n != 0 {
+		t.Errorf("%d slots are kept on a launcher that drains", n)
+	}
+}
+
+// TestKeepsMoreWithTime: one launcher at first, then one more each time.
+func TestKeepsMoreWithTime(t *testing.T) {
+	v := &view.View{}
+	var events []scheduler.Event
+	var offers []scheduler.Offer
+	for id := scheduler.LauncherID(1); id <= 5; id++ {
+		events = append(events, scheduler.LauncherJoined{Launcher: id, Slots: []scheduler.SlotCount{{Kind: "a", Count: 2}}})
+		offers = append(offers, scheduler.Offer{Launcher: id, Free: []scheduler.SlotCount{{Kind: "a", Count: 1}}})
+	}
+	events = append(events, scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 1, Kind: "a", Slots: 2}}}},
+		scheduler.BundleReady{At: at(1), Job: 1, Bundle: 1, Groups: []scheduler.Group{{Kind: "a", Slots: 2}}})
+	for i, want := range []int{1, 1, 2, 3, 4, 5, 5} { // after 1, 2, ... times 10 s
+		if err := v.Apply(scheduler.Round{Number: uint64(i + 1), Now: at(1 + 10*i), Events: events, Offers: offers}); err != nil {
+			t.Fatal(err)
+		}
+		events = nil
+		var kept gangs.Kept
+		kept.For(v, v.Bundle(1), 10*time.Second)
+		if n := kept.Slots("a"); n != want {
+			t.Errorf("after %d s %d slots are kept, want %d", 10*i, n, want)
+		}
+	}
+}
+
+// TestWithoutKeepsWhatIsLeft: what goes before all that waits finds what is kept.
+func TestWithoutKeepsWhatIsLeft(t *testing.T) {
+	v, b := busy(t, []scheduler.Group{{Kind: "a", Slots: 4}}, 0)
 	var kept gangs.Kept
-	if kept.Keeps("a") || kept.All() {
-		t.Error("something is kept for nobody")
+	kept.For(v, b, time.Minute)
+	took := kept.Without(v, func() bool { return v.Take(v.Launcher(1), &scheduler.Group{Kind: "a", Slots: 1}) })
+	if n := kept.Slots("a"); !took || n != 1 || v.FreeSlots("a") != 0 {
+		t.Errorf("it was taken: %t, %d slots are kept, %d free", took, n, v.FreeSlots("a"))
 	}
-	v, b := site(t, group("b", 1), group("b", 1))
-	kept.For(v, b)
-	if !kept.Keeps("b") || kept.Keeps("a") || kept.All() {
-		t.Errorf("a bundle lacks one slot of kind b: %+v", kept)
+}
+
+// busy is one launcher with two free slots of four of kind a, one of two of kind b, one of
+// kind c that is taken, and 10 bytes free of 20, with a bundle that avoids a launcher.
+func busy(t *testing.T, groups []scheduler.Group, avoids scheduler.LauncherID) (*view.View, *view.Bundle) {
+	t.Helper()
+	v := &view.View{}
+	if err := v.Start(scheduler.Snapshot{}); err != nil {
+		t.Fatal(err)
 	}
-	v, b = site(t, group("a", 1), scheduler.Group{Kind: "a", Slots: 1, Memory: 8})
-	kept = gangs.Kept{}
-	kept.For(v, b)
-	if !kept.Keeps("a") || !kept.Keeps("b") || !kept.All() {
-		t.Errorf("a bundle lacks memory: %+v", kept)
+	slots := []scheduler.SlotCount{{Kind: "a", Count: 4}, {Kind: "b", Count: 2}, {Kind: "c", Count: 1}}
+	ready := scheduler.BundleReady{At: at(1), Job: 1, Bundle: 1, Groups: groups}
+	if avoids != 0 {
+		ready.Avoid = []scheduler.LauncherID{avoids}
 	}
+	play(t, v, 1, scheduler.LauncherJoined{Launcher: 1, Slots: slots, Memory: 20},
+		scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 9, Kind: "a", Slots: 1}}}}, ready)
+	return v, v.Bundle(1)
 }

@@ -1,0 +1,246 @@
+package gangs
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Kept is what a round keeps of the free slots and memory for bundles that were passed
+// over. What is kept is taken in the view: no Fit of the round finds it. The zero value
+// keeps nothing.
+type Kept struct {
+	bundles  []scheduler.BundleID
+	parts    []part
+	released bool
+}
+
+// part is what is kept on one launcher, of one kind.
+type part struct {
+	on *view.Launcher
+	scheduler.Group
+}
+
+// For keeps what a bundle would use of what is free: where the bundle may run, and at most
+// what it needs there. It chooses the launchers that lack least. A bundle that waits twice as
+// long as after has a second launcher kept for each group that does not fit yet, and one more
+// each time that after passes: nobody knows which launcher gets free first. Launchers that are
+// named are left alone. Call it after Fit failed.
+func (k *Kept) For(v *view.View, b *view.Bundle, after time.Duration, not ...scheduler.LauncherID) {
+	if k.Has(b) || k.released {
+		return
+	}
+	k.bundles = append(k.bundles, b.ID)
+	wide := 1
+	if after > 0 {
+		wide = max(1, int(v.Now().Sub(PassedSince(b))/after))
+	}
+	a := arrangement{view: v, bundle: b, wide: wide, not: not}
+	if !a.leastLacking() && !a.asIfEmpty() {
+		return
+	}
+	for i := range a.seats {
+		k.keep(v, b, &a.seats[i])
+	}
+}
+
+// Has says whether slots are kept for a bundle.
+func (k *Kept) Has(b *view.Bundle) bool { return slices.Contains(k.bundles, b.ID) }
+
+// Any says whether slots are kept for some bundle, though none may be free.
+func (k *Kept) Any() bool { return len(k.bundles) > 0 }
+
+// Slots returns how many slots of a kind are kept, or were until Release.
+func (k *Kept) Slots(kind scheduler.SlotKind) (n int) {
+	for i := range k.parts {
+		if k.parts[i].Kind == kind {
+			n += k.parts[i].Slots
+		}
+	}
+	return n
+}
+
+// Release gives all back to the view, for what looks at free slots after all launches.
+// Nothing is kept after it.
+func (k *Kept) Release(v *view.View) {
+	if !k.released {
+		k.give(v)
+		k.released = true
+	}
+}
+
+func (k *Kept) give(v *view.View) {
+	for _, p := range k.parts {
+		v.Give(p.on, p.Kind, p.Slots, p.Memory)
+	}
+}
+
+// Without calls a function while nothing is kept, and keeps again what that left. It is for
+// what goes before all that waits: suspended attempts hold memory until they go on.
+func (k *Kept) Without(v *view.View, do func() bool) bool {
+	if len(k.parts) == 0 || k.released {
+		return do()
+	}
+	k.give(v)
+	is := do()
+	parts := k.parts
+	k.parts = nil
+	for _, p := range parts {
+		k.take(v, p.on, p.Group)
+	}
+	return is
+}
+
+// keep keeps what is free of what a bundle would take on a launcher. Memory is kept only
+// where the slots are complete: before that, work of other kinds may use it.
+func (k *Kept) keep(v *view.View, b *view.Bundle, s *seat) {
+	complete := true
+	for i, n := range s.slots {
+		free, _ := v.Room(s.on, 0, n.Kind)
+		mine, memory := v.RoomFor(s.on, b, n.Kind)
+		complete = complete && mine >= n.Count
+		g := scheduler.Group{Kind: n.Kind, Slots: min(max(n.Count-(mine-free), 0), free)}
+		if _, unreserved := v.Room(s.on, 0, n.Kind); complete && i == len(s.slots)-1 {
+			g.Memory = max(s.memory-(memory-unreserved), 0)
+		}
+		k.take(v, s.on, g)
+	}
+}
+
+// take takes so much, or what is left of it.
+func (k *Kept) take(v *view.View, l *view.Launcher, g scheduler.Group) {
+	slots, memory := v.Room(l, 0, g.Kind)
+	g.Slots, g.Memory = min(g.Slots, max(slots, 0)), min(g.Memory, max(memory, 0))
+	if (g.Slots > 0 || g.Memory > 0) && v.Take(l, &g) {
+		k.parts = append(k.parts, part{l, g})
+	}
+}
+
+// seat is what a bundle would take on one launcher.
+type seat struct {
+	on     *view.Launcher
+	slots  []scheduler.SlotCount
+	memory int64
+}
+
+func (s *seat) of(kind scheduler.SlotKind) int {
+	for _, n := range s.slots {
+		if n.Kind == kind {
+			return n.Count
+		}
+	}
+	return 0
+}
+
+func (s *seat) add(g *scheduler.Group) {
+	s.memory += g.Memory
+	for i := range s.slots {
+		if s.slots[i].Kind == g.Kind {
+			s.slots[i].Count += g.Slots
+			return
+		}
+	}
+	s.slots = append(s.slots, scheduler.SlotCount{Kind: g.Kind, Count: g.Slots})
+}
+
+// arrangement is on which launchers a bundle could start, once some of what runs there has
+// ended.
+type arrangement struct {
+	view   *view.View
+	bundle *view.Bundle
+	wide   int // how many launchers are chosen for a group that does not fit
+	not    []scheduler.LauncherID
+	seats  []seat
+}
+
+// choice is a launcher for a group, and what lacks there.
+type choice struct {
+	on     *view.Launcher
+	slots  int
+	memory int64
+}
+
+// leastLacking chooses launchers group by group, those that need most first. It says whether
+// each group found one.
+func (a *arrangement) leastLacking() bool {
+	order := make([]*scheduler.Group, len(a.bundle.Groups))
+	for i := range order {
+		order[i] = &a.bundle.Groups[i]
+	}
+	slices.SortStableFunc(order, func(x, y *scheduler.Group) int {
+		return cmp.Or(cmp.Compare(y.Memory, x.Memory), cmp.Compare(y.Slots, x.Slots))
+	})
+	var beside []seat
+	for _, g := range order {
+		all := a.choices(g)
+		if len(all) == 0 {
+			a.seats = nil
+			return false
+		}
+		a.seat(all[0].on).add(g)
+		if all[0].slots > 0 || all[0].memory > 0 {
+			for _, c := range all[1:min(len(all), a.wide)] {
+				s := seat{on: c.on}
+				s.add(g)
+				beside = append(beside, s)
+			}
+		}
+	}
+	for _, s := range beside { // one that was chosen has what is free there kept already
+		if !slices.ContainsFunc(a.seats, func(x seat) bool { return x.on == s.on }) {
+			a.seats = append(a.seats, s)
+		}
+	}
+	return true
+}
+
+// choices lists the launchers where a group may run beside the groups that were placed
+// before, the one that lacks least first; at most as many as are asked for.
+func (a *arrangement) choices(g *scheduler.Group) []choice {
+	var all []choice
+	for _, l := range a.view.Launchers() {
+		if l.Closed() || slices.Contains(a.bundle.Avoid, l.ID) || slices.Contains(a.not, l.ID) {
+			continue
+		}
+		var s seat
+		if i := slices.IndexFunc(a.seats, func(x seat) bool { return x.on == l }); i >= 0 {
+			s = a.seats[i]
+		}
+		slots, memory := s.of(g.Kind)+g.Slots, s.memory+g.Memory
+		if l.Total(g.Kind) < slots || l.Memory < memory {
+			continue
+		}
+		freeSlots, freeMemory := a.view.RoomFor(l, a.bundle, g.Kind)
+		c := choice{l, min(max(slots-freeSlots, 0), g.Slots), min(max(memory-freeMemory, 0), g.Memory)}
+		at, _ := slices.BinarySearchFunc(all, c, func(x, c choice) int {
+			return cmp.Or(cmp.Compare(x.slots, c.slots), cmp.Compare(x.memory, c.memory), cmp.Compare(x.on.ID, c.on.ID))
+		})
+		if at < a.wide {
+			all = slices.Insert(all, at, c)
+			all = all[:min(len(all), a.wide)]
+		}
+	}
+	return all
+}
+
+// asIfEmpty chooses the launchers that Fit finds if nothing runs: groups chosen one by one
+// may have left no launcher for the last.
+func (a *arrangement) asIfEmpty() bool {
+	where, ok := a.view.FitIfEmpty(a.bundle, a.not...)
+	for i, id := range where {
+		a.seat(a.view.Launcher(id)).add(&a.bundle.Groups[i])
+	}
+	return ok
+}
+
+func (a *arrangement) seat(l *view.Launcher) *seat {
+	i := slices.IndexFunc(a.seats, func(x seat) bool { return x.on == l })
+	if i < 0 {
+		i = len(a.seats)
+		a.seats = append(a.seats, seat{on: l})
+	}
+	return &a.seats[i]
+}
