@@ -15,7 +15,8 @@
 //
 // # Settings
 //
-//	allocation-file: pools.yaml   # one of policy.files; YAML or Hadoop's XML; read again when it changes
+//	allocation-file: pools.yaml   # one of policy.files; YAML or Hadoop's XML; read again when it changes; one without
+//	                              # allocations is refused, and what was in force before stays
 //	allocations: {}               # or the same here
 //	update-interval: 500ms        # how often shares are computed and starvation is looked at
 //	collect-after: 30s            # passed over for longer, a gang has slots collected for it; 0s: never

@@ -292,7 +292,11 @@ func TestReloadedAllocations(t *testing.T) {
 	if len(v.Problems) != 1 || v.Problems[0].File != "pools" || v.Problems[0].Line != 3 || p.sharing.Pools["a"].Node.Of(0).Weight != 2 {
 		t.Errorf("verdict %+v, weight %v", v, p.sharing.Pools["a"].Node.Of(0).Weight)
 	}
-	v = change(2, "<allocations><pool name='a'><weight>5</weight></pool></allocations>")
+	v = change(2, "\n# emptied\n")
+	if len(v.Problems) != 1 || v.Problems[0].File != "pools" || p.sharing.Pools["a"].Node.Of(0).Weight != 2 {
+		t.Errorf("emptied: verdict %+v, weight %v", v, p.sharing.Pools["a"].Node.Of(0).Weight)
+	}
+	v = change(3, "<allocations><pool name='a'><weight>5</weight></pool></allocations>")
 	if len(v.Problems) != 0 || p.sharing.Pools["a"].Node.Of(0).Weight != 5 {
 		t.Errorf("verdict %+v, weight %v", v, p.sharing.Pools["a"].Node.Of(0).Weight)
 	}

@@ -6,7 +6,8 @@
 // All of it lies in the folder that the site grants as policy.store:
 //
 //	acl      who may ask: a line "user role key" for each; role is user or admin. It is read
-//	         again whenever it has changed, and may be changed at any time.
+//	         again whenever it has changed, and may be changed at any time. When it is emptied
+//	         those who were in it stay, and the log warns; to let nobody in, remove it.
 //	budget   what queues have: a line "user budget spending" for each. The policy writes it: change
 //	         it by hand only while no manager runs.
 //	database in the place of budget, the address of a PostgreSQL database that has the queues.

@@ -388,3 +388,41 @@ func TestTheListIsReplaced(t *testing.T) {
 		t.Errorf("half written: ann %s, root %s", ann, root)
 	}
 }
+
+// TestAnEmptiedList: who was in the list stays in it when it is emptied; when a new list is there,
+// that counts. A shell that starts with an empty one lets nobody in and says why.
+func TestAnEmptiedList(t *testing.T) {
+	for _, text := range []string{"", " \n\n", "# nobody\n"} {
+		path := filepath.Join(t.TempDir(), aclName)
+		list := func(text string) {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list(text)
+		k := &keys{path: path}
+		if _, _, err := k.user("ann"); err == nil || !strings.Contains(err.Error(), "nobody in it") {
+			t.Errorf("%q at the start: %v", text, err)
+		}
+		list("ann user key_of_ann\n")
+		is := func(what, name string, want bool) {
+			t.Helper()
+			if _, there, err := k.user(name); err != nil || there != want {
+				t.Errorf("%q, %s: user %s is there %t, %v", text, what, name, there, err)
+			}
+		}
+		is("with a list", "ann", true)
+		list(text)
+		is("emptied", "ann", true)
+		is("emptied", "bob", false)
+		list("bob user key_of_bob\n")
+		is("replaced", "ann", false)
+		is("replaced", "bob", true)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := k.user("bob"); err == nil {
+			t.Errorf("%q: a list that is not there lets somebody in", text)
+		}
+	}
+}

@@ -40,6 +40,7 @@ type keys struct {
 	mu    sync.Mutex
 	was   os.FileInfo // of the file that was read; nil: none was
 	users map[string]user
+	empty bool // nobody is in the file: users are those of the list before it
 }
 
 // user looks somebody up. A file that has changed is read before; an error says that it can't
@@ -48,7 +49,7 @@ func (k *keys) user(name string) (user, bool, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err := k.refresh(); err != nil {
-		k.was, k.users = nil, nil // nobody is let in by what may be outdated
+		k.was, k.users, k.empty = nil, nil, false // nobody is let in by what may be outdated
 		return user{}, false, err
 	}
 	u, ok := k.users[name]
@@ -81,7 +82,18 @@ func (k *keys) refresh() error {
 	for _, p := range problems {
 		slog.Error("a line of the list of keys is left out: whom it names is not let in", "file", k.path, "problem", p)
 	}
-	k.was, k.users = is, users
+	empty := len(users) == 0 && len(problems) == 0
+	switch {
+	case empty && len(k.users) == 0:
+		k.was = nil
+		return fmt.Errorf("the list of keys %s has nobody in it: write a line \"user role key\" for each", k.path)
+	case empty && !k.empty:
+		slog.Warn("the list of keys has nobody in it, as if an editor or a full disk had emptied it: those who were in it before stay; to let nobody in, remove the file",
+			"file", k.path, "users", len(k.users))
+	case !empty:
+		k.users = users
+	}
+	k.was, k.empty = is, empty
 	return nil
 }
 

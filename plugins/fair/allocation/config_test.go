@@ -1,9 +1,12 @@
 package allocation
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -112,10 +115,74 @@ func TestBadAllocationFiles(t *testing.T) {
 	}
 }
 
+// TestEmptyAllocationFile: one without allocations is refused, because it may have been emptied.
+// Who wants no pool says so.
 func TestEmptyAllocationFile(t *testing.T) {
-	for _, text := range []string{"", "# nothing\n", "<allocations/>"} {
+	for _, text := range []string{"", " \n\t\n", "# nothing\n", "null", "~\n", "---\n", "---\nnull\n...\n", "\xef\xbb\xbf", "\xef\xbb\xbf# nothing\n"} {
+		_, err := Read(scheduler.ConfigFile{Name: "f", Data: []byte(text)})
+		wantProblem(t, text, err, "f", 1, "no allocations")
+	}
+	for _, text := range []string{"{}", "pools: {}", "pools:\n", "<allocations/>", "<allocations></allocations>"} {
 		if a, err := Read(scheduler.ConfigFile{Name: "f", Data: []byte(text)}); err != nil || len(a.pools) != 1 {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// TestRepeatedElements: each element of which one counts is refused when it stands twice.
+func TestRepeatedElements(t *testing.T) {
+	values := map[string]string{"schedulingMode": "fifo", "defaultPoolSchedulingMode": "fair"}
+	for name := range textOnce {
+		twice := strings.Repeat("<"+name+">"+cmp.Or(values[name], "3")+"</"+name+">\n", 2)
+		texts := []string{"<allocations><pool name='a'>\n" + twice + "</pool></allocations>"}
+		if strings.HasPrefix(strings.ToLower(name), "default") || strings.HasSuffix(name, "Default") {
+			texts = []string{"<allocations>\n" + twice + "</allocations>"}
+		}
+		switch name {
+		case "fairSharePreemptionTimeout":
+			texts = append(texts, "<allocations>\n"+twice+"</allocations>")
+		case "maxRunningJobs":
+			texts = append(texts, "<allocations><user name='u'>\n"+twice+"</user></allocations>")
+		}
+		for _, text := range texts {
+			_, err := Read(scheduler.ConfigFile{Name: "f.xml", Data: []byte(text)})
+			wantProblem(t, text, err, "f.xml", 3, "<"+name+"> stands twice")
+		}
+	}
+	_, err := Read(scheduler.ConfigFile{Name: "f.xml", Data: []byte("<allocations>\n<pool name='a' name='b'/></allocations>")})
+	wantProblem(t, "two names", err, "f.xml", 2, "two names")
+}
+
+// TestEncodings: an allocation file is read in the encoding that its mark or its first line says,
+// or refused by its cause.
+func TestEncodings(t *testing.T) {
+	utf16 := func(order binary.AppendByteOrder, text string) string {
+		var b []byte
+		for _, u := range utf16.Encode([]rune("\ufeff" + text)) {
+			b = order.AppendUint16(b, u)
+		}
+		return string(b)
+	}
+	const xml = "<?xml version=\"1.0\" encoding=\"utf-16\"?><allocations><pool name=\"café\"/></allocations>"
+	for _, text := range []string{
+		"\xef\xbb\xbf<?xml version=\"1.0\"?><allocations><pool name=\"café\"/></allocations>",
+		"<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><allocations><pool name=\"caf\xe9\"/></allocations>",
+		"<?xml version=\"1.0\" encoding=\"windows-1252\"?><allocations><pool name=\"caf\xe9\"/></allocations>",
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?><allocations><pool name=\"café\"/></allocations>",
+		utf16(binary.LittleEndian, xml), utf16(binary.BigEndian, xml), utf16(binary.LittleEndian, "pools: {café: {}}"),
+		"\xef\xbb\xbfpools: {café: {}}",
+	} {
+		a, err := Read(scheduler.ConfigFile{Name: "f", Data: []byte(text)})
+		if err != nil || !a.Declares("café") {
+			t.Errorf("%q: error %v, pools %v", text, err, a.Open())
+		}
+	}
+	for text, want := range map[string]string{
+		"<?xml version=\"1.0\" encoding=\"ebcdic\"?><allocations/>":                  `encoding "ebcdic" is unknown`,
+		"<?xml version=\"1.0\"?><allocations><pool name=\"caf\xe9\"/></allocations>": "invalid UTF-8",
+		"<\x00a\x00l\x00": "UTF-16 without a byte order mark",
+	} {
+		_, err := Read(scheduler.ConfigFile{Name: "f", Data: []byte(text)})
+		wantProblem(t, text, err, "f", 1, want)
 	}
 }

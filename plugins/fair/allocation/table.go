@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
@@ -68,14 +70,27 @@ func newTable() *Table {
 	}
 }
 
-// Read reads an allocation file: YAML, or Hadoop's XML.
+// Read reads an allocation file: YAML, or Hadoop's XML. One without allocations is refused: an
+// editor or a full disk may have emptied it, and the table before it stays.
 func Read(f scheduler.ConfigFile) (*Table, error) {
 	r := &reader{file: f.Name, first: 1}
 	a := newTable()
-	if bytes.HasPrefix(bytes.TrimSpace(f.Data), []byte("<")) {
-		r.xml(f.Data, a)
-	} else {
-		r.allocations(r.root(f.Data), a)
+	text, marked, err := decoded(f.Data)
+	switch {
+	case err != nil:
+		r.problem(1, "%v", err)
+	case bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")):
+		r.xml(text, marked, a)
+	default:
+		var root *yaml.Node
+		if text = bytes.TrimSpace(text); len(text) > 0 { // YAML does not take lone tabs
+			root = r.root(f.Data)
+		}
+		if root != nil && root.Tag != "!!null" {
+			r.allocations(root, a)
+		} else if len(r.problems) == 0 {
+			r.problem(1, "the file has no allocations, and what was in force before stays: write \"pools: {}\" into it where no pool is to be declared")
+		}
 	}
 	a.finish(r)
 	return a, r.err()

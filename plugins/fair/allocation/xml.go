@@ -24,10 +24,34 @@ type element struct {
 	children []*element
 }
 
+// textOnce are the elements of which one may be in another.
+var textOnce = map[string]bool{
+	"poolMaxJobsDefault": true, "userMaxJobsDefault": true, "defaultMinSharePreemptionTimeout": true, "defaultPoolSchedulingMode": true,
+	"minMaps": true, "minReduces": true, "maxMaps": true, "maxReduces": true, "maxRunningJobs": true, "weight": true, "schedulingMode": true,
+	"minSharePreemptionTimeout": true, "fairSharePreemptionTimeout": true,
+}
+
+// once refuses elements that stand more than once in another, where one is to: which counts?
+func (r *reader) once(e *element, in string) {
+	first := map[string]int{}
+	for _, c := range e.children {
+		line, twice := first[c.name]
+		switch {
+		case !textOnce[c.name]:
+		case twice:
+			r.problem(c.line, "<%s> stands twice in %s (first on line %d): remove one", c.name, in, line)
+		default:
+			first[c.name] = c.line
+		}
+	}
+}
+
 // xml reads the Hadoop Fair Scheduler's allocation file. Unlike the original, what
 // it does not know is a problem: a limit that is spelled wrong is no limit.
-func (r *reader) xml(data []byte, a *Table) {
-	root := r.elements(data)
+//
+// The text was decoded already when it began with a byte order mark.
+func (r *reader) xml(text []byte, marked bool, a *Table) {
+	root := r.elements(text, marked)
 	if root == nil {
 		return
 	}
@@ -35,6 +59,7 @@ func (r *reader) xml(data []byte, a *Table) {
 		r.problem(root.line, "the root element is <%s>: it must be <allocations>", root.name)
 		return
 	}
+	r.once(root, "<allocations>")
 	for _, e := range root.children {
 		switch e.name {
 		case "pool":
@@ -69,6 +94,7 @@ func (r *reader) xmlPool(e *element, parent string, a *Table) {
 	p := newPool(path, parent)
 	p.line = e.line
 	a.add(r, p)
+	r.once(e, "pool "+path)
 	for _, c := range e.children {
 		switch c.name {
 		case "minMaps":
@@ -112,6 +138,7 @@ func (r *reader) xmlUser(e *element, a *Table) {
 		return
 	}
 	most := Unlimited
+	r.once(e, "user "+e.attr)
 	for _, c := range e.children {
 		if c.name != "maxRunningJobs" {
 			r.unknown(c, "user "+e.attr)
@@ -123,8 +150,9 @@ func (r *reader) xmlUser(e *element, a *Table) {
 }
 
 // elements parses XML into a tree; nil when it is broken.
-func (r *reader) elements(data []byte) *element {
-	d := xml.NewDecoder(bytes.NewReader(data))
+func (r *reader) elements(text []byte, marked bool) *element {
+	d := xml.NewDecoder(bytes.NewReader(text))
+	d.CharsetReader = charsetReader(marked)
 	var root *element
 	var open []*element
 	for {
@@ -141,13 +169,7 @@ func (r *reader) elements(data []byte) *element {
 		case xml.StartElement:
 			at, _ := d.InputPos()
 			e := &element{name: t.Name.Local, line: at}
-			for _, a := range t.Attr {
-				if a.Name.Local == "name" {
-					e.attr = a.Value
-				} else {
-					r.problem(at, "unknown attribute %q of <%s>: remove it", a.Name.Local, e.name)
-				}
-			}
+			r.attributes(e, t.Attr)
 			switch {
 			case len(open) > 0:
 				up := open[len(open)-1]
@@ -164,6 +186,20 @@ func (r *reader) elements(data []byte) *element {
 			if len(open) > 0 {
 				open[len(open)-1].text += string(t)
 			}
+		}
+	}
+}
+
+func (r *reader) attributes(e *element, all []xml.Attr) {
+	named := false
+	for _, a := range all {
+		switch {
+		case a.Name.Local != "name":
+			r.problem(e.line, "unknown attribute %q of <%s>: remove it", a.Name.Local, e.name)
+		case named:
+			r.problem(e.line, "<%s> has two names: remove one", e.name)
+		default:
+			e.attr, named = a.Value, true
 		}
 	}
 }
