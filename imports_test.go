@@ -84,7 +84,7 @@ var directions = []struct {
 	}, inOrder},
 	{"engine/core/admission", []string{
 		"sdk/scheduler", "engine/auth/access", "engine/core/capacity", "engine/core/exchange", "engine/core/ids", "engine/core/jobs", "engine/core/life", "engine/core/status",
-		"engine/core/step", "engine/graph", "engine/wire",
+		"engine/core/step", "engine/graph", "engine/plan", "engine/wire",
 	}, inOrder},
 	{"engine/core/attempts", []string{
 		"sdk/scheduler", "engine/core/bundles", "engine/core/capacity", "engine/core/course", "engine/core/events", "engine/core/exchange", "engine/core/ids", "engine/core/inputs",

@@ -31,7 +31,7 @@ type Store struct {
 	clusters map[string]*cluster // by what stands between hdfs:// and the path
 }
 
-var _ storage.Store = (*Store)(nil)
+var _ storage.Guarded = (*Store)(nil)
 
 // settings are all that is configured.
 type settings struct {

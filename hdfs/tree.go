@@ -48,23 +48,72 @@ func version(about *lib.FileStatus) string {
 }
 
 // Mkdir implements storage.Store.
-func (s *Store) Mkdir(ctx context.Context, url string) error {
+func (s *Store) Mkdir(ctx context.Context, url string) error { return s.mkdir(ctx, url, 0o777) }
+
+// MkdirGuarded implements storage.Guarded.
+func (s *Store) MkdirGuarded(ctx context.Context, url string) error { return s.mkdir(ctx, url, 0o775) }
+
+// Access implements storage.Guarded.
+func (s *Store) Access(ctx context.Context, url string) (storage.Access, error) {
+	p, err := s.find(url)
+	if err != nil {
+		return storage.Access{}, err
+	}
+	info, err := p.stat(ctx, p)
+	if err != nil {
+		return storage.Access{}, err
+	}
+	a := storage.Access{Folder: info.IsDir(), Mode: info.Mode() & fs.ModePerm}
+	if about, ok := info.Sys().(*lib.FileStatus); ok {
+		a.Owner = about.GetOwner()
+		a.Own = a.Owner != "" && a.Owner == p.user()
+		if about.GetPermission().GetPerm()&stickyBit != 0 {
+			a.Mode |= fs.ModeSticky
+		}
+	}
+	return a, nil
+}
+
+// stickyBit of HDFS's permissions is that of Unix.
+const stickyBit = 0o1000
+
+func (s *Store) mkdir(ctx context.Context, url string, mode fs.FileMode) error {
 	p, err := s.find(url)
 	if err != nil {
 		return err
 	}
 	asked := false // and the answer did not come
 	return p.call(ctx, "make folder", p, func(s *session) error {
-		err := s.client.Mkdir(p.path, 0o777&^p.umask)
-		if asked && errors.Is(err, fs.ErrExist) {
-			// Most likely this call's own: an empty folder is as good as made.
-			if entries, listErr := s.client.ReadDir(p.path); listErr == nil && len(entries) == 0 {
-				return nil
-			}
+		err := s.client.Mkdir(p.path, mode&^p.umask)
+		if asked && errors.Is(err, fs.ErrExist) && p.isMade(s, mode&^p.umask) {
+			return nil
 		}
 		asked = asked || !inStep(err)
 		return err
 	})
+}
+
+// user is the name under which the NameNode knows us; "" under Kerberos, where its rules
+// make that name of a ticket's.
+func (c *cluster) user() string {
+	if c.base.KerberosClient != nil {
+		return ""
+	}
+	return c.base.User
+}
+
+// isMade reports whether a folder is as good as made by a call whose answer was lost: it is
+// empty, is ours as far as we know our name, and nobody may do more in it than we said.
+func (p place) isMade(s *session, mode fs.FileMode) bool {
+	info, err := s.client.Stat(p.path)
+	if err != nil || !info.IsDir() || info.Mode().Perm()&^mode != 0 {
+		return false
+	}
+	if about, ok := info.Sys().(*lib.FileStatus); ok && p.user() != "" && about.GetOwner() != p.user() {
+		return false
+	}
+	entries, err := s.client.ReadDir(p.path)
+	return err == nil && len(entries) == 0
 }
 
 // Delete implements storage.Store. What is not there is no error.

@@ -257,7 +257,7 @@ func TestHdfsChannels(t *testing.T) {
 	j := b.submit(0, 6, 3, 2, "read")
 	j.reached("read", 3)
 	kept := b.tree("channels")
-	files := regexp.MustCompile(`/job-1\.[0-9a-f]{8}\.channels/a\d+\.c0\.n\d+$`)
+	files := regexp.MustCompile(`/job-1\.[0-9a-f]{8}\.[0-9a-z]{13}\.channels/a\d+\.c0\.n\d+$`)
 	n := 0
 	for _, path := range kept {
 		if files.MatchString(path) {

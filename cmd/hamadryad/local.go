@@ -27,7 +27,8 @@ code. Without PROGRAM it prints the manager's address and stays until it is stop
 It is the same code as a cluster of many machines. A part that dies is started again;
 one that dies before all are up ends the start, and what it said last is shown.
 
-When it is killed itself, a job that ran leaves OUT.job-1.5f0c93aa.tmp beside its output,
+When it is killed itself, a job that ran leaves a folder such as
+OUT.job-1.5f0c93aa.k3v9w2m5q7x4a.tmp beside its output,
 with parts that nobody will publish. The next run is of another cluster, with another
 name there, and touches no such folder: remove it when you like.
 

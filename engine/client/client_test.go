@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -38,10 +39,11 @@ type fake struct {
 	begun    int64         // when the jobs were submitted
 	state    chan wire.JobState
 	jobs     map[uint64]*wire.JobsReply // by what they are asked before; nil: it never answers
+	folders  bool                       // it takes what submitters say of their folders
 }
 
 func (f *fake) Prepare(context.Context, *wire.PrepareRequest) (*wire.PrepareReply, error) {
-	return &wire.PrepareReply{Job: 7, Manager: "here"}, nil
+	return &wire.PrepareReply{Job: 7, Manager: "here", TakesFolders: f.folders}, nil
 }
 
 func (f *fake) HasBlob(_ context.Context, q *wire.BlobQuery) (*wire.BlobAnswer, error) {
@@ -361,6 +363,46 @@ func TestRemoveFolders(t *testing.T) {
 		t.Error(err)
 	}
 	if left, _ := filepath.Glob(dir + "/*"); !slices.Equal(left, slices.Sorted(slices.Values(others))) {
+		t.Errorf("left: %v", left)
+	}
+}
+
+// Somebody else who foresees a job's number makes its folders before. They are not used: the
+// submitter makes its own, under names that nobody foresees, and tells whose they are.
+func TestFoldersThatOthersMadeAreNotUsed(t *testing.T) {
+	f := newFake()
+	f.folders = true
+	address, _ := serve(t, f, "127.0.0.1:0")
+	c := dial(t, address)
+	dir, here := t.TempDir(), plan.Cluster("here")
+	theirs := []string{dir + "/job-7." + here + ".channels", dir + "/out.job-7." + here + ".tmp"}
+	for _, folder := range theirs {
+		if err := errors.Join(os.Mkdir(folder, 0o777), os.Chmod(folder, 0o777), os.Chown(folder, 1, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := submission(t, dir+"/out")
+	s.Spec.Graph = &wire.Graph{Connections: []*wire.Connection{{Store: dir}, {Store: dir}}}
+	job, err := c.Submit(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := f.spec.GetFolders()
+	if len(job.Secret) < 12 || about.GetSecret() != job.Secret || !slices.Equal(about.GetOwners(), []string{fmt.Sprint("uid:", os.Geteuid())}) {
+		t.Errorf("secret %q, and it tells %v", job.Secret, about)
+	}
+	for _, folder := range []string{job.Temporary(dir + "/out"), job.Channels(dir)} {
+		if err := plan.CheckFolder(t.Context(), folder, about.GetOwners()); err != nil || slices.Contains(theirs, folder) {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
+	if again, err := c.Submit(t.Context(), s); err != nil || again.Secret == job.Secret {
+		t.Errorf("two submissions have secrets %q and %q: %v", job.Secret, again.Secret, err)
+	}
+	if err := RemoveFolders(t.Context(), s.Spec, job); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(dir + "/*" + job.Secret + "*"); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }

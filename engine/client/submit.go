@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -48,8 +49,8 @@ func CheckOutputs(ctx context.Context, outputs []string) error {
 }
 
 // Submit hands a job in and returns its number, with the cluster in it. It uploads program and plan
-// where the manager has them not, and makes the temporary folders of the outputs,
-// which it removes again when the job is refused.
+// where the manager has them not, and makes the job's folders on its storage, which it
+// removes again when the job is refused.
 func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	spec := shallow(s.Spec)
 	spec.Principal = c.principal
@@ -79,7 +80,10 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	// kills the job once it has its number.
 	ctx = context.WithoutCancel(ctx)
 	job := plan.Owner{Cluster: plan.Cluster(prepared.Manager), Job: prepared.Job}
-	if err := makeFolders(ctx, spec, job); err != nil {
+	if prepared.TakesFolders {
+		job.Secret = plan.NewSecret()
+	}
+	if spec.Folders, err = makeFolders(ctx, s.Spec, job); err != nil {
 		return plan.Owner{}, err
 	}
 	if err := c.handIn(ctx, &wire.SubmitRequest{Job: job.Job, Spec: spec, Tickets: tickets}, blobs, key); err != nil {
@@ -171,18 +175,55 @@ func (c *Client) submit(ctx context.Context, q *wire.SubmitRequest, key string) 
 	return err
 }
 
-func makeFolders(ctx context.Context, spec *wire.JobSpec, job plan.Owner) error {
-	for i, out := range spec.Outputs {
-		folder := job.Temporary(out)
-		store, err := storage.For(out)
+// makeFolders makes the folders of a job, none of which may be there, and returns what is to
+// be told of them. For a manager that tells nothing, workers make those of channels.
+func makeFolders(ctx context.Context, spec *wire.JobSpec, job plan.Owner) (*wire.JobFolders, error) {
+	var made []string
+	about := &wire.JobFolders{Secret: job.Secret}
+	add := func(folder string) error {
+		owner, err := plan.MakeFolder(ctx, folder)
 		if err == nil {
-			err = store.Mkdir(ctx, folder)
+			made = append(made, folder)
 		}
+		if owner != "" && !slices.Contains(about.Owners, owner) {
+			about.Owners = append(about.Owners, owner)
+		}
+		return err
+	}
+	err := makeAll(ctx, spec, job, add)
+	if err != nil {
+		for _, folder := range made {
+			err = errors.Join(err, removeFolder(ctx, folder))
+		}
+		return nil, err
+	}
+	if job.Secret == "" || len(made) == 0 {
+		return nil, nil
+	}
+	return about, nil
+}
+
+// makeAll adds each folder that the submitter makes.
+func makeAll(ctx context.Context, spec *wire.JobSpec, job plan.Owner, add func(folder string) error) error {
+	for _, out := range spec.Outputs {
+		err := add(job.Temporary(out))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: the folder that is to hold the output must exist: make it first", err)
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("output %s: %w", out, err), RemoveFolders(ctx, &wire.JobSpec{Outputs: spec.Outputs[:i]}, job))
+			return fmt.Errorf("output %s: %w", out, err)
+		}
+	}
+	if job.Secret == "" {
+		return nil
+	}
+	for _, store := range plan.Stores(spec.Graph) {
+		err := plan.CheckStore(ctx, store)
+		if err == nil {
+			err = add(job.Channels(store))
+		}
+		if err != nil {
+			return fmt.Errorf("stored channels in %s: %w", store, err)
 		}
 	}
 	return nil
@@ -195,11 +236,15 @@ func makeFolders(ctx context.Context, spec *wire.JobSpec, job plan.Owner) error 
 func RemoveFolders(ctx context.Context, spec *wire.JobSpec, job plan.Owner) error {
 	var errs []error
 	for _, folder := range job.Folders(spec) {
-		store, err := storage.For(folder)
-		if err == nil {
-			err = store.Delete(ctx, folder)
-		}
-		errs = append(errs, err)
+		errs = append(errs, removeFolder(ctx, folder))
 	}
 	return errors.Join(errs...)
+}
+
+func removeFolder(ctx context.Context, folder string) error {
+	store, err := storage.For(folder)
+	if err != nil {
+		return err
+	}
+	return store.Delete(ctx, folder)
 }

@@ -1,6 +1,7 @@
 package launcher_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -150,6 +151,65 @@ func TestStoredChannels(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A folder on the job's storage in which somebody else may change what lies there is neither
+// written nor read nor published: the attempt fails, and says what is wrong with it.
+func TestFoldersOfOthersAreRefused(t *testing.T) {
+	kept := t.TempDir()
+	m := newManager(t)
+	n := m.launch("one", nil)
+	for what, swap := range map[string]func(folder string) error{
+		"it belongs to uid:1":              func(f string) error { return errors.Join(os.Mkdir(f, 0o755), os.Chown(f, 1, 1)) },
+		"everybody may change":             func(f string) error { return errors.Join(os.Mkdir(f, 0o755), os.Chmod(f, 0o777)) }, //nolint:gosec // that this is refused is tested
+		"it is no folder, but a link":      func(f string) error { return os.Symlink(t.TempDir(), f) },
+		"was it removed by hand":           func(string) error { return nil },
+		"is not used: it is no folder, bu": func(f string) error { return os.WriteFile(f, nil, 0o600) },
+	} {
+		b := m.job("relay", "file", "1", "1", "10", kept)
+		about := &wire.JobFolders{Secret: "s3cret", Owners: []string{"uid:5", "uid:6"}}
+		owner := m.owner(b)
+		owner.Secret = about.Secret
+		if err := os.Mkdir(owner.Channels(kept), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		good := b.attempt(0, 0)
+		good.Folders = about
+		n.finished(n.start(good))
+		if err := errors.Join(os.RemoveAll(owner.Channels(kept)), swap(owner.Channels(kept))); err != nil {
+			t.Fatal(err)
+		}
+		write := b.attempt(0, 0)
+		write.Folders = about
+		if e := n.ended(n.start(write)); e.End != wire.End_END_FAILED || !strings.Contains(e.Failure.GetMessage(), what) {
+			t.Errorf("%s: its writer: %v", what, e)
+		}
+		if what == "was it removed by hand" {
+			continue // readers report a lost input, as they do of a file
+		}
+		read := b.attempt(1, 0)
+		read.Folders, read.Sources = about, []*wire.Source{source(n, good, 0, 0)}
+		if e := n.ended(n.start(read)); e.End != wire.End_END_FAILED || !strings.Contains(e.Failure.GetMessage(), what) {
+			t.Errorf("%s: its reader: %v", what, e)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	b := m.jobWith(&plan.Submission{Name: "output", Args: []string{out}, Folders: []string{out}})
+	if err := errors.Join(os.Mkdir(m.owner(b).Temporary(out), 0o755), os.Chown(m.owner(b).Temporary(out), 1, 1)); err != nil {
+		t.Fatal(err)
+	}
+	write, publish := b.attempt(0, 0), b.attempt()
+	publish.Finish = &wire.Finish{Publish: true, Outputs: []string{out}}
+	for _, s := range []*wire.StartAttempt{write, publish} {
+		s.Folders = &wire.JobFolders{Owners: []string{"uid:5"}}
+		n.start(s)
+		if s == publish {
+			n.grant(s.Attempt, true)
+		}
+		if e := n.ended(s.Attempt); e.End != wire.End_END_FAILED || !strings.Contains(e.Failure.GetMessage(), "it belongs to uid:1") {
+			t.Errorf("%v", e)
+		}
 	}
 }
 

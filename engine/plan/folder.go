@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -16,6 +19,9 @@ import (
 type Owner struct {
 	Cluster string // from Cluster
 	Job     uint64
+	// Secret is part of the names of its folders, so that nobody else can make one of them
+	// before the submitter does. "" for a job whose submitter knew of none.
+	Secret string
 }
 
 // clusterBytes of a hash name a cluster.
@@ -28,17 +34,44 @@ func Cluster(identity string) string {
 	return hex.EncodeToString(sum[:clusterBytes])
 }
 
+// secretBytes of chance are a secret: nobody makes so many folders.
+const secretBytes = 8
+
+// NewSecret draws a secret for an Owner: 13 letters and digits.
+func NewSecret() string {
+	return strings.ToLower(rand.Text())[:(secretBytes*8+4)/5]
+}
+
+// CheckSecret refuses what is no secret: it is a part of names of files.
+func CheckSecret(secret string) error {
+	if secret != "" && (len(secret) > secretMax || strings.Trim(secret, "abcdefghijklmnopqrstuvwxyz0123456789") != "") {
+		return fmt.Errorf("the secret of the job's folders, %.40q, is to have at most %d letters and digits", secret, secretMax)
+	}
+	return nil
+}
+
+// secretMax bounds a secret, in bytes.
+const secretMax = 32
+
+// ending is the end of the names of folders, from the job's number on.
+func (o Owner) ending(kind string) string {
+	if o.Secret == "" {
+		return o.String() + kind
+	}
+	return o.String() + "." + o.Secret + kind
+}
+
 func (o Owner) String() string { return scheduler.JobID(o.Job).String() + "." + o.Cluster }
 
 // Temporary is the folder beside an output folder that collects a job's parts
-// until they are published: OUT.job-12.5f0c93aa.tmp. The submitter makes it, workers
+// until they are published: OUT.job-12.5f0c93aa.SECRET.tmp. The submitter makes it, workers
 // write into it, and the job's last group removes it.
-func (o Owner) Temporary(output string) string { return output + "." + o.String() + ".tmp" }
+func (o Owner) Temporary(output string) string { return output + "." + o.ending(".tmp") }
 
 // Channels is the folder within a connection's Store that holds a job's channel
-// files: STORE/job-12.5f0c93aa.channels. Workers make it, and the job's last group
-// removes it.
-func (o Owner) Channels(store string) string { return storage.Join(store, o.String()+".channels") }
+// files: STORE/job-12.5f0c93aa.SECRET.channels. The submitter makes it, and the job's last
+// group removes it. Without a secret workers make it.
+func (o Owner) Channels(store string) string { return storage.Join(store, o.ending(".channels")) }
 
 // Folders are all the folders that a job makes on its storage and that do not
 // outlive it, each once.
@@ -47,9 +80,19 @@ func (o Owner) Folders(spec *wire.JobSpec) []string {
 	for _, out := range spec.Outputs {
 		all = append(all, o.Temporary(out))
 	}
-	for _, c := range spec.Graph.GetConnections() {
+	for _, store := range Stores(spec.Graph) {
+		all = append(all, o.Channels(store))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Stores are the folders that keep the channel files of a graph, in order, each once.
+func Stores(g *wire.Graph) []string {
+	var all []string
+	for _, c := range g.GetConnections() {
 		if c.Store != "" {
-			all = append(all, o.Channels(c.Store))
+			all = append(all, c.Store)
 		}
 	}
 	slices.Sort(all)

@@ -3,7 +3,7 @@
 // attempts; those that count are moved into one folder, which then gets the output's
 // name by one rename: an output is there whole, or it is not there.
 //
-//	o := &publish.Output{Folder: "/out", Temporary: "/out.job-1.5f0c93aa.tmp", Mark: "job-1 wc 5f…", Parts: parts}
+//	o := &publish.Output{Folder: "/out", Temporary: "/out.job-1.5f0c93aa.k3v9w2m5q7x4a.tmp", Mark: "job-1 wc 5f…", Parts: parts}
 //	err := o.Publish(ctx)
 //
 // Each step can be done again, by anybody, and finds either state: who publishes may

@@ -134,6 +134,7 @@ type PrepareReply struct {
 	Manager        string                 `protobuf:"bytes,2,opt,name=manager,proto3" json:"manager,omitempty"`                                     // identity of the manager's data
 	KerberosRealms []string               `protobuf:"bytes,3,rep,name=kerberos_realms,json=kerberosRealms,proto3" json:"kerberos_realms,omitempty"` // those of which the manager takes tickets; empty: of none
 	User           string                 `protobuf:"bytes,4,opt,name=user,proto3" json:"user,omitempty"`                                           // whose the job will be, as the manager knows who asks
+	TakesFolders   bool                   `protobuf:"varint,5,opt,name=takes_folders,json=takesFolders,proto3" json:"takes_folders,omitempty"`      // the manager hands JobSpec.folders on to workers
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -194,6 +195,13 @@ func (x *PrepareReply) GetUser() string {
 		return x.User
 	}
 	return ""
+}
+
+func (x *PrepareReply) GetTakesFolders() bool {
+	if x != nil {
+		return x.TakesFolders
+	}
+	return false
 }
 
 type SubmitRequest struct {
@@ -3749,12 +3757,13 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\n" +
 	"\x15engine/wire/api.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"N\n" +
 	"\x0ePrepareRequest\x12<\n" +
-	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"w\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"\x9c\x01\n" +
 	"\fPrepareReply\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x18\n" +
 	"\amanager\x18\x02 \x01(\tR\amanager\x12'\n" +
 	"\x0fkerberos_realms\x18\x03 \x03(\tR\x0ekerberosRealms\x12\x12\n" +
-	"\x04user\x18\x04 \x01(\tR\x04user\"m\n" +
+	"\x04user\x18\x04 \x01(\tR\x04user\x12#\n" +
+	"\rtakes_folders\x18\x05 \x01(\bR\ftakesFolders\"m\n" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x120\n" +
 	"\x04spec\x18\x02 \x01(\v2\x1c.hamadryad.engine.v1.JobSpecR\x04spec\x12\x18\n" +

@@ -356,6 +356,9 @@ type JobSpec struct {
 	// Memory_default is what stages that say nothing have, of a graph that is a blob: as
 	// it was at submission. The core fills it in.
 	MemoryDefault int64 `protobuf:"varint,14,opt,name=memory_default,json=memoryDefault,proto3" json:"memory_default,omitempty"`
+	// Folders are those that the submitter made on the job's storage, before it submitted.
+	// Without it their names have no secret, and workers make the channels' themselves.
+	Folders       *JobFolders `protobuf:"bytes,15,opt,name=folders,proto3" json:"folders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -488,6 +491,66 @@ func (x *JobSpec) GetMemoryDefault() int64 {
 	return 0
 }
 
+func (x *JobSpec) GetFolders() *JobFolders {
+	if x != nil {
+		return x.Folders
+	}
+	return nil
+}
+
+// JobFolders is what tells a job's own folders on shared storage from those of others.
+type JobFolders struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Secret        string                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"` // part of their names: nobody else can make one before
+	Owners        []string               `protobuf:"bytes,2,rep,name=owners,proto3" json:"owners,omitempty"` // whose they are, as the stores name users, each once
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JobFolders) Reset() {
+	*x = JobFolders{}
+	mi := &file_engine_wire_job_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JobFolders) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JobFolders) ProtoMessage() {}
+
+func (x *JobFolders) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_job_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JobFolders.ProtoReflect.Descriptor instead.
+func (*JobFolders) Descriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *JobFolders) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
+}
+
+func (x *JobFolders) GetOwners() []string {
+	if x != nil {
+		return x.Owners
+	}
+	return nil
+}
+
 type Property struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -498,7 +561,7 @@ type Property struct {
 
 func (x *Property) Reset() {
 	*x = Property{}
-	mi := &file_engine_wire_job_proto_msgTypes[2]
+	mi := &file_engine_wire_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -510,7 +573,7 @@ func (x *Property) String() string {
 func (*Property) ProtoMessage() {}
 
 func (x *Property) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[2]
+	mi := &file_engine_wire_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -523,7 +586,7 @@ func (x *Property) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Property.ProtoReflect.Descriptor instead.
 func (*Property) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{2}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Property) GetName() string {
@@ -552,7 +615,7 @@ type Graph struct {
 
 func (x *Graph) Reset() {
 	*x = Graph{}
-	mi := &file_engine_wire_job_proto_msgTypes[3]
+	mi := &file_engine_wire_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -564,7 +627,7 @@ func (x *Graph) String() string {
 func (*Graph) ProtoMessage() {}
 
 func (x *Graph) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[3]
+	mi := &file_engine_wire_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -577,7 +640,7 @@ func (x *Graph) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Graph.ProtoReflect.Descriptor instead.
 func (*Graph) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Graph) GetStages() []*Stage {
@@ -613,7 +676,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_engine_wire_job_proto_msgTypes[4]
+	mi := &file_engine_wire_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +688,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[4]
+	mi := &file_engine_wire_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +701,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Stage) GetName() string {
@@ -722,7 +785,7 @@ type NodeInput struct {
 
 func (x *NodeInput) Reset() {
 	*x = NodeInput{}
-	mi := &file_engine_wire_job_proto_msgTypes[5]
+	mi := &file_engine_wire_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -734,7 +797,7 @@ func (x *NodeInput) String() string {
 func (*NodeInput) ProtoMessage() {}
 
 func (x *NodeInput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[5]
+	mi := &file_engine_wire_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -747,7 +810,7 @@ func (x *NodeInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeInput.ProtoReflect.Descriptor instead.
 func (*NodeInput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{5}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NodeInput) GetBytes() int64 {
@@ -775,7 +838,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +850,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[6]
+	mi := &file_engine_wire_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +863,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{6}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Place) GetHost() string {
@@ -844,7 +907,7 @@ type Connection struct {
 
 func (x *Connection) Reset() {
 	*x = Connection{}
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +919,7 @@ func (x *Connection) String() string {
 func (*Connection) ProtoMessage() {}
 
 func (x *Connection) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[7]
+	mi := &file_engine_wire_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +932,7 @@ func (x *Connection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connection.ProtoReflect.Descriptor instead.
 func (*Connection) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{7}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Connection) GetFromStage() uint32 {
@@ -952,7 +1015,7 @@ type Edge struct {
 
 func (x *Edge) Reset() {
 	*x = Edge{}
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1027,7 @@ func (x *Edge) String() string {
 func (*Edge) ProtoMessage() {}
 
 func (x *Edge) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[8]
+	mi := &file_engine_wire_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1040,7 @@ func (x *Edge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Edge.ProtoReflect.Descriptor instead.
 func (*Edge) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Edge) GetFrom() uint32 {
@@ -1010,7 +1073,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1085,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_job_proto_msgTypes[9]
+	mi := &file_engine_wire_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1098,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_engine_wire_job_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Failure) GetKind() ErrorKind {
@@ -1097,7 +1160,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05proof\x18\x02 \x01(\tR\x05proof\x12\x12\n" +
 	"\x04role\x18\x03 \x01(\tR\x04role\x12\x16\n" +
 	"\x06groups\x18\x04 \x03(\tR\x06groups\x12\x0e\n" +
-	"\x02by\x18\x05 \x01(\tR\x02by\"\xf6\x03\n" +
+	"\x02by\x18\x05 \x01(\tR\x02by\"\xb1\x04\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x12\n" +
@@ -1116,7 +1179,12 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\fattempts_max\x18\f \x01(\rR\vattemptsMax\x12\x1d\n" +
 	"\n" +
 	"graph_blob\x18\r \x01(\tR\tgraphBlob\x12%\n" +
-	"\x0ememory_default\x18\x0e \x01(\x03R\rmemoryDefault\"4\n" +
+	"\x0ememory_default\x18\x0e \x01(\x03R\rmemoryDefault\x129\n" +
+	"\afolders\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\"<\n" +
+	"\n" +
+	"JobFolders\x12\x16\n" +
+	"\x06secret\x18\x01 \x01(\tR\x06secret\x12\x16\n" +
+	"\x06owners\x18\x02 \x03(\tR\x06owners\"4\n" +
 	"\bProperty\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"~\n" +
@@ -1213,7 +1281,7 @@ func file_engine_wire_job_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_engine_wire_job_proto_goTypes = []any{
 	(ChannelKind)(0),   // 0: hamadryad.engine.v1.ChannelKind
 	(Pattern)(0),       // 1: hamadryad.engine.v1.Pattern
@@ -1221,33 +1289,35 @@ var file_engine_wire_job_proto_goTypes = []any{
 	(ErrorKind)(0),     // 3: hamadryad.engine.v1.ErrorKind
 	(*Principal)(nil),  // 4: hamadryad.engine.v1.Principal
 	(*JobSpec)(nil),    // 5: hamadryad.engine.v1.JobSpec
-	(*Property)(nil),   // 6: hamadryad.engine.v1.Property
-	(*Graph)(nil),      // 7: hamadryad.engine.v1.Graph
-	(*Stage)(nil),      // 8: hamadryad.engine.v1.Stage
-	(*NodeInput)(nil),  // 9: hamadryad.engine.v1.NodeInput
-	(*Place)(nil),      // 10: hamadryad.engine.v1.Place
-	(*Connection)(nil), // 11: hamadryad.engine.v1.Connection
-	(*Edge)(nil),       // 12: hamadryad.engine.v1.Edge
-	(*Failure)(nil),    // 13: hamadryad.engine.v1.Failure
+	(*JobFolders)(nil), // 6: hamadryad.engine.v1.JobFolders
+	(*Property)(nil),   // 7: hamadryad.engine.v1.Property
+	(*Graph)(nil),      // 8: hamadryad.engine.v1.Graph
+	(*Stage)(nil),      // 9: hamadryad.engine.v1.Stage
+	(*NodeInput)(nil),  // 10: hamadryad.engine.v1.NodeInput
+	(*Place)(nil),      // 11: hamadryad.engine.v1.Place
+	(*Connection)(nil), // 12: hamadryad.engine.v1.Connection
+	(*Edge)(nil),       // 13: hamadryad.engine.v1.Edge
+	(*Failure)(nil),    // 14: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_job_proto_depIdxs = []int32{
 	4,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
-	6,  // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
-	7,  // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
-	8,  // 3: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
-	11, // 4: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
-	9,  // 5: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
-	10, // 6: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
-	1,  // 7: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
-	0,  // 8: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
-	2,  // 9: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
-	12, // 10: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
-	3,  // 11: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	7,  // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
+	8,  // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
+	6,  // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
+	9,  // 4: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
+	12, // 5: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
+	10, // 6: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
+	11, // 7: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
+	1,  // 8: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
+	0,  // 9: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
+	2,  // 10: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
+	13, // 11: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
+	3,  // 12: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_job_proto_init() }
@@ -1261,7 +1331,7 @@ func file_engine_wire_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_job_proto_rawDesc), len(file_engine_wire_job_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

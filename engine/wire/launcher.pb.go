@@ -1343,6 +1343,7 @@ type StartAttempt struct {
 	WaitForPeers    bool                   `protobuf:"varint,17,opt,name=wait_for_peers,json=waitForPeers,proto3" json:"wait_for_peers,omitempty"`        // tcp channels: do not run nodes before Peers
 	Finish          *Finish                `protobuf:"bytes,18,opt,name=finish,proto3" json:"finish,omitempty"`                                           // set for the job's last group
 	Speculative     bool                   `protobuf:"varint,19,opt,name=speculative,proto3" json:"speculative,omitempty"`
+	Folders         *JobFolders            `protobuf:"bytes,20,opt,name=folders,proto3" json:"folders,omitempty"` // as the job was submitted with
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -1508,6 +1509,13 @@ func (x *StartAttempt) GetSpeculative() bool {
 		return x.Speculative
 	}
 	return false
+}
+
+func (x *StartAttempt) GetFolders() *JobFolders {
+	if x != nil {
+		return x.Folders
+	}
+	return nil
 }
 
 // JobTickets is what a job's workers prove its user with to HDFS, from now on. It comes before
@@ -3464,7 +3472,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x10report_inventory\x18\r \x01(\bH\x00R\x0freportInventory\x128\n" +
 	"\x05files\x18\x0e \x01(\v2 .hamadryad.engine.v1.FilesUpdateH\x00R\x05files\x12;\n" +
 	"\atickets\x18\x0f \x01(\v2\x1f.hamadryad.engine.v1.JobTicketsH\x00R\aticketsB\x04\n" +
-	"\x02do\"\xe3\x04\n" +
+	"\x02do\"\x9e\x05\n" +
 	"\fStartAttempt\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\x04R\x03job\x12\x16\n" +
@@ -3485,7 +3493,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x10sources_complete\x18\x10 \x01(\bR\x0fsourcesComplete\x12$\n" +
 	"\x0ewait_for_peers\x18\x11 \x01(\bR\fwaitForPeers\x123\n" +
 	"\x06finish\x18\x12 \x01(\v2\x1b.hamadryad.engine.v1.FinishR\x06finish\x12 \n" +
-	"\vspeculative\x18\x13 \x01(\bR\vspeculative\"4\n" +
+	"\vspeculative\x18\x13 \x01(\bR\vspeculative\x129\n" +
+	"\afolders\x18\x14 \x01(\v2\x1f.hamadryad.engine.v1.JobFoldersR\afolders\"4\n" +
 	"\n" +
 	"JobTickets\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
@@ -3693,7 +3702,8 @@ var file_engine_wire_launcher_proto_goTypes = []any{
 	(*Inventory)(nil),           // 39: hamadryad.engine.v1.Inventory
 	(*CommandRefused)(nil),      // 40: hamadryad.engine.v1.CommandRefused
 	nil,                         // 41: hamadryad.engine.v1.Revocations.UntilEntry
-	(*Failure)(nil),             // 42: hamadryad.engine.v1.Failure
+	(*JobFolders)(nil),          // 42: hamadryad.engine.v1.JobFolders
+	(*Failure)(nil),             // 43: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
 	5,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
@@ -3721,37 +3731,38 @@ var file_engine_wire_launcher_proto_depIdxs = []int32{
 	18, // 22: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
 	19, // 23: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
 	20, // 24: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
-	23, // 25: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
-	23, // 26: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
-	25, // 27: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
-	18, // 28: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	19, // 29: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	31, // 30: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	32, // 31: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	33, // 32: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	35, // 33: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	38, // 34: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
-	8,  // 35: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	39, // 36: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	40, // 37: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
-	13, // 38: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
-	27, // 39: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
-	22, // 40: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
-	34, // 41: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
-	0,  // 42: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	42, // 43: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	34, // 44: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	36, // 45: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	23, // 46: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	37, // 47: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
-	7,  // 48: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	8,  // 49: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	42, // 50: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	42, // 25: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
+	23, // 26: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
+	23, // 27: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
+	25, // 28: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
+	18, // 29: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	19, // 30: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
+	31, // 31: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	32, // 32: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	33, // 33: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	35, // 34: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	38, // 35: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	8,  // 36: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
+	39, // 37: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	40, // 38: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	13, // 39: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
+	27, // 40: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
+	22, // 41: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
+	34, // 42: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	0,  // 43: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
+	43, // 44: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	34, // 45: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	36, // 46: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	23, // 47: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	37, // 48: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	7,  // 49: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	8,  // 50: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
+	43, // 51: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_launcher_proto_init() }

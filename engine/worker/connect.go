@@ -2,9 +2,7 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"path/filepath"
 	"slices"
@@ -17,13 +15,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/engine/channel/shm"
 	"github.com/hamadryad/hamadryad/engine/channel/tcp"
-	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
 // tcpDialMax is how long a writer tries to reach its reader, which listens already.
@@ -51,7 +47,7 @@ type wiring struct {
 	ctx     context.Context // of the attempt
 	start   *wire.StartAttempt
 	layout  *layout.Layout
-	owner   plan.Owner // of folders on the job's storage
+	kept    *keptFolders
 	folders *folders
 	inputs  *inputs
 	stored  *outputs
@@ -286,27 +282,15 @@ func (w *wiring) createStored(n *node, c layout.Connection, partitions int) (*fi
 		}
 		return f, nil
 	}
-	store, path, err := keptPath(w.owner, c.Store, w.start.Attempt, name)
+	store, path, err := w.kept.create(w.ctx, c.Store, w.start.Attempt, name)
 	if err != nil {
 		return nil, err
-	}
-	if err := store.Mkdir(w.ctx, w.owner.Channels(c.Store)); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, failure.OnStore(err, c.Store)
 	}
 	f, err := store.Create(w.ctx, path)
 	if err != nil {
 		return nil, failure.OnStore(err, path)
 	}
 	return file.New(f, path, partitions, o)
-}
-
-// keptPath is where a stored output lies that is kept on the job's storage.
-func keptPath(owner plan.Owner, folder string, attempt uint64, name string) (storage.Store, string, error) {
-	s, err := storage.For(folder)
-	if err != nil {
-		return nil, "", failure.Invalid(err)
-	}
-	return s, storage.Join(owner.Channels(folder), "a"+strconv.FormatUint(attempt, 10)+"."+name), nil
 }
 
 // dialAll connects the writing ends of a node's tcp channels.

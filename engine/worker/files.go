@@ -15,7 +15,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/publish"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
@@ -39,8 +38,8 @@ const escapedMax = 150
 // concurrent use.
 type files struct {
 	attempt uint64
-	owner   plan.Owner // of the temporary folders
-	folders []string   // the job's output folders
+	kept    *keptFolders
+	folders []string // the job's output folders
 	bytes   atomic.Int64
 
 	mu        sync.Mutex
@@ -50,8 +49,8 @@ type files struct {
 }
 
 // built says whose files they are and where they go, before the first.
-func (fs *files) built(attempt uint64, owner plan.Owner, folders []string) {
-	fs.attempt, fs.owner, fs.folders = attempt, owner, folders
+func (fs *files) built(attempt uint64, kept *keptFolders, folders []string) {
+	fs.attempt, fs.kept, fs.folders = attempt, kept, folders
 }
 
 // written is how many bytes were written into all of them.
@@ -85,10 +84,14 @@ func (fs *files) create(ctx context.Context, n *node, f job.Folder, name string)
 	o := &outputFile{files: fs, node: n, about: &wire.CommittedFile{
 		Output: uint32(f.Index()), Name: name, Stage: uint32(n.stage), Index: uint32(n.index),
 	}}
+	folder := fs.kept.temporary(output)
+	if err := fs.kept.check(ctx, folder); err != nil {
+		return nil, failure.OnOutput(fmt.Errorf("create: %w", err), folder)
+	}
 	if err := fs.add(o); err != nil {
 		return nil, err
 	}
-	o.path = storage.Join(fs.owner.Temporary(output), o.about.Temporary)
+	o.path = storage.Join(folder, o.about.Temporary)
 	if o.file, err = store.Create(ctx, o.path); err != nil {
 		fs.remove(o)
 		return nil, failure.OnOutput(fmt.Errorf("create: %w", err), o.path)

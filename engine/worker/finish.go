@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync/atomic"
 
-	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/publish"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
@@ -21,7 +21,7 @@ import (
 type finisher struct {
 	start   *wire.StartAttempt
 	layout  *layout.Layout
-	owner   plan.Owner // of the folders on the job's storage
+	kept    *keptFolders
 	reports *reports
 	stop    *softStop
 	commit  *commit
@@ -36,7 +36,7 @@ func newFinisher(start *wire.StartAttempt, r *reports, s *softStop, c *commit) *
 }
 
 // built gives it the graph, before it runs.
-func (f *finisher) built(l *layout.Layout, owner plan.Owner) { f.layout, f.owner = l, owner }
+func (f *finisher) built(l *layout.Layout, kept *keptFolders) { f.layout, f.kept = l, kept }
 
 // found are the outputs that were found published; of none, for a group that publishes
 // nothing.
@@ -58,7 +58,12 @@ func (f *finisher) run(ctx context.Context) error {
 	case do.Publish:
 		err = f.publish(ctx, outputs)
 	case do.Keep:
-		err = f.each(outputs, func(o *publish.Output) (bool, error) { return keep(ctx, o) })
+		err = f.each(outputs, func(o *publish.Output) (bool, error) {
+			if err := f.trusts(ctx, o); err != nil {
+				return false, err
+			}
+			return keep(ctx, o)
+		})
 	case do.Granted:
 		err = f.each(outputs, func(o *publish.Output) (bool, error) { return o.Withdraw(ctx) })
 	default:
@@ -79,7 +84,7 @@ func (f *finisher) outputsOf(ctx context.Context, do *wire.Finish) ([]*publish.O
 	}
 	for i, folder := range do.Outputs {
 		outputs[i] = &publish.Output{
-			Folder: folder, Temporary: f.owner.Temporary(folder), Mark: mark + "\n", By: fmt.Sprintf("a%d", f.start.Attempt),
+			Folder: folder, Temporary: f.kept.temporary(folder), Mark: mark + "\n", By: fmt.Sprintf("a%d", f.start.Attempt),
 		}
 	}
 	for files, got := do.Files, uint64(0); ; {
@@ -146,6 +151,9 @@ func (f *finisher) publish(ctx context.Context, outputs []*publish.Output) error
 		return err
 	}
 	for _, o := range outputs {
+		if err := f.trusts(ctx, o); err != nil {
+			return err
+		}
 		if err := o.Publish(ctx); err != nil {
 			return fmt.Errorf("publish %s: %w", o.Folder, err)
 		}
@@ -157,6 +165,15 @@ func (f *finisher) publish(ctx context.Context, outputs []*publish.Output) error
 			}
 			fmt.Fprintf(os.Stderr, "worker: %s is left behind: %v\n", o.Temporary, err)
 		}
+	}
+	return nil
+}
+
+// trusts refuses a temporary folder in which somebody else may have changed the parts. One that
+// is gone may have been published.
+func (f *finisher) trusts(ctx context.Context, o *publish.Output) error {
+	if err := f.kept.check(ctx, o.Temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("publish %s: %w", o.Folder, err)
 	}
 	return nil
 }
@@ -193,7 +210,7 @@ func (f *finisher) removeChannels(ctx context.Context) error {
 		if c.Store == "" {
 			continue
 		}
-		folder := f.owner.Channels(c.Store)
+		folder := f.kept.channels(c.Store)
 		s, err := storage.For(folder)
 		if err != nil {
 			return failure.Invalid(err)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
-	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -98,15 +97,15 @@ func (g *group) life() {
 // build makes what needs the graph.
 func (g *group) build() {
 	l := g.w.layout
-	owner := plan.Owner{Cluster: g.w.setup.Cluster, Job: g.start.Job}
-	g.files.built(g.start.Attempt, owner, l.Outputs())
-	g.inputs.built(l, owner)
+	kept := newKeptFolders(g.w.setup.Cluster, g.start)
+	g.files.built(g.start.Attempt, kept, l.Outputs())
+	g.inputs.built(l, kept)
 	g.wiring = wiring{
-		ctx: g.ctx, start: g.start, layout: l, owner: owner, folders: &g.folders, inputs: g.inputs, stored: &g.stored,
+		ctx: g.ctx, start: g.start, layout: l, kept: kept, folders: &g.folders, inputs: g.inputs, stored: &g.stored,
 		bind: g.w.setup.Bind, keys: g.w.keys, queues: map[edge]channel.Writer{},
 	}
 	if g.finisher != nil {
-		g.finisher.built(l, owner)
+		g.finisher.built(l, kept)
 	}
 }
 

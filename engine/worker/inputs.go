@@ -6,7 +6,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/store"
-	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -24,7 +23,7 @@ const sourcesAhead = 1000
 type inputs struct {
 	start   *wire.StartAttempt
 	layout  *layout.Layout
-	owner   plan.Owner // of folders on the job's storage
+	kept    *keptFolders
 	place   *place
 	reports *reports
 	fetcher *store.Fetcher
@@ -70,10 +69,10 @@ func newInputs(start *wire.StartAttempt, p *place, r *reports, f *store.Fetcher)
 }
 
 // built gives it the graph, before any reader.
-func (in *inputs) built(l *layout.Layout, owner plan.Owner) {
+func (in *inputs) built(l *layout.Layout, kept *keptFolders) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.layout, in.owner = l, owner
+	in.layout, in.kept = l, kept
 }
 
 // update takes in sources. One for a producer that is known takes its place; one

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
-	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
@@ -142,7 +141,7 @@ func TestFinisherAsksForTheListOfFiles(t *testing.T) {
 		Outputs: []string{"out"}, FilesTotal: 3, Files: []*wire.CommittedFile{{Name: "p0", Temporary: "t0"}},
 	}}
 	f := newFinisher(start, reports.reports, &softStop{asked: make(chan struct{})}, newCommit(7, reports.reports))
-	f.built(&layout.Layout{}, plan.Owner{Job: 3, Cluster: "c"})
+	f.built(&layout.Layout{}, newKeptFolders("c", start))
 	update := func(from uint64, names ...string) {
 		m := &wire.FilesUpdate{From: from}
 		for _, n := range names {
@@ -189,7 +188,7 @@ func TestFinisherAsksForTheListOfFiles(t *testing.T) {
 func TestInputsConfirmWhenTheyNeedMore(t *testing.T) {
 	reports := newTold()
 	in := newInputs(&wire.StartAttempt{Attempt: 7}, &place{}, reports.reports, nil)
-	in.built(&layout.Layout{}, plan.Owner{})
+	in.built(&layout.Layout{}, &keptFolders{})
 	port := &inPort{name: "in", merge: channel.NewMerge(1)}
 	confirmed := func(want uint64) {
 		t.Helper()

@@ -206,7 +206,7 @@ func (s *storedSource) openCurrent(ctx context.Context) (job.Source, *wire.Sourc
 	in := s.inputs
 	name := StoredName(uint32(s.producer.connection), uint32(s.producer.from))
 	if s.store != "" {
-		st, path, err := keptPath(in.owner, s.store, s.at.Attempt, name)
+		st, path, err := in.kept.open(ctx, s.store, s.at.Attempt, name)
 		if err != nil {
 			return nil, s.at, err
 		}

@@ -21,7 +21,10 @@ type Local struct {
 	NoSync bool
 }
 
-var _ LateSyncer = Local{}
+var (
+	_ LateSyncer = Local{}
+	_ Guarded    = Local{}
+)
 
 // localPath cuts file:// off.
 func localPath(path string) string {

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/hamadryad/hamadryad/sdk/storage/glob"
@@ -41,11 +43,36 @@ func describe(path string, info fs.FileInfo) Info {
 
 // Mkdir implements Store.
 func (l Local) Mkdir(ctx context.Context, path string) error {
+	return l.mkdir(ctx, path, 0o777)
+}
+
+// MkdirGuarded implements Guarded.
+func (l Local) MkdirGuarded(ctx context.Context, path string) error {
+	return l.mkdir(ctx, path, 0o775)
+}
+
+// Access implements Guarded.
+func (Local) Access(ctx context.Context, path string) (Access, error) {
+	if err := ctx.Err(); err != nil {
+		return Access{}, err
+	}
+	info, err := os.Lstat(strings.TrimRight(localPath(path), "/"))
+	if err != nil {
+		return Access{}, err
+	}
+	a := Access{Folder: info.IsDir(), Mode: info.Mode() & (fs.ModePerm | fs.ModeSticky)}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		a.Owner, a.Own = "uid:"+strconv.FormatUint(uint64(st.Uid), 10), int(st.Uid) == os.Geteuid()
+	}
+	return a, nil
+}
+
+func (l Local) mkdir(ctx context.Context, path string, mode fs.FileMode) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	name := localPath(path)
-	if err := os.Mkdir(name, 0o777); err != nil {
+	if err := os.Mkdir(name, mode); err != nil {
 		return explain(err)
 	}
 	if l.NoSync {

@@ -11,6 +11,7 @@ package storage
 import (
 	"context"
 	"io"
+	"io/fs"
 	"time"
 )
 
@@ -57,6 +58,28 @@ type LateSyncer interface {
 	RenameSoon(ctx context.Context, from, to string) error
 	// SyncFolder makes durable what was renamed into a folder or out of it.
 	SyncFolder(ctx context.Context, folder string) error
+}
+
+// Guarded is a Store that tells who may change what lies in a folder, and makes folders
+// in which others may change nothing. In any other Store, folders are taken as they are.
+type Guarded interface {
+	Store
+	// MkdirGuarded is Mkdir, but whatever the umask: nobody may change what lies in the
+	// folder but its owner and its group.
+	MkdirGuarded(ctx context.Context, path string) error
+	// Access tells who may change what lies in a folder. It does not follow a symbolic
+	// link that the path's last name is.
+	Access(ctx context.Context, path string) (Access, error)
+}
+
+// Access says who may change what lies in a folder.
+type Access struct {
+	Folder bool   // it is a folder, and neither a file nor a link
+	Owner  string // equal names are the same user, on all machines of the store
+	Own    bool   // the owner is who asks
+	// Mode has the permissions, and fs.ModeSticky where only the owner of an entry may
+	// remove or rename it.
+	Mode fs.FileMode
 }
 
 // File is a file being written. One goroutine at a time.

@@ -49,6 +49,8 @@ func TestOfWhatIsRefusedNothingExists(t *testing.T) {
 		{func(s *wire.JobSpec, _ *roomtest.House) { s.Outputs = make([]string, 1001) }, "publishes 1001 folders"},
 		{func(s *wire.JobSpec, _ *roomtest.House) { s.Outputs = []string{"x", "x"} }, `folder "x" is empty or named twice`},
 		{func(s *wire.JobSpec, _ *roomtest.House) { s.Properties = []*wire.Property{{Name: "b"}, {Name: "a"}} }, "property 1 is out of order"},
+		{func(s *wire.JobSpec, _ *roomtest.House) { s.Folders = &wire.JobFolders{Secret: "../x"} }, `"../x", is to have at most 32 letters and digits`},
+		{func(s *wire.JobSpec, _ *roomtest.House) { s.Folders = &wire.JobFolders{Owners: make([]string, 17)} }, "belong to 17 users"},
 		{func(s *wire.JobSpec, _ *roomtest.House) { s.GraphBlob = "abc" }, "holds a graph and names another"},
 		{func(s *wire.JobSpec, _ *roomtest.House) { s.Graph, s.GraphBlob = nil, "abc" }, "the graph abc is not there"},
 		{func(s *wire.JobSpec, _ *roomtest.House) { s.Graph.Stages[0].Name = "" }, "stage 0"},

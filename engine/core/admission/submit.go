@@ -9,6 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -170,6 +171,12 @@ func checkSpec(s *step.Settings, spec *wire.JobSpec) error {
 			return fmt.Errorf("the output folder %q is empty or named twice: name each once", o)
 		}
 	}
+	if err := plan.CheckSecret(spec.GetFolders().GetSecret()); err != nil {
+		return err
+	}
+	if n := len(spec.GetFolders().GetOwners()); n > ownersMax {
+		return fmt.Errorf("the job's folders belong to %d users, at most %d are allowed", n, ownersMax)
+	}
 	for i, p := range spec.GetProperties() {
 		if p == nil || i > 0 && spec.Properties[i-1].GetName() >= p.Name {
 			return fmt.Errorf("property %d is out of order or named twice: list each once, in order of name", i)
@@ -178,8 +185,12 @@ func checkSpec(s *step.Settings, spec *wire.JobSpec) error {
 	return nil
 }
 
-// outputsMax bounds the folders one job publishes.
-const outputsMax = 1000
+// outputsMax bounds the folders one job publishes, ownersMax whose they are: a user has one
+// name in each store.
+const (
+	outputsMax = 1000
+	ownersMax  = 16
+)
 
 // checkKinds refuses slot kinds that the site does not declare.
 func checkKinds(s *step.Settings, g *wire.Graph) error {

@@ -99,7 +99,7 @@ func (js *Jobs) keepParts(j *life.Job, published []uint32) {
 	if !j.Publishing.Keeps() {
 		return
 	}
-	owner := plan.Owner{Cluster: plan.Cluster(js.step.Set.Cluster()), Job: uint64(j.ID)}
+	owner := plan.Owner{Cluster: plan.Cluster(js.step.Set.Cluster()), Job: uint64(j.ID), Secret: j.Spec.GetFolders().GetSecret()}
 	for i, output := range j.Spec.Outputs {
 		if !slices.Contains(published, uint32(i)) {
 			j.Publishing.KeepIn(owner.Temporary(output))

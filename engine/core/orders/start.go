@@ -57,6 +57,7 @@ func (od *Orders) StartCommand(a *life.Attempt) *wire.Command {
 	m.Kind, m.Slots, m.Memory = a.Kind, uint32(a.Slots), a.Memory
 	m.Program, m.Plan, m.Fingerprint, m.JobName = j.Spec.Program, j.Spec.Plan, j.Spec.Fingerprint, j.Spec.Name
 	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.Run.Speculative
+	m.Folders = j.Spec.Folders
 	if b.Last() {
 		m.SourcesComplete = true
 		m.Finish = &wire.Finish{

@@ -182,7 +182,7 @@ func (s *Server) Prepare(ctx context.Context, q *wire.PrepareRequest) (*wire.Pre
 	if err != nil {
 		return nil, err
 	}
-	return &wire.PrepareReply{Job: uint64(r.Job), Manager: s.needs.Identity, KerberosRealms: s.needs.Tickets.Realms(), User: p.Name}, nil
+	return &wire.PrepareReply{Job: uint64(r.Job), Manager: s.needs.Identity, KerberosRealms: s.needs.Tickets.Realms(), User: p.Name, TakesFolders: true}, nil
 }
 
 // Submit hands a job in. Program and plan must have been sent before.

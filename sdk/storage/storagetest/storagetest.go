@@ -29,6 +29,7 @@ func Run(t *testing.T, s storage.Store, folder string) {
 		{"renameAtOnce", (*kit).renameAtOnce},
 		{"createAtOnce", (*kit).createAtOnce},
 		{"errorsThatStay", (*kit).errorsThatStay},
+		{"guarded", (*kit).guarded},
 		{"patterns", (*kit).patterns},
 		{"patternsNotUnderstood", (*kit).patternsNotUnderstood},
 	} {
@@ -204,6 +205,31 @@ func (k *kit) createAtOnce() {
 	if err != nil || len(infos) != rounds {
 		k.Errorf("%d files, want %d: %v", len(infos), rounds, err)
 	}
+}
+
+// guarded: a store that tells who may change what lies in a folder tells it of its own, and
+// lets nobody else change anything there.
+func (k *kit) guarded() {
+	s, ok := k.store.(storage.Guarded)
+	if !ok {
+		return
+	}
+	k.must(s.MkdirGuarded(k.Context(), k.at("folder")))
+	k.fails("a guarded folder that is there", s.MkdirGuarded(k.Context(), k.at("folder")), fs.ErrExist)
+	k.write("folder/file", "x")
+	k.write("file", "x")
+	folder, err := s.Access(k.Context(), k.at("folder"))
+	k.must(err)
+	if !folder.Folder || folder.Owner == "" || folder.Mode&0o002 != 0 || folder.Mode&0o700 != 0o700 {
+		k.Errorf("a guarded folder: %+v", folder)
+	}
+	file, err := s.Access(k.Context(), k.at("file"))
+	k.must(err)
+	if file.Folder || file.Owner != folder.Owner || file.Own != folder.Own {
+		k.Errorf("a file of the same owner: %+v", file)
+	}
+	_, err = s.Access(k.Context(), k.at("none"))
+	k.fails("access to nothing", err, fs.ErrNotExist)
 }
 
 // errorsThatStay: what no other try mends is told as such.
