@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/engine/channel/internal/spill"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -69,7 +70,7 @@ type queue struct {
 	left    bool  // the reader closed on purpose
 	err     error // the writer aborted
 
-	spill spill         // appended by the writer, read by the reader
+	spill spill.File    // appended by the writer, read by the reader
 	stall time.Duration // the writer's
 }
 
@@ -78,7 +79,7 @@ type queue struct {
 func New(o Options) (channel.Writer, job.Source) {
 	o = o.filled()
 	q := &queue{o: o, room: make(chan struct{}, 1), ready: make(chan struct{}, 1), stall: o.Stall}
-	q.spill.folder = o.Scratch
+	q.spill.Folder, q.spill.Prefix = o.Scratch, "shm"
 	return &writer{q: q}, &source{q: q}
 }
 
@@ -186,10 +187,10 @@ func (w *writer) overflow(ctx context.Context, b *job.Batch, mark int64) error {
 	empty := q.spilled == 0
 	q.mu.Unlock()
 	if empty {
-		q.spill.rewind()
+		q.spill.Rewind()
 	}
-	if q.spill.end-q.spill.start.Load() < q.o.SpillMax {
-		if err := q.spill.append(b); err != nil {
+	if q.spill.Bytes() < q.o.SpillMax {
+		if _, err := q.spill.Append(b); err != nil {
 			return fmt.Errorf("shm channel %s: %w", q.o.Name, err)
 		}
 		q.mu.Lock()
@@ -284,7 +285,7 @@ func (q *queue) takeLocked() (b *job.Batch, onDisk bool, err error) {
 	case q.spilled > 0:
 		return nil, true, nil
 	case q.ended:
-		q.spill.close()
+		q.spill.Close()
 		return nil, false, io.EOF
 	}
 	return nil, false, nil
@@ -293,7 +294,7 @@ func (q *queue) takeLocked() (b *job.Batch, onDisk bool, err error) {
 // unspill reads the oldest batch on disk. Only then does it count as taken: until
 // it is read the writer must not rewind.
 func (q *queue) unspill() (*job.Batch, error) {
-	b, err := q.spill.next()
+	b, _, err := q.spill.Next()
 	if err != nil {
 		return nil, fmt.Errorf("shm channel %s: spill: %w", q.o.Name, err)
 	}
@@ -311,7 +312,7 @@ func (s *source) Close() error {
 	q.left = true
 	q.memory, q.held, q.spilled = nil, 0, 0
 	q.mu.Unlock()
-	q.spill.close()
+	q.spill.Close()
 	tell(q.room)
 	tell(q.ready)
 	return nil

@@ -4,13 +4,19 @@
 //
 //	writer  hello(protocol, key, token)
 //	reader  accept(window)             or no(code, text)
-//	writer  block(cost) and the block, end(records), abort(text), beat
-//	reader  credit(cost), done, gone, beat
+//	writer  block(cost) and the block, full, end(records), abort(text), beat
+//	reader  credit(cost), aside(cost), done, gone, beat
 //
 // Flow control: a batch costs what it takes in the reader's memory, and no more
 // than a window of it is under way or waits for the reading node; only a batch
 // larger than the window travels alone. Both ends always read their socket, so
 // that a slow node never hides a dead peer.
+//
+// Two nodes can wait for each other: one writes to this channel while the other first reads
+// another of its inputs. So a writer that waited for room for Options.Stall sends full. Where
+// the node took nothing meanwhile, its end spills what waits to a file without a name, and
+// answers aside, which is a credit. The node gets all batches in order. The spill is bounded;
+// where it is full too, and stays so, the owner of the Listener is told (Options.Stuck).
 //
 // A stream ends well in two ways: the writer's end, answered by done; or the
 // reader's gone, when its node closed the source on purpose, after which the writer

@@ -23,6 +23,7 @@ type Listener struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+	spill  *share        // of the disk, for all its channels
 	slots  chan struct{} // one for each connection before its rendezvous
 
 	mu     sync.Mutex
@@ -43,6 +44,7 @@ type place struct {
 // one for all channels of a bundle attempt.
 func Listen(l net.Listener, token string, o Options) *Listener {
 	s := &Listener{l: l, token: token, o: o.filled(), places: map[Key]*place{}, slots: make(chan struct{}, handshakesMax)}
+	s.spill = &share{o: s.o}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
 	return s
@@ -67,7 +69,7 @@ func (s *Listener) Expect(k Key) (job.Source, error) {
 		return nil, fmt.Errorf("%v is expected already", k)
 	}
 	s.count++
-	p.reader = &reader{key: k, wake: make(chan struct{}, 1), window: s.o.Window}
+	p.reader = &reader{key: k, wake: make(chan struct{}, 1), window: s.o.Window, aside: aside{share: s.spill}}
 	close(p.ready)
 	return p.reader, nil
 }
@@ -87,8 +89,11 @@ func (s *Listener) place(k Key) *place {
 func (s *Listener) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	var cut []*reader
+	var all, cut []*reader
 	for _, p := range s.places {
+		if p.reader != nil {
+			all = append(all, p.reader)
+		}
 		if p.reader != nil && !p.reader.draining() {
 			cut = append(cut, p.reader)
 		}
@@ -100,6 +105,9 @@ func (s *Listener) Close() error {
 		r.fail(fmt.Errorf("%v: listener: %w", r.key, channel.ErrClosed))
 	}
 	s.work.Wait()
+	for _, r := range all {
+		r.dropAside()
+	}
 	if errors.Is(err, net.ErrClosed) {
 		err = nil
 	}

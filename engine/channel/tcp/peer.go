@@ -24,6 +24,7 @@ type peer struct {
 	write sync.Mutex // held while a message is written
 	sent  atomic.Bool
 	heard atomic.Bool
+	busy  atomic.Bool // nobody reads the socket just now: silence says nothing
 
 	mu      sync.Mutex
 	timers  [2]*time.Timer
@@ -53,7 +54,7 @@ func (h hearing) Read(b []byte) (int, error) {
 func (p *peer) watch(tick time.Duration, silent func()) {
 	quiet := 0
 	p.every(0, tick, func() bool {
-		if p.heard.Swap(false) {
+		if p.heard.Swap(false) || p.busy.Load() {
 			quiet = 0
 		} else if quiet++; quiet >= SilentTicks {
 			silent()

@@ -15,7 +15,7 @@ import (
 
 const (
 	protocol = "hamadryad-stream"
-	version  = 1
+	version  = 2
 
 	msgHello  byte = 0x21
 	msgAccept byte = 0x22
@@ -27,6 +27,8 @@ const (
 	msgDone   byte = 0x28
 	msgGone   byte = 0x29
 	msgAbort  byte = 0x2a
+	msgFull   byte = 0x2b
+	msgAside  byte = 0x2c
 )
 
 const (
@@ -51,6 +53,15 @@ const (
 	lingerMax = 5 * time.Second
 	// handshakesMax is how many connections may be between accept and rendezvous.
 	handshakesMax = 4096
+	// StallDefault is how long a writer waits for room before it says so. It is halved each
+	// time that the reader then spills, down to stallLeast.
+	StallDefault = 200 * time.Millisecond
+	stallLeast   = 5 * time.Millisecond
+	// SpillMaxDefault is the most that all channels of a Listener keep on disk: 64 GiB.
+	SpillMaxDefault = 64 << 30
+	// StuckTicksDefault is how many ticks in a row a writer may wait for room that the
+	// reader's disk does not have, while the node reads nothing of its channel: 5 minutes.
+	StuckTicksDefault = 300
 	// NameMax is the longest channel name and the longest token, in bytes.
 	NameMax = control.TextMax
 )
@@ -83,6 +94,22 @@ type Options struct {
 	// Tick is the period of heartbeats; 0 means TickDefault. A peer that is silent
 	// for SilentTicks of them is lost.
 	Tick time.Duration
+	// Stall is how long a writer waits for room before it says so; 0 means StallDefault.
+	Stall time.Duration
+	// Scratch makes the folder of a Listener's spill files, and returns it. Nil: nothing is
+	// spilled, and a writer waits for its reader.
+	Scratch func() (string, error)
+	// SpillMax is the most bytes that all channels of a Listener keep on disk; 0 means
+	// SpillMaxDefault.
+	SpillMax int64
+	// Waits reports whether the node that reads a channel waits for anything. What is sent to
+	// one that computes is not spilled: it comes back for it. Nil: it may always be waiting.
+	Waits func(Key) bool
+	// Stuck is told of a channel whose writer waited for StuckTicks while nothing could be
+	// spilled, why not, and the node read nothing of it. Nil: writers wait on.
+	Stuck func(Key, error)
+	// StuckTicks is counted in ticks; 0 means StuckTicksDefault.
+	StuckTicks int
 	// Log gets a line for each refused connection; nil means slog.Default().
 	Log *slog.Logger
 	// Dial opens the connection; nil means TCP.
@@ -100,6 +127,15 @@ func (o Options) filled() Options {
 	}
 	if o.Tick <= 0 {
 		o.Tick = TickDefault
+	}
+	if o.Stall <= 0 {
+		o.Stall = StallDefault
+	}
+	if o.SpillMax <= 0 {
+		o.SpillMax = SpillMaxDefault
+	}
+	if o.StuckTicks <= 0 {
+		o.StuckTicks = StuckTicksDefault
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()

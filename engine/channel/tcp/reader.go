@@ -21,15 +21,16 @@ type reader struct {
 	wake   chan struct{}
 
 	mu       sync.Mutex
-	peer     *peer // nil until its writer came
-	queue    []*job.Batch
-	held     int64 // cost of the batches that came and were not credited
-	credit   int64 // cost of the batches that were taken and not credited yet
-	records  int64 // came
-	ended    bool  // the writer's end came
-	finished bool  // the connection is over, well or not
-	closed   bool  // the node wants no more
-	err      error // why the channel is broken
+	peer     *peer        // nil until its writer came
+	queue    []*job.Batch // after those on disk
+	aside    aside        // what is on disk
+	held     int64        // cost of the batches that came and were not credited
+	credit   int64        // cost of the batches that were taken and not credited yet
+	records  int64        // came
+	ended    bool         // the writer's end came
+	finished bool         // the connection is over, well or not
+	closed   bool         // the node wants no more
+	err      error        // why the channel is broken
 }
 
 var _ job.Source = (*reader)(nil)
@@ -43,8 +44,12 @@ func (r *reader) Next(ctx context.Context) (*job.Batch, error) {
 	for {
 		r.mu.Lock()
 		b, credit, err := r.takeLocked()
+		onDisk := b == nil && err == nil && r.aside.batches > 0
 		p := r.peer
 		r.mu.Unlock()
+		if onDisk {
+			return r.unspill()
+		}
 		if credit > 0 {
 			// A failure shows where the socket is read.
 			_ = p.send(ctx, control.Append(nil, msgCredit, control.Body{}.U64(uint64(credit))))
@@ -67,6 +72,8 @@ func (r *reader) takeLocked() (*job.Batch, int64, error) {
 		return nil, 0, fmt.Errorf("%v: %w", r.key, channel.ErrClosed)
 	case r.err != nil:
 		return nil, 0, r.err
+	case r.aside.batches > 0:
+		return nil, 0, nil
 	case len(r.queue) == 0 && r.ended:
 		return nil, 0, io.EOF
 	case len(r.queue) == 0:
@@ -75,6 +82,7 @@ func (r *reader) takeLocked() (*job.Batch, int64, error) {
 	b := r.queue[0]
 	r.queue[0] = nil
 	r.queue = r.queue[1:]
+	r.aside.taken++
 	r.credit += cost(b)
 	// Many small credits cost more than they help; but the last batch's must go
 	// out, since the writer may wait for an empty window.
@@ -98,6 +106,7 @@ func (r *reader) Close() error {
 	p := r.peer
 	say := p != nil && !r.ended && r.err == nil
 	r.mu.Unlock()
+	r.dropAside()
 	r.signal()
 	if say {
 		r.sayGone(p)
@@ -173,6 +182,11 @@ func (r *reader) hear(p *peer, kind byte, body *control.Parser, blocks *block.Re
 			return err
 		}
 		return r.block(n, blocks)
+	case msgFull:
+		if err := body.End(); err != nil {
+			return err
+		}
+		return r.full(p)
 	case msgEnd:
 		return r.end(p, int64(body.U64()))
 	case msgAbort:

@@ -22,6 +22,7 @@ type writer struct {
 	key     Key
 	peer    *peer
 	window  int64
+	tick    time.Duration
 	enc     *block.Encoder
 	buf     []byte      // a message's head, and the block where it is compressed
 	pieces  [3][]byte   // memory of out
@@ -31,10 +32,11 @@ type writer struct {
 	over    chan struct{} // closed when the reading goroutine ended
 
 	mu     sync.Mutex
-	flight int64 // cost of the batches that the reader has not taken
-	gone   bool  // the reader wants no more
-	done   bool  // the reader has it all
-	err    error // why the channel is broken or closed
+	stall  time.Duration // how long it waits for room before it says so
+	flight int64         // cost of the batches that the reader has not taken
+	gone   bool          // the reader wants no more
+	done   bool          // the reader has it all
+	err    error         // why the channel is broken or closed
 }
 
 var _ channel.Writer = (*writer)(nil)
@@ -61,7 +63,7 @@ func Dial(ctx context.Context, addr string, k Key, token string, o Options) (cha
 		return nil, fmt.Errorf("%v at %s: %w", k, addr, err)
 	}
 	w := &writer{
-		key: k, peer: p, window: window, enc: block.NewEncoder(o.Codec),
+		key: k, peer: p, window: window, tick: o.Tick, stall: o.Stall, enc: block.NewEncoder(o.Codec),
 		wake: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	go w.listen()
@@ -152,27 +154,45 @@ func (w *writer) sent(ctx context.Context, err error) error {
 
 // admit waits for room. False means that the reader wants nothing more.
 func (w *writer) admit(ctx context.Context, n int64) (bool, error) {
+	if done, send, err := w.tryAdmit(n); done {
+		return send, err
+	}
+	w.mu.Lock()
+	stall := w.stall
+	w.mu.Unlock()
+	late := time.NewTimer(stall)
+	defer late.Stop()
 	for {
-		w.mu.Lock()
-		switch {
-		case w.gone:
-			w.mu.Unlock()
-			return false, nil
-		case w.err != nil:
-			defer w.mu.Unlock()
-			return false, w.err
-		case w.flight == 0 || w.flight+n <= w.window:
-			w.flight += n
-			w.mu.Unlock()
-			return true, nil
-		}
-		w.mu.Unlock()
 		select {
 		case <-w.wake:
+		case <-late.C:
+			// A failure shows where the socket is read.
+			_ = w.peer.send(ctx, control.Append(nil, msgFull, nil))
+			stall = min(2*stall, max(w.tick, stall))
+			late.Reset(stall)
 		case <-ctx.Done():
 			return false, ctx.Err()
 		}
+		if done, send, err := w.tryAdmit(n); done {
+			return send, err
+		}
 	}
+}
+
+// tryAdmit reports whether there is nothing to wait for, and whether the batch is to be sent.
+func (w *writer) tryAdmit(n int64) (done, send bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.gone:
+		return true, false, nil
+	case w.err != nil:
+		return true, false, w.err
+	case w.flight == 0 || w.flight+n <= w.window:
+		w.flight += n
+		return true, true, nil
+	}
+	return false, false, nil
 }
 
 // Close sends the end and waits until the reader has all of it in its memory.
@@ -270,10 +290,13 @@ func (w *writer) hear(kind byte, body *control.Parser) error {
 	switch kind {
 	case msgBeat:
 		return body.End()
-	case msgCredit:
+	case msgCredit, msgAside:
 		n := int64(body.U64())
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		if kind == msgAside {
+			w.stall = max(w.stall/2, stallLeast)
+		}
 		if n < 0 || n > w.flight {
 			return fmt.Errorf("%w: credit of %d for %d in flight", control.ErrGarbled, n, w.flight)
 		}
