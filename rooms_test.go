@@ -91,7 +91,7 @@ var houses = []struct {
 	{
 		"engine/worker",
 		[]string{
-			"main.go group.go node.go command.go connect.go guard.go",
+			"main.go group.go node.go command.go connect.go guard.go stuck.go",
 			"inputs.go source.go",
 			"finish.go",
 			"files.go",
@@ -103,6 +103,8 @@ var houses = []struct {
 			"report.go",
 			"watchdog.go",
 			"tickets.go",
+			"activity.go",
+			"limits.go",
 		},
 		map[string]string{},
 		"worker group node place folders softStop inPort guard countedBytes",

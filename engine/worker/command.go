@@ -23,6 +23,9 @@ func (n *node) Run(ctx context.Context, c *job.Command, p job.Pipes) error {
 			break
 		}
 	}
+	runs := n.active.calling("runs a command")
+	runs.enter()
+	defer runs.leave()
 	return process.Run(ctx, process.Site{Info: n.Info(), Stopping: n.group.stop.asked, Log: os.Stderr}, c, p)
 }
 

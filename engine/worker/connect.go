@@ -54,6 +54,7 @@ type wiring struct {
 	bind    string // address to listen on
 	keys    *certs.Keys
 	nodes   []*node // set by connect
+	fail    func(*node, error)
 
 	queues   map[edge]channel.Writer // writing ends of shm channels, made at their readers
 	listener *tcp.Listener           // nil while no node reads a tcp channel
@@ -81,7 +82,9 @@ func (w *wiring) listen() (*tcp.Listener, error) {
 		if err != nil {
 			return nil, failure.Resource(fmt.Errorf("listen for tcp channels on %q: %w; the launcher's bind address must be one of its machine", w.bind, err))
 		}
-		w.listener = tcp.Listen(streamed(w.keys, l), string(w.start.Token), tcp.Options{Log: processLog})
+		w.listener = tcp.Listen(streamed(w.keys, l), string(w.start.Token), tcp.Options{
+			Log: processLog, Scratch: w.scratch, SpillMax: w.layout.SpillMax(), Waits: w.waits, Stuck: w.stuck,
+		})
 	}
 	return w.listener, nil
 }
@@ -216,7 +219,7 @@ func (w *wiring) connectNodeOutputs(n *node, addresses map[wireNode]peerAt) erro
 		}
 		out := n.outs[c.FromPort]
 		if out == nil {
-			out = &guard{name: c.FromPort, kept: w.stored}
+			out = &guard{name: c.FromPort, node: &n.active, kept: w.stored}
 			n.outs[c.FromPort] = out
 			n.outAll = append(n.outAll, out)
 		}
@@ -253,6 +256,10 @@ func (w *wiring) connectOutput(n *node, c layout.Connection, addresses map[wireN
 		if err := w.dialAll(n, c, to, ends, addresses); err != nil {
 			return nil, err
 		}
+	}
+	writes := n.active.calling("writes output " + strconv.Quote(c.FromPort))
+	for i, end := range ends {
+		ends[i] = &watchedWriter{end, writes}
 	}
 	return channel.NewOutput(ends, outputBudget(n)), nil
 }

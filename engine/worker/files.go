@@ -204,6 +204,7 @@ func (o *outputFile) Write(p []byte) (int, error) {
 	if o.err != nil {
 		return 0, o.err
 	}
+	o.node.goesOn()
 	n, err := o.file.Write(p)
 	o.about.Bytes += int64(n)
 	o.files.bytes.Add(int64(n))
@@ -259,12 +260,13 @@ func (n *node) Open(ctx context.Context, s job.Split) (io.ReadCloser, error) {
 		return nil, failure.OnInput(err, s.Path)
 	}
 	n.At(s.Path, s.Offset)
-	return &inputFile{ReadCloser: r, path: s.Path, read: n.reads(n.group.place.nearest(s.Places))}, nil
+	return &inputFile{ReadCloser: r, node: n, path: s.Path, read: n.reads(n.group.place.nearest(s.Places))}, nil
 }
 
 // inputFile counts what is read and names the file in errors.
 type inputFile struct {
 	io.ReadCloser
+	node *node
 	path string
 	read *atomic.Int64
 }
@@ -272,6 +274,7 @@ type inputFile struct {
 func (f *inputFile) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
 	f.read.Add(int64(n))
+	f.node.goesOn()
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = failure.OnInput(err, f.path)
 	}

@@ -102,7 +102,7 @@ func (g *group) build() {
 	g.inputs.built(l, kept)
 	g.wiring = wiring{
 		ctx: g.ctx, start: g.start, layout: l, kept: kept, folders: &g.folders, inputs: g.inputs, stored: &g.stored,
-		bind: g.w.setup.Bind, keys: g.w.keys, queues: map[edge]channel.Writer{},
+		bind: g.w.setup.Bind, keys: g.w.keys, queues: map[edge]channel.Writer{}, fail: g.fail,
 	}
 	if g.finisher != nil {
 		g.finisher.built(l, kept)
@@ -205,10 +205,12 @@ func (g *group) runNodes() (stuck bool) {
 	running.Store(int64(len(g.nodes)))
 	for _, n := range g.nodes {
 		go func() {
+			defer func() {
+				if running.Add(-1) == 0 {
+					close(done)
+				}
+			}()
 			n.life()
-			if running.Add(-1) == 0 {
-				close(done)
-			}
 		}()
 	}
 	select {

@@ -22,6 +22,7 @@ const leftWriteMax = time.Second
 type guard struct {
 	port   channel.Port
 	name   string
+	node   *activity
 	kept   *outputs        // takes the stored files that are complete
 	counts []*countedBytes // one for each of its connections
 	stored []storedPort    // those of its connections that are stored files
@@ -38,6 +39,7 @@ func (g *guard) Write(ctx context.Context, partition int, record []byte) error {
 	if g.ended.Load() {
 		return g.over()
 	}
+	g.node.note()
 	for _, c := range g.counts {
 		c.bytes.Add(int64(len(record)))
 	}
@@ -50,6 +52,7 @@ func (g *guard) WriteBatch(ctx context.Context, partition int, b *job.Batch) err
 	if g.ended.Load() {
 		return g.over()
 	}
+	g.node.note()
 	for _, c := range g.counts {
 		c.bytes.Add(int64(len(b.Data)))
 	}

@@ -170,23 +170,33 @@ func (w *worker) begin(s *wire.WorkerSetup) error {
 	go w.tick()
 	go func() {
 		ready := &wire.WorkerReady{}
-		l, err := layout.Build(w.defs, s)
-		if err != nil {
-			ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: failure.Bounded(err.Error())}
-			if failure.IsLost(err) {
-				ready.Failure.Kind = wire.ErrorKind_ERROR_KIND_LOST
-			}
-		}
-		if err == nil && l.Large() {
-			debug.FreeOSMemory() // what building took counts against the nodes' memory
-		}
-		w.layout = l
-		// What fails here the goroutine of serve sees, too. It comes before all that a
-		// group reports.
-		_ = w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Ready{Ready: ready}})
-		close(w.built)
+		var l *layout.Layout
+		err := errBuilderGoexit
+		defer func() { w.isBuilt(l, err, ready) }() // also when the builder ends this goroutine
+		l, err = layout.Build(w.defs, s)
 	}()
 	return nil
+}
+
+// errBuilderGoexit is the error of a builder that ended its goroutine.
+var errBuilderGoexit = errors.New("the job's builder called runtime.Goexit (as the Fatal and FailNow of a test do), so it did not return: return an error")
+
+// isBuilt tells the launcher whether the graph is there, and has groups begin.
+func (w *worker) isBuilt(l *layout.Layout, err error, ready *wire.WorkerReady) {
+	if err != nil {
+		ready.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: failure.Bounded(err.Error())}
+		if failure.IsLost(err) {
+			ready.Failure.Kind = wire.ErrorKind_ERROR_KIND_LOST
+		}
+	}
+	if err == nil && l.Large() {
+		debug.FreeOSMemory() // what building took counts against the nodes' memory
+	}
+	w.layout = l
+	// What fails here the goroutine of serve sees, too. It comes before all that a
+	// group reports.
+	_ = w.conn.Send(&wire.FromWorker{What: &wire.FromWorker_Ready{Ready: ready}})
+	close(w.built)
 }
 
 // run starts a group in a goroutine of its own, once the graph is there.

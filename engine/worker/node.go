@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -37,6 +38,8 @@ type node struct {
 	log    func() *slog.Logger
 	read   localityBytes
 	toRead atomic.Int64
+	active activity
+	limits limits // for the goroutine that ticks
 
 	placeFiles func() error // for commands, once
 
@@ -82,9 +85,20 @@ func shareMemory(total int64, nodes []*node) {
 	}
 }
 
+// errGoexit is the error of a program that ended its goroutine.
+var errGoexit = errors.New("the program called runtime.Goexit (as the Fatal and FailNow of a test do), so it did not return: return an error")
+
 // life runs the node and ends its channels.
 func (n *node) life() {
-	err := n.program()
+	err := errGoexit
+	defer func() { n.end(err) }() // also when the program ends this goroutine
+	n.active.begin()
+	defer n.active.end()
+	err = n.program()
+}
+
+// end ends the node's channels once its program is over.
+func (n *node) end(err error) {
 	if err == nil {
 		err = n.finish()
 	}
@@ -165,7 +179,7 @@ func (n *node) Task() job.Task { return n.task }
 func (n *node) Input(port string) (job.Input, error) {
 	for _, in := range n.ins {
 		if in.name == port {
-			return in.merge, nil
+			return &watchedInput{in.merge, n.active.calling("reads input " + strconv.Quote(port))}, nil
 		}
 	}
 	return nil, fmt.Errorf("stage %q has no connected input port %q", n.spec.Name, port)
@@ -178,6 +192,19 @@ func (n *node) Output(port string) (job.Output, error) {
 	}
 	return nil, fmt.Errorf("stage %q has no connected output port %q", n.spec.Name, port)
 }
+
+// look notes whether the program did something since the last look, and ends the attempt when
+// it has reached a limit of its stage.
+func (n *node) look() (moved bool) {
+	moved = n.active.look()
+	if err := n.limits.tick(n, moved); err != nil && !n.group.failed() {
+		n.group.fail(n, err)
+	}
+	return moved
+}
+
+// goesOn notes that the program does something.
+func (n *node) goesOn() { n.active.note() }
 
 // reads counts what the node reads from so far away.
 func (n *node) reads(level scheduler.Locality) *atomic.Int64 { return &n.read[level] }
@@ -212,6 +239,7 @@ func (n *node) done() float64 {
 
 // Count implements job.Runtime.
 func (n *node) Count(name string, delta int64) {
+	n.active.note()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.counters == nil {
@@ -225,6 +253,7 @@ func (n *node) Progress(done float64) {
 	if math.IsNaN(done) {
 		return
 	}
+	n.active.note()
 	done = min(max(done, 0), 1)
 	for {
 		bits := n.progress.Load()
@@ -236,6 +265,7 @@ func (n *node) Progress(done float64) {
 
 // At implements job.Runtime.
 func (n *node) At(path string, offset int64) {
+	n.active.note()
 	n.mu.Lock()
 	n.atPath, n.atOffset = path, offset
 	n.mu.Unlock()
@@ -258,7 +288,10 @@ func (n *node) origin() string {
 }
 
 // Executing implements job.Runtime.
-func (n *node) Executing() { n.executing.Store(true) }
+func (n *node) Executing() {
+	n.active.note()
+	n.executing.Store(true)
+}
 
 // Stopping implements job.Runtime.
 func (n *node) Stopping() <-chan struct{} { return n.group.stop.asked }
@@ -269,7 +302,15 @@ func (n *node) StopDeadline() time.Time {
 }
 
 // AskCommit implements job.Runtime.
-func (n *node) AskCommit(ctx context.Context) error { return n.group.commit.ask(ctx, n.group.ctx) }
+func (n *node) AskCommit(ctx context.Context) error {
+	asks := n.active.calling("asks to commit")
+	asks.enter()
+	defer asks.leave()
+	return n.group.commit.ask(ctx, n.group.ctx)
+}
 
 // Log implements job.Runtime.
-func (n *node) Log() *slog.Logger { return n.log() }
+func (n *node) Log() *slog.Logger {
+	n.active.note()
+	return n.log()
+}

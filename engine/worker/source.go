@@ -79,6 +79,7 @@ func (s *storedSource) Next(ctx context.Context) (*job.Batch, error) {
 		switch {
 		case err == nil:
 			s.handed.Store(true)
+			s.node.goesOn()
 			s.node.reads(s.inputs.place.locality(at.Host, at.Rack)).Add(int64(len(b.Data)))
 			return b, nil
 		case err == io.EOF: //nolint:errorlint // only the bare one is the end: a failure may wrap it

@@ -87,6 +87,7 @@ func (w *worker) tick() {
 			continue
 		}
 		g.account.samplePeak()
+		g.account.look()
 		if g.start.Attempt != attempt {
 			attempt, progress, executing = g.start.Attempt, 0, false
 		}
@@ -99,6 +100,16 @@ func (w *worker) tick() {
 			w.report(&wire.Report{What: &wire.Report_Progress{Progress: &wire.AttemptProgress{Attempt: attempt, Progress: p, Work: g.account.work()}}})
 		}
 	}
+}
+
+// look notes which nodes went on since the last look, and reports whether any did.
+func (a *account) look() (moved bool) {
+	for _, n := range a.nodes {
+		if n.look() {
+			moved = true
+		}
+	}
+	return moved
 }
 
 // executing reports whether every node that shuffles has gathered its input.

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Build runs a definition's builder and checks what it made as far as can be
@@ -47,13 +48,21 @@ type StageSpec struct {
 	Shuffles   bool
 	OwnProcess bool
 	NoSuspend  bool
+	Timeout    time.Duration // 0: none
+	Quiet      time.Duration // 0: none for a program
 	Tasks      []Task
 	Files      []string // local files for its commands
 }
 
 // Spec returns what the engine reads of a stage.
 func (s *Stage) Spec() StageSpec {
-	return StageSpec{s.name, s.id, s.nodes, s.program, s.command, s.kind, s.slots, s.memory, s.shuffles, s.ownProcess, s.noSuspend, s.tasks, s.files}
+	command := s.command
+	if command != nil && command.Quiet == 0 && s.quiet > 0 {
+		own := *command
+		own.Quiet = s.quiet
+		command = &own
+	}
+	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.slots, s.memory, s.shuffles, s.ownProcess, s.noSuspend, s.timeout, s.quiet, s.tasks, s.files}
 }
 
 // check finds what is wrong with the graph as the author wrote it.
@@ -74,6 +83,9 @@ func (g *Graph) check() {
 			if !used[portKey(Port{s, name, true})] {
 				g.errorf("output port %q of stage %q is connected to nothing: join it or do not name it", name, s.name)
 			}
+		}
+		if s.timeout < 0 || s.quiet < 0 {
+			g.errorf("stage %q has a negative time limit (Timeout %v, Quiet %v): use 0 for none", s.name, s.timeout, s.quiet)
 		}
 		if s.tasks != nil && len(s.tasks) != s.nodes {
 			g.errorf("stage %q has %d nodes and %d tasks to read: give each node one", s.name, s.nodes, len(s.tasks))

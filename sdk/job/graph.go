@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -122,6 +123,8 @@ type Stage struct {
 	shuffles   bool
 	ownProcess bool
 	noSuspend  bool
+	timeout    time.Duration
+	quiet      time.Duration
 	tasks      []Task
 	files      []string
 	ins, outs  []string
@@ -189,6 +192,17 @@ func (s *Stage) OwnProcess() *Stage { s.ownProcess = true; return s }
 // connection or a lease, which others wait for or which ends while it stands still. It may
 // still be killed for others, and run again.
 func (s *Stage) NoSuspend() *Stage { s.noSuspend = true; return s }
+
+// Timeout is how long the program of a node may run; one that runs longer is ended, and its
+// attempt fails. Time for which it was suspended does not count. 0, the default, is no limit.
+func (s *Stage) Timeout(d time.Duration) *Stage { s.timeout = d; return s }
+
+// Quiet is how long the program of a node may do nothing that the engine sees: read, write,
+// log, count or say where it is (Node.At, Node.Progress). One that is quiet for longer is
+// ended, and its attempt fails. A node that waits for its input, for a reader of its output
+// or for a command is not quiet; commands have their own Command.Quiet, which is this where
+// it is 0. 0, the default, is no limit for a program.
+func (s *Stage) Quiet(d time.Duration) *Stage { s.quiet = d; return s }
 
 // Read gives node i the stored input tasks[i]. There must be one for each node.
 func (s *Stage) Read(tasks []Task) *Stage { s.tasks = tasks; return s }

@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +34,7 @@ type node struct {
 	placeFiles func() error // for commands, once
 
 	mu       sync.Mutex
+	doing    []string // the calls that it waits in
 	counters map[string]int64
 	at       string
 	files    []*part
@@ -56,14 +59,14 @@ func newNode(r *run, spec job.StageSpec, index int) *node {
 
 func (n *node) in(port string) *inbox {
 	if n.ins[port] == nil {
-		n.ins[port] = newInbox()
+		n.ins[port] = newInbox(n, port)
 	}
 	return n.ins[port]
 }
 
 func (n *node) out(port string) *outlet {
 	if n.outs[port] == nil {
-		n.outs[port] = &outlet{name: port, over: &n.over}
+		n.outs[port] = &outlet{node: n, name: port, over: &n.over}
 		n.names = append(n.names, port)
 	}
 	return n.outs[port]
@@ -75,6 +78,33 @@ func (n *node) record() string {
 	return n.at
 }
 
+// enter notes that the node waits in a call. Those who write to it hear of it.
+func (n *node) enter(does string) {
+	n.mu.Lock()
+	n.doing = append(n.doing, does)
+	n.mu.Unlock()
+	for _, in := range n.ins {
+		in.mu.Lock()
+		in.signal()
+		in.mu.Unlock()
+	}
+}
+
+// leave notes that it does not any more.
+func (n *node) leave(does string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := slices.Index(n.doing, does)
+	n.doing = slices.Delete(n.doing, i, i+1)
+}
+
+// waits says which calls the node waits in, "" if it does not wait.
+func (n *node) waits() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return strings.Join(n.doing, " and ")
+}
+
 func (n *node) closeInputs() {
 	for _, in := range n.ins {
 		for _, s := range in.sources {
@@ -83,7 +113,7 @@ func (n *node) closeInputs() {
 	}
 }
 
-func (n *node) closeOutputs() error {
+func (n *node) closeOutputs(ctx context.Context) error {
 	for _, name := range n.names {
 		o := n.outs[name]
 		for _, c := range o.connections {
@@ -91,7 +121,9 @@ func (n *node) closeOutputs() error {
 				return fmt.Errorf("output %s forks to %d and to %d nodes: consumers of one port need as many each", name, o.Partitions(), len(c.streams))
 			}
 		}
-		o.end()
+		if err := o.end(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process"
@@ -26,6 +28,9 @@ type Options struct {
 	Parallel int
 	// Memory is what each node whose stage does not say may use, in bytes; 64 MiB.
 	Memory int64
+	// Spill is the most that waits in one tcp or shm channel, in bytes, for a reader that
+	// waits for something else; 1 GiB. On a cluster that lies on disk.
+	Spill int64
 	// Log takes what the nodes log; it is dropped when nil.
 	Log *slog.Logger
 }
@@ -63,6 +68,7 @@ const jobName = "job-1"
 func Run(ctx context.Context, d job.Definition, args []string, o Options) (*Result, error) {
 	o.Parallel = cmp.Or(o.Parallel, runtime.GOMAXPROCS(0))
 	o.Memory = cmp.Or(o.Memory, 64<<20)
+	o.Spill = cmp.Or(o.Spill, 1<<30)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -128,6 +134,7 @@ type run struct {
 	options Options
 	graph   *job.Graph
 	scratch string
+	late    atomic.Pointer[node] // a node that did not return
 	nodes   []*node
 	bundles []*bundle
 
@@ -163,8 +170,16 @@ func (r *run) all(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
+	if n := r.late.Load(); n != nil {
+		return fmt.Errorf("%w; stage %s, node %d did not return within %v of the end of its context: let its loops look at the context",
+			context.Cause(ctx), n.spec.Name, n.index, nodeReturnMax)
+	}
 	return context.Cause(ctx)
 }
+
+// nodeReturnMax is how long nodes may go on once their context ended. After it Run returns
+// without them: a goroutine can't be killed.
+const nodeReturnMax = 5 * time.Second
 
 // bundle is a set of nodes joined by tcp or shm channels.
 type bundle struct {
@@ -174,35 +189,72 @@ type bundle struct {
 }
 
 func (b *bundle) run(ctx context.Context, cancel context.CancelCauseFunc) {
-	var wg sync.WaitGroup
-	for _, n := range b.nodes {
-		wg.Go(func() {
-			if ctx.Err() != nil {
-				return
-			}
-			if err := n.run(ctx); err != nil {
-				cancel(&Error{n.spec.Name, n.index, n.record(), err})
-			}
-		})
+	if ctx.Err() != nil {
+		return
 	}
-	wg.Wait()
+	done := make([]chan struct{}, len(b.nodes))
+	for i, n := range b.nodes {
+		done[i] = make(chan struct{})
+		go func() {
+			defer close(done[i])
+			n.run(ctx, cancel)
+		}()
+	}
+	late := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(nodeReturnMax, func() { close(late) })
+	})()
+	for i, n := range b.nodes {
+		select {
+		case <-done[i]:
+		case <-late:
+			select {
+			case <-done[i]:
+			default:
+				n.r.late.Store(n)
+			}
+		}
+	}
 }
 
+// errGoexit is the error of a program that ended its goroutine.
+var errGoexit = errors.New("the program called runtime.Goexit (as the Fatal and FailNow of a test do), so it did not return: return an error")
+
 // run runs the program, and ends the node's channels and files.
-func (n *node) run(ctx context.Context) (err error) {
+func (n *node) run(ctx context.Context, cancel context.CancelCauseFunc) {
+	err := errGoexit
 	defer func() {
-		n.closeInputs()
-		if err == nil {
-			err = n.closeOutputs()
-		}
-		n.over.Store(true)
-		if err == nil {
-			err = n.commit()
-		}
-		if err != nil {
-			n.abort()
+		if err := n.end(ctx, err); err != nil {
+			cancel(&Error{n.spec.Name, n.index, n.record(), err})
 		}
 	}()
+	if limit := n.spec.Timeout; limit > 0 {
+		late := time.AfterFunc(limit, func() {
+			cancel(&Error{n.spec.Name, n.index, n.record(), fmt.Errorf("it ran for %v, which is the timeout of its stage", limit)})
+		})
+		defer late.Stop()
+	}
+	err = n.program(ctx)
+}
+
+// end ends the node's channels and files once its program is over.
+func (n *node) end(ctx context.Context, err error) error {
+	n.closeInputs()
+	if err == nil {
+		err = n.closeOutputs(ctx)
+	}
+	n.over.Store(true)
+	if err == nil {
+		err = n.commit()
+	}
+	if err != nil {
+		n.abort()
+	}
+	return err
+}
+
+// program runs the user's code and turns a panic into an error.
+func (n *node) program(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicked(p)

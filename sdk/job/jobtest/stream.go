@@ -11,28 +11,37 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
+// queueBytes is what waits for a reader that moves, in one tcp or shm channel.
+const queueBytes = 512 << 10
+
 // inbox is an input port: its sources share one lock and one signal.
 type inbox struct {
+	node    *node
+	name    string
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced when a source changed
 	sources []*stream
 	given   int // sources handed out by NextSource
 }
 
-func newInbox() *inbox { return &inbox{changed: make(chan struct{})} }
+func newInbox(n *node, name string) *inbox {
+	return &inbox{node: n, name: name, changed: make(chan struct{})}
+}
 
-// stream is one channel, a queue without bound.
+// stream is one channel: a queue. That of a file channel has no bound.
 type stream struct {
 	in      *inbox
 	from    int
+	file    bool
+	held    int64 // bytes in batches
 	batches []*job.Batch
 	bytes   int64
 	ended   bool
 	closed  bool // the reader wants no more
 }
 
-func (in *inbox) add(from int) *stream {
-	s := &stream{in: in, from: from}
+func (in *inbox) add(from int, file bool) *stream {
+	s := &stream{in: in, from: from, file: file}
 	in.sources = append(in.sources, s)
 	return s
 }
@@ -43,14 +52,20 @@ func (in *inbox) signal() {
 	in.changed = make(chan struct{})
 }
 
-// wait calls try under the lock until it is done.
-func (in *inbox) wait(ctx context.Context, try func() (done bool)) error {
-	for {
+// wait calls try under the lock until it is done. Meanwhile the node that waits is known to
+// do so: what it does is said of it.
+func (in *inbox) wait(ctx context.Context, n *node, does string, try func() (done bool)) error {
+	for first := true; ; first = false {
 		in.mu.Lock()
 		done, changed := try(), in.changed
 		in.mu.Unlock()
 		if done {
 			return nil
+		}
+		if first {
+			n.enter(does)
+			defer n.leave(does)
+			continue // what changed before it was known to wait
 		}
 		select {
 		case <-changed:
@@ -62,7 +77,7 @@ func (in *inbox) wait(ctx context.Context, try func() (done bool)) error {
 
 // Next implements job.Input.
 func (in *inbox) Next(ctx context.Context) (b *job.Batch, err error) {
-	waitErr := in.wait(ctx, func() bool {
+	waitErr := in.wait(ctx, in.node, in.reading(), func() bool {
 		open := false
 		for _, s := range in.sources {
 			if b, err = s.take(); err == nil && b != nil {
@@ -78,6 +93,9 @@ func (in *inbox) Next(ctx context.Context) (b *job.Batch, err error) {
 	}
 	return b, err
 }
+
+// reading says what a node does that waits for the port.
+func (in *inbox) reading() string { return fmt.Sprintf("reads input %q", in.name) }
 
 // Sources implements job.Input.
 func (in *inbox) Sources() int { return len(in.sources) }
@@ -98,6 +116,8 @@ func (s *stream) take() (*job.Batch, error) {
 	if len(s.batches) > 0 {
 		b := s.batches[0]
 		s.batches = s.batches[1:]
+		s.held -= int64(len(b.Data))
+		s.in.signal() // its writer may wait for room
 		return b, nil
 	}
 	if s.ended || s.closed {
@@ -108,7 +128,7 @@ func (s *stream) take() (*job.Batch, error) {
 
 // Next implements job.Source.
 func (s *stream) Next(ctx context.Context) (b *job.Batch, err error) {
-	waitErr := s.in.wait(ctx, func() bool {
+	waitErr := s.in.wait(ctx, s.in.node, s.in.reading(), func() bool {
 		b, err = s.take()
 		return b != nil || err != nil
 	})
@@ -135,18 +155,39 @@ func (s *stream) Bytes() int64 {
 func (s *stream) Close() error {
 	s.in.mu.Lock()
 	defer s.in.mu.Unlock()
-	s.closed, s.batches = true, nil
+	s.closed, s.batches, s.held = true, nil, 0
+	s.in.signal()
 	return nil
 }
 
-func (s *stream) put(b *job.Batch) {
-	s.in.mu.Lock()
-	defer s.in.mu.Unlock()
-	if !s.closed {
-		s.batches = append(s.batches, b)
-		s.bytes += int64(len(b.Data))
+// put hands a batch of a node's output over. It waits for a reader that moves. One that
+// waits for something else, such as another input, gets it all the same, up to a bound.
+func (s *stream) put(ctx context.Context, from *node, output string, b *job.Batch) (err error) {
+	size := int64(len(b.Data))
+	waitErr := s.in.wait(ctx, from, fmt.Sprintf("writes output %q", output), func() bool {
+		waits := ""
+		if !s.closed && !s.file && s.held > 0 && s.held+size > queueBytes {
+			if waits = s.in.node.waits(); waits == "" {
+				return false
+			}
+		}
+		if most := s.in.node.r.options.Spill; waits != "" && s.held+size > most {
+			err = fmt.Errorf("%s.%d is blocked writing output %q to input %q of %s.%d, while that %s: more than %d bytes wait there; read the inputs together, let a file channel carry one of them, or raise Options.Spill",
+				from.spec.Name, from.index, output, s.in.name, s.in.node.spec.Name, s.in.node.index, waits, most)
+			return true
+		}
+		if !s.closed {
+			s.batches = append(s.batches, b)
+			s.held += size
+			s.bytes += size
+		}
+		s.in.signal()
+		return true
+	})
+	if waitErr != nil {
+		return waitErr
 	}
-	s.in.signal()
+	return err
 }
 
 func (s *stream) end() {
@@ -158,6 +199,7 @@ func (s *stream) end() {
 
 // outlet is an output port: what is written goes to each of its connections.
 type outlet struct {
+	node        *node
 	name        string
 	over        *atomic.Bool // the node has returned
 	connections []connection
@@ -202,18 +244,18 @@ func (o *outlet) Write(ctx context.Context, partition int, record []byte) error 
 	}
 	b.Append(record)
 	if len(b.Data) >= job.BatchBytes {
-		o.flush(partition)
+		return o.flush(ctx, partition)
 	}
 	return nil
 }
 
-func (o *outlet) flush(partition int) {
+func (o *outlet) flush(ctx context.Context, partition int) error {
 	if o.open == nil || o.open[partition] == nil {
-		return
+		return nil
 	}
 	b := o.open[partition]
 	o.open[partition] = nil
-	o.pass(partition, b)
+	return o.pass(ctx, partition, b)
 }
 
 // WriteBatch implements job.Output.
@@ -221,31 +263,36 @@ func (o *outlet) WriteBatch(ctx context.Context, partition int, b *job.Batch) er
 	if err := o.check(ctx, partition); err != nil {
 		return err
 	}
-	o.flush(partition)
-	if b.Len() > 0 {
-		o.pass(partition, b)
+	if err := o.flush(ctx, partition); err != nil || b.Len() == 0 {
+		return err
 	}
-	return nil
+	return o.pass(ctx, partition, b)
 }
 
 // pass hands a batch to each connection, copied for all but the last.
-func (o *outlet) pass(partition int, b *job.Batch) {
+func (o *outlet) pass(ctx context.Context, partition int, b *job.Batch) error {
 	for i, c := range o.connections {
 		send := b
 		if i < len(o.connections)-1 {
 			send = &job.Batch{Data: append([]byte(nil), b.Data...), Ends: append([]uint32(nil), b.Ends...)}
 		}
-		c.streams[partition].put(send)
+		if err := c.streams[partition].put(ctx, o.node, o.name, send); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
-func (o *outlet) end() {
+func (o *outlet) end(ctx context.Context) error {
 	for i := range o.open {
-		o.flush(i)
+		if err := o.flush(ctx, i); err != nil {
+			return err
+		}
 	}
 	for _, c := range o.connections {
 		for _, s := range c.streams {
 			s.end()
 		}
 	}
+	return nil
 }

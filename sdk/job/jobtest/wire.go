@@ -54,7 +54,7 @@ func (r *run) join(all *expand.Expanded, i int) {
 		readers, list := all.Readers(i, index)
 		expand.Each(readers, list, func(at int) {
 			reader := node(to.ID, at)
-			joined.streams = append(joined.streams, r.nodes[reader].in(c.To.Name).add(index))
+			joined.streams = append(joined.streams, r.nodes[reader].in(c.To.Name).add(index, c.Channel.Kind == job.File))
 			before, b := r.bundles[all.BundleOf(writer)], r.bundles[all.BundleOf(reader)]
 			if c.Channel.Kind == job.File && !slices.Contains(b.after, before) {
 				b.after = append(b.after, before)

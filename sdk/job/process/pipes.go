@@ -32,10 +32,19 @@ type Panic struct {
 
 func (p *Panic) String() string { return fmt.Sprint(p.Value) }
 
-// catch notes a panic of the goroutine that defers it, and ends the command.
-func (c *running) catch() {
-	if v := recover(); v != nil {
+// errGoexit is the error of a function of Pipes that ended its goroutine.
+var errGoexit = errors.New("a function of its Pipes called runtime.Goexit (as the Fatal and FailNow of a test do), so it did not return: return an error")
+
+// catch notes that a function of the program panicked, or ended the goroutine that defers
+// this, and ends the command. Inside says that the function was called and did not return.
+func (c *running) catch(inside *bool) {
+	v := recover()
+	switch {
+	case v != nil:
 		c.paniced.CompareAndSwap(nil, &Panic{v, debug.Stack()})
+		c.kill()
+	case *inside:
+		c.goexit.Store(true)
 		c.kill()
 	}
 }
@@ -44,14 +53,17 @@ func (c *running) catch() {
 func (c *running) feed(ctx context.Context, in func(io.Writer) error) error {
 	defer c.stdin.Close()
 	defer c.moves.feeds.end()
-	defer c.catch()
+	inside := false
+	defer c.catch(&inside)
 	if in == nil {
 		return nil
 	}
 	stop := context.AfterFunc(ctx, func() { c.stdin.Close() })
 	defer stop()
 	w := &watchedWriter{to: c.stdin, moves: &c.moves}
+	inside = true
 	err := in(w)
+	inside = false
 	if w.refused || ctx.Err() != nil {
 		return nil
 	}
@@ -66,13 +78,16 @@ func (c *running) feed(ctx context.Context, in func(io.Writer) error) error {
 func (c *running) collect(out func(io.Reader) error) error {
 	defer c.stdout.Close()
 	defer c.moves.reads.end()
-	defer c.catch()
+	inside := false
+	defer c.catch(&inside)
 	r := &watchedReader{from: c.stdout, moves: &c.moves}
 	if out == nil {
 		_, _ = io.Copy(c.site.Log, r) // a log that is cut short is no failure
 		return nil
 	}
+	inside = true
 	err := out(r)
+	inside = false
 	if err == nil {
 		_, err = io.Copy(io.Discard, r) // or the command would wait to be read
 	}
@@ -85,14 +100,18 @@ func (c *running) collect(out func(io.Reader) error) error {
 // hear passes the command's standard error on to the program's hook and to the log.
 func (c *running) hear(line func([]byte) bool) {
 	defer c.stderr.Close()
-	defer c.catch()
+	inside := false
+	defer c.catch(&inside)
 	log := io.MultiWriter(c.site.Log, &c.errTail)
 	in := bufio.NewReaderSize(c.stderr, stderrLineMax)
 	for {
 		part, err := in.ReadSlice('\n')
 		if len(part) > 0 {
 			c.moves.note()
-			if line == nil || !line(bytes.TrimSuffix(part, []byte{'\n'})) {
+			inside = line != nil
+			logged := line == nil || !line(bytes.TrimSuffix(part, []byte{'\n'}))
+			inside = false
+			if logged {
 				_, _ = log.Write(part) // a log that is cut short is no failure
 			}
 		}

@@ -55,6 +55,7 @@ type running struct {
 	errTail tail
 	moves   activity
 	hung    atomic.Bool
+	goexit  atomic.Bool   // a function of Pipes ended its goroutine
 	exited  chan struct{} // closed after Wait
 	paniced atomic.Pointer[Panic]
 }
@@ -191,6 +192,8 @@ func (c *running) endLeftovers(pipes *sync.WaitGroup) {
 func (c *running) verdict(wait, feed, read error) error {
 	name := c.spec.Args[0]
 	switch {
+	case c.goexit.Load():
+		return fmt.Errorf("command %q: %w", name, errGoexit)
 	case c.hung.Load():
 		return fmt.Errorf("command %q read nothing, printed nothing and logged nothing for %v, so it was killed: does it read its whole input? a longer limit is Command.Quiet%s", name, quietOf(c.spec), c.lastWords())
 	case read != nil:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -184,6 +185,20 @@ func TestCommandEndsWithItsContext(t *testing.T) {
 		}})
 		if err == nil {
 			t.Errorf("%q ended well", script)
+		}
+	}
+}
+
+// A function of Pipes that ends its goroutine did not return: what it had written so far is
+// not all of the input.
+func TestPipesThatEndTheirGoroutine(t *testing.T) {
+	for name, p := range map[string]job.Pipes{
+		"In":  {In: func(io.Writer) error { runtime.Goexit(); return nil }},
+		"Out": {Out: func(io.Reader) error { runtime.Goexit(); return nil }},
+		"Err": {Err: func([]byte) bool { runtime.Goexit(); return true }},
+	} {
+		if _, err := sh(t, "echo a line >&2; cat", 0, p); !errors.Is(err, errGoexit) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -1,0 +1,159 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hamadryad/hamadryad/engine/channel"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+// activity tells whether a node goes on, and what it waits for. Safe for concurrent use.
+type activity struct {
+	moved atomic.Bool  // since the last look
+	looks atomic.Int64 // that found it going on
+	asked atomic.Int64 // looks at the last standsSince, plus one
+
+	running atomic.Bool // the program is
+
+	mu    sync.Mutex
+	calls []*call // of the node's ports, in order of their first use
+}
+
+// call is a kind of call of the engine that can block, such as reading a port.
+type call struct {
+	does   string // such as `reads input "a"`
+	inside atomic.Int32
+	of     *activity
+}
+
+// note says that the node does something. It is cheap enough for each record.
+func (a *activity) note() {
+	if !a.moved.Load() {
+		a.moved.Store(true)
+	}
+}
+
+// begin and end say that the program runs.
+func (a *activity) begin() { a.running.Store(true) }
+func (a *activity) end()   { a.running.Store(false) }
+
+// runs reports whether the program runs.
+func (a *activity) runs() bool { return a.running.Load() }
+
+// calling returns the call of that name.
+func (a *activity) calling(does string) *call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.IndexFunc(a.calls, func(c *call) bool { return c.does == does })
+	if i < 0 {
+		i = len(a.calls)
+		a.calls = append(a.calls, &call{does: does, of: a})
+	}
+	return a.calls[i]
+}
+
+// enter and leave enclose a call. To come back from it is to go on.
+func (c *call) enter() { c.inside.Add(1) }
+
+func (c *call) leave() {
+	c.inside.Add(-1)
+	c.of.note()
+}
+
+// waits says which calls the program is in, "" if it is in none.
+func (a *activity) waits() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var in []string
+	for _, c := range a.calls {
+		if c.inside.Load() > 0 && len(in) < waitsNamed {
+			in = append(in, c.does)
+		}
+	}
+	return strings.Join(in, " and ")
+}
+
+// waitsNamed is how many calls are named at most.
+const waitsNamed = 4
+
+// waiting reports whether the program is in any call.
+func (a *activity) waiting() bool { return a.waits() != "" }
+
+// look reports whether the node went on since the last look. One goroutine looks.
+func (a *activity) look() bool {
+	moved := a.moved.Swap(false)
+	if moved {
+		a.looks.Add(1)
+	}
+	return moved
+}
+
+// watchedInput notes when a program waits for an input port.
+type watchedInput struct {
+	job.Input
+	call *call
+}
+
+// Next implements job.Input.
+func (in *watchedInput) Next(ctx context.Context) (*job.Batch, error) {
+	in.call.enter()
+	defer in.call.leave()
+	return in.Input.Next(ctx)
+}
+
+// NextSource implements job.Input.
+func (in *watchedInput) NextSource(ctx context.Context) (job.Source, error) {
+	in.call.enter()
+	defer in.call.leave()
+	s, err := in.Input.NextSource(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &watchedSource{s, in.call}, nil
+}
+
+// watchedSource notes when a program waits for one source of a port.
+type watchedSource struct {
+	job.Source
+	call *call
+}
+
+// Next implements job.Source.
+func (s *watchedSource) Next(ctx context.Context) (*job.Batch, error) {
+	s.call.enter()
+	defer s.call.leave()
+	return s.Source.Next(ctx)
+}
+
+// Stored says what channel.IsStored wants to know.
+func (s *watchedSource) Stored() bool { return channel.IsStored(s.Source) }
+
+// watchedWriter notes when a program waits for the reader of a channel.
+type watchedWriter struct {
+	channel.Writer
+	call *call
+}
+
+// WriteBatch implements channel.Writer.
+func (w *watchedWriter) WriteBatch(ctx context.Context, b *job.Batch) error {
+	w.call.enter()
+	defer w.call.leave()
+	return w.Writer.WriteBatch(ctx, b)
+}
+
+// Close implements channel.Writer.
+func (w *watchedWriter) Close(ctx context.Context) error {
+	w.call.enter()
+	defer w.call.leave()
+	return w.Writer.Close(ctx)
+}
+
+// standsSince reports whether the node did not go on since the call before of this method.
+func (a *activity) standsSince() bool {
+	now := a.looks.Load()
+	return a.asked.Swap(now+1) == now+1
+}

@@ -1,0 +1,32 @@
+package worker
+
+import (
+	"fmt"
+	"time"
+)
+
+// limits says for how long a node's program ran, and did nothing, in ticks of progressEvery.
+// Ticks are counted, not time: a process that is frozen counts none. One goroutine uses it.
+type limits struct {
+	ran   int
+	quiet int
+}
+
+// tick notes whether the node did anything since the last tick, and returns why its program
+// is to be ended, if it is.
+func (l *limits) tick(n *node, moved bool) error {
+	if !n.active.runs() {
+		return nil
+	}
+	l.ran++
+	if l.quiet++; moved || n.active.waiting() {
+		l.quiet = 0
+	}
+	if most := n.spec.Timeout; most > 0 && time.Duration(l.ran)*progressEvery >= max(most, progressEvery) {
+		return fmt.Errorf("its program ran for %v, which is the timeout of its stage (Stage.Timeout)", most)
+	}
+	if most := n.spec.Quiet; most > 0 && time.Duration(l.quiet)*progressEvery >= max(most, progressEvery) {
+		return fmt.Errorf("no progress for %v, which is what its stage allows (Stage.Quiet): its program neither read, wrote, logged nor counted anything, and waited for nothing", most)
+	}
+	return nil
+}
