@@ -3,7 +3,6 @@ package admission
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -50,7 +49,7 @@ func (ad *Admission) UnplaceableTooLong(id scheduler.JobID) {
 	if j == nil || j.Unplaceable == 0 || j.Phase() != life.JobRunning || ad.step.Now.Sub(j.Unplaceable) < ad.step.Set.UnplaceableAfter {
 		return
 	}
-	ad.jobs.EndJob(j, scheduler.JobFailed, step.Invalid(j.WhyNot+": ask for less, or add launchers, then submit again"))
+	ad.jobs.EndJob(j, scheduler.JobFailed, step.Invalid(j.WhyNot+life.UnplaceableRemedy+", then submit again"))
 }
 
 // tooLarge says why the whole cluster, were it empty, could not hold a bundle;
@@ -61,8 +60,7 @@ func (ad *Admission) tooLarge(b *life.Bundle) string {
 	if short == nil {
 		return ""
 	}
-	return fmt.Sprintf("stage %q: a bundle needs %d groups of %d %s slots and %s of memory at once, and all %d launchers, were they empty, have room for %d (%d %s slots)",
-		b.Job.Stages[b.StageOf(0)].Name(), short.Groups, short.Slots, short.Kind, capacity.Size(short.Memory), ad.capacity.Up(), short.Fit, short.Total, short.Kind)
+	return fmt.Sprintf("stage %q: %s", b.Job.Stages[b.StageOf(0)].Name(), short)
 }
 
 // placesAtOnce is how many looks at launchers count for one in Settings.StepWork.

@@ -291,3 +291,6 @@ func (j *Job) knows(b *Bundle) bool {
 	}
 	return b.Last() || b.Index < j.Opened
 }
+
+// UnplaceableRemedy says what helps a job with a bundle that no launchers could hold.
+const UnplaceableRemedy = ": ask for less, or add launchers"

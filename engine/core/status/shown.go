@@ -39,7 +39,7 @@ func (rd *Reader) waitingOf(j *life.Job) []string {
 		}
 	}
 	if j.WhyNot != "" && !j.Ends() {
-		list = append(list, j.WhyNot)
+		list = append(list, j.WhyNot+life.UnplaceableRemedy)
 	}
 	if j.Phase() != life.JobAsked && j.ReadyCount() > 0 {
 		switch {
