@@ -20,7 +20,8 @@
 //
 // Exit codes: 0 done, 1 a job failed, 2 wrong use or a refused submission, 3 no
 // manager answers, 130 interrupted. The first ctrl-C kills the job and waits
-// until nothing of it is left; the second leaves at once.
+// until nothing of it is left. The second leaves as soon as the manager knows of the kill.
+// Signals within a second count as one.
 package app
 
 import (
@@ -30,8 +31,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/worker"
@@ -68,29 +67,12 @@ func start(drive func(context.Context, *Client) error, defs []job.Definition) {
 	if os.Getenv(worker.Variable) == "1" {
 		worker.Main(defs)
 	}
-	ctx, stop := interruptible()
-	p := program{defs: defs, drive: drive, flags: flag.CommandLine, errors: os.Stderr}
+	p := program{defs: defs, drive: drive, flags: flag.CommandLine, errors: os.Stderr, unkilled: &inHand{}}
+	ctx, stop := interruptible(p.unkilled, p.errors)
 	code := p.run(ctx, os.Args)
 	stop()
 	os.Exit(code)
 }
-
-// interruptible returns a context that ends with the first signal to stop; the
-// second ends the process.
-func interruptible() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		<-signals
-		cancel(errInterrupted)
-		<-signals
-		os.Exit(ExitInterrupted)
-	}()
-	return ctx, func() { signal.Stop(signals) }
-}
-
-var errInterrupted = errors.New("interrupted")
 
 // program is one run by a person.
 type program struct {
@@ -98,6 +80,8 @@ type program struct {
 	drive  func(context.Context, *Client) error
 	flags  *flag.FlagSet
 	errors io.Writer // where everything for the person goes
+	// unkilled are the jobs that a signal has to wait for; nil: none.
+	unkilled *inHand
 }
 
 // run parses the command line, does the work and returns the exit code.
@@ -136,7 +120,7 @@ func (p *program) work(ctx context.Context, o *options, args []string) error {
 		return err
 	}
 	defer manager.Close()
-	c := &Client{manager: manager, defs: p.defs, options: o, args: args, show: p.errors}
+	c := &Client{manager: manager, defs: p.defs, options: o, args: args, show: p.errors, unkilled: p.unkilled}
 	if p.drive != nil {
 		return p.drive(ctx, c)
 	}

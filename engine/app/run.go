@@ -26,6 +26,8 @@ type Client struct {
 	options *options
 	args    []string
 	show    io.Writer
+	// unkilled counts the jobs whose kill a signal has to wait for; nil: nobody waits.
+	unkilled *inHand
 }
 
 // Args are the command line's arguments after the flags.
@@ -85,13 +87,15 @@ func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, 
 	if err != nil {
 		return nil, err
 	}
+	killed := c.unkilled.begin() // before it is submitted: who leaves while it is must kill it
+	defer killed()
 	owner, err := c.manager.Submit(ctx, submission)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", name, err)
 	}
 	id := scheduler.JobID(owner.Job)
 	d := c.display(id, submission.Spec.Name)
-	status, err := c.follow(ctx, owner, submission.Spec, d)
+	status, err := c.follow(ctx, owner, submission.Spec, d, killed)
 	d.Close()
 	if err != nil {
 		return nil, fmt.Errorf("%s (%s): %w", id, submission.Spec.Name, err)
@@ -167,16 +171,19 @@ func (c *Client) display(id scheduler.JobID, name string) progress.Display {
 	return progress.New(c.show, fmt.Sprintf("%s %s", id, name))
 }
 
-// follow watches a job to its end. When the context ends it has the job killed.
-func (c *Client) follow(ctx context.Context, job plan.Owner, spec *wire.JobSpec, d progress.Display) (*wire.JobStatus, error) {
+// follow watches a job to its end. When the context ends it has the job killed, and calls
+// answered when the manager has answered that.
+func (c *Client) follow(ctx context.Context, job plan.Owner, spec *wire.JobSpec, d progress.Display, answered func()) (*wire.JobStatus, error) {
 	lasting := context.WithoutCancel(ctx)
 	watched := make(chan struct{})
 	killed := make(chan error, 1)
 	go func() {
 		select {
 		case <-ctx.Done():
-			d.Note("killing the job; ctrl-C once more leaves it alone and ends at once")
-			killed <- c.manager.Kill(lasting, job.Job, fmt.Sprint(context.Cause(ctx)))
+			d.Note("killing the job; ctrl-C once more ends this program without waiting for that")
+			err := c.manager.Kill(lasting, job.Job, fmt.Sprint(context.Cause(ctx)))
+			answered()
+			killed <- err
 		case <-watched:
 			killed <- nil
 		}
