@@ -288,5 +288,5 @@ func StateName(s wire.JobState) string {
 
 // Ended tells whether a job in that state changes no more.
 func Ended(s wire.JobState) bool {
-	return s == wire.JobState_JOB_STATE_SUCCEEDED || s == wire.JobState_JOB_STATE_FAILED || s == wire.JobState_JOB_STATE_KILLED
+	return wire.JobOver(s)
 }

@@ -37,3 +37,11 @@ func (c *Core) WantTwice(id scheduler.BundleID) bool {
 	c.rooms.Attempts.WantTwice(b)
 	return true
 }
+
+// RunsOn is the name of the launcher of an attempt that lives; "" when it does not.
+func (c *Core) RunsOn(id scheduler.AttemptID) string {
+	if a := c.rooms.Life.Attempts.Get(id); a != nil {
+		return a.Launcher.Name
+	}
+	return ""
+}

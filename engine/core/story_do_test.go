@@ -20,13 +20,9 @@ import (
 
 // whereRuns finds the launcher of an attempt that lives.
 func (s *story) whereRuns(t *testing.T, d *datadriven.TestData, attempt string) core.LauncherInfo {
-	for _, j := range s.Core.World().Jobs {
-		for _, a := range j.Attempts {
-			if uint64(a.ID) == number(attempt) {
-				l, _ := s.Core.Launcher(s.launcherName(a.Launcher))
-				return l
-			}
-		}
+	if on := s.Core.RunsOn(scheduler.AttemptID(number(attempt))); on != "" {
+		l, _ := s.Core.Launcher(on)
+		return l
 	}
 	t.Fatalf("%s: attempt %s does not live", d.Pos, attempt)
 	return core.LauncherInfo{}

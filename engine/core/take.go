@@ -83,6 +83,7 @@ func (c *Core) settle() {
 	if c.rooms.Capacity.TakeRoomier() {
 		c.rooms.Attempts.ResumeSuspended()
 	}
+	c.rooms.Attempts.StartFinishers()
 	c.rooms.Orders.FlushSources()
 	c.rooms.Decisions.WatchStall()
 }

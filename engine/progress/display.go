@@ -112,6 +112,8 @@ func line(s *wire.JobStatus) string {
 		text += "; publishes its output"
 	case s.GetSummary().GetState() == wire.JobState_JOB_STATE_FINISHING:
 		text += "; cleans up"
+	case s.GetSummary().GetState() == wire.JobState_JOB_STATE_KILLING:
+		text += "; is being killed"
 	case s.GetSummary().GetGroupsRunning() == 0 && len(s.Waiting) > 0:
 		text += "; waits: " + OneLine(s.Waiting[0])
 	}

@@ -188,7 +188,7 @@ func (c *clients) checkEnded(a core.JobsChanged) {
 	for _, id := range a.Jobs {
 		status, ok := c.Core.JobStatus(id, false)
 		told := slices.Contains(a.Ended, id)
-		if ok && told != (status.Summary.State >= wire.JobState_JOB_STATE_SUCCEEDED) {
+		if ok && told != wire.JobOver(status.Summary.State) {
 			c.fail("%s is told to be over: %v, and is %v", id, told, status.Summary.State)
 		}
 	}
@@ -210,7 +210,7 @@ func (c *clients) jobChanged(id uint64) {
 		return
 	}
 	j.state = status.Summary.State
-	if j.state < wire.JobState_JOB_STATE_SUCCEEDED {
+	if !wire.JobOver(j.state) {
 		return
 	}
 	if c.lossy && strings.Contains(status.Failure.GetMessage(), "was refused: ") {

@@ -300,6 +300,9 @@ func (a *account) check() error {
 	}
 	slots, memory, suspended := map[string]int{}, int64(0), int64(0)
 	for _, h := range a.attempts {
+		if h.m.Finish != nil { // what publishes or cleans takes none of what tasks have
+			continue
+		}
 		if h.suspended {
 			suspended += h.m.Memory
 			continue

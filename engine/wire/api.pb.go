@@ -33,6 +33,7 @@ const (
 	JobState_JOB_STATE_SUCCEEDED   JobState = 4
 	JobState_JOB_STATE_FAILED      JobState = 5
 	JobState_JOB_STATE_KILLED      JobState = 6
+	JobState_JOB_STATE_KILLING     JobState = 7 // was killed: it is stopped and cleaned
 )
 
 // Enum value maps for JobState.
@@ -45,6 +46,7 @@ var (
 		4: "JOB_STATE_SUCCEEDED",
 		5: "JOB_STATE_FAILED",
 		6: "JOB_STATE_KILLED",
+		7: "JOB_STATE_KILLING",
 	}
 	JobState_value = map[string]int32{
 		"JOB_STATE_UNSPECIFIED": 0,
@@ -54,6 +56,7 @@ var (
 		"JOB_STATE_SUCCEEDED":   4,
 		"JOB_STATE_FAILED":      5,
 		"JOB_STATE_KILLED":      6,
+		"JOB_STATE_KILLING":     7,
 	}
 )
 
@@ -1310,17 +1313,19 @@ type LauncherStatus struct {
 	Free          []*Slots               `protobuf:"bytes,6,rep,name=free,proto3" json:"free,omitempty"`
 	Memory        int64                  `protobuf:"varint,7,opt,name=memory,proto3" json:"memory,omitempty"`
 	MemoryFree    int64                  `protobuf:"varint,8,opt,name=memory_free,json=memoryFree,proto3" json:"memory_free,omitempty"`
-	State         string                 `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"` // up, suspect, draining, drained, blamed, lost
+	State         string                 `protobuf:"bytes,9,opt,name=state,proto3" json:"state,omitempty"` // up, suspect, draining, drained, excluded, lost
 	Running       uint32                 `protobuf:"varint,10,opt,name=running,proto3" json:"running,omitempty"`
 	Suspended     uint32                 `protobuf:"varint,11,opt,name=suspended,proto3" json:"suspended,omitempty"`
 	Load          *MachineLoad           `protobuf:"bytes,12,opt,name=load,proto3" json:"load,omitempty"`  // of the newest heartbeat; left out when its stream is down
 	Swap          int64                  `protobuf:"varint,13,opt,name=swap,proto3" json:"swap,omitempty"` // for memory of suspended attempts, bytes
 	SwapFree      int64                  `protobuf:"varint,14,opt,name=swap_free,json=swapFree,proto3" json:"swap_free,omitempty"`
-	Incarnation   uint64                 `protobuf:"varint,15,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                   // 0: it has not joined this life of the manager
-	HttpAddress   string                 `protobuf:"bytes,16,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"` // of its metrics and logs
-	DataAddress   string                 `protobuf:"bytes,17,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // of what it stores
-	Joined        int64                  `protobuf:"varint,18,opt,name=joined,proto3" json:"joined,omitempty"`                             // when its stream began, ns since 1970; 0: it has none
-	Heard         int64                  `protobuf:"varint,19,opt,name=heard,proto3" json:"heard,omitempty"`                               // likewise, when something was heard of it last
+	Incarnation   uint64                 `protobuf:"varint,15,opt,name=incarnation,proto3" json:"incarnation,omitempty"`                           // 0: it has not joined this life of the manager
+	HttpAddress   string                 `protobuf:"bytes,16,opt,name=http_address,json=httpAddress,proto3" json:"http_address,omitempty"`         // of its metrics and logs
+	DataAddress   string                 `protobuf:"bytes,17,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`         // of what it stores
+	Joined        int64                  `protobuf:"varint,18,opt,name=joined,proto3" json:"joined,omitempty"`                                     // when its stream began, ns since 1970; 0: it has none
+	Heard         int64                  `protobuf:"varint,19,opt,name=heard,proto3" json:"heard,omitempty"`                                       // likewise, when something was heard of it last
+	ExcludedUntil int64                  `protobuf:"varint,20,opt,name=excluded_until,json=excludedUntil,proto3" json:"excluded_until,omitempty"`  // while it is excluded: when that ends, ns since 1970
+	ExcludedFor   []uint64               `protobuf:"varint,21,rep,packed,name=excluded_for,json=excludedFor,proto3" json:"excluded_for,omitempty"` // the jobs for which it is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1486,6 +1491,20 @@ func (x *LauncherStatus) GetHeard() int64 {
 		return x.Heard
 	}
 	return 0
+}
+
+func (x *LauncherStatus) GetExcludedUntil() int64 {
+	if x != nil {
+		return x.ExcludedUntil
+	}
+	return 0
+}
+
+func (x *LauncherStatus) GetExcludedFor() []uint64 {
+	if x != nil {
+		return x.ExcludedFor
+	}
+	return nil
 }
 
 type DrainRequest struct {
@@ -3851,7 +3870,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x1a\n" +
 	"\battempts\x18\x02 \x01(\bR\battempts\"S\n" +
 	"\x0eLaunchersReply\x12A\n" +
-	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\xce\x04\n" +
+	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\x98\x05\n" +
 	"\x0eLauncherStatus\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\x04R\blauncher\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -3873,7 +3892,9 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\fhttp_address\x18\x10 \x01(\tR\vhttpAddress\x12!\n" +
 	"\fdata_address\x18\x11 \x01(\tR\vdataAddress\x12\x16\n" +
 	"\x06joined\x18\x12 \x01(\x03R\x06joined\x12\x14\n" +
-	"\x05heard\x18\x13 \x01(\x03R\x05heard\"~\n" +
+	"\x05heard\x18\x13 \x01(\x03R\x05heard\x12%\n" +
+	"\x0eexcluded_until\x18\x14 \x01(\x03R\rexcludedUntil\x12!\n" +
+	"\fexcluded_for\x18\x15 \x03(\x04R\vexcludedFor\"~\n" +
 	"\fDrainRequest\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\tR\blauncher\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x14\n" +
@@ -4066,7 +4087,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x04more\x18\r \x01(\rR\x04more\"9\n" +
 	"\vAuditDamage\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x03R\x06offset*\xaf\x01\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset*\xc6\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fJOB_STATE_ASKED\x10\x01\x12\x15\n" +
@@ -4074,7 +4095,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x13JOB_STATE_FINISHING\x10\x03\x12\x17\n" +
 	"\x13JOB_STATE_SUCCEEDED\x10\x04\x12\x14\n" +
 	"\x10JOB_STATE_FAILED\x10\x05\x12\x14\n" +
-	"\x10JOB_STATE_KILLED\x10\x06B,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
+	"\x10JOB_STATE_KILLED\x10\x06\x12\x15\n" +
+	"\x11JOB_STATE_KILLING\x10\aB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
 
 var (
 	file_engine_wire_api_proto_rawDescOnce sync.Once

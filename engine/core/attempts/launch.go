@@ -11,7 +11,7 @@ import (
 // Launch starts a whole bundle, or refuses to.
 func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
 	b := as.life.Bundles.Get(d.Bundle)
-	if b == nil {
+	if b == nil || b.Last() {
 		return nil, scheduler.UnknownID, fmt.Sprintf("bundle %d is not there", d.Bundle)
 	}
 	speculative := b.Phase() == life.BundleRunning && b.Twice() != 0
@@ -55,6 +55,7 @@ func (as *Attempts) startRun(b *life.Bundle, where []*life.Launcher, speculative
 	} else {
 		r.Ready = b.Since
 		b.Enter(life.BundleRunning)
+		as.life.NoteFinishing(b.Job)
 	}
 	if b.Preempted {
 		as.events.Protect(b)

@@ -61,7 +61,7 @@ func (as *Attempts) Progress(a *life.Attempt, m *wire.AttemptProgress) {
 		a.Progress = float64(int64(p*1000)) / 1000
 	}
 	as.life.Touch(a.Run.Bundle.Job)
-	if a.Phase() == course.Assigned || !as.policy.Has(scheduler.AbilityProgress) || as.step.Now.Sub(a.Told) < as.policy.Current().ProgressEvery {
+	if a.Phase() == course.Assigned || a.Run.Bundle.Last() || !as.policy.Has(scheduler.AbilityProgress) || as.step.Now.Sub(a.Told) < as.policy.Current().ProgressEvery {
 		return
 	}
 	a.Told = as.step.Now

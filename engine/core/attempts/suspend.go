@@ -80,7 +80,7 @@ func (as *Attempts) dropSuspended(r *life.Run) {
 func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
 	a := as.life.Attempts.Get(d.Attempt)
 	switch {
-	case a == nil:
+	case a == nil || a.Run.Bundle.Last():
 		return nil, scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", d.Attempt)
 	case !a.Waits() || a.Stop() != nil || a.Run.Stopped() != 0:
 		return nil, scheduler.NotSuspended, fmt.Sprintf("attempt %d is not suspended", d.Attempt)
@@ -132,11 +132,9 @@ func (as *Attempts) ResumedNow(a *life.Attempt) {
 // ResumeSuspended is the manager's own resuming, for a policy that does not:
 // whole bundles, the first suspended first, as their slots get free.
 func (as *Attempts) ResumeSuspended() {
-	if as.policy.Resumes() {
-		return
-	}
 	for r := range as.life.Suspended.All() {
-		if r.Stopped() == 0 {
+		// Earlier managers had policies suspend a job's last group, too.
+		if r.Stopped() == 0 && (!as.policy.Resumes() || r.Bundle.Last()) {
 			as.resumeRun(r)
 		}
 	}

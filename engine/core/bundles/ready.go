@@ -71,12 +71,13 @@ func (bs *Bundles) Recheck(b *life.Bundle) {
 	}
 }
 
-// MakeReady offers a bundle to the policy.
+// MakeReady offers a bundle to the policy. A job's last one the core starts by itself.
 func (bs *Bundles) MakeReady(b *life.Bundle) {
 	if b.Last() {
 		b.Job.LastMore = b.Job.MemoryForFiles()
 	}
 	b.Enter(life.BundleReady)
+	bs.life.NoteFinishing(b.Job)
 	b.Since = bs.step.Now
 	if avoidance.Any(&b.Job.Avoid, &b.Avoid) {
 		bs.relax(b)
@@ -88,6 +89,7 @@ func (bs *Bundles) MakeReady(b *life.Bundle) {
 // Withdraw takes a bundle back from the policy.
 func (bs *Bundles) Withdraw(b *life.Bundle) {
 	b.Enter(life.BundleWaiting)
+	bs.life.NoteFinishing(b.Job)
 	bs.events.Emit(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
 	bs.capacity.ReleaseFor(b, b.Job.ReadyCount())
 	bs.life.Touch(b.Job)

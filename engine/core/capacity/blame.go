@@ -38,6 +38,15 @@ func (c *Capacity) Blame(l *Launcher, by scheduler.JobID, until scheduler.Time, 
 	return true
 }
 
+// Excluded returns for which jobs the site avoids a launcher, to be kept by the caller, and
+// until when; 0: it does not.
+func (l *Launcher) Excluded() ([]scheduler.JobID, scheduler.Time) {
+	if !l.Up || !l.Blamed {
+		return nil, 0
+	}
+	return slices.Clone(l.blamedBy), l.blamedUntil
+}
+
 // Forgive ends that a launcher is avoided, when it is time, and says whether it did. One that
 // joined anew since it was blamed, and was blamed again, is avoided for longer.
 func (c *Capacity) Forgive(id scheduler.LauncherID, now scheduler.Time) bool {

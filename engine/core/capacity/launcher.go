@@ -49,6 +49,15 @@ func (l *Launcher) Memory() int64 { return l.memory }
 // Free returns the slots that are neither held nor reserved, not to be changed.
 func (l *Launcher) Free() Slots { return l.free }
 
+// Startable returns the free slots of a launcher that may be used, to be kept by the caller;
+// none of one that drains, is excluded or is lost. It is what all that is shown calls free.
+func (l *Launcher) Startable() Slots {
+	if !l.Usable() {
+		return nil
+	}
+	return slices.Clone(l.free)
+}
+
 // Swap returns for how much memory of what is suspended there is room elsewhere, in
 // bytes.
 func (l *Launcher) Swap() int64 { return l.swap }

@@ -20,7 +20,7 @@ func (ds *Decisions) stalled() *life.Job {
 		return nil
 	}
 	for j := range ds.life.Jobs.All() {
-		if j.Phase() != life.JobAsked && j.ReadyCount() > 0 && j.Unplaceable == 0 && j.PolicyWait.Reason == scheduler.WaitNone && ds.someFits(j) {
+		if j.Phase() == life.JobRunning && j.ReadyCount() > 0 && j.Unplaceable == 0 && j.PolicyWait.Reason == scheduler.WaitNone && ds.someFits(j) {
 			return j
 		}
 	}

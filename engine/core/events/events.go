@@ -30,8 +30,12 @@ func New(s *step.Step, p *exchange.Exchange, l *life.State) *Events {
 }
 
 // Emit tells an event about a bundle to the policy, and to one that is being started
-// unless its snapshot will show it.
-func (ev *Events) Emit(b *life.Bundle, e scheduler.Event) { ev.policy.TellBundle(b.Job.ID, b.Index, e) }
+// unless its snapshot will show it. No policy decides on a job's last bundle, nor learns of it.
+func (ev *Events) Emit(b *life.Bundle, e scheduler.Event) {
+	if !b.Last() {
+		ev.policy.TellBundle(b.Job.ID, b.Index, e)
+	}
+}
 
 // ReadyEvent tells that a bundle is ready.
 func (ev *Events) ReadyEvent(b *life.Bundle) scheduler.BundleReady {

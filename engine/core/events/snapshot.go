@@ -81,7 +81,7 @@ func (ev *Events) gatherJobs(g *exchange.Gathering) bool {
 
 // gatherBundles tells of a job's bundles; false when some are left.
 func (ev *Events) gatherBundles(g *exchange.Gathering, j *life.Job) bool {
-	for ; g.Bundle < len(j.Bundles); g.Bundle++ {
+	for ; g.Bundle < len(j.Plan.Bundles); g.Bundle++ {
 		if !ev.step.Spend(step.WorkGather * j.Bundles[g.Bundle].Width()) {
 			return false
 		}

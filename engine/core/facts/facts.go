@@ -10,6 +10,7 @@
 package facts
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/graph"
@@ -35,7 +36,7 @@ type Job struct {
 	Spec       *wire.JobSpec   // as it was submitted; pool and priority may have changed since
 	Plan       *graph.Expanded // its stages by number, and the nodes of its groups
 	StageNames []string        // of the plan, and of the stage that publishes
-	State      wire.JobState   // asked, running or finishing
+	State      wire.JobState   // asked, running, finishing or killing
 	Pool       string
 	Priority   scheduler.Priority
 	Submitted  scheduler.Time
@@ -120,11 +121,13 @@ type Attempt struct {
 type Launcher struct {
 	ID                 scheduler.LauncherID
 	Name, Host, Rack   string
-	State              string // up, draining, drained, blamed or lost
-	Slots, Free        []scheduler.SlotCount
-	Memory, MemoryFree int64 // bytes
-	Swap, SwapFree     int64 // bytes
-	Running, Suspended int   // attempts
+	State              string                // up, draining, drained, excluded or lost
+	Slots, Free        []scheduler.SlotCount // free is only what work may start on
+	Memory, MemoryFree int64                 // bytes
+	Swap, SwapFree     int64                 // bytes
+	Running, Suspended int                   // attempts
+	ExcludedUntil      scheduler.Time        // 0: it is not excluded
+	ExcludedFor        []scheduler.JobID     // the jobs for which it is
 	HTTPAddress        string
 	Gone               bool // it is forgotten
 }
@@ -146,3 +149,9 @@ type Decision struct {
 
 // Accepted says whether it was carried out.
 func (d *Decision) Accepted() bool { return d.Reason == scheduler.NotRefused }
+
+// WaitsForLauncher says why a job's last group does not start, which needs no slots, with so
+// many launchers up.
+func WaitsForLauncher(group string, up int) string {
+	return fmt.Sprintf("%s waits for a launcher: each of %d drains, is avoided, or runs as many such groups as core.finishersMax allows", group, up)
+}

@@ -165,14 +165,14 @@ func (js *Jobs) PublishAgain(id scheduler.JobID) {
 	}
 }
 
-// CleanTooLong ends a job whose cleaning found no slot for too long.
+// CleanTooLong ends a job whose cleaning found no launcher for too long.
 func (js *Jobs) CleanTooLong(id scheduler.JobID) {
 	j := js.life.Jobs.Get(id)
 	switch {
 	case j == nil || j.Phase() != life.JobCleaning:
 	case j.LastBundle().Phase() == life.BundleReady:
 		js.bundles.Withdraw(j.LastBundle())
-		js.leaveTraces(j, fmt.Sprintf("its cleaning found no slot for %v", js.step.Set.CleanMax))
+		js.leaveTraces(j, fmt.Sprintf("its cleaning found no launcher for %v", js.step.Set.CleanMax))
 	default:
 		js.step.After(js.step.Set.CleanMax, step.TimerClean, uint64(j.ID))
 	}

@@ -268,7 +268,7 @@ func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 	}
 	h.Told()
 	h.Jobs.CleanTooLong(j.ID)
-	if e := h.Told(); len(e) != 2 || e[0].(scheduler.BundleWithdrawn).Bundle != j.Bundles[1].ID() {
+	if e := h.Told(); len(e) != 1 || e[0].(scheduler.JobFinished).Job != j.ID { // it never heard of the last bundle
 		t.Errorf("the policy is told %v", e)
 	}
 	if h.Life.Jobs.Len() != 0 || j.Outcome != scheduler.JobFailed || len(j.Publishing.Kept()) != 1 {
@@ -408,6 +408,10 @@ func (p *play) move(what int) {
 	case what < 4:
 		for b := range p.j.AllReady() {
 			l := rapid.SampledFrom(p.on).Draw(p.r, "on")
+			if b.Last() {
+				p.h.Attempts.StartFinisher(b, l)
+				return
+			}
 			if _, refused, _ := p.h.Attempts.Launch(scheduler.Launch{Bundle: b.ID(), Launchers: []scheduler.LauncherID{l.ID}}); refused == scheduler.NotRefused {
 				return
 			}

@@ -84,7 +84,7 @@ func (b *Bundle) Demand(i int) capacity.Demand {
 	case b.Single:
 		return b.Job.Stages[b.Stage].single
 	case b.Last():
-		return capacity.Demand{Kind: b.Job.lastKind(), Slots: 1, Memory: lastMemory + b.Job.LastMore}
+		return capacity.Demand{Kind: b.Job.lastKind()} // it never waits for what tasks hold
 	}
 	g := &b.Job.Plan.Groups[b.Groups()[i]]
 	return capacity.Demand{Kind: g.Kind, Slots: g.Slots, Memory: g.Memory}

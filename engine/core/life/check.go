@@ -61,7 +61,7 @@ func (st *State) checkLauncher(l *Launcher) error {
 	if !l.Up && len(l.Attempts)+len(l.Outputs) > 0 {
 		return fmt.Errorf("it is lost and has %d attempts and %d outputs", len(l.Attempts), len(l.Outputs))
 	}
-	suspended, waits := 0, false
+	suspended, finishers, waits := 0, 0, false
 	for i, a := range l.Attempts {
 		waits = waits || a.Pending.Waits()
 		if int(a.places[inLauncher]) != i || st.Attempts.Get(a.ID) != a {
@@ -69,6 +69,9 @@ func (st *State) checkLauncher(l *Launcher) error {
 		}
 		if a.Phase() == course.Suspended {
 			suspended++
+		}
+		if a.Run.Bundle.Last() {
+			finishers++
 		}
 		if err := a.Check(); err != nil {
 			return fmt.Errorf("attempt %d: %w", a.ID, err)
@@ -84,6 +87,9 @@ func (st *State) checkLauncher(l *Launcher) error {
 		if st.Bundles.Get(o.Bundle.id) != o.Bundle {
 			return fmt.Errorf("it keeps the output of attempt %d for a bundle that is not there", id)
 		}
+	}
+	if finishers != l.Finishers {
+		return fmt.Errorf("%d groups publish or clean there, counted as %d", finishers, l.Finishers)
 	}
 	if suspended != l.Suspended {
 		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.Suspended)
@@ -117,6 +123,9 @@ func (st *State) checkJob(j *Job) error {
 	}
 	if len(j.Attempts) == 0 && ready == 0 && j.Publishing.Due(st.step.Now) && !st.step.Due() && !j.unfinishedWork() && j.Phase() != JobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.Phase())
+	}
+	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sorted.Has(st.Finishing, j.ID) {
+		return fmt.Errorf("its last bundle is in phase %v, and listed as one to be started: %t", last.Phase(), sorted.Has(st.Finishing, j.ID))
 	}
 	if err := j.checkCounts(); err != nil {
 		return err
@@ -186,8 +195,8 @@ func (st *State) checkInputs(j *Job) error {
 
 // World is the job as a policy should see it.
 func (j *Job) World() view.WorldJob {
-	w := view.WorldJob{ID: j.ID, Pool: j.Pool, Priority: j.Priority, Stages: make([]view.Counts, len(j.Stages))}
-	for i := range j.Bundles {
+	w := view.WorldJob{ID: j.ID, Pool: j.Pool, Priority: j.Priority, Stages: make([]view.Counts, len(j.Plan.Graph.Stages))}
+	for i := range j.Plan.Bundles {
 		b := &j.Bundles[i]
 		for g := range b.Width() {
 			stage := b.StageOf(g)
@@ -208,6 +217,9 @@ func (j *Job) World() view.WorldJob {
 		}
 	}
 	for _, a := range j.Attempts.Sorted() {
+		if a.Run.Bundle.Last() {
+			continue
+		}
 		state := view.Assigned
 		switch a.Phase() {
 		case course.Running:

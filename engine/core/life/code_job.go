@@ -56,6 +56,7 @@ func (st *State) CodeJobs(w *codec.Codec) {
 				}
 			}
 			st.NoteWork(j)
+			st.NoteFinishing(j)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // findShapes lists the distinct demands of a job's bundles.
 func (j *Job) findShapes() {
 	seen := map[string]bool{}
-	for i := range j.Bundles {
+	for i := range j.Plan.Bundles { // the last bundle needs no room
 		if key := j.Bundles[i].shapeKey(); !seen[key] {
 			seen[key] = true
 			j.Shapes = append(j.Shapes, shape{i, key})

@@ -171,6 +171,10 @@ const (
 	lastFileMemory = 512 // for each file to publish or keep
 )
 
+// LastMemory is what its last group may use, in bytes. It is not counted against what the
+// launcher has: Settings.FinishersMax bounds how many such groups run there.
+func (j *Job) LastMemory() int64 { return lastMemory + j.LastMore }
+
 // MemoryForFiles is what the last group takes for the list of files: no more than some
 // group of the job took, so that there is a launcher for it.
 func (j *Job) MemoryForFiles() int64 {
@@ -212,15 +216,14 @@ func (j *Job) ForPolicy() scheduler.Job {
 		Submitted: j.Submitted, Properties: j.Properties(),
 	}
 	for i := range j.Stages {
-		s := scheduler.Stage{ID: scheduler.StageID(i), Name: j.Stages[i].Name(), Groups: j.Stages[i].Groups()}
-		if i < len(j.Plan.Graph.Stages) {
-			m := j.Plan.Graph.Stages[i]
-			s.Kind, s.Slots, s.Shuffles = graph.KindOf(m), max(int(m.Slots), j.Stages[i].Slots(), 1), m.Shuffles
-			s.NoSuspend, s.After = j.Stages[i].noSuspend, j.Stages[i].after
-		} else {
-			s.Kind, s.Slots = j.lastKind(), 1
+		if i == len(j.Plan.Graph.Stages) {
+			break // no policy decides on the group that publishes or cleans
 		}
-		p.Stages = append(p.Stages, s)
+		m := j.Plan.Graph.Stages[i]
+		p.Stages = append(p.Stages, scheduler.Stage{
+			ID: scheduler.StageID(i), Name: j.Stages[i].Name(), Groups: j.Stages[i].Groups(), Kind: graph.KindOf(m),
+			Slots: max(int(m.Slots), j.Stages[i].Slots(), 1), Shuffles: m.Shuffles, NoSuspend: j.Stages[i].noSuspend, After: j.Stages[i].after,
+		})
 	}
 	return p
 }

@@ -14,6 +14,7 @@ type Launcher struct {
 	Incarnation uint64
 	Attempts    attemptSet // live
 	Suspended   int        // of them
+	Finishers   int        // of them: groups that publish or clean
 	Line        commands.Line
 	capacity.Launcher
 

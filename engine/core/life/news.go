@@ -236,9 +236,11 @@ func (a *Attempt) factState() facts.State {
 
 // Row is what is told of a launcher.
 func (l *Launcher) Row() facts.Launcher {
-	return facts.Launcher{
-		ID: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State(), Slots: slices.Clone(l.Slots()), Free: slices.Clone(l.Free()),
+	row := facts.Launcher{
+		ID: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State(), Slots: slices.Clone(l.Slots()), Free: l.Startable(),
 		Memory: l.Memory(), MemoryFree: l.FreeMemory(), Swap: l.Swap(), SwapFree: l.FreeSwap(),
 		Running: len(l.Attempts) - l.Suspended, Suspended: l.Suspended, HTTPAddress: l.HTTPAddress,
 	}
+	row.ExcludedFor, row.ExcludedUntil = l.Excluded()
+	return row
 }

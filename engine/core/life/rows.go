@@ -3,6 +3,7 @@ package life
 import (
 	"github.com/hamadryad/hamadryad/engine/core/course"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // AttemptStatus is what is shown of its attempts: of those that ended and are remembered, in the
@@ -61,6 +62,9 @@ func (j *Job) Summary() *wire.JobSummary {
 		s.State = wire.JobState_JOB_STATE_RUNNING
 	default:
 		s.State = wire.JobState_JOB_STATE_FINISHING
+		if j.Ends() && j.Outcome == scheduler.JobKilled {
+			s.State = wire.JobState_JOB_STATE_KILLING
+		}
 	}
 	s.GroupsRunning = uint32(len(j.Attempts) - j.resting)
 	return s
@@ -89,7 +93,7 @@ func (l *Launcher) State() string {
 	case l.Draining:
 		return "draining"
 	case l.Blamed:
-		return "blamed"
+		return "excluded"
 	}
 	return "up"
 }

@@ -17,12 +17,14 @@ type State struct {
 	step     *step.Step
 	capacity *capacity.Capacity
 
-	Jobs     idmap.Index[scheduler.JobID, Job] // live, admitted or asked
-	Busy     []scheduler.JobID                 // of them, those that a later step has to go on with, ascending
-	Prepared []Prepared                        // in order of id
-	Ended    []*EndedJob                       // in order of their end, the oldest first
-	Bundles  idmap.Map[scheduler.BundleID, Bundle]
-	Attempts idmap.Map[scheduler.AttemptID, Attempt] // live
+	Jobs idmap.Index[scheduler.JobID, Job] // live, admitted or asked
+	Busy []scheduler.JobID                 // of them, those that a later step has to go on with, ascending
+	// Finishing are those whose last bundle is ready, ascending; not in checkpoints.
+	Finishing []scheduler.JobID
+	Prepared  []Prepared  // in order of id
+	Ended     []*EndedJob // in order of their end, the oldest first
+	Bundles   idmap.Map[scheduler.BundleID, Bundle]
+	Attempts  idmap.Map[scheduler.AttemptID, Attempt] // live
 
 	Launchers idmap.Index[scheduler.LauncherID, Launcher] // up and lost
 	ByName    map[string]*Launcher
@@ -56,6 +58,9 @@ func (st *State) AddAttempt(a *Attempt) {
 	a.Run.Bundle.Job.Attempts.add(a, inJob)
 	a.Launcher.Attempts.add(a, inLauncher)
 	st.TouchAttempt(a)
+	if a.Run.Bundle.Last() {
+		a.Launcher.Finishers++
+	}
 	if a.Run.Speculative {
 		a.Run.Bundle.Job.Doubled++
 	}
@@ -70,6 +75,9 @@ func (st *State) RemoveAttempt(a *Attempt) {
 	a.Run.Bundle.Job.Attempts.remove(a, inJob)
 	a.Launcher.Attempts.remove(a, inLauncher)
 	st.TouchAttempt(a)
+	if a.Run.Bundle.Last() {
+		a.Launcher.Finishers--
+	}
 	a.Run.live--
 	if a.Run.Speculative {
 		a.Run.Bundle.Job.Doubled--
@@ -129,6 +137,15 @@ func (st *State) NoteWork(j *Job) {
 		st.Busy = sorted.Add(st.Busy, j.ID)
 	} else if i, found := slices.BinarySearch(st.Busy, j.ID); found {
 		st.Busy = slices.Delete(st.Busy, i, i+1)
+	}
+}
+
+// NoteFinishing keeps the list of the jobs whose last bundle is ready.
+func (st *State) NoteFinishing(j *Job) {
+	if b := j.LastBundle(); b != nil && b.Phase() == BundleReady {
+		st.Finishing = sorted.Add(st.Finishing, j.ID)
+	} else if i, found := slices.BinarySearch(st.Finishing, j.ID); found {
+		st.Finishing = slices.Delete(st.Finishing, i, i+1)
 	}
 }
 

@@ -59,7 +59,7 @@ func (od *Orders) StartCommand(a *life.Attempt) *wire.Command {
 	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.Run.Speculative
 	m.Folders = j.Spec.Folders
 	if b.Last() {
-		m.SourcesComplete = true
+		m.SourcesComplete, m.Slots, m.Memory = true, lastSlots, j.LastMemory()
 		m.Finish = &wire.Finish{
 			Publish: j.Phase() == life.JobPublishing, Outputs: j.Spec.Outputs, Keep: j.Publishing.Keeps(), Granted: j.Publishing.MayBeThere(), Mark: od.mark(j.ID),
 		}
@@ -78,6 +78,9 @@ func (od *Orders) StartCommand(a *life.Attempt) *wire.Command {
 	}
 	return &whole.command
 }
+
+// lastSlots is the share of a launcher's processors that a group has that publishes or cleans.
+const lastSlots = 1
 
 // mark is what no other job of any cluster has: who publishes knows by it what it
 // published before.

@@ -94,7 +94,7 @@ func (pr *Preemption) victims(d scheduler.Preempt) ([]*life.Run, scheduler.Refus
 	var runs []*life.Run
 	for _, id := range d.Victims {
 		a := pr.life.Attempts.Get(id)
-		if a == nil {
+		if a == nil || a.Run.Bundle.Last() {
 			return nil, scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", id)
 		}
 		if slices.Contains(runs, a.Run) {

@@ -87,7 +87,11 @@ func (rd *Reader) waits(j *life.Job) facts.Waits {
 }
 
 // needs are the slots that a bundle takes at once, in order of kind, and its memory.
+// A job's last bundle needs none.
 func needs(b *life.Bundle) (list []scheduler.SlotCount, memory int64) {
+	if b.Last() {
+		return nil, 0
+	}
 	for i := range b.Width() {
 		d := b.Demand(i)
 		at, found := slices.BinarySearchFunc(list, d.Kind, func(c scheduler.SlotCount, kind string) int { return cmp.Compare(c.Kind, kind) })

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -45,7 +46,7 @@ func (rd *Reader) waitingOf(j *life.Job) []string {
 		switch {
 		case rd.capacity.Up() == 0:
 			list = append(list, "no launcher is there")
-		case rd.policy.Current() == nil:
+		case rd.policy.Current() == nil && j.Phase() == life.JobRunning:
 			list = append(list, "no policy is running")
 		}
 		list = append(list, rd.waitsFor(j))
@@ -66,6 +67,9 @@ func (rd *Reader) waitsFor(j *life.Job) string {
 	b := j.LongestReady()
 	if b == nil {
 		return ""
+	}
+	if b.Last() {
+		return facts.WaitsForLauncher(j.Describe(b, 0), rd.capacity.Up())
 	}
 	need := map[string]int{}
 	var kinds []string

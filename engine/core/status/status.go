@@ -87,8 +87,10 @@ func (rd *Reader) Launchers() []*wire.LauncherStatus {
 	var list []*wire.LauncherStatus
 	for _, id := range rd.life.Launchers.IDs() {
 		l := rd.life.Launchers.Get(id)
+		excludedFor, until := l.Excluded()
 		list = append(list, &wire.LauncherStatus{
-			Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: wireSlots(l.Slots()), Free: wireSlots(l.Free()),
+			ExcludedUntil: int64(until), ExcludedFor: jobNumbers(excludedFor),
+			Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: wireSlots(l.Slots()), Free: wireSlots(l.Startable()),
 			Memory: l.Memory(), MemoryFree: l.FreeMemory(), Swap: l.Swap(), SwapFree: l.FreeSwap(), State: l.State(),
 			Suspended: uint32(l.Suspended), Running: uint32(len(l.Attempts) - l.Suspended),
 		})
@@ -122,4 +124,11 @@ func (rd *Reader) Launcher(name string) (LauncherInfo, bool) {
 		return LauncherInfo{}, false
 	}
 	return LauncherInfo{l.ID, l.Name, l.Identity, l.Incarnation, l.Up, l.DataAddress, l.HTTPAddress}, true
+}
+
+func jobNumbers(ids []scheduler.JobID) (list []uint64) {
+	for _, id := range ids {
+		list = append(list, uint64(id))
+	}
+	return list
 }

@@ -134,7 +134,10 @@ type Settings struct {
 	CleanTries        int           `json:"cleanTries"`
 	PublishRetryAfter time.Duration `json:"publishRetryAfter"`
 	PublishRetryMax   time.Duration `json:"publishRetryMax"`
-	// CleanMax is how long a job's cleaning may wait for a slot before the job
+	// FinishersMax is how many groups that publish or clean run on a launcher at once, beside
+	// its slots; default 4.
+	FinishersMax int `json:"finishersMax"`
+	// CleanMax is how long a job's cleaning may wait for a launcher before the job
 	// ends without it, with a note; default 5 minutes.
 	CleanMax time.Duration `json:"cleanMax"`
 
@@ -198,7 +201,7 @@ func DefaultSettings() Settings {
 		ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, TakeBackAfter: 5 * time.Second,
 		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
 		BlameAfter: 3, BlameJobs: 3, BlameFor: 10 * time.Minute, BlameSharePercent: 50, AvoidMax: 8,
-		PublishTries: 100, CleanTries: 3, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
+		PublishTries: 100, CleanTries: 3, FinishersMax: 4, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
 		JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedUserMax: 1000, PreparedFor: time.Hour,
 		NotesKept: 50, AttemptsKept: 1000, ReasonBytes: 1024, LaunchersMax: 20_000, LaunchersKept: 10_000,
 		RequestsMax: 100, RequestTimeout: 10 * time.Second, SettingsTimeout: 30 * time.Second, NotesMax: 10_000,
@@ -282,6 +285,7 @@ func (s *Settings) counts() []namedInt {
 		{"suspendedMax", s.SuspendedMax},
 		{"publishTries", s.PublishTries},
 		{"cleanTries", s.CleanTries},
+		{"finishersMax", s.FinishersMax},
 		{"jobsMax", s.JobsMax},
 		{"jobsKept", s.JobsKept},
 		{"preparedMax", s.PreparedMax},

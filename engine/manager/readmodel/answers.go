@@ -287,7 +287,15 @@ func launcherStatus(l *facts.Launcher) *wire.LauncherStatus {
 	return &wire.LauncherStatus{
 		Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State, Slots: wireSlots(l.Slots), Free: wireSlots(l.Free),
 		Memory: l.Memory, MemoryFree: l.MemoryFree, Swap: l.Swap, SwapFree: l.SwapFree, Suspended: uint32(l.Suspended), Running: uint32(l.Running),
+		ExcludedUntil: int64(l.ExcludedUntil), ExcludedFor: jobNumbers(l.ExcludedFor),
 	}
+}
+
+func jobNumbers(ids []scheduler.JobID) (list []uint64) {
+	for _, id := range ids {
+		list = append(list, uint64(id))
+	}
+	return list
 }
 
 func wireSlots(counts []scheduler.SlotCount) (list []*wire.Slots) {

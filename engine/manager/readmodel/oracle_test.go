@@ -187,7 +187,7 @@ func (o *oracle) compareJob(m *Model, c *core.Core, id scheduler.JobID) error {
 			return fmt.Errorf("attempt %d is of %v, known: %t", a.Attempt, of, known)
 		}
 	}
-	if want.GetSummary().GetState() < wire.JobState_JOB_STATE_SUCCEEDED {
+	if !wire.JobOver(want.GetSummary().GetState()) {
 		kept := c.Settings().AttemptsKept
 		got.Attempts, want = inOrder(got.Attempts, kept), proto.CloneOf(want)
 		want.Attempts = inOrder(want.Attempts, kept)

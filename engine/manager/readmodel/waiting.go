@@ -78,7 +78,7 @@ func waiting(j *facts.Job, c cluster) (list []string) {
 		switch {
 		case c.up == 0:
 			list = append(list, "no launcher is there")
-		case !c.decided:
+		case !c.decided && j.State == wire.JobState_JOB_STATE_RUNNING:
 			list = append(list, "no policy is running")
 		}
 		list = append(list, waitsFor(w, c))
@@ -95,6 +95,9 @@ func waiting(j *facts.Job, c cluster) (list []string) {
 
 // waitsFor says why the bundle does not run that is ready longest.
 func waitsFor(w *facts.Waits, c cluster) string {
+	if len(w.Needs) == 0 {
+		return facts.WaitsForLauncher(w.Longest, c.up)
+	}
 	noun, at := "a group", " "
 	if w.Width > 1 {
 		noun, at = fmt.Sprintf("a bundle of %d groups", w.Width), " at once "

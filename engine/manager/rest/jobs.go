@@ -27,6 +27,7 @@ func jobID(name string) scheduler.JobID {
 // states are the words for states of jobs.
 var states = map[wire.JobState]api.JobState{
 	wire.JobState_JOB_STATE_ASKED: api.JobStateAsked, wire.JobState_JOB_STATE_RUNNING: api.JobStateRunning, wire.JobState_JOB_STATE_FINISHING: api.JobStateFinishing,
+	wire.JobState_JOB_STATE_KILLING:   api.JobStateKilling,
 	wire.JobState_JOB_STATE_SUCCEEDED: api.JobStateSucceeded, wire.JobState_JOB_STATE_FAILED: api.JobStateFailed, wire.JobState_JOB_STATE_KILLED: api.JobStateKilled,
 }
 

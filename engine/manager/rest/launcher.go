@@ -78,8 +78,8 @@ func wrongWith(l *wire.LauncherStatus) []string {
 		list = append(list, "nothing was heard of it"+since+": it is taken for lost unless it comes back (manager.launcherLostAfter)")
 	case api.LauncherStateLost:
 		list = append(list, "it is lost: what ran there runs elsewhere, and what it stored is made again")
-	case api.LauncherStateBlamed:
-		list = append(list, "many attempts failed there: it gets no new work for a while")
+	case api.LauncherStateExcluded:
+		list = append(list, wire.WhyExcluded(l)+": it gets no new work until then, or until \"hamadryad drain "+l.Name+" --end\"")
 	}
 	return list
 }

@@ -163,6 +163,7 @@ const (
 	JobStateFailed    JobState = "failed"
 	JobStateFinishing JobState = "finishing"
 	JobStateKilled    JobState = "killed"
+	JobStateKilling   JobState = "killing"
 	JobStateRunning   JobState = "running"
 	JobStateSucceeded JobState = "succeeded"
 )
@@ -178,6 +179,8 @@ func (e JobState) Valid() bool {
 		return true
 	case JobStateKilled:
 		return true
+	case JobStateKilling:
+		return true
 	case JobStateRunning:
 		return true
 	case JobStateSucceeded:
@@ -189,9 +192,9 @@ func (e JobState) Valid() bool {
 
 // Defines values for LauncherState.
 const (
-	LauncherStateBlamed   LauncherState = "blamed"
 	LauncherStateDrained  LauncherState = "drained"
 	LauncherStateDraining LauncherState = "draining"
+	LauncherStateExcluded LauncherState = "excluded"
 	LauncherStateLost     LauncherState = "lost"
 	LauncherStateSuspect  LauncherState = "suspect"
 	LauncherStateUp       LauncherState = "up"
@@ -200,11 +203,11 @@ const (
 // Valid indicates whether the value is a known member of the LauncherState enum.
 func (e LauncherState) Valid() bool {
 	switch e {
-	case LauncherStateBlamed:
-		return true
 	case LauncherStateDrained:
 		return true
 	case LauncherStateDraining:
+		return true
+	case LauncherStateExcluded:
 		return true
 	case LauncherStateLost:
 		return true

@@ -1,0 +1,70 @@
+package attempts
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// A job's last group publishes its outputs, or cleans away what it leaves. It starts by
+// itself and needs neither slots nor memory of what launchers have for tasks, so it never
+// waits behind those. Settings.FinishersMax bounds how many run on a launcher at once.
+
+// StartFinishers starts the last groups that are ready, as far as launchers have room.
+func (as *Attempts) StartFinishers() {
+	for i := 0; i < len(as.life.Finishing); {
+		b := as.life.Jobs.Get(as.life.Finishing[i]).LastBundle()
+		if l := as.launcherFor(b); l != nil {
+			as.StartFinisher(b, l) // and it is listed no more
+			continue
+		}
+		if as.launcherFor(nil) == nil { // nor would another job find one
+			return
+		}
+		i++
+	}
+}
+
+// StartFinisher starts the last group of a job on a launcher.
+func (as *Attempts) StartFinisher(b *life.Bundle, l *life.Launcher) {
+	as.startRun(b, []*life.Launcher{l}, false)
+}
+
+// ranOnLooks is how many launchers on which a job ran are looked at before all others.
+const ranOnLooks = 16
+
+// launcherFor is the launcher that runs the fewest last groups and may run one more of a job;
+// nil: none. One where the job ran has its program, and so goes first. A launcher that the
+// site excludes is taken where there is no other. Of no bundle it is any launcher.
+func (as *Attempts) launcherFor(b *life.Bundle) (best *life.Launcher) {
+	if b != nil {
+		ran := b.Job.RanOn
+		for _, id := range ran[:min(len(ran), ranOnLooks)] {
+			best = as.better(best, as.life.Launchers.Get(id), b, false)
+		}
+	}
+	for _, excluded := range []bool{false, true} {
+		if best != nil {
+			return best
+		}
+		for _, id := range as.life.Launchers.IDs() {
+			best = as.better(best, as.life.Launchers.Get(id), b, excluded)
+		}
+	}
+	return best
+}
+
+// better is the one of two launchers that is to run a last group. The second is none when
+// it may not.
+func (as *Attempts) better(best, l *life.Launcher, b *life.Bundle, excluded bool) *life.Launcher {
+	switch {
+	case l == nil || !l.Up || l.Draining || l.Blamed && !excluded:
+	case l.Finishers >= as.step.Set.FinishersMax || b != nil && avoids(b, l.ID):
+	case best == nil || l.Finishers < best.Finishers:
+		return l
+	}
+	return best
+}
+
+func avoids(b *life.Bundle, id scheduler.LauncherID) bool {
+	return b.Job.Avoid.Avoids(id) || b.Avoid.Avoids(id)
+}
