@@ -105,18 +105,18 @@ func (g *Guard) try() error {
 		return err
 	}
 	defer os.Remove(folder)
-	report, theirs, err := os.Pipe()
+	report, theirs, err := step.Report()
 	if err != nil {
 		return err
 	}
 	defer theirs.Close()
-	cmd := step.Command(g.program, &step.Order{Folder: folder, TemporaryBytes: g.settings.TemporaryBytes})
+	cmd := step.Command(g.program, &step.Order{Folder: folder, TemporaryBytes: g.settings.TemporaryBytes, Calls: g.settings.Calls})
 	cmd.ExtraFiles = []*os.File{theirs, theirs}
 	if err := cmd.Start(); err != nil {
 		return errors.Join(fmt.Errorf("namespaces of its own: %w", err), report.Close())
 	}
 	theirs.Close()
-	err = step.Await(report)
+	_, err = step.Await(report)
 	var ended *exec.ExitError
 	if failed := cmd.Wait(); err == nil && errors.As(failed, &ended) {
 		err = fmt.Errorf("the step before a worker: %w", failed)
@@ -175,7 +175,7 @@ func (g *Guard) admit(name string, who Who) error {
 // Order is what the step is told of a user. The caller adds folders, files and the program.
 func (g *Guard) Order(who Who) *step.Order {
 	return &step.Order{
-		UID: who.UID, GID: who.GID, Groups: who.Groups,
+		UID: who.UID, GID: who.GID, Groups: who.Groups, Calls: g.settings.Calls,
 		TemporaryBytes: g.settings.TemporaryBytes, Processes: g.settings.Processes, OpenFiles: g.settings.OpenFiles,
 	}
 }

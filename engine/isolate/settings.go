@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/isolate/calls"
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
 )
 
@@ -20,6 +21,9 @@ type Settings struct {
 	LeastUID int      // smaller user ids run nothing; 0: LeastUIDDefault. Root never does
 	Allow    []string // names of users that may run; none: all that the other settings let
 	Deny     []string // names of users that may not
+
+	// Calls are system calls that workers may make although isolated ones may not (calls.Check).
+	Calls []string
 
 	TemporaryBytes int64 // that the /tmp of a worker holds; 0: TemporaryDefault
 	Processes      int   // of a user on the machine, and of a worker with limits by cgroup2, threads included; 0: ProcessesDefault
@@ -95,6 +99,9 @@ func (s Settings) Check() error {
 		if slices.Contains(s.Deny, name) {
 			return fmt.Errorf("launcher.isolation: user %q is on both lists, allow and deny: leave one", name)
 		}
+	}
+	if err := calls.Check(s.Calls); err != nil {
+		return fmt.Errorf("launcher.isolation.calls: %w", err)
 	}
 	if err := group.Check(s.Cgroup); err != nil {
 		return err

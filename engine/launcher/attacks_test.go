@@ -31,6 +31,8 @@ var attacks = []job.Definition{
 	single("hide", hide),
 	single("bomb", bomb),
 	single("look", look),
+	single("call", call),
+	single("usual", usual),
 }
 
 // attack is a job of one node that is given the job's arguments.

@@ -5,7 +5,7 @@
 //	cmd := step.Command(program, order) // in the launcher
 //	cmd.ExtraFiles = []*os.File{socket, report}
 //	cmd.Start()
-//	err := step.Await(reader) // of the report's pipe: nil when the worker's program runs
+//	listener, err := step.Await(ours) // of the Report: nil when the worker's program runs
 //
 //	step.Main(os.Args[1:]) // in the step's program; returns only when the worker can't be started
 //

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Order says what a worker is given. All else it loses.
@@ -30,6 +33,8 @@ type Order struct {
 	// Seen are folders that the worker needs: they are shown also when they lie below one
 	// of those that the worker has for itself.
 	Seen []string
+	// Calls are system calls that the worker may make although others may not (calls.Check).
+	Calls []string
 
 	TemporaryBytes int64 // that the worker's /tmp, /var/tmp and /dev/shm hold together
 	Processes      int   // that the user may have on the machine, threads included
@@ -48,7 +53,7 @@ const awaitMax = time.Minute
 
 // Command is the step, with its program and the program's first arguments. The caller
 // sets the environment, which is the worker's, the standard files, and two more: the
-// worker's socket, and the end of a pipe that Await reads.
+// worker's socket, and the second end of Report.
 func Command(program []string, o *Order) *exec.Cmd {
 	cmd := exec.Command(program[0], append(program[1:len(program):len(program)], o.words()...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -70,6 +75,7 @@ func (o *Order) words() []string {
 		w = append(w, strconv.Itoa(g))
 	}
 	w = append(append(w, strconv.Itoa(len(o.Seen))), o.Seen...)
+	w = append(append(w, strconv.Itoa(len(o.Calls))), o.Calls...)
 	w = append(w, strconv.Itoa(len(o.Files)))
 	for _, f := range o.Files {
 		w = append(w, f.Name, f.Path)
@@ -90,6 +96,9 @@ func parse(words []string) (*Order, error) {
 	}
 	for range r.count() {
 		o.Seen = append(o.Seen, r.next())
+	}
+	for range r.count() {
+		o.Calls = append(o.Calls, r.next())
 	}
 	for range r.count() {
 		o.Files = append(o.Files, File{Name: r.next(), Path: r.next()})
@@ -147,26 +156,86 @@ func (f *failure) Unwrap() error {
 	return f.number
 }
 
-// Await waits until the worker's program runs, and closes the pipe. Its error matches the
+// Report makes the two ends of what a step reports by: for Await, and for the step.
+func Report() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(fds[0], true) // so that Await can give up
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("what the step before a worker reports by: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "report"), os.NewFile(uintptr(fds[1]), "report"), nil //nolint:gosec // descriptors
+}
+
+// Await waits until the worker's program runs, and closes the report. It returns where the
+// kernel tells of refused calls (calls.Watch), nil where it does not. Its error matches the
 // system's.
-func Await(report *os.File) error {
+func Await(report *os.File) (listener *os.File, err error) {
 	defer report.Close()
 	if err := report.SetReadDeadline(time.Now().Add(awaitMax)); err != nil {
-		return fmt.Errorf("the step before a worker: %w", err)
+		return nil, fmt.Errorf("the step before a worker: %w", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(report, 64<<10))
+	text, listener, err := receive(report)
+	if err == nil && len(text) == 0 {
+		return listener, nil // its end closed when it became the worker
+	}
+	if listener != nil {
+		listener.Close()
+	}
 	if err != nil {
-		return fmt.Errorf("the step before a worker did not end: %w", err)
-	}
-	if len(text) == 0 {
-		return nil // its end of the pipe closed when it became the worker
+		return nil, fmt.Errorf("the step before a worker did not end: %w", err)
 	}
 	number, message, _ := strings.Cut(string(text), " ")
 	n, err := strconv.Atoi(number)
 	if err != nil {
-		return fmt.Errorf("the step before a worker failed: %s", text)
+		return nil, fmt.Errorf("the step before a worker failed: %s", text)
 	}
-	return &failure{syscall.Errno(n), message}
+	return nil, &failure{syscall.Errno(n), message}
+}
+
+// reportMax bounds what is read of a report, in bytes.
+const reportMax = 64 << 10
+
+// listenerSent is the byte that a listener is sent with.
+const listenerSent = 0
+
+// receive reads a report to its end.
+func receive(report *os.File) (text []byte, listener *os.File, err error) {
+	raw, err := report.SyscallConn()
+	if err != nil {
+		return nil, nil, err
+	}
+	buf, rights := make([]byte, 4<<10), make([]byte, unix.CmsgSpace(4))
+	for len(text) < reportMax {
+		var n, m int
+		var got error
+		err := raw.Read(func(fd uintptr) bool {
+			n, m, _, _, got = unix.Recvmsg(int(fd), buf, rights, unix.MSG_CMSG_CLOEXEC) //nolint:gosec // a descriptor is small
+			return !errors.Is(got, unix.EAGAIN) && !errors.Is(got, unix.EINTR)
+		})
+		if err = errors.Join(err, got); err != nil || n == 0 {
+			return text, listener, err
+		}
+		if fd := descriptorIn(rights[:m]); fd >= 0 && listener == nil {
+			listener = os.NewFile(uintptr(fd), "listener") //nolint:gosec // a descriptor
+		}
+		text = append(text, bytes.ReplaceAll(buf[:n], []byte{listenerSent}, nil)...)
+	}
+	return text, listener, nil
+}
+
+// descriptorIn is what was sent beside a text, -1 for none. It can be waited for.
+func descriptorIn(rights []byte) int {
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) == 0 {
+		return -1
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) == 0 || unix.SetNonblock(fds[0], true) != nil {
+		return -1
+	}
+	return fds[0]
 }
 
 // tell reports why the step can't go on.

@@ -13,7 +13,7 @@ func TestOrder(t *testing.T) {
 	for _, o := range []*Order{
 		{Folder: "/a b/w1", TemporaryBytes: 1 << 20},
 		{
-			UID: 1000, GID: 100, Groups: []int{100, 4}, Folder: "/data/w1", Program: "program", Seen: []string{"/data/store/job-1"},
+			UID: 1000, GID: 100, Groups: []int{100, 4}, Folder: "/data/w1", Program: "program", Seen: []string{"/data/store/job-1"}, Calls: []string{"bpf", "mount"},
 			Files: []File{{"program", "/cache/1"}, {"plan", ""}}, TemporaryBytes: 1 << 40, Processes: 64, OpenFiles: 65,
 		},
 	} {
@@ -35,13 +35,13 @@ func TestOrder(t *testing.T) {
 // What the step says reaches the launcher as the same error of the system.
 func TestReport(t *testing.T) {
 	for _, err := range []error{&os.PathError{Op: "open", Path: "/a", Err: syscall.ENOENT}, errWords} {
-		r, w, wrong := os.Pipe()
+		r, w, wrong := Report()
 		if wrong != nil {
 			t.Fatal(wrong)
 		}
 		tell(w, err)
 		w.Close()
-		got := Await(r)
+		_, got := Await(r)
 		if got == nil || got.Error() != err.Error() || errors.Is(got, os.ErrNotExist) != errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%v became %v", err, got)
 		}

@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hamadryad/hamadryad/engine/isolate/calls"
 )
 
 // Main is the step's whole life: it becomes the worker, or reports why not and ends. The
@@ -42,7 +44,8 @@ func carryOut(order []string) error {
 		return err
 	}
 	if o.Program == "" {
-		return nil
+		_, err := calls.Refuse(o.Calls)
+		return err
 	}
 	if err := o.handOver(); err != nil {
 		return err
@@ -51,6 +54,9 @@ func carryOut(order []string) error {
 		return err
 	}
 	if err := o.become(); err != nil {
+		return err
+	}
+	if err := o.refuse(); err != nil {
 		return err
 	}
 	return o.run()
@@ -111,6 +117,18 @@ func (o *Order) become() error {
 	// The kernel forgets this with each change of user.
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return fmt.Errorf("end with the launcher: %w", err)
+	}
+	return nil
+}
+
+// refuse has the kernel refuse what the worker may not call, and tell the launcher of it.
+func (o *Order) refuse() error {
+	listener, err := calls.Refuse(o.Calls)
+	if err != nil || listener < 0 {
+		return err
+	}
+	if err := unix.Sendmsg(firstOther, []byte{listenerSent}, unix.UnixRights(listener), nil, unix.MSG_NOSIGNAL); err != nil {
+		return fmt.Errorf("have the launcher told of refused system calls: %w", err)
 	}
 	return nil
 }

@@ -99,6 +99,15 @@ func (p *Pipe) SwitchTo(log *Log) {
 	p.log = log
 }
 
+// Say writes a line of the launcher's own into the log so far.
+func (p *Pipe) Say(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.log != nil {
+		_, _ = p.log.Write([]byte(line)) // it never fails
+	}
+}
+
 // Last returns the end of the log so far, for error messages.
 func (p *Pipe) Last() string {
 	if log := p.to(); log != nil {

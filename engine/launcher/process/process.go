@@ -13,12 +13,14 @@ package process
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
 	"sync"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/isolate/calls"
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/isolate/step"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
@@ -63,6 +65,9 @@ type Process struct {
 	pipe  *logs.Pipe
 	lease *lease.Lease
 	log   *slog.Logger
+	// blocked are the system calls that the kernel refuses it; nil where it does not tell.
+	blocked     *calls.Blocked
+	toldBlocked sync.Once
 
 	queue   chan *wire.ToWorker // what it has not read yet, at most queueMax
 	gone    chan struct{}       // closed when the process has ended
@@ -100,7 +105,7 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 		theirOut.Close()
 		return nil, err
 	}
-	cmd, err := c.start(ctx, tree, log, theirOut, theirs)
+	cmd, blocked, err := c.start(ctx, tree, log, theirOut, theirs)
 	theirs.Close()
 	theirOut.Close()
 	if err != nil {
@@ -115,6 +120,10 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 		Tree: tree,
 	}
 	l.Covers(cmd.Process)
+	if blocked != nil {
+		p.blocked = blocked
+		go blocked.Each(p.tellBlocked)
+	}
 	go pipe.Run()
 	go p.write()
 	go p.wait()
@@ -143,6 +152,15 @@ func (p *Process) LogTo(log *logs.Log) { p.pipe.SwitchTo(log) }
 
 // LastWords is the end of the log that it prints to.
 func (p *Process) LastWords() string { return p.pipe.Last() }
+
+// tellBlocked says in the log of the attempt, and in the launcher's, that the kernel refused
+// a call.
+func (p *Process) tellBlocked(call string) {
+	p.toldBlocked.Do(func() {
+		p.log.Info("an isolated worker made a system call that is refused; its log names all such calls", "pid", p.PID(), "call", call)
+	})
+	p.pipe.Say(fmt.Sprintf("launcher: the system call %s was refused, as it is to isolated workers; launcher.isolation.calls lists those that are allowed all the same\n", call))
+}
 
 // Send queues a message. One that lets too many gather is killed; then it is false.
 func (p *Process) Send(m *wire.ToWorker) bool {
@@ -206,6 +224,9 @@ func (p *Process) Close() { p.pipe.Close() }
 func (p *Process) wait() {
 	_ = p.cmd.Wait() // how it ended is in ProcessState
 	p.lease.Gone(p.cmd.Process)
+	if p.blocked != nil {
+		p.blocked.Close()
+	}
 	p.starved, p.most = p.Tree.Starved()
 	close(p.gone)
 	time.AfterFunc(goneWait, func() { p.conn.Close() }) // a child may hold it open: the reader must not wait for that

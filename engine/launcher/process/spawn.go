@@ -11,13 +11,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/engine/isolate/calls"
 	"github.com/hamadryad/hamadryad/engine/isolate/step"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/internal/spawn"
 )
 
 // start starts the process as the root of a tree, and waits until it runs its program.
-func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger, out *os.File, more ...*os.File) (*exec.Cmd, error) {
+// With an Order it also returns the calls that the kernel refuses it, where it tells.
+func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger, out *os.File, more ...*os.File) (*exec.Cmd, *calls.Blocked, error) {
 	if c.Order == nil {
 		cmd, err := start(ctx, func() *exec.Cmd {
 			cmd := exec.Command(c.Program)
@@ -27,24 +29,28 @@ func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger
 		if err == nil {
 			c.started(cmd.Process.Pid, tree, log)
 		}
-		return cmd, err
+		return cmd, nil, err
 	}
-	report, theirs, err := os.Pipe()
+	report, theirs, err := step.Report()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cmd, err := start(ctx, func() *exec.Cmd { return c.prepare(step.Command(c.Step, c.Order), tree, out, append(more, theirs)) })
 	theirs.Close()
 	if err != nil {
-		return nil, errors.Join(err, report.Close())
+		return nil, nil, errors.Join(err, report.Close())
 	}
 	c.started(cmd.Process.Pid, tree, log)
-	if err := step.Await(report); err != nil {
+	listener, err := step.Await(report)
+	if err != nil {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()         // what is wrong is known
-		return nil, err
+		return nil, nil, err
 	}
-	return cmd, nil
+	if listener == nil {
+		return cmd, nil, nil
+	}
+	return cmd, calls.Watch(listener), nil
 }
 
 // started tells the tree of its root, and keeps that to its processors: once it is there, since
