@@ -140,6 +140,7 @@ type Isolation struct {
 	Temporary Size     `koanf:"temporary" validate:"min=1048576"`           // of a worker's /tmp
 	Processes int      `koanf:"processes" validate:"min=64,max=4194304"`    // of a user on the machine, and of a worker where cgroup limits it, threads included
 	OpenFiles int      `koanf:"openFiles" validate:"min=64,max=1073741816"` // of a process
+	Groups    []string `koanf:"groups" validate:"max=100,dive,required"`    // groups that a worker is in where its user is, beside the user's own
 	Calls     []string `koanf:"calls" validate:"max=100,dive,required"`     // system calls that a worker may make although isolated ones may not
 	Cgroup    string   `koanf:"cgroup" validate:"required"`                 // where workers have groups with limits: auto, none or a folder
 }
@@ -329,6 +330,7 @@ func defaults() map[string]any {
 		"launcher.isolation.temporary": "64MiB",
 		"launcher.isolation.processes": 4096,
 		"launcher.isolation.openFiles": 65536,
+		"launcher.isolation.groups":    []string{},
 		"launcher.isolation.calls":     []string{},
 		"launcher.isolation.cgroup":    "auto",
 	}

@@ -19,6 +19,7 @@ import (
 type Guard struct {
 	settings Settings
 	program  []string // the step
+	groups   []int    // ids of the groups that workers may be in
 }
 
 // Who is a user of this machine.
@@ -26,7 +27,7 @@ type Who struct {
 	Name   string
 	UID    int
 	GID    int
-	Groups []int // supplementary ones
+	Groups []int // supplementary ones that workers may be in
 	Home   string
 }
 
@@ -44,7 +45,7 @@ func Open(s Settings, program []string) (*Guard, error) {
 	if uid := os.Geteuid(); uid != 0 {
 		return nil, fmt.Errorf("launcher.isolation.user is %s, and this launcher runs as user %d: only root can start workers as others; start it as root, or set %s", Submitter, uid, None)
 	}
-	if err := g.checkLists(); err != nil {
+	if err := errors.Join(g.findGroups(), g.checkLists()); err != nil {
 		return nil, err
 	}
 	if err := checkProgram(program); err != nil {
@@ -73,6 +74,25 @@ func (g *Guard) checkLists() error {
 		if _, err := g.Find(name); err != nil {
 			return fmt.Errorf("launcher.isolation.allow: %w", err)
 		}
+	}
+	return nil
+}
+
+// findGroups looks up the groups that workers may be in.
+func (g *Guard) findGroups() error {
+	for _, name := range g.settings.Groups {
+		found, err := user.LookupGroup(name)
+		var id int
+		if err == nil {
+			id, err = strconv.Atoi(found.Gid)
+		}
+		if err != nil {
+			return fmt.Errorf("launcher.isolation.groups: group %q of this machine: %w; mend the name, or take it off the list", name, err)
+		}
+		if id == 0 {
+			return fmt.Errorf("launcher.isolation.groups: group %q is root's: no worker may be in it; take it off the list", name)
+		}
+		g.groups = append(g.groups, id)
 	}
 	return nil
 }
@@ -136,9 +156,11 @@ func (g *Guard) Find(name string) (Who, error) {
 		return Who{}, fmt.Errorf("look up user %q: %w", name, err)
 	}
 	who := Who{Name: u.Username, Home: u.HomeDir}
-	ids, err := u.GroupIds()
-	if err != nil {
-		return Who{}, fmt.Errorf("look up the groups of user %q: %w", name, err)
+	var ids []string
+	if len(g.groups) > 0 { // without, nobody need ask the network
+		if ids, err = u.GroupIds(); err != nil {
+			return Who{}, fmt.Errorf("look up the groups of user %q: %w", name, err)
+		}
 	}
 	if who.UID, err = strconv.Atoi(u.Uid); err == nil {
 		who.GID, err = strconv.Atoi(u.Gid)
@@ -146,7 +168,9 @@ func (g *Guard) Find(name string) (Who, error) {
 	for _, id := range ids {
 		n, wrong := strconv.Atoi(id)
 		err = errors.Join(err, wrong)
-		who.Groups = append(who.Groups, n)
+		if slices.Contains(g.groups, n) {
+			who.Groups = append(who.Groups, n)
+		}
 	}
 	if err != nil {
 		return Who{}, fmt.Errorf("ids of user %q: %w", name, err)

@@ -16,9 +16,56 @@ import (
 // modeVariable makes the test binary another program.
 const modeVariable = "HAMADRYAD_TEST_ISOLATE"
 
+// groupsVariable makes the test binary say the groups of workers of daemon, where /etc/group is
+// the file that it names.
+const groupsVariable = "HAMADRYAD_TEST_GROUPS"
+
+// groupsWith are the groups of workers of daemon without a list, and with one.
+func groupsWith(file string) (none, listed []int, err error) {
+	err = errors.Join(syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""), syscall.Mount(file, "/etc/group", "", syscall.MS_BIND, ""))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, list := range [][]string{nil, {"mail", "games"}} {
+		s := isolate.Settings{User: isolate.Submitter, LeastUID: 1, Groups: list}
+		g, err := isolate.Open(s, []string{os.Args[0], "isolate"})
+		if err != nil {
+			return nil, nil, err
+		}
+		who, err := g.Find("daemon")
+		if err != nil {
+			return nil, nil, err
+		}
+		none, listed = listed, g.Order(who).Groups
+	}
+	return none, listed, nil
+}
+
+// A worker is in those of its user's groups that are listed, and in no others: not in one that
+// is as good as root.
+func TestGroups(t *testing.T) {
+	needRoot(t)
+	group := t.TempDir() + "/group"
+	lines := "root:x:0:daemon\ndaemon:x:1:\ndisk:x:6:daemon\nmail:x:8:daemon\ngames:x:60:\n"
+	if err := os.WriteFile(group, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Path, cmd.Args = os.Args[0], os.Args[:1]
+	cmd.Env = []string{groupsVariable + "=" + group}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	if said, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(said)) != "[] [8] <nil>" {
+		t.Errorf("it says %s (%v)", said, err)
+	}
+}
+
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "isolate" {
 		step.Main(os.Args[2:])
+	}
+	if file := os.Getenv(groupsVariable); file != "" {
+		fmt.Println(groupsWith(file))
+		return
 	}
 	if os.Getenv(modeVariable) != "" {
 		_, err := isolate.Open(isolate.Settings{User: isolate.Submitter}, []string{os.Args[0], "isolate"})
@@ -92,6 +139,8 @@ func TestOpen(t *testing.T) {
 		program []string
 	}{
 		`launcher.isolation.deny: user "no-such-user"`: {on(func(s *isolate.Settings) { s.Deny = []string{"no-such-user"} }), own},
+		`launcher.isolation.groups: group "no-such"`:   {on(func(s *isolate.Settings) { s.Groups = []string{"no-such"} }), own},
+		`group "root" is root's`:                       {on(func(s *isolate.Settings) { s.Groups = []string{"root"} }), own},
 		"launcher.isolation.leastUID is 3":             {on(func(s *isolate.Settings) { s.Allow = []string{"daemon"} }), own},
 		"is to lie beside hamadryad":                   {on(func(*isolate.Settings) {}), []string{"/nothing/there"}},
 		"chmod go-w":                                   {on(func(*isolate.Settings) {}), []string{writable}},
@@ -105,7 +154,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who, err := g.Find("games"); err != nil || who.UID != 5 || len(who.Groups) == 0 {
+	if who, err := g.Find("games"); err != nil || who.UID != 5 || len(who.Groups) != 0 {
 		t.Errorf("%+v, %v", who, err)
 	}
 	if _, err := g.Find("nobody"); !errors.Is(err, isolate.ErrRefused) || !strings.Contains(err.Error(), "not in launcher.isolation.allow") {

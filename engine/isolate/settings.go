@@ -22,6 +22,9 @@ type Settings struct {
 	Allow    []string // names of users that may run; none: all that the other settings let
 	Deny     []string // names of users that may not
 
+	// Groups are names of groups of the machine: a worker is in those of them that its user is in,
+	// beside the user's own. It is in no others.
+	Groups []string
 	// Calls are system calls that workers may make although isolated ones may not (calls.Check).
 	Calls []string
 

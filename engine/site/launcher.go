@@ -72,7 +72,7 @@ func launcherConfig(c *config.Config, log func(config.Log) *slog.Logger) launche
 	cfg.Isolation = isolate.Settings{
 		User: l.Isolation.User, LeastUID: l.Isolation.LeastUID, Allow: l.Isolation.Allow, Deny: l.Isolation.Deny,
 		TemporaryBytes: int64(l.Isolation.Temporary), Processes: l.Isolation.Processes, OpenFiles: l.Isolation.OpenFiles,
-		Calls: l.Isolation.Calls, Cgroup: l.Isolation.Cgroup,
+		Groups: l.Isolation.Groups, Calls: l.Isolation.Calls, Cgroup: l.Isolation.Cgroup,
 	}
 	if len(l.Names) > 0 {
 		cfg.Names = l.Names
