@@ -53,11 +53,13 @@
 // Until the store has told what it has, nothing is launched, and jobs wait for it. The notes
 // are
 //
+//	dynamic-priority/from     from the store: its name, before it tells what it has
 //	dynamic-priority/store    from the store: what it has (account.Parts)
 //	dynamic-priority/applied  from the store: the number of the last entry that it applied
 //	dynamic-priority/failed   from the store: why it can't be read or written, empty when it can
 //	dynamic-priority/host     from the store: the name of the machine, for answers
 //	dynamic-priority/entries  from the policy: what is to be applied (account.ParseEntries)
+//	dynamic-priority/dropped  from the policy: how many entries are left out, because the store is a new one
 //
 // In a simulation there is no store, and no note: a queue is opened for each user who submits.
 //

@@ -14,10 +14,12 @@ import (
 // stands in them.
 const (
 	NoteStore   = "dynamic-priority/store"
+	NoteFrom    = "dynamic-priority/from"
 	NoteApplied = "dynamic-priority/applied"
 	NoteFailed  = "dynamic-priority/failed"
 	NoteHost    = "dynamic-priority/host"
 	NoteEntries = "dynamic-priority/entries"
+	NoteDropped = "dynamic-priority/dropped"
 )
 
 // NoteBytesMax bounds a note of the policy, and is what a store keeps to: a plug-in may post
@@ -32,6 +34,7 @@ type store struct {
 	parts   account.Parts
 	failure string // why it can't be read or written, "" when it can
 	machine string // that answers name; "" until the store has told it
+	dropped int    // changes that were for another store, and of which nobody was told
 	// asked are the jobs that wait to be admitted until the store has told what it has, up
 	// to askedMax.
 	asked []scheduler.Job
@@ -51,6 +54,8 @@ func (p *Policy) noted(e scheduler.Noted) {
 			p.store.failure = ""
 			p.ledger.Adopt(s, int64(e.At))
 		}
+	case NoteFrom:
+		p.store.dropped += p.ledger.From(string(body[:min(len(body), account.NameBytesMax)]))
 	case NoteApplied:
 		n, err := strconv.ParseUint(string(body), 10, 64)
 		if err != nil {
@@ -71,6 +76,12 @@ func (s *store) host() string { return cmp.Or(s.machine, "localhost") }
 
 // post has the store told of the entries that are new.
 func (p *Policy) post(d *scheduler.Decisions) {
+	if n := p.store.dropped; n > 0 {
+		p.store.dropped = 0
+		d.Notes = append(d.Notes, scheduler.Note{
+			Name: NoteDropped, Body: fmt.Appendf(nil, "%d changes are left out: they were decided for another store of budgets than the one that is there now", n),
+		})
+	}
 	for _, part := range account.MarshalEntries(p.ledger.Post(), NoteBytesMax) {
 		d.Notes = append(d.Notes, scheduler.Note{Name: NoteEntries, Body: part})
 	}

@@ -36,6 +36,7 @@ type Ledger struct {
 	alone  bool   // there is no store
 	told   bool   // the rates in force over this interval are known, also that there are none
 
+	store    string // the name of the store that the entries are for; "": it was not told
 	state    State
 	accounts map[string]*Account
 	list     []*Account // in order of name
@@ -134,6 +135,21 @@ func (l *Ledger) Adopt(s *State, now int64) {
 		}
 	}
 	l.divide(now)
+}
+
+// From says which store tells what queues have, before it does. Entries for another are dropped: what
+// they change may be in the amounts of this one already. It returns how many they were.
+func (l *Ledger) From(store string) (dropped int) {
+	if store == l.store {
+		return 0
+	}
+	if l.store != "" {
+		dropped = len(l.open)
+		l.open, l.posted = nil, 0
+	}
+	l.store = store
+	l.version++
+	return dropped
 }
 
 // lower keeps the rates of a checkpoint to what is bid and covered by now: a store may be changed

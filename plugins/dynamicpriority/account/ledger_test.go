@@ -430,3 +430,40 @@ func TestTheStoreIsChangedMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherStore: what was decided for one store is not posted to another, also over a restart.
+func TestAnotherStore(t *testing.T) {
+	const second = int64(time.Second)
+	begin := func(store string, checkpoint []byte) *account.Ledger {
+		l := account.New(20 * time.Second)
+		if checkpoint != nil {
+			if err := l.Load(checkpoint); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.Begin(100 * second)
+		l.From(store)
+		s := &account.State{}
+		s.Put(account.Queue{Name: "a", Budget: 100 * money.Credit})
+		l.Adopt(s, 100*second)
+		return l
+	}
+	l := begin("one", nil)
+	if err := l.AddBudget("a", 5*money.Credit); err != nil {
+		t.Fatal(err)
+	}
+	checkpoint := l.SaveAll(nil, 0)
+	for store, want := range map[string]int{"one": 1, "another": 0} {
+		again := begin(store, checkpoint)
+		got := again.Post()
+		if budget := money.Amount(100+5*want) * money.Credit; len(got) != want || again.Queue("a").Budget != budget {
+			t.Errorf("store %s: %v is posted, the queue has %s, want %d and %s", store, got, again.Queue("a").Budget, want, budget)
+		}
+		if err := again.AddBudget("a", money.Credit); err != nil {
+			t.Fatal(err)
+		}
+		if next := again.Post(); len(next) != 1 || next[0].Number != 2 {
+			t.Errorf("store %s: then %v is posted, want number 2", store, next)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 // of one before it that is of the same thing; of entries it is the next piece:
 //
 //	ledger 20000000000 1238605061520000000 17 12   length and start of the interval, last and applied entry
+//	store MZXW6YTB                                 the store that the entries are for, if it has a name
 //	entries 13                                     what the store has not acknowledged, as MarshalEntries writes it
 //	b alice 5.0
 //	rates                                          those in force follow, and where no line is for a queue it has none
@@ -22,6 +23,7 @@ import (
 //	rate alice 110000 9090 400 5.0 0.11 20         the same and the queue: there is no store, or it was changed since
 const (
 	wordLedger  = "ledger"
+	wordStore   = "store"
 	wordRates   = "rates"
 	wordRate    = "rate"
 	wordEntries = "entries"
@@ -88,7 +90,11 @@ func (l *Ledger) Short() bool { return l.short }
 
 func (l *Ledger) saveHead(w []byte) []byte {
 	l.saved = l.last
-	return fmt.Appendf(w, "%s %d %d %d %d\n", wordLedger, l.length, l.start, l.last, l.state.Applied)
+	w = fmt.Appendf(w, "%s %d %d %d %d\n", wordLedger, l.length, l.start, l.last, l.state.Applied)
+	if l.store != "" {
+		w = fmt.Appendf(w, "%s %s\n", wordStore, l.store)
+	}
+	return w
 }
 
 func (l *Ledger) saveEntries(w []byte, entries []Entry) []byte {
@@ -179,6 +185,8 @@ func (r *reader) line(line string) error {
 		return nil
 	case f[0] == wordLedger && len(f) == 5:
 		return r.head(f[1:])
+	case f[0] == wordStore && len(f) == 2:
+		return r.from(f[1])
 	case line == wordRates:
 		r.told = true
 		return nil
@@ -235,6 +243,15 @@ func (r *reader) rate(name string, f []string) error {
 	if a.Rate == 0 && a.remainder == 0 {
 		r.tidy(a)
 	}
+	return nil
+}
+
+// from takes over which store the entries are for: those before the line were for the one before.
+func (r *reader) from(store string) error {
+	if err := r.flush(); err != nil {
+		return err
+	}
+	r.From(store)
 	return nil
 }
 

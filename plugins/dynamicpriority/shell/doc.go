@@ -10,6 +10,9 @@
 //	         those who were in it stay, and the log warns; to let nobody in, remove it.
 //	budget   what queues have: a line "user budget spending" for each. The policy writes it: change
 //	         it by hand only while no manager runs.
+//	budget.applied  which changes are in budget, and the name of the store. Leave it beside budget when that
+//	         is edited or restored, and copy both. Without it the store is a new one: its amounts count as
+//	         they stand, and changes decided before are left out.
 //	database in the place of budget, the address of a PostgreSQL database that has the queues.
 //	seen     the signatures that were accepted a short while ago.
 //	lock     held by the plug-in that works here.

@@ -142,6 +142,7 @@ type keeper struct {
 	told   *account.State // what the policy was told last; nil: nothing
 	looked time.Time      // when the store was last read
 	blind  bool           // the last look failed: the policy was told so
+	begun  bool           // something was applied
 	due    []account.Entry
 	pause  time.Duration // before the next try; 0: nothing fails
 	again  time.Time     // when that is
@@ -267,7 +268,11 @@ func (k *keeper) work(ctx context.Context) error {
 	if (k.told == nil || k.blind || polls) && !k.look(ctx) || len(k.due) == 0 {
 		return nil
 	}
-	if first := k.due[0].Number; first > k.told.Applied+1 {
+	if first := k.due[0].Number; first > k.told.Applied+1 && !k.begun {
+		// A policy that starts posts all that it knows of no end of: there is no more.
+		slog.Warn("the store of budgets is from before the policy's last changes: it was restored from a backup, or is another one; its amounts count as they stand",
+			"its last change", k.told.Applied, "next change", first)
+	} else if first > k.told.Applied+1 {
 		return fmt.Errorf("entries up to %d are applied, and the next that is posted is %d: some were lost; the policy posts them again when it starts", k.told.Applied, first)
 	}
 	applied, err := k.store.Apply(ctx, k.due)
@@ -278,7 +283,7 @@ func (k *keeper) work(ctx context.Context) error {
 	for _, e := range k.due {
 		k.told.Apply(e)
 	}
-	k.due, k.pause = nil, 0
+	k.due, k.pause, k.begun = nil, 0, true
 	return k.of.Post(scheduler.Note{Name: dynamicpriority.NoteApplied, Body: strconv.AppendUint(nil, applied, 10)})
 }
 
@@ -297,6 +302,9 @@ func (k *keeper) look(ctx context.Context) bool {
 	} else if same(k.told, state) {
 		return true
 	}
+	if state.Store != "" && (k.told == nil || k.told.Store != state.Store) && k.of.Post(scheduler.Note{Name: dynamicpriority.NoteFrom, Body: []byte(state.Store)}) != nil {
+		return false
+	}
 	for _, part := range state.Marshal(dynamicpriority.NoteBytesMax) {
 		if k.of.Post(scheduler.Note{Name: dynamicpriority.NoteStore, Body: part}) != nil {
 			return false // it ends
@@ -307,7 +315,7 @@ func (k *keeper) look(ctx context.Context) bool {
 }
 
 func same(a, b *account.State) bool {
-	if a.Applied != b.Applied || len(a.Queues()) != len(b.Queues()) {
+	if a.Applied != b.Applied || a.Store != b.Store || len(a.Queues()) != len(b.Queues()) {
 		return false
 	}
 	for i, q := range a.Queues() {

@@ -234,3 +234,52 @@ func TestAFailureIsNotTriedAtOnce(t *testing.T) {
 		r.stop()
 	})
 }
+
+// A store that was restored from a backup is behind the policy: what it posts first is applied to
+// the amounts as they stand, and nothing is asked for that nobody has.
+func TestARestoredStore(t *testing.T) {
+	folder := folderWith(t, "ann 100 1\n")
+	r := run(t, folder)
+	name := r.next(dynamicpriority.NoteFrom)
+	r.next(dynamicpriority.NoteStore)
+	r.entries(pays(1, 10))
+	r.next(dynamicpriority.NoteApplied)
+	r.stop()
+
+	r = run(t, folder)
+	if again := r.next(dynamicpriority.NoteFrom); again != name {
+		t.Errorf("it is store %q, and was %q", again, name)
+	}
+	r.next(dynamicpriority.NoteStore)
+	r.entries(pays(1, 10), pays(2, 10)) // from an older checkpoint
+	if got := r.next(dynamicpriority.NoteApplied); got != "2" {
+		t.Errorf("%s is applied", got)
+	}
+	r.stop()
+
+	place(t, folder, "# a comment, thought somebody\nann 80 1\n")
+	r = run(t, folder)
+	if got := r.next(dynamicpriority.NoteStore); got != "applied 2 part 1 of 1\nann 80.0 1.0 0\n" {
+		t.Errorf("it tells %q", got)
+	}
+	r.entries(pays(1, 10), pays(2, 10), pays(3, 10))
+	if got := r.next(dynamicpriority.NoteApplied); got != "3" || !strings.Contains(budgets(t, folder), "\nann 70.0 1.0 3\n") {
+		t.Errorf("%s is applied, and the file has %q", got, budgets(t, folder))
+	}
+	r.stop()
+
+	if err := os.Remove(filepath.Join(folder, budgetName+".applied")); err != nil {
+		t.Fatal(err)
+	}
+	place(t, folder, "ann 50 1\n")
+	r = run(t, folder)
+	if another := r.next(dynamicpriority.NoteFrom); another == name {
+		t.Errorf("a store that is made anew has the name of the old one")
+	}
+	r.next(dynamicpriority.NoteStore)
+	r.entries(pays(8, 10))
+	if got := r.next(dynamicpriority.NoteApplied); got != "8" || budgets(t, folder) != "# applied 8\nann 40.0 1.0 8\n" {
+		t.Errorf("%s is applied, and the file has %q", got, budgets(t, folder))
+	}
+	r.stop()
+}

@@ -38,7 +38,14 @@ func open(ctx context.Context, folder string) (Store, error) {
 	budget, database := filepath.Join(folder, budgetName), filepath.Join(folder, databaseName)
 	address, err := os.ReadFile(database)
 	if errors.Is(err, os.ErrNotExist) {
-		return file.Open(budget)
+		s, err := file.Open(budget)
+		if err == nil {
+			err = s.Begin()
+		}
+		if err != nil {
+			return nil, err
+		}
+		return s, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the address of the database: %w", err)

@@ -6,6 +6,12 @@
 // missing, as in a file written by hand, or by the original. Each change replaces the file as a
 // whole. Remarks stay in it, lines that begin with #.
 //
+// Which changes are in the file, says another one beside it, budget.applied. So whatever somebody
+// edits, copies or restores while no manager runs: its amounts count as they stand, and no change
+// is applied to them that was applied before. The first line decides only where it has a larger
+// number than that file, or there is none, and where a crash in the middle of a write was followed by an edit. So
+// newer amounts that are put beside an older budget.applied need their first line.
+//
 // # Lines that can't be read
 //
 // In a file without that first line, one that is no queue is left out: it is named in the log, and
@@ -41,34 +47,79 @@ const (
 
 // Store is a file of budgets. One goroutine uses it.
 type Store struct {
-	path    string
-	state   *account.State
-	remarks []string // whole lines
+	path     string
+	state    *account.State
+	remarks  []string // whole lines
+	position *position
+	edited   bool                                 // it is not as it was written last
+	settled  bool                                 // the position's file is as the position
+	replace  func(path string, text []byte) error // durable.Replace, but in tests
 }
 
-// Open reads a file, which must be there. The log names a line that is left out. An error names
-// the line that can't be read, and then nothing of the file is used or changed.
+// Open reads a file, which must be there, and changes nothing, so that one who looks does no harm to one
+// who writes. The log names a line that is left out. An error names the line that can't be read, and
+// then nothing of the file is used.
 func Open(path string) (*Store, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("the budgets: %w: make the file, empty when there are no queues yet", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, bytesMax+1))
+	// The position is read first: a writer that goes on meanwhile leaves newer amounts, whose first
+	// line says so.
+	p, err := readPosition(path + positionSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("the budgets: %w", err)
 	}
-	if len(text) > bytesMax {
-		return nil, fmt.Errorf("the budgets: %s has more than %d bytes", path, bytesMax)
+	text, err := read(path)
+	if err != nil {
+		return nil, fmt.Errorf("the budgets: %w", err)
 	}
-	s := &Store{path: path, state: &account.State{}}
-	if err := s.parse(text); err != nil {
+	s := &Store{path: path, state: &account.State{}, replace: durable.Replace}
+	is := &found{}
+	if err := s.parse(text, is); err != nil {
 		return nil, fmt.Errorf("the budgets: %s: %w: mend it while no manager runs", path, err)
 	}
+	is.mark = markOf(0, text, len(s.state.Queues()))
+	isNew := p == nil
+	if isNew {
+		p = newPosition(is.told)
+	}
+	was := *p
+	if err := p.settle(is); err != nil {
+		return nil, fmt.Errorf("the budgets: %s: %w", path, err)
+	}
+	s.edited, s.settled = is.edited, was == *p && !isNew
+	s.position, s.state.Applied, s.state.Store = p, p.Applied, p.Store
 	return s, nil
 }
 
-func (s *Store) parse(text []byte) error {
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: make the file, empty when there are no queues yet", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, bytesMax+1))
+	if err == nil && len(text) > bytesMax {
+		err = fmt.Errorf("%s has more than %d bytes", path, bytesMax)
+	}
+	return text, err
+}
+
+// Begin writes down which changes are in what was read, and the name of a new store. Who applies
+// changes calls it before anybody is told what there is.
+func (s *Store) Begin() error {
+	if s.edited {
+		slog.Warn("the budgets are not as the policy wrote them last: somebody edited, copied or restored them; their amounts count as they stand, and changes that were applied before are not applied again",
+			"file", s.path, "applied", s.state.Applied)
+	}
+	if s.settled {
+		return nil
+	}
+	if err := s.replace(s.path+positionSuffix, s.position.text()); err != nil {
+		return fmt.Errorf("the budgets: %w", err)
+	}
+	s.settled = true
+	return nil
+}
+
+func (s *Store) parse(text []byte, f *found) error {
 	first, _, _ := strings.Cut(string(text), "\n")
 	number, ours := strings.CutPrefix(strings.TrimSpace(first), header)
 	if ours {
@@ -76,7 +127,7 @@ func (s *Store) parse(text []byte) error {
 		if err != nil {
 			return fmt.Errorf("line 1: %.80q is no number of a change", number)
 		}
-		s.state.Applied = n
+		f.told, f.tells = n, true
 	}
 	at := 0
 	for line := range strings.Lines(string(text)) {
@@ -152,11 +203,32 @@ func (s *Store) Apply(_ context.Context, entries []account.Entry) (uint64, error
 	if !changed {
 		return s.state.Applied, nil
 	}
-	if err := durable.Replace(s.path, s.text(next)); err != nil {
+	if err := s.write(next); err != nil {
 		return 0, fmt.Errorf("the budgets can't be written: %w", err)
 	}
 	s.state = next
 	return next.Applied, nil
+}
+
+// write writes what queues have, and which changes are in it. After a failure or a crash between
+// two of the steps the first read, or the next write, finds out which were done.
+func (s *Store) write(next *account.State) error {
+	text := s.text(next)
+	p := *s.position
+	m := markOf(next.Applied, text, len(next.Queues()))
+	p.Next = &m
+	if err := s.replace(s.path+positionSuffix, p.text()); err != nil {
+		return err
+	}
+	if err := s.replace(s.path, text); err != nil {
+		return err
+	}
+	p.mark, p.Next = m, nil
+	if err := s.replace(s.path+positionSuffix, p.text()); err != nil {
+		return err
+	}
+	s.position = &p
+	return nil
 }
 
 func (s *Store) text(of *account.State) []byte {
@@ -171,7 +243,7 @@ func (s *Store) text(of *account.State) []byte {
 }
 
 func clone(s *account.State) *account.State {
-	c := &account.State{Applied: s.Applied}
+	c := &account.State{Applied: s.Applied, Store: s.Store}
 	for _, q := range s.Queues() {
 		c.Put(*q)
 	}

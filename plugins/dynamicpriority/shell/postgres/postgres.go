@@ -3,7 +3,11 @@
 //
 //	hamadryad_queue   name, budget and spending of each queue, in millionths of a credit, and
 //	                  charged, the end of the interval that was charged last, in nanoseconds since 1970
-//	hamadryad_ledger  applied, the number of the last change that is in them
+//	hamadryad_ledger  applied, the number of the last change that is in them, and store, a name that
+//	                  the policy gives to a database that is new to it
+//
+// Both belong together. Where the queues are restored without the ledger, it gets another name:
+// their amounts count as they stand, and nothing is applied to them that was decided before.
 //
 // Others may change budgets and spending rates meanwhile, and add or remove queues, each with one
 // statement: what the policy does are additions and subtractions, so nothing of either is lost.
@@ -13,10 +17,13 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -36,6 +43,7 @@ const schema = `
 CREATE TABLE IF NOT EXISTS hamadryad_queue (
 	name text PRIMARY KEY, budget bigint NOT NULL DEFAULT 0, spending bigint NOT NULL DEFAULT 0, charged bigint NOT NULL DEFAULT 0);
 CREATE TABLE IF NOT EXISTS hamadryad_ledger (one boolean PRIMARY KEY DEFAULT true CHECK (one), applied bigint NOT NULL);
+ALTER TABLE hamadryad_ledger ADD COLUMN IF NOT EXISTS store text NOT NULL DEFAULT '';
 INSERT INTO hamadryad_ledger (applied) VALUES (0) ON CONFLICT DO NOTHING;
 `
 
@@ -82,6 +90,9 @@ func (s *Store) connect(ctx context.Context) error {
 	}
 	if _, err := conn.Exec(ctx, schema); err != nil {
 		return s.failed("make the tables", err)
+	}
+	if _, err := conn.Exec(ctx, "UPDATE hamadryad_ledger SET store = $1 WHERE store = ''", rand.Text()); err != nil {
+		return s.failed("name the store", err)
 	}
 	return nil
 }
@@ -139,8 +150,11 @@ func (e *rowError) Error() string { return e.why }
 func load(ctx context.Context, tx pgx.Tx) (*account.State, error) {
 	state := &account.State{}
 	var applied int64
-	if err := tx.QueryRow(ctx, "SELECT applied FROM hamadryad_ledger").Scan(&applied); err != nil {
+	if err := tx.QueryRow(ctx, "SELECT applied, store FROM hamadryad_ledger").Scan(&applied, &state.Store); err != nil {
 		return nil, err
+	}
+	if len(state.Store) > account.NameBytesMax || strings.ContainsFunc(state.Store, unicode.IsSpace) {
+		return nil, &rowError{fmt.Sprintf("hamadryad_ledger: %.80q is no name of a store: leave that to the policy", state.Store)}
 	}
 	if applied < 0 {
 		return nil, &rowError{fmt.Sprintf("hamadryad_ledger: applied is %d", applied)}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
@@ -15,13 +16,18 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/shell/postgres/postgrestest"
 )
 
+// open opens a store; one that was closed a moment ago may still hold the lock in the server.
 func open(t testing.TB, s *postgrestest.Server) *postgres.Store {
 	t.Helper()
-	store, err := postgres.Open(t.Context(), s.Address())
-	if err != nil {
-		t.Fatal(err)
+	for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		store, err := postgres.Open(t.Context(), s.Address())
+		if err == nil {
+			return store
+		}
+		if !strings.Contains(err.Error(), "another plug-in works") || time.Now().After(until) {
+			t.Fatal(err)
+		}
 	}
-	return store
 }
 
 // TestPostgres has one server, and a database without queues for each part.
@@ -29,7 +35,7 @@ func TestPostgres(t *testing.T) {
 	server := postgrestest.Start(t)
 	for name, part := range map[string]func(*testing.T, *postgrestest.Server){
 		"the database agrees with memory": theDatabaseAgreesWithMemory, "sums stay within bounds": sumsStayWithinBounds,
-		"others and restarts": othersAndRestarts, "one at a time": oneAtATime, "what is no queue": whatIsNoQueue,
+		"others and restarts": othersAndRestarts, "one at a time": oneAtATime, "what is no queue": whatIsNoQueue, "its name": itsName,
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.SQL("DROP TABLE IF EXISTS hamadryad_queue, hamadryad_ledger")
@@ -175,5 +181,31 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%q: %v", address, err)
 		}
 		cancel()
+	}
+}
+
+// A database keeps its name. One whose ledger is gone is another store, for which nothing counts that was
+// decided before.
+func itsName(t *testing.T, server *postgrestest.Server) {
+	name := func() string {
+		store := open(t, server)
+		defer store.Close()
+		state, err := store.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return state.Store
+	}
+	first := name()
+	if again := name(); first == "" || again != first {
+		t.Errorf("it is %q, and was %q", again, first)
+	}
+	server.SQL("DROP TABLE hamadryad_ledger")
+	if another := name(); another == "" || another == first {
+		t.Errorf("without its ledger it is %q, and was %q", another, first)
+	}
+	server.SQL("ALTER TABLE hamadryad_ledger DROP COLUMN store") // as an earlier version made it
+	if another := name(); another == "" {
+		t.Error("that of an earlier version has no name")
 	}
 }

@@ -1,0 +1,105 @@
+package file
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// positionSuffix is of the file beside the budgets that has the position.
+const positionSuffix = ".applied"
+
+// remark is what a person reads who opens that file.
+const remark = "Written by the policy. It says which changes are in the budgets: leave it here when you change, copy or restore them."
+
+// position says up to which change the amounts of a file of budgets have all, in a file of its own:
+// a line among the budgets is lost as soon as somebody takes it for a comment.
+//
+// A write takes three steps: the position is written with what comes next, then the budgets, then
+// the position as it is then. The hashes of the budgets' text tell after a crash which steps were done.
+type position struct {
+	Remark string `json:"remark"`
+	// Store names the store. One that is made anew has another name, and what was decided for
+	// another store is not applied to it.
+	Store string `json:"store"`
+	mark
+	// Next is what is being written.
+	Next *mark `json:"next,omitempty"`
+}
+
+// mark is a text of budgets, and the last change that is in it.
+type mark struct {
+	Applied uint64 `json:"applied"`
+	Budget  string `json:"budget"` // hash of the text; "": none was written
+	Queues  int    `json:"queues"`
+}
+
+func markOf(applied uint64, text []byte, queues int) mark {
+	sum := sha256.Sum256(text)
+	return mark{applied, hex.EncodeToString(sum[:]), queues}
+}
+
+// readPosition reads a position; nil: there is none.
+func readPosition(path string) (*position, error) {
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, nil //nolint:nilnil // there is none
+	case err != nil:
+		return nil, err
+	}
+	p := &position{}
+	if err := json.Unmarshal(text, p); err != nil || p.Store == "" {
+		return nil, fmt.Errorf("%s can't be read: put it back as it was, or remove it: then the budgets count as they stand, and changes that were not applied yet are left out", path)
+	}
+	return p, nil
+}
+
+// text is what the file has.
+func (p *position) text() []byte {
+	text, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		panic(err) // numbers and words: it does not fail
+	}
+	return append(text, '\n')
+}
+
+// newPosition is that of a store that is made anew.
+func newPosition(applied uint64) *position {
+	return &position{Remark: remark, Store: rand.Text(), mark: mark{Applied: applied}}
+}
+
+// found is a text of budgets as it is read.
+type found struct {
+	mark
+	told   uint64 // the number in its first line
+	tells  bool   // whether it has one
+	edited bool   // it is none of the texts that the position knows: it was edited, copied or restored
+}
+
+// settle says up to which change a text has all, and makes the position say so. What
+// was applied once is never applied again: amounts that somebody wrote, copied or restored count
+// as they stand.
+func (p *position) settle(f *found) error {
+	is := func(m *mark) bool { return m != nil && m.Budget == f.Budget }
+	switch {
+	case is(p.Next):
+		p.mark = *p.Next
+	case is(&p.mark):
+	case f.Queues == 0 && p.Queues > 0:
+		return fmt.Errorf("no queue is in it, and %d were: put it back as it was; or, to begin anew without queues, remove the file %s beside it", p.Queues, positionSuffix)
+	case p.Next != nil && !f.tells:
+		return fmt.Errorf("it was changed after a crash in the middle of a write, and its first line is gone: make the first line %q when its amounts are from before the changes %d to %d, else, and in doubt, %q: then nothing counts twice",
+			fmt.Sprint(header, p.Applied), p.Applied+1, p.Next.Applied, fmt.Sprint(header, p.Next.Applied))
+	default:
+		f.edited = p.Budget != ""
+		p.Applied = max(p.Applied, f.told) // a larger one is of a version that wrote no position
+	}
+	p.Next = nil
+	p.Budget, p.Queues, f.Applied = f.Budget, f.Queues, p.Applied
+	return nil
+}
