@@ -219,6 +219,10 @@ func (c Config) sayAsWhom() {
 	default:
 		c.Log.Info("workers of all users run as this launcher's user, and can read and end each other", "launcher.isolation.user", isolate.None, "uid", os.Geteuid())
 	}
+	if c.Keys != nil && !c.Isolation.On() {
+		c.Log.Warn("whoever submits a job can read this launcher's key, and be taken for it: workers run as its user; start it as root with launcher.isolation.user: submitter, or let nobody submit whom you would not give the key",
+			"launcher.isolation.user", isolate.None)
+	}
 }
 
 func (c Config) slotsTotal() int {

@@ -190,3 +190,24 @@ func TestLogsAreForTheManagerAlone(t *testing.T) {
 		}
 	}
 }
+
+// A launcher that proves who it is, and whose workers run as its user, says at its start, once,
+// that whoever submits can read its key. One that isolates them has nothing to say of that.
+func TestKeyIsOpenToWorkers(t *testing.T) {
+	const warning = "can read this launcher's key"
+	s := newSecured(t)
+	n, _ := s.begin("open")
+	n.wait("its start", func() bool { return n.join.GetName() != "" })
+	if got := strings.Count(s.logs["open"].String(), warning); got != 1 {
+		t.Errorf("it warns %d times: %s", got, s.logs["open"])
+	}
+	out := &watch.Output{}
+	on := isolation(t)
+	s.launch("closed", func(c *configuration) {
+		on(c)
+		c.Keys, c.Cache, c.Log = s.keys["open"], t.TempDir(), slog.New(slog.NewTextHandler(out, nil))
+	})
+	if strings.Contains(out.String(), warning) || !strings.Contains(out.String(), "workers run as the users who submitted") {
+		t.Errorf("with isolation it says %s", out)
+	}
+}
