@@ -151,6 +151,9 @@ type Policy struct {
 	Path     string `koanf:"path"`                                  // of the plug-in; "": found by name
 	Folder   string `koanf:"folder"`                                // where plug-ins are; "": beside hamadryad
 	Checksum string `koanf:"checksum" validate:"omitempty,len=64,hexadecimal"`
+	// Environment are names of the manager's variables that the plug-in gets, beside those
+	// that say where programs, time zones and temporary files are.
+	Environment []string `koanf:"environment" validate:"max=1000,dive,required"`
 	// Files are handed to the policy with its settings, and watched. Relative
 	// names are below the configuration file's folder.
 	Files          []string      `koanf:"files"`
@@ -278,6 +281,7 @@ func defaults() map[string]any {
 		"policy.path":                "",
 		"policy.folder":              "",
 		"policy.checksum":            "",
+		"policy.environment":         []string{},
 		"policy.files":               []string{},
 		"policy.startTimeout":        "30s",
 		"policy.roundDeadline":       "10s",

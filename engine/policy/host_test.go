@@ -460,3 +460,18 @@ func TestCanceledRoundEndsTheHost(t *testing.T) {
 	}
 	mustEnd(t, h)
 }
+
+// A plug-in's process has nothing of the host's environment that it has no use for.
+func TestPluginSeesNoSecrets(t *testing.T) {
+	t.Setenv("HAMADRYAD_TEST_SECRET", "of-the-host")
+	t.Setenv("HAMADRYAD_TEST_NAMED", "for-the-plug-in")
+	h, err := policy.Launch(within(t), policy.Options{Path: policytest.Plugin(t, policytest.Good), Dir: t.TempDir(), StartTimeout: inTime, Environment: []string{"HAMADRYAD_TEST_NAMED"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", h.PID()))
+	if err != nil || strings.Contains(string(environ), "of-the-host") || !strings.Contains(string(environ), "for-the-plug-in") || !strings.Contains(string(environ), "PATH=") {
+		t.Errorf("it has %q, %v", environ, err)
+	}
+}

@@ -32,6 +32,9 @@ type Options struct {
 	Path string
 	// Args are its arguments, usually none.
 	Args []string
+	// Environment are names of variables that the plug-in gets beside the usual ones, which
+	// tell where programs, time zones and temporary files are. It gets no others of the host.
+	Environment []string
 	// Checksum is the SHA-256 of the program in hexadecimal; "" checks nothing.
 	Checksum string
 	// Dir is the folder for plug-ins' sockets, made when missing. Launch sweeps
@@ -123,6 +126,11 @@ func checkProgram(path, checksum string) error {
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
 		return fmt.Errorf("not a program (mode %v): policy.path must name an executable file", info.Mode())
 	}
+	if os.Geteuid() == 0 {
+		if err := checkWriters(path); err != nil {
+			return err
+		}
+	}
 	if checksum == "" {
 		return nil
 	}
@@ -177,9 +185,10 @@ func newRemote(o Options, dir *socketDir, security *tls.Config, certificate []by
 		},
 		Plugins: plugin.PluginSet{rpc.PluginName: grpcPlugin{}},
 		RunnerFunc: func(_ hclog.Logger, spec *exec.Cmd, _ string) (runner.Runner, error) {
-			h.process.prepare(o, append(spec.Env, clientCertificateKey+"="+string(certificate)))
+			h.process.prepare(o, append(environment(o.Environment, spec.Env), clientCertificateKey+"="+string(certificate)))
 			return h.process, nil
 		},
+		SkipHostEnv:      true,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: dir.path},
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		TLSConfig:        security,

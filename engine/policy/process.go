@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -77,7 +79,7 @@ func (p *process) prepare(o Options, env []string) {
 	if o.Mark != "" {
 		p.cmd.Env = append(p.cmd.Env, string(o.Mark))
 	}
-	if os.Getenv(memoryLimitVariable) == "" {
+	if !slices.ContainsFunc(p.cmd.Env, func(v string) bool { return strings.HasPrefix(v, memoryLimitVariable+"=") }) {
 		p.cmd.Env = append(p.cmd.Env, fmt.Sprintf("%s=%d", memoryLimitVariable, o.Memory/10*9))
 	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -115,7 +115,7 @@ func policyOf(c *config.Config) (supervision.Policy, error) {
 		err = fmt.Errorf("%s: %w", place, err)
 	}
 	return supervision.Policy{
-		Place: place, Name: p.Name, Path: path, Checksum: p.Checksum, Config: p.Config, StartTimeout: p.StartTimeout,
+		Place: place, Name: p.Name, Path: path, Checksum: p.Checksum, Environment: p.Environment, Config: p.Config, StartTimeout: p.StartTimeout,
 		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, SlowRound: p.SlowRound, Memory: int64(p.Memory), Store: p.Store, Trace: p.Trace,
 	}, err
 }

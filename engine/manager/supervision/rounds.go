@@ -98,7 +98,7 @@ func (s *Supervisor) Wants(a scheduler.Ability) bool {
 
 func sameProgram(a, b Policy) bool {
 	a.Config, b.Config = scheduler.Config{}, scheduler.Config{}
-	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Memory == b.Memory && a.Store == b.Store && a.Trace == b.Trace
+	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Memory == b.Memory && slices.Equal(a.Environment, b.Environment) && a.Store == b.Store && a.Trace == b.Trace
 }
 
 // sameConfig compares what a policy would see, without the place of the text.

@@ -192,7 +192,7 @@ func (s *Supervisor) open(h *hosted) (policy.Host, error) {
 // checked starts a policy's program that takes its settings. Of the options the policy says the
 // rest.
 func checked(ctx context.Context, launch func(context.Context, policy.Options) (policy.Host, error), spec Policy, o policy.Options) (policy.Host, error) {
-	o.Path, o.Checksum, o.StartTimeout, o.Memory = spec.Path, spec.Checksum, spec.StartTimeout, spec.Memory
+	o.Path, o.Checksum, o.StartTimeout, o.Memory, o.Environment = spec.Path, spec.Checksum, spec.StartTimeout, spec.Memory, spec.Environment
 	host, err := launch(ctx, o)
 	if err != nil {
 		return nil, err
