@@ -73,3 +73,34 @@ func TestProgramsThatNeverReturn(t *testing.T) {
 		t.Error("a program that spins outlives the kill of its job")
 	}
 }
+
+// What a person gives a program's own flags is there in workers, while they build and while
+// nodes run; so are the variables that the program or the person names, also in commands.
+func TestFlagsAndVariablesReachWorkers(t *testing.T) {
+	c := startCluster(t, options{launchers: 1, slots: 2})
+	t.Setenv("TOLD", "one")
+	t.Setenv("UNTOLD", "never")
+	printed, err := c.example("standing", "--nodes", "3", "--word", "a", "--word=b", "--env", "ALSO=two", "told", "x", "y")
+	if err != nil {
+		t.Fatalf("%v\n%s", err, printed)
+	}
+	counted := strings.Join(strings.Fields(printed), " ")
+	for _, want := range []string{"word a 3", "word b 3", "nodes 3 args told,x,y 3", "env one two 3", "command one two 3"} {
+		if !strings.Contains(counted, want) {
+			t.Errorf("%q is not among\n%s", want, printed)
+		}
+	}
+	for _, wrong := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--env", "NOBODY_HAS_THIS", "told"}, "NOBODY_HAS_THIS is not set here: write --env NOBODY_HAS_THIS=VALUE"},
+		{[]string{"--env", "HAMADRYAD_WORKER=1", "told"}, "HAMADRYAD_WORKER is set by the engine"},
+		{[]string{"differs"}, `now it has a stage "x" with 2 nodes`},
+		{[]string{"differs"}, `before it was a stage "x" with 3 nodes`},
+	} {
+		if printed, err := c.example("standing", wrong.args...); err == nil || !strings.Contains(printed, wrong.says) {
+			t.Errorf("%v: %v\n%s", wrong.args, err, printed)
+		}
+	}
+}

@@ -5,8 +5,11 @@
 //
 // The program is the job: the same binary runs where a person starts it and, as
 // a worker, wherever the manager places its nodes. So Main or Drive must be the
-// first thing in main, and whatever a builder needs must be in its arguments:
-// flags, the environment and variables set before are not there in a worker.
+// first thing in main, after the definition of flags. A worker has what was given to the
+// flags that are defined then, with package flag, and those variables of the environment that
+// Definition.Env and --env name. Other variables of the environment, and those that the
+// program set itself, are not there: what a builder or a node needs belongs into its arguments
+// or flags.
 //
 // A program for loops over jobs, or one that looks at its result, uses Drive:
 //
@@ -33,6 +36,7 @@ import (
 	"os"
 
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/plan/declared"
 	"github.com/hamadryad/hamadryad/engine/worker"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -57,8 +61,8 @@ func Main(defs ...job.Definition) {
 // Drive is Main for programs that run jobs themselves, with Client.Run. Drive's
 // function runs only where a person started the program; its context ends with
 // the first ctrl-C. Flags that the program defined with package flag before are
-// parsed, and hold only inside that function: a worker parses none. It never
-// returns.
+// parsed, and have in a worker the values that they have when Run is called. Variables that
+// the function sets are not set in a worker. It never returns.
 func Drive(drive func(ctx context.Context, c *Client) error, defs ...job.Definition) {
 	start(drive, defs)
 }
@@ -86,11 +90,12 @@ type program struct {
 
 // run parses the command line, does the work and returns the exit code.
 func (p *program) run(ctx context.Context, args []string) int {
+	own := declared.Watch(p.flags)
 	o := addFlags(p.flags)
 	p.flags.Init(args[0], flag.ContinueOnError)
 	p.flags.SetOutput(p.errors)
 	p.flags.Usage = func() { p.help(args[0]) }
-	if err := p.flags.Parse(args[1:]); err != nil {
+	if err := own.Parse(args[1:]); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return ExitDone
 		}
@@ -102,14 +107,18 @@ func (p *program) run(ctx context.Context, args []string) int {
 			return ExitRefused
 		}
 	}
-	err := p.work(ctx, o, p.flags.Args())
+	err := o.env.set()
+	if err == nil {
+		err = p.work(ctx, o, own)
+	}
 	if err != nil {
 		fmt.Fprintf(p.errors, "%s: %v\n", base(args[0]), err)
 	}
 	return exitCode(err)
 }
 
-func (p *program) work(ctx context.Context, o *options, args []string) error {
+func (p *program) work(ctx context.Context, o *options, own *declared.Flags) error {
+	args := p.flags.Args()
 	if err := checkNames(p.defs); err != nil {
 		return err
 	}
@@ -120,7 +129,7 @@ func (p *program) work(ctx context.Context, o *options, args []string) error {
 		return err
 	}
 	defer manager.Close()
-	c := &Client{manager: manager, defs: p.defs, options: o, args: args, show: p.errors, unkilled: p.unkilled}
+	c := &Client{manager: manager, defs: p.defs, options: o, flags: own, args: args, show: p.errors, unkilled: p.unkilled}
 	if p.drive != nil {
 		return p.drive(ctx, c)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/plan/declared"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
@@ -24,6 +25,7 @@ type Client struct {
 	manager *client.Client
 	defs    []job.Definition
 	options *options
+	flags   *declared.Flags // the program's own
 	args    []string
 	show    io.Writer
 	// unkilled counts the jobs whose kill a signal has to wait for; nil: nobody waits.
@@ -141,7 +143,18 @@ func (c *Client) submission(ctx context.Context, name string, args []string) (cl
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}
-	blob, err := plan.Encode(&plan.Submission{Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files, Channels: channels, Memory: memory})
+	flags, err := c.flags.Settings()
+	if err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
+	environment, err := c.options.env.environment(c.defs[i])
+	if err != nil {
+		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
+	}
+	blob, err := plan.Encode(&plan.Submission{
+		Name: name, Args: args, Inputs: g.Planned(), Folders: g.Outputs(), Files: files, Channels: channels, Memory: memory,
+		Flags: flags, Arguments: c.args, Environment: environment, Shape: plan.Shape(graph, g),
+	})
 	if err != nil {
 		return client.Submission{}, fmt.Errorf("job %s: %w", name, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/plan/declared"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -71,6 +72,12 @@ func (d *decoder) rest(s *source, number protowire.Number, length int64) error {
 		d.p.Channels = string(b)
 	case 10:
 		return decodeMemory(d.p, b)
+	case 11, 13:
+		return decodeSetting(d.p, number, b)
+	case 12:
+		d.p.Arguments = append(d.p.Arguments, string(b))
+	case 14:
+		d.p.Shape = append(d.p.Shape, string(b))
 	default:
 		return fmt.Errorf("field %d is unknown", number)
 	}
@@ -99,6 +106,20 @@ func decodeMemory(p *Submission, message []byte) error {
 		p.Memory = Memory{}
 	}
 	p.Memory[m.Stage] = m.Bytes
+	return nil
+}
+
+// decodeSetting takes in a flag's value (11) or a variable (13).
+func decodeSetting(p *Submission, number protowire.Number, message []byte) error {
+	var s Setting
+	if err := proto.Unmarshal(message, &s); err != nil {
+		return err
+	}
+	if number == 11 {
+		p.Flags = append(p.Flags, declared.Setting{Name: s.Name, Value: string(s.Value)})
+		return nil
+	}
+	p.Environment = append(p.Environment, Variable{Name: s.Name, Value: string(s.Value), Unset: s.Unset})
 	return nil
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/plan/declared"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -37,6 +38,20 @@ type Submission struct {
 	// Memory is what who submitted gave the nodes of stages instead of what the program
 	// asks for.
 	Memory Memory
+	// Flags are what the program's own flags were given, in order, and Arguments what stood
+	// behind all flags of the command line.
+	Flags     []declared.Setting
+	Arguments []string
+	// Environment is the variables that travel.
+	Environment []Variable
+	// Shape is the graph in words (Shape), to say what differs in a worker.
+	Shape []string
+}
+
+// Variable is one of the environment.
+type Variable struct {
+	Name, Value string
+	Unset       bool // there is none of that name
 }
 
 // Memory is bytes of one node by name of stage; that of "" holds for all that are
@@ -150,6 +165,16 @@ func toBlob(p *Submission) *Blob {
 	for _, f := range p.Files {
 		b.Files = append(b.Files, &File{Path: f.Path, Executable: f.Executable, Data: f.Data})
 	}
+	for _, f := range p.Flags {
+		b.Flags = append(b.Flags, &Setting{Name: f.Name, Value: []byte(f.Value)})
+	}
+	for _, a := range p.Arguments {
+		b.Arguments = append(b.Arguments, []byte(a))
+	}
+	for _, v := range p.Environment {
+		b.Environment = append(b.Environment, &Setting{Name: v.Name, Value: []byte(v.Value), Unset: v.Unset})
+	}
+	b.Shape = p.Shape
 	b.Hosts, b.Racks, b.FolderNames = hosts.names, racks.names, folders.names
 	return b
 }

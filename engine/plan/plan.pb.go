@@ -36,6 +36,10 @@ type Blob struct {
 	Files         []*File                `protobuf:"bytes,8,rep,name=files,proto3" json:"files,omitempty"`                                // of the job's commands
 	Channels      string                 `protobuf:"bytes,9,opt,name=channels,proto3" json:"channels,omitempty"`                          // folder for the file channels that name none; "" for the launchers' stores
 	Memory        []*StageMemory         `protobuf:"bytes,10,rep,name=memory,proto3" json:"memory,omitempty"`                             // what who submitted gave stages instead of what they ask for
+	Flags         []*Setting             `protobuf:"bytes,11,rep,name=flags,proto3" json:"flags,omitempty"`                               // what the program's own flags were given, in order
+	Arguments     [][]byte               `protobuf:"bytes,12,rep,name=arguments,proto3" json:"arguments,omitempty"`                       // of the command line, behind its flags
+	Environment   []*Setting             `protobuf:"bytes,13,rep,name=environment,proto3" json:"environment,omitempty"`                   // variables that travel
+	Shape         []string               `protobuf:"bytes,14,rep,name=shape,proto3" json:"shape,omitempty"`                               // of the graph, in words, to say what differs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -140,6 +144,95 @@ func (x *Blob) GetMemory() []*StageMemory {
 	return nil
 }
 
+func (x *Blob) GetFlags() []*Setting {
+	if x != nil {
+		return x.Flags
+	}
+	return nil
+}
+
+func (x *Blob) GetArguments() [][]byte {
+	if x != nil {
+		return x.Arguments
+	}
+	return nil
+}
+
+func (x *Blob) GetEnvironment() []*Setting {
+	if x != nil {
+		return x.Environment
+	}
+	return nil
+}
+
+func (x *Blob) GetShape() []string {
+	if x != nil {
+		return x.Shape
+	}
+	return nil
+}
+
+// Setting is a value of a flag or of a variable.
+type Setting struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`  // any bytes
+	Unset         bool                   `protobuf:"varint,3,opt,name=unset,proto3" json:"unset,omitempty"` // of a variable: it has none
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Setting) Reset() {
+	*x = Setting{}
+	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Setting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Setting) ProtoMessage() {}
+
+func (x *Setting) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Setting.ProtoReflect.Descriptor instead.
+func (*Setting) Descriptor() ([]byte, []int) {
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Setting) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Setting) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Setting) GetUnset() bool {
+	if x != nil {
+		return x.Unset
+	}
+	return false
+}
+
 type StageMemory struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stage         string                 `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`  // "" is all that are not named
@@ -150,7 +243,7 @@ type StageMemory struct {
 
 func (x *StageMemory) Reset() {
 	*x = StageMemory{}
-	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	mi := &file_engine_plan_plan_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -162,7 +255,7 @@ func (x *StageMemory) String() string {
 func (*StageMemory) ProtoMessage() {}
 
 func (x *StageMemory) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[1]
+	mi := &file_engine_plan_plan_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -175,7 +268,7 @@ func (x *StageMemory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageMemory.ProtoReflect.Descriptor instead.
 func (*StageMemory) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{1}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *StageMemory) GetStage() string {
@@ -204,7 +297,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_engine_plan_plan_proto_msgTypes[2]
+	mi := &file_engine_plan_plan_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -216,7 +309,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[2]
+	mi := &file_engine_plan_plan_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -229,7 +322,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{2}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *File) GetPath() string {
@@ -262,7 +355,7 @@ type Input struct {
 
 func (x *Input) Reset() {
 	*x = Input{}
-	mi := &file_engine_plan_plan_proto_msgTypes[3]
+	mi := &file_engine_plan_plan_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -274,7 +367,7 @@ func (x *Input) String() string {
 func (*Input) ProtoMessage() {}
 
 func (x *Input) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[3]
+	mi := &file_engine_plan_plan_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -287,7 +380,7 @@ func (x *Input) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Input.ProtoReflect.Descriptor instead.
 func (*Input) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{3}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Input) GetTasks() []*Task {
@@ -306,7 +399,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_engine_plan_plan_proto_msgTypes[4]
+	mi := &file_engine_plan_plan_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -318,7 +411,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[4]
+	mi := &file_engine_plan_plan_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -331,7 +424,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{4}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Task) GetSplits() []*Split {
@@ -356,7 +449,7 @@ type Split struct {
 
 func (x *Split) Reset() {
 	*x = Split{}
-	mi := &file_engine_plan_plan_proto_msgTypes[5]
+	mi := &file_engine_plan_plan_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -368,7 +461,7 @@ func (x *Split) String() string {
 func (*Split) ProtoMessage() {}
 
 func (x *Split) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[5]
+	mi := &file_engine_plan_plan_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -381,7 +474,7 @@ func (x *Split) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Split.ProtoReflect.Descriptor instead.
 func (*Split) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{5}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Split) GetFolder() uint32 {
@@ -444,7 +537,7 @@ type SplitPlace struct {
 
 func (x *SplitPlace) Reset() {
 	*x = SplitPlace{}
-	mi := &file_engine_plan_plan_proto_msgTypes[6]
+	mi := &file_engine_plan_plan_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -456,7 +549,7 @@ func (x *SplitPlace) String() string {
 func (*SplitPlace) ProtoMessage() {}
 
 func (x *SplitPlace) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_plan_plan_proto_msgTypes[6]
+	mi := &file_engine_plan_plan_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -469,7 +562,7 @@ func (x *SplitPlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SplitPlace.ProtoReflect.Descriptor instead.
 func (*SplitPlace) Descriptor() ([]byte, []int) {
-	return file_engine_plan_plan_proto_rawDescGZIP(), []int{6}
+	return file_engine_plan_plan_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SplitPlace) GetHost() uint32 {
@@ -497,7 +590,7 @@ var File_engine_plan_plan_proto protoreflect.FileDescriptor
 
 const file_engine_plan_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x16engine/plan/plan.proto\x12\x11hamadryad.plan.v1\"\xcc\x02\n" +
+	"\x16engine/plan/plan.proto\x12\x11hamadryad.plan.v1\"\xf0\x03\n" +
 	"\x04Blob\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04args\x18\x02 \x03(\tR\x04args\x120\n" +
@@ -509,7 +602,15 @@ const file_engine_plan_plan_proto_rawDesc = "" +
 	"\x05files\x18\b \x03(\v2\x17.hamadryad.plan.v1.FileR\x05files\x12\x1a\n" +
 	"\bchannels\x18\t \x01(\tR\bchannels\x126\n" +
 	"\x06memory\x18\n" +
-	" \x03(\v2\x1e.hamadryad.plan.v1.StageMemoryR\x06memory\"9\n" +
+	" \x03(\v2\x1e.hamadryad.plan.v1.StageMemoryR\x06memory\x120\n" +
+	"\x05flags\x18\v \x03(\v2\x1a.hamadryad.plan.v1.SettingR\x05flags\x12\x1c\n" +
+	"\targuments\x18\f \x03(\fR\targuments\x12<\n" +
+	"\venvironment\x18\r \x03(\v2\x1a.hamadryad.plan.v1.SettingR\venvironment\x12\x14\n" +
+	"\x05shape\x18\x0e \x03(\tR\x05shape\"I\n" +
+	"\aSetting\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\x12\x14\n" +
+	"\x05unset\x18\x03 \x01(\bR\x05unset\"9\n" +
 	"\vStageMemory\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"N\n" +
@@ -549,28 +650,31 @@ func file_engine_plan_plan_proto_rawDescGZIP() []byte {
 	return file_engine_plan_plan_proto_rawDescData
 }
 
-var file_engine_plan_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_engine_plan_plan_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_engine_plan_plan_proto_goTypes = []any{
 	(*Blob)(nil),        // 0: hamadryad.plan.v1.Blob
-	(*StageMemory)(nil), // 1: hamadryad.plan.v1.StageMemory
-	(*File)(nil),        // 2: hamadryad.plan.v1.File
-	(*Input)(nil),       // 3: hamadryad.plan.v1.Input
-	(*Task)(nil),        // 4: hamadryad.plan.v1.Task
-	(*Split)(nil),       // 5: hamadryad.plan.v1.Split
-	(*SplitPlace)(nil),  // 6: hamadryad.plan.v1.SplitPlace
+	(*Setting)(nil),     // 1: hamadryad.plan.v1.Setting
+	(*StageMemory)(nil), // 2: hamadryad.plan.v1.StageMemory
+	(*File)(nil),        // 3: hamadryad.plan.v1.File
+	(*Input)(nil),       // 4: hamadryad.plan.v1.Input
+	(*Task)(nil),        // 5: hamadryad.plan.v1.Task
+	(*Split)(nil),       // 6: hamadryad.plan.v1.Split
+	(*SplitPlace)(nil),  // 7: hamadryad.plan.v1.SplitPlace
 }
 var file_engine_plan_plan_proto_depIdxs = []int32{
-	3, // 0: hamadryad.plan.v1.Blob.inputs:type_name -> hamadryad.plan.v1.Input
-	2, // 1: hamadryad.plan.v1.Blob.files:type_name -> hamadryad.plan.v1.File
-	1, // 2: hamadryad.plan.v1.Blob.memory:type_name -> hamadryad.plan.v1.StageMemory
-	4, // 3: hamadryad.plan.v1.Input.tasks:type_name -> hamadryad.plan.v1.Task
-	5, // 4: hamadryad.plan.v1.Task.splits:type_name -> hamadryad.plan.v1.Split
-	6, // 5: hamadryad.plan.v1.Split.places:type_name -> hamadryad.plan.v1.SplitPlace
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	4, // 0: hamadryad.plan.v1.Blob.inputs:type_name -> hamadryad.plan.v1.Input
+	3, // 1: hamadryad.plan.v1.Blob.files:type_name -> hamadryad.plan.v1.File
+	2, // 2: hamadryad.plan.v1.Blob.memory:type_name -> hamadryad.plan.v1.StageMemory
+	1, // 3: hamadryad.plan.v1.Blob.flags:type_name -> hamadryad.plan.v1.Setting
+	1, // 4: hamadryad.plan.v1.Blob.environment:type_name -> hamadryad.plan.v1.Setting
+	5, // 5: hamadryad.plan.v1.Input.tasks:type_name -> hamadryad.plan.v1.Task
+	6, // 6: hamadryad.plan.v1.Task.splits:type_name -> hamadryad.plan.v1.Split
+	7, // 7: hamadryad.plan.v1.Split.places:type_name -> hamadryad.plan.v1.SplitPlace
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_engine_plan_plan_proto_init() }
@@ -584,7 +688,7 @@ func file_engine_plan_plan_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_plan_plan_proto_rawDesc), len(file_engine_plan_plan_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

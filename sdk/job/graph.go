@@ -19,6 +19,10 @@ type Definition struct {
 	Help string // one line: arguments and what it does
 	// Build makes the graph. It does no I/O but through g.Files.
 	Build func(g *Graph, args []string) error
+	// Env names variables of the submitter's environment that the job's workers have, too:
+	// its builder, its nodes and their commands. Others are those of the launcher. They are
+	// kept with the job's plan, so they are no place for secrets.
+	Env []string
 }
 
 // ChannelKind says how a channel carries its batches.

@@ -7,6 +7,7 @@ package layout
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/plan/declared"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
 	"github.com/hamadryad/hamadryad/engine/worker/tasks"
@@ -65,6 +67,9 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", s.JobName, err)
 	}
+	if err := settle(p); err != nil {
+		return nil, fmt.Errorf("job %s: %w", p.Name, err)
+	}
 	g, err := plan.Build(defs, p)
 	if err != nil {
 		return nil, err
@@ -77,7 +82,7 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 		return nil, fmt.Errorf("job %s: %w", p.Name, err)
 	}
 	if !slices.Equal(plan.FingerprintOf(l.graph, g), s.Fingerprint) {
-		return nil, fmt.Errorf("job %s: the program builds another graph the second time: a builder must depend on its arguments and on nothing else (no clock, environment, random numbers or order of a map)", p.Name)
+		return nil, fmt.Errorf("job %s: the program builds another graph the second time%s: a builder must depend on its arguments, on flags that are defined before app.Main, on variables that travel (--env, Definition.Env), and on nothing else (no clock, random numbers or order of a map, and no variable that Drive sets)", p.Name, different(p, l.graph, g))
 	}
 	if l.plan, err = graph.Join(l.graph, anySize); err != nil {
 		return nil, fmt.Errorf("job %s: %w", p.Name, err)
@@ -98,6 +103,32 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 		l.specs = append(l.specs, spec)
 	}
 	return l, nil
+}
+
+// settle has the program find its flags and its variables as they were when the job was
+// submitted.
+func settle(p *plan.Submission) error {
+	for _, v := range p.Environment {
+		var err error
+		if v.Unset {
+			err = os.Unsetenv(v.Name)
+		} else {
+			err = os.Setenv(v.Name, v.Value)
+		}
+		if err != nil {
+			return fmt.Errorf("environment variable %q: %w", v.Name, err)
+		}
+	}
+	return declared.Apply(flag.CommandLine, p.Flags, p.Arguments)
+}
+
+// different says in what a graph differs from the one that was submitted, as far as that was
+// noted.
+func different(p *plan.Submission, structure *wire.Graph, g *job.Graph) string {
+	if d := plan.Difference(plan.Shape(structure, g), p.Shape); len(p.Shape) > 0 && d != "" {
+		return " (" + d + ")"
+	}
+	return ""
 }
 
 // Large reports whether building took much more memory than the layout keeps.

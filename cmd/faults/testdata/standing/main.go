@@ -4,8 +4,13 @@ package main
 
 import (
 	"context"
+	"flag"
+	"fmt"
+	"io"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/app"
@@ -36,7 +41,45 @@ func main() {
 		g.Stage("x", 1, func(context.Context, *job.Node) error { return nil })
 		return nil
 	}})
+	defs = append(defs, job.Definition{Name: "told", Help: "counts what its nodes were told", Env: []string{"TOLD"}, Build: told})
+	defs = append(defs, job.Definition{Name: "differs", Help: "has another graph in a worker", Build: func(g *job.Graph, _ []string) error {
+		nodes := 3
+		if inWorker() {
+			nodes = 2
+		}
+		g.Stage("x", nodes, func(context.Context, *job.Node) error { return nil })
+		return nil
+	}})
+	flag.Var(&words, "word", "`WORD` for nodes; may be repeated")
 	app.Main(defs...)
+}
+
+var (
+	nodes = flag.Int("nodes", 1, "`N` nodes of the stage")
+	words list
+)
+
+// list gathers what a flag is given.
+type list []string
+
+func (l *list) String() string     { return fmt.Sprint(len(*l)) }
+func (l *list) Set(s string) error { *l = append(*l, s); return nil }
+
+// told has nodes count what they find: flags, arguments, and variables, in a command as well.
+func told(g *job.Graph, args []string) error {
+	g.Stage("x", *nodes, func(ctx context.Context, n *job.Node) error {
+		for _, word := range words {
+			n.Count("word "+word, 1)
+		}
+		n.Count("nodes "+strconv.Itoa(*nodes)+" args "+strings.Join(flag.Args(), ","), 1)
+		n.Count("env "+os.Getenv("TOLD")+" "+os.Getenv("ALSO"), 1)
+		return n.Run(ctx, job.Command{Args: []string{"sh", "-c", "echo $TOLD $ALSO"}}, job.Pipes{Out: func(r io.Reader) error {
+			b, err := io.ReadAll(r)
+			n.Count("command "+strings.TrimSpace(string(b)), 1)
+			return err
+		}})
+	})
+	return nil
 }
 
 // stands is a job of one node. Its arguments are the stage's Timeout and Quiet.

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+const (
+	// variableMax is the longest variable that travels, name and value, in bytes: what Linux
+	// takes.
+	variableMax = 128<<10 - 1
+	// variablesMax bounds all that travel with a job.
+	variablesMax = 1 << 20
+)
+
+// variables collects --env flags.
+type variables []plan.Variable
+
+// String implements flag.Value.
+func (v *variables) String() string {
+	var all []string
+	for _, x := range *v {
+		all = append(all, x.Name+"="+x.Value)
+	}
+	return strings.Join(all, ",")
+}
+
+// Set implements flag.Value.
+func (v *variables) Set(s string) error {
+	name, value, given := strings.Cut(s, "=")
+	if err := checkVariable(name); err != nil {
+		return err
+	}
+	if !given {
+		if value, given = os.LookupEnv(name); !given {
+			return fmt.Errorf("%s is not set here: write --env %[1]s=VALUE", name)
+		}
+	}
+	*v = append(*v, plan.Variable{Name: name, Value: value})
+	return nil
+}
+
+// checkVariable refuses names that no process may have, and those of the engine.
+func checkVariable(name string) error {
+	switch {
+	case name == "" || strings.ContainsAny(name, "=\x00"):
+		return fmt.Errorf("%q is no name of a variable: write NAME or NAME=VALUE", name)
+	case strings.HasPrefix(name, "HAMADRYAD_") || name == "KRB5CCNAME":
+		return fmt.Errorf("%s is set by the engine in each process: it does not travel", name)
+	}
+	return nil
+}
+
+// environment is the variables that travel with a job: those its definition names, and those
+// of --env, which win.
+func (v variables) environment(d job.Definition) ([]plan.Variable, error) {
+	var all []plan.Variable
+	for _, name := range d.Env {
+		if err := checkVariable(name); err != nil {
+			return nil, fmt.Errorf("job %s, Definition.Env: %w", d.Name, err)
+		}
+		value, given := os.LookupEnv(name)
+		all = append(all, plan.Variable{Name: name, Value: value, Unset: !given})
+	}
+	size := 0
+	for _, x := range v {
+		all = slices.DeleteFunc(all, func(other plan.Variable) bool { return other.Name == x.Name })
+		all = append(all, x)
+	}
+	for _, x := range all {
+		if len(x.Name)+len(x.Value) > variableMax {
+			return nil, fmt.Errorf("environment variable %s takes %d bytes, more than %d: put it into a file", x.Name, len(x.Name)+len(x.Value), variableMax)
+		}
+		size += len(x.Name) + len(x.Value)
+	}
+	if size > variablesMax {
+		return nil, fmt.Errorf("the environment variables that travel take %d bytes, more than %d: put them into files", size, variablesMax)
+	}
+	return all, nil
+}
+
+// set gives this process the variables, so that a job is built by what its workers have.
+func (v variables) set() error {
+	for _, x := range v {
+		if err := os.Setenv(x.Name, x.Value); err != nil {
+			return fmt.Errorf("--env %s: %w", x.Name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+// Package declared carries the flags that a program declares from where its job is submitted
+// to the job's workers.
+//
+//	f := declared.Watch(flag.CommandLine) // before the engine adds flags of its own
+//	err := f.Parse(args)
+//	settings, err := f.Settings() // at submission
+//	err = declared.Apply(flag.CommandLine, settings) // in a worker
+//
+// What was given is given again, in the same order: so values that gather, and functions
+// (flag.Func), see the same.
+package declared
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+)
+
+// Setting is one value that was given to a flag.
+type Setting struct{ Name, Value string }
+
+// Flags are those that a program declared. Not safe for concurrent use.
+type Flags struct {
+	set   *flag.FlagSet
+	flags []*watched
+}
+
+// watched is one flag. It stands in for the flag's value while the command line is parsed.
+type watched struct {
+	flag.Value
+	of    *flag.Flag
+	given []string
+	seen  string // Value.String() after the last that was given
+}
+
+// Watch takes in the flags that are declared so far.
+func Watch(set *flag.FlagSet) *Flags {
+	f := &Flags{set: set}
+	given := map[string]bool{}
+	set.Visit(func(x *flag.Flag) { given[x.Name] = true })
+	set.VisitAll(func(x *flag.Flag) {
+		w := &watched{Value: x.Value, of: x, seen: x.Value.String()}
+		if given[x.Name] { // by a Parse before this one, which a worker does not see
+			w.seen = x.DefValue
+		}
+		f.flags = append(f.flags, w)
+	})
+	return f
+}
+
+// Parse parses a command line, and notes what is given.
+func (f *Flags) Parse(args []string) error {
+	for _, w := range f.flags {
+		w.of.Value = w
+	}
+	usage := f.set.Usage
+	defer func() { f.restore(); f.set.Usage = usage }()
+	f.set.Usage = func() {
+		f.restore() // help looks at the types of values
+		usage()
+	}
+	return f.set.Parse(args)
+}
+
+func (f *Flags) restore() {
+	for _, w := range f.flags {
+		w.of.Value = w.Value
+	}
+}
+
+// Set implements flag.Value.
+func (w *watched) Set(value string) error {
+	if err := w.Value.Set(value); err != nil {
+		return err
+	}
+	w.given, w.seen = append(w.given, value), w.Value.String()
+	return nil
+}
+
+// IsBoolFlag says what package flag wants to know.
+func (w *watched) IsBoolFlag() bool {
+	b, ok := w.Value.(interface{ IsBoolFlag() bool })
+	return ok && b.IsBoolFlag()
+}
+
+// plain are the types of values whose text, given to such a flag, makes the same value.
+var plain = []string{
+	"*flag.boolValue", "*flag.durationValue", "*flag.float64Value", "*flag.int64Value", "*flag.intValue",
+	"*flag.stringValue", "*flag.uint64Value", "*flag.uintValue", "flag.textValue",
+}
+
+// Settings are what workers are to be given. Flags that the program itself changed after the
+// command line was parsed have the value that they have now; it is an error if that can't be
+// told by its text.
+func (f *Flags) Settings() ([]Setting, error) {
+	var all []Setting
+	for _, w := range f.flags {
+		now := w.Value.String()
+		switch {
+		case now == w.seen:
+			for _, value := range w.given {
+				all = append(all, Setting{w.of.Name, value})
+			}
+		case slices.Contains(plain, fmt.Sprintf("%T", w.Value)):
+			all = append(all, Setting{w.of.Name, now})
+		default:
+			return nil, fmt.Errorf("the program changed the flag -%s itself, to %q: workers can't be told a value of type %T; give it on the command line, or in the job's arguments", w.of.Name, now, w.Value)
+		}
+	}
+	return all, nil
+}
+
+// Apply gives the flags of a set what others were given, and has flag.Args return args.
+func Apply(set *flag.FlagSet, settings []Setting, args []string) error {
+	if err := set.Parse(append([]string{"--"}, args...)); err != nil {
+		return err
+	}
+	for _, s := range settings {
+		if set.Lookup(s.Name) == nil {
+			return fmt.Errorf("the flag -%s was given when the job was submitted, and a worker does not have it: define flags before app.Main or app.Drive, whatever the environment and the arguments are", s.Name)
+		}
+		if err := set.Set(s.Name, s.Value); err != nil {
+			return fmt.Errorf("the flag -%s was %q when the job was submitted, and a worker refuses that: %w", s.Name, s.Value, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
+)
+
+const (
+	// shapeMax is how many stages and connections a Shape has at most.
+	shapeMax = 500
+	// shapeLineMax is how long the words on one may be, in bytes.
+	shapeLineMax = 400
+)
+
+// Shape is a graph in words: a line for each stage and each connection.
+func Shape(structure *wire.Graph, g *job.Graph) []string {
+	var all []string
+	add := func(format string, args ...any) {
+		if len(all) < shapeMax {
+			all = append(all, fmt.Sprintf("%.*s", shapeLineMax, fmt.Sprintf(format, args...)))
+		}
+	}
+	name := func(stage uint32) string {
+		if int(stage) < len(structure.Stages) {
+			return structure.Stages[stage].Name
+		}
+		return ""
+	}
+	for i, s := range structure.Stages {
+		tasks := g.Stages()[i].Spec().Tasks
+		bytes := int64(0)
+		for _, t := range tasks {
+			bytes += t.Bytes()
+		}
+		add("stage %q with %d nodes, slots %d of kind %q, memory %d, command %q, and %d tasks of %d bytes", s.Name, s.Nodes, s.Slots, s.Kind, s.Memory, s.Command, len(tasks), bytes)
+	}
+	for _, c := range structure.Connections {
+		add("connection from output %q of %q to input %q of %q: %v, %v, codec %v, slow-start %v, store %q, %d edges",
+			c.FromPort, name(c.FromStage), c.ToPort, name(c.ToStage), c.Pattern, c.Kind, c.Codec, c.SlowStart, c.Store, len(c.Edges))
+	}
+	return all
+}
+
+// Difference says where one shape differs first from another, "" where it does not.
+func Difference(now, before []string) string {
+	for i := range max(len(now), len(before)) {
+		switch {
+		case i >= len(before):
+			return "now it has a " + now[i]
+		case i >= len(now):
+			return "before it had a " + before[i]
+		case now[i] != before[i]:
+			return "now it has a " + now[i] + "; before it was a " + before[i]
+		}
+	}
+	return ""
+}
