@@ -7,6 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/decisions"
 	"github.com/hamadryad/hamadryad/engine/core/ids"
 	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/sessions"
 	"github.com/hamadryad/hamadryad/engine/core/status"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -26,7 +27,6 @@ type (
 	Action          = step.Action
 	ToLauncher      = step.ToLauncher
 	Welcome         = step.Welcome
-	CutLauncher     = step.CutLauncher
 	AskPolicy       = step.AskPolicy
 	StartPolicy     = step.StartPolicy
 	PolicyGone      = step.PolicyGone
@@ -38,6 +38,9 @@ type (
 	Level           = step.Level
 	Attr            = step.Attr
 )
+
+// GivenUp is sessions.GivenUp.
+const GivenUp = sessions.GivenUp
 
 // Whose word a SettingsVerdict is.
 const (

@@ -115,8 +115,6 @@ func (s *story) act(a core.Action) {
 		if a.Level > core.Info {
 			s.say("log: %s", a.Message)
 		}
-	case core.CutLauncher:
-		s.say("cut %s", s.launcherName(a.Launcher))
 	}
 }
 

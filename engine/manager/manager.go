@@ -550,8 +550,6 @@ func (m *manager) act(a core.Action) {
 		m.launchers.Send(a.Launcher, a.Command)
 	case core.Welcome:
 		m.streams.Welcome(a)
-	case core.CutLauncher:
-		m.launchers.Cut(a)
 	case core.PolicyGone:
 		m.supervisor.Gone(a)
 	case core.SettingsVerdict:

@@ -3,7 +3,6 @@ package simulator
 import (
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -51,14 +50,6 @@ func (m *fleet) named(name string) *fake {
 // disconnect breaks all streams.
 func (m *fleet) disconnect() {
 	for _, f := range m.list {
-		f.disconnect()
-	}
-}
-
-// cut breaks the stream of one.
-func (m *fleet) cut(a core.CutLauncher) {
-	m.Seen["cut launchers"]++
-	if f := m.byID[a.Launcher]; f != nil {
 		f.disconnect()
 	}
 }

@@ -299,6 +299,9 @@ func (m *fleet) deliver(a core.ToLauncher) {
 	if f == nil || !f.connected || !f.welcomed {
 		return
 	}
+	if a.Command.GetStop().GetReason() == core.GivenUp {
+		m.Seen["attempts given up"]++
+	}
 	if losableCommand(a.Command) && !m.calm && (f.deaf || m.chance(20)) {
 		m.Seen["lost commands"]++
 		return

@@ -169,8 +169,6 @@ func (l *ledger) action(a core.Action) error {
 	switch a := a.(type) {
 	case core.Welcome:
 		l.welcome(a)
-	case core.CutLauncher:
-		l.lose(l.launchers[uint64(a.Launcher)])
 	case core.ToLauncher:
 		to := l.launchers[uint64(a.Launcher)]
 		if to == nil || !to.wasUp || to.incarnation != a.Command.Incarnation || l.term != a.Command.Term {
@@ -206,7 +204,13 @@ func (l *ledger) command(to *account, m *wire.Command) error {
 	case *wire.Command_Start:
 		return l.start(to, d.Start)
 	case *wire.Command_Stop:
-		if h := to.attempts[d.Stop.Attempt]; h != nil {
+		h := to.attempts[d.Stop.Attempt]
+		switch {
+		case h == nil:
+		case d.Stop.Reason == core.GivenUp: // what it holds is given to others, though it may go on
+			l.over[d.Stop.Attempt] = true
+			l.end(h)
+		default:
 			h.suspending = false
 		}
 	case *wire.Command_Suspend:

@@ -145,7 +145,7 @@ func runSeeds(t *testing.T, from uint64, many int) map[string]int {
 func needSeen(t *testing.T, seen map[string]int) {
 	for _, k := range []string{
 		"replays", "manager restarts", "logs that lost their end", "lost jobs", "starts of dropped jobs", "incarnations", "broken streams", "lost launchers", "crashes", "freezes", "late reports",
-		"doubled reports", "reordered reports", "lost reports", "refused joins", "cut launchers", "lost commands", "doubled commands",
+		"doubled reports", "reordered reports", "lost reports", "refused joins", "attempts given up", "lost commands", "doubled commands",
 		"killed while publishing", "parts kept", "inputs lost", "damaged outputs", "full disks", "broken peers", "stragglers", "updates that ask to be confirmed", "further files", "refused resumptions", "preempted for the suspended", "refused submissions", "wrong submissions", "policy fifo", "policy failures",
 		"accepted launch", "accepted preempt", "accepted resume", "accepted admit",
 		"BundleWithdrawn", "BundleWantedAgain", "SpeculationOffered", "AttemptSuspended", "AttemptResumed", "LauncherDraining", "LauncherLoad",

@@ -261,8 +261,6 @@ func (s *Sim) act(a core.Action) {
 		s.fleet.deliver(a)
 	case core.Welcome:
 		s.fleet.welcome(a)
-	case core.CutLauncher:
-		s.fleet.cut(a)
 	case core.AskPolicy:
 		s.policy.ask(a)
 	case core.StartPolicy:

@@ -156,8 +156,6 @@ func (g *gatherer) after(_ *wire.Batch, actions []core.Action) error {
 			g.command(a.Command)
 		case core.Welcome:
 			g.welcomed(a)
-		case core.CutLauncher:
-			g.lost(uint64(a.Launcher))
 		case core.AskPolicy:
 			g.asked, g.askedAt = &a, g.now
 		case core.SettingsVerdict:

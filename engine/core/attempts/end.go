@@ -144,6 +144,13 @@ func (as *Attempts) Lose(a *life.Attempt, reason string) {
 	as.jobs.RunOver(r)
 }
 
+// GiveUp is Lose for an attempt of which its launcher confirms nothing, and which may go on
+// there. Its bundle avoids that launcher.
+func (as *Attempts) GiveUp(a *life.Attempt, reason string) {
+	as.bundles.Blame(a.Run.Bundle, a.Launcher)
+	as.Lose(a, reason)
+}
+
 // EndAttempt takes an attempt out of the state: it holds nothing any more.
 func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome, w *wire.Work, reason string) {
 	b := a.Run.Bundle

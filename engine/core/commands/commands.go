@@ -1,6 +1,6 @@
-// Package commands is the way to launchers: commands go out in order, those that have to
-// be confirmed are sent again until they are, and a launcher that never confirms is given
-// up by its owner.
+// Package commands is the way to launchers: commands go out in order, and those that have to
+// be confirmed are sent again until they are. An attempt of which nothing is ever confirmed is
+// given up by its owner.
 //
 // # What holds
 //
@@ -50,7 +50,7 @@ func (p *Pending) Waits() bool { return p.sentAt != 0 }
 
 // Late says whether a confirmation is waited for too long, with a grace that the command
 // itself gives. Then the command is to be sent again, or, once that was done
-// Settings.CommandTries times, its launcher to be given up.
+// Settings.CommandTries times, the attempt to be given up.
 func (p *Pending) Late(s *step.Step, grace time.Duration) (late, hopeless bool) {
 	if !p.Waits() || s.Now.Sub(p.sentAt) < patience(s, p.tries)+grace {
 		return false, false

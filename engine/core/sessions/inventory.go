@@ -137,8 +137,8 @@ func (ss *Sessions) reconcileJobs(l *life.Launcher, has []uint64) {
 	}
 }
 
-// Resend sends again what a launcher has not confirmed for too long, and gives
-// up a launcher that never does.
+// Resend sends again what a launcher has not confirmed for too long, and gives up attempts
+// of which it never does.
 func (ss *Sessions) Resend(id scheduler.LauncherID) {
 	l := ss.life.Launchers.Get(id)
 	if l == nil || !l.Line.Due(ss.step) || !l.Up {
@@ -158,8 +158,7 @@ func (ss *Sessions) Resend(id scheduler.LauncherID) {
 		late, hopeless := a.Pending.Late(ss.step, grace)
 		switch {
 		case hopeless:
-			ss.giveUp(l, fmt.Sprintf("it did not confirm what was asked of attempt %d after %d times", a.ID, ss.step.Set.CommandTries))
-			return
+			ss.giveUp(a)
 		case late:
 			ss.step.Stats.Resent++
 			ss.orders.SendAgain(a)
@@ -170,8 +169,17 @@ func (ss *Sessions) Resend(id scheduler.LauncherID) {
 	}
 }
 
-// giveUp counts a launcher as lost that is connected and does not work.
-func (ss *Sessions) giveUp(l *life.Launcher, reason string) {
-	ss.step.Act(step.CutLauncher{Launcher: l.ID, Incarnation: l.Incarnation, Reason: reason})
-	ss.loseLauncher(l, reason)
+// GivenUp is the reason of the last command about an attempt that was given up.
+const GivenUp = "it was given up: its launcher had not confirmed what was asked of it"
+
+// giveUp counts an attempt as lost of which its launcher confirms nothing. A process that can't
+// be ended costs its attempt alone: the launcher keeps all others. It is told once more to stop
+// this one, and what it says of it later is stale.
+func (ss *Sessions) giveUp(a *life.Attempt) {
+	l := a.Launcher
+	reason := fmt.Sprintf("launcher %s did not confirm what was asked of it after %d times", l.Name, ss.step.Set.CommandTries)
+	ss.step.Log(step.Warn, "an attempt is given up: its launcher did not confirm what was asked of it", "launcher", l.Name,
+		"job", a.Run.Bundle.Job.ID.String(), "attempt", fmt.Sprint(a.ID), "times", fmt.Sprint(ss.step.Set.CommandTries))
+	ss.orders.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(a.ID), Reason: GivenUp}}})
+	ss.attempts.GiveUp(a, reason)
 }

@@ -376,34 +376,54 @@ func TestTheLogLostRecords(t *testing.T) {
 	}
 }
 
-// What is not confirmed is sent again, ever later; who never confirms is cut off and lost.
-func TestALauncherThatNeverConfirms(t *testing.T) {
-	h := roomtest.New(t)
-	h.StartPolicy(0)
-	l := h.Launcher("a", 1)
-	j := h.Job(roomtest.Maps(1))
-	if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[0].ID(), Launchers: []scheduler.LauncherID{l.ID}}); refused != scheduler.NotRefused {
-		t.Fatal(why)
-	}
-	sent := 0
-	for range 100 {
-		h.Later(h.Step.Set.CommandTimeout)
-		if h.Due(step.TimerCommand, uint64(l.ID)) {
-			h.Sessions.Resend(l.ID)
+// What is not confirmed is sent again, ever later. An attempt of which nothing is confirmed is
+// given up; its launcher stays, with all else that runs there.
+func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
+	for name, ask := range map[string]func(*roomtest.House, *life.Attempt){
+		"start": func(*roomtest.House, *life.Attempt) {},
+		"stop": func(h *roomtest.House, a *life.Attempt) {
+			h.Attempts.Started(a, "")
+			h.Orders.StopRun(a.Run, scheduler.Preempted, "test", 0, 0)
+		},
+		"suspend": func(h *roomtest.House, a *life.Attempt) {
+			h.Attempts.Started(a, "")
+			h.Attempts.SuspendRun(a.Run)
+		},
+	} {
+		h := roomtest.New(t)
+		h.StartPolicy(0)
+		l := h.Launcher("a", 2)
+		j, other := h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1))
+		for _, b := range []*life.Bundle{&j.Bundles[0], &other.Bundles[0]} {
+			if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: b.ID(), Launchers: []scheduler.LauncherID{l.ID}}); refused != scheduler.NotRefused {
+				t.Fatal(why)
+			}
 		}
+		a, neighbour := j.Bundles[0].Runs()[0].Attempts[0], other.Bundles[0].Runs()[0].Attempts[0]
+		h.Attempts.Started(neighbour, "")
+		ask(h, a)
+		h.Commands(l)
+		sent := ""
+		for range 100 {
+			h.Later(h.Step.Set.CommandTimeout)
+			if h.Due(step.TimerCommand, uint64(l.ID)) {
+				h.Sessions.Resend(l.ID)
+			}
+			h.Checked()
+			if told := what(h.Commands(l)); told != "" {
+				sent += told + "; "
+			}
+		}
+		want := strings.Repeat(name+" 1; ", h.Step.Set.CommandTries) + "stop 1; "
+		if sent != want || !l.Up || roomtest.Stands(j) != "ready" || roomtest.Stands(other) != "running" {
+			t.Errorf("%s: launcher up: %t, its bundle is %s and its neighbour %s, after %q", name, l.Up, roomtest.Stands(j), roomtest.Stands(other), sent)
+		}
+		// What comes of it after all changes nothing.
+		h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED})
 		h.Checked()
-		if !l.Up {
-			break
+		if told := what(h.Commands(l)); told != "forget 1" || roomtest.Stands(j) != "ready" {
+			t.Errorf("%s: after a late end it is told %q, and the bundle is %s", name, told, roomtest.Stands(j))
 		}
-		sent += len(h.Commands(l))
-	}
-	cut := false
-	for _, x := range h.Step.Todo() {
-		c, is := x.Action.(step.CutLauncher)
-		cut = cut || is && c.Launcher == l.ID && c.Incarnation == 1
-	}
-	if !cut || l.Up || sent != h.Step.Set.CommandTries || roomtest.Stands(j) != "ready" {
-		t.Errorf("it is cut off: %t, up: %t, after %d commands; the bundle is %s", cut, l.Up, sent, roomtest.Stands(j))
 	}
 }
 

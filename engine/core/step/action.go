@@ -29,14 +29,6 @@ type Welcome struct {
 	Afresh      bool                 // refused: it may as a new incarnation
 }
 
-// CutLauncher ends a launcher's stream: the core counts it as lost. It has to
-// join anew, as a new incarnation.
-type CutLauncher struct {
-	Launcher    scheduler.LauncherID
-	Incarnation uint64
-	Reason      string
-}
-
 // AskPolicy gives a round to the policy. A PolicyAnswer or PolicyFailed input
 // is to follow.
 type AskPolicy struct {
@@ -141,7 +133,6 @@ type Attr struct{ Key, Value string }
 
 func (ToLauncher) isAction()      {}
 func (Welcome) isAction()         {}
-func (CutLauncher) isAction()     {}
 func (AskPolicy) isAction()       {}
 func (StartPolicy) isAction()     {}
 func (PolicyGone) isAction()      {}

@@ -66,7 +66,7 @@ type Settings struct {
 
 	// CommandTimeout is after what time a command that was not confirmed is sent
 	// again; default 10 s. It doubles with each time, up to CommandTimeoutMax,
-	// default 1 minute. After CommandTries, default 6, the launcher counts as lost.
+	// default 1 minute. After CommandTries, default 6, its attempt counts as lost.
 	CommandTimeout    time.Duration `json:"commandTimeout"`
 	CommandTimeoutMax time.Duration `json:"commandTimeoutMax"`
 	CommandTries      int           `json:"commandTries"`

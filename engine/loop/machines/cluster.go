@@ -63,8 +63,6 @@ func (c *Cluster) Act(a core.Action) (mine bool) {
 		for _, l := range c.named[a.Name] {
 			l.Welcome(a)
 		}
-	case core.CutLauncher:
-		c.wrong("launcher %d is cut off: %s", a.Launcher, a.Reason)
 	default:
 		return false
 	}

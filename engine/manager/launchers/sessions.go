@@ -311,20 +311,6 @@ func (l *Table) Send(id scheduler.LauncherID, c *wire.Command) {
 	}
 }
 
-// Cut ends a launcher's stream because the core counts it as lost.
-func (l *Table) Cut(c core.CutLauncher) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := l.byID[c.Launcher]
-	if r == nil || r.incarnation != c.Incarnation {
-		return
-	}
-	r.lost = true
-	if r.session != nil {
-		r.session.cancel(errors.New(c.Reason))
-	}
-}
-
 // released says that a session's stream has ended; true when that leaves its
 // launcher without one.
 func (l *Table) released(s *session) bool {
