@@ -28,6 +28,7 @@ var attacks = []job.Definition{
 	single("secretive", secretive),
 	{Name: "intrude", Build: attack(intrude)},
 	{Name: "forge", Build: attack(forge)},
+	{Name: "misreport", Build: misreport},
 	single("hide", hide),
 	single("bomb", bomb),
 	single("look", look),

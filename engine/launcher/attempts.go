@@ -14,6 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/memory"
 	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -28,14 +29,15 @@ type attempt struct {
 	stopped    bool             // by command: its end is no failure
 	suspension suspend.State
 	memory     memory.Account
-	record     outbox.Record // with its end, which is kept until it is forgotten
+	known      vetting.Attempt // what its worker's reports are checked against
+	record     outbox.Record   // with its end, which is kept until it is forgotten
 }
 
 // earlyMax bounds what is kept for a worker that is starting.
 const earlyMax = 10_000
 
 func newAttempt(s *wire.StartAttempt, log *logs.Log) *attempt {
-	return &attempt{start: s, log: log, memory: memory.NewAccount(s.Memory), record: outbox.NewRecord(s.Attempt)}
+	return &attempt{start: s, log: log, memory: memory.NewAccount(s.Memory), known: vetting.NewAttempt(s), record: outbox.NewRecord(s.Attempt)}
 }
 
 // over reports whether its end is known.

@@ -1,7 +1,9 @@
 package launcher
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -41,8 +43,13 @@ func (h *home) nameOf(attempt uint64) string {
 // scratchOf is that folder.
 func (h *home) scratchOf(attempt uint64) string { return filepath.Join(h.base, h.nameOf(attempt)) }
 
-// clear removes an attempt's temporary files.
-func (h *home) clear(attempt uint64) error { return beneath.RemoveAll(h.base, h.nameOf(attempt)) }
+// clear removes an attempt's temporary files. Most attempts make none.
+func (h *home) clear(attempt uint64) error {
+	if _, err := os.Lstat(h.scratchOf(attempt)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return beneath.RemoveAll(h.base, h.nameOf(attempt))
+}
 
 // keepTickets says where the worker with that number keeps Kerberos tickets: a file that it
 // makes itself, and that goes with it.

@@ -2,9 +2,11 @@ package launcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	program "github.com/hamadryad/hamadryad/engine/worker"
 )
@@ -81,6 +83,7 @@ func (a *agent) refuseDropped(s *wire.StartAttempt) {
 // assign gives a worker an attempt.
 func (a *agent) assign(w *worker, at *attempt) {
 	at.worker, at.owner, w.current = w, w.home.user(), at
+	w.sender.Assigned(at.start.Attempt)
 	if err := w.Tree.Widen(a.hirer.limits(at.start)); err != nil {
 		a.log.Warn("a worker keeps the limits of its attempt before", "pid", w.PID(), "error", err)
 	}
@@ -114,6 +117,7 @@ func (a *agent) pass(id uint64, m *wire.ToWorker) {
 		return
 	}
 	at.record.Told(m)
+	at.known.Told(m)
 	switch {
 	case at.worker != nil:
 		at.worker.tell(m)
@@ -124,40 +128,91 @@ func (a *agent) pass(id uint64, m *wire.ToWorker) {
 	}
 }
 
-// attend hears a worker to its end. Called without mu.
+// attend hears a worker to its end, which comes at once when it sends what it may not. Called
+// without mu.
 func (a *agent) attend(w *worker) {
 	for {
 		m, err := w.Receive()
+		if err == nil {
+			err = a.hear(w, m)
+		}
 		if err != nil {
+			a.punish(w, err)
 			w.Await()
 			a.bury(w, err)
 			return
 		}
-		a.hear(w, m)
 	}
 }
 
-// hear takes in one message. Called without mu.
-func (a *agent) hear(w *worker, m *wire.FromWorker) {
-	if e := m.GetReport().GetEnded(); e != nil && !m.Untouched {
-		a.mu.Lock()
-		at := w.current
-		a.mu.Unlock()
-		if at != nil {
-			a.checkStored(at, e)
-			a.cleanUp(w, at, e.End == wire.End_END_FINISHED && len(e.Stored) > 0)
+// hear takes in one message. Its error is an offence. Called without mu.
+func (a *agent) hear(w *worker, m *wire.FromWorker) error {
+	at, take, wait, err := a.vet(w, m)
+	if err != nil || !take {
+		return err
+	}
+	if wait > 0 { // the worker waits as well, once its socket is full
+		select {
+		case <-time.After(wait):
+		case <-w.Gone():
 		}
+	}
+	if e := m.GetReport().GetEnded(); e != nil {
+		a.checkStored(at, e)
+		a.cleanUp(w, at, e.End == wire.End_END_FINISHED && len(e.Stored) > 0)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch what := m.What.(type) {
 	case *wire.FromWorker_Report:
-		a.reported(w, what.Report)
+		if w.current == at {
+			a.reported(w, what.Report)
+		}
 	case *wire.FromWorker_Ready:
 		if f := what.Ready.Failure; f != nil {
 			a.unready(w, f)
 		}
 	}
+	return nil
+}
+
+// vet says whether a message is to be taken, and of which attempt it is: of that which its
+// worker was given. Called without mu.
+func (a *agent) vet(w *worker, m *wire.FromWorker) (at *attempt, take bool, wait time.Duration, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at, now := w.current, time.Now()
+	if m.GetReady() != nil {
+		take, err = w.sender.Ready(now)
+		return at, take, 0, err
+	}
+	var known *vetting.Attempt
+	if at != nil {
+		known = &at.known
+	}
+	take, wait, err = w.sender.Check(known, m.GetReport(), now)
+	return at, take, wait, err
+}
+
+// punish ends a worker for an offence: it is logged, counted, and told to the manager for its
+// audit. Called without mu.
+func (a *agent) punish(w *worker, err error) {
+	var o *vetting.Offence
+	if !errors.As(err, &o) {
+		return // it ended, or lost its socket
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	told := &wire.WorkerOffence{Job: w.key.job, User: w.key.user, Kind: string(o.Kind), Reason: o.Reason}
+	name := ""
+	if at := w.current; at != nil {
+		told.Attempt, name = at.start.Attempt, at.start.JobName
+	}
+	a.metrics.offences.WithLabelValues(told.Kind).Inc()
+	a.log.Warn("a worker sent what it may not, and is ended", "user", told.User, "job", told.Job, "name", name,
+		"attempt", told.Attempt, "kind", told.Kind, "reason", told.Reason, "pid", w.PID())
+	a.outbox.Send(&wire.Report{What: &wire.Report_Offence{Offence: told}})
+	w.leave()
 }
 
 // unready ends a worker that can't build its job's graph.
@@ -220,8 +275,10 @@ func (a *agent) bury(w *worker, broken error) {
 
 // endedByWorker takes in the end that a worker reported.
 func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
-	if at.stopped && e.End == wire.End_END_FAILED {
-		e.End = wire.End_END_STOPPED
+	if e.End != wire.End_END_FINISHED { // why it ended is known here
+		if e.End = wire.End_END_FAILED; at.stopped {
+			e.End = wire.End_END_STOPPED
+		}
 	}
 	if e.Failure != nil && at.start.Finish == nil && e.Failure.Kind == wire.ErrorKind_ERROR_KIND_UNSPECIFIED {
 		e.Failure.Kind = wire.ErrorKind_ERROR_KIND_PROGRAM

@@ -5,6 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -16,6 +17,7 @@ type metrics struct {
 	starts    prometheus.Counter
 	stale     prometheus.Counter
 	logUnkept prometheus.Counter
+	offences  *prometheus.CounterVec
 }
 
 // channelNames are the kinds of channel in the order of Work.channel_bytes.
@@ -33,6 +35,12 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 		starts:    prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_worker_starts_total", Help: "Worker processes started."}),
 		stale:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_stale_commands_total", Help: "Commands ignored: of an older term or another incarnation."}),
 		logUnkept: prometheus.NewCounter(prometheus.CounterOpts{Name: "hamadryad_launcher_log_unkept_bytes_total", Help: "Bytes of logs that could not be written."}),
+	}
+	m.offences = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hamadryad_launcher_worker_offences_total", Help: "Workers that were ended because they sent what no worker may, by kind of offence.",
+	}, []string{"kind"})
+	for _, kind := range vetting.Kinds {
+		m.offences.WithLabelValues(string(kind))
 	}
 	for _, kind := range channelNames { // they are there from the start, so that rates have a beginning
 		m.channels.WithLabelValues(kind)
@@ -57,7 +65,7 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 	limits := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_limits_info", Help: "Always 1: what limits workers' memory, processes and processors, cgroup or none."}, []string{"by"})
 	limits.WithLabelValues(limitedBy(way)).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, slots, wrong, ways, users, limits)
+		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, m.offences, slots, wrong, ways, users, limits)
 	m.registry.MustRegister(more...)
 	if cfg.Keys != nil {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -3,7 +3,6 @@ package launcher
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"syscall"
@@ -11,9 +10,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/launcher/process"
+	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	program "github.com/hamadryad/hamadryad/engine/worker"
-	"github.com/hamadryad/hamadryad/engine/worker/link"
 )
 
 // workerKey says which attempts can share a worker, one after the other.
@@ -36,9 +35,10 @@ type worker struct {
 	home *home
 	of   uint64 // generation of the launcher's keys that its credentials are of
 
-	tickets []byte    // Kerberos ticket cache of its job that it has; nil: it was started without
-	current *attempt  // that it runs; nil between two
-	leaving bool      // it ends, and is given nothing more
+	tickets []byte   // Kerberos ticket cache of its job that it has; nil: it was started without
+	current *attempt // that it runs; nil between two
+	leaving bool     // it ends, and is given nothing more
+	sender  vetting.Sender
 	rested  time.Time // when it came to have nothing to do
 
 	processors string // list of those that it was told to keep to; "": none was told
@@ -92,14 +92,15 @@ func (w *worker) obituary(at *attempt, broken error, starved bool) *wire.Failure
 	if f := at.memory.Excess(); f != nil {
 		return f
 	}
+	if o := (*vetting.Offence)(nil); errors.As(broken, &o) {
+		return o.Failure()
+	}
 	state := w.State()
 	f := &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the worker ended: " + state.String()}
 	status, _ := state.Sys().(syscall.WaitStatus)
 	killed := status.Signaled() && status.Signal() == syscall.SIGKILL
 	who, most := w.Starved()
 	switch {
-	case errors.Is(broken, link.ErrGarbled):
-		f.Kind, f.Message = wire.ErrorKind_ERROR_KIND_INTERNAL, fmt.Sprintf("the worker's message made no sense (%v), so it was killed; does the program write to file descriptor %d?", broken, link.WorkerFD)
 	case killed && who == group.OverMax:
 		f = at.memory.RanOut(most)
 	case killed && (who == group.OverElse || who == group.Unknown && starved):
@@ -111,7 +112,7 @@ func (w *worker) obituary(at *attempt, broken error, starved bool) *wire.Failure
 		f.Kind = wire.ErrorKind_ERROR_KIND_PROGRAM
 		f.Message += "; the program ended its process"
 	}
-	if last := w.LastWords(); last != "" && f.Kind != wire.ErrorKind_ERROR_KIND_INTERNAL {
+	if last := w.LastWords(); last != "" {
 		f.Message += "; the end of its log:\n" + last
 	}
 	return f

@@ -1,12 +1,19 @@
 package manager
 
 import (
+	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // forge is a launcher's word about an attempt that ended well.
@@ -90,5 +97,86 @@ func TestAnIncarnationThatCannotBe(t *testing.T) {
 	b.launcher("a", uint64(time.Now().UnixNano()), false) // as launchers have it
 	if s := b.follow(b.submit(3)); !succeeded(s) {
 		t.Error(s)
+	}
+}
+
+// A report over its bound is the end of its attempt, not of the launcher's stream, and fields
+// that nobody knows are dropped before the event log has them.
+func TestReportsThatAreTooLarge(t *testing.T) {
+	b := newTestbed(t)
+	b.cfg.Core.AttemptsMax = 1
+	b.start()
+	l := b.launcher("a", 2, true)
+	big, other := b.submit(1), b.submit(1)
+	first, second := l.next(), l.next()
+	unknown := &wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: second}}}
+	unknown.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 100, protowire.BytesType), make([]byte, 40_000_000)))
+	if err := l.report(unknown); err != nil {
+		t.Fatal(err)
+	}
+	numbers := make([]int64, 6<<20)
+	for i := range numbers {
+		numbers[i] = -1 // ten bytes
+	}
+	if err := l.report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: first, End: wire.End_END_FINISHED, Work: &wire.Work{Read: numbers}}}}); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.follow(big); s.Summary.State != wire.JobState_JOB_STATE_FAILED || !strings.Contains(s.GetFailure().GetMessage(), "at most 33554432 are taken") {
+		t.Errorf("its job: %v", s)
+	}
+	if err := l.finish(second); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.follow(other); !succeeded(s) {
+		t.Errorf("the other's job: %v", s)
+	}
+	bytes := int64(0)
+	files, err := filepath.Glob(filepath.Join(b.cfg.Data, "log", "*"))
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil {
+			bytes += info.Size()
+		}
+	}
+	if err != nil || bytes > 8<<20 {
+		t.Errorf("the event log has %d bytes (%v)", bytes, err)
+	}
+}
+
+// What a worker sent that it may not is in the audit, under the name of its job's owner, whoever
+// the launcher says that it is.
+func TestOffencesAreInTheAudit(t *testing.T) {
+	b := newTestbed(t)
+	b.start()
+	l := b.launcher("a", 1, true)
+	job := b.submit(1)
+	attempt := l.next()
+	for _, o := range []*wire.WorkerOffence{
+		{Job: job, Attempt: attempt, User: "somebody-else", Kind: "foreign", Reason: "it sent a report of attempt 7"},
+		{Job: job + 1000, Attempt: 3, User: "somebody-else", Kind: "foreign", Reason: "of no job"},
+	} {
+		if err := l.report(&wire.Report{What: &wire.Report_Offence{Offence: o}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.finish(attempt); err != nil {
+		t.Fatal(err)
+	}
+	s := b.follow(job)
+	if !succeeded(s) {
+		t.Error(s)
+	}
+	lines := 0
+	for _, x := range b.audited() {
+		if x.Method != "Worker" {
+			continue
+		}
+		lines++
+		want := fmt.Sprintf("%v, attempt %d on launcher %q", scheduler.JobID(job), attempt, "a")
+		if x.Who != s.Summary.User || x.What != want || x.Result != audit.Refused || x.Why != "foreign: it sent a report of attempt 7" {
+			t.Errorf("the audit says %+v", x)
+		}
+	}
+	if lines != 1 {
+		t.Errorf("%d lines tell of workers", lines)
 	}
 }

@@ -342,7 +342,8 @@ func (m *manager) grpcServer() *grpc.Server {
 	who := m.edge()
 	server := grpc.NewServer(
 		grpc.Creds(counted{proof.WithSocket(m.credentials()), m.ports, m.cfg.Keys == nil}),
-		grpc.MaxRecvMsgSize(bounds.LauncherMessageMax),
+		grpc.MaxRecvMsgSize(bounds.ReadBytesMax),
+		grpc.ForceServerCodecV2(bounds.NewCodec()),
 		grpc.MaxConcurrentStreams(streamsMax),
 		grpc.MaxHeaderListSize(headersMax),
 		m.tap(who),
@@ -375,7 +376,7 @@ func (m *manager) launcherServer() *launchers.Server {
 	m.streams = &launchers.Server{
 		Table: m.launchers, Inbox: m.inbox, Blobs: m.blobs, Wants: m.supervisor.Wants, Stats: m.stats, Log: m.log, Stopping: m.stopping,
 		Terms: &wire.Welcome{LeaseNs: int64(m.cfg.Lease), HeartbeatNs: int64(m.cfg.Heartbeat), Manager: m.life.Identity, TailBytes: m.cfg.TailBytes, FailedTailBytes: m.cfg.FailedTailBytes},
-		Keep:  m.keepTails,
+		Keep:  m.keepTails, Offended: m.offended,
 	}
 	return m.streams
 }

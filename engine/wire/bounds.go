@@ -20,6 +20,8 @@ const (
 	// ReportBytesMax is the largest report. A launcher makes a failure of an end that
 	// would be larger.
 	ReportBytesMax = 32 << 20
+	// WorkerControlBytesMax is the largest message of a worker that is no end of an attempt.
+	WorkerControlBytesMax = 64 << 10
 	// GraphInlineBytesMax is the largest graph within a submission. A larger one is sent
 	// as a blob before, and named by its hash.
 	GraphInlineBytesMax = 1 << 20

@@ -2410,6 +2410,7 @@ type Report struct {
 	//	*Report_JobDropped
 	//	*Report_SourcesTaken
 	//	*Report_FilesWanted
+	//	*Report_Offence
 	What          isReport_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2601,6 +2602,15 @@ func (x *Report) GetFilesWanted() *FilesWanted {
 	return nil
 }
 
+func (x *Report) GetOffence() *WorkerOffence {
+	if x != nil {
+		if x, ok := x.What.(*Report_Offence); ok {
+			return x.Offence
+		}
+	}
+	return nil
+}
+
 type isReport_What interface {
 	isReport_What()
 }
@@ -2665,6 +2675,10 @@ type Report_FilesWanted struct {
 	FilesWanted *FilesWanted `protobuf:"bytes,17,opt,name=files_wanted,json=filesWanted,proto3,oneof"`
 }
 
+type Report_Offence struct {
+	Offence *WorkerOffence `protobuf:"bytes,18,opt,name=offence,proto3,oneof"` // for the audit alone: the core never sees it
+}
+
 func (*Report_Started) isReport_What() {}
 
 func (*Report_Phase) isReport_What() {}
@@ -2695,6 +2709,85 @@ func (*Report_SourcesTaken) isReport_What() {}
 
 func (*Report_FilesWanted) isReport_What() {}
 
+func (*Report_Offence) isReport_What() {}
+
+// WorkerOffence: a worker sent what no worker may, and was ended for it.
+type WorkerOffence struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`         // of the worker
+	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"` // that it ran; 0: none
+	User          string                 `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`        // of the job
+	Kind          string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`        // as the launcher's metric counts it
+	Reason        string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkerOffence) Reset() {
+	*x = WorkerOffence{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkerOffence) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkerOffence) ProtoMessage() {}
+
+func (x *WorkerOffence) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkerOffence.ProtoReflect.Descriptor instead.
+func (*WorkerOffence) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *WorkerOffence) GetJob() uint64 {
+	if x != nil {
+		return x.Job
+	}
+	return 0
+}
+
+func (x *WorkerOffence) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *WorkerOffence) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *WorkerOffence) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *WorkerOffence) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type AttemptStarted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -2705,7 +2798,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2717,7 +2810,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2730,7 +2823,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AttemptStarted) GetAttempt() uint64 {
@@ -2757,7 +2850,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2769,7 +2862,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2782,7 +2875,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AttemptPhase) GetAttempt() uint64 {
@@ -2810,7 +2903,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2915,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +2928,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AttemptProgress) GetAttempt() uint64 {
@@ -2873,7 +2966,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2885,7 +2978,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2898,7 +2991,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Work) GetRunningNs() int64 {
@@ -2959,7 +3052,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2971,7 +3064,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2984,7 +3077,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AttemptEnded) GetAttempt() uint64 {
@@ -3058,7 +3151,7 @@ type StoredOutput struct {
 
 func (x *StoredOutput) Reset() {
 	*x = StoredOutput{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3163,7 @@ func (x *StoredOutput) String() string {
 func (*StoredOutput) ProtoMessage() {}
 
 func (x *StoredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3176,7 @@ func (x *StoredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredOutput.ProtoReflect.Descriptor instead.
 func (*StoredOutput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StoredOutput) GetConnection() uint32 {
@@ -3124,7 +3217,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[35]
+	mi := &file_engine_wire_launcher_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3136,7 +3229,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[35]
+	mi := &file_engine_wire_launcher_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3149,7 +3242,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Counter) GetName() string {
@@ -3182,7 +3275,7 @@ type InputLost struct {
 
 func (x *InputLost) Reset() {
 	*x = InputLost{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[36]
+	mi := &file_engine_wire_launcher_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3194,7 +3287,7 @@ func (x *InputLost) String() string {
 func (*InputLost) ProtoMessage() {}
 
 func (x *InputLost) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[36]
+	mi := &file_engine_wire_launcher_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3207,7 +3300,7 @@ func (x *InputLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputLost.ProtoReflect.Descriptor instead.
 func (*InputLost) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{36}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *InputLost) GetAttempt() uint64 {
@@ -3263,7 +3356,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[37]
+	mi := &file_engine_wire_launcher_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3275,7 +3368,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[37]
+	mi := &file_engine_wire_launcher_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3288,7 +3381,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{37}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Inventory) GetAttempts() []*AttemptInventory {
@@ -3322,7 +3415,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[38]
+	mi := &file_engine_wire_launcher_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3334,7 +3427,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[38]
+	mi := &file_engine_wire_launcher_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3347,7 +3440,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{38}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CommandRefused) GetAttempt() uint64 {
@@ -3560,7 +3653,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\rCommitVerdict\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\agranted\x18\x02 \x01(\bR\agranted\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"\x85\a\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"\xc5\a\n" +
 	"\x06Report\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12?\n" +
@@ -3582,8 +3675,15 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\vjob_dropped\x18\x0f \x01(\x04H\x00R\n" +
 	"jobDropped\x12H\n" +
 	"\rsources_taken\x18\x10 \x01(\v2!.hamadryad.engine.v1.SourcesTakenH\x00R\fsourcesTaken\x12E\n" +
-	"\ffiles_wanted\x18\x11 \x01(\v2 .hamadryad.engine.v1.FilesWantedH\x00R\vfilesWantedB\x06\n" +
-	"\x04what\"D\n" +
+	"\ffiles_wanted\x18\x11 \x01(\v2 .hamadryad.engine.v1.FilesWantedH\x00R\vfilesWanted\x12>\n" +
+	"\aoffence\x18\x12 \x01(\v2\".hamadryad.engine.v1.WorkerOffenceH\x00R\aoffenceB\x06\n" +
+	"\x04what\"{\n" +
+	"\rWorkerOffence\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x18\n" +
+	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x12\n" +
+	"\x04user\x18\x03 \x01(\tR\x04user\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"D\n" +
 	"\x0eAttemptStarted\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\"F\n" +
@@ -3658,7 +3758,7 @@ func file_engine_wire_launcher_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_launcher_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_engine_wire_launcher_proto_goTypes = []any{
 	(End)(0),                    // 0: hamadryad.engine.v1.End
 	(AttemptInventory_State)(0), // 1: hamadryad.engine.v1.AttemptInventory.State
@@ -3691,19 +3791,20 @@ var file_engine_wire_launcher_proto_goTypes = []any{
 	(*StopAttempt)(nil),         // 28: hamadryad.engine.v1.StopAttempt
 	(*CommitVerdict)(nil),       // 29: hamadryad.engine.v1.CommitVerdict
 	(*Report)(nil),              // 30: hamadryad.engine.v1.Report
-	(*AttemptStarted)(nil),      // 31: hamadryad.engine.v1.AttemptStarted
-	(*AttemptPhase)(nil),        // 32: hamadryad.engine.v1.AttemptPhase
-	(*AttemptProgress)(nil),     // 33: hamadryad.engine.v1.AttemptProgress
-	(*Work)(nil),                // 34: hamadryad.engine.v1.Work
-	(*AttemptEnded)(nil),        // 35: hamadryad.engine.v1.AttemptEnded
-	(*StoredOutput)(nil),        // 36: hamadryad.engine.v1.StoredOutput
-	(*Counter)(nil),             // 37: hamadryad.engine.v1.Counter
-	(*InputLost)(nil),           // 38: hamadryad.engine.v1.InputLost
-	(*Inventory)(nil),           // 39: hamadryad.engine.v1.Inventory
-	(*CommandRefused)(nil),      // 40: hamadryad.engine.v1.CommandRefused
-	nil,                         // 41: hamadryad.engine.v1.Revocations.UntilEntry
-	(*JobFolders)(nil),          // 42: hamadryad.engine.v1.JobFolders
-	(*Failure)(nil),             // 43: hamadryad.engine.v1.Failure
+	(*WorkerOffence)(nil),       // 31: hamadryad.engine.v1.WorkerOffence
+	(*AttemptStarted)(nil),      // 32: hamadryad.engine.v1.AttemptStarted
+	(*AttemptPhase)(nil),        // 33: hamadryad.engine.v1.AttemptPhase
+	(*AttemptProgress)(nil),     // 34: hamadryad.engine.v1.AttemptProgress
+	(*Work)(nil),                // 35: hamadryad.engine.v1.Work
+	(*AttemptEnded)(nil),        // 36: hamadryad.engine.v1.AttemptEnded
+	(*StoredOutput)(nil),        // 37: hamadryad.engine.v1.StoredOutput
+	(*Counter)(nil),             // 38: hamadryad.engine.v1.Counter
+	(*InputLost)(nil),           // 39: hamadryad.engine.v1.InputLost
+	(*Inventory)(nil),           // 40: hamadryad.engine.v1.Inventory
+	(*CommandRefused)(nil),      // 41: hamadryad.engine.v1.CommandRefused
+	nil,                         // 42: hamadryad.engine.v1.Revocations.UntilEntry
+	(*JobFolders)(nil),          // 43: hamadryad.engine.v1.JobFolders
+	(*Failure)(nil),             // 44: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
 	5,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
@@ -3713,7 +3814,7 @@ var file_engine_wire_launcher_proto_depIdxs = []int32{
 	15, // 4: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
 	14, // 5: hamadryad.engine.v1.ToLauncher.heartbeat:type_name -> hamadryad.engine.v1.HeartbeatAck
 	4,  // 6: hamadryad.engine.v1.ToLauncher.revocations:type_name -> hamadryad.engine.v1.Revocations
-	41, // 7: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
+	42, // 7: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
 	6,  // 8: hamadryad.engine.v1.Join.slots:type_name -> hamadryad.engine.v1.Slots
 	7,  // 9: hamadryad.engine.v1.Join.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
 	8,  // 10: hamadryad.engine.v1.Join.stored:type_name -> hamadryad.engine.v1.Stored
@@ -3731,38 +3832,39 @@ var file_engine_wire_launcher_proto_depIdxs = []int32{
 	18, // 22: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
 	19, // 23: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
 	20, // 24: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
-	42, // 25: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
+	43, // 25: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
 	23, // 26: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
 	23, // 27: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
 	25, // 28: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
 	18, // 29: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
 	19, // 30: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	31, // 31: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	32, // 32: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	33, // 33: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	35, // 34: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	38, // 35: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	32, // 31: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	33, // 32: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	34, // 33: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	36, // 34: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	39, // 35: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
 	8,  // 36: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	39, // 37: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	40, // 38: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	40, // 37: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	41, // 38: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
 	13, // 39: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
 	27, // 40: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
 	22, // 41: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
-	34, // 42: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
-	0,  // 43: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	43, // 44: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	34, // 45: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	36, // 46: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	23, // 47: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	37, // 48: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
-	7,  // 49: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	8,  // 50: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	43, // 51: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	31, // 42: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
+	35, // 43: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	0,  // 44: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
+	44, // 45: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	35, // 46: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	37, // 47: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	23, // 48: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	38, // 49: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	7,  // 50: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	8,  // 51: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
+	44, // 52: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_launcher_proto_init() }
@@ -3803,6 +3905,7 @@ func file_engine_wire_launcher_proto_init() {
 		(*Report_JobDropped)(nil),
 		(*Report_SourcesTaken)(nil),
 		(*Report_FilesWanted)(nil),
+		(*Report_Offence)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3810,7 +3913,7 @@ func file_engine_wire_launcher_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_launcher_proto_rawDesc), len(file_engine_wire_launcher_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   40,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -664,7 +664,6 @@ type FromWorker struct {
 	//	*FromWorker_Ready
 	//	*FromWorker_Report
 	What          isFromWorker_What `protobuf_oneof:"what"`
-	Untouched     bool              `protobuf:"varint,3,opt,name=untouched,proto3" json:"untouched,omitempty"` // with an end: the attempt made no folder, nothing is to be removed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -722,13 +721,6 @@ func (x *FromWorker) GetReport() *Report {
 		}
 	}
 	return nil
-}
-
-func (x *FromWorker) GetUntouched() bool {
-	if x != nil {
-		return x.Untouched
-	}
-	return false
 }
 
 type isFromWorker_What interface {
@@ -844,13 +836,12 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06folder\x18\x02 \x01(\tR\x06folder\"0\n" +
 	"\x04Ping\x12\"\n" +
-	"\rlease_ends_ns\x18\x02 \x01(\x03R\vleaseEndsNsJ\x04\b\x01\x10\x02\"\xa3\x01\n" +
+	"\rlease_ends_ns\x18\x02 \x01(\x03R\vleaseEndsNsJ\x04\b\x01\x10\x02\"\x8b\x01\n" +
 	"\n" +
 	"FromWorker\x128\n" +
 	"\x05ready\x18\x01 \x01(\v2 .hamadryad.engine.v1.WorkerReadyH\x00R\x05ready\x125\n" +
-	"\x06report\x18\x02 \x01(\v2\x1b.hamadryad.engine.v1.ReportH\x00R\x06report\x12\x1c\n" +
-	"\tuntouched\x18\x03 \x01(\bR\tuntouchedB\x06\n" +
-	"\x04what\"E\n" +
+	"\x06report\x18\x02 \x01(\v2\x1b.hamadryad.engine.v1.ReportH\x00R\x06reportB\x06\n" +
+	"\x04whatJ\x04\b\x03\x10\x04\"E\n" +
 	"\vWorkerReady\x126\n" +
 	"\afailure\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.FailureR\afailureB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
 

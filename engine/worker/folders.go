@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -16,9 +15,8 @@ type folders struct {
 	scratch string // of temporary files
 	store   string // of stored channel files
 
-	once    sync.Once   // makes the first
-	err     error       // after once
-	touched atomic.Bool // one of them may be there, and the launcher has to look
+	once sync.Once // makes the first
+	err  error     // after once
 }
 
 func foldersOf(r *wire.RunGroup) folders { return folders{scratch: r.Scratch, store: r.Store} }
@@ -26,7 +24,6 @@ func foldersOf(r *wire.RunGroup) folders { return folders{scratch: r.Scratch, st
 // makeScratch makes the folder of temporary files.
 func (f *folders) makeScratch() error {
 	f.once.Do(func() {
-		f.touched.Store(true)
 		f.err = os.MkdirAll(f.scratch, 0o700)
 	})
 	return f.err
@@ -35,7 +32,6 @@ func (f *folders) makeScratch() error {
 // makeStore makes the folder of stored files. The job's, when it is empty, may be removed
 // under it by the launcher.
 func (f *folders) makeStore() (err error) {
-	f.touched.Store(true)
 	for range makeStoreTries {
 		if err = os.MkdirAll(f.store, 0o700); !errors.Is(err, fs.ErrNotExist) {
 			return err

@@ -86,7 +86,7 @@ func (g *group) life() {
 	g.close(stuck)
 	// The next group may come as soon as the report is out.
 	g.w.group.Store(nil)
-	g.w.reportEnd(g.ended(), !g.folders.touched.Load())
+	g.w.report(&wire.Report{What: &wire.Report_Ended{Ended: g.ended()}})
 	if stuck {
 		fmt.Fprintf(os.Stderr, "worker: a node of attempt %d did not return within %v of its end; this process ends\n", g.start.Attempt, nodeReturnMax)
 		killDescendants()

@@ -39,15 +39,6 @@ func (r *reports) report(report *wire.Report) {
 	r.flush(&wire.FromWorker{What: &wire.FromWorker_Report{Report: report}})
 }
 
-// reportEnd sends the report of an attempt's end. Untouched says that no folder
-// was made for it.
-func (r *reports) reportEnd(e *wire.AttemptEnded, untouched bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	report := &wire.Report{What: &wire.Report_Ended{Ended: e}}
-	r.flush(&wire.FromWorker{What: &wire.FromWorker_Report{Report: report}, Untouched: untouched})
-}
-
 // reportSoon sends a report with the next one, or after startedHold.
 func (r *reports) reportSoon(report *wire.Report) {
 	r.mu.Lock()

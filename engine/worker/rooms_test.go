@@ -117,11 +117,11 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// Folders are made when they are needed, and it is known that they may be there.
+// Folders are made when they are needed.
 func TestFolders(t *testing.T) {
 	root := t.TempDir()
 	f := &folders{scratch: filepath.Join(root, "scratch"), store: filepath.Join(root, "job-1", "a1")}
-	if entries, err := os.ReadDir(root); err != nil || len(entries) > 0 || f.touched.Load() {
+	if entries, err := os.ReadDir(root); err != nil || len(entries) > 0 {
 		t.Errorf("before they are needed there is %v (%v)", entries, err)
 	}
 	for range 2 {
@@ -129,7 +129,7 @@ func TestFolders(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if entries, err := os.ReadDir(root); err != nil || len(entries) != 2 || !f.touched.Load() {
+	if entries, err := os.ReadDir(root); err != nil || len(entries) != 2 {
 		t.Errorf("there is %v (%v)", entries, err)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/link"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -191,16 +192,16 @@ func (p *Process) write() {
 }
 
 // Receive waits for the next message. After an error there is no further one: Await
-// follows.
+// follows. An error that is a *vetting.Offence says what the worker may not send.
 func (p *Process) Receive() (*wire.FromWorker, error) {
-	m := &wire.FromWorker{}
-	if err := p.conn.Recv(m); err != nil {
-		if errors.Is(err, link.ErrGarbled) {
-			p.log.Warn("a worker's message makes no sense: it is killed", "pid", p.PID(), "error", err)
-		}
+	frame, err := p.conn.Frame(vetting.FrameBytesMax)
+	if large := (*link.TooLargeError)(nil); errors.As(err, &large) {
+		return nil, vetting.TooLargeFrame(large.Head, large.Size)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return m, nil
+	return vetting.Decode(frame)
 }
 
 // Await waits for the end of a process that has lost its socket, and kills it if that

@@ -181,8 +181,11 @@ func (s *Shelf) Drop(attempt uint64) {
 }
 
 // Remove deletes what an attempt stored, and its job's folder with the last of that. It
-// waits for the disk.
+// waits for the disk. Most attempts stored nothing.
 func (s *Shelf) Remove(job, attempt uint64) {
+	if _, err := os.Lstat(s.Folder(job, attempt)); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
 	if err := beneath.RemoveAll(s.folder, worker.AttemptFolder("", job, attempt)); err != nil {
 		s.log.Warn("can't remove what an attempt stored", "attempt", attempt, "error", err)
 	}

@@ -29,9 +29,12 @@ const (
 	TextBytesMax = 256
 	// RequestBytesMax bounds a message of every method that methodBytesMax does not name.
 	RequestBytesMax = 64 << 10
-	// LauncherMessageMax bounds a message of a launcher, and is the largest that the
-	// server reads at all. It is less than the event log's bound of one record.
+	// LauncherMessageMax bounds a message of a launcher. It is less than the event log's bound
+	// of one record.
 	LauncherMessageMax = wire.LauncherMessageBytesMax
+	// ReadBytesMax is the largest message that the server reads at all. What is larger breaks
+	// its stream, so a launcher's report that is somewhat over its bound is not.
+	ReadBytesMax = 64 << 20
 	// FailureTextMax bounds the message, the stack and the record of a failure, each.
 	// What is longer is cut: a failure is told in any case.
 	FailureTextMax = 16 << 10
@@ -89,7 +92,7 @@ func (b Edge) check(method string, m any) error {
 	if !named {
 		most = RequestBytesMax
 	}
-	if most < LauncherMessageMax { // the server reads no larger one
+	if most < LauncherMessageMax { // what a launcher sends is bounded by report
 		if n := proto.Size(message); n > most {
 			field, _ := wire.LargestField(message)
 			return status.Errorf(codes.InvalidArgument, "the request has %d bytes, most of them in %s, and at most %d are taken: send less at once", n, field, most)
@@ -174,25 +177,6 @@ func (s *boundedStream) RecvMsg(m any) error {
 		return nil
 	}
 	return s.bounds.check(s.method, m)
-}
-
-// TidyReport bounds what a launcher reports: texts for people are cut, and an attempt
-// whose names can't be kept has failed. Reports are not refused: they would come again.
-func TidyReport(r *wire.Report) {
-	switch what := r.What.(type) {
-	case *wire.Report_Started:
-		if len(what.Started.GetAddress()) > TextBytesMax {
-			what.Started.Address = ""
-		}
-	case *wire.Report_Ended:
-		tidyEnd(what.Ended)
-	case *wire.Report_InputLost:
-		if m := what.InputLost; m != nil {
-			m.Reason = Cut(m.Reason, FailureTextMax)
-		}
-	case *wire.Report_Refused:
-		tidyFailure(what.Refused.GetFailure())
-	}
 }
 
 func tidyEnd(e *wire.AttemptEnded) {

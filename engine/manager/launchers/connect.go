@@ -65,6 +65,8 @@ type Server struct {
 	Terms    *wire.Welcome   // what holds for each launcher that is let in
 	// Keep takes the ends of logs of a job's attempts. It does not wait; its error is a status.
 	Keep func(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error
+	// Offended hears that a launcher ended a worker for what it sent.
+	Offended func(ctx context.Context, launcher string, o *wire.WorkerOffence)
 }
 
 // Connect is one launcher's stream, from its join to its end.
@@ -152,6 +154,8 @@ func checkJoin(j *wire.Join) error {
 		return errors.New("a launcher needs an incarnation larger than 0")
 	case j.Incarnation > incarnationMax: // or the name would be taken for ever: the next has a larger one
 		return fmt.Errorf("a launcher's incarnation is the time of its start, and %d is beyond all that can be: set the machine's clock right, and join from an empty data folder", j.Incarnation)
+	case proto.Size(j) > bounds.LauncherMessageMax:
+		return fmt.Errorf("a launcher's join has %d bytes, at most %d are taken: let it drop what it has stored", proto.Size(j), bounds.LauncherMessageMax)
 	case len(j.Slots) > slotKindsMax:
 		return fmt.Errorf("a launcher has at most %d kinds of slots", slotKindsMax)
 	case j.Memory < 0 || j.Swap < 0:
@@ -185,14 +189,30 @@ func (s *Server) receive(ctx context.Context, stream grpc.BidiStreamingServer[wi
 			return err
 		}
 		session.hear(m.Heartbeat)
-		inputs := s.inputs(m, session)
+		inputs := s.inputs(ctx, m, session)
 		if len(inputs) == 0 {
 			continue
 		}
-		if err := in.add(inbox.Entry{Inputs: inputs}); err != nil {
-			return err
+		for _, e := range entries(inputs) {
+			if err := in.add(e); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+// entries makes one entry of what a message brought, or several of what is more than one record
+// of the event log takes.
+func entries(inputs []*wire.Input) []inbox.Entry {
+	whole := inbox.Entry{Inputs: inputs}.Sized()
+	if whole.Bytes <= bounds.LauncherMessageMax || len(inputs) == 1 {
+		return []inbox.Entry{whole}
+	}
+	list := make([]inbox.Entry, len(inputs))
+	for i := range inputs {
+		list[i] = inbox.Entry{Inputs: inputs[i : i+1 : i+1]}
+	}
+	return list
 }
 
 // intakeMax is how many messages with reports of one launcher may wait for the core
@@ -221,7 +241,9 @@ func newIntake(ctx context.Context, b *inbox.Inbox) *intake {
 
 // add takes an entry; it waits when too many wait. For one goroutine.
 func (in *intake) add(e inbox.Entry) error {
-	e = e.Sized()
+	if e.Bytes == 0 {
+		e = e.Sized()
+	}
 	if in.waiting.Load() == 0 && in.inbox.Offer(e) {
 		return nil // the usual way: nobody waits for anything
 	}
@@ -257,7 +279,7 @@ func (in *intake) run() {
 // inputs makes inputs of a message's reports, and of its heartbeat when that says
 // what the policy wants to know of the machine's load. What no policy asked for stays
 // here.
-func (s *Server) inputs(m *wire.FromLauncher, session *session) []*wire.Input {
+func (s *Server) inputs(ctx context.Context, m *wire.FromLauncher, session *session) []*wire.Input {
 	id := s.Table.idOf(session)
 	if id == 0 {
 		return nil // reports before the welcome: they are sent again
@@ -278,12 +300,16 @@ func (s *Server) inputs(m *wire.FromLauncher, session *session) []*wire.Input {
 			}
 		case *wire.Report_Load:
 			continue // the manager's own
+		case *wire.Report_Offence:
+			s.Offended(ctx, session.join.Name, what.Offence)
+			continue
 		case *wire.Report_Ended:
 			session.over(what.Ended.GetAttempt())
 			s.Stats.Work(what.Ended.GetWork())
 		}
-		bounds.TidyReport(r)
-		add(r)
+		if r = bounds.TidyReport(r); r != nil {
+			add(r)
+		}
 	}
 	if b := m.Heartbeat; b != nil && s.Wants(scheduler.AbilityLoad) && session.told.due(time.Now(), b.Load) {
 		add(&wire.Report{Incarnation: session.join.Incarnation, What: &wire.Report_Load{Load: session.told.load}})

@@ -67,7 +67,7 @@ func TestOnlyWhoAsksHearsOfLoads(t *testing.T) {
 	var able scheduler.Ability // of the policy that runs
 	server := &Server{Table: l, Wants: func(a scheduler.Ability) bool { return able.Has(a) }, Stats: metrics.New()}
 	beat := func() []*wire.Input {
-		return server.inputs(&wire.FromLauncher{
+		return server.inputs(t.Context(), &wire.FromLauncher{
 			Heartbeat: &wire.Heartbeat{Load: machineLoad(0.5, 0.25)},
 			Reports:   []*wire.Report{{Incarnation: 5, What: &wire.Report_Load{Load: machineLoad(1, 1)}}}, // not for launchers to say
 		}, s.session)

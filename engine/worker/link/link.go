@@ -4,6 +4,7 @@ package link
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,6 +19,23 @@ import (
 // FrameMax is the largest frame: 256 MiB. A publish of two million files or an
 // input of four million stored outputs fits.
 const FrameMax = 256 << 20
+
+// HeadBytes is how much of a message is shown before it is read.
+const HeadBytes = 16
+
+// TooLargeError says that a frame is over its bound. It was not read.
+type TooLargeError struct {
+	Head []byte // its first bytes, at most HeadBytes
+	Size int
+	Max  int
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%v: a frame of %d bytes, at most %d", ErrGarbled, e.Size, e.Max)
+}
+
+// Unwrap has it match ErrGarbled.
+func (e *TooLargeError) Unwrap() error { return ErrGarbled }
 
 // keepMax is the largest buffer that a Conn keeps between messages.
 const keepMax = 1 << 20
@@ -97,25 +115,38 @@ func (c *Conn) Send(messages ...proto.Message) error {
 	return err
 }
 
-// Recv reads the next message into m. The error is io.EOF when the other end
-// closed between two messages.
+// Recv reads the next message into m, without fields that nobody knows. The error is io.EOF
+// when the other end closed between two messages.
 func (c *Conn) Recv(m proto.Message) error {
-	var head [4]byte
-	if _, err := io.ReadFull(c.r, head[:]); err != nil {
-		return err
-	}
-	size := int(binary.LittleEndian.Uint32(head[:]))
-	if size > FrameMax {
-		return fmt.Errorf("%w: a frame of %d bytes, at most %d", ErrGarbled, size, FrameMax)
-	}
-	buf, err := c.read(size)
+	buf, err := c.Frame(func([]byte) int { return FrameMax })
 	if err != nil {
 		return err
 	}
-	if err := proto.Unmarshal(buf, m); err != nil {
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(buf, m); err != nil {
 		return fmt.Errorf("%w: %w", ErrGarbled, err)
 	}
 	return nil
+}
+
+// Frame reads the bytes of the next message, which are good until the next call. Its size is
+// bounded by what begins it, before it is read.
+func (c *Conn) Frame(most func(head []byte) int) ([]byte, error) {
+	var start [4]byte
+	if _, err := io.ReadFull(c.r, start[:]); err != nil {
+		return nil, err
+	}
+	size := int(binary.LittleEndian.Uint32(start[:]))
+	if size > FrameMax {
+		return nil, &TooLargeError{Size: size, Max: FrameMax}
+	}
+	head, err := c.r.Peek(min(size, HeadBytes))
+	if err != nil {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if m := most(head); size > m {
+		return nil, &TooLargeError{Head: bytes.Clone(head), Size: size, Max: m}
+	}
+	return c.read(size)
 }
 
 // read reads size bytes, and takes no more memory than arrives: the length may

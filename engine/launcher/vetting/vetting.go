@@ -1,0 +1,201 @@
+// Package vetting checks what a worker sends before its launcher acts on it. A worker is a
+// stranger's program: which attempt it runs is what the launcher assigned, never what it says.
+//
+//	frame, err := conn.Frame(vetting.FrameBytesMax)
+//	m, err := vetting.Decode(frame)
+//	take, wait, err := sender.Check(attempt, m.GetReport(), time.Now())
+//
+// An error is an *Offence: the worker is to be ended for it. What is not taken changes nothing.
+//
+// # Invariants
+//
+// A report that is taken names the attempt that its worker runs, is within the bounds of its
+// kind, and has no unknown fields. One attempt starts once, ends once, and asks for its commit once.
+package vetting
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Kind of an offence, as metrics name it.
+type Kind string
+
+// Kinds of offences.
+const (
+	Foreign  Kind = "foreign"   // it named an attempt that is not its own, or spoke as a launcher
+	Unknown  Kind = "unknown"   // it named a channel, node, file or output that its attempt does not have
+	TooLarge Kind = "too_large" // a message was over the bound of its kind
+	TooOften Kind = "too_often" // messages came faster than the rate of their kind
+	Garbled  Kind = "garbled"   // bytes were no message
+)
+
+// Kinds are all.
+var Kinds = []Kind{Foreign, Unknown, TooLarge, TooOften, Garbled}
+
+// Offence is what no worker may send.
+type Offence struct {
+	Kind   Kind
+	Reason string
+}
+
+func (o *Offence) Error() string { return o.Reason }
+
+// Failure is that of the attempt which the worker ran. The job gets no other try, since its
+// program would send the same, and no launcher is blamed.
+func (o *Offence) Failure() *wire.Failure {
+	kind := wire.ErrorKind_ERROR_KIND_DENIED
+	switch o.Kind {
+	case Garbled:
+		kind = wire.ErrorKind_ERROR_KIND_INTERNAL
+	case TooLarge:
+		kind = wire.ErrorKind_ERROR_KIND_INVALID
+	}
+	return &wire.Failure{Kind: kind, Message: "the launcher ended the worker: " + o.Reason}
+}
+
+func offence(k Kind, format string, args ...any) *Offence {
+	return &Offence{k, fmt.Sprintf(format, args...)}
+}
+
+// formerKept is how many of its earlier attempts a worker may still name: a report of progress
+// can come after the end.
+const formerKept = 64
+
+// Sender is what is remembered of one worker. Its owner guards it by a lock.
+type Sender struct {
+	former [formerKept]uint64 // attempts that it was given, the newest at given-1
+	given  int
+	ready  bool
+	pace   [kinds]bucket
+}
+
+// Assigned notes that the worker was given an attempt.
+func (s *Sender) Assigned(attempt uint64) {
+	s.former[s.given%formerKept] = attempt
+	s.given++
+}
+
+// Ready checks the message by which a worker says that it has built its graph: it comes once.
+func (s *Sender) Ready(now time.Time) (take bool, err error) {
+	if s.ready {
+		return false, s.spend(kindRepeated, now)
+	}
+	s.ready = true
+	return true, nil
+}
+
+// Check says whether to take a report of the worker that runs an attempt; a is nil between two.
+// It is to be taken after a wait, during which nothing else of this worker is read.
+func (s *Sender) Check(a *Attempt, r *wire.Report, now time.Time) (take bool, wait time.Duration, err error) {
+	kind, id, known := about(r)
+	switch {
+	case r.GetWhat() == nil: // of a newer release
+		return false, 0, s.spend(kindRepeated, now)
+	case !known:
+		return false, 0, offence(Foreign, "it sent a report that only a launcher sends")
+	case a == nil || a.id != id:
+		if slices.Contains(s.former[:min(s.given, formerKept)], id) {
+			return false, 0, s.spend(kindRepeated, now)
+		}
+		return false, 0, offence(Foreign, "it sent a report of attempt %d, which is not its own", id)
+	}
+	if n := proto.Size(r); n > limits[kind].bytes {
+		return false, 0, tooLarge(limits[kind].name, n, limits[kind].bytes)
+	}
+	fresh, err := a.check(r)
+	switch {
+	case err != nil:
+		return false, 0, err
+	case !fresh:
+		return false, 0, s.spend(kindRepeated, now)
+	case kind == kindInputLost:
+		return true, s.pace[kind].wait(limits[kind], now), nil
+	}
+	if err := s.spend(kind, now); err != nil {
+		return false, 0, err
+	}
+	tidy(r)
+	return true, 0, nil
+}
+
+func tooLarge(name string, n, most int) *Offence {
+	return offence(TooLarge, "%s has %d bytes, at most %d are taken", name, n, most)
+}
+
+// spend counts a message against the rate of its kind.
+func (s *Sender) spend(k kind, now time.Time) error {
+	if l := limits[k]; !s.pace[k].take(l, now) {
+		return offence(TooOften, "it sent %s more than %d times at once, and then more than %d times a second", l.name, l.burst, l.perSecond)
+	}
+	return nil
+}
+
+// about says what kind a report is of, and which attempt it names. Others are not known: no
+// worker sends them.
+func about(r *wire.Report) (k kind, attempt uint64, known bool) {
+	switch what := r.GetWhat().(type) {
+	case *wire.Report_Started:
+		return kindStarted, what.Started.GetAttempt(), true
+	case *wire.Report_Phase:
+		return kindPhase, what.Phase.GetAttempt(), true
+	case *wire.Report_Progress:
+		return kindProgress, what.Progress.GetAttempt(), true
+	case *wire.Report_Ended:
+		return kindEnded, what.Ended.GetAttempt(), true
+	case *wire.Report_InputLost:
+		return kindInputLost, what.InputLost.GetAttempt(), true
+	case *wire.Report_Commit:
+		return kindCommit, what.Commit, true
+	case *wire.Report_SourcesTaken:
+		return kindSourcesTaken, what.SourcesTaken.GetAttempt(), true
+	case *wire.Report_FilesWanted:
+		return kindFilesWanted, what.FilesWanted.GetAttempt(), true
+	}
+	return 0, 0, false
+}
+
+// tidy takes numbers out of a report that nothing can have done.
+func tidy(r *wire.Report) {
+	r.Incarnation, r.Term = 0, 0 // the launcher's to set
+	switch what := r.What.(type) {
+	case *wire.Report_Progress:
+		tidyWork(what.Progress.Work)
+	case *wire.Report_Ended:
+		tidyWork(what.Ended.Work)
+		if what.Ended.End == wire.End_END_FINISHED {
+			what.Ended.Failure = nil
+		}
+	}
+}
+
+func tidyWork(w *wire.Work) {
+	if w == nil {
+		return
+	}
+	w.ToRead, w.Written, w.PeakMemory = max(w.ToRead, 0), max(w.Written, 0), max(w.PeakMemory, 0)
+	for _, list := range []*[]int64{&w.Read, &w.ChannelBytes} {
+		*list = (*list)[:min(len(*list), workLevelsMax)]
+		for i, n := range *list {
+			(*list)[i] = max(n, 0)
+		}
+	}
+}
+
+// workLevelsMax bounds the lists of what an attempt did: there are four levels of locality, and
+// three kinds of channels.
+const workLevelsMax = 8
+
+// temporaryPrefix begins the names of an attempt's output files in its job's temporary folder.
+func temporaryPrefix(attempt uint64) string { return "a" + strconv.FormatUint(attempt, 10) + "." }
+
+func ownTemporary(attempt uint64, name string) bool {
+	return strings.HasPrefix(name, temporaryPrefix(attempt)) && !strings.ContainsAny(name, "/\x00")
+}
