@@ -130,7 +130,7 @@ func (h *remote) AssignTasks(ctx context.Context, round *scheduler.Round) (Answe
 
 // Explain implements Host.
 func (h *remote) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Explanation, error) {
-	return beside(ctx, h, "Explain", askTimeout, func(ctx context.Context) (scheduler.Explanation, error) {
+	return beside(ctx, h, "Explain", h.options.AskTimeout, func(ctx context.Context) (scheduler.Explanation, error) {
 		m, err := h.policy.Explain(ctx, &rpc.ExplainAsked{Job: uint64(job)})
 		if status.Code(err) == codes.NotFound {
 			return scheduler.Explanation{}, unknownJob(job)
@@ -148,7 +148,7 @@ func (h *remote) Explain(ctx context.Context, job scheduler.JobID) (scheduler.Ex
 
 // Status implements Host.
 func (h *remote) Status(ctx context.Context) (scheduler.Status, error) {
-	return beside(ctx, h, "Status", askTimeout, func(ctx context.Context) (scheduler.Status, error) {
+	return beside(ctx, h, "Status", h.options.AskTimeout, func(ctx context.Context) (scheduler.Status, error) {
 		m, err := h.policy.Status(ctx, &rpc.StatusAsked{})
 		if err != nil {
 			return scheduler.Status{}, tooLargeToShow("Status", err)
@@ -167,7 +167,7 @@ func (h *remote) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Ans
 	if err != nil {
 		return scheduler.Answer{}, newError(Unfit, "Page", err)
 	}
-	return beside(ctx, h, "Page", askTimeout, func(ctx context.Context) (scheduler.Answer, error) {
+	return beside(ctx, h, "Page", h.options.AskTimeout, func(ctx context.Context) (scheduler.Answer, error) {
 		page, err := h.policy.Page(ctx, m)
 		if status.Code(err) == codes.Unimplemented {
 			return scheduler.Answer{}, noPages()

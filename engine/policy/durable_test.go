@@ -32,7 +32,7 @@ func TestDurableIsToldUntilItIsTaken(t *testing.T) {
 		{codes.DeadlineExceeded, codes.Unavailable},
 	} {
 		a := &answering{errors: append(answers, codes.OK)}
-		(&remote{life: newLife(), policy: a}).Durable(t.Context(), 7)
+		(&remote{life: newLife(false), policy: a}).Durable(t.Context(), 7)
 		if n := len(a.errors); n != 1 {
 			t.Errorf("of %v and one more %d answers are left, want 1", answers, n)
 		}

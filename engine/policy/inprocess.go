@@ -26,7 +26,7 @@ type inProcess struct {
 // InProcess returns a Host for a policy in this process, called from one
 // goroutine. A policy that hangs ends the Host, but its goroutine stays.
 func InProcess(policy scheduler.TaskScheduler) Host {
-	h := &inProcess{life: newLife(), policy: policy, calls: make(chan func()), notes: make(chan scheduler.Note)}
+	h := &inProcess{life: newLife(false), policy: policy, calls: make(chan func()), notes: make(chan scheduler.Note)}
 	go h.run()
 	return h
 }

@@ -24,9 +24,10 @@ const (
 type lane struct {
 	token   chan struct{} // holds one while a question is asked, or the lane rests
 	waiting *atomic.Int64
+	rests   int // the pause after a question, as a multiple of what it took
 }
 
-func newLane() lane { return lane{make(chan struct{}, 1), &atomic.Int64{}} }
+func newLane(rests int) lane { return lane{make(chan struct{}, 1), &atomic.Int64{}, rests} }
 
 // enter waits for the lane: until ctx ends, or stop is closed, with an error of kind Ended. It
 // returns what gives the lane back, to be called with what the question took. That does not
@@ -55,5 +56,9 @@ func (l lane) enter(ctx context.Context, op string, stop <-chan struct{}) (leave
 }
 
 func (l lane) leave(took time.Duration) {
-	time.AfterFunc(min((laneShare-1)*took, laneRestMax), func() { <-l.token })
+	if l.rests == 0 {
+		<-l.token
+		return
+	}
+	time.AfterFunc(min(time.Duration(l.rests)*took, laneRestMax), func() { <-l.token })
 }

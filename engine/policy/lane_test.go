@@ -10,7 +10,7 @@ import (
 // However many ask, all that is asked beside the rounds takes a tenth of the time.
 func TestQuestionsHaveATenthOfTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, stop := newLane(), make(chan struct{})
+		l, stop := newLane(laneShare-1), make(chan struct{})
 		const took = 2 * time.Millisecond
 		asked := 0
 		began := time.Now()
@@ -39,7 +39,7 @@ func TestQuestionsHaveATenthOfTheTime(t *testing.T) {
 
 func TestLaneTurnsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, stop := newLane(), make(chan struct{})
+		l, stop := newLane(laneShare-1), make(chan struct{})
 		leave, err := l.enter(t.Context(), "first", stop)
 		if err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -53,6 +54,11 @@ type Options struct {
 	// by which a host that comes later finds what one that was killed left behind
 	// (proctree.KillMarked); "" is none.
 	Mark proctree.Mark
+	// AskTimeout bounds one question beside the rounds (Explain, Status, Page); 0 means 5 s.
+	AskTimeout time.Duration
+	// Unpaced lets such questions follow one another without a pause. A manager keeps
+	// nine tenths of the time for rounds; a test of one policy has no need to.
+	Unpaced bool
 }
 
 // Connection settings: a large round is sent in one go.
@@ -71,9 +77,8 @@ func Launch(ctx context.Context, o Options) (Host, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	if o.StartTimeout <= 0 {
-		o.StartTimeout = startTimeoutDefault
-	}
+	o.StartTimeout = cmp.Or(max(o.StartTimeout, 0), startTimeoutDefault)
+	o.AskTimeout = cmp.Or(max(o.AskTimeout, 0), askTimeout)
 	fail := func(err error) (Host, error) {
 		return nil, errorf(StartFailed, "launch", "%s: %w", o.Path, err)
 	}
@@ -175,7 +180,7 @@ func checksumOf(pid int) string {
 // own, and the certificate that of them, for the plug-in.
 func newRemote(o Options, dir *socketDir, security *tls.Config, certificate []byte) *remote {
 	h := &remote{
-		life: newLife(), options: o, dir: dir, log: o.Log,
+		life: newLife(o.Unpaced), options: o, dir: dir, log: o.Log,
 		lines: newLineLog(o.Log, time.Now), notes: make(chan scheduler.Note, notesMax),
 	}
 	h.process = newProcess(o.Path, h.lines)

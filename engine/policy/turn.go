@@ -25,8 +25,13 @@ type life struct {
 	stopped bool
 }
 
-func newLife() *life {
-	return &life{turn: make(chan struct{}, 1), side: newLane(), jobs: newLane(), done: make(chan struct{}), stop: make(chan struct{})}
+// newLife makes it. Without pacing, questions beside the rounds follow one another at once.
+func newLife(unpaced bool) *life {
+	rests := laneShare - 1
+	if unpaced {
+		rests = 0
+	}
+	return &life{turn: make(chan struct{}, 1), side: newLane(rests), jobs: newLane(rests), done: make(chan struct{}), stop: make(chan struct{})}
 }
 
 // Done is closed when the policy has ended.

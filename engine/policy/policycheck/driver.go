@@ -8,6 +8,7 @@ package policycheck
 
 import (
 	"context"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -23,8 +24,14 @@ type Driver struct {
 
 var _ schedtest.Driver = (*Driver)(nil)
 
-// Plugin starts the plug-in that the options name. Close ends it.
+// askTimeout is beyond any deadline of the kit (schedtest.Options.AnswerWithin), which is the one
+// that counts.
+const askTimeout = 10 * time.Minute
+
+// Plugin starts the plug-in that the options name. Close ends it. The kit asks one question after
+// another, so none waits for the pauses that a manager makes between them.
 func Plugin(ctx context.Context, o policy.Options) (*Driver, error) {
+	o.Unpaced, o.AskTimeout = true, askTimeout
 	d := &Driver{options: o}
 	if err := d.launch(ctx); err != nil {
 		return nil, err

@@ -104,3 +104,18 @@ func TestWholeContractCrossesTheWire(t *testing.T) {
 		})
 	}
 }
+
+// The manager pauses between questions for nine times what one took, and turns the next away when
+// its own deadline comes first. The kit asks without pauses: on a slow machine they made right
+// policies fail as too busy.
+func TestSlowAnswersAreNoFault(t *testing.T) {
+	d := drive(t, policy.Options{Path: build(t, "engine/policy/policycheck/internal/plugin"), Args: []string{"slow"}})
+	if _, err := d.Start(t.Context(), scheduler.Config{}, scheduler.Snapshot{}, scheduler.Environment{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := d.Status(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
