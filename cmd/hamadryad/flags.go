@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -64,8 +66,15 @@ func (f *configured) sources(cmd *cobra.Command) config.Sources {
 // a full pipe or a disk that answers nothing: heartbeats must not wait for it.
 var standardError = lines.New(os.Stderr)
 
-// logger writes as the section log says, to stderr, and never waits for it.
+// outliveLogReader keeps this process alive when the reader of its log ends, as a log program
+// does that is restarted. Go ends a process whose stdout or stderr has no reader, unless it
+// asked for the signal. An ignored signal would be inherited by workers; this is not.
+func outliveLogReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// logger writes as the section log says, to stderr, and never waits for it. From then on the
+// process outlives the reader of its log.
 func logger(l config.Log) *slog.Logger {
+	outliveLogReader()
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(l.Level)) // the name was validated
 	o := &slog.HandlerOptions{Level: level}
