@@ -73,6 +73,9 @@ func New(folder string, max int64, fetch Fetch) (*Cache, error) {
 	if err := os.Chmod(folder, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("launcher's cache: %w", err)
 	}
+	if err := checkExec(folder); err != nil {
+		return nil, fmt.Errorf("launcher's cache: %w", err)
+	}
 	return &Cache{folder: folder, max: max, fetch: fetch, flying: map[string]*flight{}, verified: map[string]identity{}}, nil
 }
 

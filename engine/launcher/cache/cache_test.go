@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 )
 
@@ -127,5 +129,21 @@ func TestShrinks(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(folder, hashes[i])); (err == nil) != want {
 			t.Errorf("blob %d is there: %t", i, err == nil)
 		}
+	}
+}
+
+// Where no program may start, the launcher says so when it starts. It would lose each attempt.
+func TestNoexecIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Fatal("only root may mount: run this test as root")
+	}
+	folder := t.TempDir()
+	if err := unix.Mount("tmpfs", folder, "tmpfs", unix.MS_NOEXEC, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+	_, err := cache.New(filepath.Join(folder, "cache"), 1<<20, nil)
+	if err == nil || !strings.Contains(err.Error(), "noexec") || !strings.Contains(err.Error(), "launcher.data") {
+		t.Errorf("%v", err)
 	}
 }
