@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/mem"
@@ -96,6 +98,15 @@ func (c Config) Check() error {
 	return err
 }
 
+// lowerCase returns copies in lower case.
+func lowerCase(names []string) []string {
+	names = slices.Clone(names)
+	for i, n := range names {
+		names[i] = strings.ToLower(n)
+	}
+	return names
+}
+
 // withDefaults fills in what is not said and checks the rest.
 func (c Config) withDefaults() (Config, error) {
 	if c.Log == nil {
@@ -110,6 +121,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	setDefault(&c.Host, host)
 	setDefault(&c.Name, host)
+	// Names of hosts are the same in any case (RFC 4343). Places of input are in lower case too.
+	c.Host = strings.ToLower(c.Host)
+	c.Names = lowerCase(c.Names)
 	setDefault(&c.Bind, "127.0.0.1")
 	setDefault(&c.CacheBytes, CacheBytesDefault)
 	setDefault(&c.LogBytes, LogBytesDefault)

@@ -141,10 +141,11 @@ func places(task job.Task, most int) []*wire.Place {
 	byHost := map[string]*wire.Place{}
 	for _, s := range task {
 		for _, p := range s.Places {
-			sum := byHost[p.Host]
+			host := strings.ToLower(p.Host) // as launchers' hosts are
+			sum := byHost[host]
 			if sum == nil {
-				sum = &wire.Place{Host: p.Host, Rack: p.Rack}
-				byHost[p.Host] = sum
+				sum = &wire.Place{Host: host, Rack: p.Rack}
+				byHost[host] = sum
 				sums = append(sums, sum)
 			}
 			sum.Bytes += p.Bytes

@@ -154,7 +154,7 @@ func toBlob(p *Submission) *Blob {
 					Offset: s.Offset, Length: s.Length, Size: s.Size, Version: s.Version,
 				}
 				for _, place := range s.Places {
-					split.Places = append(split.Places, &SplitPlace{Host: hosts.add(place.Host), Rack: racks.add(place.Rack), Bytes: place.Bytes})
+					split.Places = append(split.Places, &SplitPlace{Host: hosts.add(strings.ToLower(place.Host)), Rack: racks.add(place.Rack), Bytes: place.Bytes})
 				}
 				t.Splits[j] = split
 			}
