@@ -115,6 +115,9 @@ func start(site Site, spec *job.Command) (*running, error) {
 	closeAll(theirs...)
 	if err != nil {
 		closeAll(c.stdin, c.stdout, c.stderr)
+		if hint := badScripts(info.Scratch, spec.Args); hint != "" {
+			return nil, fmt.Errorf("command %q: %w%s", spec.Args[0], err, hint)
+		}
 		return nil, fmt.Errorf("command %q: %w; it must be installed on every launcher's machine, or travel with the job in the stage's files", spec.Args[0], err)
 	}
 	return c, nil
@@ -201,7 +204,7 @@ func (c *running) verdict(wait, feed, read error) error {
 	case feed != nil:
 		return fmt.Errorf("input of command %q: %w", name, feed)
 	case wait != nil:
-		return fmt.Errorf("command %q: %w%s", name, wait, c.lastWords())
+		return fmt.Errorf("command %q: %w%s%s", name, wait, c.scriptHint(wait), c.lastWords())
 	}
 	return nil
 }

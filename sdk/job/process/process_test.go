@@ -202,3 +202,29 @@ func TestPipesThatEndTheirGoroutine(t *testing.T) {
 		}
 	}
 }
+
+// A script that can't start is named with its cause: shells say "not found" of the script itself.
+func TestScriptsThatCannotStart(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"windows.sh": "#!/bin/sh\r\ncat\r\n", "lacks.sh": "#!/no/such/interpreter -x\ncat\n", "right.sh": "#!/bin/sh\nexit 127\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site := Site{Info: job.Info{Job: "job-1", Stage: "map", Nodes: 1, Attempt: 7, Scratch: dir}, Log: io.Discard}
+	for _, c := range []struct {
+		args []string
+		want string // "" for nothing said of scripts
+	}{
+		{[]string{"sh", "-c", "exec ./windows.sh -a"}, "carriage return"},
+		{[]string{filepath.Join(dir, "windows.sh")}, "carriage return"},
+		{[]string{"sh", "-c", "cat x; './lacks.sh'"}, "interpreter /no/such/interpreter, which is not on this machine"},
+		{[]string{"sh", "-c", "./right.sh"}, ""},
+		{[]string{"sh", "-c", "exit 3 # ./windows.sh"}, ""},
+	} {
+		err := Run(t.Context(), site, &job.Command{Args: c.args}, job.Pipes{})
+		if err == nil || !strings.Contains(err.Error(), c.want) || (c.want == "") != !strings.Contains(err.Error(), "first line of") {
+			t.Errorf("%q: %v", c.args, err)
+		}
+	}
+}
