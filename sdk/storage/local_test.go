@@ -436,3 +436,15 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 }
+
+// A link to nothing takes a name: nothing can be published there, and a job hears it before any work.
+func TestLinkToNothingIsThere(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "out")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Local{}.Stat(t.Context(), link)
+	if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "symbolic link to nowhere") {
+		t.Errorf("%v", err)
+	}
+}

@@ -21,10 +21,23 @@ func (Local) Stat(ctx context.Context, path string) (Info, error) {
 		return Info{}, err
 	}
 	info, err := os.Stat(localPath(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		if to, linkErr := os.Readlink(localPath(path)); linkErr == nil {
+			return Info{}, &danglingError{path, to}
+		}
+	}
 	if err != nil {
 		return Info{}, err
 	}
 	return describe(path, info), nil
+}
+
+// danglingError says that a name is taken by a symbolic link to nothing. It does not match
+// fs.ErrNotExist: nothing can be created or published under that name.
+type danglingError struct{ path, to string }
+
+func (e *danglingError) Error() string {
+	return fmt.Sprintf("%s is a symbolic link to %s, which does not exist: remove the link, or make what it points to", e.path, e.to)
 }
 
 // describe makes an Info. The version of a local file is its size, its time of

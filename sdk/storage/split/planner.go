@@ -64,6 +64,9 @@ func (p planner) Plan(in job.Files) ([]job.Task, error) {
 			return nil, fmt.Errorf("input %q: %w", pattern, err)
 		}
 	}
+	if len(files) == 0 && len(in.Suffixes) == 0 {
+		return nil, fmt.Errorf("input %q holds no files (names that begin with . or _ do not count): put files there, or name another: %w", in.Patterns, fs.ErrNotExist)
+	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("input %q: none of %d files ends in %s: %w", in.Patterns, others, strings.Join(in.Suffixes, " or "), fs.ErrNotExist)
 	}

@@ -169,3 +169,12 @@ func TestPlannerTellsWhatIsPassedOver(t *testing.T) {
 		}
 	}
 }
+
+// A folder without files is said to be that, and not to lack files of no suffix.
+func TestFolderWithoutFiles(t *testing.T) {
+	folder := t.TempDir()
+	_, err := Planner(t.Context(), nil).Plan(job.Files{Patterns: []string{folder}})
+	if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "holds no files") {
+		t.Errorf("%v", err)
+	}
+}
