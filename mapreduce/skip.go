@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"runtime/debug"
+
+	"github.com/hamadryad/hamadryad/sdk/job/userstack"
 )
 
 // SkippedName is the name of the file in the output folder that holds the records
@@ -72,7 +74,7 @@ func recordText[K, V any](k K, v V) string {
 func (t *Task) guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			t.n.Log().Warn("Map panicked", "panic", p, "stack", string(debug.Stack()))
+			t.n.Log().Warn("Map panicked", "panic", p, "stack", userstack.Of(debug.Stack()))
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()

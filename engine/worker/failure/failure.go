@@ -21,6 +21,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process"
+	"github.com/hamadryad/hamadryad/sdk/job/userstack"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -202,31 +203,8 @@ func OnStore(err error, path string) error {
 	return OnDisk(err, path)
 }
 
-// UserStack is the stack of a panic without the frames of the engine and of the
-// runtime.
-func UserStack(stack []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(stack)), "\n")
-	var kept []string
-	// After the first line, each frame is a line for the function and one for the file.
-	for i := 1; i+1 < len(lines); i += 2 {
-		name := lines[i]
-		if strings.HasPrefix(name, "runtime.") || strings.HasPrefix(name, "runtime/debug.") ||
-			strings.HasPrefix(name, "panic(") || isEngineFrame(name) {
-			continue
-		}
-		kept = append(kept, name, lines[i+1])
-	}
-	return Bounded(strings.Join(kept, "\n"))
-}
-
-// isEngineFrame tells the worker's own frames. Test programs of its packages stand in for a
-// user's.
-func isEngineFrame(name string) bool {
-	name = strings.TrimPrefix(name, "created by ")
-	return strings.HasPrefix(name, "github.com/hamadryad/hamadryad/engine/worker.") ||
-		strings.HasPrefix(name, "github.com/hamadryad/hamadryad/engine/worker/") ||
-		strings.HasPrefix(name, "github.com/hamadryad/hamadryad/sdk/job/process.") || strings.HasPrefix(name, "sync.(*WaitGroup).Go")
-}
+// UserStack is the part of a panic's stack that its author wrote (package userstack), bounded.
+func UserStack(stack []byte) string { return Bounded(userstack.Of(stack)) }
 
 // Bounded cuts text at messageMax and says so. What is no UTF-8, such as the last words of a command that
 // speaks Latin-1, no message could carry: U+FFFD stands in its place.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process"
+	"github.com/hamadryad/hamadryad/sdk/job/userstack"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 	"github.com/hamadryad/hamadryad/sdk/storage/split"
 )
@@ -266,9 +267,9 @@ func (n *node) program(ctx context.Context) (err error) {
 // panicked makes an error of what a program panicked with.
 func panicked(value any) error {
 	if p, elsewhere := value.(*process.Panic); elsewhere {
-		return fmt.Errorf("panic: %v\n%s", p.Value, p.Stack)
+		return fmt.Errorf("panic: %v\n%s", p.Value, userstack.Of(p.Stack))
 	}
-	return fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+	return fmt.Errorf("panic: %v\n%s", value, userstack.Of(debug.Stack()))
 }
 
 func temporary(out string) string { return out + "." + jobName + ".tmp" }
