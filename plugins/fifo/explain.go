@@ -2,6 +2,7 @@ package fifo
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +45,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		x.Place, len(p.queue), j.Info.Priority, waiting, len(j.Attempts()))
 	if first != nil {
 		x.Detail += "; " + describe(&p.view, first)
-		if !p.view.FitEver(first) {
+		if open := slices.ContainsFunc(p.view.Launchers(), func(l *view.Launcher) bool { return !l.Closed() }); open && !p.view.FitEver(first) {
 			x.Detail += "; it would not fit if nothing ran: add launchers, or ask for less"
 		}
 	}

@@ -91,6 +91,16 @@ func (c *Capacity) Drain(l *Launcher, drain bool) {
 	c.replaced = true
 }
 
+// Closed returns how many launchers are up and take no new work: they drain, or are excluded.
+func (c *Capacity) Closed() (n int) {
+	for _, id := range c.launchers.IDs() {
+		if l := c.launchers.Get(id); l.Up && !l.Usable() {
+			n++
+		}
+	}
+	return n
+}
+
 // Count returns how many slots of a kind are free on launchers that may be used, and how
 // many there are in all.
 func (c *Capacity) Count(kind string) (free, total int) {

@@ -155,3 +155,8 @@ func (d *Decision) Accepted() bool { return d.Reason == scheduler.NotRefused }
 func WaitsForLauncher(group string, up int) string {
 	return fmt.Sprintf("%s waits for a launcher: each of %d drains, is avoided, or runs as many such groups as core.finishersMax allows", group, up)
 }
+
+// AllClosed says why work waits while none of the launchers that are up takes any.
+func AllClosed(up int) string {
+	return fmt.Sprintf("all %d launchers that are up are drained or excluded, so nothing new starts: see hamadryad launchers; hamadryad drain NAME --end ends a drain", up)
+}

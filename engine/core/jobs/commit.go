@@ -157,7 +157,11 @@ func (js *Jobs) countFailure(b *life.Bundle, r *life.Run) bool {
 		b.Failures++
 		if b.Failures >= b.Job.AttemptsMax(&js.step.Set) {
 			f = proto.CloneOf(f)
-			f.Message = fmt.Sprintf("failed %d times, the last time: %s", b.Failures, f.Message)
+			who := ""
+			if f.Stage == "" { // such as the end of a worker's process, which tells of no node
+				who = b.Job.Describe(b, 0) + " "
+			}
+			f.Message = fmt.Sprintf("%sfailed %d times, the last time: %s", who, b.Failures, f.Message)
 			js.EndJob(b.Job, scheduler.JobFailed, f)
 			return true
 		}

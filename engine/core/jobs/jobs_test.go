@@ -148,7 +148,7 @@ func TestHowOftenABundleIsTried(t *testing.T) {
 		failed wire.ErrorKind
 		says   string
 	}{
-		{wire.ErrorKind_ERROR_KIND_PROGRAM, 2, wire.ErrorKind_ERROR_KIND_PROGRAM, "failed 2 times, the last time: bad"},
+		{wire.ErrorKind_ERROR_KIND_PROGRAM, 2, wire.ErrorKind_ERROR_KIND_PROGRAM, "stage \"map\" node 0 failed 2 times, the last time: bad"},
 		{wire.ErrorKind_ERROR_KIND_INVALID, 1, wire.ErrorKind_ERROR_KIND_INVALID, "bad"},
 		{wire.ErrorKind_ERROR_KIND_OUTPUT, 1, wire.ErrorKind_ERROR_KIND_OUTPUT, "bad"},
 		{wire.ErrorKind_ERROR_KIND_DENIED, 1, wire.ErrorKind_ERROR_KIND_DENIED, "bad"},

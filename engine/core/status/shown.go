@@ -46,6 +46,8 @@ func (rd *Reader) waitingOf(j *life.Job) []string {
 		switch {
 		case rd.capacity.Up() == 0:
 			list = append(list, "no launcher is there")
+		case rd.capacity.Closed() == rd.capacity.Up():
+			list = append(list, facts.AllClosed(rd.capacity.Up()))
 		case rd.policy.Current() == nil && j.Phase() == life.JobRunning:
 			list = append(list, "no policy is running")
 		}

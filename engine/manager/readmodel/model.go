@@ -42,6 +42,7 @@ type Model struct {
 	endedByID map[scheduler.JobID]*endedJob
 	launchers idmap.Index[scheduler.LauncherID, launcher]
 	up        int // launchers
+	closed    int // of these, drained or excluded ones
 	slots     map[string]count
 	waked     chan struct{} // closed at the next change; nil: nobody waits
 }

@@ -23,6 +23,7 @@ func (m *Model) count(l *facts.Launcher, by int) {
 		m.countKind(s.Kind, 0, by*s.Count)
 	}
 	if l.State != usable {
+		m.closed += by
 		return
 	}
 	for _, s := range l.Free {
@@ -47,12 +48,13 @@ func (m *Model) countKind(kind string, free, total int) {
 // cluster is what of the cluster a job may wait for.
 type cluster struct {
 	up      int // launchers
+	closed  int // of these, that are drained or excluded
 	decided bool
 	slots   []count // of the kinds that the job needs
 }
 
 func (m *Model) clusterFor(j *facts.Job) cluster {
-	c := cluster{up: m.up, decided: m.decides != 0}
+	c := cluster{up: m.up, closed: m.closed, decided: m.decides != 0}
 	for _, need := range j.Waits.Needs {
 		c.slots = append(c.slots, m.slots[need.Kind])
 	}
@@ -78,6 +80,8 @@ func waiting(j *facts.Job, c cluster) (list []string) {
 		switch {
 		case c.up == 0:
 			list = append(list, "no launcher is there")
+		case c.closed == c.up:
+			list = append(list, facts.AllClosed(c.up))
 		case !c.decided && j.State == wire.JobState_JOB_STATE_RUNNING:
 			list = append(list, "no policy is running")
 		}
