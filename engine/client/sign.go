@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	cryptorand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -22,7 +23,7 @@ const KeyVariable = "HAMADRYAD_KEY"
 const (
 	// keyBytesMax bounds a key.
 	keyBytesMax = 4 << 10
-	// signTriesMax is how often somebody who is refused signs: two commands of one user in the
+	// signTriesMax is how often somebody who is refused signs: two requests of one user in the
 	// same millisecond have one signature, and a policy may refuse what was overtaken.
 	signTriesMax = 3
 	// signPauseMax bounds the pause before the next.
@@ -59,10 +60,12 @@ func signed(spec *wire.JobSpec, key string, now time.Time) *wire.JobSpec {
 	if key == "" {
 		return spec
 	}
-	_, authorization := signature.Sign("", nil, spec.GetPrincipal().GetName(), now, key, signature.SHA256)
+	nonce := cryptorand.Text()
+	_, authorization := signature.Sign(signature.Nonce(nonce), nil, spec.GetPrincipal().GetName(), now, key, signature.SHA256)
 	spec = shallow(spec)
 	spec.Properties = append(slices.Clone(spec.Properties),
 		&wire.Property{Name: scheduler.ProofTimestamp, Value: strconv.FormatInt(now.UnixMilli(), 10)},
+		&wire.Property{Name: scheduler.ProofNonce, Value: nonce},
 		&wire.Property{Name: scheduler.ProofSignature, Value: authorization})
 	slices.SortStableFunc(spec.Properties, func(a, b *wire.Property) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return spec

@@ -35,6 +35,7 @@ const (
 // They never become properties of the job: the manager takes them off each submission.
 const (
 	ProofTimestamp       = "hamadryad.job.timestamp" // milliseconds since 1970
+	ProofNonce           = "hamadryad.job.nonce"     // tells submissions of one millisecond apart; may be left out
 	ProofSignature       = "hamadryad.job.signature"
 	ProofTimestampHadoop = "mapred.job.timestamp"
 	ProofSignatureHadoop = "mapred.job.signature"
@@ -43,7 +44,7 @@ const (
 // IsProof says whether a job's property is there to prove who submits it.
 func IsProof(property string) bool {
 	switch property {
-	case ProofTimestamp, ProofSignature, ProofTimestampHadoop, ProofSignatureHadoop:
+	case ProofTimestamp, ProofNonce, ProofSignature, ProofTimestampHadoop, ProofSignatureHadoop:
 		return true
 	}
 	return false

@@ -37,6 +37,9 @@ func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Pro
 		who, err = s.prove(c, signed, now)
 	}
 	asked := signed.Query
+	if c.Purpose == scheduler.PurposeSubmit {
+		asked = "" // a submission's query is its nonce
+	}
 	changes := false
 	if err == nil && c.Purpose == scheduler.PurposeRequest {
 		changes, err = s.changes(c, asked, who)
@@ -56,7 +59,7 @@ func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Pro
 		return scheduler.Proof{Denied: &scheduler.Answer{Status: page.Refused, Body: []byte(why)}}, nil
 	case errors.Is(err, errDenied), errors.Is(err, errSeen), errors.Is(err, errNoSignature):
 		s.tell(signed.User, c.Purpose, err)
-		answer := s.denied(c, asked, who)
+		answer := s.denied(c, asked, who, err)
 		return scheduler.Proof{Denied: &answer}, nil
 	case err != nil:
 		return scheduler.Proof{}, err
@@ -71,15 +74,15 @@ var errNoSignature = errors.New("it has no signature that can be read")
 func (s *Shell) read(c scheduler.Credentials) (signature.Signed, error) {
 	query, body, authorization := c.Request.Query, c.Request.Body, c.Authorization
 	if c.Purpose == scheduler.PurposeSubmit {
-		stamp := ""
-		stamp, authorization = signedProperties(c.Properties)
+		var stamp, nonce string
+		stamp, nonce, authorization = signedProperties(c.Properties)
 		at, err := strconv.ParseInt(stamp, 10, 64)
 		if authorization != "" && err != nil {
 			return signature.Signed{User: c.Principal.Name}, errNoSignature
 		}
 		query, body = "", nil
 		if authorization != "" {
-			query = signature.Query("", c.Principal.Name, time.UnixMilli(at))
+			query = signature.Query(signature.Nonce(nonce), c.Principal.Name, time.UnixMilli(at))
 		}
 	}
 	signed, err := signature.Read(query, body, authorization)
@@ -93,17 +96,19 @@ func (s *Shell) read(c scheduler.Credentials) (signature.Signed, error) {
 	return signed, nil
 }
 
-// signedProperties are a job's timestamp and signature, in our words or Hadoop's.
-func signedProperties(properties []scheduler.Property) (stamp, authorization string) {
+// signedProperties are a job's timestamp, nonce and signature, in our words or Hadoop's.
+func signedProperties(properties []scheduler.Property) (stamp, nonce, authorization string) {
 	for _, p := range properties {
 		switch p.Name {
 		case scheduler.ProofTimestamp, scheduler.ProofTimestampHadoop:
 			stamp = p.Value
+		case scheduler.ProofNonce:
+			nonce = p.Value
 		case scheduler.ProofSignature, scheduler.ProofSignatureHadoop:
 			authorization = p.Value
 		}
 	}
-	return stamp, authorization
+	return stamp, nonce, authorization
 }
 
 // prove says who it is.
@@ -119,8 +124,14 @@ func (s *Shell) prove(c scheduler.Credentials, signed signature.Signed, now time
 	// Somebody who is not in the list takes as long as somebody who is.
 	right := signed.By(u.key) && known
 	early, late := signed.At.Before(now.Add(-set.Skew)), signed.At.After(now.Add(set.Skew))
-	if !right || early || late || signed.Hash == signature.SHA1 && !set.AcceptSHA1 {
+	switch {
+	case !right:
 		return scheduler.Principal{}, errDenied
+	case early, late:
+		return scheduler.Principal{}, fmt.Errorf("%w: the signature is of %s, and it is %s here: at most %v may lie between (set the clocks, or the setting skew)",
+			errDenied, signed.At.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), set.Skew)
+	case signed.Hash == signature.SHA1 && !set.AcceptSHA1:
+		return scheduler.Principal{}, fmt.Errorf("%w: signatures with SHA-1 are not accepted (sign with SHA-256, or set accept-sha1)", errDenied)
 	}
 	return scheduler.Principal{Name: signed.User, Proof: signed.Hash.String(), Role: u.role}, nil
 }
@@ -196,11 +207,18 @@ func (s *Shell) once(signed signature.Signed, now time.Time) error {
 	return s.marks.accept(signed.Signature, mark{signed.At, signed.User}, now.Add(-2*s.settings.Skew))
 }
 
-// denied is the answer to who is not let in: who proved a name may know that it is that name's
-// role.
-func (s *Shell) denied(c scheduler.Credentials, query string, who scheduler.Principal) scheduler.Answer {
+// denied is the answer to a caller that is not let in, and names the check that failed. A caller
+// without a right signature learns no more than that: neither whether there is such a user.
+func (s *Shell) denied(c scheduler.Credentials, query string, who scheduler.Principal, why error) scheduler.Answer {
 	if c.Purpose == scheduler.PurposeSubmit {
-		return scheduler.Answer{Status: page.Refused, Body: []byte("sign it with a key of the user's: HAMADRYAD_KEY names the file that has it")}
+		text := "sign it with a key of the user's: HAMADRYAD_KEY names the file that has it"
+		switch {
+		case errors.Is(why, errSeen):
+			text = "its signature was used before, or a later one was: sign it again (" + why.Error() + ")"
+		case errors.Is(why, errDenied) && why != errDenied: //nolint:errorlint // a reason stands around it
+			text = why.Error()
+		}
+		return scheduler.Answer{Status: page.Refused, Body: []byte(text)}
 	}
 	return page.Denied(query, strings.Contains(c.Request.Accept, "application/json"), who.Role != "")
 }

@@ -260,7 +260,7 @@ func TestWhoMaySubmit(t *testing.T) {
 		{submit("bob", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), denied},
 		{submit("", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), denied},
 		{submit("ann", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), `page "" for "ann", user, by hmac-sha256`},
-		{submit("ann", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), denied},
+		{submit("ann", "", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA256)), "500 its signature was used before"},
 		{submit("bob", "", scheduler.ProofTimestampHadoop, stamp, scheduler.ProofSignatureHadoop, sign("bob", signature.SHA1)), `page "" for "bob", user, by hmac-sha1`},
 		{submit("ann", "bob", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("ann", signature.SHA1)), `500 queue "bob" is not that of user "ann"`},
 		{submit("ann", "bob", scheduler.ProofTimestamp, stamp, scheduler.ProofSignature, sign("bob", signature.SHA1)), denied},
@@ -423,6 +423,30 @@ func TestAnEmptiedList(t *testing.T) {
 		}
 		if _, _, err := k.user("bob"); err == nil {
 			t.Errorf("%q: a list that is not there lets somebody in", text)
+		}
+	}
+}
+
+// Two submissions of one user in the same millisecond have signatures of their own by their nonces.
+// A refusal names the check that failed, to a caller whose signature is right.
+func TestNonceAndReasons(t *testing.T) {
+	d := newDoor(t)
+	at := func(nonce string, when time.Time, h signature.Hash, shown string) string {
+		_, authorization := signature.Sign(signature.Nonce(nonce), nil, "ann", when, key("ann"), h)
+		return d.says(submit("ann", "", scheduler.ProofTimestamp, fmt.Sprint(when.UnixMilli()), scheduler.ProofNonce, shown, scheduler.ProofSignature, authorization))
+	}
+	const in = `page "" for "ann", user, by hmac-sha256`
+	for _, c := range []struct {
+		got, want string
+	}{
+		{at("one", d.at, signature.SHA256, "one"), in},
+		{at("two", d.at, signature.SHA256, "two"), in},
+		{at("two", d.at, signature.SHA256, "two"), "500 its signature was used before"},
+		{at("three", d.at, signature.SHA256, "four"), "500 sign it with a key"},
+		{at("five", d.at.Add(-24*time.Hour), signature.SHA256, "five"), "500 denied: the signature is of "},
+	} {
+		if !strings.HasPrefix(c.got, c.want) {
+			t.Errorf("%s, want %s", c.got, c.want)
 		}
 	}
 }

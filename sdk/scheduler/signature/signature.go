@@ -54,6 +54,15 @@ func Query(query, user string, at time.Time) string {
 	return fmt.Sprintf("%s&user=%s&timestamp=%d", query, url.QueryEscape(user), at.UnixMilli())
 }
 
+// Nonce is the query of a submission, which has none but a nonce: two of one user in the same
+// millisecond have signatures of their own. Without a nonce it is empty.
+func Nonce(nonce string) string {
+	if nonce == "" {
+		return ""
+	}
+	return "nonce=" + url.QueryEscape(nonce)
+}
+
 // Sign signs a query and a body. It returns the query to send and the Authorization header.
 func Sign(query string, body []byte, user string, at time.Time, key string, h Hash) (signed, authorization string) {
 	signed = Query(query, user, at)
