@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc/connectivity"
 )
 
 // WaitVariable is the environment variable that says for how long a manager is waited for that does
@@ -60,6 +62,7 @@ func (s *silence) tell() {
 	over, until := s.over, s.until
 	s.over = true
 	s.mu.Unlock()
+	until = s.c.waitsUntil(s.began, until)
 	if over || time.Until(until) < silenceLeast {
 		return
 	}
@@ -75,4 +78,17 @@ func (s *silence) end() {
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+}
+
+// waitsUntil is until when a call that began waits: a manager that was never heard of, and that no
+// connection comes up to, is waited for as Connect says.
+func (c *Client) waitsUntil(began, until time.Time) time.Time {
+	state := c.conn.GetState()
+	if c.heard.Load() || state != connectivity.Connecting && state != connectivity.TransientFailure {
+		return until
+	}
+	if soon := began.Add(c.options.Connect); soon.Before(until) {
+		return soon
+	}
+	return until
 }

@@ -155,3 +155,34 @@ func TestWaitOfTheEnvironment(t *testing.T) {
 		}
 	}
 }
+
+// An address at which nothing takes connections is waited for as long as Connect says, and nothing
+// longer is promised.
+func TestNoPromiseWithoutAConnection(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // it is accepted by the kernel, and nobody speaks
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	said := make(chan string, 8)
+	c, err := Dial(l.Addr().String(), Options{Connect: 6 * time.Second, Waiting: func(why string) { said <- why }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	began := time.Now()
+	if _, err := c.Jobs(t.Context(), false); !errors.Is(err, ErrUnreachable) {
+		t.Fatalf("%v", err)
+	}
+	ended := time.Now()
+	select {
+	case why := <-said:
+		_, text, _ := strings.Cut(why, "waited for until ")
+		text, _, _ = strings.Cut(text, ",")
+		until, err := time.ParseInLocation(time.DateTime, began.Format(time.DateOnly)+" "+text, time.Local)
+		if err != nil || until.After(ended.Add(30*time.Second)) {
+			t.Errorf("it left after %v and said %q (%v)", ended.Sub(began), why, err)
+		}
+	default: // it left before a word was due
+	}
+}

@@ -153,8 +153,11 @@ func (c *Client) submit(ctx context.Context, q *wire.SubmitRequest, key string) 
 	lost := false
 	send := func(ctx context.Context) error {
 		if lost {
-			s, err := c.manager.Status(ctx, &wire.StatusRequest{Job: q.Job})
-			if err == nil && s.GetSummary().GetSubmitted() != 0 {
+			switch s, err := c.manager.Status(ctx, &wire.StatusRequest{Job: q.Job}); {
+			case err != nil || s.GetSummary().GetSubmitted() == 0: // it did not come there, or was refused
+			case s.GetSummary().GetState() == wire.JobState_JOB_STATE_ASKED:
+				return status.Error(codes.Unavailable, "the policy has not decided yet whether it admits the job")
+			default:
 				return nil
 			}
 		}
