@@ -571,3 +571,30 @@ func TestFullCountsTheCheckpointOnce(t *testing.T) {
 		}
 	}
 }
+
+// A folder that takes no new file, because its owner, mode or mount changed, ends no manager: the
+// current file goes on, and a new one is made when that can be.
+func TestFolderThatTakesNoFile(t *testing.T) {
+	for _, why := range []error{unix.EPERM, unix.EACCES, unix.EROFS, unix.EMFILE} {
+		refused := false
+		failed := make(chan error, 1)
+		o := Options{Folder: t.TempDir(), Log: slog.New(slog.DiscardHandler), OnFail: func(err error) { failed <- err }}
+		o.file = func(path string) (file, error) {
+			if refused {
+				return nil, fmt.Errorf("create %s: %w", path, why)
+			}
+			return createFile(path)
+		}
+		l := begin(t, o, "c")
+		appendN(t, l, 1)
+		refused = true
+		if err := l.Rotate(text("d")); err != nil {
+			t.Fatal(err)
+		}
+		l.w.settle()
+		appendN(t, l, 3)
+		if err := l.Close(); err != nil || len(failed) != 0 {
+			t.Errorf("%v: %v, %d failures", why, err, len(failed))
+		}
+	}
+}

@@ -100,8 +100,8 @@ func (w *writer) abandon(n *next, err error) {
 	case w.ended() != nil:
 	case errors.As(err, &later):
 		w.again = time.Now().Add(later.After)
-	case IsFull(err):
-		w.l.o.Log.Warn("event log: there is no room for a new file: the current one goes on", "error", err, "again in", rotateAgain)
+	case IsFull(err), isRefused(err):
+		w.l.o.Log.Warn("event log: no new file can be made: the current one goes on", "error", err, "again in", rotateAgain)
 	default:
 		w.queue = append(w.queue, item{broken: err})
 		w.hurryLocked()
@@ -122,6 +122,17 @@ func (w *writer) reach(at int64) error {
 
 // IsFull says whether an error means that a disk or a quota is full.
 func IsFull(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
+
+// isRefused says whether an error means that the folder takes no new file now: its owner or mode
+// changed, it was mounted read-only, or too many files are open. Files that are open go on.
+func isRefused(err error) bool {
+	for _, e := range []error{unix.EPERM, unix.EACCES, unix.EROFS, unix.EMFILE, unix.ENFILE} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
 
 func (w *writer) settle() {
 	w.mu.Lock()
