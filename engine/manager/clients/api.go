@@ -283,7 +283,7 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 	for chunk := first; ; {
 		if err := u.Write(chunk.Data); err != nil {
 			u.Abort()
-			return status.Error(codes.ResourceExhausted, "the manager could not keep the program: "+err.Error())
+			return status.Error(codes.ResourceExhausted, "the manager could not keep what was sent: "+err.Error())
 		}
 		chunk, err = next()
 		if errors.Is(err, io.EOF) {
