@@ -70,8 +70,12 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	stop := d.serve(ctx, a, cancel)
 	defer stop()
-	err = newSession(a, conn, machine).run(ctx)
+	s := newSession(a, conn, machine)
+	err = s.run(ctx)
 	a.die()
+	if err == nil {
+		s.leave()
+	}
 	if c := context.Cause(ctx); err == nil && c != nil && !errors.Is(c, context.Canceled) && !errors.Is(c, context.DeadlineExceeded) {
 		return c
 	}

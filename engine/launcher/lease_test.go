@@ -1,15 +1,18 @@
 package launcher_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -144,4 +147,36 @@ func TestGivenUpStartsAfresh(t *testing.T) {
 	n.cut()
 	n.wait("another incarnation", func() bool { return n.join.Incarnation > first && len(n.join.Attempts) == 0 })
 	waitDead(t, pids...)
+}
+
+// A launcher that is stopped ends its workers and then says that it leaves. One whose lease ran out
+// says so when it joins again.
+func TestALauncherThatIsStoppedLeaves(t *testing.T) {
+	m := newManager(t)
+	m.lease = leaseShort
+	cfg := m.config("a")
+	m.folders["a"] = cfg.Data
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- launcher.Run(ctx, cfg) }()
+	n := m.node("a")
+	n.wait("join", func() bool { return n.joins > 0 })
+	if n.join.After != "" {
+		t.Errorf("its first incarnation comes after %q", n.join.After)
+	}
+	m.deaf.Store(true)
+	n.wait("join after the lease", func() bool { return n.joins > 1 && n.join.After != "" })
+	m.deaf.Store(false)
+	if !strings.Contains(n.join.After, "lease") {
+		t.Errorf("it came again after %q", n.join.After)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	n.wait("leave", func() bool { return len(n.left) == 1 })
+	if x := n.left[0]; x.Identity != n.join.Identity || x.Incarnation < n.join.Incarnation {
+		t.Errorf("%v left, and %v had joined", x, n.join)
+	}
 }

@@ -72,6 +72,7 @@ type node struct {
 	changed chan struct{} // closed and made anew with each change
 	join    *wire.Join
 	joins   int
+	left    []*wire.Leave
 	reports []*wire.Report
 	out     chan *wire.ToLauncher
 	cut     context.CancelFunc
@@ -131,6 +132,14 @@ func (m *manager) Connect(stream rpc.Launchers_ConnectServer) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return err
+	}
+	if first.Leave != nil {
+		n := m.node(first.Leave.Name)
+		n.mu.Lock()
+		n.left = append(n.left, first.Leave)
+		n.changeLocked()
+		n.mu.Unlock()
+		return nil
 	}
 	if first.Join == nil {
 		return errors.New("no join")

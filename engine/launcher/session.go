@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -79,6 +80,7 @@ type session struct {
 	folder  *folder.Folder
 	machine *load.Machine
 	manager *grpc.ClientConn
+	after   string              // why the incarnation before this one ended; "": the process started
 	client  rpc.LaunchersClient // over it
 
 	expired   chan struct{} // tells whoever talks to the manager that the lease ran out
@@ -168,7 +170,7 @@ type refusedError struct {
 func (e refusedError) Error() string { return "the manager refuses this launcher: " + e.why }
 
 // errExpired: the lease ran out while the stream was there.
-var errExpired = errors.New("no word from the manager for the lease")
+var errExpired = errors.New("no word from the manager came within the lease")
 
 // keepConnected joins the manager, again and again, until ctx ends or the
 // manager keeps refusing.
@@ -297,7 +299,30 @@ func (s *session) join() *wire.Join {
 	_, term := s.outbox.Manager()
 	return &wire.Join{
 		Name: s.cfg.Name, Identity: s.folder.Identity(), Incarnation: s.outbox.Incarnation(), Host: s.cfg.Host, Names: s.cfg.Names, Rack: s.cfg.Rack, Slots: s.cfg.wireSlots(), Memory: s.cfg.Memory, Swap: s.cfg.Swap,
-		DataAddress: s.agent.data, HttpAddress: s.agent.pages, Attempts: has.Attempts, Stored: has.Stored, Jobs: has.Jobs, Term: term, Seen: seen, CanSuspend: true,
+		DataAddress: s.agent.data, HttpAddress: s.agent.pages, Attempts: has.Attempts, Stored: has.Stored, Jobs: has.Jobs, Term: term, Seen: seen, CanSuspend: true, After: s.after,
+	}
+}
+
+// leaveMax bounds the wait for a manager that is told that the launcher was stopped.
+const leaveMax = 2 * time.Second
+
+// leave tells the manager that this launcher was stopped, when its workers have ended. A manager
+// that is away finds out by itself.
+func (s *session) leave() {
+	if manager, _ := s.outbox.Manager(); manager == "" {
+		return // it never joined
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), leaveMax)
+	defer cancel()
+	stream, err := s.client.Connect(ctx, grpc.WaitForReady(false))
+	if err == nil {
+		err = stream.Send(&wire.FromLauncher{Leave: &wire.Leave{Name: s.cfg.Name, Identity: s.folder.Identity(), Incarnation: s.outbox.Incarnation()}})
+	}
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.log.Info("the manager could not be told that this launcher leaves", "error", err)
 	}
 }
 
@@ -351,6 +376,7 @@ func (s *session) expire(reason string) error {
 	}
 	s.agent.reborn(incarnation)
 	s.lease.End()
+	s.after = "it began again, because " + reason
 	return nil
 }
 

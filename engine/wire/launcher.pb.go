@@ -124,7 +124,7 @@ func (x AttemptInventory_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AttemptInventory_State.Descriptor instead.
 func (AttemptInventory_State) EnumDescriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{5, 0}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{6, 0}
 }
 
 // FromLauncher is one message of a launcher's stream. The first carries join.
@@ -133,6 +133,7 @@ type FromLauncher struct {
 	Join          *Join                  `protobuf:"bytes,1,opt,name=join,proto3" json:"join,omitempty"`
 	Reports       []*Report              `protobuf:"bytes,2,rep,name=reports,proto3" json:"reports,omitempty"`
 	Heartbeat     *Heartbeat             `protobuf:"bytes,3,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
+	Leave         *Leave                 `protobuf:"bytes,4,opt,name=leave,proto3" json:"leave,omitempty"` // the only message of its stream
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -188,6 +189,74 @@ func (x *FromLauncher) GetHeartbeat() *Heartbeat {
 	return nil
 }
 
+func (x *FromLauncher) GetLeave() *Leave {
+	if x != nil {
+		return x.Leave
+	}
+	return nil
+}
+
+// Leave says that a launcher was stopped: its workers have ended, and it stores nothing any more.
+type Leave struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Identity      string                 `protobuf:"bytes,2,opt,name=identity,proto3" json:"identity,omitempty"`
+	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Leave) Reset() {
+	*x = Leave{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Leave) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Leave) ProtoMessage() {}
+
+func (x *Leave) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Leave.ProtoReflect.Descriptor instead.
+func (*Leave) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Leave) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Leave) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *Leave) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
 // ToLauncher is one message of the manager's stream.
 type ToLauncher struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -201,7 +270,7 @@ type ToLauncher struct {
 
 func (x *ToLauncher) Reset() {
 	*x = ToLauncher{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[1]
+	mi := &file_engine_wire_launcher_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -213,7 +282,7 @@ func (x *ToLauncher) String() string {
 func (*ToLauncher) ProtoMessage() {}
 
 func (x *ToLauncher) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[1]
+	mi := &file_engine_wire_launcher_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -226,7 +295,7 @@ func (x *ToLauncher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToLauncher.ProtoReflect.Descriptor instead.
 func (*ToLauncher) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{1}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ToLauncher) GetWelcome() *Welcome {
@@ -267,7 +336,7 @@ type Revocations struct {
 
 func (x *Revocations) Reset() {
 	*x = Revocations{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[2]
+	mi := &file_engine_wire_launcher_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -279,7 +348,7 @@ func (x *Revocations) String() string {
 func (*Revocations) ProtoMessage() {}
 
 func (x *Revocations) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[2]
+	mi := &file_engine_wire_launcher_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -292,7 +361,7 @@ func (x *Revocations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revocations.ProtoReflect.Descriptor instead.
 func (*Revocations) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{2}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Revocations) GetUntil() map[string]int64 {
@@ -322,13 +391,14 @@ type Join struct {
 	Seen          uint64                 `protobuf:"varint,15,opt,name=seen,proto3" json:"seen,omitempty"`        // largest attempt that it was told to start in this life; 0: none
 	Jobs          []uint64               `protobuf:"varint,16,rep,packed,name=jobs,proto3" json:"jobs,omitempty"` // jobs of which it has attempts, workers or files
 	Swap          int64                  `protobuf:"varint,17,opt,name=swap,proto3" json:"swap,omitempty"`        // for memory of suspended attempts, bytes
+	After         string                 `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`       // why the incarnation before this one ended; "": the process started
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[3]
+	mi := &file_engine_wire_launcher_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -340,7 +410,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[3]
+	mi := &file_engine_wire_launcher_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -353,7 +423,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{3}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Join) GetName() string {
@@ -475,6 +545,13 @@ func (x *Join) GetSwap() int64 {
 	return 0
 }
 
+func (x *Join) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
 type Slots struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -485,7 +562,7 @@ type Slots struct {
 
 func (x *Slots) Reset() {
 	*x = Slots{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[4]
+	mi := &file_engine_wire_launcher_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +574,7 @@ func (x *Slots) String() string {
 func (*Slots) ProtoMessage() {}
 
 func (x *Slots) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[4]
+	mi := &file_engine_wire_launcher_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +587,7 @@ func (x *Slots) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Slots.ProtoReflect.Descriptor instead.
 func (*Slots) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{4}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Slots) GetKind() string {
@@ -538,7 +615,7 @@ type AttemptInventory struct {
 
 func (x *AttemptInventory) Reset() {
 	*x = AttemptInventory{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[5]
+	mi := &file_engine_wire_launcher_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +627,7 @@ func (x *AttemptInventory) String() string {
 func (*AttemptInventory) ProtoMessage() {}
 
 func (x *AttemptInventory) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[5]
+	mi := &file_engine_wire_launcher_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +640,7 @@ func (x *AttemptInventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptInventory.ProtoReflect.Descriptor instead.
 func (*AttemptInventory) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{5}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AttemptInventory) GetAttempt() uint64 {
@@ -591,7 +668,7 @@ type Stored struct {
 
 func (x *Stored) Reset() {
 	*x = Stored{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[6]
+	mi := &file_engine_wire_launcher_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -603,7 +680,7 @@ func (x *Stored) String() string {
 func (*Stored) ProtoMessage() {}
 
 func (x *Stored) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[6]
+	mi := &file_engine_wire_launcher_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -616,7 +693,7 @@ func (x *Stored) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stored.ProtoReflect.Descriptor instead.
 func (*Stored) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{6}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Stored) GetJob() uint64 {
@@ -651,7 +728,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[7]
+	mi := &file_engine_wire_launcher_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +740,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[7]
+	mi := &file_engine_wire_launcher_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +753,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{7}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Welcome) GetLauncher() uint64 {
@@ -760,7 +837,7 @@ type LogTails struct {
 
 func (x *LogTails) Reset() {
 	*x = LogTails{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[8]
+	mi := &file_engine_wire_launcher_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +849,7 @@ func (x *LogTails) String() string {
 func (*LogTails) ProtoMessage() {}
 
 func (x *LogTails) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[8]
+	mi := &file_engine_wire_launcher_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +862,7 @@ func (x *LogTails) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogTails.ProtoReflect.Descriptor instead.
 func (*LogTails) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{8}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LogTails) GetTails() []*LogTail {
@@ -818,7 +895,7 @@ type LogTail struct {
 
 func (x *LogTail) Reset() {
 	*x = LogTail{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	mi := &file_engine_wire_launcher_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -830,7 +907,7 @@ func (x *LogTail) String() string {
 func (*LogTail) ProtoMessage() {}
 
 func (x *LogTail) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	mi := &file_engine_wire_launcher_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -843,7 +920,7 @@ func (x *LogTail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogTail.ProtoReflect.Descriptor instead.
 func (*LogTail) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LogTail) GetJob() uint64 {
@@ -905,7 +982,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[10]
+	mi := &file_engine_wire_launcher_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -917,7 +994,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[10]
+	mi := &file_engine_wire_launcher_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -930,7 +1007,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Heartbeat) GetSeq() uint64 {
@@ -959,7 +1036,7 @@ type MachineLoad struct {
 
 func (x *MachineLoad) Reset() {
 	*x = MachineLoad{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[11]
+	mi := &file_engine_wire_launcher_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -971,7 +1048,7 @@ func (x *MachineLoad) String() string {
 func (*MachineLoad) ProtoMessage() {}
 
 func (x *MachineLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[11]
+	mi := &file_engine_wire_launcher_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -984,7 +1061,7 @@ func (x *MachineLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MachineLoad.ProtoReflect.Descriptor instead.
 func (*MachineLoad) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *MachineLoad) GetCpu() float64 {
@@ -1010,7 +1087,7 @@ type HeartbeatAck struct {
 
 func (x *HeartbeatAck) Reset() {
 	*x = HeartbeatAck{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[12]
+	mi := &file_engine_wire_launcher_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1099,7 @@ func (x *HeartbeatAck) String() string {
 func (*HeartbeatAck) ProtoMessage() {}
 
 func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[12]
+	mi := &file_engine_wire_launcher_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1112,7 @@ func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatAck.ProtoReflect.Descriptor instead.
 func (*HeartbeatAck) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{12}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *HeartbeatAck) GetSeq() uint64 {
@@ -1073,7 +1150,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[13]
+	mi := &file_engine_wire_launcher_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1162,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[13]
+	mi := &file_engine_wire_launcher_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1175,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{13}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Command) GetTerm() uint64 {
@@ -1350,7 +1427,7 @@ type StartAttempt struct {
 
 func (x *StartAttempt) Reset() {
 	*x = StartAttempt{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[14]
+	mi := &file_engine_wire_launcher_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1439,7 @@ func (x *StartAttempt) String() string {
 func (*StartAttempt) ProtoMessage() {}
 
 func (x *StartAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[14]
+	mi := &file_engine_wire_launcher_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1452,7 @@ func (x *StartAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartAttempt.ProtoReflect.Descriptor instead.
 func (*StartAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{14}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StartAttempt) GetAttempt() uint64 {
@@ -1530,7 +1607,7 @@ type JobTickets struct {
 
 func (x *JobTickets) Reset() {
 	*x = JobTickets{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	mi := &file_engine_wire_launcher_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1542,7 +1619,7 @@ func (x *JobTickets) String() string {
 func (*JobTickets) ProtoMessage() {}
 
 func (x *JobTickets) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	mi := &file_engine_wire_launcher_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1555,7 +1632,7 @@ func (x *JobTickets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobTickets.ProtoReflect.Descriptor instead.
 func (*JobTickets) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{15}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JobTickets) GetJob() uint64 {
@@ -1582,7 +1659,7 @@ type NodeRef struct {
 
 func (x *NodeRef) Reset() {
 	*x = NodeRef{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	mi := &file_engine_wire_launcher_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1671,7 @@ func (x *NodeRef) String() string {
 func (*NodeRef) ProtoMessage() {}
 
 func (x *NodeRef) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	mi := &file_engine_wire_launcher_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1684,7 @@ func (x *NodeRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRef.ProtoReflect.Descriptor instead.
 func (*NodeRef) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{16}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeRef) GetStage() uint32 {
@@ -1642,7 +1719,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[17]
+	mi := &file_engine_wire_launcher_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1654,7 +1731,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[17]
+	mi := &file_engine_wire_launcher_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1667,7 +1744,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{17}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Source) GetConnection() uint32 {
@@ -1750,7 +1827,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[18]
+	mi := &file_engine_wire_launcher_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1762,7 +1839,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[18]
+	mi := &file_engine_wire_launcher_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1775,7 +1852,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{18}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Finish) GetPublish() bool {
@@ -1839,7 +1916,7 @@ type FilesUpdate struct {
 
 func (x *FilesUpdate) Reset() {
 	*x = FilesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[19]
+	mi := &file_engine_wire_launcher_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +1928,7 @@ func (x *FilesUpdate) String() string {
 func (*FilesUpdate) ProtoMessage() {}
 
 func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[19]
+	mi := &file_engine_wire_launcher_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +1941,7 @@ func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesUpdate.ProtoReflect.Descriptor instead.
 func (*FilesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{19}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *FilesUpdate) GetAttempt() uint64 {
@@ -1899,7 +1976,7 @@ type FilesWanted struct {
 
 func (x *FilesWanted) Reset() {
 	*x = FilesWanted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[20]
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +1988,7 @@ func (x *FilesWanted) String() string {
 func (*FilesWanted) ProtoMessage() {}
 
 func (x *FilesWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[20]
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2001,7 @@ func (x *FilesWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesWanted.ProtoReflect.Descriptor instead.
 func (*FilesWanted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{20}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FilesWanted) GetAttempt() uint64 {
@@ -1956,7 +2033,7 @@ type CommittedFile struct {
 
 func (x *CommittedFile) Reset() {
 	*x = CommittedFile{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2045,7 @@ func (x *CommittedFile) String() string {
 func (*CommittedFile) ProtoMessage() {}
 
 func (x *CommittedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2058,7 @@ func (x *CommittedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommittedFile.ProtoReflect.Descriptor instead.
 func (*CommittedFile) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CommittedFile) GetOutput() uint32 {
@@ -2036,7 +2113,7 @@ type Peers struct {
 
 func (x *Peers) Reset() {
 	*x = Peers{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2125,7 @@ func (x *Peers) String() string {
 func (*Peers) ProtoMessage() {}
 
 func (x *Peers) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2138,7 @@ func (x *Peers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peers.ProtoReflect.Descriptor instead.
 func (*Peers) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Peers) GetAttempt() uint64 {
@@ -2090,7 +2167,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2179,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2192,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Peer) GetAttempt() uint64 {
@@ -2158,7 +2235,7 @@ type SourcesUpdate struct {
 
 func (x *SourcesUpdate) Reset() {
 	*x = SourcesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2170,7 +2247,7 @@ func (x *SourcesUpdate) String() string {
 func (*SourcesUpdate) ProtoMessage() {}
 
 func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2183,7 +2260,7 @@ func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesUpdate.ProtoReflect.Descriptor instead.
 func (*SourcesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SourcesUpdate) GetAttempt() uint64 {
@@ -2225,7 +2302,7 @@ type SourcesTaken struct {
 
 func (x *SourcesTaken) Reset() {
 	*x = SourcesTaken{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2237,7 +2314,7 @@ func (x *SourcesTaken) String() string {
 func (*SourcesTaken) ProtoMessage() {}
 
 func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2250,7 +2327,7 @@ func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesTaken.ProtoReflect.Descriptor instead.
 func (*SourcesTaken) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SourcesTaken) GetAttempt() uint64 {
@@ -2278,7 +2355,7 @@ type StopAttempt struct {
 
 func (x *StopAttempt) Reset() {
 	*x = StopAttempt{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2290,7 +2367,7 @@ func (x *StopAttempt) String() string {
 func (*StopAttempt) ProtoMessage() {}
 
 func (x *StopAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2303,7 +2380,7 @@ func (x *StopAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopAttempt.ProtoReflect.Descriptor instead.
 func (*StopAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StopAttempt) GetAttempt() uint64 {
@@ -2338,7 +2415,7 @@ type CommitVerdict struct {
 
 func (x *CommitVerdict) Reset() {
 	*x = CommitVerdict{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2350,7 +2427,7 @@ func (x *CommitVerdict) String() string {
 func (*CommitVerdict) ProtoMessage() {}
 
 func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2363,7 +2440,7 @@ func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitVerdict.ProtoReflect.Descriptor instead.
 func (*CommitVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CommitVerdict) GetAttempt() uint64 {
@@ -2418,7 +2495,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2507,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2520,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Report) GetIncarnation() uint64 {
@@ -2725,7 +2802,7 @@ type WorkerOffence struct {
 
 func (x *WorkerOffence) Reset() {
 	*x = WorkerOffence{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2737,7 +2814,7 @@ func (x *WorkerOffence) String() string {
 func (*WorkerOffence) ProtoMessage() {}
 
 func (x *WorkerOffence) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2750,7 +2827,7 @@ func (x *WorkerOffence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerOffence.ProtoReflect.Descriptor instead.
 func (*WorkerOffence) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WorkerOffence) GetJob() uint64 {
@@ -2798,7 +2875,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +2887,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +2900,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AttemptStarted) GetAttempt() uint64 {
@@ -2850,7 +2927,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +2939,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +2952,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AttemptPhase) GetAttempt() uint64 {
@@ -2903,7 +2980,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2915,7 +2992,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2928,7 +3005,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AttemptProgress) GetAttempt() uint64 {
@@ -2966,7 +3043,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2978,7 +3055,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2991,7 +3068,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Work) GetRunningNs() int64 {
@@ -3052,7 +3129,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3064,7 +3141,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3077,7 +3154,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AttemptEnded) GetAttempt() uint64 {
@@ -3151,7 +3228,7 @@ type StoredOutput struct {
 
 func (x *StoredOutput) Reset() {
 	*x = StoredOutput{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[35]
+	mi := &file_engine_wire_launcher_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3163,7 +3240,7 @@ func (x *StoredOutput) String() string {
 func (*StoredOutput) ProtoMessage() {}
 
 func (x *StoredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[35]
+	mi := &file_engine_wire_launcher_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +3253,7 @@ func (x *StoredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredOutput.ProtoReflect.Descriptor instead.
 func (*StoredOutput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StoredOutput) GetConnection() uint32 {
@@ -3217,7 +3294,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[36]
+	mi := &file_engine_wire_launcher_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +3306,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[36]
+	mi := &file_engine_wire_launcher_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +3319,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{36}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Counter) GetName() string {
@@ -3275,7 +3352,7 @@ type InputLost struct {
 
 func (x *InputLost) Reset() {
 	*x = InputLost{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[37]
+	mi := &file_engine_wire_launcher_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3287,7 +3364,7 @@ func (x *InputLost) String() string {
 func (*InputLost) ProtoMessage() {}
 
 func (x *InputLost) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[37]
+	mi := &file_engine_wire_launcher_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3300,7 +3377,7 @@ func (x *InputLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputLost.ProtoReflect.Descriptor instead.
 func (*InputLost) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{37}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *InputLost) GetAttempt() uint64 {
@@ -3356,7 +3433,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[38]
+	mi := &file_engine_wire_launcher_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3368,7 +3445,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[38]
+	mi := &file_engine_wire_launcher_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3381,7 +3458,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{38}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Inventory) GetAttempts() []*AttemptInventory {
@@ -3415,7 +3492,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[39]
+	mi := &file_engine_wire_launcher_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3504,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[39]
+	mi := &file_engine_wire_launcher_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3517,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{39}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CommandRefused) GetAttempt() uint64 {
@@ -3461,11 +3538,16 @@ var File_engine_wire_launcher_proto protoreflect.FileDescriptor
 
 const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\n" +
-	"\x1aengine/wire/launcher.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\"\xb2\x01\n" +
+	"\x1aengine/wire/launcher.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\"\xe4\x01\n" +
 	"\fFromLauncher\x12-\n" +
 	"\x04join\x18\x01 \x01(\v2\x19.hamadryad.engine.v1.JoinR\x04join\x125\n" +
 	"\areports\x18\x02 \x03(\v2\x1b.hamadryad.engine.v1.ReportR\areports\x12<\n" +
-	"\theartbeat\x18\x03 \x01(\v2\x1e.hamadryad.engine.v1.HeartbeatR\theartbeat\"\x83\x02\n" +
+	"\theartbeat\x18\x03 \x01(\v2\x1e.hamadryad.engine.v1.HeartbeatR\theartbeat\x120\n" +
+	"\x05leave\x18\x04 \x01(\v2\x1a.hamadryad.engine.v1.LeaveR\x05leave\"Y\n" +
+	"\x05Leave\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bidentity\x18\x02 \x01(\tR\bidentity\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\"\x83\x02\n" +
 	"\n" +
 	"ToLauncher\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.WelcomeR\awelcome\x128\n" +
@@ -3477,7 +3559,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\n" +
 	"UntilEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8f\x04\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xa5\x04\n" +
 	"\x04Join\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -3497,7 +3579,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04term\x18\x0e \x01(\x04R\x04term\x12\x12\n" +
 	"\x04seen\x18\x0f \x01(\x04R\x04seen\x12\x12\n" +
 	"\x04jobs\x18\x10 \x03(\x04R\x04jobs\x12\x12\n" +
-	"\x04swap\x18\x11 \x01(\x03R\x04swap\"1\n" +
+	"\x04swap\x18\x11 \x01(\x03R\x04swap\x12\x14\n" +
+	"\x05after\x18\x12 \x01(\tR\x05after\"1\n" +
 	"\x05Slots\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"\xc8\x01\n" +
@@ -3758,113 +3841,115 @@ func file_engine_wire_launcher_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_launcher_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_engine_wire_launcher_proto_goTypes = []any{
 	(End)(0),                    // 0: hamadryad.engine.v1.End
 	(AttemptInventory_State)(0), // 1: hamadryad.engine.v1.AttemptInventory.State
 	(*FromLauncher)(nil),        // 2: hamadryad.engine.v1.FromLauncher
-	(*ToLauncher)(nil),          // 3: hamadryad.engine.v1.ToLauncher
-	(*Revocations)(nil),         // 4: hamadryad.engine.v1.Revocations
-	(*Join)(nil),                // 5: hamadryad.engine.v1.Join
-	(*Slots)(nil),               // 6: hamadryad.engine.v1.Slots
-	(*AttemptInventory)(nil),    // 7: hamadryad.engine.v1.AttemptInventory
-	(*Stored)(nil),              // 8: hamadryad.engine.v1.Stored
-	(*Welcome)(nil),             // 9: hamadryad.engine.v1.Welcome
-	(*LogTails)(nil),            // 10: hamadryad.engine.v1.LogTails
-	(*LogTail)(nil),             // 11: hamadryad.engine.v1.LogTail
-	(*Heartbeat)(nil),           // 12: hamadryad.engine.v1.Heartbeat
-	(*MachineLoad)(nil),         // 13: hamadryad.engine.v1.MachineLoad
-	(*HeartbeatAck)(nil),        // 14: hamadryad.engine.v1.HeartbeatAck
-	(*Command)(nil),             // 15: hamadryad.engine.v1.Command
-	(*StartAttempt)(nil),        // 16: hamadryad.engine.v1.StartAttempt
-	(*JobTickets)(nil),          // 17: hamadryad.engine.v1.JobTickets
-	(*NodeRef)(nil),             // 18: hamadryad.engine.v1.NodeRef
-	(*Source)(nil),              // 19: hamadryad.engine.v1.Source
-	(*Finish)(nil),              // 20: hamadryad.engine.v1.Finish
-	(*FilesUpdate)(nil),         // 21: hamadryad.engine.v1.FilesUpdate
-	(*FilesWanted)(nil),         // 22: hamadryad.engine.v1.FilesWanted
-	(*CommittedFile)(nil),       // 23: hamadryad.engine.v1.CommittedFile
-	(*Peers)(nil),               // 24: hamadryad.engine.v1.Peers
-	(*Peer)(nil),                // 25: hamadryad.engine.v1.Peer
-	(*SourcesUpdate)(nil),       // 26: hamadryad.engine.v1.SourcesUpdate
-	(*SourcesTaken)(nil),        // 27: hamadryad.engine.v1.SourcesTaken
-	(*StopAttempt)(nil),         // 28: hamadryad.engine.v1.StopAttempt
-	(*CommitVerdict)(nil),       // 29: hamadryad.engine.v1.CommitVerdict
-	(*Report)(nil),              // 30: hamadryad.engine.v1.Report
-	(*WorkerOffence)(nil),       // 31: hamadryad.engine.v1.WorkerOffence
-	(*AttemptStarted)(nil),      // 32: hamadryad.engine.v1.AttemptStarted
-	(*AttemptPhase)(nil),        // 33: hamadryad.engine.v1.AttemptPhase
-	(*AttemptProgress)(nil),     // 34: hamadryad.engine.v1.AttemptProgress
-	(*Work)(nil),                // 35: hamadryad.engine.v1.Work
-	(*AttemptEnded)(nil),        // 36: hamadryad.engine.v1.AttemptEnded
-	(*StoredOutput)(nil),        // 37: hamadryad.engine.v1.StoredOutput
-	(*Counter)(nil),             // 38: hamadryad.engine.v1.Counter
-	(*InputLost)(nil),           // 39: hamadryad.engine.v1.InputLost
-	(*Inventory)(nil),           // 40: hamadryad.engine.v1.Inventory
-	(*CommandRefused)(nil),      // 41: hamadryad.engine.v1.CommandRefused
-	nil,                         // 42: hamadryad.engine.v1.Revocations.UntilEntry
-	(*JobFolders)(nil),          // 43: hamadryad.engine.v1.JobFolders
-	(*Failure)(nil),             // 44: hamadryad.engine.v1.Failure
+	(*Leave)(nil),               // 3: hamadryad.engine.v1.Leave
+	(*ToLauncher)(nil),          // 4: hamadryad.engine.v1.ToLauncher
+	(*Revocations)(nil),         // 5: hamadryad.engine.v1.Revocations
+	(*Join)(nil),                // 6: hamadryad.engine.v1.Join
+	(*Slots)(nil),               // 7: hamadryad.engine.v1.Slots
+	(*AttemptInventory)(nil),    // 8: hamadryad.engine.v1.AttemptInventory
+	(*Stored)(nil),              // 9: hamadryad.engine.v1.Stored
+	(*Welcome)(nil),             // 10: hamadryad.engine.v1.Welcome
+	(*LogTails)(nil),            // 11: hamadryad.engine.v1.LogTails
+	(*LogTail)(nil),             // 12: hamadryad.engine.v1.LogTail
+	(*Heartbeat)(nil),           // 13: hamadryad.engine.v1.Heartbeat
+	(*MachineLoad)(nil),         // 14: hamadryad.engine.v1.MachineLoad
+	(*HeartbeatAck)(nil),        // 15: hamadryad.engine.v1.HeartbeatAck
+	(*Command)(nil),             // 16: hamadryad.engine.v1.Command
+	(*StartAttempt)(nil),        // 17: hamadryad.engine.v1.StartAttempt
+	(*JobTickets)(nil),          // 18: hamadryad.engine.v1.JobTickets
+	(*NodeRef)(nil),             // 19: hamadryad.engine.v1.NodeRef
+	(*Source)(nil),              // 20: hamadryad.engine.v1.Source
+	(*Finish)(nil),              // 21: hamadryad.engine.v1.Finish
+	(*FilesUpdate)(nil),         // 22: hamadryad.engine.v1.FilesUpdate
+	(*FilesWanted)(nil),         // 23: hamadryad.engine.v1.FilesWanted
+	(*CommittedFile)(nil),       // 24: hamadryad.engine.v1.CommittedFile
+	(*Peers)(nil),               // 25: hamadryad.engine.v1.Peers
+	(*Peer)(nil),                // 26: hamadryad.engine.v1.Peer
+	(*SourcesUpdate)(nil),       // 27: hamadryad.engine.v1.SourcesUpdate
+	(*SourcesTaken)(nil),        // 28: hamadryad.engine.v1.SourcesTaken
+	(*StopAttempt)(nil),         // 29: hamadryad.engine.v1.StopAttempt
+	(*CommitVerdict)(nil),       // 30: hamadryad.engine.v1.CommitVerdict
+	(*Report)(nil),              // 31: hamadryad.engine.v1.Report
+	(*WorkerOffence)(nil),       // 32: hamadryad.engine.v1.WorkerOffence
+	(*AttemptStarted)(nil),      // 33: hamadryad.engine.v1.AttemptStarted
+	(*AttemptPhase)(nil),        // 34: hamadryad.engine.v1.AttemptPhase
+	(*AttemptProgress)(nil),     // 35: hamadryad.engine.v1.AttemptProgress
+	(*Work)(nil),                // 36: hamadryad.engine.v1.Work
+	(*AttemptEnded)(nil),        // 37: hamadryad.engine.v1.AttemptEnded
+	(*StoredOutput)(nil),        // 38: hamadryad.engine.v1.StoredOutput
+	(*Counter)(nil),             // 39: hamadryad.engine.v1.Counter
+	(*InputLost)(nil),           // 40: hamadryad.engine.v1.InputLost
+	(*Inventory)(nil),           // 41: hamadryad.engine.v1.Inventory
+	(*CommandRefused)(nil),      // 42: hamadryad.engine.v1.CommandRefused
+	nil,                         // 43: hamadryad.engine.v1.Revocations.UntilEntry
+	(*JobFolders)(nil),          // 44: hamadryad.engine.v1.JobFolders
+	(*Failure)(nil),             // 45: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
-	5,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
-	30, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
-	12, // 2: hamadryad.engine.v1.FromLauncher.heartbeat:type_name -> hamadryad.engine.v1.Heartbeat
-	9,  // 3: hamadryad.engine.v1.ToLauncher.welcome:type_name -> hamadryad.engine.v1.Welcome
-	15, // 4: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
-	14, // 5: hamadryad.engine.v1.ToLauncher.heartbeat:type_name -> hamadryad.engine.v1.HeartbeatAck
-	4,  // 6: hamadryad.engine.v1.ToLauncher.revocations:type_name -> hamadryad.engine.v1.Revocations
-	42, // 7: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
-	6,  // 8: hamadryad.engine.v1.Join.slots:type_name -> hamadryad.engine.v1.Slots
-	7,  // 9: hamadryad.engine.v1.Join.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	8,  // 10: hamadryad.engine.v1.Join.stored:type_name -> hamadryad.engine.v1.Stored
-	1,  // 11: hamadryad.engine.v1.AttemptInventory.state:type_name -> hamadryad.engine.v1.AttemptInventory.State
-	11, // 12: hamadryad.engine.v1.LogTails.tails:type_name -> hamadryad.engine.v1.LogTail
-	13, // 13: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
-	16, // 14: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
-	24, // 15: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
-	26, // 16: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
-	28, // 17: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
-	29, // 18: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
-	8,  // 19: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
-	21, // 20: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
-	17, // 21: hamadryad.engine.v1.Command.tickets:type_name -> hamadryad.engine.v1.JobTickets
-	18, // 22: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	19, // 23: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
-	20, // 24: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
-	43, // 25: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
-	23, // 26: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
-	23, // 27: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
-	25, // 28: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
-	18, // 29: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	19, // 30: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	32, // 31: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	33, // 32: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	34, // 33: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	36, // 34: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	39, // 35: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
-	8,  // 36: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	40, // 37: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	41, // 38: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
-	13, // 39: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
-	27, // 40: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
-	22, // 41: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
-	31, // 42: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
-	35, // 43: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
-	0,  // 44: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	44, // 45: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	35, // 46: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	37, // 47: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	23, // 48: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	38, // 49: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
-	7,  // 50: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
-	8,  // 51: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	44, // 52: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	6,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
+	31, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
+	13, // 2: hamadryad.engine.v1.FromLauncher.heartbeat:type_name -> hamadryad.engine.v1.Heartbeat
+	3,  // 3: hamadryad.engine.v1.FromLauncher.leave:type_name -> hamadryad.engine.v1.Leave
+	10, // 4: hamadryad.engine.v1.ToLauncher.welcome:type_name -> hamadryad.engine.v1.Welcome
+	16, // 5: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
+	15, // 6: hamadryad.engine.v1.ToLauncher.heartbeat:type_name -> hamadryad.engine.v1.HeartbeatAck
+	5,  // 7: hamadryad.engine.v1.ToLauncher.revocations:type_name -> hamadryad.engine.v1.Revocations
+	43, // 8: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
+	7,  // 9: hamadryad.engine.v1.Join.slots:type_name -> hamadryad.engine.v1.Slots
+	8,  // 10: hamadryad.engine.v1.Join.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	9,  // 11: hamadryad.engine.v1.Join.stored:type_name -> hamadryad.engine.v1.Stored
+	1,  // 12: hamadryad.engine.v1.AttemptInventory.state:type_name -> hamadryad.engine.v1.AttemptInventory.State
+	12, // 13: hamadryad.engine.v1.LogTails.tails:type_name -> hamadryad.engine.v1.LogTail
+	14, // 14: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
+	17, // 15: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
+	25, // 16: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
+	27, // 17: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
+	29, // 18: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
+	30, // 19: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
+	9,  // 20: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
+	22, // 21: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
+	18, // 22: hamadryad.engine.v1.Command.tickets:type_name -> hamadryad.engine.v1.JobTickets
+	19, // 23: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	20, // 24: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
+	21, // 25: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
+	44, // 26: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
+	24, // 27: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
+	24, // 28: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
+	26, // 29: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
+	19, // 30: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	20, // 31: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
+	33, // 32: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	34, // 33: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	35, // 34: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	37, // 35: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	40, // 36: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	9,  // 37: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
+	41, // 38: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	42, // 39: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	14, // 40: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
+	28, // 41: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
+	23, // 42: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
+	32, // 43: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
+	36, // 44: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	0,  // 45: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
+	45, // 46: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	36, // 47: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	38, // 48: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	24, // 49: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	39, // 50: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	8,  // 51: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
+	9,  // 52: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
+	45, // 53: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_launcher_proto_init() }
@@ -3873,8 +3958,8 @@ func file_engine_wire_launcher_proto_init() {
 		return
 	}
 	file_engine_wire_job_proto_init()
-	file_engine_wire_launcher_proto_msgTypes[11].OneofWrappers = []any{}
-	file_engine_wire_launcher_proto_msgTypes[13].OneofWrappers = []any{
+	file_engine_wire_launcher_proto_msgTypes[12].OneofWrappers = []any{}
+	file_engine_wire_launcher_proto_msgTypes[14].OneofWrappers = []any{
 		(*Command_Start)(nil),
 		(*Command_Peers)(nil),
 		(*Command_Sources)(nil),
@@ -3889,7 +3974,7 @@ func file_engine_wire_launcher_proto_init() {
 		(*Command_Files)(nil),
 		(*Command_Tickets)(nil),
 	}
-	file_engine_wire_launcher_proto_msgTypes[28].OneofWrappers = []any{
+	file_engine_wire_launcher_proto_msgTypes[29].OneofWrappers = []any{
 		(*Report_Started)(nil),
 		(*Report_Phase)(nil),
 		(*Report_Progress)(nil),
@@ -3913,7 +3998,7 @@ func file_engine_wire_launcher_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_launcher_proto_rawDesc), len(file_engine_wire_launcher_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   41,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -826,6 +826,7 @@ type LauncherLost struct {
 	Launcher      uint64                 `protobuf:"varint,1,opt,name=launcher,proto3" json:"launcher,omitempty"`
 	Incarnation   uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Reason        string                 `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Left          bool                   `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"` // it was stopped, and said so
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -879,6 +880,13 @@ func (x *LauncherLost) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *LauncherLost) GetLeft() bool {
+	if x != nil {
+		return x.Left
+	}
+	return false
 }
 
 type LauncherReport struct {
@@ -1521,11 +1529,12 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x05_poolB\v\n" +
 	"\t_priority\"=\n" +
 	"\fLauncherJoin\x12-\n" +
-	"\x04join\x18\x01 \x01(\v2\x19.hamadryad.engine.v1.JoinR\x04join\"d\n" +
+	"\x04join\x18\x01 \x01(\v2\x19.hamadryad.engine.v1.JoinR\x04join\"x\n" +
 	"\fLauncherLost\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\x04R\blauncher\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"a\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x12\n" +
+	"\x04left\x18\x04 \x01(\bR\x04left\"a\n" +
 	"\x0eLauncherReport\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\x04R\blauncher\x123\n" +
 	"\x06report\x18\x02 \x01(\v2\x1b.hamadryad.engine.v1.ReportR\x06report\"\x8f\x01\n" +

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/course"
@@ -33,7 +34,7 @@ func (ss *Sessions) Join(m *wire.Join) {
 		// A new life before the old one was missed: what it stored may be there still.
 		kept = l.Outputs
 		l.Outputs = map[scheduler.AttemptID]*life.Output{}
-		ss.loseLauncher(l, "it started anew")
+		ss.loseLauncher(l, whyAnew(m), false)
 		l = ss.life.ByName[m.Name] // its name may have been one too many to remember
 	}
 	if l == nil {
@@ -100,15 +101,31 @@ func (ss *Sessions) LauncherLost(m *wire.LauncherLost) {
 	if l == nil || !l.Up || l.Incarnation != m.GetIncarnation() {
 		return
 	}
-	ss.loseLauncher(l, m.GetReason())
+	ss.loseLauncher(l, m.GetReason(), m.GetLeft())
 }
 
-// loseLauncher gives a launcher up: its attempts are lost, and what it stored.
-func (ss *Sessions) loseLauncher(l *life.Launcher, reason string) {
+// afterBytesMax bounds what a launcher says of its earlier incarnation's end.
+const afterBytesMax = 512
+
+// whyAnew says why a launcher that is up joins as another incarnation.
+func whyAnew(m *wire.Join) string {
+	if after := m.GetAfter(); after != "" {
+		return strings.ToValidUTF8(after[:min(len(after), afterBytesMax)], "")
+	}
+	return "its process was started again"
+}
+
+// loseLauncher gives a launcher up: its attempts are lost, and what it stored. One that left was
+// stopped by a person, and counts for no alert.
+func (ss *Sessions) loseLauncher(l *life.Launcher, reason string, left bool) {
 	ss.policy.TellLauncher(l.ID, scheduler.LauncherLost{At: ss.step.Now, Launcher: l.ID, Reason: reason})
-	ss.step.Log(step.Warn, "a launcher was lost", "launcher", l.Name, "reason", reason)
 	ss.capacity.Lose(&l.Launcher)
-	ss.step.Stats.LaunchersLost++
+	if left {
+		ss.step.Log(step.Info, "a launcher left", "launcher", l.Name, "reason", reason)
+	} else {
+		ss.step.Log(step.Warn, "a launcher was lost", "launcher", l.Name, "reason", reason)
+		ss.step.Stats.LaunchersLost++
+	}
 	for _, a := range l.Attempts.Sorted() {
 		if a.Phase() != course.Ended { // it may have gone with one before it
 			ss.attempts.Lose(a, fmt.Sprintf("launcher %s was lost: %s", l.Name, reason))

@@ -695,3 +695,27 @@ func TestWhatWasSuspendedIsResumedWhenItsStartWasLost(t *testing.T) {
 		h.Checked()
 	}
 }
+
+// A launcher that was stopped leaves: what it had is lost at once, and no alert counts it. One that
+// joins as another incarnation says why its earlier one ended.
+func TestLaunchersThatLeaveAndComeAnew(t *testing.T) {
+	h := roomtest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 2)
+	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "it was stopped", Left: true})
+	if l.Up || h.Step.Stats.LaunchersLost != 0 {
+		t.Errorf("up %t, %d lost", l.Up, h.Step.Stats.LaunchersLost)
+	}
+	for after, want := range map[string]string{
+		"it began again, because the lease ended": "it began again, because the lease ended",
+		"": "its process was started again",
+	} {
+		b := h.Launcher("b"+after, 2)
+		j := h.Job(roomtest.Maps(1))
+		a := h.Run(j, 0, b).Attempts[0]
+		h.Sessions.Join(&wire.Join{Name: b.Name, Identity: b.Identity, Incarnation: b.Incarnation + 1, Host: b.Host, After: after, Slots: []*wire.Slots{{Kind: "default", Count: 2}}})
+		if got := a.Run.Lost(); !strings.HasSuffix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

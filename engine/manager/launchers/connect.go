@@ -71,10 +71,14 @@ type Server struct {
 
 // Connect is one launcher's stream, from its join to its end.
 func (s *Server) Connect(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher]) error {
-	join, err := firstMessage(stream)
+	first, err := firstMessage(stream)
 	if err != nil {
 		return err
 	}
+	if first.Leave != nil {
+		return s.leave(stream.Context(), first.Leave)
+	}
+	join := first.Join
 	if err := checkJoin(join); err != nil {
 		return refuse(stream, err)
 	}
@@ -103,9 +107,23 @@ func (s *Server) Connect(stream grpc.BidiStreamingServer[wire.FromLauncher, wire
 	return s.transmit(ctx, stream, session, received)
 }
 
-// firstMessage waits for the join. A stream that never says anything ends with
+// leave has a launcher that was stopped counted as gone at once.
+func (s *Server) leave(ctx context.Context, m *wire.Leave) error {
+	if err := checkName(ctx, m.Name); err != nil {
+		return status.Error(codes.PermissionDenied, err.Error())
+	}
+	gone, ok := s.Table.leave(m)
+	if !ok {
+		return status.Error(codes.FailedPrecondition, "no such launcher is here")
+	}
+	defer s.Table.told(gone.of)
+	s.Log.Info("a launcher was stopped", "launcher", m.Name)
+	return s.Inbox.Input(ctx, gone.input)
+}
+
+// firstMessage waits for the join, or for the word of one that leaves. A stream that never says anything ends with
 // its connection or at joinTimeout.
-func firstMessage(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher]) (*wire.Join, error) {
+func firstMessage(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher]) (*wire.FromLauncher, error) {
 	type first struct {
 		m   *wire.FromLauncher
 		err error
@@ -120,10 +138,10 @@ func firstMessage(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLaun
 		if f.err != nil {
 			return nil, f.err
 		}
-		if f.m.Join == nil {
+		if f.m.Join == nil && f.m.Leave == nil {
 			return nil, status.Error(codes.InvalidArgument, "the first message of a launcher must carry its join")
 		}
-		return f.m.Join, nil
+		return f.m, nil
 	case <-time.After(joinTimeout):
 		return nil, status.Error(codes.DeadlineExceeded, "no join came")
 	}

@@ -91,7 +91,7 @@ func (v *Liveness) look(ctx context.Context) []loss {
 		case r.lost || r.id == 0:
 			end = now.Add(silenceAgain)
 		case now.After(end):
-			losses = append(losses, v.lose(r, fmt.Sprintf("nothing was heard of it for %v", v.lostAfter)))
+			losses = append(losses, lose(r, fmt.Sprintf("nothing was heard of it for %v", v.lostAfter)))
 			end = now.Add(silenceAgain)
 		}
 		l.again(r, end)
@@ -111,12 +111,25 @@ func (v *Liveness) look(ctx context.Context) []loss {
 }
 
 // lose is called with the table locked.
-func (v *Liveness) lose(r *launcherRecord, reason string) loss {
+func lose(r *launcherRecord, reason string) loss {
 	r.lost, r.telling = true, true
 	if r.session != nil {
 		r.session.cancel(errors.New(reason))
 	}
 	return loss{r, wire.NewInput(&wire.LauncherLost{Launcher: uint64(r.id), Incarnation: r.incarnation, Reason: reason})}
+}
+
+// leave gives up a launcher that says that it was stopped; false when it is not the one that is up.
+func (l *Table) leave(m *wire.Leave) (loss, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.byName[m.Name]
+	if r == nil || r.id == 0 || r.lost || r.identity != m.Identity || r.incarnation != m.Incarnation {
+		return loss{}, false
+	}
+	gone := lose(r, "it was stopped")
+	gone.input.GetLauncherLost().Left = true
+	return gone, true
 }
 
 // redial tries whether the launcher's process is still there.
@@ -130,7 +143,7 @@ func (v *Liveness) redial(ctx context.Context, r *launcherRecord, incarnation ui
 		l.mu.Unlock()
 		return
 	}
-	lost := v.lose(r, "its process has ended: nobody listens at "+address)
+	lost := lose(r, "its process has ended: nobody listens at "+address)
 	l.mu.Unlock()
 	_ = v.tell(ctx, lost) // fails only when the manager ends
 }

@@ -342,3 +342,30 @@ func TestFewLaunchersAreDialledAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A launcher that was stopped is gone at its word, and only at its own.
+func TestALauncherLeaves(t *testing.T) {
+	l := NewTable(time.Second, time.Minute)
+	s := newStation("a", 3)
+	s.join.Identity = "folder"
+	joined(t, l, s)
+	for _, m := range []*wire.Leave{
+		{Name: "b", Identity: "folder", Incarnation: 3},
+		{Name: "a", Identity: "another", Incarnation: 3},
+		{Name: "a", Identity: "folder", Incarnation: 2},
+	} {
+		if _, ok := l.leave(m); ok {
+			t.Errorf("%v was believed", m)
+		}
+	}
+	gone, ok := l.leave(&wire.Leave{Name: "a", Identity: "folder", Incarnation: 3})
+	if lost := gone.input.GetLauncherLost(); !ok || lost.Launcher != 7 || lost.Incarnation != 3 || !lost.Left || lost.Reason != "it was stopped" {
+		t.Errorf("%v %v", gone.input, ok)
+	}
+	if s.ctx.Err() == nil {
+		t.Error("its stream stands")
+	}
+	if _, ok := l.leave(&wire.Leave{Name: "a", Identity: "folder", Incarnation: 3}); ok {
+		t.Error("it left twice")
+	}
+}
