@@ -306,7 +306,7 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 	case "move", "announce", "take", "access":
 		s.access(t, d, id, named)
 	case "drain":
-		s.step(wire.NewInput(&wire.DrainLauncher{Client: 9, Name: first, Drain: true}))
+		s.step(wire.NewInput(&wire.DrainLauncher{Client: 9, Name: first, Drain: named["end"] == ""}))
 	case "load":
 		s.load(first, named)
 	case "wait":

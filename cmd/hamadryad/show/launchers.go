@@ -1,8 +1,11 @@
 package show
 
 import (
+	"fmt"
+
 	"github.com/dustin/go-humanize"
 
+	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -20,7 +23,17 @@ func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
 		t.row(l.Name, l.Host, orDash(l.Rack), l.State, slotsText(l.Slots), orDash(slotsText(l.Free)),
 			size(l.Memory), size(l.MemoryFree), size(l.Swap), size(l.SwapFree), cpu, used, count(l.Running), count(l.Suspended))
 	}
-	return t.end()
+	if err := t.end(); err != nil {
+		return err
+	}
+	for _, l := range list {
+		if why := wire.WhyExcluded(l); why != "" {
+			if _, err := fmt.Fprintf(c.Out, "%s: %s; \"hamadryad drain %[1]s --end\" lets work come again\n", progress.OneLine(l.Name), why); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }

@@ -3,6 +3,8 @@ package attempts
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/hamadryad/hamadryad/engine/core/course"
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/step"
@@ -115,13 +117,20 @@ func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
 		as.EndAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
 		as.orders.StopRun(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
 	default:
+		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT { // which machine saw it says whose mount it may be
+			f = proto.CloneOf(f)
+			f.Message += " (on launcher " + a.Launcher.Name + ")"
+		}
 		r.Bundle.Job.FailStage(f, a)
 		r.Fail(f)
 		as.step.Stats.Failed++
 		as.EndAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
+		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT && as.bundles.RefusedStore(r.Bundle, a.Launcher) {
+			r.TryElsewhere()
+		}
 		as.life.NoteJob(r.Bundle.Job, fmt.Sprintf("%s failed on %s: %s", r.Bundle.Job.Describe(r.Bundle, a.Group), a.Launcher.Name, f.Message))
 		if !theirs {
-			as.bundles.Blame(r.Bundle, a.Launcher)
+			as.bundles.Blame(r.Bundle, a.Launcher, f.Kind == wire.ErrorKind_ERROR_KIND_PROGRAM)
 		}
 		as.orders.StopRun(r, scheduler.Lost, "another group of its bundle failed", 0, 0)
 	}
@@ -147,7 +156,7 @@ func (as *Attempts) Lose(a *life.Attempt, reason string) {
 // GiveUp is Lose for an attempt of which its launcher confirms nothing, and which may go on
 // there. Its bundle avoids that launcher.
 func (as *Attempts) GiveUp(a *life.Attempt, reason string) {
-	as.bundles.Blame(a.Run.Bundle, a.Launcher)
+	as.bundles.Blame(a.Run.Bundle, a.Launcher, false)
 	as.Lose(a, reason)
 }
 

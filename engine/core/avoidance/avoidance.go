@@ -24,6 +24,43 @@ type Job struct {
 	launchers []scheduler.LauncherID // ascending
 	failures  []failures             // in order of launcher
 	some      bool                   // some bundle of it may avoid a launcher
+	own       bool                   // a bundle of it failed by its own program on several launchers
+	refused   []scheduler.LauncherID // where the store of its outputs refused, ascending
+}
+
+// storesMax bounds the launchers that are remembered where a store refused: of two the job is
+// to blame.
+const storesMax = 2
+
+// FailedByProgram notes that a program of a bundle failed by itself on a launcher, and says
+// whether the failure is the job's own from now on: the bundle failed on another, too.
+func (j *Job) FailedByProgram(b *Bundle, on scheduler.LauncherID) bool {
+	if j.own || !slices.ContainsFunc(b.launchers, func(id scheduler.LauncherID) bool { return id != on }) {
+		return false
+	}
+	j.own = true
+	return true
+}
+
+// Own says whether what fails of the job is its own fault, and no launcher's.
+func (j *Job) Own() bool { return j.own }
+
+// Refused notes that the store of the job's outputs refused on a launcher, and says whether
+// it had refused on another, too: then no launcher is to blame.
+func (j *Job) Refused(on scheduler.LauncherID) (elsewhere bool) {
+	elsewhere = slices.ContainsFunc(j.refused, func(id scheduler.LauncherID) bool { return id != on })
+	if len(j.refused) < storesMax {
+		j.refused = sorted.Add(slices.Clone(j.refused), on)
+	}
+	return elsewhere
+}
+
+// RefusedOnly is the one launcher on which the store refused; 0: on none, or several.
+func (j *Job) RefusedOnly() scheduler.LauncherID {
+	if len(j.refused) == 1 {
+		return j.refused[0]
+	}
+	return 0
 }
 
 // failures counts those of a job on a launcher.
@@ -127,6 +164,10 @@ func (j *Job) CodeSome(w *codec.Codec) { codec.Flag(w, &j.some) }
 func (j *Job) Code(w *codec.Codec) {
 	codec.List(w, &j.failures, func(w *codec.Codec, f *failures) { codec.Num(w, &f.launcher); codec.Num(w, &f.count) })
 	codec.Nums(w, &j.launchers)
+	if w.Format > 3 {
+		codec.Flag(w, &j.own)
+		codec.Nums(w, &j.refused)
+	}
 }
 
 // Code codes all of it.

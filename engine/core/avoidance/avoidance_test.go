@@ -99,3 +99,31 @@ func TestAgainstTheObvious(t *testing.T) {
 		}
 	})
 }
+
+// A program that fails on one launcher may be that launcher's fault; one bundle that fails on
+// two is its job's. Of the store of the outputs two launchers say so, whichever bundles ran there.
+func TestWhatFailsOnSeveralLaunchersIsTheJobsOwn(t *testing.T) {
+	var j Job
+	var b, other Bundle
+	for _, x := range []struct {
+		b    *Bundle
+		on   scheduler.LauncherID
+		want bool
+	}{{&b, 3, false}, {&b, 3, false}, {&other, 7, false}, {&b, 7, true}, {&other, 3, false}} {
+		if got := j.FailedByProgram(x.b, x.on); got != x.want {
+			t.Errorf("on %d: %t", x.on, got)
+		}
+		j.Failed(x.b, x.on, 5, 10)
+	}
+	if !j.Own() || (&Job{}).Own() {
+		t.Error("it is forgotten whose fault it is")
+	}
+	if j.Refused(3) || j.Refused(3) || !j.Refused(7) || !j.Refused(3) {
+		t.Error("two launchers are to say that a store refuses")
+	}
+	var back Job
+	codectest.Read(t, codectest.Bytes(t, j.Code), back.Code)
+	if !back.Own() || !back.Refused(9) {
+		t.Error("a checkpoint forgets it")
+	}
+}

@@ -11,9 +11,13 @@ import (
 )
 
 // Blame notes a failure of a bundle on a launcher: the bundle avoids it from now
-// on, the job after several, the site after several jobs.
-func (bs *Bundles) Blame(b *life.Bundle, l *life.Launcher) {
+// on, the job after several, the site after several jobs. ByProgram says that its program failed
+// by itself: when the same bundle did so on several launchers the job is to blame, and none of them.
+func (bs *Bundles) Blame(b *life.Bundle, l *life.Launcher, byProgram bool) {
 	j := b.Job
+	if byProgram && j.Avoid.FailedByProgram(&b.Avoid, l.ID) {
+		bs.acquit(j)
+	}
 	if !j.Avoid.Failed(&b.Avoid, l.ID, bs.step.Set.AvoidMax, bs.step.Set.BlameAfter) {
 		return
 	}
@@ -21,8 +25,64 @@ func (bs *Bundles) Blame(b *life.Bundle, l *life.Launcher) {
 	for b := range j.AllReady() {
 		bs.announceAgain(b)
 	}
+	if !j.Avoid.Own() {
+		bs.exclude(j, l)
+	}
+}
+
+// RefusedStore notes that the store of a job's outputs refused on a launcher, and says whether
+// another launcher is to try: not when one has seen the same, or there is none. The whole job
+// avoids this one.
+func (bs *Bundles) RefusedStore(b *life.Bundle, l *life.Launcher) bool {
+	j := b.Job
+	if j.Avoid.Refused(l.ID) {
+		bs.acquit(j)
+		return false
+	}
+	other := bs.capacity.FitsEmpty(b, func(x *capacity.Launcher) bool {
+		return x.ID != l.ID && x.Usable() && !j.Avoid.Avoids(x.ID) && !b.Avoid.Avoids(x.ID)
+	})
+	if !other {
+		return false
+	}
+	if j.Avoid.Failed(&b.Avoid, l.ID, bs.step.Set.AvoidMax, 1) {
+		bs.life.NoteJob(j, fmt.Sprintf("launcher %s is avoided: the store of the outputs refuses there", l.Name))
+		for b := range j.AllReady() {
+			bs.announceAgain(b)
+		}
+	}
+	return true
+}
+
+// StoreTook notes that a bundle committed on a launcher. Where the store of its job's outputs
+// refused on one other launcher, that one is to blame.
+func (bs *Bundles) StoreTook(b *life.Bundle, on scheduler.LauncherID) {
+	bad := b.Job.Avoid.RefusedOnly()
+	if bad == 0 || bad == on || !b.Avoid.Avoids(bad) {
+		return
+	}
+	if l := bs.life.Launchers.Get(bad); l != nil && l.Up {
+		bs.exclude(b.Job, l)
+	}
+}
+
+// limits are those of what the site excludes.
+func (bs *Bundles) limits() capacity.BlameLimits {
+	return capacity.BlameLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}
+}
+
+// acquit takes back what a job held against launchers.
+func (bs *Bundles) acquit(j *life.Job) {
+	for _, l := range bs.capacity.Acquit(j.ID, bs.limits()) {
+		bs.events.Blamed(bs.life.Launchers.Get(l.ID))
+		bs.step.Log(step.Info, "a launcher is excluded no more: a job failed elsewhere, too", "launcher", l.Name, "job", j.ID.String())
+	}
+}
+
+// exclude counts a job against a launcher, which the site avoids when enough jobs are.
+func (bs *Bundles) exclude(j *life.Job, l *life.Launcher) {
 	until := bs.step.Now.Add(bs.step.Set.BlameFor)
-	if !bs.capacity.Blame(&l.Launcher, j.ID, until, capacity.BlameLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}) {
+	if !bs.capacity.Blame(&l.Launcher, j.ID, until, bs.limits()) {
 		return
 	}
 	bs.events.Blamed(l)

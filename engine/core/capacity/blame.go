@@ -47,6 +47,28 @@ func (l *Launcher) Excluded() ([]scheduler.JobID, scheduler.Time) {
 	return slices.Clone(l.blamedBy), l.blamedUntil
 }
 
+// Acquit takes back what a job held against launchers, and lists those that are excluded no
+// more because of it, in order of id.
+func (c *Capacity) Acquit(job scheduler.JobID, s BlameLimits) (readmitted []*Launcher) {
+	for _, id := range c.launchers.IDs() {
+		l := c.launchers.Get(id)
+		i, found := slices.BinarySearch(l.blamedBy, job)
+		if !found {
+			continue
+		}
+		l.blamedBy = slices.Delete(l.blamedBy, i, i+1)
+		if c.Touch(l); len(l.blamedBy) < s.Jobs && c.Readmit(l) {
+			readmitted = append(readmitted, l)
+		}
+	}
+	return readmitted
+}
+
+// Readmit ends at once that a launcher is excluded, and says whether it was.
+func (c *Capacity) Readmit(l *Launcher) bool {
+	return c.Forgive(l.ID, l.blamedUntil)
+}
+
 // Forgive ends that a launcher is avoided, when it is time, and says whether it did. One that
 // joined anew since it was blamed, and was blamed again, is avoided for longer.
 func (c *Capacity) Forgive(id scheduler.LauncherID, now scheduler.Time) bool {

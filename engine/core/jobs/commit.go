@@ -20,6 +20,7 @@ func (js *Jobs) CommitRun(r *life.Run) {
 	for _, other := range b.Runs() {
 		js.orders.StopRun(other, scheduler.Killed, "another attempt finished first", 0, 0)
 	}
+	js.bundles.StoreTook(b, r.Attempts[0].Launcher.ID)
 	b.Enter(life.BundleFinished)
 	b.SetTwice(0)
 	b.Since = js.step.Now
@@ -150,6 +151,12 @@ var hopeless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_INVALID, wire.ErrorKin
 func (js *Jobs) countFailure(b *life.Bundle, r *life.Run) bool {
 	f := r.Failure()
 	switch {
+	case f != nil && r.Elsewhere():
+		b.Losses++
+		if b.Losses > js.step.Set.LostMax {
+			js.failLost(b, f.Message)
+			return true
+		}
 	case f != nil && slices.Contains(hopeless, f.Kind):
 		js.EndJob(b.Job, scheduler.JobFailed, f)
 		return true

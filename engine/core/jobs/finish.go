@@ -124,7 +124,7 @@ func (js *Jobs) cantPublish(j *life.Job, f *wire.Failure, message string) {
 // lastRunOver does what follows on a last group that did not come to its end.
 func (js *Jobs) lastRunOver(b *life.Bundle, r *life.Run) {
 	j := b.Job
-	end := publishing.End{Failure: r.Failure(), Lost: r.Lost()}
+	end := publishing.End{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
 	switch {
 	case r.Failure() != nil && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
 		b.Failures++

@@ -203,6 +203,9 @@ func codeRun(w *codec.Codec, st *State, r *Run) {
 	codec.Num(w, &r.stopped)
 	codec.Message(w, &r.failure)
 	codec.Str(w, &r.lost)
+	if w.Format > 3 {
+		codec.Flag(w, &r.elsewhere)
+	}
 	codec.Num(w, &r.Launched)
 	if w.Format > 2 {
 		codec.Num(w, &r.Ready)

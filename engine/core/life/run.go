@@ -23,6 +23,7 @@ type Run struct {
 	granted    bool                     // it has the commit grant
 	stopped    scheduler.AttemptOutcome // why all of it is being stopped; 0: it is not
 	failure    *wire.Failure            // why it failed
+	elsewhere  bool                     // its failure may be its launcher's: another is to try
 	lost       string                   // why it was lost
 	toSuspend  scheduler.Time           // when it was last preempted to be suspended; 0: never
 	suspendFor scheduler.JobID          // for whom
@@ -51,6 +52,12 @@ func (r *Run) Stop(outcome scheduler.AttemptOutcome) {
 
 // Failure is why it failed; nil: it did not.
 func (r *Run) Failure() *wire.Failure { return r.failure }
+
+// TryElsewhere notes that the failure may be that of its launcher.
+func (r *Run) TryElsewhere() { r.elsewhere = true }
+
+// Elsewhere says whether it may.
+func (r *Run) Elsewhere() bool { return r.elsewhere }
 
 // Fail notes why it failed: the first reason, but a lack of room is no reason where there
 // is another.

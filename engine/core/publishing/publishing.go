@@ -46,6 +46,8 @@ type End struct {
 	Lost     string        // why it was lost; "": it was not
 	Failures int           // of the group so far, with this one
 	Losses   int           // likewise
+	// Elsewhere says that the failure may be that of its launcher, and another is to try.
+	Elsewhere bool
 }
 
 // Vain says whether the try counts: it was not merely taken back.
@@ -85,6 +87,9 @@ func (p *Publishing) Over(now scheduler.Time, cleaning bool, e End, l Limits) Ve
 		p.tries++
 	}
 	kind := e.Failure.GetKind()
+	if e.Elsewhere && !cleaning && p.tries < l.Publish {
+		return Verdict{What: Again}
+	}
 	switch {
 	case cleaning && p.tries >= l.Clean:
 		return Verdict{What: LeaveTraces, Why: fmt.Sprintf("cleaning failed %d times: %s", p.tries, e.why())}

@@ -220,6 +220,10 @@ func (ss *Sessions) Drain(m *wire.DrainLauncher) {
 		return
 	}
 	before := l.State()
+	if !m.GetDrain() && l.Up && ss.capacity.Readmit(&l.Launcher) {
+		ss.events.Blamed(l)
+		ss.step.Log(step.Info, "a launcher is excluded no more: somebody said so", "launcher", l.Name)
+	}
 	if l.Draining != m.GetDrain() {
 		ss.capacity.Drain(&l.Launcher, m.GetDrain())
 		if l.Up {

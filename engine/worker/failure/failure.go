@@ -186,19 +186,22 @@ func OnDisk(err error, path string) error {
 	return err
 }
 
-// OnOutput is OnDisk for files of an output. A folder that is gone is lost
-// with its attempt: it may be that the job has ended.
+// OnOutput is OnStore for files of an output. The manager has another launcher try before the
+// job fails: where a folder is missing the store may not be mounted.
 func OnOutput(err error, path string) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return Lost(fmt.Errorf("%s: %w; the job's temporary folder is gone: has the job ended, or was it removed by hand?", path, err), 0)
+		return Output(fmt.Errorf("%s: %w; the job's temporary folder is not there: was it removed, or is its store not mounted here?", path, err))
 	}
 	return OnStore(err, path)
 }
 
 // OnStore is OnDisk for what lies on the job's storage.
 func OnStore(err error, path string) error {
-	if storage.Stays(err) {
+	switch {
+	case storage.Stays(err):
 		return Output(fmt.Errorf("%s: %w", path, err))
+	case errors.Is(err, unix.ENOSPC): // of the store, not of the launcher's data folder
+		return Output(fmt.Errorf("%s: %w; free space in that store", path, err))
 	}
 	return OnDisk(err, path)
 }

@@ -66,3 +66,14 @@ func TestFailureKinds(t *testing.T) {
 		t.Errorf("the remedy stands twice: %v", said)
 	}
 }
+
+// What the store of the outputs refuses is told as that, with its path: what is not mounted,
+// read-only or full is neither lost nor held against the launcher's own disk.
+func TestWhatAnOutputStoreRefuses(t *testing.T) {
+	for _, err := range []error{unix.ENOENT, unix.EROFS, unix.EACCES, unix.ENOSPC, unix.EDQUOT} {
+		f := Describe(OnOutput(fmt.Errorf("create: %w", err), "/out/part"))
+		if f.Kind != wire.ErrorKind_ERROR_KIND_OUTPUT || !strings.Contains(f.Message, "/out/part") || strings.Contains(f.Message, "data folder") {
+			t.Errorf("%v: %v", err, f)
+		}
+	}
+}
