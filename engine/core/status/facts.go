@@ -72,8 +72,8 @@ func (rd *Reader) waits(j *life.Job) facts.Waits {
 	case life.JobEnding:
 		w.Stopping = len(j.Attempts)
 	}
-	if !j.Ends() {
-		w.WhyNot = j.WhyNot
+	if j.WhyNot != "" && !j.Ends() {
+		w.WhyNot = j.WhyNot + life.UnplaceableRemedy
 	}
 	if j.Phase() == life.JobAsked {
 		return w
