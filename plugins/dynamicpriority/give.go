@@ -227,18 +227,53 @@ func (d *assignment) reserved(q *queue, kind scheduler.SlotKind) (sum int) {
 	return sum
 }
 
-// leftover gives what is left to whoever can use it, job by job in order.
+// leftover gives what is left to whoever can use it, job by job in order. Queues that keep
+// their quotas for large bundles come last: with these first, for which slots are collected.
 func (d *assignment) leftover() {
+	saving := false
 	for _, j := range d.world.waiting {
-		if j.queue.saving {
-			continue
+		saving = saving || j.queue.saving
+		if !j.queue.saving {
+			d.rest(j)
 		}
+	}
+	if !saving {
+		return
+	}
+	keeping := slices.DeleteFunc(slices.Clone(d.world.waiting), func(j *job) bool { return !j.queue.saving })
+	for _, j := range keeping {
+		for b := range d.overdue(j) {
+			d.try(b, math.MaxInt)
+		}
+	}
+	for _, j := range keeping {
+		d.rest(j)
+	}
+}
+
+// rest launches all of a job's work that fits.
+func (d *assignment) rest(j *job) {
+	for i := range j.Info.Stages {
+		kind := j.Info.Stages[i].Kind
+		if d.open(j, kind) && j.ReadyFirst(kind) > 0 {
+			d.gang(j, kind, math.MaxInt)
+			d.near(j, kind, math.MaxInt)
+			d.anywhere(j, kind, math.MaxInt)
+		}
+	}
+}
+
+// overdue walks the first bundle of each kind that a job has waited with for long.
+func (d *assignment) overdue(j *job) iter.Seq[*view.Bundle] {
+	return func(yield func(*view.Bundle) bool) {
 		for i := range j.Info.Stages {
 			kind := j.Info.Stages[i].Kind
-			if d.open(j, kind) && j.ReadyFirst(kind) > 0 {
-				d.gang(j, kind, math.MaxInt)
-				d.near(j, kind, math.MaxInt)
-				d.anywhere(j, kind, math.MaxInt)
+			if i > 0 && slices.ContainsFunc(j.Info.Stages[:i], func(s scheduler.Stage) bool { return s.Kind == kind }) {
+				continue
+			}
+			b := d.first(j, kind)
+			if b != nil && large(b) && gangs.Overdue(&d.view, b, d.options.CollectAfter) && !yield(b) {
+				return
 			}
 		}
 	}
@@ -340,7 +375,7 @@ func (d *assignment) fit(j *job, b *view.Bundle) ([]scheduler.LauncherID, bool) 
 func (d *assignment) each(j *job, kind scheduler.SlotKind, upTo int, bundles iter.Seq[*view.Bundle], fit func(*view.Bundle) ([]scheduler.LauncherID, bool)) {
 	misses := 0
 	for b := range bundles {
-		if d.holds(j.queue, kind) >= upTo || j.queue.saving || misses == scanMax || !d.open(j, kind) {
+		if d.holds(j.queue, kind) >= upTo || upTo != math.MaxInt && j.queue.saving || misses == scanMax || !d.open(j, kind) {
 			return
 		}
 		if b.Groups[0].Kind == kind && d.may(j, b, upTo) {
