@@ -10,7 +10,7 @@ FUMPT_VERSION := v0.12.0
 OAPI_VERSION := v2.8.2
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress suspensions machine faults kills past screenshots games fuzz day hfsp formats bench experiments scale gen verify clean deps jars
+.PHONY: help build run test race lint stress suspensions machine faults kills past screenshots games idle fuzz day hfsp formats bench experiments scale gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -111,6 +111,9 @@ fuzz: ## what strangers may say, at random: each decoder that faces a network be
 day: ## a day of the policy dynamic-priority, against rational numbers and drawn as build/day.svg: make day INTERVALS=4320 SEED=1
 	mkdir -p $(BIN)
 	$(GO) test ./plugins/dynamicpriority -run TestADay -v -timeout 2h -intervals $(or $(INTERVALS),4320) -seed $(or $(SEED),1) -draw $(CURDIR)/build/day.svg
+
+idle: ## all policies on random clusters: no slot idles while ready work fits it; 1000 seeds for each, or SEEDS=n, from FROM=seed on
+	$(GO) test ./plugins/internal/idle -run TestNoSlotIdles -v -timeout 300m -seeds $(or $(SEEDS),1000) -from $(or $(FROM),1)
 
 hfsp: ## the policy hfsp at random: the kit's games with each setting, and the virtual cluster beside the plain one: make hfsp SEEDS=100
 	$(GO) test ./plugins/hfsp ./plugins/hfsp/virtual -timeout 300m -seeds $(or $(SEEDS),100)

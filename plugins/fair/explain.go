@@ -87,6 +87,8 @@ func (p *Policy) detail(j *sharing.Job, why scheduler.WaitReason) string {
 	case scheduler.WaitLocality:
 		s = fmt.Appendf(s, "passed over for %s for want of a slot near its input (node %s, then rack %s)",
 			j.Wait.Total(p.view.Now()), p.placing.Limits.Node, p.placing.Limits.Rack)
+	case scheduler.WaitHeld:
+		s = append(s, "slots are held back by the load manager, which keeps launchers about equally loaded (load.manager)"...)
 	default:
 		s = append(s, why.String()...)
 	}

@@ -15,8 +15,7 @@ import (
 // shownMax is how many stages of a kind Status lists, the next ones first.
 const shownMax = 200
 
-// tell says why jobs wait, where that changed, in order of job: the reason of a job is that of its
-// first stage that waits.
+// tell says why jobs wait, where that changed, in order of job (see waiting).
 func (d *assignment) tell() (changed []scheduler.Waiting) {
 	var jobs []scheduler.JobID // of which a stage's reason changed
 	look := func(s *stage) {
@@ -55,14 +54,22 @@ func (d *assignment) tell() (changed []scheduler.Waiting) {
 	return changed
 }
 
-// waiting is why a job waits: its first stage that does.
+// waiting is why a job waits: its first stage that leaves slots free on purpose, or else its
+// first that waits.
 func (d *assignment) waiting(id scheduler.JobID) scheduler.Waiting {
+	var first *stage
 	for _, w := range d.book.Stages(id) {
-		if s := of(w); s.told != scheduler.WaitNone {
+		switch s := of(w); {
+		case s.told == scheduler.WaitLocality:
 			return scheduler.Waiting{Job: id, Reason: s.told, Detail: d.detail(s)}
+		case s.told != scheduler.WaitNone && first == nil:
+			first = s
 		}
 	}
-	return scheduler.Waiting{Job: id}
+	if first == nil {
+		return scheduler.Waiting{Job: id}
+	}
+	return scheduler.Waiting{Job: id, Reason: first.told, Detail: d.detail(first)}
 }
 
 // why says why a stage waits, after the round's decisions.

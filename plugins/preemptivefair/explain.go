@@ -59,7 +59,9 @@ func (d *assignment) reason(c *request, kind scheduler.SlotKind) scheduler.WaitR
 		return scheduler.WaitNone
 	case d.taking[c.job.ID()]:
 		return scheduler.WaitPreempting
-	case c.kept != "", d.collectedFor(c, kind) != nil:
+	case c.kept != "":
+		return scheduler.WaitHeld
+	case d.collectedFor(c, kind) != nil:
 		return scheduler.WaitTurn
 	case d.misfit(c, kind):
 		return c.unfit.Unfit()

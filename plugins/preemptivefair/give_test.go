@@ -43,7 +43,7 @@ func TestSlotsAreHeldBetweenStages(t *testing.T) {
 		if len(d.Launch) != c.now || d.WakeAt != wakes {
 			t.Errorf("%q: %d launches, wakes at %d, want %d and %d", c.settings, len(d.Launch), d.WakeAt, c.now, wakes)
 		}
-		if x, _ := s.policy.Explain(1); c.now < 2 && (x.Reason != scheduler.WaitTurn || !strings.Contains(x.Detail, "held for job-2")) {
+		if x, _ := s.policy.Explain(1); c.now < 2 && (x.Reason != scheduler.WaitHeld || !strings.Contains(x.Detail, "held for job-2")) {
 			t.Errorf("%q: Explain %+v", c.settings, x)
 		}
 		s.now = s.now.Add(max(c.wakes, time.Hour))

@@ -144,13 +144,14 @@ const (
 	WaitPreempting                   // slots are being taken back for it
 	WaitNoCapacity                   // no launcher has such slots or memory free, or those that have are too busy
 	WaitAdmission                    // it has not been let in yet
+	WaitHeld                         // the policy keeps free slots from it on purpose; the detail says why
 )
 
 // String returns the reason in words.
 func (r WaitReason) String() string {
 	return name(r, "does not wait", "waits its turn", "below its share", "at its limit",
 		"waiting for locality", "gang does not fit", "launchers excluded", "budget spent",
-		"preempting for it", "no free capacity", "waiting for admission")
+		"preempting for it", "no free capacity", "waiting for admission", "slots are held back")
 }
 
 // Waiting says why a job waits. A policy that starts nothing although ready work

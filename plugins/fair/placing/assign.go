@@ -32,6 +32,7 @@ type assignment struct {
 	placed   []Placed
 	choice   Choice // of the job at hand
 	located  [scanMax]*view.Bundle
+	withheld map[scheduler.SlotKind]bool // the load manager refused launchers with free slots
 
 	collecting collecting
 }
@@ -145,6 +146,44 @@ func (a *assignment) fill(k pooltree.Kind) {
 	}
 	a.withheldAll(k, name)
 	a.Tree.Rewind(k)
+	a.waitsBesideFree(k, name)
+}
+
+// waitsBesideFree notes who waits although slots are free, and is not asked: for the maximum of
+// a pool, or because the load manager refuses the launchers that have them.
+func (a *assignment) waitsBesideFree(k pooltree.Kind, name scheduler.SlotKind) {
+	bounded := a.View.FreeSlots(name) > 0 && a.bounded(k)
+	if !bounded && !a.withheld[name] {
+		return
+	}
+	visits := 0
+	for _, v := range a.View.Jobs() {
+		j := a.Jobs[v.ID()]
+		if !j.Runnable || !j.Node.Has(k) || j.Node.Of(k).Ready() == 0 {
+			continue
+		}
+		switch {
+		case j.Node.Of(k).AtMax(1):
+			a.Visit(j, scheduler.WaitAtLimit)
+		case a.withheld[name]:
+			a.Visit(j, scheduler.WaitHeld)
+		default:
+			continue
+		}
+		if visits++; visits == visitsMax {
+			return
+		}
+	}
+}
+
+// bounded says whether some pool has reached its maximum of a kind.
+func (a *assignment) bounded(k pooltree.Kind) bool {
+	for _, p := range a.Pools { // in any order
+		if p.Node.Has(k) && p.Node.Of(k).AtMax(1) {
+			return true
+		}
+	}
+	return false
 }
 
 // give launches one bundle of a job, or notes why not.
@@ -245,6 +284,10 @@ func (a *assignment) fit(b *view.Bundle, find func() ([]scheduler.LauncherID, bo
 		}
 		a.View.Undo(mark)
 		if free, _ := a.View.Room(full, 0, kind); free > 0 {
+			if a.withheld == nil {
+				a.withheld = map[scheduler.SlotKind]bool{}
+			}
+			a.withheld[kind] = true
 			a.View.Take(full, &scheduler.Group{Kind: kind, Slots: free})
 		}
 	}

@@ -86,12 +86,28 @@ func (p *State) Launcher(id scheduler.LauncherID) { p.busy.changed(p.View, id) }
 // Forget drops a job that ended.
 func (p *State) Forget(id scheduler.JobID) { delete(p.waits, id) }
 
-// Visit notes that a job was asked in vain in this round, and why.
+// Visit notes that a job was asked in vain in this round, and why. Of several kinds of slots
+// it keeps the reason for which slots stay free, a delay for locality before all others: its
+// clock runs.
 func (p *State) Visit(j *sharing.Job, why scheduler.WaitReason) {
 	if j.Vain == scheduler.WaitNone {
 		p.visited = append(p.visited, j)
 	}
-	j.Vain = why
+	if weight(why) >= weight(j.Vain) {
+		j.Vain = why
+	}
+}
+
+func weight(why scheduler.WaitReason) int {
+	switch why {
+	case scheduler.WaitNone:
+		return 0
+	case scheduler.WaitHeld, scheduler.WaitAtLimit:
+		return 2
+	case scheduler.WaitLocality, scheduler.WaitPreempting:
+		return 3
+	}
+	return 1
 }
 
 // Touched walks the jobs of which something may have changed by what was given away

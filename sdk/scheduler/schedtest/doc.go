@@ -31,7 +31,8 @@
 //   - nothing shown that can't be: a number that is not finite, negative or larger than
 //     anything there is, text that is no text, steers a terminal or has several lines, a
 //     page that is said to be JSON and is not;
-//   - an end when it is told to terminate.
+//   - an end when it is told to terminate;
+//   - no slot that idles while ready work fits it (see Free slots).
 //
 // Report.Warnings tells of what breaks none of these and may be a mistake, such as a
 // reservation that is never used.
@@ -39,8 +40,21 @@
 // Jobs of random games have users, pools, priorities and properties of all kinds, and
 // such as the settings mention, or Options.Properties.
 //
-// Being work conserving is not demanded, as a policy may wait for locality or
-// keep slots back.
+// # Free slots
+//
+// No slot may idle for longer than a heartbeat of virtual time while ready work fits it. The kit
+// looks after each answer at what is free for all, and at ready bundles of one group. It counts
+// no slot
+//
+//   - that a ready bundle could use which needs more than is free, or an attempt that is
+//     suspended there;
+//   - of a job for which the policy gave a reason that slots stay free: WaitAtLimit,
+//     WaitLocality, WaitBudget, WaitPreempting, or WaitHeld for all others (Decisions.Waiting);
+//   - of a launcher whose machine is told to be busy, with AbilityLoad;
+//   - that idled while the policy thought and the world moved.
+//
+// The kit believes reasons. So a policy that holds slots back on purpose passes if it says so;
+// one that does not is told which slot idled, and for which work.
 //
 // What a policy is for is not the kit's to know. Play puts one on the kit's manager for tests of what
 // it decides.

@@ -51,6 +51,7 @@ const (
 	seedsDefault    = 10
 	restartsDefault = 50
 	answerDefault   = 10 * time.Second
+	heartbeat       = time.Second // of launchers
 )
 
 func (o Options) filled() Options {
@@ -75,7 +76,7 @@ func limits() scheduler.Limits {
 
 func (o Options) environment(seed uint64) scheduler.Environment {
 	return scheduler.Environment{
-		Heartbeat: time.Second, Seed: seed, Kinds: append([]scheduler.SlotKind{scheduler.DefaultKind, specialKind}, o.others()...),
+		Heartbeat: heartbeat, Seed: seed, Kinds: append([]scheduler.SlotKind{scheduler.DefaultKind, specialKind}, o.others()...),
 		Limits: limits(), Simulated: true,
 		ReserveMax: cluster.ReserveMax, ProtectFor: cluster.ProtectFor, SuspendMax: cluster.SuspendMax,
 	}

@@ -66,6 +66,11 @@ func (k *kit) play(g game) record {
 	for _, f := range c.Faults {
 		k.report.problem(g.name, "%s", f)
 	}
+	defer func() {
+		if p.slots.found != "" && len(k.report.Problems) == 0 { // what else is wrong says more
+			k.report.problem(g.name, "%s", p.slots.found)
+		}
+	}()
 	if left := c.Live(); len(k.report.Problems) == 0 && len(left) > 0 {
 		k.report.problem(g.name, "%v never ended, though nothing else was left to run", left)
 	}
@@ -105,12 +110,14 @@ type player struct {
 	done, idle int
 	checkpoint *scheduler.Checkpoint
 	since      uint64
+	slots      idleSlots
 }
 
 // turn plays one round and returns whether the game goes on.
 func (p *player) turn() bool {
 	c := p.c
 	r := c.Round()
+	p.slots.check(r)
 	seen := c.Sequence()
 	t := turn{round: r}
 	saved := c.Snapshot(p.checkpoint, p.since)
@@ -128,6 +135,7 @@ func (p *player) turn() bool {
 	}
 	if p.rng.IntN(raceOneIn) == 0 {
 		c.Race()
+		p.slots.since = nil // what idled while the policy thought is not its doing
 	}
 	if d.Checkpoint != nil {
 		if err := d.Checkpoint.Check(p.checkpoint, limits().CheckpointBytes); err != nil {
@@ -141,6 +149,7 @@ func (p *player) turn() bool {
 	c.Apply(r.Number, d)
 	merge(p.waiting, r.Events, d.Waiting)
 	p.habits.watch(c, r, d, p.waiting)
+	p.slots.watch(c, p.waiting)
 	t.decisions, t.waiting = canonical(d), reasons(p.waiting)
 	if p.rng.IntN(saveOneIn) == 0 && !asks(r.Events) {
 		t.restart, t.config, t.loads, t.offers = &saved, c.Config, loads, offers

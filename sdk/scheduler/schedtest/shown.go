@@ -113,7 +113,7 @@ func checkExplanation(x scheduler.Explanation) error {
 }
 
 func checkReason(r scheduler.WaitReason) error {
-	if r > scheduler.WaitAdmission {
+	if r > scheduler.WaitHeld {
 		return fmt.Errorf("no WaitReason is %d, as Reason is", uint8(r))
 	}
 	return nil

@@ -102,7 +102,7 @@ func (m *Decisions) addTold(w *writer, d *scheduler.Decisions) {
 	for _, v := range d.Waiting {
 		c := get(&m.Waiting, empty)
 		c.Job, c.Detail = append(c.Job, uint64(v.Job)), append(c.Detail, w.str(v.Detail))
-		c.Reason = append(c.Reason, WaitReason(checked(w, "wait reason", v.Reason, scheduler.WaitNone, scheduler.WaitAdmission)))
+		c.Reason = append(c.Reason, WaitReason(checked(w, "wait reason", v.Reason, scheduler.WaitNone, scheduler.WaitHeld)))
 	}
 	for i := range d.Notes {
 		get(&m.Notes, empty).add(w, &d.Notes[i])
@@ -220,7 +220,7 @@ func (m *Waiting) values(r *reader) []scheduler.Waiting {
 	return list(r, n, func(i int) scheduler.Waiting {
 		return scheduler.Waiting{
 			Job: scheduler.JobID(m.Job[i]), Detail: r.str(m.Detail[i]),
-			Reason: scheduler.WaitReason(known(r, "wait reason", m.Reason[i], WaitReason_WAIT_REASON_UNSPECIFIED, WaitReason_WAIT_REASON_ADMISSION)),
+			Reason: scheduler.WaitReason(known(r, "wait reason", m.Reason[i], WaitReason_WAIT_REASON_UNSPECIFIED, WaitReason_WAIT_REASON_HELD)),
 		}
 	})
 }

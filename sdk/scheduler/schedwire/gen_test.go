@@ -277,7 +277,7 @@ func decisions(t *rapid.T) scheduler.Decisions {
 			}
 		}),
 		Waiting: many(t, 3, func(t *rapid.T) scheduler.Waiting {
-			return scheduler.Waiting{Job: id[scheduler.JobID](t), Reason: between(t, scheduler.WaitNone, scheduler.WaitAdmission), Detail: text(t)}
+			return scheduler.Waiting{Job: id[scheduler.JobID](t), Reason: between(t, scheduler.WaitNone, scheduler.WaitHeld), Detail: text(t)}
 		}),
 		Notes: many(t, 3, note), WakeAt: instant(t), Checkpoint: checkpoint(t),
 	}
@@ -300,7 +300,7 @@ func description(t *rapid.T) scheduler.Description {
 
 func explanation(t *rapid.T) scheduler.Explanation {
 	return scheduler.Explanation{
-		Reason: between(t, scheduler.WaitNone, scheduler.WaitAdmission), Detail: text(t), Place: number(t), Facts: many(t, 3, property),
+		Reason: between(t, scheduler.WaitNone, scheduler.WaitHeld), Detail: text(t), Place: number(t), Facts: many(t, 3, property),
 	}
 }
 

@@ -7,7 +7,7 @@ import "github.com/hamadryad/hamadryad/sdk/scheduler"
 func NewExplanation(e scheduler.Explanation) (*Explanation, error) {
 	w := &writer{}
 	m := &Explanation{
-		Reason: WaitReason(checked(w, "wait reason", e.Reason, scheduler.WaitNone, scheduler.WaitAdmission)),
+		Reason: WaitReason(checked(w, "wait reason", e.Reason, scheduler.WaitNone, scheduler.WaitHeld)),
 		Detail: w.str(e.Detail), Place: int64(e.Place), Facts: &Properties{},
 	}
 	m.Facts.add(w, e.Facts)
@@ -19,7 +19,7 @@ func NewExplanation(e scheduler.Explanation) (*Explanation, error) {
 func (m *Explanation) Decode() (scheduler.Explanation, error) {
 	r := newReader(m.GetStrings())
 	e := scheduler.Explanation{
-		Reason: scheduler.WaitReason(known(r, "wait reason", m.GetReason(), WaitReason_WAIT_REASON_UNSPECIFIED, WaitReason_WAIT_REASON_ADMISSION)),
+		Reason: scheduler.WaitReason(known(r, "wait reason", m.GetReason(), WaitReason_WAIT_REASON_UNSPECIFIED, WaitReason_WAIT_REASON_HELD)),
 		Detail: r.str(m.GetDetail()), Place: int(m.GetPlace()),
 	}
 	facts := readProperties(r, "facts", 1, m.GetFacts())

@@ -516,6 +516,7 @@ const (
 	WaitReason_WAIT_REASON_PREEMPTING  WaitReason = 8
 	WaitReason_WAIT_REASON_NO_CAPACITY WaitReason = 9
 	WaitReason_WAIT_REASON_ADMISSION   WaitReason = 10
+	WaitReason_WAIT_REASON_HELD        WaitReason = 11
 )
 
 // Enum value maps for WaitReason.
@@ -532,6 +533,7 @@ var (
 		8:  "WAIT_REASON_PREEMPTING",
 		9:  "WAIT_REASON_NO_CAPACITY",
 		10: "WAIT_REASON_ADMISSION",
+		11: "WAIT_REASON_HELD",
 	}
 	WaitReason_value = map[string]int32{
 		"WAIT_REASON_UNSPECIFIED": 0,
@@ -545,6 +547,7 @@ var (
 		"WAIT_REASON_PREEMPTING":  8,
 		"WAIT_REASON_NO_CAPACITY": 9,
 		"WAIT_REASON_ADMISSION":   10,
+		"WAIT_REASON_HELD":        11,
 	}
 )
 
@@ -5656,7 +5659,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x18PREEMPT_MODE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11PREEMPT_MODE_KILL\x10\x01\x12\x15\n" +
 	"\x11PREEMPT_MODE_SOFT\x10\x02\x12\x18\n" +
-	"\x14PREEMPT_MODE_SUSPEND\x10\x03*\xac\x02\n" +
+	"\x14PREEMPT_MODE_SUSPEND\x10\x03*\xc2\x02\n" +
 	"\n" +
 	"WaitReason\x12\x1b\n" +
 	"\x17WAIT_REASON_UNSPECIFIED\x10\x00\x12\x14\n" +
@@ -5670,7 +5673,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x16WAIT_REASON_PREEMPTING\x10\b\x12\x1b\n" +
 	"\x17WAIT_REASON_NO_CAPACITY\x10\t\x12\x19\n" +
 	"\x15WAIT_REASON_ADMISSION\x10\n" +
-	"*K\n" +
+	"\x12\x14\n" +
+	"\x10WAIT_REASON_HELD\x10\v*K\n" +
 	"\aPurpose\x12\x17\n" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fPURPOSE_REQUEST\x10\x01\x12\x12\n" +

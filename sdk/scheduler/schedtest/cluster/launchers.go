@@ -51,6 +51,16 @@ func (l *launcher) leave(a *attempt) {
 // closed says whether nothing new may start there.
 func (l *launcher) closed() bool { return l.draining || l.blamed }
 
+// total is how many slots of a kind it has.
+func (l *launcher) total(kind scheduler.SlotKind) int {
+	for _, s := range l.info.Slots {
+		if s.Kind == kind {
+			return s.Count
+		}
+	}
+	return 0
+}
+
 // busy says whether the policy was told that the machine is.
 func (l *launcher) busy() bool { return l.told.CPU > BusyOver }
 

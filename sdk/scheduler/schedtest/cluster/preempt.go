@@ -155,3 +155,8 @@ func (c *Cluster) fits(b *bundle, where []scheduler.LauncherID, runs []*run, mod
 	r.leave(runs, mode)
 	return c.launchers.fits(r, b.groups, where, b.excluded())
 }
+
+// everFits says whether a bundle would have room if nothing ran.
+func (c *Cluster) everFits(b *bundle) bool {
+	return c.launchers.fits(c.emptyRoom(), b.groups, nil, b.excluded())
+}

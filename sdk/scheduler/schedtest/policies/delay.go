@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -8,10 +9,13 @@ import (
 )
 
 // Delay lets a bundle wait (setting wait; default 2 s) for a launcher that holds
-// its input before it takes any.
+// its input before it takes any. It says so: slots may be free meanwhile.
 func Delay() scheduler.TaskScheduler {
 	p := &base{about: scheduler.Description{Name: "delay", Version: "1"}}
+	told := map[scheduler.JobID]bool{} // jobs of which it was said last that they wait for locality
+	p.loaded = func(scheduler.Snapshot) error { clear(told); return nil }
 	p.decide = func(_ scheduler.Round, d *scheduler.Decisions) {
+		waits := map[scheduler.JobID]bool{}
 		for b := range p.Ready() {
 			level := scheduler.Remote
 			until := b.Since.Add(p.wait)
@@ -25,12 +29,37 @@ func Delay() scheduler.TaskScheduler {
 			switch {
 			case ok:
 				d.Launch = append(d.Launch, p.Launch(b, where))
-			case level == scheduler.NodeLocal && (d.WakeAt == 0 || until < d.WakeAt):
-				d.WakeAt = until
+			case level == scheduler.NodeLocal:
+				waits[b.Job.ID()] = true
+				if d.WakeAt == 0 || until < d.WakeAt {
+					d.WakeAt = until
+				}
 			}
 		}
+		p.tellLocality(told, waits, d)
 	}
 	return p
+}
+
+// tellLocality says which jobs wait for locality, and which do not any more.
+func (p *base) tellLocality(told, waits map[scheduler.JobID]bool, d *scheduler.Decisions) {
+	for id := range told { // in any order
+		if p.Job(id) == nil {
+			delete(told, id)
+		}
+	}
+	for _, j := range p.Jobs() {
+		is := waits[j.ID()]
+		if is == told[j.ID()] {
+			continue
+		}
+		told[j.ID()] = is
+		w := scheduler.Waiting{Job: j.ID()}
+		if is {
+			w.Reason, w.Detail = scheduler.WaitLocality, fmt.Sprintf("it waits up to %s for slots near its input", p.wait)
+		}
+		d.Waiting = append(d.Waiting, w)
+	}
 }
 
 // hasHome says whether a launcher that is not draining holds input of the bundle.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
@@ -57,15 +56,6 @@ func Odd() []Animal {
 		}),
 		odd("never started a second attempt", policies.Load, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
 			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Bundle(l.Bundle).SpeculationOffered })
-		}),
-		odd("nothing ran and work fitted", policies.Load, 0, func(v *view.View, r scheduler.Round, d *scheduler.Decisions) {
-			const tick = scheduler.Time(90 * time.Second)
-			if d.Waiting = nil; r.Now%tick != 0 {
-				d.Launch = nil
-			}
-			if d.WakeAt = 0; len(v.Jobs()) > 0 {
-				d.WakeAt = (r.Now/tick + 1) * tick
-			}
 		}),
 	}
 }

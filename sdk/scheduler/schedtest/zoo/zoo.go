@@ -55,6 +55,7 @@ func All() []Animal {
 		}, "neither admitted nor refused", false},
 		{"explains nothing", ExplainsNothing, "Explain", true},
 		{"divides by zero", DividesByZero, "FairShare is NaN", true},
+		{"launches late", LaunchesLate, "idled for", true},
 	}
 }
 
@@ -86,6 +87,17 @@ func (c creature) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 // LaunchesNothing judges settings and does no more.
 func LaunchesNothing() scheduler.TaskScheduler {
 	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) { d.Launch = nil })
+}
+
+// LaunchesLate launches when it was woken alone, up to two seconds after something could start.
+func LaunchesLate() scheduler.TaskScheduler {
+	return creature{policies.Delay(), func(r scheduler.Round, d *scheduler.Decisions) {
+		woken := slices.ContainsFunc(r.Events, func(e scheduler.Event) bool { _, is := e.(scheduler.TimePassed); return is })
+		if len(d.Launch) > 0 && !woken {
+			const late = scheduler.Time(2e9)
+			d.Launch, d.WakeAt = nil, (r.Now/late+1)*late
+		}
+	}}
 }
 
 // LaunchesTwice decides every launch twice.

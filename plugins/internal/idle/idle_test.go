@@ -1,0 +1,54 @@
+// Package idle holds all policies of the project to one rule: no slot idles for longer than a
+// heartbeat while ready work fits it, unless the policy has a reason.
+package idle
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
+	"github.com/hamadryad/hamadryad/plugins/fair"
+	"github.com/hamadryad/hamadryad/plugins/fifo"
+	"github.com/hamadryad/hamadryad/plugins/hfsp"
+	"github.com/hamadryad/hamadryad/plugins/preemptivefair"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
+)
+
+var (
+	seeds = flag.Int("seeds", 6, "random clusters for each policy")
+	from  = flag.Uint64("from", 20_000, "the first seed")
+)
+
+// problemsMax bounds what one policy is told of.
+const problemsMax = 5
+
+// TestNoSlotIdles plays random clusters with each policy: jobs of all shapes, failures, lost,
+// drained and avoided launchers. The kit finds slots that idle. Most seeds collect slots soon.
+func TestNoSlotIdles(t *testing.T) {
+	for name, fresh := range map[string]func() scheduler.TaskScheduler{
+		"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, "dynamic-priority": dynamicpriority.New,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			problems := 0
+			for i := range uint64(*seeds) { //nolint:gosec // it is not negative
+				seed := *from + i
+				settings := ""
+				if n := seed % 4; n > 0 {
+					settings = fmt.Sprintf("collect-after: %ds\n", n*n)
+				}
+				r := schedtest.Check(t.Context(), schedtest.InProcess(fresh), schedtest.Options{
+					NoStories: true, Seeds: 1, First: seed, Restarts: -1, Config: scheduler.Config{Text: []byte(settings)},
+				})
+				if err := r.Err(); err != nil {
+					t.Errorf("-from=%d -seeds=1 -run=TestNoSlotIdles/%s: %v", seed, name, err)
+					if problems++; problems == problemsMax {
+						return
+					}
+				}
+			}
+		})
+	}
+}
