@@ -46,7 +46,7 @@ func (rd *Reader) waitingOf(j *life.Job) []string {
 		switch {
 		case rd.capacity.Up() == 0:
 			list = append(list, "no launcher is there")
-		case rd.capacity.Closed() == rd.capacity.Up():
+		case rd.capacity.Closed() == rd.capacity.Up() && j.Phase() == life.JobRunning:
 			list = append(list, facts.AllClosed(rd.capacity.Up()))
 		case rd.policy.Current() == nil && j.Phase() == life.JobRunning:
 			list = append(list, "no policy is running")

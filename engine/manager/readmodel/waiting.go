@@ -80,7 +80,7 @@ func waiting(j *facts.Job, c cluster) (list []string) {
 		switch {
 		case c.up == 0:
 			list = append(list, "no launcher is there")
-		case c.closed == c.up:
+		case c.closed == c.up && j.State == wire.JobState_JOB_STATE_RUNNING:
 			list = append(list, facts.AllClosed(c.up))
 		case !c.decided && j.State == wire.JobState_JOB_STATE_RUNNING:
 			list = append(list, "no policy is running")
