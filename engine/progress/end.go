@@ -3,6 +3,7 @@ package progress
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -34,9 +35,17 @@ func Succeeded(w io.Writer, s *wire.JobStatus, elapsed time.Duration) {
 	}
 }
 
-// Counter is a counter's value, and for bytes also a size that a person can read.
+// Counter is a counter's value, and for bytes also a size that a person can read. The
+// manager keeps sums of attempts within the numbers of 64 bits: at the ends of these it may
+// be more, or less.
 func Counter(c *wire.Counter) string {
 	text := strconv.FormatInt(c.Value, 10)
+	switch c.Value {
+	case math.MaxInt64:
+		return text + " or more"
+	case math.MinInt64:
+		return text + " or less"
+	}
 	if strings.Contains(strings.ToLower(c.Name), "bytes") && c.Value >= 1024 {
 		text += " (" + humanize.IBytes(uint64(c.Value)) + ")"
 	}

@@ -2,6 +2,7 @@ package progress
 
 import (
 	"io"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -105,6 +106,15 @@ func TestOneLine(t *testing.T) {
 	} {
 		if got := OneLine(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A counter at an end of the numbers of 64 bits says that it may lie beyond.
+func TestACounterThatIsFullSaysSo(t *testing.T) {
+	for value, want := range map[int64]string{5: "5", math.MaxInt64: "9223372036854775807 or more", math.MinInt64: "-9223372036854775808 or less"} {
+		if got := Counter(&wire.Counter{Name: "rows", Value: value}); got != want {
+			t.Errorf("%d is shown as %q", value, got)
 		}
 	}
 }

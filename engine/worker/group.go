@@ -215,6 +215,7 @@ func (g *group) runNodes() (stuck bool) {
 	}
 	select {
 	case <-done:
+		g.sumCounters()
 		return false
 	case <-g.ctx.Done():
 	}
@@ -225,6 +226,16 @@ func (g *group) runNodes() (stuck bool) {
 		return false
 	case <-late.C:
 		return true
+	}
+}
+
+// sumCounters sums the counters of nodes that all ended.
+func (g *group) sumCounters() {
+	if g.failed() {
+		return
+	}
+	if err := g.account.sumCounters(); err != nil {
+		g.fail(nil, err)
 	}
 }
 
@@ -267,7 +278,7 @@ func (g *group) ended() *wire.AttemptEnded {
 	e := &wire.AttemptEnded{Attempt: g.start.Attempt, Work: g.account.work(), End: wire.End_END_FINISHED}
 	switch {
 	case g.failure == nil:
-		e.Stored, e.Files, e.Counters = g.stored.list(), g.files.complete(), g.account.counters()
+		e.Stored, e.Files, e.Counters = g.stored.list(), g.files.complete(), g.account.sums
 		e.Published = g.finisher.found()
 	case g.stop.wasAsked():
 		e.End, e.Failure = wire.End_END_STOPPED, g.failure

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,10 +49,11 @@ type node struct {
 	grace     atomic.Int64  // of the command with the longest, in nanoseconds
 	progress  atomic.Uint64 // bits of a float64; NaN: the program said nothing
 
-	mu       sync.Mutex
-	counters map[string]int64
-	atPath   string
-	atOffset int64
+	mu         sync.Mutex
+	counters   job.Counters
+	countError error // of the first sum that no counter can hold
+	atPath     string
+	atOffset   int64
 }
 
 var _ job.Runtime = (*node)(nil)
@@ -128,6 +131,12 @@ func (n *node) program() (err error) {
 
 // finish gives up what is unread and completes the outputs.
 func (n *node) finish() error {
+	n.mu.Lock()
+	wrong := n.countError
+	n.mu.Unlock()
+	if wrong != nil {
+		return wrong
+	}
 	for _, in := range n.ins {
 		_ = in.merge.Close() // what is unread is not wanted; its failures no longer matter
 	}
@@ -209,13 +218,17 @@ func (n *node) goesOn() { n.active.note() }
 // reads counts what the node reads from so far away.
 func (n *node) reads(level scheduler.Locality) *atomic.Int64 { return &n.read[level] }
 
-// addCounters adds the node's counters to a sum.
-func (n *node) addCounters(sum map[string]int64) {
+// addCounters adds the node's counters to a sum, in order of name.
+func (n *node) addCounters(sum job.Counters) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for name, value := range n.counters {
-		sum[strings.ToValidUTF8(name, "\uFFFD")] += value // no message could carry what is no text
+	for _, name := range slices.Sorted(maps.Keys(n.counters)) {
+		// A message carries UTF-8 alone.
+		if err := sum.Add(strings.ToValidUTF8(name, "\uFFFD"), n.counters[name]); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // done is how much of its work the node has done, 0 to 1: what its program said, or the
@@ -243,9 +256,11 @@ func (n *node) Count(name string, delta int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.counters == nil {
-		n.counters = map[string]int64{}
+		n.counters = job.Counters{}
 	}
-	n.counters[name] += delta
+	if err := n.counters.Add(name, delta); err != nil && n.countError == nil {
+		n.countError = err
+	}
 }
 
 // Progress implements job.Runtime.

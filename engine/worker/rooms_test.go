@@ -257,3 +257,25 @@ func TestProgress(t *testing.T) {
 		}
 	}
 }
+
+// A sum that no counter can hold fails the group, with the counter's name: within a node
+// when its program returns, and over the group's nodes.
+func TestACounterThatGoesRoundFails(t *testing.T) {
+	one := &node{}
+	one.Count("rows", math.MaxInt64)
+	one.Count("rows", 1)
+	if err := one.finish(); !errors.Is(err, job.ErrPermanent) || !strings.Contains(err.Error(), `the counter "rows"`) {
+		t.Errorf("a node that counted too far ends with %v", err)
+	}
+	a, other := &account{nodes: []*node{{}, {}}}, &account{nodes: []*node{{}, {}}}
+	for i := range 2 {
+		a.nodes[i].Count("rows", math.MaxInt64)
+		other.nodes[i].Count("rows", 2)
+	}
+	if err := a.sumCounters(); err == nil || !strings.Contains(err.Error(), `the counter "rows"`) {
+		t.Errorf("nodes that counted too far together end with %v", err)
+	}
+	if err := other.sumCounters(); err != nil || len(other.sums) != 1 || other.sums[0].Value != 4 {
+		t.Errorf("%v, %v", other.sums, err)
+	}
+}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -35,9 +37,10 @@ func (b *localityBytes) addTo(levels []int64) (sum int64) {
 
 // account sums up what a group's nodes do. Others may look while they run.
 type account struct {
-	nodes []*node      // as they are when the group is wired
-	files *files       // that they create
-	peak  atomic.Int64 // largest resident size seen, bytes
+	nodes []*node         // as they are when the group is wired
+	sums  []*wire.Counter // of the nodes' counters, once all nodes ended
+	files *files          // that they create
+	peak  atomic.Int64    // largest resident size seen, bytes
 }
 
 // built says whom it sums up.
@@ -63,17 +66,19 @@ func (a *account) work() *wire.Work {
 // channelKinds is the number of kinds of channel: the length of Work.channel_bytes.
 const channelKinds = 3
 
-// counters sums the nodes' counters, in order of name.
-func (a *account) counters() []*wire.Counter {
-	sum := map[string]int64{}
+// sumCounters sums the nodes' counters, in order of name. A sum that no counter can
+// hold is an error.
+func (a *account) sumCounters() error {
+	sum := job.Counters{}
 	for _, n := range a.nodes {
-		n.addCounters(sum)
+		if err := n.addCounters(sum); err != nil {
+			return fmt.Errorf("over the nodes of the group: %w", err)
+		}
 	}
-	var list []*wire.Counter
 	for _, name := range slices.Sorted(maps.Keys(sum)) {
-		list = append(list, &wire.Counter{Name: name, Value: sum[name]})
+		a.sums = append(a.sums, &wire.Counter{Name: name, Value: sum[name]})
 	}
-	return list
+	return nil
 }
 
 // tick reports progress and phase of whatever group runs.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // aggregate is the reducer "aggregate" (Hadoop, package mapred.lib.aggregate): a
@@ -28,12 +29,15 @@ func aggregate(_ *mapreduce.Task, key []byte, values *mapreduce.Values, out *map
 			break
 		}
 		if err := a.add(v); err != nil {
-			return fmt.Errorf("the reducer aggregate: %s of %q: %w", kind, v, err)
+			return fmt.Errorf("the reducer aggregate: %q of the key %s: %w", v, shorten(key), err)
 		}
 	}
 	out.Pair(id, a.result(nil))
 	return nil
 }
+
+// shorten cuts a key for a message.
+func shorten(key []byte) string { return fmt.Sprintf("%.100q", key) }
 
 type aggregator interface {
 	add(value []byte) error
@@ -41,7 +45,7 @@ type aggregator interface {
 }
 
 var aggregators = map[string]func() aggregator{
-	"LongValueSum":   func() aggregator { return &longs{join: addLongs} },
+	"LongValueSum":   func() aggregator { return &longs{join: job.AddInt64} },
 	"LongValueMax":   func() aggregator { return &longs{sum: math.MinInt64, join: maxLong} },
 	"LongValueMin":   func() aggregator { return &longs{sum: math.MaxInt64, join: minLong} },
 	"DoubleValueSum": func() aggregator { return new(doubles) },
@@ -53,19 +57,23 @@ var aggregators = map[string]func() aggregator{
 // longs puts whole numbers together.
 type longs struct {
 	sum  int64
-	join func(a, b int64) int64
+	join func(a, b int64) (joined int64, ok bool)
 }
 
-func addLongs(a, b int64) int64 { return a + b }
-func maxLong(a, b int64) int64  { return max(a, b) }
-func minLong(a, b int64) int64  { return min(a, b) }
+func maxLong(a, b int64) (int64, bool) { return max(a, b), true }
+func minLong(a, b int64) (int64, bool) { return min(a, b), true }
 
 func (l *longs) add(v []byte) error {
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(v)), 10, 64)
-	if err == nil {
-		l.sum = l.join(l.sum, n)
+	if err != nil {
+		return err
 	}
-	return err
+	joined, ok := l.join(l.sum, n)
+	if !ok {
+		return job.Permanent(fmt.Errorf("the sum is %d before it, and no number of 64 bits can hold what comes out: use DoubleValueSum, or a reducer of your own", l.sum))
+	}
+	l.sum = joined
+	return nil
 }
 
 func (l *longs) result(buf []byte) []byte { return strconv.AppendInt(buf, l.sum, 10) }

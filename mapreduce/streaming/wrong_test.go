@@ -54,7 +54,15 @@ func TestWrongCommands(t *testing.T) {
 		},
 		"gives aggregate no number": {
 			[]string{"-mapper", `sed "s/.*/LongValueSum:a\tmany/"`, "-reducer", "aggregate"},
-			[]string{`LongValueSum of "many"`},
+			[]string{`"many" of the key "LongValueSum:a"`},
+		},
+		"gives aggregate a sum that no long holds": {
+			[]string{"-mapper", `sed "s/.*/LongValueSum:a\t922337203685477580/"`, "-reducer", "aggregate"},
+			[]string{`the key "LongValueSum:a"`, "no number of 64 bits"},
+		},
+		"counts further than a counter goes": {
+			[]string{"-mapper", `awk '{print "reporter:counter:G,N,9223372036854775807" > "/dev/stderr"}'`},
+			[]string{`the counter "G:N"`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -69,6 +69,7 @@ func (n *Node) Create(ctx context.Context, f Folder, name string) (io.WriteClose
 }
 
 // Count adds to a counter of the job. Only the attempts that the job accepts count.
+// A sum that an int64 can't hold fails the node when its program returns.
 func (n *Node) Count(name string, delta int64) { n.rt.Count(name, delta) }
 
 // Progress says how much is done, 0 to 1, where the engine can't tell from what

@@ -11,6 +11,8 @@ package tally
 
 import (
 	"cmp"
+	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -34,8 +36,40 @@ type Job struct {
 // sum is one counter over the accepted attempts that counted it.
 type sum struct {
 	name     string
-	value    int64
+	value    wide
 	attempts int
+}
+
+// wide is a number of 128 bits: no number of attempts takes a sum of int64 out of it, so an
+// attempt can be taken off again whatever the sum was.
+type wide struct {
+	high int64
+	low  uint64
+}
+
+// add returns the number with by times value added; by is 1 or -1.
+func (w wide) add(value int64, by int) wide {
+	high, low := uint64(value>>63), uint64(value) // the sign goes on to the left
+	var carry uint64
+	if by > 0 {
+		low, carry = bits.Add64(w.low, low, 0)
+		high, _ = bits.Add64(uint64(w.high), high, carry)
+	} else {
+		low, carry = bits.Sub64(w.low, low, 0)
+		high, _ = bits.Sub64(uint64(w.high), high, carry)
+	}
+	return wide{int64(high), low}
+}
+
+// int64 is the number, or the end of the range that it lies beyond.
+func (w wide) int64() int64 {
+	switch n := int64(w.low); {
+	case w.high == n>>63:
+		return n
+	case w.high < 0:
+		return math.MinInt64
+	}
+	return math.MaxInt64
 }
 
 // Past is what status shows of an attempt that ended.
@@ -72,18 +106,19 @@ func (j *Job) Accept(m *wire.AttemptEnded, by int) {
 			j.sums = slices.Insert(j.sums, i, sum{name: n.GetName()})
 		}
 		s := &j.sums[i]
-		s.value += int64(by) * n.GetValue()
+		s.value = s.value.add(n.GetValue(), by)
 		if s.attempts += by; s.attempts == 0 {
 			j.sums = slices.Delete(j.sums, i, i+1)
 		}
 	}
 }
 
-// Counters lists the sums, in order of name.
+// Counters lists the sums, in order of name. A sum that an int64 can't hold is the largest
+// or the smallest int64, which is shown as "or more" or "or less".
 func (j *Job) Counters() []*wire.Counter {
 	list := make([]*wire.Counter, len(j.sums))
 	for i, s := range j.sums {
-		list[i] = &wire.Counter{Name: s.name, Value: s.value}
+		list[i] = &wire.Counter{Name: s.name, Value: s.value.int64()}
 	}
 	return list
 }

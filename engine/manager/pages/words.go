@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"html/template"
+	"math"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ var words = template.FuncMap{
 	"percent":    percent,
 	"count":      func(n int) string { return humanize.Comma(int64(n)) },
 	"number":     humanize.Comma,
+	"counter":    counter,
 	"several":    func(n int) bool { return n > 1 },
 	"decimal":    decimal,
 	"part":       part,
@@ -125,4 +127,15 @@ func percent(part, whole int) int {
 		return 0
 	}
 	return part * 100 / whole
+}
+
+// counter is a counter's value. A sum that 64 bits can't hold is the number at their end.
+func counter(value int64) string {
+	switch value {
+	case math.MaxInt64:
+		return humanize.Comma(value) + " or more"
+	case math.MinInt64:
+		return humanize.Comma(value) + " or less"
+	}
+	return humanize.Comma(value)
 }

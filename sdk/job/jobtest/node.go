@@ -33,11 +33,12 @@ type node struct {
 
 	placeFiles func() error // for commands, once
 
-	mu       sync.Mutex
-	doing    []string // the calls that it waits in
-	counters map[string]int64
-	at       string
-	files    []*part
+	mu         sync.Mutex
+	doing      []string // the calls that it waits in
+	counters   job.Counters
+	countError error // of the first sum that no counter can hold
+	at         string
+	files      []*part
 }
 
 var _ job.Runtime = (*node)(nil)
@@ -52,7 +53,7 @@ type part struct {
 }
 
 func newNode(r *run, spec job.StageSpec, index int) *node {
-	n := &node{r: r, spec: spec, index: index, ins: map[string]*inbox{}, outs: map[string]*outlet{}, counters: map[string]int64{}}
+	n := &node{r: r, spec: spec, index: index, ins: map[string]*inbox{}, outs: map[string]*outlet{}, counters: job.Counters{}}
 	n.placeFiles = sync.OnceValue(n.placeOnce)
 	return n
 }
@@ -130,6 +131,12 @@ func (n *node) closeOutputs(ctx context.Context) error {
 
 // commit adds the node's counters and files to the job's.
 func (n *node) commit() error {
+	n.mu.Lock()
+	wrong := n.countError
+	n.mu.Unlock()
+	if wrong != nil {
+		return wrong
+	}
 	n.r.mu.Lock()
 	defer n.r.mu.Unlock()
 	for _, f := range n.files {
@@ -144,7 +151,9 @@ func (n *node) commit() error {
 		n.r.files = append(n.r.files, *f)
 	}
 	for name, delta := range n.counters {
-		n.r.counters[name] += delta
+		if err := n.r.counters.Add(name, delta); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -240,7 +249,9 @@ func (p *part) Close() error {
 func (n *node) Count(name string, delta int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.counters[name] += delta
+	if err := n.counters.Add(name, delta); err != nil && n.countError == nil {
+		n.countError = err
+	}
 }
 
 // At implements job.Runtime.

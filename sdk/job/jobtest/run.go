@@ -87,7 +87,7 @@ func Run(ctx context.Context, d job.Definition, args []string, o Options) (*Resu
 		return nil, err
 	}
 	defer os.RemoveAll(scratch)
-	r := &run{options: o, graph: g, scratch: scratch, counters: map[string]int64{}}
+	r := &run{options: o, graph: g, scratch: scratch, counters: job.Counters{}}
 	if err := r.wire(); err != nil {
 		return nil, fmt.Errorf("job %s: %w", d.Name, err)
 	}
@@ -140,7 +140,7 @@ type run struct {
 	bundles []*bundle
 
 	mu       sync.Mutex
-	counters map[string]int64
+	counters job.Counters
 	files    []part
 }
 

@@ -249,3 +249,23 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%v: %q", err, got)
 	}
 }
+
+// Sums that no counter can hold fail the job with the counter's name, within a node and
+// over nodes.
+func TestACounterThatGoesRoundFails(t *testing.T) {
+	for nodes, delta := range map[int]int64{1: 1 << 62, 2: 1<<63 - 1} {
+		_, err := jobtest.Run(t.Context(), job.Definition{Name: "x", Build: func(g *job.Graph, _ []string) error {
+			g.Stage("count", nodes, func(_ context.Context, n *job.Node) error {
+				n.Count("rows", delta)
+				if nodes == 1 {
+					n.Count("rows", delta)
+				}
+				return nil
+			})
+			return nil
+		}}, nil, jobtest.Options{})
+		if !errors.Is(err, job.ErrPermanent) || !strings.Contains(err.Error(), `the counter "rows"`) {
+			t.Errorf("%d nodes: %v", nodes, err)
+		}
+	}
+}
