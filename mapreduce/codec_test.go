@@ -1,8 +1,10 @@
 package mapreduce_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/gob"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
@@ -11,6 +13,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -141,12 +144,9 @@ func comesBack[T any](t *testing.T, v T, equal func(a, b T) bool) {
 
 func TestTypesOfTheLibraryComeBack(t *testing.T) {
 	zone := time.FixedZone("CEST", 7200)
-	same := func(a, b time.Time) bool {
-		return a.Equal(b) && a.Format(time.RFC1123) == b.Format(time.RFC1123)
-	}
 	for _, at := range []time.Time{{}, time.Now(), time.Unix(1<<40, 5).In(zone), time.Unix(-1<<40, 999_999_999)} {
-		comesBack(t, at, same)
-		comesBack(t, noted{at, "kept"}, func(a, b noted) bool { return same(a.Time, b.Time) && a.note == b.note })
+		comesBack(t, at, func(a, b time.Time) bool { return a.Equal(b) && a.Location() == time.UTC })
+		comesBack(t, noted{at, "kept"}, func(a, b noted) bool { return a.Equal(b.Time) && a.note == b.note })
 	}
 	deep := func(a, b *big.Int) bool { return reflect.DeepEqual(a, b) }
 	comesBack(t, new(big.Int).Lsh(big.NewInt(-5), 300), deep)
@@ -234,5 +234,60 @@ func TestZerosAndNaNsOfKeys(t *testing.T) {
 	}
 	if back, err := c.Decode([]byte(bytes(key{temperature(nan), float32(nan)}))); err != nil || back.A == back.A || back.B == back.B {
 		t.Errorf("NaN came back as %v, %v", back, err)
+	}
+}
+
+// Equal keys are one key, whatever they look like in memory.
+func TestEqualKeysOfTheLibraryAreOneKey(t *testing.T) {
+	at := time.Now()
+	times := mapreduce.CodecOf[time.Time]()
+	for _, same := range []time.Time{at.UTC(), at.Round(0), at.In(time.FixedZone("CEST", 7200)), at.In(time.FixedZone("X", 7200))} {
+		if !bytes.Equal(times.Append(nil, at), times.Append(nil, same)) {
+			t.Errorf("%v and %v are two keys", at, same)
+		}
+	}
+	numbers := mapreduce.CodecOf[*big.Int]()
+	zero := new(big.Int).Sub(big.NewInt(5), big.NewInt(5)) // its list of words is empty, not nil
+	if !bytes.Equal(numbers.Append(nil, zero), numbers.Append(nil, new(big.Int))) {
+		t.Error("two zeros are two keys")
+	}
+	if !numbers.Ordered {
+		t.Error("big numbers have no order")
+	}
+}
+
+// Keys of types whose fields another package alone understands are refused; as values
+// they travel.
+func TestKeysThatNobodyHereUnderstandsAreRefused(t *testing.T) {
+	for name, err := range map[string]error{
+		"math/big": mapreduce.CodecOf[*big.Float]().Err(), "math/big ": mapreduce.CodecOf[big.Rat]().Err(), "sync": mapreduce.CodecOf[struct{ M sync.Mutex }]().Err(),
+		"pgregory.net/rapid": mapreduce.CodecOf[rapid.Generator[int]]().Err(),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "fields in lower case of package "+strings.TrimSpace(name)) || !strings.Contains(err.Error(), "KeyCodec") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := submitted[*big.Float](t, nil); err != nil {
+		t.Errorf("as a value: %v", err)
+	}
+}
+
+// Numbers in JSON keep all their digits.
+func TestJSONKeepsDigits(t *testing.T) {
+	c := mapreduce.JSON[any]()
+	for _, text := range []string{"9007199254740993", "-9223372036854775808", "18446744073709551615", "0.1000000000000000055511151231257827", "[1e400,12345678901234567890]"} {
+		var v any
+		d := json.NewDecoder(strings.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		back, err := c.Decode(c.Append(nil, v))
+		if got := string(c.Append(nil, back)); err != nil || got != text {
+			t.Errorf("%s came back as %s, %v", text, got, err)
+		}
+	}
+	if back, err := c.Decode(c.Append(nil, int64(1<<53+1))); err != nil || fmt.Sprint(back) != "9007199254740993" {
+		t.Errorf("%v, %v", back, err)
 	}
 }

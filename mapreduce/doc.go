@@ -47,7 +47,7 @@
 // MarshalBinary and UnmarshalBinary that can't be taken apart, such as netip.Addr. Fields
 // in lower case travel as others do, strings need not be UTF-8, and nil slices
 // and maps stay nil; only a []byte that is a whole key or value comes back empty. A
-// time comes back without its monotonic clock. Two pointers to one thing come
+// time comes back without its monotonic clock, and as a key in UTC. Two pointers to one thing come
 // back as pointers to two. A job of any other type is refused when it is submitted,
 // with the field's name and the remedy: interfaces (any), channels, functions, types
 // that contain themselves, pointers in fields in lower case.
@@ -64,7 +64,9 @@
 //	}
 //
 // Equal keys are one: of a float, -0 is the same key as 0, and comes back as 0, and all NaNs are one
-// key, behind all others. Values keep their bits, -0 and NaN too. Types with maps and those
+// key, behind all others. Values keep their bits, -0 and NaN too. One instant in two zones is
+// one key. A big.Int is sorted by value. Structs of other modules with fields in lower case,
+// such as big.Float, are refused as keys: their package alone knows which are equal. Types with maps and those
 // that encode themselves have no order: as keys they need a KeyCodec or a Compare.
 // Compare needs the keys decoded, so sorting takes longer.
 //

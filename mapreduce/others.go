@@ -5,14 +5,15 @@ import (
 	"encoding"
 	"encoding/gob"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 )
 
 // JSON is a codec for values of types that CodecOf refuses and encoding/json takes:
 // such as map[string]any out of JSON documents. It changes what JSON can't say:
-// numbers in an interface come back as float64, and bytes of a string that are not
-// UTF-8 as U+FFFD. A type with fields in lower case is refused, since JSON leaves
+// numbers in an interface come back as json.Number, with all their digits, and bytes of
+// a string that are not UTF-8 as U+FFFD. A type with fields in lower case is refused, since JSON leaves
 // these out, save where they have the tag `json:"-"`.
 func JSON[T any]() Codec[T] {
 	own := []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()}
@@ -27,7 +28,14 @@ func JSON[T any]() Codec[T] {
 			}
 			return append(dst, b...)
 		},
-		Decode: func(src []byte) (v T, err error) { return v, json.Unmarshal(src, &v) },
+		Decode: func(src []byte) (v T, err error) {
+			d := json.NewDecoder(bytes.NewReader(src))
+			d.UseNumber() // a float64 would round whole numbers above 2^53
+			if err = d.Decode(&v); err == nil && d.InputOffset() != int64(len(src)) {
+				err = errors.New("the value is followed by other bytes")
+			}
+			return v, err
+		},
 	}
 }
 

@@ -110,6 +110,9 @@ func (c *compiler) plain(t reflect.Type) (coder, error) {
 		}
 		return c.time(), nil
 	}
+	if c.form == Key && t.Kind() == reflect.Struct && t.ConvertibleTo(bigIntType) {
+		return c.bigInt(), nil
+	}
 	switch t.Kind() {
 	case reflect.Bool:
 		return boolean(c.mask), nil

@@ -51,6 +51,10 @@ func (c *compiler) structure(t reflect.Type) (coder, error) {
 		if f.Name == "_" {
 			continue
 		}
+		if c.form == Key && !f.IsExported() && foreign(f.PkgPath) {
+			return coder{}, c.refuse(t, "has fields in lower case of package "+f.PkgPath+", which alone knows what values are equal and in which order",
+				"make the key of something plain, such as its text, or set a KeyCodec with the same bytes for equal keys")
+		}
 		c.hidden, c.mask = !f.IsExported(), mask
 		made, err := c.tagged(f)
 		if err != nil {

@@ -15,10 +15,14 @@ var (
 	unmarshalerType = reflect.TypeFor[encoding.BinaryUnmarshaler]()
 )
 
-// time is a time: seconds and nanoseconds since 1970, then its zone, so that keys are
-// in order of the instant. It comes back without the monotonic clock, which means
-// nothing in another process, and with a zone of the same name and offset.
+// time is a time: seconds and nanoseconds since 1970. A key is the instant alone and comes
+// back in UTC, since one instant in two zones is one key. A value has its zone behind, and
+// comes back with one of the same name and offset. The monotonic clock means nothing in
+// another process.
 func (c *compiler) time() coder {
+	if c.form == Key {
+		return c.instant()
+	}
 	type zone struct {
 		away   bool // not UTC
 		offset int32
@@ -29,7 +33,7 @@ func (c *compiler) time() coder {
 		nanos   uint32
 		zone    zone
 	}
-	made, err := (&compiler{form: c.form, mask: c.mask}).structure(reflect.TypeFor[parts]())
+	made, err := (&compiler{form: c.form}).structure(reflect.TypeFor[parts]())
 	if err != nil {
 		panic(err) // these are plain fields
 	}
@@ -54,6 +58,28 @@ func (c *compiler) time() coder {
 		*(*time.Time)(p) = t
 		return rest, nil
 	}, made.least}
+}
+
+// instant is a time as a key.
+func (c *compiler) instant() coder {
+	seconds, nanos := number(8, c.mask, 1<<63), number(4, c.mask, 0)
+	return coder{func(dst []byte, p unsafe.Pointer) []byte {
+		t := *(*time.Time)(p)
+		s, n := t.Unix(), uint32(t.Nanosecond())
+		return nanos.put(seconds.put(dst, unsafe.Pointer(&s)), unsafe.Pointer(&n))
+	}, func(src []byte, p unsafe.Pointer) ([]byte, error) {
+		var s int64
+		var n uint32
+		src, err := seconds.get(src, unsafe.Pointer(&s))
+		if err == nil {
+			src, err = nanos.get(src, unsafe.Pointer(&n))
+		}
+		if err != nil {
+			return nil, err
+		}
+		*(*time.Time)(p) = time.Unix(s, int64(n)).UTC()
+		return src, nil
+	}, 12}
 }
 
 // isOpaque says that a type itself tells how it goes to bytes and back. Methods that
