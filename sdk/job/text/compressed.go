@@ -52,8 +52,7 @@ type decompressed struct {
 func decompress(file io.ReadCloser, split job.Split) (io.ReadCloser, error) {
 	d := &decompressed{file: file, end: func() {}}
 	if split.Offset != 0 || split.Length < split.Size {
-		return nil, fmt.Errorf("a compressed file can't be read from its middle, and bytes %d to %d of %d are asked for: plan it whole (job.Files.WholeSuffixes)",
-			split.Offset, split.Offset+split.Length, split.Size)
+		return nil, partial(split)
 	}
 	d.held = bufio.NewReaderSize(counted{d}, packedBytes)
 	var err error
@@ -74,9 +73,19 @@ func decompress(file io.ReadCloser, split job.Split) (io.ReadCloser, error) {
 	return d, nil
 }
 
+// partial is the error of a split that should be a whole file.
+func partial(split job.Split) error {
+	return fmt.Errorf("the file is read whole, and bytes %d to %d of %d are asked for: plan it whole (job.Files.WholeSuffixes, or WholeSuffixes of a mapreduce.Source)",
+		split.Offset, split.Offset+split.Length, split.Size)
+}
+
 // Open opens the file of a split, which is a whole file, for readers of their own;
-// it is decompressed where its name says so.
+// it is decompressed where its name says so. A split that is a part of a file is an
+// error: each of them would read on to the file's end.
 func Open(ctx context.Context, n *job.Node, split job.Split) (io.ReadCloser, error) {
+	if split.Offset != 0 || split.Length < split.Size {
+		return nil, job.Permanent(fmt.Errorf("open %s: %w", split.Path, partial(split)))
+	}
 	file, err := n.Open(ctx, split)
 	if err != nil || !IsCompressed(split.Path) {
 		return file, err

@@ -184,3 +184,36 @@ func TestErrorsNameFileAndOffset(t *testing.T) {
 		t.Errorf("changed file: %v", err)
 	}
 }
+
+// A split that is a part of a file is no file to open: each part would be read on to the
+// file's end.
+func TestOpenRefusesAPartOfAFile(t *testing.T) {
+	path := t.TempDir() + "/f"
+	os.WriteFile(path, []byte(strings.Repeat("line\n", 100)), 0o666)
+	read := func(files job.Files) (bytes int, err error) {
+		_, err = jobtest.Run(t.Context(), job.Definition{Name: "x", Build: func(g *job.Graph, _ []string) error {
+			tasks, err := g.Files(files)
+			g.Stage("read", len(tasks), func(ctx context.Context, n *job.Node) error {
+				for _, s := range n.Task() {
+					f, err := text.Open(ctx, n, s)
+					if err != nil {
+						return err
+					}
+					data, err := io.ReadAll(f)
+					if bytes += len(data); err != nil {
+						return err
+					}
+				}
+				return nil
+			}).Read(tasks)
+			return err
+		}}, nil, jobtest.Options{Parallel: 1})
+		return bytes, err
+	}
+	if n, err := read(job.Files{Patterns: []string{path}, SplitBytes: 64}); !errors.Is(err, job.ErrPermanent) || !strings.Contains(err.Error(), "of 500 are asked for") {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if n, err := read(job.Files{Patterns: []string{path}, SplitBytes: 64, Whole: true}); n != 500 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
