@@ -1,6 +1,7 @@
 package mapreduce_test
 
 import (
+	"errors"
 	"iter"
 	"os"
 	"slices"
@@ -117,5 +118,66 @@ func TestNoSuspendReachesTheStages(t *testing.T) {
 				t.Errorf("%+v: %v must not be suspended", c.settings, got)
 			}
 		}
+	}
+}
+
+// backwards is a codec whose order is that of the text from its end.
+func backwards() mapreduce.Codec[string] {
+	turned := func(s string) string { b := []byte(s); slices.Reverse(b); return string(b) }
+	return mapreduce.Codec[string]{
+		Append:  func(dst []byte, v string) []byte { return append(dst, turned(v)...) },
+		Decode:  func(src []byte) (string, error) { return turned(string(src)), nil },
+		Ordered: true,
+	}
+}
+
+// A source whose Map is of a Job with another input writes pairs as the job that reads
+// them does: by its codecs, and with its bound of bad records. One that emits other types
+// is refused.
+func TestASourceOfAnotherTypeHasTheJobsCodecs(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(dir+"/a", []byte("ab\n"), 0o666)
+	os.WriteFile(dir+"/b", []byte("ab\nbad\n"), 0o666)
+	count := mapreduce.TextJob[string, int64]{
+		KeyCodec: backwards(), Settings: mapreduce.Settings{SkipBad: 1},
+		Map: func(_ *mapreduce.Task, _ int64, line string, emit func(string, int64)) error { emit(line, 1); return nil },
+		Reduce: func(_ *mapreduce.Task, word string, counts iter.Seq[int64], emit func(string, int64)) error {
+			sum := int64(0)
+			for n := range counts {
+				sum += n
+			}
+			emit(word, sum)
+			return nil
+		},
+	}
+	other := mapreduce.Job[string, []byte, string, int64, string, int64]{}.MapOf(
+		func(t *mapreduce.Task, each func(string, []byte) error) error {
+			return mapreduce.TextBytes(t, func(_ int64, line []byte) error { return each(string(line), line) })
+		},
+		func(_ *mapreduce.Task, word string, _ []byte, emit func(string, int64)) error {
+			if word == "bad" {
+				return errors.New("a bad record")
+			}
+			emit(word, 1)
+			return nil
+		})
+	wrong := mapreduce.TextJob[int64, int64]{}.MapOf(nil, func(_ *mapreduce.Task, _ int64, _ string, emit func(int64, int64)) error {
+		emit(1, 1)
+		return nil
+	})
+	run := func(out string, second func(*mapreduce.Task, *mapreduce.Emitter) error) error {
+		_, err := jobtest.Run(t.Context(), job.Definition{Build: func(g *job.Graph, _ []string) error {
+			return count.Add(g, out, mapreduce.Source{Patterns: []string{dir + "/a"}}, mapreduce.Source{Patterns: []string{dir + "/b"}, Map: second})
+		}}, nil, jobtest.Options{})
+		return err
+	}
+	if err := run(dir+"/out", other); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(dir + "/out/part-r-00000"); string(data) != "ab\t2\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if err := run(dir+"/wrong", wrong); !errors.Is(err, job.ErrPermanent) || !strings.Contains(err.Error(), "keys of type int64") {
+		t.Error(err)
 	}
 }

@@ -44,6 +44,9 @@ type Bytes struct {
 	typed  bool                   // made from a Job
 	// decoded is what the Compare of a Job does to keys that are already decoded.
 	decoded *sorting.Decoded
+	// codecs are those of the Job that it was made from, a codecs[K2, V2]: sources with a
+	// MapOf of another Job write by them.
+	codecs any
 }
 
 // Settings are what all forms of a job can set. Zero values are the defaults.

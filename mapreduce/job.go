@@ -106,20 +106,48 @@ func (j Job[K1, V1, K2, V2, K3, V3]) Add(g *job.Graph, out string, sources ...So
 	return b.Add(g, out, sources...)
 }
 
-// MapOf makes the Map of a Source of the job out of a typed one that reads input
-// of its own. A job whose sources all have one still needs a Map, for the rest.
+// MapOf makes the Map of a Source out of a typed one that reads input of its own. Where
+// its keys and values are of other types than those of the job's Input, it is made by a
+// Job of these types, of which nothing else counts: codecs and SkipBad are those of the
+// job that the source is added to, which must emit the same types. A job whose sources
+// all have a Map still needs one, for the rest.
 func (j Job[K1, V1, K2, V2, K3, V3]) MapOf(input Format[K1, V1], m func(t *Task, key K1, value V1, emit func(K2, V2)) error) func(*Task, *Emitter) error {
 	j.Map = m
 	if input != nil {
 		j.Input = input
 	}
-	err := j.defaults()
+	err := j.inputs()
 	return func(t *Task, e *Emitter) error {
 		if err != nil {
 			return err
 		}
+		j := j
+		if err := j.joined(t.job); err != nil {
+			return job.Permanent(err)
+		}
 		return j.mapBytes(t, e)
 	}
+}
+
+// codecs are those of a job's pairs between Map and Reduce.
+type codecs[K2, V2 any] struct {
+	key   Codec[K2]
+	value Codec[V2]
+}
+
+// joined takes over from the job that a source belongs to what its pairs are written by.
+func (j *Job[K1, V1, K2, V2, K3, V3]) joined(to *Bytes) error {
+	if to.Reducers == MapOnly {
+		return nil // its pairs go to the output as they are
+	}
+	if c, same := to.codecs.(codecs[K2, V2]); same {
+		j.KeyCodec, j.ValueCodec = c.key, c.value
+		return nil
+	}
+	if to.codecs != nil {
+		return fmt.Errorf("a source's Map emits keys of type %s and values of type %s, and the job's Map others: make them the same", reflect.TypeFor[K2](), reflect.TypeFor[V2]())
+	}
+	return j.setCodecs() // the job is one of Bytes
 }
 
 // bytes makes the fast form of the job.
@@ -128,6 +156,9 @@ func (j Job[K1, V1, K2, V2, K3, V3]) bytes() (Bytes, error) {
 		return Bytes{}, err
 	}
 	b := Bytes{Name: j.Name, Help: j.Help, Settings: j.Settings, Map: j.mapBytes, Output: bytesOutput(j.Output), typed: true}
+	if j.Reducers != MapOnly {
+		b.codecs = codecs[K2, V2]{j.KeyCodec, j.ValueCodec}
+	}
 	if j.Reduce != nil {
 		b.Reduce = j.reduceBytes()
 	}
@@ -164,6 +195,21 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) comparing(compare func(a, b K2) int) func(
 }
 
 func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
+	if err := j.inputs(); err != nil {
+		return err
+	}
+	travels := j.setCodecs
+	if j.Reducers == MapOnly {
+		travels = j.sameTypes
+	}
+	if err := travels(); err != nil || j.Output.Open != nil {
+		return err
+	}
+	return cmp.Or(textable[K3](), textable[V3]())
+}
+
+// inputs sets the Input of text where there is none.
+func (j *Job[K1, V1, K2, V2, K3, V3]) inputs() error {
 	if j.Map == nil {
 		return errors.New("the job has no Map")
 	}
@@ -177,18 +223,11 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) defaults() error {
 			return errors.New("the job names no Input, and its key and value are not those of text (int64 and string or []byte): set Input")
 		}
 	}
-	travels := j.codecs
-	if j.Reducers == MapOnly {
-		travels = j.sameTypes
-	}
-	if err := travels(); err != nil || j.Output.Open != nil {
-		return err
-	}
-	return cmp.Or(textable[K3](), textable[V3]())
+	return nil
 }
 
-// codecs sets those that are zero, and refuses what would lose data on the way.
-func (j *Job[K1, V1, K2, V2, K3, V3]) codecs() error {
+// setCodecs sets those that are zero, and refuses what would lose data on the way.
+func (j *Job[K1, V1, K2, V2, K3, V3]) setCodecs() error {
 	if j.KeyCodec.Append == nil && j.KeyCodec.Decode == nil {
 		j.KeyCodec = CodecOf[K2]()
 	}
@@ -227,12 +266,14 @@ func (j *Job[K1, V1, K2, V2, K3, V3]) mapBytes(t *Task, out *Emitter) error {
 		}
 	} else {
 		emit = func(k K2, v V2) {
+			call := out.enter() // the memory of key and value is for one call as well
 			key, value = j.KeyCodec.Append(key[:0], k), j.ValueCodec.Append(value[:0], v)
-			out.Pair(key, value)
+			out.encoded(key, value)
+			out.leave(call)
 		}
 	}
-	if j.SkipBad > 0 {
-		return j.mapSkipping(t, out, emit)
+	if t.job.SkipBad > 0 {
+		return j.mapSkipping(t, out, t.job.SkipBad, emit)
 	}
 	return j.Input(t, func(k K1, v V1) error {
 		if err := j.Map(t, k, v, emit); err != nil {

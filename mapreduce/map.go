@@ -27,8 +27,10 @@ func memoryOf(n *job.Node) int64 {
 	return memoryUnknown
 }
 
-// Emitter takes the pairs of a map task. It is for one goroutine.
+// Emitter takes the pairs of a map task. It is for one goroutine, and panics when it finds
+// another one at work.
 type Emitter struct {
+	single    // its calls are the records
 	ctx       context.Context
 	out       job.Output
 	partition func(key []byte, n int) int // nil: by hash
@@ -38,7 +40,6 @@ type Emitter struct {
 	batchMax  int                         // bytes
 	memory    int64                       // of the task, in bytes; 0 when it is not known
 	pairMax   int                         // bytes of key and value
-	records   int64
 	bytes     int64
 	sent      int64
 	over      bool
@@ -89,7 +90,29 @@ func (e *Emitter) Pair(key, value []byte) {
 		e.err = e.direct.err
 		return
 	}
-	e.records++
+	call := e.enter()
+	e.pair(key, value)
+	e.leave(call)
+}
+
+// encoded is Pair of the typed form, within a call that was entered.
+func (e *Emitter) encoded(key, value []byte) {
+	if e.direct != nil { // it samples
+		e.direct.Pair(key, value)
+		e.err = e.direct.err
+		return
+	}
+	e.pair(key, value)
+}
+
+// pair is Pair within a call that was entered.
+func (e *Emitter) pair(key, value []byte) {
+	if e.over {
+		panic(errOver)
+	}
+	if e.err != nil {
+		return
+	}
 	e.bytes += int64(len(key) + len(value))
 	if size := len(key) + len(value); size > e.pairMax {
 		e.err = job.CheckRecord(int64(size)+pairFrame, e.memory)
@@ -188,6 +211,9 @@ func (j Bytes) mapProgram(ctx context.Context, n *job.Node, out job.Folder, mapp
 	if err = t.begin(); err == nil {
 		err = mapper(t, e)
 	}
+	if e.err == nil {
+		e.err = e.single.err()
+	}
 	if e.err != nil {
 		err = e.err // what the map made of it matters less
 	}
@@ -199,10 +225,10 @@ func (j Bytes) mapProgram(ctx context.Context, n *job.Node, out job.Folder, mapp
 		return err
 	}
 	t.countInput()
-	n.Count(MapOutputRecords, e.records)
+	n.Count(MapOutputRecords, e.calls.Load())
 	n.Count(MapOutputBytes, e.bytes)
 	if j.Combine != nil {
-		n.Count(CombineInputRecords, e.records)
+		n.Count(CombineInputRecords, e.calls.Load())
 		n.Count(CombineOutputRecords, e.sent)
 	}
 	return t.finish()

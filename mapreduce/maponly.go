@@ -34,7 +34,7 @@ func (j Bytes) mapOnly(ctx context.Context, n *job.Node, out job.Folder, mapper 
 		return err
 	}
 	t.countInput()
-	n.Count(MapOutputRecords, w.records)
+	n.Count(MapOutputRecords, w.calls.Load())
 	if err := w.close(); err != nil {
 		return err
 	}

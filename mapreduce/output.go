@@ -2,7 +2,10 @@ package mapreduce
 
 import (
 	"errors"
+	"fmt"
 	"io"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // Output is a format of output files. The zero value is text: key, tab, value,
@@ -48,15 +51,16 @@ type typedWriter[K, V any] struct{ to RecordWriter[K, V] }
 func (typedWriter[K, V]) Write([]byte, []byte) error { return errTyped }
 func (t typedWriter[K, V]) Close() error             { return t.to.Close() }
 
-// Writer writes the output file of a task. It is for one goroutine.
+// Writer writes the output file of a task. It is for one goroutine, and panics when it
+// finds another one at work.
 type Writer struct {
-	f       io.WriteCloser
-	buf     []byte
-	format  RecordWriter[[]byte, []byte] // nil: text
-	typed   any                          // the typed form's emit, a func(K3, V3)
-	records int64
-	over    bool
-	err     error
+	single // its calls are the records
+	f      io.WriteCloser
+	buf    []byte
+	format RecordWriter[[]byte, []byte] // nil: text
+	typed  any                          // the typed form's emit, a func(K3, V3)
+	over   bool
+	err    error
 }
 
 // writeBytes is how much is written at once.
@@ -93,20 +97,22 @@ func (w *Writer) Err() error { return w.err }
 
 // Pair writes a pair. Errors end the task after Reduce returns.
 func (w *Writer) Pair(key, value []byte) {
-	w.begin()
+	call := w.begin()
 	if w.format != nil {
 		w.fail(w.format.Write(key, value))
-		return
+	} else {
+		w.buf = append(append(append(append(w.buf, key...), '\t'), value...), '\n')
+		w.end()
 	}
-	w.buf = append(append(append(append(w.buf, key...), '\t'), value...), '\n')
-	w.end()
+	w.leave(call)
 }
 
-func (w *Writer) begin() {
+// begin begins a record. What it returns is for leave.
+func (w *Writer) begin() int64 {
 	if w.over {
 		panic(errOver)
 	}
-	w.records++
+	return w.enter()
 }
 
 func (w *Writer) end() {
@@ -131,6 +137,7 @@ func (w *Writer) flush() {
 
 func (w *Writer) close() error {
 	w.over = true
+	w.fail(w.single.err())
 	if w.format != nil {
 		w.fail(w.format.Close())
 	}
@@ -141,19 +148,25 @@ func (w *Writer) close() error {
 	return w.f.Close()
 }
 
-// typedEmit writes typed pairs in the job's format.
+// typedEmit writes typed pairs in the job's format, or as text where it has none.
 func typedEmit[K, V any](w *Writer) func(K, V) {
 	if t, ok := w.format.(typedWriter[K, V]); ok {
 		return func(k K, v V) {
-			w.begin()
+			call := w.begin()
 			w.fail(t.to.Write(k, v))
+			w.leave(call)
 		}
+	}
+	if w.format != nil {
+		w.fail(job.Permanent(fmt.Errorf("pairs of (%T, %T) are emitted, and the job's Output takes other types: make them the same", *new(K), *new(V))))
+		return func(K, V) {}
 	}
 	keyText, valueText := appendText[K](), appendText[V]()
 	return func(k K, v V) {
-		w.begin()
+		call := w.begin()
 		w.buf = append(keyText(w.buf, k), '\t')
 		w.buf = append(valueText(w.buf, v), '\n')
 		w.end()
+		w.leave(call)
 	}
 }

@@ -75,7 +75,7 @@ func (j Bytes) reducePairs(t *Task, m *sorting.Merge, w *Writer) error {
 	}
 	t.n.Count(ReduceInputGroups, p.groups)
 	t.n.Count(ReduceInputRecords, p.read)
-	t.n.Count(ReduceOutputRecords, w.records)
+	t.n.Count(ReduceOutputRecords, w.calls.Load())
 	if err := w.close(); err != nil {
 		return err
 	}

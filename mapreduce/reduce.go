@@ -212,7 +212,7 @@ func (j Bytes) reduceAll(t *Task, m *sorting.Merge, w *Writer) error {
 	}
 	t.n.Count(ReduceInputGroups, groups)
 	t.n.Count(ReduceInputRecords, v.read)
-	t.n.Count(ReduceOutputRecords, w.records)
+	t.n.Count(ReduceOutputRecords, w.calls.Load())
 	if err := w.close(); err != nil {
 		return err
 	}

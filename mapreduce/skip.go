@@ -15,27 +15,33 @@ func SkippedName(task int) string { return fmt.Sprintf("_skipped-m-%05d", task) 
 
 // mapSkipping is Input and Map with bad records skipped. What Map emits for a
 // record is held until Map has returned, so that nothing of a bad one gets out.
-func (j *Job[K1, V1, K2, V2, K3, V3]) mapSkipping(t *Task, out *Emitter, emit func(K2, V2)) error {
+func (j *Job[K1, V1, K2, V2, K3, V3]) mapSkipping(t *Task, out *Emitter, bound int64, emit func(K2, V2)) error {
 	type pair struct {
 		k K2
 		v V2
 	}
 	var held []pair
 	mapping := false
+	var one single
 	hold := func(k K2, v V2) {
 		if !mapping {
 			panic(errOver)
 		}
+		call := one.enter()
 		held = append(held, pair{kept(k), kept(v)})
+		one.leave(call)
 	}
 	return j.Input(t, func(k K1, v V1) error {
 		mapping = true
 		err := t.guard(func() error { return j.Map(t, k, v, hold) })
 		mapping = false
+		if one.err() != nil {
+			return one.err() // what is lost is not of this record alone
+		}
 		if err != nil {
 			clear(held)
 			held = held[:0]
-			return t.skip(j.SkipBad, err, func() string { return recordText(k, v) })
+			return t.skip(bound, err, func() string { return recordText(k, v) })
 		}
 		for _, p := range held {
 			emit(p.k, p.v)
