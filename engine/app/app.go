@@ -90,6 +90,12 @@ type program struct {
 
 // run parses the command line, does the work and returns the exit code.
 func (p *program) run(ctx context.Context, args []string) int {
+	for _, arg := range args[1:] {
+		if err := job.CheckUTF8("the argument", arg); err != nil {
+			fmt.Fprintf(p.errors, "%s: %v\n", base(args[0]), err)
+			return ExitRefused
+		}
+	}
 	own := declared.Watch(p.flags)
 	o := addFlags(p.flags)
 	p.flags.Init(args[0], flag.ContinueOnError)

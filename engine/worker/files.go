@@ -101,6 +101,9 @@ func (fs *files) create(ctx context.Context, n *node, f job.Folder, name string)
 
 // checkName refuses names that would leave the folder, or hide in it.
 func checkName(name string) error {
+	if err := job.CheckUTF8("create: the name", name); err != nil {
+		return err
+	}
 	switch {
 	case name == "" || len(name) > nameMax || strings.ContainsRune(name, 0):
 		return fmt.Errorf("create: a name has 1 to %d bytes, none of them zero; this one has %d", nameMax, len(name))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime/debug"
 	"runtime/metrics"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -278,7 +279,7 @@ func (g *group) ended() *wire.AttemptEnded {
 	e := &wire.AttemptEnded{Attempt: g.start.Attempt, Work: g.account.work(), End: wire.End_END_FINISHED}
 	switch {
 	case g.failure == nil:
-		e.Stored, e.Files, e.Counters = g.stored.list(), g.files.complete(), g.account.sums
+		e.Stored, e.Files, e.Counters = g.stored.list(), g.files.complete(), g.account.counters()
 		e.Published = g.finisher.found()
 	case g.stop.wasAsked():
 		e.End, e.Failure = wire.End_END_STOPPED, g.failure
@@ -292,7 +293,7 @@ func (g *group) ended() *wire.AttemptEnded {
 func describe(n *node, err error) *wire.Failure {
 	f := failure.Describe(err)
 	if n != nil {
-		f.Stage, f.Index, f.Record = n.spec.Name, uint32(n.index), n.origin()
+		f.Stage, f.Index, f.Record = n.spec.Name, uint32(n.index), strings.ToValidUTF8(n.origin(), "\uFFFD")
 	}
 	return f
 }

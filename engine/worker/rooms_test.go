@@ -279,3 +279,10 @@ func TestACounterThatGoesRoundFails(t *testing.T) {
 		t.Errorf("%v, %v", other.sums, err)
 	}
 }
+
+// A file's name that no message can carry is refused by name, for good.
+func TestAFileNameThatIsNotUTF8IsRefused(t *testing.T) {
+	if err := checkName("r\xe9sum\xe9"); !errors.Is(err, job.ErrPermanent) || !strings.Contains(err.Error(), `"r\xe9sum\xe9" is not UTF-8`) {
+		t.Error(err)
+	}
+}

@@ -81,6 +81,9 @@ func (a *account) sumCounters() error {
 	return nil
 }
 
+// counters are the sums.
+func (a *account) counters() []*wire.Counter { return a.sums }
+
 // tick reports progress and phase of whatever group runs.
 func (w *worker) tick() {
 	var attempt uint64

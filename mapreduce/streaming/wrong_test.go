@@ -3,12 +3,15 @@ package streaming_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // TestWrongCommands: each ends in bounded time with an error that says which
@@ -130,4 +133,19 @@ func running(command string) bool {
 		}
 	}
 	return false
+}
+
+// TestNamesThatAreNotUTF8: what no message can carry is refused by name before any work.
+func TestNamesThatAreNotUTF8(t *testing.T) {
+	for name, args := range map[string][]string{
+		"an input file": {"-input", "DIR", "-mapper", "cat"},
+		"-cmdenv":       {"-input", "DIR/a", "-mapper", "cat", "-cmdenv", "X=r\xe9sum\xe9"},
+		"-D":            {"-input", "DIR/a", "-mapper", "cat", "-D", "x.y=r\xe9sum\xe9"},
+		"-output":       {"-input", "DIR/a", "-mapper", "cat", "-output", "DIR/r\xe9sum\xe9"},
+	} {
+		_, _, err := story{files: map[string]string{"a": "x\n", "r\xe9sum\xe9": "x\n"}, args: args}.run(t)
+		if !errors.Is(err, job.ErrPermanent) || !strings.Contains(err.Error(), `r\xe9sum\xe9" is not UTF-8`) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

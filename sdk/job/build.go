@@ -9,6 +9,11 @@ import (
 // Build runs a definition's builder and checks what it made as far as can be
 // seen without a cluster: names, ports, counts. The manager checks the rest.
 func Build(d Definition, args []string, p Planner) (*Graph, error) {
+	for i, arg := range args {
+		if err := CheckUTF8(fmt.Sprintf("argument %d", i+1), arg); err != nil {
+			return nil, fmt.Errorf("job %s: %w", d.Name, err)
+		}
+	}
 	g := &Graph{planner: p}
 	if err := d.Build(g, args); err != nil {
 		return nil, fmt.Errorf("job %s: %w", d.Name, err)
@@ -67,6 +72,7 @@ func (s *Stage) Spec() StageSpec {
 
 // check finds what is wrong with the graph as the author wrote it.
 func (g *Graph) check() {
+	g.checkText()
 	used := map[string]bool{}
 	for _, c := range g.connections {
 		g.checkConnection(c)

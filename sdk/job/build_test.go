@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -44,4 +45,33 @@ func TestWrongGraphsAreNamed(t *testing.T) {
 
 func join(g *Graph, n, m int, connect func(from, to Port, c Channel), c Channel) {
 	connect(g.Stage("a", n, idle).Out("o"), g.Stage("b", m, idle).In("i"), c)
+}
+
+// Names that are not UTF-8 can't be sent to the cluster: they are refused by name when the
+// graph is built.
+func TestNamesThatAreNotUTF8AreRefused(t *testing.T) {
+	const bad = "r\xe9sum\xe9"
+	program := func(context.Context, *Node) error { return nil }
+	plan := Recorded([][]Task{{{Split{Path: "/in/" + bad}}}}, []string{"/out/" + bad})
+	for what, build := range map[string]func(g *Graph) error{
+		"argument 2": nil, // an argument that is bad is refused before the builder runs
+		"output folder": func(g *Graph) error { g.Output(bad); return nil },
+		"stage":         func(g *Graph) error { g.Stage(bad, 1, program); return nil },
+		"property":      func(g *Graph) error { g.Property("a", bad); return nil },
+		"slots":         func(g *Graph) error { g.Stage("a", 1, program).Kind(bad); return nil },
+		"port":          func(g *Graph) error { g.Stage("a", 1, program).Out(bad); return nil },
+		"travels":       func(g *Graph) error { g.Stage("a", 1, program).Files(bad); return nil },
+		"command":       func(g *Graph) error { g.CommandStage("a", 1, Command{Args: []string{"cat", bad}}); return nil },
+		"input file":    func(g *Graph) error { _, err := g.Files(Files{}); return err },
+	} {
+		args := []string{"good", "good"}
+		if build == nil {
+			args[1] = bad
+			build = func(*Graph) error { return nil }
+		}
+		_, err := Build(Definition{Name: "x", Build: func(g *Graph, _ []string) error { return build(g) }}, args, plan)
+		if !errors.Is(err, ErrPermanent) || !strings.Contains(err.Error(), what) || !strings.Contains(err.Error(), `r\xe9sum\xe9" is not UTF-8`) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
 }

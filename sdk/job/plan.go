@@ -99,6 +99,13 @@ func (g *Graph) Files(f Files) ([]Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, t := range tasks {
+		for _, s := range t {
+			if err := CheckUTF8("the name of the input file", s.Path); err != nil {
+				return nil, err
+			}
+		}
+	}
 	g.planned = append(g.planned, tasks)
 	return tasks, nil
 }

@@ -216,6 +216,9 @@ func (n *node) Open(ctx context.Context, s job.Split) (io.ReadCloser, error) {
 
 // Create implements job.Runtime.
 func (n *node) Create(ctx context.Context, f job.Folder, name string) (io.WriteCloser, error) {
+	if err := job.CheckUTF8("create: the name", name); err != nil {
+		return nil, err
+	}
 	out := n.r.graph.Outputs()[f.Index()]
 	store, err := storage.For(out)
 	if err != nil {
