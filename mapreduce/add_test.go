@@ -140,7 +140,10 @@ func TestASourceOfAnotherTypeHasTheJobsCodecs(t *testing.T) {
 	os.WriteFile(dir+"/b", []byte("ab\nbad\n"), 0o666)
 	count := mapreduce.TextJob[string, int64]{
 		KeyCodec: backwards(), Settings: mapreduce.Settings{SkipBad: 1},
-		Map: func(_ *mapreduce.Task, _ int64, line string, emit func(string, int64)) error { emit(line, 1); return nil },
+		Map: func(_ *mapreduce.Task, _ int64, line string, emit func(string, int64)) error {
+			emit(line, 1)
+			return nil
+		},
 		Reduce: func(_ *mapreduce.Task, word string, counts iter.Seq[int64], emit func(string, int64)) error {
 			sum := int64(0)
 			for n := range counts {

@@ -24,9 +24,14 @@ func (s *single) enter() int64 { return s.calls.Add(1) }
 // leave ends a call. It panics when another one began since.
 func (s *single) leave(call int64) {
 	if s.calls.Load() != call {
-		s.overlap.Store(true)
-		panic(errTwice)
+		s.clash()
 	}
+}
+
+// clash is for calls that overlapped.
+func (s *single) clash() {
+	s.overlap.Store(true)
+	panic(errTwice)
 }
 
 // err is an error when calls overlapped, also where the panic was recovered from.

@@ -17,6 +17,7 @@ type AvroWriter[T any] struct {
 	w       io.Writer
 	schema  avro.Schema
 	records *avro.Writer
+	rule    rule // of what Avro can't hold, or hamba/avro writes wrong
 	count   int64
 	zip     *flate.Writer
 	packed  bytes.Buffer
@@ -35,7 +36,8 @@ func NewAvroWriter[T any](w io.Writer, schema string) (*AvroWriter[T], error) {
 	if err := avroFits(parsed, reflect.TypeFor[T](), true); err != nil {
 		return nil, fmt.Errorf("the schema of an Avro output: %w", err)
 	}
-	a := &AvroWriter[T]{w: w, schema: parsed, records: avro.NewWriter(nil, blockTarget, avro.WithWriterConfig(avroLimits.Freeze()))}
+	a := &AvroWriter[T]{w: w, schema: parsed, records: avro.NewWriter(nil, blockTarget, avro.WithWriterConfig(avroWriting()))}
+	a.rule = (&avroRules{map[avroPair]*rule{}}).of(parsed, reflect.TypeFor[T]())
 	if a.zip, err = flate.NewWriter(nil, flate.DefaultCompression); err != nil {
 		return nil, err
 	}
@@ -55,10 +57,21 @@ func NewAvroWriter[T any](w io.Writer, schema string) (*AvroWriter[T], error) {
 	return a, err
 }
 
-// Write adds a record. After an error the file is of no use.
+// Write adds a record. After an error the file is of no use. Text that is not UTF-8 is an
+// error, and so is a time of day that is none.
 func (a *AvroWriter[T]) Write(record T) error {
 	if a.err != nil {
 		return a.err
+	}
+	if a.rule != nil {
+		now, err := a.rule(reflect.ValueOf(&record).Elem())
+		if err != nil {
+			a.err = unwritable("a record of the Avro output", err)
+			return a.err
+		}
+		if now.IsValid() {
+			record = now.Interface().(T)
+		}
 	}
 	a.records.WriteVal(a.schema, record)
 	if a.err = a.records.Error; a.err != nil {
@@ -70,6 +83,13 @@ func (a *AvroWriter[T]) Write(record T) error {
 		a.err = a.flush()
 	}
 	return a.err
+}
+
+// avroWriting is the configuration of a writer.
+func avroWriting() avro.API {
+	frozen := avroLimits.Freeze()
+	frozen.RegisterTypeConverters(dates, datesOfUnions)
+	return frozen
 }
 
 // Close writes what is held.

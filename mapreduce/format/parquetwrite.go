@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
@@ -19,6 +20,7 @@ type ParquetWriter[T any] struct {
 	rows   int   // of the row group at hand
 	began  int64 // size of the file where it begins
 	times  bool  // does a row have times that are written as nanoseconds?
+	text   rule  // of columns that are text
 }
 
 const (
@@ -41,14 +43,39 @@ func NewParquetWriter[T any](w io.Writer, options ...parquet.WriterOption) (*Par
 	// Bounds are in the footer and in its index of pages. In the head of each page
 	// they would be four more copies of a large value.
 	options = append([]parquet.WriterOption{parquet.Compression(&parquet.Snappy), parquet.DataPageStatistics(false)}, options...)
-	return &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, options...), times: hasTimes(reflect.TypeFor[T](), nil)}, nil
+	p := &ParquetWriter[T]{writer: parquet.NewGenericWriter[T](w, options...), times: hasTimes(reflect.TypeFor[T](), nil)}
+	if hasText(p.writer.Schema()) {
+		p.text = textRule(reflect.TypeFor[T](), textTags{})
+	}
+	return p, nil
 }
 
-// Write adds a row.
+// hasText says whether a column of a schema is text: an option may give one of its own, of
+// bytes alone.
+func hasText(schema *parquet.Schema) bool {
+	for _, path := range schema.Columns() {
+		column, _ := schema.Lookup(path...)
+		if t := column.Node.Type().LogicalType(); t != nil {
+			switch t.Value.(type) {
+			case *format.StringType, *format.EnumType, *format.JsonType:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Write adds a row. Text that is not UTF-8 is an error, but in columns of bytes (the tag
+// bytes, or a []byte).
 func (p *ParquetWriter[T]) Write(row T) error {
 	if p.times {
 		if err := timesFit(reflect.ValueOf(row), nil); err != nil {
 			return job.Permanent(fmt.Errorf("a row of the Parquet output: %w", err))
+		}
+	}
+	if p.text != nil {
+		if _, err := p.text(reflect.ValueOf(&row).Elem()); err != nil {
+			return unwritable("a row of the Parquet output", err)
 		}
 	}
 	p.one[0] = row
