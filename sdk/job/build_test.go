@@ -54,7 +54,7 @@ func TestNamesThatAreNotUTF8AreRefused(t *testing.T) {
 	program := func(context.Context, *Node) error { return nil }
 	plan := Recorded([][]Task{{{Split{Path: "/in/" + bad}}}}, []string{"/out/" + bad})
 	for what, build := range map[string]func(g *Graph) error{
-		"argument 2": nil, // an argument that is bad is refused before the builder runs
+		"argument 2":    nil, // an argument that is bad is refused before the builder runs
 		"output folder": func(g *Graph) error { g.Output(bad); return nil },
 		"stage":         func(g *Graph) error { g.Stage(bad, 1, program); return nil },
 		"property":      func(g *Graph) error { g.Property("a", bad); return nil },
