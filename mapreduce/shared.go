@@ -25,7 +25,7 @@ func (j *Bytes) planShared(g *job.Graph) error {
 		}
 		files := slices.Concat(tasks...)
 		slices.SortFunc(files, func(a, b job.Split) int { return cmp.Compare(a.Path, b.Path) })
-		j.shared[name] = files
+		j.shared[name] = slices.CompactFunc(files, func(a, b job.Split) bool { return a.Path == b.Path })
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ type Files struct {
 	// A pattern has * ? [ab] [^a] {a,b} in its names, ** alone between slashes for any
 	// number of folders, and \ before a character that means itself. Names that begin
 	// with . or _ are left out unless the pattern spells that character. A pattern that
-	// is not understood, or matches nothing, is an error (package sdk/storage/glob).
+	// is not understood, or matches nothing, is an error (package sdk/storage/glob). A file
+	// that several patterns match is read once for each.
 	Patterns   []string
 	Suffixes   []string // ends of the names that are read, such as .csv; nil: all. The submitter says how many are passed over
 	SplitBytes int64    // 0: SplitBytesDefault

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -199,8 +200,7 @@ func TestListFoldersAndPatterns(t *testing.T) {
 		write(t, dir+"/"+name, name)
 	}
 	os.Symlink(dir+"/c.txt", dir+"/a/link")
-	os.Symlink(dir, dir+"/a/ring")
-	unix.Mkfifo(dir+"/a/pipe", 0o666)
+	os.Symlink(dir, dir+"/a/.ring") // hidden: nobody follows it
 	for pattern, want := range map[string]string{
 		"":          "[x] a/deep/er/y a/link a/z b/1 b/2 c.txt d.txt",
 		"/b":        "b/1 b/2",
@@ -446,5 +446,77 @@ func TestLinkToNothingIsThere(t *testing.T) {
 	_, err := Local{}.Stat(t.Context(), link)
 	if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "symbolic link to nowhere") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Links to folders are followed, by folder and by pattern; those that never end, pipes and
+// sockets are errors with their names.
+func TestListFollowsLinks(t *testing.T) {
+	dir, ctx := t.TempDir(), t.Context()
+	for _, name := range []string{"data/day/1", "data/day/deep/2", "in/3"} {
+		write(t, dir+"/"+name, name)
+	}
+	os.Symlink("../data/day", dir+"/in/day")
+	os.Symlink("day", dir+"/in/same")
+	os.Mkdir(dir+"/_aside", 0o777)
+	for pattern, want := range map[string]string{
+		"/in":         "3 day/1 day/deep/2 same/1 same/deep/2",
+		"/in/day":     "day/1 day/deep/2",
+		"/in/**/[12]": "day/1 day/deep/2 same/1 same/deep/2",
+		"/in/s*":      "same/1 same/deep/2",
+	} {
+		infos, err := Local{}.List(ctx, dir+pattern)
+		var got []string
+		for _, i := range infos {
+			got = append(got, strings.TrimPrefix(i.Path, dir+"/in/"))
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%q: %v %v, want %s", pattern, got, err, want)
+		}
+	}
+	t.Chdir(dir)
+	listen, err := net.Listen("unix", "_aside/socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listen.Close()
+	for name, c := range map[string]struct {
+		make func(path string) error
+		want string
+	}{
+		"ring":   {func(path string) error { return os.Symlink("..", path) }, "which it lies in"},
+		"far":    {func(path string) error { return os.Symlink(filepath.Dir(dir), path) }, "which it lies in"},
+		"pipe":   {func(path string) error { return unix.Mkfifo(path, 0o666) }, "a named pipe"},
+		"socket": {func(path string) error { return os.Rename("_aside/socket", path) }, "a socket"},
+		"to":     {func(path string) error { return os.Symlink("/dev/null", path) }, "a device"},
+	} {
+		path := "data/day/deep/" + name
+		if err := c.make(path); err != nil {
+			t.Fatal(err)
+		}
+		for _, pattern := range []string{"in", dir + "/in"} {
+			if _, err := (Local{}).List(ctx, pattern); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "/deep/"+name) {
+				t.Errorf("%s in %s: %v", name, pattern, err)
+			}
+		}
+		os.Remove(path)
+	}
+	if _, err := (Local{}).List(ctx, "in"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Links that lead to one another make more and more paths: a bound ends it.
+func TestListBoundsLinks(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 16 {
+		os.Mkdir(fmt.Sprintf("%s/%d", dir, i), 0o777)
+		for _, name := range []string{"a", "b"} {
+			os.Symlink(fmt.Sprintf("../%d", i+1), fmt.Sprintf("%s/%d/%s", dir, i, name))
+		}
+	}
+	write(t, dir+"/16/file", "x")
+	if _, err := (Local{}).List(t.Context(), dir+"/0"); err == nil || !strings.Contains(err.Error(), "more than 10000 folders") {
+		t.Error(err)
 	}
 }

@@ -121,9 +121,9 @@ func (Local) Delete(ctx context.Context, path string) error {
 	return os.RemoveAll(name)
 }
 
-// List implements Store. Links to files are followed; links to folders are
-// followed only where the pattern itself names them, since they may form a ring.
-// Devices, sockets and pipes hold no data and are left out.
+// List implements Store. Symbolic links are followed, to files and to folders; one to a
+// folder that it lies in is an error, since it would never end. Devices, sockets and pipes
+// are errors too: they are no files, and nobody knows what they were to give.
 func (l Local) List(ctx context.Context, pattern string) ([]Info, error) {
 	name := localPath(pattern)
 	if name == "" {
@@ -135,8 +135,9 @@ func (l Local) List(ctx context.Context, pattern string) ([]Info, error) {
 	}
 	prefix := pattern[:len(pattern)-len(name)] // file:// or nothing
 	var found []Info
+	t := &treeWalk{}
 	for _, root := range roots {
-		files, err := below(ctx, root)
+		files, err := t.below(ctx, root)
 		if err != nil {
 			return nil, err
 		}
@@ -203,21 +204,33 @@ func (localFiles) Read(_ context.Context, folder string) ([]glob.Entry, error) {
 	all := make([]glob.Entry, len(entries))
 	for i, e := range entries {
 		all[i] = glob.Entry{Path: filepath.Join(folder, e.Name()), Folder: e.IsDir(), File: e.Type().IsRegular(), Info: true}
+		if e.Type()&fs.ModeSymlink != 0 && !glob.Hidden(e.Name()) {
+			if all[i].Folder, err = leadsToFolder(all[i].Path); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return all, nil
 }
 
+// linkedFoldersMax bounds the folders of one listing that are reached by symbolic links:
+// few links that lead to one another would make paths without number.
+const linkedFoldersMax = 10_000
+
+// treeWalk lists what lies below folders.
+type treeWalk struct{ linked int }
+
 // below returns a file itself, or all visible files below a folder.
-func below(ctx context.Context, root string) ([]Info, error) {
+func (t *treeWalk) below(ctx context.Context, root string) ([]Info, error) {
 	info, err := os.Stat(root)
 	if err != nil {
 		return nil, linkError(root, err)
 	}
-	if !info.IsDir() {
-		if !info.Mode().IsRegular() {
-			return nil, &fs.PathError{Op: "list", Path: root, Err: fmt.Errorf("it is no regular file (%s)", info.Mode().Type())}
-		}
+	if info.Mode().IsRegular() {
 		return []Info{describe(root, info)}, nil
+	}
+	if !info.IsDir() {
+		return nil, irregular(root, info)
 	}
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -231,7 +244,13 @@ func below(ctx context.Context, root string) ([]Info, error) {
 		if glob.Hidden(e.Name()) {
 			continue
 		}
-		files, err := belowEntry(ctx, filepath.Join(root, e.Name()), e)
+		name := filepath.Join(root, e.Name())
+		if e.Type()&fs.ModeSymlink != 0 {
+			if err := t.follow(name); err != nil {
+				return nil, err
+			}
+		}
+		files, err := t.below(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -240,21 +259,50 @@ func below(ctx context.Context, root string) ([]Info, error) {
 	return found, nil
 }
 
-func belowEntry(ctx context.Context, name string, e fs.DirEntry) ([]Info, error) {
-	if e.IsDir() {
-		return below(ctx, name)
+// follow counts a symbolic link to a folder, and refuses one that never ends.
+func (t *treeWalk) follow(link string) error {
+	folder, err := leadsToFolder(link)
+	if err != nil || !folder {
+		return err
 	}
-	if !e.Type().IsRegular() && e.Type() != fs.ModeSymlink {
-		return nil, nil
+	if t.linked++; t.linked > linkedFoldersMax {
+		return &fs.PathError{Op: "list", Path: link, Err: fmt.Errorf("more than %d folders are reached by symbolic links: name the folders to read", linkedFoldersMax)}
 	}
-	info, err := os.Stat(name)
+	return nil
+}
+
+// leadsToFolder says whether a symbolic link leads to a folder. To lead to one that it lies
+// in is an error.
+func leadsToFolder(link string) (bool, error) {
+	to, err := os.Stat(link)
+	if err != nil || !to.IsDir() {
+		return false, nil //nolint:nilerr // what it is is met when it is read
+	}
+	path, err := filepath.Abs(link)
 	if err != nil {
-		return nil, linkError(name, err)
+		return false, err
 	}
-	if !info.Mode().IsRegular() {
-		return nil, nil
+	for path != "/" {
+		path = filepath.Dir(path)
+		if in, err := os.Stat(path); err == nil && os.SameFile(in, to) {
+			return false, &fs.PathError{Op: "list", Path: link, Err: fmt.Errorf("it is a symbolic link to %s, which it lies in, so that it would never end: remove it or name the files to read", path)}
+		}
 	}
-	return []Info{describe(name, info)}, nil
+	return true, nil
+}
+
+// irregular is the error of what is neither a file nor a folder.
+func irregular(name string, info fs.FileInfo) error {
+	kind := "no regular file"
+	switch mode := info.Mode(); {
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
+	case mode&fs.ModeDevice != 0:
+		kind = "a device"
+	}
+	return &fs.PathError{Op: "list", Path: name, Err: fmt.Errorf("it is %s (%s), and only files can be read: remove it or name the files to read", kind, info.Mode().Type())}
 }
 
 // linkError names the case of a symbolic link that leads nowhere.

@@ -10,7 +10,7 @@ import (
 // Entry is a file or folder of a tree.
 type Entry struct {
 	Path   string
-	Folder bool // that ** enters: no symbolic link
+	Folder bool // that ** enters
 	File   bool // there is nothing below it
 	Info   any  // what the tree knows of it: handed back with the match
 }

@@ -26,7 +26,8 @@ type planner struct {
 // Folder implements job.Planner.
 func (planner) Folder(url string) (string, error) { return storage.Absolute(url) }
 
-// Plan implements job.Planner. A file that several patterns match is read once.
+// Plan implements job.Planner. A file that several patterns match is read once for each,
+// as in Hadoop.
 func (p planner) Plan(in job.Files) ([]job.Task, error) {
 	if in.SplitBytes < 0 {
 		return nil, fmt.Errorf("splits of %d bytes: use 0 for the default of %d, or more", in.SplitBytes, job.SplitBytesDefault)
@@ -37,12 +38,13 @@ func (p planner) Plan(in job.Files) ([]job.Task, error) {
 	if slices.Contains(in.Suffixes, "") {
 		return nil, fmt.Errorf("an empty suffix is given, which every name ends in: leave it out")
 	}
+	whole := func(path string) bool { return in.Whole || endsIn(path, in.WholeSuffixes) }
 	if in.WholeSuffixes == nil {
-		in.WholeSuffixes = text.Compressed
+		whole = func(path string) bool { return in.Whole || text.IsCompressed(path) }
 	}
 	var files []File
-	seen := map[string]bool{}
-	others := 0
+	seen := map[string]bool{} // by path: is it read?
+	others, again := 0, map[string]bool{}
 	for _, pattern := range in.Patterns {
 		store, infos, err := list(p.ctx, pattern)
 		if err != nil {
@@ -50,15 +52,20 @@ func (p planner) Plan(in job.Files) ([]job.Task, error) {
 		}
 		first := len(files)
 		for _, info := range infos {
-			switch {
-			case seen[info.Path]:
-				continue
-			case len(in.Suffixes) > 0 && !endsIn(info.Path, in.Suffixes):
-				others++
-			default:
-				files = append(files, File{Info: info, Whole: in.Whole || endsIn(info.Path, in.WholeSuffixes)})
+			read, before := seen[info.Path]
+			if !before {
+				read = len(in.Suffixes) == 0 || endsIn(info.Path, in.Suffixes)
+				seen[info.Path] = read
 			}
-			seen[info.Path] = true
+			switch {
+			case read:
+				files = append(files, File{Info: info, Whole: whole(info.Path)})
+				if before {
+					again[info.Path] = true
+				}
+			case !before:
+				others++
+			}
 		}
 		if err := locate(p.ctx, store, files[first:]); err != nil {
 			return nil, fmt.Errorf("input %q: %w", pattern, err)
@@ -70,7 +77,7 @@ func (p planner) Plan(in job.Files) ([]job.Task, error) {
 	if len(files) == 0 {
 		return nil, fmt.Errorf("input %q: none of %d files ends in %s: %w", in.Patterns, others, strings.Join(in.Suffixes, " or "), fs.ErrNotExist)
 	}
-	p.passed(files, others, in)
+	p.passed(files, others, again, in)
 	return Tasks(files, in.SplitBytes, in.Whole), nil
 }
 
@@ -97,16 +104,26 @@ func list(ctx context.Context, pattern string) (storage.Store, []storage.Info, e
 	return store, infos, nil
 }
 
-// passed tells of files that no task reads.
-func (p planner) passed(files []File, others int, in job.Files) {
+// passed tells of files that no task reads, and of those that are read more than once.
+func (p planner) passed(files []File, others int, again map[string]bool, in job.Files) {
 	if p.tell == nil {
 		return
 	}
-	empty := 0
+	empty, repeated, seen := 0, 0, map[string]bool{}
 	for _, f := range files {
-		if f.Size == 0 && !in.Whole {
-			empty++
+		if seen[f.Path] {
+			continue
 		}
+		seen[f.Path] = true
+		switch {
+		case f.Size == 0 && !in.Whole:
+			empty++
+		case again[f.Path]:
+			repeated++
+		}
+	}
+	if repeated > 0 {
+		p.tell(fmt.Sprintf("input: files that several of the inputs name, and that are read once for each: %d", repeated))
 	}
 	var parts []string
 	if empty > 0 {
@@ -116,7 +133,7 @@ func (p planner) passed(files []File, others int, in job.Files) {
 		parts = append(parts, fmt.Sprintf("%d that do not end in %s", others, strings.Join(in.Suffixes, " or ")))
 	}
 	if len(parts) > 0 {
-		p.tell(fmt.Sprintf("input: %d of %d files are passed over: %s", empty+others, len(files)+others, strings.Join(parts, ", ")))
+		p.tell(fmt.Sprintf("input: %d of %d files are passed over: %s", empty+others, len(seen)+others, strings.Join(parts, ", ")))
 	}
 }
 
