@@ -37,7 +37,7 @@ run: build ## count the words of the Go source tree on a local cluster
 # in Python need Python's venv (which is no program), those with Kerberos its server,
 # and the page of the laboratory's reports is opened in a browser.
 DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
-	gzip:gzip bzip2:bzip2 zstd:zstd awk:gawk python3:python3 \
+	gzip:gzip bzip2:bzip2 zstd:zstd xz:xz-utils lz4:lz4 awk:gawk python3:python3 \
 	ip:iproute2 tc:iproute2 ss:iproute2 \
 	gcc:build-essential mvn:maven javac:default-jdk-headless \
 	pg_lsclusters:postgresql psql:postgresql-client krb5kdc:krb5-kdc kadmin.local:krb5-admin-server kinit:krb5-user \

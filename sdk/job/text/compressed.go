@@ -10,32 +10,50 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
-// Compressed are the ends of the names of files that a Reader decompresses:
-// gzip (of any number of members), bzip2 (of any number of streams) and Zstandard
-// (of any number of frames). Such a file can't be entered in the middle, so it is
-// planned whole. Nobody changes the list.
-var Compressed = []string{".gz", ".bz2", ".zst"}
+// Compressed are the ends of the names of files that a Reader decompresses, in upper or
+// lower case: gzip (of any number of members), bzip2 and xz (of any number of streams),
+// Zstandard and lz4 (of any number of frames), zlib (.deflate) and snappy; lz4 and snappy
+// in Hadoop's blocks too. Such a file can't be entered in the middle, so it is planned
+// whole. Nobody changes the list.
+var Compressed = []string{".gz", ".bz2", ".zst", ".xz", ".lz4", ".deflate", ".snappy"}
+
+// unreadable are the ends of the names of compressed files that a Reader refuses: their
+// bytes are no text.
+var unreadable = []string{".z", ".lzo", ".lzo_deflate", ".lzma", ".lz", ".7z", ".zip", ".rar", ".br"}
 
 // IsCompressed says whether a file of that name is decompressed.
-func IsCompressed(path string) bool {
-	for _, suffix := range Compressed {
-		if strings.HasSuffix(path, suffix) {
-			return true
+func IsCompressed(path string) bool { return compression(path, Compressed) != "" }
+
+// compression is the one of the ends that a name has, in whatever case; "" for none.
+func compression(path string, ends []string) string {
+	for _, end := range ends {
+		if len(path) >= len(end) && strings.EqualFold(path[len(path)-len(end):], end) {
+			return end
 		}
 	}
-	return false
+	return ""
+}
+
+// refused is an error for a file whose compression is known and can't be read.
+func refused(path string) error {
+	if end := compression(path, unreadable); end != "" {
+		return job.Permanent(fmt.Errorf("%s is no text by its name: files that end in %s can't be decompressed; write it as one of %s, or give it another name",
+			path, path[len(path)-len(end):], strings.Join(Compressed, " ")))
+	}
+	return nil
 }
 
 const (
 	// packedBytes is how much of a compressed file is read at once.
 	packedBytes = 64 << 10
-	// windowMax bounds what a Zstandard frame may ask a reader to remember, in
-	// bytes: what `zstd --long` writes by default, and no more.
+	// windowMax bounds what a Zstandard frame or an xz stream may ask a reader to
+	// remember, in bytes: what `zstd --long` writes by default, and twice that of `xz -9`.
 	windowMax = 128 << 20
 )
 
@@ -55,22 +73,41 @@ func decompress(file io.ReadCloser, split job.Split) (io.ReadCloser, error) {
 		return nil, partial(split)
 	}
 	d.held = bufio.NewReaderSize(counted{d}, packedBytes)
-	var err error
-	switch {
-	case strings.HasSuffix(split.Path, ".gz"):
-		d.plain, err = gzip.NewReader(d.held)
-	case strings.HasSuffix(split.Path, ".bz2"):
+	err := d.begin(compression(split.Path, Compressed))
+	if err != nil {
+		return nil, d.damaged(err)
+	}
+	return d, nil
+}
+
+// begin makes the reader of plain bytes.
+func (d *decompressed) begin(suffix string) (err error) {
+	switch suffix {
+	case ".gz":
+		d.plain, err = newMembers(d.held, func() (io.Reader, error) {
+			z, err := gzip.NewReader(d.held)
+			if err == nil {
+				z.Multistream(false)
+			}
+			return z, err
+		})
+	case ".deflate":
+		d.plain, err = newMembers(d.held, func() (io.Reader, error) { return zlib.NewReader(d.held) })
+	case ".bz2":
 		d.plain = bzip2.NewReader(d.held)
+	case ".xz":
+		d.plain, err = newXZ(d.held)
+	case ".lz4":
+		d.plain, err = newLZ4(d.held)
+	case ".snappy":
+		d.plain, err = newSnappy(d.held)
 	default:
 		var z *zstd.Decoder
 		if z, err = zstd.NewReader(d.held, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(windowMax)); err == nil {
 			d.plain, d.end = z, z.Close
 		}
 	}
-	if err != nil {
-		return nil, d.damaged(err)
-	}
-	return d, nil
+	return err
 }
 
 // partial is the error of a split that should be a whole file.

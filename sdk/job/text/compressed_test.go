@@ -3,6 +3,8 @@ package text_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 	"github.com/hamadryad/hamadryad/sdk/job/text"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/snappy"
+	"github.com/pierrec/lz4/v4"
 )
 
 // packed runs a compressor of the machine over data.
@@ -47,7 +51,7 @@ func lines(path string) (got []string, nodes int, err error) {
 	return got, nodes, err
 }
 
-var commands = map[string]string{".gz": "gzip", ".bz2": "bzip2", ".zst": "zstd"}
+var commands = map[string]string{".gz": "gzip", ".bz2": "bzip2", ".zst": "zstd", ".xz": "xz", ".lz4": "lz4", ".XZ": "xz", ".Gz": "gzip"}
 
 func sample() string {
 	var b strings.Builder
@@ -107,5 +111,135 @@ func TestAnEmptyMemberEndsNothing(t *testing.T) {
 	os.WriteFile(path, b.Bytes(), 0o666)
 	if got, _, err := lines(path); err != nil || !slices.Equal(got, []string{"a", "bc"}) {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// zlibOf is data as Python's zlib packs it.
+func zlibOf(t *testing.T, data string) []byte {
+	t.Helper()
+	cmd := exec.Command("python3", "-c", "import sys, zlib; sys.stdout.buffer.write(zlib.compress(sys.stdin.buffer.read()))")
+	cmd.Stdin = strings.NewReader(data)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("python3, which the tests need: %v", err)
+	}
+	return out
+}
+
+// hadoop is data in Hadoop's blocks, each of chunks of at most so many bytes.
+func hadoop(data string, block, chunk int, pack func([]byte) []byte) []byte {
+	var all []byte
+	for len(data) > 0 {
+		rest := data[:min(block, len(data))]
+		data = data[len(rest):]
+		all = binary.BigEndian.AppendUint32(all, uint32(len(rest)))
+		for len(rest) > 0 {
+			packed := pack([]byte(rest[:min(chunk, len(rest))]))
+			rest = rest[min(chunk, len(rest)):]
+			all = append(binary.BigEndian.AppendUint32(all, uint32(len(packed))), packed...)
+		}
+	}
+	return all
+}
+
+func lz4Block(plain []byte) []byte {
+	packed := make([]byte, lz4.CompressBlockBound(len(plain)))
+	n, err := lz4.CompressBlock(plain, packed, nil)
+	if err != nil || n == 0 {
+		panic(fmt.Sprint(n, err))
+	}
+	return packed[:n]
+}
+
+func snappyBlock(plain []byte) []byte { return snappy.Encode(nil, plain) }
+
+func snappyFrames(data string) []byte {
+	var b bytes.Buffer
+	w := snappy.NewBufferedWriter(&b)
+	w.Write([]byte(data))
+	w.Close()
+	return b.Bytes()
+}
+
+// Files are read whole in all forms that a name stands for, and damage is an error: in
+// frames and in Hadoop's blocks.
+func TestFormsOfCompressedFiles(t *testing.T) {
+	data := sample()
+	lz4Of := func(args ...string) []byte {
+		cmd := exec.Command("lz4", append(args, "-c", "-")...)
+		cmd.Stdin = strings.NewReader(data)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("lz4, which the tests need: %v", err)
+		}
+		return out
+	}
+	for name, stored := range map[string][]byte{
+		"zlib.deflate": zlibOf(t, data), "parts.deflate": append(zlibOf(t, data[:1000]), zlibOf(t, data[1000:])...),
+		"legacy.lz4": lz4Of("-l"), "linked.LZ4": lz4Of("-BD", "-B4"),
+		"hadoop.lz4": hadoop(data, 256<<10, 256<<10, lz4Block), "chunks.lz4": hadoop(data, 1<<20, 4000, lz4Block),
+		"hadoop.snappy": hadoop(data, 256<<10, 256<<10, snappyBlock), "chunks.snappy": hadoop(data, 1<<20, 4000, snappyBlock),
+		"framed.snappy": snappyFrames(data),
+	} {
+		path := t.TempDir() + "/" + name
+		os.WriteFile(path, stored, 0o666)
+		if got, nodes, err := lines(path); err != nil || nodes != 1 || !slices.Equal(got, wanted(data)) {
+			t.Errorf("%s: %d lines in %d nodes, %v", name, len(got), nodes, err)
+		}
+		// What has no checksum can be damaged unseen; what is cut can't.
+		for _, bad := range [][]byte{stored[:len(stored)/2], stored[:len(stored)-1], append(bytes.Clone(stored), "garbage behind it"...), []byte("plain text, and no more than that\n")} {
+			os.WriteFile(path, bad, 0o666)
+			if _, _, err := lines(path); err == nil && name != "legacy.lz4" || err != nil && !strings.Contains(err.Error(), "of the stored file") {
+				t.Errorf("%s damaged: %v", name, err)
+			}
+		}
+	}
+}
+
+// Zeros behind members of gzip are passed over, as gzip does; other bytes are damage.
+func TestZerosBehindMembers(t *testing.T) {
+	data, zeros := sample(), make([]byte, 512)
+	member := packed(t, "gzip", data)
+	path := t.TempDir() + "/f.gz"
+	for name, c := range map[string]struct {
+		stored []byte
+		times  int
+	}{
+		"at the end": {append(bytes.Clone(member), zeros...), 1}, "one": {append(bytes.Clone(member), 0), 1},
+		"between members": {slices.Concat(member, zeros, member, zeros), 2},
+		"garbage behind":  {slices.Concat(member, zeros, []byte("x")), 0},
+	} {
+		os.WriteFile(path, c.stored, 0o666)
+		got, _, err := lines(path)
+		if (err == nil) != (c.times > 0) || err == nil && !slices.Equal(got, wanted(strings.Repeat(data, c.times))) {
+			t.Errorf("%s: %d lines, %v", name, len(got), err)
+		}
+	}
+}
+
+// What a file asks for in memory is bounded.
+func TestBombsAreBounded(t *testing.T) {
+	bomb := packed(t, "xz", "x\n")
+	bomb[14+2] = 40 // the dictionary of 4 GiB, in the head of the first block
+	for name, stored := range map[string][]byte{
+		"dictionary.xz": bomb, "chunk.lz4": {0x7f, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff}, "chunk.snappy": {0, 0, 1, 0, 0x40, 0, 0, 0},
+		"plain.snappy": {0, 0, 0, 9, 0, 0, 0, 6, 0xff, 0xff, 0xff, 0xff, 0x0f, 0},
+	} {
+		path := t.TempDir() + "/" + name
+		os.WriteFile(path, stored, 0o666)
+		if _, _, err := lines(path); err == nil || !strings.Contains(err.Error(), "at most") && !strings.Contains(err.Error(), "larger than its block") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A file whose name says that it is compressed in a way that can't be read is refused.
+func TestUnreadableCompressionIsRefused(t *testing.T) {
+	for _, name := range []string{"a.Z", "a.lzo", "a.zip", "a.LZMA"} {
+		path := t.TempDir() + "/" + name
+		os.WriteFile(path, []byte("x\n"), 0o666)
+		if _, _, err := lines(path); !errors.Is(err, job.ErrPermanent) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), ".gz") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

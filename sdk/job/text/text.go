@@ -158,6 +158,9 @@ func (r *Reader) open() error {
 	}
 	r.split = r.task[r.next]
 	r.next++
+	if err := refused(r.split.Path); err != nil {
+		return err
+	}
 	from := r.split
 	r.skip = from.Offset > 0
 	if r.skip {
