@@ -127,7 +127,7 @@ var directions = []struct {
 	{"engine/manager/rest/api", nil, "generated from the document: what answers is rest"},
 	{"engine/manager/rest/request", nil, "it holds requests against a document and knows none of what answers"},
 	{"engine/manager/rest/shared", nil, "it keeps answers and knows none of them"},
-	{"engine/manager/rest", []string{"sdk/scheduler", "engine/core", "engine/graph", "engine/manager/audit", "engine/manager/history", "engine/manager/past", "engine/manager/pools", "engine/manager/readmodel", "engine/manager/rest/api", "engine/manager/rest/request", "engine/manager/rest/shared", "engine/wire", "internal/histogram"}, aManagersRoom},
+	{"engine/manager/rest", []string{"sdk/scheduler", "engine/auth", "engine/core", "engine/graph", "engine/manager/audit", "engine/manager/history", "engine/manager/past", "engine/manager/pools", "engine/manager/readmodel", "engine/manager/rest/api", "engine/manager/rest/request", "engine/manager/rest/shared", "engine/wire", "internal/histogram"}, aManagersRoom},
 	{"engine/manager/pools", []string{"sdk/scheduler", "engine/manager/history/series"}, aManagersRoom},
 	{"engine/manager/pages/draw", []string{"engine/manager/rest/api", "internal/svg"}, "it draws what the interface answers: pass it in as values"},
 	{"engine/manager/pages/browser", nil, "it is for tests that open the pages in a browser"},

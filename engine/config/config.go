@@ -226,6 +226,11 @@ type Limits struct {
 	Address   int      `koanf:"address" validate:"min=8,max=100000"`   // connections of one address that proved nobody
 	Network   int      `koanf:"network" validate:"min=8,max=100000"`   // likewise of loopback, and of an address in Networks
 	Principal int      `koanf:"principal" validate:"min=8,max=100000"` // connections, or requests over HTTP, of one user or launcher
+
+	UserStreams  int  `koanf:"userStreams" validate:"min=1,max=1000"`     // streams of events, and logs that are followed, of one user
+	UserUploads  int  `koanf:"userUploads" validate:"min=1,max=32"`       // programs and plans that one user sends at once; more wait
+	UserPrograms Size `koanf:"userPrograms" validate:"min=1048576"`       // of the programs and plans that one user sent
+	UploadRate   Size `koanf:"uploadRate" validate:"min=1,max=104857600"` // bytes in a second that an upload brings at least
 }
 
 // Log are the settings of what the processes say of themselves.
@@ -312,6 +317,10 @@ func defaults() map[string]any {
 		"limits.address":             256,
 		"limits.network":             1024,
 		"limits.principal":           512,
+		"limits.userStreams":         100,
+		"limits.userUploads":         8,
+		"limits.userPrograms":        "4GiB",
+		"limits.uploadRate":          "16KiB",
 		"log.level":                  "info",
 		"log.format":                 "text",
 

@@ -35,6 +35,10 @@ type Config struct {
 	LogKeep      int   // eventlog.KeepSegmentsDefault
 	LogKeepBytes int64 // eventlog.KeepBytesDefault
 	BlobBytes    int64 // programs and plans; 16 GiB
+	// Of one user: bytes of programs and plans (blobs.UserBytesDefault), uploads at once (blobs.UserUploadsDefault), bytes a
+	// second that an upload brings at least (clients.UploadRateDefault), and streams of events and logs (rest.UserStreamsDefault).
+	UserBlobBytes, UploadRate int64
+	UserUploads, UserStreams  int
 	// FreezeMax is for how long the core may stand still for a checkpoint, as estimated.
 	// Where that is not enough the checkpoint is made from the event log, beside the core;
 	// FreezeMaxDefault.

@@ -201,7 +201,9 @@ func Run(ctx context.Context, cfg Config) error {
 		opened:      func(c *core.Core) { m.clients.Opened(c.Losses()) },
 	}
 	synced.reached(log.Last()) // all that was replayed
-	if m.blobs, err = blobs.Open(filepath.Join(cfg.Data, "programs"), cfg.BlobBytes, m.neededBlobs); err != nil {
+	if m.blobs, err = blobs.Open(filepath.Join(cfg.Data, "programs"), blobs.Options{
+		Bytes: cfg.BlobBytes, UserBytes: cfg.UserBlobBytes, UserUploads: cfg.UserUploads, Needed: m.neededBlobs,
+	}); err != nil {
 		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
 	}
 	err = m.serve(ctx, cancel, log)
@@ -365,7 +367,7 @@ func (m *manager) grpcServer() *grpc.Server {
 // clientServer is the service that clients talk to, launcherServer that of launchers.
 func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
-		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
+		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, UploadRate: m.cfg.UploadRate, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
 		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor, Audit: m.audit, Web: m.web,
 	})
@@ -482,7 +484,7 @@ func (m *manager) lookAtHost() {
 // rest is the REST interface.
 func (m *manager) rest() *rest.Server {
 	return rest.New(rest.Needs{
-		Model: m.model, Jobs: m.jobs, Service: m.clients, Settings: m.clients, Audit: m.audit, Policy: m.supervisor, Pools: m.pools, Kept: m.history.History, Life: m.life.Term, Stopping: m.stopping,
+		Model: m.model, Jobs: m.jobs, Service: m.clients, Settings: m.clients, Audit: m.audit, Policy: m.supervisor, Pools: m.pools, Kept: m.history.History, UserStreams: m.cfg.UserStreams, Life: m.life.Term, Stopping: m.stopping,
 		Suspects: m.launchers.Suspects, Failed: failed,
 	})
 }

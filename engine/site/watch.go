@@ -29,7 +29,8 @@ func (s *Site) ManagerConfig() manager.Config {
 			Folder: m.History.Folder, Store: m.History.Store, KeepFor: m.History.KeepFor, JobsMax: m.History.JobsMax, BytesMax: int64(m.History.BytesMax), AttemptsMax: m.History.AttemptsMax,
 			Tails: tails.Options{JobBytes: int64(m.History.Tails.JobBytes), BytesASecond: int64(m.History.Tails.BytesASecond)},
 		},
-		Limits:    Connections(s.Config),
+		Limits: Connections(s.Config), UserBlobBytes: int64(s.Limits.UserPrograms), UploadRate: int64(s.Limits.UploadRate),
+		UserUploads: s.Limits.UserUploads, UserStreams: s.Limits.UserStreams,
 		TailBytes: int64(m.History.Tails.Bytes), FailedTailBytes: int64(m.History.Tails.FailedBytes),
 		Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown, Text: s.Texts[s.File], VersionsKept: m.Versions,
 	}

@@ -5,9 +5,14 @@
 //
 // What is given out under a hash was found to have it, or is hashed by who reads it. What is
 // written, read, or needed by a live job stays. All of it together has at most so many bytes.
+//
+// One copy is kept of what several users sent, and the file HASH.users beside it names them. A user
+// is told only of what that user sent whole: another's hash says nothing. A user has at most so many
+// bytes, and so many uploads at once; those of equal content wait for the first of them.
 package blobs
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -31,21 +36,40 @@ import (
 // one that a live job needs or that is being written or read.
 type Store struct {
 	folder string
-	max    int64
-	// needed tells which blobs live jobs need.
-	needed func() (map[string]bool, error)
+	Options
 
 	mu      sync.Mutex
 	kept    map[string]*blob
 	total   int64 // of kept, and of what is being written
 	writing int
+	users   map[string]*sending
+	ended   chan struct{} // closed, and made anew, when an upload ends
+	waiting int           // uploads that wait to begin
+
+	noting sync.Mutex // held while a file of users is written
 }
+
+// Options bound a Store.
+type Options struct {
+	Bytes       int64 // of everything
+	UserBytes   int64 // of what one user sent, and is sending; 0: UserBytesDefault
+	UserUploads int   // that one user has at once, while more wait; 0: UserUploadsDefault
+	// Needed tells which blobs live jobs need.
+	Needed func() (map[string]bool, error)
+}
+
+// Defaults of Options.
+const (
+	UserBytesDefault   = 4 << 30
+	UserUploadsDefault = 8
+)
 
 type blob struct {
 	bytes int64
 	used  time.Time
-	open  int    // readers
-	sound fileID // of the file whose content was found to be right; zero: of none in this life
+	open  int      // readers
+	sound fileID   // of the file whose content was found to be right; zero: of none in this life
+	users []string // who sent it
 }
 
 // fileID tells whether a file is still the one that was read.
@@ -63,19 +87,22 @@ func idOf(info fs.FileInfo) fileID {
 	return id
 }
 
-// uploadsMax is how many blobs are written at the same time.
-const uploadsMax = 32
+const (
+	// uploadsMax is how many blobs are written at the same time, and waitingMax how many more wait.
+	uploadsMax = 32
+	waitingMax = 256
+)
 
 // What can be wrong with a blob.
 var (
 	ErrMissing = errors.New("the manager does not have it")
 	ErrDamaged = errors.New("the manager's copy of it is damaged, and was dropped")
-	ErrBusy    = errors.New("too many programs are being sent at once: try again")
+	ErrBusy    = errors.New("too many programs are being sent at once")
 )
 
 // Open reads the folder, without the contents: they are verified when they are
 // asked for. What needed names stays.
-func Open(folder string, max int64, needed func() (map[string]bool, error)) (*Store, error) {
+func Open(folder string, o Options) (*Store, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("programs: %w", err)
 	}
@@ -86,8 +113,12 @@ func Open(folder string, max int64, needed func() (map[string]bool, error)) (*St
 	if err != nil {
 		return nil, fmt.Errorf("programs: %w", err)
 	}
-	b := &Store{folder: folder, max: max, needed: needed, kept: map[string]*blob{}}
+	o.UserBytes, o.UserUploads = cmp.Or(o.UserBytes, UserBytesDefault), cmp.Or(o.UserUploads, UserUploadsDefault)
+	b := &Store{folder: folder, Options: o, kept: map[string]*blob{}, users: map[string]*sending{}, ended: make(chan struct{})}
 	for _, e := range entries {
+		if hash, names := strings.CutSuffix(e.Name(), usersSuffix); names && IsHash(hash) {
+			continue
+		}
 		info, err := e.Info()
 		if err != nil || !IsHash(e.Name()) {
 			os.Remove(filepath.Join(folder, e.Name())) // left by an upload that was cut off
@@ -95,6 +126,11 @@ func Open(folder string, max int64, needed func() (map[string]bool, error)) (*St
 		}
 		b.kept[e.Name()] = &blob{bytes: info.Size(), used: info.ModTime()}
 		b.total += info.Size()
+	}
+	for _, e := range entries {
+		if hash, names := strings.CutSuffix(e.Name(), usersSuffix); names {
+			b.readUsers(hash)
+		}
 	}
 	return b, nil
 }
@@ -109,7 +145,7 @@ type Fill struct {
 func (b *Store) Fill() Fill {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return Fill{Uploads: b.writing, UploadsMax: uploadsMax, Bytes: b.total, BytesMax: b.max}
+	return Fill{Uploads: b.writing, UploadsMax: uploadsMax, Bytes: b.total, BytesMax: b.Options.Bytes}
 }
 
 // IsHash accepts a SHA-256 in lower-case hex: what may become a file name.
@@ -185,9 +221,9 @@ func verify(path, hash string) error {
 // drop forgets a blob that is missing or damaged. The caller holds mu.
 func (b *Store) drop(hash string, k *blob) {
 	if b.kept[hash] == k {
-		delete(b.kept, hash)
-		b.total -= k.bytes
-		_ = os.Remove(b.path(hash)) // the next one of that name replaces it
+		if b.remove(hash) != nil {
+			b.forget(hash, k) // the next one of that name replaces it
+		}
 	}
 }
 
@@ -248,32 +284,26 @@ func (r *blobReader) Close() error {
 type Upload struct {
 	b      *Store
 	hash   string
+	user   string
 	file   *os.File
 	digest hash.Hash
 	bytes  int64
 }
 
-// Begin begins a blob that is sent.
-func (b *Store) Begin(hash string) (*Upload, error) {
-	if !IsHash(hash) {
-		return nil, fmt.Errorf("%q is no SHA-256 in hexadecimal digits", hash)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.writing >= uploadsMax {
-		return nil, ErrBusy
-	}
+// begin begins a blob that a user sends. The caller holds mu.
+func (b *Store) begin(hash, user string) (*Upload, error) {
 	f, err := os.CreateTemp(b.folder, "upload-")
 	if err != nil {
 		return nil, err
 	}
 	b.writing++
-	return &Upload{b: b, hash: hash, file: f, digest: sha256.New()}, nil
+	b.sends(user).uploads[hash] = true
+	return &Upload{b: b, hash: hash, user: user, file: f, digest: sha256.New()}, nil
 }
 
 // Write adds to it.
 func (u *Upload) Write(data []byte) error {
-	if err := u.b.reserve(int64(len(data))); err != nil {
+	if err := u.b.reserve(u.user, int64(len(data))); err != nil {
 		return err
 	}
 	u.bytes += int64(len(data))
@@ -288,16 +318,25 @@ func (u *Upload) Finish() error {
 		u.Abort()
 		return fmt.Errorf("what arrived has the SHA-256 %s and not %s: it was damaged on the way, or changed while it was sent; send it again", got, u.hash)
 	}
+	if there, err := u.join(); there || err != nil {
+		u.Abort()
+		return err
+	}
 	err := u.file.Sync()
 	var info fs.FileInfo
 	if err == nil {
 		info, err = u.file.Stat()
 	}
+	u.b.noting.Lock()
+	defer u.b.noting.Unlock()
 	if err == nil {
 		err = os.Rename(u.file.Name(), u.b.path(u.hash))
 	}
 	if err == nil {
 		err = durable.SyncFolder(u.b.folder) // before any job that needs it is taken
+	}
+	if err == nil {
+		err = u.b.note(u.hash, u.user)
 	}
 	if err != nil {
 		u.Abort()
@@ -307,11 +346,18 @@ func (u *Upload) Finish() error {
 	b := u.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.writing--
+	b.sends(u.user).bytes -= u.bytes
+	b.end(u)
+	users := []string{}
 	if k := b.kept[u.hash]; k != nil { // the same content, sent twice at once
-		b.total -= k.bytes
+		users = k.users
+		b.forget(u.hash, k)
 	}
-	b.kept[u.hash] = &blob{bytes: u.bytes, used: time.Now(), sound: idOf(info)}
+	k := &blob{bytes: u.bytes, used: time.Now(), sound: idOf(info)}
+	b.kept[u.hash] = k
+	for _, user := range append(users, u.user) {
+		b.own(k, user)
+	}
 	return nil
 }
 
@@ -321,52 +367,61 @@ func (u *Upload) Abort() {
 	os.Remove(u.file.Name())
 	u.b.mu.Lock()
 	u.b.total -= u.bytes
-	u.b.writing--
+	u.b.sends(u.user).bytes -= u.bytes
+	u.b.end(u)
 	u.b.mu.Unlock()
 }
 
-// reserve makes room for n more bytes.
-func (b *Store) reserve(n int64) error {
+// reserve makes room for n more bytes of a user.
+func (b *Store) reserve(user string, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.total+n > b.max {
+	if err := b.roomOf(user, n); err != nil {
+		return err
+	}
+	if b.total+n > b.Options.Bytes {
 		if err := b.evict(n); err != nil {
 			return err
 		}
 	}
 	b.total += n
+	b.sends(user).bytes += n
 	return nil
 }
 
 // evict is called with mu held, and gives it back while it asks who needs what.
 func (b *Store) evict(n int64) error {
-	b.mu.Unlock()
-	needed, err := b.needed()
-	b.mu.Lock()
+	old, err := b.unneeded(func(*blob) bool { return true })
 	if err != nil {
 		return err
 	}
-	var old []string
+	for _, hash := range old {
+		if b.total+n <= b.Options.Bytes {
+			return nil
+		}
+		if err := b.remove(hash); err != nil {
+			return err
+		}
+	}
+	if b.total+n > b.Options.Bytes {
+		return fmt.Errorf("the manager keeps at most %d bytes of programs and plans, and running jobs need what is there: wait for them to end, or raise manager.programs", b.Options.Bytes)
+	}
+	return nil
+}
+
+// unneeded lists those of some blobs that nobody needs, the one that was not used for longest first. It
+// is called with mu held, and gives it back while it asks.
+func (b *Store) unneeded(of func(*blob) bool) (old []string, err error) {
+	b.mu.Unlock()
+	needed, err := b.Needed()
+	b.mu.Lock()
 	for hash, k := range b.kept {
-		if k.open == 0 && !needed[hash] && time.Since(k.used) > blobGrace {
+		if k.open == 0 && !needed[hash] && time.Since(k.used) > blobGrace && of(k) {
 			old = append(old, hash)
 		}
 	}
 	slices.SortFunc(old, func(x, y string) int { return b.kept[x].used.Compare(b.kept[y].used) })
-	for _, hash := range old {
-		if b.total+n <= b.max {
-			return nil
-		}
-		if err := os.Remove(filepath.Join(b.folder, hash)); err != nil {
-			return err
-		}
-		b.total -= b.kept[hash].bytes
-		delete(b.kept, hash)
-	}
-	if b.total+n > b.max {
-		return fmt.Errorf("the manager keeps at most %d bytes of programs and plans, and running jobs need what is there: wait for them to end, or raise manager.programs", b.max)
-	}
-	return nil
+	return old, err
 }
 
 // blobGrace is how long a blob stays after its last use: a submitter asks for it

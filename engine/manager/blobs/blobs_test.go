@@ -1,6 +1,7 @@
 package blobs
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -17,7 +18,7 @@ func hashOf(data string) string {
 }
 
 func put(b *Store, hash, data string) error {
-	u, err := b.Begin(hash)
+	u, err := b.Begin(context.Background(), hash, "ann")
 	if err != nil {
 		return err
 	}
@@ -30,11 +31,11 @@ func put(b *Store, hash, data string) error {
 
 func newBlobs(t *testing.T, max int64, needed ...string) *Store {
 	t.Helper()
-	b, err := Open(t.TempDir(), max, nil)
+	b, err := Open(t.TempDir(), Options{Bytes: max})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.needed = func() (map[string]bool, error) {
+	b.Needed = func() (map[string]bool, error) {
 		m := map[string]bool{}
 		for _, n := range needed {
 			m[hashOf(n)] = true
@@ -60,7 +61,7 @@ func TestBlobsAreVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	u, err := b.Begin(hashOf("another"))
+	u, err := b.Begin(t.Context(), hashOf("another"), "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,14 +87,14 @@ func TestBlobsOutliveTheManager(t *testing.T) {
 	if err := put(b, hashOf("a"), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Begin(hashOf("b")); err != nil { // cut off
+	if _, err := b.Begin(t.Context(), hashOf("b"), "ann"); err != nil { // cut off
 		t.Fatal(err)
 	}
-	again, err := Open(b.folder, 1000, nil)
+	again, err := Open(b.folder, Options{Bytes: 1000})
 	if err != nil || !again.Has(hashOf("a")) || again.total != 1 {
 		t.Fatalf("%+v %v", again, err)
 	}
-	if entries, _ := os.ReadDir(b.folder); len(entries) != 1 {
+	if entries, _ := os.ReadDir(b.folder); len(entries) != 2 { // it, and who sent it
 		t.Fatalf("%d files are left", len(entries))
 	}
 }
@@ -140,7 +141,7 @@ func TestDamagedBlobsHeal(t *testing.T) {
 				t.Fatal(err)
 			}
 			if restarted {
-				again, err := Open(b.folder, 100, nil)
+				again, err := Open(b.folder, Options{Bytes: 100})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -118,6 +118,7 @@ type Needs struct {
 	Model      *readmodel.Model
 	Jobs       *past.Jobs
 	Blobs      *blobs.Store
+	UploadRate int64 // bytes a second that an upload brings at least; 0: UploadRateDefault
 	Graphs     *graphs.Store
 	Launchers  *launchers.Table
 	Supervisor *supervision.Supervisor
@@ -198,11 +199,14 @@ func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.Submi
 	}
 	s.placeByDefault(ctx, q.Spec)
 	for what, hash := range map[string]string{"program": q.Spec.Program, "plan": q.Spec.Plan} {
-		if !s.needs.Blobs.Has(hash) {
+		if !s.needs.Blobs.Sent(hash, sender(ctx)) {
 			return nil, status.Errorf(codes.FailedPrecondition, "the job's %s (SHA-256 %.64q) was not sent: send it, then submit again", what, hash)
 		}
 	}
 	if hash := q.Spec.GraphBlob; hash != "" {
+		if !s.needs.Blobs.Sent(hash, sender(ctx)) {
+			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q) was not sent: send it, then submit again", hash)
+		}
 		done, err := s.needs.Graphs.Take(hash, func() (io.ReadCloser, error) { return s.needs.Blobs.Reader(hash) })
 		switch {
 		case errors.Is(err, blobs.ErrMissing):
@@ -261,9 +265,10 @@ func (s *Server) draft(ctx context.Context, id scheduler.JobID, spec *wire.JobSp
 	return core.NewDraft(set, spec, s.needs.Graphs.Load), nil
 }
 
-// HasBlob tells whether a program or plan needs not be sent.
-func (s *Server) HasBlob(_ context.Context, q *wire.BlobQuery) (*wire.BlobAnswer, error) {
-	return &wire.BlobAnswer{Present: s.needs.Blobs.Has(q.Hash)}, nil
+// HasBlob tells whether a program or plan needs not be sent: the same user sent it before. What others
+// sent is told to nobody.
+func (s *Server) HasBlob(ctx context.Context, q *wire.BlobQuery) (*wire.BlobAnswer, error) {
+	return &wire.BlobAnswer{Present: s.needs.Blobs.Sent(q.Hash, sender(ctx))}, nil
 }
 
 // PutBlob takes a program or plan.
@@ -271,14 +276,17 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 	if err := s.roomForWork(); err != nil {
 		return err
 	}
-	next := arriving(stream, uploadSilenceMax)
+	next := arriving(stream, uploadSilenceMax, s.needs.UploadRate)
 	first, err := next()
 	if err != nil {
 		return err
 	}
-	u, err := s.needs.Blobs.Begin(first.Hash)
+	u, err := s.beginUpload(stream.Context(), first.Hash)
 	if err != nil {
-		return status.Error(codes.InvalidArgument, err.Error())
+		return err
+	}
+	if u == nil { // it came meanwhile
+		return stream.SendAndClose(&wire.Empty{})
 	}
 	for chunk := first; ; {
 		if err := u.Write(chunk.Data); err != nil {

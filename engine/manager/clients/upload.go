@@ -1,8 +1,13 @@
 package clients
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -13,9 +18,52 @@ import (
 // time, so one that stands still would keep others from theirs.
 const uploadSilenceMax = 30 * time.Second
 
+// UploadRateDefault is how many bytes an upload brings in a second at least, on average and after
+// uploadSilenceMax: an upload that brings a byte now and then keeps others from theirs as well.
+const UploadRateDefault = 16 << 10
+
+// uploadQueueMax is how long an upload waits for its turn.
+const uploadQueueMax = time.Minute
+
+// sender is to whom uploads count: whoever proved to be calling, also for another; "" where nobody is
+// proved.
+func sender(ctx context.Context) string {
+	who, ok := auth.From(ctx)
+	if !ok || !who.Proved() {
+		return ""
+	}
+	return cmp.Or(who.By, who.Name)
+}
+
+// beginUpload waits for an upload's turn; nil: the user sent the same meanwhile. The error is one of gRPC.
+func (s *Server) beginUpload(ctx context.Context, hash string) (*blobs.Upload, error) {
+	ctx, cancel := context.WithTimeout(ctx, uploadQueueMax)
+	defer cancel()
+	u, err := s.needs.Blobs.Begin(ctx, hash, sender(ctx))
+	switch {
+	case err == nil:
+		return u, nil
+	case errors.Is(err, blobs.ErrBusy) || errors.Is(err, context.DeadlineExceeded):
+		return nil, later(blobs.ErrBusy.Error())
+	case errors.Is(err, context.Canceled):
+		return nil, status.FromContextError(err).Err()
+	}
+	return nil, status.Error(codes.InvalidArgument, err.Error())
+}
+
+// later has the client wait, and try again for as long as it waits for a manager.
+func later(why string) error {
+	s := status.New(codes.Unavailable, why)
+	if full, err := s.WithDetails(&wire.Failure{Message: why}); err == nil {
+		s = full
+	}
+	return s.Err()
+}
+
 // arriving returns what gives the parts of an upload one by one, and an error where none
-// comes within a time. The caller's return from the call ends what waits for a part.
-func arriving(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Empty], silence time.Duration) (next func() (*wire.BlobChunk, error)) {
+// comes within a time, or where they bring less than so many bytes in a second. What the caller
+// does between two parts is not counted. The caller's return from the call ends what waits for a part.
+func arriving(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Empty], silence time.Duration, rate int64) (next func() (*wire.BlobChunk, error)) {
 	type part struct {
 		chunk *wire.BlobChunk
 		err   error
@@ -35,11 +83,20 @@ func arriving(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Empty], sil
 		}
 	}()
 	timer := time.NewTimer(silence)
+	var came int64
+	var waited time.Duration
+	rate = cmp.Or(rate, UploadRateDefault)
 	return func() (*wire.BlobChunk, error) {
 		timer.Reset(silence)
 		defer timer.Stop()
+		began := time.Now()
 		select {
 		case p := <-parts:
+			came += int64(len(p.chunk.GetData()))
+			waited += time.Since(began)
+			if late := waited - silence; p.err == nil && late > 0 && came < int64(late.Seconds()*float64(rate)) {
+				return nil, status.Errorf(codes.DeadlineExceeded, "the upload brought %d bytes in %v, and %d a second are the least (limits.uploadRate): send it again", came, waited.Round(time.Second), rate)
+			}
 			return p.chunk, p.err
 		case <-timer.C:
 			return nil, status.Errorf(codes.DeadlineExceeded, "the upload brought nothing for %v: send it again", silence)

@@ -66,10 +66,11 @@ type events struct {
 
 // VisitStreamEventsResponse sends it, until who asks goes or the manager stops.
 func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
-	if e.server.full(w) {
+	ended, full := e.server.full(e.ctx, w)
+	if full {
 		return nil
 	}
-	defer e.server.open.Add(-1)
+	defer ended()
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -103,18 +104,6 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 		}
 	}
 	return nil
-}
-
-// full answers a stream that is one too many; false: there is room, and it counts as open.
-func (s *Server) full(w http.ResponseWriter) bool {
-	if s.open.Add(1) <= streamsMax {
-		return false
-	}
-	s.open.Add(-1)
-	w.Header().Set("Retry-After", streamsAgain)
-	w.Header().Set("Connection", "close") // it is another's turn
-	Tell(w, http.StatusServiceUnavailable, fmt.Sprintf("%d streams of events and of logs are open, and no more are at once: ask again later, or for the state with If-None-Match and wait, or for a log without follow", streamsMax))
-	return true
 }
 
 // topic is what may have changed, with a revision that is another one when it has.

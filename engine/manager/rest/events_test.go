@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -129,4 +130,30 @@ func TestEvents(t *testing.T) {
 			t.Errorf("a stream goes on for %v, want %v", took, eventsMax)
 		}
 	})
+}
+
+// One user's streams leave room for others'.
+func TestStreamsOfAUserAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.server.needs.UserStreams = 1
+	ask := func(user string) int {
+		ctx, cancel := context.WithCancel(auth.With(t.Context(), auth.Principal{Kind: auth.User, Name: user, Proof: auth.Certificate}))
+		cancel()
+		answer := httptest.NewRecorder()
+		w.mux.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, "GET", Root+"/events", nil))
+		return answer.Code
+	}
+	if !w.server.byUser.take("ann", 1) {
+		t.Fatal("ann has no stream")
+	}
+	if code := ask("ann"); code != 503 {
+		t.Errorf("a second stream of ann: %d", code)
+	}
+	if code := ask("bob"); code != 200 {
+		t.Errorf("a stream of bob: %d", code)
+	}
+	w.server.byUser.give("ann")
+	if code := ask("ann"); code != 200 {
+		t.Errorf("ann's stream after the other ended: %d", code)
+	}
 }

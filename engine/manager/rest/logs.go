@@ -120,10 +120,11 @@ func (l *AttemptLog) Close() {
 func (l *AttemptLog) VisitGetAttemptLogResponse(w http.ResponseWriter) error {
 	defer l.Close()
 	if l.Live {
-		if l.server.full(w) {
+		ended, full := l.server.full(l.ctx, w)
+		if full {
 			return nil
 		}
-		defer l.server.open.Add(-1)
+		defer ended()
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")

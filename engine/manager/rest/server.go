@@ -125,6 +125,8 @@ type Needs struct {
 	Failed func(ctx context.Context, err error)
 	// Life is what no other life of the manager has: revisions are of one life.
 	Life uint64
+	// UserStreams bounds the streams of events, and the logs that are followed, of one user; 0: UserStreamsDefault.
+	UserStreams int
 	// Stopping is closed when streams and long waits have to end.
 	Stopping <-chan struct{}
 }
@@ -135,6 +137,7 @@ type Server struct {
 	doc     *openapi3.T
 	streams atomic.Int64 // of events that are heard
 	open    atomic.Int64 // those, and logs that are followed
+	byUser  userStreams  // those of each user
 	drawn   shared.Answers[drawnOf, drawn]
 }
 

@@ -1,0 +1,228 @@
+package blobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/internal/durable"
+)
+
+const (
+	// usersSuffix ends the name of the file that says who sent a blob.
+	usersSuffix = ".users"
+	// usersMax bounds the users of a blob. Beyond it, who sent it first has to send it again.
+	usersMax = 1000
+)
+
+// sending is what a user has here.
+type sending struct {
+	bytes   int64           // of what the user sent, and is sending
+	uploads map[string]bool // by hash
+}
+
+// sends is what a user has here, to be changed. The caller holds mu.
+func (b *Store) sends(user string) *sending {
+	s := b.users[user]
+	if s == nil {
+		s = &sending{uploads: map[string]bool{}}
+		b.users[user] = s
+	}
+	return s
+}
+
+// Sent reports whether a user sent a blob, which is there with the right content.
+func (b *Store) Sent(hash, user string) bool { return b.owns(hash, user) && b.Has(hash) }
+
+func (b *Store) owns(hash, user string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := b.kept[hash]
+	return k != nil && slices.Contains(k.users, user)
+}
+
+// Begin begins a blob that a user sends, and waits for its turn: the user has others under way, or all
+// together have. Of equal content one is sent, and the others wait; nil: the user sent it meanwhile.
+func (b *Store) Begin(ctx context.Context, hash, user string) (*Upload, error) {
+	if !IsHash(hash) {
+		return nil, fmt.Errorf("%q is no SHA-256 in hexadecimal digits", hash)
+	}
+	waited := false
+	for {
+		if waited && b.Sent(hash, user) {
+			return nil, nil
+		}
+		b.mu.Lock()
+		s := b.sends(user)
+		if !s.uploads[hash] && len(s.uploads) < b.UserUploads && b.writing < uploadsMax {
+			defer b.mu.Unlock()
+			return b.begin(hash, user)
+		}
+		if b.waiting >= waitingMax {
+			b.mu.Unlock()
+			return nil, ErrBusy
+		}
+		b.waiting++
+		ended := b.ended
+		b.mu.Unlock()
+		var err error
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		b.mu.Lock()
+		b.waiting--
+		b.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
+		waited = true
+	}
+}
+
+// end has an upload be under way no longer. The caller holds mu.
+func (b *Store) end(u *Upload) {
+	b.writing--
+	delete(b.sends(u.user).uploads, u.hash)
+	b.tidy(u.user)
+	close(b.ended)
+	b.ended = make(chan struct{})
+}
+
+// tidy forgets a user who has nothing here. The caller holds mu.
+func (b *Store) tidy(user string) {
+	if s := b.users[user]; s != nil && s.bytes <= 0 && len(s.uploads) == 0 {
+		delete(b.users, user)
+	}
+}
+
+// own notes that a user sent a blob. The caller holds mu.
+func (b *Store) own(k *blob, user string) {
+	if slices.Contains(k.users, user) {
+		return
+	}
+	k.users = append(k.users, user)
+	b.sends(user).bytes += k.bytes
+	if len(k.users) > usersMax {
+		b.disown(k, k.users[0])
+	}
+}
+
+// disown has a blob be no longer one that a user sent. The caller holds mu.
+func (b *Store) disown(k *blob, user string) {
+	if i := slices.Index(k.users, user); i >= 0 {
+		k.users = slices.Delete(k.users, i, i+1)
+		b.sends(user).bytes -= k.bytes
+		b.tidy(user)
+	}
+}
+
+// remove removes a blob. The caller holds mu.
+func (b *Store) remove(hash string) error {
+	if err := os.Remove(b.path(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_ = os.Remove(b.path(hash) + usersSuffix) // one that stays goes at the next start
+	b.forget(hash, b.kept[hash])
+	return nil
+}
+
+// forget forgets a blob whose file is gone, or is to be replaced. The caller holds mu.
+func (b *Store) forget(hash string, k *blob) {
+	delete(b.kept, hash)
+	b.total -= k.bytes
+	for _, user := range slices.Clone(k.users) {
+		b.disown(k, user)
+	}
+}
+
+// join ends an upload of what others sent before: the copy that is there is kept, and is this user's as
+// well.
+func (u *Upload) join() (there bool, err error) {
+	b := u.b
+	if !b.Has(u.hash) {
+		return false, nil
+	}
+	b.noting.Lock()
+	defer b.noting.Unlock()
+	if err := b.note(u.hash, u.user); err != nil {
+		return false, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := b.kept[u.hash]
+	if k == nil {
+		return false, nil // it went meanwhile
+	}
+	b.own(k, u.user)
+	return true, nil
+}
+
+// note writes down, durably, that a user sent a blob. The caller holds noting.
+func (b *Store) note(hash, user string) error {
+	b.mu.Lock()
+	var users []string
+	if k := b.kept[hash]; k != nil {
+		users = slices.Clone(k.users)
+	}
+	b.mu.Unlock()
+	if !slices.Contains(users, user) {
+		users = append(users, user)
+	}
+	text, err := json.Marshal(users[max(0, len(users)-usersMax):])
+	if err != nil {
+		return err
+	}
+	return durable.Replace(b.path(hash)+usersSuffix, text)
+}
+
+// readUsers reads who sent a blob. Where that can't be read, they send it again.
+func (b *Store) readUsers(hash string) {
+	k := b.kept[hash]
+	if k == nil {
+		_ = os.Remove(b.path(hash) + usersSuffix) // the blob went
+		return
+	}
+	text, err := os.ReadFile(b.path(hash) + usersSuffix)
+	if err != nil || json.Unmarshal(text, &k.users) != nil {
+		k.users = nil
+	}
+	for _, user := range k.users {
+		b.sends(user).bytes += k.bytes
+	}
+}
+
+// roomOf sees that a user may have n more bytes. What the user's jobs need no more stops counting to the
+// user, and goes when nobody else sent it. Where nobody is proved, all users are one, and have no bound
+// of their own. It is called with mu held, and may give it back meanwhile.
+func (b *Store) roomOf(user string, n int64) error {
+	if user == "" || b.sends(user).bytes+n <= b.UserBytes {
+		return nil
+	}
+	old, err := b.unneeded(func(k *blob) bool { return slices.Contains(k.users, user) })
+	if err != nil {
+		return err
+	}
+	for _, hash := range old {
+		if b.sends(user).bytes+n <= b.UserBytes {
+			return nil
+		}
+		k := b.kept[hash]
+		if len(k.users) > 1 {
+			b.disown(k, user)
+			continue // the file of users says so when the next one sends it
+		}
+		if err := b.remove(hash); err != nil {
+			return err
+		}
+	}
+	if b.sends(user).bytes+n > b.UserBytes {
+		return fmt.Errorf("the manager keeps at most %d bytes of programs and plans of one user, and running jobs of %s need what is there: wait for them to end, or raise limits.userPrograms", b.UserBytes, user)
+	}
+	return nil
+}
