@@ -21,6 +21,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
+	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
@@ -29,6 +33,19 @@ import (
 // newPriced is a manager with the policy dynamic-priority, budgets and keys: of myqueue and bob, who
 // are users, and of root, an administrator.
 func newPriced(t testing.TB) *testbed {
+	t.Helper()
+	b := pricedBed(t)
+	b.start()
+	b.policyWhen("it runs", isRunning)
+	eventually(t, "the budgets are read", func() bool {
+		code, text := b.asks("root", "infos")
+		return code == http.StatusOK && strings.Contains(text, "myqueue")
+	})
+	return b
+}
+
+// pricedBed is what newPriced starts.
+func pricedBed(t testing.TB) *testbed {
 	t.Helper()
 	plugin, err := pricedPlugin()
 	if err != nil {
@@ -45,13 +62,38 @@ func newPriced(t testing.TB) *testbed {
 	b := newTestbedWith(t, plugin)
 	b.cfg.Policy.Store = store
 	b.cfg.WebHosts = []string{"myhost"} // as the document's requests call the manager
-	b.start()
-	b.policyWhen("it runs", isRunning)
-	eventually(t, "the budgets are read", func() bool {
-		code, text := b.asks("root", "infos")
-		return code == http.StatusOK && strings.Contains(text, "myqueue")
-	})
 	return b
+}
+
+// Whoever has a certificate changes no bid with another's key, and the audit names the caller.
+func TestAnothersKeyChangesNothing(t *testing.T) {
+	ca, b := certstest.New(t), pricedBed(t)
+	var err error
+	if b.cfg.Keys, err = certs.Open(ca.Files(auth.Manager, "m"), certs.Options{Log: b.cfg.Log}); err != nil {
+		t.Fatal(err)
+	}
+	b.cfg.Core.Access = rules(t, `roles: {administrator: {users: ["*"]}}`)
+	b.start()
+	b.as(ca.Keys(auth.User, "bob"))
+	b.policyWhen("it runs", isRunning)
+	bid := func(caller, key string) (*wire.PageReply, error) {
+		b.as(ca.Keys(auth.User, caller))
+		query, authorization := signature.Sign("setSpending=5&queue=bob", nil, key, later(), "key_of_"+key, signature.SHA256)
+		return b.api.PolicyPage(b.ctx(), &wire.PageRequest{Method: http.MethodPost, Query: query, Authorization: authorization})
+	}
+	eventually(t, "bob changes his bid with his key", func() bool {
+		a, err := bid("bob", "bob")
+		return err == nil && a.Status == http.StatusOK
+	})
+	for _, key := range []string{"bob", "root"} {
+		if a, err := bid("ann", key); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("ann with the key of %s: %v %v", key, a, err)
+		}
+	}
+	lines := b.audited()
+	if last := lines[len(lines)-1]; last.Who != "ann" || last.Result != audit.Refused || !strings.Contains(last.Why, "root") {
+		t.Errorf("the audit says %+v", last)
+	}
 }
 
 // asks sends a signed request.

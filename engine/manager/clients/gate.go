@@ -45,14 +45,23 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 		if err := sound(who.Name, who.Proof, who.Role); err != nil {
 			return err
 		}
-		if c.Principal.Proof != scheduler.Unproven && c.Principal.Name != who.Name {
-			return status.Errorf(codes.PermissionDenied, "the job was not let in: by %s you are %q, and what the policy wants proves %q: use the key of the same user", c.Principal.Proof, c.Principal.Name, who.Name)
+		if err := sameUser(c.Principal, who); err != nil {
+			return err
 		}
 	}
 	p := told(ctx, nil)
 	p.Name, p.Proof, p.Role = who.Name, who.Proof, who.Role
 	spec.Principal = p
 	return nil
+}
+
+// sameUser refuses what the policy's gate proves of another than the caller, whom the audit names. A
+// caller who may act for that user says so (auth.ActsForKey), and is then the user.
+func sameUser(caller, proved scheduler.Principal) error {
+	if caller.Proof == scheduler.Unproven || proved.Name == "" || caller.Name == proved.Name {
+		return nil
+	}
+	return status.Errorf(codes.PermissionDenied, "this was not let in: by %s you are %q, and what the policy wants proves %q: use the key of the same user, or act for that user if you may", caller.Proof, caller.Name, proved.Name)
 }
 
 // deniedBytesMax bounds the reason that a client is told for a refusal.

@@ -173,6 +173,9 @@ func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization 
 		if err := sound(proof.Principal.Name, proof.Principal.Proof, proof.Principal.Role); err != nil {
 			return scheduler.Answer{}, err
 		}
+		if err := sameUser(q.Principal, proof.Principal); err != nil {
+			return scheduler.Answer{}, err
+		}
 		if len(proof.Query) > len(q.Query) || !utf8.ValidString(proof.Query) {
 			return scheduler.Answer{}, status.Error(codes.Internal, "the policy's gate made the query longer, or something else than UTF-8")
 		}
