@@ -47,6 +47,8 @@ type agent struct {
 
 	ctx context.Context // of the whole launcher
 
+	lookers *lookers
+
 	mu       sync.Mutex
 	life     context.Context // ends with the incarnation
 	endLife  context.CancelFunc
@@ -78,6 +80,7 @@ func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.C
 		cfg: cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, divider: newDivider(cfg, w, g != nil), endpoints: at,
 		logs:     printed,
 		tails:    tails.New(sendTails(rpc.NewLaunchersClient(manager), cfg.Name), cfg.Log),
+		lookers:  newLookers(rpc.NewLaunchersClient(manager)),
 		shelf:    stored,
 		memory:   memory.NewWatch(w.Limits()),
 		hirer:    newHirer(cfg, f, box, l, programs, w, stored, g),

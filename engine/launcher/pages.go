@@ -48,12 +48,12 @@ func newPages(a *agent) *pages { return &pages{agent: a} }
 // as it grows, until the attempt ends; with ?from=POSITION&to=POSITION a part of it (sendLog).
 func (p *pages) server() *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(p.agent.metrics.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", p.agent.lookers.withRole(promhttp.HandlerFor(p.agent.metrics.registry, promhttp.HandlerOpts{})))
 	mux.HandleFunc("GET /logs/{attempt}", managerOnly("logs are read through the manager: \"hamadryad logs\"", p.serveLog))
 	mux.HandleFunc("GET /debug/pprof/", managerOnly("a launcher knows no roles: profiles of one with certificates are taken with the manager's own", profiles.Handler().ServeHTTP))
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /{$}", p.agent.lookers.withRole(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "hamadryad launcher %s\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n/debug/pprof/\n", p.agent.cfg.Name)
-	})
+	})))
 	mux.Handle("GET /livez", health.Page("livez"))
 	mux.Handle("GET /healthz", health.Page("healthz"))
 	mux.Handle("GET /readyz", health.Page("readyz", health.Check{Name: "manager", Wrong: p.heard}))

@@ -152,7 +152,7 @@ func putInPlace(t *testing.T, old, with certs.Files) {
 }
 
 // What an attempt prints is for those who may read it, and the manager alone knows who that
-// is; and so it is with profiles. Users read metrics, and other launchers nothing.
+// is; and so it is with profiles. Users with a role read metrics, and other launchers nothing.
 func TestLogsAreForTheManagerAlone(t *testing.T) {
 	s := newSecured(t)
 	n, _ := s.begin("one")
@@ -167,6 +167,9 @@ func TestLogsAreForTheManagerAlone(t *testing.T) {
 		{s.ca.Keys(auth.Manager, "m"), log, http.StatusOK},
 		{s.ca.Keys(auth.User, "tester"), log, http.StatusForbidden}, // though it is his job's
 		{s.ca.Keys(auth.User, "tester"), metrics, http.StatusOK},
+		{s.ca.Keys(auth.User, "nobody"), metrics, http.StatusForbidden},
+		{s.ca.Keys(auth.User, "nobody"), "/", http.StatusForbidden},
+		{s.ca.Keys(auth.User, "nobody"), "/livez", http.StatusOK},
 		{s.ca.Keys(auth.Manager, "m"), profile, http.StatusOK},
 		{s.ca.Keys(auth.User, "tester"), profile, http.StatusForbidden},
 		{s.ca.Keys(auth.Launcher, "two"), log, 0},
@@ -185,7 +188,7 @@ func TestLogsAreForTheManagerAlone(t *testing.T) {
 		if answer.StatusCode != c.want {
 			t.Errorf("%s asks for %s: %s %s", c.who.Identity(), c.page, answer.Status, text)
 		}
-		if c.page == metrics && !strings.Contains(string(text), "hamadryad_launcher_certificate_expiry_timestamp_seconds") {
+		if c.page == metrics && c.want == http.StatusOK && !strings.Contains(string(text), "hamadryad_launcher_certificate_expiry_timestamp_seconds") {
 			t.Error("metrics don't tell when the certificate ends")
 		}
 	}

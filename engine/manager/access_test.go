@@ -708,3 +708,34 @@ func TestWhatCameToNothingIsToldAsItIsTaken(t *testing.T) {
 		}
 	}
 }
+
+// A launcher is told who has a role, and who has none any more.
+func TestALauncherAsksWhoMayLook(t *testing.T) {
+	b, ca := newClosedWith(t, func(c *Config) {
+		c.Core.Access = rules(t, "roles: {viewer: {users: [prometheus], groups: [staff]}, administrator: {users: [root]}}\nrevoked: {user/root: 2100-01-01T00:00:00Z}")
+	})
+	conn, err := grpc.NewClient("passthrough:///"+b.cfg.Listen, grpc.WithTransportCredentials(credentials.NewTLS(ca.Keys(auth.Launcher, "l1").Client(auth.Manager, "m"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	client := rpc.NewLaunchersClient(conn)
+	for _, c := range []struct {
+		q    *wire.LookQuery
+		want bool
+	}{
+		{&wire.LookQuery{User: "prometheus"}, true},
+		{&wire.LookQuery{User: "ann"}, false},
+		{&wire.LookQuery{User: "ann", Groups: []string{"staff"}}, true},
+		{&wire.LookQuery{User: "root", IssuedNs: 1}, false},
+		{&wire.LookQuery{}, false},
+	} {
+		a, err := client.MayLook(b.ctx(), c.q)
+		if err != nil || a.May != c.want {
+			t.Errorf("%v: %v %v", c.q, a, err)
+		}
+	}
+	if _, err := rpc.NewLaunchersClient(b.conn).MayLook(b.ctx(), &wire.LookQuery{User: "ann"}); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a user asks: %v", err)
+	}
+}

@@ -376,7 +376,7 @@ func (m *manager) clientServer() *clients.Server {
 
 func (m *manager) launcherServer() *launchers.Server {
 	m.streams = &launchers.Server{
-		Table: m.launchers, Inbox: m.inbox, Blobs: m.blobs, Wants: m.supervisor.Wants, Stats: m.stats, Log: m.log, Stopping: m.stopping,
+		Table: m.launchers, Inbox: m.inbox, Blobs: m.blobs, Wants: m.supervisor.Wants, Stats: m.stats, Rules: m.guard.Rules, Log: m.log, Stopping: m.stopping,
 		Terms: &wire.Welcome{LeaseNs: int64(m.cfg.Lease), HeartbeatNs: int64(m.cfg.Heartbeat), Manager: m.life.Identity, TailBytes: m.cfg.TailBytes, FailedTailBytes: m.cfg.FailedTailBytes},
 		Keep:  m.keepTails, Offended: m.offended,
 	}

@@ -826,6 +826,111 @@ func (x *Welcome) GetFailedTailBytes() int64 {
 	return 0
 }
 
+// LookQuery asks whether a user may look at a launcher's pages, as the user's certificate says.
+type LookQuery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	Groups        []string               `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
+	IssuedNs      int64                  `protobuf:"varint,3,opt,name=issued_ns,json=issuedNs,proto3" json:"issued_ns,omitempty"` // when the certificate was issued, since 1970; 0: unknown
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookQuery) Reset() {
+	*x = LookQuery{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookQuery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookQuery) ProtoMessage() {}
+
+func (x *LookQuery) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookQuery.ProtoReflect.Descriptor instead.
+func (*LookQuery) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *LookQuery) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *LookQuery) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *LookQuery) GetIssuedNs() int64 {
+	if x != nil {
+		return x.IssuedNs
+	}
+	return 0
+}
+
+type LookAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	May           bool                   `protobuf:"varint,1,opt,name=may,proto3" json:"may,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LookAnswer) Reset() {
+	*x = LookAnswer{}
+	mi := &file_engine_wire_launcher_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LookAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LookAnswer) ProtoMessage() {}
+
+func (x *LookAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_launcher_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LookAnswer.ProtoReflect.Descriptor instead.
+func (*LookAnswer) Descriptor() ([]byte, []int) {
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *LookAnswer) GetMay() bool {
+	if x != nil {
+		return x.May
+	}
+	return false
+}
+
 // LogTails are ends of logs. One attempt is in them once.
 type LogTails struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -837,7 +942,7 @@ type LogTails struct {
 
 func (x *LogTails) Reset() {
 	*x = LogTails{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	mi := &file_engine_wire_launcher_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +954,7 @@ func (x *LogTails) String() string {
 func (*LogTails) ProtoMessage() {}
 
 func (x *LogTails) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[9]
+	mi := &file_engine_wire_launcher_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +967,7 @@ func (x *LogTails) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogTails.ProtoReflect.Descriptor instead.
 func (*LogTails) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{9}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LogTails) GetTails() []*LogTail {
@@ -895,7 +1000,7 @@ type LogTail struct {
 
 func (x *LogTail) Reset() {
 	*x = LogTail{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[10]
+	mi := &file_engine_wire_launcher_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +1012,7 @@ func (x *LogTail) String() string {
 func (*LogTail) ProtoMessage() {}
 
 func (x *LogTail) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[10]
+	mi := &file_engine_wire_launcher_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +1025,7 @@ func (x *LogTail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogTail.ProtoReflect.Descriptor instead.
 func (*LogTail) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{10}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LogTail) GetJob() uint64 {
@@ -982,7 +1087,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[11]
+	mi := &file_engine_wire_launcher_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1099,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[11]
+	mi := &file_engine_wire_launcher_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1112,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{11}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Heartbeat) GetSeq() uint64 {
@@ -1036,7 +1141,7 @@ type MachineLoad struct {
 
 func (x *MachineLoad) Reset() {
 	*x = MachineLoad{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[12]
+	mi := &file_engine_wire_launcher_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1153,7 @@ func (x *MachineLoad) String() string {
 func (*MachineLoad) ProtoMessage() {}
 
 func (x *MachineLoad) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[12]
+	mi := &file_engine_wire_launcher_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1166,7 @@ func (x *MachineLoad) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MachineLoad.ProtoReflect.Descriptor instead.
 func (*MachineLoad) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{12}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MachineLoad) GetCpu() float64 {
@@ -1087,7 +1192,7 @@ type HeartbeatAck struct {
 
 func (x *HeartbeatAck) Reset() {
 	*x = HeartbeatAck{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[13]
+	mi := &file_engine_wire_launcher_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1204,7 @@ func (x *HeartbeatAck) String() string {
 func (*HeartbeatAck) ProtoMessage() {}
 
 func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[13]
+	mi := &file_engine_wire_launcher_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1217,7 @@ func (x *HeartbeatAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatAck.ProtoReflect.Descriptor instead.
 func (*HeartbeatAck) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{13}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HeartbeatAck) GetSeq() uint64 {
@@ -1150,7 +1255,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[14]
+	mi := &file_engine_wire_launcher_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1267,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[14]
+	mi := &file_engine_wire_launcher_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1280,7 @@ func (x *Command) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Command.ProtoReflect.Descriptor instead.
 func (*Command) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{14}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Command) GetTerm() uint64 {
@@ -1427,7 +1532,7 @@ type StartAttempt struct {
 
 func (x *StartAttempt) Reset() {
 	*x = StartAttempt{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	mi := &file_engine_wire_launcher_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1439,7 +1544,7 @@ func (x *StartAttempt) String() string {
 func (*StartAttempt) ProtoMessage() {}
 
 func (x *StartAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[15]
+	mi := &file_engine_wire_launcher_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1452,7 +1557,7 @@ func (x *StartAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartAttempt.ProtoReflect.Descriptor instead.
 func (*StartAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{15}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StartAttempt) GetAttempt() uint64 {
@@ -1607,7 +1712,7 @@ type JobTickets struct {
 
 func (x *JobTickets) Reset() {
 	*x = JobTickets{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	mi := &file_engine_wire_launcher_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1724,7 @@ func (x *JobTickets) String() string {
 func (*JobTickets) ProtoMessage() {}
 
 func (x *JobTickets) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[16]
+	mi := &file_engine_wire_launcher_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1737,7 @@ func (x *JobTickets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobTickets.ProtoReflect.Descriptor instead.
 func (*JobTickets) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{16}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JobTickets) GetJob() uint64 {
@@ -1659,7 +1764,7 @@ type NodeRef struct {
 
 func (x *NodeRef) Reset() {
 	*x = NodeRef{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[17]
+	mi := &file_engine_wire_launcher_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1671,7 +1776,7 @@ func (x *NodeRef) String() string {
 func (*NodeRef) ProtoMessage() {}
 
 func (x *NodeRef) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[17]
+	mi := &file_engine_wire_launcher_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1684,7 +1789,7 @@ func (x *NodeRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRef.ProtoReflect.Descriptor instead.
 func (*NodeRef) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{17}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NodeRef) GetStage() uint32 {
@@ -1719,7 +1824,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[18]
+	mi := &file_engine_wire_launcher_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1731,7 +1836,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[18]
+	mi := &file_engine_wire_launcher_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1744,7 +1849,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{18}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Source) GetConnection() uint32 {
@@ -1827,7 +1932,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[19]
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1839,7 +1944,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[19]
+	mi := &file_engine_wire_launcher_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1852,7 +1957,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{19}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Finish) GetPublish() bool {
@@ -1916,7 +2021,7 @@ type FilesUpdate struct {
 
 func (x *FilesUpdate) Reset() {
 	*x = FilesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[20]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +2033,7 @@ func (x *FilesUpdate) String() string {
 func (*FilesUpdate) ProtoMessage() {}
 
 func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[20]
+	mi := &file_engine_wire_launcher_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2046,7 @@ func (x *FilesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesUpdate.ProtoReflect.Descriptor instead.
 func (*FilesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{20}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *FilesUpdate) GetAttempt() uint64 {
@@ -1976,7 +2081,7 @@ type FilesWanted struct {
 
 func (x *FilesWanted) Reset() {
 	*x = FilesWanted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2093,7 @@ func (x *FilesWanted) String() string {
 func (*FilesWanted) ProtoMessage() {}
 
 func (x *FilesWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[21]
+	mi := &file_engine_wire_launcher_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2106,7 @@ func (x *FilesWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FilesWanted.ProtoReflect.Descriptor instead.
 func (*FilesWanted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{21}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *FilesWanted) GetAttempt() uint64 {
@@ -2033,7 +2138,7 @@ type CommittedFile struct {
 
 func (x *CommittedFile) Reset() {
 	*x = CommittedFile{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +2150,7 @@ func (x *CommittedFile) String() string {
 func (*CommittedFile) ProtoMessage() {}
 
 func (x *CommittedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[22]
+	mi := &file_engine_wire_launcher_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +2163,7 @@ func (x *CommittedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommittedFile.ProtoReflect.Descriptor instead.
 func (*CommittedFile) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{22}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CommittedFile) GetOutput() uint32 {
@@ -2113,7 +2218,7 @@ type Peers struct {
 
 func (x *Peers) Reset() {
 	*x = Peers{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2125,7 +2230,7 @@ func (x *Peers) String() string {
 func (*Peers) ProtoMessage() {}
 
 func (x *Peers) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[23]
+	mi := &file_engine_wire_launcher_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2138,7 +2243,7 @@ func (x *Peers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peers.ProtoReflect.Descriptor instead.
 func (*Peers) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{23}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Peers) GetAttempt() uint64 {
@@ -2167,7 +2272,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2284,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[24]
+	mi := &file_engine_wire_launcher_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2297,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{24}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Peer) GetAttempt() uint64 {
@@ -2235,7 +2340,7 @@ type SourcesUpdate struct {
 
 func (x *SourcesUpdate) Reset() {
 	*x = SourcesUpdate{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2352,7 @@ func (x *SourcesUpdate) String() string {
 func (*SourcesUpdate) ProtoMessage() {}
 
 func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[25]
+	mi := &file_engine_wire_launcher_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2365,7 @@ func (x *SourcesUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesUpdate.ProtoReflect.Descriptor instead.
 func (*SourcesUpdate) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{25}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SourcesUpdate) GetAttempt() uint64 {
@@ -2302,7 +2407,7 @@ type SourcesTaken struct {
 
 func (x *SourcesTaken) Reset() {
 	*x = SourcesTaken{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2419,7 @@ func (x *SourcesTaken) String() string {
 func (*SourcesTaken) ProtoMessage() {}
 
 func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[26]
+	mi := &file_engine_wire_launcher_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2432,7 @@ func (x *SourcesTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourcesTaken.ProtoReflect.Descriptor instead.
 func (*SourcesTaken) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{26}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SourcesTaken) GetAttempt() uint64 {
@@ -2355,7 +2460,7 @@ type StopAttempt struct {
 
 func (x *StopAttempt) Reset() {
 	*x = StopAttempt{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2367,7 +2472,7 @@ func (x *StopAttempt) String() string {
 func (*StopAttempt) ProtoMessage() {}
 
 func (x *StopAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[27]
+	mi := &file_engine_wire_launcher_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2380,7 +2485,7 @@ func (x *StopAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopAttempt.ProtoReflect.Descriptor instead.
 func (*StopAttempt) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{27}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StopAttempt) GetAttempt() uint64 {
@@ -2415,7 +2520,7 @@ type CommitVerdict struct {
 
 func (x *CommitVerdict) Reset() {
 	*x = CommitVerdict{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2532,7 @@ func (x *CommitVerdict) String() string {
 func (*CommitVerdict) ProtoMessage() {}
 
 func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[28]
+	mi := &file_engine_wire_launcher_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2545,7 @@ func (x *CommitVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitVerdict.ProtoReflect.Descriptor instead.
 func (*CommitVerdict) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{28}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CommitVerdict) GetAttempt() uint64 {
@@ -2495,7 +2600,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2507,7 +2612,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[29]
+	mi := &file_engine_wire_launcher_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2520,7 +2625,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{29}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Report) GetIncarnation() uint64 {
@@ -2802,7 +2907,7 @@ type WorkerOffence struct {
 
 func (x *WorkerOffence) Reset() {
 	*x = WorkerOffence{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2814,7 +2919,7 @@ func (x *WorkerOffence) String() string {
 func (*WorkerOffence) ProtoMessage() {}
 
 func (x *WorkerOffence) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[30]
+	mi := &file_engine_wire_launcher_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2827,7 +2932,7 @@ func (x *WorkerOffence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerOffence.ProtoReflect.Descriptor instead.
 func (*WorkerOffence) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{30}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WorkerOffence) GetJob() uint64 {
@@ -2875,7 +2980,7 @@ type AttemptStarted struct {
 
 func (x *AttemptStarted) Reset() {
 	*x = AttemptStarted{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2887,7 +2992,7 @@ func (x *AttemptStarted) String() string {
 func (*AttemptStarted) ProtoMessage() {}
 
 func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[31]
+	mi := &file_engine_wire_launcher_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2900,7 +3005,7 @@ func (x *AttemptStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptStarted.ProtoReflect.Descriptor instead.
 func (*AttemptStarted) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{31}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AttemptStarted) GetAttempt() uint64 {
@@ -2927,7 +3032,7 @@ type AttemptPhase struct {
 
 func (x *AttemptPhase) Reset() {
 	*x = AttemptPhase{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2939,7 +3044,7 @@ func (x *AttemptPhase) String() string {
 func (*AttemptPhase) ProtoMessage() {}
 
 func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[32]
+	mi := &file_engine_wire_launcher_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2952,7 +3057,7 @@ func (x *AttemptPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptPhase.ProtoReflect.Descriptor instead.
 func (*AttemptPhase) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{32}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AttemptPhase) GetAttempt() uint64 {
@@ -2980,7 +3085,7 @@ type AttemptProgress struct {
 
 func (x *AttemptProgress) Reset() {
 	*x = AttemptProgress{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3097,7 @@ func (x *AttemptProgress) String() string {
 func (*AttemptProgress) ProtoMessage() {}
 
 func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[33]
+	mi := &file_engine_wire_launcher_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3110,7 @@ func (x *AttemptProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptProgress.ProtoReflect.Descriptor instead.
 func (*AttemptProgress) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{33}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AttemptProgress) GetAttempt() uint64 {
@@ -3043,7 +3148,7 @@ type Work struct {
 
 func (x *Work) Reset() {
 	*x = Work{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3055,7 +3160,7 @@ func (x *Work) String() string {
 func (*Work) ProtoMessage() {}
 
 func (x *Work) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[34]
+	mi := &file_engine_wire_launcher_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3068,7 +3173,7 @@ func (x *Work) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Work.ProtoReflect.Descriptor instead.
 func (*Work) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{34}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Work) GetRunningNs() int64 {
@@ -3129,7 +3234,7 @@ type AttemptEnded struct {
 
 func (x *AttemptEnded) Reset() {
 	*x = AttemptEnded{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[35]
+	mi := &file_engine_wire_launcher_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3246,7 @@ func (x *AttemptEnded) String() string {
 func (*AttemptEnded) ProtoMessage() {}
 
 func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[35]
+	mi := &file_engine_wire_launcher_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3259,7 @@ func (x *AttemptEnded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptEnded.ProtoReflect.Descriptor instead.
 func (*AttemptEnded) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{35}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AttemptEnded) GetAttempt() uint64 {
@@ -3228,7 +3333,7 @@ type StoredOutput struct {
 
 func (x *StoredOutput) Reset() {
 	*x = StoredOutput{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[36]
+	mi := &file_engine_wire_launcher_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3240,7 +3345,7 @@ func (x *StoredOutput) String() string {
 func (*StoredOutput) ProtoMessage() {}
 
 func (x *StoredOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[36]
+	mi := &file_engine_wire_launcher_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3253,7 +3358,7 @@ func (x *StoredOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoredOutput.ProtoReflect.Descriptor instead.
 func (*StoredOutput) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{36}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StoredOutput) GetConnection() uint32 {
@@ -3294,7 +3399,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[37]
+	mi := &file_engine_wire_launcher_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3306,7 +3411,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[37]
+	mi := &file_engine_wire_launcher_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3319,7 +3424,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{37}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Counter) GetName() string {
@@ -3352,7 +3457,7 @@ type InputLost struct {
 
 func (x *InputLost) Reset() {
 	*x = InputLost{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[38]
+	mi := &file_engine_wire_launcher_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3364,7 +3469,7 @@ func (x *InputLost) String() string {
 func (*InputLost) ProtoMessage() {}
 
 func (x *InputLost) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[38]
+	mi := &file_engine_wire_launcher_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3377,7 +3482,7 @@ func (x *InputLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputLost.ProtoReflect.Descriptor instead.
 func (*InputLost) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{38}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *InputLost) GetAttempt() uint64 {
@@ -3433,7 +3538,7 @@ type Inventory struct {
 
 func (x *Inventory) Reset() {
 	*x = Inventory{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[39]
+	mi := &file_engine_wire_launcher_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3550,7 @@ func (x *Inventory) String() string {
 func (*Inventory) ProtoMessage() {}
 
 func (x *Inventory) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[39]
+	mi := &file_engine_wire_launcher_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3563,7 @@ func (x *Inventory) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inventory.ProtoReflect.Descriptor instead.
 func (*Inventory) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{39}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Inventory) GetAttempts() []*AttemptInventory {
@@ -3492,7 +3597,7 @@ type CommandRefused struct {
 
 func (x *CommandRefused) Reset() {
 	*x = CommandRefused{}
-	mi := &file_engine_wire_launcher_proto_msgTypes[40]
+	mi := &file_engine_wire_launcher_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3609,7 @@ func (x *CommandRefused) String() string {
 func (*CommandRefused) ProtoMessage() {}
 
 func (x *CommandRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_launcher_proto_msgTypes[40]
+	mi := &file_engine_wire_launcher_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3622,7 @@ func (x *CommandRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommandRefused.ProtoReflect.Descriptor instead.
 func (*CommandRefused) Descriptor() ([]byte, []int) {
-	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{40}
+	return file_engine_wire_launcher_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *CommandRefused) GetAttempt() uint64 {
@@ -3608,7 +3713,14 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\n" +
 	"tail_bytes\x18\t \x01(\x03R\ttailBytes\x12*\n" +
 	"\x11failed_tail_bytes\x18\n" +
-	" \x01(\x03R\x0ffailedTailBytes\"X\n" +
+	" \x01(\x03R\x0ffailedTailBytes\"T\n" +
+	"\tLookQuery\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12\x16\n" +
+	"\x06groups\x18\x02 \x03(\tR\x06groups\x12\x1b\n" +
+	"\tissued_ns\x18\x03 \x01(\x03R\bissuedNs\"\x1e\n" +
+	"\n" +
+	"LookAnswer\x12\x10\n" +
+	"\x03may\x18\x01 \x01(\bR\x03may\"X\n" +
 	"\bLogTails\x122\n" +
 	"\x05tails\x18\x01 \x03(\v2\x1c.hamadryad.engine.v1.LogTailR\x05tails\x12\x18\n" +
 	"\amanager\x18\x02 \x01(\tR\amanager\"\xa3\x01\n" +
@@ -3841,7 +3953,7 @@ func file_engine_wire_launcher_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_launcher_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_engine_wire_launcher_proto_msgTypes = make([]protoimpl.MessageInfo, 44)
 var file_engine_wire_launcher_proto_goTypes = []any{
 	(End)(0),                    // 0: hamadryad.engine.v1.End
 	(AttemptInventory_State)(0), // 1: hamadryad.engine.v1.AttemptInventory.State
@@ -3854,97 +3966,99 @@ var file_engine_wire_launcher_proto_goTypes = []any{
 	(*AttemptInventory)(nil),    // 8: hamadryad.engine.v1.AttemptInventory
 	(*Stored)(nil),              // 9: hamadryad.engine.v1.Stored
 	(*Welcome)(nil),             // 10: hamadryad.engine.v1.Welcome
-	(*LogTails)(nil),            // 11: hamadryad.engine.v1.LogTails
-	(*LogTail)(nil),             // 12: hamadryad.engine.v1.LogTail
-	(*Heartbeat)(nil),           // 13: hamadryad.engine.v1.Heartbeat
-	(*MachineLoad)(nil),         // 14: hamadryad.engine.v1.MachineLoad
-	(*HeartbeatAck)(nil),        // 15: hamadryad.engine.v1.HeartbeatAck
-	(*Command)(nil),             // 16: hamadryad.engine.v1.Command
-	(*StartAttempt)(nil),        // 17: hamadryad.engine.v1.StartAttempt
-	(*JobTickets)(nil),          // 18: hamadryad.engine.v1.JobTickets
-	(*NodeRef)(nil),             // 19: hamadryad.engine.v1.NodeRef
-	(*Source)(nil),              // 20: hamadryad.engine.v1.Source
-	(*Finish)(nil),              // 21: hamadryad.engine.v1.Finish
-	(*FilesUpdate)(nil),         // 22: hamadryad.engine.v1.FilesUpdate
-	(*FilesWanted)(nil),         // 23: hamadryad.engine.v1.FilesWanted
-	(*CommittedFile)(nil),       // 24: hamadryad.engine.v1.CommittedFile
-	(*Peers)(nil),               // 25: hamadryad.engine.v1.Peers
-	(*Peer)(nil),                // 26: hamadryad.engine.v1.Peer
-	(*SourcesUpdate)(nil),       // 27: hamadryad.engine.v1.SourcesUpdate
-	(*SourcesTaken)(nil),        // 28: hamadryad.engine.v1.SourcesTaken
-	(*StopAttempt)(nil),         // 29: hamadryad.engine.v1.StopAttempt
-	(*CommitVerdict)(nil),       // 30: hamadryad.engine.v1.CommitVerdict
-	(*Report)(nil),              // 31: hamadryad.engine.v1.Report
-	(*WorkerOffence)(nil),       // 32: hamadryad.engine.v1.WorkerOffence
-	(*AttemptStarted)(nil),      // 33: hamadryad.engine.v1.AttemptStarted
-	(*AttemptPhase)(nil),        // 34: hamadryad.engine.v1.AttemptPhase
-	(*AttemptProgress)(nil),     // 35: hamadryad.engine.v1.AttemptProgress
-	(*Work)(nil),                // 36: hamadryad.engine.v1.Work
-	(*AttemptEnded)(nil),        // 37: hamadryad.engine.v1.AttemptEnded
-	(*StoredOutput)(nil),        // 38: hamadryad.engine.v1.StoredOutput
-	(*Counter)(nil),             // 39: hamadryad.engine.v1.Counter
-	(*InputLost)(nil),           // 40: hamadryad.engine.v1.InputLost
-	(*Inventory)(nil),           // 41: hamadryad.engine.v1.Inventory
-	(*CommandRefused)(nil),      // 42: hamadryad.engine.v1.CommandRefused
-	nil,                         // 43: hamadryad.engine.v1.Revocations.UntilEntry
-	(*JobFolders)(nil),          // 44: hamadryad.engine.v1.JobFolders
-	(*Failure)(nil),             // 45: hamadryad.engine.v1.Failure
+	(*LookQuery)(nil),           // 11: hamadryad.engine.v1.LookQuery
+	(*LookAnswer)(nil),          // 12: hamadryad.engine.v1.LookAnswer
+	(*LogTails)(nil),            // 13: hamadryad.engine.v1.LogTails
+	(*LogTail)(nil),             // 14: hamadryad.engine.v1.LogTail
+	(*Heartbeat)(nil),           // 15: hamadryad.engine.v1.Heartbeat
+	(*MachineLoad)(nil),         // 16: hamadryad.engine.v1.MachineLoad
+	(*HeartbeatAck)(nil),        // 17: hamadryad.engine.v1.HeartbeatAck
+	(*Command)(nil),             // 18: hamadryad.engine.v1.Command
+	(*StartAttempt)(nil),        // 19: hamadryad.engine.v1.StartAttempt
+	(*JobTickets)(nil),          // 20: hamadryad.engine.v1.JobTickets
+	(*NodeRef)(nil),             // 21: hamadryad.engine.v1.NodeRef
+	(*Source)(nil),              // 22: hamadryad.engine.v1.Source
+	(*Finish)(nil),              // 23: hamadryad.engine.v1.Finish
+	(*FilesUpdate)(nil),         // 24: hamadryad.engine.v1.FilesUpdate
+	(*FilesWanted)(nil),         // 25: hamadryad.engine.v1.FilesWanted
+	(*CommittedFile)(nil),       // 26: hamadryad.engine.v1.CommittedFile
+	(*Peers)(nil),               // 27: hamadryad.engine.v1.Peers
+	(*Peer)(nil),                // 28: hamadryad.engine.v1.Peer
+	(*SourcesUpdate)(nil),       // 29: hamadryad.engine.v1.SourcesUpdate
+	(*SourcesTaken)(nil),        // 30: hamadryad.engine.v1.SourcesTaken
+	(*StopAttempt)(nil),         // 31: hamadryad.engine.v1.StopAttempt
+	(*CommitVerdict)(nil),       // 32: hamadryad.engine.v1.CommitVerdict
+	(*Report)(nil),              // 33: hamadryad.engine.v1.Report
+	(*WorkerOffence)(nil),       // 34: hamadryad.engine.v1.WorkerOffence
+	(*AttemptStarted)(nil),      // 35: hamadryad.engine.v1.AttemptStarted
+	(*AttemptPhase)(nil),        // 36: hamadryad.engine.v1.AttemptPhase
+	(*AttemptProgress)(nil),     // 37: hamadryad.engine.v1.AttemptProgress
+	(*Work)(nil),                // 38: hamadryad.engine.v1.Work
+	(*AttemptEnded)(nil),        // 39: hamadryad.engine.v1.AttemptEnded
+	(*StoredOutput)(nil),        // 40: hamadryad.engine.v1.StoredOutput
+	(*Counter)(nil),             // 41: hamadryad.engine.v1.Counter
+	(*InputLost)(nil),           // 42: hamadryad.engine.v1.InputLost
+	(*Inventory)(nil),           // 43: hamadryad.engine.v1.Inventory
+	(*CommandRefused)(nil),      // 44: hamadryad.engine.v1.CommandRefused
+	nil,                         // 45: hamadryad.engine.v1.Revocations.UntilEntry
+	(*JobFolders)(nil),          // 46: hamadryad.engine.v1.JobFolders
+	(*Failure)(nil),             // 47: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_launcher_proto_depIdxs = []int32{
 	6,  // 0: hamadryad.engine.v1.FromLauncher.join:type_name -> hamadryad.engine.v1.Join
-	31, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
-	13, // 2: hamadryad.engine.v1.FromLauncher.heartbeat:type_name -> hamadryad.engine.v1.Heartbeat
+	33, // 1: hamadryad.engine.v1.FromLauncher.reports:type_name -> hamadryad.engine.v1.Report
+	15, // 2: hamadryad.engine.v1.FromLauncher.heartbeat:type_name -> hamadryad.engine.v1.Heartbeat
 	3,  // 3: hamadryad.engine.v1.FromLauncher.leave:type_name -> hamadryad.engine.v1.Leave
 	10, // 4: hamadryad.engine.v1.ToLauncher.welcome:type_name -> hamadryad.engine.v1.Welcome
-	16, // 5: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
-	15, // 6: hamadryad.engine.v1.ToLauncher.heartbeat:type_name -> hamadryad.engine.v1.HeartbeatAck
+	18, // 5: hamadryad.engine.v1.ToLauncher.commands:type_name -> hamadryad.engine.v1.Command
+	17, // 6: hamadryad.engine.v1.ToLauncher.heartbeat:type_name -> hamadryad.engine.v1.HeartbeatAck
 	5,  // 7: hamadryad.engine.v1.ToLauncher.revocations:type_name -> hamadryad.engine.v1.Revocations
-	43, // 8: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
+	45, // 8: hamadryad.engine.v1.Revocations.until:type_name -> hamadryad.engine.v1.Revocations.UntilEntry
 	7,  // 9: hamadryad.engine.v1.Join.slots:type_name -> hamadryad.engine.v1.Slots
 	8,  // 10: hamadryad.engine.v1.Join.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
 	9,  // 11: hamadryad.engine.v1.Join.stored:type_name -> hamadryad.engine.v1.Stored
 	1,  // 12: hamadryad.engine.v1.AttemptInventory.state:type_name -> hamadryad.engine.v1.AttemptInventory.State
-	12, // 13: hamadryad.engine.v1.LogTails.tails:type_name -> hamadryad.engine.v1.LogTail
-	14, // 14: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
-	17, // 15: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
-	25, // 16: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
-	27, // 17: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
-	29, // 18: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
-	30, // 19: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
+	14, // 13: hamadryad.engine.v1.LogTails.tails:type_name -> hamadryad.engine.v1.LogTail
+	16, // 14: hamadryad.engine.v1.Heartbeat.load:type_name -> hamadryad.engine.v1.MachineLoad
+	19, // 15: hamadryad.engine.v1.Command.start:type_name -> hamadryad.engine.v1.StartAttempt
+	27, // 16: hamadryad.engine.v1.Command.peers:type_name -> hamadryad.engine.v1.Peers
+	29, // 17: hamadryad.engine.v1.Command.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
+	31, // 18: hamadryad.engine.v1.Command.stop:type_name -> hamadryad.engine.v1.StopAttempt
+	32, // 19: hamadryad.engine.v1.Command.commit:type_name -> hamadryad.engine.v1.CommitVerdict
 	9,  // 20: hamadryad.engine.v1.Command.drop_output:type_name -> hamadryad.engine.v1.Stored
-	22, // 21: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
-	18, // 22: hamadryad.engine.v1.Command.tickets:type_name -> hamadryad.engine.v1.JobTickets
-	19, // 23: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	20, // 24: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
-	21, // 25: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
-	44, // 26: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
-	24, // 27: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
-	24, // 28: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
-	26, // 29: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
-	19, // 30: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
-	20, // 31: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
-	33, // 32: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
-	34, // 33: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
-	35, // 34: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
-	37, // 35: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
-	40, // 36: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
+	24, // 21: hamadryad.engine.v1.Command.files:type_name -> hamadryad.engine.v1.FilesUpdate
+	20, // 22: hamadryad.engine.v1.Command.tickets:type_name -> hamadryad.engine.v1.JobTickets
+	21, // 23: hamadryad.engine.v1.StartAttempt.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	22, // 24: hamadryad.engine.v1.StartAttempt.sources:type_name -> hamadryad.engine.v1.Source
+	23, // 25: hamadryad.engine.v1.StartAttempt.finish:type_name -> hamadryad.engine.v1.Finish
+	46, // 26: hamadryad.engine.v1.StartAttempt.folders:type_name -> hamadryad.engine.v1.JobFolders
+	26, // 27: hamadryad.engine.v1.Finish.files:type_name -> hamadryad.engine.v1.CommittedFile
+	26, // 28: hamadryad.engine.v1.FilesUpdate.files:type_name -> hamadryad.engine.v1.CommittedFile
+	28, // 29: hamadryad.engine.v1.Peers.peers:type_name -> hamadryad.engine.v1.Peer
+	21, // 30: hamadryad.engine.v1.Peer.nodes:type_name -> hamadryad.engine.v1.NodeRef
+	22, // 31: hamadryad.engine.v1.SourcesUpdate.sources:type_name -> hamadryad.engine.v1.Source
+	35, // 32: hamadryad.engine.v1.Report.started:type_name -> hamadryad.engine.v1.AttemptStarted
+	36, // 33: hamadryad.engine.v1.Report.phase:type_name -> hamadryad.engine.v1.AttemptPhase
+	37, // 34: hamadryad.engine.v1.Report.progress:type_name -> hamadryad.engine.v1.AttemptProgress
+	39, // 35: hamadryad.engine.v1.Report.ended:type_name -> hamadryad.engine.v1.AttemptEnded
+	42, // 36: hamadryad.engine.v1.Report.input_lost:type_name -> hamadryad.engine.v1.InputLost
 	9,  // 37: hamadryad.engine.v1.Report.output_lost:type_name -> hamadryad.engine.v1.Stored
-	41, // 38: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
-	42, // 39: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
-	14, // 40: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
-	28, // 41: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
-	23, // 42: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
-	32, // 43: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
-	36, // 44: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
+	43, // 38: hamadryad.engine.v1.Report.inventory:type_name -> hamadryad.engine.v1.Inventory
+	44, // 39: hamadryad.engine.v1.Report.refused:type_name -> hamadryad.engine.v1.CommandRefused
+	16, // 40: hamadryad.engine.v1.Report.load:type_name -> hamadryad.engine.v1.MachineLoad
+	30, // 41: hamadryad.engine.v1.Report.sources_taken:type_name -> hamadryad.engine.v1.SourcesTaken
+	25, // 42: hamadryad.engine.v1.Report.files_wanted:type_name -> hamadryad.engine.v1.FilesWanted
+	34, // 43: hamadryad.engine.v1.Report.offence:type_name -> hamadryad.engine.v1.WorkerOffence
+	38, // 44: hamadryad.engine.v1.AttemptProgress.work:type_name -> hamadryad.engine.v1.Work
 	0,  // 45: hamadryad.engine.v1.AttemptEnded.end:type_name -> hamadryad.engine.v1.End
-	45, // 46: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
-	36, // 47: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
-	38, // 48: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
-	24, // 49: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
-	39, // 50: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
+	47, // 46: hamadryad.engine.v1.AttemptEnded.failure:type_name -> hamadryad.engine.v1.Failure
+	38, // 47: hamadryad.engine.v1.AttemptEnded.work:type_name -> hamadryad.engine.v1.Work
+	40, // 48: hamadryad.engine.v1.AttemptEnded.stored:type_name -> hamadryad.engine.v1.StoredOutput
+	26, // 49: hamadryad.engine.v1.AttemptEnded.files:type_name -> hamadryad.engine.v1.CommittedFile
+	41, // 50: hamadryad.engine.v1.AttemptEnded.counters:type_name -> hamadryad.engine.v1.Counter
 	8,  // 51: hamadryad.engine.v1.Inventory.attempts:type_name -> hamadryad.engine.v1.AttemptInventory
 	9,  // 52: hamadryad.engine.v1.Inventory.stored:type_name -> hamadryad.engine.v1.Stored
-	45, // 53: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
+	47, // 53: hamadryad.engine.v1.CommandRefused.failure:type_name -> hamadryad.engine.v1.Failure
 	54, // [54:54] is the sub-list for method output_type
 	54, // [54:54] is the sub-list for method input_type
 	54, // [54:54] is the sub-list for extension type_name
@@ -3958,8 +4072,8 @@ func file_engine_wire_launcher_proto_init() {
 		return
 	}
 	file_engine_wire_job_proto_init()
-	file_engine_wire_launcher_proto_msgTypes[12].OneofWrappers = []any{}
-	file_engine_wire_launcher_proto_msgTypes[14].OneofWrappers = []any{
+	file_engine_wire_launcher_proto_msgTypes[14].OneofWrappers = []any{}
+	file_engine_wire_launcher_proto_msgTypes[16].OneofWrappers = []any{
 		(*Command_Start)(nil),
 		(*Command_Peers)(nil),
 		(*Command_Sources)(nil),
@@ -3974,7 +4088,7 @@ func file_engine_wire_launcher_proto_init() {
 		(*Command_Files)(nil),
 		(*Command_Tickets)(nil),
 	}
-	file_engine_wire_launcher_proto_msgTypes[29].OneofWrappers = []any{
+	file_engine_wire_launcher_proto_msgTypes[31].OneofWrappers = []any{
 		(*Report_Started)(nil),
 		(*Report_Phase)(nil),
 		(*Report_Progress)(nil),
@@ -3998,7 +4112,7 @@ func file_engine_wire_launcher_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_launcher_proto_rawDesc), len(file_engine_wire_launcher_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   42,
+			NumMessages:   44,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -74,6 +74,7 @@ var rules = map[string]Rule{
 
 	"/hamadryad.engine.v1.Launchers/Connect":   {Kind: auth.Launcher, On: Machine, Changes: true, What: "join as a launcher"},
 	"/hamadryad.engine.v1.Launchers/FetchBlob": {Kind: auth.Launcher, On: Cluster, What: "fetch a program"},
+	"/hamadryad.engine.v1.Launchers/MayLook":   {Kind: auth.Launcher, On: Cluster, What: "ask who may look at a launcher's pages"},
 	"/hamadryad.engine.v1.Launchers/KeepTails": {Kind: auth.Launcher, On: Machine, What: "send the ends of attempts' logs"},
 
 	"manager GET /{$}":                         {Kind: auth.User, Roles: anyRole, On: JobList, What: "look at the cluster"},
@@ -141,9 +142,10 @@ var rules = map[string]Rule{
 	"launcher GET /livez":       {Open: true, On: Cluster, What: "ask whether the launcher lives"},
 	"launcher GET /healthz":     {Open: true, On: Cluster, What: "ask whether the launcher lives"},
 	"launcher GET /readyz":      {Open: true, On: Cluster, What: "ask whether the launcher is ready"},
-	"launcher GET /{$}":         {Open: true, On: Cluster, What: "look at the launcher's pages"},
-	// A launcher knows no roles and no owners. Who reads a log asks the manager, which does.
-	"launcher GET /metrics":        {Open: true, On: Cluster, What: "read metrics"},
+	// A launcher knows no roles and no owners, and asks the manager whether a user has a role
+	// (MayLook). Whoever reads a log asks the manager.
+	"launcher GET /{$}":            {Kind: auth.User, Roles: anyRole, On: Cluster, What: "look at the launcher's pages"},
+	"launcher GET /metrics":        {Kind: auth.User, Roles: anyRole, On: Cluster, What: "read metrics"},
 	"launcher GET /debug/pprof/":   {Kind: auth.Manager, On: Cluster, What: "take profiles of a launcher"},
 	"launcher GET /logs/{attempt}": {Kind: auth.Manager, On: AnyJob, What: "read what an attempt printed"},
 }

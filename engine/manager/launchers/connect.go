@@ -25,6 +25,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/bounds"
@@ -60,6 +61,7 @@ type Server struct {
 	Blobs    *blobs.Store
 	Wants    func(scheduler.Ability) bool // whether the policy has one
 	Stats    *metrics.Metrics
+	Rules    func() *access.Rules // of who may do what; nil: there are none
 	Log      *slog.Logger
 	Stopping <-chan struct{} // closed when the streams have to end
 	Terms    *wire.Welcome   // what holds for each launcher that is let in

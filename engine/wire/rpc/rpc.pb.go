@@ -52,11 +52,12 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\x10SettingsVersions\x12$.hamadryad.engine.v1.VersionsRequest\x1a\".hamadryad.engine.v1.VersionsReply\x12K\n" +
 	"\x05Audit\x12!.hamadryad.engine.v1.AuditRequest\x1a\x1f.hamadryad.engine.v1.AuditReply\x12D\n" +
 	"\x05Pages\x12\x1a.hamadryad.engine.v1.Empty\x1a\x1f.hamadryad.engine.v1.PagesReply\x12N\n" +
-	"\x06Access\x12\".hamadryad.engine.v1.AccessRequest\x1a .hamadryad.engine.v1.AccessReply2\xf5\x01\n" +
+	"\x06Access\x12\".hamadryad.engine.v1.AccessRequest\x1a .hamadryad.engine.v1.AccessReply2\xc1\x02\n" +
 	"\tLaunchers\x12Q\n" +
 	"\aConnect\x12!.hamadryad.engine.v1.FromLauncher\x1a\x1f.hamadryad.engine.v1.ToLauncher(\x010\x01\x12M\n" +
 	"\tFetchBlob\x12\x1e.hamadryad.engine.v1.BlobQuery\x1a\x1e.hamadryad.engine.v1.BlobChunk0\x01\x12F\n" +
-	"\tKeepTails\x12\x1d.hamadryad.engine.v1.LogTails\x1a\x1a.hamadryad.engine.v1.EmptyB0Z.github.com/hamadryad/hamadryad/engine/wire/rpcb\x06proto3"
+	"\tKeepTails\x12\x1d.hamadryad.engine.v1.LogTails\x1a\x1a.hamadryad.engine.v1.Empty\x12J\n" +
+	"\aMayLook\x12\x1e.hamadryad.engine.v1.LookQuery\x1a\x1f.hamadryad.engine.v1.LookAnswerB0Z.github.com/hamadryad/hamadryad/engine/wire/rpcb\x06proto3"
 
 var file_engine_wire_rpc_rpc_proto_goTypes = []any{
 	(*wire.PrepareRequest)(nil),  // 0: hamadryad.engine.v1.PrepareRequest
@@ -80,23 +81,25 @@ var file_engine_wire_rpc_rpc_proto_goTypes = []any{
 	(*wire.AccessRequest)(nil),   // 18: hamadryad.engine.v1.AccessRequest
 	(*wire.FromLauncher)(nil),    // 19: hamadryad.engine.v1.FromLauncher
 	(*wire.LogTails)(nil),        // 20: hamadryad.engine.v1.LogTails
-	(*wire.PrepareReply)(nil),    // 21: hamadryad.engine.v1.PrepareReply
-	(*wire.SubmitReply)(nil),     // 22: hamadryad.engine.v1.SubmitReply
-	(*wire.BlobAnswer)(nil),      // 23: hamadryad.engine.v1.BlobAnswer
-	(*wire.JobStatus)(nil),       // 24: hamadryad.engine.v1.JobStatus
-	(*wire.JobsReply)(nil),       // 25: hamadryad.engine.v1.JobsReply
-	(*wire.LaunchersReply)(nil),  // 26: hamadryad.engine.v1.LaunchersReply
-	(*wire.LogChunk)(nil),        // 27: hamadryad.engine.v1.LogChunk
-	(*wire.PolicyReply)(nil),     // 28: hamadryad.engine.v1.PolicyReply
-	(*wire.PageReply)(nil),       // 29: hamadryad.engine.v1.PageReply
-	(*wire.SettingsReply)(nil),   // 30: hamadryad.engine.v1.SettingsReply
-	(*wire.SettingsDiff)(nil),    // 31: hamadryad.engine.v1.SettingsDiff
-	(*wire.SettingsVersion)(nil), // 32: hamadryad.engine.v1.SettingsVersion
-	(*wire.VersionsReply)(nil),   // 33: hamadryad.engine.v1.VersionsReply
-	(*wire.AuditReply)(nil),      // 34: hamadryad.engine.v1.AuditReply
-	(*wire.PagesReply)(nil),      // 35: hamadryad.engine.v1.PagesReply
-	(*wire.AccessReply)(nil),     // 36: hamadryad.engine.v1.AccessReply
-	(*wire.ToLauncher)(nil),      // 37: hamadryad.engine.v1.ToLauncher
+	(*wire.LookQuery)(nil),       // 21: hamadryad.engine.v1.LookQuery
+	(*wire.PrepareReply)(nil),    // 22: hamadryad.engine.v1.PrepareReply
+	(*wire.SubmitReply)(nil),     // 23: hamadryad.engine.v1.SubmitReply
+	(*wire.BlobAnswer)(nil),      // 24: hamadryad.engine.v1.BlobAnswer
+	(*wire.JobStatus)(nil),       // 25: hamadryad.engine.v1.JobStatus
+	(*wire.JobsReply)(nil),       // 26: hamadryad.engine.v1.JobsReply
+	(*wire.LaunchersReply)(nil),  // 27: hamadryad.engine.v1.LaunchersReply
+	(*wire.LogChunk)(nil),        // 28: hamadryad.engine.v1.LogChunk
+	(*wire.PolicyReply)(nil),     // 29: hamadryad.engine.v1.PolicyReply
+	(*wire.PageReply)(nil),       // 30: hamadryad.engine.v1.PageReply
+	(*wire.SettingsReply)(nil),   // 31: hamadryad.engine.v1.SettingsReply
+	(*wire.SettingsDiff)(nil),    // 32: hamadryad.engine.v1.SettingsDiff
+	(*wire.SettingsVersion)(nil), // 33: hamadryad.engine.v1.SettingsVersion
+	(*wire.VersionsReply)(nil),   // 34: hamadryad.engine.v1.VersionsReply
+	(*wire.AuditReply)(nil),      // 35: hamadryad.engine.v1.AuditReply
+	(*wire.PagesReply)(nil),      // 36: hamadryad.engine.v1.PagesReply
+	(*wire.AccessReply)(nil),     // 37: hamadryad.engine.v1.AccessReply
+	(*wire.ToLauncher)(nil),      // 38: hamadryad.engine.v1.ToLauncher
+	(*wire.LookAnswer)(nil),      // 39: hamadryad.engine.v1.LookAnswer
 }
 var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	0,  // 0: hamadryad.engine.v1.Manager.Prepare:input_type -> hamadryad.engine.v1.PrepareRequest
@@ -124,33 +127,35 @@ var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	19, // 22: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
 	2,  // 23: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
 	20, // 24: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
-	21, // 25: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
-	22, // 26: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
-	23, // 27: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
-	8,  // 28: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
-	24, // 29: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
-	25, // 30: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
-	24, // 31: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
-	8,  // 32: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
-	8,  // 33: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
-	26, // 34: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
-	8,  // 35: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
-	27, // 36: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
-	28, // 37: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
-	29, // 38: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
-	28, // 39: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
-	30, // 40: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
-	31, // 41: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
-	32, // 42: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
-	33, // 43: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
-	34, // 44: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
-	35, // 45: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
-	36, // 46: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
-	37, // 47: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
-	3,  // 48: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
-	8,  // 49: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
-	25, // [25:50] is the sub-list for method output_type
-	0,  // [0:25] is the sub-list for method input_type
+	21, // 25: hamadryad.engine.v1.Launchers.MayLook:input_type -> hamadryad.engine.v1.LookQuery
+	22, // 26: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
+	23, // 27: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
+	24, // 28: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
+	8,  // 29: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
+	25, // 30: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
+	26, // 31: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
+	25, // 32: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
+	8,  // 33: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
+	8,  // 34: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
+	27, // 35: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
+	8,  // 36: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
+	28, // 37: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
+	29, // 38: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
+	30, // 39: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
+	29, // 40: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
+	31, // 41: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
+	32, // 42: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
+	33, // 43: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
+	34, // 44: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
+	35, // 45: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
+	36, // 46: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
+	37, // 47: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
+	38, // 48: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
+	3,  // 49: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
+	8,  // 50: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
+	39, // 51: hamadryad.engine.v1.Launchers.MayLook:output_type -> hamadryad.engine.v1.LookAnswer
+	26, // [26:52] is the sub-list for method output_type
+	0,  // [0:26] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

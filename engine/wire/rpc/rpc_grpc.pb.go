@@ -954,6 +954,7 @@ const (
 	Launchers_Connect_FullMethodName   = "/hamadryad.engine.v1.Launchers/Connect"
 	Launchers_FetchBlob_FullMethodName = "/hamadryad.engine.v1.Launchers/FetchBlob"
 	Launchers_KeepTails_FullMethodName = "/hamadryad.engine.v1.Launchers/KeepTails"
+	Launchers_MayLook_FullMethodName   = "/hamadryad.engine.v1.Launchers/MayLook"
 )
 
 // LaunchersClient is the client API for Launchers service.
@@ -967,6 +968,8 @@ type LaunchersClient interface {
 	// KeepTails takes the ends of logs of attempts that are over. An error of ResourceExhausted says
 	// that it has enough for now: they are to be sent again later.
 	KeepTails(ctx context.Context, in *wire.LogTails, opts ...grpc.CallOption) (*wire.Empty, error)
+	// MayLook says whether a user has a role, and so may look at a launcher's metrics.
+	MayLook(ctx context.Context, in *wire.LookQuery, opts ...grpc.CallOption) (*wire.LookAnswer, error)
 }
 
 type launchersClient struct {
@@ -1019,6 +1022,16 @@ func (c *launchersClient) KeepTails(ctx context.Context, in *wire.LogTails, opts
 	return out, nil
 }
 
+func (c *launchersClient) MayLook(ctx context.Context, in *wire.LookQuery, opts ...grpc.CallOption) (*wire.LookAnswer, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.LookAnswer)
+	err := c.cc.Invoke(ctx, Launchers_MayLook_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // LaunchersServer is the server API for Launchers service.
 // All implementations must embed UnimplementedLaunchersServer
 // for forward compatibility.
@@ -1030,6 +1043,8 @@ type LaunchersServer interface {
 	// KeepTails takes the ends of logs of attempts that are over. An error of ResourceExhausted says
 	// that it has enough for now: they are to be sent again later.
 	KeepTails(context.Context, *wire.LogTails) (*wire.Empty, error)
+	// MayLook says whether a user has a role, and so may look at a launcher's metrics.
+	MayLook(context.Context, *wire.LookQuery) (*wire.LookAnswer, error)
 	mustEmbedUnimplementedLaunchersServer()
 }
 
@@ -1048,6 +1063,9 @@ func (UnimplementedLaunchersServer) FetchBlob(*wire.BlobQuery, grpc.ServerStream
 }
 func (UnimplementedLaunchersServer) KeepTails(context.Context, *wire.LogTails) (*wire.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method KeepTails not implemented")
+}
+func (UnimplementedLaunchersServer) MayLook(context.Context, *wire.LookQuery) (*wire.LookAnswer, error) {
+	return nil, status.Error(codes.Unimplemented, "method MayLook not implemented")
 }
 func (UnimplementedLaunchersServer) mustEmbedUnimplementedLaunchersServer() {}
 func (UnimplementedLaunchersServer) testEmbeddedByValue()                   {}
@@ -1106,6 +1124,24 @@ func _Launchers_KeepTails_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Launchers_MayLook_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.LookQuery)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LaunchersServer).MayLook(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Launchers_MayLook_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LaunchersServer).MayLook(ctx, req.(*wire.LookQuery))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Launchers_ServiceDesc is the grpc.ServiceDesc for Launchers service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1116,6 +1152,10 @@ var Launchers_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "KeepTails",
 			Handler:    _Launchers_KeepTails_Handler,
+		},
+		{
+			MethodName: "MayLook",
+			Handler:    _Launchers_MayLook_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

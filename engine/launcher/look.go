@@ -1,0 +1,92 @@
+package launcher
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+)
+
+const (
+	// lookKeptFor is for how long the manager's word on a user counts before it is asked again, and
+	// lookOldMax for how long while it can't be asked: metrics are wanted then, too.
+	lookKeptFor = 30 * time.Second
+	lookOldMax  = time.Hour
+	// lookAskMax bounds the wait for its word, and lookUsersMax the users that are remembered.
+	lookAskMax   = 5 * time.Second
+	lookUsersMax = 1000
+)
+
+// lookers remembers which users the manager lets look at this launcher's pages. Safe for concurrent use.
+type lookers struct {
+	client rpc.LaunchersClient
+
+	mu    sync.Mutex
+	words map[string]word
+}
+
+func newLookers(client rpc.LaunchersClient) *lookers {
+	return &lookers{client: client, words: map[string]word{}}
+}
+
+// word is what the manager said of a user, and when.
+type word struct {
+	may bool
+	at  time.Time
+}
+
+// may asks the manager, unless it said so a moment ago.
+func (l *lookers) may(ctx context.Context, who auth.Principal) (bool, error) {
+	key := strings.Join(append([]string{who.Name, who.Issued.String()}, who.Groups...), "\x00")
+	l.mu.Lock()
+	known, ok := l.words[key]
+	l.mu.Unlock()
+	age := time.Since(known.at)
+	if ok && age < lookKeptFor {
+		return known.may, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookAskMax)
+	defer cancel()
+	q := &wire.LookQuery{User: who.Name, Groups: who.Groups}
+	if !who.Issued.IsZero() {
+		q.IssuedNs = who.Issued.UnixNano()
+	}
+	a, err := l.client.MayLook(ctx, q)
+	if err != nil {
+		if ok && age < lookOldMax {
+			return known.may, nil
+		}
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.words) >= lookUsersMax {
+		l.words = map[string]word{}
+	}
+	l.words[key] = word{a.May, time.Now()}
+	return a.May, nil
+}
+
+// withRole refuses users who have no role, by the manager's word. Where nobody is proved, all may look.
+func (l *lookers) withRole(page http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if who, ok := auth.From(r.Context()); ok && who.Proved() && who.Kind == auth.User {
+			may, err := l.may(r.Context(), who)
+			if err != nil {
+				w.Header().Set("Retry-After", "5")
+				http.Error(w, "the manager can't be asked whether "+who.Name+" may look at this: try again later", http.StatusServiceUnavailable)
+				return
+			}
+			if !may {
+				http.Error(w, who.Name+" has no role, and may not look at this: ask an administrator for the role viewer (auth.roles)", http.StatusForbidden)
+				return
+			}
+		}
+		page.ServeHTTP(w, r)
+	}
+}

@@ -1,0 +1,25 @@
+package launchers
+
+import (
+	"context"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/access"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// MayLook says whether a user whose certificate a launcher saw has any role. Launchers have no rules of
+// their own.
+func (s *Server) MayLook(_ context.Context, q *wire.LookQuery) (*wire.LookAnswer, error) {
+	rules := s.Rules()
+	if rules == nil {
+		return &wire.LookAnswer{May: true}, nil
+	}
+	who := auth.Principal{Kind: auth.User, Name: q.User, Groups: q.Groups, Proof: auth.Certificate}
+	if q.IssuedNs != 0 {
+		who.Issued = time.Unix(0, q.IssuedNs)
+	}
+	may := q.User != "" && !rules.Revoked.Of(who) && rules.Has(rules.Known(q.User, q.Groups), access.Roles...)
+	return &wire.LookAnswer{May: may}, nil
+}
