@@ -193,17 +193,17 @@ func (c *cli) logsCommand() *cobra.Command {
 				return err
 			}
 			return c.withClient(func(cl *client.Client) error {
-				last := uint64(0)
+				last, printed := uint64(0), progress.Printed(c.show.Out)
 				return cl.Logs(cmd.Context(), job, attempt, follow, func(chunk *wire.LogChunk) error {
 					if chunk.Attempt == 0 {
-						_, err := progress.Raw(c.show.Errors).Write(chunk.Data)
+						_, err := progress.Safe(c.show.Errors).Write(chunk.Data)
 						return err
 					}
 					if attempt == 0 && chunk.Attempt != last {
 						fmt.Fprintf(c.show.Out, "==== attempt %d\n", chunk.Attempt)
 						last = chunk.Attempt
 					}
-					_, err := progress.Raw(c.show.Out).Write(chunk.Data) // as the program wrote it
+					_, err := printed.Write(chunk.Data)
 					return err
 				})
 			})

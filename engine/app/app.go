@@ -37,6 +37,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/plan/declared"
+	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/worker"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -109,7 +110,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	}
 	if o.user != "" { // all that asks who submits asks there
 		if err := os.Setenv(storage.UserVariable, o.user); err != nil {
-			fmt.Fprintf(p.errors, "%s: --user %q: %v\n", base(args[0]), o.user, err)
+			fmt.Fprintf(progress.Safe(p.errors), "%s: --user %q: %v\n", base(args[0]), o.user, err)
 			return ExitRefused
 		}
 	}
@@ -118,7 +119,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 		err = p.work(ctx, o, own)
 	}
 	if err != nil {
-		fmt.Fprintf(p.errors, "%s: %v\n", base(args[0]), err)
+		fmt.Fprintf(progress.Safe(p.errors), "%s: %v\n", base(args[0]), err) // it may be what a task said
 	}
 	return exitCode(err)
 }
@@ -129,7 +130,7 @@ func (p *program) work(ctx context.Context, o *options, own *declared.Flags) err
 		return err
 	}
 	manager, err := client.Dial(o.manager, client.Options{Kerberos: client.Kerberos(o.kerberos), Waiting: func(why string) {
-		fmt.Fprintln(p.errors, "waiting:", why)
+		fmt.Fprintln(progress.Safe(p.errors), "waiting:", why)
 	}})
 	if err != nil {
 		return err

@@ -2,6 +2,9 @@ package progress
 
 import (
 	"io"
+	"os"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -16,6 +19,39 @@ func Raw(w io.Writer) io.Writer {
 		return s.w
 	}
 	return w
+}
+
+// Printed is a writer for what tasks printed. On a terminal it spells out what that would obey; to
+// a pipe or file all goes as it is. A piece may end within a character.
+func Printed(w io.Writer) io.Writer {
+	raw := Raw(w)
+	if f, ok := raw.(*os.File); ok && isTerminal(f) {
+		return &printed{to: Safe(raw)}
+	}
+	return raw
+}
+
+// printed keeps the bytes of a character that has not come whole.
+type printed struct {
+	to   io.Writer
+	kept []byte
+}
+
+// Write implements io.Writer.
+func (p *printed) Write(b []byte) (int, error) {
+	all := append(p.kept, b...)
+	end := len(all)
+	for i := 1; i < utf8.UTFMax && i <= len(all); i++ {
+		if at := len(all) - i; utf8.RuneStart(all[at]) {
+			if !utf8.FullRune(all[at:]) {
+				end = at
+			}
+			break
+		}
+	}
+	p.kept = slices.Clone(all[end:])
+	_, err := p.to.Write(all[:end])
+	return len(b), err
 }
 
 type safe struct{ w io.Writer }
