@@ -8,9 +8,10 @@ BUF_VERSION  := v1.65.0
 LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 OAPI_VERSION := v2.8.2
+VULN_VERSION := v1.9.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint stress suspensions machine faults kills past screenshots games idle fuzz day hfsp formats bench experiments scale gen verify clean deps jars
+.PHONY: help build run test race lint vuln stress suspensions machine faults kills past screenshots games idle fuzz day hfsp formats bench experiments scale gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -71,6 +72,10 @@ race: jars ## all tests under the race detector
 
 lint: $(BIN)/golangci-lint ## static checks
 	$(BIN)/golangci-lint run ./...
+
+# govulncheck ends with 3 when it found something, and with another code when it could not look.
+vuln: $(BIN)/govulncheck ## known vulnerabilities of what we use, by the database at vuln.go.dev (or $GOVULNDB)
+	@$(BIN)/govulncheck ./... || { code=$$?; [ $$code = 3 ] || echo "vuln: NOTHING WAS CHECKED: the database of vulnerabilities (https://vuln.go.dev, or GOVULNDB) can't be reached from here, see above"; exit $$code; }
 
 stress: ## one package's tests many times: make stress PKG=./engine/core COUNT=100
 	$(GO) test -race -count=$(or $(COUNT),100) $(or $(PKG),./engine/core)
@@ -148,6 +153,9 @@ $(BIN)/buf:
 
 $(BIN)/oapi-codegen:
 	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$(OAPI_VERSION)
+
+$(BIN)/govulncheck:
+	GOBIN=$(CURDIR)/$(BIN) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(VULN_VERSION)
 
 $(BIN)/golangci-lint:
 	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
