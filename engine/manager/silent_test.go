@@ -34,7 +34,7 @@ func silence(t *testing.T, address string, connections int) {
 		all.Go(func() {
 			first := sync.OnceFunc(opened.Done)
 			for ctx.Err() == nil {
-				c, err := (&net.Dialer{Timeout: waitMax}).DialContext(ctx, "tcp", address)
+				c, err := (&net.Dialer{Timeout: waitMax, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 66, 0, 1)}}).DialContext(ctx, "tcp", address)
 				first()
 				if err == nil {
 					stop := context.AfterFunc(ctx, func() { c.Close() })

@@ -167,8 +167,9 @@ func (t *Table) wait(c *Conn) (evicted *Conn) {
 }
 
 // oldest is the connection of a source to close: the first that never said anything, else the first.
+// The newest had no time yet to say anything.
 func (s *source) oldest() *Conn {
-	for e := s.waiting.Front(); e != nil; e = e.Next() {
+	for e := s.waiting.Front(); e != s.waiting.Back(); e = e.Next() {
 		if c := e.Value.(*Conn); !c.heard.Load() {
 			return c
 		}

@@ -25,7 +25,7 @@ var Compressed = []string{".gz", ".bz2", ".zst", ".xz", ".lz4", ".deflate", ".sn
 
 // unreadable are the ends of the names of compressed files that a Reader refuses: their
 // bytes are no text.
-var unreadable = []string{".z", ".lzo", ".lzo_deflate", ".lzma", ".lz", ".7z", ".zip", ".rar", ".br"}
+var unreadable = []string{".z", ".lzo", ".lzo_deflate", ".lzma", ".lz", ".br"}
 
 // IsCompressed says whether a file of that name is decompressed.
 func IsCompressed(path string) bool { return compression(path, Compressed) != "" }
