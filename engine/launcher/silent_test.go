@@ -20,7 +20,7 @@ func silence(t *testing.T, address string) {
 	for range silentMax {
 		c, err := (&net.Dialer{Timeout: patience, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 66, 0, 1)}}).Dial("tcp", address)
 		if err != nil {
-			t.Fatal(err)
+			continue // it was closed before it was dialled
 		}
 		t.Cleanup(func() { c.Close() })
 	}
