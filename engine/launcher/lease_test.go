@@ -168,6 +168,7 @@ func TestALauncherThatIsStoppedLeaves(t *testing.T) {
 	m.deaf.Store(true)
 	n.wait("join after the lease", func() bool { return n.joins > 1 && n.join.After != "" })
 	m.deaf.Store(false)
+	n.wait("heartbeat of the second incarnation", func() bool { return n.beats > 0 })
 	if !strings.Contains(n.join.After, "lease") {
 		t.Errorf("it came again after %q", n.join.After)
 	}

@@ -73,6 +73,7 @@ type node struct {
 	join    *wire.Join
 	joins   int
 	left    []*wire.Leave
+	beats   int // heartbeats since the last join
 	reports []*wire.Report
 	out     chan *wire.ToLauncher
 	cut     context.CancelFunc
@@ -161,6 +162,7 @@ func (m *manager) Connect(stream rpc.Launchers_ConnectServer) error {
 	n.mu.Lock()
 	n.join, n.out, n.cut = first.Join, out, cut
 	n.joins++
+	n.beats = 0
 	n.changeLocked()
 	n.mu.Unlock()
 	go n.receive(stream, out)
@@ -184,6 +186,12 @@ func (n *node) receive(stream rpc.Launchers_ConnectServer, out chan *wire.ToLaun
 		}
 		if h := msg.Heartbeat; h != nil && !n.m.deaf.Load() {
 			out <- &wire.ToLauncher{Heartbeat: &wire.HeartbeatAck{Seq: h.Seq}}
+		}
+		if msg.Heartbeat != nil {
+			n.mu.Lock()
+			n.beats++
+			n.changeLocked()
+			n.mu.Unlock()
 		}
 		if len(msg.Reports) > 0 {
 			n.mu.Lock()

@@ -360,7 +360,7 @@ func leftover(g *job.Graph, _ []string) error {
 		wrote := make(chan struct{})
 		go func() {
 			for i := 0; ; i++ {
-				if err := out.Write(context.Background(), 0, []byte("12345678")); err != nil {
+				if err := out.Write(context.Background(), 0, []byte("\x00\x00\x00\x00\x00\x00\x00\x01")); err != nil {
 					fmt.Println("the write failed:", err)
 					return
 				}

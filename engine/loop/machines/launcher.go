@@ -241,6 +241,7 @@ func (l *Launcher) stop(m *wire.StopAttempt) {
 	if a == nil {
 		a = &Attempt{On: l, Start: &wire.StartAttempt{Attempt: m.Attempt}, ended: &wire.AttemptEnded{Attempt: m.Attempt, End: wire.End_END_STOPPED}}
 		l.Attempts[m.Attempt] = a
+		a.insist() // nobody may ask again: the manager may have given it up
 	}
 	if a.ended != nil {
 		a.reportAgain()
