@@ -164,7 +164,7 @@ func TestFoldersOfOthersAreRefused(t *testing.T) {
 		"it belongs to uid:1":              func(f string) error { return errors.Join(os.Mkdir(f, 0o755), os.Chown(f, 1, 1)) },
 		"everybody may change":             func(f string) error { return errors.Join(os.Mkdir(f, 0o755), os.Chmod(f, 0o777)) }, //nolint:gosec // that this is refused is tested
 		"it is no folder, but a link":      func(f string) error { return os.Symlink(t.TempDir(), f) },
-		"was it removed, or is its store":           func(string) error { return nil },
+		"was it removed, or is its store":  func(string) error { return nil },
 		"is not used: it is no folder, bu": func(f string) error { return os.WriteFile(f, nil, 0o600) },
 	} {
 		b := m.job("relay", "file", "1", "1", "10", kept)

@@ -25,7 +25,7 @@ func TestEnvironment(t *testing.T) {
 // A program that somebody but root may change, or put another in place of, does not run as root.
 func TestProgramOfOthers(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("what others may write matters to a manager that root starts")
+		t.Fatal("run this test as root: what others may write matters to a manager that root starts")
 	}
 	for want, spoil := range map[string]func(folder, program string) error{
 		"":                  func(string, string) error { return nil },
