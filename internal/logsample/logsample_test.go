@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
 // lines is a place that a log writes to.
@@ -33,11 +35,7 @@ func TestRepeatedLinesAreCounted(t *testing.T) {
 		log.With("launcher", "l1").Warn("a connection is refused", "port", i)
 	}
 	log.Warn("something else")
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(to.String(), "more like this"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("nothing tells of the lines that were not written:\n%s", to)
-		}
-	}
+	watch.Until(t, 2*time.Minute, "a line counts those that were not written", func() bool { return strings.Contains(to.String(), "more like this") })
 	text := to.String()
 	if n := strings.Count(text, "a connection is refused\""); n > 3*First {
 		t.Errorf("%d lines were written", n)
