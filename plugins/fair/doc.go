@@ -103,6 +103,11 @@
 // counted. Unlike the original, shares of less than two slots are defended too, and
 // pools that are inside each other are.
 //
+// In a pool that is at its maximum share, a starved one takes slots back from its siblings
+// there, and from nobody outside, even where slots are free. These victims are killed where
+// others are suspended: the manager lets what is suspended go on as soon as its slot is free,
+// and the pool would hold more than its maximum. No other pool in it may use that room.
+//
 // A minimum share is a guarantee: for a pool below it protect and times-max spare nobody, and
 // what cannot be suspended is killed. What they spare is taken after all else. Only the manager's
 // own protection (its setting protectFor) holds: so each launch runs for a while. With constant

@@ -257,7 +257,7 @@ func (p *Policy) wake(d *scheduler.Decisions) {
 		return
 	}
 	for _, k := range p.sharing.World.Order {
-		if p.sharing.Tree.Next(k) == nil {
+		if !p.sharing.Tree.Waits(k) {
 			continue
 		}
 		every := scheduler.Time(p.config.UpdateEvery)

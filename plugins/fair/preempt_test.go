@@ -41,6 +41,59 @@ func TestSharesOfOneSlotAreDefended(t *testing.T) {
 	}
 }
 
+// TestAPoolAtItsMaximumSharesWhatItHas: in a pool that is at its maximum share, one that is
+// starved takes slots back from its siblings, and from nobody outside, whether slots are free
+// elsewhere or not. The pool never has more than its maximum.
+func TestAPoolAtItsMaximumSharesWhatItHas(t *testing.T) {
+	for _, mode := range []string{"kill", "soft", "suspend"} {
+		for _, c := range []struct {
+			name, shares string
+			launchers    int // of two slots
+			elsewhere    int // tasks outside
+			gang         int // of the starved pool; 0: single tasks
+			a, b         int // what the two pools in it hold in the end
+		}{
+			{"minimum, slots are free elsewhere", "min-share-timeout: 2s, pools: {p: {max-share: 4, pools: {a: {}, b: {min-share: 2}}}}", 4, 0, 0, 2, 2},
+			{"minimum, others run elsewhere", "min-share-timeout: 2s, pools: {p: {max-share: 4, pools: {a: {}, b: {min-share: 2}}}, q: {}}", 4, 8, 0, 2, 2},
+			{"fair share, slots are free elsewhere", "fair-share-timeout: 2s, pools: {p: {max-share: 4, pools: {a: {}, b: {}}}}", 4, 0, 0, 2, 2},
+			{"two levels", "min-share-timeout: 2s, pools: {o: {max-share: 4, pools: {p: {max-share: 4, pools: {a: {}, b: {min-share: 3}}}}}}", 4, 0, 0, 1, 3},
+			{"a gang, slots are free elsewhere", "min-share-timeout: 2s, pools: {p: {max-share: 4, pools: {a: {}, b: {min-share: 3}}}}", 4, 0, 3, 1, 3},
+			{"a gang, others run elsewhere", "min-share-timeout: 2s, pools: {p: {max-share: 4, pools: {a: {}, b: {min-share: 3}}}, q: {}}", 4, 8, 3, 1, 3},
+		} {
+			w := newPlay(t, "allocations: {"+c.shares+"}\npreemption: {interval: 1s, grace: 1s, mode: "+mode+"}")
+			p := "p"
+			if strings.Contains(c.shares, "o: {") {
+				p = "o/p"
+			}
+			w.Launchers(c.launchers, 2)
+			w.job(p+"/a", 8, time.Hour)
+			w.Until(time.Second)
+			if c.elsewhere > 0 {
+				w.job("q", c.elsewhere, time.Hour)
+			}
+			w.Until(2 * time.Second)
+			if c.gang > 0 {
+				w.gang(p+"/b", c.gang, time.Hour)
+			} else {
+				w.job(p+"/b", 8, time.Hour)
+			}
+			w.Look = func(scheduler.Decisions) {
+				if n := w.holds(p); n[0] > 4 {
+					t.Errorf("%s, %s: the pool holds %d slots, and may hold 4", mode, c.name, n[0])
+				}
+			}
+			before := w.holds("q")
+			w.Until(50 * time.Second)
+			if got, want := w.holds(p+"/a", p+"/b"), []int{c.a, c.b}; !slices.Equal(got, want) {
+				t.Errorf("%s, %s: the pools hold %v slots, want %v", mode, c.name, got, want)
+			}
+			if after := w.holds("q"); !slices.Equal(after, before) {
+				t.Errorf("%s, %s: outside %v slots were held, and %v are now", mode, c.name, before, after)
+			}
+		}
+	}
+}
+
 // TestNobodyIsLeftBelowItsShare: every pool that loses keeps the whole slots of its
 // fair share, in two hundred random mixes; every job ends; nothing is preempted
 // more often than the bound; and what is lost is small.

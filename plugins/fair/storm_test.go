@@ -33,14 +33,13 @@ func drawPools(rng *rand.Rand, s *strings.Builder, indent, above string, leaves 
 		name := fmt.Sprintf("p%d", i)
 		least := rng.IntN(12) // often more than there is
 		fmt.Fprintf(s, "%s%s:\n%s  weight: %v\n%s  min-share: %d\n", indent, name, indent, float64(1+rng.IntN(16))/4, indent, least)
-		most := rng.IntN(24)
+		if rng.IntN(4) == 0 {
+			fmt.Fprintf(s, "%s  max-share: %d\n", indent, max(least, 1)+rng.IntN(6))
+		}
 		if len(indent) < 10 && rng.IntN(3) == 0 {
 			fmt.Fprintf(s, "%s  pools:\n", indent)
 			drawPools(rng, s, indent+"    ", above+name+"/", leaves)
 			continue
-		}
-		if most < 6 { // of pools that take jobs: one that holds pools does not take back for them at its maximum
-			fmt.Fprintf(s, "%s  max-share: %d\n", indent, max(least, 1)+most)
 		}
 		*leaves = append(*leaves, above+name)
 	}

@@ -102,6 +102,9 @@ func (a *assignment) reserved() {
 			if tries++; tries > scanMax {
 				break
 			}
+			if a.OverMax(j, b) {
+				continue
+			}
 			if where, ok := a.onReserved(j, b); ok {
 				a.launch(j, Pick{Bundle: b, Where: where}, "")
 			}
@@ -197,7 +200,7 @@ func (a *assignment) give(j *sharing.Job, k pooltree.Kind, name scheduler.SlotKi
 	mark := a.View.Mark()
 	pick, reason := a.selector.Select(c)
 	j.SetGiven(k, c.After)
-	if pick.Bundle != nil && a.OverMax(j, pick.Bundle) {
+	if pick.Bundle != nil && a.overMax(j, pick.Bundle) {
 		a.View.Undo(mark)
 		pick, reason = Pick{}, scheduler.WaitAtLimit
 	}

@@ -29,7 +29,7 @@ func (a *assignment) collected() {
 		return
 	}
 	j := a.Jobs[b.Job.ID()]
-	if a.OverMax(j, b) || a.Config.CollectAfter == 0 {
+	if a.overMax(j, b) || a.Config.CollectAfter == 0 {
 		a.stopCollecting()
 		return
 	}
@@ -54,7 +54,7 @@ func (a *assignment) stopCollecting() {
 // collect begins to collect slots for a bundle, if it is time and nothing is
 // collected yet.
 func (a *assignment) collect(j *sharing.Job, b *view.Bundle) {
-	if a.Collect != 0 || a.OverMax(j, b) || a.collecting.tries == collectTriesMax || !gangs.Overdue(a.View, b, a.Config.CollectAfter) {
+	if a.Collect != 0 || a.overMax(j, b) || a.collecting.tries == collectTriesMax || !gangs.Overdue(a.View, b, a.Config.CollectAfter) {
 		return
 	}
 	a.collecting.tries++

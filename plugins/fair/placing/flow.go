@@ -75,7 +75,7 @@ func (a *assignment) plan(k pooltree.Kind, name scheduler.SlotKind) []*plan {
 		if p.left < len(p.offers) {
 			slots = gangs.Slots(p.offers[p.left], name)
 		}
-		if slots == 0 || slots > free || a.OverMax(j, p.offers[p.left]) {
+		if slots == 0 || slots > free || a.overMax(j, p.offers[p.left]) {
 			a.Tree.Pass(next, k)
 			vain++
 			continue

@@ -26,7 +26,7 @@ func (p *State) Exhausted(x *sharing.Pool, k pooltree.Kind) string {
 	for _, v := range p.View.Jobs() {
 		for _, a := range v.Attempts() {
 			if c, ok := t.candidate(p.Jobs[v.ID()], a); ok && a.Need.Kind == p.World.Kinds[k] {
-				if why, elsewhere := t.whyNot(x, c, due.minimum > 0); elsewhere {
+				if why, elsewhere := t.whyNot(x, k, c, due.minimum > 0); elsewhere {
 					n[why]++
 				}
 			}
@@ -48,15 +48,18 @@ const (
 	byProtect                 // it was preempted a short while ago
 	byTimes                   // it was preempted too often
 	unsuspended               // it cannot be suspended
+	outOfMax                  // it is outside of a pool that is at its maximum share, in which the starved one lies
 	noFit                     // nothing, but what it frees is not what is needed
 	reasons
 )
 
 // whyNot says why a victim is left alone, and whether it is of another pool at all.
-func (t *taking) whyNot(x *sharing.Pool, v victim, guaranteed bool) (why reason, elsewhere bool) {
+func (t *taking) whyNot(x *sharing.Pool, k pooltree.Kind, v victim, guaranteed bool) (why reason, elsewhere bool) {
 	switch {
 	case contains(x.Node, v.job.Node):
 		return 0, false
+	case t.beyondMax(x, k, v):
+		return outOfMax, true
 	case v.protected:
 		return byManager, true
 	case !t.spendable(x, v):
@@ -71,6 +74,17 @@ func (t *taking) whyNot(x *sharing.Pool, v victim, guaranteed bool) (why reason,
 	return unsuspended, true
 }
 
+// beyondMax says whether a victim lies outside of a pool that is at its maximum share, and the
+// starved pool lies in that.
+func (t *taking) beyondMax(x *sharing.Pool, k pooltree.Kind, v victim) bool {
+	for n := x.Node.Parent; n != nil; n = n.Parent {
+		if t.over(n.Of(k), 1) > 0 && !contains(n, v.job.Node) {
+			return true
+		}
+	}
+	return false
+}
+
 // listed says in words how many attempts are left alone for which reason.
 func (t *taking) listed(n [reasons]int) string {
 	texts := [reasons]string{
@@ -79,6 +93,7 @@ func (t *taking) listed(n [reasons]int) string {
 		byProtect:   fmt.Sprintf("%%d were preempted less than %s ago (protect)", t.Config.Protect),
 		byTimes:     fmt.Sprintf("%%d were preempted %d times (times-max)", t.Config.TimesMax),
 		unsuspended: "%d cannot be suspended",
+		outOfMax:    "%d are outside of the pool above it that is at its maximum share",
 		noFit:       "%d may be taken, as soon as what they free fits waiting work",
 	}
 	var all []string

@@ -42,6 +42,7 @@ type taking struct {
 	gone    map[*view.Bundle]bool
 	leaving map[scheduler.AttemptID]bool  // stopped already
 	left    map[*pooltree.Schedulable]int // slots a pool keeps, where less than it holds
+	freed   map[*pooltree.Schedulable]int // slots that are taken from a pool, of those that it holds
 	coming  map[*pooltree.Schedulable]int // slots that are on their way to a pool
 	undo    []func()                      // what the beneficiaries are counted as holding
 	sets    []Set
@@ -81,7 +82,7 @@ func (p *State) Preempt() []Set {
 func (p *State) startTaking() *taking {
 	t := &taking{
 		State: p, gone: map[*view.Bundle]bool{}, leaving: map[scheduler.AttemptID]bool{},
-		left: map[*pooltree.Schedulable]int{}, coming: map[*pooltree.Schedulable]int{},
+		left: map[*pooltree.Schedulable]int{}, freed: map[*pooltree.Schedulable]int{}, coming: map[*pooltree.Schedulable]int{},
 	}
 	for _, id := range sorted(p.Leaving) {
 		for _, attempt := range p.Leaving[id] {
@@ -138,6 +139,7 @@ func (t *taking) keep(s *pooltree.Schedulable, by int) {
 		n = s.Running
 	}
 	t.left[s] = n + by
+	t.freed[s] -= by
 }
 
 func (t *taking) keeps(s *pooltree.Schedulable) int {
@@ -172,14 +174,18 @@ func (t *taking) takeForJob(x *sharing.Pool, j *sharing.Job, k pooltree.Kind, du
 		if tries++; tries > scanMax {
 			break
 		}
-		if b.SpeculationOffered || t.OverMax(j, b) {
-			continue
-		}
 		slots := gangs.Slots(b, t.World.Kinds[k])
-		if slots > due.all {
+		if b.SpeculationOffered || slots > due.all {
 			continue
 		}
-		f := finding{taking: t, pool: x, bundle: b, mode: t.Mode(), guaranteed: slots <= due.minimum}
+		full, possible := t.full(x, j, gangs.Needs(b))
+		if !possible {
+			continue
+		}
+		f := finding{taking: t, pool: x, bundle: b, mode: t.Mode(), full: full, guaranteed: slots <= due.minimum}
+		if len(full) > 0 && f.mode == scheduler.PreemptSuspend {
+			f.mode = scheduler.PreemptKill // what is suspended goes on beside a free slot, and the pool would be over its maximum
+		}
 		victims, where := f.victims()
 		if victims == nil {
 			continue

@@ -72,6 +72,7 @@ type finding struct {
 	pool   *sharing.Pool // for which slots are taken back
 	bundle *view.Bundle
 	mode   scheduler.PreemptMode
+	full   []fullPool
 	// guaranteed says that its pool is below its minimum share. Then nobody is spared, and who
 	// cannot be suspended is killed. The manager's own protection of a victim holds all the
 	// same: so each launch runs for a while, whatever minimums there are.
@@ -81,10 +82,11 @@ type finding struct {
 // victims looks for victims, in the mode in which they will be stopped.
 func (f *finding) victims() ([]victim, []scheduler.LauncherID) {
 	mark := f.View.Mark()
-	if _, ok := f.View.Fit(f.bundle); ok { // what is free covers it: it waits for something else
+	if _, ok := f.View.Fit(f.bundle); ok && len(f.full) == 0 { // what is free covers it: it waits for something else
 		f.View.Undo(mark)
 		return nil, nil
 	}
+	f.View.Undo(mark)
 	victims, where := f.find()
 	if victims == nil && f.guaranteed && f.mode == scheduler.PreemptSuspend {
 		f.mode = scheduler.PreemptKill
@@ -100,10 +102,11 @@ func (f *finding) find() ([]victim, []scheduler.LauncherID) {
 	search := preemption.Search{View: f.View, Bundle: f.bundle, Suspend: suspend, Limits: f.limits, Most: victimsMax}
 	next := 0
 	var taken []victim
+	search.Enough = func(places []int) bool { return f.makeRoom(taken, places) }
 	places, where := search.Find(func() []*view.Attempt {
 		for ; next < len(f.taking.victims); next++ {
 			v := f.taking.victims[next]
-			if f.excludes(v) || f.gone[v.bundle] || !f.spendable(f.pool, v) || !search.Useful(v.attempts) {
+			if f.excludes(v) || f.gone[v.bundle] || f.outside(v) || !f.spendable(f.pool, v) || !search.Useful(v.attempts) {
 				continue
 			}
 			f.account(v, -1)

@@ -18,6 +18,10 @@ type Search struct {
 	Limits scheduler.Limits
 	// Most is how many victims are tried.
 	Most int
+	// Enough, when not nil, says whether the victims at some places free enough for a bound
+	// that is not one of launchers, such as the maximum of a pool. Victims are taken until
+	// the bundle fits and it says so.
+	Enough func(places []int) bool
 }
 
 // Find takes victims as next names them, until the bundle fits, and gives back those
@@ -45,7 +49,7 @@ func (s Search) Find(next func() []*view.Attempt, spare func(place int)) ([]int,
 		}
 		places = append(places, len(taken)-1)
 		s.free(v)
-		_, fits = s.View.Fit(s.Bundle)
+		fits = s.enough(places) && s.fits()
 	}
 	if spare == nil {
 		spare = func(int) {}
@@ -62,6 +66,9 @@ func (s Search) Find(next func() []*view.Attempt, spare func(place int)) ([]int,
 	}
 	for i := len(places) - 2; i >= 0; i-- { // without the last it did not fit
 		without := slices.Delete(slices.Clone(places), i, i+1)
+		if !s.enough(without) {
+			continue
+		}
 		if _, ok := s.try(mark, taken, without); ok {
 			spare(places[i])
 			places = without
@@ -69,6 +76,13 @@ func (s Search) Find(next func() []*view.Attempt, spare func(place int)) ([]int,
 	}
 	where, _ := s.try(mark, taken, places)
 	return places, where
+}
+
+func (s Search) enough(places []int) bool { return s.Enough == nil || s.Enough(places) }
+
+func (s Search) fits() bool {
+	_, ok := s.View.Fit(s.Bundle)
+	return ok
 }
 
 // try fits the bundle with just these victims gone.

@@ -1,5 +1,7 @@
 package pooltree
 
+import "slices"
+
 // Next returns the job that is to be served next with slots of a kind, or nil when
 // none waits: from the root, the first of each pool's queue.
 func (t *Tree) Next(k Kind) *Node { return t.root.NextIn(k) }
@@ -14,6 +16,20 @@ func (n *Node) NextIn(k Kind) *Node {
 			return nil
 		}
 	}
+}
+
+// Waits says whether a job waits in a pool that is not at its maximum, though a pool above that
+// may be: then the pools in that one take slots from each other.
+func (t *Tree) Waits(k Kind) bool { return t.root.Of(k).waits(k) }
+
+func (s *Schedulable) waits(k Kind) bool {
+	if len(s.queue) > 0 {
+		return true // as most that have work: whoever is in a queue has some
+	}
+	return slices.ContainsFunc(s.pools, func(n *Node) bool {
+		x := n.Of(k)
+		return x.place == noPlace && x.waits(k)
+	})
 }
 
 // Pass leaves a job out until Rewind: it has no use for what there is.
