@@ -31,6 +31,7 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 		}
 		d.kept.For(d.view, b, d.options.CollectAfter)
 		for i := range b.Groups {
+			d.besideHeld[b.Groups[i].Kind] = d.besideHeld[b.Groups[i].Kind] || c.kept != ""
 			if d.collect[b.Groups[i].Kind] == nil {
 				d.collect[b.Groups[i].Kind] = b
 			}

@@ -61,6 +61,8 @@ func (d *assignment) reason(c *request, kind scheduler.SlotKind) scheduler.WaitR
 		return scheduler.WaitPreempting
 	case c.kept != "":
 		return scheduler.WaitHeld
+	case d.besideHeld[kind] && (d.collectedFor(c, kind) != nil || d.misfit(c, kind)):
+		return scheduler.WaitHeld
 	case d.collectedFor(c, kind) != nil:
 		return scheduler.WaitTurn
 	case d.misfit(c, kind):
@@ -103,6 +105,9 @@ func (d *assignment) detail(w waiting) string {
 	case d.collectedFor(c, w.kind) != nil:
 		b := d.collectedFor(c, w.kind)
 		return fmt.Sprintf("%d free %s slots are collected for bundle %d of %s; %s", d.kept.Slots(w.kind), w.kind, b.ID, b.Job.ID(), has)
+	case w.reason == scheduler.WaitHeld:
+		return fmt.Sprintf("of %d free %s slots some are held for %s, which is between its stages, and others are collected for bundle %d of %s; %s",
+			d.view.FreeSlots(w.kind), w.kind, d.keepFor, d.collect[w.kind].ID, d.collect[w.kind].Job.ID(), has)
 	case d.misfit(c, w.kind):
 		return d.unfit(c.unfit, w.kind)
 	case w.reason == scheduler.WaitAtLimit:

@@ -45,9 +45,12 @@ type assignment struct {
 	keepTill scheduler.Time                      // when the first hold ends; 0: at no set time
 	collect  map[scheduler.SlotKind]*view.Bundle // for which free slots are collected
 	kept     gangs.Kept                          // what is: the view has it no more
-	launches []scheduler.Launch
-	preempts []scheduler.Preempt
-	taking   map[scheduler.JobID]bool // slots are being taken back for it
+	// besideHeld are the kinds of slot of bundles for which is collected although they would
+	// fit, because what they would take is held for jobs between stages.
+	besideHeld map[scheduler.SlotKind]bool
+	launches   []scheduler.Launch
+	preempts   []scheduler.Preempt
+	taking     map[scheduler.JobID]bool // slots are being taken back for it
 	// protectedTill is when the first may be taken of those that are protected; 0: none is.
 	protectedTill scheduler.Time
 	lacking       bool // some newcomer found nobody to take slots from
@@ -56,6 +59,7 @@ type assignment struct {
 // assign decides one round.
 func (d *assignment) assign() {
 	d.keep, d.taking, d.collect = map[scheduler.SlotKind]int{}, map[scheduler.JobID]bool{}, map[scheduler.SlotKind]*view.Bundle{}
+	d.besideHeld = map[scheduler.SlotKind]bool{}
 	d.gather()
 	d.hold()
 	for _, kind := range d.kinds {
