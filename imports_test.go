@@ -33,7 +33,8 @@ var directions = []struct {
 	remedy string
 }{
 	{"sdk/scheduler/schedwire", []string{"sdk/scheduler"}, "sdk is for people outside the project: pass engine things in as values"},
-	{"sdk/scheduler/view", []string{"sdk", "internal/idmap", "internal/prefetch"}, "sdk is for people outside the project: pass engine things in as values"},
+	{"sdk/scheduler/schedtest/cluster", []string{"sdk", "internal/packing"}, "sdk is for people outside the project: pass engine things in as values"},
+	{"sdk/scheduler/view", []string{"sdk", "internal/idmap", "internal/packing", "internal/prefetch"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk/scheduler/algorithms/shares/pooltree", []string{"sdk", "internal/prefetch"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk/job/process", []string{"sdk", "internal/spawn"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk", []string{"sdk"}, "sdk is for people outside the project: pass engine things in as values"},

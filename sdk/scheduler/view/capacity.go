@@ -17,6 +17,7 @@ type capacity struct {
 	reserved reservations               // as offered
 	journal  []change                   // since the last round, to be undone from its end
 	where    where
+	steps    int // of searches for gangs since the last round
 }
 
 // seat is what is free on one launcher, tentatively.

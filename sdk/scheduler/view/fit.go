@@ -12,8 +12,9 @@ import (
 // takes nothing and returns false. For each group it prefers a launcher that
 // holds input of it, then one in such a rack, then one with slots reserved for
 // the bundle or its job, then any; among equals the one with most free slots of the kind, then
-// the lowest id. Groups that need most are placed first. It does not try every
-// arrangement: a gang that only fits in one contrived way may be missed.
+// the lowest id. Groups that need most are placed first. Where groups that differ do not
+// fit that way, arrangements are searched for, as many as searchMax lets: only a gang of many
+// groups on many launchers may be missed.
 func (c *capacity) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
 	if len(b.Groups) == 1 {
 		l := c.pick(b, &b.Groups[0])
@@ -23,11 +24,7 @@ func (c *capacity) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
 		c.take(l, b.Job.ID(), b.ID, &b.Groups[0])
 		return []scheduler.LauncherID{l.ID}, true
 	}
-	order := hardestFirst(b.Groups)
-	if where, ok := c.fitGang(b, order, c.pick); ok {
-		return where, true
-	}
-	return c.fitGang(b, order, c.tightest)
+	return c.fitGang(b, c.pick)
 }
 
 // FitNear is Fit for a single-group bundle, limited to launchers that are at
@@ -42,15 +39,6 @@ func (c *capacity) FitNear(b *Bundle, level scheduler.Locality) ([]scheduler.Lau
 	}
 	c.take(l, b.Job.ID(), b.ID, &b.Groups[0])
 	return []scheduler.LauncherID{l.ID}, true
-}
-
-// FitAnywhere is Fit with no eye for locality.
-func (c *capacity) FitAnywhere(b *Bundle) ([]scheduler.LauncherID, bool) {
-	return c.fitGang(b, hardestFirst(b.Groups), func(b *Bundle, g *scheduler.Group) *Launcher {
-		bare := *g
-		bare.Places = nil
-		return c.pick(b, &bare)
-	})
 }
 
 // FitOn is Fit for a single-group bundle on one launcher.
@@ -83,32 +71,6 @@ func (c *capacity) FitIfEmpty(b *Bundle, asTheyAre ...scheduler.LauncherID) ([]s
 		}
 	}
 	return c.Fit(b)
-}
-
-func hardestFirst(groups []scheduler.Group) []int {
-	order := make([]int, len(groups))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Or(cmp.Compare(groups[j].Memory, groups[i].Memory), cmp.Compare(groups[j].Slots, groups[i].Slots))
-	})
-	return order
-}
-
-func (c *capacity) fitGang(b *Bundle, order []int, pick func(*Bundle, *scheduler.Group) *Launcher) ([]scheduler.LauncherID, bool) {
-	mark := c.Mark()
-	where := make([]scheduler.LauncherID, len(b.Groups))
-	for _, i := range order {
-		l := pick(b, &b.Groups[i])
-		if l == nil {
-			c.Undo(mark)
-			return nil, false
-		}
-		c.take(l, b.Job.ID(), b.ID, &b.Groups[i])
-		where[i] = l.ID
-	}
-	return where, true
 }
 
 // pick chooses the launcher for a group as Fit says.
@@ -159,24 +121,6 @@ func (c *capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Local
 		kind.miss.add(g)
 	}
 	return l
-}
-
-// tightest chooses the launcher on which least memory, then fewest slots, stay
-// free: the second try for a gang, with no eye for locality.
-func (c *capacity) tightest(b *Bundle, g *scheduler.Group) *Launcher {
-	var best *Launcher
-	var bestSlots int
-	var bestMemory int64
-	for _, l := range c.where.launchers() {
-		slots, memory := c.RoomFor(l, b, g.Kind)
-		if slots < g.Slots || memory < g.Memory || b.avoids(l) {
-			continue
-		}
-		if best == nil || memory < bestMemory || memory == bestMemory && slots < bestSlots {
-			best, bestSlots, bestMemory = l, slots, memory
-		}
-	}
-	return best
 }
 
 // NearRoom returns the launchers, in order of id, and the racks, in order of name,
