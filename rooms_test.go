@@ -32,7 +32,7 @@ var houses = []struct {
 		[]string{
 			"view.go events.go",
 			"launcher.go",
-			"capacity.go fit.go near.go reservations.go where.go",
+			"capacity.go fit.go gang.go near.go reservations.go where.go",
 			"job.go jobs.go bundle.go launchable.go list.go",
 			"attempt.go attempts.go live.go held.go",
 		},

@@ -106,6 +106,9 @@ func (c *capacity) searched(b *Bundle) ([]scheduler.LauncherID, bool) {
 	return where, true
 }
 
+// searchAnew begins a round, which may search for as many steps as the last.
+func (c *capacity) searchAnew() { c.steps = 0 }
+
 // puzzle is a gang and the launchers that have room for some of it, for a search.
 type puzzle struct {
 	*capacity

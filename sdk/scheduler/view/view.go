@@ -52,7 +52,8 @@ func (v *View) Apply(r scheduler.Round) error {
 	if r.Now < v.now {
 		return fmt.Errorf("round %d: time went back from %d to %d", r.Number, v.now, r.Now)
 	}
-	v.now, v.round, v.steps = r.Now, r.Number, 0
+	v.now, v.round = r.Now, r.Number
+	v.searchAnew()
 	v.forgetGiven()
 	v.forgetEnded()
 	for i, e := range r.Events {
