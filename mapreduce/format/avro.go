@@ -192,9 +192,14 @@ func avroLong(in io.ByteReader) (int64, int, error) {
 // avroMagic begins each container file.
 const avroMagic = "Obj\x01"
 
+var errNoAvro = job.Permanent(errors.New("this is not an Avro container file: read it with the format that it was written in"))
+
 // readAvroHeader reads the header of the file.
 func readAvroHeader(r *reading) (avroHeader, error) {
 	r.at = 0
+	if !hasMagic(r.s.Size, avroMagic) {
+		return avroHeader{}, errNoAvro
+	}
 	f, err := r.open(0)
 	if err != nil {
 		return avroHeader{}, err
@@ -207,7 +212,7 @@ func readAvroHeader(r *reading) (avroHeader, error) {
 		return avroHeader{}, err
 	}
 	if string(magic) != avroMagic {
-		return avroHeader{}, errors.New("this is not an Avro container file: read it with the format that it was written in")
+		return avroHeader{}, errNoAvro
 	}
 	meta, err := avroMeta(in)
 	if err != nil {
@@ -222,7 +227,7 @@ func readAvroHeader(r *reading) (avroHeader, error) {
 	}
 	h.bytes = headerMax - limited.N - int64(in.Buffered())
 	if h.schema, err = avro.ParseBytes(meta["avro.schema"]); err != nil {
-		return h, fmt.Errorf("the file's schema: %w", err)
+		return h, job.Permanent(fmt.Errorf("the file's schema: %w", err))
 	}
 	return h, nil
 }

@@ -48,7 +48,7 @@ func newAvroCodec(name string, limit int) (avroCodec, error) {
 		}
 		c.close = zip.Close
 	default:
-		return c, fmt.Errorf("blocks are compressed with %q: null, deflate, snappy and zstandard can be read; write the file with one of these", name)
+		return c, job.Permanent(fmt.Errorf("blocks are compressed with %q: null, deflate, snappy and zstandard can be read; write the file with one of these", name))
 	}
 	return c, nil
 }

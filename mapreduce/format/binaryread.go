@@ -103,9 +103,14 @@ func (b *binaryReader) split(offset, end int64, each func(pairs []byte, count ui
 	}
 }
 
+var errNoBinary = job.Permanent(errors.New("this is not a Binary file: read it with the format that it was written in"))
+
 // header reads the file's header.
 func (b *binaryReader) header() error {
 	*b.at = 0
+	if !hasMagic(b.size, binaryMagic) {
+		return errNoBinary
+	}
 	f, err := b.open(0)
 	if err != nil {
 		return err
@@ -118,7 +123,7 @@ func (b *binaryReader) header() error {
 	body := head[:fileHead-4]
 	switch {
 	case !bytes.HasPrefix(body, []byte(binaryMagic)):
-		return errors.New("this is not a Binary file: read it with the format that it was written in")
+		return errNoBinary
 	case crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(head[fileHead-4:]):
 		return errors.New("the file's header is damaged")
 	}

@@ -3,7 +3,9 @@ package format_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	pq "github.com/parquet-go/parquet-go/format"
 
 	"github.com/hamadryad/hamadryad/mapreduce/format"
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // withFooter puts another footer behind a Parquet file's data.
@@ -95,6 +98,75 @@ func TestParquetCodecsThatAreNotRead(t *testing.T) {
 		os.WriteFile(path, data, 0o666)
 		if got, err := records(path, 0, format.Parquet[user]); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "read "+path+" at offset 4") || !strings.Contains(err.Error(), `column "`) {
 			t.Errorf("%s: %d rows, %v", codec, len(got), err)
+		} else if unknown := codec == pq.LZO || codec == 99; errors.Is(err, job.ErrPermanent) != unknown {
+			t.Errorf("%s: is another attempt in vain? %v", codec, err) // a damaged page may be read right elsewhere
 		}
+	}
+}
+
+// What no attempt can read fails its job at once, and names file, cause and remedy. What was
+// read wrong may be read right elsewhere.
+func TestFilesThatNoAttemptCanRead(t *testing.T) {
+	us, _ := users(1000)
+	avroData, parquetData := avroFile(t, us), parquetFile(t, us)
+	binaryData, _ := binaryFile(t, 100, 100)
+	type other struct {
+		Height int64 `parquet:"height" avro:"height"`
+	}
+	read := map[string]func(path string) error{
+		"avro":    func(path string) error { _, err := records(path, 0, format.Avro[user]); return err },
+		"parquet": func(path string) error { _, err := records(path, 0, format.Parquet[user]); return err },
+		"binary":  func(path string) error { _, err := records(path, 0, format.Binary); return err },
+		"fixed":   func(path string) error { _, err := records(path, 0, format.Fixed(7)); return err },
+		"other avro": func(path string) error {
+			_, err := records(path, 0, format.Avro[other])
+			return err
+		},
+		"other parquet": func(path string) error {
+			_, err := records(path, 0, format.Parquet[other])
+			return err
+		},
+		"no row": func(path string) error { _, err := records(path, 0, format.Parquet[struct{ C chan int }]); return err },
+	}
+	flipped := func(data []byte) []byte { data = bytes.Clone(data); data[len(data)/2] ^= 0x55; return data }
+	for _, c := range []struct {
+		format string
+		data   []byte
+		says   string // "": another attempt may read it
+	}{
+		{"avro", parquetData, "not an Avro container file"},
+		{"avro", []byte("Ob"), "not an Avro container file"},
+		{"avro", bytes.Replace(avroData, []byte(`"type":`), []byte(`"tape":`), 1), "the file's schema"},
+		{"avro", flipped(avroData), ""},
+		{"parquet", avroData, "not a Parquet file"},
+		{"parquet", []byte("PAR"), "not a Parquet file"},
+		{"parquet", parquetData[:len(parquetData)-9], "cut"},
+		{"parquet", slices.Concat([]byte("PARE"), parquetData[4:len(parquetData)-4], []byte("PARE")), "encrypted"},
+		{"parquet", flipped(parquetData), ""},
+		{"binary", avroData, "not a Binary file"},
+		{"binary", []byte("H"), "not a Binary file"},
+		{"binary", flipped(binaryData), ""},
+		{"fixed", []byte("eight by"), "no whole number of records"},
+		{"other avro", avroData, "height"},
+		{"other parquet", parquetData, "height"},
+		{"no row", parquetData, "can't be of type"},
+	} {
+		path := t.TempDir() + "/f"
+		os.WriteFile(path, c.data, 0o666)
+		err := read[c.format](path)
+		if err == nil || !strings.Contains(err.Error(), c.says) || errors.Is(err, job.ErrPermanent) != (c.says != "") {
+			t.Errorf("%s: %v; is another attempt in vain: %v, and should be: %v", c.format, err, errors.Is(err, job.ErrPermanent), c.says != "")
+		}
+		if c.format != "no row" && err != nil && !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v does not name %s", c.format, err, path)
+		}
+	}
+	path := t.TempDir() + "/f.gz"
+	os.WriteFile(path, []byte("1234567"), 0o666)
+	if err := read["fixed"](path); !errors.Is(err, job.ErrPermanent) {
+		t.Errorf("a compressed file of no text: %v", err)
+	}
+	if err := read["avro"]("testdata/others/bzip2.avro"); !errors.Is(err, job.ErrPermanent) {
+		t.Errorf("a codec of Avro that is not read: %v", err)
 	}
 }

@@ -49,7 +49,7 @@ var errStopped = fmt.Errorf("the loop over the records was left")
 // fixed calls each for blocks of whole records.
 func fixed(t *mapreduce.Task, n int, each func(r *reading, block []byte) error) error {
 	if n <= 0 || n > job.RecordBytesMax {
-		return fmt.Errorf("records of %d bytes: give 1 to %d", n, job.RecordBytesMax)
+		return job.Permanent(fmt.Errorf("records of %d bytes: give 1 to %d", n, job.RecordBytesMax))
 	}
 	buf := make([]byte, max(readBytes/n, 1)*n)
 	return splits(t, func(r *reading) error { return r.fixed(int64(n), buf, each) })
@@ -58,7 +58,7 @@ func fixed(t *mapreduce.Task, n int, each func(r *reading, block []byte) error) 
 // fixed reads the records that begin in the split.
 func (r *reading) fixed(n int64, buf []byte, each func(r *reading, block []byte) error) error {
 	if r.s.Size%n != 0 {
-		return fmt.Errorf("read %s: its %d bytes are no whole number of records of %d bytes: the file is cut, or has records of another length", r.s.Path, r.s.Size, n)
+		return job.Permanent(fmt.Errorf("read %s: its %d bytes are no whole number of records of %d bytes: the file is cut, or has records of another length", r.s.Path, r.s.Size, n))
 	}
 	at, end := (r.s.Offset+n-1)/n*n, min((r.end()+n-1)/n*n, r.s.Size)
 	if at >= end {

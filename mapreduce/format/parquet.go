@@ -7,8 +7,10 @@ import (
 	"reflect"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/encoding"
 
 	"github.com/hamadryad/hamadryad/mapreduce"
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // Parquet reads the rows of Parquet files into values of T, as parquet-go maps
@@ -44,7 +46,7 @@ func readParquet[T any](r *reading, program *parquet.Schema, each func(int64, T)
 	r.at = 0
 	file, err := parquet.OpenFile(streams, r.s.Size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
-		return err
+		return whyUnopened(streams, err)
 	}
 	fit, err := newParquetFit(file.Schema(), program, reflect.TypeFor[T]())
 	if err != nil {
@@ -75,6 +77,35 @@ func readParquet[T any](r *reading, program *parquet.Schema, each func(int64, T)
 	}
 	return nil
 }
+
+// parquetMagic begins and ends each file, but one that is encrypted.
+const parquetMagic, parquetEncrypted = "PAR1", "PARE"
+
+// whyUnopened is why a file could not be opened. No attempt can read a file that is of
+// another format, encrypted, or not written to its end.
+func whyUnopened(file *streams, err error) error {
+	if !hasMagic(file.size, parquetMagic) {
+		return errNoParquet
+	}
+	head, tail := make([]byte, len(parquetMagic)), make([]byte, len(parquetMagic))
+	if _, failed := file.ReadAt(head, 0); failed != nil && !errors.Is(failed, io.EOF) {
+		return err
+	}
+	if _, failed := file.ReadAt(tail, file.size-int64(len(tail))); failed != nil && !errors.Is(failed, io.EOF) {
+		return err
+	}
+	switch {
+	case string(head) == parquetEncrypted, string(tail) == parquetEncrypted:
+		return job.Permanent(errors.New("the file is encrypted, and no keys can be given: write it without encryption"))
+	case string(head) != parquetMagic:
+		return errNoParquet
+	case string(tail) != parquetMagic:
+		return job.Permanent(errors.New("the file is cut: it does not end as Parquet files do; was it written to its end?"))
+	}
+	return err
+}
+
+var errNoParquet = job.Permanent(errors.New("this is not a Parquet file: read it with the format that it was written in"))
 
 // recovered makes an error of a panic of the library over a damaged file. Those
 // of the author's function go on.
@@ -139,6 +170,9 @@ func readGroup[T any](group parquet.RowGroup, row int64, each func(int64, T) err
 			row++
 		}
 		left -= int64(n)
+		if errors.Is(err, encoding.ErrNotSupported) {
+			return job.Permanent(err)
+		}
 		if err != nil && (err != io.EOF || left > 0) { //nolint:errorlint // only the bare one is the end
 			return err
 		}

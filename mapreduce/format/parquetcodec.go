@@ -11,6 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/format"
 	"github.com/pierrec/lz4/v4"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // repair puts what parquet-go v0.32.0 does wrong right, in the columns of a file that
@@ -48,7 +50,7 @@ func repair(file *parquet.File, group int) error {
 func set[T any](c *parquet.Column, name string, to T) error {
 	field := reflect.ValueOf(c).Elem().FieldByName(name)
 	if !field.IsValid() || field.Type() != reflect.TypeFor[T]() {
-		return errors.New("this program was built with a version of parquet-go that Hamadryad does not know: build it with the one that Hamadryad requires")
+		return job.Permanent(errors.New("this program was built with a version of parquet-go that Hamadryad does not know: build it with the one that Hamadryad requires"))
 	}
 	*(*T)(unsafe.Pointer(field.UnsafeAddr())) = to
 	return nil
@@ -85,7 +87,7 @@ func pageCodecOf(codec format.CompressionCodec) compress.Codec {
 		return pageCodec{of, unpackHadoopLZ4}
 	}
 	return pageCodec{of, func([]byte, []byte) (int, error) {
-		return 0, errors.New("only UNCOMPRESSED, SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW and LZ4 can be read: write the file with one of these")
+		return 0, job.Permanent(errors.New("only UNCOMPRESSED, SNAPPY, GZIP, BROTLI, ZSTD, LZ4_RAW and LZ4 can be read: write the file with one of these"))
 	}}
 }
 

@@ -42,7 +42,7 @@ func newParquetFit(file, program *parquet.Schema, of reflect.Type) (*parquetFit,
 	}
 	conv, err := parquet.Convert(program, file)
 	f.Conversion = conv
-	return f, err
+	return f, job.Permanent(err)
 }
 
 // group fits the fields of a group, which is of that type in the program. nulls are

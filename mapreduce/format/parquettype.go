@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
 // schemaFor is the schema of a program's type, as parquet-go makes it.
@@ -16,11 +18,11 @@ func schemaFor[T any](of string) (s *parquet.Schema, err error) {
 	t := reflect.TypeFor[T]()
 	defer func() {
 		if p := recover(); p != nil { // as the library refuses types and tags
-			err = fmt.Errorf("rows of Parquet as %s can't be of type %s: %v", of, t, p)
+			err = job.Permanent(fmt.Errorf("rows of Parquet as %s can't be of type %s: %v", of, t, p))
 		}
 	}()
 	if err := eachField(t, nil, nil, checkField); err != nil {
-		return nil, fmt.Errorf("rows of Parquet as %s can't be of type %s: %w", of, t, err)
+		return nil, job.Permanent(fmt.Errorf("rows of Parquet as %s can't be of type %s: %w", of, t, err))
 	}
 	return parquet.SchemaOf(new(T)), nil
 }

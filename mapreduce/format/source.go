@@ -33,7 +33,7 @@ func splits(t *mapreduce.Task, read func(r *reading) error) error {
 		r := &reading{t: t, s: s, at: s.Offset}
 		t.Locate(func() (string, int64) { return r.s.Path, r.at })
 		if text.IsCompressed(s.Path) {
-			return fmt.Errorf("read %s: only text input is decompressed: decompress the file first, or give it another name", s.Path)
+			return job.Permanent(fmt.Errorf("read %s: only text input is decompressed: decompress the file first, or give it another name", s.Path))
 		}
 		if err := r.run(read); err != nil {
 			return err
@@ -58,6 +58,9 @@ func (r *reading) open(offset int64) (io.ReadCloser, error) {
 	}
 	return f, nil
 }
+
+// hasMagic says whether a file of that size can hold a format's magic bytes.
+func hasMagic(size int64, magic string) bool { return size >= int64(len(magic)) }
 
 // wrap names file and offset of what is wrong with the file.
 func (r *reading) wrap(err error) error {

@@ -73,7 +73,11 @@ func decompress(file io.ReadCloser, split job.Split) (io.ReadCloser, error) {
 		return nil, partial(split)
 	}
 	d.held = bufio.NewReaderSize(counted{d}, packedBytes)
-	err := d.begin(compression(split.Path, Compressed))
+	suffix := compression(split.Path, Compressed)
+	err := begins(d.held, suffix)
+	if err == nil {
+		err = d.begin(suffix)
+	}
 	if err != nil {
 		return nil, d.damaged(err)
 	}
@@ -112,8 +116,8 @@ func (d *decompressed) begin(suffix string) (err error) {
 
 // partial is the error of a split that should be a whole file.
 func partial(split job.Split) error {
-	return fmt.Errorf("the file is read whole, and bytes %d to %d of %d are asked for: plan it whole (job.Files.WholeSuffixes, or WholeSuffixes of a mapreduce.Source)",
-		split.Offset, split.Offset+split.Length, split.Size)
+	return job.Permanent(fmt.Errorf("the file is read whole, and bytes %d to %d of %d are asked for: plan it whole (job.Files.WholeSuffixes, or WholeSuffixes of a mapreduce.Source)",
+		split.Offset, split.Offset+split.Length, split.Size))
 }
 
 // Open opens the file of a split, which is a whole file, for readers of their own;
@@ -121,7 +125,7 @@ func partial(split job.Split) error {
 // error: each of them would read on to the file's end.
 func Open(ctx context.Context, n *job.Node, split job.Split) (io.ReadCloser, error) {
 	if split.Offset != 0 || split.Length < split.Size {
-		return nil, job.Permanent(fmt.Errorf("open %s: %w", split.Path, partial(split)))
+		return nil, fmt.Errorf("open %s: %w", split.Path, partial(split))
 	}
 	file, err := n.Open(ctx, split)
 	if err != nil || !IsCompressed(split.Path) {
@@ -143,8 +147,14 @@ func (c counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// damaged says where in the stored file decompression failed.
+// damaged says where in the stored file decompression failed. What can't be decompressed by any
+// attempt is not damaged.
 func (d *decompressed) damaged(err error) error {
+	for _, never := range []error{job.ErrPermanent, zstd.ErrWindowSizeExceeded, zstd.ErrUnknownDictionary, zlib.ErrDictionary} {
+		if errors.Is(err, never) {
+			return job.Permanent(fmt.Errorf("decompress at byte %d of the stored file: %w", d.read-int64(d.held.Buffered()), err))
+		}
+	}
 	if err == io.EOF { //nolint:errorlint // a bare one here is a file that ends too early
 		err = io.ErrUnexpectedEOF
 	}

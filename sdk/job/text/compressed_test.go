@@ -96,6 +96,10 @@ func TestDamagedCompressedFilesAreErrors(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), path+" at offset ") || !strings.Contains(err.Error(), "of the stored file") {
 				t.Errorf("%s, %s: %v", suffix, name, err)
 			}
+			// What is no such file stays none; what is damaged may be read right elsewhere.
+			if none := name == "not compressed" && suffix != ".lz4" && suffix != ".snappy"; errors.Is(err, job.ErrPermanent) != none {
+				t.Errorf("%s, %s: is another attempt in vain? %v", suffix, name, err)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package text
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,7 +11,42 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/pierrec/lz4/v4"
 	"github.com/ulikunitz/xz"
+
+	"github.com/hamadryad/hamadryad/sdk/job"
 )
+
+// begins refuses a file whose first bytes are not those of what its name says. Hadoop's
+// blocks, in lz4 and snappy, have no such bytes.
+func begins(held *bufio.Reader, suffix string) error {
+	head, err := held.Peek(xz.HeaderLen)
+	if err != nil && err != io.EOF { //nolint:errorlint // a short file is judged as far as it goes
+		return err
+	}
+	if len(head) < 4 {
+		return nil // whoever decompresses it will say that it is cut
+	}
+	is := true
+	switch suffix {
+	case ".gz":
+		is = bytes.HasPrefix(head, []byte{0x1f, 0x8b, 8})
+	case ".bz2":
+		is = bytes.HasPrefix(head, []byte("BZh"))
+	case ".xz":
+		is = bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")[:min(6, len(head))])
+	case ".zst":
+		m := binary.LittleEndian.Uint32(head)
+		is = m == zstdFrame || m&^15 == lz4Skip // both formats pass over the same frames
+	case ".deflate":
+		is = head[0]&15 == 8 && binary.BigEndian.Uint16(head)%31 == 0
+	}
+	if !is {
+		return job.Permanent(fmt.Errorf("the file is not compressed as the end of its name, %s, says: it begins with the bytes %x; give it another name", suffix, head[:4]))
+	}
+	return nil
+}
+
+// zstdFrame is the magic number of Zstandard's frames.
+const zstdFrame = 0xFD2FB528
 
 // members reads streams that lie one behind the other, with zeros behind them or not:
 // what is written to tapes is filled up so, and gzip passes over it.
@@ -73,7 +109,7 @@ func newXZ(held *bufio.Reader) (io.Reader, error) {
 		return nil, err
 	}
 	if size := xzDictionary(head); size > windowMax {
-		return nil, fmt.Errorf("it wants %d bytes to decompress, at most %d are given: compress it with xz -9 or less", size, windowMax)
+		return nil, job.Permanent(fmt.Errorf("it wants %d bytes to decompress, at most %d are given: compress it with xz -9 or less", size, windowMax))
 	}
 	return xz.NewReader(held)
 }
