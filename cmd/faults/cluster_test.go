@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -53,6 +54,7 @@ type cluster struct {
 	manager   *process
 	launchers []*process
 	started   []*process // all that were
+	within    []string   // a command that starts the next launcher by its last arguments; nil: none
 }
 
 // options are what a test wants of its cluster.
@@ -163,7 +165,11 @@ func (c *cluster) write(name, text string) string {
 // start runs a program of the project and keeps what it prints.
 func (c *cluster) start(name string, args ...string) *process {
 	c.t.Helper()
-	cmd := exec.Command(filepath.Join(binaries, args[0]), args[1:]...)
+	args = append([]string{filepath.Join(binaries, args[0])}, args[1:]...)
+	if name != "manager" {
+		args = append(slices.Clone(c.within), args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), "HAMADRYAD_MANAGER="+c.address)
 	started, err := proc.Start(name, cmd)

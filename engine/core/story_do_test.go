@@ -239,6 +239,9 @@ func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string, 
 			e.Published = append(e.Published, uint32(number(i)))
 		}
 	}
+	if name := named["file"]; name != "" {
+		e.Files = append(e.Files, &wire.CommittedFile{Name: name, Temporary: name})
+	}
 	return &wire.Report{What: &wire.Report_Ended{Ended: e}}
 }
 

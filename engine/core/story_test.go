@@ -269,7 +269,8 @@ func (s *story) do(t *testing.T, d *datadriven.TestData, first string, rest []st
 		report(s.finishReport(t, d, first, named))
 	case "fail":
 		kind := wire.ErrorKind(wire.ErrorKind_value["ERROR_KIND_"+strings.ToUpper(named["kind"])])
-		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: named["why"], Stage: named["stage"]}}}})
+		refusal := wire.Refusal(wire.Refusal_value["REFUSAL_"+strings.ToUpper(named["refusal"])])
+		report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: named["why"], Stage: named["stage"], Refusal: refusal}}}})
 	case "refuse":
 		report(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{Attempt: id, Failure: &wire.Failure{Message: named["why"]}}}})
 	case "stopped":

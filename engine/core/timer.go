@@ -34,6 +34,8 @@ func (c *Core) expire() {
 			}
 		case step.TimerPublish:
 			c.rooms.Jobs.PublishAgain(scheduler.JobID(id))
+		case step.TimerRoom:
+			c.rooms.Jobs.RoomAgain(scheduler.JobID(id))
 		case step.TimerClean:
 			c.rooms.Jobs.CleanTooLong(scheduler.JobID(id))
 		case step.TimerPrepared:

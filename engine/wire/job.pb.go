@@ -197,8 +197,9 @@ const (
 	ErrorKind_ERROR_KIND_RESOURCE    ErrorKind = 4 // disk, memory, files: the launcher could not
 	ErrorKind_ERROR_KIND_INVALID     ErrorKind = 5 // the job itself is wrong: retrying can't help
 	ErrorKind_ERROR_KIND_INTERNAL    ErrorKind = 6
-	ErrorKind_ERROR_KIND_OUTPUT      ErrorKind = 7 // the store of the outputs refuses: where a second launcher sees the same retrying can't help, and no launcher is to blame
+	ErrorKind_ERROR_KIND_OUTPUT      ErrorKind = 7 // the store of the outputs refuses: where a second launcher sees the same (Failure.refusal) retrying can't help, and no launcher is to blame
 	ErrorKind_ERROR_KIND_DENIED      ErrorKind = 8 // who asks may not do that, or a launcher runs nothing as that user: retrying can't help, no launcher is to blame
+	ErrorKind_ERROR_KIND_FULL        ErrorKind = 9 // the store of the outputs has no room: no launcher and no program is to blame, and later there may be some
 )
 
 // Enum value maps for ErrorKind.
@@ -213,6 +214,7 @@ var (
 		6: "ERROR_KIND_INTERNAL",
 		7: "ERROR_KIND_OUTPUT",
 		8: "ERROR_KIND_DENIED",
+		9: "ERROR_KIND_FULL",
 	}
 	ErrorKind_value = map[string]int32{
 		"ERROR_KIND_UNSPECIFIED": 0,
@@ -224,6 +226,7 @@ var (
 		"ERROR_KIND_INTERNAL":    6,
 		"ERROR_KIND_OUTPUT":      7,
 		"ERROR_KIND_DENIED":      8,
+		"ERROR_KIND_FULL":        9,
 	}
 )
 
@@ -252,6 +255,62 @@ func (x ErrorKind) Number() protoreflect.EnumNumber {
 // Deprecated: Use ErrorKind.Descriptor instead.
 func (ErrorKind) EnumDescriptor() ([]byte, []int) {
 	return file_engine_wire_job_proto_rawDescGZIP(), []int{3}
+}
+
+// Refusal is why the store of the outputs refuses, alike on all launchers.
+type Refusal int32
+
+const (
+	Refusal_REFUSAL_UNSPECIFIED Refusal = 0
+	Refusal_REFUSAL_MISSING     Refusal = 1 // the folder is not there
+	Refusal_REFUSAL_READ_ONLY   Refusal = 2 // it takes no changes
+	Refusal_REFUSAL_DENIED      Refusal = 3 // the user may not
+	Refusal_REFUSAL_QUOTA       Refusal = 4 // the user's, or the folder's, is used up
+)
+
+// Enum value maps for Refusal.
+var (
+	Refusal_name = map[int32]string{
+		0: "REFUSAL_UNSPECIFIED",
+		1: "REFUSAL_MISSING",
+		2: "REFUSAL_READ_ONLY",
+		3: "REFUSAL_DENIED",
+		4: "REFUSAL_QUOTA",
+	}
+	Refusal_value = map[string]int32{
+		"REFUSAL_UNSPECIFIED": 0,
+		"REFUSAL_MISSING":     1,
+		"REFUSAL_READ_ONLY":   2,
+		"REFUSAL_DENIED":      3,
+		"REFUSAL_QUOTA":       4,
+	}
+)
+
+func (x Refusal) Enum() *Refusal {
+	p := new(Refusal)
+	*p = x
+	return p
+}
+
+func (x Refusal) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Refusal) Descriptor() protoreflect.EnumDescriptor {
+	return file_engine_wire_job_proto_enumTypes[4].Descriptor()
+}
+
+func (Refusal) Type() protoreflect.EnumType {
+	return &file_engine_wire_job_proto_enumTypes[4]
+}
+
+func (x Refusal) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Refusal.Descriptor instead.
+func (Refusal) EnumDescriptor() ([]byte, []int) {
+	return file_engine_wire_job_proto_rawDescGZIP(), []int{4}
 }
 
 // Principal is who asks. The manager overwrites what a client says of itself by what it
@@ -1063,10 +1122,11 @@ type Failure struct {
 	Kind          ErrorKind              `protobuf:"varint,1,opt,name=kind,proto3,enum=hamadryad.engine.v1.ErrorKind" json:"kind,omitempty"`
 	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	Stage         string                 `protobuf:"bytes,3,opt,name=stage,proto3" json:"stage,omitempty"`
-	Index         uint32                 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`       // of the node in its stage
-	Record        string                 `protobuf:"bytes,5,opt,name=record,proto3" json:"record,omitempty"`      // origin of the record at hand: path:offset, or channel and number
-	Stack         string                 `protobuf:"bytes,6,opt,name=stack,proto3" json:"stack,omitempty"`        // of a panic
-	Producer      uint64                 `protobuf:"varint,7,opt,name=producer,proto3" json:"producer,omitempty"` // attempt whose output could not be read, or 0
+	Index         uint32                 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`                                      // of the node in its stage
+	Record        string                 `protobuf:"bytes,5,opt,name=record,proto3" json:"record,omitempty"`                                     // origin of the record at hand: path:offset, or channel and number
+	Stack         string                 `protobuf:"bytes,6,opt,name=stack,proto3" json:"stack,omitempty"`                                       // of a panic
+	Producer      uint64                 `protobuf:"varint,7,opt,name=producer,proto3" json:"producer,omitempty"`                                // attempt whose output could not be read, or 0
+	Refusal       Refusal                `protobuf:"varint,8,opt,name=refusal,proto3,enum=hamadryad.engine.v1.Refusal" json:"refusal,omitempty"` // of ERROR_KIND_OUTPUT
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1150,6 +1210,13 @@ func (x *Failure) GetProducer() uint64 {
 	return 0
 }
 
+func (x *Failure) GetRefusal() Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return Refusal_REFUSAL_UNSPECIFIED
+}
+
 var File_engine_wire_job_proto protoreflect.FileDescriptor
 
 const file_engine_wire_job_proto_rawDesc = "" +
@@ -1229,7 +1296,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	" \x01(\tR\x05store\"*\n" +
 	"\x04Edge\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\rR\x02to\"\xcd\x01\n" +
+	"\x02to\x18\x02 \x01(\rR\x02to\"\x85\x02\n" +
 	"\aFailure\x122\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1e.hamadryad.engine.v1.ErrorKindR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
@@ -1237,7 +1304,8 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05index\x18\x04 \x01(\rR\x05index\x12\x16\n" +
 	"\x06record\x18\x05 \x01(\tR\x06record\x12\x14\n" +
 	"\x05stack\x18\x06 \x01(\tR\x05stack\x12\x1a\n" +
-	"\bproducer\x18\a \x01(\x04R\bproducer*n\n" +
+	"\bproducer\x18\a \x01(\x04R\bproducer\x126\n" +
+	"\arefusal\x18\b \x01(\x0e2\x1c.hamadryad.engine.v1.RefusalR\arefusal*n\n" +
 	"\vChannelKind\x12\x1c\n" +
 	"\x18CHANNEL_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CHANNEL_KIND_FILE\x10\x01\x12\x14\n" +
@@ -1256,7 +1324,7 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"CODEC_NONE\x10\x01\x12\r\n" +
 	"\tCODEC_LZ4\x10\x02\x12\x0e\n" +
 	"\n" +
-	"CODEC_ZSTD\x10\x03*\xe2\x01\n" +
+	"CODEC_ZSTD\x10\x03*\xf7\x01\n" +
 	"\tErrorKind\x12\x1a\n" +
 	"\x16ERROR_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12ERROR_KIND_PROGRAM\x10\x01\x12\x13\n" +
@@ -1266,7 +1334,14 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x12ERROR_KIND_INVALID\x10\x05\x12\x17\n" +
 	"\x13ERROR_KIND_INTERNAL\x10\x06\x12\x15\n" +
 	"\x11ERROR_KIND_OUTPUT\x10\a\x12\x15\n" +
-	"\x11ERROR_KIND_DENIED\x10\bB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
+	"\x11ERROR_KIND_DENIED\x10\b\x12\x13\n" +
+	"\x0fERROR_KIND_FULL\x10\t*u\n" +
+	"\aRefusal\x12\x17\n" +
+	"\x13REFUSAL_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fREFUSAL_MISSING\x10\x01\x12\x15\n" +
+	"\x11REFUSAL_READ_ONLY\x10\x02\x12\x12\n" +
+	"\x0eREFUSAL_DENIED\x10\x03\x12\x11\n" +
+	"\rREFUSAL_QUOTA\x10\x04B,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
 
 var (
 	file_engine_wire_job_proto_rawDescOnce sync.Once
@@ -1280,44 +1355,46 @@ func file_engine_wire_job_proto_rawDescGZIP() []byte {
 	return file_engine_wire_job_proto_rawDescData
 }
 
-var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_engine_wire_job_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
 var file_engine_wire_job_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_engine_wire_job_proto_goTypes = []any{
 	(ChannelKind)(0),   // 0: hamadryad.engine.v1.ChannelKind
 	(Pattern)(0),       // 1: hamadryad.engine.v1.Pattern
 	(Codec)(0),         // 2: hamadryad.engine.v1.Codec
 	(ErrorKind)(0),     // 3: hamadryad.engine.v1.ErrorKind
-	(*Principal)(nil),  // 4: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),    // 5: hamadryad.engine.v1.JobSpec
-	(*JobFolders)(nil), // 6: hamadryad.engine.v1.JobFolders
-	(*Property)(nil),   // 7: hamadryad.engine.v1.Property
-	(*Graph)(nil),      // 8: hamadryad.engine.v1.Graph
-	(*Stage)(nil),      // 9: hamadryad.engine.v1.Stage
-	(*NodeInput)(nil),  // 10: hamadryad.engine.v1.NodeInput
-	(*Place)(nil),      // 11: hamadryad.engine.v1.Place
-	(*Connection)(nil), // 12: hamadryad.engine.v1.Connection
-	(*Edge)(nil),       // 13: hamadryad.engine.v1.Edge
-	(*Failure)(nil),    // 14: hamadryad.engine.v1.Failure
+	(Refusal)(0),       // 4: hamadryad.engine.v1.Refusal
+	(*Principal)(nil),  // 5: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),    // 6: hamadryad.engine.v1.JobSpec
+	(*JobFolders)(nil), // 7: hamadryad.engine.v1.JobFolders
+	(*Property)(nil),   // 8: hamadryad.engine.v1.Property
+	(*Graph)(nil),      // 9: hamadryad.engine.v1.Graph
+	(*Stage)(nil),      // 10: hamadryad.engine.v1.Stage
+	(*NodeInput)(nil),  // 11: hamadryad.engine.v1.NodeInput
+	(*Place)(nil),      // 12: hamadryad.engine.v1.Place
+	(*Connection)(nil), // 13: hamadryad.engine.v1.Connection
+	(*Edge)(nil),       // 14: hamadryad.engine.v1.Edge
+	(*Failure)(nil),    // 15: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_job_proto_depIdxs = []int32{
-	4,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
-	7,  // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
-	8,  // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
-	6,  // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
-	9,  // 4: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
-	12, // 5: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
-	10, // 6: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
-	11, // 7: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
+	5,  // 0: hamadryad.engine.v1.JobSpec.principal:type_name -> hamadryad.engine.v1.Principal
+	8,  // 1: hamadryad.engine.v1.JobSpec.properties:type_name -> hamadryad.engine.v1.Property
+	9,  // 2: hamadryad.engine.v1.JobSpec.graph:type_name -> hamadryad.engine.v1.Graph
+	7,  // 3: hamadryad.engine.v1.JobSpec.folders:type_name -> hamadryad.engine.v1.JobFolders
+	10, // 4: hamadryad.engine.v1.Graph.stages:type_name -> hamadryad.engine.v1.Stage
+	13, // 5: hamadryad.engine.v1.Graph.connections:type_name -> hamadryad.engine.v1.Connection
+	11, // 6: hamadryad.engine.v1.Stage.inputs:type_name -> hamadryad.engine.v1.NodeInput
+	12, // 7: hamadryad.engine.v1.NodeInput.places:type_name -> hamadryad.engine.v1.Place
 	1,  // 8: hamadryad.engine.v1.Connection.pattern:type_name -> hamadryad.engine.v1.Pattern
 	0,  // 9: hamadryad.engine.v1.Connection.kind:type_name -> hamadryad.engine.v1.ChannelKind
 	2,  // 10: hamadryad.engine.v1.Connection.codec:type_name -> hamadryad.engine.v1.Codec
-	13, // 11: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
+	14, // 11: hamadryad.engine.v1.Connection.edges:type_name -> hamadryad.engine.v1.Edge
 	3,  // 12: hamadryad.engine.v1.Failure.kind:type_name -> hamadryad.engine.v1.ErrorKind
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	4,  // 13: hamadryad.engine.v1.Failure.refusal:type_name -> hamadryad.engine.v1.Refusal
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_job_proto_init() }
@@ -1330,7 +1407,7 @@ func file_engine_wire_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_job_proto_rawDesc), len(file_engine_wire_job_proto_rawDesc)),
-			NumEnums:      4,
+			NumEnums:      5,
 			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,

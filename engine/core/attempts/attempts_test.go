@@ -506,7 +506,7 @@ func change(h *roomtest.House, a *life.Attempt, how int) {
 func TestWhoIsToBlame(t *testing.T) {
 	for kind, usable := range map[wire.ErrorKind]bool{
 		wire.ErrorKind_ERROR_KIND_PROGRAM: false, wire.ErrorKind_ERROR_KIND_INVALID: false,
-		wire.ErrorKind_ERROR_KIND_DENIED: true, wire.ErrorKind_ERROR_KIND_OUTPUT: true,
+		wire.ErrorKind_ERROR_KIND_DENIED: true, wire.ErrorKind_ERROR_KIND_OUTPUT: true, wire.ErrorKind_ERROR_KIND_FULL: true,
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)

@@ -2,9 +2,11 @@ package attempts
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/core/bundles"
 	"github.com/hamadryad/hamadryad/engine/core/course"
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/step"
@@ -97,6 +99,9 @@ func (as *Attempts) finished(a *life.Attempt, m *wire.AttemptEnded) {
 	as.jobs.CommitRun(r)
 }
 
+// blameless are failures that are no launcher's fault.
+var blameless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_FULL, wire.ErrorKind_ERROR_KIND_DENIED}
+
 // failed takes in an attempt's failure and stops the rest of its bundle.
 func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
 	f := m.GetFailure()
@@ -106,7 +111,7 @@ func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
 	r := a.Run
 	// Once a last group runs, what fails is the outputs' store, and no launcher's fault. Nor
 	// is it that a launcher runs nothing as the job's user.
-	theirs := r.Bundle.Last() && a.Phase() != course.Assigned || f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT || f.Kind == wire.ErrorKind_ERROR_KIND_DENIED
+	theirs := r.Bundle.Last() && a.Phase() != course.Assigned || slices.Contains(blameless, f.Kind)
 	switch {
 	case a.Stop() != nil:
 		as.EndAttempt(a, a.Stop().Outcome, m.GetWork(), a.Stop().Reason)
@@ -125,7 +130,7 @@ func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
 		r.Fail(f)
 		as.step.Stats.Failed++
 		as.EndAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
-		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT && as.bundles.RefusedStore(r.Bundle, a.Launcher) {
+		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT && as.bundles.RefusedStore(r.Bundle, a.Launcher, bundles.Refusal(f.Refusal)) {
 			r.TryElsewhere()
 		}
 		as.life.NoteJob(r.Bundle.Job, fmt.Sprintf("%s failed on %s: %s", r.Bundle.Job.Describe(r.Bundle, a.Group), a.Launcher.Name, f.Message))

@@ -25,12 +25,22 @@ type Job struct {
 	failures  []failures             // in order of launcher
 	some      bool                   // some bundle of it may avoid a launcher
 	own       bool                   // a bundle of it failed by its own program on several launchers
-	refused   []scheduler.LauncherID // where the store of its outputs refused, ascending
+	refused   []refusal              // of the store of its outputs, in the order in which they came
+	took      bool                   // the store took files of it from some launcher
 }
 
-// storesMax bounds the launchers that are remembered where a store refused: of two the job is
-// to blame.
-const storesMax = 2
+// Refusal is a reason why a store refuses, by a number that is the same on all launchers.
+type Refusal int32
+
+// refusal is why the store of a job's outputs refused on a launcher.
+type refusal struct {
+	launcher scheduler.LauncherID
+	why      Refusal
+}
+
+// refusedMax bounds the launchers on which the store of a job's outputs may refuse before that
+// is the job's own fault.
+const refusedMax = 8
 
 // FailedByProgram notes that a program of a bundle failed by itself on a launcher, and says
 // whether the failure is the job's own from now on: the bundle failed on another, too.
@@ -45,22 +55,32 @@ func (j *Job) FailedByProgram(b *Bundle, on scheduler.LauncherID) bool {
 // Own says whether what fails of the job is its own fault, and no launcher's.
 func (j *Job) Own() bool { return j.own }
 
-// Refused notes that the store of the job's outputs refused on a launcher, and says whether
-// it had refused on another, too: then no launcher is to blame.
-func (j *Job) Refused(on scheduler.LauncherID) (elsewhere bool) {
-	elsewhere = slices.ContainsFunc(j.refused, func(id scheduler.LauncherID) bool { return id != on })
-	if len(j.refused) < storesMax {
-		j.refused = sorted.Add(slices.Clone(j.refused), on)
+// Refused notes that the store of the job's outputs refused on a launcher, and why. It says
+// whether that is the job's own fault: when it refused for the same reason on another, or on as
+// many as may be. Where the store took files from a launcher, those that it refuses have
+// a bad mount.
+func (j *Job) Refused(on scheduler.LauncherID, why Refusal) (own bool) {
+	own = !j.took && slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher != on && r.why == why })
+	if slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher == on }) {
+		return own
 	}
-	return elsewhere
+	if len(j.refused) == refusedMax {
+		return true
+	}
+	j.refused = append(slices.Clone(j.refused), refusal{on, why})
+	return own
 }
 
-// RefusedOnly is the one launcher on which the store refused; 0: on none, or several.
-func (j *Job) RefusedOnly() scheduler.LauncherID {
-	if len(j.refused) == 1 {
-		return j.refused[0]
+// Took notes that a bundle of the job committed on a launcher, and whether the store of the
+// outputs took files of it. It lists the other launchers, on which the store refused.
+func (j *Job) Took(on scheduler.LauncherID, files bool) (bad []scheduler.LauncherID) {
+	j.took = j.took || files
+	for _, r := range j.refused {
+		if r.launcher != on {
+			bad = append(bad, r.launcher)
+		}
 	}
-	return 0
+	return bad
 }
 
 // failures counts those of a job on a launcher.
@@ -166,7 +186,21 @@ func (j *Job) Code(w *codec.Codec) {
 	codec.Nums(w, &j.launchers)
 	if w.Format > 3 {
 		codec.Flag(w, &j.own)
-		codec.Nums(w, &j.refused)
+		j.codeRefused(w)
+	}
+}
+
+// codeRefused codes what the store refused. The fourth format had the launchers alone.
+func (j *Job) codeRefused(w *codec.Codec) {
+	if w.Format > 4 {
+		codec.List(w, &j.refused, func(w *codec.Codec, r *refusal) { codec.Num(w, &r.launcher); codec.Num(w, &r.why) })
+		codec.Flag(w, &j.took)
+		return
+	}
+	var on []scheduler.LauncherID
+	codec.Nums(w, &on)
+	for _, id := range on {
+		j.refused = append(j.refused, refusal{launcher: id})
 	}
 }
 

@@ -118,12 +118,36 @@ func TestWhatFailsOnSeveralLaunchersIsTheJobsOwn(t *testing.T) {
 	if !j.Own() || (&Job{}).Own() {
 		t.Error("it is forgotten whose fault it is")
 	}
-	if j.Refused(3) || j.Refused(3) || !j.Refused(7) || !j.Refused(3) {
-		t.Error("two launchers are to say that a store refuses")
+}
+
+// A store that refuses on two launchers for the same reason is their job's fault. One that is read-only
+// on one and missing on another has two bad mounts, as have all that refuse where it took files from
+// somewhere; of these, too, there are only so many.
+func TestAStoreThatRefuses(t *testing.T) {
+	missing, readOnly := Refusal(1), Refusal(2)
+	var j Job
+	if j.Refused(3, missing) || j.Refused(3, missing) || j.Refused(7, readOnly) || j.Refused(3, missing) {
+		t.Error("two launchers are to say the same")
 	}
 	var back Job
 	codectest.Read(t, codectest.Bytes(t, j.Code), back.Code)
-	if !back.Own() || !back.Refused(9) {
+	if !j.Refused(7, missing) || !back.Refused(9, readOnly) {
+		t.Error("two launchers say the same, and the job is not at fault")
+	}
+	if bad := j.Took(9, true); !slices.Equal(bad, []scheduler.LauncherID{3, 7}) {
+		t.Errorf("where it refused are %v", bad)
+	}
+	for on := scheduler.LauncherID(10); on < 10+refusedMax-2; on++ {
+		if j.Refused(on, missing) {
+			t.Errorf("the store took files, and the job is at fault when launcher %d refuses", on)
+		}
+	}
+	if !j.Refused(30, missing) {
+		t.Errorf("more than %d launchers may refuse", refusedMax)
+	}
+	back = Job{}
+	codectest.Read(t, codectest.Bytes(t, j.Code), back.Code)
+	if back.Refused(10, missing) || !back.Refused(30, missing) {
 		t.Error("a checkpoint forgets it")
 	}
 }

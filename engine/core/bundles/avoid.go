@@ -30,12 +30,15 @@ func (bs *Bundles) Blame(b *life.Bundle, l *life.Launcher, byProgram bool) {
 	}
 }
 
+// Refusal is why a store of outputs refuses.
+type Refusal = avoidance.Refusal
+
 // RefusedStore notes that the store of a job's outputs refused on a launcher, and says whether
 // another launcher is to try: not when one has seen the same, or there is none. The whole job
 // avoids this one.
-func (bs *Bundles) RefusedStore(b *life.Bundle, l *life.Launcher) bool {
+func (bs *Bundles) RefusedStore(b *life.Bundle, l *life.Launcher, why Refusal) bool {
 	j := b.Job
-	if j.Avoid.Refused(l.ID) {
+	if j.Avoid.Refused(l.ID, why) {
 		bs.acquit(j)
 		return false
 	}
@@ -54,15 +57,13 @@ func (bs *Bundles) RefusedStore(b *life.Bundle, l *life.Launcher) bool {
 	return true
 }
 
-// StoreTook notes that a bundle committed on a launcher. Where the store of its job's outputs
-// refused on one other launcher, that one is to blame.
-func (bs *Bundles) StoreTook(b *life.Bundle, on scheduler.LauncherID) {
-	bad := b.Job.Avoid.RefusedOnly()
-	if bad == 0 || bad == on || !b.Avoid.Avoids(bad) {
-		return
-	}
-	if l := bs.life.Launchers.Get(bad); l != nil && l.Up {
-		bs.exclude(b.Job, l)
+// StoreTook notes that a bundle committed on a launcher, and whether it wrote files of the job's
+// outputs. Those where their store had refused the same bundle are to blame.
+func (bs *Bundles) StoreTook(b *life.Bundle, on scheduler.LauncherID, files bool) {
+	for _, bad := range b.Job.Avoid.Took(on, files) {
+		if l := bs.life.Launchers.Get(bad); l != nil && l.Up && b.Avoid.Avoids(bad) {
+			bs.exclude(b.Job, l)
+		}
 	}
 }
 

@@ -64,6 +64,7 @@ func (bs *Bundles) TellAllReaders(j *life.Job) {
 func (bs *Bundles) Recheck(b *life.Bundle) {
 	switch {
 	case b.Job.Phase() != life.JobRunning || b.Index >= b.Job.Opened: // open comes to it
+	case b.WaitsForRoom: // it is tried when the store of the outputs may have some
 	case b.Phase() == life.BundleWaiting && b.Gate.Open() && len(b.Runs()) == 0: // an attempt of an earlier life is waited for
 		bs.MakeReady(b)
 	case b.Phase() == life.BundleReady && !b.Gate.Open():

@@ -45,6 +45,7 @@ var formats = []string{
 	"hamadryad core checkpoint 2\n",
 	"hamadryad core checkpoint 3\n",
 	"hamadryad core checkpoint 4\n",
+	"hamadryad core checkpoint 5\n",
 }
 
 // LengthMin is how many bytes there are at least, of no state at all.

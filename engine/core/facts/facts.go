@@ -57,16 +57,16 @@ type Job struct {
 
 // Waits is what a job waits for.
 type Waits struct {
-	Publishing string                // why what publishes waits until it is tried again; "": it does not
-	Stopping   int                   // attempts of a job that ends
-	WhyNot     string                // why a bundle of it can't be placed; "": all can
-	Ready      int                   // bundles
-	Longest    string                // a group of the bundle that is ready longest, in words; "": none is ready
-	Since      scheduler.Time        // that this bundle is ready
-	Width      int                   // groups of it
-	Needs      []scheduler.SlotCount // that it takes at once, in order of kind
-	Memory     int64                 // bytes, of all of its groups
-	Policy     scheduler.Waiting     // the policy's reason
+	Retry    string                // why what publishes, or met a full store of outputs, waits until it is tried again; "": nothing does
+	Stopping int                   // attempts of a job that ends
+	WhyNot   string                // why a bundle of it can't be placed; "": all can
+	Ready    int                   // bundles
+	Longest  string                // a group of the bundle that is ready longest, in words; "": none is ready
+	Since    scheduler.Time        // that this bundle is ready
+	Width    int                   // groups of it
+	Needs    []scheduler.SlotCount // that it takes at once, in order of kind
+	Memory   int64                 // bytes, of all of its groups
+	Policy   scheduler.Waiting     // the policy's reason
 }
 
 // Stage is the row of a stage of a live job. Its counts are of nodes; those of the stage that

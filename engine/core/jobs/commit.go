@@ -20,7 +20,8 @@ func (js *Jobs) CommitRun(r *life.Run) {
 	for _, other := range b.Runs() {
 		js.orders.StopRun(other, scheduler.Killed, "another attempt finished first", 0, 0)
 	}
-	js.bundles.StoreTook(b, r.Attempts[0].Launcher.ID)
+	wrote := writes(r.Commits)
+	js.bundles.StoreTook(b, r.Attempts[0].Launcher.ID, wrote)
 	b.Enter(life.BundleFinished)
 	b.SetTwice(0)
 	b.Since = js.step.Now
@@ -52,8 +53,14 @@ func (js *Jobs) CommitRun(r *life.Run) {
 			j.Tally.Accept(before.Report, -1)
 		}
 	}
+	js.tryWaiting(j, wrote)
 	js.life.Touch(j)
 	js.checkDone(j)
+}
+
+// writes says whether a bundle wrote files of the job's outputs.
+func writes(commits []*life.Commit) bool {
+	return slices.ContainsFunc(commits, func(k *life.Commit) bool { return len(k.Report.GetFiles()) > 0 })
 }
 
 // keepOutputs makes what a group wrote into file channels known to its readers.
@@ -160,6 +167,8 @@ func (js *Jobs) countFailure(b *life.Bundle, r *life.Run) bool {
 	case f != nil && slices.Contains(hopeless, f.Kind):
 		js.EndJob(b.Job, scheduler.JobFailed, f)
 		return true
+	case f != nil && f.Kind == wire.ErrorKind_ERROR_KIND_FULL:
+		return len(b.Runs()) == 0 && js.waitForRoom(b, f)
 	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
 		b.Failures++
 		if b.Failures >= b.Job.AttemptsMax(&js.step.Set) {

@@ -126,7 +126,7 @@ func (js *Jobs) lastRunOver(b *life.Bundle, r *life.Run) {
 	j := b.Job
 	end := publishing.End{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
 	switch {
-	case r.Failure() != nil && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
+	case r.Failure() != nil && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_RESOURCE && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_FULL:
 		b.Failures++
 	case end.Vain(): // a launcher without room for it says nothing of the job
 		b.Losses++

@@ -152,16 +152,22 @@ func TestHowOftenABundleIsTried(t *testing.T) {
 		{wire.ErrorKind_ERROR_KIND_INVALID, 1, wire.ErrorKind_ERROR_KIND_INVALID, "bad"},
 		{wire.ErrorKind_ERROR_KIND_OUTPUT, 1, wire.ErrorKind_ERROR_KIND_OUTPUT, "bad"},
 		{wire.ErrorKind_ERROR_KIND_DENIED, 1, wire.ErrorKind_ERROR_KIND_DENIED, "bad"},
+		{wire.ErrorKind_ERROR_KIND_FULL, 3, wire.ErrorKind_ERROR_KIND_FULL, "the store of the outputs had no room, and was waited for 3s (core.storeFullMax): bad"},
 		{wire.ErrorKind_ERROR_KIND_RESOURCE, 4, wire.ErrorKind_ERROR_KIND_LOST, `stage "map" node 0 was lost 4 times, the last time because bad`},
 		{wire.ErrorKind_ERROR_KIND_LOST, 4, wire.ErrorKind_ERROR_KIND_LOST, `stage "map" node 0 was lost 4 times, the last time because bad`},
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
 		h.Step.Set.AttemptsMax, h.Step.Set.LostMax = 2, 3
+		h.Step.Set.StoreFullRetryAfter, h.Step.Set.StoreFullMax = time.Second, 3*time.Second
 		l := h.Launcher("a", 1)
 		j := h.Job(roomtest.Maps(1))
 		tries := 0
 		for ; h.Life.Jobs.Len() > 0 && tries < 9; tries++ {
+			for j.Room.Waiting() > 0 {
+				h.Later(time.Second)
+				h.Jobs.RoomAgain(j.ID)
+			}
 			a := h.Run(j, 0, l).Attempts[0]
 			h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: story.kind, Message: "bad"}})
 			h.Checked()

@@ -42,7 +42,9 @@ type Bundle struct {
 	Avoid      avoidance.Bundle
 	twice      scheduler.Time // since when it is wanted twice; 0: it is not
 	Preempted  bool
-	Protected  scheduler.Time // until then
+	// WaitsForRoom says that the store of the outputs was full for it: Job.Room has it be tried.
+	WaitsForRoom bool
+	Protected    scheduler.Time // until then
 }
 
 // Commit is the accepted end of a group's attempt.

@@ -121,7 +121,7 @@ func (st *State) checkJob(j *Job) error {
 	if unfinished != j.Unfinished || ready != j.ready.count {
 		return fmt.Errorf("%d unfinished and %d ready, counted as %d and %d", unfinished, ready, j.Unfinished, j.ready.count)
 	}
-	if len(j.Attempts) == 0 && ready == 0 && j.Publishing.Due(st.step.Now) && !st.step.Due() && !j.unfinishedWork() && j.Phase() != JobEnding {
+	if len(j.Attempts) == 0 && ready == 0 && j.Publishing.Due(st.step.Now) && j.Room.Due(st.step.Now) && !st.step.Due() && !j.unfinishedWork() && j.Phase() != JobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.Phase())
 	}
 	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sorted.Has(st.Finishing, j.ID) {
@@ -168,7 +168,9 @@ func (st *State) checkBundle(b *Bundle) error {
 		return fmt.Errorf("it is ready with %d inputs unmet and %d attempts", b.Gate.Unmet(), len(b.Runs()))
 	case b.Phase() == BundleRunning && len(b.Runs()) == 0:
 		return fmt.Errorf("it runs without an attempt")
-	case b.Phase() == BundleWaiting && b.Gate.Open() && len(b.Runs()) == 0 && b.Job.Phase() == JobRunning && b.Index < b.Job.Opened:
+	case b.WaitsForRoom && b.Job.Phase() == JobRunning && (b.Phase() != BundleWaiting || len(b.Runs()) > 0):
+		return fmt.Errorf("it waits for room while %s with %d attempts", b.Phase(), len(b.Runs()))
+	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.WaitsForRoom && len(b.Runs()) == 0 && b.Job.Phase() == JobRunning && b.Index < b.Job.Opened:
 		return fmt.Errorf("it waits for nothing")
 	case b.Twice() != 0 && (b.Phase() != BundleRunning || len(b.Runs()) != 1):
 		return fmt.Errorf("it is wanted twice while %s with %d attempts", b.Phase(), len(b.Runs()))

@@ -89,6 +89,13 @@ func codeJob(w *codec.Codec, st *State, j *Job) {
 	}
 	codeReadyOrder(w, j)
 	if w.Reading {
+		j.Room.Listed(func(bundle int) {
+			if bundle < 0 || bundle >= len(j.Bundles) || j.Bundles[bundle].Phase() != BundleWaiting {
+				w.Fail(fmt.Errorf("bundle %d of %s waits for room, and is not waiting", bundle, j.ID))
+				return
+			}
+			j.Bundles[bundle].WaitsForRoom = true
+		})
 		codeRelink(w, st, j)
 	}
 }
@@ -148,6 +155,7 @@ func codeJobFields(w *codec.Codec, j *Job) {
 	codec.List(w, &j.Notes, codec.Str[string])
 	codec.Num(w, &j.NotesDropped)
 	j.Tally.Code(w)
+	j.Room.Code(w)
 }
 
 func codeBundle(w *codec.Codec, st *State, b *Bundle) {

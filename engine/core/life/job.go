@@ -88,6 +88,7 @@ type Job struct {
 	Outcome    scheduler.JobOutcome // of a job that ends
 	Failure    *wire.Failure
 	Publishing publishing.Publishing
+	Room       publishing.Room // in the store of its outputs
 	filesAt    filesPlace
 
 	LastMore int64 // bytes that its last group takes beside lastMemory, since that was made ready

@@ -65,9 +65,11 @@ func (rd *Reader) jobRow(j *life.Job) facts.Job {
 func (rd *Reader) waits(j *life.Job) facts.Waits {
 	w := facts.Waits{Policy: j.PolicyWait}
 	switch j.Phase() {
+	case life.JobRunning:
+		w.Retry = j.Room.Why()
 	case life.JobPublishing:
 		if j.LastBundle().Phase() == life.BundleWaiting {
-			w.Publishing = j.Publishing.WhyLater()
+			w.Retry = j.Publishing.WhyLater()
 		}
 	case life.JobEnding:
 		w.Stopping = len(j.Attempts)

@@ -30,6 +30,10 @@ func (rd *Reader) waitingOf(j *life.Job) []string {
 	switch j.Phase() {
 	case life.JobAsked:
 		list = append(list, "waits to be admitted by the policy")
+	case life.JobRunning:
+		if why := j.Room.Why(); why != "" {
+			list = append(list, why)
+		}
 	case life.JobPublishing:
 		if j.LastBundle().Phase() == life.BundleWaiting && j.Publishing.WhyLater() != "" {
 			list = append(list, j.Publishing.WhyLater())

@@ -134,6 +134,12 @@ type Settings struct {
 	CleanTries        int           `json:"cleanTries"`
 	PublishRetryAfter time.Duration `json:"publishRetryAfter"`
 	PublishRetryMax   time.Duration `json:"publishRetryMax"`
+	// StoreFullMax is how long a job waits in all for room in the store of its outputs, since
+	// that took files last, before it fails; default 30 minutes. What met a full store is tried
+	// again after StoreFullRetryAfter, doubling up to StoreFullRetryMax; defaults 5 s and 1 minute.
+	StoreFullMax        time.Duration `json:"storeFullMax"`
+	StoreFullRetryAfter time.Duration `json:"storeFullRetryAfter"`
+	StoreFullRetryMax   time.Duration `json:"storeFullRetryMax"`
 	// FinishersMax is how many groups that publish or clean run on a launcher at once, beside
 	// its slots; default 4.
 	FinishersMax int `json:"finishersMax"`
@@ -202,6 +208,7 @@ func DefaultSettings() Settings {
 		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
 		BlameAfter: 3, BlameJobs: 3, BlameFor: 10 * time.Minute, BlameSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, FinishersMax: 4, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
+		StoreFullMax: 30 * time.Minute, StoreFullRetryAfter: 5 * time.Second, StoreFullRetryMax: time.Minute,
 		JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedUserMax: 1000, PreparedFor: time.Hour,
 		NotesKept: 50, AttemptsKept: 1000, ReasonBytes: 1024, LaunchersMax: 20_000, LaunchersKept: 10_000,
 		RequestsMax: 100, RequestTimeout: 10 * time.Second, SettingsTimeout: 30 * time.Second, NotesMax: 10_000,
@@ -325,6 +332,9 @@ func (s *Settings) durations() []namedDuration {
 		{"publishRetryAfter", s.PublishRetryAfter},
 		{"publishRetryMax", s.PublishRetryMax},
 		{"cleanMax", s.CleanMax},
+		{"storeFullMax", s.StoreFullMax},
+		{"storeFullRetryAfter", s.StoreFullRetryAfter},
+		{"storeFullRetryMax", s.StoreFullRetryMax},
 		{"preparedFor", s.PreparedFor},
 		{"requestTimeout", s.RequestTimeout},
 		{"settingsTimeout", s.SettingsTimeout},

@@ -26,6 +26,7 @@ const (
 	TimerPrepared
 	TimerStall
 	TimerFeed
+	TimerRoom
 )
 
 // After has a timer of a kind, about somebody, be due after a while. Nothing cancels it:

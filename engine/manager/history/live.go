@@ -85,8 +85,8 @@ func reason(row *facts.Job) string {
 	switch {
 	case row.State == wire.JobState_JOB_STATE_ASKED:
 		return "waits to be admitted by the policy"
-	case w.Publishing != "":
-		return w.Publishing
+	case w.Retry != "":
+		return w.Retry
 	case w.WhyNot != "":
 		return w.WhyNot
 	case w.Ready == 0:

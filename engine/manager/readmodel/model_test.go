@@ -132,7 +132,7 @@ func TestWhyAJobWaits(t *testing.T) {
 	tell(2, facts.Launcher{ID: 1, Gone: true})
 	told(`no launcher is there; 3 ready: a bundle of 2 groups of stage "map" node 0 needs 1 b slots at once (0 free of 0 in the cluster) and 2 default slots at once (0 free of 0 in the cluster); policy: ` +
 		scheduler.WaitAtLimit.String() + ": others first")
-	j.Waits = facts.Waits{Publishing: "later", Stopping: 2, WhyNot: "too large"}
+	j.Waits = facts.Waits{Retry: "later", Stopping: 2, WhyNot: "too large"}
 	tell(2)
 	told("later; 2 attempts are being stopped; too large")
 	if list, _ := m.Launchers(t.Context()); len(list) != 1 || list[0].State != "lost" || list[0].Launcher != 2 {

@@ -67,8 +67,8 @@ func waiting(j *facts.Job, c cluster) (list []string) {
 	if j.State == wire.JobState_JOB_STATE_ASKED {
 		list = append(list, "waits to be admitted by the policy")
 	}
-	if w.Publishing != "" {
-		list = append(list, w.Publishing)
+	if w.Retry != "" {
+		list = append(list, w.Retry)
 	}
 	if w.Stopping > 0 {
 		list = append(list, fmt.Sprintf("%d attempts are being stopped", w.Stopping))

@@ -55,6 +55,7 @@ const (
 	invalid  = kind(wire.ErrorKind_ERROR_KIND_INVALID)
 	resource = kind(wire.ErrorKind_ERROR_KIND_RESOURCE)
 	output   = kind(wire.ErrorKind_ERROR_KIND_OUTPUT)
+	full     = kind(wire.ErrorKind_ERROR_KIND_FULL)
 	input    = kind(wire.ErrorKind_ERROR_KIND_INPUT)
 	lost     = kind(wire.ErrorKind_ERROR_KIND_LOST)
 )
@@ -72,12 +73,35 @@ func Resource(err error) error { return &marked{err, resource} }
 // something.
 func Output(err error) error { return &marked{err, output} }
 
+// Full marks an error of the store of the outputs that has no room: later it may have some.
+func Full(err error) error { return &marked{err, full} }
+
 // AsOutput marks an error of the store of the outputs for what it is.
 func AsOutput(err error) error {
-	if storage.Stays(err) && KindOf(err) != wire.ErrorKind_ERROR_KIND_INVALID {
+	switch {
+	case KindOf(err) == wire.ErrorKind_ERROR_KIND_INVALID:
+		return err
+	case storage.Stays(err):
 		return Output(err)
+	case errors.Is(err, unix.ENOSPC):
+		return Full(err)
 	}
 	return err
+}
+
+// refusalOf is why the store of the outputs refuses.
+func refusalOf(err error) wire.Refusal {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return wire.Refusal_REFUSAL_MISSING
+	case errors.Is(err, storage.ErrReadOnly):
+		return wire.Refusal_REFUSAL_READ_ONLY
+	case errors.Is(err, fs.ErrPermission):
+		return wire.Refusal_REFUSAL_DENIED
+	case errors.Is(err, storage.ErrQuota):
+		return wire.Refusal_REFUSAL_QUOTA
+	}
+	return wire.Refusal_REFUSAL_UNSPECIFIED
 }
 
 // Input marks an error of stored input that is missing, changed or unreadable.
@@ -127,6 +151,9 @@ func Describe(err error) *wire.Failure {
 	if f.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE && !errors.Is(err, channel.ErrDiskFull) && !errors.Is(err, resource) {
 		f.Message += "; free space there, or raise the limit that the launcher runs under"
 	}
+	if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT {
+		f.Refusal = refusalOf(err)
+	}
 	var p *panicError
 	if errors.As(err, &p) {
 		f.Stack = p.stack
@@ -147,6 +174,8 @@ func KindOf(err error) wire.ErrorKind {
 		return wire.ErrorKind_ERROR_KIND_INVALID
 	case errors.Is(err, output):
 		return wire.ErrorKind_ERROR_KIND_OUTPUT
+	case errors.Is(err, full):
+		return wire.ErrorKind_ERROR_KIND_FULL
 	case IsLost(err), errors.Is(err, channel.ErrPeerLost), errors.Is(err, ErrNoGrant), errors.Is(err, storage.ErrUnavailable):
 		return wire.ErrorKind_ERROR_KIND_LOST
 	case errors.Is(err, resource), isResource(err):
@@ -201,7 +230,7 @@ func OnStore(err error, path string) error {
 	case storage.Stays(err):
 		return Output(fmt.Errorf("%s: %w", path, err))
 	case errors.Is(err, unix.ENOSPC): // of the store, not of the launcher's data folder
-		return Output(fmt.Errorf("%s: %w; free space in that store", path, err))
+		return Full(fmt.Errorf("%s: %w; free space in that store", path, err))
 	}
 	return OnDisk(err, path)
 }

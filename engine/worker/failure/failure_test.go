@@ -68,11 +68,20 @@ func TestFailureKinds(t *testing.T) {
 }
 
 // What the store of the outputs refuses is told as that, with its path: what is not mounted,
-// read-only or full is neither lost nor held against the launcher's own disk.
+// read-only or full is neither lost nor held against the launcher's own disk. Launchers that see
+// the same say the same, and a full store is told apart: it may have room later.
 func TestWhatAnOutputStoreRefuses(t *testing.T) {
-	for _, err := range []error{unix.ENOENT, unix.EROFS, unix.EACCES, unix.ENOSPC, unix.EDQUOT} {
+	output, full := wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_FULL
+	for err, want := range map[error]*wire.Failure{
+		unix.ENOENT: {Kind: output, Refusal: wire.Refusal_REFUSAL_MISSING}, unix.EROFS: {Kind: output, Refusal: wire.Refusal_REFUSAL_READ_ONLY},
+		unix.EACCES: {Kind: output, Refusal: wire.Refusal_REFUSAL_DENIED}, unix.EDQUOT: {Kind: output, Refusal: wire.Refusal_REFUSAL_QUOTA},
+		unix.EISDIR: {Kind: output}, unix.ENOSPC: {Kind: full},
+	} {
+		if f := Describe(AsOutput(fmt.Errorf("publish: %w", err))); f.Kind != want.Kind || f.Refusal != want.Refusal {
+			t.Errorf("when it is published, %v: %v", err, f)
+		}
 		f := Describe(OnOutput(fmt.Errorf("create: %w", err), "/out/part"))
-		if f.Kind != wire.ErrorKind_ERROR_KIND_OUTPUT || !strings.Contains(f.Message, "/out/part") || strings.Contains(f.Message, "data folder") {
+		if f.Kind != want.Kind || f.Refusal != want.Refusal || !strings.Contains(f.Message, "/out/part") || strings.Contains(f.Message, "data folder") {
 			t.Errorf("%v: %v", err, f)
 		}
 	}

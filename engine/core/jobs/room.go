@@ -1,0 +1,70 @@
+package jobs
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/publishing"
+	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// triedAtOnce is how many bundles that wait for room are tried when the store has taken files
+// again. Each of them that writes lets as many others follow.
+const triedAtOnce = 16
+
+// waitForRoom has a bundle wait that met a full store of outputs. It fails the job, and says
+// so, when that was waited for as long as may be.
+func (js *Jobs) waitForRoom(b *life.Bundle, f *wire.Failure) (failed bool) {
+	j, s := b.Job, &js.step.Set
+	wait, more := j.Room.Full(js.step.Now, b.Index, f.Message, publishing.RoomLimits{After: s.StoreFullRetryAfter, AfterMax: s.StoreFullRetryMax, Max: s.StoreFullMax})
+	if !more {
+		f = proto.CloneOf(f)
+		f.Message = fmt.Sprintf("the store of the outputs had no room, and was waited for %v (core.storeFullMax): %s", s.StoreFullMax, f.Message)
+		js.EndJob(j, scheduler.JobFailed, f)
+		return true
+	}
+	b.WaitsForRoom = true
+	if wait > 0 {
+		js.step.After(wait, step.TimerRoom, uint64(j.ID))
+		js.step.Log(step.Warn, "the store of a job's outputs is full: groups that write there wait", "job", j.ID.String(), "for", wait.String())
+	}
+	js.life.Touch(j)
+	return false
+}
+
+// RoomAgain tries one of the bundles that wait for room in the store of the outputs.
+func (js *Jobs) RoomAgain(id scheduler.JobID) {
+	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == life.JobRunning && j.Room.Due(js.step.Now) {
+		js.tryNext(j, 1)
+	}
+}
+
+// tryWaiting tries others of them when a bundle has committed. One that wrote files shows that
+// there is room.
+func (js *Jobs) tryWaiting(j *life.Job, wrote bool) {
+	most := 1
+	if wrote {
+		j.Room.Took()
+		most = triedAtOnce
+	}
+	if j.Room.Waiting() > 0 && j.Phase() == life.JobRunning && j.Room.Due(js.step.Now) {
+		js.tryNext(j, most)
+	}
+}
+
+// tryNext makes bundles ready that wait for room, at most so many of those that can run.
+func (js *Jobs) tryNext(j *life.Job, most int) {
+	for most > 0 && j.Room.Waiting() > 0 {
+		b := &j.Bundles[j.Room.Next()]
+		b.WaitsForRoom = false
+		js.bundles.Recheck(b)
+		if b.Phase() == life.BundleReady {
+			most--
+		}
+	}
+	js.life.Touch(j)
+}

@@ -1,0 +1,91 @@
+package publishing
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/codec"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Room is what a job waits for whose store of outputs was full when a group wrote there. What
+// met it waits, and one after the other is tried, ever later, up to a bound of time. The
+// zero value is that of a job that met no full store. Not safe for concurrent use.
+type Room struct {
+	waited  time.Duration // in all since the store took files last
+	tries   int           // that met a full store since then
+	till    scheduler.Time
+	why     string // it was full
+	waiting []int  // bundles by their index, the first first: only appended to, and taken from its front
+}
+
+// RoomLimits are the settings that it obeys.
+type RoomLimits struct {
+	After, AfterMax time.Duration // until the next try, doubling to AfterMax
+	Max             time.Duration // in all
+}
+
+// Full notes that a bundle met a full store, and has it wait. A wait above 0 begins now; at 0
+// one goes on. When it was waited as long as may be, more is false.
+func (r *Room) Full(now scheduler.Time, bundle int, why string, l RoomLimits) (wait time.Duration, more bool) {
+	begins := r.Due(now)
+	if begins && r.waited >= l.Max {
+		return 0, false
+	}
+	r.waiting = append(r.waiting, bundle)
+	if !begins {
+		return 0, true
+	}
+	wait = l.After << min(r.tries, 30)
+	if wait <= 0 || wait > l.AfterMax {
+		wait = l.AfterMax
+	}
+	wait = min(wait, l.Max-r.waited)
+	r.tries++
+	r.waited += wait
+	r.till = now.Add(wait)
+	r.why = fmt.Sprintf("the store of the outputs is full: %s; it is tried again within %v, for %v in all (core.storeFullMax)", why, wait, l.Max)
+	return wait, true
+}
+
+// Took notes that the store took files.
+func (r *Room) Took() { r.waited, r.tries, r.till = 0, 0, 0 }
+
+// Due says whether it waits for time no more.
+func (r *Room) Due(now scheduler.Time) bool { return now >= r.till }
+
+// Waiting is how many bundles wait.
+func (r *Room) Waiting() int { return len(r.waiting) }
+
+// Next takes out the one that waits longest. There has to be one.
+func (r *Room) Next() (bundle int) {
+	bundle, r.waiting = r.waiting[0], r.waiting[1:]
+	return bundle
+}
+
+// Why is why bundles wait; "": none does.
+func (r *Room) Why() string {
+	if len(r.waiting) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d bundles wait: %s", len(r.waiting), r.why)
+}
+
+// Listed calls each for the bundles that wait.
+func (r *Room) Listed(each func(bundle int)) {
+	for _, b := range r.waiting {
+		each(b)
+	}
+}
+
+// Code codes it all, from the fifth format on.
+func (r *Room) Code(w *codec.Codec) {
+	if w.Format < 5 {
+		return
+	}
+	codec.Num(w, &r.waited)
+	codec.Num(w, &r.tries)
+	codec.Num(w, &r.till)
+	codec.Str(w, &r.why)
+	codec.Nums(w, &r.waiting)
+}
