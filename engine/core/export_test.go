@@ -14,7 +14,7 @@ func (c *Core) Blame(id scheduler.LauncherID, blamed bool) {
 	}
 	changed := false
 	if blamed {
-		changed = c.rooms.Capacity.Blame(&l.Launcher, 1, 0, capacity.BlameLimits{SharePercent: 1000})
+		changed = c.rooms.Capacity.Blame(&l.Launcher, capacity.Vote{Job: 1}, 0, capacity.BlameLimits{SharePercent: 1000})
 	} else {
 		changed = c.rooms.Capacity.Forgive(id, c.rooms.Step.Now)
 	}

@@ -123,7 +123,7 @@ func (s *story) load(name string, named map[string]string) {
 //	map 3 slots=2 kind=map
 //	map -> reduce all file slow=0.05
 func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named map[string]string) {
-	spec := &wire.JobSpec{Name: name, Pool: named["pool"], Graph: &wire.Graph{}, Principal: principal(named)}
+	spec := &wire.JobSpec{Name: name, Pool: named["pool"], Graph: &wire.Graph{}, Principal: principal(named), Program: named["program"]}
 	if o := named["outputs"]; o != "" {
 		spec.Outputs = strings.Split(o, ",")
 	}

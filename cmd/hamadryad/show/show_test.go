@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/number"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -65,5 +66,23 @@ func TestWhatCountsForNothingIsSaid(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in %q", want, out.String())
 		}
+	}
+}
+
+// A launcher that is excluded says for which jobs, until when, and how that is ended; another
+// says nothing of it.
+func TestExcludedLaunchers(t *testing.T) {
+	until := time.Date(2026, 5, 4, 13, 14, 15, 0, time.Local)
+	list := []*wire.LauncherStatus{
+		{Name: "bad", State: "excluded", ExcludedUntil: until.UnixNano(), ExcludedFor: []uint64{7, 8, 11}},
+		{Name: "good", State: "up"},
+	}
+	var out strings.Builder
+	if err := (&Printer{Out: &out, Format: "table"}).Launchers(list); err != nil {
+		t.Fatal(err)
+	}
+	want := "bad: attempts of job-7, job-8, job-11 failed there: excluded until 13:14:15; \"hamadryad drain bad --end\" lets work come again\n"
+	if text := out.String(); !strings.HasSuffix(text, want) || strings.Contains(text, "good:") || strings.Count(text, "excluded") != 2 {
+		t.Errorf("%q, want %q at its end", text, want)
 	}
 }

@@ -82,10 +82,23 @@ func (bs *Bundles) acquit(j *life.Job) {
 
 // exclude counts a job against a launcher, which the site avoids when enough jobs are.
 func (bs *Bundles) exclude(j *life.Job, l *life.Launcher) {
-	until := bs.step.Now.Add(bs.step.Set.BlameFor)
-	if !bs.capacity.Blame(&l.Launcher, j.ID, until, bs.limits()) {
+	by := capacity.Vote{Job: j.ID, User: j.Spec.GetPrincipal().GetName(), Program: j.Spec.GetProgram()}
+	if bs.capacity.Blame(&l.Launcher, by, bs.step.Now.Add(bs.step.Set.BlameFor), bs.limits()) {
+		bs.excluded(l)
+	}
+}
+
+// Succeeded notes that a job ended well: what failed of it on some launchers ran on others.
+func (bs *Bundles) Succeeded(j *life.Job) {
+	if !j.Avoid.Some() {
 		return
 	}
+	for _, l := range bs.capacity.Confirm(j.ID, bs.step.Now.Add(bs.step.Set.BlameFor), bs.limits()) {
+		bs.excluded(bs.life.Launchers.Get(l.ID))
+	}
+}
+
+func (bs *Bundles) excluded(l *life.Launcher) {
 	bs.events.Blamed(l)
 	bs.step.Stats.Blamed++
 	bs.step.Log(step.Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", bs.step.Set.BlameFor.String())

@@ -1,6 +1,7 @@
 package bundles_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -109,7 +110,9 @@ func TestThePolicyIsToldWhomTheSiteAvoids(t *testing.T) {
 		}
 	}
 	for _, want := range []bool{false, true} {
-		h.Fail(h.Run(h.Job(roomtest.Maps(1)), 0, a).Attempts[0], "wrong")
+		spec := roomtest.Maps(1)
+		spec.Principal = &wire.Principal{Name: fmt.Sprintf("user-%t", want)} // jobs of one user that run one program count once
+		h.Fail(h.Run(h.Job(spec), 0, a).Attempts[0], "wrong")
 		tell(h.Told())
 		if got := told.Launcher(a.ID).Blamed; got != want || told.Launcher(a.ID).Closed() != want {
 			t.Errorf("the policy takes it for avoided: %t, want %t", got, want)

@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -8,18 +9,59 @@ import (
 
 // BlameLimits say when the site avoids a launcher.
 type BlameLimits struct {
-	Jobs         int // that avoid it
+	Jobs         int // that have a vote against it
 	SharePercent int // of the launchers that are up which are avoided at most
 }
 
-// Blame notes that a job avoids a launcher, and says whether the site avoids it from now
-// on, until a time: when enough jobs do, unless too many are avoided already. Then it is the
+// Vote is what a job holds against a launcher on which its attempts failed. While nothing shows
+// whose fault it was, all jobs of one user that run one program have one vote together: his
+// program may be broken. A job that succeeded elsewhere has a vote of its own.
+type Vote struct {
+	Job       scheduler.JobID
+	User      string
+	Program   string // its hash
+	succeeded bool
+}
+
+func (v Vote) alike(w Vote) bool { return v.User == w.User && v.Program == w.Program }
+
+// votesMax bounds the votes against one launcher. Of more the oldest goes that counts together
+// with another, else the oldest.
+const votesMax = 100
+
+// Blame notes that a job avoids a launcher, and says whether the site avoids it from now on, until
+// a time: when there are enough votes, unless too many are avoided already. Then it is the
 // work that is bad, or the site.
-func (c *Capacity) Blame(l *Launcher, by scheduler.JobID, until scheduler.Time, s BlameLimits) bool {
-	if i, found := slices.BinarySearch(l.blamedBy, by); !found {
+func (c *Capacity) Blame(l *Launcher, by Vote, until scheduler.Time, s BlameLimits) bool {
+	if i, found := slices.BinarySearchFunc(l.blamedBy, by.Job, voteOrder); !found {
 		l.blamedBy = slices.Insert(l.blamedBy, i, by)
+		l.boundVotes()
 	}
-	if l.Blamed || len(l.blamedBy) < s.Jobs {
+	return c.exclude(l, until, s)
+}
+
+// Confirm notes that a job has succeeded, elsewhere than on the launchers that it avoids, and lists
+// those that the site avoids because of it, in order of id.
+func (c *Capacity) Confirm(job scheduler.JobID, until scheduler.Time, s BlameLimits) (excluded []*Launcher) {
+	for _, id := range c.launchers.IDs() {
+		l := c.launchers.Get(id)
+		i, found := slices.BinarySearchFunc(l.blamedBy, job, voteOrder)
+		if !found {
+			continue
+		}
+		l.blamedBy = slices.Clone(l.blamedBy)
+		l.blamedBy[i].succeeded = true
+		if l.Up && c.exclude(l, until, s) {
+			excluded = append(excluded, l)
+		}
+	}
+	return excluded
+}
+
+func voteOrder(v Vote, job scheduler.JobID) int { return cmp.Compare(v.Job, job) }
+
+func (c *Capacity) exclude(l *Launcher, until scheduler.Time, s BlameLimits) bool {
+	if l.Blamed || l.votes() < s.Jobs {
 		return false
 	}
 	blamed := 1
@@ -38,13 +80,41 @@ func (c *Capacity) Blame(l *Launcher, by scheduler.JobID, until scheduler.Time, 
 	return true
 }
 
+// votes counts what is held against a launcher.
+func (l *Launcher) votes() (n int) {
+	for i, v := range l.blamedBy {
+		if v.succeeded || !slices.ContainsFunc(l.blamedBy[:i], func(w Vote) bool { return !w.succeeded && w.alike(v) }) {
+			n++
+		}
+	}
+	return n
+}
+
+func (l *Launcher) boundVotes() {
+	if len(l.blamedBy) <= votesMax {
+		return
+	}
+	goes := 0
+	for i, v := range l.blamedBy {
+		if !v.succeeded && slices.ContainsFunc(l.blamedBy[i+1:], func(w Vote) bool { return !w.succeeded && w.alike(v) }) {
+			goes = i
+			break
+		}
+	}
+	l.blamedBy = slices.Delete(slices.Clone(l.blamedBy), goes, goes+1)
+}
+
 // Excluded returns for which jobs the site avoids a launcher, to be kept by the caller, and
 // until when; 0: it does not.
 func (l *Launcher) Excluded() ([]scheduler.JobID, scheduler.Time) {
 	if !l.Up || !l.Blamed {
 		return nil, 0
 	}
-	return slices.Clone(l.blamedBy), l.blamedUntil
+	jobs := make([]scheduler.JobID, len(l.blamedBy))
+	for i, v := range l.blamedBy {
+		jobs[i] = v.Job
+	}
+	return jobs, l.blamedUntil
 }
 
 // Acquit takes back what a job held against launchers, and lists those that are excluded no
@@ -52,12 +122,12 @@ func (l *Launcher) Excluded() ([]scheduler.JobID, scheduler.Time) {
 func (c *Capacity) Acquit(job scheduler.JobID, s BlameLimits) (readmitted []*Launcher) {
 	for _, id := range c.launchers.IDs() {
 		l := c.launchers.Get(id)
-		i, found := slices.BinarySearch(l.blamedBy, job)
+		i, found := slices.BinarySearchFunc(l.blamedBy, job, voteOrder)
 		if !found {
 			continue
 		}
 		l.blamedBy = slices.Delete(l.blamedBy, i, i+1)
-		if c.Touch(l); len(l.blamedBy) < s.Jobs && c.Readmit(l) {
+		if c.Touch(l); l.votes() < s.Jobs && c.Readmit(l) {
 			readmitted = append(readmitted, l)
 		}
 	}

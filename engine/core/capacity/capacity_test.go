@@ -100,25 +100,73 @@ func TestAReservationIsForItsBundle(t *testing.T) {
 	}
 }
 
+// vote is of a job that has a user of its own.
+func vote(job scheduler.JobID) Vote { return Vote{Job: job, User: job.String()} }
+
+// TestAUsersProgramHasOneVote: jobs of one user that run one program count once, until they
+// succeed elsewhere; and what is kept of votes is bounded.
+func TestAUsersProgramHasOneVote(t *testing.T) {
+	limits := BlameLimits{Jobs: 3, SharePercent: 50}
+	for _, c := range []struct {
+		name  string
+		votes []Vote
+		want  bool
+	}{
+		{"one user's program", []Vote{{1, "ann", "p", false}, {2, "ann", "p", false}, {3, "ann", "p", false}, {4, "ann", "p", false}}, false},
+		{"two users' program", []Vote{{1, "ann", "p", false}, {2, "ann", "p", false}, {3, "bob", "p", false}}, false},
+		{"three users", []Vote{{1, "ann", "p", false}, {2, "bob", "p", false}, {3, "eve", "p", false}}, true},
+		{"three programs", []Vote{{1, "ann", "p", false}, {2, "ann", "q", false}, {3, "ann", "r", false}}, true},
+	} {
+		w, l := cluster(1, 1)
+		got := false
+		for _, v := range c.votes {
+			got = w.Blame(l[0], v, 9, limits)
+		}
+		if got != c.want {
+			t.Errorf("%s: the site avoids the launcher: %t", c.name, got)
+		}
+	}
+	c, l := cluster(1, 1)
+	for job := scheduler.JobID(1); job <= 4; job++ {
+		c.Blame(l[0], Vote{Job: job, User: "ann", Program: "p"}, 9, limits)
+	}
+	for i, want := range []int{0, 1, 0, 0} { // two by themselves, and the others together
+		if got := c.Confirm(scheduler.JobID(i+1), 9, limits); len(got) != want {
+			t.Errorf("job %d succeeded elsewhere: %d launchers are avoided, want %d", i+1, len(got), want)
+		}
+	}
+	if jobs, _ := l[0].Excluded(); len(jobs) != 4 {
+		t.Errorf("it is avoided for %v", jobs)
+	}
+	c, l = cluster(1, 1)
+	c.Blame(l[0], Vote{Job: 1, User: "bob"}, 9, limits)
+	for job := scheduler.JobID(2); job <= 3*votesMax; job++ {
+		c.Blame(l[0], Vote{Job: job, User: "ann"}, 9, limits)
+	}
+	if n := len(l[0].blamedBy); n != votesMax || l[0].blamedBy[0].User != "bob" {
+		t.Errorf("%d votes are kept, the first of %s", n, l[0].blamedBy[0].User)
+	}
+}
+
 // The site avoids a launcher that enough jobs avoid, but never so many launchers that
 // too few are left.
 func TestNotAllAreAvoided(t *testing.T) {
 	c, l := cluster(1, 1, 1, 1)
 	limits := BlameLimits{Jobs: 2, SharePercent: 25}
 	for i, want := range []bool{false, true, false} { // by the first job, the second, the third
-		if got := c.Blame(l[0], scheduler.JobID(i+1), 9, limits); got != want {
+		if got := c.Blame(l[0], vote(scheduler.JobID(i+1)), 9, limits); got != want {
 			t.Errorf("job %d avoids it, and the site from now on: %t", i+1, got)
 		}
 	}
-	c.Blame(l[1], 1, 9, limits)
-	if c.Blame(l[1], 2, 9, limits) {
+	c.Blame(l[1], vote(1), 9, limits)
+	if c.Blame(l[1], vote(2), 9, limits) {
 		t.Error("half of the launchers are avoided")
 	}
 	if c.Forgive(l[0].ID, 8) {
 		t.Error("it is free before its time")
 	}
 	c.Forgive(l[0].ID, 9)
-	if !l[0].Usable() || !c.Blame(l[1], 3, 9, limits) {
+	if !l[0].Usable() || !c.Blame(l[1], vote(3), 9, limits) {
 		t.Error("the next is avoided when the first no longer is")
 	}
 }
@@ -202,7 +250,7 @@ func (w *world) step(t *rapid.T) {
 		l := rapid.SampledFrom(w.all).Draw(t, "drained")
 		w.c.Drain(l, !l.Draining)
 	case 11:
-		if l := w.up(t); l != nil && !w.c.Blame(l, scheduler.JobID(rapid.IntRange(1, 3).Draw(t, "by")), 0, BlameLimits{2, 50}) {
+		if l := w.up(t); l != nil && !w.c.Blame(l, vote(scheduler.JobID(rapid.IntRange(1, 3).Draw(t, "by"))), 0, BlameLimits{2, 50}) {
 			w.c.Forgive(l.ID, 0)
 		}
 	case 12:

@@ -28,7 +28,14 @@ func (l *Launcher) CodeHas(w *codec.Codec) {
 	if w.Format > 1 {
 		codec.Num(w, &l.swap)
 	}
-	codec.Nums(w, &l.blamedBy)
+	codec.List(w, &l.blamedBy, func(w *codec.Codec, v *Vote) {
+		codec.Num(w, &v.Job)
+		if w.Format > 4 {
+			codec.Str(w, &v.User)
+			codec.Str(w, &v.Program)
+			codec.Flag(w, &v.succeeded)
+		}
+	})
 	if w.Format > 1 {
 		codec.Num(w, &l.blamedUntil)
 	}

@@ -31,7 +31,7 @@ type Launcher struct {
 	Joined     scheduler.Time
 	slots      Slots // in all
 	memory     int64
-	blamedBy   []scheduler.JobID // jobs that avoid it, ascending
+	blamedBy   []Vote // of jobs that avoid it, in order of job
 	// blamedUntil is when that it is blamed ends.
 	blamedUntil scheduler.Time
 	load        Load

@@ -190,6 +190,9 @@ func (js *Jobs) leaveTraces(j *life.Job, why string) {
 func (js *Jobs) jobOver(j *life.Job, outcome scheduler.JobOutcome) {
 	j.Enter(life.JobLeaving)
 	j.Outcome, j.Closed = outcome, 0
+	if outcome == scheduler.JobSucceeded {
+		js.bundles.Succeeded(j)
+	}
 	js.capacity.ReleaseForJob(j.ID)
 	js.life.Touch(j)
 	js.leave(j)

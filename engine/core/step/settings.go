@@ -118,7 +118,8 @@ type Settings struct {
 	// BlameAfter is after how many failures of one job on a launcher the job
 	// avoids it; default 3. BlameJobs such jobs, default 3, make the whole site
 	// avoid it for BlameFor, default 10 minutes, while no more than
-	// BlameSharePercent of the launchers, default 50, are blamed.
+	// BlameSharePercent of the launchers, default 50, are blamed. Jobs of one user that
+	// run one program count once, but for those that succeeded elsewhere.
 	BlameAfter        int           `json:"blameAfter"`
 	BlameJobs         int           `json:"blameJobs"`
 	BlameFor          time.Duration `json:"blameFor"`

@@ -71,7 +71,7 @@ var (
 		{describe("commands_resent_total", "Commands that were sent again because none confirmed them."), func(s core.Stats) uint64 { return s.Resent }},
 		{describe("attempts_resumed_total", "Attempts that were suspended and went on."), func(s core.Stats) uint64 { return s.Resumed }},
 		{describe("resumes_refused_total", "Suspended attempts that their launcher could not have go on."), func(s core.Stats) uint64 { return s.ResumesRefused }},
-		{describe("launchers_blamed_total", "Launchers left out for a while because much failed there."), func(s core.Stats) uint64 { return s.Blamed }},
+		{describe("launchers_excluded_total", "Launchers that were excluded for a while, because attempts of several jobs failed there."), func(s core.Stats) uint64 { return s.Blamed }},
 	}
 )
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
@@ -412,6 +413,16 @@ func TestLaunchersSayHowBusyTheyAre(t *testing.T) {
 	_, _, page := get(t, serve(t, &stub{name: "oak"}, true)+"/launchers")
 	if strings.Count(page, `<td class="n">0 %</td><td class="n">-</td>`) != 1 || strings.Count(page, `<td class="n">-</td><td class="n">-</td>`) != 1 {
 		t.Errorf("it shows\n%s", page)
+	}
+}
+
+// Why a launcher is excluded, until when, and how that is ended, stands on its page as an alert.
+func TestAnExcludedLauncherSaysSo(t *testing.T) {
+	l := &wire.LauncherStatus{Name: "l1", ExcludedFor: []uint64{7, 8}, ExcludedUntil: base.UnixNano()}
+	why := wire.WhyExcluded(l) + ", or until hamadryad drain l1 --end"
+	_, _, page := get(t, serve(t, &stub{name: why}, true)+"/launchers/l1")
+	if alert := `<p class="alert" role="alert">` + why + `</p>`; !strings.Contains(why, "job-7, job-8") || !strings.Contains(page, alert) {
+		t.Errorf("it does not show %s:\n%s", alert, page)
 	}
 }
 

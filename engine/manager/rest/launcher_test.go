@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/facts"
@@ -29,7 +30,9 @@ func TestHowBusyALauncherIs(t *testing.T) {
 // says so.
 func TestLauncherIsDescribed(t *testing.T) {
 	w := newWorld(t)
-	w.tell(core.Facts{Rows: facts.Rows{Launchers: []facts.Launcher{{ID: 1, Name: "l1", Host: "h", State: "up"}, {ID: 2, Name: "l2", Host: "h", State: "lost"}}}})
+	w.tell(core.Facts{Rows: facts.Rows{Launchers: []facts.Launcher{{ID: 1, Name: "l1", Host: "h", State: "up"}, {ID: 2, Name: "l2", Host: "h", State: "lost"}, {
+		ID: 4, Name: "l4", Host: "h", State: "excluded", ExcludedFor: []scheduler.JobID{7, 8}, ExcludedUntil: scheduler.Time(time.Date(2026, 5, 4, 13, 14, 15, 0, time.Local).UnixNano()),
+	}}}})
 	w.job(1, "ann", 3)
 	w.job(2, secretive, 3)
 	for id := range scheduler.AttemptID(100) {
@@ -60,6 +63,10 @@ func TestLauncherIsDescribed(t *testing.T) {
 	w.ask("GET", "/api/v1/launchers/l2", "", &l)
 	if l.State != "lost" || len(l.Problems) != 1 {
 		t.Errorf("a lost one is %+v", l)
+	}
+	w.ask("GET", "/api/v1/launchers/l4", "", &l)
+	if want := `attempts of job-7, job-8 failed there: excluded until 13:14:15: it gets no new work until then, or until "hamadryad drain l4 --end"`; l.State != "excluded" || len(l.Problems) != 1 || l.Problems[0] != want {
+		t.Errorf("one that is excluded is %s, with the problems %q, want %q", l.State, l.Problems, want)
 	}
 	if a := w.ask("GET", "/api/v1/launchers/l3", "", nil); a.StatusCode != http.StatusNotFound {
 		t.Errorf("one that is not there: %d", a.StatusCode)
