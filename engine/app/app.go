@@ -11,6 +11,9 @@
 // program set itself, are not there: what a builder or a node needs belongs into its arguments
 // or flags.
 //
+// A flag that the program declares under a name of one of the engine's, such as -env, is the
+// program's. The engine's begins with hamadryad- there: --hamadryad-env.
+//
 // A program for loops over jobs, or one that looks at its result, uses Drive:
 //
 //	func main() {
@@ -98,10 +101,14 @@ func (p *program) run(ctx context.Context, args []string) int {
 		}
 	}
 	own := declared.Watch(p.flags)
-	o := addFlags(p.flags)
+	o, err := addFlags(p.flags)
+	if err != nil {
+		fmt.Fprintf(p.errors, "%s: %v\n", base(args[0]), err)
+		return ExitRefused
+	}
 	p.flags.Init(args[0], flag.ContinueOnError)
 	p.flags.SetOutput(p.errors)
-	p.flags.Usage = func() { p.help(args[0]) }
+	p.flags.Usage = func() { p.help(args[0], o) }
 	if err := own.Parse(args[1:]); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return ExitDone
@@ -110,11 +117,11 @@ func (p *program) run(ctx context.Context, args []string) int {
 	}
 	if o.user != "" { // all that asks who submits asks there
 		if err := os.Setenv(storage.UserVariable, o.user); err != nil {
-			fmt.Fprintf(progress.Safe(p.errors), "%s: --user %q: %v\n", base(args[0]), o.user, err)
+			fmt.Fprintf(progress.Safe(p.errors), "%s: %s %q: %v\n", base(args[0]), o.flag("user"), o.user, err)
 			return ExitRefused
 		}
 	}
-	err := o.env.set()
+	err = o.env.set()
 	if err == nil {
 		err = p.work(ctx, o, own)
 	}

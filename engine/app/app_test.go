@@ -98,7 +98,9 @@ func run(t *testing.T, ctx context.Context, f *fake, p program, args ...string) 
 	defer s.Stop()
 	t.Setenv(client.AddressVariable, l.Addr().String())
 	var out bytes.Buffer
-	p.flags, p.errors = flag.NewFlagSet("", flag.ContinueOnError), &out
+	if p.errors = &out; p.flags == nil {
+		p.flags = flag.NewFlagSet("", flag.ContinueOnError)
+	}
 	code := p.run(ctx, append([]string{"/bin/prog"}, args...))
 	return code, out.String()
 }

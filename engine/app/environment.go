@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -19,12 +20,15 @@ const (
 )
 
 // variables collects --env flags.
-type variables []plan.Variable
+type variables struct {
+	list []plan.Variable
+	flag string // how it is written; "": as --env
+}
 
 // String implements flag.Value.
 func (v *variables) String() string {
 	var all []string
-	for _, x := range *v {
+	for _, x := range v.list {
 		all = append(all, x.Name+"="+x.Value)
 	}
 	return strings.Join(all, ",")
@@ -38,10 +42,10 @@ func (v *variables) Set(s string) error {
 	}
 	if !given {
 		if value, given = os.LookupEnv(name); !given {
-			return fmt.Errorf("%s is not set here: write --env %[1]s=VALUE", name)
+			return fmt.Errorf("%s is not set here: write %s %[1]s=VALUE", name, cmp.Or(v.flag, "--env"))
 		}
 	}
-	*v = append(*v, plan.Variable{Name: name, Value: value})
+	v.list = append(v.list, plan.Variable{Name: name, Value: value})
 	return nil
 }
 
@@ -58,7 +62,7 @@ func checkVariable(name string) error {
 
 // environment is the variables that travel with a job: those its definition names, and those
 // of --env, which win.
-func (v variables) environment(d job.Definition) ([]plan.Variable, error) {
+func (v *variables) environment(d job.Definition) ([]plan.Variable, error) {
 	var all []plan.Variable
 	for _, name := range d.Env {
 		if err := checkVariable(name); err != nil {
@@ -68,7 +72,7 @@ func (v variables) environment(d job.Definition) ([]plan.Variable, error) {
 		all = append(all, plan.Variable{Name: name, Value: value, Unset: !given})
 	}
 	size := 0
-	for _, x := range v {
+	for _, x := range v.list {
 		all = slices.DeleteFunc(all, func(other plan.Variable) bool { return other.Name == x.Name })
 		all = append(all, x)
 	}
@@ -85,10 +89,10 @@ func (v variables) environment(d job.Definition) ([]plan.Variable, error) {
 }
 
 // set gives this process the variables, so that a job is built by what its workers have.
-func (v variables) set() error {
-	for _, x := range v {
+func (v *variables) set() error {
+	for _, x := range v.list {
 		if err := os.Setenv(x.Name, x.Value); err != nil {
-			return fmt.Errorf("--env %s: %w", x.Name, err)
+			return fmt.Errorf("%s %s: %w", cmp.Or(v.flag, "--env"), x.Name, err)
 		}
 	}
 	return nil

@@ -31,9 +31,39 @@ type options struct {
 	properties    properties
 	env           variables
 	memory        memoryFlag
+	names         map[string]string // of the flags, by those that they have where a program has none of them
 }
 
-func addFlags(fs *flag.FlagSet) *options {
+// ownPrefix begins the names of the engine's flags whose plain names a program has taken.
+const ownPrefix = "hamadryad-"
+
+// addFlags adds the engine's flags to those that a program has declared. Where a program has a flag
+// of the same name, that is the program's, and the engine's begins with ownPrefix.
+func addFlags(program *flag.FlagSet) (*options, error) {
+	own := flag.NewFlagSet("", flag.ContinueOnError)
+	o := declareFlags(own)
+	o.names = map[string]string{}
+	var err error
+	own.VisitAll(func(f *flag.Flag) {
+		name := f.Name
+		if program.Lookup(name) != nil {
+			name = ownPrefix + name
+		}
+		if o.names[f.Name] = name; program.Lookup(name) != nil {
+			err = errors.Join(err, fmt.Errorf("the program declares the flags -%s and -%s, and the engine needs one of them for itself: give one another name", f.Name, name))
+			return
+		}
+		program.Var(f.Value, name, f.Usage)
+	})
+	o.env.flag = o.flag("env")
+	return o, err
+}
+
+// flag is how a flag of the engine is written.
+func (o *options) flag(name string) string { return "--" + cmp.Or(o.names[name], name) }
+
+// declareFlags declares the engine's flags.
+func declareFlags(fs *flag.FlagSet) *options {
 	o := &options{}
 	fs.StringVar(&o.manager, "manager", client.DefaultAddress(), "`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too")
 	fs.StringVar(&o.name, "name", "", "`NAME` of the job for people, in lists and logs; the program's own when not given")
@@ -62,18 +92,18 @@ func (o *options) channelFolder(ctx context.Context) (string, error) {
 	}
 	folder, err := storage.Absolute(o.channels)
 	if err != nil {
-		return "", fmt.Errorf("--channels %s: %w", o.channels, err)
+		return "", fmt.Errorf("%s %s: %w", o.flag("channels"), o.channels, err)
 	}
 	store, err := storage.For(folder)
 	if err != nil {
-		return "", fmt.Errorf("--channels: %w", err)
+		return "", fmt.Errorf("%s: %w", o.flag("channels"), err)
 	}
 	info, err := store.Stat(ctx, folder)
 	if err == nil && !info.Folder {
 		err = errors.New("it is no folder")
 	}
 	if err != nil {
-		return "", fmt.Errorf("--channels %s: %w: make that folder first, where all launchers' machines reach it", folder, err)
+		return "", fmt.Errorf("%s %s: %w: make that folder first, where all launchers' machines reach it", o.flag("channels"), folder, err)
 	}
 	return folder, nil
 }
@@ -124,7 +154,7 @@ func (p properties) merge(program map[string]string) ([]*wire.Property, error) {
 func base(path string) string { return filepath.Base(path) }
 
 // help explains the program to a person.
-func (p *program) help(path string) {
+func (p *program) help(path string, o *options) {
 	name := base(path)
 	job := "JOB "
 	if len(p.defs) == 1 || p.drive != nil {
@@ -136,12 +166,26 @@ func (p *program) help(path string) {
 	}
 	fmt.Fprintf(p.errors, "\nFlags, before all other arguments:\n")
 	p.flags.PrintDefaults()
+	if taken := o.taken(); len(taken) > 0 {
+		fmt.Fprintf(p.errors, "\nThe flags %s are the program's own. Those of the engine with these names begin with -%s.\n", strings.Join(taken, ", "), ownPrefix)
+	}
 	fmt.Fprintf(p.errors, `
 On this machine alone, with a cluster of its own that ends with the job:
   hamadryad local -- %[1]s %[2]sARGS...
 On a cluster that runs:
-  %[1]s --manager manager.example:7070 --pool research %[2]sARGS...
+  %[1]s %[3]s manager.example:7070 %[4]s research %[2]sARGS...
   hamadryad jobs; hamadryad status JOB; hamadryad logs JOB
 Ctrl-C kills the job; a second one leaves without waiting for its end.
-`, path, job)
+`, path, job, o.flag("manager"), o.flag("pool"))
+}
+
+// taken lists the names of the engine's flags that the program has taken.
+func (o *options) taken() (list []string) {
+	for name, is := range o.names {
+		if name != is {
+			list = append(list, "-"+name)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
