@@ -83,6 +83,7 @@ var houses = []struct {
 			"home.go",
 			"pages.go",
 			"metrics.go",
+			"timeout.go",
 			"launcher.go doors.go",
 		},
 		map[string]string{},

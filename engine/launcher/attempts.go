@@ -31,6 +31,7 @@ type attempt struct {
 	memory     memory.Account
 	known      vetting.Attempt // what its worker's reports are checked against
 	record     outbox.Record   // with its end, which is kept until it is forgotten
+	timeout    timeout
 }
 
 // earlyMax bounds what is kept for a worker that is starting.

@@ -172,6 +172,10 @@ func (a *agent) hear(w *worker, m *wire.FromWorker) error {
 		if f := what.Ready.Failure; f != nil {
 			a.unready(w, f)
 		}
+	case *wire.FromWorker_Limit:
+		if w.current == at {
+			at.timeout.set(what.Limit, at.suspension.Ran())
+		}
 	}
 	return nil
 }
@@ -189,6 +193,10 @@ func (a *agent) vet(w *worker, m *wire.FromWorker) (at *attempt, take bool, wait
 	var known *vetting.Attempt
 	if at != nil {
 		known = &at.known
+	}
+	if l := m.GetLimit(); l != nil {
+		take, err = w.sender.Limit(known, l, now)
+		return at, take, 0, err
 	}
 	take, wait, err = w.sender.Check(known, m.GetReport(), now)
 	return at, take, wait, err
@@ -347,6 +355,20 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 
 // ticketsMax bounds of how many jobs tickets are kept.
 const ticketsMax = 10_000
+
+// endTimedOut ends the workers of attempts that ran for too long. Their ends are reported when
+// they are gone. Called without mu.
+func (a *agent) endTimedOut() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, at := range a.attempts.byID {
+		if at.worker != nil && !at.over() && at.timeout.passes(at.suspension.Ran()) {
+			a.log.Warn("a worker did not end its attempt at the timeout of the stage, and is ended",
+				"attempt", at.start.Attempt, "job", at.start.JobName, "pid", at.worker.PID())
+			at.worker.leave()
+		}
+	}
+}
 
 // takeTickets gives the workers of a job newer tickets, and those that will be started.
 func (a *agent) takeTickets(t *wire.JobTickets) {

@@ -20,6 +20,7 @@ import (
 var definitions = append(attacks, []job.Definition{
 	single("noop", func(context.Context, *job.Node) error { return nil }),
 	single("tickets", showTickets),
+	{Name: "frozen", Build: frozen},
 	single("pid", func(_ context.Context, n *job.Node) error {
 		n.Count("pid", int64(os.Getpid()))
 		n.Count("memory", n.Info().Memory)

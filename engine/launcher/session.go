@@ -147,6 +147,7 @@ func (s *session) tick(ctx context.Context) {
 		case now := <-t.C:
 			t.Reset(s.lease.Part(leaseTicks, tickDefault))
 			s.agent.dismissIdle(now)
+			s.agent.endTimedOut()
 			if s.lease.Over() {
 				select {
 				case s.expired <- struct{}{}:

@@ -92,6 +92,9 @@ func (w *worker) obituary(at *attempt, broken error, starved bool) *wire.Failure
 	if f := at.memory.Excess(); f != nil {
 		return f
 	}
+	if f := at.timeout.failure(); f != nil {
+		return f
+	}
 	if o := (*vetting.Offence)(nil); errors.As(broken, &o) {
 		return o.Failure()
 	}

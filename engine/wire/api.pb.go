@@ -862,8 +862,10 @@ type JobStatus struct {
 	LocalAttempts []uint32               `protobuf:"varint,7,rep,packed,name=local_attempts,json=localAttempts,proto3" json:"local_attempts,omitempty"` // finished attempts that read stored files, by the level that gave most
 	Notes         []string               `protobuf:"bytes,8,rep,name=notes,proto3" json:"notes,omitempty"`                                              // what happened to it: losses, retries, preemptions (bounded)
 	Outputs       []string               `protobuf:"bytes,9,rep,name=outputs,proto3" json:"outputs,omitempty"`
-	Attempts      []*AttemptStatus       `protobuf:"bytes,10,rep,name=attempts,proto3" json:"attempts,omitempty"` // only when asked for
-	Kept          []string               `protobuf:"bytes,16,rep,name=kept,proto3" json:"kept,omitempty"`         // folders with parts that could not be published, for a person to publish
+	Attempts      []*AttemptStatus       `protobuf:"bytes,10,rep,name=attempts,proto3" json:"attempts,omitempty"`                     // only when asked for
+	Kept          []string               `protobuf:"bytes,16,rep,name=kept,proto3" json:"kept,omitempty"`                             // folders with parts that could not be published, for a person to publish
+	Idle          []*AttemptStatus       `protobuf:"bytes,17,rep,name=idle,proto3" json:"idle,omitempty"`                             // attempts without progress for long, the longest first, up to ten; of a job that lives
+	IdleTotal     uint32                 `protobuf:"varint,18,opt,name=idle_total,json=idleTotal,proto3" json:"idle_total,omitempty"` // how many there are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -973,6 +975,20 @@ func (x *JobStatus) GetKept() []string {
 		return x.Kept
 	}
 	return nil
+}
+
+func (x *JobStatus) GetIdle() []*AttemptStatus {
+	if x != nil {
+		return x.Idle
+	}
+	return nil
+}
+
+func (x *JobStatus) GetIdleTotal() uint32 {
+	if x != nil {
+		return x.IdleTotal
+	}
+	return 0
 }
 
 type StageStatus struct {
@@ -1089,6 +1105,8 @@ type AttemptStatus struct {
 	Progress       float64                `protobuf:"fixed64,10,opt,name=progress,proto3" json:"progress,omitempty"`                                  // of one that lives, 0 to 1, as its launcher told it last; 0 when it told none
 	SuspendedSince int64                  `protobuf:"varint,11,opt,name=suspended_since,json=suspendedSince,proto3" json:"suspended_since,omitempty"` // 0 unless it is suspended
 	SuspendedNs    int64                  `protobuf:"varint,12,opt,name=suspended_ns,json=suspendedNs,proto3" json:"suspended_ns,omitempty"`          // for how long it was, without the time since suspended_since
+	IdleNs         int64                  `protobuf:"varint,13,opt,name=idle_ns,json=idleNs,proto3" json:"idle_ns,omitempty"`                         // of one that lives: since its last sign of progress, as its worker told it last; 0 when it goes on
+	Blocked        string                 `protobuf:"bytes,14,opt,name=blocked,proto3" json:"blocked,omitempty"`                                      // what its nodes wait for then, in words
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1205,6 +1223,20 @@ func (x *AttemptStatus) GetSuspendedNs() int64 {
 		return x.SuspendedNs
 	}
 	return 0
+}
+
+func (x *AttemptStatus) GetIdleNs() int64 {
+	if x != nil {
+		return x.IdleNs
+	}
+	return 0
+}
+
+func (x *AttemptStatus) GetBlocked() string {
+	if x != nil {
+		return x.Blocked
+	}
+	return ""
 }
 
 type StatusRequest struct {
@@ -3829,7 +3861,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06groups\x18\t \x01(\rR\x06groups\x12'\n" +
 	"\x0fgroups_finished\x18\n" +
 	" \x01(\rR\x0egroupsFinished\x12%\n" +
-	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\"\xcb\x03\n" +
+	"\x0egroups_running\x18\v \x01(\rR\rgroupsRunning\"\xa2\x04\n" +
 	"\tJobStatus\x129\n" +
 	"\asummary\x18\x01 \x01(\v2\x1f.hamadryad.engine.v1.JobSummaryR\asummary\x128\n" +
 	"\x06stages\x18\x02 \x03(\v2 .hamadryad.engine.v1.StageStatusR\x06stages\x126\n" +
@@ -3842,7 +3874,10 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\aoutputs\x18\t \x03(\tR\aoutputs\x12>\n" +
 	"\battempts\x18\n" +
 	" \x03(\v2\".hamadryad.engine.v1.AttemptStatusR\battempts\x12\x12\n" +
-	"\x04kept\x18\x10 \x03(\tR\x04kept\"\xd7\x01\n" +
+	"\x04kept\x18\x10 \x03(\tR\x04kept\x126\n" +
+	"\x04idle\x18\x11 \x03(\v2\".hamadryad.engine.v1.AttemptStatusR\x04idle\x12\x1d\n" +
+	"\n" +
+	"idle_total\x18\x12 \x01(\rR\tidleTotal\"\xd7\x01\n" +
 	"\vStageStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x18\n" +
@@ -3851,7 +3886,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\arunning\x18\x05 \x01(\rR\arunning\x12\x1c\n" +
 	"\tsuspended\x18\x06 \x01(\rR\tsuspended\x12\x1a\n" +
 	"\bfinished\x18\a \x01(\rR\bfinished\x12\x1a\n" +
-	"\bfailures\x18\b \x01(\rR\bfailures\"\xd9\x02\n" +
+	"\bfailures\x18\b \x01(\rR\bfailures\"\x8c\x03\n" +
 	"\rAttemptStatus\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x14\n" +
 	"\x05stage\x18\x02 \x01(\tR\x05stage\x12\x14\n" +
@@ -3865,7 +3900,9 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\bprogress\x18\n" +
 	" \x01(\x01R\bprogress\x12'\n" +
 	"\x0fsuspended_since\x18\v \x01(\x03R\x0esuspendedSince\x12!\n" +
-	"\fsuspended_ns\x18\f \x01(\x03R\vsuspendedNs\"=\n" +
+	"\fsuspended_ns\x18\f \x01(\x03R\vsuspendedNs\x12\x17\n" +
+	"\aidle_ns\x18\r \x01(\x03R\x06idleNs\x12\x18\n" +
+	"\ablocked\x18\x0e \x01(\tR\ablocked\"=\n" +
 	"\rStatusRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x1a\n" +
 	"\battempts\x18\x02 \x01(\bR\battempts\"S\n" +
@@ -4182,31 +4219,32 @@ var file_engine_wire_api_proto_depIdxs = []int32{
 	52, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
 	53, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
-	19, // 11: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	54, // 12: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	54, // 13: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	55, // 14: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	50, // 15: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	27, // 16: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
-	28, // 17: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
-	29, // 18: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	50, // 19: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	32, // 20: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
-	35, // 21: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
-	36, // 22: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
-	37, // 23: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
-	32, // 24: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	50, // 25: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	39, // 26: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	50, // 27: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
-	44, // 28: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
-	48, // 29: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
-	49, // 30: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	16, // 11: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
+	19, // 12: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
+	54, // 13: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	54, // 14: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	55, // 15: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	50, // 16: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	27, // 17: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
+	28, // 18: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
+	29, // 19: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
+	50, // 20: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	32, // 21: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
+	35, // 22: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
+	36, // 23: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
+	37, // 24: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
+	32, // 25: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
+	50, // 26: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	39, // 27: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
+	50, // 28: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	44, // 29: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
+	48, // 30: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
+	49, // 31: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_api_proto_init() }

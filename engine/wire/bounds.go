@@ -22,6 +22,8 @@ const (
 	ReportBytesMax = 32 << 20
 	// WorkerControlBytesMax is the largest message of a worker that is no end of an attempt.
 	WorkerControlBytesMax = 64 << 10
+	// BlockedBytesMax is the longest text of what an attempt's nodes wait for.
+	BlockedBytesMax = 256
 	// GraphInlineBytesMax is the largest graph within a submission. A larger one is sent
 	// as a blob before, and named by its hash.
 	GraphInlineBytesMax = 1 << 20

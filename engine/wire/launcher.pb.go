@@ -3079,6 +3079,9 @@ type AttemptProgress struct {
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Progress      float64                `protobuf:"fixed64,2,opt,name=progress,proto3" json:"progress,omitempty"`
 	Work          *Work                  `protobuf:"bytes,3,opt,name=work,proto3" json:"work,omitempty"`
+	IdleNs        int64                  `protobuf:"varint,4,opt,name=idle_ns,json=idleNs,proto3" json:"idle_ns,omitempty"`          // since the last sign of progress of any of its nodes, in time that its worker was not frozen; 0: it goes on
+	Blocked       string                 `protobuf:"bytes,5,opt,name=blocked,proto3" json:"blocked,omitempty"`                       // while it is idle: what its nodes wait for, in words; at most wire.BlockedBytesMax bytes
+	ReadsOnly     bool                   `protobuf:"varint,6,opt,name=reads_only,json=readsOnly,proto3" json:"reads_only,omitempty"` // while it is idle: its nodes wait for inputs, and for nothing else
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3132,6 +3135,27 @@ func (x *AttemptProgress) GetWork() *Work {
 		return x.Work
 	}
 	return nil
+}
+
+func (x *AttemptProgress) GetIdleNs() int64 {
+	if x != nil {
+		return x.IdleNs
+	}
+	return 0
+}
+
+func (x *AttemptProgress) GetBlocked() string {
+	if x != nil {
+		return x.Blocked
+	}
+	return ""
+}
+
+func (x *AttemptProgress) GetReadsOnly() bool {
+	if x != nil {
+		return x.ReadsOnly
+	}
+	return false
 }
 
 type Work struct {
@@ -3884,11 +3908,15 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\"F\n" +
 	"\fAttemptPhase\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x1c\n" +
-	"\texecuting\x18\x02 \x01(\bR\texecuting\"v\n" +
+	"\texecuting\x18\x02 \x01(\bR\texecuting\"\xc8\x01\n" +
 	"\x0fAttemptProgress\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x1a\n" +
 	"\bprogress\x18\x02 \x01(\x01R\bprogress\x12-\n" +
-	"\x04work\x18\x03 \x01(\v2\x19.hamadryad.engine.v1.WorkR\x04work\"\xb2\x01\n" +
+	"\x04work\x18\x03 \x01(\v2\x19.hamadryad.engine.v1.WorkR\x04work\x12\x17\n" +
+	"\aidle_ns\x18\x04 \x01(\x03R\x06idleNs\x12\x18\n" +
+	"\ablocked\x18\x05 \x01(\tR\ablocked\x12\x1d\n" +
+	"\n" +
+	"reads_only\x18\x06 \x01(\bR\treadsOnly\"\xb2\x01\n" +
 	"\x04Work\x12\x1d\n" +
 	"\n" +
 	"running_ns\x18\x01 \x01(\x03R\trunningNs\x12\x12\n" +

@@ -663,6 +663,7 @@ type FromWorker struct {
 	//
 	//	*FromWorker_Ready
 	//	*FromWorker_Report
+	//	*FromWorker_Limit
 	What          isFromWorker_What `protobuf_oneof:"what"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -723,6 +724,15 @@ func (x *FromWorker) GetReport() *Report {
 	return nil
 }
 
+func (x *FromWorker) GetLimit() *AttemptLimit {
+	if x != nil {
+		if x, ok := x.What.(*FromWorker_Limit); ok {
+			return x.Limit
+		}
+	}
+	return nil
+}
+
 type isFromWorker_What interface {
 	isFromWorker_What()
 }
@@ -735,9 +745,93 @@ type FromWorker_Report struct {
 	Report *Report `protobuf:"bytes,2,opt,name=report,proto3,oneof"` // incarnation and term are filled in by the launcher
 }
 
+type FromWorker_Limit struct {
+	Limit *AttemptLimit `protobuf:"bytes,4,opt,name=limit,proto3,oneof"` // once for an attempt, when its nodes begin to run
+}
+
 func (*FromWorker_Ready) isFromWorker_What() {}
 
 func (*FromWorker_Report) isFromWorker_What() {}
+
+func (*FromWorker_Limit) isFromWorker_What() {}
+
+// AttemptLimit: the nodes of an attempt begin to run, and one of them may for so long at most
+// (Stage.Timeout). The worker ends it then. The launcher does, later, where the worker no longer can.
+type AttemptLimit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	TimeoutNs     int64                  `protobuf:"varint,2,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`
+	GraceNs       int64                  `protobuf:"varint,3,opt,name=grace_ns,json=graceNs,proto3" json:"grace_ns,omitempty"` // how long the worker may take to end the program after that
+	Stage         string                 `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"`                     // of the node that has the least timeout
+	Index         uint32                 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AttemptLimit) Reset() {
+	*x = AttemptLimit{}
+	mi := &file_engine_wire_worker_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AttemptLimit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AttemptLimit) ProtoMessage() {}
+
+func (x *AttemptLimit) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_worker_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AttemptLimit.ProtoReflect.Descriptor instead.
+func (*AttemptLimit) Descriptor() ([]byte, []int) {
+	return file_engine_wire_worker_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *AttemptLimit) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *AttemptLimit) GetTimeoutNs() int64 {
+	if x != nil {
+		return x.TimeoutNs
+	}
+	return 0
+}
+
+func (x *AttemptLimit) GetGraceNs() int64 {
+	if x != nil {
+		return x.GraceNs
+	}
+	return 0
+}
+
+func (x *AttemptLimit) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *AttemptLimit) GetIndex() uint32 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
 
 type WorkerReady struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -748,7 +842,7 @@ type WorkerReady struct {
 
 func (x *WorkerReady) Reset() {
 	*x = WorkerReady{}
-	mi := &file_engine_wire_worker_proto_msgTypes[7]
+	mi := &file_engine_wire_worker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +854,7 @@ func (x *WorkerReady) String() string {
 func (*WorkerReady) ProtoMessage() {}
 
 func (x *WorkerReady) ProtoReflect() protoreflect.Message {
-	mi := &file_engine_wire_worker_proto_msgTypes[7]
+	mi := &file_engine_wire_worker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -773,7 +867,7 @@ func (x *WorkerReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerReady.ProtoReflect.Descriptor instead.
 func (*WorkerReady) Descriptor() ([]byte, []int) {
-	return file_engine_wire_worker_proto_rawDescGZIP(), []int{7}
+	return file_engine_wire_worker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *WorkerReady) GetFailure() *Failure {
@@ -836,12 +930,20 @@ const file_engine_wire_worker_proto_rawDesc = "" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
 	"\x06folder\x18\x02 \x01(\tR\x06folder\"0\n" +
 	"\x04Ping\x12\"\n" +
-	"\rlease_ends_ns\x18\x02 \x01(\x03R\vleaseEndsNsJ\x04\b\x01\x10\x02\"\x8b\x01\n" +
+	"\rlease_ends_ns\x18\x02 \x01(\x03R\vleaseEndsNsJ\x04\b\x01\x10\x02\"\xc6\x01\n" +
 	"\n" +
 	"FromWorker\x128\n" +
 	"\x05ready\x18\x01 \x01(\v2 .hamadryad.engine.v1.WorkerReadyH\x00R\x05ready\x125\n" +
-	"\x06report\x18\x02 \x01(\v2\x1b.hamadryad.engine.v1.ReportH\x00R\x06reportB\x06\n" +
-	"\x04whatJ\x04\b\x03\x10\x04\"E\n" +
+	"\x06report\x18\x02 \x01(\v2\x1b.hamadryad.engine.v1.ReportH\x00R\x06report\x129\n" +
+	"\x05limit\x18\x04 \x01(\v2!.hamadryad.engine.v1.AttemptLimitH\x00R\x05limitB\x06\n" +
+	"\x04whatJ\x04\b\x03\x10\x04\"\x8e\x01\n" +
+	"\fAttemptLimit\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x1d\n" +
+	"\n" +
+	"timeout_ns\x18\x02 \x01(\x03R\ttimeoutNs\x12\x19\n" +
+	"\bgrace_ns\x18\x03 \x01(\x03R\agraceNs\x12\x14\n" +
+	"\x05stage\x18\x04 \x01(\tR\x05stage\x12\x14\n" +
+	"\x05index\x18\x05 \x01(\rR\x05index\"E\n" +
 	"\vWorkerReady\x126\n" +
 	"\afailure\x18\x01 \x01(\v2\x1c.hamadryad.engine.v1.FailureR\afailureB,Z*github.com/hamadryad/hamadryad/engine/wireb\x06proto3"
 
@@ -857,7 +959,7 @@ func file_engine_wire_worker_proto_rawDescGZIP() []byte {
 	return file_engine_wire_worker_proto_rawDescData
 }
 
-var file_engine_wire_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_engine_wire_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_engine_wire_worker_proto_goTypes = []any{
 	(*ToWorker)(nil),      // 0: hamadryad.engine.v1.ToWorker
 	(*WorkerSetup)(nil),   // 1: hamadryad.engine.v1.WorkerSetup
@@ -866,39 +968,41 @@ var file_engine_wire_worker_proto_goTypes = []any{
 	(*LocalStore)(nil),    // 4: hamadryad.engine.v1.LocalStore
 	(*Ping)(nil),          // 5: hamadryad.engine.v1.Ping
 	(*FromWorker)(nil),    // 6: hamadryad.engine.v1.FromWorker
-	(*WorkerReady)(nil),   // 7: hamadryad.engine.v1.WorkerReady
-	(*Peers)(nil),         // 8: hamadryad.engine.v1.Peers
-	(*SourcesUpdate)(nil), // 9: hamadryad.engine.v1.SourcesUpdate
-	(*StopAttempt)(nil),   // 10: hamadryad.engine.v1.StopAttempt
-	(*CommitVerdict)(nil), // 11: hamadryad.engine.v1.CommitVerdict
-	(*FilesUpdate)(nil),   // 12: hamadryad.engine.v1.FilesUpdate
-	(*Property)(nil),      // 13: hamadryad.engine.v1.Property
-	(*StartAttempt)(nil),  // 14: hamadryad.engine.v1.StartAttempt
-	(*Report)(nil),        // 15: hamadryad.engine.v1.Report
-	(*Failure)(nil),       // 16: hamadryad.engine.v1.Failure
+	(*AttemptLimit)(nil),  // 7: hamadryad.engine.v1.AttemptLimit
+	(*WorkerReady)(nil),   // 8: hamadryad.engine.v1.WorkerReady
+	(*Peers)(nil),         // 9: hamadryad.engine.v1.Peers
+	(*SourcesUpdate)(nil), // 10: hamadryad.engine.v1.SourcesUpdate
+	(*StopAttempt)(nil),   // 11: hamadryad.engine.v1.StopAttempt
+	(*CommitVerdict)(nil), // 12: hamadryad.engine.v1.CommitVerdict
+	(*FilesUpdate)(nil),   // 13: hamadryad.engine.v1.FilesUpdate
+	(*Property)(nil),      // 14: hamadryad.engine.v1.Property
+	(*StartAttempt)(nil),  // 15: hamadryad.engine.v1.StartAttempt
+	(*Report)(nil),        // 16: hamadryad.engine.v1.Report
+	(*Failure)(nil),       // 17: hamadryad.engine.v1.Failure
 }
 var file_engine_wire_worker_proto_depIdxs = []int32{
 	1,  // 0: hamadryad.engine.v1.ToWorker.setup:type_name -> hamadryad.engine.v1.WorkerSetup
 	3,  // 1: hamadryad.engine.v1.ToWorker.run:type_name -> hamadryad.engine.v1.RunGroup
-	8,  // 2: hamadryad.engine.v1.ToWorker.peers:type_name -> hamadryad.engine.v1.Peers
-	9,  // 3: hamadryad.engine.v1.ToWorker.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
-	10, // 4: hamadryad.engine.v1.ToWorker.stop:type_name -> hamadryad.engine.v1.StopAttempt
-	11, // 5: hamadryad.engine.v1.ToWorker.commit:type_name -> hamadryad.engine.v1.CommitVerdict
+	9,  // 2: hamadryad.engine.v1.ToWorker.peers:type_name -> hamadryad.engine.v1.Peers
+	10, // 3: hamadryad.engine.v1.ToWorker.sources:type_name -> hamadryad.engine.v1.SourcesUpdate
+	11, // 4: hamadryad.engine.v1.ToWorker.stop:type_name -> hamadryad.engine.v1.StopAttempt
+	12, // 5: hamadryad.engine.v1.ToWorker.commit:type_name -> hamadryad.engine.v1.CommitVerdict
 	5,  // 6: hamadryad.engine.v1.ToWorker.ping:type_name -> hamadryad.engine.v1.Ping
-	12, // 7: hamadryad.engine.v1.ToWorker.files:type_name -> hamadryad.engine.v1.FilesUpdate
+	13, // 7: hamadryad.engine.v1.ToWorker.files:type_name -> hamadryad.engine.v1.FilesUpdate
 	2,  // 8: hamadryad.engine.v1.ToWorker.credentials:type_name -> hamadryad.engine.v1.Credentials
-	13, // 9: hamadryad.engine.v1.WorkerSetup.environment:type_name -> hamadryad.engine.v1.Property
+	14, // 9: hamadryad.engine.v1.WorkerSetup.environment:type_name -> hamadryad.engine.v1.Property
 	2,  // 10: hamadryad.engine.v1.WorkerSetup.credentials:type_name -> hamadryad.engine.v1.Credentials
-	14, // 11: hamadryad.engine.v1.RunGroup.start:type_name -> hamadryad.engine.v1.StartAttempt
+	15, // 11: hamadryad.engine.v1.RunGroup.start:type_name -> hamadryad.engine.v1.StartAttempt
 	4,  // 12: hamadryad.engine.v1.RunGroup.local_stores:type_name -> hamadryad.engine.v1.LocalStore
-	7,  // 13: hamadryad.engine.v1.FromWorker.ready:type_name -> hamadryad.engine.v1.WorkerReady
-	15, // 14: hamadryad.engine.v1.FromWorker.report:type_name -> hamadryad.engine.v1.Report
-	16, // 15: hamadryad.engine.v1.WorkerReady.failure:type_name -> hamadryad.engine.v1.Failure
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	8,  // 13: hamadryad.engine.v1.FromWorker.ready:type_name -> hamadryad.engine.v1.WorkerReady
+	16, // 14: hamadryad.engine.v1.FromWorker.report:type_name -> hamadryad.engine.v1.Report
+	7,  // 15: hamadryad.engine.v1.FromWorker.limit:type_name -> hamadryad.engine.v1.AttemptLimit
+	17, // 16: hamadryad.engine.v1.WorkerReady.failure:type_name -> hamadryad.engine.v1.Failure
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_engine_wire_worker_proto_init() }
@@ -924,6 +1028,7 @@ func file_engine_wire_worker_proto_init() {
 	file_engine_wire_worker_proto_msgTypes[6].OneofWrappers = []any{
 		(*FromWorker_Ready)(nil),
 		(*FromWorker_Report)(nil),
+		(*FromWorker_Limit)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -931,7 +1036,7 @@ func file_engine_wire_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_worker_proto_rawDesc), len(file_engine_wire_worker_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

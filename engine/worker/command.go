@@ -52,3 +52,14 @@ func (g *group) commandGrace() time.Duration {
 	}
 	return longest
 }
+
+// longestGrace is that of the commands that the stages of nodes are.
+func longestGrace(nodes []*node) time.Duration {
+	var longest time.Duration
+	for _, n := range nodes {
+		if c := n.spec.Command; c != nil {
+			longest = max(longest, process.GraceOf(c))
+		}
+	}
+	return longest
+}

@@ -201,6 +201,9 @@ func (g *group) runNodes() (stuck bool) {
 		}
 		return false
 	}
+	if l := limit(g.start.Attempt, g.nodes); l != nil {
+		g.w.limit(l)
+	}
 	done := make(chan struct{})
 	var running atomic.Int64
 	running.Store(int64(len(g.nodes)))

@@ -3,6 +3,8 @@ package worker
 import (
 	"fmt"
 	"time"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // limits says for how long a node's program ran, and did nothing, in ticks of progressEvery.
@@ -29,4 +31,19 @@ func (l *limits) tick(n *node, moved bool) error {
 		return fmt.Errorf("no progress for %v, which is what its stage allows (Stage.Quiet): its program neither read, wrote, logged nor counted anything, and waited for nothing", most)
 	}
 	return nil
+}
+
+// limit is what the launcher is told of the least timeout of a group's stages; nil: none has one.
+func limit(attempt uint64, nodes []*node) *wire.AttemptLimit {
+	var l *wire.AttemptLimit
+	for _, n := range nodes {
+		if most := n.spec.Timeout; most > 0 && (l == nil || most < time.Duration(l.TimeoutNs)) {
+			l = &wire.AttemptLimit{Attempt: attempt, TimeoutNs: int64(most), Stage: n.spec.Name, Index: uint32(n.index)}
+		}
+	}
+	if l == nil {
+		return nil
+	}
+	l.GraceNs = int64(nodeReturnMax + longestGrace(nodes))
+	return l
 }

@@ -39,6 +39,13 @@ func (r *reports) report(report *wire.Report) {
 	r.flush(&wire.FromWorker{What: &wire.FromWorker_Report{Report: report}})
 }
 
+// limit tells the launcher until when the nodes of an attempt may run.
+func (r *reports) limit(l *wire.AttemptLimit) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flush(&wire.FromWorker{What: &wire.FromWorker_Limit{Limit: l}})
+}
+
 // reportSoon sends a report with the next one, or after startedHold.
 func (r *reports) reportSoon(report *wire.Report) {
 	r.mu.Lock()

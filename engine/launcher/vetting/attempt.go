@@ -18,6 +18,7 @@ type Attempt struct {
 	confirm uint64               // of the update that waits for a confirmation; 0: none
 
 	started, executing, asked, wants bool // it said so: wants that it waits for files
+	limited                          bool // it said until when its nodes may run
 	ended                            bool
 }
 

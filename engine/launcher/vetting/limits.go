@@ -19,6 +19,7 @@ const (
 	kindCommit
 	kindSourcesTaken
 	kindFilesWanted
+	kindLimit
 	kindRepeated // whatever tells nothing new
 	kinds
 )
@@ -35,6 +36,7 @@ const (
 	CommitBytesMax       = 64
 	SourcesTakenBytesMax = 64
 	FilesWantedBytesMax  = 64
+	LimitBytesMax        = 4 << 10
 	// EndEntriesMax bounds the stored outputs, files and counters of an end together: two bytes
 	// of an entry take fifty times as much memory.
 	EndEntriesMax = 1 << 20
@@ -73,6 +75,7 @@ var limits = [kinds]limit{
 	kindCommit:       {"a request to commit", CommitBytesMax, AnswerBurst, AnswersPerSecond},
 	kindSourcesTaken: {"a confirmation of its inputs", SourcesTakenBytesMax, AnswerBurst, AnswersPerSecond},
 	kindFilesWanted:  {"a request for output files", FilesWantedBytesMax, AnswerBurst, AnswersPerSecond},
+	kindLimit:        {"its time limit", LimitBytesMax, AnswerBurst, AnswersPerSecond},
 	kindRepeated:     {"what it had said before", 0, RepeatedBurst, RepeatedPerSecond},
 }
 

@@ -92,6 +92,24 @@ func (s *Sender) Ready(now time.Time) (take bool, err error) {
 	return true, nil
 }
 
+// Limit checks the message by which the worker that runs an attempt says for how long its nodes
+// may run: it comes once for an attempt. a is nil between two.
+func (s *Sender) Limit(a *Attempt, m *wire.AttemptLimit, now time.Time) (take bool, err error) {
+	if a == nil || a.id != m.GetAttempt() {
+		if slices.Contains(s.former[:min(s.given, formerKept)], m.GetAttempt()) {
+			return false, s.spend(kindRepeated, now)
+		}
+		return false, offence(Foreign, "it sent the time limit of attempt %d, which is not its own", m.GetAttempt())
+	}
+	if n := proto.Size(m); n > limits[kindLimit].bytes {
+		return false, tooLarge(limits[kindLimit].name, n, limits[kindLimit].bytes)
+	}
+	if !once(&a.limited) {
+		return false, s.spend(kindRepeated, now)
+	}
+	return true, s.spend(kindLimit, now)
+}
+
 // Check says whether to take a report of the worker that runs an attempt; a is nil between two.
 // It is to be taken after a wait, during which nothing else of this worker is read.
 func (s *Sender) Check(a *Attempt, r *wire.Report, now time.Time) (take bool, wait time.Duration, err error) {

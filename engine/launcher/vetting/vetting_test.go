@@ -325,6 +325,44 @@ func TestFramesAreBoundedBeforeTheyAreRead(t *testing.T) {
 	}
 }
 
+// A worker tells the time limit of its own attempt, once.
+func TestTimeLimits(t *testing.T) {
+	var s Sender
+	s.Assigned(6)
+	s.Assigned(7)
+	a := own()
+	for _, c := range []struct {
+		of   *Attempt
+		m    *wire.AttemptLimit
+		take bool
+		want Kind
+	}{
+		{a, &wire.AttemptLimit{Attempt: 8}, false, Foreign},
+		{nil, &wire.AttemptLimit{Attempt: 8}, false, Foreign},
+		{a, &wire.AttemptLimit{Attempt: 6}, false, ""},
+		{a, &wire.AttemptLimit{Attempt: 7, Stage: strings.Repeat("x", LimitBytesMax)}, false, TooLarge},
+		{a, &wire.AttemptLimit{Attempt: 7, TimeoutNs: 5}, true, ""},
+		{a, &wire.AttemptLimit{Attempt: 7, TimeoutNs: 50}, false, ""},
+	} {
+		if take, err := s.Limit(c.of, c.m, start); take != c.take || kindOf(err) != c.want {
+			t.Errorf("%.100v: taken %t, %v", c.m, take, err)
+		}
+	}
+}
+
+// What a worker says of its waits is bounded.
+func TestTextsOfWaitsAreBounded(t *testing.T) {
+	var s Sender
+	s.Assigned(7)
+	for n, want := range map[int]Kind{wire.BlockedBytesMax: "", wire.BlockedBytesMax + 1: TooLarge} {
+		r := progress(7)
+		r.GetProgress().Blocked, r.GetProgress().IdleNs = strings.Repeat("x", n), -5
+		if take, _, err := s.Check(own(), r, start); take != (want == "") || kindOf(err) != want || take && r.GetProgress().IdleNs != 0 {
+			t.Errorf("%d bytes: taken %t, %v", n, take, err)
+		}
+	}
+}
+
 // FuzzFromWorker: whatever a worker sends, what is taken is of its own attempt, small and known.
 func FuzzFromWorker(f *testing.F) {
 	for _, r := range append(everyKind(7), everyKind(8)...) {
@@ -350,6 +388,11 @@ func FuzzFromWorker(f *testing.F) {
 		for _, a := range []*Attempt{own(), last(), nil} {
 			var s Sender
 			s.Assigned(6)
+			if l := m.GetLimit(); l != nil {
+				if take, err := s.Limit(a, l, start); err != nil && kindOf(err) == "" || take && (err != nil || l.Attempt != a.id) {
+					t.Errorf("%v is taken: %t, %v", l, take, err)
+				}
+			}
 			r := proto.CloneOf(m.GetReport())
 			take, wait, err := s.Check(a, r, start)
 			if err != nil && kindOf(err) == "" || take && err != nil || wait != 0 {
