@@ -34,6 +34,16 @@ var attacks = []job.Definition{
 	single("look", look),
 	single("call", call),
 	single("usual", usual),
+	single("fails", fails),
+	{Name: "fails or not", Build: func(g *job.Graph, _ []string) error {
+		g.Stage("s", 2, func(ctx context.Context, n *job.Node) error {
+			if n.Info().Index == 0 {
+				return number(unix.SYS_KEYCTL)
+			}
+			return errors.New("by itself")
+		})
+		return nil
+	}},
 }
 
 // attack is a job of one node that is given the job's arguments.

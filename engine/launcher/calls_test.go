@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -71,6 +73,16 @@ func call(_ context.Context, n *job.Node) error {
 	return nil
 }
 
+// fails makes a call that is refused, and ends by it: its argument says how.
+func fails(_ context.Context, n *job.Node) error {
+	_ = unix.Mount("", "/nothing", "", 0, "")
+	err := number(unix.SYS_KEYCTL)
+	if n.Task()[0].Path == "exits" {
+		os.Exit(3)
+	}
+	return err
+}
+
 // usual counts which programs run that others write: shells, interpreters, threads.
 func usual(_ context.Context, n *job.Node) error {
 	for name, command := range programs {
@@ -111,6 +123,26 @@ func TestRefusedCalls(t *testing.T) {
 	for name, command := range programs {
 		if _, err := exec.LookPath(map[bool]string{true: "java", false: command[0]}[name == "java"]); err == nil && got[name] != 1 {
 			t.Errorf("%s does not run", name)
+		}
+	}
+}
+
+// The failure of an attempt that had calls refused names them. That of another attempt of the same
+// worker does not.
+func TestFailuresNameRefusedCalls(t *testing.T) {
+	m := newManager(t)
+	n := m.launch("a", isolation(t))
+	for _, how := range []string{"returns", "exits"} {
+		e := n.ended(n.start(m.job("fails", how).asUser(alice, 0, 0)))
+		if says := e.GetFailure().GetMessage(); e.End != wire.End_END_FAILED || !strings.Contains(says, "isolation refused it the system call mount, keyctl") {
+			t.Errorf("of a program that %s: %v, %q", how, e.End, says)
+		}
+	}
+	b := m.job("fails or not")
+	for _, node := range []int{0, 1, 0} {
+		e := n.ended(n.start(b.asUser(alice, 0, node)))
+		if says := e.GetFailure().GetMessage(); e.End != wire.End_END_FAILED || strings.Contains(says, "refused") != (node == 0) {
+			t.Errorf("node %d: %v, %q", node, e.End, says)
 		}
 	}
 }

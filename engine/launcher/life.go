@@ -89,7 +89,7 @@ func (a *agent) assign(w *worker, at *attempt) {
 	}
 	a.settle(w)
 	at.suspension.Begin()
-	w.LogTo(at.log)
+	w.Begin(at.log)
 	run := &wire.RunGroup{
 		Start: at.start, Store: a.shelf.Folder(at.start.Job, at.start.Attempt),
 		Scratch: w.home.scratchOf(at.start.Attempt), DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
@@ -294,6 +294,9 @@ func (a *agent) endedByWorker(w *worker, at *attempt, e *wire.AttemptEnded) {
 	if f := at.memory.Excess(); f != nil && e.End != wire.End_END_FINISHED {
 		e.Failure = f
 	}
+	if refused := w.Refused(); refused != "" && e.End == wire.End_END_FAILED && e.Failure != nil {
+		e.Failure.Message += " (" + refused + ")"
+	}
 	w.release()
 	a.finish(at, e)
 	if at.stopped || w.leaving {
@@ -353,9 +356,6 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	a.resend(at)
 }
 
-// ticketsMax bounds of how many jobs tickets are kept.
-const ticketsMax = 10_000
-
 // endTimedOut ends the workers of attempts that ran for too long. Their ends are reported when
 // they are gone. Called without mu.
 func (a *agent) endTimedOut() {
@@ -369,6 +369,9 @@ func (a *agent) endTimedOut() {
 		}
 	}
 }
+
+// ticketsMax bounds of how many jobs tickets are kept.
+const ticketsMax = 10_000
 
 // takeTickets gives the workers of a job newer tickets, and those that will be started.
 func (a *agent) takeTickets(t *wire.JobTickets) {

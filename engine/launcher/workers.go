@@ -115,6 +115,9 @@ func (w *worker) obituary(at *attempt, broken error, starved bool) *wire.Failure
 		f.Kind = wire.ErrorKind_ERROR_KIND_PROGRAM
 		f.Message += "; the program ended its process"
 	}
+	if refused := w.Refused(); refused != "" {
+		f.Message += "; " + refused
+	}
 	if last := w.LastWords(); last != "" {
 		f.Message += "; the end of its log:\n" + last
 	}

@@ -40,14 +40,13 @@ type answer struct {
 	flags uint32
 }
 
-// Each refuses calls until the worker ends, and tells of each one by name the first time.
+// Each refuses calls until the worker ends, and tells of each by name, before its caller goes on.
 func (b *Blocked) Each(tell func(call string)) {
 	defer b.file.Close()
 	raw, err := b.file.SyscallConn()
 	if err != nil {
 		return
 	}
-	told := map[string]bool{}
 	for range toldMax {
 		var n notification
 		err := errors.New("none")
@@ -62,11 +61,7 @@ func (b *Blocked) Each(tell func(call string)) {
 		if err != nil {
 			continue // the caller has ended
 		}
-		name := n.name()
-		if !told[name] {
-			told[name] = true
-			tell(name)
-		}
+		tell(n.name())
 		refusal := answer{id: n.id, errno: -int32(unix.EPERM)}
 		_ = raw.Control(func(fd uintptr) {
 			_, _, _ = unix.Syscall(unix.SYS_IOCTL, fd, unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&refusal))) // a caller that has ended needs none

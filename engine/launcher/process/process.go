@@ -69,6 +69,7 @@ type Process struct {
 	// blocked are the system calls that the kernel refuses it; nil where it does not tell.
 	blocked     *calls.Blocked
 	toldBlocked sync.Once
+	refused     refusals // those of the attempt that it runs
 
 	queue   chan *wire.ToWorker // what it has not read yet, at most queueMax
 	gone    chan struct{}       // closed when the process has ended
@@ -151,12 +152,25 @@ func (p *Process) Starved() (s group.Starvation, most int64) { return p.starved,
 // printed before goes where it belongs.
 func (p *Process) LogTo(log *logs.Log) { p.pipe.SwitchTo(log) }
 
+// Begin is LogTo for an attempt that begins.
+func (p *Process) Begin(log *logs.Log) {
+	p.refused.clear()
+	p.LogTo(log)
+}
+
+// Refused says which system calls the kernel refused the attempt that it runs, for a failure of
+// that; "" if it refused none.
+func (p *Process) Refused() string { return p.refused.text() }
+
 // LastWords is the end of the log that it prints to.
 func (p *Process) LastWords() string { return p.pipe.Last() }
 
 // tellBlocked says in the log of the attempt, and in the launcher's, that the kernel refused
 // a call.
 func (p *Process) tellBlocked(call string) {
+	if !p.refused.add(call) {
+		return
+	}
 	p.toldBlocked.Do(func() {
 		p.log.Info("an isolated worker made a system call that is refused; its log names all such calls", "pid", p.PID(), "call", call)
 	})
