@@ -129,6 +129,9 @@ type Launcher struct {
 	Suspend     string        `koanf:"suspend" validate:"oneof=auto freezer signals"` // how attempts are suspended
 
 	Isolation Isolation `koanf:"isolation"`
+	// SpillMax is how many bytes of one shm channel, and of all tcp channels that a group reads, may
+	// wait on the launcher's disk for a node that does not read them yet.
+	SpillMax Size `koanf:"spillMax" validate:"min=65536"`
 }
 
 // Isolation says as whom a launcher's workers run, and within what.
@@ -285,6 +288,7 @@ func defaults() map[string]any {
 		"policy.name":                "fifo",
 		"policy.path":                "",
 		"policy.folder":              "",
+		"launcher.spillMax":          "64GiB",
 		"policy.checksum":            "",
 		"policy.environment":         []string{},
 		"policy.files":               []string{},

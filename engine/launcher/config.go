@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -51,6 +52,7 @@ type Config struct {
 	IdleMax    time.Duration // how long a warm worker waits for its job's next group; 0: IdleDefault
 	FileCodec  string        // of file channels whose author chose none: none, lz4 or zstd; "": the engine's default
 	TCPCodec   string        // likewise for tcp channels
+	SpillMax   int64         // bytes on disk of one shm channel, and of all tcp channels that a group reads; 0: the channels' defaults
 	Env        []string      // added to the workers' environment, NAME=value
 	Suspend    string        // how attempts are suspended: one of suspend.Auto, Freezer and Signals; "": Auto
 	Keeper     []string      // program that calls keeper.Keep, with its arguments; none: what stands still when the launcher is killed ends with its next start
@@ -263,6 +265,9 @@ func (c Config) workerSettings() []*wire.Property {
 	}
 	if c.TCPCodec != "" {
 		list = append(list, &wire.Property{Name: "tcp-codec", Value: c.TCPCodec})
+	}
+	if c.SpillMax > 0 {
+		list = append(list, &wire.Property{Name: "spill-max", Value: strconv.FormatInt(c.SpillMax, 10)})
 	}
 	return list
 }

@@ -66,7 +66,8 @@ func launcherConfig(c *config.Config, log func(config.Log) *slog.Logger) launche
 	cfg := launcher.Config{
 		Manager: l.Manager, Data: l.Data, Name: l.Name, Host: l.Host, Rack: l.Rack, Memory: int64(l.Memory), Swap: int64(l.Swap),
 		Bind: l.Bind, DataPort: l.DataPort, HTTPPort: l.HTTPPort, Cache: l.Cache, CacheBytes: int64(l.Store),
-		LogBytes: int64(l.LogSize), LogTotal: int64(l.Logs), LogCount: l.LogsMax, LogKeepFor: l.LogsKeepFor, IdleMax: l.Idle, Suspend: l.Suspend, Log: log(c.Log),
+		LogBytes: int64(l.LogSize), LogTotal: int64(l.Logs), LogCount: l.LogsMax, LogKeepFor: l.LogsKeepFor, IdleMax: l.Idle, Suspend: l.Suspend,
+		SpillMax: int64(l.SpillMax), Log: log(c.Log),
 	}
 	cfg.Limits = Connections(c)
 	cfg.Isolation = isolate.Settings{

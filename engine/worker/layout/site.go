@@ -12,7 +12,7 @@ import (
 type site struct {
 	fileCodec block.Codec // of file channels whose author chose none
 	tcpCodec  block.Codec // of tcp channels whose author chose none
-	spillMax  int64       // bytes of spills of one shm channel; 0: the channel's default
+	spillMax  int64       // bytes of spills of one shm channel, and of all tcp channels of a group; 0: the channels' defaults
 }
 
 // parseSite reads the properties "file-codec", "tcp-codec" and "spill-max".
@@ -43,7 +43,8 @@ func (l *Layout) FileCodec(c Connection) block.Codec { return codecOf(c.Codec, l
 // TCPCodec is how a tcp channel is compressed.
 func (l *Layout) TCPCodec(c Connection) block.Codec { return codecOf(c.Codec, l.site.tcpCodec) }
 
-// SpillMax is how many bytes one shm channel may spill, 0 for its default.
+// SpillMax is how many bytes one shm channel may spill, and all tcp channels that a group reads
+// together; 0 for the channels' defaults.
 func (l *Layout) SpillMax() int64 { return l.site.spillMax }
 
 func codecOf(c wire.Codec, site block.Codec) block.Codec {
