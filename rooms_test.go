@@ -105,6 +105,7 @@ var houses = []struct {
 			"watchdog.go",
 			"tickets.go",
 			"activity.go",
+			"idle.go",
 			"limits.go",
 		},
 		map[string]string{},

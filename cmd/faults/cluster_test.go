@@ -77,7 +77,9 @@ type options struct {
 	memory  string // of each launcher; "": 4GiB
 	swap    string // of each launcher; "": none
 	// eventLog are further settings of the manager's event log, each behind a comma.
-	eventLog string
+	eventLog      string
+	managerLines  string // lines of YAML below manager:
+	launcherLines string // lines of YAML below launcher:
 	// history is the URL of a copy of the manager's history; "": none.
 	history string
 }
@@ -219,12 +221,12 @@ func (c *cluster) managerConfig(policy string) string {
   launcherLostAfter: %v
   eventLog: {fileSize: 64KiB%s}
   history: {store: %q}
-policy:
+%spolicy:
 %score:
   takeBackAfter: 300ms
   commandTimeout: 1s
   speculation: false # tests count attempts
-%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, c.options.eventLog, c.options.history, policy, c.options.core)
+%s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, c.options.eventLog, c.options.history, c.options.managerLines, policy, c.options.core)
 }
 
 // policy is the configuration's lines that choose the policy.
@@ -278,7 +280,7 @@ func (c *cluster) startLauncher(i int) {
   data: %s
   suspend: %s
   swap: %s
-`, c.address, name, host, rack, c.options.slots, cmp.Or(c.options.memory, "4GiB"), c.path(name), cmp.Or(c.options.suspend, "auto"), cmp.Or(c.options.swap, "0")))
+%s`, c.address, name, host, rack, c.options.slots, cmp.Or(c.options.memory, "4GiB"), c.path(name), cmp.Or(c.options.suspend, "auto"), cmp.Or(c.options.swap, "0"), c.options.launcherLines))
 	c.launchers[i] = c.start(name, "hamadryad", "launcher", "--config", config)
 	eventually(c.t, name+" joined", func() bool {
 		out, err := c.command("launchers", "-o", "json")

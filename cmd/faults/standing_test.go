@@ -1,12 +1,20 @@
 package faults
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 var (
@@ -103,4 +111,133 @@ func TestFlagsAndVariablesReachWorkers(t *testing.T) {
 			t.Errorf("%v: %v\n%s", wrong.args, err, printed)
 		}
 	}
+}
+
+// A job whose attempts stand still says so, and what they wait for, on the command line, over REST
+// and on its page. A job that works doesn't.
+func TestStatusShowsWhatStands(t *testing.T) {
+	c := startCluster(t, options{launchers: 1, slots: 4, managerLines: "  idleShownAfter: 1s\n"})
+	status := func(job int, more ...string) string {
+		out, err := c.command(append([]string{"status", fmt.Sprintf("job-%d", job)}, more...)...)
+		if err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return out
+	}
+	for i, job := range []string{"works", "spins", "unread"} {
+		c.start(job, "standing", "--quiet", job)
+		eventually(t, job+" to run", func() bool {
+			out, _ := c.command("jobs")
+			return strings.Contains(out, fmt.Sprintf("job-%d ", i+1))
+		})
+	}
+	const computes = "computes, or waits for something that the engine does not see"
+	for job, wants := range map[int][]string{
+		2: {"x.0 " + computes},
+		3: {`a.0 writes output "lines" to b`, "b.0 " + computes},
+	} {
+		for _, want := range wants {
+			line := regexp.MustCompile(`no progress for [0-9.]+m?s \(` + regexp.QuoteMeta(want) + `\)`)
+			eventually(t, want+" in the status of job "+fmt.Sprint(job), func() bool { return line.MatchString(status(job)) })
+			if got := status(job, "--attempts"); len(line.FindAllString(got, -1)) != 2 {
+				t.Errorf("%q is not said of the job and of the attempt:\n%s", want, got)
+			}
+		}
+		var shown struct {
+			Idle []struct {
+				Blocked     string
+				IdleSeconds float64
+			}
+			IdleTotal int
+		}
+		if err := json.Unmarshal([]byte(c.page(fmt.Sprintf("/api/v1/jobs/job-%d", job))), &shown); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(shown.Idle); n != len(wants) || shown.IdleTotal != n || shown.Idle[0].IdleSeconds < 1 || shown.Idle[0].Blocked == "" {
+			t.Errorf("over REST job %d has %+v", job, shown)
+		}
+		if page := c.page(fmt.Sprintf("/jobs/job-%d", job)); !strings.Contains(page, "Attempts without progress") || !strings.Contains(page, computes) {
+			t.Errorf("the page of job %d says nothing of it:\n%s", job, page)
+		}
+	}
+	if got := status(1, "--attempts"); strings.Contains(got, "no progress") || !strings.Contains(got, "running") {
+		t.Errorf("a job that works:\n%s", got)
+	}
+}
+
+// What tcp channels keep on disk for a node that reads something else is bounded by the launcher's
+// configuration: beyond it the writer waits.
+func TestSpillsAreBoundedByConfiguration(t *testing.T) {
+	c := startCluster(t, options{launchers: 1, slots: 2})
+	if printed, err := c.example("standing", "crossed"); err != nil {
+		t.Errorf("without a bound of its own: %v\n%s", err, printed)
+	}
+	c.killAll()
+	c = startCluster(t, options{launchers: 1, slots: 2, managerLines: "  idleShownAfter: 1s\n", launcherLines: "  spillMax: 64KiB\n"})
+	c.start("crossed", "standing", "--quiet", "crossed")
+	eventually(t, "the nodes to wait for each other", func() bool {
+		out, _ := c.command("status", "job-1")
+		return strings.Contains(out, `a.0 writes output "big" to b`) && strings.Contains(out, `b.0 reads input "small" from a`)
+	})
+}
+
+// Whatever a job's program prints, or says in its error, gives no orders to the terminal of who
+// submits it, asks for its status or reads its log.
+func TestProgramsGiveTerminalsNoOrders(t *testing.T) {
+	c := startCluster(t, options{launchers: 1, slots: 2})
+	for _, args := range [][]string{
+		{"standing", "--quiet", "--attempts", "1", "steers"},
+		{"hamadryad", "status", "job-1", "--attempts"},
+		{"hamadryad", "logs", "job-1"},
+		{"hamadryad", "jobs", "--all"},
+	} {
+		got := strings.ReplaceAll(c.onTerminal(args...), "\r\n", "\n")
+		if args[1] != "jobs" && (!strings.Contains(got, "owned") || !strings.Contains(got, "end")) {
+			t.Errorf("%v does not show what the program says: %q", args, got)
+		}
+		obeyed := func(r rune) bool { return r != '\n' && r != '\t' && (!unicode.IsPrint(r) || r == utf8.RuneError) }
+		if i := strings.IndexFunc(got, obeyed); i >= 0 {
+			t.Errorf("%v prints %q", args, got[max(0, i-20):min(len(got), i+20)])
+		}
+	}
+}
+
+// onTerminal runs a program with a terminal, and returns what that gets.
+func (c *cluster) onTerminal(args ...string) string {
+	c.t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		c.t.Fatal("no terminal can be opened here: mount devpts at /dev/pts")
+	}
+	defer screen.Close()
+	number, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(binaries, args[0]), args[1:]...)
+	cmd.Env = append(os.Environ(), "HAMADRYAD_MANAGER="+c.address)
+	cmd.Stdout, cmd.Stderr = terminal, terminal
+	shown := make(chan string, 1)
+	go func() {
+		var all strings.Builder
+		buf := make([]byte, 4096)
+		for {
+			n, err := screen.Read(buf)
+			all.Write(buf[:n])
+			if err != nil { // nobody has the terminal open any more
+				shown <- all.String()
+				return
+			}
+		}
+	}()
+	_ = cmd.Run() // a job that fails
+	terminal.Close()
+	return <-shown
 }

@@ -56,8 +56,10 @@ type Manager struct {
 	Heartbeat         time.Duration `koanf:"heartbeat" validate:"min=50ms,max=1m"`
 	Lease             time.Duration `koanf:"lease" validate:"gtfield=Heartbeat"`
 	LauncherLostAfter time.Duration `koanf:"launcherLostAfter" validate:"gtfield=Lease"`
-	SlotKinds         []string      `koanf:"slotKinds" validate:"dive,required"` // declared by the site; empty: those that launchers bring
-	Seed              uint64        `koanf:"seed"`                               // for policies that draw lots
+	// IdleShownAfter is for how long an attempt makes no progress before the status of its job names it.
+	IdleShownAfter time.Duration `koanf:"idleShownAfter" validate:"min=1s"`
+	SlotKinds      []string      `koanf:"slotKinds" validate:"dive,required"` // declared by the site; empty: those that launchers bring
+	Seed           uint64        `koanf:"seed"`                               // for policies that draw lots
 }
 
 // Web are the settings of what the manager's HTTP address lets browsers and programs do.
@@ -127,11 +129,11 @@ type Launcher struct {
 	LogsKeepFor time.Duration `koanf:"logsKeepFor" validate:"min=1m"`
 	Idle        time.Duration `koanf:"workerIdle" validate:"min=1ms"`                 // a warm worker without work ends
 	Suspend     string        `koanf:"suspend" validate:"oneof=auto freezer signals"` // how attempts are suspended
-
-	Isolation Isolation `koanf:"isolation"`
 	// SpillMax is how many bytes of one shm channel, and of all tcp channels that a group reads, may
 	// wait on the launcher's disk for a node that does not read them yet.
 	SpillMax Size `koanf:"spillMax" validate:"min=65536"`
+
+	Isolation Isolation `koanf:"isolation"`
 }
 
 // Isolation says as whom a launcher's workers run, and within what.
@@ -263,6 +265,7 @@ func defaults() map[string]any {
 		"manager.heartbeat":          "500ms",
 		"manager.lease":              "10s",
 		"manager.launcherLostAfter":  "20s",
+		"manager.idleShownAfter":     "1m",
 		"manager.slotKinds":          []string{},
 		"manager.seed":               1,
 		"launcher.manager":           "127.0.0.1:7070",
@@ -285,10 +288,10 @@ func defaults() map[string]any {
 		"launcher.logsKeepFor":       "168h",
 		"launcher.workerIdle":        "30s",
 		"launcher.suspend":           "auto",
+		"launcher.spillMax":          "64GiB",
 		"policy.name":                "fifo",
 		"policy.path":                "",
 		"policy.folder":              "",
-		"launcher.spillMax":          "64GiB",
 		"policy.checksum":            "",
 		"policy.environment":         []string{},
 		"policy.files":               []string{},

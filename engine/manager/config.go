@@ -22,6 +22,9 @@ import (
 // take at most.
 const FreezeMaxDefault = 5 * time.Millisecond
 
+// IdleShownAfterDefault is Config.IdleShownAfter by default.
+const IdleShownAfterDefault = time.Minute
+
 // Config is all that a manager is told. Zero durations and sizes mean the
 // defaults of the comments.
 type Config struct {
@@ -70,6 +73,9 @@ type Config struct {
 	Heartbeat         time.Duration // 500 ms
 	Lease             time.Duration // 10 s
 	LauncherLostAfter time.Duration // 20 s
+	// IdleShownAfter is for how long an attempt has no progress before the status of its job names
+	// it; IdleShownAfterDefault.
+	IdleShownAfter time.Duration
 
 	Core   core.Settings // core.DefaultSettings with the site's changes
 	Policy supervision.Policy
@@ -131,6 +137,7 @@ func (c *Config) fill() error {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 500*time.Millisecond)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.LauncherLostAfter = cmp.Or(c.LauncherLostAfter, 20*time.Second)
+	c.IdleShownAfter = cmp.Or(c.IdleShownAfter, IdleShownAfterDefault)
 	c.History.Folder = cmp.Or(c.History.Folder, filepath.Join(c.Data, "history"))
 	c.Policy.Fill()
 	if c.Log == nil {

@@ -369,7 +369,7 @@ func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
 		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, UploadRate: m.cfg.UploadRate, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
-		Settled: time.Now().Add(m.cfg.LauncherLostAfter), Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor, Audit: m.audit, Web: m.web,
+		Settled: time.Now().Add(m.cfg.LauncherLostAfter), IdleShownAfter: m.cfg.IdleShownAfter, Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor, Audit: m.audit, Web: m.web,
 	})
 	return m.clients
 }
@@ -485,7 +485,7 @@ func (m *manager) lookAtHost() {
 func (m *manager) rest() *rest.Server {
 	return rest.New(rest.Needs{
 		Model: m.model, Jobs: m.jobs, Service: m.clients, Settings: m.clients, Audit: m.audit, Policy: m.supervisor, Pools: m.pools, Kept: m.history.History, UserStreams: m.cfg.UserStreams, Life: m.life.Term, Stopping: m.stopping,
-		Suspects: m.launchers.Suspects, Failed: failed,
+		Suspects: m.launchers.Suspects, Idle: m.launchers.IdleOf, IdleRevision: m.clients.IdleRevision, Failed: failed,
 	})
 }
 

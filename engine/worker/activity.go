@@ -25,7 +25,8 @@ type activity struct {
 
 // call is a kind of call of the engine that can block, such as reading a port.
 type call struct {
-	does   string // such as `reads input "a"`
+	does   string // such as `reads input "a" from b`
+	reads  bool   // it waits for an input
 	inside atomic.Int32
 	of     *activity
 }
@@ -44,14 +45,19 @@ func (a *activity) end()   { a.running.Store(false) }
 // runs reports whether the program runs.
 func (a *activity) runs() bool { return a.running.Load() }
 
-// calling returns the call of that name.
-func (a *activity) calling(does string) *call {
+// calling returns the call of that name, which is no wait for an input.
+func (a *activity) calling(does string) *call { return a.callOf(does, false) }
+
+// reading returns the call of that name, which is a wait for an input.
+func (a *activity) reading(does string) *call { return a.callOf(does, true) }
+
+func (a *activity) callOf(does string, reads bool) *call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	i := slices.IndexFunc(a.calls, func(c *call) bool { return c.does == does })
 	if i < 0 {
 		i = len(a.calls)
-		a.calls = append(a.calls, &call{does: does, of: a})
+		a.calls = append(a.calls, &call{does: does, reads: reads, of: a})
 	}
 	return a.calls[i]
 }
@@ -66,15 +72,26 @@ func (c *call) leave() {
 
 // waits says which calls the program is in, "" if it is in none.
 func (a *activity) waits() string {
+	text, _ := a.waitsFor()
+	return text
+}
+
+// waitsFor is waits, and whether all these calls wait for inputs.
+func (a *activity) waitsFor() (text string, readsOnly bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var in []string
+	readsOnly = true
 	for _, c := range a.calls {
-		if c.inside.Load() > 0 && len(in) < waitsNamed {
+		if c.inside.Load() == 0 {
+			continue
+		}
+		readsOnly = readsOnly && c.reads
+		if len(in) < waitsNamed {
 			in = append(in, c.does)
 		}
 	}
-	return strings.Join(in, " and ")
+	return strings.Join(in, " and "), readsOnly && len(in) > 0
 }
 
 // waitsNamed is how many calls are named at most.

@@ -257,7 +257,7 @@ func (w *wiring) connectOutput(n *node, c layout.Connection, addresses map[wireN
 			return nil, err
 		}
 	}
-	writes := n.active.calling("writes output " + strconv.Quote(c.FromPort))
+	writes := n.active.calling("writes output " + strconv.Quote(c.FromPort) + " to " + w.layout.StageName(c.ToStage))
 	for i, end := range ends {
 		ends[i] = &watchedWriter{end, writes}
 	}

@@ -188,10 +188,25 @@ func (n *node) Task() job.Task { return n.task }
 func (n *node) Input(port string) (job.Input, error) {
 	for _, in := range n.ins {
 		if in.name == port {
-			return &watchedInput{in.merge, n.active.calling("reads input " + strconv.Quote(port))}, nil
+			return &watchedInput{in.merge, n.active.reading("reads input " + strconv.Quote(port) + n.writersOf(port))}, nil
 		}
 	}
 	return nil, fmt.Errorf("stage %q has no connected input port %q", n.spec.Name, port)
+}
+
+// writersOf names the stages that write to an input port, for people.
+func (n *node) writersOf(port string) string {
+	l, text := n.group.w.layout, " from "
+	var names []string
+	for _, c := range l.Connections() {
+		if name := l.StageName(c.FromStage); int(c.ToStage) == n.stage && c.ToPort == port && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return text + strings.Join(names, ", ")
 }
 
 // Output implements job.Runtime.

@@ -19,7 +19,7 @@ import (
 )
 
 // progressEvery is how often progress and phase are reported at most, and only
-// when they changed.
+// when they changed, or when the group is idle.
 const progressEvery = 500 * time.Millisecond
 
 // localityBytes counts bytes read by locality.
@@ -89,23 +89,27 @@ func (w *worker) tick() {
 	var attempt uint64
 	var progress float64
 	var executing bool
+	var idle idleness
 	for range time.Tick(progressEvery) {
 		g := w.group.Load()
 		if g == nil || !g.wired.Load() {
 			continue
 		}
 		g.account.samplePeak()
-		g.account.look()
+		moved := g.account.look()
 		if g.start.Attempt != attempt {
-			attempt, progress, executing = g.start.Attempt, 0, false
+			attempt, progress, executing, idle = g.start.Attempt, 0, false, idleness{}
 		}
 		if e := g.account.executing(); e != executing {
 			executing = e
 			w.report(&wire.Report{What: &wire.Report_Phase{Phase: &wire.AttemptPhase{Attempt: attempt, Executing: e}}})
 		}
-		if p := g.account.progress(); p != progress {
+		tell := idle.tick(moved, g.account.runs())
+		if p := g.account.progress(); p != progress || tell {
 			progress = p
-			w.report(&wire.Report{What: &wire.Report_Progress{Progress: &wire.AttemptProgress{Attempt: attempt, Progress: p, Work: g.account.work()}}})
+			m := &wire.AttemptProgress{Attempt: attempt, Progress: p, Work: g.account.work()}
+			idle.fill(m, g.nodes)
+			w.report(&wire.Report{What: &wire.Report_Progress{Progress: m}})
 		}
 	}
 }
@@ -118,6 +122,16 @@ func (a *account) look() (moved bool) {
 		}
 	}
 	return moved
+}
+
+// runs reports whether any node is busy.
+func (a *account) runs() bool {
+	for _, n := range a.nodes {
+		if n.busy() {
+			return true
+		}
+	}
+	return false
 }
 
 // executing reports whether every node that shuffles has gathered its input.

@@ -24,6 +24,7 @@ func (c *Printer) Status(s *wire.JobStatus) error {
 	for _, w := range s.Waiting {
 		fmt.Fprintf(c.Out, "waits: %s\n", progress.OneLine(w))
 	}
+	c.printIdle(s)
 	c.printOutputs(s)
 	if err := c.printStages(s); err != nil {
 		return err
@@ -38,6 +39,25 @@ func (c *Printer) Status(s *wire.JobStatus) error {
 		fmt.Fprintf(c.Out, "counter: %s = %s\n", k.Name, progress.Counter(k))
 	}
 	return c.printAttempts(s.Attempts)
+}
+
+// printIdle names attempts without progress for long.
+func (c *Printer) printIdle(s *wire.JobStatus) {
+	for _, a := range s.Idle {
+		fmt.Fprintf(c.Out, "%s: attempt %d of %s, node %d, on %s\n", progress.OneLine(withoutProgress(a)), a.Attempt, progress.OneLine(a.Stage), a.Index, progress.OneLine(a.Launcher))
+	}
+	if more := int(s.IdleTotal) - len(s.Idle); more > 0 {
+		fmt.Fprintf(c.Out, "no progress: %d attempts more; \"hamadryad status %v --attempts\" lists them\n", more, scheduler.JobID(s.Summary.Job))
+	}
+}
+
+// withoutProgress says for how long an attempt made no progress, and what its nodes wait for.
+func withoutProgress(a *wire.AttemptStatus) string {
+	text := "no progress for " + span(time.Duration(a.IdleNs))
+	if a.Blocked != "" {
+		text += " (" + a.Blocked + ")"
+	}
+	return text
 }
 
 // printOutputs names the output folders: where they are, where they will be, and
@@ -112,7 +132,11 @@ func (c *Printer) printAttempts(attempts []*wire.AttemptStatus) error {
 		if a.Speculative {
 			state += " (speculative)"
 		}
-		t.row(count(a.Attempt), a.Stage, count(a.Index), a.Launcher, state, done, ago(a.Started), took, rested(a), a.Reason)
+		why := a.Reason
+		if a.IdleNs > 0 && why == "" {
+			why = withoutProgress(a)
+		}
+		t.row(count(a.Attempt), a.Stage, count(a.Index), a.Launcher, state, done, ago(a.Started), took, rested(a), why)
 	}
 	return t.end()
 }

@@ -74,6 +74,9 @@ func (a *Attempt) check(r *wire.Report) (fresh bool, err error) {
 	case *wire.Report_Phase:
 		return what.Phase.Executing && once(&a.executing), nil // only that it executes means anything
 	case *wire.Report_Progress:
+		if n := len(what.Progress.GetBlocked()); n > wire.BlockedBytesMax {
+			return false, tooLarge("the text of what it waits for", n, wire.BlockedBytesMax)
+		}
 		return true, nil
 	case *wire.Report_Commit:
 		return once(&a.asked), nil

@@ -186,6 +186,7 @@ func tidy(r *wire.Report) {
 	switch what := r.What.(type) {
 	case *wire.Report_Progress:
 		tidyWork(what.Progress.Work)
+		what.Progress.IdleNs = max(what.Progress.IdleNs, 0)
 	case *wire.Report_Ended:
 		tidyWork(what.Ended.Work)
 		if what.Ended.End == wire.End_END_FINISHED {

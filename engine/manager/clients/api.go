@@ -126,13 +126,15 @@ type Needs struct {
 	Tickets    *tickets.Store
 	Stats      *metrics.Metrics
 	Shown      *Configuration
-	File       string          // the configuration's
-	Identity   string          // of the manager's data
-	Term       uint64          // of this life
-	Before     core.Stats      // what was counted before this life
-	Settled    time.Time       // by when each launcher has joined, or is given up and past its lease
-	Stalled    func() error    // why the event log takes nothing; nil: it does
-	Stopping   <-chan struct{} // closed when the streams have to end
+	File       string     // the configuration's
+	Identity   string     // of the manager's data
+	Term       uint64     // of this life
+	Before     core.Stats // what was counted before this life
+	Settled    time.Time  // by when each launcher has joined, or is given up and past its lease
+	// IdleShownAfter is for how long an attempt has no progress before the status of its job names it.
+	IdleShownAfter time.Duration
+	Stalled        func() error    // why the event log takes nothing; nil: it does
+	Stopping       <-chan struct{} // closed when the streams have to end
 	// Rules are those in force of who may do what; they return nil where everybody may do
 	// everything.
 	Rules func() *access.Rules

@@ -96,6 +96,11 @@ func (s *Server) jobStatus(ctx context.Context, j *past.Job, attempts bool) (*wi
 			st.Notes = append(slices.Clip(st.Notes), fmt.Sprintf("(%d of %d attempts are shown)", len(rows), of))
 		}
 	}
+	if j.Lives() {
+		if err := s.addIdle(ctx, j.ID, st); err != nil {
+			return nil, err
+		}
+	}
 	s.needs.Launchers.Progress(st.Attempts)
 	if note := s.needs.Tickets.Note(j.ID); note != "" {
 		st.Notes = append(slices.Clip(st.Notes), note)

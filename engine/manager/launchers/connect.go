@@ -312,10 +312,12 @@ func (s *Server) inputs(ctx context.Context, m *wire.FromLauncher, session *sess
 		if r.Incarnation != session.join.Incarnation || r.What == nil {
 			continue
 		}
+		if r = bounds.TidyReport(r); r == nil {
+			continue
+		}
 		switch what := r.What.(type) {
 		case *wire.Report_Progress:
-			session.advance(what.Progress)
-			if !s.Wants(scheduler.AbilityProgress) {
+			if !session.advance(what.Progress) || !s.Wants(scheduler.AbilityProgress) {
 				continue
 			}
 		case *wire.Report_Load:
@@ -323,13 +325,15 @@ func (s *Server) inputs(ctx context.Context, m *wire.FromLauncher, session *sess
 		case *wire.Report_Offence:
 			s.Offended(ctx, session.join.Name, what.Offence)
 			continue
+		case *wire.Report_Suspended:
+			session.suspended(what.Suspended)
+		case *wire.Report_Resumed:
+			session.resumed(what.Resumed)
 		case *wire.Report_Ended:
 			session.over(what.Ended.GetAttempt())
 			s.Stats.Work(what.Ended.GetWork())
 		}
-		if r = bounds.TidyReport(r); r != nil {
-			add(r)
-		}
+		add(ofCore(r))
 	}
 	if b := m.Heartbeat; b != nil && s.Wants(scheduler.AbilityLoad) && session.told.due(time.Now(), b.Load) {
 		add(&wire.Report{Incarnation: session.join.Incarnation, What: &wire.Report_Load{Load: session.told.load}})

@@ -53,6 +53,7 @@ type session struct {
 	heard    time.Time
 	load     *wire.MachineLoad          // of the newest heartbeat; nil when it told none
 	progress map[uint64]float64         // of attempts that live, as it was told last; at most progressMax
+	idle     map[uint64]*idle           // those of progress that do not go on
 	term     uint64                     // of its commands
 	tickets  map[scheduler.JobID]uint64 // versions of jobs' tickets that it was told, until it is to drop the job
 
@@ -60,7 +61,7 @@ type session struct {
 }
 
 func newSession(join *wire.Join, cancel context.CancelCauseFunc) *session {
-	return &session{join: join, began: time.Now(), cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now(), progress: map[uint64]float64{}, tickets: map[scheduler.JobID]uint64{}}
+	return &session{join: join, began: time.Now(), cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now(), progress: map[uint64]float64{}, idle: map[uint64]*idle{}, tickets: map[scheduler.JobID]uint64{}}
 }
 
 func (s *session) hear(beat *wire.Heartbeat) {
@@ -87,32 +88,6 @@ func (s *session) lastLoad() *wire.MachineLoad {
 	return s.load
 }
 
-// advance keeps how far an attempt is, for people: to keep it in the core would fill the
-// event log.
-func (s *session) advance(p *wire.AttemptProgress) {
-	if !(p.GetProgress() >= 0 && p.GetProgress() <= 1) { // not-a-number is neither
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.progress[p.GetAttempt()]; known || len(s.progress) < progressMax {
-		s.progress[p.GetAttempt()] = p.GetProgress()
-	}
-}
-
-// over forgets how far an attempt was.
-func (s *session) over(attempt uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.progress, attempt)
-}
-
-func (s *session) progressOf(attempt uint64) float64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.progress[attempt]
-}
-
 func (s *session) nudge() {
 	select {
 	case s.wake <- struct{}{}:
@@ -133,7 +108,7 @@ func (s *session) send(c *wire.Command) {
 	over := len(s.commands) > commandsMax || s.bytes > commandBytesMax
 	forget, lazy := c.Do.(*wire.Command_Forget)
 	if lazy {
-		delete(s.progress, forget.Forget)
+		s.forgetProgress(forget.Forget)
 	}
 	first := lazy && !s.held
 	s.held = s.held || lazy
@@ -389,24 +364,6 @@ func (l *Table) Loads() map[string]*wire.MachineLoad {
 		}
 	}
 	return loads
-}
-
-// Progress fills in how far attempts are that live.
-func (l *Table) Progress(attempts []*wire.AttemptStatus) {
-	for _, a := range attempts {
-		if a.Ended != 0 {
-			continue
-		}
-		l.mu.Lock()
-		var s *session
-		if r := l.byName[a.Launcher]; r != nil {
-			s = r.session
-		}
-		l.mu.Unlock()
-		if s != nil {
-			a.Progress = s.progressOf(a.Attempt)
-		}
-	}
 }
 
 // Describe fills in what is known of launchers' streams.

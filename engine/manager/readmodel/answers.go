@@ -71,6 +71,34 @@ func (m *Model) rowsOf(j *job, ids []scheduler.AttemptID) []facts.Attempt {
 	return list
 }
 
+// LiveOf lists those of a live job's attempts that run and that which is true for, in order of id,
+// and says whether others of it run. Attempts that wait for inputs which are not there yet, or are
+// suspended, do not run. It is empty where which is true for none.
+func (m *Model) LiveOf(ctx context.Context, id scheduler.JobID, which func(scheduler.AttemptID) bool) (list []*wire.AttemptStatus, others bool, err error) {
+	var shown *job
+	var row *facts.Job
+	var ids []scheduler.AttemptID
+	err = m.read(ctx, func() {
+		if shown = m.live.Get(id); shown != nil && slices.ContainsFunc(shown.attempts.live, which) {
+			row, ids = shown.row, slices.Clone(shown.attempts.live)
+		}
+	})
+	if err != nil || len(ids) == 0 {
+		return nil, false, err
+	}
+	slices.Sort(ids)
+	for _, a := range m.rowsOf(shown, ids) {
+		switch {
+		case a.State != facts.Running && a.State != facts.Assigned:
+		case which(a.ID):
+			list = append(list, attemptStatus(row, &a))
+		default:
+			others = true
+		}
+	}
+	return list, others, nil
+}
+
 // JobOfAttempt returns the job that has an attempt; false when none is known that does.
 func (m *Model) JobOfAttempt(ctx context.Context, id scheduler.AttemptID) (job scheduler.JobID, known bool, err error) {
 	err = m.read(ctx, func() {

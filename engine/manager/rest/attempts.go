@@ -90,6 +90,11 @@ func (l *look) shown(f *facts.Attempt) api.Attempt {
 		x.ReadBytes, x.WrittenBytes = pointer(read), pointer(f.Work.Written)
 	case facts.Suspended:
 		x.SuspendedSince = moment(f.Since)
+	default:
+		if idle := l.server.needs.Idle; idle != nil {
+			span, blocked := idle(f.On, uint64(f.ID))
+			x.IdleSeconds, x.Blocked = pointer(float32(span.Seconds())), pointer(blocked)
+		}
 	}
 	if f.For != 0 {
 		x.PreemptedFor = pointer(f.For.String())

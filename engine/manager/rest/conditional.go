@@ -176,6 +176,11 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 func (s *Server) jobTag(ctx context.Context, operation string, job scheduler.JobID) (string, error) {
 	revision, waits, err := s.needs.Model.JobRevision(ctx, job)
 	of := []uint64{revision, s.needs.Jobs.FileVersion(job)}
+	if s.needs.IdleRevision != nil && err == nil {
+		var idle uint64
+		idle, err = s.needs.IdleRevision(ctx, job)
+		of = append(of, idle)
+	}
 	if err != nil || !waits || operation != "GetJob" {
 		return s.tagOf(ctx, of...), err
 	}

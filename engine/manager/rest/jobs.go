@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -107,12 +108,17 @@ func (l *look) described(ctx context.Context) (j api.Job, err error) {
 		ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended,
 		Groups: x.Groups, GroupsFinished: x.GroupsFinished, GroupsRunning: x.GroupsRunning,
 		Stages: []api.Stage{}, Counters: []api.Counter{}, Read: []api.LocalityRead{}, Failure: pointer(st.GetFailure().Text()), Damage: l.damage(),
-		Waiting: list(st.Waiting), Notes: list(st.Notes), Outputs: list(st.Outputs), Kept: list(st.Kept),
+		Waiting: list(st.Waiting), Idle: []api.IdleAttempt{}, IdleTotal: int(st.IdleTotal), Notes: list(st.Notes), Outputs: list(st.Outputs), Kept: list(st.Kept),
 	}
 	for _, t := range st.Stages {
 		j.Stages = append(j.Stages, api.Stage{
 			Name: t.Name, Nodes: int(t.Nodes), Waiting: int(t.Waiting), Ready: int(t.Ready), Running: int(t.Running), Suspended: int(t.Suspended),
 			Finished: int(t.Finished), Failures: int(t.Failures),
+		})
+	}
+	for _, a := range st.Idle {
+		j.Idle = append(j.Idle, api.IdleAttempt{
+			ID: int64(a.Attempt), Stage: a.Stage, Index: int(a.Index), Launcher: a.Launcher, IdleSeconds: float32(time.Duration(a.IdleNs).Seconds()), Blocked: a.Blocked,
 		})
 	}
 	for _, c := range st.Counters {

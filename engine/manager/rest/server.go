@@ -120,6 +120,11 @@ type Needs struct {
 	Audit    Audit
 	// Suspects are the names of launchers that were not heard of for a while; nil: nobody knows any.
 	Suspects func() []string
+	// Idle says for how long an attempt on a launcher has made no progress, and what its nodes wait
+	// for. IdleRevision is another number when other attempts of a job are idle, or for longer.
+	// Nil: nobody knows.
+	Idle         func(launcher string, attempt uint64) (span time.Duration, blocked string)
+	IdleRevision func(ctx context.Context, job scheduler.JobID) (uint64, error)
 	// Failed hears of each request that was not done, before its answer leaves; it has the
 	// request's context.
 	Failed func(ctx context.Context, err error)

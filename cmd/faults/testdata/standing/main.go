@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -24,6 +25,17 @@ func main() {
 		"goexit": func(context.Context, *job.Node) error { runtime.Goexit(); return nil },
 		"spins":  func(context.Context, *job.Node) error { spin(); return nil },
 		"waits":  func(ctx context.Context, _ *job.Node) error { <-ctx.Done(); return ctx.Err() },
+		"works": func(ctx context.Context, n *job.Node) error {
+			for ctx.Err() == nil {
+				time.Sleep(100 * time.Millisecond)
+				n.Count("steps", 1)
+			}
+			return ctx.Err()
+		},
+		"steers": func(context.Context, *job.Node) error {
+			fmt.Println("printed " + orders)
+			return errors.New("the program says " + orders)
+		},
 		"goes-on": func(_ context.Context, n *job.Node) error {
 			for range 40 { // longer than its Quiet
 				time.Sleep(100 * time.Millisecond)
@@ -50,8 +62,52 @@ func main() {
 		g.Stage("x", nodes, func(context.Context, *job.Node) error { return nil })
 		return nil
 	}})
+	defs = append(defs, job.Definition{Name: "unread", Help: "b does not read what a writes", Build: unread})
+	defs = append(defs, job.Definition{Name: "crossed", Help: "b reads last what a writes first", Build: crossed})
 	flag.Var(&words, "word", "`WORD` for nodes; may be repeated")
 	app.Main(defs...)
+}
+
+// orders are what terminals obey, or what reverses the text that follows.
+const orders = "\x1b]0;owned\x07\x1b[31mred\u009b2J\u202eend"
+
+// unread is a graph whose first node is blocked writing to its second.
+func unread(g *job.Graph, _ []string) error {
+	a := g.Stage("a", 1, func(ctx context.Context, n *job.Node) error { return writeLines(ctx, n, "lines", 1<<20) })
+	b := g.Stage("b", 1, func(ctx context.Context, _ *job.Node) error { <-ctx.Done(); return ctx.Err() })
+	g.OneToOne(a.Out("lines"), b.In("lines"), job.Channel{Kind: job.TCP})
+	return nil
+}
+
+// crossed is a graph whose second node reads last what the first writes first.
+func crossed(g *job.Graph, _ []string) error {
+	a := g.Stage("a", 1, func(ctx context.Context, n *job.Node) error {
+		return errors.Join(writeLines(ctx, n, "big", 8<<10), writeLines(ctx, n, "small", 1))
+	})
+	b := g.Stage("b", 1, func(ctx context.Context, n *job.Node) error {
+		for _, port := range []string{"small", "big"} {
+			if err := n.Each(ctx, port, func([]byte) error { n.Count(port, 1); return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, port := range []string{"big", "small"} {
+		g.OneToOne(a.Out(port), b.In(port), job.Channel{Kind: job.TCP})
+	}
+	return nil
+}
+
+// writeLines writes lines of a kibibyte.
+func writeLines(ctx context.Context, n *job.Node, port string, lines int) error {
+	emit, err := n.Emitter(ctx, port)
+	for range lines {
+		if err != nil {
+			break
+		}
+		err = emit(nil, make([]byte, 1<<10))
+	}
+	return err
 }
 
 var (

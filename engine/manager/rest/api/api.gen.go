@@ -342,11 +342,16 @@ func (e GetPoolSeriesParamsSpan) Valid() bool {
 
 // Attempt defines model for Attempt.
 type Attempt struct {
-	Ended *time.Time `json:"ended,omitempty"`
+	// Blocked What its nodes wait for then, in words
+	Blocked *string    `json:"blocked,omitempty"`
+	Ended   *time.Time `json:"ended,omitempty"`
 
 	// Executing When it had read what it had to
 	Executing *time.Time `json:"executing,omitempty"`
 	ID        int64      `json:"id"`
+
+	// IdleSeconds Of one that lives and does not go on: since its last sign of progress
+	IdleSeconds *float32 `json:"idleSeconds,omitempty"`
 
 	// Index Of its group's first node
 	Index    int        `json:"index"`
@@ -643,6 +648,21 @@ type History struct {
 	Why *string `json:"why,omitempty"`
 }
 
+// IdleAttempt defines model for IdleAttempt.
+type IdleAttempt struct {
+	// Blocked What its nodes wait for, in words
+	Blocked string `json:"blocked"`
+	ID      int64  `json:"id"`
+
+	// IdleSeconds Since its last sign of progress
+	IdleSeconds float32 `json:"idleSeconds"`
+
+	// Index Of its group's first node
+	Index    int    `json:"index"`
+	Launcher string `json:"launcher"`
+	Stage    string `json:"stage"`
+}
+
 // Job defines model for Job.
 type Job struct {
 	Counters []Counter `json:"counters"`
@@ -657,6 +677,12 @@ type Job struct {
 	GroupsFinished int     `json:"groupsFinished"`
 	GroupsRunning  int     `json:"groupsRunning"`
 	ID             string  `json:"id"`
+
+	// Idle Attempts without progress for longer than manager.idleShownAfter, the longest first, up to ten
+	Idle []IdleAttempt `json:"idle"`
+
+	// IdleTotal How many there are
+	IdleTotal int `json:"idleTotal"`
 
 	// Kept Folders with parts that a person may publish
 	Kept []string `json:"kept"`
