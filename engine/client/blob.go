@@ -15,8 +15,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// chunkBytes is the size of the parts in which a blob is sent.
-const chunkBytes = 1 << 20
+// chunkBytes is the size of the parts in which a blob is sent: with what is round it a part fits into
+// a buffer of 32 KiB, and gRPC's next ones have 1 MiB. Before them comes one with the hash alone, so
+// that a manager which has the upload wait for its turn holds little of it.
+const chunkBytes = 31 << 10
 
 // uploadCalls is how many times as long as a call a blob's way may take.
 const uploadCalls = 10
@@ -65,14 +67,17 @@ func (c *Client) send(ctx context.Context, hash string, open func() (io.ReadClos
 	if err != nil {
 		return err
 	}
-	first := hash
+	if err := stream.Send(&wire.BlobChunk{Hash: hash}); err != nil {
+		_, err := stream.CloseAndRecv()
+		return err
+	}
 	for {
-		chunk := &wire.BlobChunk{Hash: first, Data: make([]byte, chunkBytes)}
+		chunk := &wire.BlobChunk{Data: make([]byte, chunkBytes)}
 		n, err := io.ReadFull(r, chunk.Data)
 		if err != nil && !errors.Is(err, io.EOF) && err != io.ErrUnexpectedEOF {
 			return err
 		}
-		chunk.Data, first = chunk.Data[:n], ""
+		chunk.Data = chunk.Data[:n]
 		// A failed Send means that the manager has closed the stream: the reason
 		// comes with its answer.
 		if sendErr := stream.Send(chunk); sendErr != nil || err != nil {

@@ -57,8 +57,10 @@ import (
 )
 
 const (
-	// windowBytes is how much may be under way to one side of a stream.
-	windowBytes = 4 << 20
+	// streamWindow and connectionWindow are how much may be under way to the manager. A hundred
+	// clients that wait to send a program fill theirs.
+	streamWindow     = 512 << 10
+	connectionWindow = 1 << 20
 	// streamsMax bounds what one connection may have under way.
 	streamsMax = 1000
 	// headersMax bounds the bytes of all headers of a call: they come before it is known who
@@ -350,8 +352,8 @@ func (m *manager) grpcServer() *grpc.Server {
 		grpc.MaxHeaderListSize(headersMax),
 		m.tap(who),
 		// Fixed windows: measuring the path costs a ping for nearly every message.
-		grpc.StaticStreamWindowSize(windowBytes),
-		grpc.StaticConnWindowSize(windowBytes),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: connectionIdleMax, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),

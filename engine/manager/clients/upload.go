@@ -62,22 +62,23 @@ func later(why string) error {
 
 // arriving returns what gives the parts of an upload one by one, and an error where none
 // comes within a time, or where they bring less than so many bytes in a second. What the caller
-// does between two parts is not counted. The caller's return from the call ends what waits for a part.
+// does between two parts is not counted, and nothing is read meanwhile: an upload that waits for its turn
+// holds what came with its first part. The caller's return from the call ends what waits for a part.
 func arriving(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Empty], silence time.Duration, rate int64) (next func() (*wire.BlobChunk, error)) {
 	type part struct {
 		chunk *wire.BlobChunk
 		err   error
 	}
-	parts := make(chan part)
+	parts, wanted := make(chan part, 1), make(chan struct{}, 1)
 	go func() {
 		for {
-			chunk, err := stream.Recv()
 			select {
-			case parts <- part{chunk, err}:
+			case <-wanted:
 			case <-stream.Context().Done():
 				return
 			}
-			if err != nil {
+			chunk, err := stream.Recv()
+			if parts <- (part{chunk, err}); err != nil {
 				return
 			}
 		}
@@ -90,6 +91,7 @@ func arriving(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Empty], sil
 		timer.Reset(silence)
 		defer timer.Stop()
 		began := time.Now()
+		wanted <- struct{}{}
 		select {
 		case p := <-parts:
 			came += int64(len(p.chunk.GetData()))
