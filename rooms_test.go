@@ -81,6 +81,7 @@ var houses = []struct {
 			"divider.go",
 			"hire.go",
 			"home.go",
+			"leftovers.go",
 			"pages.go",
 			"metrics.go",
 			"timeout.go",

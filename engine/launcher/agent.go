@@ -45,6 +45,8 @@ type agent struct {
 	divider *divider // nil: users share processors
 	endpoints
 
+	leftovers *leftovers
+
 	ctx context.Context // of the whole launcher
 
 	lookers *lookers
@@ -76,14 +78,16 @@ func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.C
 		return nil, err
 	}
 	stored := shelf.New(f.Store(), cfg.Log)
+	left := newLeftovers(cfg.Log, ctx.Done())
 	a := &agent{
-		cfg: cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, divider: newDivider(cfg, w, g != nil), endpoints: at,
+		leftovers: left,
+		cfg:       cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, divider: newDivider(cfg, w, g != nil), endpoints: at,
 		logs:     printed,
 		tails:    tails.New(sendTails(rpc.NewLaunchersClient(manager), cfg.Name), cfg.Log),
 		lookers:  newLookers(rpc.NewLaunchersClient(manager)),
 		shelf:    stored,
 		memory:   memory.NewWatch(w.Limits()),
-		hirer:    newHirer(cfg, f, box, l, programs, w, stored, g),
+		hirer:    newHirer(cfg, f, box, l, programs, w, stored, g, left),
 		keeper:   keeper.New(cfg.Keeper, proctree.Mark(f.Mark()), w.Folder(), cfg.Log),
 		attempts: newAttempts(),
 		workers:  newWorkers(cfg.slotsTotal()),

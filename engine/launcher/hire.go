@@ -30,20 +30,21 @@ import (
 
 // hirer starts workers. Any number at once.
 type hirer struct {
-	cfg    Config
-	folder *folder.Folder
-	outbox *outbox.Outbox
-	lease  *lease.Lease
-	cache  *cache.Cache
-	way    suspend.Way
-	shelf  *shelf.Shelf
-	guard  *isolate.Guard // nil: workers run as the launcher does
+	leftovers *leftovers
+	cfg       Config
+	folder    *folder.Folder
+	outbox    *outbox.Outbox
+	lease     *lease.Lease
+	cache     *cache.Cache
+	way       suspend.Way
+	shelf     *shelf.Shelf
+	guard     *isolate.Guard // nil: workers run as the launcher does
 
 	number atomic.Uint64 // of the last worker, for its mark
 }
 
-func newHirer(cfg Config, f *folder.Folder, o *outbox.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way, s *shelf.Shelf, g *isolate.Guard) *hirer {
-	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c, way: w, shelf: s, guard: g}
+func newHirer(cfg Config, f *folder.Folder, o *outbox.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way, s *shelf.Shelf, g *isolate.Guard, left *leftovers) *hirer {
+	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c, way: w, shelf: s, guard: g, leftovers: left}
 }
 
 // errNoBlob: the manager has no such program or plan.
@@ -116,7 +117,8 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 	}
 	p, err := process.Start(ctx, c, h.lease, h.cfg.Log)
 	if err != nil {
-		return nil, errors.Join(err, at.leave())
+		at.leave(h.leftovers)
+		return nil, err
 	}
 	manager, _ := h.outbox.Manager()
 	length, ends := h.lease.Terms()

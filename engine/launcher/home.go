@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/beneath"
 	"github.com/hamadryad/hamadryad/engine/isolate/step"
 	program "github.com/hamadryad/hamadryad/engine/worker"
 )
@@ -44,11 +43,10 @@ func (h *home) nameOf(attempt uint64) string {
 func (h *home) scratchOf(attempt uint64) string { return filepath.Join(h.base, h.nameOf(attempt)) }
 
 // clear removes an attempt's temporary files. Most attempts make none.
-func (h *home) clear(attempt uint64) error {
-	if _, err := os.Lstat(h.scratchOf(attempt)); errors.Is(err, fs.ErrNotExist) {
-		return nil
+func (h *home) clear(attempt uint64, l *leftovers) {
+	if _, err := os.Lstat(h.scratchOf(attempt)); !errors.Is(err, fs.ErrNotExist) {
+		l.remove(h.base, h.nameOf(attempt))
 	}
-	return beneath.RemoveAll(h.base, h.nameOf(attempt))
 }
 
 // keepTickets says where the worker with that number keeps Kerberos tickets: a file that it
@@ -65,7 +63,7 @@ func (h *home) ticketsPath() string { return h.tickets }
 func (h *home) leaveWith(do func()) { h.after = do }
 
 // leave removes what is the worker's own, once it has ended. It is called once.
-func (h *home) leave() error {
+func (h *home) leave(l *leftovers) {
 	if h.after != nil {
 		h.after()
 	}
@@ -74,9 +72,9 @@ func (h *home) leave() error {
 			_ = os.Remove(h.tickets) // the worker may not have made it
 			_ = os.Remove(h.tickets + program.Unfinished)
 		}
-		return nil
+		return
 	}
-	return beneath.RemoveAll(h.base, h.own)
+	l.remove(h.base, h.own)
 }
 
 // sharedHome is that of a worker that runs as the launcher does.

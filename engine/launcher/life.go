@@ -264,9 +264,7 @@ func (a *agent) bury(w *worker, broken error) {
 		w.LogTo(at.log) // takes in its last words
 		a.cleanUp(w, at, false)
 	}
-	if err := w.home.leave(); err != nil {
-		a.log.Warn("can't remove what a worker left", "folder", w.home.folder(), "error", err)
-	}
+	w.home.leave(a.leftovers)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.workers.remove(w)
@@ -504,9 +502,7 @@ func (a *agent) checkStored(at *attempt, e *wire.AttemptEnded) {
 // cleanUp removes an ended attempt's temporary files, and what it stored unless it
 // finished. Called without mu, before the end is reported.
 func (a *agent) cleanUp(w *worker, at *attempt, finished bool) {
-	if err := w.home.clear(at.start.Attempt); err != nil {
-		a.log.Warn("can't remove an attempt's temporary files", "attempt", at.start.Attempt, "error", err)
-	}
+	w.home.clear(at.start.Attempt, a.leftovers)
 	if !finished {
 		a.shelf.Remove(at.start.Job, at.start.Attempt)
 	}
