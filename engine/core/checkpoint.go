@@ -42,8 +42,8 @@ func Restore(checkpoint []byte) (*Core, error) { return RestoreParts([][]byte{ch
 func RestoreParts(parts [][]byte, graphs life.Graphs) (*Core, error) {
 	r, err := codec.NewReader(parts)
 	switch {
-	case errors.Is(err, codec.ErrFormat):
-		return nil, errors.New("the checkpoint of the core is of another format: use the version of the program that wrote it")
+	case errors.As(err, new(*codec.FormatError)):
+		return nil, fmt.Errorf("the checkpoint of the core is of another format: %w", err)
 	case err != nil:
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", err)
 	}

@@ -49,10 +49,15 @@ type DamageError struct {
 	Path   string
 	Offset int64
 	Why    string
+
+	version byte // of a file that this program does not read; 0: it is damaged
 }
 
 // Error names file, offset and remedy.
 func (e *DamageError) Error() string {
+	if e.version != 0 {
+		return fmt.Sprintf("event log file %s has format version %d, and this program reads 1 to %d: start the version of Hamadryad that wrote it, or a newer one", e.Path, e.version, fileMagic[7])
+	}
 	return fmt.Sprintf("event log file %s is damaged at byte %d: %s; put back an undamaged copy of the file, "+
 		"or, to give up everything since its first record, move it and all newer files away", e.Path, e.Offset, e.Why)
 }

@@ -58,7 +58,7 @@ func (r *reader) header() (h Header, err error) {
 		return h, r.damaged("this is no event log file")
 	}
 	if r.version = start[7]; r.version != fileMagic[7] && r.version != versionOnePart {
-		return h, &DamageError{Path: r.path, Offset: 7, Why: fmt.Sprintf("it has format version %d, this program reads %d: use the program that wrote it", r.version, fileMagic[7])}
+		return h, &DamageError{Path: r.path, Offset: 7, version: r.version}
 	}
 	copy(r.salt[:], start[8:])
 	r.at = fileStart

@@ -112,7 +112,7 @@ func opened(magic string, blob []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: it does not begin as it should", ErrDamaged)
 	}
 	if v := blob[len(magic)]; v != version {
-		return nil, fmt.Errorf("it has version %d and this program reads version %d: build the program and the engine from the same release", v, version)
+		return nil, fmt.Errorf("it has version %d and this program reads version %d: start the version of Hamadryad that the program was built with, or build the program with this one", v, version)
 	}
 	packed := blob[headerSize:]
 	if binary.LittleEndian.Uint32(blob[len(magic)+1:]) != crc32.Checksum(packed, castagnoli) {

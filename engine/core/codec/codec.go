@@ -32,11 +32,30 @@ type Codec struct {
 // Checksum is the table of the checksums: Castagnoli.
 var Checksum = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrFormat and ErrChecksum are what is wrong with bytes that NewReader refuses.
-var (
-	ErrFormat   = errors.New("it is of another format")
-	ErrChecksum = errors.New("its checksum is wrong")
-)
+// ErrChecksum and a FormatError are what is wrong with bytes that NewReader refuses.
+var ErrChecksum = errors.New("its checksum is wrong")
+
+// FormatError says that bytes are of a format that is not read.
+type FormatError struct {
+	Number int // of the format; 0: they are no state of a core
+	Newest int // that is read
+}
+
+func (e *FormatError) Error() string {
+	if e.Number == 0 {
+		return "it does not begin as a checkpoint of the core does"
+	}
+	return fmt.Sprintf("it has format %d, and this program reads formats 1 to %d: start the version of Hamadryad that wrote it, or a newer one", e.Number, e.Newest)
+}
+
+// formatError is that of bytes which begin so.
+func formatError(head []byte) error {
+	e := &FormatError{Newest: len(formats)}
+	if n, err := fmt.Sscanf(string(head), "hamadryad core checkpoint %d\n", &e.Number); n != 1 || err != nil {
+		e.Number = 0
+	}
+	return e
+}
 
 // formats are what bytes begin with, all of one length: the last those that are written. Versions 1
 // to 3 of the core wrote the first.
@@ -70,7 +89,7 @@ func (c *Codec) Close() (lost, wrong error) {
 }
 
 // NewReader returns a codec that reads bytes in parts, one after the other, that begin
-// with a format. The errors are ErrFormat and ErrChecksum.
+// with a format. The errors are a FormatError and ErrChecksum.
 func NewReader(parts [][]byte) (*Codec, error) {
 	r := &Codec{rest: parts, Reading: true}
 	for _, p := range parts {
@@ -79,7 +98,7 @@ func NewReader(parts [][]byte) (*Codec, error) {
 	length := len(formats[0])
 	r.fill(length)
 	if r.Format = 1 + slices.Index(formats, string(r.buf[:min(len(r.buf), length)])); r.Format == 0 {
-		return nil, ErrFormat
+		return nil, formatError(r.buf[:min(len(r.buf), length)])
 	}
 	if r.left < length+crc32.Size || !checksumHolds(parts, r.left-crc32.Size) {
 		return nil, ErrChecksum
