@@ -34,9 +34,8 @@ type Options struct {
 	Errors    io.Writer // for what people should know although the cluster goes on
 
 	// Manager is the manager's command line, without the program. It is to listen on
-	// address, and to show its page on the other, which have port 0 at its first start,
-	// and what it took then when it is started again. Its line of readiness is both, with
-	// a blank between.
+	// address, and to show its page on the other, also when it is started again: both are the
+	// cluster's own for its life. Its line of readiness is both, with a blank between.
 	Manager func(address, page string) []string
 	// Launcher is the command line of launcher i, from 0, of that name.
 	Launcher func(i int, name, manager string) []string
@@ -47,7 +46,8 @@ type Cluster struct {
 	Address string // of its manager
 	Page    string // of the manager's metrics
 
-	parts *parts
+	parts    *parts
+	reserved []func() // give the addresses back
 }
 
 // Start starts the parts and waits until a policy decides, at most ReadyMax. After an
@@ -70,13 +70,17 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 
 // start brings the processes up.
 func (c *Cluster) start(ctx context.Context, o Options) error {
-	addresses, err := c.parts.child(ctx, "manager", func(ready string) []string {
-		address, page, again := strings.Cut(ready, " ")
-		if !again {
-			address, page = "127.0.0.1:0", "127.0.0.1:0"
-		}
-		return o.Manager(address, page)
-	})
+	address, free, err := reserve()
+	if err != nil {
+		return err
+	}
+	c.reserved = append(c.reserved, free)
+	page, free, err := reserve()
+	if err != nil {
+		return err
+	}
+	c.reserved = append(c.reserved, free)
+	addresses, err := c.parts.child(ctx, "manager", func(string) []string { return o.Manager(address, page) })
 	if err != nil {
 		return err
 	}
@@ -108,4 +112,10 @@ func (c *Cluster) Wait(ctx context.Context) error {
 }
 
 // Stop ends all parts. It waits for them, and kills those that take too long.
-func (c *Cluster) Stop() { c.parts.stop() }
+func (c *Cluster) Stop() {
+	c.parts.stop()
+	for _, free := range c.reserved {
+		free()
+	}
+	c.reserved = nil
+}
