@@ -40,6 +40,8 @@ type fake struct {
 	state    chan wire.JobState
 	jobs     map[uint64]*wire.JobsReply // by what they are asked before; nil: it never answers
 	folders  bool                       // it takes what submitters say of their folders
+	loses    func() error               // what becomes of a submission, in place of an answer
+	shows    func(job uint64) (*wire.JobStatus, error)
 }
 
 func (f *fake) Prepare(context.Context, *wire.PrepareRequest) (*wire.PrepareReply, error) {
@@ -77,6 +79,10 @@ func (f *fake) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.Em
 }
 
 func (f *fake) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	if f.loses != nil {
+		f.spec = r.Spec
+		return nil, f.loses()
+	}
 	if f.refuse != "" {
 		return nil, status.Error(codes.InvalidArgument, f.refuse)
 	}
@@ -102,7 +108,10 @@ func (f *fake) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply, 
 	return nil, ctx.Err()
 }
 
-func (f *fake) Status(context.Context, *wire.StatusRequest) (*wire.JobStatus, error) {
+func (f *fake) Status(_ context.Context, q *wire.StatusRequest) (*wire.JobStatus, error) {
+	if f.shows != nil {
+		return f.shows(q.Job)
+	}
 	return nil, status.Error(codes.NotFound, "there is no job-9")
 }
 
@@ -521,6 +530,50 @@ func TestUserOfHadoop(t *testing.T) {
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// After a lost answer a submission that the policy has not admitted yet is not taken for
+// accepted: the client waits for its word, and a refusal is one.
+func TestALostAnswerOfAJobThatIsNotAdmitted(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, admitted := range []bool{true, false} {
+		f := newFake()
+		sent, asked := 0, 0
+		f.loses = func() error {
+			if sent++; sent == 1 {
+				return status.Error(codes.Unavailable, "the connection broke")
+			}
+			return status.Error(codes.FailedPrecondition, "the policy refuses it")
+		}
+		f.shows = func(uint64) (*wire.JobStatus, error) {
+			state := wire.JobState_JOB_STATE_ASKED
+			switch asked++; {
+			case asked > 3 && admitted:
+				state = wire.JobState_JOB_STATE_RUNNING
+			case asked > 3:
+				return nil, status.Error(codes.NotFound, "there is no such job")
+			}
+			return &wire.JobStatus{Summary: &wire.JobSummary{State: state, Submitted: 1}}, nil
+		}
+		address, _ := serve(t, f, "127.0.0.1:0")
+		c, err := Dial(address, Options{User: "me", Reconnect: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		job, err := c.Submit(t.Context(), Submission{Spec: &wire.JobSpec{Name: "j"}, Plan: []byte("plan"), Program: program})
+		switch {
+		case admitted && (err != nil || job.Job != 7 || sent != 1):
+			t.Errorf("an admitted job: %v, %v; submitted %d times", job, err, sent)
+		case !admitted && (err == nil || !strings.Contains(err.Error(), "the policy refuses it")):
+			t.Errorf("a refused job: %v, %v", job, err)
+		case asked < 4:
+			t.Errorf("it asked %d times, and the policy had not decided", asked)
 		}
 	}
 }
