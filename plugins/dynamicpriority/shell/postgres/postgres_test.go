@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
+	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/shell/postgres"
@@ -17,17 +18,16 @@ import (
 )
 
 // open opens a store; one that was closed a moment ago may still hold the lock in the server.
-func open(t testing.TB, s *postgrestest.Server) *postgres.Store {
+func open(t testing.TB, s *postgrestest.Server) (store *postgres.Store) {
 	t.Helper()
-	for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		store, err := postgres.Open(t.Context(), s.Address())
-		if err == nil {
-			return store
-		}
-		if !strings.Contains(err.Error(), "another plug-in works") || time.Now().After(until) {
+	watch.Until(t, time.Minute, "the store opens", func() (opened bool) {
+		var err error
+		if store, err = postgres.Open(t.Context(), s.Address()); err != nil && !strings.Contains(err.Error(), "another plug-in works") {
 			t.Fatal(err)
 		}
-	}
+		return err == nil
+	})
+	return store
 }
 
 // TestPostgres has one server, and a database without queues for each part.
