@@ -3,12 +3,14 @@ package faults
 import (
 	"cmp"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +25,10 @@ import (
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
+
+// atOnce is how many of those tests run at the same time that say they may: most of their time they wait, for
+// what a policy is given up after, or a lease. What measures, or changes the environment, runs alone.
+const atOnce = 6
 
 // binaries is the folder of the programs under test, built once.
 var binaries string
@@ -39,6 +45,11 @@ func TestMain(m *testing.M) {
 		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../hamadryad-streaming", "../../plugins/...", "../../examples/...", "./testdata/gated", "./testdata/zoo", "./testdata/wrong", "./testdata/standing", "./testdata/forger", "./testdata/large", "./testdata/odd", "./testdata/many", "./testdata/seesaw", "./testdata/slowcount")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
+			return 1
+		}
+		flag.Parse()
+		if err := flag.Set("test.parallel", strconv.Itoa(max(atOnce, runtime.GOMAXPROCS(0)))); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return grouptest.Run(func() int { return hdfstest.Run(m) })

@@ -59,6 +59,7 @@ func (c *cluster) fill(folder string) (ballast string) {
 // twice for it. History, on the same disk, gives up its oldest jobs, and the page Now
 // says so while it is so.
 func TestManagerDiskFull(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, options{launchers: 2, slots: 2, disk: "64m"})
 	j := c.submit("file", 0, 3, 1, "map")
 	j.reached("map", 3)
@@ -115,6 +116,7 @@ func TestManagerDiskFull(t *testing.T) {
 // The disk that event log and history share fills up. What is over goes for what is to come: the oldest jobs that
 // ended give their room to the log, and a job that comes then runs as if nothing were.
 func TestHistoryMakesRoomForTheLog(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, options{launchers: 1, slots: 4, disk: "64m"})
 	in := c.write("in", "an oak\n")
 	for i := range 6 { // each prints what no codec makes smaller, so that its end takes a megabyte of history

@@ -136,6 +136,7 @@ func TestLostOutputAndEarlyReaders(t *testing.T) {
 // A launcher is stopped beyond its lease and continued: its work ran elsewhere
 // meanwhile, and what it reports then counts for nothing.
 func TestLauncherStoppedBeyondLease(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, options{launchers: 2, slots: 1, lease: leaseShort})
 	j := c.submit("file", 0, 1, 1, "part")
 	pid := j.reached("part", 1)[0]
@@ -174,6 +175,7 @@ func TestManagerKilledAndBack(t *testing.T) {
 // A manager that is away for most of the lease finds all work, though launchers have
 // tried it for long.
 func TestManagerAwayForMostOfTheLease(t *testing.T) {
+	t.Parallel()
 	const lease, away = 12 * time.Second, 7 * time.Second
 	c := startCluster(t, options{launchers: 2, slots: 2, lease: lease})
 	j := c.submit("file", 0, 6, 3, "maphalf")
@@ -192,6 +194,7 @@ func TestManagerAwayForMostOfTheLease(t *testing.T) {
 // The manager dies and stays away: within the lease launchers end their workers
 // and keep nothing.
 func TestManagerGoneForGood(t *testing.T) {
+	t.Parallel()
 	c := startCluster(t, options{launchers: 2, slots: 2, lease: leaseShort})
 	j := c.submit("file", 0, 6, 3, "reduce")
 	pids := j.reached("reduce", 1)

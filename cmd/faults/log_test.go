@@ -76,6 +76,7 @@ func (c *cluster) freeSlots() (n int) {
 func TestLogLosesItsEnd(t *testing.T) {
 	for _, n := range []int{500, 3000, 14_000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
 			c := startCluster(t, options{launchers: 2, slots: 2, lease: leaseShort})
 			j := c.submit("file", 0, 6, 3, "part")
 			j.reached("part", 3)

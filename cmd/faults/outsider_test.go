@@ -76,6 +76,7 @@ func (d *drawn) shows(what string) string {
 // taken anew when it was built again, and makes every mistake there is: each is told
 // with the call, the cause and the remedy, jobs go on, and right settings mend it.
 func TestAnOutsidersPolicy(t *testing.T) {
+	t.Parallel()
 	program := filepath.Join(t.TempDir(), "lottery")
 	outsider(t, program, "1")
 	kit := exec.Command(filepath.Join(binaries, "hamadryad"), "policy", "check", "--seeds", "1", "--restarts", "1", program)

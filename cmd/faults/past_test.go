@@ -31,6 +31,7 @@ var pastKills = flag.Int("pastkills", 3, "kills of a manager that keeps history"
 // on from file to file. Its history is then that of a manager which was never disturbed: one that
 // hears the same log, whole and once.
 func TestHistoryOutlivesKills(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(*moments, 19))
 	c := startCluster(t, options{launchers: 2, slots: 3, eventLog: ", keep: 100000"})
 	var jobs []*gatedJob

@@ -19,6 +19,7 @@ func TestZoo(t *testing.T) {
 			continue // TestAdmitsNobody
 		}
 		t.Run(a.Name, func(t *testing.T) {
+			t.Parallel()
 			path := filepath.Join(t.TempDir(), strings.ReplaceAll(a.Name, " ", "-"))
 			if err := os.Link(filepath.Join(binaries, "zoo"), path); err != nil {
 				t.Fatal(err)
@@ -68,7 +69,10 @@ func TestBadPlugins(t *testing.T) {
 		"panics in start":      policytest.PanicInStart,
 		"stops after the hand": policytest.StopAfterHandshake,
 	} {
-		t.Run(name, func(t *testing.T) { survives(t, policytest.Plugin(t, b), "") })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			survives(t, policytest.Plugin(t, b), "")
+		})
 	}
 }
 
