@@ -57,12 +57,10 @@ func (d *assignment) reason(c *request, kind scheduler.SlotKind) scheduler.WaitR
 	switch {
 	case c.more == 0:
 		return scheduler.WaitNone
+	case c.kept != "", d.waitsBesideHeld(c, kind) != nil:
+		return scheduler.WaitHeld
 	case d.taking[c.job.ID()]:
 		return scheduler.WaitPreempting
-	case c.kept != "":
-		return scheduler.WaitHeld
-	case d.besideHeld[kind] && (d.collectedFor(c, kind) != nil || d.misfit(c, kind)):
-		return scheduler.WaitHeld
 	case d.collectedFor(c, kind) != nil:
 		return scheduler.WaitTurn
 	case d.misfit(c, kind):
@@ -73,6 +71,22 @@ func (d *assignment) reason(c *request, kind scheduler.SlotKind) scheduler.WaitR
 		return scheduler.WaitAtLimit
 	}
 	return scheduler.WaitTurn
+}
+
+// waitsBesideHeld is the bundle for which what a request lacks is collected although it would
+// fit, because slots are held; nil: there is none.
+func (d *assignment) waitsBesideHeld(c *request, kind scheduler.SlotKind) *view.Bundle {
+	if d.besideHeld[kind] && (d.collectedFor(c, kind) != nil || d.misfit(c, kind)) {
+		return d.collect[kind]
+	}
+	if c.unfit != nil {
+		for i := range c.unfit.Groups {
+			if k := c.unfit.Groups[i].Kind; d.besideHeld[k] && d.view.FreeSlots(k) > 0 {
+				return d.collect[k]
+			}
+		}
+	}
+	return nil
 }
 
 // collectedFor is the bundle of another job for which the free slots of a kind are
@@ -106,8 +120,8 @@ func (d *assignment) detail(w waiting) string {
 		b := d.collectedFor(c, w.kind)
 		return fmt.Sprintf("%d free %s slots are collected for bundle %d of %s; %s", d.kept.Slots(w.kind), w.kind, b.ID, b.Job.ID(), has)
 	case w.reason == scheduler.WaitHeld:
-		return fmt.Sprintf("of %d free %s slots some are held for %s, which is between its stages, and others are collected for bundle %d of %s; %s",
-			d.view.FreeSlots(w.kind), w.kind, d.keepFor, d.collect[w.kind].ID, d.collect[w.kind].Job.ID(), has)
+		b := d.waitsBesideHeld(c, w.kind)
+		return fmt.Sprintf("of the free slots some are held for %s, which is between its stages, and others are collected for bundle %d of %s; %s", d.keepFor, b.ID, b.Job.ID(), has)
 	case d.misfit(c, w.kind):
 		return d.unfit(c.unfit, w.kind)
 	case w.reason == scheduler.WaitAtLimit:

@@ -43,13 +43,17 @@
 // # Free slots
 //
 // No slot may idle for longer than a heartbeat of virtual time while ready work fits it. The kit
-// looks after each answer at what is free for all, and at ready bundles of one group. It counts
-// no slot
+// looks after each answer at what is free for all, and at ready bundles of one group. A bundle of
+// several groups that fits whole, on what is free for all and what is reserved for it, must be
+// launched within a heartbeat, too: so slots that were taken back for it are not kept in vain. The
+// kit counts no slot
 //
 //   - that a ready bundle could use which needs more than is free, or an attempt that is
 //     suspended there;
 //   - of a job for which the policy gave a reason that slots stay free: WaitAtLimit,
-//     WaitLocality, WaitBudget, WaitPreempting, or WaitHeld for all others (Decisions.Waiting);
+//     WaitLocality, WaitBudget, WaitPreempting, or WaitHeld for all others (Decisions.Waiting).
+//     WaitPreempting is no reason for what fits whole, and WaitLocality counts for
+//     Options.LocalityMax (30 s) since the job last launched something;
 //   - of a launcher whose machine is told to be busy, with AbilityLoad;
 //   - that idled while the policy thought and the world moved.
 //

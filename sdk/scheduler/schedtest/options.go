@@ -37,6 +37,10 @@ type Options struct {
 	Kinds []scheduler.SlotKind
 	// AnswerWithin is real time for one call; default 10 s.
 	AnswerWithin time.Duration
+	// LocalityMax is how long, in virtual time, a job may wait for slots near its input beside free
+	// slots that fit it, before something of it is launched: all delays of the policy's
+	// settings together; default 30 s.
+	LocalityMax time.Duration
 	// NoStories leaves the scripted games out.
 	NoStories bool
 	// Progress is told of each game before it is played, with how many of all are
@@ -51,6 +55,7 @@ const (
 	seedsDefault    = 10
 	restartsDefault = 50
 	answerDefault   = 10 * time.Second
+	localityDefault = 30 * time.Second
 	heartbeat       = time.Second // of launchers
 )
 
@@ -58,6 +63,7 @@ func (o Options) filled() Options {
 	o.Seeds = cmp.Or(o.Seeds, seedsDefault)
 	o.Restarts = cmp.Or(o.Restarts, restartsDefault)
 	o.AnswerWithin = cmp.Or(o.AnswerWithin, answerDefault)
+	o.LocalityMax = cmp.Or(o.LocalityMax, localityDefault)
 	if o.Bad == nil {
 		o.Bad = []scheduler.Config{{File: "settings.yaml", Line: 3, Text: []byte("no-such-setting: 1\n")}}
 	}

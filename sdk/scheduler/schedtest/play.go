@@ -56,7 +56,7 @@ func (k *kit) play(g game) record {
 	c.Abilities, c.Config = d.Abilities, k.options.Config
 	g.plan(c, k.options)
 	asks := rand.New(rand.NewPCG(g.seed, 13)) //nolint:gosec // seeded on purpose
-	p := player{kit: k, game: g, c: c, rng: rng, asks: asks, rec: &rec, waiting: map[scheduler.JobID]scheduler.WaitReason{}, told: map[scheduler.JobID]bool{}}
+	p := player{kit: k, game: g, c: c, rng: rng, asks: asks, rec: &rec, waiting: map[scheduler.JobID]scheduler.WaitReason{}, told: map[scheduler.JobID]bool{}, slots: idleSlots{localityMax: k.options.LocalityMax}}
 	k.habits.idleSince = 0
 	p.pages() // before it knows of anything
 	for c.Step() && p.turn() {
@@ -135,7 +135,7 @@ func (p *player) turn() bool {
 	}
 	if p.rng.IntN(raceOneIn) == 0 {
 		c.Race()
-		p.slots.since = nil // what idled while the policy thought is not its doing
+		p.slots.forget()
 	}
 	if d.Checkpoint != nil {
 		if err := d.Checkpoint.Check(p.checkpoint, limits().CheckpointBytes); err != nil {
@@ -149,7 +149,7 @@ func (p *player) turn() bool {
 	c.Apply(r.Number, d)
 	merge(p.waiting, r.Events, d.Waiting)
 	p.habits.watch(c, r, d, p.waiting)
-	p.slots.watch(c, p.waiting)
+	p.slots.watch(c, d.Launch, p.waiting)
 	t.decisions, t.waiting = canonical(d), reasons(p.waiting)
 	if p.rng.IntN(saveOneIn) == 0 && !asks(r.Events) {
 		t.restart, t.config, t.loads, t.offers = &saved, c.Config, loads, offers

@@ -59,6 +59,12 @@ func (ls *launchers) emptyRoom() room {
 	return r
 }
 
+// at is what there is on a launcher that is there.
+func (r room) at(l scheduler.LauncherID) (slots map[scheduler.SlotKind]int, memory int64) {
+	m := r.memory[l]
+	return r.slots[l], m.free + min(m.parked, m.swap)
+}
+
 // take says whether there is as much, and takes it if so. What it takes of what there is
 // not is no matter: who asks for more has been told that it does not fit.
 func (r room) take(l scheduler.LauncherID, kind scheduler.SlotKind, slots int, memory int64) bool {

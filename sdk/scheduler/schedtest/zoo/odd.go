@@ -20,6 +20,10 @@ func Odd() []Animal {
 		odd("never preempted", policies.Delay, 0, plain),
 		odd("never used a reservation", policies.Gang, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
 			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Reserved(v.Bundle(l.Bundle).Job.ID()) })
+			d.Waiting = nil
+			for _, j := range v.Jobs() { // without a reason the kit does not pass it
+				d.Waiting = append(d.Waiting, scheduler.Waiting{Job: j.ID(), Reason: scheduler.WaitHeld, Detail: "as it likes"})
+			}
 		}),
 		odd("never suspended anything", policies.Delay, scheduler.AbilityResume, plain),
 		odd("and refused none", policies.Admit, 0, func(_ *view.View, _ scheduler.Round, d *scheduler.Decisions) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // Animal is one bad policy.
@@ -56,6 +57,9 @@ func All() []Animal {
 		{"explains nothing", ExplainsNothing, "Explain", true},
 		{"divides by zero", DividesByZero, "FairShare is NaN", true},
 		{"launches late", LaunchesLate, "idled for", true},
+		{"launches gangs late", GangsLate, "fits whole", true},
+		{"wastes reservations", WastesReservations, "fits whole", true},
+		{"waits for locality", WaitsForLocality, "waits for locality for", true},
 	}
 }
 
@@ -98,6 +102,45 @@ func LaunchesLate() scheduler.TaskScheduler {
 			d.Launch, d.WakeAt = nil, (r.Now/late+1)*late
 		}
 	}}
+}
+
+// GangsLate launches what needs several slots at once in every fifth second alone, and says
+// meanwhile that it takes slots back for it.
+func GangsLate() scheduler.TaskScheduler {
+	return creature{policies.Delay(), func(r scheduler.Round, d *scheduler.Decisions) {
+		const late = scheduler.Time(5e9)
+		before := len(d.Launch)
+		if r.Now/1e9%5 != 0 {
+			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return len(l.Launchers) > 1 })
+		}
+		if next := (r.Now/late + 1) * late; len(d.Launch) < before && (d.WakeAt == 0 || d.WakeAt > next) {
+			d.WakeAt = next
+		}
+	}}
+}
+
+// WaitsForLocality launches in every second minute alone, and says that jobs wait for slots near
+// their input.
+func WaitsForLocality() scheduler.TaskScheduler {
+	return creature{policies.Delay(), func(r scheduler.Round, d *scheduler.Decisions) {
+		const long = scheduler.Time(60e9)
+		d.Waiting = nil
+		for _, e := range r.Events {
+			if s, is := e.(scheduler.JobSubmitted); is {
+				d.Waiting = append(d.Waiting, scheduler.Waiting{Job: s.Job.ID, Reason: scheduler.WaitLocality, Detail: "near its input"})
+			}
+		}
+		if r.Now/long%2 != 0 && len(d.Launch) > 0 {
+			d.Launch, d.WakeAt = nil, (r.Now/long+1)*long
+		}
+	}}
+}
+
+// WastesReservations takes slots back for gangs, and launches nothing on them.
+func WastesReservations() scheduler.TaskScheduler {
+	return odd("", policies.Gang, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
+		d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Reserved(v.Bundle(l.Bundle).Job.ID()) })
+	}).New()
 }
 
 // LaunchesTwice decides every launch twice.
