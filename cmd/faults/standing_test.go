@@ -137,7 +137,7 @@ func TestStatusShowsWhatStands(t *testing.T) {
 		3: {`a.0 writes output "lines" to b`, "b.0 " + computes},
 	} {
 		for _, want := range wants {
-			line := regexp.MustCompile(`no progress for [0-9.]+m?s \(` + regexp.QuoteMeta(want) + `\)`)
+			line := regexp.MustCompile(`no progress for [0-9.hms]+ \(` + regexp.QuoteMeta(want) + `\)`)
 			eventually(t, want+" in the status of job "+fmt.Sprint(job), func() bool { return line.MatchString(status(job)) })
 			if got := status(job, "--attempts"); len(line.FindAllString(got, -1)) != 2 {
 				t.Errorf("%q is not said of the job and of the attempt:\n%s", want, got)

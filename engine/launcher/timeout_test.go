@@ -2,7 +2,6 @@ package launcher_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -19,7 +18,11 @@ import (
 func frozen(g *job.Graph, _ []string) error {
 	g.Stage("s", 1, func(ctx context.Context, _ *job.Node) error {
 		fmt.Println("stops")
-		return errors.Join(unix.Kill(os.Getpid(), unix.SIGSTOP), ctx.Err())
+		if err := unix.Kill(os.Getpid(), unix.SIGSTOP); err != nil {
+			return err
+		}
+		<-ctx.Done() // its threads stop one after the other
+		return ctx.Err()
 	}).Timeout(time.Second)
 	return nil
 }
