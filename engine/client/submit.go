@@ -68,7 +68,8 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	if _, err := c.uploadAll(ctx, blobs); err != nil {
 		return plan.Owner{}, err
 	}
-	prepared, err := unary(ctx, c, c.manager.Prepare, &wire.PrepareRequest{Principal: c.principal})
+	secret := plan.NewSecret()
+	prepared, err := unary(ctx, c, c.manager.Prepare, announcement(c.principal, s.Spec, secret))
 	if err != nil {
 		return plan.Owner{}, err
 	}
@@ -81,7 +82,7 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 	ctx = context.WithoutCancel(ctx)
 	job := plan.Owner{Cluster: plan.Cluster(prepared.Manager), Job: prepared.Job}
 	if prepared.TakesFolders {
-		job.Secret = plan.NewSecret()
+		job.Secret = secret
 	}
 	if spec.Folders, err = makeFolders(ctx, s.Spec, job); err != nil {
 		return plan.Owner{}, err
@@ -94,6 +95,19 @@ func (c *Client) Submit(ctx context.Context, s Submission) (plan.Owner, error) {
 		return plan.Owner{}, errors.Join(err, RemoveFolders(ctx, s.Spec, job))
 	}
 	return job, nil
+}
+
+// announcedBytesMax bounds what is said of a job's folders before it is submitted. Of what is more the
+// manager would remember nothing.
+const announcedBytesMax = 4 << 10
+
+// announcement asks for a job's number, and says for what folders are made then.
+func announcement(as *wire.Principal, spec *wire.JobSpec, secret string) *wire.PrepareRequest {
+	q := &wire.PrepareRequest{Principal: as, Outputs: spec.Outputs, Stores: plan.Stores(spec.Graph), Secret: secret}
+	if proto.Size(q) > announcedBytesMax {
+		return &wire.PrepareRequest{Principal: as}
+	}
+	return q
 }
 
 // shallow copies a submission, but not what it points to, which may be large.

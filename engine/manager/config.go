@@ -42,6 +42,9 @@ type Config struct {
 	// second that an upload brings at least (clients.UploadRateDefault), and streams of events and logs (rest.UserStreamsDefault).
 	UserBlobBytes, UploadRate int64
 	UserUploads, UserStreams  int
+	// ClearEvery is how often folders are looked for of jobs that were announced and never submitted;
+	// 0: clients.ClearEveryDefault.
+	ClearEvery time.Duration
 	// FreezeMax is for how long the core may stand still for a checkpoint, as estimated.
 	// Where that is not enough the checkpoint is made from the event log, beside the core;
 	// FreezeMaxDefault.

@@ -369,7 +369,7 @@ func (m *manager) grpcServer() *grpc.Server {
 // clientServer is the service that clients talk to, launcherServer that of launchers.
 func (m *manager) clientServer() *clients.Server {
 	m.clients = clients.NewServer(clients.Needs{
-		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, UploadRate: m.cfg.UploadRate, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
+		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, UploadRate: m.cfg.UploadRate, ClearEvery: m.cfg.ClearEvery, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
 		Settled: time.Now().Add(m.cfg.LauncherLostAfter), IdleShownAfter: m.cfg.IdleShownAfter, Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor, Audit: m.audit, Web: m.web,
 	})

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -97,4 +99,20 @@ func Stores(g *wire.Graph) []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// RemoveEmpty removes a folder that a submitter made, while nothing is in it. Only local stores can;
+// the error of others is fs.ErrInvalid.
+func RemoveEmpty(ctx context.Context, folder string) error {
+	store, err := storage.For(folder)
+	if err != nil {
+		return err
+	}
+	emptied, ok := store.(interface {
+		RemoveEmpty(ctx context.Context, path string) error
+	})
+	if !ok {
+		return fmt.Errorf("remove %s while it is empty: %w", folder, fs.ErrInvalid)
+	}
+	return emptied.RemoveEmpty(ctx, folder)
 }

@@ -88,8 +88,13 @@ func (JobState) EnumDescriptor() ([]byte, []int) {
 }
 
 type PrepareRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Principal     *Principal             `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Principal *Principal             `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	// What the submitter makes folders for before it submits: the manager removes them where
+	// it never does. Left out where it is much.
+	Outputs       []string `protobuf:"bytes,2,rep,name=outputs,proto3" json:"outputs,omitempty"`
+	Stores        []string `protobuf:"bytes,3,rep,name=stores,proto3" json:"stores,omitempty"` // of channels
+	Secret        string   `protobuf:"bytes,4,opt,name=secret,proto3" json:"secret,omitempty"` // in the names of the folders
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -129,6 +134,27 @@ func (x *PrepareRequest) GetPrincipal() *Principal {
 		return x.Principal
 	}
 	return nil
+}
+
+func (x *PrepareRequest) GetOutputs() []string {
+	if x != nil {
+		return x.Outputs
+	}
+	return nil
+}
+
+func (x *PrepareRequest) GetStores() []string {
+	if x != nil {
+		return x.Stores
+	}
+	return nil
+}
+
+func (x *PrepareRequest) GetSecret() string {
+	if x != nil {
+		return x.Secret
+	}
+	return ""
 }
 
 type PrepareReply struct {
@@ -3806,9 +3832,12 @@ var File_engine_wire_api_proto protoreflect.FileDescriptor
 
 const file_engine_wire_api_proto_rawDesc = "" +
 	"\n" +
-	"\x15engine/wire/api.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"N\n" +
+	"\x15engine/wire/api.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/job.proto\x1a\x1aengine/wire/launcher.proto\"\x98\x01\n" +
 	"\x0ePrepareRequest\x12<\n" +
-	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\"\x9c\x01\n" +
+	"\tprincipal\x18\x01 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x18\n" +
+	"\aoutputs\x18\x02 \x03(\tR\aoutputs\x12\x16\n" +
+	"\x06stores\x18\x03 \x03(\tR\x06stores\x12\x16\n" +
+	"\x06secret\x18\x04 \x01(\tR\x06secret\"\x9c\x01\n" +
 	"\fPrepareReply\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x18\n" +
 	"\amanager\x18\x02 \x01(\tR\amanager\x12'\n" +

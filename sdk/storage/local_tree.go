@@ -59,6 +59,17 @@ func (l Local) Mkdir(ctx context.Context, path string) error {
 	return l.mkdir(ctx, path, 0o777)
 }
 
+// RemoveEmpty removes a folder in which nothing is, and no link and no file.
+func (Local) RemoveEmpty(ctx context.Context, path string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := syscall.Rmdir(filepath.Clean(localPath(path))); err != nil {
+		return &fs.PathError{Op: "remove", Path: path, Err: err}
+	}
+	return nil
+}
+
 // MkdirGuarded implements Guarded.
 func (l Local) MkdirGuarded(ctx context.Context, path string) error {
 	return l.mkdir(ctx, path, 0o775)

@@ -118,7 +118,8 @@ type Needs struct {
 	Model      *readmodel.Model
 	Jobs       *past.Jobs
 	Blobs      *blobs.Store
-	UploadRate int64 // bytes a second that an upload brings at least; 0: UploadRateDefault
+	UploadRate int64         // bytes a second that an upload brings at least; 0: UploadRateDefault
+	ClearEvery time.Duration // 0: ClearEveryDefault
 	Graphs     *graphs.Store
 	Launchers  *launchers.Table
 	Supervisor *supervision.Supervisor
@@ -157,6 +158,8 @@ type Server struct {
 	losses   atomic.Pointer[core.Losses]
 	ruling   ruling
 
+	announced announced
+
 	drafting sync.Mutex // held while a large job is drafted
 }
 
@@ -185,6 +188,7 @@ func (s *Server) Prepare(ctx context.Context, q *wire.PrepareRequest) (*wire.Pre
 	if err != nil {
 		return nil, err
 	}
+	s.announce(uint64(r.Job), q)
 	return &wire.PrepareReply{Job: uint64(r.Job), Manager: s.needs.Identity, KerberosRealms: s.needs.Tickets.Realms(), User: p.Name, TakesFolders: true}, nil
 }
 
@@ -196,6 +200,7 @@ func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.Submi
 	if q.Spec == nil {
 		return nil, status.Error(codes.InvalidArgument, "the submission holds no job")
 	}
+	s.announced.take(q.Job) // its folders are the job's, or the submitter removes them
 	if err := s.prove(ctx, q.Spec); err != nil {
 		return nil, err
 	}

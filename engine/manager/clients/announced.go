@@ -1,0 +1,127 @@
+package clients
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// announcedMax bounds the jobs whose folders are remembered until they are submitted, and
+	// announcedBytes the names of each.
+	announcedMax   = 10_000
+	announcedBytes = 4 << 10
+	// ClearEveryDefault is how often those are looked for that were never submitted.
+	ClearEveryDefault = time.Minute
+	// clearMax bounds the time that the folders of one job take to remove.
+	clearMax = time.Minute
+)
+
+// announced are the folders that submitters make before they submit: one that is killed in between
+// leaves them. The manager makes their names itself, of the job's number, its own identity and the
+// announced secret, and removes them only while they are empty: nothing else is touched,
+// whatever is announced. It forgets them when it ends. The zero value has none.
+type announced struct {
+	mu      sync.Mutex
+	folders map[uint64][]string
+	looks   bool // a look at them is to come
+}
+
+// note remembers those of a job, and says whether the first look is to be arranged.
+func (a *announced) note(job uint64, folders []string) (first bool) {
+	bytes := 0
+	for _, f := range folders {
+		bytes += len(f)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(folders) == 0 || bytes > announcedBytes || len(a.folders) >= announcedMax {
+		return false
+	}
+	if a.folders == nil {
+		a.folders = map[uint64][]string{}
+	}
+	a.folders[job] = folders
+	first, a.looks = !a.looks, true
+	return first
+}
+
+// take forgets those of a job, and returns them.
+func (a *announced) take(job uint64) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	folders := a.folders[job]
+	delete(a.folders, job)
+	return folders
+}
+
+// jobs lists those that are remembered. When there is none no look is to come.
+func (a *announced) jobs() (list []uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for job := range a.folders {
+		list = append(list, job)
+	}
+	a.looks = len(list) > 0
+	return list
+}
+
+// announce remembers what a submitter is about to make.
+func (s *Server) announce(job uint64, q *wire.PrepareRequest) {
+	if q.Secret == "" || plan.CheckSecret(q.Secret) != nil {
+		return
+	}
+	owner := plan.Owner{Cluster: plan.Cluster(s.needs.Identity), Job: job, Secret: q.Secret}
+	var folders []string
+	for _, out := range q.Outputs {
+		folders = append(folders, owner.Temporary(out))
+	}
+	for _, store := range q.Stores {
+		folders = append(folders, owner.Channels(store))
+	}
+	if s.announced.note(job, folders) {
+		s.lookLater()
+	}
+}
+
+// lookLater looks for jobs that will never be submitted, again and again while there may be some.
+func (s *Server) lookLater() {
+	every := s.needs.ClearEvery
+	if every == 0 {
+		every = ClearEveryDefault
+	}
+	time.AfterFunc(every, func() {
+		if s.clearAnnounced(); len(s.announced.jobs()) > 0 {
+			s.lookLater()
+		}
+	})
+}
+
+// clearAnnounced removes the folders of jobs that were announced and that the core does not wait
+// for any more (core.preparedFor).
+func (s *Server) clearAnnounced() {
+	jobs := s.announced.jobs()
+	var over []uint64
+	ctx, cancel := context.WithTimeout(context.Background(), clearMax)
+	defer cancel()
+	err := s.needs.Inbox.Glance(ctx, func(c *core.Core) {
+		for _, job := range jobs {
+			if !c.Awaits(scheduler.JobID(job)) {
+				over = append(over, job)
+			}
+		}
+	})
+	if err != nil {
+		return // the manager ends, or is busy: the next look comes
+	}
+	for _, job := range over {
+		for _, folder := range s.announced.take(job) {
+			_ = plan.RemoveEmpty(ctx, folder) // what the manager does not see, or is not empty, stays
+		}
+	}
+}
