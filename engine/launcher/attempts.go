@@ -80,7 +80,7 @@ func tellable(e *wire.AttemptEnded) *wire.AttemptEnded {
 		}}
 	}
 	return &wire.AttemptEnded{Attempt: e.Attempt, End: wire.End_END_FAILED, Work: e.Work, Failure: &wire.Failure{
-		Kind: wire.ErrorKind_ERROR_KIND_INVALID,
+		Kind: wire.ErrorKind_ERROR_KIND_DENIED, // of its program: no launcher is to blame
 		Message: fmt.Sprintf("the report of its end takes %d bytes, at most %d are possible: it wrote %d stored files and %d output files, and counted under %d names; write fewer, use fewer readers, or count under fewer and shorter names",
 			n, wire.ReportBytesMax, len(e.Stored), len(e.Files), len(e.Counters)),
 	}}

@@ -20,7 +20,7 @@ func TestAnEndTooLargeToTellIsAFailure(t *testing.T) {
 	}
 	e.Stored[0].PartitionBytes = sizes
 	got := tellable(e)
-	if got.End != wire.End_END_FAILED || got.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID || !strings.Contains(got.Failure.Message, "fewer readers") {
+	if got.End != wire.End_END_FAILED || got.Failure.GetKind() != wire.ErrorKind_ERROR_KIND_DENIED || !strings.Contains(got.Failure.Message, "fewer readers") {
 		t.Errorf("%v", got)
 	}
 }

@@ -142,6 +142,41 @@ func TestReportsThatAreTooLarge(t *testing.T) {
 	}
 }
 
+// An end that is over its bound, or names what can't be kept, is its program's doing: the job fails, and its
+// launcher is not excluded, whatever a site makes of failures.
+func TestAnEndThatIsTooLargeIsTheJobs(t *testing.T) {
+	numbers := make([]int64, 4<<20)
+	for i := range numbers {
+		numbers[i] = -1 // ten bytes
+	}
+	for what, end := range map[string]*wire.AttemptEnded{
+		"bytes":    {End: wire.End_END_FINISHED, Work: &wire.Work{Read: numbers}},
+		"counters": {End: wire.End_END_FINISHED, Counters: []*wire.Counter{{Name: strings.Repeat("x", 10_000)}}},
+		"a file":   {End: wire.End_END_FINISHED, Files: []*wire.CommittedFile{{Name: "../x", Temporary: "a"}}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			b := newTestbed(t)
+			b.cfg.Core.BlameAfter, b.cfg.Core.BlameJobs = 1, 1
+			b.start()
+			l := b.launcher("a", 1, true)
+			b.launcher("b", 1, true)
+			b.launcher("c", 1, true)
+			job := b.submit(6)
+			end.Attempt = l.next()
+			if err := l.report(&wire.Report{What: &wire.Report_Ended{Ended: end}}); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the job fails, or ends its attempts", func() bool {
+				s, err := b.api.Status(b.ctx(), &wire.StatusRequest{Job: job})
+				return err == nil && s.GetFailure() != nil
+			})
+			if strings.Contains(b.log.String(), "a launcher is avoided for a while") {
+				t.Error("the launcher is excluded")
+			}
+		})
+	}
+}
+
 // What a worker sent that it may not is in the audit, under the name of its job's owner, whoever
 // the launcher says that it is.
 func TestOffencesAreInTheAudit(t *testing.T) {

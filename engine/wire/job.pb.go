@@ -198,7 +198,7 @@ const (
 	ErrorKind_ERROR_KIND_INVALID     ErrorKind = 5 // the job itself is wrong: retrying can't help
 	ErrorKind_ERROR_KIND_INTERNAL    ErrorKind = 6
 	ErrorKind_ERROR_KIND_OUTPUT      ErrorKind = 7 // the store of the outputs refuses: where a second launcher sees the same (Failure.refusal) retrying can't help, and no launcher is to blame
-	ErrorKind_ERROR_KIND_DENIED      ErrorKind = 8 // who asks may not do that, or a launcher runs nothing as that user: retrying can't help, no launcher is to blame
+	ErrorKind_ERROR_KIND_DENIED      ErrorKind = 8 // who asks may not do that, a report of the attempt is over its bound, or a launcher runs nothing as that user: retrying can't help, no launcher is to blame
 	ErrorKind_ERROR_KIND_FULL        ErrorKind = 9 // the store of the outputs has no room: no launcher and no program is to blame, and later there may be some
 )
 

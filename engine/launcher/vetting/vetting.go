@@ -52,11 +52,8 @@ func (o *Offence) Error() string { return o.Reason }
 // program would send the same, and no launcher is blamed.
 func (o *Offence) Failure() *wire.Failure {
 	kind := wire.ErrorKind_ERROR_KIND_DENIED
-	switch o.Kind {
-	case Garbled:
+	if o.Kind == Garbled {
 		kind = wire.ErrorKind_ERROR_KIND_INTERNAL
-	case TooLarge:
-		kind = wire.ErrorKind_ERROR_KIND_INVALID
 	}
 	return &wire.Failure{Kind: kind, Message: "the launcher ended the worker: " + o.Reason}
 }

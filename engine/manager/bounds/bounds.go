@@ -207,7 +207,7 @@ func tidyEnd(e *wire.AttemptEnded) {
 	e.Counters, e.Files = nil, nil
 	if e.End == wire.End_END_FINISHED {
 		e.End, e.Stored = wire.End_END_FAILED, nil
-		e.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: why}
+		e.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_DENIED, Message: why} // of its program: no launcher is to blame
 	}
 }
 

@@ -49,7 +49,7 @@ func withinBound(r *wire.Report) *wire.Report {
 	}
 	return &wire.Report{Incarnation: r.Incarnation, Term: r.Term, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
 		Attempt: attempt, End: wire.End_END_FAILED, Failure: &wire.Failure{
-			Kind:    wire.ErrorKind_ERROR_KIND_INVALID,
+			Kind:    wire.ErrorKind_ERROR_KIND_DENIED, // its program made it so large: no launcher is to blame
 			Message: fmt.Sprintf("its launcher sent a report of %d bytes about it, at most %d are taken", n, most),
 		},
 	}}}
