@@ -235,6 +235,7 @@ type Limits struct {
 	UserStreams  int  `koanf:"userStreams" validate:"min=1,max=1000"`     // streams of events, and logs that are followed, of one user
 	UserUploads  int  `koanf:"userUploads" validate:"min=1,max=32"`       // programs and plans that one user sends at once; more wait
 	UserPrograms Size `koanf:"userPrograms" validate:"min=1048576"`       // of the programs and plans that one user sent
+	UserTails    Size `koanf:"userTails" validate:"min=65536"`            // of the ends of logs of one user's attempts; beyond it only failed attempts' are kept, up to twice as much
 	UploadRate   Size `koanf:"uploadRate" validate:"min=1,max=104857600"` // bytes in a second that an upload brings at least
 }
 
@@ -327,6 +328,7 @@ func defaults() map[string]any {
 		"limits.userStreams":         100,
 		"limits.userUploads":         8,
 		"limits.userPrograms":        "4GiB",
+		"limits.userTails":           "4GiB",
 		"limits.uploadRate":          "16KiB",
 		"log.level":                  "info",
 		"log.format":                 "text",

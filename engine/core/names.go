@@ -27,6 +27,7 @@ type (
 	Action          = step.Action
 	ToLauncher      = step.ToLauncher
 	Welcome         = step.Welcome
+	Assigned        = step.Assigned
 	AskPolicy       = step.AskPolicy
 	StartPolicy     = step.StartPolicy
 	PolicyGone      = step.PolicyGone
@@ -61,6 +62,9 @@ var SuspensionBounds = step.SuspensionBounds
 
 // Term is ids.Term.
 func Term(last uint64, age time.Duration) uint64 { return ids.Term(last, age) }
+
+// SeenMax is ids.SeenMax.
+func SeenMax(now time.Time) (term, job, attempt uint64) { return ids.SeenMax(now) }
 
 // JobsAboveUnknown is ids.AboveUnknown.
 func JobsAboveUnknown(now scheduler.Time) uint64 { return ids.AboveUnknown(now) }

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -10,7 +11,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
@@ -139,9 +142,9 @@ func (p *keeper) number(ctx context.Context, l *recovery.Life) error {
 // keepTails has history keep the ends of logs of a job's attempts. Those of a job that neither lives nor is in history go:
 // nothing would ever remove them.
 func (m *manager) keepTails(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error {
-	at, known, err := m.model.Submitted(ctx, job)
+	at, user, known, err := m.model.Submitted(ctx, job)
 	if err == nil && !known {
-		at, known, err = m.history.Submitted(job)
+		at, user, known, err = m.history.Submitted(job)
 	}
 	if err != nil {
 		return status.Error(codes.Unavailable, err.Error())
@@ -149,10 +152,43 @@ func (m *manager) keepTails(ctx context.Context, job scheduler.JobID, list []*wi
 	if !known {
 		return nil
 	}
-	if err := m.history.Tails().Add(tails.Key{Job: job, Submitted: at}, list); err != nil {
+	key := tails.Key{Job: job, Submitted: at}
+	m.history.Tails().Own(key, user)
+	if err := m.history.Tails().Add(key, list); err != nil {
 		return status.Error(codes.ResourceExhausted, err.Error())
 	}
 	return nil
+}
+
+// ranOn leaves out the ends of logs of attempts that did not run on the launcher which sent them, by what
+// the model and history know of a job. Of a job of which not all attempts are kept, those that are not
+// are taken.
+func (m *manager) ranOn(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) ([]*wire.LogTail, error) {
+	j, err := m.jobs.Find(ctx, job)
+	if err != nil || j == nil {
+		return nil, err
+	}
+	defer j.Close()
+	asked := map[uint64]bool{}
+	first, last := list[0].Attempt, list[0].Attempt
+	for _, t := range list {
+		asked[t.Attempt] = true
+		first, last = min(first, t.Attempt), max(last, t.Attempt)
+	}
+	on := map[uint64]string{}
+	kept, of, err := j.Each(ctx, file.Query{After: scheduler.AttemptID(first - min(first, 1))}, func(a *facts.Attempt) bool {
+		if asked[uint64(a.ID)] {
+			on[uint64(a.ID)] = a.On
+		}
+		return uint64(a.ID) < last
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(t *wire.LogTail) bool {
+		launcher, found := on[t.Attempt]
+		return found && launcher != t.Launcher || !found && kept == of
+	}), nil
 }
 
 // end ends history.

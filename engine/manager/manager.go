@@ -53,6 +53,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/internal/health"
+	"github.com/hamadryad/hamadryad/internal/logsample"
 	"github.com/hamadryad/hamadryad/internal/profiles"
 )
 
@@ -92,6 +93,7 @@ const (
 type manager struct {
 	cfg        Config
 	log        *slog.Logger
+	sampled    *slog.Logger // for lines of which a launcher can cause any number
 	life       *recovery.Life
 	driver     *driver
 	model      *readmodel.Model
@@ -145,7 +147,7 @@ func Run(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m := &manager{
-		cfg: cfg, log: cfg.Log, stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Book{}, stopping: make(chan struct{}), inbox: inbox.New(),
+		cfg: cfg, log: cfg.Log, sampled: logsample.New(cfg.Log), stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Book{}, stopping: make(chan struct{}), inbox: inbox.New(),
 		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems.List{}, shown: clients.NewConfiguration(cfg.Shown),
 	}
 	m.ports = newPorts(cfg.Limits, cfg.Log)
@@ -380,7 +382,7 @@ func (m *manager) launcherServer() *launchers.Server {
 	m.streams = &launchers.Server{
 		Table: m.launchers, Inbox: m.inbox, Blobs: m.blobs, Wants: m.supervisor.Wants, Stats: m.stats, Rules: m.guard.Rules, Log: m.log, Stopping: m.stopping,
 		Terms: &wire.Welcome{LeaseNs: int64(m.cfg.Lease), HeartbeatNs: int64(m.cfg.Heartbeat), Manager: m.life.Identity, TailBytes: m.cfg.TailBytes, FailedTailBytes: m.cfg.FailedTailBytes},
-		Keep:  m.keepTails, Offended: m.offended,
+		Keep:  m.keepTails, RanOn: m.ranOn, Offended: m.offended, Sampled: m.sampled,
 	}
 	return m.streams
 }
@@ -572,7 +574,11 @@ func (m *manager) logLine(l core.LogLine) {
 	for _, a := range l.Attrs {
 		args = append(args, a.Key, a.Value)
 	}
-	m.log.Log(context.Background(), level, l.Message, args...)
+	log := m.log
+	if l.Often {
+		log = m.sampled
+	}
+	log.Log(context.Background(), level, l.Message, args...)
 }
 
 // neededBlobs are the programs and plans of live jobs.

@@ -8,6 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/facts"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -51,5 +52,46 @@ func TestEndsOfLogsThatComeTooLate(t *testing.T) {
 	}
 	if len(of) != 2 || !of[2] || !of[3] { // the one that history has, and the one that lives
 		t.Errorf("there are ends of logs of %v", of)
+	}
+}
+
+// What is kept is of attempts that ran on the launcher which sends it, whether their job lives or is over.
+func TestEndsOfLogsOfOthersAttempts(t *testing.T) {
+	h, err := history.Open(history.Options{Folder: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := readmodel.New(readmodel.Bounds{JobsKept: 10, AttemptsKept: 10}, core.Facts{})
+	defer model.Close()
+	m := &manager{model: model, history: &keeper{History: h}, jobs: past.New(model, h)}
+	defer m.history.end()
+	const at = 1_800_000_000e9
+	tell := func(record uint64, rows facts.Rows) {
+		f := core.Facts{At: at, Rows: rows}
+		h.Take(record, &f)
+		model.Hand(f)
+	}
+	h.Begin(0, &core.Facts{})
+	for job := range uint64(2) {
+		tell(2*job+1, facts.Rows{
+			Jobs:     []facts.Job{{ID: scheduler.JobID(job + 1), Submitted: at, Spec: &wire.JobSpec{}, StageNames: []string{"map"}}},
+			Attempts: []facts.Attempt{{ID: scheduler.AttemptID(10*job + 7), Job: scheduler.JobID(job + 1), Launcher: 1, On: "l1", State: facts.Ended, Outcome: scheduler.Finished}},
+		})
+	}
+	tell(4, facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: at, Ended: at + 1}}}})
+	if err := h.Sync(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	for job := range uint64(2) {
+		own := 10*job + 7
+		list, err := m.ranOn(t.Context(), scheduler.JobID(job+1), []*wire.LogTail{
+			{Attempt: own, Launcher: "l1"}, {Attempt: own, Launcher: "l2"}, {Attempt: own + 1, Launcher: "l1"}, {Attempt: 0, Launcher: "l1"}, {Attempt: 1 << 63, Launcher: "l1"},
+		})
+		if err != nil || len(list) != 1 || list[0].Attempt != own || list[0].Launcher != "l1" {
+			t.Errorf("job %d: %v, %v", job+1, list, err)
+		}
+	}
+	if list, err := m.ranOn(t.Context(), 99, []*wire.LogTail{{Attempt: 1}}); err != nil || len(list) > 0 {
+		t.Errorf("of no job: %v, %v", list, err)
 	}
 }

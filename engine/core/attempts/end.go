@@ -59,7 +59,7 @@ func (as *Attempts) endedAlready(l *life.Launcher, m *wire.AttemptEnded) {
 // more went, or goes, with the job.
 func (as *Attempts) refuseCommit(l *life.Launcher, m *wire.AttemptEnded, why string) {
 	as.step.Stats.LateCommits++
-	as.step.Log(step.Warn, "a late commit was refused: "+why, "launcher", l.Name, "attempt", fmt.Sprint(m.GetAttempt()))
+	as.step.LogReported(step.Warn, "a late commit was refused: "+why, "launcher", l.Name, "attempt", fmt.Sprint(m.GetAttempt()))
 	if a := as.life.Attempt(l, m.GetAttempt()); a != nil && len(m.GetStored()) > 0 {
 		as.orders.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Attempt: m.GetAttempt(), Job: uint64(a.Run.Bundle.Job.ID)}}})
 	}

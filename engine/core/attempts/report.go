@@ -89,7 +89,7 @@ func (as *Attempts) CommitAsked(l *life.Launcher, id scheduler.AttemptID) {
 		as.grant(a)
 	} else {
 		as.step.Stats.LateCommits++
-		as.step.Log(step.Warn, "a commit was refused", "attempt", fmt.Sprint(id), "reason", why)
+		as.step.LogReported(step.Warn, "a commit was refused", "attempt", fmt.Sprint(id), "reason", why)
 	}
 	as.orders.Command(l, &wire.Command{Do: &wire.Command_Commit{Commit: &wire.CommitVerdict{Attempt: uint64(id), Granted: why == "", Reason: why}}})
 }
@@ -120,11 +120,11 @@ func (as *Attempts) RefusedCommand(a *life.Attempt, f *wire.Failure) {
 		a.Pending.Confirmed()
 		as.capacity.VictimDone(&a.Holding)
 		as.noteSuspended(a.Run)
-		as.step.Log(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
+		as.step.LogReported(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
 	case a.Pending.Waits() && a.Stop() == nil: // it is to go on, or its launcher says that it runs and it is to rest
 		as.cannot(a, f)
 	default:
-		as.step.Log(step.Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
+		as.step.LogReported(step.Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
 	}
 }
 

@@ -57,6 +57,16 @@ func Term(last uint64, age time.Duration) uint64 {
 	return max(last, uint64(max(age, 0)/time.Millisecond)) + 1
 }
 
+// clockError is by how much a clock may be ahead before an id that follows from it is taken for none.
+const clockError = 366 * 24 * time.Hour
+
+// SeenMax bounds the term, job and attempt of which anybody can have heard by a time: those of data
+// that began in 1970, with a clock that is ahead by clockError. A larger one would leave too few.
+func SeenMax(now time.Time) (term, job, attempt uint64) {
+	age := time.Duration(max(now.UnixNano(), 0)) + clockError
+	return Term(0, age), perAge(age, slowIDs) + jobsAtOnce, perAge(age, fastIDs)
+}
+
 // gap is a range of ids that a life skipped at its start: those above, up to.
 type gap struct {
 	jobs, attempts [2]uint64

@@ -25,7 +25,7 @@ func (ss *Sessions) Join(m *wire.Join) {
 	if l != nil && l.Up && l.Incarnation == m.Incarnation {
 		ss.lookForLoss(l, m)
 		l.Identity, l.DataAddress, l.HTTPAddress = m.Identity, m.DataAddress, m.HttpAddress
-		ss.step.Act(step.Welcome{Name: l.Name, Incarnation: l.Incarnation, Term: ss.step.Term, Launcher: l.ID})
+		ss.step.Act(step.Welcome{Name: l.Name, Incarnation: l.Incarnation, Term: ss.step.Term, Launcher: l.ID, Assigned: assigned(l)})
 		ss.takeInventory(l, has)
 		return
 	}
@@ -48,6 +48,17 @@ func (ss *Sessions) Join(m *wire.Join) {
 	ss.comeUp(l, m)
 	ss.adoptOutputs(l, kept, m.Stored)
 	ss.takeInventory(l, has)
+}
+
+// assigned lists what a launcher was told to run and has not ended, by what the core knows: what
+// the launcher says of itself gives it no right to a job.
+func assigned(l *life.Launcher) []step.Assigned {
+	list := make([]step.Assigned, 0, len(l.Attempts))
+	for _, a := range l.Attempts.Sorted() {
+		j := a.Run.Bundle.Job
+		list = append(list, step.Assigned{Attempt: a.ID, Job: j.ID, Program: j.Spec.GetProgram(), Plan: j.Spec.GetPlan()})
+	}
+	return list
 }
 
 // joinRefused says why a launcher may not join, and whether it may as a new

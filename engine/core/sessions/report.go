@@ -68,7 +68,7 @@ func (ss *Sessions) staleReport(l *life.Launcher, m *wire.LauncherReport) {
 		name = l.Name
 	}
 	ss.step.Stats.LateCommits++
-	ss.step.Log(step.Warn, "a late commit was refused: its launcher had been given up", "launcher", name, "attempt", fmt.Sprint(e.GetAttempt()))
+	ss.step.LogReported(step.Warn, "a late commit was refused: its launcher had been given up", "launcher", name, "attempt", fmt.Sprint(e.GetAttempt()))
 }
 
 // attemptReport finds the live attempt a report is about.

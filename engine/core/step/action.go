@@ -27,6 +27,14 @@ type Welcome struct {
 	Launcher    scheduler.LauncherID // 0 when refused
 	Refused     string               // why it may not join; "" when it may
 	Afresh      bool                 // refused: it may as a new incarnation
+	Assigned    []Assigned           // attempts that the core counts as live there, in order of id
+}
+
+// Assigned is an attempt that a launcher was told to start, its job, and the hashes of what that needs.
+type Assigned struct {
+	Attempt       scheduler.AttemptID
+	Job           scheduler.JobID
+	Program, Plan string
 }
 
 // AskPolicy gives a round to the policy. A PolicyAnswer or PolicyFailed input
@@ -116,6 +124,7 @@ type LogLine struct {
 	Level   Level
 	Message string
 	Attrs   []Attr
+	Often   bool // a launcher can cause any number of such lines: those that repeat are to be counted
 }
 
 // Level is how loud a log line is.

@@ -65,7 +65,15 @@ func (s *Step) Done() {
 
 // Log has a line be logged, of a message and pairs of key and value.
 func (s *Step) Log(level Level, message string, pairs ...string) {
-	line := LogLine{Level: level, Message: message}
+	s.log(LogLine{Level: level, Message: message}, pairs)
+}
+
+// LogReported is Log for what a launcher reported, and may report without end.
+func (s *Step) LogReported(level Level, message string, pairs ...string) {
+	s.log(LogLine{Level: level, Message: message, Often: true}, pairs)
+}
+
+func (s *Step) log(line LogLine, pairs []string) {
 	for pair := range slices.Chunk(pairs, 2) {
 		line.Attrs = append(line.Attrs, Attr{pair[0], pair[1]})
 	}

@@ -10,6 +10,20 @@ import (
 func (h *History) openTails() (*tails.Store, error) {
 	o := h.o.Tails
 	o.Changed = func() { h.touch(stateChanged) }
+	live := map[scheduler.JobID]string{} // as the journal has them now: it belongs to the goroutine run afterwards
+	for id, j := range h.journal.jobs {
+		live[id] = j.summary.GetUser()
+	}
+	o.User = func(id scheduler.JobID) string {
+		if user := live[id]; user != "" {
+			return user
+		}
+		s, err := h.Summary(id)
+		if err != nil {
+			h.o.Log.Warn("whose the ends of a job's logs are can't be found out: they count to nobody", "job", id.String(), "error", err)
+		}
+		return s.GetUser()
+	}
 	o.Folder, o.BytesMax, o.Log = filepath.Join(h.o.Folder, tailsFolder), h.o.BytesMax, h.o.Log
 	return tails.Open(o)
 }
@@ -17,13 +31,13 @@ func (h *History) openTails() (*tails.Store, error) {
 // Tails are the ends of attempts' logs. They go with the history of their job.
 func (h *History) Tails() *tails.Store { return h.tails }
 
-// Submitted is when a job that ended was submitted; false: history has none of it.
-func (h *History) Submitted(id scheduler.JobID) (scheduler.Time, bool, error) {
+// Submitted is when a job that ended was submitted, and by whom; false: history has none of it.
+func (h *History) Submitted(id scheduler.JobID) (at scheduler.Time, user string, known bool, err error) {
 	if s := h.Status(id); s != nil {
-		return scheduler.Time(s.GetSummary().GetSubmitted()), true, nil
+		return scheduler.Time(s.GetSummary().GetSubmitted()), s.GetSummary().GetUser(), true, nil
 	}
 	s, err := h.Summary(id)
-	return scheduler.Time(s.GetSubmitted()), s != nil, err
+	return scheduler.Time(s.GetSubmitted()), s.GetUser(), s != nil, err
 }
 
 // sweepTails removes those of jobs that neither live nor have a file: they went while no manager ran, or

@@ -48,6 +48,8 @@ const (
 	namesMax     = 64
 	slotKindsMax = 64
 	slotsMax     = 100_000
+	// memoryMax bounds a launcher's memory, and its swap: sums over all launchers are to fit.
+	memoryMax = 1 << 50
 	// incarnationMax bounds a launcher's incarnation, which is the time of its start in
 	// nanoseconds, or one more than the one before: it leaves room until the year 2116.
 	incarnationMax = 1 << 62
@@ -63,10 +65,14 @@ type Server struct {
 	Stats    *metrics.Metrics
 	Rules    func() *access.Rules // of who may do what; nil: there are none
 	Log      *slog.Logger
+	Sampled  *slog.Logger    // for lines of which a launcher can cause any number: those that repeat are counted
 	Stopping <-chan struct{} // closed when the streams have to end
 	Terms    *wire.Welcome   // what holds for each launcher that is let in
 	// Keep takes the ends of logs of a job's attempts. It does not wait; its error is a status.
 	Keep func(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) error
+	// RanOn leaves out those of attempts that did not run on the launcher which they name. It is asked about
+	// attempts of which the table remembers nothing.
+	RanOn func(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) ([]*wire.LogTail, error)
 	// Offended hears that a launcher ended a worker for what it sent.
 	Offended func(ctx context.Context, launcher string, o *wire.WorkerOffence)
 }
@@ -101,6 +107,9 @@ func (s *Server) Connect(stream grpc.BidiStreamingServer[wire.FromLauncher, wire
 			s.Log.Info("a launcher's stream ended", "launcher", join.Name)
 		}
 	}()
+	if err := session.pace.wait(ctx, s.Log, join.Name, joinReports, proto.Size(join)); err != nil {
+		return status.Error(codes.Unavailable, err.Error())
+	}
 	if err := s.Inbox.Input(ctx, wire.NewInput(&wire.LauncherJoin{Join: join})); err != nil {
 		return status.Error(codes.Unavailable, err.Error())
 	}
@@ -180,6 +189,11 @@ func checkJoin(j *wire.Join) error {
 		return fmt.Errorf("a launcher has at most %d kinds of slots", slotKindsMax)
 	case j.Memory < 0 || j.Swap < 0:
 		return errors.New("a launcher's memory and swap can't be negative")
+	case j.Memory > memoryMax || j.Swap > memoryMax:
+		return fmt.Errorf("a launcher has at most %d bytes of memory and of swap: set launcher.memory", int64(memoryMax))
+	}
+	if err := checkSeen(j, time.Now()); err != nil {
+		return err
 	}
 	seen := map[string]bool{}
 	for _, s := range j.Slots {
@@ -189,6 +203,28 @@ func checkJoin(j *wire.Join) error {
 		seen[s.Kind] = true
 	}
 	return nil
+}
+
+// checkSeen refuses a join that tells of a term or an id which no manager can have given. The core goes
+// on above what launchers saw, and would have none left.
+func checkSeen(j *wire.Join, now time.Time) error {
+	term, job, attempt := core.SeenMax(now)
+	what, id, most := "a manager of term", j.Term, term
+	switch {
+	case j.Term > term:
+	case j.Seen > attempt:
+		what, id, most = "attempt", j.Seen, attempt
+	default:
+		last := uint64(0)
+		for _, id := range j.Jobs {
+			last = max(last, id)
+		}
+		if last <= job {
+			return nil
+		}
+		what, id, most = "job", last, job
+	}
+	return fmt.Errorf("the launcher tells of %s %d, and none above %d can be by now: set the clocks of the manager's machine right, or join from an empty data folder", what, id, most)
 }
 
 // checkName refuses a launcher that joins under a name which its certificate does not say.
@@ -209,6 +245,9 @@ func (s *Server) receive(ctx context.Context, stream grpc.BidiStreamingServer[wi
 			return err
 		}
 		session.hear(m.Heartbeat)
+		if err := session.pace.wait(ctx, s.Log, session.join.Name, 1+len(m.Reports), proto.Size(m)); err != nil {
+			return err
+		}
 		inputs := s.inputs(ctx, m, session)
 		if len(inputs) == 0 {
 			continue
@@ -317,13 +356,15 @@ func (s *Server) inputs(ctx context.Context, m *wire.FromLauncher, session *sess
 		}
 		switch what := r.What.(type) {
 		case *wire.Report_Progress:
-			if !session.advance(what.Progress) || !s.Wants(scheduler.AbilityProgress) {
+			if !session.assigned.runs(what.Progress.GetAttempt()) || !session.advance(what.Progress) || !s.Wants(scheduler.AbilityProgress) {
 				continue
 			}
 		case *wire.Report_Load:
 			continue // the manager's own
 		case *wire.Report_Offence:
-			s.Offended(ctx, session.join.Name, what.Offence)
+			if session.answersFor(what.Offence) {
+				s.Offended(ctx, session.join.Name, what.Offence)
+			}
 			continue
 		case *wire.Report_Suspended:
 			session.suspended(what.Suspended)
@@ -331,7 +372,9 @@ func (s *Server) inputs(ctx context.Context, m *wire.FromLauncher, session *sess
 			session.resumed(what.Resumed)
 		case *wire.Report_Ended:
 			session.over(what.Ended.GetAttempt())
-			s.Stats.Work(what.Ended.GetWork())
+			if session.assigned.ends(what.Ended.GetAttempt()) {
+				s.Stats.Work(what.Ended.GetWork())
+			}
 		}
 		add(ofCore(r))
 	}
@@ -339,6 +382,13 @@ func (s *Server) inputs(ctx context.Context, m *wire.FromLauncher, session *sess
 		add(&wire.Report{Incarnation: session.join.Incarnation, What: &wire.Report_Load{Load: session.told.load}})
 	}
 	return inputs
+}
+
+// answersFor says whether an offence can be that of a worker on the session's launcher: its job has work
+// there, and so had its attempt.
+func (s *session) answersFor(o *wire.WorkerOffence) bool {
+	job := scheduler.JobID(o.GetJob())
+	return s.assigned.has(job) && (o.GetAttempt() == 0 || s.assigned.ran(job, o.GetAttempt()))
 }
 
 // idOf returns the id under which the core let the session's launcher in.
@@ -384,9 +434,14 @@ func (s *Server) Welcome(w core.Welcome) {
 	s.Table.welcomed(w, terms)
 }
 
-// FetchBlob sends a program or a plan. A copy that a launcher doubts is checked before,
-// and dropped when it is damaged.
+// FetchBlob sends a program or a plan, to a launcher that proved its name only those of jobs that have
+// work there. A copy that a launcher doubts is checked before, and dropped when it is damaged.
 func (s *Server) FetchBlob(q *wire.BlobQuery, stream grpc.ServerStreamingServer[wire.BlobChunk]) error {
+	if who, ok := auth.From(stream.Context()); ok && who.Proved() {
+		if err := s.Table.mayFetch(who.Name, q.Hash); err != nil {
+			return status.Error(codes.PermissionDenied, err.Error())
+		}
+	}
 	if q.Doubted && s.Blobs.Doubt(q.Hash) {
 		return damagedBlob(q.Hash, blobs.ErrDamaged)
 	}

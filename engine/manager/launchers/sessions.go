@@ -57,11 +57,13 @@ type session struct {
 	term     uint64                     // of its commands
 	tickets  map[scheduler.JobID]uint64 // versions of jobs' tickets that it was told, until it is to drop the job
 
-	told toldLoad // for the goroutine that receives
+	told     toldLoad     // for the goroutine that receives
+	assigned *assignments // of its incarnation; set by grant
+	pace     *pace        // of its launcher; set by grant
 }
 
 func newSession(join *wire.Join, cancel context.CancelCauseFunc) *session {
-	return &session{join: join, began: time.Now(), cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now(), progress: map[uint64]float64{}, idle: map[uint64]*idle{}, tickets: map[scheduler.JobID]uint64{}}
+	return &session{join: join, began: time.Now(), cancel: cancel, wake: make(chan struct{}, 1), heard: time.Now(), progress: map[uint64]float64{}, idle: map[uint64]*idle{}, tickets: map[scheduler.JobID]uint64{}, assigned: newAssignments(), pace: newPace()}
 }
 
 func (s *session) hear(beat *wire.Heartbeat) {
@@ -156,11 +158,13 @@ type launcherRecord struct {
 	identity    string               // whose the name is until it is lost; "": anybody's
 	incarnation uint64
 	http        string
-	heard       time.Time // last sign of life when there is no session
-	session     *session  // nil: its stream ended
-	dialing     bool      // its http address is being tried
-	lost        bool      // it can't go on as this incarnation
-	telling     bool      // the core is being told: until it was, the record stays
+	heard       time.Time    // last sign of life when there is no session
+	session     *session     // nil: its stream ended
+	dialing     bool         // its http address is being tried
+	lost        bool         // it can't go on as this incarnation
+	telling     bool         // the core is being told: until it was, the record stays
+	assigned    *assignments // of the incarnation; nil: it has not joined since this manager started
+	pace        *pace        // of what it sends, over its sessions
 }
 
 // foreign reports whether a join comes from another data folder.
@@ -225,7 +229,15 @@ func (l *Table) grant(s *session) error {
 	}
 	if s.join.Incarnation != r.incarnation || r.foreign(s.join) {
 		r.lost = false
+		r.assigned = nil
 	}
+	if r.assigned == nil {
+		r.assigned = newAssignments()
+	}
+	if r.pace == nil {
+		r.pace = newPace()
+	}
+	s.assigned, s.pace = r.assigned, r.pace
 	delete(l.alone, r)
 	r.session, r.identity, r.incarnation, r.http = s, s.join.Identity, s.join.Incarnation, s.join.HttpAddress
 	return nil
@@ -266,6 +278,7 @@ func (l *Table) welcomed(w core.Welcome, terms *wire.Welcome) {
 	if w.Refused == "" {
 		r.id, r.lost = w.Launcher, false
 		l.byID[r.id] = r
+		s.assigned.told(w.Assigned)
 		l.carryAgain(s)
 	}
 	s.nudge()
@@ -281,6 +294,7 @@ func (l *Table) Send(id scheduler.LauncherID, c *wire.Command) {
 	}
 	l.mu.Unlock()
 	if s != nil {
+		s.assigned.sent(c)
 		l.carryFor(s, c)
 		s.send(c)
 	}

@@ -32,9 +32,38 @@ func (s *Server) KeepTails(ctx context.Context, q *wire.LogTails) (*wire.Empty, 
 		byJob[job] = append(byJob[job], t)
 	}
 	for _, job := range jobs {
-		if err := s.Keep(ctx, job, byJob[job]); err != nil {
+		list, err := s.ownTails(ctx, job, byJob[job])
+		if err == nil && len(list) > 0 {
+			err = s.Keep(ctx, job, list)
+		}
+		if err != nil {
 			return nil, err // what was taken comes again, and is the same
 		}
 	}
 	return &wire.Empty{}, nil
+}
+
+// ownTails leaves out the ends of logs of attempts that did not run on the launcher which sends them: they would
+// fill what is kept of others' jobs. They count as taken, since they would come again.
+func (s *Server) ownTails(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) ([]*wire.LogTail, error) {
+	var own, unknown []*wire.LogTail
+	for _, t := range list {
+		if s.Table.Ran(t.Launcher, job, scheduler.AttemptID(t.Attempt)) {
+			own = append(own, t)
+		} else {
+			unknown = append(unknown, t)
+		}
+	}
+	if len(unknown) == 0 {
+		return own, nil
+	}
+	asked := len(unknown)
+	unknown, err := s.RanOn(ctx, job, unknown)
+	if err != nil {
+		return nil, err
+	}
+	if n := asked - len(unknown); n > 0 {
+		s.Sampled.Warn("a launcher sent ends of logs of attempts that did not run there: they are not kept", "launcher", list[0].Launcher, "job", job.String(), "attempts", n)
+	}
+	return append(own, unknown...), nil
 }

@@ -32,15 +32,16 @@ func (l *Table) carryFor(s *session, c *wire.Command) {
 	}
 }
 
-// carryAgain sends the tickets of all jobs of which a launcher has something: they may have
-// been renewed while its stream was down.
+// carryAgain sends the tickets of all jobs that have attempts on a launcher, by what the core knows:
+// they may have been renewed while its stream was down. The jobs that a launcher says that it has
+// count for nothing, or it could ask for anybody's ticket.
 func (l *Table) carryAgain(s *session) {
 	if l.tickets == nil {
 		return
 	}
-	for _, id := range s.join.Jobs {
-		cache, version := l.tickets.OfJob(scheduler.JobID(id))
-		s.carry(scheduler.JobID(id), cache, version)
+	for _, id := range s.assigned.carries() {
+		cache, version := l.tickets.OfJob(id)
+		s.carry(id, cache, version)
 	}
 }
 

@@ -167,14 +167,14 @@ func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after schedule
 	return list, kept, came, lives, err
 }
 
-// Submitted is when a job was submitted that lives; false: none of that id does.
-func (m *Model) Submitted(ctx context.Context, id scheduler.JobID) (at scheduler.Time, known bool, err error) {
+// Submitted is when a job was submitted that lives, and by whom; false: none of that id does.
+func (m *Model) Submitted(ctx context.Context, id scheduler.JobID) (at scheduler.Time, user string, known bool, err error) {
 	err = m.read(ctx, func() {
 		if j := m.live.Get(id); j != nil {
-			at, known = j.row.Submitted, true
+			at, user, known = j.row.Submitted, j.row.Spec.GetPrincipal().GetName(), true
 		}
 	})
-	return at, known, err
+	return at, user, known, err
 }
 
 // Launchers lists the launchers, those that were lost and are remembered too, in order of id.

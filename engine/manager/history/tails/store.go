@@ -17,6 +17,7 @@ import (
 // Defaults of Options.
 const (
 	JobBytesDefault     = 256 << 20
+	UserBytesDefault    = 4 << 30
 	BytesASecondDefault = 16 << 20
 )
 
@@ -35,7 +36,9 @@ const (
 type Options struct {
 	Folder       string
 	JobBytes     int64        // of one job's file; beyond it only tails of failed attempts are kept, and beyond twice that none; 0: JobBytesDefault
-	BytesMax     int64        // of all files; 0: no bound but JobBytes
+	UserBytes    int64        // of the files of one user's jobs; beyond it, and twice that, likewise; 0: UserBytesDefault
+	User         UserOf       // finds whose a file is that is there already; nil: those count to nobody
+	BytesMax     int64        // of all files; 0: no bound but JobBytes and UserBytes
 	BytesASecond int64        // that are written; 0: BytesASecondDefault
 	Changed      func()       // hears that they can't be written, and that they can again; nil: nobody does
 	Log          *slog.Logger // nil: slog.Default
@@ -61,13 +64,15 @@ type Store struct {
 	files   map[scheduler.JobID]map[scheduler.Time]int64 // bytes
 	bytes   int64                                        // of all
 	waiting map[Key][]*wire.LogTail
-	order   []Key         // of waiting
-	writing *block        // what is being written
-	held    int           // bytes of waiting and writing
-	whole   map[Key]int64 // files that end with a whole block there
-	dropped uint64        // tails that a bound let go
-	wrong   error         // why nothing can be written
-	since   time.Time     // since when
+	order   []Key            // of waiting
+	writing *block           // what is being written
+	held    int              // bytes of waiting and writing
+	whole   map[Key]int64    // files that end with a whole block there
+	owners  map[Key]string   // whose the jobs are, as far as that is known
+	users   map[string]int64 // bytes of files, by user
+	dropped uint64           // tails that a bound let go
+	wrong   error            // why nothing can be written
+	since   time.Time        // since when
 }
 
 // block is what is written at once.
@@ -89,6 +94,7 @@ func Open(o Options) (*Store, error) {
 // still opens a store that writes nothing yet.
 func still(o Options) (*Store, error) {
 	o.JobBytes = cmp.Or(o.JobBytes, JobBytesDefault)
+	o.UserBytes = cmp.Or(o.UserBytes, UserBytesDefault)
 	o.BytesASecond = cmp.Or(o.BytesASecond, BytesASecondDefault)
 	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Changed == nil {
@@ -96,7 +102,7 @@ func still(o Options) (*Store, error) {
 	}
 	s := &Store{
 		o: o, wake: make(chan struct{}, 1), over: make(chan struct{}), files: map[scheduler.JobID]map[scheduler.Time]int64{},
-		waiting: map[Key][]*wire.LogTail{}, whole: map[Key]int64{},
+		waiting: map[Key][]*wire.LogTail{}, whole: map[Key]int64{}, owners: map[Key]string{}, users: map[string]int64{},
 	}
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("ends of logs: %w", err)
@@ -139,6 +145,7 @@ func (s *Store) sized(k Key, bytes int64) {
 		s.files[k.Job] = of
 	}
 	s.bytes += bytes - of[k.Submitted]
+	s.counts(k, bytes-of[k.Submitted])
 	of[k.Submitted] = bytes
 }
 
@@ -246,12 +253,15 @@ func (s *Store) Remove(k Key) error {
 	of := s.files[k.Job]
 	size, there := of[k.Submitted]
 	if !there {
+		delete(s.owners, k)
 		return nil
 	}
 	if err := os.Remove(s.path(k)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("ends of logs: %w", err)
 	}
 	s.bytes -= size
+	s.counts(k, -size)
+	delete(s.owners, k)
 	if delete(of, k.Submitted); len(of) == 0 {
 		delete(s.files, k.Job)
 	}

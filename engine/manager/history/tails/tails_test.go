@@ -201,6 +201,58 @@ func TestBoundOfAJob(t *testing.T) {
 	must(t, s.Close())
 }
 
+// Beyond a user's bound only the failures of the user's jobs are kept, and beyond twice as much nothing is; another
+// user has a bound of his own. What was there before counts, and what goes with its job does not.
+func TestBoundOfAUser(t *testing.T) {
+	o := Options{Folder: t.TempDir(), UserBytes: 100 << 10, User: func(job scheduler.JobID) string {
+		if job < 10 {
+			return "ann"
+		}
+		return "bob"
+	}}
+	r := rand.NewChaCha8([32]byte{})
+	add := func(s *Store, k Key, user string, failed bool) (kept bool) {
+		text := make([]byte, 90<<10)
+		_, _ = r.Read(text)
+		x := tailOf(k, 1, string(text))
+		x.Failed = failed
+		s.Own(k, user)
+		must(t, s.Add(k, []*wire.LogTail{x}))
+		watch.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 })
+		got, err := s.Read(k, 1, "l1")
+		must(t, err)
+		if kept = len(got.GetText()) > 0; !kept && !strings.Contains(got.Lacks, "limits.userTails") {
+			t.Errorf("it is not said why: %q", got.Lacks)
+		}
+		return kept
+	}
+	s := open(t, o)
+	first := Key{1, 1}
+	for i, want := range []bool{true, true, false} {
+		if add(s, Key{scheduler.JobID(i + 1), 1}, "ann", false) != want {
+			t.Errorf("job %d of ann is kept: %t", i+1, !want)
+		}
+	}
+	must(t, s.Close())
+	s = open(t, o)
+	if add(s, Key{4, 1}, "ann", false) || !add(s, Key{5, 1}, "ann", true) || add(s, Key{6, 1}, "ann", true) {
+		t.Error("after a restart another bound holds")
+	}
+	if !add(s, Key{11, 1}, "bob", false) || !add(s, Key{99, 1}, "", false) {
+		t.Error("ann's logs keep others' out")
+	}
+	for job := range scheduler.JobID(6) {
+		must(t, s.RemoveJob(job+1))
+	}
+	if n := s.BytesOfUser("ann"); n != 0 {
+		t.Errorf("ann has %d bytes, of no job", n)
+	}
+	if !add(s, first, "ann", false) {
+		t.Error("nothing is kept though all went")
+	}
+	must(t, s.Close())
+}
+
 // Who brings more than can be written is told so, and a disk that takes nothing loses nothing that fits.
 func TestADiskThatTakesNothing(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "tails")

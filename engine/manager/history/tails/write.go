@@ -29,6 +29,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // run writes what comes, until Close. Then a disk that takes nothing is not waited for.
 func (s *Store) run() {
+	s.findOwners()
 	for closing := false; !closing; {
 		select {
 		case <-s.wake:
@@ -136,7 +137,7 @@ func (s *Store) write(b *block) (int, error) {
 	size, all := s.files[b.key.Job][b.key.Submitted], s.bytes
 	end, known := s.whole[b.key]
 	s.mu.Unlock()
-	m, bytes := s.within(b.list, size, all), 0
+	m, bytes := s.within(b, size, all), 0
 	head := blockHead{First: m.Tails[0].Attempt, Last: m.Tails[0].Attempt}
 	for _, t := range m.Tails {
 		head.First, head.Last = min(head.First, t.Attempt), max(head.Last, t.Attempt)
@@ -185,11 +186,14 @@ func (s *Store) write(b *block) (int, error) {
 const wholeMax = 10_000
 
 // within leaves out the texts that a bound does not let be kept, and says so in their place.
-func (s *Store) within(list []*wire.LogTail, size, all int64) *wire.LogTails {
+func (s *Store) within(b *block, size, all int64) *wire.LogTails {
 	m := &wire.LogTails{}
-	for _, t := range list {
+	user, of := s.owner(b.key)
+	for _, t := range b.list {
 		why := ""
 		switch {
+		case user != "" && (of >= 2*s.o.UserBytes || !t.Failed && of >= s.o.UserBytes):
+			why = fmt.Sprintf("the ends of logs of %s take %d bytes: limits.userTails lets no more be kept", user, of)
 		case size >= 2*s.o.JobBytes, !t.Failed && size >= s.o.JobBytes:
 			why = fmt.Sprintf("the ends of this job's logs take %d bytes: manager.history.tails.jobBytes lets no more be kept", size)
 		case s.o.BytesMax > 0 && all >= s.o.BytesMax:

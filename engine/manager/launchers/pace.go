@@ -1,0 +1,77 @@
+package launchers
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// What one launcher may send on its stream: so much at once, and then so much in a second. What is
+// over that is not lost: its stream is read slower, and it has to wait. A launcher that runs 5,000
+// tasks in a second stays far below.
+const (
+	reportsPerSecond = 20_000
+	reportsBurst     = 200_000
+	bytesPerSecond   = 16 << 20
+	bytesBurst       = 128 << 20
+	// joinReports is what a join counts for, beside its bytes: the core compares all that the launcher has.
+	joinReports = 1_000
+	// paceLogEvery is the least time between two lines about one launcher.
+	paceLogEvery = time.Minute
+	// pauseMax bounds one pause, so that what came is still heard of as a sign of life.
+	pauseMax = 5 * time.Second
+)
+
+// pace is by how far a launcher is ahead of its rates. Safe for concurrent use.
+type pace struct {
+	mu             sync.Mutex
+	reports, bytes meter
+	logged         time.Time
+}
+
+func newPace() *pace {
+	return &pace{reports: meter{perSecond: reportsPerSecond, burst: reportsBurst}, bytes: meter{perSecond: bytesPerSecond, burst: bytesBurst}}
+}
+
+// meter is a bound of a rate. It keeps the time at which all that was taken would have been due.
+type meter struct {
+	perSecond, burst int64
+	due              time.Time
+}
+
+// take counts n, and returns how long to wait before more is taken.
+func (m *meter) take(n int64, now time.Time) time.Duration {
+	if m.due.Before(now) {
+		m.due = now
+	}
+	m.due = m.due.Add(time.Duration(float64(n) / float64(m.perSecond) * float64(time.Second)))
+	return m.due.Sub(now) - time.Duration(m.burst)*time.Second/time.Duration(m.perSecond)
+}
+
+// wait counts what came, and waits while that is more than the launcher may send.
+func (p *pace) wait(ctx context.Context, log *slog.Logger, launcher string, reports, bytes int) error {
+	now := time.Now()
+	p.mu.Lock()
+	pause := min(max(p.reports.take(int64(reports), now), p.bytes.take(int64(bytes), now)), pauseMax)
+	say := pause > 0 && now.Sub(p.logged) >= paceLogEvery
+	if say {
+		p.logged = now
+	}
+	p.mu.Unlock()
+	if pause <= 0 {
+		return nil
+	}
+	if say {
+		log.Warn("a launcher sends more than it may: it is read slower, and its jobs wait for that; look after its machine", "launcher", launcher,
+			"reports a second", reportsPerSecond, "bytes a second", bytesPerSecond)
+	}
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
