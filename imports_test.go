@@ -153,7 +153,7 @@ var directions = []struct {
 	{"engine/worker/layout", []string{"sdk/job", "engine/channel/block", "engine/graph", "engine/plan", "engine/wire", "engine/worker/failure", "engine/worker/tasks"}, workersRoom},
 	{"engine/worker/link", nil, workersRoom},
 	{"engine/worker/tasks", []string{"sdk/job"}, workersRoom},
-	{"engine/worker", []string{"sdk", "engine/auth", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "engine/worker"}, "a worker hears from its launcher by messages: put what they share into engine/wire"},
+	{"engine/worker", []string{"sdk", "engine/auth", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "engine/worker", "internal/connlimit", "internal/logsample"}, "a worker hears from its launcher by messages: put what they share into engine/wire"},
 	{"engine/isolate/beneath", nil, "files alone: what is done with them is said by who asks"},
 	{"engine/isolate/calls", nil, "what the kernel refuses a worker: it runs as root before each worker, so it stays small"},
 	{"engine/isolate/step", []string{"engine/isolate/calls"}, "it runs as root before each worker: it stays small, and asks for nothing"},

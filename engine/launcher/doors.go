@@ -17,6 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
+	"github.com/hamadryad/hamadryad/internal/connlimit/connmetrics"
 	"github.com/hamadryad/hamadryad/internal/logsample"
 )
 
@@ -61,7 +62,7 @@ func (d *doors) close() error {
 func (d *doors) serve(ctx context.Context, a *agent, fail context.CancelCauseFunc) (stop func()) {
 	stores, webs := newTables(a.cfg)
 	server := &store.Server{Lookup: a.shelf.Lookup, Log: logsample.New(a.log), Known: stores.Known}
-	a.metrics.registry.MustRegister(connlimit.NewCollector("hamadryad_launcher", map[string]*connlimit.Table{"store": stores, "http": webs}))
+	a.metrics.registry.MustRegister(connmetrics.NewCollector("hamadryad_launcher", map[string]connmetrics.Figures{"store": stores.Figures, "http": webs.Figures}))
 	a.metrics.shows(a, server.Sent)
 	pages := newPages(a).server()
 	pages.BaseContext = func(net.Listener) context.Context { return ctx }

@@ -14,6 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
+	"github.com/hamadryad/hamadryad/internal/connlimit/connmetrics"
 	"github.com/hamadryad/hamadryad/internal/logsample"
 )
 
@@ -34,7 +35,9 @@ func newPorts(l connlimit.Limits, log *slog.Logger) ports {
 
 // collector shows how full they are.
 func (p ports) collector() prometheus.Collector {
-	return connlimit.NewCollector("hamadryad", map[string]*connlimit.Table{"grpc": p.grpc, "socket": p.socket, "http": p.http, "join": p.join})
+	return connmetrics.NewCollector("hamadryad", map[string]connmetrics.Figures{
+		"grpc": p.grpc.Figures, "socket": p.socket.Figures, "http": p.http.Figures, "join": p.join.Figures,
+	})
 }
 
 // asker says who makes a request for a page.

@@ -18,6 +18,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
+	"github.com/hamadryad/hamadryad/internal/connlimit"
+	"github.com/hamadryad/hamadryad/internal/logsample"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -27,6 +29,10 @@ const tcpDialMax = 30 * time.Second
 
 // dialsAtOnce bounds the connections that a group opens at the same time.
 const dialsAtOnce = 32
+
+// handshakesPerSecond is how many connections of one address, after twice as many at once, begin to
+// speak in a second at the port for tcp channels. A bundle has a connection for each channel.
+const handshakesPerSecond = 1000
 
 // edge is one channel: a pair of nodes of a connection.
 type edge struct{ connection, from, to int }
@@ -51,7 +57,8 @@ type wiring struct {
 	folders *folders
 	inputs  *inputs
 	stored  *outputs
-	bind    string // address to listen on
+	bind    string        // address to listen on
+	hello   time.Duration // of a new connection, in which it shows the token; 0: that of package tcp
 	keys    *certs.Keys
 	nodes   []*node // set by connect
 	fail    func(*node, error)
@@ -82,8 +89,11 @@ func (w *wiring) listen() (*tcp.Listener, error) {
 		if err != nil {
 			return nil, failure.Resource(fmt.Errorf("listen for tcp channels on %q: %w; the launcher's bind address must be one of its machine", w.bind, err))
 		}
-		w.listener = tcp.Listen(streamed(w.keys, l), string(w.start.Token), tcp.Options{
-			Log: processLog, Scratch: w.scratch, SpillMax: w.layout.SpillMax(), Waits: w.waits, Stuck: w.stuck,
+		table := connlimit.New(connlimit.Limits{
+			Waiting: tcp.WaitingMax, Address: tcp.AddressMax, Network: tcp.AddressMax, Handshakes: handshakesPerSecond,
+		}, logsample.New(processLog).With("port", "tcp channels"))
+		w.listener = tcp.Listen(streamed(w.keys, table.Listen(l)), string(w.start.Token), tcp.Options{
+			Log: logsample.New(processLog), Hello: w.hello, Known: table.Known, Scratch: w.scratch, SpillMax: w.layout.SpillMax(), Waits: w.waits, Stuck: w.stuck,
 		})
 	}
 	return w.listener, nil

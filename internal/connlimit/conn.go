@@ -18,6 +18,7 @@ type Conn struct {
 	began time.Time
 	heard atomic.Bool   // the other side sent something
 	first *bufio.Reader // of Peek; nil: nothing was peeked
+	over  chan struct{} // closed by Close
 
 	// The table's mutex guards these.
 	place    *list.Element // among those that wait; nil: it does not
@@ -54,8 +55,32 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	n, err = c.Conn.Read(p)
 	if n > 0 && !c.heard.Load() {
 		c.heard.Store(true)
+		if late := c.takeTurn(); late != nil {
+			return 0, late
+		}
 	}
 	return n, err
+}
+
+// takeTurn has a connection that begins to speak wait for its address's turn. Silent ones take none.
+func (c *Conn) takeTurn() error {
+	wait := c.table.turn(c.from, time.Now())
+	if wait <= 0 {
+		return nil
+	}
+	if wait > turnMax {
+		c.table.log.Warn("a connection is closed, since its address makes too many", "address", c.from)
+		_ = c.Close()
+		return net.ErrClosed
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-c.over:
+		return net.ErrClosed
+	}
 }
 
 // ReadFrom implements io.ReaderFrom: files are sent by the kernel.
@@ -65,8 +90,11 @@ func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) 
 // Read, by the goroutine that reads.
 func (c *Conn) Await(n int) error {
 	c.first = bufio.NewReaderSize(c.Conn, n)
-	_, err := c.first.Peek(n)
-	return err
+	if _, err := c.first.Peek(n); err != nil {
+		return err
+	}
+	c.heard.Store(true)
+	return c.takeTurn()
 }
 
 // Close implements net.Conn.
@@ -76,6 +104,9 @@ func (c *Conn) Close() error {
 	t.leave(c)
 	if !c.closed && c.holder != "" {
 		t.give(c.holder)
+	}
+	if !c.closed {
+		close(c.over)
 	}
 	c.closed = true
 	t.mu.Unlock()

@@ -125,6 +125,80 @@ func TestAddressesAreCountedApart(t *testing.T) {
 	}
 }
 
+// An address begins so many conversations at once, and then so many in a second; what is beyond waits, and what
+// would wait for too long is closed. Other addresses, and connections that say nothing, have nothing to do with it.
+func TestHandshakesHaveARate(t *testing.T) {
+	table := New(Limits{Handshakes: 10}, quiet)
+	now := time.Unix(1000, 0)
+	one, two := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	const atOnce = int(10*handshakeBurst/time.Second) + 1
+	for i := range atOnce {
+		if wait := table.turn(one, now); wait > 0 {
+			t.Fatalf("handshake %d waits for %v", i+1, wait)
+		}
+	}
+	if wait := table.turn(one, now); wait != 100*time.Millisecond {
+		t.Errorf("the next waits for %v", wait)
+	}
+	if wait := table.turn(two, now); wait > 0 {
+		t.Errorf("another address waits for %v", wait)
+	}
+	for range networkRate * (atOnce - 1) {
+		if wait := table.turn(loopback, now); wait > 0 {
+			t.Fatalf("loopback waits for %v", wait)
+		}
+	}
+	for range 10_000 {
+		table.turn(one, now)
+	}
+	if wait := table.turn(one, now); wait < turnMax || wait > turnMax+time.Second {
+		t.Errorf("those that are closed have others wait: %v", wait)
+	}
+	if wait := table.turn(one, now.Add(turnMax+2*handshakeBurst)); wait > 0 {
+		t.Errorf("after a while it waits for %v", wait)
+	}
+}
+
+// A connection that waits for its turn gets it, and one that is closed meanwhile is let go.
+func TestATurnIsWaitedFor(t *testing.T) {
+	table := New(Limits{Handshakes: 1}, quiet) // of loopback four, and eight at once
+	address, accepted := accepting(t, table)
+	var last net.Conn
+	for range 11 {
+		c := dial(t, address)
+		if _, err := c.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		last = <-accepted
+		if n, err := last.Read(make([]byte, 1)); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if due := table.turns[loopback]; time.Until(due) < handshakeBurst-time.Second {
+		t.Errorf("eleven had their turns, and all are due at %v", due)
+	}
+	for range 40 { // a wait of some ten seconds
+		table.turn(loopback, time.Now())
+	}
+	c := dial(t, address)
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	last = <-accepted
+	ended := make(chan error, 1)
+	go func() { _, err := last.Read(make([]byte, 1)); ended <- err }()
+	watch.Until(t, patience, "it spoke", func() bool { return last.(*Conn).heard.Load() })
+	last.Close()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("a connection that was closed is read")
+		}
+	case <-time.After(patience):
+		t.Error("a connection that was closed waits for its turn")
+	}
+}
+
 // Whoever holds all requests, and as many connections as there may be, keeps nobody from asking for health.
 func TestHealthHasAPoolOfItsOwn(t *testing.T) {
 	table := New(Limits{Open: 8, Network: 6, Waiting: 6}, quiet)

@@ -13,6 +13,9 @@
 // it is one of the address that has most. A connection waits until its principal is proved, and over
 // HTTP also between two requests. What is under way is never closed.
 //
+// An address makes so many handshakes in a second. A connection that says nothing takes none of them,
+// and one beyond waits for its turn.
+//
 // A principal that has as many connections or requests as it may is refused further ones, and so is
 // an address with connections that prove nothing. Requests for health have a pool of their own.
 package connlimit

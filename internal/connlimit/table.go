@@ -4,8 +4,10 @@ import (
 	"container/list"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,6 +19,10 @@ type Limits struct {
 	Address   int // of one address: as many wait, and as many are open without a principal; AddressDefault
 	Network   int // likewise, of loopback as a whole and of each address in Networks; NetworkDefault
 	Principal int // open connections, or requests, of one principal; PrincipalDefault
+	// Handshakes bounds the connections of one address that begin to speak in a second, after those
+	// of handshakeBurst at once; HandshakesDefault. Loopback, and each address in Networks, may four
+	// times as many. Those beyond wait for their turn: a handshake of TLS costs a processor's time.
+	Handshakes int
 	// Networks are those in which one address stands for many machines, such as behind NAT.
 	Networks []netip.Prefix
 }
@@ -28,6 +34,17 @@ const (
 	AddressDefault   = 256
 	NetworkDefault   = 1024
 	PrincipalDefault = 512
+	// HandshakesDefault is less than half of what one processor does of TLS.
+	HandshakesDefault = 500
+)
+
+const (
+	// handshakeBurst is how much an address may have at once, as the time in which its rate allows that.
+	handshakeBurst = 2 * time.Second
+	// turnMax is how long a connection waits for its turn before it is closed.
+	turnMax = 30 * time.Second
+	// networkRate is how many times as many handshakes as others loopback and Networks may make.
+	networkRate = 4
 )
 
 // healthMax bounds the requests for health that are answered at once. They count to no other bound.
@@ -44,7 +61,7 @@ func orDefault(n, or int) int {
 func (l Limits) filled() Limits {
 	l.Waiting, l.Open = orDefault(l.Waiting, WaitingDefault), orDefault(l.Open, OpenDefault)
 	l.Address, l.Network = orDefault(l.Address, AddressDefault), orDefault(l.Network, NetworkDefault)
-	l.Principal = orDefault(l.Principal, PrincipalDefault)
+	l.Principal, l.Handshakes = orDefault(l.Principal, PrincipalDefault), orDefault(l.Handshakes, HandshakesDefault)
 	return l
 }
 
@@ -55,7 +72,8 @@ type Table struct {
 
 	mu      sync.Mutex
 	sources map[netip.Addr]*source
-	holders map[string]int // open connections and requests, by principal or address
+	turns   map[netip.Addr]time.Time // when the handshakes of an address are all due that were let in
+	holders map[string]int           // open connections and requests, by principal or address
 	waiting int
 	open    int
 	health  int
@@ -75,7 +93,7 @@ type Counts struct {
 
 // New makes a table. The log should write repeated lines once, as one of package logsample does.
 func New(l Limits, log *slog.Logger) *Table {
-	return &Table{limits: l.filled(), log: log, sources: map[netip.Addr]*source{}, holders: map[string]int{}}
+	return &Table{limits: l.filled(), log: log, sources: map[netip.Addr]*source{}, turns: map[netip.Addr]time.Time{}, holders: map[string]int{}}
 }
 
 // Counts tells how full it is.
@@ -85,6 +103,12 @@ func (t *Table) Counts() Counts {
 	c := t.counts
 	c.Waiting, c.WaitingMax, c.Open, c.OpenMax = t.waiting, t.limits.Waiting, t.open, t.limits.Open
 	return c
+}
+
+// Figures are Counts one by one, for who shows them and does not know this package.
+func (t *Table) Figures() (waiting, waitingMax, open, openMax int, closed, refused uint64) {
+	c := t.Counts()
+	return c.Waiting, c.WaitingMax, c.Open, c.OpenMax, c.Closed, c.Refused
 }
 
 // Listen has the table bound the connections of a listener.
@@ -101,7 +125,7 @@ func (l listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{Conn: raw, table: l.table, from: addressOf(raw.RemoteAddr()), began: time.Now()}
+	c := &Conn{Conn: raw, table: l.table, from: addressOf(raw.RemoteAddr()), began: time.Now(), over: make(chan struct{})}
 	l.table.mu.Lock()
 	evicted := l.table.wait(c)
 	l.table.mu.Unlock()
@@ -133,15 +157,42 @@ func addressOf(a net.Addr) netip.Addr {
 
 // bound is how many connections an address may have.
 func (t *Table) bound(from netip.Addr) int {
-	if from == loopback {
+	if t.trusted(from) {
 		return t.limits.Network
 	}
-	for _, n := range t.limits.Networks {
-		if n.Contains(from) || n.Bits() > 64 && from.Is6() && n.Masked().Addr() == from {
-			return t.limits.Network
-		}
-	}
 	return t.limits.Address
+}
+
+// trusted says whether an address stands for many: it is loopback, or in Networks.
+func (t *Table) trusted(from netip.Addr) bool {
+	return from == loopback || slices.ContainsFunc(t.limits.Networks, func(n netip.Prefix) bool {
+		return n.Contains(from) || n.Bits() > 64 && from.Is6() && n.Masked().Addr() == from
+	})
+}
+
+// turnsMax bounds the addresses whose handshakes are remembered before those are dropped that are due.
+const turnsMax = 4096
+
+// turn counts a handshake of an address, and says how long it has to wait.
+func (t *Table) turn(from netip.Addr, now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rate := t.limits.Handshakes
+	if t.trusted(from) {
+		rate *= networkRate
+	}
+	due, known := t.turns[from]
+	if due.Before(now) {
+		due = now
+	}
+	if !known && len(t.turns) >= turnsMax {
+		maps.DeleteFunc(t.turns, func(_ netip.Addr, due time.Time) bool { return !due.After(now) })
+	}
+	wait := due.Sub(now) - handshakeBurst
+	if wait <= turnMax { // else it is closed, and takes no turn
+		t.turns[from] = due.Add(time.Second / time.Duration(rate))
+	}
+	return wait
 }
 
 // wait has a connection wait, and returns the one that has to go for it. The caller holds mu.

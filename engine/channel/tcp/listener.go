@@ -176,6 +176,9 @@ func (s *Listener) meet(p *peer) (*reader, error) {
 	if subtle.ConstantTimeCompare([]byte(s.token), []byte(token)) != 1 {
 		return nil, fmt.Errorf("%v: wrong token", k)
 	}
+	if s.o.Known != nil {
+		s.o.Known(p.conn)
+	}
 	r, err := s.rendezvous(k)
 	if err != nil {
 		return nil, err

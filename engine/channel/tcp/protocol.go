@@ -51,8 +51,12 @@ const (
 	helloMax = 5 * time.Second
 	// lingerMax is how long an end that is finished waits for the other to hang up.
 	lingerMax = 5 * time.Second
-	// handshakesMax is how many connections may be between accept and rendezvous.
+	// handshakesMax is how many connections may be between accept and rendezvous. Whoever listens
+	// lets at most WaitingMax of them be without the token, and AddressMax of one address: the
+	// writers of a machine dial some hundreds at once.
 	handshakesMax = 4096
+	WaitingMax    = 3072
+	AddressMax    = 1024
 	// StallDefault is how long a writer waits for room before it says so. It is halved each
 	// time that the reader then spills, down to stallLeast.
 	StallDefault = 200 * time.Millisecond
@@ -110,6 +114,8 @@ type Options struct {
 	Stuck func(Key, error)
 	// StuckTicks is counted in ticks; 0 means StuckTicksDefault.
 	StuckTicks int
+	// Known is told of each connection that shows the token, once. Nil: nobody is told.
+	Known func(net.Conn)
 	// Log gets a line for each refused connection; nil means slog.Default().
 	Log *slog.Logger
 	// Dial opens the connection; nil means TCP.

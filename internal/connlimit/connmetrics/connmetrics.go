@@ -1,4 +1,6 @@
-package connlimit
+// Package connmetrics shows the tables of package connlimit as metrics. It stands apart from them,
+// since workers, which are applications' programs, have tables and no metrics.
+package connmetrics
 
 import (
 	"maps"
@@ -7,8 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// Figures tell how full a table is, and what it did since it began: connlimit.Table.Figures.
+type Figures func() (waiting, waitingMax, open, openMax int, closed, refused uint64)
+
 // NewCollector shows tables, by the names of their ports, as metrics that begin with a prefix.
-func NewCollector(prefix string, tables map[string]*Table) prometheus.Collector {
+func NewCollector(prefix string, tables map[string]Figures) prometheus.Collector {
 	describe := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(prefix+"_connections_"+name, help, []string{"port"}, nil)
 	}
@@ -24,7 +29,7 @@ func NewCollector(prefix string, tables map[string]*Table) prometheus.Collector 
 }
 
 type collector struct {
-	tables                                              map[string]*Table
+	tables                                              map[string]Figures
 	waiting, waitingMax, open, openMax, closed, refused *prometheus.Desc
 }
 
@@ -38,11 +43,11 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	for _, port := range slices.Sorted(maps.Keys(c.tables)) {
-		n := c.tables[port].Counts()
-		for d, value := range map[*prometheus.Desc]int{c.waiting: n.Waiting, c.waitingMax: n.WaitingMax, c.open: n.Open, c.openMax: n.OpenMax} {
+		waiting, waitingMax, open, openMax, closed, refused := c.tables[port]()
+		for d, value := range map[*prometheus.Desc]int{c.waiting: waiting, c.waitingMax: waitingMax, c.open: open, c.openMax: openMax} {
 			to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(value), port)
 		}
-		to <- prometheus.MustNewConstMetric(c.closed, prometheus.CounterValue, float64(n.Closed), port)
-		to <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(n.Refused), port)
+		to <- prometheus.MustNewConstMetric(c.closed, prometheus.CounterValue, float64(closed), port)
+		to <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(refused), port)
 	}
 }
