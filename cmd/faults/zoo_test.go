@@ -15,8 +15,8 @@ import (
 // output, and log, status and metrics say what happened.
 func TestZoo(t *testing.T) {
 	for _, a := range zoo.All() {
-		if a.Name == "admits nobody" {
-			continue // TestAdmitsNobody
+		if a.Name == "admits nobody" || a.Name == "waits for locality" {
+			continue // TestAdmitsNobody; a manager waits for as long as a reason is given, and the kit finds it
 		}
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()

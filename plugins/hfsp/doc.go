@@ -16,7 +16,7 @@
 // for each kind of slot, a cluster of the same slots in which all stages share fairly, by
 // the weight of their priority. Slots of the real cluster go
 //
-//  1. to the manager's own last stage, which publishes: it is never trained, and never waits;
+//  1. to what is to run again of stages that were over, because its output was lost;
 //  2. on the training slots, to samples: the first tasks of stages that are not trained yet, in
 //     order of submission;
 //  3. to stages that are late: that have finished virtually, and not really;

@@ -130,8 +130,6 @@ func (p *Policy) estimate(s *stage) string {
 	text := fmt.Sprintf("its size is %s slot-seconds, by %d of %d samples",
 		seconds(s.size), p.estimator.Measured(s.tasks), p.estimator.Need(s.tasks))
 	switch {
-	case s.Publishes:
-		return "it publishes, and never waits"
 	case s.job == nil:
 		return text
 	case s.job.Late():

@@ -20,8 +20,8 @@ type kind struct {
 	waiting  []*stage // with something to launch
 	soft     []*stage // that hold something that can be taken off
 	leaving  []*stage // of which something is being taken off
-	// urgent have something to launch or resume, and no place in the virtual cluster: stages that publish, and those
-	// that are to run again after they were over.
+	// urgent have something to launch or resume, and no place in the virtual cluster: stages that
+	// are to run again after they were over.
 	urgent []*stage
 	early  []*stage // that are early, with something to launch, resume or take off
 }

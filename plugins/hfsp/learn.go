@@ -36,7 +36,7 @@ func (p *Policy) learn(events []scheduler.Event) {
 // progressed takes in how far an attempt is that executes.
 func (p *Policy) progressed(a *view.Attempt, e scheduler.AttemptProgress) {
 	w := p.book.Of(a)
-	if w == nil || w.Publishes || a.Phase != scheduler.PhaseExecute {
+	if w == nil || a.Phase != scheduler.PhaseExecute {
 		return
 	}
 	if p.estimator.Progress(of(w).tasks, uint64(a.ID), measure(a, a.Ran(e.At)), e.Progress) {
@@ -47,7 +47,7 @@ func (p *Policy) progressed(a *view.Attempt, e scheduler.AttemptProgress) {
 // ended takes in the end of an attempt.
 func (p *Policy) ended(x *view.Ended) {
 	w := p.book.Of(x.Attempt)
-	if w == nil || w.Publishes {
+	if w == nil {
 		return
 	}
 	if x.Event.Outcome == scheduler.Finished {

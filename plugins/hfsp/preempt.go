@@ -28,8 +28,6 @@ func (p *Policy) mode(s *stage) scheduler.PreemptMode {
 		choice = p.options.PreemptReduces
 	}
 	switch {
-	case s.Publishes:
-		return 0
 	case choice == preemptKill:
 		return scheduler.PreemptKill
 	case choice == preemptSuspend:

@@ -108,7 +108,7 @@ func (p *Policy) settle(s *stage) {
 func (p *Policy) simulate(s *stage) bool {
 	c := s.kind.cluster
 	switch {
-	case !s.Came || s.over || s.Publishes:
+	case !s.Came || s.over:
 		return false
 	case s.early && s.job == nil:
 		return false // it comes when what it reads is there

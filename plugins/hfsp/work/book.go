@@ -159,7 +159,7 @@ func (b *Book) submitted(j *view.Job) {
 	list := make([]*Stage, len(j.Info.Stages))
 	for i := range j.Info.Stages {
 		info := &j.Info.Stages[i]
-		list[i] = &Stage{Job: j, id: scheduler.StageID(i), kind: info.Kind, Publishes: i > 0 && i == len(list)-1 && info.Name == publishing} //nolint:gosec // a plan has few stages
+		list[i] = &Stage{Job: j, id: scheduler.StageID(i), kind: info.Kind} //nolint:gosec // a plan has few stages
 		b.touch(list[i])
 	}
 	b.stages[j.ID()] = list

@@ -9,15 +9,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// publishing is the name of the last stage of each job, which is the manager's own.
-const publishing = "publish"
-
 // Stage is a stage of a live job.
 type Stage struct {
 	Job *view.Job
-	// Publishes says that it is the manager's own last stage, which makes outputs
-	// visible.
-	Publishes bool
 	// Held, Leaving and Suspended are slots of the stage's kind: of its launches that run, or are
 	// assigned; that a preemption takes off; that are suspended. Ready is how many its launchable
 	// bundles need. Each slot counts once.
