@@ -102,6 +102,9 @@ func (as *Attempts) finished(a *life.Attempt, m *wire.AttemptEnded) {
 // blameless are failures that are no launcher's fault.
 var blameless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_FULL, wire.ErrorKind_ERROR_KIND_DENIED}
 
+// ofMounts are reasons of a store of outputs that may be a launcher's bad mount.
+var ofMounts = []wire.Refusal{wire.Refusal_REFUSAL_MISSING, wire.Refusal_REFUSAL_READ_ONLY, wire.Refusal_REFUSAL_DENIED}
+
 // failed takes in an attempt's failure and stops the rest of its bundle.
 func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
 	f := m.GetFailure()
@@ -130,7 +133,7 @@ func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
 		r.Fail(f)
 		as.step.Stats.Failed++
 		as.EndAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
-		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT && as.bundles.RefusedStore(r.Bundle, a.Launcher, bundles.Refusal(f.Refusal)) {
+		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT && as.bundles.RefusedStore(r.Bundle, a.Launcher, bundles.Refusal(f.Refusal), slices.Contains(ofMounts, f.Refusal)) {
 			r.TryElsewhere()
 		}
 		as.life.NoteJob(r.Bundle.Job, fmt.Sprintf("%s failed on %s: %s", r.Bundle.Job.Describe(r.Bundle, a.Group), a.Launcher.Name, f.Message))

@@ -57,10 +57,10 @@ func (j *Job) Own() bool { return j.own }
 
 // Refused notes that the store of the job's outputs refused on a launcher, and why. It says
 // whether that is the job's own fault: when it refused for the same reason on another, or on as
-// many as may be. Where the store took files from a launcher, those that it refuses have
-// a bad mount.
-func (j *Job) Refused(on scheduler.LauncherID, why Refusal) (own bool) {
-	own = !j.took && slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher != on && r.why == why })
+// many as may be. Where the store took files from a launcher, and the reason may be a bad mount,
+// those that it refuses have one.
+func (j *Job) Refused(on scheduler.LauncherID, why Refusal, mount bool) (own bool) {
+	own = !(j.took && mount) && slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher != on && r.why == why })
 	if slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher == on }) {
 		return own
 	}

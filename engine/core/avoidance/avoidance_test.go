@@ -126,28 +126,31 @@ func TestWhatFailsOnSeveralLaunchersIsTheJobsOwn(t *testing.T) {
 func TestAStoreThatRefuses(t *testing.T) {
 	missing, readOnly := Refusal(1), Refusal(2)
 	var j Job
-	if j.Refused(3, missing) || j.Refused(3, missing) || j.Refused(7, readOnly) || j.Refused(3, missing) {
+	if j.Refused(3, missing, true) || j.Refused(3, missing, true) || j.Refused(7, readOnly, true) || j.Refused(3, missing, true) {
 		t.Error("two launchers are to say the same")
 	}
 	var back Job
 	codectest.Read(t, codectest.Bytes(t, j.Code), back.Code)
-	if !j.Refused(7, missing) || !back.Refused(9, readOnly) {
+	if !j.Refused(7, missing, true) || !back.Refused(9, readOnly, true) {
 		t.Error("two launchers say the same, and the job is not at fault")
 	}
 	if bad := j.Took(9, true); !slices.Equal(bad, []scheduler.LauncherID{3, 7}) {
 		t.Errorf("where it refused are %v", bad)
 	}
 	for on := scheduler.LauncherID(10); on < 10+refusedMax-2; on++ {
-		if j.Refused(on, missing) {
+		if j.Refused(on, missing, true) {
 			t.Errorf("the store took files, and the job is at fault when launcher %d refuses", on)
 		}
 	}
-	if !j.Refused(30, missing) {
+	if !j.Refused(12, missing, false) {
+		t.Error("what no mount is to blame for is refused twice, and the job is not at fault")
+	}
+	if !j.Refused(30, missing, true) {
 		t.Errorf("more than %d launchers may refuse", refusedMax)
 	}
 	back = Job{}
 	codectest.Read(t, codectest.Bytes(t, j.Code), back.Code)
-	if back.Refused(10, missing) || !back.Refused(30, missing) {
+	if back.Refused(10, missing, true) || !back.Refused(30, missing, true) {
 		t.Error("a checkpoint forgets it")
 	}
 }

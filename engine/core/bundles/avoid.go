@@ -35,10 +35,10 @@ type Refusal = avoidance.Refusal
 
 // RefusedStore notes that the store of a job's outputs refused on a launcher, and says whether
 // another launcher is to try: not when one has seen the same, or there is none. The whole job
-// avoids this one.
-func (bs *Bundles) RefusedStore(b *life.Bundle, l *life.Launcher, why Refusal) bool {
+// avoids this one. Mount says that the reason may be a bad mount.
+func (bs *Bundles) RefusedStore(b *life.Bundle, l *life.Launcher, why Refusal, mount bool) bool {
 	j := b.Job
-	if j.Avoid.Refused(l.ID, why) {
+	if j.Avoid.Refused(l.ID, why, mount) {
 		bs.acquit(j)
 		return false
 	}
