@@ -9,8 +9,9 @@
 // Which changes are in the file, says another one beside it, budget.applied. So whatever somebody
 // edits, copies or restores while no manager runs: its amounts count as they stand, and no change
 // is applied to them that was applied before. The first line decides only where it has a larger
-// number than that file, or there is none, and where a crash in the middle of a write was followed by an edit. So
-// newer amounts that are put beside an older budget.applied need their first line.
+// number than that file, or there is none, and where a crash in the middle of a write was followed by an edit. Newer
+// amounts that are put beside an older budget.applied need their first line. Without it they are
+// refused where a queue was charged since; other changes that are in them alone can't be told.
 //
 // # Lines that can't be read
 //
@@ -75,7 +76,7 @@ func Open(path string) (*Store, error) {
 	if err := s.parse(text, is); err != nil {
 		return nil, fmt.Errorf("the budgets: %s: %w: mend it while no manager runs", path, err)
 	}
-	is.mark = markOf(0, text, len(s.state.Queues()))
+	is.mark = markOf(text, s.state)
 	isNew := p == nil
 	if isNew {
 		p = newPosition(is.told)
@@ -215,7 +216,7 @@ func (s *Store) Apply(_ context.Context, entries []account.Entry) (uint64, error
 func (s *Store) write(next *account.State) error {
 	text := s.text(next)
 	p := *s.position
-	m := markOf(next.Applied, text, len(next.Queues()))
+	m := markOf(text, next)
 	p.Next = &m
 	if err := s.replace(s.path+positionSuffix, p.text()); err != nil {
 		return err

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 )
 
 // positionSuffix is of the file beside the budgets that has the position.
@@ -36,11 +39,19 @@ type mark struct {
 	Applied uint64 `json:"applied"`
 	Budget  string `json:"budget"` // hash of the text; "": none was written
 	Queues  int    `json:"queues"`
+	// Charged is the end of the last interval that some queue was charged for. The budgets have it
+	// in each line, so that amounts which are newer than this file are told from an edit. 0: not known.
+	Charged int64 `json:"charged,omitempty"`
 }
 
-func markOf(applied uint64, text []byte, queues int) mark {
+func markOf(text []byte, of *account.State) mark {
 	sum := sha256.Sum256(text)
-	return mark{applied, hex.EncodeToString(sum[:]), queues}
+	m := mark{Applied: of.Applied, Budget: hex.EncodeToString(sum[:])}
+	for _, q := range of.Queues() {
+		m.Queues++
+		m.Charged = max(m.Charged, q.Charged)
+	}
+	return m
 }
 
 // readPosition reads a position; nil: there is none.
@@ -95,11 +106,26 @@ func (p *position) settle(f *found) error {
 	case p.Next != nil && !f.tells:
 		return fmt.Errorf("it was changed after a crash in the middle of a write, and its first line is gone: make the first line %q when its amounts are from before the changes %d to %d, else, and in doubt, %q: then nothing counts twice",
 			fmt.Sprint(header, p.Applied), p.Applied+1, p.Next.Applied, fmt.Sprint(header, p.Next.Applied))
+	case p.isOlder(f):
+		return fmt.Errorf("its amounts are newer than the file %s beside it: queues were charged up to %s, and that file knows of charges up to %s. Changes would count twice: put back the two files of one moment; "+
+			"or make the first line %q with the number of the last change that is in the amounts", positionSuffix, moment(f.Charged), moment(p.Charged), header+"NUMBER")
 	default:
 		f.edited = p.Budget != ""
 		p.Applied = max(p.Applied, f.told) // a larger one is of a version that wrote no position
 	}
 	p.Next = nil
-	p.Budget, p.Queues, f.Applied = f.Budget, f.Queues, p.Applied
+	p.Budget, p.Queues, p.Charged, f.Applied = f.Budget, f.Queues, f.Charged, p.Applied
 	return nil
 }
+
+// isOlder says of a text that it has charges of which the position does not know, and no number of
+// its own that says so: it was put beside an older position.
+func (p *position) isOlder(f *found) bool {
+	knows := p.Charged
+	if p.Next != nil {
+		knows = max(knows, p.Next.Charged)
+	}
+	return knows != 0 && f.Charged > knows && f.told <= p.Applied
+}
+
+func moment(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }

@@ -309,6 +309,61 @@ func TestAnEditedFile(t *testing.T) {
 	}
 }
 
+// TestNewerAmountsBesideAnOlderPosition: half of a backup, put back. With their first line the
+// amounts say themselves what is in them. Without it they are refused where a queue was charged
+// since, and nothing changes.
+func TestNewerAmountsBesideAnOlderPosition(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "budget")
+	put := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(path string) string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	put(path, "ann 100 1\nbob 100 1\n")
+	entries := []account.Entry{
+		{Number: 1, Kind: account.Charge, Queue: "ann", Amount: money.Credit, Interval: 7},
+		{Number: 2, Kind: account.Charge, Queue: "bob", Amount: money.Credit, Interval: 9},
+	}
+	var older string
+	for i := range entries {
+		s, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			older = read(path + positionSuffix)
+		}
+		if _, err := s.Apply(t.Context(), entries[i:i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newer := read(path)
+	_, amounts, _ := strings.Cut(newer, "\n")
+	put(path+positionSuffix, older)
+	put(path, amounts)
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "its amounts are newer than the file .applied beside it") {
+		t.Errorf("amounts without their first line: %v", err)
+	}
+	if read(path) != amounts || read(path+positionSuffix) != older {
+		t.Error("a refusal changes the files")
+	}
+	put(path, newer)
+	s, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if applied, err := s.Apply(t.Context(), entries); err != nil || applied != 2 || read(path) != newer {
+		t.Errorf("amounts with their first line: %d are applied, %v, the file has\n%s", applied, err, read(path))
+	}
+}
+
 // TestWhoLooksDoesNoHarm: a file may be opened while another writes: who looks sees all changes up to one, and
 // changes nothing.
 func TestWhoLooksDoesNoHarm(t *testing.T) {
