@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,7 @@ func TestBudgetsOnACluster(t *testing.T) {
 	})
 	c.policyRuns()
 	c.unsigned()
+	c.signedByHand()
 	c.queueCommands(b)
 	killed := c.slotsFollowBids(b)
 	if books := b.audited(c, budgetInterval, killed); books.Exact == 0 {
@@ -88,6 +90,38 @@ func (c *cluster) unsigned() {
 	}
 	if code, text := c.scheduler("setSpending=0&queue=ann", "", ""); code != http.StatusInternalServerError || !strings.HasPrefix(text, "ACCESS DENIED: setSpending=0") {
 		c.t.Errorf("unsigned: %d %s", code, text)
+	}
+}
+
+// signedByHand submits a streaming job and a Go program's with the three settings of the scheduler's
+// document (section 6.6). Each signature lets one job in; another's lets none in.
+func (c *cluster) signedByHand() {
+	t := c.t
+	t.Helper()
+	t.Setenv(storage.UserVariable, "ann")
+	c.write("signed/in.txt", "b a b\n")
+	sign := func(user, key string) []string {
+		now := time.Now()
+		_, authorization := signature.Sign("", nil, user, now, key, signature.SHA256)
+		return []string{fmt.Sprintf("-Dmapred.job.timestamp=%d", now.UnixMilli()), "-Dmapred.job.signature=" + authorization, "-Dmapreduce.job.queue.name=" + user}
+	}
+	run := func(settings []string, name string, args ...string) (string, error) {
+		return c.streaming(slices.Concat([]string{filepath.Join(binaries, name)}, settings, args)...)
+	}
+	stream := func(settings []string, out string) (string, error) {
+		return run(settings, "hamadryad-streaming", "-input", c.path("signed/in.txt"), "-output", c.path(out), "-mapper", "cat", "-reducer", "cat")
+	}
+	right := sign("ann", keyOf("ann"))
+	if out, err := stream(right, "signed/first"); err != nil {
+		t.Fatalf("signed by hand: %v\n%s", err, out)
+	}
+	if out, err := run(sign("ann", keyOf("ann")), "wordcount", c.path("signed/in.txt"), c.path("signed/second")); err != nil {
+		t.Errorf("a program signed by hand: %v\n%s", err, out)
+	}
+	for name, settings := range map[string][]string{"used before": right, "of another's key": sign("ann", keyOf("bob")), "of another's queue": sign("bob", keyOf("bob"))} {
+		if out, err := stream(settings, "signed/none"); err == nil || !strings.Contains(out, "sign") {
+			t.Errorf("a signature %s: %v\n%s", name, err, out)
+		}
 	}
 }
 

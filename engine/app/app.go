@@ -109,7 +109,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	p.flags.Init(args[0], flag.ContinueOnError)
 	p.flags.SetOutput(p.errors)
 	p.flags.Usage = func() { p.help(args[0], o) }
-	if err := own.Parse(args[1:]); err != nil {
+	if err := own.Parse(o.splitHadoop(p.flags, args[1:])); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return ExitDone
 		}

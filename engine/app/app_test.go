@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"net"
 	"strings"
 	"sync"
@@ -189,5 +190,37 @@ func TestDriveGetsTheResult(t *testing.T) {
 	}}
 	if code, text := run(t, t.Context(), f, p, "x"); code != ExitDone {
 		t.Errorf("%d %s", code, text)
+	}
+}
+
+// Hadoop's settings say the same of any program's job, apart or glued to -D, by their older
+// spellings too. What they can't say is refused, and so is a setting that nobody knows.
+func TestHadoopSettings(t *testing.T) {
+	f := &fake{end: statusOf(wire.JobState_JOB_STATE_SUCCEEDED)}
+	code, text := run(t, context.Background(), f, program{defs: definitions("one")}, "--name", "-Dnot=split", "-D", "mapreduce.job.queue.name=ann",
+		"-Dmapred.job.timestamp=1238605061523", "-Dmapred.job.signature=ph5uL%2FMDIeGOKHa%2FotIbKwUpWoU%3D", "-Dmapred.job.priority=HIGH",
+		"-Dmapreduce.map.maxattempts=3", "-Dmapreduce.reduce.maxattempts=2", "-Dmapreduce.map.speculative=false", "x", "-Dmy.own=1")
+	want := map[string]string{"from": "program", "mapred.job.timestamp": "1238605061523", "mapred.job.signature": "ph5uL%2FMDIeGOKHa%2FotIbKwUpWoU%3D"}
+	got := map[string]string{}
+	for _, p := range f.spec.GetProperties() {
+		got[p.Name] = p.Value
+	}
+	if code != ExitDone || !maps.Equal(got, want) {
+		t.Errorf("%d %s: properties %v, want %v", code, text, got, want)
+	}
+	if s := f.spec; s.Pool != "ann" || s.Name != "-Dnot=split" || s.Priority != 1 || s.AttemptsMax != 3 || !s.NoSpeculation {
+		t.Errorf("%v", s)
+	}
+	for arg, want := range map[string]string{
+		"-Dmapreduce.job.reduces=2":        "no setting mapreduce.job.reduces is known here",
+		"-Dmapred.job.priority=SOON":       "VERY_LOW LOW NORMAL HIGH VERY_HIGH",
+		"-Dmapreduce.map.maxattempts=0":    "a whole number from 1",
+		"-Dmapreduce.map.speculative=no":   "use true or false",
+		"-Dmapreduce.job.queuename=":       "it can't be empty",
+		"-Dmapreduce.map.memory.mb=plenty": "write a number of MiB",
+	} {
+		if code, text := run(t, context.Background(), f, program{defs: definitions("one")}, arg, "x"); code != ExitRefused || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s, want %s", arg, code, text, want)
+		}
 	}
 }

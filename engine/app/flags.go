@@ -77,6 +77,7 @@ func declareFlags(fs *flag.FlagSet) *options {
 	fs.StringVar(&o.kerberos, "kerberos", "", "`auto`, on or off: whether the job carries your Kerberos ticket (kinit -r), so that its work comes to HDFS as you while the manager renews it; auto, which is the default, is on where the manager takes tickets of your realm; $"+client.KerberosVariable+" sets it too")
 	fs.Var(&o.memory, "memory", "`[STAGE=]SIZE` that each task may use, such as 1GiB or map=2GiB, whatever the program says; one that holds more is ended. May be repeated")
 	fs.Var(&o.env, "env", "`NAME[=VALUE]` of an environment variable for the program, here and in all its workers; those of this process when no value is given. May be repeated. It is kept with the job: no place for secrets")
+	fs.Func(hadoopName, hadoopHelp, o.setHadoop)
 	fs.Var(&o.properties, "property", "`NAME=VALUE` for the scheduling policy; may be repeated")
 	return o
 }

@@ -70,3 +70,9 @@ func signed(spec *wire.JobSpec, key string, now time.Time) *wire.JobSpec {
 	slices.SortStableFunc(spec.Properties, func(a, b *wire.Property) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return spec
 }
+
+// isSigned says whether a submission brings a signature of its own, as Hadoop's users make it
+// (-D mapred.job.signature). It is sent as it is: it counts once.
+func isSigned(spec *wire.JobSpec) bool {
+	return slices.ContainsFunc(spec.GetProperties(), func(p *wire.Property) bool { return scheduler.IsProof(p.GetName()) })
+}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Names of settings that options stand for.
@@ -70,6 +72,7 @@ var newNames = func() map[string]string {
 	names := map[string]string{
 		"mapreduce.map.output.key.comparator.class": nameComparator,
 		"mapreduce.job.inputformat":                 nameInputFormat,
+		"mapreduce.job.queue.name":                  "mapreduce.job.queuename", // the dynamic priority scheduler's document
 	}
 	for name, old := range oldNames {
 		names[old] = name
@@ -121,6 +124,9 @@ const variableMax = 20_000
 func (c configuration) environment() []string {
 	var env []string
 	for _, s := range c {
+		if scheduler.IsProof(s.name) { // it is for the manager alone
+			continue
+		}
 		value := s.value[:min(len(s.value), variableMax)]
 		env = append(env, variable(s.name)+"="+value)
 		if old := oldNames[s.name]; old != "" {

@@ -102,6 +102,18 @@ func TestSettingsOfTheEngine(t *testing.T) {
 	}
 }
 
+// A job is signed as the document of the dynamic priority scheduler has it (section 6.6).
+func TestSignedByHand(t *testing.T) {
+	j, err := parse("-Dmapred.job.timestamp=5", "-Dmapred.job.signature=c2ln", "-Dmapreduce.job.queue.name=ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "[--property mapred.job.timestamp=5 --property mapred.job.signature=c2ln --pool ann]"
+	if got := fmt.Sprint(j.EngineFlags()); got != want || len(j.Notes()) > 0 {
+		t.Errorf("%s, want %s; notes %q", got, want, j.Notes())
+	}
+}
+
 func TestHelpTellsAllOptions(t *testing.T) {
 	for _, ask := range []string{"-help", "--help", "-info"} {
 		if _, err := streaming.Parse([]string{"-input", "x", ask}); !errors.Is(err, streaming.ErrHelp) {

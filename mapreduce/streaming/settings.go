@@ -11,6 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // settings are what the configuration means.
@@ -62,6 +63,8 @@ var meanings = map[string]func(s *settings, value string) error{
 	"mapreduce.map.speculative":    (*settings).speculation,
 	"mapreduce.reduce.speculative": (*settings).speculation,
 	"mapreduce.task.timeout":       (*settings).timeout,
+	scheduler.ProofTimestampHadoop: func(s *settings, v string) error { return s.proof(scheduler.ProofTimestampHadoop, v) },
+	scheduler.ProofSignatureHadoop: func(s *settings, v string) error { return s.proof(scheduler.ProofSignatureHadoop, v) },
 	"mapreduce.map.memory.mb":      func(s *settings, v string) error { return s.memory("mapreduce.map.memory.mb", v) },
 	"mapreduce.reduce.memory.mb":   func(s *settings, v string) error { return s.memory("mapreduce.reduce.memory.mb", v) },
 
@@ -109,6 +112,13 @@ func (s *settings) memory(name, value string) error {
 	}
 	s.flags = append(s.flags, "--property", name+"="+value)
 	return nil
+}
+
+// proof leaves what signs a job for the policy dynamic-priority to the engine (its document,
+// section 6.6).
+func (s *settings) proof(name, value string) error {
+	s.flags = append(s.flags, "--property", name+"="+value)
+	return nonEmpty(value)
 }
 
 // keyFieldsMax bounds the number of fields of a key.
