@@ -1,12 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -105,11 +104,7 @@ func (c *cli) killCommand() *cobra.Command {
 			return c.withClient(func(cl *client.Client) error {
 				var errs []error
 				for _, arg := range args {
-					id, err := jobArg(arg)
-					if err == nil {
-						err = cl.Kill(cmd.Context(), id, reason)
-					}
-					errs = append(errs, err)
+					errs = append(errs, c.kill(cmd.Context(), cl, arg, reason))
 				}
 				return errors.Join(errs...)
 			})
@@ -117,6 +112,23 @@ func (c *cli) killCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why; shown in the job's status")
 	return cmd
+}
+
+// kill ends one job, and prints which.
+func (c *cli) kill(ctx context.Context, cl *client.Client, arg, reason string) error {
+	id, err := jobArg(arg)
+	if err != nil {
+		return err
+	}
+	before, err := cl.Status(ctx, id, false)
+	if err != nil {
+		return err
+	}
+	if err := cl.Kill(ctx, id, reason); err != nil {
+		return err
+	}
+	c.show.Killed(before.GetSummary())
+	return nil
 }
 
 func (c *cli) moveCommand() *cobra.Command {
@@ -175,20 +187,25 @@ func (c *cli) update(cmd *cobra.Command, job string, pool *string, priority *int
 	return c.withClient(func(cl *client.Client) error { return cl.Update(cmd.Context(), id, pool, priority) })
 }
 
+// jobOrAttempt reads the name of a job or of an attempt; the other is 0.
+func jobOrAttempt(arg string) (job, attempt uint64, err error) {
+	if id, err := scheduler.ParseJobID(arg); err == nil {
+		return uint64(id), 0, nil
+	}
+	if id, err := scheduler.ParseAttemptID(arg); err == nil {
+		return 0, uint64(id), nil
+	}
+	return 0, 0, fmt.Errorf("%q is neither a job nor an attempt: write it like job-12 or attempt-345", arg)
+}
+
 func (c *cli) logsCommand() *cobra.Command {
 	follow := false
 	cmd := &cobra.Command{
 		Use: "logs JOB|ATTEMPT", Short: "Print what a job's attempts, or one attempt, wrote", Args: cobra.ExactArgs(1), ValidArgsFunction: complete.FirstOnly(c.names().Jobs(true, complete.AnyState)),
-		Long:    "A job is written job-12, an attempt as its number. The output of programs and what nodes log is kept by the launchers, up to a bound. Of a launcher that is gone the manager has the end of each log (manager.history.tails), and says so.",
-		Example: "  hamadryad logs job-12\n  hamadryad logs --follow 345",
+		Long:    "The output of programs and what nodes log is kept by the launchers, up to a bound. Of a launcher that is gone the manager has the end of each log (manager.history.tails), and says so.",
+		Example: "  hamadryad logs job-12\n  hamadryad logs --follow attempt-345",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var job, attempt uint64
-			var err error
-			if strings.HasPrefix(args[0], "job-") {
-				job, err = jobArg(args[0])
-			} else if attempt, err = strconv.ParseUint(strings.TrimPrefix(args[0], "attempt-"), 10, 64); err != nil {
-				err = fmt.Errorf("%q is neither a job, such as job-12, nor the number of an attempt", args[0])
-			}
+			job, attempt, err := jobOrAttempt(args[0])
 			if err != nil {
 				return err
 			}
@@ -200,7 +217,7 @@ func (c *cli) logsCommand() *cobra.Command {
 						return err
 					}
 					if attempt == 0 && chunk.Attempt != last {
-						fmt.Fprintf(c.show.Out, "==== attempt %d\n", chunk.Attempt)
+						fmt.Fprintf(c.show.Out, "==== %v\n", scheduler.AttemptID(chunk.Attempt))
 						last = chunk.Attempt
 					}
 					_, err := printed.Write(chunk.Data)

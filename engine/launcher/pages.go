@@ -97,7 +97,7 @@ func (p *pages) serveLog(w http.ResponseWriter, r *http.Request) {
 		ok = gone == nil
 	}
 	if !ok {
-		http.Error(w, fmt.Sprintf("attempt %d did not run here, or wrote nothing, or its log made room for newer ones", id), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("attempt-%d did not run here, or wrote nothing, or its log made room for newer ones", id), http.StatusNotFound)
 		return
 	}
 	defer p.readers.Add(-1)

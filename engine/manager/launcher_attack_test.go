@@ -206,7 +206,7 @@ func TestOffencesAreInTheAudit(t *testing.T) {
 			continue
 		}
 		lines++
-		want := fmt.Sprintf("%v, attempt %d on launcher %q", scheduler.JobID(job), attempt, "a")
+		want := fmt.Sprintf("%v, attempt-%d on launcher %q", scheduler.JobID(job), attempt, "a")
 		if x.Who != s.Summary.User || x.What != want || x.Result != audit.Refused || x.Why != "foreign: it sent a report of attempt 7" {
 			t.Errorf("the audit says %+v", x)
 		}

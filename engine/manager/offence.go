@@ -22,7 +22,7 @@ func (m *manager) offended(ctx context.Context, launcher string, o *wire.WorkerO
 	}
 	what := fmt.Sprintf("%v, worker on launcher %q", job, launcher)
 	if o.GetAttempt() != 0 {
-		what = fmt.Sprintf("%v, attempt %d on launcher %q", job, o.GetAttempt(), launcher)
+		what = fmt.Sprintf("%v, attempt-%d on launcher %q", job, o.GetAttempt(), launcher)
 	}
 	line := audit.Line{Who: s.GetSummary().GetUser(), Proof: auth.Unproven, Method: "Worker", What: what}
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {

@@ -95,7 +95,7 @@ func ExamplePreempt() {
 	p := d.Preempt[0]
 	fmt.Printf("%s of attempts %v for bundle %d of %s\n", p.Mode, p.Victims, p.Bundle, p.For)
 	// Output:
-	// soft kill of attempts [41 42] for bundle 12 of job-7
+	// soft kill of attempts [attempt-41 attempt-42] for bundle 12 of job-7
 }
 
 // Each decision has one outcome, in the next round. One that is refused changed
@@ -115,7 +115,7 @@ func ExampleOutcome() {
 		}
 	}
 	// Output:
-	// launch of bundle 10 became attempts [41]
+	// launch of bundle 10 became attempts [attempt-41]
 	// launch of bundle 11 was refused: no capacity
 }
 

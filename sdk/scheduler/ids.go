@@ -23,15 +23,33 @@ func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
 type JobID uint64
 
 // String returns the form people see and type, such as "job-12".
-func (j JobID) String() string { return "job-" + strconv.FormatUint(uint64(j), 10) }
+func (j JobID) String() string { return jobPrefix + strconv.FormatUint(uint64(j), 10) }
 
-// ParseJobID reads what String wrote; a bare number is accepted too.
+// ParseJobID reads what String wrote. A bare number is refused: it could be an attempt's.
 func ParseJobID(s string) (JobID, error) {
-	n, err := strconv.ParseUint(strings.TrimPrefix(s, "job-"), 10, 64)
-	if err != nil || n == 0 {
+	n, bare := parseID(s, jobPrefix)
+	switch {
+	case bare:
+		return 0, fmt.Errorf("%q could be a job or an attempt: write %s%[1]s for the job", s, jobPrefix)
+	case n == 0:
 		return 0, fmt.Errorf("%q is no job: write it like job-12", s)
 	}
 	return JobID(n), nil
+}
+
+const (
+	jobPrefix     = "job-"
+	attemptPrefix = "attempt-"
+)
+
+// parseID reads a number behind a prefix; 0: there is none. Bare says that the number alone is there.
+func parseID(s, prefix string) (n uint64, bare bool) {
+	digits, named := strings.CutPrefix(s, prefix)
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || strconv.FormatUint(n, 10) != digits {
+		return 0, false
+	}
+	return n, !named
 }
 
 // StageID is the index of a stage in its job's list of stages.
@@ -43,6 +61,21 @@ type BundleID uint64
 // AttemptID names one try at running a group; unique over the life of a
 // manager. Zero is none.
 type AttemptID uint64
+
+// String returns the form people see and type, such as "attempt-345".
+func (a AttemptID) String() string { return attemptPrefix + strconv.FormatUint(uint64(a), 10) }
+
+// ParseAttemptID reads what String wrote. A bare number is refused: it could be a job's.
+func ParseAttemptID(s string) (AttemptID, error) {
+	n, bare := parseID(s, attemptPrefix)
+	switch {
+	case bare:
+		return 0, fmt.Errorf("%q could be a job or an attempt: write %s%[1]s for the attempt", s, attemptPrefix)
+	case n == 0:
+		return 0, fmt.Errorf("%q is no attempt: write it like attempt-345", s)
+	}
+	return AttemptID(n), nil
+}
 
 // LauncherID names a launcher. A launcher that comes back under the same name
 // keeps its id; a LauncherLost and a LauncherJoined event stand between. Zero is

@@ -44,7 +44,7 @@ func (c *Printer) Status(s *wire.JobStatus) error {
 // printIdle names attempts without progress for long.
 func (c *Printer) printIdle(s *wire.JobStatus) {
 	for _, a := range s.Idle {
-		fmt.Fprintf(c.Out, "%s: attempt %d of %s, node %d, on %s\n", progress.OneLine(withoutProgress(a)), a.Attempt, progress.OneLine(a.Stage), a.Index, progress.OneLine(a.Launcher))
+		fmt.Fprintf(c.Out, "%s: %v of %s, node %d, on %s\n", progress.OneLine(withoutProgress(a)), scheduler.AttemptID(a.Attempt), progress.OneLine(a.Stage), a.Index, progress.OneLine(a.Launcher))
 	}
 	if more := int(s.IdleTotal) - len(s.Idle); more > 0 {
 		fmt.Fprintf(c.Out, "no progress: %d attempts more; \"hamadryad status %v --attempts\" lists them\n", more, scheduler.JobID(s.Summary.Job))
@@ -74,6 +74,11 @@ func (c *Printer) printOutputs(s *wire.JobStatus) {
 	for _, o := range s.Outputs {
 		fmt.Fprintf(c.Out, "%s: %s\n", word, o)
 	}
+}
+
+// Killed says which job a kill ends.
+func (c *Printer) Killed(j *wire.JobSummary) {
+	fmt.Fprintf(c.Out, "killed %v %s (user %s)\n", scheduler.JobID(j.GetJob()), progress.OneLine(j.GetName()), orDash(j.GetUser()))
 }
 
 func (c *Printer) printStages(s *wire.JobStatus) error {
@@ -136,7 +141,7 @@ func (c *Printer) printAttempts(attempts []*wire.AttemptStatus) error {
 		if a.IdleNs > 0 && why == "" {
 			why = withoutProgress(a)
 		}
-		t.row(count(a.Attempt), a.Stage, count(a.Index), a.Launcher, state, done, ago(a.Started), took, rested(a), why)
+		t.row(scheduler.AttemptID(a.Attempt).String(), a.Stage, count(a.Index), a.Launcher, state, done, ago(a.Started), took, rested(a), why)
 	}
 	return t.end()
 }

@@ -130,7 +130,7 @@ func (s *Server) jobOf(ctx context.Context, attempt uint64) (scheduler.JobID, er
 	if unread != nil {
 		return 0, unread
 	}
-	return 0, status.Errorf(codes.NotFound, "no job has an attempt %d, of those that live and the last that ended: \"hamadryad status --attempts JOB\" lists a job's, and \"hamadryad logs JOB\" shows what all of them printed", attempt)
+	return 0, status.Errorf(codes.NotFound, "no job has attempt-%d, of those that live and the last that ended: \"hamadryad status --attempts JOB\" lists a job's, and \"hamadryad logs JOB\" shows what all of them printed", attempt)
 }
 
 // attemptJobsMax bounds the jobs that ended which are looked through for an attempt.
@@ -249,7 +249,7 @@ func (t judgedText) Read(b []byte) (int, error) {
 func (s *Server) askLog(ctx context.Context, a *wire.AttemptStatus, query string) (*http.Response, error) {
 	address := s.needs.Launchers.HTTPOf(a.Launcher)
 	if address == "" {
-		return nil, away(fmt.Sprintf("launcher %s, which keeps the log of attempt %d, is not connected", a.Launcher, a.Attempt))
+		return nil, away(fmt.Sprintf("launcher %s, which keeps the log of attempt-%d, is not connected", a.Launcher, a.Attempt))
 	}
 	return s.ask(ctx, a.Launcher, fmt.Sprintf("%s://%s/logs/%d%s", s.scheme(), address, a.Attempt, query))
 }
@@ -273,7 +273,7 @@ func (s *Server) fetchLog(ctx context.Context, a *wire.AttemptStatus, query stri
 			return nil
 		}
 		if err != nil {
-			return away(fmt.Sprintf("launcher %s broke off the log of attempt %d: %v", a.Launcher, a.Attempt, err))
+			return away(fmt.Sprintf("launcher %s broke off the log of attempt-%d: %v", a.Launcher, a.Attempt, err))
 		}
 	}
 }

@@ -26,7 +26,7 @@ func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id schedule
 	}
 	f, err := j.Attempt(ctx, id)
 	if err == nil && f == nil {
-		err = status.Errorf(codes.NotFound, "%v has no attempt %d, or it is not kept any more: see \"hamadryad status --attempts %v\"", job, id, job)
+		err = status.Errorf(codes.NotFound, "%v has no attempt-%d, or it is not kept any more: see \"hamadryad status --attempts %v\"", job, id, job)
 	}
 	if err != nil {
 		j.Close()
@@ -59,13 +59,13 @@ func (s *Server) tail(ctx context.Context, j *past.Job, a *wire.AttemptStatus, w
 	case ctx.Err() != nil:
 		return nil, statusOf(ctx.Err())
 	case !gone:
-		return nil, status.Errorf(codes.NotFound, "attempt %d wrote no log, or launcher %s does not keep it any more", a.Attempt, a.Launcher)
+		return nil, status.Errorf(codes.NotFound, "attempt-%d wrote no log, or launcher %s does not keep it any more", a.Attempt, a.Launcher)
 	case a.State == scheduler.Lost.String():
-		return nil, away(fmt.Sprintf("launcher %s was lost before it sent the log of attempt %d", a.Launcher, a.Attempt))
+		return nil, away(fmt.Sprintf("launcher %s was lost before it sent the log of attempt-%d", a.Launcher, a.Attempt))
 	case a.Ended == 0:
 		return nil, why
 	}
-	return nil, away(fmt.Sprintf("attempt %d wrote no log, or launcher %s was lost before it sent it", a.Attempt, a.Launcher))
+	return nil, away(fmt.Sprintf("attempt-%d wrote no log, or launcher %s was lost before it sent it", a.Attempt, a.Launcher))
 }
 
 // tail is the end of a log.

@@ -124,7 +124,7 @@ func about(q any) string {
 		return "program " + q.GetHash()
 	case *wire.LogsRequest:
 		if q.GetAttempt() != 0 {
-			return fmt.Sprintf("attempt %d", q.GetAttempt())
+			return fmt.Sprintf("attempt-%d", q.GetAttempt())
 		}
 		return scheduler.JobID(q.GetJob()).String()
 	case *wire.ApplyRequest:

@@ -47,7 +47,7 @@ func (s *Server) log(r *http.Request) (string, any, error) {
 		}
 		span = fmt.Sprintf("bytes=%d-%d", max(0, until-logShown), until-1)
 	}
-	title := fmt.Sprintf("Log of attempt %d of %s", attempt, id)
+	title := fmt.Sprintf("Log of attempt-%d of %s", attempt, id)
 	answer, err := s.needs.Shown.GetAttemptLog(r.Context(), api.GetAttemptLogRequestObject{Job: id, Attempt: attempt, Params: api.GetAttemptLogParams{Range: &span}})
 	switch code := status.Code(err); {
 	case code == codes.NotFound, code == codes.Unavailable:

@@ -510,12 +510,12 @@ func TestForms(t *testing.T) {
 func TestLogs(t *testing.T) {
 	server := serve(t, &stub{name: "<b>bold</b>"}, true)
 	_, _, page := get(t, server+"/jobs/job-7/attempts/3/log")
-	for _, want := range []string{`&lt;b&gt;bold&lt;/b&gt;\x1b[31m\ufffd`, "its launcher is gone", `href="?until=100"`, "hamadryad logs 3"} {
+	for _, want := range []string{`&lt;b&gt;bold&lt;/b&gt;\x1b[31m\ufffd`, "its launcher is gone", `href="?until=100"`, "hamadryad logs attempt-3"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
 	}
-	if _, _, page := get(t, server+"/jobs/job-7/attempts/4/log"); !strings.Contains(page, "has no attempt 4") {
+	if _, _, page := get(t, server+"/jobs/job-7/attempts/4/log"); !strings.Contains(page, "has no attempt-4") {
 		t.Errorf("of an attempt that is not there: %s", page)
 	}
 	for path, want := range map[string]int{"/jobs/x/attempts/3/log": 404, "/jobs/job-7/attempts/x/log": 404, "/jobs/job-7/attempts/3/log?until=x": 400, "/jobs/job-7/attempts/3/log?until=-5": 400} {
