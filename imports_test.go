@@ -136,7 +136,7 @@ var directions = []struct {
 	{"engine/manager/origin", []string{"engine/manager/audit"}, aManagersRoom},
 	{"engine/manager/inbox", []string{"sdk/scheduler", "engine/core", "engine/wire"}, aManagersRoom},
 	{"engine/manager/graphs", []string{"engine/eventlog", "engine/manager/blobs", "engine/plan", "engine/wire", "internal/durable"}, aManagersRoom},
-	{"engine/manager/recovery", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/graphs", "engine/wire"}, aManagersRoom},
+	{"engine/manager/recovery", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/graphs", "engine/wire", "internal/durable"}, aManagersRoom},
 	{"engine/manager/checkpoints", []string{"engine/core", "engine/eventlog", "engine/manager/graphs", "engine/manager/metrics", "engine/manager/recovery", "internal/spawn"}, aManagersRoom},
 	{"engine/manager/history/file", []string{"sdk/scheduler", "engine/core/facts", "engine/wire", "internal/durable"}, "the form of a file: what goes into it, and when, is said by history"},
 	{"engine/manager/history/index", []string{"sdk/scheduler", "engine/wire"}, "summaries and their lists: the files that it stands for are history's"},

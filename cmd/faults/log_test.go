@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/eventlog"
@@ -97,5 +101,65 @@ func TestLogLosesItsEnd(t *testing.T) {
 			}
 			c.submit("file", 0, 6, 3).succeeds()
 		})
+	}
+}
+
+// Jobs are numbered without gaps over a clean stop of the manager, and with a small one after it was
+// killed. When a cold copy of its data is put back, under a launcher that knows later jobs, no number
+// comes again. What the manager never gave is not called lost.
+func TestJobNumbersOverRestarts(t *testing.T) {
+	c := startCluster(t, options{launchers: 1, slots: 2})
+	job := func() (n int) {
+		t.Helper()
+		out, err := c.example("noop", "2")
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, out)
+		}
+		if _, err := fmt.Sscanf(regexp.MustCompile(`job-\d+ noop succeeded`).FindString(out), "job-%d noop", &n); err != nil {
+			t.Fatalf("no number in %s", out)
+		}
+		return n
+	}
+	stop := func() {
+		t.Helper()
+		c.manager.signal(t, syscall.SIGTERM)
+		<-c.manager.done
+	}
+	if n := job(); n != 1 {
+		t.Errorf("the first job is job-%d", n)
+	}
+	stop()
+	cold := c.path("cold")
+	if out, err := exec.Command("cp", "-a", c.path("manager"), cold).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c.startManager()
+	if n := job(); n != 2 {
+		t.Errorf("after a clean stop comes job-%d", n)
+	}
+	if out, err := c.command("status", "job-3"); err == nil || !strings.Contains(out, "there is no job-3") {
+		t.Errorf("of a job that never was: %s", out)
+	}
+	c.manager.kill(t)
+	c.startManager()
+	crashed := job()
+	if crashed < 3 || crashed > 102 {
+		t.Errorf("after a crash comes job-%d", crashed)
+	}
+	if out, err := c.command("status", fmt.Sprintf("job-%d", crashed+1)); err == nil || !strings.Contains(out, fmt.Sprintf("there is no job-%d", crashed+1)) {
+		t.Errorf("of a job that never was: %s", out)
+	}
+	stop()
+	if out, err := exec.Command("sh", "-c", "rm -r $0 && cp -a $1 $0", c.path("manager"), cold).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c.startManager()
+	if n := job(); n <= crashed {
+		t.Errorf("after a cold copy was put back comes job-%d, and job-%d was given", n, crashed)
+	}
+	for _, lost := range []int{2, crashed} {
+		if out, err := c.command("status", fmt.Sprintf("job-%d", lost)); err == nil || !strings.Contains(out, "an old copy of it was put back") {
+			t.Errorf("of job-%d, which the copy does not have: %s", lost, out)
+		}
 	}
 }

@@ -29,6 +29,9 @@ func (c *Core) Settings() Settings { return c.rooms.Step.Set }
 // Term returns the manager's term.
 func (c *Core) Term() uint64 { return c.rooms.Step.Term }
 
+// LastJob is the last job's number that was given.
+func (c *Core) LastJob() scheduler.JobID { return scheduler.JobID(c.rooms.IDs.Job) }
+
 // Now returns the time of the last step.
 func (c *Core) Now() scheduler.Time { return c.rooms.Step.Now }
 

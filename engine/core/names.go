@@ -66,6 +66,11 @@ func Term(last uint64, age time.Duration) uint64 { return ids.Term(last, age) }
 // SeenMax is ids.SeenMax.
 func SeenMax(now time.Time) (term, job, attempt uint64) { return ids.SeenMax(now) }
 
+// LastJobByAge is ids.LastJobByAge.
+func LastJobByAge(above uint64, age time.Duration) scheduler.JobID {
+	return scheduler.JobID(ids.LastJobByAge(above, age))
+}
+
 // JobsAboveUnknown is ids.AboveUnknown.
 func JobsAboveUnknown(now scheduler.Time) uint64 { return ids.AboveUnknown(now) }
 

@@ -345,7 +345,7 @@ func (s *story) tellEvents() {
 			s.say("asked about %s", e.Job.ID)
 		case scheduler.Outcome:
 			if e.Kind == scheduler.DecisionLaunch && e.Accepted {
-				s.say("launched b%d %v", e.Launch.Bundle, e.Attempts)
+				s.say("launched b%d %d", e.Launch.Bundle, e.Attempts)
 			}
 		}
 	}

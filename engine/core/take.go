@@ -3,6 +3,7 @@ package core
 import (
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core/ids"
 	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -131,7 +132,9 @@ func (c *Core) input(in *wire.Input) {
 // one are gone, and clients have to ask again.
 func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.rooms.Step.Term = max(m.GetTerm(), c.rooms.Step.Term+1)
-	c.rooms.IDs.Begin(c.rooms.Step.Now, time.Duration(m.GetAgeNs()), m.GetJobsAbove())
+	c.rooms.IDs.Begin(ids.Start{
+		Now: c.rooms.Step.Now, Age: time.Duration(m.GetAgeNs()), Above: m.GetJobsAbove(), Known: m.GetJobsKnown(), Given: m.GetJobsGiven(),
+	})
 	c.rooms.Sessions.LossTold = false
 	c.rooms.Decisions.DropPolicies()
 	for j := range c.rooms.Life.Jobs.All() {

@@ -123,6 +123,8 @@ type manager struct {
 	before     core.Stats            // what was counted before this life
 	stalledBy  atomic.Pointer[error] // why the event log takes nothing; nil: it does
 	stopping   chan struct{}         // closed when the streams have to end
+	numbers    *recovery.Numbers     // of jobs
+	fail       context.CancelCauseFunc
 }
 
 // stalled says why the event log takes nothing; nil: it does.
@@ -169,6 +171,10 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("manager: %w", err)
 	}
 	if err := m.history.number(ctx, l); err != nil {
+		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
+	}
+	m.fail = cancel
+	if m.numbers, err = recovery.OpenNumbers(cfg.Data, l, log.Last()); err != nil {
 		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
 	}
 	m.life, m.before = l, l.Core.Stats()
@@ -340,7 +346,10 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 		return m.life.Core.WriteCheckpoint(to)
 	})
 	log.Settle()
-	return errors.Join(err, log.Close())
+	if err = errors.Join(err, log.Close()); err != nil {
+		return err
+	}
+	return m.numbers.Stop(m.life.Core.LastJob(), last)
 }
 
 func (m *manager) grpcServer() *grpc.Server {
@@ -562,6 +571,10 @@ func (m *manager) act(a core.Action) {
 	case core.SettingsVerdict:
 		m.supervisor.Settled(a)
 	case core.Reply:
+		if err := m.numbers.Give(a.Job); err != nil {
+			m.fail(fmt.Errorf("manager: %w", err))
+			return
+		}
 		m.clients.Reply(a)
 	case core.LogLine:
 		m.logLine(a)

@@ -49,14 +49,15 @@ const (
 // manager's shell: it steps the core, logs, carries out actions, dies, and comes back.
 type Sim struct {
 	*play
-	opt     Options
-	clients *clients
-	fleet   *fleet
-	policy  *driver
-	records *records
-	ledger  *ledger
-	shown   *shown
-	dying   bool // the manager logs what it decides, and ends before it acts, with the next batch
+	opt       Options
+	clients   *clients
+	fleet     *fleet
+	policy    *driver
+	records   *records
+	ledger    *ledger
+	shown     *shown
+	jobsGiven uint64 // the largest number of a job that a client heard of
+	dying     bool   // the manager logs what it decides, and ends before it acts, with the next batch
 }
 
 // New makes a simulation.
@@ -248,6 +249,9 @@ func (s *Sim) loseEnd() {
 // startManager opens a life of the manager, before it hears of anything else.
 func (s *Sim) startManager() {
 	m := &wire.ManagerStart{Term: core.Term(s.Core.Term(), s.age()), AgeNs: int64(s.age())}
+	if s.chance(700) { // the file that says so is there, and no copy
+		m.JobsKnown, m.JobsGiven = true, s.jobsGiven+uint64(s.rand.IntN(100))
+	}
 	s.Step([]*wire.Input{wire.NewInput(m)})
 }
 
@@ -268,6 +272,7 @@ func (s *Sim) act(a core.Action) {
 	case core.PolicyGone:
 		s.policy.gone(a)
 	case core.Reply:
+		s.jobsGiven = max(s.jobsGiven, uint64(a.Job))
 		s.clients.replied(a)
 	case core.JobsChanged:
 		s.clients.checkEnded(a)

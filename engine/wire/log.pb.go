@@ -420,6 +420,8 @@ type ManagerStart struct {
 	Term          uint64                 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
 	AgeNs         int64                  `protobuf:"varint,2,opt,name=age_ns,json=ageNs,proto3" json:"age_ns,omitempty"`             // of the manager's data; 0: it is new. Ids of this life begin above what any life before can have given
 	JobsAbove     uint64                 `protobuf:"varint,3,opt,name=jobs_above,json=jobsAbove,proto3" json:"jobs_above,omitempty"` // jobs up to this number are known of data that was before this; 0: none are
+	JobsKnown     bool                   `protobuf:"varint,4,opt,name=jobs_known,json=jobsKnown,proto3" json:"jobs_known,omitempty"` // jobs_given says which numbers of jobs are taken; else the age does
+	JobsGiven     uint64                 `protobuf:"varint,5,opt,name=jobs_given,json=jobsGiven,proto3" json:"jobs_given,omitempty"` // no job of a larger number was given by a life before; some up to it may not have been
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -471,6 +473,20 @@ func (x *ManagerStart) GetAgeNs() int64 {
 func (x *ManagerStart) GetJobsAbove() uint64 {
 	if x != nil {
 		return x.JobsAbove
+	}
+	return 0
+}
+
+func (x *ManagerStart) GetJobsKnown() bool {
+	if x != nil {
+		return x.JobsKnown
+	}
+	return false
+}
+
+func (x *ManagerStart) GetJobsGiven() uint64 {
+	if x != nil {
+		return x.JobsGiven
 	}
 	return 0
 }
@@ -1500,12 +1516,16 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x04tick\x18\x10 \x01(\bH\x00R\x04tick\x12H\n" +
 	"\rmanager_start\x18\x11 \x01(\v2!.hamadryad.engine.v1.ManagerStartH\x00R\fmanagerStart\x127\n" +
 	"\x04site\x18\x12 \x01(\v2!.hamadryad.engine.v1.SiteSettingsH\x00R\x04siteB\x06\n" +
-	"\x04what\"X\n" +
+	"\x04what\"\x96\x01\n" +
 	"\fManagerStart\x12\x12\n" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x15\n" +
 	"\x06age_ns\x18\x02 \x01(\x03R\x05ageNs\x12\x1d\n" +
 	"\n" +
-	"jobs_above\x18\x03 \x01(\x04R\tjobsAbove\"\"\n" +
+	"jobs_above\x18\x03 \x01(\x04R\tjobsAbove\x12\x1d\n" +
+	"\n" +
+	"jobs_known\x18\x04 \x01(\bR\tjobsKnown\x12\x1d\n" +
+	"\n" +
+	"jobs_given\x18\x05 \x01(\x04R\tjobsGiven\"\"\n" +
 	"\fSiteSettings\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json\"_\n" +
 	"\aPrepare\x12\x16\n" +

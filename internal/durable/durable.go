@@ -25,15 +25,22 @@ func Replace(path string, content []byte) error {
 // ReplaceFrom is Replace with what a reader has, to its end. The file has changed last at a time, unless
 // that is zero.
 func ReplaceFrom(path string, content io.Reader, changed time.Time) error {
+	return ReplaceBy(path, func(f *os.File) error {
+		_, err := io.Copy(f, content)
+		if err == nil && !changed.IsZero() {
+			err = os.Chtimes(f.Name(), changed, changed)
+		}
+		return err
+	})
+}
+
+// ReplaceBy is Replace with what a function writes to the file, which has its last inode already.
+func ReplaceBy(path string, write func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, content)
-	if err == nil && !changed.IsZero() {
-		err = os.Chtimes(f.Name(), changed, changed)
-	}
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	err = errors.Join(err, f.Close())

@@ -18,8 +18,8 @@ func (t Time) Add(d time.Duration) Time { return t + Time(d) }
 // Sub returns the time from u to t.
 func (t Time) Sub(u Time) time.Duration { return time.Duration(t - u) }
 
-// JobID names a job. The manager counts them up in order of submission, from 1 and
-// after a restart from a larger number, and never uses one twice. Zero is no job.
+// JobID names a job. The manager counts them up in order of submission, from 1. It never uses one
+// twice, and skips some after a crash. Zero is no job.
 type JobID uint64
 
 // String returns the form people see and type, such as "job-12".

@@ -23,7 +23,8 @@ func (ad *Admission) Lost(id scheduler.JobID) *wire.Failure {
 
 func lostJob(id scheduler.JobID) *wire.Failure {
 	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: fmt.Sprintf(
-		"the manager knows nothing of %v. If it was submitted, the event log lost the records of it, which were on disk, or an old copy of it was put back: "+
+		"the manager knows nothing of %v. Its number lies where the manager went on after it was killed: most numbers there were never given. "+
+			"If it was submitted, the event log lost the records of it, which were on disk, or an old copy of it was put back: "+
 			"what ran of it was ended, so submit it again", id)}
 }
 

@@ -8,6 +8,9 @@
 // it can have given. What lies between the last id in the log and that beginning is a
 // gap. Somebody who comes with an id out of a gap had it from a record that the log lost.
 //
+// People read the numbers of jobs. Where the shell knows how far these were given, which it keeps
+// beside the log, jobs go on there: without a gap after a clean stop, with a small one after a crash.
+//
 // Data that is new may follow others, of a machine that was lost, of which somebody still knows
 // jobs. Its jobs are numbered from above those on; all that is said here of jobs counts from there.
 package ids
@@ -77,13 +80,22 @@ func within(ids [2]uint64, id uint64) bool { return id > ids[0] && id <= ids[1] 
 // Began is when this life of the manager did.
 func (x *IDs) Began() scheduler.Time { return x.began }
 
-// Begin opens a life of the manager at a time, when its data has an age: its ids are above
-// all that lives before may have given. At age 0 the data is new. Jobs up to above are known of
-// data that was before this; 0: none are.
-func (x *IDs) Begin(now scheduler.Time, age time.Duration, above uint64) {
-	x.began, x.base = now, max(x.base, above)
-	if age > 0 || above > 0 {
-		x.skip(age)
+// Start is what a life of the manager knows when it begins.
+type Start struct {
+	Now scheduler.Time
+	Age time.Duration // of the data; 0: it is new
+	// Above is the largest number of a job that is known of data that was before this; 0: none is.
+	Above uint64
+	// Known says that no job above Given was given by a life before. Else the age says how far.
+	Known bool
+	Given uint64
+}
+
+// Begin opens a life of the manager: its ids are above all that lives before may have given.
+func (x *IDs) Begin(s Start) {
+	x.began, x.base = s.Now, max(x.base, s.Above)
+	if s.Age > 0 || s.Above > 0 {
+		x.skip(s)
 	}
 	x.firstJob = x.Job
 }
@@ -94,9 +106,18 @@ func AboveUnknown(now scheduler.Time) uint64 {
 	return perAge(time.Duration(max(now, 0)), slowIDs)
 }
 
-func (x *IDs) skip(age time.Duration) {
-	known := *x
-	x.Job = max(x.Job, x.base+perAge(age, slowIDs))
+// LastJobByAge is the last job that lives before may have given, as far as the age of their data tells;
+// jobs up to above are known of data before that.
+func LastJobByAge(above uint64, age time.Duration) uint64 { return above + perAge(age, slowIDs) }
+
+func (x *IDs) skip(s Start) {
+	known, age := *x, s.Age
+	x.Job = max(x.Job, x.base)
+	if s.Known {
+		x.Job = max(x.Job, s.Given)
+	} else {
+		x.Job = max(x.Job, LastJobByAge(x.base, age))
+	}
 	x.Launcher = max(x.Launcher, perAge(age, slowIDs))
 	for _, n := range []*uint64{&x.Bundle, &x.Attempt} {
 		*n = max(*n, perAge(age, fastIDs))
@@ -112,7 +133,7 @@ func (x *IDs) TooManyJobs(now scheduler.Time) bool {
 	return x.Job-x.firstJob >= jobsAtOnce+perAge(now.Sub(x.began), JobsPerSecond)
 }
 
-// LostJob says whether a job has an id that a life gave whose record the log lost.
+// LostJob says whether a life may have given a job's id in a record that the log lost.
 func (x *IDs) LostJob(id uint64) bool {
 	return slices.ContainsFunc(x.gaps, func(g gap) bool { return within(g.jobs, id) })
 }

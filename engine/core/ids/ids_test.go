@@ -16,7 +16,8 @@ func TestIDsNeverRepeat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs, attempts := map[uint64]bool{}, map[uint64]bool{}
 		var x IDs
-		x.Begin(1, 0, 0)
+		everLost := false
+		x.Begin(Start{Now: 1})
 		now := scheduler.Time(1)
 		for range rapid.IntRange(1, 6).Draw(t, "lives") {
 			kept := x.Clone()
@@ -42,7 +43,19 @@ func TestIDsNeverRepeat(t *testing.T) {
 			}
 			lost := forgot && last > kept.Job
 			now = now.Add(time.Minute)
-			x.Begin(now, time.Duration(now), 0)
+			start := Start{Now: now, Age: time.Duration(now), Known: rapid.Bool().Draw(t, "known")}
+			if start.Known {
+				start.Given = last + rapid.SampledFrom([]uint64{0, 1, 99}).Draw(t, "set aside")
+			}
+			before := x.Job
+			x.Begin(start)
+			if start.Known && x.Job != max(before, start.Given) {
+				t.Fatalf("job %d is the last one before, of up to %d that may have been given", x.Job, start.Given)
+			}
+			everLost = everLost || lost
+			if !everLost && jobs[before] && x.LostJob(before) {
+				t.Fatalf("job %d, which the log has, counts as lost", before)
+			}
 			if lost && !x.LostJob(last) {
 				t.Fatalf("job %d, of a life that the log forgot, counts as known", last)
 			}
@@ -54,14 +67,14 @@ func TestIDsNeverRepeat(t *testing.T) {
 func TestALifeStaysBelowTheNext(t *testing.T) {
 	var x IDs
 	now := scheduler.Time(time.Hour)
-	x.Begin(now, time.Hour, 0)
+	x.Begin(Start{Now: now, Age: time.Hour})
 	for ; !x.TooManyJobs(now); x.Job++ {
 		if x.Job > 100_000_000 {
 			t.Fatal("jobs are not bounded")
 		}
 	}
 	next := IDs{}
-	next.Begin(now.Add(time.Minute), time.Hour+time.Minute, 0)
+	next.Begin(Start{Now: now.Add(time.Minute), Age: time.Hour + time.Minute})
 	if x.Job >= next.Job {
 		t.Errorf("a life gave job %d, and the next begins at %d", x.Job, next.Job)
 	}
@@ -77,7 +90,7 @@ func TestJobsOfNewDataAreAboveThoseBefore(t *testing.T) {
 		now := scheduler.Time(rapid.Int64Range(int64(time.Hour), int64(1e6*time.Hour)).Draw(t, "now"))
 		began, jobs := now, map[uint64]bool{}
 		var x IDs
-		x.Begin(now, 0, 0)
+		x.Begin(Start{Now: now})
 		for range rapid.IntRange(1, 8).Draw(t, "lives") {
 			kept := x.Clone()
 			for range rapid.IntRange(0, 30).Draw(t, "jobs") {
@@ -97,7 +110,7 @@ func TestJobsOfNewDataAreAboveThoseBefore(t *testing.T) {
 			case "unknown":
 				x, began, above = IDs{}, now, AboveUnknown(now)
 			}
-			x.Begin(now, now.Sub(began), above)
+			x.Begin(Start{Now: now, Age: now.Sub(began), Above: above})
 			if above > 0 && (!x.LostJob(last) && last > 0 || x.LostJob(x.Job+1)) {
 				t.Fatalf("job %d, of the data before, counts as known", last)
 			}

@@ -37,6 +37,8 @@ type Life struct {
 	JobsAbove uint64
 	began     scheduler.Time // when the data was new
 	age       time.Duration  // of the data at the start of this life
+	jobsKnown bool           // no job above jobsGiven was given by a life before; else the age says how far
+	jobsGiven uint64
 }
 
 // Tokens makes the token of a bundle attempt's data connections of its number.
@@ -237,6 +239,6 @@ func (l *Life) Opening(settings core.Settings) []*wire.Input {
 	settings.Identity = l.Identity
 	return []*wire.Input{
 		wire.NewInput(&wire.SiteSettings{Json: settings.JSON()}),
-		wire.NewInput(&wire.ManagerStart{Term: l.Term, AgeNs: int64(l.age), JobsAbove: l.JobsAbove}),
+		wire.NewInput(&wire.ManagerStart{Term: l.Term, AgeNs: int64(l.age), JobsAbove: l.JobsAbove, JobsKnown: l.jobsKnown, JobsGiven: l.jobsGiven}),
 	}
 }
