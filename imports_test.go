@@ -68,7 +68,7 @@ var directions = []struct {
 	{"engine/core/inputs", []string{"sdk/scheduler", "engine/core/codec", "engine/core/outputs", "engine/graph", "engine/wire", "internal/sorted"}, aRoom},
 	{"engine/core/commands", []string{"sdk/scheduler", "engine/core/codec", "engine/core/step", "engine/wire"}, aRoom},
 	{"engine/core/tally", []string{"sdk/scheduler", "engine/core/codec", "engine/core/facts", "engine/wire", "internal/histogram"}, aRoom},
-	{"engine/core/capacity", []string{"sdk/scheduler", "engine/core/codec", "internal/idmap", "internal/packing"}, aRoom},
+	{"engine/core/capacity", []string{"sdk/scheduler", "engine/core/codec", "internal/idmap", "internal/packing", "internal/sorted"}, aRoom},
 	{"engine/core/course", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
 	{"engine/core/avoidance", []string{"sdk/scheduler", "engine/core/codec", "internal/sorted"}, aRoom},
 	{"engine/core/publishing", []string{"sdk/scheduler", "engine/core/codec", "engine/wire"}, aRoom},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/sdk/job"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Source is an input of a job with a mapper of its own.
@@ -78,9 +79,7 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 	if j.NoSuspend {
 		mapper.NoSuspend()
 	}
-	if j.MapSlots != "" {
-		mapper.Kind(kind(j.MapSlots))
-	}
+	takeSlots(mapper, j.MapSlots, mapKind)
 	if j.Reducers == MapOnly {
 		return
 	}
@@ -91,10 +90,24 @@ func (j Bytes) stages(g *job.Graph, out job.Folder, tasks []job.Task, mapOf func
 	if j.NoSuspend {
 		reducer.NoSuspend()
 	}
-	if j.ReduceSlots != "" {
-		reducer.Kind(kind(j.ReduceSlots))
-	}
+	takeSlots(reducer, j.ReduceSlots, reduceKind)
 	g.AllToAll(mapper.Out(port), reducer.In(port), job.Channel{Kind: job.File, Codec: j.Codec, SlowStart: max(cmp.Or(j.SlowStart, SlowStartDefault), 0)})
+}
+
+// The kinds of slots that tasks take where a cluster has them, as in Hadoop before YARN.
+const (
+	mapKind    scheduler.SlotKind = "map"
+	reduceKind scheduler.SlotKind = "reduce"
+)
+
+// takeSlots has a stage take slots of the kind that the author names, or else of the usual one
+// where the cluster has it.
+func takeSlots(s *job.Stage, named string, usual scheduler.SlotKind) {
+	if named != "" {
+		s.Kind(named)
+		return
+	}
+	s.PreferKind(usual)
 }
 
 func (j Bytes) check(sources []Source) error {

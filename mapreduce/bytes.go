@@ -91,7 +91,8 @@ type Settings struct {
 	// Map returns; byte slices are copied, and may be used again at once. Not for
 	// Bytes, whose Map reads records itself.
 	SkipBad int64
-	// MapSlots and ReduceSlots are kinds of slots, for sites that tell them apart.
+	// MapSlots and ReduceSlots are the kinds of slots that tasks take. When not set, these are "map"
+	// and "reduce" where the cluster has such slots, and else "default".
 	MapSlots, ReduceSlots string
 }
 

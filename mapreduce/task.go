@@ -7,7 +7,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/text"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // The counters of every job.
@@ -25,8 +24,6 @@ const (
 	SpilledRecords       = "SPILLED_RECORDS"
 	SkippedRecords       = "SKIPPED_RECORDS" // with Settings.SkipBad
 )
-
-func kind(name string) scheduler.SlotKind { return name }
 
 // Task is a running map or reduce task. It is for one goroutine.
 type Task struct {

@@ -58,12 +58,14 @@ func (j Bytes) sampled(g *job.Graph, mapper *job.Stage, tasks []job.Task, reduce
 		t.sampling = true
 		return sample(t, mapOf(of[n.Info().Index]))
 	}).Read(ranges).Memory(j.Memory).Files(j.Files...)
+	takeSlots(sampler, j.MapSlots, mapKind)
 	if j.NoSuspend {
 		sampler.NoSuspend() // it runs the mapper
 	}
 	boundaries := g.Stage("boundaries", 1, func(ctx context.Context, n *job.Node) error {
 		return pickBoundaries(ctx, n, reducers, j.keyOrder())
 	}).Memory(j.Memory)
+	takeSlots(boundaries, j.MapSlots, mapKind)
 	g.AllToAll(sampler.Out(keysPort), boundaries.In(keysPort), job.Channel{Kind: job.File})
 	g.AllToAll(boundaries.Out(boundariesPort), mapper.In(boundariesPort), job.Channel{Kind: job.File})
 }

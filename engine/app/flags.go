@@ -32,6 +32,7 @@ type options struct {
 	env           variables
 	memory        memoryFlag
 	names         map[string]string // of the flags, by those that they have where a program has none of them
+	slots         slotsFlag
 }
 
 // ownPrefix begins the names of the engine's flags whose plain names a program has taken.
@@ -76,6 +77,7 @@ func declareFlags(fs *flag.FlagSet) *options {
 	fs.StringVar(&o.channels, "channels", os.Getenv(channelsVariable), "`FOLDER` (URL) that keeps what stages store for one another, such as hdfs:///tmp/channels; the launchers' disks when not given; from "+channelsVariable)
 	fs.StringVar(&o.kerberos, "kerberos", "", "`auto`, on or off: whether the job carries your Kerberos ticket (kinit -r), so that its work comes to HDFS as you while the manager renews it; auto, which is the default, is on where the manager takes tickets of your realm; $"+client.KerberosVariable+" sets it too")
 	fs.Var(&o.memory, "memory", "`[STAGE=]SIZE` that each task may use, such as 1GiB or map=2GiB, whatever the program says; one that holds more is ended. May be repeated")
+	fs.Var(&o.slots, "slots", "`STAGE=KIND` of slots that the stage's tasks take, such as map=fast, whatever the program says. May be repeated")
 	fs.Var(&o.env, "env", "`NAME[=VALUE]` of an environment variable for the program, here and in all its workers; those of this process when no value is given. May be repeated. It is kept with the job: no place for secrets")
 	fs.Func(hadoopName, hadoopHelp, o.setHadoop)
 	fs.Var(&o.properties, "property", "`NAME=VALUE` for the scheduling policy; may be repeated")

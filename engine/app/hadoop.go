@@ -19,7 +19,7 @@ const hadoopName = "D"
 
 // hadoopHelp lists what hadoopSettings knows, for --help.
 const hadoopHelp = "`NAME=VALUE` of a setting by Hadoop's name, older spellings too: mapreduce.job.queuename, .name, .priority, " +
-	"mapreduce.{map,reduce}.maxattempts, .speculative, .memory.mb, and mapred.job.timestamp and .signature of a job that is signed by hand. May be repeated"
+	"mapreduce.{map,reduce}.maxattempts, .speculative, .memory.mb, .slots (the kind of slots that tasks take), and mapred.job.timestamp and .signature of a job that is signed by hand. May be repeated"
 
 // hadoopSettings are Hadoop's settings that say something of any job, and what they set.
 var hadoopSettings = map[string]func(o *options, name, value string) error{
@@ -31,6 +31,9 @@ var hadoopSettings = map[string]func(o *options, name, value string) error{
 	"mapreduce.reduce.maxattempts": hadoopAttempts,
 	"mapreduce.map.speculative":    hadoopSpeculative,
 	"mapreduce.reduce.speculative": hadoopSpeculative,
+
+	"mapreduce.map.slots":    func(o *options, _, v string) error { return o.slots.Set("map=" + v) },
+	"mapreduce.reduce.slots": func(o *options, _, v string) error { return o.slots.Set("reduce=" + v) },
 
 	"mapreduce.map.memory.mb":      hadoopProperty,
 	"mapreduce.reduce.memory.mb":   hadoopProperty,

@@ -120,7 +120,7 @@ func (s *story) load(name string, named map[string]string) {
 
 // submit reads a graph, a stage or a connection a line:
 //
-//	map 3 slots=2 kind=map
+//	map 3 slots=2 kind=map prefer=reduce
 //	map -> reduce all file slow=0.05
 func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named map[string]string) {
 	spec := &wire.JobSpec{Name: name, Pool: named["pool"], Graph: &wire.Graph{}, Principal: principal(named), Program: named["program"]}
@@ -146,7 +146,7 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 		}
 		stages[f[0]] = uint32(len(spec.Graph.Stages))
 		spec.Graph.Stages = append(spec.Graph.Stages, &wire.Stage{
-			Name: f[0], Nodes: uint32(number(f[1])), Slots: uint32(number(opts["slots"])), Kind: opts["kind"],
+			Name: f[0], Nodes: uint32(number(f[1])), Slots: uint32(number(opts["slots"])), Kind: opts["kind"], PreferKind: opts["prefer"],
 		})
 	}
 	out := s.out
@@ -329,6 +329,8 @@ func (s *story) tellEvents() {
 			s.say("resumed a%d", e.Attempt)
 		case scheduler.JobSubmitted:
 			s.say("submitted %s", e.Job.ID)
+		case scheduler.StageGrown:
+			s.say("%v: stage %d takes %s slots", e.Job, e.Stage, e.Kind)
 		case scheduler.JobFinished:
 			s.say("finished %s %s", e.Job, e.Outcome)
 		case scheduler.LauncherJoined:

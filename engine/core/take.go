@@ -78,6 +78,7 @@ func (c *Core) action(t *step.Todo) Action {
 // settle does what is done once a step, after all that happened and before the round.
 func (c *Core) settle() {
 	if c.rooms.Capacity.TakeReplaced() {
+		c.rooms.Bundles.ChooseKinds()
 		c.rooms.Admission.CheckPlaceable()
 		c.rooms.Bundles.RelaxAvoid()
 	}

@@ -60,8 +60,11 @@ func validateStage(i int, s *wire.Stage, l Limits) error {
 	if err := name("name", s.Name, l); err != nil {
 		return fmt.Errorf("stage %d: %w", i, err)
 	}
-	if s.Kind != "" {
-		if err := name("slot kind", s.Kind, l); err != nil {
+	for _, kind := range []string{s.Kind, s.PreferKind} {
+		if kind == "" {
+			continue
+		}
+		if err := name("slot kind", kind, l); err != nil {
 			return fmt.Errorf("stage %q: %w", s.Name, err)
 		}
 	}

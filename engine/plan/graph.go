@@ -117,6 +117,27 @@ func GiveMemory(g *wire.Graph, memory Memory) error {
 	return nil
 }
 
+// Kinds are kinds of slots by name of stage.
+type Kinds map[string]string
+
+// GiveKinds has stages take slots of other kinds than the program asks for. It fails when there is no
+// stage of a name.
+func GiveKinds(g *wire.Graph, kinds Kinds) error {
+	names := map[string]bool{}
+	for _, s := range g.Stages {
+		names[s.Name] = true
+		if kind, named := kinds[s.Name]; named {
+			s.Kind, s.PreferKind = kind, ""
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		if !names[name] {
+			return fmt.Errorf("slots for stage %q, which the job does not have: its stages are %s", name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		}
+	}
+	return nil
+}
+
 func wireStage(s job.StageSpec) (*wire.Stage, error) {
 	if s.Slots < 0 || s.Slots > math.MaxUint16 {
 		return nil, fmt.Errorf("stage %q takes %d slots: use 1 to %d", s.Name, s.Slots, math.MaxUint16)
@@ -125,7 +146,7 @@ func wireStage(s job.StageSpec) (*wire.Stage, error) {
 		return nil, fmt.Errorf("stage %q has %d bytes of memory: use 0 for the site's default, or more", s.Name, s.Memory)
 	}
 	w := &wire.Stage{
-		Name: s.Name, Nodes: uint32(s.Nodes), Kind: s.Kind, Slots: uint32(s.Slots),
+		Name: s.Name, Nodes: uint32(s.Nodes), Kind: s.Kind, PreferKind: s.PreferKind, Slots: uint32(s.Slots),
 		Memory: s.Memory, Shuffles: s.Shuffles, OwnProcess: s.OwnProcess, NoSuspend: s.NoSuspend,
 	}
 	if s.Command != nil {
@@ -175,14 +196,13 @@ func FingerprintOf(structure *wire.Graph, g *job.Graph) []byte {
 	})
 }
 
-// fingerprint asks for each stage how many inputs it has, and how many bytes each.
+// fingerprint is not of the kinds of slots, which who submits may change. It asks for each stage how many inputs it has, and how many bytes each.
 func fingerprint(g *wire.Graph, inputs func(stage int) (int, func(i int) int64)) []byte {
 	d := digest{sha256.New()}
 	d.number(len(g.Stages))
 	for i, s := range g.Stages {
 		count, bytes := inputs(i)
 		d.text(s.Name)
-		d.text(s.Kind)
 		d.text(s.Command)
 		d.number(s.Nodes, s.Slots, s.Memory, s.Shuffles, s.OwnProcess, count)
 		var buf [8]byte

@@ -72,6 +72,9 @@ func (d *drawing) randomGraph() *wire.Graph {
 		if d.chance(200) {
 			m.Slots = 2
 		}
+		if d.chance(300) {
+			m.PreferKind = []string{"default", "other", "nobody's"}[d.rand.IntN(3)]
+		}
 		if d.chance(300) && m.Nodes > 0 {
 			for range m.Nodes {
 				m.Inputs = append(m.Inputs, &wire.NodeInput{Bytes: 100, Places: []*wire.Place{{Host: fmt.Sprint("h", d.rand.IntN(5)), Bytes: 100}}})
@@ -97,7 +100,10 @@ func (d *drawing) randomConnection(g *wire.Graph, i int) *wire.Connection {
 	c := &wire.Connection{FromStage: uint32(from), FromPort: fmt.Sprint("o", i), ToStage: uint32(to), ToPort: fmt.Sprint("i", i)}
 	c.Kind = []wire.ChannelKind{1, 1, 1, 2, 3}[d.rand.IntN(5)]
 	if c.Kind == wire.ChannelKind_CHANNEL_KIND_SHM {
-		g.Stages[to].Kind = g.Stages[from].Kind
+		g.Stages[to].Kind, g.Stages[to].PreferKind = g.Stages[from].Kind, g.Stages[from].PreferKind
+	}
+	if c.Kind == wire.ChannelKind_CHANNEL_KIND_TCP { // a bundle may fit on slots of its own kind alone
+		g.Stages[from].PreferKind, g.Stages[to].PreferKind = "", ""
 	}
 	if c.Kind == wire.ChannelKind_CHANNEL_KIND_FILE {
 		if d.chance(400) {

@@ -720,9 +720,10 @@ type Stage struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Name       string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Nodes      uint32                 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	Kind       string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`      // slot kind; "" is default
-	Slots      uint32                 `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`   // of the group; a group takes the largest of its nodes'
-	Memory     int64                  `protobuf:"varint,5,opt,name=memory,proto3" json:"memory,omitempty"` // bytes; 0 is the site's default; a group takes the sum of its stages' largest
+	Kind       string                 `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`                                // slot kind; "" is default
+	PreferKind string                 `protobuf:"bytes,11,opt,name=prefer_kind,json=preferKind,proto3" json:"prefer_kind,omitempty"` // slot kind that it takes instead while the cluster has such slots; "" is none
+	Slots      uint32                 `protobuf:"varint,4,opt,name=slots,proto3" json:"slots,omitempty"`                             // of the group; a group takes the largest of its nodes'
+	Memory     int64                  `protobuf:"varint,5,opt,name=memory,proto3" json:"memory,omitempty"`                           // bytes; 0 is the site's default; a group takes the sum of its stages' largest
 	Shuffles   bool                   `protobuf:"varint,6,opt,name=shuffles,proto3" json:"shuffles,omitempty"`
 	OwnProcess bool                   `protobuf:"varint,7,opt,name=own_process,json=ownProcess,proto3" json:"own_process,omitempty"` // shares a process with nobody
 	Command    string                 `protobuf:"bytes,8,opt,name=command,proto3" json:"command,omitempty"`                          // first word of an external command, for people; "" is a node of the program
@@ -780,6 +781,13 @@ func (x *Stage) GetNodes() uint32 {
 func (x *Stage) GetKind() string {
 	if x != nil {
 		return x.Kind
+	}
+	return ""
+}
+
+func (x *Stage) GetPreferKind() string {
+	if x != nil {
+		return x.PreferKind
 	}
 	return ""
 }
@@ -1257,11 +1265,13 @@ const file_engine_wire_job_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"~\n" +
 	"\x05Graph\x122\n" +
 	"\x06stages\x18\x01 \x03(\v2\x1a.hamadryad.engine.v1.StageR\x06stages\x12A\n" +
-	"\vconnections\x18\x02 \x03(\v2\x1f.hamadryad.engine.v1.ConnectionR\vconnections\"\xa1\x02\n" +
+	"\vconnections\x18\x02 \x03(\v2\x1f.hamadryad.engine.v1.ConnectionR\vconnections\"\xc2\x02\n" +
 	"\x05Stage\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x12\n" +
-	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x14\n" +
+	"\x04kind\x18\x03 \x01(\tR\x04kind\x12\x1f\n" +
+	"\vprefer_kind\x18\v \x01(\tR\n" +
+	"preferKind\x12\x14\n" +
 	"\x05slots\x18\x04 \x01(\rR\x05slots\x12\x16\n" +
 	"\x06memory\x18\x05 \x01(\x03R\x06memory\x12\x1a\n" +
 	"\bshuffles\x18\x06 \x01(\bR\bshuffles\x12\x1f\n" +

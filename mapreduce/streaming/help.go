@@ -55,6 +55,7 @@ Settings (their names before Hadoop 2 do too):
 var settingHelp = [][2]string{
 	{"mapreduce.job.reduces", "as -numReduceTasks"},
 	{"mapreduce.job.queuename, .priority", "pool and priority for the scheduling policy"},
+	{"mapreduce.map.slots, mapreduce.reduce.slots", "the kind of slots that tasks take; map and reduce where the cluster has them, else default"},
 	{"mapred.job.timestamp, mapred.job.signature", "signs the job for the policy dynamic-priority; HAMADRYAD_KEY=FILE does it by itself"},
 	{"mapreduce.task.timeout", "ms after which a command that does nothing is killed; 0: never; 600000 when not set"},
 	{"stream.map.output.field.separator", "between key and value in what the mapper prints; a tab when not set"},

@@ -65,6 +65,8 @@ var meanings = map[string]func(s *settings, value string) error{
 	"mapreduce.task.timeout":       (*settings).timeout,
 	scheduler.ProofTimestampHadoop: func(s *settings, v string) error { return s.proof(scheduler.ProofTimestampHadoop, v) },
 	scheduler.ProofSignatureHadoop: func(s *settings, v string) error { return s.proof(scheduler.ProofSignatureHadoop, v) },
+	"mapreduce.map.slots":          func(s *settings, v string) error { return s.slots("map", v) },
+	"mapreduce.reduce.slots":       func(s *settings, v string) error { return s.slots("reduce", v) },
 	"mapreduce.map.memory.mb":      func(s *settings, v string) error { return s.memory("mapreduce.map.memory.mb", v) },
 	"mapreduce.reduce.memory.mb":   func(s *settings, v string) error { return s.memory("mapreduce.reduce.memory.mb", v) },
 
@@ -112,6 +114,12 @@ func (s *settings) memory(name, value string) error {
 	}
 	s.flags = append(s.flags, "--property", name+"="+value)
 	return nil
+}
+
+// slots leaves the kind of slots of a stage to the engine.
+func (s *settings) slots(stage, kind string) error {
+	s.flags = append(s.flags, "--slots", stage+"="+kind)
+	return nonEmpty(kind)
 }
 
 // proof leaves what signs a job for the policy dynamic-priority to the engine (its document,

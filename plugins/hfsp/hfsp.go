@@ -112,6 +112,8 @@ func (p *Policy) update(events []scheduler.Event) {
 			launchers = true
 		case scheduler.JobSubmitted:
 			p.meet(e.Job.ID)
+		case scheduler.StageGrown:
+			p.meet(e.Job)
 		}
 	}
 	if launchers {

@@ -77,6 +77,9 @@ func (w *world) update(events []scheduler.Event) {
 		case scheduler.JobFinished:
 			w.drop(e.Job)
 		case scheduler.StageGrown:
+			if e.Kind != "" {
+				w.drop(e.Job) // it shares other kinds
+			}
 			w.touch(w.view.Job(e.Job))
 		case scheduler.BundleReady:
 			w.touch(w.view.Job(e.Job))

@@ -48,6 +48,7 @@ type StageSpec struct {
 	Program    Program  // nil for a command
 	Command    *Command // nil for a program
 	Kind       string
+	PreferKind string // "": none
 	Slots      int
 	Memory     int64
 	Shuffles   bool
@@ -67,7 +68,7 @@ func (s *Stage) Spec() StageSpec {
 		own.Quiet = s.quiet
 		command = &own
 	}
-	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.slots, s.memory, s.shuffles, s.ownProcess, s.noSuspend, s.timeout, s.quiet, s.tasks, s.files}
+	return StageSpec{s.name, s.id, s.nodes, s.program, command, s.kind, s.preferKind, s.slots, s.memory, s.shuffles, s.ownProcess, s.noSuspend, s.timeout, s.quiet, s.tasks, s.files}
 }
 
 // check finds what is wrong with the graph as the author wrote it.

@@ -122,6 +122,7 @@ type Stage struct {
 	program    Program
 	command    *Command
 	kind       scheduler.SlotKind
+	preferKind scheduler.SlotKind // "": none
 	slots      int
 	memory     int64
 	shuffles   bool
@@ -177,6 +178,11 @@ const NodesMax = 1_000_000
 // Kind sets the kind of slot that the stage's groups take. Nodes joined by shm
 // must be of one kind.
 func (s *Stage) Kind(kind scheduler.SlotKind) *Stage { s.kind = kind; return s }
+
+// PreferKind names a kind of slot that the stage's groups take, instead of their own, while the
+// cluster has such slots. The manager chooses when a job comes, and anew while nothing of the stage
+// runs. Nodes joined by shm must prefer the same kind.
+func (s *Stage) PreferKind(kind scheduler.SlotKind) *Stage { s.preferKind = kind; return s }
 
 // Slots sets how many slots a group takes; 1 when not set.
 func (s *Stage) Slots(n int) *Stage { s.slots = n; return s }

@@ -118,10 +118,10 @@ type Property struct{ Name, Value string }
 type Stage struct {
 	ID       StageID
 	Name     string
-	Groups   int // how many groups; grows with StageGrown
-	Kind     SlotKind
-	Slots    int  // slots of Kind that each group takes
-	Shuffles bool // its attempts have a shuffle phase before they execute
+	Groups   int      // how many groups; grows with StageGrown
+	Kind     SlotKind // changes with StageGrown
+	Slots    int      // slots of Kind that each group takes
+	Shuffles bool     // its attempts have a shuffle phase before they execute
 	// NoSuspend says that a preemption may not suspend its attempts: they hold something
 	// outside. One that is to is refused as Unsupported. Nor is a bundle with such a group
 	// suspended.
@@ -169,12 +169,15 @@ type JobFinished struct {
 	Outcome JobOutcome
 }
 
-// StageGrown: the stage has more groups than was said.
+// StageGrown: the stage has more groups than was said, or takes slots of another kind. It changes
+// its kind while nothing of it runs; its ready bundles are withdrawn before, and are ready again
+// afterwards, with the new kind.
 type StageGrown struct {
 	At     Time
 	Job    JobID
 	Stage  StageID
-	Groups int // the new total
+	Groups int      // the new total
+	Kind   SlotKind // from now on; "": that of before
 }
 
 // Place is where part of a group's input lies.

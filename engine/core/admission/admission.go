@@ -45,6 +45,7 @@ func New(s *step.Step, i *ids.IDs, c *capacity.Capacity, p *exchange.Exchange, l
 // does, so the job waits for it.
 func (ad *Admission) askAdmission(j *life.Job) {
 	j.Enter(life.JobAsked)
+	ad.jobs.ChooseKinds(j)
 	switch {
 	case ad.policy.Has(scheduler.AbilityAdmission):
 		ad.policy.Tell(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})

@@ -215,6 +215,7 @@ func (ad *Admission) start(j *life.Job) {
 	ad.step.Reply(j.Client, j.ID, nil)
 	j.Client = 0
 	ad.life.Touch(j)
+	ad.jobs.ChooseKinds(j)
 	ad.policy.TellJob(j.ID, scheduler.JobSubmitted{At: ad.step.Now, Job: j.ForPolicy()})
 	ad.checkPlaceableOf(j, map[string]bool{})
 	ad.jobs.Open(j)

@@ -20,6 +20,9 @@ type Bundles struct {
 	capacity *capacity.Capacity
 	life     *life.State
 	events   *events.Events
+
+	kinds   map[string]int // of slots: the most that a launcher has; nil: nobody asked
+	kindsAt uint64         // after so many moves of launchers
 }
 
 // New returns one of the state that it is given.

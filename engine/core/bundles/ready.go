@@ -77,6 +77,9 @@ func (bs *Bundles) MakeReady(b *life.Bundle) {
 	if b.Last() {
 		b.Job.LastMore = b.Job.MemoryForFiles()
 	}
+	if !b.Last() {
+		bs.chooseKinds(b.Job)
+	}
 	b.Enter(life.BundleReady)
 	bs.life.NoteFinishing(b.Job)
 	b.Since = bs.step.Now

@@ -115,6 +115,16 @@ func (c *Capacity) Count(kind string) (free, total int) {
 	return free, total
 }
 
+// Most is how many slots of a kind the launcher has that has most of them, of those that are up.
+func (c *Capacity) Most(kind string) (n int) {
+	for _, id := range c.launchers.IDs() {
+		if l := c.launchers.Get(id); l.Up {
+			n = max(n, l.slots.Of(kind))
+		}
+	}
+	return n
+}
+
 // Clone returns a copy that stays while the capacity changes. Its launchers are those
 // that of returns.
 func (c *Capacity) Clone(of func(scheduler.LauncherID) *Launcher) Capacity {

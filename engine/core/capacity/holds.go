@@ -7,16 +7,21 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/internal/packing"
+	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // TooLarge says of a bundle that the whole cluster, were it empty, can't hold it.
 type TooLarge struct {
-	Needs     []Need // one, when it is what is short; else all that the bundle needs at once
-	Launchers int    // that are up
-	Total     Slots  // of the kinds that it needs
-	Memory    int64  // of all launchers
+	Needs     []Need   // one, when it is what is short; else all that the bundle needs at once
+	Launchers int      // that are up
+	Total     Slots    // of the kinds that it needs
+	Memory    int64    // of all launchers
+	Others    []string // kinds of slots that launchers have and that it does not need, in order; at most othersMax
 }
+
+// othersMax bounds the kinds of slots that TooLarge names.
+const othersMax = 8
 
 // Need is equal groups of a bundle.
 type Need struct {
@@ -35,7 +40,9 @@ func (t *TooLarge) String() string {
 	for _, k := range t.Total {
 		have = append(have, fmt.Sprintf("%d %s slots", k.Count, k.Kind))
 	}
-	if n := &t.Needs[0]; len(t.Needs) == 1 {
+	if n := &t.Needs[0]; len(t.Needs) == 1 && t.Total.Of(n.Kind) == 0 && len(t.Others) > 0 {
+		return fmt.Sprintf("a bundle needs %s at once, and no launcher has slots of that kind: there are %s; name one of these (--slots STAGE=KIND, or Kind in the program)", parts[0], strings.Join(t.Others, " and "))
+	} else if len(t.Needs) == 1 {
 		return fmt.Sprintf("a bundle needs %s at once, and all %d launchers, were they empty, have room for %d (%s)", parts[0], t.Launchers, n.Fit, have[0])
 	}
 	return fmt.Sprintf("a bundle needs %s at once, and all %d launchers, were they empty, have no room for all of them together (%s and %s of memory)",
@@ -176,8 +183,20 @@ func (c *Capacity) tooLarge(needs []Need) *TooLarge {
 		for i := range t.Total {
 			t.Total[i].Count += l.slots.Of(t.Total[i].Kind)
 		}
+		t.addOthers(l.slots)
 	}
 	return t
+}
+
+// addOthers notes the kinds of a launcher's slots that are not needed.
+func (t *TooLarge) addOthers(slots Slots) {
+	for _, s := range slots {
+		needed := slices.ContainsFunc(t.Needs, func(n Need) bool { return n.Kind == s.Kind })
+		if s.Count == 0 || needed || len(t.Others) == othersMax {
+			continue
+		}
+		t.Others = sorted.Add(t.Others, s.Kind)
+	}
 }
 
 // SlotsMax bounds the slots of one kind of a launcher.

@@ -56,6 +56,11 @@ func (ev *Events) GroupsFor(b *life.Bundle, places bool) []scheduler.Group {
 	return groups
 }
 
+// Grown tells that a stage takes slots of another kind.
+func (ev *Events) Grown(j *life.Job, stage int, kind scheduler.SlotKind) {
+	ev.policy.TellJob(j.ID, scheduler.StageGrown{At: ev.step.Now, Job: j.ID, Stage: scheduler.StageID(stage), Groups: j.Stages[stage].Groups(), Kind: kind})
+}
+
 // Protect keeps a bundle from preemptions for a while, and tells of it.
 func (ev *Events) Protect(b *life.Bundle) {
 	b.Protected = ev.step.Now.Add(ev.step.Set.ProtectFor)

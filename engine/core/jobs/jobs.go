@@ -32,6 +32,9 @@ type Jobs struct {
 	bundles  *bundles.Bundles
 }
 
+// ChooseKinds chooses the kinds of slots of a job that no policy knows of yet.
+func (js *Jobs) ChooseKinds(j *life.Job) { js.bundles.ChooseFirst(j) }
+
 // New returns one of the state that it is given.
 func New(s *step.Step, c *capacity.Capacity, p *exchange.Exchange, l *life.State, e *events.Events, o *orders.Orders, r *status.Reader, b *bundles.Bundles) *Jobs {
 	return &Jobs{step: s, capacity: c, policy: p, life: l, events: e, orders: o, status: r, bundles: b}

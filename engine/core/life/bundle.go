@@ -89,7 +89,7 @@ func (b *Bundle) Demand(i int) capacity.Demand {
 		return capacity.Demand{Kind: b.Job.lastKind()} // it never waits for what tasks hold
 	}
 	g := &b.Job.Plan.Groups[b.Groups()[i]]
-	return capacity.Demand{Kind: g.Kind, Slots: g.Slots, Memory: g.Memory}
+	return capacity.Demand{Kind: b.Job.Stages[g.Stage].kind, Slots: g.Slots, Memory: g.Memory}
 }
 
 // StageOf returns the stage that the i-th group counts for.

@@ -77,6 +77,9 @@ func codeJob(w *codec.Codec, st *State, j *Job) {
 		}
 	}
 	codeJobFields(w, j)
+	if w.Format > 4 {
+		codeKinds(w, j)
+	}
 	for i := range j.Stages {
 		j.Stages[i].Code(w)
 	}
@@ -97,6 +100,19 @@ func codeJob(w *codec.Codec, st *State, j *Job) {
 			j.Bundles[bundle].WaitsForRoom = true
 		})
 		codeRelink(w, st, j)
+	}
+}
+
+// codeKinds codes the kinds of slots that stages take.
+func codeKinds(w *codec.Codec, j *Job) {
+	kinds := map[int]string{}
+	for i := range j.Plan.Graph.Stages {
+		kind := j.Stages[i].kind
+		codec.Str(w, &kind)
+		kinds[i] = kind
+	}
+	if w.Reading && w.Err == nil {
+		j.TakeKinds(kinds)
 	}
 }
 

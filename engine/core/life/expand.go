@@ -8,13 +8,37 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
 	"github.com/hamadryad/hamadryad/engine/core/tally"
+	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
+// Prefers says whether a stage of the graph takes other slots where the cluster has them, and which.
+func (j *Job) Prefers(stage int) (kind string, yes bool) {
+	kind = j.Plan.Graph.Stages[stage].PreferKind
+	return kind, kind != "" && kind != graph.KindOf(j.Plan.Graph.Stages[stage])
+}
+
+// OwnKind is the kind of slots that a stage of the graph takes where there are none that it prefers.
+func (j *Job) OwnKind(stage int) string { return graph.KindOf(j.Plan.Graph.Stages[stage]) }
+
+// TakeKinds has the groups of stages of the graph take slots of other kinds. Nothing of these stages
+// runs, or is ready.
+func (j *Job) TakeKinds(kinds map[int]string) {
+	for stage, kind := range kinds { // in any order: each stands alone
+		s := &j.Stages[stage]
+		s.kind = kind
+		if s.single != (capacity.Demand{}) {
+			s.single.Kind = kind
+		}
+	}
+	j.findShapes()
+}
+
 // findShapes lists the distinct demands of a job's bundles.
 func (j *Job) findShapes() {
+	j.Shapes = nil
 	seen := map[string]bool{}
 	for i := range j.Plan.Bundles { // the last bundle needs no room
 		if key := j.Bundles[i].shapeKey(); !seen[key] {
@@ -49,6 +73,9 @@ func (j *Job) Expand() {
 	}
 	j.Bundles = make([]Bundle, count)
 	j.Stages = make([]stage, len(p.Graph.Stages))
+	for i, s := range p.Graph.Stages {
+		j.Stages[i].kind = graph.KindOf(s)
+	}
 	for i := range j.Bundles {
 		b := &j.Bundles[i]
 		b.Job, b.Index = j, i

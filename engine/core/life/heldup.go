@@ -4,7 +4,6 @@ import (
 	"iter"
 
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -76,4 +75,4 @@ func (j *Job) StagesBefore(runs []*Run) []bool {
 }
 
 // Kind is the kind of slot that the groups of a stage of the graph take.
-func (j *Job) Kind(stage int) string { return graph.KindOf(j.Plan.Graph.Stages[stage]) }
+func (j *Job) Kind(stage int) string { return j.Stages[stage].kind }

@@ -123,6 +123,7 @@ type stage struct {
 	tally.Stage
 	single capacity.Demand // of its groups of one node that are bundles by themselves
 
+	kind      string              // of slots that its groups take
 	suspended uint32              // of its nodes that run
 	touched   bool                // in Job.touches
 	noSuspend bool                // its groups, or some of them, must not be suspended
@@ -162,7 +163,7 @@ func (j *Job) lastKind() string {
 			return scheduler.DefaultKind
 		}
 	}
-	return graph.KindOf(j.Plan.Graph.Stages[0])
+	return j.Kind(0)
 }
 
 // What the group that publishes or cleans takes, bytes: it only renames and deletes, but
@@ -222,7 +223,7 @@ func (j *Job) ForPolicy() scheduler.Job {
 		}
 		m := j.Plan.Graph.Stages[i]
 		p.Stages = append(p.Stages, scheduler.Stage{
-			ID: scheduler.StageID(i), Name: j.Stages[i].Name(), Groups: j.Stages[i].Groups(), Kind: graph.KindOf(m),
+			ID: scheduler.StageID(i), Name: j.Stages[i].Name(), Groups: j.Stages[i].Groups(), Kind: j.Stages[i].kind,
 			Slots: max(int(m.Slots), j.Stages[i].Slots(), 1), Shuffles: m.Shuffles, NoSuspend: j.Stages[i].noSuspend, After: j.Stages[i].after,
 		})
 	}

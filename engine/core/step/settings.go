@@ -193,6 +193,11 @@ type Settings struct {
 // Cluster is what no other cluster has: the identity.
 func (s *Settings) Cluster() string { return cmp.Or(s.Identity, s.TokenSeed) }
 
+// TakesKind says whether the site has slots of a kind, as far as it declares kinds.
+func (s *Settings) TakesKind(kind string) bool {
+	return len(s.Kinds) == 0 || slices.Contains(s.Kinds, kind)
+}
+
 // DefaultSettings returns the settings of a site that sets none.
 func DefaultSettings() Settings {
 	return Settings{

@@ -72,6 +72,9 @@ func (s *Stage) Open() bool { return s.open > 0 }
 // Ready says whether some node is.
 func (s *Stage) Ready() bool { return s.byPhase[Ready] > 0 }
 
+// Runs says whether bundles of it run.
+func (s *Stage) Runs() bool { return s.byPhase[Running] > 0 }
+
 // Move moves a node from one phase to another.
 func (s *Stage) Move(from, to Phase) {
 	s.byPhase[from]--

@@ -82,7 +82,7 @@ func (b *Book) Touched() []*Stage {
 	return b.touched
 }
 
-// Ended returns the stages of jobs that ended since the last Rest.
+// Ended returns the stages of jobs that ended since the last Rest, and those that are others now.
 func (b *Book) Ended() []*Stage { return b.over }
 
 // Rest ends a round.
@@ -91,7 +91,9 @@ func (b *Book) Rest() {
 		s.touched = false
 	}
 	for _, s := range b.over {
-		delete(b.stages, s.Job.ID())
+		if list := b.stages[s.Job.ID()]; len(list) > 0 && list[s.id] == s { // not one that takes other slots now
+			delete(b.stages, s.Job.ID())
+		}
 	}
 	b.touched, b.over = b.touched[:0], b.over[:0]
 }
@@ -116,6 +118,11 @@ func (b *Book) WasGiven(s *Stage, x *view.Bundle) bool {
 // Update takes in the events of a round that the view has applied.
 func (b *Book) Update(events []scheduler.Event) {
 	b.turn++
+	for _, e := range events { // the view has the bundles of all stages with their kinds of now
+		if e, ok := e.(scheduler.StageGrown); ok {
+			b.changeKind(&e)
+		}
+	}
 	for _, e := range events {
 		switch e := e.(type) {
 		case scheduler.JobSubmitted:
@@ -167,14 +174,35 @@ func (b *Book) submitted(j *view.Job) {
 
 func (b *Book) finished(id scheduler.JobID) {
 	for _, s := range b.stages[id] {
-		for _, e := range s.ready.entries {
-			delete(b.listed, e.id)
-		}
-		b.over = append(b.over, s)
-		if s.touched {
-			b.touched = slices.DeleteFunc(b.touched, func(x *Stage) bool { return x == s })
-		}
+		b.leave(s)
 	}
+}
+
+// leave has a stage be over, whose bundles are not listed any more.
+func (b *Book) leave(s *Stage) {
+	for _, e := range s.ready.entries {
+		delete(b.listed, e.id)
+	}
+	b.over = append(b.over, s)
+	if s.touched {
+		b.touched = slices.DeleteFunc(b.touched, func(x *Stage) bool { return x == s })
+	}
+}
+
+// changeKind has a stage be another one that takes slots of another kind. Nothing of it runs.
+func (b *Book) changeKind(e *scheduler.StageGrown) {
+	list := b.stages[e.Job]
+	if int(e.Stage) >= len(list) {
+		return
+	}
+	old := list[e.Stage]
+	kind := old.Info().Kind // as it is after the round, in which it may have changed twice
+	if kind == old.kind {
+		return
+	}
+	b.leave(old)
+	list[e.Stage] = &Stage{Job: old.Job, id: old.id, kind: kind, Came: old.Came}
+	b.touch(list[e.Stage])
 }
 
 func (b *Book) touch(s *Stage) {

@@ -175,6 +175,9 @@ func (p *Expanded) checkShared(i int) error {
 	if from.kind() != to.kind() {
 		return fmt.Errorf("%s is a shm channel between slot kinds %s and %s: use one kind, or a tcp or file channel", p.Graph.Describe(i), from.kind(), to.kind())
 	}
+	if from.PreferKind != to.PreferKind {
+		return fmt.Errorf("%s is a shm channel between stages that prefer slots of kind %q and %q: have both prefer one, or use a tcp or file channel", p.Graph.Describe(i), from.PreferKind, to.PreferKind)
+	}
 	return nil
 }
 

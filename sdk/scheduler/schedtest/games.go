@@ -90,6 +90,7 @@ func random(c *cluster.Cluster, o Options, seed uint64) {
 		p.bulk()
 	}
 	p.trouble()
+	p.kinds(rand.New(rand.NewPCG(seed, 7))) //nolint:gosec // seeded on purpose
 	c.After(span, c.Grow)
 	c.After(2*span, c.Grow) // for jobs that were asked for late and admitted later
 }
@@ -97,6 +98,21 @@ func random(c *cluster.Cluster, o Options, seed uint64) {
 func (p *planner) at(do func()) { p.After(p.when(), do) }
 
 func (p *planner) when() time.Duration { return time.Duration(p.rng.Int64N(int64(span))) }
+
+// kinds has stages take slots of the other kind now and then, where their groups take one each.
+func (p *planner) kinds(rng *rand.Rand) {
+	if p.Plain {
+		return // a manager decides that by itself
+	}
+	for range rng.IntN(4) {
+		at, which, to := time.Duration(rng.Int64N(int64(span))), rng.IntN(1<<20), []scheduler.SlotKind{scheduler.DefaultKind, p.special}[rng.IntN(2)]
+		p.After(at, func() {
+			if live := p.Live(); len(live) > 0 {
+				p.ChangeKindOf(live[which%len(live)], which, to)
+			}
+		})
+	}
+}
 
 // swap gives a launcher some, or none, or more than all will need.
 func (p *planner) swap(id scheduler.LauncherID) {

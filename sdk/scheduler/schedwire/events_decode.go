@@ -242,7 +242,11 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_STAGE_GROWN:
 		c := m.StageGrown
 		e.row[k]++
-		return scheduler.StageGrown{At: at, Job: scheduler.JobID(c.Job[i]), Stage: scheduler.StageID(c.Stage[i]), Groups: int(c.Groups[i])}
+		grown := scheduler.StageGrown{At: at, Job: scheduler.JobID(c.Job[i]), Stage: scheduler.StageID(c.Stage[i]), Groups: int(c.Groups[i])}
+		if i < len(c.Kind) {
+			grown.Kind = r.str(c.Kind[i])
+		}
+		return grown
 	case EventKind_EVENT_KIND_LAUNCHER_JOINED:
 		c := m.LauncherJoined
 		e.row[k]++

@@ -194,7 +194,7 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 	case scheduler.StageGrown:
 		c := get(&m.StageGrown, empty)
 		c.Job, c.Stage = append(c.Job, uint64(e.Job)), append(c.Stage, uint32(e.Stage))
-		c.Groups = append(c.Groups, int64(e.Groups))
+		c.Groups, c.Kind = append(c.Groups, int64(e.Groups)), append(c.Kind, w.str(e.Kind))
 		return EventKind_EVENT_KIND_STAGE_GROWN
 	case scheduler.LauncherJoined:
 		get(&m.LauncherJoined, func() *LauncherJoined { return &LauncherJoined{Slots: &SlotCounts{}} }).add(w, &e)

@@ -169,7 +169,7 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_JOB_FINISHED:
 		return scheduler.JobFinished{At: at, Job: jobID, Outcome: between(t, scheduler.JobSucceeded, scheduler.JobKilled)}
 	case EventKind_EVENT_KIND_STAGE_GROWN:
-		return scheduler.StageGrown{At: at, Job: jobID, Stage: stage, Groups: number(t)}
+		return scheduler.StageGrown{At: at, Job: jobID, Stage: stage, Groups: number(t), Kind: text(t)}
 	case EventKind_EVENT_KIND_BUNDLE_READY:
 		return scheduler.BundleReady{At: at, Job: jobID, Bundle: bundle, Groups: many(t, 3, group), Avoid: avoid()}
 	case EventKind_EVENT_KIND_BUNDLE_WITHDRAWN:

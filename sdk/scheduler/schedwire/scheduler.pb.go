@@ -1932,6 +1932,7 @@ type StageGrown struct {
 	Job           []uint64               `protobuf:"varint,1,rep,packed,name=job,proto3" json:"job,omitempty"`
 	Stage         []uint32               `protobuf:"varint,2,rep,packed,name=stage,proto3" json:"stage,omitempty"`
 	Groups        []int64                `protobuf:"varint,3,rep,packed,name=groups,proto3" json:"groups,omitempty"`
+	Kind          []uint32               `protobuf:"varint,4,rep,packed,name=kind,proto3" json:"kind,omitempty"` // index of a string: the slot kind of the stage from now on; 0, and of a shorter column, is that of before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1983,6 +1984,13 @@ func (x *StageGrown) GetStage() []uint32 {
 func (x *StageGrown) GetGroups() []int64 {
 	if x != nil {
 		return x.Groups
+	}
+	return nil
+}
+
+func (x *StageGrown) GetKind() []uint32 {
+	if x != nil {
+		return x.Kind
 	}
 	return nil
 }
@@ -5300,12 +5308,13 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"properties\"]\n" +
 	"\vJobFinished\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12<\n" +
-	"\aoutcome\x18\x02 \x03(\x0e2\".hamadryad.scheduler.v1.JobOutcomeR\aoutcome\"L\n" +
+	"\aoutcome\x18\x02 \x03(\x0e2\".hamadryad.scheduler.v1.JobOutcomeR\aoutcome\"`\n" +
 	"\n" +
 	"StageGrown\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x14\n" +
 	"\x05stage\x18\x02 \x03(\rR\x05stage\x12\x16\n" +
-	"\x06groups\x18\x03 \x03(\x03R\x06groups\"\xa4\x01\n" +
+	"\x06groups\x18\x03 \x03(\x03R\x06groups\x12\x12\n" +
+	"\x04kind\x18\x04 \x03(\rR\x04kind\"\xa4\x01\n" +
 	"\rBundleOffered\x12\x10\n" +
 	"\x03job\x18\x01 \x03(\x04R\x03job\x12\x16\n" +
 	"\x06bundle\x18\x02 \x03(\x04R\x06bundle\x126\n" +

@@ -140,6 +140,9 @@ func (js *jobs) grown(e scheduler.StageGrown) error {
 	}
 	j.Counts[e.Stage].Waiting += e.Groups - j.Info.Stages[e.Stage].Groups
 	j.Info.Stages[e.Stage].Groups = e.Groups
+	if e.Kind != "" {
+		j.Info.Stages[e.Stage].Kind = e.Kind
+	}
 	return nil
 }
 

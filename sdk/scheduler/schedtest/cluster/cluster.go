@@ -78,6 +78,7 @@ type Tally struct {
 	Rounds, Launches, Preemptions, Victims, Suspensions, Resumptions         int
 	Admitted, RefusedJobs, Answers, Notes, Checkpoints, Races, StaleRefusals int
 	Submitted, Ended, Failed, Lost, Finished                                 int
+	KindsChanged                                                             int // stages that take slots of another kind
 	Local, Located                                                           int // groups launched node-local, of those with located input
 	Loads, Busy                                                              int // loads told; groups launched where the CPU was told to be busier than BusyOver
 	Asked                                                                    int // jobs that the policy was asked to admit

@@ -159,6 +159,71 @@ func (js *jobs) Grow() {
 	}
 }
 
+// ChangeKind has the groups of a stage take slots of another kind, if some are unfinished, and nothing of
+// it runs.
+func (js *jobs) ChangeKind(id scheduler.JobID, stage scheduler.StageID, kind scheduler.SlotKind) {
+	j := js.job(id)
+	if j == nil {
+		return
+	}
+	of := func(b *bundle) int {
+		return slices.IndexFunc(b.groups, func(g scheduler.Group) bool { return g.Stage == stage })
+	}
+	open := false
+	for _, b := range j.bundles {
+		if of(b) < 0 {
+			continue
+		}
+		if len(b.runs) > 0 {
+			return
+		}
+		open = open || b.state != finished
+	}
+	if !open {
+		return
+	}
+	total := 0
+	for _, b := range j.bundles {
+		at := of(b)
+		if at < 0 {
+			continue
+		}
+		if b.state == ready {
+			js.withdraw(b)
+		}
+		b.groups = slices.Clone(b.groups)
+		b.groups[at].Kind = kind
+		if !b.late() {
+			total++
+		}
+	}
+	j.tale = append(j.tale, js.time.tell(scheduler.StageGrown{At: js.time.Now(), Job: id, Stage: stage, Groups: total, Kind: kind}))
+	js.tally.KindsChanged++
+	js.refresh(j)
+}
+
+// changedGroupsMax bounds the groups of a stage that ChangeKindOf changes: more would wait for long.
+const changedGroupsMax = 8
+
+// ChangeKindOf is ChangeKind of one of a job's stages, by a number, if it is small.
+func (js *jobs) ChangeKindOf(id scheduler.JobID, which int, kind scheduler.SlotKind) {
+	j := js.job(id)
+	if j == nil {
+		return
+	}
+	if s := j.info.Stages[which%len(j.info.Stages)]; s.Slots == 1 && s.Groups <= changedGroupsMax {
+		js.ChangeKind(id, s.ID, kind)
+	}
+}
+
+// withdraw takes a ready bundle back.
+func (js *jobs) withdraw(b *bundle) {
+	b.state = waiting
+	js.time.tell(scheduler.BundleWithdrawn{At: js.time.Now(), Job: b.job.id(), Bundle: b.id})
+	b.tale = nil
+	js.releaseOf(b)
+}
+
 // Update changes a job's pool and priority.
 func (js *jobs) Update(id scheduler.JobID, pool string, p scheduler.Priority) {
 	if j := js.job(id); j != nil {
@@ -191,10 +256,7 @@ func (js *jobs) preempted(b *bundle) {
 func (js *jobs) refresh(j *job) {
 	for _, b := range j.bundles {
 		if b.state == ready && !b.complete() {
-			b.state = waiting
-			js.time.tell(scheduler.BundleWithdrawn{At: js.time.Now(), Job: j.id(), Bundle: b.id})
-			b.tale = nil
-			js.releaseOf(b)
+			js.withdraw(b)
 		}
 	}
 	for _, b := range j.bundles {

@@ -88,6 +88,7 @@ func TestTheKitWarnsOfWaste(t *testing.T) {
 			t.Errorf("%s: the warnings are %q", a.Name, r.Warnings)
 		}
 	}
+	o.Seeds = 12 // for games enough in which there is something to do
 	r := schedtest.Check(t.Context(), schedtest.InProcess(policies.Suspend), o)
 	if len(r.Warnings) > 0 {
 		t.Errorf("a policy that does all it can is warned of: %q", r.Warnings)
