@@ -170,6 +170,8 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	case scheduler.JobFinished:
 		p.sharing.Remove(e.Job)
 		p.placing.Forget(e.Job)
+	case scheduler.StageGrown:
+		p.sharing.Grown(e.Job)
 	case scheduler.BundleReady:
 		p.sharing.Mark(p.sharing.Jobs[e.Job])
 	case scheduler.BundleWithdrawn:
