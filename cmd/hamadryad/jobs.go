@@ -120,14 +120,14 @@ func (c *cli) kill(ctx context.Context, cl *client.Client, arg, reason string) e
 	if err != nil {
 		return err
 	}
-	before, err := cl.Status(ctx, id, false)
-	if err != nil {
-		return err
-	}
 	if err := cl.Kill(ctx, id, reason); err != nil {
 		return err
 	}
-	c.show.Killed(before.GetSummary())
+	killed := &wire.JobSummary{Job: id}
+	if s, err := cl.Status(ctx, id, false); err == nil { // who may kill it may not look at it, perhaps
+		killed = s.GetSummary()
+	}
+	c.show.Killed(killed)
 	return nil
 }
 

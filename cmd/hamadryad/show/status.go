@@ -78,7 +78,11 @@ func (c *Printer) printOutputs(s *wire.JobStatus) {
 
 // Killed says which job a kill ends.
 func (c *Printer) Killed(j *wire.JobSummary) {
-	fmt.Fprintf(c.Out, "killed %v %s (user %s)\n", scheduler.JobID(j.GetJob()), progress.OneLine(j.GetName()), orDash(j.GetUser()))
+	fmt.Fprintf(c.Out, "killed %v", scheduler.JobID(j.GetJob()))
+	if j.GetName() != "" {
+		fmt.Fprintf(c.Out, " %s (user %s)", progress.OneLine(j.GetName()), orDash(progress.OneLine(j.GetUser())))
+	}
+	fmt.Fprintln(c.Out)
 }
 
 func (c *Printer) printStages(s *wire.JobStatus) error {
