@@ -20,7 +20,7 @@ func TestProgressOfASlowReduce(t *testing.T) {
 			"-reducer", `sh -c 'for i in 1 2 3; do head -c 500000 >/dev/null; until [ -e `+gate+`$i ]; do sleep 0.02; done; done; cat >/dev/null; echo done'`)
 		done <- fmt.Sprint(printed, err)
 	}()
-	shown := regexp.MustCompile(`(?m)^\d+ +reduce +0 +launcher0 +running +(\d+)%`)
+	shown := regexp.MustCompile(`(?m)^attempt-\d+ +reduce +0 +launcher0 +running +(\d+)%`)
 	last := 0
 	for i := 1; i <= 3; i++ {
 		eventually(t, fmt.Sprintf("more progress than %d%%", last), func() bool {

@@ -93,7 +93,7 @@ func TestStreamingLineAboveTheBound(t *testing.T) {
 		}
 	}
 	status, err := c.command("status", "job-1", "--attempts")
-	if attempts := regexp.MustCompile(`(?m)^[0-9]+ +map `).FindAllString(status, -1); err != nil || len(attempts) != 1 {
+	if attempts := regexp.MustCompile(`(?m)^attempt-[0-9]+ +map `).FindAllString(status, -1); err != nil || len(attempts) != 1 {
 		t.Errorf("%d attempts (%v):\n%s", len(attempts), err, status)
 	}
 }

@@ -82,7 +82,7 @@ func (c *cluster) capitals(in string) {
 		}
 		done <- printed
 	}()
-	shown := regexp.MustCompile(`(?m)^\d+ +reduce +0 +launcher0 +suspended .* for \d+(\.\d+)?m?s`)
+	shown := regexp.MustCompile(`(?m)^attempt-\d+ +reduce +0 +launcher0 +suspended .* for \d+(\.\d+)?m?s`)
 	job, seen := "", false
 	eventually(c.t, "the command was suspended often enough, and that was seen", func() bool {
 		if job == "" {

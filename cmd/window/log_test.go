@@ -57,7 +57,7 @@ func TestLogGoesOn(t *testing.T) {
 
 	b.Do(chromedp.Click("#pause"))
 	prints("while it paused\n")
-	s.says([]string{"while it paused"}, "logs", attempt)
+	s.says([]string{"while it paused"}, "logs", "attempt-"+attempt)
 	if strings.Contains(text(), "while it paused") {
 		t.Error("the log goes on while the page pauses")
 	}
@@ -65,7 +65,7 @@ func TestLogGoesOn(t *testing.T) {
 		prints(long + "\n")
 	}
 	prints("after much\n")
-	s.says([]string{"after much"}, "logs", attempt)
+	s.says([]string{"after much"}, "logs", "attempt-"+attempt)
 	b.Do(chromedp.Click("#pause"))
 	shows("after much\n")
 	if got := text(); !strings.Contains(got, " bytes were dropped here]") || strings.Count(got, "the first line\n") != 1 {

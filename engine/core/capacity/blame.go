@@ -36,6 +36,7 @@ func (c *Capacity) Blame(l *Launcher, by Vote, until scheduler.Time, s BlameLimi
 	if i, found := slices.BinarySearchFunc(l.blamedBy, by.Job, voteOrder); !found {
 		l.blamedBy = slices.Insert(l.blamedBy, i, by)
 		l.boundVotes()
+		c.Touch(l)
 	}
 	return c.exclude(l, until, s)
 }
