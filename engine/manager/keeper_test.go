@@ -170,7 +170,7 @@ func TestLogsGoOnWithoutALauncher(t *testing.T) {
 	if err := elm.finish(second); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("\n[launcher oak broke off the log of attempt %d: it was lost]\n/logs/%d on elm", first, second)
+	want := fmt.Sprintf("\n[launcher oak broke off the log of attempt-%d: it was lost]\n/logs/%d on elm", first, second)
 	if text := printedBy(t, all); text != want {
 		t.Errorf("of the job: %q, want %q", text, want)
 	}

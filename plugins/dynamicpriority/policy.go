@@ -110,6 +110,8 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 		p.world.move(e.Job)
 	case scheduler.JobFinished:
 		p.world.part(e.Job)
+	case scheduler.StageGrown:
+		p.world.grow(e.Job)
 	case scheduler.BundleReady:
 		p.world.touch(e.Job)
 	case scheduler.BundleWithdrawn:

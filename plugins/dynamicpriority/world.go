@@ -44,8 +44,9 @@ type queue struct {
 type job struct {
 	*view.Job
 	queue    *queue
-	priority scheduler.Priority // by which it is listed
-	waits    bool               // it is listed
+	priority scheduler.Priority   // by which it is listed
+	waits    bool                 // it is listed
+	counted  []scheduler.SlotKind // of its stages, by which world.kinds counts it while it waits
 	touched  bool
 	told     scheduler.WaitReason // as last told to the manager
 
@@ -170,15 +171,26 @@ func (w *world) list(j *job, waits bool) {
 	}
 }
 
-// count counts the kinds of slots of a job that waits from now on, or no more.
+// count counts the kinds of slots of a job as they are now, if it waits.
 func (w *world) count(j *job) {
-	for i := range j.Info.Stages {
-		kind := j.Info.Stages[i].Kind
-		if j.waits {
-			w.kinds[kind]++
-		} else if w.kinds[kind]--; w.kinds[kind] == 0 {
+	for _, kind := range j.counted {
+		if w.kinds[kind]--; w.kinds[kind] == 0 {
 			delete(w.kinds, kind)
 		}
+	}
+	j.counted = j.counted[:0]
+	for i := 0; j.waits && i < len(j.Info.Stages); i++ {
+		kind := j.Info.Stages[i].Kind
+		w.kinds[kind]++
+		j.counted = append(j.counted, kind)
+	}
+}
+
+// grow takes over that a stage of a job has more groups, or takes slots of another kind.
+func (w *world) grow(id scheduler.JobID) {
+	if j := w.jobs[id]; j != nil {
+		w.count(j)
+		w.touchJob(j)
 	}
 }
 

@@ -515,7 +515,7 @@ func TestLogs(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
 	}
-	if _, _, page := get(t, server+"/jobs/job-7/attempts/4/log"); !strings.Contains(page, "has no attempt-4") {
+	if _, _, page := get(t, server+"/jobs/job-7/attempts/4/log"); !strings.Contains(page, "has no attempt 4") {
 		t.Errorf("of an attempt that is not there: %s", page)
 	}
 	for path, want := range map[string]int{"/jobs/x/attempts/3/log": 404, "/jobs/job-7/attempts/x/log": 404, "/jobs/job-7/attempts/3/log?until=x": 400, "/jobs/job-7/attempts/3/log?until=-5": 400} {

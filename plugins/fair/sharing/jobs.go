@@ -87,15 +87,15 @@ func (s *State) Add(v *view.Job) {
 		return
 	}
 	j := &Job{Job: v}
-	s.meetKinds(j)
+	s.addKinds(j)
 	s.Jobs[v.ID()] = j
 	v.Owner = j
 	s.put(j)
 	s.tell("job added", j)
 }
 
-// meetKinds has the world know the kinds of slots that a job's stages take, before any launcher has them.
-func (s *State) meetKinds(j *Job) {
+// addKinds has the world know the kinds of slots that a job's stages take, before any launcher has them.
+func (s *State) addKinds(j *Job) {
 	for i := range j.Info.Stages {
 		s.World.Kind(j.Info.Stages[i].Kind)
 	}
@@ -104,7 +104,7 @@ func (s *State) meetKinds(j *Job) {
 // Grown notes that a stage of a job has more groups, or takes slots of another kind.
 func (s *State) Grown(id scheduler.JobID) {
 	if j := s.Jobs[id]; j != nil {
-		s.meetKinds(j)
+		s.addKinds(j)
 		s.Mark(j)
 	}
 }
