@@ -26,7 +26,7 @@ func (bs *Bundles) ChooseFirst(j *life.Job) {
 
 // chooseKinds has those stages of a running job take slots of other kinds of which nothing runs.
 func (bs *Bundles) chooseKinds(j *life.Job) {
-	if j.Phase() != life.JobRunning {
+	if !j.PrefersSome() || j.Phase() != life.JobRunning {
 		return
 	}
 	kinds := bs.othersOf(j)

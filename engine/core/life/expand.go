@@ -20,6 +20,9 @@ func (j *Job) Prefers(stage int) (kind string, yes bool) {
 	return kind, kind != "" && kind != graph.KindOf(j.Plan.Graph.Stages[stage])
 }
 
+// PrefersSome says whether any stage does.
+func (j *Job) PrefersSome() bool { return j.prefers }
+
 // OwnKind is the kind of slots that a stage of the graph takes where there are none that it prefers.
 func (j *Job) OwnKind(stage int) string { return graph.KindOf(j.Plan.Graph.Stages[stage]) }
 
@@ -75,6 +78,8 @@ func (j *Job) Expand() {
 	j.Stages = make([]stage, len(p.Graph.Stages))
 	for i, s := range p.Graph.Stages {
 		j.Stages[i].kind = graph.KindOf(s)
+		_, prefers := j.Prefers(i)
+		j.prefers = j.prefers || prefers
 	}
 	for i := range j.Bundles {
 		b := &j.Bundles[i]

@@ -58,6 +58,7 @@ type Job struct {
 	touched    bool     // in State.changed
 	told       bool     // its stages have rows
 	notesTold  bool     // Notes are not to be changed any more
+	prefers    bool     // some stage may take slots of other kinds
 	Bundles    []Bundle // in the plan's order, then the last one of a job with outputs
 	Stages     []stage
 	Unfinished int        // bundles, without the last
