@@ -213,7 +213,7 @@ func TestHadoopSettings(t *testing.T) {
 	}
 	for arg, want := range map[string]string{
 		"-Dmapreduce.job.reduces=2":        "no setting mapreduce.job.reduces is known here",
-		"-Dmapred.job.priority=SOON":       "VERY_LOW LOW NORMAL HIGH VERY_HIGH",
+		"-Dmapred.job.priority=SOON":       "use VERY_LOW, LOW, NORMAL, HIGH or VERY_HIGH, or a number",
 		"-Dmapreduce.map.maxattempts=0":    "a whole number from 1",
 		"-Dmapreduce.map.speculative=no":   "use true or false",
 		"-Dmapreduce.job.queuename=":       "it can't be empty",

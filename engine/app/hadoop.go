@@ -25,7 +25,11 @@ const hadoopHelp = "`NAME=VALUE` of a setting by Hadoop's name, older spellings 
 var hadoopSettings = map[string]func(o *options, name, value string) error{
 	"mapreduce.job.queuename": func(o *options, _, v string) error { return hadoopText(&o.pool, v) },
 	"mapreduce.job.name":      func(o *options, _, v string) error { return hadoopText(&o.name, v) },
-	"mapreduce.job.priority":  func(o *options, _, v string) (err error) { o.priority, err = hadoopPriority(v); return err },
+	"mapreduce.job.priority": func(o *options, _, v string) error {
+		p, err := scheduler.ParsePriority(v)
+		o.priority = int(p)
+		return err
+	},
 
 	"mapreduce.map.maxattempts":    hadoopAttempts,
 	"mapreduce.reduce.maxattempts": hadoopAttempts,
@@ -77,20 +81,6 @@ func hadoopText(to *string, value string) error {
 	}
 	*to = value
 	return nil
-}
-
-// hadoopPriorities are the priorities of Hadoop's jobs, lowest first; NORMAL is 0.
-var hadoopPriorities = []string{"VERY_LOW", "LOW", "NORMAL", "HIGH", "VERY_HIGH"}
-
-func hadoopPriority(value string) (int, error) {
-	if at := slices.Index(hadoopPriorities, value); at >= 0 {
-		return at - slices.Index(hadoopPriorities, "NORMAL"), nil
-	}
-	n, err := strconv.Atoi(value)
-	if err != nil {
-		return 0, fmt.Errorf("use a number, or one of %s", strings.Join(hadoopPriorities, " "))
-	}
-	return n, nil
 }
 
 // hadoopAttempts raises how often a part is tried: a job has one number for all its stages.

@@ -18,15 +18,7 @@ type memoryFlag plan.Memory
 
 // String implements flag.Value.
 func (f *memoryFlag) String() string {
-	var all []string
-	for _, stage := range slices.Sorted(maps.Keys(*f)) {
-		text := humanize.IBytes(uint64((*f)[stage]))
-		if stage != "" {
-			text = stage + "=" + text
-		}
-		all = append(all, text)
-	}
-	return strings.Join(all, ",")
+	return byStage(*f, func(bytes int64) string { return humanize.IBytes(uint64(bytes)) })
 }
 
 // Set implements flag.Value.

@@ -14,9 +14,18 @@ type slotsFlag plan.Kinds
 
 // String implements flag.Value.
 func (f *slotsFlag) String() string {
+	return byStage(*f, func(kind string) string { return kind })
+}
+
+// byStage writes values of stages as they are given to a flag; that of "" is for all stages.
+func byStage[V any](values map[string]V, text func(V) string) string {
 	var all []string
-	for _, stage := range slices.Sorted(maps.Keys(*f)) {
-		all = append(all, stage+"="+(*f)[stage])
+	for _, stage := range slices.Sorted(maps.Keys(values)) {
+		one := text(values[stage])
+		if stage != "" {
+			one = stage + "=" + one
+		}
+		all = append(all, one)
 	}
 	return strings.Join(all, ",")
 }

@@ -56,7 +56,7 @@ func TestRefused(t *testing.T) {
 		`use true or false`:                                   {"-D", "stream.non.zero.exit.is.failure=no"},
 		"put `hamadryad local --` before":                     {"-jt", "local"},
 		`use a number from 0 to 1`:                            {"-D", "mapreduce.job.reduce.slowstart.completedmaps=NaN"},
-		`use a number, or one of VERY_LOW`:                    {"-D", "mapreduce.job.priority=HIGHEST"},
+		`unknown priority "HIGHEST": use VERY_LOW`:                    {"-D", "mapreduce.job.priority=HIGHEST"},
 		`a line end can't separate`:                           {"-D", "stream.map.output.field.separator=\n"},
 		`commands get and print lines of text only`:           {"-D", "stream.map.input=typedbytes"},
 	} {
@@ -108,7 +108,7 @@ func TestSignedByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "[--property mapred.job.timestamp=5 --property mapred.job.signature=c2ln --pool ann]"
+	want := "[-D mapred.job.timestamp=5 -D mapred.job.signature=c2ln --pool ann]"
 	if got := fmt.Sprint(j.EngineFlags()); got != want || len(j.Notes()) > 0 {
 		t.Errorf("%s, want %s; notes %q", got, want, j.Notes())
 	}

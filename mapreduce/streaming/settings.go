@@ -63,10 +63,10 @@ var meanings = map[string]func(s *settings, value string) error{
 	"mapreduce.map.speculative":    (*settings).speculation,
 	"mapreduce.reduce.speculative": (*settings).speculation,
 	"mapreduce.task.timeout":       (*settings).timeout,
-	scheduler.ProofTimestampHadoop: func(s *settings, v string) error { return s.proof(scheduler.ProofTimestampHadoop, v) },
-	scheduler.ProofSignatureHadoop: func(s *settings, v string) error { return s.proof(scheduler.ProofSignatureHadoop, v) },
-	"mapreduce.map.slots":          func(s *settings, v string) error { return s.slots("map", v) },
-	"mapreduce.reduce.slots":       func(s *settings, v string) error { return s.slots("reduce", v) },
+	scheduler.ProofTimestampHadoop: passOn(scheduler.ProofTimestampHadoop),
+	scheduler.ProofSignatureHadoop: passOn(scheduler.ProofSignatureHadoop),
+	"mapreduce.map.slots":          passOn("mapreduce.map.slots"),
+	"mapreduce.reduce.slots":       passOn("mapreduce.reduce.slots"),
 	"mapreduce.map.memory.mb":      func(s *settings, v string) error { return s.memory("mapreduce.map.memory.mb", v) },
 	"mapreduce.reduce.memory.mb":   func(s *settings, v string) error { return s.memory("mapreduce.reduce.memory.mb", v) },
 
@@ -116,17 +116,13 @@ func (s *settings) memory(name, value string) error {
 	return nil
 }
 
-// slots leaves the kind of slots of a stage to the engine.
-func (s *settings) slots(stage, kind string) error {
-	s.flags = append(s.flags, "--slots", stage+"="+kind)
-	return nonEmpty(kind)
-}
-
-// proof leaves what signs a job for the policy dynamic-priority to the engine (its document,
-// section 6.6).
-func (s *settings) proof(name, value string) error {
-	s.flags = append(s.flags, "--property", name+"="+value)
-	return nonEmpty(value)
+// passOn leaves a setting to the engine, which knows Hadoop's name: the kinds of slots, and what signs
+// a job for the policy dynamic-priority (its document, section 6.6).
+func passOn(name string) func(*settings, string) error {
+	return func(s *settings, value string) error {
+		s.flags = append(s.flags, "-D", name+"="+value)
+		return nonEmpty(value)
+	}
 }
 
 // keyFieldsMax bounds the number of fields of a key.
@@ -255,19 +251,10 @@ func (s *settings) manager(v string) error {
 	return nil
 }
 
-// priorities are those of Hadoop's jobs.
-var priorities = []string{"VERY_LOW", "LOW", "NORMAL", "HIGH", "VERY_HIGH"}
-
 func (s *settings) priority(v string) error {
-	n := slices.Index(priorities, v) - 2
-	if n < -2 {
-		var err error
-		if n, err = strconv.Atoi(v); err != nil {
-			return fmt.Errorf("use a number, or one of %s", strings.Join(priorities, " "))
-		}
-	}
-	s.flags = append(s.flags, "--priority="+strconv.Itoa(n))
-	return nil
+	p, err := scheduler.ParsePriority(v)
+	s.flags = append(s.flags, "--priority="+strconv.Itoa(int(p)))
+	return err
 }
 
 func (s *settings) tries(v string) error {
