@@ -133,7 +133,7 @@ func (c *Core) input(in *wire.Input) {
 // one are gone, and clients have to ask again.
 func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.rooms.Step.Term = max(m.GetTerm(), c.rooms.Step.Term+1)
-	c.rooms.IDs.Begin(ids.Start{
+	c.rooms.IDs.BeginLife(ids.Start{
 		Now: c.rooms.Step.Now, Age: time.Duration(m.GetAgeNs()), Above: m.GetJobsAbove(), Known: m.GetJobsKnown(), Given: m.GetJobsGiven(),
 	})
 	c.rooms.Sessions.LossTold = false

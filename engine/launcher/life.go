@@ -89,7 +89,7 @@ func (a *agent) assign(w *worker, at *attempt) {
 	}
 	a.settle(w)
 	at.suspension.Begin()
-	w.Begin(at.log)
+	w.BeginAttempt(at.log)
 	run := &wire.RunGroup{
 		Start: at.start, Store: a.shelf.Folder(at.start.Job, at.start.Attempt),
 		Scratch: w.home.scratchOf(at.start.Attempt), DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,

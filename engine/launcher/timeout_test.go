@@ -27,8 +27,8 @@ func frozen(g *job.Graph, _ []string) error {
 	return nil
 }
 
-// A worker of which no part runs can't end its attempt at the timeout of its stage: the launcher
-// does. Others on it go on.
+// A worker process that is stopped can't end its attempt at the timeout of its stage. The launcher
+// ends it, and other attempts there go on.
 func TestAWorkerThatHangsIsEndedAtItsTimeout(t *testing.T) {
 	t.Parallel()
 	m := newManager(t)

@@ -571,7 +571,7 @@ func (m *manager) act(a core.Action) {
 	case core.SettingsVerdict:
 		m.supervisor.Settled(a)
 	case core.Reply:
-		if err := m.numbers.Give(a.Job); err != nil {
+		if err := m.numbers.SetAside(a.Job); err != nil {
 			m.fail(fmt.Errorf("manager: %w", err))
 			return
 		}

@@ -49,7 +49,7 @@ func (i *idleness) fill(m *wire.AttemptProgress, nodes []*node) {
 	m.Blocked, m.ReadsOnly = blocked(nodes)
 }
 
-// blocked says what those nodes wait for that run, and whether all wait for inputs alone.
+// blocked describes what the running nodes wait for. ReadsOnly: all of them wait for inputs, and for nothing else.
 func blocked(nodes []*node) (text string, readsOnly bool) {
 	var all []string
 	readsOnly = true

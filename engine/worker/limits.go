@@ -33,7 +33,7 @@ func (l *limits) tick(n *node, moved bool) error {
 	return nil
 }
 
-// limit is what the launcher is told of the least timeout of a group's stages; nil: none has one.
+// limit is the message with the shortest timeout among a group's stages; nil: no stage has one.
 func limit(attempt uint64, nodes []*node) *wire.AttemptLimit {
 	var l *wire.AttemptLimit
 	for _, n := range nodes {

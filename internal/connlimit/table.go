@@ -163,7 +163,7 @@ func (t *Table) bound(from netip.Addr) int {
 	return t.limits.Address
 }
 
-// trusted says whether an address stands for many: it is loopback, or in Networks.
+// trusted says whether many machines or programs may connect from one address: loopback, or one in Networks.
 func (t *Table) trusted(from netip.Addr) bool {
 	return from == loopback || slices.ContainsFunc(t.limits.Networks, func(n netip.Prefix) bool {
 		return n.Contains(from) || n.Bits() > 64 && from.Is6() && n.Masked().Addr() == from

@@ -78,7 +78,7 @@ func readParquet[T any](r *reading, program *parquet.Schema, each func(int64, T)
 	return nil
 }
 
-// parquetMagic begins and ends each file, but one that is encrypted.
+// parquetMagic are the first and last bytes of a Parquet file, parquetEncrypted those of an encrypted one.
 const parquetMagic, parquetEncrypted = "PAR1", "PARE"
 
 // whyUnopened is why a file could not be opened. No attempt can read a file that is of

@@ -45,8 +45,8 @@ type assignment struct {
 	keepTill scheduler.Time                      // when the first hold ends; 0: at no set time
 	collect  map[scheduler.SlotKind]*view.Bundle // for which free slots are collected
 	kept     gangs.Kept                          // what is: the view has it no more
-	// besideHeld are the kinds of slot of bundles for which is collected although they would
-	// fit, because what they would take is held for jobs between stages.
+	// besideHeld has the kinds of slots of bundles that would fit, and for which slots are collected
+	// all the same: the free slots are held for jobs between stages.
 	besideHeld map[scheduler.SlotKind]bool
 	launches   []scheduler.Launch
 	preempts   []scheduler.Preempt

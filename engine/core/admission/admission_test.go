@@ -317,7 +317,7 @@ func TestIDs(t *testing.T) {
 			return id
 		}, "ERROR_KIND_INVALID: job-2 was not announced, or too long ago"},
 		{func() scheduler.JobID {
-			h.IDs.Begin(ids.Start{Now: h.Step.Now, Age: time.Hour})
+			h.IDs.BeginLife(ids.Start{Now: h.Step.Now, Age: time.Hour})
 			return 1000
 		}, "ERROR_KIND_LOST: the manager knows nothing of job-1000. Its number lies where the manager went on after it was killed: most numbers there were never given. If it was submitted, the event log lost the records of it"},
 		{func() scheduler.JobID {
@@ -338,12 +338,12 @@ func TestIDs(t *testing.T) {
 // for submitted is told that the log lost it.
 func TestAnAnnouncementOfAnEarlierLife(t *testing.T) {
 	h := roomtest.New(t)
-	h.IDs.Begin(ids.Start{Now: h.Step.Now})
+	h.IDs.BeginLife(ids.Start{Now: h.Step.Now})
 	h.Later(time.Second)
 	id := announce(h)
 	before := h.Admission.Lost(id)
 	h.Later(time.Second)
-	h.IDs.Begin(ids.Start{Now: h.Step.Now, Age: time.Hour})
+	h.IDs.BeginLife(ids.Start{Now: h.Step.Now, Age: time.Hour})
 	if after := h.Admission.Lost(id); before != nil || after.GetKind() != wire.ErrorKind_ERROR_KIND_LOST {
 		t.Errorf("in its life it is %v, and then %v", before, after)
 	}
@@ -354,7 +354,7 @@ func TestAnAnnouncementOfAnEarlierLife(t *testing.T) {
 func TestHowManyAreAnnounced(t *testing.T) {
 	h := roomtest.New(t)
 	h.Step.Set.PreparedMax = 3
-	h.IDs.Begin(ids.Start{Now: h.Step.Now})
+	h.IDs.BeginLife(ids.Start{Now: h.Step.Now})
 	for range 5 {
 		h.Admission.Prepare(&wire.Prepare{Client: 7})
 	}
@@ -376,7 +376,7 @@ func TestHowManyAreAnnounced(t *testing.T) {
 func TestOneUserAnnouncesOnlySoMany(t *testing.T) {
 	h := roomtest.New(t)
 	h.Step.Set.PreparedMax, h.Step.Set.PreparedUserMax = 10, 4
-	h.IDs.Begin(ids.Start{Now: h.Step.Now})
+	h.IDs.BeginLife(ids.Start{Now: h.Step.Now})
 	prepare := func(client uint64, user string) {
 		h.Admission.Prepare(&wire.Prepare{Client: client, Principal: &wire.Principal{Name: user}})
 	}

@@ -40,9 +40,11 @@ func (t *TooLarge) String() string {
 	for _, k := range t.Total {
 		have = append(have, fmt.Sprintf("%d %s slots", k.Count, k.Kind))
 	}
-	if n := &t.Needs[0]; len(t.Needs) == 1 && t.Total.Of(n.Kind) == 0 && len(t.Others) > 0 {
+	n := &t.Needs[0]
+	switch {
+	case len(t.Needs) == 1 && t.Total.Of(n.Kind) == 0 && len(t.Others) > 0:
 		return fmt.Sprintf("a bundle needs %s at once, and no launcher has slots of that kind: there are %s; name one of these (--slots STAGE=KIND, or Kind in the program)", parts[0], strings.Join(t.Others, " and "))
-	} else if len(t.Needs) == 1 {
+	case len(t.Needs) == 1:
 		return fmt.Sprintf("a bundle needs %s at once, and all %d launchers, were they empty, have room for %d (%s)", parts[0], t.Launchers, n.Fit, have[0])
 	}
 	return fmt.Sprintf("a bundle needs %s at once, and all %d launchers, were they empty, have no room for all of them together (%s and %s of memory)",

@@ -91,8 +91,8 @@ type Start struct {
 	Given uint64
 }
 
-// Begin opens a life of the manager: its ids are above all that lives before may have given.
-func (x *IDs) Begin(s Start) {
+// BeginLife opens a life of the manager: its ids are above all that lives before may have given.
+func (x *IDs) BeginLife(s Start) {
 	x.began, x.base = s.Now, max(x.base, s.Above)
 	if s.Age > 0 || s.Above > 0 {
 		x.skip(s)

@@ -17,7 +17,7 @@ func TestIDsNeverRepeat(t *testing.T) {
 		jobs, attempts := map[uint64]bool{}, map[uint64]bool{}
 		var x IDs
 		everLost := false
-		x.Begin(Start{Now: 1})
+		x.BeginLife(Start{Now: 1})
 		now := scheduler.Time(1)
 		for range rapid.IntRange(1, 6).Draw(t, "lives") {
 			kept := x.Clone()
@@ -48,7 +48,7 @@ func TestIDsNeverRepeat(t *testing.T) {
 				start.Given = last + rapid.SampledFrom([]uint64{0, 1, 99}).Draw(t, "set aside")
 			}
 			before := x.Job
-			x.Begin(start)
+			x.BeginLife(start)
 			if start.Known && x.Job != max(before, start.Given) {
 				t.Fatalf("job %d is the last one before, of up to %d that may have been given", x.Job, start.Given)
 			}
@@ -67,14 +67,14 @@ func TestIDsNeverRepeat(t *testing.T) {
 func TestALifeStaysBelowTheNext(t *testing.T) {
 	var x IDs
 	now := scheduler.Time(time.Hour)
-	x.Begin(Start{Now: now, Age: time.Hour})
+	x.BeginLife(Start{Now: now, Age: time.Hour})
 	for ; !x.TooManyJobs(now); x.Job++ {
 		if x.Job > 100_000_000 {
 			t.Fatal("jobs are not bounded")
 		}
 	}
 	next := IDs{}
-	next.Begin(Start{Now: now.Add(time.Minute), Age: time.Hour + time.Minute})
+	next.BeginLife(Start{Now: now.Add(time.Minute), Age: time.Hour + time.Minute})
 	if x.Job >= next.Job {
 		t.Errorf("a life gave job %d, and the next begins at %d", x.Job, next.Job)
 	}
@@ -90,7 +90,7 @@ func TestJobsOfNewDataAreAboveThoseBefore(t *testing.T) {
 		now := scheduler.Time(rapid.Int64Range(int64(time.Hour), int64(1e6*time.Hour)).Draw(t, "now"))
 		began, jobs := now, map[uint64]bool{}
 		var x IDs
-		x.Begin(Start{Now: now})
+		x.BeginLife(Start{Now: now})
 		for range rapid.IntRange(1, 8).Draw(t, "lives") {
 			kept := x.Clone()
 			for range rapid.IntRange(0, 30).Draw(t, "jobs") {
@@ -110,7 +110,7 @@ func TestJobsOfNewDataAreAboveThoseBefore(t *testing.T) {
 			case "unknown":
 				x, began, above = IDs{}, now, AboveUnknown(now)
 			}
-			x.Begin(Start{Now: now, Age: now.Sub(began), Above: above})
+			x.BeginLife(Start{Now: now, Age: now.Sub(began), Above: above})
 			if above > 0 && (!x.LostJob(last) && last > 0 || x.LostJob(x.Job+1)) {
 				t.Fatalf("job %d, of the data before, counts as known", last)
 			}

@@ -152,8 +152,8 @@ func (p *Process) Starved() (s group.Starvation, most int64) { return p.starved,
 // printed before goes where it belongs.
 func (p *Process) LogTo(log *logs.Log) { p.pipe.SwitchTo(log) }
 
-// Begin is LogTo for an attempt that begins.
-func (p *Process) Begin(log *logs.Log) {
+// BeginAttempt is LogTo for an attempt that begins.
+func (p *Process) BeginAttempt(log *logs.Log) {
 	p.refused.clear()
 	p.LogTo(log)
 }

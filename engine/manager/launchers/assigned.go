@@ -51,8 +51,8 @@ func (a *assignments) sent(c *wire.Command) {
 	}
 }
 
-// told notes what the core counts as live on a launcher that joins again.
-func (a *assignments) told(list []core.Assigned) {
+// addLive notes what the core counts as live on a launcher that joins again.
+func (a *assignments) addLive(list []core.Assigned) {
 	for _, x := range list {
 		a.add(uint64(x.Attempt), x.Job, jobBlobs{x.Program, x.Plan})
 	}

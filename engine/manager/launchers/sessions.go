@@ -278,7 +278,7 @@ func (l *Table) welcomed(w core.Welcome, terms *wire.Welcome) {
 	if w.Refused == "" {
 		r.id, r.lost = w.Launcher, false
 		l.byID[r.id] = r
-		s.assigned.told(w.Assigned)
+		s.assigned.addLive(w.Assigned)
 		l.carryAgain(s)
 	}
 	s.nudge()

@@ -84,7 +84,7 @@ func OpenNumbers(folder string, l *Life, record uint64) (*Numbers, error) {
 	if !l.jobsKnown {
 		first = max(first, uint64(core.LastJobByAge(l.JobsAbove, l.age)))
 	}
-	return n, n.setAside(first)
+	return n, n.setAsideBehind(first)
 }
 
 // readNumbers reads the file, when it is the one that was written.
@@ -108,18 +108,18 @@ func readNumbers(path string) (k numbers, err error) {
 	return k, err
 }
 
-// Give is called before somebody hears of a job's number. It seldom waits for the disk.
-func (n *Numbers) Give(job scheduler.JobID) error {
+// SetAside has a job's number kept as given, before somebody hears of it. It seldom waits for the disk.
+func (n *Numbers) SetAside(job scheduler.JobID) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.gone || uint64(job) <= n.kept.Given {
 		return nil
 	}
-	return n.setAside(uint64(job))
+	return n.setAsideBehind(uint64(job))
 }
 
-// setAside writes that the numbers behind one may be given. Where that can't be written, the file goes.
-func (n *Numbers) setAside(behind uint64) error {
+// setAsideBehind writes that some numbers behind one may be given. Where that can't be written, the file goes.
+func (n *Numbers) setAsideBehind(behind uint64) error {
 	next := numbers{Identity: n.kept.Identity, Given: behind + numbersAhead}
 	return n.write(next)
 }

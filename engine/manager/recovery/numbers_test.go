@@ -44,7 +44,7 @@ func (d *data) start(age time.Duration) uint64 {
 func (d *data) give() uint64 {
 	d.job++
 	d.record++
-	if err := d.numbers.Give(scheduler.JobID(d.job)); err != nil {
+	if err := d.numbers.SetAside(scheduler.JobID(d.job)); err != nil {
 		d.t.Fatal(err)
 	}
 	return d.job
@@ -180,7 +180,7 @@ func TestNumbersThatCannotBeKept(t *testing.T) {
 	d := &data{t: t, folder: t.TempDir()}
 	d.start(0)
 	d.numbers.path = filepath.Join(d.folder, "none", numbersFile)
-	if err := d.numbers.Give(scheduler.JobID(numbersAhead + 50)); err == nil || !strings.Contains(err.Error(), "would have numbers of jobs repeat") {
+	if err := d.numbers.SetAside(scheduler.JobID(numbersAhead + 50)); err == nil || !strings.Contains(err.Error(), "would have numbers of jobs repeat") {
 		t.Errorf("the folder is gone: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package connmetrics shows the tables of package connlimit as metrics. It stands apart from them,
-// since workers, which are applications' programs, have tables and no metrics.
+// Package connmetrics shows the tables of package connlimit as metrics. It is a package of
+// its own, because applications link connlimit into their workers, and need no Prometheus client.
 package connmetrics
 
 import (

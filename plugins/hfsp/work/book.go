@@ -82,7 +82,8 @@ func (b *Book) Touched() []*Stage {
 	return b.touched
 }
 
-// Ended returns the stages of jobs that ended since the last Rest, and those that are others now.
+// Ended returns the stages that left the book since the last Rest: their job ended, or they take slots of
+// another kind and have a new entry.
 func (b *Book) Ended() []*Stage { return b.over }
 
 // Rest ends a round.

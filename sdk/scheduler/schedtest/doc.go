@@ -42,8 +42,8 @@
 //
 // # Free slots
 //
-// No slot may idle for longer than a heartbeat of virtual time while ready work fits it. The kit
-// looks after each answer at what is free for all, and at ready bundles of one group. A bundle of
+// No slot may idle for longer than a heartbeat of virtual time while ready work fits it. After each
+// answer the kit compares the free slots with the ready bundles of one group. A bundle of
 // several groups that fits whole, on what is free for all and what is reserved for it, must be
 // launched within a heartbeat, too: so slots that were taken back for it are not kept in vain. The
 // kit counts no slot

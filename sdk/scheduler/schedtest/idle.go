@@ -35,8 +35,8 @@ type idle struct {
 
 // excuses are reasons that tell of a free slot: a maximum, a limit, a budget, a delay for
 // locality, a preemption for the job, or what the policy holds back on purpose. The kit
-// believes them, and that of locality for Options.LocalityMax. All others say that nothing is
-// free, or whose turn it is, or that the job's work does not fit.
+// believes them, and that of locality for Options.LocalityMax. The other reasons
+// explain no free slot: they say that none is free, that it is another job's turn, or that the work does not fit.
 var excuses = []scheduler.WaitReason{
 	scheduler.WaitAtLimit, scheduler.WaitLocality, scheduler.WaitBudget, scheduler.WaitPreempting, scheduler.WaitHeld,
 }

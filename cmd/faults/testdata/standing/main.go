@@ -79,7 +79,7 @@ func unread(g *job.Graph, _ []string) error {
 	return nil
 }
 
-// crossed is a graph whose second node reads last what the first writes first.
+// crossed is a graph of two nodes: a writes port big, then port small; b reads small, then big.
 func crossed(g *job.Graph, _ []string) error {
 	a := g.Stage("a", 1, func(ctx context.Context, n *job.Node) error {
 		return errors.Join(writeLines(ctx, n, "big", 8<<10), writeLines(ctx, n, "small", 1))

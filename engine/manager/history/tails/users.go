@@ -2,8 +2,8 @@ package tails
 
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 
-// Own notes whose job it is: what its files take counts to that user from now on. The user "" has no
-// bound.
+// Own says which user a job belongs to. The bytes of the job's files count against that user's bound.
+// The user "" has no bound.
 func (s *Store) Own(k Key, user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
