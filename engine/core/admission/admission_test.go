@@ -514,3 +514,27 @@ func count(h *roomtest.House, r *rapid.T, answers map[uint64]int, in map[schedul
 	h.Checked()
 	h.Later(time.Millisecond)
 }
+
+// A site that declares slots of kinds map and reduce alone takes stock MapReduce jobs, whose stages
+// prefer these, also before any launcher has them. It refuses a job that asks for others.
+func TestSitesWithMapAndReduceSlotsAlone(t *testing.T) {
+	h := roomtest.New(t)
+	h.Step.Set.Kinds = []string{"map", "reduce"}
+	spec := roomtest.MapReduce(2, 1)
+	spec.Graph.Stages[0].PreferKind, spec.Graph.Stages[1].PreferKind = "map", "reduce"
+	id := announce(h)
+	submit(h, 7, id, spec)
+	j := h.Life.Jobs.Get(id)
+	if j == nil {
+		t.Fatalf("it is refused: %s", said(h, 7))
+	}
+	if j.Kind(0) != "map" || j.Kind(1) != "reduce" {
+		t.Errorf("its stages take slots of kinds %q and %q", j.Kind(0), j.Kind(1))
+	}
+	other := roomtest.Maps(1)
+	other.Graph.Stages[0].PreferKind = "gpu"
+	submit(h, 8, announce(h), other)
+	if text := said(h, 8); !strings.Contains(text, `needs slots of kind "default", which nobody has`) {
+		t.Errorf("of a stage that may take none of the site's: %q", text)
+	}
+}

@@ -192,13 +192,11 @@ const (
 	ownersMax  = 16
 )
 
-// checkKinds refuses slot kinds that the site does not declare.
+// checkKinds refuses slot kinds that the site does not declare. A stage that prefers one that the site has
+// takes that.
 func checkKinds(s *step.Settings, g *wire.Graph) error {
-	if len(s.Kinds) == 0 {
-		return nil
-	}
 	for _, m := range g.Stages {
-		if kind := graph.KindOf(m); !slices.Contains(s.Kinds, kind) {
+		if kind := graph.KindOf(m); !s.TakesKind(kind) && (m.PreferKind == "" || !s.TakesKind(m.PreferKind)) {
 			return fmt.Errorf("stage %q needs slots of kind %q, which nobody has: this site has %v", m.Name, kind, s.Kinds)
 		}
 	}

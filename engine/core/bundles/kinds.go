@@ -78,7 +78,8 @@ func (bs *Bundles) othersOf(j *life.Job) map[int]string {
 			continue
 		}
 		kind := j.OwnKind(stage)
-		if bs.step.Set.TakesKind(prefers) && bs.most(prefers) >= max(j.Stages[stage].Slots(), 1) {
+		there := bs.most(prefers) >= max(j.Stages[stage].Slots(), 1)
+		if bs.step.Set.TakesKind(prefers) && (there || !bs.step.Set.TakesKind(kind)) {
 			kind = prefers
 		}
 		if kind != j.Kind(stage) {
