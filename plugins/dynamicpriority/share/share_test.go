@@ -52,17 +52,11 @@ func TestQuotasAddUp(t *testing.T) {
 			return share.Payer{Rate: rate.Draw(t, "rate"), Most: most.Draw(t, "most")}
 		}), 0, 100).Draw(t, "payers")
 		share.Divide(slots, payers)
-		given, payable, left, sum := 0, 0, slots, new(big.Int)
+		given, payable := 0, 0
 		for _, p := range payers {
 			given += p.Quota
-			switch {
-			case p.Quota > p.Most || p.Rate == 0 && p.Quota > 0 || p.Quota < 0:
+			if p.Quota > p.Most || p.Rate == 0 && p.Quota > 0 || p.Quota < 0 {
 				t.Fatalf("a quota of %d at rate %d, and it can pay for %d", p.Quota, p.Rate, p.Most)
-			case p.Rate == 0:
-			case p.Quota == p.Most:
-				left -= p.Most
-			default:
-				sum.Add(sum, new(big.Int).SetUint64(p.Rate))
 			}
 			if p.Rate > 0 {
 				payable += p.Most
@@ -71,32 +65,59 @@ func TestQuotasAddUp(t *testing.T) {
 		if given != min(slots, payable) {
 			t.Fatalf("%d slots were given of %d, of which %d can be paid for", given, slots, payable)
 		}
-		for _, p := range payers {
-			if p.Rate == 0 || p.Quota == p.Most {
-				continue
-			}
-			part := new(big.Int).Mul(big.NewInt(int64(left)), new(big.Int).SetUint64(p.Rate))
+		open, left, sum := unbound(t, slots, payers)
+		for _, i := range open {
+			p := payers[i]
+			part := new(big.Int).Mul(left, new(big.Int).SetUint64(p.Rate))
 			off := new(big.Rat).Sub(new(big.Rat).SetFrac(part, sum), new(big.Rat).SetInt64(int64(p.Quota)))
 			if off.Abs(off).Cmp(big.NewRat(1, 1)) >= 0 {
 				t.Fatalf("rate %d of %v: a quota of %d of %d", p.Rate, sum, p.Quota, left)
 			}
 		}
-		if given == slots && sum.Sign() > 0 {
-			largestFirst(t, payers, left, sum)
+		if given == slots && len(open) > 0 {
+			largestFirst(t, payers, open, left, sum)
 		}
 	})
 }
 
+// unbound lists the payers whose share is no more than they can pay for, once all others have what they can
+// pay for, with the slots that are left for them and the sum of their rates. A payer may get all that it can
+// pay for by rounding up: that one is not bound.
+func unbound(t *rapid.T, slots int, payers []share.Payer) (open []int, left, sum *big.Int) {
+	left, sum = big.NewInt(int64(slots)), new(big.Int)
+	for i, p := range payers {
+		if p.Rate > 0 {
+			open = append(open, i)
+			sum.Add(sum, new(big.Int).SetUint64(p.Rate))
+		}
+	}
+	for n := -1; n != len(open); {
+		n = len(open)
+		open = slices.DeleteFunc(open, func(i int) bool {
+			p := payers[i]
+			rate, most := new(big.Int).SetUint64(p.Rate), big.NewInt(int64(p.Most))
+			if new(big.Int).Mul(left, rate).Cmp(new(big.Int).Mul(most, sum)) <= 0 {
+				return false
+			}
+			if p.Quota != p.Most {
+				t.Fatalf("payer %d has a quota of %d, and its share is more than the %d that it can pay for", i, p.Quota, p.Most)
+			}
+			left.Sub(left, most)
+			sum.Sub(sum, rate)
+			return true
+		})
+	}
+	return open, left, sum
+}
+
 // largestFirst: of those that are not bound, nobody has a slot for a remainder that is less than that of one who
 // has none, or the same and later.
-func largestFirst(t *rapid.T, payers []share.Payer, left int, sum *big.Int) {
+func largestFirst(t *rapid.T, payers []share.Payer, open []int, left, sum *big.Int) {
 	var with, without *big.Int // the least remainder, and the largest
 	lastWith, firstWithout := -1, len(payers)
-	for i, p := range payers {
-		if p.Rate == 0 || p.Quota == p.Most {
-			continue
-		}
-		whole, rest := new(big.Int).DivMod(new(big.Int).Mul(big.NewInt(int64(left)), new(big.Int).SetUint64(p.Rate)), sum, new(big.Int))
+	for _, i := range open {
+		p := payers[i]
+		whole, rest := new(big.Int).DivMod(new(big.Int).Mul(left, new(big.Int).SetUint64(p.Rate)), sum, new(big.Int))
 		if int64(p.Quota) > whole.Int64() {
 			if with == nil || rest.Cmp(with) <= 0 {
 				with, lastWith = rest, i
