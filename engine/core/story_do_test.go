@@ -240,7 +240,8 @@ func (s *story) finishReport(t *testing.T, d *datadriven.TestData, name string, 
 		}
 	}
 	if name := named["file"]; name != "" {
-		e.Files = append(e.Files, &wire.CommittedFile{Name: name, Temporary: name})
+		n := m.Nodes[0]
+		e.Files = append(e.Files, &wire.CommittedFile{Name: name, Temporary: fmt.Sprintf("a%d.%s", m.Attempt, name), Stage: n.Stage, Index: n.Index})
 	}
 	return &wire.Report{What: &wire.Report_Ended{Ended: e}}
 }

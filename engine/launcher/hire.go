@@ -106,11 +106,9 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 	number := h.number.Add(1)
 	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.outbox.Incarnation(), 10) + "." + strconv.FormatUint(number, 10)
 	c := process.Command{Program: binary, Env: h.environment(s, tickets != nil), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way, Limits: h.limits(s), Processors: on}
-	at := sharedHome(h.folder.Scratch(), planPath)
-	if h.guard != nil {
-		if at, err = h.isolate(&c, number, planPath, s); err != nil {
-			return nil, err
-		}
+	at, err := h.home(&c, number, planPath, s)
+	if err != nil {
+		return nil, err
 	}
 	if tickets != nil {
 		c.Env = append(c.Env, kerberos.CacheVariable+"=FILE:"+at.keepTickets(number))
@@ -139,6 +137,14 @@ func (h *hirer) limits(s *wire.StartAttempt) group.Limits {
 		l.Memory = memory.Most(s.Memory)
 	}
 	return l
+}
+
+// home makes that of a worker.
+func (h *hirer) home(c *process.Command, number uint64, plan string, s *wire.StartAttempt) (*home, error) {
+	if h.guard == nil {
+		return sharedHome(h.folder.Scratch(), plan), nil
+	}
+	return h.isolate(c, number, plan, s)
 }
 
 // isolate has a worker's process be the submitter's, and makes its home.

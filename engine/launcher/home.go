@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/step"
 	program "github.com/hamadryad/hamadryad/engine/worker"
@@ -22,6 +25,42 @@ type home struct {
 	tickets string // path of its file of Kerberos tickets; "": it has none
 
 	after func() // to be called when it is left; nil: nothing is to be done
+
+	opened *os.File // its folder; nil: it could not be opened
+	before stamp    // of its folder, as an attempt began
+}
+
+// stamp is when a folder changed last, and when that was looked at.
+type stamp struct{ changed, seen time.Time }
+
+// stampTick is more than the coarsest tick by which kernels date changes of a folder (10 ms).
+const stampTick = 100 * time.Millisecond
+
+// stamp looks at the folder. The zero stamp says that it could not.
+func (h *home) stamp() stamp {
+	var is unix.Stat_t
+	if h.opened == nil || unix.Fstat(int(h.opened.Fd()), &is) != nil {
+		return stamp{}
+	}
+	return stamp{changed: time.Unix(is.Ctim.Unix()), seen: time.Now().Round(0)} // both by the wall clock
+}
+
+// begin notes how the folder is before an attempt makes files. It waits for no disk.
+func (h *home) begin() { h.before = h.stamp() }
+
+// unchanged says that nothing was made in the folder since begin. It is cheaper than to look for a folder
+// that is not there, and a launcher may end a thousand attempts in a second. Nobody can set the time of a
+// folder's last change (ctime) back. Changes within one tick have one time: what changed just before the
+// attempt began may have changed again.
+func (h *home) unchanged() bool {
+	now := h.stamp()
+	return !now.seen.IsZero() && now.changed.Equal(h.before.changed) && h.before.seen.Sub(now.changed) > stampTick
+}
+
+// open keeps the folder open, to look at it cheaply.
+func (h *home) open() *home {
+	h.opened, _ = os.Open(h.folder()) // without it, each attempt's folder is looked for
+	return h
 }
 
 // The names of what a worker that has a folder of its own finds there.
@@ -44,6 +83,9 @@ func (h *home) scratchOf(attempt uint64) string { return filepath.Join(h.base, h
 
 // clear removes an attempt's temporary files. Most attempts make none.
 func (h *home) clear(attempt uint64, l *leftovers) {
+	if h.unchanged() {
+		return
+	}
 	if _, err := os.Lstat(h.scratchOf(attempt)); !errors.Is(err, fs.ErrNotExist) {
 		l.remove(h.base, h.nameOf(attempt))
 	}
@@ -64,6 +106,9 @@ func (h *home) leaveWith(do func()) { h.after = do }
 
 // leave removes what is the worker's own, once it has ended. It is called once.
 func (h *home) leave(l *leftovers) {
+	if h.opened != nil {
+		_ = h.opened.Close()
+	}
 	if h.after != nil {
 		h.after()
 	}
@@ -79,7 +124,7 @@ func (h *home) leave(l *leftovers) {
 
 // sharedHome is that of a worker that runs as the launcher does.
 func sharedHome(base, plan string) *home {
-	return &home{base: base, plan: plan, owner: os.Geteuid()}
+	return (&home{base: base, plan: plan, owner: os.Geteuid()}).open()
 }
 
 // ownHome makes one for a worker of a user, and adds to the order what he finds there. The
@@ -95,7 +140,7 @@ func ownHome(base string, number uint64, o *step.Order, program, plan, store str
 	if store != "" {
 		o.Seen = []string{store}
 	}
-	return h, nil
+	return h.open(), nil
 }
 
 // planPath is where the worker finds its job's plan.

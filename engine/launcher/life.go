@@ -90,6 +90,7 @@ func (a *agent) assign(w *worker, at *attempt) {
 	a.settle(w)
 	at.suspension.Begin()
 	w.BeginAttempt(at.log)
+	w.home.begin()
 	run := &wire.RunGroup{
 		Start: at.start, Store: a.shelf.Folder(at.start.Job, at.start.Attempt),
 		Scratch: w.home.scratchOf(at.start.Attempt), DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
@@ -159,7 +160,7 @@ func (a *agent) hear(w *worker, m *wire.FromWorker) error {
 	}
 	if e := m.GetReport().GetEnded(); e != nil {
 		a.checkStored(at, e)
-		a.cleanUp(w, at, e.End == wire.End_END_FINISHED && len(e.Stored) > 0)
+		a.cleanUp(w, at, e.End == wire.End_END_FINISHED)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -500,7 +501,8 @@ func (a *agent) checkStored(at *attempt, e *wire.AttemptEnded) {
 }
 
 // cleanUp removes an ended attempt's temporary files, and what it stored unless it
-// finished. Called without mu, before the end is reported.
+// finished. A worker that finished and stored what it did not tell keeps that until its job is
+// over, as it might what it told. Called without mu, before the end is reported.
 func (a *agent) cleanUp(w *worker, at *attempt, finished bool) {
 	w.home.clear(at.start.Attempt, a.leftovers)
 	if !finished {

@@ -26,6 +26,9 @@ func (as *Attempts) EndedReport(l *life.Launcher, m *wire.AttemptEnded) {
 	if a.Stop() == nil && a.Run.Bundle.Job.Phase() == life.JobEnding { // stopAll had not come to it
 		as.orders.StopForEnd(a.Run)
 	}
+	if m.GetEnd() == wire.End_END_FINISHED {
+		m = as.onlyOwn(a, m)
+	}
 	switch {
 	case m.GetEnd() == wire.End_END_FINISHED && a.MayFinish():
 		as.finished(a, m)

@@ -8,6 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/commands"
 	"github.com/hamadryad/hamadryad/engine/core/course"
 	"github.com/hamadryad/hamadryad/engine/core/inputs"
+	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -127,6 +128,17 @@ func (a *Attempt) Locate() {
 	case !b.Last():
 		a.Index = int32(b.Job.Plan.Node(b.Nodes(a.Group)[0]).Index)
 	}
+}
+
+// HasNode says whether a node is of the attempt's group. The group that publishes has none.
+func (a *Attempt) HasNode(stage, index uint32) bool {
+	b := a.Run.Bundle
+	stages := b.Job.Plan.Graph.Stages
+	if b.Last() || int64(stage) >= int64(len(stages)) || int64(index) >= int64(stages[stage].Nodes) {
+		return false
+	}
+	of, group := b.Job.GroupOf(graph.Node{Stage: int(stage), Index: int(index)})
+	return of == b && group == a.Group
 }
 
 // MayBeDoubled says whether a second attempt beside this one would help: it is alone,

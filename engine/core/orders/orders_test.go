@@ -157,9 +157,12 @@ func TestFilesAreToldInParts(t *testing.T) {
 	spec.Outputs = []string{"/out"}
 	j := h.Job(spec)
 	for i := range 3 {
+		id := uint64(h.Run(j, i, l).Attempts[0].ID)
+		file := func(name string) *wire.CommittedFile {
+			return &wire.CommittedFile{Temporary: fmt.Sprintf("a%d.%s", id, name), Name: name, Index: uint32(i)}
+		}
 		h.Attempts.EndedReport(l, &wire.AttemptEnded{
-			Attempt: uint64(h.Run(j, i, l).Attempts[0].ID), End: wire.End_END_FINISHED,
-			Files: []*wire.CommittedFile{{Temporary: "t", Name: string(rune('a' + 2*i))}, {Temporary: "t", Name: string(rune('b' + 2*i))}},
+			Attempt: id, End: wire.End_END_FINISHED, Files: []*wire.CommittedFile{file(string(rune('a' + 2*i))), file(string(rune('b' + 2*i)))},
 		})
 	}
 	last := h.Run(j, 3, l).Attempts[0]

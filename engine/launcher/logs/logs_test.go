@@ -1,9 +1,11 @@
 package logs_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -156,32 +158,99 @@ func copyOf(t *testing.T, folder string) string {
 	return to
 }
 
+// printsInto names the folder of logs into which this program prints until it is killed.
+const printsInto = "HAMADRYAD_TEST_PRINTS_INTO"
+
+func TestMain(m *testing.M) {
+	if folder := os.Getenv(printsInto); folder != "" {
+		printForEver(folder)
+	}
+	os.Exit(m.Run())
+}
+
+// printed is the i-th part of what is printed.
+func printed(i int) string { return strings.Repeat(fmt.Sprintf("line %d\n", i), 100) }
+
+// printForEver is a launcher with one log. It says on its standard output which part it printed.
+func printForEver(folder string) {
+	all, err := logs.New(logs.Options{Folder: folder, Each: 8 << 10, Total: 1 << 20})
+	if err != nil {
+		panic(err)
+	}
+	all.Joined("m")
+	log := all.Open(7)
+	for i := 0; ; i++ {
+		fmt.Fprint(log, printed(i))
+		if _, err := fmt.Println(i); err != nil {
+			os.Exit(0)
+		}
+	}
+}
+
+// killedWhilePrinting returns the folder of a launcher that was killed after its log had some parts, and
+// what it may have printed by then.
+func killedWhilePrinting(t *testing.T, parts int) (folder, most string) {
+	t.Helper()
+	folder = filepath.Join(t.TempDir(), "logs")
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), printsInto+"="+folder)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for range parts {
+		if !lines.Scan() {
+			t.Fatalf("it ended: %v", c.Wait())
+		}
+	}
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for lines.Scan() {
+		parts++
+	}
+	_ = c.Wait() // killed
+	var whole strings.Builder
+	for i := range parts + 1 { // the last one it may not have told of
+		whole.WriteString(printed(i))
+	}
+	return folder, whole.String()
+}
+
 // Whenever a launcher is killed, the next one has of each log what was printed: its beginning, and an end
 // from which nothing is missing.
 func TestStaysWhenKilled(t *testing.T) {
 	const each = 8 << 10
-	folder := filepath.Join(t.TempDir(), "logs")
-	all := open(t, logs.Options{Folder: folder, Each: each, Total: 1 << 20, OnUnkept: noLoss(t)})
-	log := all.Open(7)
-	var whole strings.Builder
-	for i := range 40 {
-		part := strings.Repeat(fmt.Sprintf("line %d\n", i), 100)
-		whole.WriteString(part)
-		fmt.Fprint(log, part)
-		killed := copyOf(t, folder) // while it is written
-		next := open(t, logs.Options{Folder: killed, Each: 2 * each, Total: 1 << 20, OnUnkept: noLoss(t)})
+	for _, parts := range []int{1, 2, 5, 9, 10, 11, 14, 20, 40, 200} {
+		folder, whole := killedWhilePrinting(t, parts)
+		next := open(t, logs.Options{Folder: folder, Each: 2 * each, Total: 1 << 20, OnUnkept: noLoss(t)})
 		found, there := next.Find(7)
 		if !there {
-			continue // before its first byte
+			continue // before its first byte was on the disk
 		}
 		text := read(t, found)
 		head, tail, dropped := strings.Cut(text, "\n[")
 		if dropped {
 			_, tail, _ = strings.Cut(tail, "]\n")
 		}
-		if !strings.HasPrefix(whole.String(), head) || !strings.Contains(whole.String(), tail) {
-			t.Fatalf("after part %d it has %d and %d bytes that nobody printed so", i, len(head), len(tail))
+		if !strings.HasPrefix(whole, head) || !strings.Contains(whole, tail) {
+			t.Fatalf("killed after part %d, it has %d and %d bytes that nobody printed so", parts, len(head), len(tail))
 		}
+	}
+}
+
+// A launcher that starts again has the log that the one before it had.
+func TestStaysWhenEnded(t *testing.T) {
+	const each = 8 << 10
+	folder := filepath.Join(t.TempDir(), "logs")
+	all := open(t, logs.Options{Folder: folder, Each: each, Total: 1 << 20, OnUnkept: noLoss(t)})
+	log := all.Open(7)
+	for i := range 40 {
+		fmt.Fprint(log, printed(i))
 	}
 	log.End()
 	watch.Until(t, time.Minute, "all is on the disk", func() bool { return strings.HasSuffix(read(t, log), "line 39\n") })

@@ -115,7 +115,7 @@ func (j *Job) Product(m *wire.StartAttempt) *wire.AttemptEnded {
 			}
 		}
 		if j.Outputs {
-			e.Files = append(e.Files, &wire.CommittedFile{Temporary: fmt.Sprintf("a%d.%d", m.Attempt, n.Index), Name: PartName(n.Stage, n.Index)})
+			e.Files = append(e.Files, &wire.CommittedFile{Stage: n.Stage, Index: n.Index, Temporary: fmt.Sprintf("a%d.%d", m.Attempt, n.Index), Name: PartName(n.Stage, n.Index)})
 		}
 	}
 	return e

@@ -441,6 +441,11 @@ func (s *Server) FetchBlob(q *wire.BlobQuery, stream grpc.ServerStreamingServer[
 		if err := s.Table.mayFetch(who.Name, q.Hash); err != nil {
 			return status.Error(codes.PermissionDenied, err.Error())
 		}
+		done, err := s.Table.pace(who.Name).fetch(stream.Context())
+		if err != nil {
+			return status.FromContextError(err).Err()
+		}
+		defer done()
 	}
 	if q.Doubted && s.Blobs.Doubt(q.Hash) {
 		return damagedBlob(q.Hash, blobs.ErrDamaged)

@@ -21,17 +21,49 @@ const (
 	paceLogEvery = time.Minute
 	// pauseMax bounds one pause, so that what came is still heard of as a sign of life.
 	pauseMax = 5 * time.Second
+	// fetchesMax is how many programs and plans one launcher is sent at once. Further ones wait.
+	fetchesMax = 8
 )
 
-// pace is by how far a launcher is ahead of its rates. Safe for concurrent use.
+// pace is by how far a launcher is ahead of its rates. It outlives the launcher's streams. Safe for
+// concurrent use.
 type pace struct {
 	mu             sync.Mutex
 	reports, bytes meter
 	logged         time.Time
+	fetches        chan struct{} // has an entry for each program or plan that is being sent to it
 }
 
 func newPace() *pace {
-	return &pace{reports: meter{perSecond: reportsPerSecond, burst: reportsBurst}, bytes: meter{perSecond: bytesPerSecond, burst: bytesBurst}}
+	return &pace{
+		reports: meter{perSecond: reportsPerSecond, burst: reportsBurst}, bytes: meter{perSecond: bytesPerSecond, burst: bytesBurst},
+		fetches: make(chan struct{}, fetchesMax),
+	}
+}
+
+// pace is that of a launcher by its name. One that the table does not know has a fresh one: it is
+// refused whatever it asks for, where launchers prove their names.
+func (l *Table) pace(name string) *pace {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := l.byName[name]
+	if r == nil {
+		return newPace()
+	}
+	if r.pace == nil {
+		r.pace = newPace()
+	}
+	return r.pace
+}
+
+// fetch waits until one more program or plan may be sent. What it returns is called when that is done.
+func (p *pace) fetch(ctx context.Context) (done func(), err error) {
+	select {
+	case p.fetches <- struct{}{}:
+		return func() { <-p.fetches }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // meter is a bound of a rate. It keeps the time at which all that was taken would have been due.

@@ -102,3 +102,55 @@ func TestALauncherIsReadNoFasterThanItMay(t *testing.T) {
 		})
 	}
 }
+
+// Ends of logs count for a launcher's rate, as reports do.
+func TestEndsOfLogsHaveARate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewTable(time.Second, 20*time.Second)
+		joined(t, l, newStation("a", 1))
+		quiet := slog.New(slog.DiscardHandler)
+		server := &Server{Table: l, Terms: &wire.Welcome{Manager: "m"}, Log: quiet, Sampled: quiet}
+		server.Keep = func(context.Context, scheduler.JobID, []*wire.LogTail) error { return nil }
+		server.RanOn = func(context.Context, scheduler.JobID, []*wire.LogTail) ([]*wire.LogTail, error) { return nil, nil }
+		q := &wire.LogTails{Manager: "m", Tails: []*wire.LogTail{{Launcher: "a", Job: 1, Attempt: 1, Of: 1 << 20, Text: make([]byte, 1<<20)}}}
+		const lasts = 30 * time.Second
+		sent := 0
+		for began := time.Now(); time.Since(began) < lasts; sent++ {
+			if _, err := server.KeepTails(t.Context(), q); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if most := (bytesBurst + int(lasts/time.Second)*bytesPerSecond) >> 20; sent < most*9/10 || sent > most*11/10 {
+			t.Errorf("%d MiB were taken in %v, want some %d", sent, lasts, most)
+		}
+	})
+}
+
+// A launcher is sent a few programs at once; the next waits for one of them, and another launcher for none.
+func TestProgramsAreSentAFewAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewTable(time.Second, 20*time.Second)
+		joined(t, l, newStation("a", 1))
+		joined(t, l, newStation("b", 1))
+		var ends []func()
+		for range fetchesMax {
+			done, err := l.pace("a").fetch(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ends = append(ends, done)
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := l.pace("a").fetch(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("one more is sent at once (%v)", err)
+		}
+		if _, err := l.pace("b").fetch(t.Context()); err != nil {
+			t.Error(err)
+		}
+		time.AfterFunc(time.Minute, ends[0])
+		if _, err := l.pace("a").fetch(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -16,12 +17,20 @@ func (s *Server) KeepTails(ctx context.Context, q *wire.LogTails) (*wire.Empty, 
 	if q.Manager != s.Terms.Manager {
 		return nil, status.Error(codes.InvalidArgument, "the attempts were another manager's")
 	}
-	byJob := map[scheduler.JobID][]*wire.LogTail{}
-	var jobs []scheduler.JobID
 	for _, t := range q.Tails {
 		if err := checkName(ctx, t.Launcher); err != nil {
 			return nil, status.Error(codes.PermissionDenied, err.Error())
 		}
+	}
+	if len(q.Tails) > 0 {
+		sender := q.Tails[0].Launcher
+		if err := s.Table.pace(sender).wait(ctx, s.Log, sender, len(q.Tails), proto.Size(q)); err != nil {
+			return nil, status.FromContextError(err).Err()
+		}
+	}
+	byJob := map[scheduler.JobID][]*wire.LogTail{}
+	var jobs []scheduler.JobID
+	for _, t := range q.Tails {
 		if t.Of < int64(len(t.Text)) {
 			return nil, status.Errorf(codes.InvalidArgument, "attempt %d printed %d bytes, and their end has %d", t.Attempt, t.Of, len(t.Text))
 		}
