@@ -24,7 +24,7 @@
 //	  mode: delay                 # delay, min-cost-flow, none
 //	  node-delay: auto            # wait for a node-local slot; auto: 1.5 heartbeats
 //	  rack-delay: auto            # then for a rack-local one
-//	  selector: default           # who picks a job's tasks
+//	  selector: default           # who picks a job's tasks: default
 //	  cap: remote                 # located work never goes further: node-local, rack-local, remote
 //	  neighbour-bytes: 0          # min-cost-flow: what groups joined by tcp are taken to exchange; 0: they need not be near
 //	placement:
@@ -44,12 +44,12 @@
 //	  dry-run: false              # only say what would be taken, in notes and the trace
 //	weights:
 //	  size-based: false           # jobs weigh log2(1+demand)
-//	  adjuster: none              # new-job-boost: heavier for a while after submission
+//	  adjuster: none              # new-job-boost, none; new-job-boost: heavier for a while after submission
 //	  boost-factor: 3
 //	  boost-duration: 5m
 //	load:
-//	  manager: slots              # level-slots: all launchers about equally full; memory: that, and none over nine tenths of its memory;
-//	                              # load: none whose machine is busier than cpu-max or memory-max
+//	  manager: slots              # level-slots, load, memory, slots; level-slots: all launchers about equally full; memory: that,
+//	                              # and none over nine tenths of its memory; load: none whose machine is busier than cpu-max or memory-max
 //	  max-difference: 0           # level-slots: how much fuller than the cluster a launcher may be, 0 to 1
 //	  cpu-max: 0.9                # load: part of all processors' time that is in use, above 0 to 1
 //	  memory-max: 0.9             # load: part of the machine's memory that is in use, above 0 to 1
@@ -63,7 +63,7 @@
 //	pools:
 //	  production:
 //	    weight: 2                     # above 0; default 1
-//	    order: fifo                   # fair, fifo, deficit, disco-fair; default below
+//	    order: fifo                   # deficit, disco-fair, fair, fifo; default below
 //	    min-share: {map: 10, reduce: 5}  # slots by kind; a number is of kind default
 //	    max-share: {map: 40}
 //	    running-jobs-max: 5
@@ -73,6 +73,7 @@
 //	    parent: other                 # another way to say where it lies
 //	users: {ann: {running-jobs-max: 3}}
 //	order: fair                       # of pools that say nothing
+//	top-order: fair                   # of the pools at the top among each other; default: order; fair where that is fifo
 //	pool-running-jobs-max: 10
 //	user-running-jobs-max: 5
 //	min-share-timeout: 1m             # of pools that say nothing
@@ -92,6 +93,19 @@
 // before explicit, the manager lets no job in
 // while the policy is down, unless its setting admitWithoutPolicy says so: it asks the policy
 // where each goes, and judges whether its user may submit there.
+//
+// The orders disco-fair and deficit treat pools as they treat jobs. So with one pool a user and
+// the site-wide order disco-fair, users take turns. A site-wide fifo is for jobs: pools share fairly
+// then. Only fair serves pools below their minimum shares first.
+//
+// # Parts from outside
+//
+// Four parts are chosen by name and may come from another module: who picks a job's tasks
+// (placing.Selectors), how much a launcher may take (placing.LoadManagers), how much a job
+// weighs (sharing.WeightAdjusters), and orders of pools and jobs (pooltree.Orders). A program
+// registers its own, serves this policy with serve.Main, and takes the place of
+// hamadryad-policy-fair; its settings and their errors then know the names. A part has no settings
+// of its own: register it under several names. docs/POLICIES.md has one of each.
 //
 // # Preemption
 //

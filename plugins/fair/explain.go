@@ -88,7 +88,7 @@ func (p *Policy) detail(j *sharing.Job, why scheduler.WaitReason) string {
 		s = fmt.Appendf(s, "passed over for %s for want of a slot near its input (node %s, then rack %s)",
 			j.Wait.Total(p.view.Now()), p.placing.Limits.Node, p.placing.Limits.Rack)
 	case scheduler.WaitHeld:
-		s = append(s, "slots are held back by the load manager, which keeps launchers about equally loaded (load.manager)"...)
+		s = fmt.Appendf(s, "slots are held back by the load manager %s (load.manager)", p.config.LoadManager)
 	default:
 		s = append(s, why.String()...)
 	}

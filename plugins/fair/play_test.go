@@ -58,8 +58,8 @@ func TestQueue(t *testing.T) {
 	queued.Run(t, queued.Game{
 		Seeds: 100,
 		Settings: func(rng *rand.Rand) string {
-			return fmt.Sprintf("preemption: {mode: off}\nallocations: {pools: {a: {weight: %d, order: %s}, b: {min-share: %d, order: %s}, c: {max-share: %d, pools: {x: {}, y: {weight: %d, order: %s}}}}}",
-				1+rng.IntN(3), orders[rng.IntN(3)], rng.IntN(8), orders[rng.IntN(3)], 1+rng.IntN(12), 1+rng.IntN(3), orders[rng.IntN(3)])
+			return fmt.Sprintf("preemption: {mode: off}\nallocations: {top-order: %s, pools: {a: {weight: %d, order: %s}, b: {min-share: %d, order: %s}, c: {max-share: %d, pools: {x: {}, y: {weight: %d, order: %s}}}}}",
+				orders[rng.IntN(3)], 1+rng.IntN(3), orders[rng.IntN(3)], rng.IntN(8), orders[rng.IntN(3)], 1+rng.IntN(12), 1+rng.IntN(3), orders[rng.IntN(3)])
 		},
 		Job: func(rng *rand.Rand) cluster.Spec {
 			pool := []string{"a", "b", "c/x", "c/y", "d"}[rng.IntN(5)]

@@ -43,16 +43,23 @@ func Traced(open OpenTrace) func() scheduler.TaskScheduler {
 	return func() scheduler.TaskScheduler { return &Policy{opener: open} }
 }
 
+// parse reads settings, which may name what the registries have.
+func parse(c scheduler.Config) (allocation.Config, error) {
+	return allocation.Parse(c, allocation.Parts{
+		Selectors: placing.Selectors.Names(), LoadManagers: placing.LoadManagers.Names(), Adjusters: sharing.WeightAdjusters.Names(),
+	})
+}
+
 // Check validates settings and the allocation file.
 func (p *Policy) Check(c scheduler.Config) error {
-	_, err := allocation.Parse(c)
+	_, err := parse(c)
 	return err
 }
 
 // Start takes over settings and world. A trace file that was granted and cannot be
 // opened is an error.
 func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
-	config, err := allocation.Parse(c)
+	config, err := parse(c)
 	if err != nil {
 		return scheduler.Description{}, err
 	}
@@ -79,7 +86,7 @@ func abilities(c *allocation.Config) scheduler.Ability {
 	if c.Undeclared == allocation.UndeclaredRefuse || c.Elsewhere() {
 		able |= scheduler.AbilityAdmission
 	}
-	if c.LoadManager == allocation.LoadOfMachines {
+	if placing.LooksAtLoads(c) {
 		able |= scheduler.AbilityLoad
 	}
 	return able
@@ -219,7 +226,7 @@ func (p *Policy) admit(j scheduler.Job, d *scheduler.Decisions) {
 
 // change takes over a new version of the settings, or says what is wrong with it.
 func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
-	config, err := allocation.Parse(s.Config)
+	config, err := parse(s.Config)
 	if err == nil {
 		err = p.openTrace(&config)
 	}

@@ -51,6 +51,29 @@ func TestMinimumSharesComeFirst(t *testing.T) {
 	w.wantHeld([]int{3, 2, 3}, "any", "capped", "sure")
 }
 
+// The site's order is that of the pools at the top too: with one pool a user and disco-fair, users take turns, whatever
+// their pools weigh. Fifo is for jobs, so that pools share fairly beneath it; what is said of the top itself holds.
+func TestOrderAmongTopPools(t *testing.T) {
+	const pools = "pools: {ann: {weight: 3}, bob: {weight: 1}, dept: {weight: 4, pools: {x: {weight: 3}, y: {}}}}"
+	for order, want := range map[string][]int{
+		"order: fair":                         {6, 2, 6, 2},
+		"order: disco-fair":                   {6, 5, 3, 2},
+		"order: fifo":                         {6, 2, 6, 2},
+		"order: disco-fair, top-order: fair":  {6, 2, 4, 4},
+		"order: fair, top-order: Disco-Fair ": {6, 5, 4, 1},
+	} {
+		w := newPlay(t, "preemption: {mode: off}\nallocations: {"+order+", "+pools+"}")
+		w.Launchers(2, 8)
+		for _, pool := range []string{"ann", "bob", "dept/x", "dept/y"} {
+			w.job(pool, 32, time.Minute)
+		}
+		w.Until(time.Second)
+		if got := w.holds("ann", "bob", "dept/x", "dept/y"); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: pools hold %v slots, want %v", order, got, want)
+		}
+	}
+}
+
 // TestNestedPools: half the cluster for a department, in which two groups share
 // one to three; work for the department itself lies in its pool "default".
 func TestNestedPools(t *testing.T) {

@@ -1,9 +1,7 @@
 package preemptivefair
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -75,7 +73,7 @@ func parse(c scheduler.Config) (options, error) {
 	var wrong scheduler.Problems
 	choice := func(key, value string, choices ...string) {
 		if !slices.Contains(choices, value) {
-			wrong = append(wrong, settings.At(c, key, fmt.Sprintf("%q is unknown: use %s", value, strings.Join(choices, ", "))))
+			wrong = append(wrong, settings.At(c, key, settings.Unknown(value, choices)))
 		}
 	}
 	choice("preemption", o.Preemption, everyJob, askedOnly, nobody)

@@ -32,7 +32,7 @@ const (
 	UndeclaredRefuse = "refuse"
 )
 
-// Names of the parts that are chosen by name, where they are used.
+// Names of the parts that the policy itself has, and that settings choose by name.
 const (
 	SelectorDefault = "default"
 	AdjusterNone    = "none"
@@ -40,16 +40,15 @@ const (
 	LoadSlots       = "slots"
 	LoadLevelSlots  = "level-slots"
 	LoadMemory      = "memory"
+	LoadOfMachines  = "load" // looks at how busy machines are
 )
 
-// LoadOfMachines is the load manager that has to be told how busy machines are.
-const LoadOfMachines = "load"
+// Parts are the names that the settings may give to parts of the policy: those of the registries
+// of packages placing and sharing.
+type Parts struct{ Selectors, LoadManagers, Adjusters []string }
 
 // What the settings may name, in the order in which a problem lists it.
 var (
-	selectors    = []string{SelectorDefault}
-	adjusters    = []string{NewJobBoost, AdjusterNone}
-	loadManagers = []string{LoadLevelSlots, LoadOfMachines, LoadMemory, LoadSlots}
 	localityCaps = []string{scheduler.NodeLocal.String(), scheduler.RackLocal.String(), scheduler.Remote.String()}
 	localities   = []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal, scheduler.Remote} // which these are
 )
@@ -119,9 +118,9 @@ func defaults() Config {
 }
 
 // Parse reads settings and the allocation file they name.
-func Parse(c scheduler.Config) (Config, error) {
+func Parse(c scheduler.Config, parts Parts) (Config, error) {
 	o := defaults()
-	r := &reader{file: c.File, first: c.Line}
+	r := &reader{file: c.File, first: c.Line, parts: parts}
 	inline, fileAt := false, (*yaml.Node)(nil)
 	r.fields(r.root(c.Text), "the fair policy", map[string]func(*yaml.Node){
 		"allocation-file": func(n *yaml.Node) { fileAt = n; r.text(&o.allocationFile)(n) },
@@ -174,7 +173,7 @@ func (r *reader) locality(n *yaml.Node, o *Config) {
 		"mode":       r.oneOf(&o.Locality, LocalityDelay, LocalityFlow, LocalityNone),
 		"node-delay": delay(&o.NodeDelay),
 		"rack-delay": delay(&o.RackDelay),
-		"selector":   r.oneOf(&o.Selector, selectors...),
+		"selector":   r.oneOf(&o.Selector, r.parts.Selectors...),
 		"cap": func(n *yaml.Node) {
 			word := o.LocalityCap.String()
 			r.oneOf(&word, localityCaps...)(n)
@@ -239,7 +238,7 @@ func (r *reader) preemption(n *yaml.Node, o *Config) {
 func (r *reader) weights(n *yaml.Node, o *Config) {
 	r.fields(n, "weights", map[string]func(*yaml.Node){
 		"size-based":     r.flag(&o.SizeBasedWeight),
-		"adjuster":       r.oneOf(&o.Adjuster, adjusters...),
+		"adjuster":       r.oneOf(&o.Adjuster, r.parts.Adjusters...),
 		"boost-factor":   r.number(&o.BoostFactor, 0, weightMax),
 		"boost-duration": r.duration(&o.BoostFor, 0),
 	})
@@ -254,7 +253,7 @@ func (r *reader) load(n *yaml.Node, o *Config) {
 		}
 	}
 	r.fields(n, "load", map[string]func(*yaml.Node){
-		"manager":        r.oneOf(&o.LoadManager, loadManagers...),
+		"manager":        r.oneOf(&o.LoadManager, r.parts.LoadManagers...),
 		"max-difference": r.number(&o.LoadDifference, -1e-9, 1),
 		"cpu-max":        limit(&o.CPUMax),
 		"memory-max":     limit(&o.MemoryMax),

@@ -11,6 +11,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
+// testParts are what the registries of the policy have.
+var testParts = Parts{
+	Selectors: []string{SelectorDefault}, LoadManagers: []string{LoadLevelSlots, LoadOfMachines, LoadMemory, LoadSlots},
+	Adjusters: []string{NewJobBoost, AdjusterNone},
+}
+
 // TestBadSettings: each is refused with the line on which it stands and a word of what
 // is wrong.
 func TestBadSettings(t *testing.T) {
@@ -62,6 +68,7 @@ func TestBadSettings(t *testing.T) {
 		{"allocations:\n  pools:\n    a: {max-share: 0}", 3, "from 1"},
 		{"allocations:\n  pools:\n    a: {min-share: 5, max-share: 4}", 3, "below its minimum"},
 		{"allocations:\n  pools:\n    a: {order: lifo}", 3, "deficit, disco-fair, fair, fifo"},
+		{"allocations:\n  top-order: lifo", 2, "deficit, disco-fair, fair, fifo"},
 		{"allocations:\n  pools:\n    a: {}\n    b: {}\n    a: {}", 5, "stands twice"},
 		{"allocations:\n  pools:\n    a: {pools: {x: {}}}\n    x: {parent: a}", 4, "declared twice"},
 		{"allocations:\n  pools:\n    a: {parent: b}\n    b: {parent: a}", 3, "lies in itself"},
@@ -75,7 +82,7 @@ func TestBadSettings(t *testing.T) {
 		{"allocations: {}\n---\nallocations:\n  pools:\n    a: {}", 2, "a second document begins here"},
 	} {
 		config := scheduler.Config{File: "site.yaml", Line: 11, Text: []byte(c.text)}
-		_, err := Parse(config)
+		_, err := Parse(config, testParts)
 		wantProblem(t, c.text, err, "site.yaml", c.line+10, c.says)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
 // reader reads YAML strictly, key by key, so that every problem has its line: also
@@ -21,6 +22,7 @@ import (
 type reader struct {
 	file     string
 	first    int // line on which the text starts
+	parts    Parts
 	problems scheduler.Problems
 }
 
@@ -127,7 +129,7 @@ func (r *reader) text(into *string) func(*yaml.Node) {
 func (r *reader) oneOf(into *string, words ...string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		if !slices.Contains(words, n.Value) {
-			r.at(n, "%q is unknown: use one of %s", n.Value, strings.Join(words, ", "))
+			r.at(n, "%s", settings.Unknown(n.Value, words))
 			return
 		}
 		*into = n.Value

@@ -14,7 +14,7 @@ placement:
   rules: [explicit, property, group, user, default]
   property: pool.name
   property-defaults: {pool.name: "${queue}"}
-`)})
+`)}, testParts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,8 @@ const (
 	// defaultPool takes the jobs for which no rule has another pool, and those that
 	// ask for a pool that holds pools.
 	defaultPool = "default"
+	// Orders that the table itself knows.
+	fairOrder, fifoOrder = "fair", "fifo"
 	// Bounds of what can be named: a name ends up in metrics and pages.
 	poolNameMax  = 200
 	poolDepthMax = 8
@@ -36,6 +38,7 @@ type Table struct {
 	userJobsMax      int
 	poolJobsMax      int
 	order            string
+	topOrder         string // of the pools at the top; "": see Top
 	minShareTimeout  time.Duration
 	fairShareTimeout time.Duration
 }
@@ -66,7 +69,7 @@ func newPool(path, parent string) *Pool {
 func newTable() *Table {
 	return &Table{
 		pools: map[string]*Pool{}, users: map[string]int{}, userJobsMax: Unlimited, poolJobsMax: Unlimited,
-		order: "fair", minShareTimeout: Never, fairShareTimeout: Never,
+		order: fairOrder, minShareTimeout: Never, fairShareTimeout: Never,
 	}
 }
 
@@ -224,7 +227,10 @@ func (a *Table) AnyTimeout() bool {
 
 // Tree is what the pool tree is told of a pool.
 func (a *Table) Tree(p *Pool, kind func(scheduler.SlotKind) pooltree.Kind) pooltree.Pool {
-	order, _, _ := pooltree.OrderNamed(cmp.Or(p.order, a.order))
+	order, _ := pooltree.Orders.Named(cmp.Or(p.order, a.order))
+	if p.inner {
+		order = a.amongPools(p.order)
+	}
 	t := pooltree.Pool{Weight: p.weight, Order: order, Kinds: map[pooltree.Kind]pooltree.Limits{}}
 	for k, n := range p.minShare {
 		l := t.Kinds[kind(k)]
@@ -239,6 +245,21 @@ func (a *Table) Tree(p *Pool, kind func(scheduler.SlotKind) pooltree.Kind) poolt
 	return t
 }
 
+// Top is the order of the pools at the top among each other.
+func (a *Table) Top() pooltree.Order { return a.amongPools(a.topOrder) }
+
+// amongPools is the order of pools in a pool, by what is said of that one; "": nothing. Fifo
+// orders by submission, and pools are not submitted: where the whole site has it, pools share
+// fairly.
+func (a *Table) amongPools(own string) pooltree.Order {
+	name := cmp.Or(own, a.order)
+	if own == "" && name == fifoOrder {
+		name = fairOrder
+	}
+	order, _ := pooltree.Orders.Named(name)
+	return order
+}
+
 func kindsOf[T any](m map[scheduler.SlotKind]T) []scheduler.SlotKind {
 	kinds := make([]scheduler.SlotKind, 0, len(m))
 	for k := range m {
@@ -251,7 +272,7 @@ func kindsOf[T any](m map[scheduler.SlotKind]T) []scheduler.SlotKind {
 // Timed says whether any pool's order may count time.
 func (a *Table) Timed() bool {
 	is := func(name string) bool {
-		o, _, _ := pooltree.OrderNamed(name)
+		o, _ := pooltree.Orders.Named(name)
 		_, timed := o.(pooltree.Timed)
 		return timed
 	}
@@ -260,7 +281,7 @@ func (a *Table) Timed() bool {
 			return true
 		}
 	}
-	return is(a.order)
+	return is(a.order) || is(a.topOrder)
 }
 
 // Open lists the declared pools that take jobs.

@@ -16,6 +16,7 @@ func (r *reader) allocations(n *yaml.Node, a *Table) {
 		"pools":                 func(n *yaml.Node) { r.pools(n, "", a) },
 		"users":                 func(n *yaml.Node) { r.users(n, a) },
 		"order":                 r.order(&a.order),
+		"top-order":             r.order(&a.topOrder),
 		"pool-running-jobs-max": r.count(&a.poolJobsMax, 1),
 		"user-running-jobs-max": r.count(&a.userJobsMax, 1),
 		"min-share-timeout":     r.duration(&a.minShareTimeout, 0),
@@ -121,8 +122,8 @@ func (r *reader) order(into *string) func(*yaml.Node) {
 
 func (r *reader) orderText(into *string, line int, text string) {
 	name := strings.ToLower(strings.TrimSpace(text))
-	if _, names, ok := pooltree.OrderNamed(name); !ok {
-		r.problem(line, "order %q is unknown: use one of %s", text, strings.Join(names, ", "))
+	if _, ok := pooltree.Orders.Named(name); !ok {
+		r.problem(line, "order %s", pooltree.Orders.Unknown(text))
 		return
 	}
 	*into = name

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -34,13 +35,28 @@ type Crowd struct {
 	Total    int // slots of all launchers
 }
 
-// loadManagers are the load managers by name, made from the settings. Nil: what is
-// offered may be taken.
-var loadManagers = map[string]func(*allocation.Config) LoadManager{
+// NewLoadManager makes a load manager from the settings; nil: what is offered may be taken. It is called for each
+// new version of the settings.
+type NewLoadManager func(*allocation.Config) LoadManager
+
+// LoadManagers are the load managers by name. Register makes another one known.
+var LoadManagers = settings.NewChoices("load.manager", map[string]NewLoadManager{
 	allocation.LoadSlots:      func(*allocation.Config) LoadManager { return nil },
 	allocation.LoadLevelSlots: func(c *allocation.Config) LoadManager { return levelSlots{c.LoadDifference} },
 	allocation.LoadMemory:     func(c *allocation.Config) LoadManager { return memoryLoad{c.LoadDifference} },
 	allocation.LoadOfMachines: func(c *allocation.Config) LoadManager { return machineLoad{c.CPUMax, c.MemoryMax} },
+})
+
+// loadManager makes the one that the settings name, which were checked.
+func loadManager(c *allocation.Config) LoadManager {
+	made, _ := LoadManagers.Named(c.LoadManager)
+	return made(c)
+}
+
+// LooksAtLoads says whether the load manager that the settings name has to be told how busy machines are.
+func LooksAtLoads(c *allocation.Config) bool {
+	_, refuses := loadManager(c).(LoadRefuser)
+	return refuses
 }
 
 // levelSlots keeps launchers about equally loaded: none takes a larger part of its

@@ -4,6 +4,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -38,9 +39,18 @@ type Choice struct {
 	round *assignment
 }
 
-// selectors are the task selectors by name, made from the settings.
-var selectors = map[string]func(*allocation.Config) TaskSelector{
+// NewSelector makes a task selector from the settings. It is called for each new version of the settings.
+type NewSelector func(*allocation.Config) TaskSelector
+
+// Selectors are the task selectors by name. Register makes another one known.
+var Selectors = settings.NewChoices("locality.selector", map[string]NewSelector{
 	allocation.SelectorDefault: func(c *allocation.Config) TaskSelector { return defaultSelector{c.LocalityCap} },
+})
+
+// selector makes the one that the settings name, which were checked.
+func selector(c *allocation.Config) TaskSelector {
+	made, _ := Selectors.Named(c.Selector)
+	return made(c)
 }
 
 // Nearest returns how near to its input any launcher could run a bundle: Remote

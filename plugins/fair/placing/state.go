@@ -41,7 +41,7 @@ func (p *State) Start(s *sharing.State, urgent func(*sharing.Job, pooltree.Kind)
 // that are known from a checkpoint count for the jobs that are there.
 func (p *State) Configure(heartbeat locality.Limits, known map[scheduler.JobID]locality.Wait) {
 	c := p.Config
-	p.selector, p.load = selectors[c.Selector](c), loadManagers[c.LoadManager](c)
+	p.selector, p.load = selector(c), loadManager(c)
 	p.busy.start(p.load, p.View)
 	p.Limits = heartbeat
 	if c.NodeDelay != allocation.Automatic {

@@ -42,11 +42,11 @@ func (s *State) Start(v *view.View, kinds []scheduler.SlotKind) {
 // what other packages know of them. Sync is to follow.
 func (s *State) Rebuild(c *allocation.Config) {
 	old := s.Jobs
-	s.Config, s.adjuster = c, adjusters[c.Adjuster](c)
+	s.Config, s.adjuster = c, adjuster(c)
 	if c.Undeclared != allocation.UndeclaredRefuse {
 		clear(s.Undeclared) // and stay where they get now, should that change again
 	}
-	s.Tree, s.Pools, s.Jobs = pooltree.New(), map[string]*Pool{}, map[scheduler.JobID]*Job{}
+	s.Tree, s.Pools, s.Jobs = pooltree.New(c.Table.Top()), map[string]*Pool{}, map[scheduler.JobID]*Job{}
 	s.dirty, s.Synced, s.alarms, s.limiter, s.Changed = nil, nil, nil, limiter{}, true
 	for _, spec := range c.Table.Sorted() {
 		s.addPool(spec)

@@ -25,7 +25,7 @@ func start(t *testing.T, settings string) *State {
 
 func parse(t *testing.T, settings string) *allocation.Config {
 	t.Helper()
-	config, err := allocation.Parse(scheduler.Config{Text: []byte(settings)})
+	config, err := allocation.Parse(scheduler.Config{Text: []byte(settings)}, allocation.Parts{Adjusters: WeightAdjusters.Names()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,20 +8,31 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
 // WeightAdjuster changes the weights of jobs: an extension point of the original (design
-// document, section 5). It must be a function of its arguments.
+// document, section 5). It must be a function of its arguments. A policy is one goroutine's.
 type WeightAdjuster interface {
 	// Adjust returns the weight of a job at a time, given what it would be, and the
 	// time at which it is to be asked again; 0 for never.
 	Adjust(j *scheduler.Job, weight float64, now scheduler.Time) (float64, scheduler.Time)
 }
 
-// adjusters are the weight adjusters by name, made from the settings.
-var adjusters = map[string]func(*allocation.Config) WeightAdjuster{
+// NewAdjuster makes a weight adjuster from the settings; nil: weights stay as they are. It is called for each new
+// version of the settings.
+type NewAdjuster func(*allocation.Config) WeightAdjuster
+
+// WeightAdjusters are the weight adjusters by name. Register makes another one known.
+var WeightAdjusters = settings.NewChoices("weights.adjuster", map[string]NewAdjuster{
 	allocation.AdjusterNone: func(*allocation.Config) WeightAdjuster { return nil },
 	allocation.NewJobBoost:  func(o *allocation.Config) WeightAdjuster { return newJobBoost{o.BoostFactor, o.BoostFor} },
+})
+
+// adjuster makes the one that the settings name, which were checked.
+func adjuster(c *allocation.Config) WeightAdjuster {
+	made, _ := WeightAdjusters.Named(c.Adjuster)
+	return made(c)
 }
 
 // newJobBoost makes jobs heavier for a while after submission, so that short ones

@@ -34,7 +34,7 @@ type vector struct {
 // one is a state at a time with a single pool p, by its settings.
 func one(t *testing.T, now scheduler.Time, settings string) (*State, *sharing.Pool) {
 	t.Helper()
-	config, err := allocation.Parse(scheduler.Config{Text: []byte("allocations: {pools: {p: {" + settings + "}}}")})
+	config, err := allocation.Parse(scheduler.Config{Text: []byte("allocations: {pools: {p: {" + settings + "}}}")}, allocation.Parts{})
 	if err != nil {
 		t.Fatal(err)
 	}

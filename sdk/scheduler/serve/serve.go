@@ -28,10 +28,12 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
@@ -125,7 +127,19 @@ func refuse(args []string, cookie string, stdout, stderr io.Writer) (code int, s
 	fmt.Fprintf(to, "%s is a scheduling policy of Hamadryad: a plug-in that the manager starts.\n"+
 		"It does nothing by itself. Name its path in the manager's configuration (policy.path),\n"+
 		"or try it with: hamadryad policy check %s\n", filepath.Base(args[0]), args[0])
+	writeChoices(to, settings.All())
 	return code, true
+}
+
+// writeChoices lists the parts that the policy's settings may name.
+func writeChoices(to io.Writer, all []settings.Choice) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprint(to, "\nParts that its settings (policy.settings) may name:\n")
+	for _, c := range all {
+		fmt.Fprintf(to, "  %-18s %s\n", c.Setting, strings.Join(c.Names, ", "))
+	}
 }
 
 // grpcPlugin adapts the server to go-plugin.

@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -308,6 +309,16 @@ func TestOnlyAManagerStartsAPlugIn(t *testing.T) {
 		if code != c.code || stop != c.stop || stop && !strings.Contains(out.String()+errs.String(), "hamadryad policy check /bin/p") {
 			t.Errorf("%+v: code %d, stop %v: %s%s", c, code, stop, out.String(), errs.String())
 		}
+	}
+}
+
+// What a person is told of a policy lists the parts that its settings may name.
+func TestHelpListsParts(t *testing.T) {
+	var out bytes.Buffer
+	writeChoices(&out, nil)
+	writeChoices(&out, []settings.Choice{{Setting: "load.manager", Names: []string{"mine", "slots"}}})
+	if want := "\nParts that its settings (policy.settings) may name:\n  load.manager       mine, slots\n"; out.String() != want {
+		t.Errorf("%q is said, want %q", out.String(), want)
 	}
 }
 

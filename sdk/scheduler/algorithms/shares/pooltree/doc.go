@@ -1,7 +1,7 @@
 // Package pooltree orders jobs for slots by a tree of pools: each pool has its
 // weight, its minimum and maximum shares, and its own order of what is in it.
 //
-//	t := pooltree.New()
+//	t := pooltree.New(pooltree.Fair)
 //	t.AddPool("research", pooltree.Pool{Weight: 2})
 //	j := t.AddJob("research", pooltree.Job{ID: 7, Start: now})
 //	j.Of(kind).Set(0, 12)        // nothing runs, 12 slots' worth of work waits

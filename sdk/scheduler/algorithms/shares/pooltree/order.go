@@ -2,16 +2,15 @@ package pooltree
 
 import (
 	"cmp"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
 // Order is a pool's inner order: who of what waits in it is served first. An
-// order has no state of its own: what it remembers is in the pool's and the
-// child's Schedulable, so that it can be saved.
+// order has no state of its own: what the package's orders remember is in the pool's
+// and the child's Schedulable, so that it can be saved. Others follow from what a
+// Schedulable shows.
 type Order interface {
 	// Less says whether a is served before b. It must be a strict order that does
 	// not change but through Set, SetWeight and the order's own methods.
@@ -39,23 +38,10 @@ var (
 	Deficit   Order = deficit{}
 )
 
-var orders = map[string]Order{"fair": Fair, "fifo": FIFO, "disco-fair": DiscoFair, "deficit": Deficit}
-
-// Register makes another order known by a name, in lower case. Call it from an
-// init function; it panics when the name is taken.
-func Register(name string, o Order) {
-	if _, taken := orders[name]; taken || name != strings.ToLower(name) {
-		panic(fmt.Sprintf("pooltree: order %q is there already, or not in lower case", name))
-	}
-	orders[name] = o
-}
-
-// OrderNamed returns an order by its name, in any case, and false with the names
-// there are when there is none.
-func OrderNamed(name string) (Order, []string, bool) {
-	o, ok := orders[strings.ToLower(name)]
-	return o, slices.Sorted(maps.Keys(orders)), ok
-}
+// Orders are the orders by name. Register makes another one known.
+var Orders = settings.NewChoices("allocations.order", map[string]Order{
+	"fair": Fair, "fifo": FIFO, "disco-fair": DiscoFair, "deficit": Deficit,
+})
 
 // forgetful is an order that follows from what is counted alone.
 type forgetful struct{}

@@ -64,11 +64,25 @@ type Node struct {
 	kinds  []*Schedulable // by kind; nil when there is nothing to say
 }
 
-// New returns a tree that is one pool, the root, in which others lie.
-func New() *Tree {
+// New returns a tree that is one pool, the root, in which others lie. The order is that of the
+// pools at the top; nil: Fair.
+func New(top Order) *Tree {
 	t := &Tree{pools: map[string]*Node{}, jobs: map[scheduler.JobID]*Node{}}
-	t.root = &Node{tree: t, weight: 1, pool: Pool{Order: Fair}}
+	t.root = t.newNode(Pool{Order: top})
 	return t
+}
+
+// newNode returns a pool that lies nowhere yet.
+func (t *Tree) newNode(p Pool) *Node {
+	if p.Order == nil {
+		p.Order = Fair
+	}
+	n := &Node{tree: t, pool: p, weight: cmp.Or(p.Weight, 1)}
+	t.cycles = t.cycles || p.Order == DiscoFair
+	if n.isTimed() {
+		t.timed = append(t.timed, n)
+	}
+	return n
 }
 
 // Root returns the pool that holds all others.
@@ -104,17 +118,11 @@ func (t *Tree) AddPool(parent, path string, p Pool) *Node {
 	if above == nil || above.jobs > 0 || t.Pool(path) != nil {
 		panic(fmt.Sprintf("pooltree: pool %q cannot be put below %q", path, parent))
 	}
-	if p.Order == nil {
-		p.Order = Fair
-	}
-	n := &Node{Path: path, Parent: above, tree: t, pool: p, weight: cmp.Or(p.Weight, 1)}
+	n := t.newNode(p)
+	n.Path, n.Parent = path, above
 	i, _ := slices.BinarySearchFunc(above.pools, path, func(x *Node, path string) int { return strings.Compare(x.Path, path) })
 	above.pools = slices.Insert(above.pools, i, n)
 	t.pools[path] = n
-	t.cycles = t.cycles || p.Order == DiscoFair
-	if n.isTimed() {
-		t.timed = append(t.timed, n)
-	}
 	return n
 }
 

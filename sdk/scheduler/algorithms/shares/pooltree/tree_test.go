@@ -15,7 +15,7 @@ import (
 // Two pools share six slots one to two; then one of them is given a minimum.
 func Example() {
 	const kind Kind = 0
-	t := New()
+	t := New(Fair)
 	t.AddPool("", "small", Pool{Weight: 1})
 	t.AddPool("", "large", Pool{Weight: 2})
 	for id, pool := range []string{"small", "large"} {
@@ -48,7 +48,7 @@ type planned struct {
 var leaves = []string{"a/x", "a/y", "b", "c"}
 
 func (p plan) tree() *Tree {
-	t := New()
+	t := New(Fair)
 	t.AddPool("", "a", Pool{Weight: 2, Kinds: map[Kind]Limits{0: {Max: 9}}})
 	limits := map[string]Limits{"a/x": {Min: 3}, "a/y": {Weight: 0.5}, "b": {Max: 4}, "c": {Min: 2, Max: 6}}
 	for _, path := range leaves {
@@ -258,7 +258,7 @@ func served(t *Tree, n int) (ids []scheduler.JobID) {
 }
 
 func three(o Order) *Tree {
-	t := New()
+	t := New(Fair)
 	p := t.AddPool("", "p", Pool{Order: o})
 	for id := scheduler.JobID(1); id <= 3; id++ {
 		t.AddJob(p, Job{ID: id}).Of(0).Set(0, 10)
@@ -301,7 +301,7 @@ func TestDeficitPaysBack(t *testing.T) {
 }
 
 func TestDivideNestedPools(t *testing.T) {
-	tree := New()
+	tree := New(Fair)
 	tree.AddPool("", "a", Pool{Weight: 1})
 	tree.AddPool("", "b", Pool{Weight: 3, Kinds: map[Kind]Limits{0: {Max: 8}}})
 	tree.AddPool("a", "a/x", Pool{Weight: 1, Kinds: map[Kind]Limits{0: {Min: 2}}})
@@ -321,7 +321,7 @@ func TestDivideNestedPools(t *testing.T) {
 func BenchmarkServe(b *testing.B) {
 	for _, jobs := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("jobs=%d", 100*jobs), func(b *testing.B) {
-			tree := New()
+			tree := New(Fair)
 			id := scheduler.JobID(0)
 			for p := range 100 {
 				pool := tree.AddPool("", fmt.Sprint("pool", p), Pool{})
