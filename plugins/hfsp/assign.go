@@ -154,7 +154,8 @@ func (d *assignment) trainingSlots(k *kind) int {
 
 // samples is how many slots the tasks need that are to train a stage, those that run included.
 func (d *assignment) samples(s *stage) int {
-	return max(d.estimator.Need(s.tasks)-len(s.tasks.Samples), 0) * max(s.tasks.Slots, 1)
+	t := d.estimator.Training(s.tasks)
+	return max(t.Need-t.Finished, 0) * max(s.tasks.Slots, 1)
 }
 
 // wakeLate asks for a round when the next stage will be late, which then shares with the others that are,

@@ -15,7 +15,7 @@ import (
 
 const (
 	// checkpointVersion is of the checkpoint's form.
-	checkpointVersion = 2
+	checkpointVersion = 3
 	// checkpointDefault is how many bytes a checkpoint may have where the manager does not say.
 	checkpointDefault = 1 << 20
 	// eagerMax is up to how many stages may have changed for the checkpoint to be written in the same round. With more, it
@@ -28,7 +28,8 @@ const (
 // A checkpoint is a sequence of records, each of which begins with one of these. It takes the place of those before
 // it that are of the same thing; of a virtual cluster it is the next piece.
 const (
-	recordPast = iota + 1
+	recordEstimator = iota + 1 // its name, before all that it learnt
+	recordLearnt
 	recordMemory
 	recordCluster
 	recordStage
@@ -36,12 +37,11 @@ const (
 
 // saver knows what the checkpoint has that the manager keeps.
 type saver struct {
-	size    int                                 // bytes; 0: it is written whole next
-	at      scheduler.Time                      // when it was written last
-	past    map[estimation.Kind]estimation.Mean // in it
-	memory  []byte                              // in it
-	pending []*stage                            // that may differ from it
-	without int                                 // live stages that had no room
+	size    int            // bytes; 0: it is written whole next
+	at      scheduler.Time // when it was written last
+	memory  []byte         // in it
+	pending []*stage       // that may differ from it
+	without int            // live stages that had no room
 }
 
 // look has a stage compared with the checkpoint.
@@ -81,14 +81,14 @@ func (p *Policy) remember() *scheduler.Checkpoint {
 
 // saveChanges writes what differs from the checkpoint.
 func (p *Policy) saveChanges(w *record.Writer) {
-	p.savePast(w)
+	p.saveLearnt(w, false)
 	p.saveMemory(w)
 	for _, k := range p.kinds {
 		k.save(w, false, math.MaxInt)
 	}
 	for _, s := range p.saver.pending {
 		if s.pending = false; p.view.Job(s.Job.ID()) == s.Job {
-			s.save(w)
+			s.save(w, p.estimator)
 		}
 	}
 	clear(p.saver.pending)
@@ -101,8 +101,10 @@ func (p *Policy) saveChanges(w *record.Writer) {
 // samples are still to run, or that have done nothing virtually.
 func (p *Policy) saveAll(w *record.Writer, limit int) {
 	most := limit / 4 * 3
-	p.saver.past, p.saver.memory, p.saver.without = nil, nil, 0
-	p.savePast(w)
+	p.saver.memory, p.saver.without = nil, 0
+	w.Uint(recordEstimator)
+	w.Text(p.options.Estimator)
+	p.saveLearnt(w, true)
 	p.saveMemory(w)
 	for _, k := range p.kinds {
 		k.save(w, true, max(most/2-len(w.Data), 0))
@@ -117,7 +119,7 @@ func (p *Policy) saveAll(w *record.Writer, limit int) {
 			s := of(x)
 			s.saved = nil
 			before := len(w.Data)
-			if s.save(w); len(w.Data) > most {
+			if s.save(w, p.estimator); len(w.Data) > most {
 				w.Data, s.saved = w.Data[:before], nil
 				p.saver.without++
 			}
@@ -125,18 +127,16 @@ func (p *Policy) saveAll(w *record.Writer, limit int) {
 	}
 }
 
-// savePast writes the means that changed.
-func (p *Policy) savePast(w *record.Writer) {
-	s := &p.saver
-	if s.past == nil {
-		s.past = map[estimation.Kind]estimation.Mean{}
+// saveLearnt writes what the estimator learnt over all stages.
+func (p *Policy) saveLearnt(w *record.Writer, whole bool) {
+	e, ok := p.estimator.(estimation.Keeper)
+	if !ok {
+		return
 	}
-	for _, m := range p.estimator.Past {
-		if s.past[m.Kind] != m {
-			s.past[m.Kind] = m
-			w.Uint(recordPast)
-			m.Save(w)
-		}
+	var learnt record.Writer
+	if e.Save(&learnt, whole); len(learnt.Data) > 0 {
+		w.Uint(recordLearnt)
+		w.Bytes(learnt.Data)
 	}
 }
 
@@ -167,7 +167,7 @@ func (k *kind) save(w *record.Writer, whole bool, most int) {
 }
 
 // save writes what is known of a stage that came, if that is not what the checkpoint has.
-func (s *stage) save(w *record.Writer) {
+func (s *stage) save(w *record.Writer, by estimation.Estimator) {
 	if !s.Came {
 		return
 	}
@@ -181,17 +181,29 @@ func (s *stage) save(w *record.Writer) {
 	w.Bool(s.wait.Skipped)
 	w.Int(int64(s.wait.Since))
 	w.Int(int64(s.wait.Waited))
-	s.tasks.Save(w)
+	var tasks record.Writer
+	if e, ok := by.(estimation.Keeper); ok {
+		e.SaveStage(s.tasks, &tasks)
+	}
+	w.Bytes(tasks.Data)
 	s.saved = keep(w, before, s.saved)
 }
 
-// load reads what save wrote of them. The stage's kind, tasks and slots are known.
-func (x *learnt) load(r *record.Reader) {
+// load reads what save wrote of them, but for what the estimator learnt if that was another one's;
+// by is nil then. The stage's kind, tasks and slots are known.
+func (x *learnt) load(r *record.Reader, by estimation.Keeper) error {
 	x.over, x.skip = r.Bool(), scheduler.Time(r.Int())
 	x.wait.Level = scheduler.Locality(r.Count(int(scheduler.Remote))) //nolint:gosec // it is bounded
 	x.wait.Skipped, x.wait.Since, x.wait.Waited = r.Bool(), scheduler.Time(r.Int()), time.Duration(r.Int())
 	x.tasks = &estimation.Stage{}
-	x.tasks.Load(r)
+	tasks := record.NewReader(r.Bytes())
+	if by != nil {
+		by.LoadStage(x.tasks, tasks)
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	return tasks.Err()
 }
 
 // recall takes over a checkpoint, and returns the events that it does not know of. One of another version, or one that
@@ -200,16 +212,17 @@ func (p *Policy) recall(s scheduler.Snapshot) []scheduler.Event {
 	if s.Checkpoint == nil {
 		return s.Events
 	}
-	x, err := read(s.Checkpoint)
+	x, err := read(s.Checkpoint, p.options)
 	if err != nil {
 		why := fmt.Appendf(nil, "what was learnt of task lengths is lost: %v", err)
 		p.notes = append(p.notes, scheduler.Note{Name: "checkpoint ignored", Body: why})
 		return s.Events
 	}
-	p.estimator.Past, p.memory = x.past, x.memory
+	p.estimator, p.memory = x.estimator, x.memory
 	for id, known := range x.stages {
 		if st := p.stage(id); st != nil {
-			known.tasks.Kind, known.tasks.Tasks, known.tasks.Slots, known.tasks.Lot = st.tasks.Kind, st.tasks.Tasks, st.tasks.Slots, st.tasks.Lot
+			t := known.tasks
+			t.Kind, t.Tasks, t.Slots, t.Job, t.ID, t.Lot = st.tasks.Kind, st.tasks.Tasks, st.tasks.Slots, st.tasks.Job, st.tasks.ID, st.tasks.Lot
 			st.learnt, st.Came = known, true
 		}
 	}
@@ -221,22 +234,33 @@ func (p *Policy) recall(s scheduler.Snapshot) []scheduler.Event {
 
 // recalled is what a checkpoint has.
 type recalled struct {
-	past     estimation.Past
-	memory   memory
-	stages   map[virtual.ID]learnt
-	clusters map[scheduler.SlotKind]*virtual.Cluster
+	estimator estimation.Estimator // the one of the settings, with what it learnt
+	memory    memory
+	stages    map[virtual.ID]learnt
+	clusters  map[scheduler.SlotKind]*virtual.Cluster
 }
 
-func read(c *scheduler.Checkpoint) (*recalled, error) {
+// read reads a checkpoint. What another estimator than that of the settings learnt is left out.
+func read(c *scheduler.Checkpoint, o options) (*recalled, error) {
 	if c.Version != checkpointVersion {
 		return nil, fmt.Errorf("it is of version %d, and this policy knows %d", c.Version, checkpointVersion)
 	}
-	x := &recalled{stages: map[virtual.ID]learnt{}, clusters: map[scheduler.SlotKind]*virtual.Cluster{}}
+	x := &recalled{estimator: o.newEstimator(), stages: map[virtual.ID]learnt{}, clusters: map[scheduler.SlotKind]*virtual.Cluster{}}
+	var keeper estimation.Keeper // nil: nothing is there for it
 	pieces := map[scheduler.SlotKind][][]byte{}
 	for r := record.NewReader(c.Data); r.More(); {
+		var err error
 		switch kind := r.Uint(); kind {
-		case recordPast:
-			x.past.Load(r)
+		case recordEstimator:
+			if r.Text() == o.Estimator {
+				keeper, _ = x.estimator.(estimation.Keeper)
+			}
+		case recordLearnt:
+			learnt := record.NewReader(r.Bytes())
+			if keeper != nil {
+				keeper.Load(learnt)
+			}
+			err = learnt.Err()
 		case recordMemory:
 			x.memory.load(r)
 		case recordCluster:
@@ -246,12 +270,15 @@ func read(c *scheduler.Checkpoint) (*recalled, error) {
 			id := virtual.ID{Job: scheduler.JobID(r.Uint())}
 			id.Stage = scheduler.StageID(r.Count(math.MaxInt32)) //nolint:gosec // it is bounded
 			var known learnt
-			known.load(r)
+			err = known.load(r, keeper)
 			x.stages[id] = known
 		default:
 			return nil, fmt.Errorf("it has a record of the unknown kind %d", kind)
 		}
-		if err := r.Err(); err != nil {
+		if r.Err() != nil {
+			err = r.Err()
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

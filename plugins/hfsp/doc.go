@@ -42,6 +42,7 @@
 //
 // # Settings
 //
+//	estimator: sampling       # who says how large stages are: sampling; see Parts from outside
 //	xi: 1                     # by how much more than past tasks suggest a stage is taken to be before its samples ran, 1 or more;
 //	                          # .inf: it runs its samples only, until all that are trained are served
 //	samples: 5                # how many tasks train a stage
@@ -65,6 +66,13 @@
 //	estimate-seed: 1          # draws these lots
 //
 // One offer that is passed up is one launcher with a free slot, once in a heartbeat period at most.
+//
+// # Parts from outside
+//
+// The estimator may come from another module: a program registers its own with
+// estimation.Estimators, serves this policy with serve.Main, and takes the place of
+// hamadryad-policy-hfsp; the settings and their errors then know its name. docs/POLICIES.md has one.
+// Where the setting changes while jobs run, what was learnt until then is forgotten.
 //
 // # What a restart keeps
 //

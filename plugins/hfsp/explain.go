@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
 	"github.com/hamadryad/hamadryad/plugins/hfsp/virtual"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
@@ -127,8 +128,8 @@ func name(s *stage) string {
 
 // estimate says how large a stage is taken to be.
 func (p *Policy) estimate(s *stage) string {
-	text := fmt.Sprintf("its size is %s slot-seconds, by %d of %d samples",
-		seconds(s.size), p.estimator.Measured(s.tasks), p.estimator.Need(s.tasks))
+	t := p.estimator.Training(s.tasks)
+	text := fmt.Sprintf("its size is %s slot-seconds, by %d of %d samples", seconds(s.size), t.Measured, t.Need)
 	switch {
 	case s.job == nil:
 		return text
@@ -252,15 +253,8 @@ func (p *Policy) Status() (scheduler.Status, error) {
 	if n := p.saver.without; n > 0 {
 		fact("stages that a restart takes for new, as the checkpoint has no room", n)
 	}
-	for i, m := range p.estimator.Past {
-		if i == shownMax {
-			break
-		}
-		what := "mean task of kind " + scheduler.Printable(m.Kind.Slots)
-		if m.Kind.Shuffles {
-			what += ", shuffling"
-		}
-		fact(what, time.Duration(m.Seconds*float64(time.Second)).Round(time.Millisecond))
+	if e, ok := p.estimator.(estimation.Explainer); ok {
+		x.Facts = append(x.Facts, e.Facts(shownMax)...)
 	}
 	return x, nil
 }

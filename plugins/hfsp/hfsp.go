@@ -16,7 +16,7 @@ type Policy struct {
 	environment scheduler.Environment
 	view        view.View
 	book        work.Book
-	estimator   *estimation.Sampling
+	estimator   estimation.Estimator
 	kinds       []*kind // in order of name
 	memory      memory
 	saver       saver
@@ -47,7 +47,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	if err := p.view.Start(s); err != nil {
 		return scheduler.Description{}, err
 	}
-	p.estimator = estimation.New(o.estimation())
+	p.estimator = o.newEstimator()
 	p.book.Start(&p.view)
 	for _, j := range p.view.Jobs() {
 		p.meet(j.ID())
@@ -139,7 +139,7 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	o, err := parse(s.Config)
 	v := settings.Verdict(s, err)
 	if err == nil {
-		p.options, p.estimator.Settings = o, o.estimation()
+		p.setOptions(o)
 		v.Abilities, v.ProgressEvery = o.abilities()
 		for _, j := range p.view.Jobs() {
 			for _, w := range p.book.Stages(j.ID()) {
@@ -148,6 +148,24 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 		}
 	}
 	return v
+}
+
+// setOptions takes over settings while jobs run. With another estimator, what was learnt is
+// forgotten: it knows nothing of another's.
+func (p *Policy) setOptions(o options) {
+	was := p.options.Estimator
+	p.options = o
+	if o.Estimator == was {
+		p.estimator.Configure(o.estimation())
+		return
+	}
+	p.estimator = o.newEstimator()
+	p.saver.size = 0 // the checkpoint is another's
+	for _, j := range p.view.Jobs() {
+		for _, w := range p.book.Stages(j.ID()) {
+			of(w).tasks = newTasks(w)
+		}
+	}
 }
 
 // heartbeat is the period of launchers' heartbeats, which must not be nothing.

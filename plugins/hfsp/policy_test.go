@@ -251,7 +251,7 @@ func TestWhatARestartKeeps(t *testing.T) {
 	w.at(0, maps(4, 8*time.Second))
 	w.at(20*time.Second, reduces(100, time.Hour))
 	w.Until(30 * time.Second)
-	before, learnt := w.Policy.dump(), w.Policy.estimator.Past
+	before, learnt := w.Policy.dump(), w.Policy.past()
 	if len(learnt) != 1 || learnt[0].Tasks != 4 {
 		t.Fatalf("learnt %+v", learnt)
 	}
@@ -265,7 +265,7 @@ func TestWhatARestartKeeps(t *testing.T) {
 		t.Fatal(err)
 	}
 	d, err := p.AssignTasks(scheduler.Round{Number: 1, Now: w.Cluster.Now()})
-	if err != nil || len(d.Notes) != 1 || !strings.Contains(string(d.Notes[0].Body), "version 3") {
+	if err != nil || len(d.Notes) != 1 || !strings.Contains(string(d.Notes[0].Body), "version 4") {
 		t.Errorf("notes %v, error %v", d.Notes, err)
 	}
 	if d, err := p.AssignTasks(scheduler.Round{Number: 2, Now: w.Cluster.Now()}); err != nil || len(d.Notes) != 0 {
@@ -286,8 +286,8 @@ func TestTakesOverWithoutCheckpoint(t *testing.T) {
 	}
 	w.at(21*time.Second, maps(2, time.Second))
 	w.Replace("")
-	if s := w.stage(1); !s.over || s.job != nil || w.Policy.estimator.Past[0].Tasks != 3 {
-		t.Errorf("over %t, learnt %+v", s.over, w.Policy.estimator.Past)
+	if s := w.stage(1); !s.over || s.job != nil || w.Policy.past()[0].Tasks != 3 {
+		t.Errorf("over %t, learnt %+v", s.over, w.Policy.past())
 	}
 	w.Until(time.Hour)
 	if len(w.Sojourn) != 2 {
@@ -442,19 +442,20 @@ func TestExplainAndStatus(t *testing.T) {
 func TestSettingsAreStrict(t *testing.T) {
 	p := New()
 	for _, c := range []struct{ text, says string }{
+		{"estimator: oracle", `estimator: "oracle" is unknown: use one of sampling`},
 		{"xi: 0.5", "xi: must be 1 or more"},
 		{"xi: .nan", "xi: must be 1 or more"},
 		{"samples: 0", "samples: must be from 1"},
 		{"delta: -1s", "delta: must not be negative"},
 		{"task-default: -1s", "task-default: must not be negative"},
-		{"distribution: zipf", `distribution: "zipf" is unknown: use uniform, normal, exponential`},
+		{"distribution: zipf", `distribution: "zipf" is unknown: use one of uniform, normal, exponential`},
 		{"training-part: 1.5", "training-part: must be from 0 to 1"},
-		{"late: never", `late: "never" is unknown: use share, plain`},
-		{"preempt-maps: soft", "use wait, kill, suspend"},
-		{"preempt-reduces: 3", "use wait, kill, suspend"},
+		{"late: never", `late: "never" is unknown: use one of share, plain`},
+		{"preempt-maps: soft", "use one of wait, kill, suspend"},
+		{"preempt-reduces: 3", "use one of wait, kill, suspend"},
 		{"suspended-max: -1", "suspended-max: must not be negative"},
 		{"suspended-memory: -0.1", "suspended-memory: must be from 0 to 1"},
-		{"locality: near", "use attempts, time, none"},
+		{"locality: near", "use one of attempts, time, none"},
 		{"node-skips: 3s", "node-skips: must be auto, or how many"},
 		{"rack-skips: -3", "rack-skips: must be auto, or how many"},
 		{"node-delay: 3", "node-delay: must be auto, or a duration"},

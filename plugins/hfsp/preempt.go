@@ -302,7 +302,8 @@ func (d *assignment) isSample(u *work.Unit, s *stage) bool {
 	if !s.trains {
 		return false
 	}
-	left := d.estimator.Need(s.tasks) - len(s.tasks.Samples)
+	t := d.estimator.Training(s.tasks)
+	left := t.Need - t.Finished
 	for x := range s.Oldest {
 		if left <= 0 {
 			return false

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
@@ -36,7 +37,7 @@ func (p *Policy) dump() string {
 			s.WriteByte('\n')
 		}
 	}
-	fmt.Fprintf(&s, "refusals %v, no suspend %v, past %v\n", p.memory.Refusals, p.memory.NoSuspend, p.estimator.Past)
+	fmt.Fprintf(&s, "refusals %v, no suspend %v, past %v\n", p.memory.Refusals, p.memory.NoSuspend, p.past())
 	return s.String()
 }
 
@@ -205,3 +206,6 @@ func TestOddCheckpoints(t *testing.T) {
 		}
 	}
 }
+
+// past is what the published estimator knows of past tasks.
+func (p *Policy) past() estimation.Past { return p.estimator.(*estimation.Sampling).Past }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -48,6 +47,7 @@ const (
 
 // options are the policy's settings; doc.go says what they mean.
 type options struct {
+	Estimator       string        `yaml:"estimator"`
 	Xi              float64       `yaml:"xi"`
 	Samples         int           `yaml:"samples"`
 	Distribution    string        `yaml:"distribution"`
@@ -104,7 +104,7 @@ func (a automatic) or(n int64) int64 {
 func defaults() options {
 	e := estimation.Defaults()
 	return options{
-		Xi: e.Xi, Samples: e.Samples, Distribution: string(e.Distribution), Delta: e.Delta, TaskDefault: e.Default,
+		Estimator: estimation.SamplingName, Xi: e.Xi, Samples: e.Samples, Distribution: string(e.Distribution), Delta: e.Delta, TaskDefault: e.Default,
 		TrainingPart: trainingDefault, Late: lateShare, PreemptMaps: preemptWait, PreemptReduces: preemptSuspend,
 		SuspendedMax: suspendedMaxDefault, SuspendedMemory: suspendedMemoryDefault,
 		Locality: delayAttempts, PriorityWeight: priorityWeightDefault, CollectAfter: collectAfterDefault,
@@ -118,6 +118,7 @@ func parse(c scheduler.Config) (options, error) {
 		return options{}, err
 	}
 	w := wrong{config: c}
+	w.choice("estimator", o.Estimator, estimation.Estimators.Names()...)
 	w.choice("distribution", o.Distribution, names(estimation.Distributions())...)
 	w.choice("late", o.Late, lateShare, latePlain)
 	w.choice("preempt-maps", o.PreemptMaps, preemptWait, preemptKill, preemptSuspend)
@@ -155,7 +156,7 @@ func (w *wrong) that(right bool, key, message string) {
 }
 
 func (w *wrong) choice(key, value string, choices ...string) {
-	w.that(slices.Contains(choices, value), key, fmt.Sprintf("%q is unknown: use %s", value, strings.Join(choices, ", ")))
+	w.that(slices.Contains(choices, value), key, settings.Unknown(value, choices))
 }
 
 func names(all []estimation.Distribution) (list []string) {
@@ -170,6 +171,12 @@ func (o options) estimation() estimation.Settings {
 		Xi: o.Xi, Samples: o.Samples, Distribution: estimation.Distribution(o.Distribution), Delta: o.Delta, Default: o.TaskDefault,
 		Error: o.EstimateError, ErrorSeed: o.EstimateSeed,
 	}
+}
+
+// newEstimator makes the estimator that the settings name, which were checked.
+func (o options) newEstimator() estimation.Estimator {
+	made, _ := estimation.Estimators.Named(o.Estimator)
+	return made(o.estimation())
 }
 
 func (o options) rule() virtual.Rule {

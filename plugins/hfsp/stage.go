@@ -77,11 +77,17 @@ func (p *Policy) meet(id scheduler.JobID) {
 		if w.Owner != nil {
 			continue
 		}
-		info := w.Info()
-		tasks := estimation.NewStage(estimation.Kind{Slots: info.Kind, Shuffles: info.Shuffles}, info.Groups, info.Slots)
-		tasks.Lot = uint64(id)<<16 ^ uint64(w.ID())
-		w.Owner = &stage{Stage: w, kind: p.kindOf(info.Kind), learnt: learnt{tasks: tasks}}
+		w.Owner = &stage{Stage: w, kind: p.kindOf(w.Info().Kind), learnt: learnt{tasks: newTasks(w)}}
 	}
+}
+
+// newTasks is a stage as the estimator is told of it, of which nothing was learnt.
+func newTasks(w *work.Stage) *estimation.Stage {
+	info := w.Info()
+	tasks := estimation.NewStage(estimation.Kind{Slots: info.Kind, Shuffles: info.Shuffles}, info.Groups, info.Slots)
+	tasks.Job, tasks.ID = &w.Job.Info, w.ID()
+	tasks.Lot = uint64(w.Job.ID())<<16 ^ uint64(w.ID())
+	return tasks
 }
 
 // settle takes over what became of a stage, and has those settled that wait for its end.

@@ -6,6 +6,10 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
 // LengthMax is the longest that a task can be taken to run, in seconds: thirty years.
@@ -70,6 +74,12 @@ type Stage struct {
 	Kind  Kind
 	Tasks int // of the stage; may grow
 	Slots int // of each
+	// Job is what the manager tells of the stage's job, and ID says which of its stages it is;
+	// nil where nobody tells. It is not to be changed.
+	Job *scheduler.Job
+	ID  scheduler.StageID
+	// Owner is what an estimator other than Sampling keeps of the stage.
+	Owner any
 	// Lot tells the stage from others where sizes are wrong on purpose; any number.
 	Lot uint64
 	// Guess is how long one takes by past tasks, in seconds, as it was when the stage came.
@@ -94,9 +104,12 @@ type Running struct {
 func NewStage(k Kind, tasks, slots int) *Stage { return &Stage{Kind: k, Tasks: tasks, Slots: slots} }
 
 // Estimator estimates the sizes of stages. What it knows of one is in the Stage; a task is
-// any number that no other task of the stage has at that time.
+// any number that no other task of the stage has at that time. It must be a function of the
+// calls made, in their order: no clocks, no files. One goroutine calls it.
 type Estimator interface {
-	// Came is called when the first task of a stage may run.
+	// Configure takes over settings, when they change; what was learnt stays.
+	Configure(Settings)
+	// Came is called when the first task of a stage may run, and again later.
 	Came(s *Stage)
 	// Size returns a stage's size in slot-seconds: never less than 0 and a number, but
 	// infinite when nothing is known that is. trained says whether it is more than a guess
@@ -110,24 +123,88 @@ type Estimator interface {
 	// Gone takes in a task that ended in vain, or starts anew, and says whether that
 	// changed anything.
 	Gone(s *Stage, task uint64) bool
+	// Training says how far the samples of a stage are.
+	Training(s *Stage) Training
 }
+
+// Training is how far the samples of a stage are, in tasks. The policy runs samples on the
+// training slots, and throws none of their work away.
+type Training struct {
+	Need     int // train the stage; 0: it needs none
+	Measured int // of these, whether they have finished or not
+	Finished int // of those that are measured
+}
+
+// Keeper is an Estimator of which a restart keeps what was learnt. The policy must decide as
+// if it had gone on: an estimator that learns, and keeps nothing, breaks that.
+type Keeper interface {
+	// Save writes what was learnt over all stages: what changed since it was called last, or
+	// all of it with whole. Nothing is written where nothing changed.
+	Save(w *record.Writer, whole bool)
+	// Load reads what one call of Save wrote, which takes the place of what is known of the same.
+	Load(r *record.Reader)
+	// SaveStage writes what was learnt of a stage, and LoadStage reads it.
+	SaveStage(s *Stage, w *record.Writer)
+	LoadStage(s *Stage, r *record.Reader)
+}
+
+// Explainer is an Estimator that shows people what it learnt over all stages.
+type Explainer interface {
+	// Facts lists so many facts at most.
+	Facts(most int) []scheduler.Property
+}
+
+// SamplingName is the name of the published estimator.
+const SamplingName = "sampling"
+
+// NewEstimator makes an estimator that has learnt nothing.
+type NewEstimator func(Settings) Estimator
+
+// Estimators are the estimators by name. Register makes another one known. One that differs from
+// the published one in part may embed Sampling.
+var Estimators = settings.NewChoices("estimator", map[string]NewEstimator{
+	SamplingName: func(s Settings) Estimator { return New(s) },
+})
 
 // Sampling is the published estimator.
 type Sampling struct {
 	Settings Settings
 	Past     Past
+
+	saved map[Kind]Mean // as Save wrote them last
 }
 
-var _ Estimator = (*Sampling)(nil)
+var (
+	_ Estimator = (*Sampling)(nil)
+	_ Keeper    = (*Sampling)(nil)
+	_ Explainer = (*Sampling)(nil)
+)
 
 // New returns an estimator that knows of no past tasks.
 func New(s Settings) *Sampling { return &Sampling{Settings: s} }
 
+// Configure implements Estimator.
+func (e *Sampling) Configure(s Settings) { e.Settings = s }
+
 // Need returns how many samples train a stage: all tasks of a small one.
 func (e *Sampling) Need(s *Stage) int { return min(e.Settings.Samples, s.Tasks) }
 
-// Measured returns how many of them there are.
-func (e *Sampling) Measured(s *Stage) int { return len(s.Samples) + len(s.Running) }
+// Training implements Estimator.
+func (e *Sampling) Training(s *Stage) Training {
+	return Training{Need: e.Need(s), Measured: len(s.Samples) + len(s.Running), Finished: len(s.Samples)}
+}
+
+// Facts implements Explainer.
+func (e *Sampling) Facts(most int) (all []scheduler.Property) {
+	for _, m := range e.Past[:min(len(e.Past), most)] {
+		what := "mean task of kind " + scheduler.Printable(m.Kind.Slots)
+		if m.Kind.Shuffles {
+			what += ", shuffling"
+		}
+		all = append(all, scheduler.Property{Name: what, Value: time.Duration(m.Seconds * float64(time.Second)).Round(time.Millisecond).String()})
+	}
+	return all
+}
 
 // Size implements Estimator.
 func (e *Sampling) Size(s *Stage) (slotSeconds float64, trained bool) {

@@ -88,3 +88,29 @@ func (p *Past) Load(r *record.Reader) {
 		*p = slices.Insert(*p, i, m)
 	}
 }
+
+// Save implements Keeper.
+func (e *Sampling) Save(w *record.Writer, whole bool) {
+	if whole || e.saved == nil {
+		e.saved = map[Kind]Mean{}
+	}
+	for _, m := range e.Past {
+		if e.saved[m.Kind] != m {
+			e.saved[m.Kind] = m
+			m.Save(w)
+		}
+	}
+}
+
+// Load implements Keeper.
+func (e *Sampling) Load(r *record.Reader) {
+	for r.More() {
+		e.Past.Load(r)
+	}
+}
+
+// SaveStage implements Keeper.
+func (e *Sampling) SaveStage(s *Stage, w *record.Writer) { s.Save(w) }
+
+// LoadStage implements Keeper.
+func (e *Sampling) LoadStage(s *Stage, r *record.Reader) { s.Load(r) }
