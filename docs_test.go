@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	_ "github.com/hamadryad/hamadryad/plugins/fair"
+	_ "github.com/hamadryad/hamadryad/plugins/hfsp"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
 // quoted is what documents set in backticks, but for the name of an identifier after
@@ -98,4 +102,34 @@ func TestDocumentsNameFunctionsThatExist(t *testing.T) {
 func isFolder(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// The lists of parts that settings may name are those of the registries: in the policies' own texts, on the line of the setting, and in
+// the guide, in the setting's row.
+func TestDocumentsListParts(t *testing.T) {
+	guide, err := os.ReadFile("docs/POLICIES.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := settings.All()
+	if len(all) != 5 {
+		t.Errorf("there are %d registries: list those that are new here, and in the guide", len(all))
+	}
+	for _, c := range all {
+		policy := "plugins/fair/doc.go"
+		if c.Setting == "estimator" {
+			policy = "plugins/hfsp/doc.go"
+		}
+		text, err := os.ReadFile(policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, names := c.Setting[strings.LastIndex(c.Setting, ".")+1:], regexp.QuoteMeta(strings.Join(c.Names, ", "))
+		if !regexp.MustCompile(`(?m)^//\s+` + key + `: .*` + names + `\b`).Match(text) {
+			t.Errorf("%s does not list the parts %v of %s", policy, c.Names, c.Setting)
+		}
+		if !regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(c.Setting) + "`.*\\| " + names + " \\|$").Match(guide) {
+			t.Errorf("docs/POLICIES.md does not list the parts %v of %s", c.Names, c.Setting)
+		}
+	}
 }

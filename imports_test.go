@@ -216,6 +216,8 @@ var directions = []struct {
 	{"cmd/hamadryad", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/durable", "internal/lines", "internal/moment", "internal/processor", "internal/spelling"}, ""},
 	{"cmd/hamadryad-experiment", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/processor"}, ""},
 	{"cmd", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd"}, ""},
+	{"examples/hamadryad-policy-fair-parts", []string{"sdk", "plugins/fair"}, "it is what an outsider would write for the policy: export what it needs from there"},
+	{"examples/hamadryad-policy-hfsp-parts", []string{"sdk", "plugins/hfsp"}, "it is what an outsider would write for the policy: export what it needs from there"},
 	{"examples", []string{"sdk", "engine/app", "mapreduce", "hdfs", "examples"}, "an example is what a user would write: use the public packages"},
 }
 
