@@ -113,7 +113,7 @@ func (h *hamadryad) conf() string { return filepath.Join(h.dir, "conf.yaml") }
 // begin starts one of its processes, and returns what kills it.
 func (h *hamadryad) begin(part string) (kill func()) {
 	h.t.Helper()
-	cmd := exec.Command(filepath.Join(h.programs, "hamadryad"), part, "--config", h.conf())
+	cmd := exec.Command(filepath.Join(h.programs, "hamadryad"), "serve", part, "--config", h.conf())
 	cmd.Stdout, cmd.Stderr = &h.log, &h.log
 	if err := cmd.Start(); err != nil {
 		h.t.Fatal(err)

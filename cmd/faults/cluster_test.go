@@ -204,7 +204,7 @@ func (c *cluster) startManager() {
 func (c *cluster) launchManager() {
 	c.t.Helper()
 	config := c.write("manager.yaml", c.managerConfig(c.policy()))
-	c.manager = c.start("manager", "hamadryad", "manager", "--config", config)
+	c.manager = c.start("manager", "hamadryad", "serve", "manager", "--config", config)
 }
 
 func (c *cluster) managerServes() {
@@ -292,7 +292,7 @@ func (c *cluster) startLauncher(i int) {
   suspend: %s
   swap: %s
 %s`, c.address, name, host, rack, c.options.slots, cmp.Or(c.options.memory, "4GiB"), c.path(name), cmp.Or(c.options.suspend, "auto"), cmp.Or(c.options.swap, "0"), c.options.launcherLines))
-	c.launchers[i] = c.start(name, "hamadryad", "launcher", "--config", config)
+	c.launchers[i] = c.start(name, "hamadryad", "serve", "launcher", "--config", config)
 	eventually(c.t, name+" joined", func() bool {
 		out, err := c.command("launchers", "-o", "json")
 		return err == nil && strings.Contains(out, `"`+name+`"`) && strings.Contains(out, `"up"`)

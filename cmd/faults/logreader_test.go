@@ -30,8 +30,8 @@ func TestLogReaderEnds(t *testing.T) {
 		})
 		return cmd
 	}
-	manager := start("manager", "--listen", address, "--http", "127.0.0.1:0", "--data", filepath.Join(dir, "manager"))
-	launcher := start("launcher", "--manager", address, "--data", filepath.Join(dir, "launcher"), "--slots", "1")
+	manager := start("serve", "manager", "--listen", address, "--http", "127.0.0.1:0", "--data", filepath.Join(dir, "manager"))
+	launcher := start("serve", "launcher", "--manager", address, "--data", filepath.Join(dir, "launcher"), "--slots", "1")
 	write.Close()
 	if err := os.WriteFile(filepath.Join(dir, "in"), []byte("a line\n"), 0o600); err != nil {
 		t.Fatal(err)

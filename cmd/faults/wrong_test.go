@@ -154,7 +154,7 @@ func TestDamagedEventLog(t *testing.T) {
 	if err := os.WriteFile(logs[0], b, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p := c.start("manager", "hamadryad", "manager", "--config", c.path("manager.yaml"))
+	p := c.start("manager", "hamadryad", "serve", "manager", "--config", c.path("manager.yaml"))
 	eventually(t, "the manager refuses to start", p.ended)
 	if out := p.log.String(); p.cmd.ProcessState.ExitCode() == 0 || !strings.Contains(out, filepath.Base(logs[0])) {
 		t.Errorf("the message does not name the file:\n%s", out)

@@ -43,7 +43,7 @@ func prepare() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hamadryad-streaming:", err)
-		os.Exit(app.ExitRefused)
+		os.Exit(app.ExitUsage)
 	}
 	for _, note := range j.Notes() {
 		fmt.Fprintln(os.Stderr, "hamadryad-streaming:", note)

@@ -18,7 +18,6 @@ func (c *cli) auditCommand() *cobra.Command {
 	var q wire.AuditRequest
 	var since, until string
 	limit := auditLinesDefault
-	lines := false
 	cmd := c.formatFlag(&cobra.Command{
 		Use: "audit", Short: "Show who changed what, and who was refused what", Args: cobra.NoArgs,
 		Long: `Shows the manager's audit, the newest lines first: each change that somebody asked for
@@ -27,7 +26,7 @@ it was refused. What only looks leaves no line. WHO has "(by NAME)" where NAME a
 of another, and "-" where nothing proved who asked.
 
 Filters go together: only lines that all of them fit are shown. A moment is written like
-2026-03-01T10:00, in UTC unless a zone is given, or as how long ago it was, like 90m. With --json
+2026-03-01T10:00, in UTC unless a zone is given, or as how long ago it was, like 90m. With -o json
 each line is one of JSON, as in the files audit/*.jsonl of the manager's data folder.
 
 It takes one of the roles viewer, operator, administrator.`,
@@ -35,13 +34,10 @@ It takes one of the roles viewer, operator, administrator.`,
   hamadryad audit --result refused --since 24h
   hamadryad audit --who ann --what Kill
   hamadryad audit --what job-12 --limit 0
-  hamadryad audit --since 2026-03-01 --until 2026-03-02 --limit 0 --json | jq -r .who | sort | uniq -c`,
+  hamadryad audit --since 2026-03-01 --until 2026-03-02 --limit 0 -o json | jq -r .who | sort | uniq -c`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if lines {
-				c.show.Format = "json"
-			}
 			if limit < 0 {
-				return fmt.Errorf("--limit %d: give how many lines to show, or 0 for all", limit)
+				return client.Misuse("--limit %d: give how many lines to show, or 0 for all", limit)
 			}
 			var err error
 			if q.Since, err = momentOf("since", since); err != nil {
@@ -60,7 +56,6 @@ It takes one of the roles viewer, operator, administrator.`,
 	cmd.Flags().StringVar(&since, "since", "", "only what was at this `MOMENT` or later")
 	cmd.Flags().StringVar(&until, "until", "", "only what was before this `MOMENT`")
 	cmd.Flags().IntVar(&limit, "limit", auditLinesDefault, "`LINES` to show at most; 0: all")
-	cmd.Flags().BoolVar(&lines, "json", false, "one line of JSON for each, as -o json does")
 	return cmd
 }
 
@@ -71,7 +66,7 @@ func momentOf(flag, text string) (string, error) {
 	}
 	at, err := moment.Parse(text, time.Now())
 	if err != nil {
-		return "", fmt.Errorf("--%s: %w", flag, err)
+		return "", client.Misuse("--%s: %w", flag, err)
 	}
 	return at.UTC().Format(time.RFC3339Nano), nil
 }

@@ -38,8 +38,8 @@ Keep ca.key to yourself: whoever has it is everybody.`,
   hamadryad ca init --cluster production
   hamadryad ca issue manager/m1 launcher/node-7 user/ann
 
-  hamadryad manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070
-  hamadryad launcher --auth tls --certificate node-7.pem --manager 10.0.0.1:7070 --bind 10.0.0.7
+  hamadryad serve manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070
+  hamadryad serve launcher --auth tls --certificate node-7.pem --manager 10.0.0.1:7070 --bind 10.0.0.7
   export ` + client.CertificateVariable + `=ann.pem`,
 	}
 	cmd.AddCommand(c.caInitCommand(), c.caIssueCommand())
@@ -77,12 +77,12 @@ hosts of that one, unless --host gives others.`,
 				kind, name, _ := strings.Cut(arg, "/")
 				id, err := auth.NewIdentity(ca.Cluster(), auth.Kind(kind), name)
 				if err != nil {
-					return fmt.Errorf("%s: %w", arg, err)
+					return client.Misuse("%s: %w", arg, err)
 				}
 				ids = append(ids, id)
 			}
 			if len(hosts) > 0 && !slices.ContainsFunc(ids, func(id auth.Identity) bool { return id.Kind == auth.Manager }) {
-				return fmt.Errorf("--host is for managers: others are reached by no browser")
+				return client.Misuse("--host is for managers: others are reached by no browser")
 			}
 			for _, id := range ids {
 				to := cmp.Or(out, filepath.Join(folder, string(id.Kind)))
@@ -109,7 +109,7 @@ func (c *cli) issue(ca *certs.Authority, id auth.Identity, to string, hosts []st
 	}
 	ca, err := ca.At(hosts)
 	if err != nil {
-		return fmt.Errorf("--host: %w", err)
+		return client.Misuse("--host: %w", err)
 	}
 	cert, key, err := ca.Write(to, id, time.Now(), life)
 	if err != nil {

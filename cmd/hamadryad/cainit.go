@@ -78,10 +78,10 @@ func systemUser() string {
 
 func (c *cli) foundCA(f founding) error {
 	if len(f.launchers) > 0 {
-		return fmt.Errorf("--launcher needs --manager: a token says where the manager is")
+		return client.Misuse("--launcher needs --manager: a token says where the manager is")
 	}
 	if len(f.hosts) > 0 {
-		return fmt.Errorf("--host needs --manager: without it no manager gets a certificate here; \"hamadryad ca issue manager/m1 --host HOST\" gives it one")
+		return client.Misuse("--host needs --manager: without it no manager gets a certificate here; \"hamadryad ca issue manager/m1 --host HOST\" gives it one")
 	}
 	ca, err := certs.Init(f.folder, f.cluster, time.Now())
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *cli) foundCluster(f founding) error {
 	}
 	cfg, err := config.Load(config.Sources{File: file, Texts: map[string][]byte{file: text}, CoreKeys: site.CoreKeys()})
 	if err != nil {
-		return fmt.Errorf("--manager %s: %w", f.manager, err)
+		return client.Misuse("--manager %s: %w", f.manager, err)
 	}
 	ca, err := certs.Init(f.folder, f.cluster, time.Now())
 	if err != nil {
@@ -149,13 +149,13 @@ func (f founding) identities() (all []auth.Identity, err error) {
 	}{{auth.Manager, managerName}, {auth.User, f.admin}} {
 		id, err := auth.NewIdentity(f.cluster, who.kind, who.name)
 		if err != nil {
-			return nil, fmt.Errorf("--cluster %s, --admin %s: %w", f.cluster, f.admin, err)
+			return nil, client.Misuse("--cluster %s, --admin %s: %w", f.cluster, f.admin, err)
 		}
 		all = append(all, id)
 	}
 	for _, l := range f.launchers {
 		if err := auth.CheckName(l); err != nil {
-			return nil, fmt.Errorf("--launcher %s: %w", l, err)
+			return nil, client.Misuse("--launcher %s: %w", l, err)
 		}
 	}
 	return all, nil
@@ -165,14 +165,14 @@ func (f founding) identities() (all []auth.Identity, err error) {
 func (f founding) reached() ([]string, error) {
 	host, _, err := net.SplitHostPort(f.manager)
 	if err != nil || host == "" {
-		return nil, fmt.Errorf("--manager %s: give it the host and port at which launchers and users will reach the manager, such as 10.0.0.1:7070", f.manager)
+		return nil, client.Misuse("--manager %s: give it the host and port at which launchers and users will reach the manager, such as 10.0.0.1:7070", f.manager)
 	}
 	if _, err := certs.CheckHost(host); err != nil {
-		return nil, fmt.Errorf("--manager %s: %w", f.manager, err)
+		return nil, client.Misuse("--manager %s: %w", f.manager, err)
 	}
 	for _, h := range f.hosts {
 		if _, err := certs.CheckHost(h); err != nil {
-			return nil, fmt.Errorf("--host %s: %w", h, err)
+			return nil, client.Misuse("--host %s: %w", h, err)
 		}
 	}
 	return append([]string{host}, f.hosts...), nil
@@ -203,9 +203,9 @@ func (f founding) configuration() (file string, text []byte, err error) {
 }
 
 func (c *cli) showCluster(f founding, cfg *config.Config, tokens []join.Token) {
-	fmt.Fprintf(c.show.Out, "the cluster %s, in %s: keep that folder to yourself\n\nthe manager, here:\n  hamadryad manager --config %s\n", f.cluster, f.folder, cfg.File)
+	fmt.Fprintf(c.show.Out, "the cluster %s, in %s: keep that folder to yourself\n\nthe manager, here:\n  hamadryad serve manager --config %s\n", f.cluster, f.folder, cfg.File)
 	for _, t := range tokens {
-		fmt.Fprintf(c.show.Out, "\nlauncher %s, on its machine, within %.0f minutes:\n  hamadryad launcher --token %s\n", t.Launcher, join.TTLDefault.Minutes(), t)
+		fmt.Fprintf(c.show.Out, "\nlauncher %s, on its machine, within %.0f minutes:\n  hamadryad serve launcher --token %s\n", t.Launcher, join.TTLDefault.Minutes(), t)
 	}
 	fmt.Fprintf(c.show.Out, "\n%s, who may do everything:\n  export %s=%s %s=%s\n", f.admin,
 		client.AddressVariable, cfg.Manager.Listen, client.CertificateVariable, filepath.Join(f.folder, string(auth.User), f.admin+".pem"))

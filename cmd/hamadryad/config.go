@@ -40,11 +40,11 @@ file, change the file where it comes from: the manager sees that by itself.`,
 			}
 			s := config.Sources{File: f.file, Environ: os.Environ(), CoreKeys: site.CoreKeys()}
 			checked, err := site.Load(s)
-			if err != nil {
-				return err
+			if err == nil {
+				err = checked.CheckPolicy(cmd.Context())
 			}
-			if err := checked.CheckPolicy(cmd.Context()); err != nil {
-				return err
+			if err != nil {
+				return &client.ExitError{Code: client.ExitFailed, Err: err}
 			}
 			for _, doubt := range checked.Doubts(cmd.Context()) {
 				fmt.Fprintln(c.show.Errors, "hamadryad: warning:", scheduler.PrintableText(doubt))

@@ -15,7 +15,7 @@ import (
 )
 
 // errMistakes ends a command whose text has mistakes, which were printed.
-var errMistakes = errors.New("the configuration has mistakes: nothing changed")
+var errMistakes = &client.ExitError{Code: client.ExitRefused, Err: errors.New("the configuration has mistakes: nothing changed")}
 
 func (c *cli) configDiffCommand() *cobra.Command {
 	return c.formatFlag(&cobra.Command{
@@ -23,7 +23,8 @@ func (c *cli) configDiffCommand() *cobra.Command {
 		Long: `Asks the manager what it would change to apply FILE, or a version that "hamadryad config
 versions" lists: lines of its configuration file, and keys whose value becomes another, what the
 environment says included. Nothing changes. Mistakes are named as "hamadryad config apply" would
-name them, those that the policy finds in its settings included.`,
+name them, those that the policy finds in its settings included. The exit code is 0 where nothing
+differs, 1 where something does, and 5 where there are mistakes.`,
 		Example: "  hamadryad config diff new.yaml\n  hamadryad config diff 3",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, version, err := textOrVersion(args[0])
@@ -35,10 +36,16 @@ name them, those that the policy finds in its settings included.`,
 				if err != nil {
 					return err
 				}
-				if err := c.show.SettingsDiff(d); err != nil || len(d.Problems) == 0 {
+				if err := c.show.SettingsDiff(d); err != nil {
 					return err
 				}
-				return errMistakes
+				switch {
+				case len(d.Problems) > 0:
+					return errMistakes
+				case len(d.Lines) > 0:
+					return &client.ExitError{Code: client.ExitFailed} // what differs was shown
+				}
+				return nil
 			})
 		},
 	})
@@ -58,7 +65,7 @@ func textOrVersion(arg string) (text []byte, version uint64, err error) {
 func versionArg(arg string) (uint64, error) {
 	version, err := strconv.ParseUint(arg, 10, 64)
 	if err != nil || version == 0 {
-		return 0, fmt.Errorf("%q is no version: give a number that \"hamadryad config versions\" lists", arg)
+		return 0, client.Misuse("%q is no version: give a number that \"hamadryad config versions\" lists", arg)
 	}
 	return version, nil
 }
@@ -75,7 +82,7 @@ It takes the role administrator.
 Some keys, such as manager.listen and auth.kerberos, count when the manager is started again. Those
 that wait for that are named, as they are by "hamadryad config show", and those that FILE sets for
 nothing, because the manager's environment or a flag does.`,
-		Example: "  hamadryad config diff new.yaml && hamadryad config apply new.yaml --comment \"more for research\"",
+		Example: "  hamadryad config diff new.yaml; hamadryad config apply new.yaml --comment \"more for research\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
 			if err != nil {

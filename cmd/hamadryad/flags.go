@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/internal/lines"
@@ -84,4 +84,4 @@ func logger(l config.Log) *slog.Logger {
 	return slog.New(slog.NewTextHandler(standardError, o))
 }
 
-var errNoConfig = errors.New("no configuration file is named: give --config FILE or set HAMADRYAD_CONFIG")
+var errNoConfig = client.Misuse("no configuration file is named: give --config FILE or set HAMADRYAD_CONFIG")

@@ -58,7 +58,7 @@ func (c *cli) ended(s *wire.JobStatus) error {
 		return nil
 	}
 	c.show.End(s)
-	return exitCode(exitFailed)
+	return &client.ExitError{Code: client.ExitFailed}
 }
 
 func (c *cli) waitCommand() *cobra.Command {
@@ -67,13 +67,13 @@ func (c *cli) waitCommand() *cobra.Command {
 		Use: "wait JOB...", Short: "Wait until jobs have ended", Args: cobra.MinimumNArgs(1),
 		ValidArgsFunction: c.names().Jobs(false, complete.LiveState),
 		Long: `Waits until all the jobs have ended and prints a line for each. It exits with 0 when
-all have succeeded, and with 1 when one has not or the time is over.`,
+all have succeeded, with 1 when one has not, and with 4 when the time is over.`,
 		Example: "  hamadryad wait job-12 job-13 && hamadryad status job-13\n  hamadryad wait job-12 --timeout 1h",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if timeout > 0 {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not all jobs ended within %v", timeout))
+				ctx, cancel = context.WithTimeoutCause(ctx, timeout, timeOut("not all jobs ended within %v", timeout))
 				defer cancel()
 			}
 			ids := make([]uint64, len(args))
@@ -108,9 +108,14 @@ func (c *cli) wait(ctx context.Context, cl *client.Client, ids []uint64) error {
 			continue
 		}
 		c.show.End(s)
-		failed = exitCode(exitFailed)
+		failed = &client.ExitError{Code: client.ExitFailed}
 	}
 	return failed
+}
+
+// timeOut is the error of a wait whose time is over. Its arguments are those of fmt.Errorf.
+func timeOut(format string, args ...any) error {
+	return &client.ExitError{Code: client.ExitTimeout, Err: fmt.Errorf(format, args...)}
 }
 
 // waitError says that the time is over, where that is why.

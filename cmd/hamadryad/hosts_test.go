@@ -104,7 +104,7 @@ func readmeHosts(t *testing.T) (lines [][2]string, yaml string) {
 	return lines, yaml
 }
 
-var launcherToken = regexp.MustCompile(`launcher (\S+), on its machine.*\n +hamadryad launcher --token (\S+)`)
+var launcherToken = regexp.MustCompile(`launcher (\S+), on its machine.*\n +hamadryad serve launcher --token (\S+)`)
 
 // From nothing to three machines with TLS and a job on them, with the README's five commands;
 // then an administrator lets a user in, and takes it back, while all runs.

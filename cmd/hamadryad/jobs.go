@@ -29,7 +29,7 @@ the job: it submits itself, follows the job and prints its results.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := exec.LookPath(args[0])
 			if err != nil {
-				return fmt.Errorf("%w: name an executable file, such as ./%s", err, args[0])
+				return client.Misuse("%w: name an executable file, such as ./%s", err, args[0])
 			}
 			env := append(os.Environ(), client.AddressVariable+"="+c.manager)
 			if c.user != "" {
@@ -69,7 +69,10 @@ func (c *cli) jobsCommand() *cobra.Command {
 
 func jobArg(arg string) (uint64, error) {
 	id, err := scheduler.ParseJobID(arg)
-	return uint64(id), err
+	if err != nil {
+		return 0, client.Misuse("%w", err)
+	}
+	return uint64(id), nil
 }
 
 func (c *cli) statusCommand() *cobra.Command {
@@ -152,9 +155,9 @@ func oneJobToMove(_ *cobra.Command, args []string) error {
 	case 1:
 		return nil
 	case 2:
-		return fmt.Errorf("the pool is a flag: hamadryad move %s --pool %s", args[0], args[1])
+		return client.Misuse("the pool is a flag: hamadryad move %s --pool %s", args[0], args[1])
 	}
-	return fmt.Errorf("name one job and its pool: hamadryad move JOB --pool POOL")
+	return client.Misuse("name one job and its pool: hamadryad move JOB --pool POOL")
 }
 
 func (c *cli) priorityCommand() *cobra.Command {
@@ -171,7 +174,7 @@ func (c *cli) priorityCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := scheduler.ParsePriority(args[1])
 			if err != nil {
-				return err
+				return client.Misuse("%w", err)
 			}
 			n := int32(p)
 			return c.update(cmd, args[0], nil, &n)
@@ -195,7 +198,7 @@ func jobOrAttempt(arg string) (job, attempt uint64, err error) {
 	if id, err := scheduler.ParseAttemptID(arg); err == nil {
 		return 0, uint64(id), nil
 	}
-	return 0, 0, fmt.Errorf("%q is neither a job nor an attempt: write it like job-12 or attempt-345", arg)
+	return 0, 0, client.Misuse("%q is neither a job nor an attempt: write it like job-12 or attempt-345", arg)
 }
 
 func (c *cli) logsCommand() *cobra.Command {

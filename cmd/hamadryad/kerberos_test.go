@@ -23,7 +23,7 @@ func TestUsersWithTickets(t *testing.T) {
 	s.must("", "hamadryad", "ca", "init", "--cluster", "production")
 	s.must("", "hamadryad", "ca", "issue", "manager/m1")
 	writeFile(t, filepath.Join(s.dir, "manager.yaml"), "auth:\n  kerberos: {keytab: '"+keytab+"', realms: ["+hdfstest.Realm+"]}\n  roles:\n    administrator: {users: [ann]}\n")
-	log := s.begin("manager", "--config", "manager.yaml", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager")
+	log := s.begin("serve", "manager", "--config", "manager.yaml", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager")
 	eventually(t, "the manager serves", func() bool { return serves.MatchString(log.String()) })
 	s.manager = serves.FindStringSubmatch(log.String())[1]
 	t.Setenv("HAMADRYAD_AUTH_CA", filepath.Join(s.dir, "hamadryad-ca", "ca.pem"))

@@ -44,7 +44,7 @@ limits, and why not.
 The configuration file is read once. A launcher that is started again while the file
 has mistakes goes on with what it joined with last, and says so in its log and in
 hamadryad_launcher_config_wrong; the first start of a data folder refuses such a file.`,
-		Example: "  hamadryad launcher --token node-2.token --data /var/lib/hamadryad\n  hamadryad launcher --auth tls --certificate node-2.pem --manager 10.0.0.1:7070 --bind 10.0.0.2\n  hamadryad launcher --manager 10.0.0.1:7070 --slots map=4,reduce=2 --memory 16GiB --rack r1",
+		Example: "  hamadryad serve launcher --token node-2.token --data /var/lib/hamadryad\n  hamadryad serve launcher --auth tls --certificate node-2.pem --manager 10.0.0.1:7070 --bind 10.0.0.2\n  hamadryad serve launcher --manager 10.0.0.1:7070 --slots map=4,reduce=2 --memory 16GiB --rack r1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := f.sources(cmd)
 			if _, named := s.Flags["launcher.manager"]; !named && slices.ContainsFunc(s.Environ, isManagerVariable) {

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/client"
@@ -26,16 +29,33 @@ func (c *cli) launchersCommand() *cobra.Command {
 }
 
 func (c *cli) drainCommand() *cobra.Command {
-	end := false
-	cmd := &cobra.Command{
-		Use: "drain LAUNCHER", Short: "Keep new work from a launcher", Args: cobra.ExactArgs(1), ValidArgsFunction: c.names().Launchers,
-		Long: "With --end new work comes again, also to a launcher that is excluded because attempts of several jobs failed there. " +
-			"What runs on the launcher goes on; when \"hamadryad launchers\" shows it drained it can be stopped.",
-		Example: "  hamadryad drain node-7\n  hamadryad drain node-7 --end",
+	return &cobra.Command{
+		Use: "drain LAUNCHER...", Short: "Keep new work from launchers", Args: cobra.MinimumNArgs(1), ValidArgsFunction: c.names().Launchers,
+		Long: "What runs on the launchers goes on; when \"hamadryad launchers\" shows one drained it can be stopped.\n" +
+			"\"hamadryad undrain\" lets new work come again.",
+		Example: "  hamadryad drain node-7\n  hamadryad drain node-7 node-8",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withClient(func(cl *client.Client) error { return cl.Drain(cmd.Context(), args[0], !end) })
+			return c.withClient(func(cl *client.Client) error { return drainAll(cmd.Context(), cl, args, true) })
 		},
 	}
-	cmd.Flags().BoolVar(&end, "end", false, "let new work come again")
-	return cmd
+}
+
+func (c *cli) undrainCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "undrain LAUNCHER...", Short: "Let new work come to launchers again", Args: cobra.MinimumNArgs(1), ValidArgsFunction: c.names().Launchers,
+		Long:    "It ends a drain, and the exclusion of a launcher on which attempts of several jobs failed.",
+		Example: "  hamadryad undrain node-7",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.withClient(func(cl *client.Client) error { return drainAll(cmd.Context(), cl, args, false) })
+		},
+	}
+}
+
+// drainAll drains launchers, or ends that. One that is wrong keeps no other from it.
+func drainAll(ctx context.Context, cl *client.Client, launchers []string, drain bool) error {
+	var errs []error
+	for _, name := range launchers {
+		errs = append(errs, cl.Drain(ctx, name, drain))
+	}
+	return errors.Join(errs...)
 }

@@ -67,7 +67,7 @@ func (c *cli) runLocal(ctx context.Context, o parts.Options, program []string) (
 	}
 	if len(program) > 0 {
 		if program[0], err = exec.LookPath(program[0]); err != nil {
-			return fmt.Errorf("%w: name an executable file", err)
+			return client.Misuse("%w: name an executable file", err)
 		}
 	}
 	cleanup, err := o.Prepare()
@@ -94,7 +94,7 @@ func (c *cli) runLocal(ctx context.Context, o parts.Options, program []string) (
 	if len(program) > 0 {
 		code, err := cluster.Run(program)
 		if err == nil && code != 0 {
-			err = exitCode(code)
+			err = &client.ExitError{Code: code}
 		}
 		return err
 	}

@@ -108,7 +108,7 @@ func (r *localRun) wait() error {
 
 // pluginOf finds the policy's process below the cluster's manager.
 func (r *localRun) pluginOf() []int {
-	managers := r.processes("hamadryad manager")
+	managers := r.processes("hamadryad serve manager")
 	if len(managers) != 1 {
 		return nil
 	}
@@ -121,7 +121,7 @@ func TestPartsAreKilledInMidJob(t *testing.T) {
 		name string
 		find func(r *localRun) []int
 	}{
-		{"manager", func(r *localRun) []int { return r.processes("hamadryad manager") }},
+		{"manager", func(r *localRun) []int { return r.processes("hamadryad serve manager") }},
 		{"launcher", func(r *localRun) []int { return r.processes("--name launcher-2") }},
 		{"worker", func(r *localRun) []int { return r.processes("/c/cache/") }},
 		{"policy", (*localRun).pluginOf},
@@ -243,7 +243,7 @@ func TestManagerRestartsWhileTheFileIsWrong(t *testing.T) {
 			eventually(t, "the job is under way", func() bool { return progressOf(r) > 0 })
 			kept := filepath.Join(r.dir, "c", "manager", "configuration.accepted")
 			eventually(t, "the configuration is kept", func() bool { _, err := os.Stat(kept); return err == nil })
-			before := r.processes("hamadryad manager")
+			before := r.processes("hamadryad serve manager")
 			if wrong == "" {
 				if err := os.Remove(file); err != nil {
 					t.Fatal(err)
@@ -256,7 +256,7 @@ func TestManagerRestartsWhileTheFileIsWrong(t *testing.T) {
 			}
 			eventually(t, "the manager goes on and says what is wrong", func() bool {
 				said := strings.Contains(r.managerLog(), "what was accepted before stays in force") || strings.Contains(r.managerLog(), "those that were accepted last stay in force")
-				now := r.processes("hamadryad manager")
+				now := r.processes("hamadryad serve manager")
 				return said && strings.Count(r.managerLog(), "the manager serves") == 2 && len(now) == 1 && now[0] != before[0]
 			})
 			look := r.command("policy")

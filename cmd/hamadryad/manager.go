@@ -17,6 +17,18 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 )
 
+// serveCommand has the daemons of a cluster below it.
+func (c *cli) serveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "serve", Short: "Run a daemon of the cluster: a manager, or a launcher",
+		Long: `A cluster has one manager, and a launcher on each machine. Each is a process that goes on until
+it gets SIGTERM or SIGINT.`,
+		Example: "  hamadryad serve manager --config /etc/hamadryad.yaml\n  hamadryad serve launcher --config /etc/hamadryad.yaml",
+	}
+	cmd.AddCommand(c.managerCommand(), c.launcherCommand())
+	return cmd
+}
+
 func (c *cli) managerCommand() *cobra.Command {
 	f := &configured{}
 	part := &local.Part{}
@@ -36,7 +48,7 @@ refuses such a file. "hamadryad config show" tells what is in force.
 Its HTTP address has pages for people at /, /metrics, the REST interface below
 /api/v1 (docs/REST.md; its document is /api/v1/openapi.yaml), and for what watches
 processes /livez (or /healthz) and /readyz.`,
-		Example: "  hamadryad manager --config /etc/hamadryad.yaml\n  hamadryad manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070 --data /var/lib/hamadryad --policy fifo",
+		Example: "  hamadryad serve manager --config /etc/hamadryad.yaml\n  hamadryad serve manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070 --data /var/lib/hamadryad --policy fifo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runManager(cmd.Context(), f.sources(cmd), part)
 		},

@@ -29,7 +29,7 @@ func TestUsersWithTokens(t *testing.T) {
 		}
 	}
 	configure("https://127.0.0.1:1", "")
-	log := s.begin("manager", "--config", "manager.yaml", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager")
+	log := s.begin("serve", "manager", "--config", "manager.yaml", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager")
 	eventually(t, "the manager serves", func() bool { return serves.MatchString(log.String()) })
 	s.manager = serves.FindStringSubmatch(log.String())[1]
 	eventually(t, "it says that the issuer is down", func() bool { return strings.Contains(log.String(), "connection refused") })

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -113,13 +112,13 @@ mistake, such as an ability that the policy declares and never uses, is a warnin
 // settle reads the files and flags, and returns the program to check.
 func (p *policyCheck) settle(args []string) (path string, err error) {
 	if p.options.Seeds < 0 || p.options.Restarts < 0 {
-		return "", errors.New("--seeds and --restarts are counts: give 0 or more")
+		return "", client.Misuse("--seeds and --restarts are counts: give 0 or more")
 	}
 	p.options.Seeds, p.options.Restarts = orNone(p.options.Seeds), orNone(p.options.Restarts)
 	for _, text := range p.properties {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return "", fmt.Errorf("--property %q: write it as NAME=VALUE", text)
+			return "", client.Misuse("--property %q: write it as NAME=VALUE", text)
 		}
 		p.options.Properties = append(p.options.Properties, scheduler.Property{Name: name, Value: value})
 	}
@@ -128,7 +127,7 @@ func (p *policyCheck) settle(args []string) (path string, err error) {
 	}
 	if p.config == "" {
 		if len(args) == 0 {
-			return "", errors.New("name the program of a policy, or a configuration that names one: --config FILE")
+			return "", client.Misuse("name the program of a policy, or a configuration that names one: --config FILE")
 		}
 		return args[0], nil
 	}
@@ -171,7 +170,7 @@ func (c *cli) checkPolicyAt(ctx context.Context, p policyCheck, args []string) e
 	report := schedtest.Check(ctx, d, p.options)
 	games.Close()
 	if err := report.Err(); err != nil {
-		return fmt.Errorf("%s does not pass:\n%w", path, err)
+		return &client.ExitError{Code: client.ExitFailed, Err: fmt.Errorf("%s does not pass:\n%w", path, err)}
 	}
 	fmt.Fprintf(c.show.Out, "%s: %s %s passes: %d games\n", path, report.Policy.Name, report.Policy.Version, report.Games)
 	for _, w := range report.Warnings {

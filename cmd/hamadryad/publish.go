@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/publish"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -25,7 +26,7 @@ called again, and needs no manager.`,
 		Example: "  hamadryad publish hdfs:///logs/out.job-12.5f0c93aa.k3v9w2m5q7x4a.tmp\n  hamadryad publish out.job-12.5f0c93aa.k3v9w2m5q7x4a.tmp --to out2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && to+list != "" {
-				return fmt.Errorf("--to and --list are for one folder: name one at a time")
+				return client.Misuse("--to and --list are for one folder: name one at a time")
 			}
 			for _, folder := range args {
 				if err := c.publish(cmd, folder, to, list); err != nil {

@@ -39,7 +39,7 @@ names the file that has it. The price can be asked without one.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case all && len(args) > 0:
-				return errors.New("--all is for all queues: name none")
+				return client.Misuse("--all is for all queues: name none")
 			case all:
 				return c.askQueue(cmd, "infos", false)
 			case len(args) == 0:

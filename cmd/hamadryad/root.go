@@ -21,19 +21,6 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// Exit codes: those of engine/app, so that scripts need to know one set.
-const (
-	exitFailed      = 1
-	exitRefused     = 2
-	exitUnreachable = 3
-	exitInterrupted = 130
-)
-
-// exitCode is an error that only sets the exit code: everything was said.
-type exitCode int
-
-func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
-
 // cli is what the commands share.
 type cli struct {
 	manager  string
@@ -57,26 +44,20 @@ func execute(ctx context.Context, args []string) int {
 			err = called(cmd, err)
 		}
 	}
-	var code exitCode
+	c.say(err)
+	return client.ExitCodeOf(err)
+}
+
+// say tells of the error that a command ended with, unless the command has told all.
+func (c *cli) say(err error) {
+	var exit *client.ExitError
 	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &code):
-		return int(code)
-	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	case err == nil, errors.As(err, &exit) && exit.Err == nil:
+	case client.ExitCodeOf(err) == client.ExitInterrupted:
 		fmt.Fprintln(c.show.Errors, "hamadryad: interrupted")
-		return exitInterrupted
+	default:
+		fmt.Fprintln(c.show.Errors, "hamadryad:", scheduler.PrintableText(err.Error()))
 	}
-	fmt.Fprintln(c.show.Errors, "hamadryad:", scheduler.PrintableText(err.Error()))
-	var refused *client.Error
-	switch {
-	case errors.Is(err, client.ErrUnreachable):
-		return exitUnreachable
-	case errors.As(err, &refused):
-		return exitRefused
-	}
-	return exitFailed
 }
 
 func (c *cli) root() *cobra.Command {
@@ -94,8 +75,8 @@ manager decides what runs where, as its scheduling policy says; launchers run it
   # A cluster on many: a manager here, and a launcher on each machine. The first command
   # makes what they prove themselves with, and prints the others.
   hamadryad ca init --cluster production --manager 10.0.0.1:7070 --admin ann --launcher node-2
-  hamadryad manager --config hamadryad-ca/manager.yaml
-  hamadryad launcher --token TOKEN-OF-NODE-2
+  hamadryad serve manager --config hamadryad-ca/manager.yaml
+  hamadryad serve launcher --token TOKEN-OF-NODE-2
 
   # See what happens:
   export HAMADRYAD_MANAGER=10.0.0.1:7070 HAMADRYAD_AUTH_CERTIFICATE=hamadryad-ca/user/ann.pem
@@ -121,9 +102,9 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	root.PersistentFlags().StringVar(&c.auth.CA, caFlag, given.CA, "`FILE` with the cluster's CA; left out: ca.pem beside the certificate")
 	root.PersistentFlags().StringVar(&c.bearer, "bearer", client.Bearer(), "`FILE` with the token to show in place of a certificate, with --ca; $"+client.BearerVariable+" sets it too. docs/ACCESS.md tells how to get one")
 	root.PersistentFlags().StringVar(&c.service, "service", client.Service(), "the manager's Kerberos `SERVICE`, such as hamadryad/m1.example.com: prove who you are by your ticket cache (kinit) in place of a certificate, with --ca; $"+client.ServiceVariable+" sets it too")
-	root.AddCommand(c.localCommand(), c.managerCommand(), c.launcherCommand(), c.caCommand(), c.tokenCommand(), c.submitCommand(),
+	root.AddCommand(c.localCommand(), c.serveCommand(), c.caCommand(), c.tokenCommand(), c.submitCommand(),
 		c.jobsCommand(), c.statusCommand(), c.attachCommand(), c.waitCommand(), c.killCommand(), c.moveCommand(), c.priorityCommand(), c.logsCommand(), c.publishCommand(),
-		c.launchersCommand(), c.drainCommand(), c.policyCommand(), c.queueCommand(), c.logCommand(), c.configCommand(), c.accessCommand(), c.auditCommand(), c.uiCommand(), simulate.Command(progress.Raw(c.show.Out), c.show.Errors), workloads.Command(progress.Raw(c.show.Out)), c.checkpointCommand(), c.keepCommand(), c.versionCommand())
+		c.launchersCommand(), c.drainCommand(), c.undrainCommand(), c.policyCommand(), c.queueCommand(), c.eventLogCommand(), c.configCommand(), c.accessCommand(), c.auditCommand(), c.uiCommand(), simulate.Command(progress.Raw(c.show.Out), c.show.Errors), workloads.Command(progress.Raw(c.show.Out)), c.checkpointCommand(), c.keepCommand(), c.versionCommand(), exitCodesTopic())
 	root.SetFlagErrorFunc(inFlags)
 	plain(root)
 	return root
@@ -136,6 +117,15 @@ func (c *cli) versionCommand() *cobra.Command {
 			fmt.Fprintln(c.show.Out, "hamadryad", version())
 			return nil
 		},
+	}
+}
+
+// exitCodesTopic is a page of help, without a command.
+func exitCodesTopic() *cobra.Command {
+	return &cobra.Command{
+		Use: "exit-codes", Short: "What the exit codes of commands and programs mean",
+		Long: "Commands, and programs that submit jobs, end with one of these exit codes. \"hamadryad local\" and\n" +
+			"\"hamadryad submit\" end with that of the program that they ran.\n\n" + client.ExitHelp(),
 	}
 }
 
@@ -156,7 +146,7 @@ func version() string {
 // dial connects to the manager.
 func (c *cli) dial() (*client.Client, error) {
 	if c.patience < 0 {
-		return nil, fmt.Errorf("--wait %v: say for how long to wait for a manager that does not answer, such as 30s or 10m", c.patience)
+		return nil, client.Misuse("--wait %v: say for how long to wait for a manager that does not answer, such as 30s or 10m", c.patience)
 	}
 	return client.Dial(c.manager, client.Options{Wait: c.patience, User: c.user, For: c.actsFor, Auth: c.auth, Bearer: c.bearer, Service: c.service, Waiting: func(why string) {
 		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", scheduler.PrintableText(why))
@@ -181,7 +171,7 @@ func (c *cli) formatFlag(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVarP(&c.show.Format, "output", "o", "table", "form of the output: table or json")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if c.show.Format != "table" && c.show.Format != "json" {
-			return fmt.Errorf("-o %s: it is table or json", c.show.Format)
+			return client.Misuse("-o %s: it is table or json", c.show.Format)
 		}
 		return nil
 	}

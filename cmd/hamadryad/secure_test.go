@@ -95,7 +95,7 @@ func TestAClusterWithTLS(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "socket")
 	writeFile(t, filepath.Join(s.dir, "manager.yaml"), "manager:\n  socket: "+socket+"\npolicy:\n  name: fair\n  settings: {allocations: {pools: {research: {}}}}\n"+
 		"auth:\n  pools: {reserch: {submit: {users: [bob]}}}\n  roles:\n    administrator: {users: [ann, "+me.Username+"]}\n")
-	log := s.begin("manager", "--config", "manager.yaml", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager",
+	log := s.begin("serve", "manager", "--config", "manager.yaml", "--auth", "tls", "--certificate", "hamadryad-ca/manager/m1.pem", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--data", "manager",
 		"--join", "127.0.0.1:0", "--ca-key", "hamadryad-ca/ca.key")
 	eventually(t, "the manager serves", func() bool { return serves.MatchString(log.String()) })
 	s.manager = serves.FindStringSubmatch(log.String())[1]
@@ -106,7 +106,7 @@ func TestAClusterWithTLS(t *testing.T) {
 		"l1": {"--certificate", "hamadryad-ca/launcher/l1.pem"},
 		"l2": {"--token", "l2.token", "--join", joins.FindStringSubmatch(log.String())[1]},
 	} {
-		log := s.begin(append([]string{"launcher", "--manager", s.manager, "--auth", "tls", "--slots", "2", "--data", l}, proof...)...)
+		log := s.begin(append([]string{"serve", "launcher", "--manager", s.manager, "--auth", "tls", "--slots", "2", "--data", l}, proof...)...)
 		eventually(t, l+" joined", func() bool { return strings.Contains(log.String(), "joined the manager") })
 	}
 	for i := range 8 {

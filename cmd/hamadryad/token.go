@@ -36,7 +36,7 @@ has the token until then can be that launcher.
 
 The manager must have auth.caKey, which signs, and auth.join, where launchers come.`,
 		Example: `  hamadryad token create --config /etc/hamadryad.yaml --launcher node-7 > node-7.token
-  hamadryad launcher --token node-7.token`,
+  hamadryad serve launcher --token node-7.token`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := config.Load(f.sources(cmd))
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/internal/spelling"
 )
 
@@ -19,6 +20,11 @@ import (
 type usageError struct {
 	cmd *cobra.Command
 	why error
+}
+
+// newUsageError is a mistake in how a command was called; it ends with client.ExitUsage.
+func newUsageError(cmd *cobra.Command, why error) *usageError {
+	return &usageError{cmd, &client.ExitError{Code: client.ExitUsage, Err: why}}
 }
 
 // Error is the mistake, with the line that says how the command is called.
@@ -52,7 +58,7 @@ func plain(cmd *cobra.Command) {
 		if ofLibrary.MatchString(err.Error()) {
 			err = inArguments(cmd, args)
 		}
-		return &usageError{cmd, err}
+		return newUsageError(cmd, err)
 	}
 }
 
@@ -111,7 +117,7 @@ func noCommand(root *cobra.Command, words []string) error {
 	if cmd.ParseFlags(rest) != nil || cmd.Flags().NArg() == 0 { // it tells of flags, too, and of help
 		return nil
 	}
-	return &usageError{cmd, unknownBelow(cmd, cmd.Flags().Arg(0))}
+	return newUsageError(cmd, unknownBelow(cmd, cmd.Flags().Arg(0)))
 }
 
 // inFlags says what is wrong with a command's flags.
@@ -132,10 +138,22 @@ func inFlags(cmd *cobra.Command, err error) error {
 	case errors.As(err, &syntax):
 		err = fmt.Errorf("%q is no flag: write --NAME, or --NAME=VALUE", syntax.GetSpecifiedFlag())
 	}
-	return &usageError{cmd, err}
+	return newUsageError(cmd, err)
+}
+
+// renamed are commands and flags that have another name now.
+var renamed = map[string]string{
+	"launcher":     "hamadryad serve launcher",
+	"manager":      "hamadryad serve manager",
+	"log":          "hamadryad event-log",
+	"drain --end":  "hamadryad undrain LAUNCHER",
+	"audit --json": "-o json",
 }
 
 func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
+	if now, ok := renamed[cmd.Name()+" --"+unknown.GetSpecifiedName()]; ok {
+		return fmt.Errorf("there is no flag --%s any more: use %q", unknown.GetSpecifiedName(), now)
+	}
 	if short := unknown.GetSpecifiedShortnames(); short != "" {
 		return fmt.Errorf("there is no flag -%s here", unknown.GetSpecifiedName())
 	}
@@ -162,13 +180,22 @@ func taken(f *pflag.Flag) string {
 	return "text"
 }
 
-// Errors of the library that are of no type: flags that have to be there.
+// Errors of the library that are of no type: a command that is not there, flags that have to be.
+var unknownCommand = regexp.MustCompile(`^unknown command "([^"]*)"`)
+
 var missingFlags = regexp.MustCompile(`^required flag\(s\) (.+) not set$`)
 
 // called puts an error of a command in plain words where it is the library's, about how it was called.
 func called(cmd *cobra.Command, err error) error {
 	if m := missingFlags.FindStringSubmatch(err.Error()); m != nil {
-		return &usageError{cmd, fmt.Errorf("--%s is missing", strings.ReplaceAll(strings.ReplaceAll(m[1], `", "`, " and --"), `"`, ""))}
+		return newUsageError(cmd, fmt.Errorf("--%s is missing", strings.ReplaceAll(strings.ReplaceAll(m[1], `", "`, " and --"), `"`, "")))
 	}
-	return err
+	m := unknownCommand.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	if now, ok := renamed[m[1]]; ok {
+		return client.Misuse("there is no command %q any more: use %q", m[1], now)
+	}
+	return client.Misuse("%w", err)
 }

@@ -33,8 +33,8 @@ func TestCertificatesThatAreWrong(t *testing.T) {
 		"a certificate without name": {ca.Named(), []string{"other.pem", "it has 0 names where one hamadryad://CLUSTER/KIND/NAME is wanted", "ca issue"}},
 	} {
 		for program, args := range map[string][]string{
-			"manager":  {"manager", "--auth", "tls", "--data", "data", "--certificate", c.files.Certificate},
-			"launcher": {"launcher", "--auth", "tls", "--data", "data", "--certificate", c.files.Certificate},
+			"manager":  {"serve", "manager", "--auth", "tls", "--data", "data", "--certificate", c.files.Certificate},
+			"launcher": {"serve", "launcher", "--auth", "tls", "--data", "data", "--certificate", c.files.Certificate},
 			"client":   {"jobs", "--certificate", c.files.Certificate},
 		} {
 			out, err := s.run("", "hamadryad", args...)

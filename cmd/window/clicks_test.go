@@ -129,7 +129,7 @@ func (s *site) auditHas(want ...string) {
 // logHas fails unless the event log has inputs of some kinds.
 func (s *site) logHas(kinds ...string) {
 	s.t.Helper()
-	text, err := s.command("log", s.path("manager/log"))
+	text, err := s.command("event-log", s.path("manager/log"))
 	if err != nil {
 		s.t.Fatal(err)
 	}

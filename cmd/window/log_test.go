@@ -18,7 +18,7 @@ import (
 func TestLogGoesOn(t *testing.T) {
 	s := start(t, "  name: fifo\n", 0, 0)
 	s.write("launcher.yaml", "launcher:\n  attemptLog: 64KiB\n")
-	s.begin("node-1", "launcher", "--config", "launcher.yaml", "--manager", s.address, "--name", "node-1", "--slots", "1", "--memory", "4GiB", "--data", s.path("node-1"), "--bind", "127.0.0.1")
+	s.begin("node-1", "serve", "launcher", "--config", "launcher.yaml", "--manager", s.address, "--name", "node-1", "--slots", "1", "--memory", "4GiB", "--data", s.path("node-1"), "--bind", "127.0.0.1")
 	if err := os.Mkdir(s.path("lines"), 0o755); err != nil {
 		t.Fatal(err)
 	}

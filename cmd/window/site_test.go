@@ -58,10 +58,10 @@ func start(t testing.TB, policy string, launchers, slots int) *site {
 	address, http := freeAddress(t), freeAddress(t)
 	s := &site{t: t, folder: t.TempDir(), address: address, web: "http://" + http + "/"}
 	s.write("site.yaml", "manager:\n  listen: "+address+"\n  http: "+http+"\n  data: manager\npolicy:\n"+policy)
-	s.manager = s.begin("manager", "manager", "--config", "site.yaml")
+	s.manager = s.begin("manager", "serve", "manager", "--config", "site.yaml")
 	for i := range launchers {
 		name := fmt.Sprint("node-", i+1)
-		s.begin(name, "launcher", "--manager", address, "--name", name, "--slots", fmt.Sprint(slots), "--memory", "4GiB", "--data", s.path(name), "--bind", "127.0.0.1")
+		s.begin(name, "serve", "launcher", "--manager", address, "--name", name, "--slots", fmt.Sprint(slots), "--memory", "4GiB", "--data", s.path(name), "--bind", "127.0.0.1")
 	}
 	watch.Until(t, waitMax, "policy and launchers are there", func() bool {
 		policy, err := s.command("policy", "-o", "json")

@@ -24,10 +24,9 @@
 //		}, count)
 //	}
 //
-// Exit codes: 0 done, 1 a job failed, 2 wrong use or a refused submission, 3 no
-// manager answers, 130 interrupted. The first ctrl-C kills the job and waits
-// until nothing of it is left. The second leaves as soon as the manager knows of the kill.
-// Signals within a second count as one.
+// The program exits with the codes of client.ExitCodes, which --help lists. The first ctrl-C kills
+// the job and waits until nothing of it is left. The second leaves as soon as the manager knows of
+// the kill. Signals within a second count as one.
 package app
 
 import (
@@ -46,14 +45,19 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// Exit codes of a program that a person runs.
+// Exit codes of a program that a person runs, from the table client.ExitCodes.
 const (
-	ExitDone        = 0
-	ExitFailed      = 1
-	ExitRefused     = 2
-	ExitUnreachable = 3
-	ExitInterrupted = 130
+	ExitDone        = client.ExitDone
+	ExitFailed      = client.ExitFailed
+	ExitUsage       = client.ExitUsage
+	ExitUnreachable = client.ExitUnreachable
+	ExitRefused     = client.ExitRefused
+	ExitOther       = client.ExitOther
+	ExitInterrupted = client.ExitInterrupted
 )
+
+// wrongUse is an error in how the program was called, or in what it was called with.
+func wrongUse(err error) error { return &client.ExitError{Code: ExitUsage, Err: err} }
 
 // Main offers jobs. Run by a person it submits the one that the command line
 // names (or the only one), follows it and prints its counters and outputs. In a
@@ -97,14 +101,14 @@ func (p *program) run(ctx context.Context, args []string) int {
 	for _, arg := range args[1:] {
 		if err := job.CheckUTF8("the argument", arg); err != nil {
 			fmt.Fprintf(p.errors, "%s: %v\n", base(args[0]), err)
-			return ExitRefused
+			return ExitUsage
 		}
 	}
 	own := declared.Watch(p.flags)
 	o, err := addFlags(p.flags)
 	if err != nil {
 		fmt.Fprintf(p.errors, "%s: %v\n", base(args[0]), err)
-		return ExitRefused
+		return ExitUsage
 	}
 	p.flags.Init(args[0], flag.ContinueOnError)
 	p.flags.SetOutput(p.errors)
@@ -113,16 +117,17 @@ func (p *program) run(ctx context.Context, args []string) int {
 		if errors.Is(err, flag.ErrHelp) {
 			return ExitDone
 		}
-		return ExitRefused // the flag package has said why
+		return ExitUsage // the flag package has said why
 	}
 	if o.user != "" { // all that asks who submits asks there
 		if err := os.Setenv(storage.UserVariable, o.user); err != nil {
 			fmt.Fprintf(progress.Safe(p.errors), "%s: %s %q: %v\n", base(args[0]), o.flag("user"), o.user, err)
-			return ExitRefused
+			return ExitUsage
 		}
 	}
-	err = o.env.set()
-	if err == nil {
+	if err = o.env.set(); err != nil {
+		err = wrongUse(err)
+	} else {
 		err = p.work(ctx, o, own)
 	}
 	if err != nil {
@@ -134,13 +139,13 @@ func (p *program) run(ctx context.Context, args []string) int {
 func (p *program) work(ctx context.Context, o *options, own *declared.Flags) error {
 	args := p.flags.Args()
 	if err := checkNames(p.defs); err != nil {
-		return err
+		return wrongUse(err)
 	}
 	manager, err := client.Dial(o.manager, client.Options{Kerberos: client.Kerberos(o.kerberos), Waiting: func(why string) {
 		fmt.Fprintln(progress.Safe(p.errors), "waiting:", why)
 	}})
 	if err != nil {
-		return err
+		return wrongUse(err)
 	}
 	defer manager.Close()
 	c := &Client{manager: manager, defs: p.defs, options: o, flags: own, args: args, show: p.errors, unkilled: p.unkilled}
@@ -149,7 +154,7 @@ func (p *program) work(ctx context.Context, o *options, own *declared.Flags) err
 	}
 	name, args, err := p.choose(args)
 	if err != nil {
-		return err
+		return wrongUse(err)
 	}
 	_, err = c.Run(ctx, name, args)
 	return err
@@ -188,17 +193,14 @@ func checkNames(defs []job.Definition) error {
 	return nil
 }
 
+// exitCode is the exit code for the error that the program's work ended with.
 func exitCode(err error) int {
 	var failed *JobError
 	switch {
-	case err == nil:
-		return ExitDone
 	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
 		return ExitInterrupted
 	case errors.As(err, &failed):
 		return ExitFailed
-	case errors.Is(err, client.ErrUnreachable):
-		return ExitUnreachable
 	}
-	return ExitRefused
+	return client.ExitCodeOf(err)
 }

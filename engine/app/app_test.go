@@ -121,11 +121,11 @@ func TestExitCodesAndMessages(t *testing.T) {
 		{succeeded, []string{"one", "two"}, "two x", ExitDone, []string{"job-7 two succeeded in"}},
 		{succeeded, []string{"one"}, "--quiet x", ExitDone, nil},
 		{failed, []string{"one"}, "x", ExitFailed, []string{"job-7 (one) failed: stage map, node 3: boom", "at record: /in:12", "main.f", "hamadryad logs job-7"}},
-		{succeeded, []string{"one"}, "", ExitRefused, []string{"job one: give an argument"}},
-		{succeeded, []string{"one", "two"}, "three", ExitRefused, []string{`no job "three"`}},
-		{succeeded, []string{"one", "one"}, "one", ExitRefused, []string{`two jobs of this program are called "one"`}},
-		{succeeded, []string{"one"}, "--property a x", ExitRefused, []string{"NAME=VALUE"}},
-		{succeeded, []string{"one"}, "--help", ExitDone, []string{"hamadryad local -- /bin/prog", "one            does one", "-pool"}},
+		{succeeded, []string{"one"}, "", ExitUsage, []string{"job one: give an argument"}},
+		{succeeded, []string{"one", "two"}, "three", ExitUsage, []string{`no job "three"`}},
+		{succeeded, []string{"one", "one"}, "one", ExitUsage, []string{`two jobs of this program are called "one"`}},
+		{succeeded, []string{"one"}, "--property a x", ExitUsage, []string{"NAME=VALUE"}},
+		{succeeded, []string{"one"}, "--help", ExitDone, []string{"hamadryad local -- /bin/prog", "one            does one", "-pool", client.ExitHelp()}},
 	} {
 		code, text := run(t, t.Context(), c.f, program{defs: definitions(c.defs...)}, strings.Fields(c.args)...)
 		if code != c.code {
@@ -219,7 +219,7 @@ func TestHadoopSettings(t *testing.T) {
 		"-Dmapreduce.job.queuename=":       "it can't be empty",
 		"-Dmapreduce.map.memory.mb=plenty": "write a number of MiB",
 	} {
-		if code, text := run(t, context.Background(), f, program{defs: definitions("one")}, arg, "x"); code != ExitRefused || !strings.Contains(text, want) {
+		if code, text := run(t, context.Background(), f, program{defs: definitions("one")}, arg, "x"); code != ExitUsage || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s, want %s", arg, code, text, want)
 		}
 	}

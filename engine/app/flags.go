@@ -179,7 +179,9 @@ On a cluster that runs:
   %[1]s %[3]s manager.example:7070 %[4]s research %[2]sARGS...
   hamadryad jobs; hamadryad status JOB; hamadryad logs JOB
 Ctrl-C kills the job; a second one leaves without waiting for its end.
-`, path, job, o.flag("manager"), o.flag("pool"))
+
+Exit codes:
+%[5]s`, path, job, o.flag("manager"), o.flag("pool"), client.ExitHelp())
 }
 
 // taken lists the names of the engine's flags that the program has taken.

@@ -39,7 +39,7 @@ func TestAProgramsFlagsComeFirst(t *testing.T) {
 		t.Errorf("a wrong variable is told by\n%s", text)
 	}
 	code, text = run(t, t.Context(), succeeded, program{defs: definitions("one"), flags: declare("env", "hamadryad-env")}, "x")
-	if code != ExitRefused || !strings.Contains(text, "declares the flags -env and -hamadryad-env") {
+	if code != ExitUsage || !strings.Contains(text, "declares the flags -env and -hamadryad-env") {
 		t.Errorf("with both names taken: code %d\n%s", code, text)
 	}
 	if _, text = run(t, t.Context(), succeeded, program{defs: definitions("one")}, "--help"); strings.Contains(text, "hamadryad-") && strings.Contains(text, "program's own") {

@@ -87,7 +87,7 @@ func (c *Client) Run(ctx context.Context, name string, args []string) (*Result, 
 	began := time.Now()
 	submission, err := c.submission(ctx, name, args)
 	if err != nil {
-		return nil, err
+		return nil, wrongUse(err)
 	}
 	killed := c.unkilled.begin() // before it is submitted: who leaves while it is must kill it
 	defer killed()

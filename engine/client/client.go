@@ -250,7 +250,7 @@ func (c *Client) unreachable(waited time.Duration, err error) error {
 		return fmt.Errorf("%w at %s with which a secure connection can be made (%s): see that both have auth.mode: tls and certificates of one CA, which are not over; $%s names yours, and the manager's log says what it refuses. One without a certificate needs a token ($%s), and a manager that has auth.oidc, or a Kerberos ticket and that manager's service ($%s)",
 			ErrUnreachable, c.address, why, CertificateVariable, BearerVariable, ServiceVariable)
 	}
-	return fmt.Errorf("%w at %s for %v (%s): start one with \"hamadryad manager\", name another with --manager HOST:PORT or $%s, put \"hamadryad local --\" before the command, or wait longer for one ($%s)",
+	return fmt.Errorf("%w at %s for %v (%s): start one with \"hamadryad serve manager\", name another with --manager HOST:PORT or $%s, put \"hamadryad local --\" before the command, or wait longer for one ($%s)",
 		ErrUnreachable, c.address, waited, why, AddressVariable, WaitVariable)
 }
 

@@ -52,7 +52,7 @@ func (p *pages) server() *http.Server {
 	mux.HandleFunc("GET /logs/{attempt}", managerOnly("logs are read through the manager: \"hamadryad logs\"", p.serveLog))
 	mux.HandleFunc("GET /debug/pprof/", managerOnly("a launcher knows no roles: profiles of one with certificates are taken with the manager's own", profiles.Handler().ServeHTTP))
 	mux.Handle("GET /{$}", p.agent.lookers.withRole(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "hamadryad launcher %s\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n/debug/pprof/\n", p.agent.cfg.Name)
+		fmt.Fprintf(w, "launcher %s of Hamadryad\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n/debug/pprof/\n", p.agent.cfg.Name)
 	})))
 	mux.Handle("GET /livez", health.Page("livez"))
 	mux.Handle("GET /healthz", health.Page("healthz"))

@@ -3,8 +3,8 @@
 //
 //	c, err := local.Start(ctx, local.Options{
 //		Folder: data, Launchers: 2, Errors: os.Stderr,
-//		Manager:  func(address, page string) []string { return []string{"manager", "--listen", address, ...} },
-//		Launcher: func(i int, name, manager string) []string { return []string{"launcher", ...} },
+//		Manager:  func(address, page string) []string { return []string{"serve", "manager", "--listen", address, ...} },
+//		Launcher: func(i int, name, manager string) []string { return []string{"serve", "launcher", ...} },
 //	})
 //	defer c.Stop()
 //	code, err := c.Run([]string{"./wordcount", "texts", "out"})

@@ -76,12 +76,12 @@ func newCluster(h history, dir string) (*cluster, error) {
 	if err := c.writeConfig(""); err != nil {
 		return c, err
 	}
-	c.manager.args = []string{"manager", "--config", c.path("manager.yaml")}
+	c.manager.args = []string{"serve", "manager", "--config", c.path("manager.yaml")}
 	for _, m := range c.launchers {
 		if err := c.writeLauncher(m.name, m.name); err != nil {
 			return c, err
 		}
-		m.args = []string{"launcher", "--config", c.path(m.name + ".yaml")}
+		m.args = []string{"serve", "launcher", "--config", c.path(m.name + ".yaml")}
 	}
 	for _, m := range append([]*machine{c.manager}, c.launchers...) {
 		release, err := smalldisk.Mount(c.path(m.name), diskSize)

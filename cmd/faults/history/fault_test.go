@@ -356,7 +356,7 @@ func drained(c *cluster, f fault) error {
 	}
 	time.Sleep(f.lasts)
 	for tries := time.Now().Add(endMax); ; {
-		_, err := c.command("drain", name, "--end")
+		_, err := c.command("undrain", name)
 		if err == nil || time.Now().After(tries) {
 			return err
 		}
@@ -370,7 +370,7 @@ func doubled(c *cluster, f fault) error {
 	if err := c.writeLauncher(m.name, data); err != nil {
 		return err
 	}
-	p, err := c.start(m, nil, "hamadryad", "launcher", "--config", c.path(data+".yaml"))
+	p, err := c.start(m, nil, "hamadryad", "serve", "launcher", "--config", c.path(data+".yaml"))
 	if err != nil {
 		return err
 	}

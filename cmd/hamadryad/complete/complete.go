@@ -78,16 +78,15 @@ func FirstOnly(f cobra.CompletionFunc) cobra.CompletionFunc {
 	}
 }
 
-// Launchers completes the first argument to a launcher.
+// Launchers completes launchers, each not yet among the arguments.
 func (c Names) Launchers(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
 	return c.complete(cmd.Context(), func(ctx context.Context, cl *client.Client) ([]string, error) {
 		launchers, err := cl.Launchers(ctx)
 		var list []string
 		for _, l := range launchers {
-			list = append(list, cobra.CompletionWithDesc(l.Name, l.State))
+			if !slices.Contains(args, l.Name) {
+				list = append(list, cobra.CompletionWithDesc(l.Name, l.State))
+			}
 		}
 		return list, err
 	})

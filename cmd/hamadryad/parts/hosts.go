@@ -1,9 +1,9 @@
 package parts
 
 import (
-	"fmt"
 	"strings"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/hdfs/mini"
 )
 
@@ -23,7 +23,7 @@ func (o *Options) PlaceLaunchers() error {
 	for _, text := range o.Hosts {
 		host, rack, _ := strings.Cut(text, "=")
 		if host == "" {
-			return fmt.Errorf("--hosts %q: write HOST or HOST=RACK, such as node0.test=/rack0", text)
+			return client.Misuse("--hosts %q: write HOST or HOST=RACK, such as node0.test=/rack0", text)
 		}
 		o.places = append(o.places, place{host, rack})
 	}
@@ -31,7 +31,7 @@ func (o *Options) PlaceLaunchers() error {
 		o.Launchers = max(1, len(o.places))
 	}
 	if o.Launchers < 1 || o.Launchers > launchersMax {
-		return fmt.Errorf("--launchers %d: use 1 to %d", o.Launchers, launchersMax)
+		return client.Misuse("--launchers %d: use 1 to %d", o.Launchers, launchersMax)
 	}
 	return nil
 }

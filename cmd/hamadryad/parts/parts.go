@@ -58,7 +58,7 @@ func (o *Options) Prepare() (cleanup func(), err error) {
 
 // Manager is the command line of the manager.
 func (o *Options) Manager(address, page string) []string {
-	args := append([]string{"manager", "--listen", address, "--http", page, "--data", filepath.Join(o.Data, "manager")}, o.shared()...)
+	args := append([]string{"serve", "manager", "--listen", address, "--http", page, "--data", filepath.Join(o.Data, "manager")}, o.shared()...)
 	switch { // without the flag the configuration's policy decides
 	case o.Policy == "":
 	case filepath.Base(o.Policy) != o.Policy:
@@ -72,7 +72,7 @@ func (o *Options) Manager(address, page string) []string {
 // Launcher is the command line of a launcher.
 func (o *Options) Launcher(i int, name, manager string) []string {
 	args := append([]string{
-		"--manager", manager, "launcher", "--name", name, "--memory", o.Memory,
+		"--manager", manager, "serve", "launcher", "--name", name, "--memory", o.Memory,
 		"--data", filepath.Join(o.Data, name), "--cache", filepath.Join(o.Data, "cache"),
 	}, o.shared()...)
 	if p := o.placeOf(i); p.host != "" {

@@ -28,7 +28,7 @@ func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
 	}
 	for _, l := range list {
 		if why := wire.WhyExcluded(l); why != "" {
-			if _, err := fmt.Fprintf(c.Out, "%s: %s; \"hamadryad drain %[1]s --end\" lets work come again\n", progress.OneLine(l.Name), why); err != nil {
+			if _, err := fmt.Fprintf(c.Out, "%s: %s; \"hamadryad undrain %[1]s\" lets work come again\n", progress.OneLine(l.Name), why); err != nil {
 				return err
 			}
 		}

@@ -81,7 +81,7 @@ func TestExcludedLaunchers(t *testing.T) {
 	if err := (&Printer{Out: &out, Format: "table"}).Launchers(list); err != nil {
 		t.Fatal(err)
 	}
-	want := "bad: attempts of job-7, job-8, job-11 failed there: excluded until 13:14:15; \"hamadryad drain bad --end\" lets work come again\n"
+	want := "bad: attempts of job-7, job-8, job-11 failed there: excluded until 13:14:15; \"hamadryad undrain bad\" lets work come again\n"
 	if text := out.String(); !strings.HasSuffix(text, want) || strings.Contains(text, "good:") || strings.Count(text, "excluded") != 2 {
 		t.Errorf("%q, want %q at its end", text, want)
 	}

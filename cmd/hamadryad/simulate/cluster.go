@@ -1,11 +1,11 @@
 package simulate
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
@@ -18,7 +18,7 @@ func (c *command) settleCluster() (*cluster.Cluster, error) {
 	}
 	if c.topology != "" {
 		if err := c.onHosts(on); err != nil {
-			return nil, fmt.Errorf("--topology: %w", err)
+			return nil, client.Misuse("--topology: %w", err)
 		}
 	}
 	if c.slowStart != 0 {
@@ -45,10 +45,10 @@ func (c *command) readCluster() (*cluster.Cluster, error) {
 		kind, count, _ := strings.Cut(text, "=")
 		n, err := strconv.Atoi(count)
 		if err != nil || kind == "" {
-			return nil, fmt.Errorf("--slots %q: write KIND=COUNT, such as map=4", text)
+			return nil, client.Misuse("--slots %q: write KIND=COUNT, such as map=4", text)
 		}
 		if _, twice := slots[kind]; twice {
-			return nil, fmt.Errorf("--slots names the kind %q twice", kind)
+			return nil, client.Misuse("--slots names the kind %q twice", kind)
 		}
 		slots[kind] = n
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/internal/durable"
 	"github.com/hamadryad/hamadryad/laboratory/report"
 )
@@ -73,5 +74,5 @@ func failed(runs []*report.Run) error {
 	if n > shown {
 		list = append(list, fmt.Sprintf("and %d more", n-shown))
 	}
-	return fmt.Errorf("not all jobs succeeded:\n%s", strings.Join(list, "\n"))
+	return &client.ExitError{Code: client.ExitFailed, Err: fmt.Errorf("not all jobs succeeded:\n%s", strings.Join(list, "\n"))}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/progress"
@@ -27,7 +28,7 @@ func (c *command) runVerify(cmd *cobra.Command) error {
 		return err
 	}
 	if c.differences < 0 {
-		return errors.New("--differences is not negative")
+		return client.Misuse("--differences is not negative")
 	}
 	r, err := recording.Open(c.verify)
 	if err != nil {
@@ -52,7 +53,8 @@ func (c *command) runVerify(cmd *cobra.Command) error {
 	}
 	if !v.Same() {
 		sum := v.Sum()
-		return fmt.Errorf("the policy does not decide as the log has it: %d of %d rounds differ, and %d could not be asked", sum.Different, sum.Rounds, sum.NotAsked)
+		return &client.ExitError{Code: client.ExitFailed, Err: fmt.Errorf(
+			"the policy does not decide as the log has it: %d of %d rounds differ, and %d could not be asked", sum.Different, sum.Rounds, sum.NotAsked)}
 	}
 	return nil
 }
@@ -75,7 +77,7 @@ func (c *command) oneContender(cmd *cobra.Command) (*contender, error) {
 		return nil, err
 	}
 	if len(list) != 1 {
-		return nil, errors.New("a log is held against one policy: give --policy once")
+		return nil, client.Misuse("a log is held against one policy: give --policy once")
 	}
 	return &list[0], nil
 }
@@ -113,7 +115,7 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 	}
 	for _, name := range []string{"cluster", "topology", "launchers", "slots", "slow-start"} {
 		if cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s: with --replay the launchers are those of the log", name)
+			return client.Misuse("--%s: with --replay the launchers are those of the log", name)
 		}
 	}
 	r, err := recording.Open(c.replay)

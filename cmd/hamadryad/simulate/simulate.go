@@ -3,7 +3,6 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/workloads"
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -112,7 +112,7 @@ the same, and how far off it is in the median and at most is printed.`,
   hamadryad simulate --replay hamadryad-data/manager --policy hfsp --policy next.yaml --results results`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.format != "table" && c.format != "json" {
-				return fmt.Errorf("--output %s: use table or json", c.format)
+				return client.Misuse("--output %s: use table or json", c.format)
 			}
 			switch {
 			case c.verify != "":
@@ -150,9 +150,9 @@ func (c *command) args(cmd *cobra.Command, args []string) error {
 	case log == "":
 		return cobra.ExactArgs(1)(cmd, args)
 	case c.verify != "" && c.replay != "":
-		return errors.New("a log is verified or replayed: use --verify or --replay")
+		return client.Misuse("a log is verified or replayed: use --verify or --replay")
 	case len(args) > 0:
-		return fmt.Errorf("%q: with --verify or --replay there is no workload", args[0])
+		return client.Misuse("%q: with --verify or --replay there is no workload", args[0])
 	}
 	return nil
 }
@@ -195,9 +195,9 @@ func (c *command) run(ctx context.Context, file string) error {
 func (c *command) checkRuns() error {
 	switch {
 	case c.seeds < 1 || c.seeds > seedsMax:
-		return fmt.Errorf("--seeds %d: use 1 to %d", c.seeds, seedsMax)
+		return client.Misuse("--seeds %d: use 1 to %d", c.seeds, seedsMax)
 	case c.tick < 0 || c.think < 0:
-		return errors.New("--tick and --think are not negative")
+		return client.Misuse("--tick and --think are not negative")
 	}
 	return nil
 }
@@ -280,7 +280,7 @@ func findContenders(texts []string) ([]contender, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(list, func(q contender) bool { return q.name == p.name }) {
-			return nil, fmt.Errorf("two policies are called %s: give one of them another name (--policy NAME=%s)", p.name, text)
+			return nil, client.Misuse("two policies are called %s: give one of them another name (--policy NAME=%s)", p.name, text)
 		}
 		list = append(list, p)
 	}

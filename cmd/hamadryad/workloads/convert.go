@@ -3,7 +3,6 @@ package workloads
 import (
 	"compress/gzip"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
 
@@ -41,7 +41,7 @@ func write(out io.Writer, path string, w *workload.Workload) (err error) {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already: remove it, or name another file", path)
+		return client.Misuse("%s is there already: remove it, or name another file", path)
 	}
 	if err != nil {
 		return err

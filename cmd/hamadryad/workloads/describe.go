@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
@@ -23,7 +24,7 @@ can do their work.`,
 		Example: "  hamadryad workload describe fb2009-100.jsonl --slots map=400,reduce=200\n  hamadryad workload describe day.jsonl.zst -o json | jq .jobWork",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if format != "table" && format != "json" {
-				return fmt.Errorf("-o %s: it is table or json", format)
+				return client.Misuse("-o %s: it is table or json", format)
 			}
 			counts, err := config.ParseSlots(slots)
 			if err != nil {

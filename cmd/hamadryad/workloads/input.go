@@ -3,7 +3,6 @@
 package workloads
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
@@ -81,7 +81,7 @@ func (in *Input) settle() error {
 	in.swim.Machines, err = strconv.ParseInt(machines, 10, 64)
 	in.swim.Of, second = strconv.ParseInt(of, 10, 64)
 	if !ok || err != nil || second != nil {
-		return fmt.Errorf("--swim-scale %s: write it like 100/600", in.scale)
+		return client.Misuse("--swim-scale %s: write it like 100/600", in.scale)
 	}
 	for _, b := range []struct {
 		flag, value string
@@ -89,7 +89,7 @@ func (in *Input) settle() error {
 	}{{"swim-block", in.block, &in.swim.Block}, {"swim-reduce", in.reduce, &in.swim.ReduceBytes}, {"swim-reduce-rate", in.rate, &in.swim.ReduceBytesPerSecond}} {
 		size, err := config.ParseSize(b.value)
 		if err != nil {
-			return fmt.Errorf("--%s: %w", b.flag, err)
+			return client.Misuse("--%s: %w", b.flag, err)
 		}
 		*b.to = int64(size)
 	}

@@ -158,5 +158,5 @@ func WaitsForLauncher(group string, up int) string {
 
 // AllClosed says why work waits while none of the launchers that are up takes any.
 func AllClosed(up int) string {
-	return fmt.Sprintf("all %d launchers that are up are drained or excluded, so nothing new starts: see hamadryad launchers; hamadryad drain NAME --end ends a drain", up)
+	return fmt.Sprintf("all %d launchers that are up are drained or excluded, so nothing new starts: see \"hamadryad launchers\"; \"hamadryad undrain NAME\" ends a drain", up)
 }

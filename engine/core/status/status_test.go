@@ -30,7 +30,7 @@ func TestWhyAJobWaits(t *testing.T) {
 	waits(`1 ready: a group of stage "map" node 0 needs 1 default slots (2 free of 2 in the cluster); policy: ` + scheduler.WaitAtLimit.String() + ": others first")
 	j.PolicyWait = scheduler.Waiting{}
 	h.Capacity.Drain(&l.Launcher, true)
-	waits(`all 1 launchers that are up are drained or excluded, so nothing new starts: see hamadryad launchers; hamadryad drain NAME --end ends a drain; ` +
+	waits(`all 1 launchers that are up are drained or excluded, so nothing new starts: see "hamadryad launchers"; "hamadryad undrain NAME" ends a drain; ` +
 		`1 ready: a group of stage "map" node 0 needs 1 default slots (0 free of 2 in the cluster)`)
 	h.Capacity.Drain(&l.Launcher, false)
 	h.Run(j, 0, l)

@@ -419,7 +419,7 @@ func TestLaunchersSayHowBusyTheyAre(t *testing.T) {
 // Why a launcher is excluded, until when, and how that is ended, stands on its page as an alert.
 func TestAnExcludedLauncherSaysSo(t *testing.T) {
 	l := &wire.LauncherStatus{Name: "l1", ExcludedFor: []uint64{7, 8}, ExcludedUntil: base.UnixNano()}
-	why := wire.WhyExcluded(l) + ", or until hamadryad drain l1 --end"
+	why := wire.WhyExcluded(l) + ", or until hamadryad undrain l1"
 	_, _, page := get(t, serve(t, &stub{name: why}, true)+"/launchers/l1")
 	if alert := `<p class="alert" role="alert">` + why + `</p>`; !strings.Contains(why, "job-7, job-8") || !strings.Contains(page, alert) {
 		t.Errorf("it does not show %s:\n%s", alert, page)

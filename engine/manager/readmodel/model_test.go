@@ -126,7 +126,7 @@ func TestWhyAJobWaits(t *testing.T) {
 	told(`3 ready: a bundle of 2 groups of stage "map" node 0 needs 1 b slots at once (0 free of 0 in the cluster) and 2 default slots at once (1 free of 4 in the cluster); policy: ` +
 		scheduler.WaitAtLimit.String() + ": others first")
 	tell(2, facts.Launcher{ID: 1, State: "draining", Slots: slots(4), Free: slots(1)})
-	told(`all 1 launchers that are up are drained or excluded, so nothing new starts: see hamadryad launchers; hamadryad drain NAME --end ends a drain; ` +
+	told(`all 1 launchers that are up are drained or excluded, so nothing new starts: see "hamadryad launchers"; "hamadryad undrain NAME" ends a drain; ` +
 		`3 ready: a bundle of 2 groups of stage "map" node 0 needs 1 b slots at once (0 free of 0 in the cluster) and 2 default slots at once (0 free of 4 in the cluster); policy: ` +
 		scheduler.WaitAtLimit.String() + ": others first")
 	tell(2, facts.Launcher{ID: 1, Gone: true})

@@ -79,7 +79,7 @@ func wrongWith(l *wire.LauncherStatus) []string {
 	case api.LauncherStateLost:
 		list = append(list, "it is lost: what ran there runs elsewhere, and what it stored is made again")
 	case api.LauncherStateExcluded:
-		list = append(list, wire.WhyExcluded(l)+": it gets no new work until then, or until \"hamadryad drain "+l.Name+" --end\"")
+		list = append(list, wire.WhyExcluded(l)+": it gets no new work until then, or until \"hamadryad undrain "+l.Name+"\"")
 	}
 	return list
 }

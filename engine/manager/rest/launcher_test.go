@@ -65,7 +65,7 @@ func TestLauncherIsDescribed(t *testing.T) {
 		t.Errorf("a lost one is %+v", l)
 	}
 	w.ask("GET", "/api/v1/launchers/l4", "", &l)
-	if want := `attempts of job-7, job-8 failed there: excluded until 13:14:15: it gets no new work until then, or until "hamadryad drain l4 --end"`; l.State != "excluded" || len(l.Problems) != 1 || l.Problems[0] != want {
+	if want := `attempts of job-7, job-8 failed there: excluded until 13:14:15: it gets no new work until then, or until "hamadryad undrain l4"`; l.State != "excluded" || len(l.Problems) != 1 || l.Problems[0] != want {
 		t.Errorf("one that is excluded is %s, with the problems %q, want %q", l.State, l.Problems, want)
 	}
 	if a := w.ask("GET", "/api/v1/launchers/l3", "", nil); a.StatusCode != http.StatusNotFound {
