@@ -35,13 +35,13 @@ func nodeAt(t *testing.T, replicas []mini.Replica, s *Store, url, address string
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks, err := p.webBlocks(context.Background(), p.path, 0, 1)
+	blocks, err := p.locate.once(context.Background(), p.path, 0, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, host := range blocks[0].Hosts {
+	for _, at := range blocks[0].Replicas {
 		for _, r := range replicas {
-			if blocks[0].address(i) == address && mini.Host(r.Node) == host {
+			if at.Address == address && mini.Host(r.Node) == at.Host {
 				return r.Node
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
@@ -16,14 +15,9 @@ import (
 	"github.com/hamadryad/hamadryad/hdfs/site"
 )
 
-const (
-	// callsMax bounds the NameNode calls that a process has under way at a cluster;
-	// a client makes one at a time.
-	callsMax = 8
-	// idleFor is how long a client is kept for the next call. Each renews its lease
-	// every second, so those of a burst of calls go soon.
-	idleFor = 5 * time.Second
-)
+// callsMax bounds the NameNode calls that a process has under way at a cluster; a
+// client makes one at a time.
+const callsMax = 8
 
 // cluster is what the store knows of one HDFS.
 type cluster struct {
@@ -32,13 +26,12 @@ type cluster struct {
 	base   lib.ClientOptions // without dial functions
 	umask  fs.FileMode
 	health *health
-	web    *web
 	calls  chan struct{} // one token for each call under way
+	idle   pool[*session]
+	locate locator
 
 	mu       sync.Mutex
-	idle     []*session
-	reaper   *time.Timer // drops idle sessions
-	active   string      // the NameNode that answered last
+	active   string // the NameNode that answered last
 	defaults *lib.ServerDefaults
 }
 
@@ -60,7 +53,7 @@ func newCluster(set settings, authority string, h *health) (*cluster, error) {
 	if c.umask, err = umask(set.site.Get("fs.permissions.umask-mode")); err != nil {
 		return nil, err
 	}
-	c.web = newWeb(c)
+	c.locate.c = c
 	return c, nil
 }
 
@@ -110,58 +103,23 @@ func (c *cluster) leave(address string) {
 
 // take returns a session that waits for a call, or a new one.
 func (c *cluster) take(ctx context.Context) (*session, error) {
-	c.mu.Lock()
-	if n := len(c.idle); n > 0 {
-		s := c.idle[n-1]
-		c.idle = c.idle[:n-1]
-		c.mu.Unlock()
+	if s, ok := c.idle.take(); ok {
 		return s, nil
 	}
-	c.mu.Unlock()
 	return c.connect(ctx, nil, false)
 }
 
 // put keeps a session for the next call.
 func (c *cluster) put(s *session) {
+	c.serves(s.at())
+	c.idle.put(s)
+}
+
+// serves notes the NameNode that answered last.
+func (c *cluster) serves(address string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.active = s.at()
-	s.used = time.Now()
-	c.idle = append(c.idle, s)
-	if c.reaper == nil {
-		c.reaper = time.AfterFunc(idleFor, c.reap)
-	}
-}
-
-// reap closes the sessions that waited for long. The one used last is taken first, so
-// those stand at the head.
-func (c *cluster) reap() {
-	c.mu.Lock()
-	old := 0
-	for old < len(c.idle) && time.Since(c.idle[old].used) >= idleFor {
-		old++
-	}
-	gone := slices.Clone(c.idle[:old])
-	c.idle = slices.Delete(c.idle, 0, old)
-	c.reaper = nil
-	if len(c.idle) > 0 {
-		c.reaper = time.AfterFunc(idleFor, c.reap)
-	}
-	c.mu.Unlock()
-	for _, s := range gone {
-		s.close()
-	}
-}
-
-// dropIdle closes the sessions that wait.
-func (c *cluster) dropIdle() {
-	c.mu.Lock()
-	idle := c.idle
-	c.idle = nil
-	c.mu.Unlock()
-	for _, s := range idle {
-		s.close()
-	}
+	c.active = address
 }
 
 // serverDefaults are the cluster's, asked for once.

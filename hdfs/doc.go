@@ -24,7 +24,9 @@
 //     broken pipeline; what was written is written again while it is small, and is
 //     otherwise lost (storage.ErrUnavailable), so that the attempt starts again.
 //
-// Where the blocks lie is asked through WebHDFS. Store.Check says whether that works.
+// Where the blocks lie is asked of the NameNode itself, by a small client of its protocol
+// (internal/namenode), because the library has the answer and shows it to nobody.
+// Store.Check says whether that works.
 //
 // Limits: rename looks before it leaps, because the client's own always replaces:
 // of two programs that rename to one name in the same instant the later wins.

@@ -22,7 +22,7 @@ const callMax = 10 * time.Second
 func TestFailOver(t *testing.T) {
 	t.Parallel()
 	c := hdfstest.Start(t, hdfstest.Options{DataNodes: 2, BlockSize: 1 << 20, Pair: true})
-	s := store(t, c, Options{})
+	s := store(t, c, withoutWeb(Options{}))
 	root := mkdir(t, s, "hdfs://pair/failover")
 	content := noise(5 << 20)
 	write(t, s, root+"/a", content)
@@ -34,9 +34,7 @@ func TestFailOver(t *testing.T) {
 	}
 	fresh := store(t, c, Options{Call: callMax})
 	holds(t, "past a NameNode that stands by", fresh, "hdfs:///failover/a", content)
-	if blocks, err := store(t, c, Options{}).Locations(t.Context(), root+"/a", 0, -1); len(blocks) != 5 || err != nil {
-		t.Errorf("where it lies, past a NameNode that stands by: %+v, %v", blocks, err)
-	}
+	located(t, "past a NameNode that stands by", store(t, c, withoutWeb(Options{})), root+"/a", 5)
 	write(t, fresh, root+"/b", content)
 	failOver(t, c, s, "name1", root+"/second", content)
 	// One that is frozen takes connections and never answers.
@@ -52,6 +50,7 @@ func TestFailOver(t *testing.T) {
 	for _, s := range []*Store{store(t, c, Options{Call: callMax}), fresh} {
 		write(t, s, root+"/c", content)
 		holds(t, "past a frozen NameNode", s, root+"/c", content)
+		located(t, "past a frozen NameNode", s, root+"/c", 5)
 		if err := s.Delete(t.Context(), root+"/c"); err != nil {
 			t.Error(err)
 		}
@@ -70,6 +69,7 @@ func failOver(t *testing.T, c *hdfstest.Cluster, s *Store, serves, root string, 
 		t.Fatal(err)
 	}
 	write(t, s, root+"/a", content)
+	located(t, "while "+serves+" serves", s, root+"/a", 5)
 	r := begun(ctx, t, s, root+"/a", 1000)
 	defer r.Close()
 	// Too large to be kept: it can't be written again behind its writer's back.
@@ -105,11 +105,35 @@ func failOver(t *testing.T, c *hdfstest.Cluster, s *Store, serves, root string, 
 			t.Error(err)
 		}
 	}
+	located(t, "after "+serves, s, root+"/c", 5)
 	for _, name := range []string{"/c", "/large"} {
 		holds(t, name, s, root+name, content)
 	}
 	if got := names(t, s, root); strings.Contains(got, "creating") {
 		t.Errorf("left behind: %s", got)
+	}
+}
+
+// withoutWeb are options of a client that finds no NameNode's web server.
+func withoutWeb(o Options) Options {
+	o.Properties = map[string]string{}
+	for _, name := range []string{"name0", "name1"} {
+		o.Properties["dfs.namenode.http-address.pair."+name] = "127.0.0.1:1"
+	}
+	return o
+}
+
+// located checks that all blocks of a file are told, each with a place.
+func located(t *testing.T, when string, s *Store, url string, blocks int) {
+	t.Helper()
+	found, err := s.Locations(t.Context(), url, 0, -1)
+	if err != nil || len(found) != blocks {
+		t.Errorf("%s: %+v, %v", when, found, err)
+	}
+	for _, b := range found {
+		if len(b.Hosts) == 0 || len(b.Racks) != len(b.Hosts) {
+			t.Errorf("%s: a block without a place: %+v", when, b)
+		}
 	}
 }
 

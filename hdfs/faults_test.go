@@ -7,9 +7,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
+	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,27 +272,67 @@ func TestLocations(t *testing.T) {
 	}
 }
 
-func TestWithoutWebHDFS(t *testing.T) {
+// Places come from the NameNode's own protocol: its web server need not be there.
+func TestLocationsWithoutWebHDFS(t *testing.T) {
 	c := hdfstest.Shared(t)
-	for _, properties := range []map[string]string{{"dfs.namenode.http-address": "127.0.0.1:1"}, {"dfs.webhdfs.enabled": "false"}} {
-		s, ctx := store(t, c, Options{Properties: properties}), context.Background()
-		url := "hdfs:///unlocated"
-		write(t, s, url, noise(100))
-		if blocks, err := s.Locations(ctx, url, 0, 100); blocks != nil || err != nil {
-			t.Errorf("%+v, %v", blocks, err)
-		}
-		if warning, err := s.Check(ctx, "hdfs:///"); !strings.Contains(warning, "WebHDFS") || err != nil {
-			t.Errorf("%q, %v", warning, err)
-		}
-		if got, err := read(s, url, 0, -1); len(got) != 100 || err != nil {
-			t.Errorf("%d bytes, %v", len(got), err)
-		}
-		if err := s.Delete(ctx, url); err != nil {
-			t.Error(err)
+	s, ctx := store(t, c, Options{Properties: map[string]string{"dfs.namenode.http-address": "127.0.0.1:1", "dfs.webhdfs.enabled": "false"}}), t.Context()
+	url := mkdir(t, s, "hdfs:///no-web") + "/a"
+	write(t, s, url, noise(3<<20))
+	known(t, s, url, 2)
+	if warning, err := s.Check(ctx, "hdfs:///"); warning != "" || err != nil {
+		t.Errorf("%q, %v", warning, err)
+	}
+	if _, err := store(t, c, quick()).Check(ctx, "hdfs://127.0.0.1:1/"); err == nil {
+		t.Error("a NameNode that is not there passes")
+	}
+	closed := nameCallers(s)
+	for _, n := range closed {
+		n.close() // as a NameNode does with a connection that was idle for long
+	}
+	if blocks, err := s.Locations(ctx, url, 0, -1); len(closed) == 0 || len(blocks) != 3 || err != nil {
+		t.Errorf("%d idle connections were closed; then %+v, %v", len(closed), blocks, err)
+	}
+}
+
+// nameCallers are the connections of a store that wait for the next question for places.
+func nameCallers(s *Store) (all []*nameCaller) {
+	for _, c := range s.clusters {
+		for _, i := range c.locate.idle.idle {
+			all = append(all, i.conn)
 		}
 	}
-	if _, err := store(t, c, quick()).Check(context.Background(), "hdfs://127.0.0.1:1/"); err == nil {
-		t.Error("a NameNode that is not there passes")
+	return all
+}
+
+// Where nobody tells places, work runs without them: one warning says why and what to do,
+// and nobody is asked again for a while.
+func TestNobodyTellsPlaces(t *testing.T) {
+	var asked atomic.Int32
+	web := httptest.NewUnstartedServer(nil)
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			asked.Add(1)
+		}
+	}
+	web.Start()
+	defer web.Close()
+	var said bytes.Buffer
+	s := New(Options{Wait: patience, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	defer s.Close()
+	url := "hdfs://" + web.Listener.Addr().String() + "/a"
+	for range 3 {
+		if blocks, err := s.Locations(t.Context(), url, 0, 100); blocks != nil || err != nil {
+			t.Errorf("%+v, %v", blocks, err)
+		}
+	}
+	for _, want := range []string{"work runs anywhere", "is no NameNode", "remedy=", "dfs.namenode.rpc-address"} {
+		if strings.Count(said.String(), want) != 1 {
+			t.Errorf("no single %q in\n%s", want, &said)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
 	}
 }
 
@@ -296,7 +341,6 @@ func TestSecondNameNode(t *testing.T) {
 	s := store(t, c, Options{Properties: map[string]string{
 		"dfs.nameservices": "pair", "dfs.ha.namenodes.pair": "a,b", "fs.defaultFS": "hdfs://pair",
 		"dfs.namenode.rpc-address.pair.a": "127.0.0.1:1", "dfs.namenode.rpc-address.pair.b": strings.TrimPrefix(c.NameNode(), "hdfs://"),
-		"dfs.namenode.http-address.pair.a": "127.0.0.1:1", "dfs.namenode.http-address.pair.b": c.WebHDFS(),
 	}})
 	for _, root := range []string{"hdfs:///second", "hdfs://pair/second2"} {
 		url := mkdir(t, s, root) + "/a"

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	lib "github.com/colinmarc/hdfs/v2"
+
+	"github.com/hamadryad/hamadryad/hdfs/internal/namenode"
 )
 
 const (
@@ -42,11 +44,11 @@ type reader struct {
 
 	session  *session
 	file     *lib.FileReader
-	started  bool          // the first bytes are there: the session is closed
-	block    blockReplicas // of the block last asked for
-	dials    int           // since the last byte
-	failures []error       // of DataNodes, since the last byte
-	err      error         // stays
+	started  bool           // the first bytes are there: the session is closed
+	block    namenode.Block // the block last asked for
+	dials    int            // since the last byte
+	failures []error        // of DataNodes, since the last byte
+	err      error          // stays
 }
 
 // Open implements storage.Store. Only one goroutine may read at a time.
@@ -263,7 +265,7 @@ func (r *reader) unreadable(err error) error {
 		where += "; DataNodes protect what they send (dfs.encrypt.data.transfer, dfs.data.transfer.protection), which is read here only with dfs.encrypt.data.transfer.cipher.suites=AES/CTR/NoPadding"
 	}
 	for _, rep := range r.located() {
-		where += fmt.Sprintf("; %s is %s", rep.address, rep.host)
+		where += fmt.Sprintf("; %s is %s", rep.Address, rep.Host)
 	}
 	return fmt.Errorf("read %s: no replica can be read: %s: see hdfs fsck %s -files -blocks -locations, and put the file there again if it is lost: %w", r.url, where, r.path, errBlock)
 }

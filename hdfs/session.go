@@ -21,8 +21,7 @@ import (
 type session struct {
 	cluster *cluster
 	client  *lib.Client
-	used    time.Time // last, of one that waits for the next call
-	address string    // of the NameNode dialled last
+	address string // of the NameNode dialled last
 	conns   conns
 	once    sync.Once       // the library's Close must not be called twice
 	life    context.Context // ends with the session
@@ -258,7 +257,7 @@ func (c *nameConn) Read(p []byte) (int, error) {
 	if missing := 4 - len(c.head); missing > 0 && n > 0 {
 		c.head = append(c.head, p[:min(n, missing)]...)
 		if len(c.head) == 4 && binary.BigEndian.Uint32(c.head) > answerMax {
-			c.err = &finalError{fmt.Errorf("what listens at %s is no NameNode (it answers %q): check the port; WebHDFS's is another one", c.RemoteAddr(), c.head)}
+			c.err = &finalError{fmt.Errorf("what listens at %s is no NameNode (it answers %q): check the port; that of its web pages is another one", c.RemoteAddr(), c.head)}
 			return 0, c.err
 		}
 	}

@@ -122,12 +122,13 @@ func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.clusters {
-		c.dropIdle()
+		c.idle.drop()
+		c.locate.idle.drop()
 	}
 }
 
-// Check asks a cluster for what jobs need of it: the NameNode must answer, and
-// WebHDFS should. It returns an error when work is impossible, and a warning, in
+// Check asks a cluster for what jobs need of it: the NameNode must answer, and should
+// say where blocks lie. It returns an error when work is impossible, and a warning, in
 // words for people, when work would run but without knowing where blocks lie.
 // url names the cluster and a folder of it that can be read: hdfs:///.
 func (s *Store) Check(ctx context.Context, url string) (warning string, err error) {

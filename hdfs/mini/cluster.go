@@ -35,7 +35,7 @@ type Options struct {
 	Properties map[string]string
 	// Address is the loopback address of the NameNode: any, when "".
 	Address string
-	// Java are further flags of the daemons' Java.
+	// Java are further flags of Java, of the daemons and of Hadoop's tools.
 	Java []string
 	// Ask is how the NameNode's web server is asked for its state: plainly, when nil.
 	Ask func(*http.Request) (*http.Response, error)

@@ -39,7 +39,7 @@ type daemon struct {
 }
 
 func (c *Cluster) daemon(name, role, heap string, flags ...string) *daemon {
-	args := append(slices.Concat(c.options.Java, flags), "-XX:TieredStopAtLevel=1", // soon ready beats fast later
+	args := append(slices.Clone(flags), "-XX:TieredStopAtLevel=1", // soon ready beats fast later
 		"-Djava.io.tmpdir="+c.temporary(), "Hdfs", role)
 	return &daemon{
 		name: name, logPath: filepath.Join(c.folder, name+".log"),

@@ -35,10 +35,10 @@ func (c *Cluster) Command(ctx context.Context, tool string, args ...string) *exe
 // program is a Java program with a folder of configuration: flags of Java, class and
 // arguments.
 func (c *Cluster) program(ctx context.Context, conf, heap string, args ...string) *exec.Cmd {
-	return c.kit.Command(ctx, conf, append([]string{
+	return c.kit.Command(ctx, conf, slices.Concat([]string{
 		heap,
 		"--add-opens=java.base/java.lang=ALL-UNNAMED", // WebHDFS's old XML library looks inside
-	}, args...)...)
+	}, c.options.Java, args)...)
 }
 
 // Script is a program that does what Hadoop's own hdfs command does, for the tools

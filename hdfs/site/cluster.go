@@ -7,18 +7,13 @@ import (
 	"strings"
 )
 
-// Ports that Hadoop uses where none is configured.
-const (
-	namePort  = "8020"
-	httpPort  = "9870"
-	httpsPort = "9871"
-)
+// namePort is the port that Hadoop uses where none is configured.
+const namePort = "8020"
 
 // Cluster is a cluster's NameNodes: one, or those that stand in for each other.
 type Cluster struct {
 	Name      string   // the host and port, or the name service, of its URLs
 	Addresses []string // of the NameNodes: host and port
-	Web       []string // URLs of their WebHDFS, in the same order; nil when it is turned off
 }
 
 // Cluster resolves what stands between hdfs:// and the path: a host with or
@@ -44,9 +39,7 @@ func (s Site) Cluster(authority string) (Cluster, error) {
 			address = net.JoinHostPort(h, p)
 		}
 	}
-	c := Cluster{Name: authority, Addresses: []string{address}}
-	own, err := s.byDefault()
-	return c, s.web(&c, host, "", err == nil && slices.Contains([]string{authority, address, host}, own))
+	return Cluster{Name: authority, Addresses: []string{address}}, nil
 }
 
 // byDefault is the authority of fs.defaultFS.
@@ -87,41 +80,8 @@ func (s Site) service(name string) (Cluster, error) {
 			return c, fmt.Errorf("hdfs://%s: %s is %q: %w", name, key, s.Get(key), err)
 		}
 		c.Addresses = append(c.Addresses, net.JoinHostPort(host, port))
-		if err := s.web(&c, host, suffix, true); err != nil {
-			return c, err
-		}
 	}
 	return c, nil
-}
-
-// web adds the WebHDFS of a NameNode. Its properties have a suffix; those without
-// one mean this NameNode too where own is set.
-func (s Site) web(c *Cluster, host, suffix string, own bool) error {
-	if s.Get("dfs.webhdfs.enabled") != "" && !s.True("dfs.webhdfs.enabled") {
-		return nil
-	}
-	scheme, key, port := "http", "dfs.namenode.http-address", httpPort
-	if s.Get("dfs.http.policy") == "HTTPS_ONLY" {
-		scheme, key, port = "https", "dfs.namenode.https-address", httpsPort
-	}
-	value := ""
-	if suffix != "" {
-		value = s.Get(key + suffix)
-	}
-	if value == "" && own {
-		value = s.Get(key)
-	}
-	if value != "" {
-		h, p, err := hostPort(value, port)
-		if err != nil {
-			return fmt.Errorf("%s is %q: %w", key+suffix, value, err)
-		}
-		if port = p; !anyHost(h) {
-			host = h
-		}
-	}
-	c.Web = append(c.Web, scheme+"://"+net.JoinHostPort(host, port))
-	return nil
 }
 
 func anyHost(host string) bool { return host == "0.0.0.0" || host == "::" || host == "" }

@@ -83,25 +83,20 @@ func TestClusters(t *testing.T) {
 dfs.ha.namenodes.pair=nn1, nn2
 dfs.namenode.rpc-address.pair.nn1=a.test:8020
 dfs.namenode.rpc-address.pair.nn2=b.test
-dfs.namenode.http-address.pair.nn1=0.0.0.0:50070
 dfs.namenode.rpc-address.one=c.test:1`)
-	single := load(t, "fs.defaultFS=hdfs://a.test:9000/", "dfs.namenode.http-address=a.test:1234\ndfs.namenode.https-address=a.test:1235")
-	secure := load(t, "fs.defaultFS=hdfs://a.test:9000", "dfs.http.policy=HTTPS_ONLY")
-	noWeb := load(t, "fs.defaultFS=hdfs://a.test", "dfs.webhdfs.enabled=false")
+	single := load(t, "fs.defaultFS=hdfs://a.test:9000/", "")
 	for _, test := range []struct {
 		site      Site
 		authority string
 		want      Cluster
 	}{
-		{pair, "", Cluster{"pair", []string{"a.test:8020", "b.test:8020"}, []string{"http://a.test:50070", "http://b.test:9870"}}},
-		{pair, "one", Cluster{"one", []string{"c.test:1"}, []string{"http://c.test:9870"}}},
-		{pair, "other:7", Cluster{"other:7", []string{"other:7"}, []string{"http://other:9870"}}},
-		{single, "", Cluster{"a.test:9000", []string{"a.test:9000"}, []string{"http://a.test:1234"}}},
-		{single, "a.test:9000", Cluster{"a.test:9000", []string{"a.test:9000"}, []string{"http://a.test:1234"}}},
-		{single, "b.test", Cluster{"b.test", []string{"b.test:8020"}, []string{"http://b.test:9870"}}},
-		{single, "[::1]:5", Cluster{"[::1]:5", []string{"[::1]:5"}, []string{"http://[::1]:9870"}}},
-		{secure, "", Cluster{"a.test:9000", []string{"a.test:9000"}, []string{"https://a.test:9871"}}},
-		{noWeb, "", Cluster{"a.test", []string{"a.test:8020"}, nil}},
+		{pair, "", Cluster{"pair", []string{"a.test:8020", "b.test:8020"}}},
+		{pair, "one", Cluster{"one", []string{"c.test:1"}}},
+		{pair, "other:7", Cluster{"other:7", []string{"other:7"}}},
+		{single, "", Cluster{"a.test:9000", []string{"a.test:9000"}}},
+		{single, "a.test:9000", Cluster{"a.test:9000", []string{"a.test:9000"}}},
+		{single, "b.test", Cluster{"b.test", []string{"b.test:8020"}}},
+		{single, "[::1]:5", Cluster{"[::1]:5", []string{"[::1]:5"}}},
 	} {
 		if got, err := test.site.Cluster(test.authority); err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%q: %+v, %v, want %+v", test.authority, got, err, test.want)
