@@ -13,7 +13,7 @@ import (
 
 // answering is a plug-in that answers Durable with one error after the other.
 type answering struct {
-	rpc.PolicyClient
+	rpc.TaskSchedulerClient
 	errors []codes.Code
 }
 

@@ -201,7 +201,8 @@ func TestInvalidConfigurationNamesItsPlace(t *testing.T) {
 func TestPlugInsThatDoNotComeUp(t *testing.T) {
 	cases := map[policytest.Behaviour]string{
 		policytest.WrongCookie:        "exit status 1",
-		policytest.WrongVersion:       "Plugin version: 99",
+		policytest.WrongVersion:       "speaks version 99 ",
+		policytest.OldVersion:         "speaks version 1 of the plug-ins' protocol, and this manager version 2: build it again",
 		policytest.ExitAtOnce:         "cannot find my data",
 		policytest.Silent:             "did not come up|timeout while waiting",
 		policytest.StdoutNoise:        "hello, I am a policy",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,7 +29,7 @@ type remote struct {
 	process *process
 	client  *plugin.Client
 	conn    *grpc.ClientConn
-	policy  rpc.PolicyClient
+	policy  rpc.TaskSchedulerClient
 	rounds  rounds // of whoever has the turn
 	notes   chan scheduler.Note
 	once    sync.Once
@@ -68,13 +69,16 @@ func (h *remote) connect(ctx context.Context, timeout time.Duration) error {
 	if r.err != nil {
 		return r.err
 	}
-	h.conn, h.policy = r.conn, rpc.NewPolicyClient(r.conn)
+	h.conn, h.policy = r.conn, rpc.NewTaskSchedulerClient(r.conn)
 	h.watched.Add(2)
 	return nil
 }
 
 func (h *remote) dispense() (*grpc.ClientConn, error) {
 	protocol, err := h.client.Client()
+	if spoken, other := otherVersion(err); other {
+		return nil, fmt.Errorf("handshake: the plug-in speaks version %s of the plug-ins' protocol, and this manager version %d: build it again with this release's sdk/scheduler, or make its stubs again from policy.proto (docs/PLUGINS.md)", spoken, rpc.ProtocolVersion)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("handshake: %w (a plug-in's first line on standard output is its handshake; it must print nothing before it)", err)
 	}
@@ -83,6 +87,20 @@ func (h *remote) dispense() (*grpc.ClientConn, error) {
 		return nil, err
 	}
 	return raw.(*grpc.ClientConn), nil
+}
+
+// versionRefused begins go-plugin's error of a plug-in of another version, which it makes of
+// words alone.
+const versionRefused = "incompatible API version with plugin. Plugin version: "
+
+// otherVersion is the version of a plug-in that was refused for it.
+func otherVersion(err error) (version string, is bool) {
+	if err == nil {
+		return "", false
+	}
+	_, rest, is := strings.Cut(err.Error(), versionRefused)
+	version, _, _ = strings.Cut(rest, ",")
+	return version, is
 }
 
 // withLastWords adds how the process ended and the end of its log.

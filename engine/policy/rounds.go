@@ -88,15 +88,15 @@ func (r *rounds) open(ctx context.Context, conn *grpc.ClientConn, most limits) (
 	r.until = ctx
 	lasts, r.cancel = context.WithCancel(ctx)
 	r.timer = time.AfterFunc(most.round, r.cancel)
-	r.stream, err = conn.NewStream(lasts, &rpc.Policy_ServiceDesc.Streams[roundsStream], rpc.Policy_Rounds_FullMethodName,
+	r.stream, err = conn.NewStream(lasts, &rpc.TaskScheduler_ServiceDesc.Streams[roundsStream], rpc.TaskScheduler_Rounds_FullMethodName,
 		grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(most.answer))
 	return err
 }
 
 // roundsStream is the place of Rounds among the streams of the service.
 var roundsStream = func() int {
-	for i := range rpc.Policy_ServiceDesc.Streams {
-		if rpc.Policy_ServiceDesc.Streams[i].StreamName == "Rounds" {
+	for i := range rpc.TaskScheduler_ServiceDesc.Streams {
+		if rpc.TaskScheduler_ServiceDesc.Streams[i].StreamName == "Rounds" {
 			return i
 		}
 	}
@@ -107,7 +107,7 @@ var roundsStream = func() int {
 func call(ctx context.Context, conn *grpc.ClientConn, round []byte, most limits) (answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, most.round)
 	defer cancel()
-	err = conn.Invoke(ctx, rpc.Policy_AssignTasks_FullMethodName, round, &answer,
+	err = conn.Invoke(ctx, rpc.TaskScheduler_AssignTasks_FullMethodName, round, &answer,
 		grpc.ForceCodec(bytesCodec{}), grpc.MaxCallRecvMsgSize(most.answer))
 	return answer, err
 }

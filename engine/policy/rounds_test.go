@@ -24,7 +24,7 @@ var aMinute = limits{round: time.Minute, answer: 1 << 20}
 
 // counting answers rounds, the third with an error, and counts how it was asked.
 type counting struct {
-	rpc.UnimplementedPolicyServer
+	rpc.UnimplementedTaskSchedulerServer
 	mu             sync.Mutex
 	streams, calls int
 	rounds         []uint64
@@ -105,7 +105,7 @@ func TestARoundThatIsGivenUp(t *testing.T) {
 	}
 }
 
-func askFive(t *testing.T, p rpc.PolicyServer) {
+func askFive(t *testing.T, p rpc.TaskSchedulerServer) {
 	t.Helper()
 	conn := served(t, p)
 	var r rounds
@@ -127,14 +127,14 @@ func encoded(t *testing.T, number uint64) []byte {
 }
 
 // served serves a plug-in's service on a socket, and connects to it.
-func served(t *testing.T, p rpc.PolicyServer, o ...grpc.ServerOption) *grpc.ClientConn {
+func served(t *testing.T, p rpc.TaskSchedulerServer, o ...grpc.ServerOption) *grpc.ClientConn {
 	t.Helper()
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := grpc.NewServer(o...)
-	desc := rpc.Policy_ServiceDesc
+	desc := rpc.TaskScheduler_ServiceDesc
 	if _, ok := p.(streaming); !ok {
 		desc.Streams = slices.DeleteFunc(slices.Clone(desc.Streams), func(d grpc.StreamDesc) bool { return d.StreamName == "Rounds" })
 	}

@@ -35,6 +35,9 @@ from sdk.scheduler.schedwire import scheduler_pb2 as wire
 from sdk.scheduler.schedwire.rpc import policy_pb2 as rpc
 from sdk.scheduler.schedwire.rpc import policy_pb2_grpc
 
+# The version of the service and its messages, as the manager knows it.
+PROTOCOL_VERSION = 2
+
 # ---- columns and rows ----
 
 # Columns of this type are indices into the table of strings, but for these.
@@ -201,7 +204,7 @@ def problem_list(config, problems):
 # ---- the service ----
 
 
-class Service(policy_pb2_grpc.PolicyServicer):
+class Service(policy_pb2_grpc.TaskSchedulerServicer):
     """One policy. The manager makes one call at a time, but for Watch."""
 
     def __init__(self, make):
@@ -305,7 +308,7 @@ def serve(make):
         futures.ThreadPoolExecutor(max_workers=4),  # one of them is in Watch
         options=[("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)],
     )
-    policy_pb2_grpc.add_PolicyServicer_to_server(service, server)
+    policy_pb2_grpc.add_TaskSchedulerServicer_to_server(service, server)
     key, cert = certificate()
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -321,6 +324,6 @@ def serve(make):
     )
     server.start()
     der = base64.b64encode(cert.public_bytes(serialization.Encoding.DER)).decode().rstrip("=")
-    print(f"1|1|unix|{path}|grpc|{der}", flush=True)
+    print(f"1|{PROTOCOL_VERSION}|unix|{path}|grpc|{der}", flush=True)
     service.ended.wait()
     server.stop(grace=1).wait()

@@ -32,6 +32,8 @@ const (
 	WrongCookie Behaviour = "wrong-cookie"
 	// WrongVersion speaks version 99 of the protocol.
 	WrongVersion Behaviour = "wrong-version"
+	// OldVersion speaks version 1 of the protocol, whose service had another name.
+	OldVersion Behaviour = "old-version"
 	// ExitAtOnce ends with status 3 before its handshake.
 	ExitAtOnce Behaviour = "exit-at-once"
 	// Silent never sends a handshake.

@@ -18,7 +18,7 @@ import (
 // register registers the service. A round does not become a protobuf message on its
 // way: package schedwire reads it from the bytes, and makes the answer's.
 func register(g *grpc.Server, s *server) {
-	desc := rpc.Policy_ServiceDesc
+	desc := rpc.TaskScheduler_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
 	for i := range desc.Methods {
 		if m := &desc.Methods[i]; m.MethodName == "AssignTasks" {

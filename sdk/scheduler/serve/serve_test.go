@@ -105,7 +105,7 @@ func (p *policy) Status() (scheduler.Status, error) {
 func (p *policy) Terminate() { p.terminated = true }
 
 // connected runs a test with a client of a server, in virtual time.
-func connected(t *testing.T, shell Shell, test func(*testing.T, rpc.PolicyClient, *policy)) {
+func connected(t *testing.T, shell Shell, test func(*testing.T, rpc.TaskSchedulerClient, *policy)) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &policy{}
 		s := newServer(func() scheduler.TaskScheduler { return p })
@@ -122,7 +122,7 @@ func connected(t *testing.T, shell Shell, test func(*testing.T, rpc.PolicyClient
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(t, rpc.NewPolicyClient(conn), p)
+		test(t, rpc.NewTaskSchedulerClient(conn), p)
 		s.shell.end()
 		conn.Close()
 		s.grpc.Stop()
@@ -131,7 +131,7 @@ func connected(t *testing.T, shell Shell, test func(*testing.T, rpc.PolicyClient
 }
 
 // begin starts the policy with a snapshot of n events.
-func begin(t *testing.T, c rpc.PolicyClient, n int) (*rpc.StartReply, error) {
+func begin(t *testing.T, c rpc.TaskSchedulerClient, n int) (*rpc.StartReply, error) {
 	t.Helper()
 	events := make([]scheduler.Event, n)
 	for i := range events {
@@ -158,7 +158,7 @@ func begin(t *testing.T, c rpc.PolicyClient, n int) (*rpc.StartReply, error) {
 }
 
 func TestSnapshotOfManyPagesArrivesWhole(t *testing.T) {
-	connected(t, nil, func(t *testing.T, c rpc.PolicyClient, _ *policy) {
+	connected(t, nil, func(t *testing.T, c rpc.TaskSchedulerClient, _ *policy) {
 		if _, err := begin(t, c, 100_000); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestSnapshotOfManyPagesArrivesWhole(t *testing.T) {
 }
 
 func TestCallsOutOfOrderAreRefused(t *testing.T) {
-	connected(t, nil, func(t *testing.T, c rpc.PolicyClient, p *policy) {
+	connected(t, nil, func(t *testing.T, c rpc.TaskSchedulerClient, p *policy) {
 		if _, err := c.AssignTasks(t.Context(), &schedwire.Round{}); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("a round before Start: %v", err)
 		}
@@ -193,7 +193,7 @@ func TestCallsOutOfOrderAreRefused(t *testing.T) {
 }
 
 func TestErrorWithoutPlaceIsOneProblem(t *testing.T) {
-	connected(t, nil, func(t *testing.T, c rpc.PolicyClient, _ *policy) {
+	connected(t, nil, func(t *testing.T, c rpc.TaskSchedulerClient, _ *policy) {
 		m, err := c.Check(t.Context(), &schedwire.Config{Text: []byte("bad")})
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestErrorWithoutPlaceIsOneProblem(t *testing.T) {
 }
 
 func TestCallsComeOneAtATimeAlsoAfterAPanic(t *testing.T) {
-	connected(t, nil, func(t *testing.T, c rpc.PolicyClient, _ *policy) {
+	connected(t, nil, func(t *testing.T, c rpc.TaskSchedulerClient, _ *policy) {
 		if _, err := begin(t, c, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestShellLivesFromStartToTerminate(t *testing.T) {
 		ended = post(scheduler.Note{Name: "late"})
 		return ended
 	}
-	connected(t, ShellFunc(shell), func(t *testing.T, c rpc.PolicyClient, _ *policy) {
+	connected(t, ShellFunc(shell), func(t *testing.T, c rpc.TaskSchedulerClient, _ *policy) {
 		stream, err := c.Watch(t.Context(), &rpc.WatchAsked{})
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ const drainMax = time.Second
 
 // server answers the manager's calls.
 type server struct {
-	rpc.UnimplementedPolicyServer
+	rpc.UnimplementedTaskSchedulerServer
 	newPolicy func() scheduler.TaskScheduler
 	shell     *shell // nil: none
 	grpc      *grpc.Server

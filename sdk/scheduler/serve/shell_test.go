@@ -17,7 +17,7 @@ import (
 )
 
 // round gives the policy a round of these events.
-func round(t *testing.T, c rpc.PolicyClient, number uint64, events ...scheduler.Event) {
+func round(t *testing.T, c rpc.TaskSchedulerClient, number uint64, events ...scheduler.Event) {
 	t.Helper()
 	m, err := schedwire.NewRound(&scheduler.Round{Number: number, Events: events})
 	if err != nil {
@@ -28,7 +28,7 @@ func round(t *testing.T, c rpc.PolicyClient, number uint64, events ...scheduler.
 	}
 }
 
-func durable(t *testing.T, c rpc.PolicyClient, number uint64) {
+func durable(t *testing.T, c rpc.TaskSchedulerClient, number uint64) {
 	t.Helper()
 	if _, err := c.Durable(t.Context(), &rpc.DurableRound{Round: number}); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestNotesReachTheShellWhenTheyAreDurable(t *testing.T) {
 			}
 		}
 	}
-	connected(t, ShellFunc(shell), func(t *testing.T, c rpc.PolicyClient, _ *policy) {
+	connected(t, ShellFunc(shell), func(t *testing.T, c rpc.TaskSchedulerClient, _ *policy) {
 		if _, err := begin(t, c, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestNotesReachTheShellWhenTheyAreDurable(t *testing.T) {
 }
 
 // startWith starts the policy in an environment, with settings.
-func startWith(t *testing.T, c rpc.PolicyClient, env scheduler.Environment, config scheduler.Config) scheduler.Description {
+func startWith(t *testing.T, c rpc.TaskSchedulerClient, env scheduler.Environment, config scheduler.Config) scheduler.Description {
 	t.Helper()
 	e, err := schedwire.NewEnvironment(env)
 	if err != nil {
@@ -142,7 +142,7 @@ func (g *guard) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Pro
 
 func TestGate(t *testing.T) {
 	g := &guard{of: make(chan Surroundings, 1), with: make(chan scheduler.Config, 1)}
-	connected(t, g, func(t *testing.T, c rpc.PolicyClient, p *policy) {
+	connected(t, g, func(t *testing.T, c rpc.TaskSchedulerClient, p *policy) {
 		d := startWith(t, c, scheduler.Environment{Store: "/store"}, scheduler.Config{Text: []byte("a: 1")})
 		if !d.Abilities.Has(scheduler.AbilityGate) {
 			t.Errorf("abilities %b are without the gate", d.Abilities)
@@ -191,7 +191,7 @@ func TestGate(t *testing.T) {
 func TestNoShellInSimulations(t *testing.T) {
 	for _, env := range []scheduler.Environment{{Simulated: true}, {Replayed: true}} {
 		g := &guard{of: make(chan Surroundings, 1)}
-		connected(t, g, func(t *testing.T, c rpc.PolicyClient, _ *policy) {
+		connected(t, g, func(t *testing.T, c rpc.TaskSchedulerClient, _ *policy) {
 			if d := startWith(t, c, env, scheduler.Config{}); d.Abilities.Has(scheduler.AbilityGate) {
 				t.Errorf("%+v: a gate that does not run was declared", env)
 			}
@@ -204,7 +204,7 @@ func TestNoShellInSimulations(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	connected(t, nil, func(t *testing.T, c rpc.PolicyClient, p *policy) {
+	connected(t, nil, func(t *testing.T, c rpc.TaskSchedulerClient, p *policy) {
 		m, err := schedwire.NewPageAsked(scheduler.PageAsked{Path: "/price", Query: "a=b"})
 		if err != nil {
 			t.Fatal(err)
@@ -231,7 +231,7 @@ func TestPages(t *testing.T) {
 
 // TestAPageThatIsMadeLater holds no round up, and one that panics then ends nothing.
 func TestAPageThatIsMadeLater(t *testing.T) {
-	connected(t, nil, func(t *testing.T, c rpc.PolicyClient, p *policy) {
+	connected(t, nil, func(t *testing.T, c rpc.TaskSchedulerClient, p *policy) {
 		startWith(t, c, scheduler.Environment{}, scheduler.Config{})
 		p.later, p.played = make(chan struct{}), make(chan struct{})
 		later := p.later

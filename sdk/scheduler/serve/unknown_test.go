@@ -26,7 +26,7 @@ func TestAPolicyServesALaterManager(t *testing.T) {
 		m.ProtoReflect().SetUnknown(tomorrow)
 		return m
 	}
-	connected(t, nil, func(t *testing.T, c rpc.PolicyClient, _ *policy) {
+	connected(t, nil, func(t *testing.T, c rpc.TaskSchedulerClient, _ *policy) {
 		stream, err := c.Start(t.Context())
 		if err != nil {
 			t.Fatal(err)

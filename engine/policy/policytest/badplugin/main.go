@@ -33,6 +33,9 @@ func main() {
 	case policytest.WrongVersion:
 		serveOther(rpc.CookieKey, 99, garbage{})
 		return
+	case policytest.OldVersion:
+		serveOther(rpc.CookieKey, 1, garbage{})
+		return
 	case policytest.GarbageAnswer:
 		serveOther(rpc.CookieKey, rpc.ProtocolVersion, garbage{})
 		return
@@ -231,7 +234,7 @@ func postAndFail(_ context.Context, of serve.Surroundings) error {
 }
 
 // serveOther serves without package serve.
-func serveOther(cookie string, version uint, server rpc.PolicyServer) {
+func serveOther(cookie string, version uint, server rpc.TaskSchedulerServer) {
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: plugin.HandshakeConfig{ProtocolVersion: version, MagicCookieKey: cookie, MagicCookieValue: rpc.CookieValue},
 		Plugins:         plugin.PluginSet{rpc.PluginName: other{server: server}},
@@ -241,14 +244,14 @@ func serveOther(cookie string, version uint, server rpc.PolicyServer) {
 
 type other struct {
 	plugin.NetRPCUnsupportedPlugin
-	server rpc.PolicyServer
+	server rpc.TaskSchedulerServer
 }
 
 func (o other) GRPCServer(_ *plugin.GRPCBroker, s *grpc.Server) error {
 	if o.server == nil {
 		return errors.New("nothing to serve: the handshake should have failed")
 	}
-	rpc.RegisterPolicyServer(s, o.server)
+	rpc.RegisterTaskSchedulerServer(s, o.server)
 	return nil
 }
 
@@ -257,7 +260,7 @@ func (other) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (
 }
 
 // garbage answers rounds with columns that do not agree. It has no Watch.
-type garbage struct{ rpc.UnimplementedPolicyServer }
+type garbage struct{ rpc.UnimplementedTaskSchedulerServer }
 
 func (garbage) Start(s grpc.ClientStreamingServer[rpc.StartPart, rpc.StartReply]) error {
 	return s.SendAndClose(&rpc.StartReply{Description: &schedwire.Description{}})

@@ -2,7 +2,7 @@
 // plug-in agree on before they speak it.
 //
 // A plug-in in Go uses package serve and never sees this one. A plug-in in
-// another language implements the service Policy of policy.proto and prints
+// another language implements the service TaskScheduler of policy.proto and prints
 // go-plugin's handshake line on its standard output: docs/PLUGINS.md tells how.
 package rpc
 
@@ -12,8 +12,9 @@ const (
 	// knows that a manager started it. They are no secret.
 	CookieKey   = "HAMADRYAD_POLICY_PLUGIN"
 	CookieValue = "scheduling-policy"
-	// ProtocolVersion is the version of the service and its messages.
-	ProtocolVersion = 1
+	// ProtocolVersion is the version of the service and its messages. Since version 2 the
+	// service is named TaskScheduler; it was named Policy.
+	ProtocolVersion = 2
 	// PluginName is the name under which the service is dispensed.
 	PluginName = "policy"
 )

@@ -428,8 +428,8 @@ const file_sdk_scheduler_schedwire_rpc_policy_proto_rawDesc = "" +
 	"WatchAsked\"$\n" +
 	"\fDurableRound\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\"\x0e\n" +
-	"\fDurableTaken2\x81\a\n" +
-	"\x06Policy\x12L\n" +
+	"\fDurableTaken2\x88\a\n" +
+	"\rTaskScheduler\x12L\n" +
 	"\x05Check\x12\x1e.hamadryad.scheduler.v1.Config\x1a#.hamadryad.scheduler.v1.ProblemList\x12P\n" +
 	"\x05Start\x12!.hamadryad.scheduler.v1.StartPart\x1a\".hamadryad.scheduler.v1.StartReply(\x01\x12O\n" +
 	"\vAssignTasks\x12\x1d.hamadryad.scheduler.v1.Round\x1a!.hamadryad.scheduler.v1.Decisions\x12N\n" +
@@ -486,28 +486,28 @@ var file_sdk_scheduler_schedwire_rpc_policy_proto_depIdxs = []int32{
 	11, // 2: hamadryad.scheduler.v1.StartPart.page:type_name -> hamadryad.scheduler.v1.SnapshotPage
 	12, // 3: hamadryad.scheduler.v1.StartReply.description:type_name -> hamadryad.scheduler.v1.Description
 	13, // 4: hamadryad.scheduler.v1.StartReply.problems:type_name -> hamadryad.scheduler.v1.ProblemList
-	9,  // 5: hamadryad.scheduler.v1.Policy.Check:input_type -> hamadryad.scheduler.v1.Config
-	0,  // 6: hamadryad.scheduler.v1.Policy.Start:input_type -> hamadryad.scheduler.v1.StartPart
-	14, // 7: hamadryad.scheduler.v1.Policy.AssignTasks:input_type -> hamadryad.scheduler.v1.Round
-	14, // 8: hamadryad.scheduler.v1.Policy.Rounds:input_type -> hamadryad.scheduler.v1.Round
-	2,  // 9: hamadryad.scheduler.v1.Policy.Explain:input_type -> hamadryad.scheduler.v1.ExplainAsked
-	3,  // 10: hamadryad.scheduler.v1.Policy.Status:input_type -> hamadryad.scheduler.v1.StatusAsked
-	15, // 11: hamadryad.scheduler.v1.Policy.Page:input_type -> hamadryad.scheduler.v1.PageAsked
-	16, // 12: hamadryad.scheduler.v1.Policy.Prove:input_type -> hamadryad.scheduler.v1.Credentials
-	7,  // 13: hamadryad.scheduler.v1.Policy.Durable:input_type -> hamadryad.scheduler.v1.DurableRound
-	4,  // 14: hamadryad.scheduler.v1.Policy.Terminate:input_type -> hamadryad.scheduler.v1.TerminateAsked
-	6,  // 15: hamadryad.scheduler.v1.Policy.Watch:input_type -> hamadryad.scheduler.v1.WatchAsked
-	13, // 16: hamadryad.scheduler.v1.Policy.Check:output_type -> hamadryad.scheduler.v1.ProblemList
-	1,  // 17: hamadryad.scheduler.v1.Policy.Start:output_type -> hamadryad.scheduler.v1.StartReply
-	17, // 18: hamadryad.scheduler.v1.Policy.AssignTasks:output_type -> hamadryad.scheduler.v1.Decisions
-	17, // 19: hamadryad.scheduler.v1.Policy.Rounds:output_type -> hamadryad.scheduler.v1.Decisions
-	18, // 20: hamadryad.scheduler.v1.Policy.Explain:output_type -> hamadryad.scheduler.v1.Explanation
-	19, // 21: hamadryad.scheduler.v1.Policy.Status:output_type -> hamadryad.scheduler.v1.Status
-	20, // 22: hamadryad.scheduler.v1.Policy.Page:output_type -> hamadryad.scheduler.v1.Page
-	21, // 23: hamadryad.scheduler.v1.Policy.Prove:output_type -> hamadryad.scheduler.v1.Proof
-	8,  // 24: hamadryad.scheduler.v1.Policy.Durable:output_type -> hamadryad.scheduler.v1.DurableTaken
-	5,  // 25: hamadryad.scheduler.v1.Policy.Terminate:output_type -> hamadryad.scheduler.v1.Terminated
-	22, // 26: hamadryad.scheduler.v1.Policy.Watch:output_type -> hamadryad.scheduler.v1.Note
+	9,  // 5: hamadryad.scheduler.v1.TaskScheduler.Check:input_type -> hamadryad.scheduler.v1.Config
+	0,  // 6: hamadryad.scheduler.v1.TaskScheduler.Start:input_type -> hamadryad.scheduler.v1.StartPart
+	14, // 7: hamadryad.scheduler.v1.TaskScheduler.AssignTasks:input_type -> hamadryad.scheduler.v1.Round
+	14, // 8: hamadryad.scheduler.v1.TaskScheduler.Rounds:input_type -> hamadryad.scheduler.v1.Round
+	2,  // 9: hamadryad.scheduler.v1.TaskScheduler.Explain:input_type -> hamadryad.scheduler.v1.ExplainAsked
+	3,  // 10: hamadryad.scheduler.v1.TaskScheduler.Status:input_type -> hamadryad.scheduler.v1.StatusAsked
+	15, // 11: hamadryad.scheduler.v1.TaskScheduler.Page:input_type -> hamadryad.scheduler.v1.PageAsked
+	16, // 12: hamadryad.scheduler.v1.TaskScheduler.Prove:input_type -> hamadryad.scheduler.v1.Credentials
+	7,  // 13: hamadryad.scheduler.v1.TaskScheduler.Durable:input_type -> hamadryad.scheduler.v1.DurableRound
+	4,  // 14: hamadryad.scheduler.v1.TaskScheduler.Terminate:input_type -> hamadryad.scheduler.v1.TerminateAsked
+	6,  // 15: hamadryad.scheduler.v1.TaskScheduler.Watch:input_type -> hamadryad.scheduler.v1.WatchAsked
+	13, // 16: hamadryad.scheduler.v1.TaskScheduler.Check:output_type -> hamadryad.scheduler.v1.ProblemList
+	1,  // 17: hamadryad.scheduler.v1.TaskScheduler.Start:output_type -> hamadryad.scheduler.v1.StartReply
+	17, // 18: hamadryad.scheduler.v1.TaskScheduler.AssignTasks:output_type -> hamadryad.scheduler.v1.Decisions
+	17, // 19: hamadryad.scheduler.v1.TaskScheduler.Rounds:output_type -> hamadryad.scheduler.v1.Decisions
+	18, // 20: hamadryad.scheduler.v1.TaskScheduler.Explain:output_type -> hamadryad.scheduler.v1.Explanation
+	19, // 21: hamadryad.scheduler.v1.TaskScheduler.Status:output_type -> hamadryad.scheduler.v1.Status
+	20, // 22: hamadryad.scheduler.v1.TaskScheduler.Page:output_type -> hamadryad.scheduler.v1.Page
+	21, // 23: hamadryad.scheduler.v1.TaskScheduler.Prove:output_type -> hamadryad.scheduler.v1.Proof
+	8,  // 24: hamadryad.scheduler.v1.TaskScheduler.Durable:output_type -> hamadryad.scheduler.v1.DurableTaken
+	5,  // 25: hamadryad.scheduler.v1.TaskScheduler.Terminate:output_type -> hamadryad.scheduler.v1.Terminated
+	22, // 26: hamadryad.scheduler.v1.TaskScheduler.Watch:output_type -> hamadryad.scheduler.v1.Note
 	16, // [16:27] is the sub-list for method output_type
 	5,  // [5:16] is the sub-list for method input_type
 	5,  // [5:5] is the sub-list for extension type_name

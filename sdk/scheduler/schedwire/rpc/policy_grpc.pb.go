@@ -22,28 +22,28 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Policy_Check_FullMethodName       = "/hamadryad.scheduler.v1.Policy/Check"
-	Policy_Start_FullMethodName       = "/hamadryad.scheduler.v1.Policy/Start"
-	Policy_AssignTasks_FullMethodName = "/hamadryad.scheduler.v1.Policy/AssignTasks"
-	Policy_Rounds_FullMethodName      = "/hamadryad.scheduler.v1.Policy/Rounds"
-	Policy_Explain_FullMethodName     = "/hamadryad.scheduler.v1.Policy/Explain"
-	Policy_Status_FullMethodName      = "/hamadryad.scheduler.v1.Policy/Status"
-	Policy_Page_FullMethodName        = "/hamadryad.scheduler.v1.Policy/Page"
-	Policy_Prove_FullMethodName       = "/hamadryad.scheduler.v1.Policy/Prove"
-	Policy_Durable_FullMethodName     = "/hamadryad.scheduler.v1.Policy/Durable"
-	Policy_Terminate_FullMethodName   = "/hamadryad.scheduler.v1.Policy/Terminate"
-	Policy_Watch_FullMethodName       = "/hamadryad.scheduler.v1.Policy/Watch"
+	TaskScheduler_Check_FullMethodName       = "/hamadryad.scheduler.v1.TaskScheduler/Check"
+	TaskScheduler_Start_FullMethodName       = "/hamadryad.scheduler.v1.TaskScheduler/Start"
+	TaskScheduler_AssignTasks_FullMethodName = "/hamadryad.scheduler.v1.TaskScheduler/AssignTasks"
+	TaskScheduler_Rounds_FullMethodName      = "/hamadryad.scheduler.v1.TaskScheduler/Rounds"
+	TaskScheduler_Explain_FullMethodName     = "/hamadryad.scheduler.v1.TaskScheduler/Explain"
+	TaskScheduler_Status_FullMethodName      = "/hamadryad.scheduler.v1.TaskScheduler/Status"
+	TaskScheduler_Page_FullMethodName        = "/hamadryad.scheduler.v1.TaskScheduler/Page"
+	TaskScheduler_Prove_FullMethodName       = "/hamadryad.scheduler.v1.TaskScheduler/Prove"
+	TaskScheduler_Durable_FullMethodName     = "/hamadryad.scheduler.v1.TaskScheduler/Durable"
+	TaskScheduler_Terminate_FullMethodName   = "/hamadryad.scheduler.v1.TaskScheduler/Terminate"
+	TaskScheduler_Watch_FullMethodName       = "/hamadryad.scheduler.v1.TaskScheduler/Watch"
 )
 
-// PolicyClient is the client API for Policy service.
+// TaskSchedulerClient is the client API for TaskScheduler service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Policy is a scheduling policy in a process of its own. The manager calls
+// TaskScheduler is a scheduling policy in a process of its own. The manager calls
 // Start once, after it AssignTasks with one round at a time, and nothing after
 // Terminate. Prove, Durable and Watch may come beside any other call. A call that the policy itself fails ends with status ABORTED, one in
 // which it panicked, and every one after that, with INTERNAL.
-type PolicyClient interface {
+type TaskSchedulerClient interface {
 	// Check validates a configuration without starting.
 	Check(ctx context.Context, in *schedwire.Config, opts ...grpc.CallOption) (*schedwire.ProblemList, error)
 	// Start takes the configuration and environment in the first message and one
@@ -73,27 +73,27 @@ type PolicyClient interface {
 	Watch(ctx context.Context, in *WatchAsked, opts ...grpc.CallOption) (grpc.ServerStreamingClient[schedwire.Note], error)
 }
 
-type policyClient struct {
+type taskSchedulerClient struct {
 	cc grpc.ClientConnInterface
 }
 
-func NewPolicyClient(cc grpc.ClientConnInterface) PolicyClient {
-	return &policyClient{cc}
+func NewTaskSchedulerClient(cc grpc.ClientConnInterface) TaskSchedulerClient {
+	return &taskSchedulerClient{cc}
 }
 
-func (c *policyClient) Check(ctx context.Context, in *schedwire.Config, opts ...grpc.CallOption) (*schedwire.ProblemList, error) {
+func (c *taskSchedulerClient) Check(ctx context.Context, in *schedwire.Config, opts ...grpc.CallOption) (*schedwire.ProblemList, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(schedwire.ProblemList)
-	err := c.cc.Invoke(ctx, Policy_Check_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, TaskScheduler_Check_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *policyClient) Start(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StartPart, StartReply], error) {
+func (c *taskSchedulerClient) Start(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[StartPart, StartReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Policy_ServiceDesc.Streams[0], Policy_Start_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &TaskScheduler_ServiceDesc.Streams[0], TaskScheduler_Start_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -102,21 +102,21 @@ func (c *policyClient) Start(ctx context.Context, opts ...grpc.CallOption) (grpc
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Policy_StartClient = grpc.ClientStreamingClient[StartPart, StartReply]
+type TaskScheduler_StartClient = grpc.ClientStreamingClient[StartPart, StartReply]
 
-func (c *policyClient) AssignTasks(ctx context.Context, in *schedwire.Round, opts ...grpc.CallOption) (*schedwire.Decisions, error) {
+func (c *taskSchedulerClient) AssignTasks(ctx context.Context, in *schedwire.Round, opts ...grpc.CallOption) (*schedwire.Decisions, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(schedwire.Decisions)
-	err := c.cc.Invoke(ctx, Policy_AssignTasks_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, TaskScheduler_AssignTasks_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *policyClient) Rounds(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[schedwire.Round, schedwire.Decisions], error) {
+func (c *taskSchedulerClient) Rounds(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[schedwire.Round, schedwire.Decisions], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Policy_ServiceDesc.Streams[1], Policy_Rounds_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &TaskScheduler_ServiceDesc.Streams[1], TaskScheduler_Rounds_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -125,71 +125,71 @@ func (c *policyClient) Rounds(ctx context.Context, opts ...grpc.CallOption) (grp
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Policy_RoundsClient = grpc.BidiStreamingClient[schedwire.Round, schedwire.Decisions]
+type TaskScheduler_RoundsClient = grpc.BidiStreamingClient[schedwire.Round, schedwire.Decisions]
 
-func (c *policyClient) Explain(ctx context.Context, in *ExplainAsked, opts ...grpc.CallOption) (*schedwire.Explanation, error) {
+func (c *taskSchedulerClient) Explain(ctx context.Context, in *ExplainAsked, opts ...grpc.CallOption) (*schedwire.Explanation, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(schedwire.Explanation)
-	err := c.cc.Invoke(ctx, Policy_Explain_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, TaskScheduler_Explain_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *policyClient) Status(ctx context.Context, in *StatusAsked, opts ...grpc.CallOption) (*schedwire.Status, error) {
+func (c *taskSchedulerClient) Status(ctx context.Context, in *StatusAsked, opts ...grpc.CallOption) (*schedwire.Status, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(schedwire.Status)
-	err := c.cc.Invoke(ctx, Policy_Status_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, TaskScheduler_Status_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *policyClient) Page(ctx context.Context, in *schedwire.PageAsked, opts ...grpc.CallOption) (*schedwire.Page, error) {
+func (c *taskSchedulerClient) Page(ctx context.Context, in *schedwire.PageAsked, opts ...grpc.CallOption) (*schedwire.Page, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(schedwire.Page)
-	err := c.cc.Invoke(ctx, Policy_Page_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, TaskScheduler_Page_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *policyClient) Prove(ctx context.Context, in *schedwire.Credentials, opts ...grpc.CallOption) (*schedwire.Proof, error) {
+func (c *taskSchedulerClient) Prove(ctx context.Context, in *schedwire.Credentials, opts ...grpc.CallOption) (*schedwire.Proof, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(schedwire.Proof)
-	err := c.cc.Invoke(ctx, Policy_Prove_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, TaskScheduler_Prove_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *policyClient) Durable(ctx context.Context, in *DurableRound, opts ...grpc.CallOption) (*DurableTaken, error) {
+func (c *taskSchedulerClient) Durable(ctx context.Context, in *DurableRound, opts ...grpc.CallOption) (*DurableTaken, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DurableTaken)
-	err := c.cc.Invoke(ctx, Policy_Durable_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, TaskScheduler_Durable_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *policyClient) Terminate(ctx context.Context, in *TerminateAsked, opts ...grpc.CallOption) (*Terminated, error) {
+func (c *taskSchedulerClient) Terminate(ctx context.Context, in *TerminateAsked, opts ...grpc.CallOption) (*Terminated, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Terminated)
-	err := c.cc.Invoke(ctx, Policy_Terminate_FullMethodName, in, out, cOpts...)
+	err := c.cc.Invoke(ctx, TaskScheduler_Terminate_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-func (c *policyClient) Watch(ctx context.Context, in *WatchAsked, opts ...grpc.CallOption) (grpc.ServerStreamingClient[schedwire.Note], error) {
+func (c *taskSchedulerClient) Watch(ctx context.Context, in *WatchAsked, opts ...grpc.CallOption) (grpc.ServerStreamingClient[schedwire.Note], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Policy_ServiceDesc.Streams[2], Policy_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &TaskScheduler_ServiceDesc.Streams[2], TaskScheduler_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -204,17 +204,17 @@ func (c *policyClient) Watch(ctx context.Context, in *WatchAsked, opts ...grpc.C
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Policy_WatchClient = grpc.ServerStreamingClient[schedwire.Note]
+type TaskScheduler_WatchClient = grpc.ServerStreamingClient[schedwire.Note]
 
-// PolicyServer is the server API for Policy service.
-// All implementations must embed UnimplementedPolicyServer
+// TaskSchedulerServer is the server API for TaskScheduler service.
+// All implementations must embed UnimplementedTaskSchedulerServer
 // for forward compatibility.
 //
-// Policy is a scheduling policy in a process of its own. The manager calls
+// TaskScheduler is a scheduling policy in a process of its own. The manager calls
 // Start once, after it AssignTasks with one round at a time, and nothing after
 // Terminate. Prove, Durable and Watch may come beside any other call. A call that the policy itself fails ends with status ABORTED, one in
 // which it panicked, and every one after that, with INTERNAL.
-type PolicyServer interface {
+type TaskSchedulerServer interface {
 	// Check validates a configuration without starting.
 	Check(context.Context, *schedwire.Config) (*schedwire.ProblemList, error)
 	// Start takes the configuration and environment in the first message and one
@@ -242,294 +242,294 @@ type PolicyServer interface {
 	// Watch delivers the notes that the plug-in's shell posts. It is called once
 	// and lasts as long as the plug-in.
 	Watch(*WatchAsked, grpc.ServerStreamingServer[schedwire.Note]) error
-	mustEmbedUnimplementedPolicyServer()
+	mustEmbedUnimplementedTaskSchedulerServer()
 }
 
-// UnimplementedPolicyServer must be embedded to have
+// UnimplementedTaskSchedulerServer must be embedded to have
 // forward compatible implementations.
 //
 // NOTE: this should be embedded by value instead of pointer to avoid a nil
 // pointer dereference when methods are called.
-type UnimplementedPolicyServer struct{}
+type UnimplementedTaskSchedulerServer struct{}
 
-func (UnimplementedPolicyServer) Check(context.Context, *schedwire.Config) (*schedwire.ProblemList, error) {
+func (UnimplementedTaskSchedulerServer) Check(context.Context, *schedwire.Config) (*schedwire.ProblemList, error) {
 	return nil, status.Error(codes.Unimplemented, "method Check not implemented")
 }
-func (UnimplementedPolicyServer) Start(grpc.ClientStreamingServer[StartPart, StartReply]) error {
+func (UnimplementedTaskSchedulerServer) Start(grpc.ClientStreamingServer[StartPart, StartReply]) error {
 	return status.Error(codes.Unimplemented, "method Start not implemented")
 }
-func (UnimplementedPolicyServer) AssignTasks(context.Context, *schedwire.Round) (*schedwire.Decisions, error) {
+func (UnimplementedTaskSchedulerServer) AssignTasks(context.Context, *schedwire.Round) (*schedwire.Decisions, error) {
 	return nil, status.Error(codes.Unimplemented, "method AssignTasks not implemented")
 }
-func (UnimplementedPolicyServer) Rounds(grpc.BidiStreamingServer[schedwire.Round, schedwire.Decisions]) error {
+func (UnimplementedTaskSchedulerServer) Rounds(grpc.BidiStreamingServer[schedwire.Round, schedwire.Decisions]) error {
 	return status.Error(codes.Unimplemented, "method Rounds not implemented")
 }
-func (UnimplementedPolicyServer) Explain(context.Context, *ExplainAsked) (*schedwire.Explanation, error) {
+func (UnimplementedTaskSchedulerServer) Explain(context.Context, *ExplainAsked) (*schedwire.Explanation, error) {
 	return nil, status.Error(codes.Unimplemented, "method Explain not implemented")
 }
-func (UnimplementedPolicyServer) Status(context.Context, *StatusAsked) (*schedwire.Status, error) {
+func (UnimplementedTaskSchedulerServer) Status(context.Context, *StatusAsked) (*schedwire.Status, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
 }
-func (UnimplementedPolicyServer) Page(context.Context, *schedwire.PageAsked) (*schedwire.Page, error) {
+func (UnimplementedTaskSchedulerServer) Page(context.Context, *schedwire.PageAsked) (*schedwire.Page, error) {
 	return nil, status.Error(codes.Unimplemented, "method Page not implemented")
 }
-func (UnimplementedPolicyServer) Prove(context.Context, *schedwire.Credentials) (*schedwire.Proof, error) {
+func (UnimplementedTaskSchedulerServer) Prove(context.Context, *schedwire.Credentials) (*schedwire.Proof, error) {
 	return nil, status.Error(codes.Unimplemented, "method Prove not implemented")
 }
-func (UnimplementedPolicyServer) Durable(context.Context, *DurableRound) (*DurableTaken, error) {
+func (UnimplementedTaskSchedulerServer) Durable(context.Context, *DurableRound) (*DurableTaken, error) {
 	return nil, status.Error(codes.Unimplemented, "method Durable not implemented")
 }
-func (UnimplementedPolicyServer) Terminate(context.Context, *TerminateAsked) (*Terminated, error) {
+func (UnimplementedTaskSchedulerServer) Terminate(context.Context, *TerminateAsked) (*Terminated, error) {
 	return nil, status.Error(codes.Unimplemented, "method Terminate not implemented")
 }
-func (UnimplementedPolicyServer) Watch(*WatchAsked, grpc.ServerStreamingServer[schedwire.Note]) error {
+func (UnimplementedTaskSchedulerServer) Watch(*WatchAsked, grpc.ServerStreamingServer[schedwire.Note]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
-func (UnimplementedPolicyServer) mustEmbedUnimplementedPolicyServer() {}
-func (UnimplementedPolicyServer) testEmbeddedByValue()                {}
+func (UnimplementedTaskSchedulerServer) mustEmbedUnimplementedTaskSchedulerServer() {}
+func (UnimplementedTaskSchedulerServer) testEmbeddedByValue()                       {}
 
-// UnsafePolicyServer may be embedded to opt out of forward compatibility for this service.
-// Use of this interface is not recommended, as added methods to PolicyServer will
+// UnsafeTaskSchedulerServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to TaskSchedulerServer will
 // result in compilation errors.
-type UnsafePolicyServer interface {
-	mustEmbedUnimplementedPolicyServer()
+type UnsafeTaskSchedulerServer interface {
+	mustEmbedUnimplementedTaskSchedulerServer()
 }
 
-func RegisterPolicyServer(s grpc.ServiceRegistrar, srv PolicyServer) {
-	// If the following call panics, it indicates UnimplementedPolicyServer was
+func RegisterTaskSchedulerServer(s grpc.ServiceRegistrar, srv TaskSchedulerServer) {
+	// If the following call panics, it indicates UnimplementedTaskSchedulerServer was
 	// embedded by pointer and is nil.  This will cause panics if an
 	// unimplemented method is ever invoked, so we test this at initialization
 	// time to prevent it from happening at runtime later due to I/O.
 	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
 		t.testEmbeddedByValue()
 	}
-	s.RegisterService(&Policy_ServiceDesc, srv)
+	s.RegisterService(&TaskScheduler_ServiceDesc, srv)
 }
 
-func _Policy_Check_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _TaskScheduler_Check_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(schedwire.Config)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PolicyServer).Check(ctx, in)
+		return srv.(TaskSchedulerServer).Check(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Policy_Check_FullMethodName,
+		FullMethod: TaskScheduler_Check_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServer).Check(ctx, req.(*schedwire.Config))
+		return srv.(TaskSchedulerServer).Check(ctx, req.(*schedwire.Config))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Policy_Start_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(PolicyServer).Start(&grpc.GenericServerStream[StartPart, StartReply]{ServerStream: stream})
+func _TaskScheduler_Start_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(TaskSchedulerServer).Start(&grpc.GenericServerStream[StartPart, StartReply]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Policy_StartServer = grpc.ClientStreamingServer[StartPart, StartReply]
+type TaskScheduler_StartServer = grpc.ClientStreamingServer[StartPart, StartReply]
 
-func _Policy_AssignTasks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _TaskScheduler_AssignTasks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(schedwire.Round)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PolicyServer).AssignTasks(ctx, in)
+		return srv.(TaskSchedulerServer).AssignTasks(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Policy_AssignTasks_FullMethodName,
+		FullMethod: TaskScheduler_AssignTasks_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServer).AssignTasks(ctx, req.(*schedwire.Round))
+		return srv.(TaskSchedulerServer).AssignTasks(ctx, req.(*schedwire.Round))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Policy_Rounds_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(PolicyServer).Rounds(&grpc.GenericServerStream[schedwire.Round, schedwire.Decisions]{ServerStream: stream})
+func _TaskScheduler_Rounds_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(TaskSchedulerServer).Rounds(&grpc.GenericServerStream[schedwire.Round, schedwire.Decisions]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Policy_RoundsServer = grpc.BidiStreamingServer[schedwire.Round, schedwire.Decisions]
+type TaskScheduler_RoundsServer = grpc.BidiStreamingServer[schedwire.Round, schedwire.Decisions]
 
-func _Policy_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _TaskScheduler_Explain_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ExplainAsked)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PolicyServer).Explain(ctx, in)
+		return srv.(TaskSchedulerServer).Explain(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Policy_Explain_FullMethodName,
+		FullMethod: TaskScheduler_Explain_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServer).Explain(ctx, req.(*ExplainAsked))
+		return srv.(TaskSchedulerServer).Explain(ctx, req.(*ExplainAsked))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Policy_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _TaskScheduler_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StatusAsked)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PolicyServer).Status(ctx, in)
+		return srv.(TaskSchedulerServer).Status(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Policy_Status_FullMethodName,
+		FullMethod: TaskScheduler_Status_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServer).Status(ctx, req.(*StatusAsked))
+		return srv.(TaskSchedulerServer).Status(ctx, req.(*StatusAsked))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Policy_Page_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _TaskScheduler_Page_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(schedwire.PageAsked)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PolicyServer).Page(ctx, in)
+		return srv.(TaskSchedulerServer).Page(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Policy_Page_FullMethodName,
+		FullMethod: TaskScheduler_Page_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServer).Page(ctx, req.(*schedwire.PageAsked))
+		return srv.(TaskSchedulerServer).Page(ctx, req.(*schedwire.PageAsked))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Policy_Prove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _TaskScheduler_Prove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(schedwire.Credentials)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PolicyServer).Prove(ctx, in)
+		return srv.(TaskSchedulerServer).Prove(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Policy_Prove_FullMethodName,
+		FullMethod: TaskScheduler_Prove_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServer).Prove(ctx, req.(*schedwire.Credentials))
+		return srv.(TaskSchedulerServer).Prove(ctx, req.(*schedwire.Credentials))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Policy_Durable_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _TaskScheduler_Durable_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DurableRound)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PolicyServer).Durable(ctx, in)
+		return srv.(TaskSchedulerServer).Durable(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Policy_Durable_FullMethodName,
+		FullMethod: TaskScheduler_Durable_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServer).Durable(ctx, req.(*DurableRound))
+		return srv.(TaskSchedulerServer).Durable(ctx, req.(*DurableRound))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Policy_Terminate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+func _TaskScheduler_Terminate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(TerminateAsked)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
 	if interceptor == nil {
-		return srv.(PolicyServer).Terminate(ctx, in)
+		return srv.(TaskSchedulerServer).Terminate(ctx, in)
 	}
 	info := &grpc.UnaryServerInfo{
 		Server:     srv,
-		FullMethod: Policy_Terminate_FullMethodName,
+		FullMethod: TaskScheduler_Terminate_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(PolicyServer).Terminate(ctx, req.(*TerminateAsked))
+		return srv.(TaskSchedulerServer).Terminate(ctx, req.(*TerminateAsked))
 	}
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Policy_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+func _TaskScheduler_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchAsked)
 	if err := stream.RecvMsg(m); err != nil {
 		return err
 	}
-	return srv.(PolicyServer).Watch(m, &grpc.GenericServerStream[WatchAsked, schedwire.Note]{ServerStream: stream})
+	return srv.(TaskSchedulerServer).Watch(m, &grpc.GenericServerStream[WatchAsked, schedwire.Note]{ServerStream: stream})
 }
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Policy_WatchServer = grpc.ServerStreamingServer[schedwire.Note]
+type TaskScheduler_WatchServer = grpc.ServerStreamingServer[schedwire.Note]
 
-// Policy_ServiceDesc is the grpc.ServiceDesc for Policy service.
+// TaskScheduler_ServiceDesc is the grpc.ServiceDesc for TaskScheduler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
-var Policy_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "hamadryad.scheduler.v1.Policy",
-	HandlerType: (*PolicyServer)(nil),
+var TaskScheduler_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "hamadryad.scheduler.v1.TaskScheduler",
+	HandlerType: (*TaskSchedulerServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
 			MethodName: "Check",
-			Handler:    _Policy_Check_Handler,
+			Handler:    _TaskScheduler_Check_Handler,
 		},
 		{
 			MethodName: "AssignTasks",
-			Handler:    _Policy_AssignTasks_Handler,
+			Handler:    _TaskScheduler_AssignTasks_Handler,
 		},
 		{
 			MethodName: "Explain",
-			Handler:    _Policy_Explain_Handler,
+			Handler:    _TaskScheduler_Explain_Handler,
 		},
 		{
 			MethodName: "Status",
-			Handler:    _Policy_Status_Handler,
+			Handler:    _TaskScheduler_Status_Handler,
 		},
 		{
 			MethodName: "Page",
-			Handler:    _Policy_Page_Handler,
+			Handler:    _TaskScheduler_Page_Handler,
 		},
 		{
 			MethodName: "Prove",
-			Handler:    _Policy_Prove_Handler,
+			Handler:    _TaskScheduler_Prove_Handler,
 		},
 		{
 			MethodName: "Durable",
-			Handler:    _Policy_Durable_Handler,
+			Handler:    _TaskScheduler_Durable_Handler,
 		},
 		{
 			MethodName: "Terminate",
-			Handler:    _Policy_Terminate_Handler,
+			Handler:    _TaskScheduler_Terminate_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Start",
-			Handler:       _Policy_Start_Handler,
+			Handler:       _TaskScheduler_Start_Handler,
 			ClientStreams: true,
 		},
 		{
 			StreamName:    "Rounds",
-			Handler:       _Policy_Rounds_Handler,
+			Handler:       _TaskScheduler_Rounds_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
 		},
 		{
 			StreamName:    "Watch",
-			Handler:       _Policy_Watch_Handler,
+			Handler:       _TaskScheduler_Watch_Handler,
 			ServerStreams: true,
 		},
 	},
