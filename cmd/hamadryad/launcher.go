@@ -59,7 +59,15 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 				return err
 			}
 			defer stop()
-			cfg.Ready, cfg.Keeper = func() { part.Ready("joined") }, keeperCommand
+			systemd, err := openUnit(part, cfg.Log)
+			if err != nil {
+				return err
+			}
+			cfg.Ready = func() {
+				part.Ready("joined")
+				systemd.status("joined the manager at " + cfg.Manager)
+			}
+			cfg.Watchdog, cfg.Keeper = systemd.serve, keeperCommand
 			if cfg.Step, err = stepCommand(); err != nil {
 				return err
 			}

@@ -106,7 +106,15 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 	cfg.Reads = site.Reads(s)
 	cfg.Last, cfg.Problem, cfg.File, cfg.Updates, cfg.Log = last, problem, s.File, updates, log
 	cfg.Remaker, cfg.Fallback = remaker, fifo.New
-	cfg.Ready = func(grpc, http string) { part.Ready(grpc + " " + http) }
+	systemd, err := openUnit(part, log)
+	if err != nil {
+		return err
+	}
+	cfg.Ready = func(grpc, http string) {
+		part.Ready(grpc + " " + http)
+		systemd.status("serves at " + grpc + ", pages at " + http)
+	}
+	cfg.Watchdog = systemd.serve
 	return manager.Run(ctx, cfg)
 }
 

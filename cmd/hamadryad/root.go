@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/progress"
+	"github.com/hamadryad/hamadryad/internal/buildinfo"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -111,13 +111,11 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 }
 
 func (c *cli) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	return c.formatFlag(&cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintln(c.show.Out, "hamadryad", version())
-			return nil
-		},
-	}
+		Example: "  hamadryad version\n  hamadryad version -o json",
+		RunE:    func(*cobra.Command, []string) error { return c.show.Version(buildinfo.Read()) },
+	})
 }
 
 // exitCodesTopic is a page of help, without a command.
@@ -127,20 +125,6 @@ func exitCodesTopic() *cobra.Command {
 		Long: "Commands, and programs that submit jobs, end with one of these exit codes. \"hamadryad local\" and\n" +
 			"\"hamadryad submit\" end with that of the program that they ran.\n\n" + client.ExitHelp(),
 	}
-}
-
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v, revision := info.Main.Version, ""
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			revision = " " + s.Value
-		}
-	}
-	return v + revision + " " + info.GoVersion
 }
 
 // dial connects to the manager.

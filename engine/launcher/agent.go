@@ -50,6 +50,7 @@ type agent struct {
 	ctx context.Context // of the whole launcher
 
 	lookers *lookers
+	pulse   *pulse
 
 	mu       sync.Mutex
 	life     context.Context // ends with the incarnation
@@ -93,6 +94,7 @@ func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.C
 		workers:  newWorkers(cfg.slotsTotal()),
 		tickets:  map[uint64][]byte{},
 	}
+	a.pulse = newPulse(func() { a.counts() })
 	a.life, a.endLife = context.WithCancel(ctx)
 	return a, nil
 }

@@ -77,6 +77,10 @@ type Config struct {
 	Problem error `json:"-"`
 	// Ready, if set, is called once, when the manager has let the launcher in.
 	Ready func() `json:"-"`
+	// Watchdog, if set, is called on a goroutine of its own when the launcher's ports answer, and returns when
+	// ctx ends, as it does when the launcher stops. lives says why the launcher would have to be started again;
+	// nil: it need not. A call of it takes ten seconds at most.
+	Watchdog func(ctx context.Context, lives func(context.Context) error) `json:"-"`
 }
 
 // Defaults of Config.

@@ -3,6 +3,7 @@ package launcher
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
@@ -18,6 +19,20 @@ func (c Config) openGroups(identity string) (suspend.Way, error) {
 		return suspend.Way{}, err
 	}
 	return suspend.Choose(c.Suspend, identity, limited, c.Log)
+}
+
+// watched has the Watchdog look after the launcher, until the function that it returns is called.
+func (c Config) watched(ctx context.Context, lives func(context.Context) error) (stop func()) {
+	if c.Watchdog == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var watchdog sync.WaitGroup
+	watchdog.Go(func() { c.Watchdog(ctx, lives) })
+	return func() {
+		cancel()
+		watchdog.Wait()
+	}
 }
 
 // Run is a launcher's whole life. It returns nil when ctx ended, with no worker
@@ -70,6 +85,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	stop := d.serve(ctx, a, cancel)
 	defer stop()
+	defer cfg.watched(ctx, a.pulse.wrong)()
 	s := newSession(a, conn, machine)
 	err = s.run(ctx)
 	a.die()

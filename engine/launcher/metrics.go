@@ -7,6 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/buildinfo"
 )
 
 // metrics are what /metrics shows. No label holds an id.
@@ -65,7 +66,7 @@ func newMetrics(cfg Config, way suspend.Way, more ...prometheus.Collector) *metr
 	limits := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hamadryad_launcher_limits_info", Help: "Always 1: what limits workers' memory, processes and processors, cgroup or none."}, []string{"by"})
 	limits.WithLabelValues(limitedBy(way)).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, m.offences, slots, wrong, ways, users, limits)
+		m.outcomes, m.channels, m.starts, m.stale, m.logUnkept, m.offences, slots, wrong, ways, users, limits, buildinfo.Metric("hamadryad_launcher"))
 	m.registry.MustRegister(more...)
 	if cfg.Keys != nil {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -54,9 +54,10 @@ func (p *pages) server() *http.Server {
 	mux.Handle("GET /{$}", p.agent.lookers.withRole(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "launcher %s of Hamadryad\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n/debug/pprof/\n", p.agent.cfg.Name)
 	})))
-	mux.Handle("GET /livez", health.Page("livez"))
-	mux.Handle("GET /healthz", health.Page("healthz"))
-	mux.Handle("GET /readyz", health.Page("readyz", health.Check{Name: "manager", Wrong: p.heard}))
+	lives := health.Check{Name: "agent", Wrong: p.agent.pulse.wrong}
+	mux.Handle("GET /livez", health.Page("livez", lives))
+	mux.Handle("GET /healthz", health.Page("healthz", lives))
+	mux.Handle("GET /readyz", health.Page("readyz", lives, health.Check{Name: "manager", Wrong: p.heard}))
 	return &http.Server{Handler: mux, ReadHeaderTimeout: headerMax, WriteTimeout: pageMax, IdleTimeout: idleClientMax, ErrorLog: slog.NewLogLogger(p.agent.log.Handler(), slog.LevelDebug)}
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/internal/buildinfo"
 )
 
 const (
@@ -301,6 +302,7 @@ func (s *session) join() *wire.Join {
 	return &wire.Join{
 		Name: s.cfg.Name, Identity: s.folder.Identity(), Incarnation: s.outbox.Incarnation(), Host: s.cfg.Host, Names: s.cfg.Names, Rack: s.cfg.Rack, Slots: s.cfg.wireSlots(), Memory: s.cfg.Memory, Swap: s.cfg.Swap,
 		DataAddress: s.agent.data, HttpAddress: s.agent.pages, Attempts: has.Attempts, Stored: has.Stored, Jobs: has.Jobs, Term: term, Seen: seen, CanSuspend: true, After: s.after,
+		Version: buildinfo.Read().Version,
 	}
 }
 

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -118,7 +119,11 @@ type Config struct {
 	Limits connlimit.Limits
 	// Ready is called once, when the manager answers at these addresses; nil: not.
 	Ready func(grpc, http string)
-	Log   *slog.Logger // nil: slog.Default
+	// Watchdog is called on a goroutine of its own when the manager serves, and returns when ctx ends, as it does
+	// when the manager stops. lives says why the manager would have to be started again; nil: it need not. A
+	// call of it takes ten seconds at most. A nil Watchdog: nobody watches.
+	Watchdog func(ctx context.Context, lives func(context.Context) error)
+	Log      *slog.Logger // nil: slog.Default
 }
 
 // Update is a changed configuration. What is not in it takes effect at the next

@@ -52,6 +52,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
+	"github.com/hamadryad/hamadryad/internal/buildinfo"
 	"github.com/hamadryad/hamadryad/internal/health"
 	"github.com/hamadryad/hamadryad/internal/logsample"
 	"github.com/hamadryad/hamadryad/internal/profiles"
@@ -300,6 +301,9 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	if m.cfg.Ready != nil {
 		m.cfg.Ready(listener.Addr().String(), web.Addr().String())
 	}
+	if m.cfg.Watchdog != nil {
+		parts.Go(func() { m.cfg.Watchdog(ctx, m.lives().Wrong) })
+	}
 	err = m.driver.run(ctx, m.life.Opening(m.cfg.Core))
 	cancel(err)
 	close(m.stopping)
@@ -423,7 +427,7 @@ func (m *manager) world() metrics.World {
 }
 
 func (m *manager) webServer() *http.Server {
-	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows, m.ports.collector())
+	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows, m.ports.collector(), buildinfo.Metric("hamadryad"))
 	mux := http.NewServeMux()
 	for pattern, handler := range m.routes() {
 		mux.Handle(pattern, m.guard.Page(pattern, handler, m.refuseWeb))

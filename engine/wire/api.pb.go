@@ -1384,6 +1384,7 @@ type LauncherStatus struct {
 	Heard         int64                  `protobuf:"varint,19,opt,name=heard,proto3" json:"heard,omitempty"`                                       // likewise, when something was heard of it last
 	ExcludedUntil int64                  `protobuf:"varint,20,opt,name=excluded_until,json=excludedUntil,proto3" json:"excluded_until,omitempty"`  // while it is excluded: when that ends, ns since 1970
 	ExcludedFor   []uint64               `protobuf:"varint,21,rep,packed,name=excluded_for,json=excludedFor,proto3" json:"excluded_for,omitempty"` // the jobs for which it is
+	Version       string                 `protobuf:"bytes,22,opt,name=version,proto3" json:"version,omitempty"`                                    // of its program; "": it has not joined this life of the manager
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1563,6 +1564,13 @@ func (x *LauncherStatus) GetExcludedFor() []uint64 {
 		return x.ExcludedFor
 	}
 	return nil
+}
+
+func (x *LauncherStatus) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
 }
 
 type DrainRequest struct {
@@ -3936,7 +3944,7 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x1a\n" +
 	"\battempts\x18\x02 \x01(\bR\battempts\"S\n" +
 	"\x0eLaunchersReply\x12A\n" +
-	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\x98\x05\n" +
+	"\tlaunchers\x18\x01 \x03(\v2#.hamadryad.engine.v1.LauncherStatusR\tlaunchers\"\xb2\x05\n" +
 	"\x0eLauncherStatus\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\x04R\blauncher\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -3960,7 +3968,8 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x06joined\x18\x12 \x01(\x03R\x06joined\x12\x14\n" +
 	"\x05heard\x18\x13 \x01(\x03R\x05heard\x12%\n" +
 	"\x0eexcluded_until\x18\x14 \x01(\x03R\rexcludedUntil\x12!\n" +
-	"\fexcluded_for\x18\x15 \x03(\x04R\vexcludedFor\"~\n" +
+	"\fexcluded_for\x18\x15 \x03(\x04R\vexcludedFor\x12\x18\n" +
+	"\aversion\x18\x16 \x01(\tR\aversion\"~\n" +
 	"\fDrainRequest\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\tR\blauncher\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x14\n" +

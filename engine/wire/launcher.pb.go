@@ -392,6 +392,7 @@ type Join struct {
 	Jobs          []uint64               `protobuf:"varint,16,rep,packed,name=jobs,proto3" json:"jobs,omitempty"` // jobs of which it has attempts, workers or files
 	Swap          int64                  `protobuf:"varint,17,opt,name=swap,proto3" json:"swap,omitempty"`        // for memory of suspended attempts, bytes
 	After         string                 `protobuf:"bytes,18,opt,name=after,proto3" json:"after,omitempty"`       // why the incarnation before this one ended; "": the process started
+	Version       string                 `protobuf:"bytes,19,opt,name=version,proto3" json:"version,omitempty"`   // of its program
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -548,6 +549,13 @@ func (x *Join) GetSwap() int64 {
 func (x *Join) GetAfter() string {
 	if x != nil {
 		return x.After
+	}
+	return ""
+}
+
+func (x *Join) GetVersion() string {
+	if x != nil {
+		return x.Version
 	}
 	return ""
 }
@@ -3688,7 +3696,7 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\n" +
 	"UntilEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xa5\x04\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xbf\x04\n" +
 	"\x04Join\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -3709,7 +3717,8 @@ const file_engine_wire_launcher_proto_rawDesc = "" +
 	"\x04seen\x18\x0f \x01(\x04R\x04seen\x12\x12\n" +
 	"\x04jobs\x18\x10 \x03(\x04R\x04jobs\x12\x12\n" +
 	"\x04swap\x18\x11 \x01(\x03R\x04swap\x12\x14\n" +
-	"\x05after\x18\x12 \x01(\tR\x05after\"1\n" +
+	"\x05after\x18\x12 \x01(\tR\x05after\x12\x18\n" +
+	"\aversion\x18\x13 \x01(\tR\aversion\"1\n" +
 	"\x05Slots\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"\xc8\x01\n" +

@@ -14,14 +14,14 @@ func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
 	if c.json() {
 		return printMessages(c, list)
 	}
-	t := newTable(c.Out, "LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "SWAP", "FREE", "CPU", "USED", "RUNNING", "SUSPENDED")
+	t := newTable(c.Out, "LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "SWAP", "FREE", "CPU", "USED", "RUNNING", "SUSPENDED", "VERSION")
 	for _, l := range list {
 		cpu, used := "-", "-"
 		if m := l.Load; m != nil {
 			cpu, used = partText(m.Cpu), partText(m.Memory)
 		}
 		t.row(l.Name, l.Host, orDash(l.Rack), l.State, slotsText(l.Slots), orDash(slotsText(l.Free)),
-			size(l.Memory), size(l.MemoryFree), size(l.Swap), size(l.SwapFree), cpu, used, count(l.Running), count(l.Suspended))
+			size(l.Memory), size(l.MemoryFree), size(l.Swap), size(l.SwapFree), cpu, used, count(l.Running), count(l.Suspended), orDash(l.Version))
 	}
 	if err := t.end(); err != nil {
 		return err

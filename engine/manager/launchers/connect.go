@@ -179,6 +179,8 @@ func checkJoin(j *wire.Join) error {
 		return fmt.Errorf("a launcher gives its host at most %d further names, each of 1 to %d bytes", namesMax, nameBytesMax)
 	case len(j.DataAddress) > nameBytesMax || len(j.HttpAddress) > nameBytesMax:
 		return fmt.Errorf("a launcher's addresses have at most %d bytes each", nameBytesMax)
+	case len(j.Version) > nameBytesMax:
+		return fmt.Errorf("a launcher's version has at most %d bytes", nameBytesMax)
 	case j.Incarnation == 0:
 		return errors.New("a launcher needs an incarnation larger than 0")
 	case j.Incarnation > incarnationMax: // or the name would be taken for ever: the next has a larger one

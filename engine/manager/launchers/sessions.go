@@ -158,6 +158,7 @@ type launcherRecord struct {
 	identity    string               // whose the name is until it is lost; "": anybody's
 	incarnation uint64
 	http        string
+	version     string       // of its program
 	heard       time.Time    // last sign of life when there is no session
 	session     *session     // nil: its stream ended
 	dialing     bool         // its http address is being tried
@@ -239,7 +240,7 @@ func (l *Table) grant(s *session) error {
 	}
 	s.assigned, s.pace = r.assigned, r.pace
 	delete(l.alone, r)
-	r.session, r.identity, r.incarnation, r.http = s, s.join.Identity, s.join.Incarnation, s.join.HttpAddress
+	r.session, r.identity, r.incarnation, r.http, r.version = s, s.join.Identity, s.join.Incarnation, s.join.HttpAddress, s.join.Version
 	return nil
 }
 
@@ -389,7 +390,7 @@ func (l *Table) Describe(list []*wire.LauncherStatus) {
 		if r == nil || uint64(r.id) != s.Launcher {
 			continue
 		}
-		s.Incarnation, s.HttpAddress = r.incarnation, r.http
+		s.Incarnation, s.HttpAddress, s.Version = r.incarnation, r.http, r.version
 		if x := r.session; x != nil {
 			s.DataAddress, s.Joined, s.Heard = x.join.DataAddress, x.began.UnixNano(), x.lastHeard().UnixNano()
 		}

@@ -153,14 +153,14 @@ func (s *stub) GetLauncher(_ context.Context, q api.GetLauncherRequestObject) (a
 	}
 	there := []api.LauncherAttempt{{Job: "job-7", JobName: s.name, ID: 3, Stage: &s.name, State: "running", Since: &base}}
 	return api.GetLauncher200JSONResponse{Body: api.LauncherDetails{
-		Name: s.name, Host: s.name, Rack: &s.name, State: "suspect", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, HTTPAddress: &s.name, DataAddress: &s.name,
+		Name: s.name, Host: s.name, Rack: &s.name, State: "suspect", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, HTTPAddress: &s.name, DataAddress: &s.name, Version: &s.name,
 		Joined: &base, Swap: 5, Attempts: there, AttemptsLeftOut: 1, Ended: there, Problems: []string{s.name},
 	}}, nil
 }
 
 func (s *stub) ListLaunchers(context.Context, api.ListLaunchersRequestObject) (api.ListLaunchersResponseObject, error) {
 	return api.ListLaunchers200JSONResponse{Body: api.LauncherList{Total: 2, Launchers: []api.LauncherSummary{
-		{Name: "l1", Host: s.name, Rack: &s.name, State: "up", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, Memory: 1 << 30, CPU: new(float32)},
+		{Name: "l1", Host: s.name, Rack: &s.name, State: "up", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, Memory: 1 << 30, CPU: new(float32), Version: &s.name},
 		{Name: s.name, Host: s.name, State: "draining"},
 	}}}, nil
 }

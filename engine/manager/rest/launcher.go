@@ -25,7 +25,7 @@ func (s *Server) GetLauncher(ctx context.Context, q api.GetLauncherRequestObject
 	}
 	x := launcher(l)
 	d := api.LauncherDetails{
-		Name: x.Name, Host: x.Host, Rack: x.Rack, State: x.State, Slots: x.Slots, Memory: x.Memory, MemoryFree: x.MemoryFree, Running: x.Running, Suspended: x.Suspended,
+		Name: x.Name, Host: x.Host, Rack: x.Rack, State: x.State, Slots: x.Slots, Memory: x.Memory, MemoryFree: x.MemoryFree, Running: x.Running, Suspended: x.Suspended, Version: x.Version,
 		Incarnation: pointer(int64(l.Incarnation)), HTTPAddress: pointer(l.HttpAddress), DataAddress: pointer(l.DataAddress),
 		Joined: moment(scheduler.Time(l.Joined)), Heard: moment(scheduler.Time(l.Heard)), Swap: l.Swap, SwapFree: l.SwapFree,
 		Attempts: []api.LauncherAttempt{}, Ended: []api.LauncherAttempt{}, Problems: wrongWith(l),

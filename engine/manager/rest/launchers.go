@@ -48,7 +48,7 @@ func (s *Server) ListLaunchers(ctx context.Context, q api.ListLaunchersRequestOb
 func launcher(l *wire.LauncherStatus) api.LauncherSummary {
 	x := api.LauncherSummary{
 		Name: l.Name, Host: l.Host, Rack: pointer(l.Rack), State: api.LauncherState(l.State), Slots: slots(l.Slots, l.Free),
-		Memory: l.Memory, MemoryFree: l.MemoryFree, Running: int(l.Running), Suspended: int(l.Suspended),
+		Memory: l.Memory, MemoryFree: l.MemoryFree, Running: int(l.Running), Suspended: int(l.Suspended), Version: pointer(l.Version),
 	}
 	if m := l.Load; m != nil {
 		x.CPU, x.MemoryUsed = part(m.Cpu), part(m.Memory)

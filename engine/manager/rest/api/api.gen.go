@@ -839,6 +839,9 @@ type LauncherDetails struct {
 
 	// SwapFree Bytes
 	SwapFree int64 `json:"swapFree"`
+
+	// Version Of its program, as "hamadryad version" tells it there; left out until it has joined the manager as it runs now
+	Version *string `json:"version,omitempty"`
 }
 
 // LauncherList defines model for LauncherList.
@@ -882,6 +885,9 @@ type LauncherSummary struct {
 
 	// Suspended Attempts
 	Suspended int `json:"suspended"`
+
+	// Version Of its program, as "hamadryad version" tells it there; left out until it has joined the manager as it runs now
+	Version *string `json:"version,omitempty"`
 }
 
 // LocalityRead defines model for LocalityRead.

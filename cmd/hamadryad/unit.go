@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/hamadryad/hamadryad/engine/local"
+)
+
+// watchdogParts is how often within WatchdogSec systemd hears that the process lives. A check that waits
+// for its own bound may fail once in between.
+const watchdogParts = 3
+
+// stopMax is how long the process may take to stop before systemd's watchdog ends it: what it checks while
+// it serves is not there any more then.
+const stopMax = 3 * time.Minute
+
+// unit tells systemd how a manager or launcher is, where systemd runs it as a unit of Type=notify.
+// Elsewhere nobody is told anything. Safe for concurrent use.
+type unit struct {
+	log      *slog.Logger
+	silent   bool          // this process is no unit
+	watchdog time.Duration // WatchdogSec of the unit; 0: it has none
+}
+
+// openUnit finds out whether this process is a unit. A part of a local cluster is none: the variables of
+// systemd that it sees are those of the process that started the cluster.
+func openUnit(part *local.Part, log *slog.Logger) (*unit, error) {
+	if part.ReadyFD > 0 {
+		return &unit{log: log, silent: true}, nil
+	}
+	every, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		return nil, fmt.Errorf("WATCHDOG_USEC and WATCHDOG_PID, which systemd sets: %w; unset them where systemd did not start this process", err)
+	}
+	return &unit{log: log, watchdog: every}, nil
+}
+
+// tell sends lines of sd_notify(3). That nobody takes them is no reason to end.
+func (u *unit) tell(lines string) {
+	if u.silent {
+		return
+	}
+	if _, err := daemon.SdNotify(false, lines); err != nil {
+		u.log.Warn("systemd can't be told how this process is", "error", err)
+	}
+}
+
+// status sets the line that "systemctl status" shows.
+func (u *unit) status(text string) { u.tell("STATUS=" + text) }
+
+// serve tells systemd that the process is ready, and then for as long as it lives that it does; it returns
+// when ctx ends, which tells systemd that the process stops. lives says what is wrong; nil: nothing is.
+// While something is wrong systemd hears nothing, and starts the process again after WatchdogSec.
+func (u *unit) serve(ctx context.Context, lives func(context.Context) error) {
+	u.tell(daemon.SdNotifyReady)
+	if u.watchdog == 0 {
+		<-ctx.Done()
+		u.tell(daemon.SdNotifyStopping)
+		return
+	}
+	tick := time.NewTicker(u.watchdog / watchdogParts)
+	defer tick.Stop()
+	for {
+		if err := lives(ctx); err == nil {
+			u.tell(daemon.SdNotifyWatchdog)
+		} else if ctx.Err() == nil {
+			u.log.Error("systemd is not told that this process lives, and starts it again if that lasts", "error", err, "watchdog", u.watchdog)
+		}
+		select {
+		case <-ctx.Done():
+			u.tell(fmt.Sprintf("%s\nWATCHDOG_USEC=%d", daemon.SdNotifyStopping, stopMax.Microseconds()))
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,30 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+)
+
+// An agent that stands still is told of, however many ask there is one look at it, and it is well again
+// when it goes on.
+func TestPulse(t *testing.T) {
+	goOn := make(chan struct{})
+	var looks atomic.Int32
+	p := newPulse(func() { looks.Add(1); <-goOn })
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		if err := p.wrong(gone); !errors.Is(err, context.Canceled) {
+			t.Fatalf("a launcher that stands still: %v", err)
+		}
+	}
+	close(goOn)
+	if err := p.wrong(t.Context()); err != nil {
+		t.Error("a launcher that goes on:", err)
+	}
+	if n := looks.Load(); n > 2 {
+		t.Errorf("a hundred asked, and there were %d looks", n)
+	}
+}
