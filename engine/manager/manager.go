@@ -413,6 +413,9 @@ func (m *manager) cluster(ctx context.Context) (c metrics.Cluster, err error) {
 	if c.Jobs, err = m.model.Jobs(ctx, false); err != nil {
 		return c, err
 	}
+	if c.Fitting, c.Unfitting, err = m.model.Fitting(ctx); err != nil {
+		return c, err
+	}
 	c.Launchers, err = m.model.Launchers(ctx)
 	return c, err
 }
@@ -427,7 +430,8 @@ func (m *manager) world() metrics.World {
 }
 
 func (m *manager) webServer() *http.Server {
-	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows, m.ports.collector(), buildinfo.Metric("hamadryad"))
+	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows, m.ports.collector(), buildinfo.Metric("hamadryad"),
+		pools.Collector{Book: m.pools, Now: time.Now})
 	mux := http.NewServeMux()
 	for pattern, handler := range m.routes() {
 		mux.Handle(pattern, m.guard.Page(pattern, handler, m.refuseWeb))

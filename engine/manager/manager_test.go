@@ -401,7 +401,7 @@ func TestAJobRuns(t *testing.T) {
 	var early string
 	eventually(t, "the job's pool is told", func() bool {
 		_, early = b.page("/metrics")
-		return strings.Contains(early, "hamadryad_pool_groups_pending{")
+		return strings.Contains(early, "hamadryad_pool_groups_pending{") && strings.Contains(early, "hamadryad_pool_slots_held{")
 	})
 	b.launcher("a", 1, false)
 	b.launcher("b", 1, false)
@@ -412,7 +412,7 @@ func TestAJobRuns(t *testing.T) {
 	_, text := b.page("/metrics")
 	for _, want := range []string{
 		`hamadryad_slots{kind="default"} 4`, `hamadryad_attempts_total{outcome="finished"} 50`,
-		`hamadryad_channel_bytes_total{kind="file"} 350`, `hamadryad_launchers{state="up"} 2`, `hamadryad_input_attempts_total{locality="node-local"} 0`, `hamadryad_read_bytes_total{locality="remote"} 0`,
+		`hamadryad_channel_bytes_total{kind="file"} 350`, `hamadryad_launchers{state="up"} 2`, "hamadryad_launchers_left_total 0", `hamadryad_jobs_waiting{fits="yes"} 0`, "hamadryad_build_info{", `hamadryad_input_attempts_total{locality="node-local"} 0`, `hamadryad_read_bytes_total{locality="remote"} 0`,
 		"hamadryad_round_seconds_count", "hamadryad_log_sync_seconds_count",
 		"hamadryad_inbox_entries ", "hamadryad_inbox_max_entries 1024", "hamadryad_inbox_max_bytes 1.34217728e+08", "hamadryad_uploads 0", "hamadryad_max_uploads 32",
 		"hamadryad_programs_bytes ", "hamadryad_log_stalled_seconds_total 0", "hamadryad_audit_lines_waiting 0", "hamadryad_audit_stalled 0",

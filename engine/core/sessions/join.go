@@ -133,6 +133,7 @@ func (ss *Sessions) loseLauncher(l *life.Launcher, reason string, left bool) {
 	ss.capacity.Lose(&l.Launcher)
 	if left {
 		ss.step.Log(step.Info, "a launcher left", "launcher", l.Name, "reason", reason)
+		ss.step.Stats.LaunchersLeft++
 	} else {
 		ss.step.Log(step.Warn, "a launcher was lost", "launcher", l.Name, "reason", reason)
 		ss.step.Stats.LaunchersLost++

@@ -703,8 +703,8 @@ func TestLaunchersThatLeaveAndComeAnew(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 2)
 	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "it was stopped", Left: true})
-	if l.Up || h.Step.Stats.LaunchersLost != 0 {
-		t.Errorf("up %t, %d lost", l.Up, h.Step.Stats.LaunchersLost)
+	if s := &h.Step.Stats; l.Up || s.LaunchersLost != 0 || s.LaunchersLeft != 1 {
+		t.Errorf("up %t, %d lost, %d left", l.Up, s.LaunchersLost, s.LaunchersLeft)
 	}
 	for after, want := range map[string]string{
 		"it began again, because the lease ended": "it began again, because the lease ended",

@@ -15,6 +15,7 @@ type Stats struct {
 	StaleReports        uint64 // of attempts or launchers that were given up
 	LateCommits         uint64 // refused
 	LaunchersLost       uint64
+	LaunchersLeft       uint64 // that were stopped by people
 	OutputsLost         uint64
 	LogLosses           uint64 // lives in which the event log turned out to lack records
 	UnknownEnded        uint64 // attempts that launchers had and the core did not know

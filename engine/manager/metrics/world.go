@@ -17,9 +17,11 @@ const scrapeTimeout = 2 * time.Second
 // Cluster is what is known of it: what the core counted, whether a policy runs or not, live jobs,
 // and launchers.
 type Cluster struct {
-	Stats     core.Stats
-	Jobs      []*wire.JobSummary
-	Launchers []*wire.LauncherStatus
+	Stats core.Stats
+	Jobs  []*wire.JobSummary
+	// Fitting are the jobs of which a bundle is ready for which one launcher has room, Unfitting all others of which one is.
+	Fitting, Unfitting int
+	Launchers          []*wire.LauncherStatus
 }
 
 // World reads the cluster's state when metrics are asked for.
@@ -41,6 +43,7 @@ var (
 	freeDesc       = describe("slots_free", "Free slots of launchers that are up, by kind.", "kind")
 	launchersDesc  = describe("launchers", "Launchers, by state.", "state")
 	jobsDesc       = describe("jobs", "Jobs that have not ended.")
+	waitingDesc    = describe("jobs_waiting", "Jobs of which something is ready and does not run, by whether one launcher has room for what waits longest: yes, or no (also where it takes several launchers).", "fits")
 	pendingDesc    = describe("groups_pending", "Groups of live jobs that neither run nor have finished.")
 	runningDesc    = describe("groups_running", "Groups that run.")
 	policyDesc     = describe("policy_state", "1 for the state that the policy is in: starting, running, fallback (the built-in FIFO decides) or failed.", "state")
@@ -59,7 +62,8 @@ var (
 		desc *prometheus.Desc
 		of   func(core.Stats) uint64
 	}{
-		{describe("launchers_lost_total", "Launchers that were lost."), func(s core.Stats) uint64 { return s.LaunchersLost }},
+		{describe("launchers_lost_total", "Launchers that were lost: they were not heard of for manager.launcherLostAfter, or began anew."), func(s core.Stats) uint64 { return s.LaunchersLost }},
+		{describe("launchers_left_total", "Launchers that were stopped by people, and said so."), func(s core.Stats) uint64 { return s.LaunchersLeft }},
 		{describe("outputs_lost_total", "Stored outputs that were lost."), func(s core.Stats) uint64 { return s.OutputsLost }},
 		{describe("bundles_rerun_total", "Bundles that ran again because their output was lost."), func(s core.Stats) uint64 { return s.Rerun }},
 		{describe("bundles_preempted_total", "Bundle attempts that a policy took off their slots."), func(s core.Stats) uint64 { return s.Preempted }},
@@ -78,7 +82,7 @@ var (
 // Describe implements prometheus.Collector.
 func (w World) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		slotsDesc, freeDesc, launchersDesc, jobsDesc, pendingDesc, runningDesc, policyDesc, policyMemory, configDesc, stalledDesc,
+		slotsDesc, freeDesc, launchersDesc, jobsDesc, waitingDesc, pendingDesc, runningDesc, policyDesc, policyMemory, configDesc, stalledDesc,
 		localDesc, readDesc, attemptsDesc, jobsEndedDesc, acceptedDesc, refusedDesc,
 		suspendedDesc, suspensionDesc,
 	} {
@@ -126,6 +130,8 @@ func (w World) Collect(out chan<- prometheus.Metric) {
 		pending += max(0, float64(j.Groups)-float64(j.GroupsFinished)-float64(j.GroupsRunning))
 	}
 	to.gauge(jobsDesc, float64(len(c.Jobs)))
+	to.gauge(waitingDesc, float64(c.Fitting), "yes")
+	to.gauge(waitingDesc, float64(c.Unfitting), "no")
 	to.gauge(pendingDesc, pending)
 	to.gauge(runningDesc, running)
 }
