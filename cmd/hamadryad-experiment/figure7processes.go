@@ -67,7 +67,7 @@ func (l *lab) figure7Times() (large, small time.Duration) {
 
 // figure7Processes runs the five jobs under the policy's settings.
 func (l *lab) figure7Processes(ctx context.Context, settings string, large, small time.Duration) (jobs []*wire.JobStatus, line timeline.Line, err error) {
-	c, err := l.start(ctx, site{launchers: virtual.Launchers7, slots: virtual.Slots7, policy: "hfsp", settings: settings + "locality: none\n"})
+	c, err := l.start(ctx, site{launchers: virtual.Launchers7, slots: virtual.Slots7, policy: "hfsp", settings: settings + "locality: {mode: nearest}\n"})
 	if err != nil {
 		return nil, line, err
 	}

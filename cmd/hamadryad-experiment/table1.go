@@ -52,7 +52,7 @@ func table1(ctx context.Context, l *lab) error {
 	if err != nil {
 		return fmt.Errorf("without locality: %w", err)
 	}
-	with, err := l.table1Rows(ctx, store, "min-cost-flow")
+	with, err := l.table1Rows(ctx, store, "min-cost-flow, node-delay: 0s, rack-delay: 0s")
 	if err != nil {
 		return fmt.Errorf("with min-cost flow: %w", err)
 	}

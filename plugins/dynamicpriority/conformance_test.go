@@ -19,6 +19,8 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		"slowly":     "alloc-interval: 3s\nkill-interval: 10s\ncollect-after: 0s\n",
 		"collecting": "alloc-interval: 2s\nkill-interval: 500ms\ncollect-after: 300ms\n",
 		"nobody":     "simulated-spending: 0\ncollect-after: 300ms\n",
+		"flow":       "alloc-interval: 2s\nkill-interval: 500ms\nlocality: {mode: min-cost-flow, neighbour-bytes: 1000}\n",
+		"blind":      "alloc-interval: 2s\nlocality: {mode: none}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 6, First: 100, Config: scheduler.Config{Text: []byte(settings)}})

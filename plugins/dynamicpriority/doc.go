@@ -39,6 +39,7 @@
 //	alloc-interval: 20s       # 1s to 1h
 //	kill-interval: 0s         # 0s: nothing is taken back
 //	collect-after: 30s        # 0s: never
+//	locality: {mode: nearest} # nearest, min-cost-flow, none; package locality below sdk/scheduler/algorithms has its other keys
 //	simulated-budget: 1000000 # of each queue in a simulation, which has no store
 //	simulated-spending: 1
 //	skew: 5m                  # how far the clock of who signs may be from the manager's; 1s to 1h

@@ -158,6 +158,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	if x.Detail == "" {
 		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live; %s", j.ReadyCount(), len(j.Attempts()), p.bid(j.queue.name))
 	}
+	x.Detail += p.placer.Over()
 	fact := func(name string, value any) {
 		x.Facts = append(x.Facts, scheduler.Property{Name: name, Value: scheduler.Printable(fmt.Sprint(value))})
 	}
@@ -192,7 +193,7 @@ const statusPoolsMax = 2000
 
 // Status shows the queues that have jobs.
 func (p *Policy) Status() (scheduler.Status, error) {
-	s := scheduler.Status{Queue: p.waits()}
+	s := scheduler.Status{Queue: p.waits(), Facts: p.placer.Facts(&p.options.Locality)}
 	for _, a := range p.ledger.Accounts() {
 		if a.Jobs > 0 && len(s.Pools) < statusPoolsMax {
 			s.Pools = append(s.Pools, p.pools(a)...)

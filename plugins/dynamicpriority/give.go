@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -65,6 +66,7 @@ func (d *assignment) assign() {
 	if d.view.AnyReserved() || slices.ContainsFunc(kinds, func(k scheduler.SlotKind) bool { return d.view.FreeSlots(k) > 0 }) {
 		d.leftover()
 	}
+	d.placer.Place(&d.options.Locality, placement.Round{View: &d.view}, d.launches)
 	d.kept.Release(&d.view)
 	if d.options.KillInterval > 0 {
 		for _, kind := range kinds {
@@ -336,7 +338,7 @@ func (d *assignment) gang(j *job, kind scheduler.SlotKind, upTo int) {
 
 // near gives work to launchers that hold its input, then to racks that do.
 func (d *assignment) near(j *job, kind scheduler.SlotKind, upTo int) {
-	if !j.Located() {
+	if !j.Located() || d.options.Locality.Blind() {
 		return
 	}
 	on, racks := d.view.NearRoom(j.Job, kind)
@@ -364,7 +366,11 @@ func (d *assignment) anywhere(j *job, kind scheduler.SlotKind, upTo int) {
 
 // fit finds a place for a bundle, or notes that there is none.
 func (d *assignment) fit(j *job, b *view.Bundle) ([]scheduler.LauncherID, bool) {
-	where, ok := d.view.Fit(b)
+	fit := d.view.Fit
+	if d.options.Locality.Blind() {
+		fit = d.view.FitAnywhere
+	}
+	where, ok := fit(b)
 	if !ok {
 		d.misses(j, b)
 	}

@@ -3,6 +3,7 @@ package dynamicpriority
 import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -17,6 +18,7 @@ type Policy struct {
 	store       store
 	memory      memory
 	last        *assignment // the last round; nil before the first
+	placer      locality.Placer
 }
 
 var _ scheduler.TaskScheduler = (*Policy)(nil)

@@ -7,6 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
@@ -30,7 +31,10 @@ type options struct {
 	CollectAfter      time.Duration `yaml:"collect-after"`
 	SimulatedBudget   string        `yaml:"simulated-budget"`
 	SimulatedSpending string        `yaml:"simulated-spending"`
-	ShellSettings     `yaml:",inline"`
+
+	Locality locality.Settings `yaml:"locality"`
+
+	ShellSettings `yaml:",inline"`
 
 	budget, spending money.Amount // of a simulation
 }
@@ -60,6 +64,7 @@ func ParseShell(c scheduler.Config) (ShellSettings, error) {
 func parse(c scheduler.Config) (options, error) {
 	o := options{
 		AllocInterval: allocDefault, CollectAfter: collectAfterDefault,
+		Locality:        locality.New(locality.ModeNearest, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
 		SimulatedBudget: simulatedBudget, SimulatedSpending: simulatedSpending, ShellSettings: shellDefaults,
 	}
 	if err := settings.Decode(c, &o); err != nil {

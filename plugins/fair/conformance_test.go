@@ -37,6 +37,7 @@ func TestConformanceOfEverything(t *testing.T) {
 		"suspend":      "allocations: {fair-share-timeout: 0s, order: disco-fair}\npreemption: {mode: suspend, interval: 1s}\nweights: {size-based: true, adjuster: new-job-boost, boost-duration: 5s}\nload: {manager: level-slots, max-difference: 0.2}\n",
 		"collect":      "collect-after: 300ms\nallocations: {order: deficit, fair-share-timeout: 3s}\n",
 		"flow":         "collect-after: 2s\nlocality: {mode: min-cost-flow, neighbour-bytes: 1000}\nallocations: {order: disco-fair, fair-share-timeout: 2s, pools: {pool-0: {max-share: 6}}}\n",
+		"hammr":        "collect-after: 1s\nlocality: {mode: min-cost-flow, node-delay: 0s, rack-delay: 0s}\nallocations: {pools: {pool-0: {max-share: 6}}}\n",
 		"limits":       "allocations: {pool-running-jobs-max: 2, user-running-jobs-max: 1, order: disco-fair}\nplacement: {rules: [explicit, user, default], undeclared: create}\nlocality: {mode: none}\n",
 		"nested":       "allocations: {pools: {pool-0: {pools: {a: {}, default: {order: deficit}}}, pool-1: {parent: pool-0, min-share: 2}}, fair-share-timeout: 2s}\npreemption: {dry-run: true}\n",
 		"load":         "load: {manager: load, cpu-max: 0.6, memory-max: 0.8}\ncollect-after: 1s\nallocations: {min-share-timeout: 1s, fair-share-timeout: 2s, pools: {pool-0: {min-share: 3}}}\n",

@@ -21,12 +21,11 @@
 //	update-interval: 500ms        # how often shares are computed and starvation is looked at
 //	collect-after: 30s            # passed over for longer, a gang has slots collected for it; 0s: never
 //	locality:
-//	  mode: delay                 # delay, min-cost-flow, none
+//	  mode: delay                 # delay, min-cost-flow, nearest, none; package locality below sdk/scheduler/algorithms has its other keys
 //	  node-delay: auto            # wait for a node-local slot; auto: 1.5 heartbeats
 //	  rack-delay: auto            # then for a rack-local one
 //	  selector: default           # who picks a job's tasks: default
 //	  cap: remote                 # located work never goes further: node-local, rack-local, remote
-//	  neighbour-bytes: 0          # min-cost-flow: what groups joined by tcp are taken to exchange; 0: they need not be near
 //	placement:
 //	  rules: [explicit, user, default]  # explicit, property, user, group, default; the first that has a pool
 //	  property: pool.name         # of the rule property, which needs it; none when left out

@@ -123,6 +123,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	if why == scheduler.WaitNone {
 		x.Detail = fmt.Sprintf("%s: nothing of the job waits, %d attempts are live", appendPool(nil, j), len(j.Attempts()))
 	}
+	x.Detail += p.placing.Placer.Over()
 	shares := p.shares()
 	for _, k := range p.sharing.World.Order {
 		if !j.Node.Has(k) {
@@ -218,13 +219,12 @@ func (p *Policy) Status() (scheduler.Status, error) {
 		}
 	}
 	s.Queue = p.queue(shares)
-	s.Facts = []scheduler.Property{
-		{Name: "locality", Value: p.config.Locality},
+	s.Facts = append(p.placing.Placer.Facts(&p.config.Locality), []scheduler.Property{
 		{Name: "node delay", Value: p.placing.Limits.Node.String()},
 		{Name: "rack delay", Value: p.placing.Limits.Rack.String()},
 		{Name: "preemption", Value: p.config.Preemption},
 		{Name: "waiting for locality", Value: strconv.Itoa(p.placing.WaitsCount())},
-	}
+	}...)
 	if n, looks := p.placing.Refused(); looks {
 		s.Facts = append(s.Facts, scheduler.Property{
 			Name: "launchers over their load", Value: fmt.Sprintf("%d of %d", n, len(p.view.Launchers())),

@@ -9,7 +9,6 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -98,7 +97,7 @@ func (p *Policy) configure(c *allocation.Config, m remembered) {
 	p.config = c
 	p.sharing.Rebuild(c)
 	p.starvation.Configure()
-	p.placing.Configure(locality.Automatic(p.env.Heartbeat), m.waits)
+	p.placing.Configure(p.env.Heartbeat, m.waits)
 	p.sharing.Sync()
 	p.sharing.Tree.Restore(m.orders)
 	p.starvation.Restore(m.starved)

@@ -40,7 +40,7 @@ func missedLocal(t *testing.T, seed uint64) int {
 		hosts[i] = scheduler.LauncherID(1 + r.IntN(4))
 		holds[hosts[i]]++
 	}
-	w := newPlay(t, "locality: {mode: min-cost-flow}")
+	w := newPlay(t, "locality: {mode: min-cost-flow, node-delay: 0s, rack-delay: 0s}")
 	for id := scheduler.LauncherID(1); id <= 4; id++ {
 		w.Cluster.Join(id, "", 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 2})
 	}

@@ -25,6 +25,7 @@ type assignment struct {
 	view         *view.View
 	queue        []*view.Job
 	collectAfter time.Duration
+	blind        bool // input counts for nothing
 	launches     []scheduler.Launch
 
 	// What is being collected: the view has it no more.
@@ -53,7 +54,9 @@ func (a *assignment) next(j *view.Job) {
 	if j.GangCount() > 0 {
 		a.gangs(j)
 	}
-	a.near(j, kinds)
+	if !a.blind {
+		a.near(j, kinds)
+	}
 	a.anywhere(j, kinds)
 	switch {
 	case len(a.launches)-a.start == j.ReadyCount():
@@ -146,7 +149,11 @@ func (a *assignment) anywhere(j *view.Job, kinds []scheduler.SlotKind) {
 // try launches a bundle wherever it fits. When it does not, it may be time to
 // collect slots for it.
 func (a *assignment) try(b *view.Bundle) bool {
-	if where, ok := a.view.Fit(b); ok {
+	fit := a.view.Fit
+	if a.blind {
+		fit = a.view.FitAnywhere
+	}
+	if where, ok := fit(b); ok {
 		a.launches = append(a.launches, a.view.Launch(b, where))
 		return true
 	}

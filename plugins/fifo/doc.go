@@ -7,7 +7,8 @@
 // use the slots. Within a job, gangs (bundles of several groups) come first, as
 // they are the hardest to place; then each launcher with room gets work whose
 // input it holds, then work whose input its rack holds, then anything, lowest
-// bundle id first.
+// bundle id first. With locality mode min-cost-flow the launches of the round are then
+// placed together, at the least cost.
 //
 // # Gangs and other large work
 //
@@ -24,6 +25,7 @@
 // # Settings
 //
 //	collect-after: 30s   # how long smaller work may pass; 0s: never
+//	locality: {mode: nearest} # nearest, min-cost-flow, none; package locality below sdk/scheduler/algorithms has its other keys
 //
 // The policy takes nothing back from running work and has no abilities beyond
 // the plain contract.

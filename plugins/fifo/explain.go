@@ -49,6 +49,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 			x.Detail += "; it would not fit if nothing ran: add launchers, or ask for less"
 		}
 	}
+	x.Detail += p.placer.Over()
 	x.Facts = []scheduler.Property{
 		{Name: "queue", Value: strconv.Itoa(len(p.queue))},
 		{Name: "ready", Value: strconv.Itoa(waiting)},
@@ -92,6 +93,6 @@ func (p *Policy) Status() (scheduler.Status, error) {
 	return scheduler.Status{
 		Queue: queue,
 		Pools: []scheduler.PoolStatus{pool},
-		Facts: []scheduler.Property{{Name: "collect-after", Value: p.options.CollectAfter.String()}},
+		Facts: append(p.placer.Facts(&p.options.Locality), scheduler.Property{Name: "collect-after", Value: p.options.CollectAfter.String()}),
 	}, nil
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -16,6 +18,7 @@ type Policy struct {
 	waiting []*view.Job // those of them with something to launch, or to say; in order
 	// reasons is why each waiting job waits, as last told to the manager.
 	reasons map[scheduler.JobID]scheduler.WaitReason
+	placer  locality.Placer
 }
 
 var _ scheduler.TaskScheduler = (*Policy)(nil)
@@ -61,7 +64,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			d.Settings = append(d.Settings, p.change(s))
 		}
 	}
-	a := assignment{view: &p.view, collectAfter: p.options.CollectAfter, queue: p.queue}
+	a := assignment{view: &p.view, collectAfter: p.options.CollectAfter, blind: p.options.Locality.Blind(), queue: p.queue}
 	for _, j := range p.waiting {
 		a.next(j)
 		if told := p.reasons[j.ID()]; told != a.reason {
@@ -69,6 +72,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			p.reasons[j.ID()] = a.reason
 		}
 	}
+	p.placer.Place(&p.options.Locality, placement.Round{View: &p.view}, a.launches)
 	a.kept.Release(&p.view)
 	p.waiting = slices.DeleteFunc(p.waiting, p.settled)
 	d.Launch = a.launches

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
@@ -13,11 +14,15 @@ const collectAfterDefault = 30 * time.Second
 
 // options are the policy's settings.
 type options struct {
-	CollectAfter time.Duration `yaml:"collect-after"`
+	CollectAfter time.Duration     `yaml:"collect-after"`
+	Locality     locality.Settings `yaml:"locality"`
 }
 
 func parse(c scheduler.Config) (options, error) {
-	o := options{CollectAfter: collectAfterDefault}
+	o := options{
+		CollectAfter: collectAfterDefault,
+		Locality:     locality.New(locality.ModeNearest, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
+	}
 	if err := settings.Decode(c, &o); err != nil {
 		return options{}, err
 	}

@@ -14,6 +14,7 @@ import (
 type assignment struct {
 	*Policy
 	launches []scheduler.Launch
+	levels   []int // how many levels of locality are open to each of them
 	resumes  []scheduler.Resume
 	preempts []scheduler.Preempt
 	wakeAt   scheduler.Time
@@ -58,6 +59,7 @@ func (d *assignment) assign() {
 	for _, k := range d.kinds {
 		d.useRest(k)
 	}
+	d.place()
 	d.kept.Release(&d.view)
 	for _, k := range d.kinds {
 		d.takeBack(k)

@@ -20,12 +20,15 @@ func TestConformanceOfEverySetting(t *testing.T) {
 	for name, settings := range map[string]string{
 		"suspend":  "preempt-maps: suspend\npreempt-reduces: suspend\nsamples: 1\ntask-default: 1s\n",
 		"kill":     "preempt-maps: kill\npreempt-reduces: kill\nsamples: 2\ntask-default: 1s\n",
-		"wait":     "preempt-reduces: wait\ntask-default: 500ms\nlocality: none\n",
+		"wait":     "preempt-reduces: wait\ntask-default: 500ms\nlocality: {mode: nearest}\n",
 		"infinite": "xi: .inf\ndelta: 0s\ntraining-part: 0.5\npreempt-maps: suspend\n",
 		"plain":    "late: plain\ntask-default: 100ms\ndistribution: exponential\npreempt-maps: kill\n",
 		"bound":    "suspended-max: 1\nsuspended-memory: 0.1\npreempt-maps: suspend\ndistribution: normal\n",
-		"delay":    "locality: time\nnode-delay: 3s\nrack-delay: 1s\npriority-weight: 1\n",
-		"skips":    "node-skips: 20\nrack-skips: 3\ntraining-part: 0\n",
+		"delay":    "locality: {mode: delay, node-delay: 3s, rack-delay: 1s}\npriority-weight: 1\n",
+		"skips":    "locality: {node-skips: 20, rack-skips: 3}\ntraining-part: 0\n",
+		"flow":     "locality: {mode: min-cost-flow, node-delay: 3s, rack-delay: 1s, neighbour-bytes: 1000}\npreempt-maps: suspend\n",
+		"hammr":    "locality: {mode: min-cost-flow, node-delay: 0s, rack-delay: 0s}\n",
+		"blind":    "locality: {mode: none}\n",
 		"collect":  "collect-after: 300ms\npreempt-maps: suspend\ntask-default: 0s\n",
 	} {
 		t.Run(name, func(t *testing.T) {

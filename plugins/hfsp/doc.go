@@ -55,11 +55,12 @@
 //	preempt-reduces: suspend  # and of those that do
 //	suspended-max: 8          # attempts that are suspended on one launcher
 //	suspended-memory: 0.5     # the part of a launcher's memory that they may have; the manager's bounds hold too
-//	locality: attempts        # how long work with located input waits for a launcher near it: attempts, time, none
-//	node-skips: auto          # attempts: offers passed up for a node-local slot; auto: as many as there are launchers
-//	rack-skips: auto          # then for a rack-local one
-//	node-delay: auto          # time: the same; auto: 1.5 heartbeats
-//	rack-delay: auto
+//	locality:                 # package locality below sdk/scheduler/algorithms has its other keys
+//	  mode: attempts          # how work with located input gets a launcher near it: attempts, delay, min-cost-flow, nearest, none
+//	  node-skips: auto        # attempts: offers passed up for a node-local slot; auto: as many as there are launchers
+//	  rack-skips: auto        # then for a rack-local one
+//	  node-delay: auto        # delay, min-cost-flow: the same as a time; auto: 1.5 heartbeats
+//	  rack-delay: auto
 //	priority-weight: 2        # how much more of the virtual cluster a stage has for each level of its job's priority; 1: the same
 //	collect-after: 30s        # passed over for longer, large work has slots collected for it; 0s: never
 //	estimate-error: 0         # for experiments: by what part of it each stage's size is wrong at most, by lot; 1: it is taken to be nothing to twice as large

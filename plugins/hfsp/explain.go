@@ -179,6 +179,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	if first != nil && p.last != nil {
 		x.Detail = p.last.detail(first) + p.finish(first)
 	}
+	x.Detail += p.placer.Over()
 	return x, nil
 }
 
@@ -247,6 +248,7 @@ func (p *Policy) Status() (scheduler.Status, error) {
 	fact := func(what string, value any) {
 		x.Facts = append(x.Facts, scheduler.Property{Name: what, Value: fmt.Sprint(value)})
 	}
+	x.Facts = append(x.Facts, p.placer.Facts(&p.options.Locality)...)
 	fact("stages in training", training)
 	fact("late stages", late)
 	fact("suspended slots", suspended)

@@ -6,6 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
 	"github.com/hamadryad/hamadryad/plugins/hfsp/work"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -21,7 +22,8 @@ type Policy struct {
 	memory      memory
 	saver       saver
 	last        *assignment // the last round; nil before the first
-	took        bool        // in the last round something was taken off for someone, or reserved
+	placer      locality.Placer
+	took        bool // in the last round something was taken off for someone, or reserved
 	notes       []scheduler.Note
 	told        map[scheduler.JobID]scheduler.WaitReason // as last told to the manager
 }

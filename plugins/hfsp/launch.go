@@ -8,6 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -58,10 +59,11 @@ func (d *assignment) fill(s *stage, upTo int) {
 		return
 	}
 	level := scheduler.Remote
-	located := d.options.Locality != delayNone && s.Job.Located()
+	located := d.waits() && s.Job.Located()
 	if located {
-		limits := d.limits()
-		level = s.wait.Allowed(d.view.Now(), limits)
+		level = s.wait.Allowed(d.view.Now(), d.limits())
+	}
+	if s.Job.Located() && !d.options.Locality.Blind() {
 		d.near(s, upTo, level)
 	}
 	d.anywhere(s, upTo, level)
@@ -91,13 +93,13 @@ func (d *assignment) resume(s *stage, upTo int) {
 func (d *assignment) near(s *stage, upTo int, level scheduler.Locality) {
 	on, racks := d.view.NearRoom(s.Job, s.kind.name)
 	for _, l := range on {
-		d.each(s, upTo, d.view.ReadyAt(s.Job, l.Host), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.view.FitOn(l, b) })
+		d.each(s, upTo, level, d.view.ReadyAt(s.Job, l.Host), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.view.FitOn(l, b) })
 	}
 	if level == scheduler.NodeLocal {
 		return
 	}
 	for _, rack := range racks {
-		d.each(s, upTo, d.view.ReadyIn(s.Job, rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+		d.each(s, upTo, level, d.view.ReadyIn(s.Job, rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
 			return d.view.FitNear(b, scheduler.RackLocal)
 		})
 	}
@@ -105,11 +107,15 @@ func (d *assignment) near(s *stage, upTo int, level scheduler.Locality) {
 
 // anywhere launches bundles that may go anywhere.
 func (d *assignment) anywhere(s *stage, upTo int, level scheduler.Locality) {
-	d.each(s, upTo, d.book.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	d.each(s, upTo, level, d.book.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
 		if level != scheduler.Remote && len(b.Groups) == 1 && len(b.Groups[0].Places) > 0 {
 			return d.onReserved(b)
 		}
-		where, ok := d.view.Fit(b)
+		fit := d.view.Fit
+		if d.options.Locality.Blind() {
+			fit = d.view.FitAnywhere
+		}
+		where, ok := fit(b)
 		if !ok {
 			if s.unfit == nil {
 				s.unfit = b
@@ -120,8 +126,9 @@ func (d *assignment) anywhere(s *stage, upTo int, level scheduler.Locality) {
 	})
 }
 
-// each launches those of the bundles that are the stage's and fit, up to so many slots.
-func (d *assignment) each(s *stage, upTo int, bundles iter.Seq[*view.Bundle], fit func(*view.Bundle) ([]scheduler.LauncherID, bool)) {
+// each launches those of the bundles that are the stage's and fit, up to so many slots. level is
+// how far from its input the stage's work may go.
+func (d *assignment) each(s *stage, upTo int, level scheduler.Locality, bundles iter.Seq[*view.Bundle], fit func(*view.Bundle) ([]scheduler.LauncherID, bool)) {
 	misses := 0
 	for b := range bundles {
 		if s.has() >= upTo || !d.open(s) || misses == scanMax {
@@ -136,12 +143,33 @@ func (d *assignment) each(s *stage, upTo int, bundles iter.Seq[*view.Bundle], fi
 			misses++
 			continue
 		}
-		d.launches = append(d.launches, d.view.Launch(b, where))
+		d.launches, d.levels = append(d.launches, d.view.Launch(b, where)), append(d.levels, int(level)+1)
 		d.book.Given(s.Stage, b)
 		s.granted += gangs.Slots(b, s.kind.name)
 		s.launched++
 		if g := &b.Groups[0]; len(b.Groups) == 1 && len(g.Places) > 0 {
 			s.wait.Launched(view.Locality(d.view.Launcher(where[0]), g))
+		}
+	}
+}
+
+// place places all launches of the round together, where the site wants that.
+func (d *assignment) place() {
+	d.placer.Place(&d.options.Locality, placement.Round{
+		View:   &d.view,
+		Levels: func(launch int) int { return d.levels[launch] },
+		Swapped: func(out, in *view.Bundle) {
+			d.book.TakeBack(d.book.StageOf(out), out)
+			d.book.Given(d.book.StageOf(in), in)
+		},
+	}, d.launches)
+	if !d.options.Locality.Flow() {
+		return
+	}
+	for _, l := range d.launches {
+		b := d.view.Bundle(l.Bundle)
+		if g := &b.Groups[0]; len(b.Groups) == 1 && len(g.Places) > 0 {
+			of(d.book.StageOf(b)).wait.Level = view.Locality(d.view.Launcher(l.Launchers[0]), g)
 		}
 	}
 }
@@ -174,22 +202,31 @@ func (d *assignment) collect(s *stage, b *view.Bundle) {
 	}
 }
 
+// waits says whether stages wait for launchers near their input.
+func (d *assignment) waits() bool {
+	return d.options.Locality.Mode == locality.ModeAttempts || d.options.Locality.Waits()
+}
+
 // limits are how long, or how many offers, stages wait for locality.
 func (d *assignment) limits() locality.Limits {
-	if d.options.Locality == delayTime {
-		auto := locality.Automatic(d.heartbeat())
-		return locality.Limits{Node: time.Duration(d.options.NodeDelay.or(int64(auto.Node))), Rack: time.Duration(d.options.RackDelay.or(int64(auto.Rack)))}
+	if d.options.Locality.Mode != locality.ModeAttempts {
+		return d.options.Locality.Limits(d.heartbeat())
 	}
 	// A Wait that is never skipped, and told what it waited, counts anything.
-	all := int64(len(d.view.Launchers()))
-	return locality.Limits{Node: time.Duration(d.options.NodeSkips.or(all)), Rack: time.Duration(d.options.RackSkips.or(all))}
+	skips := func(n int) time.Duration {
+		if n < 0 {
+			n = len(d.view.Launchers())
+		}
+		return time.Duration(n)
+	}
+	return locality.Limits{Node: skips(d.options.Locality.NodeSkips), Rack: skips(d.options.Locality.RackSkips)}
 }
 
 // skipped notes that a stage passed up what is free, for want of locality, or that it did not.
 func (d *assignment) skipped(s *stage, upTo int, level scheduler.Locality) {
 	now := d.view.Now()
 	passed := level != scheduler.Remote && s.has() < upTo && s.launched < s.ReadyBundles && d.view.FreeSlots(s.kind.name) > 0 && d.somewhereLocated(s)
-	if d.options.Locality == delayTime {
+	if d.options.Locality.Mode != locality.ModeAttempts {
 		if !passed {
 			s.wait.Pause(now)
 			return

@@ -193,12 +193,12 @@ func TestSizesAreWrongOnPurpose(t *testing.T) {
 // period, or for a time; others use the slots.
 func TestDelayScheduling(t *testing.T) {
 	for settings, want := range map[string]time.Duration{
-		"locality: none\n":               0,
-		"node-skips: 3\nrack-skips: 0\n": time.Second, // there are two offers a period
-		"node-skips: 3\nrack-skips: 2\n": 2 * time.Second,
-		"node-skips: 7\nrack-skips: 0\n": 4 * time.Second, // two twice, and one once the other job has its slot
-		"":                               3 * time.Second, // three offers, and three more
-		"locality: time\nnode-delay: 2s\nrack-delay: 3s\n": 5 * time.Second,
+		"locality: {mode: nearest}\n":                0,
+		"locality: {node-skips: 3, rack-skips: 0}\n": time.Second, // there are two offers a period
+		"locality: {node-skips: 3, rack-skips: 2}\n": 2 * time.Second,
+		"locality: {node-skips: 7, rack-skips: 0}\n": 4 * time.Second, // two twice, and one once the other job has its slot
+		"": 3 * time.Second, // three offers, and three more
+		"locality: {mode: delay, node-delay: 2s, rack-delay: 3s}\n": 5 * time.Second,
 	} {
 		w := newPlay(t, settings)
 		w.Launchers(3, 1) // racks 1, 1 and 2
@@ -228,7 +228,7 @@ func TestDelayScheduling(t *testing.T) {
 // Work whose input lies elsewhere takes the slot that was taken off another for it, and does
 // not wait there for a nearer one: nothing else is free, so that no offer would come.
 func TestLocatedWorkTakesWhatIsKeptForIt(t *testing.T) {
-	for _, settings := range []string{"", "locality: time\n"} {
+	for _, settings := range []string{"", "locality: {mode: delay}\n"} {
 		w := newPlay(t, settings)
 		w.Launchers(2, 1)
 		w.at(0, reduces(2, time.Hour))
@@ -455,11 +455,11 @@ func TestSettingsAreStrict(t *testing.T) {
 		{"preempt-reduces: 3", "use one of wait, kill, suspend"},
 		{"suspended-max: -1", "suspended-max: must not be negative"},
 		{"suspended-memory: -0.1", "suspended-memory: must be from 0 to 1"},
-		{"locality: near", "use one of attempts, time, none"},
-		{"node-skips: 3s", "node-skips: must be auto, or how many"},
-		{"rack-skips: -3", "rack-skips: must be auto, or how many"},
-		{"node-delay: 3", "node-delay: must be auto, or a duration"},
-		{"rack-delay: soon", "neither auto, nor a number or a duration"},
+		{"locality: {mode: near}", "use one of attempts, delay, min-cost-flow, nearest, none"},
+		{"locality: {node-skips: 3s}", "node-skips: must be auto, or how many"},
+		{"locality: {rack-skips: -3}", "rack-skips: must be auto, or how many"},
+		{"locality: {mode: delay, node-delay: 3}", "node-delay: must be auto, or a duration"},
+		{"locality: {mode: delay, rack-delay: soon}", "rack-delay: must be auto, or a duration"},
 		{"priority-weight: 0", "priority-weight: must be from 1 to 1024"},
 		{"collect-after: -1s", "collect-after: must not be negative"},
 		{"estimate-error: 1.1", "estimate-error: must be from 0 to 1"},
@@ -472,7 +472,7 @@ func TestSettingsAreStrict(t *testing.T) {
 			t.Errorf("%s: %v, want line 4 and %q", c.text, err, c.says)
 		}
 	}
-	good := "xi: .inf\nnode-skips: 3\nrack-skips: auto\nnode-delay: auto\nrack-delay: 0s\n"
+	good := "xi: .inf\nlocality: {node-skips: 3, rack-skips: auto}\n"
 	if err := p.Check(scheduler.Config{Text: []byte(good)}); err != nil {
 		t.Error(err)
 	}

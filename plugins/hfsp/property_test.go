@@ -40,7 +40,7 @@ type observer struct {
 }
 
 func (o *observer) settings() string {
-	s := "locality: none\ncollect-after: 0s\ntask-default: 2s\nsuspended-max: 2\n"
+	s := "locality: {mode: nearest}\ncollect-after: 0s\ntask-default: 2s\nsuspended-max: 2\n"
 	switch o.seed % 4 {
 	case 0:
 		return s + "preempt-maps: suspend\n"

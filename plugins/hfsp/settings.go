@@ -6,11 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
 	"github.com/hamadryad/hamadryad/plugins/hfsp/virtual"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
@@ -22,10 +21,6 @@ const (
 	preemptWait    = "wait"
 	preemptKill    = "kill"
 	preemptSuspend = "suspend"
-
-	delayAttempts = "attempts"
-	delayTime     = "time"
-	delayNone     = "none"
 )
 
 const (
@@ -59,46 +54,12 @@ type options struct {
 	PreemptReduces  string        `yaml:"preempt-reduces"`
 	SuspendedMax    int           `yaml:"suspended-max"`
 	SuspendedMemory float64       `yaml:"suspended-memory"`
-	Locality        string        `yaml:"locality"`
-	NodeSkips       automatic     `yaml:"node-skips"`
-	RackSkips       automatic     `yaml:"rack-skips"`
-	NodeDelay       automatic     `yaml:"node-delay"`
-	RackDelay       automatic     `yaml:"rack-delay"`
 	PriorityWeight  float64       `yaml:"priority-weight"`
 	CollectAfter    time.Duration `yaml:"collect-after"`
 	EstimateError   float64       `yaml:"estimate-error"`
 	EstimateSeed    uint64        `yaml:"estimate-seed"`
-}
 
-// automatic is a number or a duration, or the word auto.
-type automatic struct {
-	set   bool
-	timed bool
-	n     int64
-}
-
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (a *automatic) UnmarshalYAML(node *yaml.Node) error {
-	if *a = (automatic{}); node.Value == "auto" {
-		return nil
-	}
-	if node.Decode(&a.n) == nil {
-		a.set = true
-		return nil
-	}
-	var d time.Duration
-	if node.Decode(&d) != nil {
-		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %q is neither auto, nor a number or a duration", node.Line, node.Value)}}
-	}
-	*a = automatic{set: true, timed: true, n: int64(d)}
-	return nil
-}
-
-func (a automatic) or(n int64) int64 {
-	if a.set {
-		return a.n
-	}
-	return n
+	Locality locality.Settings `yaml:"locality"`
 }
 
 func defaults() options {
@@ -107,7 +68,9 @@ func defaults() options {
 		Estimator: estimation.SamplingName, Xi: e.Xi, Samples: e.Samples, Distribution: string(e.Distribution), Delta: e.Delta, TaskDefault: e.Default,
 		TrainingPart: trainingDefault, Late: lateShare, PreemptMaps: preemptWait, PreemptReduces: preemptSuspend,
 		SuspendedMax: suspendedMaxDefault, SuspendedMemory: suspendedMemoryDefault,
-		Locality: delayAttempts, PriorityWeight: priorityWeightDefault, CollectAfter: collectAfterDefault,
+		Locality: locality.New(locality.ModeAttempts, locality.ModeAttempts, locality.ModeDelay, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
+
+		PriorityWeight: priorityWeightDefault, CollectAfter: collectAfterDefault,
 		EstimateSeed: 1,
 	}
 }
@@ -123,7 +86,6 @@ func parse(c scheduler.Config) (options, error) {
 	w.choice("late", o.Late, lateShare, latePlain)
 	w.choice("preempt-maps", o.PreemptMaps, preemptWait, preemptKill, preemptSuspend)
 	w.choice("preempt-reduces", o.PreemptReduces, preemptWait, preemptKill, preemptSuspend)
-	w.choice("locality", o.Locality, delayAttempts, delayTime, delayNone)
 	w.that(o.Xi >= 1, "xi", "must be 1 or more: 1 trusts what tasks of the past say, .inf lets a stage that is not trained run its samples only")
 	w.that(o.Samples >= 1 && o.Samples <= samplesMax, "samples", fmt.Sprintf("must be from 1 to %d: without a sample no stage is ever trained", samplesMax))
 	w.that(o.Delta >= 0, "delta", "must not be negative; 0s counts progress from the first report on")
@@ -133,10 +95,6 @@ func parse(c scheduler.Config) (options, error) {
 	w.that(o.SuspendedMemory >= 0 && o.SuspendedMemory <= 1, "suspended-memory", "must be from 0 to 1: it is a part of a launcher's memory")
 	w.that(o.PriorityWeight >= 1 && o.PriorityWeight <= virtual.WeightMax, "priority-weight", fmt.Sprintf("must be from 1 to %d: 1 lets priorities count for nothing", int(virtual.WeightMax)))
 	w.that(o.CollectAfter >= 0, "collect-after", "must not be negative; 0s lets smaller work pass for ever")
-	w.that(o.NodeSkips.n >= 0 && !o.NodeSkips.timed, "node-skips", "must be auto, or how many offers are passed up, 0 or more")
-	w.that(o.RackSkips.n >= 0 && !o.RackSkips.timed, "rack-skips", "must be auto, or how many offers are passed up, 0 or more")
-	w.that(o.NodeDelay.n >= 0 && o.NodeDelay.timed == o.NodeDelay.set, "node-delay", "must be auto, or a duration such as 5s, not negative")
-	w.that(o.RackDelay.n >= 0 && o.RackDelay.timed == o.RackDelay.set, "rack-delay", "must be auto, or a duration such as 5s, not negative")
 	w.that(o.EstimateError >= 0 && o.EstimateError <= 1, "estimate-error", "must be from 0 to 1: it is by what part of it a size is wrong at most; 0 is for all but experiments")
 	if len(w.problems) > 0 {
 		return options{}, w.problems

@@ -21,7 +21,7 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 		if b == nil || !gangs.Overdue(d.view, b, d.options.CollectAfter) {
 			continue
 		}
-		if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.view.Fit(b) }); ok {
+		if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.fit(b) }); ok {
 			d.launch(c.job, b, where)
 			continue
 		}

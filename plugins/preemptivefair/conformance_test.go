@@ -22,6 +22,8 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		"asked":    "preemption: asked\nhold-max: 30s\n",
 		"none":     "preemption: none\n",
 		"once":     "times-max: 1\n",
+		"flow":     "locality: {mode: min-cost-flow, neighbour-bytes: 1000}\ncollect-after: 500ms\n",
+		"blind":    "locality: {mode: none}\nmode: suspend\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedtest.Run(t, New, schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte(settings)}, Properties: []scheduler.Property{

@@ -69,6 +69,7 @@
 //	work-conserving: true
 //	collect-after: 30s            # 0s: never
 //	times-max: 3                  # preempted so often, a bundle loses after all others; 0: no bound
+//	locality: {mode: nearest}     # nearest, min-cost-flow, none; package locality below sdk/scheduler/algorithms has its other keys
 //
 // A job opts out with properties of its own: preempt=false takes nothing from
 // others, preemptible=false gives nothing to them. Another value counts as not

@@ -163,6 +163,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	if x.Detail == "" {
 		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))
 	}
+	x.Detail += p.placer.Over()
 	for _, property := range []string{"preempt", "preemptible"} {
 		if said(&j.Info, property) == unclear {
 			x.Detail += fmt.Sprintf("; its property %s is neither true nor false and does not count", property)
@@ -187,7 +188,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 
 // Status shows one pool for each kind of slot.
 func (p *Policy) Status() (scheduler.Status, error) {
-	var s scheduler.Status
+	s := scheduler.Status{Facts: p.placer.Facts(&p.options.Locality)}
 	for _, kind := range p.world.kinds {
 		pool := scheduler.PoolStatus{Name: "preemptive-fair", Kind: kind, Weight: 1, FairShare: float64(p.world.slots(kind)), Jobs: p.world.sharers(kind)}
 		for _, j := range p.view.Jobs() {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -37,6 +39,7 @@ type assignment struct {
 	seed    uint64
 	// limits are the manager's bounds.
 	limits scheduler.Limits
+	placer *locality.Placer
 
 	requests map[scheduler.SlotKind][]*request   // in order of submission
 	queues   map[scheduler.SlotKind]*queue       // the same but those that are done, the one with fewest slots first
@@ -68,6 +71,7 @@ func (d *assignment) assign() {
 	for _, kind := range d.kinds {
 		d.give(kind)
 	}
+	d.placer.Place(&d.options.Locality, placement.Round{View: d.view}, d.launches)
 	d.kept.Release(d.view)
 	for _, kind := range d.kinds {
 		d.takeBack(kind)
@@ -254,7 +258,7 @@ func (d *assignment) nextReserved(kind scheduler.SlotKind) *request {
 // or in its rack, or else the first that fits.
 func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, []scheduler.LauncherID) {
 	near := []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal}
-	if !c.job.Located() {
+	if !c.job.Located() || d.options.Locality.Blind() {
 		near = nil
 	}
 	for _, level := range near {
@@ -270,7 +274,7 @@ func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, [
 	}
 	n := 0
 	for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
-		if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.view.Fit(b) }); ok {
+		if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.fit(b) }); ok {
 			return b, where
 		}
 		if c.unfit == nil {
@@ -281,6 +285,14 @@ func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, [
 		}
 	}
 	return nil, nil
+}
+
+// fit finds a place for a bundle wherever there is one.
+func (d *assignment) fit(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	if d.options.Locality.Blind() {
+		return d.view.FitAnywhere(b)
+	}
+	return d.view.Fit(b)
 }
 
 // take fits a bundle, unless that would take slots that are held. What is reserved

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -21,6 +22,7 @@ type Policy struct {
 	memory      memory
 	world       *world      // as of the last round
 	last        *assignment // the last round; nil before the first
+	placer      locality.Placer
 }
 
 var _ scheduler.TaskScheduler = (*Policy)(nil)
@@ -87,7 +89,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.memory.settle(p.world)
 	p.memory.forget(&p.view)
 	p.memory.wait(p.world)
-	a := &assignment{world: p.world, options: p.options, memory: &p.memory, seed: p.environment.Seed, limits: p.environment.Limits}
+	a := &assignment{world: p.world, options: p.options, memory: &p.memory, seed: p.environment.Seed, limits: p.environment.Limits, placer: &p.placer}
 	a.assign()
 	d.Launch, d.Preempt = a.launches, a.preempts
 	d.WakeAt = a.wakeAt()

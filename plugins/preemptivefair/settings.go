@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
@@ -59,6 +60,8 @@ type options struct {
 	WorkConserving     bool          `yaml:"work-conserving"`
 	CollectAfter       time.Duration `yaml:"collect-after"`
 	TimesMax           int           `yaml:"times-max"`
+
+	Locality locality.Settings `yaml:"locality"`
 }
 
 func parse(c scheduler.Config) (options, error) {
@@ -66,6 +69,7 @@ func parse(c scheduler.Config) (options, error) {
 		Preemption: everyJob, JobLoses: evenly, AttemptLoses: newest, Mode: "kill", Grace: graceDefault,
 		Hold: holdShare, HoldMax: holdMaxDefault, WorkConserving: true, CollectAfter: collectAfterDefault,
 		TimesMax: timesMaxDefault,
+		Locality: locality.New(locality.ModeNearest, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
 	}
 	if err := settings.Decode(c, &o); err != nil {
 		return options{}, err

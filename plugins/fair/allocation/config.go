@@ -9,13 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-)
-
-// Locality modes.
-const (
-	LocalityDelay = "delay"
-	LocalityFlow  = "min-cost-flow"
-	LocalityNone  = "none"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 )
 
 // Preemption modes.
@@ -53,9 +47,6 @@ var (
 	localities   = []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal, scheduler.Remote} // which these are
 )
 
-// Automatic is a locality delay that follows from the heartbeat.
-const Automatic time.Duration = -1
-
 // setsMax is how many sets of victims one pass of preemption names at most: the default of
 // sets-max, and its bound, which keeps an answer small.
 const setsMax = 1000
@@ -68,10 +59,8 @@ type Config struct {
 	UpdateEvery    time.Duration
 	CollectAfter   time.Duration
 
-	Locality             string
-	NodeDelay, RackDelay time.Duration
-	LocalityCap          scheduler.Locality // located work never goes further
-	NeighbourBytes       int64
+	Locality    locality.Settings
+	LocalityCap scheduler.Locality // located work never goes further
 
 	rules            []string
 	property         string
@@ -106,8 +95,9 @@ type Config struct {
 func defaults() Config {
 	return Config{
 		Table: newTable(), UpdateEvery: 500 * time.Millisecond, CollectAfter: 30 * time.Second,
-		Locality: LocalityDelay, NodeDelay: Automatic, RackDelay: Automatic, LocalityCap: scheduler.Remote,
-		rules: []string{"explicit", "user", "default"}, propertyDefaults: map[string]string{}, groupProperty: "group.name",
+		Locality:    locality.New(locality.ModeDelay, locality.ModeDelay, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
+		LocalityCap: scheduler.Remote,
+		rules:       []string{"explicit", "user", "default"}, propertyDefaults: map[string]string{}, groupProperty: "group.name",
 		Undeclared: UndeclaredCreate,
 		Preemption: PreemptKill, PreemptEvery: 5 * time.Second, Threshold: 0.5, Grace: 10 * time.Second,
 		Protect: time.Minute, TimesMax: 3, SetsMax: setsMax,
@@ -160,31 +150,17 @@ func (o *Config) readFile(c scheduler.Config, r *reader, at *yaml.Node) error {
 }
 
 func (r *reader) locality(n *yaml.Node, o *Config) {
-	delay := func(into *time.Duration) func(*yaml.Node) {
-		return func(n *yaml.Node) {
-			if n.Value == "auto" {
-				*into = Automatic
-				return
-			}
-			r.duration(into, 0)(n)
-		}
-	}
-	r.fields(n, "locality", map[string]func(*yaml.Node){
-		"mode":       r.oneOf(&o.Locality, LocalityDelay, LocalityFlow, LocalityNone),
-		"node-delay": delay(&o.NodeDelay),
-		"rack-delay": delay(&o.RackDelay),
-		"selector":   r.oneOf(&o.Selector, r.parts.Selectors...),
+	wrong := o.Locality.Read(n, map[string]func(*yaml.Node){
+		"selector": r.oneOf(&o.Selector, r.parts.Selectors...),
 		"cap": func(n *yaml.Node) {
 			word := o.LocalityCap.String()
 			r.oneOf(&word, localityCaps...)(n)
 			o.LocalityCap = localities[slices.Index(localityCaps, word)]
 		},
-		"neighbour-bytes": func(n *yaml.Node) {
-			var count int
-			r.count(&count, 0)(n)
-			o.NeighbourBytes = int64(count)
-		},
 	})
+	for _, p := range wrong {
+		r.at(&yaml.Node{Line: p.Line}, "%s", p.Message)
+	}
 }
 
 func (r *reader) placement(n *yaml.Node, o *Config) {

@@ -31,7 +31,7 @@ func TestBadSettings(t *testing.T) {
 		{"update-interval: 1s\nupdate-interval: 2s", 2, "stands twice"},
 		{"update-interval: 0s", 1, "at least 1ms"},
 		{"update-interval: soon", 1, "time"},
-		{"locality: {mode: luck}", 1, "delay, min-cost-flow, none"},
+		{"locality: {mode: luck}", 1, "delay, min-cost-flow, nearest, none"},
 		{"locality:\n  node-delay: -1s", 2, "at least 0s"},
 		{"locality: {cap: moon}", 1, "rack-local"},
 		{"locality: {selector: mine}", 1, "default"},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
@@ -27,6 +26,7 @@ type assignment struct {
 	*State
 	blind    bool // locality does not matter
 	launches []scheduler.Launch
+	levels   []int // how many levels of locality are open to each of them; 0: all
 	frees    map[scheduler.SlotKind][]*view.Launcher
 	watch    bool
 	placed   []Placed
@@ -51,16 +51,13 @@ func (p *State) Assign(watch bool) ([]scheduler.Launch, []Placed) {
 		j.Vain = scheduler.WaitNone
 	}
 	p.before = before
-	a := assignment{State: p, blind: p.Config.Locality == allocation.LocalityNone, watch: watch}
+	a := assignment{State: p, blind: p.Config.Locality.Blind(), watch: watch}
 	a.reserved()
 	a.collected()
 	for _, k := range p.World.Order {
-		if p.Config.Locality == allocation.LocalityFlow {
-			a.flow(k)
-		} else {
-			a.fill(k)
-		}
+		a.fill(k)
 	}
+	a.place()
 	a.collecting.kept.Release(p.View)
 	p.pause(before)
 	p.Changed = p.Changed || p.Tree.Cycles() && len(a.launches) > 0
@@ -212,6 +209,9 @@ func (a *assignment) give(j *sharing.Job, k pooltree.Kind, name scheduler.SlotKi
 		return false
 	}
 	a.launch(j, pick, name)
+	if pick.Located || pick.Level != scheduler.NodeLocal {
+		a.levels[len(a.levels)-1] = int(max(min(c.Level, a.Config.LocalityCap), pick.Level)) + 1
+	}
 	return true
 }
 
@@ -219,7 +219,7 @@ func (a *assignment) give(j *sharing.Job, k pooltree.Kind, name scheduler.SlotKi
 // tells what became of it. It was the job's turn for slots of a kind; "" when it
 // was not.
 func (a *assignment) launch(j *sharing.Job, pick Pick, turn scheduler.SlotKind) {
-	a.launches = append(a.launches, a.View.Launch(pick.Bundle, pick.Where))
+	a.launches, a.levels = append(a.launches, a.View.Launch(pick.Bundle, pick.Where)), append(a.levels, 0)
 	j.Far = sharing.Far{}
 	if g := pick.Bundle.Groups; len(g) == 1 {
 		a.count(j, g[0].Kind, g[0].Slots, turn)

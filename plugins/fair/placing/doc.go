@@ -2,7 +2,7 @@
 // comes first, near to its input when that can be had.
 //
 //	p.Start(shared, urgent)
-//	p.Configure(locality.Automatic(heartbeat), nil)
+//	p.Configure(heartbeat, nil)
 //	p.Begin()                       // a round; then its events, then Sync
 //	launches, _ := p.Assign(false)
 //
@@ -11,8 +11,8 @@
 // some, or its wait is over. What launches take counts as held until the next round tells
 // what became of it.
 //
-// Three parts are chosen by name: who picks a job's bundle (TaskSelector), how much a
-// launcher may take (LoadManager), and whether the order of jobs alone decides or a
-// min-cost flow where the work of all of them goes. For a bundle that was passed over
+// Two parts are chosen by name: who picks a job's bundle (TaskSelector), and how much a
+// launcher may take (LoadManager). When the order of jobs has decided what starts, a
+// min-cost flow may place the work of all of them. For a bundle that was passed over
 // too long, slots are collected.
 package placing

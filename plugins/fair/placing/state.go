@@ -3,8 +3,8 @@ package placing
 import (
 	"maps"
 	"slices"
+	"time"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
@@ -19,6 +19,8 @@ type State struct {
 	Collect scheduler.BundleID
 	// Limits are how long jobs wait for locality.
 	Limits locality.Limits
+	// Placer places the launches of a round together, where the site wants that.
+	Placer locality.Placer
 
 	urgent   func(*sharing.Job, pooltree.Kind) bool
 	selector TaskSelector
@@ -39,20 +41,11 @@ func (p *State) Start(s *sharing.State, urgent func(*sharing.Job, pooltree.Kind)
 
 // Configure takes over new settings, after the state of sharing has. Waits for locality
 // that are known from a checkpoint count for the jobs that are there.
-func (p *State) Configure(heartbeat locality.Limits, known map[scheduler.JobID]locality.Wait) {
+func (p *State) Configure(heartbeat time.Duration, known map[scheduler.JobID]locality.Wait) {
 	c := p.Config
 	p.selector, p.load = selector(c), loadManager(c)
 	p.busy.start(p.load, p.View)
-	p.Limits = heartbeat
-	if c.NodeDelay != allocation.Automatic {
-		p.Limits.Node = c.NodeDelay
-	}
-	if c.RackDelay != allocation.Automatic {
-		p.Limits.Rack = c.RackDelay
-	}
-	if c.Locality != allocation.LocalityDelay {
-		p.Limits = locality.Limits{}
-	}
+	p.Limits = c.Locality.Limits(heartbeat)
 	p.touched, p.visited = nil, nil
 	for id, w := range known {
 		if j := p.Jobs[id]; j != nil {

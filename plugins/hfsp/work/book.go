@@ -110,6 +110,13 @@ func (b *Book) Given(s *Stage, x *view.Bundle) {
 	}
 }
 
+// TakeBack notes that a bundle is not launched in this round after all.
+func (b *Book) TakeBack(s *Stage, x *view.Bundle) {
+	if i, found := s.ready.find(x.ID); found {
+		s.ready.entries[i].given = 0
+	}
+}
+
 // WasGiven says whether a bundle is launched in this round.
 func (b *Book) WasGiven(s *Stage, x *view.Bundle) bool {
 	i, found := s.ready.find(x.ID)

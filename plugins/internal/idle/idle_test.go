@@ -26,15 +26,19 @@ var (
 // beside slots that are held for a job between its stages.
 var before = []uint64{2609, 8001, 9166, 9806, 9945}
 
+// policies are those of the project.
+var policies = map[string]func() scheduler.TaskScheduler{
+	"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, "dynamic-priority": dynamicpriority.New,
+}
+
 // problemsMax bounds what one policy is told of.
 const problemsMax = 5
 
 // TestNoSlotIdles plays random clusters with each policy: jobs of all shapes, failures, lost,
-// drained and avoided launchers. The kit finds slots that idle. Most seeds collect slots soon.
+// drained and avoided launchers. The kit finds slots that idle. Most seeds collect slots soon, and
+// half of them have the launches of a round placed together.
 func TestNoSlotIdles(t *testing.T) {
-	for name, fresh := range map[string]func() scheduler.TaskScheduler{
-		"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New, "dynamic-priority": dynamicpriority.New,
-	} {
+	for name, fresh := range policies {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			problems := 0
@@ -46,6 +50,9 @@ func TestNoSlotIdles(t *testing.T) {
 				settings := ""
 				if n := seed % 4; n > 0 {
 					settings = fmt.Sprintf("collect-after: %ds\n", n*n)
+				}
+				if seed >= *from && seed/2%2 == 1 {
+					settings += "locality: {mode: min-cost-flow}\n"
 				}
 				r := schedtest.Check(t.Context(), schedtest.InProcess(fresh), schedtest.Options{
 					NoStories: true, Seeds: 1, First: seed, Restarts: -1, Config: scheduler.Config{Text: []byte(settings)},

@@ -9,9 +9,9 @@ import (
 // Work waits so long for its input's machine, and then for its rack, under both policies; or not at all.
 const (
 	fairDelays   = "locality: {node-delay: 15s, rack-delay: 15s}\n"
-	hfspDelays   = "locality: time\nnode-delay: 15s\nrack-delay: 15s\n"
+	hfspDelays   = "locality: {mode: delay, node-delay: 15s, rack-delay: 15s}\n"
 	fairAnywhere = "locality: {mode: none}\n"
-	hfspAnywhere = "locality: none\n"
+	hfspAnywhere = "locality: {mode: nearest}\n"
 )
 
 // local plays FB2009 with delays of 15 s, and says how much was local; and without delays, which tells why small jobs are

@@ -1,4 +1,18 @@
-// Package locality is delay scheduling: a job that cannot start work near its input
+// Package locality is what policies share to run work near its input: Settings, which are the same
+// in each policy, a Placer of a round's launches, and delay scheduling.
+//
+// # Placing a round's launches
+//
+// A policy chooses what starts, by its own order, shares and limits, and takes room for it in its
+// view. Then
+//
+//	placer.Place(&settings, placement.Round{View: v}, launches)
+//
+// moves the launches where they cost least, with ModeFlow. Package placement has the rules.
+//
+// # Delay scheduling
+//
+// A job that cannot start work near its input
 // lets others use the slots for a while, and takes slots further away only when it
 // has been passed over long enough.
 //

@@ -11,6 +11,9 @@
 // others. The cost of an edge is the bytes to move over it, weighted by level
 // (Costs).
 //
+// A Round places what a policy launches in a round, and is all that most policies need. The rest of
+// this page is about the Network below it.
+//
 // The nouns are a Network, to which bundles that want a place and launchers
 // with room are told, and the Result of solving it. The smallest use:
 //
@@ -54,6 +57,10 @@
 // are put to use (60 % in the worst case), and where all are, the cost is 1.06
 // times the least.
 //
+// Bundles of one group may be of a class, of which only some are placed (SetClass), and some levels
+// of locality may be closed to them (Bundle.Levels). What comes out is then the cheapest choice
+// among all classes and groups of the same need.
+//
 // Solve takes a limit, for a caller that may start only so many groups: what
 // comes out is then the cheapest choice of that many groups, not the first.
 //
@@ -66,7 +73,10 @@
 // ten microseconds a group that came or slot that freed, more where groups and
 // slots are equally many and their inputs of all sizes.
 //
-// The package is pure: no clock, no files, no random numbers. It imports only
-// the standard library and the policy contract. A Network is not safe for
-// concurrent use.
+// A Round's network has the launches that could be moved, a few bundles that could start in place
+// of each, and the launchers on the hosts and in the racks of their input. It is not made where all
+// input is local already. Options.StepsMax bounds the work of a Solve.
+//
+// The package is pure: no clock, no files, no random numbers. A Network is not safe for concurrent
+// use.
 package placement

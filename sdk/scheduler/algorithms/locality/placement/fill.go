@@ -13,7 +13,7 @@ func (f *flow) fill(l int32) bool {
 	s.closer(l, 0, -1)
 	s.touched = append(s.touched, l)
 	s.heap.push(0, l)
-	for s.heap.least() < s.best {
+	for s.heap.least() < s.best && !s.over() {
 		e := s.heap.pop()
 		if e.key == s.dist[e.v] {
 			f.expandBack(e.v, l)

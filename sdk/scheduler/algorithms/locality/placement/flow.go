@@ -42,16 +42,28 @@ type flow struct {
 	picky   []int32    // groups that avoid launchers: they have an edge to each other launcher
 	waiting []int32    // groups to be seated or left out by the next solve
 	fresh   bool       // nothing was solved yet
+	classes []class    // of groups of which only some get a seat
+	vacated []int32    // groups without a seat that choose has to look at again
 	stale   []int32    // racks whose price is to be brought up to date
 	search  *searching // scratch, of all flows of a network
 }
 
+// class is groups of which only some get a seat.
+type class struct {
+	left   int     // how many more may
+	groups []int32 // all of them
+}
+
+// noClass is the class of a group that has none.
+const noClass = int32(-1)
+
 // member is one group in a flow.
 type member struct {
 	edges
-	at   int32 // launcher, out, or undecided
-	cost int64 // of sitting there
-	out  int64 // of staying out
+	class int32
+	at    int32 // launcher, out, or undecided
+	cost  int64 // of sitting there
+	out   int64 // of staying out
 	// avoid lists launchers in order.
 	avoid []int32
 	live  bool
@@ -78,9 +90,15 @@ func newFlow(t *topology, s *searching) *flow {
 	return f
 }
 
-// add puts a group in and returns its number.
-func (f *flow) add(e edges, out int64, avoid []int32) int32 {
-	m := member{edges: e, at: undecided, out: out, avoid: avoid, live: true}
+// addClass returns the number of a new class, of which at most so many groups get a seat.
+func (f *flow) addClass(most int) int32 {
+	f.classes = append(f.classes, class{left: most})
+	return int32(len(f.classes) - 1)
+}
+
+// add puts a group in and returns its number. One with a class stays for good.
+func (f *flow) add(e edges, out int64, avoid []int32, of int32) int32 {
+	m := member{edges: e, class: of, at: undecided, out: out, avoid: avoid, live: true}
 	var g int32
 	if n := len(f.unused); n > 0 {
 		g, f.unused = f.unused[n-1], f.unused[:n-1]
@@ -90,6 +108,9 @@ func (f *flow) add(e edges, out int64, avoid []int32) int32 {
 		f.groups = append(f.groups, m)
 	}
 	f.waiting = append(f.waiting, g)
+	if of != noClass {
+		f.classes[of].groups = append(f.classes[of].groups, g)
+	}
 	if len(avoid) > 0 {
 		f.picky = append(f.picky, g)
 		return g
@@ -123,7 +144,7 @@ func (f *flow) remove(g int32) {
 			f.rackIn[a.to] = without(f.rackIn[a.to], g)
 		}
 	}
-	*m = member{at: undecided}
+	*m = member{at: undecided, class: noClass}
 	f.unused = append(f.unused, g)
 }
 
@@ -223,8 +244,8 @@ func (f *flow) clusterPrice() int64 {
 }
 
 // solve restores a flow of least cost after changes. It seats at most limit
-// groups; where that is fewer than there are, the flow must be fresh, and is of no
-// use afterwards.
+// groups; where that is fewer than there are, or groups have classes, the flow must be
+// fresh, and is of no use afterwards.
 func (f *flow) solve(limit int) {
 	for l := range f.want {
 		if f.want[l] < f.size[l] {
@@ -235,7 +256,7 @@ func (f *flow) solve(limit int) {
 	for _, n := range f.want {
 		room += int(n)
 	}
-	limited := limit < len(f.waiting)
+	limited := limit < len(f.waiting) || len(f.classes) > 0
 	if f.fresh && !limited && len(f.waiting) > room {
 		// Slots are scarce: let each slot look for its group, not each group
 		// for a slot.
@@ -243,7 +264,7 @@ func (f *flow) solve(limit int) {
 	}
 	f.grow()
 	for l := range f.idle {
-		for f.idle[l] > 0 && f.price[l] > 0 && f.fill(int32(l)) {
+		for f.idle[l] > 0 && f.price[l] > 0 && !f.search.over() && f.fill(int32(l)) {
 			continue
 		}
 	}

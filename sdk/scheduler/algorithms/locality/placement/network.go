@@ -22,6 +22,16 @@ type Costs [scheduler.LocalityLevels]int64
 // rack's switch once, and one that leaves its rack twice.
 func DefaultCosts() Costs { return Costs{0, 1, 2} }
 
+// Check says what is wrong with costs, nil when nothing is. That all are 0 is not wrong.
+func (c Costs) Check() error {
+	for i, x := range c {
+		if x < 0 || x > CostMax || i > 0 && x < c[i-1] {
+			return fmt.Errorf("costs %v: each must be between 0 and %d and not less than that of the nearer level", c, CostMax)
+		}
+	}
+	return nil
+}
+
 // Options are the settings of a Network. The zero value means the defaults.
 type Options struct {
 	// Costs must not be negative, not fall from a level to the next and be at
@@ -31,6 +41,9 @@ type Options struct {
 	// taken to exchange with the others over tcp. It draws them
 	// near each other. 0, the default, leaves that out, as Hammr did.
 	NeighbourBytes int64
+	// StepsMax bounds how many edges a Solve looks at: some ten million take a second. One that
+	// needs more gives up (Result.Over). 0, the default, is no bound.
+	StepsMax int
 }
 
 // Launcher is a launcher with what it has free.
@@ -51,6 +64,11 @@ type Bundle struct {
 	// bytes times Costs. 0, the default, means more than any placement costs. A
 	// smaller one lets a group wait for a nearer launcher.
 	Unscheduled int64
+	// Levels is how many levels of locality are open to a bundle of one group, the nearest
+	// first. 0, the default, is all of them.
+	Levels int
+	// Class is the class of a bundle of one group: see SetClass. 0, the default, is none.
+	Class int
 }
 
 // Placement is where a bundle goes: Launchers[i] takes its i-th group.
@@ -66,6 +84,8 @@ type Result struct {
 	Groups int         // how many groups those have
 	// Cost is that of all placements; the cost of what stays unscheduled is not in it.
 	Cost int64
+	// Over says that Solve gave up, after Options.StepsMax. Nothing is placed then.
+	Over bool
 }
 
 // Network is the bundles that want a place and the launchers with room. New makes
@@ -75,13 +95,16 @@ type Network struct {
 	launchers []*launcher // in order of id
 	bundles   []*bundle   // in order of id
 
-	t      *topology // nil: to be made anew
+	places *topology // of the launchers; nil: to be made anew
+	t      *topology // the same; nil: the flows are to be made anew
 	search *searching
 	needs  []*need   // in the order in which they are placed
 	gangs  []*bundle // those of bundles with several groups, in order of id
 	groups int       // of all bundles
-	free   map[scheduler.SlotKind][]int32
-	memory []int64
+	// classes has how many bundles of each class may be placed.
+	classes map[int]int
+	free    map[scheduler.SlotKind][]int32
+	memory  []int64
 }
 
 type launcher struct {
@@ -106,10 +129,8 @@ func New(o Options) (*Network, error) {
 	if o.Costs == (Costs{}) {
 		o.Costs = DefaultCosts()
 	}
-	for i, c := range o.Costs {
-		if c < 0 || c > CostMax || i > 0 && c < o.Costs[i-1] {
-			return nil, fmt.Errorf("costs %v: each must be between 0 and %d and not less than that of the nearer level", o.Costs, CostMax)
-		}
+	if err := o.Costs.Check(); err != nil {
+		return nil, err
 	}
 	if o.NeighbourBytes < 0 {
 		return nil, fmt.Errorf("neighbour bytes %d: must not be negative; 0 leaves neighbours out of account", o.NeighbourBytes)
@@ -142,9 +163,9 @@ func (n *Network) SetLauncher(l Launcher) error {
 	switch {
 	case !found:
 		n.launchers = slices.Insert(n.launchers, i, &launcher{l})
-		n.t = nil
+		n.places, n.t = nil, nil
 	case n.launchers[i].Host != l.Host || n.launchers[i].Rack != l.Rack:
-		n.t = nil
+		n.places, n.t = nil, nil
 		fallthrough
 	default:
 		n.launchers[i].Launcher = l
@@ -156,7 +177,7 @@ func (n *Network) SetLauncher(l Launcher) error {
 func (n *Network) RemoveLauncher(id scheduler.LauncherID) {
 	if i, found := slices.BinarySearchFunc(n.launchers, id, launcherOrder); found {
 		n.launchers = slices.Delete(n.launchers, i, i+1)
-		n.t = nil
+		n.places, n.t = nil, nil
 	}
 }
 
@@ -181,12 +202,27 @@ func (n *Network) SetBundle(b Bundle) error {
 	return nil
 }
 
+// SetClass says that of the bundles of a class, which must all need the same, Solve places at
+// most so many: those that lower the total cost most. A bundle of one group has its class in
+// Bundle.Class. Say it before the bundles are added. While there are classes, each Solve starts
+// from nothing.
+func (n *Network) SetClass(class, most int) {
+	if n.classes == nil {
+		n.classes = map[int]int{}
+	}
+	n.classes[class] = most
+	n.t = nil
+}
+
 func valid(b Bundle) error {
 	if len(b.Groups) == 0 {
 		return fmt.Errorf("bundle %d has no groups", b.ID)
 	}
 	if b.Unscheduled < 0 || b.Unscheduled > unscheduledCost {
 		return fmt.Errorf("bundle %d: cost %d of staying unscheduled must be between 0 and %d", b.ID, b.Unscheduled, unscheduledCost)
+	}
+	if len(b.Groups) > 1 && (b.Levels != 0 || b.Class != 0) || b.Levels < 0 || b.Class < 0 {
+		return fmt.Errorf("bundle %d: levels and class must not be negative, and are of bundles of one group", b.ID)
 	}
 	for i, g := range b.Groups {
 		if g.Slots < 1 || g.Slots > slotsMax || g.Memory < 0 || g.InputBytes < 0 {

@@ -25,7 +25,7 @@ func (f *flow) choose(limit int) {
 		s := f.search
 		s.begin(0)
 		f.walk(&sources)
-		if s.end < 0 {
+		if s.end < 0 || s.over() {
 			return // nobody is better off with a seat
 		}
 		f.raise()
@@ -35,8 +35,19 @@ func (f *flow) choose(limit int) {
 				sources.push(f.cheapest(g), g)
 			}
 		}
-		s.pulled = s.pulled[:0]
+		for _, g := range f.vacated {
+			if f.mayChoose(g) {
+				sources.push(f.cheapest(g), g)
+			}
+		}
+		s.pulled, f.vacated = s.pulled[:0], f.vacated[:0]
 	}
+}
+
+// mayChoose says whether a group is without a seat and its class lets it have one.
+func (f *flow) mayChoose(g int32) bool {
+	m := &f.groups[g]
+	return m.at < 0 && (m.class == noClass || f.classes[m.class].left > 0)
 }
 
 // cheapest is what the cheapest seat would cost a group, over staying out.
@@ -68,7 +79,7 @@ func (f *flow) cheapest(g int32) int64 {
 // from which paths may start too, by the least they can cost.
 func (f *flow) walk(sources *queue) {
 	s := f.search
-	for {
+	for !s.over() {
 		if sources != nil && sources.least() < min(s.heap.least(), s.best) {
 			f.pull(sources)
 			continue
@@ -87,6 +98,9 @@ func (f *flow) walk(sources *queue) {
 // risen since its key was computed.
 func (f *flow) pull(sources *queue) {
 	e := sources.pop()
+	if !f.mayChoose(e.v) {
+		return
+	}
 	if now := f.cheapest(e.v); now > e.key {
 		sources.push(now, e.v)
 		return
@@ -106,6 +120,9 @@ func (f *flow) expand(v int32) {
 			base := d - f.pays(m)
 			s.finish(-1, base+m.out, g)
 			f.leave(g, base)
+			if m.class != noClass && s.closerClass(m.class, base+m.out, g) {
+				f.replace(m.class, base+m.out)
+			}
 		}
 	case int(rack) < len(f.rackPrice):
 		for _, l := range f.t.racks[rack] {
@@ -119,33 +136,47 @@ func (f *flow) expand(v int32) {
 	}
 }
 
+// replace follows the edges of all groups of a class that have no seat: one of them can get the
+// unit of the group that the search noted for the class. d is what the way to the class costs.
+func (f *flow) replace(of int32, d int64) {
+	for _, g := range f.classes[of].groups {
+		f.search.steps++
+		if m := &f.groups[g]; m.at < 0 {
+			f.leaveAs(g, g|replacing, d-m.out)
+		}
+	}
+}
+
 // leave follows the edges of a group; base is what the way to it costs, less
 // what it pays where it is.
-func (f *flow) leave(g int32, base int64) {
+func (f *flow) leave(g int32, base int64) { f.leaveAs(g, g, base) }
+
+// leaveAs is leave, and says how the group is noted on the edges.
+func (f *flow) leaveAs(g, noted int32, base int64) {
 	m := &f.groups[g]
 	if len(m.avoid) > 0 {
 		for l := range f.size {
 			if !m.avoids(int32(l)) {
-				f.reach(int32(l), base+f.costAt(m, int32(l))+f.price[l], g)
+				f.reach(int32(l), base+f.costAt(m, int32(l))+f.price[l], noted)
 			}
 		}
 		return
 	}
 	for _, a := range m.hosts {
 		for _, l := range f.t.hosts[a.to] {
-			f.reach(l, base+a.cost+f.price[l], g)
+			f.reach(l, base+a.cost+f.price[l], noted)
 		}
 	}
 	for _, a := range m.racks {
-		f.reachRack(a.to, base+a.cost+f.rackPrice[a.to], g)
+		f.reachRack(a.to, base+a.cost+f.rackPrice[a.to], noted)
 	}
 	cluster := int32(len(f.size) + len(f.rackPrice))
 	d := base + m.far
 	if f.idleAll > 0 {
-		f.search.finish(cluster, d, g)
+		f.search.finish(cluster, d, noted)
 		return
 	}
-	if d += f.clusterPrice(); f.search.closer(cluster, d, g) {
+	if d += f.clusterPrice(); f.search.closer(cluster, d, noted) {
 		f.search.heap.push(d, cluster)
 	}
 }
@@ -194,29 +225,50 @@ func (f *flow) raise() {
 // start is the group at which the path starts; -1: the one that has no seat.
 func (f *flow) send(start int32) int32 {
 	s := f.search
-	g, l := s.end, s.target
+	noted, l := s.end, s.target
 	switch {
 	case l >= 0:
 		l = f.idleIn(l)
-	case g == start:
-		f.groups[g].at = stayedOut
-		return g
-	default: // g leaves its seat to the one before it
-		l = f.groups[g].at
-		f.unseat(g)
-		g = s.group[l]
+	case noted == start:
+		f.groups[noted].at = stayedOut
+		return noted
+	default: // the group leaves its seat to the one before it
+		l = f.groups[noted].at
+		f.unseat(noted)
+		f.reopen(noted)
+		noted = s.group[l]
 	}
 	for {
-		old := f.groups[g].at
+		g := noted &^ replacing
+		m := &f.groups[g]
+		old := m.at
 		if old >= 0 {
 			f.unseat(g)
 		}
 		f.seat(g, l)
-		if old < 0 {
+		switch {
+		case old >= 0:
+			l = old
+		case noted != g:
+			loser := s.classes[m.class].group
+			l = f.groups[loser].at
+			f.unseat(loser)
+			f.vacated = append(f.vacated, loser)
+		default:
+			if m.class != noClass {
+				f.classes[m.class].left--
+			}
 			return g
 		}
-		l = old
-		g = s.group[l]
+		noted = s.group[l]
+	}
+}
+
+// reopen notes that a class lost a seat with a group, so that any of its groups may have it.
+func (f *flow) reopen(g int32) {
+	if c := f.groups[g].class; c != noClass {
+		f.classes[c].left++
+		f.vacated = append(f.vacated, f.classes[c].groups...)
 	}
 }
 

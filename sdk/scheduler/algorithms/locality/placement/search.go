@@ -8,11 +8,14 @@ type searching struct {
 	epoch   uint32
 	seen    []uint32 // the epoch in which dist was set
 	dist    []int64
-	group   []int32 // the group on the edge by which the vertex was reached
+	group   []int32 // the group on the edge by which the vertex was reached; see replacing
 	next    []int32 // searching backward: the launcher to which that group would go
 	touched []int32 // launchers reached
 	heap    queue
-	pulled  []int32 // sources from which the search started
+	pulled  []int32        // sources from which the search started
+	classes []reachedClass // of groups, by number
+
+	steps, stepsMax int // edges looked at, and how many may be; 0: any number
 
 	best   int64 // length of the shortest whole path so far
 	target int32 // where it ends: a launcher, a rack, the cluster; -1: group end stays out
@@ -20,15 +23,33 @@ type searching struct {
 	last   int32 // searching backward: the launcher to which that group goes
 }
 
-func newSearch(t *topology) *searching {
-	n := len(t.launchers) + len(t.racks) + 1 + len(t.hosts)
-	return &searching{seen: make([]uint32, n), dist: make([]int64, n), group: make([]int32, n), next: make([]int32, n)}
+// reachedClass is what a search knows of a class of groups.
+type reachedClass struct {
+	epoch uint32 // in which dist was set
+	dist  int64  // to the class, from which each of its groups without a seat can go on
+	group int32  // the group of the class that would lose its seat
 }
+
+// replacing marks a group on an edge that has no seat: it would get that of another group of
+// its class, which is the one that the search noted for the class.
+const replacing = int32(1) << 30
+
+func newSearch(t *topology, stepsMax int) *searching {
+	n := len(t.launchers) + len(t.racks) + 1 + len(t.hosts)
+	return &searching{
+		seen: make([]uint32, n), dist: make([]int64, n), group: make([]int32, n), next: make([]int32, n), stepsMax: stepsMax,
+	}
+}
+
+// over says whether the search has looked at more edges than it may. What it found is then of
+// no use.
+func (s *searching) over() bool { return s.stepsMax > 0 && s.steps > s.stepsMax }
 
 func (s *searching) begin(best int64) {
 	s.epoch++
 	if s.epoch == 0 { // it went round: what was seen long ago must not look new
 		clear(s.seen)
+		clear(s.classes)
 		s.epoch = 1
 	}
 	s.touched, s.heap = s.touched[:0], s.heap[:0]
@@ -37,6 +58,7 @@ func (s *searching) begin(best int64) {
 
 // closer says whether a vertex is reached more cheaply than before, and notes it.
 func (s *searching) closer(v int32, d int64, group int32) bool {
+	s.steps++
 	if d >= s.best || s.seen[v] == s.epoch && d >= s.dist[v] {
 		return false
 	}
@@ -44,8 +66,22 @@ func (s *searching) closer(v int32, d int64, group int32) bool {
 	return true
 }
 
+// closerClass says whether a class is reached more cheaply than before, and notes it.
+func (s *searching) closerClass(class int32, d int64, group int32) bool {
+	for len(s.classes) <= int(class) {
+		s.classes = append(s.classes, reachedClass{})
+	}
+	c := &s.classes[class]
+	if c.epoch == s.epoch && d >= c.dist {
+		return false
+	}
+	*c = reachedClass{s.epoch, d, group}
+	return true
+}
+
 // finish notes a whole path.
 func (s *searching) finish(target int32, d int64, group int32) {
+	s.steps++
 	if d < s.best {
 		s.best, s.target, s.end = d, target, group
 	}

@@ -15,6 +15,8 @@ type need struct {
 	memory int64
 	flow   *flow
 	groups int
+
+	classes map[int]int32 // the flow's number of each class
 }
 
 // before orders needs: more slots first, then more memory.
@@ -34,6 +36,7 @@ func (n *Network) Solve(limit int) Result {
 	if !limited {
 		limit = math.MaxInt
 	}
+	limited = limited || len(n.classes) > 0
 	if n.t == nil || limited {
 		n.build()
 	}
@@ -41,6 +44,10 @@ func (n *Network) Solve(limit int) Result {
 	n.place(limit, limited)
 	if n.options.NeighbourBytes > 0 && n.draw() {
 		n.place(limit, limited)
+	}
+	if n.search.over() {
+		n.t = nil
+		return Result{Over: true}
 	}
 	r := n.result()
 	if limited {
@@ -51,8 +58,11 @@ func (n *Network) Solve(limit int) Result {
 
 // build makes the flows anew.
 func (n *Network) build() {
-	n.t, n.needs = newTopology(n.launchers), nil
-	n.search = newSearch(n.t)
+	if n.places == nil {
+		n.places = newTopology(n.launchers)
+	}
+	n.t, n.needs = n.places, nil
+	n.search = newSearch(n.t, n.options.StepsMax)
 	for _, b := range n.bundles {
 		b.seats, b.anchor, b.first = nil, nil, false
 		n.enter(b)
@@ -80,8 +90,26 @@ func (n *Network) enter(b *bundle) {
 		g := &b.Groups[i]
 		nd := n.need(g)
 		nd.groups++
-		b.seats[i] = seat{nd, nd.flow.add(n.t.edges(g, b.anchor, n.options.Costs), out, avoid)}
+		e := n.t.edges(g, b.anchor, n.options.Costs, b.Levels)
+		b.seats[i] = seat{nd, nd.flow.add(e, out, avoid, n.classOf(nd, b.Class))}
 	}
+}
+
+// classOf returns the number of a class in a flow.
+func (n *Network) classOf(nd *need, id int) int32 {
+	most, known := n.classes[id]
+	if id == 0 || !known {
+		return noClass
+	}
+	number, known := nd.classes[id]
+	if !known {
+		number = nd.flow.addClass(most)
+		if nd.classes == nil {
+			nd.classes = map[int]int32{}
+		}
+		nd.classes[id] = number
+	}
+	return number
 }
 
 // exit takes them out again.
@@ -160,7 +188,7 @@ func (n *Network) result() Result {
 				p.Cost += m.cost
 				continue
 			}
-			plain := member{edges: n.t.edges(&b.Groups[i], nil, n.options.Costs)}
+			plain := member{edges: n.t.edges(&b.Groups[i], nil, n.options.Costs, b.Levels)}
 			p.Cost += s.need.flow.costAt(&plain, m.at)
 		}
 		r.Placed = append(r.Placed, p)

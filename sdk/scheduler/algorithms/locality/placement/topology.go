@@ -58,7 +58,7 @@ type arc struct {
 // edges is what a group's input costs to move, by where the group runs.
 type edges struct {
 	far   int64 // through the cluster vertex
-	hosts []arc // cheaper than far, in order of place
+	hosts []arc // cheaper than far, or where that is closed, in order of place
 	racks []arc
 }
 
@@ -68,12 +68,15 @@ type edges struct {
 const (
 	costMax         = int64(1) << 48
 	unscheduledCost = int64(1) << 52
+	// closedCost is that of a launcher which is too far from a group's input to be open to it.
+	closedCost = int64(1) << 49
 )
 
 // edges computes a group's edges. Replicas lie on several hosts, so that places
 // may add up to more than the input: what a launcher finds on its host and
-// in its rack counts up to the whole of it. extra is a place that counts besides.
-func (t *topology) edges(g *scheduler.Group, extra *scheduler.Place, costs Costs) edges {
+// in its rack counts up to the whole of it. extra is a place that counts besides. levels
+// is Bundle.Levels.
+func (t *topology) edges(g *scheduler.Group, extra *scheduler.Place, costs Costs, levels int) edges {
 	total := g.InputBytes
 	for _, p := range g.Places {
 		total = max(total, p.Bytes)
@@ -94,16 +97,25 @@ func (t *topology) edges(g *scheduler.Group, extra *scheduler.Place, costs Costs
 	for i := range places {
 		p := &places[i]
 		if h, ok := t.hostIndex[p.Host]; ok && p.Host != "" {
-			e.hosts = e.add(e.hosts, h, near(p.Host, t.rackOf(p)))
+			e.hosts = e.add(e.hosts, h, near(p.Host, t.rackOf(p)), levels)
 		}
 		if rack := t.rackOf(p); rack != "" {
 			if r, ok := t.rackIndex[rack]; ok {
-				e.racks = e.add(e.racks, r, near("", rack))
+				e.racks = e.add(e.racks, r, near("", rack), levels)
 			}
 		}
 	}
+	if closes(levels) {
+		e.far = closedCost
+	}
+	if levels == 1 {
+		e.racks = nil
+	}
 	return e
 }
+
+// closes says whether launchers that are far from a group's input are closed to it.
+func closes(levels int) bool { return levels > 0 && levels < scheduler.LocalityLevels }
 
 // near splits an input by how near it lies to a launcher.
 func (t *topology) near(places []scheduler.Place, total int64, host, rack string) (at Costs) {
@@ -120,8 +132,8 @@ func (t *topology) near(places []scheduler.Place, total int64, host, rack string
 	return Costs{onHost, inRack, total - onHost - inRack}
 }
 
-func (e *edges) add(list []arc, to int32, cost int64) []arc {
-	if cost >= e.far || slices.ContainsFunc(list, func(a arc) bool { return a.to == to }) {
+func (e *edges) add(list []arc, to int32, cost int64, levels int) []arc {
+	if cost >= e.far && !closes(levels) || slices.ContainsFunc(list, func(a arc) bool { return a.to == to }) {
 		return list
 	}
 	return append(list, arc{to, cost})

@@ -1,0 +1,97 @@
+package placement
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// swapsTried bounds with how many other bundles of its choice one that goes far is compared.
+const swapsTried = 256
+
+// relief chooses among bundles of a choice that cost the same. The flow takes any of them: it sees
+// one round. But where a launcher has no work of its own left and takes that of others, it should
+// be from those with most to do, because each of these will get to run fewer of its own in the
+// rounds to come than it has.
+type relief struct {
+	*choice
+	waiting map[string]int // bundles that wait, by the hosts that hold input of them
+	gone    map[scheduler.BundleID]bool
+}
+
+// relieve swaps bundles that go far for others of their choice that cost as much there, and are
+// held where more work waits.
+func (p *plan) relieve() {
+	for _, c := range p.choices {
+		r := relief{c, map[string]int{}, map[scheduler.BundleID]bool{}}
+		for _, x := range c.items {
+			r.gone[x.bundle.ID] = true
+		}
+		for _, b := range c.bundles {
+			if !r.gone[b.ID] {
+				r.count(b, +1)
+			}
+		}
+		for _, x := range c.items {
+			if l := p.View.Launcher(x.where[0]); nearBytes(l, &x.bundle.Groups[0])[scheduler.NodeLocal] == 0 {
+				x.bundle = r.better(x.bundle, l)
+			}
+		}
+	}
+}
+
+// better picks the bundle to go to a launcher in place of b, or b itself.
+func (r *relief) better(b *view.Bundle, l *view.Launcher) *view.Bundle {
+	best, most := b, r.left(b)+1 // it would wait too
+	bytes := nearBytes(l, &b.Groups[0])
+	tried := 0
+	for _, c := range r.bundles {
+		if r.gone[c.ID] || c.Groups[0].InputBytes != b.Groups[0].InputBytes || slices.Contains(c.Avoid, l.ID) || nearBytes(l, &c.Groups[0]) != bytes {
+			continue
+		}
+		if n := r.left(c); n > most {
+			best, most = c, n
+		}
+		if tried++; tried == swapsTried {
+			break
+		}
+	}
+	if best != b {
+		r.count(best, -1)
+		r.count(b, +1)
+		r.gone[best.ID] = true
+		delete(r.gone, b.ID)
+	}
+	return best
+}
+
+// left is how much waits where least does of the hosts that hold a bundle's input.
+func (r *relief) left(b *view.Bundle) int {
+	least := 0
+	for i, p := range b.Groups[0].Places {
+		if n := r.waiting[p.Host]; i == 0 || n < least {
+			least = n
+		}
+	}
+	return least
+}
+
+func (r *relief) count(b *view.Bundle, by int) {
+	for _, p := range b.Groups[0].Places {
+		r.waiting[p.Host] += by
+	}
+}
+
+// nearBytes is how much of a group's input is how near to a launcher.
+func nearBytes(l *view.Launcher, g *scheduler.Group) (bytes [scheduler.LocalityLevels]int64) {
+	for i, p := range g.Places {
+		switch {
+		case p.Host == l.Host:
+			bytes[scheduler.NodeLocal] += bytesAt(g, i)
+		case p.Rack != "" && p.Rack == l.Rack:
+			bytes[scheduler.RackLocal] += bytesAt(g, i)
+		}
+	}
+	return bytes
+}

@@ -1,0 +1,624 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// The defaults of a Round's bounds.
+const (
+	// BundlesMax is more than a cluster of five thousand launchers starts in one round.
+	BundlesMax = 10_000
+	// LaunchersMax is twice the largest cluster that the project measures.
+	LaunchersMax = 10_000
+	// StepsMax is a tenth of a second to half a second.
+	StepsMax = 5_000_000
+)
+
+const (
+	// candidatesEach is how many bundles compete for each launch of a class, and
+	// candidatesMin how many do at least for all of them.
+	candidatesEach = 4
+	candidatesMin  = 64
+	// hostsTried bounds on how many launchers' hosts a class looks for bundles with input there,
+	// and candidatesOn how many it takes of each.
+	hostsTried   = 64
+	candidatesOn = 2
+	// leftOutCost is what it costs to leave out a bundle of one group, beside its bytes: more than
+	// any place does, and less than to leave out a group of a larger bundle.
+	leftOutCost = int64(1) << 50
+)
+
+// Round places the launches of a policy's round at the least cost. The policy has decided, by its
+// own order, shares and limits, which jobs start how much, and has taken room for it in the view.
+// Place then moves launches among the launchers that have room, all jobs at once, and starts other
+// bundles of the same stage where these are nearer to their input. So each job starts as many
+// bundles with the same needs as before, and limits, holds, reservations and excluded launchers
+// stay as they are.
+//
+// Launches of a job for which something is reserved stay where they are.
+type Round struct {
+	View *view.View
+	// Options has the costs. The zero value means the defaults, and no bound on steps.
+	Options Options
+	// BundlesMax bounds the bundles in one network, and LaunchersMax the launchers. Where there are
+	// more, all launches stay where the policy put them.
+	BundlesMax, LaunchersMax int
+	// Levels says how many levels of locality (Bundle.Levels) are open to the launch with a
+	// number. Nil: all are.
+	Levels func(launch int) int
+	// Spare says how many free slots of a kind a launch may take on a launcher beside those that are
+	// taken by launches already. Nil: all.
+	Spare func(*view.Launcher, scheduler.SlotKind) int
+	// KeepBundles has each launch stay one of its bundle, which the policy chose by a rule of its own.
+	KeepBundles bool
+	// Swapped is told that a bundle is launched in place of another. Nil: nobody is.
+	Swapped func(out, in *view.Bundle)
+}
+
+// Report is what Place did.
+type Report struct {
+	Launches int    // that could be placed anew
+	Moved    int    // that were: to other launchers, or with other bundles
+	Saved    int64  // cost, of which a far byte costs as much as Options.Costs says
+	Over     string // the bound for which launches stayed where they were, "": none
+}
+
+// Place changes launches, which the policy has made in this round, and what they have taken in the
+// view. It is deterministic: what comes out depends on the view and the launches alone.
+func (r *Round) Place(launches []scheduler.Launch) Report {
+	p := plan{Round: r, launches: launches, stepsLeft: r.Options.StepsMax}
+	if !p.gather() {
+		return Report{}
+	}
+	p.report.Launches = len(p.items)
+	if len(p.items) > r.BundlesMax {
+		p.report.Over = fmt.Sprintf("%d launches are more than bundles-max (%d)", len(p.items), r.BundlesMax)
+		return p.report
+	}
+	p.addCandidates()
+	if !p.improve(p.items) {
+		for _, same := range p.byNeed() {
+			p.improve(same)
+		}
+	}
+	p.relieve()
+	p.commit()
+	return p.report
+}
+
+// plan is one Place.
+type plan struct {
+	*Round
+	launches  []scheduler.Launch
+	items     []*item // in order of launch
+	choices   []*choice
+	stepsLeft int
+	report    Report
+}
+
+// item is a launch that may be placed anew, as it is planned so far.
+type item struct {
+	launch int // its number
+	bundle *view.Bundle
+	where  []scheduler.LauncherID
+	levels int
+	class  *choice // nil: the bundle can't be swapped
+}
+
+// choice is the launches of one stage for which any of some bundles would do.
+type choice struct {
+	number  int // from 1 on
+	key     choiceKey
+	items   []*item
+	bundles []*view.Bundle // that wait, and could start in place of theirs
+}
+
+type choiceKey struct {
+	job    scheduler.JobID
+	stage  scheduler.StageID
+	kind   scheduler.SlotKind
+	memory int64
+	levels int
+}
+
+// gather lists the launches that may be placed anew, and says whether there is anything to be
+// gained.
+func (p *plan) gather() (gains bool) {
+	of := map[choiceKey]*choice{}
+	for i, d := range p.launches {
+		b := p.View.Bundle(d.Bundle)
+		if p.View.Reserved(b.Job.ID()) {
+			continue
+		}
+		x := &item{launch: i, bundle: b, where: d.Launchers}
+		if p.Levels != nil && len(b.Groups) == 1 {
+			x.levels = p.Levels(i)
+		}
+		p.items = append(p.items, x)
+		gains = gains || !p.local(x) || p.Options.NeighbourBytes > 0 && len(b.Groups) > 1
+		if key, may := p.keyOf(x); may {
+			c := of[key]
+			if c == nil {
+				c = &choice{number: len(p.choices) + 1, key: key}
+				of[key] = c
+				p.choices = append(p.choices, c)
+			}
+			x.class = c
+			c.items = append(c.items, x)
+		}
+	}
+	return gains
+}
+
+// keyOf says which launches a launch is like, and false for one whose bundle is to stay: one of
+// several slots may have been chosen because it waited long, of a second attempt there is no other,
+// and without located input none is far from it.
+func (p *plan) keyOf(x *item) (choiceKey, bool) {
+	b, g := x.bundle, &x.bundle.Groups[0]
+	key := choiceKey{b.Job.ID(), g.Stage, g.Kind, g.Memory, x.levels}
+	return key, !p.KeepBundles && len(b.Groups) == 1 && g.Slots == 1 && !b.SpeculationOffered && len(g.Places) > 0
+}
+
+// local says whether all located input of a launch is where it runs.
+func (p *plan) local(x *item) bool {
+	for i, id := range x.where {
+		g := &x.bundle.Groups[i]
+		if len(g.Places) == 0 {
+			continue
+		}
+		if near := nearBytes(p.View.Launcher(id), g); near[scheduler.NodeLocal] < inputOf(g) {
+			return false
+		}
+	}
+	return true
+}
+
+// inputOf is how much input a group has. What is located and of unknown size counts as a byte.
+func inputOf(g *scheduler.Group) int64 {
+	total := g.InputBytes
+	for i := range g.Places {
+		total = max(total, bytesAt(g, i))
+	}
+	return total
+}
+
+// bytesAt is how much input lies at a place of a group.
+func bytesAt(g *scheduler.Group, place int) int64 { return max(g.Places[place].Bytes, 1) }
+
+// addCandidates lists bundles that could start in place of those that are launched, as long as
+// there are no more than BundlesMax in all.
+func (p *plan) addCandidates() {
+	left := p.BundlesMax - len(p.items)
+	hosts, seen := p.hosts(), map[scheduler.BundleID]bool{} // one bundle is of one choice
+	for _, c := range p.choices {
+		job := p.View.Job(c.key.job)
+		most := min(left, max(candidatesMin, candidatesEach*len(c.items)))
+		take := func(b *view.Bundle) {
+			if g := &b.Groups[0]; len(b.Groups) == 1 && g.Stage == c.key.stage && g.Kind == c.key.kind && g.Slots == 1 &&
+				g.Memory == c.key.memory && !b.SpeculationOffered && !seen[b.ID] && len(c.bundles) < most {
+				seen[b.ID] = true
+				c.bundles = append(c.bundles, b)
+			}
+		}
+		for _, host := range hosts {
+			n := 0
+			for b := range p.View.ReadyAt(job, host) {
+				take(b)
+				if n++; n == candidatesOn {
+					break
+				}
+			}
+		}
+		n := 0
+		for b := range p.View.ReadyOfKind(job, c.key.kind, 0) {
+			take(b)
+			if n++; n >= most {
+				break
+			}
+		}
+		slices.SortFunc(c.bundles, func(a, b *view.Bundle) int { return cmp.Compare(a.ID, b.ID) })
+		left -= len(c.bundles)
+	}
+}
+
+// hosts lists the hosts of launches, those first that run work which is far from its input.
+func (p *plan) hosts() (all []string) {
+	seen := map[string]bool{}
+	for _, far := range []bool{true, false} {
+		for _, x := range p.items {
+			if p.local(x) == far {
+				continue
+			}
+			for _, id := range x.where {
+				host := p.View.Launcher(id).Host
+				if seen[host] {
+					continue
+				}
+				seen[host] = true
+				if all = append(all, host); len(all) == hostsTried {
+					return all
+				}
+			}
+		}
+	}
+	return all
+}
+
+// byNeed lists the launches in groups that need the same: what needs most first. Each group can be
+// placed anew while all others stay where they are. Bundles whose groups differ are in none.
+func (p *plan) byNeed() [][]*item {
+	type need struct {
+		slots  int
+		memory int64
+		kind   scheduler.SlotKind
+	}
+	of := map[need][]*item{}
+	var order []need
+	for _, x := range p.items {
+		g := &x.bundle.Groups[0]
+		n := need{g.Slots, g.Memory, g.Kind}
+		if slices.ContainsFunc(x.bundle.Groups, func(h scheduler.Group) bool { return need{h.Slots, h.Memory, h.Kind} != n }) {
+			continue
+		}
+		if of[n] == nil {
+			order = append(order, n)
+		}
+		of[n] = append(of[n], x)
+	}
+	slices.SortFunc(order, func(a, b need) int {
+		return cmp.Or(cmp.Compare(b.slots, a.slots), cmp.Compare(b.memory, a.memory), cmp.Compare(a.kind, b.kind))
+	})
+	all := make([][]*item, 0, len(order))
+	for _, n := range order {
+		all = append(all, of[n])
+	}
+	return all
+}
+
+// improve places launches anew while all others stay where they are. It returns false when
+// not all of them found a place, which does not happen where all need the same; nothing is
+// changed then, nor when the cost would not fall.
+func (p *plan) improve(items []*item) (placed bool) {
+	if p.report.Over != "" {
+		return true
+	}
+	mark := p.View.Mark()
+	taken := p.giveBack(items)
+	n := p.network(items, taken)
+	if n == nil {
+		p.View.Undo(mark)
+		return true
+	}
+	r := n.Solve(0)
+	if p.spend(n.search.steps); r.Over {
+		p.report.Over = fmt.Sprintf("it takes more than steps-max (%d)", p.Options.StepsMax)
+		p.View.Undo(mark)
+		return true
+	}
+	found, complete := p.assignment(items, r)
+	saved := p.cost(n, items) - p.cost(n, found)
+	together := p.Options.NeighbourBytes > 0 && slices.ContainsFunc(items, func(x *item) bool { return len(x.bundle.Groups) > 1 })
+	if !complete || saved <= 0 && !together || !p.take(found) {
+		p.View.Undo(mark)
+		return complete
+	}
+	p.report.Saved += saved
+	for i, x := range found {
+		if items[i].bundle != x.bundle {
+			x.class.swap(x.bundle, items[i].bundle)
+		}
+		*items[i] = *x
+	}
+	return true
+}
+
+// swap has a bundle wait in place of one that is launched now.
+func (c *choice) swap(launched, waits *view.Bundle) {
+	c.bundles[slices.Index(c.bundles, launched)] = waits
+}
+
+// spend counts steps of all networks of the round. A bound of 0 is none.
+func (p *plan) spend(steps int) {
+	if p.Options.StepsMax > 0 {
+		p.stepsLeft = max(p.stepsLeft-steps, 1)
+	}
+}
+
+// room is a launcher's slots of a kind.
+type room struct {
+	on   scheduler.LauncherID
+	kind scheduler.SlotKind
+}
+
+// giveBack gives the view what launches have taken, and returns how many slots that is and,
+// where the policy leaves some of the others, those too.
+func (p *plan) giveBack(items []*item) map[room]int {
+	most := map[room]int{}
+	for _, x := range items {
+		for i, id := range x.where {
+			most[room{id, x.bundle.Groups[i].Kind}] += x.bundle.Groups[i].Slots
+		}
+	}
+	if p.Spare != nil {
+		for _, kind := range kindsOf(items) {
+			for l := range p.View.WithRoom(kind) {
+				most[room{l.ID, kind}] += max(p.Spare(l, kind), 0)
+			}
+		}
+	}
+	for _, x := range items {
+		for i, id := range x.where {
+			g := &x.bundle.Groups[i]
+			p.View.Give(p.View.Launcher(id), g.Kind, g.Slots, g.Memory)
+		}
+	}
+	return most
+}
+
+// take takes what launches need where they are planned, or returns false.
+func (p *plan) take(items []*item) bool {
+	for _, x := range items {
+		for i, id := range x.where {
+			if !p.View.TakeFor(p.View.Launcher(id), x.bundle, &x.bundle.Groups[i]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func kindsOf(items []*item) (kinds []scheduler.SlotKind) {
+	for _, x := range items {
+		for i := range x.bundle.Groups {
+			if k := x.bundle.Groups[i].Kind; !slices.Contains(kinds, k) {
+				kinds = append(kinds, k)
+			}
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
+}
+
+// network makes the network of launches, the bundles that could start in place of theirs, and the
+// launchers that count. It returns nil where these are too many.
+func (p *plan) network(items []*item, most map[room]int) *Network {
+	o := p.Options
+	if o.StepsMax > 0 {
+		o.StepsMax = p.stepsLeft
+	}
+	n, err := New(o)
+	if err != nil {
+		p.report.Over = err.Error() // a policy checks its settings before
+		return nil
+	}
+	chosen := map[*choice]bool{}
+	for _, x := range items {
+		if c := x.class; c != nil && !chosen[c] {
+			chosen[c] = true
+			n.SetClass(c.number, len(c.items))
+		}
+	}
+	near := nearby{hosts: map[string]bool{}, racks: map[string]bool{}, used: map[scheduler.LauncherID]bool{}}
+	add := func(b *view.Bundle, levels int, c *choice) {
+		_ = n.SetBundle(p.forNetwork(b, levels, c)) // what the manager tells is valid
+		near.add(b)
+	}
+	for _, x := range items {
+		add(x.bundle, x.levels, x.class)
+		for _, id := range x.where {
+			near.used[id] = true
+		}
+	}
+	for _, c := range p.choices {
+		for _, b := range c.bundles {
+			if chosen[c] {
+				add(b, c.key.levels, c)
+			}
+		}
+	}
+	if !p.launchers(n, items, &near, most) {
+		return nil
+	}
+	return n
+}
+
+// forNetwork is a bundle as the network has it. It costs a bundle of one group its whole way to
+// stay out, so that of a choice those start that save most, not those with least input.
+func (p *plan) forNetwork(b *view.Bundle, levels int, c *choice) Bundle {
+	x := Bundle{ID: b.ID, Groups: sized(b.Groups), Avoid: b.Avoid, Levels: levels}
+	if len(b.Groups) == 1 {
+		x.Unscheduled = leftOutCost + p.costs().far(&x.Groups[0])
+	}
+	if c != nil {
+		x.Class = c.number
+	}
+	return x
+}
+
+// costs are those of the network.
+func (p *plan) costs() Costs {
+	if p.Options.Costs == (Costs{}) {
+		return DefaultCosts()
+	}
+	return p.Options.Costs
+}
+
+// far is what a group costs that is remote from all of its input.
+func (c Costs) far(g *scheduler.Group) int64 {
+	return weigh(Costs{0, 0, min(inputOf(g), costMax)}, c)
+}
+
+// sized is groups as they are, but for places of unknown size, which count as one byte.
+func sized(groups []scheduler.Group) []scheduler.Group {
+	unknown := func(p scheduler.Place) bool { return p.Bytes <= 0 }
+	if !slices.ContainsFunc(groups, func(g scheduler.Group) bool { return slices.ContainsFunc(g.Places, unknown) }) {
+		return groups
+	}
+	groups = slices.Clone(groups)
+	for i := range groups {
+		g := &groups[i]
+		g.Places = slices.Clone(g.Places)
+		for k := range g.Places {
+			g.Places[k].Bytes = bytesAt(g, k)
+		}
+	}
+	return groups
+}
+
+// nearby is which launchers count: where something is launched, and where input lies or near it. On
+// all others each bundle is as far from its input, and where something is launched there is room
+// for all. Only a bundle that avoids launchers may need one of the others.
+type nearby struct {
+	hosts, racks map[string]bool
+	used         map[scheduler.LauncherID]bool
+	avoiding     []*view.Bundle
+}
+
+// counts says whether a launcher counts. It lets each bundle that avoids some have one more.
+func (x *nearby) counts(l *view.Launcher) bool {
+	if x.used[l.ID] || x.hosts[l.Host] || x.racks[l.Rack] {
+		return true
+	}
+	i := slices.IndexFunc(x.avoiding, func(b *view.Bundle) bool { return !slices.Contains(b.Avoid, l.ID) })
+	if i < 0 {
+		return false
+	}
+	x.avoiding = slices.Delete(x.avoiding, i, i+1)
+	return true
+}
+
+func (x *nearby) add(b *view.Bundle) {
+	if len(b.Avoid) > 0 {
+		x.avoiding = append(x.avoiding, b)
+	}
+	for i := range b.Groups {
+		for _, place := range b.Groups[i].Places {
+			x.hosts[place.Host] = true
+			if place.Rack != "" {
+				x.racks[place.Rack] = true
+			}
+		}
+	}
+}
+
+// launchers tells a network the launchers that count, or returns false where they are too many.
+func (p *plan) launchers(n *Network, items []*item, near *nearby, most map[room]int) bool {
+	kinds := kindsOf(items)
+	told := map[scheduler.LauncherID]bool{}
+	for _, kind := range kinds {
+		for l := range p.View.WithRoom(kind) {
+			if told[l.ID] || !near.counts(l) {
+				continue
+			}
+			if len(told) == p.LaunchersMax {
+				p.report.Over = fmt.Sprintf("more launchers have room than launchers-max (%d)", p.LaunchersMax)
+				return false
+			}
+			told[l.ID] = true
+			_ = n.SetLauncher(p.forLauncher(l, kinds, most)) // what is free is never negative
+		}
+	}
+	return true
+}
+
+// forLauncher is a launcher with what is free of it.
+func (p *plan) forLauncher(l *view.Launcher, kinds []scheduler.SlotKind, most map[room]int) Launcher {
+	x := Launcher{ID: l.ID, Host: l.Host, Rack: l.Rack}
+	for _, kind := range kinds {
+		free, memory := p.View.Room(l, 0, kind)
+		if p.Spare != nil {
+			free = min(free, most[room{l.ID, kind}])
+		}
+		x.Free = append(x.Free, scheduler.SlotCount{Kind: kind, Count: min(max(free, 0), slotsMax)})
+		x.Memory = max(memory, 0)
+	}
+	return x
+}
+
+// assignment gives launches the places that were found, and says whether all have one. A choice
+// keeps the launches of bundles that it starts anyway.
+func (p *plan) assignment(items []*item, r Result) (found []*item, complete bool) {
+	where := make(map[scheduler.BundleID][]scheduler.LauncherID, len(r.Placed))
+	for _, x := range r.Placed {
+		if x.Cost < closedCost { // what needs more may have left no open launcher
+			where[x.Bundle] = x.Launchers
+		}
+	}
+	others := map[*choice][]*view.Bundle{} // that start in place of those that do not
+	complete = true
+	for _, x := range items {
+		y := *x
+		y.where = where[x.bundle.ID]
+		if c := x.class; y.where == nil && c != nil {
+			if others[c] == nil {
+				others[c] = c.others(where)
+			}
+			if len(others[c]) > 0 {
+				y.bundle, others[c] = others[c][0], others[c][1:]
+				y.where = where[y.bundle.ID]
+				complete = complete && y.where != nil
+			}
+		}
+		complete = complete && y.where != nil
+		found = append(found, &y)
+	}
+	return found, complete
+}
+
+// others lists the bundles of a choice that have a place and are not launched yet.
+func (c *choice) others(where map[scheduler.BundleID][]scheduler.LauncherID) []*view.Bundle {
+	var all []*view.Bundle
+	for _, b := range c.bundles {
+		if where[b.ID] != nil {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// cost is what launches cost less what they would if all were far from their input.
+func (p *plan) cost(n *Network, items []*item) (sum int64) {
+	for _, x := range items {
+		groups := sized(x.bundle.Groups)
+		for i, id := range x.where {
+			at, known := n.places.index[id]
+			if !known {
+				continue
+			}
+			m := member{edges: n.places.edges(&groups[i], nil, p.costs(), x.levels)}
+			sum += (&flow{t: n.places}).costAt(&m, at) - p.costs().far(&groups[i])
+		}
+	}
+	return sum
+}
+
+// commit writes into the launches what is planned. What one launch is not of any more may be
+// another's now.
+func (p *plan) commit() {
+	for _, x := range p.items {
+		if out := p.View.Bundle(p.launches[x.launch].Bundle); out != x.bundle {
+			p.View.TakeBack(out)
+		}
+	}
+	for _, x := range p.items {
+		d := &p.launches[x.launch]
+		switch {
+		case d.Bundle != x.bundle.ID:
+			out := p.View.Bundle(d.Bundle)
+			*d = p.View.Launch(x.bundle, x.where)
+			if p.Swapped != nil {
+				p.Swapped(out, x.bundle)
+			}
+		case !slices.Equal(d.Launchers, x.where):
+			d.Launchers = x.where
+		default:
+			continue
+		}
+		p.report.Moved++
+	}
+}
