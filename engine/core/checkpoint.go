@@ -37,13 +37,29 @@ func (c *Core) WriteCheckpoint(to io.Writer) error {
 // blobs.
 func Restore(checkpoint []byte) (*Core, error) { return RestoreParts([][]byte{checkpoint}, nil) }
 
+// CheckpointFormat is the number of the form in which checkpoints are written.
+func CheckpointFormat() int { return codec.Newest() }
+
+// CheckFormat returns an error for a checkpoint of a form that this program does not read.
+// The parts are of the checkpoint, one after the other; only its first bytes are looked at.
+func CheckFormat(parts [][]byte) error {
+	if err := codec.CheckFormat(parts); err != nil {
+		return otherFormat(err)
+	}
+	return nil
+}
+
+func otherFormat(err error) error {
+	return fmt.Errorf("the checkpoint of the core is of another format: %w", err)
+}
+
 // RestoreParts returns the core whose checkpoint the parts are, one after the other.
 // Graphs are taken from graphs, as after GraphsFrom.
 func RestoreParts(parts [][]byte, graphs life.Graphs) (*Core, error) {
 	r, err := codec.NewReader(parts)
 	switch {
 	case errors.As(err, new(*codec.FormatError)):
-		return nil, fmt.Errorf("the checkpoint of the core is of another format: %w", err)
+		return nil, otherFormat(err)
 	case err != nil:
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", err)
 	}

@@ -18,12 +18,15 @@ import (
 // The salt is another one in each file, so that bytes of another file, also
 // inside a record or left over on the disk, are never taken for a frame.
 const (
-	fileMagic  = "HAMALOG\x02" // the last byte is the version of this format
+	fileMagic  = "HAMALOG\x02" // the last byte is Version
 	frameMagic = "hmF\xa7"
 
 	fileStart   = 16
 	frameHeader = 32
 )
+
+// Version is that of the form of files that are written: the last byte of fileMagic.
+const Version = 2
 
 // A file has its header, the parts of the checkpoint, their end, and then the records.
 // Files of version 1, which are read too, have the checkpoint in one frame without an end.

@@ -60,10 +60,15 @@ func live(t *testing.T, data string, waiting ...inbox.Entry) {
 	t.Helper()
 	synced := &afterSync{}
 	kept := graphs.Open(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))
-	log, life, err := recovery.Open(t.Context(), eventlog.Options{
+	o := eventlog.Options{
 		Folder: filepath.Join(data, "log"), NoSync: true, Log: slog.New(slog.DiscardHandler),
 		OnDurable: func(seq uint64, _ int, _ time.Duration) { synced.reached(seq) },
-	}, core.DefaultSettings(), kept, nil, nil)
+	}
+	log, err := recovery.Lock(data, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	life, err := recovery.Open(t.Context(), data, log, o, core.DefaultSettings(), kept, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,9 @@ func (m *manager) openHistory() error {
 	o.Log = m.log
 	o.Pools = func(slots uint64) []series.Pool { return m.pools.Sample(time.Now(), slots) }
 	h, err := history.Open(o)
-	m.history = &keeper{h, o}
+	if err == nil {
+		m.history = &keeper{h, o}
+	}
 	return err
 }
 

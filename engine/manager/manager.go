@@ -155,29 +155,14 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	m.ports = newPorts(cfg.Limits, cfg.Log)
 	synced := &afterSync{}
-	m.graphs = graphs.Open(filepath.Join(cfg.Data, "graphs"), cfg.Log)
-	key, err := secret.Open(filepath.Join(cfg.Data, "key"))
+	log, l, err := m.restore(ctx, m.logOptions(ctx, synced, cancel))
+	if m.history != nil {
+		defer m.history.end()
+	}
 	if err != nil {
 		return fmt.Errorf("manager: %w", err)
-	}
-	if err := m.openSettings(); err != nil {
-		return fmt.Errorf("manager: %w", err)
-	}
-	if err := m.openHistory(); err != nil {
-		return fmt.Errorf("manager: %w", err)
-	}
-	defer m.history.end()
-	log, l, err := recovery.Open(ctx, m.logOptions(ctx, synced, cancel), m.cfg.Core, m.graphs, key.Token, m.history)
-	if err != nil {
-		return fmt.Errorf("manager: %w", err)
-	}
-	if err := m.history.number(ctx, l); err != nil {
-		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
 	}
 	m.fail = cancel
-	if m.numbers, err = recovery.OpenNumbers(cfg.Data, l, log.Last()); err != nil {
-		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
-	}
 	m.life, m.before = l, l.Core.Stats()
 	l.Core.TellFacts()
 	all := l.Core.AllFacts()
@@ -222,6 +207,39 @@ func Run(ctx context.Context, cfg Config) error {
 		err = errors.Join(cause, err)
 	}
 	return err
+}
+
+// restore locks the data folder, before anything else in it is opened, and restores what it
+// holds.
+func (m *manager) restore(ctx context.Context, o eventlog.Options) (log *eventlog.Log, l *recovery.Life, err error) {
+	data := m.cfg.Data
+	if log, err = recovery.Lock(data, o); err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, log.Close())
+		}
+	}()
+	m.graphs = graphs.Open(filepath.Join(data, "graphs"), m.cfg.Log)
+	key, err := secret.Open(filepath.Join(data, "key"))
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := m.openSettings(); err != nil {
+		return nil, nil, err
+	}
+	if err := m.openHistory(); err != nil {
+		return nil, nil, err
+	}
+	if l, err = recovery.Open(ctx, data, log, o, m.cfg.Core, m.graphs, key.Token, m.history); err != nil {
+		return nil, nil, err
+	}
+	if err := m.history.number(ctx, l); err != nil {
+		return nil, nil, err
+	}
+	m.numbers, err = recovery.OpenNumbers(data, l, log.Last())
+	return log, l, err
 }
 
 func (m *manager) logOptions(ctx context.Context, synced *afterSync, cancel context.CancelCauseFunc) eventlog.Options {

@@ -75,6 +75,11 @@ func TestDamagedPlanIsAnError(t *testing.T) {
 			t.Errorf("cut to %d bytes and no error", i)
 		}
 	}
+	newer := bytes.Clone(blob)
+	newer[len(magic)]++
+	if _, err := Decode(newer); err == nil || errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "it has version 2 and this program reads version 1: start the version") {
+		t.Errorf("newer: %v", err)
+	}
 	if _, err := Decode(blob[:len(blob)-1]); !errors.Is(err, ErrDamaged) {
 		t.Errorf("cut blob: %v, want ErrDamaged", err)
 	}

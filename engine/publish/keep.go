@@ -18,13 +18,16 @@ const (
 	listName = "_PARTS"
 	// listMax bounds what is read of it, in bytes.
 	listMax = 1 << 30
+	// listVersion is that of the list.
+	listVersion = 1
 )
 
 // head is the first line of the list.
 type head struct {
-	Output string `json:"output"`
-	Mark   string `json:"mark"`
-	Parts  int    `json:"parts"` // lines that follow
+	Version int    `json:"version"` // listVersion
+	Output  string `json:"output"`
+	Mark    string `json:"mark"`
+	Parts   int    `json:"parts"` // lines that follow
 }
 
 // Keep leaves what is not published in its temporary folder, with a list of the
@@ -48,7 +51,7 @@ func (o *Output) Keep(ctx context.Context) (published bool, err error) {
 // List writes what Keep leaves in the temporary folder: JSON, a line for each part.
 func (o *Output) List(w io.Writer) error {
 	e := json.NewEncoder(w)
-	if err := e.Encode(head{o.Folder, o.Mark, len(o.Parts)}); err != nil {
+	if err := e.Encode(head{listVersion, o.Folder, o.Mark, len(o.Parts)}); err != nil {
 		return err
 	}
 	for _, p := range o.Parts {
@@ -104,6 +107,9 @@ func (o *Output) readList(r io.Reader) error {
 		if h = (head{}); json.Unmarshal(line, &h) != nil {
 			h.Output = ""
 		}
+	}
+	if h.Version != listVersion {
+		return fmt.Errorf("the list has version %d, and this program reads %d: publish with the version of Hamadryad that ran the job", h.Version, listVersion)
 	}
 	o.Folder, o.Mark = h.Output, h.Mark
 	d := json.NewDecoder(lines)

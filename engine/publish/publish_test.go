@@ -241,6 +241,12 @@ func TestKeptAnywhere(t *testing.T) {
 			if _, err := Resume(t.Context(), o.Temporary, "me", "", strings.NewReader(log.String()[:log.Len()-9])); err == nil {
 				t.Error("half a list is no error")
 			}
+			for _, version := range []string{"0", "2"} {
+				other := strings.Replace(log.String(), `"version":1`, `"version":`+version, 1)
+				if _, err := Resume(t.Context(), o.Temporary, "me", "", strings.NewReader(other)); err == nil || !strings.Contains(err.Error(), "has version "+version+", and this program reads 1") {
+					t.Error(err)
+				}
+			}
 			if _, err := Resume(t.Context(), o.Temporary, "me", "", strings.NewReader(log.String())); err != nil {
 				t.Error(err)
 			}

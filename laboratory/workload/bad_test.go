@@ -39,6 +39,7 @@ func TestBadInputNamesFileAndLine(t *testing.T) {
 		{"field twice", ownHead + `{"id":"a","id":"b"}` + "\n", `f:2: the field "id" stands there twice`},
 		{"two objects", ownHead + ownLine("a", "1") + ownLine("b", "1") + "\n", "f:2: there is { after the end of the object"},
 		{"id twice", strings.Replace(ownHead, `"jobs":1`, `"jobs":2`, 1) + ownLine("a", "1") + "\n" + ownLine("a", "1") + "\n", `f:3: job "a" stands there twice`},
+		{"older version", strings.Replace(ownHead, `"version":1`, `"version":0`, 1), "f:1: the form has the version 0, and this program reads 1: use the program that wrote it"},
 		{"newer version", strings.Replace(ownHead, `"version":1`, `"version":2,"later":[{}]`, 1), "f:1: the form has the version 2"},
 		{"columns of two lengths", ownHead + strings.Replace(ownLine("a", "1"), `"work_ns"`, `"input":[1,2],"work_ns"`, 1) + "\n", "f:2: stages: input has 2 values, and work_ns 1"},
 		{"no submission", ownHead + `{"id":"a","stages":[]}` + "\n", "f:2: submit_ns is missing"},

@@ -240,8 +240,10 @@ func ownHeader(t *tokens, c *collector, jobs, tasks, imputed *int64) error {
 		return err
 	case form != ownForm:
 		return fmt.Errorf("the form is %.64q, and not %q", form, ownForm)
-	case version != ownVersion:
+	case version > ownVersion:
 		return fmt.Errorf("the form has the version %d, and this program reads %d: use a newer program", version, ownVersion)
+	case version < ownVersion:
+		return fmt.Errorf("the form has the version %d, and this program reads %d: use the program that wrote it", version, ownVersion)
 	case *jobs < 0:
 		return errors.New("the header does not say how many jobs there are")
 	}

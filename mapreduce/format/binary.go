@@ -24,13 +24,15 @@ import (
 // value, key, value), as they are or as a Zstandard frame. The end block tells a
 // whole file from one that was cut between blocks.
 const (
-	binaryMagic  = "HMDKV\x01\r\n"
-	syncBytes    = 16
-	fileHead     = len(binaryMagic) + syncBytes + 4
-	blockHead    = syncBytes + 1 + 4*5
-	blockTarget  = 256 << 10          // bytes of pairs at which a block is written
-	blockMax     = job.RecordBytesMax // bytes of pairs in a block, of one huge pair at most
-	pairOverhead = 2 * binary.MaxVarintLen32
+	binaryMagic = "HMDKV\x01\r\n"
+	// binaryVersionAt is where the magic has the version of the format.
+	binaryVersionAt = 5
+	syncBytes       = 16
+	fileHead        = len(binaryMagic) + syncBytes + 4
+	blockHead       = syncBytes + 1 + 4*5
+	blockTarget     = 256 << 10          // bytes of pairs at which a block is written
+	blockMax        = job.RecordBytesMax // bytes of pairs in a block, of one huge pair at most
+	pairOverhead    = 2 * binary.MaxVarintLen32
 )
 
 // Kinds of blocks.

@@ -122,8 +122,13 @@ func (b *binaryReader) header() error {
 	}
 	body := head[:fileHead-4]
 	switch {
-	case !bytes.HasPrefix(body, []byte(binaryMagic)):
+	case bytes.HasPrefix(body, []byte(binaryMagic)):
+	case bytes.HasPrefix(body, []byte(binaryMagic[:binaryVersionAt])):
+		return job.Permanent(fmt.Errorf("this Binary file has version %d, and this program reads version %d: read it with the version of Hamadryad that wrote it, or a newer one", body[binaryVersionAt], binaryMagic[binaryVersionAt]))
+	default:
 		return errNoBinary
+	}
+	switch {
 	case crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(head[fileHead-4:]):
 		return errors.New("the file's header is damaged")
 	}

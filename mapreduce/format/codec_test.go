@@ -145,6 +145,7 @@ func TestFilesThatNoAttemptCanRead(t *testing.T) {
 		{"parquet", flipped(parquetData), ""},
 		{"binary", avroData, "not a Binary file"},
 		{"binary", []byte("H"), "not a Binary file"},
+		{"binary", append([]byte("HMDKV\x02\r\n"), make([]byte, 64)...), "has version 2, and this program reads version 1"},
 		{"binary", flipped(binaryData), ""},
 		{"fixed", []byte("eight by"), "no whole number of records"},
 		{"other avro", avroData, "height"},

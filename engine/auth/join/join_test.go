@@ -149,6 +149,10 @@ func TestTokensThatAreRefused(t *testing.T) {
 			t.Errorf("%s: there is a certificate", name)
 		}
 	}
+	newer := strings.Replace(d.token("l8").String(), Prefix+tokenVersion, Prefix+"3", 1)
+	if _, err := ParseToken(newer); err == nil || !strings.Contains(err.Error(), `of version "3", and this program reads version 2: use the version`) {
+		t.Errorf("newer: %v", err)
+	}
 	late := d.token("l7")
 	d.mu.Lock()
 	d.clock = d.clock.Add(TTLDefault + time.Second)

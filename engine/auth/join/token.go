@@ -28,7 +28,9 @@ const (
 	// addressBytesMax bounds an address in it: a name of the DNS has at most 253.
 	addressBytesMax = 300
 	// Prefix begins a token, so that people and scanners of logs know one.
-	Prefix = "hamadryad-join-2"
+	Prefix = "hamadryad-join-"
+	// tokenVersion follows it: that of a token's form.
+	tokenVersion = "2"
 )
 
 // Token is what a launcher is given.
@@ -48,13 +50,17 @@ type Addresses struct {
 
 // String is the token as people copy it. What stands between its parts is in none of them.
 func (t Token) String() string {
-	return strings.Join([]string{Prefix, t.Pin, t.secret, t.Launcher, t.Manager, t.Join}, "/")
+	return strings.Join([]string{Prefix + tokenVersion, t.Pin, t.secret, t.Launcher, t.Manager, t.Join}, "/")
 }
 
 // ParseToken reads what String gave.
 func ParseToken(text string) (Token, error) {
 	parts := strings.Split(strings.TrimSpace(text), "/")
-	if len(parts) != 6 || parts[0] != Prefix || !isHex(parts[1], sha256.Size) || !isHex(parts[2], secretBytes) || auth.CheckName(parts[3]) != nil ||
+	version, is := strings.CutPrefix(parts[0], Prefix)
+	if is && version != tokenVersion {
+		return Token{}, fmt.Errorf("it is a token of version %.10q, and this program reads version %s: use the version of Hamadryad that the manager has", version, tokenVersion)
+	}
+	if len(parts) != 6 || !is || !isHex(parts[1], sha256.Size) || !isHex(parts[2], secretBytes) || auth.CheckName(parts[3]) != nil ||
 		!isAddress(parts[4]) || !isAddress(parts[5]) {
 		return Token{}, errors.New("it is no token of \"hamadryad token create\": copy it again, whole")
 	}

@@ -88,6 +88,22 @@ func (c *Codec) Close() (lost, wrong error) {
 	return c.lost, nil
 }
 
+// Newest is the number of the format that is written.
+func Newest() int { return len(formats) }
+
+// CheckFormat returns a FormatError for bytes, in parts, that begin with no format that is
+// read.
+func CheckFormat(parts [][]byte) error {
+	head := make([]byte, 0, len(formats[0]))
+	for _, p := range parts {
+		head = append(head, p[:min(len(p), len(formats[0])-len(head))]...)
+	}
+	if !slices.Contains(formats, string(head)) {
+		return formatError(head)
+	}
+	return nil
+}
+
 // NewReader returns a codec that reads bytes in parts, one after the other, that begin
 // with a format. The errors are a FormatError and ErrChecksum.
 func NewReader(parts [][]byte) (*Codec, error) {

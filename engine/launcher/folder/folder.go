@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/beneath"
+	"github.com/hamadryad/hamadryad/internal/dataformat"
 	"github.com/hamadryad/hamadryad/internal/durable"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
@@ -33,6 +34,14 @@ type Folder struct {
 	note     *os.File // the last two incarnations; open, and as large as it ever gets
 	identity string   // the same in all lives; nobody else has it
 }
+
+// dataName is what the mark of a launcher's data folder says that it is.
+const dataName = "launcher"
+
+// versions are those of what stays in the folder from one life to the next: identity,
+// incarnations, the accepted configuration, logs of attempts, programs. Whoever changes the
+// form of one raises it.
+var versions = dataformat.Versions{"files": 1}
 
 // Identity tells the folder from all others, in all lives of its launcher.
 func (d *Folder) Identity() string { return d.identity }
@@ -55,6 +64,9 @@ const (
 // logs, processes first: they could write on. Others says that workers run as other users.
 func Open(root string, others bool) (*Folder, error) {
 	mode := map[bool]fs.FileMode{false: closed, true: passable}[others]
+	if err := dataformat.Check(root, dataName, versions); err != nil {
+		return nil, err
+	}
 	err := os.MkdirAll(root, mode)
 	if err == nil {
 		err = os.Chmod(root, mode)
@@ -91,6 +103,9 @@ func Open(root string, others bool) (*Folder, error) {
 	}
 	if err == nil {
 		err = d.claimIdentity()
+	}
+	if err == nil {
+		err = dataformat.Mark(root, dataName, versions)
 	}
 	if err != nil {
 		d.Close()

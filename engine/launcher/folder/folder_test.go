@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/internal/dataformat"
 )
 
 func open(t *testing.T, root string) *folder.Folder {
@@ -25,6 +26,37 @@ func incarnation(t *testing.T, f *folder.Folder) uint64 {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// A folder that a newer launcher wrote, or a manager, is left as it is: what attempts stored
+// is there when the newer one comes back.
+func TestOthersData(t *testing.T) {
+	root := t.TempDir()
+	f := open(t, root)
+	stored, mark := filepath.Join(f.Store(), "stored"), filepath.Join(root, dataformat.File)
+	if err := os.WriteFile(stored, []byte("bytes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	text, err := os.ReadFile(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for change, want := range map[[2]string]string{
+		{`"files": 1`, `"files": 2`}:                "its files has version 2, and this program reads 1; start hamadryad ",
+		{`"files": 1`, `"files": 1, "pages": 3`}:    "its pages has version 3, and this program has no such format",
+		{`"data": "launcher"`, `"data": "manager"`}: "has the data of a manager",
+	} {
+		if err := os.WriteFile(mark, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := folder.Open(root, false); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want one with %q", err, want)
+		}
+		if b, err := os.ReadFile(stored); string(b) != "bytes" || err != nil {
+			t.Errorf("what was stored is %q (%v)", b, err)
+		}
+	}
 }
 
 // From one life to the next a folder keeps its identity, larger incarnations, and the

@@ -162,7 +162,22 @@ func TestDamage(t *testing.T) {
 	if err != nil || len(parts) == 0 {
 		t.Fatal(parts, err)
 	}
-	if err := os.Truncate(parts[len(parts)-1], 30); err != nil {
+	newest := parts[len(parts)-1]
+	part, err := os.ReadFile(newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := append([]byte(partMagic[:7]+"\x02"), part[8:]...)
+	if err := os.WriteFile(newest, newer, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(o); err == nil || !strings.Contains(err.Error(), newest+" has format version 2, and this program reads version 1") || file.IsDamage(err) {
+		t.Errorf("a part of a newer version: %v", err)
+	}
+	if b, err := os.ReadFile(newest); err != nil || string(b) != string(newer) {
+		t.Errorf("a part of a newer version was changed: %v", err)
+	}
+	if err := os.WriteFile(newest, part[:30], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	h = open(t, o)

@@ -77,8 +77,7 @@ func (p *parts) open() (chunks []chunk, record uint64, damaged []error, err erro
 		}
 		p.next = max(p.next, number+1)
 		h, at, err := readPart(name)
-		var damage *file.DamageError
-		if errors.As(err, &damage) {
+		if file.IsDamage(err) {
 			damaged = append(damaged, err)
 			err = os.Rename(name, filepath.Join(p.folder, "damaged-"+filepath.Base(name)))
 		}

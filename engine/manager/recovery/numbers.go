@@ -38,8 +38,12 @@ type Numbers struct {
 	gone bool // there is no file: the next life goes by the age of the data
 }
 
+// numbersVersion is that of the file.
+const numbersVersion = 1
+
 // numbers are the file.
 type numbers struct {
+	Version  int    `json:"version"`
 	Identity string `json:"identity"` // of the data
 	Given    uint64 `json:"given"`    // no job of a larger number was given
 	// Clean says that the manager was stopped behind Record, the log's last, and that all jobs up to
@@ -73,7 +77,11 @@ func identify(f *os.File) (fileIdentity, error) {
 func OpenNumbers(folder string, l *Life, record uint64) (*Numbers, error) {
 	n := &Numbers{path: filepath.Join(folder, numbersFile)}
 	last := l.Core.LastJob()
-	if k, err := readNumbers(n.path); err == nil && k.Identity == l.Identity && (!k.Clean || k.Record == record && scheduler.JobID(k.Given) == last) {
+	k, err := readNumbers(n.path)
+	if errors.Is(err, errOtherVersion) {
+		return nil, err
+	}
+	if err == nil && k.Identity == l.Identity && (!k.Clean || k.Record == record && scheduler.JobID(k.Given) == last) {
 		l.jobsKnown, l.jobsGiven = true, k.Given
 	}
 	n.kept.Identity = l.Identity
@@ -86,6 +94,8 @@ func OpenNumbers(folder string, l *Life, record uint64) (*Numbers, error) {
 	}
 	return n, n.setAsideBehind(first)
 }
+
+var errOtherVersion = errors.New("version")
 
 // readNumbers reads the file, when it is the one that was written.
 func readNumbers(path string) (k numbers, err error) {
@@ -100,6 +110,9 @@ func readNumbers(path string) (k numbers, err error) {
 	}
 	if err != nil {
 		return k, err
+	}
+	if k.Version != numbersVersion {
+		return k, fmt.Errorf("%s has %w %d, and this program reads %d: start the version of Hamadryad that wrote it", path, errOtherVersion, k.Version, numbersVersion)
 	}
 	own, err := identify(f)
 	if err == nil && own != k.File {
@@ -132,6 +145,7 @@ func (n *Numbers) Stop(last scheduler.JobID, record uint64) error {
 }
 
 func (n *Numbers) write(next numbers) error {
+	next.Version = numbersVersion
 	err := durable.ReplaceBy(n.path, func(f *os.File) (err error) {
 		if next.File, err = identify(f); err != nil {
 			return err

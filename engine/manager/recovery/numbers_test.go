@@ -184,3 +184,28 @@ func TestNumbersThatCannotBeKept(t *testing.T) {
 		t.Errorf("the folder is gone: %v", err)
 	}
 }
+
+// A file of another version is refused by its version, and left as it is.
+func TestNumbersOfOtherVersions(t *testing.T) {
+	d := &data{t: t, folder: t.TempDir()}
+	d.start(0)
+	d.stop()
+	path := filepath.Join(d.folder, numbersFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, version := range []string{"0", "2"} {
+		other := strings.Replace(string(text), `"version":1`, `"version":`+version, 1)
+		if err := os.WriteFile(path, []byte(other), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l := &Life{Core: core.New(core.DefaultSettings()), Identity: "data", age: time.Minute}
+		if _, err := OpenNumbers(d.folder, l, d.record); err == nil || !strings.Contains(err.Error(), "has version "+version+", and this program reads 1: start the version of Hamadryad that wrote it") {
+			t.Error(err)
+		}
+		if after, err := os.ReadFile(path); err != nil || string(after) != other {
+			t.Errorf("it was changed: %q, %v", after, err)
+		}
+	}
+}

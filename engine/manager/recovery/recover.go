@@ -21,6 +21,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/dataformat"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -80,9 +81,8 @@ func Restore(s *eventlog.Segment, settings core.Settings, kept *graphs.Store, to
 		l.Core.TokensFrom(tokens)
 		return l, nil
 	}
-	if s.Header.Core != core.Version && len(s.Records) > 0 {
-		return nil, fmt.Errorf("event log file %s was written by version %d of the core, and this is version %d, which may not decide about what that one has seen: "+
-			"start the old program once more on this data and stop it with SIGTERM, so that it leaves a clean end", s.Path, s.Header.Core, core.Version)
+	if err := readable(s); err != nil {
+		return nil, err
 	}
 	r := NewReplay(s.Path, kept)
 	if err := r.Restore(s.Checkpoint); err != nil {
@@ -172,14 +172,11 @@ func (r *Replay) Take(batch *wire.Batch) []core.Action {
 // Follow goes on with the file that follows.
 func (r *Replay) Follow(file string) { r.file = file }
 
-// Open restores the core from the data folder and begins a new term. Where there is
-// work that an earlier life took it waits for room on a full disk: a manager that
-// gave up would lose it. A listener hears what is restored; nil: nobody does.
-func Open(ctx context.Context, o eventlog.Options, settings core.Settings, kept *graphs.Store, tokens Tokens, hears Listener) (*eventlog.Log, *Life, error) {
-	log, err := eventlog.Open(o)
-	if err != nil {
-		return nil, nil, err
-	}
+// Open restores the core from the log that Lock returned for a data folder, and begins a new
+// term. Where there is work that an earlier life took it waits for room on a full disk: a
+// manager that gave up would lose it. A listener hears what is restored; nil: nobody does.
+// After an error the caller closes the log.
+func Open(ctx context.Context, data string, log *eventlog.Log, o eventlog.Options, settings core.Settings, kept *graphs.Store, tokens Tokens, hears Listener) (*Life, error) {
 	s := log.Recovered()
 	l, err := Restore(s, settings, kept, tokens, hears)
 	if err == nil && hears != nil {
@@ -192,12 +189,14 @@ func Open(ctx context.Context, o eventlog.Options, settings core.Settings, kept 
 	if err == nil {
 		h := eventlog.Header{Core: core.Version, Identity: l.Identity, Term: l.Term, Began: int64(l.began)}
 		kept.Keep(l.Core.GraphBlobs())
-		err = patiently(ctx, o, l.age > 0, func() error { return log.Begin(h, l.Core.WriteCheckpoint) })
+		err = patiently(ctx, o, l.age > 0, func() error {
+			if err := dataformat.Mark(data, dataName, versions()); err != nil {
+				return err
+			}
+			return log.Begin(h, l.Core.WriteCheckpoint)
+		})
 	}
-	if err != nil {
-		return nil, nil, errors.Join(err, log.Close())
-	}
-	return log, l, nil
+	return l, err
 }
 
 const (

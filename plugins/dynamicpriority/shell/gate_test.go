@@ -177,11 +177,20 @@ func TestAcceptedSignaturesAreDamaged(t *testing.T) {
 	if got := d.says(c); !strings.HasPrefix(got, "500") {
 		t.Error(got)
 	}
-	if err := os.WriteFile(path, append([]byte("x\n"), text...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openSeen(d.folder, d.at); err == nil || !strings.Contains(err.Error(), "line 1") {
-		t.Error(err)
+	for from, wrong := range map[string]string{
+		strings.Replace(string(text), "\n", "\nx\n", 1):                   "line 2",
+		strings.Replace(string(text), seenVersion, "hamadryad-seen 2", 1): "use the program that wrote it",
+		strings.Replace(string(text), seenVersion+"\n", "", 1):            "use the program that wrote it",
+	} {
+		if err := os.WriteFile(path, []byte(from), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openSeen(d.folder, d.at); err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%v, want one with %q", err, wrong)
+		}
+		if after, err := os.ReadFile(path); err != nil || string(after) != from {
+			t.Errorf("the file was changed: %q, %v", after, err)
+		}
 	}
 }
 

@@ -40,6 +40,9 @@ type mark struct {
 	user string
 }
 
+// seenVersion is the first line of the file: what it is, and the version of its form.
+const seenVersion = "hamadryad-seen 1"
+
 // floorMark stands in the file in the place of a signature, which is longer.
 const floorMark = "floor"
 
@@ -53,7 +56,12 @@ func openSeen(folder string, before time.Time) (*seen, error) {
 	}
 	number := 0
 	for line := range strings.Lines(string(text)) {
-		number++
+		if number++; number == 1 {
+			if first := strings.TrimSpace(line); first != seenVersion {
+				return nil, fmt.Errorf("the accepted signatures: %s begins with %.40q, and this program reads files that begin with %q: use the program that wrote it; or remove it, and what was asked in the last minutes could be asked again", s.path, first, seenVersion)
+			}
+			continue
+		}
 		whole := strings.HasSuffix(line, "\n")
 		if whole && !s.read(strings.TrimSuffix(line, "\n")) {
 			return nil, fmt.Errorf("the accepted signatures: line %d of %s is none: mend or remove the file; without it, what was asked in the last minutes could be asked again", number, s.path)
@@ -97,6 +105,7 @@ func (m mark) line(signature string) string {
 // compact writes the file anew without what was made before a time.
 func (s *seen) compact(before time.Time) error {
 	var text strings.Builder
+	text.WriteString(seenVersion + "\n")
 	for signature, m := range s.marks {
 		if m.at.Before(before) {
 			delete(s.marks, signature)

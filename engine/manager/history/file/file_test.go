@@ -263,7 +263,16 @@ func TestDamage(t *testing.T) {
 		try(fmt.Sprintf("byte %d", at), b)
 	}
 	try("more at the end", append(slices.Clone(whole), 0))
-	try("a later version", append([]byte(magic[:7]+"\x02"), whole[8:]...))
+	for version, want := range map[string]string{
+		"\x02": "has format version 2, and this program reads version 1: it can't be shown; start the version of Hamadryad that wrote it, or a newer one",
+		"\x00": "does not begin as such a file does",
+	} {
+		other := append([]byte(magic[:7]+version), whole[8:]...)
+		try("version "+version, other)
+		if _, err := Decode(path, other); err == nil || !strings.Contains(err.Error(), want) || IsDamage(err) != (version == "\x00") {
+			t.Error(err)
+		}
+	}
 }
 
 // The status of a file whose attempts are damaged can be read still.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	magic     = "HAMHIST\x01" // the last byte is the version of the format
+	magic     = "HAMHIST\x01" // the last byte is Version
 	fileStart = 16
 	// headMax bounds the head: it has some hundred bytes for each block.
 	headMax = 64 << 20
@@ -69,6 +69,10 @@ func (h *head) sections() []*section {
 	}
 	return all
 }
+
+// Version is that of the form of files, of parts and of ends of logs: all begin with a magic
+// of eight bytes whose last one it is.
+const Version = 1
 
 // AppendHead writes what a file begins with: magic of eight bytes, the last of which is the version of
 // its format, and a head as JSON with its checksum. ReadHead reads it.

@@ -25,13 +25,34 @@ type DamageError struct {
 	Offset int64
 	Why    string
 	Gone   bool // there is no such file, and there should be: neither is there an offset, nor a reason
+	// Version is that of a file of another form, which is whole as far as anybody knows and
+	// is to be left as it is; 0: the file is damaged.
+	Version int
 }
 
 func (e *DamageError) Error() string {
 	if e.Gone {
 		return fmt.Sprintf("history file %s is gone: what it had can't be shown; put a copy back", e.Path)
 	}
+	if e.Version != 0 {
+		return fmt.Sprintf("history file %s has format version %d, and this program reads version %d: it can't be shown; start the version of Hamadryad that wrote it%s", e.Path, e.Version, Version, orNewer(e.Version))
+	}
 	return fmt.Sprintf("history file %s is damaged at byte %d: %s: it can't be shown; remove it, or put a copy back", e.Path, e.Offset, e.Why)
+}
+
+// orNewer says that a newer program reads a newer file too.
+func orNewer(version int) string {
+	if version > Version {
+		return ", or a newer one"
+	}
+	return ""
+}
+
+// IsDamage reports whether an error is of a file that is damaged, and not of one of another
+// version.
+func IsDamage(err error) bool {
+	var damage *DamageError
+	return errors.As(err, &damage) && damage.Version == 0
 }
 
 // Reader reads a file, and of it only what is asked. Safe for concurrent use.
@@ -117,8 +138,8 @@ func ReadHead(path string, from io.ReaderAt, size int64, magic string, head any)
 		return 0, err
 	}
 	if string(start[:8]) != magic {
-		if string(start[:7]) == magic[:7] {
-			return damaged(7, fmt.Sprintf("its format is version %d, and this program reads version %d", start[7], magic[7]))
+		if string(start[:7]) == magic[:7] && start[7] != 0 {
+			return 0, &DamageError{Path: path, Offset: 7, Version: int(start[7])}
 		}
 		return damaged(0, "it does not begin as such a file does")
 	}

@@ -16,6 +16,9 @@ import (
 // positionSuffix is of the file beside the budgets that has the position.
 const positionSuffix = ".applied"
 
+// positionVersion is that of the position and of the lines of budgets beside it.
+const positionVersion = 1
+
 // remark is what a person reads who opens that file.
 const remark = "Written by the policy. It says which changes are in the budgets: leave it here when you change, copy or restore them."
 
@@ -25,7 +28,8 @@ const remark = "Written by the policy. It says which changes are in the budgets:
 // A write takes three steps: the position is written with what comes next, then the budgets, then
 // the position as it is then. The hashes of the budgets' text tell after a crash which steps were done.
 type position struct {
-	Remark string `json:"remark"`
+	Remark  string `json:"remark"`
+	Version int    `json:"version"` // positionVersion
 	// Store names the store. One that is made anew has another name, and what was decided for
 	// another store is not applied to it.
 	Store string `json:"store"`
@@ -67,7 +71,18 @@ func readPosition(path string) (*position, error) {
 	if err := json.Unmarshal(text, p); err != nil || p.Store == "" {
 		return nil, fmt.Errorf("%s can't be read: put it back as it was, or remove it: then the budgets count as they stand, and changes that were not applied yet are left out", path)
 	}
+	if p.Version != positionVersion {
+		return nil, fmt.Errorf("%s has version %d, and this program reads %d: use the program that wrote it%s", path, p.Version, positionVersion, orNewer(p.Version))
+	}
 	return p, nil
+}
+
+// orNewer says that a newer program reads what is newer too.
+func orNewer(version int) string {
+	if version > positionVersion {
+		return ", or a newer one"
+	}
+	return ""
 }
 
 // text is what the file has.
@@ -81,7 +96,7 @@ func (p *position) text() []byte {
 
 // newPosition is that of a store that is made anew.
 func newPosition(applied uint64) *position {
-	return &position{Remark: remark, Store: rand.Text(), mark: mark{Applied: applied}}
+	return &position{Remark: remark, Version: positionVersion, Store: rand.Text(), mark: mark{Applied: applied}}
 }
 
 // found is a text of budgets as it is read.

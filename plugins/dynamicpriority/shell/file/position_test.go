@@ -404,3 +404,27 @@ func TestWhoLooksDoesNoHarm(t *testing.T) {
 		}
 	}
 }
+
+// A position of another version is refused by its version, and it and the budgets are left
+// as they are.
+func TestPositionsOfOtherVersions(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "budget")
+	budgets := []byte("ann 10.0 1.0\n")
+	if err := os.WriteFile(path, budgets, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]string{"0": "use the program that wrote it", "2": "or a newer one"} {
+		position := []byte(`{"version": ` + version + `, "store": "x", "applied": 3, "budget": "", "queues": 0}`)
+		if err := os.WriteFile(path+positionSuffix, position, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "has version "+version+", and this program reads 1: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %s: %v", version, err)
+		}
+		is, err := os.ReadFile(path)
+		at, err2 := os.ReadFile(path + positionSuffix)
+		if err != nil || err2 != nil || string(is) != string(budgets) || string(at) != string(position) {
+			t.Errorf("version %s: %q and %q, %v, %v", version, is, at, err, err2)
+		}
+	}
+}

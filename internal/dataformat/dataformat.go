@@ -1,0 +1,118 @@
+// Package dataformat marks a folder of data with the program that wrote it and the versions
+// of its formats, so that an older program refuses the folder before it changes anything.
+//
+//	if err := dataformat.Check(folder, "manager", versions); err != nil { … }
+//	… // read what is there, and refuse what is too old
+//	if err := dataformat.Mark(folder, "manager", versions); err != nil { … }
+//
+// Older versions are not refused here: who reads a format knows which ones it can read.
+package dataformat
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/internal/buildinfo"
+	"github.com/hamadryad/hamadryad/internal/durable"
+)
+
+const (
+	// File is the name of the mark in its folder.
+	File = "format"
+	// bytesMax bounds the mark.
+	bytesMax = 64 << 10
+)
+
+// Versions are those of a folder's formats, by what has one: core, event log.
+type Versions map[string]int
+
+// mark is the file.
+type mark struct {
+	Data     string   `json:"data"`    // whose data they are: manager, launcher
+	Program  string   `json:"program"` // that wrote them last
+	Versions Versions `json:"versions"`
+}
+
+// NewerError is data that a newer program wrote.
+type NewerError struct {
+	Folder, Data string
+	Program      string // that wrote it last
+	What         string // has another version
+	Has, Reads   int    // Reads is 0 where this program has no such format
+}
+
+// Error names the program to start.
+func (e *NewerError) Error() string {
+	reads := fmt.Sprintf("this program reads %d", e.Reads)
+	if e.Reads == 0 {
+		reads = "this program has no such format"
+	}
+	return fmt.Sprintf("the %s's data in %s is newer than this program: its %s has version %d, and %s; start hamadryad %s, which wrote it, or a newer one; nothing was changed",
+		e.Data, e.Folder, e.What, e.Has, reads, e.Program)
+}
+
+// Check refuses a folder that a newer program wrote, with a *NewerError, and one that is
+// another kind of data. A folder without a mark is older than marks, or is new. It changes
+// nothing.
+func Check(folder, data string, reads Versions) error {
+	m, err := read(folder)
+	if err != nil || m == nil {
+		return err
+	}
+	if m.Data != data {
+		return fmt.Errorf("%s has the data of a %s: give the %s a folder of its own", folder, m.Data, data)
+	}
+	for _, what := range slices.Sorted(maps.Keys(m.Versions)) {
+		if has := m.Versions[what]; has > reads[what] {
+			return &NewerError{Folder: folder, Data: data, Program: m.Program, What: what, Has: has, Reads: reads[what]}
+		}
+	}
+	return nil
+}
+
+// Mark says that this program writes a folder from now on. It changes nothing where that is
+// said already.
+func Mark(folder, data string, versions Versions) error {
+	next := mark{data, buildinfo.Read().Version, versions}
+	m, err := read(folder)
+	if err != nil {
+		return err
+	}
+	if m != nil && m.Data == next.Data && m.Program == next.Program && maps.Equal(m.Versions, next.Versions) {
+		return nil
+	}
+	text, err := json.MarshalIndent(next, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.Replace(filepath.Join(folder, File), append(text, '\n'))
+}
+
+// read reads a folder's mark; nil: it has none.
+func read(folder string) (*mark, error) {
+	path := filepath.Join(folder, File)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, bytesMax))
+	if err != nil {
+		return nil, err
+	}
+	m := &mark{}
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, fmt.Errorf("%s can't be read: put a copy of it back, or, if this program wrote the data beside it, remove it: %w", path, err)
+	}
+	return m, nil
+}
