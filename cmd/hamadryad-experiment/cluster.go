@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -25,6 +26,7 @@ type site struct {
 	core             string   // YAML below core
 	hosts            []string // HOST or HOST=RACK of the launchers; none: this machine
 	environ          []string // for all its processes
+	memory           string   // of each launcher; "": 4GiB
 }
 
 // cluster is a running `hamadryad local` with a folder of its own.
@@ -75,7 +77,7 @@ func (s site) config() string {
 }
 
 func (s site) flags() []string {
-	flags := []string{"--memory", "4GiB"}
+	flags := []string{"--memory", cmp.Or(s.memory, "4GiB")}
 	if len(s.hosts) > 0 {
 		flags = append(flags, "--hosts", strings.Join(s.hosts, ","))
 	}
@@ -211,6 +213,24 @@ func (c *cluster) awaitRunning(ctx context.Context, pool string, n uint32) error
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+		}
+	}
+}
+
+// awaitStage waits until so many groups of a stage of a pool's job run.
+func (c *cluster) awaitStage(ctx context.Context, pool, stage string, n uint32) error {
+	ctx, cancel := context.WithTimeout(ctx, runningMax)
+	defer cancel()
+	for {
+		if j, err := c.statusOf(ctx, pool); err == nil {
+			for _, s := range j.Stages {
+				if s.Name == stage && s.Running >= n {
+					return nil
+				}
+			}
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return fmt.Errorf("stage %s of pool %s did not get %d slots: %w", stage, pool, n, err)
 		}
 	}
 }

@@ -48,6 +48,7 @@ var experiments = []experiment{
 	{"table1", "Hammr, table 1: local maps of a job whose input lies in HDFS, with and without placement (needs Java and Maven)", table1},
 	{"starvation", "200 random workloads of 20 pools, in virtual time: no job starves, little is preempted", starvation},
 	{"figure7-processes", "HFSP, figure 7: a large job gives way to four small ones, by suspension, by waiting and by kills; a hundred times as fast", figure7OnProcesses},
+	{"figure8", "HFSP, figure 8: what swapping the memory of a suspended reduce takes (needs root, a cgroup and 5 GiB of disk)", figure8},
 	{"disco", "Disco: a production job beside a research job, with and without preemption", disco},
 }
 
@@ -125,7 +126,7 @@ func run(ctx context.Context, l lab, inVirtualTime bool, names []string) error {
 		debug.SetGCPercent(gcPercent)
 		v := virtual.Lab{
 			Bin: l.bin, Out: l.out, Log: l.log, Progress: os.Stderr,
-			Runs: virtual.Runs, Sizes: virtual.Sizes(), Errors: virtual.Errors(), Seeds: virtual.Seeds, Launchers: virtual.Launchers, Jobs: virtual.Jobs,
+			Runs: virtual.Runs, Sizes: virtual.Sizes(), Errors: virtual.Errors(), Seeds: virtual.Seeds, Placements: virtual.Placements, Launchers: virtual.Launchers, Jobs: virtual.Jobs,
 		}
 		return v.Run(ctx, names)
 	}

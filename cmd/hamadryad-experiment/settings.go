@@ -17,13 +17,17 @@ preemption: {mode: soft, interval: 50ms, fair-share-threshold: 0.6667, grace: %v
 `, l.scaled(figure5Timeout), l.scaled(figure5Grace))
 }
 
+// table1Blind is the flow of table 1 without locality: nothing costs anything.
+const table1Blind = "min-cost-flow, costs: {node-local: 0, rack-local: 0, remote: 0}"
+
 // table1Settings choose how the fair policy places work.
 func table1Settings(mode string) string {
 	return fmt.Sprintf("locality: {mode: %s}\npreemption: {mode: \"off\"}\n", mode)
 }
 
-// discoFair is Disco's own fair policy: nothing is preempted.
-const discoFair = "locality: {mode: none}\npreemption: {mode: \"off\"}\n"
+// discoFair is Disco's own fair policy: who is owed most is served first, each job in a pool of its own, and nothing is
+// preempted.
+const discoFair = "allocations: {order: deficit}\nlocality: {mode: none}\npreemption: {mode: \"off\"}\n"
 
 // discoPreemptive is the policy of the published experiment: all free slots wait
 // for a job between its stages, however long, and a slot stays empty when no job is below

@@ -84,6 +84,15 @@ func (c *claims) that(holds bool, format string, args ...any) {
 	c.errs = append(c.errs, errors.New("this claim does not hold: "+text))
 }
 
+// told notes the verdict on something that was published and need not come out here.
+func (c *claims) told(holds bool, format string, args ...any) {
+	verdict := "holds:        "
+	if !holds {
+		verdict = "differs:      "
+	}
+	fmt.Fprintln(c.lab.log, verdict, fmt.Sprintf(format, args...))
+}
+
 func (c *claims) err() error { return errors.Join(c.errs...) }
 
 // scaled stretches a duration by the lab's pace.

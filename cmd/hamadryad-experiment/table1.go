@@ -48,11 +48,11 @@ func table1(ctx context.Context, l *lab) error {
 		return err
 	}
 	defer store.Stop() //nolint:errcheck // its processes are killed; there is nothing to do about one that is gone
-	without, err := l.table1Rows(ctx, store, "none")
+	without, err := l.table1Rows(ctx, store, "no-costs", table1Blind)
 	if err != nil {
 		return fmt.Errorf("without locality: %w", err)
 	}
-	with, err := l.table1Rows(ctx, store, "min-cost-flow, node-delay: 0s, rack-delay: 0s")
+	with, err := l.table1Rows(ctx, store, "min-cost-flow", "min-cost-flow, node-delay: 0s, rack-delay: 0s")
 	if err != nil {
 		return fmt.Errorf("with min-cost flow: %w", err)
 	}
@@ -94,8 +94,8 @@ func table1Mean(rows []table1Row) (local float64, took time.Duration) {
 	return local, took
 }
 
-// table1Rows runs the job some times under the fair policy with a mode of locality.
-func (l *lab) table1Rows(ctx context.Context, store *mini.Cluster, mode string) ([]table1Row, error) {
+// table1Rows runs the job some times under the fair policy with a mode of locality, which has a name.
+func (l *lab) table1Rows(ctx context.Context, store *mini.Cluster, name, mode string) ([]table1Row, error) {
 	s := site{
 		launchers: table1Nodes, slots: table1Slots, policy: "fair", settings: table1Settings(mode),
 		environ: []string{"HADOOP_CONF_DIR=" + store.ConfDir()},
@@ -110,11 +110,11 @@ func (l *lab) table1Rows(ctx context.Context, store *mini.Cluster, mode string) 
 	defer c.stop()
 	var rows []table1Row
 	for i := range l.runs {
-		row, err := c.table1Row(ctx, store, fmt.Sprintf("%s-%d", mode, i+1))
+		row, err := c.table1Row(ctx, store, fmt.Sprintf("%s-%d", name, i+1))
 		if err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(l.log, "%s: %d of %d maps local (at most %d), %.2f s\n", mode, row.local, table1Blocks, row.optimum, row.took.Seconds())
+		fmt.Fprintf(l.log, "%s: %d of %d maps local (at most %d), %.2f s\n", name, row.local, table1Blocks, row.optimum, row.took.Seconds())
 		rows = append(rows, row)
 	}
 	return rows, nil

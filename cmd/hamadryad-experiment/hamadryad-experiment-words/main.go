@@ -4,10 +4,12 @@
 //
 //	hamadryad-experiment-words --pool a words PAUSE REDUCES SPLIT INPUT OUTPUT
 //	hamadryad-experiment-words --pool a reduces PAUSE REDUCES INPUT OUTPUT
+//	hamadryad-experiment-words --pool a holding MIB PAUSE INPUT OUTPUT
 //
 // PAUSE is slept for each word, such as 1ms, by the maps of words and the reduces of
 // reduces, to which lines, which are of equal length, are dealt out in turn; SPLIT is the bytes
-// of a map.
+// of a map. The reduce of holding fills so many MiB of memory, sleeps for PAUSE in small parts, so that it does not
+// sleep while it stands still, and reads all of them.
 package main
 
 import (
@@ -16,6 +18,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +33,7 @@ import (
 func main() {
 	app.Main(
 		job.Definition{Name: "words", Help: "PAUSE REDUCES SPLIT INPUT OUTPUT: count words, slowly", Build: build},
+		job.Definition{Name: "holding", Help: "MIB PAUSE INPUT OUTPUT: a reduce that holds memory", Build: buildHolding},
 		job.Definition{Name: "reduces", Help: "PAUSE REDUCES INPUT OUTPUT: deal lines out to reduces that count them slowly", Build: buildReduces},
 	)
 }
@@ -58,6 +63,47 @@ func buildReduces(g *job.Graph, args []string) error {
 					return err
 				}
 				sum += n
+			}
+			emit(k, sum)
+			return nil
+		},
+	}.Add(g, args[3], mapreduce.Source{Patterns: []string{args[2]}})
+}
+
+// part is what a reduce of holding sleeps at a time.
+const part = 50 * time.Millisecond
+
+// buildHolding is one map, and a reduce that holds memory.
+func buildHolding(g *job.Graph, args []string) error {
+	if len(args) != 4 {
+		return fmt.Errorf("want MIB PAUSE INPUT OUTPUT, got %q", args)
+	}
+	mib, err1 := strconv.ParseInt(args[0], 10, 32)
+	pause, err2 := time.ParseDuration(args[1])
+	if err := errors.Join(err1, err2); err != nil || mib < 1 {
+		return fmt.Errorf("MIB %q, PAUSE %q: %w", args[0], args[1], cmp.Or(err, errors.New("one MiB at least")))
+	}
+	return mapreduce.TextJob[int64, int64]{
+		Name:     "holding",
+		Settings: mapreduce.Settings{Reducers: 1, SplitBytes: 1 << 40, SlowStart: -1, Memory: (mib + 256) << 20},
+		Map: func(_ *mapreduce.Task, _ int64, line string, emit func(int64, int64)) error {
+			emit(int64(len(line)), 1)
+			return nil
+		},
+		Reduce: func(t *mapreduce.Task, k int64, _ iter.Seq[int64], emit func(int64, int64)) error {
+			held := make([]byte, mib<<20)
+			random := rand.NewChaCha8([32]byte{})
+			if _, err := random.Read(held); err != nil {
+				return err
+			}
+			for left := pause; left > 0; left -= part {
+				if err := sleep(t.Context(), min(part, left)); err != nil {
+					return err
+				}
+			}
+			var sum int64
+			for at := 0; at < len(held); at += os.Getpagesize() {
+				sum += int64(held[at])
 			}
 			emit(k, sum)
 			return nil

@@ -31,7 +31,8 @@ func exact(_ context.Context, _ *Lab, t *table) error {
 		{"FSP", disciplines.FSP, 100.7452},
 	} {
 		mean := disciplines.MeanSojourn(visits, disciplines.Serve(d.discipline, visits))
-		t.that(math.Abs(mean-d.mean) < 0.00005, "Single server, FB-2009_0's first 50 jobs at load 0.9, "+d.name+": mean sojourn", "-", fmt.Sprintf("%.4f s", d.mean), "%.4f s", mean)
+		t.measure("Single server, FB-2009_0's first 50 jobs at load 0.9, "+d.name+": mean sojourn", "%.4f s", mean).
+			expect(math.Abs(mean-d.mean) < 0.00005, fmt.Sprintf("%.4f s", d.mean))
 	}
 	return singleServer(t)
 }
@@ -52,6 +53,6 @@ func singleServer(t *table) error {
 	if wrong != "" {
 		got = "not all" + wrong
 	}
-	t.that(wrong == "", "Single server, cases of HFSP's authors", "-", "all hold", "%s", got)
+	t.measure("Single server, cases of HFSP's authors", "%s", got).expect(wrong == "", "all hold")
 	return nil
 }

@@ -39,7 +39,7 @@ func skewed(ctx context.Context, l *Lab, t *table) error {
 				of = "all"
 			}
 			fair, hfsp := meanSojourn(w, both[0].fair, class).Seconds(), meanSojourn(w, both[0].hfsp, class).Seconds()
-			t.show(fmt.Sprintf("HFSP future work, %s, %s jobs: mean sojourn, FAIR/HFSP", s.what, of), "-", "%.2f (%.1f s against %.1f s)", fair/hfsp, fair, hfsp)
+			t.measure(fmt.Sprintf("HFSP future work, %s, %s jobs: mean sojourn, FAIR/HFSP", s.what, of), "%.2f (%.1f s against %.1f s)", fair/hfsp, fair, hfsp)
 		}
 	}
 	return nil

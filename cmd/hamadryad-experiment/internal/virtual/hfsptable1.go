@@ -20,7 +20,7 @@ func workloads(_ context.Context, _ *Lab, t *table) error {
 		classes[small.Jobs[i].Class]++
 	}
 	got := fmt.Sprintf("%d/%d/%d", classes["small"], classes["medium"], classes["big"])
-	t.that(got == "53/41/6", "HFSP table 1, FB2009: small/medium/big", "53/41/6 %", "53/41/6", "%s", got)
+	t.claim(got == "53/41/6", "HFSP table 1, FB2009: small/medium/big", "53/41/6 %", "%s", got).must()
 	large, err := traces.Read(traces.FB2010)
 	if err != nil {
 		return err
@@ -30,7 +30,7 @@ func workloads(_ context.Context, _ *Lab, t *table) error {
 		cells[cellOf(&large.Jobs[i])]++
 	}
 	got = strings.Trim(strings.ReplaceAll(fmt.Sprint(cells), " ", "/"), "[]")
-	t.that(got == "39/16/11/10/7/10", "HFSP table 1, FB2010: jobs of each cell", "39/16/11/10/7/10", "the same", "%s", got)
+	t.claim(got == "39/16/11/10/7/10", "HFSP table 1, FB2010: jobs of each cell", "39/16/11/10/7/10", "%s", got).must()
 	return nil
 }
 

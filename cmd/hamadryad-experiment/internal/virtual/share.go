@@ -62,7 +62,7 @@ func dynamicShare(ctx context.Context, l *Lab, t *table) error {
 	if err != nil {
 		return err
 	}
-	t.that(math.Abs(share-documentShare) < 5e-10, "Dynamic priority: the share of 0.11 of 12.249998", "0.008979593", "the same", "%.9f of a price of %.6f", share, price)
+	t.claim(math.Abs(share-documentShare) < 5e-10, "Dynamic priority: the share of 0.11 of 12.249998", "0.008979593", "%.9f of a price of %.6f", share, price).must()
 	return nil
 }
 

@@ -8,69 +8,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
-
-// row is one line of the table of what was published, what follows from it for us, and what came out.
-type row struct {
-	what, published, expected, measured string
-	holds                               bool
-	shown                               bool // nothing is expected
-	differs                             bool // from what is expected, as is known
-}
-
-// table collects rows.
-type table struct {
-	rows []row
-}
-
-// that adds a row with a verdict.
-func (t *table) that(holds bool, what, published, expected, format string, args ...any) {
-	t.rows = append(t.rows, row{what: what, published: published, expected: expected, measured: fmt.Sprintf(format, args...), holds: holds})
-}
-
-// show adds a row of which nothing is expected.
-func (t *table) show(what, published, format string, args ...any) {
-	t.rows = append(t.rows, row{what: what, published: published, expected: "-", measured: fmt.Sprintf(format, args...), holds: true, shown: true})
-}
-
-// differs adds a row that does not come out as expected, and is known not to: why says what is known of it. It fails nothing.
-func (t *table) differs(what, published, expected, why, format string, args ...any) {
-	t.rows = append(t.rows, row{what: what, published: published, expected: expected, measured: fmt.Sprintf(format, args...) + ": " + why, differs: true})
-}
-
-// print writes the table; the error names the rows that do not hold.
-func (t *table) print(w io.Writer) error {
-	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "EXPERIMENT\tPUBLISHED\tEXPECTED\tMEASURED\tVERDICT")
-	var failed []string
-	for _, r := range t.rows {
-		verdict := "holds"
-		switch {
-		case r.shown:
-			verdict = "-"
-		case r.differs:
-			verdict = "DIFFERS"
-		case !r.holds:
-			verdict = "DOES NOT HOLD"
-			failed = append(failed, r.what)
-		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", r.what, r.published, r.expected, r.measured, verdict)
-	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	if len(failed) > 0 {
-		return fmt.Errorf("these do not hold: %s", strings.Join(failed, "; "))
-	}
-	return nil
-}
 
 // experiments are made in virtual time, with the plug-ins' own programs.
 var experiments = []struct {
@@ -97,16 +40,18 @@ var experiments = []struct {
 
 // Lab is where they are made.
 type Lab struct {
-	Bin       string    // folder of the policies' programs
-	Out       string    // folder of drawings
-	Log       io.Writer // for people
-	Progress  io.Writer // how far plays are, for those who wait; nil: is not said
-	Runs      int       // of Hammr's table 1
-	Sizes     []int     // numbers of launchers that FB2009 is played on
-	Errors    []float64 // of HFSP's estimates, in figure 6
-	Seeds     int       // of each of these errors
-	Launchers int       // that figure 6 is played on
-	Jobs      int       // of FB2009 in figures 3, 5 and 6, and of the skewed workload: the first so many
+	Bin      string    // folder of the policies' programs
+	Out      string    // folder of drawings
+	Log      io.Writer // for people
+	Progress io.Writer // how far plays are, for those who wait; nil: is not said
+	Runs     int       // of Hammr's table 1
+	Sizes    []int     // numbers of launchers that FB2009 is played on
+	// Placements is how often figure 3 is made, each time with the input elsewhere.
+	Placements int
+	Errors     []float64 // of HFSP's estimates, in figure 6
+	Seeds      int       // of each of these errors
+	Launchers  int       // that figure 6 is played on
+	Jobs       int       // of FB2009 in figures 3, 5 and 6, and of the skewed workload: the first so many
 }
 
 // Names lists the experiments, and what each is about.

@@ -84,7 +84,7 @@ func TestFigure5NeedsItsMoments(t *testing.T) {
 func TestRowsOfLongExperiments(t *testing.T) {
 	w, on := contested(t, 1)
 	var log bytes.Buffer
-	l := Lab{Bin: bin, Out: t.TempDir(), Log: &log, Sizes: []int{Launchers}}
+	l := Lab{Bin: bin, Out: t.TempDir(), Log: &log, Sizes: []int{Launchers}, Placements: 1}
 	both, err := l.pairs(t.Context(), w, on)
 	if err != nil {
 		t.Fatal(err)
@@ -94,11 +94,11 @@ func TestRowsOfLongExperiments(t *testing.T) {
 	}
 	var rows table
 	rows.figure4(&both[0])
-	if err := errors.Join(l.drawFigure4(&both[0]), l.figures3And5(&rows, both, startEarly)); err != nil {
+	if err := errors.Join(l.drawFigure4(&both[0]), l.figures3And5(t.Context(), &rows, both, startEarly)); err != nil {
 		t.Fatal(err)
 	}
 	drawn(t, l.Out, "hfsp-figure3-big-start-0.05", "hfsp-figure3-medium-start-0.05", "hfsp-figure3-small-start-0.05", "hfsp-figure4a", "hfsp-figure4b", "hfsp-figure4c", "hfsp-figure5-start-0.05")
-	if len(rows.rows) != 10 {
+	if len(rows.rows) != 13 {
 		t.Errorf("there are %d rows", len(rows.rows))
 	}
 	for _, r := range rows.rows {

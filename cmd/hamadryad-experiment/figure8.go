@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/swapping"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// The published run: a launcher of one slot and 8 GB; a reduce of 6 GB gives way to another of 0.5 to 6 GB, and goes on.
+// Ours has a third of that, which a cgroup sees to. Where the footprints fit beside it, nothing is swapped.
+const (
+	figure8First = 2048 // MiB of the reduce that gives way
+	figure8Slack = 256  // MiB for the cluster's own processes
+	figure8Swap  = 3072 // MiB of swap
+	figure8Works = 20 * time.Second
+	figure8Later = 10 * time.Second // the other reduce comes: the first has filled its memory then
+	// figure8Raw is by how many times longer it takes at most to swap, where that is roughly what the disk takes to write
+	// and read as much in order.
+	figure8Raw = 2.0
+)
+
+// figure8Settings let the second job go first, which is more urgent.
+const figure8Settings = "preempt-reduces: suspend\nsuspended-memory: 1\ntraining-part: 0\npriority-weight: 32\nlocality: {mode: nearest}\n"
+
+// figure8Footprints are those of the other reduce, in MiB.
+var figure8Footprints = [...]int{1024, 2048}
+
+// figure8 measures what it takes that the memory of a suspended reduce is swapped out, and in again when it goes on.
+func figure8(ctx context.Context, l *lab) error {
+	fmt.Fprintf(l.log, "one launcher of one slot; a reduce of %d MiB gives way to one of %v MiB and goes on; both and the cluster have %d MiB\n\n",
+		figure8First, figure8Footprints, figure8First+figure8Slack)
+	swap, err := swapping.New(l.out, figure8Swap<<20)
+	if err != nil {
+		fmt.Fprintf(l.log, "not shown: this machine can't swap for it: %v\nthe model's row is that of --virtual hfsp-swapping\n", err)
+		return nil
+	}
+	c := claims{lab: l}
+	err = l.figure8Rows(ctx, swap, &c)
+	return errors.Join(err, swap.Close(), c.err())
+}
+
+func (l *lab) figure8Rows(ctx context.Context, swap *swapping.Swap, c *claims) error {
+	var took []time.Duration
+	for _, footprint := range figure8Footprints {
+		without, err := l.figure8Run(ctx, footprint)
+		if err != nil {
+			return err
+		}
+		out := swapping.Out()
+		if err := swap.Enter((figure8First + figure8Slack) << 20); err != nil {
+			return err
+		}
+		with, err := l.figure8Run(ctx, footprint)
+		if err := errors.Join(err, swap.Leave()); err != nil {
+			return err
+		}
+		raw, err := swapping.Raw(filepath.Join(l.out, "figure8-raw"), int64(footprint)<<20)
+		if err != nil {
+			return err
+		}
+		d := with - without
+		took = append(took, d)
+		fmt.Fprintf(l.log, "%d MiB: the first job takes %.1f s, with swapping %.1f s: %.1f s more, in which %d MiB were swapped out; the disk takes %.1f s to write and read as much\n",
+			footprint, without.Seconds(), with.Seconds(), d.Seconds(), (swapping.Out()-out)>>20, raw.Seconds())
+		bound := time.Duration(footprint) * 20 * time.Second / 1024
+		c.told(d <= bound, "%d MiB are swapped out and in in %.1f s; published: at most %v", footprint, d.Seconds(), bound)
+		c.told(d.Seconds() <= figure8Raw*raw.Seconds(), "that is roughly what the disk takes: %.1f times as long", d.Seconds()/raw.Seconds())
+	}
+	c.that(took[1] > took[0], "twice the footprint takes longer: %.1f s against %.1f s; published: twice as long", took[1].Seconds(), took[0].Seconds())
+	return nil
+}
+
+// figure8Run runs both jobs, and returns how long the first one took.
+func (l *lab) figure8Run(ctx context.Context, footprint int) (time.Duration, error) {
+	c, err := l.start(ctx, site{
+		launchers: 1, slots: 1, policy: "hfsp", settings: figure8Settings, memory: "16GiB",
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer c.stop()
+	first, err := c.submitHolding("first", 0, figure8First, figure8Works)
+	if err != nil {
+		return 0, err
+	}
+	if err := errors.Join(c.awaitStage(ctx, "first", "reduce", 1), sleep(ctx, figure8Later)); err != nil {
+		return 0, err
+	}
+	second, err := c.submitHolding("second", 2, footprint, 0)
+	if err != nil {
+		return 0, err
+	}
+	jobs, err := awaitAll([]func() (*wire.JobStatus, error){first, second})
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range jobs[0].Attempts {
+		if a.Stage == "reduce" && a.State != "finished" {
+			return 0, fmt.Errorf("the first job's reduce is %s: it was to be suspended, and to go on", a.State)
+		}
+	}
+	if jobs[1].Summary.Ended > jobs[0].Summary.Ended {
+		return 0, errors.New("the first job ended before the second: it did not give way")
+	}
+	return took(jobs[0]), nil
+}
+
+// submitHolding starts a job whose reduce fills so many MiB of memory, works so long, and reads them.
+func (c *cluster) submitHolding(pool string, priority, mib int, works time.Duration) (wait func() (*wire.JobStatus, error), err error) {
+	input := filepath.Join(c.Folder, "in-"+pool)
+	if err := os.WriteFile(input, []byte("one line\n"), 0o600); err != nil {
+		return nil, err
+	}
+	return c.run(pool, "--priority", fmt.Sprint(priority), "holding", fmt.Sprint(mib), works.String(), input, filepath.Join(c.Folder, "out-"+pool))
+}
