@@ -139,6 +139,8 @@ func (b *beats) answered(seq uint64) (time.Time, bool) {
 // fetchBlob reads a blob from the manager.
 func fetchBlob(client rpc.LaunchersClient) cache.Fetch {
 	return func(ctx context.Context, hash string, doubted bool, to io.Writer) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel() // of a stream that was not read to its end, as when the disk is full
 		stream, err := client.FetchBlob(ctx, &wire.BlobQuery{Hash: hash, Doubted: doubted}, grpc.WaitForReady(true))
 		if err != nil {
 			return err

@@ -1,13 +1,67 @@
 package launcher
 
 import (
+	"errors"
+	"net"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
+
+// endless sends a program that has no end, and says when it stopped.
+type endless struct {
+	rpc.UnimplementedLaunchersServer
+	stopped chan error
+}
+
+func (e *endless) FetchBlob(_ *wire.BlobQuery, to grpc.ServerStreamingServer[wire.BlobChunk]) error {
+	for {
+		if err := to.Send(&wire.BlobChunk{Data: make([]byte, 1<<20)}); err != nil {
+			e.stopped <- err
+			return err
+		}
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, unix.ENOSPC }
+
+// A launcher that can't keep a program stops the manager from sending it: the manager sends a launcher few at
+// once, and would send it no other.
+func TestAFullDiskEndsTheFetch(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manager := &endless{stopped: make(chan error, 1)}
+	server := grpc.NewServer()
+	rpc.RegisterLaunchersServer(server, manager)
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := fetchBlob(rpc.NewLaunchersClient(conn))(t.Context(), "hash", false, fullDisk{}); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("fetch: %v", err)
+	}
+	select {
+	case <-manager.stopped:
+	case <-time.After(time.Minute):
+		t.Error("the manager still sends a program that nobody reads")
+	}
+}
 
 // What the manager says is revoked counts no more at the launcher's own doors, and what it
 // no longer says does again.
