@@ -243,7 +243,7 @@ func (c *cluster) queueCommands(b *bank) {
 		{"dora", "set-spending 0.25", " 0.25 "},
 		{"dora", "set-spending NaN", "hamadryad: "},
 		{"dora", "set-spending -- -1", "hamadryad: bad request: a spending rate of -1.0: it must not be negative"},
-		{"dora", "info -o json", `"spending":0.25`},
+		{"dora", "info -o json", `"spending": 0.25`},
 		{"dora", "info --all", "hamadryad: that is another's queue, or for administrators"},
 		{adminName, "--user root-of-all queue info --all", "dora"},
 		{adminName, "--user root-of-all queue remove dora", ""},

@@ -59,15 +59,15 @@ func (c *cluster) freeSlots() (n int) {
 	out, err := c.command("launchers", "-o", "json")
 	var list []struct {
 		State string
-		Free  []struct{ Count int }
+		Slots []struct{ Free int }
 	}
 	if err != nil || json.Unmarshal([]byte(out), &list) != nil {
 		return -1
 	}
 	for _, l := range list {
-		for _, s := range l.Free {
+		for _, s := range l.Slots {
 			if l.State == "up" {
-				n += s.Count
+				n += s.Free
 			}
 		}
 	}

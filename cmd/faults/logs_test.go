@@ -74,11 +74,11 @@ func (c *cluster) restOfTheLog(want string) {
 		return code, head.Get("Content-Range"), text
 	}
 	_, _, text := get("/api/v1/jobs/job-2/attempts?state=failed", "")
-	var list struct{ Attempts []struct{ ID int } }
+	var list struct{ Attempts []struct{ ID string } }
 	if err := json.Unmarshal([]byte(text), &list); err != nil || len(list.Attempts) != 1 {
 		c.t.Fatalf("%v: %s", err, text)
 	}
-	log := fmt.Sprintf("/jobs/job-2/attempts/%d/log", list.Attempts[0].ID)
+	log := fmt.Sprintf("/jobs/job-2/attempts/%s/log", list.Attempts[0].ID)
 	code, of, text := get("/api/v1"+log, "bytes=-100")
 	if code != http.StatusPartialContent || !strings.HasSuffix(want, text) || len(text) != 100 {
 		c.t.Errorf("its last 100 bytes: %d %s %q", code, of, text)

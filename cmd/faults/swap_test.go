@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,20 +29,16 @@ func (c *cluster) suspended() (n int) {
 
 // suspendedOn is the same by launcher.
 func (c *cluster) suspendedOn() (all []int) {
-	out, err := c.command("launchers")
+	out, err := c.command("launchers", "-o", "json")
 	if err != nil {
 		return nil
 	}
-	for i, line := range strings.Split(strings.TrimSpace(out), "\n") {
-		fields := strings.Fields(line)
-		if i == 0 {
-			continue // the heads
-		}
-		one := 0
-		if _, err := fmt.Sscan(fields[len(fields)-1], &one); err != nil {
-			c.t.Fatalf("launchers prints %q", out)
-		}
-		all = append(all, one)
+	var list []struct{ Suspended int }
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		c.t.Fatalf("launchers prints %q: %v", out, err)
+	}
+	for _, l := range list {
+		all = append(all, l.Suspended)
 	}
 	return all
 }

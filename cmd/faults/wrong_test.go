@@ -101,7 +101,7 @@ func (c *cluster) spoil(t *testing.T, in, gate string, change func(string) error
 	p := c.start("application", "wrong", "reads", in, gate)
 	eventually(t, "the job runs", func() bool {
 		now, err := c.command("jobs", "--all", "-o", "json")
-		return err == nil && strings.Count(now, `"job":`) > strings.Count(before, `"job":`) || p.ended()
+		return err == nil && strings.Count(now, `"id":`) > strings.Count(before, `"id":`) || p.ended()
 	})
 	if err := change(in); err != nil {
 		t.Fatal(err)

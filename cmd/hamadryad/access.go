@@ -15,7 +15,7 @@ import (
 func (c *cli) accessCommand() *cobra.Command {
 	file := ""
 	var groups []string
-	cmd := c.formatFlag(&cobra.Command{
+	cmd := c.outputFlags(&cobra.Command{
 		Use: "access [USER]", Short: "Show who may do what", Args: cobra.MaximumNArgs(1),
 		Long: `Shows the roles that a user has, the pools that lists let it submit to or administer
 (with all pools below them), and for whom it may act. Without USER it is about who
@@ -44,7 +44,7 @@ administrator may do everything. docs/ACCESS.md tells how they are given.`,
 				return c.show.Access(r)
 			})
 		},
-	})
+	}, thingFormats)
 	cmd.Flags().StringVar(&file, "config", "", "`FILE` to read, instead of asking the manager")
 	cmd.Flags().StringSliceVar(&groups, "group", nil, "`GROUP` that the user is in besides those of the file; with --config")
 	return cmd

@@ -18,7 +18,7 @@ func (c *cli) auditCommand() *cobra.Command {
 	var q wire.AuditRequest
 	var since, until string
 	limit := auditLinesDefault
-	cmd := c.formatFlag(&cobra.Command{
+	cmd := c.outputFlags(&cobra.Command{
 		Use: "audit", Short: "Show who changed what, and who was refused what", Args: cobra.NoArgs,
 		Long: `Shows the manager's audit, the newest lines first: each change that somebody asked for
 and each request that was refused, with who asked, from which address, what came of it, and why
@@ -48,7 +48,7 @@ It takes one of the roles viewer, operator, administrator.`,
 			}
 			return c.withClient(func(cl *client.Client) error { return c.showAudit(cmd, cl, &q, limit) })
 		},
-	})
+	}, thingFormats)
 	cmd.Flags().StringVar(&q.Who, "who", "", "only what this `NAME` asked for, or others in its name")
 	cmd.Flags().StringVar(&q.What, "what", "", "only what is about `TEXT`, such as job-12, or whose method it is, such as Kill or PATCH")
 	cmd.Flags().StringVar(&q.Result, "result", "", "only what ended so: ok, refused or error")

@@ -60,7 +60,7 @@ file, change the file where it comes from: the manager sees that by itself.`,
 
 func (c *cli) configShowCommand() *cobra.Command {
 	all := false
-	cmd := c.formatFlag(&cobra.Command{
+	cmd := c.outputFlags(&cobra.Command{
 		Use: "show [FILE]", Short: "Show the configuration in force, and where each setting comes from", Args: cobra.MaximumNArgs(1),
 		Long: `Asks the manager for its configuration: each key that was set, its value, and the
 file and line, variable or flag that set it. What the manager takes over only when
@@ -83,7 +83,7 @@ and the defaults would give, and asks no manager.`,
 				return c.show.Settings(r, all)
 			})
 		},
-	})
+	}, listFormats)
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also what was not set: the defaults")
 	return cmd
 }

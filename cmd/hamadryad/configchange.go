@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -18,7 +20,7 @@ import (
 var errMistakes = &client.ExitError{Code: client.ExitRefused, Err: errors.New("the configuration has mistakes: nothing changed")}
 
 func (c *cli) configDiffCommand() *cobra.Command {
-	return c.formatFlag(&cobra.Command{
+	return c.outputFlags(&cobra.Command{
 		Use: "diff FILE|VERSION", Short: "Show what a text would change of the manager's configuration", Args: cobra.ExactArgs(1),
 		Long: `Asks the manager what it would change to apply FILE, or a version that "hamadryad config
 versions" lists: lines of its configuration file, and keys whose value becomes another, what the
@@ -48,7 +50,7 @@ differs, 1 where something does, and 5 where there are mistakes.`,
 				return nil
 			})
 		},
-	})
+	}, thingFormats)
 }
 
 // textOrVersion is what an argument names: a number is a version, unless there is such a file.
@@ -141,7 +143,7 @@ func (c *cli) applyConfig(ctx context.Context, text []byte, version uint64, comm
 }
 
 func (c *cli) configVersionsCommand() *cobra.Command {
-	return c.formatFlag(&cobra.Command{
+	return c.outputFlags(&cobra.Command{
 		Use: "versions [VERSION]", Short: "List the texts of the manager's configuration file that are kept", Args: cobra.MaximumNArgs(1),
 		Long: `Lists the texts that were in force, the newest first: when, by whom, why and how they came to
 be. So many are kept as manager.versions says. With VERSION it prints that text.`,
@@ -159,12 +161,12 @@ be. So many are kept as manager.versions says. With VERSION it prints that text.
 				if err != nil {
 					return err
 				}
-				if version != 0 && len(list) == 1 && c.show.Format != "json" {
+				if version != 0 && len(list) == 1 && !slices.Contains([]string{show.JSON, show.YAML}, c.show.Format) {
 					_, err := progress.Raw(c.show.Out).Write(list[0].Text)
 					return err
 				}
 				return c.show.SettingsVersions(&wire.VersionsReply{Versions: list})
 			})
 		},
-	})
+	}, listFormats)
 }

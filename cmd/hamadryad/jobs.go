@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +18,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/moment"
+	"github.com/hamadryad/hamadryad/internal/spelling"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -48,23 +54,96 @@ the job: it submits itself, follows the job and prints its results.`,
 	return cmd
 }
 
+// jobFilter says which jobs a list has.
+type jobFilter struct {
+	all              bool
+	states           []string
+	user, pool, name string
+	since            string
+}
+
 func (c *cli) jobsCommand() *cobra.Command {
-	all := false
+	var f jobFilter
 	cmd := &cobra.Command{
 		Use: "jobs", Short: "List jobs", Args: cobra.NoArgs,
-		Example: "  hamadryad jobs\n  hamadryad jobs --all -o json | jq '.[] | select(.state==\"JOB_STATE_FAILED\")'",
+		Long: `Lists the jobs that wait or run, in the order in which they were submitted; with --all, or with
+--state of jobs that ended, those before them, for as long as history keeps them (manager.history).
+Filters go together: only jobs that all of them fit are listed. A moment is written like
+2026-03-01T10:00, in UTC unless a zone is given, or as how long ago it was, like 90m.`,
+		Example: `  hamadryad jobs
+  hamadryad jobs --watch
+  hamadryad jobs --state failed --since 24h -o wide
+  hamadryad jobs --user ann --pool research -o name | xargs hamadryad kill
+  hamadryad jobs --all -o json | jq '.[] | select(.state == "failed")'`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withClient(func(cl *client.Client) error {
-				jobs, err := cl.Jobs(cmd.Context(), all)
-				if err != nil {
-					return err
-				}
-				return c.show.Jobs(jobs)
-			})
+			fits, err := f.judge()
+			if err != nil {
+				return err
+			}
+			ask := func(ctx context.Context, cl *client.Client) ([]*wire.JobSummary, error) {
+				jobs, err := cl.Jobs(ctx, f.all)
+				return slices.DeleteFunc(jobs, func(j *wire.JobSummary) bool { return !fits(j) }), err
+			}
+			print := func(jobs []*wire.JobSummary) error { return c.show.Jobs(jobs, f.empty()) }
+			return look(cmd.Context(), c, ask, print, func([]*wire.JobSummary) bool { return false })
 		},
 	}
-	cmd.Flags().BoolVarP(&all, "all", "a", false, "also those that ended, for as long as history keeps them")
-	return c.formatFlag(cmd)
+	cmd.Flags().BoolVarP(&f.all, "all", "a", false, "also those that ended, for as long as history keeps them")
+	cmd.Flags().StringSliceVar(&f.states, "state", nil, "only those in this `STATE`: "+strings.Join(stateNames(), ", ")+"; may be given several times")
+	cmd.Flags().StringVar(&f.user, "user", "", "only those of this `USER`")
+	cmd.Flags().StringVar(&f.pool, "pool", "", "only those in this `POOL`, or in one below it")
+	cmd.Flags().StringVar(&f.name, "name", "", "only those whose name has `TEXT` in it")
+	cmd.Flags().StringVar(&f.since, "since", "", "only those that were submitted at this `MOMENT` or later")
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("pool", c.names().Pools)
+	return c.watchFlag(c.outputFlags(cmd, listFormats))
+}
+
+// jobStates are the states of jobs in the order in which a job has them.
+var jobStates = []wire.JobState{
+	wire.JobState_JOB_STATE_ASKED, wire.JobState_JOB_STATE_RUNNING, wire.JobState_JOB_STATE_FINISHING, wire.JobState_JOB_STATE_KILLING,
+	wire.JobState_JOB_STATE_SUCCEEDED, wire.JobState_JOB_STATE_FAILED, wire.JobState_JOB_STATE_KILLED,
+}
+
+func stateNames() (names []string) {
+	for _, s := range jobStates {
+		names = append(names, client.StateName(s))
+	}
+	return names
+}
+
+// judge reads the filter and says which jobs fit it. A state of jobs that ended asks for these, too.
+func (f *jobFilter) judge() (fits func(*wire.JobSummary) bool, err error) {
+	for _, s := range f.states {
+		i := slices.Index(stateNames(), s)
+		if i < 0 {
+			return nil, client.Misuse("--state %s: there is no such state%s; there are %s", s, spelling.Hint(s, stateNames()), strings.Join(stateNames(), ", "))
+		}
+		f.all = f.all || client.Ended(jobStates[i])
+	}
+	since := int64(math.MinInt64)
+	if f.since != "" {
+		at, err := moment.Parse(f.since, time.Now())
+		if err != nil {
+			return nil, client.Misuse("--since: %w", err)
+		}
+		since = at.UnixNano()
+	}
+	return func(j *wire.JobSummary) bool {
+		return (len(f.states) == 0 || slices.Contains(f.states, client.StateName(j.State))) && (f.user == "" || j.User == f.user) &&
+			(f.pool == "" || j.Pool == f.pool || strings.HasPrefix(j.Pool, f.pool+"/")) && strings.Contains(j.Name, f.name) && j.Submitted >= since
+	}, nil
+}
+
+// empty says that no job fits.
+func (f *jobFilter) empty() string {
+	switch {
+	case len(f.states) > 0 || f.user+f.pool+f.name+f.since != "":
+		return "no job fits these filters"
+	case f.all:
+		return "there are no jobs"
+	}
+	return "no job waits or runs; --all lists those that ended, too"
 }
 
 func jobArg(arg string) (uint64, error) {
@@ -85,17 +164,15 @@ func (c *cli) statusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.withClient(func(cl *client.Client) error {
-				s, err := cl.Status(cmd.Context(), id, attempts)
-				if err != nil {
-					return err
-				}
-				return c.show.Status(s)
-			})
+			ask := func(ctx context.Context, cl *client.Client) (*wire.JobStatus, error) {
+				return cl.Status(ctx, id, attempts)
+			}
+			print := func(s *wire.JobStatus) error { return c.show.Status(s, attempts) }
+			return look(cmd.Context(), c, ask, print, func(s *wire.JobStatus) bool { return client.Ended(s.GetSummary().GetState()) })
 		},
 	}
 	cmd.Flags().BoolVar(&attempts, "attempts", false, "also each attempt")
-	return c.formatFlag(cmd)
+	return c.watchFlag(c.outputFlags(cmd, listFormats))
 }
 
 func (c *cli) killCommand() *cobra.Command {

@@ -18,27 +18,23 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy/policycheck"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/site"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 func (c *cli) policyCommand() *cobra.Command {
-	cmd := c.formatFlag(&cobra.Command{
+	cmd := c.watchFlag(c.outputFlags(&cobra.Command{
 		Use: "policy", Short: "Show the policy and its pools", Args: cobra.NoArgs,
 		Long: `Shows the policy that decides: its program with checksum, process and memory, the
 settings in force, how long its rounds take, what is wrong with it, and the pools
 and numbers that it shows of itself.`,
 		Example: "  hamadryad policy\n  hamadryad policy reload\n  hamadryad policy check ./hamadryad-policy-mine",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withClient(func(cl *client.Client) error {
-				r, err := cl.Policy(cmd.Context(), false)
-				if err != nil {
-					return err
-				}
-				return c.show.Policy(r)
-			})
+			ask := func(ctx context.Context, cl *client.Client) (*wire.PolicyReply, error) { return cl.Policy(ctx, false) }
+			return look(cmd.Context(), c, ask, c.show.Policy, func(*wire.PolicyReply) bool { return false })
 		},
-	})
+	}, listFormats))
 	cmd.AddCommand(c.policyCheckCommand(), c.policyReloadCommand())
 	return cmd
 }

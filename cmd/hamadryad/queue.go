@@ -2,17 +2,16 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -34,7 +33,7 @@ names the file that has it. The price can be asked without one.`,
   hamadryad queue info --all`,
 	}
 	all := false
-	info := c.formatFlag(&cobra.Command{
+	info := c.outputFlags(&cobra.Command{
 		Use: "info [QUEUE]", Short: "What a queue has, bids and uses: your own, when none is named", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -47,7 +46,7 @@ names the file that has it. The price can be asked without one.`,
 			}
 			return c.askQueue(cmd, "info="+url.QueryEscape(args[0]), false)
 		},
-	})
+	}, listFormats)
 	info.Flags().BoolVar(&all, "all", false, "all queues, which an administrator may see")
 	cmd.AddCommand(info,
 		c.queueAsk(0, "price", "What all who have jobs bid together, for a slot and an interval", func([]string) string { return "price" }),
@@ -73,24 +72,10 @@ func (c *cli) queueAsk(needed int, use, short string, query func(args []string) 
 	if strings.Contains(use, "[") {
 		most++
 	}
-	return c.formatFlag(&cobra.Command{
+	return c.outputFlags(&cobra.Command{
 		Use: use, Short: short, Args: cobra.RangeArgs(needed, most),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.askQueue(cmd, query(args), needed > 0) },
-	})
-}
-
-// queueInfo is the policy's answer.
-type queueInfo struct {
-	Price  *json.Number `json:"price"`
-	Queues []struct {
-		Name     string      `json:"name"`
-		Budget   json.Number `json:"budget"`
-		Spending json.Number `json:"spending"`
-		Share    json.Number `json:"share"`
-		Used     int         `json:"used"`
-		Pending  int         `json:"pending"`
-	} `json:"queues"`
-	Error string `json:"error"`
+	}, thingFormats)
 }
 
 // askQueue asks the policy and shows what it answers.
@@ -101,40 +86,29 @@ func (c *cli) askQueue(cmd *cobra.Command, query string, changes bool) error {
 			return err
 		}
 		if !strings.HasPrefix(answer.ContentType, "application/json") {
-			return fmt.Errorf("the policy that runs answers no questions about queues: policy.name has to be dynamic-priority (status %d)", answer.Status)
+			return refused(codes.Unimplemented, "the policy that runs answers no questions about queues: policy.name has to be dynamic-priority")
 		}
-		var info queueInfo
+		var info show.Queues
 		if err := json.Unmarshal(answer.Body, &info); err != nil {
 			return fmt.Errorf("the policy's answer can't be read: %w", err)
 		}
 		switch {
 		case answer.Status == http.StatusUnauthorized:
-			return fmt.Errorf("the policy does not know who asks: $%s has to name a file with a key that it knows of the user (--user)", client.KeyVariable)
+			return refused(codes.Unauthenticated, "the policy does not know who asks: $"+client.KeyVariable+" has to name a file with a key that it knows of the user (--user)")
 		case answer.Status == http.StatusForbidden:
-			return errors.New("that is another's queue, or for administrators")
+			return refused(codes.PermissionDenied, "that is another's queue, or for administrators")
 		case answer.Status != http.StatusOK:
-			return errors.New(scheduler.Printable(info.Error))
+			return refused(codes.InvalidArgument, info.Error)
 		}
-		if c.show.Format == "json" {
-			_, err := progress.Raw(c.show.Out).Write(append(answer.Body, '\n'))
-			return err
+		empty := "there are no queues"
+		if changes {
+			empty = ""
 		}
-		return c.showQueues(info)
+		return c.show.Queues(&info, empty)
 	})
 }
 
-func (c *cli) showQueues(info queueInfo) error {
-	if info.Price != nil {
-		_, err := fmt.Fprintln(c.show.Out, *info.Price)
-		return err
-	}
-	if len(info.Queues) == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(c.show.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "QUEUE\tBUDGET\tSPENDING\tSHARE\tUSED\tPENDING")
-	for _, q := range info.Queues {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\n", scheduler.Printable(q.Name), q.Budget, q.Spending, q.Share, q.Used, q.Pending)
-	}
-	return w.Flush()
+// refused is a refusal by the policy, in its words.
+func refused(code codes.Code, why string) error {
+	return &client.Error{Code: code, Message: scheduler.Printable(why)}
 }

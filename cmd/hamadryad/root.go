@@ -30,6 +30,7 @@ type cli struct {
 	bearer   string
 	service  string
 	patience time.Duration
+	watch    bool
 	show     show.Printer
 }
 
@@ -89,8 +90,9 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 
   # Names of jobs, launchers, pools and policies complete with TAB:
   source <(hamadryad completion bash)`,
-		SilenceErrors: true, SilenceUsage: true,
+		SilenceErrors: true, SilenceUsage: true, Version: show.VersionText(buildinfo.Read()),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().StringVar(&c.manager, "manager", client.DefaultAddress(),
 		"`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too")
 	root.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` of who asks, as jobs are shown under; left out: $"+storage.UserVariable+", or the system's user. A certificate says it where there is one, and then nothing else does; a policy may want a key, too ($"+client.KeyVariable+")")
@@ -111,11 +113,11 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 }
 
 func (c *cli) versionCommand() *cobra.Command {
-	return c.formatFlag(&cobra.Command{
+	return c.outputFlags(&cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Example: "  hamadryad version\n  hamadryad version -o json",
 		RunE:    func(*cobra.Command, []string) error { return c.show.Version(buildinfo.Read()) },
-	})
+	}, thingFormats)
 }
 
 // exitCodesTopic is a page of help, without a command.
@@ -149,15 +151,3 @@ func (c *cli) withClient(do func(*client.Client) error) error {
 
 // names completes words.
 func (c *cli) names() complete.Names { return complete.Names{With: c.withClient} }
-
-// formatFlag adds -o to a command that prints.
-func (c *cli) formatFlag(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVarP(&c.show.Format, "output", "o", "table", "form of the output: table or json")
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if c.show.Format != "table" && c.show.Format != "json" {
-			return client.Misuse("-o %s: it is table or json", c.show.Format)
-		}
-		return nil
-	}
-	return cmd
-}

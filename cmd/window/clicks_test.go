@@ -54,7 +54,7 @@ func TestClicks(t *testing.T) {
 		`/jobs/job-1/update: from pool "etl", priority NORMAL to pool "research", priority HIGH: ok`, "/jobs/job-2/kill: from running to killed: ok",
 		"/launchers/node-2/drain: from up to draining: ok", "/launchers/node-2/drain: from draining to up: ok",
 	}, applied)...)
-	s.logHas(`"update_job"`, `"kill_job"`, `"drain"`, `"policy":"fifo"`)
+	s.logHas(`"updateJob"`, `"killJob"`, `"drain"`, `"policy":"fifo"`)
 }
 
 // changeSettings puts another policy in force, after a mistake, and rolls back. It returns what the

@@ -57,7 +57,7 @@ func TestLogGoesOn(t *testing.T) {
 
 	b.Do(chromedp.Click("#pause"))
 	prints("while it paused\n")
-	s.says([]string{"while it paused"}, "logs", "attempt-"+attempt)
+	s.says([]string{"while it paused"}, "logs", attempt)
 	if strings.Contains(text(), "while it paused") {
 		t.Error("the log goes on while the page pauses")
 	}
@@ -65,7 +65,7 @@ func TestLogGoesOn(t *testing.T) {
 		prints(long + "\n")
 	}
 	prints("after much\n")
-	s.says([]string{"after much"}, "logs", "attempt-"+attempt)
+	s.says([]string{"after much"}, "logs", attempt)
 	b.Do(chromedp.Click("#pause"))
 	shows("after much\n")
 	if got := text(); !strings.Contains(got, " bytes were dropped here]") || strings.Count(got, "the first line\n") != 1 {
@@ -92,14 +92,14 @@ func (s *site) attempt(job string) (id string) {
 		out, err := s.command("status", job, "--attempts", "-o", "json")
 		var status struct {
 			Attempts []struct {
-				Attempt json.Number
-				State   string
+				ID    string
+				State string
 			}
 		}
 		if err != nil || json.Unmarshal([]byte(out), &status) != nil || len(status.Attempts) == 0 {
 			return false
 		}
-		id = status.Attempts[0].Attempt.String()
+		id = status.Attempts[0].ID
 		return status.Attempts[0].State == "running"
 	})
 	return id

@@ -303,7 +303,7 @@ func TestWhatIsFollowedEndsWithTheRight(t *testing.T) {
 			r.allowed(l.report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: attempt}}}))
 			one, err := r.beside("ann").Logs(r.ctx(), &wire.LogsRequest{Job: job, Follow: true})
 			r.allowed(err)
-			log := r.opened("eve", fmt.Sprintf("/api/v1/jobs/job-%d/attempts/%d/log?follow=true", job, attempt))
+			log := r.opened("eve", fmt.Sprintf("/api/v1/jobs/job-%d/attempts/attempt-%d/log?follow=true", job, attempt))
 			events := r.opened("eve", "/api/v1/events")
 			if c, err := one.Recv(); err != nil || string(c.Data) != "for both" {
 				t.Fatal(c, err)

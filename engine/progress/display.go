@@ -43,7 +43,7 @@ type Steps struct {
 
 // NewSteps chooses a bar or lines, as New does.
 func NewSteps(w io.Writer, title string) *Steps {
-	if f, ok := w.(*os.File); ok && isTerminal(f) {
+	if f, ok := w.(*os.File); ok && IsTerminal(f) {
 		return &Steps{bar: newBar(f, title)}
 	}
 	return &Steps{lines: &lines{out: w, title: title}}
@@ -70,7 +70,7 @@ func (s *Steps) Close() {
 // New chooses a bar where w is a terminal, and lines otherwise, at most one a
 // second.
 func New(w io.Writer, title string) Display {
-	if f, ok := w.(*os.File); ok && isTerminal(f) {
+	if f, ok := w.(*os.File); ok && IsTerminal(f) {
 		return newBar(f, OneLine(title))
 	}
 	return &lines{out: w, title: OneLine(title)}
@@ -88,7 +88,12 @@ func (Silent) Note(string) {}
 // Close implements Display.
 func (Silent) Close() {}
 
-func isTerminal(f *os.File) bool {
+// IsTerminal says whether a writer is a terminal.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	return err == nil
 }

@@ -58,7 +58,7 @@ func TestBarEndsWithAnUnfinishedJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if isTerminal(w) {
+	if IsTerminal(w) {
 		t.Error("a pipe counts as a terminal")
 	}
 	written := make(chan string)

@@ -2,7 +2,6 @@ package progress
 
 import (
 	"io"
-	"os"
 	"slices"
 	"unicode/utf8"
 
@@ -25,7 +24,7 @@ func Raw(w io.Writer) io.Writer {
 // a pipe or file all goes as it is. A piece may end within a character.
 func Printed(w io.Writer) io.Writer {
 	raw := Raw(w)
-	if f, ok := raw.(*os.File); ok && isTerminal(f) {
+	if IsTerminal(raw) {
 		return &printed{to: Safe(raw)}
 	}
 	return raw

@@ -166,16 +166,15 @@ type launcherState struct {
 	Name       string
 	State      string
 	Slots      []slots
-	Free       []slots
-	Memory     string
-	MemoryFree string `json:"memory_free"`
+	Memory     int64
+	MemoryFree int64
 	Running    int
 	Suspended  int
 }
 
 type slots struct {
-	Kind  string
-	Count int
+	Kind        string
+	Total, Free int
 }
 
 // settled says what keeps the manager from having taken its configuration over for good: a policy
@@ -202,8 +201,8 @@ func (c *cluster) atRest() string {
 		return fmt.Sprintf("%d launchers of %d: %s", len(all), c.h.launchers, out)
 	}
 	for _, l := range all {
-		free := slices.DeleteFunc(l.Free, func(s slots) bool { return s.Count == 0 })
-		if l.State != "up" || !slices.Equal(free, l.Slots) || l.Memory != l.MemoryFree || l.Running+l.Suspended != 0 {
+		held := slices.ContainsFunc(l.Slots, func(s slots) bool { return s.Free != s.Total })
+		if l.State != "up" || held || l.Memory != l.MemoryFree || l.Running+l.Suspended != 0 {
 			return fmt.Sprintf("launchers are not at rest: %s", out)
 		}
 	}
@@ -263,17 +262,17 @@ func (c *cluster) judge() {
 		c.complain("%v", err)
 		return
 	}
-	var list []struct{ Job, State string }
+	var list []struct{ ID, State string }
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		c.complain("%v", err)
 		return
 	}
 	states := map[string]string{}
 	for _, j := range list {
-		states[j.Job] = j.State
+		states[j.ID] = j.State
 	}
 	for i, j := range c.jobs {
-		if wrong := c.verdict(j, states[strconv.FormatUint(j.id(), 10)]); wrong != "" {
+		if wrong := c.verdict(j, states[numbered(j.id())]); wrong != "" {
 			c.complain("job %d (%s, %s): %s\nits client said:\n%s", i, numbered(j.id()), j.plan.kind, wrong, tail(j.client.Log.String(), 3000))
 		}
 	}
@@ -295,9 +294,9 @@ func (c *cluster) verdict(j *submitted, state string) string {
 		return "its client ended with 0, and there is no output"
 	case code == 0 && !j.says():
 		return fmt.Sprintf("its client does not say %q", j.kind.says)
-	case code == 0 && state != "JOB_STATE_SUCCEEDED" && !forgotten:
+	case code == 0 && state != "succeeded" && !forgotten:
 		return "its client ended with 0, and the manager says " + state
-	case code != 0 && (there || state == "JOB_STATE_SUCCEEDED") && !j.clientKilled && !forgotten:
+	case code != 0 && (there || state == "succeeded") && !j.clientKilled && !forgotten:
 		return fmt.Sprintf("its client ended with %d, the manager says %s, and its output is there: %v", code, state, there)
 	case code == 0 || j.killed || forgotten:
 		return ""

@@ -9,7 +9,7 @@ import (
 
 // Access shows what somebody may do.
 func (c *Printer) Access(r *wire.AccessReply) error {
-	if c.json() {
+	if c.structured() {
 		return c.message(r)
 	}
 	if r.Off {
@@ -17,7 +17,7 @@ func (c *Printer) Access(r *wire.AccessReply) error {
 		return err
 	}
 	p := r.GetPrincipal()
-	who := newTable(c.Out, "USER", "GROUPS", "ROLES", "ACTS FOR", "JOBS WITHOUT A POOL GO TO")
+	who := c.table("USER", "GROUPS", "ROLES", "ACTS FOR", "JOBS WITHOUT A POOL GO TO")
 	who.row(printable(p.GetName()), orDash(printable(strings.Join(p.GetGroups(), ", "))), orDash(strings.Join(r.Roles, ", ")),
 		orDash(printable(strings.Join(r.ActsFor, "; "))), whereTo(r.DefaultPool))
 	if err := who.end(); err != nil {
@@ -25,7 +25,7 @@ func (c *Printer) Access(r *wire.AccessReply) error {
 	}
 	if len(r.Pools) > 0 {
 		fmt.Fprintln(c.Out)
-		t := newTable(c.Out, "POOL AND THOSE BELOW", "SUBMIT", "ADMINISTER")
+		t := c.table("POOL AND THOSE BELOW", "SUBMIT", "ADMINISTER")
 		for _, p := range r.Pools {
 			t.row(printable(p.Pool), yes(p.Submit), yes(p.Administer))
 		}

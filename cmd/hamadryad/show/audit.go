@@ -1,10 +1,12 @@
 package show
 
 import (
-	"fmt"
+	"bytes"
+	"encoding/json"
 	"strings"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -12,21 +14,12 @@ import (
 // Audit prints lines of the audit: as a table, with its head before the first, or a line of JSON
 // each.
 func (c *Printer) Audit(r *wire.AuditReply, first bool) error {
-	if c.json() {
-		for _, l := range r.Lines {
-			b, err := shortJSON(l)
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(progress.Raw(c.Out), "%s\n", b); err != nil {
-				return err
-			}
-		}
-		return nil
+	if c.structured() {
+		return c.auditLines(r.Lines)
 	}
-	t := newTable(c.Out)
+	t := c.table()
 	if first {
-		t = newTable(c.Out, "TIME", "RESULT", "WHO", "FROM", "METHOD", "WHAT", "CHANGE, OR WHY NOT")
+		t = c.table("TIME", "RESULT", "WHO", "FROM", "METHOD", "WHAT", "CHANGE, OR WHY NOT")
 	}
 	for _, l := range r.Lines {
 		who := orDash(l.Who)
@@ -36,6 +29,31 @@ func (c *Printer) Audit(r *wire.AuditReply, first bool) error {
 		t.row(second(l.Time), l.Result, who, orDash(l.Address), l.Method, orDash(l.What), cameOf(l))
 	}
 	return t.end()
+}
+
+// auditLines writes lines for programs: a line of JSON each, or a document of YAML.
+func (c *Printer) auditLines(lines []*wire.AuditLine) error {
+	for _, l := range lines {
+		var b bytes.Buffer
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false) // as in the audit's files
+		err := e.Encode(audit.Line{
+			Time: l.Time, Who: l.Who, Groups: l.Groups, Proof: l.Proof, By: l.By, Address: l.Address, Method: l.Method, What: l.What,
+			Before: l.Before, After: l.After, Result: l.Result, Why: l.Why, More: int(l.More),
+		})
+		text := b.Bytes()
+		if err == nil && c.Format == YAML {
+			text, err = yamlOf(text)
+			text = append([]byte("---\n"), text...)
+		}
+		if err == nil {
+			_, err = progress.Raw(c.Out).Write(text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // second is a time of the audit, to the second, as --since and --until take it.

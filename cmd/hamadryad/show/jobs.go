@@ -5,23 +5,27 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Jobs lists jobs.
-func (c *Printer) Jobs(jobs []*wire.JobSummary) error {
-	if c.json() {
-		return printMessages(c, jobs)
+// Jobs lists jobs. Where there are none, empty says which were looked for.
+func (c *Printer) Jobs(jobs []*wire.JobSummary, empty string) error {
+	if c.structured() {
+		return c.value(eachOf(jobs, rest.JobSummaryOf))
 	}
-	t := newTable(c.Out, "JOB", "NAME", "USER", "POOL", "PRIORITY", "STATE", "DONE", "RUNNING", "AGE", "TOOK")
+	if len(jobs) == 0 {
+		return c.none(empty)
+	}
+	t := c.table("JOB", "NAME", "USER", "POOL", "PRIORITY", "STATE", "DONE", "RUNNING", "AGE", "TOOK", wide+"SUBMITTED", wide+"ENDED")
 	for _, j := range jobs {
 		took := "-"
 		if j.Ended != 0 {
 			took = span(time.Duration(j.Ended - j.Submitted))
 		}
 		t.row(scheduler.JobID(j.Job).String(), j.Name, orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority).String(), client.StateName(j.State),
-			fmt.Sprintf("%d/%d", j.GroupsFinished, j.Groups), count(j.GroupsRunning), ago(j.Submitted), took)
+			fmt.Sprintf("%d/%d", j.GroupsFinished, j.Groups), count(j.GroupsRunning), ago(j.Submitted), took, instant(j.Submitted), instant(j.Ended))
 	}
 	return t.end()
 }

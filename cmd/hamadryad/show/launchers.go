@@ -2,28 +2,34 @@ package show
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // Launchers lists launchers, and how busy their machines are.
 func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
-	if c.json() {
-		return printMessages(c, list)
+	if c.structured() {
+		return c.value(eachOf(list, rest.LauncherOf))
 	}
-	t := newTable(c.Out, "LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "SWAP", "FREE", "CPU", "USED", "RUNNING", "SUSPENDED", "VERSION")
+	if len(list) == 0 {
+		return c.none("no launcher has joined this manager")
+	}
+	t := c.table("LAUNCHER", "HOST", "RACK", "STATE", "SLOTS", "FREE", "MEMORY", "FREE", "SWAP", "FREE", "CPU", "USED", "RUNNING", "SUSPENDED", "VERSION", wide+"JOINED", wide+"HEARD", wide+"METRICS")
 	for _, l := range list {
 		cpu, used := "-", "-"
 		if m := l.Load; m != nil {
 			cpu, used = partText(m.Cpu), partText(m.Memory)
 		}
 		t.row(l.Name, l.Host, orDash(l.Rack), l.State, slotsText(l.Slots), orDash(slotsText(l.Free)),
-			size(l.Memory), size(l.MemoryFree), size(l.Swap), size(l.SwapFree), cpu, used, count(l.Running), count(l.Suspended), orDash(l.Version))
+			size(l.Memory), size(l.MemoryFree), size(l.Swap), size(l.SwapFree), cpu, used, count(l.Running), count(l.Suspended), orDash(l.Version),
+			instant(l.Joined), instant(l.Heard), orDash(l.HttpAddress))
 	}
-	if err := t.end(); err != nil {
+	if err := t.end(); err != nil || c.Format == Name {
 		return err
 	}
 	for _, l := range list {
@@ -34,6 +40,48 @@ func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
 		}
 	}
 	return nil
+}
+
+// LauncherDetails tells all that is known of launchers, one after the other.
+func (c *Printer) LauncherDetails(list []*wire.LauncherStatus) error {
+	if c.structured() {
+		return c.value(eachOf(list, rest.LauncherDetailsOf))
+	}
+	for i, l := range list {
+		if c.Format == Name {
+			fmt.Fprintln(c.Out, progress.OneLine(l.Name))
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(c.Out)
+		}
+		c.launcher(l)
+	}
+	return nil
+}
+
+// launcher tells of one launcher, a line for each thing.
+func (c *Printer) launcher(l *wire.LauncherStatus) {
+	d := rest.LauncherDetailsOf(l)
+	fmt.Fprintf(c.Out, "%s: %s, on %s\n", progress.OneLine(l.Name), l.State, progress.OneLine(l.Host))
+	for _, p := range d.Problems {
+		fmt.Fprintf(c.Out, "problem: %s\n", progress.OneLine(p))
+	}
+	for _, s := range d.Slots {
+		fmt.Fprintf(c.Out, "slots of kind %s: %d of %d free\n", progress.OneLine(s.Kind), s.Free, s.Total)
+	}
+	fmt.Fprintf(c.Out, "memory: %s of %s free\nswap: %s of %s free\nattempts: %d running, %d suspended\n",
+		size(l.MemoryFree), size(l.Memory), size(l.SwapFree), size(l.Swap), l.Running, l.Suspended)
+	for _, x := range []struct{ name, value string }{
+		{"rack", l.Rack}, {"version", l.Version}, {"metrics and logs", l.HttpAddress}, {"stored files", l.DataAddress}, {"joined", strings.TrimPrefix(instant(l.Joined), "-")}, {"heard of", strings.TrimPrefix(instant(l.Heard), "-")},
+	} {
+		if x.value != "" {
+			fmt.Fprintf(c.Out, "%s: %s\n", x.name, progress.OneLine(x.value))
+		}
+	}
+	if m := l.Load; m != nil {
+		fmt.Fprintf(c.Out, "processors busy: %s, the machine's memory in use: %s\n", partText(m.Cpu), partText(m.Memory))
+	}
 }
 
 func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }

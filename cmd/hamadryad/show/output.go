@@ -1,5 +1,8 @@
-// Package show prints what the commands have to show: tables and lines for people, JSON for
+// Package show prints what the commands have to show: tables and lines for people, JSON and YAML for
 // programs. Texts from outside are made printable, and stand on one line of a table.
+//
+// JSON has the form that the manager's REST interface answers: names in camelCase, moments in
+// RFC 3339, ids as people see them, states in lower case. YAML is the same in other clothes.
 package show
 
 import (
@@ -7,11 +10,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
@@ -19,24 +24,68 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Printer shows things to people, or as JSON to programs.
+// Formats of output. Table and Wide are for people, the others for programs.
+const (
+	Table = "table"
+	Wide  = "wide" // a table with further columns
+	Name  = "name" // of each thing its name, as other commands take it, one a line
+	JSON  = "json"
+	YAML  = "yaml"
+)
+
+// Printer shows things to people, or to programs. It is not safe for concurrent use.
 type Printer struct {
-	Out    io.Writer // tables and lines go through progress.Safe, whatever it is
-	Errors io.Writer
-	Format string // table or json
+	Out       io.Writer // tables and lines go through progress.Safe, whatever it is
+	Errors    io.Writer
+	Format    string // one of the formats; "": Table
+	NoHeaders bool   // tables have no line of heads
 }
 
-// json says whether JSON is wanted.
-func (c *Printer) json() bool { return c.Format == "json" }
+// structured says whether programs get the whole value, as JSON or YAML.
+func (c *Printer) structured() bool { return c.Format == JSON || c.Format == YAML }
 
-// jsonOf writes a message as one line of JSON, the same bytes for the same message.
-func jsonOf(m proto.Message) (json.RawMessage, error) { return marshalJSON(m, true) }
+// value writes a value as JSON or YAML.
+func (c *Printer) value(v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err == nil && c.Format == YAML {
+		text, err = yamlOf(text)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(progress.Raw(c.Out), "%s\n", bytes.TrimRight(text, "\n"))
+	return err
+}
 
-// shortJSON is jsonOf without what has its default value.
-func shortJSON(m proto.Message) (json.RawMessage, error) { return marshalJSON(m, false) }
+// yamlOf writes JSON as YAML, in the same order.
+func yamlOf(text []byte) ([]byte, error) {
+	var n yaml.Node
+	if err := yaml.Unmarshal(text, &n); err != nil { // JSON is YAML
+		return nil, err
+	}
+	plain(&n)
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	err := e.Encode(&n)
+	return b.Bytes(), err
+}
 
+// plain takes JSON's brackets and quotation marks away; the encoder sets those that YAML needs.
+func plain(n *yaml.Node) {
+	n.Style = 0
+	if len(n.Content) == 0 && n.Kind != yaml.ScalarNode {
+		n.Style = yaml.FlowStyle // [] and {}
+	}
+	for _, below := range n.Content {
+		plain(below)
+	}
+}
+
+// marshalJSON writes a message as one line of JSON in camelCase, the same bytes for the same message;
+// without defaults it leaves out what has its default value.
 func marshalJSON(m proto.Message, defaults bool) (json.RawMessage, error) {
-	b, err := protojson.MarshalOptions{EmitDefaultValues: defaults, UseProtoNames: true}.Marshal(m)
+	b, err := protojson.MarshalOptions{EmitDefaultValues: defaults}.Marshal(m)
 	if err != nil {
 		return nil, err
 	}
@@ -45,47 +94,45 @@ func marshalJSON(m proto.Message, defaults bool) (json.RawMessage, error) {
 	return compact.Bytes(), err
 }
 
-// writeJSON writes values as one JSON array, or one value as it is.
-func (c *Printer) writeJSON(v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(progress.Raw(c.Out), "%s\n", b)
-	return err
-}
-
-// printMessages writes messages as a JSON array.
-func printMessages[M proto.Message](c *Printer, list []M) error {
-	all := make([]json.RawMessage, 0, len(list))
-	for _, m := range list {
-		b, err := jsonOf(m)
-		if err != nil {
-			return err
-		}
-		all = append(all, b)
-	}
-	return c.writeJSON(all)
-}
-
-// message writes a message as JSON.
+// message writes a message that the REST interface does not have.
 func (c *Printer) message(m proto.Message) error {
-	b, err := jsonOf(m)
+	b, err := marshalJSON(m, true)
 	if err != nil {
 		return err
 	}
-	return c.writeJSON(b)
+	return c.value(b)
 }
 
-// table prints columns in line.
+// eachOf is what a list has for programs; it is never null in JSON.
+func eachOf[M, T any](list []M, of func(M) T) []T {
+	all := make([]T, 0, len(list))
+	for _, m := range list {
+		all = append(all, of(m))
+	}
+	return all
+}
+
+// table prints columns in line, or the names that its first column has.
 type table struct {
-	w *tabwriter.Writer
+	w      *tabwriter.Writer
+	hidden []int // columns that are not shown
+	names  bool
 }
 
-// newTable begins one with its heads; without any it goes on with what a table before had.
-func newTable(out io.Writer, heads ...string) *table {
-	t := &table{tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)}
-	if len(heads) > 0 {
+// wide marks the head of a column that only the format Wide shows.
+const wide = "+"
+
+// table begins one with its heads.
+func (c *Printer) table(heads ...string) *table {
+	t := &table{w: tabwriter.NewWriter(c.Out, 0, 4, 2, ' ', 0), names: c.Format == Name}
+	for i, head := range heads {
+		name, is := strings.CutPrefix(head, wide)
+		if is && c.Format != Wide {
+			t.hidden = append(t.hidden, i)
+		}
+		heads[i] = name
+	}
+	if len(heads) > 0 && !c.NoHeaders && !t.names {
 		t.row(heads...)
 	}
 	return t
@@ -93,13 +140,25 @@ func newTable(out io.Writer, heads ...string) *table {
 
 // row prints cells; what a cell says over several lines goes on one.
 func (t *table) row(cells ...string) {
-	for i, cell := range cells {
-		cells[i] = progress.OneLine(cell)
+	if t.names {
+		cells = cells[:1]
 	}
-	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	shown := make([]string, 0, len(cells))
+	for i, cell := range cells {
+		if !slices.Contains(t.hidden, i) {
+			shown = append(shown, progress.OneLine(cell))
+		}
+	}
+	fmt.Fprintln(t.w, strings.TrimRight(strings.Join(shown, "\t"), "\t"))
 }
 
 func (t *table) end() error { return t.w.Flush() }
+
+// none says that a list has nothing, to people who see no entries.
+func (c *Printer) none(text string) error {
+	_, err := fmt.Fprintln(c.Errors, "hamadryad:", text)
+	return err
+}
 
 func count[N ~uint32 | ~uint64 | ~int | ~int32 | ~int64](n N) string {
 	return strconv.FormatInt(int64(n), 10)
@@ -119,6 +178,14 @@ func ago(at int64) string {
 		return "-"
 	}
 	return span(time.Since(time.Unix(0, at)))
+}
+
+// instant writes a time in nanoseconds since the epoch as RFC 3339 does, to the second; "-" for none.
+func instant(at int64) string {
+	if at == 0 {
+		return "-"
+	}
+	return time.Unix(0, at).UTC().Format(time.RFC3339)
 }
 
 func span(d time.Duration) string {

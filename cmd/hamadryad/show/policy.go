@@ -5,84 +5,98 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/manager/number"
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// policyView is what -o json shows.
+// policyView is the policy for programs. What the REST interface tells of it has the names of there
+// (api.Policy).
 type policyView struct {
-	Policy     string `json:"policy"` // by which the configuration names it
-	Name       string `json:"name"`   // that it gives itself, "builtin" for the FIFO that took over
-	Version    string `json:"version"`
-	State      string `json:"state"`
-	Generation uint64 `json:"generation"`
-	Restarts   uint32 `json:"restarts"`
-	Rounds     uint64 `json:"rounds"`
-	Refusals   uint64 `json:"refusals"`
-
-	Path      string `json:"path"`
-	Checksum  string `json:"checksum"`
-	PID       int64  `json:"pid"`
-	Memory    int64  `json:"memory"`
-	MemoryMax int64  `json:"memoryMax"`
-
-	Settings     string   `json:"settings"`
-	SettingsFrom string   `json:"settingsFrom"`
-	Files        []string `json:"files"`
-
-	RoundTimes roundView     `json:"roundTimes"`
-	Problems   []problemView `json:"problems"`
-
-	Status *scheduler.Status `json:"status"`
+	Name             string              `json:"name"` // "builtin" for the FIFO that took over
+	Version          *string             `json:"version,omitempty"`
+	Configured       string              `json:"configured"`
+	State            api.PolicyState     `json:"state"`
+	Generation       *int64              `json:"generation,omitempty"`
+	Since            *time.Time          `json:"since,omitempty"`
+	Restarts         int                 `json:"restarts"`
+	RoundsDecided    uint64              `json:"roundsDecided"`
+	DecisionsRefused uint64              `json:"decisionsRefused"`
+	Program          *programView        `json:"program,omitempty"`
+	Memory           *int64              `json:"memory,omitempty"`    // bytes
+	MemoryMax        *int64              `json:"memoryMax,omitempty"` // bytes
+	Settings         settingsView        `json:"settings"`
+	Rounds           *api.RoundTimes     `json:"rounds,omitempty"`
+	Problems         []api.PolicyProblem `json:"problems"`
+	Facts            []api.Property      `json:"facts"`
+	Pools            []api.PoolShare     `json:"pools"`
+	Queue            []queuedView        `json:"queue"`
 }
 
-// roundView is in nanoseconds.
-type roundView struct {
-	Last       int64  `json:"last"`
-	Mean       int64  `json:"mean"`
-	Longest    int64  `json:"longest"`
-	UnderWay   int64  `json:"underWay"`
-	Slow       int64  `json:"slow"`
-	SlowRounds uint64 `json:"slowRounds"`
+// programView is the process of the policy.
+type programView struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+	PID    int64  `json:"pid"`
 }
 
-type problemView struct {
-	What string    `json:"what"`
-	Text string    `json:"text"`
-	At   time.Time `json:"at"`
+// settingsView is what the policy was given.
+type settingsView struct {
+	From  string   `json:"from"` // FILE:LINE, or default
+	Text  string   `json:"text"` // YAML
+	Files []string `json:"files"`
 }
 
-// viewOf turns the manager's answer into what is shown.
-func viewOf(r *wire.PolicyReply) (*policyView, error) {
-	t := r.RoundTimes
+// queuedView is a job that waits, in the policy's order.
+type queuedView struct {
+	Job  string `json:"job"`
+	Turn string `json:"turn,omitempty"`
+}
+
+// viewOf is a policy for programs, with what it tells of itself.
+func viewOf(r *wire.PolicyReply, told *scheduler.Status) *policyView {
+	p := rest.PolicyOf(r)
 	v := &policyView{
-		Policy: r.Policy, Name: r.Name, Version: r.Version, State: r.State, Generation: r.Generation,
-		Restarts: r.Restarts, Rounds: r.Rounds, Refusals: r.Refusals,
-		Path: r.Path, Checksum: r.Checksum, PID: r.Pid, Memory: r.Memory, MemoryMax: r.MemoryMax,
-		Settings: string(r.Settings.GetText()), SettingsFrom: settingsFrom(r.Settings), Files: r.Settings.GetFiles(),
-		RoundTimes: roundView{t.GetLast(), t.GetMean(), t.GetLongest(), t.GetUnderWay(), t.GetSlow(), t.GetSlowRounds()},
+		Name: p.Name, Version: p.Version, Configured: p.Configured, State: p.State, Generation: p.Generation, Since: p.Since, Restarts: p.Restarts,
+		RoundsDecided: r.Rounds, DecisionsRefused: r.Refusals, Memory: p.Memory, MemoryMax: p.MemoryMax, Rounds: p.Rounds, Problems: p.Problems,
+		Settings: settingsView{settingsFrom(r.Settings), string(r.Settings.GetText()), append([]string{}, r.Settings.GetFiles()...)},
+		Facts:    []api.Property{}, Pools: []api.PoolShare{}, Queue: []queuedView{},
 	}
-	for _, p := range r.Problems {
-		v.Problems = append(v.Problems, problemView{p.What, p.Text, time.Unix(0, p.At).UTC()})
+	if r.Path != "" {
+		v.Program = &programView{r.Path, r.Checksum, r.Pid}
 	}
+	for _, f := range told.Facts {
+		v.Facts = append(v.Facts, api.Property{Name: f.Name, Value: f.Value})
+	}
+	for i := range told.Pools {
+		v.Pools = append(v.Pools, rest.PoolShareOf(&told.Pools[i]))
+	}
+	for _, q := range told.Queue {
+		v.Queue = append(v.Queue, queuedView{q.Job.String(), q.Why})
+	}
+	return v
+}
+
+// toldOf is what the policy tells of itself; empty where it tells nothing.
+func toldOf(r *wire.PolicyReply) (*scheduler.Status, error) {
 	if len(r.Status) == 0 {
-		return v, nil
+		return &scheduler.Status{}, nil
 	}
 	m := &schedwire.Status{}
-	if err := proto.Unmarshal(r.Status, m); err != nil {
-		return nil, fmt.Errorf("the policy's status can't be read: %w", err)
+	err := proto.Unmarshal(r.Status, m)
+	var s scheduler.Status
+	if err == nil {
+		s, err = m.Decode()
 	}
-	s, err := m.Decode()
 	if err != nil {
 		return nil, fmt.Errorf("the policy's status can't be read: %w", err)
 	}
-	v.Status = &s
-	return v, nil
+	return &s, nil
 }
 
 func settingsFrom(s *wire.PolicySettings) string {
@@ -101,50 +115,52 @@ func Generation(g uint64) string {
 	return fmt.Sprintf("%d.%d", term, n)
 }
 
-// Policy shows the policy that decides, and its pools.
+// Policy shows the policy that decides, and its pools; as names the pools alone.
 func (c *Printer) Policy(r *wire.PolicyReply) error {
-	v, err := viewOf(r)
+	told, err := toldOf(r)
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		return c.writeJSON(v)
+	if c.structured() {
+		return c.value(viewOf(r, told))
 	}
-	fmt.Fprintf(c.Out, "%s %s: %s, generation %s, %d restarts, %d rounds, %d decisions refused\n",
-		v.Name, v.Version, v.State, Generation(v.Generation), v.Restarts, v.Rounds, v.Refusals)
-	for _, p := range v.Problems {
-		fmt.Fprintf(c.Out, "problem (%s), %s ago: %s\n", p.What, span(time.Since(p.At)), indented(p.Text))
+	if c.Format != Name {
+		c.printPolicy(r, told)
 	}
-	c.printProgram(v)
-	if v.Status == nil {
-		return nil
+	if len(told.Pools) == 0 {
+		return c.none("the policy tells of no pools")
 	}
-	for _, f := range v.Status.Facts {
-		fmt.Fprintf(c.Out, "%s: %s\n", f.Name, f.Value)
-	}
-	t := newTable(c.Out, "POOL", "PARENT", "KIND", "WEIGHT", "MIN", "MAX", "SHARE", "DEMAND", "RUNNING", "JOBS")
-	for _, p := range v.Status.Pools {
+	t := c.table("POOL", "PARENT", "KIND", "WEIGHT", "MIN", "MAX", "SHARE", "DEMAND", "RUNNING", "JOBS")
+	for _, p := range told.Pools {
 		t.row(p.Name, orDash(p.Parent), orDash(p.Kind), fmt.Sprintf("%g", p.Weight), count(p.MinShare), limit(p.MaxShare),
 			fmt.Sprintf("%.1f", p.FairShare), count(p.Demand), count(p.Running), count(p.Jobs))
 	}
 	return t.end()
 }
 
-// printProgram tells of the program that decides, of its settings and its rounds.
-func (c *Printer) printProgram(v *policyView) {
-	if v.Path != "" {
-		fmt.Fprintf(c.Out, "program: %s, SHA-256 %s\n", v.Path, v.Checksum)
-		fmt.Fprintf(c.Out, "process: %d, %s of memory, at most %s\n", v.PID, humanize.IBytes(uint64(v.Memory)), humanize.IBytes(uint64(v.MemoryMax)))
-		fmt.Fprintf(c.Out, "settings (%s): %s\n", v.SettingsFrom, indented(orDash(v.Settings)))
-		for _, f := range v.Files {
+// printPolicy tells how the policy is, what is wrong with it, and of its program, settings and rounds.
+func (c *Printer) printPolicy(r *wire.PolicyReply, told *scheduler.Status) {
+	fmt.Fprintf(c.Out, "%s %s: %s, generation %s, %d restarts, %d rounds, %d decisions refused\n",
+		r.Name, r.Version, r.State, Generation(r.Generation), r.Restarts, r.Rounds, r.Refusals)
+	for _, p := range r.Problems {
+		fmt.Fprintf(c.Out, "problem (%s), %s ago: %s\n", p.What, ago(p.At), indented(p.Text))
+	}
+	if r.Path != "" {
+		fmt.Fprintf(c.Out, "program: %s, SHA-256 %s\n", r.Path, r.Checksum)
+		fmt.Fprintf(c.Out, "process: %d, %s of memory, at most %s\n", r.Pid, size(r.Memory), size(r.MemoryMax))
+		fmt.Fprintf(c.Out, "settings (%s): %s\n", settingsFrom(r.Settings), indented(orDash(string(r.Settings.GetText()))))
+		for _, f := range r.Settings.GetFiles() {
 			fmt.Fprintf(c.Out, "  file: %s\n", f)
 		}
 	}
-	t := v.RoundTimes
+	t := r.RoundTimes
 	fmt.Fprintf(c.Out, "rounds: last %s, mean %s, longest %s; %d took over %s\n",
-		short(t.Last), short(t.Mean), short(t.Longest), t.SlowRounds, short(t.Slow))
-	if t.UnderWay > t.Slow {
-		fmt.Fprintf(c.Out, "a round has not been answered for %s\n", short(t.UnderWay))
+		short(t.GetLast()), short(t.GetMean()), short(t.GetLongest()), t.GetSlowRounds(), short(t.GetSlow()))
+	if t.GetUnderWay() > t.GetSlow() {
+		fmt.Fprintf(c.Out, "a round has not been answered for %s\n", short(t.GetUnderWay()))
+	}
+	for _, f := range told.Facts {
+		fmt.Fprintf(c.Out, "%s: %s\n", f.Name, f.Value)
 	}
 }
 

@@ -6,21 +6,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // Settings lists settings; those that nobody set only with all.
 func (c *Printer) Settings(r *wire.SettingsReply, all bool) error {
-	if !all && !c.json() {
+	if !all && !c.structured() {
 		r.Settings = slices.DeleteFunc(r.Settings, func(s *wire.Setting) bool { return s.From == "default" && s.NextFrom == "" })
 	}
-	if c.json() {
-		return c.message(r)
+	if c.structured() {
+		return c.value(rest.SettingsOf(r))
 	}
-	if r.Problem != "" {
+	if r.Problem != "" && c.Format != Name {
 		fmt.Fprintf(c.Out, "%s is not in force as it is now; it was looked at %s ago: %s\n", r.File, span(time.Since(time.Unix(0, r.ProblemAt))), indented(r.Problem))
 	}
-	t := newTable(c.Out, "KEY", "VALUE", "FROM", "AFTER A RESTART")
+	t := c.table("KEY", "VALUE", "FROM", "AFTER A RESTART")
 	for _, s := range r.Settings {
 		next := ""
 		if s.NextFrom != "" {
@@ -70,8 +72,8 @@ func oneLine(value string) string { return printable(strings.ReplaceAll(value, "
 
 // SettingsDiff prints what is wrong with a text, or what it would change.
 func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
-	if c.json() {
-		return c.message(d)
+	if c.structured() {
+		return c.value(rest.SettingsDiffOf(d))
 	}
 	for _, p := range d.Problems {
 		place := ""
@@ -108,7 +110,7 @@ func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 		return nil
 	}
 	fmt.Fprintln(c.Out)
-	t := newTable(c.Out, "KEY", "NOW", "THEN", "FROM", "WHEN")
+	t := c.table("KEY", "NOW", "THEN", "FROM", "WHEN")
 	for _, k := range d.Keys {
 		when := "at once"
 		if k.Restart {
@@ -123,18 +125,28 @@ func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 	return nil
 }
 
+// versionOf is a version for programs, with its text where that was asked for.
+func versionOf(v *wire.SettingsVersion) api.SettingsVersion {
+	x := rest.SettingsVersionOf(v)
+	if v.Text != nil {
+		text := string(v.Text)
+		x.Text = &text
+	}
+	return x
+}
+
 // SettingsVersions lists versions of the configuration.
 func (c *Printer) SettingsVersions(r *wire.VersionsReply) error {
-	if c.json() {
-		return c.message(r)
+	if c.structured() {
+		return c.value(eachOf(r.Versions, versionOf))
 	}
-	t := newTable(c.Out, "VERSION", "TIME", "WHO", "HOW", "SHA-256", "COMMENT")
+	t := c.table("VERSION", "TIME", "WHO", "HOW", "SHA-256", "COMMENT")
 	for _, v := range r.Versions {
 		who := v.Who
 		if v.By != "" {
 			who += " (by " + v.By + ")"
 		}
-		t.row(fmt.Sprint(v.Number), time.Unix(0, v.At).Format(time.DateTime), orDash(printable(who)), v.Origin, v.Tag[:min(len(v.Tag), 12)], orDash(oneLine(v.Comment)))
+		t.row(fmt.Sprint(v.Number), instant(v.At), orDash(printable(who)), v.Origin, v.Tag[:min(len(v.Tag), 12)], orDash(oneLine(v.Comment)))
 	}
 	return t.end()
 }

@@ -15,14 +15,14 @@ import (
 func TestNamesKeepToTheirCell(t *testing.T) {
 	jobs := []*wire.JobSummary{{Job: 7, Name: "two\nlines\t\x1b[31m", State: wire.JobState_JOB_STATE_RUNNING}}
 	var out strings.Builder
-	if err := (&Printer{Out: &out, Format: "table"}).Jobs(jobs); err != nil {
+	if err := (&Printer{Out: &out, Format: "table"}).Jobs(jobs, ""); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); strings.Count(text, "\n") != 2 || strings.Contains(text, "\x1b") || !strings.Contains(text, "job-7") {
 		t.Errorf("%q", text)
 	}
 	out.Reset()
-	if err := (&Printer{Out: &out, Format: "json"}).Jobs(jobs); err != nil {
+	if err := (&Printer{Out: &out, Format: "json"}).Jobs(jobs, ""); err != nil {
 		t.Fatal(err)
 	}
 	var back []struct{ Name string }
@@ -38,7 +38,7 @@ func TestProblemsOfSeveralLines(t *testing.T) {
 		Name: "mine", State: "running", Generation: number.Of(3, 2),
 		Problems: []*wire.PolicyProblem{{What: "settings", Text: "it says:\n\tno\n", At: 1}},
 	}
-	if err := (&Printer{Out: &out, Format: "table"}).Policy(r); err != nil {
+	if err := (&Printer{Out: &out, Errors: &out, Format: "table"}).Policy(r); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); !strings.Contains(text, "generation 3.2,") || !strings.Contains(text, " ago: \n  it says:\n      no\n") {

@@ -5,17 +5,33 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/manager/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Status shows a job to a person.
-func (c *Printer) Status(s *wire.JobStatus) error {
-	if c.json() {
-		return c.message(s)
-	}
+// jobView is a job for programs, with its attempts where they were asked for.
+type jobView struct {
+	api.Job
+	Attempts []api.Attempt `json:"attempts,omitzero"`
+}
+
+// Status shows a job; with attempts, also each of these.
+func (c *Printer) Status(s *wire.JobStatus, attempts bool) error {
 	j := s.Summary
+	switch {
+	case c.structured():
+		v := jobView{Job: rest.JobOf(s)}
+		if attempts {
+			v.Attempts = eachOf(s.Attempts, rest.AttemptOf)
+		}
+		return c.value(v)
+	case c.Format == Name:
+		_, err := fmt.Fprintln(c.Out, scheduler.JobID(j.Job))
+		return err
+	}
 	fmt.Fprintf(c.Out, "%v %s: %s, user %s, pool %s, priority %v, submitted %s ago\n", scheduler.JobID(j.Job), progress.OneLine(j.Name),
 		client.StateName(j.State), orDash(j.User), orDash(j.Pool), scheduler.Priority(j.Priority), ago(j.Submitted))
 	if why := s.Failure.Text(); why != "" {
@@ -91,7 +107,7 @@ func (c *Printer) printStages(s *wire.JobStatus) error {
 	if ended {
 		heads = []string{"STAGE", "NODES", "FINISHED", "NOT FINISHED", "FAILURES"}
 	}
-	t := newTable(c.Out, heads...)
+	t := c.table(heads...)
 	var last *wire.StageStatus
 	for _, st := range s.Stages {
 		switch {
@@ -127,7 +143,7 @@ func (c *Printer) printAttempts(attempts []*wire.AttemptStatus) error {
 	if len(attempts) == 0 {
 		return nil
 	}
-	t := newTable(c.Out, "ATTEMPT", "STAGE", "INDEX", "LAUNCHER", "STATE", "PROGRESS", "STARTED", "TOOK", "SUSPENDED", "REASON")
+	t := c.table("ATTEMPT", "STAGE", "INDEX", "LAUNCHER", "STATE", "PROGRESS", "STARTED", "TOOK", "SUSPENDED", "REASON")
 	for _, a := range attempts {
 		took := "-"
 		if a.Started != 0 && a.Ended != 0 {

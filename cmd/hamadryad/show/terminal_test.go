@@ -25,9 +25,9 @@ func TestNoTextSteersATerminal(t *testing.T) {
 			p.Success(s)
 			p.End(s)
 			p.Result(s)
-			return p.Status(s)
+			return p.Status(s, true)
 		},
-		"jobs":      func(p *Printer) error { return p.Jobs([]*wire.JobSummary{filled(&wire.JobSummary{})}) },
+		"jobs":      func(p *Printer) error { return p.Jobs([]*wire.JobSummary{filled(&wire.JobSummary{})}, "") },
 		"launchers": func(p *Printer) error { return p.Launchers([]*wire.LauncherStatus{filled(&wire.LauncherStatus{})}) },
 		"policy":    func(p *Printer) error { return p.Policy(filled(&wire.PolicyReply{})) },
 		"settings":  func(p *Printer) error { return p.Settings(filled(&wire.SettingsReply{}), true) },

@@ -8,9 +8,15 @@ import (
 
 // Version shows of which version a program is.
 func (c *Printer) Version(i buildinfo.Info) error {
-	if c.json() {
-		return c.writeJSON(i)
+	if c.structured() {
+		return c.value(i)
 	}
+	_, err := fmt.Fprintln(c.Out, VersionText(i))
+	return err
+}
+
+// VersionText is the line that says of which version this program is.
+func VersionText(i buildinfo.Info) string {
 	text := "hamadryad " + i.Version
 	if i.Commit != "" {
 		text += " " + i.Commit
@@ -18,6 +24,5 @@ func (c *Printer) Version(i buildinfo.Info) error {
 	if i.Modified {
 		text += " (modified)"
 	}
-	_, err := fmt.Fprintln(c.Out, text, i.GoVersion, i.Platform)
-	return err
+	return fmt.Sprintf("%s %s %s", text, i.GoVersion, i.Platform)
 }

@@ -39,7 +39,7 @@ func (a *Attempt) state() string {
 	case a.Phase() == course.Suspended:
 		return "suspended"
 	case a.Phase() == course.Running && a.Reads.Misses() > 0:
-		return "running, waits for inputs"
+		return "starved"
 	case a.Phase() == course.Running:
 		return "running"
 	}

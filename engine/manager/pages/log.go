@@ -12,6 +12,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // logShown is how much of a log a page shows, bytes.
@@ -20,7 +21,7 @@ const logShown = 64 << 10
 // logPage is about what an attempt printed.
 type logPage struct {
 	Job     string
-	Attempt int64
+	Attempt string
 	Why     string // there is nothing to show
 	Note    string // what is not there
 	Text    string
@@ -34,9 +35,9 @@ type logPage struct {
 
 func (s *Server) log(r *http.Request) (string, any, error) {
 	id, q := r.PathValue("job"), r.URL.Query()
-	attempt, err := strconv.ParseInt(r.PathValue("attempt"), 10, 64)
-	if !jobName.MatchString(id) || err != nil || attempt < 1 {
-		return "", nil, status.Errorf(codes.NotFound, "%.64q of %.64q is no attempt: they are called 12 and job-7, say", r.PathValue("attempt"), id)
+	attempt := r.PathValue("attempt")
+	if _, err := scheduler.ParseAttemptID(attempt); !jobName.MatchString(id) || err != nil {
+		return "", nil, status.Errorf(codes.NotFound, "%.64q of %.64q is no attempt: they are called attempt-12 and job-7, say", attempt, id)
 	}
 	p := logPage{Job: id, Attempt: attempt, Last: !q.Has("until")}
 	span := fmt.Sprintf("bytes=-%d", logShown)
@@ -47,7 +48,7 @@ func (s *Server) log(r *http.Request) (string, any, error) {
 		}
 		span = fmt.Sprintf("bytes=%d-%d", max(0, until-logShown), until-1)
 	}
-	title := fmt.Sprintf("Log of attempt-%d of %s", attempt, id)
+	title := fmt.Sprintf("Log of %s of %s", attempt, id)
 	answer, err := s.needs.Shown.GetAttemptLog(r.Context(), api.GetAttemptLogRequestObject{Job: id, Attempt: attempt, Params: api.GetAttemptLogParams{Range: &span}})
 	switch code := status.Code(err); {
 	case code == codes.NotFound, code == codes.Unavailable:

@@ -104,7 +104,7 @@ func (s *stub) GetJob(_ context.Context, q api.GetJobRequestObject) (api.GetJobR
 func (s *stub) attempt() api.Attempt {
 	ran := float32(1.5)
 	reason, job := s.name, "job-8"
-	return api.Attempt{ID: 3, Stage: s.name, Launcher: s.name, State: "preempted", Started: &base, RunningSeconds: &ran, Reason: &reason, PreemptedFor: &job}
+	return api.Attempt{ID: "attempt-3", Stage: s.name, Launcher: s.name, State: "preempted", Started: &base, RunningSeconds: &ran, Reason: &reason, PreemptedFor: &job}
 }
 
 func (s *stub) GetWhole(ctx context.Context, q rest.WholeQuery) (w rest.Whole, err error) {
@@ -138,8 +138,8 @@ func (s *stub) GetWhole(ctx context.Context, q rest.WholeQuery) (w rest.Whole, e
 }
 
 func (s *stub) GetAttemptLog(_ context.Context, q api.GetAttemptLogRequestObject) (api.GetAttemptLogResponseObject, error) {
-	if q.Attempt != 3 {
-		return nil, status.Errorf(codes.NotFound, "%s has no attempt %d: %s", q.Job, q.Attempt, s.name)
+	if q.Attempt != "attempt-3" {
+		return nil, status.Errorf(codes.NotFound, "%s has no %s: %s", q.Job, q.Attempt, s.name)
 	}
 	l := &rest.AttemptLog{}
 	l.From, l.Length, l.Over, l.Note = 100, int64(100+len(s.name)), true, "the last bytes; its launcher is gone"
@@ -151,7 +151,7 @@ func (s *stub) GetLauncher(_ context.Context, q api.GetLauncherRequestObject) (a
 	if q.Launcher != "l1" {
 		return nil, status.Errorf(codes.NotFound, "there is no launcher %q", q.Launcher)
 	}
-	there := []api.LauncherAttempt{{Job: "job-7", JobName: s.name, ID: 3, Stage: &s.name, State: "running", Since: &base}}
+	there := []api.LauncherAttempt{{Job: "job-7", JobName: s.name, ID: "attempt-3", Stage: &s.name, State: "running", Since: &base}}
 	return api.GetLauncher200JSONResponse{Body: api.LauncherDetails{
 		Name: s.name, Host: s.name, Rack: &s.name, State: "suspect", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, HTTPAddress: &s.name, DataAddress: &s.name, Version: &s.name,
 		Joined: &base, Swap: 5, Attempts: there, AttemptsLeftOut: 1, Ended: there, Problems: []string{s.name},
@@ -200,9 +200,9 @@ func (s *stub) GetPolicy(context.Context, api.GetPolicyRequestObject) (api.GetPo
 }
 
 func (s *stub) ListDecisions(_ context.Context, q api.ListDecisionsRequestObject) (api.ListDecisionsResponseObject, error) {
-	next, job, n, id := "abc", "job-7", 2, int64(9)
+	next, job, n, id, attempt := "abc", "job-7", 2, int64(9), "attempt-9"
 	l := api.DecisionList{Total: 250, Came: 300, Truncated: true, Next: &next, Decisions: []api.Decision{
-		{Number: 2, At: base, Kind: api.DecisionKindPreempt, Job: &job, From: &job, Attempt: &id, Count: &n, Launcher: &s.name, Reason: &s.name, Detail: &s.name}, {Number: 1, At: base, Kind: api.DecisionKindLaunch, Bundle: &id, Accepted: true},
+		{Number: 2, At: base, Kind: api.DecisionKindPreempt, Job: &job, From: &job, Attempt: &attempt, Count: &n, Launcher: &s.name, Reason: &s.name, Detail: &s.name}, {Number: 1, At: base, Kind: api.DecisionKindLaunch, Bundle: &id, Accepted: true},
 	}}
 	if q.Params.Cursor != nil {
 		l = api.DecisionList{}
@@ -301,7 +301,7 @@ func get(t *testing.T, target string) (int, http.Header, string) {
 
 // pathsOf are the pages with all that they can show.
 var pathsOf = []string{
-	"/launchers/l1", "/jobs/job-7/attempts/3/log", "/jobs/job-7/attempts/3/log?until=100", "/jobs/job-7/attempts/4/log", "/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
+	"/launchers/l1", "/jobs/job-7/attempts/attempt-3/log", "/jobs/job-7/attempts/attempt-3/log?until=100", "/jobs/job-7/attempts/attempt-4/log", "/", "/jobs", "/jobs?state=running&user=x&cursor=abc", "/jobs/job-7", "/jobs/job-7?state=failed", "/jobs/job-7?by=stage", "/launchers", "/jobs/job-9", "/jobs/none", "/jobs?state=odd",
 	"/queue", "/queue?pool=x&user=x&cursor=abc", "/pools", "/pools?pool=root&span=4h", "/policy", "/policy?job=job-7&launcher=x&kind=launch&outcome=refused&reason=x&cursor=abc",
 	"/settings", "/settings?all=1", "/settings/versions/2", "/settings/versions/x", "/audit", "/audit?who=x&result=ok&since=2026-03-01T10:00&cursor=1-5",
 }
@@ -509,16 +509,16 @@ func TestForms(t *testing.T) {
 // What an attempt printed is shown as text, and what would steer a reader is spelled out.
 func TestLogs(t *testing.T) {
 	server := serve(t, &stub{name: "<b>bold</b>"}, true)
-	_, _, page := get(t, server+"/jobs/job-7/attempts/3/log")
+	_, _, page := get(t, server+"/jobs/job-7/attempts/attempt-3/log")
 	for _, want := range []string{`&lt;b&gt;bold&lt;/b&gt;\x1b[31m\ufffd`, "its launcher is gone", `href="?until=100"`, "hamadryad logs attempt-3"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
 	}
-	if _, _, page := get(t, server+"/jobs/job-7/attempts/4/log"); !strings.Contains(page, "has no attempt 4") {
+	if _, _, page := get(t, server+"/jobs/job-7/attempts/attempt-4/log"); !strings.Contains(page, "has no attempt-4") {
 		t.Errorf("of an attempt that is not there: %s", page)
 	}
-	for path, want := range map[string]int{"/jobs/x/attempts/3/log": 404, "/jobs/job-7/attempts/x/log": 404, "/jobs/job-7/attempts/3/log?until=x": 400, "/jobs/job-7/attempts/3/log?until=-5": 400} {
+	for path, want := range map[string]int{"/jobs/x/attempts/attempt-3/log": 404, "/jobs/job-7/attempts/3/log": 404, "/jobs/job-7/attempts/x/log": 404, "/jobs/job-7/attempts/attempt-3/log?until=x": 400, "/jobs/job-7/attempts/attempt-3/log?until=-5": 400} {
 		if code, _, _ := get(t, server+path); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
 		}

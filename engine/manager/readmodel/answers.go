@@ -295,7 +295,7 @@ func endedStatus(s *wire.JobStatus, attempts bool) *wire.JobStatus {
 
 // words of the states of attempts; those that ended have that of their outcome.
 var words = [...]string{
-	facts.Assigned: "assigned", facts.Running: "running", facts.Starved: "running, waits for inputs", facts.Suspended: "suspended", facts.Stopping: "stopping",
+	facts.Assigned: "assigned", facts.Running: "running", facts.Starved: "starved", facts.Suspended: "suspended", facts.Stopping: "stopping",
 }
 
 func attemptStatus(j *facts.Job, a *facts.Attempt) *wire.AttemptStatus {

@@ -84,7 +84,7 @@ func TestAttemptsOfAStatus(t *testing.T) {
 	for _, a := range s.Attempts {
 		states = append(states, a.State)
 	}
-	want := "finished finished finished stopping running running, waits for inputs suspended running"
+	want := "finished finished finished stopping running starved suspended running"
 	if got := strings.Join(states, " "); got != want {
 		t.Errorf("they are %s, want %s", got, want)
 	}

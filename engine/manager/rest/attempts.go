@@ -72,7 +72,7 @@ func stateOf(a *facts.Attempt) api.AttemptState {
 // shown is an attempt as the document has it.
 func (l *look) shown(f *facts.Attempt) api.Attempt {
 	x := api.Attempt{
-		ID: int64(f.ID), Stage: l.stageName(f.Stage), Index: int(f.Index), Launcher: f.On, State: stateOf(f), Speculative: f.Speculative,
+		ID: f.ID.String(), Stage: l.stageName(f.Stage), Index: int(f.Index), Launcher: f.On, State: stateOf(f), Speculative: f.Speculative,
 		Ready: moment(f.Ready), Launched: moment(f.Launched), Started: moment(f.Started), Executing: moment(f.Executing),
 		SuspendedSeconds: float32(f.Suspended.Seconds()), Reason: pointer(f.Reason),
 	}
@@ -131,6 +131,7 @@ type listed struct {
 	after scheduler.AttemptID
 	stage int32 // -1: any
 	p     *api.ListAttemptsParams
+	last  scheduler.AttemptID // of page
 	page  api.AttemptList
 }
 
@@ -168,11 +169,11 @@ func (x *listed) take(f *facts.Attempt) bool {
 	if f.ID <= x.after || x.stage >= 0 && f.Stage != x.stage || p.Launcher != nil && f.On != *p.Launcher || p.State != nil && len(*p.State) > 0 && !slices.Contains(*p.State, stateOf(f)) {
 		return true
 	}
-	if n := len(x.page.Attempts); n == request.LimitOf(p.Limit) {
-		x.page.Truncated, x.page.Next = true, request.Cursor(request.Attempts, request.Number(scheduler.AttemptID(x.page.Attempts[n-1].ID)))
+	if len(x.page.Attempts) == request.LimitOf(p.Limit) {
+		x.page.Truncated, x.page.Next = true, request.Cursor(request.Attempts, request.Number(x.last))
 		return false
 	}
-	x.page.Attempts = append(x.page.Attempts, x.of.shown(f))
+	x.page.Attempts, x.last = append(x.page.Attempts, x.of.shown(f)), f.ID
 	return true
 }
 

@@ -25,10 +25,10 @@ func TestStreamsAreBounded(t *testing.T) {
 		room, code int
 	}{
 		{"/events", 0, 503},
-		{"/jobs/job-1/attempts/1/log?follow=true", 0, 503},
-		{"/jobs/job-1/attempts/1/log", 0, 200},
+		{"/jobs/job-1/attempts/attempt-1/log?follow=true", 0, 503},
+		{"/jobs/job-1/attempts/attempt-1/log", 0, 200},
 		{"/cluster", 0, 200},
-		{"/jobs/job-1/attempts/1/log?follow=true", 1, 200},
+		{"/jobs/job-1/attempts/attempt-1/log?follow=true", 1, 200},
 		{"/events", 1, 200},
 	} {
 		before := int64(streamsMax - c.room)

@@ -13,6 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // ExportJob sends all that is kept of a job.
@@ -42,7 +43,7 @@ type exportEnd struct {
 
 // exportLog is the end of what an attempt printed.
 type exportLog struct {
-	Attempt  uint64 `json:"attempt"`
+	Attempt  string `json:"attempt"`
 	Launcher string `json:"launcher"`
 	From     int64  `json:"from"`
 	Of       int64  `json:"of"`
@@ -126,7 +127,7 @@ func (e *export) attempts() (err error) {
 func (e *export) logs() error {
 	err := e.look.EachTail(func(t *wire.LogTail) error {
 		e.end.Logs++
-		return e.line("log", exportLog{t.Attempt, t.Launcher, t.Of - int64(len(t.Text)), t.Of, string(t.Text), t.Lacks})
+		return e.line("log", exportLog{scheduler.AttemptID(t.Attempt).String(), t.Launcher, t.Of - int64(len(t.Text)), t.Of, string(t.Text), t.Lacks})
 	})
 	err = e.look.unreadable(err)
 	if why := e.look.damage(); why != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // A job is exported with all that is kept of it, whether it lives or is over.
@@ -46,8 +47,8 @@ func TestExport(t *testing.T) {
 			if err := json.Unmarshal([]byte(line), &x); err != nil {
 				t.Fatalf("%v: %s", err, line)
 			}
-			if x.Kind == "attempt" && x.Attempt.ID != int64(count["attempt"]+1) {
-				t.Fatalf("attempt %d comes after %d others", x.Attempt.ID, count["attempt"])
+			if x.Kind == "attempt" && x.Attempt.ID != scheduler.AttemptID(count["attempt"]+1).String() {
+				t.Fatalf("%s comes after %d others", x.Attempt.ID, count["attempt"])
 			}
 			if x.Kind == "log" {
 				logs = append(logs, x.Log)
@@ -58,7 +59,7 @@ func TestExport(t *testing.T) {
 		if count["job"] != 1 || count["graph"] != 1 || count["attempt"] != 5000 || count["end"] != 1 || end != (exportEnd{Attempts: 5000, Of: 5000, Logs: 2}) {
 			t.Errorf("it has %v, and says %+v", count, end)
 		}
-		if len(logs) != 2 || logs[0] != (exportLog{7, "l1", 5, 10, "a\ufffd<b>", ""}) || logs[1] != (exportLog{8, "l2", 5, 5, "", "why not"}) {
+		if len(logs) != 2 || logs[0] != (exportLog{"attempt-7", "l1", 5, 10, "a\ufffd<b>", ""}) || logs[1] != (exportLog{"attempt-8", "l2", 5, 5, "", "why not"}) {
 			t.Errorf("the logs are %+v", logs)
 		}
 		if !strings.Contains(a.Header.Get("Content-Disposition"), "job-1.jsonl") || a.Header.Get("X-Content-Type-Options") != "nosniff" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -23,13 +22,6 @@ func jobID(name string) scheduler.JobID {
 		return 0
 	}
 	return id
-}
-
-// states are the words for states of jobs.
-var states = map[wire.JobState]api.JobState{
-	wire.JobState_JOB_STATE_ASKED: api.JobStateAsked, wire.JobState_JOB_STATE_RUNNING: api.JobStateRunning, wire.JobState_JOB_STATE_FINISHING: api.JobStateFinishing,
-	wire.JobState_JOB_STATE_KILLING:   api.JobStateKilling,
-	wire.JobState_JOB_STATE_SUCCEEDED: api.JobStateSucceeded, wire.JobState_JOB_STATE_FAILED: api.JobStateFailed, wire.JobState_JOB_STATE_KILLED: api.JobStateKilled,
 }
 
 // statesOf are the states that words stand for.
@@ -64,7 +56,7 @@ func (s *Server) ListJobs(ctx context.Context, q api.ListJobsRequestObject) (api
 	}
 	page := api.JobList{Jobs: []api.JobSummary{}, Total: found.Total()}
 	for _, j := range found.Jobs {
-		page.Jobs = append(page.Jobs, summary(j))
+		page.Jobs = append(page.Jobs, JobSummaryOf(j))
 	}
 	if found.More {
 		page.Truncated, page.Next = true, request.Cursor(request.Jobs, request.Number(scheduler.JobID(found.Jobs[len(found.Jobs)-1].Job)))
@@ -76,14 +68,6 @@ func (s *Server) ListJobs(ctx context.Context, q api.ListJobsRequestObject) (api
 func (s *Server) launcherID(ctx context.Context, name string) (scheduler.LauncherID, error) {
 	l, err := s.launcherOf(ctx, name)
 	return scheduler.LauncherID(l.GetLauncher()), err
-}
-
-func summary(j *wire.JobSummary) api.JobSummary {
-	return api.JobSummary{
-		ID: scheduler.JobID(j.Job).String(), Name: j.Name, User: j.User, Pool: j.Pool, Priority: scheduler.Priority(j.Priority).String(), State: states[j.State],
-		Submitted: *moment(scheduler.Time(max(j.Submitted, 1))), Ended: moment(scheduler.Time(j.Ended)),
-		Groups: int(j.Groups), GroupsFinished: int(j.GroupsFinished), GroupsRunning: int(j.GroupsRunning),
-	}
 }
 
 // GetJob describes a job.
@@ -103,34 +87,8 @@ func (l *look) described(ctx context.Context) (j api.Job, err error) {
 	if err != nil {
 		return j, err
 	}
-	x := summary(st.Summary)
-	j = api.Job{
-		ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended,
-		Groups: x.Groups, GroupsFinished: x.GroupsFinished, GroupsRunning: x.GroupsRunning,
-		Stages: []api.Stage{}, Counters: []api.Counter{}, Read: []api.LocalityRead{}, Failure: pointer(st.GetFailure().Text()), Damage: l.damage(),
-		Waiting: list(st.Waiting), Idle: []api.IdleAttempt{}, IdleTotal: int(st.IdleTotal), Notes: list(st.Notes), Outputs: list(st.Outputs), Kept: list(st.Kept),
-	}
-	for _, t := range st.Stages {
-		j.Stages = append(j.Stages, api.Stage{
-			Name: t.Name, Nodes: int(t.Nodes), Waiting: int(t.Waiting), Ready: int(t.Ready), Running: int(t.Running), Suspended: int(t.Suspended),
-			Finished: int(t.Finished), Failures: int(t.Failures),
-		})
-	}
-	for _, a := range st.Idle {
-		j.Idle = append(j.Idle, api.IdleAttempt{
-			ID: int64(a.Attempt), Stage: a.Stage, Index: int(a.Index), Launcher: a.Launcher, IdleSeconds: float32(time.Duration(a.IdleNs).Seconds()), Blocked: a.Blocked,
-		})
-	}
-	for _, c := range st.Counters {
-		j.Counters = append(j.Counters, api.Counter{Name: c.Name, Value: c.Value})
-	}
-	for level, bytes := range st.Read {
-		r := api.LocalityRead{Locality: scheduler.Locality(level).String(), Bytes: bytes}
-		if level < len(st.LocalAttempts) {
-			r.Attempts = int(st.LocalAttempts[level])
-		}
-		j.Read = append(j.Read, r)
-	}
+	j = JobOf(st)
+	j.Damage = l.damage()
 	return j, nil
 }
 

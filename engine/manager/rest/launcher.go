@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -23,13 +22,7 @@ func (s *Server) GetLauncher(ctx context.Context, q api.GetLauncherRequestObject
 	if err != nil {
 		return nil, err
 	}
-	x := launcher(l)
-	d := api.LauncherDetails{
-		Name: x.Name, Host: x.Host, Rack: x.Rack, State: x.State, Slots: x.Slots, Memory: x.Memory, MemoryFree: x.MemoryFree, Running: x.Running, Suspended: x.Suspended, Version: x.Version,
-		Incarnation: pointer(int64(l.Incarnation)), HTTPAddress: pointer(l.HttpAddress), DataAddress: pointer(l.DataAddress),
-		Joined: moment(scheduler.Time(l.Joined)), Heard: moment(scheduler.Time(l.Heard)), Swap: l.Swap, SwapFree: l.SwapFree,
-		Attempts: []api.LauncherAttempt{}, Ended: []api.LauncherAttempt{}, Problems: wrongWith(l),
-	}
+	d := LauncherDetailsOf(l)
 	names := namesOf{server: s, known: map[scheduler.JobID]*wire.JobStatus{}}
 	there, err := s.needs.Model.OnLauncher(ctx, scheduler.LauncherID(l.Launcher))
 	if err != nil {
@@ -66,24 +59,6 @@ func (s *Server) launcherOf(ctx context.Context, name string) (*wire.LauncherSta
 	return nil, status.Error(codes.NotFound, wire.NoLauncher(name))
 }
 
-// wrongWith says what is wrong with a launcher.
-func wrongWith(l *wire.LauncherStatus) []string {
-	list := []string{}
-	since := ""
-	if at := moment(scheduler.Time(l.Heard)); at != nil {
-		since = fmt.Sprintf(" since %s", at.Format("15:04:05 MST"))
-	}
-	switch api.LauncherState(l.State) {
-	case api.LauncherStateSuspect:
-		list = append(list, "nothing was heard of it"+since+": it is taken for lost unless it comes back (manager.launcherLostAfter)")
-	case api.LauncherStateLost:
-		list = append(list, "it is lost: what ran there runs elsewhere, and what it stored is made again")
-	case api.LauncherStateExcluded:
-		list = append(list, wire.WhyExcluded(l)+": it gets no new work until then, or until \"hamadryad undrain "+l.Name+"\"")
-	}
-	return list
-}
-
 // namesOf are the jobs that one may look at.
 type namesOf struct {
 	server *Server
@@ -108,7 +83,7 @@ func (n *namesOf) attempt(ctx context.Context, f *facts.Attempt) (a api.Launcher
 	if st == nil {
 		return a, false
 	}
-	a = api.LauncherAttempt{Job: f.Job.String(), JobName: st.GetSummary().GetName(), ID: int64(f.ID), State: stateOf(f), Since: moment(f.Started)}
+	a = api.LauncherAttempt{Job: f.Job.String(), JobName: st.GetSummary().GetName(), ID: f.ID.String(), State: stateOf(f), Since: moment(f.Started)}
 	if f.Stage >= 0 {
 		index := int(f.Index)
 		a.Index = &index // 0, too

@@ -16,11 +16,11 @@ import (
 // How busy a machine is may be nothing, and may not be known: these differ.
 func TestHowBusyALauncherIs(t *testing.T) {
 	none, half := 0.0, 0.5
-	if l := launcher(&wire.LauncherStatus{Load: &wire.MachineLoad{Cpu: &none, Memory: &half}}); l.CPU == nil || *l.CPU != 0 || l.MemoryUsed == nil || *l.MemoryUsed != 0.5 {
+	if l := LauncherOf(&wire.LauncherStatus{Load: &wire.MachineLoad{Cpu: &none, Memory: &half}}); l.CPU == nil || *l.CPU != 0 || l.MemoryUsed == nil || *l.MemoryUsed != 0.5 {
 		t.Errorf("it is %v, %v", l.CPU, l.MemoryUsed)
 	}
 	for _, m := range []*wire.MachineLoad{nil, {}} {
-		if l := launcher(&wire.LauncherStatus{Load: m}); l.CPU != nil || l.MemoryUsed != nil {
+		if l := LauncherOf(&wire.LauncherStatus{Load: m}); l.CPU != nil || l.MemoryUsed != nil {
 			t.Errorf("of %v is told %v, %v", m, l.CPU, l.MemoryUsed)
 		}
 	}
@@ -45,19 +45,20 @@ func TestLauncherIsDescribed(t *testing.T) {
 	}
 	var l api.LauncherDetails
 	w.ask("GET", "/api/v1/launchers/l1", "", &l)
-	ids := func(list []api.LauncherAttempt) (ids []int64) {
+	ids := func(list []api.LauncherAttempt) (ids []scheduler.AttemptID) {
 		for _, a := range list {
-			if a.Job != "job-1" || a.JobName != "name of job-1" || (a.Index == nil || int64(*a.Index) != (a.ID-1)%90) || a.Stage == nil {
+			id, err := scheduler.ParseAttemptID(a.ID)
+			if err != nil || a.Job != "job-1" || a.JobName != "name of job-1" || (a.Index == nil || uint64(*a.Index) != uint64(id-1)%90) || a.Stage == nil {
 				t.Errorf("it shows %+v", a)
 			}
-			ids = append(ids, a.ID)
+			ids = append(ids, id)
 		}
 		return ids
 	}
-	if got := fmt.Sprint(ids(l.Attempts)); got != "[91 93 95 97 99]" || l.AttemptsLeftOut != 5 {
+	if got := fmt.Sprint(ids(l.Attempts)); got != "[attempt-91 attempt-93 attempt-95 attempt-97 attempt-99]" || l.AttemptsLeftOut != 5 {
 		t.Errorf("there live %s, and %d are left out", got, l.AttemptsLeftOut)
 	}
-	if got := fmt.Sprint(ids(l.Ended)); got != "[89 87 85 83 81 79 77 75 73 71]" {
+	if got := fmt.Sprint(ids(l.Ended)); got != "[attempt-89 attempt-87 attempt-85 attempt-83 attempt-81 attempt-79 attempt-77 attempt-75 attempt-73 attempt-71]" {
 		t.Errorf("ended have %s", got)
 	}
 	w.ask("GET", "/api/v1/launchers/l2", "", &l)

@@ -40,42 +40,9 @@ func (s *Server) ListLaunchers(ctx context.Context, q api.ListLaunchersRequestOb
 			page.Truncated, page.Next = true, request.Cursor(request.Launchers, page.Launchers[n-1].Name)
 			return api.ListLaunchers200JSONResponse{Body: page}, nil
 		}
-		page.Launchers = append(page.Launchers, launcher(l))
+		page.Launchers = append(page.Launchers, LauncherOf(l))
 	}
 	return api.ListLaunchers200JSONResponse{Body: page}, nil
-}
-
-func launcher(l *wire.LauncherStatus) api.LauncherSummary {
-	x := api.LauncherSummary{
-		Name: l.Name, Host: l.Host, Rack: pointer(l.Rack), State: api.LauncherState(l.State), Slots: slots(l.Slots, l.Free),
-		Memory: l.Memory, MemoryFree: l.MemoryFree, Running: int(l.Running), Suspended: int(l.Suspended), Version: pointer(l.Version),
-	}
-	if m := l.Load; m != nil {
-		x.CPU, x.MemoryUsed = part(m.Cpu), part(m.Memory)
-	}
-	return x
-}
-
-// part is a part of 1, which may be 0; nil: nobody knows it.
-func part(of *float64) *float32 {
-	if of == nil {
-		return nil
-	}
-	x := float32(*of)
-	return &x
-}
-
-// slots joins what there is of each kind with what is free.
-func slots(all, free []*wire.Slots) []api.Slots {
-	list := []api.Slots{}
-	for _, s := range all {
-		x := api.Slots{Kind: s.Kind, Total: int(s.Count)}
-		if i := slices.IndexFunc(free, func(f *wire.Slots) bool { return f.Kind == s.Kind }); i >= 0 {
-			x.Free = int(free[i].Count)
-		}
-		list = append(list, x)
-	}
-	return list
 }
 
 // GetCluster tells of the cluster at a glance: of the jobs that one may look at.

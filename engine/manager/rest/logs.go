@@ -37,10 +37,19 @@ type AttemptLog struct {
 	server *Server
 }
 
+// attemptID reads an attempt's name, whose form was checked; 0 for one beyond all numbers.
+func attemptID(name string) scheduler.AttemptID {
+	id, err := scheduler.ParseAttemptID(name)
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
 // GetAttemptLog opens what an attempt printed.
 func (s *Server) GetAttemptLog(ctx context.Context, q api.GetAttemptLogRequestObject) (api.GetAttemptLogResponseObject, error) {
 	p := &q.Params
-	ask := past.LogQuery{Job: jobID(q.Job), Attempt: scheduler.AttemptID(q.Attempt), Follow: p.Follow != nil && *p.Follow}
+	ask := past.LogQuery{Job: jobID(q.Job), Attempt: attemptID(q.Attempt), Follow: p.Follow != nil && *p.Follow}
 	if p.Range != nil && p.IfRange == nil {
 		if from, to, ok := rangeOf(*p.Range); ok {
 			ask.From, ask.To, ask.Part = from, to, true

@@ -49,7 +49,7 @@ func TestRangesOfLogs(t *testing.T) {
 	} {
 		w.service.printed, w.service.goesOn = text, c.goesOn
 		w.job(1, "ann", 1)
-		r := httptest.NewRequest("GET", "/api/v1/jobs/job-1/attempts/1/log"+c.query, nil)
+		r := httptest.NewRequest("GET", "/api/v1/jobs/job-1/attempts/attempt-1/log"+c.query, nil)
 		if c.span != "" {
 			r.Header.Set("Range", c.span)
 		}
@@ -61,18 +61,18 @@ func TestRangesOfLogs(t *testing.T) {
 			t.Errorf("%q: %v", c.span, h)
 		}
 	}
-	r := httptest.NewRequest("GET", "/api/v1/jobs/job-1/attempts/1/log", nil)
+	r := httptest.NewRequest("GET", "/api/v1/jobs/job-1/attempts/attempt-1/log", nil)
 	r.Header.Set("Range", "bytes=1-2")
 	r.Header.Set("If-Range", `"x"`)
 	if a := w.do(r, nil); a.StatusCode != http.StatusOK || !strings.HasPrefix(a.Text, text) {
 		t.Errorf("with If-Range: %d %q", a.StatusCode, a.Text)
 	}
-	r = httptest.NewRequest("HEAD", "/api/v1/jobs/job-1/attempts/1/log", nil)
+	r = httptest.NewRequest("HEAD", "/api/v1/jobs/job-1/attempts/attempt-1/log", nil)
 	r.Header.Set("Range", "bytes=1-2")
 	if a := w.do(r, nil); a.StatusCode != http.StatusOK || a.Header.Get("Content-Range") != "" {
 		t.Errorf("the head of a range: %d %v", a.StatusCode, a.Header)
 	}
-	if a := w.ask("GET", "/api/v1/jobs/job-1/attempts/2/log", "", nil); a.StatusCode != http.StatusNotFound {
+	if a := w.ask("GET", "/api/v1/jobs/job-1/attempts/attempt-2/log", "", nil); a.StatusCode != http.StatusNotFound {
 		t.Errorf("of an attempt that is not there: %d", a.StatusCode)
 	}
 }

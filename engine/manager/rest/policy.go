@@ -2,7 +2,6 @@ package rest
 
 import (
 	"context"
-	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
@@ -18,14 +17,7 @@ func (s *Server) GetPolicy(ctx context.Context, _ api.GetPolicyRequestObject) (a
 		return nil, err
 	}
 	r := s.needs.Policy.Overview()
-	p := api.Policy{
-		Name: r.Name, Version: pointer(r.Version), Configured: r.Policy, State: api.PolicyState(r.State), Generation: pointer(int64(r.Generation)),
-		Since: moment(scheduler.Time(r.Started)), Restarts: int(r.Restarts), Pages: r.Pages, Memory: pointer(r.Memory), MemoryMax: pointer(r.MemoryMax), Rounds: roundTimes(r.RoundTimes),
-		Problems: []api.PolicyProblem{}, Accepted: []api.Count{}, Refused: []api.Count{}, Facts: []api.Property{},
-	}
-	for _, x := range r.Problems {
-		p.Problems = append(p.Problems, api.PolicyProblem{What: x.What, Text: x.Text, At: *moment(scheduler.Time(max(x.At, 1)))})
-	}
+	p := PolicyOf(r)
 	for kind := scheduler.DecisionRefuse; int(kind) < len(accepted); kind++ {
 		p.Accepted = append(p.Accepted, api.Count{Name: kind.String(), Count: int64(accepted[kind])})
 	}
@@ -40,16 +32,6 @@ func (s *Server) GetPolicy(ctx context.Context, _ api.GetPolicyRequestObject) (a
 		}
 	}
 	return api.GetPolicy200JSONResponse(p), nil
-}
-
-func roundTimes(t *wire.RoundTimes) *api.RoundTimes {
-	if t == nil {
-		return nil
-	}
-	seconds := func(ns int64) float64 { return time.Duration(ns).Seconds() }
-	return &api.RoundTimes{
-		Last: seconds(t.Last), Mean: seconds(t.Mean), Longest: seconds(t.Longest), UnderWay: pointer(seconds(t.UnderWay)), SlowFrom: seconds(t.Slow), Slow: int64(t.SlowRounds),
-	}
 }
 
 // ListDecisions lists the last decisions, the newest first.
@@ -100,11 +82,14 @@ func mayLook(d *readmodel.Decision, may func(*wire.JobSummary) bool) bool {
 func decision(d *readmodel.Decision) api.Decision {
 	x := api.Decision{
 		Number: int64(d.Number), At: *moment(max(d.At, 1)), Generation: int64(d.Generation), Round: int64(d.Round), Kind: api.DecisionKind(d.Kind.String()),
-		Bundle: pointer(int64(d.Bundle)), Attempt: pointer(int64(d.Attempt)), Launcher: pointer(d.On), Count: pointer(d.Count),
+		Bundle: pointer(int64(d.Bundle)), Launcher: pointer(d.On), Count: pointer(d.Count),
 		Accepted: d.Accepted(), Detail: pointer(d.Detail),
 	}
 	if d.Job != 0 {
 		x.Job = pointer(d.Job.String())
+	}
+	if d.Attempt != 0 {
+		x.Attempt = pointer(d.Attempt.String())
 	}
 	if d.From != 0 {
 		x.From = pointer(d.From.String())

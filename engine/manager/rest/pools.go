@@ -21,10 +21,9 @@ func (s *Server) GetPools(ctx context.Context, _ api.GetPoolsRequestObject) (api
 	p := api.Pools{Policy: v.Policy, At: pointerTo(v.At), Pools: []api.PoolShare{}, Counted: counted}
 	for i := range v.Pools {
 		x := &v.Pools[i]
-		p.Pools = append(p.Pools, api.PoolShare{
-			Name: x.Name, Parent: pointer(x.Parent), Kind: x.Kind, Weight: x.Weight, MinShare: x.MinShare, MaxShare: pointer(x.MaxShare), FairShare: x.FairShare,
-			Demand: x.Demand, Running: x.Running, Jobs: x.Jobs, BelowMinimumSince: pointerTo(x.BelowMinimum), BelowShareSince: pointerTo(x.BelowShare),
-		})
+		share := PoolShareOf(&x.PoolStatus)
+		share.BelowMinimumSince, share.BelowShareSince = pointerTo(x.BelowMinimum), pointerTo(x.BelowShare)
+		p.Pools = append(p.Pools, share)
 	}
 	return api.GetPools200JSONResponse{Body: p}, nil
 }

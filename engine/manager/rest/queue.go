@@ -113,7 +113,7 @@ func behind(list []queued, shown []scheduler.JobID) int {
 }
 
 func entry(q *queued) api.QueueEntry {
-	x := summary(q.Summary)
+	x := JobSummaryOf(q.Summary)
 	e := api.QueueEntry{
 		Place: pointer(q.place), Turn: pointer(q.why), ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State,
 		Since: *moment(max(q.Since, 1)), Ready: q.Ready, Groups: q.Width, Needs: []api.Need{}, Memory: q.Memory, Reasons: list(q.Reasons(q.why != "")),

@@ -614,8 +614,8 @@ func TestPagesNeitherSkipNorRepeat(t *testing.T) {
 		var page api.AttemptList
 		w.ask("GET", fmt.Sprintf("%s/jobs/%v/attempts%s", Root, next, query), "", &page)
 		for _, a := range page.Attempts {
-			if a.ID != int64(rows[seen].ID) {
-				t.Fatalf("behind %d attempts comes %d", seen, a.ID)
+			if a.ID != rows[seen].ID.String() {
+				t.Fatalf("behind %d attempts comes %s", seen, a.ID)
 			}
 			seen++
 		}

@@ -53,27 +53,7 @@ func (s *Server) GetSettings(ctx context.Context, _ api.GetSettingsRequestObject
 	if err != nil {
 		return nil, err
 	}
-	body := api.Settings{Settings: []api.Setting{}, File: r.File, Version: int64(r.Version), ReadOnly: pointer(r.ReadOnly), Problem: pointer(r.Problem)}
-	if r.Text != nil {
-		text := string(r.Text)
-		body.Text = &text
-	}
-	for _, x := range r.Settings {
-		body.Settings = append(body.Settings, settingOf(x))
-	}
-	return api.GetSettings200JSONResponse{Body: body, Headers: api.GetSettings200ResponseHeaders{ETag: fileTag(r.Tag)}}, nil
-}
-
-func settingOf(x *wire.Setting) api.Setting {
-	return api.Setting{Key: x.Key, Value: x.Value, From: x.From, Next: whenSet(x.NextFrom, x.Next), NextFrom: pointer(x.NextFrom), Restart: x.Restart, Fixed: x.Fixed, Over: pointer(x.Over)}
-}
-
-// whenSet is a value that was set somewhere; nil: it was not.
-func whenSet(from, value string) *string {
-	if from == "" {
-		return nil
-	}
-	return &value
+	return api.GetSettings200JSONResponse{Body: SettingsOf(r), Headers: api.GetSettings200ResponseHeaders{ETag: fileTag(r.Tag)}}, nil
 }
 
 // CheckSettings says what is wrong with a text.
@@ -85,35 +65,13 @@ func (s *Server) CheckSettings(ctx context.Context, q api.CheckSettingsRequestOb
 	return api.CheckSettings200JSONResponse{Problems: problemsOf(d)}, nil
 }
 
-func problemsOf(d *wire.SettingsDiff) []api.SettingsProblem {
-	problems := []api.SettingsProblem{}
-	for _, p := range d.Problems {
-		problems = append(problems, api.SettingsProblem{File: p.File, Line: int(p.Line), Text: p.Text})
-	}
-	return problems
-}
-
 // DiffSettings says what a text would change.
 func (s *Server) DiffSettings(ctx context.Context, q api.DiffSettingsRequestObject) (api.DiffSettingsResponseObject, error) {
 	d, err := s.needs.Settings.DiffSettings(ctx, &wire.SettingsText{Text: []byte(q.Body.Text)})
 	if err != nil {
 		return nil, err
 	}
-	body := api.SettingsDiff{Problems: problemsOf(d), Lines: []api.SettingsLine{}, Keys: []api.SettingsKey{}, Truncated: d.Truncated}
-	for _, l := range d.Lines {
-		body.Lines = append(body.Lines, api.SettingsLine{Kind: api.SettingsLineKind(l.Kind), Old: pointer(int(l.Old)), New: pointer(int(l.New)), Text: l.Text, Unended: pointer(l.Unended)})
-	}
-	for _, k := range d.Keys {
-		body.Keys = append(body.Keys, api.SettingsKey{Key: k.Key, Before: k.Before, After: k.After, BeforeFrom: k.BeforeFrom, From: k.From, Restart: k.Restart})
-	}
-	if len(d.Overridden) > 0 {
-		overridden := []api.Setting{}
-		for _, x := range d.Overridden {
-			overridden = append(overridden, settingOf(x))
-		}
-		body.Overridden = &overridden
-	}
-	return api.DiffSettings200JSONResponse{Body: body, Headers: api.DiffSettings200ResponseHeaders{ETag: fileTag(d.Tag)}}, nil
+	return api.DiffSettings200JSONResponse{Body: SettingsDiffOf(d), Headers: api.DiffSettings200ResponseHeaders{ETag: fileTag(d.Tag)}}, nil
 }
 
 // ApplySettings puts a text into the configuration's file.
@@ -126,7 +84,7 @@ func (s *Server) ApplySettings(ctx context.Context, q api.ApplySettingsRequestOb
 	if err != nil {
 		return nil, err
 	}
-	return api.ApplySettings200JSONResponse{Body: versionOf(v), Headers: api.ApplySettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
+	return api.ApplySettings200JSONResponse{Body: SettingsVersionOf(v), Headers: api.ApplySettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
 }
 
 // RollBackSettings applies a version again.
@@ -139,7 +97,7 @@ func (s *Server) RollBackSettings(ctx context.Context, q api.RollBackSettingsReq
 	if err != nil {
 		return nil, err
 	}
-	return api.RollBackSettings200JSONResponse{Body: versionOf(v), Headers: api.RollBackSettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
+	return api.RollBackSettings200JSONResponse{Body: SettingsVersionOf(v), Headers: api.RollBackSettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
 }
 
 // ListSettingsVersions lists the versions that are kept.
@@ -150,7 +108,7 @@ func (s *Server) ListSettingsVersions(ctx context.Context, _ api.ListSettingsVer
 	}
 	l := api.SettingsVersionList{Versions: []api.SettingsVersion{}, Total: len(r.Versions)}
 	for _, v := range r.Versions {
-		l.Versions = append(l.Versions, versionOf(v))
+		l.Versions = append(l.Versions, SettingsVersionOf(v))
 	}
 	return api.ListSettingsVersions200JSONResponse(l), nil
 }
@@ -164,15 +122,8 @@ func (s *Server) GetSettingsVersion(ctx context.Context, q api.GetSettingsVersio
 	if len(r.Versions) != 1 {
 		return nil, status.Errorf(codes.NotFound, "there is no version %d", q.Version)
 	}
-	v := versionOf(r.Versions[0])
+	v := SettingsVersionOf(r.Versions[0])
 	text := string(r.Versions[0].Text)
 	v.Text = &text
 	return api.GetSettingsVersion200JSONResponse(v), nil
-}
-
-func versionOf(v *wire.SettingsVersion) api.SettingsVersion {
-	return api.SettingsVersion{
-		Version: int64(v.Number), Time: time.Unix(0, v.At).UTC(), Who: pointer(v.Who), By: pointer(v.By), Comment: pointer(v.Comment), Origin: v.Origin,
-		Before: pointer(v.Before), Sha256: v.Tag,
-	}
 }

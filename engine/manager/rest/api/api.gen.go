@@ -348,7 +348,9 @@ type Attempt struct {
 
 	// Executing When it had read what it had to
 	Executing *time.Time `json:"executing,omitempty"`
-	ID        int64      `json:"id"`
+
+	// ID Such as attempt-12
+	ID string `json:"id"`
 
 	// IdleSeconds Of one that lives and does not go on: since its last sign of progress
 	IdleSeconds *float32 `json:"idleSeconds,omitempty"`
@@ -360,7 +362,10 @@ type Attempt struct {
 
 	// PreemptedFor A job
 	PreemptedFor *string `json:"preemptedFor,omitempty"`
-	ReadBytes    *int64  `json:"readBytes,omitempty"`
+
+	// Progress Of one that lives: how much of its work it has done, 0 to 1, as its launcher told it last
+	Progress  *float32 `json:"progress,omitempty"`
+	ReadBytes *int64   `json:"readBytes,omitempty"`
 
 	// Ready Since when its group had waited for a slot
 	Ready  *time.Time `json:"ready,omitempty"`
@@ -395,6 +400,9 @@ type AttemptList struct {
 	// Truncated There may be more behind the last
 	Truncated bool `json:"truncated"`
 }
+
+// AttemptName the name of an attempt, such as attempt-12
+type AttemptName = string
 
 // AttemptState defines model for AttemptState.
 type AttemptState string
@@ -509,9 +517,9 @@ type Decision struct {
 	Accepted bool      `json:"accepted"`
 	At       time.Time `json:"at"`
 
-	// Attempt That was to go on, or the first victim
-	Attempt *int64 `json:"attempt,omitempty"`
-	Bundle  *int64 `json:"bundle,omitempty"`
+	// Attempt That was to go on, or the first victim, such as attempt-12
+	Attempt *string `json:"attempt,omitempty"`
+	Bundle  *int64  `json:"bundle,omitempty"`
 
 	// Count Groups of a launch, victims of a preemption
 	Count  *int    `json:"count,omitempty"`
@@ -652,7 +660,9 @@ type History struct {
 type IdleAttempt struct {
 	// Blocked What its nodes wait for, in words
 	Blocked string `json:"blocked"`
-	ID      int64  `json:"id"`
+
+	// ID Such as attempt-12
+	ID string `json:"id"`
 
 	// IdleSeconds Since its last sign of progress
 	IdleSeconds float32 `json:"idleSeconds"`
@@ -769,7 +779,8 @@ type Lane struct {
 
 // LauncherAttempt defines model for LauncherAttempt.
 type LauncherAttempt struct {
-	ID int64 `json:"id"`
+	// ID Such as attempt-12
+	ID string `json:"id"`
 
 	// Index Of its group's first node
 	Index   *int   `json:"index,omitempty"`
@@ -798,6 +809,12 @@ type LauncherDetails struct {
 
 	// Ended Attempts that ended there last, the newest first, up to 20
 	Ended []LauncherAttempt `json:"ended"`
+
+	// ExcludedFor While it is excluded: the jobs of which attempts failed there, such as job-7
+	ExcludedFor *[]string `json:"excludedFor,omitempty"`
+
+	// ExcludedUntil While it is excluded: when that ends
+	ExcludedUntil *time.Time `json:"excludedUntil,omitempty"`
 
 	// Heard When something was heard of it last
 	Heard *time.Time `json:"heard,omitempty"`
@@ -864,8 +881,14 @@ type LauncherState string
 // LauncherSummary defines model for LauncherSummary.
 type LauncherSummary struct {
 	// CPU How much of its processors' time was not idle, by its newest heartbeat, 0 to 1. The ETag is another one when something besides this changed
-	CPU  *float32 `json:"cpu,omitempty"`
-	Host string   `json:"host"`
+	CPU *float32 `json:"cpu,omitempty"`
+
+	// ExcludedFor While it is excluded: the jobs of which attempts failed there, such as job-7
+	ExcludedFor *[]string `json:"excludedFor,omitempty"`
+
+	// ExcludedUntil While it is excluded: when that ends
+	ExcludedUntil *time.Time `json:"excludedUntil,omitempty"`
+	Host          string     `json:"host"`
 
 	// Memory Bytes
 	Memory int64 `json:"memory"`
@@ -885,6 +908,12 @@ type LauncherSummary struct {
 
 	// Suspended Attempts
 	Suspended int `json:"suspended"`
+
+	// Swap For memory of suspended attempts, bytes
+	Swap int64 `json:"swap"`
+
+	// SwapFree Bytes
+	SwapFree int64 `json:"swapFree"`
 
 	// Version Of its program, as "hamadryad version" tells it there; left out until it has joined the manager as it runs now
 	Version *string `json:"version,omitempty"`
@@ -1737,7 +1766,7 @@ type ServerInterface interface {
 	ListAttempts(w http.ResponseWriter, r *http.Request, job JobID, params ListAttemptsParams)
 	// GetAttemptLog What an attempt printed
 	// (GET /jobs/{job}/attempts/{attempt}/log)
-	GetAttemptLog(w http.ResponseWriter, r *http.Request, job JobID, attempt int64, params GetAttemptLogParams)
+	GetAttemptLog(w http.ResponseWriter, r *http.Request, job JobID, attempt AttemptName, params GetAttemptLogParams)
 	// GetDistribution How long a stage's attempts ran and waited, and which took longest
 	// (GET /jobs/{job}/distribution)
 	GetDistribution(w http.ResponseWriter, r *http.Request, job JobID, params GetDistributionParams)
@@ -2428,9 +2457,9 @@ func (siw *ServerInterfaceWrapper) GetAttemptLog(w http.ResponseWriter, r *http.
 	}
 
 	// ------------- Path parameter "attempt" -------------
-	var attempt int64
+	var attempt AttemptName
 
-	err = runtime.BindStyledParameterWithOptions("simple", "attempt", r.PathValue("attempt"), &attempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "integer", Format: "int64", ValueIsUnescaped: true})
+	err = runtime.BindStyledParameterWithOptions("simple", "attempt", r.PathValue("attempt"), &attempt, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationPath, Explode: false, Required: true, Type: "string", Format: "", ValueIsUnescaped: true})
 	if err != nil {
 		siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "attempt", Err: err})
 		return
@@ -4168,8 +4197,8 @@ func (response ListAttemptsdefaultApplicationProblemPlusJSONResponse) VisitListA
 }
 
 type GetAttemptLogRequestObject struct {
-	Job     JobID `json:"job"`
-	Attempt int64 `json:"attempt"`
+	Job     JobID       `json:"job"`
+	Attempt AttemptName `json:"attempt"`
 	Params  GetAttemptLogParams
 }
 
@@ -5807,7 +5836,7 @@ func (sh *strictHandler) ListAttempts(w http.ResponseWriter, r *http.Request, jo
 }
 
 // GetAttemptLog operation middleware
-func (sh *strictHandler) GetAttemptLog(w http.ResponseWriter, r *http.Request, job JobID, attempt int64, params GetAttemptLogParams) {
+func (sh *strictHandler) GetAttemptLog(w http.ResponseWriter, r *http.Request, job JobID, attempt AttemptName, params GetAttemptLogParams) {
 	var request GetAttemptLogRequestObject
 
 	request.Job = job

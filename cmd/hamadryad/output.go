@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
+	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/engine/progress"
+)
+
+// Formats that commands take: those that list things, and those that show one.
+var (
+	listFormats  = []string{show.Table, show.Wide, show.Name, show.JSON, show.YAML}
+	thingFormats = []string{show.Table, show.JSON, show.YAML}
+)
+
+// outputFlags adds -o with the formats that a command takes, and --no-headers.
+func (c *cli) outputFlags(cmd *cobra.Command, formats []string) *cobra.Command {
+	last := len(formats) - 1
+	words := strings.Join(formats[:last], ", ") + " or " + formats[last]
+	cmd.Flags().StringVarP(&c.show.Format, "output", "o", show.Table, "`FORMAT` of the output: "+words)
+	cmd.Flags().BoolVar(&c.show.NoHeaders, "no-headers", false, "leave out the heads of tables")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if !slices.Contains(formats, c.show.Format) {
+			return client.Misuse("-o %s: it is %s", c.show.Format, words)
+		}
+		return nil
+	}
+	return cmd
+}
+
+// watchEvery is how often --watch looks.
+const watchEvery = time.Second
+
+// watchFlag adds --watch to a command that shows what changes.
+func (c *cli) watchFlag(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVarP(&c.watch, "watch", "w", false, "go on, and show it again when it has changed, until ctrl-C")
+	return cmd
+}
+
+// look asks the manager for something and shows it; with --watch again and again, each time that
+// it has changed. Ask returns what to show, print shows it, and over says that it changes no more.
+func look[T any](ctx context.Context, c *cli, ask func(context.Context, *client.Client) (T, error), print func(T) error, over func(T) bool) error {
+	return c.withClient(func(cl *client.Client) error {
+		if !c.watch {
+			x, err := ask(ctx, cl)
+			if err != nil {
+				return err
+			}
+			return print(x)
+		}
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for before := ""; ; {
+			x, err := ask(ctx, cl)
+			if err != nil {
+				return watchEnd(ctx, err)
+			}
+			text, err := json.Marshal(x)
+			if err != nil {
+				return err
+			}
+			if string(text) != before || progress.IsTerminal(progress.Raw(c.show.Out)) { // where ages go on
+				if err := c.showAgain(before == "", func() error { return print(x) }); err != nil {
+					return err
+				}
+			}
+			if before = string(text); over(x) {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return watchEnd(ctx, ctx.Err())
+			case <-tick.C:
+			}
+		}
+	})
+}
+
+// watchEnd is the error of a watch that ends: its interruption is what ends it, and nothing to tell of.
+func watchEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return &client.ExitError{Code: client.ExitInterrupted}
+	}
+	return err
+}
+
+// clearScreen moves a terminal's cursor to the first line, and erases what is behind it.
+const clearScreen = "\x1b[H\x1b[J"
+
+// showAgain prints what changed: on a terminal in the place of what was there, elsewhere behind it.
+func (c *cli) showAgain(first bool, print func() error) error {
+	out := c.show.Out
+	var page bytes.Buffer
+	c.show.Out = progress.Safe(&page)
+	err := print()
+	if c.show.Out = out; err != nil {
+		return err
+	}
+	switch {
+	case progress.IsTerminal(progress.Raw(out)):
+		fmt.Fprint(progress.Raw(out), clearScreen)
+	case first:
+	case c.show.Format == show.YAML:
+		fmt.Fprintln(out, "---")
+	case c.show.Format == show.Table, c.show.Format == show.Wide:
+		fmt.Fprintln(out)
+	}
+	_, err = progress.Raw(out).Write(page.Bytes())
+	return err
+}
