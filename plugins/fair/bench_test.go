@@ -2,11 +2,13 @@ package fair
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // load is a cluster in steady state: every slot is taken, every job has work that
@@ -21,6 +23,9 @@ type load struct {
 	running []run // in order of launch
 	offered []scheduler.LauncherID
 	pending []scheduler.Event
+	host    func() int // draws a host with input; nil: input lies nowhere
+
+	local, launched int // of those with input somewhere: where it lies, and in all
 }
 
 type run struct {
@@ -32,7 +37,17 @@ type run struct {
 const slotsEach = 4
 
 func newLoad(b testing.TB, launchers, pools, jobs int, settings string) *load {
-	l := &load{b: b, p: &Policy{}, now: 1}
+	return startLoad(&load{b: b, p: &Policy{}, now: 1}, launchers, pools, jobs, settings)
+}
+
+// newLocatedLoad is newLoad, with the input of each bundle on three hosts.
+func newLocatedLoad(b testing.TB, launchers, pools, jobs int, settings string) *load {
+	lots := rand.New(rand.NewPCG(1, 1))
+	return startLoad(&load{b: b, p: &Policy{}, now: 1, host: func() int { return 1 + lots.IntN(launchers) }}, launchers, pools, jobs, settings)
+}
+
+func startLoad(l *load, launchers, pools, jobs int, settings string) *load {
+	b := l.b
 	if _, err := l.p.Start(scheduler.Config{Text: []byte(settings)}, scheduler.Snapshot{Now: 1}, scheduler.Environment{}); err != nil {
 		b.Fatal(err)
 	}
@@ -69,10 +84,19 @@ func newLoad(b testing.TB, launchers, pools, jobs int, settings string) *load {
 
 func (l *load) ready(j scheduler.JobID) {
 	l.bundle++
-	l.pending = append(l.pending, scheduler.BundleReady{
-		At: l.now, Job: j, Bundle: l.bundle, Groups: []scheduler.Group{{Kind: "default", Slots: 1, Memory: 1 << 20}},
-	})
+	g := scheduler.Group{Kind: "default", Slots: 1, Memory: 1 << 20}
+	if l.host != nil {
+		g.InputBytes = replica
+		for range 3 {
+			i := l.host()
+			g.Places = append(g.Places, scheduler.Place{Host: fmt.Sprint("h", i), Rack: fmt.Sprint("r", i/40), Bytes: replica})
+		}
+	}
+	l.pending = append(l.pending, scheduler.BundleReady{At: l.now, Job: j, Bundle: l.bundle, Groups: []scheduler.Group{g}})
 }
+
+// replica is the size of an input.
+const replica = 128 << 20
 
 // round plays one round and takes its launches, then one that tells so.
 func (l *load) round(offers []scheduler.Offer) int {
@@ -86,7 +110,14 @@ func (l *load) round(offers []scheduler.Offer) int {
 	}
 	for i, x := range d.Launch {
 		l.attempt++
-		j := l.p.view.Bundle(x.Bundle).Job.ID()
+		b := l.p.view.Bundle(x.Bundle)
+		j := b.Job.ID()
+		if g := &b.Groups[0]; len(g.Places) > 0 {
+			l.launched++
+			if view.Locality(l.p.view.Launcher(x.Launchers[0]), g) == scheduler.NodeLocal {
+				l.local++
+			}
+		}
 		l.pending = append(l.pending,
 			scheduler.Outcome{At: l.now, Kind: scheduler.DecisionLaunch, Index: i, Accepted: true, Attempts: []scheduler.AttemptID{l.attempt}, Launch: x})
 		l.running = append(l.running, run{l.attempt, j, x.Launchers[0]})
@@ -125,22 +156,31 @@ func BenchmarkAssign(b *testing.B) {
 		name                   string
 		launchers, pools, jobs int
 		settings               string
+		load                   func(testing.TB, int, int, int, string) *load // nil: newLoad
 	}{
-		{"500-launchers-2x2", 500, 2, 2, ""},
-		{"5000-launchers-2x2", 5000, 2, 2, ""},
-		{"1000-launchers-100x10", 1000, 100, 10, ""},
-		{"1000-launchers-100x100", 1000, 100, 100, ""},
-		{"1000-launchers-100x1000", 1000, 100, 1000, ""},
-		{"1000-launchers-100x100-preempt", 1000, 100, 100, "allocations: {min-share-timeout: 1s, fair-share-timeout: 1s}"},
-		{"1000-launchers-100x100-deficit", 1000, 100, 100, "allocations: {order: deficit}"},
-		{"1000-launchers-100x100-disco", 1000, 100, 100, "allocations: {order: disco-fair}"},
-		{"1000-launchers-100x100-level", 1000, 100, 100, "load: {manager: level-slots}"},
-		{"500-launchers-2x2-and-4500-refused", 500, 2, 2, "load: {manager: load}"},
-		{"1000-launchers-100x100-flow", 1000, 100, 100, "locality: {mode: min-cost-flow}"},
+		{"500-launchers-2x2", 500, 2, 2, "", nil},
+		{"5000-launchers-2x2", 5000, 2, 2, "", nil},
+		{"1000-launchers-100x10", 1000, 100, 10, "", nil},
+		{"1000-launchers-100x100", 1000, 100, 100, "", nil},
+		{"1000-launchers-100x1000", 1000, 100, 1000, "", nil},
+		{"1000-launchers-100x100-preempt", 1000, 100, 100, "allocations: {min-share-timeout: 1s, fair-share-timeout: 1s}", nil},
+		{"1000-launchers-100x100-deficit", 1000, 100, 100, "allocations: {order: deficit}", nil},
+		{"1000-launchers-100x100-disco", 1000, 100, 100, "allocations: {order: disco-fair}", nil},
+		{"1000-launchers-100x100-level", 1000, 100, 100, "load: {manager: level-slots}", nil},
+		{"500-launchers-2x2-and-4500-refused", 500, 2, 2, "load: {manager: load}", nil},
+		{"1000-launchers-100x100-flow", 1000, 100, 100, "locality: {mode: min-cost-flow}", nil},
+		{"1000-launchers-100x10-located", 1000, 100, 10, "", newLocatedLoad},
+		{"1000-launchers-100x10-located-flow", 1000, 100, 10, "locality: {mode: min-cost-flow}", newLocatedLoad},
+		{"5000-launchers-100x10-located", 5000, 100, 10, "", newLocatedLoad},
+		{"5000-launchers-100x10-located-flow", 5000, 100, 10, "locality: {mode: min-cost-flow}", newLocatedLoad},
 	} {
 		for _, ends := range []int{1, 10, 100, 1000} {
 			b.Run(fmt.Sprintf("%s/ends=%d", s.name, ends), func(b *testing.B) {
-				l := newLoad(b, s.launchers, s.pools, s.jobs, s.settings)
+				start := newLoad
+				if s.load != nil {
+					start = s.load
+				}
+				l := start(b, s.launchers, s.pools, s.jobs, s.settings)
 				for range 3 { // the first rounds fill the cluster
 					l.round(l.ends(ends))
 				}
@@ -153,6 +193,9 @@ func BenchmarkAssign(b *testing.B) {
 				}
 				b.ReportMetric(float64(done)/spent.Seconds(), "assignments/s")
 				b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "ns/round")
+				if l.launched > 0 {
+					b.ReportMetric(100*float64(l.local)/float64(l.launched), "%local")
+				}
 			})
 		}
 	}

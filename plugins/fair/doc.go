@@ -8,6 +8,10 @@
 //
 // # What runs next
 //
+// With locality mode min-cost-flow, the order and the delays decide what starts, and then all
+// launches of the round are placed together. On slots that nobody takes, work that waits for its
+// input may start all the same, where moving others makes room near that.
+//
 // For each kind of slot, in order of name: as long as slots are free, the pool
 // that is furthest below its minimum share, then the one with the fewest running slots
 // by weight, is asked, and in it the job that its inner order has first. A job that
@@ -128,6 +132,10 @@
 // takes a pool below that. Explain says why nothing is taken for a pool that is starved.
 //
 // # Gangs and other large work
+//
+// With locality mode min-cost-flow, a gang waits for launchers near the input of its groups as
+// long as a single bundle does. In the other modes it goes where it fits, to launchers near its
+// input where it can.
 //
 // A bundle that does not fit is passed over, and smaller work uses the slots. Once
 // that has lasted for collect-after, the slots of the kinds it needs are kept, for one bundle at a

@@ -27,6 +27,7 @@ type assignment struct {
 	blind    bool // locality does not matter
 	launches []scheduler.Launch
 	levels   []int // how many levels of locality are open to each of them; 0: all
+	firm     int   // how many of them are made in any case: the first
 	frees    map[scheduler.SlotKind][]*view.Launcher
 	watch    bool
 	placed   []Placed
@@ -57,6 +58,7 @@ func (p *State) Assign(watch bool) ([]scheduler.Launch, []Placed) {
 	for _, k := range p.World.Order {
 		a.fill(k)
 	}
+	a.firm = len(a.launches)
 	a.place()
 	a.collecting.kept.Release(p.View)
 	p.pause(before)

@@ -1,29 +1,89 @@
 package placing
 
 import (
+	"slices"
+
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // place places the launches of the round together, where the site wants that (Hammr, section 6).
 func (a *assignment) place() {
+	for _, k := range a.World.Order {
+		a.offer(k)
+	}
 	r := placement.Round{
 		View: a.View, Levels: func(launch int) int { return a.levels[launch] },
+		Optional:    func(launch int) bool { return launch >= a.firm },
 		KeepBundles: a.Config.Selector != allocation.SelectorDefault,
 	}
 	if a.load != nil {
 		r.Spare = a.spare
 	}
-	a.Placer.Place(&a.Config.Locality, r, a.launches)
+	dropped := a.Placer.Place(&a.Config.Locality, r, a.launches)
 	if !a.Config.Locality.Flow() {
 		return
 	}
+	for _, i := range slices.Backward(dropped) {
+		a.drop(i)
+	}
 	for i := range a.launches {
 		a.placedAnew(i)
+	}
+}
+
+// offer launches work of jobs that wait for a slot near their input, on slots that nobody takes: it
+// may be that such a slot can be had when others make room for it. Where it can't, the launch is
+// dropped, and the job goes on waiting.
+func (a *assignment) offer(k pooltree.Kind) {
+	name := a.World.Kinds[k]
+	vain := 0
+	for a.Config.Locality.Flow() && vain < visitsMax && a.View.FreeSlots(name) > 0 {
+		n := a.Tree.Next(k)
+		if n == nil {
+			break
+		}
+		if j := n.Owner.(*sharing.Job); j.Vain != scheduler.WaitLocality || !a.offerOf(j, k, name) {
+			a.Tree.Pass(n, k)
+			vain++
+		}
+	}
+	a.Tree.Rewind(k)
+}
+
+// offerOf launches one bundle of a job wherever there is room.
+func (a *assignment) offerOf(j *sharing.Job, k pooltree.Kind, name scheduler.SlotKind) bool {
+	allowed := j.Wait.Allowed(a.View.Now(), a.Limits)
+	c := &a.choice
+	*c = Choice{View: a.View, Job: j.Job, Kind: name, After: j.Given(a.View, k), Level: scheduler.Remote, round: a}
+	mark := a.View.Mark()
+	pick, _ := a.selector.Select(c)
+	if pick.Bundle == nil || !pick.Located || a.overMax(j, pick.Bundle) {
+		a.View.Undo(mark)
+		return false
+	}
+	pick.Located = false // its wait is not over yet
+	a.launch(j, pick, name)
+	a.levels[len(a.levels)-1] = int(min(allowed, a.Config.LocalityCap)) + 1
+	return true
+}
+
+// drop takes back an offer that came to nothing.
+func (a *assignment) drop(launch int) {
+	b := a.View.Bundle(a.launches[launch].Bundle)
+	for _, n := range gangs.Needs(b) {
+		s := sharing.Of(b.Job).Node.Of(a.World.Kind(n.Kind))
+		s.Set(s.Running-n.Count, s.Ready()+n.Count)
+	}
+	a.launches, a.levels = slices.Delete(a.launches, launch, launch+1), slices.Delete(a.levels, launch, launch+1)
+	if a.watch {
+		a.placed = slices.Delete(a.placed, launch, launch+1)
 	}
 }
 
@@ -41,16 +101,38 @@ func (a *assignment) placedAnew(launch int) {
 	l := &a.launches[launch]
 	b := a.View.Bundle(l.Bundle)
 	pick := Pick{Bundle: b, Where: l.Launchers}
-	if len(b.Groups) == 1 && a.World.Nearest(&b.Groups[0]) == scheduler.NodeLocal {
-		pick.Level, pick.Located = view.Locality(a.View.Launcher(l.Launchers[0]), &b.Groups[0]), true
+	for i := range b.Groups {
+		if g := &b.Groups[i]; a.World.Nearest(g) == scheduler.NodeLocal {
+			pick.Level, pick.Located = max(pick.Level, view.Locality(a.View.Launcher(l.Launchers[i]), g)), true
+		}
 	}
 	if a.watch {
 		a.placed[launch].Pick = pick
 	}
 	j := sharing.Of(b.Job)
-	if now := (locality.Wait{Level: pick.Level}); pick.Located && j.Wait.Level != now.Level {
-		j.Wait.Level = now.Level
-		a.waits[j.ID()] = j
-		a.Changed = true
+	switch now := (locality.Wait{Level: pick.Level}); {
+	case !pick.Located:
+		return
+	case launch >= a.firm && j.Wait != now:
+		j.Wait.Launched(pick.Level)
+	case launch < a.firm && j.Wait.Level != pick.Level:
+		j.Wait.Level = pick.Level
+	default:
+		return
 	}
+	a.waits[j.ID()] = j
+	a.Changed = true
+}
+
+// nearestOfGang is how near to their input the groups of a gang can be, the nearest of them. With a
+// cap, or without a flow, gangs do not wait for input.
+func (a *assignment) nearestOfGang(b *view.Bundle) scheduler.Locality {
+	near := scheduler.Remote
+	if !a.Config.Locality.Flow() || a.Config.LocalityCap != scheduler.Remote {
+		return near
+	}
+	for i := range b.Groups {
+		near = min(near, a.World.Nearest(&b.Groups[i]))
+	}
+	return near
 }

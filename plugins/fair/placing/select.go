@@ -54,11 +54,14 @@ func selector(c *allocation.Config) TaskSelector {
 }
 
 // Nearest returns how near to its input any launcher could run a bundle: Remote
-// when its input lies nowhere, for gangs, which have no one place, and when
-// locality is none of the policy's business.
+// when its input lies nowhere, and when locality is none of the policy's business. A gang has
+// no one place. Where a flow places it, it is as far as its nearest group can be near; else Remote.
 func (c *Choice) Nearest(b *view.Bundle) scheduler.Locality {
-	if len(b.Groups) > 1 || c.round.blind {
+	if c.round.blind {
 		return scheduler.Remote
+	}
+	if len(b.Groups) > 1 {
+		return c.round.nearestOfGang(b)
 	}
 	if c.View.HasNear(b) { // as is usual, and told without a look at names
 		return scheduler.NodeLocal

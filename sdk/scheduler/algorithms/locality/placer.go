@@ -13,15 +13,16 @@ type Placer struct {
 
 // Place places a round's launches anew, with ModeFlow. Call it when the policy has chosen all of
 // them, and before slots that it keeps for others are given back. r has the view, and what the
-// policy has to say of its launches.
-func (p *Placer) Place(s *Settings, r placement.Round, launches []scheduler.Launch) {
+// policy has to say of its launches. It returns the numbers of optional launches that are not made.
+func (p *Placer) Place(s *Settings, r placement.Round, launches []scheduler.Launch) (dropped []int) {
 	p.last = placement.Report{}
 	if !s.Flow() || len(launches) == 0 {
-		return
+		return nil
 	}
 	r.Options = placement.Options{Costs: s.Costs, NeighbourBytes: s.NeighbourBytes, StepsMax: s.StepsMax}
 	r.BundlesMax, r.LaunchersMax = s.BundlesMax, s.LaunchersMax
 	p.last = r.Place(launches)
+	return p.last.Dropped
 }
 
 // Over says for which bound launches of the last round went to the nearest launchers instead, ""

@@ -64,7 +64,7 @@ type Bundle struct {
 	// bytes times Costs. 0, the default, means more than any placement costs. A
 	// smaller one lets a group wait for a nearer launcher.
 	Unscheduled int64
-	// Levels is how many levels of locality are open to a bundle of one group, the nearest
+	// Levels is how many levels of locality are open to groups with input somewhere, the nearest
 	// first. 0, the default, is all of them.
 	Levels int
 	// Class is the class of a bundle of one group: see SetClass. 0, the default, is none.
@@ -221,8 +221,8 @@ func valid(b Bundle) error {
 	if b.Unscheduled < 0 || b.Unscheduled > unscheduledCost {
 		return fmt.Errorf("bundle %d: cost %d of staying unscheduled must be between 0 and %d", b.ID, b.Unscheduled, unscheduledCost)
 	}
-	if len(b.Groups) > 1 && (b.Levels != 0 || b.Class != 0) || b.Levels < 0 || b.Class < 0 {
-		return fmt.Errorf("bundle %d: levels and class must not be negative, and are of bundles of one group", b.ID)
+	if len(b.Groups) > 1 && b.Class != 0 || b.Levels < 0 || b.Class < 0 {
+		return fmt.Errorf("bundle %d: levels and class must not be negative, and a class is of bundles of one group", b.ID)
 	}
 	for i, g := range b.Groups {
 		if g.Slots < 1 || g.Slots > slotsMax || g.Memory < 0 || g.InputBytes < 0 {

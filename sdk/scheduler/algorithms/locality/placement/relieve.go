@@ -26,7 +26,7 @@ func (p *plan) relieve() {
 	for _, c := range p.choices {
 		r := relief{c, map[string]int{}, map[scheduler.BundleID]bool{}}
 		for _, x := range c.items {
-			r.gone[x.bundle.ID] = true
+			r.gone[x.bundle.ID] = !x.out()
 		}
 		for _, b := range c.bundles {
 			if !r.gone[b.ID] {
@@ -34,6 +34,9 @@ func (p *plan) relieve() {
 			}
 		}
 		for _, x := range c.items {
+			if x.out() {
+				continue
+			}
 			if l := p.View.Launcher(x.where[0]); nearBytes(l, &x.bundle.Groups[0])[scheduler.NodeLocal] == 0 {
 				x.bundle = r.better(x.bundle, l)
 			}

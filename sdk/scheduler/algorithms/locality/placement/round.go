@@ -51,6 +51,9 @@ type Round struct {
 	// Levels says how many levels of locality (Bundle.Levels) are open to the launch with a
 	// number. Nil: all are.
 	Levels func(launch int) int
+	// Optional says that the launch with a number may be dropped: it is made only where there is room
+	// on a level that is open to it. It has taken room wherever there is any. Nil: none may be.
+	Optional func(launch int) bool
 	// Spare says how many free slots of a kind a launch may take on a launcher beside those that are
 	// taken by launches already. Nil: all.
 	Spare func(*view.Launcher, scheduler.SlotKind) int
@@ -66,6 +69,9 @@ type Report struct {
 	Moved    int    // that were: to other launchers, or with other bundles
 	Saved    int64  // cost, of which a far byte costs as much as Options.Costs says
 	Over     string // the bound for which launches stayed where they were, "": none
+	// Dropped are the optional launches that are not made, ascending. What they had taken is
+	// given back.
+	Dropped []int
 }
 
 // Place changes launches, which the policy has made in this round, and what they have taken in the
@@ -78,8 +84,15 @@ func (r *Round) Place(launches []scheduler.Launch) Report {
 	p.report.Launches = len(p.items)
 	if len(p.items) > r.BundlesMax {
 		p.report.Over = fmt.Sprintf("%d launches are more than bundles-max (%d)", len(p.items), r.BundlesMax)
-		return p.report
+	} else {
+		p.place()
 	}
+	p.drop()
+	p.commit()
+	return p.report
+}
+
+func (p *plan) place() {
 	p.addCandidates()
 	if !p.improve(p.items) {
 		for _, same := range p.byNeed() {
@@ -87,8 +100,6 @@ func (r *Round) Place(launches []scheduler.Launch) Report {
 		}
 	}
 	p.relieve()
-	p.commit()
-	return p.report
 }
 
 // plan is one Place.
@@ -108,7 +119,13 @@ type item struct {
 	where  []scheduler.LauncherID
 	levels int
 	class  *choice // nil: the bundle can't be swapped
+
+	optional bool // see Round.Optional
+	made     bool // it is optional, and has a place
 }
+
+// out says whether a launch is not made, as planned so far.
+func (x *item) out() bool { return x.optional && !x.made }
 
 // choice is the launches of one stage for which any of some bundles would do.
 type choice struct {
@@ -124,6 +141,8 @@ type choiceKey struct {
 	kind   scheduler.SlotKind
 	memory int64
 	levels int
+
+	optional bool
 }
 
 // gather lists the launches that may be placed anew, and says whether there is anything to be
@@ -135,12 +154,12 @@ func (p *plan) gather() (gains bool) {
 		if p.View.Reserved(b.Job.ID()) {
 			continue
 		}
-		x := &item{launch: i, bundle: b, where: d.Launchers}
-		if p.Levels != nil && len(b.Groups) == 1 {
+		x := &item{launch: i, bundle: b, where: d.Launchers, optional: p.Optional != nil && p.Optional(i)}
+		if p.Levels != nil {
 			x.levels = p.Levels(i)
 		}
 		p.items = append(p.items, x)
-		gains = gains || !p.local(x) || p.Options.NeighbourBytes > 0 && len(b.Groups) > 1
+		gains = gains || x.optional || !p.local(x) || p.Options.NeighbourBytes > 0 && len(b.Groups) > 1
 		if key, may := p.keyOf(x); may {
 			c := of[key]
 			if c == nil {
@@ -160,7 +179,7 @@ func (p *plan) gather() (gains bool) {
 // and without located input none is far from it.
 func (p *plan) keyOf(x *item) (choiceKey, bool) {
 	b, g := x.bundle, &x.bundle.Groups[0]
-	key := choiceKey{b.Job.ID(), g.Stage, g.Kind, g.Memory, x.levels}
+	key := choiceKey{b.Job.ID(), g.Stage, g.Kind, g.Memory, x.levels, x.optional}
 	return key, !p.KeepBundles && len(b.Groups) == 1 && g.Slots == 1 && !b.SpeculationOffered && len(g.Places) > 0
 }
 
@@ -280,8 +299,8 @@ func (p *plan) byNeed() [][]*item {
 	return all
 }
 
-// improve places launches anew while all others stay where they are. It returns false when
-// not all of them found a place, which does not happen where all need the same; nothing is
+// improve places launches anew while all others stay where they are. It returns false when not all
+// that must be made found a place, which does not happen where all need the same; nothing is
 // changed then, nor when the cost would not fall.
 func (p *plan) improve(items []*item) (placed bool) {
 	if p.report.Over != "" {
@@ -404,12 +423,12 @@ func (p *plan) network(items []*item, most map[room]int) *Network {
 		}
 	}
 	near := nearby{hosts: map[string]bool{}, racks: map[string]bool{}, used: map[scheduler.LauncherID]bool{}}
-	add := func(b *view.Bundle, levels int, c *choice) {
-		_ = n.SetBundle(p.forNetwork(b, levels, c)) // what the manager tells is valid
+	add := func(b *view.Bundle, x *item) {
+		_ = n.SetBundle(p.forNetwork(b, x)) // what the manager tells is valid
 		near.add(b)
 	}
 	for _, x := range items {
-		add(x.bundle, x.levels, x.class)
+		add(x.bundle, x)
 		for _, id := range x.where {
 			near.used[id] = true
 		}
@@ -417,7 +436,7 @@ func (p *plan) network(items []*item, most map[room]int) *Network {
 	for _, c := range p.choices {
 		for _, b := range c.bundles {
 			if chosen[c] {
-				add(b, c.key.levels, c)
+				add(b, c.items[0])
 			}
 		}
 	}
@@ -429,13 +448,20 @@ func (p *plan) network(items []*item, most map[room]int) *Network {
 
 // forNetwork is a bundle as the network has it. It costs a bundle of one group its whole way to
 // stay out, so that of a choice those start that save most, not those with least input.
-func (p *plan) forNetwork(b *view.Bundle, levels int, c *choice) Bundle {
-	x := Bundle{ID: b.ID, Groups: sized(b.Groups), Avoid: b.Avoid, Levels: levels}
-	if len(b.Groups) == 1 {
-		x.Unscheduled = leftOutCost + p.costs().far(&x.Groups[0])
+func (p *plan) forNetwork(b *view.Bundle, like *item) Bundle {
+	x := Bundle{ID: b.ID, Groups: sized(b.Groups), Avoid: b.Avoid, Levels: like.levels}
+	far := int64(0)
+	for i := range x.Groups {
+		far += p.costs().far(&x.Groups[i])
 	}
-	if c != nil {
-		x.Class = c.number
+	switch {
+	case like.optional: // to wait costs as much as to go far
+		x.Unscheduled = max(far/int64(len(b.Groups)), 1)
+	case len(b.Groups) == 1:
+		x.Unscheduled = leftOutCost + far
+	}
+	if like.class != nil {
+		x.Class = like.class.number
 	}
 	return x
 }
@@ -561,10 +587,10 @@ func (p *plan) assignment(items []*item, r Result) (found []*item, complete bool
 			if len(others[c]) > 0 {
 				y.bundle, others[c] = others[c][0], others[c][1:]
 				y.where = where[y.bundle.ID]
-				complete = complete && y.where != nil
 			}
 		}
-		complete = complete && y.where != nil
+		y.made = y.optional && y.where != nil
+		complete = complete && (y.where != nil || y.optional)
 		found = append(found, &y)
 	}
 	return found, complete
@@ -584,6 +610,9 @@ func (c *choice) others(where map[scheduler.BundleID][]scheduler.LauncherID) []*
 // cost is what launches cost less what they would if all were far from their input.
 func (p *plan) cost(n *Network, items []*item) (sum int64) {
 	for _, x := range items {
+		if x.out() {
+			continue
+		}
 		groups := sized(x.bundle.Groups)
 		for i, id := range x.where {
 			at, known := n.places.index[id]
@@ -597,17 +626,33 @@ func (p *plan) cost(n *Network, items []*item) (sum int64) {
 	return sum
 }
 
+// drop gives back what optional launches have taken that are not made.
+func (p *plan) drop() {
+	for _, x := range p.items {
+		if !x.out() {
+			continue
+		}
+		for i, id := range x.where {
+			g := &x.bundle.Groups[i]
+			p.View.Give(p.View.Launcher(id), g.Kind, g.Slots, g.Memory)
+		}
+	}
+}
+
 // commit writes into the launches what is planned. What one launch is not of any more may be
 // another's now.
 func (p *plan) commit() {
 	for _, x := range p.items {
-		if out := p.View.Bundle(p.launches[x.launch].Bundle); out != x.bundle {
-			p.View.TakeBack(out)
+		if before := p.View.Bundle(p.launches[x.launch].Bundle); before != x.bundle || x.out() {
+			p.View.TakeBack(before)
 		}
 	}
 	for _, x := range p.items {
 		d := &p.launches[x.launch]
 		switch {
+		case x.out():
+			p.report.Dropped = append(p.report.Dropped, x.launch)
+			continue
 		case d.Bundle != x.bundle.ID:
 			out := p.View.Bundle(d.Bundle)
 			*d = p.View.Launch(x.bundle, x.where)

@@ -118,7 +118,7 @@ func (x *site) cost(b *view.Bundle, where []scheduler.LauncherID, levels int) (s
 	w := world{costs: DefaultCosts()}
 	for i, id := range where {
 		l, g := x.Launcher(id), &b.Groups[i]
-		if slices.Contains(b.Avoid, id) || levels > 0 && 1+int(view.Locality(l, g)) > levels {
+		if slices.Contains(b.Avoid, id) || levels > 0 && len(g.Places) > 0 && 1+int(view.Locality(l, g)) > levels {
 			return math.MaxInt32
 		}
 		total := g.InputBytes
@@ -140,15 +140,16 @@ func (x *site) total() (sum int64) {
 // piece is a launch as the oracle sees it: any of some bundles would do, each on as many launchers
 // as it has groups.
 type piece struct {
-	bundles []*view.Bundle
-	levels  int
+	bundles  []*view.Bundle
+	levels   int
+	optional bool
 }
 
 // pieces are the launches, each with the bundles that may start in its place.
 func (x *site) pieces() (all []piece) {
 	for i, d := range x.launches {
 		b := x.Bundle(d.Bundle)
-		p := piece{[]*view.Bundle{b}, x.levels[i]}
+		p := piece{bundles: []*view.Bundle{b}, levels: x.levels[i]}
 		if len(b.Groups) == 1 && b.Groups[0].Slots == 1 && len(b.Groups[0].Places) > 0 {
 			for _, e := range x.launches {
 				if o := x.Bundle(e.Bundle); o != b && o.Job == b.Job && len(o.Groups) == 1 && len(o.Groups[0].Places) > 0 {
@@ -172,6 +173,9 @@ func (x *site) least(rest []piece, free map[scheduler.LauncherID]int, used map[s
 		return 0
 	}
 	best := int64(math.MaxInt32)
+	if rest[0].optional {
+		best = x.least(rest[1:], free, used)
+	}
 	for _, b := range rest[0].bundles {
 		if used[b.ID] {
 			continue
@@ -404,5 +408,41 @@ func TestKeptBundlesStay(t *testing.T) {
 	})
 	if moved == 0 {
 		t.Error("nothing moved")
+	}
+}
+
+// TestOptionalLaunches are made where the least cost of all has room on a level that is open to
+// them, and dropped elsewhere.
+func TestOptionalLaunches(t *testing.T) {
+	made, dropped := 0, 0
+	everywhere(t, 1500, func(t *testing.T, _ uint64, rng *rand.Rand) {
+		x := drawSite(t, rng, siteShape{launchers: 4, slots: 2, jobs: 3, bundles: 2})
+		firm := rng.IntN(len(x.launches) + 1)
+		var pieces []piece
+		for i, d := range x.launches {
+			if x.levels[i] = 0; i >= firm {
+				x.levels[i] = 1 + rng.IntN(2)
+			}
+			pieces = append(pieces, piece{[]*view.Bundle{x.Bundle(d.Bundle)}, x.levels[i], i >= firm})
+		}
+		least := x.least(pieces, x.slots(), map[scheduler.BundleID]bool{})
+		r := x.round()
+		r.KeepBundles, r.Optional = true, func(i int) bool { return i >= firm }
+		report := r.Place(x.launches)
+		for _, i := range slices.Backward(report.Dropped) {
+			if i < firm {
+				t.Errorf("launch %d of %d that are to be made is dropped", i, firm)
+			}
+			x.launches, x.levels = slices.Delete(x.launches, i, i+1), slices.Delete(x.levels, i, i+1)
+		}
+		if got := x.total(); got != least {
+			t.Errorf("the cost is %d, and could be %d", got, least)
+		}
+		x.fits(t)
+		made += len(x.launches) - firm
+		dropped += len(report.Dropped)
+	})
+	if made < 200 || dropped < 200 {
+		t.Errorf("%d were made and %d dropped: the sites say nothing", made, dropped)
 	}
 }

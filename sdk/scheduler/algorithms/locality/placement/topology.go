@@ -77,6 +77,9 @@ const (
 // in its rack counts up to the whole of it. extra is a place that counts besides. levels
 // is Bundle.Levels.
 func (t *topology) edges(g *scheduler.Group, extra *scheduler.Place, costs Costs, levels int) edges {
+	if len(g.Places) == 0 {
+		levels = 0
+	}
 	total := g.InputBytes
 	for _, p := range g.Places {
 		total = max(total, p.Bytes)
