@@ -86,7 +86,7 @@ func TestPartsFromOutside(t *testing.T) {
 		{"order", "fair", "", "allocations: {order: newest}", 1, []workload.Job{named("a", "a", 0, one, 9), named("b", "b", s, one, 9), named("c", "c", 2*s, one, 9)}, func(r *Result) time.Duration { return r.Jobs[2].Ended }},
 		// It makes all later, as half of the slots are left to others.
 		{"load", "fair", "load: {manager: half}", "", 4, []workload.Job{named("a", "a", 0, one, 8)}, last},
-		{"estimator", "hfsp", "training-part: 0", "training-part: 0\nestimator: recurring", 1, recur, func(r *Result) time.Duration { return r.Jobs[3].Ended }},
+		{"estimator", "hfsp", "training-part: 0", "training-part: 0\nestimator: recurring", 2, recur, func(r *Result) time.Duration { return r.Jobs[3].Ended }},
 	} {
 		ended := func(settings string) time.Duration {
 			host, err := policy.Launch(t.Context(), policy.Options{Path: filepath.Join(bin, "hamadryad-policy-"+c.program+"-parts"), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})

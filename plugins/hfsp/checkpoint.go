@@ -307,6 +307,9 @@ func (k *kind) restore(c *virtual.Cluster, now scheduler.Time, find func(virtual
 	for j := range c.Jobs() {
 		if s := find(j.ID()); s != nil && s.job == nil {
 			s.job, s.Came, j.Owner = j, true, s
+			if s.parked = j.Spec().Cap == 0 && s.cap() > 0; s.parked {
+				k.parked++
+			}
 		} else {
 			c.Remove(j)
 		}

@@ -25,6 +25,10 @@
 // Each may use as many as it can. What is then left over goes to whoever can use it, in the
 // same order.
 //
+// Where a kind has fewer slots than stages that are not late, the virtual cluster gives a slot each to those
+// of the highest weight, and among them of the fewest tasks, and nothing to the others: the published round
+// robin begins with small jobs. Those that get nothing come after those that do, and get their turn as these finish virtually.
+//
 // With late: share, stages that are late share the slots by weight, so that one that was taken to be much
 // smaller than it is holds nobody up. With late: plain they are served one after the
 // other, as published.
@@ -67,6 +71,22 @@
 //	estimate-seed: 1          # draws these lots
 //
 // One offer that is passed up is one launcher with a free slot, once in a heartbeat period at most.
+//
+// The default mode, attempts, is the published one, and the only one under which more of the work
+// is near its input than under fair, while small jobs end no later. On FB2009 with 100 launchers, in
+// the mean of eight placements of blocks:
+//
+//	                 median sojourn (s)    mean sojourn (s)
+//	                 small  medium  big    small  all        near its input
+//	fair             11.5   153     523    13.9   93.5       99.77 %
+//	hfsp, attempts   11.3   111     286    13.8   82.4       99.92 %
+//	hfsp, delay      11.5   110     292    13.5   82.1       99.68 %
+//	hfsp, delay 9 s  11.8   112     305    13.8   83.1       99.83 %
+//	hfsp, none       9.2    102     281    12.8   80.1       18.29 %
+//
+// The medians of small jobs differ by 0.3 s between placements, so that one placement decides
+// nothing. Always local, as published, and the shortest wait of small jobs exclude each other: 49 of
+// the 53 read one block, and wait for one of three machines.
 //
 // # Parts from outside
 //

@@ -147,6 +147,9 @@ func (p *Policy) finish(s *stage) string {
 	if at := s.kind.cluster.Finish(s.job); at != virtual.Never {
 		return fmt.Sprintf("; it would finish in %s if all shared", at.Sub(p.view.Now()).Round(time.Millisecond))
 	}
+	if s.parked {
+		return "; stages of fewer tasks have all slots of the virtual cluster"
+	}
 	return "; it would never finish if all shared"
 }
 

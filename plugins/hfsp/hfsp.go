@@ -84,6 +84,9 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	}
 	p.book.Update(r.Events)
 	p.update(r.Events)
+	for _, k := range p.kinds {
+		p.deal(k)
+	}
 	a := &assignment{Policy: p}
 	if p.last != nil {
 		a.before = p.last.begun

@@ -13,6 +13,8 @@ import (
 type kind struct {
 	name    scheduler.SlotKind
 	slots   int // on launchers that are neither draining nor blamed
+	parked  int // stages for which the virtual cluster has no slot
+	dealt   dealt
 	cluster *virtual.Cluster
 
 	all      []*stage // that came and are not over
@@ -24,6 +26,13 @@ type kind struct {
 	// are to run again after they were over.
 	urgent []*stage
 	early  []*stage // that are early, with something to launch, resume or take off
+}
+
+// dealt is what deal went by when it was called last.
+type dealt struct {
+	slots   int
+	lates   uint64 // of the cluster
+	changed bool   // something else is not as it was then
 }
 
 func compare(a, b *stage) int { return work.Compare(a.Stage, b.Stage) }
@@ -38,6 +47,42 @@ func set(list []*stage, s *stage, in bool) []*stage {
 		return slices.Delete(list, i, i+1)
 	}
 	return list
+}
+
+// deal says which stages have slots in the virtual cluster where there are fewer of them than stages:
+// one each for those of the highest weight, and of these for those of the fewest tasks (section 3.3,
+// "Resource Allocation"). Late stages take no part. It sorts all stages, but only then, and only where
+// some came, ended, became late or changed in what they are compared by.
+func (p *Policy) deal(k *kind) {
+	now := dealt{slots: k.slots, lates: k.cluster.Lates()}
+	if k.dealt == now || len(k.all) <= k.slots && k.parked == 0 {
+		return
+	}
+	k.dealt = now
+	sharing := make([]*stage, 0, len(k.all))
+	for _, s := range k.all {
+		if s.job != nil && !s.job.Late() && s.cap() > 0 {
+			sharing = append(sharing, s)
+		} else {
+			s.parked = false
+		}
+	}
+	if len(sharing) > k.slots && k.slots > 0 {
+		slices.SortFunc(sharing, func(a, b *stage) int {
+			return cmp.Or(cmp.Compare(b.Job.Info.Priority, a.Job.Info.Priority), cmp.Compare(a.cap(), b.cap()), compare(a, b))
+		})
+	}
+	k.parked = 0
+	for i, s := range sharing {
+		parked := i >= k.slots && k.slots > 0
+		if parked {
+			k.parked++
+		}
+		if s.parked != parked {
+			s.parked = parked
+			k.cluster.Set(s.job, p.spec(s))
+		}
+	}
 }
 
 // kindOf returns what there is of a kind, and makes it.

@@ -2,6 +2,7 @@ package hfsp
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -436,6 +437,44 @@ func TestExplainAndStatus(t *testing.T) {
 	s, err := w.Policy.Status()
 	if err != nil || s.Check() != nil || len(s.Pools) != 3 || s.Pools[0].Running != 4 || s.Pools[0].Demand != 440 || s.Pools[1].Parent != "hfsp" {
 		t.Errorf("Status = %+v, %v", s, err)
+	}
+}
+
+// Where there are fewer slots than stages, the virtual cluster has slots for those of fewest tasks alone, those of more urgent
+// jobs first; the others come after them, and share when there are slots for all. A restart keeps who has some.
+func TestFewerSlotsThanStages(t *testing.T) {
+	w := newPlay(t, "training-part: 0\ntask-default: 1000s\n")
+	w.Launchers(1, 2)
+	for _, j := range []struct {
+		tasks    int
+		priority scheduler.Priority
+	}{{5, 0}, {9, 1}, {3, 0}, {4, 0}} {
+		w.Cluster.Submit(cluster.Spec{Name: "job", Priority: j.priority, Layers: []cluster.Layer{maps(j.tasks, time.Hour)}})
+	}
+	w.Until(time.Minute)
+	done := func() (all []float64) {
+		w.Policy.kinds[0].cluster.Advance(w.Cluster.Now())
+		for id := range scheduler.JobID(4) {
+			all = append(all, math.Round(w.stage(id+1).job.Done()))
+		}
+		return all
+	}
+	// Of 120 slot-seconds the urgent job has two thirds, and of the others the one of three tasks the rest.
+	equal(t, "virtual work", done(), []float64{0, 80, 40, 0})
+	if x, err := w.Policy.Explain(4); err != nil || !strings.Contains(x.Detail, "stages of fewer tasks have all slots of the virtual cluster") {
+		t.Errorf("it says %q (%v)", x.Detail, err)
+	}
+	before := w.Policy.dump()
+	w.Restart("training-part: 0\ntask-default: 1000s\n")
+	if after := w.Policy.dump(); after != before {
+		t.Errorf("after a restart\n%s\nbefore\n%s", after, before)
+	}
+	w.Cluster.Join(2, cluster.Rack(2), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 8})
+	w.Until(2 * time.Minute)
+	for id, n := range done() {
+		if n < 40 {
+			t.Errorf("job %d has done %v, though there are slots for all", id+1, n)
+		}
 	}
 }
 

@@ -130,9 +130,9 @@ func TestCheckpointBound(t *testing.T) {
 	w := newPlay(t, "")
 	w.Environment.Limits.CheckpointBytes = bytes
 	w.Restart("")
-	w.Launchers(4, 4)
+	w.Launchers(150, 4) // a slot for each job, so that all are somewhere on their way
 	for range 600 {
-		w.Cluster.Submit(cluster.Spec{Name: "job", Layers: []cluster.Layer{maps(3, 33*time.Second)}})
+		w.Cluster.Submit(cluster.Spec{Name: "job", Layers: []cluster.Layer{maps(3, time.Hour)}})
 	}
 	var sum *scheduler.Checkpoint
 	w.Look = func(d scheduler.Decisions) {

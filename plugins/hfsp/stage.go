@@ -20,6 +20,9 @@ type stage struct {
 
 	kind *kind
 	job  *virtual.Job // nil before it came, and once it is over
+	// parked says that the virtual cluster has no slot for it: see kind.deal.
+	parked bool
+	by     turnBy // when it was settled last
 	// early says that stages which it reads have not finished: what is ready of it would only wait for them.
 	early bool
 	read  bool // all of it has finished, as its readers know
@@ -100,6 +103,9 @@ func (p *Policy) settle(s *stage) {
 	s.size, s.trained = p.estimator.Size(s.tasks)
 	s.early = p.isEarly(s)
 	p.list(s, p.simulate(s))
+	if by := s.turnBy(); by != s.by {
+		s.by, s.kind.dealt.changed = by, true
+	}
 	if read := finished(s); read != s.read {
 		s.read = read
 		for _, w := range p.book.Stages(s.Job.ID()) {
@@ -159,8 +165,27 @@ func (p *Policy) isEarly(s *stage) bool {
 }
 
 func (p *Policy) spec(s *stage) virtual.Spec {
-	slots := int64(s.tasks.Tasks) * int64(max(s.tasks.Slots, 0))
-	return virtual.Spec{Size: s.size, Weight: p.options.weight(s.Job.Info.Priority), Cap: int(min(slots, virtual.CapMax))}
+	x := virtual.Spec{Size: s.size, Weight: p.options.weight(s.Job.Info.Priority)}
+	if !s.parked {
+		x.Cap = s.cap()
+	}
+	return x
+}
+
+// turnBy is what decides whether a stage has a slot where there are too few.
+type turnBy struct {
+	sharing  bool
+	cap      int
+	priority scheduler.Priority
+}
+
+func (s *stage) turnBy() turnBy {
+	return turnBy{s.job != nil && !s.job.Late(), s.cap(), s.Job.Info.Priority}
+}
+
+// cap is how many slots all tasks of a stage could use.
+func (s *stage) cap() int {
+	return int(min(int64(s.tasks.Tasks)*int64(max(s.tasks.Slots, 0)), virtual.CapMax))
 }
 
 // retire has a stage that has really ended go on virtually to its end.
@@ -182,6 +207,7 @@ func (p *Policy) part(s *stage) {
 		k.cluster.Remove(s.job)
 		s.job = nil
 	}
+	k.dealt.changed = true
 	for _, list := range []*[]*stage{&k.all, &k.urgent, &k.training, &k.waiting, &k.soft, &k.early, &k.leaving} {
 		*list = set(*list, s, false)
 	}
