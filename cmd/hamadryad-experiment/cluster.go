@@ -217,24 +217,6 @@ func (c *cluster) awaitRunning(ctx context.Context, pool string, n uint32) error
 	}
 }
 
-// awaitStage waits until so many groups of a stage of a pool's job run.
-func (c *cluster) awaitStage(ctx context.Context, pool, stage string, n uint32) error {
-	ctx, cancel := context.WithTimeout(ctx, runningMax)
-	defer cancel()
-	for {
-		if j, err := c.statusOf(ctx, pool); err == nil {
-			for _, s := range j.Stages {
-				if s.Name == stage && s.Running >= n {
-					return nil
-				}
-			}
-		}
-		if err := sleep(ctx, 10*time.Millisecond); err != nil {
-			return fmt.Errorf("stage %s of pool %s did not get %d slots: %w", stage, pool, n, err)
-		}
-	}
-}
-
 // notRunning says what runs instead of what should.
 func notRunning(pool string, n uint32, jobs []*wire.JobSummary) error {
 	var b strings.Builder

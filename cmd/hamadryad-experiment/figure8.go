@@ -19,7 +19,6 @@ const (
 	figure8Slack = 256  // MiB for the cluster's own processes
 	figure8Swap  = 3072 // MiB of swap
 	figure8Works = 20 * time.Second
-	figure8Later = 10 * time.Second // the other reduce comes: the first has filled its memory then
 	// figure8Raw is by how many times longer it takes at most to swap, where that is roughly what the disk takes to write
 	// and read as much in order.
 	figure8Raw = 2.0
@@ -89,7 +88,7 @@ func (l *lab) figure8Run(ctx context.Context, footprint int) (time.Duration, err
 	if err != nil {
 		return 0, err
 	}
-	if err := errors.Join(c.awaitStage(ctx, "first", "reduce", 1), sleep(ctx, figure8Later)); err != nil {
+	if err := c.awaitFile(ctx, c.mark("first")); err != nil {
 		return 0, err
 	}
 	second, err := c.submitHolding("second", 2, footprint, 0)
@@ -117,5 +116,22 @@ func (c *cluster) submitHolding(pool string, priority, mib int, works time.Durat
 	if err := os.WriteFile(input, []byte("one line\n"), 0o600); err != nil {
 		return nil, err
 	}
-	return c.run(pool, "--priority", fmt.Sprint(priority), "holding", fmt.Sprint(mib), works.String(), input, filepath.Join(c.Folder, "out-"+pool))
+	return c.run(pool, "--priority", fmt.Sprint(priority), "holding", fmt.Sprint(mib), works.String(), c.mark(pool), input, filepath.Join(c.Folder, "out-"+pool))
+}
+
+// mark is the file that a pool's reduce makes when it has filled its memory.
+func (c *cluster) mark(pool string) string { return filepath.Join(c.Folder, "filled-"+pool) }
+
+// awaitFile waits until a file is there.
+func (c *cluster) awaitFile(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, runningMax)
+	defer cancel()
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return nil
+		}
+		if err := sleep(ctx, 10*time.Millisecond); err != nil {
+			return fmt.Errorf("the file %s was not made: %w", path, err)
+		}
+	}
 }

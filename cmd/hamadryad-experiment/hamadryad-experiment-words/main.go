@@ -4,12 +4,12 @@
 //
 //	hamadryad-experiment-words --pool a words PAUSE REDUCES SPLIT INPUT OUTPUT
 //	hamadryad-experiment-words --pool a reduces PAUSE REDUCES INPUT OUTPUT
-//	hamadryad-experiment-words --pool a holding MIB PAUSE INPUT OUTPUT
+//	hamadryad-experiment-words --pool a holding MIB PAUSE MARK INPUT OUTPUT
 //
 // PAUSE is slept for each word, such as 1ms, by the maps of words and the reduces of
 // reduces, to which lines, which are of equal length, are dealt out in turn; SPLIT is the bytes
-// of a map. The reduce of holding fills so many MiB of memory, sleeps for PAUSE in small parts, so that it does not
-// sleep while it stands still, and reads all of them.
+// of a map. The reduce of holding fills so many MiB of memory, makes the file MARK, sleeps for PAUSE in small parts,
+// so that it does not sleep while it stands still, and reads all of them.
 package main
 
 import (
@@ -33,7 +33,7 @@ import (
 func main() {
 	app.Main(
 		job.Definition{Name: "words", Help: "PAUSE REDUCES SPLIT INPUT OUTPUT: count words, slowly", Build: build},
-		job.Definition{Name: "holding", Help: "MIB PAUSE INPUT OUTPUT: a reduce that holds memory", Build: buildHolding},
+		job.Definition{Name: "holding", Help: "MIB PAUSE MARK INPUT OUTPUT: a reduce that holds memory", Build: buildHolding},
 		job.Definition{Name: "reduces", Help: "PAUSE REDUCES INPUT OUTPUT: deal lines out to reduces that count them slowly", Build: buildReduces},
 	)
 }
@@ -75,8 +75,8 @@ const part = 50 * time.Millisecond
 
 // buildHolding is one map, and a reduce that holds memory.
 func buildHolding(g *job.Graph, args []string) error {
-	if len(args) != 4 {
-		return fmt.Errorf("want MIB PAUSE INPUT OUTPUT, got %q", args)
+	if len(args) != 5 {
+		return fmt.Errorf("want MIB PAUSE MARK INPUT OUTPUT, got %q", args)
 	}
 	mib, err1 := strconv.ParseInt(args[0], 10, 32)
 	pause, err2 := time.ParseDuration(args[1])
@@ -93,7 +93,8 @@ func buildHolding(g *job.Graph, args []string) error {
 		Reduce: func(t *mapreduce.Task, k int64, _ iter.Seq[int64], emit func(int64, int64)) error {
 			held := make([]byte, mib<<20)
 			random := rand.NewChaCha8([32]byte{})
-			if _, err := random.Read(held); err != nil {
+			_, err := random.Read(held)
+			if err := errors.Join(err, os.WriteFile(args[2], nil, 0o600)); err != nil {
 				return err
 			}
 			for left := pause; left > 0; left -= part {
@@ -108,7 +109,7 @@ func buildHolding(g *job.Graph, args []string) error {
 			emit(k, sum)
 			return nil
 		},
-	}.Add(g, args[3], mapreduce.Source{Patterns: []string{args[2]}})
+	}.Add(g, args[4], mapreduce.Source{Patterns: []string{args[3]}})
 }
 
 func build(g *job.Graph, args []string) error {
