@@ -9,9 +9,19 @@ LINT_VERSION := v2.15.0
 FUMPT_VERSION := v0.12.0
 OAPI_VERSION := v2.8.2
 VULN_VERSION := v1.9.0
+SBOM_VERSION := v1.9.0
+
+# What is released. Its version is that of the tag that leads to the commit, else stands for the commit. The same
+# commit makes the same bytes: paths and times of this machine are in none of them.
+PROGRAMS := ./cmd/hamadryad ./cmd/hamadryad-isolate ./cmd/hamadryad-streaming ./plugins/...
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || git show -s --date=format:%Y%m%d%H%M%S --format=v0.0.0-%cd-%h 2>/dev/null || echo v0.0.0)
+RELEASE = -trimpath -ldflags '-s -w -X github.com/hamadryad/hamadryad/internal/buildinfo.stamp=$(VERSION)'
+PLATFORMS ?= linux/amd64 linux/arm64
+OUT ?= build
+IMAGE ?= hamadryad:$(subst +,-,$(VERSION))
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint vuln stress suspensions machine faults kills past screenshots games idle fuzz day hfsp formats bench experiments scale gen verify clean deps jars
+.PHONY: help build deb container release run test race lint vuln stress suspensions machine faults kills past screenshots games idle fuzz day hfsp formats bench experiments scale gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -31,18 +41,43 @@ run: build ## count the words of the Go source tree on a local cluster
 		'  $(BIN)/hamadryad policy; $(BIN)/hamadryad launchers                     # shares and queues; machines' \
 		'  and the pages at the address that it names'
 
+deb: ## a Debian package, into build/deb; its programs know users of directories such as LDAP
+	rm -rf $(OUT)/deb
+	$(GO) build $(RELEASE) -o $(OUT)/deb/programs/ $(PROGRAMS)
+	$(OUT)/deb/programs/hamadryad man $(OUT)/deb/man
+	SOURCE_DATE_EPOCH=$$(git show -s --format=%ct) deploy/debian/build $(VERSION) $(OUT)/deb/programs $(OUT)/deb/man $(OUT)/deb
+
+container: ## a container image of static programs and nothing else, by buildah: IMAGE=name
+	rm -rf $(OUT)/container
+	CGO_ENABLED=0 $(GO) build $(RELEASE) -o $(OUT)/container/programs/ $(PROGRAMS)
+	mkdir -p -m 1777 $(OUT)/container/folders/tmp && mkdir -p $(OUT)/container/folders/var/lib/hamadryad
+	buildah build --isolation chroot --timestamp $$(git show -s --format=%ct) --tag $(IMAGE) --file deploy/container/Containerfile $(OUT)/container
+
+release: $(BIN)/cyclonedx-gomod ## archives of static programs with an SBOM and checksums, into build/release: VERSION=v1.2.0 PLATFORMS="linux/amd64 linux/arm64"
+	rm -rf $(OUT)/release
+	mkdir -p $(OUT)/release/files
+	CGO_ENABLED=0 $(GO) run $(RELEASE) ./cmd/hamadryad man $(OUT)/release/man
+	for p in $(PLATFORMS); do \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build $(RELEASE) -o $(OUT)/release/$${p/\//-}/ $(PROGRAMS) && \
+		SOURCE_DATE_EPOCH=$$(git show -s --format=%ct) deploy/release/archive $(VERSION) $${p/\//-} $(OUT)/release/$${p/\//-} $(OUT)/release/man $(OUT)/release/files || exit 1; \
+	done
+	$(BIN)/cyclonedx-gomod mod -json -type application -serial=false -output $(OUT)/release/files/hamadryad-$(VERSION).cdx.json
+	cd $(OUT)/release/files && sha256sum *.tar.gz *.json > SHA256SUMS
+
 # DEPS are the programs beside Go and bash that tests run, each with the Debian
 # package that has it. Those of iproute2 cut links between network namespaces. The
 # race detector needs gcc; tests on a real HDFS, and those with Apache's readers of
 # file formats, need Maven and a JDK from 11 to 21, those with pyarrow and the policy
 # in Python need Python's venv (which is no program), those with Kerberos its server,
-# and the page of the laboratory's reports is opened in a browser.
+# and the page of the laboratory's reports is opened in a browser. What is released is
+# installed, checked and built into an image by Debian's tools.
 DEPS := sort:coreutils find:findutils grep:grep sed:sed setsid:util-linux \
 	gzip:gzip bzip2:bzip2 zstd:zstd xz:xz-utils lz4:lz4 awk:gawk python3:python3 \
 	ip:iproute2 tc:iproute2 ss:iproute2 \
 	gcc:build-essential mvn:maven javac:default-jdk-headless \
 	pg_lsclusters:postgresql psql:postgresql-client krb5kdc:krb5-kdc kadmin.local:krb5-admin-server kinit:krb5-user \
-	chromium-headless-shell:chromium-headless-shell
+	chromium-headless-shell:chromium-headless-shell \
+	dpkg-deb:dpkg adduser:adduser systemd-analyze:systemd buildah:buildah
 
 deps: ## programs that tests run: installs what is missing, as root with apt-get, or says it
 	@PATH=$$PATH:/usr/sbin; \
@@ -159,3 +194,6 @@ $(BIN)/govulncheck:
 
 $(BIN)/golangci-lint:
 	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+$(BIN)/cyclonedx-gomod:
+	GOBIN=$(CURDIR)/$(BIN) $(GO) install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(SBOM_VERSION)

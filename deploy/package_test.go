@@ -1,0 +1,134 @@
+// Package deploy has what is released: units of systemd, a Debian package, archives and a container image. Its tests
+// install and run them.
+package deploy
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// token is that of a launcher, as "ca init" prints it.
+var token = regexp.MustCompile(`serve launcher --token (\S+)`)
+
+// installed is a machine with the package on it.
+func installed(t *testing.T) *machine {
+	t.Helper()
+	deb := run(t, []string{"SOURCE_DATE_EPOCH=1"}, "debian/build", "v1.2.0-rc.1", programs, man, t.TempDir())
+	if filepath.Base(deb) != "hamadryad_1.2.0~rc.1_"+run(t, nil, "dpkg", "--print-architecture")+".deb" {
+		t.Errorf("the package is %s", deb)
+	}
+	m := boot(t)
+	content, err := os.ReadFile(deb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(m.path("/root/hamadryad.deb"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.must("dpkg --install /root/hamadryad.deb")
+	return m
+}
+
+// The package does what its README says: a manager and a launcher run as units that start again when they are killed
+// or stand still, an upgrade keeps work, and a removal keeps what nobody can make again.
+func TestPackage(t *testing.T) {
+	m := installed(t)
+	m.must("hamadryad version && man --where hamadryad-serve-manager && test -r /usr/share/bash-completion/completions/hamadryad")
+	if out := m.must("systemd-analyze verify /usr/lib/systemd/system/hamadryad-*.service 2>&1"); strings.Contains(out, "hamadryad") {
+		t.Errorf("systemd says of the units: %s", out)
+	}
+	// A manager may do little (of 100, 17 is open); a launcher's tasks are anybody's programs (56).
+	m.must("systemd-analyze security --offline=true --threshold=20 /usr/lib/systemd/system/hamadryad-manager.service")
+	m.must("systemd-analyze security --offline=true --threshold=60 /usr/lib/systemd/system/hamadryad-launcher.service")
+	if out := m.must("systemctl start hamadryad-manager hamadryad-launcher; systemctl is-active hamadryad-manager || true"); out != "inactive" {
+		t.Errorf("a manager without a configuration is %s", out)
+	}
+	m.follow()
+	m.eventually("systemctl show --property StatusText hamadryad-launcher", "joined the manager at 127.0.0.1:7070")
+	// Without isolation tasks are the launcher's user, so that is ann here.
+	m.must("install -d -o hamadryad-launcher /srv/data && echo some words > /srv/data/in && cp /etc/hamadryad/manager/user/* /srv/data && chown hamadryad-launcher /srv/data/*")
+	m.count("before")
+
+	was := m.main("hamadryad-manager")
+	m.must("kill -KILL " + was)
+	m.anew("hamadryad-manager", was)
+	m.count("after-a-kill")
+	m.watchdog()
+
+	manager, launcher := m.main("hamadryad-manager"), m.main("hamadryad-launcher")
+	m.must("dpkg --install /root/hamadryad.deb")
+	m.anew("hamadryad-manager", manager)
+	if now := m.main("hamadryad-launcher"); now != launcher {
+		t.Error("an upgrade ended the launcher's work")
+	}
+	m.count("after-an-upgrade")
+	m.remove()
+}
+
+// follow does what README.Debian says to do on the two machines, which are one here.
+func (m *machine) follow() {
+	m.t.Helper()
+	text := m.must("cat /usr/share/doc/hamadryad/README.Debian")
+	joins := ""
+	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
+		command, shown := strings.CutPrefix(strings.TrimRight(line, "\n"), "  ")
+		if !shown || strings.HasPrefix(command, " ") || regexp.MustCompile(`^hamadryad-\w+ +reads`).MatchString(command) {
+			continue
+		}
+		command = strings.NewReplacer("10.0.0.1", "127.0.0.1", "TOKEN-OF-NODE-2", joins).Replace(command)
+		out := m.must("cd /var/lib/hamadryad 2>/dev/null || true; " + command)
+		if found := token.FindStringSubmatch(out); found != nil {
+			joins = found[1]
+		}
+	}
+}
+
+// main is the id of a unit's first process.
+func (m *machine) main(unit string) string {
+	m.t.Helper()
+	return m.must("systemctl show --property MainPID --value " + unit)
+}
+
+// anew waits until a unit has started again after a process of it that ended.
+func (m *machine) anew(unit, was string) {
+	m.t.Helper()
+	m.eventually("systemctl show --property MainPID --property ActiveState "+unit+" | grep --invert-match --line-regexp MainPID="+was+" | sort | tr '\\n' ' '", "ActiveState=active MainPID=")
+}
+
+// count runs a job as the first administrator.
+func (m *machine) count(name string) {
+	m.t.Helper()
+	m.must("HAMADRYAD_MANAGER=127.0.0.1:7070 HAMADRYAD_AUTH_CERTIFICATE=/srv/data/ann.pem runuser -u hamadryad-launcher -- " +
+		"hamadryad-streaming --quiet -- -input /srv/data/in -output /srv/data/" + name + " -mapper cat && grep --recursive --quiet 'some words' /srv/data/" + name)
+}
+
+// watchdog has systemd start a manager again that stands still.
+func (m *machine) watchdog() {
+	m.t.Helper()
+	m.must("mkdir /run/systemd/system/hamadryad-manager.service.d && printf '[Service]\\nWatchdogSec=2s\\n' > /run/systemd/system/hamadryad-manager.service.d/soon.conf && " +
+		"systemctl daemon-reload && systemctl restart hamadryad-manager")
+	was := m.main("hamadryad-manager")
+	m.must("kill -STOP " + was)
+	m.eventually("journalctl --no-pager --unit hamadryad-manager", "Watchdog timeout")
+	m.anew("hamadryad-manager", was)
+}
+
+// remove removes the package, and purges it.
+func (m *machine) remove() {
+	m.t.Helper()
+	m.must("dpkg --remove hamadryad")
+	if out, _ := m.try("systemctl is-active hamadryad-manager; systemctl is-active hamadryad-launcher"); strings.Contains(out, "\nactive") || strings.HasPrefix(out, "active") {
+		m.t.Errorf("of a package that was removed there runs: %s", out)
+	}
+	m.must("test ! -e /usr/lib/hamadryad && test ! -e /usr/bin/hamadryad && test ! -e /usr/lib/systemd/system/hamadryad-manager.service")
+	if out := m.must("dpkg --purge hamadryad 2>&1"); !strings.Contains(out, "/etc/hamadryad/manager is left") || !strings.Contains(out, "/var/lib/hamadryad is left") {
+		m.t.Errorf("a purge says %s", out)
+	}
+	m.must("test -e /etc/hamadryad/manager/ca.key && test -d /var/lib/hamadryad")
+
+	m.must("rm -rf /etc/hamadryad /var/lib/hamadryad /var/lib/hamadryad-launcher && dpkg --install /root/hamadryad.deb && dpkg --purge hamadryad")
+	m.must("test ! -e /etc/hamadryad && test ! -e /var/lib/hamadryad && ! getent passwd hamadryad && ! getent passwd hamadryad-launcher")
+}
