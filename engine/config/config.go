@@ -70,10 +70,10 @@ type Web struct {
 
 // EventLog are the settings of the manager's event log.
 type EventLog struct {
-	Sync     bool `koanf:"sync"` // wait for the disk; without, a crash of the machine can lose the last moments
-	FileSize Size `koanf:"fileSize" validate:"min=65536"`
+	Sync     bool `koanf:"sync"`                             // wait for the disk; without, a crash of the machine can lose the last moments
+	FileSize Size `koanf:"fileSize" validate:"min=65536"`    // after which the next file is begun
 	Keep     int  `koanf:"keep" validate:"min=2,max=100000"` // files
-	KeepSize Size `koanf:"keepSize" validate:"min=65536"`
+	KeepSize Size `koanf:"keepSize" validate:"min=65536"`    // of all files together
 	// FreezeMax is for how long the core may stand still for a checkpoint, as the manager
 	// estimates it. A state that takes longer is not touched: another process makes the
 	// checkpoint from the event log.
@@ -82,7 +82,7 @@ type EventLog struct {
 
 // Audit are the settings of the manager's audit: who changed what, and was refused what.
 type Audit struct {
-	FileSize Size `koanf:"fileSize" validate:"min=65536"`
+	FileSize Size `koanf:"fileSize" validate:"min=65536"`    // after which the next file is begun
 	Keep     int  `koanf:"keep" validate:"min=1,max=100000"` // files that are full
 }
 
@@ -107,22 +107,25 @@ type Tails struct {
 
 // Launcher are a launcher's settings.
 type Launcher struct {
-	Manager  string   `koanf:"manager" validate:"address"`
-	Name     string   `koanf:"name"`                                  // "": the host's name
-	Host     string   `koanf:"host"`                                  // "": the machine's
-	Names    []string `koanf:"names" validate:"max=64,dive,required"` // further names and addresses of the machine; empty and no host: its addresses
-	Rack     string   `koanf:"rack"`
+	Manager  string   `koanf:"manager" validate:"address"`                                   // that it joins
+	Name     string   `koanf:"name"`                                                         // "": the host's name
+	Host     string   `koanf:"host"`                                                         // "": the machine's
+	Names    []string `koanf:"names" validate:"max=64,dive,required"`                        // further names and addresses of the machine; empty and no host: its addresses
+	Rack     string   `koanf:"rack"`                                                         // of the machine; "": none
 	Slots    Slots    `koanf:"slots" validate:"dive,keys,required,endkeys,min=0,max=100000"` // empty: one default slot a core
 	Memory   Size     `koanf:"memory"`                                                       // 0: most of the machine's
 	Swap     Size     `koanf:"swap"`                                                         // for memory of suspended attempts
-	Data     string   `koanf:"data" validate:"required"`
-	Cache    string   `koanf:"cache"`                               // folder of programs; "": below Data
-	Bind     string   `koanf:"bind" validate:"required"`            // address that its ports listen on
-	DataPort int      `koanf:"dataPort" validate:"min=0,max=65535"` // of the store; 0: any free one
-	HTTPPort int      `koanf:"httpPort" validate:"min=0,max=65535"` // of metrics and logs; 0: any free one
-	Store    Size     `koanf:"programs" validate:"min=1048576"`     // bound of the cached programs
-	Logs     Size     `koanf:"logs" validate:"min=65536"`           // bound of all attempts' logs
-	LogSize  Size     `koanf:"attemptLog" validate:"min=4096"`      // bound of one attempt's log
+	Data     string   `koanf:"data" validate:"required"`                                     // folder of what it stores, of logs and of temporary files; each launcher has its own
+	Cache    string   `koanf:"cache"`                                                        // folder of programs; "": below Data
+	Bind     string   `koanf:"bind" validate:"required"`                                     // address that its ports listen on
+	DataPort int      `koanf:"dataPort" validate:"min=0,max=65535"`                          // of the store; 0: any free one
+	HTTPPort int      `koanf:"httpPort" validate:"min=0,max=65535"`                          // of metrics and logs; 0: any free one
+	// ChannelPorts are those on which workers listen for tcp channels, such as 20000-20999: one for each group that
+	// reads such channels at the same time; "": any free ones
+	ChannelPorts string `koanf:"channelPorts"`
+	Store        Size   `koanf:"programs" validate:"min=1048576"` // bound of the cached programs
+	Logs         Size   `koanf:"logs" validate:"min=65536"`       // bound of all attempts' logs
+	LogSize      Size   `koanf:"attemptLog" validate:"min=4096"`  // bound of one attempt's log
 	// LogsMax is how many attempts' logs are kept at most, and LogsKeepFor for how long after an attempt's
 	// end. They stay when the launcher is started again.
 	LogsMax     int           `koanf:"logsMax" validate:"min=1,max=10000000"`
@@ -152,24 +155,24 @@ type Isolation struct {
 
 // Policy says which policy decides, and how it is kept running.
 type Policy struct {
-	Name     string `koanf:"name" validate:"required_without=Path"` // fifo is the program hamadryad-policy-fifo
-	Path     string `koanf:"path"`                                  // of the plug-in; "": found by name
-	Folder   string `koanf:"folder"`                                // where plug-ins are; "": beside hamadryad
-	Checksum string `koanf:"checksum" validate:"omitempty,len=64,hexadecimal"`
+	Name     string `koanf:"name" validate:"required_without=Path"`            // fifo is the program hamadryad-policy-fifo
+	Path     string `koanf:"path"`                                             // of the plug-in; "": found by name
+	Folder   string `koanf:"folder"`                                           // where plug-ins are; "": beside hamadryad
+	Checksum string `koanf:"checksum" validate:"omitempty,len=64,hexadecimal"` // SHA-256 of the plug-in, in hexadecimal; "": any is started
 	// Environment are names of the manager's variables that the plug-in gets, beside those
 	// that say where programs, time zones and temporary files are.
 	Environment []string `koanf:"environment" validate:"max=1000,dive,required"`
 	// Files are handed to the policy with its settings, and watched. Relative
 	// names are below the configuration file's folder.
 	Files          []string      `koanf:"files"`
-	StartTimeout   time.Duration `koanf:"startTimeout" validate:"min=1s"`
-	RoundDeadline  time.Duration `koanf:"roundDeadline" validate:"min=10ms"`
+	StartTimeout   time.Duration `koanf:"startTimeout" validate:"min=1s"`        // how long the plug-in may take to start and to take its settings
+	RoundDeadline  time.Duration `koanf:"roundDeadline" validate:"min=10ms"`     // how long it may take to answer a round; then it is started again
 	FailuresMax    int           `koanf:"failuresMax" validate:"min=1,max=1000"` // within FailuresWindow; then the built-in FIFO takes over
-	FailuresWindow time.Duration `koanf:"failuresWindow" validate:"min=1s"`
-	SlowRound      time.Duration `koanf:"slowRound" validate:"min=1ms"` // a round that takes longer is told of in log, status and metrics
-	Memory         Size          `koanf:"memory"`                       // that the plug-in and what it starts may have; 0: half of the machine's
-	Store          string        `koanf:"store"`                        // folder granted to the plug-in; "": none
-	Trace          string        `koanf:"trace"`                        // trace file granted to it; "": none
+	FailuresWindow time.Duration `koanf:"failuresWindow" validate:"min=1s"`      // see failuresMax
+	SlowRound      time.Duration `koanf:"slowRound" validate:"min=1ms"`          // a round that takes longer is told of in log, status and metrics
+	Memory         Size          `koanf:"memory"`                                // that the plug-in and what it starts may have; 0: half of the machine's
+	Store          string        `koanf:"store"`                                 // folder granted to the plug-in; "": none
+	Trace          string        `koanf:"trace"`                                 // trace file granted to it; "": none
 
 	// Config is what the policy gets: the text below policy.settings, and Files.
 	Config scheduler.Config `koanf:"-"`
@@ -195,13 +198,13 @@ type Auth struct {
 // OIDC says whose bearer tokens prove users to a manager that have no certificate. Package
 // engine/auth/oidc says what each key means, and judges it.
 type OIDC struct {
-	Issuer       string `koanf:"issuer"` // URL; "": certificates alone prove users
-	Audience     string `koanf:"audience"`
-	NameClaim    string `koanf:"nameClaim"`
-	NamePrefix   string `koanf:"namePrefix"`
-	GroupsClaim  string `koanf:"groupsClaim"`
-	GroupsPrefix string `koanf:"groupsPrefix"`
-	CA           string `koanf:"ca"` // file; "": those of the system
+	Issuer       string `koanf:"issuer"`       // URL; "": certificates alone prove users
+	Audience     string `koanf:"audience"`     // that a token must be for
+	NameClaim    string `koanf:"nameClaim"`    // claim of a token that has the user's name
+	NamePrefix   string `koanf:"namePrefix"`   // put before that name
+	GroupsClaim  string `koanf:"groupsClaim"`  // claim of a token that has the user's groups
+	GroupsPrefix string `koanf:"groupsPrefix"` // put before their names
+	CA           string `koanf:"ca"`           // file; "": those of the system
 }
 
 // Kerberos says what the manager makes of principals and tickets.
@@ -241,8 +244,8 @@ type Limits struct {
 
 // Log are the settings of what the processes say of themselves.
 type Log struct {
-	Level  string `koanf:"level" validate:"oneof=debug info warn error"`
-	Format string `koanf:"format" validate:"oneof=text json"`
+	Level  string `koanf:"level" validate:"oneof=debug info warn error"` // the least level of lines in the process's log
+	Format string `koanf:"format" validate:"oneof=text json"`            // of lines in the process's log
 }
 
 // defaults are in the form of the file.
@@ -282,6 +285,7 @@ func defaults() map[string]any {
 		"launcher.bind":              "127.0.0.1",
 		"launcher.dataPort":          0,
 		"launcher.httpPort":          0,
+		"launcher.channelPorts":      "",
 		"launcher.programs":          "16GiB",
 		"launcher.logs":              "1GiB",
 		"launcher.attemptLog":        "8MiB",

@@ -21,6 +21,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/folder"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/engine/worker/layout"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -42,6 +43,8 @@ type Config struct {
 	// DataPort and HTTPPort are the ports of the store and of metrics and logs;
 	// 0: any free one.
 	DataPort, HTTPPort int
+	// ChannelPorts are those on which workers listen for tcp channels, FIRST-LAST; "": any free ones.
+	ChannelPorts string
 
 	Cache      string        // folder for programs and plans, may be shared by launchers of one machine; "": below Data
 	CacheBytes int64         // 0: CacheBytesDefault
@@ -191,6 +194,9 @@ func (c Config) check() error {
 		seen[s.Kind] = true
 		total += s.Count
 	}
+	if _, err := layout.ParsePorts(c.ChannelPorts); err != nil {
+		return fmt.Errorf("launcher.channelPorts: %w", err)
+	}
 	if err := errors.Join(suspend.Check(c.Suspend), c.Isolation.Check()); err != nil {
 		return err
 	}
@@ -269,6 +275,9 @@ func (c Config) workerSettings() []*wire.Property {
 	}
 	if c.TCPCodec != "" {
 		list = append(list, &wire.Property{Name: "tcp-codec", Value: c.TCPCodec})
+	}
+	if c.ChannelPorts != "" {
+		list = append(list, &wire.Property{Name: "tcp-ports", Value: c.ChannelPorts})
 	}
 	if c.SpillMax > 0 {
 		list = append(list, &wire.Property{Name: "spill-max", Value: strconv.FormatInt(c.SpillMax, 10)})

@@ -65,7 +65,7 @@ func launcherConfig(c *config.Config, log func(config.Log) *slog.Logger) launche
 	l := c.Launcher
 	cfg := launcher.Config{
 		Manager: l.Manager, Data: l.Data, Name: l.Name, Host: l.Host, Rack: l.Rack, Memory: int64(l.Memory), Swap: int64(l.Swap),
-		Bind: l.Bind, DataPort: l.DataPort, HTTPPort: l.HTTPPort, Cache: l.Cache, CacheBytes: int64(l.Store),
+		Bind: l.Bind, DataPort: l.DataPort, HTTPPort: l.HTTPPort, ChannelPorts: l.ChannelPorts, Cache: l.Cache, CacheBytes: int64(l.Store),
 		LogBytes: int64(l.LogSize), LogTotal: int64(l.Logs), LogCount: l.LogsMax, LogKeepFor: l.LogsKeepFor, IdleMax: l.Idle, Suspend: l.Suspend,
 		SpillMax: int64(l.SpillMax), Log: log(c.Log),
 	}

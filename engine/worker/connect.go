@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -85,7 +84,7 @@ func (w *wiring) close() {
 // listen opens the port for tcp channels, at the first that is needed.
 func (w *wiring) listen() (*tcp.Listener, error) {
 	if w.listener == nil {
-		l, err := net.Listen("tcp", net.JoinHostPort(w.bind, "0"))
+		l, err := w.layout.TCPPorts().Listen(w.bind)
 		if err != nil {
 			return nil, failure.Resource(fmt.Errorf("listen for tcp channels on %q: %w; the launcher's bind address must be one of its machine", w.bind, err))
 		}

@@ -12,10 +12,11 @@ import (
 type site struct {
 	fileCodec block.Codec // of file channels whose author chose none
 	tcpCodec  block.Codec // of tcp channels whose author chose none
+	tcpPorts  Ports       // on which groups listen for tcp channels
 	spillMax  int64       // bytes of spills of one shm channel, and of all tcp channels of a group; 0: the channels' defaults
 }
 
-// parseSite reads the properties "file-codec", "tcp-codec" and "spill-max".
+// parseSite reads the properties "file-codec", "tcp-codec", "tcp-ports" and "spill-max".
 func parseSite(properties []*wire.Property) (site, error) {
 	s := site{fileCodec: block.DefaultCodec, tcpCodec: block.None}
 	for _, p := range properties {
@@ -25,10 +26,12 @@ func parseSite(properties []*wire.Property) (site, error) {
 			s.fileCodec, err = block.ParseCodec(p.Value)
 		case "tcp-codec":
 			s.tcpCodec, err = block.ParseCodec(p.Value)
+		case "tcp-ports":
+			s.tcpPorts, err = ParsePorts(p.Value)
 		case "spill-max":
 			s.spillMax, err = strconv.ParseInt(p.Value, 10, 64)
 		default:
-			err = fmt.Errorf("unknown name; a launcher of this release sets file-codec, tcp-codec and spill-max")
+			err = fmt.Errorf("unknown name; a launcher of this release sets file-codec, tcp-codec, tcp-ports and spill-max")
 		}
 		if err != nil {
 			return s, fmt.Errorf("worker setting %s=%s: %w", p.Name, p.Value, err)
@@ -42,6 +45,9 @@ func (l *Layout) FileCodec(c Connection) block.Codec { return codecOf(c.Codec, l
 
 // TCPCodec is how a tcp channel is compressed.
 func (l *Layout) TCPCodec(c Connection) block.Codec { return codecOf(c.Codec, l.site.tcpCodec) }
+
+// TCPPorts are those on which groups listen for tcp channels.
+func (l *Layout) TCPPorts() Ports { return l.site.tcpPorts }
 
 // SpillMax is how many bytes one shm channel may spill, and all tcp channels that a group reads
 // together; 0 for the channels' defaults.
