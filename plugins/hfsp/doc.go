@@ -63,7 +63,7 @@
 //	  mode: attempts          # how work with located input gets a launcher near it: attempts, delay, min-cost-flow, nearest, none
 //	  node-skips: auto        # attempts: offers passed up for a node-local slot; auto: as many as there are launchers
 //	  rack-skips: auto        # then for a rack-local one
-//	  node-delay: auto        # delay, min-cost-flow: the same as a time; auto: 1.5 heartbeats
+//	  node-delay: auto        # delay, min-cost-flow (gangs wait, too): the same as a time; auto: 1.5 heartbeats
 //	  rack-delay: auto
 //	priority-weight: 2        # how much more of the virtual cluster a stage has for each level of its job's priority; 1: the same
 //	collect-after: 30s        # passed over for longer, large work has slots collected for it; 0s: never

@@ -8,7 +8,6 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -59,7 +58,7 @@ func (d *assignment) fill(s *stage, upTo int) {
 		return
 	}
 	level := scheduler.Remote
-	located := d.waits() && s.Job.Located()
+	located := d.waits() && (s.Job.Located() || s.Job.GangCount() > 0 && d.somewhereLocated(s))
 	if located {
 		level = s.wait.Allowed(d.view.Now(), d.limits())
 	}
@@ -108,7 +107,7 @@ func (d *assignment) near(s *stage, upTo int, level scheduler.Locality) {
 // anywhere launches bundles that may go anywhere.
 func (d *assignment) anywhere(s *stage, upTo int, level scheduler.Locality) {
 	d.each(s, upTo, level, d.book.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
-		if level != scheduler.Remote && len(b.Groups) == 1 && len(b.Groups[0].Places) > 0 {
+		if level != scheduler.Remote && d.located(b) {
 			return d.onReserved(b)
 		}
 		fit := d.view.Fit
@@ -143,40 +142,27 @@ func (d *assignment) each(s *stage, upTo int, level scheduler.Locality, bundles 
 			misses++
 			continue
 		}
-		d.launches, d.levels = append(d.launches, d.view.Launch(b, where)), append(d.levels, int(level)+1)
-		d.book.Given(s.Stage, b)
-		s.granted += gangs.Slots(b, s.kind.name)
-		s.launched++
+		d.launch(s, b, where, level)
 		if g := &b.Groups[0]; len(b.Groups) == 1 && len(g.Places) > 0 {
 			s.wait.Launched(view.Locality(d.view.Launcher(where[0]), g))
 		}
 	}
 }
 
-// place places all launches of the round together, where the site wants that.
-func (d *assignment) place() {
-	d.placer.Place(&d.options.Locality, placement.Round{
-		View:   &d.view,
-		Levels: func(launch int) int { return d.levels[launch] },
-		Swapped: func(out, in *view.Bundle) {
-			d.book.TakeBack(d.book.StageOf(out), out)
-			d.book.Given(d.book.StageOf(in), in)
-		},
-	}, d.launches)
-	if !d.options.Locality.Flow() {
-		return
-	}
-	for _, l := range d.launches {
-		b := d.view.Bundle(l.Bundle)
-		if g := &b.Groups[0]; len(b.Groups) == 1 && len(g.Places) > 0 {
-			of(d.book.StageOf(b)).wait.Level = view.Locality(d.view.Launcher(l.Launchers[0]), g)
-		}
-	}
+// launch launches a bundle of a stage, of which work may go so far from its input.
+func (d *assignment) launch(s *stage, b *view.Bundle, where []scheduler.LauncherID, level scheduler.Locality) {
+	d.launches, d.levels = append(d.launches, d.view.Launch(b, where)), append(d.levels, int(level)+1)
+	d.book.Given(s.Stage, b)
+	s.granted += gangs.Slots(b, s.kind.name)
+	s.launched++
 }
 
-// onReserved fits a bundle of one group where slots are kept for its job. It waits for no launcher
+// onReserved fits a bundle where slots are kept for its job. It waits for no launcher
 // that is nearer: these were taken off others for it, and stand empty till it takes them.
 func (d *assignment) onReserved(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	if len(b.Groups) > 1 && d.view.Reserved(b.Job.ID()) {
+		return d.view.Fit(b)
+	}
 	kind := b.Groups[0].Kind
 	for _, l := range d.view.ReservedFor(b.Job.ID()) {
 		free, _ := d.view.Room(l, 0, kind)
@@ -255,7 +241,7 @@ func (d *assignment) skipped(s *stage, upTo int, level scheduler.Locality) {
 func (d *assignment) somewhereLocated(s *stage) bool {
 	n := 0
 	for b := range d.book.Launchable(s.Stage) {
-		if len(b.Groups) == 1 && len(b.Groups[0].Places) > 0 {
+		if d.located(b) {
 			return true
 		}
 		if n++; n == scanMax {

@@ -15,8 +15,10 @@ import (
 
 // place places the launches of the round together, where the site wants that (Hammr, section 6).
 func (a *assignment) place() {
-	for _, k := range a.World.Order {
-		a.offer(k)
+	if a.Config.Locality.Flow() {
+		for _, k := range a.World.Order {
+			a.offer(k)
+		}
 	}
 	r := placement.Round{
 		View: a.View, Levels: func(launch int) int { return a.levels[launch] },
@@ -44,7 +46,7 @@ func (a *assignment) place() {
 func (a *assignment) offer(k pooltree.Kind) {
 	name := a.World.Kinds[k]
 	vain := 0
-	for a.Config.Locality.Flow() && vain < visitsMax && a.View.FreeSlots(name) > 0 {
+	for vain < visitsMax && a.View.FreeSlots(name) > 0 {
 		n := a.Tree.Next(k)
 		if n == nil {
 			break

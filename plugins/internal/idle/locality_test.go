@@ -136,7 +136,7 @@ func TestFlowKeepsWorkNearItsInput(t *testing.T) {
 					t.Errorf("nearest: %d of %d groups are at their input, want %d of %d", nearest, all, s.nearest, slots)
 				}
 				settings := []string{flowOf(policy)}
-				if policy == "fair" { // that jobs would wait is no reason to
+				if policy == "fair" || policy == "hfsp" { // that jobs would wait is no reason to
 					settings = append(settings, "locality: {mode: min-cost-flow, node-delay: 1h}\n")
 				}
 				for _, text := range settings {

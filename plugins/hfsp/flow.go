@@ -1,0 +1,111 @@
+package hfsp
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// place places all launches of the round together, where the site wants that.
+func (d *assignment) place() {
+	firm := len(d.launches)
+	for _, k := range d.kinds {
+		d.offer(k)
+	}
+	dropped := d.placer.Place(&d.options.Locality, placement.Round{
+		View:     &d.view,
+		Levels:   func(launch int) int { return d.levels[launch] },
+		Optional: func(launch int) bool { return launch >= firm },
+		Swapped: func(out, in *view.Bundle) {
+			d.book.TakeBack(d.book.StageOf(out), out)
+			d.book.Given(d.book.StageOf(in), in)
+		},
+	}, d.launches)
+	if !d.options.Locality.Flow() {
+		return
+	}
+	for _, i := range slices.Backward(dropped) {
+		d.drop(i)
+	}
+	for i := range d.launches {
+		d.placedAnew(i, i < firm)
+	}
+}
+
+// offer launches work of stages that wait for slots near their input, on slots that nobody takes:
+// it may be that such a slot can be had when others make room for it. Where it can't, the launch is
+// dropped, and the stage goes on waiting.
+func (d *assignment) offer(k *kind) {
+	if !d.options.Locality.Flow() || d.view.FreeSlots(k.name) == 0 {
+		return
+	}
+	for s := range d.serve(k) {
+		if d.turnOf(s).delayed {
+			d.offerOf(s)
+		}
+		if d.view.FreeSlots(k.name) == 0 {
+			return
+		}
+	}
+}
+
+func (d *assignment) offerOf(s *stage) {
+	level := s.wait.Allowed(d.view.Now(), d.limits())
+	misses := 0
+	for b := range d.book.Launchable(s.Stage) {
+		if misses == scanMax || d.view.FreeSlots(s.kind.name) == 0 {
+			return
+		}
+		if d.located(b) {
+			if where, ok := d.view.Fit(b); ok {
+				d.launch(s, b, where, level)
+				continue
+			}
+		}
+		misses++
+	}
+}
+
+// drop takes back an offer that came to nothing.
+func (d *assignment) drop(launch int) {
+	b := d.view.Bundle(d.launches[launch].Bundle)
+	s := of(d.book.StageOf(b))
+	d.book.TakeBack(s.Stage, b)
+	s.granted -= gangs.Slots(b, s.kind.name)
+	s.launched--
+	d.launches, d.levels = slices.Delete(d.launches, launch, launch+1), slices.Delete(d.levels, launch, launch+1)
+}
+
+// placedAnew notes how near to its input a launch is now: its stage may go on at that level
+// without waiting. A bundle of one group that was launched in any case has ended the wait already.
+func (d *assignment) placedAnew(launch int, firm bool) {
+	l := &d.launches[launch]
+	b := d.view.Bundle(l.Bundle)
+	if !d.located(b) {
+		return
+	}
+	level := scheduler.NodeLocal
+	for i := range b.Groups {
+		if g := &b.Groups[i]; len(g.Places) > 0 {
+			level = max(level, view.Locality(d.view.Launcher(l.Launchers[i]), g))
+		}
+	}
+	wait := &of(d.book.StageOf(b)).wait
+	if firm && len(b.Groups) == 1 {
+		wait.Level = level
+		return
+	}
+	wait.Launched(level)
+}
+
+// located says whether a bundle waits for launchers near its input. Gangs do where a flow places
+// them.
+func (d *assignment) located(b *view.Bundle) bool {
+	if len(b.Groups) == 1 {
+		return len(b.Groups[0].Places) > 0
+	}
+	return d.options.Locality.Flow() && slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return len(g.Places) > 0 })
+}
