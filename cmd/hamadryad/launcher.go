@@ -1,10 +1,11 @@
 package main
 
 import (
-	"slices"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/local"
 	"github.com/hamadryad/hamadryad/engine/site"
@@ -43,13 +44,15 @@ limits, and why not.
 
 The configuration file is read once. A launcher that is started again while the file
 has mistakes goes on with what it joined with last, and says so in its log and in
-hamadryad_launcher_config_wrong; the first start of a data folder refuses such a file.`,
+hamadryad_launcher_config_wrong; the first start of a data folder refuses such a file.
+
+A launcher that has joined with a token needs it no more: its data folder has the certificate
+and remembers where the manager is. A certificate, or a manager, that the environment has for
+your own commands ($HAMADRYAD_AUTH_CERTIFICATE, $HAMADRYAD_MANAGER) does not replace those.`,
 		Example: "  hamadryad serve launcher --token node-2.token --data /var/lib/hamadryad\n  hamadryad serve launcher --auth tls --certificate node-2.pem --manager 10.0.0.1:7070 --bind 10.0.0.2\n  hamadryad serve launcher --manager 10.0.0.1:7070 --slots map=4,reduce=2 --memory 16GiB --rack r1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := f.sources(cmd)
-			if _, named := s.Flags["launcher.manager"]; !named && slices.ContainsFunc(s.Environ, isManagerVariable) {
-				s.Flags["launcher.manager"] = c.manager
-			}
+			s.Manager = os.Getenv(client.AddressVariable)
 			cfg, err := site.StartLauncher(s, logger)
 			if err != nil {
 				return err
@@ -93,5 +96,3 @@ hamadryad_launcher_config_wrong; the first start of a data folder refuses such a
 	partFlags(cmd, part)
 	return cmd
 }
-
-func isManagerVariable(v string) bool { return len(v) > 18 && v[:18] == "HAMADRYAD_MANAGER=" }

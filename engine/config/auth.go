@@ -13,7 +13,7 @@ func (c *Config) checkAuth() Errors {
 			return Errors{fmt.Sprintf("%s: auth.join is empty, and launchers are to join: give it the address at which the manager answers them, such as 10.0.0.1:7072", c.places.of("auth.mode"))}
 		}
 		if c.Auth.Certificate == "" && c.Auth.Token != "" {
-			c.Auth.Certificate = filepath.Join(c.Launcher.Data, "certificates", "launcher.pem")
+			c.Auth.Certificate = JoinedCertificate(c.Launcher.Data)
 		}
 		if c.Auth.Certificate == "" {
 			return Errors{fmt.Sprintf("%s: auth.mode is %s, and auth.certificate is empty: name the file that \"hamadryad ca issue\" made for this process", c.places.of("auth.mode"), c.Auth.Mode)}
@@ -32,6 +32,12 @@ func (c *Config) checkAuth() Errors {
 		}
 	}
 	return wrong
+}
+
+// JoinedCertificate is where a launcher with a data folder keeps the certificate that it got
+// for its token, unless auth.certificate says otherwise.
+func JoinedCertificate(data string) string {
+	return filepath.Join(data, "certificates", "launcher.pem")
 }
 
 func hostOf(address string) string {

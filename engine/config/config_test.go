@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,34 @@ func TestEachSourceOverridesTheOneBefore(t *testing.T) {
 	m := c.Manager
 	if m.Listen != "127.0.0.1:1" || m.HTTP != "127.0.0.1:3" || m.Data != "/flag" || m.EventLog.Sync || len(c.Launcher.Slots) != 1 || c.Launcher.Slots["map"] != 3 {
 		t.Fatalf("%+v", c)
+	}
+}
+
+// What a user's shell has for commands that ask a manager does not replace what a manager
+// or launcher has of its own.
+func TestADaemonsOwnIdentityWins(t *testing.T) {
+	shell := []string{"HAMADRYAD_AUTH_MODE=tls", "HAMADRYAD_AUTH_CERTIFICATE=/ann.pem", "HAMADRYAD_AUTH_KEY=/ann.key", "HAMADRYAD_AUTH_CA=/ann-ca.pem"}
+	for name, test := range map[string]struct {
+		file      string
+		flags     map[string]string
+		want      Auth
+		isManager string
+	}{
+		"its file":         {"auth: {mode: tls, certificate: /m1.pem}\n", nil, Auth{Mode: "tls", Certificate: "/m1.pem"}, "shell:1"},
+		"off in its file":  {"auth: {mode: \"off\"}\n", nil, Auth{Mode: "off", Certificate: "/ann.pem", Key: "/ann.key", CA: "/ann-ca.pem"}, "shell:1"},
+		"its token":        {"log: {level: info}\n", map[string]string{"auth.token": "T", "auth.join": "j:1", "auth.mode": "tls", "launcher.data": "/l"}, Auth{Mode: "tls", Certificate: "/l/certificates/launcher.pem"}, "shell:1"},
+		"nothing":          {"log: {level: info}\n", nil, Auth{Mode: "tls", Certificate: "/ann.pem", Key: "/ann.key", CA: "/ann-ca.pem"}, "shell:1"},
+		"the file's place": {"auth: {certificate: /l.pem}\nlauncher: {manager: \"file:1\"}\n", map[string]string{"auth.mode": "tls"}, Auth{Mode: "tls", Certificate: "/l.pem"}, "file:1"},
+	} {
+		c, err := Load(Sources{File: write(t, "h.yaml", test.file), Environ: shell, Flags: test.flags, Manager: "shell:1"})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := Auth{Mode: c.Auth.Mode, Certificate: c.Auth.Certificate, Key: c.Auth.Key, CA: c.Auth.CA}
+		if !reflect.DeepEqual(got, test.want) || c.Launcher.Manager != test.isManager {
+			t.Errorf("%s: %+v of manager %s, want %+v of %s", name, got, c.Launcher.Manager, test.want, test.isManager)
+		}
 	}
 }
 

@@ -1,5 +1,8 @@
 // Package config reads a site's configuration: defaults, then a YAML file, then
 // HAMADRYAD_ environment variables, then flags; each overrides the one before.
+// Four variables do not override a file: HAMADRYAD_AUTH_MODE, _CERTIFICATE, _KEY and _CA are
+// what a user's commands prove themselves with, so they count for a manager or launcher only
+// where it has no certificate or token of its own.
 //
 //	manager:
 //	  listen: 127.0.0.1:7070

@@ -35,8 +35,34 @@ type Sources struct {
 	Texts map[string][]byte
 	// Text stands in for File's content; nil: the file is read.
 	Text []byte
-	// Token reads what auth.token says for keys that nobody set; nil: nothing.
+	// Token says what a launcher's token tells of keys that nobody set. It gets auth.token;
+	// for "", or a token that is gone, it says what one told with which the launcher joined
+	// before. nil: nothing is told.
 	Token func(token string) (map[string]string, error)
+	// Manager is a launcher's manager where nothing else says it: what the environment has
+	// for commands that ask a manager.
+	Manager string
+}
+
+// clientKeys are set in the environment for commands that ask a manager. For a manager or
+// launcher they count only where it has no certificate or token of its own.
+var clientKeys = []string{"auth.mode", "auth.certificate", "auth.key", "auth.ca"}
+
+// ownIdentity reports whether file, flags, or a token say what the process proves itself with.
+func (s Sources) ownIdentity(ofFile places) bool {
+	for _, key := range []string{"auth.certificate", "auth.token"} {
+		if ofFile[key] != "" || s.Flags[key] != "" {
+			return true
+		}
+	}
+	if slices.ContainsFunc(s.Environ, func(v string) bool { return strings.HasPrefix(v, "HAMADRYAD_AUTH_TOKEN=") }) {
+		return true
+	}
+	if s.Token == nil {
+		return false
+	}
+	told, err := s.Token("")
+	return err == nil && len(told) > 0
 }
 
 // read returns the content of a file.
@@ -103,6 +129,12 @@ func Load(s Sources) (*Config, error) {
 	if err := s.askToken(k, p); err != nil {
 		return nil, err
 	}
+	if s.Manager != "" && p["launcher.manager"] == "" {
+		p["launcher.manager"] = "HAMADRYAD_MANAGER"
+		if err := k.Set("launcher.manager", s.Manager); err != nil {
+			return nil, err
+		}
+	}
 	c.values = map[string]any{}
 	for _, key := range known {
 		c.values[key] = k.Get(key)
@@ -113,11 +145,10 @@ func Load(s Sources) (*Config, error) {
 // askToken takes what the token says where nothing else was said. A token that can't be read
 // is no mistake yet where it is said otherwise who the manager is: it may have been used.
 func (s Sources) askToken(k *koanf.Koanf, p places) error {
-	token := k.String("auth.token")
-	if token == "" || s.Token == nil {
+	if s.Token == nil {
 		return nil
 	}
-	told, err := s.Token(token)
+	told, err := s.Token(k.String("auth.token"))
 	if err != nil && p["launcher.manager"] == "" {
 		return fmt.Errorf("%s: auth.token: %w", p.of("auth.token"), err)
 	}
@@ -207,7 +238,8 @@ func readBounded(file string) ([]byte, error) {
 }
 
 // loadEnvironment takes HAMADRYAD_SECTION_KEY variables. One that starts with a
-// section but names no key of it is an error.
+// section but names no key of it is an error. What the environment has for commands that
+// ask a manager does not replace what a process has of its own.
 func (s Sources) loadEnvironment(k *koanf.Koanf, known []string, p places) error {
 	byVariable := map[string]string{}
 	var variables []string
@@ -217,8 +249,12 @@ func (s Sources) loadEnvironment(k *koanf.Koanf, known []string, p places) error
 		variables = append(variables, v)
 	}
 	var wrong Errors
+	own, ofFile := s.ownIdentity(p), maps.Clone(p)
 	take := func(name, value string) (string, any) {
 		if key, ok := byVariable[name]; ok {
+			if slices.Contains(clientKeys, key) && (own || ofFile[key] != "") {
+				return "", nil
+			}
 			p[key] = name
 			return key, value
 		}

@@ -16,11 +16,15 @@ import (
 type accepted struct {
 	Texts map[string][]byte `json:"texts"`
 	At    time.Time         `json:"at"` // when it was read
+	// Joined is what the token said with which a launcher joined; nil: it had none.
+	Joined *joined `json:"joined,omitempty"`
 }
 
 // sourceOf makes a configuration's bytes for the manager to keep.
-func sourceOf(c *config.Config) ([]byte, error) {
-	return json.Marshal(accepted{Texts: c.Texts, At: time.Now().UTC().Round(time.Second)})
+func sourceOf(c *config.Config) ([]byte, error) { return sourceWith(c, nil) }
+
+func sourceWith(c *config.Config, of *joined) ([]byte, error) {
+	return json.Marshal(accepted{Texts: c.Texts, At: time.Now().UTC().Round(time.Second), Joined: of})
 }
 
 // lastSite returns the configuration that the manager of the sources accepted last;

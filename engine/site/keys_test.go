@@ -120,6 +120,31 @@ func TestATokenSaysWhereTheManagerIs(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", c, got, err)
 		}
 	}
+	got, err := StartLauncher(config.Sources{Flags: map[string]string{"auth.token": token.String(), "launcher.data": dir}, CoreKeys: CoreKeys()}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "configuration.accepted"), got.Source, 0o600); err != nil { // it has joined
+		t.Fatal(err)
+	}
+	if strings.Contains(string(got.Source), token.String()) {
+		t.Error("the token is kept")
+	}
+	// Without the token, or with its file gone, it knows its manager; also in a user's shell.
+	for _, c := range []config.Sources{
+		{},
+		{Flags: map[string]string{"auth.token": filepath.Join(dir, "gone")}},
+		{Environ: []string{"HAMADRYAD_AUTH_CERTIFICATE=/home/ann/ann.pem", "HAMADRYAD_AUTH_MODE=off"}, Manager: "other:7070"},
+	} {
+		if c.Flags == nil {
+			c.Flags = map[string]string{}
+		}
+		c.Flags["launcher.data"], c.CoreKeys = dir, CoreKeys()
+		again, err := StartLauncher(c, quiet)
+		if err != nil || again.Manager != "127.0.0.1:7170" || again.Name != "l1" || again.Keys == nil || again.Renew == nil || again.Problem != nil {
+			t.Errorf("%+v: %+v, %v", c, again, err)
+		}
+	}
 	flags := map[string]string{"auth.token": token.String(), "launcher.data": t.TempDir(), "launcher.name": "l2"}
 	if _, err := StartLauncher(config.Sources{Flags: flags}, quiet); err == nil || !strings.Contains(err.Error(), "it is a token for launcher l1, and launcher.name is l2") {
 		t.Errorf("under another name: %v", err)

@@ -18,7 +18,7 @@ import (
 // has mistakes, what it joined with last, with the mistakes. A machine that comes back
 // while a file is wrong would be missing otherwise.
 func StartLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher.Config, error) {
-	s.Token = tokenSays
+	s.Token = tokenOrMemory(config.DataFolder(s, "launcher"))
 	now, wrong := loadLauncher(s, log)
 	if wrong == nil {
 		return now, nil
@@ -48,7 +48,7 @@ func loadLauncher(s config.Sources, log func(config.Log) *slog.Logger) (launcher
 		return launcher.Config{}, err
 	}
 	cfg := launcherConfig(c, log)
-	if cfg.Source, err = sourceOf(c); err != nil {
+	if cfg.Source, err = sourceWith(c, joinedOf(c)); err != nil {
 		return cfg, err
 	}
 	if cfg.Keys, cfg.Renew, err = launcherKeys(c, cfg.Log); err != nil {

@@ -1,6 +1,8 @@
 package site
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth/join"
 	"github.com/hamadryad/hamadryad/engine/config"
+	"github.com/hamadryad/hamadryad/engine/launcher"
 )
 
 // CreateToken makes a token for a launcher of the manager that the configuration is of. It
@@ -53,20 +56,81 @@ func readToken(text string) (join.Token, error) {
 	return token, err
 }
 
-// tokenSays is what a launcher that has a token need not be told otherwise. Its ports listen
-// where the way to the manager begins.
+// joined is what stays of a token in the launcher's data folder: no secret is in it. Who has
+// joined needs the token no more, and still has to know where its manager is.
+type joined struct {
+	Launcher    string `json:"launcher"`
+	Manager     string `json:"manager"`               // host:port
+	Join        string `json:"join"`                  // host:port
+	Certificate string `json:"certificate,omitempty"` // file; "": where the data folder has it
+}
+
+// joinedOf is what a launcher's token says, or what its data folder remembers of one; nil:
+// neither.
+func joinedOf(c *config.Config) *joined {
+	token, err := readToken(c.Auth.Token)
+	if err != nil || token.Manager == "" || token.Join == "" {
+		return remembered(c.Launcher.Data)
+	}
+	j := &joined{Launcher: token.Launcher, Manager: token.Manager, Join: token.Join}
+	if c.Auth.Certificate != config.JoinedCertificate(c.Launcher.Data) {
+		j.Certificate = c.Auth.Certificate
+	}
+	return j
+}
+
+// remembered is what a launcher's data folder has of the token that it joined with; nil:
+// nothing.
+func remembered(data string) *joined {
+	kept, err := launcher.Accepted(data)
+	var a accepted
+	if kept == nil || err != nil || json.Unmarshal(kept, &a) != nil {
+		return nil
+	}
+	return a.Joined
+}
+
+// tokenOrMemory is what a launcher need not be told otherwise: of its token, or, without one
+// that can be read, of the one that it joined with before.
+func tokenOrMemory(data string) func(string) (map[string]string, error) {
+	return func(text string) (map[string]string, error) {
+		told, err := tokenSays(text)
+		if text != "" && err == nil {
+			return told, nil
+		}
+		if j := remembered(data); j != nil {
+			told, lost := j.says()
+			if lost != nil {
+				return nil, lost
+			}
+			told["auth.certificate"] = cmp.Or(j.Certificate, config.JoinedCertificate(data))
+			return told, nil
+		}
+		if text == "" {
+			return nil, nil //nolint:nilnil // nothing is told
+		}
+		return nil, err
+	}
+}
+
+// tokenSays is what a launcher that has a token need not be told otherwise.
 func tokenSays(text string) (map[string]string, error) {
 	token, err := readToken(text)
 	if err != nil || token.Manager == "" || token.Join == "" {
 		return nil, err
 	}
-	way, err := net.Dial("udp", token.Manager) // sends nothing
+	return (&joined{Launcher: token.Launcher, Manager: token.Manager, Join: token.Join}).says()
+}
+
+// says are keys. The launcher's ports listen where the way to the manager begins.
+func (j *joined) says() (map[string]string, error) {
+	way, err := net.Dial("udp", j.Manager) // sends nothing
 	if err != nil {
 		return nil, fmt.Errorf("no way leads to the manager of the token: %w", err)
 	}
 	defer way.Close()
 	own, _, err := net.SplitHostPort(way.LocalAddr().String())
 	return map[string]string{
-		"auth.mode": config.AuthTLS, "auth.join": token.Join, "launcher.manager": token.Manager, "launcher.name": token.Launcher, "launcher.bind": own,
+		"auth.mode": config.AuthTLS, "auth.join": j.Join, "launcher.manager": j.Manager, "launcher.name": j.Launcher, "launcher.bind": own,
 	}, err
 }
