@@ -176,7 +176,7 @@ var directions = []struct {
 	{"engine/launcher/suspend", []string{"sdk/job/process", "engine/isolate/group"}, launchersRoom},
 	{"engine/launcher", []string{"sdk", "engine/auth", "engine/channel/store", "engine/isolate", "engine/launcher", "engine/plan", "engine/wire", "engine/worker", "internal/buildinfo", "internal/connlimit", "internal/health", "internal/kerberos", "internal/logsample", "internal/profiles"}, "a launcher hears from its manager by messages: put what they share into engine/wire"},
 	{"engine/site", []string{"sdk/scheduler", "engine/auth", "engine/config", "engine/core", "engine/isolate", "engine/launcher", "engine/manager", "engine/policy", "engine/wire", "internal/connlimit"}, "it turns a configuration into what the engine takes: how a process is started is cmd's"},
-	{"engine/client", []string{"sdk", "engine/auth", "engine/plan", "engine/wire", "internal/kerberos", "internal/private"}, "a client talks to the manager by messages alone"},
+	{"engine/client", []string{"sdk", "engine/auth", "engine/plan", "engine/wire", "internal/kerberos", "internal/private", "internal/spelling"}, "a client talks to the manager by messages alone"},
 	{"engine/local", []string{"engine/client", "engine/wire", "internal/spawn"}, "a local cluster is processes: what they run is said by command lines"},
 	{"engine/progress", []string{"sdk", "engine/client", "engine/wire"}, "what is shown comes from the client"},
 	{"engine/app", []string{"sdk", "engine/client", "engine/plan", "engine/progress", "engine/wire", "engine/worker"}, "an application is a client or a worker, and no more"},

@@ -40,7 +40,7 @@ Keep ca.key to yourself: whoever has it is everybody.`,
 
   hamadryad serve manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070
   hamadryad serve launcher --auth tls --certificate node-7.pem --manager 10.0.0.1:7070 --bind 10.0.0.7
-  export ` + client.CertificateVariable + `=ann.pem`,
+  hamadryad config add production --manager 10.0.0.1:7070 --certificate ann.pem`,
 	}
 	cmd.AddCommand(c.caInitCommand(), c.caIssueCommand())
 	return cmd

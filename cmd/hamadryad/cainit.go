@@ -207,6 +207,6 @@ func (c *cli) showCluster(f founding, cfg *config.Config, tokens []join.Token) {
 	for _, t := range tokens {
 		fmt.Fprintf(c.show.Out, "\nlauncher %s, on its machine, within %.0f minutes:\n  hamadryad serve launcher --token %s\n", t.Launcher, join.TTLDefault.Minutes(), t)
 	}
-	fmt.Fprintf(c.show.Out, "\n%s, who may do everything:\n  export %s=%s %s=%s\n", f.admin,
-		client.AddressVariable, cfg.Manager.Listen, client.CertificateVariable, filepath.Join(f.folder, string(auth.User), f.admin+".pem"))
+	fmt.Fprintf(c.show.Out, "\n%s, who may do everything:\n  hamadryad config add %s --manager %s --certificate %s\n", f.admin,
+		f.cluster, cfg.Manager.Listen, filepath.Join(f.folder, string(auth.User), f.admin+".pem"))
 }

@@ -16,7 +16,8 @@ import (
 func (c *cli) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config", Short: "Work with configurations",
-		Long: `Looks at configurations, and changes the manager's. "check" needs no manager. "apply" puts
+		Long: `Looks at configurations, and changes the manager's; "use", "contexts", "current" and "add"
+are about your own, which says where managers are and who you are there. "check" needs no manager. "apply" puts
 a text into the manager's configuration file and in force, as if it had been edited there, and
 keeps the one before as a version that "rollback" goes back to. Where the manager can't write its
 file, change the file where it comes from: the manager sees that by itself.`,
@@ -24,7 +25,8 @@ file, change the file where it comes from: the manager sees that by itself.`,
   hamadryad config diff new.yaml
   hamadryad config apply new.yaml --comment "more for research"
   hamadryad config versions
-  hamadryad config rollback 3`,
+  hamadryad config rollback 3
+  hamadryad config use production`,
 	}
 	f := &configured{}
 	check := &cobra.Command{
@@ -54,7 +56,8 @@ file, change the file where it comes from: the manager sees that by itself.`,
 		},
 	}
 	f.configFlag(check)
-	cmd.AddCommand(check, c.configShowCommand(), c.configDiffCommand(), c.configApplyCommand(), c.configVersionsCommand(), c.configRollBackCommand())
+	cmd.AddCommand(check, c.configShowCommand(), c.configDiffCommand(), c.configApplyCommand(), c.configVersionsCommand(), c.configRollBackCommand(),
+		c.configUseCommand(), c.configContextsCommand(), c.configCurrentCommand(), c.configAddCommand())
 	return cmd
 }
 

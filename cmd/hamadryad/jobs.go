@@ -37,7 +37,11 @@ the job: it submits itself, follows the job and prints its results.`,
 			if err != nil {
 				return client.Misuse("%w: name an executable file, such as ./%s", err, args[0])
 			}
-			env := append(os.Environ(), client.AddressVariable+"="+c.manager)
+			reach, err := c.environment()
+			if err != nil {
+				return err
+			}
+			env := append(os.Environ(), reach...)
 			if c.user != "" {
 				env = append(env, storage.UserVariable+"="+c.user)
 			}
@@ -217,7 +221,11 @@ func (c *cli) moveCommand() *cobra.Command {
 		Use: "move JOB --pool POOL", Short: "Move a job to another pool", Args: oneJobToMove, ValidArgsFunction: complete.FirstOnly(c.names().Jobs(false, complete.LiveState)),
 		Example: "  hamadryad move job-12 --pool research",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.update(cmd, args[0], &pool, nil)
+			id, err := jobArg(args[0])
+			if err != nil {
+				return err
+			}
+			return c.withClient(func(cl *client.Client) error { return c.move(cmd.Context(), cl, id, pool) })
 		},
 	}
 	cmd.Flags().StringVar(&pool, "pool", "", "the `POOL` it goes to; must be given")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
@@ -24,6 +25,8 @@ import (
 // cli is what the commands share.
 type cli struct {
 	manager  string
+	context  string         // a name; "": the current one
+	flags    *pflag.FlagSet // of all commands
 	user     string
 	actsFor  string
 	auth     certs.Files
@@ -80,7 +83,7 @@ manager decides what runs where, as its scheduling policy says; launchers run it
   hamadryad serve launcher --token TOKEN-OF-NODE-2
 
   # See what happens:
-  export HAMADRYAD_MANAGER=10.0.0.1:7070 HAMADRYAD_AUTH_CERTIFICATE=hamadryad-ca/user/ann.pem
+  hamadryad config add production --manager 10.0.0.1:7070 --certificate hamadryad-ca/user/ann.pem
   hamadryad jobs
   hamadryad status job-12
   hamadryad attach job-12
@@ -94,7 +97,10 @@ manager decides what runs where, as its scheduling policy says; launchers run it
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().StringVar(&c.manager, "manager", client.DefaultAddress(),
-		"`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too")
+		"`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too, or your current context")
+	root.PersistentFlags().StringVar(&c.context, "context", "", "`NAME` of a context in place of the current one: \"hamadryad config contexts\" lists them")
+	_ = root.RegisterFlagCompletionFunc("context", contextNames)
+	c.flags = root.PersistentFlags()
 	root.PersistentFlags().StringVar(&c.user, "user", "", "`NAME` of who asks, as jobs are shown under; left out: $"+storage.UserVariable+", or the system's user. A certificate says it where there is one, and then nothing else does; a policy may want a key, too ($"+client.KeyVariable+")")
 	root.PersistentFlags().StringVar(&c.actsFor, "for", "", "`NAME` in whose name to ask, where the manager's configuration lets you (auth.impersonators); $"+client.ForVariable+" sets it too")
 	root.PersistentFlags().DurationVar(&c.patience, "wait", 0, "for `HOW LONG` to wait for a manager that does not answer, such as 10m; $"+client.WaitVariable+" sets it too. Left out: 3s for one that was never there, 2m for one that was")
@@ -134,9 +140,14 @@ func (c *cli) dial() (*client.Client, error) {
 	if c.patience < 0 {
 		return nil, client.Misuse("--wait %v: say for how long to wait for a manager that does not answer, such as 30s or 10m", c.patience)
 	}
-	return client.Dial(c.manager, client.Options{Wait: c.patience, User: c.user, For: c.actsFor, Auth: c.auth, Bearer: c.bearer, Service: c.service, Waiting: func(why string) {
+	o := client.Options{Wait: c.patience, User: c.user, For: c.actsFor, Auth: c.auth, Bearer: c.bearer, Service: c.service, Waiting: func(why string) {
 		fmt.Fprintln(c.show.Errors, "hamadryad: waiting:", scheduler.PrintableText(why))
-	}})
+	}}
+	address, err := c.target(&o)
+	if err != nil {
+		return nil, err
+	}
+	return client.Dial(address, o)
 }
 
 // withClient runs do with a connection.

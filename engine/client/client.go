@@ -39,8 +39,17 @@ const AddressVariable = "HAMADRYAD_MANAGER"
 const LocalAddress = "127.0.0.1:7070"
 
 // DefaultAddress is the manager of every program that was given none: that of
-// HAMADRYAD_MANAGER, else LocalAddress.
-func DefaultAddress() string { return cmp.Or(os.Getenv(AddressVariable), LocalAddress) }
+// HAMADRYAD_MANAGER, else of the user's current context, else LocalAddress. What is wrong
+// with the file of contexts Dial tells.
+func DefaultAddress() string {
+	if given := os.Getenv(AddressVariable); given != "" {
+		return given
+	}
+	if t, err := ContextTarget(""); err == nil && t != nil {
+		return t.Manager
+	}
+	return LocalAddress
+}
 
 // Options are a client's bounds. Zero values are the defaults.
 type Options struct {
@@ -114,9 +123,15 @@ const (
 )
 
 // Dial makes a client for the manager at an address, host:port. It does not wait
-// for the manager: the first call does. An empty address is DefaultAddress.
+// for the manager: the first call does. An empty address is DefaultAddress. The manager of
+// the user's current context is shown what that says, where nothing else was said.
 func Dial(address string, o Options) (*Client, error) {
 	address = cmp.Or(address, DefaultAddress())
+	t, err := ContextTarget("")
+	if err != nil {
+		return nil, err
+	}
+	t.Fill(address, &o)
 	if err := checkAddress(address); err != nil {
 		return nil, err
 	}

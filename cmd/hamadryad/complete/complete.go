@@ -94,22 +94,25 @@ func (c Names) Launchers(cmd *cobra.Command, args []string, _ string) ([]string,
 
 // Pools completes pools that the policy shows.
 func (c Names) Pools(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return c.complete(cmd.Context(), func(ctx context.Context, cl *client.Client) ([]string, error) {
-		r, err := cl.Policy(ctx, true)
-		if err != nil || len(r.Status) == 0 {
-			return nil, err
-		}
-		m := &schedwire.Status{}
-		if err := proto.Unmarshal(r.Status, m); err != nil {
-			return nil, err
-		}
-		s, err := m.Decode()
-		var list []string
-		for _, p := range s.Pools {
-			list = append(list, p.Name)
-		}
-		return list, err
-	})
+	return c.complete(cmd.Context(), PoolNames)
+}
+
+// PoolNames are the pools that the policy shows; none where it tells of none.
+func PoolNames(ctx context.Context, cl *client.Client) ([]string, error) {
+	r, err := cl.Policy(ctx, true)
+	if err != nil || len(r.Status) == 0 {
+		return nil, err
+	}
+	m := &schedwire.Status{}
+	if err := proto.Unmarshal(r.Status, m); err != nil {
+		return nil, err
+	}
+	s, err := m.Decode()
+	var list []string
+	for _, p := range s.Pools {
+		list = append(list, p.Name)
+	}
+	return list, err
 }
 
 // Policies names the plug-ins that lie beside this program.
