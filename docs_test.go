@@ -104,8 +104,8 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// The lists of parts that settings may name are those of the registries: in the policies' own texts, on the line of the setting, and in
-// the guide, in the setting's row.
+// The lists of parts that settings may name are those of the registries: in the policies' own
+// texts, on the line of the setting, and in the guide, in the setting's row.
 func TestDocumentsListParts(t *testing.T) {
 	guide, err := os.ReadFile("docs/POLICIES.md")
 	if err != nil {

@@ -12,15 +12,16 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// The published run: a launcher of one slot and 8 GB; a reduce of 6 GB gives way to another of 0.5 to 6 GB, and goes on.
-// Ours has a third of that, which a cgroup sees to. Where the footprints fit beside it, nothing is swapped.
+// The published run: a launcher of one slot and 8 GB; a reduce of 6 GB gives way to another of 0.5
+// to 6 GB, and goes on. Ours has a third of that, which a cgroup sees to. Where the footprints fit
+// beside it, nothing is swapped.
 const (
 	figure8First = 2048 // MiB of the reduce that gives way
 	figure8Slack = 256  // MiB for the cluster's own processes
 	figure8Swap  = 3072 // MiB of swap
 	figure8Works = 20 * time.Second
-	// figure8Raw is by how many times longer it takes at most to swap, where that is roughly what the disk takes to write
-	// and read as much in order.
+	// figure8Raw is by how many times longer it takes at most to swap, where that is roughly what
+	// the disk takes to write and read as much in order.
 	figure8Raw = 2.0
 )
 
@@ -30,7 +31,8 @@ const figure8Settings = "preempt-reduces: suspend\nsuspended-memory: 1\ntraining
 // figure8Footprints are those of the other reduce, in MiB.
 var figure8Footprints = [...]int{1024, 2048}
 
-// figure8 measures what it takes that the memory of a suspended reduce is swapped out, and in again when it goes on.
+// figure8 measures what it takes that the memory of a suspended reduce is swapped out, and in again
+// when it goes on.
 func figure8(ctx context.Context, l *lab) error {
 	fmt.Fprintf(l.log, "one launcher of one slot; a reduce of %d MiB gives way to one of %v MiB and goes on; both and the cluster have %d MiB\n\n",
 		figure8First, figure8Footprints, figure8First+figure8Slack)
@@ -68,7 +70,7 @@ func (l *lab) figure8Rows(ctx context.Context, swap *swapping.Swap, c *claims) e
 		fmt.Fprintf(l.log, "%d MiB: the first job takes %.1f s, with swapping %.1f s: %.1f s more, in which %d MiB were swapped out; the disk takes %.1f s to write and read as much\n",
 			footprint, without.Seconds(), with.Seconds(), d.Seconds(), (swapping.Out()-out)>>20, raw.Seconds())
 		bound := time.Duration(footprint) * 20 * time.Second / 1024
-		c.told(d <= bound, "%d MiB are swapped out and in in %.1f s; published: at most %v", footprint, d.Seconds(), bound)
+		c.told(d <= bound, "%d MiB are swapped out and in in %.1f s; published: at most %v, with a disk of 100 MB a second", footprint, d.Seconds(), bound)
 		c.told(d.Seconds() <= figure8Raw*raw.Seconds(), "that is roughly what the disk takes: %.1f times as long", d.Seconds()/raw.Seconds())
 	}
 	c.that(took[1] > took[0], "twice the footprint takes longer: %.1f s against %.1f s; published: twice as long", took[1].Seconds(), took[0].Seconds())
@@ -110,7 +112,8 @@ func (l *lab) figure8Run(ctx context.Context, footprint int) (time.Duration, err
 	return took(jobs[0]), nil
 }
 
-// submitHolding starts a job whose reduce fills so many MiB of memory, works so long, and reads them.
+// submitHolding starts a job whose reduce fills so many MiB of memory, works so long, and reads
+// them.
 func (c *cluster) submitHolding(pool string, priority, mib int, works time.Duration) (wait func() (*wire.JobStatus, error), err error) {
 	input := filepath.Join(c.Folder, "in-"+pool)
 	if err := os.WriteFile(input, []byte("one line\n"), 0o600); err != nil {

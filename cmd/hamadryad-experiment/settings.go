@@ -25,8 +25,8 @@ func table1Settings(mode string) string {
 	return fmt.Sprintf("locality: {mode: %s}\npreemption: {mode: \"off\"}\n", mode)
 }
 
-// discoFair is Disco's own fair policy: who is owed most is served first, each job in a pool of its own, and nothing is
-// preempted.
+// discoFair is Disco's own fair policy: who is owed most is served first, each job in a pool of its
+// own, and nothing is preempted.
 const discoFair = "allocations: {order: deficit}\nlocality: {mode: none}\npreemption: {mode: \"off\"}\n"
 
 // discoPreemptive is the policy of the published experiment: all free slots wait

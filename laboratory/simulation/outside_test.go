@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// outside builds examples of policies with parts of their own in a module that is not this project's, which requires it as any other
-// would. It returns the folder of the programs.
+// outside builds examples of policies with parts of their own in a module that is not this
+// project's, which requires it as any other would. It returns the folder of the programs.
 func outside(t *testing.T, examples ...string) string {
 	t.Helper()
 	gomod, err := exec.CommandContext(t.Context(), "go", "env", "GOMOD").Output()

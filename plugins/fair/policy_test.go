@@ -51,8 +51,9 @@ func TestMinimumSharesComeFirst(t *testing.T) {
 	w.wantHeld([]int{3, 2, 3}, "any", "capped", "sure")
 }
 
-// The site's order is that of the pools at the top too: with one pool a user and disco-fair, users take turns, whatever
-// their pools weigh. Fifo is for jobs, so that pools share fairly beneath it; what is said of the top itself holds.
+// The site's order is that of the pools at the top too: with one pool a user and disco-fair, users
+// take turns, whatever their pools weigh. Fifo is for jobs, so that pools share fairly beneath it;
+// what is said of the top itself holds.
 func TestOrderAmongTopPools(t *testing.T) {
 	const pools = "pools: {ann: {weight: 3}, bob: {weight: 1}, dept: {weight: 4, pools: {x: {weight: 3}, y: {}}}}"
 	for order, want := range map[string][]int{

@@ -25,9 +25,10 @@
 // Each may use as many as it can. What is then left over goes to whoever can use it, in the
 // same order.
 //
-// Where a kind has fewer slots than stages that are not late, the virtual cluster gives a slot each to those
-// of the highest weight, and among them of the fewest tasks, and nothing to the others: the published round
-// robin begins with small jobs. Those that get nothing come after those that do, and get their turn as these finish virtually.
+// Where a kind has fewer slots than stages that are not late, the virtual cluster gives a slot each
+// to those of the highest weight, and among them of the fewest tasks, and nothing to the others:
+// the published round robin begins with small jobs. Those that get nothing come after those that
+// do, and get their turn as these finish virtually.
 //
 // With late: share, stages that are late share the slots by weight, so that one that was taken to be much
 // smaller than it is holds nobody up. With late: plain they are served one after the
@@ -73,8 +74,8 @@
 // One offer that is passed up is one launcher with a free slot, once in a heartbeat period at most.
 //
 // The default mode, attempts, is the published one, and the only one under which more of the work
-// is near its input than under fair, while small jobs end no later. On FB2009 with 100 launchers, in
-// the mean of eight placements of blocks:
+// is near its input than under fair, while small jobs end no later. On FB2009 with 100 launchers,
+// in the mean of eight placements of blocks:
 //
 //	                 median sojourn (s)    mean sojourn (s)
 //	                 small  medium  big    small  all        near its input
@@ -85,15 +86,15 @@
 //	hfsp, none       9.2    102     281    12.8   80.1       18.29 %
 //
 // The medians of small jobs differ by 0.3 s between placements, so that one placement decides
-// nothing. Always local, as published, and the shortest wait of small jobs exclude each other: 49 of
-// the 53 read one block, and wait for one of three machines.
+// nothing. Always local, as published, and the shortest wait of small jobs exclude each other: 49
+// of the 53 read one block, and wait for one of three machines.
 //
 // # Parts from outside
 //
 // The estimator may come from another module: a program registers its own with
 // estimation.Estimators, serves this policy with serve.Main, and takes the place of
-// hamadryad-policy-hfsp; the settings and their errors then know its name. docs/POLICIES.md has one.
-// Where the setting changes while jobs run, what was learnt until then is forgotten.
+// hamadryad-policy-hfsp; the settings and their errors then know its name. docs/POLICIES.md has
+// one. Where the setting changes while jobs run, what was learnt until then is forgotten.
 //
 // # What a restart keeps
 //

@@ -43,8 +43,8 @@ func (w *play) sizes(jobs int) (all []float64) {
 	return all
 }
 
-// The policy decides by the estimator that its settings name, also where they come to name another while jobs run, and where a
-// restart has a checkpoint of another.
+// The policy decides by the estimator that its settings name, also where they come to name another
+// while jobs run, and where a restart has a checkpoint of another.
 func TestTheEstimatorIsReplaced(t *testing.T) {
 	w := newPlay(t, "estimator: told\n")
 	w.Launchers(1, 2)

@@ -440,8 +440,9 @@ func TestExplainAndStatus(t *testing.T) {
 	}
 }
 
-// Where there are fewer slots than stages, the virtual cluster has slots for those of fewest tasks alone, those of more urgent
-// jobs first; the others come after them, and share when there are slots for all. A restart keeps who has some.
+// Where there are fewer slots than stages, the virtual cluster has slots for those of fewest tasks
+// alone, those of more urgent jobs first; the others come after them, and share when there are
+// slots for all. A restart keeps who has some.
 func TestFewerSlotsThanStages(t *testing.T) {
 	w := newPlay(t, "training-part: 0\ntask-default: 1000s\n")
 	w.Launchers(1, 2)
@@ -459,7 +460,8 @@ func TestFewerSlotsThanStages(t *testing.T) {
 		}
 		return all
 	}
-	// Of 120 slot-seconds the urgent job has two thirds, and of the others the one of three tasks the rest.
+	// Of 120 slot-seconds the urgent job has two thirds, and of the others the one of three tasks
+	// the rest.
 	equal(t, "virtual work", done(), []float64{0, 80, 40, 0})
 	if x, err := w.Policy.Explain(4); err != nil || !strings.Contains(x.Detail, "stages of fewer tasks have all slots of the virtual cluster") {
 		t.Errorf("it says %q (%v)", x.Detail, err)

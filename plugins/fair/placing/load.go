@@ -35,8 +35,8 @@ type Crowd struct {
 	Total    int // slots of all launchers
 }
 
-// NewLoadManager makes a load manager from the settings; nil: what is offered may be taken. It is called for each
-// new version of the settings.
+// NewLoadManager makes a load manager from the settings; nil: what is offered may be taken. It is
+// called for each new version of the settings.
 type NewLoadManager func(*allocation.Config) LoadManager
 
 // LoadManagers are the load managers by name. Register makes another one known.
@@ -53,7 +53,8 @@ func loadManager(c *allocation.Config) LoadManager {
 	return made(c)
 }
 
-// LooksAtLoads says whether the load manager that the settings name has to be told how busy machines are.
+// LooksAtLoads says whether the load manager that the settings name has to be told how busy
+// machines are.
 func LooksAtLoads(c *allocation.Config) bool {
 	_, refuses := loadManager(c).(LoadRefuser)
 	return refuses

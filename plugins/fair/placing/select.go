@@ -39,7 +39,8 @@ type Choice struct {
 	round *assignment
 }
 
-// NewSelector makes a task selector from the settings. It is called for each new version of the settings.
+// NewSelector makes a task selector from the settings. It is called for each new version of the
+// settings.
 type NewSelector func(*allocation.Config) TaskSelector
 
 // Selectors are the task selectors by name. Register makes another one known.

@@ -19,8 +19,8 @@ type WeightAdjuster interface {
 	Adjust(j *scheduler.Job, weight float64, now scheduler.Time) (float64, scheduler.Time)
 }
 
-// NewAdjuster makes a weight adjuster from the settings; nil: weights stay as they are. It is called for each new
-// version of the settings.
+// NewAdjuster makes a weight adjuster from the settings; nil: weights stay as they are. It is
+// called for each new version of the settings.
 type NewAdjuster func(*allocation.Config) WeightAdjuster
 
 // WeightAdjusters are the weight adjusters by name. Register makes another one known.

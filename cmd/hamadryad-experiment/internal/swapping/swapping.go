@@ -1,5 +1,6 @@
-// Package swapping has this process and its children run in too little memory, so that what stands still is swapped out
-// to a file of its own. It needs root, and Linux with the memory controller of cgroups, of version 1 or 2.
+// Package swapping has this process and its children run in too little memory, so that what stands
+// still is swapped out to a file of its own. It needs root, and Linux with the memory controller of
+// cgroups, of version 1 or 2.
 package swapping
 
 import (
@@ -26,7 +27,8 @@ type Swap struct {
 	used   bool   // the file is in use
 }
 
-// New makes a swap file of so many bytes in a folder, and puts it to use. An error says what the machine lacks.
+// New makes a swap file of so many bytes in a folder, and puts it to use. An error says what the
+// machine lacks.
 func New(folder string, bytes int64) (s *Swap, err error) {
 	s = &Swap{file: filepath.Join(folder, "figure8-swap")}
 	if err := s.makeGroup(); err != nil {
@@ -90,7 +92,8 @@ func (s *Swap) Enter(bytes int64) error {
 	return errors.Join(write(filepath.Join(s.group, s.limit), strconv.FormatInt(bytes, 10)), enter(s.group))
 }
 
-// Leave takes this process back to where it was, and lifts the bound: what was swapped out has room again.
+// Leave takes this process back to where it was, and lifts the bound: what was swapped out has room
+// again.
 func (s *Swap) Leave() error {
 	return errors.Join(enter(s.before), write(filepath.Join(s.group, s.limit), s.none))
 }

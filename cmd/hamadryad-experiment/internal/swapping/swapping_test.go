@@ -56,7 +56,8 @@ func child(folder string) (err error) {
 	return nil
 }
 
-// A process that is given less memory than it holds goes on, with the rest in a file that is gone afterwards.
+// A process that is given less memory than it holds goes on, with the rest in a file that is gone
+// afterwards.
 func TestSwapping(t *testing.T) {
 	folder := t.TempDir()
 	s, err := New(folder, 1<<20)

@@ -47,8 +47,8 @@ const (
 	discoShuffle = 2
 )
 
-// discoPolicies are the two that the paper compares, with its settings, and one that is none of them. Disco's own fair
-// policy serves who is owed most: jobs are pools of their own here.
+// discoPolicies are the two that the paper compares, with its settings, and one that is none of
+// them. Disco's own fair policy serves who is owed most: jobs are pools of their own here.
 var discoPolicies = []struct{ name, policy, settings, published string }{
 	{"Fair", "fair", discoFair("deficit"), "1 min twice"},
 	{"preemptive", "preemptive-fair", "attempt-loses: random\nhold: all\nhold-max: 0s\nwork-conserving: false\ntimes-max: 0\n", "nearly none"},

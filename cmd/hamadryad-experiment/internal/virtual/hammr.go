@@ -102,8 +102,8 @@ func momentsOf5(line timeline.Line, late []int) (text string, holds bool) {
 // Runs is how often table 1 is made, of which the mean is taken. Three were published, of which chance decides.
 const Runs = 30
 
-// reducesOf1 is how many reduces the job has, and reduceOf1 how long one takes: what is left of both of Hammr's times
-// beside the maps. All run at once, when the maps have ended.
+// reducesOf1 is how many reduces the job has, and reduceOf1 how long one takes: what is left of
+// both of Hammr's times beside the maps. All run at once, when the maps have ended.
 const (
 	reducesOf1 = 8
 	reduceOf1  = 105 * time.Second
@@ -146,7 +146,8 @@ func table1(ctx context.Context, l *Lab, t *table) error {
 	return nil
 }
 
-// localNear is how many maps more or fewer may be local than in the table, of which three executions were made.
+// localNear is how many maps more or fewer may be local than in the table, of which three
+// executions were made.
 const localNear = 1.5
 
 // minutes has a time written as the table does.

@@ -68,7 +68,8 @@ func (l *Lab) fb2009Jobs() (*workload.Workload, error) {
 	return w, nil
 }
 
-// muchShorter is the part of a time at which another one is much shorter: the figure says no number.
+// muchShorter is the part of a time at which another one is much shorter: the figure says no
+// number.
 const muchShorter = 0.8
 
 // figure5 holds the mean sojourn times on clusters of some sizes against each other.
@@ -91,13 +92,15 @@ func (t *table) figure5(sizes []int, all []pair) {
 	t.claim(grow(ratios), "HFSP fig. 5: the gap over the sizes", "grows as launchers get scarce", "%.2f", ratios).must()
 }
 
-// grow says whether ratios are larger the fewer launchers there are. They are in order of launchers, and read to a hundredth.
+// grow says whether ratios are larger the fewer launchers there are. They are in order of
+// launchers, and read to a hundredth.
 func grow(ratios []float64) bool {
 	return slices.IsSortedFunc(ratios, func(a, b float64) int { return int(100*b) - int(100*a) })
 }
 
-// figures3And5 draws mean sojourn times over the sizes, and those of each class on the published one, of which it prints
-// the medians. Where a job's blocks lie decides how small jobs fare, so that they are means over several placements.
+// figures3And5 draws mean sojourn times over the sizes, and those of each class on the published
+// one, of which it prints the medians. Where a job's blocks lie decides how small jobs fare, so
+// that they are means over several placements.
 func (l *Lab) figures3And5(ctx context.Context, t *table, all []pair, slowStart float64) error {
 	at := fmt.Sprintf("slow-start %g", slowStart)
 	file := fmt.Sprintf("-start-%g", slowStart)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Each published claim has a verdict, and a row fails only where it does not come out as expected here: also one that holds, and none
-// that is known to differ.
+// Each published claim has a verdict, and a row fails only where it does not come out as expected
+// here: also one that holds, and none that is known to differ.
 func TestVerdicts(t *testing.T) {
 	var rows table
 	rows.claim(true, "a", "1", "%d", 1).must()
