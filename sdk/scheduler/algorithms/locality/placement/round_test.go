@@ -24,8 +24,11 @@ type siteShape struct {
 	launchers, slots int // at most
 	jobs, bundles    int // of each job at most
 	gang, need       int // groups of a bundle, and slots of a group, at most
-	memory           bool
+	memory, kinds    bool
 }
+
+// special is a second kind of slots.
+const special scheduler.SlotKind = "special"
 
 func host(i int) string { return fmt.Sprint("h", i) }
 func rack(i int) string { return fmt.Sprint("r", i%2) }
@@ -37,6 +40,9 @@ func drawSite(t *testing.T, rng *rand.Rand, s siteShape) *site {
 	launchers := 1 + rng.IntN(s.launchers)
 	for i := 1; i <= launchers; i++ {
 		free := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 1 + rng.IntN(s.slots)}}
+		if s.kinds {
+			free = append(free, scheduler.SlotCount{Kind: special, Count: rng.IntN(s.slots)})
+		}
 		r.Events = append(r.Events, scheduler.LauncherJoined{Launcher: scheduler.LauncherID(i), Host: host(i), Rack: rack(i), Slots: free, Memory: 8})
 		r.Offers = append(r.Offers, scheduler.Offer{Launcher: scheduler.LauncherID(i), Free: free, Memory: 8})
 	}
@@ -66,6 +72,9 @@ func drawSite(t *testing.T, rng *rand.Rand, s siteShape) *site {
 
 func drawGroup(rng *rand.Rand, s siteShape, launchers int) scheduler.Group {
 	g := scheduler.Group{Kind: scheduler.DefaultKind, Slots: 1 + rng.IntN(max(s.need, 1))}
+	if s.kinds && rng.IntN(3) == 0 {
+		g.Kind = special
+	}
 	if s.memory {
 		g.Memory = int64(rng.IntN(4))
 	}
@@ -266,15 +275,18 @@ func TestRoundIsPlacedAtTheLeastCost(t *testing.T) {
 // where there is room and where it may go, and never at a higher cost.
 func TestRoundKeepsWhatThePolicyChose(t *testing.T) {
 	type choice struct {
-		job                   scheduler.JobID
-		groups, slots, memory int
+		job                            scheduler.JobID
+		groups, slots, special, memory int
 	}
 	chosen := func(x *site) map[choice]int {
 		n := map[choice]int{}
 		for _, d := range x.launches {
 			b := x.Bundle(d.Bundle)
-			c := choice{b.Job.ID(), len(b.Groups), 0, 0}
+			c := choice{job: b.Job.ID(), groups: len(b.Groups)}
 			for _, g := range b.Groups {
+				if g.Kind == special {
+					c.special += g.Slots
+				}
 				c.slots, c.memory = c.slots+g.Slots, c.memory+int(g.Memory)
 			}
 			n[c]++
@@ -283,7 +295,7 @@ func TestRoundKeepsWhatThePolicyChose(t *testing.T) {
 	}
 	moved := 0
 	everywhere(t, 1500, func(t *testing.T, _ uint64, rng *rand.Rand) {
-		x := drawSite(t, rng, siteShape{launchers: 5, slots: 4, jobs: 3, bundles: 6, gang: 3, need: 3, memory: true})
+		x := drawSite(t, rng, siteShape{launchers: 5, slots: 4, jobs: 3, bundles: 6, gang: 3, need: 3, memory: true, kinds: true})
 		before, wanted := x.total(), chosen(x)
 		r := x.round()
 		r.Options.NeighbourBytes = int64(rng.IntN(2))
@@ -308,7 +320,11 @@ func TestRoundKeepsWhatThePolicyChose(t *testing.T) {
 func (x *site) fits(t *testing.T) {
 	t.Helper()
 	once := map[scheduler.BundleID]bool{}
-	slots, memory := x.slots(), map[scheduler.LauncherID]int64{}
+	type room struct {
+		on   scheduler.LauncherID
+		kind scheduler.SlotKind
+	}
+	slots, memory := map[room]int{}, map[scheduler.LauncherID]int64{}
 	for _, d := range x.launches {
 		b := x.Bundle(d.Bundle)
 		if once[b.ID] || len(d.Launchers) != len(b.Groups) {
@@ -316,14 +332,16 @@ func (x *site) fits(t *testing.T) {
 		}
 		once[b.ID] = true
 		for i, id := range d.Launchers {
-			slots[id] -= b.Groups[i].Slots
+			slots[room{id, b.Groups[i].Kind}] += b.Groups[i].Slots
 			memory[id] += b.Groups[i].Memory
 		}
 	}
 	for _, l := range x.Launchers() {
-		free, left := x.Room(l, 0, scheduler.DefaultKind)
-		if slots[l.ID] < 0 || memory[l.ID] > l.Memory || free != slots[l.ID] || left != l.Memory-memory[l.ID] {
-			t.Errorf("launcher %d: %d slots and %d memory are left, the view has %d and %d", l.ID, slots[l.ID], l.Memory-memory[l.ID], free, left)
+		for _, k := range []scheduler.SlotKind{scheduler.DefaultKind, special} {
+			free, left := x.Room(l, 0, k)
+			if want := l.Total(k) - slots[room{l.ID, k}]; want < 0 || memory[l.ID] > l.Memory || free != want || left != l.Memory-memory[l.ID] {
+				t.Errorf("launcher %d: %d %s slots and %d memory are left, the view has %d and %d", l.ID, want, k, l.Memory-memory[l.ID], free, left)
+			}
 		}
 	}
 	for b := range x.Ready() {
