@@ -35,7 +35,7 @@
 //	  property: pool.name         # of the rule property, which needs it; none when left out
 //	  property-defaults: {pool.name: "${user.name}"}  # may refer to other properties
 //	  group-property: group.name
-//	  undeclared: create          # or refuse: jobs for other pools than the declared are turned away; see Allocations
+//	  undeclared: create          # or own, refuse: jobs for other pools than the declared are turned away, with own but for their user's; see Allocations
 //	preemption:
 //	  mode: kill                  # off, kill, soft (told first), suspend (where launchers can, else kill; what forbids it is left alone, but for a minimum share)
 //	  interval: 5s                # how often slots are taken back
@@ -88,11 +88,16 @@
 // the whole slots of what is left of its minimum. A pool that is not declared is
 // made when a job needs it and goes with its last job; asking never makes one.
 //
+// With undeclared: own, jobs that name a pool that is not declared are refused, since the
+// name is a mistake most likely. The default pool, and pools called after the job's user, such
+// as ann or users/ann, are made as with create; so are those that the rules user and group
+// choose. With refuse, no pool is made.
+//
 // undeclared may be changed while jobs run, as all settings. From then on new jobs for
 // undeclared pools are refused, and none can be moved to one: it stays where it is, and
 // the policy's explanation of the job says so.
 // Jobs that are in such pools stay there to their end, also
-// those whose pool is declared no more. With refuse, and with another rule of placement
+// those whose pool is declared no more. With refuse or own, and with another rule of placement
 // before explicit, the manager lets no job in
 // while the policy is down, unless its setting admitWithoutPolicy says so: it asks the policy
 // where each goes, and judges whether its user may submit there.

@@ -82,7 +82,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 // while a policy that is asked is down, and to be told of loads only where it looks at them, because they cost rounds.
 func abilities(c *allocation.Config) scheduler.Ability {
 	able := scheduler.AbilityCheckpoint
-	if c.Undeclared == allocation.UndeclaredRefuse || c.Elsewhere() {
+	if c.Undeclared != allocation.UndeclaredCreate || c.Elsewhere() {
 		able |= scheduler.AbilityAdmission
 	}
 	if placing.LooksAtLoads(c) {

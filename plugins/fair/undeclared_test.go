@@ -102,3 +102,25 @@ func TestWhereAJobGoesIsToldAtItsAdmission(t *testing.T) {
 		}
 	}
 }
+
+// With undeclared: own, a job that names a pool that nobody declared is refused, and one that
+// names none has its user's.
+func TestAPoolThatIsAMistake(t *testing.T) {
+	w := newPlay(t, "allocations: {pools: {known: {}}}\nplacement: {undeclared: own}\n")
+	w.Launchers(1, 4)
+	if !w.Cluster.Abilities.Has(scheduler.AbilityAdmission) {
+		t.Error("it refuses jobs, and does not want to be asked about them")
+	}
+	known, mistaken, unnamed := w.job("known", 1, time.Hour), w.job("knwon", 1, time.Hour), w.job("", 1, time.Hour)
+	w.Until(time.Second)
+	var refused []scheduler.Refuse
+	for _, d := range w.Decisions {
+		refused = append(refused, d.Refuse...)
+	}
+	if len(refused) != 1 || refused[0].Job != mistaken || !strings.Contains(refused[0].Reason, `pool "knwon" is not declared`) || !strings.Contains(refused[0].Reason, "known") {
+		t.Errorf("refused: %+v", refused)
+	}
+	if jobs := w.Policy.sharing.Jobs; len(jobs) != 2 || jobs[known] == nil || jobs[unnamed] == nil || jobs[unnamed].Pool.Spec.Path == "" {
+		t.Errorf("there are jobs %v", jobs)
+	}
+}

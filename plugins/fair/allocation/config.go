@@ -24,6 +24,9 @@ const (
 const (
 	UndeclaredCreate = "create"
 	UndeclaredRefuse = "refuse"
+	// UndeclaredOwn refuses a pool that somebody wrote and that is not declared, as a
+	// mistake: but for the default pool, and one that is called after the job's user.
+	UndeclaredOwn = "own"
 )
 
 // Names of the parts that the policy itself has, and that settings choose by name.
@@ -172,7 +175,7 @@ func (r *reader) placement(n *yaml.Node, o *Config) {
 			r.references(n, o.propertyDefaults)
 		},
 		"group-property": r.text(&o.groupProperty),
-		"undeclared":     r.oneOf(&o.Undeclared, UndeclaredCreate, UndeclaredRefuse),
+		"undeclared":     r.oneOf(&o.Undeclared, UndeclaredCreate, UndeclaredOwn, UndeclaredRefuse),
 	})
 	if slices.Contains(o.rules, "property") && o.property == "" {
 		r.at(n, "the rule \"property\" needs the name of one: set property")

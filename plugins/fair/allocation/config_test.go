@@ -39,7 +39,7 @@ func TestBadSettings(t *testing.T) {
 		{"placement: {rules: explicit}", 1, "list"},
 		{"placement: {rules: [property]}", 1, "needs the name"},
 		{"placement:\n  property-defaults: {a: \"${b}\", b: \"${a}\"}", 2, "refers to itself"},
-		{"placement: {undeclared: perhaps}", 1, "create, refuse"},
+		{"placement: {undeclared: perhaps}", 1, "create, own, refuse"},
 		{"preemption: {mode: maim}", 1, "suspend"},
 		{"preemption: {fair-share-threshold: 0}", 1, "above 0"},
 		{"preemption: {fair-share-threshold: 1.5}", 1, "at most 1"},

@@ -33,7 +33,7 @@ type Place struct {
 // counts only where the settings let such pools be made. It depends on its arguments
 // and the settings only.
 func (o *Config) Place(j *scheduler.Job, strict bool) Place {
-	strict = strict && o.Undeclared == UndeclaredRefuse
+	strict = strict && o.Undeclared != UndeclaredCreate
 	refused := ""
 	for _, rule := range o.rules {
 		path := strings.Trim(o.rulePool(rule, j), "/")
@@ -41,7 +41,7 @@ func (o *Config) Place(j *scheduler.Job, strict bool) Place {
 			continue
 		}
 		path = o.Table.leaf(path)
-		if strict && !o.declares(path) {
+		if strict && !o.declares(path) && !o.isOwn(rule, path, j) {
 			if refused == "" {
 				refused = path
 			}
@@ -50,10 +50,20 @@ func (o *Config) Place(j *scheduler.Job, strict bool) Place {
 		return Place{o.Table.spec(path), refused}
 	}
 	path := o.Table.leaf(defaultPool)
-	if strict && refused == "" && !o.declares(path) {
+	if strict && refused == "" && !o.declares(path) && !o.isOwn(ruleDefault, path, j) {
 		refused = path
 	}
 	return Place{o.Table.spec(path), refused}
+}
+
+// isOwn says whether a pool that is not declared is no mistake of somebody who wrote its
+// name: a rule of the site chose it, or it is the default pool or the user's.
+func (o *Config) isOwn(rule, path string, j *scheduler.Job) bool {
+	if o.Undeclared != UndeclaredOwn {
+		return false
+	}
+	written := rule == ruleExplicit || rule == ruleProperty
+	return !written || path == defaultPool || path[strings.LastIndexByte(path, '/')+1:] == j.User
 }
 
 // Elsewhere says whether a job may get to another pool than the one that it names, because

@@ -43,7 +43,7 @@ func (s *State) Start(v *view.View, kinds []scheduler.SlotKind) {
 func (s *State) Rebuild(c *allocation.Config) {
 	old := s.Jobs
 	s.Config, s.adjuster = c, adjuster(c)
-	if c.Undeclared != allocation.UndeclaredRefuse {
+	if c.Undeclared == allocation.UndeclaredCreate {
 		clear(s.Undeclared) // and stay where they get now, should that change again
 	}
 	s.Tree, s.Pools, s.Jobs = pooltree.New(c.Table.Top()), map[string]*Pool{}, map[scheduler.JobID]*Job{}
