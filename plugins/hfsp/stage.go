@@ -102,8 +102,9 @@ func (p *Policy) settle(s *stage) {
 	}
 	s.size, s.trained = p.estimator.Size(s.tasks)
 	s.early = p.isEarly(s)
+	was := s.turnBy() // time may have made it late since it was settled last
 	p.list(s, p.simulate(s))
-	if by := s.turnBy(); by != s.by {
+	if by := s.turnBy(); by != was || by != s.by {
 		s.by, s.kind.dealt.changed = by, true
 	}
 	if read := finished(s); read != s.read {
