@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -37,6 +38,11 @@ differs, 1 where something does, and 5 where there are mistakes.`,
 				d, err := cl.DiffSettings(cmd.Context(), text, version)
 				if err != nil {
 					return err
+				}
+				for _, p := range d.Problems {
+					if p.File != "" && text != nil {
+						p.File = args[0] // the manager calls it by its own file's name
+					}
 				}
 				if err := c.show.SettingsDiff(d); err != nil {
 					return err
@@ -90,7 +96,7 @@ nothing, because the manager's environment or a flag does.`,
 			if err != nil {
 				return err
 			}
-			return c.applyConfig(cmd.Context(), text, 0, comment)
+			return c.applyConfig(cmd.Context(), args[0], text, 0, comment)
 		},
 	}
 	commentFlag(cmd, &comment)
@@ -114,15 +120,16 @@ that would change.`,
 			if err != nil {
 				return err
 			}
-			return c.applyConfig(cmd.Context(), nil, version, comment)
+			return c.applyConfig(cmd.Context(), "version "+args[0], nil, version, comment)
 		},
 	}
 	commentFlag(cmd, &comment)
 	return cmd
 }
 
-// applyConfig applies a text, or a version, in the place of what the file has now.
-func (c *cli) applyConfig(ctx context.Context, text []byte, version uint64, comment string) error {
+// applyConfig applies a text, or a version, in the place of what the file has now. What is wrong with
+// the text is told with the name that it was given by.
+func (c *cli) applyConfig(ctx context.Context, name string, text []byte, version uint64, comment string) error {
 	return c.withClient(func(cl *client.Client) error {
 		now, err := cl.Settings(ctx)
 		if err != nil {
@@ -130,9 +137,9 @@ func (c *cli) applyConfig(ctx context.Context, text []byte, version uint64, comm
 		}
 		v, err := cl.ApplySettings(ctx, text, version, now.Tag, comment)
 		if err != nil {
-			return err
+			return inFile(err, now.File, name)
 		}
-		fmt.Fprintf(c.show.Out, "version %d is in force; %s has it\n", v.Number, now.File)
+		fmt.Fprintf(c.show.Out, "%s is in force as version %d; %s has it\n", name, v.Number, now.File)
 		if now, err = cl.Settings(ctx); err != nil {
 			return nil // it was applied: what else there is to say of it can be asked for again
 		}
@@ -140,6 +147,16 @@ func (c *cli) applyConfig(ctx context.Context, text []byte, version uint64, comm
 		c.show.Overridden(now.Settings)
 		return nil
 	})
+}
+
+// inFile puts the name of the file that a person gave in the place of the manager's own, where a
+// refusal names lines.
+func inFile(err error, managers, given string) error {
+	var refused *client.Error
+	if managers == "" || !errors.As(err, &refused) {
+		return err
+	}
+	return &client.Error{Code: refused.Code, Message: strings.ReplaceAll(refused.Message, managers+":", given+":")}
 }
 
 func (c *cli) configVersionsCommand() *cobra.Command {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -79,9 +80,23 @@ func logger(l config.Log) *slog.Logger {
 	_ = level.UnmarshalText([]byte(l.Level)) // the name was validated
 	o := &slog.HandlerOptions{Level: level}
 	if l.Format == "json" {
+		o.ReplaceAttr = asText
 		return slog.New(slog.NewJSONHandler(standardError, o))
 	}
 	return slog.New(slog.NewTextHandler(standardError, o))
+}
+
+// asText has each field of a log in JSON be a text. So a field has one type, whatever the places that
+// log it have: what stores logs by type refuses a line whose "error" or "job" is another one.
+func asText(groups []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Resolve(); {
+	case v.Kind() == slog.KindString, v.Kind() == slog.KindGroup, a.Key == slog.TimeKey && len(groups) == 0:
+	case v.Kind() == slog.KindTime:
+		a.Value = slog.StringValue(v.Time().UTC().Format(time.RFC3339Nano))
+	default:
+		a.Value = slog.StringValue(v.String())
+	}
+	return a
 }
 
 var errNoConfig = client.Misuse("no configuration file is named: give --config FILE or set HAMADRYAD_CONFIG")

@@ -287,33 +287,44 @@ func jobOrAttempt(arg string) (job, attempt uint64, err error) {
 }
 
 func (c *cli) logsCommand() *cobra.Command {
-	follow := false
+	q := &wire.LogsRequest{}
 	cmd := &cobra.Command{
 		Use: "logs JOB|ATTEMPT", Short: "Print what a job's attempts, or one attempt, wrote", Args: cobra.ExactArgs(1), ValidArgsFunction: complete.FirstOnly(c.names().Jobs(true, complete.AnyState)),
-		Long:    "The output of programs and what nodes log is kept by the launchers, up to a bound. Of a launcher that is gone the manager has the end of each log (manager.history.tails), and says so.",
-		Example: "  hamadryad logs job-12\n  hamadryad logs --follow attempt-345",
+		Long: `The output of programs and what nodes log is kept by the launchers, up to a bound. Of a launcher
+that is gone the manager has the end of each log (manager.history.tails), and says so.
+
+--tail is about each attempt's log, of which 1 MiB is looked through for its lines.`,
+		Example: "  hamadryad logs job-12\n  hamadryad logs job-12 --stage map --tail 20\n  hamadryad logs --follow attempt-345",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			job, attempt, err := jobOrAttempt(args[0])
-			if err != nil {
+			var err error
+			if q.Job, q.Attempt, err = jobOrAttempt(args[0]); err != nil {
 				return err
 			}
-			return c.withClient(func(cl *client.Client) error {
-				last, printed := uint64(0), progress.Printed(c.show.Out)
-				return cl.Logs(cmd.Context(), job, attempt, follow, func(chunk *wire.LogChunk) error {
-					if chunk.Attempt == 0 {
-						_, err := progress.Safe(c.show.Errors).Write(chunk.Data)
-						return err
-					}
-					if attempt == 0 && chunk.Attempt != last {
-						fmt.Fprintf(c.show.Out, "==== %v\n", scheduler.AttemptID(chunk.Attempt))
-						last = chunk.Attempt
-					}
-					_, err := printed.Write(chunk.Data)
-					return err
-				})
-			})
+			if q.Stage != "" && q.Attempt != 0 {
+				return client.Misuse("--stage %s: an attempt is of one stage; give it with a job", q.Stage)
+			}
+			return c.withClient(func(cl *client.Client) error { return c.logs(cmd.Context(), cl, q) })
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job or attempt ends")
+	cmd.Flags().BoolVarP(&q.Follow, "follow", "f", false, "go on until the job or attempt ends")
+	cmd.Flags().StringVar(&q.Stage, "stage", "", "only attempts of this `STAGE`")
+	cmd.Flags().Uint32Var(&q.Tail, "tail", 0, "only the last `LINES` of each log, and what follows; 0: all")
 	return cmd
+}
+
+// logs prints logs; with a line before each where there may be several.
+func (c *cli) logs(ctx context.Context, cl *client.Client, q *wire.LogsRequest) error {
+	last, printed := uint64(0), progress.Printed(c.show.Out)
+	return cl.Logs(ctx, q, func(chunk *wire.LogChunk) error {
+		if chunk.Attempt == 0 {
+			_, err := progress.Safe(c.show.Errors).Write(chunk.Data)
+			return err
+		}
+		if q.Attempt == 0 && chunk.Attempt != last {
+			fmt.Fprintf(c.show.Out, "==== %v\n", scheduler.AttemptID(chunk.Attempt))
+			last = chunk.Attempt
+		}
+		_, err := printed.Write(chunk.Data)
+		return err
+	})
 }

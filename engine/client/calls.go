@@ -153,15 +153,14 @@ func (c *Client) Settings(ctx context.Context) (*wire.SettingsReply, error) {
 	return unary(ctx, c, c.manager.Settings, &wire.Empty{})
 }
 
-// Logs passes on the logs of a job's attempts, or of one attempt when it is not
-// 0; with follow until the job ends. It is not tried again once a part has come, nor where the manager
+// Logs passes on the logs of a job's attempts, or of one attempt, as the request says. It is not tried again once a part has come, nor where the manager
 // answers that a launcher is away.
-func (c *Client) Logs(ctx context.Context, job, attempt uint64, follow bool, take func(*wire.LogChunk) error) error {
+func (c *Client) Logs(ctx context.Context, q *wire.LogsRequest, take func(*wire.LogChunk) error) error {
 	began := false
 	err := c.call(ctx, 0, func(ctx context.Context) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stream, err := c.manager.Logs(ctx, &wire.LogsRequest{Job: job, Attempt: attempt, Follow: follow})
+		stream, err := c.manager.Logs(ctx, q)
 		if err != nil {
 			return err
 		}

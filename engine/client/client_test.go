@@ -233,7 +233,7 @@ func TestLogsOfALauncherThatIsAway(t *testing.T) {
 	}
 	defer c.Close()
 	for attempt := range uint64(2) {
-		err := c.Logs(t.Context(), 0, attempt+1, false, func(*wire.LogChunk) error { return nil })
+		err := c.Logs(t.Context(), &wire.LogsRequest{Attempt: attempt + 1}, func(*wire.LogChunk) error { return nil })
 		if err == nil || errors.Is(err, ErrUnreachable) || err.Error() != "launcher oak is away" {
 			t.Errorf("of attempt %d: %v", attempt+1, err)
 		}

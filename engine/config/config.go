@@ -82,6 +82,7 @@ type EventLog struct {
 
 // Audit are the settings of the manager's audit: who changed what, and was refused what.
 type Audit struct {
+	Uploads  bool `koanf:"uploads"`                          // also programs and plans that came whole have a line; those that were refused always do
 	FileSize Size `koanf:"fileSize" validate:"min=65536"`    // after which the next file is begun
 	Keep     int  `koanf:"keep" validate:"min=1,max=100000"` // files that are full
 }
@@ -260,6 +261,7 @@ func defaults() map[string]any {
 		"manager.eventLog.keep":      16,
 		"manager.eventLog.keepSize":  "4GiB",
 		"manager.eventLog.freezeMax": "5ms",
+		"manager.audit.uploads":      false,
 		"manager.audit.fileSize":     "16MiB",
 		"manager.audit.keep":         16,
 		"manager.web.actions":        "on",

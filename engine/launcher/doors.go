@@ -37,11 +37,11 @@ type doors struct {
 func openDoors(cfg Config, f *folder.Folder) (d *doors, err error) {
 	d = &doors{}
 	if d.store, err = net.Listen("tcp", net.JoinHostPort(cfg.Bind, strconv.Itoa(cfg.DataPort))); err != nil {
-		return nil, fmt.Errorf("launcher's store: %w; set launcher.bind and launcher.data-port", err)
+		return nil, fmt.Errorf("launcher's store: %w; set launcher.bind and launcher.dataPort", err)
 	}
 	if d.web, err = net.Listen("tcp", net.JoinHostPort(cfg.Bind, strconv.Itoa(cfg.HTTPPort))); err != nil {
 		d.store.Close()
-		return nil, fmt.Errorf("launcher's metrics and logs: %w; set launcher.bind and launcher.http-port", err)
+		return nil, fmt.Errorf("launcher's metrics and logs: %w; set launcher.bind and launcher.httpPort", err)
 	}
 	d.data, d.pages = reachable(d.store, cfg.Host), reachable(d.web, cfg.Host)
 	if d.near, err = shelf.NewNeighbours(cfg.Cache, d.data, f.Store()); err != nil {

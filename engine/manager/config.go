@@ -59,6 +59,7 @@ type Config struct {
 	WebHosts      []string // names by which HTTP is reached, besides addresses, localhost and the machine's own name
 	WebActionsOff bool     // nothing is changed over HTTP
 
+	AuditUploads   bool  // programs and plans that came whole have a line in the audit, too
 	AuditFileBytes int64 // of one file of the audit; audit.FileBytesDefault
 	AuditKeep      int   // full files of it; audit.KeepDefault
 

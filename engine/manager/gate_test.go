@@ -189,6 +189,9 @@ func TestTheGateStaysShutWhileThePolicyIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.policyWhen("another stands in", func(r *wire.PolicyReply) bool { return r.State == supervision.Fallback })
+	if code, text := b.page("/readyz?verbose"); code != http.StatusOK || !strings.Contains(text, "[+]policy ok: the built-in FIFO decides") {
+		t.Errorf("the page of readiness does not tell that the fallback decides: %d %s", code, text)
+	}
 	refused := func() {
 		t.Helper()
 		if _, err := b.signed("sesame"); status.Code(err) != codes.Unavailable {

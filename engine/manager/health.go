@@ -28,6 +28,15 @@ func (m *manager) lives() health.Check {
 	}}
 }
 
+// fallbackNote says that the built-in policy decides in place of the site's. The manager does its work
+// then, so it is ready.
+func (m *manager) fallbackNote(context.Context) string {
+	if m.supervisor.State() != supervision.Fallback {
+		return ""
+	}
+	return "the built-in FIFO decides, because the configured policy can't (fallback): \"hamadryad policy\" says why"
+}
+
 // works says why the manager can't do its work now.
 func (m *manager) works() []health.Check {
 	return []health.Check{
@@ -38,6 +47,6 @@ func (m *manager) works() []health.Check {
 				return errors.New("no policy decides: " + state)
 			}
 			return nil
-		}},
+		}, Note: m.fallbackNote},
 	}
 }

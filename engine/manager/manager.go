@@ -171,7 +171,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer m.model.Close()
 	m.jobs = past.New(m.model, m.history.History)
 	if m.audit, err = audit.Open(audit.Options{
-		Folder: filepath.Join(cfg.Data, "audit"), FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
+		Folder: filepath.Join(cfg.Data, "audit"), Uploads: cfg.AuditUploads, FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
 	}); err != nil {
 		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
 	}
@@ -378,7 +378,7 @@ func (m *manager) grpcServer() *grpc.Server {
 	edge := bounds.Edge{Text: max(bounds.TextBytesMax, m.cfg.Core.Graph.NameBytes)}
 	who := m.edge()
 	server := grpc.NewServer(
-		grpc.Creds(counted{proof.WithSocket(m.credentials()), m.ports, m.cfg.Keys == nil}),
+		grpc.Creds(counted{proof.WithSocket(m.credentials()), m.ports, m.cfg.Keys == nil, m.sampled}),
 		grpc.MaxRecvMsgSize(bounds.ReadBytesMax),
 		grpc.ForceServerCodecV2(bounds.NewCodec()),
 		grpc.MaxConcurrentStreams(streamsMax),

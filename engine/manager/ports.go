@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
+	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/internal/connlimit/connmetrics"
@@ -71,7 +73,8 @@ const prefaceBytes = 24
 type counted struct {
 	credentials.TransportCredentials
 	ports ports
-	plain bool // TCP has no handshake
+	plain bool         // TCP has no handshake
+	log   *slog.Logger // is told of connections whose handshake fails; strangers can have any number of them fail
 }
 
 // ServerHandshake implements credentials.TransportCredentials. An error closes the connection.
@@ -89,6 +92,9 @@ func (c counted) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, 
 	}
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
+		if !errors.Is(err, certs.ErrCertificate) && !errors.Is(err, io.EOF) { // the first was logged, the second is a look at the port
+			c.log.Warn("a connection is refused", "from", raw.RemoteAddr().String(), "error", err)
+		}
 		return conn, info, err
 	}
 	if err := table.Prove(raw, holder(proof.OfHandshake(info))); err != nil {

@@ -205,3 +205,21 @@ func TestTheSocketProvesTheSystemsUser(t *testing.T) {
 		t.Errorf("the job is that of %q (%v), want %s", st.GetSummary().GetUser(), err, me.Username)
 	}
 }
+
+// A client that speaks no TLS to a manager with certificates is told to look into the manager's log:
+// that has the connection, and why it was refused.
+func TestTheLogSaysWhatIsRefused(t *testing.T) {
+	b, _ := newClosed(t)
+	conn, err := grpc.NewClient(b.conn.Target(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := rpc.NewManagerClient(conn).Jobs(b.ctx(), &wire.JobsRequest{}); err == nil {
+		t.Error("a client without TLS is answered")
+	}
+	eventually(t, "the log has the refusal", func() bool {
+		log := b.log.String()
+		return strings.Contains(log, "a connection is refused") && strings.Contains(log, "first record does not look like a TLS handshake")
+	})
+}

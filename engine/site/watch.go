@@ -22,7 +22,7 @@ func (s *Site) ManagerConfig() manager.Config {
 	return manager.Config{
 		Listen: m.Listen, HTTP: m.HTTP, Data: m.Data, Socket: m.Socket,
 		NoSync: !m.EventLog.Sync, LogFileBytes: int64(m.EventLog.FileSize), LogKeep: m.EventLog.Keep, LogKeepBytes: int64(m.EventLog.KeepSize),
-		FreezeMax: m.EventLog.FreezeMax, BlobBytes: int64(m.Programs), AuditFileBytes: int64(m.Audit.FileSize), AuditKeep: m.Audit.Keep, Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter, IdleShownAfter: m.IdleShownAfter,
+		FreezeMax: m.EventLog.FreezeMax, BlobBytes: int64(m.Programs), AuditUploads: m.Audit.Uploads, AuditFileBytes: int64(m.Audit.FileSize), AuditKeep: m.Audit.Keep, Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter, IdleShownAfter: m.IdleShownAfter,
 		KerberosRealms: s.Auth.Kerberos.Realms,
 		WebHosts:       m.Web.Hosts, WebActionsOff: m.Web.Actions == config.ActionsOff,
 		History: history.Options{

@@ -1638,6 +1638,8 @@ type LogsRequest struct {
 	Job           uint64                 `protobuf:"varint,1,opt,name=job,proto3" json:"job,omitempty"`
 	Attempt       uint64                 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"` // 0: all attempts of the job
 	Follow        bool                   `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"`
+	Stage         string                 `protobuf:"bytes,4,opt,name=stage,proto3" json:"stage,omitempty"` // of all attempts those of this stage alone; "": all
+	Tail          uint32                 `protobuf:"varint,5,opt,name=tail,proto3" json:"tail,omitempty"`  // of each log the last lines alone, and what follows; 0: all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1691,6 +1693,20 @@ func (x *LogsRequest) GetFollow() bool {
 		return x.Follow
 	}
 	return false
+}
+
+func (x *LogsRequest) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *LogsRequest) GetTail() uint32 {
+	if x != nil {
+		return x.Tail
+	}
+	return 0
 }
 
 type LogChunk struct {
@@ -3973,11 +3989,13 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\fDrainRequest\x12\x1a\n" +
 	"\blauncher\x18\x01 \x01(\tR\blauncher\x12<\n" +
 	"\tprincipal\x18\x02 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x14\n" +
-	"\x05drain\x18\x03 \x01(\bR\x05drain\"Q\n" +
+	"\x05drain\x18\x03 \x01(\bR\x05drain\"{\n" +
 	"\vLogsRequest\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x04R\aattempt\x12\x16\n" +
-	"\x06follow\x18\x03 \x01(\bR\x06follow\"8\n" +
+	"\x06follow\x18\x03 \x01(\bR\x06follow\x12\x14\n" +
+	"\x05stage\x18\x04 \x01(\tR\x05stage\x12\x12\n" +
+	"\x04tail\x18\x05 \x01(\rR\x04tail\"8\n" +
 	"\bLogChunk\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\"\xa1\x01\n" +

@@ -18,7 +18,23 @@ import (
 type Check struct {
 	Name  string
 	Wrong func(context.Context) error // nil: nothing is; called for each request, on its goroutine
+	// Note is what ?verbose says of it besides, although nothing is wrong; nil or "": nothing. It is
+	// called as Wrong is.
+	Note func(context.Context) string
 }
+
+// note is what is said of it behind "ok".
+func (c Check) note(ctx context.Context) string {
+	if c.Note == nil {
+		return ""
+	}
+	if text := oneLine(c.Note(ctx)); text != "" {
+		return ": " + text
+	}
+	return ""
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // Page is the page of a name, such as "readyz". Without checks it says that the process answers.
 func Page(name string, checks ...Check) http.Handler {
@@ -27,10 +43,10 @@ func Page(name string, checks ...Check) http.Handler {
 		for _, c := range checks {
 			err := c.Wrong(r.Context())
 			if err == nil {
-				fmt.Fprintf(&verbose, "[+]%s ok\n", c.Name)
+				fmt.Fprintf(&verbose, "[+]%s ok%s\n", c.Name, c.note(r.Context()))
 				continue
 			}
-			text := strings.Join(strings.Fields(err.Error()), " ") // a line
+			text := oneLine(err.Error())
 			fmt.Fprintf(&verbose, "[-]%s failed: %s\n", c.Name, text)
 			fmt.Fprintln(&brief, text)
 		}

@@ -10,8 +10,10 @@ import (
 )
 
 func TestPage(t *testing.T) {
-	well := Check{"core", func(context.Context) error { return nil }}
-	full := Check{"log", func(context.Context) error { return errors.New("the disk\nis full") }}
+	well := Check{Name: "core", Wrong: func(context.Context) error { return nil }}
+	full := Check{Name: "log", Wrong: func(context.Context) error { return errors.New("the disk\nis full") }}
+	noted := Check{Name: "policy", Wrong: well.Wrong, Note: func(context.Context) string { return "another\ndecides" }}
+	silent := Check{Name: "policy", Wrong: well.Wrong, Note: func(context.Context) string { return "" }}
 	for _, c := range []struct {
 		query  string
 		checks []Check
@@ -21,6 +23,9 @@ func TestPage(t *testing.T) {
 		{"?verbose", nil, "200 readyz check passed\n"},
 		{"", []Check{well}, "200 ok\n"},
 		{"?verbose", []Check{well}, "200 [+]core ok\nreadyz check passed\n"},
+		{"?verbose", []Check{well, noted}, "200 [+]core ok\n[+]policy ok: another decides\nreadyz check passed\n"},
+		{"?verbose", []Check{silent}, "200 [+]policy ok\nreadyz check passed\n"},
+		{"", []Check{noted}, "200 ok\n"},
 		{"", []Check{well, full}, "503 the disk is full\n"},
 		{"?verbose=1", []Check{well, full}, "503 [+]core ok\n[-]log failed: the disk is full\nreadyz check failed\n"},
 	} {

@@ -403,3 +403,28 @@ func TestALineIsBounded(t *testing.T) {
 		t.Errorf("a line of %d bytes: %.200s (%v)", len(text), text, err)
 	}
 }
+
+// Of programs that came whole there are lines only where somebody asks for them; of those that were refused there always are.
+func TestUploadsLeaveLinesWhenAsked(t *testing.T) {
+	for _, asked := range []bool{false, true} {
+		p := newPlace(t, 1<<20, 2)
+		p.o.Uploads = asked
+		l := p.open()
+		for _, x := range []struct {
+			method  string
+			outcome error
+		}{{"PutBlob", nil}, {"Submit", nil}, {"PutBlob", status.Error(codes.PermissionDenied, "no")}, {"PutBlob", status.Error(codes.Internal, "no room")}} {
+			_, e := Begin(t.Context(), l, Line{Method: x.method, What: fmt.Sprint(x.method, " ", status.Code(x.outcome))})
+			if err := errors.Join(e.Change(), e.End(x.outcome)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := "[Submit OK PutBlob PermissionDenied PutBlob Internal]"
+		if asked {
+			want = "[PutBlob OK Submit OK PutBlob PermissionDenied PutBlob Internal]"
+		}
+		if got := fmt.Sprint(p.lines(l)); got != want {
+			t.Errorf("asked %v: the lines are about %s, want %s", asked, got, want)
+		}
+	}
+}

@@ -17,6 +17,9 @@ const (
 	methodBytesMax = 64
 )
 
+// uploadMethod is the method by which programs and plans come.
+const uploadMethod = "PutBlob"
+
 // Entry is the line of one request, as it becomes known. A nil Entry takes everything, and
 // is never written. Safe for concurrent use.
 type Entry struct {
@@ -122,6 +125,10 @@ func (e *Entry) EndAs(result, why string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.written || !e.change && result != Refused {
+		return nil
+	}
+	if e.line.Method == uploadMethod && result == Done && !e.log.options.Uploads { // each submission has its own line
+		e.written = true
 		return nil
 	}
 	e.written = true

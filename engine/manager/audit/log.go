@@ -43,6 +43,7 @@ const (
 // Options say where an audit lies, and how large it grows. Zero means the default.
 type Options struct {
 	Folder    string // made when missing
+	Uploads   bool   // also programs and plans that came whole have a line
 	FileBytes int64  // of one file, above which the next begins; FileBytesDefault
 	Keep      int    // files that are full, besides the one being written; KeepDefault
 	Log       *slog.Logger

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -47,6 +49,9 @@ func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wir
 			return err
 		}
 		q.Job = uint64(job)
+	}
+	if err := s.hasStage(ctx, q); err != nil {
+		return err
 	}
 	if q.Attempt != 0 {
 		j, a, err := s.attemptOf(ctx, scheduler.JobID(q.Job), scheduler.AttemptID(q.Attempt))
@@ -93,7 +98,9 @@ func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.Serv
 	over = !q.Follow || ended(j.Status)
 	var wrong error
 	kept, of, err := j.EachAfter(ctx, told.after, func(f *facts.Attempt) bool {
-		wrong = s.log(ctx, j, shownAttempt(j, f), q, stream)
+		if a := shownAttempt(j, f); q.Stage == "" || a.Stage == q.Stage {
+			wrong = s.log(ctx, j, a, q, stream)
+		}
 		if errors.Is(wrong, errNotYet) {
 			if told.tries++; told.tries < logTriesMax {
 				return false
@@ -161,11 +168,17 @@ func (s *Server) log(ctx context.Context, j *past.Job, a *wire.AttemptStatus, q 
 		query = "?follow=1"
 	}
 	began, last := false, byte('\n')
-	err := s.fetchLog(ctx, a, query, func(data []byte) error { began, last = true, data[len(data)-1]; return send(data) })
+	take := func(data []byte) error { began, last = true, data[len(data)-1]; return send(data) }
+	var err error
+	if q.Tail > 0 {
+		err = s.lastOfLog(ctx, q, a, take)
+	} else {
+		err = s.fetchLog(ctx, a, query, take)
+	}
 	if err == nil {
 		return nil
 	}
-	if !began {
+	if !began && q.Tail == 0 {
 		var t *tail
 		if t, err = s.tail(ctx, j, a, err); err == nil {
 			return t.each(send)
@@ -184,6 +197,87 @@ func (s *Server) log(ctx context.Context, j *past.Job, a *wire.AttemptStatus, q 
 		return send([]byte(note)) // what other attempts print is told all the same
 	}
 	return nil
+}
+
+// hasStage says that a job has no stage of the name that a request gives.
+func (s *Server) hasStage(ctx context.Context, q *wire.LogsRequest) error {
+	if q.Stage == "" {
+		return nil
+	}
+	j, err := s.Look(ctx, scheduler.JobID(q.Job))
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	var names []string
+	for _, stage := range j.Status.Stages {
+		if stage.Name == q.Stage {
+			return nil
+		}
+		names = append(names, stage.Name)
+	}
+	return status.Errorf(codes.NotFound, "%v has no stage %.256q; it has %s", j.ID, q.Stage, strings.Join(names, ", "))
+}
+
+// lastBytesMax is how much of a log is looked through for its last lines.
+const lastBytesMax = 1 << 20
+
+// lastOfLog reads the last lines of an attempt's log, and with follow what follows them.
+func (s *Server) lastOfLog(ctx context.Context, q *wire.LogsRequest, a *wire.AttemptStatus, take func([]byte) error) error {
+	l, err := s.Log(ctx, past.LogQuery{Job: scheduler.JobID(q.Job), Attempt: scheduler.AttemptID(a.Attempt), Part: true, From: -lastBytesMax, Follow: q.Follow})
+	if err != nil {
+		return err
+	}
+	defer l.Text.Close()
+	there := make([]byte, max(0, l.Until-l.From))
+	n, err := io.ReadFull(l.Text, there)
+	if end := lastLines(there[:n], int(q.Tail)); len(end) > 0 {
+		if err := take(end); err != nil {
+			return err
+		}
+	}
+	if err != nil || !q.Follow {
+		return endOfLog(a, err)
+	}
+	return endOfLog(a, eachPart(l.Text, take))
+}
+
+// lastLines are the last lines of a text; one that has no end yet is one of them.
+func lastLines(text []byte, lines int) []byte {
+	at := len(text)
+	if at > 0 && text[at-1] == '\n' {
+		at--
+	}
+	for ; lines > 0; lines-- {
+		if at = bytes.LastIndexByte(text[:at], '\n'); at < 0 {
+			return text
+		}
+	}
+	return text[at+1:]
+}
+
+// eachPart reads a text in parts, to its end.
+func eachPart(text io.Reader, take func([]byte) error) error {
+	buffer := make([]byte, logChunkBytes)
+	for {
+		n, err := text.Read(buffer)
+		if n > 0 {
+			if err := take(buffer[:n]); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// endOfLog is the error of a log that was read as far as it goes.
+func endOfLog(a *wire.AttemptStatus, err error) error {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return away(fmt.Sprintf("launcher %s broke off the log of attempt-%d: %v", a.Launcher, a.Attempt, err))
 }
 
 // errNotYet: the launcher has no log of an attempt that lives.
@@ -261,21 +355,7 @@ func (s *Server) fetchLog(ctx context.Context, a *wire.AttemptStatus, query stri
 		return err
 	}
 	defer answer.Body.Close()
-	buffer := make([]byte, logChunkBytes)
-	for {
-		n, err := answer.Body.Read(buffer)
-		if n > 0 {
-			if err := take(buffer[:n]); err != nil {
-				return err
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return away(fmt.Sprintf("launcher %s broke off the log of attempt-%d: %v", a.Launcher, a.Attempt, err))
-		}
-	}
+	return endOfLog(a, eachPart(answer.Body, take))
 }
 
 // ask asks a launcher for a page, and sees that it is that launcher which answers. The answer ends with an

@@ -61,3 +61,18 @@ func TestLogsAreTheLaunchersOwn(t *testing.T) {
 		}
 	}
 }
+
+// The last lines of a text are those with an end, and one that has none yet.
+func TestLastLines(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		lines int
+		want  string
+	}{
+		{"", 1, ""}, {"a", 1, "a"}, {"a\n", 1, "a\n"}, {"a\nb\n", 1, "b\n"}, {"a\nb", 1, "b"}, {"a\nb\nc\n", 2, "b\nc\n"}, {"a\nb\n", 9, "a\nb\n"}, {"a\n\n", 1, "\n"}, {"\n", 1, "\n"},
+	} {
+		if got := string(lastLines([]byte(c.text), c.lines)); got != c.want {
+			t.Errorf("the last %d of %q are %q, want %q", c.lines, c.text, got, c.want)
+		}
+	}
+}
