@@ -20,6 +20,7 @@ func drawTree(rng *rand.Rand) (settings string, leaves []string) {
 	fmt.Fprintf(&s, "preemption: {mode: %s, interval: 1s, grace: 1s, fair-share-threshold: %v, times-max: %d, protect: %ds}\n",
 		mode, []float64{0.5, 1}[rng.IntN(2)], rng.IntN(4), rng.IntN(30))
 	s.WriteString("allocations:\n  min-share-timeout: 2s\n")
+	fmt.Fprintf(&s, "  order: %s\n", []string{"fair", "fair", "disco-fair", "deficit"}[rng.IntN(4)])
 	if rng.IntN(2) == 0 {
 		s.WriteString("  fair-share-timeout: 4s\n")
 	}
