@@ -61,7 +61,7 @@ release: $(BIN)/cyclonedx-gomod ## archives of static programs with an SBOM and 
 		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build $(RELEASE) -o $(OUT)/release/$${p/\//-}/ $(PROGRAMS) && \
 		SOURCE_DATE_EPOCH=$$(git show -s --format=%ct) deploy/release/archive $(VERSION) $${p/\//-} $(OUT)/release/$${p/\//-} $(OUT)/release/man $(OUT)/release/files || exit 1; \
 	done
-	$(BIN)/cyclonedx-gomod mod -json -type application -serial=false -output $(OUT)/release/files/hamadryad-$(VERSION).cdx.json
+	$(BIN)/cyclonedx-gomod mod -json -type application -noserial -output $(OUT)/release/files/hamadryad-$(VERSION).cdx.json
 	cd $(OUT)/release/files && sha256sum *.tar.gz *.json > SHA256SUMS
 
 # DEPS are the programs beside Go and bash that tests run, each with the Debian
