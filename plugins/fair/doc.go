@@ -104,7 +104,7 @@
 //
 // The orders disco-fair and deficit treat pools as they treat jobs. So with one pool a user and
 // the site-wide order disco-fair, users take turns. A site-wide fifo is for jobs: pools share fairly
-// then. Only fair serves pools below their minimum shares first.
+// then. In each order, pools below what they are guaranteed of their minimum shares come first.
 //
 // # Parts from outside
 //

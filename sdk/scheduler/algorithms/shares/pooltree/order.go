@@ -12,7 +12,9 @@ import (
 // and the child's Schedulable, so that it can be saved. Others follow from what a
 // Schedulable shows.
 type Order interface {
-	// Less says whether a is served before b. It must be a strict order that does
+	// Less says whether a is served before b, where both or neither are below what they
+	// are guaranteed of their minimum shares (see Guarantee): pools that are come first in
+	// each order. It must be a strict order that does
 	// not change but through Set, SetWeight and the order's own methods.
 	Less(a, b *Schedulable) bool
 	// Enter is called before a child starts to wait in the pool's queue, Leave
@@ -51,14 +53,11 @@ func (forgetful) Leave(_, _ *Schedulable)  {}
 func (forgetful) Served(_, _ *Schedulable) {}
 
 // fair is the order of the design document, section 4.4: distance below the
-// minimum share, then running slots by weight. Where minimums are scaled down, pools below
-// what they are guaranteed come before the others that are below their minimums: see Guarantee.
+// minimum share, then running slots by weight.
 type fair struct{ forgetful }
 
 func (fair) Less(a, b *Schedulable) bool {
 	switch {
-	case a.scarce != b.scarce:
-		return a.scarce
 	case a.needy != b.needy:
 		return a.needy
 	case a.ratio != b.ratio:

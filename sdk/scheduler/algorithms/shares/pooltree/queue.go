@@ -4,7 +4,15 @@ package pooltree
 // so that a change moves only that member. (container/heap costs twice as much,
 // for its interface.)
 
-func (s *Schedulable) less(i, j int) bool { return s.order.Less(s.queue[i], s.queue[j]) }
+// less has pools below what they are guaranteed of their minimum shares come first, whatever the
+// pool's order is: slots that went elsewhere would be taken back from there by preemption.
+func (s *Schedulable) less(i, j int) bool {
+	a, b := s.queue[i], s.queue[j]
+	if a.scarce != b.scarce {
+		return a.scarce
+	}
+	return s.order.Less(a, b)
+}
 
 func (s *Schedulable) swap(i, j int) {
 	s.queue[i], s.queue[j] = s.queue[j], s.queue[i]
