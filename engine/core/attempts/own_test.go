@@ -2,6 +2,7 @@ package attempts_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,9 @@ func TestAnEndNamesNothingOfOthers(t *testing.T) {
 			kept := j.Bundles[1].Kept
 			if accepted := len(kept) > 0 && kept[0] != nil; accepted != c.own {
 				t.Errorf("its end is accepted: %t", accepted)
+			}
+			if !c.own && len(end.Stored) > 0 && !slices.ContainsFunc(h.Commands(l), func(m *wire.Command) bool { return m.GetDropOutput() != nil }) {
+				t.Error("its launcher is not told to delete what it stored")
 			}
 			if !c.own {
 				if why := r.Failure().GetMessage(); !strings.Contains(why, "launcher a reported an end that can't be the attempt's") {
