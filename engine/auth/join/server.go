@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
@@ -36,6 +37,15 @@ type Server struct {
 	Life      time.Duration    // 0: LifeDefault
 	Now       func() time.Time // nil: time.Now
 	Log       *slog.Logger     // is told of each certificate, and of each refusal
+
+	once    sync.Once
+	sampled *slog.Logger // Log, of lines of which strangers can cause any number
+}
+
+// log is made once, also where several listeners are served at once.
+func (s *Server) log() *slog.Logger {
+	s.once.Do(func() { s.sampled = logsample.New(s.Log) })
+	return s.sampled
 }
 
 // request is what a launcher sends, and reply what it gets.
@@ -53,12 +63,11 @@ type reply struct {
 // Serve answers at a listener until that is closed; it closes it. The table bounds connections and
 // requests; nobody is proved here, so all are their addresses'.
 func (s *Server) Serve(l net.Listener, table *connlimit.Table) error {
-	s.Log = logsample.New(s.Log)
 	tls := s.Keys.Door(auth.Launcher)
 	certs.ShowCA(tls)
 	web := &http.Server{
 		Handler: table.Requests(s, connlimit.Asker{Principal: func(*http.Request) string { return "" }}), TLSConfig: tls, ReadHeaderTimeout: requestMax, ReadTimeout: requestMax, WriteTimeout: requestMax, IdleTimeout: requestMax,
-		MaxHeaderBytes: requestBytesMax, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		MaxHeaderBytes: requestBytesMax, ErrorLog: slog.NewLogLogger(s.log().Handler(), slog.LevelDebug),
 	}
 	table.Attach(web)
 	return web.ServeTLS(table.Listen(l), "", "")
@@ -82,11 +91,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, id, err := s.certify(r, q)
 	if err != nil {
-		s.Log.Warn("a launcher gets no certificate", "from", r.RemoteAddr, "launcher", fmt.Sprintf("%.*q", auth.NameMax, q.Launcher), "error", err)
+		s.log().Warn("a launcher gets no certificate", "from", r.RemoteAddr, "launcher", fmt.Sprintf("%.*q", auth.NameMax, q.Launcher), "error", err)
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	s.Log.Info("a launcher got a certificate", "from", r.RemoteAddr, "identity", id.String(), "renewal", q.Secret == "")
+	s.log().Info("a launcher got a certificate", "from", r.RemoteAddr, "identity", id.String(), "renewal", q.Secret == "")
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(reply{Certificate: text, CA: s.Authority.Text()}) // a launcher that is gone asks again
 }
