@@ -111,7 +111,7 @@ func TestAWorkerThatMisreportsIsEnded(t *testing.T) {
 	offences := 0
 	for name := range misreports {
 		s := m.job("misreport", name, fmt.Sprint(id)).attempt(0, 0)
-		s.User, s.Job = "eve", 1000+s.Job
+		s.User, s.Job, s.Memory = "eve", 1000+s.Job, raceHolds*s.Memory // it makes 60 MB of a report
 		e := n.ended(n.start(s))
 		if e.End != wire.End_END_FAILED || len(e.Files) > 0 || !strings.Contains(e.GetFailure().GetMessage(), "the launcher ended the worker") {
 			t.Errorf("%s: its attempt ends with %v", name, e)
