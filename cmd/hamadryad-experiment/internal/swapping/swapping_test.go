@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 
 // child holds more memory than it is given, and still has what it wrote.
 func child(folder string) (err error) {
-	s, err := New(folder, 2*held)
+	s, err := New(folder, 8*held) // the race detector holds more
 	if err != nil {
 		return err
 	}
