@@ -84,7 +84,7 @@ func (l *locator) once(ctx context.Context, path string, offset, length int64) (
 	}
 	if n, ok := l.idle.take(); ok {
 		found, err := l.ask(ctx, n, path, offset, length)
-		if told(err) {
+		if activeAnswered(err) {
 			return found, err
 		}
 		l.idle.drop() // the NameNode may have gone: the others are of no more use
@@ -94,7 +94,7 @@ func (l *locator) once(ctx context.Context, path string, offset, length int64) (
 		n, err := l.dial(ctx, address)
 		if err == nil {
 			var found []namenode.Block
-			if found, err = l.ask(ctx, n, path, offset, length); told(err) {
+			if found, err = l.ask(ctx, n, path, offset, length); activeAnswered(err) {
 				l.c.serves(address)
 				return found, err
 			}
@@ -107,8 +107,8 @@ func (l *locator) once(ctx context.Context, path string, offset, length int64) (
 	return nil, errors.Join(errs...)
 }
 
-// told reports whether a NameNode answered that serves.
-func told(err error) bool {
+// activeAnswered reports whether the active NameNode answered, be it with an exception.
+func activeAnswered(err error) bool {
 	return err == nil || exception(err) != standby && inStep(err)
 }
 
@@ -138,7 +138,7 @@ func (l *locator) dial(ctx context.Context, address string) (*nameCaller, error)
 func (l *locator) ask(ctx context.Context, n *nameCaller, path string, offset, length int64) ([]namenode.Block, error) {
 	stop := context.AfterFunc(ctx, n.close)
 	found, err := n.BlockLocations(path, offset, length)
-	if stop() && told(err) && !n.Broken() {
+	if stop() && activeAnswered(err) && !n.Broken() {
 		l.idle.put(n)
 	} else {
 		n.close()

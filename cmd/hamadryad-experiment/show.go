@@ -84,8 +84,8 @@ func (c *claims) that(holds bool, format string, args ...any) {
 	c.errs = append(c.errs, errors.New("this claim does not hold: "+text))
 }
 
-// told notes the verdict on something that was published and need not come out here.
-func (c *claims) told(holds bool, format string, args ...any) {
+// noteVerdict notes the verdict on something that was published and need not come out here.
+func (c *claims) noteVerdict(holds bool, format string, args ...any) {
 	verdict := "holds:        "
 	if !holds {
 		verdict = "differs:      "

@@ -40,8 +40,8 @@ func openUnit(part *local.Part, log *slog.Logger) (*unit, error) {
 	return &unit{log: log, watchdog: every}, nil
 }
 
-// tell sends lines of sd_notify(3). That nobody takes them is no reason to end.
-func (u *unit) tell(lines string) {
+// notify sends lines of sd_notify(3). That nobody takes them is no reason to end.
+func (u *unit) notify(lines string) {
 	if u.silent {
 		return
 	}
@@ -51,29 +51,29 @@ func (u *unit) tell(lines string) {
 }
 
 // status sets the line that "systemctl status" shows.
-func (u *unit) status(text string) { u.tell("STATUS=" + text) }
+func (u *unit) status(text string) { u.notify("STATUS=" + text) }
 
 // serve tells systemd that the process is ready, and then for as long as it lives that it does; it returns
 // when ctx ends, which tells systemd that the process stops. lives says what is wrong; nil: nothing is.
 // While something is wrong systemd hears nothing, and starts the process again after WatchdogSec.
 func (u *unit) serve(ctx context.Context, lives func(context.Context) error) {
-	u.tell(daemon.SdNotifyReady)
+	u.notify(daemon.SdNotifyReady)
 	if u.watchdog == 0 {
 		<-ctx.Done()
-		u.tell(daemon.SdNotifyStopping)
+		u.notify(daemon.SdNotifyStopping)
 		return
 	}
 	tick := time.NewTicker(u.watchdog / watchdogParts)
 	defer tick.Stop()
 	for {
 		if err := lives(ctx); err == nil {
-			u.tell(daemon.SdNotifyWatchdog)
+			u.notify(daemon.SdNotifyWatchdog)
 		} else if ctx.Err() == nil {
 			u.log.Error("systemd is not told that this process lives, and starts it again if that lasts", "error", err, "watchdog", u.watchdog)
 		}
 		select {
 		case <-ctx.Done():
-			u.tell(fmt.Sprintf("%s\nWATCHDOG_USEC=%d", daemon.SdNotifyStopping, stopMax.Microseconds()))
+			u.notify(fmt.Sprintf("%s\nWATCHDOG_USEC=%d", daemon.SdNotifyStopping, stopMax.Microseconds()))
 			return
 		case <-tick.C:
 		}

@@ -56,8 +56,8 @@ func readToken(text string) (join.Token, error) {
 	return token, err
 }
 
-// joined is what stays of a token in the launcher's data folder: no secret is in it. Who has
-// joined needs the token no more, and still has to know where its manager is.
+// joined is the part of a token that a launcher keeps in its data folder, without the secret. A launcher
+// that has joined needs no token any more, but it needs its manager's address.
 type joined struct {
 	Launcher    string `json:"launcher"`
 	Manager     string `json:"manager"`               // host:port

@@ -56,7 +56,7 @@ func TestRefused(t *testing.T) {
 		`use true or false`:                                   {"-D", "stream.non.zero.exit.is.failure=no"},
 		"put `hamadryad local --` before":                     {"-jt", "local"},
 		`use a number from 0 to 1`:                            {"-D", "mapreduce.job.reduce.slowstart.completedmaps=NaN"},
-		`unknown priority "HIGHEST": use VERY_LOW`:                    {"-D", "mapreduce.job.priority=HIGHEST"},
+		`unknown priority "HIGHEST": use VERY_LOW`:            {"-D", "mapreduce.job.priority=HIGHEST"},
 		`a line end can't separate`:                           {"-D", "stream.map.output.field.separator=\n"},
 		`commands get and print lines of text only`:           {"-D", "stream.map.input=typedbytes"},
 	} {

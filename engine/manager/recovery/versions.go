@@ -44,8 +44,8 @@ func Lock(data string, o eventlog.Options) (*eventlog.Log, error) {
 	return log, nil
 }
 
-// readable refuses a file of the log whose core or checkpoint is of another version. A
-// checkpoint of an older core is read where nothing follows it: then nothing is decided again.
+// readable returns an error for a log file that another version of the core wrote. A checkpoint of an
+// older core is read if no records follow it: no decision is made again then.
 func readable(s *eventlog.Segment) error {
 	const written = "event log file %s was written by version %d of the core, and this is version %d"
 	switch has := s.Header.Core; {

@@ -20,7 +20,7 @@ func TestParsePorts(t *testing.T) {
 	}
 }
 
-// Groups listen on the ports that the site gives and on no others; that none is left is told with the key.
+// Groups listen on the ports that the site gives, and on no others. Where none is left, the error names the key.
 func TestListenWithinPorts(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -29,7 +29,7 @@ var WeightAdjusters = settings.NewChoices("weights.adjuster", map[string]NewAdju
 	allocation.NewJobBoost:  func(o *allocation.Config) WeightAdjuster { return newJobBoost{o.BoostFactor, o.BoostFor} },
 })
 
-// adjuster makes the one that the settings name, which were checked.
+// adjuster makes the weight adjuster that the settings name. The settings were checked: the name is known.
 func adjuster(c *allocation.Config) WeightAdjuster {
 	made, _ := WeightAdjusters.Named(c.Adjuster)
 	return made(c)

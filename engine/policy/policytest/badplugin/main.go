@@ -260,7 +260,9 @@ func (other) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (
 }
 
 // garbage answers rounds with columns that do not agree. It has no Watch.
-type garbage struct{ rpc.UnimplementedTaskSchedulerServer }
+type garbage struct {
+	rpc.UnimplementedTaskSchedulerServer
+}
 
 func (garbage) Start(s grpc.ClientStreamingServer[rpc.StartPart, rpc.StartReply]) error {
 	return s.SendAndClose(&rpc.StartReply{Description: &schedwire.Description{}})

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// swapsTried bounds with how many other bundles of its choice one that goes far is compared.
+// swapsTried is with how many bundles of the same stage a bundle far from its input is compared, at most.
 const swapsTried = 256
 
 // relief chooses among bundles of a choice that cost the same. The flow takes any of them: it sees
