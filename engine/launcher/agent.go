@@ -11,7 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
-	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
 	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
@@ -40,7 +40,7 @@ type agent struct {
 	lease   *lease.Lease
 	memory  *memory.Watch
 	hirer   *hirer
-	folder  *folder.Folder
+	folder  *datadir.Folder
 	keeper  *keeper.Keeper
 	divider *divider // nil: users share processors
 	endpoints
@@ -61,7 +61,7 @@ type agent struct {
 }
 
 // newAgent makes the agent of a launcher that has nothing yet.
-func newAgent(ctx context.Context, cfg Config, f *folder.Folder, manager *grpc.ClientConn, at endpoints, m *metrics, w suspend.Way, g *isolate.Guard) (*agent, error) {
+func newAgent(ctx context.Context, cfg Config, f *datadir.Folder, manager *grpc.ClientConn, at endpoints, m *metrics, w suspend.Way, g *isolate.Guard) (*agent, error) {
 	incarnation, err := f.Incarnation()
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/isolate"
-	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
@@ -289,4 +289,4 @@ func (c Config) workerSettings() []*wire.Property {
 // last: the bytes of Config.Source, nil when there are none. Who starts a launcher
 // falls back to it when the configuration can't be taken as it is now: the machine
 // would be missing otherwise.
-func Accepted(data string) ([]byte, error) { return folder.Accepted(data) }
+func Accepted(data string) ([]byte, error) { return datadir.Accepted(data) }

@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/channel/store"
-	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
 	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/internal/connlimit/connmetrics"
@@ -34,7 +34,7 @@ type doors struct {
 }
 
 // openDoors opens the ports, and tells the launchers of this machine.
-func openDoors(cfg Config, f *folder.Folder) (d *doors, err error) {
+func openDoors(cfg Config, f *datadir.Folder) (d *doors, err error) {
 	d = &doors{}
 	if d.store, err = net.Listen("tcp", net.JoinHostPort(cfg.Bind, strconv.Itoa(cfg.DataPort))); err != nil {
 		return nil, fmt.Errorf("launcher's store: %w; set launcher.bind and launcher.dataPort", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
-	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/memory"
 	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
@@ -32,7 +32,7 @@ import (
 type hirer struct {
 	leftovers *leftovers
 	cfg       Config
-	folder    *folder.Folder
+	folder    *datadir.Folder
 	outbox    *outbox.Outbox
 	lease     *lease.Lease
 	cache     *cache.Cache
@@ -43,7 +43,7 @@ type hirer struct {
 	number atomic.Uint64 // of the last worker, for its mark
 }
 
-func newHirer(cfg Config, f *folder.Folder, o *outbox.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way, s *shelf.Shelf, g *isolate.Guard, left *leftovers) *hirer {
+func newHirer(cfg Config, f *datadir.Folder, o *outbox.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way, s *shelf.Shelf, g *isolate.Guard, left *leftovers) *hirer {
 	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c, way: w, shelf: s, guard: g, leftovers: left}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
-	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
 	"github.com/hamadryad/hamadryad/engine/launcher/load"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 )
@@ -56,7 +56,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	cfg.sayAsWhom()
-	f, err := folder.Open(cfg.Data, guard != nil)
+	f, err := datadir.Open(cfg.Data, guard != nil)
 	if err != nil {
 		return err
 	}

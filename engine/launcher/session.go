@@ -19,7 +19,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
-	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/load"
 	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
@@ -78,7 +78,7 @@ type session struct {
 	agent   *agent
 	outbox  *outbox.Outbox
 	lease   *lease.Lease
-	folder  *folder.Folder
+	folder  *datadir.Folder
 	machine *load.Machine
 	manager *grpc.ClientConn
 	after   string              // why the incarnation before this one ended; "": the process started

@@ -1,4 +1,4 @@
-package folder_test
+package datadir_test
 
 import (
 	"os"
@@ -6,20 +6,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/folder"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
 	"github.com/hamadryad/hamadryad/internal/dataformat"
 )
 
-func open(t *testing.T, root string) *folder.Folder {
+func open(t *testing.T, root string) *datadir.Folder {
 	t.Helper()
-	f, err := folder.Open(root, false)
+	f, err := datadir.Open(root, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return f
 }
 
-func incarnation(t *testing.T, f *folder.Folder) uint64 {
+func incarnation(t *testing.T, f *datadir.Folder) uint64 {
 	t.Helper()
 	n, err := f.Incarnation()
 	if err != nil {
@@ -50,7 +50,7 @@ func TestOthersData(t *testing.T) {
 		if err := os.WriteFile(mark, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := folder.Open(root, false); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := datadir.Open(root, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want one with %q", err, want)
 		}
 		if b, err := os.ReadFile(stored); string(b) != "bytes" || err != nil {
@@ -72,7 +72,7 @@ func TestLives(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.Store(), "left"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := folder.Accepted(root); kept != nil || err != nil {
+	if kept, err := datadir.Accepted(root); kept != nil || err != nil {
 		t.Errorf("a new folder has a configuration: %q (%v)", kept, err)
 	}
 	for _, text := range []string{"one", "two"} {
@@ -80,7 +80,7 @@ func TestLives(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := folder.Open(root, false); err == nil || !strings.Contains(err.Error(), "in use by another launcher") {
+	if _, err := datadir.Open(root, false); err == nil || !strings.Contains(err.Error(), "in use by another launcher") {
 		t.Errorf("two launchers have one folder: %v", err)
 	}
 	last := incarnation(t, f)
@@ -93,7 +93,7 @@ func TestLives(t *testing.T) {
 	if left, err := os.ReadDir(f.Store()); err != nil || len(left) > 0 {
 		t.Errorf("an earlier life left %v (%v)", left, err)
 	}
-	if kept, err := folder.Accepted(root); string(kept) != "two" || err != nil {
+	if kept, err := datadir.Accepted(root); string(kept) != "two" || err != nil {
 		t.Errorf("the configuration is %q (%v)", kept, err)
 	}
 }

@@ -1,10 +1,10 @@
-// Package folder is a launcher's data folder: who holds it, where what lies in it, and
+// Package datadir is a launcher's data folder: who holds it, where what lies in it, and
 // what it remembers from one life of a launcher to the next.
 //
-//	f, err := folder.Open("/var/lib/hamadryad", false)
+//	f, err := datadir.Open("/var/lib/hamadryad", false)
 //	defer f.Close()
 //	incarnation, err := f.Incarnation()
-package folder
+package datadir
 
 import (
 	"crypto/rand"
