@@ -169,7 +169,7 @@ var directions = []struct {
 	{"engine/launcher/logs", nil, launchersRoom},
 	{"engine/launcher/tails", []string{"engine/launcher/logs", "engine/wire"}, launchersRoom},
 	{"engine/launcher/memory", []string{"sdk/job/process", "engine/wire"}, launchersRoom},
-	{"engine/launcher/outbox", []string{"engine/wire"}, launchersRoom},
+	{"engine/launcher/internal/reportqueue", []string{"engine/wire"}, launchersRoom},
 	{"engine/launcher/vetting", []string{"engine/wire"}, launchersRoom},
 	{"engine/launcher/process", []string{"sdk/job/process", "engine/launcher/lease", "engine/launcher/logs", "engine/launcher/suspend", "engine/launcher/vetting", "engine/isolate/calls", "engine/isolate/group", "engine/isolate/step", "engine/wire", "engine/worker/link", "internal/spawn"}, launchersRoom},
 	{"engine/launcher/shelf", []string{"engine/channel/store", "engine/isolate/beneath", "engine/wire", "engine/worker"}, launchersRoom},

@@ -12,11 +12,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/reportqueue"
 	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/memory"
-	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/launcher/tails"
@@ -35,7 +35,7 @@ type agent struct {
 	metrics *metrics
 	logs    *logs.Logs
 	tails   *tails.Queue
-	outbox  *outbox.Outbox
+	outbox  *reportqueue.Outbox
 	shelf   *shelf.Shelf
 	lease   *lease.Lease
 	memory  *memory.Watch
@@ -70,7 +70,7 @@ func newAgent(ctx context.Context, cfg Config, f *datadir.Folder, manager *grpc.
 	if err != nil {
 		return nil, err
 	}
-	box, l := outbox.New(incarnation), lease.New()
+	box, l := reportqueue.New(incarnation), lease.New()
 	printed, err := logs.New(logs.Options{
 		Folder: f.Logs(), Each: cfg.LogBytes, Total: cfg.LogTotal, Count: cfg.LogCount, KeepFor: cfg.LogKeepFor,
 		OnUnkept: func(n int64) { m.logUnkept.Add(float64(n)) },

@@ -10,9 +10,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/reportqueue"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/memory"
-	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -29,8 +29,8 @@ type attempt struct {
 	stopped    bool             // by command: its end is no failure
 	suspension suspend.State
 	memory     memory.Account
-	known      vetting.Attempt // what its worker's reports are checked against
-	record     outbox.Record   // with its end, which is kept until it is forgotten
+	known      vetting.Attempt    // what its worker's reports are checked against
+	record     reportqueue.Record // with its end, which is kept until it is forgotten
 	timeout    timeout
 }
 
@@ -38,7 +38,7 @@ type attempt struct {
 const earlyMax = 10_000
 
 func newAttempt(s *wire.StartAttempt, log *logs.Log) *attempt {
-	return &attempt{start: s, log: log, memory: memory.NewAccount(s.Memory), known: vetting.NewAttempt(s), record: outbox.NewRecord(s.Attempt)}
+	return &attempt{start: s, log: log, memory: memory.NewAccount(s.Memory), known: vetting.NewAttempt(s), record: reportqueue.NewRecord(s.Attempt)}
 }
 
 // over reports whether its end is known.

@@ -15,9 +15,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/reportqueue"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/memory"
-	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/launcher/process"
 	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
@@ -33,7 +33,7 @@ type hirer struct {
 	leftovers *leftovers
 	cfg       Config
 	folder    *datadir.Folder
-	outbox    *outbox.Outbox
+	outbox    *reportqueue.Outbox
 	lease     *lease.Lease
 	cache     *cache.Cache
 	way       suspend.Way
@@ -43,7 +43,7 @@ type hirer struct {
 	number atomic.Uint64 // of the last worker, for its mark
 }
 
-func newHirer(cfg Config, f *datadir.Folder, o *outbox.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way, s *shelf.Shelf, g *isolate.Guard, left *leftovers) *hirer {
+func newHirer(cfg Config, f *datadir.Folder, o *reportqueue.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way, s *shelf.Shelf, g *isolate.Guard, left *leftovers) *hirer {
 	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c, way: w, shelf: s, guard: g, leftovers: left}
 }
 

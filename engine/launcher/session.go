@@ -20,9 +20,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/reportqueue"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/load"
-	"github.com/hamadryad/hamadryad/engine/launcher/outbox"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/internal/buildinfo"
@@ -76,7 +76,7 @@ type session struct {
 	cfg     Config
 	log     *slog.Logger
 	agent   *agent
-	outbox  *outbox.Outbox
+	outbox  *reportqueue.Outbox
 	lease   *lease.Lease
 	folder  *datadir.Folder
 	machine *load.Machine

@@ -1,6 +1,6 @@
-// Package outbox is what a launcher has to tell its manager, and who that is.
+// Package reportqueue is what a launcher has to tell its manager, and who that is.
 //
-//	o := outbox.New(incarnation)
+//	o := reportqueue.New(incarnation)
 //	o.Joined(manager, term)
 //	o.Send(report)
 //	for range o.Wake() { stream.Send(o.Take(max)) }
@@ -9,7 +9,7 @@
 // that was seen, and a command of an older term or of another incarnation is not for this
 // life (Admits). Without a connection reports are dropped: joining anew tells all that
 // still matters, which each attempt's Record keeps.
-package outbox
+package reportqueue
 
 import (
 	"sync"
