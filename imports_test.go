@@ -172,7 +172,7 @@ var directions = []struct {
 	{"engine/launcher/internal/reportqueue", []string{"engine/wire"}, launchersRoom},
 	{"engine/launcher/vetting", []string{"engine/wire"}, launchersRoom},
 	{"engine/launcher/process", []string{"sdk/job/process", "engine/launcher/lease", "engine/launcher/logs", "engine/launcher/suspend", "engine/launcher/vetting", "engine/isolate/calls", "engine/isolate/group", "engine/isolate/step", "engine/wire", "engine/worker/link", "internal/spawn"}, launchersRoom},
-	{"engine/launcher/shelf", []string{"engine/channel/store", "engine/isolate/beneath", "engine/wire", "engine/worker"}, launchersRoom},
+	{"engine/launcher/internal/outputstore", []string{"engine/channel/store", "engine/isolate/beneath", "engine/wire", "engine/worker"}, launchersRoom},
 	{"engine/launcher/suspend", []string{"sdk/job/process", "engine/isolate/group"}, launchersRoom},
 	{"engine/launcher", []string{"sdk", "engine/auth", "engine/channel/store", "engine/isolate", "engine/launcher", "engine/plan", "engine/wire", "engine/worker", "internal/buildinfo", "internal/connlimit", "internal/health", "internal/kerberos", "internal/logsample", "internal/profiles"}, "a launcher hears from its manager by messages: put what they share into engine/wire"},
 	{"engine/site", []string{"sdk/scheduler", "engine/auth", "engine/config", "engine/core", "engine/isolate", "engine/launcher", "engine/manager", "engine/policy", "engine/wire", "internal/connlimit"}, "it turns a configuration into what the engine takes: how a process is started is cmd's"},

@@ -12,12 +12,12 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/outputstore"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/reportqueue"
 	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/memory"
-	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/launcher/tails"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -36,7 +36,7 @@ type agent struct {
 	logs    *logs.Logs
 	tails   *tails.Queue
 	outbox  *reportqueue.Outbox
-	shelf   *shelf.Shelf
+	shelf   *outputstore.Shelf
 	lease   *lease.Lease
 	memory  *memory.Watch
 	hirer   *hirer
@@ -78,7 +78,7 @@ func newAgent(ctx context.Context, cfg Config, f *datadir.Folder, manager *grpc.
 	if err != nil {
 		return nil, err
 	}
-	stored := shelf.New(f.Store(), cfg.Log)
+	stored := outputstore.New(f.Store(), cfg.Log)
 	left := newLeftovers(cfg.Log, ctx.Done())
 	a := &agent{
 		leftovers: left,

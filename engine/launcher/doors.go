@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/channel/store"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
-	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/outputstore"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/internal/connlimit/connmetrics"
 	"github.com/hamadryad/hamadryad/internal/logsample"
@@ -23,8 +23,8 @@ import (
 
 // endpoints are where a launcher is reached.
 type endpoints struct {
-	data, pages string            // of the store's server, and of metrics and logs
-	near        *shelf.Neighbours // on this machine
+	data, pages string                  // of the store's server, and of metrics and logs
+	near        *outputstore.Neighbours // on this machine
 }
 
 // doors are a launcher's open ports.
@@ -44,7 +44,7 @@ func openDoors(cfg Config, f *datadir.Folder) (d *doors, err error) {
 		return nil, fmt.Errorf("launcher's metrics and logs: %w; set launcher.bind and launcher.httpPort", err)
 	}
 	d.data, d.pages = reachable(d.store, cfg.Host), reachable(d.web, cfg.Host)
-	if d.near, err = shelf.NewNeighbours(cfg.Cache, d.data, f.Store()); err != nil {
+	if d.near, err = outputstore.NewNeighbours(cfg.Cache, d.data, f.Store()); err != nil {
 		d.store.Close()
 		d.web.Close()
 		return nil, err

@@ -15,11 +15,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/outputstore"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/reportqueue"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/memory"
 	"github.com/hamadryad/hamadryad/engine/launcher/process"
-	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -37,13 +37,13 @@ type hirer struct {
 	lease     *lease.Lease
 	cache     *cache.Cache
 	way       suspend.Way
-	shelf     *shelf.Shelf
+	shelf     *outputstore.Shelf
 	guard     *isolate.Guard // nil: workers run as the launcher does
 
 	number atomic.Uint64 // of the last worker, for its mark
 }
 
-func newHirer(cfg Config, f *datadir.Folder, o *reportqueue.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way, s *shelf.Shelf, g *isolate.Guard, left *leftovers) *hirer {
+func newHirer(cfg Config, f *datadir.Folder, o *reportqueue.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way, s *outputstore.Shelf, g *isolate.Guard, left *leftovers) *hirer {
 	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c, way: w, shelf: s, guard: g, leftovers: left}
 }
 

@@ -1,4 +1,4 @@
-package shelf_test
+package outputstore_test
 
 import (
 	"fmt"
@@ -10,21 +10,21 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/channel/store"
-	"github.com/hamadryad/hamadryad/engine/launcher/shelf"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/outputstore"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // on is a shelf in a folder of a test.
 type on struct {
-	*shelf.Shelf
+	*outputstore.Shelf
 	t      *testing.T
 	folder string
 }
 
 func start(t *testing.T) *on {
 	folder := t.TempDir()
-	return &on{shelf.New(folder, slog.New(slog.DiscardHandler)), t, folder}
+	return &on{outputstore.New(folder, slog.New(slog.DiscardHandler)), t, folder}
 }
 
 // store has an attempt store a file.
@@ -117,11 +117,11 @@ func TestDropJob(t *testing.T) {
 // Launchers of one machine that share a cache find each other's stores, until one leaves.
 func TestNeighbours(t *testing.T) {
 	cache := t.TempDir()
-	a, err := shelf.NewNeighbours(cache, "10.0.0.1:2", "/a")
+	a, err := outputstore.NewNeighbours(cache, "10.0.0.1:2", "/a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := shelf.NewNeighbours(cache, "10.0.0.1:1", "/b")
+	b, err := outputstore.NewNeighbours(cache, "10.0.0.1:1", "/b")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,11 @@
-// Package shelf is what a launcher has stored for readers: the channel files of attempts
+// Package outputstore is what a launcher has stored for readers: the channel files of attempts
 // that finished, whom they are served to, and what becomes of them when their job is over.
 //
-//	s := shelf.New(folder, log)
+//	s := outputstore.New(folder, log)
 //	s.Put(job, attempt, token, owner)
 //	stored, ok := s.Lookup(key)
 //	s.Drop(attempt)
-package shelf
+package outputstore
 
 import (
 	"errors"
