@@ -167,7 +167,7 @@ var directions = []struct {
 	{"engine/launcher/lease", []string{"engine/worker/link"}, launchersRoom},
 	{"engine/launcher/load", []string{"engine/wire"}, launchersRoom},
 	{"engine/launcher/logs", nil, launchersRoom},
-	{"engine/launcher/tails", []string{"engine/launcher/logs", "engine/wire"}, launchersRoom},
+	{"engine/launcher/internal/logshipper", []string{"engine/launcher/logs", "engine/wire"}, launchersRoom},
 	{"engine/launcher/memory", []string{"sdk/job/process", "engine/wire"}, launchersRoom},
 	{"engine/launcher/internal/reportqueue", []string{"engine/wire"}, launchersRoom},
 	{"engine/launcher/vetting", []string{"engine/wire"}, launchersRoom},

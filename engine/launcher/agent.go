@@ -12,6 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/logshipper"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/outputstore"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/reportqueue"
 	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
@@ -19,7 +20,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/memory"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
-	"github.com/hamadryad/hamadryad/engine/launcher/tails"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -34,7 +34,7 @@ type agent struct {
 	log     *slog.Logger
 	metrics *metrics
 	logs    *logs.Logs
-	tails   *tails.Queue
+	tails   *logshipper.Queue
 	outbox  *reportqueue.Outbox
 	shelf   *outputstore.Shelf
 	lease   *lease.Lease
@@ -84,7 +84,7 @@ func newAgent(ctx context.Context, cfg Config, f *datadir.Folder, manager *grpc.
 		leftovers: left,
 		cfg:       cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, divider: newDivider(cfg, w, g != nil), endpoints: at,
 		logs:     printed,
-		tails:    tails.New(sendTails(rpc.NewLaunchersClient(manager), cfg.Name), cfg.Log),
+		tails:    logshipper.New(sendTails(rpc.NewLaunchersClient(manager), cfg.Name), cfg.Log),
 		lookers:  newLookers(rpc.NewLaunchersClient(manager)),
 		shelf:    stored,
 		memory:   memory.NewWatch(w.Limits()),

@@ -1,7 +1,7 @@
-// Package tails sends the ends of logs to the manager once their attempts are over, so that they can be read
+// Package logshipper sends the ends of logs to the manager once their attempts are over, so that they can be read
 // when the launcher is gone.
 //
-//	q := tails.New(send, log)
+//	q := logshipper.New(send, log)
 //	q.Joined(manager, 64<<10, 1<<20) // as it wants them
 //	go q.Run(ctx)
 //	q.Add(job, attempt, log, true) // never waits
@@ -11,7 +11,7 @@
 // An attempt that printed nothing costs nothing. Those that failed go first. What waits is bounded by
 // number: the texts lie on the disk, but for short ones, which are in memory for a moment. How much is sent
 // in a second is bounded in bytes and in attempts, and the manager may say that it has enough for now.
-package tails
+package logshipper
 
 import (
 	"context"
