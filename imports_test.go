@@ -163,7 +163,7 @@ var directions = []struct {
 	{"engine/isolate", []string{"engine/isolate"}, "who runs here is said by names: how a worker is started is the launcher's"},
 	{"engine/launcher/cache", nil, launchersRoom},
 	{"engine/launcher/internal/datadir", []string{"sdk/job/process", "engine/isolate/beneath", "internal/dataformat", "internal/durable"}, launchersRoom},
-	{"engine/launcher/keeper", []string{"sdk/job/process", "engine/launcher/suspend"}, launchersRoom},
+	{"engine/launcher/reaper", []string{"sdk/job/process", "engine/launcher/suspend"}, launchersRoom},
 	{"engine/launcher/lease", []string{"engine/worker/link"}, launchersRoom},
 	{"engine/launcher/load", []string{"engine/wire"}, launchersRoom},
 	{"engine/launcher/logs", nil, launchersRoom},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
+	"github.com/hamadryad/hamadryad/engine/launcher/reaper"
 )
 
 // keeperCommand is how a launcher runs keepCommand: by the program that it is itself, also
@@ -18,7 +18,7 @@ var keeperCommand = []string{"/proc/self/exe", "keep"}
 func (c *cli) keepCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "keep", Short: "End what a launcher leaves behind", Hidden: true, DisableFlagParsing: true,
-		RunE: func(_ *cobra.Command, args []string) error { return keeper.Keep(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return reaper.Keep(args) },
 	}
 }
 

@@ -15,10 +15,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/logshipper"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/outputstore"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/reportqueue"
-	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
 	"github.com/hamadryad/hamadryad/engine/launcher/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/memory"
+	"github.com/hamadryad/hamadryad/engine/launcher/reaper"
 	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -41,7 +41,7 @@ type agent struct {
 	memory  *memory.Watch
 	hirer   *hirer
 	folder  *datadir.Folder
-	keeper  *keeper.Keeper
+	keeper  *reaper.Keeper
 	divider *divider // nil: users share processors
 	endpoints
 
@@ -89,7 +89,7 @@ func newAgent(ctx context.Context, cfg Config, f *datadir.Folder, manager *grpc.
 		shelf:    stored,
 		memory:   memory.NewWatch(w.Limits()),
 		hirer:    newHirer(cfg, f, box, l, programs, w, stored, g, left),
-		keeper:   keeper.New(cfg.Keeper, proctree.Mark(f.Mark()), w.Folder(), cfg.Log),
+		keeper:   reaper.New(cfg.Keeper, proctree.Mark(f.Mark()), w.Folder(), cfg.Log),
 		attempts: newAttempts(),
 		workers:  newWorkers(cfg.slotsTotal()),
 		tickets:  map[uint64][]byte{},

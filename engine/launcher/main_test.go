@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
 	"github.com/hamadryad/hamadryad/engine/isolate/step"
 	"github.com/hamadryad/hamadryad/engine/launcher"
-	"github.com/hamadryad/hamadryad/engine/launcher/keeper"
+	"github.com/hamadryad/hamadryad/engine/launcher/reaper"
 	"github.com/hamadryad/hamadryad/engine/worker"
 )
 
@@ -29,7 +29,7 @@ const stepArgument = "isolate"
 // TestMain is the application when a launcher starts the test binary as a worker.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == keepArgument {
-		if err := keeper.Keep(os.Args[2:]); err != nil {
+		if err := reaper.Keep(os.Args[2:]); err != nil {
 			panic(err)
 		}
 		return

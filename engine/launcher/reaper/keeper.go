@@ -1,15 +1,15 @@
-// Package keeper ends what a launcher leaves behind that was killed. Its workers die with
+// Package reaper ends what a launcher leaves behind that was killed. Its workers die with
 // it, but what they started may stand still at that moment, and would for ever.
 //
-//	k := keeper.New([]string{"/proc/self/exe", "keep"}, mark, group) // in a launcher
+//	k := reaper.New([]string{"/proc/self/exe", "keep"}, mark, group) // in a launcher
 //	k.Watch()                                                        // before it suspends
 //	defer k.Close()
 //
-//	err := keeper.Keep(os.Args[2:])                                  // in that program
+//	err := reaper.Keep(os.Args[2:])                                  // in that program
 //
 // A launcher starts its keeper with the first suspension. A keeper carries the mark of
 // the data folder: the launcher's successor ends it before it starts anything.
-package keeper
+package reaper
 
 import (
 	"errors"
