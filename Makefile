@@ -143,7 +143,7 @@ games: ## the kit's games on its stand-in and on the core at once: 1000 at rando
 	$(GO) test ./engine/core -run TestStandIn -v -timeout 300m -games $(or $(GAMES),1000) -game $(or $(GAME),1)
 
 fuzz: ## what strangers may say, at random: each decoder that faces a network before it knows who speaks, and what a worker tells its launcher, for an hour, or FUZZTIME=10m; what it finds of interest is kept in build/fuzz, and what it found before lies in testdata/fuzz
-	for one in engine/launcher/vetting:FuzzFromWorker engine/channel/store:FuzzStranger engine/channel/tcp:FuzzStranger engine/channel/internal/control:FuzzReader \
+	for one in engine/launcher/internal/vetting:FuzzFromWorker engine/channel/store:FuzzStranger engine/channel/tcp:FuzzStranger engine/channel/internal/control:FuzzReader \
 		engine/auth/join:FuzzStranger engine/auth:FuzzParseIdentity engine/auth/proof:FuzzHeader engine/auth/oidc:FuzzToken engine/auth/kerberos:FuzzCredential internal/kerberos:FuzzParse; do \
 		$(GO) test ./$${one%:*} -run xxx -fuzz $${one#*:} -fuzztime $(or $(FUZZTIME),1h) -test.fuzzcachedir=$(CURDIR)/build/fuzz/$${one%:*} || exit 1; \
 	done

@@ -10,11 +10,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/memory"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/reportqueue"
-	"github.com/hamadryad/hamadryad/engine/launcher/logs"
-	"github.com/hamadryad/hamadryad/engine/launcher/memory"
-	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
-	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 

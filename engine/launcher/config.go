@@ -19,7 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
-	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
 	"github.com/hamadryad/hamadryad/internal/connlimit"

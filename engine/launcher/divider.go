@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/processors"
-	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 )
 
 // dividePause is the least time between two looks at who works here: each costs a write for

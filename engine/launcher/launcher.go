@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
-	"github.com/hamadryad/hamadryad/engine/launcher/load"
-	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/load"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 )
 
 // openGroups finds out how workers are limited, and suspended.

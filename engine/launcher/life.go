@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	program "github.com/hamadryad/hamadryad/engine/worker"
 )

@@ -16,7 +16,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
 	"github.com/hamadryad/hamadryad/engine/isolate/processors"
-	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )

@@ -4,8 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
-	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/buildinfo"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
-	"github.com/hamadryad/hamadryad/engine/launcher/logs"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/health"
 	"github.com/hamadryad/hamadryad/internal/profiles"

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/lease"
-	"github.com/hamadryad/hamadryad/engine/launcher/process"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/lease"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/process"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 

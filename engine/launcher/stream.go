@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
-	"github.com/hamadryad/hamadryad/engine/launcher/cache"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/cache"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
-	"github.com/hamadryad/hamadryad/engine/launcher/process"
-	"github.com/hamadryad/hamadryad/engine/launcher/vetting"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/process"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	program "github.com/hamadryad/hamadryad/engine/worker"
 )

@@ -21,7 +21,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/isolate/calls"
 	"github.com/hamadryad/hamadryad/engine/isolate/step"
-	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/internal/spawn"
 )
 

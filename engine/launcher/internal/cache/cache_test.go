@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/cache"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/cache"
 )
 
 // manager is what a cache fetches from.

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/lease"
-	"github.com/hamadryad/hamadryad/engine/launcher/logs"
-	"github.com/hamadryad/hamadryad/engine/launcher/process"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/lease"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/process"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/link"
 	"github.com/hamadryad/hamadryad/internal/watch"

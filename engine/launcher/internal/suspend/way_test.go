@@ -16,7 +16,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
 	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
-	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )

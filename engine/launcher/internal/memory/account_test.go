@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/memory"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/memory"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/suspend"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 )
 
 // An attempt's running time is that in which it began, did not stand and had not ended,

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/launcher/logs"
+	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
