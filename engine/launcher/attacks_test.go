@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -174,7 +174,7 @@ func forge(n *job.Node, args []string) error {
 		return err
 	}
 	end := &wire.AttemptEnded{Attempt: n.Info().Attempt, End: wire.End_END_FINISHED, Work: &wire.Work{}, Stored: []*wire.StoredOutput{{}}}
-	return link.New(os.NewFile(link.WorkerFD, "launcher")).Send(&wire.FromWorker{What: &wire.FromWorker_Report{Report: &wire.Report{What: &wire.Report_Ended{Ended: end}}}})
+	return ipc.New(os.NewFile(ipc.WorkerFD, "launcher")).Send(&wire.FromWorker{What: &wire.FromWorker_Report{Report: &wire.Report{What: &wire.Report_Ended{Ended: end}}}})
 }
 
 // hide starts a process that has lost its parents, its session and its environment, and

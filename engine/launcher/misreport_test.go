@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -59,7 +59,7 @@ var misreports = map[string]func(own, other uint64, send func(...*wire.Report)){
 		send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: own, Counters: []*wire.Counter{{Name: strings.Repeat("x", 60_000_000)}}}}})
 	},
 	"a frame of 255 MiB": func(uint64, uint64, func(...*wire.Report)) {
-		_, _ = os.NewFile(link.WorkerFD, "launcher").Write(append(binary.LittleEndian.AppendUint32(nil, 255<<20), make([]byte, 4096)...)) // the launcher may have ended it
+		_, _ = os.NewFile(ipc.WorkerFD, "launcher").Write(append(binary.LittleEndian.AppendUint32(nil, 255<<20), make([]byte, 4096)...)) // the launcher may have ended it
 	},
 	"progress without end": func(own, _ uint64, send func(...*wire.Report)) {
 		for {
@@ -80,11 +80,11 @@ func misreport(g *job.Graph, args []string) error {
 		if err != nil {
 			return err
 		}
-		fd, err := unix.Dup(link.WorkerFD) // the worker's own is waited for by its runtime
+		fd, err := unix.Dup(ipc.WorkerFD) // the worker's own is waited for by its runtime
 		if err != nil {
 			return err
 		}
-		conn := link.New(os.NewFile(uintptr(fd), "launcher"))
+		conn := ipc.New(os.NewFile(uintptr(fd), "launcher"))
 		misreports[args[0]](n.Info().Attempt, other, func(reports ...*wire.Report) {
 			for _, r := range reports {
 				if conn.Send(&wire.FromWorker{What: &wire.FromWorker_Report{Report: r}}) != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/store"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
-	"github.com/hamadryad/hamadryad/engine/worker/link"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
@@ -38,7 +38,7 @@ func Main(defs []job.Definition) {
 	// end of a group finds them. Without the right to it they are found by their mark.
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	os.Unsetenv(Variable)
-	conn, err := link.Inherited()
+	conn, err := ipc.Inherited()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		os.Exit(ExitProtocol)
@@ -50,7 +50,7 @@ func Main(defs []job.Definition) {
 // worker is the process. The goroutine of serve owns all but what says otherwise.
 type worker struct {
 	reports
-	conn  *link.Conn // any goroutine may send
+	conn  *ipc.Conn // any goroutine may send
 	defs  []job.Definition
 	setup *wire.WorkerSetup
 
@@ -86,7 +86,7 @@ func (w *worker) serve() int {
 // broken ends the worker after its socket failed.
 func (w *worker) broken(err error) int {
 	w.end()
-	if errors.Is(err, link.ErrGarbled) {
+	if errors.Is(err, ipc.ErrGarbled) {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		return ExitProtocol
 	}

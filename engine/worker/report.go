@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 )
 
 // startedHold is how long the report that a group runs waits for another to
@@ -25,7 +25,7 @@ type reports struct {
 	late *time.Timer
 }
 
-// reportsTo are reports that a function sends. A message that it can't send as it is (link.ErrUnfit) would be missing,
+// reportsTo are reports that a function sends. A message that it can't send as it is (ipc.ErrUnfit) would be missing,
 // and its attempt run for ever: unfit ends the worker.
 func reportsTo(send func(...proto.Message) error, unfit func(error)) reports {
 	return reports{send: send, unfit: unfit}
@@ -71,7 +71,7 @@ func (r *reports) flush(more ...proto.Message) {
 		r.held = nil
 	}
 	if len(more) > 0 {
-		if err := r.send(more...); errors.Is(err, link.ErrUnfit) {
+		if err := r.send(more...); errors.Is(err, ipc.ErrUnfit) {
 			r.unfit(err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 )
 
 // watchdogTicks is how many ticks make a lease. Ticks are counted, not time: a
@@ -34,7 +34,7 @@ func startWatchdog(lease time.Duration, endsNs int64) *watchdog {
 
 // count is what missed is when so much is left: it is up before the lease is.
 func (d *watchdog) count(endsNs int64) int32 {
-	left := min(time.Duration(endsNs-link.Now()), d.lease)
+	left := min(time.Duration(endsNs-ipc.Now()), d.lease)
 	return watchdogTicks + 1 - int32(max(left, 0)*watchdogTicks/d.lease)
 }
 
@@ -56,7 +56,7 @@ func (d *watchdog) fed(endsNs int64) {
 
 func (d *watchdog) watch() {
 	for range time.Tick(d.lease / watchdogTicks) {
-		if d.missed.Add(1) > watchdogTicks && link.Now() > d.ends.Load() {
+		if d.missed.Add(1) > watchdogTicks && ipc.Now() > d.ends.Load() {
 			fmt.Fprintln(os.Stderr, "worker: no word from its launcher for the lease of", d.lease)
 			killDescendants()
 			os.Exit(ExitOrphan)

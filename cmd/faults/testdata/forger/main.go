@@ -13,7 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/app"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 

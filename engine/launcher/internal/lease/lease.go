@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 )
 
 // Lease stands apart from all else: whatever the rest of the launcher waits for, its
@@ -46,7 +46,7 @@ const (
 func (l *Lease) Grant(length time.Duration) {
 	l.length.Store(int64(length))
 	if length > 0 {
-		l.ends.Store(link.Now() + int64(length))
+		l.ends.Store(ipc.Now() + int64(length))
 	}
 	select {
 	case l.granted <- struct{}{}:
@@ -56,7 +56,7 @@ func (l *Lease) Grant(length time.Duration) {
 
 // Renew counts the lease from when something was sent that the manager answered.
 func (l *Lease) Renew(sent time.Time) {
-	ends := link.Now() - int64(time.Since(sent)) + l.length.Load()
+	ends := ipc.Now() - int64(time.Since(sent)) + l.length.Load()
 	for {
 		before := l.ends.Load()
 		if before == 0 || ends <= before || l.ends.CompareAndSwap(before, ends) {
@@ -71,10 +71,10 @@ func (l *Lease) End() { l.ends.Store(0) }
 // Over reports whether the lease ran out. Before the first welcome there is none.
 func (l *Lease) Over() bool {
 	ends := l.ends.Load()
-	return ends != 0 && link.Now() > ends
+	return ends != 0 && ipc.Now() > ends
 }
 
-// Terms are the lease's length, and when it ends by the clock of link.Now, both in
+// Terms are the lease's length, and when it ends by the clock of ipc.Now, both in
 // nanoseconds; 0 while there is none.
 func (l *Lease) Terms() (length, ends int64) { return l.length.Load(), l.ends.Load() }
 
@@ -85,7 +85,7 @@ func (l *Lease) left() time.Duration {
 	if ends == 0 {
 		return noLease
 	}
-	return max(time.Duration(ends-link.Now())+time.Millisecond, leaseLook)
+	return max(time.Duration(ends-ipc.Now())+time.Millisecond, leaseLook)
 }
 
 // Part is one in so many of the lease, at most max, which also holds while no lease

@@ -28,7 +28,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -62,7 +62,7 @@ type Command struct {
 // and Await, which one goroutine calls.
 type Process struct {
 	cmd   *exec.Cmd
-	conn  *link.Conn
+	conn  *ipc.Conn
 	pipe  *logs.Pipe
 	lease *lease.Lease
 	log   *slog.Logger
@@ -85,7 +85,7 @@ type Process struct {
 
 // Start starts a process and takes in what it prints. The caller goes on with Receive.
 func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*Process, error) {
-	conn, theirs, err := link.Pair()
+	conn, theirs, err := ipc.Pair()
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (p *Process) write() {
 // follows. An error that is a *vetting.Offence says what the worker may not send.
 func (p *Process) Receive() (*wire.FromWorker, error) {
 	frame, err := p.conn.Frame(vetting.FrameBytesMax)
-	if large := (*link.TooLargeError)(nil); errors.As(err, &large) {
+	if large := (*ipc.TooLargeError)(nil); errors.As(err, &large) {
 		return nil, vetting.TooLargeFrame(large.Head, large.Size)
 	}
 	if err != nil {

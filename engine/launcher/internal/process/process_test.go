@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/process"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	if mode == "" {
 		os.Exit(m.Run())
 	}
-	conn, err := link.Inherited()
+	conn, err := ipc.Inherited()
 	if err != nil {
 		panic(err)
 	}

@@ -1,6 +1,6 @@
-// Package link is the socket pair between a launcher and one of its workers: each
+// Package ipc is the socket pair between a launcher and one of its workers: each
 // message is a frame of four bytes of length, little-endian, and the message.
-package link
+package ipc
 
 import (
 	"bufio"

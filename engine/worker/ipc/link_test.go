@@ -1,4 +1,4 @@
-package link_test
+package ipc_test
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/worker/link"
+	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 )
 
-func pair(t *testing.T) (*link.Conn, *os.File) {
+func pair(t *testing.T) (*ipc.Conn, *os.File) {
 	t.Helper()
-	conn, other, err := link.Pair()
+	conn, other, err := ipc.Pair()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func pair(t *testing.T) (*link.Conn, *os.File) {
 
 func TestMessagesArriveWholeAndInOrder(t *testing.T) {
 	conn, file := pair(t)
-	other := link.New(file)
+	other := ipc.New(file)
 	sizes := []int{0, 1, 40, 100_000, 3 << 20, 5}
 	go func() {
 		for _, size := range sizes {
@@ -53,10 +53,10 @@ func TestMessagesArriveWholeAndInOrder(t *testing.T) {
 // Of what can't be sent nothing is, and the sender hears it; what follows arrives.
 func TestWhatCannotBeSentIsTold(t *testing.T) {
 	conn, file := pair(t)
-	other := link.New(file)
+	other := ipc.New(file)
 	good := &wire.WorkerSetup{JobName: "job"}
-	for what, m := range map[string]*wire.WorkerSetup{"no UTF-8": {JobName: "\xff"}, "too large": {PlanPath: string(make([]byte, link.FrameMax))}} {
-		if err := conn.Send(good, m); !errors.Is(err, link.ErrUnfit) {
+	for what, m := range map[string]*wire.WorkerSetup{"no UTF-8": {JobName: "\xff"}, "too large": {PlanPath: string(make([]byte, ipc.FrameMax))}} {
+		if err := conn.Send(good, m); !errors.Is(err, ipc.ErrUnfit) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -81,8 +81,8 @@ func TestGarbageIsRefused(t *testing.T) {
 		bytes []byte
 		want  error
 	}{
-		"huge length": {frame(1<<31, message), link.ErrGarbled},
-		"no message":  {frame(4, []byte{0xff, 0xff, 0xff, 0xff}), link.ErrGarbled},
+		"huge length": {frame(1<<31, message), ipc.ErrGarbled},
+		"no message":  {frame(4, []byte{0xff, 0xff, 0xff, 0xff}), ipc.ErrGarbled},
 		"cut short":   {frame(uint32(len(message)), message[:2]), io.ErrUnexpectedEOF},
 		"half length": {[]byte{1, 0}, io.ErrUnexpectedEOF},
 	} {
