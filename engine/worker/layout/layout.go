@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/plan/declared"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/failure"
-	"github.com/hamadryad/hamadryad/engine/worker/tasks"
+	"github.com/hamadryad/hamadryad/engine/worker/internal/splits"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -29,7 +29,7 @@ const manyTasks = 50_000
 type Layout struct {
 	site        site
 	specs       []job.StageSpec // without their tasks
-	tasks       []*tasks.Tasks  // by stage; nil: it reads none
+	tasks       []*splits.Tasks // by stage; nil: it reads none
 	graph       *wire.Graph
 	plan        *graph.Expanded  // of the same graph
 	connections []Connection     // likewise
@@ -94,7 +94,7 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 	for i, stage := range g.Stages() {
 		spec := stage.Spec()
 		spec.Memory = l.graph.Stages[i].Memory
-		packed, err := tasks.Pack(spec.Tasks)
+		packed, err := splits.Pack(spec.Tasks)
 		if err != nil {
 			return nil, fmt.Errorf("job %s: %w", p.Name, err)
 		}
@@ -133,7 +133,7 @@ func different(p *plan.Submission, structure *wire.Graph, g *job.Graph) string {
 
 // Large reports whether building took much more memory than the layout keeps.
 func (l *Layout) Large() bool {
-	return slices.ContainsFunc(l.tasks, func(t *tasks.Tasks) bool { return t != nil && t.Len() >= manyTasks })
+	return slices.ContainsFunc(l.tasks, func(t *splits.Tasks) bool { return t != nil && t.Len() >= manyTasks })
 }
 
 // Stage is one stage, without its tasks.

@@ -1,8 +1,8 @@
-// Package tasks keeps what the nodes of a stage read from storage, packed.
+// Package splits keeps what the nodes of a stage read from storage, packed.
 //
-//	t, err := tasks.Pack(spec.Tasks)
+//	t, err := splits.Pack(spec.Tasks)
 //	one := t.Task(12)
-package tasks
+package splits
 
 import (
 	"bytes"
