@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/internal/failure"
 )
 
 // commit is the group's one grant. Safe for concurrent use.

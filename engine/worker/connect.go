@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/shm"
 	"github.com/hamadryad/hamadryad/engine/channel/tcp"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/internal/failure"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/internal/logsample"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/channel/tcp"
-	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/internal/failure"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
 )
 

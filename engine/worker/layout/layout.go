@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/plan/declared"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/engine/worker/failure"
+	"github.com/hamadryad/hamadryad/engine/worker/internal/failure"
 	"github.com/hamadryad/hamadryad/engine/worker/internal/splits"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
