@@ -8,5 +8,5 @@
 // With settings of None there is no Guard, and workers run as the launcher does.
 //
 // The room engine/isolate/step is the program between launcher and worker;
-// engine/isolate/beneath opens and removes what a worker made.
+// engine/isolate/safepath opens and removes what a worker made.
 package isolate

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/beneath"
+	"github.com/hamadryad/hamadryad/engine/isolate/safepath"
 )
 
 // Folders that could not be removed are tried again after leftoverAfter, doubling up to
@@ -47,7 +47,7 @@ func newLeftovers(log *slog.Logger, over <-chan struct{}) *leftovers {
 // remove removes what lies under a name below a folder. A failure is logged once, and
 // what becomes of it.
 func (l *leftovers) remove(folder, name string) {
-	err := beneath.RemoveAll(folder, name)
+	err := safepath.RemoveAll(folder, name)
 	if err == nil {
 		return
 	}
@@ -72,7 +72,7 @@ func (l *leftovers) remove(folder, name string) {
 func (l *leftovers) again(folder, name string, tries int) {
 	l.after(min(leftoverAfter<<(tries-1), leftoverAfterMax), func() {
 		path := filepath.Join(folder, name)
-		err := beneath.RemoveAll(folder, name)
+		err := safepath.RemoveAll(folder, name)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		switch {

@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/beneath"
+	"github.com/hamadryad/hamadryad/engine/isolate/safepath"
 	"github.com/hamadryad/hamadryad/internal/dataformat"
 	"github.com/hamadryad/hamadryad/internal/durable"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -92,7 +92,7 @@ func Open(root string, others bool) (*Folder, error) {
 	}
 	for sub, mode := range map[string]fs.FileMode{storeName: mode, scratchName: mode} {
 		path := filepath.Join(root, sub)
-		if err := errors.Join(beneath.RemoveAll(root, sub), os.Mkdir(path, mode), os.Chmod(path, mode)); err != nil {
+		if err := errors.Join(safepath.RemoveAll(root, sub), os.Mkdir(path, mode), os.Chmod(path, mode)); err != nil {
 			d.Close()
 			return nil, fmt.Errorf("clean the data folder: %w", err)
 		}

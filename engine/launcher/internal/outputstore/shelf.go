@@ -19,7 +19,7 @@ import (
 	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/channel/store"
-	"github.com/hamadryad/hamadryad/engine/isolate/beneath"
+	"github.com/hamadryad/hamadryad/engine/isolate/safepath"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker"
 )
@@ -119,7 +119,7 @@ func (s *Shelf) Check(job, attempt uint64, channel string, owner int) error {
 
 // open opens a stored file, whatever its owner has made of the names on the way.
 func (s *Shelf) open(job, attempt uint64, channel string, owner int) (*os.File, error) {
-	return beneath.Open(s.folder, filepath.Join(worker.AttemptFolder("", job, attempt), channel), owner)
+	return safepath.Open(s.folder, filepath.Join(worker.AttemptFolder("", job, attempt), channel), owner)
 }
 
 // Lookup finds a stored file for the data server.
@@ -186,7 +186,7 @@ func (s *Shelf) Remove(job, attempt uint64) {
 	if _, err := os.Lstat(s.Folder(job, attempt)); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	if err := beneath.RemoveAll(s.folder, worker.AttemptFolder("", job, attempt)); err != nil {
+	if err := safepath.RemoveAll(s.folder, worker.AttemptFolder("", job, attempt)); err != nil {
 		s.log.Warn("can't remove what an attempt stored", "attempt", attempt, "error", err)
 	}
 	s.folders.Lock()
@@ -229,7 +229,7 @@ func (s *Shelf) Dropped(job uint64) bool {
 // is true when that is to be told. Where the disk does not let it, the next DropJob
 // begins again. It waits for the disk.
 func (s *Shelf) RemoveJob(job uint64) bool {
-	err := beneath.RemoveAll(s.folder, jobName(job))
+	err := safepath.RemoveAll(s.folder, jobName(job))
 	if err != nil {
 		s.log.Warn("can't remove a job's stored files", "folder", s.jobFolder(job), "error", err)
 	}
@@ -261,7 +261,7 @@ func (s *Shelf) Empty() error {
 		return err
 	}
 	for _, e := range entries {
-		if err := beneath.RemoveAll(s.folder, e.Name()); err != nil {
+		if err := safepath.RemoveAll(s.folder, e.Name()); err != nil {
 			return err
 		}
 	}

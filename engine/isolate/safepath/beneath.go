@@ -1,13 +1,13 @@
-// Package beneath opens and removes what others made below a folder of one's own. It
+// Package safepath opens and removes what others made below a folder of one's own. It
 // follows no link, crosses into no other file system, and never waits for who is at the
 // other end of a pipe.
 //
-//	f, err := beneath.Open("/data/store", "job-1/a2/o0", 1000)
-//	err = beneath.RemoveAll("/data/store", "job-1/a2")
+//	f, err := safepath.Open("/data/store", "job-1/a2/o0", 1000)
+//	err = safepath.RemoveAll("/data/store", "job-1/a2")
 //
 // The folder itself, and all above it, can be changed by its owner and root alone: its
 // path is taken as it is. It needs Linux 5.6 or newer (openat2).
-package beneath
+package safepath
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package beneath_test
+package safepath_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/beneath"
+	"github.com/hamadryad/hamadryad/engine/isolate/safepath"
 )
 
 func must(t *testing.T, err error) {
@@ -40,11 +40,11 @@ func TestOpen(t *testing.T) {
 	write(t, at("job/one"))
 	must(t, os.Link(at("job/one"), at("job/other")))
 	for name, want := range map[string]error{
-		"job/file": nil, "job/link": beneath.ErrForeign, "job/away": beneath.ErrForeign, "jobs/file": beneath.ErrForeign,
-		"job/pipe": beneath.ErrForeign, "job": beneath.ErrForeign, "job/one": beneath.ErrForeign, "job/none": fs.ErrNotExist,
-		"../" + filepath.Base(outside) + "/file": beneath.ErrForeign,
+		"job/file": nil, "job/link": safepath.ErrForeign, "job/away": safepath.ErrForeign, "jobs/file": safepath.ErrForeign,
+		"job/pipe": safepath.ErrForeign, "job": safepath.ErrForeign, "job/one": safepath.ErrForeign, "job/none": fs.ErrNotExist,
+		"../" + filepath.Base(outside) + "/file": safepath.ErrForeign,
 	} {
-		f, err := beneath.Open(root, name, os.Getuid())
+		f, err := safepath.Open(root, name, os.Getuid())
 		if !errors.Is(err, want) || (want == nil) != (f != nil) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -52,7 +52,7 @@ func TestOpen(t *testing.T) {
 			f.Close()
 		}
 	}
-	if _, err := beneath.Open(root, "job/file", os.Getuid()+1); !errors.Is(err, beneath.ErrForeign) {
+	if _, err := safepath.Open(root, "job/file", os.Getuid()+1); !errors.Is(err, safepath.ErrForeign) {
 		t.Errorf("a file of another user: %v", err)
 	}
 }
@@ -67,7 +67,7 @@ func TestRemoveAll(t *testing.T) {
 	must(t, unix.Mkfifo(filepath.Join(root, "tree/pipe"), 0o600))
 	must(t, os.Symlink(outside, filepath.Join(root, "link")))
 	for _, name := range []string{"tree/a", "tree", "tree", "link", "none/below"} {
-		must(t, beneath.RemoveAll(root, name))
+		must(t, safepath.RemoveAll(root, name))
 	}
 	left, err := os.ReadDir(root)
 	must(t, err)
@@ -79,7 +79,7 @@ func TestRemoveAll(t *testing.T) {
 	}
 	write(t, filepath.Join(outside, "sub/file"))
 	must(t, os.Symlink(outside, filepath.Join(root, "link")))
-	if err := beneath.RemoveAll(root, "link/sub"); err == nil {
+	if err := safepath.RemoveAll(root, "link/sub"); err == nil {
 		t.Error("it went through a link")
 	}
 	if _, err := os.Stat(filepath.Join(outside, "sub/file")); err != nil {
@@ -115,7 +115,7 @@ func TestRemoveAllOfDeepTrees(t *testing.T) {
 	few.Cur = 128
 	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
 	defer func() { must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) }()
-	must(t, beneath.RemoveAll(root, "tree"))
+	must(t, safepath.RemoveAll(root, "tree"))
 	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
 		t.Errorf("left: %v (%v)", left, err)
 	}
@@ -132,7 +132,7 @@ func TestRemoveAllStopsAtMounts(t *testing.T) {
 	must(t, unix.Mount("tmpfs", mounted, "tmpfs", 0, "size=1m"))
 	defer func() { must(t, unix.Unmount(mounted, 0)) }()
 	write(t, filepath.Join(mounted, "file"))
-	if err := beneath.RemoveAll(root, "tree"); err == nil || !strings.Contains(err.Error(), "mounted") {
+	if err := safepath.RemoveAll(root, "tree"); err == nil || !strings.Contains(err.Error(), "mounted") {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(mounted, "file")); err != nil {
