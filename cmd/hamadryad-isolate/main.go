@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/step"
+	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 )
 
 func main() {
@@ -16,5 +16,5 @@ func main() {
 		fmt.Fprintln(os.Stderr, "hamadryad-isolate is started by a launcher, as launcher.isolation.user says")
 		os.Exit(1)
 	}
-	step.Main(os.Args[1:])
+	sandboxinit.Main(os.Args[1:])
 }

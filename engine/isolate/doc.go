@@ -7,6 +7,6 @@
 //
 // With settings of None there is no Guard, and workers run as the launcher does.
 //
-// The room engine/isolate/step is the program between launcher and worker;
+// The room engine/isolate/sandboxinit is the program between launcher and worker;
 // engine/isolate/safepath opens and removes what a worker made.
 package isolate

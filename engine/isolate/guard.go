@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/step"
+	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 )
 
 // Guard lets a launcher start workers as those who submitted. It is safe for concurrent
@@ -125,18 +125,18 @@ func (g *Guard) try() error {
 		return err
 	}
 	defer os.Remove(folder)
-	report, theirs, err := step.Report()
+	report, theirs, err := sandboxinit.Report()
 	if err != nil {
 		return err
 	}
 	defer theirs.Close()
-	cmd := step.Command(g.program, &step.Order{Folder: folder, TemporaryBytes: g.settings.TemporaryBytes, Calls: g.settings.Calls})
+	cmd := sandboxinit.Command(g.program, &sandboxinit.Order{Folder: folder, TemporaryBytes: g.settings.TemporaryBytes, Calls: g.settings.Calls})
 	cmd.ExtraFiles = []*os.File{theirs, theirs}
 	if err := cmd.Start(); err != nil {
 		return errors.Join(fmt.Errorf("namespaces of its own: %w", err), report.Close())
 	}
 	theirs.Close()
-	_, err = step.Await(report)
+	_, err = sandboxinit.Await(report)
 	var ended *exec.ExitError
 	if failed := cmd.Wait(); err == nil && errors.As(failed, &ended) {
 		err = fmt.Errorf("the step before a worker: %w", failed)
@@ -197,8 +197,8 @@ func (g *Guard) admit(name string, who Who) error {
 }
 
 // Order is what the step is told of a user. The caller adds folders, files and the program.
-func (g *Guard) Order(who Who) *step.Order {
-	return &step.Order{
+func (g *Guard) Order(who Who) *sandboxinit.Order {
+	return &sandboxinit.Order{
 		UID: who.UID, GID: who.GID, Groups: who.Groups, Calls: g.settings.Calls,
 		TemporaryBytes: g.settings.TemporaryBytes, Processes: g.settings.Processes, OpenFiles: g.settings.OpenFiles,
 	}

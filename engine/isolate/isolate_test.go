@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
-	"github.com/hamadryad/hamadryad/engine/isolate/step"
+	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 )
 
 // modeVariable makes the test binary another program.
@@ -61,7 +61,7 @@ func TestGroups(t *testing.T) {
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "isolate" {
-		step.Main(os.Args[2:])
+		sandboxinit.Main(os.Args[2:])
 	}
 	if file := os.Getenv(groupsVariable); file != "" {
 		fmt.Println(groupsWith(file))

@@ -61,7 +61,7 @@ type Config struct {
 	Keeper     []string      // program that calls keeper.Keep, with its arguments; none: what stands still when the launcher is killed ends with its next start
 
 	Isolation isolate.Settings // as whom workers run, and within what
-	Step      []string         // program of engine/isolate/step, with its first arguments; needed where Isolation is on
+	Step      []string         // program of engine/isolate/sandboxinit, with its first arguments; needed where Isolation is on
 
 	// Keys are the launcher's certificate: it shows it to the manager and to whom its ports
 	// serve, and demands theirs; nil: nobody proves anything.

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/step"
+	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 	program "github.com/hamadryad/hamadryad/engine/worker"
 )
 
@@ -129,14 +129,14 @@ func sharedHome(base, plan string) *home {
 
 // ownHome makes one for a worker of a user, and adds to the order what he finds there. The
 // store is the folder of its job's stored files; "" for one that stores nothing.
-func ownHome(base string, number uint64, o *step.Order, program, plan, store string) (*home, error) {
+func ownHome(base string, number uint64, o *sandboxinit.Order, program, plan, store string) (*home, error) {
 	h := &home{base: base, own: "w" + strconv.FormatUint(number, 10), owner: o.UID}
 	if err := os.Mkdir(h.folder(), 0o700); err != nil {
 		return nil, fmt.Errorf("a worker's folder: %w", err)
 	}
 	h.plan = filepath.Join(h.folder(), homePlan)
 	o.Folder, o.Program = h.folder(), homeProgram
-	o.Files = []step.File{{Name: homeProgram, Path: program}, {Name: homePlan, Path: plan}}
+	o.Files = []sandboxinit.File{{Name: homeProgram, Path: program}, {Name: homePlan, Path: plan}}
 	if store != "" {
 		o.Seen = []string{store}
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
-	"github.com/hamadryad/hamadryad/engine/isolate/step"
+	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/launcher/reaper"
 	"github.com/hamadryad/hamadryad/engine/worker"
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if len(os.Args) > 2 && os.Args[1] == stepArgument {
-		step.Main(os.Args[2:])
+		sandboxinit.Main(os.Args[2:])
 	}
 	if os.Getenv(worker.Variable) == "1" {
 		limitFiles()

@@ -22,7 +22,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/isolate/calls"
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
-	"github.com/hamadryad/hamadryad/engine/isolate/step"
+	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
@@ -55,7 +55,7 @@ type Command struct {
 	// Step, with its first arguments, is what becomes the worker by carrying out Order,
 	// which then has program and folder. None: the process is the launcher's user's.
 	Step  []string
-	Order *step.Order
+	Order *sandboxinit.Order
 }
 
 // Process is one worker's process. Its methods are safe for concurrent use, but Receive

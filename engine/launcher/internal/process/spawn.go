@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/calls"
-	"github.com/hamadryad/hamadryad/engine/isolate/step"
+	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/internal/spawn"
 )
@@ -31,17 +31,19 @@ func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger
 		}
 		return cmd, nil, err
 	}
-	report, theirs, err := step.Report()
+	report, theirs, err := sandboxinit.Report()
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd, err := start(ctx, func() *exec.Cmd { return c.prepare(step.Command(c.Step, c.Order), tree, out, append(more, theirs)) })
+	cmd, err := start(ctx, func() *exec.Cmd {
+		return c.prepare(sandboxinit.Command(c.Step, c.Order), tree, out, append(more, theirs))
+	})
 	theirs.Close()
 	if err != nil {
 		return nil, nil, errors.Join(err, report.Close())
 	}
 	c.started(cmd.Process.Pid, tree, log)
-	listener, err := step.Await(report)
+	listener, err := sandboxinit.Await(report)
 	if err != nil {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()         // what is wrong is known
