@@ -157,7 +157,7 @@ var directions = []struct {
 	{"engine/isolate/safepath", nil, "files alone: what is done with them is said by who asks"},
 	{"engine/isolate/calls", nil, "what the kernel refuses a worker: it runs as root before each worker, so it stays small"},
 	{"engine/isolate/sandboxinit", []string{"engine/isolate/calls"}, "it runs as root before each worker: it stays small, and asks for nothing"},
-	{"engine/isolate/group/grouptest", nil, "it is for tests that need a cgroup2"},
+	{"engine/isolate/group/cgrouptest", nil, "it is for tests that need a cgroup2"},
 	{"engine/isolate/group", nil, "groups of processes alone: whose they are is said by who asks"},
 	{"engine/isolate/processors", nil, "numbers of processors alone: where they come from and go to is said by who asks"},
 	{"engine/isolate", []string{"engine/isolate"}, "who runs here is said by names: how a worker is started is the launcher's"},

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
-	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
+	"github.com/hamadryad/hamadryad/engine/isolate/group/cgrouptest"
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		return grouptest.Run(func() int { return hdfstest.Run(m) })
+		return cgrouptest.Run(func() int { return hdfstest.Run(m) })
 	}())
 }
 

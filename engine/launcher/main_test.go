@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
+	"github.com/hamadryad/hamadryad/engine/isolate/group/cgrouptest"
 	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/launcher/reaper"
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	sharedCache = folder
-	code := grouptest.Run(m.Run)
+	code := cgrouptest.Run(m.Run)
 	os.RemoveAll(folder)
 	os.Exit(code)
 }

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
+	"github.com/hamadryad/hamadryad/engine/isolate/group/cgrouptest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	}
 	identity := os.Getenv(launcherVariable)
 	if identity == "" {
-		os.Exit(grouptest.Run(m.Run))
+		os.Exit(cgrouptest.Run(m.Run))
 	}
 	p, err := Open(identity)
 	if err != nil {

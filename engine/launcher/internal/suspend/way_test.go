@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/group"
-	"github.com/hamadryad/hamadryad/engine/isolate/group/grouptest"
+	"github.com/hamadryad/hamadryad/engine/isolate/group/cgrouptest"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -23,7 +23,7 @@ import (
 
 const patience = time.Minute
 
-func TestMain(m *testing.M) { os.Exit(grouptest.Run(m.Run)) }
+func TestMain(m *testing.M) { os.Exit(cgrouptest.Run(m.Run)) }
 
 // eachWay runs a test by the freezer and by signals. It needs a cgroup2 that it may write
 // to; what to do where there is none is in the message.

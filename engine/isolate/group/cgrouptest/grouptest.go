@@ -1,6 +1,6 @@
-// Package grouptest is for tests that need a cgroup2 in which they may make groups. They
+// Package cgrouptest is for tests that need a cgroup2 in which they may make groups. They
 // run as root, as those do that mount disks.
-package grouptest
+package cgrouptest
 
 import (
 	"fmt"
