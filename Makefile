@@ -122,7 +122,7 @@ suspensions: deps ## a reduce and a command with children suspended and resumed 
 machine: ## limits of workers by cgroup2 against bombs, in a small virtual machine; prints by how much neighbours are slowed in ROUNDS=5
 	@$(MAKE) -s deps DEPS="qemu-system-x86_64:qemu-system-x86"
 	mkdir -p build/machine
-	CGO_ENABLED=0 $(GO) test -c -tags cgroup -ldflags='-s -w' -o build/machine/ ./engine/isolate/group ./engine/launcher
+	CGO_ENABLED=0 $(GO) test -c -tags cgroup -ldflags='-s -w' -o build/machine/ ./engine/isolate/cgroup ./engine/launcher
 	$(GO) run ./engine/isolate/machine -run 'build/machine/group.test -test.v' \
 		-run 'build/machine/launcher.test -test.v -test.run TestLimits -test.timeout 30m -rounds $(or $(ROUNDS),5)'
 

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
-	"github.com/hamadryad/hamadryad/engine/isolate/group/cgrouptest"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup/cgrouptest"
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )

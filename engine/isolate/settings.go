@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/calls"
-	"github.com/hamadryad/hamadryad/engine/isolate/group"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
 )
 
 // As whom workers run. The empty string is None.
@@ -32,8 +32,8 @@ type Settings struct {
 	Processes      int   // of a user on the machine, and of a worker with limits by cgroup2, threads included; 0: ProcessesDefault
 	OpenFiles      int   // of one process; 0: OpenFilesDefault
 
-	// Cgroup is where workers have groups with limits: group.Auto, group.None or a folder; "":
-	// group.Auto. It counts whoever they run as, and so does Processes there.
+	// Cgroup is where workers have groups with limits: cgroup.Auto, cgroup.None or a folder; "":
+	// cgroup.Auto. It counts whoever they run as, and so does Processes there.
 	Cgroup string
 }
 
@@ -106,7 +106,7 @@ func (s Settings) Check() error {
 	if err := calls.Check(s.Calls); err != nil {
 		return fmt.Errorf("launcher.isolation.calls: %w", err)
 	}
-	if err := group.Check(s.Cgroup); err != nil {
+	if err := cgroup.Check(s.Cgroup); err != nil {
 		return err
 	}
 	if !s.On() && len(s.Allow)+len(s.Deny) > 0 {

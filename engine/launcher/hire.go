@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
-	"github.com/hamadryad/hamadryad/engine/isolate/group"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/cache"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/lease"
@@ -131,8 +131,8 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 
 // limits are what an attempt's processes may have together. What ends a job runs no program of
 // a user's, and holds as much as the job has files.
-func (h *hirer) limits(s *wire.StartAttempt) group.Limits {
-	l := group.Limits{Slots: int(s.Slots), Processes: h.cfg.Isolation.MostProcesses(), Swap: h.cfg.Swap > 0}
+func (h *hirer) limits(s *wire.StartAttempt) cgroup.Limits {
+	l := cgroup.Limits{Slots: int(s.Slots), Processes: h.cfg.Isolation.MostProcesses(), Swap: h.cfg.Swap > 0}
 	if s.Memory > 0 && s.Finish == nil {
 		l.Memory = memory.Most(s.Memory)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
-	"github.com/hamadryad/hamadryad/engine/isolate/group"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/datadir"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/load"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
@@ -14,7 +14,7 @@ import (
 
 // openGroups finds out how workers are limited, and suspended.
 func (c Config) openGroups(identity string) (suspend.Way, error) {
-	limited, err := group.Choose(c.Isolation.Cgroup, identity, c.Log)
+	limited, err := cgroup.Choose(c.Isolation.Cgroup, identity, c.Log)
 	if err != nil {
 		return suspend.Way{}, err
 	}

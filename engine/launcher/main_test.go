@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/group/cgrouptest"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup/cgrouptest"
 	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 	"github.com/hamadryad/hamadryad/engine/launcher"
 	"github.com/hamadryad/hamadryad/engine/launcher/reaper"

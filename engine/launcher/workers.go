@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/group"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/process"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -104,9 +104,9 @@ func (w *worker) obituary(at *attempt, broken error, starved bool) *wire.Failure
 	killed := status.Signaled() && status.Signal() == syscall.SIGKILL
 	who, most := w.Starved()
 	switch {
-	case killed && who == group.OverMax:
+	case killed && who == cgroup.OverMax:
 		f = at.memory.RanOut(most)
-	case killed && (who == group.OverElse || who == group.Unknown && starved):
+	case killed && (who == cgroup.OverElse || who == cgroup.Unknown && starved):
 		f = at.memory.Starved(state)
 	case killed:
 		f.Message += "; something killed it"

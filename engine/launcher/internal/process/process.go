@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/calls"
-	"github.com/hamadryad/hamadryad/engine/isolate/group"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
 	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
@@ -49,7 +49,7 @@ type Command struct {
 	Dir     string
 	Mark    proctree.Mark // in the environment of all that it starts; no other process has it
 	Way     suspend.Way   // how it is stopped and continued, and kept within limits
-	Limits  group.Limits  // of it and of all that it starts, where the Way has groups with limits
+	Limits  cgroup.Limits // of it and of all that it starts, where the Way has groups with limits
 	// Processors is the list of those that it is kept to from its start, of the Way's; "": of all.
 	Processors string
 	// Step, with its first arguments, is what becomes the worker by carrying out Order,
@@ -76,8 +76,8 @@ type Process struct {
 	ended   chan struct{}       // closed when what it started has, too
 	killing sync.Once           // its number may be another's once it is gone
 
-	starved group.Starvation // why the kernel ended it, for want of memory; known once it is gone
-	most    int64            // what it might hold then
+	starved cgroup.Starvation // why the kernel ended it, for want of memory; known once it is gone
+	most    int64             // what it might hold then
 
 	// Tree is what is stopped and continued when its attempt is suspended.
 	Tree *suspend.Tree
@@ -146,7 +146,7 @@ func (p *Process) State() *os.ProcessState { return p.cmd.ProcessState }
 
 // Starved says whether the kernel ended it, or what it started, for want of memory, at whose
 // limit, and what its own was, once it is gone. Without limits the kernel does not say.
-func (p *Process) Starved() (s group.Starvation, most int64) { return p.starved, p.most }
+func (p *Process) Starved() (s cgroup.Starvation, most int64) { return p.starved, p.most }
 
 // LogTo has what it prints from now on go to another log, or with nil to none. What it
 // printed before goes where it belongs.

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/group"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -16,8 +16,8 @@ type Tree struct {
 	sync.Mutex
 	root    int
 	mark    proctree.Mark
-	group   *group.Group // nil: it has none
-	freezes bool         // the group is what stands still; else each process is sent signals
+	group   *cgroup.Group // nil: it has none
+	freezes bool          // the group is what stands still; else each process is sent signals
 }
 
 // Into has a process that is about to be started be the root of the tree.
@@ -49,7 +49,7 @@ func (t *Tree) Set(stand bool) error {
 
 // Widen has the tree's limits be those of another attempt, but for memory, of which it never
 // gets less. Without limits it does nothing.
-func (t *Tree) Widen(l group.Limits) error {
+func (t *Tree) Widen(l cgroup.Limits) error {
 	if t.group == nil {
 		return nil
 	}
@@ -72,9 +72,9 @@ func (t *Tree) Holds() (int64, bool) {
 
 // Starved reports whether the kernel ended processes of the tree for want of memory, at whose
 // limit, and what the tree's own is. It knows until Gone, where there are limits.
-func (t *Tree) Starved() (s group.Starvation, most int64) {
+func (t *Tree) Starved() (s cgroup.Starvation, most int64) {
 	if t.group == nil {
-		return group.Unknown, 0
+		return cgroup.Unknown, 0
 	}
 	return t.group.Starved()
 }

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/group"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -29,15 +29,15 @@ func Check(how string) error {
 // The zero Way are signals and no groups, which need no permission of the system. It is safe
 // for concurrent use.
 type Way struct {
-	groups  *group.Parent // nil: there are none
-	freezes bool          // they are what stands still; else each process is sent signals
+	groups  *cgroup.Parent // nil: there are none
+	freezes bool           // they are what stands still; else each process is sent signals
 	log     *slog.Logger
 }
 
 // Choose looks how this launcher can suspend, and says in one line which way it takes and
 // why. The identity is its data folder's. What an earlier life left in groups ends. Groups
 // that have limits are the Way's from then on; nil: there are none.
-func Choose(how, identity string, limited *group.Parent, log *slog.Logger) (Way, error) {
+func Choose(how, identity string, limited *cgroup.Parent, log *slog.Logger) (Way, error) {
 	if err := Check(how); err != nil {
 		return Way{}, err
 	}
@@ -45,7 +45,7 @@ func Choose(how, identity string, limited *group.Parent, log *slog.Logger) (Way,
 	if how != Signals {
 		var err error
 		if limited == nil {
-			w.groups, err = group.Open(identity)
+			w.groups, err = cgroup.Open(identity)
 		}
 		switch {
 		case err == nil:
@@ -97,7 +97,7 @@ func (w Way) Close() {
 // Tree is for the processes of a worker that is about to be started. All of them will
 // carry the mark. One that the system gives no group is stopped by signals, unless groups
 // are what limits it.
-func (w Way) Tree(mark proctree.Mark, l group.Limits) (*Tree, error) {
+func (w Way) Tree(mark proctree.Mark, l cgroup.Limits) (*Tree, error) {
 	t := &Tree{mark: mark, freezes: w.freezes}
 	if w.groups == nil {
 		return t, nil
@@ -123,7 +123,7 @@ func Sweep(mark proctree.Mark, folder string) error {
 		return err
 	}
 	if _, gone := os.Stat(folder); gone == nil {
-		group.RemoveAll(folder)
+		cgroup.RemoveAll(folder)
 	}
 	return err
 }

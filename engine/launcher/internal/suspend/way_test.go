@@ -14,8 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/group"
-	"github.com/hamadryad/hamadryad/engine/isolate/group/cgrouptest"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup/cgrouptest"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -54,7 +54,7 @@ type adder struct {
 func startAdder(t *testing.T, w suspend.Way) *adder {
 	t.Helper()
 	a := &adder{t: t, mark: proctree.Mark(fmt.Sprintf("HAMADRYAD_TEST_MARK=%d.%s", os.Getpid(), t.Name()))}
-	tree, err := w.Tree(a.mark, group.Limits{})
+	tree, err := w.Tree(a.mark, cgroup.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

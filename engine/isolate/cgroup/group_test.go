@@ -1,4 +1,4 @@
-package group
+package cgroup
 
 import (
 	"bufio"
@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/group/cgrouptest"
+	"github.com/hamadryad/hamadryad/engine/isolate/cgroup/cgrouptest"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 

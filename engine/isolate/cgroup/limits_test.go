@@ -1,6 +1,6 @@
 //go:build cgroup
 
-package group
+package cgroup
 
 import (
 	"errors"
