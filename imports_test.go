@@ -159,7 +159,7 @@ var directions = []struct {
 	{"engine/isolate/sandboxinit", []string{"engine/isolate/calls"}, "it runs as root before each worker: it stays small, and asks for nothing"},
 	{"engine/isolate/cgroup/cgrouptest", nil, "it is for tests that need a cgroup2"},
 	{"engine/isolate/cgroup", nil, "groups of processes alone: whose they are is said by who asks"},
-	{"engine/isolate/processors", nil, "numbers of processors alone: where they come from and go to is said by who asks"},
+	{"engine/isolate/cpuset", nil, "numbers of processors alone: where they come from and go to is said by who asks"},
 	{"engine/isolate", []string{"engine/isolate"}, "who runs here is said by names: how a worker is started is the launcher's"},
 	{"engine/launcher/internal/cache", nil, launchersRoom},
 	{"engine/launcher/internal/datadir", []string{"sdk/job/process", "engine/isolate/safepath", "internal/dataformat", "internal/durable"}, launchersRoom},

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/processors"
+	"github.com/hamadryad/hamadryad/engine/isolate/cpuset"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 )
 
@@ -22,7 +22,7 @@ const dividePause = 100 * time.Millisecond
 // guards what comes before grown.
 type divider struct {
 	all      string // list of them
-	division *processors.Division
+	division *cpuset.Division
 	lists    map[string]string // where each user's workers may run since the last look, as far as it was asked
 
 	grown chan struct{} // holds one when somebody may need more
@@ -35,7 +35,7 @@ func newDivider(cfg Config, way suspend.Way, users bool) *divider {
 	if err == nil && (list == "" || !users) {
 		return nil
 	}
-	usable, wrong := processors.Parse(list)
+	usable, wrong := cpuset.Parse(list)
 	if err := errors.Join(err, wrong); err != nil {
 		cfg.Log.Warn("users share processors by cpu.weight alone: it is not known which there are", "error", err)
 		return nil
@@ -44,7 +44,7 @@ func newDivider(cfg Config, way suspend.Way, users bool) *divider {
 	if unix.SchedGetaffinity(os.Getpid(), &own) == nil {
 		usable = slices.DeleteFunc(usable, func(n int) bool { return !own.IsSet(n) })
 	}
-	division := processors.Divide(processors.Cores(os.DirFS("/sys/devices/system/cpu"), usable), cfg.slotsTotal())
+	division := cpuset.Divide(cpuset.Cores(os.DirFS("/sys/devices/system/cpu"), usable), cfg.slotsTotal())
 	if division == nil {
 		cfg.Log.Info("users share processors by cpu.weight alone: there are more slots than processors", "slots", cfg.slotsTotal(), "processors", usable.String())
 		return nil
@@ -69,7 +69,7 @@ func (d *divider) look(now time.Time, work map[string]int) (again time.Duration)
 	d.division.Look(now, work)
 	clear(d.lists)
 	if d.division.Divided() {
-		again = processors.Held
+		again = cpuset.Held
 	}
 	return again
 }

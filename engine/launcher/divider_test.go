@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/processors"
+	"github.com/hamadryad/hamadryad/engine/isolate/cpuset"
 )
 
 // Who needs more is looked at at once, and ten times a second at most, however many tasks begin.
@@ -24,7 +24,7 @@ func TestLooksAtProcessors(t *testing.T) {
 			if alone.Load() {
 				return 0
 			}
-			return processors.Held
+			return cpuset.Held
 		})
 		within := func(wait time.Duration) int64 {
 			before := looks.Load()
@@ -36,7 +36,7 @@ func TestLooksAtProcessors(t *testing.T) {
 		if n := within(0); n != 1 {
 			t.Errorf("who needs more was looked at %d times at once", n)
 		}
-		few := within(10 * processors.Held)
+		few := within(10 * cpuset.Held)
 		if few < 5 || few > 10 {
 			t.Errorf("in ten times Held it was looked %d times", few)
 		}
@@ -51,7 +51,7 @@ func TestLooksAtProcessors(t *testing.T) {
 		alone.Store(true)
 		d.grows()
 		within(2 * dividePause)
-		if n := within(10 * processors.Held); n > 0 {
+		if n := within(10 * cpuset.Held); n > 0 {
 			t.Errorf("with nobody to be kept apart it was looked %d times", n)
 		}
 	})

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/isolate"
-	"github.com/hamadryad/hamadryad/engine/isolate/processors"
+	"github.com/hamadryad/hamadryad/engine/isolate/cpuset"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -253,8 +253,8 @@ func TestLimitsDivideProcessors(t *testing.T) {
 				return
 			}
 			apart := func() bool {
-				x, err1 := processors.Parse(hers())
-				y, err2 := processors.Parse(theirs())
+				x, err1 := cpuset.Parse(hers())
+				y, err2 := cpuset.Parse(theirs())
 				return err1 == nil && err2 == nil && len(x) > 0 && len(y) > 0 && !slices.ContainsFunc(x, y.Has)
 			}
 			waitFor(t, "processors of their own", apart)

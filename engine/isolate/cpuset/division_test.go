@@ -1,4 +1,4 @@
-package processors_test
+package cpuset_test
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/processors"
+	"github.com/hamadryad/hamadryad/engine/isolate/cpuset"
 )
 
 // machine draws cores of one or two processors, numbered as machines do: the second of each
 // core after the first of all.
-func machine(t *rapid.T) (cores []processors.Set, all int) {
+func machine(t *rapid.T) (cores []cpuset.Set, all int) {
 	n, threads := rapid.IntRange(1, 12).Draw(t, "cores"), rapid.IntRange(1, 2).Draw(t, "threads")
 	for i := range n {
-		core := processors.Set{i}
+		core := cpuset.Set{i}
 		if threads == 2 {
 			core = append(core, n+i)
 		}
@@ -51,7 +51,7 @@ func TestDivision(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cores, all := machine(t)
 		slots := rapid.IntRange(1, 16).Draw(t, "slots")
-		d := processors.Divide(cores, slots)
+		d := cpuset.Divide(cores, slots)
 		if d == nil {
 			if slots <= all {
 				t.Fatalf("%d slots can't divide %d processors", slots, all)
@@ -81,7 +81,7 @@ func TestDivision(t *testing.T) {
 			}
 			if rapid.Bool().Draw(t, "settles") {
 				d.Look(now, work) // what is spare is so from now on at the latest
-				now = now.Add(2 * processors.Held)
+				now = now.Add(2 * cpuset.Held)
 				d.Look(now, work)
 				check(t, d, users, work, slots, each, all, true)
 			}
@@ -91,7 +91,7 @@ func TestDivision(t *testing.T) {
 
 // check holds a division against what it is to be. Settled says that nothing is kept longer
 // than it is needed.
-func check(t *rapid.T, d *processors.Division, users []string, work map[string]int, slots, each, all int, settled bool) {
+func check(t *rapid.T, d *cpuset.Division, users []string, work map[string]int, slots, each, all int, settled bool) {
 	need := fewer(work, slots)
 	used := 0
 	for _, u := range users {
@@ -124,7 +124,7 @@ func check(t *rapid.T, d *processors.Division, users []string, work map[string]i
 	}
 }
 
-func sets(d *processors.Division, users []string) string {
+func sets(d *cpuset.Division, users []string) string {
 	text := ""
 	for _, u := range users {
 		text += u + ":" + d.Of(u).String() + " "
@@ -135,13 +135,13 @@ func sets(d *processors.Division, users []string) string {
 // Short tasks of two users that follow each other, with moments between them in which one has
 // nothing to do, change nothing.
 func TestShortTasksMoveNothing(t *testing.T) {
-	d := processors.Divide([]processors.Set{{0}, {1}, {2}, {3}}, 4)
+	d := cpuset.Divide([]cpuset.Set{{0}, {1}, {2}, {3}}, 4)
 	now := time.Time{}.Add(time.Hour)
 	users := []string{"a", "b"}
 	d.Look(now, map[string]int{"a": 2, "b": 2})
 	before := sets(d, users)
 	for i := range 1000 {
-		now = now.Add(processors.Held / 10)
+		now = now.Add(cpuset.Held / 10)
 		d.Look(now, map[string]int{"a": i % 3, "b": 2 - i%2})
 		if after := sets(d, users); after != before {
 			t.Fatalf("after %d looks %s became %s", i, before, after)
@@ -152,7 +152,7 @@ func TestShortTasksMoveNothing(t *testing.T) {
 // The processors of a core go to one slot where there are enough cores, and to one user after
 // the other where there are not.
 func TestCoresStayWhole(t *testing.T) {
-	cores := []processors.Set{{0, 4}, {1, 5}, {2, 6}, {3, 7}}
+	cores := []cpuset.Set{{0, 4}, {1, 5}, {2, 6}, {3, 7}}
 	for _, c := range []struct {
 		slots int
 		want  string
@@ -162,21 +162,21 @@ func TestCoresStayWhole(t *testing.T) {
 		{4, "a:0,2,3,4,6,7 b:1,2,3,5,6,7 "},
 		{8, "a:0,1,2,3,5,6,7 b:1,2,3,4,5,6,7 "},
 	} {
-		d := processors.Divide(cores, c.slots)
+		d := cpuset.Divide(cores, c.slots)
 		d.Look(time.Time{}.Add(time.Hour), map[string]int{"a": 1, "b": 1})
 		if got := sets(d, []string{"a", "b"}); got != c.want {
 			t.Errorf("%d slots: %s", c.slots, got)
 		}
 	}
 	for _, slots := range []int{0, 9} {
-		if processors.Divide(cores, slots) != nil {
+		if cpuset.Divide(cores, slots) != nil {
 			t.Errorf("%d slots divide 8 processors", slots)
 		}
 	}
 }
 
 func ExampleDivide() {
-	d := processors.Divide([]processors.Set{{0}, {1}, {2}, {3}}, 4)
+	d := cpuset.Divide([]cpuset.Set{{0}, {1}, {2}, {3}}, 4)
 	now := time.Unix(0, 0)
 	d.Look(now, map[string]int{"alice": 2})
 	fmt.Println("alice alone:", d.Of("alice"))

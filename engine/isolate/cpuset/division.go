@@ -1,7 +1,7 @@
-// Package processors divides a machine's processors among users, by the slots that their
+// Package cpuset divides a machine's processors among users, by the slots that their
 // work has. It decides, and touches nothing.
 //
-//	d := processors.Divide(processors.Cores(os.DirFS("/sys/devices/system/cpu"), usable), slots)
+//	d := cpuset.Divide(cpuset.Cores(os.DirFS("/sys/devices/system/cpu"), usable), slots)
 //	d.Look(now, map[string]int{"alice": 2, "eve": 1}) // whoever has work, and for how many slots
 //	d.Of("alice")                                     // where alice's processes may run
 //
@@ -13,7 +13,7 @@
 // With more slots than processors nothing can be divided: Divide gives nil. Where users have
 // work for more slots than there are, those with most have fewer to themselves, and with more
 // users than slots some have none: they share what all share, or everything.
-package processors
+package cpuset
 
 import (
 	"cmp"
