@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/calls"
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
+	"github.com/hamadryad/hamadryad/engine/isolate/seccomp"
 )
 
 // As whom workers run. The empty string is None.
@@ -25,7 +25,7 @@ type Settings struct {
 	// Groups are names of groups of the machine: a worker is in those of them that its user is in,
 	// beside the user's own. It is in no others.
 	Groups []string
-	// Calls are system calls that workers may make although isolated ones may not (calls.Check).
+	// Calls are system calls that workers may make although isolated ones may not (seccomp.Check).
 	Calls []string
 
 	TemporaryBytes int64 // that the /tmp of a worker holds; 0: TemporaryDefault
@@ -103,7 +103,7 @@ func (s Settings) Check() error {
 			return fmt.Errorf("launcher.isolation: user %q is on both lists, allow and deny: leave one", name)
 		}
 	}
-	if err := calls.Check(s.Calls); err != nil {
+	if err := seccomp.Check(s.Calls); err != nil {
 		return fmt.Errorf("launcher.isolation.calls: %w", err)
 	}
 	if err := cgroup.Check(s.Cgroup); err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/calls"
+	"github.com/hamadryad/hamadryad/engine/isolate/seccomp"
 )
 
 // Main is the step's whole life: it becomes the worker, or reports why not and ends. The
@@ -44,7 +44,7 @@ func carryOut(order []string) error {
 		return err
 	}
 	if o.Program == "" {
-		_, err := calls.Refuse(o.Calls)
+		_, err := seccomp.Refuse(o.Calls)
 		return err
 	}
 	if err := o.handOver(); err != nil {
@@ -123,7 +123,7 @@ func (o *Order) become() error {
 
 // refuse has the kernel refuse what the worker may not call, and tell the launcher of it.
 func (o *Order) refuse() error {
-	listener, err := calls.Refuse(o.Calls)
+	listener, err := seccomp.Refuse(o.Calls)
 	if err != nil || listener < 0 {
 		return err
 	}

@@ -20,9 +20,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/calls"
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
 	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
+	"github.com/hamadryad/hamadryad/engine/isolate/seccomp"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/lease"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
@@ -67,7 +67,7 @@ type Process struct {
 	lease *lease.Lease
 	log   *slog.Logger
 	// blocked are the system calls that the kernel refuses it; nil where it does not tell.
-	blocked     *calls.Blocked
+	blocked     *seccomp.Blocked
 	toldBlocked sync.Once
 	refused     refusals // those of the attempt that it runs
 

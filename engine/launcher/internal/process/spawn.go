@@ -11,15 +11,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/isolate/calls"
 	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
+	"github.com/hamadryad/hamadryad/engine/isolate/seccomp"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/internal/spawn"
 )
 
 // start starts the process as the root of a tree, and waits until it runs its program.
 // With an Order it also returns the calls that the kernel refuses it, where it tells.
-func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger, out *os.File, more ...*os.File) (*exec.Cmd, *calls.Blocked, error) {
+func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger, out *os.File, more ...*os.File) (*exec.Cmd, *seccomp.Blocked, error) {
 	if c.Order == nil {
 		cmd, err := start(ctx, func() *exec.Cmd {
 			cmd := exec.Command(c.Program)
@@ -52,7 +52,7 @@ func (c Command) start(ctx context.Context, tree *suspend.Tree, log *slog.Logger
 	if listener == nil {
 		return cmd, nil, nil
 	}
-	return cmd, calls.Watch(listener), nil
+	return cmd, seccomp.Watch(listener), nil
 }
 
 // started tells the tree of its root, and keeps that to its processors: once it is there, since

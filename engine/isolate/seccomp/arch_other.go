@@ -1,6 +1,6 @@
 //go:build !amd64 && !arm64
 
-package calls
+package seccomp
 
 const (
 	architecture = 0 // there is no profile
