@@ -123,7 +123,7 @@ machine: ## limits of workers by cgroup2 against bombs, in a small virtual machi
 	@$(MAKE) -s deps DEPS="qemu-system-x86_64:qemu-system-x86"
 	mkdir -p build/machine
 	CGO_ENABLED=0 $(GO) test -c -tags cgroup -ldflags='-s -w' -o build/machine/ ./engine/isolate/cgroup ./engine/launcher
-	$(GO) run ./engine/isolate/vmtest -run 'build/machine/group.test -test.v' \
+	$(GO) run ./engine/isolate/vmtest -run 'build/machine/cgroup.test -test.v' \
 		-run 'build/machine/launcher.test -test.v -test.run TestLimits -test.timeout 30m -rounds $(or $(ROUNDS),5)'
 
 faults: deps ## random histories of faults on real processes: 200, or SEEDS=n of them, or the one of SEED=n
