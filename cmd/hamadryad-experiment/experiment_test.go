@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/virtual"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -110,5 +111,34 @@ func TestLocalMapsAndTheMostThatCouldBe(t *testing.T) {
 	j.Attempts[0].Launcher = "launcher-9"
 	if _, err := table1Count(j, blocks); err == nil {
 		t.Error("a map on a launcher that is not there was counted")
+	}
+}
+
+// With tasks that take what they ask for, the mean by hand is the one that stands beside the mode. With
+// reduces that take twice as long it is twice that.
+func TestFigure7ByHand(t *testing.T) {
+	const later = 100 * time.Millisecond
+	attempt := func(stage string, started, took time.Duration) *wire.AttemptStatus {
+		return &wire.AttemptStatus{Stage: stage, State: "finished", Started: int64(started), Ended: int64(started + took)}
+	}
+	for _, slower := range []time.Duration{1, 2} {
+		large, small := slower*virtual.Large7/figure7Scale, slower*virtual.Small7/figure7Scale
+		for _, m := range virtual.Modes7() {
+			jobs := []*wire.JobStatus{{Summary: &wire.JobSummary{Ended: int64(2 * large)}, Attempts: []*wire.AttemptStatus{
+				attempt(mapStage, 0, 0), attempt(reduceStage, 0, large), attempt(reduceStage, large, large),
+			}}}
+			for range 4 {
+				jobs = append(jobs, &wire.JobStatus{Summary: &wire.JobSummary{Submitted: int64(later)}, Attempts: []*wire.AttemptStatus{
+					attempt(mapStage, later, 0), attempt(reduceStage, later, small),
+				}})
+			}
+			got, want := figure7ByHand(m, jobs), slower*m.Mean/figure7Scale
+			if m.Waits {
+				want += (slower - 1) * later * 4 / 5 // they come no later, so they wait longer
+			}
+			if got != want {
+				t.Errorf("%s, %d times as slow: %v, want %v", m.Name, slower, got, want)
+			}
+		}
 	}
 }

@@ -140,7 +140,7 @@ func preemptedAfter(moment time.Duration, jobs []*wire.JobStatus) (counts []int,
 func lastMap(first, j *wire.JobStatus) time.Duration {
 	var last int64
 	for _, a := range j.Attempts {
-		if a.Stage == "map" {
+		if a.Stage == mapStage {
 			last = max(last, a.Started)
 		}
 	}

@@ -52,12 +52,63 @@ func figure7OnProcessesIn(ctx context.Context, l *lab, m virtual.Mode7) error {
 		killed += preempted(j)
 	}
 	c := claims{lab: l}
-	want := l.scaled(m.Mean / figure7Scale)
+	want := figure7ByHand(m, jobs)
 	off := (mean - want).Seconds() / want.Seconds()
-	c.that(off >= -figure7Near && off <= figure7Near, "%s: the mean sojourn time is %.2f s; %.2f follow by hand, which is %+.1f %%; at most %.0f %%",
+	fmt.Fprintf(l.log, "%s: on a machine where nothing but the tasks takes time the mean would be %.2f s\n", m.Name, l.scaled(m.Mean/figure7Scale).Seconds())
+	c.that(off >= -figure7Near && off <= figure7Near, "%s: the mean sojourn time is %.2f s; %.2f follow by hand from what tasks took here, which is %+.1f %%; at most %.0f %%",
 		m.Name, mean.Seconds(), want.Seconds(), 100*off, 100*figure7Near)
 	c.that(killed == m.Killed, "%s: %d attempts are killed; %d follow by hand", m.Name, killed, m.Killed)
 	return c.err()
+}
+
+// figure7ByHand is the mean sojourn time that follows from the schedule of a mode, given how long
+// maps and reduces took in this run. Processes start and sleepers wake later on a busy machine,
+// so the times that the tasks ask for do not do.
+func figure7ByHand(m virtual.Mode7, jobs []*wire.JobStatus) time.Duration {
+	first, others := jobs[0], jobs[1:]
+	large, small := reduceTook(first), reduceTook(others...)
+	freed := first.Summary.Ended
+	for _, a := range first.Attempts {
+		if a.Stage == reduceStage {
+			freed = min(freed, a.Started+int64(large))
+		}
+	}
+	sum := since(first, freed) + large // its last three reduces begin when its first ones end
+	for _, j := range others {
+		if m.Waits {
+			sum += since(j, freed) + small
+		} else {
+			sum += mapTook(j) + small
+		}
+	}
+	return sum / time.Duration(len(jobs))
+}
+
+// reduceTook is how long a finished reduce of some jobs ran in the median, without the time it was suspended.
+func reduceTook(jobs ...*wire.JobStatus) time.Duration {
+	var all []time.Duration
+	for _, j := range jobs {
+		for _, a := range j.Attempts {
+			if a.Stage == reduceStage && a.State == "finished" {
+				all = append(all, time.Duration(a.Ended-a.Started-a.SuspendedNs))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0 // nothing was reduced, which is no figure 7 at all
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// mapTook is how long after its submission a job's map had ended.
+func mapTook(j *wire.JobStatus) time.Duration {
+	for _, a := range j.Attempts {
+		if a.Stage == mapStage && a.State == "finished" {
+			return since(j, a.Ended)
+		}
+	}
+	return 0
 }
 
 // figure7Times are how long a task of the large job works, and one of the small ones.

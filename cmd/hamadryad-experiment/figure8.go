@@ -102,7 +102,7 @@ func (l *lab) figure8Run(ctx context.Context, footprint int) (time.Duration, err
 		return 0, err
 	}
 	for _, a := range jobs[0].Attempts {
-		if a.Stage == "reduce" && a.State != "finished" {
+		if a.Stage == reduceStage && a.State != "finished" {
 			return 0, fmt.Errorf("the first job's reduce is %s: it was to be suspended, and to go on", a.State)
 		}
 	}

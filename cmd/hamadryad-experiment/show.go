@@ -12,6 +12,12 @@ import (
 	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
 )
 
+// The stages of a MapReduce job.
+const (
+	mapStage    = "map"
+	reduceStage = "reduce"
+)
+
 // spans are the attempts of jobs as spans of a time line that begins with the
 // first job's submission. Each job's party is its pool.
 func spans(jobs ...*wire.JobStatus) []timeline.Span {

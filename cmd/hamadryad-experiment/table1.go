@@ -172,7 +172,7 @@ func table1Count(j *wire.JobStatus, blocks []int) (table1Row, error) {
 	}
 	row := table1Row{took: took(j)}
 	for _, a := range j.Attempts {
-		if a.Stage != "map" || a.State != "finished" {
+		if a.Stage != mapStage || a.State != "finished" {
 			continue
 		}
 		var launcher int

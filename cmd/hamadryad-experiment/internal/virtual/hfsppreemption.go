@@ -30,17 +30,18 @@ type Mode7 struct {
 	// Published and Mean are mean sojourn times: the published one, and that by hand. PublishedKilled and Killed are attempts.
 	Published, Mean         time.Duration
 	PublishedKilled, Killed int
+	Waits                   bool // the others' reduces wait until j1's first ones end
 }
 
 // Modes7 returns them.
 func Modes7() []Mode7 {
 	return []Mode7{
 		// Five of j1's tasks stop from 150 s to 550 s; three end at 640 s, and then the last three begin.
-		{"eager", "preempt-reduces: suspend\n", 9 * time.Minute, 520 * time.Second, 0, 0},
+		{"eager", "preempt-reduces: suspend\n", 9 * time.Minute, 520 * time.Second, 0, 0, false},
 		// The others begin at 640 s, when j1's first tasks end.
-		{"wait", "preempt-reduces: wait\n", 15 * time.Minute, 912 * time.Second, 0, 0},
+		{"wait", "preempt-reduces: wait\n", 15 * time.Minute, 912 * time.Second, 0, 0, true},
 		// Five begin anew at 550 s, and the last three at 640 s. Samples would not be killed: three, so that five are none.
-		{"kill", "preempt-reduces: kill\nsamples: 3\n", 9 * time.Minute, 520 * time.Second, 6, 5},
+		{"kill", "preempt-reduces: kill\nsamples: 3\n", 9 * time.Minute, 520 * time.Second, 6, 5, false},
 	}
 }
 
