@@ -32,11 +32,11 @@ build: ## all programs, into build/bin
 run: build ## count the words of the Go source tree on a local cluster
 	@rm -rf build/run
 	$(BIN)/hamadryad local --launchers 4 --slots 2 --data build/run/cluster -- \
-		$(BIN)/wordcount --top 10 --letters "$$($(GO) env GOROOT)/src/**/*.go" build/run/out
+		$(BIN)/wordcount-bytes --top 10 --letters "$$($(GO) env GOROOT)/src/**/*.go" build/run/out
 	@printf '%s\n' '' 'All counts are in build/run/out. To look further, start a cluster that stays:' \
 		'  $(BIN)/hamadryad local --launchers 4 --slots 2' \
 		'and, in another shell, with the "export" line that it prints:' \
-		"  $(BIN)/wordcount $$($(GO) env GOROOT)/src/'**/*.go' /tmp/words" \
+		"  $(BIN)/wordcount-bytes $$($(GO) env GOROOT)/src/'**/*.go' /tmp/words" \
 		'  $(BIN)/hamadryad jobs --all; $(BIN)/hamadryad status job-1 --attempts   # what ran where, and why a job waits' \
 		'  $(BIN)/hamadryad policy; $(BIN)/hamadryad launchers                     # shares and queues; machines' \
 		'  and the pages at the address that it names'

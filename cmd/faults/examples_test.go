@@ -26,7 +26,7 @@ func (c *cluster) example(name string, args ...string) (string, error) {
 func TestWordCountIsThatOfCoreutils(t *testing.T) {
 	src := goSource(t)
 	c := startCluster(t, options{launchers: 4, slots: 2})
-	if out, err := c.example("wordcount", "--top", "10", src, c.path("out")); err != nil {
+	if out, err := c.example("wordcount-bytes", "--top", "10", src, c.path("out")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	// Hidden files are left out of a folder, compressed ones are decompressed, and

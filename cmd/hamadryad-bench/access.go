@@ -159,7 +159,7 @@ func accessWordCount(ctx context.Context, b *bench, p *pair) error {
 		return err
 	}
 	return b.inTurn(p, "access-wordcount-500mb", func(s *site, out string) (time.Duration, error) {
-		took, err := s.program(ctx, b, "wordcount", in, out)
+		took, err := s.program(ctx, b, "wordcount-bytes", in, out)
 		if err == nil {
 			err = sameLines(out, in+".counts")
 		}

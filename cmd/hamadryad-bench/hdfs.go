@@ -216,7 +216,7 @@ func (h *hdfsBench) countOnce(ctx context.Context, in string) (u usage, near [3]
 		hosts = append(hosts, mini.Host(i)+"="+mini.Rack(i))
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(h.bin, "hamadryad"), "local", "--slots", "1", "--hosts", strings.Join(hosts, ","),
-		"--", filepath.Join(h.bin, "wordcount"), "hdfs:///text", "hdfs:///counts")
+		"--", filepath.Join(h.bin, "wordcount-bytes"), "hdfs:///text", "hdfs:///counts")
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopMax
 	var out bytes.Buffer

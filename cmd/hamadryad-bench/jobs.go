@@ -49,7 +49,7 @@ func smallJob(ctx context.Context, b *bench) error {
 	}
 	var times []float64
 	for i := range b.runs + 1 {
-		took, err := c.run(ctx, b, "wordcount", input, filepath.Join(c.Folder, fmt.Sprint("out", i)))
+		took, err := c.run(ctx, b, "wordcount-bytes", input, filepath.Join(c.Folder, fmt.Sprint("out", i)))
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func (b *bench) countWords(ctx context.Context, watch bool, in string, launchers
 	}
 	defer done()
 	flags := []string{"--launchers", fmt.Sprint(launchers), "--slots", fmt.Sprint(slots)}
-	u, err := b.local(ctx, watch, flags, "wordcount", in, filepath.Join(out, "counts"))
+	u, err := b.local(ctx, watch, flags, "wordcount-bytes", in, filepath.Join(out, "counts"))
 	if err != nil {
 		return usage{}, err
 	}

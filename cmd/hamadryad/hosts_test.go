@@ -16,11 +16,11 @@ import (
 )
 
 // hosts are machines of their own, as far as network and folders go, on which the commands of
-// the README run. All have the folder that stands there as /data.
+// the guide run. All have the folder that stands there as /data.
 type hosts struct {
 	*secured
 	net  *network.Network
-	said *strings.Replacer // of what the README writes, into what is there
+	said *strings.Replacer // of what the guide writes, into what is there
 }
 
 func newHosts(t *testing.T, names ...string) *hosts {
@@ -41,7 +41,7 @@ func newHosts(t *testing.T, names ...string) *hosts {
 	return h
 }
 
-// command is a line of the README, to be run on a host.
+// command is a line of the guide, to be run on a host.
 func (h *hosts) command(ctx context.Context, host, line string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "sh", "-c", "exec env "+h.said.Replace(line))
 	cmd.Dir = filepath.Join(h.dir, host)
@@ -86,32 +86,30 @@ func (h *hosts) as(user, line string) (string, error) {
 	return h.on("node-1", fmt.Sprintf("HAMADRYAD_MANAGER=%s HAMADRYAD_AUTH_CERTIFICATE=hamadryad-ca/user/%s.pem %s", h.manager, user, line))
 }
 
-// readmeHosts are the commands that the README shows with their hosts, and the YAML that it
-// has for the manager's file.
-func readmeHosts(t *testing.T) (lines [][2]string, yaml string) {
+// guideHosts are the commands that docs/operations/CLUSTER.md shows with their hosts, and the YAML
+// that it has for the manager's file.
+func guideHosts(t *testing.T) (lines [][2]string, yaml string) {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	text, err := os.ReadFile("../../docs/operations/CLUSTER.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "\n## A cluster of many machines\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	for _, m := range regexp.MustCompile(`(?m)^(node-\d)\$ (.*)$`).FindAllStringSubmatch(section, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(node-\d)\$ (.*)$`).FindAllStringSubmatch(string(text), -1) {
 		lines = append(lines, [2]string{m[1], m[2]})
 	}
-	_, yaml, _ = strings.Cut(section, "\n```yaml\n")
+	_, yaml, _ = strings.Cut(string(text), "\n```yaml\n")
 	yaml, _, _ = strings.Cut(yaml, "```")
 	return lines, yaml
 }
 
 var launcherToken = regexp.MustCompile(`launcher (\S+), on its machine.*\n +hamadryad serve launcher --token (\S+)`)
 
-// From nothing to three machines with TLS and a job on them, with the README's five commands;
+// From nothing to three machines with TLS and a job on them, with the guide's five commands;
 // then an administrator lets a user in, and takes it back, while all runs.
-func TestTheReadmesThreeMachines(t *testing.T) {
-	lines, yaml := readmeHosts(t)
+func TestTheGuidesThreeMachines(t *testing.T) {
+	lines, yaml := guideHosts(t)
 	if len(lines) != 6 || yaml == "" {
-		t.Fatalf("the README has five commands and one for another user, and this test finds %v and %q", lines, yaml)
+		t.Fatalf("the guide has five commands and one for another user, and this test finds %v and %q", lines, yaml)
 	}
 	h := newHosts(t, "node-1", "node-2", "node-3")
 	counted := h.input()
@@ -136,7 +134,7 @@ func TestTheReadmesThreeMachines(t *testing.T) {
 	h.knowsNoSecret()
 }
 
-// letIn is the README's part about another user.
+// letIn is the guide's part about another user.
 func (h *hosts) letIn(issue [2]string, yaml, counted string) {
 	h.t.Helper()
 	file := filepath.Join(h.dir, "node-1", "hamadryad-ca", "manager.yaml")

@@ -36,7 +36,7 @@ With --hdfs it also starts a small, real HDFS: a NameNode and four DataNodes, fr
 Hadoop's own jars, which Maven fetches the first time (64 MB). PROGRAM and all parts
 find it as hdfs:///, the command "hdfs dfs" is put on PROGRAM's PATH, and the launchers
 get the DataNodes' host names, so that work goes to where its input lies.`,
-		Example: `  hamadryad local -- ./wordcount --top 10 ~/texts /tmp/out
+		Example: `  hamadryad local -- ./wordcount ~/texts /tmp/out
   hamadryad local --launchers 4 --slots 2 --data /tmp/cluster -- ./wordcount ~/texts /tmp/out
   hamadryad local --policy fair --launchers 2
   hamadryad local --hdfs -- sh -c 'hdfs dfs -put ~/texts /in && ./wordcount hdfs:///in hdfs:///out'

@@ -1,6 +1,6 @@
-// Wordcount counts the words of files.
+// Wordcount-bytes counts the words of files, as byte strings: the fast form of wordcount.
 //
-//	hamadryad local -- wordcount --top 10 --letters INPUT... OUTPUT
+//	hamadryad local -- wordcount-bytes --top 10 --letters INPUT... OUTPUT
 //
 // A word is a run of bytes other than the six that the C locale calls white space:
 // space, tab, newline, vertical tab, form feed, carriage return. Bytes, not
