@@ -179,7 +179,7 @@ var directions = []struct {
 	{"engine/client", []string{"sdk", "engine/auth", "engine/plan", "engine/wire", "internal/kerberos", "internal/private", "internal/spelling"}, "a client talks to the manager by messages alone"},
 	{"engine/local", []string{"engine/client", "engine/wire", "internal/spawn"}, "a local cluster is processes: what they run is said by command lines"},
 	{"engine/progress", []string{"sdk", "engine/client", "engine/wire"}, "what is shown comes from the client"},
-	{"engine/app", []string{"sdk", "engine/client", "engine/plan", "engine/progress", "engine/wire", "engine/worker"}, "an application is a client or a worker, and no more"},
+	{"app", []string{"sdk", "engine/client", "engine/plan", "engine/progress", "engine/wire", "engine/worker"}, "an application is a client or a worker, and no more"},
 
 	{"plugins/fair", []string{"sdk", "plugins", "internal/prefetch"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"plugins/dynamicpriority/money", nil, "an amount is a number: it knows of nothing"},
@@ -214,12 +214,12 @@ var directions = []struct {
 	{"hdfs", []string{"sdk", "hdfs", "internal/kerberos"}, "hdfs implements sdk/storage and nothing else"},
 	{"mapreduce", []string{"sdk", "mapreduce"}, "MapReduce is written only on sdk/job: extend sdk/job"},
 	{"cmd/internal/processes", []string{"internal/watch"}, "it is for tests of processes alone, as internal/watch is"},
-	{"cmd/hamadryad", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/buildinfo", "internal/durable", "internal/lines", "internal/moment", "internal/processor", "internal/spelling"}, ""},
-	{"cmd/hamadryad-experiment", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/processor"}, ""},
-	{"cmd", []string{"sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd"}, ""},
+	{"cmd/hamadryad", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/buildinfo", "internal/durable", "internal/lines", "internal/moment", "internal/processor", "internal/spelling"}, ""},
+	{"cmd/hamadryad-experiment", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/processor"}, ""},
+	{"cmd", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd"}, ""},
 	{"examples/hamadryad-policy-fair-parts", []string{"sdk", "plugins/fair"}, "it is what an outsider would write for the policy: export what it needs from there"},
 	{"examples/hamadryad-policy-hfsp-parts", []string{"sdk", "plugins/hfsp"}, "it is what an outsider would write for the policy: export what it needs from there"},
-	{"examples", []string{"sdk", "engine/app", "mapreduce", "hdfs", "examples"}, "an example is what a user would write: use the public packages"},
+	{"examples", []string{"sdk", "app", "mapreduce", "hdfs", "examples"}, "an example is what a user would write: use the public packages"},
 }
 
 // forbidden names what a folder must not import from outside the project.

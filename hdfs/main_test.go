@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/engine/worker"
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/watch"

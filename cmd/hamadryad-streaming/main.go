@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/engine/worker"
 	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs:// paths
 	"github.com/hamadryad/hamadryad/hdfs/site"

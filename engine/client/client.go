@@ -1,5 +1,5 @@
 // Package client talks to a manager: it submits jobs, follows them and asks for
-// what the command line shows. engine/app and cmd share it.
+// what the command line shows. app and cmd share it.
 //
 //	c, err := client.Dial("127.0.0.1:7070", client.Options{})
 //	jobs, err := c.Jobs(ctx, false)

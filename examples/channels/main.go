@@ -21,7 +21,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/text"
 )

@@ -13,7 +13,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )

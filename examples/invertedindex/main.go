@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/mapreduce"
 )
 

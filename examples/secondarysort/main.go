@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/pipeline"
 	"github.com/hamadryad/hamadryad/sdk/job/text"

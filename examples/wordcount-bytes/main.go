@@ -32,7 +32,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs://
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/storage"

@@ -11,7 +11,7 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	_ "github.com/hamadryad/hamadryad/hdfs" // for hdfs:// paths
 	"github.com/hamadryad/hamadryad/mapreduce"
 )

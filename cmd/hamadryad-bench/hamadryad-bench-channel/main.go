@@ -15,7 +15,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 

@@ -24,7 +24,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs:// paths
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/job"

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs://
 	"github.com/hamadryad/hamadryad/sdk/job"
 )

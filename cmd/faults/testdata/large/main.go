@@ -9,7 +9,7 @@ import (
 	"hash/crc32"
 	"strconv"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
 	"github.com/hamadryad/hamadryad/sdk/job"

@@ -9,7 +9,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 

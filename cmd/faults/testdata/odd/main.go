@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
 	"github.com/hamadryad/hamadryad/sdk/job"

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/app"
+	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
