@@ -58,11 +58,11 @@ func main() {
 
 // send sends without end, until the launcher takes no more.
 func send(ctx context.Context, n *job.Node, make func(own, other uint64) *wire.Report) error {
-	fd, err := unix.Dup(link.WorkerFD) // the worker's own is waited for by its runtime
+	fd, err := unix.Dup(ipc.WorkerFD) // the worker's own is waited for by its runtime
 	if err != nil {
 		return err
 	}
-	conn := link.New(os.NewFile(uintptr(fd), "launcher"))
+	conn := ipc.New(os.NewFile(uintptr(fd), "launcher"))
 	own := n.Info().Attempt
 	for {
 		for other := uint64(1); other <= attemptsMax; other++ {
