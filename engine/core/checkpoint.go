@@ -129,9 +129,9 @@ func codeLosses(w *codec.Codec, c *Core) {
 	c.rooms.IDs.CodeLife(w)
 	codec.Flag(w, &c.rooms.Sessions.LossTold)
 	for _, id := range c.rooms.Life.Jobs.IDs() {
-		c.rooms.Life.Jobs.Get(id).Publishing.CodeOutlived(w)
+		c.rooms.Life.Jobs.Get(id).OutputCommit.CodeSurvived(w)
 	}
 	for _, id := range c.rooms.Life.Launchers.IDs() {
-		c.rooms.Life.Launchers.Get(id).Line.CodeDrops(w)
+		c.rooms.Life.Launchers.Get(id).Outstanding.CodeDrops(w)
 	}
 }

@@ -30,13 +30,13 @@ func TestPlacesByFurtherNames(t *testing.T) {
 		"elsewhere":   "elsewhere", "": "",
 	} {
 		for i, c := range []*Core{b.c, restored} {
-			if got := (life.Hosts{State: c.rooms.Life}.HostOf(name)); got != want {
+			if got := (life.Hosts{Cluster: c.rooms.Life}.HostOf(name)); got != want {
 				t.Errorf("core %d takes %q for host %q, want %q", i, name, got, want)
 			}
 		}
 	}
 	join("c", "three", "elsewhere")
-	if got := (life.Hosts{State: b.c.rooms.Life}.HostOf("elsewhere")); got != "three" {
+	if got := (life.Hosts{Cluster: b.c.rooms.Life}.HostOf("elsewhere")); got != "three" {
 		t.Errorf("after its launcher joined, elsewhere is %q", got)
 	}
 }

@@ -140,7 +140,7 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.rooms.Decisions.DropPolicies()
 	for j := range c.rooms.Life.Jobs.All() {
 		j.Client = 0
-		j.Publishing.Outlive()
+		j.OutputCommit.SurviveRestart()
 	}
 }
 

@@ -26,9 +26,9 @@ import (
 type Admission struct {
 	step     *step.Step
 	ids      *ids.IDs
-	capacity *capacity.Capacity
-	policy   *exchange.Exchange
-	life     *life.State
+	capacity *capacity.Resources
+	policy   *exchange.Session
+	life     *life.Cluster
 	status   *status.Reader
 	jobs     *jobs.Jobs
 
@@ -36,7 +36,7 @@ type Admission struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *capacity.Capacity, p *exchange.Exchange, l *life.State, r *status.Reader, j *jobs.Jobs) *Admission {
+func New(s *step.Step, i *ids.IDs, c *capacity.Resources, p *exchange.Session, l *life.Cluster, r *status.Reader, j *jobs.Jobs) *Admission {
 	return &Admission{step: s, ids: i, capacity: c, policy: p, life: l, status: r, jobs: j}
 }
 

@@ -24,9 +24,9 @@ import (
 type Attempts struct {
 	step     *step.Step
 	ids      *ids.IDs
-	capacity *capacity.Capacity
-	policy   *exchange.Exchange
-	life     *life.State
+	capacity *capacity.Resources
+	policy   *exchange.Session
+	life     *life.Cluster
 	events   *events.Events
 	orders   *orders.Orders
 	bundles  *bundles.Bundles
@@ -38,6 +38,6 @@ type Attempts struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *capacity.Capacity, p *exchange.Exchange, l *life.State, e *events.Events, o *orders.Orders, b *bundles.Bundles, j *jobs.Jobs) *Attempts {
+func New(s *step.Step, i *ids.IDs, c *capacity.Resources, p *exchange.Session, l *life.Cluster, e *events.Events, o *orders.Orders, b *bundles.Bundles, j *jobs.Jobs) *Attempts {
 	return &Attempts{step: s, ids: i, capacity: c, policy: p, life: l, events: e, orders: o, bundles: b, jobs: j}
 }

@@ -377,7 +377,7 @@ func TestALauncherThatRefuses(t *testing.T) {
 	}
 	for _, x := range []*life.Attempt{z, a} {
 		h.Attempts.RefusedCommand(x, &wire.Failure{Message: "no freezer"})
-		if x.Phase() != course.Running || x.Suspending() || x.Pending.Waits() {
+		if x.Phase() != course.Running || x.Suspending() || x.Unacked.Waits() {
 			t.Errorf("attempt %d is in phase %d, asked to suspend: %t", x.ID, x.Phase(), x.Suspending())
 		}
 	}

@@ -177,8 +177,8 @@ func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome
 	j := b.Job
 	reason = as.step.Short(reason)
 	work := as.events.WorkOf(a, w)
-	as.capacity.GiveAll(&a.Launcher.Launcher, &a.Holding)
-	as.capacity.VictimDone(&a.Holding)
+	as.capacity.GiveAll(&a.Launcher.Launcher, &a.Allocation)
+	as.capacity.VictimDone(&a.Allocation)
 	as.orders.StopWaiting(a)
 	as.dropSuspended(a.Run)
 	as.life.RemoveAttempt(a)
@@ -194,7 +194,7 @@ func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome
 	as.events.Emit(b, e)
 	as.life.NoteEnd(a, reason, e.For, work)
 	as.step.Stats.Outcomes[outcome]++
-	j.Tally.Keep(tally.Past{
+	j.Tally.Keep(tally.EndedAttempt{
 		ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Outcome: outcome, Started: a.Started(), Ended: as.step.Now,
 		Suspended: a.Rested(), Speculative: a.Run.Speculative, Reason: reason,
 	}, as.step.Set.AttemptsKept)

@@ -66,5 +66,5 @@ func (as *Attempts) better(best, l *life.Launcher, b *life.Bundle, excluded bool
 }
 
 func avoids(b *life.Bundle, id scheduler.LauncherID) bool {
-	return b.Job.Avoid.Avoids(id) || b.Avoid.Avoids(id)
+	return b.Job.Exclusions.Excludes(id) || b.Exclusions.Excludes(id)
 }

@@ -65,7 +65,7 @@ func (as *Attempts) startRun(b *life.Bundle, where []*life.Launcher, speculative
 	for i, a := range r.Attempts {
 		as.ids.Attempt++
 		a.ID = scheduler.AttemptID(as.ids.Attempt)
-		a.Demand = b.Demand(i)
+		a.Request = b.Demand(i)
 		a.Locate()
 		ids[i] = a.ID
 		as.life.AddAttempt(a)

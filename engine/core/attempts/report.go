@@ -22,7 +22,7 @@ func (as *Attempts) Started(a *life.Attempt, address string) {
 	a.Address = address
 	if a.Stop() == nil {
 		a.Reads.Start()
-		a.Pending.Confirmed()
+		a.Unacked.Confirmed()
 	}
 	b := a.Run.Bundle
 	as.events.Emit(b, scheduler.AttemptStarted{
@@ -99,7 +99,7 @@ func (as *Attempts) grant(a *life.Attempt) {
 	b := a.Run.Bundle
 	a.Run.Grant()
 	if b.Last() && b.Job.Phase() == life.JobPublishing {
-		b.Job.Publishing.Grant()
+		b.Job.OutputCommit.Grant()
 	}
 	for _, r := range b.Runs() {
 		if r != a.Run {
@@ -117,11 +117,11 @@ func (as *Attempts) RefusedCommand(a *life.Attempt, f *wire.Failure) {
 		as.failed(a, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: f})
 	case a.Suspending():
 		a.CannotSuspend()
-		a.Pending.Confirmed()
-		as.capacity.VictimDone(&a.Holding)
+		a.Unacked.Confirmed()
+		as.capacity.VictimDone(&a.Allocation)
 		as.noteSuspended(a.Run)
 		as.step.LogReported(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
-	case a.Pending.Waits() && a.Stop() == nil: // it is to go on, or its launcher says that it runs and it is to rest
+	case a.Unacked.Waits() && a.Stop() == nil: // it is to go on, or its launcher says that it runs and it is to rest
 		as.cannot(a, f)
 	default:
 		as.step.LogReported(step.Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())

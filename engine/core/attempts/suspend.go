@@ -28,10 +28,10 @@ func (as *Attempts) SuspendedNow(a *life.Attempt) {
 	}
 	a.Rest(+1)
 	if a.Stop() == nil {
-		a.Pending.Confirmed()
+		a.Unacked.Confirmed()
 	}
-	as.capacity.GiveSlots(&a.Launcher.Launcher, &a.Holding)
-	as.capacity.VictimDone(&a.Holding)
+	as.capacity.GiveSlots(&a.Launcher.Launcher, &a.Allocation)
+	as.capacity.VictimDone(&a.Allocation)
 	as.capacity.Changed(&a.Launcher.Launcher)
 	as.events.Emit(a.Run.Bundle, scheduler.AttemptSuspended{At: as.step.Now, Attempt: a.ID})
 	as.life.TouchAttempt(a)
@@ -42,7 +42,7 @@ func (as *Attempts) SuspendedNow(a *life.Attempt) {
 // inventory had told otherwise, where the log lost what came between.
 func (as *Attempts) settled(a *life.Attempt, p course.Phase) {
 	if a.Phase() == p && !a.Suspending() && !a.Resuming() && a.Stop() == nil {
-		a.Pending.Confirmed()
+		a.Unacked.Confirmed()
 	}
 }
 
@@ -121,7 +121,7 @@ func (as *Attempts) ResumedNow(a *life.Attempt) {
 	as.step.Stats.Rested(as.step.Now.Sub(since))
 	a.Rest(-1)
 	if a.Stop() == nil {
-		a.Pending.Confirmed()
+		a.Unacked.Confirmed()
 	}
 	as.capacity.Changed(&a.Launcher.Launcher)
 	a.Run.Bundle.SetTwice(0)

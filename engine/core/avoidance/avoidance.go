@@ -20,7 +20,7 @@ import (
 
 // Job is what a whole job avoids. The zero value avoids nothing. Not safe for concurrent
 // use, as Bundle is not.
-type Job struct {
+type JobExclusions struct {
 	launchers []scheduler.LauncherID // ascending
 	failures  []failures             // in order of launcher
 	some      bool                   // some bundle of it may avoid a launcher
@@ -30,12 +30,12 @@ type Job struct {
 }
 
 // Refusal is a reason why a store refuses, by a number that is the same on all launchers.
-type Refusal int32
+type StoreRefusal int32
 
 // refusal is why the store of a job's outputs refused on a launcher.
 type refusal struct {
 	launcher scheduler.LauncherID
-	why      Refusal
+	why      StoreRefusal
 }
 
 // refusedMax bounds the launchers on which the store of a job's outputs may refuse before that
@@ -44,7 +44,7 @@ const refusedMax = 8
 
 // FailedByProgram notes that a program of a bundle failed by itself on a launcher, and says
 // whether the failure is the job's own from now on: the bundle failed on another, too.
-func (j *Job) FailedByProgram(b *Bundle, on scheduler.LauncherID) bool {
+func (j *JobExclusions) FailedByProgram(b *BundleExclusions, on scheduler.LauncherID) bool {
 	if j.own || !slices.ContainsFunc(b.launchers, func(id scheduler.LauncherID) bool { return id != on }) {
 		return false
 	}
@@ -53,13 +53,13 @@ func (j *Job) FailedByProgram(b *Bundle, on scheduler.LauncherID) bool {
 }
 
 // Own says whether what fails of the job is its own fault, and no launcher's.
-func (j *Job) Own() bool { return j.own }
+func (j *JobExclusions) Own() bool { return j.own }
 
 // Refused notes that the store of the job's outputs refused on a launcher, and why. It says
 // whether that is the job's own fault: when it refused for the same reason on another, or on as
 // many as may be. Where the store took files from a launcher, and the reason may be a bad mount,
 // those that it refuses have one.
-func (j *Job) Refused(on scheduler.LauncherID, why Refusal, mount bool) (own bool) {
+func (j *JobExclusions) Refused(on scheduler.LauncherID, why StoreRefusal, mount bool) (own bool) {
 	own = !(j.took && mount) && slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher != on && r.why == why })
 	if slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher == on }) {
 		return own
@@ -73,7 +73,7 @@ func (j *Job) Refused(on scheduler.LauncherID, why Refusal, mount bool) (own boo
 
 // Took notes that a bundle of the job committed on a launcher, and whether the store of the
 // outputs took files of it. It lists the other launchers, on which the store refused.
-func (j *Job) Took(on scheduler.LauncherID, files bool) (bad []scheduler.LauncherID) {
+func (j *JobExclusions) Took(on scheduler.LauncherID, files bool) (bad []scheduler.LauncherID) {
 	j.took = j.took || files
 	for _, r := range j.refused {
 		if r.launcher != on {
@@ -90,14 +90,14 @@ type failures struct {
 }
 
 // Bundle is what one bundle avoids beside. The zero value avoids nothing.
-type Bundle struct {
+type BundleExclusions struct {
 	launchers []scheduler.LauncherID // the latest last
 }
 
 // Failed notes that an attempt of a bundle failed on a launcher. The bundle avoids it from
 // now on, among at most max; the job does when it was the limit-th of its failures
 // there, and then the result is true.
-func (j *Job) Failed(b *Bundle, on scheduler.LauncherID, max, limit int) bool {
+func (j *JobExclusions) Failed(b *BundleExclusions, on scheduler.LauncherID, max, limit int) bool {
 	j.some = true
 	b.add(on, max)
 	j.failures = slices.Clone(j.failures)
@@ -112,7 +112,7 @@ func (j *Job) Failed(b *Bundle, on scheduler.LauncherID, max, limit int) bool {
 	return true
 }
 
-func (b *Bundle) add(on scheduler.LauncherID, max int) {
+func (b *BundleExclusions) add(on scheduler.LauncherID, max int) {
 	if slices.Contains(b.launchers, on) {
 		return
 	}
@@ -124,20 +124,24 @@ func (b *Bundle) add(on scheduler.LauncherID, max int) {
 }
 
 // Some says whether some bundle of the job may avoid a launcher.
-func (j *Job) Some() bool { return j.some }
+func (j *JobExclusions) Some() bool { return j.some }
 
 // Avoids says whether the whole job avoids a launcher.
-func (j *Job) Avoids(id scheduler.LauncherID) bool { return sorted.Has(j.launchers, id) }
+func (j *JobExclusions) Excludes(id scheduler.LauncherID) bool { return sorted.Has(j.launchers, id) }
 
 // Avoids says whether the bundle avoids a launcher by itself.
-func (b *Bundle) Avoids(id scheduler.LauncherID) bool { return slices.Contains(b.launchers, id) }
+func (b *BundleExclusions) Excludes(id scheduler.LauncherID) bool {
+	return slices.Contains(b.launchers, id)
+}
 
 // Any says whether a bundle of a job avoids any launcher.
-func Any(j *Job, b *Bundle) bool { return len(b.launchers) > 0 || len(j.launchers) > 0 }
+func AnyExcluded(j *JobExclusions, b *BundleExclusions) bool {
+	return len(b.launchers) > 0 || len(j.launchers) > 0
+}
 
 // List is all that a bundle of a job avoids, ascending; nil: nothing.
-func List(j *Job, b *Bundle) []scheduler.LauncherID {
-	if !Any(j, b) {
+func Excluded(j *JobExclusions, b *BundleExclusions) []scheduler.LauncherID {
+	if !AnyExcluded(j, b) {
 		return nil
 	}
 	list := slices.Clone(j.launchers)
@@ -150,7 +154,7 @@ func List(j *Job, b *Bundle) []scheduler.LauncherID {
 // Relax forgets what a bundle avoids while fits says that nothing else is left: a launcher
 // where it failed is better than none. Where it failed last it avoids as long as it can.
 // The result says whether the job forgot, too, what all its bundles avoid.
-func Relax(j *Job, b *Bundle, fits func() bool) bool {
+func RelaxExclusions(j *JobExclusions, b *BundleExclusions, fits func() bool) bool {
 	if len(b.launchers) > 0 && !fits() {
 		b.launchers = b.launchers[len(b.launchers)-1:]
 		if !fits() {
@@ -165,7 +169,7 @@ func Relax(j *Job, b *Bundle, fits func() bool) bool {
 }
 
 // Check looks for what must never be.
-func (j *Job) Check() error {
+func (j *JobExclusions) Check() error {
 	for i, id := range j.launchers {
 		if i > 0 && j.launchers[i-1] >= id {
 			return fmt.Errorf("the launchers that it avoids are out of order: %v", j.launchers)
@@ -178,10 +182,10 @@ func (j *Job) Check() error {
 }
 
 // CodeSome codes a part that lies apart in a checkpoint.
-func (j *Job) CodeSome(w *codec.Codec) { codec.Flag(w, &j.some) }
+func (j *JobExclusions) CodeSome(w *codec.Codec) { codec.Flag(w, &j.some) }
 
 // Code codes the rest.
-func (j *Job) Code(w *codec.Codec) {
+func (j *JobExclusions) Code(w *codec.Codec) {
 	codec.List(w, &j.failures, func(w *codec.Codec, f *failures) { codec.Num(w, &f.launcher); codec.Num(w, &f.count) })
 	codec.Nums(w, &j.launchers)
 	if w.Format > 3 {
@@ -191,7 +195,7 @@ func (j *Job) Code(w *codec.Codec) {
 }
 
 // codeRefused codes what the store refused. The fourth format had the launchers alone.
-func (j *Job) codeRefused(w *codec.Codec) {
+func (j *JobExclusions) codeRefused(w *codec.Codec) {
 	if w.Format > 4 {
 		codec.List(w, &j.refused, func(w *codec.Codec, r *refusal) { codec.Num(w, &r.launcher); codec.Num(w, &r.why) })
 		codec.Flag(w, &j.took)
@@ -205,4 +209,4 @@ func (j *Job) codeRefused(w *codec.Codec) {
 }
 
 // Code codes all of it.
-func (b *Bundle) Code(w *codec.Codec) { codec.Nums(w, &b.launchers) }
+func (b *BundleExclusions) Code(w *codec.Codec) { codec.Nums(w, &b.launchers) }

@@ -14,36 +14,36 @@ import (
 // A bundle that failed on two launchers avoids both; where nothing else is left it forgets
 // the older, and only then the last.
 func TestALauncherWhereItFailedIsBetterThanNone(t *testing.T) {
-	var j Job
-	var b, other Bundle
+	var j JobExclusions
+	var b, other BundleExclusions
 	for _, id := range []scheduler.LauncherID{7, 3} {
 		if j.Failed(&b, id, 5, 10) {
 			t.Fatalf("after one failure the whole job avoids %d", id)
 		}
 	}
-	if got := List(&j, &b); !slices.Equal(got, []scheduler.LauncherID{3, 7}) || List(&j, &other) != nil {
-		t.Errorf("it avoids %v, another bundle %v", got, List(&j, &other))
+	if got := Excluded(&j, &b); !slices.Equal(got, []scheduler.LauncherID{3, 7}) || Excluded(&j, &other) != nil {
+		t.Errorf("it avoids %v, another bundle %v", got, Excluded(&j, &other))
 	}
-	Relax(&j, &b, func() bool { return !b.Avoids(7) })
-	if b.Avoids(7) || !b.Avoids(3) {
-		t.Errorf("it forgot the wrong one, and avoids %v", List(&j, &b))
+	RelaxExclusions(&j, &b, func() bool { return !b.Excludes(7) })
+	if b.Excludes(7) || !b.Excludes(3) {
+		t.Errorf("it forgot the wrong one, and avoids %v", Excluded(&j, &b))
 	}
-	Relax(&j, &b, func() bool { return !Any(&j, &b) })
-	if Any(&j, &b) {
-		t.Errorf("nothing else is left, and it avoids %v", List(&j, &b))
+	RelaxExclusions(&j, &b, func() bool { return !AnyExcluded(&j, &b) })
+	if AnyExcluded(&j, &b) {
+		t.Errorf("nothing else is left, and it avoids %v", Excluded(&j, &b))
 	}
 }
 
 // What the whole job avoids is forgotten at last, for all its bundles and from the first
 // failure on.
 func TestTheJobForgetsAtLast(t *testing.T) {
-	var j Job
-	var b Bundle
+	var j JobExclusions
+	var b BundleExclusions
 	j.Failed(&b, 1, 5, 2)
-	if !j.Failed(&b, 1, 5, 2) || !j.Avoids(1) {
+	if !j.Failed(&b, 1, 5, 2) || !j.Excludes(1) {
 		t.Fatal("two failures were to be enough")
 	}
-	if !Relax(&j, &b, func() bool { return !j.Avoids(1) }) || j.Avoids(1) {
+	if !RelaxExclusions(&j, &b, func() bool { return !j.Excludes(1) }) || j.Excludes(1) {
 		t.Error("it still avoids what alone is left")
 	}
 	if j.Failed(&b, 1, 5, 2) {
@@ -62,8 +62,8 @@ type obvious struct {
 func TestAgainstTheObvious(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most, limit := rapid.IntRange(1, 4).Draw(t, "most"), rapid.IntRange(1, 4).Draw(t, "limit")
-		var j Job
-		bundles := make([]Bundle, 3)
+		var j JobExclusions
+		bundles := make([]BundleExclusions, 3)
 		o := obvious{map[int][]scheduler.LauncherID{}, map[scheduler.LauncherID]int{}}
 		for range rapid.IntRange(0, 30).Draw(t, "failures") {
 			i, on := rapid.IntRange(0, 2).Draw(t, "bundle"), scheduler.LauncherID(rapid.IntRange(1, 6).Draw(t, "on"))
@@ -87,12 +87,12 @@ func TestAgainstTheObvious(t *testing.T) {
 		for i := range bundles {
 			for on := scheduler.LauncherID(1); on <= 6; on++ {
 				job, own := o.on[on] >= limit, slices.Contains(o.of[i], on)
-				if j.Avoids(on) != job || bundles[i].Avoids(on) != own || slices.Contains(List(&j, &bundles[i]), on) != (job || own) {
-					t.Fatalf("bundle %d and launcher %d: %t %t, want %t %t", i, on, j.Avoids(on), bundles[i].Avoids(on), job, own)
+				if j.Excludes(on) != job || bundles[i].Excludes(on) != own || slices.Contains(Excluded(&j, &bundles[i]), on) != (job || own) {
+					t.Fatalf("bundle %d and launcher %d: %t %t, want %t %t", i, on, j.Excludes(on), bundles[i].Excludes(on), job, own)
 				}
 			}
 		}
-		var back Job
+		var back JobExclusions
 		codectest.Read(t, codectest.Bytes(t, j.Code), back.Code)
 		if !bytes.Equal(codectest.Bytes(t, back.Code), codectest.Bytes(t, j.Code)) {
 			t.Fatal("it comes back as another state")
@@ -103,10 +103,10 @@ func TestAgainstTheObvious(t *testing.T) {
 // A program that fails on one launcher may be that launcher's fault; one bundle that fails on
 // two is its job's. Of the store of the outputs two launchers say so, whichever bundles ran there.
 func TestWhatFailsOnSeveralLaunchersIsTheJobsOwn(t *testing.T) {
-	var j Job
-	var b, other Bundle
+	var j JobExclusions
+	var b, other BundleExclusions
 	for _, x := range []struct {
-		b    *Bundle
+		b    *BundleExclusions
 		on   scheduler.LauncherID
 		want bool
 	}{{&b, 3, false}, {&b, 3, false}, {&other, 7, false}, {&b, 7, true}, {&other, 3, false}} {
@@ -115,7 +115,7 @@ func TestWhatFailsOnSeveralLaunchersIsTheJobsOwn(t *testing.T) {
 		}
 		j.Failed(x.b, x.on, 5, 10)
 	}
-	if !j.Own() || (&Job{}).Own() {
+	if !j.Own() || (&JobExclusions{}).Own() {
 		t.Error("it is forgotten whose fault it is")
 	}
 }
@@ -124,12 +124,12 @@ func TestWhatFailsOnSeveralLaunchersIsTheJobsOwn(t *testing.T) {
 // on one and missing on another has two bad mounts, as have all that refuse where it took files from
 // somewhere; of these, too, there are only so many.
 func TestAStoreThatRefuses(t *testing.T) {
-	missing, readOnly := Refusal(1), Refusal(2)
-	var j Job
+	missing, readOnly := StoreRefusal(1), StoreRefusal(2)
+	var j JobExclusions
 	if j.Refused(3, missing, true) || j.Refused(3, missing, true) || j.Refused(7, readOnly, true) || j.Refused(3, missing, true) {
 		t.Error("two launchers are to say the same")
 	}
-	var back Job
+	var back JobExclusions
 	codectest.Read(t, codectest.Bytes(t, j.Code), back.Code)
 	if !j.Refused(7, missing, true) || !back.Refused(9, readOnly, true) {
 		t.Error("two launchers say the same, and the job is not at fault")
@@ -148,7 +148,7 @@ func TestAStoreThatRefuses(t *testing.T) {
 	if !j.Refused(30, missing, true) {
 		t.Errorf("more than %d launchers may refuse", refusedMax)
 	}
-	back = Job{}
+	back = JobExclusions{}
 	codectest.Read(t, codectest.Bytes(t, j.Code), back.Code)
 	if back.Refused(10, missing, true) || !back.Refused(30, missing, true) {
 		t.Error("a checkpoint forgets it")

@@ -15,40 +15,40 @@ import (
 // by itself: when the same bundle did so on several launchers the job is to blame, and none of them.
 func (bs *Bundles) Blame(b *life.Bundle, l *life.Launcher, byProgram bool) {
 	j := b.Job
-	if byProgram && j.Avoid.FailedByProgram(&b.Avoid, l.ID) {
+	if byProgram && j.Exclusions.FailedByProgram(&b.Exclusions, l.ID) {
 		bs.acquit(j)
 	}
-	if !j.Avoid.Failed(&b.Avoid, l.ID, bs.step.Set.AvoidMax, bs.step.Set.BlameAfter) {
+	if !j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, bs.step.Set.BlameAfter) {
 		return
 	}
 	bs.life.NoteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, bs.step.Set.BlameAfter))
 	for b := range j.AllReady() {
 		bs.announceAgain(b)
 	}
-	if !j.Avoid.Own() {
+	if !j.Exclusions.Own() {
 		bs.exclude(j, l)
 	}
 }
 
 // Refusal is why a store of outputs refuses.
-type Refusal = avoidance.Refusal
+type Refusal = avoidance.StoreRefusal
 
 // RefusedStore notes that the store of a job's outputs refused on a launcher, and says whether
 // another launcher is to try: not when one has seen the same, or there is none. The whole job
 // avoids this one. Mount says that the reason may be a bad mount.
 func (bs *Bundles) RefusedStore(b *life.Bundle, l *life.Launcher, why Refusal, mount bool) bool {
 	j := b.Job
-	if j.Avoid.Refused(l.ID, why, mount) {
+	if j.Exclusions.Refused(l.ID, why, mount) {
 		bs.acquit(j)
 		return false
 	}
 	other := bs.capacity.FitsEmpty(b, func(x *capacity.Launcher) bool {
-		return x.ID != l.ID && x.Usable() && !j.Avoid.Avoids(x.ID) && !b.Avoid.Avoids(x.ID)
+		return x.ID != l.ID && x.Usable() && !j.Exclusions.Excludes(x.ID) && !b.Exclusions.Excludes(x.ID)
 	})
 	if !other {
 		return false
 	}
-	if j.Avoid.Failed(&b.Avoid, l.ID, bs.step.Set.AvoidMax, 1) {
+	if j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, 1) {
 		bs.life.NoteJob(j, fmt.Sprintf("launcher %s is avoided: the store of the outputs refuses there", l.Name))
 		for b := range j.AllReady() {
 			bs.announceAgain(b)
@@ -60,8 +60,8 @@ func (bs *Bundles) RefusedStore(b *life.Bundle, l *life.Launcher, why Refusal, m
 // StoreTook notes that a bundle committed on a launcher, and whether it wrote files of the job's
 // outputs. Those where their store had refused the same bundle are to blame.
 func (bs *Bundles) StoreTook(b *life.Bundle, on scheduler.LauncherID, files bool) {
-	for _, bad := range b.Job.Avoid.Took(on, files) {
-		if l := bs.life.Launchers.Get(bad); l != nil && l.Up && b.Avoid.Avoids(bad) {
+	for _, bad := range b.Job.Exclusions.Took(on, files) {
+		if l := bs.life.Launchers.Get(bad); l != nil && l.Up && b.Exclusions.Excludes(bad) {
 			bs.exclude(b.Job, l)
 		}
 	}
@@ -90,7 +90,7 @@ func (bs *Bundles) exclude(j *life.Job, l *life.Launcher) {
 
 // Succeeded notes that a job ended well: what failed of it on some launchers ran on others.
 func (bs *Bundles) Succeeded(j *life.Job) {
-	if !j.Avoid.Some() {
+	if !j.Exclusions.Some() {
 		return
 	}
 	for _, l := range bs.capacity.Confirm(j.ID, bs.step.Now.Add(bs.step.Set.BlameFor), bs.limits()) {
@@ -121,7 +121,7 @@ func (bs *Bundles) announce(b *life.Bundle) {
 
 // relax has a bundle avoid less when nothing else is left.
 func (bs *Bundles) relax(b *life.Bundle) {
-	if !avoidance.Relax(&b.Job.Avoid, &b.Avoid, func() bool { return bs.somewhere(b) }) {
+	if !avoidance.RelaxExclusions(&b.Job.Exclusions, &b.Exclusions, func() bool { return bs.somewhere(b) }) {
 		return
 	}
 	for other := range b.Job.AllReady() {
@@ -135,7 +135,7 @@ func (bs *Bundles) relax(b *life.Bundle) {
 // not avoid, were they empty. A gang may need one of those where it failed.
 func (bs *Bundles) somewhere(b *life.Bundle) bool {
 	return bs.capacity.FitsEmpty(b, func(l *capacity.Launcher) bool {
-		return l.Usable() && !b.Job.Avoid.Avoids(l.ID) && !b.Avoid.Avoids(l.ID)
+		return l.Usable() && !b.Job.Exclusions.Excludes(l.ID) && !b.Exclusions.Excludes(l.ID)
 	})
 }
 
@@ -143,11 +143,11 @@ func (bs *Bundles) somewhere(b *life.Bundle) bool {
 // avoids all that is left.
 func (bs *Bundles) RelaxAvoid() {
 	for j := range bs.life.Jobs.All() {
-		if !j.Avoid.Some() {
+		if !j.Exclusions.Some() {
 			continue
 		}
 		for b := range j.AllReady() {
-			if avoidance.Any(&j.Avoid, &b.Avoid) && !bs.somewhere(b) {
+			if avoidance.AnyExcluded(&j.Exclusions, &b.Exclusions) && !bs.somewhere(b) {
 				bs.announceAgain(b)
 			}
 		}

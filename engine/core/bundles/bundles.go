@@ -17,8 +17,8 @@ import (
 // Bundles does that. Not safe for concurrent use.
 type Bundles struct {
 	step     *step.Step
-	capacity *capacity.Capacity
-	life     *life.State
+	capacity *capacity.Resources
+	life     *life.Cluster
 	events   *events.Events
 
 	kinds   map[string]int // of slots: the most that a launcher has; nil: nobody asked
@@ -26,6 +26,6 @@ type Bundles struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, c *capacity.Capacity, l *life.State, e *events.Events) *Bundles {
+func New(s *step.Step, c *capacity.Resources, l *life.Cluster, e *events.Events) *Bundles {
 	return &Bundles{step: s, capacity: c, life: l, events: e}
 }

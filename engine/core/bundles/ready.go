@@ -83,7 +83,7 @@ func (bs *Bundles) MakeReady(b *life.Bundle) {
 	b.Enter(life.BundleReady)
 	bs.life.NoteFinishing(b.Job)
 	b.Since = bs.step.Now
-	if avoidance.Any(&b.Job.Avoid, &b.Avoid) {
+	if avoidance.AnyExcluded(&b.Job.Exclusions, &b.Exclusions) {
 		bs.relax(b)
 	}
 	bs.events.Emit(b, bs.events.ReadyEvent(b))

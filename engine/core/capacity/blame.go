@@ -32,7 +32,7 @@ const votesMax = 100
 // Blame notes that a job avoids a launcher, and says whether the site avoids it from now on, until
 // a time: when there are enough votes, unless too many are avoided already. Then it is the
 // work that is bad, or the site.
-func (c *Capacity) Blame(l *Launcher, by Vote, until scheduler.Time, s BlameLimits) bool {
+func (c *Resources) Blame(l *Launcher, by Vote, until scheduler.Time, s BlameLimits) bool {
 	if i, found := slices.BinarySearchFunc(l.blamedBy, by.Job, voteOrder); !found {
 		l.blamedBy = slices.Insert(l.blamedBy, i, by)
 		l.boundVotes()
@@ -43,7 +43,7 @@ func (c *Capacity) Blame(l *Launcher, by Vote, until scheduler.Time, s BlameLimi
 
 // Confirm notes that a job has succeeded, elsewhere than on the launchers that it avoids, and lists
 // those that the site avoids because of it, in order of id.
-func (c *Capacity) Confirm(job scheduler.JobID, until scheduler.Time, s BlameLimits) (excluded []*Launcher) {
+func (c *Resources) Confirm(job scheduler.JobID, until scheduler.Time, s BlameLimits) (excluded []*Launcher) {
 	for _, id := range c.launchers.IDs() {
 		l := c.launchers.Get(id)
 		i, found := slices.BinarySearchFunc(l.blamedBy, job, voteOrder)
@@ -61,7 +61,7 @@ func (c *Capacity) Confirm(job scheduler.JobID, until scheduler.Time, s BlameLim
 
 func voteOrder(v Vote, job scheduler.JobID) int { return cmp.Compare(v.Job, job) }
 
-func (c *Capacity) exclude(l *Launcher, until scheduler.Time, s BlameLimits) bool {
+func (c *Resources) exclude(l *Launcher, until scheduler.Time, s BlameLimits) bool {
 	if l.Blamed || l.votes() < s.Jobs {
 		return false
 	}
@@ -120,7 +120,7 @@ func (l *Launcher) Excluded() ([]scheduler.JobID, scheduler.Time) {
 
 // Acquit takes back what a job held against launchers, and lists those that are excluded no
 // more because of it, in order of id.
-func (c *Capacity) Acquit(job scheduler.JobID, s BlameLimits) (readmitted []*Launcher) {
+func (c *Resources) Acquit(job scheduler.JobID, s BlameLimits) (readmitted []*Launcher) {
 	for _, id := range c.launchers.IDs() {
 		l := c.launchers.Get(id)
 		i, found := slices.BinarySearchFunc(l.blamedBy, job, voteOrder)
@@ -136,13 +136,13 @@ func (c *Capacity) Acquit(job scheduler.JobID, s BlameLimits) (readmitted []*Lau
 }
 
 // Readmit ends at once that a launcher is excluded, and says whether it was.
-func (c *Capacity) Readmit(l *Launcher) bool {
+func (c *Resources) Readmit(l *Launcher) bool {
 	return c.Forgive(l.ID, l.blamedUntil)
 }
 
 // Forgive ends that a launcher is avoided, when it is time, and says whether it did. One that
 // joined anew since it was blamed, and was blamed again, is avoided for longer.
-func (c *Capacity) Forgive(id scheduler.LauncherID, now scheduler.Time) bool {
+func (c *Resources) Forgive(id scheduler.LauncherID, now scheduler.Time) bool {
 	l := c.launchers.Get(id)
 	if l == nil || !l.Up || !l.Blamed || now < l.blamedUntil {
 		return false

@@ -9,7 +9,7 @@ import (
 
 // Capacity is that of all launchers. The zero value has none. Not safe for concurrent
 // use.
-type Capacity struct {
+type Resources struct {
 	launchers    idmap.Index[scheduler.LauncherID, Launcher] // up and lost
 	up           int                                         // launchers that are up
 	moves        uint64
@@ -22,20 +22,20 @@ type Capacity struct {
 }
 
 // Add has a launcher known that is not up, and stays where it is in memory.
-func (c *Capacity) Add(l *Launcher) { c.launchers.Add(l.ID, l) }
+func (c *Resources) Add(l *Launcher) { c.launchers.Add(l.ID, l) }
 
 // Forget drops one that is not up.
-func (c *Capacity) Forget(l *Launcher) { c.launchers.Remove(l.ID) }
+func (c *Resources) Forget(l *Launcher) { c.launchers.Remove(l.ID) }
 
 // Up returns how many launchers are up.
-func (c *Capacity) Up() int { return c.up }
+func (c *Resources) Up() int { return c.up }
 
 // Moves returns how often a launcher came or went: what was found before may lie
 // elsewhere now.
-func (c *Capacity) Moves() uint64 { return c.moves }
+func (c *Resources) Moves() uint64 { return c.moves }
 
 // TakeRoomier says whether something got free since it was asked last.
-func (c *Capacity) TakeRoomier() bool {
+func (c *Resources) TakeRoomier() bool {
 	was := c.roomier
 	c.roomier = false
 	return was
@@ -43,7 +43,7 @@ func (c *Capacity) TakeRoomier() bool {
 
 // TakeReplaced says whether launchers came, went, or are offered again or not any more since
 // it was asked last.
-func (c *Capacity) TakeReplaced() bool {
+func (c *Resources) TakeReplaced() bool {
 	was := c.replaced
 	c.replaced = false
 	return was
@@ -51,11 +51,11 @@ func (c *Capacity) TakeReplaced() bool {
 
 // MarkRoomier has TakeRoomier say that something got free: whoever decides may do more
 // with what there is.
-func (c *Capacity) MarkRoomier() { c.roomier = true }
+func (c *Resources) MarkRoomier() { c.roomier = true }
 
 // Join brings a launcher up with all its slots, memory and swap free. Its name, host, rack and
 // whether it can suspend are its owner's to set.
-func (c *Capacity) Join(l *Launcher, now scheduler.Time, slots Slots, memory, swap int64) {
+func (c *Resources) Join(l *Launcher, now scheduler.Time, slots Slots, memory, swap int64) {
 	l.Up, l.Joined = true, now
 	l.slots, l.memory, l.swap = slots, memory, swap
 	l.free, l.freeMemory = slices.Clone(slots), memory
@@ -69,7 +69,7 @@ func (c *Capacity) Join(l *Launcher, now scheduler.Time, slots Slots, memory, sw
 }
 
 // Lose takes a launcher down. What is held there its owner gives back afterwards.
-func (c *Capacity) Lose(l *Launcher) {
+func (c *Resources) Lose(l *Launcher) {
 	c.releaseOn(l)
 	c.Touch(l)
 	l.Up, l.changed, l.load = false, false, Load{}
@@ -80,7 +80,7 @@ func (c *Capacity) Lose(l *Launcher) {
 }
 
 // Drain starts or ends a drain: what runs there goes on, nothing new starts.
-func (c *Capacity) Drain(l *Launcher, drain bool) {
+func (c *Resources) Drain(l *Launcher, drain bool) {
 	l.Draining = drain
 	c.Touch(l)
 	if !l.Up {
@@ -92,7 +92,7 @@ func (c *Capacity) Drain(l *Launcher, drain bool) {
 }
 
 // Closed returns how many launchers are up and take no new work: they drain, or are excluded.
-func (c *Capacity) Closed() (n int) {
+func (c *Resources) Closed() (n int) {
 	for _, id := range c.launchers.IDs() {
 		if l := c.launchers.Get(id); l.Up && !l.Usable() {
 			n++
@@ -103,7 +103,7 @@ func (c *Capacity) Closed() (n int) {
 
 // Count returns how many slots of a kind are free on launchers that may be used, and how
 // many there are in all.
-func (c *Capacity) Count(kind string) (free, total int) {
+func (c *Resources) Count(kind string) (free, total int) {
 	for _, id := range c.launchers.IDs() {
 		if l := c.launchers.Get(id); l.Up {
 			total += l.slots.Of(kind)
@@ -116,7 +116,7 @@ func (c *Capacity) Count(kind string) (free, total int) {
 }
 
 // Most is how many slots of a kind the launcher has that has most of them, of those that are up.
-func (c *Capacity) Most(kind string) (n int) {
+func (c *Resources) Most(kind string) (n int) {
 	for _, id := range c.launchers.IDs() {
 		if l := c.launchers.Get(id); l.Up {
 			n = max(n, l.slots.Of(kind))
@@ -127,7 +127,7 @@ func (c *Capacity) Most(kind string) (n int) {
 
 // Clone returns a copy that stays while the capacity changes. Its launchers are those
 // that of returns.
-func (c *Capacity) Clone(of func(scheduler.LauncherID) *Launcher) Capacity {
+func (c *Resources) Clone(of func(scheduler.LauncherID) *Launcher) Resources {
 	f := *c
 	f.changed = slices.Clone(c.changed)
 	f.launchers = c.launchers.Clone(func(l *Launcher) *Launcher { return of(l.ID) })

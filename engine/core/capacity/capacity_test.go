@@ -18,19 +18,19 @@ type gang struct {
 	id     scheduler.BundleID
 	job    scheduler.JobID
 	width  int
-	demand Demand
+	demand Request
 }
 
 func (g gang) ID() scheduler.BundleID { return g.id }
 func (g gang) JobID() scheduler.JobID { return g.job }
 func (g gang) Width() int             { return g.width }
-func (g gang) Demand(int) Demand      { return g.demand }
+func (g gang) Demand(int) Request     { return g.demand }
 
-func mapSlots(n int, memory int64) Demand { return Demand{Kind: "map", Slots: n, Memory: memory} }
+func mapSlots(n int, memory int64) Request { return Request{Kind: "map", Slots: n, Memory: memory} }
 
 // cluster is a capacity with launchers of so many map slots and ten bytes for each.
-func cluster(slots ...int) (*Capacity, []*Launcher) {
-	c := &Capacity{}
+func cluster(slots ...int) (*Resources, []*Launcher) {
+	c := &Resources{}
 	var list []*Launcher
 	for i, n := range slots {
 		l := &Launcher{ID: scheduler.LauncherID(i + 1), Name: fmt.Sprintf("l%d", i+1)}
@@ -56,8 +56,8 @@ func TestSizesNeverLookAlike(t *testing.T) {
 // reserved for it, and what is missing is told.
 func TestAGangTakesAllOrNothing(t *testing.T) {
 	c, l := cluster(2, 1)
-	victim := Holding{Demand: mapSlots(1, 10), HasSlots: true}
-	c.Take(gang{id: 1, job: 1, width: 1, demand: victim.Demand}, l[:1])
+	victim := Allocation{Request: mapSlots(1, 10), HasSlots: true}
+	c.Take(gang{id: 1, job: 1, width: 1, demand: victim.Request}, l[:1])
 	c.AddVictim(c.Reserve(Reservation{ID: 1, Job: 1, Expires: 100}), &victim)
 	c.GiveAll(l[0], &victim)
 	c.VictimDone(&victim)
@@ -75,8 +75,8 @@ func TestAGangTakesAllOrNothing(t *testing.T) {
 // job; when that bundle may not start any more, it is for all.
 func TestAReservationIsForItsBundle(t *testing.T) {
 	c, l := cluster(1)
-	victim := Holding{Demand: mapSlots(1, 10), HasSlots: true}
-	if why := c.Take(gang{id: 1, job: 1, width: 1, demand: victim.Demand}, l); why != "" {
+	victim := Allocation{Request: mapSlots(1, 10), HasSlots: true}
+	if why := c.Take(gang{id: 1, job: 1, width: 1, demand: victim.Request}, l); why != "" {
 		t.Fatal(why)
 	}
 	r := c.Reserve(Reservation{ID: 1, Job: 2, Bundle: 5, Expires: 100})
@@ -86,7 +86,7 @@ func TestAReservationIsForItsBundle(t *testing.T) {
 	}
 	c.GiveAll(l[0], &victim)
 	c.VictimDone(&victim)
-	own, other := gang{id: 5, job: 2, width: 1, demand: victim.Demand}, gang{id: 6, job: 2, width: 1, demand: victim.Demand}
+	own, other := gang{id: 5, job: 2, width: 1, demand: victim.Request}, gang{id: 6, job: 2, width: 1, demand: victim.Request}
 	any := func(*Launcher) bool { return true }
 	if c.Fits(other, nil, nil, any) || !c.Fits(own, nil, nil, any) {
 		t.Error("the slot is for bundle 5 alone")
@@ -173,14 +173,14 @@ func TestNotAllAreAvoided(t *testing.T) {
 
 // world is a capacity in a random game, with the holdings that its owner would keep.
 type world struct {
-	c    *Capacity
+	c    *Resources
 	all  []*Launcher
-	held map[*Launcher][]*Holding
+	held map[*Launcher][]*Allocation
 	now  scheduler.Time
 	last uint64 // reservation
 }
 
-func (w *world) holdings(id scheduler.LauncherID) iter.Seq[*Holding] {
+func (w *world) holdings(id scheduler.LauncherID) iter.Seq[*Allocation] {
 	return slices.Values(w.held[w.all[id-1]])
 }
 
@@ -198,7 +198,7 @@ func (w *world) up(t *rapid.T) *Launcher {
 }
 
 // some draws a holding on a launcher, and whether it has its slots.
-func (w *world) some(t *rapid.T, slots bool) (*Launcher, *Holding) {
+func (w *world) some(t *rapid.T, slots bool) (*Launcher, *Allocation) {
 	for _, l := range w.all {
 		for _, h := range w.held[l] {
 			if h.HasSlots == slots && rapid.Bool().Draw(t, "this") {
@@ -209,10 +209,10 @@ func (w *world) some(t *rapid.T, slots bool) (*Launcher, *Holding) {
 	return nil, nil
 }
 
-func (w *world) end(l *Launcher, h *Holding) {
+func (w *world) end(l *Launcher, h *Allocation) {
 	w.c.GiveAll(l, h)
 	w.c.VictimDone(h)
-	w.held[l] = slices.DeleteFunc(w.held[l], func(x *Holding) bool { return x == h })
+	w.held[l] = slices.DeleteFunc(w.held[l], func(x *Allocation) bool { return x == h })
 }
 
 // step does one random thing.
@@ -264,7 +264,7 @@ func (w *world) step(t *rapid.T) {
 func (w *world) launch(t *rapid.T) {
 	g := gang{
 		id: scheduler.BundleID(rapid.IntRange(1, 6).Draw(t, "bundle")), width: rapid.IntRange(1, 2).Draw(t, "width"),
-		demand: Demand{rapid.SampledFrom([]string{"map", "reduce"}).Draw(t, "kind"), rapid.IntRange(1, 2).Draw(t, "slots"), int64(rapid.IntRange(0, 30).Draw(t, "memory"))},
+		demand: Request{rapid.SampledFrom([]string{"map", "reduce"}).Draw(t, "kind"), rapid.IntRange(1, 2).Draw(t, "slots"), int64(rapid.IntRange(0, 30).Draw(t, "memory"))},
 	}
 	g.job = scheduler.JobID(g.id%3 + 1)
 	var where []*Launcher
@@ -281,7 +281,7 @@ func (w *world) launch(t *rapid.T) {
 	}
 	if fits {
 		for _, l := range where {
-			w.held[l] = append(w.held[l], &Holding{Demand: g.demand, HasSlots: true})
+			w.held[l] = append(w.held[l], &Allocation{Request: g.demand, HasSlots: true})
 		}
 		w.c.ReleaseFor(g, rapid.IntRange(0, 1).Draw(t, "ready"))
 	}
@@ -292,15 +292,15 @@ func (w *world) launch(t *rapid.T) {
 // suspended then has room in memory and swap.
 func (w *world) goOn(t *rapid.T) {
 	b := scheduler.BundleID(rapid.IntRange(1, 6).Draw(t, "bundle"))
-	var list []Held
+	var list []AllocationOn
 	kept, free, needed := map[place]int{}, map[place]int{}, map[place]int{}
 	memory := map[*Launcher]int64{} // of those that are to go on
 	for range 2 {
 		l, h := w.some(t, false)
-		if h == nil || slices.ContainsFunc(list, func(x Held) bool { return x.Holding == h }) {
+		if h == nil || slices.ContainsFunc(list, func(x AllocationOn) bool { return x.Allocation == h }) {
 			continue
 		}
-		list = append(list, Held{l, h})
+		list = append(list, AllocationOn{l, h})
 		at := place{l, h.Kind}
 		needed[at] += h.Slots
 		memory[l] += h.Memory
@@ -380,7 +380,7 @@ func (w *world) preempt(t *rapid.T) {
 // doubled, and what is read back from a checkpoint goes on like it.
 func TestNothingIsLostOrDoubled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{held: map[*Launcher][]*Holding{}}
+		w := &world{held: map[*Launcher][]*Allocation{}}
 		w.c, w.all = cluster(2, 3, 1)
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			w.step(t)
@@ -410,7 +410,7 @@ func (w *world) offersAreTold(t *rapid.T) {
 
 // readBack goes on with what a checkpoint holds.
 func (w *world) readBack(t *rapid.T) {
-	code := func(c *Capacity, all []*Launcher) func(*codec.Codec) {
+	code := func(c *Resources, all []*Launcher) func(*codec.Codec) {
 		return func(x *codec.Codec) {
 			for _, l := range all {
 				l.CodeName(x)
@@ -426,7 +426,7 @@ func (w *world) readBack(t *rapid.T) {
 			c.CodeLoads(x)
 		}
 	}
-	back, launchers := &Capacity{}, make([]*Launcher, len(w.all))
+	back, launchers := &Resources{}, make([]*Launcher, len(w.all))
 	for i, l := range w.all {
 		launchers[i] = &Launcher{ID: l.ID}
 	}
@@ -436,7 +436,7 @@ func (w *world) readBack(t *rapid.T) {
 	})
 	bytes := codectest.Bytes(t, code(&frozen, w.all))
 	codectest.Read(t, bytes, code(back, launchers))
-	held := map[*Launcher][]*Holding{}
+	held := map[*Launcher][]*Allocation{}
 	for i, l := range launchers {
 		held[l] = w.held[w.all[i]]
 		for _, h := range held[l] {

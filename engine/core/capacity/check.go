@@ -10,7 +10,7 @@ import (
 
 // Check recounts all that is counted: what is free, held and reserved against what there
 // is, and victims against the holdings. Holdings are those of the attempts on a launcher.
-func (c *Capacity) Check(now scheduler.Time, holdings func(scheduler.LauncherID) iter.Seq[*Holding]) error {
+func (c *Resources) Check(now scheduler.Time, holdings func(scheduler.LauncherID) iter.Seq[*Allocation]) error {
 	victims := map[uint64]int{}
 	up := 0
 	for _, id := range c.launchers.IDs() {
@@ -37,7 +37,7 @@ func (c *Capacity) Check(now scheduler.Time, holdings func(scheduler.LauncherID)
 }
 
 // JobsReserved lists for which jobs something is reserved, in order of reservation.
-func (c *Capacity) JobsReserved() iter.Seq[scheduler.JobID] {
+func (c *Resources) JobsReserved() iter.Seq[scheduler.JobID] {
 	return func(yield func(scheduler.JobID) bool) {
 		for r := range c.reservations.All() {
 			if !yield(r.Job) {
@@ -47,7 +47,7 @@ func (c *Capacity) JobsReserved() iter.Seq[scheduler.JobID] {
 	}
 }
 
-func (l *Launcher) check(holdings iter.Seq[*Holding], victims map[uint64]int) error {
+func (l *Launcher) check(holdings iter.Seq[*Allocation], victims map[uint64]int) error {
 	sum, memory := slices.Clone(l.free), l.freeMemory
 	parked, parkedMemory, held := 0, int64(0), 0
 	for h := range holdings {

@@ -70,7 +70,7 @@ func codeSlots(w *codec.Codec, s *Slots) {
 }
 
 // Adopt has a launcher known that was read.
-func (c *Capacity) Adopt(l *Launcher) {
+func (c *Resources) Adopt(l *Launcher) {
 	c.Add(l)
 	if l.Up {
 		c.up++
@@ -78,7 +78,7 @@ func (c *Capacity) Adopt(l *Launcher) {
 }
 
 // CodeReservations codes the reservations. The launchers are known by now.
-func (c *Capacity) CodeReservations(w *codec.Codec) {
+func (c *Resources) CodeReservations(w *codec.Codec) {
 	ids := slices.Clone(c.reservations.IDs())
 	codec.Nums(w, &ids)
 	for _, id := range ids {
@@ -99,7 +99,7 @@ func (c *Capacity) CodeReservations(w *codec.Codec) {
 	}
 }
 
-func (c *Capacity) codePart(w *codec.Codec, p *part) {
+func (c *Resources) codePart(w *codec.Codec, p *part) {
 	var on scheduler.LauncherID
 	if p.on != nil {
 		on = p.on.ID
@@ -118,16 +118,16 @@ func (c *Capacity) codePart(w *codec.Codec, p *part) {
 }
 
 // CodeChanged codes whose offers are to be looked at.
-func (c *Capacity) CodeChanged(w *codec.Codec) { codec.Nums(w, &c.changed) }
+func (c *Resources) CodeChanged(w *codec.Codec) { codec.Nums(w, &c.changed) }
 
 // CodeNews codes what TakeRoomier and TakeReplaced are to say.
-func (c *Capacity) CodeNews(w *codec.Codec) {
+func (c *Resources) CodeNews(w *codec.Codec) {
 	codec.Flag(w, &c.roomier)
 	codec.Flag(w, &c.replaced)
 }
 
 // CodeLoads codes how busy machines are.
-func (c *Capacity) CodeLoads(w *codec.Codec) {
+func (c *Resources) CodeLoads(w *codec.Codec) {
 	for _, id := range c.launchers.IDs() {
 		l := c.launchers.Get(id)
 		codec.Num(w, &l.load.cpu)

@@ -11,7 +11,7 @@ import (
 type Freed map[scheduler.LauncherID]*room
 
 // Add counts a holding in, of an attempt that is suspended or stopped.
-func (f Freed) Add(l *Launcher, h *Holding, suspend bool) {
+func (f Freed) Add(l *Launcher, h *Allocation, suspend bool) {
 	x := f[l.ID]
 	if x == nil {
 		x = &room{}
@@ -46,7 +46,7 @@ func (r *room) add(l *Launcher, f *room) {
 	r.parked += f.parked
 }
 
-func (r *room) take(d Demand) bool {
+func (r *room) take(d Request) bool {
 	if r.slots.Of(d.Kind) < d.Slots || r.memory < d.Memory {
 		return false
 	}
@@ -56,7 +56,7 @@ func (r *room) take(d Demand) bool {
 }
 
 // has says whether a launcher has so much free.
-func (l *Launcher) has(d Demand) bool {
+func (l *Launcher) has(d Request) bool {
 	return l.free.Of(d.Kind) >= d.Slots && l.freeMemory >= d.Memory
 }
 
@@ -64,7 +64,7 @@ func (l *Launcher) has(d Demand) bool {
 // on the launchers named, or on any, tried widest group first, of those that are usable.
 // The greedy search may miss a fit of a gang of unequal groups; naming launchers never
 // does.
-func (c *Capacity) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*Launcher) bool) bool {
+func (c *Resources) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*Launcher) bool) bool {
 	rooms := map[scheduler.LauncherID]*room{}
 	roomOf := func(l *Launcher) *room {
 		if r := rooms[l.ID]; r != nil {
@@ -80,7 +80,7 @@ func (c *Capacity) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*L
 		return r
 	}
 	if where == nil {
-		return c.place(b, func(l *Launcher, d Demand) bool {
+		return c.place(b, func(l *Launcher, d Request) bool {
 			if rooms[l.ID] == nil && freed[l.ID] == nil && len(l.parts) == 0 && !l.has(d) {
 				return false // most are full: nothing is set up for them
 			}
@@ -97,7 +97,7 @@ func (c *Capacity) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*L
 
 // FitsAgain says whether a bundle's holdings that gave back their slots would find them,
 // and memory for what they have in swap, in what is free, reserved for that bundle alone and freed.
-func (c *Capacity) FitsAgain(b scheduler.BundleID, list []Held, freed Freed) bool {
+func (c *Resources) FitsAgain(b scheduler.BundleID, list []AllocationOn, freed Freed) bool {
 	rooms := map[scheduler.LauncherID]*room{}
 	for _, h := range list {
 		r := rooms[h.On.ID]
@@ -110,7 +110,7 @@ func (c *Capacity) FitsAgain(b scheduler.BundleID, list []Held, freed Freed) boo
 			r.add(h.On, freed[h.On.ID])
 			rooms[h.On.ID] = r
 		}
-		if !r.take(Demand{Kind: h.Kind, Slots: h.Slots, Memory: h.On.again(r.parked, h.Memory)}) {
+		if !r.take(Request{Kind: h.Kind, Slots: h.Slots, Memory: h.On.again(r.parked, h.Memory)}) {
 			return false
 		}
 		r.parked -= h.Memory
@@ -120,9 +120,9 @@ func (c *Capacity) FitsAgain(b scheduler.BundleID, list []Held, freed Freed) boo
 
 // FitsEmpty says whether a bundle would have room on the usable launchers, were they
 // empty.
-func (c *Capacity) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
+func (c *Resources) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
 	rooms := map[scheduler.LauncherID]*room{}
-	return c.place(b, func(l *Launcher, d Demand) bool {
+	return c.place(b, func(l *Launcher, d Request) bool {
 		if !usable(l) {
 			return false
 		}
@@ -135,7 +135,7 @@ func (c *Capacity) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
 
 // place tries a launcher for each group of a bundle, the widest group first. take gives a launcher's
 // room away.
-func (c *Capacity) place(b Bundle, take func(*Launcher, Demand) bool) bool {
+func (c *Resources) place(b Bundle, take func(*Launcher, Request) bool) bool {
 	order := make([]int, b.Width())
 	for i := range order {
 		order[i] = i

@@ -9,8 +9,8 @@ import (
 
 // Holding is what one attempt holds on its launcher: its memory while it lives, in swap
 // while it is suspended as far as there is room, and its slots, but while it is suspended.
-type Holding struct {
-	Demand
+type Allocation struct {
+	Request
 	HasSlots    bool
 	Reservation uint64 // that keeps what it gives back; 0: none
 }
@@ -18,7 +18,7 @@ type Holding struct {
 // Take takes what a bundle needs, group by group, first from what is reserved
 // for it and then from what is free. It says what is missing, and then took
 // nothing; "" when it took all.
-func (c *Capacity) Take(b Bundle, where []*Launcher) string {
+func (c *Resources) Take(b Bundle, where []*Launcher) string {
 	var undo []func()
 	for i, l := range where {
 		d := b.Demand(i)
@@ -51,7 +51,7 @@ func (c *Capacity) Take(b Bundle, where []*Launcher) string {
 
 // GiveSlots gives back a holding's slots, of an attempt that is suspended, and of its memory
 // what goes to swap: to the reservation that it names, or to all.
-func (c *Capacity) GiveSlots(l *Launcher, h *Holding) {
+func (c *Resources) GiveSlots(l *Launcher, h *Allocation) {
 	if !h.HasSlots {
 		return
 	}
@@ -60,7 +60,7 @@ func (c *Capacity) GiveSlots(l *Launcher, h *Holding) {
 }
 
 // GiveAll gives back all of a holding.
-func (c *Capacity) GiveAll(l *Launcher, h *Holding) {
+func (c *Resources) GiveAll(l *Launcher, h *Allocation) {
 	slots, memory := 0, h.Memory
 	if h.HasSlots {
 		slots = h.Slots
@@ -71,7 +71,7 @@ func (c *Capacity) GiveAll(l *Launcher, h *Holding) {
 	c.give(l, h, slots, memory)
 }
 
-func (c *Capacity) give(l *Launcher, h *Holding, slots int, memory int64) {
+func (c *Resources) give(l *Launcher, h *Allocation, slots int, memory int64) {
 	if !l.Up {
 		return
 	}
@@ -87,16 +87,16 @@ func (c *Capacity) give(l *Launcher, h *Holding, slots int, memory int64) {
 }
 
 // Held is a holding and where it is.
-type Held struct {
+type AllocationOn struct {
 	On *Launcher
-	*Holding
+	*Allocation
 }
 
 // TakeAgain takes the slots of a bundle's holdings again that gave them back, and their
 // memory out of swap, first from what is reserved for that bundle alone and then from what
 // is free. It says what is
 // missing, and then took none; "" when it took all.
-func (c *Capacity) TakeAgain(b scheduler.BundleID, list []Held) string {
+func (c *Resources) TakeAgain(b scheduler.BundleID, list []AllocationOn) string {
 	var undo []func()
 	for _, h := range list {
 		l, kind, need, memory := h.On, h.Kind, h.Slots, h.On.again(h.On.parkedMemory, h.Memory)
@@ -105,7 +105,7 @@ func (c *Capacity) TakeAgain(b scheduler.BundleID, list []Held) string {
 			for _, f := range slices.Backward(undo) {
 				f()
 			}
-			return lacksAgain(b, Demand{kind, need, memory}, l, have, free)
+			return lacksAgain(b, Request{kind, need, memory}, l, have, free)
 		}
 		for _, p := range own {
 			n, m := min(need, p.slots.Of(kind)), min(memory, p.memory)
@@ -116,12 +116,12 @@ func (c *Capacity) TakeAgain(b scheduler.BundleID, list []Held) string {
 		h.HasSlots = true
 		l.free.Add(kind, -need)
 		l.freeMemory -= memory
-		l.park(h.Holding, -1)
+		l.park(h.Allocation, -1)
 		undo = append(undo, func() {
 			h.HasSlots = false
 			l.free.Add(kind, need)
 			l.freeMemory += memory
-			l.park(h.Holding, +1)
+			l.park(h.Allocation, +1)
 		})
 		c.Changed(l)
 	}
@@ -129,7 +129,7 @@ func (c *Capacity) TakeAgain(b scheduler.BundleID, list []Held) string {
 }
 
 // lacksAgain says what is missing for one that is suspended.
-func lacksAgain(b scheduler.BundleID, d Demand, l *Launcher, slots int, memory int64) string {
+func lacksAgain(b scheduler.BundleID, d Request, l *Launcher, slots int, memory int64) string {
 	if d.Memory == 0 {
 		return fmt.Sprintf("an attempt of bundle %d needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, d.Slots, d.Kind, l.ID, l.Name, slots)
 	}
@@ -138,7 +138,7 @@ func lacksAgain(b scheduler.BundleID, d Demand, l *Launcher, slots int, memory i
 }
 
 // Adopt counts a holding in that was read from a checkpoint.
-func (l *Launcher) Adopt(h *Holding) {
+func (l *Launcher) Adopt(h *Allocation) {
 	if !h.HasSlots {
 		l.park(h, +1)
 	}
@@ -146,7 +146,7 @@ func (l *Launcher) Adopt(h *Holding) {
 
 // park counts holdings that gave back their slots. It returns how much memory goes to swap
 // with it, or comes back when it is negative.
-func (l *Launcher) park(h *Holding, n int) (swapped int64) {
+func (l *Launcher) park(h *Allocation, n int) (swapped int64) {
 	before := l.inSwap(l.parkedMemory)
 	l.parked += n
 	l.parkedMemory += int64(n) * h.Memory

@@ -25,7 +25,7 @@ const othersMax = 8
 
 // Need is equal groups of a bundle.
 type Need struct {
-	Demand
+	Request
 	Groups int
 	Fit    int // for how many there is room, if there is nothing else
 }
@@ -61,7 +61,7 @@ const searchMax = 20_000
 //
 // Equal groups are counted. Groups of several demands are placed together, which is searched
 // for exactly up to a bound.
-func (c *Capacity) Holds(b Bundle) (short *TooLarge, looks int) {
+func (c *Resources) Holds(b Bundle) (short *TooLarge, looks int) {
 	needs := needsOf(b)
 	for i := range needs {
 		n := &needs[i]
@@ -90,10 +90,10 @@ func (c *Capacity) Holds(b Bundle) (short *TooLarge, looks int) {
 func needsOf(b Bundle) (needs []Need) {
 	for i := range b.Width() {
 		d := b.Demand(i)
-		at := slices.IndexFunc(needs, func(n Need) bool { return n.Demand == d })
+		at := slices.IndexFunc(needs, func(n Need) bool { return n.Request == d })
 		if at < 0 {
 			at = len(needs)
-			needs = append(needs, Need{Demand: d})
+			needs = append(needs, Need{Request: d})
 		}
 		needs[at].Groups++
 	}
@@ -101,11 +101,11 @@ func needsOf(b Bundle) (needs []Need) {
 }
 
 // countFits counts for how many equal groups there is room, up to as many as there are.
-func (c *Capacity) countFits(n *Need) int {
+func (c *Resources) countFits(n *Need) int {
 	n.Fit = 0
 	for _, id := range c.launchers.IDs() {
 		if l := c.launchers.Get(id); l.Up {
-			n.Fit += l.holdsOf(n.Demand)
+			n.Fit += l.holdsOf(n.Request)
 		}
 		if n.Fit >= n.Groups {
 			break
@@ -116,7 +116,7 @@ func (c *Capacity) countFits(n *Need) int {
 
 // holdsTogether places groups on the first launchers that have room, those that need most
 // first: as it is enough for most bundles.
-func (c *Capacity) holdsTogether(needs []Need) bool {
+func (c *Resources) holdsTogether(needs []Need) bool {
 	order := slices.Clone(needs)
 	slices.SortStableFunc(order, func(x, y Need) int {
 		return cmp.Or(cmp.Compare(y.Memory, x.Memory), cmp.Compare(y.Slots, x.Slots))
@@ -128,13 +128,13 @@ func (c *Capacity) holdsTogether(needs []Need) bool {
 			if n.Groups == 0 {
 				break
 			}
-			if !l.Up || l.holdsOf(n.Demand) == 0 {
+			if !l.Up || l.holdsOf(n.Request) == 0 {
 				continue
 			}
 			if rooms[id] == nil {
 				rooms[id] = &room{slots: slices.Clone(l.slots), memory: l.memory}
 			}
-			for n.Groups > 0 && rooms[id].take(n.Demand) {
+			for n.Groups > 0 && rooms[id].take(n.Request) {
 				n.Groups--
 			}
 		}
@@ -146,7 +146,7 @@ func (c *Capacity) holdsTogether(needs []Need) bool {
 }
 
 // packed are needs and the launchers that are up, for a search.
-func (c *Capacity) packed(needs []Need) (items []packing.Item, bins []packing.Bin) {
+func (c *Resources) packed(needs []Need) (items []packing.Item, bins []packing.Bin) {
 	var kinds []string
 	for i := range needs {
 		n := &needs[i]
@@ -171,7 +171,7 @@ func (c *Capacity) packed(needs []Need) (items []packing.Item, bins []packing.Bi
 	return items, bins
 }
 
-func (c *Capacity) tooLarge(needs []Need) *TooLarge {
+func (c *Resources) tooLarge(needs []Need) *TooLarge {
 	t := &TooLarge{Needs: needs, Launchers: c.up}
 	for i := range needs {
 		t.Total.Add(needs[i].Kind, 0)
@@ -205,7 +205,7 @@ func (t *TooLarge) addOthers(slots Slots) {
 const SlotsMax = 1 << 20
 
 // holdsOf says how many groups of a demand the launcher could hold, were it empty.
-func (l *Launcher) holdsOf(d Demand) int {
+func (l *Launcher) holdsOf(d Request) int {
 	n := l.slots.Of(d.Kind) / d.Slots
 	if d.Memory > 0 {
 		n = min(n, int(min(l.memory/d.Memory, SlotsMax)))

@@ -10,12 +10,12 @@ import (
 )
 
 // mixed is a bundle of a test whose groups need different things.
-type mixed []Demand
+type mixed []Request
 
 func (m mixed) ID() scheduler.BundleID { return 1 }
 func (m mixed) JobID() scheduler.JobID { return 1 }
 func (m mixed) Width() int             { return len(m) }
-func (m mixed) Demand(i int) Demand    { return m[i] }
+func (m mixed) Demand(i int) Request   { return m[i] }
 
 // TestHoldsLikeBruteForce: on small clusters a bundle is held exactly if some launcher for each
 // group, all tried, leaves none with less than it has. Launchers that drain or are avoided
@@ -25,7 +25,7 @@ func TestHoldsLikeBruteForce(t *testing.T) {
 	const seeds = 3000
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // seeded on purpose
-		c := &Capacity{}
+		c := &Resources{}
 		var all []*room
 		for i := range 1 + rng.IntN(4) {
 			l := &Launcher{ID: scheduler.LauncherID(i + 1), Name: fmt.Sprint("l", i+1)}
@@ -48,7 +48,7 @@ func TestHoldsLikeBruteForce(t *testing.T) {
 		}
 		var b mixed
 		for range 1 + rng.IntN(5) {
-			b = append(b, Demand{[]string{"map", "map", "reduce"}[rng.IntN(3)], 1 + rng.IntN(2), rng.Int64N(12)})
+			b = append(b, Request{[]string{"map", "map", "reduce"}[rng.IntN(3)], 1 + rng.IntN(2), rng.Int64N(12)})
 		}
 		short, _ := c.Holds(b)
 		want := placeable(all, b)

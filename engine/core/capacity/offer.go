@@ -8,7 +8,7 @@ import (
 )
 
 // Changed has a launcher's offer looked at when the next round is made.
-func (c *Capacity) Changed(l *Launcher) {
+func (c *Resources) Changed(l *Launcher) {
 	c.Touch(l)
 	if !l.changed && l.Up {
 		l.changed = true
@@ -17,10 +17,10 @@ func (c *Capacity) Changed(l *Launcher) {
 }
 
 // TellTouched has TakeTouched tell from now on. Nothing is decided by it.
-func (c *Capacity) TellTouched() { c.tells = true }
+func (c *Resources) TellTouched() { c.tells = true }
 
 // Touch has TakeTouched tell of a launcher.
-func (c *Capacity) Touch(l *Launcher) {
+func (c *Resources) Touch(l *Launcher) {
 	if c.tells && !l.touched {
 		l.touched = true
 		c.touched = append(c.touched, l.ID)
@@ -29,7 +29,7 @@ func (c *Capacity) Touch(l *Launcher) {
 
 // TakeTouched lists the launchers that changed in any way since it was asked last, in no
 // order. The list is good until the next is touched. Some may be forgotten.
-func (c *Capacity) TakeTouched() []scheduler.LauncherID {
+func (c *Resources) TakeTouched() []scheduler.LauncherID {
 	list := c.touched
 	for _, id := range list {
 		if l := c.launchers.Get(id); l != nil {
@@ -41,11 +41,11 @@ func (c *Capacity) TakeTouched() []scheduler.LauncherID {
 }
 
 // AnyChanged says whether some offer is to be looked at.
-func (c *Capacity) AnyChanged() bool { return len(c.changed) > 0 }
+func (c *Resources) AnyChanged() bool { return len(c.changed) > 0 }
 
 // Offers lists the offers that changed since they were told last, or all of them, and
 // counts them as told.
-func (c *Capacity) Offers(all bool) []scheduler.Offer {
+func (c *Resources) Offers(all bool) []scheduler.Offer {
 	ids := c.changed
 	if all {
 		ids = c.launchers.IDs()

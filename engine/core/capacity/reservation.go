@@ -94,20 +94,20 @@ func (l *Launcher) ReservedAlone(b scheduler.BundleID, kind string) int {
 }
 
 // Reserve makes a reservation that keeps nothing yet. Its ID is above all before.
-func (c *Capacity) Reserve(r Reservation) *Reservation {
+func (c *Resources) Reserve(r Reservation) *Reservation {
 	c.reservations.Add(r.ID, &r)
 	return &r
 }
 
 // AddVictim has a reservation keep what a holding gives back.
-func (c *Capacity) AddVictim(r *Reservation, h *Holding) {
+func (c *Resources) AddVictim(r *Reservation, h *Allocation) {
 	c.VictimDone(h) // of one that it was to be suspended for
 	h.Reservation = r.ID
 	r.victims++
 }
 
 // VictimDone notes that a victim freed what it held, or never will.
-func (c *Capacity) VictimDone(h *Holding) {
+func (c *Resources) VictimDone(h *Allocation) {
 	r := c.reservations.Get(h.Reservation)
 	h.Reservation = 0
 	if r == nil {
@@ -118,7 +118,7 @@ func (c *Capacity) VictimDone(h *Holding) {
 }
 
 // partFor returns the part that takes what a holding gives back, or nil.
-func (c *Capacity) partFor(l *Launcher, h *Holding) *part {
+func (c *Resources) partFor(l *Launcher, h *Allocation) *part {
 	if h.Reservation == 0 {
 		return nil
 	}
@@ -139,14 +139,14 @@ func (c *Capacity) partFor(l *Launcher, h *Holding) *part {
 }
 
 // ReleaseIfEmpty ends a reservation that keeps nothing and will not.
-func (c *Capacity) ReleaseIfEmpty(r *Reservation) {
+func (c *Resources) ReleaseIfEmpty(r *Reservation) {
 	if r.victims == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return !p.empty() }) {
 		c.release(r)
 	}
 }
 
 // release gives what a reservation keeps to all.
-func (c *Capacity) release(r *Reservation) {
+func (c *Resources) release(r *Reservation) {
 	for _, p := range r.parts {
 		c.releasePart(p)
 	}
@@ -154,7 +154,7 @@ func (c *Capacity) release(r *Reservation) {
 	c.reservations.Remove(r.ID)
 }
 
-func (c *Capacity) releasePart(p *part) {
+func (c *Resources) releasePart(p *part) {
 	l := p.on
 	l.parts = slices.DeleteFunc(l.parts, func(x *part) bool { return x == p })
 	l.free.addAll(p.slots)
@@ -165,7 +165,7 @@ func (c *Capacity) releasePart(p *part) {
 }
 
 // Expire ends a reservation whose time has come, and says whether there was one.
-func (c *Capacity) Expire(id uint64, now scheduler.Time) bool {
+func (c *Resources) Expire(id uint64, now scheduler.Time) bool {
 	r := c.reservations.Get(id)
 	if r == nil || now < r.Expires {
 		return false
@@ -176,7 +176,7 @@ func (c *Capacity) Expire(id uint64, now scheduler.Time) bool {
 
 // ReleaseFor ends the reservations for a bundle that starts or may not any more, and
 // those of its job when that has no bundle left that is ready.
-func (c *Capacity) ReleaseFor(b Bundle, ready int) {
+func (c *Resources) ReleaseFor(b Bundle, ready int) {
 	if c.reservations.Len() == 0 {
 		return
 	}
@@ -193,7 +193,7 @@ func (c *Capacity) ReleaseFor(b Bundle, ready int) {
 
 // ReleaseForBundle ends the reservations for one bundle that goes on where it was suspended,
 // or can't any more.
-func (c *Capacity) ReleaseForBundle(b scheduler.BundleID) {
+func (c *Resources) ReleaseForBundle(b scheduler.BundleID) {
 	for r := range c.reservations.All() {
 		if r.Bundle == b {
 			c.release(r)
@@ -202,7 +202,7 @@ func (c *Capacity) ReleaseForBundle(b scheduler.BundleID) {
 }
 
 // ReleaseForJob ends all reservations for a job.
-func (c *Capacity) ReleaseForJob(id scheduler.JobID) {
+func (c *Resources) ReleaseForJob(id scheduler.JobID) {
 	for r := range c.reservations.All() {
 		if r.Job == id {
 			c.release(r)
@@ -211,14 +211,14 @@ func (c *Capacity) ReleaseForJob(id scheduler.JobID) {
 }
 
 // ReleaseAll ends all reservations.
-func (c *Capacity) ReleaseAll() {
+func (c *Resources) ReleaseAll() {
 	for r := range c.reservations.All() {
 		c.release(r)
 	}
 }
 
 // releaseOn ends what is kept on a launcher that drains, is avoided or gone.
-func (c *Capacity) releaseOn(l *Launcher) {
+func (c *Resources) releaseOn(l *Launcher) {
 	for _, p := range slices.Clone(l.parts) {
 		r := p.of
 		c.releasePart(p)
@@ -228,7 +228,7 @@ func (c *Capacity) releaseOn(l *Launcher) {
 }
 
 // BeingFreed says whether victims are about to free something for a bundle.
-func (c *Capacity) BeingFreed(b scheduler.BundleID) bool {
+func (c *Resources) BeingFreed(b scheduler.BundleID) bool {
 	for r := range c.reservations.All() {
 		if r.Bundle == b && r.victims > 0 {
 			return true
@@ -238,4 +238,4 @@ func (c *Capacity) BeingFreed(b scheduler.BundleID) bool {
 }
 
 // Reservations returns how many there are.
-func (c *Capacity) Reservations() int { return c.reservations.Len() }
+func (c *Resources) Reservations() int { return c.reservations.Len() }

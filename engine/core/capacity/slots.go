@@ -39,7 +39,7 @@ func (s *Slots) addAll(more Slots) {
 }
 
 // Demand is what a group takes. Memory is in bytes.
-type Demand struct {
+type Request struct {
 	Kind   string
 	Slots  int
 	Memory int64
@@ -49,8 +49,8 @@ type Demand struct {
 type Bundle interface {
 	ID() scheduler.BundleID
 	JobID() scheduler.JobID
-	Width() int          // how many groups
-	Demand(i int) Demand // of the i-th group
+	Width() int           // how many groups
+	Demand(i int) Request // of the i-th group
 }
 
 // Size writes an amount of memory for people. One that its short form does not

@@ -22,14 +22,14 @@ import (
 )
 
 // To is a launcher that is up, in one incarnation.
-type To struct {
+type Destination struct {
 	Launcher    scheduler.LauncherID
 	Incarnation uint64
 	Name        string
 }
 
 // Send has a command be sent.
-func Send(s *step.Step, to To, m *wire.Command) {
+func SendCommand(s *step.Step, to Destination, m *wire.Command) {
 	m.Term, m.Incarnation = s.Term, to.Incarnation
 	s.Stats.Commands++
 	s.Act(step.ToLauncher{Launcher: to.Launcher, Command: m})
@@ -37,22 +37,22 @@ func Send(s *step.Step, to To, m *wire.Command) {
 
 // Pending is what is asked of one attempt and may wait for its confirmation. The zero
 // value waits for none.
-type Pending struct {
+type Unacked struct {
 	sentAt scheduler.Time // 0: nothing waits
 	tries  int            // to send it again
 }
 
 // Confirmed notes that the launcher did what was asked last.
-func (p *Pending) Confirmed() { p.sentAt, p.tries = 0, 0 }
+func (p *Unacked) Confirmed() { p.sentAt, p.tries = 0, 0 }
 
 // Waits says whether a confirmation is waited for.
-func (p *Pending) Waits() bool { return p.sentAt != 0 }
+func (p *Unacked) Waits() bool { return p.sentAt != 0 }
 
 // Late says whether a confirmation is waited for too long, with a grace that the command
 // itself gives. Then the command is to be sent again, or, once that was done
 // Settings.CommandTries times, the attempt to be given up.
-func (p *Pending) Late(s *step.Step, grace time.Duration) (late, hopeless bool) {
-	if !p.Waits() || s.Now.Sub(p.sentAt) < patience(s, p.tries)+grace {
+func (p *Unacked) Late(s *step.Step, grace time.Duration) (late, hopeless bool) {
+	if !p.Waits() || s.Now.Sub(p.sentAt) < resendAfter(s, p.tries)+grace {
 		return false, false
 	}
 	p.tries++
@@ -60,7 +60,7 @@ func (p *Pending) Late(s *step.Step, grace time.Duration) (late, hopeless bool) 
 }
 
 // patience is how long a command that was sent again so often is waited for.
-func patience(s *step.Step, tries int) time.Duration {
+func resendAfter(s *step.Step, tries int) time.Duration {
 	d := s.Set.CommandTimeout << min(tries, 20)
 	if d <= 0 || d > s.Set.CommandTimeoutMax {
 		d = max(s.Set.CommandTimeoutMax, s.Set.CommandTimeout)
@@ -69,13 +69,13 @@ func patience(s *step.Step, tries int) time.Duration {
 }
 
 // Code codes it.
-func (p *Pending) Code(w *codec.Codec) {
+func (p *Unacked) Code(w *codec.Codec) {
 	codec.Num(w, &p.sentAt)
 	codec.Num(w, &p.tries)
 }
 
 // Line is the way to one launcher. The zero value waits for nothing.
-type Line struct {
+type Outstanding struct {
 	dueAt scheduler.Time // when its timer is due; 0: not set
 	drops []drop         // in order of job
 }
@@ -93,16 +93,16 @@ const dropsMax = 10_000
 
 // Close forgets what was waited for: the launcher is lost, or joins anew. A timer that is
 // set finds nothing.
-func (n *Line) Close() { n.drops = nil }
+func (n *Outstanding) Close() { n.drops = nil }
 
 // Sent has a command about an attempt looked after until it is confirmed.
-func (n *Line) Sent(s *step.Step, to scheduler.LauncherID, p *Pending) {
+func (n *Outstanding) Sent(s *step.Step, to scheduler.LauncherID, p *Unacked) {
 	p.sentAt = s.Now
 	n.Watch(s, to)
 }
 
 // Watch sets the timer of a line on which something is waited for.
-func (n *Line) Watch(s *step.Step, to scheduler.LauncherID) {
+func (n *Outstanding) Watch(s *step.Step, to scheduler.LauncherID) {
 	if n.dueAt == 0 {
 		n.dueAt = s.Now.Add(s.Set.CommandTimeout)
 		s.After(s.Set.CommandTimeout, step.TimerCommand, uint64(to))
@@ -110,7 +110,7 @@ func (n *Line) Watch(s *step.Step, to scheduler.LauncherID) {
 }
 
 // Due says whether the line's timer is, which is then no longer set.
-func (n *Line) Due(s *step.Step) bool {
+func (n *Outstanding) Due(s *step.Step) bool {
 	if n.dueAt == 0 || s.Now < n.dueAt {
 		return false
 	}
@@ -118,15 +118,15 @@ func (n *Line) Due(s *step.Step) bool {
 	return true
 }
 
-func (n *Line) find(id scheduler.JobID) (int, bool) {
+func (n *Outstanding) find(id scheduler.JobID) (int, bool) {
 	return slices.BinarySearchFunc(n.drops, id, func(d drop, id scheduler.JobID) int { return cmp.Compare(d.job, id) })
 }
 
 // Drops says whether the launcher has not dropped some job yet.
-func (n *Line) Drops() bool { return len(n.drops) > 0 }
+func (n *Outstanding) Drops() bool { return len(n.drops) > 0 }
 
 // Drop has the launcher get rid of what it has of a job that is over, or not known.
-func (n *Line) Drop(s *step.Step, to To, id scheduler.JobID) {
+func (n *Outstanding) Drop(s *step.Step, to Destination, id scheduler.JobID) {
 	i, found := n.find(id)
 	if found {
 		return
@@ -140,20 +140,20 @@ func (n *Line) Drop(s *step.Step, to To, id scheduler.JobID) {
 	}
 }
 
-func (d *drop) send(s *step.Step, to To) {
+func (d *drop) send(s *step.Step, to Destination) {
 	d.sentAt = s.Now
-	Send(s, to, &wire.Command{Do: &wire.Command_DropJob{DropJob: uint64(d.job)}})
+	SendCommand(s, to, &wire.Command{Do: &wire.Command_DropJob{DropJob: uint64(d.job)}})
 }
 
 // Dropped takes the launcher's word that nothing of a job is left there.
-func (n *Line) Dropped(id scheduler.JobID) {
+func (n *Outstanding) Dropped(id scheduler.JobID) {
 	if i, found := n.find(id); found {
 		n.drops = slices.Delete(n.drops, i, i+1)
 	}
 }
 
 // DropAgain sends again what may have been lost with a stream that broke.
-func (n *Line) DropAgain(s *step.Step, to To) {
+func (n *Outstanding) DropAgain(s *step.Step, to Destination) {
 	for i := range n.drops {
 		if d := &n.drops[i]; d.sentAt != s.Now {
 			d.send(s, to)
@@ -163,9 +163,9 @@ func (n *Line) DropAgain(s *step.Step, to To) {
 
 // DropLate sends again what was not confirmed for too long. A launcher that can't
 // delete files is no lost one: it goes on trying, and is asked now and then.
-func (n *Line) DropLate(s *step.Step, to To) {
+func (n *Outstanding) DropLate(s *step.Step, to Destination) {
 	for i := range n.drops {
-		if d := &n.drops[i]; s.Now.Sub(d.sentAt) >= patience(s, d.tries) {
+		if d := &n.drops[i]; s.Now.Sub(d.sentAt) >= resendAfter(s, d.tries) {
 			d.tries++
 			s.Stats.Resent++
 			d.send(s, to)
@@ -174,13 +174,13 @@ func (n *Line) DropLate(s *step.Step, to To) {
 }
 
 // Clone returns a copy that stays while the line changes.
-func (n *Line) Clone() Line { return Line{n.dueAt, slices.Clone(n.drops)} }
+func (n *Outstanding) Clone() Outstanding { return Outstanding{n.dueAt, slices.Clone(n.drops)} }
 
 // CodeDue codes when its timer is due.
-func (n *Line) CodeDue(w *codec.Codec) { codec.Num(w, &n.dueAt) }
+func (n *Outstanding) CodeDue(w *codec.Codec) { codec.Num(w, &n.dueAt) }
 
 // CodeDrops codes the jobs to drop.
-func (n *Line) CodeDrops(w *codec.Codec) {
+func (n *Outstanding) CodeDrops(w *codec.Codec) {
 	codec.List(w, &n.drops, func(w *codec.Codec, d *drop) {
 		codec.Num(w, &d.job)
 		codec.Num(w, &d.sentAt)
@@ -189,7 +189,7 @@ func (n *Line) CodeDrops(w *codec.Codec) {
 }
 
 // Check looks for what must never be: that something is waited for without a timer.
-func (n *Line) Check(waits bool) error {
+func (n *Outstanding) Check(waits bool) error {
 	switch {
 	case (waits || n.Drops()) && n.dueAt == 0:
 		return fmt.Errorf("something is waited for, and no timer is set")

@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-var to = To{Launcher: 3, Incarnation: 5, Name: "l3"}
+var to = Destination{Launcher: 3, Incarnation: 5, Name: "l3"}
 
 func newStep() *step.Step {
 	s := &step.Step{Set: step.DefaultSettings(), Term: 2}
@@ -42,9 +42,9 @@ func dropped(t interface{ Fatalf(string, ...any) }, s *step.Step) (jobs []uint64
 // soft kill has its grace on top. One that is confirmed is left alone.
 func TestACommandIsSentAgainUntilItIsConfirmed(t *testing.T) {
 	s, began := newStep(), scheduler.Time(1000)
-	var n Line
-	var lost, graceful, done Pending
-	for _, p := range []*Pending{&lost, &graceful, &done} {
+	var n Outstanding
+	var lost, graceful, done Unacked
+	for _, p := range []*Unacked{&lost, &graceful, &done} {
 		n.Sent(s, to.Launcher, p)
 	}
 	done.Confirmed()
@@ -75,8 +75,8 @@ func TestACommandIsSentAgainUntilItIsConfirmed(t *testing.T) {
 // A line has one timer while something is waited for, and none after.
 func TestALineHasOneTimer(t *testing.T) {
 	s := newStep()
-	var n Line
-	var p, q Pending
+	var n Outstanding
+	var p, q Unacked
 	n.Sent(s, to.Launcher, &p)
 	n.Sent(s, to.Launcher, &q)
 	if s.Timers() != 1 || n.Due(s) || n.Check(true) != nil {
@@ -98,7 +98,7 @@ func TestALineHasOneTimer(t *testing.T) {
 // is too many is given up, and that is said.
 func TestDropsAreBounded(t *testing.T) {
 	s := newStep()
-	var n Line
+	var n Outstanding
 	for id := range scheduler.JobID(dropsMax) {
 		n.Drop(s, to, id+1)
 	}
@@ -117,7 +117,7 @@ func TestDropsAreBounded(t *testing.T) {
 func TestJobsAreDroppedInTheEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newStep()
-		var n Line
+		var n Outstanding
 		waits := map[scheduler.JobID]bool{}
 		job := func() scheduler.JobID { return scheduler.JobID(rapid.IntRange(1, 6).Draw(t, "job")) }
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
@@ -137,8 +137,8 @@ func TestJobsAreDroppedInTheEnd(t *testing.T) {
 			case 3:
 				n.DropLate(s, to)
 			case 4:
-				clone, back := n.Clone(), Line{}
-				code := func(n *Line) func(*codec.Codec) { return func(w *codec.Codec) { n.CodeDue(w); n.CodeDrops(w) } }
+				clone, back := n.Clone(), Outstanding{}
+				code := func(n *Outstanding) func(*codec.Codec) { return func(w *codec.Codec) { n.CodeDue(w); n.CodeDrops(w) } }
 				codectest.Read(t, codectest.Bytes(t, code(&clone)), code(&back))
 				n = back
 			}

@@ -37,7 +37,7 @@ type Stop struct {
 }
 
 // Course is that of one attempt. The zero value is assigned. Not safe for concurrent use.
-type Course struct {
+type Machine struct {
 	phase   Phase
 	started scheduler.Time
 	since   scheduler.Time // running, suspended or ended
@@ -51,19 +51,19 @@ type Course struct {
 }
 
 // Phase is where it stands.
-func (c *Course) Phase() Phase { return c.phase }
+func (c *Machine) Phase() Phase { return c.phase }
 
 // Started is when it began to run; 0 before.
-func (c *Course) Started() scheduler.Time { return c.started }
+func (c *Machine) Started() scheduler.Time { return c.started }
 
 // Since is since when it runs, is suspended or has ended.
-func (c *Course) Since() scheduler.Time { return c.since }
+func (c *Machine) Since() scheduler.Time { return c.since }
 
 // Ran is how long it had run when it came to its phase.
-func (c *Course) Ran() time.Duration { return c.ran }
+func (c *Machine) Ran() time.Duration { return c.ran }
 
 // Rested is how long it had been suspended when it came to its phase.
-func (c *Course) Rested() time.Duration {
+func (c *Machine) Rested() time.Duration {
 	if c.started == 0 {
 		return 0
 	}
@@ -71,25 +71,25 @@ func (c *Course) Rested() time.Duration {
 }
 
 // Executing is since when it executes, having read what it had to; 0: that was not told.
-func (c *Course) Executing() scheduler.Time { return c.execute }
+func (c *Machine) Executing() scheduler.Time { return c.execute }
 
 // Outcome is how it ended.
-func (c *Course) Outcome() scheduler.AttemptOutcome { return c.outcome }
+func (c *Machine) Outcome() scheduler.AttemptOutcome { return c.outcome }
 
 // Stop is why it is being stopped; nil: it is not. The caller must not change it.
-func (c *Course) Stop() *Stop { return c.stop }
+func (c *Machine) Stop() *Stop { return c.stop }
 
 // Suspending says whether it was asked to suspend and has not yet.
-func (c *Course) Suspending() bool { return c.suspending }
+func (c *Machine) Suspending() bool { return c.suspending }
 
 // Resuming says whether it was asked to resume and has not yet.
-func (c *Course) Resuming() bool { return c.resuming }
+func (c *Machine) Resuming() bool { return c.resuming }
 
 // Waits says whether it is suspended, and nobody asked it to go on.
-func (c *Course) Waits() bool { return c.phase == Suspended && !c.resuming }
+func (c *Machine) Waits() bool { return c.phase == Suspended && !c.resuming }
 
 // Running is how long it has run.
-func (c *Course) Running(now scheduler.Time) time.Duration {
+func (c *Machine) Running(now scheduler.Time) time.Duration {
 	if c.phase == Running {
 		return c.ran + now.Sub(c.since)
 	}
@@ -97,10 +97,10 @@ func (c *Course) Running(now scheduler.Time) time.Duration {
 }
 
 // Begin has it run.
-func (c *Course) Begin(now scheduler.Time) { c.phase, c.started, c.since = Running, now, now }
+func (c *Machine) Begin(now scheduler.Time) { c.phase, c.started, c.since = Running, now, now }
 
 // Execute notes that it executes; false when that was known.
-func (c *Course) Execute(now scheduler.Time) bool {
+func (c *Machine) Execute(now scheduler.Time) bool {
 	if c.execute != 0 {
 		return false
 	}
@@ -110,7 +110,7 @@ func (c *Course) Execute(now scheduler.Time) bool {
 
 // AskSuspend asks it to suspend; false when it does not run, or was asked that or to stop
 // already.
-func (c *Course) AskSuspend() bool {
+func (c *Machine) AskSuspend() bool {
 	if c.phase != Running || c.suspending || c.stop != nil {
 		return false
 	}
@@ -119,10 +119,10 @@ func (c *Course) AskSuspend() bool {
 }
 
 // CannotSuspend forgets that it was asked to.
-func (c *Course) CannotSuspend() { c.suspending = false }
+func (c *Machine) CannotSuspend() { c.suspending = false }
 
 // Suspend has it be suspended; false when it was not asked to.
-func (c *Course) Suspend(now scheduler.Time) bool {
+func (c *Machine) Suspend(now scheduler.Time) bool {
 	if c.phase != Running || !c.suspending {
 		return false
 	}
@@ -132,10 +132,10 @@ func (c *Course) Suspend(now scheduler.Time) bool {
 }
 
 // AskResume asks it to resume. It is suspended.
-func (c *Course) AskResume() { c.resuming = true }
+func (c *Machine) AskResume() { c.resuming = true }
 
 // Resume has it run again; false when it was not asked to.
-func (c *Course) Resume(now scheduler.Time) bool {
+func (c *Machine) Resume(now scheduler.Time) bool {
 	if c.phase != Suspended || !c.resuming {
 		return false
 	}
@@ -145,7 +145,7 @@ func (c *Course) Resume(now scheduler.Time) bool {
 
 // AskStop asks it to stop, whatever else it was asked; false when it was asked already,
 // and not more softly. The first reason stands.
-func (c *Course) AskStop(s Stop) bool {
+func (c *Machine) AskStop(s Stop) bool {
 	switch {
 	case c.stop == nil:
 		c.stop = &s
@@ -161,13 +161,13 @@ func (c *Course) AskStop(s Stop) bool {
 }
 
 // End ends it.
-func (c *Course) End(now scheduler.Time, outcome scheduler.AttemptOutcome) {
+func (c *Machine) End(now scheduler.Time, outcome scheduler.AttemptOutcome) {
 	c.ran, c.since, c.outcome = c.Running(now), now, outcome
 	c.phase, c.suspending, c.resuming = Ended, false, false
 }
 
 // Check looks for what must never be.
-func (c *Course) Check() error {
+func (c *Machine) Check() error {
 	switch {
 	case c.suspending && c.phase != Running, c.resuming && c.phase != Suspended:
 		return fmt.Errorf("in phase %d it is asked to suspend: %t, to resume: %t", c.phase, c.suspending, c.resuming)
@@ -181,16 +181,16 @@ func (c *Course) Check() error {
 
 // CodePhase, CodeAsked, CodeTimes and CodeStop code its parts, which lie apart in a
 // checkpoint.
-func (c *Course) CodePhase(w *codec.Codec) { codec.Num(w, &c.phase) }
+func (c *Machine) CodePhase(w *codec.Codec) { codec.Num(w, &c.phase) }
 
 // CodeAsked codes what it was asked, but for to stop.
-func (c *Course) CodeAsked(w *codec.Codec) {
+func (c *Machine) CodeAsked(w *codec.Codec) {
 	codec.Flag(w, &c.suspending)
 	codec.Flag(w, &c.resuming)
 }
 
 // CodeTimes codes its times, and how it ended.
-func (c *Course) CodeTimes(w *codec.Codec) {
+func (c *Machine) CodeTimes(w *codec.Codec) {
 	codec.Num(w, &c.started)
 	codec.Num(w, &c.since)
 	codec.Num(w, &c.ran)
@@ -199,7 +199,7 @@ func (c *Course) CodeTimes(w *codec.Codec) {
 }
 
 // CodeStop codes why it is being stopped.
-func (c *Course) CodeStop(w *codec.Codec) {
+func (c *Machine) CodeStop(w *codec.Codec) {
 	codec.Opt(w, &c.stop, func(w *codec.Codec, s *Stop) {
 		codec.Num(w, &s.Outcome)
 		codec.Num(w, &s.Grace)

@@ -14,7 +14,7 @@ import (
 
 // An attempt that is suspended twice has run for as long as it was not.
 func TestSuspensionIsNoRunningTime(t *testing.T) {
-	var c Course
+	var c Machine
 	at := func(s int) scheduler.Time { return scheduler.Time(s) * scheduler.Time(time.Second) }
 	c.Begin(at(10))
 	for _, from := range []int{15, 100} {
@@ -44,7 +44,7 @@ func TestSuspensionIsNoRunningTime(t *testing.T) {
 // To stop overrides what else was asked; the first reason stands, a harder stop takes its
 // grace away, and who has a copy keeps what that says.
 func TestAskStop(t *testing.T) {
-	var c Course
+	var c Machine
 	c.Begin(1)
 	c.AskSuspend()
 	if !c.AskStop(Stop{Outcome: scheduler.Preempted, Grace: time.Minute, Reason: "for another"}) || c.Suspending() {
@@ -69,7 +69,7 @@ func TestAskStop(t *testing.T) {
 // time is the sum over the steps in which it ran, and it comes back when it was written.
 func TestAnyHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var c Course
+		var c Machine
 		now, ran := scheduler.Time(1), time.Duration(0)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			passed := time.Duration(rapid.IntRange(1, 9).Draw(t, "passed"))
@@ -115,7 +115,7 @@ func TestAnyHistory(t *testing.T) {
 			}
 			code := func(w *codec.Codec) { c.CodePhase(w); c.CodeAsked(w); c.CodeTimes(w); c.CodeStop(w) }
 			was := codectest.Bytes(t, code)
-			c = Course{}
+			c = Machine{}
 			codectest.Read(t, was, code)
 			if !bytes.Equal(codectest.Bytes(t, code), was) {
 				t.Fatal("it comes back as another state")
@@ -130,7 +130,7 @@ func TestAnyHistory(t *testing.T) {
 // An attempt was suspended for as long as it neither ran nor had come to its phase, however
 // often and however it ended.
 func TestRested(t *testing.T) {
-	var c Course
+	var c Machine
 	want := func(s int) {
 		t.Helper()
 		if got, want := c.Rested(), time.Duration(s)*time.Second; got != want {
@@ -153,7 +153,7 @@ func TestRested(t *testing.T) {
 	c.End(at(27), scheduler.Killed)
 	want(10)
 
-	var never Course
+	var never Machine
 	if never.End(at(5), scheduler.Lost); never.Rested() != 0 {
 		t.Error("one that never ran was suspended")
 	}

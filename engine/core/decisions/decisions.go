@@ -25,9 +25,9 @@ import (
 type Decisions struct {
 	step       *step.Step
 	ids        *ids.IDs
-	capacity   *capacity.Capacity
-	policy     *exchange.Exchange
-	life       *life.State
+	capacity   *capacity.Resources
+	policy     *exchange.Session
+	life       *life.Cluster
 	events     *events.Events
 	bundles    *bundles.Bundles
 	admission  *admission.Admission
@@ -39,6 +39,6 @@ type Decisions struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *capacity.Capacity, p *exchange.Exchange, l *life.State, e *events.Events, b *bundles.Bundles, ad *admission.Admission, at *attempts.Attempts, pr *preemption.Preemption) *Decisions {
+func New(s *step.Step, i *ids.IDs, c *capacity.Resources, p *exchange.Session, l *life.Cluster, e *events.Events, b *bundles.Bundles, ad *admission.Admission, at *attempts.Attempts, pr *preemption.Preemption) *Decisions {
 	return &Decisions{step: s, ids: i, capacity: c, policy: p, life: l, events: e, bundles: b, admission: ad, attempts: at, preemption: pr}
 }

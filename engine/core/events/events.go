@@ -20,12 +20,12 @@ import (
 // Events tells it. Not safe for concurrent use.
 type Events struct {
 	step   *step.Step
-	policy *exchange.Exchange
-	life   *life.State
+	policy *exchange.Session
+	life   *life.Cluster
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, p *exchange.Exchange, l *life.State) *Events {
+func New(s *step.Step, p *exchange.Session, l *life.Cluster) *Events {
 	return &Events{step: s, policy: p, life: l}
 }
 
@@ -50,7 +50,7 @@ func (ev *Events) GroupsFor(b *life.Bundle, places bool) []scheduler.Group {
 		d := b.Demand(i)
 		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.StageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory}
 		if places {
-			groups[i].InputBytes, groups[i].Places = b.Job.Inputs.Size(b.Nodes(i), life.Hosts{State: ev.life}, b.Job)
+			groups[i].InputBytes, groups[i].Places = b.Job.Inputs.Size(b.Nodes(i), life.Hosts{Cluster: ev.life}, b.Job)
 		}
 	}
 	return groups
@@ -100,4 +100,6 @@ func (ev *Events) WorkOf(a *life.Attempt, m *wire.Work) scheduler.Work {
 }
 
 // avoidOf lists the launchers that are refused for a bundle, ascending.
-func avoidOf(b *life.Bundle) []scheduler.LauncherID { return avoidance.List(&b.Job.Avoid, &b.Avoid) }
+func avoidOf(b *life.Bundle) []scheduler.LauncherID {
+	return avoidance.Excluded(&b.Job.Exclusions, &b.Exclusions)
+}

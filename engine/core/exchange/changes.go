@@ -29,7 +29,7 @@ func (c change) late(s *step.Step) bool {
 
 // ChangeSettings has the policy told of a version of its settings, or says that none
 // decides. A verdict is awaited for Settings.SettingsTimeout from when it was told.
-func (x *Exchange) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
+func (x *Session) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
 	if x.current == nil {
 		noVerdict(s, m.GetVersion(), step.Untold, "no policy is running")
 		return
@@ -71,7 +71,7 @@ func (v *Changes) tell(now scheduler.Time) {
 
 // Verdict takes what a policy says of a version of its settings, which may change what it
 // can do. It says whether that changed. One that comes late counts.
-func (x *Exchange) Verdict(s *step.Step, v scheduler.SettingsVerdict) (changed bool) {
+func (x *Session) Verdict(s *step.Step, v scheduler.SettingsVerdict) (changed bool) {
 	at := x.Changes.awaited(v.Version)
 	if at < 0 {
 		return false

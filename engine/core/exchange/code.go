@@ -10,7 +10,7 @@ import (
 )
 
 // Code codes all of the state but what was gathered of a snapshot.
-func (x *Exchange) Code(w *codec.Codec) {
+func (x *Session) Code(w *codec.Codec) {
 	codec.Opt(w, &x.current, codeGeneration)
 	codec.Opt(w, &x.next, codeGeneration)
 	for _, b := range []*bool{&x.inFlight, &x.known, &x.admits, &x.resumes} {
@@ -45,7 +45,7 @@ func (x *Exchange) Code(w *codec.Codec) {
 	})
 }
 
-func (x *Exchange) codeCheckpoints(w *codec.Codec) {
+func (x *Session) codeCheckpoints(w *codec.Codec) {
 	names := slices.Sorted(maps.Keys(x.checkpoints))
 	codec.List(w, &names, codec.Str[string])
 	if w.Reading {
@@ -107,7 +107,7 @@ func codeEvents(w *codec.Codec, p *[]scheduler.Event) {
 }
 
 // Clone returns a copy that stays while this one changes: what is coded of it.
-func (x *Exchange) Clone() Exchange {
+func (x *Session) Clone() Session {
 	y := *x
 	y.current, y.next = x.current.clone(), x.next.clone()
 	if x.deciding != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // Exchange is the state. Its zero value has no policy. Not safe for concurrent use.
-type Exchange struct {
+type Session struct {
 	current, next *Generation
 
 	inFlight  bool
@@ -70,10 +70,10 @@ type Checkpoint struct {
 const progressEveryMin = 100 * time.Millisecond
 
 // Current is the generation that decides; nil: none does.
-func (x *Exchange) Current() *Generation { return x.current }
+func (x *Session) Current() *Generation { return x.current }
 
 // Starting is the number of the generation that is being started; 0: none is.
-func (x *Exchange) Starting() uint64 {
+func (x *Session) Starting() uint64 {
 	if x.next == nil {
 		return 0
 	}
@@ -81,28 +81,28 @@ func (x *Exchange) Starting() uint64 {
 }
 
 // Has says whether a policy decides that has an ability.
-func (x *Exchange) Has(a scheduler.Ability) bool {
+func (x *Session) Has(a scheduler.Ability) bool {
 	return x.current != nil && x.current.Abilities.Has(a)
 }
 
 // Known says whether some generation of this life said what it can.
-func (x *Exchange) Known() bool { return x.known }
+func (x *Session) Known() bool { return x.known }
 
 // Admits says whether the last policy that ran, and stood in for no other, admits jobs.
-func (x *Exchange) Admits() bool { return x.admits }
+func (x *Session) Admits() bool { return x.admits }
 
 // Gates says whether that policy proves who submits.
-func (x *Exchange) Gates() bool { return x.gates }
+func (x *Session) Gates() bool { return x.gates }
 
 // Down says whether no policy decides, or one that stands in for another.
-func (x *Exchange) Down() bool { return x.current == nil || x.current.StandIn }
+func (x *Session) Down() bool { return x.current == nil || x.current.StandIn }
 
 // Resumes says whether the last policy that ran resumes what it suspends.
-func (x *Exchange) Resumes() bool { return x.resumes }
+func (x *Session) Resumes() bool { return x.resumes }
 
 // Begin has a generation be started, beside what runs. It returns the number of the one
 // that was being started and is given up for it; 0: none was.
-func (x *Exchange) Begin(number uint64, policy string, standIn bool) (given uint64) {
+func (x *Session) Begin(number uint64, policy string, standIn bool) (given uint64) {
 	given = x.Starting()
 	x.next = &Generation{Number: number, Policy: policy, StandIn: standIn, fresh: true, gathering: &Gathering{}}
 	return given
@@ -110,7 +110,7 @@ func (x *Exchange) Begin(number uint64, policy string, standIn bool) (given uint
 
 // Started takes a generation's word of what it is. It is false for another than the one
 // that is being started.
-func (x *Exchange) Started(number uint64, name, version string, a scheduler.Ability, every time.Duration) bool {
+func (x *Session) Started(number uint64, name, version string, a scheduler.Ability, every time.Duration) bool {
 	g := x.next
 	if g == nil || g.Number != number {
 		return false
@@ -126,7 +126,7 @@ func (g *Generation) can(a scheduler.Ability, every time.Duration) {
 
 // CutOver hands the deciding to the generation that waits for it, unless a round is in
 // flight. It returns the one that decided before, and whether another does now.
-func (x *Exchange) CutOver() (old *Generation, yes bool) {
+func (x *Session) CutOver() (old *Generation, yes bool) {
 	if x.next == nil || !x.next.ready || x.inFlight {
 		return nil, false
 	}
@@ -139,7 +139,7 @@ func (x *Exchange) CutOver() (old *Generation, yes bool) {
 
 // able takes over what the policy that runs says it can do. Whoever stands in for another
 // does not open its doors.
-func (x *Exchange) able() {
+func (x *Session) able() {
 	x.resumes = x.current.Abilities.Has(scheduler.AbilityResume)
 	if x.current.StandIn {
 		return
@@ -149,7 +149,7 @@ func (x *Exchange) able() {
 }
 
 // enable notes that the policy that runs can do something else from now on.
-func (x *Exchange) enable(a scheduler.Ability, every time.Duration) {
+func (x *Session) enable(a scheduler.Ability, every time.Duration) {
 	x.current.can(a, every)
 	x.able()
 }
@@ -166,7 +166,7 @@ const (
 
 // Fail takes in that a generation is gone. The answer of the current one that was being
 // applied is not applied any further.
-func (x *Exchange) Fail(number uint64, reason string) Failed {
+func (x *Session) Fail(number uint64, reason string) Failed {
 	switch {
 	case x.next != nil && x.next.Number == number:
 		x.next, x.problem = nil, reason
@@ -182,19 +182,19 @@ func (x *Exchange) Fail(number uint64, reason string) Failed {
 
 // Forget drops what belongs to the last life of the manager: its policy's processes are
 // gone, and clients have to ask again.
-func (x *Exchange) Forget() {
+func (x *Session) Forget() {
 	x.current, x.next, x.inFlight, x.deciding, x.known = nil, nil, false, nil, false
 	x.Requests, x.Changes = Requests{}, Changes{}
 }
 
 // CheckCheckpoint says why one that the current policy returned can't be kept, with what it
 // is appended to.
-func (x *Exchange) CheckCheckpoint(k scheduler.Checkpoint, most int) error {
+func (x *Session) CheckCheckpoint(k scheduler.Checkpoint, most int) error {
 	return k.Check(x.checkpoint(), most)
 }
 
 // KeepCheckpoint keeps what the current policy returned with the answer at hand.
-func (x *Exchange) KeepCheckpoint(k scheduler.Checkpoint) {
+func (x *Session) KeepCheckpoint(k scheduler.Checkpoint) {
 	if x.checkpoints == nil {
 		x.checkpoints = map[string]*Checkpoint{}
 	}
@@ -202,7 +202,7 @@ func (x *Exchange) KeepCheckpoint(k scheduler.Checkpoint) {
 }
 
 // checkpoint is the current policy's; nil: it has none.
-func (x *Exchange) checkpoint() *scheduler.Checkpoint {
+func (x *Session) checkpoint() *scheduler.Checkpoint {
 	if k := x.checkpoints[x.current.Policy]; k != nil {
 		return &k.Data
 	}
@@ -218,6 +218,6 @@ type State struct {
 }
 
 // State returns it.
-func (x *Exchange) State() State {
+func (x *Session) State() State {
 	return State{x.rounds, x.dropped, x.restarts, x.problem, x.inFlight}
 }

@@ -21,7 +21,7 @@ import (
 const gap = time.Millisecond
 
 // start has a generation take over.
-func start(t interface{ Fatal(...any) }, x *Exchange, number uint64, a scheduler.Ability) {
+func start(t interface{ Fatal(...any) }, x *Session, number uint64, a scheduler.Ability) {
 	x.Begin(number, "p", false)
 	x.Gathered(1)
 	if !x.Started(number, "name", "1", a, 0) {
@@ -35,7 +35,7 @@ func start(t interface{ Fatal(...any) }, x *Exchange, number uint64, a scheduler
 // One round is in flight at a time, its answer counts once, and answers to others are
 // counted and dropped. What happens meanwhile is told in the next round, once.
 func TestRoundsAndAnswers(t *testing.T) {
-	var x Exchange
+	var x Session
 	if x.Due(5, gap) {
 		t.Error("a round is due without a policy")
 	}
@@ -82,7 +82,7 @@ func TestRoundsAndAnswers(t *testing.T) {
 // A generation that is being started hears of what its snapshot came to, and of nothing
 // else; it takes over between two rounds, and one that fails leaves the other alone.
 func TestTheNextGeneration(t *testing.T) {
-	var x Exchange
+	var x Session
 	start(t, &x, 1, 0)
 	x.Ask(10, nil)
 	x.Begin(2, "p", false)
@@ -125,7 +125,7 @@ func TestTheNextGeneration(t *testing.T) {
 
 // What people asked for ends once: by its answer, or when it is given up.
 func TestWhatIsAsked(t *testing.T) {
-	var x Exchange
+	var x Session
 	s := &step.Step{Set: step.DefaultSettings()}
 	s.Set.RequestsMax, s.Set.NotesMax = 2, 1
 	replies := func() (clients []uint64) {
@@ -166,7 +166,7 @@ func TestWhatIsAsked(t *testing.T) {
 
 // asking is an exchange that is asked about versions of settings.
 type asking struct {
-	Exchange
+	Session
 	t *testing.T
 	s *step.Step
 }
@@ -216,7 +216,7 @@ func (a *asking) says(want ...string) {
 // the one that it takes over.
 func TestVerdicts(t *testing.T) {
 	x := newAsking(t)
-	start(t, &x.Exchange, 1, 0)
+	start(t, &x.Session, 1, 0)
 	x.ChangeSettings(x.s, &wire.SettingsChange{Version: 8, Config: []byte{1}})
 	if x.says("8 0 judged 1"); x.s.Timers() != 0 {
 		t.Error("a verdict is awaited of settings that can't be read")
@@ -241,17 +241,17 @@ func TestUntoldSettingsAreNotJudged(t *testing.T) {
 		t.Error("a verdict is awaited of no policy")
 	}
 	x.says("1 0 untold 1")
-	start(t, &x.Exchange, 1, 0)
+	start(t, &x.Session, 1, 0)
 	x.change(2)
 	x.round(time.Second)
 	x.change(3)
 	x.Fail(1, "it died")
 	x.Changes.Fail(x.s, "it died")
 	x.says("2 0 unanswered 1", "3 0 untold 1")
-	start(t, &x.Exchange, 2, 0)
+	start(t, &x.Session, 2, 0)
 	x.change(4)
 	x.round(time.Second)
-	start(t, &x.Exchange, 3, 0)
+	start(t, &x.Session, 3, 0)
 	x.Changes.Pass(x.s)
 	x.Changes.Fail(x.s, "once more")
 	x.says("4 0 untold 1")
@@ -264,7 +264,7 @@ func TestUntoldSettingsAreNotJudged(t *testing.T) {
 // it counts all the same: the policy has taken the settings over.
 func TestLateVerdicts(t *testing.T) {
 	x := newAsking(t)
-	start(t, &x.Exchange, 1, 0)
+	start(t, &x.Session, 1, 0)
 	wait := x.s.Set.SettingsTimeout
 	x.change(5)
 	due := func(after time.Duration) {
@@ -296,7 +296,7 @@ func TestLateVerdicts(t *testing.T) {
 // Notes are bounded, and it is said when one goes nowhere.
 // A note of a shell is told to its own policy: also before that has taken over, and to no other.
 func TestNotesOfAShell(t *testing.T) {
-	x, s := &Exchange{}, &step.Step{Set: step.DefaultSettings()}
+	x, s := &Session{}, &step.Step{Set: step.DefaultSettings()}
 	start(t, x, 1, 0)
 	x.Begin(2, "p", false)
 	for generation, name := range map[uint64]string{1: "old", 2: "new", 3: "unknown"} {
@@ -326,7 +326,7 @@ func TestNotesOfAShell(t *testing.T) {
 }
 
 func TestNotesAreBounded(t *testing.T) {
-	var x Exchange
+	var x Session
 	s := &step.Step{Set: step.DefaultSettings()}
 	s.Set.NotesMax = 1
 	start(t, &x, 1, 0)
@@ -340,7 +340,7 @@ func TestNotesAreBounded(t *testing.T) {
 // After any history, what is written comes back as the same, and a clone stays.
 func TestStateComesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var x Exchange
+		var x Session
 		s := &step.Step{Set: step.DefaultSettings()}
 		for now := range scheduler.Time(rapid.IntRange(1, 40).Draw(t, "steps")) {
 			n := rapid.Uint64Range(1, 4).Draw(t, "n")
@@ -381,7 +381,7 @@ func TestStateComesBack(t *testing.T) {
 		}
 		was := codectest.Bytes(t, x.Code)
 		clone := x.Clone()
-		var back Exchange
+		var back Session
 		codectest.Read(t, was, back.Code)
 		if !bytes.Equal(codectest.Bytes(t, back.Code), was) {
 			t.Fatal("it comes back as another state")
@@ -399,7 +399,7 @@ func TestStateComesBack(t *testing.T) {
 // within the bound on their sum; another version, and too much, is refused and changes
 // nothing. A frozen state has what was there.
 func TestACheckpointIsAppendedTo(t *testing.T) {
-	var x Exchange
+	var x Session
 	start(t, &x, 1, scheduler.AbilityCheckpoint)
 	keep := func(version uint32, data string, add bool) error {
 		k := scheduler.Checkpoint{Version: version, Data: []byte(data), Append: add}
@@ -409,7 +409,7 @@ func TestACheckpointIsAppendedTo(t *testing.T) {
 		}
 		return err
 	}
-	kept := func(x *Exchange) string {
+	kept := func(x *Session) string {
 		x.Begin(2, "p", false)
 		k := x.Gathered(9).Snapshot().Checkpoint
 		if k == nil || k.Append {

@@ -9,7 +9,7 @@ import (
 // and may not have taken over yet: a shell begins with its policy, and what it posts is for no
 // other. Without such a one, or when Settings.NotesMax wait for it, it goes nowhere, and that is
 // said.
-func (x *Exchange) Note(s *step.Step, generation uint64, n scheduler.Note) {
+func (x *Session) Note(s *step.Step, generation uint64, n scheduler.Note) {
 	g := x.current
 	if generation != 0 {
 		g = x.numbered(generation)
@@ -23,7 +23,7 @@ func (x *Exchange) Note(s *step.Step, generation uint64, n scheduler.Note) {
 }
 
 // numbered is the generation of a number, nil when it has ended.
-func (x *Exchange) numbered(number uint64) *Generation {
+func (x *Session) numbered(number uint64) *Generation {
 	for _, g := range []*Generation{x.current, x.next} {
 		if g != nil && g.Number == number {
 			return g

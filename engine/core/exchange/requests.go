@@ -22,7 +22,7 @@ type Requests struct{ list []request }
 
 // Request has the policy asked for a page of its own, under the id behind the last one
 // given, or refuses it. It is given up after Settings.RequestTimeout.
-func (x *Exchange) Request(s *step.Step, last *uint64, m *wire.PolicyRequest) {
+func (x *Session) Request(s *step.Step, last *uint64, m *wire.PolicyRequest) {
 	g := x.current
 	switch {
 	case g == nil:
@@ -53,7 +53,7 @@ func (g *Generation) noPages() *wire.Failure {
 }
 
 // PassRequests gives what the last policy did not answer to the one that took over.
-func (x *Exchange) PassRequests(s *step.Step) {
+func (x *Session) PassRequests(s *step.Step) {
 	for _, r := range slices.Clone(x.Requests.list) {
 		if x.Has(scheduler.AbilityPages) {
 			r.event.At = s.Now

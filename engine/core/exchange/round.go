@@ -20,7 +20,7 @@ type Deciding struct {
 
 // Due says whether a round may start now: a policy decides that is not thinking, and
 // enough time has passed since the last. One that wanted to be woken by now is told so.
-func (x *Exchange) Due(now scheduler.Time, gap time.Duration) bool {
+func (x *Session) Due(now scheduler.Time, gap time.Duration) bool {
 	g := x.current
 	if g == nil || x.inFlight || now < x.lastRound.Add(gap) {
 		return false
@@ -33,13 +33,13 @@ func (x *Exchange) Due(now scheduler.Time, gap time.Duration) bool {
 }
 
 // Wanted says whether there is something to tell the policy beside offers.
-func (x *Exchange) Wanted() bool { return len(x.current.events) > 0 || x.current.fresh }
+func (x *Session) Wanted() bool { return len(x.current.events) > 0 || x.current.fresh }
 
 // Fresh says whether the policy was told no offers yet, and is to be told all.
-func (x *Exchange) Fresh() bool { return x.current.fresh }
+func (x *Session) Fresh() bool { return x.current.fresh }
 
 // Ask makes the round, which is then in flight.
-func (x *Exchange) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.Round {
+func (x *Session) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.Round {
 	g := x.current
 	x.rounds++
 	x.asked, x.askedAt, x.lastRound, x.inFlight = x.rounds, now, now, true
@@ -53,10 +53,10 @@ func (x *Exchange) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.
 }
 
 // Asked is the number of the round in flight, or of the last.
-func (x *Exchange) Asked() uint64 { return x.asked }
+func (x *Session) Asked() uint64 { return x.asked }
 
 // Refused notes that the outcome that is told next is a refusal.
-func (x *Exchange) Refused() { x.current.refused++ }
+func (x *Session) Refused() { x.current.refused++ }
 
 // onlyRefusals says whether all that a policy would be told beside offers is that it was
 // refused.
@@ -68,7 +68,7 @@ func (g *Generation) onlyRefusals() bool {
 // that: a policy that decides the same again would be asked as often as it can answer, for
 // nothing. So the gap doubles with each such round, up to a bound. The first comes at
 // once, and so does one in which there is anything else to tell.
-func (x *Exchange) Vain(now scheduler.Time, gap, gapMax time.Duration) bool {
+func (x *Session) Vain(now scheduler.Time, gap, gapMax time.Duration) bool {
 	return x.current.onlyRefusals() && now < x.lastRound.Add(x.current.vainGap(gap, gapMax))
 }
 
@@ -82,7 +82,7 @@ func (g *Generation) vainGap(gap, gapMax time.Duration) time.Duration {
 // Wake returns when a round is to be looked at if nothing happens before, because time
 // passed or offers changed; false when it need not be. The gap is that between two rounds,
 // and gapMax what it grows to when there are only refusals to tell.
-func (x *Exchange) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Time, yes bool) {
+func (x *Session) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Time, yes bool) {
 	g := x.current
 	if g == nil || x.inFlight {
 		return 0, false
@@ -104,10 +104,10 @@ func (x *Exchange) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Ti
 }
 
 // WakeAt has the policy woken at a time; 0: not.
-func (x *Exchange) WakeAt(at scheduler.Time) { x.current.wakeAt = at }
+func (x *Session) WakeAt(at scheduler.Time) { x.current.wakeAt = at }
 
 // Answers says whether an answer is that to the round in flight. Another is counted.
-func (x *Exchange) Answers(generation, round uint64) bool {
+func (x *Session) Answers(generation, round uint64) bool {
 	if x.current == nil || !x.inFlight || x.deciding != nil || x.current.Number != generation || x.asked != round {
 		x.dropped++
 		return false
@@ -116,15 +116,15 @@ func (x *Exchange) Answers(generation, round uint64) bool {
 }
 
 // Decide has an answer be applied: its bytes, and what they say.
-func (x *Exchange) Decide(data []byte, d scheduler.Decisions) {
+func (x *Session) Decide(data []byte, d scheduler.Decisions) {
 	x.deciding = &Deciding{data: data, Decisions: d}
 }
 
 // Deciding is the answer that is being applied; nil: none is.
-func (x *Exchange) Deciding() *Deciding { return x.deciding }
+func (x *Session) Deciding() *Deciding { return x.deciding }
 
 // Decided ends the round in flight: its answer was applied.
-func (x *Exchange) Decided() { x.deciding, x.inFlight = nil, false }
+func (x *Session) Decided() { x.deciding, x.inFlight = nil, false }
 
 // code codes an answer that is being applied, by what came.
 func (d *Deciding) code(w *codec.Codec) {

@@ -49,7 +49,7 @@ func (g *Gathering) Add(e scheduler.Event) {
 }
 
 // Gathering is the snapshot that is being made; nil: none is.
-func (x *Exchange) Gathering() *Gathering {
+func (x *Session) Gathering() *Gathering {
 	if x.next == nil {
 		return nil
 	}
@@ -64,7 +64,7 @@ type Gathered struct {
 }
 
 // Gathered ends the gathering, when all was come to.
-func (x *Exchange) Gathered(now scheduler.Time) Gathered {
+func (x *Session) Gathered(now scheduler.Time) Gathered {
 	n := x.next
 	g := Gathered{now, append(n.gathering.pages, n.events), x.checkpoints[n.Policy]}
 	n.gathering, n.events = nil, nil
@@ -87,7 +87,7 @@ func (g Gathered) Snapshot() scheduler.Snapshot {
 }
 
 // Tell tells an event to the policy that decides, if there is one.
-func (x *Exchange) Tell(e scheduler.Event) { x.current.tell(e) }
+func (x *Session) Tell(e scheduler.Event) { x.current.tell(e) }
 
 func (g *Generation) tell(e scheduler.Event) {
 	if g != nil {
@@ -97,7 +97,7 @@ func (g *Generation) tell(e scheduler.Event) {
 
 // TellLauncher tells an event about a launcher to the policy, and to one that is being
 // started, unless that will see it when its snapshot comes to the launcher.
-func (x *Exchange) TellLauncher(id scheduler.LauncherID, e scheduler.Event) {
+func (x *Session) TellLauncher(id scheduler.LauncherID, e scheduler.Event) {
 	x.Tell(e)
 	if n := x.next; n != nil && n.gathering.hasLauncher(id) {
 		n.tell(e)
@@ -105,7 +105,7 @@ func (x *Exchange) TellLauncher(id scheduler.LauncherID, e scheduler.Event) {
 }
 
 // TellJob is the same for an event about a job.
-func (x *Exchange) TellJob(id scheduler.JobID, e scheduler.Event) {
+func (x *Session) TellJob(id scheduler.JobID, e scheduler.Event) {
 	x.Tell(e)
 	if n := x.next; n != nil && n.gathering.hasJob(id) {
 		n.tell(e)
@@ -113,7 +113,7 @@ func (x *Exchange) TellJob(id scheduler.JobID, e scheduler.Event) {
 }
 
 // TellBundle is the same for an event about a bundle: the one of an index of a job.
-func (x *Exchange) TellBundle(job scheduler.JobID, index int, e scheduler.Event) {
+func (x *Session) TellBundle(job scheduler.JobID, index int, e scheduler.Event) {
 	x.Tell(e)
 	if x.NextKnows(job, index) {
 		x.next.tell(e)
@@ -121,19 +121,19 @@ func (x *Exchange) TellBundle(job scheduler.JobID, index int, e scheduler.Event)
 }
 
 // TellNext tells an event to a generation that is being started, if one is, alone.
-func (x *Exchange) TellNext(e scheduler.Event) { x.next.tell(e) }
+func (x *Session) TellNext(e scheduler.Event) { x.next.tell(e) }
 
 // NextKnows says whether a generation is being started that knows a bundle: what happens
 // to others it sees when its snapshot comes to them.
-func (x *Exchange) NextKnows(job scheduler.JobID, index int) bool {
+func (x *Session) NextKnows(job scheduler.JobID, index int) bool {
 	return x.next != nil && x.next.gathering.hasBundle(job, index)
 }
 
 // Crowded says whether the policy thinks and as many events as a bound wait for it.
-func (x *Exchange) Crowded(bound int) bool { return x.inFlight && len(x.current.events) >= bound }
+func (x *Session) Crowded(bound int) bool { return x.inFlight && len(x.current.events) >= bound }
 
 // Events is how many events wait to be told, to both generations.
-func (x *Exchange) Events() (n int) {
+func (x *Session) Events() (n int) {
 	for _, g := range []*Generation{x.current, x.next} {
 		if g != nil {
 			n += len(g.events)

@@ -19,7 +19,7 @@ import (
 )
 
 // Rows are what changed in a step. Those of jobs come before those of what is in them.
-type Rows struct {
+type ChangeSet struct {
 	Jobs      []Job
 	Stages    []Stage
 	Attempts  []Attempt

@@ -24,9 +24,9 @@ type House struct {
 	// The state.
 	Step     step.Step
 	IDs      ids.IDs
-	Capacity capacity.Capacity // of the launchers
-	Policy   exchange.Exchange
-	Life     *life.State
+	Capacity capacity.Resources // of the launchers
+	Policy   exchange.Session
+	Life     *life.Cluster
 
 	// What happens to it. Each may use those above it.
 	Events     *events.Events

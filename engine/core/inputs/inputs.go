@@ -67,7 +67,7 @@ func New(p *graph.Expanded) Inputs {
 		in.into[m.ToStage] = append(in.into[m.ToStage], int32(c))
 		in.outOf[m.FromStage] = append(in.outOf[m.FromStage], int32(c))
 		writers, readers := p.Sizes(c)
-		in.conns[c] = outputs.New(writers, readers, m.Pattern == wire.Pattern_PATTERN_ALL_TO_ALL)
+		in.conns[c] = outputs.NewConnection(writers, readers, m.Pattern == wire.Pattern_PATTERN_ALL_TO_ALL)
 		in.some = true
 	}
 	return in

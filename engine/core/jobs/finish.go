@@ -54,7 +54,7 @@ func (js *Jobs) checkQuiet(j *life.Job) {
 		return
 	}
 	j.Enter(life.JobCleaning)
-	j.Publishing.Clean()
+	j.OutputCommit.Clean()
 	js.step.After(js.step.Set.CleanMax, step.TimerClean, uint64(j.ID))
 	js.bundles.MakeReady(j.LastBundle())
 }
@@ -96,16 +96,16 @@ func uniq(list []uint32, bound int) []uint32 {
 // keepParts says where the parts of a job are that could not be published, and how
 // a person publishes them.
 func (js *Jobs) keepParts(j *life.Job, published []uint32) {
-	if !j.Publishing.Keeps() {
+	if !j.OutputCommit.Keeps() {
 		return
 	}
 	owner := plan.Owner{Cluster: plan.Cluster(js.step.Set.Cluster()), Job: uint64(j.ID), Secret: j.Spec.GetFolders().GetSecret()}
 	for i, output := range j.Spec.Outputs {
 		if !slices.Contains(published, uint32(i)) {
-			j.Publishing.KeepIn(owner.Temporary(output))
+			j.OutputCommit.KeepIn(owner.Temporary(output))
 		}
 	}
-	kept := j.Publishing.Kept()
+	kept := j.OutputCommit.Kept()
 	if len(kept) == 0 {
 		return
 	}
@@ -117,33 +117,33 @@ func (js *Jobs) keepParts(j *life.Job, published []uint32) {
 // cantPublish ends a job whose publishing failed for good. Its parts are ready, so
 // they stay; what else it left is cleaned away.
 func (js *Jobs) cantPublish(j *life.Job, f *wire.Failure, message string) {
-	j.Publishing.KeepParts()
+	j.OutputCommit.KeepParts()
 	js.EndJob(j, scheduler.JobFailed, &wire.Failure{Kind: f.GetKind(), Message: message})
 }
 
 // lastRunOver does what follows on a last group that did not come to its end.
 func (js *Jobs) lastRunOver(b *life.Bundle, r *life.Run) {
 	j := b.Job
-	end := publishing.End{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
+	end := publishing.FailedCommit{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
 	switch {
 	case r.Failure() != nil && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_RESOURCE && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_FULL:
 		b.Failures++
-	case end.Vain(): // a launcher without room for it says nothing of the job
+	case end.Counts(): // a launcher without room for it says nothing of the job
 		b.Losses++
 	}
 	end.Failures, end.Losses = b.Failures, b.Losses
 	cleaning := j.Phase() != life.JobPublishing
-	v := j.Publishing.Over(js.step.Now, cleaning, end, js.publishingLimits(j))
+	v := j.OutputCommit.Next(js.step.Now, cleaning, end, js.publishingLimits(j))
 	switch {
 	case j.Phase() == life.JobEnding:
 		js.checkQuiet(j)
-	case v.What == publishing.LeaveTraces:
+	case v.Action == publishing.LeaveTemporary:
 		js.leaveTraces(j, v.Why)
-	case v.What == publishing.Fail:
+	case v.Action == publishing.FailJob:
 		js.EndJob(j, scheduler.JobFailed, r.Failure())
-	case v.What == publishing.Keep:
+	case v.Action == publishing.FailKeepingParts:
 		js.cantPublish(j, r.Failure(), v.Why)
-	case v.What == publishing.Later:
+	case v.Action == publishing.RetryCommitLater:
 		js.step.After(v.Wait, step.TimerPublish, uint64(j.ID))
 		js.life.Touch(j)
 	default:
@@ -151,16 +151,16 @@ func (js *Jobs) lastRunOver(b *life.Bundle, r *life.Run) {
 	}
 }
 
-func (js *Jobs) publishingLimits(j *life.Job) publishing.Limits {
+func (js *Jobs) publishingLimits(j *life.Job) publishing.CommitLimits {
 	s := &js.step.Set
-	return publishing.Limits{
+	return publishing.CommitLimits{
 		Publish: s.PublishTries, Clean: s.CleanTries, Failures: j.AttemptsMax(s), Losses: s.LostMax, After: s.PublishRetryAfter, AfterMax: s.PublishRetryMax,
 	}
 }
 
 // PublishAgain tries to publish a job once more, when it has waited for that.
 func (js *Jobs) PublishAgain(id scheduler.JobID) {
-	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == life.JobPublishing && j.LastBundle().Phase() == life.BundleWaiting && j.Publishing.Due(js.step.Now) {
+	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == life.JobPublishing && j.LastBundle().Phase() == life.BundleWaiting && j.OutputCommit.Due(js.step.Now) {
 		js.bundles.MakeReady(j.LastBundle())
 	}
 }

@@ -23,9 +23,9 @@ import (
 // Jobs does that. Not safe for concurrent use.
 type Jobs struct {
 	step     *step.Step
-	capacity *capacity.Capacity
-	policy   *exchange.Exchange
-	life     *life.State
+	capacity *capacity.Resources
+	policy   *exchange.Session
+	life     *life.Cluster
 	events   *events.Events
 	orders   *orders.Orders
 	status   *status.Reader
@@ -36,6 +36,6 @@ type Jobs struct {
 func (js *Jobs) ChooseKinds(j *life.Job) { js.bundles.ChooseFirst(j) }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, c *capacity.Capacity, p *exchange.Exchange, l *life.State, e *events.Events, o *orders.Orders, r *status.Reader, b *bundles.Bundles) *Jobs {
+func New(s *step.Step, c *capacity.Resources, p *exchange.Session, l *life.Cluster, e *events.Events, o *orders.Orders, r *status.Reader, b *bundles.Bundles) *Jobs {
 	return &Jobs{step: s, capacity: c, policy: p, life: l, events: e, orders: o, status: r, bundles: b}
 }

@@ -164,7 +164,7 @@ func TestHowOftenABundleIsTried(t *testing.T) {
 		j := h.Job(roomtest.Maps(1))
 		tries := 0
 		for ; h.Life.Jobs.Len() > 0 && tries < 9; tries++ {
-			for j.Room.Waiting() > 0 {
+			for j.StoreRoom.Waiting() > 0 {
 				h.Later(time.Second)
 				h.Jobs.RoomAgain(j.ID)
 			}
@@ -265,7 +265,7 @@ func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 	publisher := h.Run(j, 1, l).Attempts[0]
 	full := &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_OUTPUT, Message: "the quota is used up"}
 	h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(publisher.ID), End: wire.End_END_FAILED, Failure: full})
-	if got := roomtest.Stands(j); got != "finished ready" || j.Phase() != life.JobCleaning || !j.Publishing.Keeps() {
+	if got := roomtest.Stands(j); got != "finished ready" || j.Phase() != life.JobCleaning || !j.OutputCommit.Keeps() {
 		t.Fatalf("they are %s in phase %d", got, j.Phase())
 	}
 	h.Later(h.Step.Set.CleanMax)
@@ -277,10 +277,10 @@ func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 	if e := h.Told(); len(e) != 1 || e[0].(scheduler.JobFinished).Job != j.ID { // it never heard of the last bundle
 		t.Errorf("the policy is told %v", e)
 	}
-	if h.Life.Jobs.Len() != 0 || j.Outcome != scheduler.JobFailed || len(j.Publishing.Kept()) != 1 {
-		t.Fatalf("%d jobs are there, it is %v, parts stay in %v", h.Life.Jobs.Len(), j.Outcome, j.Publishing.Kept())
+	if h.Life.Jobs.Len() != 0 || j.Outcome != scheduler.JobFailed || len(j.OutputCommit.Kept()) != 1 {
+		t.Fatalf("%d jobs are there, it is %v, parts stay in %v", h.Life.Jobs.Len(), j.Outcome, j.OutputCommit.Kept())
 	}
-	if text := j.Failure.GetMessage(); !strings.HasPrefix(text, full.Message) || !strings.Contains(text, "hamadryad publish "+j.Publishing.Kept()[0]) {
+	if text := j.Failure.GetMessage(); !strings.HasPrefix(text, full.Message) || !strings.Contains(text, "hamadryad publish "+j.OutputCommit.Kept()[0]) {
 		t.Errorf("it says %q", text)
 	}
 	if n := j.Notes[len(j.Notes)-1]; !strings.Contains(n, "left behind") {
@@ -333,7 +333,7 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 		goOn()
 	}
 	for _, l := range on {
-		if !l.Line.Drops() {
+		if !l.Outstanding.Drops() {
 			t.Errorf("launcher %s is not told to drop what it has of the job", l.Name)
 		}
 	}

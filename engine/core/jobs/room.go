@@ -20,7 +20,7 @@ const triedAtOnce = 16
 // so, when that was waited for as long as may be.
 func (js *Jobs) waitForRoom(b *life.Bundle, f *wire.Failure) (failed bool) {
 	j, s := b.Job, &js.step.Set
-	wait, more := j.Room.Full(js.step.Now, b.Index, f.Message, publishing.RoomLimits{After: s.StoreFullRetryAfter, AfterMax: s.StoreFullRetryMax, Max: s.StoreFullMax})
+	wait, more := j.StoreRoom.Full(js.step.Now, b.Index, f.Message, publishing.StoreRoomLimits{After: s.StoreFullRetryAfter, AfterMax: s.StoreFullRetryMax, Max: s.StoreFullMax})
 	if !more {
 		f = proto.CloneOf(f)
 		f.Message = fmt.Sprintf("the store of the outputs had no room, and was waited for %v (core.storeFullMax): %s", s.StoreFullMax, f.Message)
@@ -38,7 +38,7 @@ func (js *Jobs) waitForRoom(b *life.Bundle, f *wire.Failure) (failed bool) {
 
 // RoomAgain tries one of the bundles that wait for room in the store of the outputs.
 func (js *Jobs) RoomAgain(id scheduler.JobID) {
-	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == life.JobRunning && j.Room.Due(js.step.Now) {
+	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == life.JobRunning && j.StoreRoom.Due(js.step.Now) {
 		js.tryNext(j, 1)
 	}
 }
@@ -48,18 +48,18 @@ func (js *Jobs) RoomAgain(id scheduler.JobID) {
 func (js *Jobs) tryWaiting(j *life.Job, wrote bool) {
 	most := 1
 	if wrote {
-		j.Room.Took()
+		j.StoreRoom.Took()
 		most = triedAtOnce
 	}
-	if j.Room.Waiting() > 0 && j.Phase() == life.JobRunning && j.Room.Due(js.step.Now) {
+	if j.StoreRoom.Waiting() > 0 && j.Phase() == life.JobRunning && j.StoreRoom.Due(js.step.Now) {
 		js.tryNext(j, most)
 	}
 }
 
 // tryNext makes bundles ready that wait for room, at most so many of those that can run.
 func (js *Jobs) tryNext(j *life.Job, most int) {
-	for most > 0 && j.Room.Waiting() > 0 {
-		b := &j.Bundles[j.Room.Next()]
+	for most > 0 && j.StoreRoom.Waiting() > 0 {
+		b := &j.Bundles[j.StoreRoom.Next()]
 		b.WaitsForRoom = false
 		js.bundles.Recheck(b)
 		if b.Phase() == life.BundleReady {

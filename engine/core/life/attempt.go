@@ -21,11 +21,11 @@ type Attempt struct {
 	Launcher *Launcher
 	Stage    int32 // that its group counts for
 	Index    int32 // of its group's first node
-	capacity.Holding
+	capacity.Allocation
 	places [attemptSets]int32 // in its job's and its launcher's set
-	course.Course
+	course.Machine
 	Address string // of its data; "" before it runs
-	Pending commands.Pending
+	Unacked commands.Unacked
 
 	Reads    inputs.Reader
 	Progress float64

@@ -39,7 +39,7 @@ type Bundle struct {
 	Kept       []*Commit // by group: the last that committed; nil before
 	Failures   int
 	Losses     int
-	Avoid      avoidance.Bundle
+	Exclusions avoidance.BundleExclusions
 	twice      scheduler.Time // since when it is wanted twice; 0: it is not
 	Preempted  bool
 	// WaitsForRoom says that the store of the outputs was full for it: Job.Room has it be tried.
@@ -81,15 +81,15 @@ func (b *Bundle) Width() int {
 }
 
 // Demand returns what the i-th group takes.
-func (b *Bundle) Demand(i int) capacity.Demand {
+func (b *Bundle) Demand(i int) capacity.Request {
 	switch {
 	case b.Single:
 		return b.Job.Stages[b.Stage].single
 	case b.Last():
-		return capacity.Demand{Kind: b.Job.lastKind()} // it never waits for what tasks hold
+		return capacity.Request{Kind: b.Job.lastKind()} // it never waits for what tasks hold
 	}
 	g := &b.Job.Plan.Groups[b.Groups()[i]]
-	return capacity.Demand{Kind: b.Job.Stages[g.Stage].kind, Slots: g.Slots, Memory: g.Memory}
+	return capacity.Request{Kind: b.Job.Stages[g.Stage].kind, Slots: g.Slots, Memory: g.Memory}
 }
 
 // StageOf returns the stage that the i-th group counts for.
@@ -208,9 +208,9 @@ func (b *Bundle) Unavailable(l *capacity.Launcher) string {
 		return "is draining"
 	case l.Blamed:
 		return "failed for several jobs and is avoided for a while"
-	case b.Job.Avoid.Avoids(l.ID):
+	case b.Job.Exclusions.Excludes(l.ID):
 		return fmt.Sprintf("failed too often for %s", b.Job.ID)
-	case b.Avoid.Avoids(l.ID):
+	case b.Exclusions.Excludes(l.ID):
 		return fmt.Sprintf("failed for bundle %d", b.id)
 	}
 	for _, r := range b.Runs() {

@@ -15,7 +15,7 @@ import (
 )
 
 // Check looks for what must never be: it recounts all that is counted.
-func (st *State) Check() error {
+func (st *Cluster) Check() error {
 	for _, id := range st.Launchers.IDs() {
 		if err := st.checkLauncher(st.Launchers.Get(id)); err != nil {
 			return fmt.Errorf("launcher %d: %w", id, err)
@@ -46,10 +46,10 @@ func (st *State) Check() error {
 }
 
 // Holdings are those of the attempts that live on a launcher.
-func (st *State) Holdings(id scheduler.LauncherID) iter.Seq[*capacity.Holding] {
-	return func(yield func(*capacity.Holding) bool) {
+func (st *Cluster) Holdings(id scheduler.LauncherID) iter.Seq[*capacity.Allocation] {
+	return func(yield func(*capacity.Allocation) bool) {
 		for _, a := range st.Launchers.Get(id).Attempts {
-			if !yield(&a.Holding) {
+			if !yield(&a.Allocation) {
 				return
 			}
 		}
@@ -57,13 +57,13 @@ func (st *State) Holdings(id scheduler.LauncherID) iter.Seq[*capacity.Holding] {
 }
 
 // checkLauncher holds what a launcher runs against what is known of it.
-func (st *State) checkLauncher(l *Launcher) error {
+func (st *Cluster) checkLauncher(l *Launcher) error {
 	if !l.Up && len(l.Attempts)+len(l.Outputs) > 0 {
 		return fmt.Errorf("it is lost and has %d attempts and %d outputs", len(l.Attempts), len(l.Outputs))
 	}
 	suspended, finishers, waits := 0, 0, false
 	for i, a := range l.Attempts {
-		waits = waits || a.Pending.Waits()
+		waits = waits || a.Unacked.Waits()
 		if int(a.places[inLauncher]) != i || st.Attempts.Get(a.ID) != a {
 			return fmt.Errorf("attempt %d is not where it should be", a.ID)
 		}
@@ -80,7 +80,7 @@ func (st *State) checkLauncher(l *Launcher) error {
 			return fmt.Errorf("attempt %d holds its slots: %t, resumes: %t", a.ID, a.HasSlots, a.Resuming())
 		}
 	}
-	if err := l.Line.Check(waits); l.Up && err != nil {
+	if err := l.Outstanding.Check(waits); l.Up && err != nil {
 		return err
 	}
 	for id, o := range l.Outputs {
@@ -98,7 +98,7 @@ func (st *State) checkLauncher(l *Launcher) error {
 }
 
 // checkJob holds what is counted of a job against what it has.
-func (st *State) checkJob(j *Job) error {
+func (st *Cluster) checkJob(j *Job) error {
 	if j.Phase() == JobAsked {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (st *State) checkJob(j *Job) error {
 	if unfinished != j.Unfinished || ready != j.ready.count {
 		return fmt.Errorf("%d unfinished and %d ready, counted as %d and %d", unfinished, ready, j.Unfinished, j.ready.count)
 	}
-	if len(j.Attempts) == 0 && ready == 0 && j.Publishing.Due(st.step.Now) && j.Room.Due(st.step.Now) && !st.step.Due() && !j.unfinishedWork() && j.Phase() != JobEnding {
+	if len(j.Attempts) == 0 && ready == 0 && j.OutputCommit.Due(st.step.Now) && j.StoreRoom.Due(st.step.Now) && !st.step.Due() && !j.unfinishedWork() && j.Phase() != JobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.Phase())
 	}
 	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sorted.Has(st.Finishing, j.ID) {
@@ -130,7 +130,7 @@ func (st *State) checkJob(j *Job) error {
 	if err := j.checkCounts(); err != nil {
 		return err
 	}
-	if err := j.Avoid.Check(); err != nil {
+	if err := j.Exclusions.Check(); err != nil {
 		return err
 	}
 	if j.unfinishedWork() != sorted.Has(st.Busy, j.ID) {
@@ -142,7 +142,7 @@ func (st *State) checkJob(j *Job) error {
 	return st.checkInputs(j)
 }
 
-func (st *State) checkBundle(b *Bundle) error {
+func (st *Cluster) checkBundle(b *Bundle) error {
 	if err := b.Job.Inputs.CheckGate(&b.Gate, b.AllNodes()); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (st *State) checkBundle(b *Bundle) error {
 }
 
 // checkInputs holds the outputs that are there against who made them.
-func (st *State) checkInputs(j *Job) error {
+func (st *Cluster) checkInputs(j *Job) error {
 	return j.Inputs.Check(func(out inputs.Key) error {
 		k := j.commitOf(j.Inputs.Writer(out))
 		if k == nil {

@@ -21,7 +21,7 @@ var noLimits = graph.Limits{
 }
 
 // CodeBefore codes the jobs that are none yet, and those that ended.
-func (st *State) CodeBefore(w *codec.Codec) {
+func (st *Cluster) CodeBefore(w *codec.Codec) {
 	codec.List(w, &st.Prepared, func(w *codec.Codec, p *Prepared) { codec.Num(w, &p.ID); codec.Num(w, &p.At) })
 	codec.List(w, &st.Ended, func(w *codec.Codec, p **EndedJob) {
 		codec.Opt(w, p, func(w *codec.Codec, e *EndedJob) { codec.Message(w, &e.Status); codec.Message(w, &e.Refused) })
@@ -29,14 +29,14 @@ func (st *State) CodeBefore(w *codec.Codec) {
 }
 
 // CodeOwners codes to whom the jobs are announced that are none yet.
-func (st *State) CodeOwners(w *codec.Codec) {
+func (st *Cluster) CodeOwners(w *codec.Codec) {
 	for i := range st.Prepared {
 		codec.Str(w, &st.Prepared[i].Owner)
 	}
 }
 
 // CodeJobs codes all jobs with their bundles and attempts. Launchers are known by now.
-func (st *State) CodeJobs(w *codec.Codec) {
+func (st *Cluster) CodeJobs(w *codec.Codec) {
 	ids := slices.Clone(st.Jobs.IDs())
 	codec.Nums(w, &ids)
 	for _, id := range ids {
@@ -61,7 +61,7 @@ func (st *State) CodeJobs(w *codec.Codec) {
 	}
 }
 
-func codeJob(w *codec.Codec, st *State, j *Job) {
+func codeJob(w *codec.Codec, st *Cluster, j *Job) {
 	codeSpec(w, st, j)
 	codec.Num(w, &j.First)
 	if w.Reading && w.Err == nil {
@@ -92,7 +92,7 @@ func codeJob(w *codec.Codec, st *State, j *Job) {
 	}
 	codeReadyOrder(w, j)
 	if w.Reading {
-		j.Room.Listed(func(bundle int) {
+		j.StoreRoom.Listed(func(bundle int) {
 			if bundle < 0 || bundle >= len(j.Bundles) || j.Bundles[bundle].Phase() != BundleWaiting {
 				w.Fail(fmt.Errorf("bundle %d of %s waits for room, and is not waiting", bundle, j.ID))
 				return
@@ -117,7 +117,7 @@ func codeKinds(w *codec.Codec, j *Job) {
 }
 
 // codeSpec codes what was submitted. Of a graph that is a blob it has the hash.
-func codeSpec(w *codec.Codec, st *State, j *Job) {
+func codeSpec(w *codec.Codec, st *Cluster, j *Job) {
 	if !w.Reading && j.Spec.GetGraphBlob() != "" {
 		without := &wire.JobSpec{}
 		j.Spec.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -147,22 +147,22 @@ func codeJobFields(w *codec.Codec, j *Job) {
 	codec.Num(w, &j.Unfinished)
 	codec.Num(w, &j.Outcome)
 	codec.Message(w, &j.Failure)
-	j.Publishing.CodeGranted(w)
-	j.Avoid.CodeSome(w)
+	j.OutputCommit.CodeGranted(w)
+	j.Exclusions.CodeSome(w)
 	codec.Flag(w, &j.Watched)
-	j.Publishing.CodeTries(w)
+	j.OutputCommit.CodeTries(w)
 	switch {
 	case w.Format > 1:
 		codec.Num(w, &j.Roomy)
 		codec.Num(w, &j.Opened)
 		codec.Num(w, &j.Closed)
-		j.Publishing.CodeKept(w)
+		j.OutputCommit.CodeKept(w)
 	case w.Reading: // nothing was left to later steps
 		j.Opened, j.Closed = len(j.Plan.Bundles), len(j.Bundles)
 	}
 	codec.Num(w, &j.LastLaunch)
 	codec.Nums(w, &j.RanOn)
-	j.Avoid.Code(w)
+	j.Exclusions.Code(w)
 	codec.Num(w, &j.Unplaceable)
 	codec.Str(w, &j.WhyNot)
 	codec.Num(w, &j.PolicyWait.Job)
@@ -171,10 +171,10 @@ func codeJobFields(w *codec.Codec, j *Job) {
 	codec.List(w, &j.Notes, codec.Str[string])
 	codec.Num(w, &j.NotesDropped)
 	j.Tally.Code(w)
-	j.Room.Code(w)
+	j.StoreRoom.Code(w)
 }
 
-func codeBundle(w *codec.Codec, st *State, b *Bundle) {
+func codeBundle(w *codec.Codec, st *Cluster, b *Bundle) {
 	codec.Num(w, &b.phase)
 	b.Gate.CodeLate(w)
 	codec.Flag(w, &b.Preempted)
@@ -182,7 +182,7 @@ func codeBundle(w *codec.Codec, st *State, b *Bundle) {
 	codec.Num(w, &b.Since)
 	codec.Num(w, &b.Failures)
 	codec.Num(w, &b.Losses)
-	b.Avoid.Code(w)
+	b.Exclusions.Code(w)
 	codec.Num(w, &b.twice)
 	codec.Num(w, &b.Protected)
 	codec.List(w, &b.Kept, func(w *codec.Codec, p **Commit) { codec.Opt(w, p, codeCommit) })
@@ -217,7 +217,7 @@ func codeCommit(w *codec.Codec, k *Commit) {
 	codec.Message(w, &k.Report)
 }
 
-func codeRun(w *codec.Codec, st *State, r *Run) {
+func codeRun(w *codec.Codec, st *Cluster, r *Run) {
 	codec.Num(w, &r.ID)
 	codec.Blob(w, &r.Token)
 	for _, b := range []*bool{&r.Speculative, &r.PeersSent, &r.granted} {
@@ -248,7 +248,7 @@ func codeRun(w *codec.Codec, st *State, r *Run) {
 	})
 }
 
-func codeAttempt(w *codec.Codec, st *State, a *Attempt) {
+func codeAttempt(w *codec.Codec, st *Cluster, a *Attempt) {
 	codec.Num(w, &a.ID)
 	codec.Num(w, &a.Group)
 	a.Launcher = codeLauncherRef(w, st, a.Launcher)
@@ -262,7 +262,7 @@ func codeAttempt(w *codec.Codec, st *State, a *Attempt) {
 	codec.Str(w, &a.Address)
 	a.CodeStop(w)
 	codec.Num(w, &a.Reservation)
-	a.Pending.Code(w)
+	a.Unacked.Code(w)
 	a.Reads.Code(w)
 	thousandths := int64(a.Progress * 1000)
 	codec.Num(w, &thousandths)
@@ -293,7 +293,7 @@ func codeReadyOrder(w *codec.Codec, j *Job) {
 }
 
 // codeRelink makes the live attempts in what was read live ones again.
-func codeRelink(w *codec.Codec, st *State, j *Job) {
+func codeRelink(w *codec.Codec, st *Cluster, j *Job) {
 	j.recount()
 	j.LastMore = j.MemoryForFiles()
 	var live []*Attempt
@@ -318,7 +318,7 @@ func codeRelink(w *codec.Codec, st *State, j *Job) {
 		}
 		a.Locate()
 		st.AddAttempt(a)
-		a.Launcher.Adopt(&a.Holding)
+		a.Launcher.Adopt(&a.Allocation)
 		if a.Phase() != course.Assigned && a.Stop() == nil {
 			a.Reads.Start()
 		}

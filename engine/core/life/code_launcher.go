@@ -11,7 +11,7 @@ import (
 )
 
 // CodeNames codes what came later: older checkpoints end before them.
-func (st *State) CodeNames(w *codec.Codec) {
+func (st *Cluster) CodeNames(w *codec.Codec) {
 	if w.Reading && w.Left() == 0 {
 		return
 	}
@@ -21,7 +21,7 @@ func (st *State) CodeNames(w *codec.Codec) {
 }
 
 // CodeIdentities codes what came later still.
-func (st *State) CodeIdentities(w *codec.Codec) {
+func (st *Cluster) CodeIdentities(w *codec.Codec) {
 	if w.Reading && w.Left() == 0 {
 		return
 	}
@@ -31,7 +31,7 @@ func (st *State) CodeIdentities(w *codec.Codec) {
 }
 
 // CodeLaunchers codes all launchers, but for what they keep.
-func (st *State) CodeLaunchers(w *codec.Codec) {
+func (st *Cluster) CodeLaunchers(w *codec.Codec) {
 	ids := slices.Clone(st.Launchers.IDs())
 	codec.Nums(w, &ids)
 	for _, id := range ids {
@@ -57,12 +57,12 @@ func codeLauncher(w *codec.Codec, l *Launcher) {
 	codec.Str(w, &l.HTTPAddress)
 	codec.Num(w, &l.Incarnation)
 	l.CodeHas(w)
-	l.Line.CodeDue(w)
+	l.Outstanding.CodeDue(w)
 	l.CodeTold(w)
 }
 
 // CodeOutputs codes what launchers keep. Jobs are known by now.
-func (st *State) CodeOutputs(w *codec.Codec) {
+func (st *Cluster) CodeOutputs(w *codec.Codec) {
 	for _, lid := range st.Launchers.IDs() {
 		l := st.Launchers.Get(lid)
 		ids := slices.Sorted(maps.Keys(l.Outputs))
@@ -94,7 +94,7 @@ func (st *State) CodeOutputs(w *codec.Codec) {
 
 // codeLauncherRef codes a launcher by its id. One that was forgotten is read as an
 // empty one of that id, which nothing else refers to.
-func codeLauncherRef(w *codec.Codec, st *State, l *Launcher) *Launcher {
+func codeLauncherRef(w *codec.Codec, st *Cluster, l *Launcher) *Launcher {
 	var id scheduler.LauncherID
 	if l != nil {
 		id = l.ID
@@ -110,7 +110,7 @@ func codeLauncherRef(w *codec.Codec, st *State, l *Launcher) *Launcher {
 }
 
 // CodeSuspended codes the order of what waits to be resumed. Jobs are known by now.
-func (st *State) CodeSuspended(w *codec.Codec) {
+func (st *Cluster) CodeSuspended(w *codec.Codec) {
 	var ids []uint64
 	for r := range st.Suspended.All() {
 		ids = append(ids, r.ID)

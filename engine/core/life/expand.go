@@ -32,7 +32,7 @@ func (j *Job) TakeKinds(kinds map[int]string) {
 	for stage, kind := range kinds { // in any order: each stands alone
 		s := &j.Stages[stage]
 		s.kind = kind
-		if s.single != (capacity.Demand{}) {
+		if s.single != (capacity.Request{}) {
 			s.single.Kind = kind
 		}
 	}
@@ -163,7 +163,7 @@ func (b *Bundle) shape() {
 	// All of a stage take the same: kept there, it is not asked of the plan, most of
 	// which is out of the processor's reach when it is.
 	need, s := b.Demand(0), &b.Job.Stages[b.Stage]
-	if s.single == (capacity.Demand{}) {
+	if s.single == (capacity.Request{}) {
 		s.single = need
 	}
 	b.Single = s.single == need

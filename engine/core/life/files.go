@@ -13,8 +13,8 @@ type filesPlace struct {
 
 // FilesFrom lists what the job's accepted attempts wrote into its outputs, when that is
 // to be published or kept: from a number on, as much as one command holds.
-func (st *State) FilesFrom(j *Job, from uint64) []*wire.CommittedFile {
-	if j.Phase() != JobPublishing && !j.Publishing.Keeps() {
+func (st *Cluster) FilesFrom(j *Job, from uint64) []*wire.CommittedFile {
+	if j.Phase() != JobPublishing && !j.OutputCommit.Keeps() {
 		return nil
 	}
 	at := j.filesAt
@@ -47,7 +47,7 @@ func (st *State) FilesFrom(j *Job, from uint64) []*wire.CommittedFile {
 
 // FilesTotal is how many files filesFrom lists in all.
 func (j *Job) FilesTotal() uint64 {
-	if j.Phase() != JobPublishing && !j.Publishing.Keeps() {
+	if j.Phase() != JobPublishing && !j.OutputCommit.Keeps() {
 		return 0
 	}
 	return uint64(j.Tally.Files())

@@ -8,7 +8,7 @@ import (
 func (l *Launcher) frozen() *Launcher {
 	f := *l
 	f.Launcher = l.Clone()
-	f.Names, f.Line = slices.Clone(l.Names), l.Line.Clone()
+	f.Names, f.Outstanding = slices.Clone(l.Names), l.Outstanding.Clone()
 	f.Outputs = maps.Clone(l.Outputs) // of which the ids are written
 	f.Attempts = nil                  // written with their jobs
 	return &f
@@ -55,7 +55,7 @@ func (a *Attempt) frozen() *Attempt {
 }
 
 // Freeze makes it the state that another is in, of which it stays the copy.
-func (st *State) Freeze(of *State) {
+func (st *Cluster) Freeze(of *Cluster) {
 	st.Prepared, st.Ended = slices.Clone(of.Prepared), slices.Clone(of.Ended)
 	st.Suspended = of.Suspended.Clone(func(r *Run) *Run { return r }) // of which the ids are written
 	st.Launchers = of.Launchers.Clone((*Launcher).frozen)

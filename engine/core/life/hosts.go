@@ -7,7 +7,7 @@ import (
 )
 
 // Hosts tells where things are.
-type Hosts struct{ *State }
+type Hosts struct{ *Cluster }
 
 // HostOf returns the host that a launcher gave a name or address for; a name that
 // none gave stands for itself. Where two gave the same, the first one's holds.
@@ -52,7 +52,7 @@ func (j *Job) Made(k inputs.Key) (host, rack string, keeps bool) {
 }
 
 // Source describes where an output of a job is that is there.
-func (st *State) Source(j *Job) inputs.Source {
+func (st *Cluster) Source(j *Job) inputs.Source {
 	return func(k inputs.Key) *wire.Source {
 		if s := j.Inputs.Said(k); s != nil && s.Address == st.dataAddress(scheduler.LauncherID(s.Launcher)) {
 			return s
@@ -64,7 +64,7 @@ func (st *State) Source(j *Job) inputs.Source {
 }
 
 // sourceOf makes the message of where an output is.
-func (st *State) sourceOf(j *Job, k inputs.Key) *wire.Source {
+func (st *Cluster) sourceOf(j *Job, k inputs.Key) *wire.Source {
 	m := j.commitOf(j.Inputs.Writer(k))
 	return &wire.Source{
 		Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.Attempt),
@@ -75,7 +75,7 @@ func (st *State) sourceOf(j *Job, k inputs.Key) *wire.Source {
 // Token is the secret of a bundle attempt's data connections: all who share the bundle
 // attempt, or read what it stored, are told it. It is the one that an earlier manager made,
 // if there is one.
-func (st *State) Token(run uint64, earlier []byte) []byte {
+func (st *Cluster) Token(run uint64, earlier []byte) []byte {
 	if earlier != nil || st.Tokens == nil {
 		return earlier
 	}
@@ -83,7 +83,7 @@ func (st *State) Token(run uint64, earlier []byte) []byte {
 }
 
 // nameOf is a launcher's name, which stays its own as long as its id is known.
-func (st *State) nameOf(id scheduler.LauncherID) string {
+func (st *Cluster) nameOf(id scheduler.LauncherID) string {
 	if l := st.Launchers.Get(id); l != nil {
 		return l.Name
 	}
@@ -91,7 +91,7 @@ func (st *State) nameOf(id scheduler.LauncherID) string {
 }
 
 // dataAddress is where what a launcher stored can be read; "" while it is not up.
-func (st *State) dataAddress(id scheduler.LauncherID) string {
+func (st *Cluster) dataAddress(id scheduler.LauncherID) string {
 	if l := st.Launchers.Get(id); l != nil && l.Up {
 		return l.DataAddress
 	}

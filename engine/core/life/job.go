@@ -67,7 +67,7 @@ type Job struct {
 	Doubled    int        // of them: speculative; and bundles that are wanted twice
 	ready      readyList
 	Opened     int // bundles that were made known, without the last
-	Avoid      avoidance.Job
+	Exclusions avoidance.JobExclusions
 	LastLaunch scheduler.Time         // of a bundle of it
 	RanOn      []scheduler.LauncherID // launchers to be told of its end, ascending
 
@@ -86,11 +86,11 @@ type Job struct {
 	Shapes    []shape            // distinct demands of its bundles
 	largest   int64              // memory of a group, bytes
 
-	Outcome    scheduler.JobOutcome // of a job that ends
-	Failure    *wire.Failure
-	Publishing publishing.Publishing
-	Room       publishing.Room // in the store of its outputs
-	filesAt    filesPlace
+	Outcome      scheduler.JobOutcome // of a job that ends
+	Failure      *wire.Failure
+	OutputCommit publishing.OutputCommit
+	StoreRoom    publishing.StoreRoom // in the store of its outputs
+	filesAt      filesPlace
 
 	LastMore int64 // bytes that its last group takes beside lastMemory, since that was made ready
 
@@ -122,7 +122,7 @@ type EndedJob struct {
 // stage is what a job knows of a stage.
 type stage struct {
 	tally.Stage
-	single capacity.Demand // of its groups of one node that are bundles by themselves
+	single capacity.Request // of its groups of one node that are bundles by themselves
 
 	kind      string              // of slots that its groups take
 	suspended uint32              // of its nodes that run

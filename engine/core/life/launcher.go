@@ -15,7 +15,7 @@ type Launcher struct {
 	Attempts    attemptSet // live
 	Suspended   int        // of them
 	Finishers   int        // of them: groups that publish or clean
-	Line        commands.Line
+	Outstanding commands.Outstanding
 	capacity.Launcher
 
 	Identity    string   // of the data folder that the name is bound to while it is up; "": any
@@ -28,8 +28,8 @@ type Launcher struct {
 const launcherHot = unsafe.Offsetof(Launcher{}.Launcher) + capacity.Hot
 
 // To is where commands to a launcher go.
-func (l *Launcher) To() commands.To {
-	return commands.To{Launcher: l.ID, Incarnation: l.Incarnation, Name: l.Name}
+func (l *Launcher) Destination() commands.Destination {
+	return commands.Destination{Launcher: l.ID, Incarnation: l.Incarnation, Name: l.Name}
 }
 
 // Output is what an attempt stored on a launcher.

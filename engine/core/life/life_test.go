@@ -150,7 +150,7 @@ func TestItComesBack(t *testing.T) {
 	h.Attempts.SuspendedNow(suspended.Attempts[0])
 	h.Checked()
 
-	code := func(st *life.State) func(*codec.Codec) {
+	code := func(st *life.Cluster) func(*codec.Codec) {
 		return func(w *codec.Codec) {
 			st.CodeBefore(w)
 			st.CodeLaunchers(w)
@@ -160,7 +160,7 @@ func TestItComesBack(t *testing.T) {
 		}
 	}
 	was := codectest.Bytes(t, code(h.Life))
-	var room capacity.Capacity
+	var room capacity.Resources
 	back := life.New(&step.Step{Set: h.Step.Set, Now: h.Step.Now}, &room)
 	codectest.Read(t, was, code(back))
 	if !bytes.Equal(codectest.Bytes(t, code(back)), was) {

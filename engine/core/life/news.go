@@ -28,16 +28,16 @@ const decidedMax = 1000
 const usualMax = 256
 
 // TellNews has News be kept from now on.
-func (st *State) TellNews() {
+func (st *Cluster) TellNews() {
 	st.news.on = true
 	st.capacity.TellTouched()
 }
 
 // Tells says whether News are kept.
-func (st *State) Tells() bool { return st.news.on }
+func (st *Cluster) Tells() bool { return st.news.on }
 
 // TouchAttempt has an attempt's row be told, with those of its job and launcher.
-func (st *State) TouchAttempt(a *Attempt) {
+func (st *Cluster) TouchAttempt(a *Attempt) {
 	st.Touch(a.Run.Bundle.Job)
 	if !st.news.on {
 		return
@@ -58,7 +58,7 @@ func (j *Job) touchStage(number int) {
 }
 
 // NoteEnd has the last row of an attempt be told.
-func (st *State) NoteEnd(a *Attempt, reason string, beneficiary scheduler.JobID, work scheduler.Work) {
+func (st *Cluster) NoteEnd(a *Attempt, reason string, beneficiary scheduler.JobID, work scheduler.Work) {
 	if !st.news.on {
 		return
 	}
@@ -71,36 +71,36 @@ func (st *State) NoteEnd(a *Attempt, reason string, beneficiary scheduler.JobID,
 }
 
 // NoteGone has it be told that a launcher is forgotten.
-func (st *State) NoteGone(id scheduler.LauncherID) {
+func (st *Cluster) NoteGone(id scheduler.LauncherID) {
 	if st.news.on {
 		st.news.gone = append(st.news.gone, id)
 	}
 }
 
 // TellsDecisions says whether one more decision of this step is told.
-func (st *State) TellsDecisions() bool { return st.news.on && len(st.news.decided) < decidedMax }
+func (st *Cluster) TellsDecisions() bool { return st.news.on && len(st.news.decided) < decidedMax }
 
 // NoteDecision has it be told what became of a decision.
-func (st *State) NoteDecision(d facts.Decision) { st.news.decided = append(st.news.decided, d) }
+func (st *Cluster) NoteDecision(d facts.Decision) { st.news.decided = append(st.news.decided, d) }
 
 // NoteOver has it be told that a job is over.
-func (st *State) NoteOver(e *EndedJob) {
+func (st *Cluster) NoteOver(e *EndedJob) {
 	if st.news.on {
 		st.news.over = append(st.news.over, e)
 	}
 }
 
 // Changed lists the jobs that changed in this step and live, in order of id.
-func (st *State) Changed() []*Job {
+func (st *Cluster) Changed() []*Job {
 	list := slices.DeleteFunc(slices.Clone(st.changed), func(j *Job) bool { return st.Jobs.Get(j.ID) != j })
 	slices.SortFunc(list, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
 
 // TakeNews returns the rows of what changed, but those of jobs, which are Changed.
-func (st *State) TakeNews(changed []*Job) facts.Rows {
+func (st *Cluster) TakeNews(changed []*Job) facts.ChangeSet {
 	n := &st.news
-	rows := facts.Rows{Decided: n.decided, Attempts: slices.Grow(n.ended, len(n.attempts))}
+	rows := facts.ChangeSet{Decided: n.decided, Attempts: slices.Grow(n.ended, len(n.attempts))}
 	for _, j := range changed {
 		if !j.told {
 			j.told = true
@@ -141,8 +141,8 @@ func (st *State) TakeNews(changed []*Job) facts.Rows {
 }
 
 // AllNews returns the rows of all there is, but those of jobs.
-func (st *State) AllNews() facts.Rows {
-	var rows facts.Rows
+func (st *Cluster) AllNews() facts.ChangeSet {
+	var rows facts.ChangeSet
 	for j := range st.Jobs.All() {
 		for i := range j.Stages {
 			rows.Stages = append(rows.Stages, j.StageRow(i))

@@ -11,7 +11,7 @@ import (
 
 // PrefetchReports touches what a batch of inputs is about, as far as they tell of
 // attempts that start or end. See package prefetch.
-func (st *State) PrefetchReports(inputs []*wire.Input) {
+func (st *Cluster) PrefetchReports(inputs []*wire.Input) {
 	var ending, starting [prefetch.Batch]*Attempt
 	ends, starts := 0, 0
 	for _, in := range inputs {
@@ -72,7 +72,7 @@ func prefetchEnds(attempts []*Attempt) (sum byte) {
 }
 
 // PrefetchLaunches touches what a batch of launches is about.
-func (st *State) PrefetchLaunches(launches []scheduler.Launch) {
+func (st *Cluster) PrefetchLaunches(launches []scheduler.Launch) {
 	var bundles [prefetch.Batch]*Bundle
 	var launchers [prefetch.Batch]*Launcher
 	n := 0

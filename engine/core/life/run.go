@@ -112,11 +112,11 @@ func (r *Run) Rests() bool {
 }
 
 // Waiting lists its attempts that wait to be resumed, and what they hold.
-func (r *Run) Waiting() (list []*Attempt, held []capacity.Held) {
+func (r *Run) Waiting() (list []*Attempt, held []capacity.AllocationOn) {
 	for _, a := range r.Attempts {
 		if a.Waits() {
 			list = append(list, a)
-			held = append(held, capacity.Held{On: &a.Launcher.Launcher, Holding: &a.Holding})
+			held = append(held, capacity.AllocationOn{On: &a.Launcher.Launcher, Allocation: &a.Allocation})
 		}
 	}
 	return list, held
@@ -133,7 +133,7 @@ func NewRun(b *Bundle, where []*Launcher) (*Run, []scheduler.AttemptID) {
 			attempts [1]*Attempt
 			ids      [1]scheduler.AttemptID
 		}
-		one.attempt = Attempt{Run: &one.run, Launcher: where[0], Holding: capacity.Holding{HasSlots: true}}
+		one.attempt = Attempt{Run: &one.run, Launcher: where[0], Allocation: capacity.Allocation{HasSlots: true}}
 		one.attempts[0] = &one.attempt
 		one.run = Run{Bundle: b, live: 1, Attempts: one.attempts[:], Commits: make([]*Commit, 1)}
 		return &one.run, one.ids[:]
@@ -141,7 +141,7 @@ func NewRun(b *Bundle, where []*Launcher) (*Run, []scheduler.AttemptID) {
 	n := len(where)
 	r := &Run{Bundle: b, live: n, Attempts: make([]*Attempt, n), Commits: make([]*Commit, n)}
 	for i, l := range where {
-		r.Attempts[i] = &Attempt{Run: r, Group: i, Launcher: l, Holding: capacity.Holding{HasSlots: true}}
+		r.Attempts[i] = &Attempt{Run: r, Group: i, Launcher: l, Allocation: capacity.Allocation{HasSlots: true}}
 	}
 	return r, make([]scheduler.AttemptID, n)
 }

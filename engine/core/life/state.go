@@ -13,9 +13,9 @@ import (
 
 // State is the population: all jobs, bundles, attempts and launchers there are, and who is
 // on which list. Not safe for concurrent use.
-type State struct {
+type Cluster struct {
 	step     *step.Step
-	capacity *capacity.Capacity
+	capacity *capacity.Resources
 
 	Jobs idmap.Index[scheduler.JobID, Job] // live, admitted or asked
 	Busy []scheduler.JobID                 // of them, those that a later step has to go on with, ascending
@@ -40,12 +40,12 @@ type State struct {
 }
 
 // New returns a state of nobody.
-func New(s *step.Step, c *capacity.Capacity) *State {
-	return &State{step: s, capacity: c, ByName: map[string]*Launcher{}}
+func New(s *step.Step, c *capacity.Resources) *Cluster {
+	return &Cluster{step: s, capacity: c, ByName: map[string]*Launcher{}}
 }
 
 // Attempt returns the live attempt of an id on a launcher, or nil.
-func (st *State) Attempt(l *Launcher, id uint64) *Attempt {
+func (st *Cluster) Attempt(l *Launcher, id uint64) *Attempt {
 	if a := st.Attempts.Get(scheduler.AttemptID(id)); a != nil && a.Launcher == l {
 		return a
 	}
@@ -53,7 +53,7 @@ func (st *State) Attempt(l *Launcher, id uint64) *Attempt {
 }
 
 // AddAttempt makes an attempt a live one.
-func (st *State) AddAttempt(a *Attempt) {
+func (st *Cluster) AddAttempt(a *Attempt) {
 	st.Attempts.Set(a.ID, a)
 	a.Run.Bundle.Job.Attempts.add(a, inJob)
 	a.Launcher.Attempts.add(a, inLauncher)
@@ -70,7 +70,7 @@ func (st *State) AddAttempt(a *Attempt) {
 }
 
 // RemoveAttempt ends that.
-func (st *State) RemoveAttempt(a *Attempt) {
+func (st *Cluster) RemoveAttempt(a *Attempt) {
 	st.Attempts.Delete(a.ID)
 	a.Run.Bundle.Job.Attempts.remove(a, inJob)
 	a.Launcher.Attempts.remove(a, inLauncher)
@@ -88,7 +88,7 @@ func (st *State) RemoveAttempt(a *Attempt) {
 }
 
 // Touch has the shell told, at the step's end, that a job changed.
-func (st *State) Touch(j *Job) {
+func (st *Cluster) Touch(j *Job) {
 	if !j.touched {
 		j.touched = true
 		st.changed = append(st.changed, j)
@@ -96,7 +96,7 @@ func (st *State) Touch(j *Job) {
 }
 
 // NoteJob keeps a line for the job's status.
-func (st *State) NoteJob(j *Job, text string) {
+func (st *Cluster) NoteJob(j *Job, text string) {
 	text = st.step.Short(text)
 	if j.notesTold { // who was given them keeps them
 		j.Notes, j.notesTold = slices.Clone(j.Notes), false
@@ -111,19 +111,19 @@ func (st *State) NoteJob(j *Job, text string) {
 }
 
 // ListSuspended lists a run as one that waits to be resumed, from now on.
-func (st *State) ListSuspended(r *Run, now scheduler.Time) {
+func (st *Cluster) ListSuspended(r *Run, now scheduler.Time) {
 	r.suspended = now
 	st.listSuspended(r)
 }
 
-func (st *State) listSuspended(r *Run) {
+func (st *Cluster) listSuspended(r *Run) {
 	st.suspension++
 	r.suspension = st.suspension
 	st.Suspended.Add(r.suspension, r)
 }
 
 // DropSuspended takes a run off the list of those that wait to be resumed.
-func (st *State) DropSuspended(r *Run) {
+func (st *Cluster) DropSuspended(r *Run) {
 	if r.suspended == 0 {
 		return
 	}
@@ -132,7 +132,7 @@ func (st *State) DropSuspended(r *Run) {
 }
 
 // NoteWork keeps the list of the jobs that later steps have to go on with.
-func (st *State) NoteWork(j *Job) {
+func (st *Cluster) NoteWork(j *Job) {
 	if j.unfinishedWork() {
 		st.Busy = sorted.Add(st.Busy, j.ID)
 	} else if i, found := slices.BinarySearch(st.Busy, j.ID); found {
@@ -141,7 +141,7 @@ func (st *State) NoteWork(j *Job) {
 }
 
 // NoteFinishing keeps the list of the jobs whose last bundle is ready.
-func (st *State) NoteFinishing(j *Job) {
+func (st *Cluster) NoteFinishing(j *Job) {
 	if b := j.LastBundle(); b != nil && b.Phase() == BundleReady {
 		st.Finishing = sorted.Add(st.Finishing, j.ID)
 	} else if i, found := slices.BinarySearch(st.Finishing, j.ID); found {
@@ -150,14 +150,14 @@ func (st *State) NoteFinishing(j *Job) {
 }
 
 // Know makes a bundle known: it has its id from now on.
-func (st *State) Know(b *Bundle) {
+func (st *Cluster) Know(b *Bundle) {
 	b.id = b.Job.First + scheduler.BundleID(b.Index)
 	st.Bundles.Set(b.id, b)
 }
 
 // TakeChanged lists the jobs that changed since it was asked last, and those of them that
 // are over, both in order of id.
-func (st *State) TakeChanged() (ids, ended []scheduler.JobID) {
+func (st *Cluster) TakeChanged() (ids, ended []scheduler.JobID) {
 	if len(st.changed) == 0 {
 		return nil, nil
 	}

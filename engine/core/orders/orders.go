@@ -17,12 +17,12 @@ import (
 // Orders gives them. Not safe for concurrent use.
 type Orders struct {
 	step *step.Step
-	life *life.State
+	life *life.Cluster
 
 	Feeds inputs.Feed // what the step at hand gives to readers
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, l *life.State) *Orders {
+func New(s *step.Step, l *life.Cluster) *Orders {
 	return &Orders{step: s, life: l}
 }

@@ -40,7 +40,7 @@ func (od *Orders) SendAgain(a *life.Attempt) {
 // Command sends a command to a launcher that is up.
 func (od *Orders) Command(l *life.Launcher, m *wire.Command) {
 	if l.Up {
-		commands.Send(od.step, l.To(), m)
+		commands.SendCommand(od.step, l.Destination(), m)
 	}
 }
 
@@ -57,13 +57,13 @@ func (od *Orders) Forget(l *life.Launcher, id scheduler.AttemptID) {
 // DropJob has a launcher get rid of what it has of a job that is over, or not known.
 func (od *Orders) DropJob(l *life.Launcher, id scheduler.JobID) {
 	if l.Up {
-		l.Line.Drop(od.step, l.To(), id)
+		l.Outstanding.Drop(od.step, l.Destination(), id)
 	}
 }
 
 // unconfirmed has a launcher looked after until it confirms a command.
 func (od *Orders) unconfirmed(a *life.Attempt) {
-	a.Launcher.Line.Sent(od.step, a.Launcher.ID, &a.Pending)
+	a.Launcher.Outstanding.Sent(od.step, a.Launcher.ID, &a.Unacked)
 }
 
 // SendStop tells a launcher to stop an attempt.

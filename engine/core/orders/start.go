@@ -61,7 +61,7 @@ func (od *Orders) StartCommand(a *life.Attempt) *wire.Command {
 	if b.Last() {
 		m.SourcesComplete, m.Slots, m.Memory = true, lastSlots, j.LastMemory()
 		m.Finish = &wire.Finish{
-			Publish: j.Phase() == life.JobPublishing, Outputs: j.Spec.Outputs, Keep: j.Publishing.Keeps(), Granted: j.Publishing.MayBeThere(), Mark: od.mark(j.ID),
+			Publish: j.Phase() == life.JobPublishing, Outputs: j.Spec.Outputs, Keep: j.OutputCommit.Keeps(), Granted: j.OutputCommit.MayBeThere(), Mark: od.mark(j.ID),
 		}
 		m.Finish.Files, m.Finish.FilesTotal = od.life.FilesFrom(j, 0), j.FilesTotal()
 	} else {

@@ -42,7 +42,7 @@ type launcherBytes struct {
 }
 
 // New returns a connection of which no output is there.
-func New(writers, readers int, all bool) Connection {
+func NewConnection(writers, readers int, all bool) Connection {
 	n := Connection{bytes: make([]int64, writers), all: all}
 	for i := range n.bytes {
 		n.bytes[i] = -1

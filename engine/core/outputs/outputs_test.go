@@ -42,7 +42,7 @@ type obvious struct {
 func TestAllToAllAgainstTheObvious(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		writers, readers := rapid.IntRange(1, 30).Draw(t, "writers"), rapid.IntRange(1, 5).Draw(t, "readers")
-		n, o := New(writers, readers, true), obvious{map[int]scheduler.LauncherID{}, map[int]int64{}}
+		n, o := NewConnection(writers, readers, true), obvious{map[int]scheduler.LauncherID{}, map[int]int64{}}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			from := rapid.IntRange(0, writers-1).Draw(t, "from")
 			delta := 0
@@ -122,7 +122,7 @@ func (o obvious) places(t *rapid.T, n *Connection) {
 
 // Until its turn comes a reader knows of the count before.
 func TestReadersAreToldOneAfterTheOther(t *testing.T) {
-	n := New(2, 3, true)
+	n := NewConnection(2, 3, true)
 	n.Put(0, 10, []int64{1, 2, 7}, 1, 0)
 	n.CountAll(1, false)
 	n.Put(1, 10, []int64{1, 2, 7}, 2, 0)

@@ -71,7 +71,7 @@ func (pr *Preemption) preemptRun(r *life.Run, k *capacity.Reservation, suspend b
 	pr.step.Stats.Preempted++
 	for _, a := range r.Attempts {
 		if a.Phase() != course.Ended && (a.HasSlots || !suspend) {
-			pr.capacity.AddVictim(k, &a.Holding)
+			pr.capacity.AddVictim(k, &a.Allocation)
 		}
 	}
 	if suspend {
@@ -224,7 +224,7 @@ func freedBy(runs []*life.Run, suspend bool) capacity.Freed {
 	for _, r := range runs {
 		for _, a := range r.Attempts {
 			if a.Phase() != course.Ended {
-				freed.Add(&a.Launcher.Launcher, &a.Holding, suspend)
+				freed.Add(&a.Launcher.Launcher, &a.Allocation, suspend)
 			}
 		}
 	}

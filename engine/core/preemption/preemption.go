@@ -22,8 +22,8 @@ import (
 type Preemption struct {
 	step     *step.Step
 	ids      *ids.IDs
-	capacity *capacity.Capacity
-	life     *life.State
+	capacity *capacity.Resources
+	life     *life.Cluster
 	events   *events.Events
 	orders   *orders.Orders
 	bundles  *bundles.Bundles
@@ -31,6 +31,6 @@ type Preemption struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *capacity.Capacity, l *life.State, e *events.Events, o *orders.Orders, b *bundles.Bundles, at *attempts.Attempts) *Preemption {
+func New(s *step.Step, i *ids.IDs, c *capacity.Resources, l *life.Cluster, e *events.Events, o *orders.Orders, b *bundles.Bundles, at *attempts.Attempts) *Preemption {
 	return &Preemption{step: s, ids: i, capacity: c, life: l, events: e, orders: o, bundles: b, attempts: at}
 }

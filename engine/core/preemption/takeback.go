@@ -268,7 +268,7 @@ func (pr *Preemption) takeRuns(b *life.Bundle, runs []*life.Run) {
 	for _, r := range runs {
 		for _, a := range r.Attempts {
 			if a.Phase() != course.Ended {
-				pr.capacity.AddVictim(k, &a.Holding)
+				pr.capacity.AddVictim(k, &a.Allocation)
 			}
 		}
 		pr.takeRun(r, b)

@@ -22,10 +22,10 @@ import (
 
 // Publishing is that of one job. The zero value is that of a job that has not come to it.
 // Not safe for concurrent use.
-type Publishing struct {
+type OutputCommit struct {
 	granted  bool // outputs may be there
 	keep     bool // it failed for good: its parts stay
-	outlived bool // a life of the manager, whose log may have lost that it was granted
+	survived bool // a life of the manager, whose log may have lost that it was granted
 	tries    int  // that were in vain
 	till     scheduler.Time
 	why      string   // it waits until then
@@ -33,7 +33,7 @@ type Publishing struct {
 }
 
 // Limits are the settings that it obeys.
-type Limits struct {
+type CommitLimits struct {
 	Publish, Clean  int           // tries
 	Failures        int           // of the group, before it was granted
 	Losses          int           // likewise; one more ends it
@@ -41,7 +41,7 @@ type Limits struct {
 }
 
 // End is how a try ended that did not come to its end.
-type End struct {
+type FailedCommit struct {
 	Failure  *wire.Failure // nil: it did not fail
 	Lost     string        // why it was lost; "": it was not
 	Failures int           // of the group so far, with this one
@@ -51,9 +51,9 @@ type End struct {
 }
 
 // Vain says whether the try counts: it was not merely taken back.
-func (e *End) Vain() bool { return e.Failure != nil || e.Lost != "" }
+func (e *FailedCommit) Counts() bool { return e.Failure != nil || e.Lost != "" }
 
-func (e *End) why() string {
+func (e *FailedCommit) why() string {
 	if e.Failure != nil {
 		return e.Failure.Message
 	}
@@ -61,54 +61,54 @@ func (e *End) why() string {
 }
 
 // What is what is to be done.
-type What uint8
+type CommitAction uint8
 
 const (
-	Again       What = iota // the same once more, at once
-	Later                   // the same, after Verdict.Wait
-	Fail                    // the job failed, and nothing of it is worth keeping
-	Keep                    // the job failed, and its parts stay
-	LeaveTraces             // the job is over, and its temporary folders are left behind
+	RetryCommit      CommitAction = iota // the same once more, at once
+	RetryCommitLater                     // the same, after Verdict.Wait
+	FailJob                              // the job failed, and nothing of it is worth keeping
+	FailKeepingParts                     // the job failed, and its parts stay
+	LeaveTemporary                       // the job is over, and its temporary folders are left behind
 )
 
 // Verdict is what follows on a try.
-type Verdict struct {
-	What What
-	Why  string        // of Keep and LeaveTraces
-	Wait time.Duration // of Later
+type CommitVerdict struct {
+	Action CommitAction
+	Why    string        // of Keep and LeaveTraces
+	Wait   time.Duration // of Later
 }
 
 // Clean has it clean from now on.
-func (p *Publishing) Clean() { p.tries = 0 }
+func (p *OutputCommit) Clean() { p.tries = 0 }
 
 // Over says what follows on a try, while the group cleans or publishes.
-func (p *Publishing) Over(now scheduler.Time, cleaning bool, e End, l Limits) Verdict {
-	if e.Vain() {
+func (p *OutputCommit) Next(now scheduler.Time, cleaning bool, e FailedCommit, l CommitLimits) CommitVerdict {
+	if e.Counts() {
 		p.tries++
 	}
 	kind := e.Failure.GetKind()
 	if e.Elsewhere && !cleaning && p.tries < l.Publish {
-		return Verdict{What: Again}
+		return CommitVerdict{Action: RetryCommit}
 	}
 	switch {
 	case cleaning && p.tries >= l.Clean:
-		return Verdict{What: LeaveTraces, Why: fmt.Sprintf("cleaning failed %d times: %s", p.tries, e.why())}
+		return CommitVerdict{Action: LeaveTemporary, Why: fmt.Sprintf("cleaning failed %d times: %s", p.tries, e.why())}
 	case cleaning:
-		return Verdict{What: Again}
+		return CommitVerdict{Action: RetryCommit}
 	case kind == wire.ErrorKind_ERROR_KIND_INVALID && !p.granted: // the parts do not fit together
-		return Verdict{What: Fail}
+		return CommitVerdict{Action: FailJob}
 	case kind == wire.ErrorKind_ERROR_KIND_OUTPUT, kind == wire.ErrorKind_ERROR_KIND_INVALID, kind == wire.ErrorKind_ERROR_KIND_DENIED:
-		return Verdict{What: Keep, Why: e.why()}
-	case e.Vain() && (p.tries >= l.Publish || !p.granted && (e.Failures >= l.Failures || e.Losses > l.Losses)):
-		return Verdict{What: Keep, Why: fmt.Sprintf("publishing failed %d times, the last time: %s", p.tries, e.why())}
-	case e.Failure != nil, p.tries > 1 && e.Vain():
-		return Verdict{What: Later, Wait: p.wait(now, e.why(), l)}
+		return CommitVerdict{Action: FailKeepingParts, Why: e.why()}
+	case e.Counts() && (p.tries >= l.Publish || !p.granted && (e.Failures >= l.Failures || e.Losses > l.Losses)):
+		return CommitVerdict{Action: FailKeepingParts, Why: fmt.Sprintf("publishing failed %d times, the last time: %s", p.tries, e.why())}
+	case e.Failure != nil, p.tries > 1 && e.Counts():
+		return CommitVerdict{Action: RetryCommitLater, Wait: p.wait(now, e.why(), l)}
 	}
-	return Verdict{What: Again}
+	return CommitVerdict{Action: RetryCommit}
 }
 
 // wait has it wait, ever longer.
-func (p *Publishing) wait(now scheduler.Time, why string, l Limits) time.Duration {
+func (p *OutputCommit) wait(now scheduler.Time, why string, l CommitLimits) time.Duration {
 	wait := l.After << min(p.tries-1, 30)
 	if wait <= 0 || wait > l.AfterMax {
 		wait = l.AfterMax
@@ -119,37 +119,37 @@ func (p *Publishing) wait(now scheduler.Time, why string, l Limits) time.Duratio
 }
 
 // Due says whether it waits for nothing more.
-func (p *Publishing) Due(now scheduler.Time) bool { return now >= p.till }
+func (p *OutputCommit) Due(now scheduler.Time) bool { return now >= p.till }
 
 // WhyLater is why it waits, or waited last; "" when it never did.
-func (p *Publishing) WhyLater() string { return p.why }
+func (p *OutputCommit) RetryReason() string { return p.why }
 
 // Grant notes that publishing was granted.
-func (p *Publishing) Grant() { p.granted = true }
+func (p *OutputCommit) Grant() { p.granted = true }
 
 // Outlive notes that a life of the manager ended.
-func (p *Publishing) Outlive() { p.outlived = true }
+func (p *OutputCommit) SurviveRestart() { p.survived = true }
 
 // MayBeThere says whether outputs may be there already.
-func (p *Publishing) MayBeThere() bool { return p.granted || p.outlived }
+func (p *OutputCommit) MayBeThere() bool { return p.granted || p.survived }
 
 // KeepParts has the job's parts stay.
-func (p *Publishing) KeepParts() { p.keep = true }
+func (p *OutputCommit) KeepParts() { p.keep = true }
 
 // Keeps says whether they do.
-func (p *Publishing) Keeps() bool { return p.keep }
+func (p *OutputCommit) Keeps() bool { return p.keep }
 
 // KeepIn notes a folder in which parts stay.
-func (p *Publishing) KeepIn(folder string) { p.kept = append(slices.Clone(p.kept), folder) }
+func (p *OutputCommit) KeepIn(folder string) { p.kept = append(slices.Clone(p.kept), folder) }
 
 // Kept lists the folders in which parts stay. The caller must not change it.
-func (p *Publishing) Kept() []string { return p.kept }
+func (p *OutputCommit) Kept() []string { return p.kept }
 
 // CodeGranted, CodeTries and CodeKept code its parts, which lie apart in a checkpoint.
-func (p *Publishing) CodeGranted(w *codec.Codec) { codec.Flag(w, &p.granted) }
+func (p *OutputCommit) CodeGranted(w *codec.Codec) { codec.Flag(w, &p.granted) }
 
 // CodeTries codes how often it was tried, and until when it waits.
-func (p *Publishing) CodeTries(w *codec.Codec) {
+func (p *OutputCommit) CodeTries(w *codec.Codec) {
 	codec.Num(w, &p.tries)
 	codec.Num(w, &p.till)
 	if w.Format > 1 {
@@ -159,7 +159,7 @@ func (p *Publishing) CodeTries(w *codec.Codec) {
 }
 
 // CodeKept codes where parts stay.
-func (p *Publishing) CodeKept(w *codec.Codec) { codec.List(w, &p.kept, codec.Str[string]) }
+func (p *OutputCommit) CodeKept(w *codec.Codec) { codec.List(w, &p.kept, codec.Str[string]) }
 
 // CodeOutlived codes whether it outlived a life of the manager.
-func (p *Publishing) CodeOutlived(w *codec.Codec) { codec.Flag(w, &p.outlived) }
+func (p *OutputCommit) CodeSurvived(w *codec.Codec) { codec.Flag(w, &p.survived) }

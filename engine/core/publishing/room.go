@@ -11,7 +11,7 @@ import (
 // Room is what a job waits for whose store of outputs was full when a group wrote there. What
 // met it waits, and one after the other is tried, ever later, up to a bound of time. The
 // zero value is that of a job that met no full store. Not safe for concurrent use.
-type Room struct {
+type StoreRoom struct {
 	waited  time.Duration // in all since the store took files last
 	tries   int           // that met a full store since then
 	till    scheduler.Time
@@ -20,14 +20,14 @@ type Room struct {
 }
 
 // RoomLimits are the settings that it obeys.
-type RoomLimits struct {
+type StoreRoomLimits struct {
 	After, AfterMax time.Duration // until the next try, doubling to AfterMax
 	Max             time.Duration // in all
 }
 
 // Full notes that a bundle met a full store, and has it wait. A wait above 0 begins now; at 0
 // one goes on. When it was waited as long as may be, more is false.
-func (r *Room) Full(now scheduler.Time, bundle int, why string, l RoomLimits) (wait time.Duration, more bool) {
+func (r *StoreRoom) Full(now scheduler.Time, bundle int, why string, l StoreRoomLimits) (wait time.Duration, more bool) {
 	begins := r.Due(now)
 	if begins && r.waited >= l.Max {
 		return 0, false
@@ -49,22 +49,22 @@ func (r *Room) Full(now scheduler.Time, bundle int, why string, l RoomLimits) (w
 }
 
 // Took notes that the store took files.
-func (r *Room) Took() { r.waited, r.tries, r.till = 0, 0, 0 }
+func (r *StoreRoom) Took() { r.waited, r.tries, r.till = 0, 0, 0 }
 
 // Due says whether it waits for time no more.
-func (r *Room) Due(now scheduler.Time) bool { return now >= r.till }
+func (r *StoreRoom) Due(now scheduler.Time) bool { return now >= r.till }
 
 // Waiting is how many bundles wait.
-func (r *Room) Waiting() int { return len(r.waiting) }
+func (r *StoreRoom) Waiting() int { return len(r.waiting) }
 
 // Next takes out the one that waits longest. There has to be one.
-func (r *Room) Next() (bundle int) {
+func (r *StoreRoom) Next() (bundle int) {
 	bundle, r.waiting = r.waiting[0], r.waiting[1:]
 	return bundle
 }
 
 // Why is why bundles wait; "": none does.
-func (r *Room) Why() string {
+func (r *StoreRoom) Why() string {
 	if len(r.waiting) == 0 {
 		return ""
 	}
@@ -72,14 +72,14 @@ func (r *Room) Why() string {
 }
 
 // Listed calls each for the bundles that wait.
-func (r *Room) Listed(each func(bundle int)) {
+func (r *StoreRoom) Listed(each func(bundle int)) {
 	for _, b := range r.waiting {
 		each(b)
 	}
 }
 
 // Code codes it all, from the fifth format on.
-func (r *Room) Code(w *codec.Codec) {
+func (r *StoreRoom) Code(w *codec.Codec) {
 	if w.Format < 5 {
 		return
 	}

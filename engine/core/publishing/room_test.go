@@ -16,8 +16,8 @@ import (
 // back when it was written.
 func TestRoomIsWaitedForWithinABound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		limits := RoomLimits{After: time.Second, AfterMax: 4 * time.Second, Max: 20 * time.Second}
-		now, room := scheduler.Time(1), Room{}
+		limits := StoreRoomLimits{After: time.Second, AfterMax: 4 * time.Second, Max: 20 * time.Second}
+		now, room := scheduler.Time(1), StoreRoom{}
 		waits, out := time.Duration(0), map[int]bool{} // bundles that are tried
 		for i := range 5 {
 			out[i] = true
@@ -45,7 +45,7 @@ func TestRoomIsWaitedForWithinABound(t *testing.T) {
 				waits = 0
 			}
 			was := codectest.Bytes(t, room.Code)
-			room = Room{}
+			room = StoreRoom{}
 			codectest.Read(t, was, room.Code)
 			if !bytes.Equal(codectest.Bytes(t, room.Code), was) {
 				t.Fatal("it comes back as another state")

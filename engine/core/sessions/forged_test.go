@@ -72,7 +72,7 @@ func TestReportsAboutAnothersAttempts(t *testing.T) {
 			}
 		}
 		if got := roomtest.Stands(j); got != before || a.Stop() != nil || a.Address != honest.DataAddress || a.Progress != 0 || a.Executing() != 0 || a.Run.Granted() || a.Suspending() || honest.Outputs[first.ID] == nil || len(forger.Outputs) > 0 {
-			t.Errorf("%s: the job stands at %q, not %q, and the attempt is %+v", what, got, before, a.Course)
+			t.Errorf("%s: the job stands at %q, not %q, and the attempt is %+v", what, got, before, a.Machine)
 		}
 		h.Checked()
 	}

@@ -127,7 +127,7 @@ func (ss *Sessions) reconcileJobs(l *life.Launcher, has []uint64) {
 	if !l.Up {
 		return
 	}
-	l.Line.DropAgain(ss.step, l.To())
+	l.Outstanding.DropAgain(ss.step, l.Destination())
 	for _, id := range has {
 		if j := ss.life.Jobs.Get(scheduler.JobID(id)); j != nil {
 			j.RanOn = sorted.Add(j.RanOn, l.ID)
@@ -141,13 +141,13 @@ func (ss *Sessions) reconcileJobs(l *life.Launcher, has []uint64) {
 // of which it never does.
 func (ss *Sessions) Resend(id scheduler.LauncherID) {
 	l := ss.life.Launchers.Get(id)
-	if l == nil || !l.Line.Due(ss.step) || !l.Up {
+	if l == nil || !l.Outstanding.Due(ss.step) || !l.Up {
 		return
 	}
-	waits := l.Line.Drops()
-	l.Line.DropLate(ss.step, l.To())
+	waits := l.Outstanding.Drops()
+	l.Outstanding.DropLate(ss.step, l.Destination())
 	for _, a := range l.Attempts.Sorted() {
-		if a.Phase() == course.Ended || !a.Pending.Waits() {
+		if a.Phase() == course.Ended || !a.Unacked.Waits() {
 			continue
 		}
 		waits = true
@@ -155,7 +155,7 @@ func (ss *Sessions) Resend(id scheduler.LauncherID) {
 		if a.Stop() != nil {
 			grace = a.Stop().Grace // of a soft kill
 		}
-		late, hopeless := a.Pending.Late(ss.step, grace)
+		late, hopeless := a.Unacked.Late(ss.step, grace)
 		switch {
 		case hopeless:
 			ss.giveUp(a)
@@ -165,7 +165,7 @@ func (ss *Sessions) Resend(id scheduler.LauncherID) {
 		}
 	}
 	if waits {
-		l.Line.Watch(ss.step, l.ID)
+		l.Outstanding.Watch(ss.step, l.ID)
 	}
 }
 

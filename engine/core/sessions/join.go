@@ -93,7 +93,7 @@ func (ss *Sessions) comeUp(l *life.Launcher, m *wire.Join) {
 	l.Host, l.Rack, l.DataAddress, l.HTTPAddress, l.CanSuspend = m.Host, m.Rack, m.DataAddress, m.HttpAddress, m.CanSuspend
 	l.Names, ss.life.Aliases = slices.Clone(m.Names), nil
 	l.Attempts, l.Suspended, l.Outputs = nil, 0, map[scheduler.AttemptID]*life.Output{}
-	l.Line.Close()
+	l.Outstanding.Close()
 	var slots capacity.Slots
 	for _, s := range m.Slots {
 		slots.Add(s.Kind, int(s.Count))
@@ -145,7 +145,7 @@ func (ss *Sessions) loseLauncher(l *life.Launcher, reason string, left bool) {
 	}
 	outputs := l.Outputs
 	l.Outputs, l.Attempts = nil, nil
-	l.Line.Close()
+	l.Outstanding.Close()
 	ss.loseOutputs(l, outputs)
 	ss.forgetLaunchers()
 }

@@ -40,7 +40,7 @@ func (ss *Sessions) Report(m *wire.LauncherReport) {
 	case *wire.Report_Inventory:
 		ss.takeInventory(l, inventory{w.Inventory.GetAttempts(), w.Inventory.GetStored(), w.Inventory.GetJobs(), 0})
 	case *wire.Report_JobDropped:
-		l.Line.Dropped(scheduler.JobID(w.JobDropped))
+		l.Outstanding.Dropped(scheduler.JobID(w.JobDropped))
 	case *wire.Report_SourcesTaken:
 		ss.attemptReport(l, w.SourcesTaken.GetAttempt(), func(a *life.Attempt) { ss.orders.SourcesTaken(a, w.SourcesTaken.GetConfirm()) })
 	case *wire.Report_FilesWanted:

@@ -24,9 +24,9 @@ import (
 type Sessions struct {
 	step     *step.Step
 	ids      *ids.IDs
-	capacity *capacity.Capacity
-	policy   *exchange.Exchange
-	life     *life.State
+	capacity *capacity.Resources
+	policy   *exchange.Session
+	life     *life.Cluster
 	events   *events.Events
 	orders   *orders.Orders
 	jobs     *jobs.Jobs
@@ -36,6 +36,6 @@ type Sessions struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *capacity.Capacity, p *exchange.Exchange, l *life.State, e *events.Events, o *orders.Orders, j *jobs.Jobs, at *attempts.Attempts) *Sessions {
+func New(s *step.Step, i *ids.IDs, c *capacity.Resources, p *exchange.Session, l *life.Cluster, e *events.Events, o *orders.Orders, j *jobs.Jobs, at *attempts.Attempts) *Sessions {
 	return &Sessions{step: s, ids: i, capacity: c, policy: p, life: l, events: e, orders: o, jobs: j, attempts: at}
 }

@@ -638,7 +638,7 @@ func TestWhatIsSuspendedByMistakeIsResumed(t *testing.T) {
 			h.Attempts.ResumedNow(a)
 		}
 		h.Later(time.Hour)
-		if h.Sessions.Resend(l.ID); told() != 0 || a.Pending.Waits() {
+		if h.Sessions.Resend(l.ID); told() != 0 || a.Unacked.Waits() {
 			t.Errorf("suspended %t: when it has said so it is told %v", suspended, h.Commands(l))
 		}
 	}
@@ -689,7 +689,7 @@ func TestWhatWasSuspendedIsResumedWhenItsStartWasLost(t *testing.T) {
 			h.Attempts.ResumedNow(a)
 		}
 		h.Later(time.Hour)
-		if h.Sessions.Resend(l.ID); len(told((*wire.Command).GetResume)) > 0 || all[0].Pending.Waits() {
+		if h.Sessions.Resend(l.ID); len(told((*wire.Command).GetResume)) > 0 || all[0].Unacked.Waits() {
 			t.Errorf("%d attempts: when it has said so it is told %v", width, h.Commands(l))
 		}
 		h.Checked()

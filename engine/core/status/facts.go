@@ -37,8 +37,8 @@ func (rd *Reader) AllFacts() step.Facts {
 	return f
 }
 
-func (rd *Reader) facts(rows facts.Rows) step.Facts {
-	f := step.Facts{At: rd.step.Now, Stats: rd.step.Stats, Version: rd.step.Set.Version, Rows: rows}
+func (rd *Reader) facts(rows facts.ChangeSet) step.Facts {
+	f := step.Facts{At: rd.step.Now, Stats: rd.step.Stats, Version: rd.step.Set.Version, ChangeSet: rows}
 	if g := rd.policy.Current(); g != nil {
 		f.Decides = g.Number
 	}
@@ -66,10 +66,10 @@ func (rd *Reader) waits(j *life.Job) facts.Waits {
 	w := facts.Waits{Policy: j.PolicyWait}
 	switch j.Phase() {
 	case life.JobRunning:
-		w.Retry = j.Room.Why()
+		w.Retry = j.StoreRoom.Why()
 	case life.JobPublishing:
 		if j.LastBundle().Phase() == life.BundleWaiting {
-			w.Retry = j.Publishing.WhyLater()
+			w.Retry = j.OutputCommit.RetryReason()
 		}
 	case life.JobEnding:
 		w.Stopping = len(j.Attempts)

@@ -31,12 +31,12 @@ func (rd *Reader) waitingOf(j *life.Job) []string {
 	case life.JobAsked:
 		list = append(list, "waits to be admitted by the policy")
 	case life.JobRunning:
-		if why := j.Room.Why(); why != "" {
+		if why := j.StoreRoom.Why(); why != "" {
 			list = append(list, why)
 		}
 	case life.JobPublishing:
-		if j.LastBundle().Phase() == life.BundleWaiting && j.Publishing.WhyLater() != "" {
-			list = append(list, j.Publishing.WhyLater())
+		if j.LastBundle().Phase() == life.BundleWaiting && j.OutputCommit.RetryReason() != "" {
+			list = append(list, j.OutputCommit.RetryReason())
 		}
 	case life.JobEnding:
 		if n := len(j.Attempts); n > 0 {
@@ -113,7 +113,7 @@ func (rd *Reader) Remember(j *life.Job) {
 	}
 	s.Summary.State = stateOf(j.Outcome)
 	s.Summary.Ended = int64(rd.step.Now)
-	s.Kept = j.Publishing.Kept()
+	s.Kept = j.OutputCommit.Kept()
 	if n := len(s.Attempts); n > endedAttemptsKept {
 		s.Attempts = s.Attempts[n-endedAttemptsKept:]
 	}

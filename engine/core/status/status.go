@@ -19,13 +19,13 @@ import (
 // Reader answers. Not safe for concurrent use.
 type Reader struct {
 	step     *step.Step
-	capacity *capacity.Capacity
-	policy   *exchange.Exchange
-	life     *life.State
+	capacity *capacity.Resources
+	policy   *exchange.Session
+	life     *life.Cluster
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, c *capacity.Capacity, p *exchange.Exchange, l *life.State) *Reader {
+func New(s *step.Step, c *capacity.Resources, p *exchange.Session, l *life.Cluster) *Reader {
 	return &Reader{step: s, capacity: c, policy: p, life: l}
 }
 

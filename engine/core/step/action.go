@@ -116,7 +116,7 @@ type Facts struct {
 	Stats   Stats
 	// Announced are the smallest and the largest number of the jobs that are announced and not submitted; 0: none is.
 	Announced [2]scheduler.JobID
-	facts.Rows
+	facts.ChangeSet
 }
 
 // LogLine is what an administrator should read.

@@ -29,7 +29,7 @@ type Job struct {
 	local  [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
 	told   []*wire.Counter                  // sums as they were told last; nil: they changed since
 	sums   []sum                            // of the accepted attempts' counters, in order of name
-	past   []Past                           // the last to end, as a ring
+	past   []EndedAttempt                   // the last to end, as a ring
 	oldest int                              // of past
 }
 
@@ -73,7 +73,7 @@ func (w wide) int64() int64 {
 }
 
 // Past is what status shows of an attempt that ended.
-type Past struct {
+type EndedAttempt struct {
 	ID          scheduler.AttemptID
 	Stage       int32
 	Index       int32
@@ -152,7 +152,7 @@ func (j *Job) ReadsByLevel() (read [scheduler.LocalityLevels]int64, local [sched
 }
 
 // Keep keeps what is shown of an attempt that ended, the newest up to a bound.
-func (j *Job) Keep(p Past, most int) {
+func (j *Job) Keep(p EndedAttempt, most int) {
 	if len(j.past) < most {
 		j.past = append(j.past, p)
 		return
@@ -162,7 +162,7 @@ func (j *Job) Keep(p Past, most int) {
 }
 
 // Oldest returns the place that the next attempt may be kept in; nil: a new one.
-func (j *Job) Oldest() *Past {
+func (j *Job) Oldest() *EndedAttempt {
 	if len(j.past) == 0 {
 		return nil
 	}
@@ -170,8 +170,8 @@ func (j *Job) Oldest() *Past {
 }
 
 // Kept lists the attempts that are kept, the first that ended first.
-func (j *Job) Kept() []Past {
-	list := make([]Past, len(j.past))
+func (j *Job) Kept() []EndedAttempt {
+	list := make([]EndedAttempt, len(j.past))
 	for i := range j.past {
 		list[i] = j.past[(j.oldest+i)%len(j.past)]
 	}
@@ -180,7 +180,7 @@ func (j *Job) Kept() []Past {
 
 // Shows says whether an attempt is kept.
 func (j *Job) Shows(id scheduler.AttemptID) bool {
-	return slices.ContainsFunc(j.past, func(p Past) bool { return p.ID == id })
+	return slices.ContainsFunc(j.past, func(p EndedAttempt) bool { return p.ID == id })
 }
 
 // SameSums says whether two tallies have the same files and counters.
@@ -206,7 +206,7 @@ func (j *Job) Code(w *codec.Codec) {
 	}
 }
 
-func codePast(w *codec.Codec, p *Past) {
+func codePast(w *codec.Codec, p *EndedAttempt) {
 	codec.Num(w, &p.ID)
 	codec.Num(w, &p.Stage)
 	codec.Num(w, &p.Index)

@@ -64,7 +64,7 @@ func TestAJobThatGoesOnWasDamaged(t *testing.T) {
 	h.Begin(50, &s.all[50])
 	h.Replayed(50)
 	for n, id := range ended {
-		h.Take(51+uint64(n), &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(id), Ended: 1_800_000_050e9}}}}})
+		h.Take(51+uint64(n), &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(id), Ended: 1_800_000_050e9}}}}})
 		r, err := reader(t, h, 51+uint64(n), id)
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestNoFileInAFilesPlace(t *testing.T) {
 			h := open(t, options(t.TempDir()))
 			h.Begin(0, &core.Facts{})
 			job := facts.Job{ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}
-			h.Take(1, &core.Facts{Rows: facts.Rows{Jobs: []facts.Job{job}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+			h.Take(1, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: []facts.Job{job}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
 			if err := h.Sync(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
@@ -105,8 +105,8 @@ func TestNoFileInAFilesPlace(t *testing.T) {
 				}
 			}
 			h = open(t, h.o)
-			h.Begin(1, &core.Facts{Rows: facts.Rows{Jobs: []facts.Job{job}}})
-			h.Take(2, &core.Facts{Rows: facts.Rows{Jobs: []facts.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}}}}) // who takes it in looks at the file
+			h.Begin(1, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: []facts.Job{job}}})
+			h.Take(2, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: []facts.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}}}}) // who takes it in looks at the file
 			if err := h.Sync(t.Context(), 2); err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +224,7 @@ func TestDamage(t *testing.T) {
 	}
 	h.Begin(200, &s.all[200])
 	live := s.all[200].Jobs[0].ID
-	h.Take(201, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(live), Ended: 1_800_000_050e9}}}}})
+	h.Take(201, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(live), Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, 201, live)
 	if err != nil {
 		t.Fatal(err)
@@ -241,9 +241,9 @@ func TestDamage(t *testing.T) {
 func TestAPartIsDamaged(t *testing.T) {
 	h := open(t, options(t.TempDir()))
 	h.Begin(0, &core.Facts{})
-	rows := facts.Rows{Jobs: []facts.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}, {ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}}}
+	rows := facts.ChangeSet{Jobs: []facts.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}, {ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}}}
 	for record := uint64(1); record <= 2; record++ {
-		h.Take(record, &core.Facts{Rows: facts.Rows{Jobs: rows.Jobs, Attempts: []facts.Attempt{{ID: scheduler.AttemptID(record), Job: scheduler.JobID(record), State: facts.Ended}}}})
+		h.Take(record, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: rows.Jobs, Attempts: []facts.Attempt{{ID: scheduler.AttemptID(record), Job: scheduler.JobID(record), State: facts.Ended}}}})
 		if err := h.Sync(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
@@ -253,10 +253,10 @@ func TestAPartIsDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = open(t, h.o)
-	h.Begin(2, &core.Facts{Rows: rows})
+	h.Begin(2, &core.Facts{ChangeSet: rows})
 	h.Replayed(2)
 	for id := range uint64(2) {
-		h.Take(3+id, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+		h.Take(3+id, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
 		r, err := reader(t, h, 3+id, scheduler.JobID(id+1))
 		if err != nil {
 			t.Fatal(err)

@@ -252,7 +252,7 @@ func TestTheLogLosesItsEnd(t *testing.T) {
 	h = open(t, h.o)
 	h.Begin(50, &s.all[50])
 	h.Replayed(50)
-	h.Take(51, &core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{other}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(job.ID), Ended: 1_800_000_050e9}}}}})
+	h.Take(51, &core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{other}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(job.ID), Ended: 1_800_000_050e9}}}}})
 	if err := h.Sync(t.Context(), 51); err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestBehindEndsByItself(t *testing.T) {
 	h := open(t, o)
 	h.Begin(0, &core.Facts{})
 	broken.Store(true)
-	h.Take(1, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+	h.Take(1, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
 	watch.Until(t, time.Minute, "history is behind", func() bool { return !h.State().Behind.IsZero() })
 	broken.Store(false)
 	watch.Until(t, time.Minute, "history is behind no more", func() bool { return h.State().Behind.IsZero() && h.State().Jobs == 1 })
@@ -417,7 +417,7 @@ func TestManyAttempts(t *testing.T) {
 	job := facts.Job{ID: 1, Submitted: 1, Spec: &wire.JobSpec{}, Plan: &graph.Expanded{Graph: &wire.Graph{}}}
 	h := open(t, o)
 	h.Begin(0, &core.Facts{})
-	h.Take(1, &core.Facts{Rows: facts.Rows{Jobs: []facts.Job{job}}})
+	h.Take(1, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: []facts.Job{job}}})
 	const records, each = 60, 50
 	var slow []time.Duration
 	for n := range uint64(records) {
@@ -440,10 +440,10 @@ func TestManyAttempts(t *testing.T) {
 			}
 			end(t, h)
 			h = open(t, o)
-			h.Begin(n+2, &core.Facts{Rows: facts.Rows{Jobs: []facts.Job{job}}})
+			h.Begin(n+2, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: []facts.Job{job}}})
 		}
 	}
-	h.Take(records+2, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
+	h.Take(records+2, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, records+2, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -494,8 +494,8 @@ func TestMissed(t *testing.T) {
 	for i := range big {
 		big[i] = facts.Attempt{ID: scheduler.AttemptID(i + 1), Job: 1, State: facts.Ended}
 	}
-	q.add(newsOf(1, &core.Facts{Rows: facts.Rows{Attempts: big}}))
-	q.add(newsOf(2, &core.Facts{Rows: facts.Rows{Attempts: big[:3], Ended: []*wire.JobStatus{{}}}}))
+	q.add(newsOf(1, &core.Facts{ChangeSet: facts.ChangeSet{Attempts: big}}))
+	q.add(newsOf(2, &core.Facts{ChangeSet: facts.ChangeSet{Attempts: big[:3], Ended: []*wire.JobStatus{{}}}}))
 	got := q.take()
 	if len(got) != 2 || len(got[1].attempts) > 0 || len(got[1].ended) != 1 || q.lacks() != 3 {
 		t.Fatalf("%d, %d missed", len(got), q.lacks())
@@ -504,7 +504,7 @@ func TestMissed(t *testing.T) {
 	h := open(t, options(t.TempDir()))
 	h.Begin(0, &core.Facts{})
 	h.queue.add(q.take()[0])
-	h.Take(4, &core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
+	h.Take(4, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, 4, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -517,7 +517,7 @@ func TestMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.State().Missed
-	h.Take(5, &core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{{ID: 1, Job: 2, State: facts.Ended}, {ID: 2, Job: 2, State: facts.Ended}}}})
+	h.Take(5, &core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{{ID: 1, Job: 2, State: facts.Ended}, {ID: 2, Job: 2, State: facts.Ended}}}})
 	if err := h.Sync(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}

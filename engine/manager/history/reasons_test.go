@@ -19,12 +19,12 @@ func TestWaits(t *testing.T) {
 	h := open(t, o)
 	h.Begin(0, &core.Facts{})
 	record := uint64(0)
-	take := func(rows facts.Rows) {
+	take := func(rows facts.ChangeSet) {
 		record++
-		h.Take(record, &core.Facts{At: begin.Add(time.Duration(record) * time.Second), Rows: rows})
+		h.Take(record, &core.Facts{At: begin.Add(time.Duration(record) * time.Second), ChangeSet: rows})
 	}
 	wait := func(w facts.Waits) {
-		take(facts.Rows{Jobs: []facts.Job{{ID: 7, State: wire.JobState_JOB_STATE_RUNNING, Submitted: begin, Waits: w}}})
+		take(facts.ChangeSet{Jobs: []facts.Job{{ID: 7, State: wire.JobState_JOB_STATE_RUNNING, Submitted: begin, Waits: w}}})
 	}
 	check := func(want string) {
 		t.Helper()
@@ -55,7 +55,7 @@ func TestWaits(t *testing.T) {
 	all := first + "4 , 5 no launcher has so many slots, "
 	wait(facts.Waits{WhyNot: "no launcher has so many slots"})
 	check(all)
-	take(facts.Rows{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 7, State: wire.JobState_JOB_STATE_FAILED, Submitted: int64(begin), Ended: int64(begin.Add(time.Minute))}}}})
+	take(facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 7, State: wire.JobState_JOB_STATE_FAILED, Submitted: int64(begin), Ended: int64(begin.Add(time.Minute))}}}})
 	check(all)
 	again()
 	check(all)

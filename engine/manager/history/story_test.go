@@ -65,7 +65,7 @@ func (s *story) step() {
 	}
 	s.jobs = stay
 	s.steps = append(s.steps, f)
-	s.all = append(s.all, core.Facts{At: s.now, Rows: facts.Rows{Jobs: slices.Clone(s.jobs)}})
+	s.all = append(s.all, core.Facts{At: s.now, ChangeSet: facts.ChangeSet{Jobs: slices.Clone(s.jobs)}})
 }
 
 func (s *story) attempt(job scheduler.JobID) facts.Attempt {

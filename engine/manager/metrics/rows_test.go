@@ -103,7 +103,7 @@ func counted(t *testing.T, r *Rows, name, outcome string) (n uint64, sum float64
 func TestTimesOfAttempts(t *testing.T) {
 	at := func(d time.Duration) scheduler.Time { return scheduler.Time(0).Add(d) }
 	r := NewRows()
-	tell := func(rows ...facts.Attempt) { r.Apply(core.Facts{Rows: facts.Rows{Attempts: rows}}) }
+	tell := func(rows ...facts.Attempt) { r.Apply(core.Facts{ChangeSet: facts.ChangeSet{Attempts: rows}}) }
 	first := facts.Attempt{ID: 1, State: facts.Assigned, Ready: at(time.Second), Launched: at(4 * time.Second)}
 	second := facts.Attempt{ID: 2, State: facts.Assigned, Speculative: true, Launched: at(5 * time.Second)}
 	tell(first, second)
@@ -137,7 +137,7 @@ func TestTimesOfAttemptsOfTheLifeBefore(t *testing.T) {
 	r := NewRows()
 	a := facts.Attempt{ID: 1, State: facts.Running, Ready: at(1), Launched: at(4), Started: at(5)}
 	over := facts.Attempt{ID: 2, State: facts.Ended, Outcome: scheduler.Finished, Started: at(5), Since: at(6)}
-	all := core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{a, over}}}
+	all := core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{a, over}}}
 	r.Begin(all)
 	r.Apply(all)
 	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 0 {
@@ -145,7 +145,7 @@ func TestTimesOfAttemptsOfTheLifeBefore(t *testing.T) {
 	}
 	a.State, a.Outcome, a.Since = facts.Ended, scheduler.Finished, at(9)
 	next := facts.Attempt{ID: 3, State: facts.Assigned, Ready: at(9), Launched: at(10)}
-	r.Apply(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{a, next}}})
+	r.Apply(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{a, next}}})
 	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 1 || sum != 1 {
 		t.Errorf("of those that were launched now %d waited, %v s", n, sum)
 	}

@@ -67,9 +67,9 @@ func (c *cluster) close() {
 	_ = c.history.Close() // in some tests it can't be written
 }
 
-func (c *cluster) tell(r facts.Rows) {
+func (c *cluster) tell(r facts.ChangeSet) {
 	c.record++
-	f := core.Facts{At: base, Rows: r}
+	f := core.Facts{At: base, ChangeSet: r}
 	c.history.Take(c.record, &f)
 	c.model.Hand(f)
 }
@@ -78,7 +78,7 @@ func (c *cluster) tell(r facts.Rows) {
 func (c *cluster) begin(user, pool string) scheduler.JobID {
 	c.last++
 	c.there[c.last] = &wire.JobSummary{Job: uint64(c.last), Name: fmt.Sprintf("name of %v", c.last), User: user, Pool: pool, State: wire.JobState_JOB_STATE_RUNNING, Submitted: int64(base)}
-	c.tell(facts.Rows{Jobs: []facts.Job{{
+	c.tell(facts.ChangeSet{Jobs: []facts.Job{{
 		ID: c.last, Spec: &wire.JobSpec{Name: fmt.Sprintf("name of %v", c.last), Principal: &wire.Principal{Name: user}}, Pool: pool, State: wire.JobState_JOB_STATE_RUNNING, Submitted: base,
 		StageNames: []string{"map", "reduce"}, Plan: &graph.Expanded{Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: 3}, {Name: "reduce", Nodes: 1}}}},
 	}}})
@@ -89,7 +89,7 @@ func (c *cluster) begin(user, pool string) scheduler.JobID {
 func (c *cluster) end(id scheduler.JobID, state wire.JobState, attempts ...*wire.AttemptStatus) {
 	s := c.there[id]
 	s.State, s.Ended = state, int64(base.Add(time.Hour))
-	c.tell(facts.Rows{Ended: []*wire.JobStatus{{Summary: s, Stages: []*wire.StageStatus{{Name: "map", Nodes: 3}, {Name: "reduce", Nodes: 1}}, Counters: []*wire.Counter{{Name: "rows", Value: 7}}, Attempts: attempts}}})
+	c.tell(facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: s, Stages: []*wire.StageStatus{{Name: "map", Nodes: 3}, {Name: "reduce", Nodes: 1}}, Counters: []*wire.Counter{{Name: "rows", Value: 7}}, Attempts: attempts}}})
 }
 
 // sealed waits until the files of all that ended are written.
@@ -109,7 +109,7 @@ func (c *cluster) attempts(id scheduler.JobID, n int) (rows []facts.Attempt) {
 			Ready: base, Launched: start, Started: start, Executing: start, Since: start.Add(time.Minute), Work: scheduler.Work{Running: time.Minute, Written: 3},
 		})
 	}
-	c.tell(facts.Rows{Attempts: rows})
+	c.tell(facts.ChangeSet{Attempts: rows})
 	return rows
 }
 

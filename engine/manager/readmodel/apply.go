@@ -23,7 +23,7 @@ func (m *Model) apply(f core.Facts) {
 	defer m.mu.Unlock()
 	another := f.Decides != m.decides
 	m.decides, m.stats, m.announced = f.Decides, f.Stats, f.Announced
-	r := &f.Rows
+	r := &f.ChangeSet
 	changed := len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Ended) > 0
 	if !changed && !another && len(r.Decided) == 0 {
 		return

@@ -43,7 +43,7 @@ func TestFitting(t *testing.T) {
 		return j
 	}
 	need := func(kind string, n int) scheduler.SlotCount { return scheduler.SlotCount{Kind: kind, Count: n} }
-	m := newModel(t, few, facts.Rows{
+	m := newModel(t, few, facts.ChangeSet{
 		Jobs: []facts.Job{
 			waiting(1, 1, need("map", 2)),                    // fits
 			waiting(2, 1, need("map", 3)),                    // only where launchers are drained

@@ -22,8 +22,8 @@ import (
 
 var few = Bounds{JobsKept: 2, AttemptsKept: 3, AttemptsMax: 40}
 
-func newModel(t testing.TB, b Bounds, rows facts.Rows) *Model {
-	m := New(b, core.Facts{Decides: 1, Rows: rows})
+func newModel(t testing.TB, b Bounds, rows facts.ChangeSet) *Model {
+	m := New(b, core.Facts{Decides: 1, ChangeSet: rows})
 	t.Cleanup(m.Close)
 	return m
 }
@@ -64,18 +64,18 @@ func ids(s *wire.JobStatus) (list []uint64) {
 // The newest that ended are shown in order of their ends, then all that live in order of id, with
 // their states in words.
 func TestAttemptsOfAStatus(t *testing.T) {
-	m := newModel(t, few, facts.Rows{Jobs: []facts.Job{aJob(1)}})
+	m := newModel(t, few, facts.ChangeSet{Jobs: []facts.Job{aJob(1)}})
 	var batch []facts.Attempt
 	for id := range scheduler.AttemptID(9) {
 		batch = append(batch, attempt(id+1, facts.Running))
 	}
-	m.Hand(core.Facts{Rows: facts.Rows{Attempts: batch}})
+	m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: batch}})
 	for i, id := range []scheduler.AttemptID{7, 2, 5, 1} {
-		m.Hand(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{over(id, scheduler.Time(20+i), scheduler.Finished)}}})
+		m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{over(id, scheduler.Time(20+i), scheduler.Finished)}}})
 	}
 	rests, waits, stops := attempt(8, facts.Suspended), attempt(6, facts.Starved), attempt(3, facts.Stopping)
 	rests.Since, rests.Suspended, stops.Reason = 30, 4, "killed by ann"
-	m.Hand(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{stops, waits, rests}}})
+	m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{stops, waits, rests}}})
 	s := m.status(t, 1)
 	if got, want := ids(s), []uint64{2, 5, 1, 3, 4, 6, 8, 9}; !slices.Equal(got, want) {
 		t.Errorf("shown are %v, want %v", got, want)
@@ -102,7 +102,7 @@ func TestAttemptsOfAStatus(t *testing.T) {
 func TestWhyAJobWaits(t *testing.T) {
 	j := aJob(1)
 	j.State = wire.JobState_JOB_STATE_ASKED
-	m := newModel(t, few, facts.Rows{Jobs: []facts.Job{j}})
+	m := newModel(t, few, facts.ChangeSet{Jobs: []facts.Job{j}})
 	told := func(want string) {
 		t.Helper()
 		if got := strings.Join(m.status(t, 1).Waiting, "; "); got != want {
@@ -110,7 +110,7 @@ func TestWhyAJobWaits(t *testing.T) {
 		}
 	}
 	tell := func(decides uint64, launchers ...facts.Launcher) {
-		m.Hand(core.Facts{Decides: decides, Rows: facts.Rows{Jobs: []facts.Job{j}, Launchers: launchers}})
+		m.Hand(core.Facts{Decides: decides, ChangeSet: facts.ChangeSet{Jobs: []facts.Job{j}, Launchers: launchers}})
 	}
 	told("waits to be admitted by the policy")
 	j.State = wire.JobState_JOB_STATE_RUNNING
@@ -150,10 +150,10 @@ func endOf(id uint64, state wire.JobState) *wire.JobStatus {
 // A job that ends is shown as it says at its end, before those that live; the last few are kept.
 // What is made of its message does not change it.
 func TestJobsThatEnd(t *testing.T) {
-	m := newModel(t, few, facts.Rows{Jobs: []facts.Job{aJob(1), aJob(2), aJob(3), aJob(4)}})
-	m.Hand(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{attempt(1, facts.Running)}}})
+	m := newModel(t, few, facts.ChangeSet{Jobs: []facts.Job{aJob(1), aJob(2), aJob(3), aJob(4)}})
+	m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{attempt(1, facts.Running)}}})
 	for _, id := range []uint64{3, 1, 4} {
-		m.Hand(core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{endOf(id, wire.JobState_JOB_STATE_KILLED)}}})
+		m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{endOf(id, wire.JobState_JOB_STATE_KILLED)}}})
 	}
 	list := func(all bool) (ids []uint64) {
 		jobs, err := m.Jobs(t.Context(), all)
@@ -206,7 +206,7 @@ func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 		}
 		handed := uint64(0)
 		hand := func(rows int) {
-			q.put(core.Facts{Decides: handed + 1, Rows: facts.Rows{Decided: make([]facts.Decision, rows)}})
+			q.put(core.Facts{Decides: handed + 1, ChangeSet: facts.ChangeSet{Decided: make([]facts.Decision, rows)}})
 			handed++
 		}
 		if err := settled(0); err != nil {
@@ -244,7 +244,7 @@ func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 
 // Revisions grow with what they are of, and with nothing else.
 func TestRevisions(t *testing.T) {
-	m := newModel(t, few, facts.Rows{Jobs: []facts.Job{aJob(1), aJob(2)}})
+	m := newModel(t, few, facts.ChangeSet{Jobs: []facts.Job{aJob(1), aJob(2)}})
 	get := func() string {
 		r, _ := m.Revisions(t.Context())
 		one, _, _ := m.JobRevision(t.Context(), 1)
@@ -252,17 +252,17 @@ func TestRevisions(t *testing.T) {
 		return fmt.Sprint(r.Jobs, r.Launchers, one, two)
 	}
 	for _, c := range []struct {
-		rows facts.Rows
+		rows facts.ChangeSet
 		want string
 	}{
-		{facts.Rows{}, "1 0 1 1"},
-		{facts.Rows{Decided: make([]facts.Decision, 1)}, "1 0 1 1"},
-		{facts.Rows{Attempts: []facts.Attempt{attempt(1, facts.Running)}}, "2 0 2 1"},
-		{facts.Rows{Launchers: []facts.Launcher{{ID: 1, State: "up"}}}, "2 3 2 1"},
-		{facts.Rows{Stages: []facts.Stage{{Job: 2}}}, "4 3 2 4"},
-		{facts.Rows{Ended: []*wire.JobStatus{endOf(1, wire.JobState_JOB_STATE_FAILED)}}, "5 3 5 4"},
+		{facts.ChangeSet{}, "1 0 1 1"},
+		{facts.ChangeSet{Decided: make([]facts.Decision, 1)}, "1 0 1 1"},
+		{facts.ChangeSet{Attempts: []facts.Attempt{attempt(1, facts.Running)}}, "2 0 2 1"},
+		{facts.ChangeSet{Launchers: []facts.Launcher{{ID: 1, State: "up"}}}, "2 3 2 1"},
+		{facts.ChangeSet{Stages: []facts.Stage{{Job: 2}}}, "4 3 2 4"},
+		{facts.ChangeSet{Ended: []*wire.JobStatus{endOf(1, wire.JobState_JOB_STATE_FAILED)}}, "5 3 5 4"},
 	} {
-		if m.Hand(core.Facts{Rows: c.rows}); get() != c.want {
+		if m.Hand(core.Facts{ChangeSet: c.rows}); get() != c.want {
 			t.Errorf("%v: revisions %s, want %s", c.rows, get(), c.want)
 		}
 	}
@@ -271,7 +271,7 @@ func TestRevisions(t *testing.T) {
 // Beyond the bound the oldest that finished go, then the oldest of all; failures stay before.
 // What is shown, and what lives, stays in any case.
 func TestAttemptsAreBounded(t *testing.T) {
-	m := newModel(t, Bounds{JobsKept: 1, AttemptsKept: 2, AttemptsMax: 2 * chunkRows}, facts.Rows{Jobs: []facts.Job{aJob(1)}})
+	m := newModel(t, Bounds{JobsKept: 1, AttemptsKept: 2, AttemptsMax: 2 * chunkRows}, facts.ChangeSet{Jobs: []facts.Job{aJob(1)}})
 	next := scheduler.AttemptID(1)
 	more := func(n int, outcome func(i int) scheduler.AttemptOutcome) {
 		var batch []facts.Attempt
@@ -280,9 +280,9 @@ func TestAttemptsAreBounded(t *testing.T) {
 			batch[i].Reason = "because"
 			next++
 		}
-		m.Hand(core.Facts{Rows: facts.Rows{Attempts: batch}})
+		m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: batch}})
 	}
-	m.Hand(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{attempt(next, facts.Running)}}})
+	m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{attempt(next, facts.Running)}}})
 	next++
 	more(5*chunkRows, func(i int) scheduler.AttemptOutcome {
 		if i%16 == 0 {
@@ -364,7 +364,7 @@ func TestLikeAWalkOverAllRows(t *testing.T) {
 		defer m.Close()
 		p := plain{jobs: map[scheduler.JobID]facts.Job{}, attempts: map[scheduler.AttemptID]facts.Attempt{}}
 		for range rapid.IntRange(1, 12).Draw(t, "batches") {
-			f := core.Facts{Rows: p.draw(t)}
+			f := core.Facts{ChangeSet: p.draw(t)}
 			m.Hand(f)
 			if rapid.Bool().Draw(t, "twice") {
 				m.Hand(f)
@@ -374,7 +374,7 @@ func TestLikeAWalkOverAllRows(t *testing.T) {
 	})
 }
 
-func (p *plain) draw(t *rapid.T) (r facts.Rows) {
+func (p *plain) draw(t *rapid.T) (r facts.ChangeSet) {
 	for range rapid.IntRange(0, 3).Draw(t, "jobs") {
 		j := aJob(scheduler.JobID(rapid.IntRange(1, 6).Draw(t, "job")))
 		if slices.Contains(p.ended, j.ID) {
@@ -503,7 +503,7 @@ func TestRowsKeepTheirOrder(t *testing.T) {
 // BenchmarkApply is what a row costs: each of 20,000 attempts at a time is assigned, runs and
 // ends, in batches as a busy core makes them.
 func BenchmarkApply(b *testing.B) {
-	m := newModel(b, Bounds{JobsKept: 1000, AttemptsKept: 1000}, facts.Rows{Jobs: []facts.Job{aJob(1)}})
+	m := newModel(b, Bounds{JobsKept: 1000, AttemptsKept: 1000}, facts.ChangeSet{Jobs: []facts.Job{aJob(1)}})
 	const live, batch = 20_000, 500
 	rows := 0
 	next := scheduler.AttemptID(1)
@@ -543,7 +543,7 @@ func BenchmarkApply(b *testing.B) {
 // live.
 func BenchmarkStatusOfManyAttempts(b *testing.B) {
 	const many = 100_000
-	rows := facts.Rows{Jobs: []facts.Job{aJob(1)}}
+	rows := facts.ChangeSet{Jobs: []facts.Job{aJob(1)}}
 	for id := range scheduler.AttemptID(many) {
 		rows.Attempts = append(rows.Attempts, attempt(id+1, facts.Running))
 	}

@@ -42,7 +42,7 @@ func (q *queue) init(apply func(core.Facts)) {
 				return
 			}
 			apply(f)
-			q.taken(rowsOf(&f.Rows))
+			q.taken(rowsOf(&f.ChangeSet))
 		}
 	}()
 }
@@ -76,7 +76,7 @@ func (q *queue) taken(rows int) {
 }
 
 func (q *queue) put(f core.Facts) {
-	rows := rowsOf(&f.Rows)
+	rows := rowsOf(&f.ChangeSet)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.rows > 0 && q.rows+rows > queueRowsMax && !q.closed {
@@ -136,6 +136,6 @@ func (q *queue) close() {
 }
 
 // rowsOf counts a batch's rows; one without any counts as one.
-func rowsOf(r *facts.Rows) int {
+func rowsOf(r *facts.ChangeSet) int {
 	return max(1, len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Decided)+len(r.Ended))
 }

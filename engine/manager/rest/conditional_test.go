@@ -35,7 +35,7 @@ func TestWhatNoRowTellsIsHeardOf(t *testing.T) {
 		}
 		launcher := func(free int) func() {
 			return func() {
-				w.tell(core.Facts{Rows: facts.Rows{Launchers: []facts.Launcher{{ID: 1, Name: "l1", State: "up", Free: []scheduler.SlotCount{{Kind: "default", Count: free}}}}}})
+				w.tell(core.Facts{ChangeSet: facts.ChangeSet{Launchers: []facts.Launcher{{ID: 1, Name: "l1", State: "up", Free: []scheduler.SlotCount{{Kind: "default", Count: free}}}}}})
 			}
 		}
 		decides := func(generation uint64) func() {

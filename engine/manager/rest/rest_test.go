@@ -200,7 +200,7 @@ func (w *world) jobThatWaits(id scheduler.JobID, user string, nodes int, said sc
 		Stages:      []*wire.Stage{{Name: "map", Nodes: uint32(nodes)}, {Name: "reduce", Nodes: 1}},
 		Connections: []*wire.Connection{{FromStage: 0, ToStage: 1, Pattern: wire.Pattern_PATTERN_MERGE, Kind: wire.ChannelKind_CHANNEL_KIND_FILE}},
 	}
-	w.tell(core.Facts{Rows: facts.Rows{
+	w.tell(core.Facts{ChangeSet: facts.ChangeSet{
 		Jobs: []facts.Job{{
 			ID: id, Spec: &wire.JobSpec{Name: fmt.Sprintf("name of %v", id), Principal: &wire.Principal{Name: user}}, Plan: &graph.Expanded{Graph: g},
 			StageNames: []string{"map", "reduce"}, State: wire.JobState_JOB_STATE_RUNNING, Pool: "default", Submitted: base, Groups: nodes + 1,
@@ -212,7 +212,7 @@ func (w *world) jobThatWaits(id scheduler.JobID, user string, nodes int, said sc
 
 // end tells that a job is over.
 func (w *world) end(id scheduler.JobID, user string) {
-	w.tell(core.Facts{Rows: facts.Rows{Ended: []*wire.JobStatus{{
+	w.tell(core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{
 		Summary: &wire.JobSummary{Job: uint64(id), Name: fmt.Sprintf("name of %v", id), User: user, Pool: "default", State: wire.JobState_JOB_STATE_FAILED, Submitted: int64(base), Ended: int64(base.Add(time.Minute))},
 		Failure: &wire.Failure{Message: "wrong"}, Stages: []*wire.StageStatus{{Name: "map", Nodes: 1, Finished: 1}, {Name: "reduce", Nodes: 1}},
 	}}}})
@@ -284,14 +284,14 @@ func (w *world) attempts(job scheduler.JobID, from, n int, seed uint64) []facts.
 			rows[i].State, rows[i].Outcome, rows[i].Since = facts.Running, 0, 0
 		}
 	}
-	w.tell(core.Facts{Rows: facts.Rows{Attempts: rows}})
+	w.tell(core.Facts{ChangeSet: facts.ChangeSet{Attempts: rows}})
 	return rows
 }
 
 // What is asked in each way that the document has is answered as it says, and tells what there is.
 func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	w := newWorld(t)
-	w.tell(core.Facts{Rows: facts.Rows{Launchers: []facts.Launcher{
+	w.tell(core.Facts{ChangeSet: facts.ChangeSet{Launchers: []facts.Launcher{
 		{ID: 1, Name: "l1", Host: "h", State: "up", Slots: []scheduler.SlotCount{{Kind: "default", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "default", Count: 3}}, Memory: 100, MemoryFree: 50, Running: 1},
 		{ID: 2, Name: "l2", Host: "h", State: "lost"},
 	}}})
@@ -364,7 +364,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 func TestNoTimeIsShown(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 2)
-	w.tell(core.Facts{Rows: facts.Rows{Attempts: []facts.Attempt{
+	w.tell(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{
 		{ID: 1, Job: 1, On: "l1", Launcher: 1, State: facts.Ended, Outcome: scheduler.Finished, Ready: base, Launched: base, Started: base, Since: base},
 		{ID: 2, Job: 1, On: "l1", Launcher: 1, State: facts.Ended, Outcome: scheduler.Killed, Ready: base, Launched: base, Since: base},
 	}}})
