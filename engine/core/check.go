@@ -1,7 +1,7 @@
 package core
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -27,7 +27,7 @@ func (c *Core) World() view.World {
 		}
 	}
 	for _, id := range c.rooms.Life.Jobs.IDs() {
-		if j := c.rooms.Life.Jobs.Get(id); j.Phase() != life.JobAsked {
+		if j := c.rooms.Life.Jobs.Get(id); j.Phase() != state.JobAsked {
 			w.Jobs = append(w.Jobs, j.World())
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/hamadryad/hamadryad/engine/core/codec"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 )
 
 // Checkpoint returns all of the state as bytes: equal states give equal bytes.
@@ -23,7 +23,7 @@ func (c *Core) Checkpoint() []byte {
 // WriteCheckpoint writes what Checkpoint returns, in bounded parts. Errors are those of
 // the writer. No step may be taken meanwhile.
 func (c *Core) WriteCheckpoint(to io.Writer) error {
-	w := codec.NewWriter(to)
+	w := checkpoint.NewWriter(to)
 	codeCore(w, c)
 	lost, wrong := w.Close()
 	if wrong != nil {
@@ -38,12 +38,12 @@ func (c *Core) WriteCheckpoint(to io.Writer) error {
 func Restore(checkpoint []byte) (*Core, error) { return RestoreParts([][]byte{checkpoint}, nil) }
 
 // CheckpointFormat is the number of the form in which checkpoints are written.
-func CheckpointFormat() int { return codec.Newest() }
+func CheckpointFormat() int { return checkpoint.Newest() }
 
 // CheckFormat returns an error for a checkpoint of a form that this program does not read.
 // The parts are of the checkpoint, one after the other; only its first bytes are looked at.
 func CheckFormat(parts [][]byte) error {
-	if err := codec.CheckFormat(parts); err != nil {
+	if err := checkpoint.CheckFormat(parts); err != nil {
 		return otherFormat(err)
 	}
 	return nil
@@ -55,10 +55,10 @@ func otherFormat(err error) error {
 
 // RestoreParts returns the core whose checkpoint the parts are, one after the other.
 // Graphs are taken from graphs, as after GraphsFrom.
-func RestoreParts(parts [][]byte, graphs life.Graphs) (*Core, error) {
-	r, err := codec.NewReader(parts)
+func RestoreParts(parts [][]byte, graphs state.Graphs) (*Core, error) {
+	r, err := checkpoint.NewReader(parts)
 	switch {
-	case errors.As(err, new(*codec.FormatError)):
+	case errors.As(err, new(*checkpoint.FormatError)):
 		return nil, otherFormat(err)
 	case err != nil:
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", err)
@@ -76,9 +76,9 @@ func RestoreParts(parts [][]byte, graphs life.Graphs) (*Core, error) {
 	return c, nil
 }
 
-func codeCore(w *codec.Codec, c *Core) {
+func codeCore(w *checkpoint.Codec, c *Core) {
 	settings := c.rooms.Step.Set.JSON()
-	codec.Blob(w, &settings)
+	checkpoint.Blob(w, &settings)
 	if w.Reading && w.Err == nil {
 		s, err := ParseSettings(settings)
 		if err != nil {
@@ -99,8 +99,8 @@ func codeCore(w *codec.Codec, c *Core) {
 	c.rooms.Policy.Code(w)
 	c.rooms.Step.CodeTimers(w)
 	c.rooms.Capacity.CodeChanged(w)
-	codec.Flag(w, &c.rooms.Attempts.Speculating)
-	codec.Flag(w, &c.rooms.Decisions.StallWatched)
+	checkpoint.Flag(w, &c.rooms.Attempts.Speculating)
+	checkpoint.Flag(w, &c.rooms.Decisions.StallWatched)
 	c.rooms.Capacity.CodeNews(w)
 	c.rooms.Life.CodeNames(w)
 	codeLoads(w, c)
@@ -115,19 +115,19 @@ func codeCore(w *codec.Codec, c *Core) {
 }
 
 // codeLoads codes what came later: older checkpoints end before it.
-func codeLoads(w *codec.Codec, c *Core) {
+func codeLoads(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
 		c.rooms.Capacity.CodeLoads(w)
 	}
 }
 
 // codeLosses codes what came later too.
-func codeLosses(w *codec.Codec, c *Core) {
+func codeLosses(w *checkpoint.Codec, c *Core) {
 	if w.Reading && w.Left() == 0 {
 		return
 	}
 	c.rooms.IDs.CodeLife(w)
-	codec.Flag(w, &c.rooms.Sessions.LossTold)
+	checkpoint.Flag(w, &c.rooms.Sessions.LossTold)
 	for _, id := range c.rooms.Life.Jobs.IDs() {
 		c.rooms.Life.Jobs.Get(id).OutputCommit.CodeSurvived(w)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -143,7 +143,7 @@ func TestReasonsThatAreKeptAreShort(t *testing.T) {
 	step(wire.NewInput(&wire.KillJob{Client: 3, Job: 1, Reason: long}))
 	step(wire.NewInput(&wire.KillJob{Client: 3, Job: 1, Reason: long}))
 	for range 100 {
-		c.rooms.Life.NoteJob(&life.Job{}, long)
+		c.rooms.Life.NoteJob(&state.Job{}, long)
 	}
 	if n := len(c.Checkpoint()); n > 32<<10 {
 		t.Errorf("the checkpoint of one job has %d bytes", n)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/core/codec"
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -52,21 +52,21 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 	b := benchCluster(t, 5, 4)
 	good := b.c.Checkpoint()
 	end := len(good) - crc32.Size
-	codeIdentities := func(w *codec.Codec, c *Core) { c.rooms.Life.CodeIdentities(w) }
-	codeBase := func(w *codec.Codec, c *Core) { c.rooms.IDs.CodeBase(w) }
-	for name, part := range map[string][]func(*codec.Codec, *Core){
+	codeIdentities := func(w *checkpoint.Codec, c *Core) { c.rooms.Life.CodeIdentities(w) }
+	codeBase := func(w *checkpoint.Codec, c *Core) { c.rooms.IDs.CodeBase(w) }
+	for name, part := range map[string][]func(*checkpoint.Codec, *Core){
 		"numbers": {codeBase}, "losses": {codeBase, codeLosses}, "identities": {codeBase, codeLosses, codeIdentities}, "loads": {codeBase, codeLosses, codeIdentities, codeLoads},
 	} {
 		var written bytes.Buffer
-		w := codec.NewWriter(&written)
+		w := checkpoint.NewWriter(&written)
 		for _, write := range part {
 			write(w, b.c)
 		}
 		if lost, wrong := w.Close(); lost != nil || wrong != nil {
 			t.Fatal(lost, wrong)
 		}
-		older := slices.Clone(good[:end-(written.Len()-int(codec.LengthMin))])
-		c, err := Restore(binary.LittleEndian.AppendUint32(older, crc32.Checksum(older, codec.Checksum)))
+		older := slices.Clone(good[:end-(written.Len()-int(checkpoint.LengthMin))])
+		c, err := Restore(binary.LittleEndian.AppendUint32(older, crc32.Checksum(older, checkpoint.Checksum)))
 		if err != nil {
 			t.Fatalf("one from before %s does not come back: %v", name, err)
 		}

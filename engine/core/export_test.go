@@ -1,8 +1,8 @@
 package core
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/course"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -14,7 +14,7 @@ func (c *Core) Blame(id scheduler.LauncherID, blamed bool) {
 	}
 	changed := false
 	if blamed {
-		changed = c.rooms.Capacity.Blame(&l.Launcher, capacity.Vote{Job: 1}, 0, capacity.BlameLimits{SharePercent: 1000})
+		changed = c.rooms.Capacity.Blame(&l.Launcher, resources.Vote{Job: 1}, 0, resources.BlameLimits{SharePercent: 1000})
 	} else {
 		changed = c.rooms.Capacity.Forgive(id, c.rooms.Step.Now)
 	}
@@ -31,7 +31,7 @@ func (c *Core) WantTwice(id scheduler.BundleID) bool {
 	if b == nil || len(b.Runs()) == 0 {
 		return false
 	}
-	if a := b.Runs()[0].Attempts[0]; a.Phase() != course.Running && !a.Waits() || !a.MayBeDoubled() {
+	if a := b.Runs()[0].Attempts[0]; a.Phase() != phase.Running && !a.Waits() || !a.MayBeDoubled() {
 		return false
 	}
 	c.rooms.Attempts.WantTwice(b)

@@ -4,7 +4,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -21,7 +21,7 @@ func (c *Core) Freeze() *Frozen {
 	f := New(c.rooms.Step.Set)
 	f.rooms.Step, f.rooms.IDs, f.rooms.Policy = c.rooms.Step.Clone(), c.rooms.IDs.Clone(), c.rooms.Policy.Clone()
 	f.rooms.Life.Freeze(c.rooms.Life)
-	f.rooms.Capacity = c.rooms.Capacity.Clone(func(id scheduler.LauncherID) *capacity.Launcher { return &f.rooms.Life.Launchers.Get(id).Launcher })
+	f.rooms.Capacity = c.rooms.Capacity.Clone(func(id scheduler.LauncherID) *resources.Launcher { return &f.rooms.Life.Launchers.Get(id).Launcher })
 	f.rooms.Sessions.LossTold, f.rooms.Attempts.Speculating, f.rooms.Decisions.StallWatched = c.rooms.Sessions.LossTold, c.rooms.Attempts.Speculating, c.rooms.Decisions.StallWatched
 	return &Frozen{f}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -30,13 +30,13 @@ func TestPlacesByFurtherNames(t *testing.T) {
 		"elsewhere":   "elsewhere", "": "",
 	} {
 		for i, c := range []*Core{b.c, restored} {
-			if got := (life.Hosts{Cluster: c.rooms.Life}.HostOf(name)); got != want {
+			if got := (state.Hosts{Cluster: c.rooms.Life}.HostOf(name)); got != want {
 				t.Errorf("core %d takes %q for host %q, want %q", i, name, got, want)
 			}
 		}
 	}
 	join("c", "three", "elsewhere")
-	if got := (life.Hosts{Cluster: b.c.rooms.Life}.HostOf("elsewhere")); got != "three" {
+	if got := (state.Hosts{Cluster: b.c.rooms.Life}.HostOf("elsewhere")); got != "three" {
 		t.Errorf("after its launcher joined, elsewhere is %q", got)
 	}
 }

@@ -5,18 +5,18 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/admission"
 	"github.com/hamadryad/hamadryad/engine/core/decisions"
-	"github.com/hamadryad/hamadryad/engine/core/ids"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/sessions"
 	"github.com/hamadryad/hamadryad/engine/core/status"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // What the core's callers need lies in its rooms, and has its names here.
 type (
-	Graphs       = life.Graphs
+	Graphs       = state.Graphs
 	Draft        = admission.Draft
 	Losses       = admission.Losses
 	LauncherInfo = status.LauncherInfo

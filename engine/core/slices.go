@@ -3,7 +3,7 @@ package core
 import (
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -29,6 +29,6 @@ func (c *Core) goOn() {
 func (c *Core) waitsForRound() bool {
 	return c.rooms.Policy.Crowded(c.rooms.Step.Set.RoundEvents) && !slices.ContainsFunc(c.rooms.Life.Busy, func(id scheduler.JobID) bool {
 		j := c.rooms.Life.Jobs.Get(id)
-		return j.Phase() != life.JobRunning || j.Inputs.Telling()
+		return j.Phase() != state.JobRunning || j.Inputs.Telling()
 	})
 }

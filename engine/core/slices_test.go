@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -107,7 +107,7 @@ func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 	id := scheduler.JobID(b.c.rooms.IDs.Job)
 	j := b.c.rooms.Life.Jobs.Get(id)
 	b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
-	var last *life.Attempt
+	var last *state.Attempt
 	for _, a := range j.Attempts {
 		if a.Stop() == nil && (last == nil || a.ID > last.ID) {
 			last = a

@@ -3,9 +3,9 @@ package core
 import (
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/ids"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -44,7 +44,7 @@ func (c *Core) Rest() []Action {
 	}
 	for i := range todo {
 		if next := prefetch.Next(todo, i); next != nil {
-			life.PrefetchSpecs(next)
+			state.PrefetchSpecs(next)
 		}
 		actions = append(actions, c.action(&todo[i]))
 	}
@@ -65,7 +65,7 @@ func (c *Core) Step(b *wire.Batch) []Action {
 // action is what is to be done: as it was said, or to start an attempt, of which the
 // command is written now.
 func (c *Core) action(t *step.Todo) Action {
-	a, later := t.Later.(*life.Attempt)
+	a, later := t.Later.(*state.Attempt)
 	if !later {
 		return t.Action
 	}

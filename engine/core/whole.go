@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"github.com/hamadryad/hamadryad/engine/core/codec"
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
 )
 
 // Whole passes a checkpoint on that somebody else writes, and tells whether all of it
@@ -24,13 +24,13 @@ type Whole struct {
 func (w *Whole) Write(b []byte) (int, error) {
 	w.n += int64(len(b))
 	if len(b) >= crc32.Size {
-		w.sum = crc32.Update(w.sum, codec.Checksum, w.last)
-		w.sum = crc32.Update(w.sum, codec.Checksum, b[:len(b)-crc32.Size])
+		w.sum = crc32.Update(w.sum, checkpoint.Checksum, w.last)
+		w.sum = crc32.Update(w.sum, checkpoint.Checksum, b[:len(b)-crc32.Size])
 		w.last = append(w.last[:0], b[len(b)-crc32.Size:]...)
 	} else {
 		w.last = append(w.last, b...)
 		known := max(0, len(w.last)-crc32.Size)
-		w.sum = crc32.Update(w.sum, codec.Checksum, w.last[:known])
+		w.sum = crc32.Update(w.sum, checkpoint.Checksum, w.last[:known])
 		w.last = append(w.last[:0], w.last[known:]...)
 	}
 	n, err := w.To.Write(b)
@@ -42,7 +42,7 @@ func (w *Whole) Write(b []byte) (int, error) {
 
 // End returns an error unless what was written is one checkpoint.
 func (w *Whole) End() error {
-	if w.n < codec.LengthMin || binary.LittleEndian.Uint32(w.last) != w.sum {
+	if w.n < checkpoint.LengthMin || binary.LittleEndian.Uint32(w.last) != w.sum {
 		return errors.New("what was written is no whole checkpoint of the core")
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
@@ -178,7 +178,7 @@ func (m *manager) ranOn(ctx context.Context, job scheduler.JobID, list []*wire.L
 		first, last = min(first, t.Attempt), max(last, t.Attempt)
 	}
 	on := map[uint64]string{}
-	kept, of, err := j.Each(ctx, file.Query{After: scheduler.AttemptID(first - min(first, 1))}, func(a *facts.Attempt) bool {
+	kept, of, err := j.Each(ctx, file.Query{After: scheduler.AttemptID(first - min(first, 1))}, func(a *changes.Attempt) bool {
 		if asked[uint64(a.ID)] {
 			on[uint64(a.ID)] = a.On
 		}

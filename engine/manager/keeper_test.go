@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -405,7 +405,7 @@ func TestRoomForTheLog(t *testing.T) {
 		}
 		h.Begin(0, &core.Facts{})
 		for id := range uint64(9) {
-			h.Take(id+1, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 1, Ended: time.Now().UnixNano(), State: wire.JobState_JOB_STATE_SUCCEEDED}}}}})
+			h.Take(id+1, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 1, Ended: time.Now().UnixNano(), State: wire.JobState_JOB_STATE_SUCCEEDED}}}}})
 		}
 		if err := h.Sync(t.Context(), 9); err != nil {
 			t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
@@ -25,16 +25,16 @@ func TestEndsOfLogsThatComeTooLate(t *testing.T) {
 	defer model.Close()
 	m := &manager{model: model, history: &keeper{History: h}}
 	const at = 1_800_000_000e9
-	tell := func(record uint64, rows facts.ChangeSet) {
+	tell := func(record uint64, rows changes.ChangeSet) {
 		f := core.Facts{At: at, ChangeSet: rows}
 		h.Take(record, &f)
 		model.Hand(f)
 	}
 	h.Begin(0, &core.Facts{})
 	for n := range uint64(3) {
-		tell(2*n+1, facts.ChangeSet{Jobs: []facts.Job{{ID: scheduler.JobID(n + 1), Submitted: at, Spec: &wire.JobSpec{}}}})
+		tell(2*n+1, changes.ChangeSet{Jobs: []changes.Job{{ID: scheduler.JobID(n + 1), Submitted: at, Spec: &wire.JobSpec{}}}})
 		if n < 2 {
-			tell(2*n+2, facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: n + 1, Submitted: at, Ended: at + int64(n)}}}})
+			tell(2*n+2, changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: n + 1, Submitted: at, Ended: at + int64(n)}}}})
 		}
 	}
 	if err := h.Sync(t.Context(), 5); err != nil {
@@ -66,19 +66,19 @@ func TestEndsOfLogsOfOthersAttempts(t *testing.T) {
 	m := &manager{model: model, history: &keeper{History: h}, jobs: past.New(model, h)}
 	defer m.history.end()
 	const at = 1_800_000_000e9
-	tell := func(record uint64, rows facts.ChangeSet) {
+	tell := func(record uint64, rows changes.ChangeSet) {
 		f := core.Facts{At: at, ChangeSet: rows}
 		h.Take(record, &f)
 		model.Hand(f)
 	}
 	h.Begin(0, &core.Facts{})
 	for job := range uint64(2) {
-		tell(2*job+1, facts.ChangeSet{
-			Jobs:     []facts.Job{{ID: scheduler.JobID(job + 1), Submitted: at, Spec: &wire.JobSpec{}, StageNames: []string{"map"}}},
-			Attempts: []facts.Attempt{{ID: scheduler.AttemptID(10*job + 7), Job: scheduler.JobID(job + 1), Launcher: 1, On: "l1", State: facts.Ended, Outcome: scheduler.Finished}},
+		tell(2*job+1, changes.ChangeSet{
+			Jobs:     []changes.Job{{ID: scheduler.JobID(job + 1), Submitted: at, Spec: &wire.JobSpec{}, StageNames: []string{"map"}}},
+			Attempts: []changes.Attempt{{ID: scheduler.AttemptID(10*job + 7), Job: scheduler.JobID(job + 1), Launcher: 1, On: "l1", State: changes.Ended, Outcome: scheduler.Finished}},
 		})
 	}
-	tell(4, facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: at, Ended: at + 1}}}})
+	tell(4, changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: at, Ended: at + 1}}}})
 	if err := h.Sync(t.Context(), 4); err != nil {
 		t.Fatal(err)
 	}

@@ -6,18 +6,18 @@ import (
 	"reflect"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // shown is what somebody knows who hears the facts alone: the last row of each thing. It has
 // to be what the core would tell of all of them.
 type shown struct {
-	jobs      map[scheduler.JobID]facts.Job
-	stages    map[stageKey]facts.Stage
-	attempts  map[scheduler.AttemptID]facts.Attempt // that live
-	ended     map[scheduler.AttemptID]facts.Attempt // of jobs that live
-	launchers map[scheduler.LauncherID]facts.Launcher
+	jobs      map[scheduler.JobID]changes.Job
+	stages    map[stageKey]changes.Stage
+	attempts  map[scheduler.AttemptID]changes.Attempt // that live
+	ended     map[scheduler.AttemptID]changes.Attempt // of jobs that live
+	launchers map[scheduler.LauncherID]changes.Launcher
 	decides   uint64
 }
 
@@ -30,8 +30,8 @@ type stageKey struct {
 func newShown(c *core.Core) *shown {
 	c.TellFacts()
 	s := &shown{
-		jobs: map[scheduler.JobID]facts.Job{}, stages: map[stageKey]facts.Stage{}, attempts: map[scheduler.AttemptID]facts.Attempt{},
-		ended: map[scheduler.AttemptID]facts.Attempt{}, launchers: map[scheduler.LauncherID]facts.Launcher{},
+		jobs: map[scheduler.JobID]changes.Job{}, stages: map[stageKey]changes.Stage{}, attempts: map[scheduler.AttemptID]changes.Attempt{},
+		ended: map[scheduler.AttemptID]changes.Attempt{}, launchers: map[scheduler.LauncherID]changes.Launcher{},
 	}
 	s.take(c.AllFacts())
 	return s
@@ -48,7 +48,7 @@ func (s *shown) take(f core.Facts) {
 	}
 	for _, a := range f.Attempts {
 		delete(s.attempts, a.ID)
-		if a.State == facts.Ended {
+		if a.State == changes.Ended {
 			s.ended[a.ID] = a
 		} else {
 			s.attempts[a.ID] = a

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/auth/access"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -18,7 +18,7 @@ func who(p *wire.Principal) access.Who {
 	return access.Who{Name: p.GetName(), Groups: p.GetGroups()}
 }
 
-func known(j *life.Job) access.Job {
+func known(j *state.Job) access.Job {
 	return access.Job{Name: j.ID.String(), Owner: j.Spec.GetPrincipal().GetName(), Pool: j.Pool}
 }
 
@@ -41,7 +41,7 @@ func (ad *Admission) mayTake(id scheduler.JobID, p *wire.Principal) error {
 // announcedBy is to whom a job was announced that nobody submitted yet; "" when that is
 // not known.
 func (ad *Admission) announcedBy(id scheduler.JobID) string {
-	at, found := slices.BinarySearchFunc(ad.life.Prepared, id, func(p life.Prepared, id scheduler.JobID) int { return cmp.Compare(p.ID, id) })
+	at, found := slices.BinarySearchFunc(ad.life.Prepared, id, func(p state.Prepared, id scheduler.JobID) int { return cmp.Compare(p.ID, id) })
 	if !found {
 		return ""
 	}
@@ -57,7 +57,7 @@ func (ad *Admission) maySubmit(spec *wire.JobSpec) error {
 }
 
 // mayLand judges that a job comes to a pool to which the policy puts it; "": to the one that it names.
-func (ad *Admission) mayLand(j *life.Job, pool string) error {
+func (ad *Admission) mayLand(j *state.Job, pool string) error {
 	rules := ad.step.Set.Access
 	if rules == nil || pool == "" {
 		return nil

@@ -11,13 +11,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/jobs"
-	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/status"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -26,9 +26,9 @@ import (
 type Admission struct {
 	step     *step.Step
 	ids      *ids.IDs
-	capacity *capacity.Resources
-	policy   *exchange.Session
-	life     *life.Cluster
+	capacity *resources.Resources
+	policy   *policystate.Session
+	life     *state.Cluster
 	status   *status.Reader
 	jobs     *jobs.Jobs
 
@@ -36,15 +36,15 @@ type Admission struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *capacity.Resources, p *exchange.Session, l *life.Cluster, r *status.Reader, j *jobs.Jobs) *Admission {
+func New(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, r *status.Reader, j *jobs.Jobs) *Admission {
 	return &Admission{step: s, ids: i, capacity: c, policy: p, life: l, status: r, jobs: j}
 }
 
 // askAdmission asks the policy whether a job may come in, if there is one that
 // wants to be asked. While the first policy is starting nobody knows whether it
 // does, so the job waits for it.
-func (ad *Admission) askAdmission(j *life.Job) {
-	j.Enter(life.JobAsked)
+func (ad *Admission) askAdmission(j *state.Job) {
+	j.Enter(state.JobAsked)
 	ad.jobs.ChooseKinds(j)
 	switch {
 	case ad.policy.Has(scheduler.AbilityAdmission):
@@ -69,7 +69,7 @@ func (ad *Admission) closed() bool {
 // for a policy that admits jobs leaves them to it.
 func (ad *Admission) AskAll() {
 	for _, j := range slices.Collect(ad.life.Jobs.All()) { // some may be turned away
-		if j.Phase() != life.JobAsked {
+		if j.Phase() != state.JobAsked {
 			continue
 		}
 		err := ad.proved(j.Spec.GetPrincipal())
@@ -87,7 +87,7 @@ func (ad *Admission) AskAll() {
 // AdmissionExpired turns a job away that nobody admitted in time, or lets it in where nobody has to.
 func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 	j := ad.life.Jobs.Get(id)
-	if j == nil || j.Phase() != life.JobAsked {
+	if j == nil || j.Phase() != state.JobAsked {
 		return
 	}
 	if ad.policy.Down() && (ad.step.Set.AdmitWithoutPolicy || !ad.policy.Known() && !ad.policy.Admits()) {
@@ -99,11 +99,11 @@ func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 }
 
 // turnAway refuses a submission before anything of it exists.
-func (ad *Admission) turnAway(j *life.Job, reason string) {
+func (ad *Admission) turnAway(j *state.Job, reason string) {
 	ad.turnAwayFor(j, step.Invalid(fmt.Sprintf("%s was refused: %s", j.ID, reason)))
 }
 
-func (ad *Admission) turnAwayFor(j *life.Job, why *wire.Failure) {
+func (ad *Admission) turnAwayFor(j *state.Job, why *wire.Failure) {
 	j.Failure, j.Outcome = why, scheduler.JobFailed
 	ad.step.Reply(j.Client, j.ID, j.Failure)
 	ad.status.Remember(j)
@@ -119,7 +119,7 @@ func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) 
 	switch {
 	case j == nil:
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
-	case j.Phase() != life.JobAsked:
+	case j.Phase() != state.JobAsked:
 		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
 	}
 	if err := ad.mayLand(j, d.Pool); err != nil {
@@ -136,7 +136,7 @@ func (ad *Admission) Refuse(d scheduler.Refuse) (scheduler.RefusalReason, string
 	switch {
 	case j == nil:
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
-	case j.Phase() != life.JobAsked:
+	case j.Phase() != state.JobAsked:
 		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
 	}
 	ad.turnAway(j, ad.step.Short(d.Reason))

@@ -8,10 +8,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hamadryad/hamadryad/engine/core/admission"
-	"github.com/hamadryad/hamadryad/engine/core/ids"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -198,7 +198,7 @@ func TestAPolicyTakesOver(t *testing.T) {
 		x := announce(h)
 		submit(h, 7, x, roomtest.Maps(1))
 		h.StartPolicy(a)
-		if in := h.Life.Jobs.Get(x).Phase() == life.JobRunning; in != (a == 0) || in != (said(h, 7) == "yes") {
+		if in := h.Life.Jobs.Get(x).Phase() == state.JobRunning; in != (a == 0) || in != (said(h, 7) == "yes") {
 			t.Errorf("with abilities %v it is in: %t, and the client is told %q", a, in, said(h, 7))
 		}
 		asked := 0
@@ -222,7 +222,7 @@ func TestAStandInLetsNobodyIn(t *testing.T) {
 	submit(h, 7, x, roomtest.Maps(1))
 	h.Decisions.Failed(1, "gone")
 	h.StandIn()
-	if j := h.Life.Jobs.Get(x); j == nil || j.Phase() != life.JobAsked || said(h, 7) != "" {
+	if j := h.Life.Jobs.Get(x); j == nil || j.Phase() != state.JobAsked || said(h, 7) != "" {
 		t.Fatalf("with a stand-in the job is %+v, and its client is told %q", j, said(h, 7))
 	}
 	h.StartPolicy(scheduler.AbilityAdmission)

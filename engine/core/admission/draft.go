@@ -6,8 +6,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -21,25 +21,25 @@ import (
 type Draft struct {
 	of  *wire.JobSpec
 	set step.Settings // that it was made with
-	job *life.Job     // without ids and times; nil when err is not
+	job *state.Job    // without ids and times; nil when err is not
 	err error
 }
 
 // NewDraft checks a submission and makes the draft of its job. The message must not be
 // changed afterwards.
-func NewDraft(s step.Settings, of *wire.JobSpec, graphs life.Graphs) *Draft {
+func NewDraft(s step.Settings, of *wire.JobSpec, graphs state.Graphs) *Draft {
 	d := &Draft{of: of, set: s}
 	d.job, d.err = draft(&s, of, graphs)
 	return d
 }
 
-func draft(s *step.Settings, spec *wire.JobSpec, graphs life.Graphs) (*life.Job, error) {
+func draft(s *step.Settings, spec *wire.JobSpec, graphs state.Graphs) (*state.Job, error) {
 	if err := checkSpec(s, spec); err != nil {
 		return nil, err
 	}
 	spec = owned(spec)
 	spec.MemoryDefault = s.MemoryDefault // as it is at submission, whatever the setting becomes
-	if err := life.FillGraph(spec, graphs); err != nil {
+	if err := state.FillGraph(spec, graphs); err != nil {
 		return nil, err
 	}
 	plan, err := graph.Expand(spec.GetGraph(), s.MemoryDefault, s.Graph)
@@ -49,7 +49,7 @@ func draft(s *step.Settings, spec *wire.JobSpec, graphs life.Graphs) (*life.Job,
 	if err := checkKinds(s, spec.Graph); err != nil {
 		return nil, err
 	}
-	j := &life.Job{Spec: spec, Plan: plan, Pool: spec.Pool, Priority: scheduler.Priority(spec.Priority)}
+	j := &state.Job{Spec: spec, Plan: plan, Pool: spec.Pool, Priority: scheduler.Priority(spec.Priority)}
 	j.Expand()
 	return j, nil
 }
@@ -84,7 +84,7 @@ func shallow[M proto.Message](m M) M {
 
 // Awaits says whether a job was announced and not submitted yet.
 func (ad *Admission) Awaits(id scheduler.JobID) bool {
-	return slices.ContainsFunc(ad.life.Prepared, func(p life.Prepared) bool { return p.ID == id })
+	return slices.ContainsFunc(ad.life.Prepared, func(p state.Prepared) bool { return p.ID == id })
 }
 
 // Expect has the next step take drafts for the submissions that it brings. It reports

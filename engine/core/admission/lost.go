@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/ids"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -14,7 +14,7 @@ import (
 // the manager; nil when none can have given its id. One that was announced in an earlier
 // life, and that somebody takes for submitted, was.
 func (ad *Admission) Lost(id scheduler.JobID) *wire.Failure {
-	announced := slices.ContainsFunc(ad.life.Prepared, func(p life.Prepared) bool { return p.ID == id && p.At < ad.ids.Began() })
+	announced := slices.ContainsFunc(ad.life.Prepared, func(p state.Prepared) bool { return p.ID == id && p.At < ad.ids.Began() })
 	if ad.life.Jobs.Get(id) != nil || !announced && !ad.ids.LostJob(uint64(id)) {
 		return nil
 	}

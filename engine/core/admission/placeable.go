@@ -3,8 +3,8 @@ package admission
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -13,13 +13,13 @@ import (
 func (ad *Admission) CheckPlaceable() {
 	fits := map[string]bool{}
 	for j := range ad.life.Jobs.All() {
-		if j.Phase() != life.JobAsked {
+		if j.Phase() != state.JobAsked {
 			ad.checkPlaceableOf(j, fits)
 		}
 	}
 }
 
-func (ad *Admission) checkPlaceableOf(j *life.Job, fits map[string]bool) {
+func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
 	why := ""
 	for _, s := range j.Shapes {
 		if ad.capacity.Up() == 0 || fits[s.Key] { // an empty cluster is not too small yet
@@ -46,15 +46,15 @@ func (ad *Admission) checkPlaceableOf(j *life.Job, fits map[string]bool) {
 // UnplaceableTooLong ends a job that the cluster has been too small for, for too long.
 func (ad *Admission) UnplaceableTooLong(id scheduler.JobID) {
 	j := ad.life.Jobs.Get(id)
-	if j == nil || j.Unplaceable == 0 || j.Phase() != life.JobRunning || ad.step.Now.Sub(j.Unplaceable) < ad.step.Set.UnplaceableAfter {
+	if j == nil || j.Unplaceable == 0 || j.Phase() != state.JobRunning || ad.step.Now.Sub(j.Unplaceable) < ad.step.Set.UnplaceableAfter {
 		return
 	}
-	ad.jobs.EndJob(j, scheduler.JobFailed, step.Invalid(j.WhyNot+life.UnplaceableRemedy+", then submit again"))
+	ad.jobs.EndJob(j, scheduler.JobFailed, step.Invalid(j.WhyNot+state.UnplaceableRemedy+", then submit again"))
 }
 
 // tooLarge says why the whole cluster, were it empty, could not hold a bundle;
 // "" when it could, or when that is not sure.
-func (ad *Admission) tooLarge(b *life.Bundle) string {
+func (ad *Admission) tooLarge(b *state.Bundle) string {
 	short, looks := ad.capacity.Holds(b)
 	ad.step.Charge(looks / placesAtOnce)
 	if short == nil {

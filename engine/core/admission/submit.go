@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/ids"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -41,7 +41,7 @@ func (ad *Admission) Prepare(m *wire.Prepare) {
 	}
 	ad.ids.Job++
 	id := scheduler.JobID(ad.ids.Job)
-	ad.life.Prepared = append(ad.life.Prepared, life.Prepared{ID: id, At: ad.step.Now, Owner: owner})
+	ad.life.Prepared = append(ad.life.Prepared, state.Prepared{ID: id, At: ad.step.Now, Owner: owner})
 	ad.step.After(ad.step.Set.PreparedFor, step.TimerPrepared, 0)
 	ad.step.Reply(m.GetClient(), id, nil)
 }
@@ -75,7 +75,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	if ad.submittedBefore(id, m.GetClient()) {
 		return
 	}
-	at := slices.IndexFunc(ad.life.Prepared, func(p life.Prepared) bool { return p.ID == id })
+	at := slices.IndexFunc(ad.life.Prepared, func(p state.Prepared) bool { return p.ID == id })
 	if at < 0 {
 		f := ad.Lost(id)
 		if f == nil {
@@ -119,7 +119,7 @@ func (ad *Admission) proved(p *wire.Principal) error {
 // submittedBefore answers a client that lost the answer and asks again.
 func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
 	if j := ad.life.Jobs.Get(id); j != nil {
-		if j.Phase() != life.JobAsked {
+		if j.Phase() != state.JobAsked {
 			ad.step.Reply(client, id, nil)
 			return true
 		}
@@ -137,7 +137,7 @@ func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
 }
 
 // newJob checks a submission and makes the job of it, in no phase yet.
-func (ad *Admission) newJob(id scheduler.JobID, spec *wire.JobSpec) (*life.Job, error) {
+func (ad *Admission) newJob(id scheduler.JobID, spec *wire.JobSpec) (*state.Job, error) {
 	d := ad.drafts[spec]
 	if d == nil {
 		d = NewDraft(ad.step.Set, spec, ad.life.Graphs)
@@ -204,8 +204,8 @@ func checkKinds(s *step.Settings, g *wire.Graph) error {
 }
 
 // start admits a job: from now on the policy knows it.
-func (ad *Admission) start(j *life.Job) {
-	j.Enter(life.JobRunning)
+func (ad *Admission) start(j *state.Job) {
+	j.Enter(state.JobRunning)
 	j.Admitted = ad.step.Now
 	if b := j.LastBundle(); b != nil {
 		ad.life.Know(b)
@@ -244,7 +244,7 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 		j.Priority = scheduler.Priority(*m.Priority)
 		ad.life.NoteJob(j, fmt.Sprintf("priority set to %s by %s", j.Priority, m.GetPrincipal().GetName()))
 	}
-	if j.Phase() != life.JobAsked {
+	if j.Phase() != state.JobAsked {
 		ad.policy.TellJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties()})
 	}
 	ad.life.Touch(j)
@@ -252,7 +252,7 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 }
 
 // placeOf is what UpdateJob changes of a job.
-func placeOf(j *life.Job) string { return fmt.Sprintf("pool %q, priority %s", j.Pool, j.Priority) }
+func placeOf(j *state.Job) string { return fmt.Sprintf("pool %q, priority %s", j.Pool, j.Priority) }
 
 func (ad *Admission) noJob(id scheduler.JobID) *wire.Failure {
 	if ad.endedJob(id) != nil {
@@ -281,7 +281,7 @@ func (ad *Admission) KillJob(m *wire.KillJob) {
 		ad.step.Reply(m.GetClient(), id, step.Denied(err))
 		return
 	}
-	if at := slices.IndexFunc(ad.life.Prepared, func(p life.Prepared) bool { return p.ID == id }); at >= 0 {
+	if at := slices.IndexFunc(ad.life.Prepared, func(p state.Prepared) bool { return p.ID == id }); at >= 0 {
 		ad.life.Prepared = slices.Delete(ad.life.Prepared, at, at+1)
 		ad.step.Reply(m.GetClient(), id, nil)
 		return
@@ -293,7 +293,7 @@ func (ad *Admission) KillJob(m *wire.KillJob) {
 	}
 	before := wire.StateName(j.Summary().State)
 	switch {
-	case j.Phase() == life.JobAsked:
+	case j.Phase() == state.JobAsked:
 		ad.turnAway(j, ad.step.Short(fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason())))
 	case !j.Ends():
 		reason := "killed by " + m.GetPrincipal().GetName()

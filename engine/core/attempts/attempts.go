@@ -10,34 +10,34 @@ package attempts
 
 import (
 	"github.com/hamadryad/hamadryad/engine/core/bundles"
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/events"
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/jobs"
-	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/orders"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 )
 
 // Attempts does that. Not safe for concurrent use.
 type Attempts struct {
 	step     *step.Step
 	ids      *ids.IDs
-	capacity *capacity.Resources
-	policy   *exchange.Session
-	life     *life.Cluster
+	capacity *resources.Resources
+	policy   *policystate.Session
+	life     *state.Cluster
 	events   *events.Events
 	orders   *orders.Orders
 	bundles  *bundles.Bundles
 	jobs     *jobs.Jobs
 
-	Speculating bool                 // its timer is set
-	where       []*life.Launcher     // of the launch at hand
-	rooms       []*capacity.Launcher // the same
+	Speculating bool                  // its timer is set
+	where       []*state.Launcher     // of the launch at hand
+	rooms       []*resources.Launcher // the same
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *capacity.Resources, p *exchange.Session, l *life.Cluster, e *events.Events, o *orders.Orders, b *bundles.Bundles, j *jobs.Jobs) *Attempts {
+func New(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.Events, o *orders.Orders, b *bundles.Bundles, j *jobs.Jobs) *Attempts {
 	return &Attempts{step: s, ids: i, capacity: c, policy: p, life: l, events: e, orders: o, bundles: b, jobs: j}
 }

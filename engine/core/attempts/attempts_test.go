@@ -7,22 +7,22 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-func free(l *life.Launcher) int { return l.Free().Of(scheduler.DefaultKind) }
+func free(l *state.Launcher) int { return l.Free().Of(scheduler.DefaultKind) }
 
-func launch(h *roomtest.House, j *life.Job, i int, on ...scheduler.LauncherID) scheduler.RefusalReason {
+func launch(h *roomtest.House, j *state.Job, i int, on ...scheduler.LauncherID) scheduler.RefusalReason {
 	_, refused, _ := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[i].ID(), Launchers: on})
 	return refused
 }
 
 // suspend has all of a run be suspended.
-func suspend(h *roomtest.House, r *life.Run) {
+func suspend(h *roomtest.House, r *state.Run) {
 	h.Attempts.SuspendRun(r)
 	for _, a := range r.Attempts {
 		h.Attempts.SuspendedNow(a)
@@ -83,8 +83,8 @@ func TestOneHasTheCommitGrant(t *testing.T) {
 	second := h.Run(j, 0, m).Attempts[0]
 	h.Later(time.Second)
 	for _, ask := range []struct {
-		l       *life.Launcher
-		a       *life.Attempt
+		l       *state.Launcher
+		a       *state.Attempt
 		granted bool
 	}{{m, second, true}, {l, first, false}, {m, second, true}, {l, second, false}} {
 		h.Attempts.CommitAsked(ask.l, ask.a.ID)
@@ -99,7 +99,7 @@ func TestOneHasTheCommitGrant(t *testing.T) {
 	h.Later(time.Second)
 	h.Finish(first, roomtest.Stored(0, 0))
 	c := h.Commands(l)
-	if j.Bundles[0].Phase() != life.BundleRunning || len(c) != 2 || c[0].GetDropOutput().GetAttempt() != uint64(first.ID) || c[1].GetForget() != uint64(first.ID) {
+	if j.Bundles[0].Phase() != state.BundleRunning || len(c) != 2 || c[0].GetDropOutput().GetAttempt() != uint64(first.ID) || c[1].GetForget() != uint64(first.ID) {
 		t.Errorf("the bundle is %v, and the launcher is told %v", j.Bundles[0].Phase(), c)
 	}
 	h.Finish(second, roomtest.Stored(0, 0))
@@ -114,14 +114,14 @@ func TestOneHasTheCommitGrant(t *testing.T) {
 // job that ends and has not come to it.
 func TestWhoStopsMayNotCommit(t *testing.T) {
 	for name, story := range map[string]struct {
-		before  func(*roomtest.House, *life.Attempt)
+		before  func(*roomtest.House, *state.Attempt)
 		granted bool
 	}{
-		"runs": {func(*roomtest.House, *life.Attempt) {}, true},
-		"stops": {func(h *roomtest.House, a *life.Attempt) {
+		"runs": {func(*roomtest.House, *state.Attempt) {}, true},
+		"stops": {func(h *roomtest.House, a *state.Attempt) {
 			h.Orders.StopRun(a.Run, scheduler.Preempted, "test", time.Minute, 0)
 		}, false},
-		"ends": {func(h *roomtest.House, a *life.Attempt) {
+		"ends": {func(h *roomtest.House, a *state.Attempt) {
 			h.Step.Charge(h.Step.Set.StepWork) // so that nothing is stopped in this step
 			h.Jobs.EndJob(a.Run.Bundle.Job, scheduler.JobKilled, nil)
 		}, false},
@@ -148,9 +148,9 @@ func TestWhoStopsMayNotCommit(t *testing.T) {
 // A gang of which one fails or is lost is stopped whole, what others had stored is deleted,
 // and it is offered again only when all have left.
 func TestAGangIsStoppedWhole(t *testing.T) {
-	for name, end := range map[string]func(*roomtest.House, *life.Attempt){
-		"failed": func(h *roomtest.House, a *life.Attempt) { h.Fail(a, "bad") },
-		"lost":   func(h *roomtest.House, a *life.Attempt) { h.Attempts.Lose(a, "its worker died") },
+	for name, end := range map[string]func(*roomtest.House, *state.Attempt){
+		"failed": func(h *roomtest.House, a *state.Attempt) { h.Fail(a, "bad") },
+		"lost":   func(h *roomtest.House, a *state.Attempt) { h.Attempts.Lose(a, "its worker died") },
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
@@ -375,9 +375,9 @@ func TestALauncherThatRefuses(t *testing.T) {
 	if reason, why := h.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{z.ID, a.ID}, Mode: scheduler.PreemptSuspend}); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
-	for _, x := range []*life.Attempt{z, a} {
+	for _, x := range []*state.Attempt{z, a} {
 		h.Attempts.RefusedCommand(x, &wire.Failure{Message: "no freezer"})
-		if x.Phase() != course.Running || x.Suspending() || x.Unacked.Waits() {
+		if x.Phase() != phase.Running || x.Suspending() || x.Unacked.Waits() {
 			t.Errorf("attempt %d is in phase %d, asked to suspend: %t", x.ID, x.Phase(), x.Suspending())
 		}
 	}
@@ -410,7 +410,7 @@ func TestOneThatCannotGoOn(t *testing.T) {
 			{Attempt: uint64(z.ID), State: wire.AttemptInventory_STATE_RUNNING},
 		},
 	}}}})
-	for _, a := range []*life.Attempt{r.Attempts[0], z} {
+	for _, a := range []*state.Attempt{r.Attempts[0], z} {
 		h.Later(time.Second)
 		h.Attempts.RefusedCommand(a, &wire.Failure{Message: "stuck"})
 		h.Attempts.RefusedCommand(a, &wire.Failure{Message: "stuck"}) // the command was sent twice
@@ -437,8 +437,8 @@ func TestAnyAttempts(t *testing.T) {
 		h := roomtest.New(r)
 		h.StartPolicy(0)
 		h.Step.Set.LostMax, h.Step.Set.AttemptsMax = 1000, 100
-		on := []*life.Launcher{h.Launcher("a", 3), h.Launcher("b", 2)}
-		jobs := []*life.Job{h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(3)), h.Job(roomtest.Chain(2))}
+		on := []*state.Launcher{h.Launcher("a", 3), h.Launcher("b", 2)}
+		jobs := []*state.Job{h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(3)), h.Job(roomtest.Chain(2))}
 		for range rapid.IntRange(0, 60).Draw(r, "moves") {
 			h.Later(time.Second)
 			if live := liveOf(jobs); len(live) > 0 && rapid.Bool().Draw(r, "an attempt") {
@@ -465,19 +465,19 @@ func TestAnyAttempts(t *testing.T) {
 	})
 }
 
-func liveOf(jobs []*life.Job) (live []*life.Attempt) {
+func liveOf(jobs []*state.Job) (live []*state.Attempt) {
 	for _, j := range jobs {
 		live = append(live, j.Attempts.Sorted()...)
 	}
 	return live
 }
 
-func change(h *roomtest.House, a *life.Attempt, how int) {
+func change(h *roomtest.House, a *state.Attempt, how int) {
 	switch how {
 	case 0:
 		h.Attempts.Started(a, "x:1")
 	case 1, 2:
-		if h.Finish(a); a.Phase() != course.Ended {
+		if h.Finish(a); a.Phase() != phase.Ended {
 			panic("its end was reported, and it lives")
 		}
 	case 3:
@@ -495,7 +495,7 @@ func change(h *roomtest.House, a *life.Attempt, how int) {
 	case 10:
 		h.Attempts.ResumedNow(a)
 	case 11:
-		if b := a.Run.Bundle; a.MayBeDoubled() && a.Phase() == course.Running && b.Job.Phase() == life.JobRunning {
+		if b := a.Run.Bundle; a.MayBeDoubled() && a.Phase() == phase.Running && b.Job.Phase() == state.JobRunning {
 			h.Attempts.WantTwice(b)
 		}
 	}

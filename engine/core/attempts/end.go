@@ -7,23 +7,23 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/core/bundles"
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
-	"github.com/hamadryad/hamadryad/engine/core/tally"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // EndedReport takes in the end of an attempt and lets the launcher forget it.
-func (as *Attempts) EndedReport(l *life.Launcher, m *wire.AttemptEnded) {
+func (as *Attempts) EndedReport(l *state.Launcher, m *wire.AttemptEnded) {
 	id := scheduler.AttemptID(m.GetAttempt())
 	a := as.life.Attempt(l, m.GetAttempt())
 	if a == nil {
 		as.endedAlready(l, m)
 		return
 	}
-	if a.Stop() == nil && a.Run.Bundle.Job.Phase() == life.JobEnding { // stopAll had not come to it
+	if a.Stop() == nil && a.Run.Bundle.Job.Phase() == state.JobEnding { // stopAll had not come to it
 		as.orders.StopForEnd(a.Run)
 	}
 	if m.GetEnd() == wire.End_END_FINISHED {
@@ -49,7 +49,7 @@ func (as *Attempts) EndedReport(l *life.Launcher, m *wire.AttemptEnded) {
 
 // endedAlready is the end of an attempt that is not live: reported twice, or
 // given up before.
-func (as *Attempts) endedAlready(l *life.Launcher, m *wire.AttemptEnded) {
+func (as *Attempts) endedAlready(l *state.Launcher, m *wire.AttemptEnded) {
 	as.step.Stats.StaleReports++
 	id := scheduler.AttemptID(m.GetAttempt())
 	if m.GetEnd() == wire.End_END_FINISHED && len(m.GetStored()) > 0 && l.Outputs[id] == nil {
@@ -60,7 +60,7 @@ func (as *Attempts) endedAlready(l *life.Launcher, m *wire.AttemptEnded) {
 
 // refuseCommit says so, and has what was stored deleted now; what has no job any
 // more went, or goes, with the job.
-func (as *Attempts) refuseCommit(l *life.Launcher, m *wire.AttemptEnded, why string) {
+func (as *Attempts) refuseCommit(l *state.Launcher, m *wire.AttemptEnded, why string) {
 	as.step.Stats.LateCommits++
 	as.step.LogReported(step.Warn, "a late commit was refused: "+why, "launcher", l.Name, "attempt", fmt.Sprint(m.GetAttempt()))
 	if a := as.life.Attempt(l, m.GetAttempt()); a != nil && len(m.GetStored()) > 0 {
@@ -69,13 +69,13 @@ func (as *Attempts) refuseCommit(l *life.Launcher, m *wire.AttemptEnded, why str
 }
 
 // finished accepts an attempt's end. Its bundle commits when all have.
-func (as *Attempts) finished(a *life.Attempt, m *wire.AttemptEnded) {
+func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 	as.SureStarted(a)
-	if a.Phase() == course.Assigned { // a gang's member whose start was never told
+	if a.Phase() == phase.Assigned { // a gang's member whose start was never told
 		as.Started(a, "")
 	}
 	r, b := a.Run, a.Run.Bundle
-	k := &life.Commit{
+	k := &state.Commit{
 		Attempt: a.ID, Run: r.ID, Token: r.Token, Launcher: a.Launcher.ID, Host: a.Launcher.Host, Rack: a.Launcher.Rack,
 		Spec: r.Speculative, Launched: r.Launched, Started: a.Started(), Phased: a.Executing(), Ended: as.step.Now, Report: m,
 	}
@@ -86,7 +86,7 @@ func (as *Attempts) finished(a *life.Attempt, m *wire.AttemptEnded) {
 	}
 	r.Commits[a.Group] = k
 	if k.Stored {
-		a.Launcher.Outputs[a.ID] = &life.Output{Job: b.Job, Bundle: b, Group: a.Group, Run: r.ID}
+		a.Launcher.Outputs[a.ID] = &state.Output{Job: b.Job, Bundle: b, Group: a.Group, Run: r.ID}
 	}
 	k.Work = as.events.WorkOf(a, m.GetWork())
 	as.step.Stats.Finished++
@@ -109,7 +109,7 @@ var blameless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKin
 var ofMounts = []wire.Refusal{wire.Refusal_REFUSAL_MISSING, wire.Refusal_REFUSAL_READ_ONLY, wire.Refusal_REFUSAL_DENIED}
 
 // failed takes in an attempt's failure and stops the rest of its bundle.
-func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
+func (as *Attempts) failed(a *state.Attempt, m *wire.AttemptEnded) {
 	f := m.GetFailure()
 	if f == nil {
 		f = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INTERNAL, Message: "it failed without saying why"}
@@ -117,7 +117,7 @@ func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
 	r := a.Run
 	// Once a last group runs, what fails is the outputs' store, and no launcher's fault. Nor
 	// is it that a launcher runs nothing as the job's user.
-	theirs := r.Bundle.Last() && a.Phase() != course.Assigned || slices.Contains(blameless, f.Kind)
+	theirs := r.Bundle.Last() && a.Phase() != phase.Assigned || slices.Contains(blameless, f.Kind)
 	switch {
 	case a.Stop() != nil:
 		as.EndAttempt(a, a.Stop().Outcome, m.GetWork(), a.Stop().Reason)
@@ -149,7 +149,7 @@ func (as *Attempts) failed(a *life.Attempt, m *wire.AttemptEnded) {
 }
 
 // Lose ends an attempt whose launcher or worker went away.
-func (as *Attempts) Lose(a *life.Attempt, reason string) {
+func (as *Attempts) Lose(a *state.Attempt, reason string) {
 	r := a.Run
 	outcome := scheduler.Lost
 	if a.Stop() != nil && a.Launcher.Up {
@@ -166,13 +166,13 @@ func (as *Attempts) Lose(a *life.Attempt, reason string) {
 
 // GiveUp is Lose for an attempt of which its launcher confirms nothing, and which may go on
 // there. Its bundle avoids that launcher.
-func (as *Attempts) GiveUp(a *life.Attempt, reason string) {
+func (as *Attempts) GiveUp(a *state.Attempt, reason string) {
 	as.bundles.Blame(a.Run.Bundle, a.Launcher, false)
 	as.Lose(a, reason)
 }
 
 // EndAttempt takes an attempt out of the state: it holds nothing any more.
-func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome, w *wire.Work, reason string) {
+func (as *Attempts) EndAttempt(a *state.Attempt, outcome scheduler.AttemptOutcome, w *wire.Work, reason string) {
 	b := a.Run.Bundle
 	j := b.Job
 	reason = as.step.Short(reason)
@@ -182,7 +182,7 @@ func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome
 	as.orders.StopWaiting(a)
 	as.dropSuspended(a.Run)
 	as.life.RemoveAttempt(a)
-	if a.Phase() == course.Suspended {
+	if a.Phase() == phase.Suspended {
 		as.step.Stats.Rested(as.step.Now.Sub(a.Since()))
 	}
 	a.End(as.step.Now, outcome)
@@ -194,7 +194,7 @@ func (as *Attempts) EndAttempt(a *life.Attempt, outcome scheduler.AttemptOutcome
 	as.events.Emit(b, e)
 	as.life.NoteEnd(a, reason, e.For, work)
 	as.step.Stats.Outcomes[outcome]++
-	j.Tally.Keep(tally.EndedAttempt{
+	j.Tally.Keep(stats.EndedAttempt{
 		ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Outcome: outcome, Started: a.Started(), Ended: as.step.Now,
 		Suspended: a.Rested(), Speculative: a.Run.Speculative, Reason: reason,
 	}, as.step.Set.AttemptsKept)

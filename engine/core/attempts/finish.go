@@ -1,7 +1,7 @@
 package attempts
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -25,8 +25,8 @@ func (as *Attempts) StartFinishers() {
 }
 
 // StartFinisher starts the last group of a job on a launcher.
-func (as *Attempts) StartFinisher(b *life.Bundle, l *life.Launcher) {
-	as.startRun(b, []*life.Launcher{l}, false)
+func (as *Attempts) StartFinisher(b *state.Bundle, l *state.Launcher) {
+	as.startRun(b, []*state.Launcher{l}, false)
 }
 
 // ranOnLooks is how many launchers on which a job ran are looked at before all others.
@@ -35,7 +35,7 @@ const ranOnLooks = 16
 // launcherFor is the launcher that runs the fewest last groups and may run one more of a job;
 // nil: none. One where the job ran has its program, and so goes first. A launcher that the
 // site excludes is taken where there is no other. Of no bundle it is any launcher.
-func (as *Attempts) launcherFor(b *life.Bundle) (best *life.Launcher) {
+func (as *Attempts) launcherFor(b *state.Bundle) (best *state.Launcher) {
 	if b != nil {
 		ran := b.Job.RanOn
 		for _, id := range ran[:min(len(ran), ranOnLooks)] {
@@ -55,7 +55,7 @@ func (as *Attempts) launcherFor(b *life.Bundle) (best *life.Launcher) {
 
 // better is the one of two launchers that is to run a last group. The second is none when
 // it may not.
-func (as *Attempts) better(best, l *life.Launcher, b *life.Bundle, excluded bool) *life.Launcher {
+func (as *Attempts) better(best, l *state.Launcher, b *state.Bundle, excluded bool) *state.Launcher {
 	switch {
 	case l == nil || !l.Up || l.Draining || l.Blamed && !excluded:
 	case l.Finishers >= as.step.Set.FinishersMax || b != nil && avoids(b, l.ID):
@@ -65,6 +65,6 @@ func (as *Attempts) better(best, l *life.Launcher, b *life.Bundle, excluded bool
 	return best
 }
 
-func avoids(b *life.Bundle, id scheduler.LauncherID) bool {
+func avoids(b *state.Bundle, id scheduler.LauncherID) bool {
 	return b.Job.Exclusions.Excludes(id) || b.Exclusions.Excludes(id)
 }

@@ -3,7 +3,7 @@ package attempts
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -14,11 +14,11 @@ func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler
 	if b == nil || b.Last() {
 		return nil, scheduler.UnknownID, fmt.Sprintf("bundle %d is not there", d.Bundle)
 	}
-	speculative := b.Phase() == life.BundleRunning && b.Twice() != 0
-	if b.Phase() != life.BundleReady && !speculative {
+	speculative := b.Phase() == state.BundleRunning && b.Twice() != 0
+	if b.Phase() != state.BundleReady && !speculative {
 		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s is %s", b.ID(), b.Job.ID, b.Phase())
 	}
-	if b.Job.Phase() == life.JobEnding {
+	if b.Job.Phase() == state.JobEnding {
 		return nil, scheduler.NotReady, fmt.Sprintf("%s of bundle %d ends", b.Job.ID, b.ID())
 	}
 	if speculative && (b.Runs()[0].Granted() || b.Runs()[0].Stopped() != 0) {
@@ -46,15 +46,15 @@ func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler
 }
 
 // startRun makes the attempts of a bundle whose capacity is taken.
-func (as *Attempts) startRun(b *life.Bundle, where []*life.Launcher, speculative bool) []scheduler.AttemptID {
-	r, ids := life.NewRun(b, where)
+func (as *Attempts) startRun(b *state.Bundle, where []*state.Launcher, speculative bool) []scheduler.AttemptID {
+	r, ids := state.NewRun(b, where)
 	r.Speculative, r.Launched = speculative, as.step.Now
 	if speculative {
 		b.SetTwice(0)
 		as.step.Stats.Speculative++
 	} else {
 		r.Ready = b.Since
-		b.Enter(life.BundleRunning)
+		b.Enter(state.BundleRunning)
 		as.life.NoteFinishing(b.Job)
 	}
 	if b.Preempted {

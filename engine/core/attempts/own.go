@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // onlyOwn returns a good end as it came, or, when it names what is not the attempt's, a failure in its
 // place. What the launcher stored for it is deleted.
-func (as *Attempts) onlyOwn(a *life.Attempt, m *wire.AttemptEnded) *wire.AttemptEnded {
+func (as *Attempts) onlyOwn(a *state.Attempt, m *wire.AttemptEnded) *wire.AttemptEnded {
 	err := checkOwn(a, m)
 	if err == nil {
 		return m
@@ -25,7 +25,7 @@ func (as *Attempts) onlyOwn(a *life.Attempt, m *wire.AttemptEnded) *wire.Attempt
 
 // checkOwn refuses the good end of an attempt that names what another group stored or wrote. Launchers
 // hold their workers to the same rule, so an end that breaks it is its launcher's doing.
-func checkOwn(a *life.Attempt, m *wire.AttemptEnded) error {
+func checkOwn(a *state.Attempt, m *wire.AttemptEnded) error {
 	for _, s := range m.GetStored() {
 		if err := checkStored(a, s); err != nil {
 			return err
@@ -47,7 +47,7 @@ func checkOwn(a *life.Attempt, m *wire.AttemptEnded) error {
 }
 
 // checkStored refuses what no node of the attempt's group writes.
-func checkStored(a *life.Attempt, s *wire.StoredOutput) error {
+func checkStored(a *state.Attempt, s *wire.StoredOutput) error {
 	all := a.Run.Bundle.Job.Plan.Graph.Connections
 	if int64(s.GetConnection()) >= int64(len(all)) {
 		return fmt.Errorf("it names stored output of connection %d, which the job does not have", s.GetConnection())

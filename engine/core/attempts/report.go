@@ -3,16 +3,16 @@ package attempts
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Started has an attempt run. Its data has an address, unless that does not matter.
-func (as *Attempts) Started(a *life.Attempt, address string) {
-	if a.Phase() != course.Assigned {
+func (as *Attempts) Started(a *state.Attempt, address string) {
+	if a.Phase() != phase.Assigned {
 		if a.Run.PeersSent {
 			as.orders.SendPeersTo(a) // it was told to start again, so it may have missed them
 		}
@@ -35,7 +35,7 @@ func (as *Attempts) Started(a *life.Attempt, address string) {
 }
 
 // Executing notes that an attempt has read what it had to and executes.
-func (as *Attempts) Executing(a *life.Attempt, yes bool) {
+func (as *Attempts) Executing(a *state.Attempt, yes bool) {
 	as.SureStarted(a)
 	if !yes || !a.Execute(as.step.Now) {
 		return
@@ -47,21 +47,21 @@ func (as *Attempts) Executing(a *life.Attempt, yes bool) {
 // SureStarted makes up for a report of the start that was lost: who says
 // anything else of an attempt has started it. Where the address matters, the
 // launcher is asked again by resending the command.
-func (as *Attempts) SureStarted(a *life.Attempt) {
-	if a.Phase() == course.Assigned && !a.Run.Bundle.Wired {
+func (as *Attempts) SureStarted(a *state.Attempt) {
+	if a.Phase() == phase.Assigned && !a.Run.Bundle.Wired {
 		as.Started(a, "")
 	}
 }
 
 // Progress notes how far an attempt is, and tells a policy that wants to know.
-func (as *Attempts) Progress(a *life.Attempt, m *wire.AttemptProgress) {
+func (as *Attempts) Progress(a *state.Attempt, m *wire.AttemptProgress) {
 	as.SureStarted(a)
 	a.Progress, a.Work = 0, m.GetWork()
 	if p := m.GetProgress(); p >= 0 && p <= 1 { // not-a-number is neither
 		a.Progress = float64(int64(p*1000)) / 1000
 	}
 	as.life.Touch(a.Run.Bundle.Job)
-	if a.Phase() == course.Assigned || a.Run.Bundle.Last() || !as.policy.Has(scheduler.AbilityProgress) || as.step.Now.Sub(a.Told) < as.policy.Current().ProgressEvery {
+	if a.Phase() == phase.Assigned || a.Run.Bundle.Last() || !as.policy.Has(scheduler.AbilityProgress) || as.step.Now.Sub(a.Told) < as.policy.Current().ProgressEvery {
 		return
 	}
 	a.Told = as.step.Now
@@ -69,13 +69,13 @@ func (as *Attempts) Progress(a *life.Attempt, m *wire.AttemptProgress) {
 }
 
 // CommitAsked grants the commit of a group to one attempt, or refuses it.
-func (as *Attempts) CommitAsked(l *life.Launcher, id scheduler.AttemptID) {
+func (as *Attempts) CommitAsked(l *state.Launcher, id scheduler.AttemptID) {
 	a := as.life.Attempt(l, uint64(id))
 	why := ""
 	switch {
 	case a == nil:
 		why = "the attempt counts as ended"
-	case a.Stop() != nil || a.Run.Stopped() != 0 || a.Run.Bundle.Job.Phase() == life.JobEnding:
+	case a.Stop() != nil || a.Run.Stopped() != 0 || a.Run.Bundle.Job.Phase() == state.JobEnding:
 		why = "the attempt is being stopped"
 	case a.Run.Granted():
 	default:
@@ -94,11 +94,11 @@ func (as *Attempts) CommitAsked(l *life.Launcher, id scheduler.AttemptID) {
 	as.orders.Command(l, &wire.Command{Do: &wire.Command_Commit{Commit: &wire.CommitVerdict{Attempt: uint64(id), Granted: why == "", Reason: why}}})
 }
 
-func (as *Attempts) grant(a *life.Attempt) {
+func (as *Attempts) grant(a *state.Attempt) {
 	as.SureStarted(a)
 	b := a.Run.Bundle
 	a.Run.Grant()
-	if b.Last() && b.Job.Phase() == life.JobPublishing {
+	if b.Last() && b.Job.Phase() == state.JobPublishing {
 		b.Job.OutputCommit.Grant()
 	}
 	for _, r := range b.Runs() {
@@ -111,9 +111,9 @@ func (as *Attempts) grant(a *life.Attempt) {
 // RefusedCommand ends an attempt that a launcher can't start, and forgets the wish to
 // suspend one that it can't suspend. One that does not stand or go on as it has to is
 // stopped as lost: its bundle is queued again, and its launcher has done nothing wrong.
-func (as *Attempts) RefusedCommand(a *life.Attempt, f *wire.Failure) {
+func (as *Attempts) RefusedCommand(a *state.Attempt, f *wire.Failure) {
 	switch {
-	case a.Phase() == course.Assigned:
+	case a.Phase() == phase.Assigned:
 		as.failed(a, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: f})
 	case a.Suspending():
 		a.CannotSuspend()
@@ -129,7 +129,7 @@ func (as *Attempts) RefusedCommand(a *life.Attempt, f *wire.Failure) {
 }
 
 // cannot gives up an attempt of which its launcher says that it can't go on, or can't rest.
-func (as *Attempts) cannot(a *life.Attempt, f *wire.Failure) {
+func (as *Attempts) cannot(a *state.Attempt, f *wire.Failure) {
 	do := "resumed"
 	if a.Waits() {
 		do = "suspended"

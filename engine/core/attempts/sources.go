@@ -3,17 +3,17 @@ package attempts
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // InputLost takes a reader's word that it can't read a source.
-func (as *Attempts) InputLost(a *life.Attempt, m *wire.InputLost) {
+func (as *Attempts) InputLost(a *state.Attempt, m *wire.InputLost) {
 	j := a.Run.Bundle.Job
-	k := inputs.Key{Conn: int32(m.Connection), From: int32(m.From)}
-	if a.Stop() != nil || j.Phase() != life.JobRunning || !j.Inputs.Reads(a.Run.Bundle.Nodes(a.Group), k) {
+	k := dataflow.Key{Conn: int32(m.Connection), From: int32(m.From)}
+	if a.Stop() != nil || j.Phase() != state.JobRunning || !j.Inputs.Reads(a.Run.Bundle.Nodes(a.Group), k) {
 		return
 	}
 	as.orders.Miss(a, k)

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 )
 
@@ -27,7 +27,7 @@ func (as *Attempts) Speculate() {
 	}
 	as.watchStragglers()
 	for j := range as.life.Jobs.All() {
-		if len(j.Attempts) > 0 && j.Phase() == life.JobRunning && !j.Spec.NoSpeculation {
+		if len(j.Attempts) > 0 && j.Phase() == state.JobRunning && !j.Spec.NoSpeculation {
 			as.speculateOn(j)
 		}
 	}
@@ -35,20 +35,20 @@ func (as *Attempts) Speculate() {
 
 // speculateOn looks at all live attempts of a job, in any order, and sorts those that
 // straggle. There may be very many, so of most it looks at nothing else.
-func (as *Attempts) speculateOn(j *life.Job) {
-	var candidates []*life.Attempt
+func (as *Attempts) speculateOn(j *state.Job) {
+	var candidates []*state.Attempt
 	marks := make([]time.Duration, len(j.Stages)) // computed once
 	for i, a := range j.Attempts {
 		if next := prefetch.Next(j.Attempts, i); next != nil {
-			life.PrefetchAttempts(next)
+			state.PrefetchAttempts(next)
 		}
-		if (a.Phase() == course.Running && a.Running(as.step.Now) > as.stragglerMark(j, a.Stage, marks) || as.restsLong(a)) && a.MayBeDoubled() {
+		if (a.Phase() == phase.Running && a.Running(as.step.Now) > as.stragglerMark(j, a.Stage, marks) || as.restsLong(a)) && a.MayBeDoubled() {
 			candidates = append(candidates, a)
 		}
 	}
 	allowed := max(len(j.Attempts)*as.step.Set.SpeculationSharePercent/100, 1)
 	// Those that run longest first.
-	slices.SortFunc(candidates, func(x, y *life.Attempt) int {
+	slices.SortFunc(candidates, func(x, y *state.Attempt) int {
 		return cmp.Or(cmp.Compare(x.Started(), y.Started()), cmp.Compare(x.ID, y.ID))
 	})
 	for _, a := range candidates {
@@ -61,14 +61,14 @@ func (as *Attempts) speculateOn(j *life.Job) {
 
 // restsLong says whether an attempt waits to be resumed for so long that a second one is to
 // race it.
-func (as *Attempts) restsLong(a *life.Attempt) bool {
+func (as *Attempts) restsLong(a *state.Attempt) bool {
 	after := as.step.Set.SpeculationSuspended
 	return after > 0 && a.Waits() && as.step.Now.Sub(a.Since()) >= after
 }
 
 // stragglerMark is the running time above which an attempt of a stage straggles: far
 // longer than others of the stage ran. Of a stage of which too few have finished none does.
-func (as *Attempts) stragglerMark(j *life.Job, stage int32, marks []time.Duration) time.Duration {
+func (as *Attempts) stragglerMark(j *state.Job, stage int32, marks []time.Duration) time.Duration {
 	if marks[stage] == 0 {
 		marks[stage] = step.DurationMax
 		if median, yes := j.Stages[stage].Median(as.step.Set.SpeculationAfterPercent); yes {
@@ -79,7 +79,7 @@ func (as *Attempts) stragglerMark(j *life.Job, stage int32, marks []time.Duratio
 }
 
 // WantTwice offers a running bundle for a second attempt.
-func (as *Attempts) WantTwice(b *life.Bundle) {
+func (as *Attempts) WantTwice(b *state.Bundle) {
 	b.SetTwice(as.step.Now)
 	as.events.Emit(b, as.events.TwiceEvent(b))
 	as.life.Touch(b.Job)

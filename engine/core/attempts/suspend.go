@@ -3,14 +3,14 @@ package attempts
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // SuspendRun asks for all of a bundle attempt to be stopped and kept.
-func (as *Attempts) SuspendRun(r *life.Run) {
+func (as *Attempts) SuspendRun(r *state.Run) {
 	for _, a := range r.Attempts {
 		if a.AskSuspend() {
 			as.orders.SendSuspend(a)
@@ -19,10 +19,10 @@ func (as *Attempts) SuspendRun(r *life.Run) {
 }
 
 // SuspendedNow frees an attempt's slots. Its memory it keeps.
-func (as *Attempts) SuspendedNow(a *life.Attempt) {
+func (as *Attempts) SuspendedNow(a *state.Attempt) {
 	as.SureStarted(a)
 	if !a.Suspend(as.step.Now) {
-		as.settled(a, course.Suspended)
+		as.settled(a, phase.Suspended)
 		as.resumeUnasked(a)
 		return
 	}
@@ -40,7 +40,7 @@ func (as *Attempts) SuspendedNow(a *life.Attempt) {
 
 // settled takes it that an attempt is on its launcher, too, what it counts as here. An
 // inventory had told otherwise, where the log lost what came between.
-func (as *Attempts) settled(a *life.Attempt, p course.Phase) {
+func (as *Attempts) settled(a *state.Attempt, p phase.Phase) {
 	if a.Phase() == p && !a.Suspending() && !a.Resuming() && a.Stop() == nil {
 		a.Unacked.Confirmed()
 	}
@@ -48,15 +48,15 @@ func (as *Attempts) settled(a *life.Attempt, p course.Phase) {
 
 // resumeUnasked has an attempt go on that its launcher has suspended and that counts as
 // running: the log lost that it started, and all that came after.
-func (as *Attempts) resumeUnasked(a *life.Attempt) {
-	if a.Phase() == course.Running && !a.Suspending() && a.Stop() == nil {
+func (as *Attempts) resumeUnasked(a *state.Attempt) {
+	if a.Phase() == phase.Running && !a.Suspending() && a.Stop() == nil {
 		as.orders.SendResume(a)
 	}
 }
 
 // noteSuspended lists a run as suspended when as much of it is as will be: some
 // of a gang may have come to their end first, or can't be suspended.
-func (as *Attempts) noteSuspended(r *life.Run) {
+func (as *Attempts) noteSuspended(r *state.Run) {
 	if r.Suspended() == 0 && r.Rests() {
 		as.life.ListSuspended(r, as.step.Now)
 		as.step.After(as.step.Set.SuspendMax, step.TimerSuspend, r.ID)
@@ -65,7 +65,7 @@ func (as *Attempts) noteSuspended(r *life.Run) {
 
 // dropSuspended takes a run off the list of those that wait to be resumed, if it is there.
 // What is kept for its bundle to go on is free for all when none of it waits any more.
-func (as *Attempts) dropSuspended(r *life.Run) {
+func (as *Attempts) dropSuspended(r *state.Run) {
 	if r.Suspended() == 0 {
 		return
 	}
@@ -94,7 +94,7 @@ func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler
 
 // resumeRun takes the slots of a run's suspended attempts and resumes them, or
 // says why it can't and takes none.
-func (as *Attempts) resumeRun(r *life.Run) (ids []scheduler.AttemptID, why string) {
+func (as *Attempts) resumeRun(r *state.Run) (ids []scheduler.AttemptID, why string) {
 	list, held := r.Waiting()
 	if why := as.capacity.TakeAgain(r.Bundle.ID(), held); why != "" {
 		return nil, why
@@ -111,10 +111,10 @@ func (as *Attempts) resumeRun(r *life.Run) (ids []scheduler.AttemptID, why strin
 }
 
 // ResumedNow has an attempt run again.
-func (as *Attempts) ResumedNow(a *life.Attempt) {
+func (as *Attempts) ResumedNow(a *state.Attempt) {
 	since := a.Since()
 	if !a.Resume(as.step.Now) {
-		as.settled(a, course.Running)
+		as.settled(a, phase.Running)
 		return
 	}
 	as.step.Stats.Resumed++

@@ -3,17 +3,17 @@ package bundles
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/avoidance"
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Blame notes a failure of a bundle on a launcher: the bundle avoids it from now
 // on, the job after several, the site after several jobs. ByProgram says that its program failed
 // by itself: when the same bundle did so on several launchers the job is to blame, and none of them.
-func (bs *Bundles) Blame(b *life.Bundle, l *life.Launcher, byProgram bool) {
+func (bs *Bundles) Blame(b *state.Bundle, l *state.Launcher, byProgram bool) {
 	j := b.Job
 	if byProgram && j.Exclusions.FailedByProgram(&b.Exclusions, l.ID) {
 		bs.acquit(j)
@@ -31,18 +31,18 @@ func (bs *Bundles) Blame(b *life.Bundle, l *life.Launcher, byProgram bool) {
 }
 
 // Refusal is why a store of outputs refuses.
-type Refusal = avoidance.StoreRefusal
+type Refusal = state.StoreRefusal
 
 // RefusedStore notes that the store of a job's outputs refused on a launcher, and says whether
 // another launcher is to try: not when one has seen the same, or there is none. The whole job
 // avoids this one. Mount says that the reason may be a bad mount.
-func (bs *Bundles) RefusedStore(b *life.Bundle, l *life.Launcher, why Refusal, mount bool) bool {
+func (bs *Bundles) RefusedStore(b *state.Bundle, l *state.Launcher, why Refusal, mount bool) bool {
 	j := b.Job
 	if j.Exclusions.Refused(l.ID, why, mount) {
 		bs.acquit(j)
 		return false
 	}
-	other := bs.capacity.FitsEmpty(b, func(x *capacity.Launcher) bool {
+	other := bs.capacity.FitsEmpty(b, func(x *resources.Launcher) bool {
 		return x.ID != l.ID && x.Usable() && !j.Exclusions.Excludes(x.ID) && !b.Exclusions.Excludes(x.ID)
 	})
 	if !other {
@@ -59,7 +59,7 @@ func (bs *Bundles) RefusedStore(b *life.Bundle, l *life.Launcher, why Refusal, m
 
 // StoreTook notes that a bundle committed on a launcher, and whether it wrote files of the job's
 // outputs. Those where their store had refused the same bundle are to blame.
-func (bs *Bundles) StoreTook(b *life.Bundle, on scheduler.LauncherID, files bool) {
+func (bs *Bundles) StoreTook(b *state.Bundle, on scheduler.LauncherID, files bool) {
 	for _, bad := range b.Job.Exclusions.Took(on, files) {
 		if l := bs.life.Launchers.Get(bad); l != nil && l.Up && b.Exclusions.Excludes(bad) {
 			bs.exclude(b.Job, l)
@@ -68,12 +68,12 @@ func (bs *Bundles) StoreTook(b *life.Bundle, on scheduler.LauncherID, files bool
 }
 
 // limits are those of what the site excludes.
-func (bs *Bundles) limits() capacity.BlameLimits {
-	return capacity.BlameLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}
+func (bs *Bundles) limits() resources.BlameLimits {
+	return resources.BlameLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}
 }
 
 // acquit takes back what a job held against launchers.
-func (bs *Bundles) acquit(j *life.Job) {
+func (bs *Bundles) acquit(j *state.Job) {
 	for _, l := range bs.capacity.Acquit(j.ID, bs.limits()) {
 		bs.events.Blamed(bs.life.Launchers.Get(l.ID))
 		bs.step.Log(step.Info, "a launcher is excluded no more: a job failed elsewhere, too", "launcher", l.Name, "job", j.ID.String())
@@ -81,15 +81,15 @@ func (bs *Bundles) acquit(j *life.Job) {
 }
 
 // exclude counts a job against a launcher, which the site avoids when enough jobs are.
-func (bs *Bundles) exclude(j *life.Job, l *life.Launcher) {
-	by := capacity.Vote{Job: j.ID, User: j.Spec.GetPrincipal().GetName(), Program: j.Spec.GetProgram()}
+func (bs *Bundles) exclude(j *state.Job, l *state.Launcher) {
+	by := resources.Vote{Job: j.ID, User: j.Spec.GetPrincipal().GetName(), Program: j.Spec.GetProgram()}
 	if bs.capacity.Blame(&l.Launcher, by, bs.step.Now.Add(bs.step.Set.BlameFor), bs.limits()) {
 		bs.excluded(l)
 	}
 }
 
 // Succeeded notes that a job ended well: what failed of it on some launchers ran on others.
-func (bs *Bundles) Succeeded(j *life.Job) {
+func (bs *Bundles) Succeeded(j *state.Job) {
 	if !j.Exclusions.Some() {
 		return
 	}
@@ -98,7 +98,7 @@ func (bs *Bundles) Succeeded(j *life.Job) {
 	}
 }
 
-func (bs *Bundles) excluded(l *life.Launcher) {
+func (bs *Bundles) excluded(l *state.Launcher) {
 	bs.events.Blamed(l)
 	bs.step.Stats.Blamed++
 	bs.step.Log(step.Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", bs.step.Set.BlameFor.String())
@@ -107,12 +107,12 @@ func (bs *Bundles) excluded(l *life.Launcher) {
 
 // announceAgain tells the policy of a ready bundle anew, because the launchers
 // it avoids are others now.
-func (bs *Bundles) announceAgain(b *life.Bundle) {
+func (bs *Bundles) announceAgain(b *state.Bundle) {
 	bs.relax(b)
 	bs.announce(b)
 }
 
-func (bs *Bundles) announce(b *life.Bundle) {
+func (bs *Bundles) announce(b *state.Bundle) {
 	b.Since = bs.step.Now
 	bs.life.Touch(b.Job)
 	bs.events.Emit(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
@@ -120,8 +120,8 @@ func (bs *Bundles) announce(b *life.Bundle) {
 }
 
 // relax has a bundle avoid less when nothing else is left.
-func (bs *Bundles) relax(b *life.Bundle) {
-	if !avoidance.RelaxExclusions(&b.Job.Exclusions, &b.Exclusions, func() bool { return bs.somewhere(b) }) {
+func (bs *Bundles) relax(b *state.Bundle) {
+	if !state.RelaxExclusions(&b.Job.Exclusions, &b.Exclusions, func() bool { return bs.somewhere(b) }) {
 		return
 	}
 	for other := range b.Job.AllReady() {
@@ -133,8 +133,8 @@ func (bs *Bundles) relax(b *life.Bundle) {
 
 // somewhere says whether a bundle would have room on the launchers that it does
 // not avoid, were they empty. A gang may need one of those where it failed.
-func (bs *Bundles) somewhere(b *life.Bundle) bool {
-	return bs.capacity.FitsEmpty(b, func(l *capacity.Launcher) bool {
+func (bs *Bundles) somewhere(b *state.Bundle) bool {
+	return bs.capacity.FitsEmpty(b, func(l *resources.Launcher) bool {
 		return l.Usable() && !b.Job.Exclusions.Excludes(l.ID) && !b.Exclusions.Excludes(l.ID)
 	})
 }
@@ -147,7 +147,7 @@ func (bs *Bundles) RelaxAvoid() {
 			continue
 		}
 		for b := range j.AllReady() {
-			if avoidance.AnyExcluded(&j.Exclusions, &b.Exclusions) && !bs.somewhere(b) {
+			if state.AnyExcluded(&j.Exclusions, &b.Exclusions) && !bs.somewhere(b) {
 				bs.announceAgain(b)
 			}
 		}

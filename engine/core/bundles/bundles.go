@@ -8,17 +8,17 @@
 package bundles
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/events"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
 // Bundles does that. Not safe for concurrent use.
 type Bundles struct {
 	step     *step.Step
-	capacity *capacity.Resources
-	life     *life.Cluster
+	capacity *resources.Resources
+	life     *state.Cluster
 	events   *events.Events
 
 	kinds   map[string]int // of slots: the most that a launcher has; nil: nobody asked
@@ -26,6 +26,6 @@ type Bundles struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, c *capacity.Resources, l *life.Cluster, e *events.Events) *Bundles {
+func New(s *step.Step, c *resources.Resources, l *state.Cluster, e *events.Events) *Bundles {
 	return &Bundles{step: s, capacity: c, life: l, events: e}
 }

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
@@ -36,7 +36,7 @@ func TestBundlesAreOfferedAsTheirInputsOpen(t *testing.T) {
 	h.StartPolicy(0)
 	a, b := h.Launcher("a", 4), h.Launcher("b", 4)
 	j := h.Job(roomtest.MapReduce(2, 3))
-	store := func(i int, l *life.Launcher) {
+	store := func(i int, l *state.Launcher) {
 		h.Finish(h.Run(j, i, l).Attempts[0], &wire.StoredOutput{From: uint32(i), Bytes: 3, PartitionBytes: []int64{1, 1, 1}})
 	}
 	seen := offered(h.Told(), map[scheduler.BundleID][]scheduler.LauncherID{})
@@ -70,7 +70,7 @@ func TestLaunchersWhereAttemptsFailed(t *testing.T) {
 	j := h.Job(roomtest.Maps(4))
 	seen := map[scheduler.BundleID][]scheduler.LauncherID{}
 	avoided := func(i int) []scheduler.LauncherID { return seen[j.Bundles[i].ID()] }
-	fail := func(i int, l *life.Launcher) {
+	fail := func(i int, l *state.Launcher) {
 		h.Fail(h.Run(j, i, l).Attempts[0], "wrong")
 		offered(h.Told(), seen)
 	}

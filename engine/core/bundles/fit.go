@@ -1,8 +1,8 @@
 package bundles
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 )
 
 // BundlesTried bounds how many ready bundles are tried for a preemption that
@@ -10,6 +10,6 @@ import (
 const BundlesTried = 16
 
 // Fits says whether a bundle would have room: on the launchers named, or on any.
-func (bs *Bundles) Fits(b *life.Bundle, where []*capacity.Launcher, freed capacity.Freed) bool {
-	return bs.capacity.Fits(b, where, freed, func(l *capacity.Launcher) bool { return b.Unavailable(l) == "" })
+func (bs *Bundles) Fits(b *state.Bundle, where []*resources.Launcher, freed resources.Freed) bool {
+	return bs.capacity.Fits(b, where, freed, func(l *resources.Launcher) bool { return b.Unavailable(l) == "" })
 }

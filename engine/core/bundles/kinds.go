@@ -1,8 +1,8 @@
 package bundles
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
 // A stage that prefers a kind of slots takes these while some launcher that is up has enough for a group, and
@@ -17,7 +17,7 @@ func (bs *Bundles) ChooseKinds() {
 }
 
 // ChooseFirst chooses the kinds of slots of a job that no policy knows of yet.
-func (bs *Bundles) ChooseFirst(j *life.Job) {
+func (bs *Bundles) ChooseFirst(j *state.Job) {
 	if kinds := bs.othersOf(j); len(kinds) > 0 {
 		j.TakeKinds(kinds)
 		bs.logKinds(j)
@@ -25,8 +25,8 @@ func (bs *Bundles) ChooseFirst(j *life.Job) {
 }
 
 // chooseKinds has those stages of a running job take slots of other kinds of which nothing runs.
-func (bs *Bundles) chooseKinds(j *life.Job) {
-	if !j.PrefersSome() || j.Phase() != life.JobRunning {
+func (bs *Bundles) chooseKinds(j *state.Job) {
+	if !j.PrefersSome() || j.Phase() != state.JobRunning {
 		return
 	}
 	kinds := bs.othersOf(j)
@@ -44,7 +44,7 @@ func (bs *Bundles) chooseKinds(j *life.Job) {
 	if len(kinds) == 0 {
 		return
 	}
-	var ready []*life.Bundle
+	var ready []*state.Bundle
 	for b := range j.AllReady() {
 		for i := range b.Width() {
 			if _, yes := kinds[b.StageOf(i)]; yes && !b.Last() {
@@ -70,7 +70,7 @@ func (bs *Bundles) chooseKinds(j *life.Job) {
 }
 
 // othersOf are the kinds of slots that stages of a job are to take instead of those that they take.
-func (bs *Bundles) othersOf(j *life.Job) map[int]string {
+func (bs *Bundles) othersOf(j *state.Job) map[int]string {
 	kinds := map[int]string{}
 	for stage := range j.Plan.Graph.Stages {
 		prefers, yes := j.Prefers(stage)
@@ -103,7 +103,7 @@ func (bs *Bundles) most(kind string) int {
 }
 
 // logKinds logs what slots the stages of a job take that may take several kinds.
-func (bs *Bundles) logKinds(j *life.Job) {
+func (bs *Bundles) logKinds(j *state.Job) {
 	for stage := range j.Plan.Graph.Stages {
 		if _, yes := j.Prefers(stage); yes {
 			bs.step.Log(step.Info, "a stage takes slots of a kind", "job", j.ID.String(), "stage", j.Stages[stage].Name(), "kind", j.Kind(stage))

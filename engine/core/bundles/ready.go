@@ -3,16 +3,16 @@ package bundles
 import (
 	"iter"
 
-	"github.com/hamadryad/hamadryad/engine/core/avoidance"
-	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // StoredOutput notes that a writer's output is there, in the place of an earlier
 // one if old is not nil, and opens what opens by it.
-func (bs *Bundles) StoredOutput(j *life.Job, k inputs.Key, size int64, perReader []int64, where scheduler.LauncherID, old *life.Commit) {
+func (bs *Bundles) StoredOutput(j *state.Job, k dataflow.Key, size int64, perReader []int64, where scheduler.LauncherID, old *state.Commit) {
 	before := scheduler.LauncherID(0)
 	if old != nil {
 		before = old.Launcher
@@ -21,7 +21,7 @@ func (bs *Bundles) StoredOutput(j *life.Job, k inputs.Key, size int64, perReader
 }
 
 // Cross opens and closes inputs. Readers of an all-to-all connection are told in slices.
-func (bs *Bundles) Cross(j *life.Job, conn int32, list iter.Seq[inputs.Crossing]) {
+func (bs *Bundles) Cross(j *state.Job, conn int32, list iter.Seq[dataflow.Crossing]) {
 	for x := range list {
 		bs.crossOne(j, x)
 	}
@@ -30,7 +30,7 @@ func (bs *Bundles) Cross(j *life.Job, conn int32, list iter.Seq[inputs.Crossing]
 	}
 }
 
-func (bs *Bundles) crossOne(j *life.Job, x inputs.Crossing) {
+func (bs *Bundles) crossOne(j *state.Job, x dataflow.Crossing) {
 	if b := &j.Bundles[j.Inputs.Bundle(x)]; j.Inputs.Cross(&b.Gate, x) {
 		bs.Recheck(b)
 	}
@@ -38,7 +38,7 @@ func (bs *Bundles) crossOne(j *life.Job, x inputs.Crossing) {
 
 // tellReaders opens or closes the inputs of an all-to-all connection's readers, as many
 // as the step may do.
-func (bs *Bundles) tellReaders(j *life.Job, conn int32) {
+func (bs *Bundles) tellReaders(j *state.Job, conn int32) {
 	for j.Inputs.AllTold(conn) || bs.step.Spend(step.WorkOpen) {
 		x, yes := j.Inputs.Tell(conn)
 		if !yes {
@@ -46,13 +46,13 @@ func (bs *Bundles) tellReaders(j *life.Job, conn int32) {
 		}
 		bs.crossOne(j, x)
 	}
-	if j.Phase() == life.JobRunning {
+	if j.Phase() == state.JobRunning {
 		bs.life.NoteWork(j)
 	}
 }
 
 // TellAllReaders goes on with all connections of which readers are being told.
-func (bs *Bundles) TellAllReaders(j *life.Job) {
+func (bs *Bundles) TellAllReaders(j *state.Job) {
 	for conn := 0; j.Inputs.Telling() && conn < j.Inputs.Connections() && !bs.step.Rested(); conn++ {
 		if j.Inputs.TellingOf(int32(conn)) {
 			bs.tellReaders(j, int32(conn))
@@ -61,29 +61,29 @@ func (bs *Bundles) TellAllReaders(j *life.Job) {
 }
 
 // Recheck moves a bundle between waiting and ready.
-func (bs *Bundles) Recheck(b *life.Bundle) {
+func (bs *Bundles) Recheck(b *state.Bundle) {
 	switch {
-	case b.Job.Phase() != life.JobRunning || b.Index >= b.Job.Opened: // open comes to it
+	case b.Job.Phase() != state.JobRunning || b.Index >= b.Job.Opened: // open comes to it
 	case b.WaitsForRoom: // it is tried when the store of the outputs may have some
-	case b.Phase() == life.BundleWaiting && b.Gate.Open() && len(b.Runs()) == 0: // an attempt of an earlier life is waited for
+	case b.Phase() == state.BundleWaiting && b.Gate.Open() && len(b.Runs()) == 0: // an attempt of an earlier life is waited for
 		bs.MakeReady(b)
-	case b.Phase() == life.BundleReady && !b.Gate.Open():
+	case b.Phase() == state.BundleReady && !b.Gate.Open():
 		bs.Withdraw(b)
 	}
 }
 
 // MakeReady offers a bundle to the policy. A job's last one the core starts by itself.
-func (bs *Bundles) MakeReady(b *life.Bundle) {
+func (bs *Bundles) MakeReady(b *state.Bundle) {
 	if b.Last() {
 		b.Job.LastMore = b.Job.MemoryForFiles()
 	}
 	if !b.Last() {
 		bs.chooseKinds(b.Job)
 	}
-	b.Enter(life.BundleReady)
+	b.Enter(state.BundleReady)
 	bs.life.NoteFinishing(b.Job)
 	b.Since = bs.step.Now
-	if avoidance.AnyExcluded(&b.Job.Exclusions, &b.Exclusions) {
+	if state.AnyExcluded(&b.Job.Exclusions, &b.Exclusions) {
 		bs.relax(b)
 	}
 	bs.events.Emit(b, bs.events.ReadyEvent(b))
@@ -91,8 +91,8 @@ func (bs *Bundles) MakeReady(b *life.Bundle) {
 }
 
 // Withdraw takes a bundle back from the policy.
-func (bs *Bundles) Withdraw(b *life.Bundle) {
-	b.Enter(life.BundleWaiting)
+func (bs *Bundles) Withdraw(b *state.Bundle) {
+	b.Enter(state.BundleWaiting)
 	bs.life.NoteFinishing(b.Job)
 	bs.events.Emit(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
 	bs.capacity.ReleaseFor(b, b.Job.ReadyCount())

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/prefetch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -71,7 +71,7 @@ func (ds *Decisions) Decide() {
 // apply applies decisions in the order of the contract; false when some are left. To start
 // or to stop something tells the policy nothing by itself, so an outcome comes before all
 // that follows from it.
-func (ds *Decisions) apply(d *exchange.Deciding) bool {
+func (ds *Decisions) apply(d *policystate.Deciding) bool {
 	round, list := ds.policy.Asked(), &d.Decisions
 	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
 		accepted := reason == scheduler.NotRefused
@@ -80,7 +80,7 @@ func (ds *Decisions) apply(d *exchange.Deciding) bool {
 			ds.policy.Refused()
 		}
 		if ds.life.TellsDecisions() {
-			ds.note(list, facts.Decision{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
+			ds.note(list, changes.Decision{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
 		}
 		return scheduler.Outcome{At: ds.step.Now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
 	}
@@ -132,7 +132,7 @@ func (ds *Decisions) apply(d *exchange.Deciding) bool {
 }
 
 // note has it be told what became of the i-th decision of its kind.
-func (ds *Decisions) note(list *scheduler.Decisions, d facts.Decision, i int) {
+func (ds *Decisions) note(list *scheduler.Decisions, d changes.Decision, i int) {
 	if g := ds.policy.Current(); g != nil {
 		d.Generation = g.Number
 	}

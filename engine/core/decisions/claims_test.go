@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -20,51 +20,57 @@ func TestWhatAPolicySaysIsHeldAgainstWhatThereIs(t *testing.T) {
 		return decisions{Launch: []scheduler.Launch{{Bundle: b, Launchers: on}}}
 	}
 	for what, c := range map[string]struct {
-		say  func(j *life.Job, l *life.Launcher, a *life.Attempt) decisions
+		say  func(j *state.Job, l *state.Launcher, a *state.Attempt) decisions
 		want scheduler.RefusalReason // 0: there is no outcome
 	}{
-		"a bundle that is not there":   {func(_ *life.Job, l *life.Launcher, _ *life.Attempt) decisions { return launch(math.MaxUint64, l.ID) }, scheduler.UnknownID},
-		"a bundle that is not ready":   {func(j *life.Job, l *life.Launcher, _ *life.Attempt) decisions { return launch(j.Bundles[2].ID(), l.ID) }, scheduler.NotReady},
-		"a bundle that runs":           {func(j *life.Job, l *life.Launcher, _ *life.Attempt) decisions { return launch(j.Bundles[0].ID(), l.ID) }, scheduler.NotReady},
-		"a launcher that is not there": {func(j *life.Job, _ *life.Launcher, _ *life.Attempt) decisions { return launch(j.Bundles[1].ID(), 999) }, scheduler.UnknownID},
-		"one group on two launchers": {func(j *life.Job, l *life.Launcher, _ *life.Attempt) decisions {
+		"a bundle that is not there": {func(_ *state.Job, l *state.Launcher, _ *state.Attempt) decisions { return launch(math.MaxUint64, l.ID) }, scheduler.UnknownID},
+		"a bundle that is not ready": {func(j *state.Job, l *state.Launcher, _ *state.Attempt) decisions {
+			return launch(j.Bundles[2].ID(), l.ID)
+		}, scheduler.NotReady},
+		"a bundle that runs": {func(j *state.Job, l *state.Launcher, _ *state.Attempt) decisions {
+			return launch(j.Bundles[0].ID(), l.ID)
+		}, scheduler.NotReady},
+		"a launcher that is not there": {func(j *state.Job, _ *state.Launcher, _ *state.Attempt) decisions {
+			return launch(j.Bundles[1].ID(), 999)
+		}, scheduler.UnknownID},
+		"one group on two launchers": {func(j *state.Job, l *state.Launcher, _ *state.Attempt) decisions {
 			return launch(j.Bundles[1].ID(), l.ID, l.ID)
 		}, scheduler.WrongShape},
-		"a group on no launcher": {func(j *life.Job, _ *life.Launcher, _ *life.Attempt) decisions { return launch(j.Bundles[1].ID()) }, scheduler.WrongShape},
-		"a victim that is not there": {func(j *life.Job, _ *life.Launcher, _ *life.Attempt) decisions {
+		"a group on no launcher": {func(j *state.Job, _ *state.Launcher, _ *state.Attempt) decisions { return launch(j.Bundles[1].ID()) }, scheduler.WrongShape},
+		"a victim that is not there": {func(j *state.Job, _ *state.Launcher, _ *state.Attempt) decisions {
 			return decisions{Preempt: []scheduler.Preempt{{Victims: []scheduler.AttemptID{999}, Mode: scheduler.PreemptKill, For: j.ID}}}
 		}, scheduler.UnknownID},
-		"a victim for no job": {func(_ *life.Job, _ *life.Launcher, a *life.Attempt) decisions {
+		"a victim for no job": {func(_ *state.Job, _ *state.Launcher, a *state.Attempt) decisions {
 			return decisions{Preempt: []scheduler.Preempt{{Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptKill, For: 999}}}
 		}, scheduler.UnknownID},
-		"a victim for another's bundle": {func(j *life.Job, _ *life.Launcher, a *life.Attempt) decisions {
+		"a victim for another's bundle": {func(j *state.Job, _ *state.Launcher, a *state.Attempt) decisions {
 			return decisions{Preempt: []scheduler.Preempt{{Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptKill, For: j.ID, Bundle: 999}}}
 		}, scheduler.UnknownID},
-		"what is not suspended": {func(_ *life.Job, _ *life.Launcher, a *life.Attempt) decisions {
+		"what is not suspended": {func(_ *state.Job, _ *state.Launcher, a *state.Attempt) decisions {
 			return decisions{Resume: []scheduler.Resume{{Attempt: a.ID}}}
 		}, scheduler.NotSuspended},
-		"a job that is in": {func(j *life.Job, _ *life.Launcher, _ *life.Attempt) decisions {
+		"a job that is in": {func(j *state.Job, _ *state.Launcher, _ *state.Attempt) decisions {
 			return decisions{Admit: []scheduler.Admit{{Job: j.ID, Pool: long}}}
 		}, scheduler.NotAsked},
-		"the refusal of one that is in": {func(j *life.Job, _ *life.Launcher, _ *life.Attempt) decisions {
+		"the refusal of one that is in": {func(j *state.Job, _ *state.Launcher, _ *state.Attempt) decisions {
 			return decisions{Refuse: []scheduler.Refuse{{Job: j.ID, Reason: long}}}
 		}, scheduler.NotAsked},
-		"the refusal of none": {func(*life.Job, *life.Launcher, *life.Attempt) decisions {
+		"the refusal of none": {func(*state.Job, *state.Launcher, *state.Attempt) decisions {
 			return decisions{Refuse: []scheduler.Refuse{{Job: 999, Reason: long}}}
 		}, scheduler.UnknownID},
-		"why no job waits": {func(*life.Job, *life.Launcher, *life.Attempt) decisions {
+		"why no job waits": {func(*state.Job, *state.Launcher, *state.Attempt) decisions {
 			return decisions{Waiting: []scheduler.Waiting{{Job: 999, Detail: long}}}
 		}, 0},
-		"why a job waits, at length": {func(j *life.Job, _ *life.Launcher, _ *life.Attempt) decisions {
+		"why a job waits, at length": {func(j *state.Job, _ *state.Launcher, _ *state.Attempt) decisions {
 			return decisions{Waiting: []scheduler.Waiting{{Job: j.ID, Reason: scheduler.WaitTurn, Detail: long}}}
 		}, 0},
-		"an answer that nobody asked": {func(*life.Job, *life.Launcher, *life.Attempt) decisions {
+		"an answer that nobody asked": {func(*state.Job, *state.Launcher, *state.Attempt) decisions {
 			return decisions{Answers: []scheduler.Answer{{Request: 999, Status: 1, Body: []byte(long)}}}
 		}, 0},
-		"a verdict that nobody asked": {func(*life.Job, *life.Launcher, *life.Attempt) decisions {
+		"a verdict that nobody asked": {func(*state.Job, *state.Launcher, *state.Attempt) decisions {
 			return decisions{Settings: []scheduler.SettingsVerdict{{Version: 999, Abilities: scheduler.AbilityAdmission}}}
 		}, 0},
-		"a checkpoint without ability": {func(*life.Job, *life.Launcher, *life.Attempt) decisions {
+		"a checkpoint without ability": {func(*state.Job, *state.Launcher, *state.Attempt) decisions {
 			return decisions{Checkpoint: &scheduler.Checkpoint{Data: []byte("x")}}
 		}, 0},
 	} {

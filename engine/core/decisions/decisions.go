@@ -12,22 +12,22 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/admission"
 	"github.com/hamadryad/hamadryad/engine/core/attempts"
 	"github.com/hamadryad/hamadryad/engine/core/bundles"
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/events"
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/ids"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/preemption"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 )
 
 // Decisions does that. Not safe for concurrent use.
 type Decisions struct {
 	step       *step.Step
 	ids        *ids.IDs
-	capacity   *capacity.Resources
-	policy     *exchange.Session
-	life       *life.Cluster
+	capacity   *resources.Resources
+	policy     *policystate.Session
+	life       *state.Cluster
 	events     *events.Events
 	bundles    *bundles.Bundles
 	admission  *admission.Admission
@@ -39,6 +39,6 @@ type Decisions struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *capacity.Resources, p *exchange.Session, l *life.Cluster, e *events.Events, b *bundles.Bundles, ad *admission.Admission, at *attempts.Attempts, pr *preemption.Preemption) *Decisions {
+func New(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.Events, b *bundles.Bundles, ad *admission.Admission, at *attempts.Attempts, pr *preemption.Preemption) *Decisions {
 	return &Decisions{step: s, ids: i, capacity: c, policy: p, life: l, events: e, bundles: b, admission: ad, attempts: at, preemption: pr}
 }

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -124,7 +124,7 @@ func TestAnswersThatAreNotAwaited(t *testing.T) {
 	}
 	h.Decisions.Answer(answer(t, ask, launch(0)))
 	h.Decisions.Answer(answer(t, ask, launch(1)))
-	if len(j.Attempts) != 1 || j.Bundles[1].Phase() != life.BundleReady {
+	if len(j.Attempts) != 1 || j.Bundles[1].Phase() != state.BundleReady {
 		t.Errorf("%d attempts run, and the second bundle is %v", len(j.Attempts), j.Bundles[1].Phase())
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -78,9 +78,9 @@ func (ds *Decisions) limitSuspensions() {
 func (ds *Decisions) Failed(number uint64, reason string) {
 	g := ds.policy.Current()
 	switch ds.policy.Fail(number, reason) {
-	case exchange.FailedNext:
+	case policystate.FailedNext:
 		ds.step.Log(step.Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
-	case exchange.FailedCurrent:
+	case policystate.FailedCurrent:
 		ds.step.Log(step.Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
 		ds.capacity.ReleaseAll()
 		ds.policy.Changes.Fail(ds.step, reason)

@@ -1,7 +1,7 @@
 package decisions
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
 // StartRound returns a round for the policy, if there is one that is not thinking, enough

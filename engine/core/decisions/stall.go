@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/core/bundles"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -15,12 +15,12 @@ import (
 // that, a bad policy would hang every job.
 
 // stalled returns a job that waits for no reason; nil when there is none.
-func (ds *Decisions) stalled() *life.Job {
+func (ds *Decisions) stalled() *state.Job {
 	if ds.policy.Current() == nil || ds.life.Attempts.Len() > 0 {
 		return nil
 	}
 	for j := range ds.life.Jobs.All() {
-		if j.Phase() == life.JobRunning && j.ReadyCount() > 0 && j.Unplaceable == 0 && j.PolicyWait.Reason == scheduler.WaitNone && ds.someFits(j) {
+		if j.Phase() == state.JobRunning && j.ReadyCount() > 0 && j.Unplaceable == 0 && j.PolicyWait.Reason == scheduler.WaitNone && ds.someFits(j) {
 			return j
 		}
 	}
@@ -29,7 +29,7 @@ func (ds *Decisions) stalled() *life.Job {
 
 // someFits says whether one of a job's longest ready bundles has room now. What
 // is drained, or kept for others, is not the policy's to give.
-func (ds *Decisions) someFits(j *life.Job) bool {
+func (ds *Decisions) someFits(j *state.Job) bool {
 	tried := 0
 	for b := range j.AllReady() {
 		if ds.bundles.Fits(b, nil, nil) {

@@ -1,15 +1,15 @@
 package events
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // LoadReport takes in how busy a launcher's machine is now.
-func (ev *Events) LoadReport(l *life.Launcher, m *wire.MachineLoad) {
-	if l.SetLoad(capacity.NewLoad(m.Cpu, m.Memory)) && ev.policy.Has(scheduler.AbilityLoad) {
+func (ev *Events) LoadReport(l *state.Launcher, m *wire.MachineLoad) {
+	if l.SetLoad(resources.NewLoad(m.Cpu, m.Memory)) && ev.policy.Has(scheduler.AbilityLoad) {
 		ev.policy.Tell(l.LoadEvent(ev.step.Now))
 	}
 }
@@ -21,16 +21,16 @@ func (ev *Events) TellLoads(again bool) {
 		return
 	}
 	for _, id := range ev.life.Launchers.IDs() {
-		if l := ev.life.Launchers.Get(id); l.Up && (again || l.Load() != (capacity.Load{})) {
+		if l := ev.life.Launchers.Get(id); l.Up && (again || l.Load() != (resources.Load{})) {
 			ev.policy.Tell(l.LoadEvent(ev.step.Now))
 		}
 	}
 }
 
 // ToldLoad is the load that the policy knows of.
-func (ev *Events) ToldLoad(l *life.Launcher) capacity.Load {
+func (ev *Events) ToldLoad(l *state.Launcher) resources.Load {
 	if ev.policy.Has(scheduler.AbilityLoad) {
 		return l.Load()
 	}
-	return capacity.Load{}
+	return resources.Load{}
 }

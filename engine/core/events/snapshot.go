@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -36,9 +36,9 @@ func (ev *Events) Gather() {
 }
 
 // gatherLaunchers tells of launchers; false when some are left.
-func (ev *Events) gatherLaunchers(g *exchange.Gathering) bool {
+func (ev *Events) gatherLaunchers(g *policystate.Gathering) bool {
 	i, _ := slices.BinarySearch(ev.life.Launchers.IDs(), g.Launcher+1)
-	for ; g.Launcher != exchange.AllLaunchers && i < len(ev.life.Launchers.IDs()); i++ {
+	for ; g.Launcher != policystate.AllLaunchers && i < len(ev.life.Launchers.IDs()); i++ {
 		if !ev.step.Spend(step.WorkGather) {
 			return false
 		}
@@ -53,14 +53,14 @@ func (ev *Events) gatherLaunchers(g *exchange.Gathering) bool {
 			}
 		}
 	}
-	g.Launcher = exchange.AllLaunchers
+	g.Launcher = policystate.AllLaunchers
 	return true
 }
 
 // gatherJobs tells of jobs; false when some are left.
-func (ev *Events) gatherJobs(g *exchange.Gathering) bool {
+func (ev *Events) gatherJobs(g *policystate.Gathering) bool {
 	for {
-		if j := ev.life.Jobs.Get(g.Job); j != nil && j.Phase() != life.JobAsked && !ev.gatherBundles(g, j) {
+		if j := ev.life.Jobs.Get(g.Job); j != nil && j.Phase() != state.JobAsked && !ev.gatherBundles(g, j) {
 			return false
 		}
 		i, _ := slices.BinarySearch(ev.life.Jobs.IDs(), g.Job+1)
@@ -71,7 +71,7 @@ func (ev *Events) gatherJobs(g *exchange.Gathering) bool {
 			return false
 		}
 		g.Job, g.Bundle = ev.life.Jobs.IDs()[i], 0
-		if j := ev.life.Jobs.Get(g.Job); j.Phase() == life.JobAsked {
+		if j := ev.life.Jobs.Get(g.Job); j.Phase() == state.JobAsked {
 			g.Bundle = math.MaxInt // what becomes of it is told by events
 		} else {
 			g.Add(scheduler.JobSubmitted{At: j.Admitted, Job: j.ForPolicy()})
@@ -80,7 +80,7 @@ func (ev *Events) gatherJobs(g *exchange.Gathering) bool {
 }
 
 // gatherBundles tells of a job's bundles; false when some are left.
-func (ev *Events) gatherBundles(g *exchange.Gathering, j *life.Job) bool {
+func (ev *Events) gatherBundles(g *policystate.Gathering, j *state.Job) bool {
 	for ; g.Bundle < len(j.Plan.Bundles); g.Bundle++ {
 		if !ev.step.Spend(step.WorkGather * j.Bundles[g.Bundle].Width()) {
 			return false
@@ -92,26 +92,26 @@ func (ev *Events) gatherBundles(g *exchange.Gathering, j *life.Job) bool {
 
 // past is a bundle attempt as a snapshot tells it.
 type past struct {
-	run      *life.Run // nil when it committed
+	run      *state.Run // nil when it committed
 	launched scheduler.Time
-	commits  []*life.Commit
+	commits  []*state.Commit
 }
 
-func (ev *Events) gatherBundle(g *exchange.Gathering, b *life.Bundle) {
+func (ev *Events) gatherBundle(g *policystate.Gathering, b *state.Bundle) {
 	var runs []past
 	for _, r := range b.Runs() {
 		runs = append(runs, past{r, r.Launched, r.Commits})
 	}
 	// A finished bundle that is wanted again waits for the attempt that it had to end.
-	again := b.Phase() == life.BundleWaiting && len(b.Runs()) > 0
-	if b.Phase() == life.BundleFinished || again {
+	again := b.Phase() == state.BundleWaiting && len(b.Runs()) > 0
+	if b.Phase() == state.BundleFinished || again {
 		runs = append(runs, past{nil, b.Kept[0].Launched, b.Kept})
 		slices.SortStableFunc(runs, func(x, y past) int { return cmp.Compare(x.launched, y.launched) })
 	}
 	for i, p := range runs {
 		if i == 0 {
 			g.Add(scheduler.BundleReady{
-				At: p.launched, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, b.Phase() != life.BundleFinished), Avoid: avoidOf(b),
+				At: p.launched, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, b.Phase() != state.BundleFinished), Avoid: avoidOf(b),
 			})
 		} else {
 			// It was wanted in a step before the one that launched it.
@@ -128,7 +128,7 @@ func (ev *Events) gatherBundle(g *exchange.Gathering, b *life.Bundle) {
 	if b.Twice() != 0 {
 		g.Add(ev.TwiceEvent(b))
 	}
-	if b.Phase() == life.BundleReady {
+	if b.Phase() == state.BundleReady {
 		g.Add(ev.ReadyEvent(b))
 	}
 	if b.Protected != 0 && len(b.Runs()) > 0 {
@@ -139,10 +139,10 @@ func (ev *Events) gatherBundle(g *exchange.Gathering, b *life.Bundle) {
 
 // gatherProgress tells the progress that some policy was told of before: one that
 // chooses by it would else take all for equal until the next reports.
-func (ev *Events) gatherProgress(g *exchange.Gathering, b *life.Bundle) {
+func (ev *Events) gatherProgress(g *policystate.Gathering, b *state.Bundle) {
 	for _, r := range b.Runs() {
 		for _, a := range r.Attempts {
-			if a != nil && a.Told != 0 && (a.Phase() == course.Running || a.Phase() == course.Suspended) {
+			if a != nil && a.Told != 0 && (a.Phase() == phase.Running || a.Phase() == phase.Suspended) {
 				g.Add(scheduler.AttemptProgress{At: ev.step.Now, Attempt: a.ID, Progress: a.Progress, Work: ev.WorkOf(a, a.Work)})
 			}
 		}
@@ -150,7 +150,7 @@ func (ev *Events) gatherProgress(g *exchange.Gathering, b *life.Bundle) {
 }
 
 // addLaunch tells that a bundle attempt was launched.
-func addLaunch(g *exchange.Gathering, b *life.Bundle, p past) {
+func addLaunch(g *policystate.Gathering, b *state.Bundle, p past) {
 	o := scheduler.Outcome{At: p.launched, Kind: scheduler.DecisionLaunch, Accepted: true, Launch: scheduler.Launch{Bundle: b.ID()}}
 	for i, k := range p.commits {
 		id, where := scheduler.AttemptID(0), scheduler.LauncherID(0)
@@ -165,7 +165,7 @@ func addLaunch(g *exchange.Gathering, b *life.Bundle, p past) {
 }
 
 // addRun tells what became of it.
-func addRun(g *exchange.Gathering, b *life.Bundle, p past) {
+func addRun(g *policystate.Gathering, b *state.Bundle, p past) {
 	for i, k := range p.commits {
 		if k != nil {
 			addCommit(g, b, i, k)
@@ -175,7 +175,7 @@ func addRun(g *exchange.Gathering, b *life.Bundle, p past) {
 	}
 }
 
-func addCommit(g *exchange.Gathering, b *life.Bundle, i int, k *life.Commit) {
+func addCommit(g *policystate.Gathering, b *state.Bundle, i int, k *state.Commit) {
 	stage := b.StageOf(i)
 	g.Add(scheduler.AttemptStarted{
 		At: k.Started, Attempt: k.Attempt, Job: b.Job.ID, Bundle: b.ID(), Group: i, Stage: scheduler.StageID(stage), Launcher: k.Launcher, Speculative: k.Spec,
@@ -186,7 +186,7 @@ func addCommit(g *exchange.Gathering, b *life.Bundle, i int, k *life.Commit) {
 	g.Add(scheduler.AttemptEnded{At: k.Ended, Attempt: k.Attempt, Outcome: scheduler.Finished, Work: k.Work})
 }
 
-func addAttempt(g *exchange.Gathering, a *life.Attempt) {
+func addAttempt(g *policystate.Gathering, a *state.Attempt) {
 	b := a.Run.Bundle
 	stage := b.StageOf(a.Group)
 	if a.Started() != 0 {
@@ -199,7 +199,7 @@ func addAttempt(g *exchange.Gathering, a *life.Attempt) {
 		if a.Executing() != 0 {
 			g.Add(scheduler.AttemptPhase{At: max(a.Executing(), start), Attempt: a.ID, Phase: scheduler.PhaseExecute})
 		}
-		if a.Phase() == course.Suspended {
+		if a.Phase() == phase.Suspended {
 			at := max(a.Since(), a.Executing())
 			g.Add(scheduler.AttemptSuspended{At: at, Attempt: a.ID})
 			if a.Resuming() {
@@ -207,7 +207,7 @@ func addAttempt(g *exchange.Gathering, a *life.Attempt) {
 			}
 		}
 	}
-	if a.Phase() == course.Ended {
+	if a.Phase() == phase.Ended {
 		g.Add(scheduler.AttemptEnded{At: a.Since(), Attempt: a.ID, Outcome: a.Outcome()})
 		return
 	}

@@ -5,18 +5,18 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/admission"
 	"github.com/hamadryad/hamadryad/engine/core/attempts"
 	"github.com/hamadryad/hamadryad/engine/core/bundles"
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/decisions"
 	"github.com/hamadryad/hamadryad/engine/core/events"
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/jobs"
-	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/orders"
 	"github.com/hamadryad/hamadryad/engine/core/preemption"
 	"github.com/hamadryad/hamadryad/engine/core/sessions"
 	"github.com/hamadryad/hamadryad/engine/core/status"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 )
 
 // House is all rooms of a core. Not safe for concurrent use.
@@ -24,9 +24,9 @@ type House struct {
 	// The state.
 	Step     step.Step
 	IDs      ids.IDs
-	Capacity capacity.Resources // of the launchers
-	Policy   exchange.Session
-	Life     *life.Cluster
+	Capacity resources.Resources // of the launchers
+	Policy   policystate.Session
+	Life     *state.Cluster
 
 	// What happens to it. Each may use those above it.
 	Events     *events.Events
@@ -45,7 +45,7 @@ type House struct {
 func New(set step.Settings) *House {
 	h := &House{Step: step.Step{Set: set}}
 	s, i, c, p := &h.Step, &h.IDs, &h.Capacity, &h.Policy
-	h.Life = life.New(s, c)
+	h.Life = state.New(s, c)
 	h.Events = events.New(s, p, h.Life)
 	h.Orders = orders.New(s, h.Life)
 	h.Status = status.New(s, c, p, h.Life)

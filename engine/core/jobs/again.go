@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // failLost fails a job whose work is lost over and over.
-func (js *Jobs) failLost(b *life.Bundle, why string) {
+func (js *Jobs) failLost(b *state.Bundle, why string) {
 	js.EndJob(b.Job, scheduler.JobFailed, &wire.Failure{
 		Kind:    wire.ErrorKind_ERROR_KIND_LOST,
 		Message: fmt.Sprintf("%s was lost %d times, the last time because %s: look after the launchers, then submit again", b.Job.Describe(b, 0), b.Losses, why),
@@ -20,7 +20,7 @@ func (js *Jobs) failLost(b *life.Bundle, why string) {
 
 // OutputsLost notes that what a group stored is gone; with all also what it
 // keeps on the job's own storage.
-func (js *Jobs) OutputsLost(b *life.Bundle, i int, all bool) {
+func (js *Jobs) OutputsLost(b *state.Bundle, i int, all bool) {
 	j := b.Job
 	k := *b.Kept[i]
 	k.Lost = true
@@ -29,7 +29,7 @@ func (js *Jobs) OutputsLost(b *life.Bundle, i int, all bool) {
 	for _, x := range b.Nodes(i) {
 		n := j.Plan.Node(x)
 		for _, conn := range j.Inputs.OutOf(n.Stage) {
-			out := inputs.Key{Conn: conn, From: int32(n.Index)}
+			out := dataflow.Key{Conn: conn, From: int32(n.Index)}
 			if j.Inputs.There(out) && (all || j.Plan.Connection(int(conn)).Store == "") {
 				js.bundles.Cross(j, conn, j.Inputs.Lose(out, k.Launcher))
 			}
@@ -39,16 +39,16 @@ func (js *Jobs) OutputsLost(b *life.Bundle, i int, all bool) {
 
 // WantAgain turns a finished bundle whose output is needed to unfinished, and
 // with it those whose lost output it needs in turn.
-func (js *Jobs) WantAgain(b *life.Bundle) {
-	for work := []*life.Bundle{b}; len(work) > 0; {
+func (js *Jobs) WantAgain(b *state.Bundle) {
+	for work := []*state.Bundle{b}; len(work) > 0; {
 		b, work = work[len(work)-1], work[:len(work)-1]
-		if b.Phase() != life.BundleFinished || b.Job.Phase() != life.JobRunning {
+		if b.Phase() != state.BundleFinished || b.Job.Phase() != state.JobRunning {
 			continue
 		}
 		js.reopen(b)
 		j := b.Job
 		for i := range b.Groups() {
-			j.Inputs.Each(b.Nodes(i), func(k inputs.Key) {
+			j.Inputs.Each(b.Nodes(i), func(k dataflow.Key) {
 				if !j.Inputs.There(k) {
 					p, _ := j.GroupOf(j.Inputs.Writer(k))
 					work = append(work, p)
@@ -59,9 +59,9 @@ func (js *Jobs) WantAgain(b *life.Bundle) {
 }
 
 // reopen counts a finished bundle as unfinished.
-func (js *Jobs) reopen(b *life.Bundle) {
+func (js *Jobs) reopen(b *state.Bundle) {
 	j := b.Job
-	b.Enter(life.BundleWaiting)
+	b.Enter(state.BundleWaiting)
 	b.Since = js.step.Now
 	b.Losses++
 	j.Unfinished++

@@ -6,14 +6,14 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // CommitRun makes a bundle finished by one of its runs.
-func (js *Jobs) CommitRun(r *life.Run) {
+func (js *Jobs) CommitRun(r *state.Run) {
 	b := r.Bundle
 	j := b.Job
 	b.DropRun(r)
@@ -22,7 +22,7 @@ func (js *Jobs) CommitRun(r *life.Run) {
 	}
 	wrote := writes(r.Commits)
 	js.bundles.StoreTook(b, r.Attempts[0].Launcher.ID, wrote)
-	b.Enter(life.BundleFinished)
+	b.Enter(state.BundleFinished)
 	b.SetTwice(0)
 	b.Since = js.step.Now
 	js.capacity.ReleaseFor(b, b.Job.ReadyCount())
@@ -39,7 +39,7 @@ func (js *Jobs) CommitRun(r *life.Run) {
 			own := *k
 			k, r.Commits[i] = &own, &own
 		}
-		var before *life.Commit
+		var before *state.Commit
 		if old != nil {
 			before = old[i]
 			// Its file stays until the job ends: who reads it may go on.
@@ -59,24 +59,24 @@ func (js *Jobs) CommitRun(r *life.Run) {
 }
 
 // writes says whether a bundle wrote files of the job's outputs.
-func writes(commits []*life.Commit) bool {
-	return slices.ContainsFunc(commits, func(k *life.Commit) bool { return len(k.Report.GetFiles()) > 0 })
+func writes(commits []*state.Commit) bool {
+	return slices.ContainsFunc(commits, func(k *state.Commit) bool { return len(k.Report.GetFiles()) > 0 })
 }
 
 // keepOutputs makes what a group wrote into file channels known to its readers.
-func (js *Jobs) keepOutputs(b *life.Bundle, i int, k, before *life.Commit) {
+func (js *Jobs) keepOutputs(b *state.Bundle, i int, k, before *state.Commit) {
 	j := b.Job
-	var sizes map[inputs.Key]*wire.StoredOutput
+	var sizes map[dataflow.Key]*wire.StoredOutput
 	if n := len(k.Report.GetStored()); n > 0 {
-		sizes = make(map[inputs.Key]*wire.StoredOutput, n)
+		sizes = make(map[dataflow.Key]*wire.StoredOutput, n)
 	}
 	for _, s := range k.Report.GetStored() {
-		sizes[inputs.Key{Conn: int32(s.GetConnection()), From: int32(s.GetFrom())}] = s
+		sizes[dataflow.Key{Conn: int32(s.GetConnection()), From: int32(s.GetFrom())}] = s
 	}
 	for _, x := range b.Filed(i) {
 		n := j.Plan.Node(x)
 		for _, conn := range j.Inputs.OutOf(n.Stage) {
-			key := inputs.Key{Conn: conn, From: int32(n.Index)}
+			key := dataflow.Key{Conn: conn, From: int32(n.Index)}
 			s := sizes[key]
 			js.bundles.StoredOutput(j, key, max(s.GetBytes(), 0), s.GetPartitionBytes(), k.Launcher, before)
 			js.orders.Supply(j, key)
@@ -98,7 +98,7 @@ var nothingKept wire.AttemptEnded
 
 // countReads sums what was read by locality. An attempt whose nodes read stored
 // files, not only channels, counts for the level that gave it most.
-func (js *Jobs) countReads(b *life.Bundle, i int, w scheduler.Work) {
+func (js *Jobs) countReads(b *state.Bundle, i int, w scheduler.Work) {
 	j := b.Job
 	most := 0
 	j.Tally.Read(w)
@@ -121,7 +121,7 @@ func (js *Jobs) countReads(b *life.Bundle, i int, w scheduler.Work) {
 }
 
 // RunOver ends a bundle attempt that did not commit, when nothing of it lives.
-func (js *Jobs) RunOver(r *life.Run) {
+func (js *Jobs) RunOver(r *state.Run) {
 	b := r.Bundle
 	j := b.Job
 	if r.Live() > 0 || !b.HasRun(r) {
@@ -133,9 +133,9 @@ func (js *Jobs) RunOver(r *life.Run) {
 			js.orders.DropOutput(k, j)
 		}
 	}
-	wasRunning := b.Phase() == life.BundleRunning // else another attempt of it finished
+	wasRunning := b.Phase() == state.BundleRunning // else another attempt of it finished
 	if wasRunning && len(b.Runs()) == 0 {
-		b.Enter(life.BundleWaiting)
+		b.Enter(state.BundleWaiting)
 	}
 	switch {
 	case b.Last() && wasRunning:
@@ -155,7 +155,7 @@ var hopeless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_INVALID, wire.ErrorKin
 
 // countFailure counts why a run ended, and fails the job when that was once too
 // often.
-func (js *Jobs) countFailure(b *life.Bundle, r *life.Run) bool {
+func (js *Jobs) countFailure(b *state.Bundle, r *state.Run) bool {
 	f := r.Failure()
 	switch {
 	case f != nil && r.Elsewhere():

@@ -7,9 +7,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/publishing"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -18,26 +18,26 @@ import (
 // checkDone ends a job whose groups have all finished: at once, or by its last
 // group that publishes. An attempt that lost against another of its bundle is waited for, so
 // that nothing of a job runs when it has ended.
-func (js *Jobs) checkDone(j *life.Job) {
-	if j.Phase() != life.JobRunning || j.Unfinished > 0 || len(j.Attempts) > 0 || j.Opened < len(j.Plan.Bundles) {
+func (js *Jobs) checkDone(j *state.Job) {
+	if j.Phase() != state.JobRunning || j.Unfinished > 0 || len(j.Attempts) > 0 || j.Opened < len(j.Plan.Bundles) {
 		return
 	}
 	if j.LastBundle() == nil {
 		js.jobOver(j, scheduler.JobSucceeded)
 		return
 	}
-	j.Enter(life.JobPublishing)
+	j.Enter(state.JobPublishing)
 	js.life.NoteWork(j) // readers of it may not have been told what they need no more
 	js.bundles.MakeReady(j.LastBundle())
 }
 
 // EndJob begins the end of a job that failed or was killed: its attempts are
 // stopped, then its traces are cleaned away.
-func (js *Jobs) EndJob(j *life.Job, outcome scheduler.JobOutcome, f *wire.Failure) {
+func (js *Jobs) EndJob(j *state.Job, outcome scheduler.JobOutcome, f *wire.Failure) {
 	if j.Ends() {
 		return
 	}
-	j.Enter(life.JobEnding)
+	j.Enter(state.JobEnding)
 	j.Outcome, j.Failure, j.Closed = outcome, f, 0
 	js.capacity.ReleaseForJob(j.ID)
 	js.life.Touch(j)
@@ -45,15 +45,15 @@ func (js *Jobs) EndJob(j *life.Job, outcome scheduler.JobOutcome, f *wire.Failur
 }
 
 // checkQuiet goes on with the end of a job of which nothing runs any more.
-func (js *Jobs) checkQuiet(j *life.Job) {
-	if j.Phase() != life.JobEnding || len(j.Attempts) > 0 || j.Closed < len(j.Bundles) {
+func (js *Jobs) checkQuiet(j *state.Job) {
+	if j.Phase() != state.JobEnding || len(j.Attempts) > 0 || j.Closed < len(j.Bundles) {
 		return
 	}
 	if j.LastBundle() == nil {
 		js.jobOver(j, j.Outcome)
 		return
 	}
-	j.Enter(life.JobCleaning)
+	j.Enter(state.JobCleaning)
 	j.OutputCommit.Clean()
 	js.step.After(js.step.Set.CleanMax, step.TimerClean, uint64(j.ID))
 	js.bundles.MakeReady(j.LastBundle())
@@ -62,14 +62,14 @@ func (js *Jobs) checkQuiet(j *life.Job) {
 // lastFinished ends a job whose last group has published, kept or cleaned. What a
 // publisher was granted may have been done before it was stopped: then the job has
 // its output, whatever ended it.
-func (js *Jobs) lastFinished(j *life.Job, m *wire.AttemptEnded) {
+func (js *Jobs) lastFinished(j *state.Job, m *wire.AttemptEnded) {
 	published := uniq(m.GetPublished(), len(j.Spec.Outputs))
-	if j.Phase() == life.JobPublishing || len(published) > 0 && len(published) == len(j.Spec.Outputs) {
+	if j.Phase() == state.JobPublishing || len(published) > 0 && len(published) == len(j.Spec.Outputs) {
 		switch {
 		case j.Unfinished > 0:
 			js.life.NoteJob(j, fmt.Sprintf("its outputs had been published before the manager's log lost records: %d of its groups are counted as unfinished, and the counters lack them",
 				j.Unfinished))
-		case j.Phase() == life.JobCleaning:
+		case j.Phase() == state.JobCleaning:
 			js.life.NoteJob(j, "its outputs had been published before it ended")
 		}
 		j.Stages[len(j.Stages)-1].FinishGroups(1)
@@ -95,7 +95,7 @@ func uniq(list []uint32, bound int) []uint32 {
 
 // keepParts says where the parts of a job are that could not be published, and how
 // a person publishes them.
-func (js *Jobs) keepParts(j *life.Job, published []uint32) {
+func (js *Jobs) keepParts(j *state.Job, published []uint32) {
 	if !j.OutputCommit.Keeps() {
 		return
 	}
@@ -116,15 +116,15 @@ func (js *Jobs) keepParts(j *life.Job, published []uint32) {
 
 // cantPublish ends a job whose publishing failed for good. Its parts are ready, so
 // they stay; what else it left is cleaned away.
-func (js *Jobs) cantPublish(j *life.Job, f *wire.Failure, message string) {
+func (js *Jobs) cantPublish(j *state.Job, f *wire.Failure, message string) {
 	j.OutputCommit.KeepParts()
 	js.EndJob(j, scheduler.JobFailed, &wire.Failure{Kind: f.GetKind(), Message: message})
 }
 
 // lastRunOver does what follows on a last group that did not come to its end.
-func (js *Jobs) lastRunOver(b *life.Bundle, r *life.Run) {
+func (js *Jobs) lastRunOver(b *state.Bundle, r *state.Run) {
 	j := b.Job
-	end := publishing.FailedCommit{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
+	end := state.FailedCommit{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
 	switch {
 	case r.Failure() != nil && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_RESOURCE && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_FULL:
 		b.Failures++
@@ -132,18 +132,18 @@ func (js *Jobs) lastRunOver(b *life.Bundle, r *life.Run) {
 		b.Losses++
 	}
 	end.Failures, end.Losses = b.Failures, b.Losses
-	cleaning := j.Phase() != life.JobPublishing
+	cleaning := j.Phase() != state.JobPublishing
 	v := j.OutputCommit.Next(js.step.Now, cleaning, end, js.publishingLimits(j))
 	switch {
-	case j.Phase() == life.JobEnding:
+	case j.Phase() == state.JobEnding:
 		js.checkQuiet(j)
-	case v.Action == publishing.LeaveTemporary:
+	case v.Action == state.LeaveTemporary:
 		js.leaveTraces(j, v.Why)
-	case v.Action == publishing.FailJob:
+	case v.Action == state.FailJob:
 		js.EndJob(j, scheduler.JobFailed, r.Failure())
-	case v.Action == publishing.FailKeepingParts:
+	case v.Action == state.FailKeepingParts:
 		js.cantPublish(j, r.Failure(), v.Why)
-	case v.Action == publishing.RetryCommitLater:
+	case v.Action == state.RetryCommitLater:
 		js.step.After(v.Wait, step.TimerPublish, uint64(j.ID))
 		js.life.Touch(j)
 	default:
@@ -151,16 +151,16 @@ func (js *Jobs) lastRunOver(b *life.Bundle, r *life.Run) {
 	}
 }
 
-func (js *Jobs) publishingLimits(j *life.Job) publishing.CommitLimits {
+func (js *Jobs) publishingLimits(j *state.Job) state.CommitLimits {
 	s := &js.step.Set
-	return publishing.CommitLimits{
+	return state.CommitLimits{
 		Publish: s.PublishTries, Clean: s.CleanTries, Failures: j.AttemptsMax(s), Losses: s.LostMax, After: s.PublishRetryAfter, AfterMax: s.PublishRetryMax,
 	}
 }
 
 // PublishAgain tries to publish a job once more, when it has waited for that.
 func (js *Jobs) PublishAgain(id scheduler.JobID) {
-	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == life.JobPublishing && j.LastBundle().Phase() == life.BundleWaiting && j.OutputCommit.Due(js.step.Now) {
+	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == state.JobPublishing && j.LastBundle().Phase() == state.BundleWaiting && j.OutputCommit.Due(js.step.Now) {
 		js.bundles.MakeReady(j.LastBundle())
 	}
 }
@@ -169,8 +169,8 @@ func (js *Jobs) PublishAgain(id scheduler.JobID) {
 func (js *Jobs) CleanTooLong(id scheduler.JobID) {
 	j := js.life.Jobs.Get(id)
 	switch {
-	case j == nil || j.Phase() != life.JobCleaning:
-	case j.LastBundle().Phase() == life.BundleReady:
+	case j == nil || j.Phase() != state.JobCleaning:
+	case j.LastBundle().Phase() == state.BundleReady:
 		js.bundles.Withdraw(j.LastBundle())
 		js.leaveTraces(j, fmt.Sprintf("its cleaning found no launcher for %v", js.step.Set.CleanMax))
 	default:
@@ -179,7 +179,7 @@ func (js *Jobs) CleanTooLong(id scheduler.JobID) {
 }
 
 // leaveTraces ends a job whose temporary folders could not be deleted.
-func (js *Jobs) leaveTraces(j *life.Job, why string) {
+func (js *Jobs) leaveTraces(j *state.Job, why string) {
 	js.life.NoteJob(j, why+": its temporary folders are left behind")
 	js.step.Log(step.Warn, "a job's temporary folders are left behind", "job", j.ID.String(), "reason", why)
 	js.keepParts(j, nil)
@@ -187,8 +187,8 @@ func (js *Jobs) leaveTraces(j *life.Job, why string) {
 }
 
 // jobOver takes a job out of the state; what is kept is its summary.
-func (js *Jobs) jobOver(j *life.Job, outcome scheduler.JobOutcome) {
-	j.Enter(life.JobLeaving)
+func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
+	j.Enter(state.JobLeaving)
 	j.Outcome, j.Closed = outcome, 0
 	if outcome == scheduler.JobSucceeded {
 		js.bundles.Succeeded(j)
@@ -199,7 +199,7 @@ func (js *Jobs) jobOver(j *life.Job, outcome scheduler.JobOutcome) {
 }
 
 // gone ends the last of a job.
-func (js *Jobs) gone(j *life.Job) {
+func (js *Jobs) gone(j *state.Job) {
 	js.policy.TellJob(j.ID, scheduler.JobFinished{At: js.step.Now, Job: j.ID, Outcome: j.Outcome})
 	js.step.Stats.Jobs[j.Outcome]++
 	js.status.Remember(j)

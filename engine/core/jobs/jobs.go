@@ -11,21 +11,21 @@ package jobs
 
 import (
 	"github.com/hamadryad/hamadryad/engine/core/bundles"
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/events"
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/orders"
 	"github.com/hamadryad/hamadryad/engine/core/status"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 )
 
 // Jobs does that. Not safe for concurrent use.
 type Jobs struct {
 	step     *step.Step
-	capacity *capacity.Resources
-	policy   *exchange.Session
-	life     *life.Cluster
+	capacity *resources.Resources
+	policy   *policystate.Session
+	life     *state.Cluster
 	events   *events.Events
 	orders   *orders.Orders
 	status   *status.Reader
@@ -33,9 +33,9 @@ type Jobs struct {
 }
 
 // ChooseKinds chooses the kinds of slots of a job that no policy knows of yet.
-func (js *Jobs) ChooseKinds(j *life.Job) { js.bundles.ChooseFirst(j) }
+func (js *Jobs) ChooseKinds(j *state.Job) { js.bundles.ChooseFirst(j) }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, c *capacity.Resources, p *exchange.Session, l *life.Cluster, e *events.Events, o *orders.Orders, r *status.Reader, b *bundles.Bundles) *Jobs {
+func New(s *step.Step, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.Events, o *orders.Orders, r *status.Reader, b *bundles.Bundles) *Jobs {
 	return &Jobs{step: s, capacity: c, policy: p, life: l, events: e, orders: o, status: r, bundles: b}
 }

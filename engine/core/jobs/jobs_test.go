@@ -7,9 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -32,7 +32,7 @@ func TestABundleCommitsOnce(t *testing.T) {
 	if c := h.Commands(l); len(c) != 1 || c[0].GetStop().GetAttempt() != uint64(first.Attempts[0].ID) {
 		t.Errorf("the other launcher is told %v", c)
 	}
-	if j.Phase() != life.JobRunning {
+	if j.Phase() != state.JobRunning {
 		t.Error("it is over while an attempt of it runs")
 	}
 	h.Finish(first.Attempts[0])
@@ -60,9 +60,9 @@ func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
-		on := map[byte]*life.Launcher{'a': h.Launcher("a", 3), 'b': h.Launcher("b", 3)}
+		on := map[byte]*state.Launcher{'a': h.Launcher("a", 3), 'b': h.Launcher("b", 3)}
 		j := h.Job(roomtest.Chain(3))
-		finish := func(i int, l *life.Launcher) {
+		finish := func(i int, l *state.Launcher) {
 			a := h.Run(j, i, l).Attempts[0]
 			h.Attempts.EndedReport(l, &wire.AttemptEnded{
 				Attempt: uint64(a.ID), End: wire.End_END_FINISHED, Counters: []*wire.Counter{{Name: "lines", Value: 5}},
@@ -79,7 +79,7 @@ func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 		}
 		h.Checked()
 		for i := range 2 {
-			if j.Bundles[i].Phase() == life.BundleReady {
+			if j.Bundles[i].Phase() == state.BundleReady {
 				finish(i, on['a'])
 			}
 		}
@@ -117,7 +117,7 @@ func TestAGangLosesHalfOfItsOutput(t *testing.T) {
 		})
 	}
 	j := h.Job(spec)
-	store := func(r *life.Run) {
+	store := func(r *state.Run) {
 		for i, a := range r.Attempts {
 			h.Finish(a, roomtest.Stored(uint32(1+i), 0))
 		}
@@ -194,11 +194,11 @@ func TestAKilledJobIsStoppedThenCleaned(t *testing.T) {
 		t.Errorf("they are %s, and the launcher is told %v", got, h.Commands(l))
 	}
 	h.Finish(x) // it had come to its end before the command came
-	if j.Phase() != life.JobEnding || j.Unfinished != 3 {
+	if j.Phase() != state.JobEnding || j.Unfinished != 3 {
 		t.Errorf("with one running it is in phase %d, with %d unfinished", j.Phase(), j.Unfinished)
 	}
 	h.Attempts.Lose(y, "it left")
-	if got := roomtest.Stands(j); got != "waiting waiting waiting ready" || j.Phase() != life.JobCleaning {
+	if got := roomtest.Stands(j); got != "waiting waiting waiting ready" || j.Phase() != state.JobCleaning {
 		t.Fatalf("they are %s in phase %d", got, j.Phase())
 	}
 	h.Checked()
@@ -265,7 +265,7 @@ func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 	publisher := h.Run(j, 1, l).Attempts[0]
 	full := &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_OUTPUT, Message: "the quota is used up"}
 	h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(publisher.ID), End: wire.End_END_FAILED, Failure: full})
-	if got := roomtest.Stands(j); got != "finished ready" || j.Phase() != life.JobCleaning || !j.OutputCommit.Keeps() {
+	if got := roomtest.Stands(j); got != "finished ready" || j.Phase() != state.JobCleaning || !j.OutputCommit.Keeps() {
 		t.Fatalf("they are %s in phase %d", got, j.Phase())
 	}
 	h.Later(h.Step.Set.CleanMax)
@@ -310,7 +310,7 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 	if opened < 2 || opened == bundles {
 		t.Fatalf("%d of %d bundles are known after two steps", opened, bundles)
 	}
-	var on []*life.Launcher
+	var on []*state.Launcher
 	for i := range opened {
 		on = append(on, h.Launcher(string(rune('A'+i)), 1))
 		h.Run(j, i, on[i])
@@ -373,7 +373,7 @@ func TestAnyJob(t *testing.T) {
 		h := roomtest.New(r)
 		h.StartPolicy(0)
 		h.Step.Set.LostMax = 1000
-		on := []*life.Launcher{h.Launcher("a", 4), h.Launcher("b", 4)}
+		on := []*state.Launcher{h.Launcher("a", 4), h.Launcher("b", 4)}
 		spec := rapid.SampledFrom([]*wire.JobSpec{roomtest.Chain(4), roomtest.MapReduce(3, 2)}).Draw(r, "job")
 		spec.Outputs = rapid.SampledFrom([][]string{nil, {"file:///x"}}).Draw(r, "outputs")
 		j := h.Job(spec)
@@ -396,8 +396,8 @@ func TestAnyJob(t *testing.T) {
 type play struct {
 	h  *roomtest.House
 	r  *rapid.T
-	j  *life.Job
-	on []*life.Launcher
+	j  *state.Job
+	on []*state.Launcher
 	by map[int]scheduler.AttemptID // whose commit counts, of the finished bundles
 }
 
@@ -405,7 +405,7 @@ type play struct {
 func (p *play) move(what int) {
 	p.h.Later(time.Minute)
 	live := p.j.Attempts.Sorted()
-	var a *life.Attempt
+	var a *state.Attempt
 	if len(live) > 0 {
 		a = rapid.SampledFrom(live).Draw(p.r, "attempt")
 	}
@@ -454,7 +454,7 @@ func (p *play) checked() {
 	}
 	for i := range p.j.Bundles {
 		b := &p.j.Bundles[i]
-		if b.Phase() != life.BundleFinished {
+		if b.Phase() != state.BundleFinished {
 			delete(p.by, i)
 			continue
 		}

@@ -5,9 +5,9 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/publishing"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -18,9 +18,9 @@ const triedAtOnce = 16
 
 // waitForRoom has a bundle wait that met a full store of outputs. It fails the job, and says
 // so, when that was waited for as long as may be.
-func (js *Jobs) waitForRoom(b *life.Bundle, f *wire.Failure) (failed bool) {
+func (js *Jobs) waitForRoom(b *state.Bundle, f *wire.Failure) (failed bool) {
 	j, s := b.Job, &js.step.Set
-	wait, more := j.StoreRoom.Full(js.step.Now, b.Index, f.Message, publishing.StoreRoomLimits{After: s.StoreFullRetryAfter, AfterMax: s.StoreFullRetryMax, Max: s.StoreFullMax})
+	wait, more := j.StoreRoom.Full(js.step.Now, b.Index, f.Message, state.StoreRoomLimits{After: s.StoreFullRetryAfter, AfterMax: s.StoreFullRetryMax, Max: s.StoreFullMax})
 	if !more {
 		f = proto.CloneOf(f)
 		f.Message = fmt.Sprintf("the store of the outputs had no room, and was waited for %v (core.storeFullMax): %s", s.StoreFullMax, f.Message)
@@ -38,31 +38,31 @@ func (js *Jobs) waitForRoom(b *life.Bundle, f *wire.Failure) (failed bool) {
 
 // RoomAgain tries one of the bundles that wait for room in the store of the outputs.
 func (js *Jobs) RoomAgain(id scheduler.JobID) {
-	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == life.JobRunning && j.StoreRoom.Due(js.step.Now) {
+	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == state.JobRunning && j.StoreRoom.Due(js.step.Now) {
 		js.tryNext(j, 1)
 	}
 }
 
 // tryWaiting tries others of them when a bundle has committed. One that wrote files shows that
 // there is room.
-func (js *Jobs) tryWaiting(j *life.Job, wrote bool) {
+func (js *Jobs) tryWaiting(j *state.Job, wrote bool) {
 	most := 1
 	if wrote {
 		j.StoreRoom.Took()
 		most = triedAtOnce
 	}
-	if j.StoreRoom.Waiting() > 0 && j.Phase() == life.JobRunning && j.StoreRoom.Due(js.step.Now) {
+	if j.StoreRoom.Waiting() > 0 && j.Phase() == state.JobRunning && j.StoreRoom.Due(js.step.Now) {
 		js.tryNext(j, most)
 	}
 }
 
 // tryNext makes bundles ready that wait for room, at most so many of those that can run.
-func (js *Jobs) tryNext(j *life.Job, most int) {
+func (js *Jobs) tryNext(j *state.Job, most int) {
 	for most > 0 && j.StoreRoom.Waiting() > 0 {
 		b := &j.Bundles[j.StoreRoom.Next()]
 		b.WaitsForRoom = false
 		js.bundles.Recheck(b)
-		if b.Phase() == life.BundleReady {
+		if b.Phase() == state.BundleReady {
 			most--
 		}
 	}

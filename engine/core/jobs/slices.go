@@ -1,28 +1,28 @@
 package jobs
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
 // GoOnWith goes on with what earlier steps left of a job.
-func (js *Jobs) GoOnWith(j *life.Job) {
+func (js *Jobs) GoOnWith(j *state.Job) {
 	switch j.Phase() {
-	case life.JobRunning:
+	case state.JobRunning:
 		js.Open(j)
-		if j.Phase() == life.JobRunning { // else it is over
+		if j.Phase() == state.JobRunning { // else it is over
 			js.bundles.TellAllReaders(j)
 		}
-	case life.JobEnding:
+	case state.JobEnding:
 		js.stopAll(j)
-	case life.JobLeaving:
+	case state.JobLeaving:
 		js.leave(j)
 	}
 }
 
 // Open makes the bundles of a job that starts known, and offers those that wait for
 // nothing. Until it has come to a bundle, that neither starts nor becomes ready.
-func (js *Jobs) Open(j *life.Job) {
+func (js *Jobs) Open(j *state.Job) {
 	for j.Opened < len(j.Plan.Bundles) && !js.policy.Crowded(js.step.Set.RoundEvents) && js.step.Spend(step.WorkOpen) {
 		b := &j.Bundles[j.Opened]
 		j.Opened++
@@ -37,7 +37,7 @@ func (js *Jobs) Open(j *life.Job) {
 
 // stopAll takes the ready bundles of a job that ends back and stops its attempts. Then
 // it goes on with its end, when nothing of it runs any more.
-func (js *Jobs) stopAll(j *life.Job) {
+func (js *Jobs) stopAll(j *state.Job) {
 	for j.Closed < len(j.Bundles) && js.step.Spend(step.WorkClose) {
 		if j.Closed == j.Opened { // what it never came to neither is ready nor runs
 			j.Closed = max(j.Closed, len(j.Plan.Bundles))
@@ -47,7 +47,7 @@ func (js *Jobs) stopAll(j *life.Job) {
 		}
 		b := &j.Bundles[j.Closed]
 		j.Closed++
-		if b.Phase() == life.BundleReady {
+		if b.Phase() == state.BundleReady {
 			js.bundles.Withdraw(b)
 		}
 		for _, r := range b.Runs() {
@@ -60,7 +60,7 @@ func (js *Jobs) stopAll(j *life.Job) {
 
 // leave takes what is left of a job that is over out of the state, and has launchers
 // drop what they have of it.
-func (js *Jobs) leave(j *life.Job) {
+func (js *Jobs) leave(j *state.Job) {
 	for ; j.Closed < len(j.Bundles) && js.step.Spend(step.WorkClose); j.Closed++ {
 		b := &j.Bundles[j.Closed]
 		js.life.Bundles.Delete(b.ID())

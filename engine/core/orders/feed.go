@@ -1,13 +1,13 @@
 package orders
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // Feed gives an attempt what is there of what it misses, as much as it takes at once.
-func (od *Orders) Feed(a *life.Attempt) {
+func (od *Orders) Feed(a *state.Attempt) {
 	if a.Reads.Misses() == 0 {
 		return
 	}
@@ -17,14 +17,14 @@ func (od *Orders) Feed(a *life.Attempt) {
 }
 
 // SourcesTaken takes a worker's word that it has what an update told.
-func (od *Orders) SourcesTaken(a *life.Attempt, update uint64) {
+func (od *Orders) SourcesTaken(a *state.Attempt, update uint64) {
 	if a.Reads.Taken(update) {
 		od.Feed(a)
 	}
 }
 
 // GiveAgain begins anew with what was on its way to a launcher whose stream broke.
-func (od *Orders) GiveAgain(a *life.Attempt) {
+func (od *Orders) GiveAgain(a *state.Attempt) {
 	if a.Run.Bundle.Job.Inputs.Again(&a.Reads) {
 		od.life.TouchAttempt(a)
 		od.WatchWaiting(a.Run.Bundle.Job)
@@ -47,7 +47,7 @@ func (od *Orders) FlushSources() {
 }
 
 // sourcesOf lists the sources that an attempt starts with.
-func (od *Orders) sourcesOf(a *life.Attempt) []*wire.Source {
+func (od *Orders) sourcesOf(a *state.Attempt) []*wire.Source {
 	j := a.Run.Bundle.Job
 	if !j.Inputs.Some() {
 		return nil

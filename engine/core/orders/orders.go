@@ -9,20 +9,20 @@
 package orders
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
 // Orders gives them. Not safe for concurrent use.
 type Orders struct {
 	step *step.Step
-	life *life.Cluster
+	life *state.Cluster
 
-	Feeds inputs.Feed // what the step at hand gives to readers
+	Feeds dataflow.Feed // what the step at hand gives to readers
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, l *life.Cluster) *Orders {
+func New(s *step.Step, l *state.Cluster) *Orders {
 	return &Orders{step: s, life: l}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -20,7 +20,7 @@ func TestOneThatIsLostIsToldNothing(t *testing.T) {
 	r := h.Run(j, 0, l)
 	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 1, Reason: "test"})
 	h.Later(time.Second)
-	h.Orders.SendSuspend(&life.Attempt{ID: r.Attempts[0].ID, Launcher: l})
+	h.Orders.SendSuspend(&state.Attempt{ID: r.Attempts[0].ID, Launcher: l})
 	if c := h.Commands(l); len(c) > 0 {
 		t.Errorf("it is told %v", c)
 	}

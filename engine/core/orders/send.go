@@ -1,16 +1,16 @@
 package orders
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/commands"
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // SendFiles answers a worker that asks for further files. It keeps asking until an
 // answer comes, so none is remembered.
-func (od *Orders) SendFiles(a *life.Attempt, from uint64) {
+func (od *Orders) SendFiles(a *state.Attempt, from uint64) {
 	if !a.Run.Bundle.Last() || a.Stop() != nil {
 		return
 	}
@@ -20,17 +20,17 @@ func (od *Orders) SendFiles(a *life.Attempt, from uint64) {
 }
 
 // SendAgain repeats what an attempt was asked last and has not confirmed.
-func (od *Orders) SendAgain(a *life.Attempt) {
+func (od *Orders) SendAgain(a *state.Attempt) {
 	switch {
 	case a.Stop() != nil:
 		od.SendStop(a)
-	case a.Phase() == course.Assigned:
+	case a.Phase() == phase.Assigned:
 		od.SendStart(a)
 	case a.Suspending():
 		od.SendSuspend(a)
 	case a.Resuming():
 		od.SendResume(a)
-	case a.Phase() == course.Suspended: // its launcher says that it runs
+	case a.Phase() == phase.Suspended: // its launcher says that it runs
 		od.SendSuspend(a)
 	default: // its launcher says that it is suspended
 		od.SendResume(a)
@@ -38,14 +38,14 @@ func (od *Orders) SendAgain(a *life.Attempt) {
 }
 
 // Command sends a command to a launcher that is up.
-func (od *Orders) Command(l *life.Launcher, m *wire.Command) {
+func (od *Orders) Command(l *state.Launcher, m *wire.Command) {
 	if l.Up {
-		commands.SendCommand(od.step, l.Destination(), m)
+		state.SendCommand(od.step, l.Destination(), m)
 	}
 }
 
 // Forget lets a launcher drop what it remembers of an attempt's end.
-func (od *Orders) Forget(l *life.Launcher, id scheduler.AttemptID) {
+func (od *Orders) Forget(l *state.Launcher, id scheduler.AttemptID) {
 	var whole struct { // one piece of memory
 		command wire.Command
 		do      wire.Command_Forget
@@ -55,19 +55,19 @@ func (od *Orders) Forget(l *life.Launcher, id scheduler.AttemptID) {
 }
 
 // DropJob has a launcher get rid of what it has of a job that is over, or not known.
-func (od *Orders) DropJob(l *life.Launcher, id scheduler.JobID) {
+func (od *Orders) DropJob(l *state.Launcher, id scheduler.JobID) {
 	if l.Up {
 		l.Outstanding.Drop(od.step, l.Destination(), id)
 	}
 }
 
 // unconfirmed has a launcher looked after until it confirms a command.
-func (od *Orders) unconfirmed(a *life.Attempt) {
+func (od *Orders) unconfirmed(a *state.Attempt) {
 	a.Launcher.Outstanding.Sent(od.step, a.Launcher.ID, &a.Unacked)
 }
 
 // SendStop tells a launcher to stop an attempt.
-func (od *Orders) SendStop(a *life.Attempt) {
+func (od *Orders) SendStop(a *state.Attempt) {
 	od.unconfirmed(a)
 	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{
 		Attempt: uint64(a.ID), GraceNs: int64(a.Stop().Grace), Reason: a.Stop().Reason,
@@ -75,13 +75,13 @@ func (od *Orders) SendStop(a *life.Attempt) {
 }
 
 // SendSuspend tells it to suspend one.
-func (od *Orders) SendSuspend(a *life.Attempt) {
+func (od *Orders) SendSuspend(a *state.Attempt) {
 	od.unconfirmed(a)
 	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Suspend{Suspend: uint64(a.ID)}})
 }
 
 // SendResume tells it to let one run again.
-func (od *Orders) SendResume(a *life.Attempt) {
+func (od *Orders) SendResume(a *state.Attempt) {
 	od.unconfirmed(a)
 	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Resume{Resume: uint64(a.ID)}})
 }

@@ -1,21 +1,21 @@
 package orders
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/inputs"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // Miss notes that an attempt has to be given a source when it is there.
-func (od *Orders) Miss(a *life.Attempt, k inputs.Key) {
+func (od *Orders) Miss(a *state.Attempt, k dataflow.Key) {
 	a.Run.Bundle.Job.Inputs.Miss(&a.Reads, a.ID, k)
 	od.life.TouchAttempt(a)
 	od.WatchWaiting(a.Run.Bundle.Job)
 }
 
 // Supply gives a source that came back, or came at last, to who misses it.
-func (od *Orders) Supply(j *life.Job, k inputs.Key) {
+func (od *Orders) Supply(j *state.Job, k dataflow.Key) {
 	source := od.life.Source(j)
 	if b, _ := j.GroupOf(j.Inputs.Writer(k)); b.Losses > 0 {
 		od.resupply(j, k)
@@ -25,7 +25,7 @@ func (od *Orders) Supply(j *life.Job, k inputs.Key) {
 
 // resupply tells readers of a source that was made again where it is now, before
 // they find out that the old one is gone. Those that read it already don't look.
-func (od *Orders) resupply(j *life.Job, k inputs.Key) {
+func (od *Orders) resupply(j *state.Job, k dataflow.Key) {
 	for _, a := range j.Attempts.Sorted() {
 		if !a.Reads.IsMissing(k) && a.Stop() == nil && j.Inputs.Reads(a.Run.Bundle.Nodes(a.Group), k) {
 			od.Miss(a, k)
@@ -35,13 +35,13 @@ func (od *Orders) resupply(j *life.Job, k inputs.Key) {
 }
 
 // StopWaiting ends the reading of an attempt that ended.
-func (od *Orders) StopWaiting(a *life.Attempt) {
+func (od *Orders) StopWaiting(a *state.Attempt) {
 	a.Run.Bundle.Job.Inputs.End(&a.Reads)
 	od.Feeds.Drop(a.ID)
 }
 
 // DropOutput tells a launcher to delete what an attempt stored.
-func (od *Orders) DropOutput(k *life.Commit, j *life.Job) {
+func (od *Orders) DropOutput(k *state.Commit, j *state.Job) {
 	l := od.life.Launchers.Get(k.Launcher)
 	if !k.Stored || k.Lost || l == nil || !l.Up || l.Outputs[k.Attempt] == nil {
 		return
@@ -51,7 +51,7 @@ func (od *Orders) DropOutput(k *life.Commit, j *life.Job) {
 }
 
 // WatchWaiting sets the timer that looks for work that readers of a job wait for.
-func (od *Orders) WatchWaiting(j *life.Job) {
+func (od *Orders) WatchWaiting(j *state.Job) {
 	if !j.Watched {
 		j.Watched = true
 		// A launch since then puts it off.

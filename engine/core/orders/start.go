@@ -7,9 +7,9 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -26,20 +26,20 @@ func (od *Orders) earlierToken(run uint64) []byte {
 }
 
 // SendStart tells a launcher to run an attempt.
-func (od *Orders) SendStart(a *life.Attempt) {
+func (od *Orders) SendStart(a *state.Attempt) {
 	od.unconfirmed(a)
 	od.Command(a.Launcher, od.StartCommand(a))
 }
 
 // SendLater is sendStart for a plain bundle: the command is written when the step's
 // round is on its way to the policy, which need not wait for it.
-func (od *Orders) SendLater(a *life.Attempt) {
+func (od *Orders) SendLater(a *state.Attempt) {
 	od.unconfirmed(a)
 	od.step.ActLater(step.Todo{Later: a, Incarnation: a.Launcher.Incarnation})
 }
 
 // StartCommand is the command to run an attempt.
-func (od *Orders) StartCommand(a *life.Attempt) *wire.Command {
+func (od *Orders) StartCommand(a *state.Attempt) *wire.Command {
 	b, j := a.Run.Bundle, a.Run.Bundle.Job
 	var whole struct { // one piece of memory for all of the message
 		command wire.Command
@@ -61,7 +61,7 @@ func (od *Orders) StartCommand(a *life.Attempt) *wire.Command {
 	if b.Last() {
 		m.SourcesComplete, m.Slots, m.Memory = true, lastSlots, j.LastMemory()
 		m.Finish = &wire.Finish{
-			Publish: j.Phase() == life.JobPublishing, Outputs: j.Spec.Outputs, Keep: j.OutputCommit.Keeps(), Granted: j.OutputCommit.MayBeThere(), Mark: od.mark(j.ID),
+			Publish: j.Phase() == state.JobPublishing, Outputs: j.Spec.Outputs, Keep: j.OutputCommit.Keeps(), Granted: j.OutputCommit.MayBeThere(), Mark: od.mark(j.ID),
 		}
 		m.Finish.Files, m.Finish.FilesTotal = od.life.FilesFrom(j, 0), j.FilesTotal()
 	} else {
@@ -93,12 +93,12 @@ func (od *Orders) mark(id scheduler.JobID) string {
 const markBytes = 16
 
 // SendPeers tells all of a bundle attempt where the others listen, once all do.
-func (od *Orders) SendPeers(r *life.Run) {
+func (od *Orders) SendPeers(r *state.Run) {
 	if !r.Bundle.Wired || r.Stopped() != 0 { // one that is being stopped may have no address, and needs none
 		return
 	}
 	for _, a := range r.Attempts {
-		if a.Phase() == course.Assigned {
+		if a.Phase() == phase.Assigned {
 			return
 		}
 	}
@@ -109,8 +109,8 @@ func (od *Orders) SendPeers(r *life.Run) {
 }
 
 // SendPeersTo tells an attempt where the others of its bundle listen.
-func (od *Orders) SendPeersTo(a *life.Attempt) {
-	if a.Phase() == course.Ended {
+func (od *Orders) SendPeersTo(a *state.Attempt) {
+	if a.Phase() == phase.Ended {
 		return
 	}
 	m := &wire.Peers{Attempt: uint64(a.ID)}

@@ -3,25 +3,25 @@ package orders
 import (
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // StopRun stops all of a bundle attempt, for one reason.
-func (od *Orders) StopRun(r *life.Run, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
+func (od *Orders) StopRun(r *state.Run, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
 	r.Stop(outcome)
 	for _, a := range r.Attempts {
-		if a.Phase() != course.Ended {
-			od.stopAttempt(a, course.Stop{Outcome: outcome, Reason: reason, Grace: grace, ForJob: forJob, At: od.step.Now})
+		if a.Phase() != phase.Ended {
+			od.stopAttempt(a, phase.Stop{Outcome: outcome, Reason: reason, Grace: grace, ForJob: forJob, At: od.step.Now})
 		}
 	}
 }
 
 // stopAttempt sends the command to stop, unless it went out already and this one
 // is not harder.
-func (od *Orders) stopAttempt(a *life.Attempt, s course.Stop) {
+func (od *Orders) stopAttempt(a *state.Attempt, s phase.Stop) {
 	if a.AskStop(s) {
 		od.life.TouchAttempt(a)
 		a.Reads.Stop()
@@ -30,7 +30,7 @@ func (od *Orders) stopAttempt(a *life.Attempt, s course.Stop) {
 }
 
 // StopForEnd stops an attempt of a bundle because its job ends.
-func (od *Orders) StopForEnd(r *life.Run) {
+func (od *Orders) StopForEnd(r *state.Run) {
 	od.step.Charge(step.WorkStop * len(r.Attempts))
 	od.StopRun(r, scheduler.Killed, "its job "+r.Bundle.Job.Outcome.String(), 0, 0)
 }

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/bundles"
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -21,7 +21,7 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 		return reason, why
 	}
 	j := pr.life.Jobs.Get(d.For)
-	if j == nil || j.Phase() == life.JobAsked {
+	if j == nil || j.Phase() == state.JobAsked {
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.For)
 	}
 	if d.Mode == scheduler.PreemptSuspend {
@@ -49,11 +49,11 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 
 // reserve makes a reservation that lasts for reserveMax after the grace that its victims
 // have.
-func (pr *Preemption) reserve(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *capacity.Reservation {
+func (pr *Preemption) reserve(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *resources.Reservation {
 	pr.ids.Reservation++
 	lasts := grace + pr.step.Set.ReserveMax
 	pr.step.After(lasts, step.TimerReservation, pr.ids.Reservation)
-	return pr.capacity.Reserve(capacity.Reservation{ID: pr.ids.Reservation, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
+	return pr.capacity.Reserve(resources.Reservation{ID: pr.ids.Reservation, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
 }
 
 // ReservationExpired gives back what was reserved for too long.
@@ -63,14 +63,14 @@ func (pr *Preemption) ReservationExpired(id uint64) {
 	}
 }
 
-func (pr *Preemption) preemptRun(r *life.Run, k *capacity.Reservation, suspend bool, grace time.Duration) {
+func (pr *Preemption) preemptRun(r *state.Run, k *resources.Reservation, suspend bool, grace time.Duration) {
 	b := r.Bundle
 	b.Preempted = true
 	b.SetTwice(0)
 	pr.events.Protect(b)
 	pr.step.Stats.Preempted++
 	for _, a := range r.Attempts {
-		if a.Phase() != course.Ended && (a.HasSlots || !suspend) {
+		if a.Phase() != phase.Ended && (a.HasSlots || !suspend) {
 			pr.capacity.AddVictim(k, &a.Allocation)
 		}
 	}
@@ -84,14 +84,14 @@ func (pr *Preemption) preemptRun(r *life.Run, k *capacity.Reservation, suspend b
 
 // victims finds the bundle attempts of a preemption's victims: a victim means
 // all of its bundle.
-func (pr *Preemption) victims(d scheduler.Preempt) ([]*life.Run, scheduler.RefusalReason, string) {
+func (pr *Preemption) victims(d scheduler.Preempt) ([]*state.Run, scheduler.RefusalReason, string) {
 	if len(d.Victims) == 0 {
 		return nil, scheduler.WrongShape, "no victim was named"
 	}
 	if d.Mode < scheduler.PreemptKill || d.Mode > scheduler.PreemptSuspend {
 		return nil, scheduler.Unsupported, fmt.Sprintf("mode %d is unknown", d.Mode)
 	}
-	var runs []*life.Run
+	var runs []*state.Run
 	for _, id := range d.Victims {
 		a := pr.life.Attempts.Get(id)
 		if a == nil || a.Run.Bundle.Last() {
@@ -108,16 +108,16 @@ func (pr *Preemption) victims(d scheduler.Preempt) ([]*life.Run, scheduler.Refus
 	return runs, scheduler.NotRefused, ""
 }
 
-func (pr *Preemption) mayPreempt(r *life.Run, suspend bool) (scheduler.RefusalReason, string) {
+func (pr *Preemption) mayPreempt(r *state.Run, suspend bool) (scheduler.RefusalReason, string) {
 	if r.Granted() || pr.step.Now < r.Bundle.Protected {
 		return scheduler.Protected, fmt.Sprintf("bundle %d commits, or was preempted a short while ago", r.Bundle.ID())
 	}
 	for _, a := range r.Attempts {
 		switch {
-		case a.Phase() == course.Ended:
+		case a.Phase() == phase.Ended:
 		case a.Stop() != nil || a.Suspending() || a.Resuming() || r.Stopped() != 0:
 			return scheduler.NotRunning, fmt.Sprintf("attempt %d is being stopped, suspended or resumed", a.ID)
-		case suspend && a.Phase() != course.Running:
+		case suspend && a.Phase() != phase.Running:
 			return scheduler.NotRunning, fmt.Sprintf("attempt %d does not run", a.ID)
 		case suspend && r.Bundle.Job.NoSuspend(int(a.Stage)):
 			return scheduler.Unsupported, fmt.Sprintf("attempt %d holds something outside: its program forbids to suspend it", a.ID)
@@ -130,12 +130,12 @@ func (pr *Preemption) mayPreempt(r *life.Run, suspend bool) (scheduler.RefusalRe
 
 // tooMany says on which launcher more would be suspended with some runs than may be; "" when
 // it is on none.
-func (pr *Preemption) tooMany(runs []*life.Run) string {
-	var on []*life.Launcher
-	victims := map[*life.Launcher][]*life.Attempt{}
+func (pr *Preemption) tooMany(runs []*state.Run) string {
+	var on []*state.Launcher
+	victims := map[*state.Launcher][]*state.Attempt{}
 	for _, r := range runs {
 		for _, a := range r.Attempts {
-			if a.Phase() == course.Ended {
+			if a.Phase() == phase.Ended {
 				continue
 			}
 			if victims[a.Launcher] == nil {
@@ -157,7 +157,7 @@ func (pr *Preemption) tooMany(runs []*life.Run) string {
 		}
 		if !limits.MaySuspend(n, held, l.Memory(), l.Swap()) {
 			return fmt.Sprintf("launcher %d (%s) would have %d attempts suspended, which hold %s; it may have %d, and they %d%% of its memory and swap",
-				l.ID, l.Name, n, capacity.Size(held), limits.SuspendedMax, limits.SuspendedPercent)
+				l.ID, l.Name, n, resources.Size(held), limits.SuspendedMax, limits.SuspendedPercent)
 		}
 	}
 	return ""
@@ -165,7 +165,7 @@ func (pr *Preemption) tooMany(runs []*life.Run) string {
 
 // wouldFit checks that what is free, reserved for the beneficiary and freed fits it: the
 // bundle that was named, ready or suspended, or one of the job's ready ones.
-func (pr *Preemption) wouldFit(d scheduler.Preempt, j *life.Job, runs []*life.Run) (scheduler.RefusalReason, string) {
+func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.Run) (scheduler.RefusalReason, string) {
 	freed := freedBy(runs, d.Mode == scheduler.PreemptSuspend)
 	if d.Bundle == 0 {
 		tried := 0
@@ -186,13 +186,13 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *life.Job, runs []*life.Ru
 	if r := b.Resting(); r != nil {
 		return pr.wouldGoOn(d, r, runs, freed)
 	}
-	if b.Phase() != life.BundleReady {
+	if b.Phase() != state.BundleReady {
 		return scheduler.NotReady, fmt.Sprintf("bundle %d is %s", b.ID(), b.Phase())
 	}
 	if d.Placement != nil && len(d.Placement) != b.Width() {
 		return scheduler.WrongShape, fmt.Sprintf("bundle %d has %d groups and %d launchers were named", b.ID(), b.Width(), len(d.Placement))
 	}
-	var where []*capacity.Launcher
+	var where []*resources.Launcher
 	for _, id := range d.Placement {
 		l := pr.life.Launchers.Get(id)
 		if l == nil {
@@ -207,7 +207,7 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *life.Job, runs []*life.Ru
 }
 
 // wouldGoOn checks that a suspended bundle could be resumed, which it is where it is.
-func (pr *Preemption) wouldGoOn(d scheduler.Preempt, r *life.Run, runs []*life.Run, freed capacity.Freed) (scheduler.RefusalReason, string) {
+func (pr *Preemption) wouldGoOn(d scheduler.Preempt, r *state.Run, runs []*state.Run, freed resources.Freed) (scheduler.RefusalReason, string) {
 	id := r.Bundle.ID()
 	if d.Placement != nil {
 		return scheduler.WrongShape, fmt.Sprintf("bundle %d goes on where it is suspended, and launchers were named for it", id)
@@ -219,11 +219,11 @@ func (pr *Preemption) wouldGoOn(d scheduler.Preempt, r *life.Run, runs []*life.R
 }
 
 // freedBy sums what runs would free, by launcher.
-func freedBy(runs []*life.Run, suspend bool) capacity.Freed {
-	freed := capacity.Freed{}
+func freedBy(runs []*state.Run, suspend bool) resources.Freed {
+	freed := resources.Freed{}
 	for _, r := range runs {
 		for _, a := range r.Attempts {
-			if a.Phase() != course.Ended {
+			if a.Phase() != phase.Ended {
 				freed.Add(&a.Launcher.Launcher, &a.Allocation, suspend)
 			}
 		}

@@ -10,20 +10,20 @@ package preemption
 import (
 	"github.com/hamadryad/hamadryad/engine/core/attempts"
 	"github.com/hamadryad/hamadryad/engine/core/bundles"
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/events"
-	"github.com/hamadryad/hamadryad/engine/core/ids"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/orders"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 )
 
 // Preemption does that. Not safe for concurrent use.
 type Preemption struct {
 	step     *step.Step
 	ids      *ids.IDs
-	capacity *capacity.Resources
-	life     *life.Cluster
+	capacity *resources.Resources
+	life     *state.Cluster
 	events   *events.Events
 	orders   *orders.Orders
 	bundles  *bundles.Bundles
@@ -31,6 +31,6 @@ type Preemption struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *capacity.Resources, l *life.Cluster, e *events.Events, o *orders.Orders, b *bundles.Bundles, at *attempts.Attempts) *Preemption {
+func New(s *step.Step, i *ids.IDs, c *resources.Resources, l *state.Cluster, e *events.Events, o *orders.Orders, b *bundles.Bundles, at *attempts.Attempts) *Preemption {
 	return &Preemption{step: s, ids: i, capacity: c, life: l, events: e, orders: o, bundles: b, attempts: at}
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -51,9 +51,9 @@ func TestNobodyIsTakenOffInVain(t *testing.T) {
 	}
 }
 
-func free(l *life.Launcher) int { return l.Free().Of(scheduler.DefaultKind) }
+func free(l *state.Launcher) int { return l.Free().Of(scheduler.DefaultKind) }
 
-func launch(h *roomtest.House, j *life.Job, i int, l *life.Launcher) scheduler.RefusalReason {
+func launch(h *roomtest.House, j *state.Job, i int, l *state.Launcher) scheduler.RefusalReason {
 	_, refused, _ := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[i].ID(), Launchers: []scheduler.LauncherID{l.ID}})
 	return refused
 }
@@ -145,26 +145,26 @@ func TestAVictimIsSuspended(t *testing.T) {
 // kept for it to go on, and for nothing else of its job, and ends when it does or can't any
 // more.
 func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
-	kept := func(h *roomtest.House, l *life.Launcher) int { return l.Slots().Of("default") - free(l) - held(h, l) }
+	kept := func(h *roomtest.House, l *state.Launcher) int { return l.Slots().Of("default") - free(l) - held(h, l) }
 	for name, story := range map[string]struct {
-		then func(*roomtest.House, *life.Run)
+		then func(*roomtest.House, *state.Run)
 		kept int
 	}{
-		"and nothing else happens": {func(*roomtest.House, *life.Run) {}, 2},
-		"and goes on": {func(h *roomtest.House, r *life.Run) {
+		"and nothing else happens": {func(*roomtest.House, *state.Run) {}, 2},
+		"and goes on": {func(h *roomtest.House, r *state.Run) {
 			ids, _, why := h.Attempts.Resume(scheduler.Resume{Attempt: r.Attempts[1].ID})
 			if len(ids) != 2 || why != "" {
 				t.Errorf("%v are to go on: %s", ids, why)
 			}
 		}, 0},
-		"and is lost": {func(h *roomtest.House, r *life.Run) { h.Attempts.Lose(r.Attempts[1], "its worker died") }, 0},
-		"and is taken off itself": {func(h *roomtest.House, r *life.Run) {
+		"and is lost": {func(h *roomtest.House, r *state.Run) { h.Attempts.Lose(r.Attempts[1], "its worker died") }, 0},
+		"and is taken off itself": {func(h *roomtest.House, r *state.Run) {
 			d := scheduler.Preempt{For: h.Job(roomtest.Maps(1)).ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptKill}
 			if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
 				t.Error(why)
 			}
 		}, 0},
-		"and waits too long": {func(h *roomtest.House, r *life.Run) {
+		"and waits too long": {func(h *roomtest.House, r *state.Run) {
 			h.StartPolicy(0)
 			h.Later(h.Step.Set.SuspendMax)
 			h.Attempts.SuspendedTooLong(r.ID)
@@ -204,7 +204,7 @@ func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
 		if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
 			t.Fatal(why)
 		}
-		for _, a := range []*life.Attempt{x, y} {
+		for _, a := range []*state.Attempt{x, y} {
 			h.Attempts.Lose(a, "it left")
 		}
 		h.Checked()
@@ -241,7 +241,7 @@ func TestWhatHoldsSomethingOutsideIsNotSuspended(t *testing.T) {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
 		l := h.Launcher("a", 2)
-		r := h.Run(h.Job(story.spec), 0, []*life.Launcher{l, l}[:story.where]...)
+		r := h.Run(h.Job(story.spec), 0, []*state.Launcher{l, l}[:story.where]...)
 		h.Later(time.Hour)
 		d := scheduler.Preempt{For: h.Job(roomtest.Maps(1)).ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptSuspend}
 		if reason, why := h.Preemption.Preempt(d); reason != scheduler.Unsupported || r.Attempts[0].Suspending() {
@@ -260,7 +260,7 @@ func TestWhatHoldsSomethingOutsideIsNotSuspended(t *testing.T) {
 }
 
 // held are the slots that attempts hold.
-func held(h *roomtest.House, l *life.Launcher) (n int) {
+func held(h *roomtest.House, l *state.Launcher) (n int) {
 	for x := range h.Life.Holdings(l.ID) {
 		if x.HasSlots {
 			n += x.Slots
@@ -272,33 +272,33 @@ func held(h *roomtest.House, l *life.Launcher) (n int) {
 // Whom a policy can't take off, and for whom not. Then nobody of the set is, and nothing is kept.
 func TestWhoIsNotTakenOff(t *testing.T) {
 	for name, story := range map[string]struct {
-		change func(*roomtest.House, *scheduler.Preempt, *life.Attempt)
+		change func(*roomtest.House, *scheduler.Preempt, *state.Attempt)
 		want   scheduler.RefusalReason
 	}{
-		"nobody":               {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) { d.Victims = nil }, scheduler.WrongShape},
-		"nobody known":         {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) { d.Victims = append(d.Victims, 99) }, scheduler.UnknownID},
-		"in no way":            {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) { d.Mode = 9 }, scheduler.Unsupported},
-		"for nobody":           {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) { d.For = 99 }, scheduler.UnknownID},
-		"for another's bundle": {func(_ *roomtest.House, d *scheduler.Preempt, a *life.Attempt) { d.Bundle = a.Run.Bundle.ID() }, scheduler.UnknownID},
-		"for what runs": {func(_ *roomtest.House, d *scheduler.Preempt, a *life.Attempt) {
+		"nobody":               {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) { d.Victims = nil }, scheduler.WrongShape},
+		"nobody known":         {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) { d.Victims = append(d.Victims, 99) }, scheduler.UnknownID},
+		"in no way":            {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) { d.Mode = 9 }, scheduler.Unsupported},
+		"for nobody":           {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) { d.For = 99 }, scheduler.UnknownID},
+		"for another's bundle": {func(_ *roomtest.House, d *scheduler.Preempt, a *state.Attempt) { d.Bundle = a.Run.Bundle.ID() }, scheduler.UnknownID},
+		"for what runs": {func(_ *roomtest.House, d *scheduler.Preempt, a *state.Attempt) {
 			d.For, d.Bundle = a.Run.Bundle.Job.ID, a.Run.Bundle.ID()
 		}, scheduler.NotReady},
-		"elsewhere": {func(h *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) {
+		"elsewhere": {func(h *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) {
 			d.Placement = []scheduler.LauncherID{h.Life.ByName["b"].ID}
 		}, scheduler.NothingGained},
-		"nowhere": {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) {
+		"nowhere": {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) {
 			d.Placement = []scheduler.LauncherID{99}
 		}, scheduler.UnknownID},
-		"in two": {func(_ *roomtest.House, d *scheduler.Preempt, _ *life.Attempt) {
+		"in two": {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) {
 			d.Placement = make([]scheduler.LauncherID, 2)
 		}, scheduler.WrongShape},
-		"who commits": {func(h *roomtest.House, _ *scheduler.Preempt, a *life.Attempt) {
+		"who commits": {func(h *roomtest.House, _ *scheduler.Preempt, a *state.Attempt) {
 			h.Attempts.CommitAsked(a.Launcher, a.ID)
 		}, scheduler.Protected},
-		"who stops": {func(h *roomtest.House, _ *scheduler.Preempt, a *life.Attempt) {
+		"who stops": {func(h *roomtest.House, _ *scheduler.Preempt, a *state.Attempt) {
 			h.Orders.StopRun(a.Run, scheduler.Killed, "test", 0, 0)
 		}, scheduler.NotRunning},
-		"who can't be suspended": {func(_ *roomtest.House, d *scheduler.Preempt, a *life.Attempt) {
+		"who can't be suspended": {func(_ *roomtest.House, d *scheduler.Preempt, a *state.Attempt) {
 			d.Mode, a.Launcher.CanSuspend = scheduler.PreemptSuspend, false
 		}, scheduler.Unsupported},
 	} {
@@ -321,7 +321,7 @@ func TestWhoIsNotTakenOff(t *testing.T) {
 
 // early is a job whose readers start when half of two writers have stored: one has, and the
 // reader runs in the one slot that was free; the other slot is somebody else's.
-func early(t *testing.T) (h *roomtest.House, j *life.Job, reader *life.Attempt, other *life.Run) {
+func early(t *testing.T) (h *roomtest.House, j *state.Job, reader *state.Attempt, other *state.Run) {
 	h = roomtest.New(t)
 	h.StartPolicy(0)
 	l := h.Launcher("a", 2)
@@ -433,7 +433,7 @@ func TestAReaderOfAnotherKindIsLeftAlone(t *testing.T) {
 	join.Slots = []*wire.Slots{{Kind: mapKind, Count: 1}, {Kind: reduceKind, Count: 1}}
 	h.Sessions.Join(join)
 	l := h.Life.ByName["a"]
-	early := func(writer, reader string) *life.Job {
+	early := func(writer, reader string) *state.Job {
 		spec := roomtest.MapReduce(2, 1)
 		spec.Graph.Stages[0].Kind, spec.Graph.Stages[1].Kind = writer, reader
 		spec.Graph.Connections[0].SlowStart = 0.5

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/bundles"
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -23,7 +23,7 @@ func (pr *Preemption) TakeBack(id scheduler.JobID) {
 		return
 	}
 	j.Watched = false
-	if j.Phase() != life.JobRunning || !anyWaits(j) {
+	if j.Phase() != state.JobRunning || !anyWaits(j) {
 		return
 	}
 	pr.orders.WatchWaiting(j)
@@ -31,7 +31,7 @@ func (pr *Preemption) TakeBack(id scheduler.JobID) {
 		return // nothing of it has waited for long enough
 	}
 	runs := youngestWaiting(j)
-	held := life.HeldUp{Job: j, By: runs}
+	held := state.HeldUp{Job: j, By: runs}
 	if helps := (helped{pr: pr, runs: runs}); helps.any(j) && pr.takeForReady(runs, &held, &helps) {
 		return
 	}
@@ -40,7 +40,7 @@ func (pr *Preemption) TakeBack(id scheduler.JobID) {
 
 // takeForReady looks for the first ready bundle that the readers wait for and that could
 // run without some of them, and does what TakeBack says; true ends the look.
-func (pr *Preemption) takeForReady(runs []*life.Run, held *life.HeldUp, helps *helped) bool {
+func (pr *Preemption) takeForReady(runs []*state.Run, held *state.HeldUp, helps *helped) bool {
 	j, tried := held.Job, 0
 	for b := range j.AllReady() {
 		waited := pr.step.Now.Sub(max(b.Since, j.LastLaunch))
@@ -77,7 +77,7 @@ func (pr *Preemption) takeForReady(runs []*life.Run, held *life.HeldUp, helps *h
 
 // noteRoom notes whether work that readers wait for has room now. Between two launches on a busy
 // cluster it may have some for a moment, and others' work comes first.
-func (pr *Preemption) noteRoom(j *life.Job, room bool) {
+func (pr *Preemption) noteRoom(j *state.Job, room bool) {
 	switch {
 	case !room:
 		j.Roomy = 0
@@ -87,7 +87,7 @@ func (pr *Preemption) noteRoom(j *life.Job, room bool) {
 }
 
 // roomyFor is for how long it has had room at each look.
-func (pr *Preemption) roomyFor(j *life.Job) time.Duration {
+func (pr *Preemption) roomyFor(j *state.Job) time.Duration {
 	if j.Roomy == 0 {
 		return 0
 	}
@@ -103,7 +103,7 @@ const passedOver = 6
 
 // takeFor stops as many of the waiting, the youngest first, as make room; false
 // when all of them do not.
-func (pr *Preemption) takeFor(b *life.Bundle, runs []*life.Run) bool {
+func (pr *Preemption) takeFor(b *state.Bundle, runs []*state.Run) bool {
 	if !pr.bundles.Fits(b, nil, freedBy(runs, false)) {
 		return false
 	}
@@ -119,7 +119,7 @@ func (pr *Preemption) takeFor(b *life.Bundle, runs []*life.Run) bool {
 // helped says for whom it could do something that readers are stopped.
 type helped struct {
 	pr    *Preemption
-	runs  []*life.Run // the readers
+	runs  []*state.Run // the readers
 	kinds map[string]bool
 }
 
@@ -127,7 +127,7 @@ type helped struct {
 // stopping readers could help all that is ready, and no reader waits for any of it: as when
 // all writers run, and more readers are ready. That is so of a job for most of its time, and
 // it may have thousands of readers.
-func (h *helped) any(j *life.Job) bool {
+func (h *helped) any(j *state.Job) bool {
 	before := j.StagesBefore(h.runs)
 	for i := range before {
 		if j.Stages[i].Ready() && (before[i] || !h.kind(j.Kind(i))) {
@@ -138,7 +138,7 @@ func (h *helped) any(j *life.Job) bool {
 }
 
 // bundle says whether it could for a bundle: for one of the kinds of slot that it needs.
-func (h *helped) bundle(b *life.Bundle) bool {
+func (h *helped) bundle(b *state.Bundle) bool {
 	for i := range b.Width() {
 		if h.kind(b.Demand(i).Kind) {
 			return true
@@ -156,8 +156,8 @@ func (h *helped) kind(kind string) bool {
 	answer, known := h.kinds[kind]
 	if !known {
 		free, _ := h.pr.capacity.Count(kind)
-		answer = free > 0 || slices.ContainsFunc(h.runs, func(r *life.Run) bool {
-			return slices.ContainsFunc(r.Attempts, func(a *life.Attempt) bool { return a.Kind == kind })
+		answer = free > 0 || slices.ContainsFunc(h.runs, func(r *state.Run) bool {
+			return slices.ContainsFunc(r.Attempts, func(a *state.Attempt) bool { return a.Kind == kind })
 		}) || !h.pr.goesOn(kind)
 		if h.kinds == nil {
 			h.kinds = map[string]bool{}
@@ -171,7 +171,7 @@ func (h *helped) kind(kind string) bool {
 func (pr *Preemption) goesOn(kind string) bool {
 	for _, id := range pr.life.Launchers.IDs() {
 		for _, a := range pr.life.Launchers.Get(id).Attempts {
-			if a.Kind == kind && a.HasSlots && a.Phase() != course.Ended && !waitsForWriters(a) {
+			if a.Kind == kind && a.HasSlots && a.Phase() != phase.Ended && !waitsForWriters(a) {
 				return true
 			}
 		}
@@ -180,14 +180,14 @@ func (pr *Preemption) goesOn(kind string) bool {
 }
 
 // waitsForWriters says of an attempt that it waits for sources to be made.
-func waitsForWriters(a *life.Attempt) bool {
+func waitsForWriters(a *state.Attempt) bool {
 	return a.Reads.Misses() > 0 && a.Run.Bundle.Job.Inputs.Waits(&a.Reads)
 }
 
 // takeForSuspended stops waiting readers that hold the slots which work of their
 // job, suspended and waited for, needs to go on. Nothing is kept for it: whoever
 // resumes sees that there is room.
-func (pr *Preemption) takeForSuspended(runs []*life.Run, held *life.HeldUp) {
+func (pr *Preemption) takeForSuspended(runs []*state.Run, held *state.HeldUp) {
 	j := held.Job
 	for s := range pr.life.Suspended.All() {
 		if s.Bundle.Job != j || s.Bundle.Last() || s.Stopped() != 0 || pr.step.Now.Sub(max(s.Suspended(), j.LastLaunch)) < pr.step.Set.TakeBackAfter {
@@ -207,9 +207,9 @@ func (pr *Preemption) takeForSuspended(runs []*life.Run, held *life.HeldUp) {
 
 // inTheWay lists the runs, in their order, whose end gives a suspended one the
 // slots that it lacks; none if it lacks none, or all of them do not give enough.
-func inTheWay(s *life.Run, runs []*life.Run) (victims []*life.Run) {
+func inTheWay(s *state.Run, runs []*state.Run) (victims []*state.Run) {
 	type place struct {
-		launcher *life.Launcher
+		launcher *state.Launcher
 		kind     string
 	}
 	var places []place
@@ -227,7 +227,7 @@ func inTheWay(s *life.Run, runs []*life.Run) (victims []*life.Run) {
 	for _, r := range runs {
 		helps := false
 		for _, a := range r.Attempts {
-			if p := (place{a.Launcher, a.Kind}); a.HasSlots && a.Phase() != course.Ended && lacks[p] > 0 {
+			if p := (place{a.Launcher, a.Kind}); a.HasSlots && a.Phase() != phase.Ended && lacks[p] > 0 {
 				lacks[p] -= a.Slots
 				helps = true
 			}
@@ -244,30 +244,30 @@ func inTheWay(s *life.Run, runs []*life.Run) (victims []*life.Run) {
 
 // youngestWaiting lists the running bundle attempts of a job that wait for sources
 // to be made, the last started first.
-func youngestWaiting(j *life.Job) []*life.Run {
-	var runs []*life.Run
+func youngestWaiting(j *state.Job) []*state.Run {
+	var runs []*state.Run
 	for _, a := range j.Attempts.Sorted() {
 		if waits(a) && (len(a.Run.Attempts) == 1 || !slices.Contains(runs, a.Run)) {
 			runs = append(runs, a.Run)
 		}
 	}
-	slices.SortFunc(runs, func(x, y *life.Run) int { return cmp.Compare(y.ID, x.ID) })
+	slices.SortFunc(runs, func(x, y *state.Run) int { return cmp.Compare(y.ID, x.ID) })
 	return runs
 }
 
 // anyWaits says whether there are any.
-func anyWaits(j *life.Job) bool { return slices.ContainsFunc(j.Attempts.Sorted(), waits) }
+func anyWaits(j *state.Job) bool { return slices.ContainsFunc(j.Attempts.Sorted(), waits) }
 
 // waits says of an attempt that it waits for sources to be made, and may be stopped.
-func waits(a *life.Attempt) bool {
+func waits(a *state.Attempt) bool {
 	return a.Run.Stopped() == 0 && !a.Run.Granted() && waitsForWriters(a)
 }
 
-func (pr *Preemption) takeRuns(b *life.Bundle, runs []*life.Run) {
+func (pr *Preemption) takeRuns(b *state.Bundle, runs []*state.Run) {
 	k := pr.reserve(b.Job.ID, b.ID(), 0)
 	for _, r := range runs {
 		for _, a := range r.Attempts {
-			if a.Phase() != course.Ended {
+			if a.Phase() != phase.Ended {
 				pr.capacity.AddVictim(k, &a.Allocation)
 			}
 		}
@@ -276,7 +276,7 @@ func (pr *Preemption) takeRuns(b *life.Bundle, runs []*life.Run) {
 }
 
 // takeRun stops a reader for a bundle that it waits for.
-func (pr *Preemption) takeRun(r *life.Run, b *life.Bundle) {
+func (pr *Preemption) takeRun(r *state.Run, b *state.Bundle) {
 	j := b.Job
 	pr.step.Stats.TakenBack++
 	pr.life.NoteJob(j, fmt.Sprintf("%s was taken back: %s, which it waits for, found no slot", j.Describe(r.Bundle, 0), j.Describe(b, 0)))

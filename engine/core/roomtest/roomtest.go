@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/house"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -99,13 +99,13 @@ func Joining(name string, slots uint32) *wire.Join {
 }
 
 // Launcher has such a launcher join.
-func (h *House) Launcher(name string, slots uint32) *life.Launcher {
+func (h *House) Launcher(name string, slots uint32) *state.Launcher {
 	h.Sessions.Join(Joining(name, slots))
 	return h.Life.ByName[name]
 }
 
 // Job announces and submits a job; it is in when it needs nobody's word.
-func (h *House) Job(spec *wire.JobSpec) *life.Job {
+func (h *House) Job(spec *wire.JobSpec) *state.Job {
 	h.t.Helper()
 	h.Admission.Prepare(&wire.Prepare{Client: 1})
 	id := scheduler.JobID(h.IDs.Job)
@@ -156,7 +156,7 @@ func inRow(stages uint32, kind wire.ChannelKind) *wire.Graph {
 }
 
 // Stands says where the bundles of a job stand, in order, with the one that publishes.
-func Stands(j *life.Job) string {
+func Stands(j *state.Job) string {
 	var list []string
 	for i := range j.Bundles {
 		phase, _, _ := strings.Cut(j.Bundles[i].Phase().String(), " ")
@@ -172,7 +172,7 @@ func Stored(connection, from uint32) *wire.StoredOutput {
 
 // Run launches the i-th bundle of a job, a group on each launcher, tells the policy as if it
 // had decided that, and has its attempts report that they started.
-func (h *House) Run(j *life.Job, i int, on ...*life.Launcher) *life.Run {
+func (h *House) Run(j *state.Job, i int, on ...*state.Launcher) *state.Run {
 	h.t.Helper()
 	d := scheduler.Launch{Bundle: j.Bundles[i].ID()}
 	for _, l := range on {
@@ -202,21 +202,21 @@ func (h *House) Run(j *life.Job, i int, on ...*life.Launcher) *life.Run {
 }
 
 // Finish has an attempt report its end, with what it stored.
-func (h *House) Finish(a *life.Attempt, stored ...*wire.StoredOutput) {
+func (h *House) Finish(a *state.Attempt, stored ...*wire.StoredOutput) {
 	h.Attempts.EndedReport(a.Launcher, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED, Stored: stored})
 }
 
 // Fail has it report that its program failed.
-func (h *House) Fail(a *life.Attempt, message string) {
+func (h *House) Fail(a *state.Attempt, message string) {
 	h.Attempts.EndedReport(a.Launcher, &wire.AttemptEnded{
 		Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: message},
 	})
 }
 
 // Commands are those of the step at hand to a launcher, in order.
-func (h *House) Commands(l *life.Launcher) (list []*wire.Command) {
+func (h *House) Commands(l *state.Launcher) (list []*wire.Command) {
 	for _, t := range h.Step.Todo() {
-		if a, later := t.Later.(*life.Attempt); later && a.Launcher == l {
+		if a, later := t.Later.(*state.Attempt); later && a.Launcher == l {
 			list = append(list, h.Orders.StartCommand(a))
 		}
 		if to, is := t.Action.(step.ToLauncher); is && to.Launcher == l.ID {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/sorted"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -24,7 +24,7 @@ type inventory struct {
 
 // takeInventory compares what a launcher has with what it should have: it adopts
 // what runs, ends what is not known, and sends again what may have been lost.
-func (ss *Sessions) takeInventory(l *life.Launcher, m inventory) {
+func (ss *Sessions) takeInventory(l *state.Launcher, m inventory) {
 	has := map[scheduler.AttemptID]wire.AttemptInventory_State{}
 	for _, x := range m.attempts {
 		id := scheduler.AttemptID(x.GetAttempt())
@@ -34,7 +34,7 @@ func (ss *Sessions) takeInventory(l *life.Launcher, m inventory) {
 		}
 	}
 	for _, a := range l.Attempts.Sorted() {
-		if a.Phase() == course.Ended || !l.Up { // it may have gone with one before it
+		if a.Phase() == phase.Ended || !l.Up { // it may have gone with one before it
 			continue
 		}
 		state, there := has[a.ID]
@@ -51,7 +51,7 @@ func (ss *Sessions) takeInventory(l *life.Launcher, m inventory) {
 }
 
 // endUnknown ends an attempt that is not the launcher's to run.
-func (ss *Sessions) endUnknown(l *life.Launcher, id scheduler.AttemptID, state wire.AttemptInventory_State) {
+func (ss *Sessions) endUnknown(l *state.Launcher, id scheduler.AttemptID, state wire.AttemptInventory_State) {
 	if state == wire.AttemptInventory_STATE_ENDED {
 		ss.orders.Forget(l, id)
 		return
@@ -61,7 +61,7 @@ func (ss *Sessions) endUnknown(l *life.Launcher, id scheduler.AttemptID, state w
 }
 
 // reconcile brings an attempt and what its launcher has of it together.
-func (ss *Sessions) reconcile(a *life.Attempt, state wire.AttemptInventory_State, there bool) {
+func (ss *Sessions) reconcile(a *state.Attempt, state wire.AttemptInventory_State, there bool) {
 	switch {
 	case state == wire.AttemptInventory_STATE_ENDED:
 		return // its report comes
@@ -69,10 +69,10 @@ func (ss *Sessions) reconcile(a *life.Attempt, state wire.AttemptInventory_State
 		ss.attempts.EndAttempt(a, a.Stop().Outcome, a.Work, a.Stop().Reason)
 		ss.jobs.RunOver(a.Run)
 		return
-	case !there && a.Phase() != course.Assigned:
+	case !there && a.Phase() != phase.Assigned:
 		ss.attempts.Lose(a, "its launcher does not have it any more")
 		return
-	case !there || a.Phase() == course.Assigned:
+	case !there || a.Phase() == phase.Assigned:
 		ss.orders.SendStart(a) // a launcher that runs it already says so again
 	}
 	switch {
@@ -84,9 +84,9 @@ func (ss *Sessions) reconcile(a *life.Attempt, state wire.AttemptInventory_State
 		ss.attempts.ResumedNow(a)
 	case a.Suspending():
 		ss.orders.SendSuspend(a)
-	case a.Resuming() || state == wire.AttemptInventory_STATE_SUSPENDED && a.Phase() == course.Running:
+	case a.Resuming() || state == wire.AttemptInventory_STATE_SUSPENDED && a.Phase() == phase.Running:
 		ss.orders.SendResume(a)
-	case state == wire.AttemptInventory_STATE_RUNNING && a.Phase() == course.Suspended:
+	case state == wire.AttemptInventory_STATE_RUNNING && a.Phase() == phase.Suspended:
 		ss.orders.SendSuspend(a)
 	}
 	if there && a.Run.PeersSent {
@@ -96,7 +96,7 @@ func (ss *Sessions) reconcile(a *life.Attempt, state wire.AttemptInventory_State
 }
 
 // reconcileStored deletes what is not needed and finds what is gone.
-func (ss *Sessions) reconcileStored(l *life.Launcher, stored []*wire.Stored) {
+func (ss *Sessions) reconcileStored(l *state.Launcher, stored []*wire.Stored) {
 	has := map[scheduler.AttemptID]bool{}
 	for _, s := range stored {
 		id := scheduler.AttemptID(s.GetAttempt())
@@ -109,7 +109,7 @@ func (ss *Sessions) reconcileStored(l *life.Launcher, stored []*wire.Stored) {
 			ss.orders.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: s.GetJob(), Attempt: s.GetAttempt()}}})
 		}
 	}
-	gone := map[scheduler.AttemptID]*life.Output{}
+	gone := map[scheduler.AttemptID]*state.Output{}
 	for _, id := range slices.Sorted(maps.Keys(l.Outputs)) {
 		if !has[id] {
 			gone[id] = l.Outputs[id]
@@ -123,7 +123,7 @@ func (ss *Sessions) reconcileStored(l *life.Launcher, stored []*wire.Stored) {
 // not there, and those again that it was told to drop on a stream that broke. Of those
 // that are there it is told when they end, though the log may have lost that they ran
 // on it.
-func (ss *Sessions) reconcileJobs(l *life.Launcher, has []uint64) {
+func (ss *Sessions) reconcileJobs(l *state.Launcher, has []uint64) {
 	if !l.Up {
 		return
 	}
@@ -147,7 +147,7 @@ func (ss *Sessions) Resend(id scheduler.LauncherID) {
 	waits := l.Outstanding.Drops()
 	l.Outstanding.DropLate(ss.step, l.Destination())
 	for _, a := range l.Attempts.Sorted() {
-		if a.Phase() == course.Ended || !a.Unacked.Waits() {
+		if a.Phase() == phase.Ended || !a.Unacked.Waits() {
 			continue
 		}
 		waits = true
@@ -175,7 +175,7 @@ const GivenUp = "it was given up: its launcher had not confirmed what was asked 
 // giveUp counts an attempt as lost of which its launcher confirms nothing. A process that can't
 // be ended costs its attempt alone: the launcher keeps all others. It is told once more to stop
 // this one, and what it says of it later is stale.
-func (ss *Sessions) giveUp(a *life.Attempt) {
+func (ss *Sessions) giveUp(a *state.Attempt) {
 	l := a.Launcher
 	reason := fmt.Sprintf("launcher %s did not confirm what was asked of it after %d times", l.Name, ss.step.Set.CommandTries)
 	ss.step.Log(step.Warn, "an attempt is given up: its launcher did not confirm what was asked of it", "launcher", l.Name,

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/course"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -29,17 +29,17 @@ func (ss *Sessions) Join(m *wire.Join) {
 		ss.takeInventory(l, has)
 		return
 	}
-	var kept map[scheduler.AttemptID]*life.Output
+	var kept map[scheduler.AttemptID]*state.Output
 	if l != nil && l.Up {
 		// A new life before the old one was missed: what it stored may be there still.
 		kept = l.Outputs
-		l.Outputs = map[scheduler.AttemptID]*life.Output{}
+		l.Outputs = map[scheduler.AttemptID]*state.Output{}
 		ss.loseLauncher(l, whyAnew(m), false)
 		l = ss.life.ByName[m.Name] // its name may have been one too many to remember
 	}
 	if l == nil {
 		ss.ids.Launcher++
-		l, kept = &life.Launcher{Launcher: capacity.Launcher{ID: scheduler.LauncherID(ss.ids.Launcher), Name: m.Name}}, nil
+		l, kept = &state.Launcher{Launcher: resources.Launcher{ID: scheduler.LauncherID(ss.ids.Launcher), Name: m.Name}}, nil
 		ss.life.Launchers.Add(l.ID, l)
 		ss.capacity.Add(&l.Launcher)
 		ss.life.ByName[l.Name] = l
@@ -52,7 +52,7 @@ func (ss *Sessions) Join(m *wire.Join) {
 
 // assigned lists what a launcher was told to run and has not ended, by what the core knows: what
 // the launcher says of itself gives it no right to a job.
-func assigned(l *life.Launcher) []step.Assigned {
+func assigned(l *state.Launcher) []step.Assigned {
 	list := make([]step.Assigned, 0, len(l.Attempts))
 	for _, a := range l.Attempts.Sorted() {
 		j := a.Run.Bundle.Job
@@ -65,7 +65,7 @@ func assigned(l *life.Launcher) []step.Assigned {
 // incarnation. A name belongs to the data folder of the launcher that is up under it.
 // When that is lost another may take it; incarnations are compared within one
 // folder only, so none is used up for good.
-func (ss *Sessions) joinRefused(l *life.Launcher, m *wire.Join) (why string, afresh bool) {
+func (ss *Sessions) joinRefused(l *state.Launcher, m *wire.Join) (why string, afresh bool) {
 	own := l != nil && (l.Identity == "" || l.Identity == m.GetIdentity())
 	switch {
 	case m.GetName() == "" || len(m.GetName()) > ss.step.Set.Graph.NameBytes:
@@ -74,8 +74,8 @@ func (ss *Sessions) joinRefused(l *life.Launcher, m *wire.Join) (why string, afr
 		why = "its memory is negative: give it in bytes, 0 or more"
 	case m.GetSwap() < 0:
 		why = "its swap is negative: give it in bytes, 0 or more"
-	case slices.ContainsFunc(m.GetSlots(), func(s *wire.Slots) bool { return s.GetKind() == "" || s.GetCount() > capacity.SlotsMax }):
-		why = fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", capacity.SlotsMax)
+	case slices.ContainsFunc(m.GetSlots(), func(s *wire.Slots) bool { return s.GetKind() == "" || s.GetCount() > resources.SlotsMax }):
+		why = fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", resources.SlotsMax)
 	case l != nil && l.Up && !own:
 		why = fmt.Sprintf("a launcher of that name on host %s has not been lost yet: stop one of the two, or give them different names", l.Host)
 	case l != nil && !l.Up && m.GetIncarnation() == l.Incarnation:
@@ -88,13 +88,13 @@ func (ss *Sessions) joinRefused(l *life.Launcher, m *wire.Join) (why string, afr
 	return why, afresh
 }
 
-func (ss *Sessions) comeUp(l *life.Launcher, m *wire.Join) {
+func (ss *Sessions) comeUp(l *state.Launcher, m *wire.Join) {
 	l.Identity, l.Incarnation = m.Identity, m.Incarnation
 	l.Host, l.Rack, l.DataAddress, l.HTTPAddress, l.CanSuspend = m.Host, m.Rack, m.DataAddress, m.HttpAddress, m.CanSuspend
 	l.Names, ss.life.Aliases = slices.Clone(m.Names), nil
-	l.Attempts, l.Suspended, l.Outputs = nil, 0, map[scheduler.AttemptID]*life.Output{}
+	l.Attempts, l.Suspended, l.Outputs = nil, 0, map[scheduler.AttemptID]*state.Output{}
 	l.Outstanding.Close()
-	var slots capacity.Slots
+	var slots resources.Slots
 	for _, s := range m.Slots {
 		slots.Add(s.Kind, int(s.Count))
 	}
@@ -128,7 +128,7 @@ func whyAnew(m *wire.Join) string {
 
 // loseLauncher gives a launcher up: its attempts are lost, and what it stored. One that left was
 // stopped by a person, and counts for no alert.
-func (ss *Sessions) loseLauncher(l *life.Launcher, reason string, left bool) {
+func (ss *Sessions) loseLauncher(l *state.Launcher, reason string, left bool) {
 	ss.policy.TellLauncher(l.ID, scheduler.LauncherLost{At: ss.step.Now, Launcher: l.ID, Reason: reason})
 	ss.capacity.Lose(&l.Launcher)
 	if left {
@@ -139,7 +139,7 @@ func (ss *Sessions) loseLauncher(l *life.Launcher, reason string, left bool) {
 		ss.step.Stats.LaunchersLost++
 	}
 	for _, a := range l.Attempts.Sorted() {
-		if a.Phase() != course.Ended { // it may have gone with one before it
+		if a.Phase() != phase.Ended { // it may have gone with one before it
 			ss.attempts.Lose(a, fmt.Sprintf("launcher %s was lost: %s", l.Name, reason))
 		}
 	}
@@ -151,9 +151,9 @@ func (ss *Sessions) loseLauncher(l *life.Launcher, reason string, left bool) {
 }
 
 // loseOutputs has what was stored on a launcher made again where it is needed.
-func (ss *Sessions) loseOutputs(l *life.Launcher, outputs map[scheduler.AttemptID]*life.Output) {
+func (ss *Sessions) loseOutputs(l *state.Launcher, outputs map[scheduler.AttemptID]*state.Output) {
 	ids := slices.Sorted(maps.Keys(outputs))
-	var again []*life.Output
+	var again []*state.Output
 	for _, id := range ids {
 		o := outputs[id]
 		if o.Bundle.Kept != nil && o.Bundle.Kept[o.Group].Attempt == id {
@@ -172,22 +172,22 @@ func (ss *Sessions) loseOutputs(l *life.Launcher, outputs map[scheduler.AttemptI
 		}
 	}
 	for _, o := range again {
-		if o.Bundle.Phase() == life.BundleFinished && o.Job.Phase() == life.JobRunning && o.Job.Needed(o.Bundle, o.Group) {
+		if o.Bundle.Phase() == state.BundleFinished && o.Job.Phase() == state.JobRunning && o.Job.Needed(o.Bundle, o.Group) {
 			ss.jobs.WantAgain(o.Bundle)
 		}
 	}
 }
 
 // storeLost takes a launcher's word that it lost a stored output.
-func (ss *Sessions) storeLost(l *life.Launcher, id scheduler.AttemptID) {
+func (ss *Sessions) storeLost(l *state.Launcher, id scheduler.AttemptID) {
 	if o := l.Outputs[id]; o != nil {
 		delete(l.Outputs, id)
-		ss.loseOutputs(l, map[scheduler.AttemptID]*life.Output{id: o})
+		ss.loseOutputs(l, map[scheduler.AttemptID]*state.Output{id: o})
 	}
 }
 
 // adoptOutputs keeps what a launcher's new life still has of the old one.
-func (ss *Sessions) adoptOutputs(l *life.Launcher, old map[scheduler.AttemptID]*life.Output, stored []*wire.Stored) {
+func (ss *Sessions) adoptOutputs(l *state.Launcher, old map[scheduler.AttemptID]*state.Output, stored []*wire.Stored) {
 	for _, s := range stored {
 		id := scheduler.AttemptID(s.GetAttempt())
 		if o := old[id]; o != nil && ss.stillKept(o, id) {
@@ -200,13 +200,13 @@ func (ss *Sessions) adoptOutputs(l *life.Launcher, old map[scheduler.AttemptID]*
 
 // stillKept says whether anybody counts on a stored output: losing the attempts
 // of its launcher may have ended its job, of which bundles leave in slices, or its gang.
-func (ss *Sessions) stillKept(o *life.Output, id scheduler.AttemptID) bool {
+func (ss *Sessions) stillKept(o *state.Output, id scheduler.AttemptID) bool {
 	b := o.Bundle
 	if ss.life.Bundles.Get(b.ID()) != b {
 		return false
 	}
 	return b.Kept != nil && b.Kept[o.Group].Attempt == id && !b.Kept[o.Group].Lost ||
-		slices.ContainsFunc(b.Runs(), func(r *life.Run) bool { return r.ID == o.Run && r.Commits[o.Group] != nil })
+		slices.ContainsFunc(b.Runs(), func(r *state.Run) bool { return r.ID == o.Run && r.Commits[o.Group] != nil })
 }
 
 // forgetLaunchers drops the names of launchers that were lost longest ago.

@@ -3,8 +3,8 @@ package sessions
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -12,7 +12,7 @@ import (
 // lookForLoss compares what a launcher saw with what the log holds. A clock that went
 // back, together with a log that did, may have ids repeat all the same: then they go
 // on above what the launcher saw.
-func (ss *Sessions) lookForLoss(l *life.Launcher, m *wire.Join) {
+func (ss *Sessions) lookForLoss(l *state.Launcher, m *wire.Join) {
 	if m.GetTerm() > ss.step.Term {
 		ss.step.Term = m.GetTerm() + 1
 		ss.noticeLoss(l, fmt.Sprintf("it obeyed a manager of term %d", m.GetTerm()))
@@ -28,7 +28,7 @@ func (ss *Sessions) lookForLoss(l *life.Launcher, m *wire.Join) {
 }
 
 // noticeLoss says, once in a life, that the log lost records.
-func (ss *Sessions) noticeLoss(l *life.Launcher, how string) {
+func (ss *Sessions) noticeLoss(l *state.Launcher, how string) {
 	if ss.LossTold {
 		return
 	}

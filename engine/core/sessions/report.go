@@ -3,8 +3,8 @@ package sessions
 import (
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -20,11 +20,11 @@ func (ss *Sessions) Report(m *wire.LauncherReport) {
 	}
 	switch w := r.GetWhat().(type) {
 	case *wire.Report_Started:
-		ss.attemptReport(l, w.Started.GetAttempt(), func(a *life.Attempt) { ss.attempts.Started(a, w.Started.GetAddress()) })
+		ss.attemptReport(l, w.Started.GetAttempt(), func(a *state.Attempt) { ss.attempts.Started(a, w.Started.GetAddress()) })
 	case *wire.Report_Phase:
-		ss.attemptReport(l, w.Phase.GetAttempt(), func(a *life.Attempt) { ss.attempts.Executing(a, w.Phase.GetExecuting()) })
+		ss.attemptReport(l, w.Phase.GetAttempt(), func(a *state.Attempt) { ss.attempts.Executing(a, w.Phase.GetExecuting()) })
 	case *wire.Report_Progress:
-		ss.attemptReport(l, w.Progress.GetAttempt(), func(a *life.Attempt) { ss.attempts.Progress(a, w.Progress) })
+		ss.attemptReport(l, w.Progress.GetAttempt(), func(a *state.Attempt) { ss.attempts.Progress(a, w.Progress) })
 	case *wire.Report_Ended:
 		ss.attempts.EndedReport(l, w.Ended)
 	case *wire.Report_Suspended:
@@ -32,7 +32,7 @@ func (ss *Sessions) Report(m *wire.LauncherReport) {
 	case *wire.Report_Resumed:
 		ss.attemptReport(l, w.Resumed, ss.attempts.ResumedNow)
 	case *wire.Report_InputLost:
-		ss.attemptReport(l, w.InputLost.GetAttempt(), func(a *life.Attempt) { ss.attempts.InputLost(a, w.InputLost) })
+		ss.attemptReport(l, w.InputLost.GetAttempt(), func(a *state.Attempt) { ss.attempts.InputLost(a, w.InputLost) })
 	case *wire.Report_Commit:
 		ss.attempts.CommitAsked(l, scheduler.AttemptID(w.Commit))
 	case *wire.Report_OutputLost:
@@ -42,22 +42,22 @@ func (ss *Sessions) Report(m *wire.LauncherReport) {
 	case *wire.Report_JobDropped:
 		l.Outstanding.Dropped(scheduler.JobID(w.JobDropped))
 	case *wire.Report_SourcesTaken:
-		ss.attemptReport(l, w.SourcesTaken.GetAttempt(), func(a *life.Attempt) { ss.orders.SourcesTaken(a, w.SourcesTaken.GetConfirm()) })
+		ss.attemptReport(l, w.SourcesTaken.GetAttempt(), func(a *state.Attempt) { ss.orders.SourcesTaken(a, w.SourcesTaken.GetConfirm()) })
 	case *wire.Report_FilesWanted:
-		ss.attemptReport(l, w.FilesWanted.GetAttempt(), func(a *life.Attempt) {
+		ss.attemptReport(l, w.FilesWanted.GetAttempt(), func(a *state.Attempt) {
 			ss.attempts.SureStarted(a)
 			ss.orders.SendFiles(a, w.FilesWanted.GetFrom())
 		})
 	case *wire.Report_Load:
 		ss.events.LoadReport(l, w.Load)
 	case *wire.Report_Refused:
-		ss.attemptReport(l, w.Refused.GetAttempt(), func(a *life.Attempt) { ss.attempts.RefusedCommand(a, w.Refused.GetFailure()) })
+		ss.attemptReport(l, w.Refused.GetAttempt(), func(a *state.Attempt) { ss.attempts.RefusedCommand(a, w.Refused.GetFailure()) })
 	}
 }
 
 // staleReport is one of a launcher that was given up. A late commit is worth a
 // line: somebody waited for it.
-func (ss *Sessions) staleReport(l *life.Launcher, m *wire.LauncherReport) {
+func (ss *Sessions) staleReport(l *state.Launcher, m *wire.LauncherReport) {
 	ss.step.Stats.StaleReports++
 	e := m.GetReport().GetEnded()
 	if e.GetEnd() != wire.End_END_FINISHED {
@@ -72,7 +72,7 @@ func (ss *Sessions) staleReport(l *life.Launcher, m *wire.LauncherReport) {
 }
 
 // attemptReport finds the live attempt a report is about.
-func (ss *Sessions) attemptReport(l *life.Launcher, id uint64, f func(*life.Attempt)) {
+func (ss *Sessions) attemptReport(l *state.Launcher, id uint64, f func(*state.Attempt)) {
 	if a := ss.life.Attempt(l, id); a != nil {
 		f(a)
 		return

@@ -10,23 +10,23 @@ package sessions
 
 import (
 	"github.com/hamadryad/hamadryad/engine/core/attempts"
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
 	"github.com/hamadryad/hamadryad/engine/core/events"
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/jobs"
-	"github.com/hamadryad/hamadryad/engine/core/life"
 	"github.com/hamadryad/hamadryad/engine/core/orders"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 )
 
 // Sessions has them. Not safe for concurrent use.
 type Sessions struct {
 	step     *step.Step
 	ids      *ids.IDs
-	capacity *capacity.Resources
-	policy   *exchange.Session
-	life     *life.Cluster
+	capacity *resources.Resources
+	policy   *policystate.Session
+	life     *state.Cluster
 	events   *events.Events
 	orders   *orders.Orders
 	jobs     *jobs.Jobs
@@ -36,6 +36,6 @@ type Sessions struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *capacity.Resources, p *exchange.Session, l *life.Cluster, e *events.Events, o *orders.Orders, j *jobs.Jobs, at *attempts.Attempts) *Sessions {
+func New(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.Events, o *orders.Orders, j *jobs.Jobs, at *attempts.Attempts) *Sessions {
 	return &Sessions{step: s, ids: i, capacity: c, policy: p, life: l, events: e, orders: o, jobs: j, attempts: at}
 }

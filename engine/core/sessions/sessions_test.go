@@ -9,9 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
-	"github.com/hamadryad/hamadryad/engine/core/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -26,7 +26,7 @@ func welcome(h *roomtest.House) (w step.Welcome) {
 	return w
 }
 
-func lose(h *roomtest.House, l *life.Launcher) {
+func lose(h *roomtest.House, l *state.Launcher) {
 	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "silent"})
 }
 
@@ -114,18 +114,18 @@ func TestInventory(t *testing.T) {
 		ended     = wire.AttemptInventory_STATE_ENDED
 		nothing   = wire.AttemptInventory_STATE_UNSPECIFIED
 	)
-	no := func(*roomtest.House, *life.Attempt) {}
-	started := func(h *roomtest.House, a *life.Attempt) { h.Attempts.Started(a, "") }
-	stopped := func(h *roomtest.House, a *life.Attempt) { h.Orders.StopRun(a.Run, scheduler.Killed, "test", 0, 0) }
-	suspending := func(h *roomtest.House, a *life.Attempt) { started(h, a); h.Attempts.SuspendRun(a.Run) }
-	rests := func(h *roomtest.House, a *life.Attempt) { suspending(h, a); h.Attempts.SuspendedNow(a) }
-	resuming := func(h *roomtest.House, a *life.Attempt) {
+	no := func(*roomtest.House, *state.Attempt) {}
+	started := func(h *roomtest.House, a *state.Attempt) { h.Attempts.Started(a, "") }
+	stopped := func(h *roomtest.House, a *state.Attempt) { h.Orders.StopRun(a.Run, scheduler.Killed, "test", 0, 0) }
+	suspending := func(h *roomtest.House, a *state.Attempt) { started(h, a); h.Attempts.SuspendRun(a.Run) }
+	rests := func(h *roomtest.House, a *state.Attempt) { suspending(h, a); h.Attempts.SuspendedNow(a) }
+	resuming := func(h *roomtest.House, a *state.Attempt) {
 		rests(h, a)
 		h.Attempts.Resume(scheduler.Resume{Attempt: a.ID})
 	}
 	for _, story := range []struct {
 		name  string
-		was   func(*roomtest.House, *life.Attempt)
+		was   func(*roomtest.House, *state.Attempt)
 		has   wire.AttemptInventory_State
 		seen  uint64
 		told  string
@@ -379,13 +379,13 @@ func TestTheLogLostRecords(t *testing.T) {
 // What is not confirmed is sent again, ever later. An attempt of which nothing is confirmed is
 // given up; its launcher stays, with all else that runs there.
 func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
-	for name, ask := range map[string]func(*roomtest.House, *life.Attempt){
-		"start": func(*roomtest.House, *life.Attempt) {},
-		"stop": func(h *roomtest.House, a *life.Attempt) {
+	for name, ask := range map[string]func(*roomtest.House, *state.Attempt){
+		"start": func(*roomtest.House, *state.Attempt) {},
+		"stop": func(h *roomtest.House, a *state.Attempt) {
 			h.Attempts.Started(a, "")
 			h.Orders.StopRun(a.Run, scheduler.Preempted, "test", 0, 0)
 		},
-		"suspend": func(h *roomtest.House, a *life.Attempt) {
+		"suspend": func(h *roomtest.House, a *state.Attempt) {
 			h.Attempts.Started(a, "")
 			h.Attempts.SuspendRun(a.Run)
 		},
@@ -394,7 +394,7 @@ func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
 		h.StartPolicy(0)
 		l := h.Launcher("a", 2)
 		j, other := h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1))
-		for _, b := range []*life.Bundle{&j.Bundles[0], &other.Bundles[0]} {
+		for _, b := range []*state.Bundle{&j.Bundles[0], &other.Bundles[0]} {
 			if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: b.ID(), Launchers: []scheduler.LauncherID{l.ID}}); refused != scheduler.NotRefused {
 				t.Fatal(why)
 			}
@@ -476,7 +476,7 @@ func TestNoAttemptIsStartedTwice(t *testing.T) {
 
 // machine is a launcher as it should be.
 type machine struct {
-	l        *life.Launcher
+	l        *state.Launcher
 	join     *wire.Join
 	deaf     bool            // its stream is broken
 	has      map[uint64]bool // attempts that run
@@ -523,7 +523,7 @@ func (m *machine) end(e *wire.AttemptEnded) {
 	m.had[e.Attempt] = true
 }
 
-func (m *machine) move(h *roomtest.House, r *rapid.T, j *life.Job, move int) {
+func (m *machine) move(h *roomtest.House, r *rapid.T, j *state.Job, move int) {
 	switch move {
 	case 0: // something is launched there
 		for b := range j.AllReady() {

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -37,7 +37,7 @@ func (rd *Reader) AllFacts() step.Facts {
 	return f
 }
 
-func (rd *Reader) facts(rows facts.ChangeSet) step.Facts {
+func (rd *Reader) facts(rows changes.ChangeSet) step.Facts {
 	f := step.Facts{At: rd.step.Now, Stats: rd.step.Stats, Version: rd.step.Set.Version, ChangeSet: rows}
 	if g := rd.policy.Current(); g != nil {
 		f.Decides = g.Number
@@ -49,9 +49,9 @@ func (rd *Reader) facts(rows facts.ChangeSet) step.Facts {
 }
 
 // jobRow is what is told of a job. What it points to is given away.
-func (rd *Reader) jobRow(j *life.Job) facts.Job {
+func (rd *Reader) jobRow(j *state.Job) changes.Job {
 	s := j.Summary()
-	row := facts.Job{
+	row := changes.Job{
 		ID: j.ID, Spec: j.Spec, Plan: j.Plan, StageNames: j.StageNames(), State: s.State, Pool: j.Pool, Priority: j.Priority,
 		Submitted: j.Submitted, Admitted: j.Admitted, Groups: int(s.Groups), Finished: int(s.GroupsFinished), Running: int(s.GroupsRunning),
 		Files: j.Tally.Files(), Failure: j.Failure, Counters: j.Tally.TellCounters(), Notes: j.TellNotes(), NotesDropped: j.NotesDropped,
@@ -62,22 +62,22 @@ func (rd *Reader) jobRow(j *life.Job) facts.Job {
 }
 
 // waits is what a job waits for.
-func (rd *Reader) waits(j *life.Job) facts.Waits {
-	w := facts.Waits{Policy: j.PolicyWait}
+func (rd *Reader) waits(j *state.Job) changes.Waits {
+	w := changes.Waits{Policy: j.PolicyWait}
 	switch j.Phase() {
-	case life.JobRunning:
+	case state.JobRunning:
 		w.Retry = j.StoreRoom.Why()
-	case life.JobPublishing:
-		if j.LastBundle().Phase() == life.BundleWaiting {
+	case state.JobPublishing:
+		if j.LastBundle().Phase() == state.BundleWaiting {
 			w.Retry = j.OutputCommit.RetryReason()
 		}
-	case life.JobEnding:
+	case state.JobEnding:
 		w.Stopping = len(j.Attempts)
 	}
 	if j.WhyNot != "" && !j.Ends() {
-		w.WhyNot = j.WhyNot + life.UnplaceableRemedy
+		w.WhyNot = j.WhyNot + state.UnplaceableRemedy
 	}
-	if j.Phase() == life.JobAsked {
+	if j.Phase() == state.JobAsked {
 		return w
 	}
 	w.Ready = j.ReadyCount()
@@ -90,7 +90,7 @@ func (rd *Reader) waits(j *life.Job) facts.Waits {
 
 // needs are the slots that a bundle takes at once, in order of kind, and its memory.
 // A job's last bundle needs none.
-func needs(b *life.Bundle) (list []scheduler.SlotCount, memory int64) {
+func needs(b *state.Bundle) (list []scheduler.SlotCount, memory int64) {
 	if b.Last() {
 		return nil, 0
 	}

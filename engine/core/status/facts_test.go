@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/core/roomtest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -28,7 +28,7 @@ func TestFactsTellWhatChanged(t *testing.T) {
 	r := h.Run(j, 0, l)
 	h.Fail(r.Attempts[0], "wrong")
 	second, _ := h.Status.Facts()
-	ended := slices.IndexFunc(second.Attempts, func(a facts.Attempt) bool { return a.State == facts.Ended })
+	ended := slices.IndexFunc(second.Attempts, func(a changes.Attempt) bool { return a.State == changes.Ended })
 	if ended < 0 || second.Attempts[ended].Outcome != scheduler.Failed || second.Attempts[ended].Reason != "wrong" || second.Attempts[ended].On != "a" {
 		t.Errorf("of the end: %+v", second.Attempts)
 	}

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
-	"github.com/hamadryad/hamadryad/engine/core/life"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-func (rd *Reader) statusOf(j *life.Job) *wire.JobStatus {
+func (rd *Reader) statusOf(j *state.Job) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: j.Summary(), Failure: j.Failure, Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
 		Counters: j.Tally.Counters(), Stages: j.StageStatus(),
@@ -25,34 +25,34 @@ func (rd *Reader) statusOf(j *life.Job) *wire.JobStatus {
 }
 
 // waitingOf says why a job waits: the manager's reasons, then the policy's.
-func (rd *Reader) waitingOf(j *life.Job) []string {
+func (rd *Reader) waitingOf(j *state.Job) []string {
 	var list []string
 	switch j.Phase() {
-	case life.JobAsked:
+	case state.JobAsked:
 		list = append(list, "waits to be admitted by the policy")
-	case life.JobRunning:
+	case state.JobRunning:
 		if why := j.StoreRoom.Why(); why != "" {
 			list = append(list, why)
 		}
-	case life.JobPublishing:
-		if j.LastBundle().Phase() == life.BundleWaiting && j.OutputCommit.RetryReason() != "" {
+	case state.JobPublishing:
+		if j.LastBundle().Phase() == state.BundleWaiting && j.OutputCommit.RetryReason() != "" {
 			list = append(list, j.OutputCommit.RetryReason())
 		}
-	case life.JobEnding:
+	case state.JobEnding:
 		if n := len(j.Attempts); n > 0 {
 			list = append(list, fmt.Sprintf("%d attempts are being stopped", n))
 		}
 	}
 	if j.WhyNot != "" && !j.Ends() {
-		list = append(list, j.WhyNot+life.UnplaceableRemedy)
+		list = append(list, j.WhyNot+state.UnplaceableRemedy)
 	}
-	if j.Phase() != life.JobAsked && j.ReadyCount() > 0 {
+	if j.Phase() != state.JobAsked && j.ReadyCount() > 0 {
 		switch {
 		case rd.capacity.Up() == 0:
 			list = append(list, "no launcher is there")
-		case rd.capacity.Closed() == rd.capacity.Up() && j.Phase() == life.JobRunning:
-			list = append(list, facts.AllClosed(rd.capacity.Up()))
-		case rd.policy.Current() == nil && j.Phase() == life.JobRunning:
+		case rd.capacity.Closed() == rd.capacity.Up() && j.Phase() == state.JobRunning:
+			list = append(list, changes.AllClosed(rd.capacity.Up()))
+		case rd.policy.Current() == nil && j.Phase() == state.JobRunning:
 			list = append(list, "no policy is running")
 		}
 		list = append(list, rd.waitsFor(j))
@@ -69,13 +69,13 @@ func (rd *Reader) waitingOf(j *life.Job) []string {
 
 // waitsFor says why a job's longest ready bundle does not run; "" when nothing is
 // ready.
-func (rd *Reader) waitsFor(j *life.Job) string {
+func (rd *Reader) waitsFor(j *state.Job) string {
 	b := j.LongestReady()
 	if b == nil {
 		return ""
 	}
 	if b.Last() {
-		return facts.WaitsForLauncher(j.Describe(b, 0), rd.capacity.Up())
+		return changes.WaitsForLauncher(j.Describe(b, 0), rd.capacity.Up())
 	}
 	need := map[string]int{}
 	var kinds []string
@@ -104,7 +104,7 @@ func (rd *Reader) waitsFor(j *life.Job) string {
 }
 
 // Remember keeps what status shows of a job that ended.
-func (rd *Reader) Remember(j *life.Job) {
+func (rd *Reader) Remember(j *state.Job) {
 	s := rd.statusOf(j)
 	s.Attempts = j.AttemptStatus() // nothing lives any more
 	s.Waiting = nil
@@ -120,7 +120,7 @@ func (rd *Reader) Remember(j *life.Job) {
 	if len(rd.life.Ended) >= rd.step.Set.JobsKept {
 		rd.life.Ended = rd.life.Ended[len(rd.life.Ended)-rd.step.Set.JobsKept+1:]
 	}
-	e := &life.EndedJob{Status: s}
+	e := &state.EndedJob{Status: s}
 	rd.life.Ended = append(rd.life.Ended, e)
 	rd.life.NoteOver(e)
 }

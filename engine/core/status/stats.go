@@ -1,7 +1,7 @@
 package status
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
 // Stats returns the counts.

@@ -8,10 +8,10 @@ package status
 import (
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/capacity"
-	"github.com/hamadryad/hamadryad/engine/core/exchange"
-	"github.com/hamadryad/hamadryad/engine/core/life"
-	"github.com/hamadryad/hamadryad/engine/core/step"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -19,13 +19,13 @@ import (
 // Reader answers. Not safe for concurrent use.
 type Reader struct {
 	step     *step.Step
-	capacity *capacity.Resources
-	policy   *exchange.Session
-	life     *life.Cluster
+	capacity *resources.Resources
+	policy   *policystate.Session
+	life     *state.Cluster
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, c *capacity.Resources, p *exchange.Session, l *life.Cluster) *Reader {
+func New(s *step.Step, c *resources.Resources, p *policystate.Session, l *state.Cluster) *Reader {
 	return &Reader{step: s, capacity: c, policy: p, life: l}
 }
 
@@ -98,7 +98,7 @@ func (rd *Reader) Launchers() []*wire.LauncherStatus {
 	return list
 }
 
-func wireSlots(counts capacity.Slots) []*wire.Slots {
+func wireSlots(counts resources.Slots) []*wire.Slots {
 	var list []*wire.Slots
 	for _, s := range counts {
 		list = append(list, &wire.Slots{Kind: s.Kind, Count: uint32(s.Count)})

@@ -19,7 +19,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -97,7 +97,7 @@ func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.Serv
 	defer j.Close()
 	over = !q.Follow || ended(j.Status)
 	var wrong error
-	kept, of, err := j.EachAfter(ctx, told.after, func(f *facts.Attempt) bool {
+	kept, of, err := j.EachAfter(ctx, told.after, func(f *changes.Attempt) bool {
 		if a := shownAttempt(j, f); q.Stage == "" || a.Stage == q.Stage {
 			wrong = s.log(ctx, j, a, q, stream)
 		}

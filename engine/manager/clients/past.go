@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -108,7 +108,7 @@ func (s *Server) jobStatus(ctx context.Context, j *past.Job, attempts bool) (*wi
 	return st, nil
 }
 
-func pastAttempt(stages []*wire.StageStatus, a *facts.Attempt) *wire.AttemptStatus {
+func pastAttempt(stages []*wire.StageStatus, a *changes.Attempt) *wire.AttemptStatus {
 	st := &wire.AttemptStatus{
 		Attempt: uint64(a.ID), Index: uint32(a.Index), Launcher: a.On, State: a.Outcome.String(), Started: int64(a.Started), Ended: int64(a.Since),
 		Speculative: a.Speculative, Reason: a.Reason, SuspendedNs: int64(a.Suspended),

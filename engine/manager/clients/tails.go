@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -36,9 +36,9 @@ func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id schedule
 }
 
 // shownAttempt describes an attempt that ended, or lives.
-func shownAttempt(j *past.Job, f *facts.Attempt) *wire.AttemptStatus {
+func shownAttempt(j *past.Job, f *changes.Attempt) *wire.AttemptStatus {
 	a := pastAttempt(j.Status.Stages, f)
-	if f.State != facts.Ended {
+	if f.State != changes.Ended {
 		a.Ended = 0
 	}
 	return a

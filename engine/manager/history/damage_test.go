@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/watch"
@@ -64,7 +64,7 @@ func TestAJobThatGoesOnWasDamaged(t *testing.T) {
 	h.Begin(50, &s.all[50])
 	h.Replayed(50)
 	for n, id := range ended {
-		h.Take(51+uint64(n), &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(id), Ended: 1_800_000_050e9}}}}})
+		h.Take(51+uint64(n), &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(id), Ended: 1_800_000_050e9}}}}})
 		r, err := reader(t, h, 51+uint64(n), id)
 		if err != nil {
 			t.Fatal(err)
@@ -93,8 +93,8 @@ func TestNoFileInAFilesPlace(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			h := open(t, options(t.TempDir()))
 			h.Begin(0, &core.Facts{})
-			job := facts.Job{ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}
-			h.Take(1, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: []facts.Job{job}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+			job := changes.Job{ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}
+			h.Take(1, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
 			if err := h.Sync(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
@@ -105,8 +105,8 @@ func TestNoFileInAFilesPlace(t *testing.T) {
 				}
 			}
 			h = open(t, h.o)
-			h.Begin(1, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: []facts.Job{job}}})
-			h.Take(2, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: []facts.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}}}}) // who takes it in looks at the file
+			h.Begin(1, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
+			h.Take(2, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}}}}) // who takes it in looks at the file
 			if err := h.Sync(t.Context(), 2); err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +224,7 @@ func TestDamage(t *testing.T) {
 	}
 	h.Begin(200, &s.all[200])
 	live := s.all[200].Jobs[0].ID
-	h.Take(201, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(live), Ended: 1_800_000_050e9}}}}})
+	h.Take(201, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(live), Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, 201, live)
 	if err != nil {
 		t.Fatal(err)
@@ -241,9 +241,9 @@ func TestDamage(t *testing.T) {
 func TestAPartIsDamaged(t *testing.T) {
 	h := open(t, options(t.TempDir()))
 	h.Begin(0, &core.Facts{})
-	rows := facts.ChangeSet{Jobs: []facts.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}, {ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}}}
+	rows := changes.ChangeSet{Jobs: []changes.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}, {ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}}}
 	for record := uint64(1); record <= 2; record++ {
-		h.Take(record, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: rows.Jobs, Attempts: []facts.Attempt{{ID: scheduler.AttemptID(record), Job: scheduler.JobID(record), State: facts.Ended}}}})
+		h.Take(record, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: rows.Jobs, Attempts: []changes.Attempt{{ID: scheduler.AttemptID(record), Job: scheduler.JobID(record), State: changes.Ended}}}})
 		if err := h.Sync(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestAPartIsDamaged(t *testing.T) {
 	h.Begin(2, &core.Facts{ChangeSet: rows})
 	h.Replayed(2)
 	for id := range uint64(2) {
-		h.Take(3+id, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+		h.Take(3+id, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
 		r, err := reader(t, h, 3+id, scheduler.JobID(id+1))
 		if err != nil {
 			t.Fatal(err)
@@ -277,10 +277,10 @@ func TestAPartIsGone(t *testing.T) {
 	h.Begin(0, &s.all[0])
 	const parts = partsMax + 10
 	const long scheduler.JobID = 9999 // lives throughout
-	s.steps[0].Jobs = append(s.steps[0].Jobs, facts.Job{ID: long, Submitted: s.now, Spec: &wire.JobSpec{Name: "long"}})
+	s.steps[0].Jobs = append(s.steps[0].Jobs, changes.Job{ID: long, Submitted: s.now, Spec: &wire.JobSpec{Name: "long"}})
 	for n := uint64(1); n <= parts; n++ {
 		s.tried++
-		s.steps[10*n-2].Attempts = append(s.steps[10*n-2].Attempts, facts.Attempt{ID: s.tried, Job: long, State: facts.Ended, Outcome: scheduler.Finished})
+		s.steps[10*n-2].Attempts = append(s.steps[10*n-2].Attempts, changes.Attempt{ID: s.tried, Job: long, State: changes.Ended, Outcome: scheduler.Finished})
 		s.tells(h, 10*n-9, 10*n)
 		if err := h.Sync(t.Context(), 10*n); err != nil {
 			t.Fatal(err)

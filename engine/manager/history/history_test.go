@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
@@ -98,11 +98,11 @@ func undisturbed(t *testing.T, s *story) map[scheduler.JobID]*file.Job {
 func TestWhatWasToldIsKept(t *testing.T) {
 	s := tell(1, 300)
 	got := undisturbed(t, s)
-	want := map[scheduler.JobID][]facts.Attempt{}
+	want := map[scheduler.JobID][]changes.Attempt{}
 	ended := 0
 	for _, f := range s.steps {
 		for _, a := range f.Attempts {
-			if a.State == facts.Ended {
+			if a.State == changes.Ended {
 				want[a.Job] = append(want[a.Job], a)
 			}
 		}
@@ -248,11 +248,11 @@ func TestTheLogLosesItsEnd(t *testing.T) {
 	}
 	end(t, h)
 	job := s.all[50].Jobs[0]
-	other := facts.Attempt{ID: 9999, Job: job.ID, State: facts.Ended, Outcome: scheduler.Finished}
+	other := changes.Attempt{ID: 9999, Job: job.ID, State: changes.Ended, Outcome: scheduler.Finished}
 	h = open(t, h.o)
 	h.Begin(50, &s.all[50])
 	h.Replayed(50)
-	h.Take(51, &core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{other}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(job.ID), Ended: 1_800_000_050e9}}}}})
+	h.Take(51, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{other}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(job.ID), Ended: 1_800_000_050e9}}}}})
 	if err := h.Sync(t.Context(), 51); err != nil {
 		t.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestBehindEndsByItself(t *testing.T) {
 	h := open(t, o)
 	h.Begin(0, &core.Facts{})
 	broken.Store(true)
-	h.Take(1, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+	h.Take(1, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
 	watch.Until(t, time.Minute, "history is behind", func() bool { return !h.State().Behind.IsZero() })
 	broken.Store(false)
 	watch.Until(t, time.Minute, "history is behind no more", func() bool { return h.State().Behind.IsZero() && h.State().Jobs == 1 })
@@ -414,17 +414,17 @@ func TestBounds(t *testing.T) {
 func TestManyAttempts(t *testing.T) {
 	o := options(t.TempDir())
 	o.AttemptsMax = 100
-	job := facts.Job{ID: 1, Submitted: 1, Spec: &wire.JobSpec{}, Plan: &graph.Expanded{Graph: &wire.Graph{}}}
+	job := changes.Job{ID: 1, Submitted: 1, Spec: &wire.JobSpec{}, Plan: &graph.Expanded{Graph: &wire.Graph{}}}
 	h := open(t, o)
 	h.Begin(0, &core.Facts{})
-	h.Take(1, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: []facts.Job{job}}})
+	h.Take(1, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
 	const records, each = 60, 50
 	var slow []time.Duration
 	for n := range uint64(records) {
 		var f core.Facts
 		for i := range uint64(each) {
 			id := n*each + i + 1
-			a := facts.Attempt{ID: scheduler.AttemptID(id), Job: 1, State: facts.Ended, Outcome: scheduler.Finished}
+			a := changes.Attempt{ID: scheduler.AttemptID(id), Job: 1, State: changes.Ended, Outcome: scheduler.Finished}
 			a.Work.Running = time.Duration(id*7919%5000) * time.Millisecond
 			if id%100 == 0 {
 				a.Outcome = scheduler.Failed
@@ -440,10 +440,10 @@ func TestManyAttempts(t *testing.T) {
 			}
 			end(t, h)
 			h = open(t, o)
-			h.Begin(n+2, &core.Facts{ChangeSet: facts.ChangeSet{Jobs: []facts.Job{job}}})
+			h.Begin(n+2, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
 		}
 	}
-	h.Take(records+2, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
+	h.Take(records+2, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, records+2, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -490,12 +490,12 @@ func reader(t *testing.T, h *History, record uint64, id scheduler.JobID) (*file.
 func TestMissed(t *testing.T) {
 	var q queue
 	q.wake = make(chan struct{}, 1)
-	big := make([]facts.Attempt, queueRowsMax)
+	big := make([]changes.Attempt, queueRowsMax)
 	for i := range big {
-		big[i] = facts.Attempt{ID: scheduler.AttemptID(i + 1), Job: 1, State: facts.Ended}
+		big[i] = changes.Attempt{ID: scheduler.AttemptID(i + 1), Job: 1, State: changes.Ended}
 	}
-	q.add(newsOf(1, &core.Facts{ChangeSet: facts.ChangeSet{Attempts: big}}))
-	q.add(newsOf(2, &core.Facts{ChangeSet: facts.ChangeSet{Attempts: big[:3], Ended: []*wire.JobStatus{{}}}}))
+	q.add(newsOf(1, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: big}}))
+	q.add(newsOf(2, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: big[:3], Ended: []*wire.JobStatus{{}}}}))
 	got := q.take()
 	if len(got) != 2 || len(got[1].attempts) > 0 || len(got[1].ended) != 1 || q.lacks() != 3 {
 		t.Fatalf("%d, %d missed", len(got), q.lacks())
@@ -504,7 +504,7 @@ func TestMissed(t *testing.T) {
 	h := open(t, options(t.TempDir()))
 	h.Begin(0, &core.Facts{})
 	h.queue.add(q.take()[0])
-	h.Take(4, &core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
+	h.Take(4, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, 4, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -517,7 +517,7 @@ func TestMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.State().Missed
-	h.Take(5, &core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{{ID: 1, Job: 2, State: facts.Ended}, {ID: 2, Job: 2, State: facts.Ended}}}})
+	h.Take(5, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{{ID: 1, Job: 2, State: changes.Ended}, {ID: 2, Job: 2, State: changes.Ended}}}})
 	if err := h.Sync(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}
@@ -530,18 +530,18 @@ func TestMissed(t *testing.T) {
 // What pools do is sampled as the sum of their jobs' rows.
 func TestSamples(t *testing.T) {
 	s := newSampler()
-	pool := func(id scheduler.JobID, name string, running, ready int) facts.Job {
-		return facts.Job{ID: id, Pool: name, Running: running, Waits: facts.Waits{Ready: ready}}
+	pool := func(id scheduler.JobID, name string, running, ready int) changes.Job {
+		return changes.Job{ID: id, Pool: name, Running: running, Waits: changes.Waits{Ready: ready}}
 	}
-	up := facts.Launcher{ID: 1, State: "up", Slots: []scheduler.SlotCount{{Kind: "x", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "x", Count: 3}}}
-	s.take(&news{jobs: []facts.Job{pool(1, "a", 2, 1), pool(2, "a", 3, 0), pool(3, "b", 1, 1)}, launchers: []facts.Launcher{up}})
-	s.take(&news{jobs: []facts.Job{pool(1, "b", 7, 0)}, ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 3}}}})
+	up := changes.Launcher{ID: 1, State: "up", Slots: []scheduler.SlotCount{{Kind: "x", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "x", Count: 3}}}
+	s.take(&news{jobs: []changes.Job{pool(1, "a", 2, 1), pool(2, "a", 3, 0), pool(3, "b", 1, 1)}, launchers: []changes.Launcher{up}})
+	s.take(&news{jobs: []changes.Job{pool(1, "b", 7, 0)}, ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 3}}}})
 	r := s.row(9, []series.Pool{{Name: "c", Told: 1, Demand: 4}, {Name: "b", Told: 1, Held: 7, Own: 5, Demand: 8, Share: 2500}})
 	if got := fmt.Sprint(r); got != "{9 0 4 3 [{a 1 0 3 0 0 0 0 0 0} {b 1 0 7 0 1 7 5 8 2500} {c 0 0 0 0 1 0 0 4 0}]}" {
 		t.Error(got)
 	}
 	up.State = "lost"
-	s.take(&news{ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1}}, {Summary: &wire.JobSummary{Job: 2}}}, launchers: []facts.Launcher{up}})
+	s.take(&news{ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1}}, {Summary: &wire.JobSummary{Job: 2}}}, launchers: []changes.Launcher{up}})
 	if got := fmt.Sprint(s.row(9, nil)); got != "{9 0 0 0 []}" {
 		t.Error(got)
 	}

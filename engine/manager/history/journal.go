@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -305,7 +305,7 @@ func (g *journal) forget(ids []scheduler.JobID) error {
 }
 
 // take takes an attempt's end in; false: there is no room, and it is missed.
-func (g *journal) take(a facts.Attempt, most int) bool {
+func (g *journal) take(a changes.Attempt, most int) bool {
 	j := g.job(a.Job)
 	if g.rows >= heldRowsMax {
 		j.course.Missed++

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -13,13 +13,13 @@ import (
 // live is a job that has no file yet.
 type live struct {
 	id      scheduler.JobID
-	summary *wire.JobSummary // as it was seen first
-	graph   *wire.Graph      // nil: it is in a part, or was not seen
-	course  file.Course      // since the last part
-	pending []facts.Attempt  // that ended since the last part
-	slowest []facts.Attempt  // beyond those that are kept, the fastest of them first
-	slower  bool             // slowest changed since the last part
-	chunks  []chunk          // of parts, the oldest first
+	summary *wire.JobSummary  // as it was seen first
+	graph   *wire.Graph       // nil: it is in a part, or was not seen
+	course  file.Course       // since the last part
+	pending []changes.Attempt // that ended since the last part
+	slowest []changes.Attempt // beyond those that are kept, the fastest of them first
+	slower  bool              // slowest changed since the last part
+	chunks  []chunk           // of parts, the oldest first
 
 	kept  int    // attempts in parts and pending
 	waits int    // that are kept
@@ -27,7 +27,7 @@ type live struct {
 }
 
 // take takes an attempt's end in.
-func (j *live) take(a facts.Attempt, most int) {
+func (j *live) take(a changes.Attempt, most int) {
 	j.course.Count(&a)
 	switch {
 	case j.kept < most, a.Outcome == scheduler.Failed && j.kept < 2*most:
@@ -39,7 +39,7 @@ func (j *live) take(a facts.Attempt, most int) {
 }
 
 // takeSlow keeps an attempt while it is one of the slowest.
-func (j *live) takeSlow(a facts.Attempt) {
+func (j *live) takeSlow(a changes.Attempt) {
 	if len(j.slowest) == slowestMax && slower(a, j.slowest[0]) < 0 {
 		return
 	}
@@ -51,12 +51,12 @@ func (j *live) takeSlow(a facts.Attempt) {
 }
 
 // slower is the order of slowest.
-func slower(x, y facts.Attempt) int {
+func slower(x, y changes.Attempt) int {
 	return cmp.Or(cmp.Compare(x.Work.Running, y.Work.Running), cmp.Compare(x.ID, y.ID))
 }
 
 // see takes a job's row in.
-func (j *live) see(row *facts.Job, at scheduler.Time) {
+func (j *live) see(row *changes.Job, at scheduler.Time) {
 	if j.summary == nil {
 		j.summary = &wire.JobSummary{
 			Job: uint64(row.ID), Name: row.Spec.GetName(), User: row.Spec.GetPrincipal().GetName(), Pool: row.Pool, Priority: int32(row.Priority),
@@ -80,7 +80,7 @@ func (j *live) see(row *facts.Job, at scheduler.Time) {
 
 // reason is why a job waits, in words that stay the same while the numbers in it change: "" when it
 // does not.
-func reason(row *facts.Job) string {
+func reason(row *changes.Job) string {
 	w := &row.Waits
 	switch {
 	case row.State == wire.JobState_JOB_STATE_ASKED:

@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -14,9 +14,9 @@ type news struct {
 	record    uint64
 	through   uint64 // record; steps up to this one, in which nothing ended, are in it too
 	at        scheduler.Time
-	jobs      []facts.Job
-	attempts  []facts.Attempt // that ended
-	launchers []facts.Launcher
+	jobs      []changes.Job
+	attempts  []changes.Attempt // that ended
+	launchers []changes.Launcher
 	ended     []*wire.JobStatus
 	all       bool                       // it is all there is, of a core that was restored
 	lost      bool                       // the log has no records beyond this one
@@ -28,7 +28,7 @@ type news struct {
 func newsOf(record uint64, f *core.Facts) news {
 	n := news{record: record, through: record, at: f.At, jobs: f.Jobs, launchers: f.Launchers, ended: f.Ended, settings: f.Version}
 	for i := range f.Attempts {
-		if f.Attempts[i].State == facts.Ended {
+		if f.Attempts[i].State == changes.Ended {
 			n.attempts = append(n.attempts, f.Attempts[i])
 		}
 	}

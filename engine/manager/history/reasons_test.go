@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -19,12 +19,12 @@ func TestWaits(t *testing.T) {
 	h := open(t, o)
 	h.Begin(0, &core.Facts{})
 	record := uint64(0)
-	take := func(rows facts.ChangeSet) {
+	take := func(rows changes.ChangeSet) {
 		record++
 		h.Take(record, &core.Facts{At: begin.Add(time.Duration(record) * time.Second), ChangeSet: rows})
 	}
-	wait := func(w facts.Waits) {
-		take(facts.ChangeSet{Jobs: []facts.Job{{ID: 7, State: wire.JobState_JOB_STATE_RUNNING, Submitted: begin, Waits: w}}})
+	wait := func(w changes.Waits) {
+		take(changes.ChangeSet{Jobs: []changes.Job{{ID: 7, State: wire.JobState_JOB_STATE_RUNNING, Submitted: begin, Waits: w}}})
 	}
 	check := func(want string) {
 		t.Helper()
@@ -44,18 +44,18 @@ func TestWaits(t *testing.T) {
 		end(t, h)
 		h = open(t, o)
 	}
-	wait(facts.Waits{Ready: 1})
-	wait(facts.Waits{Ready: 2, Policy: scheduler.Waiting{Reason: scheduler.WaitAtLimit, Detail: "3 of 3"}})
-	wait(facts.Waits{Ready: 2, Policy: scheduler.Waiting{Reason: scheduler.WaitAtLimit, Detail: "2 of 2"}})
+	wait(changes.Waits{Ready: 1})
+	wait(changes.Waits{Ready: 2, Policy: scheduler.Waiting{Reason: scheduler.WaitAtLimit, Detail: "3 of 3"}})
+	wait(changes.Waits{Ready: 2, Policy: scheduler.Waiting{Reason: scheduler.WaitAtLimit, Detail: "2 of 2"}})
 	first := "1 has work that is ready, and waits for slots, 2 policy: at its limit, "
 	check(first)
 	again()
 	check(first)
-	wait(facts.Waits{})
+	wait(changes.Waits{})
 	all := first + "4 , 5 no launcher has so many slots, "
-	wait(facts.Waits{WhyNot: "no launcher has so many slots"})
+	wait(changes.Waits{WhyNot: "no launcher has so many slots"})
 	check(all)
-	take(facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 7, State: wire.JobState_JOB_STATE_FAILED, Submitted: int64(begin), Ended: int64(begin.Add(time.Minute))}}}})
+	take(changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 7, State: wire.JobState_JOB_STATE_FAILED, Submitted: int64(begin), Ended: int64(begin.Add(time.Minute))}}}})
 	check(all)
 	again()
 	check(all)

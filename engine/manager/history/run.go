@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -268,7 +268,7 @@ func (h *History) lives(id scheduler.JobID) bool {
 
 // admits says whether a job's row is to be taken in. A file that is there under its id may be that
 // of another job, of a log that was lost as a whole: it goes.
-func (h *History) admits(row *facts.Job) bool {
+func (h *History) admits(row *changes.Job) bool {
 	if h.lives(row.ID) {
 		return true
 	}

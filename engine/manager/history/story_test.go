@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -17,8 +17,8 @@ import (
 type story struct {
 	r     *rand.Rand
 	steps []core.Facts
-	all   []core.Facts // all there is behind each record; all[0] is that before the first
-	jobs  []facts.Job  // that live, in order of id
+	all   []core.Facts  // all there is behind each record; all[0] is that before the first
+	jobs  []changes.Job // that live, in order of id
 	next  scheduler.JobID
 	tried scheduler.AttemptID
 	now   scheduler.Time
@@ -36,14 +36,14 @@ func (s *story) step() {
 	s.now = s.now.Add(time.Duration(1+s.r.IntN(1e6)) * time.Microsecond)
 	f := core.Facts{At: s.now}
 	if len(s.jobs) < 8 && s.r.IntN(3) == 0 {
-		s.jobs = append(s.jobs, facts.Job{
+		s.jobs = append(s.jobs, changes.Job{
 			ID: s.next, Submitted: s.now, Pool: []string{"a", "b"}[s.r.IntN(2)], State: wire.JobState_JOB_STATE_RUNNING,
 			Spec: &wire.JobSpec{Name: fmt.Sprint("job ", s.next), Principal: &wire.Principal{Name: "ann"}},
 			Plan: &graph.Expanded{Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: 5, Inputs: []*wire.NodeInput{{Bytes: 3}}}}}},
 		})
 		s.next++
 	}
-	var stay []facts.Job
+	var stay []changes.Job
 	for _, j := range s.jobs {
 		fresh := j.Submitted == s.now
 		if s.r.IntN(3) > 0 && !fresh {
@@ -65,18 +65,18 @@ func (s *story) step() {
 	}
 	s.jobs = stay
 	s.steps = append(s.steps, f)
-	s.all = append(s.all, core.Facts{At: s.now, ChangeSet: facts.ChangeSet{Jobs: slices.Clone(s.jobs)}})
+	s.all = append(s.all, core.Facts{At: s.now, ChangeSet: changes.ChangeSet{Jobs: slices.Clone(s.jobs)}})
 }
 
-func (s *story) attempt(job scheduler.JobID) facts.Attempt {
-	a := facts.Attempt{
-		ID: s.tried, Job: job, Bundle: 3, Run: uint64(s.tried), Launcher: 1, On: "l1", State: facts.Ended, Outcome: scheduler.AttemptOutcome(1 + s.r.IntN(5)),
+func (s *story) attempt(job scheduler.JobID) changes.Attempt {
+	a := changes.Attempt{
+		ID: s.tried, Job: job, Bundle: 3, Run: uint64(s.tried), Launcher: 1, On: "l1", State: changes.Ended, Outcome: scheduler.AttemptOutcome(1 + s.r.IntN(5)),
 		Launched: s.now - 9000, Started: s.now - 8000, Since: s.now, Reason: []string{"", "why"}[s.r.IntN(2)],
 		Work: scheduler.Work{Running: time.Duration(s.r.IntN(1e9)) * time.Microsecond, Written: 7},
 	}
 	a.Launched, a.Started, a.Since = a.Launched/1000*1000, a.Started/1000*1000, a.Since/1000*1000
 	if s.r.IntN(4) == 0 {
-		a.State, a.Outcome = facts.Running, 0 // which history keeps nothing of
+		a.State, a.Outcome = changes.Running, 0 // which history keeps nothing of
 	}
 	return a
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -69,7 +69,7 @@ func (r *Rows) Begin(all core.Facts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range all.Attempts {
-		if a.State != facts.Ended {
+		if a.State != changes.Ended {
 			r.launched[a.ID] = struct{}{}
 		}
 	}
@@ -90,7 +90,7 @@ func (r *Rows) Apply(f core.Facts) {
 		if !known && a.Ready != 0 && a.Launched != 0 { // one that is remembered from before this life has neither
 			r.waits.Observe(a.Launched.Sub(a.Ready).Seconds())
 		}
-		if a.State != facts.Ended {
+		if a.State != changes.Ended {
 			r.launched[a.ID] = struct{}{}
 			continue
 		}

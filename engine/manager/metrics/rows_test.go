@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -24,11 +24,11 @@ func ended(id scheduler.JobID) *wire.JobStatus {
 // move and end.
 func TestPoolsAreTheSumsOfTheirJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r, live := NewRows(), map[scheduler.JobID]facts.Job{}
+		r, live := NewRows(), map[scheduler.JobID]changes.Job{}
 		for range rapid.IntRange(0, 30).Draw(t, "steps") {
 			var f core.Facts
 			for range rapid.IntRange(0, 3).Draw(t, "jobs") {
-				j := facts.Job{
+				j := changes.Job{
 					ID: scheduler.JobID(rapid.IntRange(1, 6).Draw(t, "job")), Pool: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "pool"),
 					Groups: 10, Finished: rapid.IntRange(0, 10).Draw(t, "finished"), Running: rapid.IntRange(0, 4).Draw(t, "running"),
 				}
@@ -62,7 +62,7 @@ func TestPoolsAreBounded(t *testing.T) {
 	r := NewRows()
 	var f core.Facts
 	for i := range poolsMax + 5 {
-		f.Jobs = append(f.Jobs, facts.Job{ID: scheduler.JobID(i + 1), Pool: fmt.Sprint(i), Groups: 1})
+		f.Jobs = append(f.Jobs, changes.Job{ID: scheduler.JobID(i + 1), Pool: fmt.Sprint(i), Groups: 1})
 	}
 	r.Apply(f)
 	families, err := registered(r).Gather()
@@ -103,19 +103,19 @@ func counted(t *testing.T, r *Rows, name, outcome string) (n uint64, sum float64
 func TestTimesOfAttempts(t *testing.T) {
 	at := func(d time.Duration) scheduler.Time { return scheduler.Time(0).Add(d) }
 	r := NewRows()
-	tell := func(rows ...facts.Attempt) { r.Apply(core.Facts{ChangeSet: facts.ChangeSet{Attempts: rows}}) }
-	first := facts.Attempt{ID: 1, State: facts.Assigned, Ready: at(time.Second), Launched: at(4 * time.Second)}
-	second := facts.Attempt{ID: 2, State: facts.Assigned, Speculative: true, Launched: at(5 * time.Second)}
+	tell := func(rows ...changes.Attempt) { r.Apply(core.Facts{ChangeSet: changes.ChangeSet{Attempts: rows}}) }
+	first := changes.Attempt{ID: 1, State: changes.Assigned, Ready: at(time.Second), Launched: at(4 * time.Second)}
+	second := changes.Attempt{ID: 2, State: changes.Assigned, Speculative: true, Launched: at(5 * time.Second)}
 	tell(first, second)
-	first.State, first.Started = facts.Running, at(6*time.Second)
+	first.State, first.Started = changes.Running, at(6*time.Second)
 	tell(first)
 	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 1 || sum != 3 {
 		t.Errorf("%d waited, %v s", n, sum)
 	}
-	first.State, first.Outcome, first.Since, first.Suspended = facts.Ended, scheduler.Finished, at(20*time.Second), 4*time.Second
-	second.State, second.Outcome, second.Since = facts.Ended, scheduler.Lost, at(20*time.Second) // before it started
-	brief := facts.Attempt{ID: 3, State: facts.Ended, Outcome: scheduler.Lost, Ready: at(20 * time.Second), Launched: at(22 * time.Second), Since: at(22 * time.Second)}
-	before := facts.Attempt{ID: 4, State: facts.Ended, Outcome: scheduler.Finished, Started: at(1), Since: at(time.Hour)} // in the life before
+	first.State, first.Outcome, first.Since, first.Suspended = changes.Ended, scheduler.Finished, at(20*time.Second), 4*time.Second
+	second.State, second.Outcome, second.Since = changes.Ended, scheduler.Lost, at(20*time.Second) // before it started
+	brief := changes.Attempt{ID: 3, State: changes.Ended, Outcome: scheduler.Lost, Ready: at(20 * time.Second), Launched: at(22 * time.Second), Since: at(22 * time.Second)}
+	before := changes.Attempt{ID: 4, State: changes.Ended, Outcome: scheduler.Finished, Started: at(1), Since: at(time.Hour)} // in the life before
 	tell(first, second, brief, before)
 	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 2 || sum != 5 {
 		t.Errorf("with one that lived for a step alone %d waited, %v s", n, sum)
@@ -135,17 +135,17 @@ func TestTimesOfAttempts(t *testing.T) {
 func TestTimesOfAttemptsOfTheLifeBefore(t *testing.T) {
 	at := func(seconds int) scheduler.Time { return scheduler.Time(0).Add(time.Duration(seconds) * time.Second) }
 	r := NewRows()
-	a := facts.Attempt{ID: 1, State: facts.Running, Ready: at(1), Launched: at(4), Started: at(5)}
-	over := facts.Attempt{ID: 2, State: facts.Ended, Outcome: scheduler.Finished, Started: at(5), Since: at(6)}
-	all := core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{a, over}}}
+	a := changes.Attempt{ID: 1, State: changes.Running, Ready: at(1), Launched: at(4), Started: at(5)}
+	over := changes.Attempt{ID: 2, State: changes.Ended, Outcome: scheduler.Finished, Started: at(5), Since: at(6)}
+	all := core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{a, over}}}
 	r.Begin(all)
 	r.Apply(all)
 	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 0 {
 		t.Errorf("%d waited, %v s", n, sum)
 	}
-	a.State, a.Outcome, a.Since = facts.Ended, scheduler.Finished, at(9)
-	next := facts.Attempt{ID: 3, State: facts.Assigned, Ready: at(9), Launched: at(10)}
-	r.Apply(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{a, next}}})
+	a.State, a.Outcome, a.Since = changes.Ended, scheduler.Finished, at(9)
+	next := changes.Attempt{ID: 3, State: changes.Assigned, Ready: at(9), Launched: at(10)}
+	r.Apply(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{a, next}}})
 	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 1 || sum != 1 {
 		t.Errorf("of those that were launched now %d waited, %v s", n, sum)
 	}

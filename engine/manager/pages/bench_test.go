@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
@@ -50,7 +50,7 @@ func largeJob(id scheduler.JobID, over bool) core.Facts {
 	r := rand.New(rand.NewPCG(uint64(id), 1))
 	now := scheduler.Time(time.Now().UnixNano())
 	begun := now - scheduler.Time(3*time.Hour)
-	row := facts.Job{
+	row := changes.Job{
 		ID: id, Spec: &wire.JobSpec{Name: "large", Principal: &wire.Principal{Name: "ann"}}, Pool: "etl", State: wire.JobState_JOB_STATE_RUNNING, Submitted: begun,
 		Groups: benchAttempts, Finished: benchAttempts / 2, Plan: &graph.Expanded{Graph: &wire.Graph{}},
 	}
@@ -63,14 +63,14 @@ func largeJob(id scheduler.JobID, over bool) core.Facts {
 		if i > 0 {
 			row.Plan.Graph.Connections = append(row.Plan.Graph.Connections, &wire.Connection{FromStage: uint32(i - 1), ToStage: uint32(i), Pattern: wire.Pattern_PATTERN_ALL_TO_ALL, Kind: wire.ChannelKind_CHANNEL_KIND_FILE})
 		}
-		f.Stages = append(f.Stages, facts.Stage{Job: id, Number: int32(i), Nodes: benchAttempts / benchStages, Finished: benchAttempts / benchStages})
+		f.Stages = append(f.Stages, changes.Stage{Job: id, Number: int32(i), Nodes: benchAttempts / benchStages, Finished: benchAttempts / benchStages})
 		stages = append(stages, &wire.StageStatus{Name: name, Nodes: benchAttempts / benchStages, Finished: benchAttempts / benchStages})
 	}
 	for i := range benchAttempts {
 		on, start := 1+r.IntN(benchLaunchers), begun.Add(time.Duration(i)*100*time.Millisecond)
-		a := facts.Attempt{
+		a := changes.Attempt{
 			ID: scheduler.AttemptID(int(id)*benchAttempts + i), Job: id, Bundle: scheduler.BundleID(i + 1), Run: uint64(i), Launcher: scheduler.LauncherID(on), On: fmt.Sprintf("node-%d.cluster", on),
-			Stage: int32(i * benchStages / benchAttempts), Index: int32(i), State: facts.Ended, Outcome: scheduler.Finished, Ready: begun, Launched: start, Started: start.Add(time.Second), Executing: start.Add(2 * time.Second),
+			Stage: int32(i * benchStages / benchAttempts), Index: int32(i), State: changes.Ended, Outcome: scheduler.Finished, Ready: begun, Launched: start, Started: start.Add(time.Second), Executing: start.Add(2 * time.Second),
 			Since: start.Add(time.Duration(20+r.IntN(60)) * time.Second),
 		}
 		if r.IntN(100) == 0 {
@@ -78,7 +78,7 @@ func largeJob(id scheduler.JobID, over bool) core.Facts {
 		}
 		f.Attempts = append(f.Attempts, a)
 	}
-	f.Jobs = []facts.Job{row}
+	f.Jobs = []changes.Job{row}
 	if over {
 		f.Ended = []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(id), Name: "large", User: "ann", Pool: "etl", State: wire.JobState_JOB_STATE_SUCCEEDED, Submitted: int64(begun), Ended: int64(now)}, Stages: stages}}
 	}

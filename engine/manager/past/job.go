@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -157,10 +157,10 @@ const attemptsTogether = 4096
 // Each calls take with the attempts that are kept, in order of id, until it returns false, and returns how
 // many are kept of how many that there were. Those that q does not ask for it may leave out.
 // What take gets is overwritten when it has returned.
-func (j *Job) Each(ctx context.Context, q file.Query, take func(*facts.Attempt) bool) (kept, of int, err error) {
-	var rows []facts.Attempt
+func (j *Job) Each(ctx context.Context, q file.Query, take func(*changes.Attempt) bool) (kept, of int, err error) {
+	var rows []changes.Attempt
 	if j.lives {
-		rows = make([]facts.Attempt, 0, attemptsTogether)
+		rows = make([]changes.Attempt, 0, attemptsTogether)
 	}
 	for j.lives {
 		if rows, kept, of, j.lives, err = j.of.model.Attempts(ctx, j.ID, q.After, rows); err != nil {
@@ -187,7 +187,7 @@ func (j *Job) Each(ctx context.Context, q file.Query, take func(*facts.Attempt) 
 
 // eachRemembered is Each of a job that only the model remembers. Where that has forgotten it, too, the error says
 // why there is no file.
-func (j *Job) eachRemembered(ctx context.Context, after scheduler.AttemptID, take func(*facts.Attempt) bool) (kept, of int, err error) {
+func (j *Job) eachRemembered(ctx context.Context, after scheduler.AttemptID, take func(*changes.Attempt) bool) (kept, of int, err error) {
 	s, known, err := j.of.model.JobStatus(ctx, j.ID, true)
 	if err == nil {
 		_, _, of, _, err = j.of.model.Attempts(ctx, j.ID, 0, nil)
@@ -204,8 +204,8 @@ func (j *Job) eachRemembered(ctx context.Context, after scheduler.AttemptID, tak
 	}
 	rows := slices.SortedFunc(slices.Values(s.GetAttempts()), func(x, y *wire.AttemptStatus) int { return cmp.Compare(x.Attempt, y.Attempt) })
 	for _, r := range rows {
-		f := facts.Attempt{
-			ID: scheduler.AttemptID(r.Attempt), Job: j.ID, On: r.Launcher, Stage: stages[r.Stage], Index: int32(r.Index), State: facts.Ended, Speculative: r.Speculative,
+		f := changes.Attempt{
+			ID: scheduler.AttemptID(r.Attempt), Job: j.ID, On: r.Launcher, Stage: stages[r.Stage], Index: int32(r.Index), State: changes.Ended, Speculative: r.Speculative,
 			Outcome: outcomes[r.State], Started: scheduler.Time(r.Started), Since: scheduler.Time(r.Ended), Suspended: time.Duration(r.SuspendedNs), Reason: r.Reason,
 		}
 		if f.ID > after && !take(&f) {
@@ -226,12 +226,12 @@ var outcomes = func() map[string]scheduler.AttemptOutcome {
 
 // Newest are the so many attempts of the largest ids of a job that ended, in order, and how many there
 // were.
-func (j *Job) Newest(ctx context.Context, n int) (rows []facts.Attempt, of int, err error) {
+func (j *Job) Newest(ctx context.Context, n int) (rows []changes.Attempt, of int, err error) {
 	if err := j.open(ctx); err != nil {
 		return nil, 0, err
 	}
 	if j.file == nil {
-		_, of, err = j.eachRemembered(ctx, 0, func(a *facts.Attempt) bool { rows = append(rows, *a); return true })
+		_, of, err = j.eachRemembered(ctx, 0, func(a *changes.Attempt) bool { rows = append(rows, *a); return true })
 		return rows[max(0, len(rows)-n):], of, err
 	}
 	rows, err = j.file.Newest(n)

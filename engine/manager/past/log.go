@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -12,8 +12,8 @@ import (
 )
 
 // Attempt finds an attempt that is kept; nil when it is not.
-func (j *Job) Attempt(ctx context.Context, id scheduler.AttemptID) (found *facts.Attempt, err error) {
-	_, _, err = j.EachAfter(ctx, max(id, 1)-1, func(a *facts.Attempt) bool {
+func (j *Job) Attempt(ctx context.Context, id scheduler.AttemptID) (found *changes.Attempt, err error) {
+	_, _, err = j.EachAfter(ctx, max(id, 1)-1, func(a *changes.Attempt) bool {
 		if a.ID == id {
 			one := *a
 			found = &one
@@ -24,7 +24,7 @@ func (j *Job) Attempt(ctx context.Context, id scheduler.AttemptID) (found *facts
 }
 
 // EachAfter is Each of all attempts whose ids are larger than one.
-func (j *Job) EachAfter(ctx context.Context, id scheduler.AttemptID, take func(*facts.Attempt) bool) (kept, of int, err error) {
+func (j *Job) EachAfter(ctx context.Context, id scheduler.AttemptID, take func(*changes.Attempt) bool) (kept, of int, err error) {
 	return j.Each(ctx, file.Query{After: id}, take)
 }
 

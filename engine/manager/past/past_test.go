@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
@@ -67,7 +67,7 @@ func (c *cluster) close() {
 	_ = c.history.Close() // in some tests it can't be written
 }
 
-func (c *cluster) tell(r facts.ChangeSet) {
+func (c *cluster) tell(r changes.ChangeSet) {
 	c.record++
 	f := core.Facts{At: base, ChangeSet: r}
 	c.history.Take(c.record, &f)
@@ -78,7 +78,7 @@ func (c *cluster) tell(r facts.ChangeSet) {
 func (c *cluster) begin(user, pool string) scheduler.JobID {
 	c.last++
 	c.there[c.last] = &wire.JobSummary{Job: uint64(c.last), Name: fmt.Sprintf("name of %v", c.last), User: user, Pool: pool, State: wire.JobState_JOB_STATE_RUNNING, Submitted: int64(base)}
-	c.tell(facts.ChangeSet{Jobs: []facts.Job{{
+	c.tell(changes.ChangeSet{Jobs: []changes.Job{{
 		ID: c.last, Spec: &wire.JobSpec{Name: fmt.Sprintf("name of %v", c.last), Principal: &wire.Principal{Name: user}}, Pool: pool, State: wire.JobState_JOB_STATE_RUNNING, Submitted: base,
 		StageNames: []string{"map", "reduce"}, Plan: &graph.Expanded{Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: 3}, {Name: "reduce", Nodes: 1}}}},
 	}}})
@@ -89,7 +89,7 @@ func (c *cluster) begin(user, pool string) scheduler.JobID {
 func (c *cluster) end(id scheduler.JobID, state wire.JobState, attempts ...*wire.AttemptStatus) {
 	s := c.there[id]
 	s.State, s.Ended = state, int64(base.Add(time.Hour))
-	c.tell(facts.ChangeSet{Ended: []*wire.JobStatus{{Summary: s, Stages: []*wire.StageStatus{{Name: "map", Nodes: 3}, {Name: "reduce", Nodes: 1}}, Counters: []*wire.Counter{{Name: "rows", Value: 7}}, Attempts: attempts}}})
+	c.tell(changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: s, Stages: []*wire.StageStatus{{Name: "map", Nodes: 3}, {Name: "reduce", Nodes: 1}}, Counters: []*wire.Counter{{Name: "rows", Value: 7}}, Attempts: attempts}}})
 }
 
 // sealed waits until the files of all that ended are written.
@@ -101,15 +101,15 @@ func (c *cluster) sealed() {
 }
 
 // attempts tells so many of a job, which ended, and returns them as they are to be shown.
-func (c *cluster) attempts(id scheduler.JobID, n int) (rows []facts.Attempt) {
+func (c *cluster) attempts(id scheduler.JobID, n int) (rows []changes.Attempt) {
 	for i := range n {
 		start := base.Add(time.Duration(i) * time.Second)
-		rows = append(rows, facts.Attempt{
-			ID: scheduler.AttemptID(100*int(id) + i + 1), Job: id, Bundle: 1, Run: 1, Launcher: 1, On: "oak", Stage: int32(i % 2), Index: int32(i), State: facts.Ended, Outcome: scheduler.Finished,
+		rows = append(rows, changes.Attempt{
+			ID: scheduler.AttemptID(100*int(id) + i + 1), Job: id, Bundle: 1, Run: 1, Launcher: 1, On: "oak", Stage: int32(i % 2), Index: int32(i), State: changes.Ended, Outcome: scheduler.Finished,
 			Ready: base, Launched: start, Started: start, Executing: start, Since: start.Add(time.Minute), Work: scheduler.Work{Running: time.Minute, Written: 3},
 		})
 	}
-	c.tell(facts.ChangeSet{Attempts: rows})
+	c.tell(changes.ChangeSet{Attempts: rows})
 	return rows
 }
 
@@ -124,9 +124,9 @@ func (c *cluster) find(id scheduler.JobID) *Job {
 }
 
 // all are the attempts that a job shows.
-func (c *cluster) all(j *Job, q file.Query) (rows []facts.Attempt, kept, of int) {
+func (c *cluster) all(j *Job, q file.Query) (rows []changes.Attempt, kept, of int) {
 	c.Helper()
-	kept, of, err := j.Each(c.Context(), q, func(a *facts.Attempt) bool { rows = append(rows, *a); return true })
+	kept, of, err := j.Each(c.Context(), q, func(a *changes.Attempt) bool { rows = append(rows, *a); return true })
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestDamage(t *testing.T) {
 			if j.Status.GetSummary().GetUser() != "ann" || (j.Damage == nil) != x.graph {
 				t.Errorf("%v, %v", j.Status, j.Damage)
 			}
-			_, _, wrong := j.Each(t.Context(), file.Query{}, func(*facts.Attempt) bool { return true })
+			_, _, wrong := j.Each(t.Context(), file.Query{}, func(*changes.Attempt) bool { return true })
 			if status.Code(wrong) != codes.DataLoss || !strings.Contains(wrong.Error(), path) {
 				t.Errorf("its attempts: %v", wrong)
 			}
@@ -397,7 +397,7 @@ func TestHistoryThatCantBeWritten(t *testing.T) {
 		t.Errorf("%v %v", p, err)
 	}
 	c.end(c.begin("bob", ""), wire.JobState_JOB_STATE_KILLED) // so that the model forgets it
-	_, _, err = c.find(id).Each(t.Context(), file.Query{}, func(*facts.Attempt) bool { return true })
+	_, _, err = c.find(id).Each(t.Context(), file.Query{}, func(*changes.Attempt) bool { return true })
 	if status.Code(err) != codes.Unavailable || !errors.Is(err, history.ErrNotYet) {
 		t.Errorf("of attempts that nobody knows now it says %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -25,8 +25,8 @@ func (m *Model) Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error) 
 // The error is that of ctx.
 func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool) (s *wire.JobStatus, known bool, err error) {
 	var shown *job
-	var row *facts.Job
-	var stages []facts.Stage
+	var row *changes.Job
+	var stages []changes.Stage
 	var c cluster
 	var ids []scheduler.AttemptID
 	var over int // of ids
@@ -57,8 +57,8 @@ func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool
 }
 
 // rowsOf copies rows of a job, some at a time. Those that are not there any more are left out.
-func (m *Model) rowsOf(j *job, ids []scheduler.AttemptID) []facts.Attempt {
-	list := make([]facts.Attempt, 0, len(ids))
+func (m *Model) rowsOf(j *job, ids []scheduler.AttemptID) []changes.Attempt {
+	list := make([]changes.Attempt, 0, len(ids))
 	for some := range slices.Chunk(ids, chunkRows) {
 		m.look(func() {
 			for _, id := range some {
@@ -76,7 +76,7 @@ func (m *Model) rowsOf(j *job, ids []scheduler.AttemptID) []facts.Attempt {
 // suspended, do not run. It is empty where which is true for none.
 func (m *Model) LiveOf(ctx context.Context, id scheduler.JobID, which func(scheduler.AttemptID) bool) (list []*wire.AttemptStatus, others bool, err error) {
 	var shown *job
-	var row *facts.Job
+	var row *changes.Job
 	var ids []scheduler.AttemptID
 	err = m.read(ctx, func() {
 		if shown = m.live.Get(id); shown != nil && slices.ContainsFunc(shown.attempts.live, which) {
@@ -89,7 +89,7 @@ func (m *Model) LiveOf(ctx context.Context, id scheduler.JobID, which func(sched
 	slices.Sort(ids)
 	for _, a := range m.rowsOf(shown, ids) {
 		switch {
-		case a.State != facts.Running && a.State != facts.Assigned:
+		case a.State != changes.Running && a.State != changes.Assigned:
 		case which(a.ID):
 			list = append(list, attemptStatus(row, &a))
 		default:
@@ -139,7 +139,7 @@ func (m *Model) MayHave(ctx context.Context, id scheduler.AttemptID) (jobs []sch
 // Attempts lists attempts of a live job in order of id, the first of them after one: as many as there
 // is room for in a list that the caller has, which is overwritten, and at most 4096. Of all that
 // came, kept says how many there are. It is false for a job that does not live: of one that ended came alone is told.
-func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after scheduler.AttemptID, into []facts.Attempt) (list []facts.Attempt, kept, came int, lives bool, err error) {
+func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after scheduler.AttemptID, into []changes.Attempt) (list []changes.Attempt, kept, came int, lives bool, err error) {
 	list = into[:0]
 	err = m.read(ctx, func() {
 		j := m.live.Get(id)
@@ -179,9 +179,9 @@ func (m *Model) Submitted(ctx context.Context, id scheduler.JobID) (at scheduler
 
 // Launchers lists the launchers, those that were lost and are remembered too, in order of id.
 func (m *Model) Launchers(ctx context.Context) ([]*wire.LauncherStatus, error) {
-	var rows []*facts.Launcher
+	var rows []*changes.Launcher
 	err := m.read(ctx, func() {
-		rows = make([]*facts.Launcher, 0, m.launchers.Len())
+		rows = make([]*changes.Launcher, 0, m.launchers.Len())
 		for _, id := range m.launchers.IDs() {
 			if l := m.launchers.Get(id); l.row != nil {
 				rows = append(rows, l.row)
@@ -196,7 +196,7 @@ func (m *Model) Launchers(ctx context.Context) ([]*wire.LauncherStatus, error) {
 }
 
 // OnLauncher lists the attempts that live on a launcher, in order of id.
-func (m *Model) OnLauncher(ctx context.Context, id scheduler.LauncherID) (list []facts.Attempt, err error) {
+func (m *Model) OnLauncher(ctx context.Context, id scheduler.LauncherID) (list []changes.Attempt, err error) {
 	err = m.read(ctx, func() {
 		if l := m.launchers.Get(id); l != nil {
 			for _, a := range l.live {
@@ -204,7 +204,7 @@ func (m *Model) OnLauncher(ctx context.Context, id scheduler.LauncherID) (list [
 			}
 		}
 	})
-	slices.SortFunc(list, func(x, y facts.Attempt) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(list, func(x, y changes.Attempt) int { return cmp.Compare(x.ID, y.ID) })
 	return list, err
 }
 
@@ -256,14 +256,14 @@ func (m *Model) MayCome(ctx context.Context, id scheduler.JobID) (may bool, err 
 	return may, err
 }
 
-func summary(j *facts.Job) *wire.JobSummary {
+func summary(j *changes.Job) *wire.JobSummary {
 	return &wire.JobSummary{
 		Job: uint64(j.ID), Name: j.Spec.GetName(), User: j.Spec.GetPrincipal().GetName(), Pool: j.Pool, Priority: int32(j.Priority), State: j.State,
 		Submitted: int64(j.Submitted), Groups: uint32(j.Groups), GroupsFinished: uint32(j.Finished), GroupsRunning: uint32(j.Running),
 	}
 }
 
-func status(j *facts.Job, stages []facts.Stage, c cluster) *wire.JobStatus {
+func status(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: summary(j), Failure: j.Failure, Waiting: waiting(j, c), Outputs: j.Spec.GetOutputs(), Counters: j.Counters,
 		Read: j.Read[:], LocalAttempts: j.Local[:],
@@ -295,15 +295,15 @@ func endedStatus(s *wire.JobStatus, attempts bool) *wire.JobStatus {
 
 // words of the states of attempts; those that ended have that of their outcome.
 var words = [...]string{
-	facts.Assigned: "assigned", facts.Running: "running", facts.Starved: "starved", facts.Suspended: "suspended", facts.Stopping: "stopping",
+	changes.Assigned: "assigned", changes.Running: "running", changes.Starved: "starved", changes.Suspended: "suspended", changes.Stopping: "stopping",
 }
 
-func attemptStatus(j *facts.Job, a *facts.Attempt) *wire.AttemptStatus {
+func attemptStatus(j *changes.Job, a *changes.Attempt) *wire.AttemptStatus {
 	s := &wire.AttemptStatus{
 		Attempt: uint64(a.ID), Stage: j.StageNames[a.Stage], Index: uint32(a.Index), Launcher: a.On, Started: int64(a.Started),
 		Speculative: a.Speculative, Reason: a.Reason, SuspendedNs: int64(a.Suspended),
 	}
-	if a.State == facts.Ended {
+	if a.State == changes.Ended {
 		s.State, s.Ended = a.Outcome.String(), int64(a.Since)
 	} else {
 		s.State, s.SuspendedSince = words[a.State], int64(a.Since)
@@ -311,7 +311,7 @@ func attemptStatus(j *facts.Job, a *facts.Attempt) *wire.AttemptStatus {
 	return s
 }
 
-func launcherStatus(l *facts.Launcher) *wire.LauncherStatus {
+func launcherStatus(l *changes.Launcher) *wire.LauncherStatus {
 	return &wire.LauncherStatus{
 		Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State, Slots: wireSlots(l.Slots), Free: wireSlots(l.Free),
 		Memory: l.Memory, MemoryFree: l.MemoryFree, Swap: l.Swap, SwapFree: l.SwapFree, Suspended: uint32(l.Suspended), Running: uint32(l.Running),

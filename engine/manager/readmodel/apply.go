@@ -4,15 +4,15 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // job is a live one.
 type job struct {
-	row      *facts.Job
-	stages   []facts.Stage // by number
+	row      *changes.Job
+	stages   []changes.Stage // by number
 	attempts attempts
 	changed  uint64 // the revision
 }
@@ -55,17 +55,17 @@ func (m *Model) changed(j *job) { j.changed, m.jobsAt = m.revision, m.revision }
 
 // applyJob takes in the row of a live job. It is copied: a batch stays in memory otherwise for
 // as long as one of its rows.
-func (m *Model) applyJob(row facts.Job) {
+func (m *Model) applyJob(row changes.Job) {
 	j := m.live.Get(row.ID)
 	if j == nil {
-		j = &job{stages: make([]facts.Stage, len(row.StageNames))}
+		j = &job{stages: make([]changes.Stage, len(row.StageNames))}
 		m.live.Add(row.ID, j)
 	}
 	j.row = &row
 	m.changed(j)
 }
 
-func (m *Model) applyStage(row *facts.Stage) {
+func (m *Model) applyStage(row *changes.Stage) {
 	j := m.live.Get(row.Job)
 	if j == nil || int(row.Number) >= len(j.stages) {
 		return
@@ -75,7 +75,7 @@ func (m *Model) applyStage(row *facts.Stage) {
 }
 
 // applyAttempt takes in the row of an attempt. One of a job that has ended is in its last status.
-func (m *Model) applyAttempt(a *facts.Attempt) {
+func (m *Model) applyAttempt(a *changes.Attempt) {
 	j := m.live.Get(a.Job)
 	if j == nil {
 		return
@@ -144,7 +144,7 @@ func (m *Model) forget(id scheduler.LauncherID, l *launcher) {
 	}
 }
 
-func (m *Model) applyLauncher(row facts.Launcher) {
+func (m *Model) applyLauncher(row changes.Launcher) {
 	l := m.launchers.Get(row.ID)
 	if l == nil {
 		l = &launcher{}

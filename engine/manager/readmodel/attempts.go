@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -51,15 +51,15 @@ type row struct {
 	index      int32
 	place      uint32 // in attempts.live, while it lives
 	launchers  uint32 // in the launcher's, while it lives
-	state      facts.State
+	state      changes.State
 	outcome    scheduler.AttemptOutcome
 	speculates bool
 }
 
-func (r *row) lives() bool { return r.state != facts.Ended }
+func (r *row) lives() bool { return r.state != changes.Ended }
 
 // set makes a row that of an attempt.
-func (t *attempts) set(r *row, a *facts.Attempt) {
+func (t *attempts) set(r *row, a *changes.Attempt) {
 	r.bundle, r.run, r.stage, r.index = a.Bundle, a.Run, a.Stage, a.Index
 	r.times = [...]scheduler.Time{a.Ready, a.Launched, a.Started, a.Executing, a.Since}
 	r.suspended, r.work, r.state, r.outcome, r.speculates = a.Suspended, a.Work, a.State, a.Outcome, a.Speculative
@@ -80,9 +80,9 @@ func (t *attempts) numberOf(on onName) uint32 {
 }
 
 // fact is the attempt of a row.
-func (t *attempts) fact(job scheduler.JobID, r *row) facts.Attempt {
+func (t *attempts) fact(job scheduler.JobID, r *row) changes.Attempt {
 	why, on := t.reasons.of[r.id], t.on[r.on]
-	return facts.Attempt{
+	return changes.Attempt{
 		ID: r.id, Job: job, Bundle: r.bundle, Run: r.run, Launcher: on.id, On: on.name, Stage: r.stage, Index: r.index, State: r.state,
 		Speculative: r.speculates, Outcome: r.outcome, Ready: r.times[0], Launched: r.times[1], Started: r.times[2], Executing: r.times[3], Since: r.times[4],
 		Suspended: r.suspended, Reason: why.text, For: why.beneficiary, Work: r.work,

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -15,7 +15,7 @@ const DecisionsMax = 10_000
 // Decision is what became of one of the policy's decisions, with what its job and launcher were
 // called then.
 type Decision struct {
-	facts.Decision
+	changes.Decision
 	Number             uint64 // 1 for the first that the model heard of; none is given twice
 	At                 scheduler.Time
 	On                 string // the launcher's name; "": of none, or not known

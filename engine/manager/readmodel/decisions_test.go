@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -16,18 +16,18 @@ func TestDecisions(t *testing.T) {
 	before.Decision(scheduler.DecisionLaunch, scheduler.NotRefused)
 	m := New(Bounds{JobsKept: 1}, core.Facts{Stats: before})
 	defer m.Close()
-	m.Hand(core.Facts{Stats: before, ChangeSet: facts.ChangeSet{
-		Jobs:      []facts.Job{{ID: 1, Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "ann"}}, Pool: "p"}, {ID: 2, Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "bob"}}}},
-		Launchers: []facts.Launcher{{ID: 5, Name: "l5", State: "up"}},
+	m.Hand(core.Facts{Stats: before, ChangeSet: changes.ChangeSet{
+		Jobs:      []changes.Job{{ID: 1, Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "ann"}}, Pool: "p"}, {ID: 2, Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "bob"}}}},
+		Launchers: []changes.Launcher{{ID: 5, Name: "l5", State: "up"}},
 	}})
 	now := before
 	for n := uint64(1); n <= 3*DecisionsMax+7; n++ {
 		now.Decision(scheduler.DecisionLaunch, scheduler.NotRefused)
-		m.Hand(core.Facts{At: scheduler.Time(n), Stats: now, ChangeSet: facts.ChangeSet{Decided: []facts.Decision{{Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 5, Round: n}}}})
+		m.Hand(core.Facts{At: scheduler.Time(n), Stats: now, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{{Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 5, Round: n}}}})
 	}
 	now.Decision(scheduler.DecisionPreempt, scheduler.Protected)
-	m.Hand(core.Facts{Stats: now, ChangeSet: facts.ChangeSet{
-		Decided: []facts.Decision{{Kind: scheduler.DecisionPreempt, Job: 9, From: 2, Launcher: 6, Reason: scheduler.Protected}},
+	m.Hand(core.Facts{Stats: now, ChangeSet: changes.ChangeSet{
+		Decided: []changes.Decision{{Kind: scheduler.DecisionPreempt, Job: 9, From: 2, Launcher: 6, Reason: scheduler.Protected}},
 		Ended:   []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 2}}, {Summary: &wire.JobSummary{Job: 1}}},
 	}})
 	list, came, err := m.Decisions(t.Context())

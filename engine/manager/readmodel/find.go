@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -30,12 +30,12 @@ func (f *Filter) fits(state wire.JobState, user, pool, name string) bool {
 // each of 10,000 takes less than it does to describe some of them, so nothing is kept to find jobs by.
 func (m *Model) Find(ctx context.Context, all bool, f Filter) (found []*wire.JobSummary, ids []scheduler.JobID, err error) {
 	var ended []*endedJob
-	var live []*facts.Job
+	var live []*changes.Job
 	err = m.read(ctx, func() {
 		if all {
 			ended = slices.Clone(m.ended)
 		}
-		live = make([]*facts.Job, 0, m.live.Len())
+		live = make([]*changes.Job, 0, m.live.Len())
 		for _, id := range m.live.IDs() {
 			live = append(live, m.live.Get(id).row)
 		}

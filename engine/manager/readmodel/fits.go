@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 )
 
 // room tells quickly whether a launcher has room for a number of slots of one kind and for memory: for each kind and
@@ -18,7 +18,7 @@ type roomFor struct {
 }
 
 // newRoom gathers what launchers have free.
-func newRoom(launchers []*facts.Launcher) room {
+func newRoom(launchers []*changes.Launcher) room {
 	r := room{}
 	for _, l := range launchers {
 		for _, s := range l.Free {
@@ -39,7 +39,7 @@ func newRoom(launchers []*facts.Launcher) room {
 
 // fits says whether one launcher has room for the bundle of a job that waits longest. One that needs slots of several
 // kinds, or several launchers, is not looked at further: it does not fit.
-func (r room) fits(w *facts.Waits) bool {
+func (r room) fits(w *changes.Waits) bool {
 	if len(w.Needs) != 1 {
 		return false
 	}
@@ -52,7 +52,7 @@ func (r room) fits(w *facts.Waits) bool {
 // launcher has room now, and all others. The error is that of ctx.
 func (m *Model) Fitting(ctx context.Context) (fit, others int, err error) {
 	err = m.read(ctx, func() {
-		var launchers []*facts.Launcher
+		var launchers []*changes.Launcher
 		for _, id := range m.launchers.IDs() {
 			if l := m.launchers.Get(id); l.row != nil && l.row.State == usable {
 				launchers = append(launchers, l.row)

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/idmap"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -59,9 +59,9 @@ type endedJob struct {
 
 // launcher is one that is known, or of which only attempts are.
 type launcher struct {
-	row  *facts.Launcher // nil: none came
-	live []onLauncher    // attempts, in any order; each knows its place
-	ends []End           // the newest, in their order; at least as many as are kept
+	row  *changes.Launcher // nil: none came
+	live []onLauncher      // attempts, in any order; each knows its place
+	ends []End             // the newest, in their order; at least as many as are kept
 }
 
 // End is the end of an attempt.

@@ -15,32 +15,32 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 var few = Bounds{JobsKept: 2, AttemptsKept: 3, AttemptsMax: 40}
 
-func newModel(t testing.TB, b Bounds, rows facts.ChangeSet) *Model {
+func newModel(t testing.TB, b Bounds, rows changes.ChangeSet) *Model {
 	m := New(b, core.Facts{Decides: 1, ChangeSet: rows})
 	t.Cleanup(m.Close)
 	return m
 }
 
-func aJob(id scheduler.JobID) facts.Job {
-	return facts.Job{
+func aJob(id scheduler.JobID) changes.Job {
+	return changes.Job{
 		ID: id, Spec: &wire.JobSpec{Name: "n", Principal: &wire.Principal{Name: "ann"}}, StageNames: []string{"map", "publish"},
 		State: wire.JobState_JOB_STATE_RUNNING, Pool: "p", Groups: 3,
 	}
 }
 
-func attempt(id scheduler.AttemptID, s facts.State) facts.Attempt {
-	return facts.Attempt{ID: id, Job: 1, Launcher: 1, On: "l1", State: s, Ready: 5, Launched: 10}
+func attempt(id scheduler.AttemptID, s changes.State) changes.Attempt {
+	return changes.Attempt{ID: id, Job: 1, Launcher: 1, On: "l1", State: s, Ready: 5, Launched: 10}
 }
 
-func over(id scheduler.AttemptID, at scheduler.Time, o scheduler.AttemptOutcome) facts.Attempt {
-	a := attempt(id, facts.Ended)
+func over(id scheduler.AttemptID, at scheduler.Time, o scheduler.AttemptOutcome) changes.Attempt {
+	a := attempt(id, changes.Ended)
 	a.Started, a.Since, a.Outcome = 12, at, o
 	return a
 }
@@ -64,18 +64,18 @@ func ids(s *wire.JobStatus) (list []uint64) {
 // The newest that ended are shown in order of their ends, then all that live in order of id, with
 // their states in words.
 func TestAttemptsOfAStatus(t *testing.T) {
-	m := newModel(t, few, facts.ChangeSet{Jobs: []facts.Job{aJob(1)}})
-	var batch []facts.Attempt
+	m := newModel(t, few, changes.ChangeSet{Jobs: []changes.Job{aJob(1)}})
+	var batch []changes.Attempt
 	for id := range scheduler.AttemptID(9) {
-		batch = append(batch, attempt(id+1, facts.Running))
+		batch = append(batch, attempt(id+1, changes.Running))
 	}
-	m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: batch}})
+	m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: batch}})
 	for i, id := range []scheduler.AttemptID{7, 2, 5, 1} {
-		m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{over(id, scheduler.Time(20+i), scheduler.Finished)}}})
+		m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{over(id, scheduler.Time(20+i), scheduler.Finished)}}})
 	}
-	rests, waits, stops := attempt(8, facts.Suspended), attempt(6, facts.Starved), attempt(3, facts.Stopping)
+	rests, waits, stops := attempt(8, changes.Suspended), attempt(6, changes.Starved), attempt(3, changes.Stopping)
 	rests.Since, rests.Suspended, stops.Reason = 30, 4, "killed by ann"
-	m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{stops, waits, rests}}})
+	m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{stops, waits, rests}}})
 	s := m.status(t, 1)
 	if got, want := ids(s), []uint64{2, 5, 1, 3, 4, 6, 8, 9}; !slices.Equal(got, want) {
 		t.Errorf("shown are %v, want %v", got, want)
@@ -102,37 +102,37 @@ func TestAttemptsOfAStatus(t *testing.T) {
 func TestWhyAJobWaits(t *testing.T) {
 	j := aJob(1)
 	j.State = wire.JobState_JOB_STATE_ASKED
-	m := newModel(t, few, facts.ChangeSet{Jobs: []facts.Job{j}})
+	m := newModel(t, few, changes.ChangeSet{Jobs: []changes.Job{j}})
 	told := func(want string) {
 		t.Helper()
 		if got := strings.Join(m.status(t, 1).Waiting, "; "); got != want {
 			t.Errorf("it waits for %q, want %q", got, want)
 		}
 	}
-	tell := func(decides uint64, launchers ...facts.Launcher) {
-		m.Hand(core.Facts{Decides: decides, ChangeSet: facts.ChangeSet{Jobs: []facts.Job{j}, Launchers: launchers}})
+	tell := func(decides uint64, launchers ...changes.Launcher) {
+		m.Hand(core.Facts{Decides: decides, ChangeSet: changes.ChangeSet{Jobs: []changes.Job{j}, Launchers: launchers}})
 	}
 	told("waits to be admitted by the policy")
 	j.State = wire.JobState_JOB_STATE_RUNNING
-	j.Waits = facts.Waits{Ready: 3, Longest: `stage "map" node 0`, Width: 1, Needs: []scheduler.SlotCount{{Kind: "default", Count: 2}}}
+	j.Waits = changes.Waits{Ready: 3, Longest: `stage "map" node 0`, Width: 1, Needs: []scheduler.SlotCount{{Kind: "default", Count: 2}}}
 	tell(1)
 	told(`no launcher is there; 3 ready: a group of stage "map" node 0 needs 2 default slots (0 free of 0 in the cluster)`)
 	slots := func(n int) []scheduler.SlotCount { return []scheduler.SlotCount{{Kind: "default", Count: n}} }
-	tell(0, facts.Launcher{ID: 1, State: "up", Slots: slots(4), Free: slots(3)}, facts.Launcher{ID: 2, State: "draining", Slots: slots(2), Free: slots(2)})
+	tell(0, changes.Launcher{ID: 1, State: "up", Slots: slots(4), Free: slots(3)}, changes.Launcher{ID: 2, State: "draining", Slots: slots(2), Free: slots(2)})
 	told(`no policy is running; 3 ready: a group of stage "map" node 0 needs 2 default slots (3 free of 6 in the cluster)`)
 	j.Waits.Width, j.Waits.Needs = 2, append([]scheduler.SlotCount{{Kind: "b", Count: 1}}, slots(2)...)
 	j.Waits.Policy = scheduler.Waiting{Reason: scheduler.WaitAtLimit, Detail: "others first"}
-	tell(2, facts.Launcher{ID: 1, State: "up", Slots: slots(4), Free: slots(1)}, facts.Launcher{ID: 2, State: "lost", Slots: slots(2)})
+	tell(2, changes.Launcher{ID: 1, State: "up", Slots: slots(4), Free: slots(1)}, changes.Launcher{ID: 2, State: "lost", Slots: slots(2)})
 	told(`3 ready: a bundle of 2 groups of stage "map" node 0 needs 1 b slots at once (0 free of 0 in the cluster) and 2 default slots at once (1 free of 4 in the cluster); policy: ` +
 		scheduler.WaitAtLimit.String() + ": others first")
-	tell(2, facts.Launcher{ID: 1, State: "draining", Slots: slots(4), Free: slots(1)})
+	tell(2, changes.Launcher{ID: 1, State: "draining", Slots: slots(4), Free: slots(1)})
 	told(`all 1 launchers that are up are drained or excluded, so nothing new starts: see "hamadryad launchers"; "hamadryad undrain NAME" ends a drain; ` +
 		`3 ready: a bundle of 2 groups of stage "map" node 0 needs 1 b slots at once (0 free of 0 in the cluster) and 2 default slots at once (0 free of 4 in the cluster); policy: ` +
 		scheduler.WaitAtLimit.String() + ": others first")
-	tell(2, facts.Launcher{ID: 1, Gone: true})
+	tell(2, changes.Launcher{ID: 1, Gone: true})
 	told(`no launcher is there; 3 ready: a bundle of 2 groups of stage "map" node 0 needs 1 b slots at once (0 free of 0 in the cluster) and 2 default slots at once (0 free of 0 in the cluster); policy: ` +
 		scheduler.WaitAtLimit.String() + ": others first")
-	j.Waits = facts.Waits{Retry: "later", Stopping: 2, WhyNot: "too large"}
+	j.Waits = changes.Waits{Retry: "later", Stopping: 2, WhyNot: "too large"}
 	tell(2)
 	told("later; 2 attempts are being stopped; too large")
 	if list, _ := m.Launchers(t.Context()); len(list) != 1 || list[0].State != "lost" || list[0].Launcher != 2 {
@@ -150,10 +150,10 @@ func endOf(id uint64, state wire.JobState) *wire.JobStatus {
 // A job that ends is shown as it says at its end, before those that live; the last few are kept.
 // What is made of its message does not change it.
 func TestJobsThatEnd(t *testing.T) {
-	m := newModel(t, few, facts.ChangeSet{Jobs: []facts.Job{aJob(1), aJob(2), aJob(3), aJob(4)}})
-	m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{attempt(1, facts.Running)}}})
+	m := newModel(t, few, changes.ChangeSet{Jobs: []changes.Job{aJob(1), aJob(2), aJob(3), aJob(4)}})
+	m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(1, changes.Running)}}})
 	for _, id := range []uint64{3, 1, 4} {
-		m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{endOf(id, wire.JobState_JOB_STATE_KILLED)}}})
+		m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{endOf(id, wire.JobState_JOB_STATE_KILLED)}}})
 	}
 	list := func(all bool) (ids []uint64) {
 		jobs, err := m.Jobs(t.Context(), all)
@@ -206,7 +206,7 @@ func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 		}
 		handed := uint64(0)
 		hand := func(rows int) {
-			q.put(core.Facts{Decides: handed + 1, ChangeSet: facts.ChangeSet{Decided: make([]facts.Decision, rows)}})
+			q.put(core.Facts{Decides: handed + 1, ChangeSet: changes.ChangeSet{Decided: make([]changes.Decision, rows)}})
 			handed++
 		}
 		if err := settled(0); err != nil {
@@ -244,7 +244,7 @@ func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 
 // Revisions grow with what they are of, and with nothing else.
 func TestRevisions(t *testing.T) {
-	m := newModel(t, few, facts.ChangeSet{Jobs: []facts.Job{aJob(1), aJob(2)}})
+	m := newModel(t, few, changes.ChangeSet{Jobs: []changes.Job{aJob(1), aJob(2)}})
 	get := func() string {
 		r, _ := m.Revisions(t.Context())
 		one, _, _ := m.JobRevision(t.Context(), 1)
@@ -252,15 +252,15 @@ func TestRevisions(t *testing.T) {
 		return fmt.Sprint(r.Jobs, r.Launchers, one, two)
 	}
 	for _, c := range []struct {
-		rows facts.ChangeSet
+		rows changes.ChangeSet
 		want string
 	}{
-		{facts.ChangeSet{}, "1 0 1 1"},
-		{facts.ChangeSet{Decided: make([]facts.Decision, 1)}, "1 0 1 1"},
-		{facts.ChangeSet{Attempts: []facts.Attempt{attempt(1, facts.Running)}}, "2 0 2 1"},
-		{facts.ChangeSet{Launchers: []facts.Launcher{{ID: 1, State: "up"}}}, "2 3 2 1"},
-		{facts.ChangeSet{Stages: []facts.Stage{{Job: 2}}}, "4 3 2 4"},
-		{facts.ChangeSet{Ended: []*wire.JobStatus{endOf(1, wire.JobState_JOB_STATE_FAILED)}}, "5 3 5 4"},
+		{changes.ChangeSet{}, "1 0 1 1"},
+		{changes.ChangeSet{Decided: make([]changes.Decision, 1)}, "1 0 1 1"},
+		{changes.ChangeSet{Attempts: []changes.Attempt{attempt(1, changes.Running)}}, "2 0 2 1"},
+		{changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, State: "up"}}}, "2 3 2 1"},
+		{changes.ChangeSet{Stages: []changes.Stage{{Job: 2}}}, "4 3 2 4"},
+		{changes.ChangeSet{Ended: []*wire.JobStatus{endOf(1, wire.JobState_JOB_STATE_FAILED)}}, "5 3 5 4"},
 	} {
 		if m.Hand(core.Facts{ChangeSet: c.rows}); get() != c.want {
 			t.Errorf("%v: revisions %s, want %s", c.rows, get(), c.want)
@@ -271,18 +271,18 @@ func TestRevisions(t *testing.T) {
 // Beyond the bound the oldest that finished go, then the oldest of all; failures stay before.
 // What is shown, and what lives, stays in any case.
 func TestAttemptsAreBounded(t *testing.T) {
-	m := newModel(t, Bounds{JobsKept: 1, AttemptsKept: 2, AttemptsMax: 2 * chunkRows}, facts.ChangeSet{Jobs: []facts.Job{aJob(1)}})
+	m := newModel(t, Bounds{JobsKept: 1, AttemptsKept: 2, AttemptsMax: 2 * chunkRows}, changes.ChangeSet{Jobs: []changes.Job{aJob(1)}})
 	next := scheduler.AttemptID(1)
 	more := func(n int, outcome func(i int) scheduler.AttemptOutcome) {
-		var batch []facts.Attempt
+		var batch []changes.Attempt
 		for i := range n {
 			batch = append(batch, over(next, scheduler.Time(next), outcome(i)))
 			batch[i].Reason = "because"
 			next++
 		}
-		m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: batch}})
+		m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: batch}})
 	}
-	m.Hand(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{attempt(next, facts.Running)}}})
+	m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(next, changes.Running)}}})
 	next++
 	more(5*chunkRows, func(i int) scheduler.AttemptOutcome {
 		if i%16 == 0 {
@@ -293,7 +293,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	has := func() (kept, failed int) {
 		after, lives := scheduler.AttemptID(0), 0
 		for {
-			list, n, came, _, err := m.Attempts(t.Context(), 1, after, make([]facts.Attempt, 0, 1000))
+			list, n, came, _, err := m.Attempts(t.Context(), 1, after, make([]changes.Attempt, 0, 1000))
 			if err != nil || came != int(next)-1 {
 				t.Fatalf("%d came, %v", came, err)
 			}
@@ -304,7 +304,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 				if after = a.ID; a.Outcome == scheduler.Failed {
 					failed++
 				}
-				if a.State == facts.Running {
+				if a.State == changes.Running {
 					lives++
 				}
 			}
@@ -352,9 +352,9 @@ func TestReasonsAreBounded(t *testing.T) {
 
 // plain is the obvious model: all rows in maps.
 type plain struct {
-	jobs     map[scheduler.JobID]facts.Job
+	jobs     map[scheduler.JobID]changes.Job
 	ended    []scheduler.JobID
-	attempts map[scheduler.AttemptID]facts.Attempt
+	attempts map[scheduler.AttemptID]changes.Attempt
 }
 
 // What is listed is what a walk over all rows finds, whatever comes in whatever order, and twice.
@@ -362,7 +362,7 @@ func TestLikeAWalkOverAllRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := New(Bounds{JobsKept: 3, AttemptsKept: 4, AttemptsMax: 1000}, core.Facts{})
 		defer m.Close()
-		p := plain{jobs: map[scheduler.JobID]facts.Job{}, attempts: map[scheduler.AttemptID]facts.Attempt{}}
+		p := plain{jobs: map[scheduler.JobID]changes.Job{}, attempts: map[scheduler.AttemptID]changes.Attempt{}}
 		for range rapid.IntRange(1, 12).Draw(t, "batches") {
 			f := core.Facts{ChangeSet: p.draw(t)}
 			m.Hand(f)
@@ -374,7 +374,7 @@ func TestLikeAWalkOverAllRows(t *testing.T) {
 	})
 }
 
-func (p *plain) draw(t *rapid.T) (r facts.ChangeSet) {
+func (p *plain) draw(t *rapid.T) (r changes.ChangeSet) {
 	for range rapid.IntRange(0, 3).Draw(t, "jobs") {
 		j := aJob(scheduler.JobID(rapid.IntRange(1, 6).Draw(t, "job")))
 		if slices.Contains(p.ended, j.ID) {
@@ -387,12 +387,12 @@ func (p *plain) draw(t *rapid.T) (r facts.ChangeSet) {
 	}
 	for range rapid.IntRange(0, 8).Draw(t, "attempts") {
 		id := scheduler.AttemptID(rapid.IntRange(1, 40).Draw(t, "attempt"))
-		a := attempt(id, facts.State(rapid.IntRange(int(facts.Assigned), int(facts.Ended)).Draw(t, "attempt's state")))
+		a := attempt(id, changes.State(rapid.IntRange(int(changes.Assigned), int(changes.Ended)).Draw(t, "attempt's state")))
 		a.Job, a.Launcher = scheduler.JobID(id%6+1), scheduler.LauncherID(id%3+1)
-		if old, known := p.attempts[id]; known && old.State == facts.Ended {
+		if old, known := p.attempts[id]; known && old.State == changes.Ended {
 			continue
 		}
-		if a.State == facts.Ended {
+		if a.State == changes.Ended {
 			a.Outcome = scheduler.Failed
 		}
 		r.Attempts = append(r.Attempts, a)
@@ -404,7 +404,7 @@ func (p *plain) draw(t *rapid.T) (r facts.ChangeSet) {
 		id := rapid.SampledFrom(live).Draw(t, "that ends")
 		r.Ended = append(r.Ended, endOf(uint64(id), wire.JobState_JOB_STATE_SUCCEEDED))
 		delete(p.jobs, id)
-		maps.DeleteFunc(p.attempts, func(_ scheduler.AttemptID, a facts.Attempt) bool { return a.Job == id })
+		maps.DeleteFunc(p.attempts, func(_ scheduler.AttemptID, a changes.Attempt) bool { return a.Job == id })
 		p.ended = append(p.ended, id)
 	}
 	return r
@@ -440,14 +440,14 @@ func (p *plain) check(t *rapid.T, m *Model) {
 		}
 	}
 	for on := range scheduler.LauncherID(4) {
-		want := []facts.Attempt{}
+		want := []changes.Attempt{}
 		jobs := []scheduler.JobID{}
 		for _, a := range p.attempts {
-			if a.State != facts.Ended && a.Launcher == on {
+			if a.State != changes.Ended && a.Launcher == on {
 				want, jobs = append(want, a), append(jobs, a.Job)
 			}
 		}
-		slices.SortFunc(want, func(x, y facts.Attempt) int { return cmp.Compare(x.ID, y.ID) })
+		slices.SortFunc(want, func(x, y changes.Attempt) int { return cmp.Compare(x.ID, y.ID) })
 		if got, _ := m.OnLauncher(context.Background(), on); !slices.Equal(got, want) {
 			t.Fatalf("on launcher %d are %v, want %v", on, got, want)
 		}
@@ -457,14 +457,14 @@ func (p *plain) check(t *rapid.T, m *Model) {
 		}
 	}
 	for id := range p.jobs {
-		want := []facts.Attempt{}
+		want := []changes.Attempt{}
 		for _, a := range p.attempts {
 			if a.Job == id {
 				want = append(want, a)
 			}
 		}
-		slices.SortFunc(want, func(x, y facts.Attempt) int { return cmp.Compare(x.ID, y.ID) })
-		if got, n, came, _, _ := m.Attempts(context.Background(), id, 0, make([]facts.Attempt, 0, 100)); !slices.Equal(got, want) || n != len(want) || came != n {
+		slices.SortFunc(want, func(x, y changes.Attempt) int { return cmp.Compare(x.ID, y.ID) })
+		if got, n, came, _, _ := m.Attempts(context.Background(), id, 0, make([]changes.Attempt, 0, 100)); !slices.Equal(got, want) || n != len(want) || came != n {
 			t.Fatalf("%v has %v, %d of %d, want %v", id, got, n, came, want)
 		}
 	}
@@ -503,14 +503,14 @@ func TestRowsKeepTheirOrder(t *testing.T) {
 // BenchmarkApply is what a row costs: each of 20,000 attempts at a time is assigned, runs and
 // ends, in batches as a busy core makes them.
 func BenchmarkApply(b *testing.B) {
-	m := newModel(b, Bounds{JobsKept: 1000, AttemptsKept: 1000}, facts.ChangeSet{Jobs: []facts.Job{aJob(1)}})
+	m := newModel(b, Bounds{JobsKept: 1000, AttemptsKept: 1000}, changes.ChangeSet{Jobs: []changes.Job{aJob(1)}})
 	const live, batch = 20_000, 500
 	rows := 0
 	next := scheduler.AttemptID(1)
-	one := func(id scheduler.AttemptID, s facts.State, at scheduler.Time) facts.Attempt {
+	one := func(id scheduler.AttemptID, s changes.State, at scheduler.Time) changes.Attempt {
 		a := over(id, at, scheduler.Finished)
 		a.State, a.Launcher, a.On = s, scheduler.LauncherID(id%1000), "launcher"
-		if s != facts.Ended {
+		if s != changes.Ended {
 			a.Outcome = 0
 		}
 		return a
@@ -519,16 +519,16 @@ func BenchmarkApply(b *testing.B) {
 	for rows < b.N {
 		f := core.Facts{Decides: 1}
 		for range batch / 3 {
-			f.Attempts = append(f.Attempts, one(next, facts.Assigned, 0))
+			f.Attempts = append(f.Attempts, one(next, changes.Assigned, 0))
 			if next > live/2 {
-				f.Attempts = append(f.Attempts, one(next-live/2, facts.Running, 0))
+				f.Attempts = append(f.Attempts, one(next-live/2, changes.Running, 0))
 			}
 			if next > live {
-				f.Attempts = append(f.Attempts, one(next-live, facts.Ended, scheduler.Time(next)))
+				f.Attempts = append(f.Attempts, one(next-live, changes.Ended, scheduler.Time(next)))
 			}
 			next++
 		}
-		f.Jobs = []facts.Job{aJob(1)}
+		f.Jobs = []changes.Job{aJob(1)}
 		rows += len(f.Attempts)
 		steps = append(steps, f)
 	}
@@ -543,9 +543,9 @@ func BenchmarkApply(b *testing.B) {
 // live.
 func BenchmarkStatusOfManyAttempts(b *testing.B) {
 	const many = 100_000
-	rows := facts.ChangeSet{Jobs: []facts.Job{aJob(1)}}
+	rows := changes.ChangeSet{Jobs: []changes.Job{aJob(1)}}
 	for id := range scheduler.AttemptID(many) {
-		rows.Attempts = append(rows.Attempts, attempt(id+1, facts.Running))
+		rows.Attempts = append(rows.Attempts, attempt(id+1, changes.Running))
 	}
 	m := newModel(b, few, rows)
 	b.ReportAllocs()

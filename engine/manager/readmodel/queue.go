@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 )
 
 // queueRowsMax is how many rows wait to be taken in before who hands more over has to wait: some
@@ -136,6 +136,6 @@ func (q *queue) close() {
 }
 
 // rowsOf counts a batch's rows; one without any counts as one.
-func rowsOf(r *facts.ChangeSet) int {
+func rowsOf(r *changes.ChangeSet) int {
 	return max(1, len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Decided)+len(r.Ended))
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -14,7 +14,7 @@ type count struct{ free, total int }
 
 // count counts a launcher, or takes it off: in all where it is up, and as free where something
 // may start there.
-func (m *Model) count(l *facts.Launcher, by int) {
+func (m *Model) count(l *changes.Launcher, by int) {
 	if l.State == lost {
 		return
 	}
@@ -53,7 +53,7 @@ type cluster struct {
 	slots   []count // of the kinds that the job needs
 }
 
-func (m *Model) clusterFor(j *facts.Job) cluster {
+func (m *Model) clusterFor(j *changes.Job) cluster {
 	c := cluster{up: m.up, closed: m.closed, decided: m.decides != 0}
 	for _, need := range j.Waits.Needs {
 		c.slots = append(c.slots, m.slots[need.Kind])
@@ -62,7 +62,7 @@ func (m *Model) clusterFor(j *facts.Job) cluster {
 }
 
 // waiting says why a job waits: the manager's reasons, then the policy's.
-func waiting(j *facts.Job, c cluster) (list []string) {
+func waiting(j *changes.Job, c cluster) (list []string) {
 	w := &j.Waits
 	if j.State == wire.JobState_JOB_STATE_ASKED {
 		list = append(list, "waits to be admitted by the policy")
@@ -81,7 +81,7 @@ func waiting(j *facts.Job, c cluster) (list []string) {
 		case c.up == 0:
 			list = append(list, "no launcher is there")
 		case c.closed == c.up && j.State == wire.JobState_JOB_STATE_RUNNING:
-			list = append(list, facts.AllClosed(c.up))
+			list = append(list, changes.AllClosed(c.up))
 		case !c.decided && j.State == wire.JobState_JOB_STATE_RUNNING:
 			list = append(list, "no policy is running")
 		}
@@ -98,9 +98,9 @@ func waiting(j *facts.Job, c cluster) (list []string) {
 }
 
 // waitsFor says why the bundle does not run that is ready longest.
-func waitsFor(w *facts.Waits, c cluster) string {
+func waitsFor(w *changes.Waits, c cluster) string {
 	if len(w.Needs) == 0 {
-		return facts.WaitsForLauncher(w.Longest, c.up)
+		return changes.WaitsForLauncher(w.Longest, c.up)
 	}
 	noun, at := "a group", " "
 	if w.Width > 1 {

@@ -3,7 +3,7 @@ package readmodel
 import (
 	"context"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -17,7 +17,7 @@ type Waiting struct {
 	Needs   []Need         // what it takes at once, in order of kind
 	Memory  int64          // bytes
 
-	row     *facts.Job
+	row     *changes.Job
 	cluster cluster
 }
 
@@ -32,7 +32,7 @@ func (w *Waiting) Reasons(turn bool) []string {
 }
 
 // isWaiting says whether something of a job could run, and does not.
-func isWaiting(row *facts.Job) bool {
+func isWaiting(row *changes.Job) bool {
 	return row.Waits.Ready > 0 || row.State == wire.JobState_JOB_STATE_ASKED
 }
 
@@ -45,7 +45,7 @@ type Need struct {
 // Waiting lists the jobs that wait for admission or have bundles that are ready, in order of id. The
 // messages must not be changed. The error is that of ctx.
 func (m *Model) Waiting(ctx context.Context) ([]Waiting, error) {
-	var rows []*facts.Job
+	var rows []*changes.Job
 	var clusters []cluster
 	err := m.read(ctx, func() {
 		for _, id := range m.live.IDs() {

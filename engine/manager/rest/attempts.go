@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
@@ -57,27 +57,27 @@ func (l *look) stageName(number int32) string {
 }
 
 // attemptStates are the words for states of attempts that live.
-var attemptStates = map[facts.State]api.AttemptState{
-	facts.Assigned: api.AttemptStateAssigned, facts.Running: api.AttemptStateRunning, facts.Starved: api.AttemptStateStarved,
-	facts.Suspended: api.AttemptStateSuspended, facts.Stopping: api.AttemptStateStopping,
+var attemptStates = map[changes.State]api.AttemptState{
+	changes.Assigned: api.AttemptStateAssigned, changes.Running: api.AttemptStateRunning, changes.Starved: api.AttemptStateStarved,
+	changes.Suspended: api.AttemptStateSuspended, changes.Stopping: api.AttemptStateStopping,
 }
 
-func stateOf(a *facts.Attempt) api.AttemptState {
-	if a.State == facts.Ended {
+func stateOf(a *changes.Attempt) api.AttemptState {
+	if a.State == changes.Ended {
 		return api.AttemptState(a.Outcome.String())
 	}
 	return attemptStates[a.State]
 }
 
 // shown is an attempt as the document has it.
-func (l *look) shown(f *facts.Attempt) api.Attempt {
+func (l *look) shown(f *changes.Attempt) api.Attempt {
 	x := api.Attempt{
 		ID: f.ID.String(), Stage: l.stageName(f.Stage), Index: int(f.Index), Launcher: f.On, State: stateOf(f), Speculative: f.Speculative,
 		Ready: moment(f.Ready), Launched: moment(f.Launched), Started: moment(f.Started), Executing: moment(f.Executing),
 		SuspendedSeconds: float32(f.Suspended.Seconds()), Reason: pointer(f.Reason),
 	}
 	switch f.State {
-	case facts.Ended:
+	case changes.Ended:
 		x.Ended = moment(f.Since)
 		if f.Started != 0 {
 			seconds := float32(ran(f).Seconds())
@@ -88,7 +88,7 @@ func (l *look) shown(f *facts.Attempt) api.Attempt {
 			read += n
 		}
 		x.ReadBytes, x.WrittenBytes = pointer(read), pointer(f.Work.Written)
-	case facts.Suspended:
+	case changes.Suspended:
 		x.SuspendedSince = moment(f.Since)
 	default:
 		if idle := l.server.needs.Idle; idle != nil {
@@ -103,7 +103,7 @@ func (l *look) shown(f *facts.Attempt) api.Attempt {
 }
 
 // ran is for how long one ran that ended, without suspensions.
-func ran(f *facts.Attempt) time.Duration {
+func ran(f *changes.Attempt) time.Duration {
 	if f.Started == 0 {
 		return 0
 	}
@@ -164,7 +164,7 @@ func (x *listed) which() file.Query {
 }
 
 // take takes an attempt in that fits; false: the page is full.
-func (x *listed) take(f *facts.Attempt) bool {
+func (x *listed) take(f *changes.Attempt) bool {
 	p := x.p
 	if f.ID <= x.after || x.stage >= 0 && f.Stage != x.stage || p.Launcher != nil && f.On != *p.Launcher || p.State != nil && len(*p.State) > 0 && !slices.Contains(*p.State, stateOf(f)) {
 		return true

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
@@ -75,14 +75,14 @@ func BenchmarkJobs(b *testing.B) {
 	answer := httptest.NewRecorder()
 	w.mux.ServeHTTP(answer, httptest.NewRequest("GET", Root+"/jobs", nil))
 	b.Logf("from opening history to the first list: %v", time.Since(began))
-	var rows []facts.Job
+	var rows []changes.Job
 	for i := range live {
-		rows = append(rows, facts.Job{
+		rows = append(rows, changes.Job{
 			ID: scheduler.JobID(ended + 1 + i), Spec: &wire.JobSpec{Name: fmt.Sprint("job of today ", i), Principal: &wire.Principal{Name: fmt.Sprint("user", i%50)}},
 			State: wire.JobState_JOB_STATE_RUNNING, Pool: fmt.Sprint("pool", i%20), Submitted: base,
 		})
 	}
-	w.model.Hand(core.Facts{ChangeSet: facts.ChangeSet{Jobs: rows}})
+	w.model.Hand(core.Facts{ChangeSet: changes.ChangeSet{Jobs: rows}})
 	for _, query := range []string{"", "?state=running", "?state=failed", "?user=user7", "?pool=pool9&user=user9", "?name=job+99999", "?user=nobody", "?limit=1000", fmt.Sprintf("?cursor=%s", *request.Cursor(request.Jobs, request.Number(scheduler.JobID(500))))} {
 		b.Run("jobs"+query, func(b *testing.B) { each(b, w.mux, "/jobs"+query) })
 	}

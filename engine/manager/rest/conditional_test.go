@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -35,7 +35,7 @@ func TestWhatNoRowTellsIsHeardOf(t *testing.T) {
 		}
 		launcher := func(free int) func() {
 			return func() {
-				w.tell(core.Facts{ChangeSet: facts.ChangeSet{Launchers: []facts.Launcher{{ID: 1, Name: "l1", State: "up", Free: []scheduler.SlotCount{{Kind: "default", Count: free}}}}}})
+				w.tell(core.Facts{ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, Name: "l1", State: "up", Free: []scheduler.SlotCount{{Kind: "default", Count: free}}}}}})
 			}
 		}
 		decides := func(generation uint64) func() {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/internal/histogram"
@@ -39,7 +39,7 @@ type distribution struct {
 	of               *look
 	stage            int32
 	running, waiting times
-	slowest          []facts.Attempt // the slowest first
+	slowest          []changes.Attempt // the slowest first
 }
 
 func (l *look) distribution(stage string) (*distribution, error) {
@@ -47,19 +47,19 @@ func (l *look) distribution(stage string) (*distribution, error) {
 	return &distribution{of: l, stage: n}, err
 }
 
-func slower(x, y facts.Attempt) int {
+func slower(x, y changes.Attempt) int {
 	return cmp.Or(cmp.Compare(ran(&y), ran(&x)), cmp.Compare(x.ID, y.ID))
 }
 
 // take takes an attempt in. It is true.
-func (d *distribution) take(f *facts.Attempt) bool {
+func (d *distribution) take(f *changes.Attempt) bool {
 	if f.Stage != d.stage {
 		return true
 	}
 	if f.Ready != 0 && f.Launched != 0 {
 		d.waiting.add(f.Launched.Sub(f.Ready))
 	}
-	if f.State != facts.Ended || f.Outcome != scheduler.Finished {
+	if f.State != changes.Ended || f.Outcome != scheduler.Finished {
 		return true
 	}
 	d.running.add(ran(f))

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -113,7 +113,7 @@ func (e *export) job() error {
 
 func (e *export) attempts() (err error) {
 	var wrong error
-	_, e.end.Of, err = e.look.Each(e.ctx, file.Query{}, func(f *facts.Attempt) bool {
+	_, e.end.Of, err = e.look.Each(e.ctx, file.Query{}, func(f *changes.Attempt) bool {
 		wrong = e.line("attempt", e.look.shown(f))
 		e.end.Attempts++
 		return wrong == nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -23,10 +23,10 @@ func TestExport(t *testing.T) {
 	if err := w.history.Tails().Add(tails.Key{Job: 1, Submitted: base}, printed); err != nil {
 		t.Fatal(err)
 	}
-	var rest []facts.Attempt // that end later
+	var rest []changes.Attempt // that end later
 	for _, r := range rows {
-		if r.State != facts.Ended {
-			r.State, r.Outcome, r.Since = facts.Ended, 1, base.Add(5e9)
+		if r.State != changes.Ended {
+			r.State, r.Outcome, r.Since = changes.Ended, 1, base.Add(5e9)
 			rest = append(rest, r)
 		}
 	}
@@ -67,7 +67,7 @@ func TestExport(t *testing.T) {
 		}
 	}
 	export()
-	w.tell(core.Facts{ChangeSet: facts.ChangeSet{Attempts: rest}})
+	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Attempts: rest}})
 	w.end(1, "ann")
 	export()
 	if a := w.ask("GET", "/api/v1/jobs/job-9/export", "", nil); a.StatusCode != http.StatusNotFound {

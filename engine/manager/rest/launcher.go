@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -38,7 +38,7 @@ func (s *Server) GetLauncher(ctx context.Context, q api.GetLauncherRequestObject
 	d.AttemptsLeftOut = len(there) - len(d.Attempts)
 	ends, err := s.needs.Model.Ends(ctx, scheduler.LauncherID(l.Launcher))
 	for _, e := range ends {
-		if a, may := names.attempt(ctx, &facts.Attempt{ID: e.Attempt, Job: e.Job, Stage: e.Stage, Index: e.Index, State: facts.Ended, Outcome: e.Outcome, Started: e.At}); may {
+		if a, may := names.attempt(ctx, &changes.Attempt{ID: e.Attempt, Job: e.Job, Stage: e.Stage, Index: e.Index, State: changes.Ended, Outcome: e.Outcome, Started: e.At}); may {
 			d.Ended = append(d.Ended, a)
 		}
 	}
@@ -78,7 +78,7 @@ func (n *namesOf) job(ctx context.Context, id scheduler.JobID) *wire.JobStatus {
 }
 
 // attempt is one as the document has it; false: one may not look at its job.
-func (n *namesOf) attempt(ctx context.Context, f *facts.Attempt) (a api.LauncherAttempt, may bool) {
+func (n *namesOf) attempt(ctx context.Context, f *changes.Attempt) (a api.LauncherAttempt, may bool) {
 	st := n.job(ctx, f.Job)
 	if st == nil {
 		return a, false

@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
@@ -200,19 +200,19 @@ func (w *world) jobThatWaits(id scheduler.JobID, user string, nodes int, said sc
 		Stages:      []*wire.Stage{{Name: "map", Nodes: uint32(nodes)}, {Name: "reduce", Nodes: 1}},
 		Connections: []*wire.Connection{{FromStage: 0, ToStage: 1, Pattern: wire.Pattern_PATTERN_MERGE, Kind: wire.ChannelKind_CHANNEL_KIND_FILE}},
 	}
-	w.tell(core.Facts{ChangeSet: facts.ChangeSet{
-		Jobs: []facts.Job{{
+	w.tell(core.Facts{ChangeSet: changes.ChangeSet{
+		Jobs: []changes.Job{{
 			ID: id, Spec: &wire.JobSpec{Name: fmt.Sprintf("name of %v", id), Principal: &wire.Principal{Name: user}}, Plan: &graph.Expanded{Graph: g},
 			StageNames: []string{"map", "reduce"}, State: wire.JobState_JOB_STATE_RUNNING, Pool: "default", Submitted: base, Groups: nodes + 1,
-			Waits: facts.Waits{Ready: nodes, Longest: `stage "map" node 0`, Width: 1, Needs: []scheduler.SlotCount{{Kind: "default", Count: 1}}, Policy: said},
+			Waits: changes.Waits{Ready: nodes, Longest: `stage "map" node 0`, Width: 1, Needs: []scheduler.SlotCount{{Kind: "default", Count: 1}}, Policy: said},
 		}},
-		Stages: []facts.Stage{{Job: id, Number: 0, Nodes: uint32(nodes), Ready: uint32(nodes)}, {Job: id, Number: 1, Nodes: 1, Waiting: 1}},
+		Stages: []changes.Stage{{Job: id, Number: 0, Nodes: uint32(nodes), Ready: uint32(nodes)}, {Job: id, Number: 1, Nodes: 1, Waiting: 1}},
 	}})
 }
 
 // end tells that a job is over.
 func (w *world) end(id scheduler.JobID, user string) {
-	w.tell(core.Facts{ChangeSet: facts.ChangeSet{Ended: []*wire.JobStatus{{
+	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{
 		Summary: &wire.JobSummary{Job: uint64(id), Name: fmt.Sprintf("name of %v", id), User: user, Pool: "default", State: wire.JobState_JOB_STATE_FAILED, Submitted: int64(base), Ended: int64(base.Add(time.Minute))},
 		Failure: &wire.Failure{Message: "wrong"}, Stages: []*wire.StageStatus{{Name: "map", Nodes: 1, Finished: 1}, {Name: "reduce", Nodes: 1}},
 	}}}})
@@ -267,31 +267,31 @@ func (w *world) do(r *http.Request, into any) reply {
 }
 
 // attempts tells rows of a job's attempts, drawn at random, and returns them.
-func (w *world) attempts(job scheduler.JobID, from, n int, seed uint64) []facts.Attempt {
+func (w *world) attempts(job scheduler.JobID, from, n int, seed uint64) []changes.Attempt {
 	random := rand.New(rand.NewPCG(seed, 1))
-	rows := make([]facts.Attempt, n)
+	rows := make([]changes.Attempt, n)
 	for i := range rows {
 		start := base.Add(time.Duration(random.IntN(1000)) * time.Millisecond)
-		rows[i] = facts.Attempt{
+		rows[i] = changes.Attempt{
 			ID: scheduler.AttemptID(from + i), Job: job, On: fmt.Sprintf("l%d", random.IntN(5)), Launcher: scheduler.LauncherID(random.IntN(5) + 1), Stage: int32(random.IntN(2)), Index: int32(i),
-			State: facts.Ended, Outcome: scheduler.AttemptOutcome(1 + random.IntN(int(scheduler.Killed))), Ready: base, Launched: start, Started: start,
+			State: changes.Ended, Outcome: scheduler.AttemptOutcome(1 + random.IntN(int(scheduler.Killed))), Ready: base, Launched: start, Started: start,
 			Since: start.Add(time.Duration(1+random.IntN(5000)) * time.Millisecond),
 		}
 		if rows[i].Launcher--; rows[i].Launcher == 0 {
 			rows[i].Launcher = 9
 		}
 		if random.IntN(4) == 0 {
-			rows[i].State, rows[i].Outcome, rows[i].Since = facts.Running, 0, 0
+			rows[i].State, rows[i].Outcome, rows[i].Since = changes.Running, 0, 0
 		}
 	}
-	w.tell(core.Facts{ChangeSet: facts.ChangeSet{Attempts: rows}})
+	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Attempts: rows}})
 	return rows
 }
 
 // What is asked in each way that the document has is answered as it says, and tells what there is.
 func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	w := newWorld(t)
-	w.tell(core.Facts{ChangeSet: facts.ChangeSet{Launchers: []facts.Launcher{
+	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{
 		{ID: 1, Name: "l1", Host: "h", State: "up", Slots: []scheduler.SlotCount{{Kind: "default", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "default", Count: 3}}, Memory: 100, MemoryFree: 50, Running: 1},
 		{ID: 2, Name: "l2", Host: "h", State: "lost"},
 	}}})
@@ -364,9 +364,9 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 func TestNoTimeIsShown(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 2)
-	w.tell(core.Facts{ChangeSet: facts.ChangeSet{Attempts: []facts.Attempt{
-		{ID: 1, Job: 1, On: "l1", Launcher: 1, State: facts.Ended, Outcome: scheduler.Finished, Ready: base, Launched: base, Started: base, Since: base},
-		{ID: 2, Job: 1, On: "l1", Launcher: 1, State: facts.Ended, Outcome: scheduler.Killed, Ready: base, Launched: base, Since: base},
+	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{
+		{ID: 1, Job: 1, On: "l1", Launcher: 1, State: changes.Ended, Outcome: scheduler.Finished, Ready: base, Launched: base, Started: base, Since: base},
+		{ID: 2, Job: 1, On: "l1", Launcher: 1, State: changes.Ended, Outcome: scheduler.Killed, Ready: base, Launched: base, Since: base},
 	}}})
 	var list api.AttemptList
 	w.ask("GET", Root+"/jobs/job-1/attempts", "", &list)
@@ -384,7 +384,7 @@ func TestNoTimeIsShown(t *testing.T) {
 }
 
 // checkDistribution holds one against a plain count.
-func (w *world) checkDistribution(d *api.Distribution, rows []facts.Attempt) {
+func (w *world) checkDistribution(d *api.Distribution, rows []changes.Attempt) {
 	w.Helper()
 	var ran []time.Duration
 	for _, a := range rows {
@@ -412,7 +412,7 @@ func (w *world) checkDistribution(d *api.Distribution, rows []facts.Attempt) {
 }
 
 // checkTimeline holds the work that it shows, and the ends, against a plain sum.
-func (w *world) checkTimeline(line *api.Timeline, rows []facts.Attempt) {
+func (w *world) checkTimeline(line *api.Timeline, rows []changes.Attempt) {
 	w.Helper()
 	shown, ends := 0.0, 0
 	for _, l := range line.Lanes {
@@ -431,7 +431,7 @@ func (w *world) checkTimeline(line *api.Timeline, rows []facts.Attempt) {
 	work, ended := 0.0, 0
 	for _, a := range rows {
 		end := scheduler.Time(line.To.UnixNano())
-		if a.State == facts.Ended {
+		if a.State == changes.Ended {
 			end = min(end, a.Since)
 			ended++
 		}

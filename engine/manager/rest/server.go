@@ -26,7 +26,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
@@ -50,7 +50,7 @@ func Document() []byte { return document }
 
 // Model is what is shown of the cluster as it is (readmodel.Model).
 type Model interface {
-	OnLauncher(ctx context.Context, id scheduler.LauncherID) (list []facts.Attempt, err error)
+	OnLauncher(ctx context.Context, id scheduler.LauncherID) (list []changes.Attempt, err error)
 	Ends(ctx context.Context, id scheduler.LauncherID) (list []readmodel.End, err error)
 	Stats(ctx context.Context) (stats core.Stats, decides uint64, err error)
 	Revisions(ctx context.Context) (readmodel.Revisions, error)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -67,7 +67,7 @@ type lane struct {
 }
 
 // take takes an attempt in. It is true.
-func (t *timeline) take(f *facts.Attempt) bool {
+func (t *timeline) take(f *changes.Attempt) bool {
 	name := f.On
 	if t.byStage {
 		name = t.of.stageName(f.Stage)
@@ -81,10 +81,10 @@ func (t *timeline) width() float64 { return float64(t.to-t.from) / float64(t.buc
 
 // add adds an attempt. Of one that was suspended only its ends are known, so that it counts as
 // if it had run throughout. One that ended before it started has an end and did not run.
-func (t *timeline) add(name string, f *facts.Attempt) {
+func (t *timeline) add(name string, f *changes.Attempt) {
 	began := f.Started
 	if began == 0 {
-		if f.State != facts.Ended {
+		if f.State != changes.Ended {
 			return
 		}
 		began = f.Since
@@ -95,7 +95,7 @@ func (t *timeline) add(name string, f *facts.Attempt) {
 		t.lanes[name] = l
 	}
 	end := t.to
-	if f.State == facts.Ended {
+	if f.State == changes.Ended {
 		end = f.Since
 	}
 	from, to := float64(max(began, t.from)-t.from)/t.width(), float64(min(end, t.to)-t.from)/t.width()
@@ -104,7 +104,7 @@ func (t *timeline) add(name string, f *facts.Attempt) {
 		l.ran[b] += part
 		l.work += part
 	}
-	if f.State != facts.Ended {
+	if f.State != changes.Ended {
 		return
 	}
 	outcome := f.Outcome.String()

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
@@ -128,7 +128,7 @@ func (l *look) draw(ctx context.Context, stage string, p *api.GetTimelineParams)
 			return made, err
 		}
 	}
-	kept, of, err := l.Each(ctx, file.Query{}, func(f *facts.Attempt) bool {
+	kept, of, err := l.Each(ctx, file.Query{}, func(f *changes.Attempt) bool {
 		if d != nil {
 			d.take(f)
 		}

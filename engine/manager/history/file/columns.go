@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -16,7 +16,7 @@ import (
 
 // row is an attempt on its way in or out, with the one before.
 type row struct {
-	a, before *facts.Attempt
+	a, before *changes.Attempt
 	names     *names
 }
 
@@ -120,7 +120,7 @@ func takeKind(r row) uint64 {
 }
 
 func giveKind(r row, v uint64) {
-	r.a.State, r.a.Outcome, r.a.Speculative = facts.State(v>>16), scheduler.AttemptOutcome(v>>1), v&1 == 1
+	r.a.State, r.a.Outcome, r.a.Speculative = changes.State(v>>16), scheduler.AttemptOutcome(v>>1), v&1 == 1
 }
 
 // integer is what a column may hold.
@@ -158,7 +158,7 @@ func micros(t scheduler.Time) int64 { return int64(t) / int64(time.Microsecond) 
 func nanos(t int64) scheduler.Time  { return scheduler.Time(t * int64(time.Microsecond)) }
 
 // ran is how long an attempt will have run, in microseconds, by its other times.
-func ran(a *facts.Attempt) time.Duration {
+func ran(a *changes.Attempt) time.Duration {
 	if a.Started == 0 || a.Since == 0 {
 		return 0
 	}
@@ -213,10 +213,10 @@ func planes(b []byte, values []uint64) ([]byte, error) {
 }
 
 // appendRows stores attempts of one job, in order of id.
-func appendRows(b []byte, rows []facts.Attempt, n *names) []byte {
+func appendRows(b []byte, rows []changes.Attempt, n *names) []byte {
 	values := make([]uint64, len(rows))
 	for _, c := range columns {
-		before := &facts.Attempt{}
+		before := &changes.Attempt{}
 		for i := range rows {
 			values[i] = c.take(row{&rows[i], before, n})
 			before = &rows[i]
@@ -227,13 +227,13 @@ func appendRows(b []byte, rows []facts.Attempt, n *names) []byte {
 }
 
 // readRows reads so many attempts of a job.
-func readRows(b []byte, count int, job scheduler.JobID, n *names) (rows []facts.Attempt, err error) {
-	rows, values := make([]facts.Attempt, count), make([]uint64, count)
+func readRows(b []byte, count int, job scheduler.JobID, n *names) (rows []changes.Attempt, err error) {
+	rows, values := make([]changes.Attempt, count), make([]uint64, count)
 	for _, c := range columns {
 		if b, err = planes(b, values); err != nil {
 			return nil, err
 		}
-		before := &facts.Attempt{}
+		before := &changes.Attempt{}
 		for i, v := range values {
 			c.give(row{&rows[i], before, n}, v)
 			before = &rows[i]

@@ -17,24 +17,24 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // anyAttempt draws one of which nothing is as it is in life, but that times are in microseconds.
-func anyAttempt(id scheduler.AttemptID) *rapid.Generator[facts.Attempt] {
-	return rapid.Custom(func(t *rapid.T) facts.Attempt {
+func anyAttempt(id scheduler.AttemptID) *rapid.Generator[changes.Attempt] {
+	return rapid.Custom(func(t *rapid.T) changes.Attempt {
 		micros := func(name string) int64 { return rapid.Int64Range(-1<<50, 1<<50).Draw(t, name) * 1000 }
 		at := func(name string) scheduler.Time {
 			return rapid.OneOf(rapid.Just(scheduler.Time(0)), rapid.Just(scheduler.Time(micros(name)))).Draw(t, name)
 		}
 		bytes := rapid.Int64()
-		a := facts.Attempt{
+		a := changes.Attempt{
 			ID: id, Job: 7, Bundle: scheduler.BundleID(rapid.Uint64().Draw(t, "bundle")), Run: rapid.Uint64().Draw(t, "run"),
 			Launcher: scheduler.LauncherID(rapid.Uint64().Draw(t, "launcher")), On: rapid.SampledFrom([]string{"", "a", "b\x00"}).Draw(t, "on"),
 			Stage: rapid.Int32().Draw(t, "stage"), Index: rapid.Int32().Draw(t, "index"),
-			State: facts.State(rapid.Byte().Draw(t, "state")), Speculative: rapid.Bool().Draw(t, "speculative"),
+			State: changes.State(rapid.Byte().Draw(t, "state")), Speculative: rapid.Bool().Draw(t, "speculative"),
 			Outcome: scheduler.AttemptOutcome(rapid.Byte().Draw(t, "outcome")),
 			Ready:   at("ready"), Launched: scheduler.Time(micros("launched")), Started: at("started"), Executing: at("executing"), Since: at("since"),
 			Suspended: time.Duration(micros("suspended")), Reason: rapid.SampledFrom([]string{"", "lost", strings.Repeat("x", 5000)}).Draw(t, "reason"),
@@ -53,7 +53,7 @@ func TestReasonsWithoutEnd(t *testing.T) {
 	const each, count = 64 << 10, textsMax>>16 + 10
 	j := &Job{ID: 7}
 	for i := range count {
-		j.Attempts = append(j.Attempts, facts.Attempt{ID: scheduler.AttemptID(i + 1), Outcome: scheduler.Failed, Reason: fmt.Sprintf("%0*d", each, i)})
+		j.Attempts = append(j.Attempts, changes.Attempt{ID: scheduler.AttemptID(i + 1), Outcome: scheduler.Failed, Reason: fmt.Sprintf("%0*d", each, i)})
 	}
 	b, err := Encode(j)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestReasonsWithoutEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := 0
-	err = r.Each(Query{}, func(a *facts.Attempt) bool {
+	err = r.Each(Query{}, func(a *changes.Attempt) bool {
 		want := textNotKept
 		if i < count-10 {
 			want = j.Attempts[i].Reason
@@ -103,7 +103,7 @@ func TestWhatIsWrittenComesBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slices.SortFunc(j.Attempts, func(a, b facts.Attempt) int { return compare.Compare(a.ID, b.ID) })
+		slices.SortFunc(j.Attempts, func(a, b changes.Attempt) int { return compare.Compare(a.ID, b.ID) })
 		if len(j.Attempts) == 0 {
 			j.Attempts, got.Attempts = nil, nil
 		}
@@ -118,7 +118,7 @@ func TestWhatIsWrittenComesBack(t *testing.T) {
 
 // Of rows of one attempt the last counts.
 func TestALaterRowReplacesAnEarlierOne(t *testing.T) {
-	j := &Job{ID: 1, Attempts: []facts.Attempt{{ID: 2, Reason: "old"}, {ID: 1}, {ID: 2, Reason: "new"}}}
+	j := &Job{ID: 1, Attempts: []changes.Attempt{{ID: 2, Reason: "old"}, {ID: 1}, {ID: 2, Reason: "new"}}}
 	r := decoded(t, j)
 	got, more, err := r.Attempts(Query{})
 	if err != nil || more || len(got) != 2 || got[0].ID != 1 || got[1].Reason != "new" {
@@ -153,10 +153,10 @@ func realistic(n int) *Job {
 	}
 	for i := range n {
 		slot := i % len(free)
-		a := facts.Attempt{
+		a := changes.Attempt{
 			ID: scheduler.AttemptID(5_000_000 + i), Job: 42, Bundle: scheduler.BundleID(3_000_000 + i), Run: uint64(5_000_000 + i),
 			Launcher: scheduler.LauncherID(1 + slot/slots), On: fmt.Sprintf("node-%03d", slot/slots), Stage: int32(i * 10 / n / 8), Index: int32(i),
-			State: facts.Ended, Outcome: scheduler.Finished, Ready: start,
+			State: changes.Ended, Outcome: scheduler.Finished, Ready: start,
 		}
 		a.Launched = free[slot].Add(time.Duration(r.IntN(2e6)))
 		a.Started = a.Launched.Add(time.Duration(5e5 + r.IntN(5e6)))
@@ -184,7 +184,7 @@ func TestQueries(t *testing.T) {
 	r := decoded(t, j)
 	for _, n := range []int{0, 3, blockRows + 9, 1 << 30} {
 		rows, err := r.Newest(n)
-		if want := j.Attempts[max(0, len(j.Attempts)-n):]; err != nil || !slices.EqualFunc(rows, want, func(a, b facts.Attempt) bool { return a.ID == b.ID }) {
+		if want := j.Attempts[max(0, len(j.Attempts)-n):]; err != nil || !slices.EqualFunc(rows, want, func(a, b changes.Attempt) bool { return a.ID == b.ID }) {
 			t.Errorf("the newest %d are %d: %v", n, len(rows), err)
 		}
 	}
@@ -209,7 +209,7 @@ func TestQueries(t *testing.T) {
 			var got []scheduler.AttemptID
 			for q, more := q, true; more; {
 				q.Limit = limit
-				var page []facts.Attempt
+				var page []changes.Attempt
 				var err error
 				if page, more, err = r.Attempts(q); err != nil {
 					t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -52,7 +52,7 @@ type block struct {
 	Outcomes uint64              `json:"outcomes"` // a bit for each that occurs
 }
 
-func blockOf(rows []facts.Attempt) block {
+func blockOf(rows []changes.Attempt) block {
 	b := block{Rows: len(rows), Last: rows[len(rows)-1].ID, Stages: [2]int32{rows[0].Stage, rows[0].Stage}}
 	for i := range rows {
 		b.Stages[0], b.Stages[1] = min(b.Stages[0], rows[i].Stage), max(b.Stages[1], rows[i].Stage)

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -17,7 +17,7 @@ type Job struct {
 	Status   *wire.JobStatus // as it ended, without attempts; nil: it has not
 	Graph    *wire.Graph     // without inputs and edges; nil: not here
 	Course   Course
-	Attempts []facts.Attempt // that are kept, in order of id
+	Attempts []changes.Attempt // that are kept, in order of id
 }
 
 // Course is how it came to its end.
@@ -58,7 +58,7 @@ type Aggregate struct {
 const tookMax = 30
 
 // Add counts an attempt.
-func (g *Aggregate) Add(a *facts.Attempt) {
+func (g *Aggregate) Add(a *changes.Attempt) {
 	g.Outcomes[min(a.Outcome, scheduler.Killed)]++
 	g.Running += a.Work.Running
 	g.Longest = max(g.Longest, a.Work.Running)
@@ -93,7 +93,7 @@ func (g *Aggregate) Join(o *Aggregate) {
 }
 
 // Count counts an attempt of its stage, up to stagesMax of them.
-func (c *Course) Count(a *facts.Attempt) {
+func (c *Course) Count(a *changes.Attempt) {
 	if s := c.stage(int(a.Stage)); s != nil {
 		s.Add(a)
 	}

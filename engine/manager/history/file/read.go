@@ -14,7 +14,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -286,7 +286,7 @@ type Query struct {
 }
 
 // matches says whether an attempt is asked for.
-func (q *Query) matches(a *facts.Attempt) bool {
+func (q *Query) matches(a *changes.Attempt) bool {
 	return a.ID > q.After && has(q.Outcomes, a.Outcome) && has(q.Stages, a.Stage) && (q.Launcher == "" || a.On == q.Launcher)
 }
 
@@ -316,7 +316,7 @@ func has[T comparable](list []T, v T) bool {
 
 // Each calls take with each attempt that is asked for, in order of id, until that returns false. It
 // has a block of them in memory at a time.
-func (r *Reader) Each(q Query, take func(*facts.Attempt) bool) error {
+func (r *Reader) Each(q Query, take func(*changes.Attempt) bool) error {
 	for i := range r.head.Blocks {
 		b := &r.head.Blocks[i]
 		if q.passes(b) {
@@ -337,8 +337,8 @@ func (r *Reader) Each(q Query, take func(*facts.Attempt) bool) error {
 
 // Attempts reads those that are asked for, in order of id. More says that there are others: Query.After
 // the last of these finds them.
-func (r *Reader) Attempts(q Query) (found []facts.Attempt, more bool, err error) {
-	err = r.Each(q, func(a *facts.Attempt) bool {
+func (r *Reader) Attempts(q Query) (found []changes.Attempt, more bool, err error) {
+	err = r.Each(q, func(a *changes.Attempt) bool {
 		if more = q.Limit > 0 && len(found) == q.Limit; !more {
 			found = append(found, *a)
 		}
@@ -351,7 +351,7 @@ func (r *Reader) Attempts(q Query) (found []facts.Attempt, more bool, err error)
 }
 
 // Newest reads the so many attempts of the largest ids that are kept, in order.
-func (r *Reader) Newest(n int) (rows []facts.Attempt, err error) {
+func (r *Reader) Newest(n int) (rows []changes.Attempt, err error) {
 	for i := len(r.head.Blocks) - 1; i >= 0 && len(rows) < n; i-- {
 		b, err := r.block(i)
 		if err != nil {
@@ -362,7 +362,7 @@ func (r *Reader) Newest(n int) (rows []facts.Attempt, err error) {
 	return rows[max(0, len(rows)-n):], nil
 }
 
-func (r *Reader) block(i int) ([]facts.Attempt, error) {
+func (r *Reader) block(i int) ([]changes.Attempt, error) {
 	n, err := r.names()
 	if err != nil {
 		return nil, err

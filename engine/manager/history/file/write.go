@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/core/facts"
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/durable"
 )
@@ -31,7 +31,7 @@ func Encode(j *Job) ([]byte, error) {
 	h.Total = max(j.Course.Attempts, h.Kept)
 	n := &names{}
 	parts := make([][]byte, blocksAt)
-	var rows []facts.Attempt
+	var rows []changes.Attempt
 	for places := range slices.Chunk(order, blockRows) {
 		rows = rows[:0]
 		for _, i := range places {
@@ -59,7 +59,7 @@ func Encode(j *Job) ([]byte, error) {
 }
 
 // inOrder lists the places of attempts in order of id, for each id the last.
-func inOrder(all []facts.Attempt) []int32 {
+func inOrder(all []changes.Attempt) []int32 {
 	order := make([]int32, len(all))
 	for i := range order {
 		order[i] = int32(len(all) - 1 - i)

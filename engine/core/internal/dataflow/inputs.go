@@ -1,0 +1,268 @@
+// Package inputs is what the groups of a job read: stored files, and over file channels
+// what writers of the job stored. It says when a bundle may start, what each reader has
+// been given of its sources and what it misses, how much a group reads, and where that
+// lies. It knows neither jobs nor attempts: who made an output is told it.
+//
+// # Gates
+//
+// An input of a bundle is a pair of one of its nodes and a file connection into
+// that node's stage. It is open when enough of its writers are there: all of
+// them, or the share that the connection's slow-start says. All readers of an
+// all-to-all connection have the same writers, so they share one count, and a
+// writer's end costs each of them nothing until the count reaches the number
+// that opens. Then they are told one after the other, as slowly as the caller likes.
+//
+// # Sources
+//
+// A reader may have a million writers. So it starts with as many sources as one
+// command holds and misses the others, and is fed what is there of them: with each
+// command's worth it says that it has them before more follow. What is on its way is
+// all that is remembered of it, for a launcher that joins again.
+//
+// # What holds
+//
+// A gate counts the inputs of its bundle that are not open, as far as they were told. A
+// reader is listed as waiting for a connection exactly while it was ever to miss a source
+// of it; it misses as many sources as it has bits set. See Check.
+package dataflow
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sorted"
+)
+
+// Key names one writer's output: that of a node of the stage from which a file
+// connection comes.
+type Key struct{ Conn, From int32 }
+
+// Inputs are those of the groups of a job. Not safe for concurrent use.
+type Inputs struct {
+	plan    *graph.Expanded
+	conns   []Connection     // of which those that are no file connections are empty
+	into    [][]int32        // by stage: file connections into it
+	outOf   [][]int32        // by stage: file connections out of it
+	some    bool             // there are file connections
+	waiting [][]*Reader      // by connection: who misses a source, in order of attempt
+	telling int              // connections of which readers are being told
+	said    [][]*wire.Source // by connection and writer: as readers were told of an output that is there; nil: none was, or it was lost or made again since
+}
+
+// New returns the inputs of a plan, of which nothing was written.
+func New(p *graph.Expanded) Inputs {
+	stages, conns := len(p.Graph.Stages), len(p.Graph.Connections)
+	in := Inputs{
+		plan: p, into: make([][]int32, stages), outOf: make([][]int32, stages),
+		conns: make([]Connection, conns), waiting: make([][]*Reader, conns), said: make([][]*wire.Source, conns),
+	}
+	for c, m := range p.Graph.Connections {
+		if m.Kind != wire.ChannelKind_CHANNEL_KIND_FILE {
+			continue
+		}
+		in.into[m.ToStage] = append(in.into[m.ToStage], int32(c))
+		in.outOf[m.FromStage] = append(in.outOf[m.FromStage], int32(c))
+		writers, readers := p.Sizes(c)
+		in.conns[c] = NewConnection(writers, readers, m.Pattern == wire.Pattern_PATTERN_ALL_TO_ALL)
+		in.some = true
+	}
+	return in
+}
+
+// Some says whether there are file connections.
+func (in *Inputs) Some() bool { return in.some }
+
+// OutOf lists the file connections out of a stage.
+func (in *Inputs) OutOf(stage int) []int32 { return in.outOf[stage] }
+
+// There says whether a writer's output is there.
+func (in *Inputs) There(k Key) bool { return in.conns[k.Conn].There(int(k.From)) }
+
+// Said is how readers were told where an output is that is there; nil: none was told. All
+// readers of it share one message, which is never changed.
+func (in *Inputs) Said(k Key) *wire.Source {
+	if said := in.said[k.Conn]; said != nil {
+		return said[k.From]
+	}
+	return nil
+}
+
+// Say notes how readers are told where an output is.
+func (in *Inputs) Say(k Key, s *wire.Source) {
+	said := &in.said[k.Conn]
+	if *said == nil {
+		*said = make([]*wire.Source, in.conns[k.Conn].Writers())
+	}
+	(*said)[k.From] = s
+}
+
+// unsay forgets how readers were told where an output was.
+func (in *Inputs) unsay(k Key) {
+	if said := in.said[k.Conn]; said != nil {
+		said[k.From] = nil
+	}
+}
+
+// All says whether a connection joins all to all.
+func (in *Inputs) All(conn int32) bool { return in.conns[conn].All() }
+
+// Writer returns the node that writes an output.
+func (in *Inputs) Writer(k Key) graph.Node {
+	return graph.Node{Stage: int(in.plan.Connection(int(k.Conn)).FromStage), Index: int(k.From)}
+}
+
+// EachReader calls f for the nodes that read an output.
+func (in *Inputs) EachReader(k Key, f func(graph.Node)) {
+	to := int(in.plan.Connection(int(k.Conn)).ToStage)
+	r, list := in.plan.Readers(int(k.Conn), int(k.From))
+	graph.Each(r, list, func(reader int) { f(graph.Node{Stage: to, Index: reader}) })
+}
+
+// Each calls f once for every writer's output that a group of some nodes reads.
+func (in *Inputs) Each(nodes []int32, f func(k Key)) {
+	var seen map[Key]bool
+	if len(nodes) > 1 {
+		seen = map[Key]bool{} // nodes of one stage may share writers
+	}
+	for _, x := range nodes {
+		n := in.plan.Node(x)
+		for _, conn := range in.into[n.Stage] {
+			r, list := in.plan.Writers(int(conn), n.Index)
+			graph.Each(r, list, func(from int) {
+				k := Key{conn, int32(from)}
+				if seen == nil || !seen[k] {
+					f(k)
+				}
+				if seen != nil {
+					seen[k] = true
+				}
+			})
+		}
+	}
+}
+
+// Reads says whether a group of some nodes reads an output.
+func (in *Inputs) Reads(nodes []int32, k Key) bool {
+	for _, x := range nodes {
+		n := in.plan.Node(x)
+		if !slices.Contains(in.into[n.Stage], k.Conn) {
+			continue
+		}
+		r, list := in.plan.Writers(int(k.Conn), n.Index)
+		if int(k.From) >= r.Low && int(k.From) < r.High || sorted.Has(list, k.From) {
+			return true
+		}
+	}
+	return false
+}
+
+// Misses says whether some reader waits for what one of some nodes writes.
+func (in *Inputs) Misses(readers []*Reader, nodes iter.Seq[int32]) bool {
+	for x := range nodes {
+		n := in.plan.Node(x)
+		for _, conn := range in.outOf[n.Stage] {
+			k := Key{conn, int32(n.Index)}
+			if !in.There(k) && slices.ContainsFunc(readers, func(r *Reader) bool { return r.IsMissing(k) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// HeldUpBy marks the bundles, by index, that readers wait for: those that write what
+// they miss, and what those need in turn before they can start. waits returns the nodes
+// of a bundle that waits for its inputs, and nil for another.
+func (in *Inputs) HeldUpBy(readers []*Reader, waits func(bundle int) iter.Seq[int32]) []bool {
+	marked := make([]bool, len(in.plan.Bundles))
+	var work []int
+	mark := func(k Key) {
+		if in.There(k) {
+			return
+		}
+		b := in.plan.BundleOf(in.plan.Number(in.Writer(k)))
+		if !marked[b] {
+			marked[b] = true
+			work = append(work, b)
+		}
+	}
+	for _, m := range missedBy(readers) {
+		for from := range in.conns[m.conn].Writers() {
+			if m.bits[from/64]>>(from%64)&1 == 1 {
+				mark(Key{m.conn, int32(from)})
+			}
+		}
+	}
+	done := make([]bool, len(in.conns)) // all readers of an all-to-all have the same writers
+	for len(work) > 0 {
+		b := work[len(work)-1]
+		work = work[:len(work)-1]
+		if nodes := waits(b); nodes != nil {
+			in.eachNeeded(nodes, done, mark)
+		}
+	}
+	return marked
+}
+
+// eachNeeded calls f for every input of some nodes, leaving out all-to-all connections
+// that were done and noting those that now are.
+func (in *Inputs) eachNeeded(nodes iter.Seq[int32], done []bool, f func(Key)) {
+	for x := range nodes {
+		n := in.plan.Node(x)
+		for _, conn := range in.into[n.Stage] {
+			if done[conn] {
+				continue
+			}
+			done[conn] = in.conns[conn].All()
+			r, list := in.plan.Writers(int(conn), n.Index)
+			graph.Each(r, list, func(from int) { f(Key{conn, int32(from)}) })
+		}
+	}
+}
+
+// Check recounts what is there. made is called for each output that is.
+func (in *Inputs) Check(made func(Key) error) error {
+	for i := range in.conns {
+		n := &in.conns[i]
+		for from := range n.Writers() {
+			if !n.There(from) {
+				continue
+			}
+			if err := made(Key{int32(i), int32(from)}); err != nil {
+				return err
+			}
+		}
+		if err := n.Check(func(from int, each func(reader int)) {
+			r, list := in.plan.Readers(i, from)
+			graph.Each(r, list, each)
+		}); err != nil {
+			return err
+		}
+	}
+	return in.checkWaiting()
+}
+
+// Clone returns a copy that stays while the inputs change. Nobody waits in it: the
+// readers, which are cloned with their attempts, say who does.
+func (in *Inputs) Clone() Inputs {
+	f := *in
+	f.conns, f.waiting, f.said = make([]Connection, len(in.conns)), nil, nil
+	for i := range f.conns {
+		f.conns[i] = in.conns[i].Clone()
+	}
+	return f
+}
+
+// Code codes what the plan does not say. Readers are coded with their attempts.
+func (in *Inputs) Code(w *checkpoint.Codec) {
+	for i := range in.conns {
+		in.conns[i].Code(w)
+		if w.Reading && in.conns[i].Telling() {
+			in.telling++
+		}
+	}
+}

@@ -1,0 +1,385 @@
+package dataflow
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint/codectest"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// game is the inputs of a random job, beside what is obviously so: which outputs are
+// there, and what each reader was told.
+type game struct {
+	t       *rapid.T
+	plan    *graph.Expanded
+	in      *Inputs
+	gates   []Gate
+	feed    Feed
+	now     scheduler.Time
+	there   map[Key]scheduler.LauncherID
+	readers []*told
+}
+
+// told is the reader of an attempt, and what it has heard.
+type told struct {
+	Reader
+	id   scheduler.AttemptID
+	node int32
+	has  map[Key]int // how often it was given a source
+	last uint64      // update that it is to confirm
+}
+
+const command = 3 * (sourceBytes + 1) // three sources fill one
+
+func newGame(t *rapid.T) *game {
+	g := &wire.Graph{Stages: []*wire.Stage{
+		{Name: "a", Nodes: uint32(rapid.IntRange(1, 70).Draw(t, "writers"))},
+		{Name: "b", Nodes: uint32(rapid.IntRange(1, 4).Draw(t, "readers"))},
+		{Name: "c", Nodes: 1},
+	}}
+	join := func(from, to uint32, p wire.Pattern) *wire.Connection {
+		return &wire.Connection{
+			FromStage: from, FromPort: fmt.Sprint("out", to), ToStage: to, ToPort: fmt.Sprint("in", from), Pattern: p, Kind: wire.ChannelKind_CHANNEL_KIND_FILE,
+			SlowStart: rapid.SampledFrom([]float64{0, 0.3, 0.9}).Draw(t, "slow-start"),
+		}
+	}
+	some := join(0, 2, wire.Pattern_PATTERN_EDGES)
+	for from := range g.Stages[0].Nodes {
+		if from%3 == 0 {
+			some.Edges = append(some.Edges, &wire.Edge{From: from, To: 0})
+		}
+	}
+	g.Connections = []*wire.Connection{join(0, 1, wire.Pattern_PATTERN_ALL_TO_ALL), join(1, 2, wire.Pattern_PATTERN_MERGE), some}
+	plan, err := graph.Expand(g, 1, graph.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := New(plan)
+	w := &game{t: t, plan: plan, in: &in, gates: make([]Gate, len(plan.Bundles)), there: map[Key]scheduler.LauncherID{}}
+	for b := range w.gates {
+		w.in.Recount(&w.gates[b], w.nodes(b))
+	}
+	return w
+}
+
+func (w *game) nodes(bundle int) iter.Seq[int32] {
+	return slices.Values(w.plan.Groups[w.plan.Bundles[bundle].Groups[0]].Nodes)
+}
+
+// keys are all outputs that a node reads.
+func (w *game) keys(node int32) (list []Key) {
+	n := w.plan.Node(node)
+	for c, m := range w.plan.Graph.Connections {
+		if int(m.ToStage) == n.Stage {
+			r, some := w.plan.Writers(c, n.Index)
+			graph.Each(r, some, func(from int) { list = append(list, Key{int32(c), int32(from)}) })
+		}
+	}
+	return list
+}
+
+func (w *game) source(k Key) *wire.Source {
+	if w.there[k] == 0 {
+		w.t.Fatalf("%v is asked for and not there", k)
+	}
+	return &wire.Source{Connection: uint32(k.Conn), From: uint32(k.From), Address: "h"}
+}
+
+func (w *game) hear(r *told, list []*wire.Source) {
+	for _, s := range list {
+		r.has[Key{int32(s.Connection), int32(s.From)}]++
+	}
+}
+
+// step has one thing happen, and what it leads to.
+func (w *game) step() {
+	w.now++
+	w.feed.Begin(w.now, command)
+	switch rapid.IntRange(0, 9).Draw(w.t, "do") {
+	case 0, 1, 2, 3, 4:
+		w.write()
+	case 5:
+		w.start()
+	case 6:
+		w.readBack()
+	case 7: // a reader says that it can't read something
+		if r := w.some(); r != nil {
+			k := rapid.SampledFrom(w.keys(r.node)).Draw(w.t, "lost")
+			if r.has[k] > 0 && !r.IsMissing(k) && !slices.Contains(r.given, k) {
+				r.has[k] = 0
+				w.in.Miss(&r.Reader, r.id, k)
+				w.feed.SupplyTo(w.in, &r.Reader, k, w.source)
+			}
+		}
+	case 8: // its launcher's stream breaks: what was on its way is given again
+		if r := w.some(); r != nil {
+			for _, k := range r.given {
+				r.has[k]--
+			}
+			w.in.Again(&r.Reader)
+			w.feed.Fill(w.in, &r.Reader, w.source)
+		}
+	case 9:
+		if r := w.some(); r != nil && rapid.Bool().Draw(w.t, "ends") {
+			w.in.End(&r.Reader)
+			w.feed.Drop(r.id)
+			w.readers = slices.DeleteFunc(w.readers, func(x *told) bool { return x == r })
+		}
+	}
+	w.deliver()
+}
+
+func (w *game) some() *told {
+	if len(w.readers) == 0 {
+		return nil
+	}
+	return rapid.SampledFrom(w.readers).Draw(w.t, "reader")
+}
+
+// write has an output come, come again or go.
+func (w *game) write() {
+	c := rapid.IntRange(0, len(w.plan.Graph.Connections)-1).Draw(w.t, "connection")
+	writers, _ := w.plan.Sizes(c)
+	k := Key{int32(c), int32(rapid.IntRange(0, writers-1).Draw(w.t, "writer"))}
+	var list iter.Seq[Crossing]
+	if old := w.there[k]; old != 0 && rapid.Bool().Draw(w.t, "lose") {
+		delete(w.there, k)
+		list = w.in.Lose(k, old)
+	} else {
+		w.there[k] = scheduler.LauncherID(rapid.IntRange(1, 3).Draw(w.t, "where"))
+		list = w.in.Put(k, 10, nil, w.there[k], old)
+	}
+	for x := range list {
+		w.in.Cross(&w.gates[w.in.Bundle(x)], x)
+	}
+	for range rapid.IntRange(0, 3).Draw(w.t, "told") {
+		w.tell(k.Conn)
+	}
+	if w.there[k] != 0 {
+		w.feed.Supply(w.in, k, w.source)
+	}
+}
+
+func (w *game) tell(conn int32) {
+	if !w.in.TellingOf(conn) {
+		return
+	}
+	if x, yes := w.in.Tell(conn); yes {
+		w.in.Cross(&w.gates[w.in.Bundle(x)], x)
+	}
+}
+
+// start starts an attempt that reads.
+func (w *game) start() {
+	node := w.plan.Number(graph.Node{Stage: rapid.IntRange(1, 2).Draw(w.t, "stage")})
+	r := &told{id: scheduler.AttemptID(w.now), node: node, has: map[Key]int{}}
+	for range rapid.IntRange(1, 2).Draw(w.t, "times") { // the start command may get lost
+		clear(r.has)
+		w.hear(r, w.in.List(&r.Reader, r.id, []int32{node}, command, w.source).Sources)
+	}
+	r.Start()
+	w.readers = append(w.readers, r)
+	w.feed.Fill(w.in, &r.Reader, w.source)
+}
+
+// deliver takes what the step gave to the readers, some of which confirm at once.
+func (w *game) deliver() {
+	for id, m := range w.feed.End() {
+		i := slices.IndexFunc(w.readers, func(r *told) bool { return r.id == id })
+		r := w.readers[i]
+		w.hear(r, m.Sources)
+		r.last = m.Confirm
+		if len(m.Sources) > 3 {
+			w.t.Fatalf("%d sources are in one command of 3", len(m.Sources))
+		}
+		if m.Complete != (r.Misses() == 0) {
+			w.t.Fatalf("the update is complete: %t, and %d are missing", m.Complete, r.Misses())
+		}
+	}
+}
+
+// settle lets all be told and confirmed.
+func (w *game) settle() {
+	for c := range w.plan.Graph.Connections {
+		for w.in.TellingOf(int32(c)) {
+			w.tell(int32(c))
+		}
+	}
+	for busy := true; busy; {
+		busy = false
+		w.now++
+		w.feed.Begin(w.now, command)
+		for _, r := range w.readers {
+			if r.awaits != 0 {
+				r.Taken(r.last)
+				busy = true
+			}
+			busy = !w.feed.Fill(w.in, &r.Reader, w.source) || busy
+		}
+		w.deliver()
+	}
+}
+
+// check holds all against the obvious.
+func (w *game) check() {
+	if err := w.in.Check(func(k Key) error {
+		if w.there[k] == 0 {
+			return fmt.Errorf("%v is there", k)
+		}
+		return nil
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	for b := range w.gates {
+		if got, want := w.gates[b].Unmet(), w.unmet(b); got != want {
+			w.t.Fatalf("bundle %d: %d inputs are unmet, want %d", b, got, want)
+		}
+	}
+	for _, r := range w.readers {
+		for _, k := range w.keys(r.node) {
+			if has, there := r.has[k], w.there[k] != 0; has > 1 || has == 0 && there || (has == 1) == r.IsMissing(k) {
+				w.t.Fatalf("attempt %d was given %v %d times; it is there: %t, it misses it: %t", r.id, k, has, there, r.IsMissing(k))
+			}
+		}
+	}
+}
+
+func (w *game) unmet(bundle int) (unmet int) {
+	for node := range w.nodes(bundle) {
+		counts, fanIns := map[int32]int{}, map[int32]int{}
+		for _, k := range w.keys(node) {
+			fanIns[k.Conn]++
+			if w.there[k] != 0 {
+				counts[k.Conn]++
+			}
+		}
+		for c, fanIn := range fanIns {
+			opens := fanIn
+			if s := w.plan.Connection(int(c)).SlowStart; s > 0 {
+				opens = max(int(math.Ceil(s*float64(fanIn))), 1)
+			}
+			if counts[c] < opens {
+				unmet++
+			}
+		}
+	}
+	return unmet
+}
+
+// readBack goes on with what a checkpoint holds.
+func (w *game) readBack() {
+	in := New(w.plan)
+	clone := w.in.Clone()
+	codectest.Read(w.t, codectest.Bytes(w.t, clone.Code), in.Code)
+	w.in = &in
+	for b := range w.gates {
+		old, back := w.gates[b], Gate{}
+		code := func(g *Gate) func(*checkpoint.Codec) {
+			return func(x *checkpoint.Codec) { g.CodeLate(x); g.CodeUnmet(x) }
+		}
+		codectest.Read(w.t, codectest.Bytes(w.t, code(&old)), code(&back))
+		w.gates[b] = back
+	}
+	for _, r := range w.readers {
+		old := r.Clone()
+		r.Reader = Reader{}
+		codectest.Read(w.t, codectest.Bytes(w.t, old.Code), r.Code)
+		r.Start()
+		if err := w.in.Adopt(&r.Reader, r.id); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// Whatever outputs come and go, and however slowly readers are told: a gate opens at its
+// number of writers, and each reader is given each source that is there, once.
+func TestReadersAreGivenEachSourceOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newGame(t)
+		for range rapid.IntRange(1, 120).Draw(t, "steps") {
+			w.step()
+			if rapid.IntRange(0, 19).Draw(t, "settle") == 0 {
+				w.settle()
+				w.check()
+			}
+		}
+		w.settle()
+		w.check()
+	})
+}
+
+// A late gate opens when all writers are there, whatever slow-start says.
+func TestALateGateWaitsForAll(t *testing.T) {
+	plan, err := graph.Expand(&wire.Graph{
+		Stages: []*wire.Stage{{Name: "map", Nodes: 4}, {Name: "reduce", Nodes: 1}},
+		Connections: []*wire.Connection{{
+			ToStage: 1, FromPort: "out", ToPort: "in", Pattern: wire.Pattern_PATTERN_ALL_TO_ALL, Kind: wire.ChannelKind_CHANNEL_KIND_FILE, SlowStart: 0.5,
+		}},
+	}, 1, graph.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := New(plan)
+	var usual, late Gate
+	reduce := slices.Values([]int32{4})
+	in.Recount(&usual, reduce)
+	in.SetLate(&late, reduce)
+	opened := map[string]int{}
+	for from := range int32(4) {
+		for range in.Put(Key{0, from}, 1, nil, 1, 0) {
+			t.Error("readers of an all-to-all connection are told by Tell")
+		}
+		for in.TellingOf(0) {
+			if x, yes := in.Tell(0); yes {
+				in.Cross(&usual, x)
+				in.Cross(&late, x)
+			}
+		}
+		for name, g := range map[string]*Gate{"usual": &usual, "late": &late} {
+			if g.Open() && opened[name] == 0 {
+				opened[name] = int(from) + 1
+			}
+		}
+	}
+	if want := map[string]int{"usual": 2, "late": 4}; !maps.Equal(opened, want) {
+		t.Errorf("opened at so many writers: %v, want %v", opened, want)
+	}
+}
+
+// Who is held up by what: the writers that a reader misses, and what keeps those from
+// starting in turn.
+func TestWhatHoldsReadersUp(t *testing.T) {
+	one := func(from, to uint32) *wire.Connection {
+		return &wire.Connection{
+			FromStage: from, FromPort: "out", ToStage: to, ToPort: "in", Pattern: wire.Pattern_PATTERN_ONE_TO_ONE, Kind: wire.ChannelKind_CHANNEL_KIND_FILE,
+		}
+	}
+	plan, err := graph.Expand(&wire.Graph{
+		Stages:      []*wire.Stage{{Name: "a", Nodes: 2}, {Name: "b", Nodes: 2}, {Name: "c", Nodes: 2}},
+		Connections: []*wire.Connection{one(0, 1), one(1, 2)},
+	}, 1, graph.DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := New(plan)
+	var r Reader
+	in.List(&r, 1, []int32{5}, 100, nil) // the second of c reads the second of b, which reads the second of a
+	waits := func(b int) iter.Seq[int32] { return slices.Values(plan.Groups[plan.Bundles[b].Groups[0]].Nodes) }
+	if got, want := in.HeldUpBy([]*Reader{&r}, waits), []bool{false, true, false, true, false, false}; !slices.Equal(got, want) {
+		t.Errorf("held up by bundles %v, want %v", got, want)
+	}
+	runs := func(int) iter.Seq[int32] { return nil } // nothing waits: the writer is ready
+	if got, want := in.HeldUpBy([]*Reader{&r}, runs), []bool{false, false, false, true, false, false}; !slices.Equal(got, want) {
+		t.Errorf("held up by bundles %v, want %v", got, want)
+	}
+}

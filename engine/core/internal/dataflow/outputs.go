@@ -1,0 +1,210 @@
+// Package outputs is what the writers of a file connection stored, how much of it each
+// reader gets, where it lies, and what readers were told of it. It knows nothing of
+// attempts: who made an output, and who waits for it, is the core's.
+//
+// # What holds
+//
+// An output is there or not, and counts once for each of its readers. All readers of an
+// all-to-all connection have the same writers, so they share one count, and a writer's end
+// costs each of them nothing until the count reaches the number that opens or closes their
+// input; then they are told one after the other, as slowly as the caller likes, and until
+// its turn comes a reader knows of the count before.
+package dataflow
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Connection is a file connection. The zero value is one of another kind, without writers.
+// Not safe for concurrent use.
+type Connection struct {
+	bytes []int64 // of each writer's output, -1 while there is none
+	all   bool    // it joins all to all
+	done  int     // writers that are there, of an all-to-all
+	have  []int32 // likewise for each reader, of another
+
+	perReader []int64         // sizes of each reader's partition, of an all-to-all
+	where     []launcherBytes // of an all-to-all, in order of launcher
+	most      most            // of where
+
+	telling      bool // readers are being told: those below told know of done, the others of before
+	told, before int
+}
+
+type launcherBytes struct {
+	launcher scheduler.LauncherID
+	bytes    int64
+}
+
+// New returns a connection of which no output is there.
+func NewConnection(writers, readers int, all bool) Connection {
+	n := Connection{bytes: make([]int64, writers), all: all}
+	for i := range n.bytes {
+		n.bytes[i] = -1
+	}
+	if all {
+		n.perReader = make([]int64, readers)
+	} else {
+		n.have = make([]int32, readers)
+	}
+	return n
+}
+
+// All says whether it joins all to all.
+func (n *Connection) All() bool { return n.all }
+
+// Writers is how many there are.
+func (n *Connection) Writers() int { return len(n.bytes) }
+
+// Readers is how many an all-to-all connection has.
+func (n *Connection) Readers() int { return len(n.perReader) }
+
+// There says whether a writer's output is there.
+func (n *Connection) There(from int) bool { return n.bytes[from] >= 0 }
+
+// Size is that of a writer's output, bytes; -1 while there is none.
+func (n *Connection) Size(from int) int64 { return n.bytes[from] }
+
+// Complete says whether all outputs of an all-to-all connection are there.
+func (n *Connection) Complete() bool { return n.all && n.done == len(n.bytes) }
+
+// Done is how many writers of an all-to-all connection are there.
+func (n *Connection) Done() int { return n.done }
+
+// Told is how many of a reader's writers are there, as far as it was told.
+func (n *Connection) Told(reader int) int {
+	switch {
+	case !n.all:
+		return int(n.have[reader])
+	case n.telling && reader >= n.told:
+		return n.before
+	}
+	return n.done
+}
+
+// Put notes that a writer's output is there: its size, that of each reader's partition,
+// and the launcher that has it; old is the one that had an earlier one. It is false when
+// one was there before: then no reader counts another.
+func (n *Connection) Put(from int, size int64, perReader []int64, where, old scheduler.LauncherID) bool {
+	there := n.There(from)
+	if there {
+		n.Lose(from, old)
+	}
+	n.bytes[from] = size
+	if n.all {
+		n.add(where, size)
+		for i, b := range perReader[:min(len(perReader), len(n.perReader))] {
+			n.perReader[i] += max(b, 0)
+		}
+	}
+	return !there
+}
+
+// Lose takes a writer's output, which a launcher had, off the sums.
+func (n *Connection) Lose(from int, where scheduler.LauncherID) {
+	size := n.bytes[from]
+	n.bytes[from] = -1
+	if !n.all {
+		return
+	}
+	total := n.total()
+	n.add(where, -size)
+	// The sizes of its partitions were not kept: take an even share off.
+	for i := range n.perReader {
+		n.perReader[i] -= share(n.perReader[i], size, total)
+	}
+}
+
+// Count adds a writer to what a reader of a connection that is not all-to-all has, or
+// takes one away. It returns how many it had and has.
+func (n *Connection) Count(reader, delta int) (old, now int) {
+	old = int(n.have[reader])
+	n.have[reader] += int32(delta)
+	return old, old + delta
+}
+
+// CountAll does that for all readers of an all-to-all connection, which do not know it yet
+// when tell is set: Tell says it to one after the other. Nobody is being told already.
+func (n *Connection) CountAll(delta int, tell bool) {
+	if tell {
+		n.telling, n.told, n.before = true, 0, n.done
+	}
+	n.done += delta
+}
+
+// Telling says whether readers are being told.
+func (n *Connection) Telling() bool { return n.telling }
+
+// ToldOf is how many readers were told, while they are.
+func (n *Connection) ToldOf() int { return n.told }
+
+// Tell tells the next reader. It returns which, and how many writers it knew of and knows
+// of; false, and the telling is over, when all were told.
+func (n *Connection) Tell() (reader, old, now int, yes bool) {
+	if n.told == len(n.perReader) {
+		n.telling = false
+		return 0, 0, 0, false
+	}
+	n.told++
+	return n.told - 1, n.before, n.done, true
+}
+
+// Input is what a reader of an all-to-all connection gets of the outputs that are there,
+// bytes.
+func (n *Connection) Input(reader int) int64 { return n.perReader[reader] }
+
+func (n *Connection) add(where scheduler.LauncherID, size int64) {
+	i, found := slices.BinarySearchFunc(n.where, where, func(a launcherBytes, id scheduler.LauncherID) int { return cmp.Compare(a.launcher, id) })
+	if !found {
+		n.where = slices.Insert(n.where, i, launcherBytes{launcher: where})
+	}
+	n.where[i].bytes = max(n.where[i].bytes+size, 0)
+	n.most = most{}
+}
+
+func (n *Connection) total() (total int64) {
+	for _, w := range n.where {
+		total += w.bytes
+	}
+	return total
+}
+
+// share returns x*part/whole without overflow; 0 when the whole is 0.
+func share(x, part, whole int64) int64 {
+	if whole <= 0 || part <= 0 || x <= 0 {
+		return 0
+	}
+	part = min(part, whole)
+	high, low := bits.Mul64(uint64(x), uint64(part))
+	q, _ := bits.Div64(high, low, uint64(whole)) // part <= whole, so it fits
+	return int64(q)
+}
+
+// Code codes what the plan does not say.
+func (n *Connection) Code(w *checkpoint.Codec) {
+	checkpoint.Nums(w, &n.bytes)
+	checkpoint.Num(w, &n.done)
+	checkpoint.Nums(w, &n.have)
+	checkpoint.Nums(w, &n.perReader)
+	if w.Format > 1 {
+		checkpoint.Flag(w, &n.telling)
+		checkpoint.Num(w, &n.told)
+		checkpoint.Num(w, &n.before)
+	}
+	checkpoint.List(w, &n.where, func(w *checkpoint.Codec, x *launcherBytes) {
+		checkpoint.Num(w, &x.launcher)
+		checkpoint.Num(w, &x.bytes)
+	})
+}
+
+// Clone returns a copy that stays while this one changes.
+func (n *Connection) Clone() Connection {
+	f := *n
+	f.bytes, f.have, f.perReader, f.where = slices.Clone(n.bytes), slices.Clone(n.have), slices.Clone(n.perReader), slices.Clone(n.where)
+	return f
+}

@@ -1,0 +1,29 @@
+package dataflow
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Check recounts the outputs that are there. readers calls each for all readers of a
+// writer.
+func (n *Connection) Check(readers func(from int, each func(reader int))) error {
+	there := 0
+	have := make([]int32, len(n.have))
+	for from := range n.bytes {
+		if !n.There(from) {
+			continue
+		}
+		there++
+		if !n.all {
+			readers(from, func(reader int) { have[reader]++ })
+		}
+	}
+	if n.all && there != n.done || !slices.Equal(have, n.have) {
+		return fmt.Errorf("%d writers there %v, counted as %d %v", there, have, n.done, n.have)
+	}
+	if n.telling && (n.told < 0 || n.told > len(n.perReader)) {
+		return fmt.Errorf("%d of %d readers are told", n.told, len(n.perReader))
+	}
+	return nil
+}

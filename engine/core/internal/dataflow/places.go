@@ -1,0 +1,94 @@
+package dataflow
+
+import (
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Cluster tells where things are.
+type Cluster interface {
+	// HostOf returns the host of which somebody gave a name or address; a name that
+	// nobody gave stands for itself.
+	HostOf(name string) string
+	// WhereIs tells of a launcher where it is; false when it is not up.
+	WhereIs(scheduler.LauncherID) (host, rack string, up bool)
+	// Moves returns how often a launcher came or went.
+	Moves() uint64
+}
+
+// Makers tell of an output that is there where it was made, and whether its launcher keeps
+// it.
+type Makers interface {
+	Made(Key) (host, rack string, keeps bool)
+}
+
+// Size sums what a group of some nodes reads, from storage and from file channels, in
+// bytes, and finds the places that hold most of it.
+func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []scheduler.Place) {
+	if !in.readsAny(nodes) {
+		return 0, nil // as most groups of a large plain job
+	}
+	var total int64
+	sums := map[string]scheduler.Place{}
+	add := func(host, rack string, bytes int64) {
+		host = cluster.HostOf(host)
+		if host != "" && bytes > 0 {
+			sums[host] = scheduler.Place{Host: host, Rack: rack, Bytes: sums[host].Bytes + bytes}
+		}
+	}
+	for _, x := range nodes {
+		n := in.plan.Node(x)
+		if stored := in.plan.Graph.Stages[n.Stage].Inputs; len(stored) > 0 {
+			file := stored[n.Index]
+			total += file.GetBytes()
+			for _, p := range file.GetPlaces() {
+				add(p.Host, p.Rack, p.Bytes)
+			}
+		}
+		for _, conn := range in.into[n.Stage] {
+			total += in.sizeFrom(conn, n.Index, cluster, made, add)
+		}
+	}
+	return total, Most(sums)
+}
+
+// readsAny says whether some node reads anything.
+func (in *Inputs) readsAny(nodes []int32) bool {
+	for _, x := range nodes {
+		stage := in.plan.Node(x).Stage
+		if len(in.into[stage]) > 0 || len(in.plan.Graph.Stages[stage].Inputs) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// sizeFrom sums what a reader gets over one file connection. An early reader's
+// input has no places: where the rest of it will lie is not known, and to go where
+// a part is would put it before the very writers that it waits for.
+func (in *Inputs) sizeFrom(conn int32, reader int, cluster Cluster, made Makers, add func(host, rack string, bytes int64)) (total int64) {
+	n := &in.conns[conn]
+	if n.Told(reader) < in.plan.FanIn(int(conn), reader) {
+		add = func(string, string, int64) {}
+	}
+	if n.All() {
+		n.EachPlace(reader, cluster.Moves(), cluster.WhereIs, add)
+		return n.Input(reader)
+	}
+	kept := in.plan.Connection(int(conn)).Store != ""
+	r, list := in.plan.Writers(int(conn), reader)
+	graph.Each(r, list, func(writer int) {
+		if !n.There(writer) {
+			return
+		}
+		// The sizes of partitions were not kept: take an even share.
+		part := n.Size(writer) / int64(max(in.plan.Partitions(int(conn), writer), 1))
+		total += part
+		// What is kept on the job's storage lies near its writer too: HDFS puts the
+		// first copy on the writer's own machine.
+		if host, rack, keeps := made.Made(Key{conn, int32(writer)}); keeps || kept {
+			add(host, rack, part)
+		}
+	})
+	return total
+}

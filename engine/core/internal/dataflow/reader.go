@@ -1,0 +1,183 @@
+package dataflow
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Reader is what an attempt was given of what its group reads. The zero value was given
+// nothing and misses nothing.
+type Reader struct {
+	id         scheduler.AttemptID // once it misses something
+	takes      bool                // it has started and is not being stopped
+	missing    []missing           // sources it was not given
+	misses     int                 // how many
+	given      []Key               // by updates that it has not confirmed
+	givenBytes int                 // of those
+	awaits     scheduler.Time      // the update that it is to confirm before it gets another; 0: none
+}
+
+// missing are the writers of a connection whose output a reader was not given.
+type missing struct {
+	conn int32
+	bits []uint64
+}
+
+// Misses returns how many sources a reader was not given.
+func (r *Reader) Misses() int { return r.misses }
+
+// Start has a reader take sources: it has started, so that a start command that is sent
+// again does not tell less.
+func (r *Reader) Start() { r.takes = true }
+
+// Stop has it take none: it is being stopped.
+func (r *Reader) Stop() { r.takes = false }
+
+// ready says whether it can be given sources: nothing is on its way that it has to
+// confirm.
+func (r *Reader) ready() bool { return r.takes && r.awaits == 0 }
+
+func (r *Reader) missingOf(conn int32) []uint64 {
+	for _, m := range r.missing {
+		if m.conn == conn {
+			return m.bits
+		}
+	}
+	return nil
+}
+
+// IsMissing says whether a reader misses a source.
+func (r *Reader) IsMissing(k Key) bool {
+	m := r.missingOf(k.Conn)
+	return m != nil && m[k.From/64]>>(k.From%64)&1 == 1
+}
+
+// Miss notes that a reader, which is of an attempt, has to be given a source when it is
+// there.
+func (in *Inputs) Miss(r *Reader, id scheduler.AttemptID, k Key) {
+	m := in.missingFor(r, id, k.Conn)
+	if m[k.From/64]>>(k.From%64)&1 == 0 {
+		m[k.From/64] |= 1 << (k.From % 64)
+		r.misses++
+	}
+}
+
+// missingFor returns what a reader misses of a connection, to be added to.
+func (in *Inputs) missingFor(r *Reader, id scheduler.AttemptID, conn int32) []uint64 {
+	if m := r.missingOf(conn); m != nil {
+		return m
+	}
+	r.id = id
+	m := make([]uint64, (in.conns[conn].Writers()+63)/64)
+	r.missing = append(r.missing, missing{conn, m})
+	waiting := &in.waiting[conn]
+	i, _ := slices.BinarySearchFunc(*waiting, id, func(x *Reader, id scheduler.AttemptID) int { return cmp.Compare(x.id, id) })
+	*waiting = slices.Insert(*waiting, i, r)
+	return m
+}
+
+// End takes the reader of an attempt that ended off the lists of who misses sources.
+func (in *Inputs) End(r *Reader) {
+	for _, m := range r.missing {
+		waiting := &in.waiting[m.conn]
+		*waiting = slices.DeleteFunc(*waiting, func(x *Reader) bool { return x == r })
+	}
+	*r = Reader{}
+}
+
+// Waits says whether something that a reader misses is not there.
+func (in *Inputs) Waits(r *Reader) bool {
+	for _, m := range r.missing {
+		n := &in.conns[m.conn]
+		if n.Complete() {
+			continue
+		}
+		for w, word := range m.bits {
+			for ; word != 0; word &= word - 1 {
+				if !n.There(w*64 + bits.TrailingZeros64(word)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// missedBy joins what readers miss, so that a connection is looked through once.
+func missedBy(readers []*Reader) (list []missing) {
+	for _, r := range readers {
+		for _, m := range r.missing {
+			i := slices.IndexFunc(list, func(x missing) bool { return x.conn == m.conn })
+			if i < 0 {
+				list = append(list, missing{m.conn, slices.Clone(m.bits)})
+				continue
+			}
+			for w, bits := range m.bits {
+				list[i].bits[w] |= bits
+			}
+		}
+	}
+	return list
+}
+
+// Clone returns a copy that stays while the reader changes.
+func (r *Reader) Clone() Reader {
+	f := *r
+	f.given, f.missing = slices.Clone(r.given), slices.Clone(r.missing)
+	for i := range f.missing {
+		f.missing[i].bits = slices.Clone(f.missing[i].bits)
+	}
+	return f
+}
+
+// Code codes what a reader was given and misses.
+func (r *Reader) Code(w *checkpoint.Codec) {
+	checkpoint.List(w, &r.missing, func(w *checkpoint.Codec, m *missing) { checkpoint.Num(w, &m.conn); checkpoint.Nums(w, &m.bits) })
+	checkpoint.Num(w, &r.misses)
+	checkpoint.List(w, &r.given, func(w *checkpoint.Codec, k *Key) { checkpoint.Num(w, &k.Conn); checkpoint.Num(w, &k.From) })
+	if w.Format > 1 {
+		checkpoint.Num(w, &r.givenBytes)
+		checkpoint.Num(w, &r.awaits)
+	}
+}
+
+// Adopt lists the reader of an attempt, which was read, as missing what it misses.
+// Readers are adopted in order of attempt.
+func (in *Inputs) Adopt(r *Reader, id scheduler.AttemptID) error {
+	r.id = id
+	for _, m := range r.missing {
+		if m.conn < 0 || int(m.conn) >= len(in.conns) || len(m.bits) != (in.conns[m.conn].Writers()+63)/64 {
+			return fmt.Errorf("attempt %d misses sources of connection %d, which are not there", id, m.conn)
+		}
+		in.waiting[m.conn] = append(in.waiting[m.conn], r)
+	}
+	return nil
+}
+
+// checkWaiting recounts what readers miss.
+func (in *Inputs) checkWaiting() error {
+	for conn, waiting := range in.waiting {
+		for i, r := range waiting {
+			misses := 0
+			for _, m := range r.missing {
+				for _, word := range m.bits {
+					misses += bits.OnesCount64(word)
+				}
+			}
+			switch {
+			case i > 0 && waiting[i-1].id >= r.id:
+				return fmt.Errorf("connection %d: attempt %d waits behind attempt %d", conn, r.id, waiting[i-1].id)
+			case r.missingOf(int32(conn)) == nil:
+				return fmt.Errorf("connection %d: attempt %d waits and misses nothing of it", conn, r.id)
+			case misses != r.misses:
+				return fmt.Errorf("attempt %d misses %d sources, counted as %d", r.id, misses, r.misses)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+// Package ids gives jobs, bundles, attempts and launchers their ids.
+//
+// A log may come back without its last records: from a disk that did not keep what
+// it said it had, or from an old copy. The counters in it then stand where they
+// stood before, and would give ids a second time, to other jobs and attempts than
+// the ones that launchers, clients and storage know under them. So each life begins
+// where the age of the manager's data says, which is above all that the lives before
+// it can have given. What lies between the last id in the log and that beginning is a
+// gap. Somebody who comes with an id out of a gap had it from a record that the log lost.
+//
+// People read the numbers of jobs. Where the shell knows how far these were given, which it keeps
+// beside the log, jobs go on there: without a gap after a clean stop, with a small one after a crash.
+//
+// Data that is new may follow others, of a machine that was lost, of which somebody still knows
+// jobs. Its jobs are numbered from above those on; all that is said here of jobs counts from there.
+package ids
+
+import (
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// IDs are the last ids given. Requests and reservations are known to nobody who outlives the
+// manager's process: theirs may come again.
+type IDs struct {
+	Job, Bundle, Attempt, Launcher, Request, Reservation uint64
+
+	base     uint64         // the jobs of this data are above it
+	began    scheduler.Time // when this life of the manager did
+	firstJob uint64         // the last id before those that it gives
+	gaps     []gap          // of the newest lives, the oldest first
+}
+
+const (
+	// slowIDs and fastIDs are by how many ids a second the beginning moves, of jobs and
+	// launchers, and of bundles and attempts. The latter are more than a process can
+	// start.
+	slowIDs = 1_000
+	fastIDs = 1_000_000
+	// JobsPerSecond, and jobsAtOnce beside them, bound the jobs that a life announces, so
+	// that it stays below where the next one begins.
+	JobsPerSecond = slowIDs / 2
+	jobsAtOnce    = 10_000
+	// gapsMax bounds the lives whose gaps are remembered, the newest.
+	gapsMax = 16
+)
+
+// perAge returns how many there are at an age.
+func perAge(age time.Duration, perSecond int64) uint64 {
+	return uint64(age / (time.Second / time.Duration(perSecond)))
+}
+
+// Term returns the term of a manager's life that begins when its data has an age, and
+// the last life in its log had another: larger than that of any life before, also of
+// one that the log lost.
+func Term(last uint64, age time.Duration) uint64 {
+	return max(last, uint64(max(age, 0)/time.Millisecond)) + 1
+}
+
+// clockError is by how much a clock may be ahead before an id that follows from it is taken for none.
+const clockError = 366 * 24 * time.Hour
+
+// SeenMax bounds the term, job and attempt of which anybody can have heard by a time: those of data
+// that began in 1970, with a clock that is ahead by clockError. A larger one would leave too few.
+func SeenMax(now time.Time) (term, job, attempt uint64) {
+	age := time.Duration(max(now.UnixNano(), 0)) + clockError
+	return Term(0, age), perAge(age, slowIDs) + jobsAtOnce, perAge(age, fastIDs)
+}
+
+// gap is a range of ids that a life skipped at its start: those above, up to.
+type gap struct {
+	jobs, attempts [2]uint64
+}
+
+func within(ids [2]uint64, id uint64) bool { return id > ids[0] && id <= ids[1] }
+
+// Began is when this life of the manager did.
+func (x *IDs) Began() scheduler.Time { return x.began }
+
+// Start is what a life of the manager knows when it begins.
+type Start struct {
+	Now scheduler.Time
+	Age time.Duration // of the data; 0: it is new
+	// Above is the largest number of a job that is known of data that was before this; 0: none is.
+	Above uint64
+	// Known says that no job above Given was given by a life before. Else the age says how far.
+	Known bool
+	Given uint64
+}
+
+// BeginLife opens a life of the manager: its ids are above all that lives before may have given.
+func (x *IDs) BeginLife(s Start) {
+	x.began, x.base = s.Now, max(x.base, s.Above)
+	if s.Age > 0 || s.Above > 0 {
+		x.skip(s)
+	}
+	x.firstJob = x.Job
+}
+
+// AboveUnknown is a number above that of each job which any data can have given by a time of which
+// nothing is known but that its clock was right: as if its first life had begun in 1970.
+func AboveUnknown(now scheduler.Time) uint64 {
+	return perAge(time.Duration(max(now, 0)), slowIDs)
+}
+
+// LastJobByAge is the last job that lives before may have given, as far as the age of their data tells;
+// jobs up to above are known of data before that.
+func LastJobByAge(above uint64, age time.Duration) uint64 { return above + perAge(age, slowIDs) }
+
+func (x *IDs) skip(s Start) {
+	known, age := *x, s.Age
+	x.Job = max(x.Job, x.base)
+	if s.Known {
+		x.Job = max(x.Job, s.Given)
+	} else {
+		x.Job = max(x.Job, LastJobByAge(x.base, age))
+	}
+	x.Launcher = max(x.Launcher, perAge(age, slowIDs))
+	for _, n := range []*uint64{&x.Bundle, &x.Attempt} {
+		*n = max(*n, perAge(age, fastIDs))
+	}
+	if len(x.gaps) >= gapsMax {
+		x.gaps = x.gaps[1:]
+	}
+	x.gaps = append(x.gaps, gap{jobs: [2]uint64{known.Job, x.Job}, attempts: [2]uint64{known.Attempt, x.Attempt}})
+}
+
+// TooManyJobs says whether this life has announced as many jobs as it may by a time.
+func (x *IDs) TooManyJobs(now scheduler.Time) bool {
+	return x.Job-x.firstJob >= jobsAtOnce+perAge(now.Sub(x.began), JobsPerSecond)
+}
+
+// LostJob says whether a life may have given a job's id in a record that the log lost.
+func (x *IDs) LostJob(id uint64) bool {
+	return slices.ContainsFunc(x.gaps, func(g gap) bool { return within(g.jobs, id) })
+}
+
+// LostAttempt is the same for an attempt.
+func (x *IDs) LostAttempt(id uint64) bool {
+	return slices.ContainsFunc(x.gaps, func(g gap) bool { return within(g.attempts, id) })
+}
+
+// SeenJob goes on above a job's id that somebody has. It is true for one that this log
+// never gave: a clock that went back, together with a log that did, may have ids repeat.
+func (x *IDs) SeenJob(id uint64) (lost bool) {
+	lost = id > x.Job || x.LostJob(id)
+	if lost {
+		x.Job = max(x.Job, id)
+	}
+	return lost
+}
+
+// SeenAttempt is the same for an attempt's.
+func (x *IDs) SeenAttempt(id uint64) (lost bool) {
+	lost = id > x.Attempt || x.LostAttempt(id)
+	if lost {
+		x.Attempt = max(x.Attempt, id)
+	}
+	return lost
+}
+
+// CodeLast codes the ids given last.
+func (x *IDs) CodeLast(w *checkpoint.Codec) {
+	for _, n := range []*uint64{&x.Job, &x.Bundle, &x.Attempt, &x.Launcher, &x.Request, &x.Reservation} {
+		checkpoint.Num(w, n)
+	}
+}
+
+// CodeLife codes the rest, which older checkpoints lack.
+func (x *IDs) CodeLife(w *checkpoint.Codec) {
+	checkpoint.Num(w, &x.began)
+	checkpoint.Num(w, &x.firstJob)
+	checkpoint.List(w, &x.gaps, func(w *checkpoint.Codec, g *gap) {
+		for _, n := range []*uint64{&g.jobs[0], &g.jobs[1], &g.attempts[0], &g.attempts[1]} {
+			checkpoint.Num(w, n)
+		}
+	})
+}
+
+// CodeBase codes what came later still.
+func (x *IDs) CodeBase(w *checkpoint.Codec) { checkpoint.Num(w, &x.base) }
+
+// Clone returns a copy that stays while these change.
+func (x *IDs) Clone() IDs {
+	y := *x
+	y.gaps = slices.Clone(x.gaps)
+	return y
+}

@@ -1,0 +1,139 @@
+package policystate
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+)
+
+// change is a version of the policy's settings without a verdict.
+type change struct {
+	version uint64
+	told    scheduler.Time // of the round that told the policy; 0: none did
+}
+
+// Changes are the versions of the policy's settings without a verdict, in order. The zero
+// value has none. Not safe for concurrent use.
+type Changes struct{ list []change }
+
+// late says whether the policy should have answered it.
+func (c change) late(s *step.Step) bool {
+	return c.told != 0 && s.Now >= c.told.Add(s.Set.SettingsTimeout)
+}
+
+// ChangeSettings has the policy told of a version of its settings, or says that none
+// decides. A verdict is awaited for Settings.SettingsTimeout from when it was told.
+func (x *Session) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
+	if x.current == nil {
+		noVerdict(s, m.GetVersion(), step.Untold, "no policy is running")
+		return
+	}
+	var message schedwire.Config
+	if err := proto.Unmarshal(m.GetConfig(), &message); err != nil {
+		noVerdict(s, m.GetVersion(), step.Judged, "the settings' message can't be read: "+err.Error())
+		return
+	}
+	config, err := message.Decode()
+	if err != nil {
+		noVerdict(s, m.GetVersion(), step.Judged, "the settings' message can't be read: "+err.Error())
+		return
+	}
+	s.After(s.Set.SettingsTimeout, step.TimerSettings, m.GetVersion())
+	x.Changes.dropLate(s)
+	x.Changes.list = append(x.Changes.list, change{version: m.GetVersion()})
+	x.Tell(scheduler.SettingChanged{At: s.Now, Version: m.GetVersion(), Config: config})
+}
+
+// dropLate waits no longer for what should have been answered: a newer version counts.
+func (v *Changes) dropLate(s *step.Step) {
+	v.list = slices.DeleteFunc(v.list, func(c change) bool {
+		if c.late(s) {
+			unanswered(s, c.version)
+		}
+		return c.late(s)
+	})
+}
+
+// tell notes that a round tells the policy of all versions there are.
+func (v *Changes) tell(now scheduler.Time) {
+	for i := range v.list {
+		if c := &v.list[i]; c.told == 0 {
+			c.told = now
+		}
+	}
+}
+
+// Verdict takes what a policy says of a version of its settings, which may change what it
+// can do. It says whether that changed. One that comes late counts.
+func (x *Session) Verdict(s *step.Step, v scheduler.SettingsVerdict) (changed bool) {
+	at := x.Changes.awaited(v.Version)
+	if at < 0 {
+		return false
+	}
+	x.Changes.list = slices.Delete(x.Changes.list, at, at+1)
+	a := step.SettingsVerdict{Version: v.Version, Problems: v.Problems}
+	if g := x.current; g != nil && len(v.Problems) == 0 {
+		a.Generation, a.Abilities, a.ProgressEvery = g.Number, v.Abilities, v.ProgressEvery
+		if changed = v.Abilities != 0; changed {
+			x.enable(v.Abilities, v.ProgressEvery)
+		}
+	}
+	s.Act(a)
+	return changed
+}
+
+func (v *Changes) awaited(version uint64) int {
+	return slices.IndexFunc(v.list, func(c change) bool { return c.version == version })
+}
+
+// Expire says that a verdict has not come in time, or goes on waiting when it is
+// not late yet: the policy may have been told a while after it was to be.
+func (v *Changes) Expire(s *step.Step, version uint64) {
+	at := v.awaited(version)
+	if at < 0 {
+		return
+	}
+	switch c := v.list[at]; {
+	case c.late(s):
+		unanswered(s, version)
+	case c.told == 0:
+		s.After(s.Set.SettingsTimeout, step.TimerSettings, version)
+	default:
+		s.After(c.told.Add(s.Set.SettingsTimeout).Sub(s.Now), step.TimerSettings, version)
+	}
+}
+
+// Fail ends all versions that have no verdict, when the policy has failed: it may
+// have been one that it was told of.
+func (v *Changes) Fail(s *step.Step, why string) {
+	for _, c := range v.list {
+		word := step.Unanswered
+		if c.told == 0 {
+			word = step.Untold
+		}
+		noVerdict(s, c.version, word, "the policy failed before it answered: "+why)
+	}
+	v.list = nil
+}
+
+// Pass ends them when another policy has taken over, which may be asked.
+func (v *Changes) Pass(s *step.Step) {
+	for _, c := range v.list {
+		noVerdict(s, c.version, step.Untold, "another policy took over before it answered")
+	}
+	v.list = nil
+}
+
+func unanswered(s *step.Step, version uint64) {
+	noVerdict(s, version, step.Unanswered, fmt.Sprintf("the policy did not say within %v whether it takes them over", s.Set.SettingsTimeout))
+}
+
+func noVerdict(s *step.Step, version uint64, word step.Word, why string) {
+	s.Act(step.SettingsVerdict{Version: version, Word: word, Problems: scheduler.Problems{{Message: why}}})
+}

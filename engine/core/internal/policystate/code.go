@@ -1,0 +1,132 @@
+package policystate
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+)
+
+// Code codes all of the state but what was gathered of a snapshot.
+func (x *Session) Code(w *checkpoint.Codec) {
+	checkpoint.Opt(w, &x.current, codeGeneration)
+	checkpoint.Opt(w, &x.next, codeGeneration)
+	for _, b := range []*bool{&x.inFlight, &x.known, &x.admits, &x.resumes} {
+		checkpoint.Flag(w, b)
+	}
+	if w.Format > 1 {
+		checkpoint.Flag(w, &x.gates)
+		checkpoint.Opt(w, &x.deciding, func(w *checkpoint.Codec, d *Deciding) { d.code(w) })
+	}
+	checkpoint.Num(w, &x.asked)
+	checkpoint.Num(w, &x.askedAt)
+	checkpoint.Num(w, &x.rounds)
+	checkpoint.Num(w, &x.lastRound)
+	checkpoint.Num(w, &x.dropped)
+	checkpoint.Num(w, &x.restarts)
+	checkpoint.Str(w, &x.problem)
+	x.codeCheckpoints(w)
+	checkpoint.List(w, &x.Requests.list, func(w *checkpoint.Codec, r *request) {
+		checkpoint.Num(w, &r.id)
+		checkpoint.Num(w, &r.client)
+		events := []scheduler.Event{r.event}
+		codeEvents(w, &events)
+		if w.Reading && len(events) == 1 {
+			r.event, _ = events[0].(scheduler.Requested)
+		}
+	})
+	checkpoint.List(w, &x.Changes.list, func(w *checkpoint.Codec, c *change) {
+		checkpoint.Num(w, &c.version)
+		if w.Format > 1 {
+			checkpoint.Num(w, &c.told)
+		}
+	})
+}
+
+func (x *Session) codeCheckpoints(w *checkpoint.Codec) {
+	names := slices.Sorted(maps.Keys(x.checkpoints))
+	checkpoint.List(w, &names, checkpoint.Str[string])
+	if w.Reading {
+		x.checkpoints = map[string]*Checkpoint{}
+	}
+	for _, name := range names {
+		k := x.checkpoints[name]
+		if w.Reading {
+			k = &Checkpoint{}
+			x.checkpoints[name] = k
+		}
+		checkpoint.Num(w, &k.At)
+		checkpoint.Num(w, &k.Data.Version)
+		checkpoint.Blob(w, &k.Data.Data)
+	}
+}
+
+func codeGeneration(w *checkpoint.Codec, g *Generation) {
+	checkpoint.Num(w, &g.Number)
+	checkpoint.Str(w, &g.Policy)
+	checkpoint.Str(w, &g.Name)
+	checkpoint.Str(w, &g.Version)
+	checkpoint.Num(w, &g.Abilities)
+	checkpoint.Num(w, &g.ProgressEvery)
+	checkpoint.Flag(w, &g.ready)
+	checkpoint.Flag(w, &g.fresh)
+	checkpoint.Num(w, &g.wakeAt)
+	checkpoint.Num(w, &g.notes)
+	if w.Format > 1 {
+		checkpoint.Flag(w, &g.StandIn)
+		checkpoint.Num(w, &g.refused)
+		checkpoint.Num(w, &g.vain)
+	}
+	if w.Format > 1 {
+		checkpoint.Opt(w, &g.gathering, func(w *checkpoint.Codec, x *Gathering) {
+			checkpoint.Num(w, &x.Launcher)
+			checkpoint.Num(w, &x.Job)
+			checkpoint.Num(w, &x.Bundle)
+		})
+	}
+	codeEvents(w, &g.events)
+}
+
+func codeEvents(w *checkpoint.Codec, p *[]scheduler.Event) {
+	var b []byte
+	var err error
+	if !w.Reading && len(*p) > 0 {
+		if b, err = schedwire.EncodeEvents(*p); err != nil {
+			w.Fail(err)
+			return
+		}
+	}
+	checkpoint.Blob(w, &b)
+	if w.Reading && len(b) > 0 {
+		if *p, err = schedwire.DecodeEvents(b); err != nil {
+			w.Fail(err)
+		}
+	}
+}
+
+// Clone returns a copy that stays while this one changes: what is coded of it.
+func (x *Session) Clone() Session {
+	y := *x
+	y.current, y.next = x.current.clone(), x.next.clone()
+	if x.deciding != nil {
+		d := *x.deciding
+		y.deciding = &d
+	}
+	y.checkpoints = maps.Clone(x.checkpoints) // each is replaced as a whole, and what it has only appended to
+	y.Requests.list, y.Changes.list = slices.Clone(x.Requests.list), slices.Clone(x.Changes.list)
+	return y
+}
+
+func (g *Generation) clone() *Generation {
+	if g == nil {
+		return nil
+	}
+	f := *g
+	f.events = slices.Clone(g.events)
+	if g.gathering != nil {
+		f.gathering = &Gathering{Launcher: g.gathering.Launcher, Job: g.gathering.Job, Bundle: g.gathering.Bundle}
+	}
+	return &f
+}

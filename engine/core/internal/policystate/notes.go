@@ -1,0 +1,33 @@
+package policystate
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Note tells a note to the policy that decides, or to a generation of a number that was started
+// and may not have taken over yet: a shell begins with its policy, and what it posts is for no
+// other. Without such a one, or when Settings.NotesMax wait for it, it goes nowhere, and that is
+// said.
+func (x *Session) Note(s *step.Step, generation uint64, n scheduler.Note) {
+	g := x.current
+	if generation != 0 {
+		g = x.numbered(generation)
+	}
+	if g == nil || g.notes >= s.Set.NotesMax {
+		s.Log(step.Warn, "a note was not delivered: its policy has ended, or too many wait for it", "note", n.Name)
+		return
+	}
+	g.notes++
+	g.tell(scheduler.Noted{At: s.Now, Note: n})
+}
+
+// numbered is the generation of a number, nil when it has ended.
+func (x *Session) numbered(number uint64) *Generation {
+	for _, g := range []*Generation{x.current, x.next} {
+		if g != nil && g.Number == number {
+			return g
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package policystate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// request is one for a policy's own page, under way.
+type request struct {
+	id     uint64
+	client uint64 // who waits for the answer
+	event  scheduler.Requested
+}
+
+// Requests are those that the policy has not answered, in order. The zero value has none.
+// Not safe for concurrent use.
+type Requests struct{ list []request }
+
+// Request has the policy asked for a page of its own, under the id behind the last one
+// given, or refuses it. It is given up after Settings.RequestTimeout.
+func (x *Session) Request(s *step.Step, last *uint64, m *wire.PolicyRequest) {
+	g := x.current
+	switch {
+	case g == nil:
+		s.Reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "no policy is running: try again later"})
+		return
+	case !g.Abilities.Has(scheduler.AbilityPages):
+		s.Reply(m.GetClient(), 0, g.noPages())
+		return
+	case len(x.Requests.list) >= s.Set.RequestsMax:
+		s.Reply(m.GetClient(), 0, &wire.Failure{
+			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
+			Message: fmt.Sprintf("%d requests to the policy are under way, which is the limit: try again later", s.Set.RequestsMax),
+		})
+		return
+	}
+	*last++
+	s.After(s.Set.RequestTimeout, step.TimerRequest, *last)
+	e := scheduler.Requested{
+		At: s.Now, Request: *last, Method: m.GetMethod(), Path: m.GetPath(), Query: m.GetQuery(), Accept: m.GetAccept(), Body: m.GetBody(),
+		Principal: scheduler.Principal{Name: m.GetPrincipal().GetName(), Proof: m.GetPrincipal().GetProof(), Role: m.GetPrincipal().GetRole()},
+	}
+	x.Requests.list = append(x.Requests.list, request{e.Request, m.GetClient(), e})
+	x.Tell(e)
+}
+
+func (g *Generation) noPages() *wire.Failure {
+	return step.Invalid(fmt.Sprintf("policy %s has no pages", g.Name))
+}
+
+// PassRequests gives what the last policy did not answer to the one that took over.
+func (x *Session) PassRequests(s *step.Step) {
+	for _, r := range slices.Clone(x.Requests.list) {
+		if x.Has(scheduler.AbilityPages) {
+			r.event.At = s.Now
+			x.Tell(r.event)
+		} else {
+			x.Requests.end(s, r.id, step.Reply{Failure: x.current.noPages()})
+		}
+	}
+}
+
+// Answer gives a policy's answer to whom it is for.
+func (q *Requests) Answer(s *step.Step, a *scheduler.Answer) {
+	q.end(s, a.Request, step.Reply{Answer: a})
+}
+
+// Expire gives up a request that was not answered.
+func (q *Requests) Expire(s *step.Step, id uint64) {
+	q.end(s, id, step.Reply{Failure: &wire.Failure{
+		Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: fmt.Sprintf("the policy did not answer within %v: try again later", s.Set.RequestTimeout),
+	}})
+}
+
+// end ends a request, unless it was answered or given up before.
+func (q *Requests) end(s *step.Step, id uint64, r step.Reply) {
+	at := slices.IndexFunc(q.list, func(r request) bool { return r.id == id })
+	if at < 0 {
+		return
+	}
+	r.Client = q.list[at].client
+	q.list = slices.Delete(q.list, at, at+1)
+	s.Act(r)
+}

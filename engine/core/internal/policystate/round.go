@@ -1,0 +1,141 @@
+package policystate
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+)
+
+// usualMax bounds the room that is made beforehand for as many events as the last time.
+const usualMax = 1 << 12
+
+// Deciding is an answer of the policy that is being applied.
+type Deciding struct {
+	data      []byte // as it came
+	Decisions scheduler.Decisions
+	Done      [5]int // how many of each kind were applied, in the order of the contract
+}
+
+// Due says whether a round may start now: a policy decides that is not thinking, and
+// enough time has passed since the last. One that wanted to be woken by now is told so.
+func (x *Session) Due(now scheduler.Time, gap time.Duration) bool {
+	g := x.current
+	if g == nil || x.inFlight || now < x.lastRound.Add(gap) {
+		return false
+	}
+	if g.wakeAt != 0 && now >= g.wakeAt {
+		g.wakeAt = 0
+		x.Tell(scheduler.TimePassed{At: now})
+	}
+	return true
+}
+
+// Wanted says whether there is something to tell the policy beside offers.
+func (x *Session) Wanted() bool { return len(x.current.events) > 0 || x.current.fresh }
+
+// Fresh says whether the policy was told no offers yet, and is to be told all.
+func (x *Session) Fresh() bool { return x.current.fresh }
+
+// Ask makes the round, which is then in flight.
+func (x *Session) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.Round {
+	g := x.current
+	x.rounds++
+	x.asked, x.askedAt, x.lastRound, x.inFlight = x.rounds, now, now, true
+	r := &scheduler.Round{Number: x.rounds, Now: now, Events: g.events, Offers: offers}
+	if g.vain++; len(offers) > 0 || !g.onlyRefusals() {
+		g.vain = 0
+	}
+	x.Changes.tell(now)
+	g.events, g.notes, g.refused, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, 0, false
+	return r
+}
+
+// Asked is the number of the round in flight, or of the last.
+func (x *Session) Asked() uint64 { return x.asked }
+
+// Refused notes that the outcome that is told next is a refusal.
+func (x *Session) Refused() { x.current.refused++ }
+
+// onlyRefusals says whether all that a policy would be told beside offers is that it was
+// refused.
+func (g *Generation) onlyRefusals() bool {
+	return !g.fresh && g.refused > 0 && g.refused == len(g.events)
+}
+
+// Vain says whether all there is to tell beside offers is refusals, and it is too soon for
+// that: a policy that decides the same again would be asked as often as it can answer, for
+// nothing. So the gap doubles with each such round, up to a bound. The first comes at
+// once, and so does one in which there is anything else to tell.
+func (x *Session) Vain(now scheduler.Time, gap, gapMax time.Duration) bool {
+	return x.current.onlyRefusals() && now < x.lastRound.Add(x.current.vainGap(gap, gapMax))
+}
+
+func (g *Generation) vainGap(gap, gapMax time.Duration) time.Duration {
+	for i := 0; i < g.vain && gap < gapMax; i++ {
+		gap = min(2*gap, gapMax)
+	}
+	return gap
+}
+
+// Wake returns when a round is to be looked at if nothing happens before, because time
+// passed or offers changed; false when it need not be. The gap is that between two rounds,
+// and gapMax what it grows to when there are only refusals to tell.
+func (x *Session) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Time, yes bool) {
+	g := x.current
+	if g == nil || x.inFlight {
+		return 0, false
+	}
+	soonest := x.lastRound.Add(gap)
+	switch {
+	case !offers && g.onlyRefusals():
+		at := x.lastRound.Add(g.vainGap(gap, gapMax))
+		if g.wakeAt != 0 {
+			at = min(at, max(soonest, g.wakeAt))
+		}
+		return at, true
+	case offers || x.Wanted():
+		return soonest, true
+	case g.wakeAt != 0:
+		return max(soonest, g.wakeAt), true
+	}
+	return 0, false
+}
+
+// WakeAt has the policy woken at a time; 0: not.
+func (x *Session) WakeAt(at scheduler.Time) { x.current.wakeAt = at }
+
+// Answers says whether an answer is that to the round in flight. Another is counted.
+func (x *Session) Answers(generation, round uint64) bool {
+	if x.current == nil || !x.inFlight || x.deciding != nil || x.current.Number != generation || x.asked != round {
+		x.dropped++
+		return false
+	}
+	return true
+}
+
+// Decide has an answer be applied: its bytes, and what they say.
+func (x *Session) Decide(data []byte, d scheduler.Decisions) {
+	x.deciding = &Deciding{data: data, Decisions: d}
+}
+
+// Deciding is the answer that is being applied; nil: none is.
+func (x *Session) Deciding() *Deciding { return x.deciding }
+
+// Decided ends the round in flight: its answer was applied.
+func (x *Session) Decided() { x.deciding, x.inFlight = nil, false }
+
+// code codes an answer that is being applied, by what came.
+func (d *Deciding) code(w *checkpoint.Codec) {
+	checkpoint.Blob(w, &d.data)
+	for i := range d.Done {
+		checkpoint.Num(w, &d.Done[i])
+	}
+	if w.Reading && w.Err == nil {
+		var err error
+		if d.Decisions, err = schedwire.DecodeDecisions(d.data); err != nil {
+			w.Fail(err)
+		}
+	}
+}

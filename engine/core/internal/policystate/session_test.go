@@ -1,0 +1,449 @@
+package policystate
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint/codectest"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+)
+
+const gap = time.Millisecond
+
+// start has a generation take over.
+func start(t interface{ Fatal(...any) }, x *Session, number uint64, a scheduler.Ability) {
+	x.Begin(number, "p", false)
+	x.Gathered(1)
+	if !x.Started(number, "name", "1", a, 0) {
+		t.Fatal("it was not taken for the one that is being started")
+	}
+	if _, yes := x.CutOver(); !yes {
+		t.Fatal("it did not take over")
+	}
+}
+
+// One round is in flight at a time, its answer counts once, and answers to others are
+// counted and dropped. What happens meanwhile is told in the next round, once.
+func TestRoundsAndAnswers(t *testing.T) {
+	var x Session
+	if x.Due(5, gap) {
+		t.Error("a round is due without a policy")
+	}
+	start(t, &x, 7, 0)
+	now := scheduler.Time(time.Second)
+	if !x.Due(now, gap) || !x.Wanted() || !x.Fresh() {
+		t.Error("no first round is due")
+	}
+	r := x.Ask(now, nil)
+	x.Tell(scheduler.TimePassed{At: now + 1})
+	if x.Due(now.Add(time.Hour), gap) {
+		t.Error("a second round is due while one is in flight")
+	}
+	for _, wrong := range [][2]uint64{{6, r.Number}, {7, r.Number + 1}} {
+		if x.Answers(wrong[0], wrong[1]) {
+			t.Errorf("an answer of generation %d to round %d counts", wrong[0], wrong[1])
+		}
+	}
+	if !x.Answers(7, r.Number) {
+		t.Fatal("the answer does not count")
+	}
+	x.Decide(nil, scheduler.Decisions{})
+	if x.Answers(7, r.Number) {
+		t.Error("the answer counts twice")
+	}
+	x.Decided()
+	if got := x.State(); got.Dropped != 3 || got.InFlight {
+		t.Errorf("%+v", got)
+	}
+	if x.Due(now, gap) {
+		t.Error("the next round is due before the gap")
+	}
+	if at, ok := x.Wake(gap, gap, false); !ok || at != now.Add(gap) {
+		t.Errorf("the next round is to be looked at at %d, %t", at, ok)
+	}
+	if r := x.Ask(now.Add(gap), nil); len(r.Events) != 1 || r.Number != 2 {
+		t.Errorf("the next round is %+v", r)
+	}
+	if x.Wanted() {
+		t.Error("an event is told twice")
+	}
+}
+
+// A generation that is being started hears of what its snapshot came to, and of nothing
+// else; it takes over between two rounds, and one that fails leaves the other alone.
+func TestTheNextGeneration(t *testing.T) {
+	var x Session
+	start(t, &x, 1, 0)
+	x.Ask(10, nil)
+	x.Begin(2, "p", false)
+	g := x.Gathering()
+	g.Launcher, g.Job, g.Bundle = 3, 5, 2
+	x.TellLauncher(4, scheduler.LauncherLost{At: 11, Launcher: 4})
+	x.TellLauncher(3, scheduler.LauncherLost{At: 12, Launcher: 3})
+	x.TellJob(6, scheduler.JobFinished{At: 13, Job: 6})
+	x.TellBundle(5, 2, scheduler.BundleWithdrawn{At: 14, Bundle: 2})
+	x.TellBundle(5, 1, scheduler.BundleWithdrawn{At: 15, Bundle: 1})
+	x.TellBundle(4, 9, scheduler.BundleWithdrawn{At: 16, Bundle: 9})
+	g.Add(scheduler.JobSubmitted{At: 9})
+	var at []scheduler.Time
+	for _, e := range x.Gathered(20).Snapshot().Events {
+		at = append(at, e.When())
+	}
+	if !slices.Equal(at, []scheduler.Time{9, 12, 15, 16}) {
+		t.Errorf("the snapshot tells what was at %v", at)
+	}
+	if !x.Started(2, "new", "2", scheduler.AbilityAdmission, 0) || x.Started(3, "", "", 0, 0) {
+		t.Error("another than the one that is being started was taken")
+	}
+	if _, yes := x.CutOver(); yes {
+		t.Error("it took over in the middle of a round")
+	}
+	if x.Admits() {
+		t.Error("what it can counts before it decides")
+	}
+	if x.Fail(9, "?") != FailedNone || x.Fail(1, "gone") != FailedCurrent {
+		t.Error("which generation failed is not known")
+	}
+	if old, yes := x.CutOver(); !yes || old != nil || x.Current().Number != 2 || !x.Admits() {
+		t.Errorf("after the failure %+v decides", x.Current())
+	}
+	x.Begin(3, "p", false)
+	if x.Begin(4, "p", false) != 3 || x.Fail(4, "no") != FailedNext || x.Current().Number != 2 {
+		t.Error("a start that failed touched the policy that runs")
+	}
+}
+
+// What people asked for ends once: by its answer, or when it is given up.
+func TestWhatIsAsked(t *testing.T) {
+	var x Session
+	s := &step.Step{Set: step.DefaultSettings()}
+	s.Set.RequestsMax, s.Set.NotesMax = 2, 1
+	replies := func() (clients []uint64) {
+		for _, todo := range s.Todo() {
+			if r, yes := todo.Action.(step.Reply); yes {
+				clients = append(clients, r.Client)
+			}
+		}
+		s.Done()
+		return clients
+	}
+	var last uint64
+	if x.Request(s, &last, &wire.PolicyRequest{Client: 39}); last != 0 || !slices.Equal(replies(), []uint64{39}) {
+		t.Error("a request without a policy is not refused")
+	}
+	start(t, &x, 1, scheduler.AbilityPages)
+	for client := range uint64(3) {
+		x.Request(s, &last, &wire.PolicyRequest{Client: 40 + client})
+	}
+	if got := replies(); !slices.Equal(got, []uint64{42}) || last != 2 {
+		t.Errorf("of three requests, where two may be under way, those of %v are refused; %d were given an id", got, last)
+	}
+	x.Requests.Answer(s, &scheduler.Answer{Request: 2})
+	x.Requests.Answer(s, &scheduler.Answer{Request: 2})
+	x.Requests.Expire(s, 2)
+	if got := replies(); !slices.Equal(got, []uint64{41}) {
+		t.Errorf("a request ends once: replies to %v", got)
+	}
+	x.Begin(2, "p", false)
+	x.Gathered(2)
+	x.Started(2, "without", "1", 0, 0)
+	x.CutOver()
+	x.PassRequests(s)
+	if got := replies(); !slices.Equal(got, []uint64{40}) {
+		t.Errorf("the next policy has no pages: replies to %v", got)
+	}
+}
+
+// asking is an exchange that is asked about versions of settings.
+type asking struct {
+	Session
+	t *testing.T
+	s *step.Step
+}
+
+func newAsking(t *testing.T) *asking {
+	return &asking{t: t, s: &step.Step{Set: step.DefaultSettings()}}
+}
+
+func (a *asking) change(version uint64) {
+	a.t.Helper()
+	message, err := schedwire.NewConfig(scheduler.Config{})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	config, err := proto.Marshal(message)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.ChangeSettings(a.s, &wire.SettingsChange{Version: version, Config: config})
+}
+
+// round tells the policy what there is to tell, a while after the last step.
+func (a *asking) round(after time.Duration) {
+	a.s.Begin(a.s.Now.Add(after))
+	r := a.Ask(a.s.Now, nil)
+	a.Answers(a.Current().Number, r.Number)
+	a.Decided()
+}
+
+// says holds what was said of versions, as version, generation, whose word, and how many
+// problems, against what is wanted.
+func (a *asking) says(want ...string) {
+	a.t.Helper()
+	var said []string
+	for _, todo := range a.s.Todo() {
+		v := todo.Action.(step.SettingsVerdict)
+		word := map[step.Word]string{step.Judged: "judged", step.Unanswered: "unanswered", step.Untold: "untold"}[v.Word]
+		said = append(said, fmt.Sprint(v.Version, " ", v.Generation, " ", word, " ", len(v.Problems)))
+	}
+	a.s.Done()
+	if !slices.Equal(said, want) {
+		a.t.Errorf("verdicts %q, want %q", said, want)
+	}
+}
+
+// A version of settings has one verdict of the policy's. What a policy can do changes with
+// the one that it takes over.
+func TestVerdicts(t *testing.T) {
+	x := newAsking(t)
+	start(t, &x.Session, 1, 0)
+	x.ChangeSettings(x.s, &wire.SettingsChange{Version: 8, Config: []byte{1}})
+	if x.says("8 0 judged 1"); x.s.Timers() != 0 {
+		t.Error("a verdict is awaited of settings that can't be read")
+	}
+	for version := range uint64(3) {
+		x.change(10 + version)
+	}
+	x.round(time.Second)
+	if !x.Verdict(x.s, scheduler.SettingsVerdict{Version: 11, Abilities: scheduler.AbilityLoad}) || !x.Has(scheduler.AbilityLoad) {
+		t.Error("the policy can hear loads from now on")
+	}
+	x.Verdict(x.s, scheduler.SettingsVerdict{Version: 11})
+	x.Verdict(x.s, scheduler.SettingsVerdict{Version: 10, Problems: scheduler.Problems{{Message: "no"}}})
+	x.says("11 1 judged 0", "10 0 judged 1")
+}
+
+// What no policy was told of, nobody has judged: when there is none, when it failed before
+// the round that would have told it, and when another took over.
+func TestUntoldSettingsAreNotJudged(t *testing.T) {
+	x := newAsking(t)
+	if x.change(1); x.s.Timers() != 0 {
+		t.Error("a verdict is awaited of no policy")
+	}
+	x.says("1 0 untold 1")
+	start(t, &x.Session, 1, 0)
+	x.change(2)
+	x.round(time.Second)
+	x.change(3)
+	x.Fail(1, "it died")
+	x.Changes.Fail(x.s, "it died")
+	x.says("2 0 unanswered 1", "3 0 untold 1")
+	start(t, &x.Session, 2, 0)
+	x.change(4)
+	x.round(time.Second)
+	start(t, &x.Session, 3, 0)
+	x.Changes.Pass(x.s)
+	x.Changes.Fail(x.s, "once more")
+	x.says("4 0 untold 1")
+	if x.Verdict(x.s, scheduler.SettingsVerdict{Version: 4}); len(x.s.Todo()) != 0 {
+		t.Error("a policy judges what another was asked")
+	}
+}
+
+// The wait for a verdict begins with the round that tells the policy. One that comes after
+// it counts all the same: the policy has taken the settings over.
+func TestLateVerdicts(t *testing.T) {
+	x := newAsking(t)
+	start(t, &x.Session, 1, 0)
+	wait := x.s.Set.SettingsTimeout
+	x.change(5)
+	due := func(after time.Duration) {
+		t.Helper()
+		x.s.Begin(x.s.Now.Add(after))
+		if !x.s.Due() {
+			t.Fatal("nobody looks for the verdict any more")
+		}
+		_, version := x.s.Take()
+		x.Changes.Expire(x.s, version)
+	}
+	due(wait)
+	x.says()
+	x.round(wait / 2)
+	due(wait / 2)
+	x.says()
+	due(wait / 2)
+	x.says("5 0 unanswered 1")
+	x.Verdict(x.s, scheduler.SettingsVerdict{Version: 5})
+	x.says("5 1 judged 0")
+	x.change(6)
+	x.round(time.Second)
+	x.s.Begin(x.s.Now.Add(wait))
+	x.change(7)
+	x.Changes.Fail(x.s, "it died")
+	x.says("6 0 unanswered 1", "7 0 untold 1")
+}
+
+// Notes are bounded, and it is said when one goes nowhere.
+// A note of a shell is told to its own policy: also before that has taken over, and to no other.
+func TestNotesOfAShell(t *testing.T) {
+	x, s := &Session{}, &step.Step{Set: step.DefaultSettings()}
+	start(t, x, 1, 0)
+	x.Begin(2, "p", false)
+	for generation, name := range map[uint64]string{1: "old", 2: "new", 3: "unknown"} {
+		x.Note(s, generation, scheduler.Note{Name: name})
+	}
+	x.Note(s, 0, scheduler.Note{Name: "current"})
+	names := func(g *Generation) (list []string) {
+		for _, e := range g.events {
+			if n, ok := e.(scheduler.Noted); ok {
+				list = append(list, n.Note.Name)
+			}
+		}
+		slices.Sort(list)
+		return list
+	}
+	if old, fresh := names(x.current), names(x.next); !slices.Equal(old, []string{"current", "old"}) || !slices.Equal(fresh, []string{"new"}) {
+		t.Errorf("the one that decides is told %q, the one that starts %q", old, fresh)
+	}
+	if !x.Started(2, "p", "1", 0, 0) {
+		t.Fatal("it did not start")
+	}
+	x.CutOver()
+	x.Note(s, 1, scheduler.Note{Name: "late"})
+	if got := names(x.current); !slices.Equal(got, []string{"new"}) {
+		t.Errorf("the one that took over is told %q", got)
+	}
+}
+
+func TestNotesAreBounded(t *testing.T) {
+	var x Session
+	s := &step.Step{Set: step.DefaultSettings()}
+	s.Set.NotesMax = 1
+	start(t, &x, 1, 0)
+	x.Note(s, 0, scheduler.Note{Name: "a"})
+	x.Note(s, 0, scheduler.Note{Name: "b"})
+	if got := fmt.Sprint(s.Todo()); x.Events() != 1 || !strings.Contains(got, "was not delivered") || !strings.Contains(got, "{note b}") {
+		t.Errorf("%d notes wait, and this is said: %s", x.Events(), got)
+	}
+}
+
+// After any history, what is written comes back as the same, and a clone stays.
+func TestStateComesBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var x Session
+		s := &step.Step{Set: step.DefaultSettings()}
+		for now := range scheduler.Time(rapid.IntRange(1, 40).Draw(t, "steps")) {
+			n := rapid.Uint64Range(1, 4).Draw(t, "n")
+			switch rapid.IntRange(0, 8).Draw(t, "do") {
+			case 0:
+				x.Begin(n, "p", false)
+			case 1:
+				if x.Gathering() != nil {
+					x.Gathered(now)
+				}
+				x.Started(n, "name", "1", scheduler.Ability(n), 0)
+				x.CutOver()
+			case 2:
+				x.Fail(n, "why")
+			case 3:
+				x.TellBundle(scheduler.JobID(n), 1, scheduler.BundleWithdrawn{At: now, Bundle: 1})
+			case 4:
+				if x.Due(now, 0) {
+					x.Ask(now, nil)
+				}
+			case 5:
+				if x.Answers(n, x.Asked()) {
+					x.Decide(nil, scheduler.Decisions{})
+				}
+			case 6:
+				if x.Deciding() != nil {
+					x.Decided()
+					x.KeepCheckpoint(scheduler.Checkpoint{Version: uint32(n), Data: []byte{1}})
+				}
+			case 7:
+				last := uint64(now)
+				x.Request(s, &last, &wire.PolicyRequest{Client: n})
+				x.ChangeSettings(s, &wire.SettingsChange{Version: n})
+			case 8:
+				x.Requests.Expire(s, n)
+				x.Changes.Expire(s, n)
+			}
+		}
+		was := codectest.Bytes(t, x.Code)
+		clone := x.Clone()
+		var back Session
+		codectest.Read(t, was, back.Code)
+		if !bytes.Equal(codectest.Bytes(t, back.Code), was) {
+			t.Fatal("it comes back as another state")
+		}
+		x.Tell(scheduler.TimePassed{At: 99})
+		x.Begin(9, "q", false)
+		x.Requests.Expire(s, 1)
+		if !bytes.Equal(codectest.Bytes(t, clone.Code), was) {
+			t.Fatal("a clone changed")
+		}
+	})
+}
+
+// What is appended to a checkpoint is kept with it, over lives of the policy and of the manager,
+// within the bound on their sum; another version, and too much, is refused and changes
+// nothing. A frozen state has what was there.
+func TestACheckpointIsAppendedTo(t *testing.T) {
+	var x Session
+	start(t, &x, 1, scheduler.AbilityCheckpoint)
+	keep := func(version uint32, data string, add bool) error {
+		k := scheduler.Checkpoint{Version: version, Data: []byte(data), Append: add}
+		err := x.CheckCheckpoint(k, 8)
+		if err == nil {
+			x.KeepCheckpoint(k)
+		}
+		return err
+	}
+	kept := func(x *Session) string {
+		x.Begin(2, "p", false)
+		k := x.Gathered(9).Snapshot().Checkpoint
+		if k == nil || k.Append {
+			return "none"
+		}
+		return fmt.Sprint(k.Version, " ", string(k.Data))
+	}
+	for _, step := range []struct {
+		version uint32
+		data    string
+		add     bool
+		refused string
+		want    string
+	}{
+		{1, "ab", true, "", "1 ab"}, // to none
+		{1, "cd", true, "", "1 abcd"},
+		{1, "", true, "", "1 abcd"},
+		{2, "x", true, "its checkpoint is of version 1, and what it appends of version 2: write the whole anew", "1 abcd"},
+		{1, "efghi", true, "its checkpoint has 9 bytes, at most 8 are allowed: write less, and the whole anew where it is appended to", "1 abcd"},
+		{1, "efgh", true, "", "1 abcdefgh"},
+		{2, "123456789", false, "its checkpoint has 9 bytes, at most 8 are allowed: write less, and the whole anew where it is appended to", "1 abcdefgh"},
+		{2, "x", false, "", "2 x"},
+		{2, "y", true, "", "2 xy"},
+	} {
+		frozen, before := x.Clone(), kept(&x)
+		text := ""
+		if err := keep(step.version, step.data, step.add); err != nil {
+			text = err.Error()
+		}
+		if got := kept(&x); got != step.want || text != step.refused {
+			t.Errorf("%+v: it is %q, refused: %q", step, got, text)
+		}
+		if then := kept(&frozen); then != before {
+			t.Errorf("%+v: what was frozen has %s, and it was %s", step, then, before)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package resources
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Holding is what one attempt holds on its launcher: its memory while it lives, in swap
+// while it is suspended as far as there is room, and its slots, but while it is suspended.
+type Allocation struct {
+	Request
+	HasSlots    bool
+	Reservation uint64 // that keeps what it gives back; 0: none
+}
+
+// Take takes what a bundle needs, group by group, first from what is reserved
+// for it and then from what is free. It says what is missing, and then took
+// nothing; "" when it took all.
+func (c *Resources) Take(b Bundle, where []*Launcher) string {
+	var undo []func()
+	for i, l := range where {
+		d := b.Demand(i)
+		reserved := l.reservedFor(b)
+		haveSlots, haveMemory := l.free.Of(d.Kind)+reserved.slots(d.Kind), l.freeMemory+reserved.memory()
+		if haveSlots < d.Slots || haveMemory < d.Memory {
+			for _, f := range slices.Backward(undo) {
+				f()
+			}
+			return fmt.Sprintf("group %d of bundle %d needs %d %s slots and %s of memory, and launcher %d (%s) has %d and %s for it",
+				i, b.ID(), d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, haveSlots, Size(haveMemory))
+		}
+		for _, p := range reserved {
+			s, m := min(d.Slots, p.slots.Of(d.Kind)), min(d.Memory, p.memory)
+			p.draw(d.Kind, s, m)
+			d.Slots, d.Memory = d.Slots-s, d.Memory-m
+			kind := d.Kind // a closure that has d would have it made anew for each start
+			undo = append(undo, func() { p.draw(kind, -s, -m) })
+		}
+		l.free.Add(d.Kind, -d.Slots)
+		l.freeMemory -= d.Memory
+		if len(where) > 1 {
+			took := d
+			undo = append(undo, func() { l.free.Add(took.Kind, took.Slots); l.freeMemory += took.Memory })
+		}
+		c.Changed(l)
+	}
+	return ""
+}
+
+// GiveSlots gives back a holding's slots, of an attempt that is suspended, and of its memory
+// what goes to swap: to the reservation that it names, or to all.
+func (c *Resources) GiveSlots(l *Launcher, h *Allocation) {
+	if !h.HasSlots {
+		return
+	}
+	h.HasSlots = false
+	c.give(l, h, h.Slots, l.park(h, +1))
+}
+
+// GiveAll gives back all of a holding.
+func (c *Resources) GiveAll(l *Launcher, h *Allocation) {
+	slots, memory := 0, h.Memory
+	if h.HasSlots {
+		slots = h.Slots
+	} else {
+		memory += l.park(h, -1)
+	}
+	h.HasSlots = false
+	c.give(l, h, slots, memory)
+}
+
+func (c *Resources) give(l *Launcher, h *Allocation, slots int, memory int64) {
+	if !l.Up {
+		return
+	}
+	c.roomier = true
+	c.Changed(l)
+	if p := c.partFor(l, h); p != nil {
+		p.slots.Add(h.Kind, slots)
+		p.memory += memory
+		return
+	}
+	l.free.Add(h.Kind, slots)
+	l.freeMemory += memory
+}
+
+// Held is a holding and where it is.
+type AllocationOn struct {
+	On *Launcher
+	*Allocation
+}
+
+// TakeAgain takes the slots of a bundle's holdings again that gave them back, and their
+// memory out of swap, first from what is reserved for that bundle alone and then from what
+// is free. It says what is
+// missing, and then took none; "" when it took all.
+func (c *Resources) TakeAgain(b scheduler.BundleID, list []AllocationOn) string {
+	var undo []func()
+	for _, h := range list {
+		l, kind, need, memory := h.On, h.Kind, h.Slots, h.On.again(h.On.parkedMemory, h.Memory)
+		own := l.reservedForAlone(b)
+		if have, free := l.free.Of(kind)+own.slots(kind), l.freeMemory+own.memory(); have < need || free < memory {
+			for _, f := range slices.Backward(undo) {
+				f()
+			}
+			return lacksAgain(b, Request{kind, need, memory}, l, have, free)
+		}
+		for _, p := range own {
+			n, m := min(need, p.slots.Of(kind)), min(memory, p.memory)
+			p.draw(kind, n, m)
+			need, memory = need-n, memory-m
+			undo = append(undo, func() { p.draw(kind, -n, -m) })
+		}
+		h.HasSlots = true
+		l.free.Add(kind, -need)
+		l.freeMemory -= memory
+		l.park(h.Allocation, -1)
+		undo = append(undo, func() {
+			h.HasSlots = false
+			l.free.Add(kind, need)
+			l.freeMemory += memory
+			l.park(h.Allocation, +1)
+		})
+		c.Changed(l)
+	}
+	return ""
+}
+
+// lacksAgain says what is missing for one that is suspended.
+func lacksAgain(b scheduler.BundleID, d Request, l *Launcher, slots int, memory int64) string {
+	if d.Memory == 0 {
+		return fmt.Sprintf("an attempt of bundle %d needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, d.Slots, d.Kind, l.ID, l.Name, slots)
+	}
+	return fmt.Sprintf("an attempt of bundle %d needs %d %s slots and %s of memory to go on, and launcher %d (%s) has %d and %s for it",
+		b, d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, slots, Size(memory))
+}
+
+// Adopt counts a holding in that was read from a checkpoint.
+func (l *Launcher) Adopt(h *Allocation) {
+	if !h.HasSlots {
+		l.park(h, +1)
+	}
+}
+
+// park counts holdings that gave back their slots. It returns how much memory goes to swap
+// with it, or comes back when it is negative.
+func (l *Launcher) park(h *Allocation, n int) (swapped int64) {
+	before := l.inSwap(l.parkedMemory)
+	l.parked += n
+	l.parkedMemory += int64(n) * h.Memory
+	return l.inSwap(l.parkedMemory) - before
+}
+
+// again is what one of those needs to go on, of so much memory in all: what it has in swap.
+func (l *Launcher) again(parked, memory int64) int64 {
+	return l.inSwap(parked) - l.inSwap(parked-memory)
+}

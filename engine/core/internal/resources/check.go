@@ -1,0 +1,100 @@
+package resources
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Check recounts all that is counted: what is free, held and reserved against what there
+// is, and victims against the holdings. Holdings are those of the attempts on a launcher.
+func (c *Resources) Check(now scheduler.Time, holdings func(scheduler.LauncherID) iter.Seq[*Allocation]) error {
+	victims := map[uint64]int{}
+	up := 0
+	for _, id := range c.launchers.IDs() {
+		l := c.launchers.Get(id)
+		if err := l.check(holdings(id), victims); err != nil {
+			return fmt.Errorf("launcher %d: %w", id, err)
+		}
+		if l.Up {
+			up++
+		}
+	}
+	if up != c.up {
+		return fmt.Errorf("%d launchers are up, counted as %d", up, c.up)
+	}
+	for r := range c.reservations.All() {
+		switch {
+		case now >= r.Expires:
+			return fmt.Errorf("reservation %d expired at %d, and it is %d", r.ID, r.Expires, now)
+		case r.victims != victims[r.ID]:
+			return fmt.Errorf("reservation %d waits for %d victims, and there are %d", r.ID, r.victims, victims[r.ID])
+		}
+	}
+	return nil
+}
+
+// JobsReserved lists for which jobs something is reserved, in order of reservation.
+func (c *Resources) JobsReserved() iter.Seq[scheduler.JobID] {
+	return func(yield func(scheduler.JobID) bool) {
+		for r := range c.reservations.All() {
+			if !yield(r.Job) {
+				return
+			}
+		}
+	}
+}
+
+func (l *Launcher) check(holdings iter.Seq[*Allocation], victims map[uint64]int) error {
+	sum, memory := slices.Clone(l.free), l.freeMemory
+	parked, parkedMemory, held := 0, int64(0), 0
+	for h := range holdings {
+		held++
+		if h.HasSlots {
+			sum.Add(h.Kind, h.Slots)
+			memory += h.Memory
+		} else {
+			parked++
+			parkedMemory += h.Memory
+		}
+		victims[h.Reservation]++
+	}
+	if !l.Up {
+		if held > 0 || len(l.parts) > 0 {
+			return fmt.Errorf("it is lost and has %d attempts and %d reservations", held, len(l.parts))
+		}
+		return nil
+	}
+	for _, f := range l.free {
+		if f.Count < 0 {
+			return fmt.Errorf("%d slots of kind %s are free", f.Count, f.Kind)
+		}
+	}
+	if l.freeMemory < 0 {
+		return fmt.Errorf("%d bytes are free", l.freeMemory)
+	}
+	if parked != l.parked || parkedMemory != l.parkedMemory {
+		return fmt.Errorf("%d attempts gave back their slots and hold %d bytes, counted as %d and %d", parked, parkedMemory, l.parked, l.parkedMemory)
+	}
+	memory += max(parkedMemory-l.swap, 0)
+	for _, p := range l.parts {
+		memory += p.memory
+		for _, s := range p.slots {
+			if s.Count < 0 || p.memory < 0 {
+				return fmt.Errorf("%d slots and %d bytes are reserved", s.Count, p.memory)
+			}
+		}
+		sum.addAll(p.slots)
+	}
+	for _, s := range sum {
+		if s.Count != l.slots.Of(s.Kind) {
+			return fmt.Errorf("%d slots of kind %s are free, held or reserved, and it has %d", s.Count, s.Kind, l.slots.Of(s.Kind))
+		}
+	}
+	if memory != l.memory {
+		return fmt.Errorf("%d bytes are free, held or reserved, and it has %d", memory, l.memory)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package resources
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// CodeName codes who a launcher is.
+func (l *Launcher) CodeName(w *checkpoint.Codec) {
+	checkpoint.Str(w, &l.Name)
+	checkpoint.Str(w, &l.Host)
+	checkpoint.Str(w, &l.Rack)
+}
+
+// CodeHas codes what it has.
+func (l *Launcher) CodeHas(w *checkpoint.Codec) {
+	for _, b := range []*bool{&l.Up, &l.CanSuspend, &l.Draining, &l.Blamed, &l.changed} {
+		checkpoint.Flag(w, b)
+	}
+	checkpoint.Num(w, &l.Joined)
+	codeSlots(w, &l.slots)
+	codeSlots(w, &l.free)
+	checkpoint.Num(w, &l.memory)
+	checkpoint.Num(w, &l.freeMemory)
+	if w.Format > 1 {
+		checkpoint.Num(w, &l.swap)
+	}
+	checkpoint.List(w, &l.blamedBy, func(w *checkpoint.Codec, v *Vote) {
+		checkpoint.Num(w, &v.Job)
+		if w.Format > 4 {
+			checkpoint.Str(w, &v.User)
+			checkpoint.Str(w, &v.Program)
+			checkpoint.Flag(w, &v.succeeded)
+		}
+	})
+	if w.Format > 1 {
+		checkpoint.Num(w, &l.blamedUntil)
+	}
+}
+
+// CodeTold codes the offer that the policy was told last.
+func (l *Launcher) CodeTold(w *checkpoint.Codec) {
+	o := &l.told
+	checkpoint.Num(w, &o.Launcher)
+	codeSlots(w, (*Slots)(&o.Free))
+	checkpoint.Num(w, &o.Memory)
+	checkpoint.Num(w, &o.Suspended)
+	checkpoint.Num(w, &o.Held)
+	if w.Format > 1 {
+		checkpoint.Num(w, &o.Swap)
+		codeSlots(w, (*Slots)(&o.Again))
+		checkpoint.Num(w, &o.AgainMemory)
+	}
+	checkpoint.List(w, &o.Reserved, func(w *checkpoint.Codec, r *scheduler.Reservation) {
+		checkpoint.Num(w, &r.Job)
+		if w.Format > 1 {
+			checkpoint.Num(w, &r.Bundle)
+		}
+		checkpoint.Str(w, &r.Kind)
+		checkpoint.Num(w, &r.Slots)
+		checkpoint.Num(w, &r.Memory)
+	})
+}
+
+func codeSlots(w *checkpoint.Codec, s *Slots) {
+	checkpoint.List(w, (*[]scheduler.SlotCount)(s), func(w *checkpoint.Codec, x *scheduler.SlotCount) {
+		checkpoint.Str(w, &x.Kind)
+		checkpoint.Num(w, &x.Count)
+	})
+}
+
+// Adopt has a launcher known that was read.
+func (c *Resources) Adopt(l *Launcher) {
+	c.Add(l)
+	if l.Up {
+		c.up++
+	}
+}
+
+// CodeReservations codes the reservations. The launchers are known by now.
+func (c *Resources) CodeReservations(w *checkpoint.Codec) {
+	ids := slices.Clone(c.reservations.IDs())
+	checkpoint.Nums(w, &ids)
+	for _, id := range ids {
+		r := c.reservations.Get(id)
+		if w.Reading {
+			r = c.Reserve(Reservation{ID: id})
+		}
+		checkpoint.Num(w, &r.Job)
+		checkpoint.Num(w, &r.Bundle)
+		checkpoint.Num(w, &r.Expires)
+		checkpoint.Num(w, &r.victims)
+		checkpoint.List(w, &r.parts, func(w *checkpoint.Codec, p **part) {
+			if w.Reading {
+				*p = &part{of: r}
+			}
+			c.codePart(w, *p)
+		})
+	}
+}
+
+func (c *Resources) codePart(w *checkpoint.Codec, p *part) {
+	var on scheduler.LauncherID
+	if p.on != nil {
+		on = p.on.ID
+	}
+	checkpoint.Num(w, &on)
+	codeSlots(w, &p.slots)
+	checkpoint.Num(w, &p.memory)
+	if !w.Reading || w.Err != nil {
+		return
+	}
+	if p.on = c.launchers.Get(on); p.on == nil || !p.on.Up {
+		w.Fail(fmt.Errorf("reservation %d keeps something on launcher %d, which is not up", p.of.ID, on))
+		return
+	}
+	p.on.parts = append(p.on.parts, p)
+}
+
+// CodeChanged codes whose offers are to be looked at.
+func (c *Resources) CodeChanged(w *checkpoint.Codec) { checkpoint.Nums(w, &c.changed) }
+
+// CodeNews codes what TakeRoomier and TakeReplaced are to say.
+func (c *Resources) CodeNews(w *checkpoint.Codec) {
+	checkpoint.Flag(w, &c.roomier)
+	checkpoint.Flag(w, &c.replaced)
+}
+
+// CodeLoads codes how busy machines are.
+func (c *Resources) CodeLoads(w *checkpoint.Codec) {
+	for _, id := range c.launchers.IDs() {
+		l := c.launchers.Get(id)
+		checkpoint.Num(w, &l.load.cpu)
+		checkpoint.Num(w, &l.load.memory)
+	}
+}

@@ -1,0 +1,154 @@
+package resources
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// BlameLimits say when the site avoids a launcher.
+type BlameLimits struct {
+	Jobs         int // that have a vote against it
+	SharePercent int // of the launchers that are up which are avoided at most
+}
+
+// Vote is what a job holds against a launcher on which its attempts failed. While nothing shows
+// whose fault it was, all jobs of one user that run one program have one vote together: his
+// program may be broken. A job that succeeded elsewhere has a vote of its own.
+type Vote struct {
+	Job       scheduler.JobID
+	User      string
+	Program   string // its hash
+	succeeded bool
+}
+
+func (v Vote) alike(w Vote) bool { return v.User == w.User && v.Program == w.Program }
+
+// votesMax bounds the votes against one launcher. Of more the oldest goes that counts together
+// with another, else the oldest.
+const votesMax = 100
+
+// Blame notes that a job avoids a launcher, and says whether the site avoids it from now on, until
+// a time: when there are enough votes, unless too many are avoided already. Then it is the
+// work that is bad, or the site.
+func (c *Resources) Blame(l *Launcher, by Vote, until scheduler.Time, s BlameLimits) bool {
+	if i, found := slices.BinarySearchFunc(l.blamedBy, by.Job, voteOrder); !found {
+		l.blamedBy = slices.Insert(l.blamedBy, i, by)
+		l.boundVotes()
+		c.Touch(l)
+	}
+	return c.exclude(l, until, s)
+}
+
+// Confirm notes that a job has succeeded, elsewhere than on the launchers that it avoids, and lists
+// those that the site avoids because of it, in order of id.
+func (c *Resources) Confirm(job scheduler.JobID, until scheduler.Time, s BlameLimits) (excluded []*Launcher) {
+	for _, id := range c.launchers.IDs() {
+		l := c.launchers.Get(id)
+		i, found := slices.BinarySearchFunc(l.blamedBy, job, voteOrder)
+		if !found {
+			continue
+		}
+		l.blamedBy = slices.Clone(l.blamedBy)
+		l.blamedBy[i].succeeded = true
+		if l.Up && c.exclude(l, until, s) {
+			excluded = append(excluded, l)
+		}
+	}
+	return excluded
+}
+
+func voteOrder(v Vote, job scheduler.JobID) int { return cmp.Compare(v.Job, job) }
+
+func (c *Resources) exclude(l *Launcher, until scheduler.Time, s BlameLimits) bool {
+	if l.Blamed || l.votes() < s.Jobs {
+		return false
+	}
+	blamed := 1
+	for _, id := range c.launchers.IDs() {
+		if x := c.launchers.Get(id); x.Up && x.Blamed {
+			blamed++
+		}
+	}
+	if blamed*100 > c.up*s.SharePercent {
+		return false
+	}
+	l.Blamed, l.blamedUntil = true, until
+	c.releaseOn(l)
+	c.Changed(l)
+	c.replaced = true
+	return true
+}
+
+// votes counts what is held against a launcher.
+func (l *Launcher) votes() (n int) {
+	for i, v := range l.blamedBy {
+		if v.succeeded || !slices.ContainsFunc(l.blamedBy[:i], func(w Vote) bool { return !w.succeeded && w.alike(v) }) {
+			n++
+		}
+	}
+	return n
+}
+
+func (l *Launcher) boundVotes() {
+	if len(l.blamedBy) <= votesMax {
+		return
+	}
+	goes := 0
+	for i, v := range l.blamedBy {
+		if !v.succeeded && slices.ContainsFunc(l.blamedBy[i+1:], func(w Vote) bool { return !w.succeeded && w.alike(v) }) {
+			goes = i
+			break
+		}
+	}
+	l.blamedBy = slices.Delete(slices.Clone(l.blamedBy), goes, goes+1)
+}
+
+// Excluded returns for which jobs the site avoids a launcher, to be kept by the caller, and
+// until when; 0: it does not.
+func (l *Launcher) Excluded() ([]scheduler.JobID, scheduler.Time) {
+	if !l.Up || !l.Blamed {
+		return nil, 0
+	}
+	jobs := make([]scheduler.JobID, len(l.blamedBy))
+	for i, v := range l.blamedBy {
+		jobs[i] = v.Job
+	}
+	return jobs, l.blamedUntil
+}
+
+// Acquit takes back what a job held against launchers, and lists those that are excluded no
+// more because of it, in order of id.
+func (c *Resources) Acquit(job scheduler.JobID, s BlameLimits) (readmitted []*Launcher) {
+	for _, id := range c.launchers.IDs() {
+		l := c.launchers.Get(id)
+		i, found := slices.BinarySearchFunc(l.blamedBy, job, voteOrder)
+		if !found {
+			continue
+		}
+		l.blamedBy = slices.Delete(l.blamedBy, i, i+1)
+		if c.Touch(l); l.votes() < s.Jobs && c.Readmit(l) {
+			readmitted = append(readmitted, l)
+		}
+	}
+	return readmitted
+}
+
+// Readmit ends at once that a launcher is excluded, and says whether it was.
+func (c *Resources) Readmit(l *Launcher) bool {
+	return c.Forgive(l.ID, l.blamedUntil)
+}
+
+// Forgive ends that a launcher is avoided, when it is time, and says whether it did. One that
+// joined anew since it was blamed, and was blamed again, is avoided for longer.
+func (c *Resources) Forgive(id scheduler.LauncherID, now scheduler.Time) bool {
+	l := c.launchers.Get(id)
+	if l == nil || !l.Up || !l.Blamed || now < l.blamedUntil {
+		return false
+	}
+	l.Blamed, l.blamedBy, l.blamedUntil = false, nil, 0
+	c.Changed(l)
+	c.replaced, c.roomier = true, true
+	return true
+}

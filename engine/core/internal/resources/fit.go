@@ -1,0 +1,157 @@
+package resources
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Freed is what victims would free, by launcher.
+type Freed map[scheduler.LauncherID]*room
+
+// Add counts a holding in, of an attempt that is suspended or stopped.
+func (f Freed) Add(l *Launcher, h *Allocation, suspend bool) {
+	x := f[l.ID]
+	if x == nil {
+		x = &room{}
+		f[l.ID] = x
+	}
+	if h.HasSlots {
+		x.slots.Add(h.Kind, h.Slots)
+	} else {
+		x.parked -= h.Memory
+	}
+	if suspend {
+		x.parked += h.Memory
+	} else {
+		x.memory += h.Memory
+	}
+}
+
+// room is what a launcher would have for a bundle.
+type room struct {
+	slots  Slots
+	memory int64
+	parked int64 // memory of what would be suspended; in Freed, how much more
+}
+
+// add counts in what was freed.
+func (r *room) add(l *Launcher, f *room) {
+	if f == nil {
+		return
+	}
+	r.slots.addAll(f.slots)
+	r.memory += f.memory + l.inSwap(r.parked+f.parked) - l.inSwap(r.parked)
+	r.parked += f.parked
+}
+
+func (r *room) take(d Request) bool {
+	if r.slots.Of(d.Kind) < d.Slots || r.memory < d.Memory {
+		return false
+	}
+	r.slots.Add(d.Kind, -d.Slots)
+	r.memory -= d.Memory
+	return true
+}
+
+// has says whether a launcher has so much free.
+func (l *Launcher) has(d Request) bool {
+	return l.free.Of(d.Kind) >= d.Slots && l.freeMemory >= d.Memory
+}
+
+// Fits says whether a bundle would have room in what is free, reserved for it and freed:
+// on the launchers named, or on any, tried widest group first, of those that are usable.
+// The greedy search may miss a fit of a gang of unequal groups; naming launchers never
+// does.
+func (c *Resources) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*Launcher) bool) bool {
+	rooms := map[scheduler.LauncherID]*room{}
+	roomOf := func(l *Launcher) *room {
+		if r := rooms[l.ID]; r != nil {
+			return r
+		}
+		own := l.reservedFor(b)
+		r := &room{slots: slices.Clone(l.free), memory: l.freeMemory + own.memory(), parked: l.parkedMemory}
+		for _, p := range own {
+			r.slots.addAll(p.slots)
+		}
+		r.add(l, freed[l.ID])
+		rooms[l.ID] = r
+		return r
+	}
+	if where == nil {
+		return c.place(b, func(l *Launcher, d Request) bool {
+			if rooms[l.ID] == nil && freed[l.ID] == nil && len(l.parts) == 0 && !l.has(d) {
+				return false // most are full: nothing is set up for them
+			}
+			return usable(l) && roomOf(l).take(d)
+		})
+	}
+	for i, l := range where {
+		if !usable(l) || !roomOf(l).take(b.Demand(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+// FitsAgain says whether a bundle's holdings that gave back their slots would find them,
+// and memory for what they have in swap, in what is free, reserved for that bundle alone and freed.
+func (c *Resources) FitsAgain(b scheduler.BundleID, list []AllocationOn, freed Freed) bool {
+	rooms := map[scheduler.LauncherID]*room{}
+	for _, h := range list {
+		r := rooms[h.On.ID]
+		if r == nil {
+			own := h.On.reservedForAlone(b)
+			r = &room{slots: slices.Clone(h.On.free), memory: h.On.freeMemory + own.memory(), parked: h.On.parkedMemory}
+			for _, p := range own {
+				r.slots.addAll(p.slots)
+			}
+			r.add(h.On, freed[h.On.ID])
+			rooms[h.On.ID] = r
+		}
+		if !r.take(Request{Kind: h.Kind, Slots: h.Slots, Memory: h.On.again(r.parked, h.Memory)}) {
+			return false
+		}
+		r.parked -= h.Memory
+	}
+	return true
+}
+
+// FitsEmpty says whether a bundle would have room on the usable launchers, were they
+// empty.
+func (c *Resources) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
+	rooms := map[scheduler.LauncherID]*room{}
+	return c.place(b, func(l *Launcher, d Request) bool {
+		if !usable(l) {
+			return false
+		}
+		if rooms[l.ID] == nil {
+			rooms[l.ID] = &room{slots: slices.Clone(l.slots), memory: l.memory}
+		}
+		return rooms[l.ID].take(d)
+	})
+}
+
+// place tries a launcher for each group of a bundle, the widest group first. take gives a launcher's
+// room away.
+func (c *Resources) place(b Bundle, take func(*Launcher, Request) bool) bool {
+	order := make([]int, b.Width())
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		dx, dy := b.Demand(x), b.Demand(y)
+		return cmp.Or(dy.Slots-dx.Slots, cmp.Compare(dy.Memory, dx.Memory))
+	})
+	for _, i := range order {
+		d := b.Demand(i)
+		found := slices.ContainsFunc(c.launchers.IDs(), func(id scheduler.LauncherID) bool {
+			return take(c.launchers.Get(id), d)
+		})
+		if !found {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,96 @@
+package resources
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Launcher is what a launcher has to give. It is up, or lost and remembered for its
+// name's id. Whoever knows more of launchers embeds it.
+type Launcher struct {
+	// What every launch and end touches lies together, up to Hot.
+	ID           scheduler.LauncherID
+	Up           bool
+	Draining     bool
+	Blamed       bool // the site avoids it for a while
+	changed      bool // since told
+	touched      bool // in Capacity.touched
+	Name         string
+	Host, Rack   string
+	free         Slots // neither held nor reserved; kinds with none may be listed
+	freeMemory   int64
+	parts        []*part         // of reservations, in order of those
+	parked       int             // holdings that gave back their slots
+	parkedMemory int64           // that those hold, in swap and in memory
+	swap         int64           // for that, in all
+	told         scheduler.Offer // the last offer the policy was told
+
+	CanSuspend bool
+	Joined     scheduler.Time
+	slots      Slots // in all
+	memory     int64
+	blamedBy   []Vote // of jobs that avoid it, in order of job
+	// blamedUntil is when that it is blamed ends.
+	blamedUntil scheduler.Time
+	load        Load
+}
+
+// Hot is how many bytes of a Launcher every launch and end touches.
+const Hot = unsafe.Offsetof(Launcher{}.CanSuspend)
+
+// Slots returns all slots, not to be changed.
+func (l *Launcher) Slots() Slots { return l.slots }
+
+// Memory returns all memory in bytes.
+func (l *Launcher) Memory() int64 { return l.memory }
+
+// Free returns the slots that are neither held nor reserved, not to be changed.
+func (l *Launcher) Free() Slots { return l.free }
+
+// Startable returns the free slots of a launcher that may be used, to be kept by the caller;
+// none of one that drains, is excluded or is lost. It is what all that is shown calls free.
+func (l *Launcher) Startable() Slots {
+	if !l.Usable() {
+		return nil
+	}
+	return slices.Clone(l.free)
+}
+
+// Swap returns for how much memory of what is suspended there is room elsewhere, in
+// bytes.
+func (l *Launcher) Swap() int64 { return l.swap }
+
+// FreeSwap returns how much of that is free, in bytes.
+func (l *Launcher) FreeSwap() int64 { return l.swap - l.inSwap(l.parkedMemory) }
+
+// inSwap is how much of the memory of what is suspended does not count in memory.
+func (l *Launcher) inSwap(parked int64) int64 { return scheduler.InSwap(parked, l.swap) }
+
+// Parked returns how many holdings gave back their slots, and the bytes that those hold.
+func (l *Launcher) Parked() (n int, memory int64) { return l.parked, l.parkedMemory }
+
+// FreeMemory returns the memory that is neither held nor reserved, in bytes.
+func (l *Launcher) FreeMemory() int64 { return l.freeMemory }
+
+// Told returns the offer that the policy was told last.
+func (l *Launcher) Told() scheduler.Offer { return l.told }
+
+// Usable says whether something may start there.
+func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Blamed }
+
+// JoinedEvent tells the policy of a launcher.
+func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
+	return scheduler.LauncherJoined{At: l.Joined, Launcher: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: slices.Clone(l.slots), Memory: l.memory, Swap: l.swap}
+}
+
+// Clone returns a copy that stays while the launcher changes. It has nothing reserved:
+// reservations are cloned with Capacity.
+func (l *Launcher) Clone() Launcher {
+	f := *l
+	f.free, f.slots, f.blamedBy = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.blamedBy)
+	f.told.Free, f.told.Again, f.told.Reserved = slices.Clone(l.told.Free), slices.Clone(l.told.Again), slices.Clone(l.told.Reserved)
+	f.parts = nil
+	return f
+}

@@ -1,0 +1,50 @@
+package resources
+
+import "github.com/hamadryad/hamadryad/sdk/scheduler"
+
+// Load is how busy a launcher's machine is, as it was heard of last. The
+// shell passes on only changes that are worth a place in the log, and only while
+// the policy wants them; what was heard is kept for the next one that does.
+type Load struct{ cpu, memory loadPart }
+
+// NewLoad takes parts of a whole, from 0 to 1. What is nil, or another number, is
+// unknown.
+func NewLoad(cpu, memory *float64) Load { return Load{newLoadPart(cpu), newLoadPart(memory)} }
+
+// CPU returns a part of a whole, or scheduler.LoadUnknown.
+func (l Load) CPU() float64 { return l.cpu.part() }
+
+// Memory returns a part of a whole, or scheduler.LoadUnknown.
+func (l Load) Memory() float64 { return l.memory.part() }
+
+// loadPart is a part of a whole in thousandths, and one more: 0 is unknown.
+type loadPart uint16
+
+func newLoadPart(p *float64) loadPart {
+	if p == nil || !(*p >= 0 && *p <= 1) { // not-a-number is neither
+		return 0
+	}
+	return loadPart(*p*1000+0.5) + 1
+}
+
+func (p loadPart) part() float64 {
+	if p == 0 {
+		return scheduler.LoadUnknown
+	}
+	return float64(p-1) / 1000
+}
+
+// Load returns how busy a launcher's machine is.
+func (l *Launcher) Load() Load { return l.load }
+
+// SetLoad notes how busy it is, and says whether that changed.
+func (l *Launcher) SetLoad(x Load) bool {
+	changed := x != l.load
+	l.load = x
+	return changed
+}
+
+// LoadEvent tells the policy of it.
+func (l *Launcher) LoadEvent(at scheduler.Time) scheduler.LauncherLoad {
+	return scheduler.LauncherLoad{At: at, Launcher: l.ID, CPU: l.load.CPU(), Memory: l.load.Memory()}
+}

@@ -1,0 +1,146 @@
+package resources
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Changed has a launcher's offer looked at when the next round is made.
+func (c *Resources) Changed(l *Launcher) {
+	c.Touch(l)
+	if !l.changed && l.Up {
+		l.changed = true
+		c.changed = append(c.changed, l.ID)
+	}
+}
+
+// TellTouched has TakeTouched tell from now on. Nothing is decided by it.
+func (c *Resources) TellTouched() { c.tells = true }
+
+// Touch has TakeTouched tell of a launcher.
+func (c *Resources) Touch(l *Launcher) {
+	if c.tells && !l.touched {
+		l.touched = true
+		c.touched = append(c.touched, l.ID)
+	}
+}
+
+// TakeTouched lists the launchers that changed in any way since it was asked last, in no
+// order. The list is good until the next is touched. Some may be forgotten.
+func (c *Resources) TakeTouched() []scheduler.LauncherID {
+	list := c.touched
+	for _, id := range list {
+		if l := c.launchers.Get(id); l != nil {
+			l.touched = false
+		}
+	}
+	c.touched = c.touched[:0]
+	return list
+}
+
+// AnyChanged says whether some offer is to be looked at.
+func (c *Resources) AnyChanged() bool { return len(c.changed) > 0 }
+
+// Offers lists the offers that changed since they were told last, or all of them, and
+// counts them as told.
+func (c *Resources) Offers(all bool) []scheduler.Offer {
+	ids := c.changed
+	if all {
+		ids = c.launchers.IDs()
+	} else {
+		slices.Sort(ids)
+		ids = slices.Compact(ids) // a launcher that left and came is there twice
+	}
+	list := make([]scheduler.Offer, 0, len(ids))
+	var free []scheduler.SlotCount // room for some of their counts
+	for _, id := range ids {
+		l := c.launchers.Get(id)
+		if l == nil || !l.Up {
+			continue
+		}
+		l.changed = false
+		if cap(free)-len(free) < len(l.free) {
+			free = make([]scheduler.SlotCount, 0, max(len(l.free), offersTogether))
+		}
+		var o scheduler.Offer
+		o, free = l.offer(free)
+		if all || !sameOffer(o, l.told) {
+			list = append(list, o)
+			l.told = o
+		}
+	}
+	c.changed = c.changed[:0]
+	return list
+}
+
+// offersTogether is how many counts of offers share a piece of memory, which stays
+// while one of them holds.
+const offersTogether = 64
+
+// Offer returns what a launcher has to give now.
+func (l *Launcher) Offer() scheduler.Offer {
+	o, _ := l.offer(nil)
+	return o
+}
+
+// offer is Offer. It appends to free what is its Free.
+func (l *Launcher) offer(free []scheduler.SlotCount) (scheduler.Offer, []scheduler.SlotCount) {
+	o := scheduler.Offer{Launcher: l.ID, Suspended: l.parked, Held: l.parkedMemory, Swap: l.FreeSwap()}
+	switch {
+	case l.Usable():
+		o.Free, free = l.offered(free)
+		o.Memory = l.freeMemory
+	case l.parked > 0: // it may go on
+		o.Again, free = l.offered(free)
+		o.AgainMemory = l.freeMemory
+	}
+	for _, p := range l.parts {
+		memory := p.memory
+		for _, s := range p.slots {
+			if s.Count > 0 || memory > 0 {
+				o.Reserved = addReservation(o.Reserved, scheduler.Reservation{Job: p.of.Job, Bundle: p.of.Bundle, Kind: s.Kind, Slots: s.Count, Memory: memory})
+				memory = 0 // counted once, on the first kind
+			}
+		}
+	}
+	return o, free
+}
+
+// offered lists the free slots of kinds that have some, in a piece of free, to which it is
+// appended.
+func (l *Launcher) offered(free []scheduler.SlotCount) (list, grown []scheduler.SlotCount) {
+	start := len(free)
+	for _, f := range l.free {
+		if f.Count > 0 {
+			free = append(free, f)
+		}
+	}
+	if len(free) == start {
+		return nil, free
+	}
+	return free[start:len(free):len(free)], free
+}
+
+// addReservation sums reservations of one job, bundle and kind, in order of those.
+func addReservation(list []scheduler.Reservation, r scheduler.Reservation) []scheduler.Reservation {
+	for i := range list {
+		x := &list[i]
+		order := cmp.Or(cmp.Compare(x.Job, r.Job), cmp.Compare(x.Bundle, r.Bundle), cmp.Compare(x.Kind, r.Kind))
+		if order == 0 {
+			x.Slots += r.Slots
+			x.Memory += r.Memory
+			return list
+		}
+		if order > 0 {
+			return slices.Insert(list, i, r)
+		}
+	}
+	return append(list, r)
+}
+
+func sameOffer(a, b scheduler.Offer) bool {
+	return a.Memory == b.Memory && a.Suspended == b.Suspended && a.Held == b.Held && a.Swap == b.Swap &&
+		a.AgainMemory == b.AgainMemory && slices.Equal(a.Free, b.Free) && slices.Equal(a.Again, b.Again) && slices.Equal(a.Reserved, b.Reserved)
+}

@@ -1,0 +1,241 @@
+package resources
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Reservation keeps what a preemption or a take-back frees for whom it was made: one
+// bundle where one is named, which starts or goes on where it was suspended, else any of
+// its job that starts. It ends when that bundle does or may not any more, or the job has
+// none left that is ready; when it expires; or when the policy changes. What is left is
+// free for all then.
+type Reservation struct {
+	ID      uint64
+	Job     scheduler.JobID
+	Bundle  scheduler.BundleID // 0: any of the job's
+	Expires scheduler.Time
+	victims int     // still to free what they hold
+	parts   []*part // one a launcher, in the order in which they came
+}
+
+// part is what a reservation keeps on one launcher.
+type part struct {
+	on     *Launcher
+	of     *Reservation
+	slots  Slots
+	memory int64
+}
+
+// draw takes out of a part; negative amounts come back.
+func (p *part) draw(kind string, slots int, memory int64) {
+	if slots != 0 { // else it has none of the kind, maybe
+		p.slots.Add(kind, -slots)
+	}
+	p.memory -= memory
+}
+
+func (p *part) empty() bool {
+	return p.memory <= 0 && !slices.ContainsFunc(p.slots, func(s scheduler.SlotCount) bool { return s.Count > 0 })
+}
+
+// parts are those that a bundle may draw on.
+type parts []*part
+
+func (d parts) slots(kind string) (n int) {
+	for _, p := range d {
+		n += p.slots.Of(kind)
+	}
+	return n
+}
+
+func (d parts) memory() (n int64) {
+	for _, p := range d {
+		n += p.memory
+	}
+	return n
+}
+
+// reservedFor lists what is kept on a launcher for a bundle: first what is for it alone.
+func (l *Launcher) reservedFor(b Bundle) parts {
+	if len(l.parts) == 0 {
+		return nil
+	}
+	var own, any parts
+	job, id := b.JobID(), b.ID()
+	for _, p := range l.parts {
+		switch {
+		case p.of.Job != job:
+		case p.of.Bundle == id:
+			own = append(own, p)
+		case p.of.Bundle == 0:
+			any = append(any, p)
+		}
+	}
+	return append(own, any...)
+}
+
+// reservedForAlone lists what is kept on a launcher for a bundle and no other.
+func (l *Launcher) reservedForAlone(b scheduler.BundleID) (own parts) {
+	for _, p := range l.parts {
+		if p.of.Bundle == b {
+			own = append(own, p)
+		}
+	}
+	return own
+}
+
+// ReservedAlone returns how many slots of a kind are kept on a launcher for a bundle and
+// no other.
+func (l *Launcher) ReservedAlone(b scheduler.BundleID, kind string) int {
+	return l.reservedForAlone(b).slots(kind)
+}
+
+// Reserve makes a reservation that keeps nothing yet. Its ID is above all before.
+func (c *Resources) Reserve(r Reservation) *Reservation {
+	c.reservations.Add(r.ID, &r)
+	return &r
+}
+
+// AddVictim has a reservation keep what a holding gives back.
+func (c *Resources) AddVictim(r *Reservation, h *Allocation) {
+	c.VictimDone(h) // of one that it was to be suspended for
+	h.Reservation = r.ID
+	r.victims++
+}
+
+// VictimDone notes that a victim freed what it held, or never will.
+func (c *Resources) VictimDone(h *Allocation) {
+	r := c.reservations.Get(h.Reservation)
+	h.Reservation = 0
+	if r == nil {
+		return
+	}
+	r.victims--
+	c.ReleaseIfEmpty(r)
+}
+
+// partFor returns the part that takes what a holding gives back, or nil.
+func (c *Resources) partFor(l *Launcher, h *Allocation) *part {
+	if h.Reservation == 0 {
+		return nil
+	}
+	r := c.reservations.Get(h.Reservation)
+	if r == nil || !l.Usable() {
+		return nil
+	}
+	for _, p := range r.parts {
+		if p.on == l {
+			return p
+		}
+	}
+	p := &part{on: l, of: r}
+	r.parts = append(r.parts, p)
+	l.parts = append(l.parts, p)
+	slices.SortFunc(l.parts, func(x, y *part) int { return cmp.Compare(x.of.ID, y.of.ID) })
+	return p
+}
+
+// ReleaseIfEmpty ends a reservation that keeps nothing and will not.
+func (c *Resources) ReleaseIfEmpty(r *Reservation) {
+	if r.victims == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return !p.empty() }) {
+		c.release(r)
+	}
+}
+
+// release gives what a reservation keeps to all.
+func (c *Resources) release(r *Reservation) {
+	for _, p := range r.parts {
+		c.releasePart(p)
+	}
+	r.parts = nil
+	c.reservations.Remove(r.ID)
+}
+
+func (c *Resources) releasePart(p *part) {
+	l := p.on
+	l.parts = slices.DeleteFunc(l.parts, func(x *part) bool { return x == p })
+	l.free.addAll(p.slots)
+	l.freeMemory += p.memory
+	p.slots, p.memory = nil, 0
+	c.roomier = true
+	c.Changed(l)
+}
+
+// Expire ends a reservation whose time has come, and says whether there was one.
+func (c *Resources) Expire(id uint64, now scheduler.Time) bool {
+	r := c.reservations.Get(id)
+	if r == nil || now < r.Expires {
+		return false
+	}
+	c.release(r)
+	return true
+}
+
+// ReleaseFor ends the reservations for a bundle that starts or may not any more, and
+// those of its job when that has no bundle left that is ready.
+func (c *Resources) ReleaseFor(b Bundle, ready int) {
+	if c.reservations.Len() == 0 {
+		return
+	}
+	for r := range c.reservations.All() {
+		switch {
+		case r.Job != b.JobID():
+		case r.Bundle == b.ID(), r.Bundle == 0 && ready == 0:
+			c.release(r)
+		default:
+			c.ReleaseIfEmpty(r)
+		}
+	}
+}
+
+// ReleaseForBundle ends the reservations for one bundle that goes on where it was suspended,
+// or can't any more.
+func (c *Resources) ReleaseForBundle(b scheduler.BundleID) {
+	for r := range c.reservations.All() {
+		if r.Bundle == b {
+			c.release(r)
+		}
+	}
+}
+
+// ReleaseForJob ends all reservations for a job.
+func (c *Resources) ReleaseForJob(id scheduler.JobID) {
+	for r := range c.reservations.All() {
+		if r.Job == id {
+			c.release(r)
+		}
+	}
+}
+
+// ReleaseAll ends all reservations.
+func (c *Resources) ReleaseAll() {
+	for r := range c.reservations.All() {
+		c.release(r)
+	}
+}
+
+// releaseOn ends what is kept on a launcher that drains, is avoided or gone.
+func (c *Resources) releaseOn(l *Launcher) {
+	for _, p := range slices.Clone(l.parts) {
+		r := p.of
+		c.releasePart(p)
+		r.parts = slices.DeleteFunc(r.parts, func(x *part) bool { return x == p })
+		c.ReleaseIfEmpty(r)
+	}
+}
+
+// BeingFreed says whether victims are about to free something for a bundle.
+func (c *Resources) BeingFreed(b scheduler.BundleID) bool {
+	for r := range c.reservations.All() {
+		if r.Bundle == b && r.victims > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Reservations returns how many there are.
+func (c *Resources) Reservations() int { return c.reservations.Len() }

@@ -1,0 +1,143 @@
+package resources
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/internal/idmap"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Capacity is that of all launchers. The zero value has none. Not safe for concurrent
+// use.
+type Resources struct {
+	launchers    idmap.Index[scheduler.LauncherID, Launcher] // up and lost
+	up           int                                         // launchers that are up
+	moves        uint64
+	reservations idmap.Index[uint64, Reservation]
+	changed      []scheduler.LauncherID // whose offer is to be looked at in the next round
+	roomier      bool                   // something got free
+	replaced     bool                   // launchers came or went
+	tells        bool                   // touched is kept
+	touched      []scheduler.LauncherID // that changed since TakeTouched
+}
+
+// Add has a launcher known that is not up, and stays where it is in memory.
+func (c *Resources) Add(l *Launcher) { c.launchers.Add(l.ID, l) }
+
+// Forget drops one that is not up.
+func (c *Resources) Forget(l *Launcher) { c.launchers.Remove(l.ID) }
+
+// Up returns how many launchers are up.
+func (c *Resources) Up() int { return c.up }
+
+// Moves returns how often a launcher came or went: what was found before may lie
+// elsewhere now.
+func (c *Resources) Moves() uint64 { return c.moves }
+
+// TakeRoomier says whether something got free since it was asked last.
+func (c *Resources) TakeRoomier() bool {
+	was := c.roomier
+	c.roomier = false
+	return was
+}
+
+// TakeReplaced says whether launchers came, went, or are offered again or not any more since
+// it was asked last.
+func (c *Resources) TakeReplaced() bool {
+	was := c.replaced
+	c.replaced = false
+	return was
+}
+
+// MarkRoomier has TakeRoomier say that something got free: whoever decides may do more
+// with what there is.
+func (c *Resources) MarkRoomier() { c.roomier = true }
+
+// Join brings a launcher up with all its slots, memory and swap free. Its name, host, rack and
+// whether it can suspend are its owner's to set.
+func (c *Resources) Join(l *Launcher, now scheduler.Time, slots Slots, memory, swap int64) {
+	l.Up, l.Joined = true, now
+	l.slots, l.memory, l.swap = slots, memory, swap
+	l.free, l.freeMemory = slices.Clone(slots), memory
+	l.Blamed, l.blamedBy, l.blamedUntil, l.load = false, nil, 0, Load{}
+	l.parked, l.parkedMemory = 0, 0
+	l.told = scheduler.Offer{Launcher: l.ID}
+	c.up++
+	c.moves++
+	c.replaced, c.roomier = true, true
+	c.Changed(l)
+}
+
+// Lose takes a launcher down. What is held there its owner gives back afterwards.
+func (c *Resources) Lose(l *Launcher) {
+	c.releaseOn(l)
+	c.Touch(l)
+	l.Up, l.changed, l.load = false, false, Load{}
+	l.free, l.freeMemory = nil, 0
+	c.up--
+	c.moves++
+	c.replaced = true
+}
+
+// Drain starts or ends a drain: what runs there goes on, nothing new starts.
+func (c *Resources) Drain(l *Launcher, drain bool) {
+	l.Draining = drain
+	c.Touch(l)
+	if !l.Up {
+		return
+	}
+	c.releaseOn(l)
+	c.Changed(l)
+	c.replaced = true
+}
+
+// Closed returns how many launchers are up and take no new work: they drain, or are excluded.
+func (c *Resources) Closed() (n int) {
+	for _, id := range c.launchers.IDs() {
+		if l := c.launchers.Get(id); l.Up && !l.Usable() {
+			n++
+		}
+	}
+	return n
+}
+
+// Count returns how many slots of a kind are free on launchers that may be used, and how
+// many there are in all.
+func (c *Resources) Count(kind string) (free, total int) {
+	for _, id := range c.launchers.IDs() {
+		if l := c.launchers.Get(id); l.Up {
+			total += l.slots.Of(kind)
+			if l.Usable() {
+				free += l.free.Of(kind)
+			}
+		}
+	}
+	return free, total
+}
+
+// Most is how many slots of a kind the launcher has that has most of them, of those that are up.
+func (c *Resources) Most(kind string) (n int) {
+	for _, id := range c.launchers.IDs() {
+		if l := c.launchers.Get(id); l.Up {
+			n = max(n, l.slots.Of(kind))
+		}
+	}
+	return n
+}
+
+// Clone returns a copy that stays while the capacity changes. Its launchers are those
+// that of returns.
+func (c *Resources) Clone(of func(scheduler.LauncherID) *Launcher) Resources {
+	f := *c
+	f.changed = slices.Clone(c.changed)
+	f.launchers = c.launchers.Clone(func(l *Launcher) *Launcher { return of(l.ID) })
+	f.reservations = c.reservations.Clone(func(r *Reservation) *Reservation {
+		x := *r
+		x.parts = make([]*part, len(r.parts))
+		for i, p := range r.parts {
+			x.parts[i] = &part{on: of(p.on.ID), of: &x, slots: slices.Clone(p.slots), memory: p.memory}
+		}
+		return &x
+	})
+	return f
+}

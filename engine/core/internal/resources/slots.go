@@ -1,0 +1,64 @@
+package resources
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Slots are counts by kind, in order of kind.
+type Slots []scheduler.SlotCount
+
+// Of returns the count of a kind.
+func (s Slots) Of(kind string) int {
+	for _, c := range s {
+		if c.Kind == kind {
+			return c.Count
+		}
+	}
+	return 0
+}
+
+// Add adds to the count of a kind.
+func (s *Slots) Add(kind string, n int) {
+	i, found := slices.BinarySearchFunc(*s, kind, func(c scheduler.SlotCount, k string) int { return cmp.Compare(c.Kind, k) })
+	if !found {
+		*s = slices.Insert(*s, i, scheduler.SlotCount{Kind: kind})
+	}
+	(*s)[i].Count += n
+}
+
+func (s *Slots) addAll(more Slots) {
+	for _, c := range more {
+		s.Add(c.Kind, c.Count)
+	}
+}
+
+// Demand is what a group takes. Memory is in bytes.
+type Request struct {
+	Kind   string
+	Slots  int
+	Memory int64
+}
+
+// Bundle is who takes: groups that start together, each on a launcher.
+type Bundle interface {
+	ID() scheduler.BundleID
+	JobID() scheduler.JobID
+	Width() int           // how many groups
+	Demand(i int) Request // of the i-th group
+}
+
+// Size writes an amount of memory for people. One that its short form does not
+// give exactly shows its bytes too: two amounts never look alike that are not.
+func Size(n int64) string {
+	text := humanize.IBytes(uint64(max(n, 0)))
+	if exact, err := humanize.ParseBytes(text); err == nil && exact == uint64(n) {
+		return text
+	}
+	return fmt.Sprintf("%s (%d bytes)", text, n)
+}

@@ -1,0 +1,214 @@
+package resources
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/internal/packing"
+	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// TooLarge says of a bundle that the whole cluster, were it empty, can't hold it.
+type TooLarge struct {
+	Needs     []Need   // one, when it is what is short; else all that the bundle needs at once
+	Launchers int      // that are up
+	Total     Slots    // of the kinds that it needs
+	Memory    int64    // of all launchers
+	Others    []string // kinds of slots that launchers have and that it does not need, in order; at most othersMax
+}
+
+// othersMax bounds the kinds of slots that TooLarge names.
+const othersMax = 8
+
+// Need is equal groups of a bundle.
+type Need struct {
+	Request
+	Groups int
+	Fit    int // for how many there is room, if there is nothing else
+}
+
+// String says what is needed and what there is.
+func (t *TooLarge) String() string {
+	var parts, have []string
+	for i := range t.Needs {
+		n := &t.Needs[i]
+		parts = append(parts, fmt.Sprintf("%d groups of %d %s slots and %s of memory", n.Groups, n.Slots, n.Kind, Size(n.Memory)))
+	}
+	for _, k := range t.Total {
+		have = append(have, fmt.Sprintf("%d %s slots", k.Count, k.Kind))
+	}
+	n := &t.Needs[0]
+	switch {
+	case len(t.Needs) == 1 && t.Total.Of(n.Kind) == 0 && len(t.Others) > 0:
+		return fmt.Sprintf("a bundle needs %s at once, and no launcher has slots of that kind: there are %s; name one of these (--slots STAGE=KIND, or Kind in the program)", parts[0], strings.Join(t.Others, " and "))
+	case len(t.Needs) == 1:
+		return fmt.Sprintf("a bundle needs %s at once, and all %d launchers, were they empty, have room for %d (%s)", parts[0], t.Launchers, n.Fit, have[0])
+	}
+	return fmt.Sprintf("a bundle needs %s at once, and all %d launchers, were they empty, have no room for all of them together (%s and %s of memory)",
+		strings.Join(parts, " and "), t.Launchers, strings.Join(have, ", "), Size(t.Memory))
+}
+
+// searchMax bounds the search for places of a bundle whose groups need different things, in
+// steps. Beyond it, it is not sure that the bundle does not fit, and it waits.
+const searchMax = 20_000
+
+// Holds says whether all launchers that are up, were they empty, could hold a bundle, or
+// that is not sure; else what is short. Looks is how many launchers it may have looked at: it
+// ends at the first that are enough, and charges the same wherever these stand.
+//
+// Equal groups are counted. Groups of several demands are placed together, which is searched
+// for exactly up to a bound.
+func (c *Resources) Holds(b Bundle) (short *TooLarge, looks int) {
+	needs := needsOf(b)
+	for i := range needs {
+		n := &needs[i]
+		looks += c.launchers.Len()
+		if c.countFits(n) < n.Groups {
+			return c.tooLarge(needs[i : i+1]), looks
+		}
+	}
+	if len(needs) == 1 {
+		return nil, looks
+	}
+	looks += len(needs) * c.launchers.Len()
+	if c.holdsTogether(needs) {
+		return nil, looks
+	}
+	items, bins := c.packed(needs)
+	a := packing.Search(items, bins, len(items)*len(bins)+searchMax)
+	looks += a.Steps
+	if a.Fits || !a.Sure {
+		return nil, looks
+	}
+	return c.tooLarge(needs), looks
+}
+
+// needsOf lists what differs of what a bundle's groups need, and how many need it.
+func needsOf(b Bundle) (needs []Need) {
+	for i := range b.Width() {
+		d := b.Demand(i)
+		at := slices.IndexFunc(needs, func(n Need) bool { return n.Request == d })
+		if at < 0 {
+			at = len(needs)
+			needs = append(needs, Need{Request: d})
+		}
+		needs[at].Groups++
+	}
+	return needs
+}
+
+// countFits counts for how many equal groups there is room, up to as many as there are.
+func (c *Resources) countFits(n *Need) int {
+	n.Fit = 0
+	for _, id := range c.launchers.IDs() {
+		if l := c.launchers.Get(id); l.Up {
+			n.Fit += l.holdsOf(n.Request)
+		}
+		if n.Fit >= n.Groups {
+			break
+		}
+	}
+	return n.Fit
+}
+
+// holdsTogether places groups on the first launchers that have room, those that need most
+// first: as it is enough for most bundles.
+func (c *Resources) holdsTogether(needs []Need) bool {
+	order := slices.Clone(needs)
+	slices.SortStableFunc(order, func(x, y Need) int {
+		return cmp.Or(cmp.Compare(y.Memory, x.Memory), cmp.Compare(y.Slots, x.Slots))
+	})
+	rooms := map[scheduler.LauncherID]*room{}
+	for _, n := range order {
+		for _, id := range c.launchers.IDs() {
+			l := c.launchers.Get(id)
+			if n.Groups == 0 {
+				break
+			}
+			if !l.Up || l.holdsOf(n.Request) == 0 {
+				continue
+			}
+			if rooms[id] == nil {
+				rooms[id] = &room{slots: slices.Clone(l.slots), memory: l.memory}
+			}
+			for n.Groups > 0 && rooms[id].take(n.Request) {
+				n.Groups--
+			}
+		}
+		if n.Groups > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// packed are needs and the launchers that are up, for a search.
+func (c *Resources) packed(needs []Need) (items []packing.Item, bins []packing.Bin) {
+	var kinds []string
+	for i := range needs {
+		n := &needs[i]
+		kind := slices.Index(kinds, n.Kind)
+		if kind < 0 {
+			kind = len(kinds)
+			kinds = append(kinds, n.Kind)
+		}
+		items = append(items, packing.Item{Kind: kind, Slots: n.Slots, Memory: n.Memory, Count: n.Groups})
+	}
+	for _, id := range c.launchers.IDs() {
+		l := c.launchers.Get(id)
+		if !l.Up {
+			continue
+		}
+		b := packing.Bin{Memory: l.memory}
+		for _, kind := range kinds {
+			b.Slots = append(b.Slots, l.slots.Of(kind))
+		}
+		bins = append(bins, b)
+	}
+	return items, bins
+}
+
+func (c *Resources) tooLarge(needs []Need) *TooLarge {
+	t := &TooLarge{Needs: needs, Launchers: c.up}
+	for i := range needs {
+		t.Total.Add(needs[i].Kind, 0)
+	}
+	for _, id := range c.launchers.IDs() {
+		l := c.launchers.Get(id)
+		if !l.Up {
+			continue
+		}
+		t.Memory += l.memory
+		for i := range t.Total {
+			t.Total[i].Count += l.slots.Of(t.Total[i].Kind)
+		}
+		t.addOthers(l.slots)
+	}
+	return t
+}
+
+// addOthers notes the kinds of a launcher's slots that are not needed.
+func (t *TooLarge) addOthers(slots Slots) {
+	for _, s := range slots {
+		needed := slices.ContainsFunc(t.Needs, func(n Need) bool { return n.Kind == s.Kind })
+		if s.Count == 0 || needed || len(t.Others) == othersMax {
+			continue
+		}
+		t.Others = sorted.Add(t.Others, s.Kind)
+	}
+}
+
+// SlotsMax bounds the slots of one kind of a launcher.
+const SlotsMax = 1 << 20
+
+// holdsOf says how many groups of a demand the launcher could hold, were it empty.
+func (l *Launcher) holdsOf(d Request) int {
+	n := l.slots.Of(d.Kind) / d.Slots
+	if d.Memory > 0 {
+		n = min(n, int(min(l.memory/d.Memory, SlotsMax)))
+	}
+	return n
+}

@@ -1,0 +1,101 @@
+package resources
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// mixed is a bundle of a test whose groups need different things.
+type mixed []Request
+
+func (m mixed) ID() scheduler.BundleID { return 1 }
+func (m mixed) JobID() scheduler.JobID { return 1 }
+func (m mixed) Width() int             { return len(m) }
+func (m mixed) Demand(i int) Request   { return m[i] }
+
+// TestHoldsLikeBruteForce: on small clusters a bundle is held exactly if some launcher for each
+// group, all tried, leaves none with less than it has. Launchers that drain or are avoided
+// count, those that are lost do not.
+func TestHoldsLikeBruteForce(t *testing.T) {
+	var held, together int
+	const seeds = 3000
+	for seed := range uint64(seeds) {
+		rng := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // seeded on purpose
+		c := &Resources{}
+		var all []*room
+		for i := range 1 + rng.IntN(4) {
+			l := &Launcher{ID: scheduler.LauncherID(i + 1), Name: fmt.Sprint("l", i+1)}
+			slots, memory := Slots{{Kind: "map", Count: rng.IntN(5)}, {Kind: "reduce", Count: rng.IntN(3)}}, rng.Int64N(30)
+			c.Add(l)
+			c.Join(l, 1, slots, memory, 0)
+			switch rng.IntN(5) {
+			case 0:
+				c.Lose(l)
+				continue
+			case 1:
+				c.Drain(l, true)
+			case 2:
+				l.Blamed = true
+			}
+			all = append(all, &room{slots: slices.Clone(slots), memory: memory})
+		}
+		if c.Up() == 0 {
+			continue
+		}
+		var b mixed
+		for range 1 + rng.IntN(5) {
+			b = append(b, Request{[]string{"map", "map", "reduce"}[rng.IntN(3)], 1 + rng.IntN(2), rng.Int64N(12)})
+		}
+		short, _ := c.Holds(b)
+		want := placeable(all, b)
+		if (short == nil) != want {
+			t.Fatalf("seed %d: %v: %v, and it fits: %t", seed, b, short, want)
+		}
+		switch {
+		case short == nil:
+			held++
+		case len(short.Needs) > 1:
+			together++
+		}
+	}
+	t.Logf("%d fit; of %d each demand alone does, and all together do not", held, together)
+	if held < seeds/10 || together < seeds/50 {
+		t.Error("the questions say little")
+	}
+}
+
+func placeable(all []*room, b mixed) bool {
+	if len(b) == 0 {
+		return true
+	}
+	for _, r := range all {
+		before := room{slots: slices.Clone(r.slots), memory: r.memory}
+		ok := r.take(b[0]) && placeable(all, b[1:])
+		*r = before
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// TestWhatIsShortIsTold: as one demand when that alone is short, else as all of them.
+func TestWhatIsShortIsTold(t *testing.T) {
+	c, _ := cluster(2)
+	for want, b := range map[string]mixed{
+		"a bundle needs 3 groups of 1 map slots and 5 B of memory at once, and all 1 launchers, were they empty, have room for 2 (2 map slots)": {mapSlots(1, 5), mapSlots(1, 5), mapSlots(1, 5)},
+		"a bundle needs 2 groups of 1 map slots and 5 B of memory and 1 groups of 1 map slots and 2 B of memory at once, and all 1 launchers, " +
+			"were they empty, have no room for all of them together (2 map slots and 20 B of memory)": {mapSlots(1, 5), mapSlots(1, 5), mapSlots(1, 2)},
+	} {
+		if short, _ := c.Holds(b); short == nil || short.String() != want {
+			t.Errorf("told: %v\nwant: %s", short, want)
+		}
+	}
+	if short, _ := c.Holds(mixed{mapSlots(1, 5), mapSlots(1, 15)}); short != nil {
+		t.Errorf("%s", short)
+	}
+}

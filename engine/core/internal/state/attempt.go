@@ -1,0 +1,150 @@
+package state
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Attempt is one try at running a group.
+type Attempt struct {
+	ID       scheduler.AttemptID
+	Run      *Run
+	Group    int
+	Launcher *Launcher
+	Stage    int32 // that its group counts for
+	Index    int32 // of its group's first node
+	resources.Allocation
+	places [attemptSets]int32 // in its job's and its launcher's set
+	phase.Machine
+	Address string // of its data; "" before it runs
+	Unacked Unacked
+
+	Reads    dataflow.Reader
+	Progress float64
+	Work     *wire.Work
+	Told     scheduler.Time // of its progress
+	touched  bool           // in News.attempts
+	rests    bool           // its nodes count as suspended
+}
+
+// attemptSet is a job's live attempts, or a launcher's, in no order. Each attempt
+// knows its place in both, so that one goes without a search.
+type attemptSet []*Attempt
+
+// Which set a place is of.
+const (
+	inJob = iota
+	inLauncher
+	attemptSets
+)
+
+func (s *attemptSet) add(a *Attempt, which int) {
+	a.places[which] = int32(len(*s))
+	*s = append(*s, a)
+}
+
+// remove takes an attempt out of a set that it is in.
+func (s *attemptSet) remove(a *Attempt, which int) {
+	last := len(*s) - 1
+	moved := (*s)[last]
+	(*s)[a.places[which]] = moved
+	moved.places[which] = a.places[which]
+	(*s)[last] = nil
+	*s = (*s)[:last]
+}
+
+// Sorted lists the attempts in order of id. The list does not change with the set.
+func (s attemptSet) Sorted() []*Attempt {
+	list := slices.Clone(s)
+	slices.SortFunc(list, func(x, y *Attempt) int { return cmp.Compare(x.ID, y.ID) })
+	return list
+}
+
+// Rest counts a suspended attempt, or that it is none any more.
+func (a *Attempt) Rest(by int) {
+	a.Launcher.Suspended += by
+	a.Run.Bundle.Job.resting += by
+	if by > 0 {
+		a.countRest()
+		return
+	}
+	a.uncountRest()
+	for _, r := range a.Run.Bundle.Runs() {
+		if other := r.Attempts[a.Group]; other != a && other.Phase() == phase.Suspended {
+			other.countRest()
+		}
+	}
+}
+
+// countRest counts the nodes of a suspended attempt as suspended, unless they are already
+// with another attempt at the group, or the bundle does not run.
+func (a *Attempt) countRest() {
+	b := a.Run.Bundle
+	for _, r := range b.Runs() {
+		if r.Attempts[a.Group].rests {
+			return
+		}
+	}
+	if b.Phase() == BundleRunning && !a.rests {
+		a.rests = true
+		b.addSuspended(a.Group, 1)
+	}
+}
+
+// uncountRest counts them so no more.
+func (a *Attempt) uncountRest() {
+	if a.rests {
+		a.rests = false
+		a.Run.Bundle.addSuspended(a.Group, ^uint32(0))
+	}
+}
+
+// MayFinish says whether the end of an attempt counts. What was preempted and
+// came to its end first did its work; what is being stopped because it is not
+// wanted, or with a broken gang, did not.
+func (a *Attempt) MayFinish() bool {
+	b := a.Run.Bundle
+	if b.Phase() != BundleRunning || b.Job.Ends() && !b.Last() {
+		return false
+	}
+	return a.Run.Stopped() == 0 && a.Stop() == nil || a.Run.Stopped() == scheduler.Preempted && len(a.Run.Attempts) == 1
+}
+
+// Locate notes of an attempt where its group stands in the plan.
+func (a *Attempt) Locate() {
+	b := a.Run.Bundle
+	a.Stage = int32(b.StageOf(a.Group))
+	switch {
+	case b.Single:
+		a.Index = b.First
+	case !b.Last():
+		a.Index = int32(b.Job.Plan.Node(b.Nodes(a.Group)[0]).Index)
+	}
+}
+
+// HasNode says whether a node is of the attempt's group. The group that publishes has none.
+func (a *Attempt) HasNode(stage, index uint32) bool {
+	b := a.Run.Bundle
+	stages := b.Job.Plan.Graph.Stages
+	if b.Last() || int64(stage) >= int64(len(stages)) || int64(index) >= int64(stages[stage].Nodes) {
+		return false
+	}
+	of, group := b.Job.GroupOf(graph.Node{Stage: int(stage), Index: int(index)})
+	return of == b && group == a.Group
+}
+
+// MayBeDoubled says whether a second attempt beside this one would help: it is alone,
+// does not end, and waits for nothing.
+func (a *Attempt) MayBeDoubled() bool {
+	r, b := a.Run, a.Run.Bundle
+	return len(b.Runs()) == 1 && len(r.Attempts) == 1 && !r.Speculative && b.Twice() == 0 &&
+		!r.Granted() && r.Stopped() == 0 && !a.Suspending() && a.Reads.Misses() == 0
+}

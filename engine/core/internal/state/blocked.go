@@ -1,0 +1,78 @@
+package state
+
+import (
+	"iter"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// HeldUp is which bundles of a job some of its attempts wait for: those that write what they
+// miss, and what those need in turn before they can start. It holds for a moment, in which
+// nothing changes, and is found out as far as it is asked.
+type HeldUp struct {
+	Job *Job
+	By  []*Run
+
+	readers []*dataflow.Reader
+	marked  []bool // by index of the bundle; nil: not needed yet
+}
+
+// Has says whether a bundle, which waits for nothing itself, is one of them.
+func (h *HeldUp) Has(b *Bundle) bool {
+	if h.readers == nil {
+		for _, r := range h.By {
+			for _, a := range r.Attempts {
+				h.readers = append(h.readers, &a.Reads)
+			}
+		}
+	}
+	if h.Job.Inputs.Misses(h.readers, b.AllNodes()) { // as for most; to mark all takes a look at each writer
+		return true
+	}
+	if h.marked == nil {
+		h.marked = h.Job.Inputs.HeldUpBy(h.readers, func(bundle int) iter.Seq[int32] {
+			if b := &h.Job.Bundles[bundle]; b.Phase() == BundleWaiting {
+				return b.AllNodes()
+			}
+			return nil
+		})
+	}
+	return h.marked[b.Index]
+}
+
+// StagesBefore marks the stages of which bundles may be among those that some
+// attempts hold up (HeldUp): those that store what a marked stage reads, and those that are joined with
+// one in bundles. It marks at least these, and does not look at bundles.
+func (j *Job) StagesBefore(runs []*Run) []bool {
+	stages := make([]bool, len(j.Plan.Graph.Stages))
+	readers := make([]bool, len(stages))
+	for _, r := range runs {
+		if r.Bundle.Single {
+			readers[r.Bundle.Stage] = true
+			continue
+		}
+		for x := range r.Bundle.AllNodes() {
+			readers[j.Plan.Node(x).Stage] = true
+		}
+	}
+	for more := true; more; {
+		more = false
+		mark := func(stage uint32) { more, stages[stage] = more || !stages[stage], true }
+		for _, c := range j.Plan.Graph.Connections {
+			switch {
+			case c.Kind != wire.ChannelKind_CHANNEL_KIND_FILE:
+				if stages[c.FromStage] != stages[c.ToStage] {
+					mark(c.FromStage)
+					mark(c.ToStage)
+				}
+			case stages[c.ToStage] || readers[c.ToStage]:
+				mark(c.FromStage)
+			}
+		}
+	}
+	return stages
+}
+
+// Kind is the kind of slot that the groups of a stage of the graph take.
+func (j *Job) Kind(stage int) string { return j.Stages[stage].kind }

@@ -1,0 +1,240 @@
+package state
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Where a bundle stands.
+const (
+	BundleWaiting  = stats.Waiting
+	BundleReady    = stats.Ready
+	BundleRunning  = stats.Running
+	BundleFinished = stats.Finished
+)
+
+// Bundle is one bundle of a job.
+type Bundle struct {
+	id         scheduler.BundleID
+	Job        *Job
+	Index      int
+	phase      stats.Phase
+	Wired      bool          // groups of it are joined by tcp
+	Single     bool          // it is one group of one node
+	Stage      int32         // of its first group
+	First      int32         // index of that group's first node in the stage
+	Gate       dataflow.Gate // late once it was taken back
+	Since      scheduler.Time
+	next, prev int32 // in the job's ready list
+	runs       []*Run
+	oneRun     [1]*Run   // room for the usual number of them
+	Kept       []*Commit // by group: the last that committed; nil before
+	Failures   int
+	Losses     int
+	Exclusions BundleExclusions
+	twice      scheduler.Time // since when it is wanted twice; 0: it is not
+	Preempted  bool
+	// WaitsForRoom says that the store of the outputs was full for it: Job.Room has it be tried.
+	WaitsForRoom bool
+	Protected    scheduler.Time // until then
+}
+
+// Commit is the accepted end of a group's attempt.
+type Commit struct {
+	Attempt  scheduler.AttemptID
+	Run      uint64
+	Token    []byte // as of its Run
+	Launcher scheduler.LauncherID
+	Host     string
+	Rack     string
+	Stored   bool // keeps files in its launcher's store
+	Lost     bool // and they are gone
+	Spec     bool
+	Launched scheduler.Time
+	Started  scheduler.Time
+	Phased   scheduler.Time // when it began to execute; 0 when that was not told
+	Ended    scheduler.Time
+	Work     scheduler.Work
+	Report   *wire.AttemptEnded // work, files and counters
+}
+
+// ID is capacity.Bundle's.
+func (b *Bundle) ID() scheduler.BundleID { return b.id }
+
+// JobID is capacity.Bundle's.
+func (b *Bundle) JobID() scheduler.JobID { return b.Job.ID }
+
+// Width is how many groups the bundle has.
+func (b *Bundle) Width() int {
+	if b.Single || b.Last() {
+		return 1
+	}
+	return len(b.Groups())
+}
+
+// Demand returns what the i-th group takes.
+func (b *Bundle) Demand(i int) resources.Request {
+	switch {
+	case b.Single:
+		return b.Job.Stages[b.Stage].single
+	case b.Last():
+		return resources.Request{Kind: b.Job.lastKind()} // it never waits for what tasks hold
+	}
+	g := &b.Job.Plan.Groups[b.Groups()[i]]
+	return resources.Request{Kind: b.Job.Stages[g.Stage].kind, Slots: g.Slots, Memory: g.Memory}
+}
+
+// StageOf returns the stage that the i-th group counts for.
+func (b *Bundle) StageOf(i int) int {
+	switch {
+	case b.Single:
+		return int(b.Stage)
+	case b.Last():
+		return len(b.Job.Plan.Graph.Stages)
+	}
+	return b.Job.Plan.Groups[b.Groups()[i]].Stage
+}
+
+// Last says whether it is the bundle that publishes or cleans.
+func (b *Bundle) Last() bool { return !b.Single && b.Index == len(b.Job.Plan.Bundles) }
+
+// Groups returns the numbers of a bundle's groups in the plan; nil for the last
+// bundle of a job with outputs.
+func (b *Bundle) Groups() []int32 {
+	if b.Last() {
+		return nil
+	}
+	return b.Job.Plan.Bundles[b.Index].Groups
+}
+
+// Nodes returns the numbers of the nodes of a bundle's i-th group.
+func (b *Bundle) Nodes(i int) []int32 {
+	if b.Last() {
+		return nil
+	}
+	return b.Job.Plan.Groups[b.Groups()[i]].Nodes
+}
+
+// AllNodes yields the numbers of the nodes of all groups.
+func (b *Bundle) AllNodes() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for i := range b.Groups() {
+			for _, x := range b.Nodes(i) {
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Filed are the nodes of a bundle's i-th group, in a job that has file channels.
+func (b *Bundle) Filed(i int) []int32 {
+	if !b.Job.Inputs.Some() {
+		return nil
+	}
+	return b.Nodes(i)
+}
+
+// SetTwice has a bundle wanted twice since a time, or, at 0, not any more.
+func (b *Bundle) SetTwice(since scheduler.Time) {
+	if b.Twice() != 0 {
+		b.Job.Doubled--
+	}
+	if b.twice = since; since != 0 {
+		b.Job.Doubled++
+	}
+}
+
+// HasRun says whether an attempt is among its live ones.
+func (b *Bundle) HasRun(r *Run) bool {
+	for _, x := range b.Runs() {
+		if x == r {
+			return true
+		}
+	}
+	return false
+}
+
+// Resting is the attempt of it that waits to be resumed, and may be; nil: none does.
+func (b *Bundle) Resting() *Run {
+	for _, r := range b.Runs() {
+		if r.Suspended() != 0 && r.Stopped() == 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+// DropRun takes an attempt off its list.
+func (b *Bundle) DropRun(r *Run) {
+	i := slices.Index(b.Runs(), r)
+	if i < 0 {
+		return
+	}
+	rest := append(b.Runs()[:i:i], b.Runs()[i+1:]...) // who walks the runs walks the old ones
+	if b.oneRun[0] == r {
+		b.oneRun[0] = nil // nothing is to hold what ended
+	}
+	if len(rest) == 0 {
+		rest = b.oneRun[:0]
+	}
+	b.runs = rest
+}
+
+// Describe names a group for people: its first node.
+func (j *Job) Describe(b *Bundle, i int) string {
+	if b.Last() {
+		return "the group that publishes"
+	}
+	n := j.Plan.Node(b.Nodes(i)[0])
+	return fmt.Sprintf("stage %q node %d", j.Stages[n.Stage].Name(), n.Index)
+}
+
+// Unavailable says why a bundle may not run on a launcher; "" when it may.
+func (b *Bundle) Unavailable(l *resources.Launcher) string {
+	switch {
+	case !l.Up:
+		return "is lost"
+	case l.Draining:
+		return "is draining"
+	case l.Blamed:
+		return "failed for several jobs and is avoided for a while"
+	case b.Job.Exclusions.Excludes(l.ID):
+		return fmt.Sprintf("failed too often for %s", b.Job.ID)
+	case b.Exclusions.Excludes(l.ID):
+		return fmt.Sprintf("failed for bundle %d", b.id)
+	}
+	for _, r := range b.Runs() {
+		for _, a := range r.Attempts {
+			if &a.Launcher.Launcher == l {
+				return "runs the attempt that this one is to overtake"
+			}
+		}
+	}
+	return ""
+}
+
+// Plain says whether nothing that may still happen in the step can change what the
+// start commands of a bundle say: it is one group and reads no file channel.
+func (b *Bundle) Plain() bool { return b.Single && !b.Wired && !b.Job.Inputs.Some() }
+
+// Phase is where it stands.
+func (b *Bundle) Phase() stats.Phase { return b.phase }
+
+// Runs are its attempts, the first first. The caller must not change the list; it stays as
+// it is when one is dropped.
+func (b *Bundle) Runs() []*Run { return b.runs }
+
+// AddRun adds an attempt.
+func (b *Bundle) AddRun(r *Run) { b.runs = append(b.runs, r) }
+
+// Twice is since when it is wanted twice; 0: it is not.
+func (b *Bundle) Twice() scheduler.Time { return b.twice }

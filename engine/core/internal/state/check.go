@@ -1,0 +1,238 @@
+package state
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// Check looks for what must never be: it recounts all that is counted.
+func (st *Cluster) Check() error {
+	for _, id := range st.Launchers.IDs() {
+		if err := st.checkLauncher(st.Launchers.Get(id)); err != nil {
+			return fmt.Errorf("launcher %d: %w", id, err)
+		}
+	}
+	live := 0
+	for _, id := range st.Jobs.IDs() {
+		j := st.Jobs.Get(id)
+		live += len(j.Attempts)
+		if err := st.checkJob(j); err != nil {
+			return fmt.Errorf("%s: %w", id, err)
+		}
+	}
+	if live != st.Attempts.Len() {
+		return fmt.Errorf("%d attempts live and the jobs have %d", st.Attempts.Len(), live)
+	}
+	for id := range st.capacity.JobsReserved() {
+		if st.Jobs.Get(id) == nil {
+			return fmt.Errorf("something is reserved for %s, which is not there", id)
+		}
+	}
+	for r := range st.Suspended.All() {
+		if r.live == 0 || r.suspended == 0 {
+			return fmt.Errorf("bundle attempt %d is listed as suspended and is not", r.ID)
+		}
+	}
+	return nil
+}
+
+// Holdings are those of the attempts that live on a launcher.
+func (st *Cluster) Holdings(id scheduler.LauncherID) iter.Seq[*resources.Allocation] {
+	return func(yield func(*resources.Allocation) bool) {
+		for _, a := range st.Launchers.Get(id).Attempts {
+			if !yield(&a.Allocation) {
+				return
+			}
+		}
+	}
+}
+
+// checkLauncher holds what a launcher runs against what is known of it.
+func (st *Cluster) checkLauncher(l *Launcher) error {
+	if !l.Up && len(l.Attempts)+len(l.Outputs) > 0 {
+		return fmt.Errorf("it is lost and has %d attempts and %d outputs", len(l.Attempts), len(l.Outputs))
+	}
+	suspended, finishers, waits := 0, 0, false
+	for i, a := range l.Attempts {
+		waits = waits || a.Unacked.Waits()
+		if int(a.places[inLauncher]) != i || st.Attempts.Get(a.ID) != a {
+			return fmt.Errorf("attempt %d is not where it should be", a.ID)
+		}
+		if a.Phase() == phase.Suspended {
+			suspended++
+		}
+		if a.Run.Bundle.Last() {
+			finishers++
+		}
+		if err := a.Check(); err != nil {
+			return fmt.Errorf("attempt %d: %w", a.ID, err)
+		}
+		if a.Stop() == nil && a.HasSlots != (a.Phase() != phase.Suspended || a.Resuming()) {
+			return fmt.Errorf("attempt %d holds its slots: %t, resumes: %t", a.ID, a.HasSlots, a.Resuming())
+		}
+	}
+	if err := l.Outstanding.Check(waits); l.Up && err != nil {
+		return err
+	}
+	for id, o := range l.Outputs {
+		if st.Bundles.Get(o.Bundle.id) != o.Bundle {
+			return fmt.Errorf("it keeps the output of attempt %d for a bundle that is not there", id)
+		}
+	}
+	if finishers != l.Finishers {
+		return fmt.Errorf("%d groups publish or clean there, counted as %d", finishers, l.Finishers)
+	}
+	if suspended != l.Suspended {
+		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.Suspended)
+	}
+	return nil
+}
+
+// checkJob holds what is counted of a job against what it has.
+func (st *Cluster) checkJob(j *Job) error {
+	if j.Phase() == JobAsked {
+		return nil
+	}
+	ready, unfinished := 0, 0
+	for i := range j.Bundles {
+		b := &j.Bundles[i]
+		if err := st.checkBundle(b); err != nil {
+			return fmt.Errorf("bundle %d: %w", b.id, err)
+		}
+		if b.Phase() == BundleReady {
+			ready++
+		}
+		if b.Last() {
+			continue
+		}
+		if b.Phase() != BundleFinished {
+			unfinished++
+		}
+	}
+	if unfinished != j.Unfinished || ready != j.ready.count {
+		return fmt.Errorf("%d unfinished and %d ready, counted as %d and %d", unfinished, ready, j.Unfinished, j.ready.count)
+	}
+	if len(j.Attempts) == 0 && ready == 0 && j.OutputCommit.Due(st.step.Now) && j.StoreRoom.Due(st.step.Now) && !st.step.Due() && !j.unfinishedWork() && j.Phase() != JobEnding {
+		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.Phase())
+	}
+	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sorted.Has(st.Finishing, j.ID) {
+		return fmt.Errorf("its last bundle is in phase %v, and listed as one to be started: %t", last.Phase(), sorted.Has(st.Finishing, j.ID))
+	}
+	if err := j.checkCounts(); err != nil {
+		return err
+	}
+	if err := j.Exclusions.Check(); err != nil {
+		return err
+	}
+	if j.unfinishedWork() != sorted.Has(st.Busy, j.ID) {
+		return fmt.Errorf("a later step has to go on with it: %t, listed as that: %t", j.unfinishedWork(), !j.unfinishedWork())
+	}
+	if j.Phase() == JobLeaving {
+		return nil
+	}
+	return st.checkInputs(j)
+}
+
+func (st *Cluster) checkBundle(b *Bundle) error {
+	if err := b.Job.Inputs.CheckGate(&b.Gate, b.AllNodes()); err != nil {
+		return err
+	}
+	grants := 0
+	for _, r := range b.Runs() {
+		if r.Granted() {
+			grants++
+		}
+		if r.Live() == 0 {
+			return fmt.Errorf("bundle attempt %d has no live member and is there", r.ID)
+		}
+		if r.Rests() && r.Suspended() == 0 {
+			return fmt.Errorf("bundle attempt %d waits to be resumed and is not listed as that", r.ID)
+		}
+	}
+	if x := b.oneRun[0]; x != nil && !slices.Contains(b.Runs(), x) {
+		return fmt.Errorf("it holds bundle attempt %d, which ended", x.ID)
+	}
+	switch {
+	case grants > 1:
+		return fmt.Errorf("%d attempts have the commit grant", grants)
+	case b.Phase() == BundleReady && (!b.Gate.Open() || len(b.Runs()) > 0):
+		return fmt.Errorf("it is ready with %d inputs unmet and %d attempts", b.Gate.Unmet(), len(b.Runs()))
+	case b.Phase() == BundleRunning && len(b.Runs()) == 0:
+		return fmt.Errorf("it runs without an attempt")
+	case b.WaitsForRoom && b.Job.Phase() == JobRunning && (b.Phase() != BundleWaiting || len(b.Runs()) > 0):
+		return fmt.Errorf("it waits for room while %s with %d attempts", b.Phase(), len(b.Runs()))
+	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.WaitsForRoom && len(b.Runs()) == 0 && b.Job.Phase() == JobRunning && b.Index < b.Job.Opened:
+		return fmt.Errorf("it waits for nothing")
+	case b.Twice() != 0 && (b.Phase() != BundleRunning || len(b.Runs()) != 1):
+		return fmt.Errorf("it is wanted twice while %s with %d attempts", b.Phase(), len(b.Runs()))
+	}
+	return nil
+}
+
+// checkInputs holds the outputs that are there against who made them.
+func (st *Cluster) checkInputs(j *Job) error {
+	return j.Inputs.Check(func(out dataflow.Key) error {
+		k := j.commitOf(j.Inputs.Writer(out))
+		if k == nil {
+			return fmt.Errorf("connection %d: the output of %d is there and nobody made it", out.Conn, out.From)
+		}
+		if l := st.Launchers.Get(k.Launcher); j.Plan.Connection(int(out.Conn)).Store == "" && k.Stored && (l == nil || !l.Up || l.Outputs[k.Attempt] == nil) {
+			return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", out.Conn, out.From, k.Launcher)
+		}
+		if s := j.Inputs.Said(out); s != nil && (s.Attempt != uint64(k.Attempt) || s.Launcher != uint64(k.Launcher) || s.Host != k.Host || s.Rack != k.Rack || !bytes.Equal(s.Token, st.Token(k.Run, k.Token))) {
+			return fmt.Errorf("connection %d: readers are told that attempt %d has the output of %d, which attempt %d made", out.Conn, s.Attempt, out.From, k.Attempt)
+		}
+		return nil
+	})
+}
+
+// World is the job as a policy should see it.
+func (j *Job) World() view.WorldJob {
+	w := view.WorldJob{ID: j.ID, Pool: j.Pool, Priority: j.Priority, Stages: make([]view.Counts, len(j.Plan.Graph.Stages))}
+	for i := range j.Plan.Bundles {
+		b := &j.Bundles[i]
+		for g := range b.Width() {
+			stage := b.StageOf(g)
+			switch b.Phase() {
+			case BundleRunning:
+				w.Stages[stage].Running++
+			case BundleFinished:
+				w.Stages[stage].Finished++
+			default:
+				w.Stages[stage].Waiting++
+			}
+		}
+		if b.Phase() == BundleReady {
+			w.Ready = append(w.Ready, b.id)
+		}
+		if b.Twice() != 0 {
+			w.SpeculationOffered = append(w.SpeculationOffered, b.id)
+		}
+	}
+	for _, a := range j.Attempts.Sorted() {
+		if a.Run.Bundle.Last() {
+			continue
+		}
+		state := view.Assigned
+		switch a.Phase() {
+		case phase.Running:
+			state = view.Running
+		case phase.Suspended:
+			state = view.Suspended
+		}
+		w.Attempts = append(w.Attempts, view.WorldAttempt{
+			ID: a.ID, Bundle: a.Run.Bundle.id, Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.Run.Speculative, State: state,
+			Protected: a.Run.Bundle.Protected,
+		})
+	}
+	return w
+}

@@ -1,0 +1,333 @@
+package state
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// noLimits expands a graph that was let in before, whatever the limits are now.
+var noLimits = graph.Limits{
+	Stages: math.MaxInt, Nodes: math.MaxInt, Connections: math.MaxInt, Edges: math.MaxInt, GroupNodes: math.MaxInt,
+	BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64, NameBytes: math.MaxInt, Places: math.MaxInt,
+}
+
+// CodeBefore codes the jobs that are none yet, and those that ended.
+func (st *Cluster) CodeBefore(w *checkpoint.Codec) {
+	checkpoint.List(w, &st.Prepared, func(w *checkpoint.Codec, p *Prepared) { checkpoint.Num(w, &p.ID); checkpoint.Num(w, &p.At) })
+	checkpoint.List(w, &st.Ended, func(w *checkpoint.Codec, p **EndedJob) {
+		checkpoint.Opt(w, p, func(w *checkpoint.Codec, e *EndedJob) {
+			checkpoint.Message(w, &e.Status)
+			checkpoint.Message(w, &e.Refused)
+		})
+	})
+}
+
+// CodeOwners codes to whom the jobs are announced that are none yet.
+func (st *Cluster) CodeOwners(w *checkpoint.Codec) {
+	for i := range st.Prepared {
+		checkpoint.Str(w, &st.Prepared[i].Owner)
+	}
+}
+
+// CodeJobs codes all jobs with their bundles and attempts. Launchers are known by now.
+func (st *Cluster) CodeJobs(w *checkpoint.Codec) {
+	ids := slices.Clone(st.Jobs.IDs())
+	checkpoint.Nums(w, &ids)
+	for _, id := range ids {
+		if w.Err != nil {
+			return
+		}
+		j := st.Jobs.Get(id)
+		if w.Reading {
+			j = &Job{ID: id}
+		}
+		codeJob(w, st, j)
+		if w.Reading && w.Err == nil {
+			st.Jobs.Add(id, j)
+			for i := range j.Bundles {
+				if b := &j.Bundles[i]; j.knows(b) {
+					st.Bundles.Set(b.id, b)
+				}
+			}
+			st.NoteWork(j)
+			st.NoteFinishing(j)
+		}
+	}
+}
+
+func codeJob(w *checkpoint.Codec, st *Cluster, j *Job) {
+	codeSpec(w, st, j)
+	checkpoint.Num(w, &j.First)
+	if w.Reading && w.Err == nil {
+		plan, err := graph.Expand(j.Spec.GetGraph(), 0, noLimits)
+		if err != nil {
+			w.Fail(fmt.Errorf("%s: %w", j.ID, err))
+			return
+		}
+		j.Plan = plan
+		j.Expand()
+		for i := range j.Bundles {
+			j.Bundles[i].id = j.First + scheduler.BundleID(i)
+		}
+	}
+	codeJobFields(w, j)
+	if w.Format > 4 {
+		codeKinds(w, j)
+	}
+	for i := range j.Stages {
+		j.Stages[i].Code(w)
+	}
+	j.Inputs.Code(w)
+	for i := range j.Bundles {
+		codeBundle(w, st, &j.Bundles[i])
+	}
+	if w.Err != nil {
+		return
+	}
+	codeReadyOrder(w, j)
+	if w.Reading {
+		j.StoreRoom.Listed(func(bundle int) {
+			if bundle < 0 || bundle >= len(j.Bundles) || j.Bundles[bundle].Phase() != BundleWaiting {
+				w.Fail(fmt.Errorf("bundle %d of %s waits for room, and is not waiting", bundle, j.ID))
+				return
+			}
+			j.Bundles[bundle].WaitsForRoom = true
+		})
+		codeRelink(w, st, j)
+	}
+}
+
+// codeKinds codes the kinds of slots that stages take.
+func codeKinds(w *checkpoint.Codec, j *Job) {
+	kinds := map[int]string{}
+	for i := range j.Plan.Graph.Stages {
+		kind := j.Stages[i].kind
+		checkpoint.Str(w, &kind)
+		kinds[i] = kind
+	}
+	if w.Reading && w.Err == nil {
+		j.TakeKinds(kinds)
+	}
+}
+
+// codeSpec codes what was submitted. Of a graph that is a blob it has the hash.
+func codeSpec(w *checkpoint.Codec, st *Cluster, j *Job) {
+	if !w.Reading && j.Spec.GetGraphBlob() != "" {
+		without := &wire.JobSpec{}
+		j.Spec.ProtoReflect().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+			if f.Name() != "graph" {
+				without.ProtoReflect().Set(f, v)
+			}
+			return true
+		})
+		checkpoint.Message(w, &without)
+		return
+	}
+	checkpoint.Message(w, &j.Spec)
+	if w.Reading && w.Err == nil && j.Spec.GetGraphBlob() != "" {
+		if err := FillGraph(j.Spec, st.Graphs); err != nil {
+			w.Fail(fmt.Errorf("%s: %w", j.ID, err))
+		}
+	}
+}
+
+func codeJobFields(w *checkpoint.Codec, j *Job) {
+	checkpoint.Num(w, &j.phase)
+	checkpoint.Num(w, &j.Client)
+	checkpoint.Str(w, &j.Pool)
+	checkpoint.Num(w, &j.Priority)
+	checkpoint.Num(w, &j.Submitted)
+	checkpoint.Num(w, &j.Admitted)
+	checkpoint.Num(w, &j.Unfinished)
+	checkpoint.Num(w, &j.Outcome)
+	checkpoint.Message(w, &j.Failure)
+	j.OutputCommit.CodeGranted(w)
+	j.Exclusions.CodeSome(w)
+	checkpoint.Flag(w, &j.Watched)
+	j.OutputCommit.CodeTries(w)
+	switch {
+	case w.Format > 1:
+		checkpoint.Num(w, &j.Roomy)
+		checkpoint.Num(w, &j.Opened)
+		checkpoint.Num(w, &j.Closed)
+		j.OutputCommit.CodeKept(w)
+	case w.Reading: // nothing was left to later steps
+		j.Opened, j.Closed = len(j.Plan.Bundles), len(j.Bundles)
+	}
+	checkpoint.Num(w, &j.LastLaunch)
+	checkpoint.Nums(w, &j.RanOn)
+	j.Exclusions.Code(w)
+	checkpoint.Num(w, &j.Unplaceable)
+	checkpoint.Str(w, &j.WhyNot)
+	checkpoint.Num(w, &j.PolicyWait.Job)
+	checkpoint.Num(w, &j.PolicyWait.Reason)
+	checkpoint.Str(w, &j.PolicyWait.Detail)
+	checkpoint.List(w, &j.Notes, checkpoint.Str[string])
+	checkpoint.Num(w, &j.NotesDropped)
+	j.Tally.Code(w)
+	j.StoreRoom.Code(w)
+}
+
+func codeBundle(w *checkpoint.Codec, st *Cluster, b *Bundle) {
+	checkpoint.Num(w, &b.phase)
+	b.Gate.CodeLate(w)
+	checkpoint.Flag(w, &b.Preempted)
+	b.Gate.CodeUnmet(w)
+	checkpoint.Num(w, &b.Since)
+	checkpoint.Num(w, &b.Failures)
+	checkpoint.Num(w, &b.Losses)
+	b.Exclusions.Code(w)
+	checkpoint.Num(w, &b.twice)
+	checkpoint.Num(w, &b.Protected)
+	checkpoint.List(w, &b.Kept, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
+	checkpoint.List(w, &b.runs, func(w *checkpoint.Codec, p **Run) {
+		checkpoint.Opt(w, p, func(w *checkpoint.Codec, r *Run) {
+			r.Bundle = b
+			codeRun(w, st, r)
+		})
+	})
+}
+
+func codeCommit(w *checkpoint.Codec, k *Commit) {
+	checkpoint.Num(w, &k.Attempt)
+	checkpoint.Num(w, &k.Run)
+	checkpoint.Blob(w, &k.Token)
+	checkpoint.Num(w, &k.Launcher)
+	checkpoint.Str(w, &k.Host)
+	checkpoint.Str(w, &k.Rack)
+	for _, b := range []*bool{&k.Stored, &k.Lost, &k.Spec} {
+		checkpoint.Flag(w, b)
+	}
+	checkpoint.Num(w, &k.Launched)
+	checkpoint.Num(w, &k.Started)
+	checkpoint.Num(w, &k.Phased)
+	checkpoint.Num(w, &k.Ended)
+	checkpoint.Num(w, &k.Work.Running)
+	for i := range k.Work.Read {
+		checkpoint.Num(w, &k.Work.Read[i])
+	}
+	checkpoint.Num(w, &k.Work.ToRead)
+	checkpoint.Num(w, &k.Work.Written)
+	checkpoint.Message(w, &k.Report)
+}
+
+func codeRun(w *checkpoint.Codec, st *Cluster, r *Run) {
+	checkpoint.Num(w, &r.ID)
+	checkpoint.Blob(w, &r.Token)
+	for _, b := range []*bool{&r.Speculative, &r.PeersSent, &r.granted} {
+		checkpoint.Flag(w, b)
+	}
+	checkpoint.Num(w, &r.live)
+	checkpoint.Num(w, &r.stopped)
+	checkpoint.Message(w, &r.failure)
+	checkpoint.Str(w, &r.lost)
+	if w.Format > 3 {
+		checkpoint.Flag(w, &r.elsewhere)
+	}
+	checkpoint.Num(w, &r.Launched)
+	if w.Format > 2 {
+		checkpoint.Num(w, &r.Ready)
+	}
+	if w.Format > 1 {
+		checkpoint.Num(w, &r.toSuspend)
+		checkpoint.Num(w, &r.suspendFor)
+	}
+	checkpoint.Num(w, &r.suspended)
+	checkpoint.List(w, &r.Commits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
+	checkpoint.List(w, &r.Attempts, func(w *checkpoint.Codec, p **Attempt) {
+		checkpoint.Opt(w, p, func(w *checkpoint.Codec, a *Attempt) {
+			a.Run = r
+			codeAttempt(w, st, a)
+		})
+	})
+}
+
+func codeAttempt(w *checkpoint.Codec, st *Cluster, a *Attempt) {
+	checkpoint.Num(w, &a.ID)
+	checkpoint.Num(w, &a.Group)
+	a.Launcher = codeLauncherRef(w, st, a.Launcher)
+	checkpoint.Str(w, &a.Kind)
+	checkpoint.Num(w, &a.Slots)
+	checkpoint.Num(w, &a.Memory)
+	a.CodePhase(w)
+	checkpoint.Flag(w, &a.HasSlots)
+	a.CodeAsked(w)
+	a.CodeTimes(w)
+	checkpoint.Str(w, &a.Address)
+	a.CodeStop(w)
+	checkpoint.Num(w, &a.Reservation)
+	a.Unacked.Code(w)
+	a.Reads.Code(w)
+	thousandths := int64(a.Progress * 1000)
+	checkpoint.Num(w, &thousandths)
+	if w.Reading {
+		a.Progress = float64(thousandths) / 1000
+	}
+	checkpoint.Message(w, &a.Work)
+	checkpoint.Num(w, &a.Told)
+}
+
+// codeReadyOrder codes the order of a job's ready list.
+func codeReadyOrder(w *checkpoint.Codec, j *Job) {
+	var order []int
+	for b := range j.AllReady() {
+		order = append(order, b.Index)
+	}
+	checkpoint.Nums(w, &order)
+	if !w.Reading {
+		return
+	}
+	for _, i := range order {
+		if i < 0 || i >= len(j.Bundles) || j.Bundles[i].Phase() != BundleReady {
+			w.Fail(fmt.Errorf("bundle %d of %s is in the ready list and not ready", i, j.ID))
+			return
+		}
+		j.linkReady(&j.Bundles[i])
+	}
+}
+
+// codeRelink makes the live attempts in what was read live ones again.
+func codeRelink(w *checkpoint.Codec, st *Cluster, j *Job) {
+	j.recount()
+	j.LastMore = j.MemoryForFiles()
+	var live []*Attempt
+	for i := range j.Bundles {
+		for _, r := range j.Bundles[i].Runs() {
+			for _, a := range r.Attempts {
+				if a.Phase() != phase.Ended {
+					live = append(live, a)
+				}
+			}
+		}
+	}
+	slices.SortFunc(live, func(x, y *Attempt) int { return int(int64(x.ID) - int64(y.ID)) })
+	for _, a := range live {
+		if !a.Launcher.Up {
+			w.Fail(fmt.Errorf("attempt %d lives on launcher %d, which is not up", a.ID, a.Launcher.ID))
+			return
+		}
+		if a.Group < 0 || a.Group >= a.Run.Bundle.Width() {
+			w.Fail(fmt.Errorf("attempt %d is of group %d of a bundle of %d", a.ID, a.Group, a.Run.Bundle.Width()))
+			return
+		}
+		a.Locate()
+		st.AddAttempt(a)
+		a.Launcher.Adopt(&a.Allocation)
+		if a.Phase() != phase.Assigned && a.Stop() == nil {
+			a.Reads.Start()
+		}
+		if err := j.Inputs.Adopt(&a.Reads, a.ID); err != nil {
+			w.Fail(err)
+			return
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// CodeNames codes what came later: older checkpoints end before them.
+func (st *Cluster) CodeNames(w *checkpoint.Codec) {
+	if w.Reading && w.Left() == 0 {
+		return
+	}
+	for _, id := range st.Launchers.IDs() {
+		checkpoint.List(w, &st.Launchers.Get(id).Names, checkpoint.Str)
+	}
+}
+
+// CodeIdentities codes what came later still.
+func (st *Cluster) CodeIdentities(w *checkpoint.Codec) {
+	if w.Reading && w.Left() == 0 {
+		return
+	}
+	for _, id := range st.Launchers.IDs() {
+		checkpoint.Str(w, &st.Launchers.Get(id).Identity)
+	}
+}
+
+// CodeLaunchers codes all launchers, but for what they keep.
+func (st *Cluster) CodeLaunchers(w *checkpoint.Codec) {
+	ids := slices.Clone(st.Launchers.IDs())
+	checkpoint.Nums(w, &ids)
+	for _, id := range ids {
+		l := st.Launchers.Get(id)
+		if w.Reading {
+			l = &Launcher{Launcher: resources.Launcher{ID: id}}
+		}
+		codeLauncher(w, l)
+		if w.Reading && w.Err == nil {
+			st.Launchers.Add(id, l)
+			st.ByName[l.Name] = l
+			st.capacity.Adopt(&l.Launcher)
+			if l.Up {
+				l.Outputs = map[scheduler.AttemptID]*Output{}
+			}
+		}
+	}
+}
+
+func codeLauncher(w *checkpoint.Codec, l *Launcher) {
+	l.CodeName(w)
+	checkpoint.Str(w, &l.DataAddress)
+	checkpoint.Str(w, &l.HTTPAddress)
+	checkpoint.Num(w, &l.Incarnation)
+	l.CodeHas(w)
+	l.Outstanding.CodeDue(w)
+	l.CodeTold(w)
+}
+
+// CodeOutputs codes what launchers keep. Jobs are known by now.
+func (st *Cluster) CodeOutputs(w *checkpoint.Codec) {
+	for _, lid := range st.Launchers.IDs() {
+		l := st.Launchers.Get(lid)
+		ids := slices.Sorted(maps.Keys(l.Outputs))
+		checkpoint.Nums(w, &ids)
+		for _, id := range ids {
+			o := l.Outputs[id]
+			if w.Reading {
+				o = &Output{}
+			}
+			var b scheduler.BundleID
+			if o.Bundle != nil {
+				b = o.Bundle.id
+			}
+			checkpoint.Num(w, &b)
+			checkpoint.Num(w, &o.Group)
+			checkpoint.Num(w, &o.Run)
+			if !w.Reading || w.Err != nil {
+				continue
+			}
+			if o.Bundle = st.Bundles.Get(b); o.Bundle == nil || l.Outputs == nil {
+				w.Fail(fmt.Errorf("launcher %d keeps the output of a bundle %d that is not there", lid, b))
+				return
+			}
+			o.Job = o.Bundle.Job
+			l.Outputs[id] = o
+		}
+	}
+}
+
+// codeLauncherRef codes a launcher by its id. One that was forgotten is read as an
+// empty one of that id, which nothing else refers to.
+func codeLauncherRef(w *checkpoint.Codec, st *Cluster, l *Launcher) *Launcher {
+	var id scheduler.LauncherID
+	if l != nil {
+		id = l.ID
+	}
+	checkpoint.Num(w, &id)
+	if !w.Reading {
+		return l
+	}
+	if l = st.Launchers.Get(id); l == nil {
+		l = &Launcher{Launcher: resources.Launcher{ID: id}}
+	}
+	return l
+}
+
+// CodeSuspended codes the order of what waits to be resumed. Jobs are known by now.
+func (st *Cluster) CodeSuspended(w *checkpoint.Codec) {
+	var ids []uint64
+	for r := range st.Suspended.All() {
+		ids = append(ids, r.ID)
+	}
+	checkpoint.Nums(w, &ids)
+	if !w.Reading {
+		return
+	}
+	for _, id := range ids {
+		a := st.Attempts.Get(scheduler.AttemptID(id))
+		for _, other := range st.Attempts.All() {
+			if a == nil && other.Run.ID == id { // its first attempt ended
+				a = other
+			}
+		}
+		if a == nil {
+			w.Fail(fmt.Errorf("bundle attempt %d is suspended and not there", id))
+			return
+		}
+		st.listSuspended(a.Run)
+	}
+}

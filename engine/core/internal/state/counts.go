@@ -1,0 +1,195 @@
+package state
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
+	"github.com/hamadryad/hamadryad/engine/wire"
+)
+
+// Enter moves a bundle to a phase: what is ready is in its job's list of that, and each
+// stage counts its nodes by phase.
+func (b *Bundle) Enter(p stats.Phase) {
+	old := b.phase
+	b.phase = p
+	if old == BundleRunning && p != BundleRunning {
+		for _, r := range b.runs {
+			for _, a := range r.Attempts {
+				a.uncountRest()
+			}
+		}
+	}
+	b.count(old, p)
+	if old == BundleReady {
+		b.Job.unlinkReady(b)
+	}
+	if p == BundleReady {
+		b.Job.linkReady(b)
+	}
+}
+
+// count moves its nodes in the counts of their stages.
+func (b *Bundle) count(old, p stats.Phase) {
+	move := func(stage int) {
+		b.Job.Stages[stage].Move(old, p)
+		b.Job.touchStage(stage)
+	}
+	switch {
+	case b.Single:
+		move(int(b.Stage))
+	case b.Last():
+		move(len(b.Job.Stages) - 1)
+	default:
+		for i := range b.Groups() {
+			for _, x := range b.Nodes(i) {
+				move(b.Job.Plan.Node(x).Stage)
+			}
+		}
+	}
+}
+
+// CountDone counts a bundle's groups and nodes as finished, or not any more.
+func (j *Job) CountDone(b *Bundle, by int) {
+	if b.Single { // without a look at the plan: it is far away, and this is each end
+		s := &j.Stages[b.Stage]
+		s.FinishGroups(by)
+		s.FinishNodes(by)
+		j.Tally.Finished(by)
+		return
+	}
+	for i := range b.Groups() {
+		j.Stages[b.StageOf(i)].FinishGroups(by)
+		j.Tally.Finished(by)
+		for _, x := range b.Nodes(i) {
+			j.Stages[j.Plan.Node(x).Stage].FinishNodes(by)
+		}
+	}
+}
+
+// recount counts all of a job that was read back. Its attempts do not live yet.
+func (j *Job) recount() {
+	for i := range j.Bundles {
+		b := &j.Bundles[i]
+		b.count(BundleWaiting, b.phase)
+		if b.Twice() != 0 {
+			j.Doubled++
+		}
+		if b.Last() {
+			continue
+		}
+		for _, k := range b.Kept {
+			j.Tally.Accept(k.Report, +1)
+		}
+	}
+}
+
+// addSuspended adds to the nodes that are suspended of a bundle's i-th group.
+func (b *Bundle) addSuspended(i int, by uint32) {
+	j := b.Job
+	add := func(stage int) {
+		j.Stages[stage].suspended += by
+		j.touchStage(stage)
+	}
+	if b.Last() {
+		add(len(j.Stages) - 1)
+	}
+	for _, x := range b.Nodes(i) {
+		add(j.Plan.Node(x).Stage)
+	}
+}
+
+// StageStatus is what status shows of its stages.
+func (j *Job) StageStatus() []*wire.StageStatus {
+	list := make([]*wire.StageStatus, len(j.Stages))
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		list[i] = s.Status()
+		list[i].Running -= s.suspended
+		list[i].Suspended = s.suspended
+	}
+	return list
+}
+
+// checkRests holds the nodes that are suspended against a count of the attempts that make
+// them so.
+func (j *Job) checkRests() error {
+	rest := make([]uint32, len(j.Stages))
+	for _, a := range j.Attempts { // sums: in any order
+		b := a.Run.Bundle
+		if !a.rests {
+			continue
+		}
+		if a.Phase() != phase.Suspended || b.Phase() != BundleRunning {
+			return fmt.Errorf("the nodes of %v count as suspended, and it is in phase %d, its bundle %v", a.ID, a.Phase(), b.Phase())
+		}
+		if b.Last() {
+			rest[len(rest)-1]++
+		}
+		for _, x := range b.Nodes(a.Group) {
+			rest[j.Plan.Node(x).Stage]++
+		}
+	}
+	for i := range rest {
+		if s := &j.Stages[i]; s.suspended != rest[i] {
+			return fmt.Errorf("%d nodes of stage %q count as suspended, counted as %d", s.suspended, s.Name(), rest[i])
+		}
+	}
+	return nil
+}
+
+// checkCounts holds what is counted against a count of everything.
+func (j *Job) checkCounts() error {
+	doubled, resting := 0, 0
+	for _, a := range j.Attempts {
+		if a.Run.Speculative {
+			doubled++
+		}
+		if a.Phase() == phase.Suspended {
+			resting++
+		}
+	}
+	var sums stats.Job
+	fresh := make([]stats.Stage, len(j.Stages))
+	for i := range fresh {
+		fresh[i] = j.Stages[i].Fresh()
+	}
+	for i := range j.Bundles {
+		b := &j.Bundles[i]
+		if b.Twice() != 0 {
+			doubled++
+		}
+		if b.Last() {
+			fresh[len(fresh)-1].Count(b.Phase())
+			continue
+		}
+		for _, k := range b.Kept {
+			sums.Accept(k.Report, +1)
+		}
+		for g := range b.Groups() {
+			if b.Phase() == BundleFinished {
+				fresh[b.StageOf(g)].FinishGroups(1)
+			}
+			for _, x := range b.Nodes(g) {
+				fresh[j.Plan.Node(x).Stage].Count(b.Phase())
+			}
+		}
+	}
+	if err := j.checkRests(); err != nil {
+		return err
+	}
+	for i := range fresh {
+		if err := j.Stages[i].Check(&fresh[i]); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !j.Tally.SameSums(&sums):
+		return fmt.Errorf("files and counters are %d and %v, counted as %d and %v", sums.Files(), sums.Counters(), j.Tally.Files(), j.Tally.Counters())
+	case doubled != j.Doubled:
+		return fmt.Errorf("%d attempts are speculative or wanted so, counted as %d", doubled, j.Doubled)
+	case resting != j.resting:
+		return fmt.Errorf("%d attempts are suspended, counted as %d", resting, j.resting)
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Prefers says whether a stage of the graph takes other slots where the cluster has them, and which.
+func (j *Job) Prefers(stage int) (kind string, yes bool) {
+	kind = j.Plan.Graph.Stages[stage].PreferKind
+	return kind, kind != "" && kind != graph.KindOf(j.Plan.Graph.Stages[stage])
+}
+
+// PrefersSome says whether any stage does.
+func (j *Job) PrefersSome() bool { return j.prefers }
+
+// OwnKind is the kind of slots that a stage of the graph takes where there are none that it prefers.
+func (j *Job) OwnKind(stage int) string { return graph.KindOf(j.Plan.Graph.Stages[stage]) }
+
+// TakeKinds has the groups of stages of the graph take slots of other kinds. Nothing of these stages
+// runs, or is ready.
+func (j *Job) TakeKinds(kinds map[int]string) {
+	for stage, kind := range kinds { // in any order: each stands alone
+		s := &j.Stages[stage]
+		s.kind = kind
+		if s.single != (resources.Request{}) {
+			s.single.Kind = kind
+		}
+	}
+	j.findShapes()
+}
+
+// findShapes lists the distinct demands of a job's bundles.
+func (j *Job) findShapes() {
+	j.Shapes = nil
+	seen := map[string]bool{}
+	for i := range j.Plan.Bundles { // the last bundle needs no room
+		if key := j.Bundles[i].shapeKey(); !seen[key] {
+			seen[key] = true
+			j.Shapes = append(j.Shapes, shape{i, key})
+		}
+	}
+}
+
+func (b *Bundle) shapeKey() string {
+	var s strings.Builder
+	for i := range b.Width() {
+		d := b.Demand(i)
+		fmt.Fprintf(&s, "%s %d %d;", d.Kind, d.Slots, d.Memory)
+	}
+	return s.String()
+}
+
+// keepsChannels reports whether some channel files lie on the job's storage, where
+// no launcher removes them.
+func keepsChannels(g *wire.Graph) bool {
+	return slices.ContainsFunc(g.Connections, func(c *wire.Connection) bool { return c.Store != "" })
+}
+
+// Expand makes bundles, stages and connections from the plan.
+func (j *Job) Expand() {
+	p := j.Plan
+	count := len(p.Bundles)
+	j.Unfinished = count
+	if len(j.Spec.Outputs) > 0 || keepsChannels(p.Graph) {
+		count++ // the last group publishes, and removes what the job leaves on storage
+	}
+	j.Bundles = make([]Bundle, count)
+	j.Stages = make([]stage, len(p.Graph.Stages))
+	for i, s := range p.Graph.Stages {
+		j.Stages[i].kind = graph.KindOf(s)
+		_, prefers := j.Prefers(i)
+		j.prefers = j.prefers || prefers
+	}
+	for i := range j.Bundles {
+		b := &j.Bundles[i]
+		b.Job, b.Index = j, i
+		b.shape()
+	}
+	for i, s := range p.Graph.Stages {
+		j.Stages[i].Stage = stats.NewStage(s.Name, int(s.Nodes))
+	}
+	for i := range p.Groups {
+		j.Stages[p.Groups[i].Stage].AddGroup(p.Groups[i].Slots)
+		j.largest = max(j.largest, p.Groups[i].Memory)
+	}
+	j.joinStages()
+	if j.LastBundle() != nil {
+		j.Stages = append(j.Stages, stage{Stage: stats.NewLast(lastStage)})
+	}
+	j.Inputs = dataflow.New(p)
+	for i := range p.Bundles {
+		j.Inputs.Recount(&j.Bundles[i].Gate, j.Bundles[i].AllNodes())
+	}
+	j.findShapes()
+}
+
+// joinStages finds what stages have of each other: a group is suspended with all of its
+// nodes, and may count for any stage that its nodes are joined with.
+func (j *Job) joinStages() {
+	g := j.Plan.Graph
+	together := make([]int, len(g.Stages)) // the first stage that one is joined with by shm
+	for i := range together {
+		together[i] = i
+	}
+	first := func(i int) int {
+		for together[i] != i {
+			i = together[i]
+		}
+		return i
+	}
+	for _, c := range g.Connections {
+		if c.Kind == wire.ChannelKind_CHANNEL_KIND_SHM {
+			a, b := first(int(c.FromStage)), first(int(c.ToStage))
+			together[max(a, b)] = min(a, b)
+		}
+	}
+	joined := make([][]int, len(g.Stages)) // by the first, those that groups count for
+	holds := make([]bool, len(g.Stages))
+	for i, s := range g.Stages {
+		if j.Stages[i].Groups() > 0 {
+			joined[first(i)] = append(joined[first(i)], i)
+		}
+		holds[first(i)] = holds[first(i)] || s.NoSuspend
+	}
+	for i := range g.Stages {
+		j.Stages[i].noSuspend = holds[first(i)]
+	}
+	for _, c := range g.Connections {
+		from, to := first(int(c.FromStage)), first(int(c.ToStage))
+		if c.Kind != wire.ChannelKind_CHANNEL_KIND_FILE || from == to {
+			continue
+		}
+		for _, t := range joined[to] {
+			for _, f := range joined[from] {
+				j.Stages[t].after = sorted.Add(j.Stages[t].after, scheduler.StageID(f))
+			}
+		}
+	}
+}
+
+// shape notes what of the plan each start and end would ask for.
+func (b *Bundle) shape() {
+	b.runs = b.oneRun[:0]
+	if b.Last() {
+		return
+	}
+	p := b.Job.Plan
+	b.Wired = p.Bundles[b.Index].TCP
+	b.Stage, b.First = int32(b.StageOf(0)), int32(p.Node(b.Nodes(0)[0]).Index)
+	if b.Width() > 1 || len(b.Nodes(0)) > 1 {
+		return
+	}
+	// All of a stage take the same: kept there, it is not asked of the plan, most of
+	// which is out of the processor's reach when it is.
+	need, s := b.Demand(0), &b.Job.Stages[b.Stage]
+	if s.single == (resources.Request{}) {
+		s.single = need
+	}
+	b.Single = s.single == need
+}

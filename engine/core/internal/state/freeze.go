@@ -1,0 +1,63 @@
+package state
+
+import (
+	"maps"
+	"slices"
+)
+
+func (l *Launcher) frozen() *Launcher {
+	f := *l
+	f.Launcher = l.Clone()
+	f.Names, f.Outstanding = slices.Clone(l.Names), l.Outstanding.Clone()
+	f.Outputs = maps.Clone(l.Outputs) // of which the ids are written
+	f.Attempts = nil                  // written with their jobs
+	return &f
+}
+
+func (j *Job) frozen() *Job {
+	f := *j
+	f.Attempts, f.touches = nil, nil // written with their bundles, and not at all
+	f.RanOn = slices.Clone(j.RanOn)
+	f.Tally, f.Notes = j.Tally.Clone(), slices.Clone(j.Notes)
+	f.Stages = slices.Clone(j.Stages)
+	for i := range f.Stages {
+		f.Stages[i].Stage = j.Stages[i].Clone()
+	}
+	f.Inputs = j.Inputs.Clone()
+	f.Bundles = slices.Clone(j.Bundles)
+	for i := range f.Bundles {
+		b := &f.Bundles[i]
+		if len(b.Runs()) > 0 {
+			b.runs = frozenRuns(b.runs)
+		}
+	}
+	return &f
+}
+
+func frozenRuns(runs []*Run) []*Run {
+	list := make([]*Run, len(runs))
+	for i, r := range runs {
+		f := *r
+		f.Commits = slices.Clone(r.Commits)
+		f.Attempts = make([]*Attempt, len(r.Attempts))
+		for k, a := range r.Attempts {
+			f.Attempts[k] = a.frozen()
+		}
+		list[i] = &f
+	}
+	return list
+}
+
+func (a *Attempt) frozen() *Attempt {
+	f := *a
+	f.Reads = a.Reads.Clone()
+	return &f
+}
+
+// Freeze makes it the state that another is in, of which it stays the copy.
+func (st *Cluster) Freeze(of *Cluster) {
+	st.Prepared, st.Ended = slices.Clone(of.Prepared), slices.Clone(of.Ended)
+	st.Suspended = of.Suspended.Clone(func(r *Run) *Run { return r }) // of which the ids are written
+	st.Launchers = of.Launchers.Clone((*Launcher).frozen)
+	st.Jobs = of.Jobs.Clone((*Job).frozen)
+}

@@ -1,0 +1,99 @@
+package state
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Hosts tells where things are.
+type Hosts struct{ *Cluster }
+
+// HostOf returns the host that a launcher gave a name or address for; a name that
+// none gave stands for itself. Where two gave the same, the first one's holds.
+func (c Hosts) HostOf(name string) string {
+	if c.Aliases == nil {
+		c.Aliases = map[string]string{}
+		for _, id := range c.Launchers.IDs() {
+			l := c.Launchers.Get(id)
+			for _, n := range l.Names {
+				if _, taken := c.Aliases[n]; !taken {
+					c.Aliases[n] = l.Host
+				}
+			}
+		}
+		for _, id := range c.Launchers.IDs() { // a host's own name is nobody else's
+			delete(c.Aliases, c.Launchers.Get(id).Host)
+		}
+	}
+	if host, ok := c.Aliases[name]; ok {
+		return host
+	}
+	return name
+}
+
+// WhereIs tells of a launcher where it is; false when it is not up.
+func (c Hosts) WhereIs(id scheduler.LauncherID) (host, rack string, up bool) {
+	if l := c.Launchers.Get(id); l != nil && l.Up {
+		return l.Host, l.Rack, true
+	}
+	return "", "", false
+}
+
+// Moves returns how often a launcher came or went.
+func (c Hosts) Moves() uint64 { return c.capacity.Moves() }
+
+// Made tells where an output was made, and whether its launcher keeps it.
+func (j *Job) Made(k dataflow.Key) (host, rack string, keeps bool) {
+	if m := j.commitOf(j.Inputs.Writer(k)); m != nil {
+		return m.Host, m.Rack, m.Stored
+	}
+	return "", "", false
+}
+
+// Source describes where an output of a job is that is there.
+func (st *Cluster) Source(j *Job) dataflow.Source {
+	return func(k dataflow.Key) *wire.Source {
+		if s := j.Inputs.Said(k); s != nil && s.Address == st.dataAddress(scheduler.LauncherID(s.Launcher)) {
+			return s
+		}
+		s := st.sourceOf(j, k)
+		j.Inputs.Say(k, s)
+		return s
+	}
+}
+
+// sourceOf makes the message of where an output is.
+func (st *Cluster) sourceOf(j *Job, k dataflow.Key) *wire.Source {
+	m := j.commitOf(j.Inputs.Writer(k))
+	return &wire.Source{
+		Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.Attempt),
+		Host: m.Host, Rack: m.Rack, Token: st.Token(m.Run, m.Token), Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher), LauncherName: st.nameOf(m.Launcher),
+	}
+}
+
+// Token is the secret of a bundle attempt's data connections: all who share the bundle
+// attempt, or read what it stored, are told it. It is the one that an earlier manager made,
+// if there is one.
+func (st *Cluster) Token(run uint64, earlier []byte) []byte {
+	if earlier != nil || st.Tokens == nil {
+		return earlier
+	}
+	return st.Tokens(run)
+}
+
+// nameOf is a launcher's name, which stays its own as long as its id is known.
+func (st *Cluster) nameOf(id scheduler.LauncherID) string {
+	if l := st.Launchers.Get(id); l != nil {
+		return l.Name
+	}
+	return ""
+}
+
+// dataAddress is where what a launcher stored can be read; "" while it is not up.
+func (st *Cluster) dataAddress(id scheduler.LauncherID) string {
+	if l := st.Launchers.Get(id); l != nil && l.Up {
+		return l.DataAddress
+	}
+	return ""
+}

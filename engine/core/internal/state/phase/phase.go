@@ -1,0 +1,210 @@
+// Package course is where one attempt stands on its way from its launch to its end, what
+// it was asked and has not done yet, and how long it ran. It knows nothing of slots,
+// messages or policies: who moves it does what follows.
+//
+// # What holds
+//
+// An attempt is assigned, runs, may be suspended and run again, and ends once. What was
+// asked of it is one thing at a time: to suspend while it runs, to resume while it is
+// suspended, or to stop, which nothing takes back. Its running time counts no suspension.
+package phase
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Phase is where an attempt stands.
+type Phase uint8
+
+const (
+	Assigned Phase = iota // its launcher was told to start it
+	Running
+	Suspended
+	Ended
+)
+
+// Stop is why an attempt is being stopped.
+type Stop struct {
+	Outcome scheduler.AttemptOutcome
+	Grace   time.Duration // before it is killed; 0: at once
+	Reason  string
+	ForJob  scheduler.JobID // 0: for none
+	At      scheduler.Time
+}
+
+// Course is that of one attempt. The zero value is assigned. Not safe for concurrent use.
+type Machine struct {
+	phase   Phase
+	started scheduler.Time
+	since   scheduler.Time // running, suspended or ended
+	ran     time.Duration  // up to since
+	execute scheduler.Time // when it began to execute; 0: that was not told
+	outcome scheduler.AttemptOutcome
+
+	stop       *Stop
+	suspending bool
+	resuming   bool
+}
+
+// Phase is where it stands.
+func (c *Machine) Phase() Phase { return c.phase }
+
+// Started is when it began to run; 0 before.
+func (c *Machine) Started() scheduler.Time { return c.started }
+
+// Since is since when it runs, is suspended or has ended.
+func (c *Machine) Since() scheduler.Time { return c.since }
+
+// Ran is how long it had run when it came to its phase.
+func (c *Machine) Ran() time.Duration { return c.ran }
+
+// Rested is how long it had been suspended when it came to its phase.
+func (c *Machine) Rested() time.Duration {
+	if c.started == 0 {
+		return 0
+	}
+	return c.since.Sub(c.started) - c.ran
+}
+
+// Executing is since when it executes, having read what it had to; 0: that was not told.
+func (c *Machine) Executing() scheduler.Time { return c.execute }
+
+// Outcome is how it ended.
+func (c *Machine) Outcome() scheduler.AttemptOutcome { return c.outcome }
+
+// Stop is why it is being stopped; nil: it is not. The caller must not change it.
+func (c *Machine) Stop() *Stop { return c.stop }
+
+// Suspending says whether it was asked to suspend and has not yet.
+func (c *Machine) Suspending() bool { return c.suspending }
+
+// Resuming says whether it was asked to resume and has not yet.
+func (c *Machine) Resuming() bool { return c.resuming }
+
+// Waits says whether it is suspended, and nobody asked it to go on.
+func (c *Machine) Waits() bool { return c.phase == Suspended && !c.resuming }
+
+// Running is how long it has run.
+func (c *Machine) Running(now scheduler.Time) time.Duration {
+	if c.phase == Running {
+		return c.ran + now.Sub(c.since)
+	}
+	return c.ran
+}
+
+// Begin has it run.
+func (c *Machine) Begin(now scheduler.Time) { c.phase, c.started, c.since = Running, now, now }
+
+// Execute notes that it executes; false when that was known.
+func (c *Machine) Execute(now scheduler.Time) bool {
+	if c.execute != 0 {
+		return false
+	}
+	c.execute = now
+	return true
+}
+
+// AskSuspend asks it to suspend; false when it does not run, or was asked that or to stop
+// already.
+func (c *Machine) AskSuspend() bool {
+	if c.phase != Running || c.suspending || c.stop != nil {
+		return false
+	}
+	c.suspending = true
+	return true
+}
+
+// CannotSuspend forgets that it was asked to.
+func (c *Machine) CannotSuspend() { c.suspending = false }
+
+// Suspend has it be suspended; false when it was not asked to.
+func (c *Machine) Suspend(now scheduler.Time) bool {
+	if c.phase != Running || !c.suspending {
+		return false
+	}
+	c.ran, c.since = c.Running(now), now
+	c.phase, c.suspending = Suspended, false
+	return true
+}
+
+// AskResume asks it to resume. It is suspended.
+func (c *Machine) AskResume() { c.resuming = true }
+
+// Resume has it run again; false when it was not asked to.
+func (c *Machine) Resume(now scheduler.Time) bool {
+	if c.phase != Suspended || !c.resuming {
+		return false
+	}
+	c.phase, c.resuming, c.since = Running, false, now
+	return true
+}
+
+// AskStop asks it to stop, whatever else it was asked; false when it was asked already,
+// and not more softly. The first reason stands.
+func (c *Machine) AskStop(s Stop) bool {
+	switch {
+	case c.stop == nil:
+		c.stop = &s
+	case c.stop.Grace == 0 || s.Grace > 0:
+		return false
+	default:
+		harder := *c.stop // a copy of the course has the old one
+		harder.Grace = 0
+		c.stop = &harder
+	}
+	c.suspending, c.resuming = false, false
+	return true
+}
+
+// End ends it.
+func (c *Machine) End(now scheduler.Time, outcome scheduler.AttemptOutcome) {
+	c.ran, c.since, c.outcome = c.Running(now), now, outcome
+	c.phase, c.suspending, c.resuming = Ended, false, false
+}
+
+// Check looks for what must never be.
+func (c *Machine) Check() error {
+	switch {
+	case c.suspending && c.phase != Running, c.resuming && c.phase != Suspended:
+		return fmt.Errorf("in phase %d it is asked to suspend: %t, to resume: %t", c.phase, c.suspending, c.resuming)
+	case c.stop != nil && (c.suspending || c.resuming):
+		return fmt.Errorf("it is being stopped, and asked to suspend: %t, to resume: %t", c.suspending, c.resuming)
+	case c.phase != Assigned && c.phase != Ended && c.started == 0:
+		return fmt.Errorf("in phase %d it never started", c.phase)
+	}
+	return nil
+}
+
+// CodePhase, CodeAsked, CodeTimes and CodeStop code its parts, which lie apart in a
+// checkpoint.
+func (c *Machine) CodePhase(w *checkpoint.Codec) { checkpoint.Num(w, &c.phase) }
+
+// CodeAsked codes what it was asked, but for to stop.
+func (c *Machine) CodeAsked(w *checkpoint.Codec) {
+	checkpoint.Flag(w, &c.suspending)
+	checkpoint.Flag(w, &c.resuming)
+}
+
+// CodeTimes codes its times, and how it ended.
+func (c *Machine) CodeTimes(w *checkpoint.Codec) {
+	checkpoint.Num(w, &c.started)
+	checkpoint.Num(w, &c.since)
+	checkpoint.Num(w, &c.ran)
+	checkpoint.Num(w, &c.execute)
+	checkpoint.Num(w, &c.outcome)
+}
+
+// CodeStop codes why it is being stopped.
+func (c *Machine) CodeStop(w *checkpoint.Codec) {
+	checkpoint.Opt(w, &c.stop, func(w *checkpoint.Codec, s *Stop) {
+		checkpoint.Num(w, &s.Outcome)
+		checkpoint.Num(w, &s.Grace)
+		checkpoint.Str(w, &s.Reason)
+		checkpoint.Num(w, &s.ForJob)
+		checkpoint.Num(w, &s.At)
+	})
+}

@@ -1,0 +1,99 @@
+package state
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// AttemptStatus is what is shown of its attempts: of those that ended and are remembered, in the
+// order of their ends, then of those that live, in order of id.
+func (j *Job) AttemptStatus() []*wire.AttemptStatus {
+	var list []*wire.AttemptStatus
+	for _, p := range j.Tally.Kept() {
+		list = append(list, &wire.AttemptStatus{
+			Attempt: uint64(p.ID), Stage: j.Stages[p.Stage].Name(), Index: uint32(p.Index), Launcher: p.Launcher, State: p.Outcome.String(),
+			Started: int64(p.Started), Ended: int64(p.Ended), Speculative: p.Speculative, Reason: p.Reason, SuspendedNs: int64(p.Suspended),
+		})
+	}
+	for _, a := range j.Attempts.Sorted() {
+		s := &wire.AttemptStatus{
+			Attempt: uint64(a.ID), Stage: j.Stages[a.Stage].Name(), Index: uint32(a.Index), Launcher: a.Launcher.Name, State: a.state(),
+			Started: int64(a.Started()), Speculative: a.Run.Speculative, SuspendedNs: int64(a.Rested()),
+		}
+		if a.Phase() == phase.Suspended {
+			s.SuspendedSince = int64(a.Since())
+		}
+		if a.Stop() != nil {
+			s.Reason = a.Stop().Reason
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func (a *Attempt) state() string {
+	switch {
+	case a.Stop() != nil:
+		return "stopping"
+	case a.Phase() == phase.Suspended:
+		return "suspended"
+	case a.Phase() == phase.Running && a.Reads.Misses() > 0:
+		return "starved"
+	case a.Phase() == phase.Running:
+		return "running"
+	}
+	return "assigned"
+}
+
+// Summary is its line in a list of jobs.
+func (j *Job) Summary() *wire.JobSummary {
+	s := &wire.JobSummary{
+		Job: uint64(j.ID), Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Pool, Priority: int32(j.Priority),
+		Submitted: int64(j.Submitted), Groups: uint32(len(j.Plan.Groups)), GroupsFinished: uint32(j.Tally.Groups()),
+	}
+	if j.LastBundle() != nil {
+		s.Groups++
+	}
+	switch j.Phase() {
+	case JobAsked:
+		s.State = wire.JobState_JOB_STATE_ASKED
+	case JobRunning:
+		s.State = wire.JobState_JOB_STATE_RUNNING
+	default:
+		s.State = wire.JobState_JOB_STATE_FINISHING
+		if j.Ends() && j.Outcome == scheduler.JobKilled {
+			s.State = wire.JobState_JOB_STATE_KILLING
+		}
+	}
+	s.GroupsRunning = uint32(len(j.Attempts) - j.resting)
+	return s
+}
+
+// StatusWith is the status of a job that ended, without its attempts unless they are
+// asked for.
+func (e *EndedJob) StatusWith(attempts bool) *wire.JobStatus {
+	if attempts {
+		return e.Status
+	}
+	s := e.Status
+	return &wire.JobStatus{
+		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept,
+	}
+}
+
+// State is its state, in a word.
+func (l *Launcher) State() string {
+	switch {
+	case !l.Up:
+		return "lost"
+	case l.Draining && len(l.Attempts) == 0:
+		return "drained"
+	case l.Draining:
+		return "draining"
+	case l.Blamed:
+		return "excluded"
+	}
+	return "up"
+}

@@ -1,0 +1,222 @@
+// Package tally is what status shows of a job's work, counted as it happens: who watches a
+// job asks ten times a second, and a job may have a million nodes. It counts, and knows
+// neither what it counts nor why.
+//
+// # What holds
+//
+// The nodes of a stage by phase are all of its nodes. What an accepted attempt counted is
+// in the sums once, whoever was accepted in its place before. Of the attempts that ended
+// the newest are kept, up to a bound.
+package stats
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Job is the tally of a job beside that of its stages. The zero value has counted nothing.
+type Job struct {
+	groups int // finished
+	files  int // that accepted attempts wrote into the job's outputs
+	read   [scheduler.LocalityLevels]int64
+	local  [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
+	told   []*wire.Counter                  // sums as they were told last; nil: they changed since
+	sums   []sum                            // of the accepted attempts' counters, in order of name
+	past   []EndedAttempt                   // the last to end, as a ring
+	oldest int                              // of past
+}
+
+// sum is one counter over the accepted attempts that counted it.
+type sum struct {
+	name     string
+	value    wide
+	attempts int
+}
+
+// wide is a number of 128 bits: no number of attempts takes a sum of int64 out of it, so an
+// attempt can be taken off again whatever the sum was.
+type wide struct {
+	high int64
+	low  uint64
+}
+
+// add returns the number with by times value added; by is 1 or -1.
+func (w wide) add(value int64, by int) wide {
+	high, low := uint64(value>>63), uint64(value) // the sign goes on to the left
+	var carry uint64
+	if by > 0 {
+		low, carry = bits.Add64(w.low, low, 0)
+		high, _ = bits.Add64(uint64(w.high), high, carry)
+	} else {
+		low, carry = bits.Sub64(w.low, low, 0)
+		high, _ = bits.Sub64(uint64(w.high), high, carry)
+	}
+	return wide{int64(high), low}
+}
+
+// int64 is the number, or the end of the range that it lies beyond.
+func (w wide) int64() int64 {
+	switch n := int64(w.low); {
+	case w.high == n>>63:
+		return n
+	case w.high < 0:
+		return math.MinInt64
+	}
+	return math.MaxInt64
+}
+
+// Past is what status shows of an attempt that ended.
+type EndedAttempt struct {
+	ID          scheduler.AttemptID
+	Stage       int32
+	Index       int32
+	Launcher    string
+	Outcome     scheduler.AttemptOutcome
+	Started     scheduler.Time
+	Ended       scheduler.Time
+	Suspended   time.Duration // in all
+	Speculative bool
+	Reason      string
+}
+
+// Finished adds groups that finished, or takes off those that are to run again.
+func (j *Job) Finished(groups int) { j.groups += groups }
+
+// Groups returns how many finished.
+func (j *Job) Groups() int { return j.groups }
+
+// Files returns how many files accepted attempts wrote into the job's outputs.
+func (j *Job) Files() int { return j.files }
+
+// Accept adds the counters and files of an accepted attempt, or, with -1, takes off those
+// of one that another was accepted in place of.
+func (j *Job) Accept(m *wire.AttemptEnded, by int) {
+	j.files += by * len(m.GetFiles())
+	j.told = nil
+	for _, n := range m.GetCounters() {
+		i, found := slices.BinarySearchFunc(j.sums, n.GetName(), func(s sum, name string) int { return cmp.Compare(s.name, name) })
+		if !found {
+			j.sums = slices.Insert(j.sums, i, sum{name: n.GetName()})
+		}
+		s := &j.sums[i]
+		s.value = s.value.add(n.GetValue(), by)
+		if s.attempts += by; s.attempts == 0 {
+			j.sums = slices.Delete(j.sums, i, i+1)
+		}
+	}
+}
+
+// Counters lists the sums, in order of name. A sum that an int64 can't hold is the largest
+// or the smallest int64, which is shown as "or more" or "or less".
+func (j *Job) Counters() []*wire.Counter {
+	list := make([]*wire.Counter, len(j.sums))
+	for i, s := range j.sums {
+		list[i] = &wire.Counter{Name: s.name, Value: s.value.int64()}
+	}
+	return list
+}
+
+// TellCounters is Counters, of which the list is not to be changed.
+func (j *Job) TellCounters() []*wire.Counter {
+	if j.told == nil {
+		j.told = j.Counters()
+	}
+	return j.told
+}
+
+// Read adds the bytes that an attempt read, by locality.
+func (j *Job) Read(w scheduler.Work) {
+	for level, n := range w.Read {
+		j.read[level] += n
+	}
+}
+
+// Local counts an attempt that read stored files, for the level that gave most.
+func (j *Job) Local(level int) { j.local[level]++ }
+
+// Reads returns the bytes read and the attempts counted, by locality.
+func (j *Job) Reads() (read []int64, local []uint32) {
+	return slices.Clone(j.read[:]), slices.Clone(j.local[:])
+}
+
+// ReadsByLevel is Reads, as values.
+func (j *Job) ReadsByLevel() (read [scheduler.LocalityLevels]int64, local [scheduler.LocalityLevels]uint32) {
+	return j.read, j.local
+}
+
+// Keep keeps what is shown of an attempt that ended, the newest up to a bound.
+func (j *Job) Keep(p EndedAttempt, most int) {
+	if len(j.past) < most {
+		j.past = append(j.past, p)
+		return
+	}
+	j.past[j.oldest%len(j.past)] = p
+	j.oldest++
+}
+
+// Oldest returns the place that the next attempt may be kept in; nil: a new one.
+func (j *Job) Oldest() *EndedAttempt {
+	if len(j.past) == 0 {
+		return nil
+	}
+	return &j.past[j.oldest%len(j.past)]
+}
+
+// Kept lists the attempts that are kept, the first that ended first.
+func (j *Job) Kept() []EndedAttempt {
+	list := make([]EndedAttempt, len(j.past))
+	for i := range j.past {
+		list[i] = j.past[(j.oldest+i)%len(j.past)]
+	}
+	return list
+}
+
+// Shows says whether an attempt is kept.
+func (j *Job) Shows(id scheduler.AttemptID) bool {
+	return slices.ContainsFunc(j.past, func(p EndedAttempt) bool { return p.ID == id })
+}
+
+// SameSums says whether two tallies have the same files and counters.
+func (j *Job) SameSums(other *Job) bool {
+	return j.files == other.files && slices.Equal(j.sums, other.sums)
+}
+
+// Clone returns a copy that stays while the tally changes.
+func (j *Job) Clone() Job {
+	f := *j
+	f.sums, f.past = slices.Clone(j.sums), slices.Clone(j.past)
+	return f
+}
+
+// Code codes all but what Accept counted, which who accepted it counts again.
+func (j *Job) Code(w *checkpoint.Codec) {
+	checkpoint.List(w, &j.past, codePast)
+	checkpoint.Num(w, &j.oldest)
+	checkpoint.Num(w, &j.groups)
+	for i := range j.read {
+		checkpoint.Num(w, &j.read[i])
+		checkpoint.Num(w, &j.local[i])
+	}
+}
+
+func codePast(w *checkpoint.Codec, p *EndedAttempt) {
+	checkpoint.Num(w, &p.ID)
+	checkpoint.Num(w, &p.Stage)
+	checkpoint.Num(w, &p.Index)
+	checkpoint.Str(w, &p.Launcher)
+	checkpoint.Num(w, &p.Outcome)
+	checkpoint.Num(w, &p.Started)
+	checkpoint.Num(w, &p.Ended)
+	if w.Format > 1 {
+		checkpoint.Num(w, &p.Suspended)
+	}
+	checkpoint.Flag(w, &p.Speculative)
+	checkpoint.Str(w, &p.Reason)
+}

@@ -1,0 +1,173 @@
+package stats
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/changes"
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/histogram"
+)
+
+// Phase is where a bundle, and each of its nodes, stands.
+type Phase uint8
+
+// The phases.
+const (
+	Waiting Phase = iota // for its inputs
+	Ready                // for the policy
+	Running
+	Finished
+	phases
+)
+
+// String names a phase.
+func (p Phase) String() string {
+	return [...]string{"waiting for its inputs", "ready", "running", "finished"}[p]
+}
+
+// Stage is the tally of a stage. The last one of a job with outputs is the one that
+// publishes, and has no node of the graph.
+type Stage struct {
+	name     string
+	groups   int
+	nodes    int
+	slots    int // of its largest group
+	open     int // nodes whose bundle is unfinished
+	done     int // groups finished
+	failures int
+	times    histogram.Histogram // running times of finished groups
+	byPhase  [phases]int32
+}
+
+// NewStage returns the tally of a stage of which all nodes wait.
+func NewStage(name string, nodes int) Stage {
+	return Stage{name: name, nodes: nodes, open: nodes, byPhase: [phases]int32{Waiting: int32(nodes)}}
+}
+
+// NewLast returns that of the stage that publishes, which is one group.
+func NewLast(name string) Stage {
+	return Stage{name: name, groups: 1, byPhase: [phases]int32{Waiting: 1}}
+}
+
+// AddGroup adds a group of so many slots that counts for the stage.
+func (s *Stage) AddGroup(slots int) {
+	s.groups++
+	s.slots = max(s.slots, slots)
+}
+
+// Name returns the stage's name.
+func (s *Stage) Name() string { return s.name }
+
+// Groups returns how many groups count for it.
+func (s *Stage) Groups() int { return s.groups }
+
+// Slots returns how many slots its largest group takes.
+func (s *Stage) Slots() int { return s.slots }
+
+// Open says whether the bundle of some node is unfinished.
+func (s *Stage) Open() bool { return s.open > 0 }
+
+// Ready says whether some node is.
+func (s *Stage) Ready() bool { return s.byPhase[Ready] > 0 }
+
+// Runs says whether bundles of it run.
+func (s *Stage) Runs() bool { return s.byPhase[Running] > 0 }
+
+// Move moves a node from one phase to another.
+func (s *Stage) Move(from, to Phase) {
+	s.byPhase[from]--
+	s.byPhase[to]++
+}
+
+// FinishGroups adds groups that finished, or takes off those that are to run again.
+func (s *Stage) FinishGroups(n int) { s.done += n }
+
+// FinishNodes does the same for nodes.
+func (s *Stage) FinishNodes(n int) { s.open -= n }
+
+// Fail counts a failure.
+func (s *Stage) Fail() { s.failures++ }
+
+// Ran counts how long a group of it ran that finished.
+func (s *Stage) Ran(d time.Duration) { s.times.Add(d) }
+
+// Median returns the median of how long its groups ran, to a sixteenth, once so many
+// percent of them have finished; false before.
+func (s *Stage) Median(percent int) (time.Duration, bool) {
+	if s.done == 0 || s.done*100 < s.groups*percent {
+		return 0, false
+	}
+	return s.times.Quantile(50), true
+}
+
+// Status is what is shown of it.
+func (s *Stage) Status() *wire.StageStatus {
+	return &wire.StageStatus{
+		Name: s.name, Nodes: uint32(s.nodes), Failures: uint32(s.failures), Waiting: uint32(s.byPhase[Waiting]),
+		Ready: uint32(s.byPhase[Ready]), Running: uint32(s.byPhase[Running]), Finished: uint32(s.byPhase[Finished]),
+	}
+}
+
+// Row is what is told of it.
+func (s *Stage) Row() changes.Stage {
+	return changes.Stage{
+		Nodes: uint32(s.nodes), Failures: uint32(s.failures), Waiting: uint32(s.byPhase[Waiting]),
+		Ready: uint32(s.byPhase[Ready]), Running: uint32(s.byPhase[Running]), Finished: uint32(s.byPhase[Finished]),
+	}
+}
+
+// Fresh returns the tally of the same stage of which nothing was counted.
+func (s *Stage) Fresh() Stage {
+	return Stage{name: s.name, groups: s.groups, nodes: s.nodes, slots: s.slots}
+}
+
+// Count counts a node in a phase, for a tally that was Fresh.
+func (s *Stage) Count(p Phase) {
+	s.byPhase[p]++
+	if p != Finished {
+		s.open++
+	}
+}
+
+// Check holds a tally against one that was counted anew.
+func (s *Stage) Check(fresh *Stage) error {
+	last := s.nodes == 0 // its group is done when the job is, and then its outputs are there
+	if s.byPhase != fresh.byPhase || !last && (s.open != fresh.open || s.done != fresh.done) {
+		return fmt.Errorf("stage %q: nodes by phase %v, %d of them open, %d groups done; counted as %v, %d and %d",
+			s.name, fresh.byPhase, fresh.open, fresh.done, s.byPhase, s.open, s.done)
+	}
+	return nil
+}
+
+// Clone returns a copy that stays while the tally changes.
+func (s *Stage) Clone() Stage {
+	f := *s
+	f.times = s.times.Clone()
+	return f
+}
+
+// Code codes all but the nodes by phase, which who is in one counts again.
+func (s *Stage) Code(w *checkpoint.Codec) {
+	checkpoint.Num(w, &s.open)
+	checkpoint.Num(w, &s.done)
+	checkpoint.Num(w, &s.failures)
+	codeTimes(w, &s.times)
+}
+
+// codeTimes codes the buckets that are not empty.
+func codeTimes(w *checkpoint.Codec, h *histogram.Histogram) {
+	type entry struct{ bucket, count uint32 }
+	var entries []entry
+	for b, n := range h.All() {
+		entries = append(entries, entry{uint32(b), n})
+	}
+	checkpoint.List(w, &entries, func(w *checkpoint.Codec, e *entry) { checkpoint.Num(w, &e.bucket); checkpoint.Num(w, &e.count) })
+	if !w.Reading {
+		return
+	}
+	for _, e := range entries {
+		h.Put(int(min(e.bucket, histogram.Buckets-1)), e.count)
+	}
+}

@@ -1,0 +1,152 @@
+package step
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/changes"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Action is something the shell is to do. The concrete types of this file are
+// all there are. Actions of a step are in order.
+type Action interface{ isAction() }
+
+// ToLauncher sends a command to a launcher that is up. Commands to one launcher
+// go out in order.
+type ToLauncher struct {
+	Launcher scheduler.LauncherID
+	Command  *wire.Command
+}
+
+// Welcome answers a launcher's join. Commands to it follow in later actions.
+type Welcome struct {
+	Name        string
+	Incarnation uint64
+	Term        uint64               // the manager's
+	Launcher    scheduler.LauncherID // 0 when refused
+	Refused     string               // why it may not join; "" when it may
+	Afresh      bool                 // refused: it may as a new incarnation
+	Assigned    []Assigned           // attempts that the core counts as live there, in order of id
+}
+
+// Assigned is an attempt that a launcher was told to start, its job, and the hashes of what that needs.
+type Assigned struct {
+	Attempt       scheduler.AttemptID
+	Job           scheduler.JobID
+	Program, Plan string
+}
+
+// AskPolicy gives a round to the policy. A PolicyAnswer or PolicyFailed input
+// is to follow.
+type AskPolicy struct {
+	Generation uint64
+	Round      *scheduler.Round
+}
+
+// StartPolicy starts a generation of the policy, beside the running one if there
+// is one. A PolicyStarted or PolicyFailed input is to follow.
+type StartPolicy struct {
+	Generation  uint64
+	Environment scheduler.Environment
+	Gathered    // which makes the snapshot, beside the core
+}
+
+// Gathered is what a snapshot is made of.
+type Gathered interface {
+	// Snapshot makes it, on any goroutine.
+	Snapshot() scheduler.Snapshot
+}
+
+// PolicyGone ends a generation: after a cut-over to another (Breach ""), or
+// because it broke the contract (Breach says how); then the shell starts anew.
+type PolicyGone struct {
+	Generation uint64
+	Breach     string
+	Stalled    bool // the breach is that it started nothing: another start would not help
+}
+
+// Reply answers a client's request: prepare, submit, kill, update, drain, or a
+// request for a policy's page.
+type Reply struct {
+	Client  uint64
+	Job     scheduler.JobID   // of a prepare or submit
+	Failure *wire.Failure     // nil: done
+	Answer  *scheduler.Answer // to a request for a page
+	// Before and After are what a change found and left, in words; "" where nothing changed.
+	Before, After string
+}
+
+// SettingsVerdict says what became of a version of the policy's settings.
+type SettingsVerdict struct {
+	Generation    uint64 // that took it over; 0: none did
+	Version       uint64
+	Word          Word
+	Problems      scheduler.Problems // why it was not taken over; none when it was
+	Abilities     scheduler.Ability  // from now on; 0: as before
+	ProgressEvery time.Duration      // of Abilities
+}
+
+// Word is whose word a verdict is.
+type Word uint8
+
+// The words.
+const (
+	// Judged: the policy took it over or, for Problems, rejects it.
+	Judged Word = iota
+	// Unanswered: the policy was told of it, and failed before it answered, or has not
+	// answered in time. In the second case a verdict may follow.
+	Unanswered
+	// Untold: no policy was told of it, or another took over before it answered. So it is
+	// nobody's verdict, and the one that decides next may be asked.
+	Untold
+)
+
+// JobsChanged tells watchers whose status changed: the last action of a step in
+// which it did. Jobs are in order of id, each there once; Ended are those of them
+// that are over.
+type JobsChanged struct{ Jobs, Ended []scheduler.JobID }
+
+// Facts are the rows of all that changed in a step, and what was counted: the first action of
+// a step, so that who is answered finds what was done.
+type Facts struct {
+	At      scheduler.Time
+	Decides uint64 // generation of the policy that decides; 0: none
+	Version uint64 // of the configuration in force (Settings.Version)
+	Stats   Stats
+	// Announced are the smallest and the largest number of the jobs that are announced and not submitted; 0: none is.
+	Announced [2]scheduler.JobID
+	changes.ChangeSet
+}
+
+// LogLine is what an administrator should read.
+type LogLine struct {
+	Level   Level
+	Message string
+	Attrs   []Attr
+	Often   bool // a launcher can cause any number of such lines: those that repeat are to be counted
+}
+
+// Level is how loud a log line is.
+type Level uint8
+
+// The levels.
+const (
+	Info Level = iota + 1
+	Warn
+	Error
+)
+
+// Attr is a key and a value of a log line.
+type Attr struct{ Key, Value string }
+
+func (ToLauncher) isAction()      {}
+func (Welcome) isAction()         {}
+func (AskPolicy) isAction()       {}
+func (StartPolicy) isAction()     {}
+func (PolicyGone) isAction()      {}
+func (Reply) isAction()           {}
+func (SettingsVerdict) isAction() {}
+func (JobsChanged) isAction()     {}
+func (Facts) isAction()           {}
+func (LogLine) isAction()         {}

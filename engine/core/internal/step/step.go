@@ -1,0 +1,139 @@
+// Package step is what one step of the core knows and gathers: the time and the settings
+// in force, what is to be done and in which order, what is due later, how much long work
+// is left to do, and what is counted.
+//
+// # What holds
+//
+// What is to be done keeps the order in which it was said. Time is later in each step than
+// in the one before. Nothing that is gathered outlives its step, but timers.
+package step
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Step is the step at hand. Not safe for concurrent use.
+type Step struct {
+	Set   Settings // in force
+	Term  uint64   // the manager's
+	Now   scheduler.Time
+	Stats Stats // never decide anything
+
+	timers Timers
+	todo   []Todo
+	work   int // what is left of Settings.StepWork
+}
+
+// Todo is something to be done: an action, or something that is written as one when the
+// round is on its way to the policy.
+type Todo struct {
+	Action      Action
+	Later       any    // not nil: it is written from this
+	Incarnation uint64 // of the launcher that it is for
+}
+
+// usualMax bounds the room that is kept for as much as the last time.
+const usualMax = 1 << 12
+
+// Begin begins a step at a time, or just behind the one before.
+func (s *Step) Begin(at scheduler.Time) {
+	s.Now = max(at, s.Now+1)
+	s.work = s.Set.StepWork
+}
+
+// Act has something be done.
+func (s *Step) Act(a Action) { s.todo = append(s.todo, Todo{Action: a}) }
+
+// ActLater has something be done that is written when the round is on its way.
+func (s *Step) ActLater(t Todo) { s.todo = append(s.todo, t) }
+
+// Todo returns what is to be done, in order, until Done.
+func (s *Step) Todo() []Todo { return s.todo }
+
+// Done ends the step.
+func (s *Step) Done() {
+	clear(s.todo)
+	if s.todo = s.todo[:0]; cap(s.todo) > usualMax {
+		s.todo = nil
+	}
+}
+
+// Log has a line be logged, of a message and pairs of key and value.
+func (s *Step) Log(level Level, message string, pairs ...string) {
+	s.log(LogLine{Level: level, Message: message}, pairs)
+}
+
+// LogReported is Log for what a launcher reported, and may report without end.
+func (s *Step) LogReported(level Level, message string, pairs ...string) {
+	s.log(LogLine{Level: level, Message: message, Often: true}, pairs)
+}
+
+func (s *Step) log(line LogLine, pairs []string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		line.Attrs = append(line.Attrs, Attr{pair[0], pair[1]})
+	}
+	s.Act(line)
+}
+
+// Reply answers a client's request: with a failure, or nil. Client 0 is nobody.
+func (s *Step) Reply(client uint64, j scheduler.JobID, f *wire.Failure) {
+	if client != 0 {
+		s.Act(Reply{Client: client, Job: j, Failure: f})
+	}
+}
+
+// ReplyChanged answers a request that was carried out, with what it found and left.
+func (s *Step) ReplyChanged(client uint64, j scheduler.JobID, before, after string) {
+	if client != 0 {
+		s.Act(Reply{Client: client, Job: j, Before: before, After: after})
+	}
+}
+
+// Denied is the failure of a request that who asks may not make.
+func Denied(err error) *wire.Failure {
+	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_DENIED, Message: err.Error()}
+}
+
+// Invalid is the failure of a request that can't be carried out as it is.
+func Invalid(message string) *wire.Failure {
+	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: message}
+}
+
+// Spend takes from what the step may do of long work; false when nothing is left.
+func (s *Step) Spend(work int) bool {
+	if s.work <= 0 {
+		return false
+	}
+	s.work -= work
+	return true
+}
+
+// Charge takes off for work that was done, whether there was something left or not.
+func (s *Step) Charge(work int) { s.work -= work }
+
+// Rested says whether nothing is left of what the step may do of long work.
+func (s *Step) Rested() bool { return s.work <= 0 }
+
+// CodeTime codes the term and the time.
+func (s *Step) CodeTime(w *checkpoint.Codec) {
+	checkpoint.Num(w, &s.Term)
+	checkpoint.Num(w, &s.Now)
+}
+
+// CodeLast codes the number of the timer that was set last.
+func (s *Step) CodeLast(w *checkpoint.Codec) { s.timers.CodeLast(w) }
+
+// CodeTimers codes the timers.
+func (s *Step) CodeTimers(w *checkpoint.Codec) { s.timers.Code(w) }
+
+// Clone returns a copy that stays while the step goes on. Nothing is to be done in it.
+func (s *Step) Clone() Step {
+	f := *s
+	f.timers, f.todo = s.timers.Clone(), nil
+	return f
+}
