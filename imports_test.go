@@ -5,7 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,10 +18,6 @@ const module = "github.com/hamadryad/hamadryad/"
 const launchersRoom = "a room of the launcher knows nothing of who uses it: what joins them is the agent's"
 
 const workersRoom = "a room of the worker knows nothing of who uses it: what joins them is the group's"
-
-const aRoom = "a room of the core knows nothing of the others: what joins them is the core's"
-
-const inOrder = "what happens in the core stands on what there is, and on what lies above it in docs/ARCHITECTURE.md: have the caller do what follows"
 
 const aManagersRoom = "a room of the manager knows those that it stands on: what joins the others is the manager's"
 
@@ -57,59 +55,6 @@ var directions = []struct {
 	{"engine/graph", []string{"sdk", "engine/wire"}, "graph expansion is pure"},
 	{"engine/plan/declared", nil, "flags are values: what carries them is the plan's"},
 	{"engine/plan", []string{"sdk", "engine/plan/declared", "engine/wire"}, "a plan is made and read without anything that runs"},
-	{"engine/core/codec/codectest", []string{"engine/core/codec"}, "it is for tests of the rooms of the core"},
-	{"engine/core/codec", nil, "bytes alone: what they mean is said by the room that codes them"},
-	{"engine/core/timers", []string{"sdk/scheduler", "engine/core/codec", "internal/due"}, aRoom},
-	{"engine/core/ids", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
-	{"engine/core/facts", []string{"sdk/scheduler", "engine/graph", "engine/wire"}, "rows alone: who fills them in and who shows them is said elsewhere"},
-	{"engine/core/step", []string{"sdk/scheduler", "engine/auth/access", "engine/core/codec", "engine/core/facts", "engine/core/timers", "engine/graph", "engine/wire"}, aRoom},
-	{"engine/core/exchange", []string{"sdk/scheduler", "engine/core/codec", "engine/core/step", "engine/wire"}, aRoom},
-	{"engine/core/outputs", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
-	{"engine/core/inputs", []string{"sdk/scheduler", "engine/core/codec", "engine/core/outputs", "engine/graph", "engine/wire", "internal/sorted"}, aRoom},
-	{"engine/core/commands", []string{"sdk/scheduler", "engine/core/codec", "engine/core/step", "engine/wire"}, aRoom},
-	{"engine/core/tally", []string{"sdk/scheduler", "engine/core/codec", "engine/core/facts", "engine/wire", "internal/histogram"}, aRoom},
-	{"engine/core/capacity", []string{"sdk/scheduler", "engine/core/codec", "internal/idmap", "internal/packing", "internal/sorted"}, aRoom},
-	{"engine/core/course", []string{"sdk/scheduler", "engine/core/codec"}, aRoom},
-	{"engine/core/avoidance", []string{"sdk/scheduler", "engine/core/codec", "internal/sorted"}, aRoom},
-	{"engine/core/publishing", []string{"sdk/scheduler", "engine/core/codec", "engine/wire"}, aRoom},
-	{"engine/core/life", []string{
-		"sdk/scheduler", "engine/core/avoidance", "engine/core/capacity", "engine/core/codec", "engine/core/commands", "engine/core/course", "engine/core/facts", "engine/core/inputs",
-		"engine/core/publishing", "engine/core/step", "engine/core/tally", "engine/graph", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted",
-	}, aRoom},
-	{"engine/core/events", []string{"sdk/scheduler", "engine/core/avoidance", "engine/core/capacity", "engine/core/course", "engine/core/exchange", "engine/core/life", "engine/core/step", "engine/wire", "internal/sorted"}, inOrder},
-	{"engine/core/orders", []string{"sdk/scheduler", "engine/core/commands", "engine/core/course", "engine/core/inputs", "engine/core/life", "engine/core/step", "engine/wire"}, inOrder},
-	{"engine/core/status", []string{"sdk/scheduler", "engine/core/capacity", "engine/core/exchange", "engine/core/facts", "engine/core/life", "engine/core/step", "engine/wire"}, inOrder},
-	{"engine/core/bundles", []string{"sdk/scheduler", "engine/core/avoidance", "engine/core/capacity", "engine/core/events", "engine/core/inputs", "engine/core/life", "engine/core/step"}, inOrder},
-	{"engine/core/jobs", []string{
-		"sdk/scheduler", "engine/core/bundles", "engine/core/capacity", "engine/core/events", "engine/core/exchange", "engine/core/inputs", "engine/core/life",
-		"engine/core/orders", "engine/core/publishing", "engine/core/status", "engine/core/step", "engine/plan", "engine/wire",
-	}, inOrder},
-	{"engine/core/admission", []string{
-		"sdk/scheduler", "engine/auth/access", "engine/core/capacity", "engine/core/exchange", "engine/core/ids", "engine/core/jobs", "engine/core/life", "engine/core/status",
-		"engine/core/step", "engine/graph", "engine/plan", "engine/wire",
-	}, inOrder},
-	{"engine/core/attempts", []string{
-		"sdk/scheduler", "engine/core/bundles", "engine/core/capacity", "engine/core/course", "engine/core/events", "engine/core/exchange", "engine/core/ids", "engine/core/inputs",
-		"engine/core/jobs", "engine/core/life", "engine/core/orders", "engine/core/step", "engine/core/tally", "engine/wire", "internal/prefetch", "internal/sorted",
-	}, inOrder},
-	{"engine/core/preemption", []string{
-		"sdk/scheduler", "engine/core/attempts", "engine/core/bundles", "engine/core/capacity", "engine/core/course", "engine/core/events", "engine/core/ids",
-		"engine/core/life", "engine/core/orders", "engine/core/step",
-	}, inOrder},
-	{"engine/core/sessions", []string{
-		"sdk/scheduler", "engine/core/attempts", "engine/core/capacity", "engine/core/course", "engine/core/events", "engine/core/exchange", "engine/core/ids", "engine/core/jobs",
-		"engine/core/life", "engine/core/orders", "engine/core/step", "engine/wire", "internal/sorted",
-	}, inOrder},
-	{"engine/core/decisions", []string{
-		"sdk/scheduler", "engine/core/admission", "engine/core/attempts", "engine/core/bundles", "engine/core/capacity", "engine/core/events", "engine/core/exchange",
-		"engine/core/facts", "engine/core/ids", "engine/core/life", "engine/core/preemption", "engine/core/step", "engine/wire", "internal/prefetch",
-	}, inOrder},
-	{"engine/core/house", []string{
-		"engine/core/admission", "engine/core/attempts", "engine/core/bundles", "engine/core/capacity", "engine/core/decisions", "engine/core/events", "engine/core/exchange",
-		"engine/core/ids", "engine/core/jobs", "engine/core/life", "engine/core/orders", "engine/core/preemption", "engine/core/sessions", "engine/core/status", "engine/core/step",
-	}, "it joins the rooms of the core and decides nothing"},
-	{"engine/core/roomtest", []string{"sdk/scheduler", "engine/core", "engine/wire"}, "it is for tests of the rooms of the core"},
-	{"engine/core", []string{"sdk", "engine/auth/access", "engine/core", "engine/graph", "engine/plan", "engine/wire", "internal/idmap", "internal/prefetch", "internal/sorted"}, "the core decides and does nothing: give the shell an Action"},
 	{"engine/policy", []string{"sdk", "engine/policy", "internal/spawn"}, "the host of a plug-in knows the contract alone, not who asks"},
 	{"engine/loop/machines", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/wire", "internal/idmap"}, "simulated machines take commands and report: they know nothing of who decides"},
 	{"engine/loop", []string{"sdk", "engine/core", "engine/policy", "engine/wire", "internal/due"}, "the loop in virtual time drives the core: its client brings the cluster"},
@@ -138,13 +83,13 @@ var directions = []struct {
 	{"engine/manager/graphs", []string{"engine/eventlog", "engine/manager/blobs", "engine/plan", "engine/wire", "internal/durable"}, aManagersRoom},
 	{"engine/manager/recovery", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/graphs", "engine/manager/history/file", "engine/wire", "internal/dataformat", "internal/durable"}, aManagersRoom},
 	{"engine/manager/checkpoints", []string{"engine/core", "engine/eventlog", "engine/manager/graphs", "engine/manager/metrics", "engine/manager/recovery", "internal/spawn"}, aManagersRoom},
-	{"engine/manager/history/file", []string{"sdk/scheduler", "engine/core/facts", "engine/wire", "internal/durable"}, "the form of a file: what goes into it, and when, is said by history"},
+	{"engine/manager/history/file", []string{"sdk/scheduler", "engine/core/changes", "engine/wire", "internal/durable"}, "the form of a file: what goes into it, and when, is said by history"},
 	{"engine/manager/history/index", []string{"sdk/scheduler", "engine/wire"}, "summaries and their lists: the files that it stands for are history's"},
 	{"engine/manager/history/tails", []string{"sdk/scheduler", "engine/manager/history/file", "engine/wire"}, "ends of logs, by job: which jobs there are is history's"},
 	{"engine/manager/history/mirror", []string{"internal/durable", "sdk/storage"}, "copies of files: what is in them is history's"},
 	{"engine/manager/history/series", nil, "samples and sums: what is sampled is history's"},
 	{"engine/manager/history", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/graph", "engine/manager/history", "engine/wire", "internal/durable"}, aManagersRoom},
-	{"engine/manager/past", []string{"sdk/scheduler", "engine/core/facts", "engine/manager/history", "engine/manager/readmodel", "engine/wire"}, aManagersRoom},
+	{"engine/manager/past", []string{"sdk/scheduler", "engine/core/changes", "engine/manager/history", "engine/manager/readmodel", "engine/wire"}, aManagersRoom},
 	{"engine/manager/supervision", []string{"sdk", "engine/core", "engine/manager/bounds", "engine/manager/inbox", "engine/manager/metrics", "engine/manager/number", "engine/manager/problems", "engine/policy", "engine/wire", "internal/durable"}, aManagersRoom},
 	{"engine/manager/launchers", []string{"sdk/scheduler", "engine/auth", "engine/core", "engine/manager/blobs", "engine/manager/bounds", "engine/manager/inbox", "engine/manager/metrics", "engine/wire"}, aManagersRoom},
 	{"engine/manager/clients", []string{"sdk/scheduler", "engine/auth", "engine/core", "engine/manager/audit", "engine/manager/blobs", "engine/manager/bounds", "engine/manager/graphs", "engine/manager/inbox", "engine/manager/launchers", "engine/manager/metrics", "engine/manager/number", "engine/manager/past", "engine/manager/problems", "engine/manager/readmodel", "engine/manager/settings", "engine/manager/supervision", "engine/manager/tickets", "engine/plan", "engine/policy", "engine/wire"}, aManagersRoom},
@@ -222,6 +167,55 @@ var directions = []struct {
 	{"examples", []string{"sdk", "app", "mapreduce", "hdfs", "examples"}, "an example is what a user would write: use the public packages"},
 }
 
+// tree is a folder whose packages stand in an order. Each may import those of the tree that
+// stand on a lower level, and what the whole tree may import of the rest of the project.
+type tree struct {
+	folder string
+	order  string   // folders below it, the lowest first, with "<" between levels; "." is itself
+	may    []string // of the project, outside the tree
+	remedy string
+}
+
+var trees = []tree{
+	{
+		"engine/core",
+		"changes, internal/checkpoint < internal/checkpoint/codectest, internal/step < internal/ids, internal/resources, internal/dataflow, internal/policystate < " +
+			"internal/state/phase, internal/state/stats < internal/state < events, orders, status < bundles < jobs < admission, attempts < preemption < sessions, decisions < house < ., roomtest",
+		[]string{
+			"sdk/scheduler", "engine/auth/access", "engine/graph", "engine/plan", "engine/wire",
+			"internal/due", "internal/histogram", "internal/idmap", "internal/packing", "internal/prefetch", "internal/sorted",
+		},
+		"a subject of the core stands on those before it: have the caller do what follows, and give the shell an Action",
+	},
+}
+
+// level returns on which level of the tree a package stands; -1 when it is in none.
+func (t *tree) level(folder string) int {
+	for i, level := range strings.Split(t.order, "<") {
+		for _, name := range strings.Split(level, ",") {
+			if path.Join(t.folder, strings.TrimSpace(name)) == folder {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// check holds an import by a package of the tree against the order.
+func (t *tree) check(test *testing.T, i imported, target string) {
+	level := t.level(i.folder)
+	switch {
+	case level < 0:
+		test.Errorf("%s: folder %s stands nowhere in the order of %s: give it a place", i.file, i.folder, t.folder)
+	case within(target, t.folder):
+		if l := t.level(target); l < 0 || l >= level {
+			test.Errorf("%s imports %s, which does not stand before %s in the order %s: %s", i.file, target, i.folder, t.order, t.remedy)
+		}
+	case !slices.ContainsFunc(t.may, func(may string) bool { return within(target, may) }):
+		test.Errorf("%s imports %s: packages of %s may import only %v. %s", i.file, target, t.folder, t.may, t.remedy)
+	}
+}
+
 // forbidden names what a folder must not import from outside the project.
 var forbidden = []struct{ folder, imported, remedy string }{
 	{"sdk/scheduler/schedwire", "google.golang.org/grpc", "messages are used by the core: the service lives in sdk/scheduler/schedwire/rpc"},
@@ -252,6 +246,12 @@ func checkInside(t *testing.T, i imported) {
 	target, ok := strings.CutPrefix(i.path, module)
 	if !ok {
 		return
+	}
+	for _, tree := range trees {
+		if within(i.folder, tree.folder) {
+			tree.check(t, i, target)
+			return
+		}
 	}
 	for _, row := range directions {
 		if !within(i.folder, row.folder) {
