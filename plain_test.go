@@ -16,7 +16,7 @@ const (
 // plainDocuments are held to these bounds.
 var plainDocuments = []string{
 	"README.md", "docs/RUNNING.md", "docs/SIMULATOR.md",
-	"docs/DAG.md", "docs/STREAMING.md", "docs/ACCESS.md",
+	"docs/DAG.md", "docs/STREAMING.md", "docs/ACCESS.md", "docs/POLICIES.md",
 	"docs/operations/CLUSTER.md", "docs/operations/ISOLATION.md", "docs/operations/SCHEDULING.md",
 }
 
