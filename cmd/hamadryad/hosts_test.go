@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/cmd/internal/network"
+	"github.com/hamadryad/hamadryad/internal/network"
 )
 
 // hosts are machines of their own, as far as network and folders go, on which the commands of

@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hamadryad/hamadryad/cmd/internal/network"
 	"github.com/hamadryad/hamadryad/cmd/internal/processes"
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/internal/network"
 	"github.com/hamadryad/hamadryad/internal/smalldisk"
 )
 
