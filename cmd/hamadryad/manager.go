@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/kerberos"
 	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/local"
 	"github.com/hamadryad/hamadryad/engine/manager"
@@ -115,7 +117,11 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 		systemd.status("serves at " + grpc + ", pages at " + http)
 	}
 	cfg.Watchdog = systemd.serve
-	return manager.Run(ctx, cfg)
+	err = manager.Run(ctx, cfg)
+	if errors.Is(err, manager.ErrServesElsewhere) { // systemd does not start it again
+		return &client.ExitError{Code: client.ExitRefused, Err: err}
+	}
+	return err
 }
 
 // partFlags lets a command be a part of "hamadryad local".

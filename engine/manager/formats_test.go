@@ -125,6 +125,13 @@ func TestDataOfOtherVersionsIsLeftAlone(t *testing.T) {
 			func(folder string) { otherLog(t, folder, core.Version-1, good, "x") },
 			[]string{"start the old program once more on this data and stop it with SIGTERM"},
 		},
+		// As a build of an early commit left it when it was stopped: another form has the same number.
+		"a checkpoint of the format that was written in two forms": {
+			func(folder string) {
+				otherLog(t, folder, core.Version-1, strings.Replace(good, good[:len(format)+1], format+"5", 1))
+			},
+			[]string{"it has format 5, which programs before a release wrote in two forms", "start the version of Hamadryad that wrote it"},
+		},
 		"a newer checkpoint": {
 			func(folder string) { otherLog(t, folder, core.Version, newerFormat) },
 			[]string{"it has format 9, and this program reads formats 1 to", "start the version of Hamadryad that wrote it, or a newer one"},

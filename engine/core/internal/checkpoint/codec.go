@@ -45,6 +45,10 @@ func (e *FormatError) Error() string {
 	if e.Number == 0 {
 		return "it does not begin as a checkpoint of the core does"
 	}
+	if e.Number == ambiguous {
+		return fmt.Sprintf("it has format %d, which programs before a release wrote in two forms, and this program reads formats 1 to %d and %d to %d: start the version of Hamadryad that wrote it",
+			e.Number, ambiguous-1, ambiguous+1, e.Newest)
+	}
 	return fmt.Sprintf("it has format %d, and this program reads formats 1 to %d: start the version of Hamadryad that wrote it, or a newer one", e.Number, e.Newest)
 }
 
@@ -65,6 +69,20 @@ var formats = []string{
 	"hamadryad core checkpoint 3\n",
 	"hamadryad core checkpoint 4\n",
 	"hamadryad core checkpoint 5\n",
+	"hamadryad core checkpoint 6\n",
+}
+
+// ambiguous is the number of a format that was written in two forms before a release, one with the kinds of slots that
+// stages take and one without. It is not read.
+const ambiguous = 5
+
+// formatOf is the number of the format that bytes begin with; 0: of none that is read.
+func formatOf(head []byte) int {
+	n := 1 + slices.Index(formats, string(head))
+	if n == ambiguous {
+		return 0
+	}
+	return n
 }
 
 // LengthMin is how many bytes there are at least, of no state at all.
@@ -98,7 +116,7 @@ func CheckFormat(parts [][]byte) error {
 	for _, p := range parts {
 		head = append(head, p[:min(len(p), len(formats[0])-len(head))]...)
 	}
-	if !slices.Contains(formats, string(head)) {
+	if formatOf(head) == 0 {
 		return formatError(head)
 	}
 	return nil
@@ -113,8 +131,9 @@ func NewReader(parts [][]byte) (*Codec, error) {
 	}
 	length := len(formats[0])
 	r.fill(length)
-	if r.Format = 1 + slices.Index(formats, string(r.buf[:min(len(r.buf), length)])); r.Format == 0 {
-		return nil, formatError(r.buf[:min(len(r.buf), length)])
+	head := r.buf[:min(len(r.buf), length)]
+	if r.Format = formatOf(head); r.Format == 0 {
+		return nil, formatError(head)
 	}
 	if r.left < length+crc32.Size || !checksumHolds(parts, r.left-crc32.Size) {
 		return nil, ErrChecksum
