@@ -35,7 +35,7 @@ func ExitCodes() []ExitCode {
 		{ExitUsage, "wrong use: an unknown command, flag or argument, or a value that can't be"},
 		{ExitUnreachable, "no manager answers"},
 		{ExitTimeout, "time-out: what was waited for did not come in the time that was given"},
-		{ExitRefused, "the manager refused: there is no such job or launcher, it is not allowed, or a configuration is not taken"},
+		{ExitRefused, "the manager refused: there is no such job or launcher, it is not allowed, a configuration is not taken, or another manager serves from the same data"},
 		{ExitOther, "another error, which the message names"},
 		{ExitInterrupted, "interrupted by SIGINT (ctrl-C) or SIGTERM"},
 	}

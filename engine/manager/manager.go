@@ -213,14 +213,18 @@ func Run(ctx context.Context, cfg Config) error {
 // holds.
 func (m *manager) restore(ctx context.Context, o eventlog.Options) (log *eventlog.Log, l *recovery.Life, err error) {
 	data := m.cfg.Data
-	if log, err = recovery.Lock(data, o); err != nil {
+	opened, err := recovery.Lock(data, o)
+	if err != nil {
 		return nil, nil, err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, log.Close())
+			err = errors.Join(err, opened.Close())
 		}
 	}()
+	if err := m.refuseSecond(ctx); err != nil {
+		return nil, nil, err
+	}
 	m.graphs = graphs.Open(filepath.Join(data, "graphs"), m.cfg.Log)
 	key, err := secret.Open(filepath.Join(data, "key"))
 	if err != nil {
@@ -232,14 +236,14 @@ func (m *manager) restore(ctx context.Context, o eventlog.Options) (log *eventlo
 	if err := m.openHistory(); err != nil {
 		return nil, nil, err
 	}
-	if l, err = recovery.Open(ctx, data, log, o, m.cfg.Core, m.graphs, key.Token, m.history); err != nil {
+	if l, err = recovery.Open(ctx, data, opened, o, m.cfg.Core, m.graphs, key.Token, m.history); err != nil {
 		return nil, nil, err
 	}
 	if err := m.history.number(ctx, l); err != nil {
 		return nil, nil, err
 	}
-	m.numbers, err = recovery.OpenNumbers(data, l, log.Last())
-	return log, l, err
+	m.numbers, err = recovery.OpenNumbers(data, l, opened.Last())
+	return opened, l, err
 }
 
 func (m *manager) logOptions(ctx context.Context, synced *afterSync, cancel context.CancelCauseFunc) eventlog.Options {
@@ -281,6 +285,9 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	socket, err := m.listenSocket()
 	if err != nil {
 		return errors.Join(err, web.Close(), listener.Close(), log.Close())
+	}
+	if err := m.noteServing(listener.Addr()); err != nil {
+		m.log.Warn("a manager that is started on a copy of this data can't ask whether this one serves", "error", err)
 	}
 	m.supervisor = supervision.New(ctx, supervision.Needs{
 		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
@@ -395,6 +402,7 @@ func (m *manager) grpcServer() *grpc.Server {
 	)
 	rpc.RegisterManagerServer(server, m.clientServer())
 	rpc.RegisterLaunchersServer(server, m.launcherServer())
+	rpc.RegisterManagersServer(server, &servingServer{reply: &wire.ServingReply{Data: m.life.Identity, Term: m.life.Term}})
 	m.stats.GRPC.InitializeMetrics(server)
 	return server
 }

@@ -23,8 +23,11 @@ import (
 // edge proves who calls, before anything else is made of a call.
 func (m *manager) edge() proof.Edge {
 	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Refused: m.refused, Wrong: asks, Tell: m.tellWeb, Kind: func(method string) auth.Kind {
-		if strings.HasPrefix(method, "/"+rpc.Launchers_ServiceDesc.ServiceName+"/") {
+		switch service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/"); service {
+		case rpc.Launchers_ServiceDesc.ServiceName:
 			return auth.Launcher
+		case rpc.Managers_ServiceDesc.ServiceName:
+			return auth.Manager
 		}
 		return auth.User
 	}}
@@ -33,12 +36,12 @@ func (m *manager) edge() proof.Edge {
 // asks has the audit tell of somebody whose certificate is of the wrong kind by name.
 func asks(ctx context.Context, who auth.Principal) { audit.Of(ctx).Asks(who) }
 
-// credentials are what the port for clients and launchers asks of both.
+// credentials are what the port for clients, launchers and other managers asks of them.
 func (m *manager) credentials() credentials.TransportCredentials {
 	if m.cfg.Keys == nil {
 		return insecure.NewCredentials()
 	}
-	secure := credentials.NewTLS(m.server(auth.User, auth.Launcher))
+	secure := credentials.NewTLS(m.server(auth.User, auth.Launcher, auth.Manager))
 	if len(m.cfg.Schemes) > 0 {
 		return proof.WithStrangers(secure, strangersMax)
 	}

@@ -3852,6 +3852,59 @@ func (x *AuditDamage) GetOffset() int64 {
 	return 0
 }
 
+// ServingReply is what a manager says of itself to another one.
+type ServingReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          string                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`  // identity of its data; a copy has the same
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"` // of the manager; larger after each restart
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServingReply) Reset() {
+	*x = ServingReply{}
+	mi := &file_engine_wire_api_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServingReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServingReply) ProtoMessage() {}
+
+func (x *ServingReply) ProtoReflect() protoreflect.Message {
+	mi := &file_engine_wire_api_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServingReply.ProtoReflect.Descriptor instead.
+func (*ServingReply) Descriptor() ([]byte, []int) {
+	return file_engine_wire_api_proto_rawDescGZIP(), []int{49}
+}
+
+func (x *ServingReply) GetData() string {
+	if x != nil {
+		return x.Data
+	}
+	return ""
+}
+
+func (x *ServingReply) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
 var File_engine_wire_api_proto protoreflect.FileDescriptor
 
 const file_engine_wire_api_proto_rawDesc = "" +
@@ -4180,7 +4233,10 @@ const file_engine_wire_api_proto_rawDesc = "" +
 	"\x04more\x18\r \x01(\rR\x04more\"9\n" +
 	"\vAuditDamage\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x03R\x06offset*\xc6\x01\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset\"6\n" +
+	"\fServingReply\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\tR\x04data\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term*\xc6\x01\n" +
 	"\bJobState\x12\x19\n" +
 	"\x15JOB_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fJOB_STATE_ASKED\x10\x01\x12\x15\n" +
@@ -4204,7 +4260,7 @@ func file_engine_wire_api_proto_rawDescGZIP() []byte {
 }
 
 var file_engine_wire_api_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
+var file_engine_wire_api_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_engine_wire_api_proto_goTypes = []any{
 	(JobState)(0),           // 0: hamadryad.engine.v1.JobState
 	(*PrepareRequest)(nil),  // 1: hamadryad.engine.v1.PrepareRequest
@@ -4256,43 +4312,44 @@ var file_engine_wire_api_proto_goTypes = []any{
 	(*AuditReply)(nil),      // 47: hamadryad.engine.v1.AuditReply
 	(*AuditLine)(nil),       // 48: hamadryad.engine.v1.AuditLine
 	(*AuditDamage)(nil),     // 49: hamadryad.engine.v1.AuditDamage
-	(*Principal)(nil),       // 50: hamadryad.engine.v1.Principal
-	(*JobSpec)(nil),         // 51: hamadryad.engine.v1.JobSpec
-	(*Failure)(nil),         // 52: hamadryad.engine.v1.Failure
-	(*Counter)(nil),         // 53: hamadryad.engine.v1.Counter
-	(*Slots)(nil),           // 54: hamadryad.engine.v1.Slots
-	(*MachineLoad)(nil),     // 55: hamadryad.engine.v1.MachineLoad
+	(*ServingReply)(nil),    // 50: hamadryad.engine.v1.ServingReply
+	(*Principal)(nil),       // 51: hamadryad.engine.v1.Principal
+	(*JobSpec)(nil),         // 52: hamadryad.engine.v1.JobSpec
+	(*Failure)(nil),         // 53: hamadryad.engine.v1.Failure
+	(*Counter)(nil),         // 54: hamadryad.engine.v1.Counter
+	(*Slots)(nil),           // 55: hamadryad.engine.v1.Slots
+	(*MachineLoad)(nil),     // 56: hamadryad.engine.v1.MachineLoad
 }
 var file_engine_wire_api_proto_depIdxs = []int32{
-	50, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
-	51, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
-	50, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
-	50, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	51, // 0: hamadryad.engine.v1.PrepareRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	52, // 1: hamadryad.engine.v1.SubmitRequest.spec:type_name -> hamadryad.engine.v1.JobSpec
+	51, // 2: hamadryad.engine.v1.JobRef.principal:type_name -> hamadryad.engine.v1.Principal
+	51, // 3: hamadryad.engine.v1.UpdateRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	13, // 4: hamadryad.engine.v1.JobsReply.jobs:type_name -> hamadryad.engine.v1.JobSummary
 	0,  // 5: hamadryad.engine.v1.JobSummary.state:type_name -> hamadryad.engine.v1.JobState
 	13, // 6: hamadryad.engine.v1.JobStatus.summary:type_name -> hamadryad.engine.v1.JobSummary
 	15, // 7: hamadryad.engine.v1.JobStatus.stages:type_name -> hamadryad.engine.v1.StageStatus
-	52, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
-	53, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
+	53, // 8: hamadryad.engine.v1.JobStatus.failure:type_name -> hamadryad.engine.v1.Failure
+	54, // 9: hamadryad.engine.v1.JobStatus.counters:type_name -> hamadryad.engine.v1.Counter
 	16, // 10: hamadryad.engine.v1.JobStatus.attempts:type_name -> hamadryad.engine.v1.AttemptStatus
 	16, // 11: hamadryad.engine.v1.JobStatus.idle:type_name -> hamadryad.engine.v1.AttemptStatus
 	19, // 12: hamadryad.engine.v1.LaunchersReply.launchers:type_name -> hamadryad.engine.v1.LauncherStatus
-	54, // 13: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
-	54, // 14: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
-	55, // 15: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
-	50, // 16: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	55, // 13: hamadryad.engine.v1.LauncherStatus.slots:type_name -> hamadryad.engine.v1.Slots
+	55, // 14: hamadryad.engine.v1.LauncherStatus.free:type_name -> hamadryad.engine.v1.Slots
+	56, // 15: hamadryad.engine.v1.LauncherStatus.load:type_name -> hamadryad.engine.v1.MachineLoad
+	51, // 16: hamadryad.engine.v1.DrainRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	27, // 17: hamadryad.engine.v1.PolicyReply.problems:type_name -> hamadryad.engine.v1.PolicyProblem
 	28, // 18: hamadryad.engine.v1.PolicyReply.settings:type_name -> hamadryad.engine.v1.PolicySettings
 	29, // 19: hamadryad.engine.v1.PolicyReply.round_times:type_name -> hamadryad.engine.v1.RoundTimes
-	50, // 20: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	51, // 20: hamadryad.engine.v1.ReloadRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	32, // 21: hamadryad.engine.v1.SettingsReply.settings:type_name -> hamadryad.engine.v1.Setting
 	35, // 22: hamadryad.engine.v1.SettingsDiff.problems:type_name -> hamadryad.engine.v1.SettingsProblem
 	36, // 23: hamadryad.engine.v1.SettingsDiff.lines:type_name -> hamadryad.engine.v1.DiffLine
 	37, // 24: hamadryad.engine.v1.SettingsDiff.keys:type_name -> hamadryad.engine.v1.DiffKey
 	32, // 25: hamadryad.engine.v1.SettingsDiff.overridden:type_name -> hamadryad.engine.v1.Setting
-	50, // 26: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
+	51, // 26: hamadryad.engine.v1.ApplyRequest.principal:type_name -> hamadryad.engine.v1.Principal
 	39, // 27: hamadryad.engine.v1.VersionsReply.versions:type_name -> hamadryad.engine.v1.SettingsVersion
-	50, // 28: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
+	51, // 28: hamadryad.engine.v1.AccessReply.principal:type_name -> hamadryad.engine.v1.Principal
 	44, // 29: hamadryad.engine.v1.AccessReply.pools:type_name -> hamadryad.engine.v1.PoolAccess
 	48, // 30: hamadryad.engine.v1.AuditReply.lines:type_name -> hamadryad.engine.v1.AuditLine
 	49, // 31: hamadryad.engine.v1.AuditReply.damaged:type_name -> hamadryad.engine.v1.AuditDamage
@@ -4317,7 +4374,7 @@ func file_engine_wire_api_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_engine_wire_api_proto_rawDesc), len(file_engine_wire_api_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   49,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

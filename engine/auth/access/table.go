@@ -77,6 +77,8 @@ var rules = map[string]Rule{
 	"/hamadryad.engine.v1.Launchers/MayLook":   {Kind: auth.Launcher, On: Cluster, What: "ask who may look at a launcher's pages"},
 	"/hamadryad.engine.v1.Launchers/KeepTails": {Kind: auth.Launcher, On: Machine, What: "send the ends of attempts' logs"},
 
+	"/hamadryad.engine.v1.Managers/Serving": {Kind: auth.Manager, On: Cluster, What: "ask which data the manager uses"},
+
 	"manager GET /{$}":                         {Kind: auth.User, Roles: anyRole, On: JobList, What: "look at the cluster"},
 	"manager GET /jobs":                        {Kind: auth.User, Roles: anyRole, On: JobList, What: "list jobs"},
 	"manager GET /jobs/{job}":                  {Kind: auth.User, Roles: anyRole, On: AnyJob, What: "look at a job"},

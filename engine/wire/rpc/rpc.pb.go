@@ -57,7 +57,9 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\aConnect\x12!.hamadryad.engine.v1.FromLauncher\x1a\x1f.hamadryad.engine.v1.ToLauncher(\x010\x01\x12M\n" +
 	"\tFetchBlob\x12\x1e.hamadryad.engine.v1.BlobQuery\x1a\x1e.hamadryad.engine.v1.BlobChunk0\x01\x12F\n" +
 	"\tKeepTails\x12\x1d.hamadryad.engine.v1.LogTails\x1a\x1a.hamadryad.engine.v1.Empty\x12J\n" +
-	"\aMayLook\x12\x1e.hamadryad.engine.v1.LookQuery\x1a\x1f.hamadryad.engine.v1.LookAnswerB0Z.github.com/hamadryad/hamadryad/engine/wire/rpcb\x06proto3"
+	"\aMayLook\x12\x1e.hamadryad.engine.v1.LookQuery\x1a\x1f.hamadryad.engine.v1.LookAnswer2T\n" +
+	"\bManagers\x12H\n" +
+	"\aServing\x12\x1a.hamadryad.engine.v1.Empty\x1a!.hamadryad.engine.v1.ServingReplyB0Z.github.com/hamadryad/hamadryad/engine/wire/rpcb\x06proto3"
 
 var file_engine_wire_rpc_rpc_proto_goTypes = []any{
 	(*wire.PrepareRequest)(nil),  // 0: hamadryad.engine.v1.PrepareRequest
@@ -100,6 +102,7 @@ var file_engine_wire_rpc_rpc_proto_goTypes = []any{
 	(*wire.AccessReply)(nil),     // 37: hamadryad.engine.v1.AccessReply
 	(*wire.ToLauncher)(nil),      // 38: hamadryad.engine.v1.ToLauncher
 	(*wire.LookAnswer)(nil),      // 39: hamadryad.engine.v1.LookAnswer
+	(*wire.ServingReply)(nil),    // 40: hamadryad.engine.v1.ServingReply
 }
 var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	0,  // 0: hamadryad.engine.v1.Manager.Prepare:input_type -> hamadryad.engine.v1.PrepareRequest
@@ -128,34 +131,36 @@ var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	2,  // 23: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
 	20, // 24: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
 	21, // 25: hamadryad.engine.v1.Launchers.MayLook:input_type -> hamadryad.engine.v1.LookQuery
-	22, // 26: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
-	23, // 27: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
-	24, // 28: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
-	8,  // 29: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
-	25, // 30: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
-	26, // 31: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
-	25, // 32: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
-	8,  // 33: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
-	8,  // 34: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
-	27, // 35: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
-	8,  // 36: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
-	28, // 37: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
-	29, // 38: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
-	30, // 39: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
-	29, // 40: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
-	31, // 41: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
-	32, // 42: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
-	33, // 43: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
-	34, // 44: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
-	35, // 45: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
-	36, // 46: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
-	37, // 47: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
-	38, // 48: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
-	3,  // 49: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
-	8,  // 50: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
-	39, // 51: hamadryad.engine.v1.Launchers.MayLook:output_type -> hamadryad.engine.v1.LookAnswer
-	26, // [26:52] is the sub-list for method output_type
-	0,  // [0:26] is the sub-list for method input_type
+	8,  // 26: hamadryad.engine.v1.Managers.Serving:input_type -> hamadryad.engine.v1.Empty
+	22, // 27: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
+	23, // 28: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
+	24, // 29: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
+	8,  // 30: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
+	25, // 31: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
+	26, // 32: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
+	25, // 33: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
+	8,  // 34: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
+	8,  // 35: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
+	27, // 36: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
+	8,  // 37: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
+	28, // 38: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
+	29, // 39: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
+	30, // 40: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
+	29, // 41: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
+	31, // 42: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
+	32, // 43: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
+	33, // 44: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
+	34, // 45: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
+	35, // 46: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
+	36, // 47: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
+	37, // 48: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
+	38, // 49: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
+	3,  // 50: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
+	8,  // 51: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
+	39, // 52: hamadryad.engine.v1.Launchers.MayLook:output_type -> hamadryad.engine.v1.LookAnswer
+	40, // 53: hamadryad.engine.v1.Managers.Serving:output_type -> hamadryad.engine.v1.ServingReply
+	27, // [27:54] is the sub-list for method output_type
+	0,  // [0:27] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -174,7 +179,7 @@ func file_engine_wire_rpc_rpc_proto_init() {
 			NumEnums:      0,
 			NumMessages:   0,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   3,
 		},
 		GoTypes:           file_engine_wire_rpc_rpc_proto_goTypes,
 		DependencyIndexes: file_engine_wire_rpc_rpc_proto_depIdxs,

@@ -1173,3 +1173,111 @@ var Launchers_ServiceDesc = grpc.ServiceDesc{
 	},
 	Metadata: "engine/wire/rpc/rpc.proto",
 }
+
+const (
+	Managers_Serving_FullMethodName = "/hamadryad.engine.v1.Managers/Serving"
+)
+
+// ManagersClient is the client API for Managers service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Managers is what managers ask each other.
+type ManagersClient interface {
+	// Serving says which data the manager uses: one that is started on a copy of it refuses to serve, too.
+	Serving(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.ServingReply, error)
+}
+
+type managersClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewManagersClient(cc grpc.ClientConnInterface) ManagersClient {
+	return &managersClient{cc}
+}
+
+func (c *managersClient) Serving(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.ServingReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(wire.ServingReply)
+	err := c.cc.Invoke(ctx, Managers_Serving_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// ManagersServer is the server API for Managers service.
+// All implementations must embed UnimplementedManagersServer
+// for forward compatibility.
+//
+// Managers is what managers ask each other.
+type ManagersServer interface {
+	// Serving says which data the manager uses: one that is started on a copy of it refuses to serve, too.
+	Serving(context.Context, *wire.Empty) (*wire.ServingReply, error)
+	mustEmbedUnimplementedManagersServer()
+}
+
+// UnimplementedManagersServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedManagersServer struct{}
+
+func (UnimplementedManagersServer) Serving(context.Context, *wire.Empty) (*wire.ServingReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Serving not implemented")
+}
+func (UnimplementedManagersServer) mustEmbedUnimplementedManagersServer() {}
+func (UnimplementedManagersServer) testEmbeddedByValue()                  {}
+
+// UnsafeManagersServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to ManagersServer will
+// result in compilation errors.
+type UnsafeManagersServer interface {
+	mustEmbedUnimplementedManagersServer()
+}
+
+func RegisterManagersServer(s grpc.ServiceRegistrar, srv ManagersServer) {
+	// If the following call panics, it indicates UnimplementedManagersServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Managers_ServiceDesc, srv)
+}
+
+func _Managers_Serving_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(wire.Empty)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ManagersServer).Serving(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Managers_Serving_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ManagersServer).Serving(ctx, req.(*wire.Empty))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Managers_ServiceDesc is the grpc.ServiceDesc for Managers service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Managers_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "hamadryad.engine.v1.Managers",
+	HandlerType: (*ManagersServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Serving",
+			Handler:    _Managers_Serving_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "engine/wire/rpc/rpc.proto",
+}
