@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	_ "github.com/hamadryad/hamadryad/plugins/fair"
 	_ "github.com/hamadryad/hamadryad/plugins/hfsp"
@@ -97,6 +98,57 @@ func TestDocumentsNameFunctionsThatExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+// section is a link to a section of a document, or of the same one; heading is a heading.
+var (
+	section = regexp.MustCompile(`\]\(([^)#\s:]*)#([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+)
+
+// The sections that links lead to are there, under the names that GitHub makes of headings.
+func TestDocumentsLinkToSections(t *testing.T) {
+	documents, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guides, err := filepath.Glob("docs/operations/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, document := range append(append(documents, guides...), "README.md", "CONTRIBUTING.md") {
+		for _, m := range section.FindAllStringSubmatch(mustRead(t, document), -1) {
+			target := document
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(document), m[1])
+			}
+			if found++; !anchors(mustRead(t, target))[m[2]] {
+				t.Errorf("%s links to section #%s of %s, which is not there", document, m[2], target)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no document links to a section: does the pattern still find them?")
+	}
+}
+
+// anchors are the names of a document's sections.
+func anchors(text string) map[string]bool {
+	names := map[string]bool{}
+	for _, m := range heading.FindAllStringSubmatch(text, -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, m[1])
+		names[name] = true
+	}
+	return names
 }
 
 func isFolder(path string) bool {
