@@ -28,10 +28,36 @@
 // (internal/namenode), because the library has the answer and shows it to nobody.
 // Store.Check says whether that works.
 //
-// Limits: rename looks before it leaps, because the client's own always replaces:
-// of two programs that rename to one name in the same instant the later wins.
-// There are no delegation tokens, no encrypted RPC other than SASL's, no
+// Limits: there are no delegation tokens, no encrypted RPC other than SASL's, no
 // short-circuit reads. Where DataNodes encrypt what they send it can't be verified
 // on its way and is read in small parts, which is slower, and only with the cipher
 // suite AES/CTR/NoPadding.
+//
+// # Readers
+//
+// Each reader has a client of its own, so its DataNode connections are known to be its own. A
+// corrupt replica is an ordinary failure, after which the library continues with another. Large
+// reads cost no more than unchecked ones. Where SASL wraps the stream, the store reads parts
+// smaller than a checksum chunk, which the library does verify.
+//
+// The library never forgets that a DataNode failed. Once anything failed, the store chooses the
+// replica when the library dials: a request names only the block, so any holder can answer. When
+// all replicas failed, the NameNode is asked for their places again, three rounds in all.
+//
+// # Calls without an answer
+//
+// Such a call is made again by a new client, because the library's connection may be out of step. A
+// rename or a new folder that the lost call already made is recognised. The library can only rename
+// with the option to overwrite. So the store makes that call itself, without the option, on the
+// library's connection.
+//
+// A writer has a client of its own, whose end gives up the lease. Errors that stay are
+// storage.ErrUnavailable, and the attempt counts as lost.
+//
+// # Places
+//
+// The client of the NameNode uses HAMADRYAD_HDFS_CALL and _WAIT for deadlines and tries, as other
+// calls do. An answer has at most 128 MiB and 1,048,576 blocks. WebHDFS is not used. When no
+// NameNode gives places, the log says so once with the cause. Work then runs without locality, and
+// no NameNode is asked for 30 s.
 package hdfs

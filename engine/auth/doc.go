@@ -6,4 +6,17 @@
 //
 // It is pure: certificates are read by engine/auth/certs. Nobody is known by default:
 // a context without a principal is that of a caller whom nothing proved.
+//
+// # Names
+//
+// A certificate of the cluster's CA has one name in a URI, hamadryad://CLUSTER/KIND/NAME. A
+// manager, a launcher and a user of one name are three identities.
+//
+// # Revocation
+//
+// auth.revoked names identities, each with a time before which its certificates no longer count
+// (Revoked). The manager refuses them at the handshake and at each request, ends streams of their
+// launchers, and renews none. Launchers get the list with the welcome and at each change
+// (wire.Revocations), and apply it to their own ports. A list of serial numbers would miss
+// certificates that a thief renewed meanwhile; a time does not.
 package auth

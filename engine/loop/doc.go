@@ -16,4 +16,7 @@
 // The same inputs at the same times make the same history. Launchers with their workers
 // and channels are in package machines: the experiments use them as they are, package
 // simulator has anything go wrong on them.
+//
+// The loop is that of the manager: gather inputs, step, carry out actions in order, wake when the
+// core wants it. It has a clock of its own, and no log between a decision and its effect.
 package loop

@@ -15,4 +15,27 @@
 // launchers and clients are the services, supervision keeps the policy running,
 // recovery and checkpoints keep the core's state, blobs and graphs what submitters
 // send. All queues have bounds with names.
+//
+// # Order of durable effects
+//
+// Each batch is appended to the event log, and many batches share one sync. Commands, replies and
+// grants leave after it. The round for the policy leaves before. That is safe: a policy acts on the
+// world only through decisions, and these are logged when they come back. Records that nobody waits
+// for, such as reports of ended work, share the next sync.
+//
+// Under load a step waits half a millisecond for more than its first input. So work that was
+// started together is reported, decided and started together. The policy's answer never waits.
+//
+// # Bytes
+//
+// A record of the log has at most 64 MiB. So everything from outside is bounded in bytes before the
+// core steps (package bounds). A launcher's message is smaller than a record. A batch that would be
+// too large becomes several steps, and an input that is too large alone is refused. A step takes at
+// most batchBytesMax.
+//
+// # What still reads the core
+//
+// People and programs read the read model, never the core. hamadryad_core_reads_total counts the
+// exceptions: the settings for a draft, the policy's gate, the owners of tickets, the programs in
+// use, the liveness page, and unknown jobs that were announced.
 package manager

@@ -7,6 +7,23 @@
 // worker builds the graph again from it (Build) and compares the Fingerprint.
 //
 // All functions are pure and safe for concurrent use.
+//
+// # Size
+//
+// A worker decodes the plan straight into splits, front to back, on a goroutine of its own. It does
+// not expand the graph, because it works within the memory of its nodes. The builder needs all
+// splits at once: for a million about 200 MB. Before a node runs they are packed to 10 to 40 bytes
+// each, and the memory is released.
+//
+// # Folders that others may write above
+//
+// A submitter makes the folders of outputs and channels exclusively, under names with a secret that
+// it draws. Others have no permission to change their content. The submission names the owner. Each
+// worker checks a folder before its first use (guarded.go): a link, another owner, or write
+// permission for everybody fails the attempt. The check needs a store that tells (storage.Guarded).
+// A folder for channels in which everybody may rename entries is refused; "chmod +t" mends it.
+// Where launchers do not run work as its submitter (isolation.user: none), submitter and launcher
+// must share a group, and the umask must let the group write.
 package plan
 
 import (

@@ -7,6 +7,9 @@
 // closes that Host and starts another. Nothing outlives a closed Host: no
 // process, no socket, no goroutine (but for a policy in the same process that
 // hangs; nothing can end that).
+//
+// A plug-in uses half of the processors. Manager and plug-in let their heaps grow to four times the
+// live data. GOMAXPROCS and GOGC in the environment override both.
 package policy
 
 import (

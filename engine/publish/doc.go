@@ -11,4 +11,15 @@
 // folder is, so that a publisher knows its own job's work. What could not be
 // published can be kept with a list (Keep), from which a person publishes it
 // (Resume), and what is no longer wanted can be taken away for good (Withdraw).
+//
+// # Names
+//
+// The temporary folder is OUT.<job>.<cluster>.<secret>.tmp, where <cluster> is a hash of the
+// identity of the manager's data. Each cluster counts its jobs from 1. So a folder that a lost
+// cluster left behind is not in the way, and no other cluster takes it for its own. It stays until
+// a person removes it.
+//
+// Parts of one name are refused before anything is moved, and both nodes are named. No store
+// replaces a name that is taken (storage.Store; storagetest checks that). _SUCCESS holds a mark
+// that no other job of any cluster has.
 package publish

@@ -5,6 +5,11 @@
 // A configuration with mistakes is refused as a whole. A manager or launcher that has run
 // before starts with what it accepted then, and tells of the mistakes; the first start of a
 // data folder refuses them.
+//
+// A manager starts with configuration.accepted (package supervision). A launcher reads its file
+// once, and keeps what it joined with in its data folder. When it restarts while the file has
+// mistakes, it continues with that, because its machine would be missing otherwise. Its log and
+// hamadryad_launcher_config_wrong say so.
 package site
 
 import (

@@ -7,4 +7,20 @@
 // other: the nodes are goroutines, their channels come from engine/channel. It
 // ends when the launcher says so, when the socket closes, or when no Ping came
 // for a lease: whatever happens to its launcher, it never works on unseen.
+//
+// # Structure
+//
+// The package keeps the process (worker), one attempt at a group (group) and its nodes (node). Each
+// part of a group has fields of its own:
+//
+//   - wiring: the channels of its nodes,
+//   - inputs: what is known of producers,
+//   - files: what is created in the job's outputs,
+//   - outputs: stored files that are complete,
+//   - commit: the one grant, and counters of progress,
+//   - finisher: for a job's last group, which publishes or cleans.
+//
+// Package layout is the job's graph as built, and splits is what its stages read from storage.
+// Package failure tells the kind of an error and its remedy. Package ipc is the socket to the
+// launcher.
 package worker

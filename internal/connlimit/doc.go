@@ -18,4 +18,6 @@
 //
 // A principal that has as many connections or requests as it may is refused further ones, and so is
 // an address with connections that prove nothing. Requests for health have a pool of their own.
+//
+// An idle connection to the manager is closed. docs/ACCESS.md has the settings.
 package connlimit

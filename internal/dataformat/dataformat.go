@@ -6,6 +6,18 @@
 //	if err := dataformat.Mark(folder, "manager", versions); err != nil { … }
 //
 // Older versions are not refused here: who reads a format knows which ones it can read.
+//
+// # Formats outside of their folder
+//
+// Files that leave their folder have versions of their own:
+//
+//   - files of the event log (with the core's version), checkpoints, and files of history,
+//   - plans and graphs, and the numbers of jobs,
+//   - budgets (.applied), accepted signatures and tokens,
+//   - lists of parts (_PARTS), recorded workloads and Binary files.
+//
+// A reader names a version that it does not read, and leaves the file as it is. Nothing is
+// migrated.
 package dataformat
 
 import (

@@ -10,6 +10,9 @@
 // having come from elsewhere, and is not a foreign page's: a proxy on the machine and a browser
 // whose names somebody else gives out open no door. Who else may not ask is said by whoever has
 // the page. The command line is not shown, because a token may stand in it.
+//
+// Where users have roles, the manager's profiles are for administrators. A launcher knows no roles,
+// so one with certificates shows its profiles to the manager's certificate only.
 package profiles
 
 import (

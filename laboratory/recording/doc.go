@@ -14,4 +14,31 @@
 // files are gone is read from there on: what can't be made again is counted, and said.
 //
 // A Recording changes nothing, and may be of a manager that runs. It is for one goroutine.
+//
+// # What the log has
+//
+// The log says which settings were in force. It has the core's at each start of the manager and at
+// each change. It has a policy's at each of its starts, and at each change that it is asked about.
+// Verify gives each life of a policy what it was given then, and compares each answer. The
+// environment says that it is a replay (scheduler.Environment.Replayed): the policy decides as
+// usual, its shell does not run, and it writes nothing beside its decisions. When a log's first
+// files are gone, the core continues from a checkpoint, and a policy from its next start. Rounds
+// before that are counted and not compared.
+//
+// # A day as a workload
+//
+// Jobs come at the time, and with the graphs, of their submission, so groups and bundles are those
+// of the day. Launchers have their names, hosts and racks, and come and go as they did. A task's
+// work is the time that its successful attempt held its slot once its program ran. The wait of an
+// early reader for its last writer is subtracted, and so is the cost of distance from its input.
+// That cost is the median over stages that read near and far. A task that never finished draws the
+// time of one of its stage that did.
+//
+// A policy's answer takes the median of what it took. When a round was still unanswered at that
+// time in the log, it takes as long as it did then, as on a busy machine. So under its own policy
+// each job takes about as long as it took. What is left are ties: two slots that come free at
+// nearly the same moment may go the other way round.
+//
+// Failures of programs, changes of a job's pool or priority, and drains are not played. Each is
+// counted and reported.
 package recording

@@ -21,4 +21,9 @@
 // that is Permanent its job fails at once.
 //
 // There is no runtime in this package: the engine's worker implements Runtime.
+//
+// # Progress
+//
+// Status shows how much of a stage is done. MapReduce and streaming report the part of the merged
+// pairs that the reduce function was given. Other programs may report with Node.Progress.
 package job

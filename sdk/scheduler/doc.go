@@ -31,4 +31,21 @@
 // The package imports only the standard library. Values of it are plain data:
 // they are not safe for concurrent mutation, and the SDK makes one
 // call of a policy at a time.
+//
+// # Rounds
+//
+// One round is in flight at a time. An answer carries its round and the policy's generation; others
+// are dropped. Decisions are applied in this order: refuse and admit, preempt, resume, launch.
+// Optional parts of the contract are abilities: to judge submissions, to hear of progress or of
+// machines' load. A policy declares them at its start, and again with settings that it accepts.
+//
+// An answer to Explain or Status only shows something. One that is too large, not finite or not
+// printable (Status.Check) is refused with its place, and harms nothing. Rounds wait while a policy
+// explains a job, so each watch of a job asks once a second at most.
+//
+// A suspended attempt that its launcher can't resume is lost, and queued again; the launcher is not
+// blamed. A second attempt may race one that has been suspended for core.speculationSuspended: the
+// manager offers it. Attempts of a stage with job.Stage.NoSuspend are never suspended, nor is what
+// runs together with them. JobSubmitted names the stages that a stage reads from, so no policy
+// takes an early reader for one that has all of its input.
 package scheduler

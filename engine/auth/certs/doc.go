@@ -18,4 +18,8 @@
 // Keys looks at its files again when a connection begins, at most once a second. So new
 // ones count without a restart. Files that can't be used change nothing: what was read
 // before stays in force, and the log names the file and what is wrong with it.
+//
+// TLS runs without session tickets, so each connection is checked against the files that are in
+// force. A refusal is logged where it happens, with its cause. The other end learns only that its
+// certificate is bad. A stolen launcher certificate can sign no users.
 package certs

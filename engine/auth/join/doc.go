@@ -14,4 +14,6 @@
 //
 // The port for this is apart from all others, because here alone somebody without a
 // certificate is heard: one small request, within seconds.
+//
+// An unused token replaces a certificate that is there already.
 package join

@@ -19,4 +19,10 @@
 //
 // What was seen is known to this process alone. Who could read a credential on its way may
 // show it again to a manager that was started anew, so it goes over TLS only (package proof).
+//
+// The library's own check compares the name that the client gives, and not the realm. So a user of
+// another realm could claim a local name. This package takes both from the ticket. Credentials that
+// proved somebody are remembered for two windows of ten minutes, within a bound. The library's
+// memory has no bound, and forgets credentials of a client whose clock is ahead while they still
+// count.
 package kerberos

@@ -18,6 +18,14 @@
 // kernel says who comes, it is refused, so neither ever overrides the other unseen. Where
 // the proof has an end (auth.Principal.Until) a stream ends with it: its context does,
 // and no message passes after it.
+//
+// Where a scheme is configured, the manager's port and pages take a bounded number of connections
+// without a certificate. Headers are judged before a message of a stranger is read (Edge.Tap), and
+// the audit has these refusals too. A header that comes twice is refused. A scheme never waits
+// there: when it would have to, the client is told to retry, and does. Methods of launchers refuse
+// users, and all others refuse launchers. With auth.mode off a claimed name stays, marked as
+// unproven; then the manager may listen on no address that others can reach. At manager.socket the
+// kernel's SO_PEERCRED is the proof, with the system's groups.
 package proof
 
 import (

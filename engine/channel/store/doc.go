@@ -18,4 +18,7 @@
 // code: a reader may hold a thousand sources open and read them in any order over
 // a few connections, a slow reader never blocks a store, and deadlines can be
 // short. A broken connection is dialled again and goes on where it stopped.
+//
+// A connection that shows no right token within five seconds is closed, and so is one whose first
+// token is wrong.
 package store

@@ -27,4 +27,9 @@
 // Silence is counted in ticks of a timer, not by a deadline: a worker that was
 // itself stopped (suspended) for an hour counts one tick when it goes on, and does
 // not blame its peers.
+//
+// A broken channel fails the bundle, which starts again as a whole. All tcp channels of a worker
+// share 64 GiB of disk for spilling (launcher.spillMax), which is also the bound of one shm
+// channel. When that is full and the node took nothing for some minutes, the attempt fails. The
+// message names the writer, its output, the reader, and the input that the reader waits for.
 package tcp

@@ -1,19 +1,3 @@
-// Package cgroup has a launcher's workers in groups of cgroup2: each in one of its own, below
-// one of the launcher's. A group stands still and ends as one, with all that was started in
-// it, wherever that went. With limits it holds no more memory and processes than it may, and
-// gets its share of processors.
-//
-//	p, err := cgroup.Choose(cgroup.Auto, identity, log) // with limits, nil: there are none here
-//	p, err := cgroup.Open(identity)                    // without limits
-//	defer p.Close()
-//	g, err := p.New(cgroup.Limits{Memory: 1 << 30, Processes: 4096, Slots: 1})
-//	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.FD()}
-//	err = cmd.Start(); g.Started()
-//	err = g.Set(true)                 // all stand still, and what they start would too
-//	err = g.Kill(); g.Remove()
-//
-// No privilege is asked for: where the launcher may not write, there are no groups. The
-// kernel's Documentation/admin-guide/cgroup-v2.rst says what each file means.
 package cgroup
 
 import (

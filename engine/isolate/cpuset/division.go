@@ -1,18 +1,3 @@
-// Package cpuset divides a machine's processors among users, by the slots that their
-// work has. It decides, and touches nothing.
-//
-//	d := cpuset.Divide(cpuset.Cores(os.DirFS("/sys/devices/system/cpu"), usable), slots)
-//	d.Look(now, map[string]int{"alice": 2, "eve": 1}) // whoever has work, and for how many slots
-//	d.Of("alice")                                     // where alice's processes may run
-//
-// Each slot stands for as many whole cores as every slot can have, or where there are fewer
-// cores than slots for as many processors. While several users have work, each has to itself
-// what stands for his slots. What stands for no slot that is used, and what is left over, all
-// share. While one has work he has everything.
-//
-// With more slots than processors nothing can be divided: Divide gives nil. Where users have
-// work for more slots than there are, those with most have fewer to themselves, and with more
-// users than slots some have none: they share what all share, or everything.
 package cpuset
 
 import (

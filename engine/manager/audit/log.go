@@ -12,6 +12,16 @@
 // lines can't be written, no change is begun; those that were under way are kept, and
 // written first when the file takes lines again. Files are their owner's alone, and
 // bounded in size and number.
+//
+// # Order and bounds
+//
+// An entry begins before the caller is proved, so the audit has refusals of unproven callers too.
+//
+// Refusals without end are counted for each caller, and written at doubling intervals
+// (audit.refusals). Lines that wait make room by dropping refusals only, so a refusal never takes
+// the place of a change. A query reads files backwards, in blocks, 8 MiB at most for one request. A
+// cursor is a file's number with an offset. The file in use already has the number that it will
+// have when it is put aside.
 package audit
 
 import (

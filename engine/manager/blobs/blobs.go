@@ -9,6 +9,8 @@
 // One copy is kept of what several users sent, and the file HASH.users beside it names them. A user
 // is told only of what that user sent whole: another's hash says nothing. A user has at most so many
 // bytes, and so many uploads at once; those of equal content wait for the first of them.
+//
+// An upload that sends nothing for half a minute is given up.
 package blobs
 
 import (

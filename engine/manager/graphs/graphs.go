@@ -4,6 +4,8 @@
 //
 // A graph is durable before the log names it, and stays while a file of the log may name it.
 // Equal hashes give equal graphs.
+//
+// A graph of more than a mebibyte is kept here, and the log has its hash.
 package graphs
 
 import (

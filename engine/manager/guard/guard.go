@@ -13,6 +13,9 @@
 // (auth.From), with all groups and with who acts for whom. A change or refusal is in the
 // audit before its answer leaves. Without rules nobody is refused by role, and the audit
 // has names that nothing proved.
+//
+// The rules are one table of methods and pages in engine/auth/access. A test walks all methods and
+// pages that exist.
 package guard
 
 import (

@@ -6,6 +6,8 @@
 // What waits is bounded in number and bytes: who brings more has to wait, and nothing is
 // lost. Entries come out in the order in which they were let in. Once it has ended, all who
 // wait hear ErrStopping.
+//
+// inboxBytesMax bounds all that waits, and intakeBytesMax the reports of each launcher.
 package inbox
 
 import (

@@ -7,6 +7,21 @@
 // A name belongs to one data folder until its launcher is lost. Nothing goes out before the
 // welcome. A loss is told to the core before any join of that incarnation. What waits for one
 // launcher, and what one brings, is bounded.
+//
+// # Reports
+//
+// The shell takes reports of an attempt only from the launcher to which the core gave that attempt
+// (assignments). The same holds for its progress, counters, audit lines and log ends, and for
+// requests of tickets and programs. The core has the same rule. A launcher is read at 20,000
+// reports and 16 MiB a second at most, after a burst of 200,000 reports or 128 MiB. Then it waits,
+// and the log says so once a minute. A report of an end that is over its bound is the program's
+// fault: the job fails, and no launcher is blamed.
+//
+// # Loss
+//
+// A launcher that stops says that it leaves (wire.Leave). The manager gives it up at once, and no
+// alert counts it. A launcher that joins as a new incarnation says why the earlier one ended.
+// Heartbeats and leases wait for no lock that is held during disk or network access.
 package launchers
 
 import (

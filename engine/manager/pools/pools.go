@@ -10,6 +10,16 @@
 // Who looks asks no policy: all see the same last word, which says when it was told. How long a pool
 // has been short is what was seen by these looks, over restarts of the policy too, as long as it is
 // the same policy.
+//
+// # Cost
+//
+// The supervisor asks the policy once a second. Then it waits at least a hundred times as long as
+// the answer took. So views cost at most 1 % of round time, however many people look. A policy that
+// ends while it is asked is not asked again for ten minutes.
+//
+// The queue is in the policy's order (scheduler.Status.Queue), or by waiting time when it gives
+// none. Policies that share slots compute it on a copy of the waiting work (algorithms/turns). With
+// 10,000 waiting jobs that takes some 20 ms under fair, and no round waits for it.
 package pools
 
 import (

@@ -17,4 +17,14 @@
 // All is bounded: batches that wait (queueRowsMax), attempts of a job (Bounds.AttemptsMax) and
 // the reasons of their ends (reasonBytesMax), jobs that ended (Bounds.JobsKept), decisions of the
 // policy (DecisionsMax). Live jobs and launchers are bounded by the core.
+//
+// # Order
+//
+// A goroutine of its own takes in the rows of a step when they are durable, before anybody is
+// answered. A reader waits until all rows that were there when it asked are taken in, so it sees
+// its own change. hamadryad_shown_waiting_rows counts the rows that wait.
+//
+// Decisions of the policy, with their outcomes and jobs, come with the change rows. Data that no
+// policy asked for, such as the progress of attempts, is in the manager's shell and not in its log.
+// After a restart it is known again when the launchers have joined.
 package readmodel

@@ -5,6 +5,10 @@
 //
 // A file is replayed as it was decided, or not at all: by the same version of the core, and
 // with each graph that it names. Each life has a term and times above all of those before.
+//
+// Each segment of the log begins with the core's version and a checkpoint of its whole state, so it
+// replays alone. Only the same version replays its batches. Another version takes over from the
+// checkpoint of a clean stop, and never decides old inputs again.
 package recovery
 
 import (

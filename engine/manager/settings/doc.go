@@ -19,4 +19,23 @@
 //
 // Versions are texts of the configuration's file. The files that policy.files names are not in
 // them. A program that writes into the file in place, while it is replaced, may lose what it writes.
+//
+// # Applying a text
+//
+// The text is read as a start would read it (site.Reads: the same environment and flags). The
+// policy's program judges its settings in a process of its own. Only then is the file touched.
+//
+//   - The new text is written beside the file, with its mode and owner, and the two are exchanged
+//     in one step (RENAME_EXCHANGE). So a text that somebody wrote at the last moment comes out,
+//     and goes back. Links, files of other owners and read-only folders are refused before.
+//   - The running policy is asked through the core, or the new one takes over between two rounds,
+//     as after an edit by hand. The caller waits for that. When the policy refuses, the file goes
+//     back. The rest (core settings, roles, lists of pools) follows when it has accepted.
+//   - The watcher of the file sees the same text a moment later, which changes nothing. A text that
+//     the file no longer has is dropped.
+//   - A text that is being applied is noted first (settings/pending.json), and becomes a version by
+//     a rename. After a kill the manager finds by the file's hash which text is in force. Texts
+//     that were edited by hand become versions when the policy has accepted them.
+//   - The version's number is in core.Settings, and so in the event log, in checkpoints and in
+//     change rows. History records the version of each job. Numbers continue after a restart.
 package settings

@@ -7,6 +7,57 @@
 // At most one generation decides, and at most one is being started beside it. A generation
 // that has ended does not come back: its successor has another number. What the file has is
 // in force, or it was rejected, or people are told why it is not.
+//
+// # Failures
+//
+// A policy that crashes, passes its deadline or breaks the protocol is restarted with a fresh
+// snapshot. After repeated failures the built-in FIFO takes over, and status says so. Running work
+// never stops for it. An invalid configuration is never retried. A panic in any call ends the
+// plug-in at once, and the message names the call. A plug-in's children end with it. Plug-ins that
+// a killed manager left behind end when the next manager starts.
+//
+// The memory of a plug-in and its children is watched (policy.memory, half of the machine's by
+// default). A round longer than policy.slowRound is reported in status, log and metrics. Each
+// problem has a time, and goes when it is over.
+//
+// # New settings
+//
+// The running policy is asked about new settings, and may reject them. One that failed or timed out
+// after it was told of them may have failed because of them. The old settings stay, and people are
+// told how to ask again. When no policy was told of them, or another took over before it answered,
+// nobody has judged them. Then the next policy is asked. When the built-in FIFO takes over, a
+// policy whose settings nobody rejected is started beside it. So settings that break a policy leave
+// the old ones in force. Right settings repair a policy that fails for another reason, in whichever
+// order it happens.
+//
+// # Accepted configuration
+//
+// The configuration with which a policy has run is kept beside the event log
+// (configuration.accepted). A manager that restarts while its file has mistakes, or names settings
+// that the policy rejects, continues with that one. If it ended instead, running work would be lost
+// with the lease. It reports that in its log, status and hamadryad_config_wrong, and takes the file
+// when it is right.
+//
+// # Calls beside rounds
+//
+// Pages, explanations, status and proofs are asked one by one. After each, the manager waits nine
+// times as long as it took. So however many callers there are, a round waits for one question at
+// most, and rounds keep nine tenths of the time. At most 1,000 callers wait; others are told to
+// retry. Proofs of submissions have a queue of their own, so that a flood of requests blocks no
+// job. Connections for pages are bounded, and idle ones are closed (webConnectionsMax,
+// pageTimeout). BenchmarkRoundsUnderAttack measures rounds with and without a thousand clients.
+//
+// When a gate can't judge, the error's detail says so, and that nothing was done. A client reports
+// at once what it waits for, and signs again. A change whose answer was lost is sent again under
+// the same signature, which counts once. So it is made once, or the client says that the result is
+// not known.
+//
+// # Notes
+//
+// A shell hears of a note when the policy was told of it and the log has that round on disk
+// (Durable), in order. So it can write to a file or database what the note says, and no restart
+// takes it back. Posts are delayed, and never dropped, while a thousand notes or 16 MiB of them are
+// on their way to the policy.
 package supervision
 
 import (

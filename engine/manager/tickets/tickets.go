@@ -14,6 +14,18 @@
 // A ticket is kept on the KDC's word that it is genuine, and for a job of its own user alone.
 // It is renewed at about half its life. It goes when the core says, durably, that the job is
 // over or is another's.
+//
+// # Trust and delivery
+//
+// A ticket travels beside the submission and is no part of the job: the core never has it, so it is
+// in no log and no checkpoint. The KDC proves it. The manager has it renewed, or replaced where it
+// is not renewable, and a KDC does that only for the client of a genuine ticket. Its principal must
+// be the job's user (engine/auth/kerberos).
+//
+// It goes to a launcher before the job's first attempt there, again when the launcher joins, and
+// after each renewal. The launcher keeps it in memory. The worker writes it into its own folder, so
+// root never writes where a user may put links. Files are named by job and user: a submission that
+// the core refuses later must not replace another user's ticket.
 package tickets
 
 import (

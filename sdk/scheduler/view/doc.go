@@ -47,4 +47,7 @@
 // of id everywhere, so equal histories give equal decisions. A View belongs to
 // one goroutine; what it returns is valid until the next Apply and must not be
 // changed.
+//
+// Policies keep their shares, queues and excluded launchers by events, so that a round costs what
+// changed.
 package view

@@ -5,6 +5,10 @@
 //
 // A file is verified once after it appeared under its name. Files that were not used for
 // longest make room for others.
+//
+// # Invariants
+//
+// A path that Get returns has the content of its hash.
 package cache
 
 import (

@@ -4,6 +4,10 @@
 //	f, err := datadir.Open("/var/lib/hamadryad", false)
 //	defer f.Close()
 //	incarnation, err := f.Incarnation()
+//
+// # Invariants
+//
+// Incarnations grow. One launcher at a time has a folder.
 package datadir
 
 import (

@@ -5,6 +5,13 @@
 //	go l.Watch(ctx)
 //	l.Grant(30 * time.Second)
 //	l.Covers(cmd.Process)
+//
+// # Invariants
+//
+// A covered worker ends with the lease, whatever else stands still. The lease is shorter than the
+// manager's launcherLostAfter. It needs no lock that is held during disk or network access. Workers
+// are told when the lease ends, and end themselves. A watch that uses only atomics and kill(2) ends
+// those that do not.
 package lease
 
 import (

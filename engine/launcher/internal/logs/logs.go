@@ -12,6 +12,11 @@
 //
 // Logs stay when a launcher ends, and are there again when it starts (New). Attempts are
 // numbered by their manager: logs of another manager's go when the launcher joins (Joined).
+//
+// # Invariants
+//
+// Each log and all together keep their bounds. Only a worker's own pipe waits for the disk. A
+// launcher that was killed leaves no text that nobody printed.
 package logs
 
 import (

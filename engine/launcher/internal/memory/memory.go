@@ -4,6 +4,14 @@
 //	account := memory.NewAccount(64 << 20)
 //	held := w.Look([]memory.Root{{PID: pid, Memory: 64 << 20}}, false) // every memory.Every
 //	if account.Note(held[0]) { ... } // it is to be ended
+//
+// # Bounds
+//
+// An attempt may hold its task's memory and a quarter of it, at least 64 MiB, for its overhead. One
+// that holds more is ended, once, and has failed. The launcher measures five times a second. It
+// counts anonymous and shared memory, and not pages of files, which the system reclaims. Where the
+// machine itself runs out and the system kills a worker, the attempt is lost, unless it held too
+// much; the message says so.
 package memory
 
 import (

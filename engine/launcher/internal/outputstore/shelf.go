@@ -5,6 +5,10 @@
 //	s.Put(job, attempt, token, owner)
 //	stored, ok := s.Lookup(key)
 //	s.Drop(attempt)
+//
+// # Invariants
+//
+// Nothing of a dropped job is served.
 package outputstore
 
 import (

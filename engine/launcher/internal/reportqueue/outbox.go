@@ -9,6 +9,11 @@
 // that was seen, and a command of an older term or of another incarnation is not for this
 // life (Admits). Without a connection reports are dropped: joining anew tells all that
 // still matters, which each attempt's Record keeps.
+//
+// # Invariants
+//
+// A report is of this life and of the largest term that was seen. Without a connection nothing
+// waits.
 package reportqueue
 
 import (

@@ -11,6 +11,23 @@
 //	err := tree.Set(true)
 //	s.Became(true, err)     // and what came of it
 //	tree.Unlock()
+//
+// # Ways to suspend
+//
+// A launcher chooses the way at its start, and logs which way and why. Where it may make groups in
+// cgroup2, each worker is started in a group of its own. So everything that it starts is in that
+// group from the first moment. The group is frozen, thawed and killed as one. A systemd unit with
+// Delegate=yes may do that, and so may root. Hybrid systems mount cgroup2 beside the older
+// hierarchies, without limits. Elsewhere each process of the tree gets stop signals.
+// launcher.suspend demands one of the two. No privilege is requested.
+//
+// A worker dies with its launcher. What a suspended worker had started could never go on after
+// that, so package reaper ends it.
+//
+// # Invariants
+//
+// Time that an attempt was suspended is not running time. The manager's last command is carried out
+// last.
 package suspend
 
 import "time"

@@ -11,6 +11,14 @@
 //
 // A report that is taken names the attempt that its worker runs, is within the bounds of its
 // kind, and has no unknown fields. One attempt starts once, ends once, and asks for its commit once.
+//
+// # What an offence is
+//
+// It is a report of another attempt, an input that the attempt was not told, or a file of another
+// attempt. It is also a message over the bound of its kind, or more messages than the allowed rate.
+// The launcher ends such a worker and fails its attempt. It logs and counts the offence, and tells
+// the manager, which writes it into the audit. A lost input is passed on once, until the attempt is
+// told another source.
 package vetting
 
 import (

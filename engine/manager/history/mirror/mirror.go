@@ -13,6 +13,17 @@
 // once it is whole. Nothing is removed from the store but what Gone names, older copies of files that
 // only grow, and what KeepOlder leaves no room for: other older copies may be of another cluster's job
 // of the same number. No file here has what they have, so State says how many there are.
+//
+// # Start on a new machine
+//
+// With manager.history.store set, files of jobs and of logs are copied within seconds of their last
+// change. Missing files are brought back at the start, so a manager on a new machine shows the jobs
+// of the lost one. While the store is away, status says so.
+//
+// The first start of new data is the only one that waits for the store, 30 seconds at most. It asks
+// whether there were jobs, and records in the log's first step where its own count begins
+// (ManagerStart.jobs_above). What a bound removes here is removed there. Samples of pools and live
+// jobs are not copied: the event log has those.
 package mirror
 
 import (

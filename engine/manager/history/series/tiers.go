@@ -4,6 +4,10 @@
 //
 // A row of a coarser tier is the sum of the samples in its time, exactly, and says how many they
 // are. Times without samples have no row: a manager that was down is a gap, not a zero.
+//
+// Each second, the load of pools and the free slots are sampled from the change rows, with the
+// policy's last status: what each pool holds, could use, and has as its share. Tiers are: each
+// second for ten minutes, each ten seconds for four hours, each two minutes for a week.
 package series
 
 import (

@@ -15,4 +15,15 @@
 //
 // Nobody waits: Add puts what it is given into memory, within a bound, and one goroutine writes it, with so
 // many bytes in a second at most. It is not synced: a machine that loses its power may lose the last moments.
+//
+// # From launchers
+//
+// A log lies with the launcher on which its attempt ran. When the attempt is over, the launcher
+// sends the log's end: 64 KiB, and 1 MiB of an attempt that failed (manager.history.tails.bytes,
+// failedBytes). The manager takes bytesASecond (16 MiB) from all launchers, and asks for the rest
+// later. It accepts a log's end only from the launcher on which the attempt ran.
+//
+// A job's file goes with its history and counts to bytesMax. Beyond jobBytes (256 MiB) of a job, or
+// limits.userTails (4 GiB) of its user, only those of failures are kept. A reader gets the
+// launcher's own log while it is there, else this, else the reason why there is none.
 package tails

@@ -9,6 +9,8 @@
 // after the last as that took to make: until then the last is told, and after what time to ask again.
 // So one key takes no more than one part in RestFactor of a processor, however many look and whatever
 // changes. One makes an answer, and who asks meanwhile waits for it.
+//
+// Package pages shows a job by one request (rest.Server.GetWhole), which judges the caller once.
 package shared
 
 import (
