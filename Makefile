@@ -21,7 +21,7 @@ OUT ?= build
 IMAGE ?= hamadryad:$(subst +,-,$(VERSION))
 
 .DEFAULT_GOAL := help
-.PHONY: help build deb container release run test race lint vuln stress suspensions machine faults kills past screenshots games idle fuzz day hfsp formats bench experiments scale gen verify clean deps jars
+.PHONY: help build deb container release run test race lint vuln stress suspensions machine walk faults kills past screenshots games idle fuzz day hfsp formats bench experiments scale gen verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -125,6 +125,9 @@ machine: ## limits of workers by cgroup2 against bombs, in a small virtual machi
 	CGO_ENABLED=0 $(GO) test -c -tags cgroup -ldflags='-s -w' -o build/machine/ ./engine/isolate/cgroup ./engine/launcher
 	$(GO) run ./engine/isolate/vmtest -run 'build/machine/cgroup.test -test.v' \
 		-run 'build/machine/launcher.test -test.v -test.run TestLimits -test.timeout 30m -rounds $(or $(ROUNDS),5)'
+
+walk: deps ## an administrator's walk on three hosts in namespaces, from the package: kills, upgrades under load, a restored backup: ROUNDS=5
+	$(GO) test ./deploy -run TestWalk -v -timeout 300m -rounds $(or $(ROUNDS),5)
 
 faults: deps ## random histories of faults on real processes: 200, or SEEDS=n of them, or the one of SEED=n
 	$(GO) test ./cmd/faults/history -run TestHistories -v -timeout 300m -logs $(CURDIR)/build/faults \

@@ -58,12 +58,26 @@ func run(t *testing.T, env []string, name string, args ...string) string {
 
 // machine is one in namespaces, with a systemd of its own: what is installed there is not on this one.
 type machine struct {
-	t   *testing.T
-	pid string // of its systemd, here
+	t     *testing.T
+	name  string // of its host
+	first int    // the process here that started it
+	pid   string // of its systemd, here
 }
 
-// boot starts a machine, which ends with the test.
+// boot starts a machine that nobody reaches, which ends with the test.
 func boot(t *testing.T) *machine {
+	t.Helper()
+	m := begin(t, "alone", "", func(cmd *exec.Cmd) error {
+		cmd.Args = append([]string{cmd.Args[0], "--net"}, cmd.Args[1:]...)
+		return cmd.Start()
+	})
+	m.awaitUp()
+	return m
+}
+
+// begin starts a machine with a name, which ends with the test. The folder shared is its /srv/shared, "": it has none.
+// The command start starts it, in a network namespace.
+func begin(t *testing.T, name, shared string, start func(*exec.Cmd) error) *machine {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("a machine in namespaces takes root: run this test as root")
@@ -77,33 +91,38 @@ func boot(t *testing.T) *machine {
 		t.Fatal(err)
 	}
 	log := &watch.Output{}
-	cmd := exec.Command("unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", script, folder)
+	cmd := exec.Command("unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", script, folder, name, shared)
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+	if err := start(cmd); err != nil {
+		t.Fatalf("start a machine in namespaces: %v: it needs unshare of util-linux, and a kernel that lets root make namespaces", err)
 	}
-	m := &machine{t: t}
+	m := &machine{t: t, name: name, first: cmd.Process.Pid}
 	t.Cleanup(func() {
 		if t.Failed() && m.pid != "" {
 			out, _ := m.command(context.Background(), "journalctl --no-pager --lines 200").CombinedOutput()
-			t.Logf("the machine's journal:\n%s%s", out, log)
+			t.Logf("the journal of the machine %s:\n%s%s", name, out, log)
 		}
 		_ = cmd.Process.Kill() // and with it all that it started
 		_ = cmd.Wait()
 		removeGroups(t, filepath.Base(folder))
 		_ = os.Remove(folder)
 	})
-	watch.Until(t, waitMax, "the machine has a first process", func() bool {
-		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", cmd.Process.Pid))
+	return m
+}
+
+// awaitUp waits until the machine's systemd has started.
+func (m *machine) awaitUp() {
+	m.t.Helper()
+	watch.Until(m.t, waitMax, "the machine has a first process", func() bool {
+		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", m.first))
 		m.pid = strings.TrimSpace(string(children))
 		return m.pid != ""
 	})
-	watch.Until(t, waitMax, "the machine is up", func() bool {
-		out, _ := m.command(t.Context(), "systemctl is-system-running").Output()
+	watch.Until(m.t, waitMax, "the machine is up", func() bool {
+		out, _ := m.command(m.t.Context(), "systemctl is-system-running").Output()
 		state := strings.TrimSpace(string(out))
 		return state == "running" || state == "degraded"
 	})
-	return m
 }
 
 // removeGroups removes the control groups of a machine that has ended. Its processes may take a moment to be gone.

@@ -10,13 +10,16 @@ import (
 	"testing"
 )
 
-// token is that of a launcher, as "ca init" prints it.
-var token = regexp.MustCompile(`serve launcher --token (\S+)`)
+// packaged is a Debian package of a folder of programs.
+func packaged(t *testing.T, version, programs string) string {
+	t.Helper()
+	return run(t, []string{"SOURCE_DATE_EPOCH=1", "UNCOMPRESSED=1"}, "debian/build", version, programs, man, t.TempDir())
+}
 
 // installed is a machine with the package on it.
 func installed(t *testing.T) *machine {
 	t.Helper()
-	deb := run(t, []string{"SOURCE_DATE_EPOCH=1"}, "debian/build", "v1.2.0-rc.1", programs, man, t.TempDir())
+	deb := packaged(t, "v1.2.0-rc.1", programs)
 	if filepath.Base(deb) != "hamadryad_1.2.0~rc.1_"+run(t, nil, "dpkg", "--print-architecture")+".deb" {
 		t.Errorf("the package is %s", deb)
 	}
@@ -71,19 +74,37 @@ func TestPackage(t *testing.T) {
 // follow does what README.Debian says to do on the two machines, which are one here.
 func (m *machine) follow() {
 	m.t.Helper()
-	text := m.must("cat /usr/share/doc/hamadryad/README.Debian")
+	forManager, forLauncher := m.instructions()
 	joins := ""
-	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
-		command, shown := strings.CutPrefix(strings.TrimRight(line, "\n"), "  ")
-		if !shown || strings.HasPrefix(command, " ") || regexp.MustCompile(`^hamadryad-\w+ +reads`).MatchString(command) {
-			continue
-		}
+	for _, command := range append(forManager, forLauncher...) {
 		command = strings.NewReplacer("10.0.0.1", "127.0.0.1", "TOKEN-OF-NODE-2", joins).Replace(command)
 		out := m.must("cd /var/lib/hamadryad 2>/dev/null || true; " + command)
-		if found := token.FindStringSubmatch(out); found != nil {
-			joins = found[1]
+		if found := launcherToken.FindStringSubmatch(out); found != nil {
+			joins = found[2]
 		}
 	}
+}
+
+// instructions are the commands of the README.Debian that is installed, for the manager's machine and for a launcher's.
+func (m *machine) instructions() (forManager, forLauncher []string) {
+	m.t.Helper()
+	text := strings.ReplaceAll(m.must("cat /usr/share/doc/hamadryad/README.Debian"), "\\\n", " ")
+	first, second, found := strings.Cut(text, "\nOn a launcher's machine")
+	if !found {
+		m.t.Fatalf("README.Debian does not say what to do on a launcher's machine:\n%s", text)
+	}
+	return commands(first), commands(second)
+}
+
+// commands are the indented lines of a text, but for those that tell of the units.
+func commands(text string) (all []string) {
+	for line := range strings.Lines(text) {
+		command, shown := strings.CutPrefix(strings.TrimRight(line, "\n"), "  ")
+		if shown && !strings.HasPrefix(command, " ") && !regexp.MustCompile(`^hamadryad-\w+ +reads`).MatchString(command) {
+			all = append(all, command)
+		}
+	}
+	return all
 }
 
 // main is the id of a unit's first process.
