@@ -57,7 +57,7 @@ var directions = []struct {
 	{"engine/plan", []string{"sdk", "engine/plan/declared", "engine/wire"}, "a plan is made and read without anything that runs"},
 	{"engine/policy", []string{"sdk", "engine/policy", "internal/spawn"}, "the host of a plug-in knows the contract alone, not who asks"},
 	{"engine/loop/machines", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/wire", "internal/idmap"}, "simulated machines take commands and report: they know nothing of who decides"},
-	{"engine/loop", []string{"sdk", "engine/core", "engine/policy", "engine/wire", "internal/due"}, "the loop in virtual time drives the core: its client brings the cluster"},
+	{"engine/loop", []string{"sdk", "engine/core", "engine/policy", "engine/wire", "internal/timerqueue"}, "the loop in virtual time drives the core: its client brings the cluster"},
 	{"engine/simulator", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/plan", "engine/wire"}, "the simulator drives the core alone, without the manager's shell"},
 	{"engine/manager/blobs", []string{"internal/durable"}, aManagersRoom},
 	{"engine/manager/secret", []string{"internal/durable", "internal/private"}, aManagersRoom},
@@ -183,7 +183,7 @@ var trees = []tree{
 			"internal/state/phase, internal/state/stats < internal/state < events, orders, status < bundles < jobs < admission, attempts < preemption < sessions, decisions < house < ., roomtest",
 		[]string{
 			"sdk/scheduler", "engine/auth/access", "engine/graph", "engine/plan", "engine/wire",
-			"internal/due", "internal/histogram", "internal/idmap", "internal/packing", "internal/prefetch", "internal/sorted",
+			"internal/timerqueue", "internal/histogram", "internal/idmap", "internal/packing", "internal/prefetch", "internal/sorted",
 		},
 		"a subject of the core stands on those before it: have the caller do what follows, and give the shell an Action",
 	},

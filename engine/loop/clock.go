@@ -3,14 +3,14 @@ package loop
 import (
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/due"
+	"github.com/hamadryad/hamadryad/internal/timerqueue"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Clock is virtual time: what is to happen, in order. The zero Clock is at time 0.
 type Clock struct {
 	now    scheduler.Time
-	events due.Queue[func()]
+	events timerqueue.Queue[func()]
 }
 
 // Now returns the time of what is happening.

@@ -3,7 +3,7 @@ package step
 
 import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
-	"github.com/hamadryad/hamadryad/internal/due"
+	"github.com/hamadryad/hamadryad/internal/timerqueue"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -17,7 +17,7 @@ type Timer struct {
 
 // Timers are those that are not due yet, or were left. The zero value has none.
 // Invariant: no two have one seq, and none has one above the last.
-type Timers struct{ queue due.Queue[what] }
+type Timers struct{ queue timerqueue.Queue[what] }
 
 // what is a timer without its time.
 type what struct {
@@ -61,20 +61,20 @@ func (t *Timers) CodeLast(w *checkpoint.Codec) {
 	last := t.queue.Last()
 	checkpoint.Num(w, &last)
 	if w.Reading {
-		t.queue = due.Restore(t.queue.Sorted(), last)
+		t.queue = timerqueue.Restore(t.queue.Sorted(), last)
 	}
 }
 
 // Code codes all but that, in order.
 func (t *Timers) Code(w *checkpoint.Codec) {
 	sorted := t.queue.Sorted()
-	checkpoint.List(w, &sorted, func(w *checkpoint.Codec, x *due.Item[what]) {
+	checkpoint.List(w, &sorted, func(w *checkpoint.Codec, x *timerqueue.Item[what]) {
 		checkpoint.Num(w, &x.At)
 		checkpoint.Num(w, &x.Seq)
 		checkpoint.Num(w, &x.T.kind)
 		checkpoint.Num(w, &x.T.id)
 	})
 	if w.Reading {
-		t.queue = due.Restore(sorted, t.queue.Last())
+		t.queue = timerqueue.Restore(sorted, t.queue.Last())
 	}
 }

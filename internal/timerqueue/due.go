@@ -1,8 +1,8 @@
-// Package due holds what is due at times, and gives it back in order: the earliest first,
+// Package timerqueue holds what is due at times, and gives it back in order: the earliest first,
 // and of what is due at one time that which was put in first. It is what a clock in virtual
 // time and the core's timers spend much of their time in, so values lie in one array, and
 // nothing is made for each of them.
-package due
+package timerqueue
 
 import "slices"
 

@@ -1,4 +1,4 @@
-package due
+package timerqueue
 
 import (
 	"cmp"
