@@ -22,7 +22,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/site"
-	"github.com/hamadryad/hamadryad/internal/processor"
+	"github.com/hamadryad/hamadryad/internal/cpuaffinity"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/recording"
 	"github.com/hamadryad/hamadryad/laboratory/report"
@@ -226,7 +226,7 @@ func (c *command) one(ctx context.Context, p contender, w *workload.Workload, on
 // play plays what the options say.
 func (c *command) play(ctx context.Context, p contender, o simulation.Options) (*report.Run, error) {
 	w, on := o.Workload, o.Cluster
-	defer processor.KeepToOne()()
+	defer cpuaffinity.KeepToOne()()
 	host, err := c.launch(ctx, p.path)
 	if err != nil {
 		return nil, err

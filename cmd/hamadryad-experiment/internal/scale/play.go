@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop/machines"
 	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/internal/processor"
+	"github.com/hamadryad/hamadryad/internal/cpuaffinity"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/traces"
@@ -63,7 +63,7 @@ func (r *run) play(ctx context.Context) (m measured, err error) {
 		defer pprof.StopCPUProfile()
 	}
 	if r.Plugin != "" {
-		defer processor.KeepToOne()()
+		defer cpuaffinity.KeepToOne()()
 	}
 	host, err := r.host(ctx)
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package processor keeps a process, and those that it starts, on one processor:
+// Package cpuaffinity keeps a process, and those that it starts, on one processor:
 //
-//	defer processor.KeepToOne()()
+//	defer cpuaffinity.KeepToOne()()
 //
 // It is for two processes in lockstep, such as a simulated cluster and its policy, of which
 // only one works at a time. On two processors each turn wakes one that had gone to sleep, and
 // that takes several times as long as the turn; most of all in virtual machines.
-package processor
+package cpuaffinity
 
 import (
 	"os"
