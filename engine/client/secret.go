@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/internal/private"
+	"github.com/hamadryad/hamadryad/internal/secretfile"
 )
 
 // readSecret reads a file with a secret, without the space round it. Nobody else may read the
 // file.
 func readSecret(path string, bytesMax int64) (string, error) {
-	text, err := private.Read(path, private.Options{BytesMax: bytesMax})
+	text, err := secretfile.Read(path, secretfile.Options{BytesMax: bytesMax})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/internal/private"
+	"github.com/hamadryad/hamadryad/internal/secretfile"
 )
 
 // fileBytesMax bounds each file: it is read while a connection waits.
@@ -44,7 +44,7 @@ func (f Files) Filled() Files {
 // what anybody may write: it is anybody's choice whom to trust.
 func readFile(path string, secret bool) ([]byte, error) {
 	if secret {
-		text, err := private.Read(path, private.Options{BytesMax: fileBytesMax})
+		text, err := secretfile.Read(path, secretfile.Options{BytesMax: fileBytesMax})
 		if err != nil {
 			return nil, fmt.Errorf("the key in %s: %w; issue a new one if somebody may have read it", path, err)
 		}

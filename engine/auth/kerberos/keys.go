@@ -14,7 +14,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/messages"
 	"github.com/jcmturner/gokrb5/v8/types"
 
-	"github.com/hamadryad/hamadryad/internal/private"
+	"github.com/hamadryad/hamadryad/internal/secretfile"
 )
 
 const (
@@ -51,7 +51,7 @@ func (k *keys) read() error {
 	if err != nil {
 		return fmt.Errorf("keytab: %w", err)
 	}
-	text, err := private.Read(k.path, private.Options{BytesMax: keytabBytesMax, Owner: private.SelfOrRoot})
+	text, err := secretfile.Read(k.path, secretfile.Options{BytesMax: keytabBytesMax, Owner: secretfile.SelfOrRoot})
 	if err != nil {
 		return fmt.Errorf("keytab %s: %w; who has its keys is whoever he says, so have the KDC make other keys if somebody may have read it", k.path, err)
 	}

@@ -21,7 +21,7 @@ import (
 	"io/fs"
 
 	"github.com/hamadryad/hamadryad/internal/durable"
-	"github.com/hamadryad/hamadryad/internal/private"
+	"github.com/hamadryad/hamadryad/internal/secretfile"
 )
 
 // Key is the cluster's key.
@@ -46,7 +46,7 @@ func Open(file string) (Key, error) {
 }
 
 func read(file string) (k Key, err error) {
-	text, err := private.Read(file, private.Options{BytesMax: fileBytesMax, Owner: private.Self, NoLinks: true})
+	text, err := secretfile.Read(file, secretfile.Options{BytesMax: fileBytesMax, Owner: secretfile.Self, NoLinks: true})
 	if err != nil {
 		return k, fmt.Errorf("the cluster's key %s: %w; if somebody may have read it, remove it, and the manager makes another", file, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/internal/durable"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
-	"github.com/hamadryad/hamadryad/internal/private"
+	"github.com/hamadryad/hamadryad/internal/secretfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -35,7 +35,7 @@ func Open(o Options) (*Store, error) {
 		err = errors.New("it is no folder, or a link to one: put the folder itself there")
 	}
 	if err == nil {
-		err = private.Check(info, private.Self)
+		err = secretfile.Check(info, secretfile.Self)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("folder of jobs' tickets %s: %w", o.Folder, err)
@@ -92,7 +92,7 @@ func (s *Store) read(name string) (*entry, error) {
 	if !ok || err != nil || job.String() != id || auth.CheckName(user) != nil {
 		return nil, errors.New("its name is not that of a job and a user, such as job-7.ann")
 	}
-	cache, err := private.Read(s.path(job, user), private.Options{BytesMax: kerberos.BytesMax, Owner: private.Self, NoLinks: true})
+	cache, err := secretfile.Read(s.path(job, user), secretfile.Options{BytesMax: kerberos.BytesMax, Owner: secretfile.Self, NoLinks: true})
 	if err != nil {
 		return nil, err
 	}

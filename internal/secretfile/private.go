@@ -1,9 +1,9 @@
-// Package private reads files that hold secrets: keys, tokens and tickets. What others may
+// Package secretfile reads files that hold secrets: keys, tokens and tickets. What others may
 // reach they may know, so it is refused.
 //
 // Errors say what is wrong and what to do, and never what a file holds. The caller names the
 // file, and says what else to do when the secret is out.
-package private
+package secretfile
 
 import (
 	"errors"
