@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/spawn"
+	"github.com/hamadryad/hamadryad/internal/childproc"
 )
 
 const (
@@ -88,7 +88,7 @@ func (p *parts) part(ctx context.Context, name string, args []string) (string, <
 	cmd := exec.Command(self, append(slices.Clone(args), "--"+ExitWithParent, "--"+ReadyFD, "3")...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles, cmd.Env = log, log, []*os.File{w}, append(os.Environ(), p.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // ctrl-C is for this process to handle
-	err = spawn.Start(cmd)
+	err = childproc.Start(cmd)
 	w.Close()
 	if err != nil {
 		return "", nil, err

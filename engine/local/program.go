@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/internal/spawn"
+	"github.com/hamadryad/hamadryad/internal/childproc"
 )
 
 // programStop is how long a program has after SIGTERM.
@@ -29,7 +29,7 @@ func (c *Cluster) Run(program []string) (int, error) {
 	terms := make(chan os.Signal, 1)
 	signal.Notify(terms, syscall.SIGTERM)
 	defer signal.Stop(terms)
-	if err := spawn.Start(cmd); err != nil {
+	if err := childproc.Start(cmd); err != nil {
 		return 0, err
 	}
 	ended := make(chan error, 1)

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	if value := os.Getenv(orphanKey); value != "" {
 		hostToKill(value)
 	}
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/hamadryad/hamadryad/internal/spawn.thread")) // it never ends
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/hamadryad/hamadryad/internal/childproc.thread")) // it never ends
 }
 
 // inTime bounds every wait, on a machine that is slow and busy.

@@ -18,7 +18,7 @@ import (
 
 	"github.com/hashicorp/go-plugin/runner"
 
-	"github.com/hamadryad/hamadryad/internal/spawn"
+	"github.com/hamadryad/hamadryad/internal/childproc"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 )
@@ -118,7 +118,7 @@ func (p *process) run(started chan<- error) {
 	p.mu.Lock()
 	err := errors.New("given up before the start")
 	if !p.doomed {
-		if err = spawn.Start(p.cmd); err == nil {
+		if err = childproc.Start(p.cmd); err == nil {
 			p.pid, p.first = p.cmd.Process.Pid, p.cmd.Process.Pid
 		}
 	}

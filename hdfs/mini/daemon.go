@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/spawn"
+	"github.com/hamadryad/hamadryad/internal/childproc"
 )
 
 const (
@@ -64,7 +64,7 @@ func (d *daemon) start() error {
 	if err != nil {
 		return err
 	}
-	if err := spawn.Start(cmd); err != nil {
+	if err := childproc.Start(cmd); err != nil {
 		return fmt.Errorf("start %s: %w", d.name, err)
 	}
 	ended := make(chan struct{})

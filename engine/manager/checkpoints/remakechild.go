@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/internal/spawn"
+	"github.com/hamadryad/hamadryad/internal/childproc"
 
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 )
@@ -44,7 +44,7 @@ func (c remakeChild) run(ctx context.Context, r recovery.Remaking, to io.Writer)
 	cmd.WaitDelay = remakeEnd
 	said := &firstBytes{}
 	cmd.Stdout, cmd.Stderr = to, said
-	if err := spawn.Start(cmd); err != nil {
+	if err := childproc.Start(cmd); err != nil {
 		return fmt.Errorf("start the process that makes a checkpoint: %w", err)
 	}
 	// Both are to spare others, and nothing depends on them.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/internal/spawn"
+	"github.com/hamadryad/hamadryad/internal/childproc"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
@@ -111,7 +111,7 @@ func start(site Site, spec *job.Command) (*running, error) {
 		return nil, err
 	}
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	err = spawn.Start(c.cmd)
+	err = childproc.Start(c.cmd)
 	closeAll(theirs...)
 	if err != nil {
 		closeAll(c.stdin, c.stdout, c.stderr)

@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/sandboxinit"
 	"github.com/hamadryad/hamadryad/engine/isolate/seccomp"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
-	"github.com/hamadryad/hamadryad/internal/spawn"
+	"github.com/hamadryad/hamadryad/internal/childproc"
 )
 
 // start starts the process as the root of a tree, and waits until it runs its program.
@@ -88,7 +88,7 @@ const (
 func start(ctx context.Context, make func() *exec.Cmd) (*exec.Cmd, error) {
 	for try := 1; ; try++ {
 		cmd := make()
-		err := spawn.Start(cmd)
+		err := childproc.Start(cmd)
 		if !errors.Is(err, unix.ETXTBSY) || try == busyTries {
 			return cmd, err
 		}

@@ -1,9 +1,9 @@
-// Package spawn starts processes that end with this one, however it ends.
+// Package childproc starts processes that end with this one, however it ends.
 //
 // The kernel tells a process of its parent's end when the thread ends that started it,
 // and Go ends threads. So one thread starts them all, and it lives as long as this
 // process.
-package spawn
+package childproc
 
 import (
 	"os/exec"

@@ -1,4 +1,4 @@
-package spawn_test
+package childproc_test
 
 import (
 	"bufio"
@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/internal/spawn"
+	"github.com/hamadryad/hamadryad/internal/childproc"
 	"github.com/hamadryad/hamadryad/internal/watch"
 )
 
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	}
 	cmd := exec.Command("cat")
 	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
-	if err := spawn.Start(cmd); err != nil {
+	if err := childproc.Start(cmd); err != nil {
 		panic(err)
 	}
 	os.Stdin.Close()
@@ -94,7 +94,7 @@ func TestOutlivesTheThread(t *testing.T) {
 	started := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // the thread ends with this goroutine
-		started <- spawn.Start(cmd)
+		started <- childproc.Start(cmd)
 		thread <- unix.Gettid()
 	}()
 	if err := <-started; err != nil {
@@ -119,7 +119,7 @@ func TestOutlivesTheThread(t *testing.T) {
 
 // Who can't be started is told of at once.
 func TestErrors(t *testing.T) {
-	if err := spawn.Start(exec.Command("/nothing/there")); !errors.Is(err, os.ErrNotExist) {
+	if err := childproc.Start(exec.Command("/nothing/there")); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
 }
