@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // contextHelp is what all commands about contexts say.
@@ -126,7 +126,7 @@ func (c *cli) changeContexts(change func(*client.Contexts) error, done string) e
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	if err := durable.Replace(file, text); err != nil {
+	if err := atomicfile.Replace(file, text); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(c.show.Out, "%s, in %s\n", done, file)

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // A rotation is made beside the writing goroutine: a large checkpoint takes seconds to
@@ -308,7 +308,7 @@ func (w *writer) name(n *next) error {
 		return fmt.Errorf("event log: creating %s: %w", n.path, err)
 	}
 	n.named = true
-	if err := durable.SyncFolder(w.l.o.Folder); err != nil {
+	if err := atomicfile.SyncFolder(w.l.o.Folder); err != nil {
 		return fmt.Errorf("event log: creating %s: %w", n.path, err)
 	}
 	return nil

@@ -31,8 +31,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/internal/buildinfo"
-	"github.com/hamadryad/hamadryad/internal/durable"
 )
 
 const (
@@ -104,7 +104,7 @@ func Mark(folder, data string, versions Versions) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(folder, File), append(text, '\n'))
+	return atomicfile.Replace(filepath.Join(folder, File), append(text, '\n'))
 }
 
 // read reads a folder's mark; nil: it has none.

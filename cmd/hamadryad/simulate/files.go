@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/laboratory/report"
 )
 
@@ -25,7 +25,7 @@ func write(folder string, runs []*report.Run, all *report.Comparison) error {
 			return err
 		}
 		path := filepath.Join(folder, name)
-		if err := durable.Replace(path, b.Bytes()); err != nil {
+		if err := atomicfile.Replace(path, b.Bytes()); err != nil {
 			return err
 		}
 		return os.Chmod(path, 0o644) // results are no secret

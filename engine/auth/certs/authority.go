@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 const (
@@ -251,7 +251,7 @@ func (a *Authority) Write(folder string, id auth.Identity, now time.Time, life t
 	}
 	ca := filepath.Join(folder, FileCA)
 	if _, err := os.Lstat(ca); os.IsNotExist(err) {
-		if err := durable.Replace(ca, a.text); err != nil {
+		if err := atomicfile.Replace(ca, a.text); err != nil {
 			return "", "", err
 		}
 	}
@@ -264,10 +264,10 @@ func (a *Authority) Write(folder string, id auth.Identity, now time.Time, life t
 
 // write puts a key and its certificate in place, the key first.
 func write(certFile string, cert []byte, keyFile string, key []byte) error {
-	if err := durable.Replace(keyFile, key); err != nil {
+	if err := atomicfile.Replace(keyFile, key); err != nil {
 		return err
 	}
-	return durable.Replace(certFile, cert)
+	return atomicfile.Replace(certFile, cert)
 }
 
 // NewKey makes a key, and its PEM: ECDSA on P-256, which every TLS 1.3 speaks.

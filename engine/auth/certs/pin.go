@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // ShowCA has a server's configuration show its CA behind its own certificate, for those who
@@ -68,7 +68,7 @@ func Put(f Files, ca, cert, key []byte) error {
 		return err
 	}
 	if _, err := os.Stat(f.CA); errors.Is(err, os.ErrNotExist) {
-		if err := durable.Replace(f.CA, ca); err != nil {
+		if err := atomicfile.Replace(f.CA, ca); err != nil {
 			return err
 		}
 	}
@@ -89,5 +89,5 @@ func Replace(f Files, cert []byte) error {
 	if _, err := newState(f, ca, cert, key, time.Now()); err != nil {
 		return err
 	}
-	return durable.Replace(f.Certificate, cert)
+	return atomicfile.Replace(f.Certificate, cert)
 }

@@ -20,7 +20,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 const (
@@ -51,7 +51,7 @@ func Join(ctx context.Context, address string, t Token, files certs.Files) error
 	if err := certs.Put(files, got.CA, got.Certificate, keyText); err != nil {
 		return err
 	}
-	return durable.Replace(mark(files), []byte(hashOf(t.secret)))
+	return atomicfile.Replace(mark(files), []byte(hashOf(t.secret)))
 }
 
 // Joined tells whether Join has put there what lies in files, with the same token.

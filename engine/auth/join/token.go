@@ -16,7 +16,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 const (
@@ -109,7 +109,7 @@ func Create(folder string, ca *certs.Authority, launcher string, at Addresses, t
 			return Token{}, err
 		}
 	}
-	return t, durable.Replace(filepath.Join(folder, open, launcher), text)
+	return t, atomicfile.Replace(filepath.Join(folder, open, launcher), text)
 }
 
 // Folders of tokens, by launchers' names.
@@ -140,7 +140,7 @@ func redeem(folder, launcher, secret string, now time.Time) error {
 	if err := os.Rename(filepath.Join(folder, open, launcher), filepath.Join(folder, used, launcher)); err != nil {
 		return fmt.Errorf("%w: it was used already, a moment ago", errRefused)
 	}
-	return durable.SyncFolder(filepath.Join(folder, open)) // no crash makes it good again
+	return atomicfile.SyncFolder(filepath.Join(folder, open)) // no crash makes it good again
 }
 
 func (e entry) of(secret string) bool {

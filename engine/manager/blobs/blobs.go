@@ -30,7 +30,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // Store keeps programs and plans in a folder, each under its SHA-256. It holds at
@@ -108,7 +108,7 @@ func Open(folder string, o Options) (*Store, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("programs: %w", err)
 	}
-	if err := durable.SyncFolder(filepath.Dir(folder)); err != nil {
+	if err := atomicfile.SyncFolder(filepath.Dir(folder)); err != nil {
 		return nil, fmt.Errorf("programs: %w", err)
 	}
 	entries, err := os.ReadDir(folder)
@@ -335,7 +335,7 @@ func (u *Upload) Finish() error {
 		err = os.Rename(u.file.Name(), u.b.path(u.hash))
 	}
 	if err == nil {
-		err = durable.SyncFolder(u.b.folder) // before any job that needs it is taken
+		err = atomicfile.SyncFolder(u.b.folder) // before any job that needs it is taken
 	}
 	if err == nil {
 		err = u.b.note(u.hash, u.user)

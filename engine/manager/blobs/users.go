@@ -9,7 +9,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 const (
@@ -178,7 +178,7 @@ func (b *Store) note(hash, user string) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(b.path(hash)+usersSuffix, text)
+	return atomicfile.Replace(b.path(hash)+usersSuffix, text)
 }
 
 // readUsers reads who sent a blob. Where that can't be read, they send it again.

@@ -24,7 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // Store keeps the graphs that are too large for the event log, in a folder beside it,
@@ -127,10 +127,10 @@ func (g *Store) write(hash string, data []byte) error {
 	if err := os.MkdirAll(g.Folder, 0o700); err != nil {
 		return err
 	}
-	if err := durable.Replace(g.path(hash), data); err != nil {
+	if err := atomicfile.Replace(g.path(hash), data); err != nil {
 		return err
 	}
-	return durable.SyncFolder(filepath.Dir(g.Folder))
+	return atomicfile.SyncFolder(filepath.Dir(g.Folder))
 }
 
 // use notes that a graph is needed now.

@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -96,7 +96,7 @@ func Open(o Options) (*History, error) {
 	h := &History{o: o, told: map[scheduler.JobID]ending{}, ended: map[scheduler.JobID]ending{}, closes: make(chan struct{}), questions: make(chan func()), sampler: newSampler()}
 	h.queue.wake = make(chan struct{}, 1)
 	if h.o.write == nil {
-		h.o.write = durable.Replace
+		h.o.write = atomicfile.Replace
 	}
 	h.files = files{folder: filepath.Join(o.Folder, jobsFolder), write: h.o.write}
 	h.journal.parts = parts{folder: filepath.Join(o.Folder, "journal"), write: h.o.write, live: map[int]int{}, reach: map[int]uint64{}}

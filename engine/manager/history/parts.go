@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -193,7 +193,7 @@ func sweepFolder(folder string) error {
 		return err
 	}
 	for _, e := range entries {
-		if durable.IsTemporary(e.Name()) {
+		if atomicfile.IsTemporary(e.Name()) {
 			if err := os.Remove(filepath.Join(folder, e.Name())); err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -146,7 +146,7 @@ func (n *Numbers) Stop(last scheduler.JobID, record uint64) error {
 
 func (n *Numbers) write(next numbers) error {
 	next.Version = numbersVersion
-	err := durable.ReplaceBy(n.path, func(f *os.File) (err error) {
+	err := atomicfile.ReplaceBy(n.path, func(f *os.File) (err error) {
 		if next.File, err = identify(f); err != nil {
 			return err
 		}
@@ -174,5 +174,5 @@ func (n *Numbers) remove() error {
 	if errors.Is(err, os.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, durable.SyncFolder(filepath.Dir(n.path)))
+	return errors.Join(err, atomicfile.SyncFolder(filepath.Dir(n.path)))
 }

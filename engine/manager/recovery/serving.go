@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 const (
@@ -55,5 +55,5 @@ func (s Serving) Write(folder string) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(folder, servingFile), append(text, '\n'))
+	return atomicfile.Replace(filepath.Join(folder, servingFile), append(text, '\n'))
 }

@@ -20,7 +20,7 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/internal/secretfile"
 )
 
@@ -61,7 +61,7 @@ func read(file string) (k Key, err error) {
 // begin makes a key.
 func begin(file string) (k Key, err error) {
 	_, _ = rand.Read(k.secret[:]) // it never fails
-	if err := durable.Replace(file, []byte(hex.EncodeToString(k.secret[:])+"\n")); err != nil {
+	if err := atomicfile.Replace(file, []byte(hex.EncodeToString(k.secret[:])+"\n")); err != nil {
 		return Key{}, fmt.Errorf("write the cluster's key: %w", err)
 	}
 	return k, nil

@@ -18,7 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // KeepDefault is Options.Keep by default.
@@ -95,7 +95,7 @@ func Open(o Options) (*Book, error) {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if durable.IsTemporary(name) {
+		if atomicfile.IsTemporary(name) {
 			_ = os.Remove(filepath.Join(o.Folder, name)) // it is in nobody's way
 		}
 		n, err := strconv.ParseUint(strings.TrimSuffix(name, ".json"), 10, 64)
@@ -213,7 +213,7 @@ func (b *Book) add(text []byte, origin string) (Version, error) {
 		v := Version{Number: last.Number + 1, At: b.o.Now().UTC(), Origin: origin, Before: last.Tag, Tag: tag, Text: text}
 		content, err := json.Marshal(v)
 		if err == nil {
-			err = durable.Replace(b.path(fileName(v.Number)), content)
+			err = atomicfile.Replace(b.path(fileName(v.Number)), content)
 		}
 		if err != nil {
 			return last, fmt.Errorf("a version of the configuration can't be kept: %w", err)
@@ -267,7 +267,7 @@ func (c *Put) swap(old, text []byte) error {
 	c.p.Temporary = b.place.beside()
 	content, err := json.Marshal(c.p)
 	if err == nil {
-		err = durable.Replace(b.path(pendingFile), content)
+		err = atomicfile.Replace(b.path(pendingFile), content)
 	}
 	if err != nil {
 		return fmt.Errorf("a version of the configuration can't be kept, so nothing was changed: %w", err)
@@ -287,7 +287,7 @@ func (c *Put) Keep() (Version, error) {
 	if err := os.Rename(b.path(pendingFile), b.path(fileName(c.p.Number))); err != nil {
 		return Version{}, fmt.Errorf("a version of the configuration can't be kept: %w", err)
 	}
-	return b.kept(c.p.Version), durable.SyncFolder(b.o.Folder)
+	return b.kept(c.p.Version), atomicfile.SyncFolder(b.o.Folder)
 }
 
 // Undo puts the old text back, unless somebody has written the file since.

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // TextBytesMax bounds a text that is shown, checked or applied here. A configuration may be
@@ -147,7 +147,7 @@ func (p *place) swap(from string, old, text []byte) error {
 	}
 	out, err := os.ReadFile(from)
 	if err == nil && bytes.Equal(out, old) {
-		if err := durable.SyncFolder(filepath.Dir(p.path)); err != nil {
+		if err := atomicfile.SyncFolder(filepath.Dir(p.path)); err != nil {
 			return errors.Join(err, rename(from, p.path), os.Remove(from))
 		}
 		_ = os.Remove(from) // what stays is in nobody's way
@@ -163,7 +163,7 @@ func (p *place) swap(from string, old, text []byte) error {
 		}
 		put := out
 		if out, err = os.ReadFile(from); err == nil && bytes.Equal(out, in) { // nobody wrote since
-			return errors.Join(ErrChanged, durable.SyncFolder(filepath.Dir(p.path)), os.Remove(from))
+			return errors.Join(ErrChanged, atomicfile.SyncFolder(filepath.Dir(p.path)), os.Remove(from))
 		}
 		in = put
 	}
@@ -183,7 +183,7 @@ func (p *place) replace(from string, old []byte) error {
 	if err != nil {
 		return errors.Join(p.notReplaced(err), os.Remove(from))
 	}
-	return durable.SyncFolder(filepath.Dir(p.path))
+	return atomicfile.SyncFolder(filepath.Dir(p.path))
 }
 
 func (p *place) notReplaced(err error) error {

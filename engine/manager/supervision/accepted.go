@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // acceptedFile is where the configuration that was last accepted is kept, beside the
@@ -54,7 +54,7 @@ func (k *keeper) flush() error {
 	if source == nil || string(source) == string(k.written) {
 		return nil
 	}
-	if err := durable.Replace(filepath.Join(k.folder, acceptedFile), source); err != nil {
+	if err := atomicfile.Replace(filepath.Join(k.folder, acceptedFile), source); err != nil {
 		return fmt.Errorf("the accepted configuration can't be kept: %w", err)
 	}
 	k.written = source

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
 	"github.com/hamadryad/hamadryad/internal/secretfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -45,7 +45,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("folder of jobs' tickets: %w", err)
 	}
 	for _, f := range files {
-		if durable.IsTemporary(f.Name()) { // it was being written when the manager was killed
+		if atomicfile.IsTemporary(f.Name()) { // it was being written when the manager was killed
 			_ = os.Remove(filepath.Join(o.Folder, f.Name()))
 			continue
 		}
@@ -75,7 +75,7 @@ func (s *Store) path(job scheduler.JobID, user string) string {
 }
 
 func (s *Store) write(e *entry) error {
-	if err := durable.Replace(s.path(e.job, e.user), e.cache); err != nil {
+	if err := atomicfile.Replace(s.path(e.job, e.user), e.cache); err != nil {
 		return fmt.Errorf("keep the job's ticket: %w", err)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 const (
@@ -128,7 +128,7 @@ func (s *seen) compact(before time.Time) error {
 		_ = s.file.Close()
 		s.file = nil
 	}
-	if err := durable.Replace(s.path, []byte(text.String())); err != nil {
+	if err := atomicfile.Replace(s.path, []byte(text.String())); err != nil {
 		return fmt.Errorf("the accepted signatures: %w", err)
 	}
 	file, err := os.OpenFile(s.path, os.O_APPEND|os.O_WRONLY, 0o600)

@@ -26,8 +26,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/safepath"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/internal/dataformat"
-	"github.com/hamadryad/hamadryad/internal/durable"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -191,7 +191,7 @@ func (d *Folder) claimIdentity() error {
 		return nil
 	}
 	d.identity = rand.Text()
-	err = durable.Replace(path, []byte(d.identity+"\n"))
+	err = atomicfile.Replace(path, []byte(d.identity+"\n"))
 	if err == nil && spent {
 		_, err = d.note.WriteAt([]byte(strings.Repeat(" ", 2*noteSlot)), 0)
 	}
@@ -200,7 +200,7 @@ func (d *Folder) claimIdentity() error {
 
 // Accept keeps the configuration that the launcher has joined with.
 func (d *Folder) Accept(source []byte) error {
-	return durable.Replace(filepath.Join(d.root, acceptedFile), source)
+	return atomicfile.Replace(filepath.Join(d.root, acceptedFile), source)
 }
 
 // acceptedFile keeps the configuration that the launcher joined with last.
@@ -236,7 +236,7 @@ func (d *Folder) claimNote() error {
 			return err
 		}
 	}
-	return errors.Join(f.Sync(), durable.SyncFolder(d.root))
+	return errors.Join(f.Sync(), atomicfile.SyncFolder(d.root))
 }
 
 // Close gives the folder free.

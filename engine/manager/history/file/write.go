@@ -12,7 +12,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // Write puts a job's file in place, whole and durable, or not at all. It returns how long it is.
@@ -21,7 +21,7 @@ func Write(path string, j *Job) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return int64(len(b)), durable.Replace(path, b)
+	return int64(len(b)), atomicfile.Replace(path, b)
 }
 
 // Encode makes the bytes of a file. Attempts may be in any order; of those of one id the last counts.

@@ -44,7 +44,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -273,7 +273,7 @@ func (m *Mirror) bring(ctx context.Context, name, path string) error {
 		return err
 	}
 	defer r.Close()
-	return durable.ReplaceFrom(path, r, time.Unix(0, int64(m.there[name].newest.version)))
+	return atomicfile.ReplaceFrom(path, r, time.Unix(0, int64(m.there[name].newest.version)))
 }
 
 // remove removes the copies of what is gone.
@@ -306,7 +306,7 @@ func (m *Mirror) copyAll(ctx context.Context) error {
 		for _, e := range entries {
 			name := folder + "/" + e.Name()
 			info, err := e.Info()
-			if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ending) || durable.IsTemporary(e.Name()) {
+			if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ending) || atomicfile.IsTemporary(e.Name()) {
 				continue // it went meanwhile, or is none of ours
 			}
 			if v := version(info.ModTime().UnixNano()); v > m.there[name].newest.version {

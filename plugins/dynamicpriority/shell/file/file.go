@@ -31,7 +31,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 )
@@ -54,7 +54,7 @@ type Store struct {
 	position *position
 	edited   bool                                 // it is not as it was written last
 	settled  bool                                 // the position's file is as the position
-	replace  func(path string, text []byte) error // durable.Replace, but in tests
+	replace  func(path string, text []byte) error // atomicfile.Replace, but in tests
 }
 
 // Open reads a file, which must be there, and changes nothing, so that one who looks does no harm to one
@@ -71,7 +71,7 @@ func Open(path string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the budgets: %w", err)
 	}
-	s := &Store{path: path, state: &account.State{}, replace: durable.Replace}
+	s := &Store{path: path, state: &account.State{}, replace: atomicfile.Replace}
 	is := &found{}
 	if err := s.parse(text, is); err != nil {
 		return nil, fmt.Errorf("the budgets: %s: %w: mend it while no manager runs", path, err)

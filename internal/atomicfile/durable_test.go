@@ -1,4 +1,4 @@
-package durable_test
+package atomicfile_test
 
 import (
 	"os"
@@ -6,7 +6,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/internal/durable"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // alone checks that a folder holds one file, with that content.
@@ -25,7 +25,7 @@ func alone(t *testing.T, path, content string) {
 func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept")
 	for _, content := range []string{"one", "", "another"} {
-		if err := durable.Replace(path, []byte(content)); err != nil {
+		if err := atomicfile.Replace(path, []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 		alone(t, path, content)
@@ -42,14 +42,14 @@ func TestNothingIsLeftOfAFailure(t *testing.T) {
 	if err := os.WriteFile(inside, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if durable.Replace(folder, []byte("no file takes a folder's place")) == nil {
+	if atomicfile.Replace(folder, []byte("no file takes a folder's place")) == nil {
 		t.Error("a file took the place of a folder")
 	}
 	alone(t, inside, "")
 	if entries, err := os.ReadDir(filepath.Dir(folder)); err != nil || len(entries) != 1 {
 		t.Errorf("something is left: %v (%v)", entries, err)
 	}
-	if durable.Replace(filepath.Join(folder, "none", "kept"), nil) == nil {
+	if atomicfile.Replace(filepath.Join(folder, "none", "kept"), nil) == nil {
 		t.Error("a file was written to a folder that is not there")
 	}
 }
@@ -69,7 +69,7 @@ func TestWritersAtOnce(t *testing.T) {
 	for content := range contents {
 		writers.Go(func() {
 			for range 4 {
-				if err := durable.Replace(path, []byte(content)); err != nil {
+				if err := atomicfile.Replace(path, []byte(content)); err != nil {
 					t.Error(err)
 				}
 				if got, err := os.ReadFile(path); err != nil || !contents[string(got)] {

@@ -1,6 +1,6 @@
-// Package durable writes small files so that a power cut leaves the old one or the new
+// Package atomicfile writes small files so that a power cut leaves the old one or the new
 // one, and never a part.
-package durable
+package atomicfile
 
 import (
 	"bytes"
