@@ -158,7 +158,7 @@ var directions = []struct {
 	{"hdfs/mini", []string{"sdk", "hdfs", "internal/childproc"}, "hdfs implements sdk/storage and nothing else"},
 	{"hdfs", []string{"sdk", "hdfs", "internal/kerberos"}, "hdfs implements sdk/storage and nothing else"},
 	{"mapreduce", []string{"sdk", "mapreduce"}, "MapReduce is written only on sdk/job: extend sdk/job"},
-	{"cmd/internal/processes", []string{"internal/watch"}, "it is for tests of processes alone, as internal/watch is"},
+	{"cmd/internal/processes", []string{"internal/proctest"}, "it is for tests of processes alone, as internal/proctest is"},
 	{"cmd/hamadryad", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/buildinfo", "internal/atomicfile", "internal/lines", "internal/moment", "internal/cpuaffinity", "internal/spelling"}, ""},
 	{"cmd/hamadryad-experiment", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/cpuaffinity"}, ""},
 	{"cmd", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd"}, ""},

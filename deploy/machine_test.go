@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // waitMax bounds each wait; it is long beside what a slow machine takes.
@@ -90,7 +90,7 @@ func begin(t *testing.T, name, shared string, start func(*exec.Cmd) error) *mach
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := &watch.Output{}
+	log := &proctest.Output{}
 	cmd := exec.Command("unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", script, folder, name, shared)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := start(cmd); err != nil {
@@ -113,12 +113,12 @@ func begin(t *testing.T, name, shared string, start func(*exec.Cmd) error) *mach
 // awaitUp waits until the machine's systemd has started.
 func (m *machine) awaitUp() {
 	m.t.Helper()
-	watch.Until(m.t, waitMax, "the machine has a first process", func() bool {
+	proctest.Until(m.t, waitMax, "the machine has a first process", func() bool {
 		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", m.first))
 		m.pid = strings.TrimSpace(string(children))
 		return m.pid != ""
 	})
-	watch.Until(m.t, waitMax, "the machine is up", func() bool {
+	proctest.Until(m.t, waitMax, "the machine is up", func() bool {
 		out, _ := m.command(m.t.Context(), "systemctl is-system-running").Output()
 		state := strings.TrimSpace(string(out))
 		return state == "running" || state == "degraded"
@@ -129,7 +129,7 @@ func (m *machine) awaitUp() {
 func removeGroups(t *testing.T, name string) {
 	all, _ := filepath.Glob("/sys/fs/cgroup/*/" + name)
 	for _, top := range append(all, "/sys/fs/cgroup/"+name) {
-		watch.Until(t, waitMax, "its groups are removed", func() bool {
+		proctest.Until(t, waitMax, "its groups are removed", func() bool {
 			_ = exec.Command("find", top, "-depth", "-type", "d", "-exec", "rmdir", "{}", ";").Run()
 			_, err := os.Stat(top)
 			return err != nil
@@ -165,7 +165,7 @@ func (m *machine) must(line string) string {
 func (m *machine) eventually(line, text string) string {
 	m.t.Helper()
 	var out string
-	watch.Until(m.t, waitMax, line+" prints "+text, func() bool {
+	proctest.Until(m.t, waitMax, line+" prints "+text, func() bool {
 		out, _ = m.try(line)
 		return strings.Contains(out, text)
 	})

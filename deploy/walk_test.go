@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 var rounds = flag.Int("rounds", 1, "how often TestWalk kills, switches policies and upgrades, before it restores a backup")
@@ -116,7 +116,7 @@ func (s *site) background(on *machine, name, line string) *submitted {
 // runs waits until map tasks of a job have started on both launchers.
 func (j *submitted) runs() {
 	j.s.t.Helper()
-	watch.Until(j.s.t, waitMax, j.name+" runs on both launchers", func() bool {
+	proctest.Until(j.s.t, waitMax, j.name+" runs on both launchers", func() bool {
 		text, _ := os.ReadFile(filepath.Join(j.s.shared, "started-"+j.name))
 		return strings.Contains(string(text), "node-2") && strings.Contains(string(text), "node-3")
 	})

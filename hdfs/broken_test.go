@@ -13,7 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/hdfs/mini"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -109,7 +109,7 @@ func frozenDataNode(t *testing.T, c *hdfstest.Cluster) {
 		s.health.fail(address, time.Now().Add(-avoidFor))
 	}
 	// All replicas are equally near, and HDFS tells them in any order.
-	watch.Until(t, patience, "it is asked again", func() bool { return from() == first })
+	proctest.Until(t, patience, "it is asked again", func() bool { return from() == first })
 }
 
 // A small file is written again by itself; of a large one the attempt hears that it
@@ -130,7 +130,7 @@ func writeToFrozen(t *testing.T, c *hdfstest.Cluster) {
 		t.Fatal(err)
 	}
 	var pipeline []mini.Replica
-	watch.Until(t, patience, "the large file has its pipeline", func() bool {
+	proctest.Until(t, patience, "the large file has its pipeline", func() bool {
 		pipeline, err = c.Writing()
 		pipeline = slices.DeleteFunc(pipeline, func(r mini.Replica) bool { return slices.Contains(before, r) })
 		return err != nil || len(pipeline) > 0

@@ -16,7 +16,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -68,7 +68,7 @@ type hamadryad struct {
 	programs string // folder
 	dir      string // of its data and configuration
 	address  string // the manager's
-	log      watch.Output
+	log      proctest.Output
 }
 
 // build builds its programs meanwhile.
@@ -172,7 +172,7 @@ func (h *hamadryad) carry(confDir, url, cache string) *carried {
 // has waits for the tickets with which the job has read.
 func (j *carried) has(name string) (cache []byte) {
 	j.t.Helper()
-	watch.Until(j.t, patience, "the tickets with which the job read "+name, func() bool {
+	proctest.Until(j.t, patience, "the tickets with which the job read "+name, func() bool {
 		select {
 		case err := <-j.ended:
 			j.ended <- err
@@ -197,7 +197,7 @@ func (j *carried) goOn() {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch.Until(t, patience, "the end of the first ticket", func() bool { return time.Now().After(old.End.Add(time.Second)) })
+	proctest.Until(t, patience, "the end of the first ticket", func() bool { return time.Now().After(old.End.Add(time.Second)) })
 	if err := os.WriteFile(filepath.Join(j.folder, "gate"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func (j *carried) goOn() {
 		t.Errorf("the second ticket is good until %v, the first one was until %v: %v", fresh.End, old.End, err)
 	}
 	credentials := filepath.Join(j.dir, "manager", "credentials")
-	watch.Until(t, patience, "end of the job's ticket", func() bool {
+	proctest.Until(t, patience, "end of the job's ticket", func() bool {
 		left, err := os.ReadDir(credentials)
 		return err == nil && len(left) == 0
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/engine/worker"
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // TestMain is the program of a job, or a worker, when it is started as one.
@@ -45,7 +45,7 @@ func store(t testing.TB, c *hdfstest.Cluster, o Options) *Store {
 // takes a file that is complete with one, and hears of the others a moment later.
 func known(t *testing.T, s *Store, url string, replicas int) {
 	t.Helper()
-	watch.Until(t, patience, fmt.Sprintf("%d replicas of each block of %s are known", replicas, url), func() bool {
+	proctest.Until(t, patience, fmt.Sprintf("%d replicas of each block of %s are known", replicas, url), func() bool {
 		blocks, err := s.Locations(t.Context(), url, 0, -1)
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup/cgrouptest"
 	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // atOnce is how many of those tests run at the same time that say they may: most of their time they wait, for
@@ -99,7 +99,7 @@ type options struct {
 type process struct {
 	name string
 	cmd  *exec.Cmd
-	log  *watch.Output
+	log  *proctest.Output
 	done chan struct{}
 }
 
@@ -117,7 +117,7 @@ const (
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	watch.Until(t, waitMax, what, holds)
+	proctest.Until(t, waitMax, what, holds)
 }
 
 func startCluster(t *testing.T, o options) *cluster {

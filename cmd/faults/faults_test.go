@@ -11,7 +11,7 @@ import (
 	"time"
 
 	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // A worker killed in the middle of the shuffle: its map runs again.
@@ -306,7 +306,7 @@ func TestThousandMapsTwoHundredReduces(t *testing.T) {
 	c := startCluster(t, options{launchers: 4, slots: 2})
 	j := c.submit("file", 0.05, 1000, 200)
 	most := 0
-	watch.Until(t, 4*waitMax, "the application ends", func() bool {
+	proctest.Until(t, 4*waitMax, "the application ends", func() bool {
 		for _, l := range c.launchers {
 			fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", l.cmd.Process.Pid))
 			most = max(most, len(fds))

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // All launchers are destroyed, with their disks, and the manager is killed: what attempts printed is still
@@ -70,7 +70,7 @@ func (c *cluster) restOfTheLog(want string) {
 		if span != "" {
 			q.Header.Set("Range", span)
 		}
-		code, head, text := watch.Answer(c.t, q)
+		code, head, text := proctest.Answer(c.t, q)
 		return code, head.Get("Content-Range"), text
 	}
 	_, _, text := get("/api/v1/jobs/job-2/attempts?state=failed", "")

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
 )
 
@@ -178,6 +178,6 @@ func (c *cluster) metrics() string {
 // page is one of the manager's pages.
 func (c *cluster) page(path string) string {
 	c.t.Helper()
-	_, page := watch.Get(c.t, c.pages()+path)
+	_, page := proctest.Get(c.t, c.pages()+path)
 	return page
 }

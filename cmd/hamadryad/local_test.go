@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/internal/processes"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // waitMax bounds every wait of these tests, on a machine that is slow and busy.
@@ -21,7 +21,7 @@ const waitMax = 3 * time.Minute
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	watch.Until(t, waitMax, what, holds)
+	proctest.Until(t, waitMax, what, holds)
 }
 
 // localRun is one "hamadryad local" with what it started.
@@ -30,7 +30,7 @@ type localRun struct {
 	dir  string
 	gate string // of the job steady
 	cmd  *exec.Cmd
-	out  *watch.Output
+	out  *proctest.Output
 	done chan error
 }
 
@@ -39,7 +39,7 @@ type localRun struct {
 func startLocal(t *testing.T, tasks int, flags ...string) *localRun {
 	t.Helper()
 	dir := t.TempDir()
-	r := &localRun{t: t, dir: dir, gate: filepath.Join(dir, "gate"), out: &watch.Output{}, done: make(chan error, 1)}
+	r := &localRun{t: t, dir: dir, gate: filepath.Join(dir, "gate"), out: &proctest.Output{}, done: make(chan error, 1)}
 	args := append([]string{"local", "--data", filepath.Join(r.dir, "c")}, flags...)
 	args = append(args, "--", filepath.Join(binaries, "steady"), strconv.Itoa(tasks), r.gate)
 	r.cmd = exec.Command(filepath.Join(binaries, "hamadryad"), args...)

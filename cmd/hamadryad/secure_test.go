@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // secured is a cluster of real processes in which all prove who they are, with a folder for
@@ -22,7 +22,7 @@ type secured struct {
 	t       *testing.T
 	dir     string
 	manager string // its address
-	logs    []*watch.Output
+	logs    []*proctest.Output
 }
 
 // run runs one of the programs to its end as a user, "" for nobody, and returns what it
@@ -49,7 +49,7 @@ func (s *secured) must(user, program string, args ...string) string {
 }
 
 // begin starts a process of the cluster that stays until the test ends.
-func (s *secured) begin(args ...string) *watch.Output {
+func (s *secured) begin(args ...string) *proctest.Output {
 	s.t.Helper()
 	cmd := exec.Command(filepath.Join(binaries, "hamadryad"), args...)
 	cmd.Dir = s.dir
@@ -57,9 +57,9 @@ func (s *secured) begin(args ...string) *watch.Output {
 }
 
 // keep lets a process of the cluster run until the test ends.
-func (s *secured) keep(cmd *exec.Cmd, start func() error) *watch.Output {
+func (s *secured) keep(cmd *exec.Cmd, start func() error) *proctest.Output {
 	s.t.Helper()
-	out := &watch.Output{}
+	out := &proctest.Output{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := start(); err != nil {
 		s.t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // pools are two, of a policy that shares slots between them.
@@ -35,7 +35,7 @@ func TestClicks(t *testing.T) {
 	b.Do(chromedp.Navigate(s.web+"jobs/job-2"), chromedp.SendKeys(`form[action$="/kill"] input[name="reason"]`, "wrong input"),
 		chromedp.Click(`button.danger`), chromedp.WaitVisible(".figures .state.killed"))
 	s.says([]string{"killed", "wrong input"}, "status", "job-2")
-	watch.Until(t, waitMax, "the client of the job that was killed ends", other.Ended)
+	proctest.Until(t, waitMax, "the client of the job that was killed ends", other.Ended)
 
 	b.Do(chromedp.Navigate(s.web+"launchers"), chromedp.Click(`form[action$="node-2/drain"] button`), chromedp.WaitVisible(`//tr[contains(.,"node-2")]//*[contains(@class,"drain")]`))
 	s.says([]string{"drain"}, "launchers")
@@ -44,7 +44,7 @@ func TestClicks(t *testing.T) {
 	applied := s.changeSettings(b)
 
 	s.write("go", "")
-	watch.Until(t, waitMax, "the job that was held ends", held.Ended)
+	proctest.Until(t, waitMax, "the job that was held ends", held.Ended)
 	if code := held.Cmd.ProcessState.ExitCode(); code != 0 {
 		t.Fatalf("it ended with %d:\n%s", code, held.Log)
 	}
@@ -154,7 +154,7 @@ func TestTenTabs(t *testing.T) {
 		b.Do(chromedp.Navigate(s.web+"jobs/job-1"), chromedp.WaitVisible(".figures .state.running"))
 	}
 	s.write("go", "")
-	watch.Until(t, waitMax, "the job ends", job.Ended)
+	proctest.Until(t, waitMax, "the job ends", job.Ended)
 	for _, b := range tabs {
 		b.Do(chromedp.WaitVisible(".figures .state.succeeded"))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // largeAttempts is how many attempts the job has whose page is measured.
@@ -36,11 +36,11 @@ func BenchmarkLargePage(b *testing.B) {
 		}
 	}
 	// Half of it has run.
-	watch.Until(b, 10*waitMax, "half of the job has run", func() bool {
+	proctest.Until(b, 10*waitMax, "half of the job has run", func() bool {
 		tab.Do(chromedp.Navigate(s.web + "api/v1/jobs/job-1"))
 		return browser.Ask(tab, chromedp.Evaluate[int](`JSON.parse(document.body.innerText).groupsFinished || 0`)) > largeAttempts/2
 	})
 	b.Run("runs", measure)
-	watch.Until(b, 10*waitMax, "the job ends", p.Ended)
+	proctest.Until(b, 10*waitMax, "the job ends", p.Ended)
 	b.Run("ended", measure)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // What an attempt prints appears on its log's page as it comes: whatever it is, not while the page pauses, with a word
@@ -74,7 +74,7 @@ func TestLogGoesOn(t *testing.T) {
 
 	prints("the last line\n")
 	prints("")
-	watch.Until(t, waitMax, "the job ends", job.Ended)
+	proctest.Until(t, waitMax, "the job ends", job.Ended)
 	shows("the last line\n")
 	browser.Ask(b, chromedp.Poll[bool](`!document.getElementById("main").innerText.includes("by now")`))
 	followed := text()
@@ -88,7 +88,7 @@ func TestLogGoesOn(t *testing.T) {
 // attempt waits for the first attempt of a job, and returns its id.
 func (s *site) attempt(job string) (id string) {
 	s.t.Helper()
-	watch.Until(s.t, waitMax, "an attempt of "+job+" runs", func() bool {
+	proctest.Until(s.t, waitMax, "an attempt of "+job+" runs", func() bool {
 		out, err := s.command("status", job, "--attempts", "-o", "json")
 		var status struct {
 			Attempts []struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // pictures is where screenshots go. "make screenshots" has docs/pages.
@@ -43,7 +43,7 @@ func TestARealLoad(t *testing.T) {
 	fails := s.submit("bob", "research", "prices", 12, 3, 100, "failing")
 	s.says([]string{"job-2"}, "jobs")
 	s.submit("bob", "research", "crawl", 30, 4, 6000, "plain")
-	watch.Until(t, waitMax, "the job that fails ends", fails.Ended)
+	proctest.Until(t, waitMax, "the job that fails ends", fails.Ended)
 	s.submit("cid", "production", "billing", 80, 4, 900, "plain")
 	s.says([]string{"preempted"}, "status", "job-3", "--attempts")
 	s.submit("dan", "adhoc", "which pages link here", 60, 1, 600, "plain")
@@ -61,7 +61,7 @@ func TestARealLoad(t *testing.T) {
 	b.Do(chromedp.Navigate(s.web + "jobs/job-2?state=failed"))
 	log := browser.Ask(b.Tab, chromedp.Evaluate[string](`document.querySelector('main table a[href$="/log"]')?.href || ""`))
 	b.picture("log", strings.TrimPrefix(log, s.web), "line 4,711 of prices.csv")
-	watch.Until(t, waitMax, "the skewed job ends", skewed.Ended)
+	proctest.Until(t, waitMax, "the skewed job ends", skewed.Ended)
 	b.picture("job-skewed", "jobs/job-1?by=launcher", "succeeded", "preempted")
 	b.picture("pools", "pools", "production", "research", "Weight")
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/internal/processes"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // binaries is the folder of the programs under test, built once.
@@ -63,7 +63,7 @@ func start(t testing.TB, policy string, launchers, slots int) *site {
 		name := fmt.Sprint("node-", i+1)
 		s.begin(name, "serve", "launcher", "--manager", address, "--name", name, "--slots", fmt.Sprint(slots), "--memory", "4GiB", "--data", s.path(name), "--bind", "127.0.0.1")
 	}
-	watch.Until(t, waitMax, "policy and launchers are there", func() bool {
+	proctest.Until(t, waitMax, "policy and launchers are there", func() bool {
 		policy, err := s.command("policy", "-o", "json")
 		there, errThere := s.command("launchers", "-o", "json")
 		return errors.Join(err, errThere) == nil && strings.Contains(policy, `"state": "running"`) && strings.Count(there, `"up"`) == launchers
@@ -148,7 +148,7 @@ func (s *site) says(texts []string, args ...string) {
 			s.t.Logf("%v printed:\n%s", args, last)
 		}
 	}()
-	watch.Until(s.t, waitMax, fmt.Sprintf("%v prints %q", args, texts), func() bool {
+	proctest.Until(s.t, waitMax, fmt.Sprintf("%v prints %q", args, texts), func() bool {
 		var err error
 		last, err = s.command(args...)
 		for _, text := range texts {

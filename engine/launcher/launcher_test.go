@@ -11,7 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/metricdoc"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // follow reads an attempt's log as it grows until a line holds text, and returns
@@ -56,7 +56,7 @@ func (n *node) log(id uint64) string {
 // page returns one of a launcher's pages.
 func (n *node) page(path string) string {
 	n.m.t.Helper()
-	_, text := watch.Get(n.m.t, "http://"+n.join.HttpAddress+path)
+	_, text := proctest.Get(n.m.t, "http://"+n.join.HttpAddress+path)
 	return text
 }
 
@@ -211,7 +211,7 @@ func TestMetrics(t *testing.T) {
 		return err == nil && answer.StatusCode == http.StatusOK
 	})
 	for _, page := range []string{"/livez", "/healthz", "/readyz", "/readyz?verbose", "/debug/pprof/goroutine"} {
-		if code, text := watch.Get(t, "http://"+n.join.HttpAddress+page); code != http.StatusOK {
+		if code, text := proctest.Get(t, "http://"+n.join.HttpAddress+page); code != http.StatusOK {
 			t.Errorf("%s: %d %.200s", page, code, text)
 		}
 	}

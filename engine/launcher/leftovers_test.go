@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // A temporary folder that can't be removed is tried again, ever later and a bounded number of times. It is
@@ -20,7 +20,7 @@ func TestLeftoversAreTriedAgain(t *testing.T) {
 		t.Fatal("this needs the right to mount: run the tests as root, as CI does")
 	}
 	for _, goes := range []bool{true, false} {
-		base, log := t.TempDir(), &watch.Output{}
+		base, log := t.TempDir(), &proctest.Output{}
 		held := filepath.Join(base, "w1", "a7")
 		if err := os.MkdirAll(held, 0o755); err != nil {
 			t.Fatal(err)

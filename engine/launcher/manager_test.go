@@ -23,7 +23,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -458,5 +458,5 @@ func waitGone(t testing.TB, path string) {
 // waitFor looks again and again: for what sends no event.
 func waitFor(t testing.TB, what string, check func() bool) {
 	t.Helper()
-	watch.Until(t, patience, what, check)
+	proctest.Until(t, patience, what, check)
 }

@@ -19,21 +19,21 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // secured is a manager whose launchers prove who they are, and ask for proof.
 type secured struct {
 	*manager
 	ca   *certstest.CA
-	logs map[string]*watch.Output // of launchers, by name
+	logs map[string]*proctest.Output // of launchers, by name
 	keys map[string]*certs.Keys
 }
 
 func newSecured(t *testing.T) *secured {
 	m := newManager(t)
 	m.server.Stop()
-	s := &secured{manager: m, ca: certstest.New(t), logs: map[string]*watch.Output{}, keys: map[string]*certs.Keys{}}
+	s := &secured{manager: m, ca: certstest.New(t), logs: map[string]*proctest.Output{}, keys: map[string]*certs.Keys{}}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func newSecured(t *testing.T) *secured {
 func (s *secured) begin(name string) (*node, certs.Files) {
 	s.t.Helper()
 	files := s.ca.Files(auth.Launcher, name)
-	out := &watch.Output{}
+	out := &proctest.Output{}
 	log := slog.New(slog.NewTextHandler(out, nil))
 	keys, err := certs.Open(files, certs.Options{Log: log})
 	if err != nil {
@@ -204,7 +204,7 @@ func TestKeyIsOpenToWorkers(t *testing.T) {
 	if got := strings.Count(s.logs["open"].String(), warning); got != 1 {
 		t.Errorf("it warns %d times: %s", got, s.logs["open"])
 	}
-	out := &watch.Output{}
+	out := &proctest.Output{}
 	on := isolation(t)
 	s.launch("closed", func(c *configuration) {
 		on(c)

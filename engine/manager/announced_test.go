@@ -10,7 +10,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // A client that is killed between announcing a job and submitting it leaves empty folders, which the
@@ -42,7 +42,7 @@ func TestFoldersOfJobsThatWereNeverSubmitted(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone := func(path string) bool { _, err := os.Lstat(path); return errors.Is(err, fs.ErrNotExist) }
-	watch.Until(t, time.Minute, "the empty folders are removed", func() bool { return gone(empty.Temporary(out)) && gone(empty.Channels(folder)) })
+	proctest.Until(t, time.Minute, "the empty folders are removed", func() bool { return gone(empty.Temporary(out)) && gone(empty.Channels(folder)) })
 	if waited := time.Since(begun); waited < time.Second {
 		t.Errorf("they are removed after %v, and the job may be submitted for 3 s", waited)
 	}

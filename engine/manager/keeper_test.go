@@ -24,7 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -270,10 +270,10 @@ func TestJobsOfALostMachineKeepTheirNumbers(t *testing.T) {
 			t.Errorf("in life %d a job gets the number %d, behind %d", life, job, all)
 		}
 		if all = append(all, job); life == 0 {
-			watch.Until(t, waitMax, "the job is in the store", func() bool { return copies() == 1 })
+			proctest.Until(t, waitMax, "the job is in the store", func() bool { return copies() == 1 })
 		}
 		if life == 1 {
-			watch.Until(t, waitMax, "the job of the lost machine is here", func() bool {
+			proctest.Until(t, waitMax, "the job of the lost machine is here", func() bool {
 				list, err := b.api.Jobs(b.ctx(), &wire.JobsRequest{All: true})
 				return err == nil && len(list.Jobs) == len(all)
 			})

@@ -32,7 +32,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/internal/metricdoc"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -48,7 +48,7 @@ type testbed struct {
 	ended  chan error
 	conn   *grpc.ClientConn
 	api    rpc.ManagerClient
-	log    *watch.Output
+	log    *proctest.Output
 	http   string
 }
 
@@ -99,7 +99,7 @@ func newTestbed(t *testing.T) *testbed {
 
 func newTestbedWith(t testing.TB, plugin string) *testbed {
 	t.Helper()
-	bed := &testbed{t: t, log: &watch.Output{}}
+	bed := &testbed{t: t, log: &proctest.Output{}}
 	bed.cfg = Config{
 		Data: t.TempDir(), Heartbeat: 100 * time.Millisecond, Lease: waitMax, LauncherLostAfter: 2 * waitMax,
 		Core: core.DefaultSettings(), Fallback: fifo.New, Log: slog.New(slog.NewTextHandler(bed.log, nil)),
@@ -387,7 +387,7 @@ func damage(t *testing.T, path string) {
 
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	watch.Until(t, waitMax, what, holds)
+	proctest.Until(t, waitMax, what, holds)
 }
 
 func succeeded(s *wire.JobStatus) bool {

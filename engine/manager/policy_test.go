@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -34,7 +34,7 @@ func problemOf(r *wire.PolicyReply, what string) string {
 // page reads one of the manager's pages.
 func (b *testbed) page(path string) (int, string) {
 	b.t.Helper()
-	return watch.Get(b.t, "http://"+b.http+path)
+	return proctest.Get(b.t, "http://"+b.http+path)
 }
 
 // says reports whether the metrics have a line.

@@ -24,7 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // restAs asks with somebody's certificate, and returns the code and what the problem says.
@@ -115,7 +115,7 @@ func TestHTTPKeepsToTheSameRules(t *testing.T) {
 
 // A request that panics is told of in the log; one whose answer is cut off on purpose is not.
 func TestRequestsThatPanicAreTold(t *testing.T) {
-	out := &watch.Output{}
+	out := &proctest.Output{}
 	m := &manager{log: slog.New(slog.NewTextHandler(out, nil))}
 	for what, told := range map[error]bool{errors.New("index out of range"): true, http.ErrAbortHandler: false} {
 		func() {

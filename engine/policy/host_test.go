@@ -20,7 +20,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 // inTime bounds every wait, on a machine that is slow and busy.
 const inTime = time.Minute
 
-func logger(to *watch.Output) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }
+func logger(to *proctest.Output) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }
 
 // within is a context that a hanging test would pass.
 func within(t *testing.T) context.Context {
@@ -46,9 +46,9 @@ func within(t *testing.T) context.Context {
 
 // launch starts a plug-in of a behaviour and checks at the end that nothing is
 // left of it.
-func launch(t *testing.T, b policytest.Behaviour) (policy.Host, *watch.Output) {
+func launch(t *testing.T, b policytest.Behaviour) (policy.Host, *proctest.Output) {
 	t.Helper()
-	book := &watch.Output{}
+	book := &proctest.Output{}
 	h, err := policy.Launch(within(t), policy.Options{
 		Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(book), Memory: 256 << 20, StartTimeout: inTime,
 	})
@@ -73,7 +73,7 @@ func launch(t *testing.T, b policytest.Behaviour) (policy.Host, *watch.Output) {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	watch.Until(t, inTime, what, holds)
+	proctest.Until(t, inTime, what, holds)
 }
 
 // mustEnd waits for the host's end.
@@ -215,7 +215,7 @@ func TestPlugInsThatDoNotComeUp(t *testing.T) {
 				timeout = time.Second
 			}
 			_, err := policy.Launch(within(t), policy.Options{
-				Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(&watch.Output{}), StartTimeout: timeout,
+				Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(&proctest.Output{}), StartTimeout: timeout,
 			})
 			if policy.KindOf(err) != policy.StartFailed || !containsOne(err.Error(), want) {
 				t.Errorf("error %v; want one with %q", err, want)

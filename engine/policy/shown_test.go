@@ -10,7 +10,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // A panic in a call that only looks is told with that call, its words and its stack,
@@ -106,7 +106,7 @@ func TestDaemonDoesNotOutliveThePlugIn(t *testing.T) {
 
 var daemonSaid = regexp.MustCompile(`daemon pid=(\d+)`)
 
-func daemonOf(t *testing.T, book *watch.Output) string {
+func daemonOf(t *testing.T, book *proctest.Output) string {
 	t.Helper()
 	eventually(t, "the child is named", func() bool { return daemonSaid.MatchString(book.String()) })
 	return daemonSaid.FindStringSubmatch(book.String())[1]

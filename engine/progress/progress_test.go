@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 func statusOf(state wire.JobState) *wire.JobStatus {
@@ -22,7 +22,7 @@ func statusOf(state wire.JobState) *wire.JobStatus {
 
 func TestLinesComeAtMostOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out watch.Output
+		var out proctest.Output
 		l := &lines{out: &out, title: "job-7 x"}
 		for i := range 50 { // ten a second
 			s := statusOf(wire.JobState_JOB_STATE_RUNNING)

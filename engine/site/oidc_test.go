@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/auth/oidc"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // What says whose tokens count is read with the rest of the file, and a mistake in it names
@@ -44,7 +44,7 @@ func TestTokensThatComeLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log watch.Output
+	var log proctest.Output
 	s.changeTokens(nil, slog.New(slog.NewTextHandler(&log, nil)))
 	if !strings.Contains(log.String(), "started again") {
 		t.Errorf("the log says %q", log.String())

@@ -21,7 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // abandonVariable makes this binary start a cluster, print the ids of its processes
@@ -153,7 +153,7 @@ func hostsAndRacks(t *testing.T, c *Cluster) {
 	hdfs(t, c, "dfs", "-D", "dfs.replication=4", "-put", file, "/small")
 	want := []string{"/rack0 node0.test", "/rack0 node1.test", "/rack1 node2.test", "/rack1 node3.test"}
 	// The NameNode hears of the last replicas a moment after the file is complete.
-	watch.Until(t, readyTimeout, fmt.Sprintf("the file lies at %q", want), func() bool {
+	proctest.Until(t, readyTimeout, fmt.Sprintf("the file lies at %q", want), func() bool {
 		return slices.Equal(placesOf(t, c, "/small"), want)
 	})
 }

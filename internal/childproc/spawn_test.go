@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/internal/childproc"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // parentVariable makes the test binary a process that starts another and then does
@@ -101,7 +101,7 @@ func TestOutlivesTheThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := "/proc/self/task/" + strconv.Itoa(<-thread)
-	watch.Until(t, patience, "the thread has ended", func() bool {
+	proctest.Until(t, patience, "the thread has ended", func() bool {
 		_, err := os.Stat(task)
 		return errors.Is(err, os.ErrNotExist)
 	})

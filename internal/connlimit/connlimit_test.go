@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // patience bounds the wait for what is to happen at once.
@@ -187,7 +187,7 @@ func TestATurnIsWaitedFor(t *testing.T) {
 	last = <-accepted
 	ended := make(chan error, 1)
 	go func() { _, err := last.Read(make([]byte, 1)); ended <- err }()
-	watch.Until(t, patience, "it spoke", func() bool { return last.(*Conn).heard.Load() })
+	proctest.Until(t, patience, "it spoke", func() bool { return last.(*Conn).heard.Load() })
 	last.Close()
 	select {
 	case err := <-ended:
@@ -252,7 +252,7 @@ func TestHealthHasAPoolOfItsOwn(t *testing.T) {
 			ended.Add(1)
 		}()
 	}
-	watch.Until(t, patience, "silent connections wait", func() bool { return table.Counts().Waiting == 6 && ended.Load() == silent-6 })
+	proctest.Until(t, patience, "silent connections wait", func() bool { return table.Counts().Waiting == 6 && ended.Load() == silent-6 })
 	answer, err := ask("/livez")
 	if err != nil {
 		t.Fatal(err)

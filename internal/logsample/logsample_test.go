@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // lines is a place that a log writes to.
@@ -35,7 +35,7 @@ func TestRepeatedLinesAreCounted(t *testing.T) {
 		log.With("launcher", "l1").Warn("a connection is refused", "port", i)
 	}
 	log.Warn("something else")
-	watch.Until(t, 2*time.Minute, "a line counts those that were not written", func() bool { return strings.Contains(to.String(), "more like this") })
+	proctest.Until(t, 2*time.Minute, "a line counts those that were not written", func() bool { return strings.Contains(to.String(), "more like this") })
 	text := to.String()
 	if n := strings.Count(text, "a connection is refused\""); n > 3*First {
 		t.Errorf("%d lines were written", n)

@@ -14,15 +14,15 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // Process is a program that was started. Its methods may be called by any goroutine.
 type Process struct {
 	Name string
 	Cmd  *exec.Cmd
-	Log  *watch.Output // all that it printed
-	Done chan struct{} // closed when it has ended and was waited for
+	Log  *proctest.Output // all that it printed
+	Done chan struct{}    // closed when it has ended and was waited for
 }
 
 // outputDelay bounds the wait for what the descendants of an ended process print.
@@ -30,7 +30,7 @@ const outputDelay = time.Second
 
 // Start starts a command and keeps what it prints.
 func Start(name string, cmd *exec.Cmd) (*Process, error) {
-	p := &Process{Name: name, Cmd: cmd, Log: &watch.Output{}, Done: make(chan struct{})}
+	p := &Process{Name: name, Cmd: cmd, Log: &proctest.Output{}, Done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = p.Log, p.Log
 	cmd.WaitDelay = outputDelay
 	if err := cmd.Start(); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // door is a manager that lets launchers join, at a clock of the test.
@@ -203,7 +203,7 @@ func TestCertificatesAreKept(t *testing.T) {
 		}
 		_ = d.server.Serve(l, connlimit.New(connlimit.Limits{}, d.server.Log))
 	}()
-	files, log := ca.FilesAt(auth.Launcher, "l1", issued, life), &watch.Output{}
+	files, log := ca.FilesAt(auth.Launcher, "l1", issued, life), &proctest.Output{}
 	keys, err := certs.Open(files, certs.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -214,7 +214,7 @@ func TestCertificatesAreKept(t *testing.T) {
 		defer close(kept)
 		Keep(ctx, l.Addr().String(), keys, files, slog.New(slog.NewTextHandler(log, nil)))
 	}()
-	watch.Until(t, 40*time.Second, "the certificate was renewed twice", func() bool { return keys.Generation() >= 2 })
+	proctest.Until(t, 40*time.Second, "the certificate was renewed twice", func() bool { return keys.Generation() >= 2 })
 	cancel()
 	<-kept
 	l.Close()

@@ -22,7 +22,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/auth/oidc/oidctest"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // bench is a verifier beside an issuer, with a clock of its own.
@@ -30,7 +30,7 @@ type bench struct {
 	t      *testing.T
 	issuer *oidctest.Issuer
 	tokens *oidc.Verifier
-	log    watch.Output
+	log    proctest.Output
 	mu     sync.Mutex
 	ahead  time.Duration // of the verifier's clock
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/file"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -37,7 +37,7 @@ type shop struct {
 	dir    string
 	addr   string
 	server *Server
-	log    *watch.Output
+	log    *proctest.Output
 }
 
 func key(attempt int) Key {
@@ -45,7 +45,7 @@ func key(attempt int) Key {
 }
 
 func open(t testing.TB) *shop {
-	s := &shop{dir: t.TempDir(), log: &watch.Output{}}
+	s := &shop{dir: t.TempDir(), log: &proctest.Output{}}
 	s.server = &Server{
 		Log: slog.New(slog.NewTextHandler(s.log, nil)), hello: 2 * time.Second, // for the strangers
 		Lookup: func(k Key) (Stored, bool) {

@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
 	"github.com/hamadryad/hamadryad/sdk/job"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // spilling are options that keep what waits in a folder of the test.
@@ -99,7 +99,7 @@ func TestAComputingReaderIsWaitedFor(t *testing.T) {
 	w := dial(t, l, key(0), Options{Stall: time.Millisecond, Tick: 10 * time.Millisecond})
 	done := make(chan error, 1)
 	go func() { done <- pump(t.Context(), w, "s", 5000) }()
-	watch.Until(t, 2*time.Minute, "the reader asks whether its node waits", func() bool { return asked.Load() >= 5 })
+	proctest.Until(t, 2*time.Minute, "the reader asks whether its node waits", func() bool { return asked.Load() >= 5 })
 	select {
 	case err := <-done:
 		t.Fatalf("the writer did not wait: %v", err)

@@ -19,7 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/channel/block"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/chantest"
 	"github.com/hamadryad/hamadryad/engine/channel/internal/control"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/job"
 )
 
@@ -29,8 +29,8 @@ const token = "open sesame"
 
 func key(from int) Key { return Key{Job: 1, Bundle: 2, Try: 3, Channel: "a-b", From: from, To: 5} }
 
-func listen(t testing.TB, o Options) (*Listener, *watch.Output) {
-	out := &watch.Output{}
+func listen(t testing.TB, o Options) (*Listener, *proctest.Output) {
+	out := &proctest.Output{}
 	o.Log = slog.New(slog.NewTextHandler(out, nil))
 	n, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // A place for groups that can't be had is an error that says what to write, and leaves the
@@ -34,7 +34,7 @@ func TestPlacesThatCantBeHad(t *testing.T) {
 // place was named.
 func TestChooseSaysWhy(t *testing.T) {
 	for where, says := range map[string]string{None: `no limits by cgroup2" why="launcher.isolation.cgroup says so"`, Auto: "limits by cgroup2"} {
-		said := &watch.Output{}
+		said := &proctest.Output{}
 		p, err := Choose(where, "says", slog.New(slog.NewTextHandler(said, nil)))
 		if err != nil {
 			t.Fatal(err)

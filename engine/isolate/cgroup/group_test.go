@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup/cgrouptest"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 const patience = time.Minute
@@ -106,7 +106,7 @@ func start(t *testing.T, g *Group) (out *bufio.Reader, in *os.File) {
 		_ = g.Kill()
 		_ = cmd.Wait() // it was killed
 	})
-	watch.Until(t, patience, "three processes in the group", func() bool { return len(members(g.folder)) == 3 })
+	proctest.Until(t, patience, "three processes in the group", func() bool { return len(members(g.folder)) == 3 })
 	return bufio.NewReader(stdout), in
 }
 

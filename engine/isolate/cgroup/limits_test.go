@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // limited opens groups with limits in a folder of their own. These tests need root, and
@@ -189,7 +189,7 @@ func TestALauncherMovesAside(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		said := &watch.Output{}
+		said := &proctest.Output{}
 		cmd := exec.Command(os.Args[0])
 		cmd.Env, cmd.SysProcAttr, cmd.Stdout, cmd.Stderr = append(os.Environ(), choosesVariable+"=aside"), in, said, said
 		if err := cmd.Run(); err != nil {
@@ -231,7 +231,7 @@ func TestProcessorsWhereTheyCanBe(t *testing.T) {
 	if err := errors.Join(os.Mkdir(above, 0o755), put(above, subtreeFile, enabling), os.Mkdir(above+"/cpuset", 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	said := &watch.Output{}
+	said := &proctest.Output{}
 	without, err := Choose(above+"/cpuset/launchers", "without", slog.New(slog.NewTextHandler(said, nil)))
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -60,7 +60,7 @@ func TestAJobThatGoesOnWasDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = open(t, o)
-	watch.Until(t, time.Minute, "what is missing is back", func() bool { return h.files.has(last) })
+	proctest.Until(t, time.Minute, "what is missing is back", func() bool { return h.files.has(last) })
 	h.Begin(50, &s.all[50])
 	h.Replayed(50)
 	for n, id := range ended {
@@ -77,7 +77,7 @@ func TestAJobThatGoesOnWasDamaged(t *testing.T) {
 	if kept, err := filepath.Glob(filepath.Join(h.files.folder, "damaged-*")); err != nil || len(kept) != 1 {
 		t.Errorf("%v %v", kept, err)
 	}
-	watch.Until(t, time.Minute, "the copy is gone", func() bool {
+	proctest.Until(t, time.Minute, "the copy is gone", func() bool {
 		_, err := os.Stat(copyOf(ended[1]))
 		return errors.Is(err, os.ErrNotExist)
 	})
@@ -218,7 +218,7 @@ func TestDamage(t *testing.T) {
 	if err := os.WriteFile(path, whole, 0o600); err != nil { // a copy of its own
 		t.Fatal(err)
 	}
-	watch.Until(t, time.Minute, "the file is no damaged one any more", func() bool { return !told() })
+	proctest.Until(t, time.Minute, "the file is no damaged one any more", func() bool { return !told() })
 	if n := len(h.State().Damaged); n != 1 { // of the journal's part there is no copy
 		t.Errorf("%d are damaged: %q", n, h.State().Damaged)
 	}

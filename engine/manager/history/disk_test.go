@@ -10,8 +10,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/internal/smalldisk"
-	"github.com/hamadryad/hamadryad/internal/watch"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -68,7 +68,7 @@ func TestADiskThatOthersFill(t *testing.T) {
 	fill()
 	const next = 2801
 	s.tells(h, 1551, next-1)
-	watch.Until(t, time.Minute, "nothing is left to go", func() bool {
+	proctest.Until(t, time.Minute, "nothing is left to go", func() bool {
 		fill() // what history gives up others take
 		return !h.State().Behind.IsZero()
 	})
@@ -77,7 +77,7 @@ func TestADiskThatOthersFill(t *testing.T) {
 	if err := h.Tails().Add(key, []*wire.LogTail{{Job: uint64(last), Attempt: 1, Launcher: "l1", Of: 3, Text: []byte("end")}}); err != nil {
 		t.Fatal(err)
 	}
-	watch.Until(t, time.Minute, "ends of logs are behind", func() bool { return !h.State().Tails.Behind.IsZero() })
+	proctest.Until(t, time.Minute, "ends of logs are behind", func() bool { return !h.State().Tails.Behind.IsZero() })
 	if err := os.Remove(fill()); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestADiskThatOthersFill(t *testing.T) {
 	if err := h.Sync(t.Context(), 3000); err != nil {
 		t.Fatal(err)
 	}
-	watch.Until(t, time.Minute, "all is as before", func() bool { x := h.State(); return x.Behind.IsZero() && x.Tails.Behind.IsZero() })
+	proctest.Until(t, time.Minute, "all is as before", func() bool { x := h.State(); return x.Behind.IsZero() && x.Tails.Behind.IsZero() })
 	jobs := listed(t, h)
 	ended := 0
 	for n := next; n <= 3000; n++ { // some 50

@@ -25,7 +25,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -370,9 +370,9 @@ func TestBehindEndsByItself(t *testing.T) {
 	h.Begin(0, &core.Facts{})
 	broken.Store(true)
 	h.Take(1, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
-	watch.Until(t, time.Minute, "history is behind", func() bool { return !h.State().Behind.IsZero() })
+	proctest.Until(t, time.Minute, "history is behind", func() bool { return !h.State().Behind.IsZero() })
 	broken.Store(false)
-	watch.Until(t, time.Minute, "history is behind no more", func() bool { return h.State().Behind.IsZero() && h.State().Jobs == 1 })
+	proctest.Until(t, time.Minute, "history is behind no more", func() bool { return h.State().Behind.IsZero() && h.State().Jobs == 1 })
 	end(t, h)
 }
 

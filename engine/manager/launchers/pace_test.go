@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -56,7 +56,7 @@ func TestALauncherIsReadNoFasterThanItMay(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := NewTable(time.Second, 20*time.Second)
-				out := &watch.Output{}
+				out := &proctest.Output{}
 				server := &Server{Table: l, Inbox: inbox.NewOf(1000, 1<<30), Wants: func(scheduler.Ability) bool { return false }, Stats: metrics.New(), Log: slog.New(slog.NewTextHandler(out, nil))}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()

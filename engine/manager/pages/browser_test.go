@@ -20,7 +20,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 func readAll(t *testing.T, r *http.Response) string {
@@ -301,7 +301,7 @@ func TestPagesHearAgain(t *testing.T) {
 	server := serveMux(t, mux)
 	b := browser.Open(t)
 	b.Do(chromedp.Navigate(server + "/jobs/job-7"))
-	watch.Until(t, time.Minute, "it asks again", func() bool { return asked.Load() > 1 })
+	proctest.Until(t, time.Minute, "it asks again", func() bool { return asked.Load() > 1 })
 	browser.Ask(b, chromedp.Poll[bool](`document.getElementById("live").textContent === ""`))
 }
 
@@ -312,7 +312,7 @@ func TestAPageThatMayBeNewer(t *testing.T) {
 	server := serve(t, s, true)
 	b := browser.Open(t)
 	b.Do(chromedp.Navigate(server + "/jobs/job-7"))
-	watch.Until(t, time.Minute, "the page is asked for five times", func() bool {
+	proctest.Until(t, time.Minute, "the page is asked for five times", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.looks >= 5

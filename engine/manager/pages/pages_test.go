@@ -22,7 +22,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // evil is what a name may be: markup, a link, an end of an attribute, what steers a terminal or
@@ -296,7 +296,7 @@ func get(t *testing.T, target string) (int, http.Header, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return watch.Answer(t, q)
+	return proctest.Answer(t, q)
 }
 
 // pathsOf are the pages with all that they can show.

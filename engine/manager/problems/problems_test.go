@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // Of a sort of problem the newest stands, with its time, until it is cleared or has
@@ -16,7 +16,7 @@ func TestProblems(t *testing.T) {
 	p.Set("a", "first", 0)
 	p.Set("b", "second", time.Nanosecond)
 	p.Set("a", strings.Repeat("x", problemBytesMax+1), 0)
-	watch.Until(t, time.Minute, "the second went by itself", func() bool { return len(p.Current()) == 1 })
+	proctest.Until(t, time.Minute, "the second went by itself", func() bool { return len(p.Current()) == 1 })
 	if one := p.Current()[0]; one.What != "a" || len(one.Text) != problemBytesMax || time.Since(time.Unix(0, one.At)) > time.Minute {
 		t.Errorf("%.100v", one)
 	}
@@ -29,7 +29,7 @@ func TestProblems(t *testing.T) {
 		t.Error("it went too early")
 	}
 	p.Settle("a", time.Nanosecond)
-	watch.Until(t, time.Minute, "it went", func() bool { _, stands := p.Of("a"); return !stands })
+	proctest.Until(t, time.Minute, "it went", func() bool { _, stands := p.Of("a"); return !stands })
 	p.Set("c", "third", 0)
 	p.Clear("b", "c")
 	if left := p.Current(); len(left) != 0 {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // read is all that a log has kept, which has ended.
@@ -81,10 +81,10 @@ func TestMakesRoom(t *testing.T) {
 		log := all.Open(id)
 		fmt.Fprint(log, strings.Repeat("x", 2<<10))
 		log.End()
-		watch.Until(t, time.Minute, "it is on the disk", func() bool { return len(read(t, log)) == 2<<10 })
+		proctest.Until(t, time.Minute, "it is on the disk", func() bool { return len(read(t, log)) == 2<<10 })
 		ended = append(ended, log)
 	}
-	watch.Until(t, time.Minute, "the oldest has made room", func() bool {
+	proctest.Until(t, time.Minute, "the oldest has made room", func() bool {
 		_, there := all.Find(0)
 		files, err := filepath.Glob(filepath.Join(folder, "*.log"))
 		return !there && err == nil && len(files) == 3
@@ -253,7 +253,7 @@ func TestStaysWhenEnded(t *testing.T) {
 		fmt.Fprint(log, printed(i))
 	}
 	log.End()
-	watch.Until(t, time.Minute, "all is on the disk", func() bool { return strings.HasSuffix(read(t, log), "line 39\n") })
+	proctest.Until(t, time.Minute, "all is on the disk", func() bool { return strings.HasSuffix(read(t, log), "line 39\n") })
 	again := open(t, logs.Options{Folder: copyOf(t, folder), Each: each, Total: 1 << 20, OnUnkept: noLoss(t)})
 	found, there := again.Find(7)
 	if !there || read(t, found) != read(t, log) {
@@ -270,7 +270,7 @@ func TestWhatStays(t *testing.T) {
 		log := all.Open(id)
 		fmt.Fprint(log, "hello")
 		log.End()
-		watch.Until(t, time.Minute, "it is on the disk", func() bool { return read(t, log) == "hello" })
+		proctest.Until(t, time.Minute, "it is on the disk", func() bool { return read(t, log) == "hello" })
 	}
 	old := time.Now().Add(-2 * time.Hour)
 	for name, do := range map[string]func(path string) error{

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // manager is what tails are sent to. It refuses the first message for now.
@@ -67,7 +67,7 @@ func TestSends(t *testing.T) {
 		add(id, printed[id])
 	}
 	go q.Run(t.Context())
-	watch.Until(t, time.Minute, "all is sent", m.has(4))
+	proctest.Until(t, time.Minute, "all is sent", m.has(4))
 	var order []uint64
 	for _, x := range m.got {
 		order = append(order, x.Attempt)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/channel/store"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/outputstore"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -73,9 +73,9 @@ func TestServesUntilDropped(t *testing.T) {
 	if got := s.serves(1, 10, 11); !slices.Equal(got, []uint64{11}) {
 		t.Errorf("it serves %v of job 1", got)
 	}
-	watch.Until(t, time.Minute, "the files are gone", func() bool { return s.gone(s.Folder(1, 10)) })
+	proctest.Until(t, time.Minute, "the files are gone", func() bool { return s.gone(s.Folder(1, 10)) })
 	s.Drop(11)
-	watch.Until(t, time.Minute, "so is the job's folder", func() bool { return s.gone(filepath.Dir(s.Folder(1, 11))) })
+	proctest.Until(t, time.Minute, "so is the job's folder", func() bool { return s.gone(filepath.Dir(s.Folder(1, 11))) })
 	if _, ok := s.Lookup(store.Key{Job: 2, Attempt: 20, Channel: "../a20/c0.n0"}); ok {
 		t.Error("a name leads out of the folder")
 	}
@@ -125,10 +125,10 @@ func TestNeighbours(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch.Until(t, time.Minute, "both are found, in order", func() bool {
+	proctest.Until(t, time.Minute, "both are found, in order", func() bool {
 		all := a.List()
 		return len(all) == 2 && all[0].Folder == "/b" && all[1].Folder == "/a"
 	})
 	b.Leave()
-	watch.Until(t, time.Minute, "one has left", func() bool { return len(a.List()) == 1 })
+	proctest.Until(t, time.Minute, "one has left", func() bool { return len(a.List()) == 1 })
 }

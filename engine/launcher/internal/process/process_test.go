@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/process"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/ipc"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
 // modeVariable makes the test binary a worker: "hears" answers each message and prints,
@@ -51,9 +51,9 @@ func TestMain(m *testing.M) {
 }
 
 // start starts a worker. The buffer is what the launcher says of it.
-func start(t *testing.T, mode string, l *lease.Lease) (*process.Process, *watch.Output) {
+func start(t *testing.T, mode string, l *lease.Lease) (*process.Process, *proctest.Output) {
 	t.Helper()
-	said := &watch.Output{}
+	said := &proctest.Output{}
 	p, err := process.Start(t.Context(), process.Command{
 		Program: os.Args[0], Env: append(os.Environ(), modeVariable+"="+mode), Dir: t.TempDir(), Mark: "HAMADRYAD_TEST_MARK=1",
 	}, l, slog.New(slog.NewTextHandler(said, nil)))

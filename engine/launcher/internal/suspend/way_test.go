@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup/cgrouptest"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -168,7 +168,7 @@ func TestWhatStandsStillCanBeKilled(t *testing.T) {
 				}
 				_ = a.cmd.Wait() // it was killed
 				a.Gone()
-				watch.Until(t, patience, "nothing is left", func() bool { return len(proctree.Members(0, a.mark)) == 0 })
+				proctest.Until(t, patience, "nothing is left", func() bool { return len(proctree.Members(0, a.mark)) == 0 })
 				if err := a.Set(true); err != nil {
 					t.Errorf("one that is gone can't be stopped: %v", err)
 				}
@@ -184,7 +184,7 @@ func TestChoose(t *testing.T) {
 		t.Error(err)
 	}
 	for how, want := range map[string]string{suspend.Signals: "way=signals why=\"launcher.suspend says so\"", suspend.Freezer: "way=freezer why=\"cgroup2 is writable at /", "": "way=freezer"} {
-		said := &watch.Output{}
+		said := &proctest.Output{}
 		w, err := suspend.Choose(how, "choose", nil, slog.New(slog.NewTextHandler(said, nil)))
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -110,7 +110,7 @@ func (s *site) copied(want map[string]string) {
 			s.t.Logf("copies are %q, want %q; %+v", got, want, s.mirror.State())
 		}
 	}()
-	watch.Until(s.t, time.Minute, "the copies are what they are to be", func() bool {
+	proctest.Until(s.t, time.Minute, "the copies are what they are to be", func() bool {
 		got = files(s.t, s.url, true)
 		return maps.Equal(got, want) && s.mirror.State().Waiting == 0
 	})
@@ -138,7 +138,7 @@ func TestCopiesComeBack(t *testing.T) {
 
 	other := start(t, s.url)
 	want := map[string]string{"jobs/2.history": "two", "tails/1-5.tails": "begins, and ends"}
-	watch.Until(t, time.Minute, "all is brought back", func() bool { return maps.Equal(files(t, other.folder, false), want) })
+	proctest.Until(t, time.Minute, "all is brought back", func() bool { return maps.Equal(files(t, other.folder, false), want) })
 	other.write("jobs/4.history", "four", time.Hour)
 	want["jobs/4.history"] = "four"
 	other.copied(want)
@@ -160,7 +160,7 @@ func TestAnothersFileStays(t *testing.T) {
 	second.write("jobs/1.history", "the second one's", time.Minute)
 	for range 2 { // again, when both are there
 		second.again()
-		watch.Until(t, time.Minute, "both are there", func() bool {
+		proctest.Until(t, time.Minute, "both are there", func() bool {
 			all, err := filepath.Glob(filepath.Join(second.url, "jobs", "1.history.*"))
 			if err != nil || len(all) != 2 {
 				return false
@@ -173,16 +173,16 @@ func TestAnothersFileStays(t *testing.T) {
 	}
 
 	third := start(t, first.url)
-	watch.Until(t, time.Minute, "the newer one is here, and the older one is told of", func() bool {
+	proctest.Until(t, time.Minute, "the newer one is here, and the older one is told of", func() bool {
 		state := third.mirror.State()
 		return files(t, third.folder, false)["jobs/1.history"] == "the second one's" && state.Older == 1 && state.OlderBytes == int64(len("the first one's"))
 	})
 	third.mirror.KeepOlder(int64(len("the first one's")) - 1)
 	third.copied(map[string]string{"jobs/1.history": "the second one's"})
-	watch.Until(t, time.Minute, "the older one is gone", func() bool { return third.mirror.State().Older == 0 })
+	proctest.Until(t, time.Minute, "the older one is gone", func() bool { return third.mirror.State().Older == 0 })
 	third.mirror.KeepOlder(1000)
 	third.write("jobs/1.history", "the third one's", quiet)
-	watch.Until(t, time.Minute, "two are there", func() bool { return third.mirror.State().Older == 1 })
+	proctest.Until(t, time.Minute, "two are there", func() bool { return third.mirror.State().Older == 1 })
 	third.mirror.Gone("jobs/1.history")
 	if err := os.Remove(filepath.Join(third.folder, "jobs", "1.history")); err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestWhatChangesWaits(t *testing.T) {
 	s := start(t, t.TempDir())
 	s.write("tails/1-5.tails", "grows", -time.Hour) // by a clock that is ahead
 	s.write("jobs/1.history", "one", time.Hour)
-	watch.Until(t, time.Minute, "the other is copied", func() bool { return files(t, s.url, true)["jobs/1.history"] == "one" })
+	proctest.Until(t, time.Minute, "the other is copied", func() bool { return files(t, s.url, true)["jobs/1.history"] == "one" })
 	if got := files(t, s.url, true); len(got) != 1 {
 		t.Errorf("copied is %q", got)
 	}
@@ -308,7 +308,7 @@ func TestAStoreThatComesBackWithLess(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write("jobs/2.history", "two", time.Hour)
-	watch.Until(t, time.Minute, "it is said that the store is away", func() bool { return errors.Is(s.mirror.State().Why, fs.ErrNotExist) })
+	proctest.Until(t, time.Minute, "it is said that the store is away", func() bool { return errors.Is(s.mirror.State().Why, fs.ErrNotExist) })
 	if _, err := os.Stat(folder); err == nil {
 		t.Error("the store was made again")
 	}
@@ -326,14 +326,14 @@ func TestAStoreThatIsAway(t *testing.T) {
 	folder := t.TempDir()
 	s := start(t, "mirror-away://"+folder)
 	s.write("jobs/1.history", "one", time.Hour)
-	watch.Until(t, time.Minute, "it is said that the store is away", func() bool {
+	proctest.Until(t, time.Minute, "it is said that the store is away", func() bool {
 		state := s.mirror.State()
 		return errors.Is(state.Why, errAway) && !state.Behind.IsZero() && state.Waiting == 1
 	})
 	s.mirror.Close() // the next try would come after half a minute
 	store.is.Store(false)
 	s.again()
-	watch.Until(t, time.Minute, "the store has it", func() bool {
+	proctest.Until(t, time.Minute, "the store has it", func() bool {
 		return files(t, folder, true)["jobs/1.history"] == "one" && s.mirror.State().Why == nil
 	})
 	if _, err := Start(Options{URL: "nowhere://x"}); err == nil {

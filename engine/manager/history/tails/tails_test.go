@@ -18,7 +18,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -139,7 +139,7 @@ func TestWhoseItIs(t *testing.T) {
 		if read(a, "l1") != "a" || read(b, "l1") != "b" || read(a, "l2") != "" {
 			t.Errorf("%q %q %q", read(a, "l1"), read(b, "l1"), read(a, "l2"))
 		}
-		watch.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 && len(s.Jobs()) == 2 })
+		proctest.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 && len(s.Jobs()) == 2 })
 	}
 	must(t, s.RemoveJob(1))
 	if read(a, "l1") != "" || s.Bytes() != 0 || len(s.Jobs()) != 0 {
@@ -184,7 +184,7 @@ func TestBoundOfAJob(t *testing.T) {
 		x := tailOf(k, attempt, string(text))
 		x.Failed = failed
 		must(t, s.Add(k, []*wire.LogTail{x}))
-		watch.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 })
+		proctest.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 })
 		got, err := s.Read(k, scheduler.AttemptID(attempt), "l1")
 		must(t, err)
 		return got
@@ -218,7 +218,7 @@ func TestBoundOfAUser(t *testing.T) {
 		x.Failed = failed
 		s.Own(k, user)
 		must(t, s.Add(k, []*wire.LogTail{x}))
-		watch.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 })
+		proctest.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 })
 		got, err := s.Read(k, 1, "l1")
 		must(t, err)
 		if kept = len(got.GetText()) > 0; !kept && !strings.Contains(got.Lacks, "limits.userTails") {
@@ -268,12 +268,12 @@ func TestADiskThatTakesNothing(t *testing.T) {
 	if !errors.Is(err, ErrBusy) {
 		t.Errorf("after %d MiB: %v", brought, err)
 	}
-	watch.Until(t, time.Minute, "it says what is wrong", func() bool { return errors.Is(s.State().Wrong, fs.ErrNotExist) && !s.State().Behind.IsZero() })
+	proctest.Until(t, time.Minute, "it says what is wrong", func() bool { return errors.Is(s.State().Wrong, fs.ErrNotExist) && !s.State().Behind.IsZero() })
 	if x, err := s.Read(k, 1, "l1"); err != nil || string(x.GetText()) != text {
 		t.Errorf("what waits is not read: %v", err)
 	}
 	must(t, os.Mkdir(folder, 0o700))
-	watch.Until(t, time.Minute, "it goes on by itself", func() bool { x := s.State(); return x.Wrong == nil && x.Behind.IsZero() })
+	proctest.Until(t, time.Minute, "it goes on by itself", func() bool { x := s.State(); return x.Wrong == nil && x.Behind.IsZero() })
 	must(t, s.Close())
 	s = open(t, Options{Folder: folder})
 	if x, err := s.Read(k, scheduler.AttemptID(brought-2), "l1"); err != nil || string(x.GetText()) != text {
@@ -291,7 +291,7 @@ func TestTheEndOnADiskThatTakesNothing(t *testing.T) {
 		k := Key{job + 1, 1}
 		must(t, s.Add(k, []*wire.LogTail{tailOf(k, 1, "x")}))
 	}
-	watch.Until(t, time.Minute, "it has tried", func() bool { return s.State().Wrong != nil })
+	proctest.Until(t, time.Minute, "it has tried", func() bool { return s.State().Wrong != nil })
 	ended := make(chan error, 1)
 	go func() { ended <- s.Close() }()
 	select {

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/shell/postgres"
@@ -20,7 +20,7 @@ import (
 // open opens a store; one that was closed a moment ago may still hold the lock in the server.
 func open(t testing.TB, s *postgrestest.Server) (store *postgres.Store) {
 	t.Helper()
-	watch.Until(t, time.Minute, "the store opens", func() (opened bool) {
+	proctest.Until(t, time.Minute, "the store opens", func() (opened bool) {
 		var err error
 		if store, err = postgres.Open(t.Context(), s.Address()); err != nil && !strings.Contains(err.Error(), "another plug-in works") {
 			t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/internal/watch"
+	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
@@ -52,7 +52,7 @@ func family(t *testing.T, mark proctree.Mark) (root *exec.Cmd, pids []int) {
 func TestKillFindsAll(t *testing.T) {
 	root, pids := family(t, "PROCTREE_TEST=1")
 	var members []int
-	watch.Until(t, time.Minute, "all are found", func() bool {
+	proctest.Until(t, time.Minute, "all are found", func() bool {
 		members = proctree.Members(root.Process.Pid, "PROCTREE_TEST=1")
 		return !slices.ContainsFunc(pids, func(pid int) bool { return !slices.Contains(members, pid) })
 	})
@@ -72,7 +72,7 @@ func TestKillFindsAll(t *testing.T) {
 // waitNone waits until no member is left: a kill is acted on a moment later.
 func waitNone(t *testing.T, members func() []int) {
 	t.Helper()
-	watch.Until(t, time.Minute, "none is left", func() bool { return len(members()) == 0 })
+	proctest.Until(t, time.Minute, "none is left", func() bool { return len(members()) == 0 })
 }
 
 func TestMarkFindsWhoLostTheirParents(t *testing.T) {
@@ -82,7 +82,7 @@ func TestMarkFindsWhoLostTheirParents(t *testing.T) {
 	}
 	_ = root.Wait()
 	// One that is starting a program has no environment to read for a moment.
-	watch.Until(t, time.Minute, "both are found", func() bool {
+	proctest.Until(t, time.Minute, "both are found", func() bool {
 		members := proctree.Members(0, "PROCTREE_TEST=2")
 		return slices.Contains(members, pids[1]) && slices.Contains(members, pids[2])
 	})

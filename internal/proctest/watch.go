@@ -1,6 +1,6 @@
-// Package watch is for tests of what runs by itself, processes above all: it keeps
+// Package proctest is for tests of what runs by itself, processes above all: it keeps
 // what they say, and waits for what they do.
-package watch
+package proctest
 
 import (
 	"bytes"
