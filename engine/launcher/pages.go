@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/logs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/health"
-	"github.com/hamadryad/hamadryad/internal/profiles"
+	"github.com/hamadryad/hamadryad/internal/pprofhttp"
 )
 
 const (
@@ -50,7 +50,7 @@ func (p *pages) server() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.agent.lookers.withRole(promhttp.HandlerFor(p.agent.metrics.registry, promhttp.HandlerOpts{})))
 	mux.HandleFunc("GET /logs/{attempt}", managerOnly("logs are read through the manager: \"hamadryad logs\"", p.serveLog))
-	mux.HandleFunc("GET /debug/pprof/", managerOnly("a launcher knows no roles: profiles of one with certificates are taken with the manager's own", profiles.Handler().ServeHTTP))
+	mux.HandleFunc("GET /debug/pprof/", managerOnly("a launcher knows no roles: profiles of one with certificates are taken with the manager's own", pprofhttp.Handler().ServeHTTP))
 	mux.Handle("GET /{$}", p.agent.lookers.withRole(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "launcher %s of Hamadryad\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n/debug/pprof/\n", p.agent.cfg.Name)
 	})))

@@ -55,7 +55,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/buildinfo"
 	"github.com/hamadryad/hamadryad/internal/health"
 	"github.com/hamadryad/hamadryad/internal/logsample"
-	"github.com/hamadryad/hamadryad/internal/profiles"
+	"github.com/hamadryad/hamadryad/internal/pprofhttp"
 )
 
 const (
@@ -486,7 +486,7 @@ func (m *manager) routes() map[string]http.Handler {
 		"GET /livez":             health.Page("livez", m.lives()),
 		"GET /healthz":           health.Page("healthz", m.lives()),
 		"GET /readyz":            health.Page("readyz", m.works()...),
-		"GET /debug/pprof/":      profiles.Handler(),
+		"GET /debug/pprof/":      pprofhttp.Handler(),
 		clients.PolicyRoot:       policyPages,
 		clients.PolicyRoot + "/": policyPages,
 	})

@@ -1,7 +1,7 @@
-// Package profiles shows where a running process spends time and memory, to who sits at its
+// Package pprofhttp shows where a running process spends time and memory, to who sits at its
 // machine.
 //
-//	mux.Handle("GET /debug/pprof/", profiles.Handler())
+//	mux.Handle("GET /debug/pprof/", pprofhttp.Handler())
 //	go tool pprof http://localhost:7071/debug/pprof/profile?seconds=10
 //
 // # What holds
@@ -13,7 +13,7 @@
 //
 // Where users have roles, the manager's profiles are for administrators. A launcher knows no roles,
 // so one with certificates shows its profiles to the manager's certificate only.
-package profiles
+package pprofhttp
 
 import (
 	"fmt"
