@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/moment"
+	"github.com/hamadryad/hamadryad/internal/timeparse"
 )
 
 // auditLinesDefault is how many lines "audit" shows.
@@ -64,7 +64,7 @@ func momentOf(flag, text string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
-	at, err := moment.Parse(text, time.Now())
+	at, err := timeparse.Parse(text, time.Now())
 	if err != nil {
 		return "", client.Misuse("--%s: %w", flag, err)
 	}

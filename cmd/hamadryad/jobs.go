@@ -18,8 +18,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/moment"
 	"github.com/hamadryad/hamadryad/internal/spelling"
+	"github.com/hamadryad/hamadryad/internal/timeparse"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -127,7 +127,7 @@ func (f *jobFilter) judge() (fits func(*wire.JobSummary) bool, err error) {
 	}
 	since := int64(math.MinInt64)
 	if f.since != "" {
-		at, err := moment.Parse(f.since, time.Now())
+		at, err := timeparse.Parse(f.since, time.Now())
 		if err != nil {
 			return nil, client.Misuse("--since: %w", err)
 		}

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
-	"github.com/hamadryad/hamadryad/internal/moment"
+	"github.com/hamadryad/hamadryad/internal/timeparse"
 )
 
 // auditPage shows who changed what, and was refused what.
@@ -39,7 +39,7 @@ func (s *Server) audit(r *http.Request) (string, any, error) {
 		if x.text == "" {
 			continue
 		}
-		at, err := moment.Parse(x.text, time.Now())
+		at, err := timeparse.Parse(x.text, time.Now())
 		if err != nil {
 			return "", nil, status.Error(codes.InvalidArgument, err.Error())
 		}

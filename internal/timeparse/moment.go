@@ -1,5 +1,5 @@
-// Package moment reads moments as people write them.
-package moment
+// Package timeparse reads moments as people write them.
+package timeparse
 
 import (
 	"fmt"
