@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/spelling"
+	"github.com/hamadryad/hamadryad/internal/suggest"
 	"github.com/hamadryad/hamadryad/internal/timeparse"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -121,7 +121,7 @@ func (f *jobFilter) judge() (fits func(*wire.JobSummary) bool, err error) {
 	for _, s := range f.states {
 		i := slices.Index(stateNames(), s)
 		if i < 0 {
-			return nil, client.Misuse("--state %s: there is no such state%s; there are %s", s, spelling.Hint(s, stateNames()), strings.Join(stateNames(), ", "))
+			return nil, client.Misuse("--state %s: there is no such state%s; there are %s", s, suggest.Hint(s, stateNames()), strings.Join(stateNames(), ", "))
 		}
 		f.all = f.all || client.Ended(jobStates[i])
 	}

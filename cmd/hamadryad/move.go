@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/internal/spelling"
+	"github.com/hamadryad/hamadryad/internal/suggest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -26,6 +26,6 @@ func (c *cli) move(ctx context.Context, cl *client.Client, job uint64, pool stri
 		return nil
 	}
 	_, err = fmt.Fprintf(c.show.Errors, "hamadryad: warning: the policy shows no pool %s%s; a policy makes such a pool, or leaves the job where it is: \"hamadryad status %s\" says which\n",
-		scheduler.PrintableText(pool), spelling.Hint(pool, pools), scheduler.JobID(job))
+		scheduler.PrintableText(pool), suggest.Hint(pool, pools), scheduler.JobID(job))
 	return err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/internal/spelling"
+	"github.com/hamadryad/hamadryad/internal/suggest"
 )
 
 // Whoever calls a command wrongly is told what is missing or too much, and how the command is called. It is
@@ -100,7 +100,7 @@ func unknownBelow(cmd *cobra.Command, name string) error {
 			there = append(there, below.Name())
 		}
 	}
-	hint := spelling.Hint(name, there)
+	hint := suggest.Hint(name, there)
 	if hint == "" {
 		hint = "; there are " + strings.Join(there, ", ")
 	}
@@ -160,7 +160,7 @@ func unknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
 	var there []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { there = append(there, "--"+f.Name) })
 	name := "--" + unknown.GetSpecifiedName()
-	return fmt.Errorf("there is no flag %s here%s", name, spelling.Hint(name, there))
+	return fmt.Errorf("there is no flag %s here%s", name, suggest.Hint(name, there))
 }
 
 // kinds are the types of flags as people call them.

@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
-	"github.com/hamadryad/hamadryad/internal/spelling"
+	"github.com/hamadryad/hamadryad/internal/suggest"
 )
 
 const (
@@ -157,10 +157,10 @@ func (c *Contexts) Check() error {
 	for _, name := range slices.Sorted(maps.Keys(c.Contexts)) {
 		x := c.Contexts[name]
 		if _, ok := c.Clusters[x.Cluster]; !ok {
-			return fmt.Errorf("context %s: there is no cluster %q%s", name, x.Cluster, spelling.Hint(x.Cluster, slices.Sorted(maps.Keys(c.Clusters))))
+			return fmt.Errorf("context %s: there is no cluster %q%s", name, x.Cluster, suggest.Hint(x.Cluster, slices.Sorted(maps.Keys(c.Clusters))))
 		}
 		if _, ok := c.Users[x.User]; !ok && x.User != "" {
-			return fmt.Errorf("context %s: there is no user %q%s", name, x.User, spelling.Hint(x.User, slices.Sorted(maps.Keys(c.Users))))
+			return fmt.Errorf("context %s: there is no user %q%s", name, x.User, suggest.Hint(x.User, slices.Sorted(maps.Keys(c.Users))))
 		}
 	}
 	if c.Current == "" {
@@ -177,7 +177,7 @@ func (c *Contexts) known(name string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("there is no context %q, and no other in %s: add one with \"hamadryad config add %s --manager HOST:PORT\"", name, c.file, name)
 	}
-	return fmt.Errorf("there is no context %q%s: \"hamadryad config contexts\" lists them", name, spelling.Hint(name, names))
+	return fmt.Errorf("there is no context %q%s: \"hamadryad config contexts\" lists them", name, suggest.Hint(name, names))
 }
 
 // Names are those of the contexts, in order.

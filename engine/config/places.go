@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/hamadryad/hamadryad/internal/spelling"
+	"github.com/hamadryad/hamadryad/internal/suggest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -191,7 +191,7 @@ func find(n *yaml.Node, key string) *yaml.Node {
 // didYouMean names the nearest known key, when one is near, or those of the
 // section.
 func didYouMean(key string, known []string) string {
-	if hint := spelling.Hint(key, append(sections(known), known...)); hint != "" {
+	if hint := suggest.Hint(key, append(sections(known), known...)); hint != "" {
 		return hint
 	}
 	return "; there are " + strings.Join(sections(known), ", ")

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
-	"github.com/hamadryad/hamadryad/internal/spelling"
+	"github.com/hamadryad/hamadryad/internal/suggest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -254,7 +254,7 @@ func (p *parser) spelled(r *Rules) {
 	}
 	for _, n := range p.named {
 		if !has(r.Users, n.name) {
-			p.problem(n.at, n.key, "there is no user %s in auth.users: correct it, or add it there%s", quoted(n.name), spelling.Hint(n.name, r.Users))
+			p.problem(n.at, n.key, "there is no user %s in auth.users: correct it, or add it there%s", quoted(n.name), suggest.Hint(n.name, r.Users))
 		}
 	}
 	slices.SortStableFunc(p.wrong, func(a, b scheduler.Problem) int { return cmp.Compare(a.Line, b.Line) })

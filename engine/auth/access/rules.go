@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
-	"github.com/hamadryad/hamadryad/internal/spelling"
+	"github.com/hamadryad/hamadryad/internal/suggest"
 )
 
 // Rules are what a site says of who may do what. Those of a running manager never
@@ -103,7 +103,7 @@ func (r *Rules) Missing(pools []string) (problems []string) {
 	}
 	for _, p := range slices.Sorted(maps.Keys(r.Pools)) {
 		if !known[p] {
-			problems = append(problems, fmt.Sprintf("auth.pools: the policy has no pool %q now: its lists count for nothing until a job is in it%s", p, spelling.Hint(p, pools)))
+			problems = append(problems, fmt.Sprintf("auth.pools: the policy has no pool %q now: its lists count for nothing until a job is in it%s", p, suggest.Hint(p, pools)))
 		}
 	}
 	return problems

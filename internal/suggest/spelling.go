@@ -1,5 +1,5 @@
-// Package spelling finds what somebody may have meant who wrote a name wrong.
-package spelling
+// Package suggest finds what somebody may have meant who wrote a name wrong.
+package suggest
 
 import "strings"
 
