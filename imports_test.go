@@ -159,7 +159,7 @@ var directions = []struct {
 	{"hdfs", []string{"sdk", "hdfs", "internal/kerberos"}, "hdfs implements sdk/storage and nothing else"},
 	{"mapreduce", []string{"sdk", "mapreduce"}, "MapReduce is written only on sdk/job: extend sdk/job"},
 	{"cmd/internal/processes", []string{"internal/proctest"}, "it is for tests of processes alone, as internal/proctest is"},
-	{"cmd/hamadryad", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/buildinfo", "internal/atomicfile", "internal/lines", "internal/timeparse", "internal/cpuaffinity", "internal/suggest"}, ""},
+	{"cmd/hamadryad", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/buildinfo", "internal/atomicfile", "internal/asynclog", "internal/timeparse", "internal/cpuaffinity", "internal/suggest"}, ""},
 	{"cmd/hamadryad-experiment", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "laboratory", "cmd", "internal/cpuaffinity"}, ""},
 	{"cmd", []string{"app", "sdk", "engine", "plugins", "hdfs", "mapreduce", "cmd"}, ""},
 	{"examples/hamadryad-policy-fair-parts", []string{"sdk", "plugins/fair"}, "it is what an outsider would write for the policy: export what it needs from there"},

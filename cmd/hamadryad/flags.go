@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/site"
-	"github.com/hamadryad/hamadryad/internal/lines"
+	"github.com/hamadryad/hamadryad/internal/asynclog"
 )
 
 // configured is a command that reads the configuration. Flags stand for keys.
@@ -65,7 +65,7 @@ func (f *configured) sources(cmd *cobra.Command) config.Sources {
 
 // standardError takes the log of managers and launchers. What is behind stderr may be
 // a full pipe or a disk that answers nothing: heartbeats must not wait for it.
-var standardError = lines.New(os.Stderr)
+var standardError = asynclog.New(os.Stderr)
 
 // outliveLogReader keeps this process alive when the reader of its log ends, as a log program
 // does that is restarted. Go ends a process whose stdout or stderr has no reader, unless it

@@ -1,5 +1,5 @@
-// Package lines writes lines to who may not take them, and never waits for it.
-package lines
+// Package asynclog writes lines to who may not take them, and never waits for it.
+package asynclog
 
 import (
 	"fmt"
