@@ -183,7 +183,7 @@ var trees = []tree{
 			"internal/state/phase, internal/state/stats < internal/state < events, orders, status < bundles < jobs < admission, attempts < preemption < sessions, decisions < house < ., roomtest",
 		[]string{
 			"sdk/scheduler", "engine/auth/access", "engine/graph", "engine/plan", "engine/wire",
-			"internal/timerqueue", "internal/histogram", "internal/idmap", "internal/packing", "internal/prefetch", "internal/sorted",
+			"internal/timerqueue", "internal/histogram", "internal/idmap", "internal/packing", "internal/prefetch", "internal/sortedset",
 		},
 		"a subject of the core stands on those before it: have the caller do what follows, and give the shell an Action",
 	},

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
-	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -69,7 +69,7 @@ func (as *Attempts) startRun(b *state.Bundle, where []*state.Launcher, speculati
 		a.Locate()
 		ids[i] = a.ID
 		as.life.AddAttempt(a)
-		b.Job.RanOn = sorted.Add(b.Job.RanOn, a.Launcher.ID)
+		b.Job.RanOn = sortedset.Add(b.Job.RanOn, a.Launcher.ID)
 	}
 	r.ID = uint64(ids[0])
 	if b.Plain() {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -76,7 +76,7 @@ func (ev *Events) TwiceEvent(b *state.Bundle) scheduler.SpeculationOffered {
 	avoid := avoidOf(b)
 	for _, r := range b.Runs() {
 		for _, a := range r.Attempts {
-			avoid = sorted.Add(avoid, a.Launcher.ID)
+			avoid = sortedset.Add(avoid, a.Launcher.ID)
 		}
 	}
 	return scheduler.SpeculationOffered{At: b.Twice(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}

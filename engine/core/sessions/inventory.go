@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -130,7 +130,7 @@ func (ss *Sessions) reconcileJobs(l *state.Launcher, has []uint64) {
 	l.Outstanding.DropAgain(ss.step, l.Destination())
 	for _, id := range has {
 		if j := ss.life.Jobs.Get(scheduler.JobID(id)); j != nil {
-			j.RanOn = sorted.Add(j.RanOn, l.ID)
+			j.RanOn = sortedset.Add(j.RanOn, l.ID)
 		} else {
 			ss.orders.DropJob(l, scheduler.JobID(id))
 		}

@@ -34,7 +34,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
 )
 
 // Key names one writer's output: that of a node of the stage from which a file
@@ -153,7 +153,7 @@ func (in *Inputs) Reads(nodes []int32, k Key) bool {
 			continue
 		}
 		r, list := in.plan.Writers(int(k.Conn), n.Index)
-		if int(k.From) >= r.Low && int(k.From) < r.High || sorted.Has(list, k.From) {
+		if int(k.From) >= r.Low && int(k.From) < r.High || sortedset.Has(list, k.From) {
 			return true
 		}
 	}

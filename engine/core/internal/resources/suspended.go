@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/internal/packing"
-	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -197,7 +197,7 @@ func (t *TooLarge) addOthers(slots Slots) {
 		if s.Count == 0 || needed || len(t.Others) == othersMax {
 			continue
 		}
-		t.Others = sorted.Add(t.Others, s.Kind)
+		t.Others = sortedset.Add(t.Others, s.Kind)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
-	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -124,8 +124,8 @@ func (st *Cluster) checkJob(j *Job) error {
 	if len(j.Attempts) == 0 && ready == 0 && j.OutputCommit.Due(st.step.Now) && j.StoreRoom.Due(st.step.Now) && !st.step.Due() && !j.unfinishedWork() && j.Phase() != JobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.Phase())
 	}
-	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sorted.Has(st.Finishing, j.ID) {
-		return fmt.Errorf("its last bundle is in phase %v, and listed as one to be started: %t", last.Phase(), sorted.Has(st.Finishing, j.ID))
+	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sortedset.Has(st.Finishing, j.ID) {
+		return fmt.Errorf("its last bundle is in phase %v, and listed as one to be started: %t", last.Phase(), sortedset.Has(st.Finishing, j.ID))
 	}
 	if err := j.checkCounts(); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (st *Cluster) checkJob(j *Job) error {
 	if err := j.Exclusions.Check(); err != nil {
 		return err
 	}
-	if j.unfinishedWork() != sorted.Has(st.Busy, j.ID) {
+	if j.unfinishedWork() != sortedset.Has(st.Busy, j.ID) {
 		return fmt.Errorf("a later step has to go on with it: %t, listed as that: %t", j.unfinishedWork(), !j.unfinishedWork())
 	}
 	if j.Phase() == JobLeaving {

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/internal/idmap"
-	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -134,7 +134,7 @@ func (st *Cluster) DropSuspended(r *Run) {
 // NoteWork keeps the list of the jobs that later steps have to go on with.
 func (st *Cluster) NoteWork(j *Job) {
 	if j.unfinishedWork() {
-		st.Busy = sorted.Add(st.Busy, j.ID)
+		st.Busy = sortedset.Add(st.Busy, j.ID)
 	} else if i, found := slices.BinarySearch(st.Busy, j.ID); found {
 		st.Busy = slices.Delete(st.Busy, i, i+1)
 	}
@@ -143,7 +143,7 @@ func (st *Cluster) NoteWork(j *Job) {
 // NoteFinishing keeps the list of the jobs whose last bundle is ready.
 func (st *Cluster) NoteFinishing(j *Job) {
 	if b := j.LastBundle(); b != nil && b.Phase() == BundleReady {
-		st.Finishing = sorted.Add(st.Finishing, j.ID)
+		st.Finishing = sortedset.Add(st.Finishing, j.ID)
 	} else if i, found := slices.BinarySearch(st.Finishing, j.ID); found {
 		st.Finishing = slices.Delete(st.Finishing, i, i+1)
 	}

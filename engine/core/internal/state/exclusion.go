@@ -14,7 +14,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
-	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -108,7 +108,7 @@ func (j *JobExclusions) Failed(b *BundleExclusions, on scheduler.LauncherID, max
 	if j.failures[i].count++; j.failures[i].count != limit {
 		return false
 	}
-	j.launchers = sorted.Add(slices.Clone(j.launchers), on)
+	j.launchers = sortedset.Add(slices.Clone(j.launchers), on)
 	return true
 }
 
@@ -127,7 +127,7 @@ func (b *BundleExclusions) add(on scheduler.LauncherID, max int) {
 func (j *JobExclusions) Some() bool { return j.some }
 
 // Avoids says whether the whole job avoids a launcher.
-func (j *JobExclusions) Excludes(id scheduler.LauncherID) bool { return sorted.Has(j.launchers, id) }
+func (j *JobExclusions) Excludes(id scheduler.LauncherID) bool { return sortedset.Has(j.launchers, id) }
 
 // Avoids says whether the bundle avoids a launcher by itself.
 func (b *BundleExclusions) Excludes(id scheduler.LauncherID) bool {
@@ -146,7 +146,7 @@ func Excluded(j *JobExclusions, b *BundleExclusions) []scheduler.LauncherID {
 	}
 	list := slices.Clone(j.launchers)
 	for _, id := range b.launchers {
-		list = sorted.Add(list, id)
+		list = sortedset.Add(list, id)
 	}
 	return list
 }

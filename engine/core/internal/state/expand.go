@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -142,7 +142,7 @@ func (j *Job) joinStages() {
 		}
 		for _, t := range joined[to] {
 			for _, f := range joined[from] {
-				j.Stages[t].after = sorted.Add(j.Stages[t].after, scheduler.StageID(f))
+				j.Stages[t].after = sortedset.Add(j.Stages[t].after, scheduler.StageID(f))
 			}
 		}
 	}

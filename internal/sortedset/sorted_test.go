@@ -1,4 +1,4 @@
-package sorted_test
+package sortedset_test
 
 import (
 	"maps"
@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/internal/sorted"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
 )
 
 // A sorted set is a set, in order.
@@ -16,10 +16,10 @@ func TestLikeAMap(t *testing.T) {
 		var set []int
 		obvious := map[int]bool{}
 		for _, k := range rapid.SliceOf(rapid.IntRange(0, 20)).Draw(t, "keys") {
-			if sorted.Has(set, k) != obvious[k] {
+			if sortedset.Has(set, k) != obvious[k] {
 				t.Fatalf("%d is in %v: %t", k, set, obvious[k])
 			}
-			set, obvious[k] = sorted.Add(set, k), true
+			set, obvious[k] = sortedset.Add(set, k), true
 		}
 		if want := slices.Sorted(maps.Keys(obvious)); !slices.Equal(set, want) {
 			t.Fatalf("%v, want %v", set, want)

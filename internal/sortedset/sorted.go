@@ -1,5 +1,5 @@
-// Package sorted keeps small sets as sorted lists, which walk in one order always.
-package sorted
+// Package sortedset keeps small sets as sorted lists, which walk in one order always.
+package sortedset
 
 import (
 	"cmp"
