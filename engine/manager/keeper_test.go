@@ -22,7 +22,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/storage"
@@ -362,7 +362,7 @@ func (b *testbed) historyOf(jobs []uint64, nodes int) {
 		}
 		listed[j.Job] = true
 	}
-	var shown api.JobList
+	var shown restapi.JobList
 	if b.rest("GET", "/jobs?limit=1000", nil, "").into(http.StatusOK, &shown); shown.Total != len(jobs) || len(shown.Jobs) != len(jobs) {
 		b.t.Errorf("over REST there are %d of %d jobs, want %d", len(shown.Jobs), shown.Total, len(jobs))
 	}
@@ -378,9 +378,9 @@ func (b *testbed) historyOf(jobs []uint64, nodes int) {
 			}
 			ran[a.Index] = true
 		}
-		var over api.AttemptList
+		var over restapi.AttemptList
 		b.rest("GET", fmt.Sprintf("/jobs/job-%d/attempts?limit=1000", job), nil, "").into(http.StatusOK, &over)
-		var g api.Graph
+		var g restapi.Graph
 		b.rest("GET", fmt.Sprintf("/jobs/job-%d/graph", job), nil, "").into(http.StatusOK, &g)
 		if over.Total != nodes || len(over.Attempts) != nodes || len(g.Stages) != 1 {
 			b.t.Errorf("job %d has over REST %d of %d attempts of %d nodes, %d stages", job, len(over.Attempts), over.Total, nodes, len(g.Stages))

@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
@@ -114,14 +114,14 @@ func TestSettingsOverREST(t *testing.T) {
 	job := b.submit(3)
 	held := l.next()
 
-	var now api.Settings
+	var now restapi.Settings
 	tag := b.rest("GET", "/settings", nil, "").into(200, &now).tag
 	if tag != `"`+settings.Tag([]byte("fifo\n"))+`"` || *now.Text != "fifo\n" || now.Version != 1 || now.ReadOnly != nil || now.Settings[0].Key != "manager.lease" || !now.Settings[0].Fixed || !now.Settings[0].Restart {
 		t.Fatalf("%s %+v", tag, now)
 	}
-	var wrong api.SettingsVerdict
+	var wrong restapi.SettingsVerdict
 	b.rest("POST", "/settings/check", text{"fare"}, "").into(200, &wrong)
-	if want := (api.SettingsProblem{File: b.cfg.File, Line: 1, Text: `there is no policy "fare": name another`}); len(wrong.Problems) != 1 || wrong.Problems[0] != want {
+	if want := (restapi.SettingsProblem{File: b.cfg.File, Line: 1, Text: `there is no policy "fare": name another`}); len(wrong.Problems) != 1 || wrong.Problems[0] != want {
 		t.Errorf("%+v", wrong)
 	}
 	b.rest("POST", "/settings/check", text{"good invalid"}, "").into(200, &wrong)
@@ -129,7 +129,7 @@ func TestSettingsOverREST(t *testing.T) {
 		t.Errorf("the policy says %+v", wrong)
 	}
 	b.rest("POST", "/settings/check", text{"good right\n"}, "").into(200, &wrong)
-	var d api.SettingsDiff
+	var d restapi.SettingsDiff
 	b.rest("POST", "/settings/diff", text{"good right\n"}, "").into(200, &d)
 	if len(wrong.Problems) != 0 || len(d.Lines) != 2 || len(d.Keys) != 1 || d.Keys[0].Before != "fifo" || d.Keys[0].After != "good" || d.Keys[0].Restart {
 		t.Errorf("%+v %+v", wrong, d)
@@ -141,7 +141,7 @@ func TestSettingsOverREST(t *testing.T) {
 	if kept, err := os.ReadFile(b.cfg.File); err != nil || string(kept) != "fifo\n" {
 		t.Fatalf("%q, %v", kept, err)
 	}
-	var v api.SettingsVersion
+	var v restapi.SettingsVersion
 	first := tag
 	tag = b.rest("PUT", "/settings", struct {
 		text
@@ -177,7 +177,7 @@ func TestSettingsOverREST(t *testing.T) {
 	b.stop()
 	b.start()
 	b.rest("GET", "/settings", nil, "").into(200, &now)
-	var list api.SettingsVersionList
+	var list restapi.SettingsVersionList
 	b.rest("GET", "/settings/versions", nil, "").into(200, &list)
 	b.rest("GET", "/settings/versions/2", nil, "").into(200, &v)
 	if now.Version != 3 || list.Total != 3 || list.Versions[0].Version != 3 || *v.Text != "good right\n" {

@@ -24,7 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -210,7 +210,7 @@ func given(name, value string) string {
 
 func (w *walk) auditREST(q *wire.AuditRequest) (lines []string) {
 	w.t.Helper()
-	var list api.AuditList
+	var list restapi.AuditList
 	if _, text := w.web(http.MethodGet, "/api/v1/audit?limit=1000&"+filters(q)); json.Unmarshal([]byte(text), &list) != nil {
 		w.t.Fatal(text)
 	}

@@ -9,33 +9,33 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/number"
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
 // policyView is the policy for programs. What the REST interface tells of it has the names of there
-// (api.Policy).
+// (restapi.Policy).
 type policyView struct {
-	Name             string              `json:"name"` // "builtin" for the FIFO that took over
-	Version          *string             `json:"version,omitempty"`
-	Configured       string              `json:"configured"`
-	State            api.PolicyState     `json:"state"`
-	Generation       *int64              `json:"generation,omitempty"`
-	Since            *time.Time          `json:"since,omitempty"`
-	Restarts         int                 `json:"restarts"`
-	RoundsDecided    uint64              `json:"roundsDecided"`
-	DecisionsRefused uint64              `json:"decisionsRefused"`
-	Program          *programView        `json:"program,omitempty"`
-	Memory           *int64              `json:"memory,omitempty"`    // bytes
-	MemoryMax        *int64              `json:"memoryMax,omitempty"` // bytes
-	Settings         settingsView        `json:"settings"`
-	Rounds           *api.RoundTimes     `json:"rounds,omitempty"`
-	Problems         []api.PolicyProblem `json:"problems"`
-	Facts            []api.Property      `json:"facts"`
-	Pools            []api.PoolShare     `json:"pools"`
-	Queue            []queuedView        `json:"queue"`
+	Name             string                  `json:"name"` // "builtin" for the FIFO that took over
+	Version          *string                 `json:"version,omitempty"`
+	Configured       string                  `json:"configured"`
+	State            restapi.PolicyState     `json:"state"`
+	Generation       *int64                  `json:"generation,omitempty"`
+	Since            *time.Time              `json:"since,omitempty"`
+	Restarts         int                     `json:"restarts"`
+	RoundsDecided    uint64                  `json:"roundsDecided"`
+	DecisionsRefused uint64                  `json:"decisionsRefused"`
+	Program          *programView            `json:"program,omitempty"`
+	Memory           *int64                  `json:"memory,omitempty"`    // bytes
+	MemoryMax        *int64                  `json:"memoryMax,omitempty"` // bytes
+	Settings         settingsView            `json:"settings"`
+	Rounds           *restapi.RoundTimes     `json:"rounds,omitempty"`
+	Problems         []restapi.PolicyProblem `json:"problems"`
+	Facts            []restapi.Property      `json:"facts"`
+	Pools            []restapi.PoolShare     `json:"pools"`
+	Queue            []queuedView            `json:"queue"`
 }
 
 // programView is the process of the policy.
@@ -65,13 +65,13 @@ func viewOf(r *wire.PolicyReply, told *scheduler.Status) *policyView {
 		Name: p.Name, Version: p.Version, Configured: p.Configured, State: p.State, Generation: p.Generation, Since: p.Since, Restarts: p.Restarts,
 		RoundsDecided: r.Rounds, DecisionsRefused: r.Refusals, Memory: p.Memory, MemoryMax: p.MemoryMax, Rounds: p.Rounds, Problems: p.Problems,
 		Settings: settingsView{settingsFrom(r.Settings), string(r.Settings.GetText()), append([]string{}, r.Settings.GetFiles()...)},
-		Facts:    []api.Property{}, Pools: []api.PoolShare{}, Queue: []queuedView{},
+		Facts:    []restapi.Property{}, Pools: []restapi.PoolShare{}, Queue: []queuedView{},
 	}
 	if r.Path != "" {
 		v.Program = &programView{r.Path, r.Checksum, r.Pid}
 	}
 	for _, f := range told.Facts {
-		v.Facts = append(v.Facts, api.Property{Name: f.Name, Value: f.Value})
+		v.Facts = append(v.Facts, restapi.Property{Name: f.Name, Value: f.Value})
 	}
 	for i := range told.Pools {
 		v.Pools = append(v.Pools, rest.PoolShareOf(&told.Pools[i]))

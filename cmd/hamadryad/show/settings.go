@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -126,7 +126,7 @@ func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 }
 
 // versionOf is a version for programs, with its text where that was asked for.
-func versionOf(v *wire.SettingsVersion) api.SettingsVersion {
+func versionOf(v *wire.SettingsVersion) restapi.SettingsVersion {
 	x := rest.SettingsVersionOf(v)
 	if v.Text != nil {
 		text := string(v.Text)

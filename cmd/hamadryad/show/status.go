@@ -6,7 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -14,8 +14,8 @@ import (
 
 // jobView is a job for programs, with its attempts where they were asked for.
 type jobView struct {
-	api.Job
-	Attempts []api.Attempt `json:"attempts,omitzero"`
+	restapi.Job
+	Attempts []restapi.Attempt `json:"attempts,omitzero"`
 }
 
 // Status shows a job; with attempts, also each of these.

@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // formMax bounds what a form may bring, bytes.
@@ -85,7 +85,7 @@ func (s *Server) kill(r *http.Request) error {
 	if err := cmp.Or(err1, err2); err != nil {
 		return err
 	}
-	_, err := s.needs.Shown.KillJob(r.Context(), api.KillJobRequestObject{Job: job, Body: &api.KillJobJSONRequestBody{Reason: &reason}})
+	_, err := s.needs.Shown.KillJob(r.Context(), restapi.KillJobRequestObject{Job: job, Body: &restapi.KillJobJSONRequestBody{Reason: &reason}})
 	return err
 }
 
@@ -97,7 +97,7 @@ func (s *Server) update(r *http.Request) error {
 	if err := cmp.Or(err1, err2, err3); err != nil {
 		return err
 	}
-	var q api.UpdateJobJSONRequestBody
+	var q restapi.UpdateJobJSONRequestBody
 	if pool != r.PostFormValue("was-pool") {
 		q.Pool = &pool
 	}
@@ -107,7 +107,7 @@ func (s *Server) update(r *http.Request) error {
 	if q.Pool == nil && q.Priority == nil {
 		return nil
 	}
-	_, err := s.needs.Shown.UpdateJob(r.Context(), api.UpdateJobRequestObject{Job: job, Body: &q})
+	_, err := s.needs.Shown.UpdateJob(r.Context(), restapi.UpdateJobRequestObject{Job: job, Body: &q})
 	return err
 }
 
@@ -115,9 +115,9 @@ func (s *Server) drain(r *http.Request) (err error) {
 	name := r.PathValue("launcher")
 	switch r.PostFormValue("do") {
 	case "drain":
-		_, err = s.needs.Shown.DrainLauncher(r.Context(), api.DrainLauncherRequestObject{Launcher: name})
+		_, err = s.needs.Shown.DrainLauncher(r.Context(), restapi.DrainLauncherRequestObject{Launcher: name})
 	case "undrain":
-		_, err = s.needs.Shown.UndrainLauncher(r.Context(), api.UndrainLauncherRequestObject{Launcher: name})
+		_, err = s.needs.Shown.UndrainLauncher(r.Context(), restapi.UndrainLauncherRequestObject{Launcher: name})
 	default:
 		err = status.Error(codes.InvalidArgument, "the form says neither drain nor undrain")
 	}

@@ -7,14 +7,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/internal/timeparse"
 )
 
 // auditPage shows who changed what, and was refused what.
 type auditPage struct {
 	Filter struct{ Who, What, Result, Text, Since, Until string }
-	List   api.AuditList
+	List   restapi.AuditList
 	Next   string
 	First  string
 }
@@ -24,9 +24,9 @@ func (s *Server) audit(r *http.Request) (string, any, error) {
 	page := auditPage{}
 	f := &page.Filter
 	f.Who, f.What, f.Result, f.Text, f.Since, f.Until = q.Get("who"), q.Get("what"), q.Get("result"), q.Get("text"), q.Get("since"), q.Get("until")
-	p := api.ListAuditParams{Who: given(f.Who), What: given(f.What), Text: given(f.Text), Cursor: given(q.Get("cursor"))}
+	p := restapi.ListAuditParams{Who: given(f.Who), What: given(f.What), Text: given(f.Text), Cursor: given(q.Get("cursor"))}
 	if f.Result != "" {
-		result := api.AuditResult(f.Result)
+		result := restapi.AuditResult(f.Result)
 		if !result.Valid() {
 			return "", nil, status.Errorf(codes.InvalidArgument, "%.64q is no result: use ok, refused or error", f.Result)
 		}
@@ -45,11 +45,11 @@ func (s *Server) audit(r *http.Request) (string, any, error) {
 		}
 		*x.into = &at
 	}
-	a, err := s.needs.Shown.ListAudit(r.Context(), api.ListAuditRequestObject{Params: p})
+	a, err := s.needs.Shown.ListAudit(r.Context(), restapi.ListAuditRequestObject{Params: p})
 	if err != nil {
 		return "", nil, err
 	}
-	page.List = api.AuditList(a.(api.ListAudit200JSONResponse))
+	page.List = restapi.AuditList(a.(restapi.ListAudit200JSONResponse))
 	page.Next, page.First = turned(q, page.List.Next)
 	return "Audit", page, nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/pages/draw"
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // attemptsShown is how many attempts a job's page shows.
@@ -22,7 +22,7 @@ const attemptsShown = 50
 
 // jobPage is about one job.
 type jobPage struct {
-	api.Job
+	restapi.Job
 	Over     bool
 	Unread   bool          // its attempts can't be read: nothing is drawn of them, as if there were none
 	Again    time.Duration // after what time the drawings can be newer; 0: they are of now
@@ -30,16 +30,16 @@ type jobPage struct {
 	Graph    template.HTML
 	Timeline template.HTML
 	By       string // what a lane of it is
-	Reasons  *api.ReasonList
+	Reasons  *restapi.ReasonList
 	Waits    template.HTML // these, drawn
-	Skew     *api.Distribution
+	Skew     *restapi.Distribution
 	Skewed   template.HTML // as a histogram
 
 	Asked       url.Values // what the page was asked for
-	Attempts    api.AttemptList
+	Attempts    restapi.AttemptList
 	OfStage     string // whose attempts are shown
 	OfState     string // that attempts which are shown are in
-	States      []api.AttemptState
+	States      []restapi.AttemptState
 	Next, First string
 }
 
@@ -59,9 +59,9 @@ func (p jobPage) With(key, value string) string {
 	return "?" + q.Encode()
 }
 
-var attemptStates = []api.AttemptState{
-	api.AttemptStateAssigned, api.AttemptStateRunning, api.AttemptStateStarved, api.AttemptStateSuspended, api.AttemptStateStopping,
-	api.AttemptStateFinished, api.AttemptStateFailed, api.AttemptStatePreempted, api.AttemptStateLost, api.AttemptStateKilled,
+var attemptStates = []restapi.AttemptState{
+	restapi.AttemptStateAssigned, restapi.AttemptStateRunning, restapi.AttemptStateStarved, restapi.AttemptStateSuspended, restapi.AttemptStateStopping,
+	restapi.AttemptStateFinished, restapi.AttemptStateFailed, restapi.AttemptStatePreempted, restapi.AttemptStateLost, restapi.AttemptStateKilled,
 }
 
 // oneOf lists what may be said.
@@ -112,22 +112,22 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 
 // wholeOf reads what a page's URL asks for.
 func wholeOf(job string, q url.Values) (rest.WholeQuery, error) {
-	most, by := attemptsShown, api.GetTimelineParamsByLauncher
+	most, by := attemptsShown, restapi.GetTimelineParamsByLauncher
 	of := rest.WholeQuery{
-		Job: job, Timeline: api.GetTimelineParams{By: &by}, Stage: q.Get("stage"),
-		Attempts: api.ListAttemptsParams{Limit: &most, Cursor: given(q.Get("cursor")), Stage: given(q.Get("stage"))},
+		Job: job, Timeline: restapi.GetTimelineParams{By: &by}, Stage: q.Get("stage"),
+		Attempts: restapi.ListAttemptsParams{Limit: &most, Cursor: given(q.Get("cursor")), Stage: given(q.Get("stage"))},
 	}
 	if text := q.Get("by"); text != "" {
-		if by = api.GetTimelineParamsBy(text); !by.Valid() {
+		if by = restapi.GetTimelineParamsBy(text); !by.Valid() {
 			return of, status.Errorf(codes.InvalidArgument, "%.64q is nothing that a timeline is drawn by: use launcher or stage", text)
 		}
 	}
 	if text := q.Get("state"); text != "" {
-		state := api.AttemptState(text)
+		state := restapi.AttemptState(text)
 		if !state.Valid() {
 			return of, status.Errorf(codes.InvalidArgument, "%.64q is no state of an attempt: %s", text, oneOf(attemptStates))
 		}
-		of.Attempts.State = &[]api.AttemptState{state}
+		of.Attempts.State = &[]restapi.AttemptState{state}
 	}
 	return of, nil
 }

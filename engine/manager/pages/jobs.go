@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // shownNow is how many jobs the first page shows of each sort.
@@ -16,68 +16,68 @@ const shownNow = 10
 
 // nowPage is the first page.
 type nowPage struct {
-	Cluster     api.Cluster
-	Policy      api.Policy
-	Live, Ended api.JobList
+	Cluster     restapi.Cluster
+	Policy      restapi.Policy
+	Live, Ended restapi.JobList
 }
 
 func (s *Server) now(r *http.Request) (string, any, error) {
-	c, err := s.needs.Shown.GetCluster(r.Context(), api.GetClusterRequestObject{})
+	c, err := s.needs.Shown.GetCluster(r.Context(), restapi.GetClusterRequestObject{})
 	if err != nil {
 		return "", nil, err
 	}
-	policy, err := s.needs.Shown.GetPolicy(r.Context(), api.GetPolicyRequestObject{})
+	policy, err := s.needs.Shown.GetPolicy(r.Context(), restapi.GetPolicyRequestObject{})
 	if err != nil {
 		return "", nil, err
 	}
-	p := nowPage{Cluster: c.(api.GetCluster200JSONResponse).Body, Policy: api.Policy(policy.(api.GetPolicy200JSONResponse))}
+	p := nowPage{Cluster: c.(restapi.GetCluster200JSONResponse).Body, Policy: restapi.Policy(policy.(restapi.GetPolicy200JSONResponse))}
 	most := shownNow
 	for _, x := range []struct {
-		list   *api.JobList
-		states []api.JobState
+		list   *restapi.JobList
+		states []restapi.JobState
 	}{
-		{&p.Live, []api.JobState{api.JobStateAsked, api.JobStateRunning, api.JobStateFinishing}},
-		{&p.Ended, []api.JobState{api.JobStateSucceeded, api.JobStateFailed, api.JobStateKilled}},
+		{&p.Live, []restapi.JobState{restapi.JobStateAsked, restapi.JobStateRunning, restapi.JobStateFinishing}},
+		{&p.Ended, []restapi.JobState{restapi.JobStateSucceeded, restapi.JobStateFailed, restapi.JobStateKilled}},
 	} {
-		if *x.list, err = s.listJobs(r, api.ListJobsParams{State: &x.states, Limit: &most}); err != nil {
+		if *x.list, err = s.listJobs(r, restapi.ListJobsParams{State: &x.states, Limit: &most}); err != nil {
 			return "", nil, err
 		}
 	}
 	return "Now", p, nil
 }
 
-func (s *Server) listJobs(r *http.Request, p api.ListJobsParams) (api.JobList, error) {
-	a, err := s.needs.Shown.ListJobs(r.Context(), api.ListJobsRequestObject{Params: p})
+func (s *Server) listJobs(r *http.Request, p restapi.ListJobsParams) (restapi.JobList, error) {
+	a, err := s.needs.Shown.ListJobs(r.Context(), restapi.ListJobsRequestObject{Params: p})
 	if err != nil {
-		return api.JobList{}, err
+		return restapi.JobList{}, err
 	}
-	return a.(api.ListJobs200JSONResponse).Body, nil
+	return a.(restapi.ListJobs200JSONResponse).Body, nil
 }
 
 // jobsPage lists jobs.
 type jobsPage struct {
 	Filter struct{ State, User, Pool, Name, Launcher string }
-	States []api.JobState
-	List   api.JobList
+	States []restapi.JobState
+	List   restapi.JobList
 	Next   string // the query of the next page; "": there is none
 	First  string // that of the first page; "": this is it
 }
 
 // states are all that a job may be in.
-var states = []api.JobState{api.JobStateAsked, api.JobStateRunning, api.JobStateFinishing, api.JobStateSucceeded, api.JobStateFailed, api.JobStateKilled}
+var states = []restapi.JobState{restapi.JobStateAsked, restapi.JobStateRunning, restapi.JobStateFinishing, restapi.JobStateSucceeded, restapi.JobStateFailed, restapi.JobStateKilled}
 
 func (s *Server) jobs(r *http.Request) (string, any, error) {
 	q := r.URL.Query()
 	page := jobsPage{States: states}
 	f := &page.Filter
 	f.State, f.User, f.Pool, f.Name, f.Launcher = q.Get("state"), q.Get("user"), q.Get("pool"), q.Get("name"), q.Get("launcher")
-	p := api.ListJobsParams{User: given(f.User), Pool: given(f.Pool), Name: given(f.Name), Launcher: given(f.Launcher), Cursor: given(q.Get("cursor"))}
+	p := restapi.ListJobsParams{User: given(f.User), Pool: given(f.Pool), Name: given(f.Name), Launcher: given(f.Launcher), Cursor: given(q.Get("cursor"))}
 	if f.State != "" {
-		state := api.JobState(f.State)
+		state := restapi.JobState(f.State)
 		if !state.Valid() {
 			return "", nil, status.Errorf(codes.InvalidArgument, "%.64q is no state of a job: %s", f.State, oneOf(states))
 		}
-		p.State = &[]api.JobState{state}
+		p.State = &[]restapi.JobState{state}
 	}
 	var err error
 	if page.List, err = s.listJobs(r, p); err != nil {
@@ -110,7 +110,7 @@ func turned(q url.Values, next *string) (on, first string) {
 
 // launchersPage lists launchers.
 type launchersPage struct {
-	List        api.LauncherList
+	List        restapi.LauncherList
 	Next, First string
 }
 
@@ -118,19 +118,19 @@ func (launchersPage) again() time.Duration { return loadAgain }
 
 func (s *Server) launchers(r *http.Request) (string, any, error) {
 	q := r.URL.Query()
-	p := api.ListLaunchersParams{Cursor: given(q.Get("cursor"))}
+	p := restapi.ListLaunchersParams{Cursor: given(q.Get("cursor"))}
 	if text := q.Get("state"); text != "" {
-		state := api.LauncherState(text)
+		state := restapi.LauncherState(text)
 		if !state.Valid() {
 			return "", nil, status.Errorf(codes.InvalidArgument, "%.64q is no state of a launcher", text)
 		}
 		p.State = &state
 	}
-	a, err := s.needs.Shown.ListLaunchers(r.Context(), api.ListLaunchersRequestObject{Params: p})
+	a, err := s.needs.Shown.ListLaunchers(r.Context(), restapi.ListLaunchersRequestObject{Params: p})
 	if err != nil {
 		return "", nil, err
 	}
-	page := launchersPage{List: a.(api.ListLaunchers200JSONResponse).Body}
+	page := launchersPage{List: a.(restapi.ListLaunchers200JSONResponse).Body}
 	page.Next, page.First = turned(q, page.List.Next)
 	return "Launchers", page, nil
 }

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -49,7 +49,7 @@ func (s *Server) log(r *http.Request) (string, any, error) {
 		span = fmt.Sprintf("bytes=%d-%d", max(0, until-logShown), until-1)
 	}
 	title := fmt.Sprintf("Log of %s of %s", attempt, id)
-	answer, err := s.needs.Shown.GetAttemptLog(r.Context(), api.GetAttemptLogRequestObject{Job: id, Attempt: attempt, Params: api.GetAttemptLogParams{Range: &span}})
+	answer, err := s.needs.Shown.GetAttemptLog(r.Context(), restapi.GetAttemptLogRequestObject{Job: id, Attempt: attempt, Params: restapi.GetAttemptLogParams{Range: &span}})
 	switch code := status.Code(err); {
 	case code == codes.NotFound, code == codes.Unavailable:
 		p.Why = status.Convert(err).Message()

@@ -29,8 +29,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/pages/draw"
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 //go:embed templates/*.html
@@ -41,7 +41,7 @@ var files embed.FS
 
 // Shown is the REST interface (rest.Server).
 type Shown interface {
-	api.StrictServerInterface
+	restapi.StrictServerInterface
 	// GetWhole answers at once what a job's page shows.
 	GetWhole(ctx context.Context, q rest.WholeQuery) (rest.Whole, error)
 }

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
@@ -31,7 +31,7 @@ const evil = "<script>strange()</script><img src=x onerror=strange()>\"' onmouse
 
 // stub is an interface that answers with names as evil as can be.
 type stub struct {
-	api.StrictServerInterface
+	restapi.StrictServerInterface
 	mu       sync.Mutex
 	name     string
 	changes  []string
@@ -53,10 +53,10 @@ func apart(g uint64) (term, start uint64) { return g / 10, g % 10 }
 
 var base = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
-func (s *stub) summary() api.JobSummary {
+func (s *stub) summary() restapi.JobSummary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j := api.JobSummary{ID: "job-7", Name: s.name, User: s.name, Pool: s.name, Priority: "NORMAL", State: "running", Submitted: base, Groups: 10, GroupsFinished: 4, GroupsRunning: 2}
+	j := restapi.JobSummary{ID: "job-7", Name: s.name, User: s.name, Pool: s.name, Priority: "NORMAL", State: "running", Submitted: base, Groups: 10, GroupsFinished: 4, GroupsRunning: 2}
 	if s.killed {
 		ended := base.Add(time.Hour)
 		j.State, j.Ended = "killed", &ended
@@ -64,51 +64,51 @@ func (s *stub) summary() api.JobSummary {
 	return j
 }
 
-func (s *stub) GetCluster(context.Context, api.GetClusterRequestObject) (api.GetClusterResponseObject, error) {
-	return api.GetCluster200JSONResponse{Body: api.Cluster{
-		LaunchersByState: map[string]int{"up": 2}, JobsByState: map[string]int{"running": 1}, Slots: []api.Slots{{Kind: s.name, Total: 4, Free: 1}}, PolicyDecides: true,
-		History: api.History{Jobs: 3, Bytes: 5000, BehindSince: &base, Why: &s.name, Missed: 12345, Damaged: []string{s.name}, StoreOlder: 77, RemovedForRoom: 2345, RemovedForRoomAt: &base, TailsBehindSince: &base, TailsWhy: &s.name},
+func (s *stub) GetCluster(context.Context, restapi.GetClusterRequestObject) (restapi.GetClusterResponseObject, error) {
+	return restapi.GetCluster200JSONResponse{Body: restapi.Cluster{
+		LaunchersByState: map[string]int{"up": 2}, JobsByState: map[string]int{"running": 1}, Slots: []restapi.Slots{{Kind: s.name, Total: 4, Free: 1}}, PolicyDecides: true,
+		History: restapi.History{Jobs: 3, Bytes: 5000, BehindSince: &base, Why: &s.name, Missed: 12345, Damaged: []string{s.name}, StoreOlder: 77, RemovedForRoom: 2345, RemovedForRoomAt: &base, TailsBehindSince: &base, TailsWhy: &s.name},
 	}}, nil
 }
 
-func (s *stub) ListJobs(_ context.Context, q api.ListJobsRequestObject) (api.ListJobsResponseObject, error) {
+func (s *stub) ListJobs(_ context.Context, q restapi.ListJobsRequestObject) (restapi.ListJobsResponseObject, error) {
 	next := "abc"
-	l := api.JobList{Jobs: []api.JobSummary{s.summary()}, Total: 250, Truncated: true, Next: &next}
+	l := restapi.JobList{Jobs: []restapi.JobSummary{s.summary()}, Total: 250, Truncated: true, Next: &next}
 	s.mu.Lock()
 	newer := s.newer
 	s.mu.Unlock()
 	if newer {
 		x := l.Jobs[0]
 		x.ID, x.User = "job-8", "somebody"
-		l.Jobs = append([]api.JobSummary{x}, l.Jobs...)
+		l.Jobs = append([]restapi.JobSummary{x}, l.Jobs...)
 	}
 	if q.Params.Cursor != nil {
 		l.Truncated, l.Next = false, nil
 	}
-	return api.ListJobs200JSONResponse{Body: l}, nil
+	return restapi.ListJobs200JSONResponse{Body: l}, nil
 }
 
-func (s *stub) GetJob(_ context.Context, q api.GetJobRequestObject) (api.GetJobResponseObject, error) {
+func (s *stub) GetJob(_ context.Context, q restapi.GetJobRequestObject) (restapi.GetJobResponseObject, error) {
 	if q.Job != "job-7" {
 		return nil, status.Errorf(codes.NotFound, "there is no %s", q.Job)
 	}
 	x := s.summary()
 	failure := "it failed: " + s.name
-	return api.GetJob200JSONResponse{Body: api.Job{
+	return restapi.GetJob200JSONResponse{Body: restapi.Job{
 		ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State, Submitted: x.Submitted, Ended: x.Ended, Groups: 10, GroupsFinished: 4,
-		Stages: []api.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2}, {Name: "publish", Finished: 1}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
-		Counters: []api.Counter{{Name: s.name, Value: 12345}},
+		Stages: []restapi.Stage{{Name: s.name, Nodes: 9, Finished: 4, Running: 2}, {Name: "publish", Finished: 1}}, Failure: &failure, Waiting: []string{s.name}, Notes: []string{s.name}, Outputs: []string{s.name}, Kept: []string{s.name},
+		Counters: []restapi.Counter{{Name: s.name, Value: 12345}},
 	}}, nil
 }
 
-func (s *stub) attempt() api.Attempt {
+func (s *stub) attempt() restapi.Attempt {
 	ran := float32(1.5)
 	reason, job := s.name, "job-8"
-	return api.Attempt{ID: "attempt-3", Stage: s.name, Launcher: s.name, State: "preempted", Started: &base, RunningSeconds: &ran, Reason: &reason, PreemptedFor: &job}
+	return restapi.Attempt{ID: "attempt-3", Stage: s.name, Launcher: s.name, State: "preempted", Started: &base, RunningSeconds: &ran, Reason: &reason, PreemptedFor: &job}
 }
 
 func (s *stub) GetWhole(ctx context.Context, q rest.WholeQuery) (w rest.Whole, err error) {
-	a, err := s.GetJob(ctx, api.GetJobRequestObject{Job: q.Job})
+	a, err := s.GetJob(ctx, restapi.GetJobRequestObject{Job: q.Job})
 	if err != nil {
 		return w, err
 	}
@@ -119,25 +119,25 @@ func (s *stub) GetWhole(ctx context.Context, q rest.WholeQuery) (w rest.Whole, e
 	damage := "history file " + s.name + " is damaged"
 	w = rest.Whole{
 		Again: s.again,
-		Job:   a.(api.GetJob200JSONResponse).Body,
-		Graph: &api.Graph{
-			Stages:      []api.GraphStage{{Name: s.name, Nodes: 9}, {Name: "reduce", Nodes: 1}},
-			Connections: []api.Connection{{From: s.name, To: "reduce", Channel: "file", Pattern: "all_to_all"}},
+		Job:   a.(restapi.GetJob200JSONResponse).Body,
+		Graph: &restapi.Graph{
+			Stages:      []restapi.GraphStage{{Name: s.name, Nodes: 9}, {Name: "reduce", Nodes: 1}},
+			Connections: []restapi.Connection{{From: s.name, To: "reduce", Channel: "file", Pattern: "all_to_all"}},
 		},
-		Distribution: &api.Distribution{Stage: s.name, Running: api.Quantiles{Count: 4, Min: 1, P50: 2, Max: 90}, Histogram: []api.Bucket{{From: 1, To: 2, Count: 3}, {From: 80, To: 90, Count: 1}}, Slowest: []api.Attempt{s.attempt()}},
-		Timeline:     api.Timeline{From: base, To: base.Add(time.Minute), Buckets: 2, Lanes: []api.Lane{{Name: s.name, Running: []float32{1, 2}, Ended: &ended}}},
-		Attempts:     api.AttemptList{Attempts: []api.Attempt{s.attempt()}, Total: 2_000_000, Kept: 1_000_000},
+		Distribution: &restapi.Distribution{Stage: s.name, Running: restapi.Quantiles{Count: 4, Min: 1, P50: 2, Max: 90}, Histogram: []restapi.Bucket{{From: 1, To: 2, Count: 3}, {From: 80, To: 90, Count: 1}}, Slowest: []restapi.Attempt{s.attempt()}},
+		Timeline:     restapi.Timeline{From: base, To: base.Add(time.Minute), Buckets: 2, Lanes: []restapi.Lane{{Name: s.name, Running: []float32{1, 2}, Ended: &ended}}},
+		Attempts:     restapi.AttemptList{Attempts: []restapi.Attempt{s.attempt()}, Total: 2_000_000, Kept: 1_000_000},
 	}
 	w.Job.Damage = &damage
 	if s.unread {
-		w.Attempts, w.Distribution, w.Graph, w.Timeline.Lanes = api.AttemptList{}, &api.Distribution{Stage: s.name}, nil, nil
+		w.Attempts, w.Distribution, w.Graph, w.Timeline.Lanes = restapi.AttemptList{}, &restapi.Distribution{Stage: s.name}, nil, nil
 	}
 	over := base.Add(time.Minute)
-	w.Reasons = &api.ReasonList{Reasons: []api.Reason{{From: base, To: &over, Reason: s.name}, {From: over, Reason: s.name}}, Dropped: 1, Lacks: []string{s.name}}
+	w.Reasons = &restapi.ReasonList{Reasons: []restapi.Reason{{From: base, To: &over, Reason: s.name}, {From: over, Reason: s.name}}, Dropped: 1, Lacks: []string{s.name}}
 	return w, nil
 }
 
-func (s *stub) GetAttemptLog(_ context.Context, q api.GetAttemptLogRequestObject) (api.GetAttemptLogResponseObject, error) {
+func (s *stub) GetAttemptLog(_ context.Context, q restapi.GetAttemptLogRequestObject) (restapi.GetAttemptLogResponseObject, error) {
 	if q.Attempt != "attempt-3" {
 		return nil, status.Errorf(codes.NotFound, "%s has no %s: %s", q.Job, q.Attempt, s.name)
 	}
@@ -147,41 +147,41 @@ func (s *stub) GetAttemptLog(_ context.Context, q api.GetAttemptLogRequestObject
 	return l, nil
 }
 
-func (s *stub) GetLauncher(_ context.Context, q api.GetLauncherRequestObject) (api.GetLauncherResponseObject, error) {
+func (s *stub) GetLauncher(_ context.Context, q restapi.GetLauncherRequestObject) (restapi.GetLauncherResponseObject, error) {
 	if q.Launcher != "l1" {
 		return nil, status.Errorf(codes.NotFound, "there is no launcher %q", q.Launcher)
 	}
-	there := []api.LauncherAttempt{{Job: "job-7", JobName: s.name, ID: "attempt-3", Stage: &s.name, State: "running", Since: &base}}
-	return api.GetLauncher200JSONResponse{Body: api.LauncherDetails{
-		Name: s.name, Host: s.name, Rack: &s.name, State: "suspect", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, HTTPAddress: &s.name, DataAddress: &s.name, Version: &s.name,
+	there := []restapi.LauncherAttempt{{Job: "job-7", JobName: s.name, ID: "attempt-3", Stage: &s.name, State: "running", Since: &base}}
+	return restapi.GetLauncher200JSONResponse{Body: restapi.LauncherDetails{
+		Name: s.name, Host: s.name, Rack: &s.name, State: "suspect", Slots: []restapi.Slots{{Kind: s.name, Total: 2, Free: 1}}, HTTPAddress: &s.name, DataAddress: &s.name, Version: &s.name,
 		Joined: &base, Swap: 5, Attempts: there, AttemptsLeftOut: 1, Ended: there, Problems: []string{s.name},
 	}}, nil
 }
 
-func (s *stub) ListLaunchers(context.Context, api.ListLaunchersRequestObject) (api.ListLaunchersResponseObject, error) {
-	return api.ListLaunchers200JSONResponse{Body: api.LauncherList{Total: 2, Launchers: []api.LauncherSummary{
-		{Name: "l1", Host: s.name, Rack: &s.name, State: "up", Slots: []api.Slots{{Kind: s.name, Total: 2, Free: 1}}, Memory: 1 << 30, CPU: new(float32), Version: &s.name},
+func (s *stub) ListLaunchers(context.Context, restapi.ListLaunchersRequestObject) (restapi.ListLaunchersResponseObject, error) {
+	return restapi.ListLaunchers200JSONResponse{Body: restapi.LauncherList{Total: 2, Launchers: []restapi.LauncherSummary{
+		{Name: "l1", Host: s.name, Rack: &s.name, State: "up", Slots: []restapi.Slots{{Kind: s.name, Total: 2, Free: 1}}, Memory: 1 << 30, CPU: new(float32), Version: &s.name},
 		{Name: s.name, Host: s.name, State: "draining"},
 	}}}, nil
 }
 
-func (s *stub) ListQueue(_ context.Context, q api.ListQueueRequestObject) (api.ListQueueResponseObject, error) {
+func (s *stub) ListQueue(_ context.Context, q restapi.ListQueueRequestObject) (restapi.ListQueueResponseObject, error) {
 	place, next := 1, "abc"
-	l := api.Queue{Order: api.QueueOrderPolicy, Total: 250, Truncated: true, Next: &next, Entries: []api.QueueEntry{
-		{Place: &place, ID: "job-7", Name: s.name, User: s.name, Pool: s.name, Priority: "NORMAL", Since: base, Ready: 9, Groups: 2, Memory: 1 << 30, Needs: []api.Need{{Kind: s.name, Count: 2, Total: 4}}, Reasons: []string{s.name, s.name}},
+	l := restapi.Queue{Order: restapi.QueueOrderPolicy, Total: 250, Truncated: true, Next: &next, Entries: []restapi.QueueEntry{
+		{Place: &place, ID: "job-7", Name: s.name, User: s.name, Pool: s.name, Priority: "NORMAL", Since: base, Ready: 9, Groups: 2, Memory: 1 << 30, Needs: []restapi.Need{{Kind: s.name, Count: 2, Total: 4}}, Reasons: []string{s.name, s.name}},
 		{ID: "job-8", Name: s.name, State: "asked", Since: base},
 	}}
 	if q.Params.Cursor != nil {
-		l = api.Queue{Order: api.QueueOrderWaited}
+		l = restapi.Queue{Order: restapi.QueueOrderWaited}
 	}
-	return api.ListQueue200JSONResponse{Body: l}, nil
+	return restapi.ListQueue200JSONResponse{Body: l}, nil
 }
 
-func (s *stub) GetPools(context.Context, api.GetPoolsRequestObject) (api.GetPoolsResponseObject, error) {
+func (s *stub) GetPools(context.Context, restapi.GetPoolsRequestObject) (restapi.GetPoolsResponseObject, error) {
 	most := 9
-	return api.GetPools200JSONResponse{Body: api.Pools{
-		Policy: s.name, At: &base, Counted: []api.PoolCount{{Name: s.name, Jobs: 2, Ready: 3}},
-		Pools: []api.PoolShare{
+	return restapi.GetPools200JSONResponse{Body: restapi.Pools{
+		Policy: s.name, At: &base, Counted: []restapi.PoolCount{{Name: s.name, Jobs: 2, Ready: 3}},
+		Pools: []restapi.PoolShare{
 			{Name: "root", Kind: "x", Weight: 1},
 			{Name: s.name, Parent: pointerTo("root"), Kind: s.name, Weight: 1.5, FairShare: 2.25, MaxShare: &most, BelowMinimumSince: &base, BelowShareSince: &base},
 			{Name: "below", Parent: &s.name, Kind: "x"},
@@ -191,35 +191,35 @@ func (s *stub) GetPools(context.Context, api.GetPoolsRequestObject) (api.GetPool
 
 func pointerTo(text string) *string { return &text }
 
-func (s *stub) GetPolicy(context.Context, api.GetPolicyRequestObject) (api.GetPolicyResponseObject, error) {
+func (s *stub) GetPolicy(context.Context, restapi.GetPolicyRequestObject) (restapi.GetPolicyResponseObject, error) {
 	n, generation := int64(4), int64(34)
-	return api.GetPolicy200JSONResponse{
-		Name: "builtin", Configured: s.name, Version: &s.name, State: api.PolicyStateFallback, Generation: &generation, Since: &base, Restarts: 3, Pages: s.ownPages, Memory: &n, MemoryMax: &n, Rounds: &api.RoundTimes{Mean: .01},
-		Problems: []api.PolicyProblem{{What: "policy", Text: s.name, At: base}}, Accepted: []api.Count{{Name: "launch", Count: 5}}, Refused: []api.Count{{Name: "no capacity", Count: 2}}, Facts: []api.Property{{Name: s.name, Value: s.name}},
+	return restapi.GetPolicy200JSONResponse{
+		Name: "builtin", Configured: s.name, Version: &s.name, State: restapi.PolicyStateFallback, Generation: &generation, Since: &base, Restarts: 3, Pages: s.ownPages, Memory: &n, MemoryMax: &n, Rounds: &restapi.RoundTimes{Mean: .01},
+		Problems: []restapi.PolicyProblem{{What: "policy", Text: s.name, At: base}}, Accepted: []restapi.Count{{Name: "launch", Count: 5}}, Refused: []restapi.Count{{Name: "no capacity", Count: 2}}, Facts: []restapi.Property{{Name: s.name, Value: s.name}},
 	}, nil
 }
 
-func (s *stub) ListDecisions(_ context.Context, q api.ListDecisionsRequestObject) (api.ListDecisionsResponseObject, error) {
+func (s *stub) ListDecisions(_ context.Context, q restapi.ListDecisionsRequestObject) (restapi.ListDecisionsResponseObject, error) {
 	next, job, n, id, attempt := "abc", "job-7", 2, int64(9), "attempt-9"
-	l := api.DecisionList{Total: 250, Came: 300, Truncated: true, Next: &next, Decisions: []api.Decision{
-		{Number: 2, At: base, Kind: api.DecisionKindPreempt, Job: &job, From: &job, Attempt: &attempt, Count: &n, Launcher: &s.name, Reason: &s.name, Detail: &s.name}, {Number: 1, At: base, Kind: api.DecisionKindLaunch, Bundle: &id, Accepted: true},
+	l := restapi.DecisionList{Total: 250, Came: 300, Truncated: true, Next: &next, Decisions: []restapi.Decision{
+		{Number: 2, At: base, Kind: restapi.DecisionKindPreempt, Job: &job, From: &job, Attempt: &attempt, Count: &n, Launcher: &s.name, Reason: &s.name, Detail: &s.name}, {Number: 1, At: base, Kind: restapi.DecisionKindLaunch, Bundle: &id, Accepted: true},
 	}}
 	if q.Params.Cursor != nil {
-		l = api.DecisionList{}
+		l = restapi.DecisionList{}
 	}
-	return api.ListDecisions200JSONResponse{Body: l}, nil
+	return restapi.ListDecisions200JSONResponse{Body: l}, nil
 }
 
 // series is what pools named as evil as can be did.
 func (s *stub) series(w http.ResponseWriter, _ *http.Request) {
 	one, none := float32(1), (*float32)(nil)
-	a := api.PoolSeries{Every: 1, Times: []int64{1000, 1001, 1010}, Slots: []float32{4, 4, 4}, Free: []float32{1, 1, 1}, LeftOut: 3}
+	a := restapi.PoolSeries{Every: 1, Times: []int64{1000, 1001, 1010}, Slots: []float32{4, 4, 4}, Free: []float32{1, 1, 1}, LeftOut: 3}
 	for _, name := range []string{"root", s.name} {
 		own, running := &one, []float32{1, 2, 3}
 		if name == "root" { // it has the other in it
 			own, running = new(float32), []float32{0, 0, 0}
 		}
-		a.Pools = append(a.Pools, api.PoolLine{
+		a.Pools = append(a.Pools, restapi.PoolLine{
 			Name: name, Running: running, Ready: []float32{0, 0, 0}, Jobs: []float32{1, 1, 1}, Held: []*float32{&one, none, &one}, Own: []*float32{own, none, own}, Demand: []*float32{&one, none, &one}, Share: []*float32{&one, none, &one},
 		})
 	}
@@ -233,15 +233,15 @@ func (s *stub) change(text string) {
 	s.changes = append(s.changes, text)
 }
 
-func (s *stub) KillJob(_ context.Context, q api.KillJobRequestObject) (api.KillJobResponseObject, error) {
+func (s *stub) KillJob(_ context.Context, q restapi.KillJobRequestObject) (restapi.KillJobResponseObject, error) {
 	s.change(fmt.Sprintf("kill %s: %s", q.Job, *q.Body.Reason))
 	s.mu.Lock()
 	s.killed = true
 	s.mu.Unlock()
-	return api.KillJob204Response{}, nil
+	return restapi.KillJob204Response{}, nil
 }
 
-func (s *stub) UpdateJob(_ context.Context, q api.UpdateJobRequestObject) (api.UpdateJobResponseObject, error) {
+func (s *stub) UpdateJob(_ context.Context, q restapi.UpdateJobRequestObject) (restapi.UpdateJobResponseObject, error) {
 	text := "update " + q.Job
 	if q.Body.Pool != nil {
 		text += " pool " + *q.Body.Pool
@@ -252,17 +252,17 @@ func (s *stub) UpdateJob(_ context.Context, q api.UpdateJobRequestObject) (api.U
 	if s.change(text); q.Body.Pool != nil && *q.Body.Pool == "closed" {
 		return nil, status.Error(codes.PermissionDenied, `ann may not submit to pool "closed"`)
 	}
-	return api.UpdateJob204Response{}, nil
+	return restapi.UpdateJob204Response{}, nil
 }
 
-func (s *stub) DrainLauncher(_ context.Context, q api.DrainLauncherRequestObject) (api.DrainLauncherResponseObject, error) {
+func (s *stub) DrainLauncher(_ context.Context, q restapi.DrainLauncherRequestObject) (restapi.DrainLauncherResponseObject, error) {
 	s.change("drain " + q.Launcher)
-	return api.DrainLauncher204Response{}, nil
+	return restapi.DrainLauncher204Response{}, nil
 }
 
-func (s *stub) UndrainLauncher(_ context.Context, q api.UndrainLauncherRequestObject) (api.UndrainLauncherResponseObject, error) {
+func (s *stub) UndrainLauncher(_ context.Context, q restapi.UndrainLauncherRequestObject) (restapi.UndrainLauncherResponseObject, error) {
 	s.change("undrain " + q.Launcher)
-	return api.UndrainLauncher204Response{}, nil
+	return restapi.UndrainLauncher204Response{}, nil
 }
 
 // serve serves the pages of a stub, below a path as behind a proxy.
@@ -535,7 +535,7 @@ func TestAJobsPageGoesOn(t *testing.T) {
 	}{
 		{jobPage{}, idleAgain},
 		{jobPage{Again: time.Second}, time.Second},
-		{jobPage{Job: api.Job{Ended: &over}, Over: true}, 0},
+		{jobPage{Job: restapi.Job{Ended: &over}, Over: true}, 0},
 	} {
 		if got := x.page.again(); got != x.want {
 			t.Errorf("over: %t, its drawings can be newer after %v: it is made new after %v, want %v", x.page.Over, x.page.Again, got, x.want)

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // decisionsShown is how many decisions a page shows.
@@ -16,13 +16,13 @@ const decisionsShown = 50
 
 // policyPage tells how the policy is, and what it decided.
 type policyPage struct {
-	api.Policy
+	restapi.Policy
 	Generation  string // as the command line writes it
 	Why         string // the built-in one decides, or none does
 	Filter      struct{ Job, Launcher, Kind, Outcome, Reason string }
-	Kinds       []api.DecisionKind
-	Outcomes    []api.ListDecisionsParamsOutcome
-	Decisions   api.DecisionList
+	Kinds       []restapi.DecisionKind
+	Outcomes    []restapi.ListDecisionsParamsOutcome
+	Decisions   restapi.DecisionList
 	Next, First string
 }
 
@@ -30,22 +30,22 @@ type policyPage struct {
 func (policyPage) again() time.Duration { return idleAgain }
 
 var (
-	kinds    = []api.DecisionKind{api.DecisionKindLaunch, api.DecisionKindPreempt, api.DecisionKindResume, api.DecisionKindAdmit, api.DecisionKindRefuse}
-	outcomes = []api.ListDecisionsParamsOutcome{api.ListDecisionsParamsOutcomeAccepted, api.ListDecisionsParamsOutcomeRefused}
+	kinds    = []restapi.DecisionKind{restapi.DecisionKindLaunch, restapi.DecisionKindPreempt, restapi.DecisionKindResume, restapi.DecisionKindAdmit, restapi.DecisionKindRefuse}
+	outcomes = []restapi.ListDecisionsParamsOutcome{restapi.ListDecisionsParamsOutcomeAccepted, restapi.ListDecisionsParamsOutcomeRefused}
 )
 
 func (s *Server) policy(r *http.Request) (string, any, error) {
-	a, err := s.needs.Shown.GetPolicy(r.Context(), api.GetPolicyRequestObject{})
+	a, err := s.needs.Shown.GetPolicy(r.Context(), restapi.GetPolicyRequestObject{})
 	if err != nil {
 		return "", nil, err
 	}
-	page := policyPage{Policy: api.Policy(a.(api.GetPolicy200JSONResponse)), Kinds: kinds, Outcomes: outcomes}
+	page := policyPage{Policy: restapi.Policy(a.(restapi.GetPolicy200JSONResponse)), Kinds: kinds, Outcomes: outcomes}
 	if g := page.Policy.Generation; g != nil {
 		term, start := s.needs.Generation(uint64(*g))
 		page.Generation = fmt.Sprintf("%d.%d", term, start)
 	}
 	for _, p := range page.Problems {
-		if p.What == "policy" && page.State != api.PolicyStateRunning {
+		if p.What == "policy" && page.State != restapi.PolicyStateRunning {
 			page.Why = p.Text
 		}
 	}
@@ -59,27 +59,27 @@ func (s *Server) policy(r *http.Request) (string, any, error) {
 func (s *Server) addDecisions(r *http.Request, page *policyPage) error {
 	q, f, most := r.URL.Query(), &page.Filter, decisionsShown
 	f.Job, f.Launcher, f.Kind, f.Outcome, f.Reason = q.Get("job"), q.Get("launcher"), q.Get("kind"), q.Get("outcome"), q.Get("reason")
-	p := api.ListDecisionsParams{Job: given(f.Job), Launcher: given(f.Launcher), Reason: given(f.Reason), Cursor: given(q.Get("cursor")), Limit: &most}
+	p := restapi.ListDecisionsParams{Job: given(f.Job), Launcher: given(f.Launcher), Reason: given(f.Reason), Cursor: given(q.Get("cursor")), Limit: &most}
 	if f.Job != "" && !jobName.MatchString(f.Job) {
 		return status.Errorf(codes.InvalidArgument, "%.64q is no job: one is called job-7, say", f.Job)
 	}
 	if f.Kind != "" {
-		kind := api.DecisionKind(f.Kind)
+		kind := restapi.DecisionKind(f.Kind)
 		if p.Kind = &kind; !kind.Valid() {
 			return status.Errorf(codes.InvalidArgument, "%.64q is no kind of decision: %s", f.Kind, oneOf(kinds))
 		}
 	}
 	if f.Outcome != "" {
-		outcome := api.ListDecisionsParamsOutcome(f.Outcome)
+		outcome := restapi.ListDecisionsParamsOutcome(f.Outcome)
 		if p.Outcome = &outcome; !outcome.Valid() {
 			return status.Errorf(codes.InvalidArgument, "%.64q is nothing that comes of a decision: %s", f.Outcome, oneOf(outcomes))
 		}
 	}
-	a, err := s.needs.Shown.ListDecisions(r.Context(), api.ListDecisionsRequestObject{Params: p})
+	a, err := s.needs.Shown.ListDecisions(r.Context(), restapi.ListDecisionsRequestObject{Params: p})
 	if err != nil {
 		return err
 	}
-	page.Decisions = a.(api.ListDecisions200JSONResponse).Body
+	page.Decisions = a.(restapi.ListDecisions200JSONResponse).Body
 	page.Next, page.First = turned(q, page.Decisions.Next)
 	return nil
 }

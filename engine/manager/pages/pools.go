@@ -9,22 +9,22 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // poolsPage shows the tree of pools, and what they did.
 type poolsPage struct {
-	api.Pools
+	restapi.Pools
 	Tree   []poolRow
 	Pool   string // that is looked at closely; "": all
 	Span   string // how far back
-	Spans  []api.GetPoolSeriesParamsSpan
+	Spans  []restapi.GetPoolSeriesParamsSpan
 	Parted bool // into kinds of slots
 }
 
 // poolRow is a pool in the tree.
 type poolRow struct {
-	api.PoolShare
+	restapi.PoolShare
 	Depth  int // at most depthMax
 	Parent bool
 }
@@ -57,21 +57,21 @@ func (p poolsPage) Old() bool { return p.At != nil && time.Since(*p.At) > toldMa
 const depthMax = 8
 
 // spans are how far back pools may be looked at.
-var spans = []api.GetPoolSeriesParamsSpan{api.GetPoolSeriesParamsSpanN10M, api.GetPoolSeriesParamsSpanN4H, api.GetPoolSeriesParamsSpanN7D}
+var spans = []restapi.GetPoolSeriesParamsSpan{restapi.GetPoolSeriesParamsSpanN10M, restapi.GetPoolSeriesParamsSpanN4H, restapi.GetPoolSeriesParamsSpanN7D}
 
 func (s *Server) pools(r *http.Request) (string, any, error) {
 	q := r.URL.Query()
 	page := poolsPage{Pool: q.Get("pool"), Span: string(spans[0]), Spans: spans}
 	if text := q.Get("span"); text != "" {
-		if page.Span = text; !api.GetPoolSeriesParamsSpan(text).Valid() {
+		if page.Span = text; !restapi.GetPoolSeriesParamsSpan(text).Valid() {
 			return "", nil, status.Errorf(codes.InvalidArgument, "%.64q is no time to look back: %s", text, oneOf(spans))
 		}
 	}
-	a, err := s.needs.Shown.GetPools(r.Context(), api.GetPoolsRequestObject{})
+	a, err := s.needs.Shown.GetPools(r.Context(), restapi.GetPoolsRequestObject{})
 	if err != nil {
 		return "", nil, err
 	}
-	page.Pools = a.(api.GetPools200JSONResponse).Body
+	page.Pools = a.(restapi.GetPools200JSONResponse).Body
 	page.Tree = tree(page.Pools.Pools)
 	for _, p := range page.Tree {
 		page.Parted = page.Parted || p.Kind != page.Tree[0].Kind
@@ -80,7 +80,7 @@ func (s *Server) pools(r *http.Request) (string, any, error) {
 }
 
 // tree puts pools under their parents: as they are told, with how deep they lie.
-func tree(pools []api.PoolShare) []poolRow {
+func tree(pools []restapi.PoolShare) []poolRow {
 	rows := make([]poolRow, len(pools))
 	depth, parents := map[string]int{}, map[string]bool{}
 	for i := range pools {

@@ -4,13 +4,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // queuePage lists what waits.
 type queuePage struct {
 	Filter      struct{ Pool, User string }
-	List        api.Queue
+	List        restapi.Queue
 	Next, First string
 }
 
@@ -26,13 +26,13 @@ func (s *Server) queue(r *http.Request) (string, any, error) {
 	q := r.URL.Query()
 	var page queuePage
 	page.Filter.Pool, page.Filter.User = q.Get("pool"), q.Get("user")
-	a, err := s.needs.Shown.ListQueue(r.Context(), api.ListQueueRequestObject{Params: api.ListQueueParams{
+	a, err := s.needs.Shown.ListQueue(r.Context(), restapi.ListQueueRequestObject{Params: restapi.ListQueueParams{
 		Pool: given(page.Filter.Pool), User: given(page.Filter.User), Cursor: given(q.Get("cursor")),
 	}})
 	if err != nil {
 		return "", nil, err
 	}
-	page.List = a.(api.ListQueue200JSONResponse).Body
+	page.List = a.(restapi.ListQueue200JSONResponse).Body
 	page.Next, page.First = turned(q, page.List.Next)
 	return "Queue", page, nil
 }

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // textFormMax bounds a form with a text of the configuration, bytes: each of the text's may take
@@ -21,7 +21,7 @@ const textFormMax = 4 << 20
 
 // settingsPage is the configuration, and the editor of its file.
 type settingsPage struct {
-	api.Settings
+	restapi.Settings
 	Tag      string // ETag of the file's text
 	All      bool   // values that nobody set are shown, too
 	Written  string // what the editor has
@@ -29,9 +29,9 @@ type settingsPage struct {
 	Edits    bool   // who asks may change it here
 	Failed   string // why it was not applied
 	Checked  bool
-	Problems []api.SettingsProblem
-	Diff     *api.SettingsDiff
-	Versions []api.SettingsVersion
+	Problems []restapi.SettingsProblem
+	Diff     *restapi.SettingsDiff
+	Versions []restapi.SettingsVersion
 }
 
 func (s *Server) settings(r *http.Request) (string, any, error) {
@@ -40,11 +40,11 @@ func (s *Server) settings(r *http.Request) (string, any, error) {
 }
 
 func (s *Server) findSettings(r *http.Request) (*settingsPage, error) {
-	a, err := s.needs.Shown.GetSettings(r.Context(), api.GetSettingsRequestObject{})
+	a, err := s.needs.Shown.GetSettings(r.Context(), restapi.GetSettingsRequestObject{})
 	if err != nil {
 		return nil, err
 	}
-	now := a.(api.GetSettings200JSONResponse)
+	now := a.(restapi.GetSettings200JSONResponse)
 	p := &settingsPage{Settings: now.Body, All: r.URL.Query().Get("all") != "", Edits: s.needs.Actions && now.Body.Text != nil && now.Body.ReadOnly == nil}
 	if now.Headers.ETag != nil {
 		p.Tag = *now.Headers.ETag
@@ -52,11 +52,11 @@ func (s *Server) findSettings(r *http.Request) (*settingsPage, error) {
 	if now.Body.Text != nil {
 		p.Written = *now.Body.Text
 	}
-	v, err := s.needs.Shown.ListSettingsVersions(r.Context(), api.ListSettingsVersionsRequestObject{})
+	v, err := s.needs.Shown.ListSettingsVersions(r.Context(), restapi.ListSettingsVersionsRequestObject{})
 	if err != nil {
 		return nil, err
 	}
-	p.Versions = v.(api.ListSettingsVersions200JSONResponse).Versions
+	p.Versions = v.(restapi.ListSettingsVersions200JSONResponse).Versions
 	return p, nil
 }
 
@@ -87,12 +87,12 @@ func (s *Server) edited(w http.ResponseWriter, r *http.Request) (*settingsPage, 
 
 // compare adds what is wrong with the text that was written, or what it would change.
 func (s *Server) compare(r *http.Request, p *settingsPage) error {
-	body := api.SettingsText{Text: p.Written}
-	a, err := s.needs.Shown.DiffSettings(r.Context(), api.DiffSettingsRequestObject{Body: &body})
+	body := restapi.SettingsText{Text: p.Written}
+	a, err := s.needs.Shown.DiffSettings(r.Context(), restapi.DiffSettingsRequestObject{Body: &body})
 	if err != nil {
 		return err
 	}
-	d := a.(api.DiffSettings200JSONResponse).Body
+	d := a.(restapi.DiffSettings200JSONResponse).Body
 	if p.Diff = &d; len(d.Problems) > 0 {
 		p.Problems, p.Diff = d.Problems, nil
 	}
@@ -106,10 +106,10 @@ func (s *Server) checkSettings(w http.ResponseWriter, r *http.Request) {
 		err = s.compare(r, p)
 	}
 	if err == nil && len(p.Problems) == 0 {
-		body := api.SettingsText{Text: p.Written}
-		var a api.CheckSettingsResponseObject
-		if a, err = s.needs.Shown.CheckSettings(r.Context(), api.CheckSettingsRequestObject{Body: &body}); err == nil {
-			p.Problems = a.(api.CheckSettings200JSONResponse).Problems
+		body := restapi.SettingsText{Text: p.Written}
+		var a restapi.CheckSettingsResponseObject
+		if a, err = s.needs.Shown.CheckSettings(r.Context(), restapi.CheckSettingsRequestObject{Body: &body}); err == nil {
+			p.Problems = a.(restapi.CheckSettings200JSONResponse).Problems
 		}
 	}
 	if err != nil {
@@ -128,8 +128,8 @@ func (s *Server) applySettings(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	body := api.SettingsChange{Text: p.Written, Comment: &p.Comment}
-	_, err = s.needs.Shown.ApplySettings(r.Context(), api.ApplySettingsRequestObject{Params: api.ApplySettingsParams{IfMatch: r.PostFormValue("tag")}, Body: &body})
+	body := restapi.SettingsChange{Text: p.Written, Comment: &p.Comment}
+	_, err = s.needs.Shown.ApplySettings(r.Context(), restapi.ApplySettingsRequestObject{Params: restapi.ApplySettingsParams{IfMatch: r.PostFormValue("tag")}, Body: &body})
 	if err == nil {
 		head(w)
 		w.Header().Set("Location", "../settings")
@@ -146,11 +146,11 @@ func (s *Server) applySettings(w http.ResponseWriter, r *http.Request) {
 
 // versionPage is a version of the configuration, and what going back to it would change.
 type versionPage struct {
-	api.SettingsVersion
+	restapi.SettingsVersion
 	Tag      string // ETag of the file's text now
 	Edits    bool
-	Problems []api.SettingsProblem
-	Diff     *api.SettingsDiff
+	Problems []restapi.SettingsProblem
+	Diff     *restapi.SettingsDiff
 }
 
 // errNoVersion is what a path says that names none.
@@ -161,11 +161,11 @@ func (s *Server) version(r *http.Request) (string, any, error) {
 	if err != nil || n < 1 {
 		return "", nil, status.Error(codes.NotFound, errNoVersion.Error())
 	}
-	a, err := s.needs.Shown.GetSettingsVersion(r.Context(), api.GetSettingsVersionRequestObject{Version: n})
+	a, err := s.needs.Shown.GetSettingsVersion(r.Context(), restapi.GetSettingsVersionRequestObject{Version: n})
 	if err != nil {
 		return "", nil, err
 	}
-	p := versionPage{SettingsVersion: api.SettingsVersion(a.(api.GetSettingsVersion200JSONResponse))}
+	p := versionPage{SettingsVersion: restapi.SettingsVersion(a.(restapi.GetSettingsVersion200JSONResponse))}
 	now, err := s.findSettings(r)
 	if err != nil {
 		return "", nil, err
@@ -190,7 +190,7 @@ func (s *Server) rollBack(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	body := api.SettingsRollBack{Comment: &comment}
-	_, err = s.needs.Shown.RollBackSettings(r.Context(), api.RollBackSettingsRequestObject{Version: n, Params: api.RollBackSettingsParams{IfMatch: r.PostFormValue("tag")}, Body: &body})
+	body := restapi.SettingsRollBack{Comment: &comment}
+	_, err = s.needs.Shown.RollBackSettings(r.Context(), restapi.RollBackSettingsRequestObject{Version: n, Params: restapi.RollBackSettingsParams{IfMatch: r.PostFormValue("tag")}, Body: &body})
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // written is the text of a stub's file, and tagOf its ETag.
@@ -28,47 +28,47 @@ func (s *stub) written() string {
 
 func tagOf(text string) string { return "tag of " + url.QueryEscape(text) }
 
-func (s *stub) GetSettings(context.Context, api.GetSettingsRequestObject) (api.GetSettingsResponseObject, error) {
+func (s *stub) GetSettings(context.Context, restapi.GetSettingsRequestObject) (restapi.GetSettingsResponseObject, error) {
 	file := s.written()
 	tag := tagOf(file)
-	return api.GetSettings200JSONResponse{Headers: api.GetSettings200ResponseHeaders{ETag: &tag}, Body: api.Settings{
+	return restapi.GetSettings200JSONResponse{Headers: restapi.GetSettings200ResponseHeaders{ETag: &tag}, Body: restapi.Settings{
 		File: s.name, Version: 2, Text: &file, Problem: &s.name, ReadOnly: s.readOnly,
-		Settings: []api.Setting{
+		Settings: []restapi.Setting{
 			{Key: s.name, Value: s.name, From: "HAMADRYAD_X", Fixed: true, Restart: true}, {Key: "b", Value: "2", From: s.name + ":3", Next: &s.name, NextFrom: &s.name}, {Key: "c", Value: "3", From: "default"},
 		},
 	}}, nil
 }
 
-func (s *stub) versionOf(n int64) api.SettingsVersion {
-	return api.SettingsVersion{Version: n, Time: base, Who: &s.name, By: &s.name, Comment: &s.name, Origin: "applied", Sha256: strings.Repeat("0123456789abcdef", 4)}
+func (s *stub) versionOf(n int64) restapi.SettingsVersion {
+	return restapi.SettingsVersion{Version: n, Time: base, Who: &s.name, By: &s.name, Comment: &s.name, Origin: "applied", Sha256: strings.Repeat("0123456789abcdef", 4)}
 }
 
-func (s *stub) ListSettingsVersions(context.Context, api.ListSettingsVersionsRequestObject) (api.ListSettingsVersionsResponseObject, error) {
-	return api.ListSettingsVersions200JSONResponse{Versions: []api.SettingsVersion{s.versionOf(2), {Version: 1, Time: base, Origin: "found at a start"}}, Total: 2}, nil
+func (s *stub) ListSettingsVersions(context.Context, restapi.ListSettingsVersionsRequestObject) (restapi.ListSettingsVersionsResponseObject, error) {
+	return restapi.ListSettingsVersions200JSONResponse{Versions: []restapi.SettingsVersion{s.versionOf(2), {Version: 1, Time: base, Origin: "found at a start"}}, Total: 2}, nil
 }
 
-func (s *stub) GetSettingsVersion(_ context.Context, q api.GetSettingsVersionRequestObject) (api.GetSettingsVersionResponseObject, error) {
+func (s *stub) GetSettingsVersion(_ context.Context, q restapi.GetSettingsVersionRequestObject) (restapi.GetSettingsVersionResponseObject, error) {
 	v := s.versionOf(q.Version)
 	v.Text = &s.name
-	return api.GetSettingsVersion200JSONResponse(v), nil
+	return restapi.GetSettingsVersion200JSONResponse(v), nil
 }
 
-func (s *stub) DiffSettings(_ context.Context, q api.DiffSettingsRequestObject) (api.DiffSettingsResponseObject, error) {
+func (s *stub) DiffSettings(_ context.Context, q restapi.DiffSettingsRequestObject) (restapi.DiffSettingsResponseObject, error) {
 	if strings.Contains(q.Body.Text, "mistake") {
-		return api.DiffSettings200JSONResponse{Body: api.SettingsDiff{Problems: []api.SettingsProblem{{File: s.name, Line: 3, Text: "a mistake: " + s.name}}}}, nil
+		return restapi.DiffSettings200JSONResponse{Body: restapi.SettingsDiff{Problems: []restapi.SettingsProblem{{File: s.name, Line: 3, Text: "a mistake: " + s.name}}}}, nil
 	}
 	one := 1
-	return api.DiffSettings200JSONResponse{Body: api.SettingsDiff{
-		Lines: []api.SettingsLine{{Kind: "removed", Old: &one, Text: s.name}, {Kind: "added", New: &one, Text: s.name}, {Kind: "same", Old: &one, New: &one, Text: "x"}},
-		Keys:  []api.SettingsKey{{Key: s.name, Before: s.name, After: s.name, BeforeFrom: s.name, From: s.name}},
+	return restapi.DiffSettings200JSONResponse{Body: restapi.SettingsDiff{
+		Lines: []restapi.SettingsLine{{Kind: "removed", Old: &one, Text: s.name}, {Kind: "added", New: &one, Text: s.name}, {Kind: "same", Old: &one, New: &one, Text: "x"}},
+		Keys:  []restapi.SettingsKey{{Key: s.name, Before: s.name, After: s.name, BeforeFrom: s.name, From: s.name}},
 	}}, nil
 }
 
-func (s *stub) CheckSettings(context.Context, api.CheckSettingsRequestObject) (api.CheckSettingsResponseObject, error) {
-	return api.CheckSettings200JSONResponse{Problems: []api.SettingsProblem{}}, nil
+func (s *stub) CheckSettings(context.Context, restapi.CheckSettingsRequestObject) (restapi.CheckSettingsResponseObject, error) {
+	return restapi.CheckSettings200JSONResponse{Problems: []restapi.SettingsProblem{}}, nil
 }
 
-func (s *stub) ApplySettings(_ context.Context, q api.ApplySettingsRequestObject) (api.ApplySettingsResponseObject, error) {
+func (s *stub) ApplySettings(_ context.Context, q restapi.ApplySettingsRequestObject) (restapi.ApplySettingsResponseObject, error) {
 	if q.Params.IfMatch != tagOf(s.written()) {
 		return nil, status.Error(codes.Aborted, "the file has changed: "+s.name)
 	}
@@ -76,27 +76,27 @@ func (s *stub) ApplySettings(_ context.Context, q api.ApplySettingsRequestObject
 	s.mu.Lock()
 	s.file = q.Body.Text
 	s.mu.Unlock()
-	return api.ApplySettings200JSONResponse{}, nil
+	return restapi.ApplySettings200JSONResponse{}, nil
 }
 
-func (s *stub) RollBackSettings(_ context.Context, q api.RollBackSettingsRequestObject) (api.RollBackSettingsResponseObject, error) {
+func (s *stub) RollBackSettings(_ context.Context, q restapi.RollBackSettingsRequestObject) (restapi.RollBackSettingsResponseObject, error) {
 	if q.Params.IfMatch != tagOf(s.written()) {
 		return nil, status.Error(codes.Aborted, "the file has changed")
 	}
 	s.change("roll back because " + *q.Body.Comment)
-	return api.RollBackSettings200JSONResponse{}, nil
+	return restapi.RollBackSettings200JSONResponse{}, nil
 }
 
-func (s *stub) ListAudit(_ context.Context, q api.ListAuditRequestObject) (api.ListAuditResponseObject, error) {
+func (s *stub) ListAudit(_ context.Context, q restapi.ListAuditRequestObject) (restapi.ListAuditResponseObject, error) {
 	next := "2-17"
-	l := api.AuditList{
-		Lines: []api.AuditLine{{Time: base, Who: s.name, Proof: "certificate", By: &s.name, Method: "Kill", What: &s.name, Before: &s.name, After: &s.name, Result: "refused", Why: &s.name, Address: &s.name}},
-		Next:  &next, Truncated: true, Skipped: 1, Damaged: []api.AuditDamage{{File: "audit-1.jsonl", Offset: 7}},
+	l := restapi.AuditList{
+		Lines: []restapi.AuditLine{{Time: base, Who: s.name, Proof: "certificate", By: &s.name, Method: "Kill", What: &s.name, Before: &s.name, After: &s.name, Result: "refused", Why: &s.name, Address: &s.name}},
+		Next:  &next, Truncated: true, Skipped: 1, Damaged: []restapi.AuditDamage{{File: "audit-1.jsonl", Offset: 7}},
 	}
 	if q.Params.Cursor != nil {
-		l = api.AuditList{}
+		l = restapi.AuditList{}
 	}
-	return api.ListAudit200JSONResponse(l), nil
+	return restapi.ListAudit200JSONResponse(l), nil
 }
 
 // posted sends a form, and returns what comes back without following it.

@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -57,21 +57,21 @@ func (l *look) stageName(number int32) string {
 }
 
 // attemptStates are the words for states of attempts that live.
-var attemptStates = map[changes.State]api.AttemptState{
-	changes.Assigned: api.AttemptStateAssigned, changes.Running: api.AttemptStateRunning, changes.Starved: api.AttemptStateStarved,
-	changes.Suspended: api.AttemptStateSuspended, changes.Stopping: api.AttemptStateStopping,
+var attemptStates = map[changes.State]restapi.AttemptState{
+	changes.Assigned: restapi.AttemptStateAssigned, changes.Running: restapi.AttemptStateRunning, changes.Starved: restapi.AttemptStateStarved,
+	changes.Suspended: restapi.AttemptStateSuspended, changes.Stopping: restapi.AttemptStateStopping,
 }
 
-func stateOf(a *changes.Attempt) api.AttemptState {
+func stateOf(a *changes.Attempt) restapi.AttemptState {
 	if a.State == changes.Ended {
-		return api.AttemptState(a.Outcome.String())
+		return restapi.AttemptState(a.Outcome.String())
 	}
 	return attemptStates[a.State]
 }
 
 // shown is an attempt as the document has it.
-func (l *look) shown(f *changes.Attempt) api.Attempt {
-	x := api.Attempt{
+func (l *look) shown(f *changes.Attempt) restapi.Attempt {
+	x := restapi.Attempt{
 		ID: f.ID.String(), Stage: l.stageName(f.Stage), Index: int(f.Index), Launcher: f.On, State: stateOf(f), Speculative: f.Speculative,
 		Ready: moment(f.Ready), Launched: moment(f.Launched), Started: moment(f.Started), Executing: moment(f.Executing),
 		SuspendedSeconds: float32(f.Suspended.Seconds()), Reason: pointer(f.Reason),
@@ -111,7 +111,7 @@ func ran(f *changes.Attempt) time.Duration {
 }
 
 // ListAttempts lists a job's attempts, the first first.
-func (s *Server) ListAttempts(ctx context.Context, q api.ListAttemptsRequestObject) (api.ListAttemptsResponseObject, error) {
+func (s *Server) ListAttempts(ctx context.Context, q restapi.ListAttemptsRequestObject) (restapi.ListAttemptsResponseObject, error) {
 	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (s *Server) ListAttempts(ctx context.Context, q api.ListAttemptsRequestObje
 		return nil, err
 	}
 	kept, of, err := l.Each(ctx, list.which(), list.take)
-	return api.ListAttempts200JSONResponse{Body: list.shown(kept, of)}, err
+	return restapi.ListAttempts200JSONResponse{Body: list.shown(kept, of)}, err
 }
 
 // listed are attempts that fit, as many as a page has.
@@ -130,14 +130,14 @@ type listed struct {
 	of    *look
 	after scheduler.AttemptID
 	stage int32 // -1: any
-	p     *api.ListAttemptsParams
+	p     *restapi.ListAttemptsParams
 	last  scheduler.AttemptID // of page
-	page  api.AttemptList
+	page  restapi.AttemptList
 }
 
-func (l *look) list(p *api.ListAttemptsParams) (*listed, error) {
+func (l *look) list(p *restapi.ListAttemptsParams) (*listed, error) {
 	after, err := request.NumberOf(request.Attempts, p.Cursor)
-	x := &listed{of: l, after: scheduler.AttemptID(after), stage: -1, p: p, page: api.AttemptList{Attempts: []api.Attempt{}}}
+	x := &listed{of: l, after: scheduler.AttemptID(after), stage: -1, p: p, page: restapi.AttemptList{Attempts: []restapi.Attempt{}}}
 	if err == nil && p.Stage != nil {
 		x.stage, err = l.stage(*p.Stage)
 	}
@@ -155,7 +155,7 @@ func (x *listed) which() file.Query {
 	}
 	if x.p.State != nil {
 		for o := scheduler.Finished; o <= scheduler.Killed; o++ {
-			if slices.Contains(*x.p.State, api.AttemptState(o.String())) {
+			if slices.Contains(*x.p.State, restapi.AttemptState(o.String())) {
 				q.Outcomes = append(q.Outcomes, o)
 			}
 		}
@@ -177,7 +177,7 @@ func (x *listed) take(f *changes.Attempt) bool {
 	return true
 }
 
-func (x *listed) shown(kept, of int) api.AttemptList {
+func (x *listed) shown(kept, of int) restapi.AttemptList {
 	x.page.Kept, x.page.Total = kept, of
 	return x.page
 }

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // Audit is what tells who changed what (audit.Log).
@@ -18,7 +18,7 @@ type Audit interface {
 }
 
 // ListAudit reads the audit, the newest lines first.
-func (s *Server) ListAudit(ctx context.Context, q api.ListAuditRequestObject) (api.ListAuditResponseObject, error) {
+func (s *Server) ListAudit(ctx context.Context, q restapi.ListAuditRequestObject) (restapi.ListAuditResponseObject, error) {
 	before, err := audit.ParsePlace(valueOf(q.Params.Cursor))
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "cursor: %v", err)
@@ -31,20 +31,20 @@ func (s *Server) ListAudit(ctx context.Context, q api.ListAuditRequestObject) (a
 	if err != nil {
 		return nil, status.Error(codes.Internal, "the audit can't be read: "+err.Error())
 	}
-	l := api.AuditList{Lines: []api.AuditLine{}, Damaged: []api.AuditDamage{}, Skipped: p.Skipped, Next: pointer(p.Next.String())}
+	l := restapi.AuditList{Lines: []restapi.AuditLine{}, Damaged: []restapi.AuditDamage{}, Skipped: p.Skipped, Next: pointer(p.Next.String())}
 	l.Truncated = l.Next != nil
 	for i := range p.Lines {
 		l.Lines = append(l.Lines, auditLine(&p.Lines[i].Line))
 	}
 	for _, d := range p.Damaged {
-		l.Damaged = append(l.Damaged, api.AuditDamage{File: d.File, Offset: d.Place.Offset})
+		l.Damaged = append(l.Damaged, restapi.AuditDamage{File: d.File, Offset: d.Place.Offset})
 	}
-	return api.ListAudit200JSONResponse(l), nil
+	return restapi.ListAudit200JSONResponse(l), nil
 }
 
-func auditLine(l *audit.Line) api.AuditLine {
+func auditLine(l *audit.Line) restapi.AuditLine {
 	at, _ := time.Parse(time.RFC3339Nano, l.Time) // it was read before
-	x := api.AuditLine{
+	x := restapi.AuditLine{
 		Time: at, Who: l.Who, Proof: l.Proof, By: pointer(l.By), Address: pointer(l.Address), Method: l.Method, What: pointer(l.What), Before: pointer(l.Before), After: pointer(l.After),
 		Result: l.Result, Why: pointer(l.Why), More: pointer(l.More),
 	}

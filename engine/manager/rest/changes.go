@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -17,17 +17,17 @@ func anonymous() *wire.Principal {
 }
 
 // KillJob kills a job.
-func (s *Server) KillJob(ctx context.Context, q api.KillJobRequestObject) (api.KillJobResponseObject, error) {
+func (s *Server) KillJob(ctx context.Context, q restapi.KillJobRequestObject) (restapi.KillJobResponseObject, error) {
 	m := &wire.JobRef{Job: uint64(jobID(q.Job)), Principal: anonymous()}
 	if q.Body != nil && q.Body.Reason != nil {
 		m.Reason = *q.Body.Reason
 	}
 	_, err := s.needs.Service.Kill(ctx, m)
-	return api.KillJob204Response{}, err
+	return restapi.KillJob204Response{}, err
 }
 
 // UpdateJob moves a job, or gives it another priority.
-func (s *Server) UpdateJob(ctx context.Context, q api.UpdateJobRequestObject) (api.UpdateJobResponseObject, error) {
+func (s *Server) UpdateJob(ctx context.Context, q restapi.UpdateJobRequestObject) (restapi.UpdateJobResponseObject, error) {
 	m := &wire.UpdateRequest{Job: uint64(jobID(q.Job)), Principal: anonymous(), Pool: q.Body.Pool}
 	if q.Body.Priority != nil {
 		p, err := scheduler.ParsePriority(*q.Body.Priority)
@@ -38,5 +38,5 @@ func (s *Server) UpdateJob(ctx context.Context, q api.UpdateJobRequestObject) (a
 		m.Priority = &n
 	}
 	_, err := s.needs.Service.Update(ctx, m)
-	return api.UpdateJob204Response{}, err
+	return restapi.UpdateJob204Response{}, err
 }

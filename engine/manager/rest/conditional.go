@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -38,7 +38,7 @@ func (c *condition) knows(tag string) bool {
 
 // conditional gives each answer that may change an ETag, answers 304 while nothing did, and waits
 // for a change as long as is asked for.
-func (s *Server) conditional(next api.StrictHandlerFunc, operation string) api.StrictHandlerFunc {
+func (s *Server) conditional(next restapi.StrictHandlerFunc, operation string) restapi.StrictHandlerFunc {
 	return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
 		c, can := conditionOf(request)
 		if !can {

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -89,7 +89,7 @@ func TestHowHistoryStandsIsHeardOf(t *testing.T) {
 	if err := w.history.Tails().Add(tails.Key{Job: 1, Submitted: base}, []*wire.LogTail{{Job: 1, Attempt: 7, Launcher: "l1", Of: 5, Text: []byte("words")}}); err != nil {
 		t.Fatal(err)
 	}
-	var c api.Cluster
+	var c restapi.Cluster
 	if got := w.do(r, &c).StatusCode; got != http.StatusOK || c.History.TailsBytes == 0 {
 		t.Errorf("%d, and of logs %d bytes are kept", got, c.History.TailsBytes)
 	}

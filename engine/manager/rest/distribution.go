@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/internal/histogram"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -17,7 +17,7 @@ import (
 const slowestShown = 10
 
 // GetDistribution tells how long a stage's attempts ran and waited.
-func (s *Server) GetDistribution(ctx context.Context, q api.GetDistributionRequestObject) (api.GetDistributionResponseObject, error) {
+func (s *Server) GetDistribution(ctx context.Context, q restapi.GetDistributionRequestObject) (restapi.GetDistributionResponseObject, error) {
 	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (s *Server) GetDistribution(ctx context.Context, q api.GetDistributionReque
 	if err != nil {
 		return nil, err
 	}
-	return api.GetDistribution200JSONResponse{Body: d.shown(kept, of)}, nil
+	return restapi.GetDistribution200JSONResponse{Body: d.shown(kept, of)}, nil
 }
 
 // distribution gathers how long attempts of a stage took.
@@ -72,8 +72,8 @@ func (d *distribution) take(f *changes.Attempt) bool {
 	return true
 }
 
-func (d *distribution) shown(kept, of int) api.Distribution {
-	x := api.Distribution{Kept: kept, Total: of, Stage: d.of.stageName(d.stage), Running: d.running.quantiles(), Waiting: d.waiting.quantiles(), Histogram: d.running.buckets(), Slowest: []api.Attempt{}}
+func (d *distribution) shown(kept, of int) restapi.Distribution {
+	x := restapi.Distribution{Kept: kept, Total: of, Stage: d.of.stageName(d.stage), Running: d.running.quantiles(), Waiting: d.waiting.quantiles(), Histogram: d.running.buckets(), Slowest: []restapi.Attempt{}}
 	for i := range d.slowest {
 		x.Slowest = append(x.Slowest, d.of.shown(&d.slowest[i]))
 	}
@@ -94,17 +94,17 @@ func (t *times) add(d time.Duration) {
 	t.Add(d)
 }
 
-func (t *times) quantiles() api.Quantiles {
+func (t *times) quantiles() restapi.Quantiles {
 	at := func(percent int) float32 { return float32(min(max(t.Quantile(percent), t.least), t.most).Seconds()) }
-	return api.Quantiles{
+	return restapi.Quantiles{
 		Count: t.Len(), Min: float32(t.least.Seconds()), P25: at(25), P50: at(50), P75: at(75), P90: at(90), P99: at(99), Max: float32(t.most.Seconds()),
 	}
 }
 
-func (t *times) buckets() []api.Bucket {
-	list := []api.Bucket{}
+func (t *times) buckets() []restapi.Bucket {
+	list := []restapi.Bucket{}
 	for b, n := range t.All() {
-		list = append(list, api.Bucket{From: float32(histogram.Low(b).Seconds()), To: float32(histogram.Low(b + 1).Seconds()), Count: int(n)})
+		list = append(list, restapi.Bucket{From: float32(histogram.Low(b).Seconds()), To: float32(histogram.Low(b + 1).Seconds()), Count: int(n)})
 	}
 	return list
 }

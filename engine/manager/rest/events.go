@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -37,12 +37,12 @@ const (
 )
 
 // GetOpenAPI is the document of all this.
-func (s *Server) GetOpenAPI(context.Context, api.GetOpenAPIRequestObject) (api.GetOpenAPIResponseObject, error) {
-	return api.GetOpenAPI200ApplicationYamlResponse{Body: bytes.NewReader(document), ContentLength: int64(len(document))}, nil
+func (s *Server) GetOpenAPI(context.Context, restapi.GetOpenAPIRequestObject) (restapi.GetOpenAPIResponseObject, error) {
+	return restapi.GetOpenAPI200ApplicationYamlResponse{Body: bytes.NewReader(document), ContentLength: int64(len(document))}, nil
 }
 
 // StreamEvents tells what changed, as topics and their revisions.
-func (s *Server) StreamEvents(ctx context.Context, q api.StreamEventsRequestObject) (api.StreamEventsResponseObject, error) {
+func (s *Server) StreamEvents(ctx context.Context, q restapi.StreamEventsRequestObject) (restapi.StreamEventsResponseObject, error) {
 	e := events{server: s, ctx: ctx}
 	if q.Params.Job != nil {
 		e.job = jobID(*q.Params.Job)

@@ -11,13 +11,13 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // ExportJob sends all that is kept of a job.
-func (s *Server) ExportJob(ctx context.Context, q api.ExportJobRequestObject) (api.ExportJobResponseObject, error) {
+func (s *Server) ExportJob(ctx context.Context, q restapi.ExportJobRequestObject) (restapi.ExportJobResponseObject, error) {
 	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -39,8 +39,8 @@ func TestExport(t *testing.T) {
 		for line := range strings.Lines(a.Text) {
 			var x struct {
 				Kind    string
-				Job     api.Job
-				Attempt api.Attempt
+				Job     restapi.Job
+				Attempt restapi.Attempt
 				Log     exportLog
 				End     exportEnd
 			}

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/past"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -25,7 +25,7 @@ func jobID(name string) scheduler.JobID {
 }
 
 // statesOf are the states that words stand for.
-func statesOf(words *[]api.JobState) (list []wire.JobState) {
+func statesOf(words *[]restapi.JobState) (list []wire.JobState) {
 	for state, word := range states {
 		if words != nil && slices.Contains(*words, word) {
 			list = append(list, state)
@@ -35,7 +35,7 @@ func statesOf(words *[]api.JobState) (list []wire.JobState) {
 }
 
 // ListJobs lists jobs, the newest first.
-func (s *Server) ListJobs(ctx context.Context, q api.ListJobsRequestObject) (api.ListJobsResponseObject, error) {
+func (s *Server) ListJobs(ctx context.Context, q restapi.ListJobsRequestObject) (restapi.ListJobsResponseObject, error) {
 	p := &q.Params
 	before, err := request.NumberOf(request.Jobs, p.Cursor)
 	if err != nil {
@@ -54,14 +54,14 @@ func (s *Server) ListJobs(ctx context.Context, q api.ListJobsRequestObject) (api
 	if err != nil {
 		return nil, err
 	}
-	page := api.JobList{Jobs: []api.JobSummary{}, Total: found.Total()}
+	page := restapi.JobList{Jobs: []restapi.JobSummary{}, Total: found.Total()}
 	for _, j := range found.Jobs {
 		page.Jobs = append(page.Jobs, JobSummaryOf(j))
 	}
 	if found.More {
 		page.Truncated, page.Next = true, request.Cursor(request.Jobs, request.Number(scheduler.JobID(found.Jobs[len(found.Jobs)-1].Job)))
 	}
-	return api.ListJobs200JSONResponse{Body: page}, nil
+	return restapi.ListJobs200JSONResponse{Body: page}, nil
 }
 
 // launcherID finds a launcher by its name.
@@ -71,18 +71,18 @@ func (s *Server) launcherID(ctx context.Context, name string) (scheduler.Launche
 }
 
 // GetJob describes a job.
-func (s *Server) GetJob(ctx context.Context, q api.GetJobRequestObject) (api.GetJobResponseObject, error) {
+func (s *Server) GetJob(ctx context.Context, q restapi.GetJobRequestObject) (restapi.GetJobResponseObject, error) {
 	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
 	j, err := l.described(ctx)
-	return api.GetJob200JSONResponse{Body: j}, err
+	return restapi.GetJob200JSONResponse{Body: j}, err
 }
 
 // described is a job as the document has it.
-func (l *look) described(ctx context.Context) (j api.Job, err error) {
+func (l *look) described(ctx context.Context) (j restapi.Job, err error) {
 	st, err := l.server.needs.Service.Explained(ctx, l.Job)
 	if err != nil {
 		return j, err
@@ -101,7 +101,7 @@ func (l *look) damage() *string {
 }
 
 // GetGraph tells a job's stages and what joins them.
-func (s *Server) GetGraph(ctx context.Context, q api.GetGraphRequestObject) (api.GetGraphResponseObject, error) {
+func (s *Server) GetGraph(ctx context.Context, q restapi.GetGraphRequestObject) (restapi.GetGraphResponseObject, error) {
 	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
@@ -114,23 +114,23 @@ func (s *Server) GetGraph(ctx context.Context, q api.GetGraphRequestObject) (api
 	if err != nil {
 		return nil, err
 	}
-	return api.GetGraph200JSONResponse(*g), nil
+	return restapi.GetGraph200JSONResponse(*g), nil
 }
 
 // graph is the job's; nil where it is not kept.
-func (l *look) graph(ctx context.Context) (*api.Graph, error) {
+func (l *look) graph(ctx context.Context) (*restapi.Graph, error) {
 	g, err := l.Graph(ctx)
 	if g == nil || err != nil {
 		return nil, err
 	}
-	r := api.Graph{Stages: []api.GraphStage{}, Connections: []api.Connection{}}
+	r := restapi.Graph{Stages: []restapi.GraphStage{}, Connections: []restapi.Connection{}}
 	for _, t := range g.Stages {
-		r.Stages = append(r.Stages, api.GraphStage{Name: t.Name, Nodes: int(t.Nodes), Kind: pointer(t.Kind), Slots: pointer(int(t.Slots)), Memory: pointer(t.Memory)})
+		r.Stages = append(r.Stages, restapi.GraphStage{Name: t.Name, Nodes: int(t.Nodes), Kind: pointer(t.Kind), Slots: pointer(int(t.Slots)), Memory: pointer(t.Memory)})
 	}
 	for _, c := range g.Connections {
-		r.Connections = append(r.Connections, api.Connection{
+		r.Connections = append(r.Connections, restapi.Connection{
 			From: g.Stages[c.FromStage].Name, To: g.Stages[c.ToStage].Name, FromPort: pointer(c.FromPort), ToPort: pointer(c.ToPort),
-			Channel: api.ConnectionChannel(word(c.Kind.String(), "CHANNEL_KIND_")), Pattern: api.ConnectionPattern(word(c.Pattern.String(), "PATTERN_")),
+			Channel: restapi.ConnectionChannel(word(c.Kind.String(), "CHANNEL_KIND_")), Pattern: restapi.ConnectionPattern(word(c.Pattern.String(), "PATTERN_")),
 		})
 	}
 	return &r, nil

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -17,7 +17,7 @@ import (
 const attemptsThereMax = 500
 
 // GetLauncher describes a launcher.
-func (s *Server) GetLauncher(ctx context.Context, q api.GetLauncherRequestObject) (api.GetLauncherResponseObject, error) {
+func (s *Server) GetLauncher(ctx context.Context, q restapi.GetLauncherRequestObject) (restapi.GetLauncherResponseObject, error) {
 	l, err := s.launcherOf(ctx, q.Launcher)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *Server) GetLauncher(ctx context.Context, q api.GetLauncherRequestObject
 			d.Ended = append(d.Ended, a)
 		}
 	}
-	return api.GetLauncher200JSONResponse{Body: d}, err
+	return restapi.GetLauncher200JSONResponse{Body: d}, err
 }
 
 // launcherOf finds a launcher by name. Of several of one name the last counts.
@@ -78,12 +78,12 @@ func (n *namesOf) job(ctx context.Context, id scheduler.JobID) *wire.JobStatus {
 }
 
 // attempt is one as the document has it; false: one may not look at its job.
-func (n *namesOf) attempt(ctx context.Context, f *changes.Attempt) (a api.LauncherAttempt, may bool) {
+func (n *namesOf) attempt(ctx context.Context, f *changes.Attempt) (a restapi.LauncherAttempt, may bool) {
 	st := n.job(ctx, f.Job)
 	if st == nil {
 		return a, false
 	}
-	a = api.LauncherAttempt{Job: f.Job.String(), JobName: st.GetSummary().GetName(), ID: f.ID.String(), State: stateOf(f), Since: moment(f.Started)}
+	a = restapi.LauncherAttempt{Job: f.Job.String(), JobName: st.GetSummary().GetName(), ID: f.ID.String(), State: stateOf(f), Since: moment(f.Started)}
 	if f.Stage >= 0 {
 		index := int(f.Index)
 		a.Index = &index // 0, too

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -43,9 +43,9 @@ func TestLauncherIsDescribed(t *testing.T) {
 			w.tell(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{row}}})
 		}
 	}
-	var l api.LauncherDetails
+	var l restapi.LauncherDetails
 	w.ask("GET", "/api/v1/launchers/l1", "", &l)
-	ids := func(list []api.LauncherAttempt) (ids []scheduler.AttemptID) {
+	ids := func(list []restapi.LauncherAttempt) (ids []scheduler.AttemptID) {
 		for _, a := range list {
 			id, err := scheduler.ParseAttemptID(a.ID)
 			if err != nil || a.Job != "job-1" || a.JobName != "name of job-1" || (a.Index == nil || uint64(*a.Index) != uint64(id-1)%90) || a.Stage == nil {

@@ -10,13 +10,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/past"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // ListLaunchers lists launchers, by name.
-func (s *Server) ListLaunchers(ctx context.Context, q api.ListLaunchersRequestObject) (api.ListLaunchersResponseObject, error) {
+func (s *Server) ListLaunchers(ctx context.Context, q restapi.ListLaunchersRequestObject) (restapi.ListLaunchersResponseObject, error) {
 	p := &q.Params
 	after, err := request.PlaceOf(request.Launchers, p.Cursor)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Server) ListLaunchers(ctx context.Context, q api.ListLaunchersRequestOb
 	if err != nil {
 		return nil, err
 	}
-	page := api.LauncherList{Launchers: []api.LauncherSummary{}}
+	page := restapi.LauncherList{Launchers: []restapi.LauncherSummary{}}
 	fit := slices.DeleteFunc(r.Launchers, func(l *wire.LauncherStatus) bool { return p.State != nil && l.State != string(*p.State) })
 	slices.SortFunc(fit, func(x, y *wire.LauncherStatus) int {
 		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Launcher, y.Launcher))
@@ -38,15 +38,15 @@ func (s *Server) ListLaunchers(ctx context.Context, q api.ListLaunchersRequestOb
 			continue
 		case n == request.LimitOf(p.Limit):
 			page.Truncated, page.Next = true, request.Cursor(request.Launchers, page.Launchers[n-1].Name)
-			return api.ListLaunchers200JSONResponse{Body: page}, nil
+			return restapi.ListLaunchers200JSONResponse{Body: page}, nil
 		}
 		page.Launchers = append(page.Launchers, LauncherOf(l))
 	}
-	return api.ListLaunchers200JSONResponse{Body: page}, nil
+	return restapi.ListLaunchers200JSONResponse{Body: page}, nil
 }
 
 // GetCluster tells of the cluster at a glance: of the jobs that one may look at.
-func (s *Server) GetCluster(ctx context.Context, _ api.GetClusterRequestObject) (api.GetClusterResponseObject, error) {
+func (s *Server) GetCluster(ctx context.Context, _ restapi.GetClusterRequestObject) (restapi.GetClusterResponseObject, error) {
 	r, err := s.needs.Service.Launchers(ctx, &wire.Empty{})
 	if err != nil {
 		return nil, err
@@ -60,41 +60,41 @@ func (s *Server) GetCluster(ctx context.Context, _ api.GetClusterRequestObject) 
 		return nil, err
 	}
 	tag, err := s.tag(ctx, clusterOperation, 0)
-	c := api.Cluster{Revision: tag, LaunchersByState: map[string]int{}, JobsByState: map[string]int{}, PolicyDecides: decides != 0, History: s.history()}
-	byKind := map[string]*api.Slots{}
+	c := restapi.Cluster{Revision: tag, LaunchersByState: map[string]int{}, JobsByState: map[string]int{}, PolicyDecides: decides != 0, History: s.history()}
+	byKind := map[string]*restapi.Slots{}
 	for _, l := range r.Launchers {
 		c.LaunchersByState[l.State]++
 		c.AttemptsRunning += int(l.Running)
 		c.AttemptsSuspended += int(l.Suspended)
-		if l.State == string(api.LauncherStateLost) {
+		if l.State == string(restapi.LauncherStateLost) {
 			continue
 		}
 		for _, x := range slots(l.Slots, l.Free) {
 			if byKind[x.Kind] == nil {
-				byKind[x.Kind] = &api.Slots{Kind: x.Kind}
+				byKind[x.Kind] = &restapi.Slots{Kind: x.Kind}
 			}
 			byKind[x.Kind].Total += x.Total
 			byKind[x.Kind].Free += x.Free
 		}
 	}
-	c.Slots = []api.Slots{}
+	c.Slots = []restapi.Slots{}
 	for _, x := range byKind {
 		c.Slots = append(c.Slots, *x)
 	}
-	slices.SortFunc(c.Slots, func(x, y api.Slots) int { return cmp.Compare(x.Kind, y.Kind) })
+	slices.SortFunc(c.Slots, func(x, y restapi.Slots) int { return cmp.Compare(x.Kind, y.Kind) })
 	for state, n := range jobs.ByState {
 		c.JobsByState[string(states[state])] = n
 	}
-	return api.GetCluster200JSONResponse{Body: c}, err
+	return restapi.GetCluster200JSONResponse{Body: c}, err
 }
 
 // freedShown is how long it is said that jobs went since history's disk was full.
 const freedShown = time.Hour
 
 // history is how it stands.
-func (s *Server) history() api.History {
+func (s *Server) history() restapi.History {
 	h := s.needs.Jobs.State()
-	x := api.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), RemovedForRoom: int64(h.Freed), Damaged: list(h.Damaged), TailsBytes: h.Tails.Bytes, TailsDropped: int64(h.Tails.Dropped)}
+	x := restapi.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), RemovedForRoom: int64(h.Freed), Damaged: list(h.Damaged), TailsBytes: h.Tails.Bytes, TailsDropped: int64(h.Tails.Dropped)}
 	if !h.FreedAt.IsZero() && time.Since(h.FreedAt) < freedShown {
 		x.RemovedForRoomAt = pointer(h.FreedAt.UTC())
 	}
@@ -117,13 +117,13 @@ func (s *Server) history() api.History {
 }
 
 // DrainLauncher keeps new work from a launcher.
-func (s *Server) DrainLauncher(ctx context.Context, q api.DrainLauncherRequestObject) (api.DrainLauncherResponseObject, error) {
-	return api.DrainLauncher204Response{}, s.drain(ctx, q.Launcher, true)
+func (s *Server) DrainLauncher(ctx context.Context, q restapi.DrainLauncherRequestObject) (restapi.DrainLauncherResponseObject, error) {
+	return restapi.DrainLauncher204Response{}, s.drain(ctx, q.Launcher, true)
 }
 
 // UndrainLauncher lets work come to a launcher again.
-func (s *Server) UndrainLauncher(ctx context.Context, q api.UndrainLauncherRequestObject) (api.UndrainLauncherResponseObject, error) {
-	return api.UndrainLauncher204Response{}, s.drain(ctx, q.Launcher, false)
+func (s *Server) UndrainLauncher(ctx context.Context, q restapi.UndrainLauncherRequestObject) (restapi.UndrainLauncherResponseObject, error) {
+	return restapi.UndrainLauncher204Response{}, s.drain(ctx, q.Launcher, false)
 }
 
 func (s *Server) drain(ctx context.Context, name string, drain bool) error {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/past"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -47,7 +47,7 @@ func attemptID(name string) scheduler.AttemptID {
 }
 
 // GetAttemptLog opens what an attempt printed.
-func (s *Server) GetAttemptLog(ctx context.Context, q api.GetAttemptLogRequestObject) (api.GetAttemptLogResponseObject, error) {
+func (s *Server) GetAttemptLog(ctx context.Context, q restapi.GetAttemptLogRequestObject) (restapi.GetAttemptLogResponseObject, error) {
 	p := &q.Params
 	ask := past.LogQuery{Job: jobID(q.Job), Attempt: attemptID(q.Attempt), Follow: p.Follow != nil && *p.Follow}
 	if p.Range != nil && p.IfRange == nil {

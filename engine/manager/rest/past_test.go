@@ -15,7 +15,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -56,18 +56,18 @@ func TestTheWholeIsItsParts(t *testing.T) {
 	w.attempts(1, 10, 700, 4)
 	w.pastJob(2, "ann", 700)
 	for _, job := range []string{"job-1", "job-2"} {
-		limit, stage, by, state := 20, "reduce", api.GetTimelineParamsByStage, []api.AttemptState{"finished", "failed"}
+		limit, stage, by, state := 20, "reduce", restapi.GetTimelineParamsByStage, []restapi.AttemptState{"finished", "failed"}
 		looks := w.service.looks
-		whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: job, Timeline: api.GetTimelineParams{By: &by}, Stage: stage, Attempts: api.ListAttemptsParams{Limit: &limit, Stage: &stage, State: &state}})
+		whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: job, Timeline: restapi.GetTimelineParams{By: &by}, Stage: stage, Attempts: restapi.ListAttemptsParams{Limit: &limit, Stage: &stage, State: &state}})
 		if err != nil || w.service.looks != looks+1 {
 			t.Fatalf("%s: %v after %d looks", job, err, w.service.looks-looks)
 		}
-		var j api.Job
-		var g api.Graph
-		var d api.Distribution
-		var l api.AttemptList
-		var line api.Timeline
-		var r api.ReasonList
+		var j restapi.Job
+		var g restapi.Graph
+		var d restapi.Distribution
+		var l restapi.AttemptList
+		var line restapi.Timeline
+		var r restapi.ReasonList
 		w.ask("GET", Root+"/jobs/"+job+"/reasons", "", &r)
 		w.ask("GET", Root+"/jobs/"+job, "", &j)
 		w.ask("GET", Root+"/jobs/"+job+"/graph", "", &g)
@@ -123,7 +123,7 @@ func TestJobsThatEndedLongAgo(t *testing.T) {
 	w.pastJob(3, secretive, 5)
 	w.job(5, "ann", 1)
 	for query, want := range map[string]string{"": "job-5 job-4 job-2 job-1 of 4", "?user=ann": "job-5 job-1 of 2", "?user=eve": "of 0", "?state=failed&limit=1": "job-4 of 3", "?name=job-1": "job-1 of 1"} {
-		var l api.JobList
+		var l restapi.JobList
 		w.ask("GET", Root+"/jobs"+query, "", &l)
 		got := ""
 		for _, j := range l.Jobs {
@@ -133,7 +133,7 @@ func TestJobsThatEndedLongAgo(t *testing.T) {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}
-	var c api.Cluster
+	var c restapi.Cluster
 	if w.ask("GET", Root+"/cluster", "", &c); c.JobsByState["failed"] != 3 || c.JobsByState["running"] != 1 {
 		t.Errorf("it counts %v", c.JobsByState)
 	}
@@ -168,12 +168,12 @@ func TestAFileIsDamaged(t *testing.T) {
 		if err := spoil(path); err != nil {
 			t.Fatal(err)
 		}
-		var j api.Job
+		var j restapi.Job
 		if w.ask("GET", Root+"/jobs/job-1", "", &j); j.Damage == nil || !strings.Contains(*j.Damage, path) || j.User != "ann" || j.State != "failed" {
 			t.Errorf("%s: %+v", how, j)
 		}
 		for _, part := range []string{"/graph", "/attempts", "/attempts?stage=map", "/timeline", "/distribution?stage=map", "/reasons"} {
-			var p api.Problem
+			var p restapi.Problem
 			r := w.ask("GET", Root+"/jobs/job-1"+part, "", &p)
 			if r.StatusCode != http.StatusGone || p.Type != Root+"/openapi.yaml#/components/responses/Damaged" || p.File == nil || *p.File != path || !strings.Contains(p.Detail, path) {
 				t.Errorf("%s: %s: %d %s", how, part, r.StatusCode, r.Text)
@@ -182,12 +182,12 @@ func TestAFileIsDamaged(t *testing.T) {
 		if r := w.ask("GET", Root+"/jobs/job-1/export", "", nil); r.StatusCode != http.StatusOK || !strings.Contains(r.Text, `"damage":"history file `+path) {
 			t.Errorf("%s: exported is %d %s", how, r.StatusCode, r.Text)
 		}
-		var c api.Cluster
+		var c restapi.Cluster
 		if w.ask("GET", Root+"/cluster", "", &c); how != "gone" && (c.History.Jobs != 2 || c.History.Bytes == 0 || len(c.History.Damaged) != 1 || !strings.Contains(c.History.Damaged[0], path) || c.History.BehindSince != nil || c.History.TailsBehindSince != nil) {
 			t.Errorf("%s: %+v", how, c)
 		}
 		stage := "map"
-		whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: "job-1", Stage: stage, Attempts: api.ListAttemptsParams{Stage: &stage}})
+		whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: "job-1", Stage: stage, Attempts: restapi.ListAttemptsParams{Stage: &stage}})
 		if err != nil || whole.Job.Damage == nil || whole.Job.Name != "name of job-1" {
 			t.Errorf("%s: %+v %v", how, whole, err)
 		}
@@ -211,12 +211,12 @@ func TestAFileIsDamagedInAPart(t *testing.T) {
 		if err := os.WriteFile(path, spoilt, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var j api.Job
+		var j restapi.Job
 		if r := w.ask("GET", Root+"/jobs/job-1", "", &j); r.StatusCode != http.StatusOK || j.User != "ann" {
 			t.Errorf("with byte %d changed: %d %s", at, r.StatusCode, r.Text)
 		}
 		for _, part := range []string{"/graph", "/attempts?limit=1000", "/timeline", "/distribution?stage=map", "/reasons"} {
-			var p api.Problem
+			var p restapi.Problem
 			r := w.ask("GET", Root+"/jobs/job-1"+part, "", &p)
 			seen[r.StatusCode]++
 			if r.StatusCode != http.StatusOK && (r.StatusCode != http.StatusGone || p.File == nil || *p.File != path) {

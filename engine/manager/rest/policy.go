@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // GetPolicy tells how the policy is. It is not asked.
-func (s *Server) GetPolicy(ctx context.Context, _ api.GetPolicyRequestObject) (api.GetPolicyResponseObject, error) {
+func (s *Server) GetPolicy(ctx context.Context, _ restapi.GetPolicyRequestObject) (restapi.GetPolicyResponseObject, error) {
 	accepted, refused, err := s.needs.Model.Verdicts(ctx)
 	if err != nil {
 		return nil, err
@@ -19,23 +19,23 @@ func (s *Server) GetPolicy(ctx context.Context, _ api.GetPolicyRequestObject) (a
 	r := s.needs.Policy.Overview()
 	p := PolicyOf(r)
 	for kind := scheduler.DecisionRefuse; int(kind) < len(accepted); kind++ {
-		p.Accepted = append(p.Accepted, api.Count{Name: kind.String(), Count: int64(accepted[kind])})
+		p.Accepted = append(p.Accepted, restapi.Count{Name: kind.String(), Count: int64(accepted[kind])})
 	}
 	for reason := scheduler.UnknownID; int(reason) < len(refused); reason++ {
 		if n := refused[reason]; n > 0 {
-			p.Refused = append(p.Refused, api.Count{Name: reason.String(), Count: int64(n)})
+			p.Refused = append(p.Refused, restapi.Count{Name: reason.String(), Count: int64(n)})
 		}
 	}
 	if v := s.needs.Pools.View(); v.Generation == r.Generation {
 		for _, f := range v.Facts {
-			p.Facts = append(p.Facts, api.Property{Name: f.Name, Value: f.Value})
+			p.Facts = append(p.Facts, restapi.Property{Name: f.Name, Value: f.Value})
 		}
 	}
-	return api.GetPolicy200JSONResponse(p), nil
+	return restapi.GetPolicy200JSONResponse(p), nil
 }
 
 // ListDecisions lists the last decisions, the newest first.
-func (s *Server) ListDecisions(ctx context.Context, q api.ListDecisionsRequestObject) (api.ListDecisionsResponseObject, error) {
+func (s *Server) ListDecisions(ctx context.Context, q restapi.ListDecisionsRequestObject) (restapi.ListDecisionsResponseObject, error) {
 	before, err := request.NumberOf(request.Decisions, q.Params.Cursor)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (s *Server) ListDecisions(ctx context.Context, q api.ListDecisionsRequestOb
 	if err != nil {
 		return nil, err
 	}
-	page := api.DecisionList{Decisions: []api.Decision{}, Came: int64(came)}
+	page := restapi.DecisionList{Decisions: []restapi.Decision{}, Came: int64(came)}
 	may, limit := s.needs.Service.MayLook(ctx), request.LimitOf(q.Params.Limit)
 	for i := range all {
 		d := &all[i]
@@ -59,17 +59,17 @@ func (s *Server) ListDecisions(ctx context.Context, q api.ListDecisionsRequestOb
 			page.Decisions = append(page.Decisions, decision(d))
 		}
 	}
-	return api.ListDecisions200JSONResponse{Body: page}, nil
+	return restapi.ListDecisions200JSONResponse{Body: page}, nil
 }
 
-func fits(d *readmodel.Decision, p *api.ListDecisionsParams) bool {
+func fits(d *readmodel.Decision, p *restapi.ListDecisionsParams) bool {
 	if p.Job != nil {
 		if id := jobID(*p.Job); d.Job != id && d.From != id {
 			return false
 		}
 	}
 	return (p.Launcher == nil || d.On == *p.Launcher) && (p.Kind == nil || d.Kind.String() == string(*p.Kind)) &&
-		(p.Outcome == nil || d.Accepted() == (*p.Outcome == api.ListDecisionsParamsOutcomeAccepted)) &&
+		(p.Outcome == nil || d.Accepted() == (*p.Outcome == restapi.ListDecisionsParamsOutcomeAccepted)) &&
 		(p.Reason == nil || !d.Accepted() && d.Reason.String() == *p.Reason)
 }
 
@@ -79,9 +79,9 @@ func mayLook(d *readmodel.Decision, may func(*wire.JobSummary) bool) bool {
 		d.From != 0 && may(&wire.JobSummary{Job: uint64(d.From), User: d.FromUser, Pool: d.FromPool})
 }
 
-func decision(d *readmodel.Decision) api.Decision {
-	x := api.Decision{
-		Number: int64(d.Number), At: *moment(max(d.At, 1)), Generation: int64(d.Generation), Round: int64(d.Round), Kind: api.DecisionKind(d.Kind.String()),
+func decision(d *readmodel.Decision) restapi.Decision {
+	x := restapi.Decision{
+		Number: int64(d.Number), At: *moment(max(d.At, 1)), Generation: int64(d.Generation), Round: int64(d.Round), Kind: restapi.DecisionKind(d.Kind.String()),
 		Bundle: pointer(int64(d.Bundle)), Launcher: pointer(d.On), Count: pointer(d.Count),
 		Accepted: d.Accepted(), Detail: pointer(d.Detail),
 	}

@@ -7,25 +7,25 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // GetPools tells what the policy told of its pools last, and what the manager counts.
-func (s *Server) GetPools(ctx context.Context, _ api.GetPoolsRequestObject) (api.GetPoolsResponseObject, error) {
+func (s *Server) GetPools(ctx context.Context, _ restapi.GetPoolsRequestObject) (restapi.GetPoolsResponseObject, error) {
 	counted, err := s.countPools(ctx)
 	if err != nil {
 		return nil, err
 	}
 	v := s.needs.Pools.View()
-	p := api.Pools{Policy: v.Policy, At: pointerTo(v.At), Pools: []api.PoolShare{}, Counted: counted}
+	p := restapi.Pools{Policy: v.Policy, At: pointerTo(v.At), Pools: []restapi.PoolShare{}, Counted: counted}
 	for i := range v.Pools {
 		x := &v.Pools[i]
 		share := PoolShareOf(&x.PoolStatus)
 		share.BelowMinimumSince, share.BelowShareSince = pointerTo(x.BelowMinimum), pointerTo(x.BelowShare)
 		p.Pools = append(p.Pools, share)
 	}
-	return api.GetPools200JSONResponse{Body: p}, nil
+	return restapi.GetPools200JSONResponse{Body: p}, nil
 }
 
 // pointerTo is nil for a time that has not come.
@@ -38,7 +38,7 @@ func pointerTo(t time.Time) *time.Time {
 }
 
 // countPools counts the jobs that one may look at, by their pools, in order of name.
-func (s *Server) countPools(ctx context.Context) ([]api.PoolCount, error) {
+func (s *Server) countPools(ctx context.Context) ([]restapi.PoolCount, error) {
 	jobs, err := s.needs.Model.Jobs(ctx, false)
 	if err != nil {
 		return nil, err
@@ -47,10 +47,10 @@ func (s *Server) countPools(ctx context.Context) ([]api.PoolCount, error) {
 	if err != nil {
 		return nil, err
 	}
-	may, pools := s.needs.Service.MayLook(ctx), map[string]*api.PoolCount{}
-	of := func(j *wire.JobSummary) *api.PoolCount {
+	may, pools := s.needs.Service.MayLook(ctx), map[string]*restapi.PoolCount{}
+	of := func(j *wire.JobSummary) *restapi.PoolCount {
 		if pools[j.Pool] == nil {
-			pools[j.Pool] = &api.PoolCount{Name: j.Pool}
+			pools[j.Pool] = &restapi.PoolCount{Name: j.Pool}
 		}
 		return pools[j.Pool]
 	}
@@ -69,11 +69,11 @@ func (s *Server) countPools(ctx context.Context) ([]api.PoolCount, error) {
 			of(waiting[i].Summary).Ready += waiting[i].Ready
 		}
 	}
-	list := []api.PoolCount{}
+	list := []restapi.PoolCount{}
 	for _, p := range pools {
 		list = append(list, *p)
 	}
-	slices.SortFunc(list, func(a, b api.PoolCount) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b restapi.PoolCount) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
@@ -85,11 +85,11 @@ const (
 )
 
 // tiers are the samples that go back as far as is asked for.
-var tiers = map[api.GetPoolSeriesParamsSpan]int{api.GetPoolSeriesParamsSpanN10M: 0, api.GetPoolSeriesParamsSpanN4H: 1, api.GetPoolSeriesParamsSpanN7D: 2}
+var tiers = map[restapi.GetPoolSeriesParamsSpan]int{restapi.GetPoolSeriesParamsSpanN10M: 0, restapi.GetPoolSeriesParamsSpanN4H: 1, restapi.GetPoolSeriesParamsSpanN7D: 2}
 
 // GetPoolSeries tells what pools did, over time.
-func (s *Server) GetPoolSeries(_ context.Context, q api.GetPoolSeriesRequestObject) (api.GetPoolSeriesResponseObject, error) {
-	span, points := api.GetPoolSeriesParamsSpanN10M, pointsDefault
+func (s *Server) GetPoolSeries(_ context.Context, q restapi.GetPoolSeriesRequestObject) (restapi.GetPoolSeriesResponseObject, error) {
+	span, points := restapi.GetPoolSeriesParamsSpanN10M, pointsDefault
 	if q.Params.Span != nil {
 		span = *q.Params.Span
 	}
@@ -107,7 +107,7 @@ func (s *Server) GetPoolSeries(_ context.Context, q api.GetPoolSeriesRequestObje
 		series.Only(rows, *q.Params.Pool)
 	}
 	names, left := series.Largest(rows, seriesPoolsMax)
-	a := api.PoolSeries{Every: int(every / time.Second), Times: []int64{}, Slots: []float32{}, Free: []float32{}, Pools: []api.PoolLine{}, LeftOut: left}
+	a := restapi.PoolSeries{Every: int(every / time.Second), Times: []int64{}, Slots: []float32{}, Free: []float32{}, Pools: []restapi.PoolLine{}, LeftOut: left}
 	for i := range rows {
 		a.Times = append(a.Times, rows[i].At)
 		a.Slots, a.Free = append(a.Slots, mean(rows[i].Slots, rows[i].Samples)), append(a.Free, mean(rows[i].Free, rows[i].Samples))
@@ -115,7 +115,7 @@ func (s *Server) GetPoolSeries(_ context.Context, q api.GetPoolSeriesRequestObje
 	for _, name := range names {
 		a.Pools = append(a.Pools, line(rows, told, name))
 	}
-	return api.GetPoolSeries200JSONResponse(a), nil
+	return restapi.GetPoolSeries200JSONResponse(a), nil
 }
 
 // toldIn says of each row whether the policy told of any pool in it. Then it told of all: one that it did not name held
@@ -129,9 +129,9 @@ func toldIn(rows []series.Row) []bool {
 }
 
 // line is what a pool did at each time, on average.
-func line(rows []series.Row, told []bool, name string) api.PoolLine {
+func line(rows []series.Row, told []bool, name string) restapi.PoolLine {
 	n := len(rows)
-	l := api.PoolLine{
+	l := restapi.PoolLine{
 		Name: name, Jobs: make([]float32, n), Running: make([]float32, n), Ready: make([]float32, n),
 		Held: make([]*float32, n), Own: make([]*float32, n), Demand: make([]*float32, n), Share: make([]*float32, n),
 	}

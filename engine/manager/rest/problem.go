@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // codesOfHTTP are what errors of gRPC are over HTTP.
@@ -50,7 +50,7 @@ func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 	if code == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	p := api.Problem{Status: code, Detail: status.Convert(err).Message()}
+	p := restapi.Problem{Status: code, Detail: status.Convert(err).Message()}
 	var damage *file.DamageError
 	if errors.As(err, &damage) {
 		p.Type, p.Title, p.File = damagedType, "A file of history is damaged", &damage.Path
@@ -74,10 +74,10 @@ func (s *Server) invalid(w http.ResponseWriter, r *http.Request, err error) {
 
 // Tell writes a problem (RFC 9457).
 func Tell(w http.ResponseWriter, code int, detail string) {
-	tell(w, api.Problem{Status: code, Detail: detail})
+	tell(w, restapi.Problem{Status: code, Detail: detail})
 }
 
-func tell(w http.ResponseWriter, p api.Problem) {
+func tell(w http.ResponseWriter, p restapi.Problem) {
 	p.Type, p.Title = cmp.Or(p.Type, "about:blank"), cmp.Or(p.Title, http.StatusText(p.Status))
 	text, _ := json.Marshal(p) // of strings and a number
 	h := w.Header()

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -23,7 +23,7 @@ type queued struct {
 func (q *queued) id() scheduler.JobID { return scheduler.JobID(q.Summary.Job) }
 
 // ListQueue lists the jobs that wait, the next first.
-func (s *Server) ListQueue(ctx context.Context, q api.ListQueueRequestObject) (api.ListQueueResponseObject, error) {
+func (s *Server) ListQueue(ctx context.Context, q restapi.ListQueueRequestObject) (restapi.ListQueueResponseObject, error) {
 	shown, err := shownBefore(q.Params.Cursor)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (s *Server) ListQueue(ctx context.Context, q api.ListQueueRequestObject) (a
 	if err != nil {
 		return nil, err
 	}
-	page := api.Queue{Entries: []api.QueueEntry{}, Order: order, Total: len(list)}
+	page := restapi.Queue{Entries: []restapi.QueueEntry{}, Order: order, Total: len(list)}
 	rest := list[behind(list, shown):]
 	most := min(len(rest), request.LimitOf(q.Params.Limit))
 	for i := range rest[:most] {
@@ -41,11 +41,11 @@ func (s *Server) ListQueue(ctx context.Context, q api.ListQueueRequestObject) (a
 	if most < len(rest) {
 		page.Truncated, page.Next = true, placeAfter(rest[:most])
 	}
-	return api.ListQueue200JSONResponse{Body: page}, nil
+	return restapi.ListQueue200JSONResponse{Body: page}, nil
 }
 
 // queue lists those that fit and that one may look at, the next first.
-func (s *Server) queue(ctx context.Context, p *api.ListQueueParams) (list []queued, order api.QueueOrder, err error) {
+func (s *Server) queue(ctx context.Context, p *restapi.ListQueueParams) (list []queued, order restapi.QueueOrder, err error) {
 	waiting, err := s.needs.Model.Waiting(ctx)
 	if err != nil {
 		return nil, "", err
@@ -67,8 +67,8 @@ func (s *Server) queue(ctx context.Context, p *api.ListQueueParams) (list []queu
 	slices.SortFunc(list, func(x, y queued) int {
 		return cmp.Or(cmp.Compare(uint(x.place-1), uint(y.place-1)), cmp.Compare(x.Since, y.Since), cmp.Compare(x.id(), y.id())) // 0 - 1 is the largest
 	})
-	if order = api.QueueOrderWaited; view.Queue != nil {
-		order = api.QueueOrderPolicy
+	if order = restapi.QueueOrderWaited; view.Queue != nil {
+		order = restapi.QueueOrderPolicy
 	}
 	return list, order, nil
 }
@@ -112,14 +112,14 @@ func behind(list []queued, shown []scheduler.JobID) int {
 	return 0
 }
 
-func entry(q *queued) api.QueueEntry {
+func entry(q *queued) restapi.QueueEntry {
 	x := JobSummaryOf(q.Summary)
-	e := api.QueueEntry{
+	e := restapi.QueueEntry{
 		Place: pointer(q.place), Turn: pointer(q.why), ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State,
-		Since: *moment(max(q.Since, 1)), Ready: q.Ready, Groups: q.Width, Needs: []api.Need{}, Memory: q.Memory, Reasons: list(q.Reasons(q.why != "")),
+		Since: *moment(max(q.Since, 1)), Ready: q.Ready, Groups: q.Width, Needs: []restapi.Need{}, Memory: q.Memory, Reasons: list(q.Reasons(q.why != "")),
 	}
 	for _, n := range q.Needs {
-		e.Needs = append(e.Needs, api.Need{Kind: n.Kind, Count: n.Count, Free: n.Free, Total: n.Total})
+		e.Needs = append(e.Needs, restapi.Need{Kind: n.Kind, Count: n.Count, Free: n.Free, Total: n.Total})
 	}
 	return e
 }

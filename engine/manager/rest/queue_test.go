@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -59,7 +59,7 @@ func (o overview) Overview() *wire.PolicyReply {
 }
 
 // queueOf turns all pages of the queue, of so many entries, and returns the jobs as they came.
-func (w *world) queueOf(query string, limit int, between func()) (ids []string, last api.Queue) {
+func (w *world) queueOf(query string, limit int, between func()) (ids []string, last restapi.Queue) {
 	w.Helper()
 	for cursor := ""; ; {
 		w.ask("GET", fmt.Sprintf("/api/v1/queue?limit=%d&cursor=%s%s", limit, url.QueryEscape(cursor), query), "", &last)
@@ -69,7 +69,7 @@ func (w *world) queueOf(query string, limit int, between func()) (ids []string, 
 		if !last.Truncated {
 			return ids, last
 		}
-		cursor, last = *last.Next, api.Queue{}
+		cursor, last = *last.Next, restapi.Queue{}
 		between()
 	}
 }
@@ -92,11 +92,11 @@ func TestQueue(t *testing.T) {
 	}
 	w.job(21, secretive, 3)
 	ids, q := w.queueOf("", 7, nothing)
-	if len(ids) != 20 || ids[0] != "job-1" || ids[19] != "job-20" || q.Order != api.QueueOrderWaited || q.Total != 20 || q.Entries[0].Place != nil {
+	if len(ids) != 20 || ids[0] != "job-1" || ids[19] != "job-20" || q.Order != restapi.QueueOrderWaited || q.Total != 20 || q.Entries[0].Place != nil {
 		t.Errorf("by how long they waited: %v, %+v", ids, q)
 	}
 	w.book.Take("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(21, 9, 3, 7)})
-	if ids, q = w.queueOf("&user=bob", 3, nothing); fmt.Sprint(ids[:5]) != "[job-9 job-3 job-7 job-1 job-5]" || q.Order != api.QueueOrderPolicy || len(ids) != 10 {
+	if ids, q = w.queueOf("&user=bob", 3, nothing); fmt.Sprint(ids[:5]) != "[job-9 job-3 job-7 job-1 job-5]" || q.Order != restapi.QueueOrderPolicy || len(ids) != 10 {
 		t.Errorf("the policy's order: %v, %+v", ids, q)
 	}
 	w.ask("GET", "/api/v1/queue?limit=1", "", &q)
@@ -140,7 +140,7 @@ func TestQueue(t *testing.T) {
 // Pools are as the policy told them, and as one may count them.
 func TestPools(t *testing.T) {
 	w := newWorld(t)
-	var p api.Pools
+	var p restapi.Pools
 	if w.ask("GET", "/api/v1/pools", "", &p); p.At != nil || len(p.Pools) != 0 {
 		t.Errorf("nothing was told: %+v", p)
 	}
@@ -154,7 +154,7 @@ func TestPools(t *testing.T) {
 	if len(p.Pools) != 2 || p.Pools[1].BelowMinimumSince == nil || p.Pools[1].BelowShareSince == nil || p.Pools[0].BelowShareSince != nil || *p.Pools[1].Parent != "root" {
 		t.Errorf("shares: %+v", p)
 	}
-	if len(p.Counted) != 1 || p.Counted[0] != (api.PoolCount{Name: "default", Jobs: 1, Ready: 3}) {
+	if len(p.Counted) != 1 || p.Counted[0] != (restapi.PoolCount{Name: "default", Jobs: 1, Ready: 3}) {
 		t.Errorf("counts of what ann may see: %+v", p.Counted)
 	}
 	now := time.Now().Unix()
@@ -162,7 +162,7 @@ func TestPools(t *testing.T) {
 		{At: now - 2, Samples: 2, Slots: 16, Free: 4, Pools: []series.Pool{{Name: "a", Jobs: 2, Running: 6, Told: 1, Held: 6, Demand: 8, Share: 7000}, {Name: "b", Jobs: 2}}},
 		{At: now - 1, Samples: 1, Slots: 8, Free: 8, Pools: []series.Pool{{Name: "b", Jobs: 1}}},
 	}
-	var s api.PoolSeries
+	var s restapi.PoolSeries
 	if w.ask("GET", "/api/v1/pools/series?span=10m&points=1000&pool=a", "", &s); len(s.Pools) != 1 || s.Pools[0].Running[0] != 3 || *s.Pools[0].Share[0] != 3.5 || s.Pools[0].Share[1] != nil || s.Slots[1] != 8 || s.Every != 1 {
 		t.Errorf("series: %+v", s)
 	}
@@ -207,7 +207,7 @@ func TestPoolsHoldNoMoreThanThereIs(t *testing.T) {
 			if w.kept.rows, _, err = store.Rows(tier, 0, now+1, 0); err != nil || len(w.kept.rows) == 0 {
 				t.Fatal(err)
 			}
-			var s api.PoolSeries
+			var s restapi.PoolSeries
 			w.ask("GET", fmt.Sprintf("/api/v1/pools/series?span=%s&points=%d", span, points), "", &s)
 			for i, slots := range s.Slots {
 				sum := float32(0)
@@ -247,7 +247,7 @@ func TestPolicy(t *testing.T) {
 	} {
 		var seen []int64
 		for cursor := ""; ; {
-			var l api.DecisionList
+			var l restapi.DecisionList
 			w.ask("GET", "/api/v1/policy/decisions?limit=7"+query+"&cursor="+cursor, "", &l)
 			for _, d := range l.Decisions {
 				if seen = append(seen, d.Number); len(seen) > 1 && d.Number >= seen[len(seen)-2] {
@@ -268,10 +268,10 @@ func TestPolicy(t *testing.T) {
 		}
 	}
 	w.book.Take("builtin", 4, time.Now(), scheduler.Status{Facts: []scheduler.Property{{Name: "mood", Value: "good"}}})
-	var p api.Policy
+	var p restapi.Policy
 	w.ask("GET", "/api/v1/policy", "", &p)
-	if p.State != api.PolicyStateFallback || p.Configured != "fair" || len(p.Problems) != 1 || p.Rounds.Longest != 0.003 || len(p.Facts) != 1 || len(p.Accepted) != 5 ||
-		len(p.Refused) != 1 || p.Refused[0] != (api.Count{Name: "no capacity", Count: 1}) {
+	if p.State != restapi.PolicyStateFallback || p.Configured != "fair" || len(p.Problems) != 1 || p.Rounds.Longest != 0.003 || len(p.Facts) != 1 || len(p.Accepted) != 5 ||
+		len(p.Refused) != 1 || p.Refused[0] != (restapi.Count{Name: "no capacity", Count: 1}) {
 		t.Errorf("the policy: %+v", p)
 	}
 }
@@ -285,7 +285,7 @@ func TestReasons(t *testing.T) {
 	at := func(n int) scheduler.Time { return base.Add(time.Duration(n) * time.Second) }
 	w.kept.waits = history.Waits{List: []file.Wait{{At: at(1), Reason: "a"}, {At: at(2), Reason: "b"}, {At: at(3)}, {At: at(5), Reason: "c"}}, Dropped: 2}
 	said := func(job string) (text string) {
-		var l api.ReasonList
+		var l restapi.ReasonList
 		w.ask("GET", "/api/v1/jobs/"+job+"/reasons", "", &l)
 		for _, r := range l.Reasons {
 			to := "now"

@@ -9,12 +9,12 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // ListReasons tells why a job waited, over time.
-func (s *Server) ListReasons(ctx context.Context, q api.ListReasonsRequestObject) (api.ListReasonsResponseObject, error) {
+func (s *Server) ListReasons(ctx context.Context, q restapi.ListReasonsRequestObject) (restapi.ListReasonsResponseObject, error) {
 	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (s *Server) ListReasons(ctx context.Context, q api.ListReasonsRequestObject
 	if err != nil {
 		return nil, err
 	}
-	return api.ListReasons200JSONResponse{Body: *r}, nil
+	return restapi.ListReasons200JSONResponse{Body: *r}, nil
 }
 
 // wrongFile is what keeps the file of the job from being read; nil: nothing is known to.
@@ -39,7 +39,7 @@ func (l *look) wrongFile() error {
 }
 
 // reasons are why the job waited; nil where that is not kept. What can't be read now they say themselves.
-func (l *look) reasons(ctx context.Context) (*api.ReasonList, error) {
+func (l *look) reasons(ctx context.Context) (*restapi.ReasonList, error) {
 	w, err := l.server.needs.Kept.Waits(ctx, l.ID)
 	switch {
 	case errors.Is(err, history.ErrUnknown):
@@ -49,7 +49,7 @@ func (l *look) reasons(ctx context.Context) (*api.ReasonList, error) {
 	case err != nil:
 		return nil, past.StatusOf(err)
 	}
-	x := api.ReasonList{Reasons: []api.Reason{}, Dropped: w.Dropped, Lacks: list(w.Lacks)}
+	x := restapi.ReasonList{Reasons: []restapi.Reason{}, Dropped: w.Dropped, Lacks: list(w.Lacks)}
 	open := false // the last reason stands
 	for _, r := range w.List {
 		at := moment(max(r.At, 1))
@@ -57,7 +57,7 @@ func (l *look) reasons(ctx context.Context) (*api.ReasonList, error) {
 			x.Reasons[len(x.Reasons)-1].To = at
 		}
 		if open = r.Reason != ""; open {
-			x.Reasons = append(x.Reasons, api.Reason{From: *at, Reason: r.Reason})
+			x.Reasons = append(x.Reasons, restapi.Reason{From: *at, Reason: r.Reason})
 		}
 	}
 	if end := moment(scheduler.Time(l.Status.GetSummary().GetEnded())); open && end != nil {

@@ -30,7 +30,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -301,7 +301,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	w.attempts(3, 1, 7, 2)
 	w.end(3, "bob")
 	rows := w.attempts(1, 100, 500, 1)
-	var jobs api.JobList
+	var jobs restapi.JobList
 	w.ask("GET", "/api/v1/jobs", "", &jobs)
 	if len(jobs.Jobs) != 2 || jobs.Total != 2 || jobs.Jobs[0].ID != "job-3" || jobs.Jobs[0].Ended == nil || jobs.Jobs[1].User != "ann" {
 		t.Errorf("jobs: %+v", jobs)
@@ -319,7 +319,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 			t.Errorf("%s: %s of %d, want %s", query, got, jobs.Total, want)
 		}
 	}
-	var job api.Job
+	var job restapi.Job
 	w.ask("GET", "/api/v1/jobs/job-1", "", &job)
 	if len(job.Stages) != 2 || job.Stages[0].Ready != 3 || len(job.Waiting) == 0 {
 		t.Errorf("job: %+v", job)
@@ -327,28 +327,28 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	if w.ask("GET", "/api/v1/jobs/job-3", "", &job); job.Failure == nil || *job.Failure != "wrong" {
 		t.Errorf("job that failed: %+v", job)
 	}
-	var g api.Graph
+	var g restapi.Graph
 	if w.ask("GET", "/api/v1/jobs/job-1/graph", "", &g); len(g.Stages) != 2 || g.Connections[0].Channel != "file" || g.Connections[0].To != "reduce" {
 		t.Errorf("graph: %+v", g)
 	}
-	var d api.Distribution
+	var d restapi.Distribution
 	w.ask("GET", "/api/v1/jobs/job-1/distribution?stage=map", "", &d)
 	w.checkDistribution(&d, rows)
 	for _, by := range []string{"stage", "launcher"} {
-		var line api.Timeline
+		var line restapi.Timeline
 		w.ask("GET", "/api/v1/jobs/job-1/timeline?buckets=50&by="+by, "", &line)
 		w.checkTimeline(&line, rows)
 	}
-	var attempts api.AttemptList
+	var attempts restapi.AttemptList
 	if w.ask("GET", "/api/v1/jobs/job-3/attempts", "", &attempts); len(attempts.Attempts) == 0 || attempts.Attempts[0].Ended == nil {
 		t.Errorf("attempts of a job that is over: %+v", attempts)
 	}
-	var c api.Cluster
+	var c restapi.Cluster
 	w.ask("GET", "/api/v1/cluster", "", &c)
 	if c.LaunchersByState["up"] != 1 || c.JobsByState["running"] != 1 || !c.PolicyDecides || len(c.Slots) != 1 || c.Slots[0].Free != 3 {
 		t.Errorf("cluster: %+v", c)
 	}
-	var l api.LauncherList
+	var l restapi.LauncherList
 	if w.ask("GET", "/api/v1/launchers?limit=1", "", &l); !l.Truncated || l.Total != 2 || l.Launchers[0].Name != "l1" {
 		t.Errorf("launchers: %+v", l)
 	}
@@ -368,7 +368,7 @@ func TestNoTimeIsShown(t *testing.T) {
 		{ID: 1, Job: 1, On: "l1", Launcher: 1, State: changes.Ended, Outcome: scheduler.Finished, Ready: base, Launched: base, Started: base, Since: base},
 		{ID: 2, Job: 1, On: "l1", Launcher: 1, State: changes.Ended, Outcome: scheduler.Killed, Ready: base, Launched: base, Since: base},
 	}}})
-	var list api.AttemptList
+	var list restapi.AttemptList
 	w.ask("GET", Root+"/jobs/job-1/attempts", "", &list)
 	if ran := list.Attempts[0].RunningSeconds; ran == nil || *ran != 0 {
 		t.Errorf("what took no time ran for %v, want 0", ran)
@@ -376,7 +376,7 @@ func TestNoTimeIsShown(t *testing.T) {
 	if ran := list.Attempts[1].RunningSeconds; ran != nil {
 		t.Errorf("what never started ran for %v s", *ran)
 	}
-	var line api.Timeline
+	var line restapi.Timeline
 	w.ask("GET", Root+"/jobs/job-1/timeline?by=stage&buckets=1", "", &line)
 	if l := line.Lanes; len(l) != 1 || l[0].Running[0] != 0 || fmt.Sprint(*l[0].Ended) != "map[finished:[1] killed:[1]]" {
 		t.Errorf("both ended, and the timeline has %+v", l)
@@ -384,7 +384,7 @@ func TestNoTimeIsShown(t *testing.T) {
 }
 
 // checkDistribution holds one against a plain count.
-func (w *world) checkDistribution(d *api.Distribution, rows []changes.Attempt) {
+func (w *world) checkDistribution(d *restapi.Distribution, rows []changes.Attempt) {
 	w.Helper()
 	var ran []time.Duration
 	for _, a := range rows {
@@ -412,7 +412,7 @@ func (w *world) checkDistribution(d *api.Distribution, rows []changes.Attempt) {
 }
 
 // checkTimeline holds the work that it shows, and the ends, against a plain sum.
-func (w *world) checkTimeline(line *api.Timeline, rows []changes.Attempt) {
+func (w *world) checkTimeline(line *restapi.Timeline, rows []changes.Attempt) {
 	w.Helper()
 	shown, ends := 0.0, 0
 	for _, l := range line.Lanes {
@@ -493,7 +493,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		{"POST", "/jobs/job-1/kill", `{"reason":`, 400, "the request's body: "},
 		{"PUT", "/launchers/l9/drain", "", 404, `there is no launcher "l9": "hamadryad launchers" lists them`},
 	} {
-		var p api.Problem
+		var p restapi.Problem
 		r := w.ask(x.method, Root+x.path, x.body, &p)
 		if r.StatusCode != x.code || p.Status != x.code || !strings.Contains(p.Detail, x.want) {
 			t.Errorf("%s %s %.40s: %d %q, want %d %q", x.method, x.path, x.body, r.StatusCode, p.Detail, x.code, x.want)
@@ -524,7 +524,7 @@ func TestUnroutedIsAProblem(t *testing.T) {
 		{"POST", "/api/v1/jobs", `"/api/v1/jobs" does not take "POST"; it takes GET, HEAD`, "GET, HEAD", 405},
 		{"OPTIONS", "/api/v1/jobs/job-1/kill", `it takes POST`, "POST", 405},
 	} {
-		var p api.Problem
+		var p restapi.Problem
 		answer := httptest.NewRecorder()
 		handler.ServeHTTP(answer, httptest.NewRequest(x.method, x.path, nil))
 		if err := json.Unmarshal(answer.Body.Bytes(), &p); err != nil {
@@ -581,7 +581,7 @@ func TestPagesNeitherSkipNorRepeat(t *testing.T) {
 		there[next.String()] = 0
 		next++
 	}
-	var page api.JobList
+	var page restapi.JobList
 	query := "?limit=7"
 	for turns := 0; ; turns++ {
 		w.ask("GET", Root+"/jobs"+query, "", &page)
@@ -600,7 +600,7 @@ func TestPagesNeitherSkipNorRepeat(t *testing.T) {
 			break
 		}
 		query = "?limit=7&cursor=" + *page.Next
-		page = api.JobList{}
+		page = restapi.JobList{}
 	}
 	for id, times := range there {
 		if times != 1 {
@@ -611,7 +611,7 @@ func TestPagesNeitherSkipNorRepeat(t *testing.T) {
 	rows := w.attempts(next, 1, 1000, 3)
 	seen, query := 0, "?limit=99"
 	for {
-		var page api.AttemptList
+		var page restapi.AttemptList
 		w.ask("GET", fmt.Sprintf("%s/jobs/%v/attempts%s", Root, next, query), "", &page)
 		for _, a := range page.Attempts {
 			if a.ID != rows[seen].ID.String() {

@@ -32,9 +32,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/shared"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -168,8 +168,8 @@ func (s *Server) Routes() map[string]http.Handler {
 		s.needs.Failed(r.Context(), err)
 		Problem(w, r, err)
 	}
-	strict := api.NewStrictHandlerWithOptions(s, []api.StrictMiddlewareFunc{s.conditional, patient}, api.StrictHTTPServerOptions{RequestErrorHandlerFunc: s.invalid, ResponseErrorHandlerFunc: failed})
-	api.HandlerWithOptions(strict, api.StdHTTPServerOptions{BaseURL: Root, BaseRouter: routes, ErrorHandlerFunc: s.invalid})
+	strict := restapi.NewStrictHandlerWithOptions(s, []restapi.StrictMiddlewareFunc{s.conditional, patient}, restapi.StrictHTTPServerOptions{RequestErrorHandlerFunc: s.invalid, ResponseErrorHandlerFunc: failed})
+	restapi.HandlerWithOptions(strict, restapi.StdHTTPServerOptions{BaseURL: Root, BaseRouter: routes, ErrorHandlerFunc: s.invalid})
 	for pattern, handler := range routes {
 		routes[pattern] = s.checked(pattern, handler)
 	}
@@ -229,12 +229,12 @@ func (h headOnly) FlushError() error { return http.ErrBodyNotAllowed }
 // routes gathers what the generated code registers.
 type routes map[string]http.Handler
 
-// HandleFunc is for api.ServeMux.
+// HandleFunc is for restapi.ServeMux.
 func (r routes) HandleFunc(pattern string, handler func(http.ResponseWriter, *http.Request)) {
 	r[pattern] = http.HandlerFunc(handler)
 }
 
-// ServeHTTP is for api.ServeMux, which never calls it.
+// ServeHTTP is for restapi.ServeMux, which never calls it.
 func (r routes) ServeHTTP(w http.ResponseWriter, q *http.Request) { http.NotFound(w, q) }
 
 // pointer is nil for what is not there.

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -25,7 +25,7 @@ type Settings interface {
 const ApplyMax = 150 * time.Second
 
 // patient gives operations time to answer that ask the policy.
-func patient(next api.StrictHandlerFunc, operation string) api.StrictHandlerFunc {
+func patient(next restapi.StrictHandlerFunc, operation string) restapi.StrictHandlerFunc {
 	switch operation {
 	case "ApplySettings", "RollBackSettings", "CheckSettings":
 		return func(ctx context.Context, w http.ResponseWriter, r *http.Request, request any) (any, error) {
@@ -48,34 +48,34 @@ func fileTag(hash string) *string {
 func hashOf(tag string) string { return strings.Trim(tag, `"`) }
 
 // GetSettings tells the configuration in force.
-func (s *Server) GetSettings(ctx context.Context, _ api.GetSettingsRequestObject) (api.GetSettingsResponseObject, error) {
+func (s *Server) GetSettings(ctx context.Context, _ restapi.GetSettingsRequestObject) (restapi.GetSettingsResponseObject, error) {
 	r, err := s.needs.Settings.Settings(ctx, &wire.Empty{})
 	if err != nil {
 		return nil, err
 	}
-	return api.GetSettings200JSONResponse{Body: SettingsOf(r), Headers: api.GetSettings200ResponseHeaders{ETag: fileTag(r.Tag)}}, nil
+	return restapi.GetSettings200JSONResponse{Body: SettingsOf(r), Headers: restapi.GetSettings200ResponseHeaders{ETag: fileTag(r.Tag)}}, nil
 }
 
 // CheckSettings says what is wrong with a text.
-func (s *Server) CheckSettings(ctx context.Context, q api.CheckSettingsRequestObject) (api.CheckSettingsResponseObject, error) {
+func (s *Server) CheckSettings(ctx context.Context, q restapi.CheckSettingsRequestObject) (restapi.CheckSettingsResponseObject, error) {
 	d, err := s.needs.Settings.DiffSettings(ctx, &wire.SettingsText{Text: []byte(q.Body.Text), Check: true})
 	if err != nil {
 		return nil, err
 	}
-	return api.CheckSettings200JSONResponse{Problems: problemsOf(d)}, nil
+	return restapi.CheckSettings200JSONResponse{Problems: problemsOf(d)}, nil
 }
 
 // DiffSettings says what a text would change.
-func (s *Server) DiffSettings(ctx context.Context, q api.DiffSettingsRequestObject) (api.DiffSettingsResponseObject, error) {
+func (s *Server) DiffSettings(ctx context.Context, q restapi.DiffSettingsRequestObject) (restapi.DiffSettingsResponseObject, error) {
 	d, err := s.needs.Settings.DiffSettings(ctx, &wire.SettingsText{Text: []byte(q.Body.Text)})
 	if err != nil {
 		return nil, err
 	}
-	return api.DiffSettings200JSONResponse{Body: SettingsDiffOf(d), Headers: api.DiffSettings200ResponseHeaders{ETag: fileTag(d.Tag)}}, nil
+	return restapi.DiffSettings200JSONResponse{Body: SettingsDiffOf(d), Headers: restapi.DiffSettings200ResponseHeaders{ETag: fileTag(d.Tag)}}, nil
 }
 
 // ApplySettings puts a text into the configuration's file.
-func (s *Server) ApplySettings(ctx context.Context, q api.ApplySettingsRequestObject) (api.ApplySettingsResponseObject, error) {
+func (s *Server) ApplySettings(ctx context.Context, q restapi.ApplySettingsRequestObject) (restapi.ApplySettingsResponseObject, error) {
 	m := &wire.ApplyRequest{Principal: anonymous(), Text: []byte(q.Body.Text), Tag: hashOf(q.Params.IfMatch)}
 	if q.Body.Comment != nil {
 		m.Comment = *q.Body.Comment
@@ -84,11 +84,11 @@ func (s *Server) ApplySettings(ctx context.Context, q api.ApplySettingsRequestOb
 	if err != nil {
 		return nil, err
 	}
-	return api.ApplySettings200JSONResponse{Body: SettingsVersionOf(v), Headers: api.ApplySettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
+	return restapi.ApplySettings200JSONResponse{Body: SettingsVersionOf(v), Headers: restapi.ApplySettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
 }
 
 // RollBackSettings applies a version again.
-func (s *Server) RollBackSettings(ctx context.Context, q api.RollBackSettingsRequestObject) (api.RollBackSettingsResponseObject, error) {
+func (s *Server) RollBackSettings(ctx context.Context, q restapi.RollBackSettingsRequestObject) (restapi.RollBackSettingsResponseObject, error) {
 	m := &wire.ApplyRequest{Principal: anonymous(), Version: uint64(q.Version), Tag: hashOf(q.Params.IfMatch)}
 	if q.Body != nil && q.Body.Comment != nil {
 		m.Comment = *q.Body.Comment
@@ -97,24 +97,24 @@ func (s *Server) RollBackSettings(ctx context.Context, q api.RollBackSettingsReq
 	if err != nil {
 		return nil, err
 	}
-	return api.RollBackSettings200JSONResponse{Body: SettingsVersionOf(v), Headers: api.RollBackSettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
+	return restapi.RollBackSettings200JSONResponse{Body: SettingsVersionOf(v), Headers: restapi.RollBackSettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
 }
 
 // ListSettingsVersions lists the versions that are kept.
-func (s *Server) ListSettingsVersions(ctx context.Context, _ api.ListSettingsVersionsRequestObject) (api.ListSettingsVersionsResponseObject, error) {
+func (s *Server) ListSettingsVersions(ctx context.Context, _ restapi.ListSettingsVersionsRequestObject) (restapi.ListSettingsVersionsResponseObject, error) {
 	r, err := s.needs.Settings.SettingsVersions(ctx, &wire.VersionsRequest{})
 	if err != nil {
 		return nil, err
 	}
-	l := api.SettingsVersionList{Versions: []api.SettingsVersion{}, Total: len(r.Versions)}
+	l := restapi.SettingsVersionList{Versions: []restapi.SettingsVersion{}, Total: len(r.Versions)}
 	for _, v := range r.Versions {
 		l.Versions = append(l.Versions, SettingsVersionOf(v))
 	}
-	return api.ListSettingsVersions200JSONResponse(l), nil
+	return restapi.ListSettingsVersions200JSONResponse(l), nil
 }
 
 // GetSettingsVersion tells one version with its text.
-func (s *Server) GetSettingsVersion(ctx context.Context, q api.GetSettingsVersionRequestObject) (api.GetSettingsVersionResponseObject, error) {
+func (s *Server) GetSettingsVersion(ctx context.Context, q restapi.GetSettingsVersionRequestObject) (restapi.GetSettingsVersionResponseObject, error) {
 	r, err := s.needs.Settings.SettingsVersions(ctx, &wire.VersionsRequest{Version: uint64(q.Version)})
 	if err != nil {
 		return nil, err
@@ -125,5 +125,5 @@ func (s *Server) GetSettingsVersion(ctx context.Context, q api.GetSettingsVersio
 	v := SettingsVersionOf(r.Versions[0])
 	text := string(r.Versions[0].Text)
 	v.Text = &text
-	return api.GetSettingsVersion200JSONResponse(v), nil
+	return restapi.GetSettingsVersion200JSONResponse(v), nil
 }

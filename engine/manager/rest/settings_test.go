@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -66,18 +66,18 @@ func (s *site) SettingsVersions(_ context.Context, q *wire.VersionsRequest) (*wi
 func TestSettings(t *testing.T) {
 	w, s := newWorld(t), &site{}
 	w.server.needs.Settings = s
-	var now api.Settings
+	var now restapi.Settings
 	if r := w.ask("GET", "/api/v1/settings", "", &now); r.Header.Get("ETag") != `"`+hash+`"` || *now.Text != "" || now.Version != 3 || *now.ReadOnly != "it is read-only" || now.Settings[0].Next != nil || *now.Settings[1].Next != "" || !now.Settings[1].Fixed {
 		t.Errorf("%+v %s", now, r.Text)
 	}
-	var verdict api.SettingsVerdict
+	var verdict restapi.SettingsVerdict
 	if w.ask("POST", "/api/v1/settings/check", `{"text":"fine"}`, &verdict); len(verdict.Problems) != 0 {
 		t.Errorf("%+v", verdict)
 	}
-	if w.ask("POST", "/api/v1/settings/check", `{"text":"mistake"}`, &verdict); verdict.Problems[0] != (api.SettingsProblem{File: "site.yaml", Line: 7, Text: "a mistake: mend it"}) {
+	if w.ask("POST", "/api/v1/settings/check", `{"text":"mistake"}`, &verdict); verdict.Problems[0] != (restapi.SettingsProblem{File: "site.yaml", Line: 7, Text: "a mistake: mend it"}) {
 		t.Errorf("%+v", verdict)
 	}
-	var d api.SettingsDiff
+	var d restapi.SettingsDiff
 	if w.ask("POST", "/api/v1/settings/diff", `{"text":"fine"}`, &d); len(d.Lines) != 3 || *d.Lines[1].Old != 2 || d.Lines[1].New != nil || !*d.Lines[2].Unended || !d.Truncated || !d.Keys[0].Restart {
 		t.Errorf("%+v", d)
 	}
@@ -147,7 +147,7 @@ func TestAudit(t *testing.T) {
 		var got []string
 		cursor := ""
 		for {
-			var l api.AuditList
+			var l restapi.AuditList
 			w.ask("GET", "/api/v1/audit?limit=7"+query+cursor, "", &l)
 			for _, x := range l.Lines {
 				got = append(got, *x.What)

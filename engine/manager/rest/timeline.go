@@ -10,7 +10,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -21,7 +21,7 @@ const (
 )
 
 // GetTimeline tells what ran when, in buckets of time.
-func (s *Server) GetTimeline(ctx context.Context, q api.GetTimelineRequestObject) (api.GetTimelineResponseObject, error) {
+func (s *Server) GetTimeline(ctx context.Context, q restapi.GetTimelineRequestObject) (restapi.GetTimelineResponseObject, error) {
 	l, err := s.look(ctx, q.Job)
 	if err != nil {
 		return nil, err
@@ -32,11 +32,11 @@ func (s *Server) GetTimeline(ctx context.Context, q api.GetTimelineRequestObject
 	if err != nil {
 		return nil, err
 	}
-	return api.GetTimeline200JSONResponse{Body: t.shown(kept, of)}, nil
+	return restapi.GetTimeline200JSONResponse{Body: t.shown(kept, of)}, nil
 }
 
-func (l *look) timeline(p *api.GetTimelineParams) *timeline {
-	t := &timeline{of: l, byStage: p.By != nil && *p.By == api.GetTimelineParamsByStage, buckets: bucketsDefault, lanes: map[string]*lane{}}
+func (l *look) timeline(p *restapi.GetTimelineParams) *timeline {
+	t := &timeline{of: l, byStage: p.By != nil && *p.By == restapi.GetTimelineParamsByStage, buckets: bucketsDefault, lanes: map[string]*lane{}}
 	if p.Buckets != nil {
 		t.buckets = *p.Buckets
 	}
@@ -115,13 +115,13 @@ func (t *timeline) add(name string, f *changes.Attempt) {
 }
 
 // shown is the timeline as the document has it. Lanes are in order of name.
-func (t *timeline) shown(kept, of int) api.Timeline {
+func (t *timeline) shown(kept, of int) restapi.Timeline {
 	names := slices.SortedFunc(maps.Keys(t.lanes), func(x, y string) int { return cmp.Or(cmp.Compare(t.lanes[y].work, t.lanes[x].work), cmp.Compare(x, y)) })
-	r := api.Timeline{Kept: kept, Total: of, From: *moment(t.from), To: *moment(t.to), Buckets: t.buckets, Lanes: []api.Lane{}, LanesLeftOut: max(0, len(names)-lanesMax)}
+	r := restapi.Timeline{Kept: kept, Total: of, From: *moment(t.from), To: *moment(t.to), Buckets: t.buckets, Lanes: []restapi.Lane{}, LanesLeftOut: max(0, len(names)-lanesMax)}
 	names = slices.Sorted(slices.Values(names[:min(len(names), lanesMax)]))
 	for _, name := range names {
 		l := t.lanes[name]
-		x := api.Lane{Name: name, Running: make([]float32, t.buckets)}
+		x := restapi.Lane{Name: name, Running: make([]float32, t.buckets)}
 		for b, n := range l.ran {
 			x.Running[b] = float32(math.Round(n*1000) / 1000)
 		}

@@ -12,25 +12,25 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/file"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // WholeQuery asks for all that is shown of a job at once.
 type WholeQuery struct {
 	Job      string
-	Timeline api.GetTimelineParams
+	Timeline restapi.GetTimelineParams
 	Stage    string // whose distribution is asked for; "": that with the most nodes
-	Attempts api.ListAttemptsParams
+	Attempts restapi.ListAttemptsParams
 }
 
 // Whole is all that is shown of a job. Where a part can't be read, Job.Damage says why, and it is empty.
 type Whole struct {
-	Job          api.Job
-	Graph        *api.Graph        // nil: it is not kept
-	Distribution *api.Distribution // nil: the job has no stage
-	Timeline     api.Timeline
-	Attempts     api.AttemptList
-	Reasons      *api.ReasonList // nil: they are not kept
+	Job          restapi.Job
+	Graph        *restapi.Graph        // nil: it is not kept
+	Distribution *restapi.Distribution // nil: the job has no stage
+	Timeline     restapi.Timeline
+	Attempts     restapi.AttemptList
+	Reasons      *restapi.ReasonList // nil: they are not kept
 	// Again is after what time distribution and timeline can be newer; 0: they are of now.
 	Again time.Duration
 }
@@ -62,7 +62,7 @@ func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error
 	defer cancel()
 	w.Reasons, err = l.reasons(soon)
 	if err != nil && soon.Err() != nil && ctx.Err() == nil {
-		w.Reasons, err = &api.ReasonList{Lacks: []string{"history is busy: why the job waited is shown when the page is asked for again"}}, nil
+		w.Reasons, err = &restapi.ReasonList{Lacks: []string{"history is busy: why the job waited is shown when the page is asked for again"}}, nil
 	}
 	err = l.unreadable(err)
 	w.Job.Damage = l.damage()
@@ -88,8 +88,8 @@ type drawnOf struct {
 
 // drawn is what comes of a walk through all attempts: it is made once for all who look.
 type drawn struct {
-	distribution *api.Distribution
-	timeline     api.Timeline
+	distribution *restapi.Distribution
+	timeline     restapi.Timeline
 }
 
 // walk gathers what is shown of attempts.
@@ -100,7 +100,7 @@ func (l *look) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 	}
 	of := drawnOf{job: q.Job, stage: q.Stage, by: string(given(q.Timeline.By)), buckets: given(q.Timeline.Buckets), file: l.server.needs.Jobs.FileVersion(l.ID)}
 	if n := len(w.Job.Stages); of.stage == "" && n > 0 {
-		of.stage = slices.MaxFunc(w.Job.Stages, func(x, y api.Stage) int { return x.Nodes - y.Nodes }).Name
+		of.stage = slices.MaxFunc(w.Job.Stages, func(x, y restapi.Stage) int { return x.Nodes - y.Nodes }).Name
 	}
 	revision, _, err := l.server.needs.Model.JobRevision(ctx, l.ID)
 	if err != nil {
@@ -120,7 +120,7 @@ func (l *look) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 }
 
 // draw walks through all attempts. With an error it tells of those that could be read.
-func (l *look) draw(ctx context.Context, stage string, p *api.GetTimelineParams) (made drawn, err error) {
+func (l *look) draw(ctx context.Context, stage string, p *restapi.GetTimelineParams) (made drawn, err error) {
 	t := l.timeline(p)
 	var d *distribution
 	if stage != "" {

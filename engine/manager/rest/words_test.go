@@ -14,8 +14,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // dateTime is the format of moments, and places are those of parameters in words.
@@ -34,7 +34,7 @@ func (w *world) refusedInWords(r *http.Request, code int, names string) {
 	w.Helper()
 	told := ""
 	w.server.needs.Failed = func(_ context.Context, err error) { told = err.Error() }
-	var p api.Problem
+	var p restapi.Problem
 	w.do(r, &p)
 	if p.Status != code || !strings.Contains(p.Detail, names) || told != p.Detail {
 		w.Errorf("%s %s %v: %d %q, of which the audit has %q; want %d and %q", r.Method, r.URL, r.Header, p.Status, p.Detail, told, code, names)

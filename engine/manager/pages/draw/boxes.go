@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // box is what stands for a stage, or for several of one column that are not drawn one by one.
@@ -33,7 +33,7 @@ type boxes struct {
 
 // newBoxes makes a column of each layer that has stages to draw one by one, and one of all
 // layers between two such. What else is in a column has one box.
-func newBoxes(all []stage, connections []api.Connection, most int) *boxes {
+func newBoxes(all []stage, connections []restapi.Connection, most int) *boxes {
 	b := &boxes{stages: len(all), connections: len(connections)}
 	links, known := linksOf(all, connections)
 	layer, one := layers(len(all), links), picked(all, most)
@@ -66,7 +66,7 @@ func newBoxes(all []stage, connections []api.Connection, most int) *boxes {
 }
 
 // linksOf lists the connections between stages that there are.
-func linksOf(all []stage, connections []api.Connection) (links []link, known []api.Connection) {
+func linksOf(all []stage, connections []restapi.Connection) (links []link, known []restapi.Connection) {
 	number := make(map[string]int, len(all))
 	for i, s := range slices.Backward(all) {
 		number[s.name] = i
@@ -102,7 +102,7 @@ func (b *boxes) makeColumns(layer []int, one []bool) []int {
 
 // tie joins the boxes, those that are near first. What leads from right to left, in a graph
 // that turns back on itself, isn't drawn.
-func (b *boxes) tie(links []link, connections []api.Connection, of []int) {
+func (b *boxes) tie(links []link, connections []restapi.Connection, of []int) {
 	at := map[tie]int{}
 	for i, l := range links {
 		t := tie{link: link{of[l.from], of[l.to]}, channel: string(connections[i].Channel), pattern: string(connections[i].Pattern)}

@@ -3,7 +3,7 @@ package draw
 import (
 	"html/template"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // Bounds of a graph's drawing.
@@ -22,7 +22,7 @@ const (
 // Graph draws a job's stages with how far they are, in layers from left to right, and what
 // joins them. A stage is a link to ?stage=NAME. Connections that name a stage that there is not
 // are left out.
-func Graph(g api.Graph, stages []api.Stage) template.HTML {
+func Graph(g restapi.Graph, stages []restapi.Stage) template.HTML {
 	all := stagesOf(g, stages)
 	for most := StagesMax; ; most /= 2 {
 		b := newBoxes(all, g.Connections, most)

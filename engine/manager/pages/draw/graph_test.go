@@ -8,25 +8,25 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/internal/svg/svgtest"
 )
 
 // random is a graph without cycles, whose stages are in any order, and how far they are.
-func random(r *rand.Rand, stages, connections int) (g api.Graph, progress []api.Stage) {
+func random(r *rand.Rand, stages, connections int) (g restapi.Graph, progress []restapi.Stage) {
 	names := r.Perm(stages)
 	for _, n := range names {
-		s := api.Stage{Name: fmt.Sprint("stage-", n), Nodes: 1 + r.IntN(20), Running: r.IntN(2) * r.IntN(3), Failures: r.IntN(20) / 19}
+		s := restapi.Stage{Name: fmt.Sprint("stage-", n), Nodes: 1 + r.IntN(20), Running: r.IntN(2) * r.IntN(3), Failures: r.IntN(20) / 19}
 		s.Finished = r.IntN(s.Nodes + 1)
-		g.Stages = append(g.Stages, api.GraphStage{Name: s.Name, Nodes: s.Nodes})
+		g.Stages = append(g.Stages, restapi.GraphStage{Name: s.Name, Nodes: s.Nodes})
 		progress = append(progress, s)
 	}
-	channels := []api.ConnectionChannel{api.ConnectionChannelFile, api.ConnectionChannelTCP, api.ConnectionChannelShm}
+	channels := []restapi.ConnectionChannel{restapi.ConnectionChannelFile, restapi.ConnectionChannelTCP, restapi.ConnectionChannelShm}
 	for range connections {
 		a, b := r.IntN(stages), r.IntN(stages)
 		if a != b {
-			g.Connections = append(g.Connections, api.Connection{
-				From: fmt.Sprint("stage-", min(a, b)), To: fmt.Sprint("stage-", max(a, b)), Channel: channels[r.IntN(3)], Pattern: api.ConnectionPatternAllToAll,
+			g.Connections = append(g.Connections, restapi.Connection{
+				From: fmt.Sprint("stage-", min(a, b)), To: fmt.Sprint("stage-", max(a, b)), Channel: channels[r.IntN(3)], Pattern: restapi.ConnectionPatternAllToAll,
 			})
 		}
 	}
@@ -34,7 +34,7 @@ func random(r *rand.Rand, stages, connections int) (g api.Graph, progress []api.
 }
 
 // longest is the number of connections on the longest path to a stage, by definition.
-func longest(g api.Graph, stage string, known map[string]int) int {
+func longest(g restapi.Graph, stage string, known map[string]int) int {
 	if n, ok := known[stage]; ok {
 		return n
 	}
@@ -103,7 +103,7 @@ func checkBoxes(t *testing.T, list []*svgtest.Element) map[string][2]int {
 func abs(n int) int { return max(n, -n) }
 
 // checkLines checks that each connection has its line, from box to box.
-func checkLines(t *testing.T, g api.Graph, list []*svgtest.Element, places map[string][2]int) {
+func checkLines(t *testing.T, g restapi.Graph, list []*svgtest.Element, places map[string][2]int) {
 	t.Helper()
 	lines := map[string]string{}
 	for _, e := range list {
@@ -219,9 +219,9 @@ func span(first, n int) (list []int) {
 
 // A line that goes past a column goes round what stands there.
 func TestALineGoesRoundBoxes(t *testing.T) {
-	g := api.Graph{Stages: []api.GraphStage{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
+	g := restapi.Graph{Stages: []restapi.GraphStage{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
 	for _, c := range [][2]string{{"a", "b"}, {"b", "c"}, {"a", "c"}} {
-		g.Connections = append(g.Connections, api.Connection{From: c[0], To: c[1], Channel: "file", Pattern: "merge"})
+		g.Connections = append(g.Connections, restapi.Connection{From: c[0], To: c[1], Channel: "file", Pattern: "merge"})
 	}
 	list := parse(t, Graph(g, nil))
 	b := checkBoxes(t, list)["?stage=b"]
@@ -272,7 +272,7 @@ func TestPackedLeavesNoHeightEmpty(t *testing.T) {
 	}
 }
 
-func big(stages int) (api.Graph, []api.Stage) {
+func big(stages int) (restapi.Graph, []restapi.Stage) {
 	return random(rand.New(rand.NewPCG(19, 3)), stages, 2*stages)
 }
 
@@ -330,19 +330,19 @@ func TestALargeGraphIsSummedUp(t *testing.T) {
 
 // Graphs of odd shapes keep the bound too: a chain, stages that are all joined, and long names.
 func TestABoundHolds(t *testing.T) {
-	chain, dense, long := api.Graph{}, api.Graph{}, api.Graph{}
+	chain, dense, long := restapi.Graph{}, restapi.Graph{}, restapi.Graph{}
 	for i := range 1000 {
-		chain.Stages = append(chain.Stages, api.GraphStage{Name: fmt.Sprint(i)})
-		long.Stages = append(long.Stages, api.GraphStage{Name: strings.Repeat("\"", 1000) + fmt.Sprint(i)})
-		chain.Connections = append(chain.Connections, api.Connection{From: fmt.Sprint(i), To: fmt.Sprint(i + 1), Channel: "tcp", Pattern: "one_to_one"}, api.Connection{From: fmt.Sprint(i), To: "999"})
+		chain.Stages = append(chain.Stages, restapi.GraphStage{Name: fmt.Sprint(i)})
+		long.Stages = append(long.Stages, restapi.GraphStage{Name: strings.Repeat("\"", 1000) + fmt.Sprint(i)})
+		chain.Connections = append(chain.Connections, restapi.Connection{From: fmt.Sprint(i), To: fmt.Sprint(i + 1), Channel: "tcp", Pattern: "one_to_one"}, restapi.Connection{From: fmt.Sprint(i), To: "999"})
 	}
 	for i := range 200 {
-		dense.Stages = append(dense.Stages, api.GraphStage{Name: fmt.Sprint(i)})
+		dense.Stages = append(dense.Stages, restapi.GraphStage{Name: fmt.Sprint(i)})
 		for k := range i {
-			dense.Connections = append(dense.Connections, api.Connection{From: fmt.Sprint(k), To: fmt.Sprint(i), Channel: "shm"})
+			dense.Connections = append(dense.Connections, restapi.Connection{From: fmt.Sprint(k), To: fmt.Sprint(i), Channel: "shm"})
 		}
 	}
-	for name, g := range map[string]api.Graph{"chain": chain, "dense": dense, "long": long} {
+	for name, g := range map[string]restapi.Graph{"chain": chain, "dense": dense, "long": long} {
 		drawn := Graph(g, nil)
 		list := parse(t, drawn)
 		if checkBoxes(t, list); len(drawn) > GraphBytesMax {
@@ -354,16 +354,16 @@ func TestABoundHolds(t *testing.T) {
 
 // The label says what the drawing shows.
 func TestAGraphInWords(t *testing.T) {
-	g := api.Graph{
-		Stages: []api.GraphStage{{Name: "map", Nodes: 10}, {Name: "reduce", Nodes: 2}, {Name: "nothing", Nodes: 0}},
-		Connections: []api.Connection{
+	g := restapi.Graph{
+		Stages: []restapi.GraphStage{{Name: "map", Nodes: 10}, {Name: "reduce", Nodes: 2}, {Name: "nothing", Nodes: 0}},
+		Connections: []restapi.Connection{
 			{From: "map", To: "reduce", Channel: "file", Pattern: "all_to_all"},
 			{From: "map", To: "reduce", Channel: "tcp", Pattern: "merge"},
 			{From: "map", To: "reduce", Channel: "tcp", Pattern: "merge"},
 			{From: "map", To: "gone", Channel: "tcp", Pattern: "merge"},
 		},
 	}
-	list := parse(t, Graph(g, []api.Stage{{Name: "map", Nodes: 10, Finished: 3, Running: 2, Suspended: 1, Failures: 4}, {Name: "reduce", Nodes: 2, Finished: 99}}))
+	list := parse(t, Graph(g, []restapi.Stage{{Name: "map", Nodes: 10, Finished: 3, Running: 2, Suspended: 1, Failures: 4}, {Name: "reduce", Nodes: 2, Finished: 99}}))
 	want := "3 stages in 2 layers from left to right: 5 of 12 nodes finished, 2 running, 1 suspended, 4 failures. 3 of 4 connections shown, the shortest first. " +
 		"Failures in map. Connections: map -> reduce: file, all_to_all; map -> reduce: tcp, merge, 2 connections."
 	if got := label(t, list); got != want {
@@ -392,10 +392,10 @@ func TestAGraphInWords(t *testing.T) {
 
 // A name is text, whole in the title, and part of an address that leads to its stage.
 func TestNamesInAGraph(t *testing.T) {
-	var g api.Graph
+	var g restapi.Graph
 	for i, n := range hostile {
-		g.Stages = append(g.Stages, api.GraphStage{Name: n, Nodes: 1})
-		g.Connections = append(g.Connections, api.Connection{From: n, To: hostile[(i+1)%len(hostile)], Channel: api.ConnectionChannel(n), Pattern: api.ConnectionPattern(n)})
+		g.Stages = append(g.Stages, restapi.GraphStage{Name: n, Nodes: 1})
+		g.Connections = append(g.Connections, restapi.Connection{From: n, To: hostile[(i+1)%len(hostile)], Channel: restapi.ConnectionChannel(n), Pattern: restapi.ConnectionPattern(n)})
 	}
 	list := parse(t, Graph(g, nil))
 	found := map[string]string{}
@@ -417,20 +417,20 @@ func TestNamesInAGraph(t *testing.T) {
 			t.Errorf("%q is titled %q", n, title)
 		}
 	}
-	holds(t, string(Graph(api.Graph{Stages: []api.GraphStage{{Name: "a-name-that-is-too-long"}}}, nil)), ">a-name-that-is-too…<")
+	holds(t, string(Graph(restapi.Graph{Stages: []restapi.GraphStage{{Name: "a-name-that-is-too-long"}}}, nil)), ">a-name-that-is-too…<")
 }
 
 // What no manager sends does no harm: cycles, stages that are joined with themselves, the same name twice.
 func TestOddGraphs(t *testing.T) {
-	if list := parse(t, Graph(api.Graph{}, nil)); !strings.Contains(label(t, list), "No stages") {
+	if list := parse(t, Graph(restapi.Graph{}, nil)); !strings.Contains(label(t, list), "No stages") {
 		t.Errorf("of nothing it says %s", label(t, list))
 	}
-	var g api.Graph
+	var g restapi.Graph
 	for _, n := range []string{"a", "b", "c", "c"} {
-		g.Stages = append(g.Stages, api.GraphStage{Name: n, Nodes: -1})
-		g.Connections = append(g.Connections, api.Connection{From: n, To: n}, api.Connection{From: "a", To: "b"}, api.Connection{From: "b", To: "a"}, api.Connection{From: "b", To: n})
+		g.Stages = append(g.Stages, restapi.GraphStage{Name: n, Nodes: -1})
+		g.Connections = append(g.Connections, restapi.Connection{From: n, To: n}, restapi.Connection{From: "a", To: "b"}, restapi.Connection{From: "b", To: "a"}, restapi.Connection{From: "b", To: n})
 	}
-	list := parse(t, Graph(g, []api.Stage{{Name: "a", Nodes: -3, Finished: 5, Failures: -1}}))
+	list := parse(t, Graph(g, []restapi.Stage{{Name: "a", Nodes: -3, Finished: 5, Failures: -1}}))
 	if n := len(of(list, "draw-box")); n != 4 {
 		t.Errorf("%d boxes are drawn, want 4", n)
 	}

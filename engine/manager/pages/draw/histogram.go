@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
@@ -32,11 +32,11 @@ type bar struct {
 
 // Histogram draws how long the attempts of a stage ran that finished: bars over a logarithmic
 // axis, and lines below which half, 90 and 99 percent are.
-func Histogram(d api.Distribution) template.HTML {
+func Histogram(d restapi.Distribution) template.HTML {
 	return template.HTML(histogramOf(d).draw())
 }
 
-func histogramOf(d api.Distribution) *histogramDrawing {
+func histogramOf(d restapi.Distribution) *histogramDrawing {
 	h := &histogramDrawing{stage: d.Stage, bars: bars(d.Histogram), quantiles: d.Running}
 	if len(h.bars) > 0 {
 		low, high := seconds(d.Running.P50), seconds(d.Running.P99)
@@ -51,11 +51,11 @@ func histogramOf(d api.Distribution) *histogramDrawing {
 // bars are the buckets that hold something, in order. While there are too many, neighbours are
 // joined: those of two sixteenths of an octave, then of four, and so on, whatever is empty
 // between them.
-func bars(buckets []api.Bucket) (list []bar) {
+func bars(buckets []restapi.Bucket) (list []bar) {
 	for octave := 16.0; ; octave /= 2 {
 		list = list[:0]
 		last := math.Inf(-1)
-		for _, b := range slices.SortedStableFunc(slices.Values(buckets), func(a, b api.Bucket) int { return cmp.Compare(seconds(a.From), seconds(b.From)) }) {
+		for _, b := range slices.SortedStableFunc(slices.Values(buckets), func(a, b restapi.Bucket) int { return cmp.Compare(seconds(a.From), seconds(b.From)) }) {
 			if b.Count <= 0 {
 				continue
 			}
@@ -94,7 +94,7 @@ type histogramDrawing struct {
 	stage     string
 	bars      []bar
 	most      int // in a bar
-	quantiles api.Quantiles
+	quantiles restapi.Quantiles
 	x, y      svg.Axis
 }
 

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/internal/histogram"
 )
 
 // measured is the distribution of running times, as the interface has it.
-func measured(stage string, times []time.Duration) api.Distribution {
-	d := api.Distribution{Stage: stage}
+func measured(stage string, times []time.Duration) restapi.Distribution {
+	d := restapi.Distribution{Stage: stage}
 	if len(times) == 0 {
 		return d
 	}
@@ -24,10 +24,10 @@ func measured(stage string, times []time.Duration) api.Distribution {
 		h.Add(t)
 	}
 	for b, n := range h.All() {
-		d.Histogram = append(d.Histogram, api.Bucket{From: float32(histogram.Low(b).Seconds()), To: float32(histogram.Low(b + 1).Seconds()), Count: int(n)})
+		d.Histogram = append(d.Histogram, restapi.Bucket{From: float32(histogram.Low(b).Seconds()), To: float32(histogram.Low(b + 1).Seconds()), Count: int(n)})
 	}
 	at := func(percent int) float32 { return float32(h.Quantile(percent).Seconds()) }
-	d.Running = api.Quantiles{Count: h.Len(), Min: float32(slices.Min(times).Seconds()), P50: at(50), P90: at(90), P99: at(99), Max: float32(slices.Max(times).Seconds())}
+	d.Running = restapi.Quantiles{Count: h.Len(), Min: float32(slices.Min(times).Seconds()), P50: at(50), P90: at(90), P99: at(99), Max: float32(slices.Max(times).Seconds())}
 	return d
 }
 
@@ -80,10 +80,10 @@ func TestAHistogramHoldsAllAttempts(t *testing.T) {
 
 // A bucket stays whole, and those that are joined are neighbours.
 func TestBarsJoinNeighbours(t *testing.T) {
-	var buckets []api.Bucket
+	var buckets []restapi.Bucket
 	for b := range 40 * 16 {
 		low, high := histogram.Low(b+16*10), histogram.Low(b+16*10+1)
-		buckets = append(buckets, api.Bucket{From: float32(low.Seconds()), To: float32(high.Seconds()), Count: 1})
+		buckets = append(buckets, restapi.Bucket{From: float32(low.Seconds()), To: float32(high.Seconds()), Count: 1})
 	}
 	list := bars(buckets)
 	if len(list) > barsMax || len(list) < barsMax/2 {
@@ -100,10 +100,10 @@ func TestBarsJoinNeighbours(t *testing.T) {
 }
 
 func TestAHistogramInWords(t *testing.T) {
-	d := api.Distribution{
+	d := restapi.Distribution{
 		Stage:     "map",
-		Histogram: []api.Bucket{{From: 1, To: 1.0625, Count: 1}, {From: 2, To: 2.125, Count: 6}, {From: 128, To: 136, Count: 3}},
-		Running:   api.Quantiles{Count: 10, Min: 1.03, P50: 2, P90: 128, P99: 130, Max: 135},
+		Histogram: []restapi.Bucket{{From: 1, To: 1.0625, Count: 1}, {From: 2, To: 2.125, Count: 6}, {From: 128, To: 136, Count: 3}},
+		Running:   restapi.Quantiles{Count: 10, Min: 1.03, P50: 2, P90: 128, P99: 130, Max: 135},
 	}
 	list := parse(t, Histogram(d))
 	want := "Running times in stage map, of 10 attempts that finished: 1.03 s to 2.25 min. 50 % ran for at most 2 s. 90 % ran for at most 2.13 min. 99 % ran for at most 2.17 min. " +
@@ -123,11 +123,11 @@ func TestAHistogramInWords(t *testing.T) {
 }
 
 func TestOddHistograms(t *testing.T) {
-	holds(t, label(t, parse(t, Histogram(api.Distribution{}))), "(no name): no attempt has finished.")
+	holds(t, label(t, parse(t, Histogram(restapi.Distribution{}))), "(no name): no attempt has finished.")
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, n := range hostile {
-		d := api.Distribution{Stage: n, Histogram: []api.Bucket{{From: nan, To: inf, Count: 3}, {From: -1, To: 0, Count: 1}, {From: 5, To: 1, Count: 2}, {From: 1, To: 2, Count: -7}}}
-		d.Running = api.Quantiles{P50: nan, P90: inf, P99: -1}
+		d := restapi.Distribution{Stage: n, Histogram: []restapi.Bucket{{From: nan, To: inf, Count: 3}, {From: -1, To: 0, Count: 1}, {From: 5, To: 1, Count: 2}, {From: 1, To: 2, Count: -7}}}
+		d.Running = restapi.Quantiles{P50: nan, P90: inf, P99: -1}
 		holds(t, label(t, parse(t, Histogram(d))), " of 6 attempts that finished")
 	}
 	holds(t, label(t, parse(t, Histogram(measured(hostile[0], []time.Duration{time.Second})))), "Running times in stage "+hostile[0]+", of 1 attempt")

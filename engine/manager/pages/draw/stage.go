@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // stage is what is drawn of one, or of several together.
@@ -16,8 +16,8 @@ type stage struct {
 
 // stagesOf joins the stages of a graph with how far they are. One that nothing is known of has
 // not begun.
-func stagesOf(g api.Graph, progress []api.Stage) []stage {
-	known := make(map[string]api.Stage, len(progress))
+func stagesOf(g restapi.Graph, progress []restapi.Stage) []stage {
+	known := make(map[string]restapi.Stage, len(progress))
 	for _, p := range progress {
 		known[p.Name] = p
 	}

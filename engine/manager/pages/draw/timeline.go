@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 // Bounds of a timeline's drawing.
@@ -24,7 +24,7 @@ const (
 // Timeline draws what ran when: lanes by name, in each how many attempts ran as height, and
 // below it a row for each outcome, with a sign where attempts ended so. From a sign a line
 // leads on while the buckets behind it have the same.
-func Timeline(t api.Timeline) template.HTML {
+func Timeline(t restapi.Timeline) template.HTML {
 	lanes, join := LanesMax, max(1, (t.Buckets-1)/columnsMax+1)
 	for {
 		d := newTimeline(&t, lanes, join)
@@ -73,7 +73,7 @@ func outcomeOf(name string) int {
 }
 
 // newTimeline joins so many buckets each, and picks at most so many lanes.
-func newTimeline(t *api.Timeline, lanes, join int) *timeline {
+func newTimeline(t *restapi.Timeline, lanes, join int) *timeline {
 	d := &timeline{buckets: min(max(t.Buckets, 1), math.MaxInt32), join: join, all: len(t.Lanes) + max(t.LanesLeftOut, 0), from: t.From, long: max(t.To.Sub(t.From), 0)}
 	for _, l := range t.Lanes {
 		d.lanes = append(d.lanes, d.lane(l))
@@ -99,7 +99,7 @@ func newTimeline(t *api.Timeline, lanes, join int) *timeline {
 }
 
 // lane joins the buckets of one.
-func (d *timeline) lane(l api.Lane) lane {
+func (d *timeline) lane(l restapi.Lane) lane {
 	columns := (d.buckets + d.join - 1) / d.join
 	r := lane{name: l.Name, running: make([]float64, columns), ended: make([][]int, len(outcomes)), ends: make([]int, len(outcomes))}
 	for b, v := range l.Running[:min(len(l.Running), d.buckets)] {

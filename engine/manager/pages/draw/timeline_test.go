@@ -11,16 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/internal/svg/svgtest"
 )
 
 // day is a timeline of random lanes, in which heights and ends come and go: what runs changes,
 // and something ends, once in so many buckets.
-func day(r *rand.Rand, lanes, buckets, every int) api.Timeline {
-	t := api.Timeline{From: time.Unix(1_000_000_000, 0), To: time.Unix(1_000_000_100, 0), Buckets: buckets}
+func day(r *rand.Rand, lanes, buckets, every int) restapi.Timeline {
+	t := restapi.Timeline{From: time.Unix(1_000_000_000, 0), To: time.Unix(1_000_000_100, 0), Buckets: buckets}
 	for i := range lanes {
-		l, ended := api.Lane{Name: fmt.Sprintf("launcher-%03d", i)}, map[string][]int{}
+		l, ended := restapi.Lane{Name: fmt.Sprintf("launcher-%03d", i)}, map[string][]int{}
 		for _, o := range outcomes[:5] {
 			ended[o.name] = make([]int, buckets)
 		}
@@ -126,7 +126,7 @@ func TestALaneIsAsHighAsWhatRan(t *testing.T) {
 
 // checkSigns checks that signs, and lines from them, are in the buckets in which something ended,
 // in the lane's row of the outcome.
-func checkSigns(t *testing.T, list []*svgtest.Element, x api.Timeline, lane int) {
+func checkSigns(t *testing.T, list []*svgtest.Element, x restapi.Timeline, lane int) {
 	t.Helper()
 	rows := [][2]int{} // outcomes that there are, with where their rows are
 	for o := range outcomes[:5] {
@@ -208,7 +208,7 @@ func TestATimelinesBound(t *testing.T) {
 	many.LanesLeftOut = 7
 	for _, c := range []struct {
 		name string
-		t    api.Timeline
+		t    restapi.Timeline
 		said []string
 		not  string
 	}{
@@ -236,8 +236,8 @@ func TestATimelinesBound(t *testing.T) {
 
 // Lanes are by name, and of too many those are drawn in which most ran. Ends are all counted, joined or not.
 func TestATimelineInWords(t *testing.T) {
-	x := api.Timeline{From: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), To: time.Date(2026, 3, 1, 12, 0, 4, 0, time.UTC), Buckets: 4, LanesLeftOut: 3}
-	x.Lanes = []api.Lane{
+	x := restapi.Timeline{From: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), To: time.Date(2026, 3, 1, 12, 0, 4, 0, time.UTC), Buckets: 4, LanesLeftOut: 3}
+	x.Lanes = []restapi.Lane{
 		{Name: "b", Running: []float32{1, 2, 2.5, 0}, Ended: &map[string][]int{"finished": {0, 1, 0, 2}, "failed": {1, 0, 0, 0}, "vanished": {0, 1, 0, 0}, "exploded": {1, 0, 0, 0}}},
 		{Name: "a", Running: []float32{0, 0, 1, 0}},
 	}
@@ -261,10 +261,10 @@ func TestATimelineInWords(t *testing.T) {
 	if got := strings.Join(ticks, " "); got != "0 0 0.5 0.5 1 1 1.5 1.5 2 2 2.5 2.5 3 3 3.5 3.5 4 4" {
 		t.Errorf("ticks are %s", got)
 	}
-	var all api.Timeline
+	var all restapi.Timeline
 	all.Buckets = 1
 	for i := range LanesMax + 1 {
-		all.Lanes = append(all.Lanes, api.Lane{Name: fmt.Sprint("lane-", i), Running: []float32{float32(i)}})
+		all.Lanes = append(all.Lanes, restapi.Lane{Name: fmt.Sprint("lane-", i), Running: []float32{float32(i)}})
 	}
 	if drawn := string(Timeline(all)); strings.Contains(drawn, ">lane-0<") || !strings.Contains(drawn, ">lane-1<") || !strings.Contains(drawn, "200 of 201 lanes shown") {
 		t.Error("the lane in which nothing ran isn't the one that is left out")
@@ -273,7 +273,7 @@ func TestATimelineInWords(t *testing.T) {
 
 // A column is the mean of its buckets, of which the last may have fewer, and has all their ends.
 func TestBucketsJoin(t *testing.T) {
-	x := api.Timeline{Buckets: 3, Lanes: []api.Lane{{Running: []float32{1, 2, 3}, Ended: &map[string][]int{"failed": {1, 2, 4}}}}}
+	x := restapi.Timeline{Buckets: 3, Lanes: []restapi.Lane{{Running: []float32{1, 2, 3}, Ended: &map[string][]int{"failed": {1, 2, 4}}}}}
 	l := newTimeline(&x, 1, 2).lanes[0]
 	if !slices.Equal(l.running, []float64{1.5, 3}) || l.mean != 2 || !slices.Equal(l.ended[0], []int{3, 4}) || l.ends[0] != 7 {
 		t.Errorf("joined they are %+v", l)
@@ -282,10 +282,10 @@ func TestBucketsJoin(t *testing.T) {
 
 // Whatever lanes and outcomes are called, and whatever numbers there are, a drawing comes of it.
 func TestOddTimelines(t *testing.T) {
-	x := api.Timeline{Buckets: 2, From: time.Unix(9, 0), To: time.Unix(1, 0)}
+	x := restapi.Timeline{Buckets: 2, From: time.Unix(9, 0), To: time.Unix(1, 0)}
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for _, n := range hostile {
-		x.Lanes = append(x.Lanes, api.Lane{Name: n, Running: []float32{nan, inf, -1, 5}, Ended: &map[string][]int{n: {-1, 1, 1}}}, api.Lane{Name: n})
+		x.Lanes = append(x.Lanes, restapi.Lane{Name: n, Running: []float32{nan, inf, -1, 5}, Ended: &map[string][]int{n: {-1, 1, 1}}}, restapi.Lane{Name: n})
 	}
 	list := parse(t, Timeline(x))
 	if !slices.ContainsFunc(list, func(e *svgtest.Element) bool { return e.Title == hostile[0]+": 0 running on average; ended: 1 other" }) {
@@ -293,7 +293,7 @@ func TestOddTimelines(t *testing.T) {
 	}
 	x.Buckets = -1
 	parse(t, Timeline(x))
-	holds(t, label(t, parse(t, Timeline(api.Timeline{}))), "Nothing has run")
+	holds(t, label(t, parse(t, Timeline(restapi.Timeline{}))), "Nothing has run")
 }
 
 func BenchmarkTimeline(b *testing.B) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/internal/svg"
 )
 
@@ -47,7 +47,7 @@ type waitPiece struct {
 
 // Waits draws why a job waited: a row for each reason, in which it is a bar while it stood. Each bar is a
 // link to #why-N, N being the place of the first of its reasons in the list, from 1. It is empty where nothing waited.
-func Waits(l *api.ReasonList, from, to time.Time) template.HTML {
+func Waits(l *restapi.ReasonList, from, to time.Time) template.HTML {
 	if l == nil || len(l.Reasons) == 0 {
 		return ""
 	}
@@ -67,7 +67,7 @@ type waits struct {
 }
 
 // add adds a reason to its row.
-func (w *waits) add(i int, r api.Reason, now time.Time) {
+func (w *waits) add(i int, r restapi.Reason, now time.Time) {
 	to := now
 	if r.To != nil {
 		to = *r.To

@@ -7,17 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest/api"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
 var base = time.Unix(1_700_000_000, 0)
 
 // reasons are so many, of so many kinds in turn, each for a minute and a minute apart.
-func reasons(from time.Time, kinds, n int) *api.ReasonList {
-	l := &api.ReasonList{}
+func reasons(from time.Time, kinds, n int) *restapi.ReasonList {
+	l := &restapi.ReasonList{}
 	for i := range n {
 		to := from.Add(time.Minute)
-		l.Reasons = append(l.Reasons, api.Reason{From: from, To: &to, Reason: fmt.Sprintf("policy: reason %d", i%kinds)})
+		l.Reasons = append(l.Reasons, restapi.Reason{From: from, To: &to, Reason: fmt.Sprintf("policy: reason %d", i%kinds)})
 		from = to.Add(time.Minute)
 	}
 	return l
@@ -27,13 +27,13 @@ func reasons(from time.Time, kinds, n int) *api.ReasonList {
 func TestWaitsAreWhereTheyStood(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 19))
 	for range 50 {
-		l, at, want := &api.ReasonList{}, base, map[string][]bool{}
+		l, at, want := &restapi.ReasonList{}, base, map[string][]bool{}
 		long := time.Duration(1+r.IntN(1000)) * time.Minute
 		column := func(t time.Time) int { return min(int(float64(t.Sub(base))/float64(long)*waitColumns), waitColumns-1) }
 		for n := r.IntN(200); n >= 0; n-- {
 			from := at.Add(time.Duration(r.Int64N(int64(long / 100))))
 			to := from.Add(time.Duration(r.Int64N(int64(long / 100))))
-			x := api.Reason{From: from, To: &to, Reason: fmt.Sprint("r", r.IntN(WaitRowsMax))}
+			x := restapi.Reason{From: from, To: &to, Reason: fmt.Sprint("r", r.IntN(WaitRowsMax))}
 			if at = to; n == 0 || to.After(base.Add(long)) {
 				x.To, to, n = nil, base.Add(long), 0
 			}
@@ -70,7 +70,7 @@ func TestWaitsAreWhereTheyStood(t *testing.T) {
 
 // However many reasons there are, the drawing keeps its bounds; names are text, and a job that did not wait has none.
 func TestWaitsAreBounded(t *testing.T) {
-	if drawn := Waits(&api.ReasonList{}, base, base); drawn != "" {
+	if drawn := Waits(&restapi.ReasonList{}, base, base); drawn != "" {
 		t.Errorf("nothing is drawn as %s", drawn)
 	}
 	l := reasons(base, 3*WaitRowsMax, 5000)
