@@ -33,7 +33,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/rest/request"
-	"github.com/hamadryad/hamadryad/engine/manager/rest/shared"
+	"github.com/hamadryad/hamadryad/engine/manager/rest/respcache"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -143,7 +143,7 @@ type Server struct {
 	streams atomic.Int64 // of events that are heard
 	open    atomic.Int64 // those, and logs that are followed
 	byUser  userStreams  // those of each user
-	drawn   shared.Answers[drawnOf, drawn]
+	drawn   respcache.Answers[drawnOf, drawn]
 }
 
 // New returns a server.

@@ -1,4 +1,4 @@
-// Package shared keeps answers that are costly to make, so that many who look at the same thing cost
+// Package respcache keeps answers that are costly to make, so that many who look at the same thing cost
 // little more than one.
 //
 //	v, again, err := answers.Get(ctx, key, revision, func() (Drawn, error) { … })
@@ -11,7 +11,7 @@
 // changes. One makes an answer, and who asks meanwhile waits for it.
 //
 // Package pages shows a job by one request (rest.Server.GetWhole), which judges the caller once.
-package shared
+package respcache
 
 import (
 	"context"
