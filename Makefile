@@ -176,7 +176,7 @@ scale: build ## how fast workloads are played, and in how much memory, to 50,000
 
 gen: $(BIN)/buf $(BIN)/oapi-codegen ## generated code
 	$(BIN)/buf generate
-	$(BIN)/oapi-codegen -config engine/manager/rest/oapi-codegen.yaml engine/manager/rest/openapi.yaml
+	$(BIN)/oapi-codegen -config engine/manager/internal/rest/oapi-codegen.yaml engine/manager/internal/rest/openapi.yaml
 
 verify: gen ## regenerate, tidy, format; fails when that changes anything
 	$(GO) mod tidy

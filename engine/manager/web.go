@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 )
 
 // panics has the log tell of a request that panicked, which net/http survives and tells among the

@@ -86,7 +86,7 @@ var beyond = map[string][]string{
 // What is printed as JSON has the fields of the REST interface's document: in camelCase, moments in RFC 3339, ids as
 // people see them, states in lower case. YAML says the same.
 func TestOneDialect(t *testing.T) {
-	document, err := openapi3.NewLoader().LoadFromFile("../../../engine/manager/rest/openapi.yaml")
+	document, err := openapi3.NewLoader().LoadFromFile("../../../engine/manager/internal/rest/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
