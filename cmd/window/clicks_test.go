@@ -10,7 +10,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
+	"github.com/hamadryad/hamadryad/internal/browsertest"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
@@ -25,7 +25,7 @@ func TestClicks(t *testing.T) {
 	s.says([]string{"job-1"}, "jobs")
 	other := s.submit("bob", "etl", "wrong", 2, 1, 1, "held:"+s.path("never"))
 	s.says([]string{"job-2"}, "jobs")
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 
 	b.Do(chromedp.Navigate(s.web+"jobs/job-1"),
 		chromedp.SetValue(`input[name="pool"]`, "research"), chromedp.SetValue(`select[name="priority"]`, "HIGH"),
@@ -59,7 +59,7 @@ func TestClicks(t *testing.T) {
 
 // changeSettings puts another policy in force, after a mistake, and rolls back. It returns what the
 // audit is to have of that.
-func (s *site) changeSettings(b *browser.Tab) []string {
+func (s *site) changeSettings(b *browsertest.Tab) []string {
 	s.t.Helper()
 	before := s.read("site.yaml")
 	wrong, other := strings.Replace(before, "weight: 2", "weight: many", 1), strings.Replace(before, pools, "  name: fifo\n", 1)
@@ -146,7 +146,7 @@ func TestTenTabs(t *testing.T) {
 	s := start(t, "  name: fifo\n", 1, 2)
 	job := s.submit("ann", "", "held", 2, 1, 1, "held:"+s.path("go"))
 	s.says([]string{"job-1"}, "jobs")
-	tabs := []*browser.Tab{browser.Open(t)}
+	tabs := []*browsertest.Tab{browsertest.Open(t)}
 	for len(tabs) < 10 {
 		tabs = append(tabs, tabs[0].Another())
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
+	"github.com/hamadryad/hamadryad/internal/browsertest"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
@@ -21,12 +21,12 @@ const largeAttempts = 100_000
 func BenchmarkLargePage(b *testing.B) {
 	s := start(b, "  name: fifo\n", 2, 4)
 	p := s.run("noop", exec.Command(filepath.Join(binaries, "noop"), "--quiet", strconv.Itoa(largeAttempts)))
-	tab := browser.Open(b)
+	tab := browsertest.Open(b)
 	measure := func(b *testing.B) {
 		var came, usable []float64
 		for b.Loop() {
 			tab.Do(chromedp.Navigate(s.web + "jobs/job-1?pause=1"))
-			at := browser.Ask(tab, chromedp.Evaluate[[]float64](`(() => { const n = performance.getEntriesByType("navigation")[0]; return [n.responseEnd - n.requestStart, n.loadEventStart - n.requestStart]; })()`))
+			at := browsertest.Ask(tab, chromedp.Evaluate[[]float64](`(() => { const n = performance.getEntriesByType("navigation")[0]; return [n.responseEnd - n.requestStart, n.loadEventStart - n.requestStart]; })()`))
 			came, usable = append(came, at[0]), append(usable, at[1])
 		}
 		for name, list := range map[string][]float64{"came": came, "usable": usable} {
@@ -38,7 +38,7 @@ func BenchmarkLargePage(b *testing.B) {
 	// Half of it has run.
 	proctest.Until(b, 10*waitMax, "half of the job has run", func() bool {
 		tab.Do(chromedp.Navigate(s.web + "api/v1/jobs/job-1"))
-		return browser.Ask(tab, chromedp.Evaluate[int](`JSON.parse(document.body.innerText).groupsFinished || 0`)) > largeAttempts/2
+		return browsertest.Ask(tab, chromedp.Evaluate[int](`JSON.parse(document.body.innerText).groupsFinished || 0`)) > largeAttempts/2
 	})
 	b.Run("runs", measure)
 	proctest.Until(b, 10*waitMax, "the job ends", p.Ended)

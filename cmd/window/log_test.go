@@ -9,7 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
+	"github.com/hamadryad/hamadryad/internal/browsertest"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
@@ -33,13 +33,13 @@ func TestLogGoesOn(t *testing.T) {
 	}
 	job := s.submit("ann", "", "talks", 1, 1, 1, "printing:"+s.path("lines"))
 	attempt := s.attempt("job-1")
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	shows := func(text string) {
 		t.Helper()
-		browser.Ask(b, chromedp.Poll[bool](fmt.Sprintf(`(document.getElementById("log") || {textContent: ""}).textContent.includes(%s)`, quoted(text))))
+		browsertest.Ask(b, chromedp.Poll[bool](fmt.Sprintf(`(document.getElementById("log") || {textContent: ""}).textContent.includes(%s)`, quoted(text))))
 	}
 	text := func() string {
-		return browser.Ask(b, chromedp.Evaluate[string](`document.getElementById("log").textContent`))
+		return browsertest.Ask(b, chromedp.Evaluate[string](`document.getElementById("log").textContent`))
 	}
 	b.Do(chromedp.Navigate(fmt.Sprintf("%sjobs/job-1/attempts/%s/log", s.web, attempt)))
 	shows("map 0 begins")
@@ -51,7 +51,7 @@ func TestLogGoesOn(t *testing.T) {
 	long := strings.Repeat("0123456789", 3000)
 	prints(long + " ends\n")
 	shows(long + " ends\n")
-	if browser.Ask(b, chromedp.Evaluate[bool](`window.ran === true || document.querySelector("#log *") !== null || document.documentElement.scrollWidth > innerWidth`)) {
+	if browsertest.Ask(b, chromedp.Evaluate[bool](`window.ran === true || document.querySelector("#log *") !== null || document.documentElement.scrollWidth > innerWidth`)) {
 		t.Error("what was printed became markup, or makes the page wider than it is")
 	}
 
@@ -76,7 +76,7 @@ func TestLogGoesOn(t *testing.T) {
 	prints("")
 	proctest.Until(t, waitMax, "the job ends", job.Ended)
 	shows("the last line\n")
-	browser.Ask(b, chromedp.Poll[bool](`!document.getElementById("main").innerText.includes("by now")`))
+	browsertest.Ask(b, chromedp.Poll[bool](`!document.getElementById("main").innerText.includes("by now")`))
 	followed := text()
 	b.Do(chromedp.Navigate(fmt.Sprintf("%sjobs/job-1/attempts/%s/log", s.web, attempt)))
 	shows("the last line\n")

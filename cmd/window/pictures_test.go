@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
+	"github.com/hamadryad/hamadryad/internal/browsertest"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
@@ -37,7 +37,7 @@ const pictureWidth, heightMax = 1280, 1600
 // one takes slots of others back. Each page shows its part of that.
 func TestARealLoad(t *testing.T) {
 	s := start(t, busy, 2, 5)
-	b := &album{Tab: browser.Open(t), s: s}
+	b := &album{Tab: browsertest.Open(t), s: s}
 	skewed := s.submit("ann", "etl", "sessions", 30, 4, 1000, "skewed")
 	s.says([]string{"job-1"}, "jobs")
 	fails := s.submit("bob", "research", "prices", 12, 3, 100, "failing")
@@ -59,7 +59,7 @@ func TestARealLoad(t *testing.T) {
 	b.picture("policy", "policy", "fair", "launch")
 	b.picture("job-failed", "jobs/job-2", "record 17 has no price", "reduce")
 	b.Do(chromedp.Navigate(s.web + "jobs/job-2?state=failed"))
-	log := browser.Ask(b.Tab, chromedp.Evaluate[string](`document.querySelector('main table a[href$="/log"]')?.href || ""`))
+	log := browsertest.Ask(b.Tab, chromedp.Evaluate[string](`document.querySelector('main table a[href$="/log"]')?.href || ""`))
 	b.picture("log", strings.TrimPrefix(log, s.web), "line 4,711 of prices.csv")
 	proctest.Until(t, waitMax, "the skewed job ends", skewed.Ended)
 	b.picture("job-skewed", "jobs/job-1?by=launcher", "succeeded", "preempted")
@@ -79,7 +79,7 @@ func TestARealLoad(t *testing.T) {
 
 // album is a browser that takes pictures.
 type album struct {
-	*browser.Tab
+	*browsertest.Tab
 	s *site
 }
 
@@ -88,7 +88,7 @@ func (b *album) picture(name, path string, texts ...string) {
 	b.s.t.Helper()
 	b.Do(chromedp.Navigate(b.s.web + path))
 	for _, text := range texts {
-		browser.Ask(b.Tab, chromedp.Poll[bool](fmt.Sprintf(`document.getElementById("main").innerText.includes(%q)`, text)))
+		browsertest.Ask(b.Tab, chromedp.Poll[bool](fmt.Sprintf(`document.getElementById("main").innerText.includes(%q)`, text)))
 	}
 	if *pictures == "" {
 		return
@@ -96,7 +96,7 @@ func (b *album) picture(name, path string, texts ...string) {
 	quality := int64(80)
 	err := b.size(800)
 	if err == nil {
-		err = b.size(browser.Ask(b.Tab, chromedp.Evaluate[int64](`document.documentElement.scrollHeight`)))
+		err = b.size(browsertest.Ask(b.Tab, chromedp.Evaluate[int64](`document.documentElement.scrollHeight`)))
 	}
 	if err == nil {
 		var taken page.CaptureScreenshotResult

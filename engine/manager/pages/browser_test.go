@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
+	"github.com/hamadryad/hamadryad/internal/browsertest"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
@@ -48,15 +48,15 @@ func TestPagesForEverybody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	for _, theme := range []string{"light", "dark"} {
 		if _, err := chromedp.Call(b.Context(), emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}}); err != nil {
 			t.Fatal(err)
 		}
 		judge := func(path string) {
-			strange := browser.Ask(b, chromedp.Evaluate[bool](`window.strange = () => { window.ran = true; }; document.querySelectorAll("*").forEach((e) => e.dispatchEvent(new Event("mouseover"))); window.ran === true`))
+			strange := browsertest.Ask(b, chromedp.Evaluate[bool](`window.strange = () => { window.ran = true; }; document.querySelectorAll("*").forEach((e) => e.dispatchEvent(new Event("mouseover"))); window.ran === true`))
 			b.Do(chromedp.Evaluate[chromedp.Void](string(axe)))
-			found := browser.Ask(b, chromedp.Evaluate[[]string](`axe.run().then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`, chromedp.EvalAwaitPromise))
+			found := browsertest.Ask(b, chromedp.Evaluate[[]string](`axe.run().then((r) => r.violations.filter((v) => v.impact === "serious" || v.impact === "critical").map((v) => v.id + ": " + v.nodes.map((n) => n.html + " " + n.failureSummary).join("; ")))`, chromedp.EvalAwaitPromise))
 			if strange {
 				t.Errorf("%s, %s: something of a name ran", path, theme)
 			}
@@ -87,14 +87,14 @@ const tooWide = `(async () => {
 // large or a small window but what scrolls by itself.
 func TestPagesPauseAndFit(t *testing.T) {
 	server := serve(t, &stub{name: evil}, true)
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	for _, path := range pathsOf {
 		b.Do(chromedp.Navigate(server + path))
 		for _, width := range []int64{1280, 400} {
 			if _, err := chromedp.Call(b.Context(), emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: 800, DeviceScaleFactor: 1}); err != nil {
 				t.Fatal(err)
 			}
-			if wide := browser.Ask(b, chromedp.Evaluate[[]string](tooWide, chromedp.EvalAwaitPromise)); len(wide) > 0 {
+			if wide := browsertest.Ask(b, chromedp.Evaluate[[]string](tooWide, chromedp.EvalAwaitPromise)); len(wide) > 0 {
 				t.Errorf("%s is wider than %d pixels: %q", path, width, wide)
 			}
 		}
@@ -105,12 +105,12 @@ func TestPagesPauseAndFit(t *testing.T) {
 		q := want.Query()
 		q.Set("pause", "1")
 		b.Do(chromedp.Click("#pause"))
-		at := browser.Ask(b, chromedp.Location())
+		at := browsertest.Ask(b, chromedp.Location())
 		if got, err := url.Parse(at); err != nil || got.Path != want.Path || got.RawQuery != q.Encode() && got.Query().Encode() != q.Encode() {
 			t.Errorf("%s pauses at %s", path, at)
 		}
 		b.Do(chromedp.Navigate(at))
-		if pressed := browser.Ask(b, chromedp.Evaluate[string](`document.getElementById("pause").getAttribute("aria-pressed") + document.getElementById("pause").textContent`)); pressed != "trueGo on" {
+		if pressed := browsertest.Ask(b, chromedp.Evaluate[string](`document.getElementById("pause").getAttribute("aria-pressed") + document.getElementById("pause").textContent`)); pressed != "trueGo on" {
 			t.Errorf("%s, opened anew, says %q", at, pressed)
 		}
 	}
@@ -119,18 +119,18 @@ func TestPagesPauseAndFit(t *testing.T) {
 // In a small window, words of a list stay whole beside a long name, and what is long of a job scrolls by itself.
 func TestListsStayReadable(t *testing.T) {
 	server := serve(t, &stub{name: strings.Repeat("a long name ", 20)}, true)
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	if _, err := chromedp.Call(b.Context(), emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 400, Height: 800, DeviceScaleFactor: 1}); err != nil {
 		t.Fatal(err)
 	}
 	b.Do(chromedp.Navigate(server + "/jobs"))
-	broken := browser.Ask(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll("tbody th a")].filter((e) => e.getClientRects().length > 1).map((e) => e.innerText)`))
-	if priority := browser.Ask(b, chromedp.Evaluate[float64](`(() => { const r = document.createRange(); r.selectNodeContents([...document.querySelectorAll("tbody td")].find((e) => e.innerText === "NORMAL")); return r.getClientRects().length; })()`)); len(broken) > 0 || priority != 1 {
+	broken := browsertest.Ask(b, chromedp.Evaluate[[]string](`[...document.querySelectorAll("tbody th a")].filter((e) => e.getClientRects().length > 1).map((e) => e.innerText)`))
+	if priority := browsertest.Ask(b, chromedp.Evaluate[float64](`(() => { const r = document.createRange(); r.selectNodeContents([...document.querySelectorAll("tbody td")].find((e) => e.innerText === "NORMAL")); return r.getClientRects().length; })()`)); len(broken) > 0 || priority != 1 {
 		t.Errorf("broken are %q, and a priority stands in %v lines", broken, priority)
 	}
 	b.Do(chromedp.Navigate(server + "/jobs/job-7"))
 	for _, region := range []string{"Stages", "Why it waited", "The graph"} {
-		if scrolls := browser.Ask(b, chromedp.Evaluate[bool](fmt.Sprintf(`getComputedStyle(document.querySelector('[aria-label="%s"]')).maxHeight !== "none"`, region))); !scrolls {
+		if scrolls := browsertest.Ask(b, chromedp.Evaluate[bool](fmt.Sprintf(`getComputedStyle(document.querySelector('[aria-label="%s"]')).maxHeight !== "none"`, region))); !scrolls {
 			t.Errorf("%s takes as much of the page as there is", region)
 		}
 	}
@@ -141,7 +141,7 @@ func TestListsStayReadable(t *testing.T) {
 func TestPoolsAreDrawn(t *testing.T) {
 	s := &stub{name: evil}
 	server := serve(t, s, true)
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	for _, x := range []struct {
 		path string
 		want []string
@@ -150,14 +150,14 @@ func TestPoolsAreDrawn(t *testing.T) {
 		{"/pools?pool=root", []string{"holds", "could use besides", "fair share"}},
 	} {
 		b.Do(chromedp.Navigate(server + x.path))
-		browser.Ask(b, chromedp.Poll[bool](`(document.querySelector("#chart canvas") || {}).height > 100`))
-		legend := browser.Ask(b, chromedp.Evaluate[string](`document.querySelector("#chart canvas").mine = true; document.querySelector("#chart .u-legend").innerText`))
+		browsertest.Ask(b, chromedp.Poll[bool](`(document.querySelector("#chart canvas") || {}).height > 100`))
+		legend := browsertest.Ask(b, chromedp.Evaluate[string](`document.querySelector("#chart canvas").mine = true; document.querySelector("#chart .u-legend").innerText`))
 		for _, want := range x.want {
 			if !strings.Contains(legend, want) {
 				t.Errorf("%s: the legend lacks %q: %q", x.path, want, legend)
 			}
 		}
-		left := browser.Ask(b, chromedp.Evaluate[string](`document.getElementById("chart-says").textContent`))
+		left := browsertest.Ask(b, chromedp.Evaluate[string](`document.getElementById("chart-says").textContent`))
 		if x.path == "/pools" && strings.Contains(legend, "root") {
 			t.Errorf("what others hold is drawn once more as that of the pool that they lie in: %q", legend)
 		}
@@ -169,8 +169,8 @@ func TestPoolsAreDrawn(t *testing.T) {
 	s.name = "after"
 	s.mu.Unlock()
 	b.Do(chromedp.Click("#pause"), chromedp.Click("#pause"))
-	browser.Ask(b, chromedp.Poll[bool](`document.querySelector(".wide tbody").innerText.includes("after")`))
-	if !browser.Ask(b, chromedp.Evaluate[bool](`document.querySelector("#chart canvas").mine === true`)) {
+	browsertest.Ask(b, chromedp.Poll[bool](`document.querySelector(".wide tbody").innerText.includes("after")`))
+	if !browsertest.Ask(b, chromedp.Evaluate[bool](`document.querySelector("#chart canvas").mine === true`)) {
 		t.Error("what was drawn is gone when the page goes on")
 	}
 }
@@ -179,13 +179,13 @@ func TestPoolsAreDrawn(t *testing.T) {
 func TestKillByKeyboard(t *testing.T) {
 	s := &stub{name: "fine"}
 	server := serve(t, s, true)
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	b.Do(chromedp.Navigate(server + "/"))
 	to := func(what string) {
 		t.Helper()
 		for range 200 {
 			b.Do(chromedp.KeyEvent(kb.Tab))
-			if browser.Ask(b, chromedp.Evaluate[string](`(document.activeElement.innerText || document.activeElement.name || "").trim()`)) == what {
+			if browsertest.Ask(b, chromedp.Evaluate[string](`(document.activeElement.innerText || document.activeElement.name || "").trim()`)) == what {
 				return
 			}
 		}
@@ -226,7 +226,7 @@ func TestPagesGoOn(t *testing.T) {
 		}
 	})
 	server := serveMux(t, mux)
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	rename := func(name, topic string) {
 		s.mu.Lock()
 		s.name = name
@@ -239,29 +239,29 @@ func TestPagesGoOn(t *testing.T) {
 	}
 	b.Do(chromedp.Navigate(server+"/jobs/job-7"), chromedp.SendKeys(`input[name="reason"]`, "half a rea"))
 	rename("after", "jobs")
-	browser.Ask(b, chromedp.Poll[bool](`document.querySelector("h1").innerText.includes("after")`))
-	if typed := browser.Ask(b, chromedp.Value(`input[name="reason"]`)); typed != "half a rea" {
+	browsertest.Ask(b, chromedp.Poll[bool](`document.querySelector("h1").innerText.includes("after")`))
+	if typed := browsertest.Ask(b, chromedp.Value(`input[name="reason"]`)); typed != "half a rea" {
 		t.Errorf("of what was typed is left %q", typed)
 	}
 	b.Do(chromedp.SetValue(`select[name="priority"]`, "HIGH"), chromedp.SetValue(`select[name="state"]`, "failed"), chromedp.Focus(`button.danger`))
 	rename("once more", "jobs")
-	browser.Ask(b, chromedp.Poll[bool](`document.querySelector("h1").innerText.includes("once more")`))
-	left := browser.Ask(b, chromedp.Evaluate[string](`["reason", "priority", "state"].map((n) => document.querySelector("main [name=" + n + "]").value).join() + document.activeElement.innerText`))
+	browsertest.Ask(b, chromedp.Poll[bool](`document.querySelector("h1").innerText.includes("once more")`))
+	left := browsertest.Ask(b, chromedp.Evaluate[string](`["reason", "priority", "state"].map((n) => document.querySelector("main [name=" + n + "]").value).join() + document.activeElement.innerText`))
 	if left != "half a rea,HIGH,failedKill job-7" {
 		t.Errorf("with the focus on the button, of what was written and chosen is left %q", left)
 	}
 	b.Do(chromedp.Click("#pause"))
 	rename("later", "jobs")
-	stands, at := browser.Ask(b, chromedp.Evaluate[bool](`document.querySelector("h1").innerText.includes("once more")`)), browser.Ask(b, chromedp.Location())
+	stands, at := browsertest.Ask(b, chromedp.Evaluate[bool](`document.querySelector("h1").innerText.includes("once more")`)), browsertest.Ask(b, chromedp.Location())
 	if !stands || !strings.Contains(at, "pause=1") {
 		t.Errorf("it goes on (%t) at %s", !stands, at)
 	}
 	b.Do(chromedp.Click("#pause"))
-	browser.Ask(b, chromedp.Poll[bool](`document.querySelector("h1").innerText.includes("later")`))
+	browsertest.Ask(b, chromedp.Poll[bool](`document.querySelector("h1").innerText.includes("later")`))
 	b.Do(chromedp.Navigate(server + "/policy")) // which is made new by itself once a minute only
 	for _, name := range []string{"one fact", "another", "a third"} {
 		rename(name, "policy")
-		browser.Ask(b, chromedp.Poll[bool](fmt.Sprintf(`document.getElementById("main").innerText.includes(%q)`, name), chromedp.WithPollingTimeout(idleAgain/2)))
+		browsertest.Ask(b, chromedp.Poll[bool](fmt.Sprintf(`document.getElementById("main").innerText.includes(%q)`, name), chromedp.WithPollingTimeout(idleAgain/2)))
 	}
 }
 
@@ -269,15 +269,15 @@ func TestPagesGoOn(t *testing.T) {
 func TestRowsStayWhatTheyAre(t *testing.T) {
 	s := &stub{name: "fine"}
 	server := serve(t, s, true)
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	const held = `document.activeElement.innerText + " " + getSelection().toString()`
 	b.Do(chromedp.Navigate(server+"/jobs"), chromedp.Focus(`tbody th a`), chromedp.Evaluate[chromedp.Void](`getSelection().selectAllChildren(document.querySelector("tbody td:nth-child(3)"))`))
-	before := browser.Ask(b, chromedp.Evaluate[string](held))
+	before := browsertest.Ask(b, chromedp.Evaluate[string](held))
 	s.mu.Lock()
 	s.newer = true
 	s.mu.Unlock()
-	browser.Ask(b, chromedp.Poll[bool](`document.querySelectorAll("tbody tr").length === 2`))
-	if after := browser.Ask(b, chromedp.Evaluate[string](held)); before != "job-7 fine" || after != before {
+	browsertest.Ask(b, chromedp.Poll[bool](`document.querySelectorAll("tbody tr").length === 2`))
+	if after := browsertest.Ask(b, chromedp.Evaluate[string](held)); before != "job-7 fine" || after != before {
 		t.Errorf("held was %q, and is %q", before, after)
 	}
 }
@@ -299,10 +299,10 @@ func TestPagesHearAgain(t *testing.T) {
 		<-r.Context().Done()
 	})
 	server := serveMux(t, mux)
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	b.Do(chromedp.Navigate(server + "/jobs/job-7"))
 	proctest.Until(t, time.Minute, "it asks again", func() bool { return asked.Load() > 1 })
-	browser.Ask(b, chromedp.Poll[bool](`document.getElementById("live").textContent === ""`))
+	browsertest.Ask(b, chromedp.Poll[bool](`document.getElementById("live").textContent === ""`))
 }
 
 // A page of which some may be newer later is asked for again and again, though nobody tells of a
@@ -310,7 +310,7 @@ func TestPagesHearAgain(t *testing.T) {
 func TestAPageThatMayBeNewer(t *testing.T) {
 	s := &stub{name: "large", again: time.Second}
 	server := serve(t, s, true)
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	b.Do(chromedp.Navigate(server + "/jobs/job-7"))
 	proctest.Until(t, time.Minute, "the page is asked for five times", func() bool {
 		s.mu.Lock()

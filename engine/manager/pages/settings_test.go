@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/pages/browser"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
+	"github.com/hamadryad/hamadryad/internal/browsertest"
 )
 
 // written is the text of a stub's file, and tagOf its ETag.
@@ -192,7 +192,7 @@ func TestEditorsForms(t *testing.T) {
 func TestSettingsInTheBrowser(t *testing.T) {
 	s := &stub{name: "fine"}
 	server := serve(t, s, true)
-	b := browser.Open(t)
+	b := browsertest.Open(t)
 	b.Do(chromedp.Navigate(server+"/settings"), chromedp.SendKeys("#text", "more: 1"), chromedp.SendKeys(`input[name="comment"]`, "a try"))
 	b.Do(chromedp.Click(`.editor button:not(.danger)`), chromedp.WaitVisible(".diff"), chromedp.Click(`.editor .danger`), chromedp.WaitNotPresent(".diff"), chromedp.WaitVisible(`a[href$="settings/versions/1"]`))
 	b.Do(chromedp.Click(`a[href$="settings/versions/1"]`), chromedp.WaitVisible(`form.change`), chromedp.SendKeys(`input[name="comment"]`, "it was worse"), chromedp.Click(`form.change .danger`), chromedp.WaitVisible("#text"))

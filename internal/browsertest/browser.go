@@ -1,11 +1,11 @@
-// Package browser opens the pages in a real browser, for tests.
+// Package browsertest opens the pages in a real browser, for tests.
 //
-//	b := browser.Open(t)
+//	b := browsertest.Open(t)
 //	b.Do(chromedp.Navigate(server), chromedp.Click("#pause"))
-//	at := browser.Ask(b, chromedp.Location())
+//	at := browsertest.Ask(b, chromedp.Location())
 //
 // What the pages complain of, and what they ask of other machines, fails the test at its end.
-package browser
+package browsertest
 
 import (
 	"context"
