@@ -75,7 +75,7 @@ var directions = []struct {
 	{"engine/manager/internal/rest/respcache", nil, "it keeps answers and knows none of them"},
 	{"engine/manager/internal/rest", []string{"sdk/scheduler", "engine/auth", "engine/core", "engine/graph", "engine/manager/audit", "engine/manager/history", "engine/manager/past", "engine/manager/pools", "engine/manager/readmodel", "engine/manager/restapi", "engine/manager/internal/rest/request", "engine/manager/internal/rest/respcache", "engine/wire", "internal/histogram"}, aManagersRoom},
 	{"engine/manager/pools", []string{"sdk/scheduler", "engine/manager/history/series"}, aManagersRoom},
-	{"engine/manager/pages/draw", []string{"engine/manager/restapi", "internal/svg"}, "it draws what the interface answers: pass it in as values"},
+	{"engine/manager/pages/charts", []string{"engine/manager/restapi", "internal/svg"}, "it draws what the interface answers: pass it in as values"},
 	{"internal/browsertest", nil, "it is for tests that open the pages in a browser"},
 	{"engine/manager/pages", []string{"sdk/scheduler", "engine/manager/pages", "engine/manager/internal/rest", "internal/timeparse"}, "pages show what the REST interface tells: ask it"},
 	{"engine/manager/origin", []string{"engine/manager/audit"}, aManagersRoom},

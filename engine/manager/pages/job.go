@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/pages/draw"
+	"github.com/hamadryad/hamadryad/engine/manager/pages/charts"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
@@ -91,21 +91,21 @@ func (s *Server) job(r *http.Request) (string, any, error) {
 	}
 	p := jobPage{Asked: maps.Clone(q), Job: w.Job, Again: w.Again, Over: w.Job.Ended != nil, By: string(*of.Timeline.By), Skew: w.Distribution, Attempts: w.Attempts, Reasons: w.Reasons, OfStage: q.Get("stage"), OfState: q.Get("state"), States: attemptStates}
 	if w.Graph != nil {
-		p.Graph = draw.Graph(*w.Graph, p.Stages)
+		p.Graph = charts.Graph(*w.Graph, p.Stages)
 	}
 	if p.Unread = w.Job.Damage != nil && w.Attempts.Kept == 0; p.Unread {
 		p.Skew = nil
 		return p.ID + " " + p.Name, p, nil
 	}
 	if w.Distribution != nil {
-		p.Stage, p.Skewed = w.Distribution.Stage, draw.Histogram(*w.Distribution)
+		p.Stage, p.Skewed = w.Distribution.Stage, charts.Histogram(*w.Distribution)
 	}
-	p.Timeline = draw.Timeline(w.Timeline)
+	p.Timeline = charts.Timeline(w.Timeline)
 	until := time.Now()
 	if p.Ended != nil {
 		until = *p.Ended
 	}
-	p.Waits = draw.Waits(p.Reasons, p.Submitted, until)
+	p.Waits = charts.Waits(p.Reasons, p.Submitted, until)
 	p.Next, p.First = turned(q, p.Attempts.Next)
 	return p.ID + " " + p.Name, p, nil
 }

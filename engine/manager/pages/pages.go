@@ -29,7 +29,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
-	"github.com/hamadryad/hamadryad/engine/manager/pages/draw"
+	"github.com/hamadryad/hamadryad/engine/manager/pages/charts"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
@@ -192,7 +192,7 @@ func asset(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("file")
 	data, err := files.ReadFile(path.Join("assets", path.Base(name)))
 	if name == "draw.css" {
-		data, err = []byte(draw.Style), nil
+		data, err = []byte(charts.Style), nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		http.NotFound(w, r)

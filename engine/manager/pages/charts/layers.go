@@ -1,4 +1,4 @@
-package draw
+package charts
 
 // link joins two things by their numbers.
 type link struct{ from, to int }
