@@ -27,9 +27,9 @@ import (
 
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/manager/internal/pages/charts"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
-	"github.com/hamadryad/hamadryad/engine/manager/pages/charts"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
