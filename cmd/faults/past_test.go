@@ -18,8 +18,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -83,7 +83,7 @@ func TestHistoryOutlivesKills(t *testing.T) {
 
 // retold is the history that a manager's log comes to when it is read from its first record to its
 // last, and how many files the log has.
-func retold(t *testing.T, data string) (map[scheduler.JobID]*file.Job, int) {
+func retold(t *testing.T, data string) (map[scheduler.JobID]*jobfile.Job, int) {
 	t.Helper()
 	files, err := eventlog.Files(filepath.Join(data, "log"))
 	if err != nil {
@@ -139,7 +139,7 @@ func retold(t *testing.T, data string) (map[scheduler.JobID]*file.Job, int) {
 }
 
 // everyJob is what a folder of history has of each job that ended.
-func everyJob(t *testing.T, folder string) map[scheduler.JobID]*file.Job {
+func everyJob(t *testing.T, folder string) map[scheduler.JobID]*jobfile.Job {
 	t.Helper()
 	h, err := history.Open(history.Options{Folder: folder, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -150,7 +150,7 @@ func everyJob(t *testing.T, folder string) map[scheduler.JobID]*file.Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[scheduler.JobID]*file.Job{}
+	all := map[scheduler.JobID]*jobfile.Job{}
 	eventually(t, "the index has each job's file", func() bool {
 		clear(all)
 		jobs, _, err := h.List(index.Query{Limit: len(sealed) + 1})

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
@@ -178,7 +178,7 @@ func (m *manager) ranOn(ctx context.Context, job scheduler.JobID, list []*wire.L
 		first, last = min(first, t.Attempt), max(last, t.Attempt)
 	}
 	on := map[uint64]string{}
-	kept, of, err := j.Each(ctx, file.Query{After: scheduler.AttemptID(first - min(first, 1))}, func(a *changes.Attempt) bool {
+	kept, of, err := j.Each(ctx, jobfile.Query{After: scheduler.AttemptID(first - min(first, 1))}, func(a *changes.Attempt) bool {
 		if asked[uint64(a.ID)] {
 			on[uint64(a.ID)] = a.On
 		}

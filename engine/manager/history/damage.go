@@ -5,7 +5,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -21,7 +21,7 @@ type badFile struct {
 // damaged notes a file that can't be read.
 func (h *History) damaged(err error) {
 	var x badFile
-	var damage *file.DamageError
+	var damage *jobfile.DamageError
 	if errors.As(err, &damage) {
 		x = badFile{damage.Path, versionOf(damage.Path)}
 	}
@@ -67,7 +67,7 @@ func (h *History) mended() {
 
 // NoteDamage has State name a file that somebody found to be damaged; other errors it passes over.
 func (h *History) NoteDamage(err error) {
-	var damage *file.DamageError
+	var damage *jobfile.DamageError
 	if errors.As(err, &damage) {
 		h.damaged(damage)
 	}

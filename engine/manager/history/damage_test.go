@@ -16,7 +16,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -111,7 +111,7 @@ func TestNoFileInAFilesPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := h.Open(t.Context(), 1)
-			var damage *file.DamageError
+			var damage *jobfile.DamageError
 			if !errors.As(err, &damage) || len(h.State().Damaged) != 2 {
 				t.Errorf("%v, damaged are %q", err, h.State().Damaged)
 			}
@@ -171,7 +171,7 @@ func TestDamage(t *testing.T) {
 	if err := os.WriteFile(newest, newer, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(o); err == nil || !strings.Contains(err.Error(), newest+" has format version 2, and this program reads version 1") || file.IsDamage(err) {
+	if _, err := Open(o); err == nil || !strings.Contains(err.Error(), newest+" has format version 2, and this program reads version 1") || jobfile.IsDamage(err) {
 		t.Errorf("a part of a newer version: %v", err)
 	}
 	if b, err := os.ReadFile(newest); err != nil || string(b) != string(newer) {
@@ -206,7 +206,7 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var damage *file.DamageError
+		var damage *jobfile.DamageError
 		if r, err := h.Open(t.Context(), bad); !errors.As(err, &damage) || !strings.Contains(err.Error(), fmt.Sprintf("it is not the history of %v", bad)) {
 			t.Errorf("with the file of %v: %v, %v", id, r, err)
 		}

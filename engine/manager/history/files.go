@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -59,8 +59,8 @@ func (f *files) ids() (map[scheduler.JobID]bool, error) {
 }
 
 // put writes a job's file, and returns what the index is to have of it.
-func (f *files) put(j *file.Job) (e index.Entry, err error) {
-	b, err := file.Encode(j)
+func (f *files) put(j *jobfile.Job) (e index.Entry, err error) {
+	b, err := jobfile.Encode(j)
 	if err != nil {
 		return e, err
 	}

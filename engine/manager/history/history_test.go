@@ -21,8 +21,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
@@ -59,9 +59,9 @@ func end(t testing.TB, h *History) {
 }
 
 // kept reads the files of all jobs that ended.
-func kept(t testing.TB, h *History) map[scheduler.JobID]*file.Job {
+func kept(t testing.TB, h *History) map[scheduler.JobID]*jobfile.Job {
 	t.Helper()
-	all := map[scheduler.JobID]*file.Job{}
+	all := map[scheduler.JobID]*jobfile.Job{}
 	jobs, _, err := h.List(index.Query{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func kept(t testing.TB, h *History) map[scheduler.JobID]*file.Job {
 }
 
 // undisturbed is what history comes to when nothing goes wrong.
-func undisturbed(t *testing.T, s *story) map[scheduler.JobID]*file.Job {
+func undisturbed(t *testing.T, s *story) map[scheduler.JobID]*jobfile.Job {
 	t.Helper()
 	h := open(t, options(t.TempDir()))
 	h.Begin(0, &s.all[0])
@@ -477,7 +477,7 @@ func TestManyAttempts(t *testing.T) {
 }
 
 // reader opens a job's file when it is there.
-func reader(t *testing.T, h *History, record uint64, id scheduler.JobID) (*file.Reader, error) {
+func reader(t *testing.T, h *History, record uint64, id scheduler.JobID) (*jobfile.Reader, error) {
 	t.Helper()
 	if err := h.Sync(t.Context(), record); err != nil {
 		t.Fatal(err)

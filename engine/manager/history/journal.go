@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -63,7 +63,7 @@ func (g *journal) recall(j *live) {
 			continue // who seals the job says so
 		}
 		if c.Slow {
-			j.slowest, _, _ = r.Attempts(file.Query{})
+			j.slowest, _, _ = r.Attempts(jobfile.Query{})
 			slices.SortFunc(j.slowest, slower)
 			continue
 		}
@@ -76,12 +76,12 @@ func (g *journal) recall(j *live) {
 	}
 }
 
-func (g *journal) chunk(c chunk) (*file.Reader, error) {
+func (g *journal) chunk(c chunk) (*jobfile.Reader, error) {
 	b, err := g.parts.read(c)
 	if err != nil {
 		return nil, err
 	}
-	return file.Decode(fmt.Sprintf("%s, chunk at %d", g.parts.path(c.part), c.at), b)
+	return jobfile.Decode(fmt.Sprintf("%s, chunk at %d", g.parts.path(c.part), c.at), b)
 }
 
 // ids lists the jobs, in order.
@@ -114,7 +114,7 @@ func (g *journal) write(record uint64) error {
 	for _, id := range g.ids() {
 		j := g.jobs[id]
 		rows, slow := j.part()
-		for _, p := range []*file.Job{rows, slow} {
+		for _, p := range []*jobfile.Job{rows, slow} {
 			if p == nil {
 				continue
 			}
@@ -169,8 +169,8 @@ type partWriter struct {
 	body []byte
 }
 
-func (w *partWriter) add(j *file.Job, slow bool) error {
-	b, err := file.Encode(j)
+func (w *partWriter) add(j *jobfile.Job, slow bool) error {
+	b, err := jobfile.Encode(j)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (g *journal) merge() error {
 					return err
 				}
 				if len(j.slowest) > 0 {
-					if err := w.add(&file.Job{ID: id, Attempts: j.slowest}, true); err != nil {
+					if err := w.add(&jobfile.Job{ID: id, Attempts: j.slowest}, true); err != nil {
 						return err
 					}
 				}
@@ -241,24 +241,24 @@ func isGone(err error) bool {
 }
 
 // without is what stands in place of a chunk that is gone.
-func (j *live) without(c chunk, why error) *file.Job {
+func (j *live) without(c chunk, why error) *jobfile.Job {
 	if c.Slow {
-		return &file.Job{ID: j.id, Attempts: j.slowest}
+		return &jobfile.Job{ID: j.id, Attempts: j.slowest}
 	}
-	return &file.Job{ID: j.id, Course: file.Course{Lacks: []string{why.Error()}}}
+	return &jobfile.Job{ID: j.id, Course: jobfile.Course{Lacks: []string{why.Error()}}}
 }
 
 // gather makes one of a job's chunks, but for the slowest attempts. What can't be read is left out,
 // and told.
-func (g *journal) gather(j *live) (*file.Job, error) {
-	whole := &file.Job{ID: j.id}
+func (g *journal) gather(j *live) (*jobfile.Job, error) {
+	whole := &jobfile.Job{ID: j.id}
 	var wrong []error
 	for _, c := range j.chunks {
 		if c.Slow {
 			continue
 		}
 		r, err := g.chunk(c)
-		var p *file.Job
+		var p *jobfile.Job
 		if err == nil {
 			p, err = r.Whole()
 		}
@@ -279,7 +279,7 @@ func (g *journal) gather(j *live) (*file.Job, error) {
 }
 
 // whole makes all that is known of a job.
-func (g *journal) whole(j *live) *file.Job {
+func (g *journal) whole(j *live) *jobfile.Job {
 	whole, wrong := g.gather(j)
 	if j.graph != nil {
 		whole.Graph = j.graph

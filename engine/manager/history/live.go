@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -15,7 +15,7 @@ type live struct {
 	id      scheduler.JobID
 	summary *wire.JobSummary  // as it was seen first
 	graph   *wire.Graph       // nil: it is in a part, or was not seen
-	course  file.Course       // since the last part
+	course  jobfile.Course    // since the last part
 	pending []changes.Attempt // that ended since the last part
 	slowest []changes.Attempt // beyond those that are kept, the fastest of them first
 	slower  bool              // slowest changed since the last part
@@ -74,7 +74,7 @@ func (j *live) see(row *changes.Job, at scheduler.Time) {
 			return
 		}
 		j.waits++
-		j.course.Waits = append(j.course.Waits, file.Wait{At: at, Reason: why})
+		j.course.Waits = append(j.course.Waits, jobfile.Wait{At: at, Reason: why})
 	}
 }
 
@@ -115,15 +115,15 @@ func outline(g *wire.Graph) *wire.Graph {
 
 // part makes what is to go into the next part; nil when there is nothing new. Slow is the list that
 // replaces the one of the part before.
-func (j *live) part() (rows, slow *file.Job) {
+func (j *live) part() (rows, slow *jobfile.Job) {
 	if j.graph != nil || len(j.pending) > 0 || len(j.course.Waits) > 0 || j.course.Attempts > 0 || j.course.Missed > 0 || len(j.course.Lacks) > 0 {
-		rows = &file.Job{ID: j.id, Graph: j.graph, Course: j.course, Attempts: j.pending}
+		rows = &jobfile.Job{ID: j.id, Graph: j.graph, Course: j.course, Attempts: j.pending}
 		if j.graph != nil {
 			rows.Status = &wire.JobStatus{Summary: j.summary}
 		}
 	}
 	if j.slower {
-		slow = &file.Job{ID: j.id, Attempts: j.slowest}
+		slow = &jobfile.Job{ID: j.id, Attempts: j.slowest}
 	}
 	return rows, slow
 }
@@ -132,5 +132,5 @@ func (j *live) part() (rows, slow *file.Job) {
 func (j *live) stored() {
 	admitted, settings := j.course.Admitted, j.course.Settings
 	j.graph, j.pending, j.slower = nil, nil, false
-	j.course = file.Course{Admitted: admitted, Settings: settings}
+	j.course = jobfile.Course{Admitted: admitted, Settings: settings}
 }

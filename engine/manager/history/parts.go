@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -77,7 +77,7 @@ func (p *parts) open() (chunks []chunk, record uint64, damaged []error, err erro
 		}
 		p.next = max(p.next, number+1)
 		h, at, err := readPart(name)
-		if file.IsDamage(err) {
+		if jobfile.IsDamage(err) {
 			damaged = append(damaged, err)
 			err = os.Rename(name, filepath.Join(p.folder, "damaged-"+filepath.Base(name)))
 		}
@@ -111,32 +111,32 @@ func (p *parts) open() (chunks []chunk, record uint64, damaged []error, err erro
 }
 
 func readPart(path string) (*partHead, int64, error) {
-	f, size, err := file.OpenRegular(path)
+	f, size, err := jobfile.OpenRegular(path)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer f.Close()
 	h := &partHead{}
-	start, err := file.ReadHead(path, f, size, partMagic, h)
+	start, err := jobfile.ReadHead(path, f, size, partMagic, h)
 	if err != nil {
 		return nil, 0, err
 	}
 	end := start
 	for _, c := range h.Chunks {
 		if c.Bytes < 0 {
-			return nil, 0, &file.DamageError{Path: path, Why: "its head is wrong about a chunk"}
+			return nil, 0, &jobfile.DamageError{Path: path, Why: "its head is wrong about a chunk"}
 		}
 		end += int64(c.Bytes)
 	}
 	if end != size {
-		return nil, 0, &file.DamageError{Path: path, Offset: size, Why: fmt.Sprintf("it has %d bytes and should have %d", size, end)}
+		return nil, 0, &jobfile.DamageError{Path: path, Offset: size, Why: fmt.Sprintf("it has %d bytes and should have %d", size, end)}
 	}
 	return h, start, nil
 }
 
 // add writes a part, and returns its number and where its chunks begin.
 func (p *parts) add(h *partHead, body []byte) (int, int64, error) {
-	b, err := file.AppendHead(nil, partMagic, h)
+	b, err := jobfile.AppendHead(nil, partMagic, h)
 	if err != nil {
 		return 0, 0, err
 	}

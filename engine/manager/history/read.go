@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -26,8 +26,8 @@ var (
 const openWait = 2 * time.Second
 
 // Open opens the file of a job that ended; it waits a moment for one that is being written. The
-// error is ErrUnknown, ErrNotYet, a file.DamageError, or that of ctx.
-func (h *History) Open(ctx context.Context, id scheduler.JobID) (*file.Reader, error) {
+// error is ErrUnknown, ErrNotYet, a jobfile.DamageError, or that of ctx.
+func (h *History) Open(ctx context.Context, id scheduler.JobID) (*jobfile.Reader, error) {
 	if e, ending := h.endingOf(id); ending {
 		if err := h.written(ctx, e.record); err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
@@ -42,8 +42,8 @@ func (h *History) Open(ctx context.Context, id scheduler.JobID) (*file.Reader, e
 }
 
 // open opens a job's file. One that somebody put there in its place, such as a copy of another's, is damaged.
-func (f *files) open(id scheduler.JobID) (*file.Reader, error) {
-	r, err := file.Open(f.path(id))
+func (f *files) open(id scheduler.JobID) (*jobfile.Reader, error) {
+	r, err := jobfile.Open(f.path(id))
 	if err == nil && r.Job() != id {
 		r.Close()
 		return nil, f.another(id)
@@ -53,12 +53,12 @@ func (f *files) open(id scheduler.JobID) (*file.Reader, error) {
 
 // another is the error of a file that has another job than its name says.
 func (f *files) another(id scheduler.JobID) error {
-	return &file.DamageError{Path: f.path(id), Why: fmt.Sprintf("it is not the history of %s, as its name says", id)}
+	return &jobfile.DamageError{Path: f.path(id), Why: fmt.Sprintf("it is not the history of %s, as its name says", id)}
 }
 
 // Gone is the error of a job that the index has, and no file.
 func (h *History) Gone(id scheduler.JobID) error {
-	return &file.DamageError{Path: h.files.path(id), Gone: true}
+	return &jobfile.DamageError{Path: h.files.path(id), Gone: true}
 }
 
 // written waits until history is durable up to a record, while that is to be hoped for.

@@ -4,15 +4,15 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Waits are the reasons why a job waited, over time.
 type Waits struct {
-	List    []file.Wait // in order of time
-	Dropped int         // later ones, beyond the bound
-	Lacks   []string    // of what history lacks, in words
+	List    []jobfile.Wait // in order of time
+	Dropped int            // later ones, beyond the bound
+	Lacks   []string       // of what history lacks, in words
 }
 
 // errClosed is what a question meets that comes too late.
@@ -53,14 +53,14 @@ func (h *History) ask(ctx context.Context, do func()) error {
 
 // waits gathers a job's reasons. A chunk that can't be read is told as a lack.
 func (g *journal) waits(j *live) (w Waits) {
-	add := func(c *file.Course) {
+	add := func(c *jobfile.Course) {
 		w.List, w.Dropped, w.Lacks = append(w.List, c.Waits...), w.Dropped+c.WaitsDropped, append(w.Lacks, c.Lacks...)
 	}
 	for _, at := range j.chunks {
 		if at.Waits == 0 {
 			continue
 		}
-		var c file.Course
+		var c jobfile.Course
 		r, err := g.chunk(at)
 		if err == nil {
 			c, err = r.Course()

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -99,7 +99,7 @@ func (h *History) takeIn(ids []scheduler.JobID) {
 			default:
 			}
 			e, err := h.files.entry(id)
-			var damage *file.DamageError
+			var damage *jobfile.DamageError
 			switch {
 			case err == nil:
 				entries = append(entries, e)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -326,7 +326,7 @@ func (h *History) reopen(id scheduler.JobID, submitted scheduler.Time) error {
 	if err := os.Rename(h.files.path(id), aside); err != nil {
 		return err
 	}
-	r, err := file.Open(aside)
+	r, err := jobfile.Open(aside)
 	if err != nil {
 		return err
 	}
@@ -350,7 +350,7 @@ func (h *History) putBack() error {
 		return err
 	}
 	for _, name := range names {
-		r, err := file.Open(name)
+		r, err := jobfile.Open(name)
 		if err != nil {
 			h.damaged(err)
 			continue

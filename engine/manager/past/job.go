@@ -13,13 +13,13 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Job is one that lives, or ended. One goroutine uses it, until Close. Its errors have a status of gRPC:
-// DataLoss where its file is damaged, or gone; a file.DamageError says which it is.
+// DataLoss where its file is damaged, or gone; a jobfile.DamageError says which it is.
 type Job struct {
 	ID scheduler.JobID
 	// Status is without attempts. Its owner may change it, and not what it points to.
@@ -30,9 +30,9 @@ type Job struct {
 
 	of    *Jobs
 	lives bool
-	file  *file.Reader // of one that ended; nil: it is not open, or there is none
-	lost  bool         // history has no file of it: what the model remembers is all
-	gone  error        // history should have a file of it, and has none
+	file  *jobfile.Reader // of one that ended; nil: it is not open, or there is none
+	lost  bool            // history has no file of it: what the model remembers is all
+	gone  error           // history should have a file of it, and has none
 }
 
 // Find finds a job; nil for one that nobody knows.
@@ -157,7 +157,7 @@ const attemptsTogether = 4096
 // Each calls take with the attempts that are kept, in order of id, until it returns false, and returns how
 // many are kept of how many that there were. Those that q does not ask for it may leave out.
 // What take gets is overwritten when it has returned.
-func (j *Job) Each(ctx context.Context, q file.Query, take func(*changes.Attempt) bool) (kept, of int, err error) {
+func (j *Job) Each(ctx context.Context, q jobfile.Query, take func(*changes.Attempt) bool) (kept, of int, err error) {
 	var rows []changes.Attempt
 	if j.lives {
 		rows = make([]changes.Attempt, 0, attemptsTogether)
@@ -240,7 +240,7 @@ func (j *Job) Newest(ctx context.Context, n int) (rows []changes.Attempt, of int
 }
 
 // damaged is the error of a file that is damaged, with its status.
-type damaged struct{ *file.DamageError }
+type damaged struct{ *jobfile.DamageError }
 
 // GRPCStatus is for who asks for a status.
 func (d damaged) GRPCStatus() *status.Status { return status.New(codes.DataLoss, d.Error()) }
@@ -259,7 +259,7 @@ func (d delayed) Unwrap() error { return d.error }
 
 // StatusOf gives an error of history, of the model or of a context its status.
 func StatusOf(err error) error {
-	var damage *file.DamageError
+	var damage *jobfile.DamageError
 	switch {
 	case err == nil:
 		return nil

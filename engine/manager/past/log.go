@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -25,7 +25,7 @@ func (j *Job) Attempt(ctx context.Context, id scheduler.AttemptID) (found *chang
 
 // EachAfter is Each of all attempts whose ids are larger than one.
 func (j *Job) EachAfter(ctx context.Context, id scheduler.AttemptID, take func(*changes.Attempt) bool) (kept, of int, err error) {
-	return j.Each(ctx, file.Query{After: id}, take)
+	return j.Each(ctx, jobfile.Query{After: id}, take)
 }
 
 func (j *Job) key() tails.Key {

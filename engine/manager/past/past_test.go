@@ -23,7 +23,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -124,7 +124,7 @@ func (c *cluster) find(id scheduler.JobID) *Job {
 }
 
 // all are the attempts that a job shows.
-func (c *cluster) all(j *Job, q file.Query) (rows []changes.Attempt, kept, of int) {
+func (c *cluster) all(j *Job, q jobfile.Query) (rows []changes.Attempt, kept, of int) {
 	c.Helper()
 	kept, of, err := j.Each(c.Context(), q, func(a *changes.Attempt) bool { rows = append(rows, *a); return true })
 	if err != nil {
@@ -257,11 +257,11 @@ func TestAJobOnItsWay(t *testing.T) {
 	shown := func(where string) {
 		t.Helper()
 		j := c.find(id)
-		got, kept, of := c.all(j, file.Query{})
+		got, kept, of := c.all(j, jobfile.Query{})
 		if d := gocmp.Diff(rows, got); d != "" || kept != 10 || of != 10 {
 			t.Errorf("%s: %d of %d: %s", where, kept, of, d)
 		}
-		if got, _, _ := c.all(j, file.Query{After: rows[6].ID}); len(got) != 3 || got[0].ID != rows[7].ID {
+		if got, _, _ := c.all(j, jobfile.Query{After: rows[6].ID}); len(got) != 3 || got[0].ID != rows[7].ID {
 			t.Errorf("%s: behind the seventh are %v", where, got)
 		}
 		if g, err := j.Graph(t.Context()); err != nil || len(g.GetStages()) != 2 {
@@ -274,7 +274,7 @@ func TestAJobOnItsWay(t *testing.T) {
 	shown("while it lives")
 	seen := c.find(id) // and ends while somebody looks
 	c.end(id, wire.JobState_JOB_STATE_FAILED)
-	if got, _, _ := c.all(seen, file.Query{}); len(got) != 10 {
+	if got, _, _ := c.all(seen, jobfile.Query{}); len(got) != 10 {
 		t.Errorf("who looked meanwhile sees %d attempts", len(got))
 	}
 	shown("when it ended")
@@ -303,7 +303,7 @@ func TestManyAttempts(t *testing.T) {
 	c.attempts(id, 2000)
 	c.end(id, wire.JobState_JOB_STATE_SUCCEEDED)
 	j := c.find(id)
-	rows, kept, of := c.all(j, file.Query{})
+	rows, kept, of := c.all(j, jobfile.Query{})
 	if len(rows) != kept || kept != 1020 || of != 2000 {
 		t.Errorf("%d attempts, %d of %d", len(rows), kept, of)
 	}
@@ -344,7 +344,7 @@ func TestDamage(t *testing.T) {
 			if j.Status.GetSummary().GetUser() != "ann" || (j.Damage == nil) != x.graph {
 				t.Errorf("%v, %v", j.Status, j.Damage)
 			}
-			_, _, wrong := j.Each(t.Context(), file.Query{}, func(*changes.Attempt) bool { return true })
+			_, _, wrong := j.Each(t.Context(), jobfile.Query{}, func(*changes.Attempt) bool { return true })
 			if status.Code(wrong) != codes.DataLoss || !strings.Contains(wrong.Error(), path) {
 				t.Errorf("its attempts: %v", wrong)
 			}
@@ -385,7 +385,7 @@ func TestHistoryThatCantBeWritten(t *testing.T) {
 	}
 	c.end(id, wire.JobState_JOB_STATE_FAILED, &wire.AttemptStatus{Attempt: 101, Stage: "reduce", Launcher: "oak", State: "failed", Started: 5, Ended: 7})
 	j := c.find(id)
-	rows, kept, of := c.all(j, file.Query{})
+	rows, kept, of := c.all(j, jobfile.Query{})
 	if kept != 1 || of != 10 || len(rows) != 1 || rows[0].Stage != 1 || rows[0].Outcome != scheduler.Failed || rows[0].On != "oak" {
 		t.Errorf("%d of %d: %v", kept, of, rows)
 	}
@@ -397,7 +397,7 @@ func TestHistoryThatCantBeWritten(t *testing.T) {
 		t.Errorf("%v %v", p, err)
 	}
 	c.end(c.begin("bob", ""), wire.JobState_JOB_STATE_KILLED) // so that the model forgets it
-	_, _, err = c.find(id).Each(t.Context(), file.Query{}, func(*changes.Attempt) bool { return true })
+	_, _, err = c.find(id).Each(t.Context(), jobfile.Query{}, func(*changes.Attempt) bool { return true })
 	if status.Code(err) != codes.Unavailable || !errors.Is(err, history.ErrNotYet) {
 		t.Errorf("of attempts that nobody knows now it says %v", err)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/internal/dataformat"
 )
 
@@ -22,7 +22,7 @@ const otherFiles = 1
 func versions() dataformat.Versions {
 	return dataformat.Versions{
 		"core": core.Version, "event log": eventlog.Version, "checkpoint": core.CheckpointFormat(),
-		"history": file.Version, "numbers of jobs": numbersVersion, "other files": otherFiles,
+		"history": jobfile.Version, "numbers of jobs": numbersVersion, "other files": otherFiles,
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 )
 
 // walk calls take with each whole block of a file, in order: its head, where what follows that begins, and
@@ -15,7 +15,7 @@ import (
 func walk(f *os.File, size int64, take func(h *blockHead, at, next int64) error, wrong func(error)) error {
 	for at := int64(0); at < size; {
 		h, start, next, err := blockAt(f, at, size)
-		var damage *file.DamageError
+		var damage *jobfile.DamageError
 		switch {
 		case errors.As(err, &damage):
 			if next, err = nextBlock(f, at+1, size); err == nil && next < size {
@@ -33,18 +33,18 @@ func walk(f *os.File, size int64, take func(h *blockHead, at, next int64) error,
 }
 
 // blockAt reads the head of a block that begins at a place, and returns where the rest of it begins, and where it ends. The
-// error is a file.DamageError where there is no whole one.
+// error is a jobfile.DamageError where there is no whole one.
 func blockAt(f *os.File, at, size int64) (h *blockHead, start, end int64, err error) {
 	h = &blockHead{}
-	n, err := file.ReadHead(f.Name(), io.NewSectionReader(f, at, size-at), size-at, magic, h)
-	var damage *file.DamageError
+	n, err := jobfile.ReadHead(f.Name(), io.NewSectionReader(f, at, size-at), size-at, magic, h)
+	var damage *jobfile.DamageError
 	if errors.As(err, &damage) {
 		damage.Offset += at
 	}
 	start = at + n
 	end = start + int64(h.Bytes)
 	if err == nil && (h.Bytes < 0 || end > size) {
-		err = &file.DamageError{Path: f.Name(), Offset: at, Why: "it ends in a block"}
+		err = &jobfile.DamageError{Path: f.Name(), Offset: at, Why: "it ends in a block"}
 	}
 	return h, start, end, err
 }
@@ -67,7 +67,7 @@ func nextBlock(f *os.File, from, size int64) (int64, error) {
 			}
 			at += i
 			_, _, _, err := blockAt(f, from+int64(at), size)
-			var damage *file.DamageError
+			var damage *jobfile.DamageError
 			if err == nil || !errors.As(err, &damage) {
 				return from + int64(at), err
 			}

@@ -8,13 +8,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Read is what there is of an attempt that ran on a launcher; nil: nothing. The error is that of who
-// reads, or a file.DamageError.
+// reads, or a jobfile.DamageError.
 func (s *Store) Read(k Key, attempt scheduler.AttemptID, on string) (found *wire.LogTail, err error) {
 	err = s.each(k, func(h *blockHead) bool { return h.First <= uint64(attempt) && uint64(attempt) <= h.Last }, func(t *wire.LogTail) error {
 		if t.Attempt == uint64(attempt) && t.Launcher == on {
@@ -55,7 +55,7 @@ func (s *Store) each(k Key, wanted func(*blockHead) bool, take func(*wire.LogTai
 }
 
 func (s *Store) eachWritten(k Key, wanted func(*blockHead) bool, take func(*wire.LogTail) error) error {
-	f, size, err := file.OpenRegular(s.path(k))
+	f, size, err := jobfile.OpenRegular(s.path(k))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (s *Store) eachWritten(k Key, wanted func(*blockHead) bool, take func(*wire
 			return nil
 		}
 		m, err := readBlock(f, h, at)
-		var damage *file.DamageError
+		var damage *jobfile.DamageError
 		if errors.As(err, &damage) {
 			wrong = append(wrong, err)
 			return nil
@@ -92,11 +92,11 @@ func readBlock(f *os.File, h *blockHead, at int64) (*wire.LogTails, error) {
 	if _, err := f.ReadAt(body, at); err != nil {
 		return nil, fmt.Errorf("ends of logs: %w", err)
 	}
-	damaged := func(why string) error { return &file.DamageError{Path: f.Name(), Offset: at, Why: why} }
+	damaged := func(why string) error { return &jobfile.DamageError{Path: f.Name(), Offset: at, Why: why} }
 	if crc32.Checksum(body, castagnoli) != h.Sum {
 		return nil, damaged("a checksum does not match")
 	}
-	raw, err := file.Unpack(body, h.Raw)
+	raw, err := jobfile.Unpack(body, h.Raw)
 	if err != nil {
 		return nil, damaged(err.Error())
 	}

@@ -16,7 +16,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -116,7 +116,7 @@ func TestDamageCostsOneBlock(t *testing.T) {
 		lost, _ := slices.BinarySearch(ends, at+1)
 		for block := range blocks + 1 {
 			got, err := s.Read(k, scheduler.AttemptID(block), "l1")
-			var damage *file.DamageError
+			var damage *jobfile.DamageError
 			if there := block != lost; there != (got != nil) || there != (err == nil) || !there && !errors.As(err, &damage) {
 				t.Fatalf("byte %d, in block %d: of block %d there is %d bytes, %v", at, lost, block, len(got.GetText()), err)
 			}

@@ -10,13 +10,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 const magic = "HAMTAIL\x01" // the last byte is the version of the format
 
-// blockHead is what a block begins with (file.AppendHead). A wire.LogTails follows, compressed.
+// blockHead is what a block begins with (jobfile.AppendHead). A wire.LogTails follows, compressed.
 type blockHead struct {
 	First uint64 `json:"first"` // the least attempt
 	Last  uint64 `json:"last"`  // the largest
@@ -147,9 +147,9 @@ func (s *Store) write(b *block) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	body := file.Pack(raw)
+	body := jobfile.Pack(raw)
 	head.Bytes, head.Raw, head.Sum = len(body), len(raw), crc32.Checksum(body, castagnoli)
-	text, err := file.AppendHead(nil, magic, &head)
+	text, err := jobfile.AppendHead(nil, magic, &head)
 	if err != nil {
 		return 0, err
 	}

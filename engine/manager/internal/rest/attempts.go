@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
@@ -145,8 +145,8 @@ func (l *look) list(p *restapi.ListAttemptsParams) (*listed, error) {
 }
 
 // which says what the list can do without.
-func (x *listed) which() file.Query {
-	q := file.Query{After: x.after}
+func (x *listed) which() jobfile.Query {
+	q := jobfile.Query{After: x.after}
 	if x.stage >= 0 {
 		q.Stages = []int32{x.stage}
 	}

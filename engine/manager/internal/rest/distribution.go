@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/internal/histogram"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -27,7 +27,7 @@ func (s *Server) GetDistribution(ctx context.Context, q restapi.GetDistributionR
 	if err != nil {
 		return nil, err
 	}
-	kept, of, err := l.Each(ctx, file.Query{Stages: []int32{d.stage}}, d.take)
+	kept, of, err := l.Each(ctx, jobfile.Query{Stages: []int32{d.stage}}, d.take)
 	if err != nil {
 		return nil, err
 	}

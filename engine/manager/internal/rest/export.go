@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -113,7 +113,7 @@ func (e *export) job() error {
 
 func (e *export) attempts() (err error) {
 	var wrong error
-	_, e.end.Of, err = e.look.Each(e.ctx, file.Query{}, func(f *changes.Attempt) bool {
+	_, e.end.Of, err = e.look.Each(e.ctx, jobfile.Query{}, func(f *changes.Attempt) bool {
 		wrong = e.line("attempt", e.look.shown(f))
 		e.end.Attempts++
 		return wrong == nil

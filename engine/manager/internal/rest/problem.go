@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
@@ -51,7 +51,7 @@ func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 		w.Header().Set("Retry-After", "1")
 	}
 	p := restapi.Problem{Status: code, Detail: status.Convert(err).Message()}
-	var damage *file.DamageError
+	var damage *jobfile.DamageError
 	if errors.As(err, &damage) {
 		p.Type, p.Title, p.File = damagedType, "A file of history is damaged", &damage.Path
 	}

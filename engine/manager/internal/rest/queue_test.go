@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -283,7 +283,7 @@ func TestReasons(t *testing.T) {
 	w.job(2, secretive, 3)
 	w.end(3, "ann")
 	at := func(n int) scheduler.Time { return base.Add(time.Duration(n) * time.Second) }
-	w.kept.waits = history.Waits{List: []file.Wait{{At: at(1), Reason: "a"}, {At: at(2), Reason: "b"}, {At: at(3)}, {At: at(5), Reason: "c"}}, Dropped: 2}
+	w.kept.waits = history.Waits{List: []jobfile.Wait{{At: at(1), Reason: "a"}, {At: at(2), Reason: "b"}, {At: at(3)}, {At: at(5), Reason: "c"}}, Dropped: 2}
 	said := func(job string) (text string) {
 		var l restapi.ReasonList
 		w.ask("GET", "/api/v1/jobs/"+job+"/reasons", "", &l)

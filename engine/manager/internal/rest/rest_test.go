@@ -26,7 +26,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
@@ -147,7 +147,7 @@ type world struct {
 }
 
 // The encoder that all share is not to belong to a bubble of synctest, which its first user may be in.
-var _ = file.Pack([]byte("x"))
+var _ = jobfile.Pack([]byte("x"))
 
 func newWorld(t testing.TB) *world {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -28,7 +28,7 @@ func (s *Server) GetTimeline(ctx context.Context, q restapi.GetTimelineRequestOb
 	}
 	defer l.Close()
 	t := l.timeline(&q.Params)
-	kept, of, err := l.Each(ctx, file.Query{}, t.take)
+	kept, of, err := l.Each(ctx, jobfile.Query{}, t.take)
 	if err != nil {
 		return nil, err
 	}

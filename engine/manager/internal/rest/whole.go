@@ -11,7 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/file"
+	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
@@ -128,7 +128,7 @@ func (l *look) draw(ctx context.Context, stage string, p *restapi.GetTimelinePar
 			return made, err
 		}
 	}
-	kept, of, err := l.Each(ctx, file.Query{}, func(f *changes.Attempt) bool {
+	kept, of, err := l.Each(ctx, jobfile.Query{}, func(f *changes.Attempt) bool {
 		if d != nil {
 			d.take(f)
 		}

@@ -1,4 +1,4 @@
-// Package file is the form of what history keeps of a job: one compressed file, which is written
+// Package jobfile is the form of what history keeps of a job: one compressed file, which is written
 // once and never changed.
 //
 // # What is in it
@@ -18,4 +18,4 @@
 // A file is as long as its head says, and each section has its checksum, so that one that was cut
 // or damaged is refused with its name and the place (DamageError). Times of attempts are kept to the
 // microsecond, everything else as it was.
-package file
+package jobfile
