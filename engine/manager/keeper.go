@@ -14,8 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
-	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -154,7 +154,7 @@ func (m *manager) keepTails(ctx context.Context, job scheduler.JobID, list []*wi
 	if !known {
 		return nil
 	}
-	key := tails.Key{Job: job, Submitted: at}
+	key := logarchive.Key{Job: job, Submitted: at}
 	m.history.Tails().Own(key, user)
 	if err := m.history.Tails().Add(key, list); err != nil {
 		return status.Error(codes.ResourceExhausted, err.Error())

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
 )
 
 // ManagerConfig is what the manager is told of it. The caller adds what is no configuration.
@@ -27,7 +27,7 @@ func (s *Site) ManagerConfig() manager.Config {
 		WebHosts:       m.Web.Hosts, WebActionsOff: m.Web.Actions == config.ActionsOff,
 		History: history.Options{
 			Folder: m.History.Folder, Store: m.History.Store, KeepFor: m.History.KeepFor, JobsMax: m.History.JobsMax, BytesMax: int64(m.History.BytesMax), AttemptsMax: m.History.AttemptsMax,
-			Tails: tails.Options{JobBytes: int64(m.History.Tails.JobBytes), UserBytes: int64(s.Limits.UserTails), BytesASecond: int64(m.History.Tails.BytesASecond)},
+			Tails: logarchive.Options{JobBytes: int64(m.History.Tails.JobBytes), UserBytes: int64(s.Limits.UserTails), BytesASecond: int64(m.History.Tails.BytesASecond)},
 		},
 		Limits: Connections(s.Config), UserBlobBytes: int64(s.Limits.UserPrograms), UploadRate: int64(s.Limits.UploadRate),
 		UserUploads: s.Limits.UserUploads, UserStreams: s.Limits.UserStreams,

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/internal/smalldisk"
@@ -73,7 +73,7 @@ func TestADiskThatOthersFill(t *testing.T) {
 		return !h.State().Behind.IsZero()
 	})
 	last := s.all[next-1].Jobs[0].ID
-	key := tails.Key{Job: last, Submitted: s.all[next-1].Jobs[0].Submitted}
+	key := logarchive.Key{Job: last, Submitted: s.all[next-1].Jobs[0].Submitted}
 	if err := h.Tails().Add(key, []*wire.LogTail{{Job: uint64(last), Attempt: 1, Launcher: "l1", Of: 3, Text: []byte("end")}}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/manager/history/mirror"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
-	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -32,7 +32,7 @@ type History struct {
 	files     files
 	index     atomic.Pointer[index.Index]
 	series    *series.Store
-	tails     *tails.Store
+	tails     *logarchive.Store
 	mirror    *mirror.Mirror // nil: there is no copy on another store
 
 	// These belong to the goroutine run.
@@ -74,17 +74,17 @@ type waiter struct {
 
 // State is how history is.
 type State struct {
-	Behind  time.Time     // since when it can't be written; zero: it can
-	Why     error         // that it can't
-	Missed  uint64        // rows that it could not take
-	Freed   uint64        // jobs that went before their time, since the disk was full
-	FreedAt time.Time     // when one went last; zero: none did
-	Record  uint64        // it is durable up to this one of the event log
-	Jobs    int           // that ended
-	Bytes   int64         // of their files
-	Damaged []string      // files that can't be read, up to damagedMax
-	Store   *mirror.State // of the copy on another store; nil: there is none
-	Tails   tails.State   // of the ends of attempts' logs
+	Behind  time.Time        // since when it can't be written; zero: it can
+	Why     error            // that it can't
+	Missed  uint64           // rows that it could not take
+	Freed   uint64           // jobs that went before their time, since the disk was full
+	FreedAt time.Time        // when one went last; zero: none did
+	Record  uint64           // it is durable up to this one of the event log
+	Jobs    int              // that ended
+	Bytes   int64            // of their files
+	Damaged []string         // files that can't be read, up to damagedMax
+	Store   *mirror.State    // of the copy on another store; nil: there is none
+	Tails   logarchive.State // of the ends of attempts' logs
 	// Revision is another one when something of this has changed, but for Record and how much waits.
 	// Listed is, when the list of jobs has, otherwise than by a job's end.
 	Revision, Listed uint64

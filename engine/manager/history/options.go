@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
-	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
 )
 
 // Defaults of Options.
@@ -20,13 +20,13 @@ const (
 // Options say where history is and how much of it is kept.
 type Options struct {
 	Folder      string
-	KeepFor     time.Duration // after a job's end; 0: KeepForDefault
-	JobsMax     int           // that ended; 0: JobsMaxDefault
-	BytesMax    int64         // of their files; 0: BytesMaxDefault
-	AttemptsMax int           // of a job; of those beyond only failures and the slowest are kept; 0: AttemptsMaxDefault
-	Store       string        // URL of a copy of all this, on any store; "": there is none
-	Tails       tails.Options // of the ends of attempts' logs; Folder, BytesMax, Changed and Log are history's
-	Log         *slog.Logger  // nil: slog.Default
+	KeepFor     time.Duration      // after a job's end; 0: KeepForDefault
+	JobsMax     int                // that ended; 0: JobsMaxDefault
+	BytesMax    int64              // of their files; 0: BytesMaxDefault
+	AttemptsMax int                // of a job; of those beyond only failures and the slowest are kept; 0: AttemptsMaxDefault
+	Store       string             // URL of a copy of all this, on any store; "": there is none
+	Tails       logarchive.Options // of the ends of attempts' logs; Folder, BytesMax, Changed and Log are history's
+	Log         *slog.Logger       // nil: slog.Default
 	Now         func() time.Time
 	// Pools is what the policy tells of its pools now: Told, Held, Demand and Share of each name once.
 	// It may not wait. Nil: nothing.

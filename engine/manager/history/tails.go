@@ -3,11 +3,11 @@ package history
 import (
 	"path/filepath"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-func (h *History) openTails() (*tails.Store, error) {
+func (h *History) openTails() (*logarchive.Store, error) {
 	o := h.o.Tails
 	o.Changed = func() { h.touch(stateChanged) }
 	live := map[scheduler.JobID]string{} // as the journal has them now: it belongs to the goroutine run afterwards
@@ -25,11 +25,11 @@ func (h *History) openTails() (*tails.Store, error) {
 		return s.GetUser()
 	}
 	o.Folder, o.BytesMax, o.Log = filepath.Join(h.o.Folder, tailsFolder), h.o.BytesMax, h.o.Log
-	return tails.Open(o)
+	return logarchive.Open(o)
 }
 
 // Tails are the ends of attempts' logs. They go with the history of their job.
-func (h *History) Tails() *tails.Store { return h.tails }
+func (h *History) Tails() *logarchive.Store { return h.tails }
 
 // Submitted is when a job that ended was submitted, and by whom; false: history has none of it.
 func (h *History) Submitted(id scheduler.JobID) (at scheduler.Time, user string, known bool, err error) {

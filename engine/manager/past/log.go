@@ -6,7 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -28,8 +28,8 @@ func (j *Job) EachAfter(ctx context.Context, id scheduler.AttemptID, take func(*
 	return j.Each(ctx, jobfile.Query{After: id}, take)
 }
 
-func (j *Job) key() tails.Key {
-	return tails.Key{Job: j.ID, Submitted: scheduler.Time(j.Status.GetSummary().GetSubmitted())}
+func (j *Job) key() logarchive.Key {
+	return logarchive.Key{Job: j.ID, Submitted: scheduler.Time(j.Status.GetSummary().GetSubmitted())}
 }
 
 // Tail is the end of the log of an attempt that ran on a launcher; nil: there is none.

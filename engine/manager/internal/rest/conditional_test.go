@@ -12,7 +12,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -86,7 +86,7 @@ func TestHowHistoryStandsIsHeardOf(t *testing.T) {
 	w.job(1, "ann", 3)
 	r := httptest.NewRequest("GET", Root+"/cluster?wait=60", nil)
 	r.Header.Set("If-None-Match", w.ask("GET", Root+"/cluster", "", nil).Header.Get("ETag"))
-	if err := w.history.Tails().Add(tails.Key{Job: 1, Submitted: base}, []*wire.LogTail{{Job: 1, Attempt: 7, Launcher: "l1", Of: 5, Text: []byte("words")}}); err != nil {
+	if err := w.history.Tails().Add(logarchive.Key{Job: 1, Submitted: base}, []*wire.LogTail{{Job: 1, Attempt: 7, Launcher: "l1", Of: 5, Text: []byte("words")}}); err != nil {
 		t.Fatal(err)
 	}
 	var c restapi.Cluster

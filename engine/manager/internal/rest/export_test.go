@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/tails"
+	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -20,7 +20,7 @@ func TestExport(t *testing.T) {
 	w.job(1, "ann", 3)
 	rows := w.attempts(1, 1, 5000, 3)
 	printed := []*wire.LogTail{{Job: 1, Attempt: 7, Launcher: "l1", Of: 10, Text: []byte("a\xff<b>"), Failed: true}, {Job: 1, Attempt: 8, Launcher: "l2", Of: 5, Lacks: "why not"}}
-	if err := w.history.Tails().Add(tails.Key{Job: 1, Submitted: base}, printed); err != nil {
+	if err := w.history.Tails().Add(logarchive.Key{Job: 1, Submitted: base}, printed); err != nil {
 		t.Fatal(err)
 	}
 	var rest []changes.Attempt // that end later

@@ -1,4 +1,4 @@
-package tails
+package logarchive
 
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 

@@ -1,7 +1,7 @@
-// Package tails keeps the ends of attempts' logs, beside the history of their jobs: what can be read of an
+// Package logarchive keeps the ends of attempts' logs, beside the history of their jobs: what can be read of an
 // attempt when its launcher is gone.
 //
-//	s, err := tails.Open(tails.Options{Folder: "data/history/tails"})
+//	s, err := logarchive.Open(logarchive.Options{Folder: "data/history/tails"})
 //	err = s.Add(key, list)          // ErrBusy: enough waits to be written
 //	t, err := s.Read(key, 12, "l1") // of attempt 12, which ran on l1
 //	err = s.Remove(job)
@@ -26,4 +26,4 @@
 // A job's file goes with its history and counts to bytesMax. Beyond jobBytes (256 MiB) of a job, or
 // limits.userTails (4 GiB) of its user, only those of failures are kept. A reader gets the
 // launcher's own log while it is there, else this, else the reason why there is none.
-package tails
+package logarchive
