@@ -86,7 +86,7 @@ var directions = []struct {
 	{"engine/manager/history/jobfile", []string{"sdk/scheduler", "engine/core/changes", "engine/wire", "internal/atomicfile"}, "the form of a file: what goes into it, and when, is said by history"},
 	{"engine/manager/history/index", []string{"sdk/scheduler", "engine/wire"}, "summaries and their lists: the files that it stands for are history's"},
 	{"engine/manager/history/logarchive", []string{"sdk/scheduler", "engine/manager/history/jobfile", "engine/wire"}, "ends of logs, by job: which jobs there are is history's"},
-	{"engine/manager/history/mirror", []string{"internal/atomicfile", "sdk/storage"}, "copies of files: what is in them is history's"},
+	{"engine/manager/history/backup", []string{"internal/atomicfile", "sdk/storage"}, "copies of files: what is in them is history's"},
 	{"engine/manager/history/series", nil, "samples and sums: what is sampled is history's"},
 	{"engine/manager/history", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/graph", "engine/manager/history", "engine/wire", "internal/atomicfile"}, aManagersRoom},
 	{"engine/manager/past", []string{"sdk/scheduler", "engine/core/changes", "engine/manager/history", "engine/manager/readmodel", "engine/wire"}, aManagersRoom},

@@ -6,8 +6,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/hamadryad/hamadryad/engine/manager/history/backup"
 	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
-	"github.com/hamadryad/hamadryad/engine/manager/history/mirror"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -22,7 +22,7 @@ func (h *History) openMirror() (err error) {
 	if h.o.Store == "" {
 		return nil
 	}
-	h.mirror, err = mirror.Start(mirror.Options{
+	h.mirror, err = backup.Start(backup.Options{
 		Local: h.o.Folder, Folders: map[string]string{jobsFolder: fileSuffix, tailsFolder: logarchive.Suffix}, Grow: []string{tailsFolder}, URL: h.o.Store, Took: h.brought, Changed: func() { h.touch(stateChanged) }, Log: h.o.Log,
 	})
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/history/backup"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
-	"github.com/hamadryad/hamadryad/engine/manager/history/mirror"
 	"github.com/hamadryad/hamadryad/engine/manager/history/series"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
@@ -33,7 +33,7 @@ type History struct {
 	index     atomic.Pointer[index.Index]
 	series    *series.Store
 	tails     *logarchive.Store
-	mirror    *mirror.Mirror // nil: there is no copy on another store
+	mirror    *backup.Mirror // nil: there is no copy on another store
 
 	// These belong to the goroutine run.
 	journal  journal
@@ -83,7 +83,7 @@ type State struct {
 	Jobs    int              // that ended
 	Bytes   int64            // of their files
 	Damaged []string         // files that can't be read, up to damagedMax
-	Store   *mirror.State    // of the copy on another store; nil: there is none
+	Store   *backup.State    // of the copy on another store; nil: there is none
 	Tails   logarchive.State // of the ends of attempts' logs
 	// Revision is another one when something of this has changed, but for Record and how much waits.
 	// Listed is, when the list of jobs has, otherwise than by a job's end.

@@ -1,7 +1,7 @@
-// Package mirror keeps a copy of a folder's files on a store of any kind, such as HDFS, and brings
+// Package backup keeps a copy of a folder's files on a store of any kind, such as HDFS, and brings
 // back those that are missing here: on a new machine the folder is what it was on the lost one.
 //
-//	m, err := mirror.Start(mirror.Options{Local: "data/history", Folders: …, URL: "hdfs:///hamadryad/history", Took: index})
+//	m, err := backup.Start(backup.Options{Local: "data/history", Folders: …, URL: "hdfs:///hamadryad/history", Took: index})
 //	…
 //	m.Gone("jobs/12.history")
 //
@@ -24,7 +24,7 @@
 // whether there were jobs, and records in the log's first step where its own count begins
 // (ManagerStart.jobs_above). What a bound removes here is removed there. Samples of pools and live
 // jobs are not copied: the event log has those.
-package mirror
+package backup
 
 import (
 	"cmp"
