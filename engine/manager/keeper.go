@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
-	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -36,7 +36,7 @@ const settleMax = 10 * time.Second
 func (m *manager) openHistory() error {
 	o := m.cfg.History
 	o.Log = m.log
-	o.Pools = func(slots uint64) []series.Pool { return m.pools.Sample(time.Now(), slots) }
+	o.Pools = func(slots uint64) []timeseries.Pool { return m.pools.Sample(time.Now(), slots) }
 	h, err := history.Open(o)
 	if err == nil {
 		m.history = &keeper{h, o}

@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/history/backup"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
-	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -31,7 +31,7 @@ type History struct {
 	questions chan func()
 	files     files
 	index     atomic.Pointer[index.Index]
-	series    *series.Store
+	series    *timeseries.Store
 	tails     *logarchive.Store
 	mirror    *backup.Mirror // nil: there is no copy on another store
 
@@ -125,7 +125,7 @@ func Open(o Options) (*History, error) {
 	if err := h.openIndex(); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	if h.series, err = series.Open(filepath.Join(o.Folder, "series.db"), o.Log); err != nil {
+	if h.series, err = timeseries.Open(filepath.Join(o.Folder, "series.db"), o.Log); err != nil {
 		h.index.Load().Close()
 		return nil, fmt.Errorf("history: %w", err)
 	}
@@ -220,7 +220,7 @@ func (h *History) State() State {
 	return s
 }
 
-// Series reads samples, summed to so many points: series.Store.Rows.
-func (h *History) Series(tier int, from, until int64, points int) ([]series.Row, time.Duration, error) {
+// Series reads samples, summed to so many points: timeseries.Store.Rows.
+func (h *History) Series(tier int, from, until int64, points int) ([]timeseries.Row, time.Duration, error) {
 	return h.series.Rows(tier, from, until, points)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -536,7 +536,7 @@ func TestSamples(t *testing.T) {
 	up := changes.Launcher{ID: 1, State: "up", Slots: []scheduler.SlotCount{{Kind: "x", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "x", Count: 3}}}
 	s.take(&news{jobs: []changes.Job{pool(1, "a", 2, 1), pool(2, "a", 3, 0), pool(3, "b", 1, 1)}, launchers: []changes.Launcher{up}})
 	s.take(&news{jobs: []changes.Job{pool(1, "b", 7, 0)}, ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 3}}}})
-	r := s.row(9, []series.Pool{{Name: "c", Told: 1, Demand: 4}, {Name: "b", Told: 1, Held: 7, Own: 5, Demand: 8, Share: 2500}})
+	r := s.row(9, []timeseries.Pool{{Name: "c", Told: 1, Demand: 4}, {Name: "b", Told: 1, Held: 7, Own: 5, Demand: 8, Share: 2500}})
 	if got := fmt.Sprint(r); got != "{9 0 4 3 [{a 1 0 3 0 0 0 0 0 0} {b 1 0 7 0 1 7 5 8 2500} {c 0 0 0 0 1 0 0 4 0}]}" {
 		t.Error(got)
 	}

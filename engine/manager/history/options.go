@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
-	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
 )
 
 // Defaults of Options.
@@ -30,7 +30,7 @@ type Options struct {
 	Now         func() time.Time
 	// Pools is what the policy tells of its pools now: Told, Held, Demand and Share of each name once.
 	// It may not wait. Nil: nothing.
-	Pools func(slots uint64) []series.Pool
+	Pools func(slots uint64) []timeseries.Pool
 
 	write func(path string, content []byte) error // tests break it
 }

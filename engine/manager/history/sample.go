@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -13,7 +13,7 @@ import (
 type sampler struct {
 	jobs      map[scheduler.JobID]sampled // that live
 	launchers map[scheduler.LauncherID][2]uint64
-	pools     map[string]*series.Pool
+	pools     map[string]*timeseries.Pool
 	slots     [2]uint64 // all, and free ones, of launchers that are up
 	failed    bool      // the last sample could not be written
 }
@@ -21,7 +21,7 @@ type sampler struct {
 // sampled is a job, and what it adds to its pool.
 type sampled struct {
 	submitted scheduler.Time
-	pool      series.Pool
+	pool      timeseries.Pool
 }
 
 // submitted says which jobs live, and when they were submitted.
@@ -34,13 +34,13 @@ func (s *sampler) submitted() map[scheduler.JobID]scheduler.Time {
 }
 
 func newSampler() sampler {
-	return sampler{jobs: map[scheduler.JobID]sampled{}, launchers: map[scheduler.LauncherID][2]uint64{}, pools: map[string]*series.Pool{}}
+	return sampler{jobs: map[scheduler.JobID]sampled{}, launchers: map[scheduler.LauncherID][2]uint64{}, pools: map[string]*timeseries.Pool{}}
 }
 
 func (s *sampler) take(n *news) {
 	for i := range n.jobs {
 		j := &n.jobs[i]
-		p := series.Pool{Name: j.Pool, Jobs: 1, Running: uint64(max(j.Running, 0)), Ready: uint64(max(j.Waits.Ready, 0))}
+		p := timeseries.Pool{Name: j.Pool, Jobs: 1, Running: uint64(max(j.Running, 0)), Ready: uint64(max(j.Waits.Ready, 0))}
 		if j.State == wire.JobState_JOB_STATE_ASKED {
 			p.Asked = 1
 		}
@@ -80,10 +80,10 @@ func (s *sampler) forget(id scheduler.JobID) {
 }
 
 // count adds what a job does to its pool, or takes it away.
-func (s *sampler) count(p series.Pool, sign int64) {
+func (s *sampler) count(p timeseries.Pool, sign int64) {
 	pool := s.pools[p.Name]
 	if pool == nil {
-		pool = &series.Pool{Name: p.Name}
+		pool = &timeseries.Pool{Name: p.Name}
 		s.pools[p.Name] = pool
 	}
 	by := uint64(sign) // -1 wraps, and so do the sums
@@ -94,8 +94,8 @@ func (s *sampler) count(p series.Pool, sign int64) {
 }
 
 // row is a sample, with what the policy tells of pools.
-func (s *sampler) row(at int64, told []series.Pool) series.Row {
-	r := series.Row{At: at, Slots: s.slots[0], Free: s.slots[1]}
+func (s *sampler) row(at int64, told []timeseries.Pool) timeseries.Row {
+	r := timeseries.Row{At: at, Slots: s.slots[0], Free: s.slots[1]}
 	heard := map[string]bool{}
 	for _, p := range told {
 		if own := s.pools[p.Name]; own != nil {
@@ -109,13 +109,13 @@ func (s *sampler) row(at int64, told []series.Pool) series.Row {
 			r.Pools = append(r.Pools, *p)
 		}
 	}
-	slices.SortFunc(r.Pools, func(a, b series.Pool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Pools, func(a, b timeseries.Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return r
 }
 
 // sample takes one of now.
 func (h *History) sample() {
-	var told []series.Pool
+	var told []timeseries.Pool
 	if h.o.Pools != nil {
 		told = h.o.Pools(h.sampler.slots[0])
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
 )
 
 // shareMax bounds a fair share that is sampled, in slots: a week of them sums up.
@@ -14,12 +14,12 @@ const shareMax = 1e9
 // Sample is what the policy's last word tells of pools now, each once, with the slots of all kinds: of all
 // pools where jobs name their pools so, else of those without a parent. A word that is older than
 // StaleAfter tells nothing, nor does one by which more is held than the slots that there are now: launchers went since.
-func (b *Book) Sample(now time.Time, slots uint64) []series.Pool {
+func (b *Book) Sample(now time.Time, slots uint64) []timeseries.Pool {
 	v := b.View()
 	if now.Sub(v.At) > StaleAfter || v.held() > slots {
 		return nil
 	}
-	var list []series.Pool
+	var list []timeseries.Pool
 	at, within := map[string]int{}, map[string]uint64{}
 	for i := range v.Pools {
 		p := &v.Pools[i]
@@ -32,7 +32,7 @@ func (b *Book) Sample(now time.Time, slots uint64) []series.Pool {
 		k, known := at[p.Name]
 		if !known {
 			k = len(list)
-			at[p.Name], list = k, append(list, series.Pool{Name: p.Name, Told: 1})
+			at[p.Name], list = k, append(list, timeseries.Pool{Name: p.Name, Told: 1})
 		}
 		if p.Parent != "" {
 			within[p.Parent] += uint64(max(p.Running, 0))
@@ -40,7 +40,7 @@ func (b *Book) Sample(now time.Time, slots uint64) []series.Pool {
 		x := &list[k]
 		x.Held += uint64(max(p.Running, 0))
 		x.Demand += uint64(max(p.Demand, 0))
-		x.Share += uint64(math.Round(min(max(p.FairShare, 0), shareMax) * series.ShareUnit))
+		x.Share += uint64(math.Round(min(max(p.FairShare, 0), shareMax) * timeseries.ShareUnit))
 	}
 	for i := range list {
 		x := &list[i]

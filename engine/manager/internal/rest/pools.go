@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -98,15 +98,15 @@ func (s *Server) GetPoolSeries(_ context.Context, q restapi.GetPoolSeriesRequest
 	}
 	tier := tiers[span]
 	until := time.Now().Unix() + 1
-	rows, every, err := s.needs.Kept.Series(tier, until-int64(series.Tiers[tier].Keep/time.Second), until, points)
+	rows, every, err := s.needs.Kept.Series(tier, until-int64(timeseries.Tiers[tier].Keep/time.Second), until, points)
 	if err != nil {
 		return nil, err
 	}
 	told := toldIn(rows)
 	if q.Params.Pool != nil {
-		series.Only(rows, *q.Params.Pool)
+		timeseries.Only(rows, *q.Params.Pool)
 	}
-	names, left := series.Largest(rows, seriesPoolsMax)
+	names, left := timeseries.Largest(rows, seriesPoolsMax)
 	a := restapi.PoolSeries{Every: int(every / time.Second), Times: []int64{}, Slots: []float32{}, Free: []float32{}, Pools: []restapi.PoolLine{}, LeftOut: left}
 	for i := range rows {
 		a.Times = append(a.Times, rows[i].At)
@@ -120,16 +120,16 @@ func (s *Server) GetPoolSeries(_ context.Context, q restapi.GetPoolSeriesRequest
 
 // toldIn says of each row whether the policy told of any pool in it. Then it told of all: one that it did not name held
 // nothing, though the manager may count attempts that ran by another moment's state, and both together would be more slots than there are.
-func toldIn(rows []series.Row) []bool {
+func toldIn(rows []timeseries.Row) []bool {
 	told := make([]bool, len(rows))
 	for i := range rows {
-		told[i] = slices.ContainsFunc(rows[i].Pools, func(p series.Pool) bool { return p.Told > 0 })
+		told[i] = slices.ContainsFunc(rows[i].Pools, func(p timeseries.Pool) bool { return p.Told > 0 })
 	}
 	return told
 }
 
 // line is what a pool did at each time, on average.
-func line(rows []series.Row, told []bool, name string) restapi.PoolLine {
+func line(rows []timeseries.Row, told []bool, name string) restapi.PoolLine {
 	n := len(rows)
 	l := restapi.PoolLine{
 		Name: name, Jobs: make([]float32, n), Running: make([]float32, n), Ready: make([]float32, n),
@@ -140,7 +140,7 @@ func line(rows []series.Row, told []bool, name string) restapi.PoolLine {
 		all := rows[i].Samples
 		l.Jobs[i], l.Running[i], l.Ready[i] = mean(p.Jobs, all), mean(p.Running, all), mean(p.Ready, all)
 		if told[i] { // in samples without a word of this pool it held and wanted nothing
-			held, own, demand, share := mean(p.Held, all), mean(p.Own, all), mean(p.Demand, all), mean(p.Share, all)/series.ShareUnit
+			held, own, demand, share := mean(p.Held, all), mean(p.Own, all), mean(p.Demand, all), mean(p.Share, all)/timeseries.ShareUnit
 			l.Held[i], l.Own[i], l.Demand[i], l.Share[i] = &held, &own, &demand, &share
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
 	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -27,7 +27,7 @@ import (
 type kept struct {
 	of    *history.History
 	waits history.Waits
-	rows  []series.Row
+	rows  []timeseries.Row
 	tier  int // that was asked for last
 }
 
@@ -38,9 +38,9 @@ func (p *kept) Waits(ctx context.Context, id scheduler.JobID) (history.Waits, er
 	return p.waits, nil
 }
 
-func (p *kept) Series(tier int, _, _ int64, points int) ([]series.Row, time.Duration, error) {
+func (p *kept) Series(tier int, _, _ int64, points int) ([]timeseries.Row, time.Duration, error) {
 	p.tier = tier
-	c := series.NewCoarse(series.Tiers[tier], points)
+	c := timeseries.NewCoarse(timeseries.Tiers[tier], points)
 	for i := range p.rows {
 		c.Add(&p.rows[i])
 	}
@@ -158,9 +158,9 @@ func TestPools(t *testing.T) {
 		t.Errorf("counts of what ann may see: %+v", p.Counted)
 	}
 	now := time.Now().Unix()
-	w.kept.rows = []series.Row{
-		{At: now - 2, Samples: 2, Slots: 16, Free: 4, Pools: []series.Pool{{Name: "a", Jobs: 2, Running: 6, Told: 1, Held: 6, Demand: 8, Share: 7000}, {Name: "b", Jobs: 2}}},
-		{At: now - 1, Samples: 1, Slots: 8, Free: 8, Pools: []series.Pool{{Name: "b", Jobs: 1}}},
+	w.kept.rows = []timeseries.Row{
+		{At: now - 2, Samples: 2, Slots: 16, Free: 4, Pools: []timeseries.Pool{{Name: "a", Jobs: 2, Running: 6, Told: 1, Held: 6, Demand: 8, Share: 7000}, {Name: "b", Jobs: 2}}},
+		{At: now - 1, Samples: 1, Slots: 8, Free: 8, Pools: []timeseries.Pool{{Name: "b", Jobs: 1}}},
 	}
 	var s restapi.PoolSeries
 	if w.ask("GET", "/api/v1/pools/series?span=10m&points=1000&pool=a", "", &s); len(s.Pools) != 1 || s.Pools[0].Running[0] != 3 || *s.Pools[0].Share[0] != 3.5 || s.Pools[0].Share[1] != nil || s.Slots[1] != 8 || s.Every != 1 {
@@ -178,17 +178,17 @@ func TestPools(t *testing.T) {
 // together: also where pools come and go, and the policy tells of some samples and not of others.
 func TestPoolsHoldNoMoreThanThereIs(t *testing.T) {
 	r, w := rand.New(rand.NewPCG(10, 3)), newWorld(t)
-	store, err := series.Open(filepath.Join(t.TempDir(), "series"), slog.New(slog.DiscardHandler))
+	store, err := timeseries.Open(filepath.Join(t.TempDir(), "series"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
 	now := time.Now().Unix()
 	for at := now - 500; at < now; at++ {
-		row := series.Row{At: at, Slots: uint64(4 + r.IntN(6))}
+		row := timeseries.Row{At: at, Slots: uint64(4 + r.IntN(6))}
 		counted, held, tells := row.Slots, row.Slots, r.IntN(60) < 50
 		for _, name := range []string{"a", "b", "c"} { // each source is right by itself, and of another moment
-			p := series.Pool{Name: name, Jobs: 1, Running: uint64(r.IntN(int(counted) + 1))}
+			p := timeseries.Pool{Name: name, Jobs: 1, Running: uint64(r.IntN(int(counted) + 1))}
 			if counted -= p.Running; tells && r.IntN(3) > 0 {
 				p.Told, p.Held = 1, uint64(r.IntN(int(held)+1))
 				held -= p.Held

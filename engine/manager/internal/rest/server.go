@@ -28,7 +28,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/series"
+	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/respcache"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
@@ -85,7 +85,7 @@ type Pools interface {
 // Kept is what history has besides jobs (history.History).
 type Kept interface {
 	Waits(ctx context.Context, id scheduler.JobID) (history.Waits, error)
-	Series(tier int, from, until int64, points int) (rows []series.Row, every time.Duration, err error)
+	Series(tier int, from, until int64, points int) (rows []timeseries.Row, every time.Duration, err error)
 }
 
 // Service is what clients ask and change (clients.Server). It judges who may.

@@ -1,4 +1,4 @@
-// Package series keeps samples of what pools and the cluster do: coarser, the longer ago.
+// Package timeseries keeps samples of what pools and the cluster do: coarser, the longer ago.
 //
 // # What holds
 //
@@ -8,7 +8,7 @@
 // Each second, the load of pools and the free slots are sampled from the change rows, with the
 // policy's last status: what each pool holds, could use, and has as its share. Tiers are: each
 // second for ten minutes, each ten seconds for four hours, each two minutes for a week.
-package series
+package timeseries
 
 import (
 	"slices"

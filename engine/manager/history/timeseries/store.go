@@ -1,4 +1,4 @@
-package series
+package timeseries
 
 import (
 	"encoding/binary"
