@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/past"

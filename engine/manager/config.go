@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/join"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/internal/kerberos"

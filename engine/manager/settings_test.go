@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
-	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/manager/settings"

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager"
-	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
 )
 
 // ManagerConfig is what the manager is told of it. The caller adds what is no configuration.

@@ -20,8 +20,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"

@@ -5,8 +5,8 @@ import (
 	"io"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )

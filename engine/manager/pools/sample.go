@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
 )
 
 // shareMax bounds a fair share that is sampled, in slots: a week of them sums up.

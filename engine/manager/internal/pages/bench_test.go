@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
-	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"

@@ -13,8 +13,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/wire"

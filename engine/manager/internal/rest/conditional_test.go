@@ -12,7 +12,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/internal/histogram"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"

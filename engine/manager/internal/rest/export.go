@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )

@@ -15,9 +15,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"

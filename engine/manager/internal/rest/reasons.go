@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"

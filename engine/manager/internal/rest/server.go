@@ -27,8 +27,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history"
-	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/respcache"
 	"github.com/hamadryad/hamadryad/engine/manager/past"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 )
 
 // walk calls take with each whole block of a file, in order: its head, where what follows that begins, and

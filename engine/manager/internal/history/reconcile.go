@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/index"
-	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 

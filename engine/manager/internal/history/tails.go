@@ -3,7 +3,7 @@ package history
 import (
 	"path/filepath"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 

@@ -5,7 +5,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 

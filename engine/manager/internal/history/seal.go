@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/manager/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )

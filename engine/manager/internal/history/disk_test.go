@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/internal/smalldisk"

@@ -5,8 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/index"
-	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 

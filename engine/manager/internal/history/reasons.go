@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 

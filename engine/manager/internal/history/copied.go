@@ -6,8 +6,8 @@ import (
 	"path"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/backup"
-	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/backup"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/history/logarchive"
-	"github.com/hamadryad/hamadryad/engine/manager/history/timeseries"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
 )
 
 // Defaults of Options.
