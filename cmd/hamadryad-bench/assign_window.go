@@ -13,9 +13,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -29,7 +29,7 @@ type window struct {
 	policy  policy.Host
 	history *history.History
 	model   *readmodel.Model
-	jobs    *past.Jobs
+	jobs    *jobquery.Jobs
 
 	durable func(record uint64) error
 	told    chan told
@@ -57,7 +57,7 @@ func newWindow(a *assigner, host policy.Host, folder string) (*window, error) {
 	all, set := a.core.AllFacts(), core.DefaultSettings()
 	w.history.Begin(0, &all)
 	w.model = readmodel.New(readmodel.Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, all)
-	w.jobs = past.New(w.model, w.history)
+	w.jobs = jobquery.New(w.model, w.history)
 	w.taken.Go(w.carry)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -117,12 +117,12 @@ type lookers struct {
 	*window
 }
 
-func (l lookers) Look(ctx context.Context, id scheduler.JobID) (*past.Job, error) {
+func (l lookers) Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
 	return l.jobs.Find(ctx, id)
 }
 
 // Explained asks the policy, as a manager does.
-func (l lookers) Explained(ctx context.Context, j *past.Job) (*wire.JobStatus, error) {
+func (l lookers) Explained(ctx context.Context, j *jobquery.Job) (*wire.JobStatus, error) {
 	e, err := l.policy.Explain(ctx, j.ID)
 	if err == nil && e.Detail != "" {
 		j.Status.Waiting = append(j.Status.Waiting, fmt.Sprintf("policy: %s", e.Detail))

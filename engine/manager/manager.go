@@ -34,13 +34,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/guard"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/number"
 	"github.com/hamadryad/hamadryad/engine/manager/origin"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
@@ -99,7 +99,7 @@ type manager struct {
 	driver     *driver
 	model      *readmodel.Model
 	history    *keeper
-	jobs       *past.Jobs
+	jobs       *jobquery.Jobs
 	pools      *pools.Book
 	inbox      *inbox.Inbox
 	launchers  *launchers.Table
@@ -169,7 +169,7 @@ func Run(ctx context.Context, cfg Config) error {
 	m.rows.Begin(all)
 	m.model = readmodel.New(shownOf(cfg.Core), all, m.rows.Apply)
 	defer m.model.Close()
-	m.jobs = past.New(m.model, m.history.History)
+	m.jobs = jobquery.New(m.model, m.history.History)
 	if m.audit, err = audit.Open(audit.Options{
 		Folder: filepath.Join(cfg.Data, "audit"), Uploads: cfg.AuditUploads, FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
 	}); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -63,7 +63,7 @@ func TestEndsOfLogsOfOthersAttempts(t *testing.T) {
 	}
 	model := readmodel.New(readmodel.Bounds{JobsKept: 10, AttemptsKept: 10}, core.Facts{})
 	defer model.Close()
-	m := &manager{model: model, history: &keeper{History: h}, jobs: past.New(model, h)}
+	m := &manager{model: model, history: &keeper{History: h}, jobs: jobquery.New(model, h)}
 	defer m.history.end()
 	const at = 1_800_000_000e9
 	tell := func(record uint64, rows changes.ChangeSet) {

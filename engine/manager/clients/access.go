@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -58,7 +58,7 @@ func denied(err error) error { return status.Error(codes.PermissionDenied, err.E
 
 // Look finds a job that who asks may look at. The error is a NotFound status for one that is unknown, and
 // PermissionDenied for one of others.
-func (s *Server) Look(ctx context.Context, id scheduler.JobID) (*past.Job, error) {
+func (s *Server) Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
 	j, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err

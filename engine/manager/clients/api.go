@@ -30,9 +30,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/settings"
@@ -116,7 +116,7 @@ func (s *Server) roomForWork() error {
 type Needs struct {
 	Inbox      *inbox.Inbox
 	Model      *readmodel.Model
-	Jobs       *past.Jobs
+	Jobs       *jobquery.Jobs
 	Blobs      *blobs.Store
 	UploadRate int64         // bytes a second that an upload brings at least; 0: UploadRateDefault
 	ClearEvery time.Duration // 0: ClearEveryDefault

@@ -18,8 +18,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -28,14 +28,14 @@ import (
 // finder lets everybody look.
 type finder struct {
 	rest.Service
-	jobs *past.Jobs
+	jobs *jobquery.Jobs
 }
 
-func (f finder) Look(ctx context.Context, id scheduler.JobID) (*past.Job, error) {
+func (f finder) Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
 	return f.jobs.Find(ctx, id)
 }
 
-func (f finder) Explained(_ context.Context, j *past.Job) (*wire.JobStatus, error) {
+func (f finder) Explained(_ context.Context, j *jobquery.Job) (*wire.JobStatus, error) {
 	return j.Status, nil
 }
 
@@ -104,7 +104,7 @@ func BenchmarkPageOfALargeJob(b *testing.B) {
 	if err := h.Sync(b.Context(), 2); err != nil {
 		b.Fatal(err)
 	}
-	jobs := past.New(model, h)
+	jobs := jobquery.New(model, h)
 	shown := rest.New(rest.Needs{Model: model, Jobs: jobs, Kept: h, Service: finder{jobs: jobs}, Stopping: make(chan struct{})})
 	page := New(Needs{Shown: shown, Actions: true, Failed: func(_ context.Context, err error) { b.Error(err) }}).Routes()["GET /jobs/{job}"]
 	for name, job := range map[string]string{"ended": "job-1", "lives": "job-2"} {

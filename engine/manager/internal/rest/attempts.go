@@ -10,15 +10,15 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // look is a job that one looks at.
 type look struct {
-	*past.Job
+	*jobquery.Job
 	server *Server
 	stages map[string]int32 // numbers, by name
 }

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -41,7 +41,7 @@ func (s *Server) ListJobs(ctx context.Context, q restapi.ListJobsRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	of := past.Query{States: statesOf(p.State), User: p.User, Pool: p.Pool, May: s.needs.Service.MayLook(ctx), Before: scheduler.JobID(before), Limit: request.LimitOf(p.Limit)}
+	of := jobquery.Query{States: statesOf(p.State), User: p.User, Pool: p.Pool, May: s.needs.Service.MayLook(ctx), Before: scheduler.JobID(before), Limit: request.LimitOf(p.Limit)}
 	if p.Name != nil {
 		of.Name = *p.Name
 	}

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -47,7 +47,7 @@ func (l *look) reasons(ctx context.Context) (*restapi.ReasonList, error) {
 	case errors.Is(err, history.ErrNotYet):
 		w.Lacks = append(w.Lacks, err.Error())
 	case err != nil:
-		return nil, past.StatusOf(err)
+		return nil, jobquery.StatusOf(err)
 	}
 	x := restapi.ReasonList{Reasons: []restapi.Reason{}, Dropped: w.Dropped, Lacks: list(w.Lacks)}
 	open := false // the last reason stands

@@ -27,7 +27,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
@@ -38,7 +38,7 @@ import (
 // service answers of the jobs that there are, and notes what is to be changed. Of eve's jobs nobody hears.
 type service struct {
 	model   *readmodel.Model
-	jobs    *past.Jobs
+	jobs    *jobquery.Jobs
 	mu      sync.Mutex
 	asked   []string
 	looks   int    // that were granted
@@ -51,7 +51,7 @@ func (s *service) Rights(context.Context) uint64 { return s.rights.Load() }
 
 const secretive = "eve"
 
-func (s *service) Look(ctx context.Context, id scheduler.JobID) (*past.Job, error) {
+func (s *service) Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
 	j, err := s.jobs.Find(ctx, id)
 	switch {
 	case err != nil:
@@ -67,7 +67,7 @@ func (s *service) Look(ctx context.Context, id scheduler.JobID) (*past.Job, erro
 	return j, nil
 }
 
-func (s *service) Explained(_ context.Context, j *past.Job) (*wire.JobStatus, error) {
+func (s *service) Explained(_ context.Context, j *jobquery.Job) (*wire.JobStatus, error) {
 	return j.Status, nil
 }
 
@@ -92,12 +92,12 @@ func (s *service) MayLook(context.Context) func(*wire.JobSummary) bool {
 }
 
 // Log answers of what s.printed says, as clients.Server does.
-func (s *service) Log(_ context.Context, q past.LogQuery) (*past.Log, error) {
+func (s *service) Log(_ context.Context, q jobquery.LogQuery) (*jobquery.Log, error) {
 	if q.Attempt != 1 {
 		return nil, status.Errorf(codes.NotFound, "there is no attempt %d", q.Attempt)
 	}
 	n := int64(len(s.printed))
-	l := &past.Log{From: q.From, Until: n, Length: n, Over: !s.goesOn}
+	l := &jobquery.Log{From: q.From, Until: n, Length: n, Over: !s.goesOn}
 	if q.From < 0 {
 		l.From = max(0, n+q.From)
 	}
@@ -172,7 +172,7 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 			t.Error(err)
 		}
 	})
-	jobs := past.New(w.model, w.history)
+	jobs := jobquery.New(w.model, w.history)
 	w.service = &service{model: w.model, jobs: jobs}
 	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Policy: overview{}, Pools: w.book, Kept: w.kept, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
 	for pattern, handler := range w.server.Routes() {

@@ -29,9 +29,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/respcache"
-	"github.com/hamadryad/hamadryad/engine/manager/past"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
@@ -62,9 +62,9 @@ type Model interface {
 	Changed() <-chan struct{}
 }
 
-// Jobs lists jobs, those that live and those that ended (past.Jobs).
+// Jobs lists jobs, those that live and those that ended (jobquery.Jobs).
 type Jobs interface {
-	List(ctx context.Context, q past.Query) (past.Page, error)
+	List(ctx context.Context, q jobquery.Query) (jobquery.Page, error)
 	State() history.State
 	// FileVersion is another one when the file of a job that ended is; 0: it has none.
 	FileVersion(id scheduler.JobID) uint64
@@ -91,15 +91,15 @@ type Kept interface {
 // Service is what clients ask and change (clients.Server). It judges who may.
 type Service interface {
 	// Look finds a job that who asks may look at; whoever gets it closes it.
-	Look(ctx context.Context, id scheduler.JobID) (*past.Job, error)
+	Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error)
 	// Explained describes such a job, once.
-	Explained(ctx context.Context, j *past.Job) (*wire.JobStatus, error)
+	Explained(ctx context.Context, j *jobquery.Job) (*wire.JobStatus, error)
 	Launchers(ctx context.Context, q *wire.Empty) (*wire.LaunchersReply, error)
 	Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error)
 	Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error)
 	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)
 	// Log opens what an attempt printed; whoever gets it closes its Text.
-	Log(ctx context.Context, q past.LogQuery) (*past.Log, error)
+	Log(ctx context.Context, q jobquery.LogQuery) (*jobquery.Log, error)
 	// MayHear says why one may not hear what changes, of a job where it is not 0; nil: one may, now.
 	MayHear(ctx context.Context, job scheduler.JobID) error
 	// MayLook says which jobs one may look at.

@@ -1,4 +1,4 @@
-package past
+package jobquery
 
 import (
 	"cmp"

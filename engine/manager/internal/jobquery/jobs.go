@@ -1,8 +1,8 @@
-// Package past joins the jobs that live with those that ended: who asks for one, or for a list, need not
+// Package jobquery joins the jobs that live with those that ended: who asks for one, or for a list, need not
 // know which of the two has it.
 //
-//	jobs := past.New(model, history)
-//	page, err := jobs.List(ctx, past.Query{Limit: 100})
+//	jobs := jobquery.New(model, history)
+//	page, err := jobs.List(ctx, jobquery.Query{Limit: 100})
 //	j, err := jobs.Find(ctx, id)
 //	defer j.Close()
 //	err = j.Each(ctx, file.Query{}, func(a *facts.Attempt) bool { … })
@@ -13,7 +13,7 @@
 // (History.Ending) until its file is in the index. A list looks at the three in this order, so that a
 // job on its way is in one of them at least, and shows it once. It is in order of id, in which nothing
 // is put between two that are there.
-package past
+package jobquery
 
 import (
 	"cmp"
