@@ -30,10 +30,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
-	"github.com/hamadryad/hamadryad/engine/manager/clients"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/guard"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/api"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
@@ -106,12 +106,12 @@ type manager struct {
 	blobs      *blobs.Store
 	graphs     *graphs.Store
 	supervisor *supervision.Supervisor
-	clients    *clients.Server
+	clients    *api.Server
 	streams    *launchers.Server
 	stats      *metrics.Metrics
 	rows       *metrics.Rows
 	problems   *problems.List
-	shown      *clients.Configuration
+	shown      *api.Configuration
 	guard      *guard.Guard
 	pages      *pages.Server
 	audit      *audit.Log
@@ -151,7 +151,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer cancel(nil)
 	m := &manager{
 		cfg: cfg, log: cfg.Log, sampled: logsample.New(cfg.Log), stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Book{}, stopping: make(chan struct{}), inbox: inbox.New(),
-		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems.List{}, shown: clients.NewConfiguration(cfg.Shown),
+		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems.List{}, shown: api.NewConfiguration(cfg.Shown),
 	}
 	m.ports = newPorts(cfg.Limits, cfg.Log)
 	synced := &afterSync{}
@@ -408,8 +408,8 @@ func (m *manager) grpcServer() *grpc.Server {
 }
 
 // clientServer is the service that clients talk to, launcherServer that of launchers.
-func (m *manager) clientServer() *clients.Server {
-	m.clients = clients.NewServer(clients.Needs{
+func (m *manager) clientServer() *api.Server {
+	m.clients = api.NewServer(api.Needs{
 		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, UploadRate: m.cfg.UploadRate, ClearEvery: m.cfg.ClearEvery, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
 		Settled: time.Now().Add(m.cfg.LauncherLostAfter), IdleShownAfter: m.cfg.IdleShownAfter, Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor, Audit: m.audit, Web: m.web,
@@ -483,12 +483,12 @@ func (m *manager) routes() map[string]http.Handler {
 		"GET /metrics": promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}),
 		// For what watches processes, such as Kubernetes: whether the manager has to be started
 		// again, and whether it takes work and decides.
-		"GET /livez":             health.Page("livez", m.lives()),
-		"GET /healthz":           health.Page("healthz", m.lives()),
-		"GET /readyz":            health.Page("readyz", m.works()...),
-		"GET /debug/pprof/":      pprofhttp.Handler(),
-		clients.PolicyRoot:       policyPages,
-		clients.PolicyRoot + "/": policyPages,
+		"GET /livez":         health.Page("livez", m.lives()),
+		"GET /healthz":       health.Page("healthz", m.lives()),
+		"GET /readyz":        health.Page("readyz", m.works()...),
+		"GET /debug/pprof/":  pprofhttp.Handler(),
+		api.PolicyRoot:       policyPages,
+		api.PolicyRoot + "/": policyPages,
 	})
 	return all
 }

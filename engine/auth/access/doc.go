@@ -20,7 +20,7 @@
 //
 // The shell judges by kind and role: engine/manager/guard checks each method and page. Owner and
 // pool are judged where they are known: in the core for submissions, kills, changes and moves, and
-// in engine/manager/clients for reads. The rules reach the core with its settings, and a request
+// in engine/manager/internal/api for reads. The rules reach the core with its settings, and a request
 // carries its caller's name and groups. So both are in the event log, and changed rules take effect
 // in the order of the log.
 package access

@@ -1,4 +1,4 @@
-// Package clients is the service that applications and the command line talk to: it hands
+// Package api is the service that applications and the command line talk to: it hands
 // their requests to the core, and shows jobs, launchers, logs, the policy and the
 // configuration.
 //
@@ -6,7 +6,7 @@
 //
 // A reply is given when what it says is durable, and to one caller. Those who wait or watch
 // are bounded in number.
-package clients
+package api
 
 import (
 	"context"
