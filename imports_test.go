@@ -66,7 +66,7 @@ var directions = []struct {
 	{"engine/manager/bounds", []string{"engine/wire"}, aManagersRoom},
 	{"engine/manager/audit", []string{"engine/auth", "engine/manager/bounds"}, aManagersRoom},
 	{"engine/manager/settings", []string{"engine/auth/access", "engine/wire", "internal/atomicfile"}, aManagersRoom},
-	{"engine/manager/guard", []string{"sdk/scheduler", "engine/auth", "engine/manager/audit", "engine/wire"}, aManagersRoom},
+	{"engine/manager/internal/authz", []string{"sdk/scheduler", "engine/auth", "engine/manager/audit", "engine/wire"}, aManagersRoom},
 	{"engine/manager/problems", []string{"engine/wire"}, aManagersRoom},
 	{"engine/manager/metrics", []string{"sdk/scheduler", "engine/core", "engine/wire"}, aManagersRoom},
 	{"engine/manager/readmodel", []string{"sdk/scheduler", "engine/core", "engine/wire", "internal/idmap"}, aManagersRoom},

@@ -25,8 +25,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/auth/certs/certstest"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
-	"github.com/hamadryad/hamadryad/engine/manager/guard"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/api"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/authz"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -37,7 +37,7 @@ import (
 // Each method and each page that the manager has is in the table of rules, and nothing else
 // of a manager is.
 func TestEveryRequestHasARule(t *testing.T) {
-	m := &manager{stats: metrics.New(), guard: guard.New(nil, nil), life: &recovery.Life{}, history: &keeper{}, shown: api.NewConfiguration(nil)}
+	m := &manager{stats: metrics.New(), guard: authz.New(nil, nil), life: &recovery.Life{}, history: &keeper{}, shown: api.NewConfiguration(nil)}
 	var have []string
 	for service, info := range m.grpcServer().GetServiceInfo() {
 		for _, method := range info.Methods {

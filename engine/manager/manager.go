@@ -31,9 +31,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
-	"github.com/hamadryad/hamadryad/engine/manager/guard"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/api"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/authz"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
@@ -112,7 +112,7 @@ type manager struct {
 	rows       *metrics.Rows
 	problems   *problems.List
 	shown      *api.Configuration
-	guard      *guard.Guard
+	guard      *authz.Guard
 	pages      *pages.Server
 	audit      *audit.Log
 	tickets    *tickets.Store
@@ -176,7 +176,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
 	}
 	defer m.audit.Close()
-	m.guard = guard.New(m.audit, cfg.Core.Access)
+	m.guard = authz.New(m.audit, cfg.Core.Access)
 	if cfg.Core.Access != nil {
 		m.revoke(cfg.Core.Access.Revoked)
 	}

@@ -18,7 +18,7 @@
 //
 // # Where it is applied
 //
-// The shell judges by kind and role: engine/manager/guard checks each method and page. Owner and
+// The shell judges by kind and role: engine/manager/internal/authz checks each method and page. Owner and
 // pool are judged where they are known: in the core for submissions, kills, changes and moves, and
 // in engine/manager/internal/api for reads. The rules reach the core with its settings, and a request
 // carries its caller's name and groups. So both are in the event log, and changed rules take effect

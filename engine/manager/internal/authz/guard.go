@@ -1,8 +1,8 @@
-// Package guard stands before every method and every page of the manager, round what
+// Package authz stands before every method and every page of the manager, round what
 // proves who asks: it holds each request against its rule, by kind and role, and has the audit
 // tell of changes and refusals.
 //
-//	g := guard.New(log, rules)
+//	g := authz.New(log, rules)
 //	grpc.ChainUnaryInterceptor(g.Note, proof.Unary, g.Judge)
 //	mux.Handle(pattern, g.Page(pattern, handler, tell))
 //	http.Server{Handler: g.Notes(proof.Pages(mux))}
@@ -16,7 +16,7 @@
 //
 // The rules are one table of methods and pages in engine/auth/access. A test walks all methods and
 // pages that exist.
-package guard
+package authz
 
 import (
 	"cmp"
