@@ -78,7 +78,7 @@ var directions = []struct {
 	{"engine/manager/internal/pages/charts", []string{"engine/manager/restapi", "internal/svg"}, "it draws what the interface answers: pass it in as values"},
 	{"internal/browsertest", nil, "it is for tests that open the pages in a browser"},
 	{"engine/manager/internal/pages", []string{"sdk/scheduler", "engine/manager/internal/pages", "engine/manager/internal/rest", "internal/timeparse"}, "pages show what the REST interface tells: ask it"},
-	{"engine/manager/origin", []string{"engine/manager/audit"}, aManagersRoom},
+	{"engine/manager/internal/httpguard", []string{"engine/manager/audit"}, aManagersRoom},
 	{"engine/manager/inbox", []string{"sdk/scheduler", "engine/core", "engine/wire"}, aManagersRoom},
 	{"engine/manager/graphs", []string{"engine/eventlog", "engine/manager/blobs", "engine/plan", "engine/wire", "internal/atomicfile"}, aManagersRoom},
 	{"engine/manager/recovery", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/graphs", "engine/manager/internal/history/jobfile", "engine/wire", "internal/dataformat", "internal/atomicfile"}, aManagersRoom},

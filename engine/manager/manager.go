@@ -34,13 +34,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/api"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/authz"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/httpguard"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/number"
-	"github.com/hamadryad/hamadryad/engine/manager/origin"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
@@ -117,7 +117,7 @@ type manager struct {
 	audit      *audit.Log
 	tickets    *tickets.Store
 	editor     *settings.Editor
-	own        origin.Own
+	own        httpguard.Own
 	ports      ports                 // bounds of connections
 	web        string                // address that the pages listen on
 	taken      Update                // the configuration that was taken last; the editor's lock guards it
@@ -464,7 +464,7 @@ func (m *manager) webServer() *http.Server {
 	}
 	asked := m.ports.http.Requests(rest.Routed(mux, m.tellWeb), m.asker())
 	site := &http.Server{
-		Handler: m.panics(m.guard.Notes(origin.Guard(m.edge().Pages(asked), m.origins()))), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
+		Handler: m.panics(m.guard.Notes(httpguard.Guard(m.edge().Pages(asked), m.origins()))), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
 		MaxHeaderBytes: headersMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
 	}
 	m.ports.http.Attach(site)
@@ -500,8 +500,8 @@ var probes = append([]string{"/metrics"}, healthPages...)
 var healthPages = []string{"/livez", "/healthz", "/readyz"}
 
 // origins says what is let through to the pages.
-func (m *manager) origins() origin.Options {
-	o := origin.Options{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, Tell: m.tellWeb}
+func (m *manager) origins() httpguard.Options {
+	o := httpguard.Options{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, Tell: m.tellWeb}
 	if name, err := os.Hostname(); err == nil {
 		o.Hosts = append(o.Hosts, name)
 	}

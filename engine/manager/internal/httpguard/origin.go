@@ -1,14 +1,14 @@
-// Package origin stands before the manager's pages and holds requests against where they come
+// Package httpguard stands before the manager's pages and holds requests against where they come
 // from: whether a browser was led here by somebody else's page or name, and whether people may
 // change something over HTTP at all.
 //
-//	server.Handler = origin.Guard(pages, origin.Options{Hosts: []string{"manager.example.org"}, Actions: true})
+//	server.Handler = httpguard.Guard(pages, httpguard.Options{Hosts: []string{"manager.example.org"}, Actions: true})
 //
 // # What holds
 //
 // The path of what comes through is text (UTF-8). What changes nothing (GET, HEAD, OPTIONS) is refused for its Host alone. A refusal is in the
 // audit before it is told.
-package origin
+package httpguard
 
 import (
 	"fmt"
