@@ -34,6 +34,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/api"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/authz"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/httpguard"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
@@ -42,7 +43,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/number"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
-	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/manager/secret"
@@ -110,7 +110,7 @@ type manager struct {
 	streams    *launchers.Server
 	stats      *metrics.Metrics
 	rows       *metrics.Rows
-	problems   *problems.List
+	problems   *conditions.List
 	shown      *api.Configuration
 	guard      *authz.Guard
 	pages      *pages.Server
@@ -151,7 +151,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer cancel(nil)
 	m := &manager{
 		cfg: cfg, log: cfg.Log, sampled: logsample.New(cfg.Log), stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Book{}, stopping: make(chan struct{}), inbox: inbox.New(),
-		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &problems.List{}, shown: api.NewConfiguration(cfg.Shown),
+		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &conditions.List{}, shown: api.NewConfiguration(cfg.Shown),
 	}
 	m.ports = newPorts(cfg.Limits, cfg.Log)
 	synced := &afterSync{}
@@ -450,7 +450,7 @@ func (m *manager) cluster(ctx context.Context) (c metrics.Cluster, err error) {
 func (m *manager) world() metrics.World {
 	return metrics.World{
 		Cluster: m.cluster, Policy: m.supervisor.Shape, States: supervision.States, Before: m.before,
-		Wrong:   func() bool { _, wrong := m.problems.Of(problems.Configuration); return wrong },
+		Wrong:   func() bool { _, wrong := m.problems.Of(conditions.Configuration); return wrong },
 		Stalled: func() bool { return m.stalled() != nil },
 	}
 }
@@ -559,7 +559,7 @@ func (m *manager) revoke(r auth.Revoked) {
 
 // wrongConfig tells that the configuration's file can't be taken as it is.
 func (m *manager) wrongConfig(problem string) {
-	m.problems.Set(problems.Configuration, problem, 0)
+	m.problems.Set(conditions.Configuration, problem, 0)
 	m.log.Error("the configuration has mistakes: what was accepted before stays in force, the file is taken when it is right", "file", m.cfg.File, "error", problem)
 }
 

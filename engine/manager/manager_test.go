@@ -26,7 +26,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -613,7 +613,7 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	updates <- Update{Core: b.cfg.Core, Policy: broken}
 	eventually(t, "the swap is given up", func() bool {
 		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
-		return err == nil && strings.Contains(problemOf(p, problems.Change), "broken could not take over") && p.State == supervision.Running && p.Generation == first.Generation
+		return err == nil && strings.Contains(problemOf(p, conditions.Change), "broken could not take over") && p.State == supervision.Running && p.Generation == first.Generation
 	})
 	// With the file as it was, nothing is wrong any more.
 	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -104,7 +104,7 @@ func (m *manager) hear(ctx context.Context, u Update) {
 // takeOver puts in force what the policy is not asked about.
 func (m *manager) takeOver(u Update) {
 	m.taken = u
-	m.problems.Clear(problems.Configuration)
+	m.problems.Clear(conditions.Configuration)
 	m.shown.Loaded(u.Shown)
 	m.model.Bound(shownOf(u.Core))
 	s := u.Core

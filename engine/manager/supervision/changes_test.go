@@ -12,8 +12,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
-	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -82,7 +82,7 @@ func newTheatre(t *testing.T, failuresMax int, play func(*actor, scheduler.Round
 			return policy.InProcess(&actor{theatre: th, number: int(th.actors.Add(1))}), nil
 		},
 		Fallback: func() scheduler.TaskScheduler { return &policytest.Policy{} },
-		Term:     1, Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Problems: &problems.List{}, Fatal: func(err error) { t.Error(err) },
+		Term:     1, Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Problems: &conditions.List{}, Fatal: func(err error) { t.Error(err) },
 	})
 	t.Cleanup(func() { cancel(); th.Close() })
 	th.Begin(th.policy("old", failuresMax))
@@ -182,7 +182,7 @@ func TestSettingsOutliveAPolicyThatWasNotTold(t *testing.T) {
 	th.until("they are sent", th.sent("good"))
 	let()
 	th.until("they are in force", func() bool { return th.decides("good") })
-	if r := th.Reply(th.ctx, true); r.Restarts != 1 || problemOf(r, problems.Settings) != "" || !th.sent("good", "good")() {
+	if r := th.Reply(th.ctx, true); r.Restarts != 1 || problemOf(r, conditions.Settings) != "" || !th.sent("good", "good")() {
 		t.Errorf("%v, sent %q", r, th.asked)
 	}
 }
@@ -235,7 +235,7 @@ func TestDeadlySettings(t *testing.T) {
 	}
 	th.until("the old ones stand", stands)
 	r := th.Reply(th.ctx, true)
-	if text := problemOf(r, problems.Settings); !strings.Contains(text, errDeadly.Error()) || !strings.Contains(text, "hamadryad policy reload") {
+	if text := problemOf(r, conditions.Settings); !strings.Contains(text, errDeadly.Error()) || !strings.Contains(text, "hamadryad policy reload") {
 		t.Errorf("%v", r)
 	}
 	outcome := make(chan error, 1)
@@ -248,7 +248,7 @@ func TestDeadlySettings(t *testing.T) {
 	th = newTheatre(t, 1, good)
 	th.Update(th.policy("deadly", 1))
 	th.until("the built-in one goes on", func() bool { return th.actors.Load() == 2 && th.falls() })
-	if r := th.Reply(th.ctx, true); !strings.Contains(problemOf(r, problems.Change), errDeadly.Error()) || !th.sent("deadly")() {
+	if r := th.Reply(th.ctx, true); !strings.Contains(problemOf(r, conditions.Change), errDeadly.Error()) || !th.sent("deadly")() {
 		t.Errorf("%v, sent %q", r, th.asked)
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/number"
-	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -201,7 +201,7 @@ func (s *Supervisor) Shown() Shown {
 func (s *Supervisor) looked(err error) {
 	switch policy.KindOf(err) {
 	case policy.Unfit, policy.Faulted:
-		s.needs.Problems.Set(problems.Status, err.Error(), viewForgotten)
+		s.needs.Problems.Set(conditions.Status, err.Error(), viewForgotten)
 	}
 }
 

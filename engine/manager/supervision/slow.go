@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
-	"github.com/hamadryad/hamadryad/engine/manager/problems"
 )
 
 const (
@@ -21,7 +21,7 @@ const (
 type slow struct {
 	log      *slog.Logger
 	stats    *metrics.Metrics
-	problems *problems.List
+	problems *conditions.List
 
 	mu   sync.Mutex
 	said time.Time // when the log said last that the policy is slow
@@ -54,5 +54,5 @@ func (s *slow) took(took time.Duration, round uint64, bound time.Duration) {
 
 // show has status say it.
 func (s *slow) show(bound time.Duration, text string) {
-	s.problems.Set(problems.Rounds, fmt.Sprintf("%s (over %v counts as slow: policy.slowRound)", text, bound), slowForgotten)
+	s.problems.Set(conditions.Rounds, fmt.Sprintf("%s (over %v counts as slow: policy.slowRound)", text, bound), slowForgotten)
 }

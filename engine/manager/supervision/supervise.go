@@ -76,9 +76,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/number"
-	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -116,7 +116,7 @@ type Needs struct {
 	NotesMax int // that the core holds for a policy
 	Log      *slog.Logger
 	Stats    *metrics.Metrics
-	Problems *problems.List
+	Problems *conditions.List
 	Fatal    func(error) // ends the manager
 	// Looked hears how a policy's pools are, about once a second; nil: nobody does.
 	Looked func(name string, generation uint64, at time.Time, s scheduler.Status)
@@ -375,15 +375,15 @@ func (s *Supervisor) started(h *hosted, d scheduler.Description) {
 	s.current, s.incoming, s.since = h, nil, time.Now()
 	s.everRan = true
 	s.state = Running
-	s.needs.Problems.Clear(problems.Change, problems.Rounds, problems.Status)
+	s.needs.Problems.Clear(conditions.Change, conditions.Rounds, conditions.Status)
 	if h.inProcess {
 		s.state = Fallback
 	} else {
 		s.pause = 0
 		if h.mends {
-			s.needs.Problems.Clear(problems.Policy)
+			s.needs.Problems.Clear(conditions.Policy)
 		}
-		s.needs.Problems.Settle(problems.Policy, h.spec.FailuresWindow)
+		s.needs.Problems.Settle(conditions.Policy, h.spec.FailuresWindow)
 		s.accept(h.spec)
 	}
 	s.mu.Unlock()
@@ -452,7 +452,7 @@ func (s *Supervisor) failed(h *hosted, err error) {
 	switch {
 	case h == s.incoming && s.current != nil:
 		s.incoming, s.spec = nil, s.current.spec
-		s.needs.Problems.Set(problems.Change, fmt.Sprintf("%s could not take over from %s, which goes on: %v", h.name, s.current.name, problemsOf(err)), 0)
+		s.needs.Problems.Set(conditions.Change, fmt.Sprintf("%s could not take over from %s, which goes on: %v", h.name, s.current.name, problemsOf(err)), 0)
 		log.Error("the new policy could not take over: the old one goes on")
 		s.pursue()
 		return
@@ -466,7 +466,7 @@ func (s *Supervisor) failed(h *hosted, err error) {
 			s.rejected(h, err)
 			return
 		}
-		s.needs.Problems.Set(problems.Policy, fmt.Sprintf("policy %s rejects its settings:\n%v", h.name, problemsOf(err)), 0)
+		s.needs.Problems.Set(conditions.Policy, fmt.Sprintf("policy %s rejects its settings:\n%v", h.name, problemsOf(err)), 0)
 		s.state = Failed
 		log.Error("the policy rejects its settings: nothing new is scheduled until they are changed")
 		if !s.everRan {
@@ -475,7 +475,7 @@ func (s *Supervisor) failed(h *hosted, err error) {
 		s.pursue()
 		return
 	}
-	s.needs.Problems.Set(problems.Policy, err.Error(), 0)
+	s.needs.Problems.Set(conditions.Policy, err.Error(), 0)
 	var stall *stallError
 	s.restart(h, errors.As(err, &stall), log)
 }
@@ -486,7 +486,7 @@ func (s *Supervisor) failed(h *hosted, err error) {
 func (s *Supervisor) rejected(h *hosted, err error) {
 	last := *s.needs.Last
 	s.needs.Last = nil
-	s.needs.Problems.Set(problems.Settings, fmt.Sprintf("policy %s rejects its settings, those that were accepted last are in force:\n%v", h.name, problemsOf(err)), 0)
+	s.needs.Problems.Set(conditions.Settings, fmt.Sprintf("policy %s rejects its settings, those that were accepted last are in force:\n%v", h.name, problemsOf(err)), 0)
 	s.needs.Log.Error("the policy rejects its settings: those that were accepted last stay in force, the file's are taken when they are right",
 		"policy", h.name, "last", last.Name, "error", problemsOf(err))
 	last.Fill()

@@ -30,10 +30,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
-	"github.com/hamadryad/hamadryad/engine/manager/problems"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
@@ -123,7 +123,7 @@ type Needs struct {
 	Graphs     *graphs.Store
 	Launchers  *launchers.Table
 	Supervisor *supervision.Supervisor
-	Problems   *problems.List
+	Problems   *conditions.List
 	Tickets    *tickets.Store
 	Stats      *metrics.Metrics
 	Shown      *Configuration
@@ -400,7 +400,7 @@ func (s *Server) explained(ctx context.Context, job *wire.JobStatus, explain fun
 	if ended(job) || !waits(job) {
 		return
 	}
-	if p, slow := s.needs.Problems.Of(problems.Rounds); slow {
+	if p, slow := s.needs.Problems.Of(conditions.Rounds); slow {
 		defer func() { job.Waiting = append(job.Waiting, policyPrefix+p.Text) }()
 	}
 	e, ok := explain(ctx, scheduler.JobID(job.Summary.Job))

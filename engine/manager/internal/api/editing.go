@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
-	"github.com/hamadryad/hamadryad/engine/manager/problems"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -31,7 +31,7 @@ func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsRep
 	for _, x := range s.needs.Shown.inForce(s.needs.Supervisor.Shown()) {
 		r.Settings = append(r.Settings, s.shown(x))
 	}
-	if p, ok := s.needs.Problems.Of(problems.Configuration); ok {
+	if p, ok := s.needs.Problems.Of(conditions.Configuration); ok {
 		r.Problem, r.ProblemAt = p.Text, p.At.UnixNano()
 	}
 	if text, err := s.needs.Editor.Text(); err == nil {

@@ -1,6 +1,6 @@
-// Package problems keeps what is wrong with the policy and the configuration, for status
+// Package conditions keeps what is wrong with the policy and the configuration, for status
 // and metrics, until it is mended.
-package problems
+package conditions
 
 import (
 	"cmp"
