@@ -23,8 +23,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -175,7 +175,7 @@ func TestReportsAreTidied(t *testing.T) {
 		if e := r.GetEnded(); e != nil {
 			e.End = wire.End_END_FINISHED
 		}
-		if r = bounds.TidyReport(r); r == nil {
+		if r = limits.TidyReport(r); r == nil {
 			return // it is of no attempt
 		}
 		if n := proto.Size(r); n > 20<<10 {
@@ -185,10 +185,10 @@ func TestReportsAreTidied(t *testing.T) {
 			t.Errorf("with 1 MiB in %s an attempt has finished", path)
 		}
 	})
-	long := strings.Repeat("ü", bounds.FailureTextMax)
+	long := strings.Repeat("ü", limits.FailureTextMax)
 	r := &wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{End: wire.End_END_FAILED, Failure: &wire.Failure{Message: long}}}}
-	r = bounds.TidyReport(r)
-	if m := r.GetEnded().Failure.Message; !strings.HasPrefix(long, m[:bounds.FailureTextMax]) || !strings.HasSuffix(m, "bytes more)") {
+	r = limits.TidyReport(r)
+	if m := r.GetEnded().Failure.Message; !strings.HasPrefix(long, m[:limits.FailureTextMax]) || !strings.HasSuffix(m, "bytes more)") {
 		t.Errorf("cut to %d bytes, ending in %q", len(m), m[len(m)-30:])
 	}
 }

@@ -28,7 +28,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
-	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
@@ -37,6 +36,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/httpguard"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
@@ -382,12 +382,12 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 }
 
 func (m *manager) grpcServer() *grpc.Server {
-	edge := bounds.Edge{Text: max(bounds.TextBytesMax, m.cfg.Core.Graph.NameBytes)}
+	edge := limits.Edge{Text: max(limits.TextBytesMax, m.cfg.Core.Graph.NameBytes)}
 	who := m.edge()
 	server := grpc.NewServer(
 		grpc.Creds(counted{proof.WithSocket(m.credentials()), m.ports, m.cfg.Keys == nil, m.sampled}),
-		grpc.MaxRecvMsgSize(bounds.ReadBytesMax),
-		grpc.ForceServerCodecV2(bounds.NewCodec()),
+		grpc.MaxRecvMsgSize(limits.ReadBytesMax),
+		grpc.ForceServerCodecV2(limits.NewCodec()),
 		grpc.MaxConcurrentStreams(streamsMax),
 		grpc.MaxHeaderListSize(headersMax),
 		m.tap(who),

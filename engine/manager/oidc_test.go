@@ -25,7 +25,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/auth/oidc/oidctest"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
-	"github.com/hamadryad/hamadryad/engine/manager/bounds"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
@@ -175,7 +175,7 @@ func TestATokenIsNoLaunchers(t *testing.T) {
 // too much of it.
 func TestStrangersMessagesAreNotRead(t *testing.T) {
 	x := newTokened(t)
-	large := &wire.DrainRequest{Launcher: strings.Repeat("x", 2*bounds.RequestBytesMax)}
+	large := &wire.DrainRequest{Launcher: strings.Repeat("x", 2*limits.RequestBytesMax)}
 	for token, want := range map[string]codes.Code{x.issuer.Token("ann", "staff"): codes.InvalidArgument, "": codes.Unauthenticated, "garbage": codes.Unauthenticated} {
 		x.by(x.bare, token)
 		if _, err := x.api.Drain(x.ctx(), large); status.Code(err) != want {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
-	"github.com/hamadryad/hamadryad/engine/manager/bounds"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 )
 
 // textBytesMax bounds each text of a line, and methodBytesMax a method's name, bytes.
@@ -36,9 +36,9 @@ type entryKey struct{}
 // Begin gives a context that carries a request's entry. What the line has of it is of strangers: it is cut to its
 // bounds.
 func Begin(ctx context.Context, log *Log, line Line) (context.Context, *Entry) {
-	line.Method = bounds.Cut(line.Method, methodBytesMax)
+	line.Method = limits.Cut(line.Method, methodBytesMax)
 	for _, text := range []*string{&line.Who, &line.By, &line.Address, &line.What} {
-		*text = bounds.Cut(*text, textBytesMax)
+		*text = limits.Cut(*text, textBytesMax)
 	}
 	e := &Entry{log: log, line: line}
 	return context.WithValue(ctx, entryKey{}, e), e
@@ -80,7 +80,7 @@ func (e *Entry) Asks(who auth.Principal) {
 		return
 	}
 	e.mu.Lock()
-	e.line.Who, e.line.Groups, e.line.Proof, e.line.By = bounds.Cut(who.Name, textBytesMax), who.Groups, who.Proof, bounds.Cut(who.By, textBytesMax)
+	e.line.Who, e.line.Groups, e.line.Proof, e.line.By = limits.Cut(who.Name, textBytesMax), who.Groups, who.Proof, limits.Cut(who.By, textBytesMax)
 	e.mu.Unlock()
 }
 
@@ -90,7 +90,7 @@ func (e *Entry) About(what string) {
 		return
 	}
 	e.mu.Lock()
-	e.line.What = bounds.Cut(what, textBytesMax)
+	e.line.What = limits.Cut(what, textBytesMax)
 	e.mu.Unlock()
 }
 
@@ -100,7 +100,7 @@ func (e *Entry) Changed(before, after string) {
 		return
 	}
 	e.mu.Lock()
-	e.line.Before, e.line.After = bounds.Cut(before, textBytesMax), bounds.Cut(after, textBytesMax)
+	e.line.Before, e.line.After = limits.Cut(before, textBytesMax), limits.Cut(after, textBytesMax)
 	e.mu.Unlock()
 }
 
@@ -132,7 +132,7 @@ func (e *Entry) EndAs(result, why string) error {
 		return nil
 	}
 	e.written = true
-	e.line.Time, e.line.Result, e.line.Why = now(), result, bounds.Cut(why, textBytesMax)
+	e.line.Time, e.line.Result, e.line.Why = now(), result, limits.Cut(why, textBytesMax)
 	if err := e.log.Write(e.line); err != nil {
 		return status.Errorf(codes.Internal, "it was done, and not written into the audit yet: %v", err)
 	}

@@ -43,8 +43,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/blobs"
-	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -200,8 +200,8 @@ func checkJoin(j *wire.Join) error {
 		return errors.New("a launcher needs an incarnation larger than 0")
 	case j.Incarnation > incarnationMax: // or the name would be taken for ever: the next has a larger one
 		return fmt.Errorf("a launcher's incarnation is the time of its start, and %d is beyond all that can be: set the machine's clock right, and join from an empty data folder", j.Incarnation)
-	case proto.Size(j) > bounds.LauncherMessageMax:
-		return fmt.Errorf("a launcher's join has %d bytes, at most %d are taken: let it drop what it has stored", proto.Size(j), bounds.LauncherMessageMax)
+	case proto.Size(j) > limits.LauncherMessageMax:
+		return fmt.Errorf("a launcher's join has %d bytes, at most %d are taken: let it drop what it has stored", proto.Size(j), limits.LauncherMessageMax)
 	case len(j.Slots) > slotKindsMax:
 		return fmt.Errorf("a launcher has at most %d kinds of slots", slotKindsMax)
 	case j.Memory < 0 || j.Swap < 0:
@@ -281,7 +281,7 @@ func (s *Server) receive(ctx context.Context, stream grpc.BidiStreamingServer[wi
 // of the event log takes.
 func entries(inputs []*wire.Input) []inbox.Entry {
 	whole := inbox.Entry{Inputs: inputs}.Sized()
-	if whole.Bytes <= bounds.LauncherMessageMax || len(inputs) == 1 {
+	if whole.Bytes <= limits.LauncherMessageMax || len(inputs) == 1 {
 		return []inbox.Entry{whole}
 	}
 	list := make([]inbox.Entry, len(inputs))
@@ -368,7 +368,7 @@ func (s *Server) inputs(ctx context.Context, m *wire.FromLauncher, session *sess
 		if r.Incarnation != session.join.Incarnation || r.What == nil {
 			continue
 		}
-		if r = bounds.TidyReport(r); r == nil {
+		if r = limits.TidyReport(r); r == nil {
 			continue
 		}
 		switch what := r.What.(type) {

@@ -3,7 +3,7 @@ package launchers
 import (
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/bounds"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -39,7 +39,7 @@ func (s *session) advance(p *wire.AttemptProgress) bool {
 		return before != p.GetProgress()
 	}
 	s.idle[id] = &idle{told: time.Now(), Idle: Idle{
-		For: time.Duration(p.GetIdleNs()), Blocked: bounds.Cut(p.GetBlocked(), wire.BlockedBytesMax), ReadsOnly: p.GetReadsOnly(),
+		For: time.Duration(p.GetIdleNs()), Blocked: limits.Cut(p.GetBlocked(), wire.BlockedBytesMax), ReadsOnly: p.GetReadsOnly(),
 	}}
 	return before != p.GetProgress()
 }

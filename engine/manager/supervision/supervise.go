@@ -74,9 +74,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/number"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -365,7 +365,7 @@ func (s *Supervisor) Start(a core.StartPolicy) {
 }
 
 func (s *Supervisor) started(h *hosted, d scheduler.Description) {
-	d.Name, d.Version = bounds.Cut(d.Name, bounds.TextBytesMax), bounds.Cut(d.Version, bounds.TextBytesMax)
+	d.Name, d.Version = limits.Cut(d.Name, limits.TextBytesMax), limits.Cut(d.Version, limits.TextBytesMax)
 	s.mu.Lock()
 	if h.ended {
 		s.mu.Unlock()
@@ -519,10 +519,10 @@ func problemsOf(err error) error {
 // shortened is an error whose text is bounded, whatever a plug-in put into it: it
 // goes into log, event log and status.
 func shortened(err error) error {
-	if err == nil || len(err.Error()) <= bounds.FailureTextMax {
+	if err == nil || len(err.Error()) <= limits.FailureTextMax {
 		return err
 	}
-	return &shortError{bounds.Cut(err.Error(), bounds.FailureTextMax), err}
+	return &shortError{limits.Cut(err.Error(), limits.FailureTextMax), err}
 }
 
 type shortError struct {

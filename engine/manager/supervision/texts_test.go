@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/manager/bounds"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -44,7 +44,7 @@ func TestTextsOfAPolicyAreCut(t *testing.T) {
 				texts["end"] = fatal.Error()
 			}
 			for where, text := range texts {
-				if len(text) > 2*bounds.FailureTextMax || !strings.Contains(text, "why: words") || where != "problem" && !strings.Contains(text, "bytes more") {
+				if len(text) > 2*limits.FailureTextMax || !strings.Contains(text, "why: words") || where != "problem" && !strings.Contains(text, "bytes more") {
 					t.Errorf("%s has %d bytes: %.200s", where, len(text), text)
 				}
 			}

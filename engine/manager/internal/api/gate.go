@@ -11,7 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/bounds"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -39,7 +39,7 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 		case err != nil:
 			return gateDown(err)
 		case proof.Denied != nil:
-			return status.Errorf(codes.PermissionDenied, "the job was not let in: %s", bounds.Cut(scheduler.Printable(string(proof.Denied.Body)), deniedBytesMax))
+			return status.Errorf(codes.PermissionDenied, "the job was not let in: %s", limits.Cut(scheduler.Printable(string(proof.Denied.Body)), deniedBytesMax))
 		}
 		who = proof.Principal
 		if err := sound(who.Name, who.Proof, who.Role); err != nil {
@@ -88,8 +88,8 @@ func told(ctx context.Context, claimed *wire.Principal) *wire.Principal {
 // sound holds a gate's word against the bounds of what a client may say of itself.
 func sound(texts ...string) error {
 	for _, t := range texts {
-		if len(t) > bounds.TextBytesMax || !utf8.ValidString(t) {
-			return status.Errorf(codes.Internal, "the policy's gate gave a name, proof or role that is not UTF-8, or has more than %d bytes", bounds.TextBytesMax)
+		if len(t) > limits.TextBytesMax || !utf8.ValidString(t) {
+			return status.Errorf(codes.Internal, "the policy's gate gave a name, proof or role that is not UTF-8, or has more than %d bytes", limits.TextBytesMax)
 		}
 	}
 	return nil
@@ -126,7 +126,7 @@ func gateDown(err error) error {
 // away is the error of who has to wait for the policy, or for a launcher. Its detail says that the manager
 // itself answers, and that nothing was done: a client that finds no manager has an error of that code, too.
 func away(why string) error {
-	why = bounds.Cut(scheduler.Printable(why), deniedBytesMax)
+	why = limits.Cut(scheduler.Printable(why), deniedBytesMax)
 	s, err := status.New(codes.Unavailable, why).WithDetails(&wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: why})
 	if err != nil { // of a message of ours it never is
 		return status.Error(codes.Unavailable, why)
