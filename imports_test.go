@@ -60,7 +60,7 @@ var directions = []struct {
 	{"engine/loop", []string{"sdk", "engine/core", "engine/policy", "engine/wire", "internal/timerqueue"}, "the loop in virtual time drives the core: its client brings the cluster"},
 	{"engine/simulator", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/plan", "engine/wire"}, "the simulator drives the core alone, without the manager's shell"},
 	{"engine/manager/blobs", []string{"internal/atomicfile"}, aManagersRoom},
-	{"engine/manager/secret", []string{"internal/atomicfile", "internal/secretfile"}, aManagersRoom},
+	{"engine/manager/internal/tokenkey", []string{"internal/atomicfile", "internal/secretfile"}, aManagersRoom},
 	{"engine/manager/tickets", []string{"sdk/scheduler", "engine/auth", "internal/atomicfile", "internal/kerberos", "internal/secretfile"}, aManagersRoom},
 	{"engine/manager/number", nil, aManagersRoom},
 	{"engine/manager/internal/limits", []string{"engine/wire"}, aManagersRoom},

@@ -39,13 +39,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/tokenkey"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/number"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
-	"github.com/hamadryad/hamadryad/engine/manager/secret"
 	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/manager/tickets"
@@ -226,7 +226,7 @@ func (m *manager) restore(ctx context.Context, o eventlog.Options) (log *eventlo
 		return nil, nil, err
 	}
 	m.graphs = graphs.Open(filepath.Join(data, "graphs"), m.cfg.Log)
-	key, err := secret.Open(filepath.Join(data, "key"))
+	key, err := tokenkey.Open(filepath.Join(data, "key"))
 	if err != nil {
 		return nil, nil, err
 	}

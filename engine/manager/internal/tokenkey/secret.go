@@ -1,12 +1,12 @@
-// Package secret keeps the cluster's key, which only the manager knows:
+// Package tokenkey keeps the cluster's key, which only the manager knows:
 //
-//	k, err := secret.Open(filepath.Join(data, "key"))
+//	k, err := tokenkey.Open(filepath.Join(data, "key"))
 //	token := k.Token(run) // for the data connections of a bundle attempt
 //
 // The key lies in a file of its own, for nobody's eyes but the manager's. It is not in the
 // event log, its checkpoints, any message, or the environment of another process; what is
 // made of it tells nothing of it.
-package secret
+package tokenkey
 
 import (
 	"bytes"
