@@ -34,6 +34,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/api"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/authz"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/httpguard"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
@@ -46,7 +47,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
-	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/manager/tickets"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -116,7 +116,7 @@ type manager struct {
 	pages      *pages.Server
 	audit      *audit.Log
 	tickets    *tickets.Store
-	editor     *settings.Editor
+	editor     *configedit.Editor
 	own        httpguard.Own
 	ports      ports                 // bounds of connections
 	web        string                // address that the pages listen on

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
-	"github.com/hamadryad/hamadryad/engine/manager/settings"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -15,7 +15,7 @@ import (
 // openSettings opens the configuration's versions. That of the start is told to the core with its
 // settings. A disk that takes none stops no manager.
 func (m *manager) openSettings() error {
-	book, err := settings.Open(settings.Options{Folder: filepath.Join(m.cfg.Data, "settings"), File: m.cfg.File, Keep: m.cfg.VersionsKept, Now: nil, Log: m.log})
+	book, err := configedit.Open(configedit.Options{Folder: filepath.Join(m.cfg.Data, "settings"), File: m.cfg.File, Keep: m.cfg.VersionsKept, Now: nil, Log: m.log})
 	if err != nil {
 		return err
 	}
@@ -27,14 +27,14 @@ func (m *manager) openSettings() error {
 		m.cfg.Core.Version = v.Number
 	}
 	m.taken = Update{Core: m.cfg.Core, Policy: m.cfg.Policy, Shown: m.cfg.Shown}
-	m.editor = settings.NewEditor(book, settings.Started(m.cfg.Shown), m.candidate)
+	m.editor = configedit.NewEditor(book, configedit.Started(m.cfg.Shown), m.candidate)
 	return nil
 }
 
 // candidate makes a configuration of a text of the file.
-func (m *manager) candidate(text []byte) (settings.Candidate, error) {
+func (m *manager) candidate(text []byte) (configedit.Candidate, error) {
 	if m.cfg.Reads == nil {
-		return nil, fmt.Errorf("%w: nothing reads configurations here", settings.ErrReadOnly)
+		return nil, fmt.Errorf("%w: nothing reads configurations here", configedit.ErrReadOnly)
 	}
 	u, err := m.cfg.Reads(text)
 	return candidate{m, u}, err

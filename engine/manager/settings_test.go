@@ -13,10 +13,10 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
-	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -116,7 +116,7 @@ func TestSettingsOverREST(t *testing.T) {
 
 	var now restapi.Settings
 	tag := b.rest("GET", "/settings", nil, "").into(200, &now).tag
-	if tag != `"`+settings.Tag([]byte("fifo\n"))+`"` || *now.Text != "fifo\n" || now.Version != 1 || now.ReadOnly != nil || now.Settings[0].Key != "manager.lease" || !now.Settings[0].Fixed || !now.Settings[0].Restart {
+	if tag != `"`+configedit.Tag([]byte("fifo\n"))+`"` || *now.Text != "fifo\n" || now.Version != 1 || now.ReadOnly != nil || now.Settings[0].Key != "manager.lease" || !now.Settings[0].Fixed || !now.Settings[0].Restart {
 		t.Fatalf("%s %+v", tag, now)
 	}
 	var wrong restapi.SettingsVerdict
@@ -136,7 +136,7 @@ func TestSettingsOverREST(t *testing.T) {
 	}
 
 	b.rest("PUT", "/settings", text{"good right\n"}, "").into(400, nil)
-	b.rest("PUT", "/settings", text{"good right\n"}, `"`+settings.Tag([]byte("old"))+`"`).into(412, nil)
+	b.rest("PUT", "/settings", text{"good right\n"}, `"`+configedit.Tag([]byte("old"))+`"`).into(412, nil)
 	b.rest("PUT", "/settings", text{"good invalid\n"}, tag).into(400, nil)
 	if kept, err := os.ReadFile(b.cfg.File); err != nil || string(kept) != "fifo\n" {
 		t.Fatalf("%q, %v", kept, err)
@@ -147,7 +147,7 @@ func TestSettingsOverREST(t *testing.T) {
 		text
 		Comment string `json:"comment"`
 	}{text{"good right\n"}, "a try"}, tag).into(200, &v).tag
-	if kept, err := os.ReadFile(b.cfg.File); err != nil || string(kept) != "good right\n" || v.Version != 2 || *v.Comment != "a try" || v.Origin != settings.Applied {
+	if kept, err := os.ReadFile(b.cfg.File); err != nil || string(kept) != "good right\n" || v.Version != 2 || *v.Comment != "a try" || v.Origin != configedit.Applied {
 		t.Fatalf("%q, %v: %+v", kept, err, v)
 	}
 	b.policyWhen("the other decides", func(r *wire.PolicyReply) bool {
@@ -245,7 +245,7 @@ func TestSettingsByHand(t *testing.T) {
 	hand("fifo collect-after: 7s\n")
 	eventually(t, "it is a version", func() bool {
 		r, err := b.api.SettingsVersions(b.ctx(), &wire.VersionsRequest{})
-		return err == nil && len(r.Versions) == 2 && r.Versions[0].Origin == settings.ByHand && r.Versions[0].Tag == settings.Tag([]byte("fifo collect-after: 7s\n"))
+		return err == nil && len(r.Versions) == 2 && r.Versions[0].Origin == configedit.ByHand && r.Versions[0].Tag == configedit.Tag([]byte("fifo collect-after: 7s\n"))
 	})
 	r := b.policyWhen("nothing is wrong", func(r *wire.PolicyReply) bool { return len(r.Problems) == 0 })
 	if string(r.Settings.Text) != "collect-after: 7s" {
@@ -259,7 +259,7 @@ func TestWhoMayChangeSettings(t *testing.T) {
 	b := newTestbed(t)
 	configured(b, map[string]string{"fifo": b.cfg.Policy.Path}, "fifo\n")
 	r := newRuledOn(t, b)
-	old, other := settings.Tag([]byte("fifo\n")), settings.Tag([]byte("fifo \n"))
+	old, other := configedit.Tag([]byte("fifo\n")), configedit.Tag([]byte("fifo \n"))
 	for _, name := range []string{"ann", "olga", "nobody"} {
 		for _, a := range [][2]string{{"PUT", "/settings"}, {"POST", "/settings/check"}, {"POST", "/settings/diff"}, {"POST", "/settings/versions/1/rollback"}, {"GET", "/settings/versions/1"}} {
 			body := `{"text":"fifo \n"}`
@@ -278,7 +278,7 @@ func TestWhoMayChangeSettings(t *testing.T) {
 	if s, err = r.who("root").api.Settings(r.ctx(), &wire.Empty{}); err != nil || string(s.Text) != "fifo\n" {
 		t.Errorf("root sees %v, %v", s, err)
 	}
-	for code, tag := range map[int]string{http.StatusOK: old, http.StatusPreconditionFailed: settings.Tag(nil)} {
+	for code, tag := range map[int]string{http.StatusOK: old, http.StatusPreconditionFailed: configedit.Tag(nil)} {
 		text := "fifo \n"
 		if code != http.StatusOK {
 			text = "fifo  \n"
@@ -287,7 +287,7 @@ func TestWhoMayChangeSettings(t *testing.T) {
 			t.Errorf("%d %s", got, why)
 		}
 		said := r.audited()[len(r.audited())-1]
-		if said.Who != "root" || said.After != settings.Tag([]byte(text)) || (said.Before != old && said.Before != other) || (code == http.StatusOK) != (said.Result == audit.Done) {
+		if said.Who != "root" || said.After != configedit.Tag([]byte(text)) || (said.Before != old && said.Before != other) || (code == http.StatusOK) != (said.Result == audit.Done) {
 			t.Errorf("%d: the audit says %+v", code, said)
 		}
 	}

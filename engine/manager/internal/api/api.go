@@ -31,11 +31,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
-	"github.com/hamadryad/hamadryad/engine/manager/settings"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/manager/tickets"
 	"github.com/hamadryad/hamadryad/engine/plan"
@@ -144,7 +144,7 @@ type Needs struct {
 	// Audit is read here; it is written by those who stand before this server.
 	Audit *audit.Log
 	// Editor changes the configuration.
-	Editor *settings.Editor
+	Editor *configedit.Editor
 	Keys   *certs.Keys // of the manager; nil: launchers' pages are asked without TLS
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
-	"github.com/hamadryad/hamadryad/engine/manager/settings"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -35,7 +35,7 @@ func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsRep
 		r.Problem, r.ProblemAt = p.Text, p.At.UnixNano()
 	}
 	if text, err := s.needs.Editor.Text(); err == nil {
-		if r.Tag = settings.Tag(text); s.administers(ctx, "read the configuration's text") == nil {
+		if r.Tag = configedit.Tag(text); s.administers(ctx, "read the configuration's text") == nil {
 			r.Text = text
 		}
 	}
@@ -90,9 +90,9 @@ func (s *Server) DiffSettings(ctx context.Context, q *wire.SettingsText) (*wire.
 	}
 	r := &wire.SettingsDiff{}
 	if now, err := s.needs.Editor.Text(); err == nil {
-		r.Tag = settings.Tag(now)
+		r.Tag = configedit.Tag(now)
 	}
-	var d settings.Difference
+	var d configedit.Difference
 	if q.Check {
 		ctx, cancel := context.WithTimeout(ctx, ApplyMax)
 		defer cancel()
@@ -101,10 +101,10 @@ func (s *Server) DiffSettings(ctx context.Context, q *wire.SettingsText) (*wire.
 		d, err = s.needs.Editor.Diff(text)
 	}
 	switch {
-	case errors.Is(err, settings.ErrReadOnly), ctx.Err() != nil:
+	case errors.Is(err, configedit.ErrReadOnly), ctx.Err() != nil:
 		return nil, ofEditor(err)
 	case err != nil:
-		for _, p := range settings.Problems(err) {
+		for _, p := range configedit.Problems(err) {
 			r.Problems = append(r.Problems, &wire.SettingsProblem{File: p.File, Line: int64(p.Line), Text: p.Text})
 		}
 		return r, nil
@@ -132,15 +132,15 @@ func (s *Server) ApplySettings(ctx context.Context, q *wire.ApplyRequest) (*wire
 	entry := audit.Of(ctx)
 	now := ""
 	if text, err := s.needs.Editor.Text(); err == nil {
-		now = settings.Tag(text)
+		now = configedit.Tag(text)
 	}
-	entry.Changed(now, settings.Tag(text))
+	entry.Changed(now, configedit.Tag(text))
 	asks := told(ctx, q.Principal)
-	by := settings.Change{Known: q.Tag, Who: asks.GetName(), By: asks.GetBy(), Comment: q.Comment}
+	by := configedit.Change{Known: q.Tag, Who: asks.GetName(), By: asks.GetBy(), Comment: q.Comment}
 	// Who asks may go away meanwhile: what is begun is finished, or undone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ApplyMax)
 	defer cancel()
-	var v settings.Version
+	var v configedit.Version
 	if q.Version == 0 {
 		v, err = s.needs.Editor.Apply(ctx, text, by)
 	} else {
@@ -163,7 +163,7 @@ func (s *Server) SettingsVersions(ctx context.Context, q *wire.VersionsRequest) 
 		if err != nil {
 			return nil, ofEditor(err)
 		}
-		list = []settings.Version{v}
+		list = []configedit.Version{v}
 	}
 	r := &wire.VersionsReply{}
 	for _, v := range list {
@@ -172,7 +172,7 @@ func (s *Server) SettingsVersions(ctx context.Context, q *wire.VersionsRequest) 
 	return r, nil
 }
 
-func versionOf(v settings.Version) *wire.SettingsVersion {
+func versionOf(v configedit.Version) *wire.SettingsVersion {
 	return &wire.SettingsVersion{Number: v.Number, At: v.At.UnixNano(), Who: v.Who, By: v.By, Comment: v.Comment, Origin: v.Origin, Before: v.Before, Tag: v.Tag, Text: v.Text}
 }
 
@@ -181,10 +181,10 @@ var codesOfEditor = []struct {
 	of   error
 	code codes.Code
 }{
-	{settings.ErrChanged, codes.Aborted},
-	{settings.ErrReadOnly, codes.FailedPrecondition},
-	{settings.ErrNone, codes.NotFound},
-	{settings.ErrInvalid, codes.InvalidArgument},
+	{configedit.ErrChanged, codes.Aborted},
+	{configedit.ErrReadOnly, codes.FailedPrecondition},
+	{configedit.ErrNone, codes.NotFound},
+	{configedit.ErrInvalid, codes.InvalidArgument},
 	{context.DeadlineExceeded, codes.DeadlineExceeded},
 	{context.Canceled, codes.Canceled},
 }

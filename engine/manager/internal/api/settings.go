@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hamadryad/hamadryad/engine/manager/settings"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -31,7 +31,7 @@ func (s *Configuration) Loaded(c supervision.Shown) {
 }
 
 // live tells the settings that take effect while the manager runs.
-func (s *Configuration) live(key string) bool { return settings.Started(s.start).Live(key) }
+func (s *Configuration) live(key string) bool { return configedit.Started(s.start).Live(key) }
 
 // inForce lists the settings in force, given those of the policy that runs.
 func (s *Configuration) inForce(policy supervision.Shown) []*wire.Setting {
@@ -45,7 +45,7 @@ func (s *Configuration) inForce(policy supervision.Shown) []*wire.Setting {
 	for _, x := range s.start {
 		newest := cmp.Or(last[x.Key], x)
 		switch {
-		case settings.OfPolicy(x.Key):
+		case configedit.OfPolicy(x.Key):
 		case s.live(x.Key):
 			list = append(list, newest)
 		case newest.Value != x.Value:
@@ -55,7 +55,7 @@ func (s *Configuration) inForce(policy supervision.Shown) []*wire.Setting {
 		}
 	}
 	for _, x := range policy {
-		if settings.OfPolicy(x.Key) {
+		if configedit.OfPolicy(x.Key) {
 			list = append(list, x)
 		}
 	}

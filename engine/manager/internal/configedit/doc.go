@@ -1,11 +1,11 @@
-// Package settings changes the manager's configuration by its file's text: it says what is wrong
+// Package configedit changes the manager's configuration by its file's text: it says what is wrong
 // with a text and what it would change, puts it in the file's place, and keeps versions to roll
 // back to.
 //
-//	book, err := settings.Open(settings.Options{Folder: filepath.Join(data, "settings"), File: file})
+//	book, err := configedit.Open(configedit.Options{Folder: filepath.Join(data, "settings"), File: file})
 //	version, err := book.Begin(text)             // the one that the manager starts with
-//	editor := settings.NewEditor(book, shown, read)
-//	version, err = editor.Apply(ctx, text, settings.Change{Known: tag, Who: "ann"})
+//	editor := configedit.NewEditor(book, shown, read)
+//	version, err = editor.Apply(ctx, text, configedit.Change{Known: tag, Who: "ann"})
 //
 // # What holds
 //
@@ -38,4 +38,4 @@
 //     that were edited by hand become versions when the policy has accepted them.
 //   - The version's number is in core.Settings, and so in the event log, in checkpoints and in
 //     change rows. History records the version of each job. Numbers continue after a restart.
-package settings
+package configedit
