@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/policy/policycheck"
 	"github.com/hamadryad/hamadryad/engine/progress"
@@ -155,7 +155,7 @@ func (c *cli) checkPolicyAt(ctx context.Context, p policyCheck, args []string) e
 	defer cancel()
 	d, err := policycheck.Plugin(ctx, policy.Options{
 		Path: path, Log: slog.New(slog.NewTextHandler(c.show.Errors, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Dir: supervision.SocketFolder(""), StartTimeout: checkStartTimeout,
+		Dir: policyhost.SocketFolder(""), StartTimeout: checkStartTimeout,
 	})
 	if err != nil {
 		return err // nothing of it runs

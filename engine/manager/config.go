@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -83,14 +83,14 @@ type Config struct {
 	IdleShownAfter time.Duration
 
 	Core   core.Settings // core.DefaultSettings with the site's changes
-	Policy supervision.Policy
+	Policy policyhost.Policy
 	// Fallback makes the policy that takes over in this process when the plug-in
 	// keeps failing. It must not be nil.
 	Fallback func() scheduler.TaskScheduler
 	// Last is the policy that was accepted last, by the data folder's Accepted. It is
 	// started when Policy rejects its settings at the manager's start; nil: then the
 	// manager does not start.
-	Last *supervision.Policy
+	Last *policyhost.Policy
 	// File is the configuration's, for messages; "" when there is none. Problem says
 	// that it can't be taken as it is now, and why; what runs is what was accepted last.
 	File    string
@@ -103,7 +103,7 @@ type Config struct {
 	// VersionsKept is how many versions of the file are kept; settings.KeepDefault.
 	VersionsKept int
 	// Shown is what the settings command tells of the configuration.
-	Shown supervision.Shown
+	Shown policyhost.Shown
 	// Updates brings changed settings while the manager runs; nil: none come.
 	Updates <-chan Update
 	// Keys are the manager's certificate, and make all its listeners speak TLS with those
@@ -134,8 +134,8 @@ type Update struct {
 	Problem string
 	Text    []byte // of the file; nil: unknown
 	Core    core.Settings
-	Policy  supervision.Policy
-	Shown   supervision.Shown
+	Policy  policyhost.Policy
+	Shown   policyhost.Shown
 }
 
 func (c *Config) fill() error {

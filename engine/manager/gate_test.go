@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -188,7 +188,7 @@ func TestTheGateStaysShutWhileThePolicyIsDown(t *testing.T) {
 	if err := syscall.Kill(int(running.Pid), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	b.policyWhen("another stands in", func(r *wire.PolicyReply) bool { return r.State == supervision.Fallback })
+	b.policyWhen("another stands in", func(r *wire.PolicyReply) bool { return r.State == policyhost.Fallback })
 	if code, text := b.page("/readyz?verbose"); code != http.StatusOK || !strings.Contains(text, "[+]policy ok: the built-in FIFO decides") {
 		t.Errorf("the page of readiness does not tell that the fallback decides: %d %s", code, text)
 	}
@@ -204,7 +204,7 @@ func TestTheGateStaysShutWhileThePolicyIsDown(t *testing.T) {
 	refused()
 	b.stop()
 	b.start()
-	b.policyWhen("it stands in after a restart", func(r *wire.PolicyReply) bool { return r.State == supervision.Fallback })
+	b.policyWhen("it stands in after a restart", func(r *wire.PolicyReply) bool { return r.State == policyhost.Fallback })
 	refused()
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/internal/health"
 )
 
@@ -31,7 +31,7 @@ func (m *manager) lives() health.Check {
 // fallbackNote says that the built-in policy decides in place of the site's. The manager does its work
 // then, so it is ready.
 func (m *manager) fallbackNote(context.Context) string {
-	if m.supervisor.State() != supervision.Fallback {
+	if m.supervisor.State() != policyhost.Fallback {
 		return ""
 	}
 	return "the built-in FIFO decides, because the configured policy can't (fallback): \"hamadryad policy\" says why"
@@ -43,7 +43,7 @@ func (m *manager) works() []health.Check {
 		m.lives(),
 		{Name: "log", Wrong: func(context.Context) error { return m.stalled() }},
 		{Name: "policy", Wrong: func(context.Context) error {
-			if state := m.supervisor.State(); state != supervision.Running && state != supervision.Fallback {
+			if state := m.supervisor.State(); state != policyhost.Running && state != policyhost.Fallback {
 				return errors.New("no policy decides: " + state)
 			}
 			return nil

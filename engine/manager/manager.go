@@ -44,10 +44,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/number"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/manager/tickets"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -105,7 +105,7 @@ type manager struct {
 	launchers  *launchers.Table
 	blobs      *blobs.Store
 	graphs     *graphs.Store
-	supervisor *supervision.Supervisor
+	supervisor *policyhost.Supervisor
 	clients    *api.Server
 	streams    *launchers.Server
 	stats      *metrics.Metrics
@@ -183,7 +183,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := m.openTickets(ctx); err != nil {
 		return errors.Join(fmt.Errorf("manager: %w", err), log.Close())
 	}
-	if err := supervision.EndOrphans(cfg.Data); err != nil {
+	if err := policyhost.EndOrphans(cfg.Data); err != nil {
 		m.log.Warn("processes of a policy that an earlier manager ran stay behind", "error", err)
 	}
 	if cfg.Problem != nil {
@@ -289,7 +289,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	if err := m.noteServing(listener.Addr()); err != nil {
 		m.log.Warn("a manager that is started on a copy of this data can't ask whether this one serves", "error", err)
 	}
-	m.supervisor = supervision.New(ctx, supervision.Needs{
+	m.supervisor = policyhost.New(ctx, policyhost.Needs{
 		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
 		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel, Looked: m.pools.Take,
 	})
@@ -449,7 +449,7 @@ func (m *manager) cluster(ctx context.Context) (c metrics.Cluster, err error) {
 // world is what metrics tell of the cluster.
 func (m *manager) world() metrics.World {
 	return metrics.World{
-		Cluster: m.cluster, Policy: m.supervisor.Shape, States: supervision.States, Before: m.before,
+		Cluster: m.cluster, Policy: m.supervisor.Shape, States: policyhost.States, Before: m.before,
 		Wrong:   func() bool { _, wrong := m.problems.Of(conditions.Configuration); return wrong },
 		Stalled: func() bool { return m.stalled() != nil },
 	}

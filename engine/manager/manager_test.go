@@ -27,7 +27,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -103,7 +103,7 @@ func newTestbedWith(t testing.TB, plugin string) *testbed {
 	bed.cfg = Config{
 		Data: t.TempDir(), Heartbeat: 100 * time.Millisecond, Lease: waitMax, LauncherLostAfter: 2 * waitMax,
 		Core: core.DefaultSettings(), Fallback: fifo.New, Log: slog.New(slog.NewTextHandler(bed.log, nil)),
-		Policy: supervision.Policy{Name: "test", Path: plugin, FailuresMax: 3},
+		Policy: policyhost.Policy{Name: "test", Path: plugin, FailuresMax: 3},
 	}
 	bed.cfg.Core.PolicyLimits.RoundDeadline = waitMax
 	bed.cfg.Core.Speculation = false // tests count attempts
@@ -605,7 +605,7 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	eventually(t, "it runs", func() bool {
 		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
 		first = p
-		return err == nil && p.State == supervision.Running
+		return err == nil && p.State == policyhost.Running
 	})
 	// A plug-in that does not start changes nothing.
 	broken := b.cfg.Policy
@@ -613,7 +613,7 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	updates <- Update{Core: b.cfg.Core, Policy: broken}
 	eventually(t, "the swap is given up", func() bool {
 		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
-		return err == nil && strings.Contains(problemOf(p, conditions.Change), "broken could not take over") && p.State == supervision.Running && p.Generation == first.Generation
+		return err == nil && strings.Contains(problemOf(p, conditions.Change), "broken could not take over") && p.State == policyhost.Running && p.Generation == first.Generation
 	})
 	// With the file as it was, nothing is wrong any more.
 	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy}
@@ -632,7 +632,7 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	updates <- Update{Core: b.cfg.Core, Policy: other}
 	eventually(t, "the other policy runs", func() bool {
 		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
-		return err == nil && p.Name == "other" && p.State == supervision.Running
+		return err == nil && p.Name == "other" && p.State == policyhost.Running
 	})
 	for range 2 {
 		for _, a := range held {

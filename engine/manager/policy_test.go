@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
@@ -58,7 +58,7 @@ func (b *testbed) policyWhen(what string, holds func(*wire.PolicyReply) bool) *w
 // over says whether a job has ended.
 func over(s *wire.JobStatus) bool { return s.GetSummary().GetEnded() != 0 }
 
-func isRunning(r *wire.PolicyReply) bool { return r.State == supervision.Running }
+func isRunning(r *wire.PolicyReply) bool { return r.State == policyhost.Running }
 
 // linkedPolicy has the policy run by the name of a link, that it may be replaced. The
 // name is what a bad plug-in does wrong.
@@ -95,7 +95,7 @@ func TestMetricsAndHealthWithoutAPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.policyWhen("it is gone for good", func(r *wire.PolicyReply) bool {
-		return r.State == supervision.Starting && strings.Contains(problemOf(r, conditions.Policy), "no such file")
+		return r.State == policyhost.Starting && strings.Contains(problemOf(r, conditions.Policy), "no such file")
 	})
 	for _, a := range held {
 		if err := l.finish(a); err != nil {
@@ -138,7 +138,7 @@ func TestPanicOfALookIsToldWithItsCall(t *testing.T) {
 			job := bed.submit(1) // nobody runs it, so that its status asks why
 			r := bed.policyWhen("FIFO took over", func(r *wire.PolicyReply) bool {
 				_, err := bed.api.Status(bed.ctx(), &wire.StatusRequest{Job: job})
-				return err == nil && r.State == supervision.Fallback
+				return err == nil && r.State == policyhost.Fallback
 			})
 			if text := problemOf(r, conditions.Policy); !strings.HasPrefix(text, want) || !strings.Contains(text, "main.(*policy).") {
 				t.Errorf("%q", text)
@@ -156,7 +156,7 @@ func TestUnfitStatusIsTold(t *testing.T) {
 	b.start()
 	b.policyWhen("it runs", isRunning)
 	r, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
-	if err != nil || r.State != supervision.Running || r.Restarts != 0 || len(r.Status) != 0 {
+	if err != nil || r.State != policyhost.Running || r.Restarts != 0 || len(r.Status) != 0 {
 		t.Fatalf("%v, error %v", r, err)
 	}
 	if text := problemOf(r, conditions.Status); !strings.Contains(text, `pool 0 ("pool-a"): FairShare is NaN`) {
@@ -264,7 +264,7 @@ func TestRejectedSettingsAtARestart(t *testing.T) {
 	b.start()
 	b.policyWhen("it runs", isRunning)
 	eventually(t, "its configuration is kept", func() bool {
-		kept, err := supervision.Accepted(b.cfg.Data)
+		kept, err := policyhost.Accepted(b.cfg.Data)
 		return err == nil && string(kept) == "the first"
 	})
 	b.stop()
@@ -277,7 +277,7 @@ func TestRejectedSettingsAtARestart(t *testing.T) {
 	if text := problemOf(r, conditions.Settings); !strings.Contains(text, "those that were accepted last are in force:\nsite.yaml:3: invalid on purpose") {
 		t.Errorf("%q", text)
 	}
-	if kept, err := supervision.Accepted(b.cfg.Data); err != nil || string(kept) != "the first" {
+	if kept, err := policyhost.Accepted(b.cfg.Data); err != nil || string(kept) != "the first" {
 		t.Errorf("kept is %q, error %v", kept, err)
 	}
 	better := good
@@ -285,7 +285,7 @@ func TestRejectedSettingsAtARestart(t *testing.T) {
 	updates <- Update{Core: b.cfg.Core, Policy: better}
 	b.policyWhen("nothing is wrong", func(r *wire.PolicyReply) bool { return len(r.Problems) == 0 })
 	eventually(t, "the new one is kept", func() bool {
-		kept, err := supervision.Accepted(b.cfg.Data)
+		kept, err := policyhost.Accepted(b.cfg.Data)
 		return err == nil && string(kept) == "the third"
 	})
 }
@@ -295,13 +295,13 @@ func TestWrongFileIsToldUntilItIsRight(t *testing.T) {
 	b := newTestbed(t)
 	updates := make(chan Update)
 	b.cfg.Updates, b.cfg.File, b.cfg.Problem = updates, "site.yaml", fmt.Errorf("site.yaml:2: there is no manager.lisen")
-	b.cfg.Shown = supervision.Shown{{Key: "core.lostMax", Value: "20", From: "default"}, {Key: "manager.lease", Value: "10s", From: "default"}}
+	b.cfg.Shown = policyhost.Shown{{Key: "core.lostMax", Value: "20", From: "default"}, {Key: "manager.lease", Value: "10s", From: "default"}}
 	b.start()
 	r := b.policyWhen("it runs", isRunning)
 	if problemOf(r, conditions.Configuration) != b.cfg.Problem.Error() || !b.says("hamadryad_config_wrong 1") || !strings.Contains(b.log.String(), "there is no manager.lisen") {
 		t.Errorf("%v", r.Problems)
 	}
-	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy, Shown: supervision.Shown{
+	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy, Shown: policyhost.Shown{
 		{Key: "core.lostMax", Value: "7", From: "site.yaml:9"}, {Key: "manager.lease", Value: "20s", From: "site.yaml:2"},
 	}}
 	b.policyWhen("nothing is wrong", func(r *wire.PolicyReply) bool { return len(r.Problems) == 0 })

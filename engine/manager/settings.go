@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -50,7 +50,7 @@ type candidate struct {
 func (c candidate) Shown() []*wire.Setting { return c.u.Shown }
 
 func (c candidate) Judge(ctx context.Context) error {
-	return supervision.Judge(ctx, c.u.Policy, c.m.cfg.Data)
+	return policyhost.Judge(ctx, c.u.Policy, c.m.cfg.Data)
 }
 
 func (c candidate) Take(ctx context.Context) error {

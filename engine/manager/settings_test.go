@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -37,7 +37,7 @@ func configured(b *testbed, plugins map[string]string, text string) {
 		}
 		p := base
 		p.Name, p.Path, p.Config = name, path, scheduler.Config{File: b.cfg.File, Line: 1, Text: []byte(word)}
-		shown := supervision.Shown{{Key: "policy.name", Value: name, From: b.cfg.File + ":1"}, {Key: "manager.lease", Value: "10s", From: "HAMADRYAD_MANAGER_LEASE"}}
+		shown := policyhost.Shown{{Key: "policy.name", Value: name, From: b.cfg.File + ":1"}, {Key: "manager.lease", Value: "10s", From: "HAMADRYAD_MANAGER_LEASE"}}
 		p.Shown = shown
 		return Update{Text: text, Core: b.cfg.Core, Policy: p, Shown: shown}, nil
 	}
@@ -151,7 +151,7 @@ func TestSettingsOverREST(t *testing.T) {
 		t.Fatalf("%q, %v: %+v", kept, err, v)
 	}
 	b.policyWhen("the other decides", func(r *wire.PolicyReply) bool {
-		return r.Policy == "good" && r.State == supervision.Running && len(r.Problems) == 0
+		return r.Policy == "good" && r.State == policyhost.Running && len(r.Problems) == 0
 	})
 	later := b.submit(1)
 	for left := 3; ; left-- {
@@ -169,7 +169,7 @@ func TestSettingsOverREST(t *testing.T) {
 	b.rest("POST", "/settings/versions/1/rollback", nil, first).into(412, nil)
 	b.rest("POST", "/settings/versions/9/rollback", nil, tag).into(404, nil)
 	b.rest("POST", "/settings/versions/1/rollback", nil, tag).into(200, &v)
-	b.policyWhen("the first decides again", func(r *wire.PolicyReply) bool { return r.Policy == "fifo" && r.State == supervision.Running })
+	b.policyWhen("the first decides again", func(r *wire.PolicyReply) bool { return r.Policy == "fifo" && r.State == policyhost.Running })
 	if v.Version != 3 || v.Origin != "rolled back to 1" {
 		t.Errorf("%+v", v)
 	}

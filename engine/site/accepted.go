@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/config"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 )
 
 // accepted is a configuration that a policy has run with, as the manager keeps it, or
@@ -30,7 +30,7 @@ func sourceWith(c *config.Config, of *joined) ([]byte, error) {
 // lastSite returns the configuration that the manager of the sources accepted last;
 // nil when there is none.
 func lastSite(s config.Sources) (*Site, time.Time, error) {
-	b, err := supervision.Accepted(config.DataFolder(s, "manager"))
+	b, err := policyhost.Accepted(config.DataFolder(s, "manager"))
 	if b == nil || err != nil {
 		return nil, time.Time{}, err
 	}
@@ -55,7 +55,7 @@ func recall(s *config.Sources, kept []byte) (time.Time, error) {
 // Start is the configuration to start a manager with: that of the sources, or,
 // when that has mistakes, the one that was accepted last, with the mistakes. A
 // manager that starts anew has work that runs and would be lost while it is down.
-func Start(s config.Sources) (now *Site, last *supervision.Policy, problem error, err error) {
+func Start(s config.Sources) (now *Site, last *policyhost.Policy, problem error, err error) {
 	now, wrong := Load(s)
 	before, at, err := lastSite(s)
 	if err != nil {

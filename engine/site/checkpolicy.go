@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 )
 
 // CheckPolicy lets the plug-in check its settings.
-func (s *Site) CheckPolicy(ctx context.Context) error { return supervision.Judge(ctx, s.Plugin, "") }
+func (s *Site) CheckPolicy(ctx context.Context) error { return policyhost.Judge(ctx, s.Plugin, "") }
 
 // Doubts are what may be wrong with a configuration that has no mistakes: lists of pools that the
 // policy does not have, where it tells all that it has. Such a pool may be made by a job.
@@ -17,7 +17,7 @@ func (s *Site) Doubts(ctx context.Context) []string {
 		return nil
 	}
 	place := s.From("auth.pools")
-	pools, all, err := supervision.Pools(ctx, s.Plugin, s.CoreSettings.Kinds, s.CoreSettings.PolicyLimits)
+	pools, all, err := policyhost.Pools(ctx, s.Plugin, s.CoreSettings.Kinds, s.CoreSettings.PolicyLimits)
 	switch {
 	case err != nil:
 		return []string{fmt.Sprintf("%s: auth.pools: whether the policy has these pools can't be said: %v", place, err)}

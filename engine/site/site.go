@@ -24,7 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -41,8 +41,8 @@ func CoreKeys() []string {
 type Site struct {
 	*config.Config
 	CoreSettings core.Settings
-	Plugin       supervision.Policy
-	Shown        supervision.Shown
+	Plugin       policyhost.Policy
+	Shown        policyhost.Shown
 	OIDC         oidc.Settings
 	Rules        *access.Rules // as they are written; those of CoreSettings are nil where auth.mode is off
 }
@@ -86,8 +86,8 @@ func Load(s config.Sources) (*Site, error) {
 // hidden stands for a value that is a secret itself.
 const hidden = "(a token, which is not shown)"
 
-func shownOf(c *config.Config, settings core.Settings) supervision.Shown {
-	var list supervision.Shown
+func shownOf(c *config.Config, settings core.Settings) policyhost.Shown {
+	var list policyhost.Shown
 	for _, s := range c.Settings(settings, CoreKeys()) {
 		if s.Key == "auth.token" && strings.HasPrefix(s.Value, join.Prefix) {
 			s.Value = hidden
@@ -109,7 +109,7 @@ func ofCore(c *config.Config, err error) error {
 }
 
 // policyOf finds the plug-in that the configuration names.
-func policyOf(c *config.Config) (supervision.Policy, error) {
+func policyOf(c *config.Config) (policyhost.Policy, error) {
 	p := c.Policy
 	path, err := FindPolicy(p)
 	place := c.Place("policy.name")
@@ -119,7 +119,7 @@ func policyOf(c *config.Config) (supervision.Policy, error) {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", place, err)
 	}
-	return supervision.Policy{
+	return policyhost.Policy{
 		Place: place, Name: p.Name, Path: path, Checksum: p.Checksum, Environment: p.Environment, Config: p.Config, StartTimeout: p.StartTimeout,
 		FailuresMax: p.FailuresMax, FailuresWindow: p.FailuresWindow, SlowRound: p.SlowRound, Memory: int64(p.Memory), Store: p.Store, Trace: p.Trace,
 	}, err

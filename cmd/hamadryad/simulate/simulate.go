@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/workloads"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/site"
@@ -245,7 +245,7 @@ func (c *command) play(ctx context.Context, p contender, o simulation.Options) (
 // launch starts a policy's program.
 func (c *command) launch(ctx context.Context, path string) (policy.Host, error) {
 	return policy.Launch(ctx, policy.Options{
-		Path: path, Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})), Dir: supervision.SocketFolder(""),
+		Path: path, Log: slog.New(slog.NewTextHandler(c.errors, &slog.HandlerOptions{Level: slog.LevelWarn})), Dir: policyhost.SocketFolder(""),
 	})
 }
 

@@ -35,8 +35,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
 	"github.com/hamadryad/hamadryad/engine/manager/tickets"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -122,7 +122,7 @@ type Needs struct {
 	ClearEvery time.Duration // 0: ClearEveryDefault
 	Graphs     *graphs.Store
 	Launchers  *launchers.Table
-	Supervisor *supervision.Supervisor
+	Supervisor *policyhost.Supervisor
 	Problems   *conditions.List
 	Tickets    *tickets.Store
 	Stats      *metrics.Metrics

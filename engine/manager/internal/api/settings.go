@@ -7,24 +7,24 @@ import (
 	"sync"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
-	"github.com/hamadryad/hamadryad/engine/manager/supervision"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // Configuration keeps what "config show" tells. Safe for concurrent use.
 type Configuration struct {
 	mu    sync.Mutex
-	start supervision.Shown // of the start: what can't change while the manager runs
-	last  supervision.Shown // of the last configuration that had no mistakes
+	start policyhost.Shown // of the start: what can't change while the manager runs
+	last  policyhost.Shown // of the last configuration that had no mistakes
 }
 
 // NewConfiguration returns that of the manager's start.
-func NewConfiguration(start supervision.Shown) *Configuration {
+func NewConfiguration(start policyhost.Shown) *Configuration {
 	return &Configuration{start: start, last: start}
 }
 
 // Loaded notes a configuration without mistakes.
-func (s *Configuration) Loaded(c supervision.Shown) {
+func (s *Configuration) Loaded(c policyhost.Shown) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = c
@@ -34,7 +34,7 @@ func (s *Configuration) Loaded(c supervision.Shown) {
 func (s *Configuration) live(key string) bool { return configedit.Started(s.start).Live(key) }
 
 // inForce lists the settings in force, given those of the policy that runs.
-func (s *Configuration) inForce(policy supervision.Shown) []*wire.Setting {
+func (s *Configuration) inForce(policy policyhost.Shown) []*wire.Setting {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := map[string]*wire.Setting{}

@@ -1,4 +1,4 @@
-// Package supervision keeps a policy running: it starts plug-ins, takes rounds to them, and
+// Package policyhost keeps a policy running: it starts plug-ins, takes rounds to them, and
 // asks them about new settings. It starts one again that failed, puts the built-in one in the
 // place of one that keeps failing, and swaps one for another between two rounds.
 //
@@ -58,7 +58,7 @@
 // (Durable), in order. So it can write to a file or database what the note says, and no restart
 // takes it back. Posts are delayed, and never dropped, while a thousand notes or 16 MiB of them are
 // on their way to the policy.
-package supervision
+package policyhost
 
 import (
 	"context"
