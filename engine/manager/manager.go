@@ -43,8 +43,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/tokenkey"
 	"github.com/hamadryad/hamadryad/engine/manager/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
-	"github.com/hamadryad/hamadryad/engine/manager/number"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/manager/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
@@ -477,7 +477,7 @@ func (m *manager) routes() map[string]http.Handler {
 	shown, origins := m.rest(), m.origins()
 	all := shown.Routes()
 	policyPages := m.clients.PolicyPages(origins.Change)
-	m.pages = pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Generation: number.Apart, Failed: failed})
+	m.pages = pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Generation: epochid.Apart, Failed: failed})
 	maps.Copy(all, m.pages.Routes())
 	maps.Copy(all, map[string]http.Handler{
 		"GET /metrics": promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}),

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/number"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -111,7 +111,7 @@ func settingsFrom(s *wire.PolicySettings) string {
 
 // Generation writes a generation as the manager's term and the number in it.
 func Generation(g uint64) string {
-	term, n := number.Apart(g)
+	term, n := epochid.Apart(g)
 	return fmt.Sprintf("%d.%d", term, n)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
-	"github.com/hamadryad/hamadryad/engine/manager/number"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -43,7 +43,7 @@ type openChange struct {
 // ask notes what the file has now, and that the policy is asked about it.
 func (c *changes) ask(spec Policy, term uint64) (version uint64, told chan error) {
 	c.version++
-	c.newest, c.open = number.Of(term, c.version), nil
+	c.newest, c.open = epochid.Of(term, c.version), nil
 	if c.asked == nil {
 		c.asked = map[uint64]question{}
 	}

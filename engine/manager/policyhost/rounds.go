@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
-	"github.com/hamadryad/hamadryad/engine/manager/number"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -185,7 +185,7 @@ func (s *Supervisor) Deciding() (metrics.Policy, bool) {
 	if h == nil {
 		return metrics.Policy{}, false
 	}
-	_, start := number.Apart(h.generation)
+	_, start := epochid.Apart(h.generation)
 	return metrics.Policy{Name: h.name, Version: h.described.Version, Start: start, Since: s.since}, true
 }
 

@@ -78,7 +78,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
-	"github.com/hamadryad/hamadryad/engine/manager/number"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
@@ -214,7 +214,7 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *hosted {
 		name = builtin
 	}
 	h := &hosted{
-		generation: number.Of(s.needs.Term, uint64(s.starts)), name: name, spec: spec, inProcess: inProcess,
+		generation: epochid.Of(s.needs.Term, uint64(s.starts)), name: name, spec: spec, inProcess: inProcess,
 		flight: newFlight(s.needs.NotesMax), rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}), outcome: make(chan error, 1),
 	}
 	s.spec, s.incoming, s.live[h.generation] = spec, h, h

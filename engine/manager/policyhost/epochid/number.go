@@ -1,7 +1,7 @@
-// Package number makes numbers that no other life of the manager gives: its term lies in
+// Package epochid makes numbers that no other life of the manager gives: its term lies in
 // their upper bits. Callers, generations of the policy and versions of its settings have
 // such.
-package number
+package epochid
 
 // numberBits is how many numbers a life gives to callers, to starts of the policy and
 // to its settings, before they reach those of a later term.
