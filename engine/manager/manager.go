@@ -45,7 +45,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
-	"github.com/hamadryad/hamadryad/engine/manager/pools"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/manager/tickets"

@@ -28,7 +28,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
-	"github.com/hamadryad/hamadryad/engine/manager/pools"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
