@@ -23,9 +23,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"

@@ -16,8 +16,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
-	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 

@@ -43,9 +43,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/manager/graphs"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 )
 
 // A new file of the event log opens with a checkpoint of the core's state. A small state
