@@ -82,7 +82,7 @@ var directions = []struct {
 	{"engine/manager/inbox", []string{"sdk/scheduler", "engine/core", "engine/wire"}, aManagersRoom},
 	{"engine/manager/recovery/graphs", []string{"engine/eventlog", "engine/manager/blobs", "engine/plan", "engine/wire", "internal/atomicfile"}, aManagersRoom},
 	{"engine/manager/recovery", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/recovery/graphs", "engine/manager/internal/history/jobfile", "engine/wire", "internal/dataformat", "internal/atomicfile"}, aManagersRoom},
-	{"engine/manager/checkpoints", []string{"engine/core", "engine/eventlog", "engine/manager/recovery/graphs", "engine/manager/metrics", "engine/manager/recovery", "internal/childproc"}, aManagersRoom},
+	{"engine/manager/recovery/checkpoints", []string{"engine/core", "engine/eventlog", "engine/manager/recovery/graphs", "engine/manager/metrics", "engine/manager/recovery", "internal/childproc"}, aManagersRoom},
 	{"engine/manager/internal/history/jobfile", []string{"sdk/scheduler", "engine/core/changes", "engine/wire", "internal/atomicfile"}, "the form of a file: what goes into it, and when, is said by history"},
 	{"engine/manager/internal/history/index", []string{"sdk/scheduler", "engine/wire"}, "summaries and their lists: the files that it stands for are history's"},
 	{"engine/manager/internal/history/logarchive", []string{"sdk/scheduler", "engine/manager/internal/history/jobfile", "engine/wire"}, "ends of logs, by job: which jobs there are is history's"},

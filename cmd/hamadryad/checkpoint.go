@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hamadryad/hamadryad/engine/manager/checkpoints"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery/checkpoints"
 	"github.com/hamadryad/hamadryad/engine/progress"
 )
 
