@@ -30,7 +30,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
-	"github.com/hamadryad/hamadryad/engine/manager/audit"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 )
 
 // groupsMax bounds the groups that a request carries into the event log. Of somebody in more,
