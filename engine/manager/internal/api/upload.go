@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/auth"
-	"github.com/hamadryad/hamadryad/engine/manager/blobs"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/blobs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/manager/blobs"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/blobs"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/atomicfile"

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/manager/blobs"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/blobs"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
