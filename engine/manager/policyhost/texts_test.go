@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/manager/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/metrics"
 	"github.com/hamadryad/hamadryad/engine/policy"
