@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/launchers"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/launchers"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/launchers"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/launchers"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
