@@ -27,7 +27,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/api"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/authz"
-	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"

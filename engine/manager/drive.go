@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
-	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery/checkpoints"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"

@@ -3,7 +3,7 @@ package manager
 import (
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 )
 
 // edges is what metrics tell of what surrounds the core.

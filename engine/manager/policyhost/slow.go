@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
-	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 )
 
 const (

@@ -77,7 +77,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
-	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"

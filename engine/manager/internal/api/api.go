@@ -33,7 +33,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/launchers"
-	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"

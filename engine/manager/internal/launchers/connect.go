@@ -45,7 +45,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/blobs"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
-	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"

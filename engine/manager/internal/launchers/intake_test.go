@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
-	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )

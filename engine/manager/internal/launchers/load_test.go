@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
-	"github.com/hamadryad/hamadryad/engine/manager/metrics"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
