@@ -22,7 +22,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
-	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )

@@ -24,7 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )

@@ -19,8 +19,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )

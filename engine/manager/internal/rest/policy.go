@@ -3,8 +3,8 @@ package rest
 import (
 	"context"
 
+	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
-	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"

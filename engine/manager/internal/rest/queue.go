@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
-	"github.com/hamadryad/hamadryad/engine/manager/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
