@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/tickets"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/tickets"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
