@@ -15,12 +15,6 @@ import (
 
 const module = "github.com/hamadryad/hamadryad/"
 
-const launchersRoom = "a room of the launcher knows nothing of who uses it: what joins them is the agent's"
-
-const workersRoom = "a room of the worker knows nothing of who uses it: what joins them is the group's"
-
-const aManagersRoom = "a room of the manager knows those that it stands on: what joins the others is the manager's"
-
 // directions is the table of docs/ARCHITECTURE.md, "Folders and which way imports
 // point". A package may import, of this project, only what lies in the folders
 // listed for its own folder (the longest one that matches). Do not loosen it to
@@ -59,46 +53,7 @@ var directions = []struct {
 	{"engine/loop/machines", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/wire", "internal/idmap"}, "simulated machines take commands and report: they know nothing of who decides"},
 	{"engine/loop", []string{"sdk", "engine/core", "engine/policy", "engine/wire", "internal/timerqueue"}, "the loop in virtual time drives the core: its client brings the cluster"},
 	{"engine/simulator", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/plan", "engine/wire"}, "the simulator drives the core alone, without the manager's shell"},
-	{"engine/manager/internal/blobs", []string{"internal/atomicfile"}, aManagersRoom},
-	{"engine/manager/internal/tokenkey", []string{"internal/atomicfile", "internal/secretfile"}, aManagersRoom},
-	{"engine/manager/internal/tickets", []string{"sdk/scheduler", "engine/auth", "internal/atomicfile", "internal/kerberos", "internal/secretfile"}, aManagersRoom},
-	{"engine/manager/policyhost/epochid", nil, aManagersRoom},
-	{"engine/manager/internal/limits", []string{"engine/wire"}, aManagersRoom},
-	{"engine/manager/internal/audit", []string{"engine/auth", "engine/manager/internal/limits"}, aManagersRoom},
-	{"engine/manager/internal/configedit", []string{"engine/auth/access", "engine/wire", "internal/atomicfile"}, aManagersRoom},
-	{"engine/manager/internal/authz", []string{"sdk/scheduler", "engine/auth", "engine/manager/internal/audit", "engine/wire"}, aManagersRoom},
-	{"engine/manager/internal/conditions", []string{"engine/wire"}, aManagersRoom},
-	{"engine/manager/internal/metrics", []string{"sdk/scheduler", "engine/core", "engine/wire"}, aManagersRoom},
-	{"engine/manager/internal/readmodel", []string{"sdk/scheduler", "engine/core", "engine/wire", "internal/idmap"}, aManagersRoom},
-	{"engine/manager/restapi", nil, "generated from the document: what answers is rest"},
-	{"engine/manager/internal/rest/request", nil, "it holds requests against a document and knows none of what answers"},
-	{"engine/manager/internal/rest/respcache", nil, "it keeps answers and knows none of them"},
-	{"engine/manager/internal/rest", []string{"sdk/scheduler", "engine/auth", "engine/core", "engine/graph", "engine/manager/internal/audit", "engine/manager/internal/history", "engine/manager/internal/jobquery", "engine/manager/policyhost/pools", "engine/manager/internal/readmodel", "engine/manager/restapi", "engine/manager/internal/rest/request", "engine/manager/internal/rest/respcache", "engine/wire", "internal/histogram"}, aManagersRoom},
-	{"engine/manager/policyhost/pools", []string{"sdk/scheduler", "engine/manager/internal/history/timeseries"}, aManagersRoom},
-	{"engine/manager/internal/pages/charts", []string{"engine/manager/restapi", "internal/svg"}, "it draws what the interface answers: pass it in as values"},
 	{"internal/browsertest", nil, "it is for tests that open the pages in a browser"},
-	{"engine/manager/internal/pages", []string{"sdk/scheduler", "engine/manager/internal/pages", "engine/manager/internal/rest", "internal/timeparse"}, "pages show what the REST interface tells: ask it"},
-	{"engine/manager/internal/httpguard", []string{"engine/manager/internal/audit"}, aManagersRoom},
-	{"engine/manager/internal/inbox", []string{"sdk/scheduler", "engine/core", "engine/wire"}, aManagersRoom},
-	{"engine/manager/recovery/graphs", []string{"engine/eventlog", "engine/manager/internal/blobs", "engine/plan", "engine/wire", "internal/atomicfile"}, aManagersRoom},
-	{"engine/manager/recovery", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/recovery/graphs", "engine/manager/internal/history/jobfile", "engine/wire", "internal/dataformat", "internal/atomicfile"}, aManagersRoom},
-	{"engine/manager/recovery/checkpoints", []string{"engine/core", "engine/eventlog", "engine/manager/recovery/graphs", "engine/manager/internal/metrics", "engine/manager/recovery", "internal/childproc"}, aManagersRoom},
-	{"engine/manager/internal/history/jobfile", []string{"sdk/scheduler", "engine/core/changes", "engine/wire", "internal/atomicfile"}, "the form of a file: what goes into it, and when, is said by history"},
-	{"engine/manager/internal/history/index", []string{"sdk/scheduler", "engine/wire"}, "summaries and their lists: the files that it stands for are history's"},
-	{"engine/manager/internal/history/logarchive", []string{"sdk/scheduler", "engine/manager/internal/history/jobfile", "engine/wire"}, "ends of logs, by job: which jobs there are is history's"},
-	{"engine/manager/internal/history/backup", []string{"internal/atomicfile", "sdk/storage"}, "copies of files: what is in them is history's"},
-	{"engine/manager/internal/history/timeseries", nil, "samples and sums: what is sampled is history's"},
-	{"engine/manager/internal/history", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/graph", "engine/manager/internal/history", "engine/wire", "internal/atomicfile"}, aManagersRoom},
-	{"engine/manager/internal/jobquery", []string{"sdk/scheduler", "engine/core/changes", "engine/manager/internal/history", "engine/manager/internal/readmodel", "engine/wire"}, aManagersRoom},
-	{"engine/manager/policyhost", []string{"sdk", "engine/core", "engine/manager/internal/limits", "engine/manager/internal/inbox", "engine/manager/internal/metrics", "engine/manager/policyhost/epochid", "engine/manager/internal/conditions", "engine/policy", "engine/wire", "internal/atomicfile"}, aManagersRoom},
-	{"engine/manager/internal/launchers", []string{"sdk/scheduler", "engine/auth", "engine/core", "engine/manager/internal/blobs", "engine/manager/internal/limits", "engine/manager/internal/inbox", "engine/manager/internal/metrics", "engine/wire"}, aManagersRoom},
-	{"engine/manager/internal/api", []string{"sdk/scheduler", "engine/auth", "engine/core", "engine/manager/internal/audit", "engine/manager/internal/blobs", "engine/manager/internal/limits", "engine/manager/recovery/graphs", "engine/manager/internal/inbox", "engine/manager/internal/launchers", "engine/manager/internal/metrics", "engine/manager/policyhost/epochid", "engine/manager/internal/jobquery", "engine/manager/internal/conditions", "engine/manager/internal/readmodel", "engine/manager/internal/configedit", "engine/manager/policyhost", "engine/manager/internal/tickets", "engine/plan", "engine/policy", "engine/wire"}, aManagersRoom},
-	{"engine/manager", []string{"sdk", "engine/auth", "engine/core", "engine/eventlog", "engine/manager", "engine/policy", "engine/wire", "internal/buildinfo", "internal/connlimit", "internal/health", "internal/kerberos", "internal/logsample", "internal/pprofhttp"}, "the manager talks to launchers and workers by messages: put what they share into engine/wire"},
-	{"engine/worker/internal/failure", []string{"sdk", "engine/channel", "engine/wire"}, workersRoom},
-	{"engine/worker/layout", []string{"sdk/job", "engine/channel/block", "engine/graph", "engine/plan", "engine/wire", "engine/worker/internal/failure", "engine/worker/internal/splits"}, workersRoom},
-	{"engine/worker/ipc", nil, workersRoom},
-	{"engine/worker/internal/splits", []string{"sdk/job"}, workersRoom},
-	{"engine/worker", []string{"sdk", "engine/auth", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "engine/worker", "internal/connlimit", "internal/logsample"}, "a worker hears from its launcher by messages: put what they share into engine/wire"},
 	{"engine/isolate/safepath", nil, "files alone: what is done with them is said by who asks"},
 	{"engine/isolate/seccomp", nil, "what the kernel refuses a worker: it runs as root before each worker, so it stays small"},
 	{"engine/isolate/sandboxinit", []string{"engine/isolate/seccomp"}, "it runs as root before each worker: it stays small, and asks for nothing"},
@@ -106,20 +61,6 @@ var directions = []struct {
 	{"engine/isolate/cgroup", nil, "groups of processes alone: whose they are is said by who asks"},
 	{"engine/isolate/cpuset", nil, "numbers of processors alone: where they come from and go to is said by who asks"},
 	{"engine/isolate", []string{"engine/isolate"}, "who runs here is said by names: how a worker is started is the launcher's"},
-	{"engine/launcher/internal/cache", nil, launchersRoom},
-	{"engine/launcher/internal/datadir", []string{"sdk/job/process", "engine/isolate/safepath", "internal/dataformat", "internal/atomicfile"}, launchersRoom},
-	{"engine/launcher/reaper", []string{"sdk/job/process", "engine/launcher/internal/suspend"}, launchersRoom},
-	{"engine/launcher/internal/lease", []string{"engine/worker/ipc"}, launchersRoom},
-	{"engine/launcher/internal/load", []string{"engine/wire"}, launchersRoom},
-	{"engine/launcher/internal/logs", nil, launchersRoom},
-	{"engine/launcher/internal/logshipper", []string{"engine/launcher/internal/logs", "engine/wire"}, launchersRoom},
-	{"engine/launcher/internal/memory", []string{"sdk/job/process", "engine/wire"}, launchersRoom},
-	{"engine/launcher/internal/reportqueue", []string{"engine/wire"}, launchersRoom},
-	{"engine/launcher/internal/vetting", []string{"engine/wire"}, launchersRoom},
-	{"engine/launcher/internal/process", []string{"sdk/job/process", "engine/launcher/internal/lease", "engine/launcher/internal/logs", "engine/launcher/internal/suspend", "engine/launcher/internal/vetting", "engine/isolate/seccomp", "engine/isolate/cgroup", "engine/isolate/sandboxinit", "engine/wire", "engine/worker/ipc", "internal/childproc"}, launchersRoom},
-	{"engine/launcher/internal/outputstore", []string{"engine/channel/store", "engine/isolate/safepath", "engine/wire", "engine/worker"}, launchersRoom},
-	{"engine/launcher/internal/suspend", []string{"sdk/job/process", "engine/isolate/cgroup"}, launchersRoom},
-	{"engine/launcher", []string{"sdk", "engine/auth", "engine/channel/store", "engine/isolate", "engine/launcher", "engine/plan", "engine/wire", "engine/worker", "internal/buildinfo", "internal/connlimit", "internal/health", "internal/kerberos", "internal/logsample", "internal/pprofhttp"}, "a launcher hears from its manager by messages: put what they share into engine/wire"},
 	{"engine/site", []string{"sdk/scheduler", "engine/auth", "engine/config", "engine/core", "engine/isolate", "engine/launcher", "engine/manager", "engine/policy", "engine/wire", "internal/connlimit"}, "it turns a configuration into what the engine takes: how a process is started is cmd's"},
 	{"engine/client", []string{"sdk", "engine/auth", "engine/plan", "engine/wire", "internal/kerberos", "internal/secretfile", "internal/suggest"}, "a client talks to the manager by messages alone"},
 	{"engine/local", []string{"engine/client", "engine/wire", "internal/childproc"}, "a local cluster is processes: what they run is said by command lines"},
@@ -186,6 +127,35 @@ var trees = []tree{
 			"internal/timerqueue", "internal/histogram", "internal/idmap", "internal/packing", "internal/prefetch", "internal/sortedset",
 		},
 		"a subject of the core stands on those before it: have the caller do what follows, and give the shell an Action",
+	},
+	{
+		"engine/manager",
+		"internal/blobs, internal/conditions, internal/configedit, internal/inbox, internal/limits, internal/metrics, internal/readmodel, internal/tickets, internal/tokenkey, " +
+			"internal/history/backup, internal/history/index, internal/history/jobfile, internal/history/timeseries, internal/rest/request, internal/rest/respcache, policyhost/epochid, restapi < " +
+			"internal/audit, internal/history/logarchive, internal/launchers, internal/pages/charts, policyhost, policyhost/pools, recovery/graphs < " +
+			"internal/authz, internal/history, internal/httpguard, recovery < historycheck, internal/jobquery, recovery/checkpoints < internal/api, internal/rest < internal/pages < ., readside",
+		[]string{
+			"sdk/job/process", "sdk/scheduler", "sdk/storage", "engine/auth", "engine/core", "engine/core/changes", "engine/eventlog", "engine/graph", "engine/plan", "engine/policy", "engine/wire",
+			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/histogram", "internal/idmap",
+			"internal/kerberos", "internal/logsample", "internal/pprofhttp", "internal/secretfile", "internal/svg", "internal/timeparse",
+		},
+		"the manager talks to launchers and workers by messages: put what they share into engine/wire",
+	},
+	{
+		"engine/launcher",
+		"internal/cache, internal/datadir, internal/lease, internal/load, internal/logs, internal/memory, internal/outputstore, internal/reportqueue, internal/suspend, internal/vetting < " +
+			"internal/logshipper, internal/process, reaper < .",
+		[]string{
+			"sdk/job/process", "sdk/scheduler", "engine/auth", "engine/channel/store", "engine/isolate", "engine/plan", "engine/wire", "engine/worker",
+			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/kerberos", "internal/logsample", "internal/pprofhttp",
+		},
+		"a launcher hears from its manager by messages: put what they share into engine/wire",
+	},
+	{
+		"engine/worker",
+		"internal/failure, internal/splits, ipc < layout < .",
+		[]string{"sdk", "engine/auth", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "internal/connlimit", "internal/logsample"},
+		"a worker hears from its launcher by messages: put what they share into engine/wire",
 	},
 }
 

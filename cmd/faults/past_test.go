@@ -1,27 +1,19 @@
 package faults
 
 import (
+	"context"
 	"flag"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
-	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/historycheck"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // pastKills is how often the manager is killed while it keeps history. "make past" has 50.
@@ -65,8 +57,16 @@ func TestHistoryOutlivesKills(t *testing.T) {
 	c.manager.signal(t, syscall.SIGTERM)
 	eventually(t, "the manager ends", c.manager.ended)
 
-	want, files := retold(t, c.path("manager"))
-	got := everyJob(t, c.path("manager", "history"))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	want, files, err := historycheck.Rebuild(ctx, c.path("manager"), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := historycheck.Jobs(ctx, c.path("manager", "history"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
 		t.Errorf("history is not that of an undisturbed manager (-want +got):\n%s", tail(d, 8000))
 	}
@@ -79,99 +79,4 @@ func TestHistoryOutlivesKills(t *testing.T) {
 		t.Errorf("%d of %d jobs are in a log of %d files", len(want), len(jobs), files)
 	}
 	t.Logf("%d kills, a log of %d files: %d jobs with %d attempts, by state: %v", *pastKills, files, len(want), attempts, states)
-}
-
-// retold is the history that a manager's log comes to when it is read from its first record to its
-// last, and how many files the log has.
-func retold(t *testing.T, data string) (map[scheduler.JobID]*jobfile.Job, int) {
-	t.Helper()
-	files, err := eventlog.Files(filepath.Join(data, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := t.TempDir()
-	h, err := history.Open(history.Options{Folder: folder, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var c *core.Core
-	last := uint64(0)
-	for _, name := range files {
-		s, err := eventlog.ReadSegment(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c == nil {
-			if s.First != 1 {
-				t.Fatalf("the log begins with record %d", s.First)
-			}
-			if c, err = core.RestoreParts(s.Checkpoint, graphs.Open(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler)).Load); err != nil {
-				t.Fatal(err)
-			}
-			c.TellFacts()
-			h.Begin(0, &core.Facts{})
-		}
-		for i, record := range s.Records {
-			n := s.First + uint64(i)
-			if n <= last { // a file may begin with copies of the last ones of the file before it
-				continue
-			}
-			last = n
-			batch := &wire.Batch{}
-			if err := proto.Unmarshal(record, batch); err != nil {
-				t.Fatal(err)
-			}
-			h.Wait()
-			for _, action := range c.Step(batch) {
-				if f, yes := action.(core.Facts); yes {
-					h.Take(n, &f)
-				}
-			}
-		}
-	}
-	if err := h.Sync(t.Context(), last); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return everyJob(t, folder), len(files)
-}
-
-// everyJob is what a folder of history has of each job that ended.
-func everyJob(t *testing.T, folder string) map[scheduler.JobID]*jobfile.Job {
-	t.Helper()
-	h, err := history.Open(history.Options{Folder: folder, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	sealed, err := filepath.Glob(filepath.Join(folder, "jobs", "*.history"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[scheduler.JobID]*jobfile.Job{}
-	eventually(t, "the index has each job's file", func() bool {
-		clear(all)
-		jobs, _, err := h.List(index.Query{Limit: len(sealed) + 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, j := range jobs {
-			id := scheduler.JobID(j.GetJob())
-			f, err := h.Open(t.Context(), id)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if all[id], err = f.Whole(); err != nil {
-				t.Fatal(err)
-			}
-			f.Close()
-		}
-		return len(all) == len(sealed)
-	})
-	if s := h.State(); len(s.Damaged) > 0 || s.Why != nil || s.Missed > 0 {
-		t.Errorf("history says %+v", s)
-	}
-	return all
 }

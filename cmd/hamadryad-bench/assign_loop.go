@@ -16,6 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager"
+	"github.com/hamadryad/hamadryad/engine/manager/readside"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -29,8 +30,8 @@ type assigner struct {
 	core   *core.Core
 	host   policy.Host
 	around around
-	shelf  *shelf  // nil where the policy has none
-	window *window // nil where nothing is shown
+	shelf  *shelf           // nil where the policy has none
+	window *readside.Server // nil where nothing is shown
 	log    *eventlog.Log
 	folder string
 	heap   func() // ends that it is as a manager's
@@ -78,7 +79,7 @@ func newAssigner(ctx context.Context, host policy.Host, folder string, around ar
 	}
 	go a.carry()
 	if around.shown {
-		if a.window, err = newWindow(a, host, folder); err != nil {
+		if a.window, err = readside.Serve(readside.Needs{Core: a.core, Policy: host, Folder: folder, Durable: a.awaitDurable}); err != nil {
 			a.close()
 			return nil, err
 		}
@@ -112,7 +113,7 @@ func (a *assigner) close() {
 	close(a.rounds)
 	a.host.Close()
 	if a.window != nil {
-		a.window.close()
+		a.window.Close()
 	}
 	if a.shelf != nil {
 		a.shelf.close()
@@ -205,7 +206,7 @@ func (a *assigner) act(action core.Action, record uint64) error {
 			a.log.Hurry()
 		}
 	case core.Facts:
-		a.window.take(record, action)
+		a.window.Take(record, action)
 	case core.PolicyGone:
 		return fmt.Errorf("the core gave the policy up: %s", action.Breach)
 	case core.Reply:

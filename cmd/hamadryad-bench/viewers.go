@@ -103,7 +103,7 @@ func (b *bench) viewedRun(ctx context.Context, name string, s assignShape, order
 	}
 	var with, without []pace
 	for _, look := range []bool{order[0], order[1], order[1], order[0]} {
-		c, stop := &crowd{site: "http://" + a.window.address + "/"}, func() {}
+		c, stop := &crowd{site: "http://" + a.window.Address() + "/"}, func() {}
 		if look {
 			stop = c.look(ctx)
 		}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/api"
+	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -58,7 +58,7 @@ func (c *cli) accessIn(file, user string, groups []string) error {
 	}
 	who := s.Rules.Known(user, groups)
 	r := &wire.AccessReply{Principal: &wire.Principal{Name: user, Groups: who.Groups}}
-	api.DescribeAccess(s.Rules, who, r)
+	manager.DescribeAccess(s.Rules, who, r)
 	if s.Auth.Mode == config.AuthOff {
 		r.Advice = append(r.Advice, "auth.mode is off in that file: everybody may do everything until it is tls")
 	}

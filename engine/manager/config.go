@@ -12,7 +12,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/join"
 	"github.com/hamadryad/hamadryad/engine/auth/proof"
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/internal/connlimit"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
@@ -64,7 +63,7 @@ type Config struct {
 	AuditKeep      int   // full files of it; audit.KeepDefault
 
 	// History says how much is kept of jobs that ended; its Folder is history below Data when empty.
-	History history.Options
+	History HistoryOptions
 	// TailBytes is how much of the end of an attempt's log launchers send, and FailedTailBytes
 	// that of one that failed; 0: nothing.
 	TailBytes, FailedTailBytes int64

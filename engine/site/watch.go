@@ -12,8 +12,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/oidc"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
 )
 
 // ManagerConfig is what the manager is told of it. The caller adds what is no configuration.
@@ -25,9 +23,9 @@ func (s *Site) ManagerConfig() manager.Config {
 		FreezeMax: m.EventLog.FreezeMax, BlobBytes: int64(m.Programs), AuditUploads: m.Audit.Uploads, AuditFileBytes: int64(m.Audit.FileSize), AuditKeep: m.Audit.Keep, Heartbeat: m.Heartbeat, Lease: m.Lease, LauncherLostAfter: m.LauncherLostAfter, IdleShownAfter: m.IdleShownAfter,
 		KerberosRealms: s.Auth.Kerberos.Realms,
 		WebHosts:       m.Web.Hosts, WebActionsOff: m.Web.Actions == config.ActionsOff,
-		History: history.Options{
+		History: manager.HistoryOptions{
 			Folder: m.History.Folder, Store: m.History.Store, KeepFor: m.History.KeepFor, JobsMax: m.History.JobsMax, BytesMax: int64(m.History.BytesMax), AttemptsMax: m.History.AttemptsMax,
-			Tails: logarchive.Options{JobBytes: int64(m.History.Tails.JobBytes), UserBytes: int64(s.Limits.UserTails), BytesASecond: int64(m.History.Tails.BytesASecond)},
+			Tails: manager.LogArchiveOptions{JobBytes: int64(m.History.Tails.JobBytes), UserBytes: int64(s.Limits.UserTails), BytesASecond: int64(m.History.Tails.BytesASecond)},
 		},
 		Limits: Connections(s.Config), UserBlobBytes: int64(s.Limits.UserPrograms), UploadRate: int64(s.Limits.UploadRate),
 		UserUploads: s.Limits.UserUploads, UserStreams: s.Limits.UserStreams,

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
+	"github.com/hamadryad/hamadryad/engine/manager"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -37,7 +37,7 @@ func (c *Printer) auditLines(lines []*wire.AuditLine) error {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false) // as in the audit's files
-		err := e.Encode(audit.Line{
+		err := e.Encode(manager.AuditLine{
 			Time: l.Time, Who: l.Who, Groups: l.Groups, Proof: l.Proof, By: l.By, Address: l.Address, Method: l.Method, What: l.What,
 			Before: l.Before, After: l.After, Result: l.Result, Why: l.Why, More: int(l.More),
 		})

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -13,7 +13,7 @@ import (
 // Jobs lists jobs. Where there are none, empty says which were looked for.
 func (c *Printer) Jobs(jobs []*wire.JobSummary, empty string) error {
 	if c.structured() {
-		return c.value(eachOf(jobs, rest.JobSummaryOf))
+		return c.value(eachOf(jobs, restapi.JobSummaryOf))
 	}
 	if len(jobs) == 0 {
 		return c.none(empty)

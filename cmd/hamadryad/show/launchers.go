@@ -6,7 +6,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -14,7 +14,7 @@ import (
 // Launchers lists launchers, and how busy their machines are.
 func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
 	if c.structured() {
-		return c.value(eachOf(list, rest.LauncherOf))
+		return c.value(eachOf(list, restapi.LauncherOf))
 	}
 	if len(list) == 0 {
 		return c.none("no launcher has joined this manager")
@@ -45,7 +45,7 @@ func (c *Printer) Launchers(list []*wire.LauncherStatus) error {
 // LauncherDetails tells all that is known of launchers, one after the other.
 func (c *Printer) LauncherDetails(list []*wire.LauncherStatus) error {
 	if c.structured() {
-		return c.value(eachOf(list, rest.LauncherDetailsOf))
+		return c.value(eachOf(list, restapi.LauncherDetailsOf))
 	}
 	for i, l := range list {
 		if c.Format == Name {
@@ -62,7 +62,7 @@ func (c *Printer) LauncherDetails(list []*wire.LauncherStatus) error {
 
 // launcher tells of one launcher, a line for each thing.
 func (c *Printer) launcher(l *wire.LauncherStatus) {
-	d := rest.LauncherDetailsOf(l)
+	d := restapi.LauncherDetailsOf(l)
 	fmt.Fprintf(c.Out, "%s: %s, on %s\n", progress.OneLine(l.Name), l.State, progress.OneLine(l.Host))
 	for _, p := range d.Problems {
 		fmt.Fprintf(c.Out, "problem: %s\n", progress.OneLine(p))

@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -60,7 +59,7 @@ type queuedView struct {
 
 // viewOf is a policy for programs, with what it tells of itself.
 func viewOf(r *wire.PolicyReply, told *scheduler.Status) *policyView {
-	p := rest.PolicyOf(r)
+	p := restapi.PolicyOf(r)
 	v := &policyView{
 		Name: p.Name, Version: p.Version, Configured: p.Configured, State: p.State, Generation: p.Generation, Since: p.Since, Restarts: p.Restarts,
 		RoundsDecided: r.Rounds, DecisionsRefused: r.Refusals, Memory: p.Memory, MemoryMax: p.MemoryMax, Rounds: p.Rounds, Problems: p.Problems,
@@ -74,7 +73,7 @@ func viewOf(r *wire.PolicyReply, told *scheduler.Status) *policyView {
 		v.Facts = append(v.Facts, restapi.Property{Name: f.Name, Value: f.Value})
 	}
 	for i := range told.Pools {
-		v.Pools = append(v.Pools, rest.PoolShareOf(&told.Pools[i]))
+		v.Pools = append(v.Pools, restapi.PoolShareOf(&told.Pools[i]))
 	}
 	for _, q := range told.Queue {
 		v.Queue = append(v.Queue, queuedView{q.Job.String(), q.Why})

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -17,7 +16,7 @@ func (c *Printer) Settings(r *wire.SettingsReply, all bool) error {
 		r.Settings = slices.DeleteFunc(r.Settings, func(s *wire.Setting) bool { return s.From == "default" && s.NextFrom == "" })
 	}
 	if c.structured() {
-		return c.value(rest.SettingsOf(r))
+		return c.value(restapi.SettingsOf(r))
 	}
 	if r.Problem != "" && c.Format != Name {
 		fmt.Fprintf(c.Out, "%s is not in force as it is now; it was looked at %s ago: %s\n", r.File, span(time.Since(time.Unix(0, r.ProblemAt))), indented(r.Problem))
@@ -73,7 +72,7 @@ func oneLine(value string) string { return printable(strings.ReplaceAll(value, "
 // SettingsDiff prints what is wrong with a text, or what it would change.
 func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 	if c.structured() {
-		return c.value(rest.SettingsDiffOf(d))
+		return c.value(restapi.SettingsDiffOf(d))
 	}
 	for _, p := range d.Problems {
 		place := ""
@@ -127,7 +126,7 @@ func (c *Printer) SettingsDiff(d *wire.SettingsDiff) error {
 
 // versionOf is a version for programs, with its text where that was asked for.
 func versionOf(v *wire.SettingsVersion) restapi.SettingsVersion {
-	x := rest.SettingsVersionOf(v)
+	x := restapi.SettingsVersionOf(v)
 	if v.Text != nil {
 		text := string(v.Text)
 		x.Text = &text

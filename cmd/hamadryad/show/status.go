@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -23,9 +22,9 @@ func (c *Printer) Status(s *wire.JobStatus, attempts bool) error {
 	j := s.Summary
 	switch {
 	case c.structured():
-		v := jobView{Job: rest.JobOf(s)}
+		v := jobView{Job: restapi.JobOf(s)}
 		if attempts {
-			v.Attempts = eachOf(s.Attempts, rest.AttemptOf)
+			v.Attempts = eachOf(s.Attempts, restapi.AttemptOf)
 		}
 		return c.value(v)
 	case c.Format == Name:

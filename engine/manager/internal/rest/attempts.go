@@ -73,12 +73,12 @@ func stateOf(a *changes.Attempt) restapi.AttemptState {
 func (l *look) shown(f *changes.Attempt) restapi.Attempt {
 	x := restapi.Attempt{
 		ID: f.ID.String(), Stage: l.stageName(f.Stage), Index: int(f.Index), Launcher: f.On, State: stateOf(f), Speculative: f.Speculative,
-		Ready: moment(f.Ready), Launched: moment(f.Launched), Started: moment(f.Started), Executing: moment(f.Executing),
-		SuspendedSeconds: float32(f.Suspended.Seconds()), Reason: pointer(f.Reason),
+		Ready: restapi.TimeOf(f.Ready), Launched: restapi.TimeOf(f.Launched), Started: restapi.TimeOf(f.Started), Executing: restapi.TimeOf(f.Executing),
+		SuspendedSeconds: float32(f.Suspended.Seconds()), Reason: restapi.Pointer(f.Reason),
 	}
 	switch f.State {
 	case changes.Ended:
-		x.Ended = moment(f.Since)
+		x.Ended = restapi.TimeOf(f.Since)
 		if f.Started != 0 {
 			seconds := float32(ran(f).Seconds())
 			x.RunningSeconds = &seconds // 0, too: its start and its end may come in one step
@@ -87,17 +87,17 @@ func (l *look) shown(f *changes.Attempt) restapi.Attempt {
 		for _, n := range f.Work.Read {
 			read += n
 		}
-		x.ReadBytes, x.WrittenBytes = pointer(read), pointer(f.Work.Written)
+		x.ReadBytes, x.WrittenBytes = restapi.Pointer(read), restapi.Pointer(f.Work.Written)
 	case changes.Suspended:
-		x.SuspendedSince = moment(f.Since)
+		x.SuspendedSince = restapi.TimeOf(f.Since)
 	default:
 		if idle := l.server.needs.Idle; idle != nil {
 			span, blocked := idle(f.On, uint64(f.ID))
-			x.IdleSeconds, x.Blocked = pointer(float32(span.Seconds())), pointer(blocked)
+			x.IdleSeconds, x.Blocked = restapi.Pointer(float32(span.Seconds())), restapi.Pointer(blocked)
 		}
 	}
 	if f.For != 0 {
-		x.PreemptedFor = pointer(f.For.String())
+		x.PreemptedFor = restapi.Pointer(f.For.String())
 	}
 	return x
 }

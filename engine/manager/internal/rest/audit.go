@@ -31,7 +31,7 @@ func (s *Server) ListAudit(ctx context.Context, q restapi.ListAuditRequestObject
 	if err != nil {
 		return nil, status.Error(codes.Internal, "the audit can't be read: "+err.Error())
 	}
-	l := restapi.AuditList{Lines: []restapi.AuditLine{}, Damaged: []restapi.AuditDamage{}, Skipped: p.Skipped, Next: pointer(p.Next.String())}
+	l := restapi.AuditList{Lines: []restapi.AuditLine{}, Damaged: []restapi.AuditDamage{}, Skipped: p.Skipped, Next: restapi.Pointer(p.Next.String())}
 	l.Truncated = l.Next != nil
 	for i := range p.Lines {
 		l.Lines = append(l.Lines, auditLine(&p.Lines[i].Line))
@@ -45,8 +45,8 @@ func (s *Server) ListAudit(ctx context.Context, q restapi.ListAuditRequestObject
 func auditLine(l *audit.Line) restapi.AuditLine {
 	at, _ := time.Parse(time.RFC3339Nano, l.Time) // it was read before
 	x := restapi.AuditLine{
-		Time: at, Who: l.Who, Proof: l.Proof, By: pointer(l.By), Address: pointer(l.Address), Method: l.Method, What: pointer(l.What), Before: pointer(l.Before), After: pointer(l.After),
-		Result: l.Result, Why: pointer(l.Why), More: pointer(l.More),
+		Time: at, Who: l.Who, Proof: l.Proof, By: restapi.Pointer(l.By), Address: restapi.Pointer(l.Address), Method: l.Method, What: restapi.Pointer(l.What), Before: restapi.Pointer(l.Before), After: restapi.Pointer(l.After),
+		Result: l.Result, Why: restapi.Pointer(l.Why), More: restapi.Pointer(l.More),
 	}
 	if len(l.Groups) > 0 {
 		x.Groups = &l.Groups

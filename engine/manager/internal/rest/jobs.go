@@ -26,9 +26,9 @@ func jobID(name string) scheduler.JobID {
 
 // statesOf are the states that words stand for.
 func statesOf(words *[]restapi.JobState) (list []wire.JobState) {
-	for state, word := range states {
-		if words != nil && slices.Contains(*words, word) {
-			list = append(list, state)
+	for state := range wire.JobState_name {
+		if of := wire.JobState(state); words != nil && slices.Contains(*words, restapi.JobStateOf(of)) {
+			list = append(list, of)
 		}
 	}
 	return list
@@ -56,7 +56,7 @@ func (s *Server) ListJobs(ctx context.Context, q restapi.ListJobsRequestObject) 
 	}
 	page := restapi.JobList{Jobs: []restapi.JobSummary{}, Total: found.Total()}
 	for _, j := range found.Jobs {
-		page.Jobs = append(page.Jobs, JobSummaryOf(j))
+		page.Jobs = append(page.Jobs, restapi.JobSummaryOf(j))
 	}
 	if found.More {
 		page.Truncated, page.Next = true, request.Cursor(request.Jobs, request.Number(scheduler.JobID(found.Jobs[len(found.Jobs)-1].Job)))
@@ -87,7 +87,7 @@ func (l *look) described(ctx context.Context) (j restapi.Job, err error) {
 	if err != nil {
 		return j, err
 	}
-	j = JobOf(st)
+	j = restapi.JobOf(st)
 	j.Damage = l.damage()
 	return j, nil
 }
@@ -97,7 +97,7 @@ func (l *look) damage() *string {
 	if l.Damage == nil {
 		return nil
 	}
-	return pointer(status.Convert(l.Damage).Message())
+	return restapi.Pointer(status.Convert(l.Damage).Message())
 }
 
 // GetGraph tells a job's stages and what joins them.
@@ -125,11 +125,11 @@ func (l *look) graph(ctx context.Context) (*restapi.Graph, error) {
 	}
 	r := restapi.Graph{Stages: []restapi.GraphStage{}, Connections: []restapi.Connection{}}
 	for _, t := range g.Stages {
-		r.Stages = append(r.Stages, restapi.GraphStage{Name: t.Name, Nodes: int(t.Nodes), Kind: pointer(t.Kind), Slots: pointer(int(t.Slots)), Memory: pointer(t.Memory)})
+		r.Stages = append(r.Stages, restapi.GraphStage{Name: t.Name, Nodes: int(t.Nodes), Kind: restapi.Pointer(t.Kind), Slots: restapi.Pointer(int(t.Slots)), Memory: restapi.Pointer(t.Memory)})
 	}
 	for _, c := range g.Connections {
 		r.Connections = append(r.Connections, restapi.Connection{
-			From: g.Stages[c.FromStage].Name, To: g.Stages[c.ToStage].Name, FromPort: pointer(c.FromPort), ToPort: pointer(c.ToPort),
+			From: g.Stages[c.FromStage].Name, To: g.Stages[c.ToStage].Name, FromPort: restapi.Pointer(c.FromPort), ToPort: restapi.Pointer(c.ToPort),
 			Channel: restapi.ConnectionChannel(word(c.Kind.String(), "CHANNEL_KIND_")), Pattern: restapi.ConnectionPattern(word(c.Pattern.String(), "PATTERN_")),
 		})
 	}

@@ -22,7 +22,7 @@ func (s *Server) GetLauncher(ctx context.Context, q restapi.GetLauncherRequestOb
 	if err != nil {
 		return nil, err
 	}
-	d := LauncherDetailsOf(l)
+	d := restapi.LauncherDetailsOf(l)
 	names := namesOf{server: s, known: map[scheduler.JobID]*wire.JobStatus{}}
 	there, err := s.needs.Model.OnLauncher(ctx, scheduler.LauncherID(l.Launcher))
 	if err != nil {
@@ -83,12 +83,12 @@ func (n *namesOf) attempt(ctx context.Context, f *changes.Attempt) (a restapi.La
 	if st == nil {
 		return a, false
 	}
-	a = restapi.LauncherAttempt{Job: f.Job.String(), JobName: st.GetSummary().GetName(), ID: f.ID.String(), State: stateOf(f), Since: moment(f.Started)}
+	a = restapi.LauncherAttempt{Job: f.Job.String(), JobName: st.GetSummary().GetName(), ID: f.ID.String(), State: stateOf(f), Since: restapi.TimeOf(f.Started)}
 	if f.Stage >= 0 {
 		index := int(f.Index)
 		a.Index = &index // 0, too
 		if int(f.Stage) < len(st.Stages) {
-			a.Stage = pointer(st.Stages[f.Stage].GetName())
+			a.Stage = restapi.Pointer(st.Stages[f.Stage].GetName())
 		}
 	}
 	return a, true

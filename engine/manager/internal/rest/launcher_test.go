@@ -16,11 +16,11 @@ import (
 // How busy a machine is may be nothing, and may not be known: these differ.
 func TestHowBusyALauncherIs(t *testing.T) {
 	none, half := 0.0, 0.5
-	if l := LauncherOf(&wire.LauncherStatus{Load: &wire.MachineLoad{Cpu: &none, Memory: &half}}); l.CPU == nil || *l.CPU != 0 || l.MemoryUsed == nil || *l.MemoryUsed != 0.5 {
+	if l := restapi.LauncherOf(&wire.LauncherStatus{Load: &wire.MachineLoad{Cpu: &none, Memory: &half}}); l.CPU == nil || *l.CPU != 0 || l.MemoryUsed == nil || *l.MemoryUsed != 0.5 {
 		t.Errorf("it is %v, %v", l.CPU, l.MemoryUsed)
 	}
 	for _, m := range []*wire.MachineLoad{nil, {}} {
-		if l := LauncherOf(&wire.LauncherStatus{Load: m}); l.CPU != nil || l.MemoryUsed != nil {
+		if l := restapi.LauncherOf(&wire.LauncherStatus{Load: m}); l.CPU != nil || l.MemoryUsed != nil {
 			t.Errorf("of %v is told %v, %v", m, l.CPU, l.MemoryUsed)
 		}
 	}

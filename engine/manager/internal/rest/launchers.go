@@ -40,7 +40,7 @@ func (s *Server) ListLaunchers(ctx context.Context, q restapi.ListLaunchersReque
 			page.Truncated, page.Next = true, request.Cursor(request.Launchers, page.Launchers[n-1].Name)
 			return restapi.ListLaunchers200JSONResponse{Body: page}, nil
 		}
-		page.Launchers = append(page.Launchers, LauncherOf(l))
+		page.Launchers = append(page.Launchers, restapi.LauncherOf(l))
 	}
 	return restapi.ListLaunchers200JSONResponse{Body: page}, nil
 }
@@ -69,7 +69,7 @@ func (s *Server) GetCluster(ctx context.Context, _ restapi.GetClusterRequestObje
 		if l.State == string(restapi.LauncherStateLost) {
 			continue
 		}
-		for _, x := range slots(l.Slots, l.Free) {
+		for _, x := range restapi.SlotsOf(l.Slots, l.Free) {
 			if byKind[x.Kind] == nil {
 				byKind[x.Kind] = &restapi.Slots{Kind: x.Kind}
 			}
@@ -83,7 +83,7 @@ func (s *Server) GetCluster(ctx context.Context, _ restapi.GetClusterRequestObje
 	}
 	slices.SortFunc(c.Slots, func(x, y restapi.Slots) int { return cmp.Compare(x.Kind, y.Kind) })
 	for state, n := range jobs.ByState {
-		c.JobsByState[string(states[state])] = n
+		c.JobsByState[string(restapi.JobStateOf(state))] = n
 	}
 	return restapi.GetCluster200JSONResponse{Body: c}, err
 }
@@ -94,23 +94,23 @@ const freedShown = time.Hour
 // history is how it stands.
 func (s *Server) history() restapi.History {
 	h := s.needs.Jobs.State()
-	x := restapi.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), RemovedForRoom: int64(h.Freed), Damaged: list(h.Damaged), TailsBytes: h.Tails.Bytes, TailsDropped: int64(h.Tails.Dropped)}
+	x := restapi.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), RemovedForRoom: int64(h.Freed), Damaged: restapi.List(h.Damaged), TailsBytes: h.Tails.Bytes, TailsDropped: int64(h.Tails.Dropped)}
 	if !h.FreedAt.IsZero() && time.Since(h.FreedAt) < freedShown {
-		x.RemovedForRoomAt = pointer(h.FreedAt.UTC())
+		x.RemovedForRoomAt = restapi.Pointer(h.FreedAt.UTC())
 	}
 	if h.Tails.Wrong != nil {
-		x.TailsWhy, x.TailsBehindSince = pointer(h.Tails.Wrong.Error()), pointer(h.Tails.Behind.UTC())
+		x.TailsWhy, x.TailsBehindSince = restapi.Pointer(h.Tails.Wrong.Error()), restapi.Pointer(h.Tails.Behind.UTC())
 	}
 	if !h.Behind.IsZero() {
-		x.BehindSince = pointer(h.Behind.UTC())
+		x.BehindSince = restapi.Pointer(h.Behind.UTC())
 	}
 	if h.Why != nil {
-		x.Why = pointer(h.Why.Error())
+		x.Why = restapi.Pointer(h.Why.Error())
 	}
 	if c := h.Store; c != nil {
 		x.StoreWaiting, x.StoreOlder = &c.Waiting, c.Older
 		if c.Why != nil {
-			x.StoreWhy, x.StoreBehindSince = pointer(c.Why.Error()), pointer(c.Behind.UTC())
+			x.StoreWhy, x.StoreBehindSince = restapi.Pointer(c.Why.Error()), restapi.Pointer(c.Behind.UTC())
 		}
 	}
 	return x

@@ -17,7 +17,7 @@ func (s *Server) GetPolicy(ctx context.Context, _ restapi.GetPolicyRequestObject
 		return nil, err
 	}
 	r := s.needs.Policy.Overview()
-	p := PolicyOf(r)
+	p := restapi.PolicyOf(r)
 	for kind := scheduler.DecisionRefuse; int(kind) < len(accepted); kind++ {
 		p.Accepted = append(p.Accepted, restapi.Count{Name: kind.String(), Count: int64(accepted[kind])})
 	}
@@ -81,21 +81,21 @@ func mayLook(d *readmodel.Decision, may func(*wire.JobSummary) bool) bool {
 
 func decision(d *readmodel.Decision) restapi.Decision {
 	x := restapi.Decision{
-		Number: int64(d.Number), At: *moment(max(d.At, 1)), Generation: int64(d.Generation), Round: int64(d.Round), Kind: restapi.DecisionKind(d.Kind.String()),
-		Bundle: pointer(int64(d.Bundle)), Launcher: pointer(d.On), Count: pointer(d.Count),
-		Accepted: d.Accepted(), Detail: pointer(d.Detail),
+		Number: int64(d.Number), At: *restapi.TimeOf(max(d.At, 1)), Generation: int64(d.Generation), Round: int64(d.Round), Kind: restapi.DecisionKind(d.Kind.String()),
+		Bundle: restapi.Pointer(int64(d.Bundle)), Launcher: restapi.Pointer(d.On), Count: restapi.Pointer(d.Count),
+		Accepted: d.Accepted(), Detail: restapi.Pointer(d.Detail),
 	}
 	if d.Job != 0 {
-		x.Job = pointer(d.Job.String())
+		x.Job = restapi.Pointer(d.Job.String())
 	}
 	if d.Attempt != 0 {
-		x.Attempt = pointer(d.Attempt.String())
+		x.Attempt = restapi.Pointer(d.Attempt.String())
 	}
 	if d.From != 0 {
-		x.From = pointer(d.From.String())
+		x.From = restapi.Pointer(d.From.String())
 	}
 	if !d.Accepted() {
-		x.Reason = pointer(d.Reason.String())
+		x.Reason = restapi.Pointer(d.Reason.String())
 	}
 	return x
 }

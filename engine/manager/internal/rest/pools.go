@@ -21,7 +21,7 @@ func (s *Server) GetPools(ctx context.Context, _ restapi.GetPoolsRequestObject) 
 	p := restapi.Pools{Policy: v.Policy, At: pointerTo(v.At), Pools: []restapi.PoolShare{}, Counted: counted}
 	for i := range v.Pools {
 		x := &v.Pools[i]
-		share := PoolShareOf(&x.PoolStatus)
+		share := restapi.PoolShareOf(&x.PoolStatus)
 		share.BelowMinimumSince, share.BelowShareSince = pointerTo(x.BelowMinimum), pointerTo(x.BelowShare)
 		p.Pools = append(p.Pools, share)
 	}

@@ -113,10 +113,10 @@ func behind(list []queued, shown []scheduler.JobID) int {
 }
 
 func entry(q *queued) restapi.QueueEntry {
-	x := JobSummaryOf(q.Summary)
+	x := restapi.JobSummaryOf(q.Summary)
 	e := restapi.QueueEntry{
-		Place: pointer(q.place), Turn: pointer(q.why), ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State,
-		Since: *moment(max(q.Since, 1)), Ready: q.Ready, Groups: q.Width, Needs: []restapi.Need{}, Memory: q.Memory, Reasons: list(q.Reasons(q.why != "")),
+		Place: restapi.Pointer(q.place), Turn: restapi.Pointer(q.why), ID: x.ID, Name: x.Name, User: x.User, Pool: x.Pool, Priority: x.Priority, State: x.State,
+		Since: *restapi.TimeOf(max(q.Since, 1)), Ready: q.Ready, Groups: q.Width, Needs: []restapi.Need{}, Memory: q.Memory, Reasons: restapi.List(q.Reasons(q.why != "")),
 	}
 	for _, n := range q.Needs {
 		e.Needs = append(e.Needs, restapi.Need{Kind: n.Kind, Count: n.Count, Free: n.Free, Total: n.Total})

@@ -49,10 +49,10 @@ func (l *look) reasons(ctx context.Context) (*restapi.ReasonList, error) {
 	case err != nil:
 		return nil, jobquery.StatusOf(err)
 	}
-	x := restapi.ReasonList{Reasons: []restapi.Reason{}, Dropped: w.Dropped, Lacks: list(w.Lacks)}
+	x := restapi.ReasonList{Reasons: []restapi.Reason{}, Dropped: w.Dropped, Lacks: restapi.List(w.Lacks)}
 	open := false // the last reason stands
 	for _, r := range w.List {
-		at := moment(max(r.At, 1))
+		at := restapi.TimeOf(max(r.At, 1))
 		if open {
 			x.Reasons[len(x.Reasons)-1].To = at
 		}
@@ -60,7 +60,7 @@ func (l *look) reasons(ctx context.Context) (*restapi.ReasonList, error) {
 			x.Reasons = append(x.Reasons, restapi.Reason{From: *at, Reason: r.Reason})
 		}
 	}
-	if end := moment(scheduler.Time(l.Status.GetSummary().GetEnded())); open && end != nil {
+	if end := restapi.TimeOf(scheduler.Time(l.Status.GetSummary().GetEnded())); open && end != nil {
 		x.Reasons[len(x.Reasons)-1].To = end
 	}
 	return &x, nil

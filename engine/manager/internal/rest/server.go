@@ -236,29 +236,3 @@ func (r routes) HandleFunc(pattern string, handler func(http.ResponseWriter, *ht
 
 // ServeHTTP is for restapi.ServeMux, which never calls it.
 func (r routes) ServeHTTP(w http.ResponseWriter, q *http.Request) { http.NotFound(w, q) }
-
-// pointer is nil for what is not there.
-func pointer[T comparable](x T) *T {
-	var none T
-	if x == none {
-		return nil
-	}
-	return &x
-}
-
-// moment is a time as it is shown; nil: it has not come.
-func moment(t scheduler.Time) *time.Time {
-	if t == 0 {
-		return nil
-	}
-	at := time.Unix(0, int64(t)).UTC()
-	return &at
-}
-
-// list is never null in JSON.
-func list[T any](x []T) []T {
-	if x == nil {
-		return []T{}
-	}
-	return x
-}

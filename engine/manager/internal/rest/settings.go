@@ -53,7 +53,7 @@ func (s *Server) GetSettings(ctx context.Context, _ restapi.GetSettingsRequestOb
 	if err != nil {
 		return nil, err
 	}
-	return restapi.GetSettings200JSONResponse{Body: SettingsOf(r), Headers: restapi.GetSettings200ResponseHeaders{ETag: fileTag(r.Tag)}}, nil
+	return restapi.GetSettings200JSONResponse{Body: restapi.SettingsOf(r), Headers: restapi.GetSettings200ResponseHeaders{ETag: fileTag(r.Tag)}}, nil
 }
 
 // CheckSettings says what is wrong with a text.
@@ -62,7 +62,7 @@ func (s *Server) CheckSettings(ctx context.Context, q restapi.CheckSettingsReque
 	if err != nil {
 		return nil, err
 	}
-	return restapi.CheckSettings200JSONResponse{Problems: problemsOf(d)}, nil
+	return restapi.CheckSettings200JSONResponse{Problems: restapi.SettingsProblemsOf(d)}, nil
 }
 
 // DiffSettings says what a text would change.
@@ -71,7 +71,7 @@ func (s *Server) DiffSettings(ctx context.Context, q restapi.DiffSettingsRequest
 	if err != nil {
 		return nil, err
 	}
-	return restapi.DiffSettings200JSONResponse{Body: SettingsDiffOf(d), Headers: restapi.DiffSettings200ResponseHeaders{ETag: fileTag(d.Tag)}}, nil
+	return restapi.DiffSettings200JSONResponse{Body: restapi.SettingsDiffOf(d), Headers: restapi.DiffSettings200ResponseHeaders{ETag: fileTag(d.Tag)}}, nil
 }
 
 // ApplySettings puts a text into the configuration's file.
@@ -84,7 +84,7 @@ func (s *Server) ApplySettings(ctx context.Context, q restapi.ApplySettingsReque
 	if err != nil {
 		return nil, err
 	}
-	return restapi.ApplySettings200JSONResponse{Body: SettingsVersionOf(v), Headers: restapi.ApplySettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
+	return restapi.ApplySettings200JSONResponse{Body: restapi.SettingsVersionOf(v), Headers: restapi.ApplySettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
 }
 
 // RollBackSettings applies a version again.
@@ -97,7 +97,7 @@ func (s *Server) RollBackSettings(ctx context.Context, q restapi.RollBackSetting
 	if err != nil {
 		return nil, err
 	}
-	return restapi.RollBackSettings200JSONResponse{Body: SettingsVersionOf(v), Headers: restapi.RollBackSettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
+	return restapi.RollBackSettings200JSONResponse{Body: restapi.SettingsVersionOf(v), Headers: restapi.RollBackSettings200ResponseHeaders{ETag: fileTag(v.Tag)}}, nil
 }
 
 // ListSettingsVersions lists the versions that are kept.
@@ -108,7 +108,7 @@ func (s *Server) ListSettingsVersions(ctx context.Context, _ restapi.ListSetting
 	}
 	l := restapi.SettingsVersionList{Versions: []restapi.SettingsVersion{}, Total: len(r.Versions)}
 	for _, v := range r.Versions {
-		l.Versions = append(l.Versions, SettingsVersionOf(v))
+		l.Versions = append(l.Versions, restapi.SettingsVersionOf(v))
 	}
 	return restapi.ListSettingsVersions200JSONResponse(l), nil
 }
@@ -122,7 +122,7 @@ func (s *Server) GetSettingsVersion(ctx context.Context, q restapi.GetSettingsVe
 	if len(r.Versions) != 1 {
 		return nil, status.Errorf(codes.NotFound, "there is no version %d", q.Version)
 	}
-	v := SettingsVersionOf(r.Versions[0])
+	v := restapi.SettingsVersionOf(r.Versions[0])
 	text := string(r.Versions[0].Text)
 	v.Text = &text
 	return restapi.GetSettingsVersion200JSONResponse(v), nil

@@ -117,7 +117,7 @@ func (t *timeline) add(name string, f *changes.Attempt) {
 // shown is the timeline as the document has it. Lanes are in order of name.
 func (t *timeline) shown(kept, of int) restapi.Timeline {
 	names := slices.SortedFunc(maps.Keys(t.lanes), func(x, y string) int { return cmp.Or(cmp.Compare(t.lanes[y].work, t.lanes[x].work), cmp.Compare(x, y)) })
-	r := restapi.Timeline{Kept: kept, Total: of, From: *moment(t.from), To: *moment(t.to), Buckets: t.buckets, Lanes: []restapi.Lane{}, LanesLeftOut: max(0, len(names)-lanesMax)}
+	r := restapi.Timeline{Kept: kept, Total: of, From: *restapi.TimeOf(t.from), To: *restapi.TimeOf(t.to), Buckets: t.buckets, Lanes: []restapi.Lane{}, LanesLeftOut: max(0, len(names)-lanesMax)}
 	names = slices.Sorted(slices.Values(names[:min(len(names), lanesMax)]))
 	for _, name := range names {
 		l := t.lanes[name]

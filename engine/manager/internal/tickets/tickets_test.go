@@ -24,7 +24,7 @@ const realm = "HAMADRYAD.TEST"
 // ticket is one of ann's, from now on.
 func ticket(t *testing.T, life, renewable time.Duration) kerberos.TGT {
 	t.Helper()
-	tgt, err := kerberos.Load("../../../internal/kerberos/testdata/cache")
+	tgt, err := kerberos.Load("../../../../internal/kerberos/testdata/cache")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,159 @@
+// Package historycheck holds a manager's history against its event log. Tests that kill managers use it.
+//
+//	want, files, err := historycheck.Rebuild(ctx, "data/manager", scratch)
+//	got, err := historycheck.Jobs(ctx, "data/manager/history")
+package historycheck
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Job is all that history has of a job that ended.
+type Job = jobfile.Job
+
+// Rebuild makes the history that the event log of a manager's data comes to, read once from its first record to its
+// last, in an empty folder. It returns that history, and how many files the log has. The log must still begin with
+// its first record.
+func Rebuild(ctx context.Context, data, folder string) (jobs map[scheduler.JobID]*Job, files int, err error) {
+	names, err := eventlog.Files(filepath.Join(data, "log"))
+	if err != nil {
+		return nil, 0, err
+	}
+	h, err := history.Open(history.Options{Folder: folder, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, 0, err
+	}
+	r := &rebuild{history: h, graphs: graphs.Open(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))}
+	for _, name := range names {
+		if err := r.file(name); err != nil {
+			_ = h.Close() // the first error counts
+			return nil, 0, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if err := h.Sync(ctx, r.last); err != nil {
+		_ = h.Close()
+		return nil, 0, err
+	}
+	if err := h.Close(); err != nil {
+		return nil, 0, err
+	}
+	jobs, err = Jobs(ctx, folder)
+	return jobs, len(names), err
+}
+
+// rebuild replays a log into a history.
+type rebuild struct {
+	history *history.History
+	graphs  *graphs.Store
+	core    *core.Core // nil before the first file
+	last    uint64     // record that was replayed last
+}
+
+// file replays a file of the log. It may begin with copies of the last records of the file before.
+func (r *rebuild) file(name string) error {
+	s, err := eventlog.ReadSegment(name)
+	if err != nil {
+		return err
+	}
+	if r.core == nil {
+		if s.First != 1 {
+			return fmt.Errorf("the log begins with record %d, want 1", s.First)
+		}
+		if r.core, err = core.RestoreParts(s.Checkpoint, r.graphs.Load); err != nil {
+			return err
+		}
+		r.core.TellFacts()
+		r.history.Begin(0, &core.Facts{})
+	}
+	for i, record := range s.Records {
+		n := s.First + uint64(i)
+		if n <= r.last {
+			continue
+		}
+		r.last = n
+		batch := &wire.Batch{}
+		if err := proto.Unmarshal(record, batch); err != nil {
+			return err
+		}
+		r.history.Wait()
+		for _, action := range r.core.Step(batch) {
+			if f, yes := action.(core.Facts); yes {
+				r.history.Take(n, &f)
+			}
+		}
+	}
+	return nil
+}
+
+// indexTick is how often Jobs looks whether the index has each job's file.
+const indexTick = 10 * time.Millisecond
+
+// Jobs reads all jobs that ended from a folder of history. It waits until the index has each job's file, or ctx ends.
+// History that is damaged or lacks something is an error.
+func Jobs(ctx context.Context, folder string) (map[scheduler.JobID]*Job, error) {
+	h, err := history.Open(history.Options{Folder: folder, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	sealed, err := filepath.Glob(filepath.Join(folder, "jobs", "*.history"))
+	if err != nil {
+		return nil, err
+	}
+	t := time.NewTicker(indexTick)
+	defer t.Stop()
+	for {
+		all, err := read(ctx, h, len(sealed)+1)
+		if err != nil {
+			return nil, err
+		}
+		if s := h.State(); len(s.Damaged) > 0 || s.Why != nil || s.Missed > 0 {
+			return nil, fmt.Errorf("history is incomplete: %+v", s)
+		}
+		if len(all) == len(sealed) {
+			return all, nil
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the index has %d of %d jobs: %w", len(all), len(sealed), ctx.Err())
+		}
+	}
+}
+
+// read reads the jobs that the index has, at most max.
+func read(ctx context.Context, h *history.History, max int) (map[scheduler.JobID]*Job, error) {
+	jobs, _, err := h.List(index.Query{Limit: max})
+	if err != nil {
+		return nil, err
+	}
+	all := map[scheduler.JobID]*Job{}
+	for _, j := range jobs {
+		id := scheduler.JobID(j.GetJob())
+		f, err := h.Open(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		all[id], err = f.Whole()
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,173 @@
+// Package readside is what a manager shows, without the manager: history, the read model, the REST interface and the
+// pages, fed by whoever steps a core. Benchmarks measure by it what those who look cost the scheduler.
+//
+//	s, err := readside.Serve(readside.Needs{Core: c, Policy: host, Folder: folder, Durable: log.Await})
+//	defer s.Close()
+//	s.Take(record, facts) // after each step
+//
+// Nobody is asked who he is, and nothing can be changed over it.
+package readside
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost/pools"
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+const (
+	// headerTimeout bounds the wait for the head of a request.
+	headerTimeout = time.Second
+	// stepsMax is how many steps' facts wait to be taken in before Take waits.
+	stepsMax = 1024
+)
+
+// Needs are what a Server is made of. All are needed.
+type Needs struct {
+	Core   *core.Core  // it has stepped nothing yet
+	Policy policy.Host // explains why jobs wait
+	Folder string      // history goes into a folder of its own below it
+	// Durable waits until a record of the event log is on the disk. An error says that it will never be.
+	Durable func(record uint64) error
+}
+
+// Server shows what a core decided. Take is called by the one goroutine that steps the core.
+type Server struct {
+	policy  policy.Host
+	history *history.History
+	model   *readmodel.Model
+	jobs    *jobquery.Jobs
+
+	durable func(record uint64) error
+	steps   chan step
+	taken   sync.WaitGroup
+
+	site     *http.Server
+	address  string
+	stopping chan struct{}
+}
+
+// step is a record of the event log, and what changed in its step.
+type step struct {
+	record uint64
+	facts  core.Facts
+}
+
+// Serve has the core collect its facts, and serves pages at a free port of this machine.
+func Serve(n Needs) (*Server, error) {
+	s := &Server{policy: n.Policy, durable: n.Durable, steps: make(chan step, stepsMax), stopping: make(chan struct{})}
+	var err error
+	if s.history, err = history.Open(history.Options{Folder: filepath.Join(n.Folder, "history"), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}); err != nil {
+		return nil, err
+	}
+	n.Core.TellFacts()
+	all, set := n.Core.AllFacts(), core.DefaultSettings()
+	s.history.Begin(0, &all)
+	s.model = readmodel.New(readmodel.Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, all)
+	s.jobs = jobquery.New(s.model, s.history)
+	s.taken.Go(s.forward)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.address, s.site = listener.Addr().String(), &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerTimeout}
+	go func() { _ = s.site.Serve(listener) }()
+	return s, nil
+}
+
+// Address is where the pages are served: host and port.
+func (s *Server) Address() string { return s.address }
+
+// handler serves the manager's pages, without its checks of callers.
+func (s *Server) handler() http.Handler {
+	failed := func(context.Context, error) {}
+	shown := rest.New(rest.Needs{
+		Model: s.model, Jobs: s.jobs, Service: service{Server: s}, Policy: s, Pools: &pools.Book{}, Kept: s.history, Failed: failed, Stopping: s.stopping,
+	})
+	all, mux := shown.Routes(), http.NewServeMux()
+	maps.Copy(all, pages.New(pages.Needs{Shown: shown, Actions: true, Generation: func(g uint64) (uint64, uint64) { return 0, g }, Failed: failed}).Routes())
+	for pattern, handler := range all {
+		mux.Handle(pattern, handler)
+	}
+	return rest.Routed(mux, func(w http.ResponseWriter, _ *http.Request, code int, why string) { rest.Tell(w, code, why) })
+}
+
+// Take hands over what changed in a step. Where the server is far behind it waits, as a manager does.
+func (s *Server) Take(record uint64, f core.Facts) { s.steps <- step{record, f} }
+
+// forward gives facts to history and to the model once they are durable, until Close.
+func (s *Server) forward() {
+	for t := range s.steps {
+		if s.durable(t.record) != nil {
+			continue // the log is closed, or broken: whoever steps says so
+		}
+		s.history.Take(t.record, &t.facts)
+		s.model.Hand(t.facts)
+	}
+}
+
+// Close ends it. Take is not called any more.
+func (s *Server) Close() {
+	close(s.stopping)
+	close(s.steps)
+	s.taken.Wait()
+	if s.site != nil {
+		_ = s.site.Close()
+	}
+	s.model.Close()
+	_ = s.history.Close()
+}
+
+// Overview says that the policy is well.
+func (s *Server) Overview() *wire.PolicyReply { return &wire.PolicyReply{Generation: 1} }
+
+// service lets everybody read everything. There are no changes and no logs.
+type service struct {
+	rest.Service
+	*Server
+}
+
+func (v service) Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
+	return v.jobs.Find(ctx, id)
+}
+
+// Explained asks the policy, as a manager does.
+func (v service) Explained(ctx context.Context, j *jobquery.Job) (*wire.JobStatus, error) {
+	e, err := v.policy.Explain(ctx, j.ID)
+	if err == nil && e.Detail != "" {
+		j.Status.Waiting = append(j.Status.Waiting, fmt.Sprintf("policy: %s", e.Detail))
+	}
+	return j.Status, nil
+}
+
+func (v service) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersReply, error) {
+	list, err := v.model.Launchers(ctx)
+	return &wire.LaunchersReply{Launchers: list}, err
+}
+
+func (v service) MayLook(context.Context) func(*wire.JobSummary) bool {
+	return func(*wire.JobSummary) bool { return true }
+}
+
+func (v service) MayHear(context.Context, scheduler.JobID) error { return nil }
+
+// Rights are the same for all.
+func (v service) Rights(context.Context) uint64 { return 0 }
