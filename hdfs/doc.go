@@ -24,9 +24,8 @@
 //     broken pipeline; what was written is written again while it is small, and is
 //     otherwise lost (storage.ErrUnavailable), so that the attempt starts again.
 //
-// Where the blocks lie is asked of the NameNode itself, by a small client of its protocol
-// (internal/namenode), because the library has the answer and shows it to nobody.
-// Store.Check says whether that works.
+// A small client of the NameNode's protocol (internal/namenode) asks for the places of blocks,
+// because the library does not expose them. Store.Check says whether that works.
 //
 // Limits: there are no delegation tokens, no encrypted RPC other than SASL's, no
 // short-circuit reads. Where DataNodes encrypt what they send it can't be verified

@@ -1,11 +1,11 @@
-// Package auth says who somebody is: an Identity is a name in a certificate, a Principal
-// is who makes a call and how that was proved.
+// Package auth defines identities and principals. An Identity is a name in a certificate. A
+// Principal is the caller of a request, with the way in which that was proved.
 //
 //	id, err := auth.ParseIdentity("hamadryad://production/launcher/node-7")
 //	who, ok := auth.From(ctx) // put there by the interceptor, the only place that calls auth.With
 //
-// It is pure: certificates are read by engine/auth/certs. Nobody is known by default:
-// a context without a principal is that of a caller whom nothing proved.
+// It does no I/O: package certs reads certificates. There is no default principal: a context
+// without one is that of an unproven caller.
 //
 // # Names
 //

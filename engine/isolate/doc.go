@@ -1,14 +1,14 @@
-// Package isolate says as whom a launcher's workers run, and what keeps those of one user
-// from those of another.
+// Package isolate decides as which user of the machine a launcher's workers run, and keeps workers
+// of different users apart.
 //
 //	g, err := isolate.Open(settings, program) // at the launcher's start
 //	who, err := g.Find("alice")               // for each worker
 //	order := g.Order(who)
 //
-// With settings of None there is no Guard, and workers run as the launcher does.
+// With settings of None there is no Guard, and workers run as the launcher's user.
 //
-// The room engine/isolate/sandboxinit is the program between launcher and worker;
-// engine/isolate/safepath opens and removes what a worker made.
+// Package sandboxinit is the program between launcher and worker. Package safepath opens and
+// removes files that a worker made. Packages cgroup, cpuset and seccomp limit it.
 //
 // # Users
 //

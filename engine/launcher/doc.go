@@ -1,6 +1,6 @@
-// Package launcher is the agent on a machine. It registers slots and memory with
-// the manager, starts, stops, freezes and ends workers, keeps their stored channel
-// files and serves them to readers, and keeps the attempts' logs.
+// Package launcher is the agent on a machine. It registers slots and memory with the manager. It
+// starts, stops, suspends and ends workers, keeps their stored channel files, serves these to
+// readers, and keeps the attempts' logs.
 //
 //	err := launcher.Run(ctx, launcher.Config{Manager: "127.0.0.1:7070", Data: "/var/lib/hamadryad"})
 //
@@ -9,12 +9,8 @@
 // its manager for the lease ends its workers, deletes what it stored, and joins
 // again as a new incarnation. What holds a lock never waits for a disk or a network.
 //
-// The agent is the life of attempts; the session talks with the manager, and has the agent
-// obey. What they stand on are the packages below: outbox, lease, process, suspend,
-// freezer, keeper, memory, shelf, logs, cache, folder and load.
-//
-// Workers die with the launcher (parent-death signal, closed socket, lease), and
-// what is left of an earlier life in the data folder is removed at the start.
+// Workers end with the launcher: by parent-death signal, closed socket and lease. A start removes
+// what an earlier life left in the data folder.
 //
 // # Structure
 //
@@ -46,7 +42,7 @@
 // A worker runs a user's program, so it never has its launcher's key. The launcher signs a key for
 // each worker, and sends it by the socket that they share: it is in no file, no environment and no
 // log. These credentials end with the launcher's certificate. When that is renewed, the launcher
-// sends new ones to live workers (agent.vouch). Open connections stay.
+// sends new ones to live workers. Open connections stay.
 //
 // With each address the manager says to which launcher it belongs (Source.launcher_name,
 // Peer.launcher_name). Whoever dials accepts only that launcher, or a worker of it. So a stolen

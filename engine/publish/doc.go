@@ -1,16 +1,15 @@
-// Package publish makes the parts that a job's nodes wrote an output folder. Parts
-// lie in a temporary folder beside it (plan.Owner) under names of their
-// attempts; those that count are moved into one folder, which then gets the output's
-// name by one rename: an output is there whole, or it is not there.
+// Package publish makes an output folder of the parts that a job's nodes wrote. Parts are in a
+// temporary folder beside it (plan.Owner), under names of their attempts. Those that count are
+// moved into one folder, which then gets the output's name by one rename. So an output is there
+// whole, or not at all.
 //
 //	o := &publish.Output{Folder: "/out", Temporary: "/out.job-1.5f0c93aa.k3v9w2m5q7x4a.tmp", Mark: "job-1 wc 5f…", Parts: parts}
 //	err := o.Publish(ctx)
 //
-// Each step can be done again, by anybody, and finds either state: who publishes may
-// die anywhere. Nothing is ever replaced. The file _SUCCESS says whose output a
-// folder is, so that a publisher knows its own job's work. What could not be
-// published can be kept with a list (Keep), from which a person publishes it
-// (Resume), and what is no longer wanted can be taken away for good (Withdraw).
+// Each step can be repeated by any publisher and accepts either state, since a publisher may be
+// killed anywhere. Nothing is ever replaced. The file _SUCCESS names the job, so a publisher
+// recognises its own job's work. Parts that could not be published can be kept with a list (Keep),
+// from which a person publishes them (Resume). Withdraw removes an output that is no longer wanted.
 //
 // # Names
 //

@@ -1,4 +1,4 @@
-// Package kerberos proves users by Kerberos, and says which user a principal is.
+// Package kerberos proves users by Kerberos tickets, and maps a Kerberos principal to a user.
 //
 //	v, err := kerberos.New(kerberos.Options{Keytab: "/etc/hamadryad/manager.keytab", Realms: kerberos.Realms{"EXAMPLE.COM"}})
 //	edge := proof.Edge{Schemes: map[string]proof.Scheme{kerberos.Scheme: v.Prove}}
@@ -10,15 +10,15 @@
 // KRB_AP_REQ (RFC 4120, section 5.5.1), as a token of GSS-API (RFC 4121, section 4.1), or
 // that within one of SPNEGO (RFC 4178), as curl sends it.
 //
-// # What holds
+// # Invariants
 //
-// A credential counts once, for a service whose key is in the keytab, while the ticket is good
-// and the client's clock is right within Skew. Whose it is the KDC says in the ticket, which
-// nobody else reads or makes. What a stranger sends is bounded, and nothing is kept of it
-// unless it proves somebody.
+// A credential is accepted once, for a service whose key is in the keytab. Its ticket must be
+// valid, and the client's clock right within Skew. The KDC names the client inside the ticket,
+// which only the KDC can write. Input of strangers is bounded, and nothing of it is kept unless it
+// proves a user.
 //
-// What was seen is known to this process alone. Who could read a credential on its way may
-// show it again to a manager that was started anew, so it goes over TLS only (package proof).
+// The memory of accepted credentials is this process's own. Somebody who reads a credential on its
+// way could replay it to a restarted manager. So credentials travel over TLS only (package proof).
 //
 // The library's own check compares the name that the client gives, and not the realm. So a user of
 // another realm could claim a local name. This package takes both from the ticket. Credentials that

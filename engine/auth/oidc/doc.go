@@ -6,14 +6,14 @@
 //	go tokens.Run(ctx)
 //	edge := proof.Edge{Schemes: map[string]proof.Scheme{oidc.Scheme: tokens.Prove}}
 //
-// # What holds
+// # Invariants
 //
-// A token counts when the issuer's key has signed it with an asymmetric algorithm, it is of
-// the issuer and for the audience, it has an end and is within its time, give or take Leeway,
-// and a claim of it gives a name that auth.CheckName takes.
+// A token is accepted when all of this holds. It is signed by a key of the issuer, with an
+// asymmetric algorithm. Its issuer and audience are the configured ones. It has an expiry, and is
+// within its time, give or take Leeway. One of its claims is a name that auth.CheckName accepts.
 //
-// Whoever calls never has the issuer asked more often than the bounds say: one goroutine asks
-// it, and proving waits for it at most. What is known goes on while the issuer is down, for
+// Callers can't make the issuer be asked more often than the bounds say. One goroutine asks it, and
+// proving waits for that at most. Known keys stay in force while the issuer is down, for
 // keysLifeMax.
 //
 // # Keys

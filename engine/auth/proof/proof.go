@@ -1,23 +1,20 @@
-// Package proof is where a call's principal comes from: what the connection proved, or a
-// header of the call that proves itself, and never what a message says. An Edge stands
-// before every method of gRPC and every page over HTTP.
+// Package proof finds the principal of a call: from its connection, or from a header that proves
+// itself, and never from a message. An Edge wraps every method of gRPC and every page over HTTP.
 //
 //	edge := proof.Edge{Required: true}
 //	grpc.NewServer(grpc.Creds(...), grpc.InTapHandle(edge.Tap), grpc.ChainUnaryInterceptor(edge.Unary), grpc.ChainStreamInterceptor(edge.Stream))
 //	http.Server{Handler: edge.Pages(mux)}
 //
-// # What holds
+// # Invariants
 //
-// The context of what follows has an auth.Principal (auth.From). Every wire.Principal of
-// a message that a handler sees says the same, whatever the sender wrote there. Where
-// Required is set nobody is let in who proved nothing. Where it is not, a name that a
-// message claims stays, as auth.Unproven.
+// Handlers find an auth.Principal in the context (auth.From). Every wire.Principal in a message
+// that a handler sees is overwritten with it. Where Required is set, unproven callers are refused.
+// Otherwise the name that a message claims stays, as auth.Unproven.
 //
-// A call is proved in one way. With Schemes the header "authorization" counts where the
-// connection proves nothing and is TLS; beside a certificate, or at a socket where the
-// kernel says who comes, it is refused, so neither ever overrides the other unseen. Where
-// the proof has an end (auth.Principal.Until) a stream ends with it: its context does,
-// and no message passes after it.
+// A call has one proof. With Schemes, the header "authorization" counts where the connection proves
+// nothing and is TLS. Beside a certificate, or at a socket where the kernel names the caller, it is
+// refused. So neither overrides the other unseen. Where the proof expires (auth.Principal.Until), a
+// stream ends with it: its context ends, and no later message passes.
 //
 // Where a scheme is configured, the manager's port and pages take a bounded number of connections
 // without a certificate. Headers are judged before a message of a stranger is read (Edge.Tap), and

@@ -1,7 +1,6 @@
-// Package cgroup has a launcher's workers in groups of cgroup2: each in one of its own, below
-// one of the launcher's. A group stands still and ends as one, with all that was started in
-// it, wherever that went. With limits it holds no more memory and processes than it may, and
-// gets its share of processors.
+// Package cgroup puts each of a launcher's workers into a cgroup2 group of its own, below one of
+// the launcher's. A group is frozen and killed as one, with everything that was started in it. With
+// limits, a group has bounds of memory and processes and a share of the processors.
 //
 //	p, err := cgroup.Choose(cgroup.Auto, identity, log) // with limits, nil: there are none here
 //	p, err := cgroup.Open(identity)                    // without limits
@@ -12,8 +11,8 @@
 //	err = g.Set(true)                 // all stand still, and what they start would too
 //	err = g.Kill(); g.Remove()
 //
-// No privilege is asked for: where the launcher may not write, there are no groups. The
-// kernel's Documentation/admin-guide/cgroup-v2.rst says what each file means.
+// No privilege is requested: where the launcher may not write, there are no groups. The kernel's
+// Documentation/admin-guide/cgroup-v2.rst describes each file.
 //
 // # Limits
 //

@@ -1,18 +1,18 @@
-// Package cpuset divides a machine's processors among users, by the slots that their
-// work has. It decides, and touches nothing.
+// Package cpuset divides a machine's processors among users, by the slots of their work. It only
+// decides: the caller writes the result to cpuset.cpus.
 //
 //	d := cpuset.Divide(cpuset.Cores(os.DirFS("/sys/devices/system/cpu"), usable), slots)
 //	d.Look(now, map[string]int{"alice": 2, "eve": 1}) // whoever has work, and for how many slots
 //	d.Of("alice")                                     // where alice's processes may run
 //
-// Each slot stands for as many whole cores as every slot can have, or where there are fewer
-// cores than slots for as many processors. While several users have work, each has to itself
-// what stands for his slots. What stands for no slot that is used, and what is left over, all
-// share. While one has work he has everything.
+// A slot is worth the same number of whole cores as every other slot. Where there are fewer cores
+// than slots, it is worth processors (hardware threads). While several users have work, each has
+// the processors of its own slots to itself. All users share the processors of unused slots and the
+// remainder. While one user has work, it has all processors.
 //
-// With more slots than processors nothing can be divided: Divide gives nil. Where users have
-// work for more slots than there are, those with most have fewer to themselves, and with more
-// users than slots some have none: they share what all share, or everything.
+// With more slots than processors nothing can be divided, and Divide returns nil. Where work takes
+// more slots than there are, the users with most get fewer processors to themselves. With more
+// users than slots some users get none: they use the shared processors, or all.
 //
 // # Why weights are not enough
 //

@@ -1,12 +1,11 @@
-// Package safepath opens and removes what others made below a folder of one's own. It
-// follows no link, crosses into no other file system, and never waits for who is at the
-// other end of a pipe.
+// Package safepath opens and removes files that others made below a folder of the caller. It
+// follows no link, stays in one file system, and never blocks on the other end of a pipe.
 //
 //	f, err := safepath.Open("/data/store", "job-1/a2/o0", 1000)
 //	err = safepath.RemoveAll("/data/store", "job-1/a2")
 //
-// The folder itself, and all above it, can be changed by its owner and root alone: its
-// path is taken as it is. It needs Linux 5.6 or newer (openat2).
+// Only the owner of the folder and root can change the folder itself and those above it, so its
+// path is trusted. It needs Linux 5.6 or newer (openat2).
 package safepath
 
 import (

@@ -1,6 +1,6 @@
-// Package sandboxinit is what lies between a launcher that runs as root and a worker that runs
-// as the user who submitted its job: a small program that gives up all that the worker
-// is not to have, and becomes the worker.
+// Package sandboxinit is the small program between a launcher that runs as root and a worker that
+// runs as its submitter. It gives up all privileges that the worker must not have, and then
+// executes the worker's program.
 //
 //	cmd := sandboxinit.Command(program, order) // in the launcher
 //	cmd.ExtraFiles = []*os.File{socket, report}
@@ -9,10 +9,10 @@
 //
 //	sandboxinit.Main(os.Args[1:]) // in the step's program; returns only when the worker can't be started
 //
-// The step begins as the first process of a PID namespace, in namespaces of its own for
-// mounts and System V's shared memory. So nobody outside is seen from there, and when the
-// worker ends, however it ends, the kernel ends all that it has started. The step imports
-// little: each worker waits for it, and it runs as root.
+// It starts as the first process of a PID namespace, in mount and System V IPC namespaces of its
+// own. So the worker sees no process outside of it. When the worker ends, for any reason, the
+// kernel ends everything that it started. This package imports little: each worker's start waits
+// for it, and it runs as root.
 //
 // It needs Linux 5.11 or newer (close_range with CLOSE_RANGE_CLOEXEC).
 //

@@ -1,5 +1,5 @@
-// Package reaper ends what a launcher leaves behind that was killed. Its workers die with
-// it, but what they started may stand still at that moment, and would for ever.
+// Package reaper ends processes that a killed launcher left behind. Workers end with their
+// launcher. Processes that they started may be suspended at that moment, and would stay for ever.
 //
 //	k := reaper.New([]string{"/proc/self/exe", "keep"}, mark, group) // in a launcher
 //	k.Watch()                                                        // before it suspends
@@ -7,8 +7,8 @@
 //
 //	err := reaper.Keep(os.Args[2:])                                  // in that program
 //
-// A launcher starts its keeper with the first suspension. A keeper carries the mark of
-// the data folder: the launcher's successor ends it before it starts anything.
+// A launcher starts its reaper with the first suspension. The reaper carries the mark of the data
+// folder, by which the launcher's successor ends it before it starts anything.
 package reaper
 
 import (

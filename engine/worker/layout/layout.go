@@ -1,5 +1,5 @@
-// Package layout is a job's graph as a worker builds it: the stages and their tasks, the
-// connections, and who reads from whom.
+// Package layout is a job's graph as a worker builds it: stages and their tasks, connections, and
+// the readers of each writer.
 //
 //	l, err := layout.Build(definitions, setup)
 //	for _, c := range l.Connections() { ... l.Readers(c.Index, 3) ... }

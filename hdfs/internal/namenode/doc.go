@@ -1,5 +1,5 @@
-// Package namenode asks a NameNode, in its own protocol, where the blocks of a file lie:
-// the HDFS client that reads and writes has the answer, and shows it to nobody.
+// Package namenode asks a NameNode, in its own protocol, for the places of a file's blocks. The
+// HDFS client that reads and writes does not expose them.
 //
 //	c, err := namenode.Handshake(conn, "nn1.example.com", namenode.Options{User: "alice"})
 //	blocks, err := c.BlockLocations("/words.txt", 0, 1<<30)

@@ -3,8 +3,8 @@
 //	c, err := cache.New(folder, 8<<30, fetch)
 //	path, err := c.Get(ctx, hash)
 //
-// A file is verified once after it appeared under its name. Files that were not used for
-// longest make room for others.
+// A file is verified once after it appeared under its name. The files that were unused for longest
+// are removed first.
 //
 // # Invariants
 //

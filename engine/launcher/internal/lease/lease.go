@@ -1,5 +1,5 @@
-// Package lease is how long a launcher may go on without a word from its manager, and
-// what ends with it: all workers.
+// Package lease bounds the time that a launcher goes on without contact to its manager, and ends
+// all workers when it is over.
 //
 //	l := lease.New()
 //	go l.Watch(ctx)

@@ -1,4 +1,4 @@
-// Package logs keeps what attempts print, each log within a bound and all within another.
+// Package logs keeps the output of attempts, with a bound for each log and a bound for all.
 //
 //	all, err := logs.New(logs.Options{Folder: folder, Each: 4 << 20, Total: 1 << 30})
 //	all.Joined(manager) // whose attempts they are
@@ -6,12 +6,12 @@
 //	fmt.Fprintln(log, "hello")
 //	log.End()
 //
-// What is written waits in memory for the disk, and nobody waits for it but the pipe
-// that it came through (Pipe). Readers hold nothing of a log (Reader). Where a disk
-// takes nothing more, the attempt goes on, and what is lost is counted.
+// Output waits in memory for the disk, and only the pipe that it came through waits for that
+// (Pipe). A Reader keeps nothing of a log. When the disk is full the attempt goes on, and lost
+// output is counted.
 //
-// Logs stay when a launcher ends, and are there again when it starts (New). Attempts are
-// numbered by their manager: logs of another manager's go when the launcher joins (Joined).
+// Logs outlive a launcher, and a new one finds them (New). The manager numbers attempts, so logs of
+// another manager are removed when the launcher joins (Joined).
 //
 // # Invariants
 //

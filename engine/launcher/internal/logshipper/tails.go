@@ -1,16 +1,17 @@
-// Package logshipper sends the ends of logs to the manager once their attempts are over, so that they can be read
-// when the launcher is gone.
+// Package logshipper sends the end of each log to the manager once its attempt is over. So it can
+// be read when the launcher is gone.
 //
 //	q := logshipper.New(send, log)
 //	q.Joined(manager, 64<<10, 1<<20) // as it wants them
 //	go q.Run(ctx)
 //	q.Add(job, attempt, log, true) // never waits
 //
-// # What holds
+// # Invariants
 //
-// An attempt that printed nothing costs nothing. Those that failed go first. What waits is bounded by
-// number: the texts lie on the disk, but for short ones, which are in memory for a moment. How much is sent
-// in a second is bounded in bytes and in attempts, and the manager may say that it has enough for now.
+// An attempt that printed nothing costs nothing. Logs of failed attempts are sent first. The number
+// of waiting logs is bounded; their texts are on disk, except for short ones, which are in memory
+// for a moment. Bytes and attempts sent in a second are bounded, and the manager may ask for a
+// pause.
 package logshipper
 
 import (

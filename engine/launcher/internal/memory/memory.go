@@ -1,4 +1,4 @@
-// Package memory knows how much memory attempts hold, and may hold.
+// Package memory measures how much memory attempts hold, and compares that with what they may hold.
 //
 //	w := memory.NewWatch(false)
 //	account := memory.NewAccount(64 << 20)

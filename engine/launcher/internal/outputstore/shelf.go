@@ -1,5 +1,5 @@
-// Package outputstore is what a launcher has stored for readers: the channel files of attempts
-// that finished, whom they are served to, and what becomes of them when their job is over.
+// Package outputstore keeps the channel files of attempts that finished, knows which readers they
+// are served to, and removes them when their job is over.
 //
 //	s := outputstore.New(folder, log)
 //	s.Put(job, attempt, token, owner)

@@ -1,5 +1,5 @@
-// Package process is a worker's process as its launcher sees it: what it is sent, what
-// it says and prints, and its end.
+// Package process is a worker's process as its launcher sees it: messages to it, messages and
+// output from it, and its end.
 //
 //	p, err := process.Start(ctx, process.Command{Program: path, Env: env, Dir: scratch, Mark: mark}, lease, log)
 //	p.Send(setup)

@@ -1,14 +1,14 @@
-// Package reportqueue is what a launcher has to tell its manager, and who that is.
+// Package reportqueue holds the reports for the manager, and the identity and term of that manager.
 //
 //	o := reportqueue.New(incarnation)
 //	o.Joined(manager, term)
 //	o.Send(report)
 //	for range o.Wake() { stream.Send(o.Take(max)) }
 //
-// Everything is fenced: a report carries the launcher's incarnation and the largest term
-// that was seen, and a command of an older term or of another incarnation is not for this
-// life (Admits). Without a connection reports are dropped: joining anew tells all that
-// still matters, which each attempt's Record keeps.
+// Everything is fenced. A report carries the launcher's incarnation and the largest term that was
+// seen. A command of an older term, or for another incarnation, is rejected (Admits). Without a
+// connection reports are dropped: the inventory of the next join has all that still matters, from
+// each attempt's Record.
 //
 // # Invariants
 //

@@ -1,5 +1,5 @@
-// Package suspend is how a launcher has an attempt stand still and go on: what the
-// manager wants, what is so, the time that it ran, and how its processes are stopped.
+// Package suspend suspends and resumes an attempt. It keeps what the manager wants, the actual
+// state, the time that the attempt ran, and the way in which its processes are stopped.
 //
 //	way, err := suspend.Choose(suspend.Auto, identity, groups, log)
 //	tree, err := way.Tree(mark, limits)  // of a worker that is about to be started

@@ -1,4 +1,4 @@
-// Package splits keeps what the nodes of a stage read from storage, packed.
+// Package splits keeps the stored input of a stage's nodes, packed.
 //
 //	t, err := splits.Pack(spec.Tasks)
 //	one := t.Task(12)
