@@ -1,10 +1,10 @@
-// Package site makes of a configuration what manager and launcher are started with.
+// Package site turns a configuration into the settings with which manager and launcher start.
 //
-// # What holds
+// # Invariants
 //
-// A configuration with mistakes is refused as a whole. A manager or launcher that has run
-// before starts with what it accepted then, and tells of the mistakes; the first start of a
-// data folder refuses them.
+// A configuration with mistakes is refused as a whole. A manager or launcher that ran before starts
+// with the one that it accepted then, and reports the mistakes. The first start of a data folder
+// refuses them.
 //
 // A manager starts with configuration.accepted (package supervision). A launcher reads its file
 // once, and keeps what it joined with in its data folder. When it restarts while the file has

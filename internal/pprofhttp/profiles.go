@@ -1,15 +1,14 @@
-// Package pprofhttp shows where a running process spends time and memory, to who sits at its
-// machine.
+// Package pprofhttp serves profiles of a running process to users of its machine.
 //
 //	mux.Handle("GET /debug/pprof/", pprofhttp.Handler())
 //	go tool pprof http://localhost:7071/debug/pprof/profile?seconds=10
 //
-// # What holds
+// # Invariants
 //
-// A request is answered that came over loopback, names loopback as its host, says nothing of
-// having come from elsewhere, and is not a foreign page's: a proxy on the machine and a browser
-// whose names somebody else gives out open no door. Who else may not ask is said by whoever has
-// the page. The command line is not shown, because a token may stand in it.
+// Answered are requests that come over loopback, name loopback as their host, carry no header of a
+// proxy, and are not from another site's page. So neither a proxy on the machine nor a browser with
+// a foreign host name gets through. The page's owner refuses others. The command line is not shown,
+// because it may contain a token.
 //
 // Where users have roles, the manager's profiles are for administrators. A launcher knows no roles,
 // so one with certificates shows its profiles to the manager's certificate only.

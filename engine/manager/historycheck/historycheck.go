@@ -1,4 +1,5 @@
-// Package historycheck holds a manager's history against its event log. Tests that kill managers use it.
+// Package historycheck compares a manager's history with its event log. Tests that kill managers
+// use it.
 //
 //	want, files, err := historycheck.Rebuild(ctx, "data/manager", scratch)
 //	got, err := historycheck.Jobs(ctx, "data/manager/history")

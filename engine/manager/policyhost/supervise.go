@@ -1,12 +1,12 @@
-// Package policyhost keeps a policy running: it starts plug-ins, takes rounds to them, and
-// asks them about new settings. It starts one again that failed, puts the built-in one in the
-// place of one that keeps failing, and swaps one for another between two rounds.
+// Package policyhost keeps a policy running. It starts plug-ins, sends them rounds, and asks them
+// about new settings. It restarts one that failed, replaces one that keeps failing by the built-in
+// FIFO, and swaps policies between two rounds.
 //
-// # What holds
+// # Invariants
 //
-// At most one generation decides, and at most one is being started beside it. A generation
-// that has ended does not come back: its successor has another number. What the file has is
-// in force, or it was rejected, or people are told why it is not.
+// At most one generation decides, and at most one is being started beside it. A generation that has
+// ended does not come back: its successor has another number. The file's settings are in force, or
+// were rejected, or status says why they are not in force.
 //
 // # Failures
 //

@@ -1,10 +1,10 @@
 // Package recovery brings a core back from the event log: for a manager that starts, and for
 // a checkpoint that is made from a file of the log.
 //
-// # What holds
+// # Invariants
 //
-// A file is replayed as it was decided, or not at all: by the same version of the core, and
-// with each graph that it names. Each life has a term and times above all of those before.
+// A file is replayed as it was decided, or not at all: by the same version of the core, and with
+// each graph that it names. Each life has a higher term, and later times, than all before.
 //
 // Each segment of the log begins with the core's version and a checkpoint of its whole state, so it
 // replays alone. Only the same version replays its batches. Another version takes over from the

@@ -2,9 +2,9 @@
 // their requests to the core, and shows jobs, launchers, logs, the policy and the
 // configuration.
 //
-// # What holds
+// # Invariants
 //
-// A reply is given when what it says is durable, and to one caller. Those who wait or watch
+// A reply leaves when its content is durable, and goes to one caller. Waiting and watching callers
 // are bounded in number.
 package api
 

@@ -5,13 +5,12 @@
 //	if err := e.Change(); err != nil { ... }   // a change that could not be written is not made
 //	err = e.End(outcome)                      // before the answer leaves
 //
-// # What holds
+// # Invariants
 //
-// A line is handed to the system before the answer to its request leaves. It is not
-// waited for on the disk: the event log is, and has each change of the core, too. While
-// lines can't be written, no change is begun; those that were under way are kept, and
-// written first when the file takes lines again. Files are their owner's alone, and
-// bounded in size and number.
+// A line is written to the file before the answer to its request leaves. It is not synced: the
+// event log is, and has each change of the core, too. While lines can't be written, no change is
+// begun. Lines of changes that were under way are kept in memory, and written first when the file
+// works again. Only the owner can read the files, which are bounded in size and number.
 //
 // # Order and bounds
 //

@@ -7,12 +7,11 @@
 //	mux.Handle(pattern, g.Page(pattern, handler, tell))
 //	http.Server{Handler: g.Notes(proof.Pages(mux))}
 //
-// # What holds
+// # Invariants
 //
-// A request without a rule is refused. What follows finds in its context who asks
-// (auth.From), with all groups and with who acts for whom. A change or refusal is in the
-// audit before its answer leaves. Without rules nobody is refused by role, and the audit
-// has names that nothing proved.
+// A request without a rule is refused. Handlers find the caller in the context (auth.From), with
+// all groups, and with the user who acts for it. A change or refusal is in the audit before its
+// answer leaves. Without rules nobody is refused by role, and names in the audit are unproven.
 //
 // The rules are one table of methods and pages in engine/auth/access. A test walks all methods and
 // pages that exist.

@@ -1,14 +1,15 @@
 // Package blobs keeps the programs, plans and large graphs that submitters send, each in a
 // file under its SHA-256.
 //
-// # What holds
+// # Invariants
 //
-// What is given out under a hash was found to have it, or is hashed by who reads it. What is
-// written, read, or needed by a live job stays. All of it together has at most so many bytes.
+// Content that is served under a hash was checked to have it, or is checked by its reader. Blobs
+// that are written, read, or needed by a live job stay. Together they are bounded in bytes.
 //
-// One copy is kept of what several users sent, and the file HASH.users beside it names them. A user
-// is told only of what that user sent whole: another's hash says nothing. A user has at most so many
-// bytes, and so many uploads at once; those of equal content wait for the first of them.
+// Content that several users sent is kept once, and the file HASH.users beside it names them. A
+// user is told only of blobs that the user sent whole, so a hash reveals nothing of others. A
+// user's bytes and uploads at once are bounded. Uploads of equal content wait for the first of
+// them.
 //
 // An upload that sends nothing for half a minute is given up.
 package blobs

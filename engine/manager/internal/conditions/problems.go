@@ -1,5 +1,5 @@
-// Package conditions keeps what is wrong with the policy and the configuration, for status
-// and metrics, until it is mended.
+// Package conditions keeps the current problems of the policy and the configuration, for status and
+// metrics.
 package conditions
 
 import (

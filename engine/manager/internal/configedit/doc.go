@@ -7,13 +7,13 @@
 //	editor := configedit.NewEditor(book, shown, read)
 //	version, err = editor.Apply(ctx, text, configedit.Change{Known: tag, Who: "ann"})
 //
-// # What holds
+// # Invariants
 //
-// The file is a whole text at each moment, the old one or the new one, whatever ends the manager.
-// A text that somebody else wrote meanwhile is never replaced: who applies has to name the text
-// that he saw. A text is checked, and the policy has judged its settings, before the file is
-// touched; where the running policy then refuses, the file goes back. Version numbers grow, and
-// none is given twice.
+// The file is a whole text at each moment, the old one or the new one, however the manager ends. A
+// text that somebody else wrote meanwhile is never replaced: a caller has to name the text that it
+// edited. A text is checked, and the policy has judged its settings, before the file is touched.
+// When the running policy then refuses, the file goes back. Version numbers grow, and none is given
+// twice.
 //
 // # Limits
 //

@@ -4,10 +4,10 @@
 //
 //	server.Handler = httpguard.Guard(pages, httpguard.Options{Hosts: []string{"manager.example.org"}, Actions: true})
 //
-// # What holds
+// # Invariants
 //
-// The path of what comes through is text (UTF-8). What changes nothing (GET, HEAD, OPTIONS) is refused for its Host alone. A refusal is in the
-// audit before it is told.
+// Paths that pass are valid UTF-8. Requests that change nothing (GET, HEAD, OPTIONS) are refused
+// only for their Host. A refusal is in the audit before it is answered.
 package httpguard
 
 import (

@@ -1,11 +1,11 @@
-// Package inbox is what waits for the core: inputs, and looks at it between two steps. One
-// goroutine takes it out; anybody may put something in.
+// Package inbox holds inputs for the core, and requests to look at it between two steps. One
+// goroutine takes entries out; any goroutine may put some in.
 //
-// # What holds
+// # Invariants
 //
-// What waits is bounded in number and bytes: who brings more has to wait, and nothing is
-// lost. Entries come out in the order in which they were let in. Once it has ended, all who
-// wait hear ErrStopping.
+// Entries are bounded in number and bytes. When it is full, callers wait, and nothing is lost.
+// Entries come out in the order in which they were accepted. Once it is closed, all waiting callers
+// get ErrStopping.
 //
 // inboxBytesMax bounds all that waits, and intakeBytesMax the reports of each launcher.
 package inbox

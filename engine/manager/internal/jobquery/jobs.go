@@ -1,4 +1,4 @@
-// Package jobquery joins the jobs that live with those that ended: who asks for one, or for a list, need not
+// Package jobquery joins live and ended jobs: a caller that asks for one, or for a list, need not
 // know which of the two has it.
 //
 //	jobs := jobquery.New(model, history)
@@ -7,12 +7,12 @@
 //	defer j.Close()
 //	err = j.Each(ctx, file.Query{}, func(a *facts.Attempt) bool { … })
 //
-// # What holds
+// # Invariants
 //
-// Jobs that live are in the read model; one that ends goes to history, which tells of it from memory
-// (History.Ending) until its file is in the index. A list looks at the three in this order, so that a
-// job on its way is in one of them at least, and shows it once. It is in order of id, in which nothing
-// is put between two that are there.
+// Live jobs are in the read model. One that ends goes to history, which serves it from memory
+// (History.Ending) until its file is in the index. A list reads the three in this order, so a job
+// that moves is in at least one of them, and is shown once. A list is in order of id, and no id is
+// ever added between two others.
 package jobquery
 
 import (

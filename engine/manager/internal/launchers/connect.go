@@ -1,12 +1,12 @@
-// Package launchers holds the launchers' streams: it takes their joins, reports and
-// heartbeats to the core, and commands to them. It judges whether they live, which the core
-// is told.
+// Package launchers serves the launchers' streams. It passes their joins, reports and heartbeats to
+// the core, and commands to them. It decides whether they are alive, and reports losses to the
+// core.
 //
-// # What holds
+// # Invariants
 //
-// A name belongs to one data folder until its launcher is lost. Nothing goes out before the
-// welcome. A loss is told to the core before any join of that incarnation. What waits for one
-// launcher, and what one brings, is bounded.
+// A name belongs to one data folder until its launcher is lost. Nothing is sent before the welcome.
+// The core hears of a loss before any new join of that incarnation. Input from a launcher and
+// output to it are bounded.
 //
 // # Reports
 //

@@ -1,6 +1,6 @@
-// Package limits holds what comes from outside against its bounds: each method's message,
-// each string and bytes field. A request that is too large is refused with the field's name;
-// a report is cut, because it would come again.
+// Package limits checks messages from outside against bounds: each method's message, each string
+// and bytes field. A request that is too large is refused with the field's name. A report is cut,
+// because it would come again.
 //
 // Texts for people are cut here, and again where the core keeps them (core.Settings.ReasonBytes).
 // Fields that are unknown are dropped.

@@ -1,5 +1,5 @@
-// Package metrics is what the manager's page of metrics shows: what it counts of its own
-// work, and the cluster as the core knows it when it is asked. No label holds an id.
+// Package metrics exports the manager's metrics: counters of its own work, and of the cluster. No
+// label has an id.
 //
 // The core's counters are exported whether a policy runs or not. Metrics of pools and of attempts'
 // times are made of change rows. Reading metrics never reads the core.

@@ -5,11 +5,11 @@
 //		mux.Handle(pattern, guard(pattern, handler))
 //	}
 //
-// # What holds
+// # Invariants
 //
-// A page shows what the REST interface would tell who asks, and no more. The URL says all of what
-// is shown. Links are relative, so that a proxy may put the pages below any path. Nothing changes
-// on GET. A browser runs no script and loads no style but those of assets.
+// A page shows its viewer what the REST interface would, and no more. Its URL is its whole state.
+// Links are relative, so a proxy may put the pages below any path. GET changes nothing. A browser
+// runs only scripts and styles from assets.
 package pages
 
 import (

@@ -7,12 +7,12 @@
 //	m.Hand(facts) // of each step, when it is durable
 //	status, known, err := m.JobStatus(ctx, id, true)
 //
-// # What holds
+// # Invariants
 //
-// All methods may be called on any goroutine. What was handed over before a read began is in
-// its answer. Answers are in order of id, but for what has ended, which is in order of its end.
-// They are made of rows that never change, so nobody who makes a message holds anybody up: the
-// lock is held while a batch is taken in, or while a few thousand rows are copied.
+// All methods may be called on any goroutine. An answer includes everything that was handed over
+// before the read began. Answers are in order of id; ended jobs are in order of their end. Answers
+// are made of rows that never change, so reading blocks nobody. The lock is held while a batch is
+// taken in, or while a few thousand rows are copied.
 //
 // All is bounded: batches that wait (queueRowsMax), attempts of a job (Bounds.AttemptsMax) and
 // the reasons of their ends (reasonBytesMax), jobs that ended (Bounds.JobsKept), decisions of the

@@ -6,11 +6,12 @@
 //		mux.Handle(pattern, guard(pattern, handler))
 //	}
 //
-// # What holds
+// # Invariants
 //
-// Nothing here reads the core: what is shown is the read model's, and history's of jobs that ended. Filters come before limits. A
-// cursor is a place in a list's order, so that what comes and goes neither hides an entry nor
-// shows it twice. Who may look and change is said by those who answer on gRPC, too.
+// Nothing here reads the core: live jobs come from the read model, ended jobs from history. Filters
+// come before limits. A cursor is a place in a list's order, so entries that come and go are
+// neither hidden nor shown twice. The gRPC service checks the caller's permissions, for this
+// package too.
 package rest
 
 import (

@@ -9,11 +9,11 @@
 // A ticket lies in a file of its own, for nobody's eyes but the manager's. It is not in the
 // event log, its checkpoints, the audit, or what a person may look at.
 //
-// # What holds
+// # Invariants
 //
-// A ticket is kept on the KDC's word that it is genuine, and for a job of its own user alone.
-// It is renewed at about half its life. It goes when the core says, durably, that the job is
-// over or is another's.
+// A ticket is kept only when the KDC confirmed it, and only for a job of its own user. It is
+// renewed at about half its life. It is removed when the core says, durably, that the job is over
+// or is another's.
 //
 // # Trust and delivery
 //

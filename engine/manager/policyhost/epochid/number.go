@@ -1,6 +1,5 @@
-// Package epochid makes numbers that no other life of the manager gives: its term lies in
-// their upper bits. Callers, generations of the policy and versions of its settings have
-// such.
+// Package epochid makes numbers that no other life of the manager makes: the manager's term is in
+// their upper bits. They number callers, generations of the policy, and versions of its settings.
 package epochid
 
 // numberBits is how many numbers a life gives to callers, to starts of the policy and

@@ -1,15 +1,15 @@
-// Package pools keeps what the policy tells of its pools: its last word, and since when each pool has
-// been short of what is its due.
+// Package pools keeps the policy's last status of its pools, and the time since when each pool has
+// been below its due share.
 //
 //	book := &pools.Book{}
 //	book.Take("fair", generation, now, status) // about once a second
 //	view := book.View()
 //
-// # What holds
+// # Invariants
 //
-// Who looks asks no policy: all see the same last word, which says when it was told. How long a pool
-// has been short is what was seen by these looks, over restarts of the policy too, as long as it is
-// the same policy.
+// Views never ask the policy: all show the same last status, which has its time. The time since
+// when a pool is short is what these statuses showed. It survives restarts of the policy, as long
+// as it is the same policy.
 //
 // # Cost
 //

@@ -1,10 +1,9 @@
 // Package checkpoints makes the checkpoints that files of the event log begin with, so that
 // the core stands still for as short as can be.
 //
-// # What holds
+// # Invariants
 //
-// A checkpoint that can't be made leaves the log as it is: the file at hand goes on. After a
-// few tries in a row, or when that file has grown too long, the core stands still for one.
+// A checkpoint that can't be made leaves the log as it is: the current file goes on.
 //
 // # How one is made
 //

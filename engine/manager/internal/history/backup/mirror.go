@@ -5,14 +5,16 @@
 //	…
 //	m.Gone("jobs/12.history")
 //
-// # What holds
+// # Invariants
 //
-// Files are looked at again and again, so nothing has to be remembered of what is to be copied, and a
-// store that can't be reached for a while gets all of it afterwards. Nobody waits for the store. A copy
-// carries the time of its file's last change in its name; one that is newer takes an older one's place
-// once it is whole. Nothing is removed from the store but what Gone names, older copies of files that
-// only grow, and what KeepOlder leaves no room for: other older copies may be of another cluster's job
-// of the same number. No file here has what they have, so State says how many there are.
+// Files are compared again and again, so nothing has to be remembered of copies that are due. A
+// store that can't be reached for a while gets everything afterwards. Nobody waits for the store. A
+// copy has the time of its file's last change in its name. A newer copy replaces an older one once
+// it is whole.
+//
+// Removed from the store are only files that Gone names, older copies of files that only grow, and
+// copies for which KeepOlder leaves no room. Other older copies may be of another cluster's job of
+// the same number. No file here has their content, so State says how many there are.
 //
 // # Start on a new machine
 //

@@ -1,12 +1,12 @@
 // Package index keeps summaries of jobs that ended, so that lists of them are shown, and a
 // manager starts, without reading their files.
 //
-// # What holds
+// # Invariants
 //
-// It says nothing that the files do not: one that is lost or damaged is made again of them. What lists
-// are made by is in memory, so that a filter that few jobs fit costs no more than a look at all rows
-// (a millisecond for 100,000). A list is in order of id, and a page begins behind an id and not
-// behind a number of entries. So what comes and goes meanwhile makes no page skip or repeat a job.
+// It has nothing that the jobs' files do not have: one that is lost or damaged is rebuilt from
+// them. Lists are made from a table in memory, so a filter that few jobs match costs one scan (a
+// millisecond for 100,000 jobs). A list is in order of id, and a page begins after an id and not
+// after a number of entries. So a page skips or repeats no job.
 package index
 
 import (

@@ -13,9 +13,9 @@
 //	16  the head, JSON
 //	    sections, each compressed by zstd, with its length and its crc32c in the head
 //
-// # What holds
+// # Invariants
 //
-// A file is as long as its head says, and each section has its checksum, so that one that was cut
-// or damaged is refused with its name and the place (DamageError). Times of attempts are kept to the
-// microsecond, everything else as it was.
+// A file is as long as its head says, and each section has its checksum. So one that was cut or
+// damaged is refused with its name and the place (DamageError). Times of attempts are kept to the
+// microsecond, everything else exactly.
 package jobfile

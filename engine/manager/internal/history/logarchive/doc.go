@@ -6,15 +6,16 @@
 //	t, err := s.Read(key, 12, "l1") // of attempt 12, which ran on l1
 //	err = s.Remove(job)
 //
-// # What holds
+// # Invariants
 //
-// Each job has a file of blocks, which are only appended. Each block has its checksum, and what follows the
-// last whole one is cut off before more is appended: who is killed loses what was not written, and nobody
-// reads what no launcher sent. A file is named by the number of its job and by when that was submitted, since
-// a log that was lost as a whole gives numbers anew.
+// Each job has a file of blocks, which are only appended. Each block has its checksum, and what
+// follows the last whole one is cut off before more is appended. So a manager that is killed loses
+// what was not written, and no reader sees what no launcher sent. A file's name has the number and
+// the time of submission of its job: a log that was lost whole gives numbers again.
 //
-// Nobody waits: Add puts what it is given into memory, within a bound, and one goroutine writes it, with so
-// many bytes in a second at most. It is not synced: a machine that loses its power may lose the last moments.
+// Nobody waits: Add puts a log's end into memory, within a bound. One goroutine writes, a bounded
+// number of bytes in a second. It is not synced: a machine that loses power may lose the last
+// moments.
 //
 // # From launchers
 //

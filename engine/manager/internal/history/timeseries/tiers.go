@@ -1,9 +1,9 @@
 // Package timeseries keeps samples of what pools and the cluster do: coarser, the longer ago.
 //
-// # What holds
+// # Invariants
 //
-// A row of a coarser tier is the sum of the samples in its time, exactly, and says how many they
-// are. Times without samples have no row: a manager that was down is a gap, not a zero.
+// A row of a coarser tier is the exact sum of the samples in its time, and has their number. Times
+// without samples have no row: a manager that was down is a gap, not a zero.
 //
 // Each second, the load of pools and the free slots are sampled from the change rows, with the
 // policy's last status: what each pool holds, could use, and has as its share. Tiers are: each

@@ -4,10 +4,10 @@
 //	c := request.New(document, "GET", "/jobs", 64<<10)
 //	if err := c.Of(w, r); err != nil { … }
 //
-// # What holds
+// # Invariants
 //
-// What the document does not name is refused, and what stands twice: who writes a filter wrong is not to be
-// shown everything. Text is UTF-8, or refused: nothing is replaced.
+// What the document does not name is refused, and so are repeated parameters: a misspelt filter
+// must not show everything. Text that is not UTF-8 is refused; nothing is replaced.
 package request
 
 import (

@@ -3,12 +3,12 @@
 //
 //	v, again, err := answers.Get(ctx, key, revision, func() (Drawn, error) { … })
 //
-// # What holds
+// # Invariants
 //
-// An answer is made anew when its revision is another, but no sooner than RestFactor times as long
-// after the last as that took to make: until then the last is told, and after what time to ask again.
-// So one key takes no more than one part in RestFactor of a processor, however many look and whatever
-// changes. One makes an answer, and who asks meanwhile waits for it.
+// An answer is made again when its revision changed. That happens no sooner after the last answer
+// than RestFactor times as long as that took to make. Until then callers get the last answer, with
+// the time after which to ask again. So one key takes at most 1/RestFactor of a processor, however
+// many ask. One caller makes an answer while others wait for it.
 //
 // Package pages shows a job by one request (rest.Server.GetWhole), which judges the caller once.
 package respcache
