@@ -64,7 +64,7 @@ func RestoreParts(parts [][]byte, graphs state.Graphs) (*Core, error) {
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", err)
 	}
 	c := New(Settings{})
-	c.rooms.Life.Graphs = graphs
+	c.rooms.Cluster.Graphs = graphs
 	codeCore(r, c)
 	if r.Err == nil && r.Left() > 0 {
 		r.Err = fmt.Errorf("%d bytes are left over", r.Left())
@@ -72,7 +72,7 @@ func RestoreParts(parts [][]byte, graphs state.Graphs) (*Core, error) {
 	if r.Err != nil {
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", r.Err)
 	}
-	c.rooms.Life.TakeChanged() // that jobs are back is no change of them
+	c.rooms.Cluster.DrainChangedJobs() // that jobs are back is no change of them
 	return c, nil
 }
 
@@ -90,24 +90,24 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	c.rooms.Step.CodeTime(w)
 	c.rooms.IDs.CodeLast(w)
 	c.rooms.Step.CodeLast(w)
-	c.rooms.Life.CodeBefore(w)
-	c.rooms.Life.CodeLaunchers(w)
-	c.rooms.Life.CodeJobs(w)
-	c.rooms.Life.CodeOutputs(w)
-	c.rooms.Capacity.CodeReservations(w)
-	c.rooms.Life.CodeSuspended(w)
+	c.rooms.Cluster.CodeReservedAndEnded(w)
+	c.rooms.Cluster.CodeLaunchers(w)
+	c.rooms.Cluster.CodeJobs(w)
+	c.rooms.Cluster.CodeOutputs(w)
+	c.rooms.Resources.CodeReservations(w)
+	c.rooms.Cluster.CodeSuspended(w)
 	c.rooms.Policy.Code(w)
 	c.rooms.Step.CodeTimers(w)
-	c.rooms.Capacity.CodeChanged(w)
+	c.rooms.Resources.CodeChanged(w)
 	checkpoint.Flag(w, &c.rooms.Attempts.Speculating)
-	checkpoint.Flag(w, &c.rooms.Decisions.StallWatched)
-	c.rooms.Capacity.CodeNews(w)
-	c.rooms.Life.CodeNames(w)
+	checkpoint.Flag(w, &c.rooms.Rounds.StallWatched)
+	c.rooms.Resources.CodeFreedAndTopology(w)
+	c.rooms.Cluster.CodeNames(w)
 	codeLoads(w, c)
-	c.rooms.Life.CodeIdentities(w)
+	c.rooms.Cluster.CodeIdentities(w)
 	codeLosses(w, c)
 	if !w.Reading || w.Left() > 0 { // what came later still
-		c.rooms.Life.CodeOwners(w)
+		c.rooms.Cluster.CodeOwners(w)
 	}
 	if !w.Reading || w.Left() > 0 {
 		c.rooms.IDs.CodeBase(w)
@@ -117,7 +117,7 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 // codeLoads codes what came later: older checkpoints end before it.
 func codeLoads(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
-		c.rooms.Capacity.CodeLoads(w)
+		c.rooms.Resources.CodeLoads(w)
 	}
 }
 
@@ -127,11 +127,11 @@ func codeLosses(w *checkpoint.Codec, c *Core) {
 		return
 	}
 	c.rooms.IDs.CodeLife(w)
-	checkpoint.Flag(w, &c.rooms.Sessions.LossTold)
-	for _, id := range c.rooms.Life.Jobs.IDs() {
-		c.rooms.Life.Jobs.Get(id).OutputCommit.CodeSurvived(w)
+	checkpoint.Flag(w, &c.rooms.Membership.LossTold)
+	for _, id := range c.rooms.Cluster.Jobs.IDs() {
+		c.rooms.Cluster.Jobs.Get(id).OutputCommit.CodeSurvived(w)
 	}
-	for _, id := range c.rooms.Life.Launchers.IDs() {
-		c.rooms.Life.Launchers.Get(id).Outstanding.CodeDrops(w)
+	for _, id := range c.rooms.Cluster.Launchers.IDs() {
+		c.rooms.Cluster.Launchers.Get(id).Outstanding.CodeDrops(w)
 	}
 }

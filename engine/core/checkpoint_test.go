@@ -143,7 +143,7 @@ func TestReasonsThatAreKeptAreShort(t *testing.T) {
 	step(wire.NewInput(&wire.KillJob{Client: 3, Job: 1, Reason: long}))
 	step(wire.NewInput(&wire.KillJob{Client: 3, Job: 1, Reason: long}))
 	for range 100 {
-		c.rooms.Life.NoteJob(&state.Job{}, long)
+		c.rooms.Cluster.NoteJob(&state.Job{}, long)
 	}
 	if n := len(c.Checkpoint()); n > 32<<10 {
 		t.Errorf("the checkpoint of one job has %d bytes", n)

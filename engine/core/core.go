@@ -13,14 +13,14 @@ const Version = 7
 
 // Core is the state of the manager, and what is done with it. Not safe for concurrent use.
 type Core struct {
-	rooms          *house.House
-	*status.Reader // what is asked of it
+	rooms                *house.House
+	*status.StatusReader // what is asked of it
 }
 
 // New returns a core that knows nothing.
 func New(s Settings) *Core {
 	h := house.New(s)
-	return &Core{rooms: h, Reader: h.Status}
+	return &Core{rooms: h, StatusReader: h.Status}
 }
 
 // Settings returns the settings in force.
@@ -38,18 +38,18 @@ func (c *Core) Now() scheduler.Time { return c.rooms.Step.Now }
 // TokensFrom says how the token of a bundle attempt's data connections is made. It is to be
 // a function of the number alone, with a secret that the core does not know: no token
 // is in a checkpoint or in the log. Without it there are none.
-func (c *Core) TokensFrom(f func(run uint64) []byte) { c.rooms.Life.Tokens = f }
+func (c *Core) TokensFrom(f func(run uint64) []byte) { c.rooms.Cluster.Tokens = f }
 
 // GraphsFrom says where the graphs are that submissions name by their hash. Without it
 // there are none.
-func (c *Core) GraphsFrom(f Graphs) { c.rooms.Life.Graphs = f }
+func (c *Core) GraphsFrom(f Graphs) { c.rooms.Cluster.Graphs = f }
 
 // Gates says whether nobody submits a job, or asks the policy for something, without the word
 // of the policy's gate: of the last policy that stood in for no other.
 func (c *Core) Gates() bool { return c.rooms.Policy.Gates() }
 
 // Awaits says whether a job was announced and not submitted yet.
-func (c *Core) Awaits(id scheduler.JobID) bool { return c.rooms.Admission.Awaits(id) }
+func (c *Core) Awaits(id scheduler.JobID) bool { return c.rooms.Admission.AwaitsSubmission(id) }
 
 // Lost says why a job that is not known may have been known to an earlier life of
 // the manager; nil when none can have given its id.
@@ -67,8 +67,8 @@ func (c *Core) Expect(d *Draft) bool { return c.rooms.Admission.Expect(d) }
 // ExpectAnswer has the next step take the decisions of an answer that it brings as they
 // were read when it came. The core becomes their owner.
 func (c *Core) ExpectAnswer(of *wire.PolicyAnswer, d scheduler.Decisions) {
-	c.rooms.Decisions.Expect(of, d)
+	c.rooms.Rounds.Expect(of, d)
 }
 
 // PolicyState returns the state of the policy's rounds.
-func (c *Core) PolicyState() PolicyState { return c.rooms.Decisions.State() }
+func (c *Core) PolicyState() PolicyState { return c.rooms.Rounds.State() }

@@ -52,7 +52,7 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 	b := benchCluster(t, 5, 4)
 	good := b.c.Checkpoint()
 	end := len(good) - crc32.Size
-	codeIdentities := func(w *checkpoint.Codec, c *Core) { c.rooms.Life.CodeIdentities(w) }
+	codeIdentities := func(w *checkpoint.Codec, c *Core) { c.rooms.Cluster.CodeIdentities(w) }
 	codeBase := func(w *checkpoint.Codec, c *Core) { c.rooms.IDs.CodeBase(w) }
 	for name, part := range map[string][]func(*checkpoint.Codec, *Core){
 		"numbers": {codeBase}, "losses": {codeBase, codeLosses}, "identities": {codeBase, codeLosses, codeIdentities}, "loads": {codeBase, codeLosses, codeIdentities, codeLoads},

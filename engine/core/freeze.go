@@ -20,9 +20,9 @@ type Frozen struct{ core *Core }
 func (c *Core) Freeze() *Frozen {
 	f := New(c.rooms.Step.Set)
 	f.rooms.Step, f.rooms.IDs, f.rooms.Policy = c.rooms.Step.Clone(), c.rooms.IDs.Clone(), c.rooms.Policy.Clone()
-	f.rooms.Life.Freeze(c.rooms.Life)
-	f.rooms.Capacity = c.rooms.Capacity.Clone(func(id scheduler.LauncherID) *resources.Launcher { return &f.rooms.Life.Launchers.Get(id).Launcher })
-	f.rooms.Sessions.LossTold, f.rooms.Attempts.Speculating, f.rooms.Decisions.StallWatched = c.rooms.Sessions.LossTold, c.rooms.Attempts.Speculating, c.rooms.Decisions.StallWatched
+	f.rooms.Cluster.Freeze(c.rooms.Cluster)
+	f.rooms.Resources = c.rooms.Resources.Clone(func(id scheduler.LauncherID) *resources.Launcher { return &f.rooms.Cluster.Launchers.Get(id).Launcher })
+	f.rooms.Membership.LossTold, f.rooms.Attempts.Speculating, f.rooms.Rounds.StallWatched = c.rooms.Membership.LossTold, c.rooms.Attempts.Speculating, c.rooms.Rounds.StallWatched
 	return &Frozen{f}
 }
 
@@ -41,10 +41,10 @@ const (
 // machine where it was measured. It goes through the jobs, and nothing that a job has many of.
 func (c *Core) FreezeTime() time.Duration {
 	small := c.rooms.Step.Timers() + c.rooms.Policy.Events()
-	took := time.Duration(c.rooms.Life.Launchers.Len())*freezeLauncher + time.Duration(c.rooms.Life.Attempts.Len())*freezeAttempt +
-		time.Duration(c.rooms.Capacity.Reservations())*freezeReservation + time.Duration(small)*freezeSmall
-	for _, id := range c.rooms.Life.Jobs.IDs() {
-		took += freezeJob + time.Duration(len(c.rooms.Life.Jobs.Get(id).Bundles))*freezeBundle
+	took := time.Duration(c.rooms.Cluster.Launchers.Len())*freezeLauncher + time.Duration(c.rooms.Cluster.Attempts.Len())*freezeAttempt +
+		time.Duration(c.rooms.Resources.Reservations())*freezeReservation + time.Duration(small)*freezeSmall
+	for _, id := range c.rooms.Cluster.Jobs.IDs() {
+		took += freezeJob + time.Duration(len(c.rooms.Cluster.Jobs.Get(id).Bundles))*freezeBundle
 	}
 	return took
 }

@@ -20,7 +20,7 @@ type (
 	Draft        = admission.Draft
 	Losses       = admission.Losses
 	LauncherInfo = status.LauncherInfo
-	PolicyState  = decisions.State
+	PolicyState  = decisions.PolicyState
 
 	Settings        = step.Settings
 	Stats           = step.Stats

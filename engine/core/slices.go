@@ -14,21 +14,21 @@ import (
 // rest is done in the steps that follow, together with what came meanwhile.
 
 // goOn goes on with what earlier steps left.
-func (c *Core) goOn() {
-	if c.rooms.Policy.Deciding() != nil {
-		c.rooms.Decisions.Decide()
+func (c *Core) continueWork() {
+	if c.rooms.Policy.PendingAnswer() != nil {
+		c.rooms.Rounds.ApplyAnswer()
 	}
-	for _, id := range slices.Clone(c.rooms.Life.Busy) {
-		c.rooms.Jobs.GoOnWith(c.rooms.Life.Jobs.Get(id))
+	for _, id := range slices.Clone(c.rooms.Cluster.PendingWork) {
+		c.rooms.Jobs.Continue(c.rooms.Cluster.Jobs.Get(id))
 	}
-	c.rooms.Events.Gather()
+	c.rooms.Events.BuildSnapshot()
 }
 
 // waitsForRound says whether all that a later step has to go on with are jobs that offer
 // no more bundles until the next round has left.
 func (c *Core) waitsForRound() bool {
-	return c.rooms.Policy.Crowded(c.rooms.Step.Set.RoundEvents) && !slices.ContainsFunc(c.rooms.Life.Busy, func(id scheduler.JobID) bool {
-		j := c.rooms.Life.Jobs.Get(id)
-		return j.Phase() != state.JobRunning || j.Inputs.Telling()
+	return c.rooms.Policy.Backlogged(c.rooms.Step.Set.RoundEvents) && !slices.ContainsFunc(c.rooms.Cluster.PendingWork, func(id scheduler.JobID) bool {
+		j := c.rooms.Cluster.Jobs.Get(id)
+		return j.Phase() != state.JobRunning || j.Inputs.Updating()
 	})
 }

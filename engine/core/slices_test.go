@@ -41,10 +41,10 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 			t.Errorf("%s: it took %d more steps", what, steps)
 		}
 	}
-	most("submit", 300/step.WorkOpen, func() int { return b.c.rooms.Life.Bundles.Len() }, &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{
+	most("submit", 300/step.WorkOpen, func() int { return b.c.rooms.Cluster.Bundles.Len() }, &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{
 		Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}},
 	}}})
-	j := b.c.rooms.Life.Jobs.Get(id)
+	j := b.c.rooms.Cluster.Jobs.Get(id)
 	if j.ReadyCount() != groups {
 		t.Fatalf("%d bundles are ready, want %d", j.ReadyCount(), groups)
 	}
@@ -59,7 +59,7 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 	for b.round == nil {
 		b.step()
 	}
-	most("launch", 300/step.WorkDecide, func() int { return b.c.rooms.Life.Attempts.Len() }, &wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
+	most("launch", 300/step.WorkDecide, func() int { return b.c.rooms.Cluster.Attempts.Len() }, &wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
 		Generation: 1, Round: b.round.Round.Number, Decisions: data,
 	}}})
 	if n := len(j.Attempts); n != groups {
@@ -83,11 +83,11 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 		}}}})
 	}
 	last := j.Attempts[0]
-	most("leave", 300/step.WorkClose, func() int { return b.c.rooms.Life.Bundles.Len() }, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(last.Launcher.ID), Report: &wire.Report{
+	most("leave", 300/step.WorkClose, func() int { return b.c.rooms.Cluster.Bundles.Len() }, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(last.Launcher.ID), Report: &wire.Report{
 		Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.ID), End: wire.End_END_STOPPED}},
 	}}}})
-	if b.c.rooms.Life.Jobs.Len() != 0 || b.c.rooms.Life.Bundles.Len() != 0 {
-		t.Errorf("%d jobs and %d bundles are left", b.c.rooms.Life.Jobs.Len(), b.c.rooms.Life.Bundles.Len())
+	if b.c.rooms.Cluster.Jobs.Len() != 0 || b.c.rooms.Cluster.Bundles.Len() != 0 {
+		t.Errorf("%d jobs and %d bundles are left", b.c.rooms.Cluster.Jobs.Len(), b.c.rooms.Cluster.Bundles.Len())
 	}
 }
 
@@ -105,7 +105,7 @@ func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 	b.submit(t, 4)
 	b.launchSome(4)
 	id := scheduler.JobID(b.c.rooms.IDs.Job)
-	j := b.c.rooms.Life.Jobs.Get(id)
+	j := b.c.rooms.Cluster.Jobs.Get(id)
 	b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
 	var last *state.Attempt
 	for _, a := range j.Attempts {
@@ -131,8 +131,8 @@ func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 		t.Errorf("the commit was answered with %v", verdict)
 	}
 	report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.ID), End: wire.End_END_FINISHED}}})
-	if last.Outcome() != scheduler.Killed || j.Tally.Groups() != 0 {
-		t.Errorf("the attempt is %v, and %d groups count as finished", last.Outcome(), j.Tally.Groups())
+	if last.Outcome() != scheduler.Killed || j.Stats.Groups() != 0 {
+		t.Errorf("the attempt is %v, and %d groups count as finished", last.Outcome(), j.Stats.Groups())
 	}
 	if err := b.c.Check(); err != nil {
 		t.Error(err)
@@ -157,8 +157,8 @@ func TestDraftDecidesTheSame(t *testing.T) {
 				t.Fatal("the draft was not taken")
 			}
 			b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: spec}}})
-			if in := b.c.rooms.Life.Jobs.Len() == 1; in != (nodes < 100) {
-				t.Fatalf("%d jobs of %d nodes are there", b.c.rooms.Life.Jobs.Len(), nodes)
+			if in := b.c.rooms.Cluster.Jobs.Len() == 1; in != (nodes < 100) {
+				t.Fatalf("%d jobs of %d nodes are there", b.c.rooms.Cluster.Jobs.Len(), nodes)
 			}
 			return b.c.Checkpoint()
 		}
@@ -186,7 +186,7 @@ func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 	}
 	rounds := 0
 	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}}}}})
-	j := b.c.rooms.Life.Jobs.Get(id)
+	j := b.c.rooms.Cluster.Jobs.Get(id)
 	for ; j.Opened < groups; rounds++ {
 		for range 5 { // of other news
 			b.once()
@@ -216,7 +216,7 @@ func TestReadersAreToldInSlices(t *testing.T) {
 			FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
 		}},
 	}}}}})
-	j := b.c.rooms.Life.Jobs.Get(id)
+	j := b.c.rooms.Cluster.Jobs.Get(id)
 	b.next, b.last = j.First, j.First
 	b.c.rooms.Step.Set.StepWork = 300
 	ready := func(most int) {

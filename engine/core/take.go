@@ -17,27 +17,27 @@ import (
 // afterwards.
 func (c *Core) Take(b *wire.Batch) *AskPolicy {
 	c.rooms.Step.Begin(scheduler.Time(b.GetAt()))
-	c.rooms.Orders.Feeds.Begin(c.rooms.Step.Now, c.rooms.Step.Set.CommandBytes)
+	c.rooms.Dispatch.Feeds.Begin(c.rooms.Step.Now, c.rooms.Step.Set.CommandBytes)
 	inputs := b.GetInputs()
 	for i, in := range inputs {
 		if next := prefetch.Next(inputs, i); next != nil {
-			c.rooms.Life.PrefetchReports(next)
+			c.rooms.Cluster.PrefetchReports(next)
 		}
 		c.input(in)
 	}
-	c.goOn()
+	c.continueWork()
 	c.expire()
-	c.settle()
-	c.rooms.Admission.Forget()
-	c.rooms.Decisions.Forget()
-	return c.rooms.Decisions.StartRound()
+	c.endStep()
+	c.rooms.Admission.DropExpected()
+	c.rooms.Rounds.DropExpected()
+	return c.rooms.Rounds.StartRound()
 }
 
 // Rest is the second part of a step: what is to be done beside the round, in order.
 func (c *Core) Rest() []Action {
 	news, tells := c.Facts()
-	c.tellChanged()
-	todo := c.rooms.Step.Todo()
+	c.emitChangedJobs()
+	todo := c.rooms.Step.Effects()
 	actions := make([]Action, 0, len(todo)+1)
 	if tells {
 		actions = append(actions, news)
@@ -48,7 +48,7 @@ func (c *Core) Rest() []Action {
 		}
 		actions = append(actions, c.action(&todo[i]))
 	}
-	c.rooms.Step.Done()
+	c.rooms.Step.End()
 	return actions
 }
 
@@ -64,40 +64,40 @@ func (c *Core) Step(b *wire.Batch) []Action {
 
 // action is what is to be done: as it was said, or to start an attempt, of which the
 // command is written now.
-func (c *Core) action(t *step.Todo) Action {
-	a, later := t.Later.(*state.Attempt)
+func (c *Core) action(t *step.Effect) Action {
+	a, later := t.Deferred.(*state.Attempt)
 	if !later {
 		return t.Action
 	}
-	m := c.rooms.Orders.StartCommand(a)
+	m := c.rooms.Dispatch.StartCommand(a)
 	m.Term, m.Incarnation = c.rooms.Step.Term, t.Incarnation
 	c.rooms.Step.Stats.Commands++
 	return ToLauncher{Launcher: a.Launcher.ID, Command: m}
 }
 
 // settle does what is done once a step, after all that happened and before the round.
-func (c *Core) settle() {
-	if c.rooms.Capacity.TakeReplaced() {
+func (c *Core) endStep() {
+	if c.rooms.Resources.TakeTopologyChanged() {
 		c.rooms.Bundles.ChooseKinds()
 		c.rooms.Admission.CheckPlaceable()
-		c.rooms.Bundles.RelaxAvoid()
+		c.rooms.Bundles.RelaxExclusions()
 	}
-	if c.rooms.Capacity.TakeRoomier() {
+	if c.rooms.Resources.TakeCapacityFreed() {
 		c.rooms.Attempts.ResumeSuspended()
 	}
 	c.rooms.Attempts.StartFinishers()
-	c.rooms.Orders.FlushSources()
-	c.rooms.Decisions.WatchStall()
+	c.rooms.Dispatch.FlushSources()
+	c.rooms.Rounds.WatchStall()
 }
 
 func (c *Core) input(in *wire.Input) {
 	switch w := in.GetWhat().(type) {
 	case *wire.Input_Report:
-		c.rooms.Sessions.Report(w.Report)
+		c.rooms.Membership.Report(w.Report)
 	case *wire.Input_PolicyAnswer:
-		c.rooms.Decisions.Answer(w.PolicyAnswer)
+		c.rooms.Rounds.Answer(w.PolicyAnswer)
 	case *wire.Input_Prepare:
-		c.rooms.Admission.Prepare(w.Prepare)
+		c.rooms.Admission.ReserveID(w.Prepare)
 	case *wire.Input_Submit:
 		c.rooms.Admission.Submit(w.Submit)
 	case *wire.Input_KillJob:
@@ -105,17 +105,17 @@ func (c *Core) input(in *wire.Input) {
 	case *wire.Input_UpdateJob:
 		c.rooms.Admission.UpdateJob(w.UpdateJob)
 	case *wire.Input_LauncherJoin:
-		c.rooms.Sessions.Join(w.LauncherJoin.GetJoin())
+		c.rooms.Membership.Join(w.LauncherJoin.GetJoin())
 	case *wire.Input_LauncherLost:
-		c.rooms.Sessions.LauncherLost(w.LauncherLost)
+		c.rooms.Membership.LauncherLost(w.LauncherLost)
 	case *wire.Input_Drain:
-		c.rooms.Sessions.Drain(w.Drain)
+		c.rooms.Membership.Drain(w.Drain)
 	case *wire.Input_PolicyStart:
-		c.rooms.Decisions.Start(w.PolicyStart)
+		c.rooms.Rounds.Start(w.PolicyStart)
 	case *wire.Input_PolicyStarted:
-		c.rooms.Decisions.Started(w.PolicyStarted)
+		c.rooms.Rounds.Started(w.PolicyStarted)
 	case *wire.Input_PolicyFailed:
-		c.rooms.Decisions.Failed(w.PolicyFailed.GetGeneration(), w.PolicyFailed.GetReason())
+		c.rooms.Rounds.Failed(w.PolicyFailed.GetGeneration(), w.PolicyFailed.GetReason())
 	case *wire.Input_Settings:
 		c.rooms.Policy.ChangeSettings(&c.rooms.Step, w.Settings)
 	case *wire.Input_Note:
@@ -136,9 +136,9 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.rooms.IDs.BeginLife(ids.Start{
 		Now: c.rooms.Step.Now, Age: time.Duration(m.GetAgeNs()), Above: m.GetJobsAbove(), Known: m.GetJobsKnown(), Given: m.GetJobsGiven(),
 	})
-	c.rooms.Sessions.LossTold = false
-	c.rooms.Decisions.DropPolicies()
-	for j := range c.rooms.Life.Jobs.All() {
+	c.rooms.Membership.LossTold = false
+	c.rooms.Rounds.DropPolicies()
+	for j := range c.rooms.Cluster.Jobs.All() {
 		j.Client = 0
 		j.OutputCommit.SurviveRestart()
 	}
@@ -154,8 +154,8 @@ func (c *Core) site(m *wire.SiteSettings) {
 	c.rooms.Step.Set = s
 }
 
-func (c *Core) tellChanged() {
-	if ids, ended := c.rooms.Life.TakeChanged(); len(ids) > 0 {
-		c.rooms.Step.Act(JobsChanged{Jobs: ids, Ended: ended})
+func (c *Core) emitChangedJobs() {
+	if ids, ended := c.rooms.Cluster.DrainChangedJobs(); len(ids) > 0 {
+		c.rooms.Step.Emit(JobsChanged{Jobs: ids, Ended: ended})
 	}
 }

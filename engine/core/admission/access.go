@@ -14,11 +14,11 @@ import (
 // Who may do what is judged by the rules in force and by what the request carries: a name
 // that the shell has proved, and groups. Without rules everybody may do everything.
 
-func who(p *wire.Principal) access.Who {
+func callerOf(p *wire.Principal) access.Who {
 	return access.Who{Name: p.GetName(), Groups: p.GetGroups()}
 }
 
-func known(j *state.Job) access.Job {
+func accessJob(j *state.Job) access.Job {
 	return access.Job{Name: j.ID.String(), Owner: j.Spec.GetPrincipal().GetName(), Pool: j.Pool}
 }
 
@@ -28,8 +28,8 @@ func (ad *Admission) mayTake(id scheduler.JobID, p *wire.Principal) error {
 	if ad.step.Set.Access == nil {
 		return nil
 	}
-	owner := ad.announcedBy(id)
-	if j := ad.life.Jobs.Get(id); j != nil {
+	owner := ad.reservedFor(id)
+	if j := ad.state.Jobs.Get(id); j != nil {
 		owner = j.Spec.GetPrincipal().GetName()
 	}
 	if owner == "" || owner == p.GetName() {
@@ -40,12 +40,12 @@ func (ad *Admission) mayTake(id scheduler.JobID, p *wire.Principal) error {
 
 // announcedBy is to whom a job was announced that nobody submitted yet; "" when that is
 // not known.
-func (ad *Admission) announcedBy(id scheduler.JobID) string {
-	at, found := slices.BinarySearchFunc(ad.life.Prepared, id, func(p state.Prepared, id scheduler.JobID) int { return cmp.Compare(p.ID, id) })
+func (ad *Admission) reservedFor(id scheduler.JobID) string {
+	at, found := slices.BinarySearchFunc(ad.state.ReservedIDs, id, func(p state.ReservedID, id scheduler.JobID) int { return cmp.Compare(p.ID, id) })
 	if !found {
 		return ""
 	}
-	return ad.life.Prepared[at].Owner
+	return ad.state.ReservedIDs[at].Owner
 }
 
 func (ad *Admission) maySubmit(spec *wire.JobSpec) error {
@@ -53,7 +53,7 @@ func (ad *Admission) maySubmit(spec *wire.JobSpec) error {
 	if rules == nil {
 		return nil
 	}
-	return rules.Submit(who(spec.GetPrincipal()), spec.GetPool())
+	return rules.Submit(callerOf(spec.GetPrincipal()), spec.GetPool())
 }
 
 // mayLand judges that a job comes to a pool to which the policy puts it; "": to the one that it names.
@@ -62,7 +62,7 @@ func (ad *Admission) mayLand(j *state.Job, pool string) error {
 	if rules == nil || pool == "" {
 		return nil
 	}
-	if err := rules.Submit(who(j.Spec.GetPrincipal()), pool); err != nil {
+	if err := rules.Submit(callerOf(j.Spec.GetPrincipal()), pool); err != nil {
 		return fmt.Errorf("the policy puts %s, which names pool %q, into pool %.200q, and %w", j.ID, j.Pool, pool, err)
 	}
 	return nil
@@ -74,7 +74,7 @@ func (ad *Admission) mayUpdate(m *wire.UpdateJob) error {
 	if rules == nil || !there {
 		return nil
 	}
-	return rules.Update(who(m.GetPrincipal()), j, m.Pool)
+	return rules.Update(callerOf(m.GetPrincipal()), j, m.Pool)
 }
 
 func (ad *Admission) mayKill(id scheduler.JobID, p *wire.Principal) error {
@@ -83,18 +83,18 @@ func (ad *Admission) mayKill(id scheduler.JobID, p *wire.Principal) error {
 	if rules == nil || !there {
 		return nil
 	}
-	return rules.Change(who(p), "kill", j)
+	return rules.Change(callerOf(p), "kill", j)
 }
 
 // job is what the rules judge of a job: one that lives, is announced, or ended a while ago. Who may not
 // change it is told nothing of how it is. False: there is none, or nobody knows whose it is.
 func (ad *Admission) job(id scheduler.JobID) (access.Job, bool) {
-	if live := ad.life.Jobs.Get(id); live != nil {
-		return known(live), true
+	if live := ad.state.Jobs.Get(id); live != nil {
+		return accessJob(live), true
 	}
 	if s := ad.endedJob(id); s != nil {
 		return access.Job{Name: id.String(), Owner: s.GetUser(), Pool: s.GetPool()}, true
 	}
-	owner := ad.announcedBy(id)
+	owner := ad.reservedFor(id)
 	return access.Job{Name: id.String(), Owner: owner}, owner != ""
 }

@@ -24,52 +24,52 @@ import (
 
 // Admission lets jobs in. Not safe for concurrent use.
 type Admission struct {
-	step     *step.Step
-	ids      *ids.IDs
-	capacity *resources.Resources
-	policy   *policystate.Session
-	life     *state.Cluster
-	status   *status.Reader
-	jobs     *jobs.Jobs
+	step      *step.Step
+	ids       *ids.IDs
+	resources *resources.Resources
+	policy    *policystate.Session
+	state     *state.Cluster
+	status    *status.StatusReader
+	jobs      *jobs.Jobs
 
 	drafts map[*wire.JobSpec]*Draft // of the step at hand, see Expect
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, r *status.Reader, j *jobs.Jobs) *Admission {
-	return &Admission{step: s, ids: i, capacity: c, policy: p, life: l, status: r, jobs: j}
+func NewAdmission(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, r *status.StatusReader, j *jobs.Jobs) *Admission {
+	return &Admission{step: s, ids: i, resources: c, policy: p, state: l, status: r, jobs: j}
 }
 
 // askAdmission asks the policy whether a job may come in, if there is one that
 // wants to be asked. While the first policy is starting nobody knows whether it
 // does, so the job waits for it.
 func (ad *Admission) askAdmission(j *state.Job) {
-	j.Enter(state.JobAsked)
+	j.Enter(state.JobPendingAdmission)
 	ad.jobs.ChooseKinds(j)
 	switch {
 	case ad.policy.Has(scheduler.AbilityAdmission):
-		ad.policy.Tell(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
+		ad.policy.Notify(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
 	case ad.policy.Current() == nil && !ad.policy.Known():
-	case ad.closed():
+	case ad.admissionDown():
 		ad.turnAway(j, "the policy that admits jobs is down: try again later")
 		return
 	default:
-		ad.start(j)
+		ad.admit(j)
 		return
 	}
-	ad.step.After(ad.step.Set.AdmissionMax, step.TimerAdmission, uint64(j.ID))
+	ad.step.SetTimer(ad.step.Set.AdmissionMax, step.TimerAdmission, uint64(j.ID))
 }
 
 // closed says whether nobody is let in because the policy that would do so is down.
-func (ad *Admission) closed() bool {
+func (ad *Admission) admissionDown() bool {
 	return ad.policy.Down() && ad.policy.Admits() && !ad.step.Set.AdmitWithoutPolicy
 }
 
 // AskAll asks a policy that has just taken over about the jobs that wait. One that stands in
 // for a policy that admits jobs leaves them to it.
 func (ad *Admission) AskAll() {
-	for _, j := range slices.Collect(ad.life.Jobs.All()) { // some may be turned away
-		if j.Phase() != state.JobAsked {
+	for _, j := range slices.Collect(ad.state.Jobs.All()) { // some may be turned away
+		if j.Phase() != state.JobPendingAdmission {
 			continue
 		}
 		err := ad.proved(j.Spec.GetPrincipal())
@@ -77,22 +77,22 @@ func (ad *Admission) AskAll() {
 		case err != nil:
 			ad.turnAway(j, err.Error())
 		case ad.policy.Has(scheduler.AbilityAdmission):
-			ad.policy.Tell(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
-		case !ad.closed():
-			ad.start(j)
+			ad.policy.Notify(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
+		case !ad.admissionDown():
+			ad.admit(j)
 		}
 	}
 }
 
 // AdmissionExpired turns a job away that nobody admitted in time, or lets it in where nobody has to.
 func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
-	j := ad.life.Jobs.Get(id)
-	if j == nil || j.Phase() != state.JobAsked {
+	j := ad.state.Jobs.Get(id)
+	if j == nil || j.Phase() != state.JobPendingAdmission {
 		return
 	}
 	if ad.policy.Down() && (ad.step.Set.AdmitWithoutPolicy || !ad.policy.Known() && !ad.policy.Admits()) {
 		// Nothing ever said that somebody has to admit it: let it in to wait.
-		ad.start(j)
+		ad.admit(j)
 		return
 	}
 	ad.turnAway(j, fmt.Sprintf("the policy did not admit it within %v: try again later", ad.step.Set.AdmissionMax))
@@ -107,38 +107,38 @@ func (ad *Admission) turnAwayFor(j *state.Job, why *wire.Failure) {
 	j.Failure, j.Outcome = why, scheduler.JobFailed
 	ad.step.Reply(j.Client, j.ID, j.Failure)
 	ad.status.Remember(j)
-	ad.life.Ended[len(ad.life.Ended)-1].Refused = j.Failure
-	ad.life.Jobs.Remove(j.ID)
-	ad.life.Touch(j)
+	ad.state.Ended[len(ad.state.Ended)-1].Refused = j.Failure
+	ad.state.Jobs.Remove(j.ID)
+	ad.state.MarkDirty(j)
 }
 
 // Admit is the policy's word that a job may come in. Where that says to which pool, the lists of that
 // one count, too: the job's own names and properties may have led there.
 func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) {
-	j := ad.life.Jobs.Get(d.Job)
+	j := ad.state.Jobs.Get(d.Job)
 	switch {
 	case j == nil:
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
-	case j.Phase() != state.JobAsked:
+	case j.Phase() != state.JobPendingAdmission:
 		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
 	}
 	if err := ad.mayLand(j, d.Pool); err != nil {
 		ad.turnAwayFor(j, step.Denied(err))
 		return scheduler.NotRefused, ""
 	}
-	ad.start(j)
+	ad.admit(j)
 	return scheduler.NotRefused, ""
 }
 
 // Refuse is its word that it may not.
 func (ad *Admission) Refuse(d scheduler.Refuse) (scheduler.RefusalReason, string) {
-	j := ad.life.Jobs.Get(d.Job)
+	j := ad.state.Jobs.Get(d.Job)
 	switch {
 	case j == nil:
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
-	case j.Phase() != state.JobAsked:
+	case j.Phase() != state.JobPendingAdmission:
 		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
 	}
-	ad.turnAway(j, ad.step.Short(d.Reason))
+	ad.turnAway(j, ad.step.Shorten(d.Reason))
 	return scheduler.NotRefused, ""
 }

@@ -17,17 +17,17 @@ import (
 )
 
 // announce prepares a job and returns its id.
-func announce(h *roomtest.House) scheduler.JobID {
-	h.Admission.Prepare(&wire.Prepare{})
+func announce(h *roomtest.Core) scheduler.JobID {
+	h.Admission.ReserveID(&wire.Prepare{})
 	return scheduler.JobID(h.IDs.Job)
 }
 
-func submit(h *roomtest.House, client uint64, id scheduler.JobID, spec *wire.JobSpec) {
+func submit(h *roomtest.Core, client uint64, id scheduler.JobID, spec *wire.JobSpec) {
 	h.Admission.Submit(&wire.Submit{Client: client, Job: uint64(id), Spec: spec})
 }
 
 // said is the answer to a client in the step at hand: "" is none, "yes" that it is done.
-func said(h *roomtest.House, client uint64) (text string) {
+func said(h *roomtest.Core, client uint64) (text string) {
 	for _, r := range h.Replies() {
 		if r.Client != client {
 			continue
@@ -42,21 +42,21 @@ func said(h *roomtest.House, client uint64) (text string) {
 // Of a submission that can't be carried out nothing exists, and the client is told why.
 func TestOfWhatIsRefusedNothingExists(t *testing.T) {
 	for _, story := range []struct {
-		spoil func(*wire.JobSpec, *roomtest.House)
+		spoil func(*wire.JobSpec, *roomtest.Core)
 		says  string
 	}{
-		{func(s *wire.JobSpec, _ *roomtest.House) { s.Name = "" }, "has no name"},
-		{func(s *wire.JobSpec, _ *roomtest.House) { s.Pool = strings.Repeat("x", 1000) }, "the pool has 1000 bytes"},
-		{func(s *wire.JobSpec, _ *roomtest.House) { s.Outputs = make([]string, 1001) }, "publishes 1001 folders"},
-		{func(s *wire.JobSpec, _ *roomtest.House) { s.Outputs = []string{"x", "x"} }, `folder "x" is empty or named twice`},
-		{func(s *wire.JobSpec, _ *roomtest.House) { s.Properties = []*wire.Property{{Name: "b"}, {Name: "a"}} }, "property 1 is out of order"},
-		{func(s *wire.JobSpec, _ *roomtest.House) { s.Folders = &wire.JobFolders{Secret: "../x"} }, `"../x", is to have at most 32 letters and digits`},
-		{func(s *wire.JobSpec, _ *roomtest.House) { s.Folders = &wire.JobFolders{Owners: make([]string, 17)} }, "belong to 17 users"},
-		{func(s *wire.JobSpec, _ *roomtest.House) { s.GraphBlob = "abc" }, "holds a graph and names another"},
-		{func(s *wire.JobSpec, _ *roomtest.House) { s.Graph, s.GraphBlob = nil, "abc" }, "the graph abc is not there"},
-		{func(s *wire.JobSpec, _ *roomtest.House) { s.Graph.Stages[0].Name = "" }, "stage 0"},
-		{func(_ *wire.JobSpec, h *roomtest.House) { h.Step.Set.Kinds = []string{"gpu"} }, `stage "map" needs slots of kind "default", which nobody has`},
-		{func(_ *wire.JobSpec, h *roomtest.House) { h.Step.Set.JobsMax = 1 }, "1 jobs run or wait, which is the limit"},
+		{func(s *wire.JobSpec, _ *roomtest.Core) { s.Name = "" }, "has no name"},
+		{func(s *wire.JobSpec, _ *roomtest.Core) { s.Pool = strings.Repeat("x", 1000) }, "the pool has 1000 bytes"},
+		{func(s *wire.JobSpec, _ *roomtest.Core) { s.Outputs = make([]string, 1001) }, "publishes 1001 folders"},
+		{func(s *wire.JobSpec, _ *roomtest.Core) { s.Outputs = []string{"x", "x"} }, `folder "x" is empty or named twice`},
+		{func(s *wire.JobSpec, _ *roomtest.Core) { s.Properties = []*wire.Property{{Name: "b"}, {Name: "a"}} }, "property 1 is out of order"},
+		{func(s *wire.JobSpec, _ *roomtest.Core) { s.Folders = &wire.JobFolders{Secret: "../x"} }, `"../x", is to have at most 32 letters and digits`},
+		{func(s *wire.JobSpec, _ *roomtest.Core) { s.Folders = &wire.JobFolders{Owners: make([]string, 17)} }, "belong to 17 users"},
+		{func(s *wire.JobSpec, _ *roomtest.Core) { s.GraphBlob = "abc" }, "holds a graph and names another"},
+		{func(s *wire.JobSpec, _ *roomtest.Core) { s.Graph, s.GraphBlob = nil, "abc" }, "the graph abc is not there"},
+		{func(s *wire.JobSpec, _ *roomtest.Core) { s.Graph.Stages[0].Name = "" }, "stage 0"},
+		{func(_ *wire.JobSpec, h *roomtest.Core) { h.Step.Set.Kinds = []string{"gpu"} }, `stage "map" needs slots of kind "default", which nobody has`},
+		{func(_ *wire.JobSpec, h *roomtest.Core) { h.Step.Set.JobsMax = 1 }, "1 jobs run or wait, which is the limit"},
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
@@ -68,7 +68,7 @@ func TestOfWhatIsRefusedNothingExists(t *testing.T) {
 		if text := said(h, 7); !strings.HasPrefix(text, "ERROR_KIND_INVALID: ") || !strings.Contains(text, story.says) {
 			t.Errorf("the client is told %q, not %q", text, story.says)
 		}
-		if h.Life.Jobs.Len() != 1 || h.Life.Bundles.Len() != 1 || len(h.Life.Ended) > 0 || h.Policy.Events() != told || h.Admission.Awaits(id) {
+		if h.Cluster.Jobs.Len() != 1 || h.Cluster.Bundles.Len() != 1 || len(h.Cluster.Ended) > 0 || h.Policy.Events() != told || h.Admission.AwaitsSubmission(id) {
 			t.Errorf("%s: something is left of it", story.says)
 		}
 		h.Checked()
@@ -85,10 +85,10 @@ func TestThePolicysWord(t *testing.T) {
 		id := announce(h)
 		submit(h, 7, id, roomtest.Maps(1))
 		submit(h, 8, id, roomtest.Maps(1))
-		if lost := said(h, 7); !strings.Contains(lost, "the submission was made again") || said(h, 8) != "" || h.Life.Bundles.Len() > 0 {
+		if lost := said(h, 7); !strings.Contains(lost, "the submission was made again") || said(h, 8) != "" || h.Cluster.Bundles.Len() > 0 {
 			t.Fatalf("the clients are told %q and %q before the policy said anything", lost, said(h, 8))
 		}
-		if e := h.Told(); len(e) != 1 || e[0].(scheduler.AdmissionAsked).Job.ID != id {
+		if e := h.NotifiedEvents(); len(e) != 1 || e[0].(scheduler.AdmissionAsked).Job.ID != id {
 			t.Fatalf("the policy is told %v", e)
 		}
 		want := "yes"
@@ -106,13 +106,13 @@ func TestThePolicysWord(t *testing.T) {
 		if a, b := said(h, 8), said(h, 9); a != want || b != want {
 			t.Errorf("the clients are told %q and %q, not %q", a, b, want)
 		}
-		if e := h.Told(); admits && (len(e) != 2 || e[0].(scheduler.JobSubmitted).Job.ID != id) || !admits && len(e) > 0 {
+		if e := h.NotifiedEvents(); admits && (len(e) != 2 || e[0].(scheduler.JobSubmitted).Job.ID != id) || !admits && len(e) > 0 {
 			t.Errorf("admitted: %t, the policy is told %v", admits, e)
 		}
-		if there := h.Life.Jobs.Len() == 1; there != admits || (h.Life.Bundles.Len() == 1) != admits {
+		if there := h.Cluster.Jobs.Len() == 1; there != admits || (h.Cluster.Bundles.Len() == 1) != admits {
 			t.Errorf("admitted: %t, it is there: %t", admits, there)
 		}
-		if j := h.Life.Jobs.Get(id); j != nil && j.Client != 0 {
+		if j := h.Cluster.Jobs.Get(id); j != nil && j.Client != 0 {
 			t.Errorf("client %d is to be answered once more", j.Client)
 		}
 		again, _ := h.Admission.Admit(scheduler.Admit{Job: id})
@@ -130,40 +130,40 @@ func TestWithoutAPolicy(t *testing.T) {
 	const waits, in, refused = "", "yes", "ERROR_KIND_INVALID: job-1 was refused: the policy that admits jobs is down: try again later"
 	for _, story := range []struct {
 		name        string
-		was         func(*roomtest.House) // the policy that is down
-		without     bool                  // AdmitWithoutPolicy
-		first, then string                // what the client hears, at once and when nobody said anything for long
+		was         func(*roomtest.Core) // the policy that is down
+		without     bool                 // AdmitWithoutPolicy
+		first, then string               // what the client hears, at once and when nobody said anything for long
 	}{
-		{"none was ever there", func(*roomtest.House) {}, false, waits, in},
-		{"one that does not admit", func(h *roomtest.House) { h.StartPolicy(0); h.Decisions.Failed(1, "gone") }, false, in, in},
-		{"one that admits", func(h *roomtest.House) { h.StartPolicy(scheduler.AbilityAdmission); h.Decisions.Failed(1, "gone") }, false, refused, refused},
-		{"one that admits and need not", func(h *roomtest.House) { h.StartPolicy(scheduler.AbilityAdmission); h.Decisions.Failed(1, "gone") }, true, in, in},
+		{"none was ever there", func(*roomtest.Core) {}, false, waits, in},
+		{"one that does not admit", func(h *roomtest.Core) { h.StartPolicy(0); h.Rounds.Failed(1, "gone") }, false, in, in},
+		{"one that admits", func(h *roomtest.Core) { h.StartPolicy(scheduler.AbilityAdmission); h.Rounds.Failed(1, "gone") }, false, refused, refused},
+		{"one that admits and need not", func(h *roomtest.Core) { h.StartPolicy(scheduler.AbilityAdmission); h.Rounds.Failed(1, "gone") }, true, in, in},
 		{
-			"one that was asked and is gone", func(h *roomtest.House) { h.StartPolicy(scheduler.AbilityAdmission) }, true, waits, in,
+			"one that was asked and is gone", func(h *roomtest.Core) { h.StartPolicy(scheduler.AbilityAdmission) }, true, waits, in,
 		},
-		{"one that admits, another stands in", func(h *roomtest.House) {
+		{"one that admits, another stands in", func(h *roomtest.Core) {
 			h.StartPolicy(scheduler.AbilityAdmission)
-			h.Decisions.Failed(1, "gone")
-			h.StandIn()
+			h.Rounds.Failed(1, "gone")
+			h.StartFallback()
 		}, false, refused, refused},
-		{"one that admits and need not, another stands in", func(h *roomtest.House) {
+		{"one that admits and need not, another stands in", func(h *roomtest.Core) {
 			h.StartPolicy(scheduler.AbilityAdmission)
-			h.Decisions.Failed(1, "gone")
-			h.StandIn()
+			h.Rounds.Failed(1, "gone")
+			h.StartFallback()
 		}, true, in, in},
-		{"one that does not admit, another stands in", func(h *roomtest.House) {
+		{"one that does not admit, another stands in", func(h *roomtest.Core) {
 			h.StartPolicy(0)
-			h.Decisions.Failed(1, "gone")
-			h.StandIn()
+			h.Rounds.Failed(1, "gone")
+			h.StartFallback()
 		}, false, in, in},
 		{
-			"one that admits, of the manager's life before", func(h *roomtest.House) {
+			"one that admits, of the manager's life before", func(h *roomtest.Core) {
 				h.StartPolicy(scheduler.AbilityAdmission)
 				h.Policy.Forget()
 			}, false, waits, "ERROR_KIND_INVALID: job-1 was refused: the policy did not admit it within 10s: try again later",
 		},
 		{
-			"one that is silent", func(h *roomtest.House) { h.StartPolicy(scheduler.AbilityAdmission) }, true, waits,
+			"one that is silent", func(h *roomtest.Core) { h.StartPolicy(scheduler.AbilityAdmission) }, true, waits,
 			"ERROR_KIND_INVALID: job-1 was refused: the policy did not admit it within 10s: try again later",
 		},
 	} {
@@ -174,7 +174,7 @@ func TestWithoutAPolicy(t *testing.T) {
 		submit(h, 7, id, roomtest.Maps(1))
 		first := said(h, 7)
 		if story.name == "one that was asked and is gone" {
-			h.Decisions.Failed(1, "gone")
+			h.Rounds.Failed(1, "gone")
 		}
 		h.Step.Now = h.Step.Now.Add(h.Step.Set.AdmissionMax) // and still the same step
 		if due := h.Due(step.TimerAdmission, uint64(id)); due != (first == waits) {
@@ -184,7 +184,7 @@ func TestWithoutAPolicy(t *testing.T) {
 		if then := said(h, 7); first != story.first || then != story.then {
 			t.Errorf("%s: the client is told %q, and then %q", story.name, first, then)
 		}
-		if there := h.Life.Jobs.Len() == 1; there != (story.then == in) {
+		if there := h.Cluster.Jobs.Len() == 1; there != (story.then == in) {
 			t.Errorf("%s: it is there: %t", story.name, there)
 		}
 		h.Checked()
@@ -198,11 +198,11 @@ func TestAPolicyTakesOver(t *testing.T) {
 		x := announce(h)
 		submit(h, 7, x, roomtest.Maps(1))
 		h.StartPolicy(a)
-		if in := h.Life.Jobs.Get(x).Phase() == state.JobRunning; in != (a == 0) || in != (said(h, 7) == "yes") {
+		if in := h.Cluster.Jobs.Get(x).Phase() == state.JobRunning; in != (a == 0) || in != (said(h, 7) == "yes") {
 			t.Errorf("with abilities %v it is in: %t, and the client is told %q", a, in, said(h, 7))
 		}
 		asked := 0
-		for _, e := range h.Told() {
+		for _, e := range h.NotifiedEvents() {
 			if _, is := e.(scheduler.AdmissionAsked); is {
 				asked++
 			}
@@ -220,13 +220,13 @@ func TestAStandInLetsNobodyIn(t *testing.T) {
 	h.StartPolicy(scheduler.AbilityAdmission)
 	x := announce(h)
 	submit(h, 7, x, roomtest.Maps(1))
-	h.Decisions.Failed(1, "gone")
-	h.StandIn()
-	if j := h.Life.Jobs.Get(x); j == nil || j.Phase() != state.JobAsked || said(h, 7) != "" {
+	h.Rounds.Failed(1, "gone")
+	h.StartFallback()
+	if j := h.Cluster.Jobs.Get(x); j == nil || j.Phase() != state.JobPendingAdmission || said(h, 7) != "" {
 		t.Fatalf("with a stand-in the job is %+v, and its client is told %q", j, said(h, 7))
 	}
 	h.StartPolicy(scheduler.AbilityAdmission)
-	if e := h.Told(); len(e) != 1 || e[0].(scheduler.AdmissionAsked).Job.ID != x {
+	if e := h.NotifiedEvents(); len(e) != 1 || e[0].(scheduler.AdmissionAsked).Job.ID != x {
 		t.Errorf("the policy that is back is told %v", e)
 	}
 	h.Checked()
@@ -237,16 +237,16 @@ func TestNobodyUnprovenSubmitsPastAGate(t *testing.T) {
 	const refused = `ERROR_KIND_INVALID: job-1 "maps": the site's policy lets nobody submit without a proof of who it is: try again`
 	for _, story := range []struct {
 		name  string
-		was   func(*roomtest.House)
+		was   func(*roomtest.Core)
 		proof string
 		want  string
 	}{
-		{"unproven", func(*roomtest.House) {}, scheduler.Unproven, refused},
-		{"nothing", func(*roomtest.House) {}, "", refused},
-		{"proved", func(*roomtest.House) {}, "hmac-sha256", "yes"},
-		{"unproven, while another stands in", func(h *roomtest.House) { h.Decisions.Failed(1, "gone"); h.StandIn() }, scheduler.Unproven, refused},
-		{"unproven, in the next life", func(h *roomtest.House) { h.Policy.Forget() }, scheduler.Unproven, refused},
-		{"unproven, under a policy without one", func(h *roomtest.House) { h.StartPolicy(0) }, scheduler.Unproven, "yes"},
+		{"unproven", func(*roomtest.Core) {}, scheduler.Unproven, refused},
+		{"nothing", func(*roomtest.Core) {}, "", refused},
+		{"proved", func(*roomtest.Core) {}, "hmac-sha256", "yes"},
+		{"unproven, while another stands in", func(h *roomtest.Core) { h.Rounds.Failed(1, "gone"); h.StartFallback() }, scheduler.Unproven, refused},
+		{"unproven, in the next life", func(h *roomtest.Core) { h.Policy.Forget() }, scheduler.Unproven, refused},
+		{"unproven, under a policy without one", func(h *roomtest.Core) { h.StartPolicy(0) }, scheduler.Unproven, "yes"},
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(scheduler.AbilityGate)
@@ -313,7 +313,7 @@ func TestIDs(t *testing.T) {
 		{func() scheduler.JobID {
 			id := announce(h)
 			h.Later(h.Step.Set.PreparedFor)
-			h.Admission.ExpirePrepared()
+			h.Admission.ExpireReservedIDs()
 			return id
 		}, "ERROR_KIND_INVALID: job-2 was not announced, or too long ago"},
 		{func() scheduler.JobID {
@@ -356,17 +356,17 @@ func TestHowManyAreAnnounced(t *testing.T) {
 	h.Step.Set.PreparedMax = 3
 	h.IDs.BeginLife(ids.Start{Now: h.Step.Now})
 	for range 5 {
-		h.Admission.Prepare(&wire.Prepare{Client: 7})
+		h.Admission.ReserveID(&wire.Prepare{Client: 7})
 	}
-	if text := said(h, 7); len(h.Life.Prepared) != 3 || !strings.Contains(text, "3 jobs were announced and not submitted, which is the limit") {
-		t.Errorf("%d are announced, and the client is told %q", len(h.Life.Prepared), text)
+	if text := said(h, 7); len(h.Cluster.ReservedIDs) != 3 || !strings.Contains(text, "3 jobs were announced and not submitted, which is the limit") {
+		t.Errorf("%d are announced, and the client is told %q", len(h.Cluster.ReservedIDs), text)
 	}
 	for range 20_000 {
-		h.Life.Prepared = nil // somebody submitted them
-		h.Admission.Prepare(&wire.Prepare{})
+		h.Cluster.ReservedIDs = nil // somebody submitted them
+		h.Admission.ReserveID(&wire.Prepare{})
 	}
 	h.Later(time.Millisecond)
-	h.Admission.Prepare(&wire.Prepare{Client: 7})
+	h.Admission.ReserveID(&wire.Prepare{Client: 7})
 	if text := said(h, 7); h.IDs.Job != 10_000 || !strings.Contains(text, "more than 500 jobs a second were announced") {
 		t.Errorf("%d are announced, and the client is told %q", h.IDs.Job, text)
 	}
@@ -378,16 +378,16 @@ func TestOneUserAnnouncesOnlySoMany(t *testing.T) {
 	h.Step.Set.PreparedMax, h.Step.Set.PreparedUserMax = 10, 4
 	h.IDs.BeginLife(ids.Start{Now: h.Step.Now})
 	prepare := func(client uint64, user string) {
-		h.Admission.Prepare(&wire.Prepare{Client: client, Principal: &wire.Principal{Name: user}})
+		h.Admission.ReserveID(&wire.Prepare{Client: client, Principal: &wire.Principal{Name: user}})
 	}
 	for range 9 {
 		prepare(7, "flood")
 	}
-	if text := said(h, 7); len(h.Life.Prepared) != 4 || !strings.Contains(text, `4 jobs were announced by user "flood" and not submitted`) {
-		t.Errorf("%d are announced, and the client is told %q", len(h.Life.Prepared), text)
+	if text := said(h, 7); len(h.Cluster.ReservedIDs) != 4 || !strings.Contains(text, `4 jobs were announced by user "flood" and not submitted`) {
+		t.Errorf("%d are announced, and the client is told %q", len(h.Cluster.ReservedIDs), text)
 	}
 	prepare(8, "ann")
-	if len(h.Life.Prepared) != 5 {
+	if len(h.Cluster.ReservedIDs) != 5 {
 		t.Errorf("another user can't announce a job: %q", said(h, 8))
 	}
 }
@@ -400,12 +400,12 @@ func TestAPersonChangesAJob(t *testing.T) {
 	submit(h, 7, id, roomtest.Maps(1))
 	ann := &wire.Principal{Name: "ann"}
 	move := func() []scheduler.Event {
-		h.Told()
+		h.NotifiedEvents()
 		h.Admission.UpdateJob(&wire.UpdateJob{Client: 8, Job: uint64(id), Principal: ann, Pool: &pool, Priority: &high})
 		if text := said(h, 8); text != "yes" {
 			t.Errorf("the client is told %q", text)
 		}
-		return h.Told()
+		return h.NotifiedEvents()
 	}
 	if e := move(); len(e) > 0 {
 		t.Errorf("the policy is told %v of a job that is not in", e)
@@ -414,7 +414,7 @@ func TestAPersonChangesAJob(t *testing.T) {
 	if e := move(); len(e) != 1 || e[0].(scheduler.JobUpdated).Pool != pool || e[0].(scheduler.JobUpdated).Priority != 2 {
 		t.Errorf("the policy is told %v", e)
 	}
-	j := h.Life.Jobs.Get(id)
+	j := h.Cluster.Jobs.Get(id)
 	for range 2 {
 		h.Later(time.Second)
 		h.Admission.KillJob(&wire.KillJob{Client: 9, Job: uint64(id), Principal: ann, Reason: "wrong"})
@@ -432,15 +432,15 @@ func TestAPersonChangesAJob(t *testing.T) {
 // the step is over that it was made for.
 func TestADraftIsTheJob(t *testing.T) {
 	for name, story := range map[string]struct {
-		change func(*roomtest.House)
+		change func(*roomtest.Core)
 		taken  bool // to be used
 		used   bool
 	}{
-		"the same":     {func(*roomtest.House) {}, true, true},
-		"other memory": {func(h *roomtest.House) { h.Step.Set.MemoryDefault *= 2 }, false, false},
-		"other bounds": {func(h *roomtest.House) { h.Step.Set.Graph.Stages-- }, false, false},
-		"other kinds":  {func(h *roomtest.House) { h.Step.Set.Kinds = []string{scheduler.DefaultKind} }, false, false},
-		"too late":     {func(*roomtest.House) {}, true, false},
+		"the same":     {func(*roomtest.Core) {}, true, true},
+		"other memory": {func(h *roomtest.Core) { h.Step.Set.MemoryDefault *= 2 }, false, false},
+		"other bounds": {func(h *roomtest.Core) { h.Step.Set.Graph.Stages-- }, false, false},
+		"other kinds":  {func(h *roomtest.Core) { h.Step.Set.Kinds = []string{scheduler.DefaultKind} }, false, false},
+		"too late":     {func(*roomtest.Core) {}, true, false},
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
@@ -451,12 +451,12 @@ func TestADraftIsTheJob(t *testing.T) {
 			t.Errorf("%s: it is taken: %t", name, taken)
 		}
 		if name == "too late" {
-			h.Admission.Forget()
+			h.Admission.DropExpected()
 		}
 		spec.Graph.Stages[0].Nodes = 5 // to tell whether it is made anew
 		j := h.Job(spec)
-		if want := map[bool]int{true: 2, false: 5}[story.used]; len(j.Bundles) != want || j.Bundles[0].Demand(0).Memory != h.Step.Set.MemoryDefault {
-			t.Errorf("%s: it has %d bundles, not %d, of %d bytes", name, len(j.Bundles), want, j.Bundles[0].Demand(0).Memory)
+		if want := map[bool]int{true: 2, false: 5}[story.used]; len(j.Bundles) != want || j.Bundles[0].Request(0).Memory != h.Step.Set.MemoryDefault {
+			t.Errorf("%s: it has %d bundles, not %d, of %d bytes", name, len(j.Bundles), want, j.Bundles[0].Request(0).Memory)
 		}
 		h.Checked()
 	}
@@ -475,7 +475,7 @@ func TestEachRequestIsAnsweredOnce(t *testing.T) {
 			switch rapid.IntRange(0, 6).Draw(r, "move") {
 			case 0, 1:
 				asked++
-				h.Admission.Prepare(&wire.Prepare{Client: asked})
+				h.Admission.ReserveID(&wire.Prepare{Client: asked})
 			case 2, 3:
 				asked++
 				submit(h, asked, id, roomtest.Maps(1))
@@ -504,7 +504,7 @@ func TestEachRequestIsAnsweredOnce(t *testing.T) {
 }
 
 // count counts the answers of the step, and begins another.
-func count(h *roomtest.House, r *rapid.T, answers map[uint64]int, in map[scheduler.JobID]bool) {
+func count(h *roomtest.Core, r *rapid.T, answers map[uint64]int, in map[scheduler.JobID]bool) {
 	for _, reply := range h.Replies() {
 		answers[reply.Client]++
 		if in[reply.Job] && strings.Contains(reply.Failure.GetMessage(), "was refused") {
@@ -524,7 +524,7 @@ func TestSitesWithMapAndReduceSlotsAlone(t *testing.T) {
 	spec.Graph.Stages[0].PreferKind, spec.Graph.Stages[1].PreferKind = "map", "reduce"
 	id := announce(h)
 	submit(h, 7, id, spec)
-	j := h.Life.Jobs.Get(id)
+	j := h.Cluster.Jobs.Get(id)
 	if j == nil {
 		t.Fatalf("it is refused: %s", said(h, 7))
 	}

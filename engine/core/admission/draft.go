@@ -83,8 +83,8 @@ func shallow[M proto.Message](m M) M {
 }
 
 // Awaits says whether a job was announced and not submitted yet.
-func (ad *Admission) Awaits(id scheduler.JobID) bool {
-	return slices.ContainsFunc(ad.life.Prepared, func(p state.Prepared) bool { return p.ID == id })
+func (ad *Admission) AwaitsSubmission(id scheduler.JobID) bool {
+	return slices.ContainsFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id })
 }
 
 // Expect has the next step take drafts for the submissions that it brings. It reports
@@ -102,4 +102,4 @@ func (ad *Admission) Expect(d *Draft) bool {
 }
 
 // Forget drops the drafts that no submission of the step took.
-func (ad *Admission) Forget() { ad.drafts = nil }
+func (ad *Admission) DropExpected() { ad.drafts = nil }

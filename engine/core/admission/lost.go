@@ -14,8 +14,8 @@ import (
 // the manager; nil when none can have given its id. One that was announced in an earlier
 // life, and that somebody takes for submitted, was.
 func (ad *Admission) Lost(id scheduler.JobID) *wire.Failure {
-	announced := slices.ContainsFunc(ad.life.Prepared, func(p state.Prepared) bool { return p.ID == id && p.At < ad.ids.Began() })
-	if ad.life.Jobs.Get(id) != nil || !announced && !ad.ids.LostJob(uint64(id)) {
+	announced := slices.ContainsFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id && p.At < ad.ids.Began() })
+	if ad.state.Jobs.Get(id) != nil || !announced && !ad.ids.LostJob(uint64(id)) {
 		return nil
 	}
 	return lostJob(id)

@@ -12,8 +12,8 @@ import (
 // Jobs share shapes, so that each is held against the cluster once.
 func (ad *Admission) CheckPlaceable() {
 	fits := map[string]bool{}
-	for j := range ad.life.Jobs.All() {
-		if j.Phase() != state.JobAsked {
+	for j := range ad.state.Jobs.All() {
+		if j.Phase() != state.JobPendingAdmission {
 			ad.checkPlaceableOf(j, fits)
 		}
 	}
@@ -22,7 +22,7 @@ func (ad *Admission) CheckPlaceable() {
 func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
 	why := ""
 	for _, s := range j.Shapes {
-		if ad.capacity.Up() == 0 || fits[s.Key] { // an empty cluster is not too small yet
+		if ad.resources.Up() == 0 || fits[s.Key] { // an empty cluster is not too small yet
 			continue
 		}
 		if why = ad.tooLarge(&j.Bundles[s.Bundle]); why != "" {
@@ -32,20 +32,20 @@ func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
 	}
 	if j.WhyNot != why {
 		j.WhyNot = why
-		ad.life.Touch(j)
+		ad.state.MarkDirty(j)
 	}
 	switch {
 	case why == "":
 		j.Unplaceable = 0
 	case j.Unplaceable == 0:
 		j.Unplaceable = ad.step.Now
-		ad.step.After(ad.step.Set.UnplaceableAfter, step.TimerUnplaceable, uint64(j.ID))
+		ad.step.SetTimer(ad.step.Set.UnplaceableAfter, step.TimerUnplaceable, uint64(j.ID))
 	}
 }
 
 // UnplaceableTooLong ends a job that the cluster has been too small for, for too long.
 func (ad *Admission) UnplaceableTooLong(id scheduler.JobID) {
-	j := ad.life.Jobs.Get(id)
+	j := ad.state.Jobs.Get(id)
 	if j == nil || j.Unplaceable == 0 || j.Phase() != state.JobRunning || ad.step.Now.Sub(j.Unplaceable) < ad.step.Set.UnplaceableAfter {
 		return
 	}
@@ -55,8 +55,8 @@ func (ad *Admission) UnplaceableTooLong(id scheduler.JobID) {
 // tooLarge says why the whole cluster, were it empty, could not hold a bundle;
 // "" when it could, or when that is not sure.
 func (ad *Admission) tooLarge(b *state.Bundle) string {
-	short, looks := ad.capacity.Holds(b)
-	ad.step.Charge(looks / placesAtOnce)
+	short, looks := ad.resources.FitsCluster(b)
+	ad.step.AddCost(looks / launcherLooksPerWork)
 	if short == nil {
 		return ""
 	}
@@ -64,4 +64,4 @@ func (ad *Admission) tooLarge(b *state.Bundle) string {
 }
 
 // placesAtOnce is how many looks at launchers count for one in Settings.StepWork.
-const placesAtOnce = 10
+const launcherLooksPerWork = 10

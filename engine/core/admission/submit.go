@@ -15,17 +15,17 @@ import (
 )
 
 // Prepare hands out a job id. Nothing else of the job exists yet.
-func (ad *Admission) Prepare(m *wire.Prepare) {
-	ad.ExpirePrepared()
-	if len(ad.life.Prepared) >= ad.step.Set.PreparedMax {
+func (ad *Admission) ReserveID(m *wire.Prepare) {
+	ad.ExpireReservedIDs()
+	if len(ad.state.ReservedIDs) >= ad.step.Set.PreparedMax {
 		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
 			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
-			Message: fmt.Sprintf("%d jobs were announced and not submitted, which is the limit: try again later", len(ad.life.Prepared)),
+			Message: fmt.Sprintf("%d jobs were announced and not submitted, which is the limit: try again later", len(ad.state.ReservedIDs)),
 		})
 		return
 	}
 	owner := m.GetPrincipal().GetName()
-	if n := ad.preparedOf(owner); n >= ad.step.Set.PreparedUserMax { // one user is not to take all
+	if n := ad.reservedBy(owner); n >= ad.step.Set.PreparedUserMax { // one user is not to take all
 		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
 			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
 			Message: fmt.Sprintf("%d jobs were announced by user %q and not submitted, which is the limit: submit them, or try again later", n, owner),
@@ -41,14 +41,14 @@ func (ad *Admission) Prepare(m *wire.Prepare) {
 	}
 	ad.ids.Job++
 	id := scheduler.JobID(ad.ids.Job)
-	ad.life.Prepared = append(ad.life.Prepared, state.Prepared{ID: id, At: ad.step.Now, Owner: owner})
-	ad.step.After(ad.step.Set.PreparedFor, step.TimerPrepared, 0)
+	ad.state.ReservedIDs = append(ad.state.ReservedIDs, state.ReservedID{ID: id, At: ad.step.Now, Owner: owner})
+	ad.step.SetTimer(ad.step.Set.PreparedFor, step.TimerReservedIDs, 0)
 	ad.step.Reply(m.GetClient(), id, nil)
 }
 
 // preparedOf is how many jobs a user has announced and not submitted.
-func (ad *Admission) preparedOf(user string) (n int) {
-	for _, p := range ad.life.Prepared {
+func (ad *Admission) reservedBy(user string) (n int) {
+	for _, p := range ad.state.ReservedIDs {
 		if p.Owner == user {
 			n++
 		}
@@ -57,12 +57,12 @@ func (ad *Admission) preparedOf(user string) (n int) {
 }
 
 // ExpirePrepared forgets jobs that were announced and not submitted in time.
-func (ad *Admission) ExpirePrepared() {
+func (ad *Admission) ExpireReservedIDs() {
 	n := 0
-	for n < len(ad.life.Prepared) && ad.step.Now.Sub(ad.life.Prepared[n].At) >= ad.step.Set.PreparedFor {
+	for n < len(ad.state.ReservedIDs) && ad.step.Now.Sub(ad.state.ReservedIDs[n].At) >= ad.step.Set.PreparedFor {
 		n++
 	}
-	ad.life.Prepared = slices.Delete(ad.life.Prepared, 0, n)
+	ad.state.ReservedIDs = slices.Delete(ad.state.ReservedIDs, 0, n)
 }
 
 // Submit takes a job in, or refuses it with the reason.
@@ -75,7 +75,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	if ad.submittedBefore(id, m.GetClient()) {
 		return
 	}
-	at := slices.IndexFunc(ad.life.Prepared, func(p state.Prepared) bool { return p.ID == id })
+	at := slices.IndexFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id })
 	if at < 0 {
 		f := ad.Lost(id)
 		if f == nil {
@@ -84,7 +84,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 		ad.step.Reply(m.GetClient(), id, f)
 		return
 	}
-	ad.life.Prepared = slices.Delete(ad.life.Prepared, at, at+1)
+	ad.state.ReservedIDs = slices.Delete(ad.state.ReservedIDs, at, at+1)
 	if err := ad.maySubmit(m.GetSpec()); err != nil {
 		ad.step.Reply(m.GetClient(), id, step.Denied(err))
 		return
@@ -93,16 +93,16 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	if err == nil {
 		err = ad.proved(m.GetSpec().GetPrincipal())
 	}
-	if err == nil && ad.life.Jobs.Len() >= ad.step.Set.JobsMax {
-		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", ad.life.Jobs.Len())
+	if err == nil && ad.state.Jobs.Len() >= ad.step.Set.JobsMax {
+		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", ad.state.Jobs.Len())
 	}
 	if err != nil {
 		ad.step.Reply(m.GetClient(), id, step.Invalid(fmt.Sprintf("%s %q: %v", id, m.GetSpec().GetName(), err)))
 		return
 	}
 	j.Client = m.GetClient()
-	ad.life.Jobs.Add(id, j)
-	ad.life.Touch(j)
+	ad.state.Jobs.Add(id, j)
+	ad.state.MarkDirty(j)
 	ad.askAdmission(j)
 }
 
@@ -118,8 +118,8 @@ func (ad *Admission) proved(p *wire.Principal) error {
 
 // submittedBefore answers a client that lost the answer and asks again.
 func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
-	if j := ad.life.Jobs.Get(id); j != nil {
-		if j.Phase() != state.JobAsked {
+	if j := ad.state.Jobs.Get(id); j != nil {
+		if j.Phase() != state.JobPendingAdmission {
 			ad.step.Reply(client, id, nil)
 			return true
 		}
@@ -127,7 +127,7 @@ func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
 		j.Client = client
 		return true
 	}
-	for _, e := range ad.life.Ended {
+	for _, e := range ad.state.Ended {
 		if e.Status.Summary.Job == uint64(id) {
 			ad.step.Reply(client, id, e.Refused)
 			return true
@@ -140,7 +140,7 @@ func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
 func (ad *Admission) newJob(id scheduler.JobID, spec *wire.JobSpec) (*state.Job, error) {
 	d := ad.drafts[spec]
 	if d == nil {
-		d = NewDraft(ad.step.Set, spec, ad.life.Graphs)
+		d = NewDraft(ad.step.Set, spec, ad.state.Graphs)
 	}
 	if d.err != nil {
 		return nil, d.err
@@ -204,17 +204,17 @@ func checkKinds(s *step.Settings, g *wire.Graph) error {
 }
 
 // start admits a job: from now on the policy knows it.
-func (ad *Admission) start(j *state.Job) {
+func (ad *Admission) admit(j *state.Job) {
 	j.Enter(state.JobRunning)
 	j.Admitted = ad.step.Now
 	if b := j.LastBundle(); b != nil {
-		ad.life.Know(b)
+		ad.state.AssignID(b)
 	}
 	ad.step.Reply(j.Client, j.ID, nil)
 	j.Client = 0
-	ad.life.Touch(j)
+	ad.state.MarkDirty(j)
 	ad.jobs.ChooseKinds(j)
-	ad.policy.TellJob(j.ID, scheduler.JobSubmitted{At: ad.step.Now, Job: j.ForPolicy()})
+	ad.policy.NotifyJob(j.ID, scheduler.JobSubmitted{At: ad.step.Now, Job: j.ForPolicy()})
 	ad.checkPlaceableOf(j, map[string]bool{})
 	ad.jobs.Open(j)
 }
@@ -226,7 +226,7 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 		ad.step.Reply(m.GetClient(), id, step.Denied(err))
 		return
 	}
-	j := ad.life.Jobs.Get(id)
+	j := ad.state.Jobs.Get(id)
 	if j == nil {
 		ad.step.Reply(m.GetClient(), 0, ad.noJob(id))
 		return
@@ -238,16 +238,16 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 	before := placeOf(j)
 	if m.Pool != nil {
 		j.Pool = *m.Pool
-		ad.life.NoteJob(j, fmt.Sprintf("moved to pool %q by %s", j.Pool, m.GetPrincipal().GetName()))
+		ad.state.NoteJob(j, fmt.Sprintf("moved to pool %q by %s", j.Pool, m.GetPrincipal().GetName()))
 	}
 	if m.Priority != nil {
 		j.Priority = scheduler.Priority(*m.Priority)
-		ad.life.NoteJob(j, fmt.Sprintf("priority set to %s by %s", j.Priority, m.GetPrincipal().GetName()))
+		ad.state.NoteJob(j, fmt.Sprintf("priority set to %s by %s", j.Priority, m.GetPrincipal().GetName()))
 	}
-	if j.Phase() != state.JobAsked {
-		ad.policy.TellJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties()})
+	if j.Phase() != state.JobPendingAdmission {
+		ad.policy.NotifyJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties()})
 	}
-	ad.life.Touch(j)
+	ad.state.MarkDirty(j)
 	ad.step.ReplyChanged(m.GetClient(), j.ID, before, placeOf(j))
 }
 
@@ -266,7 +266,7 @@ func (ad *Admission) noJob(id scheduler.JobID) *wire.Failure {
 
 // endedJob is the summary of a job that ended and is not forgotten yet; nil: there is none.
 func (ad *Admission) endedJob(id scheduler.JobID) *wire.JobSummary {
-	for _, e := range ad.life.Ended {
+	for _, e := range ad.state.Ended {
 		if e.Status.Summary.Job == uint64(id) {
 			return e.Status.Summary
 		}
@@ -281,26 +281,26 @@ func (ad *Admission) KillJob(m *wire.KillJob) {
 		ad.step.Reply(m.GetClient(), id, step.Denied(err))
 		return
 	}
-	if at := slices.IndexFunc(ad.life.Prepared, func(p state.Prepared) bool { return p.ID == id }); at >= 0 {
-		ad.life.Prepared = slices.Delete(ad.life.Prepared, at, at+1)
+	if at := slices.IndexFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id }); at >= 0 {
+		ad.state.ReservedIDs = slices.Delete(ad.state.ReservedIDs, at, at+1)
 		ad.step.Reply(m.GetClient(), id, nil)
 		return
 	}
-	j := ad.life.Jobs.Get(id)
+	j := ad.state.Jobs.Get(id)
 	if j == nil {
 		ad.step.Reply(m.GetClient(), id, ad.noJob(id))
 		return
 	}
 	before := wire.StateName(j.Summary().State)
 	switch {
-	case j.Phase() == state.JobAsked:
-		ad.turnAway(j, ad.step.Short(fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason())))
+	case j.Phase() == state.JobPendingAdmission:
+		ad.turnAway(j, ad.step.Shorten(fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason())))
 	case !j.Ends():
 		reason := "killed by " + m.GetPrincipal().GetName()
 		if m.GetReason() != "" {
 			reason += ": " + m.GetReason()
 		}
-		ad.life.NoteJob(j, reason)
+		ad.state.NoteJob(j, reason)
 		ad.jobs.EndJob(j, scheduler.JobKilled, &wire.Failure{Message: reason})
 	}
 	ad.step.ReplyChanged(m.GetClient(), id, before, "killed")

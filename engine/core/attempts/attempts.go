@@ -22,22 +22,22 @@ import (
 
 // Attempts does that. Not safe for concurrent use.
 type Attempts struct {
-	step     *step.Step
-	ids      *ids.IDs
-	capacity *resources.Resources
-	policy   *policystate.Session
-	life     *state.Cluster
-	events   *events.Events
-	orders   *orders.Orders
-	bundles  *bundles.Bundles
-	jobs     *jobs.Jobs
+	step      *step.Step
+	ids       *ids.IDs
+	resources *resources.Resources
+	policy    *policystate.Session
+	state     *state.Cluster
+	events    *events.PolicyEvents
+	dispatch  *orders.Dispatcher
+	bundles   *bundles.Bundles
+	jobs      *jobs.Jobs
 
 	Speculating bool                  // its timer is set
 	where       []*state.Launcher     // of the launch at hand
-	rooms       []*resources.Launcher // the same
+	targets     []*resources.Launcher // the same
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.Events, o *orders.Orders, b *bundles.Bundles, j *jobs.Jobs) *Attempts {
-	return &Attempts{step: s, ids: i, capacity: c, policy: p, life: l, events: e, orders: o, bundles: b, jobs: j}
+func NewAttempts(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.PolicyEvents, o *orders.Dispatcher, b *bundles.Bundles, j *jobs.Jobs) *Attempts {
+	return &Attempts{step: s, ids: i, resources: c, policy: p, state: l, events: e, dispatch: o, bundles: b, jobs: j}
 }

@@ -16,14 +16,14 @@ import (
 
 func free(l *state.Launcher) int { return l.Free().Of(scheduler.DefaultKind) }
 
-func launch(h *roomtest.House, j *state.Job, i int, on ...scheduler.LauncherID) scheduler.RefusalReason {
+func launch(h *roomtest.Core, j *state.Job, i int, on ...scheduler.LauncherID) scheduler.RefusalReason {
 	_, refused, _ := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[i].ID(), Launchers: on})
 	return refused
 }
 
 // suspend has all of a run be suspended.
-func suspend(h *roomtest.House, r *state.Run) {
-	h.Attempts.SuspendRun(r)
+func suspend(h *roomtest.Core, r *state.BundleAttempt) {
+	h.Attempts.SuspendBundleAttempt(r)
 	for _, a := range r.Attempts {
 		h.Attempts.SuspendedNow(a)
 	}
@@ -37,7 +37,7 @@ func TestHowLongSlotsAreHeld(t *testing.T) {
 	l := h.Launcher("a", 1)
 	all := l.FreeMemory()
 	j := h.Job(roomtest.Maps(2))
-	r := h.Run(j, 0, l)
+	r := h.RunBundle(j, 0, l)
 	a := r.Attempts[0]
 	if free(l) != 0 || launch(h, j, 1, l.ID) != scheduler.NoCapacity {
 		t.Fatal("its slot is free while it runs")
@@ -46,8 +46,8 @@ func TestHowLongSlotsAreHeld(t *testing.T) {
 	if free(l) != 1 || l.FreeMemory() != all-a.Memory {
 		t.Fatalf("while it is suspended %d slots are free, and %d bytes", free(l), l.FreeMemory())
 	}
-	other := h.Run(j, 1, l)
-	if _, reason, _ := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NoCapacity || !a.Waits() {
+	other := h.RunBundle(j, 1, l)
+	if _, reason, _ := h.Attempts.Resume(scheduler.Resume{Attempt: a.ID}); reason != scheduler.NoCapacity || !a.WaitsForResume() {
 		t.Fatalf("to resume without a slot is refused with %v", reason)
 	}
 	h.Finish(other.Attempts[0])
@@ -58,7 +58,7 @@ func TestHowLongSlotsAreHeld(t *testing.T) {
 		t.Errorf("to resume twice is refused with %v", reason)
 	}
 	h.Attempts.ResumedNow(a)
-	h.Orders.StopRun(r, scheduler.Preempted, "for another", time.Minute, 0)
+	h.Dispatch.StopBundleAttempt(r, scheduler.Preempted, "for another", time.Minute, 0)
 	if h.Checked(); free(l) != 0 {
 		t.Error("its slot is free before its end was reported")
 	}
@@ -75,12 +75,12 @@ func TestOneHasTheCommitGrant(t *testing.T) {
 	h.StartPolicy(0)
 	l, m := h.Launcher("a", 1), h.Launcher("b", 1)
 	j := h.Job(roomtest.Chain(2))
-	first := h.Run(j, 0, l).Attempts[0]
-	h.Attempts.WantTwice(&j.Bundles[0])
+	first := h.RunBundle(j, 0, l).Attempts[0]
+	h.Attempts.OfferSpeculation(&j.Bundles[0])
 	if launch(h, j, 0, l.ID) == scheduler.NotRefused {
 		t.Fatal("the second runs where the first does")
 	}
-	second := h.Run(j, 0, m).Attempts[0]
+	second := h.RunBundle(j, 0, m).Attempts[0]
 	h.Later(time.Second)
 	for _, ask := range []struct {
 		l       *state.Launcher
@@ -104,7 +104,7 @@ func TestOneHasTheCommitGrant(t *testing.T) {
 	}
 	h.Finish(second, roomtest.Stored(0, 0))
 	h.Finish(second, roomtest.Stored(0, 0)) // the report came twice
-	if got := roomtest.Stands(j); got != "finished ready" || j.Bundles[0].Kept[0].Attempt != second.ID || h.Step.Stats.LateCommits != 3 {
+	if got := roomtest.PhasesOf(j); got != "finished ready" || j.Bundles[0].LastCommits[0].Attempt != second.ID || h.Step.Stats.LateCommits != 3 {
 		t.Errorf("they are %s, and %d commits came late", got, h.Step.Stats.LateCommits)
 	}
 	h.Checked()
@@ -114,27 +114,27 @@ func TestOneHasTheCommitGrant(t *testing.T) {
 // job that ends and has not come to it.
 func TestWhoStopsMayNotCommit(t *testing.T) {
 	for name, story := range map[string]struct {
-		before  func(*roomtest.House, *state.Attempt)
+		before  func(*roomtest.Core, *state.Attempt)
 		granted bool
 	}{
-		"runs": {func(*roomtest.House, *state.Attempt) {}, true},
-		"stops": {func(h *roomtest.House, a *state.Attempt) {
-			h.Orders.StopRun(a.Run, scheduler.Preempted, "test", time.Minute, 0)
+		"runs": {func(*roomtest.Core, *state.Attempt) {}, true},
+		"stops": {func(h *roomtest.Core, a *state.Attempt) {
+			h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Preempted, "test", time.Minute, 0)
 		}, false},
-		"ends": {func(h *roomtest.House, a *state.Attempt) {
-			h.Step.Charge(h.Step.Set.StepWork) // so that nothing is stopped in this step
-			h.Jobs.EndJob(a.Run.Bundle.Job, scheduler.JobKilled, nil)
+		"ends": {func(h *roomtest.Core, a *state.Attempt) {
+			h.Step.AddCost(h.Step.Set.StepWork) // so that nothing is stopped in this step
+			h.Jobs.EndJob(a.BundleAttempt.Bundle.Job, scheduler.JobKilled, nil)
 		}, false},
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
 		l := h.Launcher("a", 1)
-		a := h.Run(h.Job(roomtest.Maps(1)), 0, l).Attempts[0]
+		a := h.RunBundle(h.Job(roomtest.Maps(1)), 0, l).Attempts[0]
 		h.Later(time.Second)
 		story.before(h, a)
 		h.Attempts.CommitAsked(l, a.ID)
 		c := h.Commands(l)
-		if v := c[len(c)-1].GetCommit(); v.GetGranted() != story.granted || a.Run.Granted() != story.granted {
+		if v := c[len(c)-1].GetCommit(); v.GetGranted() != story.granted || a.BundleAttempt.Granted() != story.granted {
 			t.Errorf("one that %s is told %v", name, v)
 		}
 		h.Finish(a)
@@ -148,9 +148,9 @@ func TestWhoStopsMayNotCommit(t *testing.T) {
 // A gang of which one fails or is lost is stopped whole, what others had stored is deleted,
 // and it is offered again only when all have left.
 func TestAGangIsStoppedWhole(t *testing.T) {
-	for name, end := range map[string]func(*roomtest.House, *state.Attempt){
-		"failed": func(h *roomtest.House, a *state.Attempt) { h.Fail(a, "bad") },
-		"lost":   func(h *roomtest.House, a *state.Attempt) { h.Attempts.Lose(a, "its worker died") },
+	for name, end := range map[string]func(*roomtest.Core, *state.Attempt){
+		"failed": func(h *roomtest.Core, a *state.Attempt) { h.Fail(a, "bad") },
+		"lost":   func(h *roomtest.Core, a *state.Attempt) { h.Attempts.Lose(a, "its worker died") },
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
@@ -161,20 +161,20 @@ func TestAGangIsStoppedWhole(t *testing.T) {
 			FromStage: 0, ToStage: 3, FromPort: "more", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ONE_TO_ONE,
 		})
 		j := h.Job(spec)
-		r := h.Run(j, 0, l, l, l)
+		r := h.RunBundle(j, 0, l, l, l)
 		h.Finish(r.Attempts[0], roomtest.Stored(2, 0))
-		if got := roomtest.Stands(j); got != "running waiting" {
+		if got := roomtest.PhasesOf(j); got != "running waiting" {
 			t.Fatalf("%s: with one finished they are %s", name, got)
 		}
 		h.Later(time.Second)
 		end(h, r.Attempts[1])
-		if s := r.Attempts[2].Stop(); s == nil || roomtest.Stands(j) != "running waiting" || free(l) != 3 {
-			t.Fatalf("%s: the third is stopped by %v, they are %s, %d slots are free", name, s, roomtest.Stands(j), free(l))
+		if s := r.Attempts[2].Stop(); s == nil || roomtest.PhasesOf(j) != "running waiting" || free(l) != 3 {
+			t.Fatalf("%s: the third is stopped by %v, they are %s, %d slots are free", name, s, roomtest.PhasesOf(j), free(l))
 		}
 		h.Finish(r.Attempts[2]) // too late: there is no gang any more
 		c := h.Commands(l)
 		drop := c[len(c)-2].GetDropOutput().GetAttempt()
-		if got := roomtest.Stands(j); got != "ready waiting" || drop != uint64(r.Attempts[0].ID) || len(l.Outputs) > 0 || free(l) != 4 {
+		if got := roomtest.PhasesOf(j); got != "ready waiting" || drop != uint64(r.Attempts[0].ID) || len(l.Outputs) > 0 || free(l) != 4 {
 			t.Errorf("%s: they are %s, the launcher is told %v, and keeps %v", name, got, c, l.Outputs)
 		}
 		h.Checked()
@@ -189,11 +189,11 @@ func TestWhoIsSuspendedComesBack(t *testing.T) {
 		h.StartPolicy(map[bool]scheduler.Ability{true: scheduler.AbilityResume}[resumes])
 		l := h.Launcher("a", 2)
 		gang, single, third := h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(2))
-		x := h.Run(gang, 0, l, l)
+		x := h.RunBundle(gang, 0, l, l)
 		suspend(h, x)
-		y := h.Run(single, 0, l)
+		y := h.RunBundle(single, 0, l)
 		suspend(h, y)
-		z, last := h.Run(third, 0, l), h.Run(third, 1, l)
+		z, last := h.RunBundle(third, 0, l), h.RunBundle(third, 1, l)
 		h.Finish(z.Attempts[0])
 		h.Attempts.ResumeSuspended() // there is room for the second, and not for the first
 		if y.Attempts[0].Resuming() == resumes || x.Attempts[0].Resuming() || x.Attempts[1].Resuming() {
@@ -213,7 +213,7 @@ func TestWhoIsSuspendedComesBack(t *testing.T) {
 		for _, a := range x.Attempts {
 			h.Attempts.Lose(a, "it left")
 		}
-		if got := roomtest.Stands(gang); got != "ready" {
+		if got := roomtest.PhasesOf(gang); got != "ready" {
 			t.Errorf("the gang is %s", got)
 		}
 		h.Checked()
@@ -243,19 +243,19 @@ func TestStragglers(t *testing.T) {
 		spec.NoSpeculation = story.never
 		j := h.Job(spec)
 		for i := range story.finished {
-			r := h.Run(j, i, l)
+			r := h.RunBundle(j, i, l)
 			h.Later(time.Second)
 			h.Finish(r.Attempts[0])
 		}
 		for i := range story.running {
-			h.Run(j, story.finished+i, l)
+			h.RunBundle(j, story.finished+i, l)
 		}
-		h.Told()
+		h.NotifiedEvents()
 		h.Later(story.after)
 		h.Attempts.Speculate()
 		h.Attempts.Speculate() // what is offered counts
 		offered := 0
-		for _, e := range h.Told() {
+		for _, e := range h.NotifiedEvents() {
 			if o, is := e.(scheduler.SpeculationOffered); is {
 				offered++
 				if len(o.Avoid) != 1 || o.Avoid[0] != l.ID || o.Bundle != j.Bundles[story.finished+offered-1].ID() {
@@ -263,8 +263,8 @@ func TestStragglers(t *testing.T) {
 				}
 			}
 		}
-		if offered != story.want || j.Doubled != story.want {
-			t.Errorf("%+v: %d are offered, %d are counted", story, offered, j.Doubled)
+		if offered != story.want || j.SpeculativeCount != story.want {
+			t.Errorf("%+v: %d are offered, %d are counted", story, offered, j.SpeculativeCount)
 		}
 		h.Checked()
 	}
@@ -280,15 +280,15 @@ func TestTheSuspendedAreRaced(t *testing.T) {
 		l, m := h.Launcher("a", 1), h.Launcher("b", 1)
 		j := h.Job(roomtest.Maps(1))
 		b := &j.Bundles[0]
-		first := h.Run(j, 0, l)
+		first := h.RunBundle(j, 0, l)
 		suspend(h, first)
 		h.Later(time.Minute - 1)
-		if h.Attempts.Speculate(); b.Twice() != 0 {
+		if h.Attempts.Speculate(); b.SpeculationOffered() != 0 {
 			t.Error("it is raced before its time")
 		}
 		h.Later(1)
-		if h.Attempts.Speculate(); (b.Twice() != 0) != (after > 0) {
-			t.Errorf("after %v: it is raced: %t", after, b.Twice() != 0)
+		if h.Attempts.Speculate(); (b.SpeculationOffered() != 0) != (after > 0) {
+			t.Errorf("after %v: it is raced: %t", after, b.SpeculationOffered() != 0)
 		}
 		if after == 0 {
 			continue
@@ -300,7 +300,7 @@ func TestTheSuspendedAreRaced(t *testing.T) {
 			h.Attempts.ResumedNow(first.Attempts[0])
 		}
 		resume()
-		if b.Twice() != 0 {
+		if b.SpeculationOffered() != 0 {
 			t.Error("it goes on, and the offer stands")
 		}
 		suspend(h, first)
@@ -309,7 +309,7 @@ func TestTheSuspendedAreRaced(t *testing.T) {
 		if refused := launch(h, j, 0, l.ID); refused != scheduler.LauncherUnavailable {
 			t.Errorf("where it is suspended the second is refused with %v", refused)
 		}
-		second := h.Run(j, 0, m).Attempts[0]
+		second := h.RunBundle(j, 0, m).Attempts[0]
 		h.Checked()
 		h.Finish(second)
 		if s := first.Attempts[0].Stop(); s == nil || s.Outcome != scheduler.Killed {
@@ -326,27 +326,27 @@ func TestAnInputThatCannotBeRead(t *testing.T) {
 	h.StartPolicy(0)
 	l, m := h.Launcher("a", 2), h.Launcher("b", 1)
 	j := h.Job(roomtest.MapReduce(1, 1))
-	old := h.Run(j, 0, m).Attempts[0]
+	old := h.RunBundle(j, 0, m).Attempts[0]
 	h.Finish(old, roomtest.Stored(0, 0))
-	reader := h.Run(j, 1, l).Attempts[0]
+	reader := h.RunBundle(j, 1, l).Attempts[0]
 	lost := func() {
 		h.Attempts.InputLost(reader, &wire.InputLost{Attempt: uint64(reader.ID), Producer: uint64(old.ID), Reason: "reset"})
 	}
 	h.Later(time.Second)
 	lost()
-	if c := h.Commands(m); roomtest.Stands(j) != "ready running" || len(c) != 1 || c[0].GetDropOutput().GetAttempt() != uint64(old.ID) {
-		t.Fatalf("they are %s, and who has it is told %v", roomtest.Stands(j), c)
+	if c := h.Commands(m); roomtest.PhasesOf(j) != "ready running" || len(c) != 1 || c[0].GetDropOutput().GetAttempt() != uint64(old.ID) {
+		t.Fatalf("they are %s, and who has it is told %v", roomtest.PhasesOf(j), c)
 	}
 	lost() // it asks again
-	again := h.Run(j, 0, l).Attempts[0]
+	again := h.RunBundle(j, 0, l).Attempts[0]
 	h.Finish(again, roomtest.Stored(0, 0))
-	h.Orders.FlushSources()
+	h.Dispatch.FlushSources()
 	h.Later(time.Second)
 	lost() // and, late, once more
-	if got := roomtest.Stands(j); got != "finished running" {
+	if got := roomtest.PhasesOf(j); got != "finished running" {
 		t.Fatalf("they are %s", got)
 	}
-	h.Orders.FlushSources()
+	h.Dispatch.FlushSources()
 	if c := h.Commands(l); len(c) != 1 || len(c[0].GetSources().GetSources()) != 1 || c[0].GetSources().Sources[0].GetAttempt() != uint64(again.ID) || j.Bundles[0].Losses != 1 {
 		t.Errorf("its launcher is told %v, and it was made again %d times", c, j.Bundles[0].Losses)
 	}
@@ -364,13 +364,13 @@ func TestALauncherThatRefuses(t *testing.T) {
 		t.Fatal(refused)
 	}
 	h.Attempts.RefusedCommand(j.Attempts[0], &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: "the disk is full"})
-	if got := roomtest.Stands(j); got != "ready" || j.Bundles[0].Failures != 0 || j.Bundles[0].Losses != 1 {
+	if got := roomtest.PhasesOf(j); got != "ready" || j.Bundles[0].Failures != 0 || j.Bundles[0].Losses != 1 {
 		t.Fatalf("it is %s, failed %d times and lost %d times", got, j.Bundles[0].Failures, j.Bundles[0].Losses)
 	}
 	h.Later(time.Hour)
 	m := h.Launcher("b", 1)
-	a := h.Run(j, 0, m).Attempts[0]
-	z := h.Run(h.Job(roomtest.Maps(1)), 0, l).Attempts[0]
+	a := h.RunBundle(j, 0, m).Attempts[0]
+	z := h.RunBundle(h.Job(roomtest.Maps(1)), 0, l).Attempts[0]
 	h.Later(time.Hour)
 	if reason, why := h.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{z.ID, a.ID}, Mode: scheduler.PreemptSuspend}); reason != scheduler.NotRefused {
 		t.Fatal(why)
@@ -381,7 +381,7 @@ func TestALauncherThatRefuses(t *testing.T) {
 			t.Errorf("attempt %d is in phase %d, asked to suspend: %t", x.ID, x.Phase(), x.Suspending())
 		}
 	}
-	if h.Checked(); h.Capacity.Reservations() != 0 {
+	if h.Checked(); h.Resources.Reservations() != 0 {
 		t.Error("something is reserved that nobody frees")
 	}
 }
@@ -395,15 +395,15 @@ func TestOneThatCannotGoOn(t *testing.T) {
 	h.StartPolicy(scheduler.AbilityResume)
 	l := h.Launcher("a", 3)
 	j, single := h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(1))
-	r, z := h.Run(j, 0, l, l), h.Run(single, 0, l).Attempts[0]
+	r, z := h.RunBundle(j, 0, l, l), h.RunBundle(single, 0, l).Attempts[0]
 	suspend(h, r)
-	suspend(h, z.Run)
+	suspend(h, z.BundleAttempt)
 	ids, _, why := h.Attempts.Resume(scheduler.Resume{Attempt: r.Attempts[1].ID})
 	if len(ids) != 2 || ids[0] != r.Attempts[0].ID {
 		t.Fatalf("attempts %d are to go on: %s", ids, why)
 	}
 	h.Later(time.Second)
-	h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: 1, What: &wire.Report_Inventory{Inventory: &wire.Inventory{
+	h.Membership.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: 1, What: &wire.Report_Inventory{Inventory: &wire.Inventory{
 		Attempts: []*wire.AttemptInventory{
 			{Attempt: uint64(r.Attempts[0].ID), State: wire.AttemptInventory_STATE_SUSPENDED},
 			{Attempt: uint64(r.Attempts[1].ID), State: wire.AttemptInventory_STATE_SUSPENDED},
@@ -414,12 +414,12 @@ func TestOneThatCannotGoOn(t *testing.T) {
 		h.Later(time.Second)
 		h.Attempts.RefusedCommand(a, &wire.Failure{Message: "stuck"})
 		h.Attempts.RefusedCommand(a, &wire.Failure{Message: "stuck"}) // the command was sent twice
-		if s := a.Stop(); s == nil || s.Outcome != scheduler.Lost || len(h.Commands(l)) != len(a.Run.Attempts) {
+		if s := a.Stop(); s == nil || s.Outcome != scheduler.Lost || len(h.Commands(l)) != len(a.BundleAttempt.Attempts) {
 			t.Fatalf("attempt %d is stopped by %v, and its launcher told %v", a.ID, s, h.Commands(l))
 		}
 	}
 	h.Checked()
-	h.Told()
+	h.NotifiedEvents()
 	for _, a := range append(slices.Clone(r.Attempts), z) {
 		h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_STOPPED})
 		if a.Outcome() != scheduler.Lost {
@@ -427,7 +427,7 @@ func TestOneThatCannotGoOn(t *testing.T) {
 		}
 	}
 	h.Checked()
-	if got := roomtest.Stands(j) + roomtest.Stands(single); got != "readyready" || free(l) != 3 || !l.Up || j.Bundles[0].Losses != 1 || single.Bundles[0].Losses != 1 || !l.Usable() {
+	if got := roomtest.PhasesOf(j) + roomtest.PhasesOf(single); got != "readyready" || free(l) != 3 || !l.Up || j.Bundles[0].Losses != 1 || single.Bundles[0].Losses != 1 || !l.Usable() {
 		t.Errorf("they are %s, and %d slots are free", got, free(l))
 	}
 }
@@ -459,8 +459,8 @@ func TestAnyAttempts(t *testing.T) {
 			}
 			h.Checked()
 		}
-		if free(on[0]) != 3 || free(on[1]) != 2 || h.Life.Attempts.Len() != 0 || h.Life.Suspended.Len() != 0 {
-			r.Errorf("%d and %d slots are free, %d attempts live", free(on[0]), free(on[1]), h.Life.Attempts.Len())
+		if free(on[0]) != 3 || free(on[1]) != 2 || h.Cluster.Attempts.Len() != 0 || h.Cluster.Suspended.Len() != 0 {
+			r.Errorf("%d and %d slots are free, %d attempts live", free(on[0]), free(on[1]), h.Cluster.Attempts.Len())
 		}
 	})
 }
@@ -472,7 +472,7 @@ func liveOf(jobs []*state.Job) (live []*state.Attempt) {
 	return live
 }
 
-func change(h *roomtest.House, a *state.Attempt, how int) {
+func change(h *roomtest.Core, a *state.Attempt, how int) {
 	switch how {
 	case 0:
 		h.Attempts.Started(a, "x:1")
@@ -487,7 +487,7 @@ func change(h *roomtest.House, a *state.Attempt, how int) {
 	case 5:
 		h.Attempts.CommitAsked(a.Launcher, a.ID)
 	case 6, 7:
-		h.Attempts.SuspendRun(a.Run)
+		h.Attempts.SuspendBundleAttempt(a.BundleAttempt)
 	case 8:
 		h.Attempts.SuspendedNow(a)
 	case 9:
@@ -495,8 +495,8 @@ func change(h *roomtest.House, a *state.Attempt, how int) {
 	case 10:
 		h.Attempts.ResumedNow(a)
 	case 11:
-		if b := a.Run.Bundle; a.MayBeDoubled() && a.Phase() == phase.Running && b.Job.Phase() == state.JobRunning {
-			h.Attempts.WantTwice(b)
+		if b := a.BundleAttempt.Bundle; a.MaySpeculate() && a.Phase() == phase.Running && b.Job.Phase() == state.JobRunning {
+			h.Attempts.OfferSpeculation(b)
 		}
 	}
 }
@@ -513,7 +513,7 @@ func TestWhoIsToBlame(t *testing.T) {
 		h.Step.Set.BlameAfter, h.Step.Set.BlameJobs = 1, 1
 		l := h.Launcher("a", 1)
 		h.Launcher("b", 1)
-		a := h.Run(h.Job(roomtest.Maps(1)), 0, l).Attempts[0]
+		a := h.RunBundle(h.Job(roomtest.Maps(1)), 0, l).Attempts[0]
 		h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: kind, Message: "bad"}})
 		h.Checked()
 		if l.Usable() != usable {

@@ -11,8 +11,8 @@ import (
 
 // StartFinishers starts the last groups that are ready, as far as launchers have room.
 func (as *Attempts) StartFinishers() {
-	for i := 0; i < len(as.life.Finishing); {
-		b := as.life.Jobs.Get(as.life.Finishing[i]).LastBundle()
+	for i := 0; i < len(as.state.Finishing); {
+		b := as.state.Jobs.Get(as.state.Finishing[i]).LastBundle()
 		if l := as.launcherFor(b); l != nil {
 			as.StartFinisher(b, l) // and it is listed no more
 			continue
@@ -26,7 +26,7 @@ func (as *Attempts) StartFinishers() {
 
 // StartFinisher starts the last group of a job on a launcher.
 func (as *Attempts) StartFinisher(b *state.Bundle, l *state.Launcher) {
-	as.startRun(b, []*state.Launcher{l}, false)
+	as.startBundleAttempt(b, []*state.Launcher{l}, false)
 }
 
 // ranOnLooks is how many launchers on which a job ran are looked at before all others.
@@ -39,15 +39,15 @@ func (as *Attempts) launcherFor(b *state.Bundle) (best *state.Launcher) {
 	if b != nil {
 		ran := b.Job.RanOn
 		for _, id := range ran[:min(len(ran), ranOnLooks)] {
-			best = as.better(best, as.life.Launchers.Get(id), b, false)
+			best = as.better(best, as.state.Launchers.Get(id), b, false)
 		}
 	}
 	for _, excluded := range []bool{false, true} {
 		if best != nil {
 			return best
 		}
-		for _, id := range as.life.Launchers.IDs() {
-			best = as.better(best, as.life.Launchers.Get(id), b, excluded)
+		for _, id := range as.state.Launchers.IDs() {
+			best = as.better(best, as.state.Launchers.Get(id), b, excluded)
 		}
 	}
 	return best
@@ -57,7 +57,7 @@ func (as *Attempts) launcherFor(b *state.Bundle) (best *state.Launcher) {
 // it may not.
 func (as *Attempts) better(best, l *state.Launcher, b *state.Bundle, excluded bool) *state.Launcher {
 	switch {
-	case l == nil || !l.Up || l.Draining || l.Blamed && !excluded:
+	case l == nil || !l.Up || l.Draining || l.Excluded && !excluded:
 	case l.Finishers >= as.step.Set.FinishersMax || b != nil && avoids(b, l.ID):
 	case best == nil || l.Finishers < best.Finishers:
 		return l

@@ -11,7 +11,7 @@ import (
 
 // onlyOwn returns a good end as it came, or, when it names what is not the attempt's, a failure in its
 // place. What the launcher stored for it is deleted.
-func (as *Attempts) onlyOwn(a *state.Attempt, m *wire.AttemptEnded) *wire.AttemptEnded {
+func (as *Attempts) rejectForeign(a *state.Attempt, m *wire.AttemptEnded) *wire.AttemptEnded {
 	err := checkOwn(a, m)
 	if err == nil {
 		return m
@@ -32,7 +32,7 @@ func checkOwn(a *state.Attempt, m *wire.AttemptEnded) error {
 		}
 	}
 	own := "a" + strconv.FormatUint(uint64(a.ID), 10) + "."
-	outputs := int64(len(a.Run.Bundle.Job.Spec.GetOutputs()))
+	outputs := int64(len(a.BundleAttempt.Bundle.Job.Spec.GetOutputs()))
 	for _, f := range m.GetFiles() {
 		switch {
 		case !a.HasNode(f.GetStage(), f.GetIndex()):
@@ -48,7 +48,7 @@ func checkOwn(a *state.Attempt, m *wire.AttemptEnded) error {
 
 // checkStored refuses what no node of the attempt's group writes.
 func checkStored(a *state.Attempt, s *wire.StoredOutput) error {
-	all := a.Run.Bundle.Job.Plan.Graph.Connections
+	all := a.BundleAttempt.Bundle.Job.Plan.Graph.Connections
 	if int64(s.GetConnection()) >= int64(len(all)) {
 		return fmt.Errorf("it names stored output of connection %d, which the job does not have", s.GetConnection())
 	}

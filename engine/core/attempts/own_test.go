@@ -43,12 +43,12 @@ func TestAnEndNamesNothingOfOthers(t *testing.T) {
 			spec := roomtest.Maps(2)
 			spec.Outputs = []string{"/out"}
 			j := h.Job(spec)
-			r := h.Run(j, 1, l)
+			r := h.RunBundle(j, 1, l)
 			a := r.Attempts[0]
 			end := c.end(uint64(a.ID))
 			end.Attempt, end.End = uint64(a.ID), wire.End_END_FINISHED
 			h.Attempts.EndedReport(l, end)
-			kept := j.Bundles[1].Kept
+			kept := j.Bundles[1].LastCommits
 			if accepted := len(kept) > 0 && kept[0] != nil; accepted != c.own {
 				t.Errorf("its end is accepted: %t", accepted)
 			}

@@ -15,18 +15,18 @@ import (
 func (as *Attempts) watchStragglers() {
 	if as.step.Set.Speculation && !as.Speculating {
 		as.Speculating = true
-		as.step.After(as.step.Set.SpeculationEvery, step.TimerSpeculate, 0)
+		as.step.SetTimer(as.step.Set.SpeculationEvery, step.TimerSpeculate, 0)
 	}
 }
 
 // Speculate offers second attempts for stragglers.
 func (as *Attempts) Speculate() {
 	as.Speculating = false
-	if as.life.Attempts.Len() == 0 {
+	if as.state.Attempts.Len() == 0 {
 		return
 	}
 	as.watchStragglers()
-	for j := range as.life.Jobs.All() {
+	for j := range as.state.Jobs.All() {
 		if len(j.Attempts) > 0 && j.Phase() == state.JobRunning && !j.Spec.NoSpeculation {
 			as.speculateOn(j)
 		}
@@ -42,7 +42,7 @@ func (as *Attempts) speculateOn(j *state.Job) {
 		if next := prefetch.Next(j.Attempts, i); next != nil {
 			state.PrefetchAttempts(next)
 		}
-		if (a.Phase() == phase.Running && a.Running(as.step.Now) > as.stragglerMark(j, a.Stage, marks) || as.restsLong(a)) && a.MayBeDoubled() {
+		if (a.Phase() == phase.Running && a.Running(as.step.Now) > as.stragglerMark(j, a.Stage, marks) || as.suspendedLong(a)) && a.MaySpeculate() {
 			candidates = append(candidates, a)
 		}
 	}
@@ -52,18 +52,18 @@ func (as *Attempts) speculateOn(j *state.Job) {
 		return cmp.Or(cmp.Compare(x.Started(), y.Started()), cmp.Compare(x.ID, y.ID))
 	})
 	for _, a := range candidates {
-		if j.Doubled >= allowed {
+		if j.SpeculativeCount >= allowed {
 			return
 		}
-		as.WantTwice(a.Run.Bundle)
+		as.OfferSpeculation(a.BundleAttempt.Bundle)
 	}
 }
 
 // restsLong says whether an attempt waits to be resumed for so long that a second one is to
 // race it.
-func (as *Attempts) restsLong(a *state.Attempt) bool {
+func (as *Attempts) suspendedLong(a *state.Attempt) bool {
 	after := as.step.Set.SpeculationSuspended
-	return after > 0 && a.Waits() && as.step.Now.Sub(a.Since()) >= after
+	return after > 0 && a.WaitsForResume() && as.step.Now.Sub(a.Since()) >= after
 }
 
 // stragglerMark is the running time above which an attempt of a stage straggles: far
@@ -79,8 +79,8 @@ func (as *Attempts) stragglerMark(j *state.Job, stage int32, marks []time.Durati
 }
 
 // WantTwice offers a running bundle for a second attempt.
-func (as *Attempts) WantTwice(b *state.Bundle) {
-	b.SetTwice(as.step.Now)
-	as.events.Emit(b, as.events.TwiceEvent(b))
-	as.life.Touch(b.Job)
+func (as *Attempts) OfferSpeculation(b *state.Bundle) {
+	b.SetSpeculationOffered(as.step.Now)
+	as.events.Notify(b, as.events.SpeculationEvent(b))
+	as.state.MarkDirty(b.Job)
 }

@@ -16,16 +16,16 @@ import (
 
 // Bundles does that. Not safe for concurrent use.
 type Bundles struct {
-	step     *step.Step
-	capacity *resources.Resources
-	life     *state.Cluster
-	events   *events.Events
+	step      *step.Step
+	resources *resources.Resources
+	state     *state.Cluster
+	events    *events.PolicyEvents
 
 	kinds   map[string]int // of slots: the most that a launcher has; nil: nobody asked
 	kindsAt uint64         // after so many moves of launchers
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, c *resources.Resources, l *state.Cluster, e *events.Events) *Bundles {
-	return &Bundles{step: s, capacity: c, life: l, events: e}
+func NewBundles(s *step.Step, c *resources.Resources, l *state.Cluster, e *events.PolicyEvents) *Bundles {
+	return &Bundles{step: s, resources: c, state: l, events: e}
 }

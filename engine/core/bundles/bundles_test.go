@@ -37,21 +37,21 @@ func TestBundlesAreOfferedAsTheirInputsOpen(t *testing.T) {
 	a, b := h.Launcher("a", 4), h.Launcher("b", 4)
 	j := h.Job(roomtest.MapReduce(2, 3))
 	store := func(i int, l *state.Launcher) {
-		h.Finish(h.Run(j, i, l).Attempts[0], &wire.StoredOutput{From: uint32(i), Bytes: 3, PartitionBytes: []int64{1, 1, 1}})
+		h.Finish(h.RunBundle(j, i, l).Attempts[0], &wire.StoredOutput{From: uint32(i), Bytes: 3, PartitionBytes: []int64{1, 1, 1}})
 	}
-	seen := offered(h.Told(), map[scheduler.BundleID][]scheduler.LauncherID{})
+	seen := offered(h.NotifiedEvents(), map[scheduler.BundleID][]scheduler.LauncherID{})
 	store(0, a)
-	if offered(h.Told(), seen); len(seen) != 1 {
+	if offered(h.NotifiedEvents(), seen); len(seen) != 1 {
 		t.Errorf("after one of two writers %d bundles are offered", len(seen))
 	}
 	store(1, b)
-	if offered(h.Told(), seen); len(seen) != 3 {
+	if offered(h.NotifiedEvents(), seen); len(seen) != 3 {
 		t.Errorf("after both %d bundles are offered", len(seen))
 	}
 	h.Checked()
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(b.ID), Incarnation: 1, Reason: "test"})
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(b.ID), Incarnation: 1, Reason: "test"})
 	_, again := seen[j.Bundles[1].ID()]
-	if offered(h.Told(), seen); again || len(seen) != 1 || seen[j.Bundles[2].ID()] != nil {
+	if offered(h.NotifiedEvents(), seen); again || len(seen) != 1 || seen[j.Bundles[2].ID()] != nil {
 		t.Errorf("after its loss %v are offered", seen)
 	}
 	if _, again = seen[j.Bundles[1].ID()]; !again {
@@ -71,8 +71,8 @@ func TestLaunchersWhereAttemptsFailed(t *testing.T) {
 	seen := map[scheduler.BundleID][]scheduler.LauncherID{}
 	avoided := func(i int) []scheduler.LauncherID { return seen[j.Bundles[i].ID()] }
 	fail := func(i int, l *state.Launcher) {
-		h.Fail(h.Run(j, i, l).Attempts[0], "wrong")
-		offered(h.Told(), seen)
+		h.Fail(h.RunBundle(j, i, l).Attempts[0], "wrong")
+		offered(h.NotifiedEvents(), seen)
 	}
 	fail(0, a)
 	if !slices.Equal(avoided(0), []scheduler.LauncherID{a.ID}) || avoided(1) != nil {
@@ -85,9 +85,9 @@ func TestLaunchersWhereAttemptsFailed(t *testing.T) {
 	if j.Bundles[3].Unavailable(&a.Launcher) == "" {
 		t.Error("and one may run there all the same")
 	}
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(b.ID), Incarnation: 1, Reason: "test"})
-	h.Bundles.RelaxAvoid()
-	offered(h.Told(), seen)
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(b.ID), Incarnation: 1, Reason: "test"})
+	h.Bundles.RelaxExclusions()
+	offered(h.NotifiedEvents(), seen)
 	for i := range 4 {
 		if len(avoided(i)) > 0 || j.Bundles[i].Unavailable(&a.Launcher) != "" {
 			t.Errorf("bundle %d still avoids %v", i, avoided(i))
@@ -112,15 +112,15 @@ func TestThePolicyIsToldWhomTheSiteAvoids(t *testing.T) {
 	for _, want := range []bool{false, true} {
 		spec := roomtest.Maps(1)
 		spec.Principal = &wire.Principal{Name: fmt.Sprintf("user-%t", want)} // jobs of one user that run one program count once
-		h.Fail(h.Run(h.Job(spec), 0, a).Attempts[0], "wrong")
-		tell(h.Told())
+		h.Fail(h.RunBundle(h.Job(spec), 0, a).Attempts[0], "wrong")
+		tell(h.NotifiedEvents())
 		if got := told.Launcher(a.ID).Blamed; got != want || told.Launcher(a.ID).Closed() != want {
 			t.Errorf("the policy takes it for avoided: %t, want %t", got, want)
 		}
 	}
-	h.Decisions.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
-	h.Events.Gather()
-	for _, todo := range h.Step.Todo() {
+	h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+	h.Events.BuildSnapshot()
+	for _, todo := range h.Step.Effects() {
 		if s, is := todo.Action.(step.StartPolicy); is {
 			var fresh view.View
 			if err := fresh.Start(s.Snapshot()); err != nil || !fresh.Launcher(a.ID).Blamed {

@@ -11,7 +11,7 @@ import (
 
 // ChooseKinds looks, after launchers came or went, which stages are to take slots of other kinds.
 func (bs *Bundles) ChooseKinds() {
-	for j := range bs.life.Jobs.All() {
+	for j := range bs.state.Jobs.All() {
 		bs.chooseKinds(j)
 	}
 }
@@ -26,7 +26,7 @@ func (bs *Bundles) ChooseFirst(j *state.Job) {
 
 // chooseKinds has those stages of a running job take slots of other kinds of which nothing runs.
 func (bs *Bundles) chooseKinds(j *state.Job) {
-	if !j.PrefersSome() || j.Phase() != state.JobRunning {
+	if !j.HasPreferredKinds() || j.Phase() != state.JobRunning {
 		return
 	}
 	kinds := bs.othersOf(j)
@@ -59,14 +59,14 @@ func (bs *Bundles) chooseKinds(j *state.Job) {
 	j.TakeKinds(kinds)
 	for stage := range j.Plan.Graph.Stages {
 		if kind, yes := kinds[stage]; yes {
-			bs.events.Grown(j, stage, kind)
+			bs.events.NotifyKind(j, stage, kind)
 		}
 	}
 	for _, b := range ready {
 		bs.MakeReady(b)
 	}
 	bs.logKinds(j)
-	bs.life.Touch(j)
+	bs.state.MarkDirty(j)
 }
 
 // othersOf are the kinds of slots that stages of a job are to take instead of those that they take.
@@ -91,12 +91,12 @@ func (bs *Bundles) othersOf(j *state.Job) map[int]string {
 
 // most is capacity.Most, remembered until launchers come or go.
 func (bs *Bundles) most(kind string) int {
-	if moves := bs.capacity.Moves(); bs.kinds == nil || bs.kindsAt != moves {
+	if moves := bs.resources.Moves(); bs.kinds == nil || bs.kindsAt != moves {
 		bs.kinds, bs.kindsAt = map[string]int{}, moves
 	}
 	n, known := bs.kinds[kind]
 	if !known {
-		n = bs.capacity.Most(kind)
+		n = bs.resources.Most(kind)
 		bs.kinds[kind] = n
 	}
 	return n

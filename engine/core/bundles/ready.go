@@ -17,45 +17,45 @@ func (bs *Bundles) StoredOutput(j *state.Job, k dataflow.Key, size int64, perRea
 	if old != nil {
 		before = old.Launcher
 	}
-	bs.Cross(j, k.Conn, j.Inputs.Put(k, size, perReader, where, before))
+	bs.ApplyGateChanges(j, k.Conn, j.Inputs.Put(k, size, perReader, where, before))
 }
 
 // Cross opens and closes inputs. Readers of an all-to-all connection are told in slices.
-func (bs *Bundles) Cross(j *state.Job, conn int32, list iter.Seq[dataflow.Crossing]) {
+func (bs *Bundles) ApplyGateChanges(j *state.Job, conn int32, list iter.Seq[dataflow.GateChange]) {
 	for x := range list {
-		bs.crossOne(j, x)
+		bs.applyGateChange(j, x)
 	}
-	if j.Inputs.Begun(conn) {
-		bs.tellReaders(j, conn)
+	if j.Inputs.NoReaderUpdated(conn) {
+		bs.updateReaders(j, conn)
 	}
 }
 
-func (bs *Bundles) crossOne(j *state.Job, x dataflow.Crossing) {
-	if b := &j.Bundles[j.Inputs.Bundle(x)]; j.Inputs.Cross(&b.Gate, x) {
+func (bs *Bundles) applyGateChange(j *state.Job, x dataflow.GateChange) {
+	if b := &j.Bundles[j.Inputs.Bundle(x)]; j.Inputs.ApplyGateChange(&b.Gate, x) {
 		bs.Recheck(b)
 	}
 }
 
 // tellReaders opens or closes the inputs of an all-to-all connection's readers, as many
 // as the step may do.
-func (bs *Bundles) tellReaders(j *state.Job, conn int32) {
-	for j.Inputs.AllTold(conn) || bs.step.Spend(step.WorkOpen) {
-		x, yes := j.Inputs.Tell(conn)
+func (bs *Bundles) updateReaders(j *state.Job, conn int32) {
+	for j.Inputs.AllReadersUpdated(conn) || bs.step.ConsumeBudget(step.WorkOpen) {
+		x, yes := j.Inputs.UpdateNextReader(conn)
 		if !yes {
 			break
 		}
-		bs.crossOne(j, x)
+		bs.applyGateChange(j, x)
 	}
 	if j.Phase() == state.JobRunning {
-		bs.life.NoteWork(j)
+		bs.state.RequeueJob(j)
 	}
 }
 
 // TellAllReaders goes on with all connections of which readers are being told.
-func (bs *Bundles) TellAllReaders(j *state.Job) {
-	for conn := 0; j.Inputs.Telling() && conn < j.Inputs.Connections() && !bs.step.Rested(); conn++ {
-		if j.Inputs.TellingOf(int32(conn)) {
-			bs.tellReaders(j, int32(conn))
+func (bs *Bundles) ContinueReaders(j *state.Job) {
+	for conn := 0; j.Inputs.Updating() && conn < j.Inputs.Connections() && !bs.step.BudgetSpent(); conn++ {
+		if j.Inputs.UpdatingReadersOf(int32(conn)) {
+			bs.updateReaders(j, int32(conn))
 		}
 	}
 }
@@ -64,8 +64,8 @@ func (bs *Bundles) TellAllReaders(j *state.Job) {
 func (bs *Bundles) Recheck(b *state.Bundle) {
 	switch {
 	case b.Job.Phase() != state.JobRunning || b.Index >= b.Job.Opened: // open comes to it
-	case b.WaitsForRoom: // it is tried when the store of the outputs may have some
-	case b.Phase() == state.BundleWaiting && b.Gate.Open() && len(b.Runs()) == 0: // an attempt of an earlier life is waited for
+	case b.WaitsForStoreRoom: // it is tried when the store of the outputs may have some
+	case b.Phase() == state.BundleWaiting && b.Gate.Open() && len(b.Attempts()) == 0: // an attempt of an earlier life is waited for
 		bs.MakeReady(b)
 	case b.Phase() == state.BundleReady && !b.Gate.Open():
 		bs.Withdraw(b)
@@ -81,20 +81,20 @@ func (bs *Bundles) MakeReady(b *state.Bundle) {
 		bs.chooseKinds(b.Job)
 	}
 	b.Enter(state.BundleReady)
-	bs.life.NoteFinishing(b.Job)
+	bs.state.RequeueFinishing(b.Job)
 	b.Since = bs.step.Now
 	if state.AnyExcluded(&b.Job.Exclusions, &b.Exclusions) {
 		bs.relax(b)
 	}
-	bs.events.Emit(b, bs.events.ReadyEvent(b))
-	bs.life.Touch(b.Job)
+	bs.events.Notify(b, bs.events.ReadyEvent(b))
+	bs.state.MarkDirty(b.Job)
 }
 
 // Withdraw takes a bundle back from the policy.
 func (bs *Bundles) Withdraw(b *state.Bundle) {
 	b.Enter(state.BundleWaiting)
-	bs.life.NoteFinishing(b.Job)
-	bs.events.Emit(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
-	bs.capacity.ReleaseFor(b, b.Job.ReadyCount())
-	bs.life.Touch(b.Job)
+	bs.state.RequeueFinishing(b.Job)
+	bs.events.Notify(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
+	bs.resources.ReleaseFor(b, b.Job.ReadyCount())
+	bs.state.MarkDirty(b.Job)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Answer applies a policy's decisions, each of which gets its outcome.
-func (ds *Decisions) Answer(m *wire.PolicyAnswer) {
+func (ds *Rounds) Answer(m *wire.PolicyAnswer) {
 	if !ds.policy.Answers(m.GetGeneration(), m.GetRound()) {
 		return
 	}
@@ -23,18 +23,18 @@ func (ds *Decisions) Answer(m *wire.PolicyAnswer) {
 		ds.breach(err.Error())
 		return
 	}
-	ds.policy.Decide(m.GetDecisions(), d)
-	ds.Decide()
+	ds.policy.BeginAnswer(m.GetDecisions(), d)
+	ds.ApplyAnswer()
 }
 
 // Expect has the next step take the decisions of an answer that it brings as they
 // were read when it came. The core becomes their owner.
-func (ds *Decisions) Expect(of *wire.PolicyAnswer, d scheduler.Decisions) {
+func (ds *Rounds) Expect(of *wire.PolicyAnswer, d scheduler.Decisions) {
 	ds.answer = expectedAnswer{of, d}
 }
 
 // decode reads decisions and holds them against the limits.
-func (ds *Decisions) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
+func (ds *Rounds) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 	l, b := ds.step.Set.PolicyLimits, m.GetDecisions()
 	if len(b) > l.AnswerBytes {
 		return scheduler.Decisions{}, fmt.Errorf("its answer has %d bytes, at most %d are allowed", len(b), l.AnswerBytes)
@@ -58,12 +58,12 @@ func (ds *Decisions) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 }
 
 // Decide applies the answer at hand, or as much of it as the step may do.
-func (ds *Decisions) Decide() {
-	d := ds.policy.Deciding()
+func (ds *Rounds) ApplyAnswer() {
+	d := ds.policy.PendingAnswer()
 	if !ds.apply(d) {
 		return
 	}
-	ds.policy.Decided()
+	ds.policy.AnswerApplied()
 	ds.applyRest(&d.Decisions)
 	ds.cutOver()
 }
@@ -71,7 +71,7 @@ func (ds *Decisions) Decide() {
 // apply applies decisions in the order of the contract; false when some are left. To start
 // or to stop something tells the policy nothing by itself, so an outcome comes before all
 // that follows from it.
-func (ds *Decisions) apply(d *policystate.Deciding) bool {
+func (ds *Rounds) apply(d *policystate.PendingAnswer) bool {
 	round, list := ds.policy.Asked(), &d.Decisions
 	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
 		accepted := reason == scheduler.NotRefused
@@ -79,60 +79,60 @@ func (ds *Decisions) apply(d *policystate.Deciding) bool {
 		if !accepted {
 			ds.policy.Refused()
 		}
-		if ds.life.TellsDecisions() {
+		if ds.state.RecordsDecisions() {
 			ds.note(list, changes.Decision{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
 		}
 		return scheduler.Outcome{At: ds.step.Now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
 	}
 	refuse, admit, preempt, resume, launch := &d.Done[0], &d.Done[1], &d.Done[2], &d.Done[3], &d.Done[4]
-	for ; *refuse < len(list.Refuse) && ds.step.Spend(step.WorkDecide); *refuse++ {
+	for ; *refuse < len(list.Refuse) && ds.step.ConsumeBudget(step.WorkDecide); *refuse++ {
 		reason, why := ds.admission.Refuse(list.Refuse[*refuse])
-		ds.policy.Tell(outcome(scheduler.DecisionRefuse, *refuse, reason, why))
+		ds.policy.Notify(outcome(scheduler.DecisionRefuse, *refuse, reason, why))
 	}
-	for ; *admit < len(list.Admit) && ds.step.Spend(step.WorkDecide); *admit++ {
+	for ; *admit < len(list.Admit) && ds.step.ConsumeBudget(step.WorkDecide); *admit++ {
 		reason, why := ds.admission.Admit(list.Admit[*admit])
-		ds.policy.Tell(outcome(scheduler.DecisionAdmit, *admit, reason, why))
+		ds.policy.Notify(outcome(scheduler.DecisionAdmit, *admit, reason, why))
 	}
-	for ; *preempt < len(list.Preempt) && ds.step.Spend(step.WorkDecide); *preempt++ {
+	for ; *preempt < len(list.Preempt) && ds.step.ConsumeBudget(step.WorkDecide); *preempt++ {
 		x := list.Preempt[*preempt]
-		known := ds.gathered(x.Victims)
+		known := ds.knownToNext(x.Victims)
 		reason, why := ds.preemption.Preempt(x)
 		o := outcome(scheduler.DecisionPreempt, *preempt, reason, why)
 		o.Preempt = x
-		ds.policy.Tell(o)
+		ds.policy.Notify(o)
 		if o.Accepted && len(known) > 0 {
 			o.Preempt.Victims = known
-			ds.policy.TellNext(o)
+			ds.policy.NotifyNext(o)
 		}
 	}
-	for ; *resume < len(list.Resume) && ds.step.Spend(step.WorkDecide); *resume++ {
+	for ; *resume < len(list.Resume) && ds.step.ConsumeBudget(step.WorkDecide); *resume++ {
 		ids, reason, why := ds.attempts.Resume(list.Resume[*resume])
 		o := outcome(scheduler.DecisionResume, *resume, reason, why)
 		o.Attempts = ids
-		ds.policy.Tell(o)
-		if known := ds.gathered(ids); o.Accepted && len(known) > 0 {
+		ds.policy.Notify(o)
+		if known := ds.knownToNext(ids); o.Accepted && len(known) > 0 {
 			o.Attempts = known
-			ds.policy.TellNext(o)
+			ds.policy.NotifyNext(o)
 		}
 	}
-	for ; *launch < len(list.Launch) && ds.step.Spend(step.WorkDecide); *launch++ {
+	for ; *launch < len(list.Launch) && ds.step.ConsumeBudget(step.WorkDecide); *launch++ {
 		if next := prefetch.Next(list.Launch, *launch); next != nil {
-			ds.life.PrefetchLaunches(next)
+			ds.state.PrefetchLaunches(next)
 		}
 		x := list.Launch[*launch]
 		ids, reason, why := ds.attempts.Launch(x)
 		o := outcome(scheduler.DecisionLaunch, *launch, reason, why)
 		o.Attempts, o.Launch = ids, x
-		ds.policy.Tell(o)
-		if b := ds.life.Bundles.Get(x.Bundle); o.Accepted && ds.policy.NextKnows(b.Job.ID, b.Index) {
-			ds.policy.TellNext(o)
+		ds.policy.Notify(o)
+		if b := ds.state.Bundles.Get(x.Bundle); o.Accepted && ds.policy.NextKnows(b.Job.ID, b.Index) {
+			ds.policy.NotifyNext(o)
 		}
 	}
 	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
 }
 
 // note has it be told what became of the i-th decision of its kind.
-func (ds *Decisions) note(list *scheduler.Decisions, d changes.Decision, i int) {
+func (ds *Rounds) note(list *scheduler.Decisions, d changes.Decision, i int) {
 	if g := ds.policy.Current(); g != nil {
 		d.Generation = g.Number
 	}
@@ -146,46 +146,46 @@ func (ds *Decisions) note(list *scheduler.Decisions, d changes.Decision, i int) 
 		d.Job, d.Bundle, d.Count = x.For, x.Bundle, len(x.Victims)
 		if d.Count > 0 {
 			d.Attempt = x.Victims[0]
-			d.From, d.Launcher = ds.whose(d.Attempt)
+			d.From, d.Launcher = ds.jobAndLauncherOf(d.Attempt)
 		}
 	case scheduler.DecisionResume:
 		d.Attempt = list.Resume[i].Attempt
-		d.Job, d.Launcher = ds.whose(d.Attempt)
+		d.Job, d.Launcher = ds.jobAndLauncherOf(d.Attempt)
 	case scheduler.DecisionLaunch:
 		x := &list.Launch[i]
 		d.Bundle, d.Count = x.Bundle, len(x.Launchers)
 		if d.Count > 0 {
 			d.Launcher = x.Launchers[0]
 		}
-		if b := ds.life.Bundles.Get(x.Bundle); b != nil {
+		if b := ds.state.Bundles.Get(x.Bundle); b != nil {
 			d.Job = b.Job.ID
 		}
 	}
-	ds.life.NoteDecision(d)
+	ds.state.NoteDecision(d)
 }
 
 // whose tells an attempt's job and launcher.
-func (ds *Decisions) whose(id scheduler.AttemptID) (scheduler.JobID, scheduler.LauncherID) {
-	a := ds.life.Attempts.Get(id)
+func (ds *Rounds) jobAndLauncherOf(id scheduler.AttemptID) (scheduler.JobID, scheduler.LauncherID) {
+	a := ds.state.Attempts.Get(id)
 	if a == nil {
 		return 0, 0
 	}
-	return a.Run.Bundle.Job.ID, a.Launcher.ID
+	return a.BundleAttempt.Bundle.Job.ID, a.Launcher.ID
 }
 
 // gathered returns those of some attempts that a generation that is being started knows:
 // what happens to the others it sees when its snapshot comes to them.
-func (ds *Decisions) gathered(list []scheduler.AttemptID) []scheduler.AttemptID {
-	if ds.policy.Gathering() == nil {
+func (ds *Rounds) knownToNext(list []scheduler.AttemptID) []scheduler.AttemptID {
+	if ds.policy.Building() == nil {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(id scheduler.AttemptID) bool {
-		a := ds.life.Attempts.Get(id)
-		return a == nil || !ds.policy.NextKnows(a.Run.Bundle.Job.ID, a.Run.Bundle.Index)
+		a := ds.state.Attempts.Get(id)
+		return a == nil || !ds.policy.NextKnows(a.BundleAttempt.Bundle.Job.ID, a.BundleAttempt.Bundle.Index)
 	})
 }
 
-func (ds *Decisions) applyRest(d *scheduler.Decisions) {
+func (ds *Rounds) applyRest(d *scheduler.Decisions) {
 	for i := range d.Answers {
 		ds.policy.Requests.Answer(ds.step, &d.Answers[i])
 	}
@@ -193,10 +193,10 @@ func (ds *Decisions) applyRest(d *scheduler.Decisions) {
 		ds.settingsVerdict(v)
 	}
 	for _, w := range d.Waiting {
-		if j := ds.life.Jobs.Get(w.Job); j != nil {
-			w.Detail = ds.step.Short(w.Detail)
+		if j := ds.state.Jobs.Get(w.Job); j != nil {
+			w.Detail = ds.step.Shorten(w.Detail)
 			j.PolicyWait = w
-			ds.life.Touch(j)
+			ds.state.MarkDirty(j)
 		}
 	}
 	for _, n := range d.Notes {
@@ -215,4 +215,4 @@ type expectedAnswer struct {
 }
 
 // Forget drops what was expected and did not come in the step.
-func (ds *Decisions) Forget() { ds.answer = expectedAnswer{} }
+func (ds *Rounds) DropExpected() { ds.answer = expectedAnswer{} }

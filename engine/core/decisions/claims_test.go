@@ -78,16 +78,16 @@ func TestWhatAPolicySaysIsHeldAgainstWhatThereIs(t *testing.T) {
 		h.StartPolicy(0)
 		l := h.Launcher("a", 8)
 		j := h.Job(roomtest.MapReduce(2, 1))
-		a := h.Run(j, 0, l).Attempts[0]
-		before := roomtest.Stands(j)
+		a := h.RunBundle(j, 0, l).Attempts[0]
+		before := roomtest.PhasesOf(j)
 		ask := round(t, h)
 		h.Later(time.Second)
-		h.Decisions.Answer(answer(t, ask, c.say(j, l, a)))
+		h.Rounds.Answer(answer(t, ask, c.say(j, l, a)))
 		if list := gone(h); len(list) > 0 {
 			t.Errorf("%s: the policy is ended: %v", what, list)
 			continue
 		}
-		if got := roomtest.Stands(j); got != before || a.Stop() != nil || len(j.Attempts) != 1 || h.Policy.Has(scheduler.AbilityAdmission) {
+		if got := roomtest.PhasesOf(j); got != before || a.Stop() != nil || len(j.Attempts) != 1 || h.Policy.Has(scheduler.AbilityAdmission) {
 			t.Errorf("%s: %s stands at %q, not %q, with %d attempts", what, j.ID, got, before, len(j.Attempts))
 		}
 		if n := len(j.PolicyWait.Detail); n > h.Step.Set.ReasonBytes {
@@ -98,7 +98,7 @@ func TestWhatAPolicySaysIsHeldAgainstWhatThereIs(t *testing.T) {
 		}
 		var got []scheduler.RefusalReason
 		h.Later(time.Second)
-		if next := h.Decisions.StartRound(); next != nil {
+		if next := h.Rounds.StartRound(); next != nil {
 			for _, e := range next.Round.Events {
 				if o, is := e.(scheduler.Outcome); is {
 					got = append(got, o.Reason)

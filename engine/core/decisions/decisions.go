@@ -22,13 +22,13 @@ import (
 )
 
 // Decisions does that. Not safe for concurrent use.
-type Decisions struct {
+type Rounds struct {
 	step       *step.Step
 	ids        *ids.IDs
-	capacity   *resources.Resources
+	resources  *resources.Resources
 	policy     *policystate.Session
-	life       *state.Cluster
-	events     *events.Events
+	state      *state.Cluster
+	events     *events.PolicyEvents
 	bundles    *bundles.Bundles
 	admission  *admission.Admission
 	attempts   *attempts.Attempts
@@ -39,6 +39,6 @@ type Decisions struct {
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.Events, b *bundles.Bundles, ad *admission.Admission, at *attempts.Attempts, pr *preemption.Preemption) *Decisions {
-	return &Decisions{step: s, ids: i, capacity: c, policy: p, life: l, events: e, bundles: b, admission: ad, attempts: at, preemption: pr}
+func NewRounds(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.PolicyEvents, b *bundles.Bundles, ad *admission.Admission, at *attempts.Attempts, pr *preemption.Preemption) *Rounds {
+	return &Rounds{step: s, ids: i, resources: c, policy: p, state: l, events: e, bundles: b, admission: ad, attempts: at, preemption: pr}
 }

@@ -22,10 +22,10 @@ func answer(t *testing.T, to *step.AskPolicy, d scheduler.Decisions) *wire.Polic
 	return &wire.PolicyAnswer{Generation: to.Generation, Round: to.Round.Number, Decisions: data}
 }
 
-func round(t *testing.T, h *roomtest.House) *step.AskPolicy {
+func round(t *testing.T, h *roomtest.Core) *step.AskPolicy {
 	t.Helper()
 	h.Later(time.Second)
-	ask := h.Decisions.StartRound()
+	ask := h.Rounds.StartRound()
 	if ask == nil {
 		t.Fatal("no round is due")
 	}
@@ -33,8 +33,8 @@ func round(t *testing.T, h *roomtest.House) *step.AskPolicy {
 }
 
 // gone is which generations are done with in the step at hand, and why.
-func gone(h *roomtest.House) (list []step.PolicyGone) {
-	for _, todo := range h.Step.Todo() {
+func gone(h *roomtest.Core) (list []step.PolicyGone) {
+	for _, todo := range h.Step.Effects() {
 		if g, is := todo.Action.(step.PolicyGone); is {
 			list = append(list, g)
 		}
@@ -58,16 +58,16 @@ func TestEachDecisionHasOneOutcome(t *testing.T) {
 	d.Resume = []scheduler.Resume{{Attempt: 98}}
 	h.Step.Set.StepWork = 2 * step.WorkDecide
 	h.Later(time.Second)
-	h.Decisions.Answer(answer(t, ask, d))
-	if h.Policy.Deciding() == nil || len(j.Attempts) > 0 {
+	h.Rounds.Answer(answer(t, ask, d))
+	if h.Policy.PendingAnswer() == nil || len(j.Attempts) > 0 {
 		t.Fatal("five decisions are applied in a step that may do two")
 	}
-	for n := 0; h.Policy.Deciding() != nil; n++ {
-		if n > 3 || h.Decisions.StartRound() != nil {
+	for n := 0; h.Policy.PendingAnswer() != nil; n++ {
+		if n > 3 || h.Rounds.StartRound() != nil {
 			t.Fatal("the next round leaves before the answer is applied")
 		}
 		h.Later(time.Second)
-		h.Decisions.Decide()
+		h.Rounds.ApplyAnswer()
 	}
 	type outcome struct {
 		kind   scheduler.DecisionKind
@@ -117,13 +117,13 @@ func TestAnswersThatAreNotAwaited(t *testing.T) {
 	} {
 		m := answer(t, ask, launch(0))
 		change(m)
-		h.Decisions.Answer(m)
+		h.Rounds.Answer(m)
 	}
 	if len(j.Attempts) > 0 || !h.Policy.State().InFlight {
 		t.Fatalf("%d attempts run", len(j.Attempts))
 	}
-	h.Decisions.Answer(answer(t, ask, launch(0)))
-	h.Decisions.Answer(answer(t, ask, launch(1)))
+	h.Rounds.Answer(answer(t, ask, launch(0)))
+	h.Rounds.Answer(answer(t, ask, launch(1)))
 	if len(j.Attempts) != 1 || j.Bundles[1].Phase() != state.BundleReady {
 		t.Errorf("%d attempts run, and the second bundle is %v", len(j.Attempts), j.Bundles[1].Phase())
 	}
@@ -132,21 +132,21 @@ func TestAnswersThatAreNotAwaited(t *testing.T) {
 // A policy whose answer can't be read, or has too much, is ended with the reason, and what
 // was reserved for its plans is given back; what runs goes on.
 func TestABreachEndsAPolicy(t *testing.T) {
-	for what, breach := range map[string]func(*roomtest.House, *wire.PolicyAnswer){
-		"unreadable": func(_ *roomtest.House, m *wire.PolicyAnswer) { m.Decisions = []byte{0xff} },
-		"too large":  func(h *roomtest.House, _ *wire.PolicyAnswer) { h.Step.Set.PolicyLimits.AnswerBytes = 1 },
-		"too many":   func(h *roomtest.House, _ *wire.PolicyAnswer) { h.Step.Set.PolicyLimits.Decisions = 1 },
+	for what, breach := range map[string]func(*roomtest.Core, *wire.PolicyAnswer){
+		"unreadable": func(_ *roomtest.Core, m *wire.PolicyAnswer) { m.Decisions = []byte{0xff} },
+		"too large":  func(h *roomtest.Core, _ *wire.PolicyAnswer) { h.Step.Set.PolicyLimits.AnswerBytes = 1 },
+		"too many":   func(h *roomtest.Core, _ *wire.PolicyAnswer) { h.Step.Set.PolicyLimits.Decisions = 1 },
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
 		l := h.Launcher("a", 4)
 		j := h.Job(roomtest.Maps(2))
-		h.Run(j, 0, l)
+		h.RunBundle(j, 0, l)
 		ask := round(t, h)
 		one := scheduler.Launch{Bundle: j.Bundles[1].ID(), Launchers: []scheduler.LauncherID{l.ID}}
 		m := answer(t, ask, scheduler.Decisions{Launch: []scheduler.Launch{one, one}})
 		breach(h, m)
-		h.Decisions.Answer(m)
+		h.Rounds.Answer(m)
 		if g := gone(h); len(g) != 1 || g[0].Generation != ask.Generation || g[0].Breach == "" || h.Policy.Current() != nil {
 			t.Errorf("%s: %+v", what, g)
 		}
@@ -166,10 +166,10 @@ func TestAPolicyThatStalls(t *testing.T) {
 		h.Launcher("a", 1)
 		j := h.Job(roomtest.Maps(1))
 		ask := round(t, h)
-		h.Decisions.WatchStall()
-		h.Decisions.Answer(answer(t, ask, scheduler.Decisions{Waiting: []scheduler.Waiting{{Job: j.ID, Reason: reason}}}))
+		h.Rounds.WatchStall()
+		h.Rounds.Answer(answer(t, ask, scheduler.Decisions{Waiting: []scheduler.Waiting{{Job: j.ID, Reason: reason}}}))
 		h.Later(h.Step.Set.PolicyStallAfter)
-		h.Decisions.StallDue(h.IDs.Attempt)
+		h.Rounds.StallDue(h.IDs.Attempt)
 		g := gone(h)
 		if stalls := len(g) == 1 && g[0].Stalled; stalls != (reason == scheduler.WaitNone) {
 			t.Errorf("it waits because of %v, and is ended: %+v", reason, g)

@@ -11,98 +11,98 @@ import (
 )
 
 // Start has a snapshot made for a new generation, beside what runs: see Events.Gather.
-func (ds *Decisions) Start(m *wire.PolicyStart) {
+func (ds *Rounds) Start(m *wire.PolicyStart) {
 	if given := ds.policy.Begin(m.GetGeneration(), m.GetPolicy(), m.GetStandIn()); given != 0 {
-		ds.step.Act(step.PolicyGone{Generation: given})
+		ds.step.Emit(step.PolicyGone{Generation: given})
 	}
 }
 
 // Started has a generation take over between two rounds.
-func (ds *Decisions) Started(m *wire.PolicyStarted) {
+func (ds *Rounds) Started(m *wire.PolicyStarted) {
 	if !ds.policy.Started(m.GetGeneration(), m.GetName(), m.GetVersion(), scheduler.Ability(m.GetAbilities()), time.Duration(m.GetProgressEveryNs())) {
-		ds.step.Act(step.PolicyGone{Generation: m.GetGeneration()})
+		ds.step.Emit(step.PolicyGone{Generation: m.GetGeneration()})
 		return
 	}
 	ds.cutOver()
 }
 
 // cutOver hands the deciding to the generation that waits for it.
-func (ds *Decisions) cutOver() {
+func (ds *Rounds) cutOver() {
 	old, yes := ds.policy.CutOver()
 	if !yes {
 		return
 	}
-	ds.capacity.ReleaseAll()
+	ds.resources.ReleaseAll()
 	if old != nil {
-		ds.step.Act(step.PolicyGone{Generation: old.Number})
+		ds.step.Emit(step.PolicyGone{Generation: old.Number})
 		ds.policy.Changes.Pass(ds.step)
 	}
 	ds.limitSuspensions()
-	ds.capacity.MarkRoomier()
-	ds.events.TellLoads(false)
+	ds.resources.MarkCapacityFreed()
+	ds.events.NotifyLoads(false)
 	ds.admission.AskAll()
 	ds.policy.PassRequests(ds.step)
 	g := ds.policy.Current()
 	ds.step.Log(step.Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
-	for j := range ds.life.Jobs.All() {
+	for j := range ds.state.Jobs.All() {
 		if j.PolicyWait != (scheduler.Waiting{}) {
 			j.PolicyWait = scheduler.Waiting{}
-			ds.life.Touch(j)
+			ds.state.MarkDirty(j)
 		}
 	}
 }
 
 // settingsVerdict takes what the policy says of its new settings.
-func (ds *Decisions) settingsVerdict(v scheduler.SettingsVerdict) {
+func (ds *Rounds) settingsVerdict(v scheduler.SettingsVerdict) {
 	heard := ds.policy.Has(scheduler.AbilityLoad)
 	if ds.policy.Verdict(ds.step, v) {
 		ds.limitSuspensions()
 		if !heard {
-			ds.events.TellLoads(true)
+			ds.events.NotifyLoads(true)
 		}
 	}
 }
 
 // limitSuspensions sees that what the policy that ran before was to resume is not
 // suspended for ever.
-func (ds *Decisions) limitSuspensions() {
-	for r := range ds.life.Suspended.All() {
+func (ds *Rounds) limitSuspensions() {
+	for r := range ds.state.Suspended.All() {
 		if !ds.policy.Resumes() {
-			ds.step.After(ds.step.Set.SuspendMax, step.TimerSuspend, r.ID)
+			ds.step.SetTimer(ds.step.Set.SuspendMax, step.TimerSuspend, r.ID)
 		}
 	}
 }
 
 // Failed takes in that a generation is gone. What runs goes on; rounds
 // wait for the next.
-func (ds *Decisions) Failed(number uint64, reason string) {
+func (ds *Rounds) Failed(number uint64, reason string) {
 	g := ds.policy.Current()
 	switch ds.policy.Fail(number, reason) {
 	case policystate.FailedNext:
 		ds.step.Log(step.Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
 	case policystate.FailedCurrent:
 		ds.step.Log(step.Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
-		ds.capacity.ReleaseAll()
+		ds.resources.ReleaseAll()
 		ds.policy.Changes.Fail(ds.step, reason)
 		ds.cutOver()
 	}
 }
 
 // breach ends a generation that broke the contract. The shell starts another.
-func (ds *Decisions) breach(reason string) {
+func (ds *Rounds) breach(reason string) {
 	number := ds.policy.Current().Number
-	ds.step.Act(step.PolicyGone{Generation: number, Breach: reason})
+	ds.step.Emit(step.PolicyGone{Generation: number, Breach: reason})
 	ds.Failed(number, reason)
 }
 
 // DropPolicies forgets the generations of the manager's last life.
-func (ds *Decisions) DropPolicies() {
+func (ds *Rounds) DropPolicies() {
 	ds.policy.Forget()
-	ds.capacity.ReleaseAll()
+	ds.resources.ReleaseAll()
 }
 
 // State is what status shows of the policy's rounds.
-type State struct {
+type PolicyState struct {
 	Generation uint64 // 0: none runs
 	Starting   uint64 // 0: none is being started
 	Policy     string // name in the configuration
@@ -120,10 +120,10 @@ type State struct {
 }
 
 // State returns the state of the policy's rounds.
-func (ds *Decisions) State() State {
+func (ds *Rounds) State() PolicyState {
 	p := ds.policy
 	x := p.State()
-	s := State{
+	s := PolicyState{
 		Starting: p.Starting(), Rounds: x.Rounds, Dropped: x.Dropped, Refusals: ds.step.Stats.Refusals(),
 		Restarts: x.Restarts, Problem: x.Problem, InFlight: x.InFlight,
 	}

@@ -15,11 +15,11 @@ import (
 // that, a bad policy would hang every job.
 
 // stalled returns a job that waits for no reason; nil when there is none.
-func (ds *Decisions) stalled() *state.Job {
-	if ds.policy.Current() == nil || ds.life.Attempts.Len() > 0 {
+func (ds *Rounds) stalled() *state.Job {
+	if ds.policy.Current() == nil || ds.state.Attempts.Len() > 0 {
 		return nil
 	}
-	for j := range ds.life.Jobs.All() {
+	for j := range ds.state.Jobs.All() {
 		if j.Phase() == state.JobRunning && j.ReadyCount() > 0 && j.Unplaceable == 0 && j.PolicyWait.Reason == scheduler.WaitNone && ds.someFits(j) {
 			return j
 		}
@@ -29,7 +29,7 @@ func (ds *Decisions) stalled() *state.Job {
 
 // someFits says whether one of a job's longest ready bundles has room now. What
 // is drained, or kept for others, is not the policy's to give.
-func (ds *Decisions) someFits(j *state.Job) bool {
+func (ds *Rounds) someFits(j *state.Job) bool {
 	tried := 0
 	for b := range j.AllReady() {
 		if ds.bundles.Fits(b, nil, nil) {
@@ -43,15 +43,15 @@ func (ds *Decisions) someFits(j *state.Job) bool {
 }
 
 // WatchStall sets a timer when the policy may be stalling.
-func (ds *Decisions) WatchStall() {
+func (ds *Rounds) WatchStall() {
 	if ds.step.Set.PolicyStallAfter > 0 && !ds.StallWatched && ds.stalled() != nil {
 		ds.StallWatched = true
-		ds.step.After(ds.step.Set.PolicyStallAfter, step.TimerStall, ds.ids.Attempt)
+		ds.step.SetTimer(ds.step.Set.PolicyStallAfter, step.TimerStall, ds.ids.Attempt)
 	}
 }
 
 // StallDue ends a policy that has started nothing since the timer was set.
-func (ds *Decisions) StallDue(attempts uint64) {
+func (ds *Rounds) StallDue(attempts uint64) {
 	ds.StallWatched = false
 	j := ds.stalled()
 	if j == nil || attempts != ds.ids.Attempt {
@@ -60,6 +60,6 @@ func (ds *Decisions) StallDue(attempts uint64) {
 	number := ds.policy.Current().Number
 	reason := fmt.Sprintf("it stalls: for %v nothing ran, %d bundles of %v were ready and fit, and it launched none and gave no reason",
 		ds.step.Set.PolicyStallAfter, j.ReadyCount(), j.ID)
-	ds.step.Act(step.PolicyGone{Generation: number, Breach: reason, Stalled: true})
+	ds.step.Emit(step.PolicyGone{Generation: number, Breach: reason, Stalled: true})
 	ds.Failed(number, reason)
 }

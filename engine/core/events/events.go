@@ -18,78 +18,78 @@ import (
 )
 
 // Events tells it. Not safe for concurrent use.
-type Events struct {
+type PolicyEvents struct {
 	step   *step.Step
 	policy *policystate.Session
-	life   *state.Cluster
+	state  *state.Cluster
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, p *policystate.Session, l *state.Cluster) *Events {
-	return &Events{step: s, policy: p, life: l}
+func NewPolicyEvents(s *step.Step, p *policystate.Session, l *state.Cluster) *PolicyEvents {
+	return &PolicyEvents{step: s, policy: p, state: l}
 }
 
 // Emit tells an event about a bundle to the policy, and to one that is being started
 // unless its snapshot will show it. No policy decides on a job's last bundle, nor learns of it.
-func (ev *Events) Emit(b *state.Bundle, e scheduler.Event) {
+func (ev *PolicyEvents) Notify(b *state.Bundle, e scheduler.Event) {
 	if !b.Last() {
-		ev.policy.TellBundle(b.Job.ID, b.Index, e)
+		ev.policy.NotifyBundle(b.Job.ID, b.Index, e)
 	}
 }
 
 // ReadyEvent tells that a bundle is ready.
-func (ev *Events) ReadyEvent(b *state.Bundle) scheduler.BundleReady {
-	return scheduler.BundleReady{At: b.Since, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoidOf(b)}
+func (ev *PolicyEvents) ReadyEvent(b *state.Bundle) scheduler.BundleReady {
+	return scheduler.BundleReady{At: b.Since, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: excludedFor(b)}
 }
 
 // GroupsFor is what the policy learns of a bundle's groups; the places of their
 // input only where they still matter.
-func (ev *Events) GroupsFor(b *state.Bundle, places bool) []scheduler.Group {
+func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Group {
 	groups := make([]scheduler.Group, b.Width())
 	for i := range groups {
-		d := b.Demand(i)
+		d := b.Request(i)
 		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.StageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory}
 		if places {
-			groups[i].InputBytes, groups[i].Places = b.Job.Inputs.Size(b.Nodes(i), state.Hosts{Cluster: ev.life}, b.Job)
+			groups[i].InputBytes, groups[i].Places = b.Job.Inputs.Size(b.Nodes(i), state.Hosts{Cluster: ev.state}, b.Job)
 		}
 	}
 	return groups
 }
 
 // Grown tells that a stage takes slots of another kind.
-func (ev *Events) Grown(j *state.Job, stage int, kind scheduler.SlotKind) {
-	ev.policy.TellJob(j.ID, scheduler.StageGrown{At: ev.step.Now, Job: j.ID, Stage: scheduler.StageID(stage), Groups: j.Stages[stage].Groups(), Kind: kind})
+func (ev *PolicyEvents) NotifyKind(j *state.Job, stage int, kind scheduler.SlotKind) {
+	ev.policy.NotifyJob(j.ID, scheduler.StageGrown{At: ev.step.Now, Job: j.ID, Stage: scheduler.StageID(stage), Groups: j.Stages[stage].Groups(), Kind: kind})
 }
 
 // Protect keeps a bundle from preemptions for a while, and tells of it.
-func (ev *Events) Protect(b *state.Bundle) {
+func (ev *PolicyEvents) Protect(b *state.Bundle) {
 	b.Protected = ev.step.Now.Add(ev.step.Set.ProtectFor)
-	ev.Emit(b, ev.protectedEvent(b))
+	ev.Notify(b, ev.protectedEvent(b))
 }
 
-func (ev *Events) protectedEvent(b *state.Bundle) scheduler.BundleProtected {
+func (ev *PolicyEvents) protectedEvent(b *state.Bundle) scheduler.BundleProtected {
 	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protected}
 }
 
 // TwiceEvent offers a bundle that runs for a second attempt.
-func (ev *Events) TwiceEvent(b *state.Bundle) scheduler.SpeculationOffered {
-	avoid := avoidOf(b)
-	for _, r := range b.Runs() {
+func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationOffered {
+	avoid := excludedFor(b)
+	for _, r := range b.Attempts() {
 		for _, a := range r.Attempts {
 			avoid = sortedset.Add(avoid, a.Launcher.ID)
 		}
 	}
-	return scheduler.SpeculationOffered{At: b.Twice(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}
+	return scheduler.SpeculationOffered{At: b.SpeculationOffered(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}
 }
 
 // Blamed tells whether the site avoids a launcher.
-func (ev *Events) Blamed(l *state.Launcher) {
-	ev.policy.TellLauncher(l.ID, scheduler.LauncherBlamed{At: ev.step.Now, Launcher: l.ID, Blamed: l.Blamed})
+func (ev *PolicyEvents) NotifyExclusion(l *state.Launcher) {
+	ev.policy.NotifyLauncher(l.ID, scheduler.LauncherBlamed{At: ev.step.Now, Launcher: l.ID, Blamed: l.Excluded})
 }
 
 // WorkOf is what the policy learns of an attempt's work. The running time is the
 // manager's own: it is what the policy saw.
-func (ev *Events) WorkOf(a *state.Attempt, m *wire.Work) scheduler.Work {
+func (ev *PolicyEvents) WorkOf(a *state.Attempt, m *wire.Work) scheduler.Work {
 	w := scheduler.Work{Running: a.Running(ev.step.Now), ToRead: max(m.GetToRead(), 0), Written: max(m.GetWritten(), 0)}
 	for i, n := range m.GetRead() {
 		if i < len(w.Read) {
@@ -100,6 +100,6 @@ func (ev *Events) WorkOf(a *state.Attempt, m *wire.Work) scheduler.Work {
 }
 
 // avoidOf lists the launchers that are refused for a bundle, ascending.
-func avoidOf(b *state.Bundle) []scheduler.LauncherID {
+func excludedFor(b *state.Bundle) []scheduler.LauncherID {
 	return state.Excluded(&b.Job.Exclusions, &b.Exclusions)
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // snapshot is that of the generation that the step at hand starts.
-func snapshot(t *testing.T, h *roomtest.House) scheduler.Snapshot {
+func snapshot(t *testing.T, h *roomtest.Core) scheduler.Snapshot {
 	t.Helper()
-	for _, todo := range h.Step.Todo() {
+	for _, todo := range h.Step.Effects() {
 		if s, is := todo.Action.(step.StartPolicy); is {
 			return s.Snapshot()
 		}
@@ -30,26 +30,26 @@ func TestASnapshotTellsWhatEventsTold(t *testing.T) {
 	h.StartPolicy(scheduler.AbilityResume)
 	a, b := h.Launcher("a", 4), h.Launcher("b", 4)
 	j := h.Job(roomtest.MapReduce(6, 2))
-	h.Finish(h.Run(j, 0, a).Attempts[0], &wire.StoredOutput{Bytes: 10, PartitionBytes: []int64{4, 6}})
-	h.Run(j, 1, b)
-	suspended := h.Run(j, 2, a)
-	twice := h.Run(j, 3, b)
+	h.Finish(h.RunBundle(j, 0, a).Attempts[0], &wire.StoredOutput{Bytes: 10, PartitionBytes: []int64{4, 6}})
+	h.RunBundle(j, 1, b)
+	suspended := h.RunBundle(j, 2, a)
+	twice := h.RunBundle(j, 3, b)
 	var all view.View
-	if err := all.Apply(scheduler.Round{Now: h.Step.Now, Events: h.Told()}); err != nil {
+	if err := all.Apply(scheduler.Round{Now: h.Step.Now, Events: h.NotifiedEvents()}); err != nil {
 		t.Fatal(err)
 	}
 	h.Later(time.Hour)
-	h.Attempts.SuspendRun(suspended)
+	h.Attempts.SuspendBundleAttempt(suspended)
 	h.Attempts.SuspendedNow(suspended.Attempts[0])
-	twice.Bundle.SetTwice(h.Step.Now)
-	h.Events.Emit(twice.Bundle, h.Events.TwiceEvent(twice.Bundle))
+	twice.Bundle.SetSpeculationOffered(h.Step.Now)
+	h.Events.Notify(twice.Bundle, h.Events.SpeculationEvent(twice.Bundle))
 	h.Events.Protect(twice.Bundle)
-	if err := all.Apply(scheduler.Round{Now: h.Step.Now, Events: h.Told()}); err != nil {
+	if err := all.Apply(scheduler.Round{Now: h.Step.Now, Events: h.NotifiedEvents()}); err != nil {
 		t.Fatal(err)
 	}
 	h.Later(time.Second)
-	h.Decisions.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
-	h.Events.Gather()
+	h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+	h.Events.BuildSnapshot()
 	var fresh view.View
 	if err := fresh.Start(snapshot(t, h)); err != nil {
 		t.Fatal(err)
@@ -69,18 +69,18 @@ func TestWhatHappensWhileASnapshotIsMade(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 4)
 	first, last := h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1))
-	h.Decisions.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
-	h.Step.Set.StepWork = 3 * step.WorkGather
+	h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+	h.Step.Set.StepWork = 3 * step.WorkSnapshot
 	h.Later(time.Second)
-	h.Events.Gather() // the launcher, the first job and its bundle
-	if g := h.Policy.Gathering(); g == nil || g.Job != first.ID {
+	h.Events.BuildSnapshot() // the launcher, the first job and its bundle
+	if g := h.Policy.Building(); g == nil || g.Job != first.ID {
 		t.Fatalf("after one slice it has come to %+v", g)
 	}
-	h.Run(first, 0, l)
-	h.Run(last, 0, l)
-	for h.Policy.Gathering() != nil {
+	h.RunBundle(first, 0, l)
+	h.RunBundle(last, 0, l)
+	for h.Policy.Building() != nil {
 		h.Later(time.Second)
-		h.Events.Gather()
+		h.Events.BuildSnapshot()
 	}
 	launched, started := map[scheduler.BundleID]int{}, map[scheduler.BundleID]int{}
 	for _, e := range snapshot(t, h).Events {
@@ -102,18 +102,18 @@ func TestLoadsAreForWhoWantsThem(t *testing.T) {
 		h := roomtest.New(t)
 		h.StartPolicy(wants)
 		l := h.Launcher("a", 1)
-		h.Told()
+		h.NotifiedEvents()
 		busy := 0.5
 		for range 2 {
 			h.Events.LoadReport(l, &wire.MachineLoad{Cpu: &busy, Memory: &busy})
 		}
 		n := 0
-		for _, e := range h.Told() {
+		for _, e := range h.NotifiedEvents() {
 			if load, is := e.(scheduler.LauncherLoad); is && load.CPU == 0.5 {
 				n++
 			}
 		}
-		if n != want || wants == 0 && h.Events.ToldLoad(l).CPU() == 0.5 {
+		if n != want || wants == 0 && h.Events.NotifiedLoad(l).CPU() == 0.5 {
 			t.Errorf("abilities %v: %d loads are told, want %d", wants, n, want)
 		}
 	}
@@ -126,15 +126,15 @@ func TestASnapshotTellsWhoIsToLeave(t *testing.T) {
 		h.StartPolicy(scheduler.AbilityResume)
 		l := h.Launcher("a", 1)
 		victim, other := h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1))
-		a := h.Run(victim, 0, l).Attempts[0]
+		a := h.RunBundle(victim, 0, l).Attempts[0]
 		h.Later(time.Hour)
 		if _, why := h.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{a.ID}, Mode: mode}); why != "" {
 			t.Fatal(why)
 		}
 		preempted := h.Step.Now
 		h.Later(time.Second)
-		h.Decisions.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
-		h.Events.Gather()
+		h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+		h.Events.BuildSnapshot()
 		told := false
 		for _, e := range snapshot(t, h).Events {
 			if o, is := e.(scheduler.Outcome); is && o.Kind == scheduler.DecisionPreempt {

@@ -8,27 +8,27 @@ import (
 )
 
 // LoadReport takes in how busy a launcher's machine is now.
-func (ev *Events) LoadReport(l *state.Launcher, m *wire.MachineLoad) {
+func (ev *PolicyEvents) LoadReport(l *state.Launcher, m *wire.MachineLoad) {
 	if l.SetLoad(resources.NewLoad(m.Cpu, m.Memory)) && ev.policy.Has(scheduler.AbilityLoad) {
-		ev.policy.Tell(l.LoadEvent(ev.step.Now))
+		ev.policy.Notify(l.LoadEvent(ev.step.Now))
 	}
 }
 
 // TellLoads tells a policy that begins to want loads what is known. One that was
 // told before, and then did without, may have to hear that something no longer is.
-func (ev *Events) TellLoads(again bool) {
+func (ev *PolicyEvents) NotifyLoads(again bool) {
 	if !ev.policy.Has(scheduler.AbilityLoad) {
 		return
 	}
-	for _, id := range ev.life.Launchers.IDs() {
-		if l := ev.life.Launchers.Get(id); l.Up && (again || l.Load() != (resources.Load{})) {
-			ev.policy.Tell(l.LoadEvent(ev.step.Now))
+	for _, id := range ev.state.Launchers.IDs() {
+		if l := ev.state.Launchers.Get(id); l.Up && (again || l.Load() != (resources.Load{})) {
+			ev.policy.Notify(l.LoadEvent(ev.step.Now))
 		}
 	}
 }
 
 // ToldLoad is the load that the policy knows of.
-func (ev *Events) ToldLoad(l *state.Launcher) resources.Load {
+func (ev *PolicyEvents) NotifiedLoad(l *state.Launcher) resources.Load {
 	if ev.policy.Has(scheduler.AbilityLoad) {
 		return l.Load()
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-func (ev *Events) environment() scheduler.Environment {
+func (ev *PolicyEvents) environment() scheduler.Environment {
 	e := scheduler.Environment{
 		Heartbeat: ev.step.Set.Heartbeat, Seed: ev.step.Set.Seed, Limits: ev.step.Set.Limits(), Simulated: ev.step.Set.Simulated,
 		ReserveMax: ev.step.Set.ReserveMax, ProtectFor: ev.step.Set.ProtectFor, SuspendMax: ev.step.Set.SuspendMax,
@@ -27,28 +27,28 @@ func (ev *Events) environment() scheduler.Environment {
 // Gather goes on with the snapshot for the generation that is being started, and starts
 // that when it is made. What failed or was lost on the way is left out. How far work is,
 // where a policy asked for that, is told as of when it is come to.
-func (ev *Events) Gather() {
-	g := ev.policy.Gathering()
-	if g == nil || !ev.gatherLaunchers(g) || !ev.gatherJobs(g) {
+func (ev *PolicyEvents) BuildSnapshot() {
+	g := ev.policy.Building()
+	if g == nil || !ev.addLaunchers(g) || !ev.addJobs(g) {
 		return
 	}
-	ev.step.Act(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), Gathered: ev.policy.Gathered(ev.step.Now)})
+	ev.step.Emit(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), Gathered: ev.policy.FinishSnapshot(ev.step.Now)})
 }
 
 // gatherLaunchers tells of launchers; false when some are left.
-func (ev *Events) gatherLaunchers(g *policystate.Gathering) bool {
-	i, _ := slices.BinarySearch(ev.life.Launchers.IDs(), g.Launcher+1)
-	for ; g.Launcher != policystate.AllLaunchers && i < len(ev.life.Launchers.IDs()); i++ {
-		if !ev.step.Spend(step.WorkGather) {
+func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
+	i, _ := slices.BinarySearch(ev.state.Launchers.IDs(), g.Launcher+1)
+	for ; g.Launcher != policystate.AllLaunchers && i < len(ev.state.Launchers.IDs()); i++ {
+		if !ev.step.ConsumeBudget(step.WorkSnapshot) {
 			return false
 		}
-		g.Launcher = ev.life.Launchers.IDs()[i]
-		if l := ev.life.Launchers.Get(g.Launcher); l.Up {
+		g.Launcher = ev.state.Launchers.IDs()[i]
+		if l := ev.state.Launchers.Get(g.Launcher); l.Up {
 			g.Add(l.JoinedEvent())
 			if l.Draining {
 				g.Add(scheduler.LauncherDraining{At: l.Joined, Launcher: l.ID, Draining: true})
 			}
-			if l.Blamed {
+			if l.Excluded {
 				g.Add(scheduler.LauncherBlamed{At: l.Joined, Launcher: l.ID, Blamed: true})
 			}
 		}
@@ -58,20 +58,20 @@ func (ev *Events) gatherLaunchers(g *policystate.Gathering) bool {
 }
 
 // gatherJobs tells of jobs; false when some are left.
-func (ev *Events) gatherJobs(g *policystate.Gathering) bool {
+func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 	for {
-		if j := ev.life.Jobs.Get(g.Job); j != nil && j.Phase() != state.JobAsked && !ev.gatherBundles(g, j) {
+		if j := ev.state.Jobs.Get(g.Job); j != nil && j.Phase() != state.JobPendingAdmission && !ev.addBundles(g, j) {
 			return false
 		}
-		i, _ := slices.BinarySearch(ev.life.Jobs.IDs(), g.Job+1)
-		if i == len(ev.life.Jobs.IDs()) {
+		i, _ := slices.BinarySearch(ev.state.Jobs.IDs(), g.Job+1)
+		if i == len(ev.state.Jobs.IDs()) {
 			return true
 		}
-		if !ev.step.Spend(step.WorkGather) {
+		if !ev.step.ConsumeBudget(step.WorkSnapshot) {
 			return false
 		}
-		g.Job, g.Bundle = ev.life.Jobs.IDs()[i], 0
-		if j := ev.life.Jobs.Get(g.Job); j.Phase() == state.JobAsked {
+		g.Job, g.Bundle = ev.state.Jobs.IDs()[i], 0
+		if j := ev.state.Jobs.Get(g.Job); j.Phase() == state.JobPendingAdmission {
 			g.Bundle = math.MaxInt // what becomes of it is told by events
 		} else {
 			g.Add(scheduler.JobSubmitted{At: j.Admitted, Job: j.ForPolicy()})
@@ -80,38 +80,38 @@ func (ev *Events) gatherJobs(g *policystate.Gathering) bool {
 }
 
 // gatherBundles tells of a job's bundles; false when some are left.
-func (ev *Events) gatherBundles(g *policystate.Gathering, j *state.Job) bool {
+func (ev *PolicyEvents) addBundles(g *policystate.SnapshotBuilder, j *state.Job) bool {
 	for ; g.Bundle < len(j.Plan.Bundles); g.Bundle++ {
-		if !ev.step.Spend(step.WorkGather * j.Bundles[g.Bundle].Width()) {
+		if !ev.step.ConsumeBudget(step.WorkSnapshot * j.Bundles[g.Bundle].Width()) {
 			return false
 		}
-		ev.gatherBundle(g, &j.Bundles[g.Bundle])
+		ev.addBundle(g, &j.Bundles[g.Bundle])
 	}
 	return true
 }
 
 // past is a bundle attempt as a snapshot tells it.
-type past struct {
-	run      *state.Run // nil when it committed
+type pastAttempt struct {
+	run      *state.BundleAttempt // nil when it committed
 	launched scheduler.Time
 	commits  []*state.Commit
 }
 
-func (ev *Events) gatherBundle(g *policystate.Gathering, b *state.Bundle) {
-	var runs []past
-	for _, r := range b.Runs() {
-		runs = append(runs, past{r, r.Launched, r.Commits})
+func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundle) {
+	var runs []pastAttempt
+	for _, r := range b.Attempts() {
+		runs = append(runs, pastAttempt{r, r.Launched, r.Commits})
 	}
 	// A finished bundle that is wanted again waits for the attempt that it had to end.
-	again := b.Phase() == state.BundleWaiting && len(b.Runs()) > 0
+	again := b.Phase() == state.BundleWaiting && len(b.Attempts()) > 0
 	if b.Phase() == state.BundleFinished || again {
-		runs = append(runs, past{nil, b.Kept[0].Launched, b.Kept})
-		slices.SortStableFunc(runs, func(x, y past) int { return cmp.Compare(x.launched, y.launched) })
+		runs = append(runs, pastAttempt{nil, b.LastCommits[0].Launched, b.LastCommits})
+		slices.SortStableFunc(runs, func(x, y pastAttempt) int { return cmp.Compare(x.launched, y.launched) })
 	}
 	for i, p := range runs {
 		if i == 0 {
 			g.Add(scheduler.BundleReady{
-				At: p.launched, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, b.Phase() != state.BundleFinished), Avoid: avoidOf(b),
+				At: p.launched, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, b.Phase() != state.BundleFinished), Avoid: excludedFor(b),
 			})
 		} else {
 			// It was wanted in a step before the one that launched it.
@@ -120,29 +120,29 @@ func (ev *Events) gatherBundle(g *policystate.Gathering, b *state.Bundle) {
 		addLaunch(g, b, p)
 	}
 	for _, p := range runs { // a step launches before it hears what ended: so what has one time is told in that order
-		addRun(g, b, p)
+		addBundleAttempt(g, b, p)
 	}
 	if again {
 		g.Add(scheduler.BundleWantedAgain{At: b.Since, Job: b.Job.ID, Bundle: b.ID()})
 	}
-	if b.Twice() != 0 {
-		g.Add(ev.TwiceEvent(b))
+	if b.SpeculationOffered() != 0 {
+		g.Add(ev.SpeculationEvent(b))
 	}
 	if b.Phase() == state.BundleReady {
 		g.Add(ev.ReadyEvent(b))
 	}
-	if b.Protected != 0 && len(b.Runs()) > 0 {
+	if b.Protected != 0 && len(b.Attempts()) > 0 {
 		g.Add(ev.protectedEvent(b))
 	}
-	ev.gatherProgress(g, b)
+	ev.addProgress(g, b)
 }
 
 // gatherProgress tells the progress that some policy was told of before: one that
 // chooses by it would else take all for equal until the next reports.
-func (ev *Events) gatherProgress(g *policystate.Gathering, b *state.Bundle) {
-	for _, r := range b.Runs() {
+func (ev *PolicyEvents) addProgress(g *policystate.SnapshotBuilder, b *state.Bundle) {
+	for _, r := range b.Attempts() {
 		for _, a := range r.Attempts {
-			if a != nil && a.Told != 0 && (a.Phase() == phase.Running || a.Phase() == phase.Suspended) {
+			if a != nil && a.ProgressNotified != 0 && (a.Phase() == phase.Running || a.Phase() == phase.Suspended) {
 				g.Add(scheduler.AttemptProgress{At: ev.step.Now, Attempt: a.ID, Progress: a.Progress, Work: ev.WorkOf(a, a.Work)})
 			}
 		}
@@ -150,7 +150,7 @@ func (ev *Events) gatherProgress(g *policystate.Gathering, b *state.Bundle) {
 }
 
 // addLaunch tells that a bundle attempt was launched.
-func addLaunch(g *policystate.Gathering, b *state.Bundle, p past) {
+func addLaunch(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
 	o := scheduler.Outcome{At: p.launched, Kind: scheduler.DecisionLaunch, Accepted: true, Launch: scheduler.Launch{Bundle: b.ID()}}
 	for i, k := range p.commits {
 		id, where := scheduler.AttemptID(0), scheduler.LauncherID(0)
@@ -165,7 +165,7 @@ func addLaunch(g *policystate.Gathering, b *state.Bundle, p past) {
 }
 
 // addRun tells what became of it.
-func addRun(g *policystate.Gathering, b *state.Bundle, p past) {
+func addBundleAttempt(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
 	for i, k := range p.commits {
 		if k != nil {
 			addCommit(g, b, i, k)
@@ -175,7 +175,7 @@ func addRun(g *policystate.Gathering, b *state.Bundle, p past) {
 	}
 }
 
-func addCommit(g *policystate.Gathering, b *state.Bundle, i int, k *state.Commit) {
+func addCommit(g *policystate.SnapshotBuilder, b *state.Bundle, i int, k *state.Commit) {
 	stage := b.StageOf(i)
 	g.Add(scheduler.AttemptStarted{
 		At: k.Started, Attempt: k.Attempt, Job: b.Job.ID, Bundle: b.ID(), Group: i, Stage: scheduler.StageID(stage), Launcher: k.Launcher, Speculative: k.Spec,
@@ -186,15 +186,15 @@ func addCommit(g *policystate.Gathering, b *state.Bundle, i int, k *state.Commit
 	g.Add(scheduler.AttemptEnded{At: k.Ended, Attempt: k.Attempt, Outcome: scheduler.Finished, Work: k.Work})
 }
 
-func addAttempt(g *policystate.Gathering, a *state.Attempt) {
-	b := a.Run.Bundle
+func addAttempt(g *policystate.SnapshotBuilder, a *state.Attempt) {
+	b := a.BundleAttempt.Bundle
 	stage := b.StageOf(a.Group)
 	if a.Started() != 0 {
 		// Told as if it had never been suspended before: so its running time is right.
 		start := a.Since().Add(-a.Ran())
 		g.Add(scheduler.AttemptStarted{
 			At: start, Attempt: a.ID, Job: b.Job.ID, Bundle: b.ID(), Group: a.Group, Stage: scheduler.StageID(stage),
-			Launcher: a.Launcher.ID, Speculative: a.Run.Speculative,
+			Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative,
 		})
 		if a.Executing() != 0 {
 			g.Add(scheduler.AttemptPhase{At: max(a.Executing(), start), Attempt: a.ID, Phase: scheduler.PhaseExecute})
@@ -221,7 +221,7 @@ func addAttempt(g *policystate.Gathering, a *state.Attempt) {
 	case a.Stop() != nil && a.Stop().Outcome == scheduler.Preempted:
 		leaves(a.Stop().At, scheduler.PreemptKill, a.Stop().ForJob)
 	case a.Stop() == nil && a.Suspending():
-		at, beneficiary := a.Run.ToSuspend()
+		at, beneficiary := a.BundleAttempt.SuspendRequested()
 		leaves(at, scheduler.PreemptSuspend, beneficiary)
 	}
 }

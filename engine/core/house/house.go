@@ -22,39 +22,39 @@ import (
 // House is all rooms of a core. Not safe for concurrent use.
 type House struct {
 	// The state.
-	Step     step.Step
-	IDs      ids.IDs
-	Capacity resources.Resources // of the launchers
-	Policy   policystate.Session
-	Life     *state.Cluster
+	Step      step.Step
+	IDs       ids.IDs
+	Resources resources.Resources // of the launchers
+	Policy    policystate.Session
+	Cluster   *state.Cluster
 
 	// What happens to it. Each may use those above it.
-	Events     *events.Events
-	Orders     *orders.Orders
-	Status     *status.Reader // what is asked of it
+	Events     *events.PolicyEvents
+	Dispatch   *orders.Dispatcher
+	Status     *status.StatusReader // what is asked of it
 	Bundles    *bundles.Bundles
 	Jobs       *jobs.Jobs
 	Admission  *admission.Admission
 	Attempts   *attempts.Attempts
 	Preemption *preemption.Preemption
-	Sessions   *sessions.Sessions
-	Decisions  *decisions.Decisions
+	Membership *sessions.Membership
+	Rounds     *decisions.Rounds
 }
 
 // New returns a house with nobody in it.
 func New(set step.Settings) *House {
 	h := &House{Step: step.Step{Set: set}}
-	s, i, c, p := &h.Step, &h.IDs, &h.Capacity, &h.Policy
-	h.Life = state.New(s, c)
-	h.Events = events.New(s, p, h.Life)
-	h.Orders = orders.New(s, h.Life)
-	h.Status = status.New(s, c, p, h.Life)
-	h.Bundles = bundles.New(s, c, h.Life, h.Events)
-	h.Jobs = jobs.New(s, c, p, h.Life, h.Events, h.Orders, h.Status, h.Bundles)
-	h.Admission = admission.New(s, i, c, p, h.Life, h.Status, h.Jobs)
-	h.Attempts = attempts.New(s, i, c, p, h.Life, h.Events, h.Orders, h.Bundles, h.Jobs)
-	h.Preemption = preemption.New(s, i, c, h.Life, h.Events, h.Orders, h.Bundles, h.Attempts)
-	h.Sessions = sessions.New(s, i, c, p, h.Life, h.Events, h.Orders, h.Jobs, h.Attempts)
-	h.Decisions = decisions.New(s, i, c, p, h.Life, h.Events, h.Bundles, h.Admission, h.Attempts, h.Preemption)
+	s, i, c, p := &h.Step, &h.IDs, &h.Resources, &h.Policy
+	h.Cluster = state.New(s, c)
+	h.Events = events.NewPolicyEvents(s, p, h.Cluster)
+	h.Dispatch = orders.NewDispatcher(s, h.Cluster)
+	h.Status = status.NewStatusReader(s, c, p, h.Cluster)
+	h.Bundles = bundles.NewBundles(s, c, h.Cluster, h.Events)
+	h.Jobs = jobs.NewJobs(s, c, p, h.Cluster, h.Events, h.Dispatch, h.Status, h.Bundles)
+	h.Admission = admission.NewAdmission(s, i, c, p, h.Cluster, h.Status, h.Jobs)
+	h.Attempts = attempts.NewAttempts(s, i, c, p, h.Cluster, h.Events, h.Dispatch, h.Bundles, h.Jobs)
+	h.Preemption = preemption.NewPreemption(s, i, c, h.Cluster, h.Events, h.Dispatch, h.Bundles, h.Attempts)
+	h.Membership = sessions.New(s, i, c, p, h.Cluster, h.Events, h.Dispatch, h.Jobs, h.Attempts)
+	h.Rounds = decisions.NewRounds(s, i, c, p, h.Cluster, h.Events, h.Bundles, h.Admission, h.Attempts, h.Preemption)
 	return h
 }

@@ -22,16 +22,16 @@ func (js *Jobs) failLost(b *state.Bundle, why string) {
 // keeps on the job's own storage.
 func (js *Jobs) OutputsLost(b *state.Bundle, i int, all bool) {
 	j := b.Job
-	k := *b.Kept[i]
+	k := *b.LastCommits[i]
 	k.Lost = true
-	b.Kept = slices.Clone(b.Kept) // a frozen state has the old ones
-	b.Kept[i] = &k
+	b.LastCommits = slices.Clone(b.LastCommits) // a frozen state has the old ones
+	b.LastCommits[i] = &k
 	for _, x := range b.Nodes(i) {
 		n := j.Plan.Node(x)
 		for _, conn := range j.Inputs.OutOf(n.Stage) {
 			out := dataflow.Key{Conn: conn, From: int32(n.Index)}
 			if j.Inputs.There(out) && (all || j.Plan.Connection(int(conn)).Store == "") {
-				js.bundles.Cross(j, conn, j.Inputs.Lose(out, k.Launcher))
+				js.bundles.ApplyGateChanges(j, conn, j.Inputs.Lose(out, k.Launcher))
 			}
 		}
 	}
@@ -39,13 +39,13 @@ func (js *Jobs) OutputsLost(b *state.Bundle, i int, all bool) {
 
 // WantAgain turns a finished bundle whose output is needed to unfinished, and
 // with it those whose lost output it needs in turn.
-func (js *Jobs) WantAgain(b *state.Bundle) {
+func (js *Jobs) Reopen(b *state.Bundle) {
 	for work := []*state.Bundle{b}; len(work) > 0; {
 		b, work = work[len(work)-1], work[:len(work)-1]
 		if b.Phase() != state.BundleFinished || b.Job.Phase() != state.JobRunning {
 			continue
 		}
-		js.reopen(b)
+		js.reopenBundle(b)
 		j := b.Job
 		for i := range b.Groups() {
 			j.Inputs.Each(b.Nodes(i), func(k dataflow.Key) {
@@ -59,16 +59,16 @@ func (js *Jobs) WantAgain(b *state.Bundle) {
 }
 
 // reopen counts a finished bundle as unfinished.
-func (js *Jobs) reopen(b *state.Bundle) {
+func (js *Jobs) reopenBundle(b *state.Bundle) {
 	j := b.Job
 	b.Enter(state.BundleWaiting)
 	b.Since = js.step.Now
 	b.Losses++
 	j.Unfinished++
 	j.CountDone(b, -1)
-	js.life.Touch(j) // it may have to wait for others before it is ready
+	js.state.MarkDirty(j) // it may have to wait for others before it is ready
 	js.step.Stats.Rerun++
-	js.events.Emit(b, scheduler.BundleWantedAgain{At: js.step.Now, Job: j.ID, Bundle: b.ID()})
+	js.events.Notify(b, scheduler.BundleWantedAgain{At: js.step.Now, Job: j.ID, Bundle: b.ID()})
 	if b.Losses > js.step.Set.LostMax {
 		js.failLost(b, "its output was lost")
 		return

@@ -13,23 +13,23 @@ import (
 )
 
 // CommitRun makes a bundle finished by one of its runs.
-func (js *Jobs) CommitRun(r *state.Run) {
+func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 	b := r.Bundle
 	j := b.Job
-	b.DropRun(r)
-	for _, other := range b.Runs() {
-		js.orders.StopRun(other, scheduler.Killed, "another attempt finished first", 0, 0)
+	b.DropAttempt(r)
+	for _, other := range b.Attempts() {
+		js.dispatch.StopBundleAttempt(other, scheduler.Killed, "another attempt finished first", 0, 0)
 	}
 	wrote := writes(r.Commits)
 	js.bundles.StoreTook(b, r.Attempts[0].Launcher.ID, wrote)
 	b.Enter(state.BundleFinished)
-	b.SetTwice(0)
+	b.SetSpeculationOffered(0)
 	b.Since = js.step.Now
-	js.capacity.ReleaseFor(b, b.Job.ReadyCount())
-	old := b.Kept
-	b.Kept = r.Commits
+	js.resources.ReleaseFor(b, b.Job.ReadyCount())
+	old := b.LastCommits
+	b.LastCommits = r.Commits
 	if b.Last() {
-		js.lastFinished(j, b.Kept[0].Report)
+		js.lastFinished(j, b.LastCommits[0].Report)
 		return
 	}
 	j.Unfinished--
@@ -43,18 +43,18 @@ func (js *Jobs) CommitRun(r *state.Run) {
 		if old != nil {
 			before = old[i]
 			// Its file stays until the job ends: who reads it may go on.
-			if l := js.life.Launchers.Get(before.Launcher); l != nil {
+			if l := js.state.Launchers.Get(before.Launcher); l != nil {
 				delete(l.Outputs, before.Attempt)
 			}
 		}
 		js.keepOutputs(b, i, k, before)
-		j.Tally.Accept(k.Report, +1)
+		j.Stats.Accept(k.Report, +1)
 		if before != nil {
-			j.Tally.Accept(before.Report, -1)
+			j.Stats.Accept(before.Report, -1)
 		}
 	}
 	js.tryWaiting(j, wrote)
-	js.life.Touch(j)
+	js.state.MarkDirty(j)
 	js.checkDone(j)
 }
 
@@ -73,13 +73,13 @@ func (js *Jobs) keepOutputs(b *state.Bundle, i int, k, before *state.Commit) {
 	for _, s := range k.Report.GetStored() {
 		sizes[dataflow.Key{Conn: int32(s.GetConnection()), From: int32(s.GetFrom())}] = s
 	}
-	for _, x := range b.Filed(i) {
+	for _, x := range b.NodesWithFiles(i) {
 		n := j.Plan.Node(x)
 		for _, conn := range j.Inputs.OutOf(n.Stage) {
 			key := dataflow.Key{Conn: conn, From: int32(n.Index)}
 			s := sizes[key]
 			js.bundles.StoredOutput(j, key, max(s.GetBytes(), 0), s.GetPartitionBytes(), k.Launcher, before)
-			js.orders.Supply(j, key)
+			js.dispatch.Supply(j, key)
 		}
 	}
 	js.countReads(b, i, k.Work)
@@ -101,7 +101,7 @@ var nothingKept wire.AttemptEnded
 func (js *Jobs) countReads(b *state.Bundle, i int, w scheduler.Work) {
 	j := b.Job
 	most := 0
-	j.Tally.Read(w)
+	j.Stats.Read(w)
 	for level, n := range w.Read {
 		js.step.Stats.Read[level] += uint64(n)
 		if n > w.Read[most] {
@@ -113,7 +113,7 @@ func (js *Jobs) countReads(b *state.Bundle, i int, w scheduler.Work) {
 	}
 	for _, x := range b.Nodes(i) {
 		if len(j.Plan.Graph.Stages[j.Plan.Node(x).Stage].Inputs) > 0 {
-			j.Tally.Local(most)
+			j.Stats.Local(most)
 			js.step.Stats.Local[most]++
 			return
 		}
@@ -121,31 +121,31 @@ func (js *Jobs) countReads(b *state.Bundle, i int, w scheduler.Work) {
 }
 
 // RunOver ends a bundle attempt that did not commit, when nothing of it lives.
-func (js *Jobs) RunOver(r *state.Run) {
+func (js *Jobs) BundleAttemptEnded(r *state.BundleAttempt) {
 	b := r.Bundle
 	j := b.Job
-	if r.Live() > 0 || !b.HasRun(r) {
+	if r.Live() > 0 || !b.HasAttempt(r) {
 		return
 	}
-	b.DropRun(r)
+	b.DropAttempt(r)
 	for _, k := range r.Commits {
 		if k != nil {
-			js.orders.DropOutput(k, j)
+			js.dispatch.DropOutput(k, j)
 		}
 	}
 	wasRunning := b.Phase() == state.BundleRunning // else another attempt of it finished
-	if wasRunning && len(b.Runs()) == 0 {
+	if wasRunning && len(b.Attempts()) == 0 {
 		b.Enter(state.BundleWaiting)
 	}
 	switch {
 	case b.Last() && wasRunning:
-		js.lastRunOver(b, r)
+		js.lastAttemptEnded(b, r)
 	case j.Ends():
 		js.checkQuiet(j)
 	case !wasRunning:
 		js.bundles.Recheck(b)
 		js.checkDone(j)
-	case !js.countFailure(b, r) && len(b.Runs()) == 0:
+	case !js.countFailure(b, r) && len(b.Attempts()) == 0:
 		js.bundles.Recheck(b)
 	}
 }
@@ -155,7 +155,7 @@ var hopeless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_INVALID, wire.ErrorKin
 
 // countFailure counts why a run ended, and fails the job when that was once too
 // often.
-func (js *Jobs) countFailure(b *state.Bundle, r *state.Run) bool {
+func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 	f := r.Failure()
 	switch {
 	case f != nil && r.Elsewhere():
@@ -168,7 +168,7 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.Run) bool {
 		js.EndJob(b.Job, scheduler.JobFailed, f)
 		return true
 	case f != nil && f.Kind == wire.ErrorKind_ERROR_KIND_FULL:
-		return len(b.Runs()) == 0 && js.waitForRoom(b, f)
+		return len(b.Attempts()) == 0 && js.waitForRoom(b, f)
 	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
 		b.Failures++
 		if b.Failures >= b.Job.AttemptsMax(&js.step.Set) {

@@ -27,7 +27,7 @@ func (js *Jobs) checkDone(j *state.Job) {
 		return
 	}
 	j.Enter(state.JobPublishing)
-	js.life.NoteWork(j) // readers of it may not have been told what they need no more
+	js.state.RequeueJob(j) // readers of it may not have been told what they need no more
 	js.bundles.MakeReady(j.LastBundle())
 }
 
@@ -39,8 +39,8 @@ func (js *Jobs) EndJob(j *state.Job, outcome scheduler.JobOutcome, f *wire.Failu
 	}
 	j.Enter(state.JobEnding)
 	j.Outcome, j.Failure, j.Closed = outcome, f, 0
-	js.capacity.ReleaseForJob(j.ID)
-	js.life.Touch(j)
+	js.resources.ReleaseForJob(j.ID)
+	js.state.MarkDirty(j)
 	js.stopAll(j)
 }
 
@@ -55,7 +55,7 @@ func (js *Jobs) checkQuiet(j *state.Job) {
 	}
 	j.Enter(state.JobCleaning)
 	j.OutputCommit.Clean()
-	js.step.After(js.step.Set.CleanMax, step.TimerClean, uint64(j.ID))
+	js.step.SetTimer(js.step.Set.CleanMax, step.TimerClean, uint64(j.ID))
 	js.bundles.MakeReady(j.LastBundle())
 }
 
@@ -67,13 +67,13 @@ func (js *Jobs) lastFinished(j *state.Job, m *wire.AttemptEnded) {
 	if j.Phase() == state.JobPublishing || len(published) > 0 && len(published) == len(j.Spec.Outputs) {
 		switch {
 		case j.Unfinished > 0:
-			js.life.NoteJob(j, fmt.Sprintf("its outputs had been published before the manager's log lost records: %d of its groups are counted as unfinished, and the counters lack them",
+			js.state.NoteJob(j, fmt.Sprintf("its outputs had been published before the manager's log lost records: %d of its groups are counted as unfinished, and the counters lack them",
 				j.Unfinished))
 		case j.Phase() == state.JobCleaning:
-			js.life.NoteJob(j, "its outputs had been published before it ended")
+			js.state.NoteJob(j, "its outputs had been published before it ended")
 		}
 		j.Stages[len(j.Stages)-1].FinishGroups(1)
-		j.Tally.Finished(1)
+		j.Stats.Finished(1)
 		j.Failure = nil
 		js.jobOver(j, scheduler.JobSucceeded)
 		return
@@ -122,7 +122,7 @@ func (js *Jobs) cantPublish(j *state.Job, f *wire.Failure, message string) {
 }
 
 // lastRunOver does what follows on a last group that did not come to its end.
-func (js *Jobs) lastRunOver(b *state.Bundle, r *state.Run) {
+func (js *Jobs) lastAttemptEnded(b *state.Bundle, r *state.BundleAttempt) {
 	j := b.Job
 	end := state.FailedCommit{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
 	switch {
@@ -133,25 +133,25 @@ func (js *Jobs) lastRunOver(b *state.Bundle, r *state.Run) {
 	}
 	end.Failures, end.Losses = b.Failures, b.Losses
 	cleaning := j.Phase() != state.JobPublishing
-	v := j.OutputCommit.Next(js.step.Now, cleaning, end, js.publishingLimits(j))
+	v := j.OutputCommit.Next(js.step.Now, cleaning, end, js.commitLimits(j))
 	switch {
 	case j.Phase() == state.JobEnding:
 		js.checkQuiet(j)
 	case v.Action == state.LeaveTemporary:
-		js.leaveTraces(j, v.Why)
+		js.leaveTemporary(j, v.Why)
 	case v.Action == state.FailJob:
 		js.EndJob(j, scheduler.JobFailed, r.Failure())
 	case v.Action == state.FailKeepingParts:
 		js.cantPublish(j, r.Failure(), v.Why)
 	case v.Action == state.RetryCommitLater:
-		js.step.After(v.Wait, step.TimerPublish, uint64(j.ID))
-		js.life.Touch(j)
+		js.step.SetTimer(v.Wait, step.TimerPublish, uint64(j.ID))
+		js.state.MarkDirty(j)
 	default:
 		js.bundles.MakeReady(b)
 	}
 }
 
-func (js *Jobs) publishingLimits(j *state.Job) state.CommitLimits {
+func (js *Jobs) commitLimits(j *state.Job) state.CommitLimits {
 	s := &js.step.Set
 	return state.CommitLimits{
 		Publish: s.PublishTries, Clean: s.CleanTries, Failures: j.AttemptsMax(s), Losses: s.LostMax, After: s.PublishRetryAfter, AfterMax: s.PublishRetryMax,
@@ -159,28 +159,28 @@ func (js *Jobs) publishingLimits(j *state.Job) state.CommitLimits {
 }
 
 // PublishAgain tries to publish a job once more, when it has waited for that.
-func (js *Jobs) PublishAgain(id scheduler.JobID) {
-	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == state.JobPublishing && j.LastBundle().Phase() == state.BundleWaiting && j.OutputCommit.Due(js.step.Now) {
+func (js *Jobs) RetryPublish(id scheduler.JobID) {
+	if j := js.state.Jobs.Get(id); j != nil && j.Phase() == state.JobPublishing && j.LastBundle().Phase() == state.BundleWaiting && j.OutputCommit.Due(js.step.Now) {
 		js.bundles.MakeReady(j.LastBundle())
 	}
 }
 
 // CleanTooLong ends a job whose cleaning found no launcher for too long.
 func (js *Jobs) CleanTooLong(id scheduler.JobID) {
-	j := js.life.Jobs.Get(id)
+	j := js.state.Jobs.Get(id)
 	switch {
 	case j == nil || j.Phase() != state.JobCleaning:
 	case j.LastBundle().Phase() == state.BundleReady:
 		js.bundles.Withdraw(j.LastBundle())
-		js.leaveTraces(j, fmt.Sprintf("its cleaning found no launcher for %v", js.step.Set.CleanMax))
+		js.leaveTemporary(j, fmt.Sprintf("its cleaning found no launcher for %v", js.step.Set.CleanMax))
 	default:
-		js.step.After(js.step.Set.CleanMax, step.TimerClean, uint64(j.ID))
+		js.step.SetTimer(js.step.Set.CleanMax, step.TimerClean, uint64(j.ID))
 	}
 }
 
 // leaveTraces ends a job whose temporary folders could not be deleted.
-func (js *Jobs) leaveTraces(j *state.Job, why string) {
-	js.life.NoteJob(j, why+": its temporary folders are left behind")
+func (js *Jobs) leaveTemporary(j *state.Job, why string) {
+	js.state.NoteJob(j, why+": its temporary folders are left behind")
 	js.step.Log(step.Warn, "a job's temporary folders are left behind", "job", j.ID.String(), "reason", why)
 	js.keepParts(j, nil)
 	js.jobOver(j, j.Outcome)
@@ -188,24 +188,24 @@ func (js *Jobs) leaveTraces(j *state.Job, why string) {
 
 // jobOver takes a job out of the state; what is kept is its summary.
 func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
-	j.Enter(state.JobLeaving)
+	j.Enter(state.JobRemoving)
 	j.Outcome, j.Closed = outcome, 0
 	if outcome == scheduler.JobSucceeded {
 		js.bundles.Succeeded(j)
 	}
-	js.capacity.ReleaseForJob(j.ID)
-	js.life.Touch(j)
-	js.leave(j)
+	js.resources.ReleaseForJob(j.ID)
+	js.state.MarkDirty(j)
+	js.remove(j)
 }
 
 // gone ends the last of a job.
-func (js *Jobs) gone(j *state.Job) {
-	js.policy.TellJob(j.ID, scheduler.JobFinished{At: js.step.Now, Job: j.ID, Outcome: j.Outcome})
+func (js *Jobs) removed(j *state.Job) {
+	js.policy.NotifyJob(j.ID, scheduler.JobFinished{At: js.step.Now, Job: j.ID, Outcome: j.Outcome})
 	js.step.Stats.Jobs[j.Outcome]++
 	js.status.Remember(j)
-	if i, found := slices.BinarySearch(js.life.Busy, j.ID); found {
-		js.life.Busy = slices.Delete(js.life.Busy, i, i+1)
+	if i, found := slices.BinarySearch(js.state.PendingWork, j.ID); found {
+		js.state.PendingWork = slices.Delete(js.state.PendingWork, i, i+1)
 	}
-	js.life.Jobs.Remove(j.ID)
-	js.life.Touch(j)
+	js.state.Jobs.Remove(j.ID)
+	js.state.MarkDirty(j)
 }

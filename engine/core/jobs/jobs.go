@@ -22,20 +22,20 @@ import (
 
 // Jobs does that. Not safe for concurrent use.
 type Jobs struct {
-	step     *step.Step
-	capacity *resources.Resources
-	policy   *policystate.Session
-	life     *state.Cluster
-	events   *events.Events
-	orders   *orders.Orders
-	status   *status.Reader
-	bundles  *bundles.Bundles
+	step      *step.Step
+	resources *resources.Resources
+	policy    *policystate.Session
+	state     *state.Cluster
+	events    *events.PolicyEvents
+	dispatch  *orders.Dispatcher
+	status    *status.StatusReader
+	bundles   *bundles.Bundles
 }
 
 // ChooseKinds chooses the kinds of slots of a job that no policy knows of yet.
 func (js *Jobs) ChooseKinds(j *state.Job) { js.bundles.ChooseFirst(j) }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.Events, o *orders.Orders, r *status.Reader, b *bundles.Bundles) *Jobs {
-	return &Jobs{step: s, capacity: c, policy: p, life: l, events: e, orders: o, status: r, bundles: b}
+func NewJobs(s *step.Step, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.PolicyEvents, o *orders.Dispatcher, r *status.StatusReader, b *bundles.Bundles) *Jobs {
+	return &Jobs{step: s, resources: c, policy: p, state: l, events: e, dispatch: o, status: r, bundles: b}
 }

@@ -21,13 +21,13 @@ func TestABundleCommitsOnce(t *testing.T) {
 	h.StartPolicy(0)
 	l, m := h.Launcher("a", 1), h.Launcher("b", 1)
 	j := h.Job(roomtest.Maps(1))
-	first := h.Run(j, 0, l)
-	h.Attempts.WantTwice(&j.Bundles[0])
-	second := h.Run(j, 0, m)
+	first := h.RunBundle(j, 0, l)
+	h.Attempts.OfferSpeculation(&j.Bundles[0])
+	second := h.RunBundle(j, 0, m)
 	h.Later(time.Second)
 	h.Finish(second.Attempts[0])
-	if got := roomtest.Stands(j); got != "finished" || j.Bundles[0].Kept[0].Attempt != second.Attempts[0].ID {
-		t.Fatalf("it is %s, by attempt %d", got, j.Bundles[0].Kept[0].Attempt)
+	if got := roomtest.PhasesOf(j); got != "finished" || j.Bundles[0].LastCommits[0].Attempt != second.Attempts[0].ID {
+		t.Fatalf("it is %s, by attempt %d", got, j.Bundles[0].LastCommits[0].Attempt)
 	}
 	if c := h.Commands(l); len(c) != 1 || c[0].GetStop().GetAttempt() != uint64(first.Attempts[0].ID) {
 		t.Errorf("the other launcher is told %v", c)
@@ -36,10 +36,10 @@ func TestABundleCommitsOnce(t *testing.T) {
 		t.Error("it is over while an attempt of it runs")
 	}
 	h.Finish(first.Attempts[0])
-	if h.Step.Stats.Finished != 1 || h.Life.Jobs.Len() != 0 || h.Life.Ended[0].Status.Summary.GroupsFinished != 1 {
-		t.Errorf("%d ends were accepted, %d jobs are there", h.Step.Stats.Finished, h.Life.Jobs.Len())
+	if h.Step.Stats.Finished != 1 || h.Cluster.Jobs.Len() != 0 || h.Cluster.Ended[0].Status.Summary.GroupsFinished != 1 {
+		t.Errorf("%d ends were accepted, %d jobs are there", h.Step.Stats.Finished, h.Cluster.Jobs.Len())
 	}
-	told := h.Told()
+	told := h.NotifiedEvents()
 	if e, is := told[len(told)-1].(scheduler.JobFinished); !is || e.Job != j.ID || e.Outcome != scheduler.JobSucceeded {
 		t.Errorf("the policy is told last %v", told[len(told)-1])
 	}
@@ -63,7 +63,7 @@ func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 		on := map[byte]*state.Launcher{'a': h.Launcher("a", 3), 'b': h.Launcher("b", 3)}
 		j := h.Job(roomtest.Chain(3))
 		finish := func(i int, l *state.Launcher) {
-			a := h.Run(j, i, l).Attempts[0]
+			a := h.RunBundle(j, i, l).Attempts[0]
 			h.Attempts.EndedReport(l, &wire.AttemptEnded{
 				Attempt: uint64(a.ID), End: wire.End_END_FINISHED, Counters: []*wire.Counter{{Name: "lines", Value: 5}},
 				Stored: []*wire.StoredOutput{roomtest.Stored(uint32(i), 0)},
@@ -72,9 +72,9 @@ func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 		for i := range 2 {
 			finish(i, on[story.on[i]])
 		}
-		reader := h.Run(j, 2, on[story.on[2]])
-		h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(on['b'].ID), Incarnation: 1, Reason: "silent"})
-		if got := roomtest.Stands(j); got != story.stand {
+		reader := h.RunBundle(j, 2, on[story.on[2]])
+		h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(on['b'].ID), Incarnation: 1, Reason: "silent"})
+		if got := roomtest.PhasesOf(j); got != story.stand {
 			t.Errorf("on %s: they are %s", story.on, got)
 		}
 		h.Checked()
@@ -84,7 +84,7 @@ func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 			}
 		}
 		h.Later(time.Second)
-		h.Orders.FlushSources()
+		h.Dispatch.FlushSources()
 		told := 0
 		for _, c := range h.Commands(on['a']) {
 			told += len(c.GetSources().GetSources())
@@ -92,12 +92,12 @@ func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 		if again := story.on[1] == 'b'; told == 1 != again {
 			t.Errorf("on %s: who reads is told of %d sources", story.on, told)
 		}
-		if c := j.Tally.Counters(); len(c) != 1 || c[0].Value != 10 {
+		if c := j.Stats.Counters(); len(c) != 1 || c[0].Value != 10 {
 			t.Errorf("on %s: counted are %v", story.on, c)
 		}
 		h.Finish(reader.Attempts[0])
-		if h.Life.Jobs.Len() != 0 || j.Outcome != scheduler.JobSucceeded || len(on['a'].Outputs) > 0 {
-			t.Errorf("on %s: it is not over, but %s, and %v is kept", story.on, roomtest.Stands(j), on['a'].Outputs)
+		if h.Cluster.Jobs.Len() != 0 || j.Outcome != scheduler.JobSucceeded || len(on['a'].Outputs) > 0 {
+			t.Errorf("on %s: it is not over, but %s, and %v is kept", story.on, roomtest.PhasesOf(j), on['a'].Outputs)
 		}
 	}
 }
@@ -117,22 +117,22 @@ func TestAGangLosesHalfOfItsOutput(t *testing.T) {
 		})
 	}
 	j := h.Job(spec)
-	store := func(r *state.Run) {
+	store := func(r *state.BundleAttempt) {
 		for i, a := range r.Attempts {
 			h.Finish(a, roomtest.Stored(uint32(1+i), 0))
 		}
 	}
-	store(h.Run(j, 0, l, m))
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(m.ID), Incarnation: 1})
-	if got := roomtest.Stands(j); got != "ready waiting" || len(l.Outputs) != 1 {
+	store(h.RunBundle(j, 0, l, m))
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(m.ID), Incarnation: 1})
+	if got := roomtest.PhasesOf(j); got != "ready waiting" || len(l.Outputs) != 1 {
 		t.Fatalf("they are %s, and of the other half %v is there", got, l.Outputs)
 	}
-	store(h.Run(j, 0, n, n))
-	if got := roomtest.Stands(j); got != "finished ready" || len(l.Outputs) != 0 || len(n.Outputs) != 2 {
+	store(h.RunBundle(j, 0, n, n))
+	if got := roomtest.PhasesOf(j); got != "finished ready" || len(l.Outputs) != 0 || len(n.Outputs) != 2 {
 		t.Errorf("they are %s, kept are %v and %v", got, l.Outputs, n.Outputs)
 	}
 	h.Checked()
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(n.ID), Incarnation: 1})
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(n.ID), Incarnation: 1})
 	if want := `stage "a" node 0 was lost 2 times, the last time because its output was lost`; !strings.HasPrefix(j.Failure.GetMessage(), want) {
 		t.Errorf("it failed with %v", j.Failure)
 	}
@@ -163,12 +163,12 @@ func TestHowOftenABundleIsTried(t *testing.T) {
 		l := h.Launcher("a", 1)
 		j := h.Job(roomtest.Maps(1))
 		tries := 0
-		for ; h.Life.Jobs.Len() > 0 && tries < 9; tries++ {
+		for ; h.Cluster.Jobs.Len() > 0 && tries < 9; tries++ {
 			for j.StoreRoom.Waiting() > 0 {
 				h.Later(time.Second)
-				h.Jobs.RoomAgain(j.ID)
+				h.Jobs.RetryStoreRoom(j.ID)
 			}
-			a := h.Run(j, 0, l).Attempts[0]
+			a := h.RunBundle(j, 0, l).Attempts[0]
 			h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: story.kind, Message: "bad"}})
 			h.Checked()
 		}
@@ -187,10 +187,10 @@ func TestAKilledJobIsStoppedThenCleaned(t *testing.T) {
 	spec := roomtest.Maps(3)
 	spec.Outputs = []string{"file:///out"}
 	j := h.Job(spec)
-	x, y := h.Run(j, 0, l).Attempts[0], h.Run(j, 1, l).Attempts[0]
+	x, y := h.RunBundle(j, 0, l).Attempts[0], h.RunBundle(j, 1, l).Attempts[0]
 	h.Later(time.Second)
 	h.Admission.KillJob(&wire.KillJob{Client: 3, Job: uint64(j.ID), Principal: &wire.Principal{Name: "ann"}})
-	if got := roomtest.Stands(j); got != "running running waiting waiting" || len(h.Commands(l)) != 2 || x.Stop() == nil || y.Stop() == nil {
+	if got := roomtest.PhasesOf(j); got != "running running waiting waiting" || len(h.Commands(l)) != 2 || x.Stop() == nil || y.Stop() == nil {
 		t.Errorf("they are %s, and the launcher is told %v", got, h.Commands(l))
 	}
 	h.Finish(x) // it had come to its end before the command came
@@ -198,20 +198,20 @@ func TestAKilledJobIsStoppedThenCleaned(t *testing.T) {
 		t.Errorf("with one running it is in phase %d, with %d unfinished", j.Phase(), j.Unfinished)
 	}
 	h.Attempts.Lose(y, "it left")
-	if got := roomtest.Stands(j); got != "waiting waiting waiting ready" || j.Phase() != state.JobCleaning {
+	if got := roomtest.PhasesOf(j); got != "waiting waiting waiting ready" || j.Phase() != state.JobCleaning {
 		t.Fatalf("they are %s in phase %d", got, j.Phase())
 	}
 	h.Checked()
 	h.Later(time.Second)
-	cleaner := h.Run(j, 3, l).Attempts[0]
+	cleaner := h.RunBundle(j, 3, l).Attempts[0]
 	if f := h.Commands(l)[0].GetStart().GetFinish(); f == nil || f.Publish {
 		t.Errorf("the last group is told %v", f)
 	}
 	h.Later(time.Second)
 	h.Finish(cleaner)
 	c := h.Commands(l)
-	if h.Life.Jobs.Len() != 0 || j.Outcome != scheduler.JobKilled || len(c) != 2 || c[0].GetDropJob() != uint64(j.ID) {
-		t.Errorf("%d jobs are there, it is %v, the launcher is told %v", h.Life.Jobs.Len(), j.Outcome, c)
+	if h.Cluster.Jobs.Len() != 0 || j.Outcome != scheduler.JobKilled || len(c) != 2 || c[0].GetDropJob() != uint64(j.ID) {
+		t.Errorf("%d jobs are there, it is %v, the launcher is told %v", h.Cluster.Jobs.Len(), j.Outcome, c)
 	}
 	h.Checked()
 }
@@ -234,18 +234,18 @@ func TestWhatWasPublishedCounts(t *testing.T) {
 		spec := roomtest.Maps(1)
 		spec.Outputs = []string{"file:///x", "file:///y"}
 		j := h.Job(spec)
-		h.Finish(h.Run(j, 0, l).Attempts[0])
-		publisher := h.Run(j, 1, l).Attempts[0]
+		h.Finish(h.RunBundle(j, 0, l).Attempts[0])
+		publisher := h.RunBundle(j, 1, l).Attempts[0]
 		h.Attempts.CommitAsked(l, publisher.ID)
 		h.Admission.KillJob(&wire.KillJob{Client: 3, Job: uint64(j.ID), Principal: &wire.Principal{Name: "ann"}})
 		h.Attempts.Lose(publisher, "it left")
 		h.Later(time.Second)
-		cleaner := h.Run(j, 1, l).Attempts[0]
+		cleaner := h.RunBundle(j, 1, l).Attempts[0]
 		if !h.Commands(l)[0].GetStart().GetFinish().GetGranted() {
 			t.Error("who cleans is not told that outputs may be there")
 		}
 		h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(cleaner.ID), End: wire.End_END_FINISHED, Published: story.published})
-		if h.Life.Jobs.Len() != 0 || j.Outcome != story.outcome || j.Failure.GetMessage() != story.says {
+		if h.Cluster.Jobs.Len() != 0 || j.Outcome != story.outcome || j.Failure.GetMessage() != story.says {
 			t.Errorf("of %v published: it is %v: %q", story.published, j.Outcome, j.Failure.GetMessage())
 		}
 		h.Checked()
@@ -261,24 +261,24 @@ func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 	spec := roomtest.Maps(1)
 	spec.Outputs = []string{"file:///x"}
 	j := h.Job(spec)
-	h.Finish(h.Run(j, 0, l).Attempts[0])
-	publisher := h.Run(j, 1, l).Attempts[0]
+	h.Finish(h.RunBundle(j, 0, l).Attempts[0])
+	publisher := h.RunBundle(j, 1, l).Attempts[0]
 	full := &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_OUTPUT, Message: "the quota is used up"}
 	h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(publisher.ID), End: wire.End_END_FAILED, Failure: full})
-	if got := roomtest.Stands(j); got != "finished ready" || j.Phase() != state.JobCleaning || !j.OutputCommit.Keeps() {
+	if got := roomtest.PhasesOf(j); got != "finished ready" || j.Phase() != state.JobCleaning || !j.OutputCommit.Keeps() {
 		t.Fatalf("they are %s in phase %d", got, j.Phase())
 	}
 	h.Later(h.Step.Set.CleanMax)
 	if !h.Due(step.TimerClean, uint64(j.ID)) {
 		t.Error("nobody looks how long it waits")
 	}
-	h.Told()
+	h.NotifiedEvents()
 	h.Jobs.CleanTooLong(j.ID)
-	if e := h.Told(); len(e) != 1 || e[0].(scheduler.JobFinished).Job != j.ID { // it never heard of the last bundle
+	if e := h.NotifiedEvents(); len(e) != 1 || e[0].(scheduler.JobFinished).Job != j.ID { // it never heard of the last bundle
 		t.Errorf("the policy is told %v", e)
 	}
-	if h.Life.Jobs.Len() != 0 || j.Outcome != scheduler.JobFailed || len(j.OutputCommit.Kept()) != 1 {
-		t.Fatalf("%d jobs are there, it is %v, parts stay in %v", h.Life.Jobs.Len(), j.Outcome, j.OutputCommit.Kept())
+	if h.Cluster.Jobs.Len() != 0 || j.Outcome != scheduler.JobFailed || len(j.OutputCommit.Kept()) != 1 {
+		t.Fatalf("%d jobs are there, it is %v, parts stay in %v", h.Cluster.Jobs.Len(), j.Outcome, j.OutputCommit.Kept())
 	}
 	if text := j.Failure.GetMessage(); !strings.HasPrefix(text, full.Message) || !strings.Contains(text, "hamadryad publish "+j.OutputCommit.Kept()[0]) {
 		t.Errorf("it says %q", text)
@@ -300,8 +300,8 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 	j := h.Job(roomtest.Maps(bundles))
 	goOn := func() {
 		h.Later(time.Second)
-		if len(h.Life.Busy) > 0 {
-			h.Jobs.GoOnWith(h.Life.Jobs.Get(h.Life.Busy[0]))
+		if len(h.Cluster.PendingWork) > 0 {
+			h.Jobs.Continue(h.Cluster.Jobs.Get(h.Cluster.PendingWork[0]))
 		}
 		h.Checked()
 	}
@@ -313,15 +313,15 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 	var on []*state.Launcher
 	for i := range opened {
 		on = append(on, h.Launcher(string(rune('A'+i)), 1))
-		h.Run(j, i, on[i])
+		h.RunBundle(j, i, on[i])
 	}
 	h.Later(time.Second)
 	h.Admission.KillJob(&wire.KillJob{Job: uint64(j.ID)})
 	for range bundles {
 		goOn()
 	}
-	if j.Opened != opened || j.ReadyCount() > 0 || h.Life.Jobs.Len() != 1 {
-		t.Fatalf("%d are known, %d are ready, and %d jobs are there", j.Opened, j.ReadyCount(), h.Life.Jobs.Len())
+	if j.Opened != opened || j.ReadyCount() > 0 || h.Cluster.Jobs.Len() != 1 {
+		t.Fatalf("%d are known, %d are ready, and %d jobs are there", j.Opened, j.ReadyCount(), h.Cluster.Jobs.Len())
 	}
 	for _, a := range j.Attempts.Sorted() {
 		if a.Stop() == nil {
@@ -337,8 +337,8 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 			t.Errorf("launcher %s is not told to drop what it has of the job", l.Name)
 		}
 	}
-	if h.Life.Jobs.Len() != 0 || len(h.Life.Busy) > 0 || h.Life.Bundles.Len() > 0 {
-		t.Errorf("%d jobs, %d with work, and %d bundles are there", h.Life.Jobs.Len(), len(h.Life.Busy), h.Life.Bundles.Len())
+	if h.Cluster.Jobs.Len() != 0 || len(h.Cluster.PendingWork) > 0 || h.Cluster.Bundles.Len() > 0 {
+		t.Errorf("%d jobs, %d with work, and %d bundles are there", h.Cluster.Jobs.Len(), len(h.Cluster.PendingWork), h.Cluster.Bundles.Len())
 	}
 }
 
@@ -347,16 +347,16 @@ func TestNothingIsKeptForAJobThatEnds(t *testing.T) {
 	h := roomtest.New(t)
 	h.StartPolicy(0)
 	l := h.Launcher("a", 1)
-	victim, j := h.Run(h.Job(roomtest.Maps(1)), 0, l), h.Job(roomtest.Maps(2))
-	running := h.Run(j, 1, h.Launcher("b", 1)).Attempts[0]
+	victim, j := h.RunBundle(h.Job(roomtest.Maps(1)), 0, l), h.Job(roomtest.Maps(2))
+	running := h.RunBundle(j, 1, h.Launcher("b", 1)).Attempts[0]
 	h.Later(time.Hour)
 	d := scheduler.Preempt{For: j.ID, Victims: []scheduler.AttemptID{victim.Attempts[0].ID}, Mode: scheduler.PreemptKill}
 	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
-	h.Step.Charge(h.Step.Set.StepWork) // nothing of it is looked at in this step
+	h.Step.AddCost(h.Step.Set.StepWork) // nothing of it is looked at in this step
 	h.Jobs.EndJob(j, scheduler.JobKilled, nil)
-	if h.Capacity.Reservations() != 0 || running.Stop() != nil {
+	if h.Resources.Reservations() != 0 || running.Stop() != nil {
 		t.Error("something is kept for it")
 	}
 	h.Jobs.EndJob(j, scheduler.JobFailed, &wire.Failure{Message: "and something failed"})
@@ -387,14 +387,14 @@ func TestAnyJob(t *testing.T) {
 			p.move(5)
 			p.checked()
 		}
-		if h.Life.Jobs.Len() != 0 || h.Life.Attempts.Len() != 0 || h.Life.Bundles.Len() != 0 {
-			r.Errorf("it does not end: %s in phase %d", roomtest.Stands(j), j.Phase())
+		if h.Cluster.Jobs.Len() != 0 || h.Cluster.Attempts.Len() != 0 || h.Cluster.Bundles.Len() != 0 {
+			r.Errorf("it does not end: %s in phase %d", roomtest.PhasesOf(j), j.Phase())
 		}
 	})
 }
 
 type play struct {
-	h  *roomtest.House
+	h  *roomtest.Core
 	r  *rapid.T
 	j  *state.Job
 	on []*state.Launcher
@@ -409,7 +409,7 @@ func (p *play) move(what int) {
 	if len(live) > 0 {
 		a = rapid.SampledFrom(live).Draw(p.r, "attempt")
 	}
-	p.h.Jobs.PublishAgain(p.j.ID)
+	p.h.Jobs.RetryPublish(p.j.ID)
 	switch {
 	case what < 4:
 		for b := range p.j.AllReady() {
@@ -434,10 +434,10 @@ func (p *play) move(what int) {
 		p.h.Attempts.Lose(a, "it went")
 	case what == 8:
 		for _, b := range p.j.Bundles {
-			if b.Kept != nil && !b.Last() && b.Kept[0].Stored && !b.Kept[0].Lost {
-				l := p.h.Life.Launchers.Get(b.Kept[0].Launcher)
-				p.h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: 1, What: &wire.Report_OutputLost{
-					OutputLost: &wire.Stored{Job: uint64(p.j.ID), Attempt: uint64(b.Kept[0].Attempt)},
+			if b.LastCommits != nil && !b.Last() && b.LastCommits[0].Stored && !b.LastCommits[0].Lost {
+				l := p.h.Cluster.Launchers.Get(b.LastCommits[0].Launcher)
+				p.h.Membership.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: 1, What: &wire.Report_OutputLost{
+					OutputLost: &wire.Stored{Job: uint64(p.j.ID), Attempt: uint64(b.LastCommits[0].Attempt)},
 				}}})
 				return
 			}
@@ -449,7 +449,7 @@ func (p *play) move(what int) {
 
 func (p *play) checked() {
 	p.h.Checked()
-	if p.h.Life.Jobs.Len() == 0 {
+	if p.h.Cluster.Jobs.Len() == 0 {
 		return
 	}
 	for i := range p.j.Bundles {
@@ -458,9 +458,9 @@ func (p *play) checked() {
 			delete(p.by, i)
 			continue
 		}
-		if was, yes := p.by[i]; yes && was != b.Kept[0].Attempt {
-			p.r.Errorf("bundle %d was committed by attempt %d, and then by %d", i, was, b.Kept[0].Attempt)
+		if was, yes := p.by[i]; yes && was != b.LastCommits[0].Attempt {
+			p.r.Errorf("bundle %d was committed by attempt %d, and then by %d", i, was, b.LastCommits[0].Attempt)
 		}
-		p.by[i] = b.Kept[0].Attempt
+		p.by[i] = b.LastCommits[0].Attempt
 	}
 }

@@ -27,18 +27,18 @@ func (js *Jobs) waitForRoom(b *state.Bundle, f *wire.Failure) (failed bool) {
 		js.EndJob(j, scheduler.JobFailed, f)
 		return true
 	}
-	b.WaitsForRoom = true
+	b.WaitsForStoreRoom = true
 	if wait > 0 {
-		js.step.After(wait, step.TimerRoom, uint64(j.ID))
+		js.step.SetTimer(wait, step.TimerStoreRoom, uint64(j.ID))
 		js.step.Log(step.Warn, "the store of a job's outputs is full: groups that write there wait", "job", j.ID.String(), "for", wait.String())
 	}
-	js.life.Touch(j)
+	js.state.MarkDirty(j)
 	return false
 }
 
 // RoomAgain tries one of the bundles that wait for room in the store of the outputs.
-func (js *Jobs) RoomAgain(id scheduler.JobID) {
-	if j := js.life.Jobs.Get(id); j != nil && j.Phase() == state.JobRunning && j.StoreRoom.Due(js.step.Now) {
+func (js *Jobs) RetryStoreRoom(id scheduler.JobID) {
+	if j := js.state.Jobs.Get(id); j != nil && j.Phase() == state.JobRunning && j.StoreRoom.Due(js.step.Now) {
 		js.tryNext(j, 1)
 	}
 }
@@ -60,11 +60,11 @@ func (js *Jobs) tryWaiting(j *state.Job, wrote bool) {
 func (js *Jobs) tryNext(j *state.Job, most int) {
 	for most > 0 && j.StoreRoom.Waiting() > 0 {
 		b := &j.Bundles[j.StoreRoom.Next()]
-		b.WaitsForRoom = false
+		b.WaitsForStoreRoom = false
 		js.bundles.Recheck(b)
 		if b.Phase() == state.BundleReady {
 			most--
 		}
 	}
-	js.life.Touch(j)
+	js.state.MarkDirty(j)
 }

@@ -6,30 +6,30 @@ import (
 )
 
 // GoOnWith goes on with what earlier steps left of a job.
-func (js *Jobs) GoOnWith(j *state.Job) {
+func (js *Jobs) Continue(j *state.Job) {
 	switch j.Phase() {
 	case state.JobRunning:
 		js.Open(j)
 		if j.Phase() == state.JobRunning { // else it is over
-			js.bundles.TellAllReaders(j)
+			js.bundles.ContinueReaders(j)
 		}
 	case state.JobEnding:
 		js.stopAll(j)
-	case state.JobLeaving:
-		js.leave(j)
+	case state.JobRemoving:
+		js.remove(j)
 	}
 }
 
 // Open makes the bundles of a job that starts known, and offers those that wait for
 // nothing. Until it has come to a bundle, that neither starts nor becomes ready.
 func (js *Jobs) Open(j *state.Job) {
-	for j.Opened < len(j.Plan.Bundles) && !js.policy.Crowded(js.step.Set.RoundEvents) && js.step.Spend(step.WorkOpen) {
+	for j.Opened < len(j.Plan.Bundles) && !js.policy.Backlogged(js.step.Set.RoundEvents) && js.step.ConsumeBudget(step.WorkOpen) {
 		b := &j.Bundles[j.Opened]
 		j.Opened++
-		js.life.Know(b)
+		js.state.AssignID(b)
 		js.bundles.Recheck(b)
 	}
-	js.life.NoteWork(j)
+	js.state.RequeueJob(j)
 	if j.Opened == len(j.Plan.Bundles) {
 		js.checkDone(j)
 	}
@@ -38,7 +38,7 @@ func (js *Jobs) Open(j *state.Job) {
 // stopAll takes the ready bundles of a job that ends back and stops its attempts. Then
 // it goes on with its end, when nothing of it runs any more.
 func (js *Jobs) stopAll(j *state.Job) {
-	for j.Closed < len(j.Bundles) && js.step.Spend(step.WorkClose) {
+	for j.Closed < len(j.Bundles) && js.step.ConsumeBudget(step.WorkClose) {
 		if j.Closed == j.Opened { // what it never came to neither is ready nor runs
 			j.Closed = max(j.Closed, len(j.Plan.Bundles))
 			if j.LastBundle() == nil {
@@ -50,39 +50,39 @@ func (js *Jobs) stopAll(j *state.Job) {
 		if b.Phase() == state.BundleReady {
 			js.bundles.Withdraw(b)
 		}
-		for _, r := range b.Runs() {
-			js.orders.StopForEnd(r)
+		for _, r := range b.Attempts() {
+			js.dispatch.StopForEnd(r)
 		}
 	}
-	js.life.NoteWork(j)
+	js.state.RequeueJob(j)
 	js.checkQuiet(j)
 }
 
 // leave takes what is left of a job that is over out of the state, and has launchers
 // drop what they have of it.
-func (js *Jobs) leave(j *state.Job) {
-	for ; j.Closed < len(j.Bundles) && js.step.Spend(step.WorkClose); j.Closed++ {
+func (js *Jobs) remove(j *state.Job) {
+	for ; j.Closed < len(j.Bundles) && js.step.ConsumeBudget(step.WorkClose); j.Closed++ {
 		b := &j.Bundles[j.Closed]
-		js.life.Bundles.Delete(b.ID())
-		for _, k := range b.Kept {
-			if l := js.life.Launchers.Get(k.Launcher); l != nil {
+		js.state.Bundles.Delete(b.ID())
+		for _, k := range b.LastCommits {
+			if l := js.state.Launchers.Get(k.Launcher); l != nil {
 				delete(l.Outputs, k.Attempt)
 			}
 		}
 	}
 	if j.Closed < len(j.Bundles) {
-		js.life.NoteWork(j)
+		js.state.RequeueJob(j)
 		return
 	}
-	for len(j.RanOn) > 0 && js.step.Spend(step.WorkStop) {
-		if l := js.life.Launchers.Get(j.RanOn[0]); l != nil {
-			js.orders.DropJob(l, j.ID)
+	for len(j.RanOn) > 0 && js.step.ConsumeBudget(step.WorkStop) {
+		if l := js.state.Launchers.Get(j.RanOn[0]); l != nil {
+			js.dispatch.DropJob(l, j.ID)
 		}
 		j.RanOn = j.RanOn[1:]
 	}
 	if len(j.RanOn) > 0 {
-		js.life.NoteWork(j)
+		js.state.RequeueJob(j)
 		return
 	}
-	js.gone(j)
+	js.removed(j)
 }

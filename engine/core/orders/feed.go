@@ -7,39 +7,39 @@ import (
 )
 
 // Feed gives an attempt what is there of what it misses, as much as it takes at once.
-func (od *Orders) Feed(a *state.Attempt) {
+func (od *Dispatcher) Feed(a *state.Attempt) {
 	if a.Reads.Misses() == 0 {
 		return
 	}
-	if j := a.Run.Bundle.Job; !od.Feeds.Fill(&j.Inputs, &a.Reads, od.life.Source(j)) {
-		od.step.After(1, step.TimerFeed, uint64(a.ID))
+	if j := a.BundleAttempt.Bundle.Job; !od.Feeds.Fill(&j.Inputs, &a.Reads, od.state.Source(j)) {
+		od.step.SetTimer(1, step.TimerFeed, uint64(a.ID))
 	}
 }
 
 // SourcesTaken takes a worker's word that it has what an update told.
-func (od *Orders) SourcesTaken(a *state.Attempt, update uint64) {
+func (od *Dispatcher) SourcesTaken(a *state.Attempt, update uint64) {
 	if a.Reads.Taken(update) {
 		od.Feed(a)
 	}
 }
 
 // GiveAgain begins anew with what was on its way to a launcher whose stream broke.
-func (od *Orders) GiveAgain(a *state.Attempt) {
-	if a.Run.Bundle.Job.Inputs.Again(&a.Reads) {
-		od.life.TouchAttempt(a)
-		od.WatchWaiting(a.Run.Bundle.Job)
+func (od *Dispatcher) RedeliverSources(a *state.Attempt) {
+	if a.BundleAttempt.Bundle.Job.Inputs.MissUnconfirmed(&a.Reads) {
+		od.state.MarkAttemptDirty(a)
+		od.WatchWaiting(a.BundleAttempt.Bundle.Job)
 	}
 	od.Feed(a)
 }
 
 // FlushSources sends each reader what a step gave it, in one message.
-func (od *Orders) FlushSources() {
+func (od *Dispatcher) FlushSources() {
 	for id, m := range od.Feeds.End() {
-		a := od.life.Attempts.Get(id)
+		a := od.state.Attempts.Get(id)
 		if a == nil {
 			continue
 		}
-		od.life.TouchAttempt(a) // it may miss nothing any more
+		od.state.MarkAttemptDirty(a) // it may miss nothing any more
 		if a.Launcher.Up {
 			od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Sources{Sources: m}})
 		}
@@ -47,17 +47,17 @@ func (od *Orders) FlushSources() {
 }
 
 // sourcesOf lists the sources that an attempt starts with.
-func (od *Orders) sourcesOf(a *state.Attempt) []*wire.Source {
-	j := a.Run.Bundle.Job
-	if !j.Inputs.Some() {
+func (od *Dispatcher) sourcesOf(a *state.Attempt) []*wire.Source {
+	j := a.BundleAttempt.Bundle.Job
+	if !j.Inputs.HasFileConnections() {
 		return nil
 	}
-	l := j.Inputs.List(&a.Reads, a.ID, a.Run.Bundle.Filed(a.Group), od.step.Set.CommandBytes, od.life.Source(j))
+	l := j.Inputs.List(&a.Reads, a.ID, a.BundleAttempt.Bundle.NodesWithFiles(a.Group), od.step.Set.CommandBytes, od.state.Source(j))
 	if l.Missed {
-		od.life.TouchAttempt(a)
+		od.state.MarkAttemptDirty(a)
 		od.WatchWaiting(j)
 	}
-	od.step.Charge(l.Looked/looksAtOnce + len(l.Sources))
+	od.step.AddCost(l.Looked/looksAtOnce + len(l.Sources))
 	return l.Sources
 }
 

@@ -15,14 +15,14 @@ import (
 )
 
 // Orders gives them. Not safe for concurrent use.
-type Orders struct {
-	step *step.Step
-	life *state.Cluster
+type Dispatcher struct {
+	step  *step.Step
+	state *state.Cluster
 
 	Feeds dataflow.Feed // what the step at hand gives to readers
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, l *state.Cluster) *Orders {
-	return &Orders{step: s, life: l}
+func NewDispatcher(s *step.Step, l *state.Cluster) *Dispatcher {
+	return &Dispatcher{step: s, state: l}
 }

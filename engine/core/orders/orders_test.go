@@ -17,10 +17,10 @@ func TestOneThatIsLostIsToldNothing(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 1)
 	j := h.Job(roomtest.Maps(1))
-	r := h.Run(j, 0, l)
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 1, Reason: "test"})
+	r := h.RunBundle(j, 0, l)
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 1, Reason: "test"})
 	h.Later(time.Second)
-	h.Orders.SendSuspend(&state.Attempt{ID: r.Attempts[0].ID, Launcher: l})
+	h.Dispatch.SendSuspend(&state.Attempt{ID: r.Attempts[0].ID, Launcher: l})
 	if c := h.Commands(l); len(c) > 0 {
 		t.Errorf("it is told %v", c)
 	}
@@ -30,23 +30,23 @@ func TestOneThatIsLostIsToldNothing(t *testing.T) {
 // it, once, in the step's end; and when that is all it says so.
 func TestAReaderIsGivenEachSourceOnce(t *testing.T) {
 	h := roomtest.New(t)
-	h.Life.Tokens = func(run uint64) []byte { return fmt.Append(nil, "of run ", run) }
+	h.Cluster.Tokens = func(run uint64) []byte { return fmt.Append(nil, "of run ", run) }
 	h.StartPolicy(0)
 	a, b := h.Launcher("a", 4), h.Launcher("b", 4)
 	spec := roomtest.MapReduce(3, 1)
 	spec.Graph.Connections[0].SlowStart = 0.3 // one of three
 	j := h.Job(spec)
 	store := func(i int) {
-		h.Finish(h.Run(j, i, a).Attempts[0], &wire.StoredOutput{From: uint32(i), Bytes: 5, PartitionBytes: []int64{5}})
+		h.Finish(h.RunBundle(j, i, a).Attempts[0], &wire.StoredOutput{From: uint32(i), Bytes: 5, PartitionBytes: []int64{5}})
 	}
 	store(0)
 	store(1)
 	h.Later(time.Second)
 	given := map[uint32]int{}
-	reader := h.Run(j, 3, b).Attempts[0]
+	reader := h.RunBundle(j, 3, b).Attempts[0]
 	complete := false
 	take := func() {
-		h.Orders.FlushSources()
+		h.Dispatch.FlushSources()
 		for _, c := range h.Commands(b) {
 			for _, s := range append(c.GetStart().GetSources(), c.GetSources().GetSources()...) {
 				given[s.From]++
@@ -87,7 +87,7 @@ func TestAGangIsToldWhereItsMembersListen(t *testing.T) {
 	if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[0].ID(), Launchers: []scheduler.LauncherID{l.ID, l.ID}}); refused != scheduler.NotRefused {
 		t.Fatal(why)
 	}
-	r := j.Bundles[0].Runs()[0]
+	r := j.Bundles[0].Attempts()[0]
 	peers := func() (n int) {
 		for _, c := range h.Commands(l) {
 			n += len(c.GetPeers().GetPeers())
@@ -114,9 +114,9 @@ func TestAGangThatIsStoppedIsToldNothing(t *testing.T) {
 	if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[0].ID(), Launchers: []scheduler.LauncherID{l.ID, l.ID}}); refused != scheduler.NotRefused {
 		t.Fatal(why)
 	}
-	r := j.Bundles[0].Runs()[0]
+	r := j.Bundles[0].Attempts()[0]
 	h.Later(time.Second)
-	h.Orders.StopRun(r, scheduler.Lost, "test", 0, 0)
+	h.Dispatch.StopBundleAttempt(r, scheduler.Lost, "test", 0, 0)
 	h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(r.Attempts[0].ID), End: wire.End_END_STOPPED})
 	h.Attempts.Started(r.Attempts[1], "x:2")
 	for _, c := range h.Commands(l) {
@@ -132,12 +132,12 @@ func TestStopsAreSentOnce(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 1)
 	j := h.Job(roomtest.Maps(1))
-	r := h.Run(j, 0, l)
+	r := h.RunBundle(j, 0, l)
 	h.Later(time.Second)
-	h.Orders.StopRun(r, scheduler.Preempted, "for another", time.Minute, 0)
-	h.Orders.StopRun(r, scheduler.Preempted, "for a third", time.Second, 0)
-	h.Orders.StopRun(r, scheduler.Killed, "now", 0, 0)
-	h.Orders.StopForEnd(r)
+	h.Dispatch.StopBundleAttempt(r, scheduler.Preempted, "for another", time.Minute, 0)
+	h.Dispatch.StopBundleAttempt(r, scheduler.Preempted, "for a third", time.Second, 0)
+	h.Dispatch.StopBundleAttempt(r, scheduler.Killed, "now", 0, 0)
+	h.Dispatch.StopForEnd(r)
 	var graces []time.Duration
 	for _, c := range h.Commands(l) {
 		graces = append(graces, time.Duration(c.GetStop().GetGraceNs()))
@@ -157,7 +157,7 @@ func TestFilesAreToldInParts(t *testing.T) {
 	spec.Outputs = []string{"/out"}
 	j := h.Job(spec)
 	for i := range 3 {
-		id := uint64(h.Run(j, i, l).Attempts[0].ID)
+		id := uint64(h.RunBundle(j, i, l).Attempts[0].ID)
 		file := func(name string) *wire.CommittedFile {
 			return &wire.CommittedFile{Temporary: fmt.Sprintf("a%d.%s", id, name), Name: name, Index: uint32(i)}
 		}
@@ -165,11 +165,11 @@ func TestFilesAreToldInParts(t *testing.T) {
 			Attempt: id, End: wire.End_END_FINISHED, Files: []*wire.CommittedFile{file(string(rune('a' + 2*i))), file(string(rune('b' + 2*i)))},
 		})
 	}
-	last := h.Run(j, 3, l).Attempts[0]
+	last := h.RunBundle(j, 3, l).Attempts[0]
 	h.Step.Set.CommandBytes = 70 // two files
 	for _, from := range []uint64{0, 2, 4, 3, 0, 6} {
 		h.Later(time.Second)
-		h.Orders.SendFiles(last, from)
+		h.Dispatch.SendFiles(last, from)
 		m := h.Commands(l)[0].GetFiles()
 		got := ""
 		for _, f := range m.Files {

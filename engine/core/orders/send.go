@@ -10,17 +10,17 @@ import (
 
 // SendFiles answers a worker that asks for further files. It keeps asking until an
 // answer comes, so none is remembered.
-func (od *Orders) SendFiles(a *state.Attempt, from uint64) {
-	if !a.Run.Bundle.Last() || a.Stop() != nil {
+func (od *Dispatcher) SendFiles(a *state.Attempt, from uint64) {
+	if !a.BundleAttempt.Bundle.Last() || a.Stop() != nil {
 		return
 	}
 	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Files{Files: &wire.FilesUpdate{
-		Attempt: uint64(a.ID), From: from, Files: od.life.FilesFrom(a.Run.Bundle.Job, from),
+		Attempt: uint64(a.ID), From: from, Files: od.state.FilesFrom(a.BundleAttempt.Bundle.Job, from),
 	}}})
 }
 
 // SendAgain repeats what an attempt was asked last and has not confirmed.
-func (od *Orders) SendAgain(a *state.Attempt) {
+func (od *Dispatcher) ResendCommand(a *state.Attempt) {
 	switch {
 	case a.Stop() != nil:
 		od.SendStop(a)
@@ -38,14 +38,14 @@ func (od *Orders) SendAgain(a *state.Attempt) {
 }
 
 // Command sends a command to a launcher that is up.
-func (od *Orders) Command(l *state.Launcher, m *wire.Command) {
+func (od *Dispatcher) Command(l *state.Launcher, m *wire.Command) {
 	if l.Up {
 		state.SendCommand(od.step, l.Destination(), m)
 	}
 }
 
 // Forget lets a launcher drop what it remembers of an attempt's end.
-func (od *Orders) Forget(l *state.Launcher, id scheduler.AttemptID) {
+func (od *Dispatcher) Forget(l *state.Launcher, id scheduler.AttemptID) {
 	var whole struct { // one piece of memory
 		command wire.Command
 		do      wire.Command_Forget
@@ -55,19 +55,19 @@ func (od *Orders) Forget(l *state.Launcher, id scheduler.AttemptID) {
 }
 
 // DropJob has a launcher get rid of what it has of a job that is over, or not known.
-func (od *Orders) DropJob(l *state.Launcher, id scheduler.JobID) {
+func (od *Dispatcher) DropJob(l *state.Launcher, id scheduler.JobID) {
 	if l.Up {
 		l.Outstanding.Drop(od.step, l.Destination(), id)
 	}
 }
 
 // unconfirmed has a launcher looked after until it confirms a command.
-func (od *Orders) unconfirmed(a *state.Attempt) {
+func (od *Dispatcher) unconfirmed(a *state.Attempt) {
 	a.Launcher.Outstanding.Sent(od.step, a.Launcher.ID, &a.Unacked)
 }
 
 // SendStop tells a launcher to stop an attempt.
-func (od *Orders) SendStop(a *state.Attempt) {
+func (od *Dispatcher) SendStop(a *state.Attempt) {
 	od.unconfirmed(a)
 	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{
 		Attempt: uint64(a.ID), GraceNs: int64(a.Stop().Grace), Reason: a.Stop().Reason,
@@ -75,13 +75,13 @@ func (od *Orders) SendStop(a *state.Attempt) {
 }
 
 // SendSuspend tells it to suspend one.
-func (od *Orders) SendSuspend(a *state.Attempt) {
+func (od *Dispatcher) SendSuspend(a *state.Attempt) {
 	od.unconfirmed(a)
 	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Suspend{Suspend: uint64(a.ID)}})
 }
 
 // SendResume tells it to let one run again.
-func (od *Orders) SendResume(a *state.Attempt) {
+func (od *Dispatcher) SendResume(a *state.Attempt) {
 	od.unconfirmed(a)
 	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Resume{Resume: uint64(a.ID)}})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // StopRun stops all of a bundle attempt, for one reason.
-func (od *Orders) StopRun(r *state.Run, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
+func (od *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
 	r.Stop(outcome)
 	for _, a := range r.Attempts {
 		if a.Phase() != phase.Ended {
@@ -21,16 +21,16 @@ func (od *Orders) StopRun(r *state.Run, outcome scheduler.AttemptOutcome, reason
 
 // stopAttempt sends the command to stop, unless it went out already and this one
 // is not harder.
-func (od *Orders) stopAttempt(a *state.Attempt, s phase.Stop) {
+func (od *Dispatcher) stopAttempt(a *state.Attempt, s phase.Stop) {
 	if a.AskStop(s) {
-		od.life.TouchAttempt(a)
+		od.state.MarkAttemptDirty(a)
 		a.Reads.Stop()
 		od.SendStop(a)
 	}
 }
 
 // StopForEnd stops an attempt of a bundle because its job ends.
-func (od *Orders) StopForEnd(r *state.Run) {
-	od.step.Charge(step.WorkStop * len(r.Attempts))
-	od.StopRun(r, scheduler.Killed, "its job "+r.Bundle.Job.Outcome.String(), 0, 0)
+func (od *Dispatcher) StopForEnd(r *state.BundleAttempt) {
+	od.step.AddCost(step.WorkStop * len(r.Attempts))
+	od.StopBundleAttempt(r, scheduler.Killed, "its job "+r.Bundle.Job.Outcome.String(), 0, 0)
 }

@@ -20,8 +20,8 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 	if reason != scheduler.NotRefused {
 		return reason, why
 	}
-	j := pr.life.Jobs.Get(d.For)
-	if j == nil || j.Phase() == state.JobAsked {
+	j := pr.state.Jobs.Get(d.For)
+	if j == nil || j.Phase() == state.JobPendingAdmission {
 		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.For)
 	}
 	if d.Mode == scheduler.PreemptSuspend {
@@ -38,12 +38,12 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 	}
 	k := pr.reserve(j.ID, d.Bundle, grace)
 	for _, r := range runs {
-		pr.preemptRun(r, k, d.Mode == scheduler.PreemptSuspend, grace)
-		if r.Suspended() != 0 && r.Bundle.Resting() == nil {
-			pr.capacity.ReleaseForBundle(r.Bundle.ID()) // it does not go on
+		pr.preemptBundleAttempt(r, k, d.Mode == scheduler.PreemptSuspend, grace)
+		if r.Suspended() != 0 && r.Bundle.SuspendedAttempt() == nil {
+			pr.resources.ReleaseForBundle(r.Bundle.ID()) // it does not go on
 		}
 	}
-	pr.capacity.ReleaseIfEmpty(k)
+	pr.resources.ReleaseIfEmpty(k)
 	return scheduler.NotRefused, ""
 }
 
@@ -52,63 +52,63 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 func (pr *Preemption) reserve(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *resources.Reservation {
 	pr.ids.Reservation++
 	lasts := grace + pr.step.Set.ReserveMax
-	pr.step.After(lasts, step.TimerReservation, pr.ids.Reservation)
-	return pr.capacity.Reserve(resources.Reservation{ID: pr.ids.Reservation, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
+	pr.step.SetTimer(lasts, step.TimerReservation, pr.ids.Reservation)
+	return pr.resources.Reserve(resources.Reservation{ID: pr.ids.Reservation, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
 }
 
 // ReservationExpired gives back what was reserved for too long.
 func (pr *Preemption) ReservationExpired(id uint64) {
-	if pr.capacity.Expire(id, pr.step.Now) {
+	if pr.resources.Expire(id, pr.step.Now) {
 		pr.step.Stats.ReservationsExpired++
 	}
 }
 
-func (pr *Preemption) preemptRun(r *state.Run, k *resources.Reservation, suspend bool, grace time.Duration) {
+func (pr *Preemption) preemptBundleAttempt(r *state.BundleAttempt, k *resources.Reservation, suspend bool, grace time.Duration) {
 	b := r.Bundle
 	b.Preempted = true
-	b.SetTwice(0)
+	b.SetSpeculationOffered(0)
 	pr.events.Protect(b)
 	pr.step.Stats.Preempted++
 	for _, a := range r.Attempts {
 		if a.Phase() != phase.Ended && (a.HasSlots || !suspend) {
-			pr.capacity.AddVictim(k, &a.Allocation)
+			pr.resources.AddVictim(k, &a.Allocation)
 		}
 	}
 	if suspend {
-		r.NoteToSuspend(pr.step.Now, k.Job)
-		pr.attempts.SuspendRun(r)
+		r.NoteSuspendRequested(pr.step.Now, k.Job)
+		pr.attempts.SuspendBundleAttempt(r)
 		return
 	}
-	pr.orders.StopRun(r, scheduler.Preempted, fmt.Sprintf("preempted for %s", k.Job), grace, k.Job)
+	pr.dispatch.StopBundleAttempt(r, scheduler.Preempted, fmt.Sprintf("preempted for %s", k.Job), grace, k.Job)
 }
 
 // victims finds the bundle attempts of a preemption's victims: a victim means
 // all of its bundle.
-func (pr *Preemption) victims(d scheduler.Preempt) ([]*state.Run, scheduler.RefusalReason, string) {
+func (pr *Preemption) victims(d scheduler.Preempt) ([]*state.BundleAttempt, scheduler.RefusalReason, string) {
 	if len(d.Victims) == 0 {
 		return nil, scheduler.WrongShape, "no victim was named"
 	}
 	if d.Mode < scheduler.PreemptKill || d.Mode > scheduler.PreemptSuspend {
 		return nil, scheduler.Unsupported, fmt.Sprintf("mode %d is unknown", d.Mode)
 	}
-	var runs []*state.Run
+	var runs []*state.BundleAttempt
 	for _, id := range d.Victims {
-		a := pr.life.Attempts.Get(id)
-		if a == nil || a.Run.Bundle.Last() {
+		a := pr.state.Attempts.Get(id)
+		if a == nil || a.BundleAttempt.Bundle.Last() {
 			return nil, scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", id)
 		}
-		if slices.Contains(runs, a.Run) {
+		if slices.Contains(runs, a.BundleAttempt) {
 			continue
 		}
-		if reason, why := pr.mayPreempt(a.Run, d.Mode == scheduler.PreemptSuspend); reason != scheduler.NotRefused {
+		if reason, why := pr.mayPreempt(a.BundleAttempt, d.Mode == scheduler.PreemptSuspend); reason != scheduler.NotRefused {
 			return nil, reason, why
 		}
-		runs = append(runs, a.Run)
+		runs = append(runs, a.BundleAttempt)
 	}
 	return runs, scheduler.NotRefused, ""
 }
 
-func (pr *Preemption) mayPreempt(r *state.Run, suspend bool) (scheduler.RefusalReason, string) {
+func (pr *Preemption) mayPreempt(r *state.BundleAttempt, suspend bool) (scheduler.RefusalReason, string) {
 	if r.Granted() || pr.step.Now < r.Bundle.Protected {
 		return scheduler.Protected, fmt.Sprintf("bundle %d commits, or was preempted a short while ago", r.Bundle.ID())
 	}
@@ -130,7 +130,7 @@ func (pr *Preemption) mayPreempt(r *state.Run, suspend bool) (scheduler.RefusalR
 
 // tooMany says on which launcher more would be suspended with some runs than may be; "" when
 // it is on none.
-func (pr *Preemption) tooMany(runs []*state.Run) string {
+func (pr *Preemption) tooMany(runs []*state.BundleAttempt) string {
 	var on []*state.Launcher
 	victims := map[*state.Launcher][]*state.Attempt{}
 	for _, r := range runs {
@@ -146,7 +146,7 @@ func (pr *Preemption) tooMany(runs []*state.Run) string {
 	}
 	limits := pr.step.Set.Limits()
 	for _, l := range on {
-		n, held := l.Parked()
+		n, held := l.SuspendedMemory()
 		for _, a := range l.Attempts {
 			if a.Suspending() {
 				n, held = n+1, held+a.Memory
@@ -165,7 +165,7 @@ func (pr *Preemption) tooMany(runs []*state.Run) string {
 
 // wouldFit checks that what is free, reserved for the beneficiary and freed fits it: the
 // bundle that was named, ready or suspended, or one of the job's ready ones.
-func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.Run) (scheduler.RefusalReason, string) {
+func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.BundleAttempt) (scheduler.RefusalReason, string) {
 	freed := freedBy(runs, d.Mode == scheduler.PreemptSuspend)
 	if d.Bundle == 0 {
 		tried := 0
@@ -179,12 +179,12 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 		}
 		return scheduler.NothingGained, fmt.Sprintf("no ready bundle of %s would fit", j.ID)
 	}
-	b := pr.life.Bundles.Get(d.Bundle)
+	b := pr.state.Bundles.Get(d.Bundle)
 	if b == nil || b.Job != j {
 		return scheduler.UnknownID, fmt.Sprintf("%s has no bundle %d", j.ID, d.Bundle)
 	}
-	if r := b.Resting(); r != nil {
-		return pr.wouldGoOn(d, r, runs, freed)
+	if r := b.SuspendedAttempt(); r != nil {
+		return pr.wouldResume(d, r, runs, freed)
 	}
 	if b.Phase() != state.BundleReady {
 		return scheduler.NotReady, fmt.Sprintf("bundle %d is %s", b.ID(), b.Phase())
@@ -194,7 +194,7 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 	}
 	var where []*resources.Launcher
 	for _, id := range d.Placement {
-		l := pr.life.Launchers.Get(id)
+		l := pr.state.Launchers.Get(id)
 		if l == nil {
 			return scheduler.UnknownID, fmt.Sprintf("launcher %d is not there", id)
 		}
@@ -207,19 +207,19 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 }
 
 // wouldGoOn checks that a suspended bundle could be resumed, which it is where it is.
-func (pr *Preemption) wouldGoOn(d scheduler.Preempt, r *state.Run, runs []*state.Run, freed resources.Freed) (scheduler.RefusalReason, string) {
+func (pr *Preemption) wouldResume(d scheduler.Preempt, r *state.BundleAttempt, runs []*state.BundleAttempt, freed resources.Freed) (scheduler.RefusalReason, string) {
 	id := r.Bundle.ID()
 	if d.Placement != nil {
 		return scheduler.WrongShape, fmt.Sprintf("bundle %d goes on where it is suspended, and launchers were named for it", id)
 	}
-	if _, held := r.Waiting(); slices.Contains(runs, r) || !pr.capacity.FitsAgain(id, held, freed) {
+	if _, held := r.Waiting(); slices.Contains(runs, r) || !pr.resources.FitsForResume(id, held, freed) {
 		return scheduler.NothingGained, fmt.Sprintf("bundle %d could not be resumed", id)
 	}
 	return scheduler.NotRefused, ""
 }
 
 // freedBy sums what runs would free, by launcher.
-func freedBy(runs []*state.Run, suspend bool) resources.Freed {
+func freedBy(runs []*state.BundleAttempt, suspend bool) resources.Freed {
 	freed := resources.Freed{}
 	for _, r := range runs {
 		for _, a := range r.Attempts {

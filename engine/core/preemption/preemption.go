@@ -20,17 +20,17 @@ import (
 
 // Preemption does that. Not safe for concurrent use.
 type Preemption struct {
-	step     *step.Step
-	ids      *ids.IDs
-	capacity *resources.Resources
-	life     *state.Cluster
-	events   *events.Events
-	orders   *orders.Orders
-	bundles  *bundles.Bundles
-	attempts *attempts.Attempts
+	step      *step.Step
+	ids       *ids.IDs
+	resources *resources.Resources
+	state     *state.Cluster
+	events    *events.PolicyEvents
+	dispatch  *orders.Dispatcher
+	bundles   *bundles.Bundles
+	attempts  *attempts.Attempts
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *resources.Resources, l *state.Cluster, e *events.Events, o *orders.Orders, b *bundles.Bundles, at *attempts.Attempts) *Preemption {
-	return &Preemption{step: s, ids: i, capacity: c, life: l, events: e, orders: o, bundles: b, attempts: at}
+func NewPreemption(s *step.Step, i *ids.IDs, c *resources.Resources, l *state.Cluster, e *events.PolicyEvents, o *orders.Dispatcher, b *bundles.Bundles, at *attempts.Attempts) *Preemption {
+	return &Preemption{step: s, ids: i, resources: c, state: l, events: e, dispatch: o, bundles: b, attempts: at}
 }

@@ -19,7 +19,7 @@ func TestWhatAVictimFreesIsKept(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 1)
 	victim, other, third := h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1))
-	r := h.Run(victim, 0, l)
+	r := h.RunBundle(victim, 0, l)
 	h.Later(time.Hour)
 	d := scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptKill}
 	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
@@ -32,7 +32,7 @@ func TestWhatAVictimFreesIsKept(t *testing.T) {
 	if _, refused, _ := h.Attempts.Launch(scheduler.Launch{Bundle: third.Bundles[0].ID(), Launchers: []scheduler.LauncherID{l.ID}}); refused != scheduler.NoCapacity {
 		t.Errorf("somebody else's launch is refused with %v", refused)
 	}
-	h.Run(other, 0, l)
+	h.RunBundle(other, 0, l)
 	h.Checked()
 }
 
@@ -42,9 +42,9 @@ func TestNobodyIsTakenOffInVain(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 1)
 	victim, other := h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1))
-	r := h.Run(victim, 0, l)
+	r := h.RunBundle(victim, 0, l)
 	h.Later(time.Hour)
-	h.Sessions.Drain(&wire.DrainLauncher{Name: "a", Drain: true})
+	h.Membership.Drain(&wire.DrainLauncher{Name: "a", Drain: true})
 	reason, _ := h.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptKill})
 	if reason != scheduler.NothingGained || r.Stopped() != 0 || len(h.Commands(l)) > 0 {
 		t.Errorf("refused with %v, the victim is stopped: %v, the launcher is told %v", reason, r.Stopped(), h.Commands(l))
@@ -53,7 +53,7 @@ func TestNobodyIsTakenOffInVain(t *testing.T) {
 
 func free(l *state.Launcher) int { return l.Free().Of(scheduler.DefaultKind) }
 
-func launch(h *roomtest.House, j *state.Job, i int, l *state.Launcher) scheduler.RefusalReason {
+func launch(h *roomtest.Core, j *state.Job, i int, l *state.Launcher) scheduler.RefusalReason {
 	_, refused, _ := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[i].ID(), Launchers: []scheduler.LauncherID{l.ID}})
 	return refused
 }
@@ -65,7 +65,7 @@ func TestAReservationExpires(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 1)
 	victim, other, third := h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(1))
-	a := h.Run(victim, 0, l).Attempts[0]
+	a := h.RunBundle(victim, 0, l).Attempts[0]
 	h.Later(time.Hour)
 	h.Due(0, 0)
 	d := scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptSoft, Grace: time.Hour}
@@ -100,7 +100,7 @@ func TestAVictimIsSuspended(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 2)
 	victim, other, third := h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(1)), h.Job(roomtest.Maps(2))
-	r := h.Run(victim, 0, l, l)
+	r := h.RunBundle(victim, 0, l, l)
 	h.Later(time.Hour)
 	d := scheduler.Preempt{For: other.ID, Bundle: other.Bundles[0].ID(), Victims: []scheduler.AttemptID{r.Attempts[1].ID}, Mode: scheduler.PreemptSuspend}
 	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
@@ -121,7 +121,7 @@ func TestAVictimIsSuspended(t *testing.T) {
 	if h.Checked(); free(l) != 0 || launch(h, third, 0, l) != scheduler.NoCapacity {
 		t.Errorf("%d slots are everybody's", free(l))
 	}
-	b := h.Run(other, 0, l).Attempts[0]
+	b := h.RunBundle(other, 0, l).Attempts[0]
 	if h.Checked(); free(l) != 1 || l.FreeMemory() != l.Memory()-3*b.Memory {
 		t.Errorf("%d slots are free, and %d bytes of %d", free(l), l.FreeMemory(), l.Memory())
 	}
@@ -145,26 +145,26 @@ func TestAVictimIsSuspended(t *testing.T) {
 // kept for it to go on, and for nothing else of its job, and ends when it does or can't any
 // more.
 func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
-	kept := func(h *roomtest.House, l *state.Launcher) int { return l.Slots().Of("default") - free(l) - held(h, l) }
+	kept := func(h *roomtest.Core, l *state.Launcher) int { return l.Slots().Of("default") - free(l) - held(h, l) }
 	for name, story := range map[string]struct {
-		then func(*roomtest.House, *state.Run)
+		then func(*roomtest.Core, *state.BundleAttempt)
 		kept int
 	}{
-		"and nothing else happens": {func(*roomtest.House, *state.Run) {}, 2},
-		"and goes on": {func(h *roomtest.House, r *state.Run) {
+		"and nothing else happens": {func(*roomtest.Core, *state.BundleAttempt) {}, 2},
+		"and goes on": {func(h *roomtest.Core, r *state.BundleAttempt) {
 			ids, _, why := h.Attempts.Resume(scheduler.Resume{Attempt: r.Attempts[1].ID})
 			if len(ids) != 2 || why != "" {
 				t.Errorf("%v are to go on: %s", ids, why)
 			}
 		}, 0},
-		"and is lost": {func(h *roomtest.House, r *state.Run) { h.Attempts.Lose(r.Attempts[1], "its worker died") }, 0},
-		"and is taken off itself": {func(h *roomtest.House, r *state.Run) {
+		"and is lost": {func(h *roomtest.Core, r *state.BundleAttempt) { h.Attempts.Lose(r.Attempts[1], "its worker died") }, 0},
+		"and is taken off itself": {func(h *roomtest.Core, r *state.BundleAttempt) {
 			d := scheduler.Preempt{For: h.Job(roomtest.Maps(1)).ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptKill}
 			if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
 				t.Error(why)
 			}
 		}, 0},
-		"and waits too long": {func(h *roomtest.House, r *state.Run) {
+		"and waits too long": {func(h *roomtest.Core, r *state.BundleAttempt) {
 			h.StartPolicy(0)
 			h.Later(h.Step.Set.SuspendMax)
 			h.Attempts.SuspendedTooLong(r.ID)
@@ -174,12 +174,12 @@ func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
 		h.StartPolicy(scheduler.AbilityResume)
 		l, m := h.Launcher("a", 3), h.Launcher("b", 1)
 		gang, other := h.Job(roomtest.Gang(2)), h.Job(roomtest.Maps(4))
-		r := h.Run(gang, 0, l, l)
+		r := h.RunBundle(gang, 0, l, l)
 		h.Later(time.Hour)
-		h.Attempts.SuspendRun(r)
+		h.Attempts.SuspendBundleAttempt(r)
 		h.Attempts.SuspendedNow(r.Attempts[0])
-		elsewhere := h.Run(other, 0, m).Attempts[0]
-		x, y := h.Run(other, 1, l).Attempts[0], h.Run(other, 2, l).Attempts[0]
+		elsewhere := h.RunBundle(other, 0, m).Attempts[0]
+		x, y := h.RunBundle(other, 1, l).Attempts[0], h.RunBundle(other, 2, l).Attempts[0]
 		d := scheduler.Preempt{For: gang.ID, Bundle: r.Bundle.ID(), Victims: []scheduler.AttemptID{x.ID, y.ID}, Mode: scheduler.PreemptKill}
 		if reason, _ := h.Preemption.Preempt(d); reason != scheduler.NotReady {
 			t.Errorf("half of it still runs, and that is refused with %v", reason)
@@ -197,7 +197,7 @@ func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
 			bad := d
 			bad.Victims = slices.Clone(d.Victims)
 			wrong.change(&bad)
-			if reason, _ := h.Preemption.Preempt(bad); reason != wrong.want || h.Capacity.Reservations() > 0 {
+			if reason, _ := h.Preemption.Preempt(bad); reason != wrong.want || h.Resources.Reservations() > 0 {
 				t.Errorf("%s: refused with %v", what, reason)
 			}
 		}
@@ -241,7 +241,7 @@ func TestWhatHoldsSomethingOutsideIsNotSuspended(t *testing.T) {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
 		l := h.Launcher("a", 2)
-		r := h.Run(h.Job(story.spec), 0, []*state.Launcher{l, l}[:story.where]...)
+		r := h.RunBundle(h.Job(story.spec), 0, []*state.Launcher{l, l}[:story.where]...)
 		h.Later(time.Hour)
 		d := scheduler.Preempt{For: h.Job(roomtest.Maps(1)).ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptSuspend}
 		if reason, why := h.Preemption.Preempt(d); reason != scheduler.Unsupported || r.Attempts[0].Suspending() {
@@ -260,8 +260,8 @@ func TestWhatHoldsSomethingOutsideIsNotSuspended(t *testing.T) {
 }
 
 // held are the slots that attempts hold.
-func held(h *roomtest.House, l *state.Launcher) (n int) {
-	for x := range h.Life.Holdings(l.ID) {
+func held(h *roomtest.Core, l *state.Launcher) (n int) {
+	for x := range h.Cluster.Holdings(l.ID) {
 		if x.HasSlots {
 			n += x.Slots
 		}
@@ -272,47 +272,47 @@ func held(h *roomtest.House, l *state.Launcher) (n int) {
 // Whom a policy can't take off, and for whom not. Then nobody of the set is, and nothing is kept.
 func TestWhoIsNotTakenOff(t *testing.T) {
 	for name, story := range map[string]struct {
-		change func(*roomtest.House, *scheduler.Preempt, *state.Attempt)
+		change func(*roomtest.Core, *scheduler.Preempt, *state.Attempt)
 		want   scheduler.RefusalReason
 	}{
-		"nobody":               {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) { d.Victims = nil }, scheduler.WrongShape},
-		"nobody known":         {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) { d.Victims = append(d.Victims, 99) }, scheduler.UnknownID},
-		"in no way":            {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) { d.Mode = 9 }, scheduler.Unsupported},
-		"for nobody":           {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) { d.For = 99 }, scheduler.UnknownID},
-		"for another's bundle": {func(_ *roomtest.House, d *scheduler.Preempt, a *state.Attempt) { d.Bundle = a.Run.Bundle.ID() }, scheduler.UnknownID},
-		"for what runs": {func(_ *roomtest.House, d *scheduler.Preempt, a *state.Attempt) {
-			d.For, d.Bundle = a.Run.Bundle.Job.ID, a.Run.Bundle.ID()
+		"nobody":               {func(_ *roomtest.Core, d *scheduler.Preempt, _ *state.Attempt) { d.Victims = nil }, scheduler.WrongShape},
+		"nobody known":         {func(_ *roomtest.Core, d *scheduler.Preempt, _ *state.Attempt) { d.Victims = append(d.Victims, 99) }, scheduler.UnknownID},
+		"in no way":            {func(_ *roomtest.Core, d *scheduler.Preempt, _ *state.Attempt) { d.Mode = 9 }, scheduler.Unsupported},
+		"for nobody":           {func(_ *roomtest.Core, d *scheduler.Preempt, _ *state.Attempt) { d.For = 99 }, scheduler.UnknownID},
+		"for another's bundle": {func(_ *roomtest.Core, d *scheduler.Preempt, a *state.Attempt) { d.Bundle = a.BundleAttempt.Bundle.ID() }, scheduler.UnknownID},
+		"for what runs": {func(_ *roomtest.Core, d *scheduler.Preempt, a *state.Attempt) {
+			d.For, d.Bundle = a.BundleAttempt.Bundle.Job.ID, a.BundleAttempt.Bundle.ID()
 		}, scheduler.NotReady},
-		"elsewhere": {func(h *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) {
-			d.Placement = []scheduler.LauncherID{h.Life.ByName["b"].ID}
+		"elsewhere": {func(h *roomtest.Core, d *scheduler.Preempt, _ *state.Attempt) {
+			d.Placement = []scheduler.LauncherID{h.Cluster.ByName["b"].ID}
 		}, scheduler.NothingGained},
-		"nowhere": {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) {
+		"nowhere": {func(_ *roomtest.Core, d *scheduler.Preempt, _ *state.Attempt) {
 			d.Placement = []scheduler.LauncherID{99}
 		}, scheduler.UnknownID},
-		"in two": {func(_ *roomtest.House, d *scheduler.Preempt, _ *state.Attempt) {
+		"in two": {func(_ *roomtest.Core, d *scheduler.Preempt, _ *state.Attempt) {
 			d.Placement = make([]scheduler.LauncherID, 2)
 		}, scheduler.WrongShape},
-		"who commits": {func(h *roomtest.House, _ *scheduler.Preempt, a *state.Attempt) {
+		"who commits": {func(h *roomtest.Core, _ *scheduler.Preempt, a *state.Attempt) {
 			h.Attempts.CommitAsked(a.Launcher, a.ID)
 		}, scheduler.Protected},
-		"who stops": {func(h *roomtest.House, _ *scheduler.Preempt, a *state.Attempt) {
-			h.Orders.StopRun(a.Run, scheduler.Killed, "test", 0, 0)
+		"who stops": {func(h *roomtest.Core, _ *scheduler.Preempt, a *state.Attempt) {
+			h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Killed, "test", 0, 0)
 		}, scheduler.NotRunning},
-		"who can't be suspended": {func(_ *roomtest.House, d *scheduler.Preempt, a *state.Attempt) {
+		"who can't be suspended": {func(_ *roomtest.Core, d *scheduler.Preempt, a *state.Attempt) {
 			d.Mode, a.Launcher.CanSuspend = scheduler.PreemptSuspend, false
 		}, scheduler.Unsupported},
 	} {
 		h := roomtest.New(t)
 		h.StartPolicy(0)
 		l := h.Launcher("a", 1)
-		h.Run(h.Job(roomtest.Maps(1)), 0, h.Launcher("b", 1))
-		a, other := h.Run(h.Job(roomtest.Maps(1)), 0, l).Attempts[0], h.Job(roomtest.Maps(1))
+		h.RunBundle(h.Job(roomtest.Maps(1)), 0, h.Launcher("b", 1))
+		a, other := h.RunBundle(h.Job(roomtest.Maps(1)), 0, l).Attempts[0], h.Job(roomtest.Maps(1))
 		h.Later(time.Hour)
 		d := scheduler.Preempt{For: other.ID, Bundle: other.Bundles[0].ID(), Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptKill}
 		story.change(h, &d, a)
 		h.Later(time.Hour)
 		stopped := a.Stop()
-		if reason, _ := h.Preemption.Preempt(d); reason != story.want || a.Stop() != stopped || h.Capacity.Reservations() != 0 || len(h.Commands(l)) > 0 {
+		if reason, _ := h.Preemption.Preempt(d); reason != story.want || a.Stop() != stopped || h.Resources.Reservations() != 0 || len(h.Commands(l)) > 0 {
 			t.Errorf("%s: it is refused with %v, and the launcher is told %v", name, reason, h.Commands(l))
 		}
 		h.Checked()
@@ -321,17 +321,17 @@ func TestWhoIsNotTakenOff(t *testing.T) {
 
 // early is a job whose readers start when half of two writers have stored: one has, and the
 // reader runs in the one slot that was free; the other slot is somebody else's.
-func early(t *testing.T) (h *roomtest.House, j *state.Job, reader *state.Attempt, other *state.Run) {
+func early(t *testing.T) (h *roomtest.Core, j *state.Job, reader *state.Attempt, other *state.BundleAttempt) {
 	h = roomtest.New(t)
 	h.StartPolicy(0)
 	l := h.Launcher("a", 2)
 	spec := roomtest.MapReduce(2, 1)
 	spec.Graph.Connections[0].SlowStart = 0.5
 	j = h.Job(spec)
-	h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
-	other = h.Run(h.Job(roomtest.Maps(1)), 0, l)
+	h.Finish(h.RunBundle(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+	other = h.RunBundle(h.Job(roomtest.Maps(1)), 0, l)
 	h.Later(time.Second)
-	reader = h.Run(j, 2, l).Attempts[0]
+	reader = h.RunBundle(j, 2, l).Attempts[0]
 	return h, j, reader, other
 }
 
@@ -342,25 +342,25 @@ func TestAReaderGivesWay(t *testing.T) {
 	l := reader.Launcher
 	third := h.Job(roomtest.Maps(1))
 	h.Later(h.Step.Set.TakeBackAfter - 1)
-	h.Preemption.TakeBack(j.ID)
+	h.Preemption.ReclaimEarlyReaders(j.ID)
 	if reader.Stop() != nil {
 		t.Fatal("it is stopped at once")
 	}
 	h.Later(1)
-	if !h.Due(step.TimerTakeBack, uint64(j.ID)) {
+	if !h.Due(step.TimerReclaim, uint64(j.ID)) {
 		t.Error("nobody looks")
 	}
-	h.Preemption.TakeBack(j.ID)
+	h.Preemption.ReclaimEarlyReaders(j.ID)
 	if s := reader.Stop(); s == nil || s.Outcome != scheduler.Preempted || s.ForJob != j.ID || h.Step.Stats.TakenBack != 1 {
 		t.Fatalf("it is stopped by %v", s)
 	}
 	h.Attempts.Lose(reader, "it left")
-	if got := roomtest.Stands(j); got != "finished ready waiting" || launch(h, third, 0, l) != scheduler.NoCapacity {
+	if got := roomtest.PhasesOf(j); got != "finished ready waiting" || launch(h, third, 0, l) != scheduler.NoCapacity {
 		t.Errorf("they are %s, and somebody else may have its slot", got)
 	}
 	h.Checked()
-	h.Finish(h.Run(j, 1, l).Attempts[0], roomtest.Stored(0, 1))
-	if got := roomtest.Stands(j); got != "finished finished ready" {
+	h.Finish(h.RunBundle(j, 1, l).Attempts[0], roomtest.Stored(0, 1))
+	if got := roomtest.PhasesOf(j); got != "finished finished ready" {
 		t.Errorf("they are %s", got)
 	}
 	h.Checked()
@@ -371,11 +371,11 @@ func TestAReaderIsLeftAlone(t *testing.T) {
 	h, j, reader, other := early(t)
 	h.Finish(other.Attempts[0])
 	h.Later(h.Step.Set.TakeBackAfter)
-	if h.Preemption.TakeBack(j.ID); reader.Stop() != nil {
+	if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 		t.Error("it is stopped though there is room")
 	}
 	h.Later(5 * h.Step.Set.TakeBackAfter)
-	if h.Preemption.TakeBack(j.ID); reader.Stop() == nil {
+	if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() == nil {
 		t.Error("what it waits for is passed over for ever")
 	}
 	h.Checked()
@@ -386,7 +386,7 @@ func TestAReaderIsLeftAlone(t *testing.T) {
 	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
-	if h.Preemption.TakeBack(j.ID); reader.Stop() != nil {
+	if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 		t.Error("it is stopped though a slot is being freed")
 	}
 	h.Checked()
@@ -400,17 +400,17 @@ func TestAReaderGivesWayToTheSuspended(t *testing.T) {
 	spec := roomtest.MapReduce(2, 1)
 	spec.Graph.Connections[0].SlowStart = 0.5
 	j := h.Job(spec)
-	h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
-	writer := h.Run(j, 1, l)
-	h.Attempts.SuspendRun(writer)
+	h.Finish(h.RunBundle(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+	writer := h.RunBundle(j, 1, l)
+	h.Attempts.SuspendBundleAttempt(writer)
 	h.Attempts.SuspendedNow(writer.Attempts[0])
-	reader := h.Run(j, 2, l).Attempts[0]
+	reader := h.RunBundle(j, 2, l).Attempts[0]
 	for _, wait := range []time.Duration{h.Step.Set.TakeBackAfter - 1, 1} {
 		if reader.Stop() != nil {
 			t.Fatal("it is stopped at once")
 		}
 		h.Later(wait)
-		h.Preemption.TakeBack(j.ID)
+		h.Preemption.ReclaimEarlyReaders(j.ID)
 	}
 	if reader.Stop() == nil {
 		t.Fatal("it goes on, and waits for ever")
@@ -431,35 +431,35 @@ func TestAReaderOfAnotherKindIsLeftAlone(t *testing.T) {
 	h.StartPolicy(0)
 	join := roomtest.Joining("a", 1)
 	join.Slots = []*wire.Slots{{Kind: mapKind, Count: 1}, {Kind: reduceKind, Count: 1}}
-	h.Sessions.Join(join)
-	l := h.Life.ByName["a"]
+	h.Membership.Join(join)
+	l := h.Cluster.ByName["a"]
 	early := func(writer, reader string) *state.Job {
 		spec := roomtest.MapReduce(2, 1)
 		spec.Graph.Stages[0].Kind, spec.Graph.Stages[1].Kind = writer, reader
 		spec.Graph.Connections[0].SlowStart = 0.5
 		j := h.Job(spec)
-		h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+		h.Finish(h.RunBundle(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
 		return j
 	}
 	j, crossed := early(mapKind, reduceKind), early(reduceKind, mapKind)
-	reader := h.Run(j, 2, l).Attempts[0]
+	reader := h.RunBundle(j, 2, l).Attempts[0]
 	spec := roomtest.Maps(1)
 	spec.Graph.Stages[0].Kind = mapKind
 	for range 10 {
-		other := h.Run(h.Job(spec), 0, l)
+		other := h.RunBundle(h.Job(spec), 0, l)
 		h.Later(h.Step.Set.TakeBackAfter)
-		if h.Preemption.TakeBack(j.ID); reader.Stop() != nil {
+		if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 			t.Fatal("it is stopped, which gives nothing to what it waits for")
 		}
 		h.Finish(other.Attempts[0])
 		h.Later(h.Step.Set.TakeBackAfter)
-		if h.Preemption.TakeBack(j.ID); reader.Stop() != nil {
+		if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 			t.Fatal("it is stopped though there is room now and then, and others' work comes first")
 		}
 	}
-	h.Run(crossed, 2, l)
+	h.RunBundle(crossed, 2, l)
 	h.Later(6 * h.Step.Set.TakeBackAfter)
-	if h.Preemption.TakeBack(j.ID); reader.Stop() == nil {
+	if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() == nil {
 		t.Error("two jobs wait for each other for ever")
 	}
 	h.Checked()

@@ -17,30 +17,30 @@ import (
 // fits, and what they free is kept for it. They start again when their inputs
 // are complete, so that they can't take the slots from the next such bundle. A
 // job that got slots a short while ago is left alone: its turn comes again.
-func (pr *Preemption) TakeBack(id scheduler.JobID) {
-	j := pr.life.Jobs.Get(id)
+func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
+	j := pr.state.Jobs.Get(id)
 	if j == nil {
 		return
 	}
-	j.Watched = false
+	j.WatchingReaders = false
 	if j.Phase() != state.JobRunning || !anyWaits(j) {
 		return
 	}
-	pr.orders.WatchWaiting(j)
+	pr.dispatch.WatchWaiting(j)
 	if pr.step.Now.Sub(j.LastLaunch) < pr.step.Set.TakeBackAfter {
 		return // nothing of it has waited for long enough
 	}
 	runs := youngestWaiting(j)
-	held := state.HeldUp{Job: j, By: runs}
-	if helps := (helped{pr: pr, runs: runs}); helps.any(j) && pr.takeForReady(runs, &held, &helps) {
+	held := state.BlockedUpstream{Job: j, Readers: runs}
+	if helps := (reclaimHelps{pr: pr, runs: runs}); helps.any(j) && pr.reclaimForReady(runs, &held, &helps) {
 		return
 	}
-	pr.takeForSuspended(runs, &held)
+	pr.reclaimForSuspended(runs, &held)
 }
 
 // takeForReady looks for the first ready bundle that the readers wait for and that could
 // run without some of them, and does what TakeBack says; true ends the look.
-func (pr *Preemption) takeForReady(runs []*state.Run, held *state.HeldUp, helps *helped) bool {
+func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.BlockedUpstream, helps *reclaimHelps) bool {
 	j, tried := held.Job, 0
 	for b := range j.AllReady() {
 		waited := pr.step.Now.Sub(max(b.Since, j.LastLaunch))
@@ -51,18 +51,18 @@ func (pr *Preemption) takeForReady(runs []*state.Run, held *state.HeldUp, helps 
 			if !held.Has(b) {
 				continue
 			}
-			if pr.capacity.BeingFreed(b.ID()) {
+			if pr.resources.BeingFreed(b.ID()) {
 				return true
 			}
 			fits := pr.bundles.Fits(b, nil, nil)
 			if tried == 0 {
 				pr.noteRoom(j, fits)
 			}
-			if !fits && pr.takeFor(b, runs) {
+			if !fits && pr.reclaimFor(b, runs) {
 				return true
 			}
-			if waited >= passedOver*pr.step.Set.TakeBackAfter && (!fits || pr.roomyFor(j) >= (passedOver-1)*pr.step.Set.TakeBackAfter) {
-				pr.takeRun(runs[0], b)
+			if waited >= passedOver*pr.step.Set.TakeBackAfter && (!fits || pr.hadRoomFor(j) >= (passedOver-1)*pr.step.Set.TakeBackAfter) {
+				pr.reclaim(runs[0], b)
 				return true
 			}
 		} else if tried == 0 {
@@ -80,18 +80,18 @@ func (pr *Preemption) takeForReady(runs []*state.Run, held *state.HeldUp, helps 
 func (pr *Preemption) noteRoom(j *state.Job, room bool) {
 	switch {
 	case !room:
-		j.Roomy = 0
-	case j.Roomy == 0:
-		j.Roomy = pr.step.Now
+		j.RoomSince = 0
+	case j.RoomSince == 0:
+		j.RoomSince = pr.step.Now
 	}
 }
 
 // roomyFor is for how long it has had room at each look.
-func (pr *Preemption) roomyFor(j *state.Job) time.Duration {
-	if j.Roomy == 0 {
+func (pr *Preemption) hadRoomFor(j *state.Job) time.Duration {
+	if j.RoomSince == 0 {
 		return 0
 	}
-	return pr.step.Now.Sub(j.Roomy)
+	return pr.step.Now.Sub(j.RoomSince)
 }
 
 // passedOver is how many times takeBackAfter work that readers wait for may be
@@ -103,13 +103,13 @@ const passedOver = 6
 
 // takeFor stops as many of the waiting, the youngest first, as make room; false
 // when all of them do not.
-func (pr *Preemption) takeFor(b *state.Bundle, runs []*state.Run) bool {
+func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) bool {
 	if !pr.bundles.Fits(b, nil, freedBy(runs, false)) {
 		return false
 	}
 	for n := range runs {
 		if pr.bundles.Fits(b, nil, freedBy(runs[:n+1], false)) {
-			pr.takeRuns(b, runs[:n+1])
+			pr.reclaimAll(b, runs[:n+1])
 			return true
 		}
 	}
@@ -117,9 +117,9 @@ func (pr *Preemption) takeFor(b *state.Bundle, runs []*state.Run) bool {
 }
 
 // helped says for whom it could do something that readers are stopped.
-type helped struct {
+type reclaimHelps struct {
 	pr    *Preemption
-	runs  []*state.Run // the readers
+	runs  []*state.BundleAttempt // the readers
 	kinds map[string]bool
 }
 
@@ -127,7 +127,7 @@ type helped struct {
 // stopping readers could help all that is ready, and no reader waits for any of it: as when
 // all writers run, and more readers are ready. That is so of a job for most of its time, and
 // it may have thousands of readers.
-func (h *helped) any(j *state.Job) bool {
+func (h *reclaimHelps) any(j *state.Job) bool {
 	before := j.StagesBefore(h.runs)
 	for i := range before {
 		if j.Stages[i].Ready() && (before[i] || !h.kind(j.Kind(i))) {
@@ -138,9 +138,9 @@ func (h *helped) any(j *state.Job) bool {
 }
 
 // bundle says whether it could for a bundle: for one of the kinds of slot that it needs.
-func (h *helped) bundle(b *state.Bundle) bool {
+func (h *reclaimHelps) bundle(b *state.Bundle) bool {
 	for i := range b.Width() {
-		if h.kind(b.Demand(i).Kind) {
+		if h.kind(b.Request(i).Kind) {
 			return true
 		}
 	}
@@ -152,13 +152,13 @@ func (h *helped) bundle(b *state.Bundle) bool {
 // themselves, and whose turn it is then is for the policy to say. Where some are free, memory may be what
 // lacks, or the policy waits for what the readers hold; and where only readers hold them, they may
 // stand in the way of each other.
-func (h *helped) kind(kind string) bool {
+func (h *reclaimHelps) kind(kind string) bool {
 	answer, known := h.kinds[kind]
 	if !known {
-		free, _ := h.pr.capacity.Count(kind)
-		answer = free > 0 || slices.ContainsFunc(h.runs, func(r *state.Run) bool {
+		free, _ := h.pr.resources.Count(kind)
+		answer = free > 0 || slices.ContainsFunc(h.runs, func(r *state.BundleAttempt) bool {
 			return slices.ContainsFunc(r.Attempts, func(a *state.Attempt) bool { return a.Kind == kind })
-		}) || !h.pr.goesOn(kind)
+		}) || !h.pr.heldByProgress(kind)
 		if h.kinds == nil {
 			h.kinds = map[string]bool{}
 		}
@@ -168,9 +168,9 @@ func (h *helped) kind(kind string) bool {
 }
 
 // goesOn says whether slots of a kind are held by work that does not wait for others' output.
-func (pr *Preemption) goesOn(kind string) bool {
-	for _, id := range pr.life.Launchers.IDs() {
-		for _, a := range pr.life.Launchers.Get(id).Attempts {
+func (pr *Preemption) heldByProgress(kind string) bool {
+	for _, id := range pr.state.Launchers.IDs() {
+		for _, a := range pr.state.Launchers.Get(id).Attempts {
 			if a.Kind == kind && a.HasSlots && a.Phase() != phase.Ended && !waitsForWriters(a) {
 				return true
 			}
@@ -181,15 +181,15 @@ func (pr *Preemption) goesOn(kind string) bool {
 
 // waitsForWriters says of an attempt that it waits for sources to be made.
 func waitsForWriters(a *state.Attempt) bool {
-	return a.Reads.Misses() > 0 && a.Run.Bundle.Job.Inputs.Waits(&a.Reads)
+	return a.Reads.Misses() > 0 && a.BundleAttempt.Bundle.Job.Inputs.Waits(&a.Reads)
 }
 
 // takeForSuspended stops waiting readers that hold the slots which work of their
 // job, suspended and waited for, needs to go on. Nothing is kept for it: whoever
 // resumes sees that there is room.
-func (pr *Preemption) takeForSuspended(runs []*state.Run, held *state.HeldUp) {
+func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *state.BlockedUpstream) {
 	j := held.Job
-	for s := range pr.life.Suspended.All() {
+	for s := range pr.state.Suspended.All() {
 		if s.Bundle.Job != j || s.Bundle.Last() || s.Stopped() != 0 || pr.step.Now.Sub(max(s.Suspended(), j.LastLaunch)) < pr.step.Set.TakeBackAfter {
 			continue
 		}
@@ -198,7 +198,7 @@ func (pr *Preemption) takeForSuspended(runs []*state.Run, held *state.HeldUp) {
 		}
 		if victims := inTheWay(s, runs); len(victims) > 0 {
 			for _, r := range victims {
-				pr.takeRun(r, s.Bundle)
+				pr.reclaim(r, s.Bundle)
 			}
 			return
 		}
@@ -207,7 +207,7 @@ func (pr *Preemption) takeForSuspended(runs []*state.Run, held *state.HeldUp) {
 
 // inTheWay lists the runs, in their order, whose end gives a suspended one the
 // slots that it lacks; none if it lacks none, or all of them do not give enough.
-func inTheWay(s *state.Run, runs []*state.Run) (victims []*state.Run) {
+func inTheWay(s *state.BundleAttempt, runs []*state.BundleAttempt) (victims []*state.BundleAttempt) {
 	type place struct {
 		launcher *state.Launcher
 		kind     string
@@ -215,7 +215,7 @@ func inTheWay(s *state.Run, runs []*state.Run) (victims []*state.Run) {
 	var places []place
 	lacks := map[place]int{}
 	for _, a := range s.Attempts {
-		if a.Waits() {
+		if a.WaitsForResume() {
 			p := place{a.Launcher, a.Kind}
 			if _, there := lacks[p]; !there {
 				places = append(places, p)
@@ -244,14 +244,14 @@ func inTheWay(s *state.Run, runs []*state.Run) (victims []*state.Run) {
 
 // youngestWaiting lists the running bundle attempts of a job that wait for sources
 // to be made, the last started first.
-func youngestWaiting(j *state.Job) []*state.Run {
-	var runs []*state.Run
+func youngestWaiting(j *state.Job) []*state.BundleAttempt {
+	var runs []*state.BundleAttempt
 	for _, a := range j.Attempts.Sorted() {
-		if waits(a) && (len(a.Run.Attempts) == 1 || !slices.Contains(runs, a.Run)) {
-			runs = append(runs, a.Run)
+		if waits(a) && (len(a.BundleAttempt.Attempts) == 1 || !slices.Contains(runs, a.BundleAttempt)) {
+			runs = append(runs, a.BundleAttempt)
 		}
 	}
-	slices.SortFunc(runs, func(x, y *state.Run) int { return cmp.Compare(y.ID, x.ID) })
+	slices.SortFunc(runs, func(x, y *state.BundleAttempt) int { return cmp.Compare(y.ID, x.ID) })
 	return runs
 }
 
@@ -260,26 +260,26 @@ func anyWaits(j *state.Job) bool { return slices.ContainsFunc(j.Attempts.Sorted(
 
 // waits says of an attempt that it waits for sources to be made, and may be stopped.
 func waits(a *state.Attempt) bool {
-	return a.Run.Stopped() == 0 && !a.Run.Granted() && waitsForWriters(a)
+	return a.BundleAttempt.Stopped() == 0 && !a.BundleAttempt.Granted() && waitsForWriters(a)
 }
 
-func (pr *Preemption) takeRuns(b *state.Bundle, runs []*state.Run) {
+func (pr *Preemption) reclaimAll(b *state.Bundle, runs []*state.BundleAttempt) {
 	k := pr.reserve(b.Job.ID, b.ID(), 0)
 	for _, r := range runs {
 		for _, a := range r.Attempts {
 			if a.Phase() != phase.Ended {
-				pr.capacity.AddVictim(k, &a.Allocation)
+				pr.resources.AddVictim(k, &a.Allocation)
 			}
 		}
-		pr.takeRun(r, b)
+		pr.reclaim(r, b)
 	}
 }
 
 // takeRun stops a reader for a bundle that it waits for.
-func (pr *Preemption) takeRun(r *state.Run, b *state.Bundle) {
+func (pr *Preemption) reclaim(r *state.BundleAttempt, b *state.Bundle) {
 	j := b.Job
 	pr.step.Stats.TakenBack++
-	pr.life.NoteJob(j, fmt.Sprintf("%s was taken back: %s, which it waits for, found no slot", j.Describe(r.Bundle, 0), j.Describe(b, 0)))
+	pr.state.NoteJob(j, fmt.Sprintf("%s was taken back: %s, which it waits for, found no slot", j.Describe(r.Bundle, 0), j.Describe(b, 0)))
 	j.Inputs.SetLate(&r.Bundle.Gate, r.Bundle.AllNodes())
-	pr.orders.StopRun(r, scheduler.Preempted, "taken back: what it waits for found no slot", 0, j.ID)
+	pr.dispatch.StopBundleAttempt(r, scheduler.Preempted, "taken back: what it waits for found no slot", 0, j.ID)
 }

@@ -21,7 +21,7 @@ type T interface {
 }
 
 // House is the rooms of a core, of which a test has the keys.
-type House struct {
+type Core struct {
 	*house.House
 	t          T
 	generation uint64
@@ -29,63 +29,63 @@ type House struct {
 
 // New returns a house in its first step, one hour after the beginning of time, with the
 // default settings and nobody in it.
-func New(t T) *House {
-	h := &House{House: house.New(step.DefaultSettings()), t: t}
+func New(t T) *Core {
+	h := &Core{House: house.New(step.DefaultSettings()), t: t}
 	h.Later(time.Hour)
 	return h
 }
 
 // Later begins the next step, a while after the one at hand. What was to be done is
 // forgotten.
-func (h *House) Later(d time.Duration) {
-	h.Step.Done()
+func (h *Core) Later(d time.Duration) {
+	h.Step.End()
 	h.Step.Begin(h.Step.Now.Add(d))
-	h.Orders.Feeds.Begin(h.Step.Now, h.Step.Set.CommandBytes)
+	h.Dispatch.Feeds.Begin(h.Step.Now, h.Step.Set.CommandBytes)
 }
 
 // Due takes the timers that are due, and says whether one of a kind, about somebody, is among
 // them. Nobody is told of them: that is package core's.
-func (h *House) Due(kind step.TimerKind, id uint64) (found bool) {
-	for h.Step.Due() {
-		k, about := h.Step.Take()
+func (h *Core) Due(kind step.TimerKind, id uint64) (found bool) {
+	for h.Step.TimerDue() {
+		k, about := h.Step.TakeTimer()
 		found = found || k == kind && about == id
 	}
 	return found
 }
 
 // Checked fails the test when something is so that must never be.
-func (h *House) Checked() {
+func (h *Core) Checked() {
 	h.t.Helper()
-	if err := h.Life.Check(); err != nil {
+	if err := h.Cluster.Check(); err != nil {
 		h.t.Error(err)
 	}
-	if err := h.Capacity.Check(h.Step.Now, h.Life.Holdings); err != nil {
+	if err := h.Resources.Check(h.Step.Now, h.Cluster.Holdings); err != nil {
 		h.t.Error(err)
 	}
 }
 
 // StartPolicy has a policy with some abilities take over.
-func (h *House) StartPolicy(a scheduler.Ability) { h.startPolicy("test", a) }
+func (h *Core) StartPolicy(a scheduler.Ability) { h.startPolicy("test", a) }
 
 // StandIn has a policy without abilities take over, in the place of one that failed.
-func (h *House) StandIn() { h.startPolicy("", 0) }
+func (h *Core) StartFallback() { h.startPolicy("", 0) }
 
-func (h *House) startPolicy(name string, a scheduler.Ability) {
+func (h *Core) startPolicy(name string, a scheduler.Ability) {
 	h.generation++
-	h.Decisions.Start(&wire.PolicyStart{Generation: h.generation, Policy: name, StandIn: name == ""})
-	h.Events.Gather()
-	h.Decisions.Started(&wire.PolicyStarted{Generation: h.generation, Name: "test", Abilities: uint32(a)})
+	h.Rounds.Start(&wire.PolicyStart{Generation: h.generation, Policy: name, StandIn: name == ""})
+	h.Events.BuildSnapshot()
+	h.Rounds.Started(&wire.PolicyStarted{Generation: h.generation, Name: "test", Abilities: uint32(a)})
 }
 
 // Told has a round leave, answered with nothing, and returns what it tells; nil when none
 // is due.
-func (h *House) Told() []scheduler.Event {
+func (h *Core) NotifiedEvents() []scheduler.Event {
 	h.Later(h.Step.Set.RoundGap)
-	ask := h.Decisions.StartRound()
+	ask := h.Rounds.StartRound()
 	if ask == nil {
 		return nil
 	}
-	h.Decisions.Answer(&wire.PolicyAnswer{Generation: ask.Generation, Round: ask.Round.Number})
+	h.Rounds.Answer(&wire.PolicyAnswer{Generation: ask.Generation, Round: ask.Round.Number})
 	return ask.Round.Events
 }
 
@@ -99,18 +99,18 @@ func Joining(name string, slots uint32) *wire.Join {
 }
 
 // Launcher has such a launcher join.
-func (h *House) Launcher(name string, slots uint32) *state.Launcher {
-	h.Sessions.Join(Joining(name, slots))
-	return h.Life.ByName[name]
+func (h *Core) Launcher(name string, slots uint32) *state.Launcher {
+	h.Membership.Join(Joining(name, slots))
+	return h.Cluster.ByName[name]
 }
 
 // Job announces and submits a job; it is in when it needs nobody's word.
-func (h *House) Job(spec *wire.JobSpec) *state.Job {
+func (h *Core) Job(spec *wire.JobSpec) *state.Job {
 	h.t.Helper()
-	h.Admission.Prepare(&wire.Prepare{Client: 1})
+	h.Admission.ReserveID(&wire.Prepare{Client: 1})
 	id := scheduler.JobID(h.IDs.Job)
 	h.Admission.Submit(&wire.Submit{Client: 2, Job: uint64(id), Spec: spec})
-	j := h.Life.Jobs.Get(id)
+	j := h.Cluster.Jobs.Get(id)
 	if j == nil {
 		h.t.Fatalf("%v was not let in: %v", id, h.Replies())
 	}
@@ -156,7 +156,7 @@ func inRow(stages uint32, kind wire.ChannelKind) *wire.Graph {
 }
 
 // Stands says where the bundles of a job stand, in order, with the one that publishes.
-func Stands(j *state.Job) string {
+func PhasesOf(j *state.Job) string {
 	var list []string
 	for i := range j.Bundles {
 		phase, _, _ := strings.Cut(j.Bundles[i].Phase().String(), " ")
@@ -172,7 +172,7 @@ func Stored(connection, from uint32) *wire.StoredOutput {
 
 // Run launches the i-th bundle of a job, a group on each launcher, tells the policy as if it
 // had decided that, and has its attempts report that they started.
-func (h *House) Run(j *state.Job, i int, on ...*state.Launcher) *state.Run {
+func (h *Core) RunBundle(j *state.Job, i int, on ...*state.Launcher) *state.BundleAttempt {
 	h.t.Helper()
 	d := scheduler.Launch{Bundle: j.Bundles[i].ID()}
 	for _, l := range on {
@@ -180,7 +180,7 @@ func (h *House) Run(j *state.Job, i int, on ...*state.Launcher) *state.Run {
 	}
 	if b := &j.Bundles[i]; b.Last() { // no policy decides that
 		h.Attempts.StartFinisher(b, on[0])
-		r := b.Runs()[len(b.Runs())-1]
+		r := b.Attempts()[len(b.Attempts())-1]
 		h.Attempts.Started(r.Attempts[0], r.Attempts[0].Launcher.DataAddress)
 		return r
 	}
@@ -189,11 +189,11 @@ func (h *House) Run(j *state.Job, i int, on ...*state.Launcher) *state.Run {
 		h.t.Fatalf("bundle %d is not launched: %s", i, why)
 	}
 	o := scheduler.Outcome{At: h.Step.Now, Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: ids, Launch: d}
-	h.Policy.Tell(o)
+	h.Policy.Notify(o)
 	if h.Policy.NextKnows(j.ID, i) {
-		h.Policy.TellNext(o)
+		h.Policy.NotifyNext(o)
 	}
-	runs := j.Bundles[i].Runs()
+	runs := j.Bundles[i].Attempts()
 	r := runs[len(runs)-1]
 	for _, a := range r.Attempts {
 		h.Attempts.Started(a, a.Launcher.DataAddress)
@@ -202,22 +202,22 @@ func (h *House) Run(j *state.Job, i int, on ...*state.Launcher) *state.Run {
 }
 
 // Finish has an attempt report its end, with what it stored.
-func (h *House) Finish(a *state.Attempt, stored ...*wire.StoredOutput) {
+func (h *Core) Finish(a *state.Attempt, stored ...*wire.StoredOutput) {
 	h.Attempts.EndedReport(a.Launcher, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED, Stored: stored})
 }
 
 // Fail has it report that its program failed.
-func (h *House) Fail(a *state.Attempt, message string) {
+func (h *Core) Fail(a *state.Attempt, message string) {
 	h.Attempts.EndedReport(a.Launcher, &wire.AttemptEnded{
 		Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: message},
 	})
 }
 
 // Commands are those of the step at hand to a launcher, in order.
-func (h *House) Commands(l *state.Launcher) (list []*wire.Command) {
-	for _, t := range h.Step.Todo() {
-		if a, later := t.Later.(*state.Attempt); later && a.Launcher == l {
-			list = append(list, h.Orders.StartCommand(a))
+func (h *Core) Commands(l *state.Launcher) (list []*wire.Command) {
+	for _, t := range h.Step.Effects() {
+		if a, later := t.Deferred.(*state.Attempt); later && a.Launcher == l {
+			list = append(list, h.Dispatch.StartCommand(a))
 		}
 		if to, is := t.Action.(step.ToLauncher); is && to.Launcher == l.ID {
 			list = append(list, to.Command)
@@ -227,8 +227,8 @@ func (h *House) Commands(l *state.Launcher) (list []*wire.Command) {
 }
 
 // Replies are the answers to clients in the step at hand, in order.
-func (h *House) Replies() (list []step.Reply) {
-	for _, t := range h.Step.Todo() {
+func (h *Core) Replies() (list []step.Reply) {
+	for _, t := range h.Step.Effects() {
 		if r, is := t.Action.(step.Reply); is {
 			list = append(list, r)
 		}

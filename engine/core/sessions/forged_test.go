@@ -58,20 +58,20 @@ func TestReportsAboutAnothersAttempts(t *testing.T) {
 		h.StartPolicy(0)
 		honest, forger := h.Launcher("honest", 4), h.Launcher("forger", 4)
 		j := h.Job(roomtest.MapReduce(2, 1))
-		first := h.Run(j, 0, honest).Attempts[0]
+		first := h.RunBundle(j, 0, honest).Attempts[0]
 		h.Finish(first, roomtest.Stored(0, 0))
-		a := h.Run(j, 1, honest).Attempts[0]
-		before := roomtest.Stands(j)
+		a := h.RunBundle(j, 1, honest).Attempts[0]
+		before := roomtest.PhasesOf(j)
 		for _, id := range []uint64{uint64(a.ID), uint64(first.ID), 0, math.MaxUint64} {
 			h.Later(time.Second)
 			r := report(id, uint64(first.ID))
 			r.Incarnation = 1
-			h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(forger.ID), Report: r})
+			h.Membership.Report(&wire.LauncherReport{Launcher: uint64(forger.ID), Report: r})
 			if got := h.Commands(honest); len(got) > 0 {
 				t.Errorf("%s of %d: the honest launcher is told %v", what, id, got)
 			}
 		}
-		if got := roomtest.Stands(j); got != before || a.Stop() != nil || a.Address != honest.DataAddress || a.Progress != 0 || a.Executing() != 0 || a.Run.Granted() || a.Suspending() || honest.Outputs[first.ID] == nil || len(forger.Outputs) > 0 {
+		if got := roomtest.PhasesOf(j); got != before || a.Stop() != nil || a.Address != honest.DataAddress || a.Progress != 0 || a.Executing() != 0 || a.BundleAttempt.Granted() || a.Suspending() || honest.Outputs[first.ID] == nil || len(forger.Outputs) > 0 {
 			t.Errorf("%s: the job stands at %q, not %q, and the attempt is %+v", what, got, before, a.Machine)
 		}
 		h.Checked()

@@ -24,12 +24,12 @@ type inventory struct {
 
 // takeInventory compares what a launcher has with what it should have: it adopts
 // what runs, ends what is not known, and sends again what may have been lost.
-func (ss *Sessions) takeInventory(l *state.Launcher, m inventory) {
+func (ss *Membership) takeInventory(l *state.Launcher, m inventory) {
 	has := map[scheduler.AttemptID]wire.AttemptInventory_State{}
 	for _, x := range m.attempts {
 		id := scheduler.AttemptID(x.GetAttempt())
 		has[id] = x.GetState()
-		if ss.life.Attempt(l, x.GetAttempt()) == nil {
+		if ss.state.Attempt(l, x.GetAttempt()) == nil {
 			ss.endUnknown(l, id, x.GetState())
 		}
 	}
@@ -51,62 +51,62 @@ func (ss *Sessions) takeInventory(l *state.Launcher, m inventory) {
 }
 
 // endUnknown ends an attempt that is not the launcher's to run.
-func (ss *Sessions) endUnknown(l *state.Launcher, id scheduler.AttemptID, state wire.AttemptInventory_State) {
+func (ss *Membership) endUnknown(l *state.Launcher, id scheduler.AttemptID, state wire.AttemptInventory_State) {
 	if state == wire.AttemptInventory_STATE_ENDED {
-		ss.orders.Forget(l, id)
+		ss.dispatch.Forget(l, id)
 		return
 	}
 	ss.step.Stats.UnknownEnded++
-	ss.orders.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(id), Reason: "the manager does not know it"}}})
+	ss.dispatch.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(id), Reason: "the manager does not know it"}}})
 }
 
 // reconcile brings an attempt and what its launcher has of it together.
-func (ss *Sessions) reconcile(a *state.Attempt, state wire.AttemptInventory_State, there bool) {
+func (ss *Membership) reconcile(a *state.Attempt, state wire.AttemptInventory_State, there bool) {
 	switch {
 	case state == wire.AttemptInventory_STATE_ENDED:
 		return // its report comes
 	case !there && a.Stop() != nil:
 		ss.attempts.EndAttempt(a, a.Stop().Outcome, a.Work, a.Stop().Reason)
-		ss.jobs.RunOver(a.Run)
+		ss.jobs.BundleAttemptEnded(a.BundleAttempt)
 		return
 	case !there && a.Phase() != phase.Assigned:
 		ss.attempts.Lose(a, "its launcher does not have it any more")
 		return
 	case !there || a.Phase() == phase.Assigned:
-		ss.orders.SendStart(a) // a launcher that runs it already says so again
+		ss.dispatch.SendStart(a) // a launcher that runs it already says so again
 	}
 	switch {
 	case a.Stop() != nil:
-		ss.orders.SendStop(a)
+		ss.dispatch.SendStop(a)
 	case state == wire.AttemptInventory_STATE_SUSPENDED && a.Suspending():
 		ss.attempts.SuspendedNow(a)
 	case state == wire.AttemptInventory_STATE_RUNNING && a.Resuming():
 		ss.attempts.ResumedNow(a)
 	case a.Suspending():
-		ss.orders.SendSuspend(a)
+		ss.dispatch.SendSuspend(a)
 	case a.Resuming() || state == wire.AttemptInventory_STATE_SUSPENDED && a.Phase() == phase.Running:
-		ss.orders.SendResume(a)
+		ss.dispatch.SendResume(a)
 	case state == wire.AttemptInventory_STATE_RUNNING && a.Phase() == phase.Suspended:
-		ss.orders.SendSuspend(a)
+		ss.dispatch.SendSuspend(a)
 	}
-	if there && a.Run.PeersSent {
-		ss.orders.SendPeersTo(a)
+	if there && a.BundleAttempt.PeersSent {
+		ss.dispatch.SendPeersTo(a)
 	}
-	ss.orders.GiveAgain(a)
+	ss.dispatch.RedeliverSources(a)
 }
 
 // reconcileStored deletes what is not needed and finds what is gone.
-func (ss *Sessions) reconcileStored(l *state.Launcher, stored []*wire.Stored) {
+func (ss *Membership) reconcileStored(l *state.Launcher, stored []*wire.Stored) {
 	has := map[scheduler.AttemptID]bool{}
 	for _, s := range stored {
 		id := scheduler.AttemptID(s.GetAttempt())
 		has[id] = true
-		j := ss.life.Jobs.Get(scheduler.JobID(s.GetJob()))
+		j := ss.state.Jobs.Get(scheduler.JobID(s.GetJob()))
 		switch {
 		case j == nil:
-			ss.orders.DropJob(l, scheduler.JobID(s.GetJob()))
-		case l.Outputs[id] == nil && ss.life.Attempts.Get(id) == nil:
-			ss.orders.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: s.GetJob(), Attempt: s.GetAttempt()}}})
+			ss.dispatch.DropJob(l, scheduler.JobID(s.GetJob()))
+		case l.Outputs[id] == nil && ss.state.Attempts.Get(id) == nil:
+			ss.dispatch.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: s.GetJob(), Attempt: s.GetAttempt()}}})
 		}
 	}
 	gone := map[scheduler.AttemptID]*state.Output{}
@@ -123,29 +123,29 @@ func (ss *Sessions) reconcileStored(l *state.Launcher, stored []*wire.Stored) {
 // not there, and those again that it was told to drop on a stream that broke. Of those
 // that are there it is told when they end, though the log may have lost that they ran
 // on it.
-func (ss *Sessions) reconcileJobs(l *state.Launcher, has []uint64) {
+func (ss *Membership) reconcileJobs(l *state.Launcher, has []uint64) {
 	if !l.Up {
 		return
 	}
-	l.Outstanding.DropAgain(ss.step, l.Destination())
+	l.Outstanding.ResendDrops(ss.step, l.Destination())
 	for _, id := range has {
-		if j := ss.life.Jobs.Get(scheduler.JobID(id)); j != nil {
+		if j := ss.state.Jobs.Get(scheduler.JobID(id)); j != nil {
 			j.RanOn = sortedset.Add(j.RanOn, l.ID)
 		} else {
-			ss.orders.DropJob(l, scheduler.JobID(id))
+			ss.dispatch.DropJob(l, scheduler.JobID(id))
 		}
 	}
 }
 
 // Resend sends again what a launcher has not confirmed for too long, and gives up attempts
 // of which it never does.
-func (ss *Sessions) Resend(id scheduler.LauncherID) {
-	l := ss.life.Launchers.Get(id)
+func (ss *Membership) Resend(id scheduler.LauncherID) {
+	l := ss.state.Launchers.Get(id)
 	if l == nil || !l.Outstanding.Due(ss.step) || !l.Up {
 		return
 	}
 	waits := l.Outstanding.Drops()
-	l.Outstanding.DropLate(ss.step, l.Destination())
+	l.Outstanding.ResendLateDrops(ss.step, l.Destination())
 	for _, a := range l.Attempts.Sorted() {
 		if a.Phase() == phase.Ended || !a.Unacked.Waits() {
 			continue
@@ -161,7 +161,7 @@ func (ss *Sessions) Resend(id scheduler.LauncherID) {
 			ss.giveUp(a)
 		case late:
 			ss.step.Stats.Resent++
-			ss.orders.SendAgain(a)
+			ss.dispatch.ResendCommand(a)
 		}
 	}
 	if waits {
@@ -175,11 +175,11 @@ const GivenUp = "it was given up: its launcher had not confirmed what was asked 
 // giveUp counts an attempt as lost of which its launcher confirms nothing. A process that can't
 // be ended costs its attempt alone: the launcher keeps all others. It is told once more to stop
 // this one, and what it says of it later is stale.
-func (ss *Sessions) giveUp(a *state.Attempt) {
+func (ss *Membership) giveUp(a *state.Attempt) {
 	l := a.Launcher
 	reason := fmt.Sprintf("launcher %s did not confirm what was asked of it after %d times", l.Name, ss.step.Set.CommandTries)
 	ss.step.Log(step.Warn, "an attempt is given up: its launcher did not confirm what was asked of it", "launcher", l.Name,
-		"job", a.Run.Bundle.Job.ID.String(), "attempt", fmt.Sprint(a.ID), "times", fmt.Sprint(ss.step.Set.CommandTries))
-	ss.orders.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(a.ID), Reason: GivenUp}}})
+		"job", a.BundleAttempt.Bundle.Job.ID.String(), "attempt", fmt.Sprint(a.ID), "times", fmt.Sprint(ss.step.Set.CommandTries))
+	ss.dispatch.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(a.ID), Reason: GivenUp}}})
 	ss.attempts.GiveUp(a, reason)
 }

@@ -12,7 +12,7 @@ import (
 // lookForLoss compares what a launcher saw with what the log holds. A clock that went
 // back, together with a log that did, may have ids repeat all the same: then they go
 // on above what the launcher saw.
-func (ss *Sessions) lookForLoss(l *state.Launcher, m *wire.Join) {
+func (ss *Membership) lookForLoss(l *state.Launcher, m *wire.Join) {
 	if m.GetTerm() > ss.step.Term {
 		ss.step.Term = m.GetTerm() + 1
 		ss.noticeLoss(l, fmt.Sprintf("it obeyed a manager of term %d", m.GetTerm()))
@@ -28,7 +28,7 @@ func (ss *Sessions) lookForLoss(l *state.Launcher, m *wire.Join) {
 }
 
 // noticeLoss says, once in a life, that the log lost records.
-func (ss *Sessions) noticeLoss(l *state.Launcher, how string) {
+func (ss *Membership) noticeLoss(l *state.Launcher, how string) {
 	if ss.LossTold {
 		return
 	}
@@ -36,7 +36,7 @@ func (ss *Sessions) noticeLoss(l *state.Launcher, how string) {
 	ss.step.Stats.LogLosses++
 	ss.step.Log(step.Error, "the event log lost records that were on disk: jobs go on from where it ends, work that it does not know is ended, "+
 		"and jobs that it does not know have to be submitted again", "launcher", l.Name, "sign", how)
-	for j := range ss.life.Jobs.All() {
-		ss.life.NoteJob(j, "the manager's event log lost its last records: what had happened since is done again")
+	for j := range ss.state.Jobs.All() {
+		ss.state.NoteJob(j, "the manager's event log lost its last records: what had happened since is done again")
 	}
 }

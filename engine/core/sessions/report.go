@@ -11,8 +11,8 @@ import (
 
 // Report takes in what a launcher says. Reports come late, twice, and from
 // launchers that were given up: what does not fit the state changes nothing.
-func (ss *Sessions) Report(m *wire.LauncherReport) {
-	l := ss.life.Launchers.Get(scheduler.LauncherID(m.GetLauncher()))
+func (ss *Membership) Report(m *wire.LauncherReport) {
+	l := ss.state.Launchers.Get(scheduler.LauncherID(m.GetLauncher()))
 	r := m.GetReport()
 	if l == nil || !l.Up || l.Incarnation != r.GetIncarnation() {
 		ss.staleReport(l, m)
@@ -42,11 +42,11 @@ func (ss *Sessions) Report(m *wire.LauncherReport) {
 	case *wire.Report_JobDropped:
 		l.Outstanding.Dropped(scheduler.JobID(w.JobDropped))
 	case *wire.Report_SourcesTaken:
-		ss.attemptReport(l, w.SourcesTaken.GetAttempt(), func(a *state.Attempt) { ss.orders.SourcesTaken(a, w.SourcesTaken.GetConfirm()) })
+		ss.attemptReport(l, w.SourcesTaken.GetAttempt(), func(a *state.Attempt) { ss.dispatch.SourcesTaken(a, w.SourcesTaken.GetConfirm()) })
 	case *wire.Report_FilesWanted:
 		ss.attemptReport(l, w.FilesWanted.GetAttempt(), func(a *state.Attempt) {
-			ss.attempts.SureStarted(a)
-			ss.orders.SendFiles(a, w.FilesWanted.GetFrom())
+			ss.attempts.EnsureStarted(a)
+			ss.dispatch.SendFiles(a, w.FilesWanted.GetFrom())
 		})
 	case *wire.Report_Load:
 		ss.events.LoadReport(l, w.Load)
@@ -57,7 +57,7 @@ func (ss *Sessions) Report(m *wire.LauncherReport) {
 
 // staleReport is one of a launcher that was given up. A late commit is worth a
 // line: somebody waited for it.
-func (ss *Sessions) staleReport(l *state.Launcher, m *wire.LauncherReport) {
+func (ss *Membership) staleReport(l *state.Launcher, m *wire.LauncherReport) {
 	ss.step.Stats.StaleReports++
 	e := m.GetReport().GetEnded()
 	if e.GetEnd() != wire.End_END_FINISHED {
@@ -72,8 +72,8 @@ func (ss *Sessions) staleReport(l *state.Launcher, m *wire.LauncherReport) {
 }
 
 // attemptReport finds the live attempt a report is about.
-func (ss *Sessions) attemptReport(l *state.Launcher, id uint64, f func(*state.Attempt)) {
-	if a := ss.life.Attempt(l, id); a != nil {
+func (ss *Membership) attemptReport(l *state.Launcher, id uint64, f func(*state.Attempt)) {
+	if a := ss.state.Attempt(l, id); a != nil {
 		f(a)
 		return
 	}

@@ -21,21 +21,21 @@ import (
 )
 
 // Sessions has them. Not safe for concurrent use.
-type Sessions struct {
-	step     *step.Step
-	ids      *ids.IDs
-	capacity *resources.Resources
-	policy   *policystate.Session
-	life     *state.Cluster
-	events   *events.Events
-	orders   *orders.Orders
-	jobs     *jobs.Jobs
-	attempts *attempts.Attempts
+type Membership struct {
+	step      *step.Step
+	ids       *ids.IDs
+	resources *resources.Resources
+	policy    *policystate.Session
+	state     *state.Cluster
+	events    *events.PolicyEvents
+	dispatch  *orders.Dispatcher
+	jobs      *jobs.Jobs
+	attempts  *attempts.Attempts
 
 	LossTold bool // that the log lost records, in this life of the manager
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.Events, o *orders.Orders, j *jobs.Jobs, at *attempts.Attempts) *Sessions {
-	return &Sessions{step: s, ids: i, capacity: c, policy: p, life: l, events: e, orders: o, jobs: j, attempts: at}
+func New(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *events.PolicyEvents, o *orders.Dispatcher, j *jobs.Jobs, at *attempts.Attempts) *Membership {
+	return &Membership{step: s, ids: i, resources: c, policy: p, state: l, events: e, dispatch: o, jobs: j, attempts: at}
 }

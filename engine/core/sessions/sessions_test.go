@@ -17,8 +17,8 @@ import (
 )
 
 // welcome is the answer to the join of the step at hand.
-func welcome(h *roomtest.House) (w step.Welcome) {
-	for _, t := range h.Step.Todo() {
+func welcome(h *roomtest.Core) (w step.Welcome) {
+	for _, t := range h.Step.Effects() {
 		if x, is := t.Action.(step.Welcome); is {
 			w = x
 		}
@@ -26,8 +26,8 @@ func welcome(h *roomtest.House) (w step.Welcome) {
 	return w
 }
 
-func lose(h *roomtest.House, l *state.Launcher) {
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "silent"})
+func lose(h *roomtest.Core, l *state.Launcher) {
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "silent"})
 }
 
 // what says what a launcher is told, without who: "start 3, drop job 1".
@@ -87,18 +87,18 @@ func TestWhoseANameIs(t *testing.T) {
 	} {
 		h := roomtest.New(t)
 		h.Step.Set.LaunchersMax = 1
-		h.Sessions.Join(join(func(*wire.Join) {}))
-		l := h.Life.ByName["a"]
+		h.Membership.Join(join(func(*wire.Join) {}))
+		l := h.Cluster.ByName["a"]
 		if !story.up {
 			lose(h, l)
 		}
 		h.Later(time.Second)
-		h.Sessions.Join(story.join)
+		h.Membership.Join(story.join)
 		w := welcome(h)
 		if story.refused == "" && w.Refused != "" || !strings.Contains(w.Refused, story.refused) || w.Afresh != story.afresh || (w.Launcher == l.ID) != (story.refused == "") {
 			t.Errorf("up: %t, %v: it is told %+v", story.up, story.join, w)
 		}
-		if story.refused != "" && (l.Up != story.up || l.Identity != "mine" || l.Incarnation != 5 || h.Life.Launchers.Len() != 1) {
+		if story.refused != "" && (l.Up != story.up || l.Identity != "mine" || l.Incarnation != 5 || h.Cluster.Launchers.Len() != 1) {
 			t.Errorf("up: %t, %v: it was refused, and changed something", story.up, story.join)
 		}
 		h.Checked()
@@ -114,18 +114,23 @@ func TestInventory(t *testing.T) {
 		ended     = wire.AttemptInventory_STATE_ENDED
 		nothing   = wire.AttemptInventory_STATE_UNSPECIFIED
 	)
-	no := func(*roomtest.House, *state.Attempt) {}
-	started := func(h *roomtest.House, a *state.Attempt) { h.Attempts.Started(a, "") }
-	stopped := func(h *roomtest.House, a *state.Attempt) { h.Orders.StopRun(a.Run, scheduler.Killed, "test", 0, 0) }
-	suspending := func(h *roomtest.House, a *state.Attempt) { started(h, a); h.Attempts.SuspendRun(a.Run) }
-	rests := func(h *roomtest.House, a *state.Attempt) { suspending(h, a); h.Attempts.SuspendedNow(a) }
-	resuming := func(h *roomtest.House, a *state.Attempt) {
+	no := func(*roomtest.Core, *state.Attempt) {}
+	started := func(h *roomtest.Core, a *state.Attempt) { h.Attempts.Started(a, "") }
+	stopped := func(h *roomtest.Core, a *state.Attempt) {
+		h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Killed, "test", 0, 0)
+	}
+	suspending := func(h *roomtest.Core, a *state.Attempt) {
+		started(h, a)
+		h.Attempts.SuspendBundleAttempt(a.BundleAttempt)
+	}
+	rests := func(h *roomtest.Core, a *state.Attempt) { suspending(h, a); h.Attempts.SuspendedNow(a) }
+	resuming := func(h *roomtest.Core, a *state.Attempt) {
 		rests(h, a)
 		h.Attempts.Resume(scheduler.Resume{Attempt: a.ID})
 	}
 	for _, story := range []struct {
 		name  string
-		was   func(*roomtest.House, *state.Attempt)
+		was   func(*roomtest.Core, *state.Attempt)
 		has   wire.AttemptInventory_State
 		seen  uint64
 		told  string
@@ -160,10 +165,10 @@ func TestInventory(t *testing.T) {
 		}
 		m.Attempts = append(m.Attempts, &wire.AttemptInventory{Attempt: 77, State: running}, &wire.AttemptInventory{Attempt: 78, State: ended})
 		m.Seen = story.seen
-		h.Sessions.Join(m)
+		h.Membership.Join(m)
 		want := strings.TrimSuffix("stop 77, forget 78, "+story.told, ", ")
-		if got := what(h.Commands(l)); got != want || roomtest.Stands(j) != story.stand {
-			t.Errorf("%s: it is told %q, not %q, and the bundle is %s", story.name, got, want, roomtest.Stands(j))
+		if got := what(h.Commands(l)); got != want || roomtest.PhasesOf(j) != story.stand {
+			t.Errorf("%s: it is told %q, not %q, and the bundle is %s", story.name, got, want, roomtest.PhasesOf(j))
 		}
 		h.Checked()
 	}
@@ -176,15 +181,15 @@ func TestALauncherIsLost(t *testing.T) {
 	h.StartPolicy(0)
 	l, m := h.Launcher("a", 2), h.Launcher("b", 2)
 	j := h.Job(roomtest.MapReduce(3, 1))
-	h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
-	h.Finish(h.Run(j, 1, m).Attempts[0], roomtest.Stored(0, 1))
-	a := h.Run(j, 2, l).Attempts[0]
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 7}) // of a life that there was not
+	h.Finish(h.RunBundle(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+	h.Finish(h.RunBundle(j, 1, m).Attempts[0], roomtest.Stored(0, 1))
+	a := h.RunBundle(j, 2, l).Attempts[0]
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 7}) // of a life that there was not
 	if !l.Up {
 		t.Fatal("a word about another life of it counts")
 	}
 	lose(h, l)
-	if got := roomtest.Stands(j); got != "ready finished ready waiting" || a.Outcome() != scheduler.Lost || h.Capacity.Up() != 1 {
+	if got := roomtest.PhasesOf(j); got != "ready finished ready waiting" || a.Outcome() != scheduler.Lost || h.Resources.Up() != 1 {
 		t.Fatalf("they are %s, its attempt is %v", got, a.Outcome())
 	}
 	h.Checked()
@@ -194,9 +199,9 @@ func TestALauncherIsLost(t *testing.T) {
 		{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: uint64(a.ID)}}},
 		{Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED}}},
 	} {
-		h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: r})
+		h.Membership.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: r})
 	}
-	if got := roomtest.Stands(j); got != "ready finished ready waiting" || h.Step.Stats.StaleReports != stale+2 || h.Step.Stats.LateCommits != late+1 || len(h.Commands(l)) > 0 {
+	if got := roomtest.PhasesOf(j); got != "ready finished ready waiting" || h.Step.Stats.StaleReports != stale+2 || h.Step.Stats.LateCommits != late+1 || len(h.Commands(l)) > 0 {
 		t.Errorf("they are %s, %d reports are stale, and the launcher is told %q", got, h.Step.Stats.StaleReports, what(h.Commands(l)))
 	}
 	h.Checked()
@@ -213,7 +218,7 @@ func TestAGangLosesWhatOneHadStored(t *testing.T) {
 	spec.Graph.Connections = append(spec.Graph.Connections, &wire.Connection{
 		FromStage: 0, ToStage: 2, FromPort: "more", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ONE_TO_ONE,
 	})
-	r := h.Run(h.Job(spec), 0, l, m)
+	r := h.RunBundle(h.Job(spec), 0, l, m)
 	h.Finish(r.Attempts[0], roomtest.Stored(1, 0))
 	h.Later(time.Second)
 	lose(h, l)
@@ -221,7 +226,7 @@ func TestAGangLosesWhatOneHadStored(t *testing.T) {
 		t.Errorf("the rest is stopped by %v, and its launcher is told %q", s, what(h.Commands(m)))
 	}
 	h.Finish(r.Attempts[1])
-	if got := roomtest.Stands(r.Bundle.Job); got != "ready waiting" {
+	if got := roomtest.PhasesOf(r.Bundle.Job); got != "ready waiting" {
 		t.Errorf("they are %s", got)
 	}
 	h.Checked()
@@ -234,15 +239,15 @@ func TestANewLifeKeepsWhatIsStored(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 3)
 	j := h.Job(roomtest.MapReduce(3, 1))
-	h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
-	h.Finish(h.Run(j, 1, l).Attempts[0], roomtest.Stored(0, 1))
-	h.Run(j, 2, l)
+	h.Finish(h.RunBundle(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+	h.Finish(h.RunBundle(j, 1, l).Attempts[0], roomtest.Stored(0, 1))
+	h.RunBundle(j, 2, l)
 	h.Later(time.Second)
 	anew := roomtest.Joining("a", 3)
 	anew.Incarnation, anew.Seen, anew.Jobs = 2, 3, []uint64{uint64(j.ID), 900}
 	anew.Stored = []*wire.Stored{{Job: uint64(j.ID), Attempt: 2}, {Job: uint64(j.ID), Attempt: 55}, {Job: 800, Attempt: 56}}
-	h.Sessions.Join(anew)
-	if got := roomtest.Stands(j); got != "ready finished ready waiting" || len(l.Outputs) != 1 || len(l.Attempts) != 0 {
+	h.Membership.Join(anew)
+	if got := roomtest.PhasesOf(j); got != "ready finished ready waiting" || len(l.Outputs) != 1 || len(l.Attempts) != 0 {
 		t.Errorf("they are %s, it keeps %v", got, l.Outputs)
 	}
 	if got := what(h.Commands(l)); got != "drop output 55, drop job 800, drop job 900" {
@@ -251,8 +256,8 @@ func TestANewLifeKeepsWhatIsStored(t *testing.T) {
 	h.Checked()
 	h.Later(time.Second)
 	anew.Stored = nil
-	h.Sessions.Join(anew) // its stream broke, and now its disk is empty
-	if got := roomtest.Stands(j); got != "ready ready ready waiting" || what(h.Commands(l)) != "drop job 800, drop job 900" {
+	h.Membership.Join(anew) // its stream broke, and now its disk is empty
+	if got := roomtest.PhasesOf(j); got != "ready ready ready waiting" || what(h.Commands(l)) != "drop job 800, drop job 900" {
 		t.Errorf("they are %s, and it is told %q", got, what(h.Commands(l)))
 	}
 	h.Checked()
@@ -266,30 +271,30 @@ func TestANewLifeWhileAJobLeaves(t *testing.T) {
 		h.StartPolicy(0)
 		l := h.Launcher("a", 3)
 		j := h.Job(roomtest.MapReduce(3, 1))
-		h.Finish(h.Run(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
-		h.Finish(h.Run(j, 1, l).Attempts[0], roomtest.Stored(0, 1))
-		h.Run(j, 2, l)
+		h.Finish(h.RunBundle(j, 0, l).Attempts[0], roomtest.Stored(0, 0))
+		h.Finish(h.RunBundle(j, 1, l).Attempts[0], roomtest.Stored(0, 1))
+		h.RunBundle(j, 2, l)
 		h.Later(time.Second)
 		h.Admission.KillJob(&wire.KillJob{Job: uint64(j.ID)})
 		h.Later(time.Second)
-		h.Step.Charge(h.Step.Set.StepWork - left)
+		h.Step.AddCost(h.Step.Set.StepWork - left)
 		anew := roomtest.Joining("a", 3)
 		anew.Incarnation, anew.Seen, anew.Jobs = 2, 3, []uint64{uint64(j.ID)}
 		anew.Stored = []*wire.Stored{{Job: uint64(j.ID), Attempt: 1}, {Job: uint64(j.ID), Attempt: 2}}
-		h.Sessions.Join(anew)
+		h.Membership.Join(anew)
 		if len(l.Outputs) != 2-left {
 			t.Errorf("with %d bundles that left it keeps %v", left, l.Outputs)
 		}
 		h.Checked()
 		for range 5 {
 			h.Later(time.Second)
-			if len(h.Life.Busy) > 0 {
-				h.Jobs.GoOnWith(h.Life.Jobs.Get(h.Life.Busy[0]))
+			if len(h.Cluster.PendingWork) > 0 {
+				h.Jobs.Continue(h.Cluster.Jobs.Get(h.Cluster.PendingWork[0]))
 			}
 			h.Checked()
 		}
-		if h.Life.Jobs.Len() != 0 || len(l.Outputs) > 0 {
-			t.Errorf("with %d bundles that left at first, %d jobs are there, and it keeps %v", left, h.Life.Jobs.Len(), l.Outputs)
+		if h.Cluster.Jobs.Len() != 0 || len(l.Outputs) > 0 {
+			t.Errorf("with %d bundles that left at first, %d jobs are there, and it keeps %v", left, h.Cluster.Jobs.Len(), l.Outputs)
 		}
 	}
 }
@@ -301,13 +306,13 @@ func TestDrain(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 3)
 	j := h.Job(roomtest.Maps(3))
-	a := h.Run(j, 0, l).Attempts[0]
+	a := h.RunBundle(j, 0, l).Attempts[0]
 	launch := func(i int) scheduler.RefusalReason {
 		_, refused, _ := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[i].ID(), Launchers: []scheduler.LauncherID{l.ID}})
 		return refused
 	}
 	drained := func() (list []bool) {
-		for _, e := range h.Told() {
+		for _, e := range h.NotifiedEvents() {
 			if d, is := e.(scheduler.LauncherDraining); is {
 				list = append(list, d.Draining)
 			}
@@ -315,12 +320,12 @@ func TestDrain(t *testing.T) {
 		return list
 	}
 	h.Later(time.Second)
-	h.Sessions.Drain(&wire.DrainLauncher{Client: 4, Name: "b", Drain: true})
+	h.Membership.Drain(&wire.DrainLauncher{Client: 4, Name: "b", Drain: true})
 	if r := h.Replies(); len(r) != 1 || r[0].Failure.GetKind() != wire.ErrorKind_ERROR_KIND_INVALID {
 		t.Errorf("to drain who is not there is answered with %v", r)
 	}
 	for range 2 {
-		h.Sessions.Drain(&wire.DrainLauncher{Name: "a", Drain: true})
+		h.Membership.Drain(&wire.DrainLauncher{Name: "a", Drain: true})
 	}
 	if told := drained(); launch(1) != scheduler.LauncherUnavailable || !slices.Equal(told, []bool{true}) {
 		t.Errorf("to launch there is refused with %v, and the policy is told %v", launch(1), told)
@@ -329,11 +334,11 @@ func TestDrain(t *testing.T) {
 	lose(h, l)
 	anew := roomtest.Joining("a", 3)
 	anew.Incarnation = 2
-	h.Sessions.Join(anew)
-	if told := drained(); launch(1) != scheduler.LauncherUnavailable || !slices.Equal(told, []bool{true}) || roomtest.Stands(j) != "finished ready ready" {
+	h.Membership.Join(anew)
+	if told := drained(); launch(1) != scheduler.LauncherUnavailable || !slices.Equal(told, []bool{true}) || roomtest.PhasesOf(j) != "finished ready ready" {
 		t.Errorf("anew it is refused with %v, and the policy is told %v", launch(1), told)
 	}
-	h.Sessions.Drain(&wire.DrainLauncher{Name: "a", Drain: false})
+	h.Membership.Drain(&wire.DrainLauncher{Name: "a", Drain: false})
 	if refused := launch(1); refused != scheduler.NotRefused {
 		t.Errorf("after the drain it is refused with %v", refused)
 	}
@@ -359,9 +364,9 @@ func TestTheLogLostRecords(t *testing.T) {
 			if i == 1 && sign != "" { // who knows more still tells nothing new
 				m.Seen, m.Jobs, m.Term = 70, []uint64{70}, 70
 			}
-			h.Sessions.Join(m)
+			h.Membership.Join(m)
 		}
-		for _, x := range h.Step.Todo() {
+		for _, x := range h.Step.Effects() {
 			if line, is := x.Action.(step.LogLine); is && line.Level == step.Error && line.Attrs[1].Value == sign {
 				lost++
 			}
@@ -379,15 +384,15 @@ func TestTheLogLostRecords(t *testing.T) {
 // What is not confirmed is sent again, ever later. An attempt of which nothing is confirmed is
 // given up; its launcher stays, with all else that runs there.
 func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
-	for name, ask := range map[string]func(*roomtest.House, *state.Attempt){
-		"start": func(*roomtest.House, *state.Attempt) {},
-		"stop": func(h *roomtest.House, a *state.Attempt) {
+	for name, ask := range map[string]func(*roomtest.Core, *state.Attempt){
+		"start": func(*roomtest.Core, *state.Attempt) {},
+		"stop": func(h *roomtest.Core, a *state.Attempt) {
 			h.Attempts.Started(a, "")
-			h.Orders.StopRun(a.Run, scheduler.Preempted, "test", 0, 0)
+			h.Dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Preempted, "test", 0, 0)
 		},
-		"suspend": func(h *roomtest.House, a *state.Attempt) {
+		"suspend": func(h *roomtest.Core, a *state.Attempt) {
 			h.Attempts.Started(a, "")
-			h.Attempts.SuspendRun(a.Run)
+			h.Attempts.SuspendBundleAttempt(a.BundleAttempt)
 		},
 	} {
 		h := roomtest.New(t)
@@ -399,7 +404,7 @@ func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
 				t.Fatal(why)
 			}
 		}
-		a, neighbour := j.Bundles[0].Runs()[0].Attempts[0], other.Bundles[0].Runs()[0].Attempts[0]
+		a, neighbour := j.Bundles[0].Attempts()[0].Attempts[0], other.Bundles[0].Attempts()[0].Attempts[0]
 		h.Attempts.Started(neighbour, "")
 		ask(h, a)
 		h.Commands(l)
@@ -407,7 +412,7 @@ func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
 		for range 100 {
 			h.Later(h.Step.Set.CommandTimeout)
 			if h.Due(step.TimerCommand, uint64(l.ID)) {
-				h.Sessions.Resend(l.ID)
+				h.Membership.Resend(l.ID)
 			}
 			h.Checked()
 			if told := what(h.Commands(l)); told != "" {
@@ -415,14 +420,14 @@ func TestAnAttemptOfWhichNothingIsConfirmed(t *testing.T) {
 			}
 		}
 		want := strings.Repeat(name+" 1; ", h.Step.Set.CommandTries) + "stop 1; "
-		if sent != want || !l.Up || roomtest.Stands(j) != "ready" || roomtest.Stands(other) != "running" {
-			t.Errorf("%s: launcher up: %t, its bundle is %s and its neighbour %s, after %q", name, l.Up, roomtest.Stands(j), roomtest.Stands(other), sent)
+		if sent != want || !l.Up || roomtest.PhasesOf(j) != "ready" || roomtest.PhasesOf(other) != "running" {
+			t.Errorf("%s: launcher up: %t, its bundle is %s and its neighbour %s, after %q", name, l.Up, roomtest.PhasesOf(j), roomtest.PhasesOf(other), sent)
 		}
 		// What comes of it after all changes nothing.
 		h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED})
 		h.Checked()
-		if told := what(h.Commands(l)); told != "forget 1" || roomtest.Stands(j) != "ready" {
-			t.Errorf("%s: after a late end it is told %q, and the bundle is %s", name, told, roomtest.Stands(j))
+		if told := what(h.Commands(l)); told != "forget 1" || roomtest.PhasesOf(j) != "ready" {
+			t.Errorf("%s: after a late end it is told %q, and the bundle is %s", name, told, roomtest.PhasesOf(j))
 		}
 	}
 }
@@ -435,11 +440,11 @@ func TestNamesOfTheLost(t *testing.T) {
 		h.Launcher(name, 1)
 	}
 	for _, name := range []string{"d", "a", "b"} {
-		lose(h, h.Life.ByName[name])
+		lose(h, h.Cluster.ByName[name])
 		h.Checked()
 	}
-	if _, kept := h.Life.ByName["a"]; kept || h.Life.Launchers.Len() != 3 {
-		t.Errorf("%d launchers are known, the first of the lost: %t", h.Life.Launchers.Len(), kept)
+	if _, kept := h.Cluster.ByName["a"]; kept || h.Cluster.Launchers.Len() != 3 {
+		t.Errorf("%d launchers are known, the first of the lost: %t", h.Cluster.Launchers.Len(), kept)
 	}
 }
 
@@ -453,7 +458,7 @@ func TestNoAttemptIsStartedTwice(t *testing.T) {
 		j := h.Job(roomtest.MapReduce(3, 2))
 		list := []*machine{newMachine(h, "a"), newMachine(h, "b")}
 		for i := range rapid.IntRange(0, 60).Draw(r, "moves") + 200 {
-			if h.Life.Jobs.Len() == 0 {
+			if h.Cluster.Jobs.Len() == 0 {
 				break
 			}
 			m := rapid.SampledFrom(list).Draw(r, "machine")
@@ -468,8 +473,8 @@ func TestNoAttemptIsStartedTwice(t *testing.T) {
 			h.Checked()
 			h.Later(time.Second)
 		}
-		if h.Life.Jobs.Len() != 0 {
-			r.Errorf("it does not end: %s", roomtest.Stands(j))
+		if h.Cluster.Jobs.Len() != 0 {
+			r.Errorf("it does not end: %s", roomtest.PhasesOf(j))
 		}
 	})
 }
@@ -485,7 +490,7 @@ type machine struct {
 	stored   map[uint64]*wire.Stored
 }
 
-func newMachine(h *roomtest.House, name string) *machine {
+func newMachine(h *roomtest.Core, name string) *machine {
 	return &machine{
 		l: h.Launcher(name, 2), join: roomtest.Joining(name, 2),
 		has: map[uint64]bool{}, had: map[uint64]bool{}, stored: map[uint64]*wire.Stored{},
@@ -493,7 +498,7 @@ func newMachine(h *roomtest.House, name string) *machine {
 }
 
 // obey does what the step tells it, unless it hears nothing.
-func (m *machine) obey(h *roomtest.House, r *rapid.T) {
+func (m *machine) obey(h *roomtest.Core, r *rapid.T) {
 	for _, c := range h.Commands(m.l) {
 		if m.deaf {
 			continue
@@ -523,7 +528,7 @@ func (m *machine) end(e *wire.AttemptEnded) {
 	m.had[e.Attempt] = true
 }
 
-func (m *machine) move(h *roomtest.House, r *rapid.T, j *state.Job, move int) {
+func (m *machine) move(h *roomtest.Core, r *rapid.T, j *state.Job, move int) {
 	switch move {
 	case 0: // something is launched there
 		for b := range j.AllReady() {
@@ -543,7 +548,7 @@ func (m *machine) move(h *roomtest.House, r *rapid.T, j *state.Job, move int) {
 		}
 		for _, e := range m.finished {
 			if !m.deaf {
-				h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(m.l.ID), Report: &wire.Report{Incarnation: m.join.Incarnation, What: &wire.Report_Ended{Ended: e}}})
+				h.Membership.Report(&wire.LauncherReport{Launcher: uint64(m.l.ID), Report: &wire.Report{Incarnation: m.join.Incarnation, What: &wire.Report_Ended{Ended: e}}})
 			}
 		}
 	case 2: // its stream comes back, after a new life if it was given up
@@ -561,7 +566,7 @@ func (m *machine) move(h *roomtest.House, r *rapid.T, j *state.Job, move int) {
 		for _, id := range sortedKeys(m.stored) {
 			m.join.Stored = append(m.join.Stored, m.stored[id])
 		}
-		h.Sessions.Join(m.join)
+		h.Membership.Join(m.join)
 	case 3: // its stream breaks
 		m.deaf = true
 	case 4: // its records of what ended are lost with a worker that dies
@@ -604,17 +609,17 @@ func TestWhatIsSuspendedByMistakeIsResumed(t *testing.T) {
 		h.StartPolicy(scheduler.AbilityResume)
 		l := h.Launcher("a", 1)
 		j := h.Job(roomtest.Maps(1))
-		r := h.Run(j, 0, l)
+		r := h.RunBundle(j, 0, l)
 		a := r.Attempts[0]
 		has := wire.AttemptInventory_STATE_SUSPENDED
 		if suspended {
 			h.Later(time.Second)
-			h.Attempts.SuspendRun(r)
+			h.Attempts.SuspendBundleAttempt(r)
 			h.Attempts.SuspendedNow(a)
 			has = wire.AttemptInventory_STATE_RUNNING
 		}
 		h.Later(time.Second)
-		h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{
+		h.Membership.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{
 			Incarnation: 1, What: &wire.Report_Inventory{Inventory: &wire.Inventory{Attempts: []*wire.AttemptInventory{{Attempt: uint64(a.ID), State: has}}}},
 		}})
 		told := func() (n int) {
@@ -630,7 +635,7 @@ func TestWhatIsSuspendedByMistakeIsResumed(t *testing.T) {
 				t.Fatalf("suspended %t, time %d: it is told %v", suspended, try, h.Commands(l))
 			}
 			h.Later(h.Step.Set.CommandTimeoutMax)
-			h.Sessions.Resend(l.ID)
+			h.Membership.Resend(l.ID)
 		}
 		if suspended {
 			h.Attempts.SuspendedNow(a)
@@ -638,7 +643,7 @@ func TestWhatIsSuspendedByMistakeIsResumed(t *testing.T) {
 			h.Attempts.ResumedNow(a)
 		}
 		h.Later(time.Hour)
-		if h.Sessions.Resend(l.ID); told() != 0 || a.Unacked.Waits() {
+		if h.Membership.Resend(l.ID); told() != 0 || a.Unacked.Waits() {
 			t.Errorf("suspended %t: when it has said so it is told %v", suspended, h.Commands(l))
 		}
 	}
@@ -655,7 +660,7 @@ func TestWhatWasSuspendedIsResumedWhenItsStartWasLost(t *testing.T) {
 		if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[0].ID(), Launchers: slices.Repeat([]scheduler.LauncherID{l.ID}, width)}); refused != scheduler.NotRefused {
 			t.Fatal(why)
 		}
-		all := j.Bundles[0].Runs()[0].Attempts
+		all := j.Bundles[0].Attempts()[0].Attempts
 		has := &wire.Inventory{}
 		for _, a := range all {
 			has.Attempts = append(has.Attempts, &wire.AttemptInventory{Attempt: uint64(a.ID), State: wire.AttemptInventory_STATE_SUSPENDED})
@@ -669,7 +674,7 @@ func TestWhatWasSuspendedIsResumedWhenItsStartWasLost(t *testing.T) {
 			return ids
 		}
 		h.Later(time.Second)
-		h.Sessions.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: 1, What: &wire.Report_Inventory{Inventory: has}}})
+		h.Membership.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: 1, What: &wire.Report_Inventory{Inventory: has}}})
 		if starts := told(func(c *wire.Command) uint64 { return c.GetStart().GetAttempt() }); len(starts) != width {
 			t.Fatalf("%d attempts: it is told to start %v", width, starts)
 		}
@@ -683,13 +688,13 @@ func TestWhatWasSuspendedIsResumedWhenItsStartWasLost(t *testing.T) {
 				t.Fatalf("%d attempts, time %d: it is told to resume %v", width, try, resumed)
 			}
 			h.Later(h.Step.Set.CommandTimeoutMax)
-			h.Sessions.Resend(l.ID)
+			h.Membership.Resend(l.ID)
 		}
 		for _, a := range all {
 			h.Attempts.ResumedNow(a)
 		}
 		h.Later(time.Hour)
-		if h.Sessions.Resend(l.ID); len(told((*wire.Command).GetResume)) > 0 || all[0].Unacked.Waits() {
+		if h.Membership.Resend(l.ID); len(told((*wire.Command).GetResume)) > 0 || all[0].Unacked.Waits() {
 			t.Errorf("%d attempts: when it has said so it is told %v", width, h.Commands(l))
 		}
 		h.Checked()
@@ -702,7 +707,7 @@ func TestLaunchersThatLeaveAndComeAnew(t *testing.T) {
 	h := roomtest.New(t)
 	h.StartPolicy(0)
 	l := h.Launcher("a", 2)
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "it was stopped", Left: true})
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "it was stopped", Left: true})
 	if s := &h.Step.Stats; l.Up || s.LaunchersLost != 0 || s.LaunchersLeft != 1 {
 		t.Errorf("up %t, %d lost, %d left", l.Up, s.LaunchersLost, s.LaunchersLeft)
 	}
@@ -712,9 +717,9 @@ func TestLaunchersThatLeaveAndComeAnew(t *testing.T) {
 	} {
 		b := h.Launcher("b"+after, 2)
 		j := h.Job(roomtest.Maps(1))
-		a := h.Run(j, 0, b).Attempts[0]
-		h.Sessions.Join(&wire.Join{Name: b.Name, Identity: b.Identity, Incarnation: b.Incarnation + 1, Host: b.Host, After: after, Slots: []*wire.Slots{{Kind: "default", Count: 2}}})
-		if got := a.Run.Lost(); !strings.HasSuffix(got, want) {
+		a := h.RunBundle(j, 0, b).Attempts[0]
+		h.Membership.Join(&wire.Join{Name: b.Name, Identity: b.Identity, Incarnation: b.Incarnation + 1, Host: b.Host, After: after, Slots: []*wire.Slots{{Kind: "default", Count: 2}}})
+		if got := a.BundleAttempt.Lost(); !strings.HasSuffix(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

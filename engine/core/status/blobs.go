@@ -2,18 +2,18 @@ package status
 
 // Blobs lists the hashes of the programs and plans that live jobs need, in no
 // particular order and some more than once.
-func (rd *Reader) Blobs() []string {
+func (rd *StatusReader) Blobs() []string {
 	var hashes []string
-	for j := range rd.life.Jobs.All() {
+	for j := range rd.state.Jobs.All() {
 		hashes = append(hashes, j.Spec.GetProgram(), j.Spec.GetPlan())
 	}
 	return hashes
 }
 
 // GraphBlobs lists the hashes of the graphs that live jobs name, in order of job.
-func (rd *Reader) GraphBlobs() []string {
+func (rd *StatusReader) GraphBlobs() []string {
 	var hashes []string
-	for j := range rd.life.Jobs.All() {
+	for j := range rd.state.Jobs.All() {
 		if j.Spec.GetGraphBlob() != "" {
 			hashes = append(hashes, j.Spec.GraphBlob)
 		}

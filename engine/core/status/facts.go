@@ -11,16 +11,16 @@ import (
 )
 
 // TellFacts has Facts tell from now on. Nothing is decided by it.
-func (rd *Reader) TellFacts() { rd.life.TellNews() }
+func (rd *StatusReader) TellFacts() { rd.state.EnableChanges() }
 
 // Facts returns the rows of all that changed in the step at hand, at its end; false when
 // nobody wants them.
-func (rd *Reader) Facts() (step.Facts, bool) {
-	if !rd.life.Tells() {
+func (rd *StatusReader) Facts() (step.Facts, bool) {
+	if !rd.state.ChangesEnabled() {
 		return step.Facts{}, false
 	}
-	jobs := rd.life.Changed()
-	f := rd.facts(rd.life.TakeNews(jobs))
+	jobs := rd.state.DirtyJobs()
+	f := rd.facts(rd.state.DrainChanges(jobs))
 	f.Jobs = slices.Grow(f.Jobs, len(jobs))
 	for _, j := range jobs {
 		f.Jobs = append(f.Jobs, rd.jobRow(j))
@@ -29,40 +29,40 @@ func (rd *Reader) Facts() (step.Facts, bool) {
 }
 
 // AllFacts returns the rows of all there is, between two steps.
-func (rd *Reader) AllFacts() step.Facts {
-	f := rd.facts(rd.life.AllNews())
-	for j := range rd.life.Jobs.All() {
+func (rd *StatusReader) AllFacts() step.Facts {
+	f := rd.facts(rd.state.AllRows())
+	for j := range rd.state.Jobs.All() {
 		f.Jobs = append(f.Jobs, rd.jobRow(j))
 	}
 	return f
 }
 
-func (rd *Reader) facts(rows changes.ChangeSet) step.Facts {
+func (rd *StatusReader) facts(rows changes.ChangeSet) step.Facts {
 	f := step.Facts{At: rd.step.Now, Stats: rd.step.Stats, Version: rd.step.Set.Version, ChangeSet: rows}
 	if g := rd.policy.Current(); g != nil {
 		f.Decides = g.Number
 	}
-	if p := rd.life.Prepared; len(p) > 0 { // in order of number
+	if p := rd.state.ReservedIDs; len(p) > 0 { // in order of number
 		f.Announced = [2]scheduler.JobID{p[0].ID, p[len(p)-1].ID}
 	}
 	return f
 }
 
 // jobRow is what is told of a job. What it points to is given away.
-func (rd *Reader) jobRow(j *state.Job) changes.Job {
+func (rd *StatusReader) jobRow(j *state.Job) changes.Job {
 	s := j.Summary()
 	row := changes.Job{
 		ID: j.ID, Spec: j.Spec, Plan: j.Plan, StageNames: j.StageNames(), State: s.State, Pool: j.Pool, Priority: j.Priority,
 		Submitted: j.Submitted, Admitted: j.Admitted, Groups: int(s.Groups), Finished: int(s.GroupsFinished), Running: int(s.GroupsRunning),
-		Files: j.Tally.Files(), Failure: j.Failure, Counters: j.Tally.TellCounters(), Notes: j.TellNotes(), NotesDropped: j.NotesDropped,
+		Files: j.Stats.Files(), Failure: j.Failure, Counters: j.Stats.SharedCounters(), Notes: j.ShareNotes(), NotesDropped: j.NotesDropped,
 		Waits: rd.waits(j),
 	}
-	row.Read, row.Local = j.Tally.ReadsByLevel()
+	row.Read, row.Local = j.Stats.ReadsByLevel()
 	return row
 }
 
 // waits is what a job waits for.
-func (rd *Reader) waits(j *state.Job) changes.Waits {
+func (rd *StatusReader) waits(j *state.Job) changes.Waits {
 	w := changes.Waits{Policy: j.PolicyWait}
 	switch j.Phase() {
 	case state.JobRunning:
@@ -77,7 +77,7 @@ func (rd *Reader) waits(j *state.Job) changes.Waits {
 	if j.WhyNot != "" && !j.Ends() {
 		w.WhyNot = j.WhyNot + state.UnplaceableRemedy
 	}
-	if j.Phase() == state.JobAsked {
+	if j.Phase() == state.JobPendingAdmission {
 		return w
 	}
 	w.Ready = j.ReadyCount()
@@ -95,7 +95,7 @@ func needs(b *state.Bundle) (list []scheduler.SlotCount, memory int64) {
 		return nil, 0
 	}
 	for i := range b.Width() {
-		d := b.Demand(i)
+		d := b.Request(i)
 		at, found := slices.BinarySearchFunc(list, d.Kind, func(c scheduler.SlotCount, kind string) int { return cmp.Compare(c.Kind, kind) })
 		if !found {
 			list = slices.Insert(list, at, scheduler.SlotCount{Kind: d.Kind})

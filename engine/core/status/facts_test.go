@@ -25,7 +25,7 @@ func TestFactsTellWhatChanged(t *testing.T) {
 	if len(first.Jobs) != 1 || len(first.Stages) != len(first.Jobs[0].StageNames) || first.Stages[0].Ready != 3 || len(first.Launchers) != 1 || first.Decides == 0 {
 		t.Fatalf("at first: %+v", first)
 	}
-	r := h.Run(j, 0, l)
+	r := h.RunBundle(j, 0, l)
 	h.Fail(r.Attempts[0], "wrong")
 	second, _ := h.Status.Facts()
 	ended := slices.IndexFunc(second.Attempts, func(a changes.Attempt) bool { return a.State == changes.Ended })
@@ -38,7 +38,7 @@ func TestFactsTellWhatChanged(t *testing.T) {
 	}
 	was := notes[0]
 	for range h.Step.Set.NotesKept + 1 {
-		h.Life.NoteJob(j, "more")
+		h.Cluster.NoteJob(j, "more")
 	}
 	if notes[0] != was {
 		t.Errorf("a note that was told is now %q", notes[0])
@@ -60,16 +60,16 @@ func TestWantedAgainIsTold(t *testing.T) {
 	spec := roomtest.Chain(4) // of which the last reads from the first
 	spec.Graph.Connections = []*wire.Connection{file(0, 1), file(1, 2), file(0, 3)}
 	j := h.Job(spec)
-	h.Finish(h.Run(j, 0, first).Attempts[0], roomtest.Stored(0, 0), roomtest.Stored(2, 0))
-	h.Finish(h.Run(j, 1, second).Attempts[0], roomtest.Stored(1, 0))
-	h.Run(j, 2, readers)
-	h.Run(j, 3, readers)
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(first.ID), Incarnation: 1, Reason: "silent"})
-	h.Run(j, 0, readers)
+	h.Finish(h.RunBundle(j, 0, first).Attempts[0], roomtest.Stored(0, 0), roomtest.Stored(2, 0))
+	h.Finish(h.RunBundle(j, 1, second).Attempts[0], roomtest.Stored(1, 0))
+	h.RunBundle(j, 2, readers)
+	h.RunBundle(j, 3, readers)
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(first.ID), Incarnation: 1, Reason: "silent"})
+	h.RunBundle(j, 0, readers)
 	h.Status.Facts()
-	h.Life.TakeChanged()
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(second.ID), Incarnation: 1, Reason: "silent"})
-	if got, want := roomtest.Stands(j), "running waiting running running"; got != want {
+	h.Cluster.DrainChangedJobs()
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(second.ID), Incarnation: 1, Reason: "silent"})
+	if got, want := roomtest.PhasesOf(j), "running waiting running running"; got != want {
 		t.Fatalf("they are %s, want %s", got, want)
 	}
 	f, _ := h.Status.Facts()

@@ -11,12 +11,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-func (rd *Reader) statusOf(j *state.Job) *wire.JobStatus {
+func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: j.Summary(), Failure: j.Failure, Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
-		Counters: j.Tally.Counters(), Stages: j.StageStatus(),
+		Counters: j.Stats.Counters(), Stages: j.StageStatus(),
 	}
-	s.Read, s.LocalAttempts = j.Tally.Reads()
+	s.Read, s.LocalAttempts = j.Stats.Reads()
 	if j.NotesDropped > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.NotesDropped))
 	}
@@ -25,10 +25,10 @@ func (rd *Reader) statusOf(j *state.Job) *wire.JobStatus {
 }
 
 // waitingOf says why a job waits: the manager's reasons, then the policy's.
-func (rd *Reader) waitingOf(j *state.Job) []string {
+func (rd *StatusReader) waitingOf(j *state.Job) []string {
 	var list []string
 	switch j.Phase() {
-	case state.JobAsked:
+	case state.JobPendingAdmission:
 		list = append(list, "waits to be admitted by the policy")
 	case state.JobRunning:
 		if why := j.StoreRoom.Why(); why != "" {
@@ -46,12 +46,12 @@ func (rd *Reader) waitingOf(j *state.Job) []string {
 	if j.WhyNot != "" && !j.Ends() {
 		list = append(list, j.WhyNot+state.UnplaceableRemedy)
 	}
-	if j.Phase() != state.JobAsked && j.ReadyCount() > 0 {
+	if j.Phase() != state.JobPendingAdmission && j.ReadyCount() > 0 {
 		switch {
-		case rd.capacity.Up() == 0:
+		case rd.resources.Up() == 0:
 			list = append(list, "no launcher is there")
-		case rd.capacity.Closed() == rd.capacity.Up() && j.Phase() == state.JobRunning:
-			list = append(list, changes.AllClosed(rd.capacity.Up()))
+		case rd.resources.Closed() == rd.resources.Up() && j.Phase() == state.JobRunning:
+			list = append(list, changes.AllClosed(rd.resources.Up()))
 		case rd.policy.Current() == nil && j.Phase() == state.JobRunning:
 			list = append(list, "no policy is running")
 		}
@@ -69,18 +69,18 @@ func (rd *Reader) waitingOf(j *state.Job) []string {
 
 // waitsFor says why a job's longest ready bundle does not run; "" when nothing is
 // ready.
-func (rd *Reader) waitsFor(j *state.Job) string {
+func (rd *StatusReader) waitsFor(j *state.Job) string {
 	b := j.LongestReady()
 	if b == nil {
 		return ""
 	}
 	if b.Last() {
-		return changes.WaitsForLauncher(j.Describe(b, 0), rd.capacity.Up())
+		return changes.WaitsForLauncher(j.Describe(b, 0), rd.resources.Up())
 	}
 	need := map[string]int{}
 	var kinds []string
 	for i := range b.Width() {
-		d := b.Demand(i)
+		d := b.Request(i)
 		if need[d.Kind] == 0 {
 			kinds = append(kinds, d.Kind)
 		}
@@ -89,7 +89,7 @@ func (rd *Reader) waitsFor(j *state.Job) string {
 	slices.Sort(kinds)
 	var parts []string
 	for _, kind := range kinds {
-		free, total := rd.capacity.Count(kind)
+		free, total := rd.resources.Count(kind)
 		at := " "
 		if b.Width() > 1 {
 			at = " at once "
@@ -104,7 +104,7 @@ func (rd *Reader) waitsFor(j *state.Job) string {
 }
 
 // Remember keeps what status shows of a job that ended.
-func (rd *Reader) Remember(j *state.Job) {
+func (rd *StatusReader) Remember(j *state.Job) {
 	s := rd.statusOf(j)
 	s.Attempts = j.AttemptStatus() // nothing lives any more
 	s.Waiting = nil
@@ -117,12 +117,12 @@ func (rd *Reader) Remember(j *state.Job) {
 	if n := len(s.Attempts); n > endedAttemptsKept {
 		s.Attempts = s.Attempts[n-endedAttemptsKept:]
 	}
-	if len(rd.life.Ended) >= rd.step.Set.JobsKept {
-		rd.life.Ended = rd.life.Ended[len(rd.life.Ended)-rd.step.Set.JobsKept+1:]
+	if len(rd.state.Ended) >= rd.step.Set.JobsKept {
+		rd.state.Ended = rd.state.Ended[len(rd.state.Ended)-rd.step.Set.JobsKept+1:]
 	}
 	e := &state.EndedJob{Status: s}
-	rd.life.Ended = append(rd.life.Ended, e)
-	rd.life.NoteOver(e)
+	rd.state.Ended = append(rd.state.Ended, e)
+	rd.state.NoteOver(e)
 }
 
 // endedAttemptsKept is how many attempts are kept of a job that ended.

@@ -5,11 +5,11 @@ import (
 )
 
 // Stats returns the counts.
-func (rd *Reader) Stats() step.Stats {
+func (rd *StatusReader) Stats() step.Stats {
 	s := rd.step.Stats
-	s.Running, s.Suspended, s.JobsLive = rd.life.Attempts.Len(), rd.life.Suspended.Len(), rd.life.Jobs.Len()
-	for _, id := range rd.life.Jobs.IDs() {
-		s.Ready += rd.life.Jobs.Get(id).ReadyCount()
+	s.Running, s.Suspended, s.JobsLive = rd.state.Attempts.Len(), rd.state.Suspended.Len(), rd.state.Jobs.Len()
+	for _, id := range rd.state.Jobs.IDs() {
+		s.Ready += rd.state.Jobs.Get(id).ReadyCount()
 	}
 	return s
 }

@@ -17,29 +17,29 @@ import (
 )
 
 // Reader answers. Not safe for concurrent use.
-type Reader struct {
-	step     *step.Step
-	capacity *resources.Resources
-	policy   *policystate.Session
-	life     *state.Cluster
+type StatusReader struct {
+	step      *step.Step
+	resources *resources.Resources
+	policy    *policystate.Session
+	state     *state.Cluster
 }
 
 // New returns one of the state that it is given.
-func New(s *step.Step, c *resources.Resources, p *policystate.Session, l *state.Cluster) *Reader {
-	return &Reader{step: s, capacity: c, policy: p, life: l}
+func NewStatusReader(s *step.Step, c *resources.Resources, p *policystate.Session, l *state.Cluster) *StatusReader {
+	return &StatusReader{step: s, resources: c, policy: p, state: l}
 }
 
 // Jobs lists the live jobs in order of id, and with all those that ended and are
 // still remembered, the oldest first, before them.
-func (rd *Reader) Jobs(all bool) []*wire.JobSummary {
+func (rd *StatusReader) Jobs(all bool) []*wire.JobSummary {
 	var list []*wire.JobSummary
 	if all {
-		for _, e := range rd.life.Ended {
+		for _, e := range rd.state.Ended {
 			list = append(list, e.Status.Summary)
 		}
 	}
-	for _, id := range rd.life.Jobs.IDs() {
-		list = append(list, rd.life.Jobs.Get(id).Summary())
+	for _, id := range rd.state.Jobs.IDs() {
+		list = append(list, rd.state.Jobs.Get(id).Summary())
 	}
 	return list
 }
@@ -47,15 +47,15 @@ func (rd *Reader) Jobs(all bool) []*wire.JobSummary {
 // JobStatus returns what is known of a job, with its attempts when they are
 // asked for: at most Settings.AttemptsKept that ended, and all that live. It is
 // false for a job that is not known. What it returns must not be changed.
-func (rd *Reader) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobStatus, bool) {
-	if j := rd.life.Jobs.Get(id); j != nil {
+func (rd *StatusReader) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobStatus, bool) {
+	if j := rd.state.Jobs.Get(id); j != nil {
 		s := rd.statusOf(j)
 		if attempts {
 			s.Attempts = j.AttemptStatus()
 		}
 		return s, true
 	}
-	for _, e := range rd.life.Ended {
+	for _, e := range rd.state.Ended {
 		if e.Status.Summary.Job == uint64(id) {
 			return e.StatusWith(attempts), true
 		}
@@ -64,16 +64,16 @@ func (rd *Reader) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobStatus,
 }
 
 // JobOfAttempt returns the job that shows an attempt; false when none does.
-func (rd *Reader) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, bool) {
-	if a := rd.life.Attempts.Get(id); a != nil {
-		return a.Run.Bundle.Job.ID, true
+func (rd *StatusReader) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, bool) {
+	if a := rd.state.Attempts.Get(id); a != nil {
+		return a.BundleAttempt.Bundle.Job.ID, true
 	}
-	for j := range rd.life.Jobs.All() {
-		if j.Tally.Shows(id) {
+	for j := range rd.state.Jobs.All() {
+		if j.Stats.Shows(id) {
 			return j.ID, true
 		}
 	}
-	for _, e := range rd.life.Ended {
+	for _, e := range rd.state.Ended {
 		if slices.ContainsFunc(e.Status.GetAttempts(), func(a *wire.AttemptStatus) bool { return a.GetAttempt() == uint64(id) }) {
 			return scheduler.JobID(e.Status.Summary.Job), true
 		}
@@ -83,11 +83,11 @@ func (rd *Reader) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, bool) {
 
 // Launchers lists the launchers, those that were lost and are remembered too, in
 // order of id.
-func (rd *Reader) Launchers() []*wire.LauncherStatus {
+func (rd *StatusReader) Launchers() []*wire.LauncherStatus {
 	var list []*wire.LauncherStatus
-	for _, id := range rd.life.Launchers.IDs() {
-		l := rd.life.Launchers.Get(id)
-		excludedFor, until := l.Excluded()
+	for _, id := range rd.state.Launchers.IDs() {
+		l := rd.state.Launchers.Get(id)
+		excludedFor, until := l.Exclusion()
 		list = append(list, &wire.LauncherStatus{
 			ExcludedUntil: int64(until), ExcludedFor: jobNumbers(excludedFor),
 			Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: wireSlots(l.Slots()), Free: wireSlots(l.Startable()),
@@ -118,8 +118,8 @@ type LauncherInfo struct {
 }
 
 // Launcher returns a launcher by name; false when it is not known.
-func (rd *Reader) Launcher(name string) (LauncherInfo, bool) {
-	l := rd.life.ByName[name]
+func (rd *StatusReader) Launcher(name string) (LauncherInfo, bool) {
+	l := rd.state.ByName[name]
 	if l == nil {
 		return LauncherInfo{}, false
 	}

@@ -29,11 +29,11 @@ func TestWhyAJobWaits(t *testing.T) {
 	j.PolicyWait = scheduler.Waiting{Job: j.ID, Reason: scheduler.WaitAtLimit, Detail: "others first"}
 	waits(`1 ready: a group of stage "map" node 0 needs 1 default slots (2 free of 2 in the cluster); policy: ` + scheduler.WaitAtLimit.String() + ": others first")
 	j.PolicyWait = scheduler.Waiting{}
-	h.Capacity.Drain(&l.Launcher, true)
+	h.Resources.Drain(&l.Launcher, true)
 	waits(`all 1 launchers that are up are drained or excluded, so nothing new starts: see "hamadryad launchers"; "hamadryad undrain NAME" ends a drain; ` +
 		`1 ready: a group of stage "map" node 0 needs 1 default slots (0 free of 2 in the cluster)`)
-	h.Capacity.Drain(&l.Launcher, false)
-	h.Run(j, 0, l)
+	h.Resources.Drain(&l.Launcher, false)
+	h.RunBundle(j, 0, l)
 	waits("")
 }
 
@@ -45,8 +45,8 @@ func TestWhatIsShownOfAJob(t *testing.T) {
 	h.StartPolicy(0)
 	l := h.Launcher("a", 4)
 	j := h.Job(roomtest.Maps(3))
-	h.Finish(h.Run(j, 0, l).Attempts[0])
-	r := h.Run(j, 1, l)
+	h.Finish(h.RunBundle(j, 0, l).Attempts[0])
+	r := h.RunBundle(j, 1, l)
 	s, _ := h.Status.JobStatus(j.ID, true)
 	if len(s.Attempts) != 2 || s.Attempts[0].State != "finished" || s.Attempts[1].State != "running" || s.Summary.GroupsRunning != 1 || s.Stages[0].Finished != 1 {
 		t.Errorf("while it runs: %v", s)
@@ -64,7 +64,7 @@ func TestWhatIsShownOfAJob(t *testing.T) {
 		t.Error("attempts are shown that nobody asked for")
 	}
 	for range 2 {
-		h.Finish(h.Run(h.Job(roomtest.Maps(1)), 0, l).Attempts[0])
+		h.Finish(h.RunBundle(h.Job(roomtest.Maps(1)), 0, l).Attempts[0])
 	}
 	if _, known := h.Status.JobStatus(j.ID, true); known || len(h.Status.Jobs(true)) != 2 || len(h.Status.Jobs(false)) != 0 {
 		t.Errorf("of three jobs that ended %d are kept, the first: %t", len(h.Status.Jobs(true)), known)
@@ -77,10 +77,10 @@ func TestWhatIsShownOfLaunchers(t *testing.T) {
 	h.StartPolicy(scheduler.AbilityResume)
 	l := h.Launcher("a", 2)
 	j := h.Job(roomtest.Maps(2))
-	r := h.Run(j, 0, l)
-	h.Run(j, 1, l)
+	r := h.RunBundle(j, 0, l)
+	h.RunBundle(j, 1, l)
 	h.Later(time.Second)
-	h.Attempts.SuspendRun(r)
+	h.Attempts.SuspendBundleAttempt(r)
 	h.Attempts.SuspendedNow(r.Attempts[0])
 	s := h.Status.Launchers()[0]
 	if s.Name != "a" || s.State != "up" || s.Running != 1 || s.Suspended != 1 || s.Free[0].Count != 1 || s.Slots[0].Count != 2 {
@@ -89,11 +89,11 @@ func TestWhatIsShownOfLaunchers(t *testing.T) {
 	if x := h.Status.Stats(); x.Running != 2 || x.Suspended != 1 || x.JobsLive != 1 {
 		t.Errorf("%d attempts live, %d suspended, %d jobs", x.Running, x.Suspended, x.JobsLive)
 	}
-	h.Sessions.Drain(&wire.DrainLauncher{Name: "a", Drain: true})
+	h.Membership.Drain(&wire.DrainLauncher{Name: "a", Drain: true})
 	if s := h.Status.Launchers()[0]; s.State != "draining" {
 		t.Errorf("it is %s", s.State)
 	}
-	h.Sessions.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 1, Reason: "test"})
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: 1, Reason: "test"})
 	if info, known := h.Status.Launcher("a"); h.Status.Launchers()[0].State != "lost" || !known || info.Up {
 		t.Errorf("it is %s, up: %t", h.Status.Launchers()[0].State, info.Up)
 	}

@@ -138,7 +138,7 @@ func (r *Reader) Taken(update uint64) bool {
 
 // Again has a reader miss what was on its way to a launcher whose stream broke. It says
 // whether there was something.
-func (in *Inputs) Again(r *Reader) bool {
+func (in *Inputs) MissUnconfirmed(r *Reader) bool {
 	some := len(r.given) > 0
 	for _, k := range r.given {
 		in.Miss(r, r.id, k)

@@ -28,7 +28,7 @@ func (in *Inputs) Recount(g *Gate, nodes iter.Seq[int32]) {
 		n := in.plan.Node(x)
 		for _, c := range in.into[n.Stage] {
 			fanIn := in.plan.FanIn(int(c), n.Index)
-			if in.conns[c].Told(n.Index) < in.opensAt(int(c), fanIn, g.late) {
+			if in.conns[c].KnownWriters(n.Index) < in.opensAt(int(c), fanIn, g.late) {
 				g.unmet++
 			}
 		}
@@ -71,17 +71,17 @@ func (in *Inputs) opensAt(c, fanIn int, late bool) int {
 }
 
 // Crossing tells that a reader has one writer more, or one less, than it knew of.
-type Crossing struct {
+type GateChange struct {
 	conn, reader, fanIn, old, now int
 }
 
 // Bundle returns the index of the reader's bundle.
-func (in *Inputs) Bundle(x Crossing) int {
+func (in *Inputs) Bundle(x GateChange) int {
 	return in.plan.BundleOf(in.plan.Number(graph.Node{Stage: int(in.plan.Connection(x.conn).ToStage), Index: x.reader}))
 }
 
 // Cross opens or closes an input of a reader's bundle, and says whether it did.
-func (in *Inputs) Cross(g *Gate, x Crossing) bool {
+func (in *Inputs) ApplyGateChange(g *Gate, x GateChange) bool {
 	mark := in.opensAt(x.conn, x.fanIn, g.late)
 	switch {
 	case x.old < mark && x.now >= mark:
@@ -98,8 +98,8 @@ func (in *Inputs) Cross(g *Gate, x Crossing) bool {
 // one on another if before is not 0. It yields the readers that are to cross, and counts
 // as it does: it is to be walked at once, and whole. Readers of an all-to-all connection
 // are told one after the other: see Begun.
-func (in *Inputs) Put(k Key, size int64, perReader []int64, where, before scheduler.LauncherID) iter.Seq[Crossing] {
-	in.unsay(k)
+func (in *Inputs) Put(k Key, size int64, perReader []int64, where, before scheduler.LauncherID) iter.Seq[GateChange] {
+	in.dropSourceMessage(k)
 	if in.conns[k.Conn].Put(int(k.From), size, perReader, where, before) {
 		return in.count(k, +1)
 	}
@@ -107,23 +107,23 @@ func (in *Inputs) Put(k Key, size int64, perReader []int64, where, before schedu
 }
 
 // Lose notes that a writer's output, which was on a launcher, is gone. It yields as Put.
-func (in *Inputs) Lose(k Key, where scheduler.LauncherID) iter.Seq[Crossing] {
-	in.unsay(k)
+func (in *Inputs) Lose(k Key, where scheduler.LauncherID) iter.Seq[GateChange] {
+	in.dropSourceMessage(k)
 	in.conns[k.Conn].Lose(int(k.From), where)
 	return in.count(k, -1)
 }
 
-func none(func(Crossing) bool) {}
+func none(func(GateChange) bool) {}
 
 // count adds a writer, or takes one away.
-func (in *Inputs) count(k Key, delta int) iter.Seq[Crossing] {
+func (in *Inputs) count(k Key, delta int) iter.Seq[GateChange] {
 	conn, n := int(k.Conn), &in.conns[k.Conn]
 	if !n.All() {
-		return func(yield func(Crossing) bool) {
+		return func(yield func(GateChange) bool) {
 			r, list := in.plan.Readers(conn, int(k.From))
 			graph.Each(r, list, func(reader int) {
 				old, now := n.Count(reader, delta)
-				yield(Crossing{conn, reader, in.plan.FanIn(conn, reader), old, now})
+				yield(GateChange{conn, reader, in.plan.FanIn(conn, reader), old, now})
 			})
 		}
 	}
@@ -132,43 +132,43 @@ func (in *Inputs) count(k Key, delta int) iter.Seq[Crossing] {
 		n.CountAll(delta, false)
 		return none // no input opens or closes at this count
 	}
-	return func(yield func(Crossing) bool) {
-		for n.Telling() { // of a crossing before this one
-			if x, yes := in.Tell(k.Conn); yes {
+	return func(yield func(GateChange) bool) {
+		for n.Updating() { // of a crossing before this one
+			if x, yes := in.UpdateNextReader(k.Conn); yes {
 				yield(x)
 			}
 		}
 		n.CountAll(delta, true)
-		in.telling++
+		in.updating++
 	}
 }
 
 // Begun says whether readers of a connection are to be told, and none was yet.
-func (in *Inputs) Begun(conn int32) bool {
-	return in.conns[conn].Telling() && in.conns[conn].ToldOf() == 0
+func (in *Inputs) NoReaderUpdated(conn int32) bool {
+	return in.conns[conn].Updating() && in.conns[conn].Updated() == 0
 }
 
 // Telling says whether readers of some connection are being told.
-func (in *Inputs) Telling() bool { return in.telling > 0 }
+func (in *Inputs) Updating() bool { return in.updating > 0 }
 
 // TellingOf says whether readers of a connection are being told.
-func (in *Inputs) TellingOf(conn int32) bool { return in.conns[conn].Telling() }
+func (in *Inputs) UpdatingReadersOf(conn int32) bool { return in.conns[conn].Updating() }
 
 // AllTold says whether all readers of a connection were told: the next Tell ends that.
-func (in *Inputs) AllTold(conn int32) bool {
-	return in.conns[conn].ToldOf() == in.conns[conn].Readers()
+func (in *Inputs) AllReadersUpdated(conn int32) bool {
+	return in.conns[conn].Updated() == in.conns[conn].Readers()
 }
 
 // Tell has the next reader of a connection cross. It is false when all were told, which
 // ends the telling.
-func (in *Inputs) Tell(conn int32) (Crossing, bool) {
+func (in *Inputs) UpdateNextReader(conn int32) (GateChange, bool) {
 	n := &in.conns[conn]
-	reader, old, now, yes := n.Tell()
+	reader, old, now, yes := n.UpdateNext()
 	if !yes {
-		in.telling--
-		return Crossing{}, false
+		in.updating--
+		return GateChange{}, false
 	}
-	return Crossing{int(conn), reader, n.Writers(), old, now}, true
+	return GateChange{int(conn), reader, n.Writers(), old, now}, true
 }
 
 // Connections returns how many connections there are.

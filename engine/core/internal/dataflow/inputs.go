@@ -43,14 +43,14 @@ type Key struct{ Conn, From int32 }
 
 // Inputs are those of the groups of a job. Not safe for concurrent use.
 type Inputs struct {
-	plan    *graph.Expanded
-	conns   []Connection     // of which those that are no file connections are empty
-	into    [][]int32        // by stage: file connections into it
-	outOf   [][]int32        // by stage: file connections out of it
-	some    bool             // there are file connections
-	waiting [][]*Reader      // by connection: who misses a source, in order of attempt
-	telling int              // connections of which readers are being told
-	said    [][]*wire.Source // by connection and writer: as readers were told of an output that is there; nil: none was, or it was lost or made again since
+	plan           *graph.Expanded
+	conns          []Connection     // of which those that are no file connections are empty
+	into           [][]int32        // by stage: file connections into it
+	outOf          [][]int32        // by stage: file connections out of it
+	hasFiles       bool             // there are file connections
+	waiting        [][]*Reader      // by connection: who misses a source, in order of attempt
+	updating       int              // connections of which readers are being told
+	sourceMessages [][]*wire.Source // by connection and writer: as readers were told of an output that is there; nil: none was, or it was lost or made again since
 }
 
 // New returns the inputs of a plan, of which nothing was written.
@@ -58,7 +58,7 @@ func New(p *graph.Expanded) Inputs {
 	stages, conns := len(p.Graph.Stages), len(p.Graph.Connections)
 	in := Inputs{
 		plan: p, into: make([][]int32, stages), outOf: make([][]int32, stages),
-		conns: make([]Connection, conns), waiting: make([][]*Reader, conns), said: make([][]*wire.Source, conns),
+		conns: make([]Connection, conns), waiting: make([][]*Reader, conns), sourceMessages: make([][]*wire.Source, conns),
 	}
 	for c, m := range p.Graph.Connections {
 		if m.Kind != wire.ChannelKind_CHANNEL_KIND_FILE {
@@ -68,13 +68,13 @@ func New(p *graph.Expanded) Inputs {
 		in.outOf[m.FromStage] = append(in.outOf[m.FromStage], int32(c))
 		writers, readers := p.Sizes(c)
 		in.conns[c] = NewConnection(writers, readers, m.Pattern == wire.Pattern_PATTERN_ALL_TO_ALL)
-		in.some = true
+		in.hasFiles = true
 	}
 	return in
 }
 
 // Some says whether there are file connections.
-func (in *Inputs) Some() bool { return in.some }
+func (in *Inputs) HasFileConnections() bool { return in.hasFiles }
 
 // OutOf lists the file connections out of a stage.
 func (in *Inputs) OutOf(stage int) []int32 { return in.outOf[stage] }
@@ -84,16 +84,16 @@ func (in *Inputs) There(k Key) bool { return in.conns[k.Conn].There(int(k.From))
 
 // Said is how readers were told where an output is that is there; nil: none was told. All
 // readers of it share one message, which is never changed.
-func (in *Inputs) Said(k Key) *wire.Source {
-	if said := in.said[k.Conn]; said != nil {
+func (in *Inputs) SourceMessage(k Key) *wire.Source {
+	if said := in.sourceMessages[k.Conn]; said != nil {
 		return said[k.From]
 	}
 	return nil
 }
 
 // Say notes how readers are told where an output is.
-func (in *Inputs) Say(k Key, s *wire.Source) {
-	said := &in.said[k.Conn]
+func (in *Inputs) SetSourceMessage(k Key, s *wire.Source) {
+	said := &in.sourceMessages[k.Conn]
 	if *said == nil {
 		*said = make([]*wire.Source, in.conns[k.Conn].Writers())
 	}
@@ -101,8 +101,8 @@ func (in *Inputs) Say(k Key, s *wire.Source) {
 }
 
 // unsay forgets how readers were told where an output was.
-func (in *Inputs) unsay(k Key) {
-	if said := in.said[k.Conn]; said != nil {
+func (in *Inputs) dropSourceMessage(k Key) {
+	if said := in.sourceMessages[k.Conn]; said != nil {
 		said[k.From] = nil
 	}
 }
@@ -177,7 +177,7 @@ func (in *Inputs) Misses(readers []*Reader, nodes iter.Seq[int32]) bool {
 // HeldUpBy marks the bundles, by index, that readers wait for: those that write what
 // they miss, and what those need in turn before they can start. waits returns the nodes
 // of a bundle that waits for its inputs, and nil for another.
-func (in *Inputs) HeldUpBy(readers []*Reader, waits func(bundle int) iter.Seq[int32]) []bool {
+func (in *Inputs) BlockedUpstream(readers []*Reader, waits func(bundle int) iter.Seq[int32]) []bool {
 	marked := make([]bool, len(in.plan.Bundles))
 	var work []int
 	mark := func(k Key) {
@@ -250,7 +250,7 @@ func (in *Inputs) Check(made func(Key) error) error {
 // readers, which are cloned with their attempts, say who does.
 func (in *Inputs) Clone() Inputs {
 	f := *in
-	f.conns, f.waiting, f.said = make([]Connection, len(in.conns)), nil, nil
+	f.conns, f.waiting, f.sourceMessages = make([]Connection, len(in.conns)), nil, nil
 	for i := range f.conns {
 		f.conns[i] = in.conns[i].Clone()
 	}
@@ -261,8 +261,8 @@ func (in *Inputs) Clone() Inputs {
 func (in *Inputs) Code(w *checkpoint.Codec) {
 	for i := range in.conns {
 		in.conns[i].Code(w)
-		if w.Reading && in.conns[i].Telling() {
-			in.telling++
+		if w.Reading && in.conns[i].Updating() {
+			in.updating++
 		}
 	}
 }

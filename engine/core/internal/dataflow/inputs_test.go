@@ -126,7 +126,7 @@ func (w *game) step() {
 			for _, k := range r.given {
 				r.has[k]--
 			}
-			w.in.Again(&r.Reader)
+			w.in.MissUnconfirmed(&r.Reader)
 			w.feed.Fill(w.in, &r.Reader, w.source)
 		}
 	case 9:
@@ -151,7 +151,7 @@ func (w *game) write() {
 	c := rapid.IntRange(0, len(w.plan.Graph.Connections)-1).Draw(w.t, "connection")
 	writers, _ := w.plan.Sizes(c)
 	k := Key{int32(c), int32(rapid.IntRange(0, writers-1).Draw(w.t, "writer"))}
-	var list iter.Seq[Crossing]
+	var list iter.Seq[GateChange]
 	if old := w.there[k]; old != 0 && rapid.Bool().Draw(w.t, "lose") {
 		delete(w.there, k)
 		list = w.in.Lose(k, old)
@@ -160,7 +160,7 @@ func (w *game) write() {
 		list = w.in.Put(k, 10, nil, w.there[k], old)
 	}
 	for x := range list {
-		w.in.Cross(&w.gates[w.in.Bundle(x)], x)
+		w.in.ApplyGateChange(&w.gates[w.in.Bundle(x)], x)
 	}
 	for range rapid.IntRange(0, 3).Draw(w.t, "told") {
 		w.tell(k.Conn)
@@ -171,11 +171,11 @@ func (w *game) write() {
 }
 
 func (w *game) tell(conn int32) {
-	if !w.in.TellingOf(conn) {
+	if !w.in.UpdatingReadersOf(conn) {
 		return
 	}
-	if x, yes := w.in.Tell(conn); yes {
-		w.in.Cross(&w.gates[w.in.Bundle(x)], x)
+	if x, yes := w.in.UpdateNextReader(conn); yes {
+		w.in.ApplyGateChange(&w.gates[w.in.Bundle(x)], x)
 	}
 }
 
@@ -211,7 +211,7 @@ func (w *game) deliver() {
 // settle lets all be told and confirmed.
 func (w *game) settle() {
 	for c := range w.plan.Graph.Connections {
-		for w.in.TellingOf(int32(c)) {
+		for w.in.UpdatingReadersOf(int32(c)) {
 			w.tell(int32(c))
 		}
 	}
@@ -339,10 +339,10 @@ func TestALateGateWaitsForAll(t *testing.T) {
 		for range in.Put(Key{0, from}, 1, nil, 1, 0) {
 			t.Error("readers of an all-to-all connection are told by Tell")
 		}
-		for in.TellingOf(0) {
-			if x, yes := in.Tell(0); yes {
-				in.Cross(&usual, x)
-				in.Cross(&late, x)
+		for in.UpdatingReadersOf(0) {
+			if x, yes := in.UpdateNextReader(0); yes {
+				in.ApplyGateChange(&usual, x)
+				in.ApplyGateChange(&late, x)
 			}
 		}
 		for name, g := range map[string]*Gate{"usual": &usual, "late": &late} {
@@ -375,11 +375,11 @@ func TestWhatHoldsReadersUp(t *testing.T) {
 	var r Reader
 	in.List(&r, 1, []int32{5}, 100, nil) // the second of c reads the second of b, which reads the second of a
 	waits := func(b int) iter.Seq[int32] { return slices.Values(plan.Groups[plan.Bundles[b].Groups[0]].Nodes) }
-	if got, want := in.HeldUpBy([]*Reader{&r}, waits), []bool{false, true, false, true, false, false}; !slices.Equal(got, want) {
+	if got, want := in.BlockedUpstream([]*Reader{&r}, waits), []bool{false, true, false, true, false, false}; !slices.Equal(got, want) {
 		t.Errorf("held up by bundles %v, want %v", got, want)
 	}
 	runs := func(int) iter.Seq[int32] { return nil } // nothing waits: the writer is ready
-	if got, want := in.HeldUpBy([]*Reader{&r}, runs), []bool{false, false, false, true, false, false}; !slices.Equal(got, want) {
+	if got, want := in.BlockedUpstream([]*Reader{&r}, runs), []bool{false, false, false, true, false, false}; !slices.Equal(got, want) {
 		t.Errorf("held up by bundles %v, want %v", got, want)
 	}
 }

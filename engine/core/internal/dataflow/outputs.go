@@ -30,10 +30,10 @@ type Connection struct {
 
 	perReader []int64         // sizes of each reader's partition, of an all-to-all
 	where     []launcherBytes // of an all-to-all, in order of launcher
-	most      most            // of where
+	largest   largestPlaces   // of where
 
-	telling      bool // readers are being told: those below told know of done, the others of before
-	told, before int
+	updating        bool // readers are being told: those below told know of done, the others of before
+	updated, before int
 }
 
 type launcherBytes struct {
@@ -77,11 +77,11 @@ func (n *Connection) Complete() bool { return n.all && n.done == len(n.bytes) }
 func (n *Connection) Done() int { return n.done }
 
 // Told is how many of a reader's writers are there, as far as it was told.
-func (n *Connection) Told(reader int) int {
+func (n *Connection) KnownWriters(reader int) int {
 	switch {
 	case !n.all:
 		return int(n.have[reader])
-	case n.telling && reader >= n.told:
+	case n.updating && reader >= n.updated:
 		return n.before
 	}
 	return n.done
@@ -132,26 +132,26 @@ func (n *Connection) Count(reader, delta int) (old, now int) {
 // when tell is set: Tell says it to one after the other. Nobody is being told already.
 func (n *Connection) CountAll(delta int, tell bool) {
 	if tell {
-		n.telling, n.told, n.before = true, 0, n.done
+		n.updating, n.updated, n.before = true, 0, n.done
 	}
 	n.done += delta
 }
 
 // Telling says whether readers are being told.
-func (n *Connection) Telling() bool { return n.telling }
+func (n *Connection) Updating() bool { return n.updating }
 
 // ToldOf is how many readers were told, while they are.
-func (n *Connection) ToldOf() int { return n.told }
+func (n *Connection) Updated() int { return n.updated }
 
 // Tell tells the next reader. It returns which, and how many writers it knew of and knows
 // of; false, and the telling is over, when all were told.
-func (n *Connection) Tell() (reader, old, now int, yes bool) {
-	if n.told == len(n.perReader) {
-		n.telling = false
+func (n *Connection) UpdateNext() (reader, old, now int, yes bool) {
+	if n.updated == len(n.perReader) {
+		n.updating = false
 		return 0, 0, 0, false
 	}
-	n.told++
-	return n.told - 1, n.before, n.done, true
+	n.updated++
+	return n.updated - 1, n.before, n.done, true
 }
 
 // Input is what a reader of an all-to-all connection gets of the outputs that are there,
@@ -164,7 +164,7 @@ func (n *Connection) add(where scheduler.LauncherID, size int64) {
 		n.where = slices.Insert(n.where, i, launcherBytes{launcher: where})
 	}
 	n.where[i].bytes = max(n.where[i].bytes+size, 0)
-	n.most = most{}
+	n.largest = largestPlaces{}
 }
 
 func (n *Connection) total() (total int64) {
@@ -192,8 +192,8 @@ func (n *Connection) Code(w *checkpoint.Codec) {
 	checkpoint.Nums(w, &n.have)
 	checkpoint.Nums(w, &n.perReader)
 	if w.Format > 1 {
-		checkpoint.Flag(w, &n.telling)
-		checkpoint.Num(w, &n.told)
+		checkpoint.Flag(w, &n.updating)
+		checkpoint.Num(w, &n.updated)
 		checkpoint.Num(w, &n.before)
 	}
 	checkpoint.List(w, &n.where, func(w *checkpoint.Codec, x *launcherBytes) {

@@ -22,8 +22,8 @@ func (n *Connection) Check(readers func(from int, each func(reader int))) error 
 	if n.all && there != n.done || !slices.Equal(have, n.have) {
 		return fmt.Errorf("%d writers there %v, counted as %d %v", there, have, n.done, n.have)
 	}
-	if n.telling && (n.told < 0 || n.told > len(n.perReader)) {
-		return fmt.Errorf("%d of %d readers are told", n.told, len(n.perReader))
+	if n.updating && (n.updated < 0 || n.updated > len(n.perReader)) {
+		return fmt.Errorf("%d of %d readers are told", n.updated, len(n.perReader))
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 // most are the places that hold most of what the writers of an all-to-all connection
 // wrote. Its readers share them: there may be as many launchers as readers.
-type most struct {
+type largestPlaces struct {
 	places []scheduler.Place // of most bytes first; their bytes are those of all readers
 	total  int64             // bytes of all writers
 	since  uint64            // moves when it was found, and one; 0: it is to be found
@@ -23,29 +23,29 @@ type Where func(scheduler.LauncherID) (host, rack string, up bool)
 // found before is found again when it changed.
 func (n *Connection) EachPlace(reader int, moves uint64, where Where, f func(host, rack string, bytes int64)) {
 	n.find(moves, where)
-	for _, p := range n.most.places {
-		f(p.Host, p.Rack, share(n.perReader[reader], p.Bytes, n.most.total))
+	for _, p := range n.largest.places {
+		f(p.Host, p.Rack, share(n.perReader[reader], p.Bytes, n.largest.total))
 	}
 }
 
 // find finds the places, unless they are known.
 func (n *Connection) find(moves uint64, where Where) {
-	if n.most.since == moves+1 {
+	if n.largest.since == moves+1 {
 		return
 	}
-	n.most = most{since: moves + 1, total: n.total()}
+	n.largest = largestPlaces{since: moves + 1, total: n.total()}
 	sums := map[string]scheduler.Place{}
 	for _, w := range n.where {
 		if host, rack, up := where(w.launcher); up && w.bytes > 0 {
 			sums[host] = scheduler.Place{Host: host, Rack: rack, Bytes: sums[host].Bytes + w.bytes}
 		}
 	}
-	n.most.places = Most(sums)
+	n.largest.places = LargestPlaces(sums)
 }
 
 // Most returns the places that hold most, at most scheduler.PlacesMax, in order of bytes,
 // then host.
-func Most(sums map[string]scheduler.Place) []scheduler.Place {
+func LargestPlaces(sums map[string]scheduler.Place) []scheduler.Place {
 	if len(sums) == 0 {
 		return nil
 	}

@@ -58,8 +58,8 @@ func TestAllToAllAgainstTheObvious(t *testing.T) {
 				o.where[from], o.size[from] = where, size
 			}
 			if delta != 0 {
-				for n.Telling() {
-					n.Tell()
+				for n.Updating() {
+					n.UpdateNext()
 				}
 				n.CountAll(delta, rapid.Bool().Draw(t, "tell"))
 			}
@@ -70,12 +70,12 @@ func TestAllToAllAgainstTheObvious(t *testing.T) {
 				n = readBack(t, &n)
 			}
 		}
-		for n.Telling() {
-			n.Tell()
+		for n.Updating() {
+			n.UpdateNext()
 		}
 		for reader := range readers {
-			if n.Told(reader) != len(o.where) {
-				t.Fatalf("reader %d knows of %d writers, and %d are there", reader, n.Told(reader), len(o.where))
+			if n.KnownWriters(reader) != len(o.where) {
+				t.Fatalf("reader %d knows of %d writers, and %d are there", reader, n.KnownWriters(reader), len(o.where))
 			}
 		}
 		if n.Complete() != (len(o.where) == writers) || n.Done() != len(o.where) {
@@ -108,14 +108,14 @@ func (o obvious) places(t *rapid.T, n *Connection) {
 	slices.SortFunc(want, func(a, b place) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.host, b.host)) })
 	n.find(1, where)
 	var got []place
-	for _, p := range n.most.places {
+	for _, p := range n.largest.places {
 		got = append(got, place{p.Host, p.Bytes})
 	}
 	if want = want[:min(len(want), scheduler.PlacesMax)]; !slices.Equal(got, want) {
 		t.Fatalf("the places are %v, want %v", got, want)
 	}
 	n.find(2, func(scheduler.LauncherID) (string, string, bool) { return "", "", false })
-	if len(n.most.places) > 0 {
+	if len(n.largest.places) > 0 {
 		t.Fatal("places on launchers that are gone")
 	}
 }
@@ -127,10 +127,10 @@ func TestReadersAreToldOneAfterTheOther(t *testing.T) {
 	n.CountAll(1, false)
 	n.Put(1, 10, []int64{1, 2, 7}, 2, 0)
 	n.CountAll(1, true)
-	if reader, old, now, yes := n.Tell(); reader != 0 || old != 1 || now != 2 || !yes {
+	if reader, old, now, yes := n.UpdateNext(); reader != 0 || old != 1 || now != 2 || !yes {
 		t.Errorf("reader %d is told %d, then %d: %t", reader, old, now, yes)
 	}
-	if a, b := n.Told(0), n.Told(1); a != 2 || b != 1 {
+	if a, b := n.KnownWriters(0), n.KnownWriters(1); a != 2 || b != 1 {
 		t.Errorf("the first knows of %d writers, the second of %d", a, b)
 	}
 	if n.Input(2) != 14 {

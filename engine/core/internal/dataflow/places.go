@@ -49,7 +49,7 @@ func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []sc
 			total += in.sizeFrom(conn, n.Index, cluster, made, add)
 		}
 	}
-	return total, Most(sums)
+	return total, LargestPlaces(sums)
 }
 
 // readsAny says whether some node reads anything.
@@ -68,7 +68,7 @@ func (in *Inputs) readsAny(nodes []int32) bool {
 // a part is would put it before the very writers that it waits for.
 func (in *Inputs) sizeFrom(conn int32, reader int, cluster Cluster, made Makers, add func(host, rack string, bytes int64)) (total int64) {
 	n := &in.conns[conn]
-	if n.Told(reader) < in.plan.FanIn(int(conn), reader) {
+	if n.KnownWriters(reader) < in.plan.FanIn(int(conn), reader) {
 		add = func(string, string, int64) {}
 	}
 	if n.All() {

@@ -15,7 +15,7 @@ import (
 // change is a version of the policy's settings without a verdict.
 type change struct {
 	version uint64
-	told    scheduler.Time // of the round that told the policy; 0: none did
+	sentAt  scheduler.Time // of the round that told the policy; 0: none did
 }
 
 // Changes are the versions of the policy's settings without a verdict, in order. The zero
@@ -24,7 +24,7 @@ type Changes struct{ list []change }
 
 // late says whether the policy should have answered it.
 func (c change) late(s *step.Step) bool {
-	return c.told != 0 && s.Now >= c.told.Add(s.Set.SettingsTimeout)
+	return c.sentAt != 0 && s.Now >= c.sentAt.Add(s.Set.SettingsTimeout)
 }
 
 // ChangeSettings has the policy told of a version of its settings, or says that none
@@ -44,10 +44,10 @@ func (x *Session) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
 		noVerdict(s, m.GetVersion(), step.Judged, "the settings' message can't be read: "+err.Error())
 		return
 	}
-	s.After(s.Set.SettingsTimeout, step.TimerSettings, m.GetVersion())
+	s.SetTimer(s.Set.SettingsTimeout, step.TimerSettings, m.GetVersion())
 	x.Changes.dropLate(s)
 	x.Changes.list = append(x.Changes.list, change{version: m.GetVersion()})
-	x.Tell(scheduler.SettingChanged{At: s.Now, Version: m.GetVersion(), Config: config})
+	x.Notify(scheduler.SettingChanged{At: s.Now, Version: m.GetVersion(), Config: config})
 }
 
 // dropLate waits no longer for what should have been answered: a newer version counts.
@@ -61,10 +61,10 @@ func (v *Changes) dropLate(s *step.Step) {
 }
 
 // tell notes that a round tells the policy of all versions there are.
-func (v *Changes) tell(now scheduler.Time) {
+func (v *Changes) markSent(now scheduler.Time) {
 	for i := range v.list {
-		if c := &v.list[i]; c.told == 0 {
-			c.told = now
+		if c := &v.list[i]; c.sentAt == 0 {
+			c.sentAt = now
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (x *Session) Verdict(s *step.Step, v scheduler.SettingsVerdict) (changed bo
 			x.enable(v.Abilities, v.ProgressEvery)
 		}
 	}
-	s.Act(a)
+	s.Emit(a)
 	return changed
 }
 
@@ -102,10 +102,10 @@ func (v *Changes) Expire(s *step.Step, version uint64) {
 	switch c := v.list[at]; {
 	case c.late(s):
 		unanswered(s, version)
-	case c.told == 0:
-		s.After(s.Set.SettingsTimeout, step.TimerSettings, version)
+	case c.sentAt == 0:
+		s.SetTimer(s.Set.SettingsTimeout, step.TimerSettings, version)
 	default:
-		s.After(c.told.Add(s.Set.SettingsTimeout).Sub(s.Now), step.TimerSettings, version)
+		s.SetTimer(c.sentAt.Add(s.Set.SettingsTimeout).Sub(s.Now), step.TimerSettings, version)
 	}
 }
 
@@ -114,7 +114,7 @@ func (v *Changes) Expire(s *step.Step, version uint64) {
 func (v *Changes) Fail(s *step.Step, why string) {
 	for _, c := range v.list {
 		word := step.Unanswered
-		if c.told == 0 {
+		if c.sentAt == 0 {
 			word = step.Untold
 		}
 		noVerdict(s, c.version, word, "the policy failed before it answered: "+why)
@@ -135,5 +135,5 @@ func unanswered(s *step.Step, version uint64) {
 }
 
 func noVerdict(s *step.Step, version uint64, word step.Word, why string) {
-	s.Act(step.SettingsVerdict{Version: version, Word: word, Problems: scheduler.Problems{{Message: why}}})
+	s.Emit(step.SettingsVerdict{Version: version, Word: word, Problems: scheduler.Problems{{Message: why}}})
 }

@@ -18,7 +18,7 @@ func (x *Session) Code(w *checkpoint.Codec) {
 	}
 	if w.Format > 1 {
 		checkpoint.Flag(w, &x.gates)
-		checkpoint.Opt(w, &x.deciding, func(w *checkpoint.Codec, d *Deciding) { d.code(w) })
+		checkpoint.Opt(w, &x.pending, func(w *checkpoint.Codec, d *PendingAnswer) { d.code(w) })
 	}
 	checkpoint.Num(w, &x.asked)
 	checkpoint.Num(w, &x.askedAt)
@@ -40,7 +40,7 @@ func (x *Session) Code(w *checkpoint.Codec) {
 	checkpoint.List(w, &x.Changes.list, func(w *checkpoint.Codec, c *change) {
 		checkpoint.Num(w, &c.version)
 		if w.Format > 1 {
-			checkpoint.Num(w, &c.told)
+			checkpoint.Num(w, &c.sentAt)
 		}
 	})
 }
@@ -75,12 +75,12 @@ func codeGeneration(w *checkpoint.Codec, g *Generation) {
 	checkpoint.Num(w, &g.wakeAt)
 	checkpoint.Num(w, &g.notes)
 	if w.Format > 1 {
-		checkpoint.Flag(w, &g.StandIn)
+		checkpoint.Flag(w, &g.Fallback)
 		checkpoint.Num(w, &g.refused)
-		checkpoint.Num(w, &g.vain)
+		checkpoint.Num(w, &g.futileRounds)
 	}
 	if w.Format > 1 {
-		checkpoint.Opt(w, &g.gathering, func(w *checkpoint.Codec, x *Gathering) {
+		checkpoint.Opt(w, &g.building, func(w *checkpoint.Codec, x *SnapshotBuilder) {
 			checkpoint.Num(w, &x.Launcher)
 			checkpoint.Num(w, &x.Job)
 			checkpoint.Num(w, &x.Bundle)
@@ -110,9 +110,9 @@ func codeEvents(w *checkpoint.Codec, p *[]scheduler.Event) {
 func (x *Session) Clone() Session {
 	y := *x
 	y.current, y.next = x.current.clone(), x.next.clone()
-	if x.deciding != nil {
-		d := *x.deciding
-		y.deciding = &d
+	if x.pending != nil {
+		d := *x.pending
+		y.pending = &d
 	}
 	y.checkpoints = maps.Clone(x.checkpoints) // each is replaced as a whole, and what it has only appended to
 	y.Requests.list, y.Changes.list = slices.Clone(x.Requests.list), slices.Clone(x.Changes.list)
@@ -125,8 +125,8 @@ func (g *Generation) clone() *Generation {
 	}
 	f := *g
 	f.events = slices.Clone(g.events)
-	if g.gathering != nil {
-		f.gathering = &Gathering{Launcher: g.gathering.Launcher, Job: g.gathering.Job, Bundle: g.gathering.Bundle}
+	if g.building != nil {
+		f.building = &SnapshotBuilder{Launcher: g.building.Launcher, Job: g.building.Job, Bundle: g.building.Bundle}
 	}
 	return &f
 }

@@ -19,7 +19,7 @@ func (x *Session) Note(s *step.Step, generation uint64, n scheduler.Note) {
 		return
 	}
 	g.notes++
-	g.tell(scheduler.Noted{At: s.Now, Note: n})
+	g.notify(scheduler.Noted{At: s.Now, Note: n})
 }
 
 // numbered is the generation of a number, nil when it has ended.

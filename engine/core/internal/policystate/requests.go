@@ -39,13 +39,13 @@ func (x *Session) Request(s *step.Step, last *uint64, m *wire.PolicyRequest) {
 		return
 	}
 	*last++
-	s.After(s.Set.RequestTimeout, step.TimerRequest, *last)
+	s.SetTimer(s.Set.RequestTimeout, step.TimerRequest, *last)
 	e := scheduler.Requested{
 		At: s.Now, Request: *last, Method: m.GetMethod(), Path: m.GetPath(), Query: m.GetQuery(), Accept: m.GetAccept(), Body: m.GetBody(),
 		Principal: scheduler.Principal{Name: m.GetPrincipal().GetName(), Proof: m.GetPrincipal().GetProof(), Role: m.GetPrincipal().GetRole()},
 	}
 	x.Requests.list = append(x.Requests.list, request{e.Request, m.GetClient(), e})
-	x.Tell(e)
+	x.Notify(e)
 }
 
 func (g *Generation) noPages() *wire.Failure {
@@ -57,7 +57,7 @@ func (x *Session) PassRequests(s *step.Step) {
 	for _, r := range slices.Clone(x.Requests.list) {
 		if x.Has(scheduler.AbilityPages) {
 			r.event.At = s.Now
-			x.Tell(r.event)
+			x.Notify(r.event)
 		} else {
 			x.Requests.end(s, r.id, step.Reply{Failure: x.current.noPages()})
 		}
@@ -84,5 +84,5 @@ func (q *Requests) end(s *step.Step, id uint64, r step.Reply) {
 	}
 	r.Client = q.list[at].client
 	q.list = slices.Delete(q.list, at, at+1)
-	s.Act(r)
+	s.Emit(r)
 }

@@ -12,7 +12,7 @@ import (
 const usualMax = 1 << 12
 
 // Deciding is an answer of the policy that is being applied.
-type Deciding struct {
+type PendingAnswer struct {
 	data      []byte // as it came
 	Decisions scheduler.Decisions
 	Done      [5]int // how many of each kind were applied, in the order of the contract
@@ -27,7 +27,7 @@ func (x *Session) Due(now scheduler.Time, gap time.Duration) bool {
 	}
 	if g.wakeAt != 0 && now >= g.wakeAt {
 		g.wakeAt = 0
-		x.Tell(scheduler.TimePassed{At: now})
+		x.Notify(scheduler.TimePassed{At: now})
 	}
 	return true
 }
@@ -44,10 +44,10 @@ func (x *Session) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.R
 	x.rounds++
 	x.asked, x.askedAt, x.lastRound, x.inFlight = x.rounds, now, now, true
 	r := &scheduler.Round{Number: x.rounds, Now: now, Events: g.events, Offers: offers}
-	if g.vain++; len(offers) > 0 || !g.onlyRefusals() {
-		g.vain = 0
+	if g.futileRounds++; len(offers) > 0 || !g.onlyRefusals() {
+		g.futileRounds = 0
 	}
-	x.Changes.tell(now)
+	x.Changes.markSent(now)
 	g.events, g.notes, g.refused, g.fresh = make([]scheduler.Event, 0, min(len(g.events), usualMax)), 0, 0, false
 	return r
 }
@@ -68,12 +68,12 @@ func (g *Generation) onlyRefusals() bool {
 // that: a policy that decides the same again would be asked as often as it can answer, for
 // nothing. So the gap doubles with each such round, up to a bound. The first comes at
 // once, and so does one in which there is anything else to tell.
-func (x *Session) Vain(now scheduler.Time, gap, gapMax time.Duration) bool {
-	return x.current.onlyRefusals() && now < x.lastRound.Add(x.current.vainGap(gap, gapMax))
+func (x *Session) Futile(now scheduler.Time, gap, gapMax time.Duration) bool {
+	return x.current.onlyRefusals() && now < x.lastRound.Add(x.current.futileBackoff(gap, gapMax))
 }
 
-func (g *Generation) vainGap(gap, gapMax time.Duration) time.Duration {
-	for i := 0; i < g.vain && gap < gapMax; i++ {
+func (g *Generation) futileBackoff(gap, gapMax time.Duration) time.Duration {
+	for i := 0; i < g.futileRounds && gap < gapMax; i++ {
 		gap = min(2*gap, gapMax)
 	}
 	return gap
@@ -90,7 +90,7 @@ func (x *Session) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Tim
 	soonest := x.lastRound.Add(gap)
 	switch {
 	case !offers && g.onlyRefusals():
-		at := x.lastRound.Add(g.vainGap(gap, gapMax))
+		at := x.lastRound.Add(g.futileBackoff(gap, gapMax))
 		if g.wakeAt != 0 {
 			at = min(at, max(soonest, g.wakeAt))
 		}
@@ -108,7 +108,7 @@ func (x *Session) WakeAt(at scheduler.Time) { x.current.wakeAt = at }
 
 // Answers says whether an answer is that to the round in flight. Another is counted.
 func (x *Session) Answers(generation, round uint64) bool {
-	if x.current == nil || !x.inFlight || x.deciding != nil || x.current.Number != generation || x.asked != round {
+	if x.current == nil || !x.inFlight || x.pending != nil || x.current.Number != generation || x.asked != round {
 		x.dropped++
 		return false
 	}
@@ -116,18 +116,18 @@ func (x *Session) Answers(generation, round uint64) bool {
 }
 
 // Decide has an answer be applied: its bytes, and what they say.
-func (x *Session) Decide(data []byte, d scheduler.Decisions) {
-	x.deciding = &Deciding{data: data, Decisions: d}
+func (x *Session) BeginAnswer(data []byte, d scheduler.Decisions) {
+	x.pending = &PendingAnswer{data: data, Decisions: d}
 }
 
 // Deciding is the answer that is being applied; nil: none is.
-func (x *Session) Deciding() *Deciding { return x.deciding }
+func (x *Session) PendingAnswer() *PendingAnswer { return x.pending }
 
 // Decided ends the round in flight: its answer was applied.
-func (x *Session) Decided() { x.deciding, x.inFlight = nil, false }
+func (x *Session) AnswerApplied() { x.pending, x.inFlight = nil, false }
 
 // code codes an answer that is being applied, by what came.
-func (d *Deciding) code(w *checkpoint.Codec) {
+func (d *PendingAnswer) code(w *checkpoint.Codec) {
 	checkpoint.Blob(w, &d.data)
 	for i := range d.Done {
 		checkpoint.Num(w, &d.Done[i])

@@ -21,7 +21,7 @@ type Session struct {
 	current, next *Generation
 
 	inFlight  bool
-	deciding  *Deciding      // the answer to the round in flight, which is being applied; nil: none is
+	pending   *PendingAnswer // the answer to the round in flight, which is being applied; nil: none is
 	asked     uint64         // number of the round in flight, or of the last
 	askedAt   scheduler.Time // its time
 	rounds    uint64         // number of the last round made
@@ -45,19 +45,19 @@ type Session struct {
 type Generation struct {
 	Number        uint64
 	Policy        string // name in the configuration
-	StandIn       bool   // it decides for a policy that fails
+	Fallback      bool   // it decides for a policy that fails
 	Name, Version string // as it says itself
 	Abilities     scheduler.Ability
 	ProgressEvery time.Duration
 
-	ready     bool // started, and waits for the cut-over
-	fresh     bool // it was told no offers yet
-	wakeAt    scheduler.Time
-	gathering *Gathering        // the snapshot that it is started with; nil: it is made
-	events    []scheduler.Event // for its next round, or that follow what was gathered
-	notes     int               // how many of them are notes
-	refused   int               // how many of them are outcomes of refused decisions
-	vain      int               // rounds in a row that told of refusals alone
+	ready        bool // started, and waits for the cut-over
+	fresh        bool // it was told no offers yet
+	wakeAt       scheduler.Time
+	building     *SnapshotBuilder  // the snapshot that it is started with; nil: it is made
+	events       []scheduler.Event // for its next round, or that follow what was gathered
+	notes        int               // how many of them are notes
+	refused      int               // how many of them are outcomes of refused decisions
+	futileRounds int               // rounds in a row that told of refusals alone
 }
 
 // Checkpoint is what a policy returned last, and the time of the round it returned it for.
@@ -95,7 +95,7 @@ func (x *Session) Admits() bool { return x.admits }
 func (x *Session) Gates() bool { return x.gates }
 
 // Down says whether no policy decides, or one that stands in for another.
-func (x *Session) Down() bool { return x.current == nil || x.current.StandIn }
+func (x *Session) Down() bool { return x.current == nil || x.current.Fallback }
 
 // Resumes says whether the last policy that ran resumes what it suspends.
 func (x *Session) Resumes() bool { return x.resumes }
@@ -104,7 +104,7 @@ func (x *Session) Resumes() bool { return x.resumes }
 // that was being started and is given up for it; 0: none was.
 func (x *Session) Begin(number uint64, policy string, standIn bool) (given uint64) {
 	given = x.Starting()
-	x.next = &Generation{Number: number, Policy: policy, StandIn: standIn, fresh: true, gathering: &Gathering{}}
+	x.next = &Generation{Number: number, Policy: policy, Fallback: standIn, fresh: true, building: &SnapshotBuilder{}}
 	return given
 }
 
@@ -141,7 +141,7 @@ func (x *Session) CutOver() (old *Generation, yes bool) {
 // does not open its doors.
 func (x *Session) able() {
 	x.resumes = x.current.Abilities.Has(scheduler.AbilityResume)
-	if x.current.StandIn {
+	if x.current.Fallback {
 		return
 	}
 	x.admits = x.current.Abilities.Has(scheduler.AbilityAdmission)
@@ -172,7 +172,7 @@ func (x *Session) Fail(number uint64, reason string) Failed {
 		x.next, x.problem = nil, reason
 		return FailedNext
 	case x.current != nil && x.current.Number == number:
-		x.current, x.inFlight, x.deciding = nil, false, nil
+		x.current, x.inFlight, x.pending = nil, false, nil
 		x.problem = reason
 		x.restarts++
 		return FailedCurrent
@@ -183,7 +183,7 @@ func (x *Session) Fail(number uint64, reason string) Failed {
 // Forget drops what belongs to the last life of the manager: its policy's processes are
 // gone, and clients have to ask again.
 func (x *Session) Forget() {
-	x.current, x.next, x.inFlight, x.deciding, x.known = nil, nil, false, nil, false
+	x.current, x.next, x.inFlight, x.pending, x.known = nil, nil, false, nil, false
 	x.Requests, x.Changes = Requests{}, Changes{}
 }
 

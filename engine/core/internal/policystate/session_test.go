@@ -23,7 +23,7 @@ const gap = time.Millisecond
 // start has a generation take over.
 func start(t interface{ Fatal(...any) }, x *Session, number uint64, a scheduler.Ability) {
 	x.Begin(number, "p", false)
-	x.Gathered(1)
+	x.FinishSnapshot(1)
 	if !x.Started(number, "name", "1", a, 0) {
 		t.Fatal("it was not taken for the one that is being started")
 	}
@@ -45,7 +45,7 @@ func TestRoundsAndAnswers(t *testing.T) {
 		t.Error("no first round is due")
 	}
 	r := x.Ask(now, nil)
-	x.Tell(scheduler.TimePassed{At: now + 1})
+	x.Notify(scheduler.TimePassed{At: now + 1})
 	if x.Due(now.Add(time.Hour), gap) {
 		t.Error("a second round is due while one is in flight")
 	}
@@ -57,11 +57,11 @@ func TestRoundsAndAnswers(t *testing.T) {
 	if !x.Answers(7, r.Number) {
 		t.Fatal("the answer does not count")
 	}
-	x.Decide(nil, scheduler.Decisions{})
+	x.BeginAnswer(nil, scheduler.Decisions{})
 	if x.Answers(7, r.Number) {
 		t.Error("the answer counts twice")
 	}
-	x.Decided()
+	x.AnswerApplied()
 	if got := x.State(); got.Dropped != 3 || got.InFlight {
 		t.Errorf("%+v", got)
 	}
@@ -86,17 +86,17 @@ func TestTheNextGeneration(t *testing.T) {
 	start(t, &x, 1, 0)
 	x.Ask(10, nil)
 	x.Begin(2, "p", false)
-	g := x.Gathering()
+	g := x.Building()
 	g.Launcher, g.Job, g.Bundle = 3, 5, 2
-	x.TellLauncher(4, scheduler.LauncherLost{At: 11, Launcher: 4})
-	x.TellLauncher(3, scheduler.LauncherLost{At: 12, Launcher: 3})
-	x.TellJob(6, scheduler.JobFinished{At: 13, Job: 6})
-	x.TellBundle(5, 2, scheduler.BundleWithdrawn{At: 14, Bundle: 2})
-	x.TellBundle(5, 1, scheduler.BundleWithdrawn{At: 15, Bundle: 1})
-	x.TellBundle(4, 9, scheduler.BundleWithdrawn{At: 16, Bundle: 9})
+	x.NotifyLauncher(4, scheduler.LauncherLost{At: 11, Launcher: 4})
+	x.NotifyLauncher(3, scheduler.LauncherLost{At: 12, Launcher: 3})
+	x.NotifyJob(6, scheduler.JobFinished{At: 13, Job: 6})
+	x.NotifyBundle(5, 2, scheduler.BundleWithdrawn{At: 14, Bundle: 2})
+	x.NotifyBundle(5, 1, scheduler.BundleWithdrawn{At: 15, Bundle: 1})
+	x.NotifyBundle(4, 9, scheduler.BundleWithdrawn{At: 16, Bundle: 9})
 	g.Add(scheduler.JobSubmitted{At: 9})
 	var at []scheduler.Time
-	for _, e := range x.Gathered(20).Snapshot().Events {
+	for _, e := range x.FinishSnapshot(20).Snapshot().Events {
 		at = append(at, e.When())
 	}
 	if !slices.Equal(at, []scheduler.Time{9, 12, 15, 16}) {
@@ -129,12 +129,12 @@ func TestWhatIsAsked(t *testing.T) {
 	s := &step.Step{Set: step.DefaultSettings()}
 	s.Set.RequestsMax, s.Set.NotesMax = 2, 1
 	replies := func() (clients []uint64) {
-		for _, todo := range s.Todo() {
+		for _, todo := range s.Effects() {
 			if r, yes := todo.Action.(step.Reply); yes {
 				clients = append(clients, r.Client)
 			}
 		}
-		s.Done()
+		s.End()
 		return clients
 	}
 	var last uint64
@@ -155,7 +155,7 @@ func TestWhatIsAsked(t *testing.T) {
 		t.Errorf("a request ends once: replies to %v", got)
 	}
 	x.Begin(2, "p", false)
-	x.Gathered(2)
+	x.FinishSnapshot(2)
 	x.Started(2, "without", "1", 0, 0)
 	x.CutOver()
 	x.PassRequests(s)
@@ -193,7 +193,7 @@ func (a *asking) round(after time.Duration) {
 	a.s.Begin(a.s.Now.Add(after))
 	r := a.Ask(a.s.Now, nil)
 	a.Answers(a.Current().Number, r.Number)
-	a.Decided()
+	a.AnswerApplied()
 }
 
 // says holds what was said of versions, as version, generation, whose word, and how many
@@ -201,12 +201,12 @@ func (a *asking) round(after time.Duration) {
 func (a *asking) says(want ...string) {
 	a.t.Helper()
 	var said []string
-	for _, todo := range a.s.Todo() {
+	for _, todo := range a.s.Effects() {
 		v := todo.Action.(step.SettingsVerdict)
 		word := map[step.Word]string{step.Judged: "judged", step.Unanswered: "unanswered", step.Untold: "untold"}[v.Word]
 		said = append(said, fmt.Sprint(v.Version, " ", v.Generation, " ", word, " ", len(v.Problems)))
 	}
-	a.s.Done()
+	a.s.End()
 	if !slices.Equal(said, want) {
 		a.t.Errorf("verdicts %q, want %q", said, want)
 	}
@@ -255,7 +255,7 @@ func TestUntoldSettingsAreNotJudged(t *testing.T) {
 	x.Changes.Pass(x.s)
 	x.Changes.Fail(x.s, "once more")
 	x.says("4 0 untold 1")
-	if x.Verdict(x.s, scheduler.SettingsVerdict{Version: 4}); len(x.s.Todo()) != 0 {
+	if x.Verdict(x.s, scheduler.SettingsVerdict{Version: 4}); len(x.s.Effects()) != 0 {
 		t.Error("a policy judges what another was asked")
 	}
 }
@@ -270,10 +270,10 @@ func TestLateVerdicts(t *testing.T) {
 	due := func(after time.Duration) {
 		t.Helper()
 		x.s.Begin(x.s.Now.Add(after))
-		if !x.s.Due() {
+		if !x.s.TimerDue() {
 			t.Fatal("nobody looks for the verdict any more")
 		}
-		_, version := x.s.Take()
+		_, version := x.s.TakeTimer()
 		x.Changes.Expire(x.s, version)
 	}
 	due(wait)
@@ -332,7 +332,7 @@ func TestNotesAreBounded(t *testing.T) {
 	start(t, &x, 1, 0)
 	x.Note(s, 0, scheduler.Note{Name: "a"})
 	x.Note(s, 0, scheduler.Note{Name: "b"})
-	if got := fmt.Sprint(s.Todo()); x.Events() != 1 || !strings.Contains(got, "was not delivered") || !strings.Contains(got, "{note b}") {
+	if got := fmt.Sprint(s.Effects()); x.Events() != 1 || !strings.Contains(got, "was not delivered") || !strings.Contains(got, "{note b}") {
 		t.Errorf("%d notes wait, and this is said: %s", x.Events(), got)
 	}
 }
@@ -348,26 +348,26 @@ func TestStateComesBack(t *testing.T) {
 			case 0:
 				x.Begin(n, "p", false)
 			case 1:
-				if x.Gathering() != nil {
-					x.Gathered(now)
+				if x.Building() != nil {
+					x.FinishSnapshot(now)
 				}
 				x.Started(n, "name", "1", scheduler.Ability(n), 0)
 				x.CutOver()
 			case 2:
 				x.Fail(n, "why")
 			case 3:
-				x.TellBundle(scheduler.JobID(n), 1, scheduler.BundleWithdrawn{At: now, Bundle: 1})
+				x.NotifyBundle(scheduler.JobID(n), 1, scheduler.BundleWithdrawn{At: now, Bundle: 1})
 			case 4:
 				if x.Due(now, 0) {
 					x.Ask(now, nil)
 				}
 			case 5:
 				if x.Answers(n, x.Asked()) {
-					x.Decide(nil, scheduler.Decisions{})
+					x.BeginAnswer(nil, scheduler.Decisions{})
 				}
 			case 6:
-				if x.Deciding() != nil {
-					x.Decided()
+				if x.PendingAnswer() != nil {
+					x.AnswerApplied()
 					x.KeepCheckpoint(scheduler.Checkpoint{Version: uint32(n), Data: []byte{1}})
 				}
 			case 7:
@@ -386,7 +386,7 @@ func TestStateComesBack(t *testing.T) {
 		if !bytes.Equal(codectest.Bytes(t, back.Code), was) {
 			t.Fatal("it comes back as another state")
 		}
-		x.Tell(scheduler.TimePassed{At: 99})
+		x.Notify(scheduler.TimePassed{At: 99})
 		x.Begin(9, "q", false)
 		x.Requests.Expire(s, 1)
 		if !bytes.Equal(codectest.Bytes(t, clone.Code), was) {
@@ -411,7 +411,7 @@ func TestACheckpointIsAppendedTo(t *testing.T) {
 	}
 	kept := func(x *Session) string {
 		x.Begin(2, "p", false)
-		k := x.Gathered(9).Snapshot().Checkpoint
+		k := x.FinishSnapshot(9).Snapshot().Checkpoint
 		if k == nil || k.Append {
 			return "none"
 		}

@@ -15,7 +15,7 @@ import (
 // What happens meanwhile to what was come to is told by events, as after a snapshot;
 // what happens to the rest is seen when that is come to. So, put in order of time, both
 // together are the snapshot of the moment at which the last was come to.
-type Gathering struct {
+type SnapshotBuilder struct {
 	Launcher scheduler.LauncherID // this one and all before were come to
 	Job      scheduler.JobID      // likewise; of this one the bundles below Bundle
 	Bundle   int
@@ -25,55 +25,59 @@ type Gathering struct {
 const (
 	// gatheringPage is how many events a page holds: a list that grows would be copied
 	// as a whole.
-	gatheringPage = 4096
+	snapshotPage = 4096
 	// AllLaunchers is Gathering.Launcher when all were come to.
 	AllLaunchers = scheduler.LauncherID(math.MaxUint64)
 )
 
 // Whether a launcher, a job or a bundle was come to. A snapshot that is made, nil, has
 // come to all.
-func (g *Gathering) hasLauncher(id scheduler.LauncherID) bool { return g == nil || id <= g.Launcher }
-func (g *Gathering) hasJob(id scheduler.JobID) bool           { return g == nil || id <= g.Job }
-func (g *Gathering) hasBundle(job scheduler.JobID, index int) bool {
+func (g *SnapshotBuilder) hasLauncher(id scheduler.LauncherID) bool {
+	return g == nil || id <= g.Launcher
+}
+
+func (g *SnapshotBuilder) hasJob(id scheduler.JobID) bool { return g == nil || id <= g.Job }
+
+func (g *SnapshotBuilder) hasBundle(job scheduler.JobID, index int) bool {
 	return g == nil || job < g.Job || job == g.Job && index < g.Bundle
 }
 
 // Add tells an event of what is come to.
-func (g *Gathering) Add(e scheduler.Event) {
+func (g *SnapshotBuilder) Add(e scheduler.Event) {
 	last := len(g.pages) - 1
-	if last < 0 || len(g.pages[last]) == gatheringPage {
-		g.pages = append(g.pages, make([]scheduler.Event, 0, gatheringPage))
+	if last < 0 || len(g.pages[last]) == snapshotPage {
+		g.pages = append(g.pages, make([]scheduler.Event, 0, snapshotPage))
 		last++
 	}
 	g.pages[last] = append(g.pages[last], e)
 }
 
 // Gathering is the snapshot that is being made; nil: none is.
-func (x *Session) Gathering() *Gathering {
+func (x *Session) Building() *SnapshotBuilder {
 	if x.next == nil {
 		return nil
 	}
-	return x.next.gathering
+	return x.next.building
 }
 
 // Gathered is what a snapshot is made of.
-type Gathered struct {
+type SnapshotParts struct {
 	now        scheduler.Time
 	pages      [][]scheduler.Event
 	checkpoint *Checkpoint // nil: it left none
 }
 
 // Gathered ends the gathering, when all was come to.
-func (x *Session) Gathered(now scheduler.Time) Gathered {
+func (x *Session) FinishSnapshot(now scheduler.Time) SnapshotParts {
 	n := x.next
-	g := Gathered{now, append(n.gathering.pages, n.events), x.checkpoints[n.Policy]}
-	n.gathering, n.events = nil, nil
+	g := SnapshotParts{now, append(n.building.pages, n.events), x.checkpoints[n.Policy]}
+	n.building, n.events = nil, nil
 	return g
 }
 
 // Snapshot puts what was gathered in order. With a million tasks that takes a second, and
 // is done beside the core. Each call makes it anew.
-func (g Gathered) Snapshot() scheduler.Snapshot {
+func (g SnapshotParts) Snapshot() scheduler.Snapshot {
 	events := slices.Concat(g.pages...)
 	// The events of one launcher, job or bundle are in order of time already; a
 	// stable sort keeps what has one time in the order it has to have.
@@ -87,9 +91,9 @@ func (g Gathered) Snapshot() scheduler.Snapshot {
 }
 
 // Tell tells an event to the policy that decides, if there is one.
-func (x *Session) Tell(e scheduler.Event) { x.current.tell(e) }
+func (x *Session) Notify(e scheduler.Event) { x.current.notify(e) }
 
-func (g *Generation) tell(e scheduler.Event) {
+func (g *Generation) notify(e scheduler.Event) {
 	if g != nil {
 		g.events = append(g.events, e)
 	}
@@ -97,40 +101,40 @@ func (g *Generation) tell(e scheduler.Event) {
 
 // TellLauncher tells an event about a launcher to the policy, and to one that is being
 // started, unless that will see it when its snapshot comes to the launcher.
-func (x *Session) TellLauncher(id scheduler.LauncherID, e scheduler.Event) {
-	x.Tell(e)
-	if n := x.next; n != nil && n.gathering.hasLauncher(id) {
-		n.tell(e)
+func (x *Session) NotifyLauncher(id scheduler.LauncherID, e scheduler.Event) {
+	x.Notify(e)
+	if n := x.next; n != nil && n.building.hasLauncher(id) {
+		n.notify(e)
 	}
 }
 
 // TellJob is the same for an event about a job.
-func (x *Session) TellJob(id scheduler.JobID, e scheduler.Event) {
-	x.Tell(e)
-	if n := x.next; n != nil && n.gathering.hasJob(id) {
-		n.tell(e)
+func (x *Session) NotifyJob(id scheduler.JobID, e scheduler.Event) {
+	x.Notify(e)
+	if n := x.next; n != nil && n.building.hasJob(id) {
+		n.notify(e)
 	}
 }
 
 // TellBundle is the same for an event about a bundle: the one of an index of a job.
-func (x *Session) TellBundle(job scheduler.JobID, index int, e scheduler.Event) {
-	x.Tell(e)
+func (x *Session) NotifyBundle(job scheduler.JobID, index int, e scheduler.Event) {
+	x.Notify(e)
 	if x.NextKnows(job, index) {
-		x.next.tell(e)
+		x.next.notify(e)
 	}
 }
 
 // TellNext tells an event to a generation that is being started, if one is, alone.
-func (x *Session) TellNext(e scheduler.Event) { x.next.tell(e) }
+func (x *Session) NotifyNext(e scheduler.Event) { x.next.notify(e) }
 
 // NextKnows says whether a generation is being started that knows a bundle: what happens
 // to others it sees when its snapshot comes to them.
 func (x *Session) NextKnows(job scheduler.JobID, index int) bool {
-	return x.next != nil && x.next.gathering.hasBundle(job, index)
+	return x.next != nil && x.next.building.hasBundle(job, index)
 }
 
 // Crowded says whether the policy thinks and as many events as a bound wait for it.
-func (x *Session) Crowded(bound int) bool { return x.inFlight && len(x.current.events) >= bound }
+func (x *Session) Backlogged(bound int) bool { return x.inFlight && len(x.current.events) >= bound }
 
 // Events is how many events wait to be told, to both generations.
 func (x *Session) Events() (n int) {

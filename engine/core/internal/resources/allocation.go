@@ -18,10 +18,10 @@ type Allocation struct {
 // Take takes what a bundle needs, group by group, first from what is reserved
 // for it and then from what is free. It says what is missing, and then took
 // nothing; "" when it took all.
-func (c *Resources) Take(b Bundle, where []*Launcher) string {
+func (c *Resources) Allocate(b Bundle, where []*Launcher) string {
 	var undo []func()
 	for i, l := range where {
-		d := b.Demand(i)
+		d := b.Request(i)
 		reserved := l.reservedFor(b)
 		haveSlots, haveMemory := l.free.Of(d.Kind)+reserved.slots(d.Kind), l.freeMemory+reserved.memory()
 		if haveSlots < d.Slots || haveMemory < d.Memory {
@@ -44,39 +44,39 @@ func (c *Resources) Take(b Bundle, where []*Launcher) string {
 			took := d
 			undo = append(undo, func() { l.free.Add(took.Kind, took.Slots); l.freeMemory += took.Memory })
 		}
-		c.Changed(l)
+		c.OfferChanged(l)
 	}
 	return ""
 }
 
 // GiveSlots gives back a holding's slots, of an attempt that is suspended, and of its memory
 // what goes to swap: to the reservation that it names, or to all.
-func (c *Resources) GiveSlots(l *Launcher, h *Allocation) {
+func (c *Resources) ReleaseSlots(l *Launcher, h *Allocation) {
 	if !h.HasSlots {
 		return
 	}
 	h.HasSlots = false
-	c.give(l, h, h.Slots, l.park(h, +1))
+	c.giveBack(l, h, h.Slots, l.moveToSwap(h, +1))
 }
 
 // GiveAll gives back all of a holding.
-func (c *Resources) GiveAll(l *Launcher, h *Allocation) {
+func (c *Resources) ReleaseAllOf(l *Launcher, h *Allocation) {
 	slots, memory := 0, h.Memory
 	if h.HasSlots {
 		slots = h.Slots
 	} else {
-		memory += l.park(h, -1)
+		memory += l.moveToSwap(h, -1)
 	}
 	h.HasSlots = false
-	c.give(l, h, slots, memory)
+	c.giveBack(l, h, slots, memory)
 }
 
-func (c *Resources) give(l *Launcher, h *Allocation, slots int, memory int64) {
+func (c *Resources) giveBack(l *Launcher, h *Allocation, slots int, memory int64) {
 	if !l.Up {
 		return
 	}
-	c.roomier = true
-	c.Changed(l)
+	c.capacityFreed = true
+	c.OfferChanged(l)
 	if p := c.partFor(l, h); p != nil {
 		p.slots.Add(h.Kind, slots)
 		p.memory += memory
@@ -96,16 +96,16 @@ type AllocationOn struct {
 // memory out of swap, first from what is reserved for that bundle alone and then from what
 // is free. It says what is
 // missing, and then took none; "" when it took all.
-func (c *Resources) TakeAgain(b scheduler.BundleID, list []AllocationOn) string {
+func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) string {
 	var undo []func()
 	for _, h := range list {
-		l, kind, need, memory := h.On, h.Kind, h.Slots, h.On.again(h.On.parkedMemory, h.Memory)
+		l, kind, need, memory := h.On, h.Kind, h.Slots, h.On.neededToResume(h.On.suspendedMemory, h.Memory)
 		own := l.reservedForAlone(b)
 		if have, free := l.free.Of(kind)+own.slots(kind), l.freeMemory+own.memory(); have < need || free < memory {
 			for _, f := range slices.Backward(undo) {
 				f()
 			}
-			return lacksAgain(b, Request{kind, need, memory}, l, have, free)
+			return lacksForResume(b, Request{kind, need, memory}, l, have, free)
 		}
 		for _, p := range own {
 			n, m := min(need, p.slots.Of(kind)), min(memory, p.memory)
@@ -116,20 +116,20 @@ func (c *Resources) TakeAgain(b scheduler.BundleID, list []AllocationOn) string 
 		h.HasSlots = true
 		l.free.Add(kind, -need)
 		l.freeMemory -= memory
-		l.park(h.Allocation, -1)
+		l.moveToSwap(h.Allocation, -1)
 		undo = append(undo, func() {
 			h.HasSlots = false
 			l.free.Add(kind, need)
 			l.freeMemory += memory
-			l.park(h.Allocation, +1)
+			l.moveToSwap(h.Allocation, +1)
 		})
-		c.Changed(l)
+		c.OfferChanged(l)
 	}
 	return ""
 }
 
 // lacksAgain says what is missing for one that is suspended.
-func lacksAgain(b scheduler.BundleID, d Request, l *Launcher, slots int, memory int64) string {
+func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, memory int64) string {
 	if d.Memory == 0 {
 		return fmt.Sprintf("an attempt of bundle %d needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, d.Slots, d.Kind, l.ID, l.Name, slots)
 	}
@@ -140,20 +140,20 @@ func lacksAgain(b scheduler.BundleID, d Request, l *Launcher, slots int, memory 
 // Adopt counts a holding in that was read from a checkpoint.
 func (l *Launcher) Adopt(h *Allocation) {
 	if !h.HasSlots {
-		l.park(h, +1)
+		l.moveToSwap(h, +1)
 	}
 }
 
 // park counts holdings that gave back their slots. It returns how much memory goes to swap
 // with it, or comes back when it is negative.
-func (l *Launcher) park(h *Allocation, n int) (swapped int64) {
-	before := l.inSwap(l.parkedMemory)
-	l.parked += n
-	l.parkedMemory += int64(n) * h.Memory
-	return l.inSwap(l.parkedMemory) - before
+func (l *Launcher) moveToSwap(h *Allocation, n int) (swapped int64) {
+	before := l.inSwap(l.suspendedMemory)
+	l.suspended += n
+	l.suspendedMemory += int64(n) * h.Memory
+	return l.inSwap(l.suspendedMemory) - before
 }
 
 // again is what one of those needs to go on, of so much memory in all: what it has in swap.
-func (l *Launcher) again(parked, memory int64) int64 {
+func (l *Launcher) neededToResume(parked, memory int64) int64 {
 	return l.inSwap(parked) - l.inSwap(parked-memory)
 }

@@ -75,8 +75,8 @@ func (l *Launcher) check(holdings iter.Seq[*Allocation], victims map[uint64]int)
 	if l.freeMemory < 0 {
 		return fmt.Errorf("%d bytes are free", l.freeMemory)
 	}
-	if parked != l.parked || parkedMemory != l.parkedMemory {
-		return fmt.Errorf("%d attempts gave back their slots and hold %d bytes, counted as %d and %d", parked, parkedMemory, l.parked, l.parkedMemory)
+	if parked != l.suspended || parkedMemory != l.suspendedMemory {
+		return fmt.Errorf("%d attempts gave back their slots and hold %d bytes, counted as %d and %d", parked, parkedMemory, l.suspended, l.suspendedMemory)
 	}
 	memory += max(parkedMemory-l.swap, 0)
 	for _, p := range l.parts {

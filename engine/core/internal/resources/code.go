@@ -17,7 +17,7 @@ func (l *Launcher) CodeName(w *checkpoint.Codec) {
 
 // CodeHas codes what it has.
 func (l *Launcher) CodeHas(w *checkpoint.Codec) {
-	for _, b := range []*bool{&l.Up, &l.CanSuspend, &l.Draining, &l.Blamed, &l.changed} {
+	for _, b := range []*bool{&l.Up, &l.CanSuspend, &l.Draining, &l.Excluded, &l.offerChanged} {
 		checkpoint.Flag(w, b)
 	}
 	checkpoint.Num(w, &l.Joined)
@@ -28,7 +28,7 @@ func (l *Launcher) CodeHas(w *checkpoint.Codec) {
 	if w.Format > 1 {
 		checkpoint.Num(w, &l.swap)
 	}
-	checkpoint.List(w, &l.blamedBy, func(w *checkpoint.Codec, v *Vote) {
+	checkpoint.List(w, &l.excludedBy, func(w *checkpoint.Codec, v *Vote) {
 		checkpoint.Num(w, &v.Job)
 		if w.Format > 4 {
 			checkpoint.Str(w, &v.User)
@@ -37,13 +37,13 @@ func (l *Launcher) CodeHas(w *checkpoint.Codec) {
 		}
 	})
 	if w.Format > 1 {
-		checkpoint.Num(w, &l.blamedUntil)
+		checkpoint.Num(w, &l.excludedUntil)
 	}
 }
 
 // CodeTold codes the offer that the policy was told last.
-func (l *Launcher) CodeTold(w *checkpoint.Codec) {
-	o := &l.told
+func (l *Launcher) CodeOffer(w *checkpoint.Codec) {
+	o := &l.lastOffer
 	checkpoint.Num(w, &o.Launcher)
 	codeSlots(w, (*Slots)(&o.Free))
 	checkpoint.Num(w, &o.Memory)
@@ -121,12 +121,12 @@ func (c *Resources) codePart(w *checkpoint.Codec, p *part) {
 }
 
 // CodeChanged codes whose offers are to be looked at.
-func (c *Resources) CodeChanged(w *checkpoint.Codec) { checkpoint.Nums(w, &c.changed) }
+func (c *Resources) CodeChanged(w *checkpoint.Codec) { checkpoint.Nums(w, &c.offersChanged) }
 
 // CodeNews codes what TakeRoomier and TakeReplaced are to say.
-func (c *Resources) CodeNews(w *checkpoint.Codec) {
-	checkpoint.Flag(w, &c.roomier)
-	checkpoint.Flag(w, &c.replaced)
+func (c *Resources) CodeFreedAndTopology(w *checkpoint.Codec) {
+	checkpoint.Flag(w, &c.capacityFreed)
+	checkpoint.Flag(w, &c.topologyChanged)
 }
 
 // CodeLoads codes how busy machines are.

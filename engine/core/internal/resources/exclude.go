@@ -8,7 +8,7 @@ import (
 )
 
 // BlameLimits say when the site avoids a launcher.
-type BlameLimits struct {
+type ExclusionLimits struct {
 	Jobs         int // that have a vote against it
 	SharePercent int // of the launchers that are up which are avoided at most
 }
@@ -32,26 +32,26 @@ const votesMax = 100
 // Blame notes that a job avoids a launcher, and says whether the site avoids it from now on, until
 // a time: when there are enough votes, unless too many are avoided already. Then it is the
 // work that is bad, or the site.
-func (c *Resources) Blame(l *Launcher, by Vote, until scheduler.Time, s BlameLimits) bool {
-	if i, found := slices.BinarySearchFunc(l.blamedBy, by.Job, voteOrder); !found {
-		l.blamedBy = slices.Insert(l.blamedBy, i, by)
+func (c *Resources) VoteAgainst(l *Launcher, by Vote, until scheduler.Time, s ExclusionLimits) bool {
+	if i, found := slices.BinarySearchFunc(l.excludedBy, by.Job, voteOrder); !found {
+		l.excludedBy = slices.Insert(l.excludedBy, i, by)
 		l.boundVotes()
-		c.Touch(l)
+		c.MarkDirty(l)
 	}
 	return c.exclude(l, until, s)
 }
 
 // Confirm notes that a job has succeeded, elsewhere than on the launchers that it avoids, and lists
 // those that the site avoids because of it, in order of id.
-func (c *Resources) Confirm(job scheduler.JobID, until scheduler.Time, s BlameLimits) (excluded []*Launcher) {
+func (c *Resources) ConfirmVotes(job scheduler.JobID, until scheduler.Time, s ExclusionLimits) (excluded []*Launcher) {
 	for _, id := range c.launchers.IDs() {
 		l := c.launchers.Get(id)
-		i, found := slices.BinarySearchFunc(l.blamedBy, job, voteOrder)
+		i, found := slices.BinarySearchFunc(l.excludedBy, job, voteOrder)
 		if !found {
 			continue
 		}
-		l.blamedBy = slices.Clone(l.blamedBy)
-		l.blamedBy[i].succeeded = true
+		l.excludedBy = slices.Clone(l.excludedBy)
+		l.excludedBy[i].succeeded = true
 		if l.Up && c.exclude(l, until, s) {
 			excluded = append(excluded, l)
 		}
@@ -61,30 +61,30 @@ func (c *Resources) Confirm(job scheduler.JobID, until scheduler.Time, s BlameLi
 
 func voteOrder(v Vote, job scheduler.JobID) int { return cmp.Compare(v.Job, job) }
 
-func (c *Resources) exclude(l *Launcher, until scheduler.Time, s BlameLimits) bool {
-	if l.Blamed || l.votes() < s.Jobs {
+func (c *Resources) exclude(l *Launcher, until scheduler.Time, s ExclusionLimits) bool {
+	if l.Excluded || l.votes() < s.Jobs {
 		return false
 	}
 	blamed := 1
 	for _, id := range c.launchers.IDs() {
-		if x := c.launchers.Get(id); x.Up && x.Blamed {
+		if x := c.launchers.Get(id); x.Up && x.Excluded {
 			blamed++
 		}
 	}
 	if blamed*100 > c.up*s.SharePercent {
 		return false
 	}
-	l.Blamed, l.blamedUntil = true, until
+	l.Excluded, l.excludedUntil = true, until
 	c.releaseOn(l)
-	c.Changed(l)
-	c.replaced = true
+	c.OfferChanged(l)
+	c.topologyChanged = true
 	return true
 }
 
 // votes counts what is held against a launcher.
 func (l *Launcher) votes() (n int) {
-	for i, v := range l.blamedBy {
-		if v.succeeded || !slices.ContainsFunc(l.blamedBy[:i], func(w Vote) bool { return !w.succeeded && w.alike(v) }) {
+	for i, v := range l.excludedBy {
+		if v.succeeded || !slices.ContainsFunc(l.excludedBy[:i], func(w Vote) bool { return !w.succeeded && w.alike(v) }) {
 			n++
 		}
 	}
@@ -92,43 +92,43 @@ func (l *Launcher) votes() (n int) {
 }
 
 func (l *Launcher) boundVotes() {
-	if len(l.blamedBy) <= votesMax {
+	if len(l.excludedBy) <= votesMax {
 		return
 	}
 	goes := 0
-	for i, v := range l.blamedBy {
-		if !v.succeeded && slices.ContainsFunc(l.blamedBy[i+1:], func(w Vote) bool { return !w.succeeded && w.alike(v) }) {
+	for i, v := range l.excludedBy {
+		if !v.succeeded && slices.ContainsFunc(l.excludedBy[i+1:], func(w Vote) bool { return !w.succeeded && w.alike(v) }) {
 			goes = i
 			break
 		}
 	}
-	l.blamedBy = slices.Delete(slices.Clone(l.blamedBy), goes, goes+1)
+	l.excludedBy = slices.Delete(slices.Clone(l.excludedBy), goes, goes+1)
 }
 
 // Excluded returns for which jobs the site avoids a launcher, to be kept by the caller, and
 // until when; 0: it does not.
-func (l *Launcher) Excluded() ([]scheduler.JobID, scheduler.Time) {
-	if !l.Up || !l.Blamed {
+func (l *Launcher) Exclusion() ([]scheduler.JobID, scheduler.Time) {
+	if !l.Up || !l.Excluded {
 		return nil, 0
 	}
-	jobs := make([]scheduler.JobID, len(l.blamedBy))
-	for i, v := range l.blamedBy {
+	jobs := make([]scheduler.JobID, len(l.excludedBy))
+	for i, v := range l.excludedBy {
 		jobs[i] = v.Job
 	}
-	return jobs, l.blamedUntil
+	return jobs, l.excludedUntil
 }
 
 // Acquit takes back what a job held against launchers, and lists those that are excluded no
 // more because of it, in order of id.
-func (c *Resources) Acquit(job scheduler.JobID, s BlameLimits) (readmitted []*Launcher) {
+func (c *Resources) WithdrawVotes(job scheduler.JobID, s ExclusionLimits) (readmitted []*Launcher) {
 	for _, id := range c.launchers.IDs() {
 		l := c.launchers.Get(id)
-		i, found := slices.BinarySearchFunc(l.blamedBy, job, voteOrder)
+		i, found := slices.BinarySearchFunc(l.excludedBy, job, voteOrder)
 		if !found {
 			continue
 		}
-		l.blamedBy = slices.Delete(l.blamedBy, i, i+1)
-		if c.Touch(l); l.votes() < s.Jobs && c.Readmit(l) {
+		l.excludedBy = slices.Delete(l.excludedBy, i, i+1)
+		if c.MarkDirty(l); l.votes() < s.Jobs && c.Readmit(l) {
 			readmitted = append(readmitted, l)
 		}
 	}
@@ -137,18 +137,18 @@ func (c *Resources) Acquit(job scheduler.JobID, s BlameLimits) (readmitted []*La
 
 // Readmit ends at once that a launcher is excluded, and says whether it was.
 func (c *Resources) Readmit(l *Launcher) bool {
-	return c.Forgive(l.ID, l.blamedUntil)
+	return c.ReadmitDue(l.ID, l.excludedUntil)
 }
 
 // Forgive ends that a launcher is avoided, when it is time, and says whether it did. One that
 // joined anew since it was blamed, and was blamed again, is avoided for longer.
-func (c *Resources) Forgive(id scheduler.LauncherID, now scheduler.Time) bool {
+func (c *Resources) ReadmitDue(id scheduler.LauncherID, now scheduler.Time) bool {
 	l := c.launchers.Get(id)
-	if l == nil || !l.Up || !l.Blamed || now < l.blamedUntil {
+	if l == nil || !l.Up || !l.Excluded || now < l.excludedUntil {
 		return false
 	}
-	l.Blamed, l.blamedBy, l.blamedUntil = false, nil, 0
-	c.Changed(l)
-	c.replaced, c.roomier = true, true
+	l.Excluded, l.excludedBy, l.excludedUntil = false, nil, 0
+	c.OfferChanged(l)
+	c.topologyChanged, c.capacityFreed = true, true
 	return true
 }

@@ -20,10 +20,10 @@ func (f Freed) Add(l *Launcher, h *Allocation, suspend bool) {
 	if h.HasSlots {
 		x.slots.Add(h.Kind, h.Slots)
 	} else {
-		x.parked -= h.Memory
+		x.suspended -= h.Memory
 	}
 	if suspend {
-		x.parked += h.Memory
+		x.suspended += h.Memory
 	} else {
 		x.memory += h.Memory
 	}
@@ -31,9 +31,9 @@ func (f Freed) Add(l *Launcher, h *Allocation, suspend bool) {
 
 // room is what a launcher would have for a bundle.
 type room struct {
-	slots  Slots
-	memory int64
-	parked int64 // memory of what would be suspended; in Freed, how much more
+	slots     Slots
+	memory    int64
+	suspended int64 // memory of what would be suspended; in Freed, how much more
 }
 
 // add counts in what was freed.
@@ -42,8 +42,8 @@ func (r *room) add(l *Launcher, f *room) {
 		return
 	}
 	r.slots.addAll(f.slots)
-	r.memory += f.memory + l.inSwap(r.parked+f.parked) - l.inSwap(r.parked)
-	r.parked += f.parked
+	r.memory += f.memory + l.inSwap(r.suspended+f.suspended) - l.inSwap(r.suspended)
+	r.suspended += f.suspended
 }
 
 func (r *room) take(d Request) bool {
@@ -71,7 +71,7 @@ func (c *Resources) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*
 			return r
 		}
 		own := l.reservedFor(b)
-		r := &room{slots: slices.Clone(l.free), memory: l.freeMemory + own.memory(), parked: l.parkedMemory}
+		r := &room{slots: slices.Clone(l.free), memory: l.freeMemory + own.memory(), suspended: l.suspendedMemory}
 		for _, p := range own {
 			r.slots.addAll(p.slots)
 		}
@@ -88,7 +88,7 @@ func (c *Resources) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*
 		})
 	}
 	for i, l := range where {
-		if !usable(l) || !roomOf(l).take(b.Demand(i)) {
+		if !usable(l) || !roomOf(l).take(b.Request(i)) {
 			return false
 		}
 	}
@@ -97,23 +97,23 @@ func (c *Resources) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*
 
 // FitsAgain says whether a bundle's holdings that gave back their slots would find them,
 // and memory for what they have in swap, in what is free, reserved for that bundle alone and freed.
-func (c *Resources) FitsAgain(b scheduler.BundleID, list []AllocationOn, freed Freed) bool {
+func (c *Resources) FitsForResume(b scheduler.BundleID, list []AllocationOn, freed Freed) bool {
 	rooms := map[scheduler.LauncherID]*room{}
 	for _, h := range list {
 		r := rooms[h.On.ID]
 		if r == nil {
 			own := h.On.reservedForAlone(b)
-			r = &room{slots: slices.Clone(h.On.free), memory: h.On.freeMemory + own.memory(), parked: h.On.parkedMemory}
+			r = &room{slots: slices.Clone(h.On.free), memory: h.On.freeMemory + own.memory(), suspended: h.On.suspendedMemory}
 			for _, p := range own {
 				r.slots.addAll(p.slots)
 			}
 			r.add(h.On, freed[h.On.ID])
 			rooms[h.On.ID] = r
 		}
-		if !r.take(Request{Kind: h.Kind, Slots: h.Slots, Memory: h.On.again(r.parked, h.Memory)}) {
+		if !r.take(Request{Kind: h.Kind, Slots: h.Slots, Memory: h.On.neededToResume(r.suspended, h.Memory)}) {
 			return false
 		}
-		r.parked -= h.Memory
+		r.suspended -= h.Memory
 	}
 	return true
 }
@@ -141,11 +141,11 @@ func (c *Resources) place(b Bundle, take func(*Launcher, Request) bool) bool {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
-		dx, dy := b.Demand(x), b.Demand(y)
+		dx, dy := b.Request(x), b.Request(y)
 		return cmp.Or(dy.Slots-dx.Slots, cmp.Compare(dy.Memory, dx.Memory))
 	})
 	for _, i := range order {
-		d := b.Demand(i)
+		d := b.Request(i)
 		found := slices.ContainsFunc(c.launchers.IDs(), func(id scheduler.LauncherID) bool {
 			return take(c.launchers.Get(id), d)
 		})

@@ -11,30 +11,30 @@ import (
 // name's id. Whoever knows more of launchers embeds it.
 type Launcher struct {
 	// What every launch and end touches lies together, up to Hot.
-	ID           scheduler.LauncherID
-	Up           bool
-	Draining     bool
-	Blamed       bool // the site avoids it for a while
-	changed      bool // since told
-	touched      bool // in Capacity.touched
-	Name         string
-	Host, Rack   string
-	free         Slots // neither held nor reserved; kinds with none may be listed
-	freeMemory   int64
-	parts        []*part         // of reservations, in order of those
-	parked       int             // holdings that gave back their slots
-	parkedMemory int64           // that those hold, in swap and in memory
-	swap         int64           // for that, in all
-	told         scheduler.Offer // the last offer the policy was told
+	ID              scheduler.LauncherID
+	Up              bool
+	Draining        bool
+	Excluded        bool // the site avoids it for a while
+	offerChanged    bool // since told
+	dirty           bool // in Capacity.touched
+	Name            string
+	Host, Rack      string
+	free            Slots // neither held nor reserved; kinds with none may be listed
+	freeMemory      int64
+	parts           []*part         // of reservations, in order of those
+	suspended       int             // holdings that gave back their slots
+	suspendedMemory int64           // that those hold, in swap and in memory
+	swap            int64           // for that, in all
+	lastOffer       scheduler.Offer // the last offer the policy was told
 
 	CanSuspend bool
 	Joined     scheduler.Time
 	slots      Slots // in all
 	memory     int64
-	blamedBy   []Vote // of jobs that avoid it, in order of job
+	excludedBy []Vote // of jobs that avoid it, in order of job
 	// blamedUntil is when that it is blamed ends.
-	blamedUntil scheduler.Time
-	load        Load
+	excludedUntil scheduler.Time
+	load          Load
 }
 
 // Hot is how many bytes of a Launcher every launch and end touches.
@@ -63,22 +63,22 @@ func (l *Launcher) Startable() Slots {
 func (l *Launcher) Swap() int64 { return l.swap }
 
 // FreeSwap returns how much of that is free, in bytes.
-func (l *Launcher) FreeSwap() int64 { return l.swap - l.inSwap(l.parkedMemory) }
+func (l *Launcher) FreeSwap() int64 { return l.swap - l.inSwap(l.suspendedMemory) }
 
 // inSwap is how much of the memory of what is suspended does not count in memory.
 func (l *Launcher) inSwap(parked int64) int64 { return scheduler.InSwap(parked, l.swap) }
 
 // Parked returns how many holdings gave back their slots, and the bytes that those hold.
-func (l *Launcher) Parked() (n int, memory int64) { return l.parked, l.parkedMemory }
+func (l *Launcher) SuspendedMemory() (n int, memory int64) { return l.suspended, l.suspendedMemory }
 
 // FreeMemory returns the memory that is neither held nor reserved, in bytes.
 func (l *Launcher) FreeMemory() int64 { return l.freeMemory }
 
 // Told returns the offer that the policy was told last.
-func (l *Launcher) Told() scheduler.Offer { return l.told }
+func (l *Launcher) LastOffer() scheduler.Offer { return l.lastOffer }
 
 // Usable says whether something may start there.
-func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Blamed }
+func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Excluded }
 
 // JoinedEvent tells the policy of a launcher.
 func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
@@ -89,8 +89,8 @@ func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
 // reservations are cloned with Capacity.
 func (l *Launcher) Clone() Launcher {
 	f := *l
-	f.free, f.slots, f.blamedBy = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.blamedBy)
-	f.told.Free, f.told.Again, f.told.Reserved = slices.Clone(l.told.Free), slices.Clone(l.told.Again), slices.Clone(l.told.Reserved)
+	f.free, f.slots, f.excludedBy = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.excludedBy)
+	f.lastOffer.Free, f.lastOffer.Again, f.lastOffer.Reserved = slices.Clone(l.lastOffer.Free), slices.Clone(l.lastOffer.Again), slices.Clone(l.lastOffer.Reserved)
 	f.parts = nil
 	return f
 }

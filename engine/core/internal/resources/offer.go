@@ -8,45 +8,45 @@ import (
 )
 
 // Changed has a launcher's offer looked at when the next round is made.
-func (c *Resources) Changed(l *Launcher) {
-	c.Touch(l)
-	if !l.changed && l.Up {
-		l.changed = true
-		c.changed = append(c.changed, l.ID)
+func (c *Resources) OfferChanged(l *Launcher) {
+	c.MarkDirty(l)
+	if !l.offerChanged && l.Up {
+		l.offerChanged = true
+		c.offersChanged = append(c.offersChanged, l.ID)
 	}
 }
 
 // TellTouched has TakeTouched tell from now on. Nothing is decided by it.
-func (c *Resources) TellTouched() { c.tells = true }
+func (c *Resources) EnableChanges() { c.changesEnabled = true }
 
 // Touch has TakeTouched tell of a launcher.
-func (c *Resources) Touch(l *Launcher) {
-	if c.tells && !l.touched {
-		l.touched = true
-		c.touched = append(c.touched, l.ID)
+func (c *Resources) MarkDirty(l *Launcher) {
+	if c.changesEnabled && !l.dirty {
+		l.dirty = true
+		c.dirty = append(c.dirty, l.ID)
 	}
 }
 
 // TakeTouched lists the launchers that changed in any way since it was asked last, in no
 // order. The list is good until the next is touched. Some may be forgotten.
-func (c *Resources) TakeTouched() []scheduler.LauncherID {
-	list := c.touched
+func (c *Resources) DrainDirty() []scheduler.LauncherID {
+	list := c.dirty
 	for _, id := range list {
 		if l := c.launchers.Get(id); l != nil {
-			l.touched = false
+			l.dirty = false
 		}
 	}
-	c.touched = c.touched[:0]
+	c.dirty = c.dirty[:0]
 	return list
 }
 
 // AnyChanged says whether some offer is to be looked at.
-func (c *Resources) AnyChanged() bool { return len(c.changed) > 0 }
+func (c *Resources) AnyOfferChanged() bool { return len(c.offersChanged) > 0 }
 
 // Offers lists the offers that changed since they were told last, or all of them, and
 // counts them as told.
 func (c *Resources) Offers(all bool) []scheduler.Offer {
-	ids := c.changed
+	ids := c.offersChanged
 	if all {
 		ids = c.launchers.IDs()
 	} else {
@@ -60,18 +60,18 @@ func (c *Resources) Offers(all bool) []scheduler.Offer {
 		if l == nil || !l.Up {
 			continue
 		}
-		l.changed = false
+		l.offerChanged = false
 		if cap(free)-len(free) < len(l.free) {
 			free = make([]scheduler.SlotCount, 0, max(len(l.free), offersTogether))
 		}
 		var o scheduler.Offer
 		o, free = l.offer(free)
-		if all || !sameOffer(o, l.told) {
+		if all || !sameOffer(o, l.lastOffer) {
 			list = append(list, o)
-			l.told = o
+			l.lastOffer = o
 		}
 	}
-	c.changed = c.changed[:0]
+	c.offersChanged = c.offersChanged[:0]
 	return list
 }
 
@@ -87,12 +87,12 @@ func (l *Launcher) Offer() scheduler.Offer {
 
 // offer is Offer. It appends to free what is its Free.
 func (l *Launcher) offer(free []scheduler.SlotCount) (scheduler.Offer, []scheduler.SlotCount) {
-	o := scheduler.Offer{Launcher: l.ID, Suspended: l.parked, Held: l.parkedMemory, Swap: l.FreeSwap()}
+	o := scheduler.Offer{Launcher: l.ID, Suspended: l.suspended, Held: l.suspendedMemory, Swap: l.FreeSwap()}
 	switch {
 	case l.Usable():
 		o.Free, free = l.offered(free)
 		o.Memory = l.freeMemory
-	case l.parked > 0: // it may go on
+	case l.suspended > 0: // it may go on
 		o.Again, free = l.offered(free)
 		o.AgainMemory = l.freeMemory
 	}

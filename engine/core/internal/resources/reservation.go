@@ -160,8 +160,8 @@ func (c *Resources) releasePart(p *part) {
 	l.free.addAll(p.slots)
 	l.freeMemory += p.memory
 	p.slots, p.memory = nil, 0
-	c.roomier = true
-	c.Changed(l)
+	c.capacityFreed = true
+	c.OfferChanged(l)
 }
 
 // Expire ends a reservation whose time has come, and says whether there was one.

@@ -10,15 +10,15 @@ import (
 // Capacity is that of all launchers. The zero value has none. Not safe for concurrent
 // use.
 type Resources struct {
-	launchers    idmap.Index[scheduler.LauncherID, Launcher] // up and lost
-	up           int                                         // launchers that are up
-	moves        uint64
-	reservations idmap.Index[uint64, Reservation]
-	changed      []scheduler.LauncherID // whose offer is to be looked at in the next round
-	roomier      bool                   // something got free
-	replaced     bool                   // launchers came or went
-	tells        bool                   // touched is kept
-	touched      []scheduler.LauncherID // that changed since TakeTouched
+	launchers       idmap.Index[scheduler.LauncherID, Launcher] // up and lost
+	up              int                                         // launchers that are up
+	moves           uint64
+	reservations    idmap.Index[uint64, Reservation]
+	offersChanged   []scheduler.LauncherID // whose offer is to be looked at in the next round
+	capacityFreed   bool                   // something got free
+	topologyChanged bool                   // launchers came or went
+	changesEnabled  bool                   // touched is kept
+	dirty           []scheduler.LauncherID // that changed since TakeTouched
 }
 
 // Add has a launcher known that is not up, and stays where it is in memory.
@@ -35,23 +35,23 @@ func (c *Resources) Up() int { return c.up }
 func (c *Resources) Moves() uint64 { return c.moves }
 
 // TakeRoomier says whether something got free since it was asked last.
-func (c *Resources) TakeRoomier() bool {
-	was := c.roomier
-	c.roomier = false
+func (c *Resources) TakeCapacityFreed() bool {
+	was := c.capacityFreed
+	c.capacityFreed = false
 	return was
 }
 
 // TakeReplaced says whether launchers came, went, or are offered again or not any more since
 // it was asked last.
-func (c *Resources) TakeReplaced() bool {
-	was := c.replaced
-	c.replaced = false
+func (c *Resources) TakeTopologyChanged() bool {
+	was := c.topologyChanged
+	c.topologyChanged = false
 	return was
 }
 
 // MarkRoomier has TakeRoomier say that something got free: whoever decides may do more
 // with what there is.
-func (c *Resources) MarkRoomier() { c.roomier = true }
+func (c *Resources) MarkCapacityFreed() { c.capacityFreed = true }
 
 // Join brings a launcher up with all its slots, memory and swap free. Its name, host, rack and
 // whether it can suspend are its owner's to set.
@@ -59,36 +59,36 @@ func (c *Resources) Join(l *Launcher, now scheduler.Time, slots Slots, memory, s
 	l.Up, l.Joined = true, now
 	l.slots, l.memory, l.swap = slots, memory, swap
 	l.free, l.freeMemory = slices.Clone(slots), memory
-	l.Blamed, l.blamedBy, l.blamedUntil, l.load = false, nil, 0, Load{}
-	l.parked, l.parkedMemory = 0, 0
-	l.told = scheduler.Offer{Launcher: l.ID}
+	l.Excluded, l.excludedBy, l.excludedUntil, l.load = false, nil, 0, Load{}
+	l.suspended, l.suspendedMemory = 0, 0
+	l.lastOffer = scheduler.Offer{Launcher: l.ID}
 	c.up++
 	c.moves++
-	c.replaced, c.roomier = true, true
-	c.Changed(l)
+	c.topologyChanged, c.capacityFreed = true, true
+	c.OfferChanged(l)
 }
 
 // Lose takes a launcher down. What is held there its owner gives back afterwards.
 func (c *Resources) Lose(l *Launcher) {
 	c.releaseOn(l)
-	c.Touch(l)
-	l.Up, l.changed, l.load = false, false, Load{}
+	c.MarkDirty(l)
+	l.Up, l.offerChanged, l.load = false, false, Load{}
 	l.free, l.freeMemory = nil, 0
 	c.up--
 	c.moves++
-	c.replaced = true
+	c.topologyChanged = true
 }
 
 // Drain starts or ends a drain: what runs there goes on, nothing new starts.
 func (c *Resources) Drain(l *Launcher, drain bool) {
 	l.Draining = drain
-	c.Touch(l)
+	c.MarkDirty(l)
 	if !l.Up {
 		return
 	}
 	c.releaseOn(l)
-	c.Changed(l)
-	c.replaced = true
+	c.OfferChanged(l)
+	c.topologyChanged = true
 }
 
 // Closed returns how many launchers are up and take no new work: they drain, or are excluded.
@@ -129,7 +129,7 @@ func (c *Resources) Most(kind string) (n int) {
 // that of returns.
 func (c *Resources) Clone(of func(scheduler.LauncherID) *Launcher) Resources {
 	f := *c
-	f.changed = slices.Clone(c.changed)
+	f.offersChanged = slices.Clone(c.offersChanged)
 	f.launchers = c.launchers.Clone(func(l *Launcher) *Launcher { return of(l.ID) })
 	f.reservations = c.reservations.Clone(func(r *Reservation) *Reservation {
 		x := *r

@@ -24,7 +24,7 @@ type gang struct {
 func (g gang) ID() scheduler.BundleID { return g.id }
 func (g gang) JobID() scheduler.JobID { return g.job }
 func (g gang) Width() int             { return g.width }
-func (g gang) Demand(int) Request     { return g.demand }
+func (g gang) Request(int) Request     { return g.demand }
 
 func mapSlots(n int, memory int64) Request { return Request{Kind: "map", Slots: n, Memory: memory} }
 
@@ -57,13 +57,13 @@ func TestSizesNeverLookAlike(t *testing.T) {
 func TestAGangTakesAllOrNothing(t *testing.T) {
 	c, l := cluster(2, 1)
 	victim := Allocation{Request: mapSlots(1, 10), HasSlots: true}
-	c.Take(gang{id: 1, job: 1, width: 1, demand: victim.Request}, l[:1])
+	c.Allocate(gang{id: 1, job: 1, width: 1, demand: victim.Request}, l[:1])
 	c.AddVictim(c.Reserve(Reservation{ID: 1, Job: 1, Expires: 100}), &victim)
-	c.GiveAll(l[0], &victim)
+	c.ReleaseAllOf(l[0], &victim)
 	c.VictimDone(&victim)
 	before := l[0].Offer()
 	g := gang{id: 7, job: 1, width: 2, demand: mapSlots(2, 20)}
-	if why, want := c.Take(g, l), "group 1 of bundle 7 needs 2 map slots and 20 B of memory, and launcher 2 (l2) has 1 and 10 B for it"; why != want {
+	if why, want := c.Allocate(g, l), "group 1 of bundle 7 needs 2 map slots and 20 B of memory, and launcher 2 (l2) has 1 and 10 B for it"; why != want {
 		t.Errorf("told: %s\nwant: %s", why, want)
 	}
 	if got := l[0].Offer(); !sameOffer(got, before) || len(got.Reserved) != 1 || got.Memory != 10 {
@@ -76,7 +76,7 @@ func TestAGangTakesAllOrNothing(t *testing.T) {
 func TestAReservationIsForItsBundle(t *testing.T) {
 	c, l := cluster(1)
 	victim := Allocation{Request: mapSlots(1, 10), HasSlots: true}
-	if why := c.Take(gang{id: 1, job: 1, width: 1, demand: victim.Request}, l); why != "" {
+	if why := c.Allocate(gang{id: 1, job: 1, width: 1, demand: victim.Request}, l); why != "" {
 		t.Fatal(why)
 	}
 	r := c.Reserve(Reservation{ID: 1, Job: 2, Bundle: 5, Expires: 100})
@@ -84,7 +84,7 @@ func TestAReservationIsForItsBundle(t *testing.T) {
 	if !c.BeingFreed(5) || c.BeingFreed(6) {
 		t.Error("a slot is being freed for bundle 5, and for no other")
 	}
-	c.GiveAll(l[0], &victim)
+	c.ReleaseAllOf(l[0], &victim)
 	c.VictimDone(&victim)
 	own, other := gang{id: 5, job: 2, width: 1, demand: victim.Request}, gang{id: 6, job: 2, width: 1, demand: victim.Request}
 	any := func(*Launcher) bool { return true }
@@ -106,7 +106,7 @@ func vote(job scheduler.JobID) Vote { return Vote{Job: job, User: job.String()} 
 // TestAUsersProgramHasOneVote: jobs of one user that run one program count once, until they
 // succeed elsewhere; and what is kept of votes is bounded.
 func TestAUsersProgramHasOneVote(t *testing.T) {
-	limits := BlameLimits{Jobs: 3, SharePercent: 50}
+	limits := ExclusionLimits{Jobs: 3, SharePercent: 50}
 	for _, c := range []struct {
 		name  string
 		votes []Vote
@@ -120,7 +120,7 @@ func TestAUsersProgramHasOneVote(t *testing.T) {
 		w, l := cluster(1, 1)
 		got := false
 		for _, v := range c.votes {
-			got = w.Blame(l[0], v, 9, limits)
+			got = w.VoteAgainst(l[0], v, 9, limits)
 		}
 		if got != c.want {
 			t.Errorf("%s: the site avoids the launcher: %t", c.name, got)
@@ -128,23 +128,23 @@ func TestAUsersProgramHasOneVote(t *testing.T) {
 	}
 	c, l := cluster(1, 1)
 	for job := scheduler.JobID(1); job <= 4; job++ {
-		c.Blame(l[0], Vote{Job: job, User: "ann", Program: "p"}, 9, limits)
+		c.VoteAgainst(l[0], Vote{Job: job, User: "ann", Program: "p"}, 9, limits)
 	}
 	for i, want := range []int{0, 1, 0, 0} { // two by themselves, and the others together
-		if got := c.Confirm(scheduler.JobID(i+1), 9, limits); len(got) != want {
+		if got := c.ConfirmVotes(scheduler.JobID(i+1), 9, limits); len(got) != want {
 			t.Errorf("job %d succeeded elsewhere: %d launchers are avoided, want %d", i+1, len(got), want)
 		}
 	}
-	if jobs, _ := l[0].Excluded(); len(jobs) != 4 {
+	if jobs, _ := l[0].Exclusion(); len(jobs) != 4 {
 		t.Errorf("it is avoided for %v", jobs)
 	}
 	c, l = cluster(1, 1)
-	c.Blame(l[0], Vote{Job: 1, User: "bob"}, 9, limits)
+	c.VoteAgainst(l[0], Vote{Job: 1, User: "bob"}, 9, limits)
 	for job := scheduler.JobID(2); job <= 3*votesMax; job++ {
-		c.Blame(l[0], Vote{Job: job, User: "ann"}, 9, limits)
+		c.VoteAgainst(l[0], Vote{Job: job, User: "ann"}, 9, limits)
 	}
-	if n := len(l[0].blamedBy); n != votesMax || l[0].blamedBy[0].User != "bob" {
-		t.Errorf("%d votes are kept, the first of %s", n, l[0].blamedBy[0].User)
+	if n := len(l[0].excludedBy); n != votesMax || l[0].excludedBy[0].User != "bob" {
+		t.Errorf("%d votes are kept, the first of %s", n, l[0].excludedBy[0].User)
 	}
 }
 
@@ -152,21 +152,21 @@ func TestAUsersProgramHasOneVote(t *testing.T) {
 // too few are left.
 func TestNotAllAreAvoided(t *testing.T) {
 	c, l := cluster(1, 1, 1, 1)
-	limits := BlameLimits{Jobs: 2, SharePercent: 25}
+	limits := ExclusionLimits{Jobs: 2, SharePercent: 25}
 	for i, want := range []bool{false, true, false} { // by the first job, the second, the third
-		if got := c.Blame(l[0], vote(scheduler.JobID(i+1)), 9, limits); got != want {
+		if got := c.VoteAgainst(l[0], vote(scheduler.JobID(i+1)), 9, limits); got != want {
 			t.Errorf("job %d avoids it, and the site from now on: %t", i+1, got)
 		}
 	}
-	c.Blame(l[1], vote(1), 9, limits)
-	if c.Blame(l[1], vote(2), 9, limits) {
+	c.VoteAgainst(l[1], vote(1), 9, limits)
+	if c.VoteAgainst(l[1], vote(2), 9, limits) {
 		t.Error("half of the launchers are avoided")
 	}
-	if c.Forgive(l[0].ID, 8) {
+	if c.ReadmitDue(l[0].ID, 8) {
 		t.Error("it is free before its time")
 	}
-	c.Forgive(l[0].ID, 9)
-	if !l[0].Usable() || !c.Blame(l[1], vote(3), 9, limits) {
+	c.ReadmitDue(l[0].ID, 9)
+	if !l[0].Usable() || !c.VoteAgainst(l[1], vote(3), 9, limits) {
 		t.Error("the next is avoided when the first no longer is")
 	}
 }
@@ -210,7 +210,7 @@ func (w *world) some(t *rapid.T, slots bool) (*Launcher, *Allocation) {
 }
 
 func (w *world) end(l *Launcher, h *Allocation) {
-	w.c.GiveAll(l, h)
+	w.c.ReleaseAllOf(l, h)
 	w.c.VictimDone(h)
 	w.held[l] = slices.DeleteFunc(w.held[l], func(x *Allocation) bool { return x == h })
 }
@@ -226,7 +226,7 @@ func (w *world) step(t *rapid.T) {
 		}
 	case 5:
 		if l, h := w.some(t, true); h != nil {
-			w.c.GiveSlots(l, h)
+			w.c.ReleaseSlots(l, h)
 			w.c.VictimDone(h)
 		}
 	case 6:
@@ -250,8 +250,8 @@ func (w *world) step(t *rapid.T) {
 		l := rapid.SampledFrom(w.all).Draw(t, "drained")
 		w.c.Drain(l, !l.Draining)
 	case 11:
-		if l := w.up(t); l != nil && !w.c.Blame(l, vote(scheduler.JobID(rapid.IntRange(1, 3).Draw(t, "by"))), 0, BlameLimits{2, 50}) {
-			w.c.Forgive(l.ID, 0)
+		if l := w.up(t); l != nil && !w.c.VoteAgainst(l, vote(scheduler.JobID(rapid.IntRange(1, 3).Draw(t, "by"))), 0, ExclusionLimits{2, 50}) {
+			w.c.ReadmitDue(l.ID, 0)
 		}
 	case 12:
 		w.now += scheduler.Time(rapid.IntRange(1, 30).Draw(t, "pass"))
@@ -276,7 +276,7 @@ func (w *world) launch(t *rapid.T) {
 		where = append(where, l)
 	}
 	fits := w.c.Fits(g, where, nil, func(*Launcher) bool { return true })
-	if took := w.c.Take(g, where) == ""; took != fits {
+	if took := w.c.Allocate(g, where) == ""; took != fits {
 		t.Fatalf("it fits: %t, and it was taken: %t", fits, took)
 	}
 	if fits {
@@ -318,7 +318,7 @@ func (w *world) goOn(t *rapid.T) {
 	for l, n := range memory {
 		fits = fits && w.fitsMemory(l, n, b)
 	}
-	if could, took := w.c.FitsAgain(b, list, nil), w.c.TakeAgain(b, list) == ""; could != fits || took != fits {
+	if could, took := w.c.FitsForResume(b, list, nil), w.c.TakeForResume(b, list) == ""; could != fits || took != fits {
 		t.Fatalf("%v is kept for bundle %d, %v is free, and %v needed: it fits: %t, and it was taken: %t", kept, b, free, needed, could, took)
 	}
 	for at, n := range needed {
@@ -399,11 +399,11 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 func (w *world) offersAreTold(t *rapid.T) {
 	w.c.Offers(false)
 	for _, l := range w.all {
-		if l.Up && !sameOffer(l.Told(), l.Offer()) {
-			t.Fatalf("the policy was told %v, and it is %v", l.Told(), l.Offer())
+		if l.Up && !sameOffer(l.LastOffer(), l.Offer()) {
+			t.Fatalf("the policy was told %v, and it is %v", l.LastOffer(), l.Offer())
 		}
 	}
-	if list := w.c.Offers(false); len(list) > 0 || w.c.AnyChanged() {
+	if list := w.c.Offers(false); len(list) > 0 || w.c.AnyOfferChanged() {
 		t.Fatalf("nothing changed, and this is told: %v", list)
 	}
 }
@@ -415,14 +415,14 @@ func (w *world) readBack(t *rapid.T) {
 			for _, l := range all {
 				l.CodeName(x)
 				l.CodeHas(x)
-				l.CodeTold(x)
+				l.CodeOffer(x)
 				if x.Reading {
 					c.Adopt(l)
 				}
 			}
 			c.CodeReservations(x)
 			c.CodeChanged(x)
-			c.CodeNews(x)
+			c.CodeFreedAndTopology(x)
 			c.CodeLoads(x)
 		}
 	}

@@ -49,8 +49,8 @@ type Request struct {
 type Bundle interface {
 	ID() scheduler.BundleID
 	JobID() scheduler.JobID
-	Width() int           // how many groups
-	Demand(i int) Request // of the i-th group
+	Width() int            // how many groups
+	Request(i int) Request // of the i-th group
 }
 
 // Size writes an amount of memory for people. One that its short form does not

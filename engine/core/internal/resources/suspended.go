@@ -61,7 +61,7 @@ const searchMax = 20_000
 //
 // Equal groups are counted. Groups of several demands are placed together, which is searched
 // for exactly up to a bound.
-func (c *Resources) Holds(b Bundle) (short *TooLarge, looks int) {
+func (c *Resources) FitsCluster(b Bundle) (short *TooLarge, looks int) {
 	needs := needsOf(b)
 	for i := range needs {
 		n := &needs[i]
@@ -74,7 +74,7 @@ func (c *Resources) Holds(b Bundle) (short *TooLarge, looks int) {
 		return nil, looks
 	}
 	looks += len(needs) * c.launchers.Len()
-	if c.holdsTogether(needs) {
+	if c.fitTogether(needs) {
 		return nil, looks
 	}
 	items, bins := c.packed(needs)
@@ -89,7 +89,7 @@ func (c *Resources) Holds(b Bundle) (short *TooLarge, looks int) {
 // needsOf lists what differs of what a bundle's groups need, and how many need it.
 func needsOf(b Bundle) (needs []Need) {
 	for i := range b.Width() {
-		d := b.Demand(i)
+		d := b.Request(i)
 		at := slices.IndexFunc(needs, func(n Need) bool { return n.Request == d })
 		if at < 0 {
 			at = len(needs)
@@ -116,7 +116,7 @@ func (c *Resources) countFits(n *Need) int {
 
 // holdsTogether places groups on the first launchers that have room, those that need most
 // first: as it is enough for most bundles.
-func (c *Resources) holdsTogether(needs []Need) bool {
+func (c *Resources) fitTogether(needs []Need) bool {
 	order := slices.Clone(needs)
 	slices.SortStableFunc(order, func(x, y Need) int {
 		return cmp.Or(cmp.Compare(y.Memory, x.Memory), cmp.Compare(y.Slots, x.Slots))

@@ -15,7 +15,7 @@ type mixed []Request
 func (m mixed) ID() scheduler.BundleID { return 1 }
 func (m mixed) JobID() scheduler.JobID { return 1 }
 func (m mixed) Width() int             { return len(m) }
-func (m mixed) Demand(i int) Request   { return m[i] }
+func (m mixed) Request(i int) Request   { return m[i] }
 
 // TestHoldsLikeBruteForce: on small clusters a bundle is held exactly if some launcher for each
 // group, all tried, leaves none with less than it has. Launchers that drain or are avoided
@@ -39,7 +39,7 @@ func TestHoldsLikeBruteForce(t *testing.T) {
 			case 1:
 				c.Drain(l, true)
 			case 2:
-				l.Blamed = true
+				l.Excluded = true
 			}
 			all = append(all, &room{slots: slices.Clone(slots), memory: memory})
 		}
@@ -50,7 +50,7 @@ func TestHoldsLikeBruteForce(t *testing.T) {
 		for range 1 + rng.IntN(5) {
 			b = append(b, Request{[]string{"map", "map", "reduce"}[rng.IntN(3)], 1 + rng.IntN(2), rng.Int64N(12)})
 		}
-		short, _ := c.Holds(b)
+		short, _ := c.FitsCluster(b)
 		want := placeable(all, b)
 		if (short == nil) != want {
 			t.Fatalf("seed %d: %v: %v, and it fits: %t", seed, b, short, want)
@@ -91,11 +91,11 @@ func TestWhatIsShortIsTold(t *testing.T) {
 		"a bundle needs 2 groups of 1 map slots and 5 B of memory and 1 groups of 1 map slots and 2 B of memory at once, and all 1 launchers, " +
 			"were they empty, have no room for all of them together (2 map slots and 20 B of memory)": {mapSlots(1, 5), mapSlots(1, 5), mapSlots(1, 2)},
 	} {
-		if short, _ := c.Holds(b); short == nil || short.String() != want {
+		if short, _ := c.FitsCluster(b); short == nil || short.String() != want {
 			t.Errorf("told: %v\nwant: %s", short, want)
 		}
 	}
-	if short, _ := c.Holds(mixed{mapSlots(1, 5), mapSlots(1, 15)}); short != nil {
+	if short, _ := c.FitsCluster(mixed{mapSlots(1, 5), mapSlots(1, 15)}); short != nil {
 		t.Errorf("%s", short)
 	}
 }

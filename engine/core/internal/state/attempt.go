@@ -15,24 +15,24 @@ import (
 
 // Attempt is one try at running a group.
 type Attempt struct {
-	ID       scheduler.AttemptID
-	Run      *Run
-	Group    int
-	Launcher *Launcher
-	Stage    int32 // that its group counts for
-	Index    int32 // of its group's first node
+	ID            scheduler.AttemptID
+	BundleAttempt *BundleAttempt
+	Group         int
+	Launcher      *Launcher
+	Stage         int32 // that its group counts for
+	Index         int32 // of its group's first node
 	resources.Allocation
 	places [attemptSets]int32 // in its job's and its launcher's set
 	phase.Machine
 	Address string // of its data; "" before it runs
 	Unacked Unacked
 
-	Reads    dataflow.Reader
-	Progress float64
-	Work     *wire.Work
-	Told     scheduler.Time // of its progress
-	touched  bool           // in News.attempts
-	rests    bool           // its nodes count as suspended
+	Reads            dataflow.Reader
+	Progress         float64
+	Work             *wire.Work
+	ProgressNotified scheduler.Time // of its progress
+	dirty            bool           // in News.attempts
+	countedSuspended bool           // its nodes count as suspended
 }
 
 // attemptSet is a job's live attempts, or a launcher's, in no order. Each attempt
@@ -69,41 +69,41 @@ func (s attemptSet) Sorted() []*Attempt {
 }
 
 // Rest counts a suspended attempt, or that it is none any more.
-func (a *Attempt) Rest(by int) {
+func (a *Attempt) CountSuspended(by int) {
 	a.Launcher.Suspended += by
-	a.Run.Bundle.Job.resting += by
+	a.BundleAttempt.Bundle.Job.suspended += by
 	if by > 0 {
-		a.countRest()
+		a.countSuspended()
 		return
 	}
-	a.uncountRest()
-	for _, r := range a.Run.Bundle.Runs() {
+	a.uncountSuspended()
+	for _, r := range a.BundleAttempt.Bundle.Attempts() {
 		if other := r.Attempts[a.Group]; other != a && other.Phase() == phase.Suspended {
-			other.countRest()
+			other.countSuspended()
 		}
 	}
 }
 
 // countRest counts the nodes of a suspended attempt as suspended, unless they are already
 // with another attempt at the group, or the bundle does not run.
-func (a *Attempt) countRest() {
-	b := a.Run.Bundle
-	for _, r := range b.Runs() {
-		if r.Attempts[a.Group].rests {
+func (a *Attempt) countSuspended() {
+	b := a.BundleAttempt.Bundle
+	for _, r := range b.Attempts() {
+		if r.Attempts[a.Group].countedSuspended {
 			return
 		}
 	}
-	if b.Phase() == BundleRunning && !a.rests {
-		a.rests = true
+	if b.Phase() == BundleRunning && !a.countedSuspended {
+		a.countedSuspended = true
 		b.addSuspended(a.Group, 1)
 	}
 }
 
 // uncountRest counts them so no more.
-func (a *Attempt) uncountRest() {
-	if a.rests {
-		a.rests = false
-		a.Run.Bundle.addSuspended(a.Group, ^uint32(0))
+func (a *Attempt) uncountSuspended() {
+	if a.countedSuspended {
+		a.countedSuspended = false
+		a.BundleAttempt.Bundle.addSuspended(a.Group, ^uint32(0))
 	}
 }
 
@@ -111,19 +111,19 @@ func (a *Attempt) uncountRest() {
 // came to its end first did its work; what is being stopped because it is not
 // wanted, or with a broken gang, did not.
 func (a *Attempt) MayFinish() bool {
-	b := a.Run.Bundle
+	b := a.BundleAttempt.Bundle
 	if b.Phase() != BundleRunning || b.Job.Ends() && !b.Last() {
 		return false
 	}
-	return a.Run.Stopped() == 0 && a.Stop() == nil || a.Run.Stopped() == scheduler.Preempted && len(a.Run.Attempts) == 1
+	return a.BundleAttempt.Stopped() == 0 && a.Stop() == nil || a.BundleAttempt.Stopped() == scheduler.Preempted && len(a.BundleAttempt.Attempts) == 1
 }
 
 // Locate notes of an attempt where its group stands in the plan.
 func (a *Attempt) Locate() {
-	b := a.Run.Bundle
+	b := a.BundleAttempt.Bundle
 	a.Stage = int32(b.StageOf(a.Group))
 	switch {
-	case b.Single:
+	case b.SingleNode:
 		a.Index = b.First
 	case !b.Last():
 		a.Index = int32(b.Job.Plan.Node(b.Nodes(a.Group)[0]).Index)
@@ -132,7 +132,7 @@ func (a *Attempt) Locate() {
 
 // HasNode says whether a node is of the attempt's group. The group that publishes has none.
 func (a *Attempt) HasNode(stage, index uint32) bool {
-	b := a.Run.Bundle
+	b := a.BundleAttempt.Bundle
 	stages := b.Job.Plan.Graph.Stages
 	if b.Last() || int64(stage) >= int64(len(stages)) || int64(index) >= int64(stages[stage].Nodes) {
 		return false
@@ -143,8 +143,8 @@ func (a *Attempt) HasNode(stage, index uint32) bool {
 
 // MayBeDoubled says whether a second attempt beside this one would help: it is alone,
 // does not end, and waits for nothing.
-func (a *Attempt) MayBeDoubled() bool {
-	r, b := a.Run, a.Run.Bundle
-	return len(b.Runs()) == 1 && len(r.Attempts) == 1 && !r.Speculative && b.Twice() == 0 &&
+func (a *Attempt) MaySpeculate() bool {
+	r, b := a.BundleAttempt, a.BundleAttempt.Bundle
+	return len(b.Attempts()) == 1 && len(r.Attempts) == 1 && !r.Speculative && b.SpeculationOffered() == 0 &&
 		!r.Granted() && r.Stopped() == 0 && !a.Suspending() && a.Reads.Misses() == 0
 }

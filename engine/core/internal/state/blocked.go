@@ -10,18 +10,18 @@ import (
 // HeldUp is which bundles of a job some of its attempts wait for: those that write what they
 // miss, and what those need in turn before they can start. It holds for a moment, in which
 // nothing changes, and is found out as far as it is asked.
-type HeldUp struct {
-	Job *Job
-	By  []*Run
+type BlockedUpstream struct {
+	Job     *Job
+	Readers []*BundleAttempt
 
 	readers []*dataflow.Reader
 	marked  []bool // by index of the bundle; nil: not needed yet
 }
 
 // Has says whether a bundle, which waits for nothing itself, is one of them.
-func (h *HeldUp) Has(b *Bundle) bool {
+func (h *BlockedUpstream) Has(b *Bundle) bool {
 	if h.readers == nil {
-		for _, r := range h.By {
+		for _, r := range h.Readers {
 			for _, a := range r.Attempts {
 				h.readers = append(h.readers, &a.Reads)
 			}
@@ -31,7 +31,7 @@ func (h *HeldUp) Has(b *Bundle) bool {
 		return true
 	}
 	if h.marked == nil {
-		h.marked = h.Job.Inputs.HeldUpBy(h.readers, func(bundle int) iter.Seq[int32] {
+		h.marked = h.Job.Inputs.BlockedUpstream(h.readers, func(bundle int) iter.Seq[int32] {
 			if b := &h.Job.Bundles[bundle]; b.Phase() == BundleWaiting {
 				return b.AllNodes()
 			}
@@ -44,11 +44,11 @@ func (h *HeldUp) Has(b *Bundle) bool {
 // StagesBefore marks the stages of which bundles may be among those that some
 // attempts hold up (HeldUp): those that store what a marked stage reads, and those that are joined with
 // one in bundles. It marks at least these, and does not look at bundles.
-func (j *Job) StagesBefore(runs []*Run) []bool {
+func (j *Job) StagesBefore(runs []*BundleAttempt) []bool {
 	stages := make([]bool, len(j.Plan.Graph.Stages))
 	readers := make([]bool, len(stages))
 	for _, r := range runs {
-		if r.Bundle.Single {
+		if r.Bundle.SingleNode {
 			readers[r.Bundle.Stage] = true
 			continue
 		}

@@ -22,47 +22,47 @@ const (
 
 // Bundle is one bundle of a job.
 type Bundle struct {
-	id         scheduler.BundleID
-	Job        *Job
-	Index      int
-	phase      stats.Phase
-	Wired      bool          // groups of it are joined by tcp
-	Single     bool          // it is one group of one node
-	Stage      int32         // of its first group
-	First      int32         // index of that group's first node in the stage
-	Gate       dataflow.Gate // late once it was taken back
-	Since      scheduler.Time
-	next, prev int32 // in the job's ready list
-	runs       []*Run
-	oneRun     [1]*Run   // room for the usual number of them
-	Kept       []*Commit // by group: the last that committed; nil before
-	Failures   int
-	Losses     int
-	Exclusions BundleExclusions
-	twice      scheduler.Time // since when it is wanted twice; 0: it is not
-	Preempted  bool
+	id                 scheduler.BundleID
+	Job                *Job
+	Index              int
+	phase              stats.Phase
+	HasTCP             bool          // groups of it are joined by tcp
+	SingleNode         bool          // it is one group of one node
+	Stage              int32         // of its first group
+	First              int32         // index of that group's first node in the stage
+	Gate               dataflow.Gate // late once it was taken back
+	Since              scheduler.Time
+	next, prev         int32 // in the job's ready list
+	attempts           []*BundleAttempt
+	oneAttempt         [1]*BundleAttempt // room for the usual number of them
+	LastCommits        []*Commit         // by group: the last that committed; nil before
+	Failures           int
+	Losses             int
+	Exclusions         BundleExclusions
+	speculationOffered scheduler.Time // since when it is wanted twice; 0: it is not
+	Preempted          bool
 	// WaitsForRoom says that the store of the outputs was full for it: Job.Room has it be tried.
-	WaitsForRoom bool
-	Protected    scheduler.Time // until then
+	WaitsForStoreRoom bool
+	Protected         scheduler.Time // until then
 }
 
 // Commit is the accepted end of a group's attempt.
 type Commit struct {
-	Attempt  scheduler.AttemptID
-	Run      uint64
-	Token    []byte // as of its Run
-	Launcher scheduler.LauncherID
-	Host     string
-	Rack     string
-	Stored   bool // keeps files in its launcher's store
-	Lost     bool // and they are gone
-	Spec     bool
-	Launched scheduler.Time
-	Started  scheduler.Time
-	Phased   scheduler.Time // when it began to execute; 0 when that was not told
-	Ended    scheduler.Time
-	Work     scheduler.Work
-	Report   *wire.AttemptEnded // work, files and counters
+	Attempt       scheduler.AttemptID
+	BundleAttempt uint64
+	Token         []byte // as of its Run
+	Launcher      scheduler.LauncherID
+	Host          string
+	Rack          string
+	Stored        bool // keeps files in its launcher's store
+	Lost          bool // and they are gone
+	Spec          bool
+	Launched      scheduler.Time
+	Started       scheduler.Time
+	Phased        scheduler.Time // when it began to execute; 0 when that was not told
+	Ended         scheduler.Time
+	Work          scheduler.Work
+	Report        *wire.AttemptEnded // work, files and counters
 }
 
 // ID is capacity.Bundle's.
@@ -73,17 +73,17 @@ func (b *Bundle) JobID() scheduler.JobID { return b.Job.ID }
 
 // Width is how many groups the bundle has.
 func (b *Bundle) Width() int {
-	if b.Single || b.Last() {
+	if b.SingleNode || b.Last() {
 		return 1
 	}
 	return len(b.Groups())
 }
 
 // Demand returns what the i-th group takes.
-func (b *Bundle) Demand(i int) resources.Request {
+func (b *Bundle) Request(i int) resources.Request {
 	switch {
-	case b.Single:
-		return b.Job.Stages[b.Stage].single
+	case b.SingleNode:
+		return b.Job.Stages[b.Stage].singleNode
 	case b.Last():
 		return resources.Request{Kind: b.Job.lastKind()} // it never waits for what tasks hold
 	}
@@ -94,7 +94,7 @@ func (b *Bundle) Demand(i int) resources.Request {
 // StageOf returns the stage that the i-th group counts for.
 func (b *Bundle) StageOf(i int) int {
 	switch {
-	case b.Single:
+	case b.SingleNode:
 		return int(b.Stage)
 	case b.Last():
 		return len(b.Job.Plan.Graph.Stages)
@@ -103,7 +103,7 @@ func (b *Bundle) StageOf(i int) int {
 }
 
 // Last says whether it is the bundle that publishes or cleans.
-func (b *Bundle) Last() bool { return !b.Single && b.Index == len(b.Job.Plan.Bundles) }
+func (b *Bundle) Last() bool { return !b.SingleNode && b.Index == len(b.Job.Plan.Bundles) }
 
 // Groups returns the numbers of a bundle's groups in the plan; nil for the last
 // bundle of a job with outputs.
@@ -136,26 +136,26 @@ func (b *Bundle) AllNodes() iter.Seq[int32] {
 }
 
 // Filed are the nodes of a bundle's i-th group, in a job that has file channels.
-func (b *Bundle) Filed(i int) []int32 {
-	if !b.Job.Inputs.Some() {
+func (b *Bundle) NodesWithFiles(i int) []int32 {
+	if !b.Job.Inputs.HasFileConnections() {
 		return nil
 	}
 	return b.Nodes(i)
 }
 
 // SetTwice has a bundle wanted twice since a time, or, at 0, not any more.
-func (b *Bundle) SetTwice(since scheduler.Time) {
-	if b.Twice() != 0 {
-		b.Job.Doubled--
+func (b *Bundle) SetSpeculationOffered(since scheduler.Time) {
+	if b.SpeculationOffered() != 0 {
+		b.Job.SpeculativeCount--
 	}
-	if b.twice = since; since != 0 {
-		b.Job.Doubled++
+	if b.speculationOffered = since; since != 0 {
+		b.Job.SpeculativeCount++
 	}
 }
 
 // HasRun says whether an attempt is among its live ones.
-func (b *Bundle) HasRun(r *Run) bool {
-	for _, x := range b.Runs() {
+func (b *Bundle) HasAttempt(r *BundleAttempt) bool {
+	for _, x := range b.Attempts() {
 		if x == r {
 			return true
 		}
@@ -164,8 +164,8 @@ func (b *Bundle) HasRun(r *Run) bool {
 }
 
 // Resting is the attempt of it that waits to be resumed, and may be; nil: none does.
-func (b *Bundle) Resting() *Run {
-	for _, r := range b.Runs() {
+func (b *Bundle) SuspendedAttempt() *BundleAttempt {
+	for _, r := range b.Attempts() {
 		if r.Suspended() != 0 && r.Stopped() == 0 {
 			return r
 		}
@@ -174,19 +174,19 @@ func (b *Bundle) Resting() *Run {
 }
 
 // DropRun takes an attempt off its list.
-func (b *Bundle) DropRun(r *Run) {
-	i := slices.Index(b.Runs(), r)
+func (b *Bundle) DropAttempt(r *BundleAttempt) {
+	i := slices.Index(b.Attempts(), r)
 	if i < 0 {
 		return
 	}
-	rest := append(b.Runs()[:i:i], b.Runs()[i+1:]...) // who walks the runs walks the old ones
-	if b.oneRun[0] == r {
-		b.oneRun[0] = nil // nothing is to hold what ended
+	rest := append(b.Attempts()[:i:i], b.Attempts()[i+1:]...) // who walks the runs walks the old ones
+	if b.oneAttempt[0] == r {
+		b.oneAttempt[0] = nil // nothing is to hold what ended
 	}
 	if len(rest) == 0 {
-		rest = b.oneRun[:0]
+		rest = b.oneAttempt[:0]
 	}
-	b.runs = rest
+	b.attempts = rest
 }
 
 // Describe names a group for people: its first node.
@@ -205,14 +205,14 @@ func (b *Bundle) Unavailable(l *resources.Launcher) string {
 		return "is lost"
 	case l.Draining:
 		return "is draining"
-	case l.Blamed:
+	case l.Excluded:
 		return "failed for several jobs and is avoided for a while"
 	case b.Job.Exclusions.Excludes(l.ID):
 		return fmt.Sprintf("failed too often for %s", b.Job.ID)
 	case b.Exclusions.Excludes(l.ID):
 		return fmt.Sprintf("failed for bundle %d", b.id)
 	}
-	for _, r := range b.Runs() {
+	for _, r := range b.Attempts() {
 		for _, a := range r.Attempts {
 			if &a.Launcher.Launcher == l {
 				return "runs the attempt that this one is to overtake"
@@ -224,17 +224,19 @@ func (b *Bundle) Unavailable(l *resources.Launcher) string {
 
 // Plain says whether nothing that may still happen in the step can change what the
 // start commands of a bundle say: it is one group and reads no file channel.
-func (b *Bundle) Plain() bool { return b.Single && !b.Wired && !b.Job.Inputs.Some() }
+func (b *Bundle) StartIsFinal() bool {
+	return b.SingleNode && !b.HasTCP && !b.Job.Inputs.HasFileConnections()
+}
 
 // Phase is where it stands.
 func (b *Bundle) Phase() stats.Phase { return b.phase }
 
 // Runs are its attempts, the first first. The caller must not change the list; it stays as
 // it is when one is dropped.
-func (b *Bundle) Runs() []*Run { return b.runs }
+func (b *Bundle) Attempts() []*BundleAttempt { return b.attempts }
 
 // AddRun adds an attempt.
-func (b *Bundle) AddRun(r *Run) { b.runs = append(b.runs, r) }
+func (b *Bundle) AddAttempt(r *BundleAttempt) { b.attempts = append(b.attempts, r) }
 
 // Twice is since when it is wanted twice; 0: it is not.
-func (b *Bundle) Twice() scheduler.Time { return b.twice }
+func (b *Bundle) SpeculationOffered() scheduler.Time { return b.speculationOffered }

@@ -8,7 +8,7 @@ import (
 )
 
 // Run is a bundle attempt: all of its groups' attempts together.
-type Run struct {
+type BundleAttempt struct {
 	ID          uint64 // of its first attempt
 	Bundle      *Bundle
 	Attempts    []*Attempt // by group
@@ -32,53 +32,53 @@ type Run struct {
 }
 
 // Live is how many of its attempts live.
-func (r *Run) Live() int { return r.live }
+func (r *BundleAttempt) Live() int { return r.live }
 
 // Granted says whether it has the commit grant.
-func (r *Run) Granted() bool { return r.granted }
+func (r *BundleAttempt) Granted() bool { return r.granted }
 
 // Grant gives it the commit grant.
-func (r *Run) Grant() { r.granted = true }
+func (r *BundleAttempt) Grant() { r.granted = true }
 
 // Stopped is why all of it is being stopped; 0: it is not.
-func (r *Run) Stopped() scheduler.AttemptOutcome { return r.stopped }
+func (r *BundleAttempt) Stopped() scheduler.AttemptOutcome { return r.stopped }
 
 // Stop notes why all of it is being stopped. The first reason stands, but for one to kill.
-func (r *Run) Stop(outcome scheduler.AttemptOutcome) {
+func (r *BundleAttempt) Stop(outcome scheduler.AttemptOutcome) {
 	if r.stopped == 0 || outcome == scheduler.Killed {
 		r.stopped = outcome
 	}
 }
 
 // Failure is why it failed; nil: it did not.
-func (r *Run) Failure() *wire.Failure { return r.failure }
+func (r *BundleAttempt) Failure() *wire.Failure { return r.failure }
 
 // TryElsewhere notes that the failure may be that of its launcher.
-func (r *Run) TryElsewhere() { r.elsewhere = true }
+func (r *BundleAttempt) TryElsewhere() { r.elsewhere = true }
 
 // Elsewhere says whether it may.
-func (r *Run) Elsewhere() bool { return r.elsewhere }
+func (r *BundleAttempt) Elsewhere() bool { return r.elsewhere }
 
 // Fail notes why it failed: the first reason, but a lack of room is no reason where there
 // is another.
-func (r *Run) Fail(f *wire.Failure) {
+func (r *BundleAttempt) Fail(f *wire.Failure) {
 	if r.failure == nil || r.failure.Kind == wire.ErrorKind_ERROR_KIND_RESOURCE {
 		r.failure = f
 	}
 }
 
 // Lost is why it was lost; "": it was not.
-func (r *Run) Lost() string { return r.lost }
+func (r *BundleAttempt) Lost() string { return r.lost }
 
 // Lose notes why it was lost. The first reason stands.
-func (r *Run) Lose(why string) {
+func (r *BundleAttempt) Lose(why string) {
 	if r.lost == "" {
 		r.lost = why
 	}
 }
 
 // Why is why it failed, or was lost.
-func (r *Run) Why() string {
+func (r *BundleAttempt) Reason() string {
 	if r.failure != nil {
 		return r.failure.Message
 	}
@@ -86,18 +86,20 @@ func (r *Run) Why() string {
 }
 
 // ToSuspend is when it was last preempted to be suspended, and for whom; 0: never.
-func (r *Run) ToSuspend() (scheduler.Time, scheduler.JobID) { return r.toSuspend, r.suspendFor }
+func (r *BundleAttempt) SuspendRequested() (scheduler.Time, scheduler.JobID) {
+	return r.toSuspend, r.suspendFor
+}
 
 // NoteToSuspend notes that it is preempted to be suspended.
-func (r *Run) NoteToSuspend(now scheduler.Time, beneficiary scheduler.JobID) {
+func (r *BundleAttempt) NoteSuspendRequested(now scheduler.Time, beneficiary scheduler.JobID) {
 	r.toSuspend, r.suspendFor = now, beneficiary
 }
 
 // Suspended is since when it waits to be resumed; 0: it does not.
-func (r *Run) Suspended() scheduler.Time { return r.suspended }
+func (r *BundleAttempt) Suspended() scheduler.Time { return r.suspended }
 
 // Rests says whether a run waits to be resumed.
-func (r *Run) Rests() bool {
+func (r *BundleAttempt) WaitsForResume() bool {
 	rests := false
 	for _, a := range r.Attempts {
 		if a.Phase() == phase.Ended {
@@ -106,15 +108,15 @@ func (r *Run) Rests() bool {
 		if a.Suspending() || a.Stop() != nil {
 			return false
 		}
-		rests = rests || a.Waits()
+		rests = rests || a.WaitsForResume()
 	}
 	return rests
 }
 
 // Waiting lists its attempts that wait to be resumed, and what they hold.
-func (r *Run) Waiting() (list []*Attempt, held []resources.AllocationOn) {
+func (r *BundleAttempt) Waiting() (list []*Attempt, held []resources.AllocationOn) {
 	for _, a := range r.Attempts {
-		if a.Waits() {
+		if a.WaitsForResume() {
 			list = append(list, a)
 			held = append(held, resources.AllocationOn{On: &a.Launcher.Launcher, Allocation: &a.Allocation})
 		}
@@ -125,23 +127,23 @@ func (r *Run) Waiting() (list []*Attempt, held []resources.AllocationOn) {
 // NewRun makes a bundle attempt and the attempts of its groups, which have no ids
 // yet, and room for those. What starts together is one piece of memory: most
 // bundles are one group, and thousands start in a second.
-func NewRun(b *Bundle, where []*Launcher) (*Run, []scheduler.AttemptID) {
+func NewBundleAttempt(b *Bundle, where []*Launcher) (*BundleAttempt, []scheduler.AttemptID) {
 	if len(where) == 1 {
 		var one struct {
-			run      Run
+			run      BundleAttempt
 			attempt  Attempt
 			attempts [1]*Attempt
 			ids      [1]scheduler.AttemptID
 		}
-		one.attempt = Attempt{Run: &one.run, Launcher: where[0], Allocation: resources.Allocation{HasSlots: true}}
+		one.attempt = Attempt{BundleAttempt: &one.run, Launcher: where[0], Allocation: resources.Allocation{HasSlots: true}}
 		one.attempts[0] = &one.attempt
-		one.run = Run{Bundle: b, live: 1, Attempts: one.attempts[:], Commits: make([]*Commit, 1)}
+		one.run = BundleAttempt{Bundle: b, live: 1, Attempts: one.attempts[:], Commits: make([]*Commit, 1)}
 		return &one.run, one.ids[:]
 	}
 	n := len(where)
-	r := &Run{Bundle: b, live: n, Attempts: make([]*Attempt, n), Commits: make([]*Commit, n)}
+	r := &BundleAttempt{Bundle: b, live: n, Attempts: make([]*Attempt, n), Commits: make([]*Commit, n)}
 	for i, l := range where {
-		r.Attempts[i] = &Attempt{Run: r, Group: i, Launcher: l, Allocation: resources.Allocation{HasSlots: true}}
+		r.Attempts[i] = &Attempt{BundleAttempt: r, Group: i, Launcher: l, Allocation: resources.Allocation{HasSlots: true}}
 	}
 	return r, make([]scheduler.AttemptID, n)
 }

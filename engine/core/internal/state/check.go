@@ -32,7 +32,7 @@ func (st *Cluster) Check() error {
 	if live != st.Attempts.Len() {
 		return fmt.Errorf("%d attempts live and the jobs have %d", st.Attempts.Len(), live)
 	}
-	for id := range st.capacity.JobsReserved() {
+	for id := range st.resources.JobsReserved() {
 		if st.Jobs.Get(id) == nil {
 			return fmt.Errorf("something is reserved for %s, which is not there", id)
 		}
@@ -70,7 +70,7 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 		if a.Phase() == phase.Suspended {
 			suspended++
 		}
-		if a.Run.Bundle.Last() {
+		if a.BundleAttempt.Bundle.Last() {
 			finishers++
 		}
 		if err := a.Check(); err != nil {
@@ -99,7 +99,7 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 
 // checkJob holds what is counted of a job against what it has.
 func (st *Cluster) checkJob(j *Job) error {
-	if j.Phase() == JobAsked {
+	if j.Phase() == JobPendingAdmission {
 		return nil
 	}
 	ready, unfinished := 0, 0
@@ -121,7 +121,7 @@ func (st *Cluster) checkJob(j *Job) error {
 	if unfinished != j.Unfinished || ready != j.ready.count {
 		return fmt.Errorf("%d unfinished and %d ready, counted as %d and %d", unfinished, ready, j.Unfinished, j.ready.count)
 	}
-	if len(j.Attempts) == 0 && ready == 0 && j.OutputCommit.Due(st.step.Now) && j.StoreRoom.Due(st.step.Now) && !st.step.Due() && !j.unfinishedWork() && j.Phase() != JobEnding {
+	if len(j.Attempts) == 0 && ready == 0 && j.OutputCommit.Due(st.step.Now) && j.StoreRoom.Due(st.step.Now) && !st.step.TimerDue() && !j.hasPendingWork() && j.Phase() != JobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.Phase())
 	}
 	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sortedset.Has(st.Finishing, j.ID) {
@@ -133,10 +133,10 @@ func (st *Cluster) checkJob(j *Job) error {
 	if err := j.Exclusions.Check(); err != nil {
 		return err
 	}
-	if j.unfinishedWork() != sortedset.Has(st.Busy, j.ID) {
-		return fmt.Errorf("a later step has to go on with it: %t, listed as that: %t", j.unfinishedWork(), !j.unfinishedWork())
+	if j.hasPendingWork() != sortedset.Has(st.PendingWork, j.ID) {
+		return fmt.Errorf("a later step has to go on with it: %t, listed as that: %t", j.hasPendingWork(), !j.hasPendingWork())
 	}
-	if j.Phase() == JobLeaving {
+	if j.Phase() == JobRemoving {
 		return nil
 	}
 	return st.checkInputs(j)
@@ -147,33 +147,33 @@ func (st *Cluster) checkBundle(b *Bundle) error {
 		return err
 	}
 	grants := 0
-	for _, r := range b.Runs() {
+	for _, r := range b.Attempts() {
 		if r.Granted() {
 			grants++
 		}
 		if r.Live() == 0 {
 			return fmt.Errorf("bundle attempt %d has no live member and is there", r.ID)
 		}
-		if r.Rests() && r.Suspended() == 0 {
+		if r.WaitsForResume() && r.Suspended() == 0 {
 			return fmt.Errorf("bundle attempt %d waits to be resumed and is not listed as that", r.ID)
 		}
 	}
-	if x := b.oneRun[0]; x != nil && !slices.Contains(b.Runs(), x) {
+	if x := b.oneAttempt[0]; x != nil && !slices.Contains(b.Attempts(), x) {
 		return fmt.Errorf("it holds bundle attempt %d, which ended", x.ID)
 	}
 	switch {
 	case grants > 1:
 		return fmt.Errorf("%d attempts have the commit grant", grants)
-	case b.Phase() == BundleReady && (!b.Gate.Open() || len(b.Runs()) > 0):
-		return fmt.Errorf("it is ready with %d inputs unmet and %d attempts", b.Gate.Unmet(), len(b.Runs()))
-	case b.Phase() == BundleRunning && len(b.Runs()) == 0:
+	case b.Phase() == BundleReady && (!b.Gate.Open() || len(b.Attempts()) > 0):
+		return fmt.Errorf("it is ready with %d inputs unmet and %d attempts", b.Gate.Unmet(), len(b.Attempts()))
+	case b.Phase() == BundleRunning && len(b.Attempts()) == 0:
 		return fmt.Errorf("it runs without an attempt")
-	case b.WaitsForRoom && b.Job.Phase() == JobRunning && (b.Phase() != BundleWaiting || len(b.Runs()) > 0):
-		return fmt.Errorf("it waits for room while %s with %d attempts", b.Phase(), len(b.Runs()))
-	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.WaitsForRoom && len(b.Runs()) == 0 && b.Job.Phase() == JobRunning && b.Index < b.Job.Opened:
+	case b.WaitsForStoreRoom && b.Job.Phase() == JobRunning && (b.Phase() != BundleWaiting || len(b.Attempts()) > 0):
+		return fmt.Errorf("it waits for room while %s with %d attempts", b.Phase(), len(b.Attempts()))
+	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.WaitsForStoreRoom && len(b.Attempts()) == 0 && b.Job.Phase() == JobRunning && b.Index < b.Job.Opened:
 		return fmt.Errorf("it waits for nothing")
-	case b.Twice() != 0 && (b.Phase() != BundleRunning || len(b.Runs()) != 1):
-		return fmt.Errorf("it is wanted twice while %s with %d attempts", b.Phase(), len(b.Runs()))
+	case b.SpeculationOffered() != 0 && (b.Phase() != BundleRunning || len(b.Attempts()) != 1):
+		return fmt.Errorf("it is wanted twice while %s with %d attempts", b.Phase(), len(b.Attempts()))
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (st *Cluster) checkInputs(j *Job) error {
 		if l := st.Launchers.Get(k.Launcher); j.Plan.Connection(int(out.Conn)).Store == "" && k.Stored && (l == nil || !l.Up || l.Outputs[k.Attempt] == nil) {
 			return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", out.Conn, out.From, k.Launcher)
 		}
-		if s := j.Inputs.Said(out); s != nil && (s.Attempt != uint64(k.Attempt) || s.Launcher != uint64(k.Launcher) || s.Host != k.Host || s.Rack != k.Rack || !bytes.Equal(s.Token, st.Token(k.Run, k.Token))) {
+		if s := j.Inputs.SourceMessage(out); s != nil && (s.Attempt != uint64(k.Attempt) || s.Launcher != uint64(k.Launcher) || s.Host != k.Host || s.Rack != k.Rack || !bytes.Equal(s.Token, st.Token(k.BundleAttempt, k.Token))) {
 			return fmt.Errorf("connection %d: readers are told that attempt %d has the output of %d, which attempt %d made", out.Conn, s.Attempt, out.From, k.Attempt)
 		}
 		return nil
@@ -214,12 +214,12 @@ func (j *Job) World() view.WorldJob {
 		if b.Phase() == BundleReady {
 			w.Ready = append(w.Ready, b.id)
 		}
-		if b.Twice() != 0 {
+		if b.SpeculationOffered() != 0 {
 			w.SpeculationOffered = append(w.SpeculationOffered, b.id)
 		}
 	}
 	for _, a := range j.Attempts.Sorted() {
-		if a.Run.Bundle.Last() {
+		if a.BundleAttempt.Bundle.Last() {
 			continue
 		}
 		state := view.Assigned
@@ -230,8 +230,8 @@ func (j *Job) World() view.WorldJob {
 			state = view.Suspended
 		}
 		w.Attempts = append(w.Attempts, view.WorldAttempt{
-			ID: a.ID, Bundle: a.Run.Bundle.id, Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.Run.Speculative, State: state,
-			Protected: a.Run.Bundle.Protected,
+			ID: a.ID, Bundle: a.BundleAttempt.Bundle.id, Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative, State: state,
+			Protected: a.BundleAttempt.Bundle.Protected,
 		})
 	}
 	return w

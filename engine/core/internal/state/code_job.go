@@ -21,8 +21,8 @@ var noLimits = graph.Limits{
 }
 
 // CodeBefore codes the jobs that are none yet, and those that ended.
-func (st *Cluster) CodeBefore(w *checkpoint.Codec) {
-	checkpoint.List(w, &st.Prepared, func(w *checkpoint.Codec, p *Prepared) { checkpoint.Num(w, &p.ID); checkpoint.Num(w, &p.At) })
+func (st *Cluster) CodeReservedAndEnded(w *checkpoint.Codec) {
+	checkpoint.List(w, &st.ReservedIDs, func(w *checkpoint.Codec, p *ReservedID) { checkpoint.Num(w, &p.ID); checkpoint.Num(w, &p.At) })
 	checkpoint.List(w, &st.Ended, func(w *checkpoint.Codec, p **EndedJob) {
 		checkpoint.Opt(w, p, func(w *checkpoint.Codec, e *EndedJob) {
 			checkpoint.Message(w, &e.Status)
@@ -33,8 +33,8 @@ func (st *Cluster) CodeBefore(w *checkpoint.Codec) {
 
 // CodeOwners codes to whom the jobs are announced that are none yet.
 func (st *Cluster) CodeOwners(w *checkpoint.Codec) {
-	for i := range st.Prepared {
-		checkpoint.Str(w, &st.Prepared[i].Owner)
+	for i := range st.ReservedIDs {
+		checkpoint.Str(w, &st.ReservedIDs[i].Owner)
 	}
 }
 
@@ -58,8 +58,8 @@ func (st *Cluster) CodeJobs(w *checkpoint.Codec) {
 					st.Bundles.Set(b.id, b)
 				}
 			}
-			st.NoteWork(j)
-			st.NoteFinishing(j)
+			st.RequeueJob(j)
+			st.RequeueFinishing(j)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func codeJob(w *checkpoint.Codec, st *Cluster, j *Job) {
 				w.Fail(fmt.Errorf("bundle %d of %s waits for room, and is not waiting", bundle, j.ID))
 				return
 			}
-			j.Bundles[bundle].WaitsForRoom = true
+			j.Bundles[bundle].WaitsForStoreRoom = true
 		})
 		codeRelink(w, st, j)
 	}
@@ -152,11 +152,11 @@ func codeJobFields(w *checkpoint.Codec, j *Job) {
 	checkpoint.Message(w, &j.Failure)
 	j.OutputCommit.CodeGranted(w)
 	j.Exclusions.CodeSome(w)
-	checkpoint.Flag(w, &j.Watched)
+	checkpoint.Flag(w, &j.WatchingReaders)
 	j.OutputCommit.CodeTries(w)
 	switch {
 	case w.Format > 1:
-		checkpoint.Num(w, &j.Roomy)
+		checkpoint.Num(w, &j.RoomSince)
 		checkpoint.Num(w, &j.Opened)
 		checkpoint.Num(w, &j.Closed)
 		j.OutputCommit.CodeKept(w)
@@ -173,7 +173,7 @@ func codeJobFields(w *checkpoint.Codec, j *Job) {
 	checkpoint.Str(w, &j.PolicyWait.Detail)
 	checkpoint.List(w, &j.Notes, checkpoint.Str[string])
 	checkpoint.Num(w, &j.NotesDropped)
-	j.Tally.Code(w)
+	j.Stats.Code(w)
 	j.StoreRoom.Code(w)
 }
 
@@ -186,11 +186,11 @@ func codeBundle(w *checkpoint.Codec, st *Cluster, b *Bundle) {
 	checkpoint.Num(w, &b.Failures)
 	checkpoint.Num(w, &b.Losses)
 	b.Exclusions.Code(w)
-	checkpoint.Num(w, &b.twice)
+	checkpoint.Num(w, &b.speculationOffered)
 	checkpoint.Num(w, &b.Protected)
-	checkpoint.List(w, &b.Kept, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
-	checkpoint.List(w, &b.runs, func(w *checkpoint.Codec, p **Run) {
-		checkpoint.Opt(w, p, func(w *checkpoint.Codec, r *Run) {
+	checkpoint.List(w, &b.LastCommits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
+	checkpoint.List(w, &b.attempts, func(w *checkpoint.Codec, p **BundleAttempt) {
+		checkpoint.Opt(w, p, func(w *checkpoint.Codec, r *BundleAttempt) {
 			r.Bundle = b
 			codeRun(w, st, r)
 		})
@@ -199,7 +199,7 @@ func codeBundle(w *checkpoint.Codec, st *Cluster, b *Bundle) {
 
 func codeCommit(w *checkpoint.Codec, k *Commit) {
 	checkpoint.Num(w, &k.Attempt)
-	checkpoint.Num(w, &k.Run)
+	checkpoint.Num(w, &k.BundleAttempt)
 	checkpoint.Blob(w, &k.Token)
 	checkpoint.Num(w, &k.Launcher)
 	checkpoint.Str(w, &k.Host)
@@ -220,7 +220,7 @@ func codeCommit(w *checkpoint.Codec, k *Commit) {
 	checkpoint.Message(w, &k.Report)
 }
 
-func codeRun(w *checkpoint.Codec, st *Cluster, r *Run) {
+func codeRun(w *checkpoint.Codec, st *Cluster, r *BundleAttempt) {
 	checkpoint.Num(w, &r.ID)
 	checkpoint.Blob(w, &r.Token)
 	for _, b := range []*bool{&r.Speculative, &r.PeersSent, &r.granted} {
@@ -245,7 +245,7 @@ func codeRun(w *checkpoint.Codec, st *Cluster, r *Run) {
 	checkpoint.List(w, &r.Commits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
 	checkpoint.List(w, &r.Attempts, func(w *checkpoint.Codec, p **Attempt) {
 		checkpoint.Opt(w, p, func(w *checkpoint.Codec, a *Attempt) {
-			a.Run = r
+			a.BundleAttempt = r
 			codeAttempt(w, st, a)
 		})
 	})
@@ -273,7 +273,7 @@ func codeAttempt(w *checkpoint.Codec, st *Cluster, a *Attempt) {
 		a.Progress = float64(thousandths) / 1000
 	}
 	checkpoint.Message(w, &a.Work)
-	checkpoint.Num(w, &a.Told)
+	checkpoint.Num(w, &a.ProgressNotified)
 }
 
 // codeReadyOrder codes the order of a job's ready list.
@@ -301,7 +301,7 @@ func codeRelink(w *checkpoint.Codec, st *Cluster, j *Job) {
 	j.LastMore = j.MemoryForFiles()
 	var live []*Attempt
 	for i := range j.Bundles {
-		for _, r := range j.Bundles[i].Runs() {
+		for _, r := range j.Bundles[i].Attempts() {
 			for _, a := range r.Attempts {
 				if a.Phase() != phase.Ended {
 					live = append(live, a)
@@ -315,8 +315,8 @@ func codeRelink(w *checkpoint.Codec, st *Cluster, j *Job) {
 			w.Fail(fmt.Errorf("attempt %d lives on launcher %d, which is not up", a.ID, a.Launcher.ID))
 			return
 		}
-		if a.Group < 0 || a.Group >= a.Run.Bundle.Width() {
-			w.Fail(fmt.Errorf("attempt %d is of group %d of a bundle of %d", a.ID, a.Group, a.Run.Bundle.Width()))
+		if a.Group < 0 || a.Group >= a.BundleAttempt.Bundle.Width() {
+			w.Fail(fmt.Errorf("attempt %d is of group %d of a bundle of %d", a.ID, a.Group, a.BundleAttempt.Bundle.Width()))
 			return
 		}
 		a.Locate()

@@ -43,7 +43,7 @@ func (st *Cluster) CodeLaunchers(w *checkpoint.Codec) {
 		if w.Reading && w.Err == nil {
 			st.Launchers.Add(id, l)
 			st.ByName[l.Name] = l
-			st.capacity.Adopt(&l.Launcher)
+			st.resources.Adopt(&l.Launcher)
 			if l.Up {
 				l.Outputs = map[scheduler.AttemptID]*Output{}
 			}
@@ -58,7 +58,7 @@ func codeLauncher(w *checkpoint.Codec, l *Launcher) {
 	checkpoint.Num(w, &l.Incarnation)
 	l.CodeHas(w)
 	l.Outstanding.CodeDue(w)
-	l.CodeTold(w)
+	l.CodeOffer(w)
 }
 
 // CodeOutputs codes what launchers keep. Jobs are known by now.
@@ -78,7 +78,7 @@ func (st *Cluster) CodeOutputs(w *checkpoint.Codec) {
 			}
 			checkpoint.Num(w, &b)
 			checkpoint.Num(w, &o.Group)
-			checkpoint.Num(w, &o.Run)
+			checkpoint.Num(w, &o.BundleAttempt)
 			if !w.Reading || w.Err != nil {
 				continue
 			}
@@ -122,7 +122,7 @@ func (st *Cluster) CodeSuspended(w *checkpoint.Codec) {
 	for _, id := range ids {
 		a := st.Attempts.Get(scheduler.AttemptID(id))
 		for _, other := range st.Attempts.All() {
-			if a == nil && other.Run.ID == id { // its first attempt ended
+			if a == nil && other.BundleAttempt.ID == id { // its first attempt ended
 				a = other
 			}
 		}
@@ -130,6 +130,6 @@ func (st *Cluster) CodeSuspended(w *checkpoint.Codec) {
 			w.Fail(fmt.Errorf("bundle attempt %d is suspended and not there", id))
 			return
 		}
-		st.listSuspended(a.Run)
+		st.listSuspended(a.BundleAttempt)
 	}
 }

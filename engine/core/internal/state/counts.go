@@ -14,9 +14,9 @@ func (b *Bundle) Enter(p stats.Phase) {
 	old := b.phase
 	b.phase = p
 	if old == BundleRunning && p != BundleRunning {
-		for _, r := range b.runs {
+		for _, r := range b.attempts {
 			for _, a := range r.Attempts {
-				a.uncountRest()
+				a.uncountSuspended()
 			}
 		}
 	}
@@ -33,10 +33,10 @@ func (b *Bundle) Enter(p stats.Phase) {
 func (b *Bundle) count(old, p stats.Phase) {
 	move := func(stage int) {
 		b.Job.Stages[stage].Move(old, p)
-		b.Job.touchStage(stage)
+		b.Job.markStageDirty(stage)
 	}
 	switch {
-	case b.Single:
+	case b.SingleNode:
 		move(int(b.Stage))
 	case b.Last():
 		move(len(b.Job.Stages) - 1)
@@ -51,16 +51,16 @@ func (b *Bundle) count(old, p stats.Phase) {
 
 // CountDone counts a bundle's groups and nodes as finished, or not any more.
 func (j *Job) CountDone(b *Bundle, by int) {
-	if b.Single { // without a look at the plan: it is far away, and this is each end
+	if b.SingleNode { // without a look at the plan: it is far away, and this is each end
 		s := &j.Stages[b.Stage]
 		s.FinishGroups(by)
 		s.FinishNodes(by)
-		j.Tally.Finished(by)
+		j.Stats.Finished(by)
 		return
 	}
 	for i := range b.Groups() {
 		j.Stages[b.StageOf(i)].FinishGroups(by)
-		j.Tally.Finished(by)
+		j.Stats.Finished(by)
 		for _, x := range b.Nodes(i) {
 			j.Stages[j.Plan.Node(x).Stage].FinishNodes(by)
 		}
@@ -72,14 +72,14 @@ func (j *Job) recount() {
 	for i := range j.Bundles {
 		b := &j.Bundles[i]
 		b.count(BundleWaiting, b.phase)
-		if b.Twice() != 0 {
-			j.Doubled++
+		if b.SpeculationOffered() != 0 {
+			j.SpeculativeCount++
 		}
 		if b.Last() {
 			continue
 		}
-		for _, k := range b.Kept {
-			j.Tally.Accept(k.Report, +1)
+		for _, k := range b.LastCommits {
+			j.Stats.Accept(k.Report, +1)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (b *Bundle) addSuspended(i int, by uint32) {
 	j := b.Job
 	add := func(stage int) {
 		j.Stages[stage].suspended += by
-		j.touchStage(stage)
+		j.markStageDirty(stage)
 	}
 	if b.Last() {
 		add(len(j.Stages) - 1)
@@ -113,11 +113,11 @@ func (j *Job) StageStatus() []*wire.StageStatus {
 
 // checkRests holds the nodes that are suspended against a count of the attempts that make
 // them so.
-func (j *Job) checkRests() error {
+func (j *Job) checkSuspended() error {
 	rest := make([]uint32, len(j.Stages))
 	for _, a := range j.Attempts { // sums: in any order
-		b := a.Run.Bundle
-		if !a.rests {
+		b := a.BundleAttempt.Bundle
+		if !a.countedSuspended {
 			continue
 		}
 		if a.Phase() != phase.Suspended || b.Phase() != BundleRunning {
@@ -142,7 +142,7 @@ func (j *Job) checkRests() error {
 func (j *Job) checkCounts() error {
 	doubled, resting := 0, 0
 	for _, a := range j.Attempts {
-		if a.Run.Speculative {
+		if a.BundleAttempt.Speculative {
 			doubled++
 		}
 		if a.Phase() == phase.Suspended {
@@ -156,14 +156,14 @@ func (j *Job) checkCounts() error {
 	}
 	for i := range j.Bundles {
 		b := &j.Bundles[i]
-		if b.Twice() != 0 {
+		if b.SpeculationOffered() != 0 {
 			doubled++
 		}
 		if b.Last() {
 			fresh[len(fresh)-1].Count(b.Phase())
 			continue
 		}
-		for _, k := range b.Kept {
+		for _, k := range b.LastCommits {
 			sums.Accept(k.Report, +1)
 		}
 		for g := range b.Groups() {
@@ -175,7 +175,7 @@ func (j *Job) checkCounts() error {
 			}
 		}
 	}
-	if err := j.checkRests(); err != nil {
+	if err := j.checkSuspended(); err != nil {
 		return err
 	}
 	for i := range fresh {
@@ -184,12 +184,12 @@ func (j *Job) checkCounts() error {
 		}
 	}
 	switch {
-	case !j.Tally.SameSums(&sums):
-		return fmt.Errorf("files and counters are %d and %v, counted as %d and %v", sums.Files(), sums.Counters(), j.Tally.Files(), j.Tally.Counters())
-	case doubled != j.Doubled:
-		return fmt.Errorf("%d attempts are speculative or wanted so, counted as %d", doubled, j.Doubled)
-	case resting != j.resting:
-		return fmt.Errorf("%d attempts are suspended, counted as %d", resting, j.resting)
+	case !j.Stats.SameSums(&sums):
+		return fmt.Errorf("files and counters are %d and %v, counted as %d and %v", sums.Files(), sums.Counters(), j.Stats.Files(), j.Stats.Counters())
+	case doubled != j.SpeculativeCount:
+		return fmt.Errorf("%d attempts are speculative or wanted so, counted as %d", doubled, j.SpeculativeCount)
+	case resting != j.suspended:
+		return fmt.Errorf("%d attempts are suspended, counted as %d", resting, j.suspended)
 	}
 	return nil
 }

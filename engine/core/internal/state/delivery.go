@@ -32,7 +32,7 @@ type Destination struct {
 func SendCommand(s *step.Step, to Destination, m *wire.Command) {
 	m.Term, m.Incarnation = s.Term, to.Incarnation
 	s.Stats.Commands++
-	s.Act(step.ToLauncher{Launcher: to.Launcher, Command: m})
+	s.Emit(step.ToLauncher{Launcher: to.Launcher, Command: m})
 }
 
 // Pending is what is asked of one attempt and may wait for its confirmation. The zero
@@ -105,7 +105,7 @@ func (n *Outstanding) Sent(s *step.Step, to scheduler.LauncherID, p *Unacked) {
 func (n *Outstanding) Watch(s *step.Step, to scheduler.LauncherID) {
 	if n.dueAt == 0 {
 		n.dueAt = s.Now.Add(s.Set.CommandTimeout)
-		s.After(s.Set.CommandTimeout, step.TimerCommand, uint64(to))
+		s.SetTimer(s.Set.CommandTimeout, step.TimerCommand, uint64(to))
 	}
 }
 
@@ -153,7 +153,7 @@ func (n *Outstanding) Dropped(id scheduler.JobID) {
 }
 
 // DropAgain sends again what may have been lost with a stream that broke.
-func (n *Outstanding) DropAgain(s *step.Step, to Destination) {
+func (n *Outstanding) ResendDrops(s *step.Step, to Destination) {
 	for i := range n.drops {
 		if d := &n.drops[i]; d.sentAt != s.Now {
 			d.send(s, to)
@@ -163,7 +163,7 @@ func (n *Outstanding) DropAgain(s *step.Step, to Destination) {
 
 // DropLate sends again what was not confirmed for too long. A launcher that can't
 // delete files is no lost one: it goes on trying, and is asked now and then.
-func (n *Outstanding) DropLate(s *step.Step, to Destination) {
+func (n *Outstanding) ResendLateDrops(s *step.Step, to Destination) {
 	for i := range n.drops {
 		if d := &n.drops[i]; s.Now.Sub(d.sentAt) >= resendAfter(s, d.tries) {
 			d.tries++

@@ -25,7 +25,7 @@ func newStep() *step.Step {
 
 // dropped lists the jobs that were told to be dropped in the step, and ends it.
 func dropped(t interface{ Fatalf(string, ...any) }, s *step.Step) (jobs []uint64) {
-	for _, todo := range s.Todo() {
+	for _, todo := range s.Effects() {
 		if m, yes := todo.Action.(step.ToLauncher); yes {
 			if m.Launcher != 3 || m.Command.Incarnation != 5 || m.Command.Term != 2 {
 				t.Fatalf("a command went to another: %v", m)
@@ -33,7 +33,7 @@ func dropped(t interface{ Fatalf(string, ...any) }, s *step.Step) (jobs []uint64
 			jobs = append(jobs, m.Command.GetDropJob())
 		}
 	}
-	s.Done()
+	s.End()
 	return jobs
 }
 
@@ -104,7 +104,7 @@ func TestDropsAreBounded(t *testing.T) {
 	}
 	dropped(t, s)
 	n.Drop(s, to, dropsMax+1)
-	if said := fmt.Sprint(s.Todo()); !strings.Contains(said, "the first is given up") || !strings.Contains(said, "{job job-1}") {
+	if said := fmt.Sprint(s.Effects()); !strings.Contains(said, "the first is given up") || !strings.Contains(said, "{job job-1}") {
 		t.Errorf("a job is given up, and this is said: %s", said)
 	}
 	if len(n.drops) != dropsMax || n.drops[0].job != 2 {
@@ -135,7 +135,7 @@ func TestJobsAreDroppedInTheEnd(t *testing.T) {
 				n.Dropped(id)
 				delete(waits, id)
 			case 3:
-				n.DropLate(s, to)
+				n.ResendLateDrops(s, to)
 			case 4:
 				clone, back := n.Clone(), Outstanding{}
 				code := func(n *Outstanding) func(*checkpoint.Codec) {
@@ -147,10 +147,10 @@ func TestJobsAreDroppedInTheEnd(t *testing.T) {
 			if err := n.Check(false); err != nil && !n.Due(s) {
 				t.Fatal(err)
 			}
-			s.Done()
+			s.End()
 		}
 		s.Begin(s.Now.Add(time.Hour))
-		n.DropLate(s, to)
+		n.ResendLateDrops(s, to)
 		got := dropped(t, s)
 		for id := range waits {
 			if !slices.Contains(got, uint64(id)) {

@@ -11,7 +11,7 @@ import (
 
 // News are what changed since it was told last, for who shows it. Nothing is decided by them,
 // and no checkpoint has them.
-type News struct {
+type DirtySet struct {
 	on       bool
 	attempts []*Attempt // that live
 	ended    []changes.Attempt
@@ -28,100 +28,100 @@ const decidedMax = 1000
 const usualMax = 256
 
 // TellNews has News be kept from now on.
-func (st *Cluster) TellNews() {
-	st.news.on = true
-	st.capacity.TellTouched()
+func (st *Cluster) EnableChanges() {
+	st.dirty.on = true
+	st.resources.EnableChanges()
 }
 
 // Tells says whether News are kept.
-func (st *Cluster) Tells() bool { return st.news.on }
+func (st *Cluster) ChangesEnabled() bool { return st.dirty.on }
 
 // TouchAttempt has an attempt's row be told, with those of its job and launcher.
-func (st *Cluster) TouchAttempt(a *Attempt) {
-	st.Touch(a.Run.Bundle.Job)
-	if !st.news.on {
+func (st *Cluster) MarkAttemptDirty(a *Attempt) {
+	st.MarkDirty(a.BundleAttempt.Bundle.Job)
+	if !st.dirty.on {
 		return
 	}
-	st.capacity.Touch(&a.Launcher.Launcher)
-	if !a.touched && a.Phase() != phase.Ended {
-		a.touched = true
-		st.news.attempts = append(st.news.attempts, a)
+	st.resources.MarkDirty(&a.Launcher.Launcher)
+	if !a.dirty && a.Phase() != phase.Ended {
+		a.dirty = true
+		st.dirty.attempts = append(st.dirty.attempts, a)
 	}
 }
 
 // touchStage has a stage's row be told.
-func (j *Job) touchStage(number int) {
-	if s := &j.Stages[number]; !s.touched {
-		s.touched = true
-		j.touches = append(j.touches, int32(number))
+func (j *Job) markStageDirty(number int) {
+	if s := &j.Stages[number]; !s.dirty {
+		s.dirty = true
+		j.dirtyStages = append(j.dirtyStages, int32(number))
 	}
 }
 
 // NoteEnd has the last row of an attempt be told.
 func (st *Cluster) NoteEnd(a *Attempt, reason string, beneficiary scheduler.JobID, work scheduler.Work) {
-	if !st.news.on {
+	if !st.dirty.on {
 		return
 	}
 	row := a.Row()
 	row.Reason, row.For, row.Work = reason, beneficiary, work
-	if st.news.ended == nil {
-		st.news.ended = make([]changes.Attempt, 0, st.news.usual)
+	if st.dirty.ended == nil {
+		st.dirty.ended = make([]changes.Attempt, 0, st.dirty.usual)
 	}
-	st.news.ended = append(st.news.ended, row)
+	st.dirty.ended = append(st.dirty.ended, row)
 }
 
 // NoteGone has it be told that a launcher is forgotten.
 func (st *Cluster) NoteGone(id scheduler.LauncherID) {
-	if st.news.on {
-		st.news.gone = append(st.news.gone, id)
+	if st.dirty.on {
+		st.dirty.gone = append(st.dirty.gone, id)
 	}
 }
 
 // TellsDecisions says whether one more decision of this step is told.
-func (st *Cluster) TellsDecisions() bool { return st.news.on && len(st.news.decided) < decidedMax }
+func (st *Cluster) RecordsDecisions() bool { return st.dirty.on && len(st.dirty.decided) < decidedMax }
 
 // NoteDecision has it be told what became of a decision.
-func (st *Cluster) NoteDecision(d changes.Decision) { st.news.decided = append(st.news.decided, d) }
+func (st *Cluster) NoteDecision(d changes.Decision) { st.dirty.decided = append(st.dirty.decided, d) }
 
 // NoteOver has it be told that a job is over.
 func (st *Cluster) NoteOver(e *EndedJob) {
-	if st.news.on {
-		st.news.over = append(st.news.over, e)
+	if st.dirty.on {
+		st.dirty.over = append(st.dirty.over, e)
 	}
 }
 
 // Changed lists the jobs that changed in this step and live, in order of id.
-func (st *Cluster) Changed() []*Job {
-	list := slices.DeleteFunc(slices.Clone(st.changed), func(j *Job) bool { return st.Jobs.Get(j.ID) != j })
+func (st *Cluster) DirtyJobs() []*Job {
+	list := slices.DeleteFunc(slices.Clone(st.dirtyJobs), func(j *Job) bool { return st.Jobs.Get(j.ID) != j })
 	slices.SortFunc(list, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
 
 // TakeNews returns the rows of what changed, but those of jobs, which are Changed.
-func (st *Cluster) TakeNews(changed []*Job) changes.ChangeSet {
-	n := &st.news
+func (st *Cluster) DrainChanges(changed []*Job) changes.ChangeSet {
+	n := &st.dirty
 	rows := changes.ChangeSet{Decided: n.decided, Attempts: slices.Grow(n.ended, len(n.attempts))}
 	for _, j := range changed {
-		if !j.told {
-			j.told = true
+		if !j.rowsSent {
+			j.rowsSent = true
 			for i := range j.Stages {
-				j.touchStage(i)
+				j.markStageDirty(i)
 			}
 		}
-		slices.Sort(j.touches)
-		for _, i := range j.touches {
-			j.Stages[i].touched = false
+		slices.Sort(j.dirtyStages)
+		for _, i := range j.dirtyStages {
+			j.Stages[i].dirty = false
 			rows.Stages = append(rows.Stages, j.StageRow(int(i)))
 		}
-		j.touches = j.touches[:0]
+		j.dirtyStages = j.dirtyStages[:0]
 	}
 	for _, a := range n.attempts {
-		if a.touched = false; a.Phase() != phase.Ended { // whose last row is there
+		if a.dirty = false; a.Phase() != phase.Ended { // whose last row is there
 			rows.Attempts = append(rows.Attempts, a.Row())
 		}
 	}
 	slices.SortFunc(rows.Attempts, func(a, b changes.Attempt) int { return cmp.Compare(a.ID, b.ID) })
-	machines := st.capacity.TakeTouched()
+	machines := st.resources.DrainDirty()
 	rows.Launchers = slices.Grow(rows.Launchers, len(machines)+len(n.gone))
 	for _, id := range machines {
 		if l := st.Launchers.Get(id); l != nil {
@@ -136,12 +136,12 @@ func (st *Cluster) TakeNews(changed []*Job) changes.ChangeSet {
 		rows.Ended = append(rows.Ended, e.Status)
 	}
 	clear(n.attempts)
-	*n = News{on: n.on, attempts: n.attempts[:0], usual: min(len(rows.Attempts), usualMax)}
+	*n = DirtySet{on: n.on, attempts: n.attempts[:0], usual: min(len(rows.Attempts), usualMax)}
 	return rows
 }
 
 // AllNews returns the rows of all there is, but those of jobs.
-func (st *Cluster) AllNews() changes.ChangeSet {
+func (st *Cluster) AllRows() changes.ChangeSet {
 	var rows changes.ChangeSet
 	for j := range st.Jobs.All() {
 		for i := range j.Stages {
@@ -164,7 +164,7 @@ func (st *Cluster) AllNews() changes.ChangeSet {
 // pastRows are the rows of attempts that ended and are remembered, in the order of their ends.
 func (j *Job) pastRows() []changes.Attempt {
 	var rows []changes.Attempt
-	for _, p := range j.Tally.Kept() {
+	for _, p := range j.Stats.EndedAttempts() {
 		rows = append(rows, changes.Attempt{
 			ID: p.ID, Job: j.ID, On: p.Launcher, Stage: p.Stage, Index: p.Index, State: changes.Ended, Speculative: p.Speculative, Outcome: p.Outcome,
 			Started: p.Started, Since: p.Ended, Suspended: p.Suspended, Reason: p.Reason,
@@ -174,8 +174,8 @@ func (j *Job) pastRows() []changes.Attempt {
 }
 
 // TellNotes returns its notes, of which the list does not change any more.
-func (j *Job) TellNotes() []string {
-	j.notesTold = true
+func (j *Job) ShareNotes() []string {
+	j.notesShared = true
 	return j.Notes[:len(j.Notes):len(j.Notes)]
 }
 
@@ -202,11 +202,11 @@ func (j *Job) StageRow(number int) changes.Stage {
 
 // Row is what is told of an attempt.
 func (a *Attempt) Row() changes.Attempt {
-	b := a.Run.Bundle
+	b := a.BundleAttempt.Bundle
 	row := changes.Attempt{
-		ID: a.ID, Job: b.Job.ID, Bundle: b.id, Run: a.Run.ID, Launcher: a.Launcher.ID, On: a.Launcher.Name, Stage: a.Stage, Index: a.Index,
-		State: a.factState(), Speculative: a.Run.Speculative, Outcome: a.Outcome(),
-		Ready: a.Run.Ready, Launched: a.Run.Launched, Started: a.Started(), Executing: a.Executing(), Suspended: a.Rested(),
+		ID: a.ID, Job: b.Job.ID, Bundle: b.id, Run: a.BundleAttempt.ID, Launcher: a.Launcher.ID, On: a.Launcher.Name, Stage: a.Stage, Index: a.Index,
+		State: a.factState(), Speculative: a.BundleAttempt.Speculative, Outcome: a.Outcome(),
+		Ready: a.BundleAttempt.Ready, Launched: a.BundleAttempt.Launched, Started: a.Started(), Executing: a.Executing(), Suspended: a.SuspendedTime(),
 	}
 	switch a.Phase() {
 	case phase.Ended, phase.Suspended:
@@ -241,6 +241,6 @@ func (l *Launcher) Row() changes.Launcher {
 		Memory: l.Memory(), MemoryFree: l.FreeMemory(), Swap: l.Swap(), SwapFree: l.FreeSwap(),
 		Running: len(l.Attempts) - l.Suspended, Suspended: l.Suspended, HTTPAddress: l.HTTPAddress,
 	}
-	row.ExcludedFor, row.ExcludedUntil = l.Excluded()
+	row.ExcludedFor, row.ExcludedUntil = l.Exclusion()
 	return row
 }

@@ -21,7 +21,7 @@ func (j *Job) Prefers(stage int) (kind string, yes bool) {
 }
 
 // PrefersSome says whether any stage does.
-func (j *Job) PrefersSome() bool { return j.prefers }
+func (j *Job) HasPreferredKinds() bool { return j.prefers }
 
 // OwnKind is the kind of slots that a stage of the graph takes where there are none that it prefers.
 func (j *Job) OwnKind(stage int) string { return graph.KindOf(j.Plan.Graph.Stages[stage]) }
@@ -32,8 +32,8 @@ func (j *Job) TakeKinds(kinds map[int]string) {
 	for stage, kind := range kinds { // in any order: each stands alone
 		s := &j.Stages[stage]
 		s.kind = kind
-		if s.single != (resources.Request{}) {
-			s.single.Kind = kind
+		if s.singleNode != (resources.Request{}) {
+			s.singleNode.Kind = kind
 		}
 	}
 	j.findShapes()
@@ -54,7 +54,7 @@ func (j *Job) findShapes() {
 func (b *Bundle) shapeKey() string {
 	var s strings.Builder
 	for i := range b.Width() {
-		d := b.Demand(i)
+		d := b.Request(i)
 		fmt.Fprintf(&s, "%s %d %d;", d.Kind, d.Slots, d.Memory)
 	}
 	return s.String()
@@ -150,21 +150,21 @@ func (j *Job) joinStages() {
 
 // shape notes what of the plan each start and end would ask for.
 func (b *Bundle) shape() {
-	b.runs = b.oneRun[:0]
+	b.attempts = b.oneAttempt[:0]
 	if b.Last() {
 		return
 	}
 	p := b.Job.Plan
-	b.Wired = p.Bundles[b.Index].TCP
+	b.HasTCP = p.Bundles[b.Index].TCP
 	b.Stage, b.First = int32(b.StageOf(0)), int32(p.Node(b.Nodes(0)[0]).Index)
 	if b.Width() > 1 || len(b.Nodes(0)) > 1 {
 		return
 	}
 	// All of a stage take the same: kept there, it is not asked of the plan, most of
 	// which is out of the processor's reach when it is.
-	need, s := b.Demand(0), &b.Job.Stages[b.Stage]
-	if s.single == (resources.Request{}) {
-		s.single = need
+	need, s := b.Request(0), &b.Job.Stages[b.Stage]
+	if s.singleNode == (resources.Request{}) {
+		s.singleNode = need
 	}
-	b.Single = s.single == need
+	b.SingleNode = s.singleNode == need
 }

@@ -16,9 +16,9 @@ func (l *Launcher) frozen() *Launcher {
 
 func (j *Job) frozen() *Job {
 	f := *j
-	f.Attempts, f.touches = nil, nil // written with their bundles, and not at all
+	f.Attempts, f.dirtyStages = nil, nil // written with their bundles, and not at all
 	f.RanOn = slices.Clone(j.RanOn)
-	f.Tally, f.Notes = j.Tally.Clone(), slices.Clone(j.Notes)
+	f.Stats, f.Notes = j.Stats.Clone(), slices.Clone(j.Notes)
 	f.Stages = slices.Clone(j.Stages)
 	for i := range f.Stages {
 		f.Stages[i].Stage = j.Stages[i].Clone()
@@ -27,15 +27,15 @@ func (j *Job) frozen() *Job {
 	f.Bundles = slices.Clone(j.Bundles)
 	for i := range f.Bundles {
 		b := &f.Bundles[i]
-		if len(b.Runs()) > 0 {
-			b.runs = frozenRuns(b.runs)
+		if len(b.Attempts()) > 0 {
+			b.attempts = frozenRuns(b.attempts)
 		}
 	}
 	return &f
 }
 
-func frozenRuns(runs []*Run) []*Run {
-	list := make([]*Run, len(runs))
+func frozenRuns(runs []*BundleAttempt) []*BundleAttempt {
+	list := make([]*BundleAttempt, len(runs))
 	for i, r := range runs {
 		f := *r
 		f.Commits = slices.Clone(r.Commits)
@@ -56,8 +56,8 @@ func (a *Attempt) frozen() *Attempt {
 
 // Freeze makes it the state that another is in, of which it stays the copy.
 func (st *Cluster) Freeze(of *Cluster) {
-	st.Prepared, st.Ended = slices.Clone(of.Prepared), slices.Clone(of.Ended)
-	st.Suspended = of.Suspended.Clone(func(r *Run) *Run { return r }) // of which the ids are written
+	st.ReservedIDs, st.Ended = slices.Clone(of.ReservedIDs), slices.Clone(of.Ended)
+	st.Suspended = of.Suspended.Clone(func(r *BundleAttempt) *BundleAttempt { return r }) // of which the ids are written
 	st.Launchers = of.Launchers.Clone((*Launcher).frozen)
 	st.Jobs = of.Jobs.Clone((*Job).frozen)
 }

@@ -41,7 +41,7 @@ func (c Hosts) WhereIs(id scheduler.LauncherID) (host, rack string, up bool) {
 }
 
 // Moves returns how often a launcher came or went.
-func (c Hosts) Moves() uint64 { return c.capacity.Moves() }
+func (c Hosts) Moves() uint64 { return c.resources.Moves() }
 
 // Made tells where an output was made, and whether its launcher keeps it.
 func (j *Job) Made(k dataflow.Key) (host, rack string, keeps bool) {
@@ -54,11 +54,11 @@ func (j *Job) Made(k dataflow.Key) (host, rack string, keeps bool) {
 // Source describes where an output of a job is that is there.
 func (st *Cluster) Source(j *Job) dataflow.Source {
 	return func(k dataflow.Key) *wire.Source {
-		if s := j.Inputs.Said(k); s != nil && s.Address == st.dataAddress(scheduler.LauncherID(s.Launcher)) {
+		if s := j.Inputs.SourceMessage(k); s != nil && s.Address == st.dataAddress(scheduler.LauncherID(s.Launcher)) {
 			return s
 		}
 		s := st.sourceOf(j, k)
-		j.Inputs.Say(k, s)
+		j.Inputs.SetSourceMessage(k, s)
 		return s
 	}
 }
@@ -68,7 +68,7 @@ func (st *Cluster) sourceOf(j *Job, k dataflow.Key) *wire.Source {
 	m := j.commitOf(j.Inputs.Writer(k))
 	return &wire.Source{
 		Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.Attempt),
-		Host: m.Host, Rack: m.Rack, Token: st.Token(m.Run, m.Token), Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher), LauncherName: st.nameOf(m.Launcher),
+		Host: m.Host, Rack: m.Rack, Token: st.Token(m.BundleAttempt, m.Token), Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher), LauncherName: st.nameOf(m.Launcher),
 	}
 }
 

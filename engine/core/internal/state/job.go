@@ -18,18 +18,18 @@ import (
 // group; for the group's first where it names none.
 func (j *Job) FailStage(f *wire.Failure, a *Attempt) {
 	failed := int(a.Stage)
-	for _, n := range a.Run.Bundle.Nodes(a.Group) {
+	for _, n := range a.BundleAttempt.Bundle.Nodes(a.Group) {
 		if stage := j.Plan.Node(n).Stage; j.Stages[stage].Name() == f.GetStage() {
 			failed = stage
 			break
 		}
 	}
 	j.Stages[failed].Fail()
-	j.touchStage(failed)
+	j.markStageDirty(failed)
 }
 
 // Prepared is a job id that was handed out and not submitted yet.
-type Prepared struct {
+type ReservedID struct {
 	ID    scheduler.JobID
 	At    scheduler.Time
 	Owner string // to whom; "" where nobody asked, and of older checkpoints
@@ -39,40 +39,40 @@ type Prepared struct {
 type jobPhase uint8
 
 const (
-	JobAsked      jobPhase = iota + 1 // waits for the policy to admit it
-	JobRunning                        // its groups run or wait
-	JobPublishing                     // all groups finished; the last one publishes
-	JobEnding                         // failed or killed: its attempts are being stopped
-	JobCleaning                       // failed or killed: the last group cleans
-	JobLeaving                        // over: what is left of it is taken out of the state
+	JobPendingAdmission jobPhase = iota + 1 // waits for the policy to admit it
+	JobRunning                              // its groups run or wait
+	JobPublishing                           // all groups finished; the last one publishes
+	JobEnding                               // failed or killed: its attempts are being stopped
+	JobCleaning                             // failed or killed: the last group cleans
+	JobRemoving                             // over: what is left of it is taken out of the state
 )
 
 // Job is a live job.
 type Job struct {
 	// What every launch and end touches lies together, up to jobHot.
-	ID         scheduler.JobID
-	Spec       *wire.JobSpec
-	Plan       *graph.Expanded
-	phase      jobPhase
-	touched    bool     // in State.changed
-	told       bool     // its stages have rows
-	notesTold  bool     // Notes are not to be changed any more
-	prefers    bool     // some stage may take slots of other kinds
-	Bundles    []Bundle // in the plan's order, then the last one of a job with outputs
-	Stages     []stage
-	Unfinished int        // bundles, without the last
-	Attempts   attemptSet // live
-	resting    int        // of them: suspended
-	Doubled    int        // of them: speculative; and bundles that are wanted twice
-	ready      readyList
-	Opened     int // bundles that were made known, without the last
-	Exclusions JobExclusions
-	LastLaunch scheduler.Time         // of a bundle of it
-	RanOn      []scheduler.LauncherID // launchers to be told of its end, ascending
+	ID               scheduler.JobID
+	Spec             *wire.JobSpec
+	Plan             *graph.Expanded
+	phase            jobPhase
+	dirty            bool     // in State.changed
+	rowsSent         bool     // its stages have rows
+	notesShared      bool     // Notes are not to be changed any more
+	prefers          bool     // some stage may take slots of other kinds
+	Bundles          []Bundle // in the plan's order, then the last one of a job with outputs
+	Stages           []stage
+	Unfinished       int        // bundles, without the last
+	Attempts         attemptSet // live
+	suspended        int        // of them: suspended
+	SpeculativeCount int        // of them: speculative; and bundles that are wanted twice
+	ready            readyList
+	Opened           int // bundles that were made known, without the last
+	Exclusions       JobExclusions
+	LastLaunch       scheduler.Time         // of a bundle of it
+	RanOn            []scheduler.LauncherID // launchers to be told of its end, ascending
 
-	Tally      stats.Job
-	touches    []int32  // stages whose rows changed
-	stageNames []string // nil: nobody asked
+	Stats       stats.Job
+	dirtyStages []int32  // stages whose rows changed
+	stageNames  []string // nil: nobody asked
 
 	Client    uint64 // whom the admission answers; 0 when answered
 	Pool      string
@@ -93,11 +93,11 @@ type Job struct {
 
 	LastMore int64 // bytes that its last group takes beside lastMemory, since that was made ready
 
-	Watched     bool           // the timer for readers that wait is set
-	Roomy       scheduler.Time // since when work that they wait for had room at each look; 0: at the last one it had none
-	Unplaceable scheduler.Time // since when a bundle can't be placed; 0: all can
-	WhyNot      string         // the message for it
-	PolicyWait  scheduler.Waiting
+	WatchingReaders bool           // the timer for readers that wait is set
+	RoomSince       scheduler.Time // since when work that they wait for had room at each look; 0: at the last one it had none
+	Unplaceable     scheduler.Time // since when a bundle can't be placed; 0: all can
+	WhyNot          string         // the message for it
+	PolicyWait      scheduler.Waiting
 
 	Notes        []string
 	NotesDropped int
@@ -121,11 +121,11 @@ type EndedJob struct {
 // stage is what a job knows of a stage.
 type stage struct {
 	stats.Stage
-	single resources.Request // of its groups of one node that are bundles by themselves
+	singleNode resources.Request // of its groups of one node that are bundles by themselves
 
 	kind      string              // of slots that its groups take
 	suspended uint32              // of its nodes that run
-	touched   bool                // in Job.touches
+	dirty     bool                // in Job.touches
 	noSuspend bool                // its groups, or some of them, must not be suspended
 	after     []scheduler.StageID // whose groups store what its own read, ascending
 }
@@ -144,7 +144,7 @@ func (j *Job) Enter(p jobPhase) { j.phase = p }
 
 // Ends says whether nothing of the job is to start any more, but its last bundle.
 func (j *Job) Ends() bool {
-	return j.Phase() == JobEnding || j.Phase() == JobCleaning || j.Phase() == JobLeaving
+	return j.Phase() == JobEnding || j.Phase() == JobCleaning || j.Phase() == JobRemoving
 }
 
 // LastBundle returns the bundle that publishes or cleans, or nil.
@@ -205,10 +205,10 @@ func (j *Job) GroupOf(n graph.Node) (*Bundle, int) {
 // commitOf returns the last accepted end of the group of a node, or nil.
 func (j *Job) commitOf(n graph.Node) *Commit {
 	b, i := j.GroupOf(n)
-	if b.Kept == nil {
+	if b.LastCommits == nil {
 		return nil
 	}
-	return b.Kept[i]
+	return b.LastCommits[i]
 }
 
 // ForPolicy is what the policy learns of a job.
@@ -277,21 +277,21 @@ func (j *Job) readersOpen(k dataflow.Key) bool {
 }
 
 // unfinishedWork says whether a later step has to go on with a job.
-func (j *Job) unfinishedWork() bool {
+func (j *Job) hasPendingWork() bool {
 	switch j.Phase() {
 	case JobRunning:
-		return j.Opened < len(j.Plan.Bundles) || j.Inputs.Telling()
+		return j.Opened < len(j.Plan.Bundles) || j.Inputs.Updating()
 	case JobEnding:
 		return j.Closed < len(j.Bundles)
 	}
-	return j.Phase() == JobLeaving
+	return j.Phase() == JobRemoving
 }
 
 // knows says whether a bundle is among those that are known, and not among those that
 // are gone again.
 func (j *Job) knows(b *Bundle) bool {
 	switch {
-	case j.Phase() == JobAsked, j.Phase() == JobLeaving && b.Index < j.Closed:
+	case j.Phase() == JobPendingAdmission, j.Phase() == JobRemoving && b.Index < j.Closed:
 		return false
 	}
 	return b.Last() || b.Index < j.Opened

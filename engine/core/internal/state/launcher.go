@@ -34,10 +34,10 @@ func (l *Launcher) Destination() Destination {
 
 // Output is what an attempt stored on a launcher.
 type Output struct {
-	Job    *Job
-	Bundle *Bundle
-	Group  int
-	Run    uint64
+	Job           *Job
+	Bundle        *Bundle
+	Group         int
+	BundleAttempt uint64
 }
 
 // Stopping counts the slots that attempts hold which were told to stop.

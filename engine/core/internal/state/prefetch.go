@@ -36,13 +36,13 @@ func prefetchStarts(attempts []*Attempt) (sum byte) {
 		sum += prefetch.All(a)
 	}
 	for _, a := range attempts {
-		sum += prefetch.First(a.Run, 1) + prefetch.First(a.Launcher, 1)
+		sum += prefetch.First(a.BundleAttempt, 1) + prefetch.First(a.Launcher, 1)
 	}
 	for _, a := range attempts {
-		sum += prefetch.First(a.Run.Bundle, 1)
+		sum += prefetch.First(a.BundleAttempt.Bundle, 1)
 	}
 	for _, a := range attempts {
-		sum += prefetch.First(a.Run.Bundle.Job, 1)
+		sum += prefetch.First(a.BundleAttempt.Bundle.Job, 1)
 	}
 	return sum
 }
@@ -52,19 +52,19 @@ func prefetchEnds(attempts []*Attempt) (sum byte) {
 		sum += prefetch.All(a)
 	}
 	for _, a := range attempts {
-		sum += prefetch.All(a.Run) + prefetch.First(a.Launcher, launcherHot)
+		sum += prefetch.All(a.BundleAttempt) + prefetch.First(a.Launcher, launcherHot)
 	}
 	for _, a := range attempts {
-		sum += prefetch.All(a.Run.Bundle) + prefetch.At(a.Launcher.Free(), 0) + prefetch.At(a.Launcher.Attempts, int(a.places[inLauncher]))
+		sum += prefetch.All(a.BundleAttempt.Bundle) + prefetch.At(a.Launcher.Free(), 0) + prefetch.At(a.Launcher.Attempts, int(a.places[inLauncher]))
 	}
 	for _, a := range attempts {
-		sum += prefetch.First(a.Run.Bundle.Job, jobHot)
+		sum += prefetch.First(a.BundleAttempt.Bundle.Job, jobHot)
 	}
 	for _, a := range attempts {
-		j := a.Run.Bundle.Job
+		j := a.BundleAttempt.Bundle.Job
 		sum += prefetch.At(j.Attempts, int(a.places[inJob])) + prefetch.At(j.Attempts, len(j.Attempts)-1)
 		sum += prefetch.At(j.Stages, int(a.Stage))
-		if p := j.Tally.Oldest(); p != nil {
+		if p := j.Stats.Oldest(); p != nil {
 			sum += prefetch.All(p)
 		}
 	}
@@ -108,11 +108,11 @@ func (st *Cluster) PrefetchLaunches(launches []scheduler.Launch) {
 }
 
 // PrefetchSpecs touches what start commands are made of.
-func PrefetchSpecs(list []step.Todo) {
+func PrefetchSpecs(list []step.Effect) {
 	var sum byte
 	for _, t := range list {
-		if a, later := t.Later.(*Attempt); later {
-			sum += prefetch.All(a.Run.Bundle.Job.Spec)
+		if a, later := t.Deferred.(*Attempt); later {
+			sum += prefetch.All(a.BundleAttempt.Bundle.Job.Spec)
 		}
 	}
 	runtime.KeepAlive(sum)

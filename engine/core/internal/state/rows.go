@@ -10,7 +10,7 @@ import (
 // order of their ends, then of those that live, in order of id.
 func (j *Job) AttemptStatus() []*wire.AttemptStatus {
 	var list []*wire.AttemptStatus
-	for _, p := range j.Tally.Kept() {
+	for _, p := range j.Stats.EndedAttempts() {
 		list = append(list, &wire.AttemptStatus{
 			Attempt: uint64(p.ID), Stage: j.Stages[p.Stage].Name(), Index: uint32(p.Index), Launcher: p.Launcher, State: p.Outcome.String(),
 			Started: int64(p.Started), Ended: int64(p.Ended), Speculative: p.Speculative, Reason: p.Reason, SuspendedNs: int64(p.Suspended),
@@ -19,7 +19,7 @@ func (j *Job) AttemptStatus() []*wire.AttemptStatus {
 	for _, a := range j.Attempts.Sorted() {
 		s := &wire.AttemptStatus{
 			Attempt: uint64(a.ID), Stage: j.Stages[a.Stage].Name(), Index: uint32(a.Index), Launcher: a.Launcher.Name, State: a.state(),
-			Started: int64(a.Started()), Speculative: a.Run.Speculative, SuspendedNs: int64(a.Rested()),
+			Started: int64(a.Started()), Speculative: a.BundleAttempt.Speculative, SuspendedNs: int64(a.SuspendedTime()),
 		}
 		if a.Phase() == phase.Suspended {
 			s.SuspendedSince = int64(a.Since())
@@ -50,13 +50,13 @@ func (a *Attempt) state() string {
 func (j *Job) Summary() *wire.JobSummary {
 	s := &wire.JobSummary{
 		Job: uint64(j.ID), Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Pool, Priority: int32(j.Priority),
-		Submitted: int64(j.Submitted), Groups: uint32(len(j.Plan.Groups)), GroupsFinished: uint32(j.Tally.Groups()),
+		Submitted: int64(j.Submitted), Groups: uint32(len(j.Plan.Groups)), GroupsFinished: uint32(j.Stats.Groups()),
 	}
 	if j.LastBundle() != nil {
 		s.Groups++
 	}
 	switch j.Phase() {
-	case JobAsked:
+	case JobPendingAdmission:
 		s.State = wire.JobState_JOB_STATE_ASKED
 	case JobRunning:
 		s.State = wire.JobState_JOB_STATE_RUNNING
@@ -66,7 +66,7 @@ func (j *Job) Summary() *wire.JobSummary {
 			s.State = wire.JobState_JOB_STATE_KILLING
 		}
 	}
-	s.GroupsRunning = uint32(len(j.Attempts) - j.resting)
+	s.GroupsRunning = uint32(len(j.Attempts) - j.suspended)
 	return s
 }
 
@@ -92,7 +92,7 @@ func (l *Launcher) State() string {
 		return "drained"
 	case l.Draining:
 		return "draining"
-	case l.Blamed:
+	case l.Excluded:
 		return "excluded"
 	}
 	return "up"

@@ -96,14 +96,14 @@ func TestSetsOfAttempts(t *testing.T) {
 	j := h.Job(roomtest.Maps(4))
 	var all []*state.Attempt
 	for i := range 4 {
-		all = append(all, h.Run(j, i, l).Attempts[0])
+		all = append(all, h.RunBundle(j, i, l).Attempts[0])
 	}
 	for _, i := range []int{1, 3, 0, 2} {
 		if !slices.Contains(j.Attempts, all[i]) || !slices.Contains(l.Attempts, all[i]) {
 			t.Fatalf("attempt %d lives and is not in both sets", i)
 		}
-		h.Life.RemoveAttempt(all[i])
-		if slices.Contains(j.Attempts, all[i]) || slices.Contains(l.Attempts, all[i]) || h.Life.Attempts.Get(all[i].ID) != nil || all[i].Run.Live() != 0 {
+		h.Cluster.RemoveAttempt(all[i])
+		if slices.Contains(j.Attempts, all[i]) || slices.Contains(l.Attempts, all[i]) || h.Cluster.Attempts.Get(all[i].ID) != nil || all[i].BundleAttempt.Live() != 0 {
 			t.Fatalf("attempt %d ended and is in a set", i)
 		}
 	}
@@ -112,18 +112,18 @@ func TestSetsOfAttempts(t *testing.T) {
 // A bundle attempt notes the first reason of each sort; a lack of room is none where there
 // is another, and to kill overrides why it is stopped.
 func TestWhyABundleAttemptEnds(t *testing.T) {
-	var r state.Run
+	var r state.BundleAttempt
 	resource, program := &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: "full"}, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: "wrong"}
 	r.Lose("gone")
 	r.Lose("gone again")
-	if r.Why() != "gone" {
-		t.Errorf("it was lost because %q", r.Why())
+	if r.Reason() != "gone" {
+		t.Errorf("it was lost because %q", r.Reason())
 	}
 	r.Fail(resource)
 	r.Fail(program)
 	r.Fail(&wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: "later"})
-	if r.Failure() != program || r.Why() != "wrong" {
-		t.Errorf("it failed because %q", r.Why())
+	if r.Failure() != program || r.Reason() != "wrong" {
+		t.Errorf("it failed because %q", r.Reason())
 	}
 	r.Stop(scheduler.Preempted)
 	r.Stop(scheduler.Lost)
@@ -142,24 +142,24 @@ func TestItComesBack(t *testing.T) {
 	h.StartPolicy(scheduler.AbilityResume)
 	l := h.Launcher("a", 4)
 	j := h.Job(roomtest.MapReduce(4, 2))
-	h.Finish(h.Run(j, 2, l).Attempts[0], &wire.StoredOutput{From: 2, Bytes: 10, PartitionBytes: []int64{4, 6}})
-	h.Run(j, 3, l)
-	suspended := h.Run(j, 0, l)
+	h.Finish(h.RunBundle(j, 2, l).Attempts[0], &wire.StoredOutput{From: 2, Bytes: 10, PartitionBytes: []int64{4, 6}})
+	h.RunBundle(j, 3, l)
+	suspended := h.RunBundle(j, 0, l)
 	h.Later(time.Hour)
-	h.Attempts.SuspendRun(suspended)
+	h.Attempts.SuspendBundleAttempt(suspended)
 	h.Attempts.SuspendedNow(suspended.Attempts[0])
 	h.Checked()
 
 	code := func(st *state.Cluster) func(*checkpoint.Codec) {
 		return func(w *checkpoint.Codec) {
-			st.CodeBefore(w)
+			st.CodeReservedAndEnded(w)
 			st.CodeLaunchers(w)
 			st.CodeJobs(w)
 			st.CodeOutputs(w)
 			st.CodeSuspended(w)
 		}
 	}
-	was := codectest.Bytes(t, code(h.Life))
+	was := codectest.Bytes(t, code(h.Cluster))
 	var room resources.Resources
 	back := state.New(&step.Step{Set: h.Step.Set, Now: h.Step.Now}, &room)
 	codectest.Read(t, was, code(back))

@@ -7,12 +7,12 @@ import (
 
 // Short cuts a reason at Settings.ReasonBytes, and says so: thousands of them are kept,
 // told to the policy and shown.
-func (s *Step) Short(reason string) string {
+func (s *Step) Shorten(reason string) string {
 	most := s.Set.ReasonBytes
 	if len(reason) <= most {
 		return reason
 	}
-	end := max(most-shortRoom, 0)
+	end := max(most-shortenedSuffix, 0)
 	for end > 0 && !utf8.RuneStart(reason[end]) {
 		end--
 	}
@@ -20,4 +20,4 @@ func (s *Step) Short(reason string) string {
 }
 
 // shortRoom is for the words that say what was cut, so that what was cut once stays.
-const shortRoom = 40
+const shortenedSuffix = 40

@@ -54,7 +54,7 @@ var SuspensionBounds = [...]time.Duration{
 }
 
 // Rested counts a suspension that is over.
-func (s *Stats) Rested(d time.Duration) {
+func (s *Stats) AddSuspension(d time.Duration) {
 	i := 0
 	for i < len(SuspensionBounds) && d > SuspensionBounds[i] {
 		i++

@@ -24,16 +24,16 @@ type Step struct {
 	Now   scheduler.Time
 	Stats Stats // never decide anything
 
-	timers Timers
-	todo   []Todo
-	work   int // what is left of Settings.StepWork
+	timers  Timers
+	effects []Effect
+	work    int // what is left of Settings.StepWork
 }
 
 // Todo is something to be done: an action, or something that is written as one when the
 // round is on its way to the policy.
-type Todo struct {
+type Effect struct {
 	Action      Action
-	Later       any    // not nil: it is written from this
+	Deferred    any    // not nil: it is written from this
 	Incarnation uint64 // of the launcher that it is for
 }
 
@@ -47,19 +47,19 @@ func (s *Step) Begin(at scheduler.Time) {
 }
 
 // Act has something be done.
-func (s *Step) Act(a Action) { s.todo = append(s.todo, Todo{Action: a}) }
+func (s *Step) Emit(a Action) { s.effects = append(s.effects, Effect{Action: a}) }
 
 // ActLater has something be done that is written when the round is on its way.
-func (s *Step) ActLater(t Todo) { s.todo = append(s.todo, t) }
+func (s *Step) EmitDeferred(t Effect) { s.effects = append(s.effects, t) }
 
 // Todo returns what is to be done, in order, until Done.
-func (s *Step) Todo() []Todo { return s.todo }
+func (s *Step) Effects() []Effect { return s.effects }
 
 // Done ends the step.
-func (s *Step) Done() {
-	clear(s.todo)
-	if s.todo = s.todo[:0]; cap(s.todo) > usualMax {
-		s.todo = nil
+func (s *Step) End() {
+	clear(s.effects)
+	if s.effects = s.effects[:0]; cap(s.effects) > usualMax {
+		s.effects = nil
 	}
 }
 
@@ -77,20 +77,20 @@ func (s *Step) log(line LogLine, pairs []string) {
 	for pair := range slices.Chunk(pairs, 2) {
 		line.Attrs = append(line.Attrs, Attr{pair[0], pair[1]})
 	}
-	s.Act(line)
+	s.Emit(line)
 }
 
 // Reply answers a client's request: with a failure, or nil. Client 0 is nobody.
 func (s *Step) Reply(client uint64, j scheduler.JobID, f *wire.Failure) {
 	if client != 0 {
-		s.Act(Reply{Client: client, Job: j, Failure: f})
+		s.Emit(Reply{Client: client, Job: j, Failure: f})
 	}
 }
 
 // ReplyChanged answers a request that was carried out, with what it found and left.
 func (s *Step) ReplyChanged(client uint64, j scheduler.JobID, before, after string) {
 	if client != 0 {
-		s.Act(Reply{Client: client, Job: j, Before: before, After: after})
+		s.Emit(Reply{Client: client, Job: j, Before: before, After: after})
 	}
 }
 
@@ -105,7 +105,7 @@ func Invalid(message string) *wire.Failure {
 }
 
 // Spend takes from what the step may do of long work; false when nothing is left.
-func (s *Step) Spend(work int) bool {
+func (s *Step) ConsumeBudget(work int) bool {
 	if s.work <= 0 {
 		return false
 	}
@@ -114,10 +114,10 @@ func (s *Step) Spend(work int) bool {
 }
 
 // Charge takes off for work that was done, whether there was something left or not.
-func (s *Step) Charge(work int) { s.work -= work }
+func (s *Step) AddCost(work int) { s.work -= work }
 
 // Rested says whether nothing is left of what the step may do of long work.
-func (s *Step) Rested() bool { return s.work <= 0 }
+func (s *Step) BudgetSpent() bool { return s.work <= 0 }
 
 // CodeTime codes the term and the time.
 func (s *Step) CodeTime(w *checkpoint.Codec) {
@@ -134,6 +134,6 @@ func (s *Step) CodeTimers(w *checkpoint.Codec) { s.timers.Code(w) }
 // Clone returns a copy that stays while the step goes on. Nothing is to be done in it.
 func (s *Step) Clone() Step {
 	f := *s
-	f.timers, f.todo = s.timers.Clone(), nil
+	f.timers, f.effects = s.timers.Clone(), nil
 	return f
 }

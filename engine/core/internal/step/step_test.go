@@ -19,13 +19,13 @@ import (
 func TestReasonsAreCutOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Step{Set: DefaultSettings()}
-		s.Set.ReasonBytes = rapid.IntRange(shortRoom, 200).Draw(t, "bound")
+		s.Set.ReasonBytes = rapid.IntRange(shortenedSuffix, 200).Draw(t, "bound")
 		reason := rapid.StringN(0, 300, -1).Draw(t, "reason")
-		once := s.Short(reason)
+		once := s.Shorten(reason)
 		switch {
 		case len(reason) <= s.Set.ReasonBytes && once != reason:
 			t.Errorf("%q was cut to %q", reason, once)
-		case len(once) > s.Set.ReasonBytes, s.Short(once) != once, !utf8.ValidString(once):
+		case len(once) > s.Set.ReasonBytes, s.Shorten(once) != once, !utf8.ValidString(once):
 			t.Errorf("%d bytes are left of %d, at most %d: %q", len(once), len(reason), s.Set.ReasonBytes, once)
 		case len(reason) > s.Set.ReasonBytes && !strings.HasSuffix(once, fmt.Sprintf("(%d bytes more)", len(reason)-strings.LastIndex(once, "..."))):
 			t.Errorf("%q does not say how much of %d bytes was cut", once, len(reason))
@@ -44,21 +44,21 @@ func TestAStepBeginsAnew(t *testing.T) {
 			t.Errorf("step %d: it is %d, before it was %d", i, s.Now, before)
 		}
 		spent := 0
-		for s.Spend(4) {
+		for s.ConsumeBudget(4) {
 			spent++
 		}
-		if spent != 3 || !s.Rested() {
+		if spent != 3 || !s.BudgetSpent() {
 			t.Errorf("step %d: %d pieces of work of 4 in a step of 10", i, spent)
 		}
 		s.Log(Info, "first", "key", "value")
-		s.ActLater(Todo{Later: i, Incarnation: 7})
+		s.EmitDeferred(Effect{Deferred: i, Incarnation: 7})
 		s.Reply(0, 1, nil) // nobody
 		s.Reply(3, 1, Invalid("no"))
-		got := fmt.Sprint(s.Todo())
+		got := fmt.Sprint(s.Effects())
 		if want := fmt.Sprintf("[{{1 first [{key value}] false} <nil> 0} {<nil> %d 7} {{3 job-1 kind:ERROR_KIND_INVALID message:%q <nil> } <nil> 0}]", i, "no"); strings.ReplaceAll(got, "  ", " ") != want {
 			t.Errorf("to be done:\n%s, want\n%s", got, want)
 		}
-		if s.Done(); len(s.Todo()) > 0 {
+		if s.End(); len(s.Effects()) > 0 {
 			t.Error("something is left to be done")
 		}
 	}
@@ -68,22 +68,22 @@ func TestAStepBeginsAnew(t *testing.T) {
 func TestAStepComesBack(t *testing.T) {
 	s := Step{Set: DefaultSettings(), Term: 3}
 	s.Begin(1000)
-	s.After(time.Microsecond, 5, 42)
+	s.SetTimer(time.Microsecond, 5, 42)
 	code := func(s *Step) func(*checkpoint.Codec) {
 		return func(w *checkpoint.Codec) { s.CodeTime(w); s.CodeLast(w); s.CodeTimers(w) }
 	}
 	clone := s.Clone()
-	s.After(time.Nanosecond, 6, 43)
+	s.SetTimer(time.Nanosecond, 6, 43)
 	var back Step
 	codectest.Read(t, codectest.Bytes(t, code(&clone)), code(&back))
-	if back.Term != 3 || back.Now != 1000 || back.Timers() != 1 || back.Due() {
+	if back.Term != 3 || back.Now != 1000 || back.Timers() != 1 || back.TimerDue() {
 		t.Errorf("it comes back as term %d at %d with %d timers", back.Term, back.Now, back.Timers())
 	}
 	back.Begin(2000)
-	if at, yes := back.NextTimer(); !yes || at != 2000 || !back.Due() {
+	if at, yes := back.NextTimer(); !yes || at != 2000 || !back.TimerDue() {
 		t.Errorf("the timer is due at %d: %t", at, yes)
 	}
-	if kind, id := back.Take(); kind != 5 || id != 42 {
+	if kind, id := back.TakeTimer(); kind != 5 || id != 42 {
 		t.Errorf("the timer is of kind %d, about %d", kind, id)
 	}
 }

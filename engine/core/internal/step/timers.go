@@ -17,29 +17,29 @@ const (
 	TimerAdmission
 	TimerRequest
 	TimerSettings
-	TimerTakeBack
+	TimerReclaim
 	TimerSuspend
 	TimerUnplaceable
-	TimerBlame
+	TimerReadmit
 	TimerPublish
 	TimerClean
-	TimerPrepared
+	TimerReservedIDs
 	TimerStall
 	TimerFeed
-	TimerRoom
+	TimerStoreRoom
 )
 
 // After has a timer of a kind, about somebody, be due after a while. Nothing cancels it:
 // whoever it is for looks, when it is due, whether there is still something to do.
-func (s *Step) After(d time.Duration, kind TimerKind, id uint64) {
+func (s *Step) SetTimer(d time.Duration, kind TimerKind, id uint64) {
 	s.timers.Set(s.Now.Add(d), uint8(kind), id)
 }
 
 // Due says whether some timer is due.
-func (s *Step) Due() bool { return s.timers.Due(s.Now) }
+func (s *Step) TimerDue() bool { return s.timers.Due(s.Now) }
 
 // Take takes the first that is due.
-func (s *Step) Take() (kind TimerKind, id uint64) {
+func (s *Step) TakeTimer() (kind TimerKind, id uint64) {
 	t := s.timers.Take()
 	return TimerKind(t.Kind), t.ID
 }

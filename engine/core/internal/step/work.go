@@ -3,10 +3,10 @@ package step
 // What a piece of long work counts for in Settings.StepWork: about as many
 // microseconds.
 const (
-	WorkOpen   = 3 // to offer a bundle of a job that starts
-	WorkClose  = 1 // to look at a bundle of a job that ends
-	WorkStop   = 4 // to stop an attempt, or to tell a launcher that a job is over
-	WorkDecide = 4 // to apply a decision
-	WorkTimer  = 4
-	WorkGather = 2 // to tell of a bundle, a job or a launcher in a snapshot
+	WorkOpen     = 3 // to offer a bundle of a job that starts
+	WorkClose    = 1 // to look at a bundle of a job that ends
+	WorkStop     = 4 // to stop an attempt, or to tell a launcher that a job is over
+	WorkDecide   = 4 // to apply a decision
+	WorkTimer    = 4
+	WorkSnapshot = 2 // to tell of a bundle, a job or a launcher in a snapshot
 )

@@ -63,7 +63,7 @@ func (c *Machine) Since() scheduler.Time { return c.since }
 func (c *Machine) Ran() time.Duration { return c.ran }
 
 // Rested is how long it had been suspended when it came to its phase.
-func (c *Machine) Rested() time.Duration {
+func (c *Machine) SuspendedTime() time.Duration {
 	if c.started == 0 {
 		return 0
 	}
@@ -86,7 +86,7 @@ func (c *Machine) Suspending() bool { return c.suspending }
 func (c *Machine) Resuming() bool { return c.resuming }
 
 // Waits says whether it is suspended, and nobody asked it to go on.
-func (c *Machine) Waits() bool { return c.phase == Suspended && !c.resuming }
+func (c *Machine) WaitsForResume() bool { return c.phase == Suspended && !c.resuming }
 
 // Running is how long it has run.
 func (c *Machine) Running(now scheduler.Time) time.Duration {
@@ -97,7 +97,7 @@ func (c *Machine) Running(now scheduler.Time) time.Duration {
 }
 
 // Begin has it run.
-func (c *Machine) Begin(now scheduler.Time) { c.phase, c.started, c.since = Running, now, now }
+func (c *Machine) Start(now scheduler.Time) { c.phase, c.started, c.since = Running, now, now }
 
 // Execute notes that it executes; false when that was known.
 func (c *Machine) Execute(now scheduler.Time) bool {

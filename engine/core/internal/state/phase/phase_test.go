@@ -16,19 +16,19 @@ import (
 func TestSuspensionIsNoRunningTime(t *testing.T) {
 	var c Machine
 	at := func(s int) scheduler.Time { return scheduler.Time(s) * scheduler.Time(time.Second) }
-	c.Begin(at(10))
+	c.Start(at(10))
 	for _, from := range []int{15, 100} {
 		if c.Suspend(at(from)) {
 			t.Fatal("it was suspended, and nobody asked")
 		}
-		if !c.AskSuspend() || c.AskSuspend() || !c.Suspend(at(from)) || !c.Waits() {
+		if !c.AskSuspend() || c.AskSuspend() || !c.Suspend(at(from)) || !c.WaitsForResume() {
 			t.Fatal("it is not suspended")
 		}
 		if c.Resume(at(from + 10)) {
 			t.Fatal("it was resumed, and nobody asked")
 		}
 		c.AskResume()
-		if c.Waits() || !c.Resume(at(from+20)) {
+		if c.WaitsForResume() || !c.Resume(at(from+20)) {
 			t.Fatal("it does not run again")
 		}
 	}
@@ -45,7 +45,7 @@ func TestSuspensionIsNoRunningTime(t *testing.T) {
 // grace away, and who has a copy keeps what that says.
 func TestAskStop(t *testing.T) {
 	var c Machine
-	c.Begin(1)
+	c.Start(1)
 	c.AskSuspend()
 	if !c.AskStop(Stop{Outcome: scheduler.Preempted, Grace: time.Minute, Reason: "for another"}) || c.Suspending() {
 		t.Fatal("it is still asked to suspend")
@@ -81,7 +81,7 @@ func TestAnyHistory(t *testing.T) {
 			switch rapid.IntRange(0, 7).Draw(t, "what") {
 			case 0:
 				if phase == Assigned {
-					c.Begin(now)
+					c.Start(now)
 				}
 			case 1:
 				may := phase == Running && !c.Suspending() && c.Stop() == nil
@@ -91,7 +91,7 @@ func TestAnyHistory(t *testing.T) {
 			case 2:
 				c.Suspend(now)
 			case 3:
-				if c.Waits() && c.Stop() == nil {
+				if c.WaitsForResume() && c.Stop() == nil {
 					c.AskResume()
 				}
 			case 4:
@@ -133,13 +133,13 @@ func TestRested(t *testing.T) {
 	var c Machine
 	want := func(s int) {
 		t.Helper()
-		if got, want := c.Rested(), time.Duration(s)*time.Second; got != want {
+		if got, want := c.SuspendedTime(), time.Duration(s)*time.Second; got != want {
 			t.Errorf("it was suspended for %v, want %v", got, want)
 		}
 	}
 	at := func(s int) scheduler.Time { return scheduler.Time(time.Duration(s) * time.Second) }
 	want(0)
-	c.Begin(at(10))
+	c.Start(at(10))
 	want(0)
 	c.AskSuspend()
 	c.Suspend(at(15))
@@ -154,7 +154,7 @@ func TestRested(t *testing.T) {
 	want(10)
 
 	var never Machine
-	if never.End(at(5), scheduler.Lost); never.Rested() != 0 {
+	if never.End(at(5), scheduler.Lost); never.SuspendedTime() != 0 {
 		t.Error("one that never ran was suspended")
 	}
 }

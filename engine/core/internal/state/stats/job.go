@@ -23,14 +23,14 @@ import (
 
 // Job is the tally of a job beside that of its stages. The zero value has counted nothing.
 type Job struct {
-	groups int // finished
-	files  int // that accepted attempts wrote into the job's outputs
-	read   [scheduler.LocalityLevels]int64
-	local  [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
-	told   []*wire.Counter                  // sums as they were told last; nil: they changed since
-	sums   []sum                            // of the accepted attempts' counters, in order of name
-	past   []EndedAttempt                   // the last to end, as a ring
-	oldest int                              // of past
+	groups         int // finished
+	files          int // that accepted attempts wrote into the job's outputs
+	read           [scheduler.LocalityLevels]int64
+	local          [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
+	sharedCounters []*wire.Counter                  // sums as they were told last; nil: they changed since
+	sums           []sum                            // of the accepted attempts' counters, in order of name
+	ended          []EndedAttempt                   // the last to end, as a ring
+	oldest         int                              // of past
 }
 
 // sum is one counter over the accepted attempts that counted it.
@@ -99,7 +99,7 @@ func (j *Job) Files() int { return j.files }
 // of one that another was accepted in place of.
 func (j *Job) Accept(m *wire.AttemptEnded, by int) {
 	j.files += by * len(m.GetFiles())
-	j.told = nil
+	j.sharedCounters = nil
 	for _, n := range m.GetCounters() {
 		i, found := slices.BinarySearchFunc(j.sums, n.GetName(), func(s sum, name string) int { return cmp.Compare(s.name, name) })
 		if !found {
@@ -124,11 +124,11 @@ func (j *Job) Counters() []*wire.Counter {
 }
 
 // TellCounters is Counters, of which the list is not to be changed.
-func (j *Job) TellCounters() []*wire.Counter {
-	if j.told == nil {
-		j.told = j.Counters()
+func (j *Job) SharedCounters() []*wire.Counter {
+	if j.sharedCounters == nil {
+		j.sharedCounters = j.Counters()
 	}
-	return j.told
+	return j.sharedCounters
 }
 
 // Read adds the bytes that an attempt read, by locality.
@@ -153,34 +153,34 @@ func (j *Job) ReadsByLevel() (read [scheduler.LocalityLevels]int64, local [sched
 
 // Keep keeps what is shown of an attempt that ended, the newest up to a bound.
 func (j *Job) Keep(p EndedAttempt, most int) {
-	if len(j.past) < most {
-		j.past = append(j.past, p)
+	if len(j.ended) < most {
+		j.ended = append(j.ended, p)
 		return
 	}
-	j.past[j.oldest%len(j.past)] = p
+	j.ended[j.oldest%len(j.ended)] = p
 	j.oldest++
 }
 
 // Oldest returns the place that the next attempt may be kept in; nil: a new one.
 func (j *Job) Oldest() *EndedAttempt {
-	if len(j.past) == 0 {
+	if len(j.ended) == 0 {
 		return nil
 	}
-	return &j.past[j.oldest%len(j.past)]
+	return &j.ended[j.oldest%len(j.ended)]
 }
 
 // Kept lists the attempts that are kept, the first that ended first.
-func (j *Job) Kept() []EndedAttempt {
-	list := make([]EndedAttempt, len(j.past))
-	for i := range j.past {
-		list[i] = j.past[(j.oldest+i)%len(j.past)]
+func (j *Job) EndedAttempts() []EndedAttempt {
+	list := make([]EndedAttempt, len(j.ended))
+	for i := range j.ended {
+		list[i] = j.ended[(j.oldest+i)%len(j.ended)]
 	}
 	return list
 }
 
 // Shows says whether an attempt is kept.
 func (j *Job) Shows(id scheduler.AttemptID) bool {
-	return slices.ContainsFunc(j.past, func(p EndedAttempt) bool { return p.ID == id })
+	return slices.ContainsFunc(j.ended, func(p EndedAttempt) bool { return p.ID == id })
 }
 
 // SameSums says whether two tallies have the same files and counters.
@@ -191,13 +191,13 @@ func (j *Job) SameSums(other *Job) bool {
 // Clone returns a copy that stays while the tally changes.
 func (j *Job) Clone() Job {
 	f := *j
-	f.sums, f.past = slices.Clone(j.sums), slices.Clone(j.past)
+	f.sums, f.ended = slices.Clone(j.sums), slices.Clone(j.ended)
 	return f
 }
 
 // Code codes all but what Accept counted, which who accepted it counts again.
 func (j *Job) Code(w *checkpoint.Codec) {
-	checkpoint.List(w, &j.past, codePast)
+	checkpoint.List(w, &j.ended, codePast)
 	checkpoint.Num(w, &j.oldest)
 	checkpoint.Num(w, &j.groups)
 	for i := range j.read {

@@ -98,7 +98,7 @@ func check(t *rapid.T, j *Job, accepted map[int]*wire.AttemptEnded, newest []sch
 		t.Fatalf("%d groups, %d files, counters %v; want %d, %d, %v", j.Groups(), j.Files(), got, len(accepted), files, want)
 	}
 	var kept []scheduler.AttemptID
-	for _, p := range j.Kept() {
+	for _, p := range j.EndedAttempts() {
 		kept = append(kept, p.ID)
 	}
 	if !slices.Equal(kept, newest) || !j.Shows(newest[0]) || j.Shows(newest[0]-1) {
