@@ -1,4 +1,4 @@
-package main
+package preemption_test
 
 import (
 	"os"
