@@ -2,7 +2,7 @@ package core
 
 import (
 	"github.com/hamadryad/hamadryad/engine/core/house"
-	"github.com/hamadryad/hamadryad/engine/core/status"
+	"github.com/hamadryad/hamadryad/engine/core/internal/outbound"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -13,8 +13,8 @@ const Version = 7
 
 // Core is the state of the manager, and what is done with it. Not safe for concurrent use.
 type Core struct {
-	rooms                *house.House
-	*status.StatusReader // what is asked of it
+	rooms                  *house.House
+	*outbound.StatusReader // what is asked of it
 }
 
 // New returns a core that knows nothing.

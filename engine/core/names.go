@@ -3,13 +3,13 @@ package core
 import (
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/admission"
-	"github.com/hamadryad/hamadryad/engine/core/decisions"
 	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/lifecycle"
+	"github.com/hamadryad/hamadryad/engine/core/internal/membership"
+	"github.com/hamadryad/hamadryad/engine/core/internal/outbound"
+	"github.com/hamadryad/hamadryad/engine/core/internal/rounds"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
-	"github.com/hamadryad/hamadryad/engine/core/sessions"
-	"github.com/hamadryad/hamadryad/engine/core/status"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -17,10 +17,10 @@ import (
 // What the core's callers need lies in its rooms, and has its names here.
 type (
 	Graphs       = state.Graphs
-	Draft        = admission.Draft
-	Losses       = admission.Losses
-	LauncherInfo = status.LauncherInfo
-	PolicyState  = decisions.PolicyState
+	Draft        = lifecycle.Draft
+	Losses       = lifecycle.Losses
+	LauncherInfo = outbound.LauncherInfo
+	PolicyState  = rounds.PolicyState
 
 	Settings        = step.Settings
 	Stats           = step.Stats
@@ -41,7 +41,7 @@ type (
 )
 
 // GivenUp is sessions.GivenUp.
-const GivenUp = sessions.GivenUp
+const GivenUp = membership.GivenUp
 
 // Whose word a SettingsVerdict is.
 const (
@@ -77,7 +77,7 @@ func JobsAboveUnknown(now scheduler.Time) uint64 { return ids.AboveUnknown(now) 
 // NewDraft checks a submission and makes the draft of its job. The message must not be
 // changed afterwards.
 func NewDraft(s Settings, of *wire.JobSpec, graphs Graphs) *Draft {
-	return admission.NewDraft(s, of, graphs)
+	return lifecycle.NewDraft(s, of, graphs)
 }
 
 // DefaultSettings returns the settings of a site that sets none.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint/codectest"
+	"github.com/hamadryad/hamadryad/engine/core/internal/coretest"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
-	"github.com/hamadryad/hamadryad/engine/core/roomtest"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -30,9 +30,9 @@ func ready(j *state.Job) (list []int) {
 // Bundles are in the list of the ready from when they become that to when they run or wait
 // again, in the order in which they did; who walks it may take the one at hand off.
 func TestTheReadyAreInOrder(t *testing.T) {
-	h := roomtest.New(t)
+	h := coretest.New(t)
 	h.StartPolicy(0)
-	j := h.Job(roomtest.Maps(4))
+	j := h.Job(coretest.Maps(4))
 	j.Bundles[1].Enter(state.BundleWaiting)
 	j.Bundles[3].Enter(state.BundleRunning)
 	j.Bundles[1].Enter(state.BundleReady)
@@ -51,10 +51,10 @@ func TestTheReadyAreInOrder(t *testing.T) {
 // stage counts all by phase.
 func TestTheReadyAgainstTheObvious(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		h := roomtest.New(t)
+		h := coretest.New(t)
 		h.StartPolicy(0)
 		const n = 6
-		j := h.Job(roomtest.Maps(n))
+		j := h.Job(coretest.Maps(n))
 		want := ready(j)
 		for range rapid.IntRange(0, 40).Draw(r, "moves") {
 			i := rapid.IntRange(0, n-1).Draw(r, "bundle")
@@ -90,10 +90,10 @@ func TestTheReadyAgainstTheObvious(t *testing.T) {
 // A live attempt is in the sets of its job and its launcher, an ended one in neither, in
 // whatever order they end.
 func TestSetsOfAttempts(t *testing.T) {
-	h := roomtest.New(t)
+	h := coretest.New(t)
 	h.StartPolicy(0)
 	l := h.Launcher("a", 4)
-	j := h.Job(roomtest.Maps(4))
+	j := h.Job(coretest.Maps(4))
 	var all []*state.Attempt
 	for i := range 4 {
 		all = append(all, h.RunBundle(j, i, l).Attempts[0])
@@ -138,10 +138,10 @@ func TestWhyABundleAttemptEnds(t *testing.T) {
 // What is there comes back when it was written: running, suspended and committed attempts,
 // stored outputs, and the order of what waits.
 func TestItComesBack(t *testing.T) {
-	h := roomtest.New(t)
+	h := coretest.New(t)
 	h.StartPolicy(scheduler.AbilityResume)
 	l := h.Launcher("a", 4)
-	j := h.Job(roomtest.MapReduce(4, 2))
+	j := h.Job(coretest.MapReduce(4, 2))
 	h.Finish(h.RunBundle(j, 2, l).Attempts[0], &wire.StoredOutput{From: 2, Bytes: 10, PartitionBytes: []int64{4, 6}})
 	h.RunBundle(j, 3, l)
 	suspended := h.RunBundle(j, 0, l)

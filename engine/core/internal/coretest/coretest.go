@@ -1,0 +1,237 @@
+// Package roomtest joins the rooms of the core, with the doors open: a test of one of them
+// says what comes in at its door, and looks at what follows in the others.
+package coretest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/house"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// T is what a house fails: a test, or a draw of a random one.
+type T interface {
+	Helper()
+	Error(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// House is the rooms of a core, of which a test has the keys.
+type Core struct {
+	*house.House
+	t          T
+	generation uint64
+}
+
+// New returns a house in its first step, one hour after the beginning of time, with the
+// default settings and nobody in it.
+func New(t T) *Core {
+	h := &Core{House: house.New(step.DefaultSettings()), t: t}
+	h.Later(time.Hour)
+	return h
+}
+
+// Later begins the next step, a while after the one at hand. What was to be done is
+// forgotten.
+func (h *Core) Later(d time.Duration) {
+	h.Step.End()
+	h.Step.Begin(h.Step.Now.Add(d))
+	h.Dispatch.Feeds.Begin(h.Step.Now, h.Step.Set.CommandBytes)
+}
+
+// Due takes the timers that are due, and says whether one of a kind, about somebody, is among
+// them. Nobody is told of them: that is package core's.
+func (h *Core) Due(kind step.TimerKind, id uint64) (found bool) {
+	for h.Step.TimerDue() {
+		k, about := h.Step.TakeTimer()
+		found = found || k == kind && about == id
+	}
+	return found
+}
+
+// Checked fails the test when something is so that must never be.
+func (h *Core) Checked() {
+	h.t.Helper()
+	if err := h.Cluster.Check(); err != nil {
+		h.t.Error(err)
+	}
+	if err := h.Resources.Check(h.Step.Now, h.Cluster.Holdings); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// StartPolicy has a policy with some abilities take over.
+func (h *Core) StartPolicy(a scheduler.Ability) { h.startPolicy("test", a) }
+
+// StandIn has a policy without abilities take over, in the place of one that failed.
+func (h *Core) StartFallback() { h.startPolicy("", 0) }
+
+func (h *Core) startPolicy(name string, a scheduler.Ability) {
+	h.generation++
+	h.Rounds.Start(&wire.PolicyStart{Generation: h.generation, Policy: name, StandIn: name == ""})
+	h.Events.BuildSnapshot()
+	h.Rounds.Started(&wire.PolicyStarted{Generation: h.generation, Name: "test", Abilities: uint32(a)})
+}
+
+// Told has a round leave, answered with nothing, and returns what it tells; nil when none
+// is due.
+func (h *Core) NotifiedEvents() []scheduler.Event {
+	h.Later(h.Step.Set.RoundGap)
+	ask := h.Rounds.StartRound()
+	if ask == nil {
+		return nil
+	}
+	h.Rounds.Answer(&wire.PolicyAnswer{Generation: ask.Generation, Round: ask.Round.Number})
+	return ask.Round.Events
+}
+
+// Joining is what a launcher says that joins with slots of the default kind and much memory,
+// has nothing and can suspend.
+func Joining(name string, slots uint32) *wire.Join {
+	return &wire.Join{
+		Name: name, Incarnation: 1, Host: name, Memory: 1 << 40, CanSuspend: true, DataAddress: name + ":1",
+		Slots: []*wire.Slots{{Kind: scheduler.DefaultKind, Count: slots}},
+	}
+}
+
+// Launcher has such a launcher join.
+func (h *Core) Launcher(name string, slots uint32) *state.Launcher {
+	h.Membership.Join(Joining(name, slots))
+	return h.Cluster.ByName[name]
+}
+
+// Job announces and submits a job; it is in when it needs nobody's word.
+func (h *Core) Job(spec *wire.JobSpec) *state.Job {
+	h.t.Helper()
+	h.Admission.ReserveID(&wire.Prepare{Client: 1})
+	id := scheduler.JobID(h.IDs.Job)
+	h.Admission.Submit(&wire.Submit{Client: 2, Job: uint64(id), Spec: spec})
+	j := h.Cluster.Jobs.Get(id)
+	if j == nil {
+		h.t.Fatalf("%v was not let in: %v", id, h.Replies())
+	}
+	return j
+}
+
+// Maps is a job of one stage.
+func Maps(nodes uint32) *wire.JobSpec {
+	return &wire.JobSpec{Name: "maps", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: nodes}}}}
+}
+
+// MapReduce is a job of two stages, joined all to all by files.
+func MapReduce(maps, reduces uint32) *wire.JobSpec {
+	return &wire.JobSpec{Name: "mapreduce", Graph: &wire.Graph{
+		Stages: []*wire.Stage{{Name: "map", Nodes: maps}, {Name: "reduce", Nodes: reduces}},
+		Connections: []*wire.Connection{{
+			FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
+		}},
+	}}
+}
+
+// Chain is a job of stages of one node, joined by files.
+func Chain(stages uint32) *wire.JobSpec {
+	return &wire.JobSpec{Name: "chain", Graph: inRow(stages, wire.ChannelKind_CHANNEL_KIND_FILE)}
+}
+
+// Gang is a job of one bundle: nodes in a row, joined by tcp.
+func Gang(groups uint32) *wire.JobSpec {
+	return &wire.JobSpec{Name: "gang", Graph: inRow(groups, wire.ChannelKind_CHANNEL_KIND_TCP)}
+}
+
+func inRow(stages uint32, kind wire.ChannelKind) *wire.Graph {
+	g := &wire.Graph{}
+	for i := range stages {
+		g.Stages = append(g.Stages, &wire.Stage{Name: string(rune('a' + i)), Nodes: 1})
+		if i > 0 {
+			g.Connections = append(g.Connections, &wire.Connection{
+				FromStage: i - 1, ToStage: i, FromPort: "out", ToPort: "in", Kind: kind, Pattern: wire.Pattern_PATTERN_ONE_TO_ONE,
+			})
+		}
+	}
+	return g
+}
+
+// Stands says where the bundles of a job stand, in order, with the one that publishes.
+func PhasesOf(j *state.Job) string {
+	var list []string
+	for i := range j.Bundles {
+		phase, _, _ := strings.Cut(j.Bundles[i].Phase().String(), " ")
+		list = append(list, phase)
+	}
+	return strings.Join(list, " ")
+}
+
+// Stored is what the node of an index stored for a connection.
+func Stored(connection, from uint32) *wire.StoredOutput {
+	return &wire.StoredOutput{Connection: connection, From: from, Bytes: 1}
+}
+
+// Run launches the i-th bundle of a job, a group on each launcher, tells the policy as if it
+// had decided that, and has its attempts report that they started.
+func (h *Core) RunBundle(j *state.Job, i int, on ...*state.Launcher) *state.BundleAttempt {
+	h.t.Helper()
+	d := scheduler.Launch{Bundle: j.Bundles[i].ID()}
+	for _, l := range on {
+		d.Launchers = append(d.Launchers, l.ID)
+	}
+	if b := &j.Bundles[i]; b.Last() { // no policy decides that
+		h.Attempts.StartFinisher(b, on[0])
+		r := b.Attempts()[len(b.Attempts())-1]
+		h.Attempts.Started(r.Attempts[0], r.Attempts[0].Launcher.DataAddress)
+		return r
+	}
+	ids, refused, why := h.Attempts.Launch(d)
+	if refused != scheduler.NotRefused {
+		h.t.Fatalf("bundle %d is not launched: %s", i, why)
+	}
+	o := scheduler.Outcome{At: h.Step.Now, Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: ids, Launch: d}
+	h.Policy.Notify(o)
+	if h.Policy.NextKnows(j.ID, i) {
+		h.Policy.NotifyNext(o)
+	}
+	runs := j.Bundles[i].Attempts()
+	r := runs[len(runs)-1]
+	for _, a := range r.Attempts {
+		h.Attempts.Started(a, a.Launcher.DataAddress)
+	}
+	return r
+}
+
+// Finish has an attempt report its end, with what it stored.
+func (h *Core) Finish(a *state.Attempt, stored ...*wire.StoredOutput) {
+	h.Attempts.EndedReport(a.Launcher, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED, Stored: stored})
+}
+
+// Fail has it report that its program failed.
+func (h *Core) Fail(a *state.Attempt, message string) {
+	h.Attempts.EndedReport(a.Launcher, &wire.AttemptEnded{
+		Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: message},
+	})
+}
+
+// Commands are those of the step at hand to a launcher, in order.
+func (h *Core) Commands(l *state.Launcher) (list []*wire.Command) {
+	for _, t := range h.Step.Effects() {
+		if a, later := t.Deferred.(*state.Attempt); later && a.Launcher == l {
+			list = append(list, h.Dispatch.StartCommand(a))
+		}
+		if to, is := t.Action.(step.ToLauncher); is && to.Launcher == l.ID {
+			list = append(list, to.Command)
+		}
+	}
+	return list
+}
+
+// Replies are the answers to clients in the step at hand, in order.
+func (h *Core) Replies() (list []step.Reply) {
+	for _, t := range h.Step.Effects() {
+		if r, is := t.Action.(step.Reply); is {
+			list = append(list, r)
+		}
+	}
+	return list
+}

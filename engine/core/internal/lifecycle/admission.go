@@ -1,0 +1,144 @@
+// Package admission is a job's way in: it is announced, submitted, checked, admitted by a
+// policy that wants to be asked, and started; or refused, with the reason. It also tells jobs
+// that no cluster of this size could ever run.
+//
+// # What holds
+//
+// Of a submission that is refused nothing exists. One that is sent again has one answer.
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/outbound"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Admission lets jobs in. Not safe for concurrent use.
+type Admission struct {
+	step      *step.Step
+	ids       *ids.IDs
+	resources *resources.Resources
+	policy    *policystate.Session
+	state     *state.Cluster
+	status    *outbound.StatusReader
+	jobs      *Jobs
+
+	drafts map[*wire.JobSpec]*Draft // of the step at hand, see Expect
+}
+
+// New returns one of the state that it is given.
+func NewAdmission(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, r *outbound.StatusReader, j *Jobs) *Admission {
+	return &Admission{step: s, ids: i, resources: c, policy: p, state: l, status: r, jobs: j}
+}
+
+// askAdmission asks the policy whether a job may come in, if there is one that
+// wants to be asked. While the first policy is starting nobody knows whether it
+// does, so the job waits for it.
+func (ad *Admission) askAdmission(j *state.Job) {
+	j.Enter(state.JobPendingAdmission)
+	ad.jobs.ChooseKinds(j)
+	switch {
+	case ad.policy.Has(scheduler.AbilityAdmission):
+		ad.policy.Notify(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
+	case ad.policy.Current() == nil && !ad.policy.Known():
+	case ad.admissionDown():
+		ad.turnAway(j, "the policy that admits jobs is down: try again later")
+		return
+	default:
+		ad.admit(j)
+		return
+	}
+	ad.step.SetTimer(ad.step.Set.AdmissionMax, step.TimerAdmission, uint64(j.ID))
+}
+
+// closed says whether nobody is let in because the policy that would do so is down.
+func (ad *Admission) admissionDown() bool {
+	return ad.policy.Down() && ad.policy.Admits() && !ad.step.Set.AdmitWithoutPolicy
+}
+
+// AskAll asks a policy that has just taken over about the jobs that wait. One that stands in
+// for a policy that admits jobs leaves them to it.
+func (ad *Admission) AskAll() {
+	for _, j := range slices.Collect(ad.state.Jobs.All()) { // some may be turned away
+		if j.Phase() != state.JobPendingAdmission {
+			continue
+		}
+		err := ad.proved(j.Spec.GetPrincipal())
+		switch {
+		case err != nil:
+			ad.turnAway(j, err.Error())
+		case ad.policy.Has(scheduler.AbilityAdmission):
+			ad.policy.Notify(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
+		case !ad.admissionDown():
+			ad.admit(j)
+		}
+	}
+}
+
+// AdmissionExpired turns a job away that nobody admitted in time, or lets it in where nobody has to.
+func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
+	j := ad.state.Jobs.Get(id)
+	if j == nil || j.Phase() != state.JobPendingAdmission {
+		return
+	}
+	if ad.policy.Down() && (ad.step.Set.AdmitWithoutPolicy || !ad.policy.Known() && !ad.policy.Admits()) {
+		// Nothing ever said that somebody has to admit it: let it in to wait.
+		ad.admit(j)
+		return
+	}
+	ad.turnAway(j, fmt.Sprintf("the policy did not admit it within %v: try again later", ad.step.Set.AdmissionMax))
+}
+
+// turnAway refuses a submission before anything of it exists.
+func (ad *Admission) turnAway(j *state.Job, reason string) {
+	ad.turnAwayFor(j, step.Invalid(fmt.Sprintf("%s was refused: %s", j.ID, reason)))
+}
+
+func (ad *Admission) turnAwayFor(j *state.Job, why *wire.Failure) {
+	j.Failure, j.Outcome = why, scheduler.JobFailed
+	ad.step.Reply(j.Client, j.ID, j.Failure)
+	ad.status.Remember(j)
+	ad.state.Ended[len(ad.state.Ended)-1].Refused = j.Failure
+	ad.state.Jobs.Remove(j.ID)
+	ad.state.MarkDirty(j)
+}
+
+// Admit is the policy's word that a job may come in. Where that says to which pool, the lists of that
+// one count, too: the job's own names and properties may have led there.
+func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) {
+	j := ad.state.Jobs.Get(d.Job)
+	switch {
+	case j == nil:
+		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
+	case j.Phase() != state.JobPendingAdmission:
+		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
+	}
+	if err := ad.mayLand(j, d.Pool); err != nil {
+		ad.turnAwayFor(j, step.Denied(err))
+		return scheduler.NotRefused, ""
+	}
+	ad.admit(j)
+	return scheduler.NotRefused, ""
+}
+
+// Refuse is its word that it may not.
+func (ad *Admission) Refuse(d scheduler.Refuse) (scheduler.RefusalReason, string) {
+	j := ad.state.Jobs.Get(d.Job)
+	switch {
+	case j == nil:
+		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.Job)
+	case j.Phase() != state.JobPendingAdmission:
+		return scheduler.NotAsked, fmt.Sprintf("%s is in already", d.Job)
+	}
+	ad.turnAway(j, ad.step.Shorten(d.Reason))
+	return scheduler.NotRefused, ""
+}

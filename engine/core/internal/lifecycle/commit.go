@@ -1,0 +1,196 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// CommitRun makes a bundle finished by one of its runs.
+func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
+	b := r.Bundle
+	j := b.Job
+	b.DropAttempt(r)
+	for _, other := range b.Attempts() {
+		js.dispatch.StopBundleAttempt(other, scheduler.Killed, "another attempt finished first", 0, 0)
+	}
+	wrote := writes(r.Commits)
+	js.bundles.StoreTook(b, r.Attempts[0].Launcher.ID, wrote)
+	b.Enter(state.BundleFinished)
+	b.SetSpeculationOffered(0)
+	b.Since = js.step.Now
+	js.resources.ReleaseFor(b, b.Job.ReadyCount())
+	old := b.LastCommits
+	b.LastCommits = r.Commits
+	if b.Last() {
+		js.lastFinished(j, b.LastCommits[0].Report)
+		return
+	}
+	j.Unfinished--
+	j.CountDone(b, +1)
+	for i, k := range r.Commits {
+		if len(r.Commits) > 1 { // a frozen state may have it, from an earlier step
+			own := *k
+			k, r.Commits[i] = &own, &own
+		}
+		var before *state.Commit
+		if old != nil {
+			before = old[i]
+			// Its file stays until the job ends: who reads it may go on.
+			if l := js.state.Launchers.Get(before.Launcher); l != nil {
+				delete(l.Outputs, before.Attempt)
+			}
+		}
+		js.keepOutputs(b, i, k, before)
+		j.Stats.Accept(k.Report, +1)
+		if before != nil {
+			j.Stats.Accept(before.Report, -1)
+		}
+	}
+	js.tryWaiting(j, wrote)
+	js.state.MarkDirty(j)
+	js.checkDone(j)
+}
+
+// writes says whether a bundle wrote files of the job's outputs.
+func writes(commits []*state.Commit) bool {
+	return slices.ContainsFunc(commits, func(k *state.Commit) bool { return len(k.Report.GetFiles()) > 0 })
+}
+
+// keepOutputs makes what a group wrote into file channels known to its readers.
+func (js *Jobs) keepOutputs(b *state.Bundle, i int, k, before *state.Commit) {
+	j := b.Job
+	var sizes map[dataflow.Key]*wire.StoredOutput
+	if n := len(k.Report.GetStored()); n > 0 {
+		sizes = make(map[dataflow.Key]*wire.StoredOutput, n)
+	}
+	for _, s := range k.Report.GetStored() {
+		sizes[dataflow.Key{Conn: int32(s.GetConnection()), From: int32(s.GetFrom())}] = s
+	}
+	for _, x := range b.NodesWithFiles(i) {
+		n := j.Plan.Node(x)
+		for _, conn := range j.Inputs.OutOf(n.Stage) {
+			key := dataflow.Key{Conn: conn, From: int32(n.Index)}
+			s := sizes[key]
+			js.bundles.StoredOutput(j, key, max(s.GetBytes(), 0), s.GetPartitionBytes(), k.Launcher, before)
+			js.dispatch.Supply(j, key)
+		}
+	}
+	js.countReads(b, i, k.Work)
+	k.Report = kept(k.Report)
+}
+
+// kept is what of a report is needed later; nobody changes a message.
+func kept(m *wire.AttemptEnded) *wire.AttemptEnded {
+	if m.Work == nil && len(m.Files) == 0 && len(m.Counters) == 0 {
+		return &nothingKept
+	}
+	return &wire.AttemptEnded{Work: m.Work, Files: m.Files, Counters: m.Counters}
+}
+
+var nothingKept wire.AttemptEnded
+
+// countReads sums what was read by locality. An attempt whose nodes read stored
+// files, not only channels, counts for the level that gave it most.
+func (js *Jobs) countReads(b *state.Bundle, i int, w scheduler.Work) {
+	j := b.Job
+	most := 0
+	j.Stats.Read(w)
+	for level, n := range w.Read {
+		js.step.Stats.Read[level] += uint64(n)
+		if n > w.Read[most] {
+			most = level
+		}
+	}
+	if w.Read[most] == 0 {
+		return
+	}
+	for _, x := range b.Nodes(i) {
+		if len(j.Plan.Graph.Stages[j.Plan.Node(x).Stage].Inputs) > 0 {
+			j.Stats.Local(most)
+			js.step.Stats.Local[most]++
+			return
+		}
+	}
+}
+
+// RunOver ends a bundle attempt that did not commit, when nothing of it lives.
+func (js *Jobs) BundleAttemptEnded(r *state.BundleAttempt) {
+	b := r.Bundle
+	j := b.Job
+	if r.Live() > 0 || !b.HasAttempt(r) {
+		return
+	}
+	b.DropAttempt(r)
+	for _, k := range r.Commits {
+		if k != nil {
+			js.dispatch.DropOutput(k, j)
+		}
+	}
+	wasRunning := b.Phase() == state.BundleRunning // else another attempt of it finished
+	if wasRunning && len(b.Attempts()) == 0 {
+		b.Enter(state.BundleWaiting)
+	}
+	switch {
+	case b.Last() && wasRunning:
+		js.lastAttemptEnded(b, r)
+	case j.Ends():
+		js.checkQuiet(j)
+	case !wasRunning:
+		js.bundles.Recheck(b)
+		js.checkDone(j)
+	case !js.countFailure(b, r) && len(b.Attempts()) == 0:
+		js.bundles.Recheck(b)
+	}
+}
+
+// hopeless are failures that trying again can't help.
+var hopeless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_INVALID, wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_DENIED}
+
+// countFailure counts why a run ended, and fails the job when that was once too
+// often.
+func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
+	f := r.Failure()
+	switch {
+	case f != nil && r.Elsewhere():
+		b.Losses++
+		if b.Losses > js.step.Set.LostMax {
+			js.failLost(b, f.Message)
+			return true
+		}
+	case f != nil && slices.Contains(hopeless, f.Kind):
+		js.EndJob(b.Job, scheduler.JobFailed, f)
+		return true
+	case f != nil && f.Kind == wire.ErrorKind_ERROR_KIND_FULL:
+		return len(b.Attempts()) == 0 && js.waitForRoom(b, f)
+	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
+		b.Failures++
+		if b.Failures >= b.Job.AttemptsMax(&js.step.Set) {
+			f = proto.CloneOf(f)
+			who := ""
+			if f.Stage == "" { // such as the end of a worker's process, which tells of no node
+				who = b.Job.Describe(b, 0) + " "
+			}
+			f.Message = fmt.Sprintf("%sfailed %d times, the last time: %s", who, b.Failures, f.Message)
+			js.EndJob(b.Job, scheduler.JobFailed, f)
+			return true
+		}
+	case f != nil || r.Lost() != "":
+		b.Losses++
+		why := r.Lost()
+		if f != nil {
+			why = f.Message
+		}
+		if b.Losses > js.step.Set.LostMax {
+			js.failLost(b, why)
+			return true
+		}
+	}
+	return false
+}

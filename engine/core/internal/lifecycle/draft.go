@@ -1,0 +1,105 @@
+package lifecycle
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Draft is what a submission and the settings alone decide of a job: whether it is let
+// in, its groups and bundles, and what those wait for. It takes seconds for a million
+// tasks, so it can be made beside the core, by any goroutine, and given to Expect. A
+// core that was given none makes the same one in its step, as one that replays a log
+// does.
+type Draft struct {
+	of  *wire.JobSpec
+	set step.Settings // that it was made with
+	job *state.Job    // without ids and times; nil when err is not
+	err error
+}
+
+// NewDraft checks a submission and makes the draft of its job. The message must not be
+// changed afterwards.
+func NewDraft(s step.Settings, of *wire.JobSpec, graphs state.Graphs) *Draft {
+	d := &Draft{of: of, set: s}
+	d.job, d.err = draft(&s, of, graphs)
+	return d
+}
+
+func draft(s *step.Settings, spec *wire.JobSpec, graphs state.Graphs) (*state.Job, error) {
+	if err := checkSpec(s, spec); err != nil {
+		return nil, err
+	}
+	spec = owned(spec)
+	spec.MemoryDefault = s.MemoryDefault // as it is at submission, whatever the setting becomes
+	if err := state.FillGraph(spec, graphs); err != nil {
+		return nil, err
+	}
+	plan, err := graph.Expand(spec.GetGraph(), s.MemoryDefault, s.Graph)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkKinds(s, spec.Graph); err != nil {
+		return nil, err
+	}
+	j := &state.Job{Spec: spec, Plan: plan, Pool: spec.Pool, Priority: scheduler.Priority(spec.Priority)}
+	j.Expand()
+	return j, nil
+}
+
+// owned is the core's own of a submission, down to its stages, in which FillGraph writes. What
+// they hold, which is the places of thousands of files, nobody changes: it is the message's.
+func owned(spec *wire.JobSpec) *wire.JobSpec {
+	spec = shallow(spec)
+	if spec.Graph == nil {
+		return spec
+	}
+	spec.Graph = shallow(spec.Graph)
+	spec.Graph.Stages = slices.Clone(spec.Graph.Stages)
+	for i, s := range spec.Graph.Stages {
+		if s != nil {
+			spec.Graph.Stages[i] = shallow(s)
+		}
+	}
+	return spec
+}
+
+// shallow copies a message, and nothing that it points to.
+func shallow[M proto.Message](m M) M {
+	from, to := m.ProtoReflect(), m.ProtoReflect().New()
+	from.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		to.Set(f, v)
+		return true
+	})
+	to.SetUnknown(from.GetUnknown())
+	return to.Interface().(M)
+}
+
+// Awaits says whether a job was announced and not submitted yet.
+func (ad *Admission) AwaitsSubmission(id scheduler.JobID) bool {
+	return slices.ContainsFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id })
+}
+
+// Expect has the next step take drafts for the submissions that it brings. It reports
+// whether it takes this one: not one of other settings than those in force. The core
+// becomes its owner.
+func (ad *Admission) Expect(d *Draft) bool {
+	if d == nil || d.set.MemoryDefault != ad.step.Set.MemoryDefault || d.set.Graph != ad.step.Set.Graph || !slices.Equal(d.set.Kinds, ad.step.Set.Kinds) {
+		return false
+	}
+	if ad.drafts == nil {
+		ad.drafts = map[*wire.JobSpec]*Draft{}
+	}
+	ad.drafts[d.of] = d
+	return true
+}
+
+// Forget drops the drafts that no submission of the step took.
+func (ad *Admission) DropExpected() { ad.drafts = nil }

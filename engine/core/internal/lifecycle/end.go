@@ -1,0 +1,201 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// EndedReport takes in the end of an attempt and lets the launcher forget it.
+func (as *Attempts) EndedReport(l *state.Launcher, m *wire.AttemptEnded) {
+	id := scheduler.AttemptID(m.GetAttempt())
+	a := as.state.Attempt(l, m.GetAttempt())
+	if a == nil {
+		as.endedAlready(l, m)
+		return
+	}
+	if a.Stop() == nil && a.BundleAttempt.Bundle.Job.Phase() == state.JobEnding { // stopAll had not come to it
+		as.dispatch.StopForEnd(a.BundleAttempt)
+	}
+	if m.GetEnd() == wire.End_END_FINISHED {
+		m = as.rejectForeign(a, m)
+	}
+	switch {
+	case m.GetEnd() == wire.End_END_FINISHED && a.MayFinish():
+		as.finished(a, m)
+	case a.Stop() != nil:
+		if m.GetEnd() == wire.End_END_FINISHED {
+			as.refuseCommit(l, m, "it was being stopped")
+		}
+		as.EndAttempt(a, a.Stop().Outcome, m.GetWork(), a.Stop().Reason)
+		as.jobs.BundleAttemptEnded(a.BundleAttempt)
+	case m.GetEnd() == wire.End_END_FAILED:
+		as.failed(a, m)
+	default:
+		// Stopped though nobody asked: the launcher had its own reason.
+		as.Lose(a, "its launcher stopped it")
+	}
+	as.dispatch.Forget(l, id)
+}
+
+// endedAlready is the end of an attempt that is not live: reported twice, or
+// given up before.
+func (as *Attempts) endedAlready(l *state.Launcher, m *wire.AttemptEnded) {
+	as.step.Stats.StaleReports++
+	id := scheduler.AttemptID(m.GetAttempt())
+	if m.GetEnd() == wire.End_END_FINISHED && len(m.GetStored()) > 0 && l.Outputs[id] == nil {
+		as.refuseCommit(l, m, "it had been given up")
+	}
+	as.dispatch.Forget(l, id)
+}
+
+// refuseCommit says so, and has what was stored deleted now; what has no job any
+// more went, or goes, with the job.
+func (as *Attempts) refuseCommit(l *state.Launcher, m *wire.AttemptEnded, why string) {
+	as.step.Stats.LateCommits++
+	as.step.LogReported(step.Warn, "a late commit was refused: "+why, "launcher", l.Name, "attempt", fmt.Sprint(m.GetAttempt()))
+	if a := as.state.Attempt(l, m.GetAttempt()); a != nil && len(m.GetStored()) > 0 {
+		as.dispatch.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Attempt: m.GetAttempt(), Job: uint64(a.BundleAttempt.Bundle.Job.ID)}}})
+	}
+}
+
+// finished accepts an attempt's end. Its bundle commits when all have.
+func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
+	as.EnsureStarted(a)
+	if a.Phase() == phase.Assigned { // a gang's member whose start was never told
+		as.Started(a, "")
+	}
+	r, b := a.BundleAttempt, a.BundleAttempt.Bundle
+	k := &state.Commit{
+		Attempt: a.ID, BundleAttempt: r.ID, Token: r.Token, Launcher: a.Launcher.ID, Host: a.Launcher.Host, Rack: a.Launcher.Rack,
+		Spec: r.Speculative, Launched: r.Launched, Started: a.Started(), Phased: a.Executing(), Ended: as.step.Now, Report: m,
+	}
+	for _, s := range m.GetStored() {
+		if int(s.GetConnection()) < len(b.Job.Plan.Graph.Connections) && b.Job.Plan.Connection(int(s.GetConnection())).Store == "" {
+			k.Stored = true
+		}
+	}
+	r.Commits[a.Group] = k
+	if k.Stored {
+		a.Launcher.Outputs[a.ID] = &state.Output{Job: b.Job, Bundle: b, Group: a.Group, BundleAttempt: r.ID}
+	}
+	k.Work = as.events.WorkOf(a, m.GetWork())
+	as.step.Stats.Finished++
+	ran := a.Running(as.step.Now)
+	as.EndAttempt(a, scheduler.Finished, m.GetWork(), "")
+	b.Job.Stages[a.Stage].Ran(ran)
+	for _, k := range r.Commits {
+		if k == nil {
+			as.noteSuspended(r)
+			return // r.live > 0: a run that loses a member is stopped
+		}
+	}
+	as.jobs.CommitBundleAttempt(r)
+}
+
+// blameless are failures that are no launcher's fault.
+var blameless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_FULL, wire.ErrorKind_ERROR_KIND_DENIED}
+
+// ofMounts are reasons of a store of outputs that may be a launcher's bad mount.
+var ofMounts = []wire.Refusal{wire.Refusal_REFUSAL_MISSING, wire.Refusal_REFUSAL_READ_ONLY, wire.Refusal_REFUSAL_DENIED}
+
+// failed takes in an attempt's failure and stops the rest of its bundle.
+func (as *Attempts) failed(a *state.Attempt, m *wire.AttemptEnded) {
+	f := m.GetFailure()
+	if f == nil {
+		f = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INTERNAL, Message: "it failed without saying why"}
+	}
+	r := a.BundleAttempt
+	// Once a last group runs, what fails is the outputs' store, and no launcher's fault. Nor
+	// is it that a launcher runs nothing as the job's user.
+	theirs := r.Bundle.Last() && a.Phase() != phase.Assigned || slices.Contains(blameless, f.Kind)
+	switch {
+	case a.Stop() != nil:
+		as.EndAttempt(a, a.Stop().Outcome, m.GetWork(), a.Stop().Reason)
+		as.jobs.BundleAttemptEnded(r)
+		return
+	case f.Kind == wire.ErrorKind_ERROR_KIND_LOST:
+		r.Lose(as.step.Shorten(f.Message))
+		as.EndAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
+		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
+	default:
+		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT { // which machine saw it says whose mount it may be
+			f = proto.CloneOf(f)
+			f.Message += " (on launcher " + a.Launcher.Name + ")"
+		}
+		r.Bundle.Job.FailStage(f, a)
+		r.Fail(f)
+		as.step.Stats.Failed++
+		as.EndAttempt(a, scheduler.Failed, m.GetWork(), f.Message)
+		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT && as.bundles.RefusedStore(r.Bundle, a.Launcher, Refusal(f.Refusal), slices.Contains(ofMounts, f.Refusal)) {
+			r.TryElsewhere()
+		}
+		as.state.NoteJob(r.Bundle.Job, fmt.Sprintf("%s failed on %s: %s", r.Bundle.Job.Describe(r.Bundle, a.Group), a.Launcher.Name, f.Message))
+		if !theirs {
+			as.bundles.RecordFailure(r.Bundle, a.Launcher, f.Kind == wire.ErrorKind_ERROR_KIND_PROGRAM)
+		}
+		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle failed", 0, 0)
+	}
+	as.jobs.BundleAttemptEnded(r)
+}
+
+// Lose ends an attempt whose launcher or worker went away.
+func (as *Attempts) Lose(a *state.Attempt, reason string) {
+	r := a.BundleAttempt
+	outcome := scheduler.Lost
+	if a.Stop() != nil && a.Launcher.Up {
+		outcome = a.Stop().Outcome
+	} else {
+		r.Lose(as.step.Shorten(reason))
+	}
+	as.EndAttempt(a, outcome, a.Work, reason)
+	if outcome == scheduler.Lost {
+		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
+	}
+	as.jobs.BundleAttemptEnded(r)
+}
+
+// GiveUp is Lose for an attempt of which its launcher confirms nothing, and which may go on
+// there. Its bundle avoids that launcher.
+func (as *Attempts) GiveUp(a *state.Attempt, reason string) {
+	as.bundles.RecordFailure(a.BundleAttempt.Bundle, a.Launcher, false)
+	as.Lose(a, reason)
+}
+
+// EndAttempt takes an attempt out of the state: it holds nothing any more.
+func (as *Attempts) EndAttempt(a *state.Attempt, outcome scheduler.AttemptOutcome, w *wire.Work, reason string) {
+	b := a.BundleAttempt.Bundle
+	j := b.Job
+	reason = as.step.Shorten(reason)
+	work := as.events.WorkOf(a, w)
+	as.resources.ReleaseAllOf(&a.Launcher.Launcher, &a.Allocation)
+	as.resources.VictimDone(&a.Allocation)
+	as.dispatch.StopWaiting(a)
+	as.dropSuspended(a.BundleAttempt)
+	as.state.RemoveAttempt(a)
+	if a.Phase() == phase.Suspended {
+		as.step.Stats.AddSuspension(as.step.Now.Sub(a.Since()))
+	}
+	a.End(as.step.Now, outcome)
+	b.SetSpeculationOffered(0)
+	e := scheduler.AttemptEnded{At: as.step.Now, Attempt: a.ID, Outcome: outcome, Work: work, Reason: reason}
+	if outcome == scheduler.Preempted && a.Stop() != nil {
+		e.For = a.Stop().ForJob
+	}
+	as.events.Notify(b, e)
+	as.state.NoteEnd(a, reason, e.For, work)
+	as.step.Stats.Outcomes[outcome]++
+	j.Stats.Keep(stats.EndedAttempt{
+		ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Outcome: outcome, Started: a.Started(), Ended: as.step.Now,
+		Suspended: a.SuspendedTime(), Speculative: a.BundleAttempt.Speculative, Reason: reason,
+	}, as.step.Set.AttemptsKept)
+	as.state.MarkDirty(j)
+}

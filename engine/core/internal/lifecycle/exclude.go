@@ -1,0 +1,155 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Blame notes a failure of a bundle on a launcher: the bundle avoids it from now
+// on, the job after several, the site after several jobs. ByProgram says that its program failed
+// by itself: when the same bundle did so on several launchers the job is to blame, and none of them.
+func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram bool) {
+	j := b.Job
+	if byProgram && j.Exclusions.FailedByProgram(&b.Exclusions, l.ID) {
+		bs.withdrawVotes(j)
+	}
+	if !j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, bs.step.Set.BlameAfter) {
+		return
+	}
+	bs.state.NoteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, bs.step.Set.BlameAfter))
+	for b := range j.AllReady() {
+		bs.reannounce(b)
+	}
+	if !j.Exclusions.Own() {
+		bs.voteAgainst(j, l)
+	}
+}
+
+// Refusal is why a store of outputs refuses.
+type Refusal = state.StoreRefusal
+
+// RefusedStore notes that the store of a job's outputs refused on a launcher, and says whether
+// another launcher is to try: not when one has seen the same, or there is none. The whole job
+// avoids this one. Mount says that the reason may be a bad mount.
+func (bs *Bundles) RefusedStore(b *state.Bundle, l *state.Launcher, why Refusal, mount bool) bool {
+	j := b.Job
+	if j.Exclusions.Refused(l.ID, why, mount) {
+		bs.withdrawVotes(j)
+		return false
+	}
+	other := bs.resources.FitsEmpty(b, func(x *resources.Launcher) bool {
+		return x.ID != l.ID && x.Usable() && !j.Exclusions.Excludes(x.ID) && !b.Exclusions.Excludes(x.ID)
+	})
+	if !other {
+		return false
+	}
+	if j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, 1) {
+		bs.state.NoteJob(j, fmt.Sprintf("launcher %s is avoided: the store of the outputs refuses there", l.Name))
+		for b := range j.AllReady() {
+			bs.reannounce(b)
+		}
+	}
+	return true
+}
+
+// StoreTook notes that a bundle committed on a launcher, and whether it wrote files of the job's
+// outputs. Those where their store had refused the same bundle are to blame.
+func (bs *Bundles) StoreTook(b *state.Bundle, on scheduler.LauncherID, files bool) {
+	for _, bad := range b.Job.Exclusions.Took(on, files) {
+		if l := bs.state.Launchers.Get(bad); l != nil && l.Up && b.Exclusions.Excludes(bad) {
+			bs.voteAgainst(b.Job, l)
+		}
+	}
+}
+
+// limits are those of what the site excludes.
+func (bs *Bundles) limits() resources.ExclusionLimits {
+	return resources.ExclusionLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}
+}
+
+// acquit takes back what a job held against launchers.
+func (bs *Bundles) withdrawVotes(j *state.Job) {
+	for _, l := range bs.resources.WithdrawVotes(j.ID, bs.limits()) {
+		bs.events.NotifyExclusion(bs.state.Launchers.Get(l.ID))
+		bs.step.Log(step.Info, "a launcher is excluded no more: a job failed elsewhere, too", "launcher", l.Name, "job", j.ID.String())
+	}
+}
+
+// exclude counts a job against a launcher, which the site avoids when enough jobs are.
+func (bs *Bundles) voteAgainst(j *state.Job, l *state.Launcher) {
+	by := resources.Vote{Job: j.ID, User: j.Spec.GetPrincipal().GetName(), Program: j.Spec.GetProgram()}
+	if bs.resources.VoteAgainst(&l.Launcher, by, bs.step.Now.Add(bs.step.Set.BlameFor), bs.limits()) {
+		bs.noteExcluded(l)
+	}
+}
+
+// Succeeded notes that a job ended well: what failed of it on some launchers ran on others.
+func (bs *Bundles) Succeeded(j *state.Job) {
+	if !j.Exclusions.Some() {
+		return
+	}
+	for _, l := range bs.resources.ConfirmVotes(j.ID, bs.step.Now.Add(bs.step.Set.BlameFor), bs.limits()) {
+		bs.noteExcluded(bs.state.Launchers.Get(l.ID))
+	}
+}
+
+func (bs *Bundles) noteExcluded(l *state.Launcher) {
+	bs.events.NotifyExclusion(l)
+	bs.step.Stats.Blamed++
+	bs.step.Log(step.Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", bs.step.Set.BlameFor.String())
+	bs.step.SetTimer(bs.step.Set.BlameFor, step.TimerReadmit, uint64(l.ID))
+}
+
+// announceAgain tells the policy of a ready bundle anew, because the launchers
+// it avoids are others now.
+func (bs *Bundles) reannounce(b *state.Bundle) {
+	bs.relax(b)
+	bs.announce(b)
+}
+
+func (bs *Bundles) announce(b *state.Bundle) {
+	b.Since = bs.step.Now
+	bs.state.MarkDirty(b.Job)
+	bs.events.Notify(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
+	bs.events.Notify(b, bs.events.ReadyEvent(b))
+}
+
+// relax has a bundle avoid less when nothing else is left.
+func (bs *Bundles) relax(b *state.Bundle) {
+	if !state.RelaxExclusions(&b.Job.Exclusions, &b.Exclusions, func() bool { return bs.fitsUnexcluded(b) }) {
+		return
+	}
+	for other := range b.Job.AllReady() {
+		if other != b {
+			bs.announce(other) // the policy was told what the job avoided
+		}
+	}
+}
+
+// somewhere says whether a bundle would have room on the launchers that it does
+// not avoid, were they empty. A gang may need one of those where it failed.
+func (bs *Bundles) fitsUnexcluded(b *state.Bundle) bool {
+	return bs.resources.FitsEmpty(b, func(l *resources.Launcher) bool {
+		return l.Usable() && !b.Job.Exclusions.Excludes(l.ID) && !b.Exclusions.Excludes(l.ID)
+	})
+}
+
+// RelaxAvoid looks, after launchers came or went, whether some ready bundle now
+// avoids all that is left.
+func (bs *Bundles) RelaxExclusions() {
+	for j := range bs.state.Jobs.All() {
+		if !j.Exclusions.Some() {
+			continue
+		}
+		for b := range j.AllReady() {
+			if state.AnyExcluded(&j.Exclusions, &b.Exclusions) && !bs.fitsUnexcluded(b) {
+				bs.reannounce(b)
+			}
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// checkDone ends a job whose groups have all finished: at once, or by its last
+// group that publishes. An attempt that lost against another of its bundle is waited for, so
+// that nothing of a job runs when it has ended.
+func (js *Jobs) checkDone(j *state.Job) {
+	if j.Phase() != state.JobRunning || j.Unfinished > 0 || len(j.Attempts) > 0 || j.Opened < len(j.Plan.Bundles) {
+		return
+	}
+	if j.LastBundle() == nil {
+		js.jobOver(j, scheduler.JobSucceeded)
+		return
+	}
+	j.Enter(state.JobPublishing)
+	js.state.RequeueJob(j) // readers of it may not have been told what they need no more
+	js.bundles.MakeReady(j.LastBundle())
+}
+
+// EndJob begins the end of a job that failed or was killed: its attempts are
+// stopped, then its traces are cleaned away.
+func (js *Jobs) EndJob(j *state.Job, outcome scheduler.JobOutcome, f *wire.Failure) {
+	if j.Ends() {
+		return
+	}
+	j.Enter(state.JobEnding)
+	j.Outcome, j.Failure, j.Closed = outcome, f, 0
+	js.resources.ReleaseForJob(j.ID)
+	js.state.MarkDirty(j)
+	js.stopAll(j)
+}
+
+// checkQuiet goes on with the end of a job of which nothing runs any more.
+func (js *Jobs) checkQuiet(j *state.Job) {
+	if j.Phase() != state.JobEnding || len(j.Attempts) > 0 || j.Closed < len(j.Bundles) {
+		return
+	}
+	if j.LastBundle() == nil {
+		js.jobOver(j, j.Outcome)
+		return
+	}
+	j.Enter(state.JobCleaning)
+	j.OutputCommit.Clean()
+	js.step.SetTimer(js.step.Set.CleanMax, step.TimerClean, uint64(j.ID))
+	js.bundles.MakeReady(j.LastBundle())
+}
+
+// lastFinished ends a job whose last group has published, kept or cleaned. What a
+// publisher was granted may have been done before it was stopped: then the job has
+// its output, whatever ended it.
+func (js *Jobs) lastFinished(j *state.Job, m *wire.AttemptEnded) {
+	published := uniq(m.GetPublished(), len(j.Spec.Outputs))
+	if j.Phase() == state.JobPublishing || len(published) > 0 && len(published) == len(j.Spec.Outputs) {
+		switch {
+		case j.Unfinished > 0:
+			js.state.NoteJob(j, fmt.Sprintf("its outputs had been published before the manager's log lost records: %d of its groups are counted as unfinished, and the counters lack them",
+				j.Unfinished))
+		case j.Phase() == state.JobCleaning:
+			js.state.NoteJob(j, "its outputs had been published before it ended")
+		}
+		j.Stages[len(j.Stages)-1].FinishGroups(1)
+		j.Stats.Finished(1)
+		j.Failure = nil
+		js.jobOver(j, scheduler.JobSucceeded)
+		return
+	}
+	for _, i := range published {
+		j.Failure = proto.CloneOf(j.Failure)
+		j.Failure.Message += fmt.Sprintf("; %s had been published before and stays", j.Spec.Outputs[i])
+	}
+	js.keepParts(j, published)
+	js.jobOver(j, j.Outcome)
+}
+
+// uniq returns numbers below a bound in order, each once.
+func uniq(list []uint32, bound int) []uint32 {
+	list = slices.DeleteFunc(slices.Clone(list), func(i uint32) bool { return int(i) >= bound })
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// keepParts says where the parts of a job are that could not be published, and how
+// a person publishes them.
+func (js *Jobs) keepParts(j *state.Job, published []uint32) {
+	if !j.OutputCommit.Keeps() {
+		return
+	}
+	owner := plan.Owner{Cluster: plan.Cluster(js.step.Set.Cluster()), Job: uint64(j.ID), Secret: j.Spec.GetFolders().GetSecret()}
+	for i, output := range j.Spec.Outputs {
+		if !slices.Contains(published, uint32(i)) {
+			j.OutputCommit.KeepIn(owner.Temporary(output))
+		}
+	}
+	kept := j.OutputCommit.Kept()
+	if len(kept) == 0 {
+		return
+	}
+	j.Failure = proto.CloneOf(j.Failure)
+	j.Failure.Message += fmt.Sprintf("; all parts are ready and stay in %s: when that is mended, publish them with \"hamadryad publish %s\", or remove them",
+		strings.Join(kept, " and "), strings.Join(kept, " "))
+}
+
+// cantPublish ends a job whose publishing failed for good. Its parts are ready, so
+// they stay; what else it left is cleaned away.
+func (js *Jobs) cantPublish(j *state.Job, f *wire.Failure, message string) {
+	j.OutputCommit.KeepParts()
+	js.EndJob(j, scheduler.JobFailed, &wire.Failure{Kind: f.GetKind(), Message: message})
+}
+
+// lastRunOver does what follows on a last group that did not come to its end.
+func (js *Jobs) lastAttemptEnded(b *state.Bundle, r *state.BundleAttempt) {
+	j := b.Job
+	end := state.FailedCommit{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
+	switch {
+	case r.Failure() != nil && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_RESOURCE && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_FULL:
+		b.Failures++
+	case end.Counts(): // a launcher without room for it says nothing of the job
+		b.Losses++
+	}
+	end.Failures, end.Losses = b.Failures, b.Losses
+	cleaning := j.Phase() != state.JobPublishing
+	v := j.OutputCommit.Next(js.step.Now, cleaning, end, js.commitLimits(j))
+	switch {
+	case j.Phase() == state.JobEnding:
+		js.checkQuiet(j)
+	case v.Action == state.LeaveTemporary:
+		js.leaveTemporary(j, v.Why)
+	case v.Action == state.FailJob:
+		js.EndJob(j, scheduler.JobFailed, r.Failure())
+	case v.Action == state.FailKeepingParts:
+		js.cantPublish(j, r.Failure(), v.Why)
+	case v.Action == state.RetryCommitLater:
+		js.step.SetTimer(v.Wait, step.TimerPublish, uint64(j.ID))
+		js.state.MarkDirty(j)
+	default:
+		js.bundles.MakeReady(b)
+	}
+}
+
+func (js *Jobs) commitLimits(j *state.Job) state.CommitLimits {
+	s := &js.step.Set
+	return state.CommitLimits{
+		Publish: s.PublishTries, Clean: s.CleanTries, Failures: j.AttemptsMax(s), Losses: s.LostMax, After: s.PublishRetryAfter, AfterMax: s.PublishRetryMax,
+	}
+}
+
+// PublishAgain tries to publish a job once more, when it has waited for that.
+func (js *Jobs) RetryPublish(id scheduler.JobID) {
+	if j := js.state.Jobs.Get(id); j != nil && j.Phase() == state.JobPublishing && j.LastBundle().Phase() == state.BundleWaiting && j.OutputCommit.Due(js.step.Now) {
+		js.bundles.MakeReady(j.LastBundle())
+	}
+}
+
+// CleanTooLong ends a job whose cleaning found no launcher for too long.
+func (js *Jobs) CleanTooLong(id scheduler.JobID) {
+	j := js.state.Jobs.Get(id)
+	switch {
+	case j == nil || j.Phase() != state.JobCleaning:
+	case j.LastBundle().Phase() == state.BundleReady:
+		js.bundles.Withdraw(j.LastBundle())
+		js.leaveTemporary(j, fmt.Sprintf("its cleaning found no launcher for %v", js.step.Set.CleanMax))
+	default:
+		js.step.SetTimer(js.step.Set.CleanMax, step.TimerClean, uint64(j.ID))
+	}
+}
+
+// leaveTraces ends a job whose temporary folders could not be deleted.
+func (js *Jobs) leaveTemporary(j *state.Job, why string) {
+	js.state.NoteJob(j, why+": its temporary folders are left behind")
+	js.step.Log(step.Warn, "a job's temporary folders are left behind", "job", j.ID.String(), "reason", why)
+	js.keepParts(j, nil)
+	js.jobOver(j, j.Outcome)
+}
+
+// jobOver takes a job out of the state; what is kept is its summary.
+func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
+	j.Enter(state.JobRemoving)
+	j.Outcome, j.Closed = outcome, 0
+	if outcome == scheduler.JobSucceeded {
+		js.bundles.Succeeded(j)
+	}
+	js.resources.ReleaseForJob(j.ID)
+	js.state.MarkDirty(j)
+	js.remove(j)
+}
+
+// gone ends the last of a job.
+func (js *Jobs) removed(j *state.Job) {
+	js.policy.NotifyJob(j.ID, scheduler.JobFinished{At: js.step.Now, Job: j.ID, Outcome: j.Outcome})
+	js.step.Stats.Jobs[j.Outcome]++
+	js.status.Remember(j)
+	if i, found := slices.BinarySearch(js.state.PendingWork, j.ID); found {
+		js.state.PendingWork = slices.Delete(js.state.PendingWork, i, i+1)
+	}
+	js.state.Jobs.Remove(j.ID)
+	js.state.MarkDirty(j)
+}

@@ -1,0 +1,112 @@
+package lifecycle
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+)
+
+// A stage that prefers a kind of slots takes these while some launcher that is up has enough for a group, and
+// its own kind else. It is chosen when the job comes, and anew when launchers came or went and when a bundle of it gets
+// ready, as long as nothing of the stage runs.
+
+// ChooseKinds looks, after launchers came or went, which stages are to take slots of other kinds.
+func (bs *Bundles) ChooseKinds() {
+	for j := range bs.state.Jobs.All() {
+		bs.chooseKinds(j)
+	}
+}
+
+// ChooseFirst chooses the kinds of slots of a job that no policy knows of yet.
+func (bs *Bundles) ChooseFirst(j *state.Job) {
+	if kinds := bs.othersOf(j); len(kinds) > 0 {
+		j.TakeKinds(kinds)
+		bs.logKinds(j)
+	}
+}
+
+// chooseKinds has those stages of a running job take slots of other kinds of which nothing runs.
+func (bs *Bundles) chooseKinds(j *state.Job) {
+	if !j.HasPreferredKinds() || j.Phase() != state.JobRunning {
+		return
+	}
+	kinds := bs.othersOf(j)
+	for stage := range kinds {
+		if j.Stages[stage].Runs() || !j.Stages[stage].Open() {
+			delete(kinds, stage)
+		}
+	}
+	if len(kinds) == 0 {
+		return
+	}
+	for _, a := range j.Attempts.Sorted() {
+		delete(kinds, int(a.Stage))
+	}
+	if len(kinds) == 0 {
+		return
+	}
+	var ready []*state.Bundle
+	for b := range j.AllReady() {
+		for i := range b.Width() {
+			if _, yes := kinds[b.StageOf(i)]; yes && !b.Last() {
+				ready = append(ready, b)
+				break
+			}
+		}
+	}
+	for _, b := range ready {
+		bs.Withdraw(b)
+	}
+	j.TakeKinds(kinds)
+	for stage := range j.Plan.Graph.Stages {
+		if kind, yes := kinds[stage]; yes {
+			bs.events.NotifyKind(j, stage, kind)
+		}
+	}
+	for _, b := range ready {
+		bs.MakeReady(b)
+	}
+	bs.logKinds(j)
+	bs.state.MarkDirty(j)
+}
+
+// othersOf are the kinds of slots that stages of a job are to take instead of those that they take.
+func (bs *Bundles) othersOf(j *state.Job) map[int]string {
+	kinds := map[int]string{}
+	for stage := range j.Plan.Graph.Stages {
+		prefers, yes := j.Prefers(stage)
+		if !yes {
+			continue
+		}
+		kind := j.OwnKind(stage)
+		there := bs.most(prefers) >= max(j.Stages[stage].Slots(), 1)
+		if bs.step.Set.TakesKind(prefers) && (there || !bs.step.Set.TakesKind(kind)) {
+			kind = prefers
+		}
+		if kind != j.Kind(stage) {
+			kinds[stage] = kind
+		}
+	}
+	return kinds
+}
+
+// most is capacity.Most, remembered until launchers come or go.
+func (bs *Bundles) most(kind string) int {
+	if moves := bs.resources.Moves(); bs.kinds == nil || bs.kindsAt != moves {
+		bs.kinds, bs.kindsAt = map[string]int{}, moves
+	}
+	n, known := bs.kinds[kind]
+	if !known {
+		n = bs.resources.Most(kind)
+		bs.kinds[kind] = n
+	}
+	return n
+}
+
+// logKinds logs what slots the stages of a job take that may take several kinds.
+func (bs *Bundles) logKinds(j *state.Job) {
+	for stage := range j.Plan.Graph.Stages {
+		if _, yes := j.Prefers(stage); yes {
+			bs.step.Log(step.Info, "a stage takes slots of a kind", "job", j.ID.String(), "stage", j.Stages[stage].Name(), "kind", j.Kind(stage))
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Launch starts a whole bundle, or refuses to.
+func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
+	b := as.state.Bundles.Get(d.Bundle)
+	if b == nil || b.Last() {
+		return nil, scheduler.UnknownID, fmt.Sprintf("bundle %d is not there", d.Bundle)
+	}
+	speculative := b.Phase() == state.BundleRunning && b.SpeculationOffered() != 0
+	if b.Phase() != state.BundleReady && !speculative {
+		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s is %s", b.ID(), b.Job.ID, b.Phase())
+	}
+	if b.Job.Phase() == state.JobEnding {
+		return nil, scheduler.NotReady, fmt.Sprintf("%s of bundle %d ends", b.Job.ID, b.ID())
+	}
+	if speculative && (b.Attempts()[0].Granted() || b.Attempts()[0].Stopped() != 0) {
+		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s commits, or is being stopped", b.ID(), b.Job.ID)
+	}
+	if len(d.Launchers) != b.Width() {
+		return nil, scheduler.WrongShape, fmt.Sprintf("bundle %d of %s has %d groups and %d launchers were named", b.ID(), b.Job.ID, b.Width(), len(d.Launchers))
+	}
+	where, rooms := as.where[:0], as.targets[:0]
+	for _, id := range d.Launchers {
+		l := as.state.Launchers.Get(id)
+		if l == nil {
+			return nil, scheduler.UnknownID, fmt.Sprintf("launcher %d is not there", id)
+		}
+		if why := b.Unavailable(&l.Launcher); why != "" {
+			return nil, scheduler.LauncherUnavailable, fmt.Sprintf("launcher %d (%s) %s", id, l.Name, why)
+		}
+		where, rooms = append(where, l), append(rooms, &l.Launcher)
+	}
+	as.where, as.targets = where, rooms
+	if why := as.resources.Allocate(b, rooms); why != "" {
+		return nil, scheduler.NoCapacity, why
+	}
+	return as.startBundleAttempt(b, where, speculative), scheduler.NotRefused, ""
+}
+
+// startRun makes the attempts of a bundle whose capacity is taken.
+func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher, speculative bool) []scheduler.AttemptID {
+	r, ids := state.NewBundleAttempt(b, where)
+	r.Speculative, r.Launched = speculative, as.step.Now
+	if speculative {
+		b.SetSpeculationOffered(0)
+		as.step.Stats.Speculative++
+	} else {
+		r.Ready = b.Since
+		b.Enter(state.BundleRunning)
+		as.state.RequeueFinishing(b.Job)
+	}
+	if b.Preempted {
+		as.events.Protect(b)
+	}
+	b.AddAttempt(r)
+	b.Job.LastLaunch = as.step.Now
+	for i, a := range r.Attempts {
+		as.ids.Attempt++
+		a.ID = scheduler.AttemptID(as.ids.Attempt)
+		a.Request = b.Request(i)
+		a.Locate()
+		ids[i] = a.ID
+		as.state.AddAttempt(a)
+		b.Job.RanOn = sortedset.Add(b.Job.RanOn, a.Launcher.ID)
+	}
+	r.ID = uint64(ids[0])
+	if b.StartIsFinal() {
+		as.dispatch.SendStartDeferred(r.Attempts[0])
+	} else {
+		for _, a := range r.Attempts {
+			as.dispatch.SendStart(a)
+		}
+	}
+	as.watchStragglers()
+	as.resources.ReleaseFor(b, b.Job.ReadyCount())
+	as.state.MarkDirty(b.Job)
+	return ids
+}

@@ -1,0 +1,67 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// CheckPlaceable looks, after launchers came or went, which jobs can't be placed.
+// Jobs share shapes, so that each is held against the cluster once.
+func (ad *Admission) CheckPlaceable() {
+	fits := map[string]bool{}
+	for j := range ad.state.Jobs.All() {
+		if j.Phase() != state.JobPendingAdmission {
+			ad.checkPlaceableOf(j, fits)
+		}
+	}
+}
+
+func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
+	why := ""
+	for _, s := range j.Shapes {
+		if ad.resources.Up() == 0 || fits[s.Key] { // an empty cluster is not too small yet
+			continue
+		}
+		if why = ad.tooLarge(&j.Bundles[s.Bundle]); why != "" {
+			break
+		}
+		fits[s.Key] = true
+	}
+	if j.WhyNot != why {
+		j.WhyNot = why
+		ad.state.MarkDirty(j)
+	}
+	switch {
+	case why == "":
+		j.Unplaceable = 0
+	case j.Unplaceable == 0:
+		j.Unplaceable = ad.step.Now
+		ad.step.SetTimer(ad.step.Set.UnplaceableAfter, step.TimerUnplaceable, uint64(j.ID))
+	}
+}
+
+// UnplaceableTooLong ends a job that the cluster has been too small for, for too long.
+func (ad *Admission) UnplaceableTooLong(id scheduler.JobID) {
+	j := ad.state.Jobs.Get(id)
+	if j == nil || j.Unplaceable == 0 || j.Phase() != state.JobRunning || ad.step.Now.Sub(j.Unplaceable) < ad.step.Set.UnplaceableAfter {
+		return
+	}
+	ad.jobs.EndJob(j, scheduler.JobFailed, step.Invalid(j.WhyNot+state.UnplaceableRemedy+", then submit again"))
+}
+
+// tooLarge says why the whole cluster, were it empty, could not hold a bundle;
+// "" when it could, or when that is not sure.
+func (ad *Admission) tooLarge(b *state.Bundle) string {
+	short, looks := ad.resources.FitsCluster(b)
+	ad.step.AddCost(looks / launcherLooksPerWork)
+	if short == nil {
+		return ""
+	}
+	return fmt.Sprintf("stage %q: %s", b.Job.Stages[b.StageOf(0)].Name(), short)
+}
+
+// placesAtOnce is how many looks at launchers count for one in Settings.StepWork.
+const launcherLooksPerWork = 10

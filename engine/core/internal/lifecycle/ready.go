@@ -1,0 +1,100 @@
+package lifecycle
+
+import (
+	"iter"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// StoredOutput notes that a writer's output is there, in the place of an earlier
+// one if old is not nil, and opens what opens by it.
+func (bs *Bundles) StoredOutput(j *state.Job, k dataflow.Key, size int64, perReader []int64, where scheduler.LauncherID, old *state.Commit) {
+	before := scheduler.LauncherID(0)
+	if old != nil {
+		before = old.Launcher
+	}
+	bs.ApplyGateChanges(j, k.Conn, j.Inputs.Put(k, size, perReader, where, before))
+}
+
+// Cross opens and closes inputs. Readers of an all-to-all connection are told in slices.
+func (bs *Bundles) ApplyGateChanges(j *state.Job, conn int32, list iter.Seq[dataflow.GateChange]) {
+	for x := range list {
+		bs.applyGateChange(j, x)
+	}
+	if j.Inputs.NoReaderUpdated(conn) {
+		bs.updateReaders(j, conn)
+	}
+}
+
+func (bs *Bundles) applyGateChange(j *state.Job, x dataflow.GateChange) {
+	if b := &j.Bundles[j.Inputs.Bundle(x)]; j.Inputs.ApplyGateChange(&b.Gate, x) {
+		bs.Recheck(b)
+	}
+}
+
+// tellReaders opens or closes the inputs of an all-to-all connection's readers, as many
+// as the step may do.
+func (bs *Bundles) updateReaders(j *state.Job, conn int32) {
+	for j.Inputs.AllReadersUpdated(conn) || bs.step.ConsumeBudget(step.WorkOpen) {
+		x, yes := j.Inputs.UpdateNextReader(conn)
+		if !yes {
+			break
+		}
+		bs.applyGateChange(j, x)
+	}
+	if j.Phase() == state.JobRunning {
+		bs.state.RequeueJob(j)
+	}
+}
+
+// TellAllReaders goes on with all connections of which readers are being told.
+func (bs *Bundles) ContinueReaders(j *state.Job) {
+	for conn := 0; j.Inputs.Updating() && conn < j.Inputs.Connections() && !bs.step.BudgetSpent(); conn++ {
+		if j.Inputs.UpdatingReadersOf(int32(conn)) {
+			bs.updateReaders(j, int32(conn))
+		}
+	}
+}
+
+// Recheck moves a bundle between waiting and ready.
+func (bs *Bundles) Recheck(b *state.Bundle) {
+	switch {
+	case b.Job.Phase() != state.JobRunning || b.Index >= b.Job.Opened: // open comes to it
+	case b.WaitsForStoreRoom: // it is tried when the store of the outputs may have some
+	case b.Phase() == state.BundleWaiting && b.Gate.Open() && len(b.Attempts()) == 0: // an attempt of an earlier life is waited for
+		bs.MakeReady(b)
+	case b.Phase() == state.BundleReady && !b.Gate.Open():
+		bs.Withdraw(b)
+	}
+}
+
+// MakeReady offers a bundle to the policy. A job's last one the core starts by itself.
+func (bs *Bundles) MakeReady(b *state.Bundle) {
+	if b.Last() {
+		b.Job.LastMore = b.Job.MemoryForFiles()
+	}
+	if !b.Last() {
+		bs.chooseKinds(b.Job)
+	}
+	b.Enter(state.BundleReady)
+	bs.state.RequeueFinishing(b.Job)
+	b.Since = bs.step.Now
+	if state.AnyExcluded(&b.Job.Exclusions, &b.Exclusions) {
+		bs.relax(b)
+	}
+	bs.events.Notify(b, bs.events.ReadyEvent(b))
+	bs.state.MarkDirty(b.Job)
+}
+
+// Withdraw takes a bundle back from the policy.
+func (bs *Bundles) Withdraw(b *state.Bundle) {
+	b.Enter(state.BundleWaiting)
+	bs.state.RequeueFinishing(b.Job)
+	bs.events.Notify(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
+	bs.resources.ReleaseFor(b, b.Job.ReadyCount())
+	bs.state.MarkDirty(b.Job)
+}

@@ -1,0 +1,77 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// failLost fails a job whose work is lost over and over.
+func (js *Jobs) failLost(b *state.Bundle, why string) {
+	js.EndJob(b.Job, scheduler.JobFailed, &wire.Failure{
+		Kind:    wire.ErrorKind_ERROR_KIND_LOST,
+		Message: fmt.Sprintf("%s was lost %d times, the last time because %s: look after the launchers, then submit again", b.Job.Describe(b, 0), b.Losses, why),
+	})
+}
+
+// OutputsLost notes that what a group stored is gone; with all also what it
+// keeps on the job's own storage.
+func (js *Jobs) OutputsLost(b *state.Bundle, i int, all bool) {
+	j := b.Job
+	k := *b.LastCommits[i]
+	k.Lost = true
+	b.LastCommits = slices.Clone(b.LastCommits) // a frozen state has the old ones
+	b.LastCommits[i] = &k
+	for _, x := range b.Nodes(i) {
+		n := j.Plan.Node(x)
+		for _, conn := range j.Inputs.OutOf(n.Stage) {
+			out := dataflow.Key{Conn: conn, From: int32(n.Index)}
+			if j.Inputs.There(out) && (all || j.Plan.Connection(int(conn)).Store == "") {
+				js.bundles.ApplyGateChanges(j, conn, j.Inputs.Lose(out, k.Launcher))
+			}
+		}
+	}
+}
+
+// WantAgain turns a finished bundle whose output is needed to unfinished, and
+// with it those whose lost output it needs in turn.
+func (js *Jobs) Reopen(b *state.Bundle) {
+	for work := []*state.Bundle{b}; len(work) > 0; {
+		b, work = work[len(work)-1], work[:len(work)-1]
+		if b.Phase() != state.BundleFinished || b.Job.Phase() != state.JobRunning {
+			continue
+		}
+		js.reopenBundle(b)
+		j := b.Job
+		for i := range b.Groups() {
+			j.Inputs.Each(b.Nodes(i), func(k dataflow.Key) {
+				if !j.Inputs.There(k) {
+					p, _ := j.GroupOf(j.Inputs.Writer(k))
+					work = append(work, p)
+				}
+			})
+		}
+	}
+}
+
+// reopen counts a finished bundle as unfinished.
+func (js *Jobs) reopenBundle(b *state.Bundle) {
+	j := b.Job
+	b.Enter(state.BundleWaiting)
+	b.Since = js.step.Now
+	b.Losses++
+	j.Unfinished++
+	j.CountDone(b, -1)
+	js.state.MarkDirty(j) // it may have to wait for others before it is ready
+	js.step.Stats.Rerun++
+	js.events.Notify(b, scheduler.BundleWantedAgain{At: js.step.Now, Job: j.ID, Bundle: b.ID()})
+	if b.Losses > js.step.Set.LostMax {
+		js.failLost(b, "its output was lost")
+		return
+	}
+	js.bundles.Recheck(b)
+}

@@ -1,0 +1,144 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Started has an attempt run. Its data has an address, unless that does not matter.
+func (as *Attempts) Started(a *state.Attempt, address string) {
+	if a.Phase() != phase.Assigned {
+		if a.BundleAttempt.PeersSent {
+			as.dispatch.SendPeersTo(a) // it was told to start again, so it may have missed them
+		}
+		return
+	}
+	a.Start(as.step.Now)
+	a.Address = address
+	if a.Stop() == nil {
+		a.Reads.Start()
+		a.Unacked.Confirmed()
+	}
+	b := a.BundleAttempt.Bundle
+	as.events.Notify(b, scheduler.AttemptStarted{
+		At: as.step.Now, Attempt: a.ID, Job: b.Job.ID, Bundle: b.ID(), Group: a.Group, Stage: scheduler.StageID(a.Stage),
+		Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative,
+	})
+	as.dispatch.SendPeers(a.BundleAttempt)
+	as.dispatch.Feed(a)
+	as.state.MarkAttemptDirty(a)
+}
+
+// Executing notes that an attempt has read what it had to and executes.
+func (as *Attempts) Executing(a *state.Attempt, yes bool) {
+	as.EnsureStarted(a)
+	if !yes || !a.Execute(as.step.Now) {
+		return
+	}
+	as.state.MarkAttemptDirty(a)
+	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptPhase{At: as.step.Now, Attempt: a.ID, Phase: scheduler.PhaseExecute})
+}
+
+// SureStarted makes up for a report of the start that was lost: who says
+// anything else of an attempt has started it. Where the address matters, the
+// launcher is asked again by resending the command.
+func (as *Attempts) EnsureStarted(a *state.Attempt) {
+	if a.Phase() == phase.Assigned && !a.BundleAttempt.Bundle.HasTCP {
+		as.Started(a, "")
+	}
+}
+
+// Progress notes how far an attempt is, and tells a policy that wants to know.
+func (as *Attempts) Progress(a *state.Attempt, m *wire.AttemptProgress) {
+	as.EnsureStarted(a)
+	a.Progress, a.Work = 0, m.GetWork()
+	if p := m.GetProgress(); p >= 0 && p <= 1 { // not-a-number is neither
+		a.Progress = float64(int64(p*1000)) / 1000
+	}
+	as.state.MarkDirty(a.BundleAttempt.Bundle.Job)
+	if a.Phase() == phase.Assigned || a.BundleAttempt.Bundle.Last() || !as.policy.Has(scheduler.AbilityProgress) || as.step.Now.Sub(a.ProgressNotified) < as.policy.Current().ProgressEvery {
+		return
+	}
+	a.ProgressNotified = as.step.Now
+	as.policy.Notify(scheduler.AttemptProgress{At: as.step.Now, Attempt: a.ID, Progress: a.Progress, Work: as.events.WorkOf(a, a.Work)})
+}
+
+// CommitAsked grants the commit of a group to one attempt, or refuses it.
+func (as *Attempts) CommitAsked(l *state.Launcher, id scheduler.AttemptID) {
+	a := as.state.Attempt(l, uint64(id))
+	why := ""
+	switch {
+	case a == nil:
+		why = "the attempt counts as ended"
+	case a.Stop() != nil || a.BundleAttempt.Stopped() != 0 || a.BundleAttempt.Bundle.Job.Phase() == state.JobEnding:
+		why = "the attempt is being stopped"
+	case a.BundleAttempt.Granted():
+	default:
+		for _, r := range a.BundleAttempt.Bundle.Attempts() {
+			if r != a.BundleAttempt && r.Granted() {
+				why = "another attempt has it"
+			}
+		}
+	}
+	if why == "" {
+		as.grant(a)
+	} else {
+		as.step.Stats.LateCommits++
+		as.step.LogReported(step.Warn, "a commit was refused", "attempt", fmt.Sprint(id), "reason", why)
+	}
+	as.dispatch.Command(l, &wire.Command{Do: &wire.Command_Commit{Commit: &wire.CommitVerdict{Attempt: uint64(id), Granted: why == "", Reason: why}}})
+}
+
+func (as *Attempts) grant(a *state.Attempt) {
+	as.EnsureStarted(a)
+	b := a.BundleAttempt.Bundle
+	a.BundleAttempt.Grant()
+	if b.Last() && b.Job.Phase() == state.JobPublishing {
+		b.Job.OutputCommit.Grant()
+	}
+	for _, r := range b.Attempts() {
+		if r != a.BundleAttempt {
+			as.dispatch.StopBundleAttempt(r, scheduler.Killed, "another attempt commits", 0, 0)
+		}
+	}
+}
+
+// RefusedCommand ends an attempt that a launcher can't start, and forgets the wish to
+// suspend one that it can't suspend. One that does not stand or go on as it has to is
+// stopped as lost: its bundle is queued again, and its launcher has done nothing wrong.
+func (as *Attempts) RefusedCommand(a *state.Attempt, f *wire.Failure) {
+	switch {
+	case a.Phase() == phase.Assigned:
+		as.failed(a, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: f})
+	case a.Suspending():
+		a.CannotSuspend()
+		a.Unacked.Confirmed()
+		as.resources.VictimDone(&a.Allocation)
+		as.noteSuspended(a.BundleAttempt)
+		as.step.LogReported(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
+	case a.Unacked.Waits() && a.Stop() == nil: // it is to go on, or its launcher says that it runs and it is to rest
+		as.loseRefused(a, f)
+	default:
+		as.step.LogReported(step.Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
+	}
+}
+
+// cannot gives up an attempt of which its launcher says that it can't go on, or can't rest.
+func (as *Attempts) loseRefused(a *state.Attempt, f *wire.Failure) {
+	do := "resumed"
+	if a.WaitsForResume() {
+		do = "suspended"
+	} else {
+		as.step.Stats.ResumesRefused++
+	}
+	why := fmt.Sprintf("launcher %s could not have it %s: %s", a.Launcher.Name, do, f.GetMessage())
+	a.BundleAttempt.Lose(as.step.Shorten(why))
+	as.state.NoteJob(a.BundleAttempt.Bundle.Job, fmt.Sprintf("%s is lost: %s", a.BundleAttempt.Bundle.Job.Describe(a.BundleAttempt.Bundle, a.Group), why))
+	as.dispatch.StopBundleAttempt(a.BundleAttempt, scheduler.Lost, why, 0, 0)
+	as.dropSuspended(a.BundleAttempt)
+}

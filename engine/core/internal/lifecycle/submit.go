@@ -1,0 +1,307 @@
+package lifecycle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/graph"
+	"github.com/hamadryad/hamadryad/engine/plan"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Prepare hands out a job id. Nothing else of the job exists yet.
+func (ad *Admission) ReserveID(m *wire.Prepare) {
+	ad.ExpireReservedIDs()
+	if len(ad.state.ReservedIDs) >= ad.step.Set.PreparedMax {
+		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
+			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
+			Message: fmt.Sprintf("%d jobs were announced and not submitted, which is the limit: try again later", len(ad.state.ReservedIDs)),
+		})
+		return
+	}
+	owner := m.GetPrincipal().GetName()
+	if n := ad.reservedBy(owner); n >= ad.step.Set.PreparedUserMax { // one user is not to take all
+		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
+			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
+			Message: fmt.Sprintf("%d jobs were announced by user %q and not submitted, which is the limit: submit them, or try again later", n, owner),
+		})
+		return
+	}
+	if ad.ids.TooManyJobs(ad.step.Now) {
+		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
+			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
+			Message: fmt.Sprintf("more than %d jobs a second were announced: try again later", ids.JobsPerSecond),
+		})
+		return
+	}
+	ad.ids.Job++
+	id := scheduler.JobID(ad.ids.Job)
+	ad.state.ReservedIDs = append(ad.state.ReservedIDs, state.ReservedID{ID: id, At: ad.step.Now, Owner: owner})
+	ad.step.SetTimer(ad.step.Set.PreparedFor, step.TimerReservedIDs, 0)
+	ad.step.Reply(m.GetClient(), id, nil)
+}
+
+// preparedOf is how many jobs a user has announced and not submitted.
+func (ad *Admission) reservedBy(user string) (n int) {
+	for _, p := range ad.state.ReservedIDs {
+		if p.Owner == user {
+			n++
+		}
+	}
+	return n
+}
+
+// ExpirePrepared forgets jobs that were announced and not submitted in time.
+func (ad *Admission) ExpireReservedIDs() {
+	n := 0
+	for n < len(ad.state.ReservedIDs) && ad.step.Now.Sub(ad.state.ReservedIDs[n].At) >= ad.step.Set.PreparedFor {
+		n++
+	}
+	ad.state.ReservedIDs = slices.Delete(ad.state.ReservedIDs, 0, n)
+}
+
+// Submit takes a job in, or refuses it with the reason.
+func (ad *Admission) Submit(m *wire.Submit) {
+	id := scheduler.JobID(m.GetJob())
+	if err := ad.mayTake(id, m.GetSpec().GetPrincipal()); err != nil {
+		ad.step.Reply(m.GetClient(), id, step.Denied(err))
+		return
+	}
+	if ad.submittedBefore(id, m.GetClient()) {
+		return
+	}
+	at := slices.IndexFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id })
+	if at < 0 {
+		f := ad.Lost(id)
+		if f == nil {
+			f = step.Invalid(fmt.Sprintf("%s was not announced, or too long ago: prepare it again", id))
+		}
+		ad.step.Reply(m.GetClient(), id, f)
+		return
+	}
+	ad.state.ReservedIDs = slices.Delete(ad.state.ReservedIDs, at, at+1)
+	if err := ad.maySubmit(m.GetSpec()); err != nil {
+		ad.step.Reply(m.GetClient(), id, step.Denied(err))
+		return
+	}
+	j, err := ad.newJob(id, m.GetSpec())
+	if err == nil {
+		err = ad.proved(m.GetSpec().GetPrincipal())
+	}
+	if err == nil && ad.state.Jobs.Len() >= ad.step.Set.JobsMax {
+		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", ad.state.Jobs.Len())
+	}
+	if err != nil {
+		ad.step.Reply(m.GetClient(), id, step.Invalid(fmt.Sprintf("%s %q: %v", id, m.GetSpec().GetName(), err)))
+		return
+	}
+	j.Client = m.GetClient()
+	ad.state.Jobs.Add(id, j)
+	ad.state.MarkDirty(j)
+	ad.askAdmission(j)
+}
+
+// proved says why a submission of a principal is not looked at, nil when it is. The manager's
+// shell asks the policy's gate before the core knows of a job; this is for those that came
+// when there was no gate yet.
+func (ad *Admission) proved(p *wire.Principal) error {
+	if ad.policy.Gates() && (p.GetProof() == "" || p.GetProof() == scheduler.Unproven) {
+		return errors.New("the site's policy lets nobody submit without a proof of who it is: try again")
+	}
+	return nil
+}
+
+// submittedBefore answers a client that lost the answer and asks again.
+func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
+	if j := ad.state.Jobs.Get(id); j != nil {
+		if j.Phase() != state.JobPendingAdmission {
+			ad.step.Reply(client, id, nil)
+			return true
+		}
+		ad.step.Reply(j.Client, id, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the submission was made again"})
+		j.Client = client
+		return true
+	}
+	for _, e := range ad.state.Ended {
+		if e.Status.Summary.Job == uint64(id) {
+			ad.step.Reply(client, id, e.Refused)
+			return true
+		}
+	}
+	return false
+}
+
+// newJob checks a submission and makes the job of it, in no phase yet.
+func (ad *Admission) newJob(id scheduler.JobID, spec *wire.JobSpec) (*state.Job, error) {
+	d := ad.drafts[spec]
+	if d == nil {
+		d = NewDraft(ad.step.Set, spec, ad.state.Graphs)
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	j := d.job
+	j.ID, j.Submitted, j.First = id, ad.step.Now, scheduler.BundleID(ad.ids.Bundle+1)
+	ad.ids.Bundle += uint64(len(j.Bundles))
+	return j, nil
+}
+
+func checkSpec(s *step.Settings, spec *wire.JobSpec) error {
+	l := s.Graph
+	for _, n := range []struct{ what, value string }{
+		{"name", spec.GetName()}, {"pool", spec.GetPool()}, {"user's name", spec.GetPrincipal().GetName()},
+	} {
+		if len(n.value) > l.NameBytes {
+			return fmt.Errorf("the %s has %d bytes, at most %d are allowed: shorten it", n.what, len(n.value), l.NameBytes)
+		}
+	}
+	if spec.GetName() == "" {
+		return fmt.Errorf("the job has no name: give it one")
+	}
+	if n := len(spec.GetOutputs()); n > outputsMax {
+		return fmt.Errorf("the job publishes %d folders, at most %d are allowed: put some into one", n, outputsMax)
+	}
+	for i, o := range spec.GetOutputs() {
+		if o == "" || slices.Index(spec.Outputs, o) != i {
+			return fmt.Errorf("the output folder %q is empty or named twice: name each once", o)
+		}
+	}
+	if err := plan.CheckSecret(spec.GetFolders().GetSecret()); err != nil {
+		return err
+	}
+	if n := len(spec.GetFolders().GetOwners()); n > ownersMax {
+		return fmt.Errorf("the job's folders belong to %d users, at most %d are allowed", n, ownersMax)
+	}
+	for i, p := range spec.GetProperties() {
+		if p == nil || i > 0 && spec.Properties[i-1].GetName() >= p.Name {
+			return fmt.Errorf("property %d is out of order or named twice: list each once, in order of name", i)
+		}
+	}
+	return nil
+}
+
+// outputsMax bounds the folders one job publishes, ownersMax whose they are: a user has one
+// name in each store.
+const (
+	outputsMax = 1000
+	ownersMax  = 16
+)
+
+// checkKinds refuses slot kinds that the site does not declare. A stage that prefers one that the site has
+// takes that.
+func checkKinds(s *step.Settings, g *wire.Graph) error {
+	for _, m := range g.Stages {
+		if kind := graph.KindOf(m); !s.TakesKind(kind) && (m.PreferKind == "" || !s.TakesKind(m.PreferKind)) {
+			return fmt.Errorf("stage %q needs slots of kind %q, which nobody has: this site has %v", m.Name, kind, s.Kinds)
+		}
+	}
+	return nil
+}
+
+// start admits a job: from now on the policy knows it.
+func (ad *Admission) admit(j *state.Job) {
+	j.Enter(state.JobRunning)
+	j.Admitted = ad.step.Now
+	if b := j.LastBundle(); b != nil {
+		ad.state.AssignID(b)
+	}
+	ad.step.Reply(j.Client, j.ID, nil)
+	j.Client = 0
+	ad.state.MarkDirty(j)
+	ad.jobs.ChooseKinds(j)
+	ad.policy.NotifyJob(j.ID, scheduler.JobSubmitted{At: ad.step.Now, Job: j.ForPolicy()})
+	ad.checkPlaceableOf(j, map[string]bool{})
+	ad.jobs.Open(j)
+}
+
+// UpdateJob moves a job to a pool or changes its priority.
+func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
+	id := scheduler.JobID(m.GetJob())
+	if err := ad.mayUpdate(m); err != nil {
+		ad.step.Reply(m.GetClient(), id, step.Denied(err))
+		return
+	}
+	j := ad.state.Jobs.Get(id)
+	if j == nil {
+		ad.step.Reply(m.GetClient(), 0, ad.noJob(id))
+		return
+	}
+	if len(m.GetPool()) > ad.step.Set.Graph.NameBytes {
+		ad.step.Reply(m.GetClient(), j.ID, step.Invalid(fmt.Sprintf("the pool's name has %d bytes, at most %d are allowed: shorten it", len(m.GetPool()), ad.step.Set.Graph.NameBytes)))
+		return
+	}
+	before := placeOf(j)
+	if m.Pool != nil {
+		j.Pool = *m.Pool
+		ad.state.NoteJob(j, fmt.Sprintf("moved to pool %q by %s", j.Pool, m.GetPrincipal().GetName()))
+	}
+	if m.Priority != nil {
+		j.Priority = scheduler.Priority(*m.Priority)
+		ad.state.NoteJob(j, fmt.Sprintf("priority set to %s by %s", j.Priority, m.GetPrincipal().GetName()))
+	}
+	if j.Phase() != state.JobPendingAdmission {
+		ad.policy.NotifyJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties()})
+	}
+	ad.state.MarkDirty(j)
+	ad.step.ReplyChanged(m.GetClient(), j.ID, before, placeOf(j))
+}
+
+// placeOf is what UpdateJob changes of a job.
+func placeOf(j *state.Job) string { return fmt.Sprintf("pool %q, priority %s", j.Pool, j.Priority) }
+
+func (ad *Admission) noJob(id scheduler.JobID) *wire.Failure {
+	if ad.endedJob(id) != nil {
+		return step.Invalid(fmt.Sprintf("%s has ended", id))
+	}
+	if f := ad.Lost(id); f != nil {
+		return f
+	}
+	return step.Invalid(fmt.Sprintf("there is no %s", id))
+}
+
+// endedJob is the summary of a job that ended and is not forgotten yet; nil: there is none.
+func (ad *Admission) endedJob(id scheduler.JobID) *wire.JobSummary {
+	for _, e := range ad.state.Ended {
+		if e.Status.Summary.Job == uint64(id) {
+			return e.Status.Summary
+		}
+	}
+	return nil
+}
+
+// KillJob ends a job for a person.
+func (ad *Admission) KillJob(m *wire.KillJob) {
+	id := scheduler.JobID(m.GetJob())
+	if err := ad.mayKill(id, m.GetPrincipal()); err != nil {
+		ad.step.Reply(m.GetClient(), id, step.Denied(err))
+		return
+	}
+	if at := slices.IndexFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id }); at >= 0 {
+		ad.state.ReservedIDs = slices.Delete(ad.state.ReservedIDs, at, at+1)
+		ad.step.Reply(m.GetClient(), id, nil)
+		return
+	}
+	j := ad.state.Jobs.Get(id)
+	if j == nil {
+		ad.step.Reply(m.GetClient(), id, ad.noJob(id))
+		return
+	}
+	before := wire.StateName(j.Summary().State)
+	switch {
+	case j.Phase() == state.JobPendingAdmission:
+		ad.turnAway(j, ad.step.Shorten(fmt.Sprintf("killed by %s: %s", m.GetPrincipal().GetName(), m.GetReason())))
+	case !j.Ends():
+		reason := "killed by " + m.GetPrincipal().GetName()
+		if m.GetReason() != "" {
+			reason += ": " + m.GetReason()
+		}
+		ad.state.NoteJob(j, reason)
+		ad.jobs.EndJob(j, scheduler.JobKilled, &wire.Failure{Message: reason})
+	}
+	ad.step.ReplyChanged(m.GetClient(), id, before, "killed")
+}

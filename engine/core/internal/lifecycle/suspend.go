@@ -1,0 +1,154 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// SuspendRun asks for all of a bundle attempt to be stopped and kept.
+func (as *Attempts) SuspendBundleAttempt(r *state.BundleAttempt) {
+	for _, a := range r.Attempts {
+		if a.AskSuspend() {
+			as.dispatch.SendSuspend(a)
+		}
+	}
+}
+
+// SuspendedNow frees an attempt's slots. Its memory it keeps.
+func (as *Attempts) SuspendedNow(a *state.Attempt) {
+	as.EnsureStarted(a)
+	if !a.Suspend(as.step.Now) {
+		as.confirmPhase(a, phase.Suspended)
+		as.resumeUnasked(a)
+		return
+	}
+	a.CountSuspended(+1)
+	if a.Stop() == nil {
+		a.Unacked.Confirmed()
+	}
+	as.resources.ReleaseSlots(&a.Launcher.Launcher, &a.Allocation)
+	as.resources.VictimDone(&a.Allocation)
+	as.resources.OfferChanged(&a.Launcher.Launcher)
+	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptSuspended{At: as.step.Now, Attempt: a.ID})
+	as.state.MarkAttemptDirty(a)
+	as.noteSuspended(a.BundleAttempt)
+}
+
+// settled takes it that an attempt is on its launcher, too, what it counts as here. An
+// inventory had told otherwise, where the log lost what came between.
+func (as *Attempts) confirmPhase(a *state.Attempt, p phase.Phase) {
+	if a.Phase() == p && !a.Suspending() && !a.Resuming() && a.Stop() == nil {
+		a.Unacked.Confirmed()
+	}
+}
+
+// resumeUnasked has an attempt go on that its launcher has suspended and that counts as
+// running: the log lost that it started, and all that came after.
+func (as *Attempts) resumeUnasked(a *state.Attempt) {
+	if a.Phase() == phase.Running && !a.Suspending() && a.Stop() == nil {
+		as.dispatch.SendResume(a)
+	}
+}
+
+// noteSuspended lists a run as suspended when as much of it is as will be: some
+// of a gang may have come to their end first, or can't be suspended.
+func (as *Attempts) noteSuspended(r *state.BundleAttempt) {
+	if r.Suspended() == 0 && r.WaitsForResume() {
+		as.state.ListSuspended(r, as.step.Now)
+		as.step.SetTimer(as.step.Set.SuspendMax, step.TimerSuspend, r.ID)
+	}
+}
+
+// dropSuspended takes a run off the list of those that wait to be resumed, if it is there.
+// What is kept for its bundle to go on is free for all when none of it waits any more.
+func (as *Attempts) dropSuspended(r *state.BundleAttempt) {
+	if r.Suspended() == 0 {
+		return
+	}
+	as.state.DropSuspended(r)
+	if r.Bundle.SuspendedAttempt() == nil {
+		as.resources.ReleaseForBundle(r.Bundle.ID())
+	}
+}
+
+// Resume lets a suspended attempt run again, with the rest of its bundle, and returns those
+// that are to.
+func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
+	a := as.state.Attempts.Get(d.Attempt)
+	switch {
+	case a == nil || a.BundleAttempt.Bundle.Last():
+		return nil, scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", d.Attempt)
+	case !a.WaitsForResume() || a.Stop() != nil || a.BundleAttempt.Stopped() != 0:
+		return nil, scheduler.NotSuspended, fmt.Sprintf("attempt %d is not suspended", d.Attempt)
+	}
+	ids, why := as.resumeBundleAttempt(a.BundleAttempt)
+	if why != "" {
+		return nil, scheduler.NoCapacity, why
+	}
+	return ids, scheduler.NotRefused, ""
+}
+
+// resumeRun takes the slots of a run's suspended attempts and resumes them, or
+// says why it can't and takes none.
+func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler.AttemptID, why string) {
+	list, held := r.Waiting()
+	if why := as.resources.TakeForResume(r.Bundle.ID(), held); why != "" {
+		return nil, why
+	}
+	for _, a := range list {
+		ids = append(ids, a.ID)
+		a.AskResume()
+		as.dispatch.SendResume(a)
+	}
+	as.state.DropSuspended(r)
+	as.resources.ReleaseForBundle(r.Bundle.ID())
+	as.events.Protect(r.Bundle)
+	return ids, ""
+}
+
+// ResumedNow has an attempt run again.
+func (as *Attempts) ResumedNow(a *state.Attempt) {
+	since := a.Since()
+	if !a.Resume(as.step.Now) {
+		as.confirmPhase(a, phase.Running)
+		return
+	}
+	as.step.Stats.Resumed++
+	as.step.Stats.AddSuspension(as.step.Now.Sub(since))
+	a.CountSuspended(-1)
+	if a.Stop() == nil {
+		a.Unacked.Confirmed()
+	}
+	as.resources.OfferChanged(&a.Launcher.Launcher)
+	a.BundleAttempt.Bundle.SetSpeculationOffered(0)
+	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptResumed{At: as.step.Now, Attempt: a.ID})
+	as.state.MarkAttemptDirty(a)
+}
+
+// ResumeSuspended is the manager's own resuming, for a policy that does not:
+// whole bundles, the first suspended first, as their slots get free.
+func (as *Attempts) ResumeSuspended() {
+	for r := range as.state.Suspended.All() {
+		// Earlier managers had policies suspend a job's last group, too.
+		if r.Stopped() == 0 && (!as.policy.Resumes() || r.Bundle.Last()) {
+			as.resumeBundleAttempt(r)
+		}
+	}
+}
+
+// SuspendedTooLong kills what could not be resumed, to be queued again.
+func (as *Attempts) SuspendedTooLong(id uint64) {
+	if as.policy.Resumes() {
+		return
+	}
+	for r := range as.state.Suspended.All() {
+		if r.ID == id && as.step.Now.Sub(r.Suspended()) >= as.step.Set.SuspendMax {
+			as.dispatch.StopBundleAttempt(r, scheduler.Preempted, fmt.Sprintf("it was suspended for %v", as.step.Set.SuspendMax), 0, 0)
+			as.dropSuspended(r)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package outbound
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/changes"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// TellFacts has Facts tell from now on. Nothing is decided by it.
+func (rd *StatusReader) TellFacts() { rd.state.EnableChanges() }
+
+// Facts returns the rows of all that changed in the step at hand, at its end; false when
+// nobody wants them.
+func (rd *StatusReader) Facts() (step.Facts, bool) {
+	if !rd.state.ChangesEnabled() {
+		return step.Facts{}, false
+	}
+	jobs := rd.state.DirtyJobs()
+	f := rd.facts(rd.state.DrainChanges(jobs))
+	f.Jobs = slices.Grow(f.Jobs, len(jobs))
+	for _, j := range jobs {
+		f.Jobs = append(f.Jobs, rd.jobRow(j))
+	}
+	return f, true
+}
+
+// AllFacts returns the rows of all there is, between two steps.
+func (rd *StatusReader) AllFacts() step.Facts {
+	f := rd.facts(rd.state.AllRows())
+	for j := range rd.state.Jobs.All() {
+		f.Jobs = append(f.Jobs, rd.jobRow(j))
+	}
+	return f
+}
+
+func (rd *StatusReader) facts(rows changes.ChangeSet) step.Facts {
+	f := step.Facts{At: rd.step.Now, Stats: rd.step.Stats, Version: rd.step.Set.Version, ChangeSet: rows}
+	if g := rd.policy.Current(); g != nil {
+		f.Decides = g.Number
+	}
+	if p := rd.state.ReservedIDs; len(p) > 0 { // in order of number
+		f.Announced = [2]scheduler.JobID{p[0].ID, p[len(p)-1].ID}
+	}
+	return f
+}
+
+// jobRow is what is told of a job. What it points to is given away.
+func (rd *StatusReader) jobRow(j *state.Job) changes.Job {
+	s := j.Summary()
+	row := changes.Job{
+		ID: j.ID, Spec: j.Spec, Plan: j.Plan, StageNames: j.StageNames(), State: s.State, Pool: j.Pool, Priority: j.Priority,
+		Submitted: j.Submitted, Admitted: j.Admitted, Groups: int(s.Groups), Finished: int(s.GroupsFinished), Running: int(s.GroupsRunning),
+		Files: j.Stats.Files(), Failure: j.Failure, Counters: j.Stats.SharedCounters(), Notes: j.ShareNotes(), NotesDropped: j.NotesDropped,
+		Waits: rd.waits(j),
+	}
+	row.Read, row.Local = j.Stats.ReadsByLevel()
+	return row
+}
+
+// waits is what a job waits for.
+func (rd *StatusReader) waits(j *state.Job) changes.Waits {
+	w := changes.Waits{Policy: j.PolicyWait}
+	switch j.Phase() {
+	case state.JobRunning:
+		w.Retry = j.StoreRoom.Why()
+	case state.JobPublishing:
+		if j.LastBundle().Phase() == state.BundleWaiting {
+			w.Retry = j.OutputCommit.RetryReason()
+		}
+	case state.JobEnding:
+		w.Stopping = len(j.Attempts)
+	}
+	if j.WhyNot != "" && !j.Ends() {
+		w.WhyNot = j.WhyNot + state.UnplaceableRemedy
+	}
+	if j.Phase() == state.JobPendingAdmission {
+		return w
+	}
+	w.Ready = j.ReadyCount()
+	if b := j.LongestReady(); b != nil {
+		w.Longest, w.Since, w.Width = j.Describe(b, 0), b.Since, b.Width()
+		w.Needs, w.Memory = needs(b)
+	}
+	return w
+}
+
+// needs are the slots that a bundle takes at once, in order of kind, and its memory.
+// A job's last bundle needs none.
+func needs(b *state.Bundle) (list []scheduler.SlotCount, memory int64) {
+	if b.Last() {
+		return nil, 0
+	}
+	for i := range b.Width() {
+		d := b.Request(i)
+		at, found := slices.BinarySearchFunc(list, d.Kind, func(c scheduler.SlotCount, kind string) int { return cmp.Compare(c.Kind, kind) })
+		if !found {
+			list = slices.Insert(list, at, scheduler.SlotCount{Kind: d.Kind})
+		}
+		list[at].Count += d.Slots
+		memory += d.Memory
+	}
+	return list, memory
+}

@@ -1,0 +1,139 @@
+package outbound
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hamadryad/hamadryad/engine/core/changes"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
+	s := &wire.JobStatus{
+		Summary: j.Summary(), Failure: j.Failure, Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
+		Counters: j.Stats.Counters(), Stages: j.StageStatus(),
+	}
+	s.Read, s.LocalAttempts = j.Stats.Reads()
+	if j.NotesDropped > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.NotesDropped))
+	}
+	s.Notes = append(s.Notes, j.Notes...)
+	return s
+}
+
+// waitingOf says why a job waits: the manager's reasons, then the policy's.
+func (rd *StatusReader) waitingOf(j *state.Job) []string {
+	var list []string
+	switch j.Phase() {
+	case state.JobPendingAdmission:
+		list = append(list, "waits to be admitted by the policy")
+	case state.JobRunning:
+		if why := j.StoreRoom.Why(); why != "" {
+			list = append(list, why)
+		}
+	case state.JobPublishing:
+		if j.LastBundle().Phase() == state.BundleWaiting && j.OutputCommit.RetryReason() != "" {
+			list = append(list, j.OutputCommit.RetryReason())
+		}
+	case state.JobEnding:
+		if n := len(j.Attempts); n > 0 {
+			list = append(list, fmt.Sprintf("%d attempts are being stopped", n))
+		}
+	}
+	if j.WhyNot != "" && !j.Ends() {
+		list = append(list, j.WhyNot+state.UnplaceableRemedy)
+	}
+	if j.Phase() != state.JobPendingAdmission && j.ReadyCount() > 0 {
+		switch {
+		case rd.resources.Up() == 0:
+			list = append(list, "no launcher is there")
+		case rd.resources.Closed() == rd.resources.Up() && j.Phase() == state.JobRunning:
+			list = append(list, changes.AllClosed(rd.resources.Up()))
+		case rd.policy.Current() == nil && j.Phase() == state.JobRunning:
+			list = append(list, "no policy is running")
+		}
+		list = append(list, rd.waitsFor(j))
+	}
+	if w := j.PolicyWait; w.Reason != scheduler.WaitNone {
+		text := w.Reason.String()
+		if w.Detail != "" {
+			text += ": " + w.Detail
+		}
+		list = append(list, "policy: "+text)
+	}
+	return list
+}
+
+// waitsFor says why a job's longest ready bundle does not run; "" when nothing is
+// ready.
+func (rd *StatusReader) waitsFor(j *state.Job) string {
+	b := j.LongestReady()
+	if b == nil {
+		return ""
+	}
+	if b.Last() {
+		return changes.WaitsForLauncher(j.Describe(b, 0), rd.resources.Up())
+	}
+	need := map[string]int{}
+	var kinds []string
+	for i := range b.Width() {
+		d := b.Request(i)
+		if need[d.Kind] == 0 {
+			kinds = append(kinds, d.Kind)
+		}
+		need[d.Kind] += d.Slots
+	}
+	slices.Sort(kinds)
+	var parts []string
+	for _, kind := range kinds {
+		free, total := rd.resources.Count(kind)
+		at := " "
+		if b.Width() > 1 {
+			at = " at once "
+		}
+		parts = append(parts, fmt.Sprintf("%d %s slots%s(%d free of %d in the cluster)", need[kind], kind, at, free, total))
+	}
+	noun := "a group"
+	if b.Width() > 1 {
+		noun = fmt.Sprintf("a bundle of %d groups", b.Width())
+	}
+	return fmt.Sprintf("%d ready: %s of %s needs %s", j.ReadyCount(), noun, j.Describe(b, 0), strings.Join(parts, " and "))
+}
+
+// Remember keeps what status shows of a job that ended.
+func (rd *StatusReader) Remember(j *state.Job) {
+	s := rd.statusOf(j)
+	s.Attempts = j.AttemptStatus() // nothing lives any more
+	s.Waiting = nil
+	for _, stage := range s.Stages { // what did not finish waits for nothing any more
+		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0
+	}
+	s.Summary.State = stateOf(j.Outcome)
+	s.Summary.Ended = int64(rd.step.Now)
+	s.Kept = j.OutputCommit.Kept()
+	if n := len(s.Attempts); n > endedAttemptsKept {
+		s.Attempts = s.Attempts[n-endedAttemptsKept:]
+	}
+	if len(rd.state.Ended) >= rd.step.Set.JobsKept {
+		rd.state.Ended = rd.state.Ended[len(rd.state.Ended)-rd.step.Set.JobsKept+1:]
+	}
+	e := &state.EndedJob{Status: s}
+	rd.state.Ended = append(rd.state.Ended, e)
+	rd.state.NoteOver(e)
+}
+
+// endedAttemptsKept is how many attempts are kept of a job that ended.
+const endedAttemptsKept = 100
+
+func stateOf(o scheduler.JobOutcome) wire.JobState {
+	switch o {
+	case scheduler.JobSucceeded:
+		return wire.JobState_JOB_STATE_SUCCEEDED
+	case scheduler.JobKilled:
+		return wire.JobState_JOB_STATE_KILLED
+	}
+	return wire.JobState_JOB_STATE_FAILED
+}

@@ -1,0 +1,105 @@
+// Package events tells the policy what happens to jobs, bundles, attempts and launchers: one
+// event after the other, or, to a policy that starts, all that there is as a snapshot.
+//
+// # What holds
+//
+// What an event says is so when it is told. A policy that starts is told of each launcher,
+// job and bundle by the snapshot or by events, and never by both.
+package outbound
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/sortedset"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Events tells it. Not safe for concurrent use.
+type PolicyEvents struct {
+	step   *step.Step
+	policy *policystate.Session
+	state  *state.Cluster
+}
+
+// New returns one of the state that it is given.
+func NewPolicyEvents(s *step.Step, p *policystate.Session, l *state.Cluster) *PolicyEvents {
+	return &PolicyEvents{step: s, policy: p, state: l}
+}
+
+// Emit tells an event about a bundle to the policy, and to one that is being started
+// unless its snapshot will show it. No policy decides on a job's last bundle, nor learns of it.
+func (ev *PolicyEvents) Notify(b *state.Bundle, e scheduler.Event) {
+	if !b.Last() {
+		ev.policy.NotifyBundle(b.Job.ID, b.Index, e)
+	}
+}
+
+// ReadyEvent tells that a bundle is ready.
+func (ev *PolicyEvents) ReadyEvent(b *state.Bundle) scheduler.BundleReady {
+	return scheduler.BundleReady{At: b.Since, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: excludedFor(b)}
+}
+
+// GroupsFor is what the policy learns of a bundle's groups; the places of their
+// input only where they still matter.
+func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Group {
+	groups := make([]scheduler.Group, b.Width())
+	for i := range groups {
+		d := b.Request(i)
+		groups[i] = scheduler.Group{Stage: scheduler.StageID(b.StageOf(i)), Kind: d.Kind, Slots: d.Slots, Memory: d.Memory}
+		if places {
+			groups[i].InputBytes, groups[i].Places = b.Job.Inputs.Size(b.Nodes(i), state.Hosts{Cluster: ev.state}, b.Job)
+		}
+	}
+	return groups
+}
+
+// Grown tells that a stage takes slots of another kind.
+func (ev *PolicyEvents) NotifyKind(j *state.Job, stage int, kind scheduler.SlotKind) {
+	ev.policy.NotifyJob(j.ID, scheduler.StageGrown{At: ev.step.Now, Job: j.ID, Stage: scheduler.StageID(stage), Groups: j.Stages[stage].Groups(), Kind: kind})
+}
+
+// Protect keeps a bundle from preemptions for a while, and tells of it.
+func (ev *PolicyEvents) Protect(b *state.Bundle) {
+	b.Protected = ev.step.Now.Add(ev.step.Set.ProtectFor)
+	ev.Notify(b, ev.protectedEvent(b))
+}
+
+func (ev *PolicyEvents) protectedEvent(b *state.Bundle) scheduler.BundleProtected {
+	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protected}
+}
+
+// TwiceEvent offers a bundle that runs for a second attempt.
+func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationOffered {
+	avoid := excludedFor(b)
+	for _, r := range b.Attempts() {
+		for _, a := range r.Attempts {
+			avoid = sortedset.Add(avoid, a.Launcher.ID)
+		}
+	}
+	return scheduler.SpeculationOffered{At: b.SpeculationOffered(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}
+}
+
+// Blamed tells whether the site avoids a launcher.
+func (ev *PolicyEvents) NotifyExclusion(l *state.Launcher) {
+	ev.policy.NotifyLauncher(l.ID, scheduler.LauncherBlamed{At: ev.step.Now, Launcher: l.ID, Blamed: l.Excluded})
+}
+
+// WorkOf is what the policy learns of an attempt's work. The running time is the
+// manager's own: it is what the policy saw.
+func (ev *PolicyEvents) WorkOf(a *state.Attempt, m *wire.Work) scheduler.Work {
+	w := scheduler.Work{Running: a.Running(ev.step.Now), ToRead: max(m.GetToRead(), 0), Written: max(m.GetWritten(), 0)}
+	for i, n := range m.GetRead() {
+		if i < len(w.Read) {
+			w.Read[i] = max(n, 0)
+		}
+	}
+	return w
+}
+
+// avoidOf lists the launchers that are refused for a bundle, ascending.
+func excludedFor(b *state.Bundle) []scheduler.LauncherID {
+	return state.Excluded(&b.Job.Exclusions, &b.Exclusions)
+}

@@ -1,0 +1,148 @@
+package outbound_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/coretest"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// snapshot is that of the generation that the step at hand starts.
+func snapshot(t *testing.T, h *coretest.Core) scheduler.Snapshot {
+	t.Helper()
+	for _, todo := range h.Step.Effects() {
+		if s, is := todo.Action.(step.StartPolicy); is {
+			return s.Snapshot()
+		}
+	}
+	t.Fatal("no generation is started")
+	return scheduler.Snapshot{}
+}
+
+// A policy that starts and one that was there all along see the same world: what is ready,
+// runs, is suspended, was preempted and is wanted twice.
+func TestASnapshotTellsWhatEventsTold(t *testing.T) {
+	h := coretest.New(t)
+	h.StartPolicy(scheduler.AbilityResume)
+	a, b := h.Launcher("a", 4), h.Launcher("b", 4)
+	j := h.Job(coretest.MapReduce(6, 2))
+	h.Finish(h.RunBundle(j, 0, a).Attempts[0], &wire.StoredOutput{Bytes: 10, PartitionBytes: []int64{4, 6}})
+	h.RunBundle(j, 1, b)
+	suspended := h.RunBundle(j, 2, a)
+	twice := h.RunBundle(j, 3, b)
+	var all view.View
+	if err := all.Apply(scheduler.Round{Now: h.Step.Now, Events: h.NotifiedEvents()}); err != nil {
+		t.Fatal(err)
+	}
+	h.Later(time.Hour)
+	h.Attempts.SuspendBundleAttempt(suspended)
+	h.Attempts.SuspendedNow(suspended.Attempts[0])
+	twice.Bundle.SetSpeculationOffered(h.Step.Now)
+	h.Events.Notify(twice.Bundle, h.Events.SpeculationEvent(twice.Bundle))
+	h.Events.Protect(twice.Bundle)
+	if err := all.Apply(scheduler.Round{Now: h.Step.Now, Events: h.NotifiedEvents()}); err != nil {
+		t.Fatal(err)
+	}
+	h.Later(time.Second)
+	h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+	h.Events.BuildSnapshot()
+	var fresh view.View
+	if err := fresh.Start(snapshot(t, h)); err != nil {
+		t.Fatal(err)
+	}
+	if all.Dump() != fresh.Dump() {
+		t.Errorf("who was there sees\n%s\nwho starts\n%s", all.Dump(), fresh.Dump())
+	}
+	if w := fresh.World(); len(w.Jobs) != 1 || len(w.Jobs[0].Attempts) != 3 || len(w.Jobs[0].SpeculationOffered) != 1 {
+		t.Errorf("it sees\n%s", fresh.Dump())
+	}
+}
+
+// A snapshot is made in slices: what happens meanwhile to what it has come to is told
+// besides, what happens to the rest is in it, and nothing is told twice.
+func TestWhatHappensWhileASnapshotIsMade(t *testing.T) {
+	h := coretest.New(t)
+	h.StartPolicy(0)
+	l := h.Launcher("a", 4)
+	first, last := h.Job(coretest.Maps(1)), h.Job(coretest.Maps(1))
+	h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+	h.Step.Set.StepWork = 3 * step.WorkSnapshot
+	h.Later(time.Second)
+	h.Events.BuildSnapshot() // the launcher, the first job and its bundle
+	if g := h.Policy.Building(); g == nil || g.Job != first.ID {
+		t.Fatalf("after one slice it has come to %+v", g)
+	}
+	h.RunBundle(first, 0, l)
+	h.RunBundle(last, 0, l)
+	for h.Policy.Building() != nil {
+		h.Later(time.Second)
+		h.Events.BuildSnapshot()
+	}
+	launched, started := map[scheduler.BundleID]int{}, map[scheduler.BundleID]int{}
+	for _, e := range snapshot(t, h).Events {
+		switch e := e.(type) {
+		case scheduler.Outcome:
+			launched[e.Launch.Bundle]++
+		case scheduler.AttemptStarted:
+			started[e.Bundle]++
+		}
+	}
+	if len(launched) != 2 || launched[first.Bundles[0].ID()] != 1 || launched[last.Bundles[0].ID()] != 1 || len(started) != 2 || started[first.Bundles[0].ID()] != 1 || started[last.Bundles[0].ID()] != 1 {
+		t.Errorf("told of launches %v and starts %v", launched, started)
+	}
+}
+
+// Loads are told to a policy that wants them, as they change.
+func TestLoadsAreForWhoWantsThem(t *testing.T) {
+	for wants, want := range map[scheduler.Ability]int{0: 0, scheduler.AbilityLoad: 1} {
+		h := coretest.New(t)
+		h.StartPolicy(wants)
+		l := h.Launcher("a", 1)
+		h.NotifiedEvents()
+		busy := 0.5
+		for range 2 {
+			h.Events.LoadReport(l, &wire.MachineLoad{Cpu: &busy, Memory: &busy})
+		}
+		n := 0
+		for _, e := range h.NotifiedEvents() {
+			if load, is := e.(scheduler.LauncherLoad); is && load.CPU == 0.5 {
+				n++
+			}
+		}
+		if n != want || wants == 0 && h.Events.NotifiedLoad(l).CPU() == 0.5 {
+			t.Errorf("abilities %v: %d loads are told, want %d", wants, n, want)
+		}
+	}
+}
+
+// A victim that has not left yet is told as one, to be killed or to be suspended.
+func TestASnapshotTellsWhoIsToLeave(t *testing.T) {
+	for _, mode := range []scheduler.PreemptMode{scheduler.PreemptKill, scheduler.PreemptSuspend} {
+		h := coretest.New(t)
+		h.StartPolicy(scheduler.AbilityResume)
+		l := h.Launcher("a", 1)
+		victim, other := h.Job(coretest.Maps(1)), h.Job(coretest.Maps(1))
+		a := h.RunBundle(victim, 0, l).Attempts[0]
+		h.Later(time.Hour)
+		if _, why := h.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{a.ID}, Mode: mode}); why != "" {
+			t.Fatal(why)
+		}
+		preempted := h.Step.Now
+		h.Later(time.Second)
+		h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+		h.Events.BuildSnapshot()
+		told := false
+		for _, e := range snapshot(t, h).Events {
+			if o, is := e.(scheduler.Outcome); is && o.Kind == scheduler.DecisionPreempt {
+				told = o.At == preempted && o.Preempt.Mode == mode && o.Preempt.For == other.ID && o.Preempt.Victims[0] == a.ID
+			}
+		}
+		if !told {
+			t.Errorf("mode %v: it is not told", mode)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package outbound
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+func (ev *PolicyEvents) environment() scheduler.Environment {
+	e := scheduler.Environment{
+		Heartbeat: ev.step.Set.Heartbeat, Seed: ev.step.Set.Seed, Limits: ev.step.Set.Limits(), Simulated: ev.step.Set.Simulated,
+		ReserveMax: ev.step.Set.ReserveMax, ProtectFor: ev.step.Set.ProtectFor, SuspendMax: ev.step.Set.SuspendMax,
+		Kinds: slices.Clone(ev.step.Set.Kinds),
+	}
+	if len(e.Kinds) == 0 {
+		e.Kinds = []scheduler.SlotKind{scheduler.DefaultKind}
+	}
+	return e
+}
+
+// Gather goes on with the snapshot for the generation that is being started, and starts
+// that when it is made. What failed or was lost on the way is left out. How far work is,
+// where a policy asked for that, is told as of when it is come to.
+func (ev *PolicyEvents) BuildSnapshot() {
+	g := ev.policy.Building()
+	if g == nil || !ev.addLaunchers(g) || !ev.addJobs(g) {
+		return
+	}
+	ev.step.Emit(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), Gathered: ev.policy.FinishSnapshot(ev.step.Now)})
+}
+
+// gatherLaunchers tells of launchers; false when some are left.
+func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
+	i, _ := slices.BinarySearch(ev.state.Launchers.IDs(), g.Launcher+1)
+	for ; g.Launcher != policystate.AllLaunchers && i < len(ev.state.Launchers.IDs()); i++ {
+		if !ev.step.ConsumeBudget(step.WorkSnapshot) {
+			return false
+		}
+		g.Launcher = ev.state.Launchers.IDs()[i]
+		if l := ev.state.Launchers.Get(g.Launcher); l.Up {
+			g.Add(l.JoinedEvent())
+			if l.Draining {
+				g.Add(scheduler.LauncherDraining{At: l.Joined, Launcher: l.ID, Draining: true})
+			}
+			if l.Excluded {
+				g.Add(scheduler.LauncherBlamed{At: l.Joined, Launcher: l.ID, Blamed: true})
+			}
+		}
+	}
+	g.Launcher = policystate.AllLaunchers
+	return true
+}
+
+// gatherJobs tells of jobs; false when some are left.
+func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
+	for {
+		if j := ev.state.Jobs.Get(g.Job); j != nil && j.Phase() != state.JobPendingAdmission && !ev.addBundles(g, j) {
+			return false
+		}
+		i, _ := slices.BinarySearch(ev.state.Jobs.IDs(), g.Job+1)
+		if i == len(ev.state.Jobs.IDs()) {
+			return true
+		}
+		if !ev.step.ConsumeBudget(step.WorkSnapshot) {
+			return false
+		}
+		g.Job, g.Bundle = ev.state.Jobs.IDs()[i], 0
+		if j := ev.state.Jobs.Get(g.Job); j.Phase() == state.JobPendingAdmission {
+			g.Bundle = math.MaxInt // what becomes of it is told by events
+		} else {
+			g.Add(scheduler.JobSubmitted{At: j.Admitted, Job: j.ForPolicy()})
+		}
+	}
+}
+
+// gatherBundles tells of a job's bundles; false when some are left.
+func (ev *PolicyEvents) addBundles(g *policystate.SnapshotBuilder, j *state.Job) bool {
+	for ; g.Bundle < len(j.Plan.Bundles); g.Bundle++ {
+		if !ev.step.ConsumeBudget(step.WorkSnapshot * j.Bundles[g.Bundle].Width()) {
+			return false
+		}
+		ev.addBundle(g, &j.Bundles[g.Bundle])
+	}
+	return true
+}
+
+// past is a bundle attempt as a snapshot tells it.
+type pastAttempt struct {
+	run      *state.BundleAttempt // nil when it committed
+	launched scheduler.Time
+	commits  []*state.Commit
+}
+
+func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundle) {
+	var runs []pastAttempt
+	for _, r := range b.Attempts() {
+		runs = append(runs, pastAttempt{r, r.Launched, r.Commits})
+	}
+	// A finished bundle that is wanted again waits for the attempt that it had to end.
+	again := b.Phase() == state.BundleWaiting && len(b.Attempts()) > 0
+	if b.Phase() == state.BundleFinished || again {
+		runs = append(runs, pastAttempt{nil, b.LastCommits[0].Launched, b.LastCommits})
+		slices.SortStableFunc(runs, func(x, y pastAttempt) int { return cmp.Compare(x.launched, y.launched) })
+	}
+	for i, p := range runs {
+		if i == 0 {
+			g.Add(scheduler.BundleReady{
+				At: p.launched, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, b.Phase() != state.BundleFinished), Avoid: excludedFor(b),
+			})
+		} else {
+			// It was wanted in a step before the one that launched it.
+			g.Add(scheduler.SpeculationOffered{At: p.launched - 1, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, false)})
+		}
+		addLaunch(g, b, p)
+	}
+	for _, p := range runs { // a step launches before it hears what ended: so what has one time is told in that order
+		addBundleAttempt(g, b, p)
+	}
+	if again {
+		g.Add(scheduler.BundleWantedAgain{At: b.Since, Job: b.Job.ID, Bundle: b.ID()})
+	}
+	if b.SpeculationOffered() != 0 {
+		g.Add(ev.SpeculationEvent(b))
+	}
+	if b.Phase() == state.BundleReady {
+		g.Add(ev.ReadyEvent(b))
+	}
+	if b.Protected != 0 && len(b.Attempts()) > 0 {
+		g.Add(ev.protectedEvent(b))
+	}
+	ev.addProgress(g, b)
+}
+
+// gatherProgress tells the progress that some policy was told of before: one that
+// chooses by it would else take all for equal until the next reports.
+func (ev *PolicyEvents) addProgress(g *policystate.SnapshotBuilder, b *state.Bundle) {
+	for _, r := range b.Attempts() {
+		for _, a := range r.Attempts {
+			if a != nil && a.ProgressNotified != 0 && (a.Phase() == phase.Running || a.Phase() == phase.Suspended) {
+				g.Add(scheduler.AttemptProgress{At: ev.step.Now, Attempt: a.ID, Progress: a.Progress, Work: ev.WorkOf(a, a.Work)})
+			}
+		}
+	}
+}
+
+// addLaunch tells that a bundle attempt was launched.
+func addLaunch(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
+	o := scheduler.Outcome{At: p.launched, Kind: scheduler.DecisionLaunch, Accepted: true, Launch: scheduler.Launch{Bundle: b.ID()}}
+	for i, k := range p.commits {
+		id, where := scheduler.AttemptID(0), scheduler.LauncherID(0)
+		if k != nil {
+			id, where = k.Attempt, k.Launcher
+		} else {
+			id, where = p.run.Attempts[i].ID, p.run.Attempts[i].Launcher.ID
+		}
+		o.Attempts, o.Launch.Launchers = append(o.Attempts, id), append(o.Launch.Launchers, where)
+	}
+	g.Add(o)
+}
+
+// addRun tells what became of it.
+func addBundleAttempt(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
+	for i, k := range p.commits {
+		if k != nil {
+			addCommit(g, b, i, k)
+		} else {
+			addAttempt(g, p.run.Attempts[i])
+		}
+	}
+}
+
+func addCommit(g *policystate.SnapshotBuilder, b *state.Bundle, i int, k *state.Commit) {
+	stage := b.StageOf(i)
+	g.Add(scheduler.AttemptStarted{
+		At: k.Started, Attempt: k.Attempt, Job: b.Job.ID, Bundle: b.ID(), Group: i, Stage: scheduler.StageID(stage), Launcher: k.Launcher, Speculative: k.Spec,
+	})
+	if k.Phased != 0 {
+		g.Add(scheduler.AttemptPhase{At: k.Phased, Attempt: k.Attempt, Phase: scheduler.PhaseExecute})
+	}
+	g.Add(scheduler.AttemptEnded{At: k.Ended, Attempt: k.Attempt, Outcome: scheduler.Finished, Work: k.Work})
+}
+
+func addAttempt(g *policystate.SnapshotBuilder, a *state.Attempt) {
+	b := a.BundleAttempt.Bundle
+	stage := b.StageOf(a.Group)
+	if a.Started() != 0 {
+		// Told as if it had never been suspended before: so its running time is right.
+		start := a.Since().Add(-a.Ran())
+		g.Add(scheduler.AttemptStarted{
+			At: start, Attempt: a.ID, Job: b.Job.ID, Bundle: b.ID(), Group: a.Group, Stage: scheduler.StageID(stage),
+			Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative,
+		})
+		if a.Executing() != 0 {
+			g.Add(scheduler.AttemptPhase{At: max(a.Executing(), start), Attempt: a.ID, Phase: scheduler.PhaseExecute})
+		}
+		if a.Phase() == phase.Suspended {
+			at := max(a.Since(), a.Executing())
+			g.Add(scheduler.AttemptSuspended{At: at, Attempt: a.ID})
+			if a.Resuming() {
+				g.Add(scheduler.Outcome{At: at, Kind: scheduler.DecisionResume, Accepted: true, Attempts: []scheduler.AttemptID{a.ID}})
+			}
+		}
+	}
+	if a.Phase() == phase.Ended {
+		g.Add(scheduler.AttemptEnded{At: a.Since(), Attempt: a.ID, Outcome: a.Outcome()})
+		return
+	}
+	leaves := func(at scheduler.Time, mode scheduler.PreemptMode, job scheduler.JobID) {
+		g.Add(scheduler.Outcome{
+			At: at, Kind: scheduler.DecisionPreempt, Accepted: true,
+			Preempt: scheduler.Preempt{Victims: []scheduler.AttemptID{a.ID}, Mode: mode, For: job},
+		})
+	}
+	switch {
+	case a.Stop() != nil && a.Stop().Outcome == scheduler.Preempted:
+		leaves(a.Stop().At, scheduler.PreemptKill, a.Stop().ForJob)
+	case a.Stop() == nil && a.Suspending():
+		at, beneficiary := a.BundleAttempt.SuspendRequested()
+		leaves(at, scheduler.PreemptSuspend, beneficiary)
+	}
+}

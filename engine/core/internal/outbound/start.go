@@ -1,0 +1,123 @@
+package outbound
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// earlierToken is the token of a bundle attempt as earlier managers made it, whose log is
+// replayed, or nil.
+func (od *Dispatcher) earlierToken(run uint64) []byte {
+	if od.step.Set.TokenSeed == "" {
+		return nil
+	}
+	var room [128]byte
+	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], od.step.Set.TokenSeed...), run))
+	return bytes.Clone(sum[:markBytes])
+}
+
+// SendStart tells a launcher to run an attempt.
+func (od *Dispatcher) SendStart(a *state.Attempt) {
+	od.unconfirmed(a)
+	od.Command(a.Launcher, od.StartCommand(a))
+}
+
+// SendLater is sendStart for a plain bundle: the command is written when the step's
+// round is on its way to the policy, which need not wait for it.
+func (od *Dispatcher) SendStartDeferred(a *state.Attempt) {
+	od.unconfirmed(a)
+	od.step.EmitDeferred(step.Effect{Deferred: a, Incarnation: a.Launcher.Incarnation})
+}
+
+// StartCommand is the command to run an attempt.
+func (od *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
+	b, j := a.BundleAttempt.Bundle, a.BundleAttempt.Bundle.Job
+	var whole struct { // one piece of memory for all of the message
+		command wire.Command
+		do      wire.Command_Start
+		start   wire.StartAttempt
+		ref     wire.NodeRef // of a group of one node, as most are
+		refs    [1]*wire.NodeRef
+	}
+	if a.BundleAttempt.Token == nil {
+		a.BundleAttempt.Token = od.earlierToken(a.BundleAttempt.ID)
+	}
+	m := &whole.start
+	whole.do.Start, whole.command.Do = m, &whole.do
+	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.BundleAttempt.ID, od.state.Token(a.BundleAttempt.ID, a.BundleAttempt.Token)
+	m.Kind, m.Slots, m.Memory = a.Kind, uint32(a.Slots), a.Memory
+	m.Program, m.Plan, m.Fingerprint, m.JobName = j.Spec.Program, j.Spec.Plan, j.Spec.Fingerprint, j.Spec.Name
+	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.BundleAttempt.Speculative
+	m.Folders = j.Spec.Folders
+	if b.Last() {
+		m.SourcesComplete, m.Slots, m.Memory = true, lastSlots, j.LastMemory()
+		m.Finish = &wire.Finish{
+			Publish: j.Phase() == state.JobPublishing, Outputs: j.Spec.Outputs, Keep: j.OutputCommit.Keeps(), Granted: j.OutputCommit.MayBeThere(), Mark: od.mark(j.ID),
+		}
+		m.Finish.Files, m.Finish.FilesTotal = od.state.FilesFrom(j, 0), j.FilesTotal()
+	} else {
+		if b.SingleNode {
+			whole.ref.Stage, whole.ref.Index = uint32(b.Stage), uint32(b.First)
+			whole.refs[0] = &whole.ref
+			m.Nodes = whole.refs[:]
+		} else {
+			m.Nodes = j.Refs(b.Nodes(a.Group))
+		}
+		m.WaitForPeers = b.HasTCP
+		m.Sources = od.sourcesOf(a) // each time: outputs are lost while the command is
+		m.SourcesComplete = a.Reads.Misses() == 0
+	}
+	return &whole.command
+}
+
+// lastSlots is the share of a launcher's processors that a group has that publishes or cleans.
+const lastSlots = 1
+
+// mark is what no other job of any cluster has: who publishes knows by it what it
+// published before.
+func (od *Dispatcher) mark(id scheduler.JobID) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, od.step.Set.Cluster()))
+	return hex.EncodeToString(sum[:markBytes])
+}
+
+// markBytes is how much of a hash is a mark: 128 bits don't come twice.
+const markBytes = 16
+
+// SendPeers tells all of a bundle attempt where the others listen, once all do.
+func (od *Dispatcher) SendPeers(r *state.BundleAttempt) {
+	if !r.Bundle.HasTCP || r.Stopped() != 0 { // one that is being stopped may have no address, and needs none
+		return
+	}
+	for _, a := range r.Attempts {
+		if a.Phase() == phase.Assigned {
+			return
+		}
+	}
+	r.PeersSent = true
+	for _, a := range r.Attempts {
+		od.SendPeersTo(a)
+	}
+}
+
+// SendPeersTo tells an attempt where the others of its bundle listen.
+func (od *Dispatcher) SendPeersTo(a *state.Attempt) {
+	if a.Phase() == phase.Ended {
+		return
+	}
+	m := &wire.Peers{Attempt: uint64(a.ID)}
+	for _, p := range a.BundleAttempt.Attempts {
+		m.Peers = append(m.Peers, &wire.Peer{
+			Attempt: uint64(p.ID), Address: p.Address, Nodes: p.BundleAttempt.Bundle.Job.Refs(p.BundleAttempt.Bundle.Nodes(p.Group)), LauncherName: p.Launcher.Name,
+		})
+	}
+	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Peers{Peers: m}})
+}

@@ -1,0 +1,15 @@
+package outbound
+
+import (
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+)
+
+// Stats returns the counts.
+func (rd *StatusReader) Stats() step.Stats {
+	s := rd.step.Stats
+	s.Running, s.Suspended, s.JobsLive = rd.state.Attempts.Len(), rd.state.Suspended.Len(), rd.state.Jobs.Len()
+	for _, id := range rd.state.Jobs.IDs() {
+		s.Ready += rd.state.Jobs.Get(id).ReadyCount()
+	}
+	return s
+}

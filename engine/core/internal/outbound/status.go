@@ -1,0 +1,134 @@
+// Package status tells what changed in a step, and keeps what is shown of jobs that ended. Nothing
+// that is decided depends on it.
+//
+// What people and programs ask is answered beside the core, of what was told. The same answers of
+// the state itself, which are given here, are for simulations and tests: they say what is right.
+package outbound
+
+import (
+	"slices"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Reader answers. Not safe for concurrent use.
+type StatusReader struct {
+	step      *step.Step
+	resources *resources.Resources
+	policy    *policystate.Session
+	state     *state.Cluster
+}
+
+// New returns one of the state that it is given.
+func NewStatusReader(s *step.Step, c *resources.Resources, p *policystate.Session, l *state.Cluster) *StatusReader {
+	return &StatusReader{step: s, resources: c, policy: p, state: l}
+}
+
+// Jobs lists the live jobs in order of id, and with all those that ended and are
+// still remembered, the oldest first, before them.
+func (rd *StatusReader) Jobs(all bool) []*wire.JobSummary {
+	var list []*wire.JobSummary
+	if all {
+		for _, e := range rd.state.Ended {
+			list = append(list, e.Status.Summary)
+		}
+	}
+	for _, id := range rd.state.Jobs.IDs() {
+		list = append(list, rd.state.Jobs.Get(id).Summary())
+	}
+	return list
+}
+
+// JobStatus returns what is known of a job, with its attempts when they are
+// asked for: at most Settings.AttemptsKept that ended, and all that live. It is
+// false for a job that is not known. What it returns must not be changed.
+func (rd *StatusReader) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobStatus, bool) {
+	if j := rd.state.Jobs.Get(id); j != nil {
+		s := rd.statusOf(j)
+		if attempts {
+			s.Attempts = j.AttemptStatus()
+		}
+		return s, true
+	}
+	for _, e := range rd.state.Ended {
+		if e.Status.Summary.Job == uint64(id) {
+			return e.StatusWith(attempts), true
+		}
+	}
+	return nil, false
+}
+
+// JobOfAttempt returns the job that shows an attempt; false when none does.
+func (rd *StatusReader) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, bool) {
+	if a := rd.state.Attempts.Get(id); a != nil {
+		return a.BundleAttempt.Bundle.Job.ID, true
+	}
+	for j := range rd.state.Jobs.All() {
+		if j.Stats.Shows(id) {
+			return j.ID, true
+		}
+	}
+	for _, e := range rd.state.Ended {
+		if slices.ContainsFunc(e.Status.GetAttempts(), func(a *wire.AttemptStatus) bool { return a.GetAttempt() == uint64(id) }) {
+			return scheduler.JobID(e.Status.Summary.Job), true
+		}
+	}
+	return 0, false
+}
+
+// Launchers lists the launchers, those that were lost and are remembered too, in
+// order of id.
+func (rd *StatusReader) Launchers() []*wire.LauncherStatus {
+	var list []*wire.LauncherStatus
+	for _, id := range rd.state.Launchers.IDs() {
+		l := rd.state.Launchers.Get(id)
+		excludedFor, until := l.Exclusion()
+		list = append(list, &wire.LauncherStatus{
+			ExcludedUntil: int64(until), ExcludedFor: jobNumbers(excludedFor),
+			Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: wireSlots(l.Slots()), Free: wireSlots(l.Startable()),
+			Memory: l.Memory(), MemoryFree: l.FreeMemory(), Swap: l.Swap(), SwapFree: l.FreeSwap(), State: l.State(),
+			Suspended: uint32(l.Suspended), Running: uint32(len(l.Attempts) - l.Suspended),
+		})
+	}
+	return list
+}
+
+func wireSlots(counts resources.Slots) []*wire.Slots {
+	var list []*wire.Slots
+	for _, s := range counts {
+		list = append(list, &wire.Slots{Kind: s.Kind, Count: uint32(s.Count)})
+	}
+	return list
+}
+
+// LauncherInfo is what the shell needs to know of a launcher.
+type LauncherInfo struct {
+	Launcher    scheduler.LauncherID
+	Name        string
+	Identity    string
+	Incarnation uint64
+	Up          bool
+	DataAddress string
+	HTTPAddress string
+}
+
+// Launcher returns a launcher by name; false when it is not known.
+func (rd *StatusReader) Launcher(name string) (LauncherInfo, bool) {
+	l := rd.state.ByName[name]
+	if l == nil {
+		return LauncherInfo{}, false
+	}
+	return LauncherInfo{l.ID, l.Name, l.Identity, l.Incarnation, l.Up, l.DataAddress, l.HTTPAddress}, true
+}
+
+func jobNumbers(ids []scheduler.JobID) (list []uint64) {
+	for _, id := range ids {
+		list = append(list, uint64(id))
+	}
+	return list
+}

@@ -1,0 +1,36 @@
+package outbound
+
+import (
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// StopRun stops all of a bundle attempt, for one reason.
+func (od *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
+	r.Stop(outcome)
+	for _, a := range r.Attempts {
+		if a.Phase() != phase.Ended {
+			od.stopAttempt(a, phase.Stop{Outcome: outcome, Reason: reason, Grace: grace, ForJob: forJob, At: od.step.Now})
+		}
+	}
+}
+
+// stopAttempt sends the command to stop, unless it went out already and this one
+// is not harder.
+func (od *Dispatcher) stopAttempt(a *state.Attempt, s phase.Stop) {
+	if a.AskStop(s) {
+		od.state.MarkAttemptDirty(a)
+		a.Reads.Stop()
+		od.SendStop(a)
+	}
+}
+
+// StopForEnd stops an attempt of a bundle because its job ends.
+func (od *Dispatcher) StopForEnd(r *state.BundleAttempt) {
+	od.step.AddCost(step.WorkStop * len(r.Attempts))
+	od.StopBundleAttempt(r, scheduler.Killed, "its job "+r.Bundle.Job.Outcome.String(), 0, 0)
+}

@@ -1,0 +1,232 @@
+package rounds
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/lifecycle"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Preempt takes one set of victims off their slots for a beneficiary, or refuses
+// the set whole.
+func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, string) {
+	runs, reason, why := pr.victims(d)
+	if reason != scheduler.NotRefused {
+		return reason, why
+	}
+	j := pr.state.Jobs.Get(d.For)
+	if j == nil || j.Phase() == state.JobPendingAdmission {
+		return scheduler.UnknownID, fmt.Sprintf("%s is not there", d.For)
+	}
+	if d.Mode == scheduler.PreemptSuspend {
+		if why := pr.tooMany(runs); why != "" {
+			return scheduler.LimitReached, why
+		}
+	}
+	if reason, why := pr.wouldFit(d, j, runs); reason != scheduler.NotRefused {
+		return reason, why
+	}
+	grace := time.Duration(0)
+	if d.Mode == scheduler.PreemptSoft {
+		grace = min(max(d.Grace, 0), pr.step.Set.PolicyLimits.GraceMax)
+	}
+	k := pr.reserve(j.ID, d.Bundle, grace)
+	for _, r := range runs {
+		pr.preemptBundleAttempt(r, k, d.Mode == scheduler.PreemptSuspend, grace)
+		if r.Suspended() != 0 && r.Bundle.SuspendedAttempt() == nil {
+			pr.resources.ReleaseForBundle(r.Bundle.ID()) // it does not go on
+		}
+	}
+	pr.resources.ReleaseIfEmpty(k)
+	return scheduler.NotRefused, ""
+}
+
+// reserve makes a reservation that lasts for reserveMax after the grace that its victims
+// have.
+func (pr *Preemption) reserve(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *resources.Reservation {
+	pr.ids.Reservation++
+	lasts := grace + pr.step.Set.ReserveMax
+	pr.step.SetTimer(lasts, step.TimerReservation, pr.ids.Reservation)
+	return pr.resources.Reserve(resources.Reservation{ID: pr.ids.Reservation, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
+}
+
+// ReservationExpired gives back what was reserved for too long.
+func (pr *Preemption) ReservationExpired(id uint64) {
+	if pr.resources.Expire(id, pr.step.Now) {
+		pr.step.Stats.ReservationsExpired++
+	}
+}
+
+func (pr *Preemption) preemptBundleAttempt(r *state.BundleAttempt, k *resources.Reservation, suspend bool, grace time.Duration) {
+	b := r.Bundle
+	b.Preempted = true
+	b.SetSpeculationOffered(0)
+	pr.events.Protect(b)
+	pr.step.Stats.Preempted++
+	for _, a := range r.Attempts {
+		if a.Phase() != phase.Ended && (a.HasSlots || !suspend) {
+			pr.resources.AddVictim(k, &a.Allocation)
+		}
+	}
+	if suspend {
+		r.NoteSuspendRequested(pr.step.Now, k.Job)
+		pr.attempts.SuspendBundleAttempt(r)
+		return
+	}
+	pr.dispatch.StopBundleAttempt(r, scheduler.Preempted, fmt.Sprintf("preempted for %s", k.Job), grace, k.Job)
+}
+
+// victims finds the bundle attempts of a preemption's victims: a victim means
+// all of its bundle.
+func (pr *Preemption) victims(d scheduler.Preempt) ([]*state.BundleAttempt, scheduler.RefusalReason, string) {
+	if len(d.Victims) == 0 {
+		return nil, scheduler.WrongShape, "no victim was named"
+	}
+	if d.Mode < scheduler.PreemptKill || d.Mode > scheduler.PreemptSuspend {
+		return nil, scheduler.Unsupported, fmt.Sprintf("mode %d is unknown", d.Mode)
+	}
+	var runs []*state.BundleAttempt
+	for _, id := range d.Victims {
+		a := pr.state.Attempts.Get(id)
+		if a == nil || a.BundleAttempt.Bundle.Last() {
+			return nil, scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", id)
+		}
+		if slices.Contains(runs, a.BundleAttempt) {
+			continue
+		}
+		if reason, why := pr.mayPreempt(a.BundleAttempt, d.Mode == scheduler.PreemptSuspend); reason != scheduler.NotRefused {
+			return nil, reason, why
+		}
+		runs = append(runs, a.BundleAttempt)
+	}
+	return runs, scheduler.NotRefused, ""
+}
+
+func (pr *Preemption) mayPreempt(r *state.BundleAttempt, suspend bool) (scheduler.RefusalReason, string) {
+	if r.Granted() || pr.step.Now < r.Bundle.Protected {
+		return scheduler.Protected, fmt.Sprintf("bundle %d commits, or was preempted a short while ago", r.Bundle.ID())
+	}
+	for _, a := range r.Attempts {
+		switch {
+		case a.Phase() == phase.Ended:
+		case a.Stop() != nil || a.Suspending() || a.Resuming() || r.Stopped() != 0:
+			return scheduler.NotRunning, fmt.Sprintf("attempt %d is being stopped, suspended or resumed", a.ID)
+		case suspend && a.Phase() != phase.Running:
+			return scheduler.NotRunning, fmt.Sprintf("attempt %d does not run", a.ID)
+		case suspend && r.Bundle.Job.NoSuspend(int(a.Stage)):
+			return scheduler.Unsupported, fmt.Sprintf("attempt %d holds something outside: its program forbids to suspend it", a.ID)
+		case suspend && !a.Launcher.CanSuspend:
+			return scheduler.Unsupported, fmt.Sprintf("launcher %d (%s) can't suspend", a.Launcher.ID, a.Launcher.Name)
+		}
+	}
+	return scheduler.NotRefused, ""
+}
+
+// tooMany says on which launcher more would be suspended with some runs than may be; "" when
+// it is on none.
+func (pr *Preemption) tooMany(runs []*state.BundleAttempt) string {
+	var on []*state.Launcher
+	victims := map[*state.Launcher][]*state.Attempt{}
+	for _, r := range runs {
+		for _, a := range r.Attempts {
+			if a.Phase() == phase.Ended {
+				continue
+			}
+			if victims[a.Launcher] == nil {
+				on = append(on, a.Launcher)
+			}
+			victims[a.Launcher] = append(victims[a.Launcher], a)
+		}
+	}
+	limits := pr.step.Set.Limits()
+	for _, l := range on {
+		n, held := l.SuspendedMemory()
+		for _, a := range l.Attempts {
+			if a.Suspending() {
+				n, held = n+1, held+a.Memory
+			}
+		}
+		for _, a := range victims[l] {
+			n, held = n+1, held+a.Memory
+		}
+		if !limits.MaySuspend(n, held, l.Memory(), l.Swap()) {
+			return fmt.Sprintf("launcher %d (%s) would have %d attempts suspended, which hold %s; it may have %d, and they %d%% of its memory and swap",
+				l.ID, l.Name, n, resources.Size(held), limits.SuspendedMax, limits.SuspendedPercent)
+		}
+	}
+	return ""
+}
+
+// wouldFit checks that what is free, reserved for the beneficiary and freed fits it: the
+// bundle that was named, ready or suspended, or one of the job's ready ones.
+func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.BundleAttempt) (scheduler.RefusalReason, string) {
+	freed := freedBy(runs, d.Mode == scheduler.PreemptSuspend)
+	if d.Bundle == 0 {
+		tried := 0
+		for b := range j.AllReady() {
+			if pr.bundles.Fits(b, nil, freed) {
+				return scheduler.NotRefused, ""
+			}
+			if tried++; tried == lifecycle.BundlesTried {
+				break
+			}
+		}
+		return scheduler.NothingGained, fmt.Sprintf("no ready bundle of %s would fit", j.ID)
+	}
+	b := pr.state.Bundles.Get(d.Bundle)
+	if b == nil || b.Job != j {
+		return scheduler.UnknownID, fmt.Sprintf("%s has no bundle %d", j.ID, d.Bundle)
+	}
+	if r := b.SuspendedAttempt(); r != nil {
+		return pr.wouldResume(d, r, runs, freed)
+	}
+	if b.Phase() != state.BundleReady {
+		return scheduler.NotReady, fmt.Sprintf("bundle %d is %s", b.ID(), b.Phase())
+	}
+	if d.Placement != nil && len(d.Placement) != b.Width() {
+		return scheduler.WrongShape, fmt.Sprintf("bundle %d has %d groups and %d launchers were named", b.ID(), b.Width(), len(d.Placement))
+	}
+	var where []*resources.Launcher
+	for _, id := range d.Placement {
+		l := pr.state.Launchers.Get(id)
+		if l == nil {
+			return scheduler.UnknownID, fmt.Sprintf("launcher %d is not there", id)
+		}
+		where = append(where, &l.Launcher)
+	}
+	if !pr.bundles.Fits(b, where, freed) {
+		return scheduler.NothingGained, fmt.Sprintf("bundle %d would not fit", b.ID())
+	}
+	return scheduler.NotRefused, ""
+}
+
+// wouldGoOn checks that a suspended bundle could be resumed, which it is where it is.
+func (pr *Preemption) wouldResume(d scheduler.Preempt, r *state.BundleAttempt, runs []*state.BundleAttempt, freed resources.Freed) (scheduler.RefusalReason, string) {
+	id := r.Bundle.ID()
+	if d.Placement != nil {
+		return scheduler.WrongShape, fmt.Sprintf("bundle %d goes on where it is suspended, and launchers were named for it", id)
+	}
+	if _, held := r.Waiting(); slices.Contains(runs, r) || !pr.resources.FitsForResume(id, held, freed) {
+		return scheduler.NothingGained, fmt.Sprintf("bundle %d could not be resumed", id)
+	}
+	return scheduler.NotRefused, ""
+}
+
+// freedBy sums what runs would free, by launcher.
+func freedBy(runs []*state.BundleAttempt, suspend bool) resources.Freed {
+	freed := resources.Freed{}
+	for _, r := range runs {
+		for _, a := range r.Attempts {
+			if a.Phase() != phase.Ended {
+				freed.Add(&a.Launcher.Launcher, &a.Allocation, suspend)
+			}
+		}
+	}
+	return freed
+}

@@ -1,0 +1,285 @@
+package rounds
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/lifecycle"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// TakeBack frees slots for a bundle that early readers of its job wait for and
+// that has found none: the youngest of those that wait are stopped until it
+// fits, and what they free is kept for it. They start again when their inputs
+// are complete, so that they can't take the slots from the next such bundle. A
+// job that got slots a short while ago is left alone: its turn comes again.
+func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
+	j := pr.state.Jobs.Get(id)
+	if j == nil {
+		return
+	}
+	j.WatchingReaders = false
+	if j.Phase() != state.JobRunning || !anyWaits(j) {
+		return
+	}
+	pr.dispatch.WatchWaiting(j)
+	if pr.step.Now.Sub(j.LastLaunch) < pr.step.Set.TakeBackAfter {
+		return // nothing of it has waited for long enough
+	}
+	runs := youngestWaiting(j)
+	held := state.BlockedUpstream{Job: j, Readers: runs}
+	if helps := (reclaimHelps{pr: pr, runs: runs}); helps.any(j) && pr.reclaimForReady(runs, &held, &helps) {
+		return
+	}
+	pr.reclaimForSuspended(runs, &held)
+}
+
+// takeForReady looks for the first ready bundle that the readers wait for and that could
+// run without some of them, and does what TakeBack says; true ends the look.
+func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.BlockedUpstream, helps *reclaimHelps) bool {
+	j, tried := held.Job, 0
+	for b := range j.AllReady() {
+		waited := pr.step.Now.Sub(max(b.Since, j.LastLaunch))
+		if waited < pr.step.Set.TakeBackAfter {
+			continue
+		}
+		if helps.bundle(b) {
+			if !held.Has(b) {
+				continue
+			}
+			if pr.resources.BeingFreed(b.ID()) {
+				return true
+			}
+			fits := pr.bundles.Fits(b, nil, nil)
+			if tried == 0 {
+				pr.noteRoom(j, fits)
+			}
+			if !fits && pr.reclaimFor(b, runs) {
+				return true
+			}
+			if waited >= passedOver*pr.step.Set.TakeBackAfter && (!fits || pr.hadRoomFor(j) >= (passedOver-1)*pr.step.Set.TakeBackAfter) {
+				pr.reclaim(runs[0], b)
+				return true
+			}
+		} else if tried == 0 {
+			pr.noteRoom(j, false)
+		}
+		if tried++; tried == lifecycle.BundlesTried {
+			break
+		}
+	}
+	return false
+}
+
+// noteRoom notes whether work that readers wait for has room now. Between two launches on a busy
+// cluster it may have some for a moment, and others' work comes first.
+func (pr *Preemption) noteRoom(j *state.Job, room bool) {
+	switch {
+	case !room:
+		j.RoomSince = 0
+	case j.RoomSince == 0:
+		j.RoomSince = pr.step.Now
+	}
+}
+
+// roomyFor is for how long it has had room at each look.
+func (pr *Preemption) hadRoomFor(j *state.Job) time.Duration {
+	if j.RoomSince == 0 {
+		return 0
+	}
+	return pr.step.Now.Sub(j.RoomSince)
+}
+
+// passedOver is how many times takeBackAfter work that readers wait for may be
+// passed over though it has room all the time, or would not have it with all of them gone:
+// then the youngest is stopped all the same. A policy may be collecting the very
+// slots that it waits on for another job, or two jobs' readers stand in each
+// other's way.
+const passedOver = 6
+
+// takeFor stops as many of the waiting, the youngest first, as make room; false
+// when all of them do not.
+func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) bool {
+	if !pr.bundles.Fits(b, nil, freedBy(runs, false)) {
+		return false
+	}
+	for n := range runs {
+		if pr.bundles.Fits(b, nil, freedBy(runs[:n+1], false)) {
+			pr.reclaimAll(b, runs[:n+1])
+			return true
+		}
+	}
+	return false
+}
+
+// helped says for whom it could do something that readers are stopped.
+type reclaimHelps struct {
+	pr    *Preemption
+	runs  []*state.BundleAttempt // the readers
+	kinds map[string]bool
+}
+
+// any says whether a walk over what is ready could come to anything. It could not where
+// stopping readers could help all that is ready, and no reader waits for any of it: as when
+// all writers run, and more readers are ready. That is so of a job for most of its time, and
+// it may have thousands of readers.
+func (h *reclaimHelps) any(j *state.Job) bool {
+	before := j.StagesBefore(h.runs)
+	for i := range before {
+		if j.Stages[i].Ready() && (before[i] || !h.kind(j.Kind(i))) {
+			return true
+		}
+	}
+	return false
+}
+
+// bundle says whether it could for a bundle: for one of the kinds of slot that it needs.
+func (h *reclaimHelps) bundle(b *state.Bundle) bool {
+	for i := range b.Width() {
+		if h.kind(b.Request(i).Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// kind says whether it could for who needs a kind of slot. Where the readers hold none of
+// it, and all are taken by work that goes on, it could not: such slots come free by
+// themselves, and whose turn it is then is for the policy to say. Where some are free, memory may be what
+// lacks, or the policy waits for what the readers hold; and where only readers hold them, they may
+// stand in the way of each other.
+func (h *reclaimHelps) kind(kind string) bool {
+	answer, known := h.kinds[kind]
+	if !known {
+		free, _ := h.pr.resources.Count(kind)
+		answer = free > 0 || slices.ContainsFunc(h.runs, func(r *state.BundleAttempt) bool {
+			return slices.ContainsFunc(r.Attempts, func(a *state.Attempt) bool { return a.Kind == kind })
+		}) || !h.pr.heldByProgress(kind)
+		if h.kinds == nil {
+			h.kinds = map[string]bool{}
+		}
+		h.kinds[kind] = answer
+	}
+	return answer
+}
+
+// goesOn says whether slots of a kind are held by work that does not wait for others' output.
+func (pr *Preemption) heldByProgress(kind string) bool {
+	for _, id := range pr.state.Launchers.IDs() {
+		for _, a := range pr.state.Launchers.Get(id).Attempts {
+			if a.Kind == kind && a.HasSlots && a.Phase() != phase.Ended && !waitsForWriters(a) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// waitsForWriters says of an attempt that it waits for sources to be made.
+func waitsForWriters(a *state.Attempt) bool {
+	return a.Reads.Misses() > 0 && a.BundleAttempt.Bundle.Job.Inputs.Waits(&a.Reads)
+}
+
+// takeForSuspended stops waiting readers that hold the slots which work of their
+// job, suspended and waited for, needs to go on. Nothing is kept for it: whoever
+// resumes sees that there is room.
+func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *state.BlockedUpstream) {
+	j := held.Job
+	for s := range pr.state.Suspended.All() {
+		if s.Bundle.Job != j || s.Bundle.Last() || s.Stopped() != 0 || pr.step.Now.Sub(max(s.Suspended(), j.LastLaunch)) < pr.step.Set.TakeBackAfter {
+			continue
+		}
+		if !held.Has(s.Bundle) {
+			continue
+		}
+		if victims := inTheWay(s, runs); len(victims) > 0 {
+			for _, r := range victims {
+				pr.reclaim(r, s.Bundle)
+			}
+			return
+		}
+	}
+}
+
+// inTheWay lists the runs, in their order, whose end gives a suspended one the
+// slots that it lacks; none if it lacks none, or all of them do not give enough.
+func inTheWay(s *state.BundleAttempt, runs []*state.BundleAttempt) (victims []*state.BundleAttempt) {
+	type place struct {
+		launcher *state.Launcher
+		kind     string
+	}
+	var places []place
+	lacks := map[place]int{}
+	for _, a := range s.Attempts {
+		if a.WaitsForResume() {
+			p := place{a.Launcher, a.Kind}
+			if _, there := lacks[p]; !there {
+				places = append(places, p)
+				lacks[p] = -a.Launcher.Free().Of(a.Kind) - a.Launcher.ReservedAlone(s.Bundle.ID(), a.Kind) - a.Launcher.Stopping(a.Kind)
+			}
+			lacks[p] += a.Slots
+		}
+	}
+	for _, r := range runs {
+		helps := false
+		for _, a := range r.Attempts {
+			if p := (place{a.Launcher, a.Kind}); a.HasSlots && a.Phase() != phase.Ended && lacks[p] > 0 {
+				lacks[p] -= a.Slots
+				helps = true
+			}
+		}
+		if helps {
+			victims = append(victims, r)
+		}
+	}
+	if slices.ContainsFunc(places, func(p place) bool { return lacks[p] > 0 }) {
+		return nil
+	}
+	return victims
+}
+
+// youngestWaiting lists the running bundle attempts of a job that wait for sources
+// to be made, the last started first.
+func youngestWaiting(j *state.Job) []*state.BundleAttempt {
+	var runs []*state.BundleAttempt
+	for _, a := range j.Attempts.Sorted() {
+		if waits(a) && (len(a.BundleAttempt.Attempts) == 1 || !slices.Contains(runs, a.BundleAttempt)) {
+			runs = append(runs, a.BundleAttempt)
+		}
+	}
+	slices.SortFunc(runs, func(x, y *state.BundleAttempt) int { return cmp.Compare(y.ID, x.ID) })
+	return runs
+}
+
+// anyWaits says whether there are any.
+func anyWaits(j *state.Job) bool { return slices.ContainsFunc(j.Attempts.Sorted(), waits) }
+
+// waits says of an attempt that it waits for sources to be made, and may be stopped.
+func waits(a *state.Attempt) bool {
+	return a.BundleAttempt.Stopped() == 0 && !a.BundleAttempt.Granted() && waitsForWriters(a)
+}
+
+func (pr *Preemption) reclaimAll(b *state.Bundle, runs []*state.BundleAttempt) {
+	k := pr.reserve(b.Job.ID, b.ID(), 0)
+	for _, r := range runs {
+		for _, a := range r.Attempts {
+			if a.Phase() != phase.Ended {
+				pr.resources.AddVictim(k, &a.Allocation)
+			}
+		}
+		pr.reclaim(r, b)
+	}
+}
+
+// takeRun stops a reader for a bundle that it waits for.
+func (pr *Preemption) reclaim(r *state.BundleAttempt, b *state.Bundle) {
+	j := b.Job
+	pr.step.Stats.TakenBack++
+	pr.state.NoteJob(j, fmt.Sprintf("%s was taken back: %s, which it waits for, found no slot", j.Describe(r.Bundle, 0), j.Describe(b, 0)))
+	j.Inputs.SetLate(&r.Bundle.Gate, r.Bundle.AllNodes())
+	pr.dispatch.StopBundleAttempt(r, scheduler.Preempted, "taken back: what it waits for found no slot", 0, j.ID)
+}
