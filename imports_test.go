@@ -121,7 +121,7 @@ var trees = []tree{
 	{
 		"engine/core",
 		"changes, internal/checkpoint < internal/checkpoint/codectest, internal/step < internal/ids, internal/resources, internal/dataflow, internal/policystate < " +
-			"internal/state/phase, internal/state/stats < internal/state < events, orders, status < bundles < jobs < admission, attempts < preemption < sessions, decisions < house < ., roomtest",
+			"internal/state/phase, internal/state/stats < internal/state < internal/outbound < internal/lifecycle < internal/rounds, internal/membership < ., internal/coretest",
 		[]string{
 			"sdk/scheduler", "engine/auth/access", "engine/graph", "engine/plan", "engine/wire",
 			"internal/timerqueue", "internal/histogram", "internal/idmap", "internal/packing", "internal/prefetch", "internal/sortedset",

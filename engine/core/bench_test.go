@@ -75,10 +75,10 @@ func (b *bench) submit(tb testing.TB, groups int) {
 		s.Inputs = append(s.Inputs, in)
 	}
 	b.step(wire.NewInput(&wire.Prepare{Client: 1}))
-	b.next = scheduler.BundleID(b.c.rooms.IDs.Bundle + 1)
-	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.rooms.IDs.Job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}))
-	b.last = scheduler.BundleID(b.c.rooms.IDs.Bundle)
-	if b.c.rooms.Cluster.Jobs.Len() == 0 {
+	b.next = scheduler.BundleID(b.c.state.IDs.Bundle + 1)
+	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.state.IDs.Job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}))
+	b.last = scheduler.BundleID(b.c.state.IDs.Bundle)
+	if b.c.state.Cluster.Jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
 	}
 }
@@ -87,7 +87,7 @@ func (b *bench) submit(tb testing.TB, groups int) {
 func (b *bench) launchSome(n int) {
 	var d scheduler.Decisions
 	for ; n > 0 && b.next <= b.last; n-- {
-		where := scheduler.LauncherID(1 + int(b.next)%b.c.rooms.Resources.Up())
+		where := scheduler.LauncherID(1 + int(b.next)%b.c.state.Resources.Up())
 		d.Launch = append(d.Launch, scheduler.Launch{Bundle: b.next, Launchers: []scheduler.LauncherID{where}})
 		b.next++
 	}
@@ -209,19 +209,19 @@ func BenchmarkFactsOfAMillion(b *testing.B) {
 // factsOfLast tells of the job that was submitted last.
 func (b *bench) factsOfLast() {
 	b.c.TellFacts()
-	b.c.rooms.Cluster.MarkDirty(b.c.rooms.Cluster.Jobs.Get(scheduler.JobID(b.c.rooms.IDs.Job)))
+	b.c.state.Cluster.MarkDirty(b.c.state.Cluster.Jobs.Get(scheduler.JobID(b.c.state.IDs.Job)))
 	b.c.Facts()
-	b.c.rooms.Cluster.DrainChangedJobs()
+	b.c.state.Cluster.DrainChangedJobs()
 }
 
 // submitPlain takes in a job of so many groups without input.
 func (b *bench) submitPlain(tb testing.TB, groups int) {
 	tb.Helper()
 	b.step(wire.NewInput(&wire.Prepare{Client: 1}))
-	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.rooms.IDs.Job, Spec: &wire.JobSpec{
+	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.state.IDs.Job, Spec: &wire.JobSpec{
 		Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(groups)}}},
 	}}))
-	if b.c.rooms.Cluster.Jobs.Len() == 0 {
+	if b.c.state.Cluster.Jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
 	}
 }

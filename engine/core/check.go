@@ -8,26 +8,26 @@ import (
 // Check looks for what must never be: it recounts all that the core counts as it
 // goes. It costs as much as there is state, and is for tests and simulations.
 func (c *Core) Check() error {
-	if err := c.rooms.Cluster.Check(); err != nil {
+	if err := c.state.Cluster.Check(); err != nil {
 		return err
 	}
-	return c.rooms.Resources.Check(c.rooms.Step.Now, c.rooms.Cluster.Holdings)
+	return c.state.Resources.Check(c.state.Step.Now, c.state.Cluster.Holdings)
 }
 
 // World is the state as a policy should see it after it was told all: what is
 // held against a view. Offers are those that were told last.
 func (c *Core) World() view.World {
 	var w view.World
-	for _, id := range c.rooms.Cluster.Launchers.IDs() {
-		if l := c.rooms.Cluster.Launchers.Get(id); l.Up {
-			load := c.rooms.Events.NotifiedLoad(l)
+	for _, id := range c.state.Cluster.Launchers.IDs() {
+		if l := c.state.Cluster.Launchers.Get(id); l.Up {
+			load := c.outbound.Events.NotifiedLoad(l)
 			w.Launchers = append(w.Launchers, view.WorldLauncher{
 				ID: id, Draining: l.Draining, Blamed: l.Excluded, Slots: l.Slots(), Memory: l.Memory(), Swap: l.Swap(), Offer: l.LastOffer(), CPULoad: load.CPU(), MemoryLoad: load.Memory(),
 			})
 		}
 	}
-	for _, id := range c.rooms.Cluster.Jobs.IDs() {
-		if j := c.rooms.Cluster.Jobs.Get(id); j.Phase() != state.JobPendingAdmission {
+	for _, id := range c.state.Cluster.Jobs.IDs() {
+		if j := c.state.Cluster.Jobs.Get(id); j.Phase() != state.JobPendingAdmission {
 			w.Jobs = append(w.Jobs, j.World())
 		}
 	}

@@ -64,7 +64,7 @@ func RestoreParts(parts [][]byte, graphs state.Graphs) (*Core, error) {
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", err)
 	}
 	c := New(Settings{})
-	c.rooms.Cluster.Graphs = graphs
+	c.state.Cluster.Graphs = graphs
 	codeCore(r, c)
 	if r.Err == nil && r.Left() > 0 {
 		r.Err = fmt.Errorf("%d bytes are left over", r.Left())
@@ -72,12 +72,12 @@ func RestoreParts(parts [][]byte, graphs state.Graphs) (*Core, error) {
 	if r.Err != nil {
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", r.Err)
 	}
-	c.rooms.Cluster.DrainChangedJobs() // that jobs are back is no change of them
+	c.state.Cluster.DrainChangedJobs() // that jobs are back is no change of them
 	return c, nil
 }
 
 func codeCore(w *checkpoint.Codec, c *Core) {
-	settings := c.rooms.Step.Set.JSON()
+	settings := c.state.Step.Set.JSON()
 	checkpoint.Blob(w, &settings)
 	if w.Reading && w.Err == nil {
 		s, err := ParseSettings(settings)
@@ -85,39 +85,39 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 			w.Fail(err)
 			return
 		}
-		c.rooms.Step.Set = s
+		c.state.Step.Set = s
 	}
-	c.rooms.Step.CodeTime(w)
-	c.rooms.IDs.CodeLast(w)
-	c.rooms.Step.CodeLast(w)
-	c.rooms.Cluster.CodeReservedAndEnded(w)
-	c.rooms.Cluster.CodeLaunchers(w)
-	c.rooms.Cluster.CodeJobs(w)
-	c.rooms.Cluster.CodeOutputs(w)
-	c.rooms.Resources.CodeReservations(w)
-	c.rooms.Cluster.CodeSuspended(w)
-	c.rooms.Policy.Code(w)
-	c.rooms.Step.CodeTimers(w)
-	c.rooms.Resources.CodeChanged(w)
-	checkpoint.Flag(w, &c.rooms.Attempts.Speculating)
-	checkpoint.Flag(w, &c.rooms.Rounds.StallWatched)
-	c.rooms.Resources.CodeFreedAndTopology(w)
-	c.rooms.Cluster.CodeNames(w)
+	c.state.Step.CodeTime(w)
+	c.state.IDs.CodeLast(w)
+	c.state.Step.CodeLast(w)
+	c.state.Cluster.CodeReservedAndEnded(w)
+	c.state.Cluster.CodeLaunchers(w)
+	c.state.Cluster.CodeJobs(w)
+	c.state.Cluster.CodeOutputs(w)
+	c.state.Resources.CodeReservations(w)
+	c.state.Cluster.CodeSuspended(w)
+	c.state.Policy.Code(w)
+	c.state.Step.CodeTimers(w)
+	c.state.Resources.CodeChanged(w)
+	checkpoint.Flag(w, &c.lifecycle.Attempts.Speculating)
+	checkpoint.Flag(w, &c.rounds.StallWatched)
+	c.state.Resources.CodeFreedAndTopology(w)
+	c.state.Cluster.CodeNames(w)
 	codeLoads(w, c)
-	c.rooms.Cluster.CodeIdentities(w)
+	c.state.Cluster.CodeIdentities(w)
 	codeLosses(w, c)
 	if !w.Reading || w.Left() > 0 { // what came later still
-		c.rooms.Cluster.CodeOwners(w)
+		c.state.Cluster.CodeOwners(w)
 	}
 	if !w.Reading || w.Left() > 0 {
-		c.rooms.IDs.CodeBase(w)
+		c.state.IDs.CodeBase(w)
 	}
 }
 
 // codeLoads codes what came later: older checkpoints end before it.
 func codeLoads(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
-		c.rooms.Resources.CodeLoads(w)
+		c.state.Resources.CodeLoads(w)
 	}
 }
 
@@ -126,12 +126,12 @@ func codeLosses(w *checkpoint.Codec, c *Core) {
 	if w.Reading && w.Left() == 0 {
 		return
 	}
-	c.rooms.IDs.CodeLife(w)
-	checkpoint.Flag(w, &c.rooms.Membership.LossTold)
-	for _, id := range c.rooms.Cluster.Jobs.IDs() {
-		c.rooms.Cluster.Jobs.Get(id).OutputCommit.CodeSurvived(w)
+	c.state.IDs.CodeLife(w)
+	checkpoint.Flag(w, &c.membership.LossNoticed)
+	for _, id := range c.state.Cluster.Jobs.IDs() {
+		c.state.Cluster.Jobs.Get(id).OutputCommit.CodeSurvived(w)
 	}
-	for _, id := range c.rooms.Cluster.Launchers.IDs() {
-		c.rooms.Cluster.Launchers.Get(id).Outstanding.CodeDrops(w)
+	for _, id := range c.state.Cluster.Launchers.IDs() {
+		c.state.Cluster.Launchers.Get(id).Outstanding.CodeDrops(w)
 	}
 }

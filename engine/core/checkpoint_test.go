@@ -126,7 +126,7 @@ func TestWhole(t *testing.T) {
 // made a checkpoint that could never be read.
 func TestReasonsThatAreKeptAreShort(t *testing.T) {
 	c := New(DefaultSettings())
-	c.rooms.Step.Set.AttemptsMax = 100
+	c.state.Step.Set.AttemptsMax = 100
 	long := strings.Repeat("because of this and of that; ", 600)
 	now := int64(time.Hour)
 	step := func(inputs ...*wire.Input) []Action {
@@ -143,7 +143,7 @@ func TestReasonsThatAreKeptAreShort(t *testing.T) {
 	step(wire.NewInput(&wire.KillJob{Client: 3, Job: 1, Reason: long}))
 	step(wire.NewInput(&wire.KillJob{Client: 3, Job: 1, Reason: long}))
 	for range 100 {
-		c.rooms.Cluster.NoteJob(&state.Job{}, long)
+		c.state.Cluster.NoteJob(&state.Job{}, long)
 	}
 	if n := len(c.Checkpoint()); n > 32<<10 {
 		t.Errorf("the checkpoint of one job has %d bytes", n)

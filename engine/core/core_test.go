@@ -52,8 +52,8 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 	b := benchCluster(t, 5, 4)
 	good := b.c.Checkpoint()
 	end := len(good) - crc32.Size
-	codeIdentities := func(w *checkpoint.Codec, c *Core) { c.rooms.Cluster.CodeIdentities(w) }
-	codeBase := func(w *checkpoint.Codec, c *Core) { c.rooms.IDs.CodeBase(w) }
+	codeIdentities := func(w *checkpoint.Codec, c *Core) { c.state.Cluster.CodeIdentities(w) }
+	codeBase := func(w *checkpoint.Codec, c *Core) { c.state.IDs.CodeBase(w) }
 	for name, part := range map[string][]func(*checkpoint.Codec, *Core){
 		"numbers": {codeBase}, "losses": {codeBase, codeLosses}, "identities": {codeBase, codeLosses, codeIdentities}, "loads": {codeBase, codeLosses, codeIdentities, codeLoads},
 	} {
@@ -70,7 +70,7 @@ func TestOlderCheckpointsAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatalf("one from before %s does not come back: %v", name, err)
 		}
-		c.rooms.IDs = b.c.rooms.IDs // what is not known of an older one until it begins a life
+		c.state.IDs = b.c.state.IDs // what is not known of an older one until it begins a life
 		if !slices.Equal(c.Checkpoint(), good) {
 			t.Fatalf("one from before %s comes back as another state", name)
 		}

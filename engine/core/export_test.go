@@ -8,18 +8,18 @@ import (
 
 // Blame has the site avoid a launcher, or not any more, as if several jobs had.
 func (c *Core) Blame(id scheduler.LauncherID, blamed bool) {
-	l := c.rooms.Cluster.Launchers.Get(id)
+	l := c.state.Cluster.Launchers.Get(id)
 	if !l.Up {
 		return
 	}
 	changed := false
 	if blamed {
-		changed = c.rooms.Resources.VoteAgainst(&l.Launcher, resources.Vote{Job: 1}, 0, resources.ExclusionLimits{SharePercent: 1000})
+		changed = c.state.Resources.VoteAgainst(&l.Launcher, resources.Vote{Job: 1}, 0, resources.ExclusionLimits{SharePercent: 1000})
 	} else {
-		changed = c.rooms.Resources.ReadmitDue(id, c.rooms.Step.Now)
+		changed = c.state.Resources.ReadmitDue(id, c.state.Step.Now)
 	}
 	if changed {
-		c.rooms.Events.NotifyExclusion(l)
+		c.outbound.Events.NotifyExclusion(l)
 	}
 }
 
@@ -27,20 +27,20 @@ func (c *Core) Blame(id scheduler.LauncherID, blamed bool) {
 // as if it were that for long, and says whether it may be. Which those are is measured; for the
 // conformance kit's games that is decided elsewhere.
 func (c *Core) WantTwice(id scheduler.BundleID) bool {
-	b := c.rooms.Cluster.Bundles.Get(id)
+	b := c.state.Cluster.Bundles.Get(id)
 	if b == nil || len(b.Attempts()) == 0 {
 		return false
 	}
 	if a := b.Attempts()[0].Attempts[0]; a.Phase() != phase.Running && !a.WaitsForResume() || !a.MaySpeculate() {
 		return false
 	}
-	c.rooms.Attempts.OfferSpeculation(b)
+	c.lifecycle.Attempts.OfferSpeculation(b)
 	return true
 }
 
 // RunsOn is the name of the launcher of an attempt that lives; "" when it does not.
 func (c *Core) RunsOn(id scheduler.AttemptID) string {
-	if a := c.rooms.Cluster.Attempts.Get(id); a != nil {
+	if a := c.state.Cluster.Attempts.Get(id); a != nil {
 		return a.Launcher.Name
 	}
 	return ""

@@ -3,9 +3,6 @@ package core
 import (
 	"io"
 	"time"
-
-	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
-	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Frozen is the state of a core at one moment. It stays while the core goes on.
@@ -18,11 +15,8 @@ type Frozen struct{ core *Core }
 // is too long still (FreezeTime), a core that replays the log beside this one writes the
 // same checkpoint.
 func (c *Core) Freeze() *Frozen {
-	f := New(c.rooms.Step.Set)
-	f.rooms.Step, f.rooms.IDs, f.rooms.Policy = c.rooms.Step.Clone(), c.rooms.IDs.Clone(), c.rooms.Policy.Clone()
-	f.rooms.Cluster.Freeze(c.rooms.Cluster)
-	f.rooms.Resources = c.rooms.Resources.Clone(func(id scheduler.LauncherID) *resources.Launcher { return &f.rooms.Cluster.Launchers.Get(id).Launcher })
-	f.rooms.Membership.LossTold, f.rooms.Attempts.Speculating, f.rooms.Rounds.StallWatched = c.rooms.Membership.LossTold, c.rooms.Attempts.Speculating, c.rooms.Rounds.StallWatched
+	f := newCore(c.state.Freeze())
+	f.membership.LossNoticed, f.lifecycle.Attempts.Speculating, f.rounds.StallWatched = c.membership.LossNoticed, c.lifecycle.Attempts.Speculating, c.rounds.StallWatched
 	return &Frozen{f}
 }
 
@@ -40,11 +34,11 @@ const (
 // FreezeTime estimates how long Freeze takes now: within half and twice of it on the
 // machine where it was measured. It goes through the jobs, and nothing that a job has many of.
 func (c *Core) FreezeTime() time.Duration {
-	small := c.rooms.Step.Timers() + c.rooms.Policy.Events()
-	took := time.Duration(c.rooms.Cluster.Launchers.Len())*freezeLauncher + time.Duration(c.rooms.Cluster.Attempts.Len())*freezeAttempt +
-		time.Duration(c.rooms.Resources.Reservations())*freezeReservation + time.Duration(small)*freezeSmall
-	for _, id := range c.rooms.Cluster.Jobs.IDs() {
-		took += freezeJob + time.Duration(len(c.rooms.Cluster.Jobs.Get(id).Bundles))*freezeBundle
+	small := c.state.Step.Timers() + c.state.Policy.Events()
+	took := time.Duration(c.state.Cluster.Launchers.Len())*freezeLauncher + time.Duration(c.state.Cluster.Attempts.Len())*freezeAttempt +
+		time.Duration(c.state.Resources.Reservations())*freezeReservation + time.Duration(small)*freezeSmall
+	for _, id := range c.state.Cluster.Jobs.IDs() {
+		took += freezeJob + time.Duration(len(c.state.Cluster.Jobs.Get(id).Bundles))*freezeBundle
 	}
 	return took
 }

@@ -30,13 +30,13 @@ func TestPlacesByFurtherNames(t *testing.T) {
 		"elsewhere":   "elsewhere", "": "",
 	} {
 		for i, c := range []*Core{b.c, restored} {
-			if got := (state.Hosts{Cluster: c.rooms.Cluster}.HostOf(name)); got != want {
+			if got := (state.Hosts{Cluster: c.state.Cluster}.HostOf(name)); got != want {
 				t.Errorf("core %d takes %q for host %q, want %q", i, name, got, want)
 			}
 		}
 	}
 	join("c", "three", "elsewhere")
-	if got := (state.Hosts{Cluster: b.c.rooms.Cluster}.HostOf("elsewhere")); got != "three" {
+	if got := (state.Hosts{Cluster: b.c.state.Cluster}.HostOf("elsewhere")); got != "three" {
 		t.Errorf("after its launcher joined, elsewhere is %q", got)
 	}
 }
@@ -48,7 +48,7 @@ func TestPlacesOfOneHostAreOne(t *testing.T) {
 		Name: "a", Incarnation: 1, Host: "one", Names: []string{"h0", "h1"}, Memory: 1 << 40, Slots: []*wire.Slots{{Kind: "default", Count: 1}},
 	}}))
 	b.submit(t, 1)
-	places := b.c.rooms.Events.GroupsFor(b.c.rooms.Cluster.Bundles.Get(b.last), true)[0].Places
+	places := b.c.outbound.Events.GroupsFor(b.c.state.Cluster.Bundles.Get(b.last), true)[0].Places
 	if got := fmt.Sprint(places); got != fmt.Sprintf("[{one  %d} {h2  %d}]", 2<<20, 1<<20) {
 		t.Errorf("places %s", got)
 	}

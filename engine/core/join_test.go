@@ -11,7 +11,7 @@ import (
 // joins plays joins and losses of one name and returns the answer to the last.
 func joins(c *Core, inputs ...*wire.Input) (answer Welcome) {
 	for _, in := range inputs {
-		for _, a := range c.Step(&wire.Batch{At: int64(c.rooms.Step.Now) + 1, Inputs: []*wire.Input{in}}) {
+		for _, a := range c.Step(&wire.Batch{At: int64(c.state.Step.Now) + 1, Inputs: []*wire.Input{in}}) {
 			if w, ok := a.(Welcome); ok {
 				answer = w
 			}
@@ -55,7 +55,7 @@ func TestWhoseAName(t *testing.T) {
 			t.Errorf("%s: %+v", name, w)
 		}
 		back, err := Restore(c.Checkpoint())
-		if err != nil || !slices.Equal(back.Checkpoint(), c.Checkpoint()) || back.rooms.Cluster.ByName["a"].Identity != c.rooms.Cluster.ByName["a"].Identity {
+		if err != nil || !slices.Equal(back.Checkpoint(), c.Checkpoint()) || back.state.Cluster.ByName["a"].Identity != c.state.Cluster.ByName["a"].Identity {
 			t.Errorf("%s: the checkpoint does not come back: %v", name, err)
 		}
 	}

@@ -15,20 +15,20 @@ import (
 
 // goOn goes on with what earlier steps left.
 func (c *Core) continueWork() {
-	if c.rooms.Policy.PendingAnswer() != nil {
-		c.rooms.Rounds.ApplyAnswer()
+	if c.state.Policy.PendingAnswer() != nil {
+		c.rounds.ApplyAnswer()
 	}
-	for _, id := range slices.Clone(c.rooms.Cluster.PendingWork) {
-		c.rooms.Jobs.Continue(c.rooms.Cluster.Jobs.Get(id))
+	for _, id := range slices.Clone(c.state.Cluster.PendingWork) {
+		c.lifecycle.Jobs.Continue(c.state.Cluster.Jobs.Get(id))
 	}
-	c.rooms.Events.BuildSnapshot()
+	c.outbound.Events.BuildSnapshot()
 }
 
 // waitsForRound says whether all that a later step has to go on with are jobs that offer
 // no more bundles until the next round has left.
 func (c *Core) waitsForRound() bool {
-	return c.rooms.Policy.Backlogged(c.rooms.Step.Set.RoundEvents) && !slices.ContainsFunc(c.rooms.Cluster.PendingWork, func(id scheduler.JobID) bool {
-		j := c.rooms.Cluster.Jobs.Get(id)
+	return c.state.Policy.Backlogged(c.state.Step.Set.RoundEvents) && !slices.ContainsFunc(c.state.Cluster.PendingWork, func(id scheduler.JobID) bool {
+		j := c.state.Cluster.Jobs.Get(id)
 		return j.Phase() != state.JobRunning || j.Inputs.Updating()
 	})
 }

@@ -16,7 +16,7 @@ import (
 func TestLongWorkIsDoneInSlices(t *testing.T) {
 	const groups = 3000
 	b := benchCluster(t, 100, groups)
-	b.c.rooms.Step.Set.StepWork = 300
+	b.c.state.Step.Set.StepWork = 300
 	id := b.prepare()
 	most := func(what string, perStep int, count func() int, in *wire.Input) {
 		t.Helper()
@@ -41,10 +41,10 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 			t.Errorf("%s: it took %d more steps", what, steps)
 		}
 	}
-	most("submit", 300/step.WorkOpen, func() int { return b.c.rooms.Cluster.Bundles.Len() }, &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{
+	most("submit", 300/step.WorkOpen, func() int { return b.c.state.Cluster.Bundles.Len() }, &wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{
 		Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}},
 	}}})
-	j := b.c.rooms.Cluster.Jobs.Get(id)
+	j := b.c.state.Cluster.Jobs.Get(id)
 	if j.ReadyCount() != groups {
 		t.Fatalf("%d bundles are ready, want %d", j.ReadyCount(), groups)
 	}
@@ -59,7 +59,7 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 	for b.round == nil {
 		b.step()
 	}
-	most("launch", 300/step.WorkDecide, func() int { return b.c.rooms.Cluster.Attempts.Len() }, &wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
+	most("launch", 300/step.WorkDecide, func() int { return b.c.state.Cluster.Attempts.Len() }, &wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
 		Generation: 1, Round: b.round.Round.Number, Decisions: data,
 	}}})
 	if n := len(j.Attempts); n != groups {
@@ -83,29 +83,29 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 		}}}})
 	}
 	last := j.Attempts[0]
-	most("leave", 300/step.WorkClose, func() int { return b.c.rooms.Cluster.Bundles.Len() }, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(last.Launcher.ID), Report: &wire.Report{
+	most("leave", 300/step.WorkClose, func() int { return b.c.state.Cluster.Bundles.Len() }, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(last.Launcher.ID), Report: &wire.Report{
 		Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.ID), End: wire.End_END_STOPPED}},
 	}}}})
-	if b.c.rooms.Cluster.Jobs.Len() != 0 || b.c.rooms.Cluster.Bundles.Len() != 0 {
-		t.Errorf("%d jobs and %d bundles are left", b.c.rooms.Cluster.Jobs.Len(), b.c.rooms.Cluster.Bundles.Len())
+	if b.c.state.Cluster.Jobs.Len() != 0 || b.c.state.Cluster.Bundles.Len() != 0 {
+		t.Errorf("%d jobs and %d bundles are left", b.c.state.Cluster.Jobs.Len(), b.c.state.Cluster.Bundles.Len())
 	}
 }
 
 // prepare announces a job.
 func (b *bench) prepare() scheduler.JobID {
 	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
-	return scheduler.JobID(b.c.rooms.IDs.Job)
+	return scheduler.JobID(b.c.state.IDs.Job)
 }
 
 // What reports its end, or asks to commit, before a killed job's stops came to it is
 // killed all the same.
 func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 	b := benchCluster(t, 1, 10)
-	b.c.rooms.Step.Set.StepWork = 1
+	b.c.state.Step.Set.StepWork = 1
 	b.submit(t, 4)
 	b.launchSome(4)
-	id := scheduler.JobID(b.c.rooms.IDs.Job)
-	j := b.c.rooms.Cluster.Jobs.Get(id)
+	id := scheduler.JobID(b.c.state.IDs.Job)
+	j := b.c.state.Cluster.Jobs.Get(id)
 	b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
 	var last *state.Attempt
 	for _, a := range j.Attempts {
@@ -157,8 +157,8 @@ func TestDraftDecidesTheSame(t *testing.T) {
 				t.Fatal("the draft was not taken")
 			}
 			b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: spec}}})
-			if in := b.c.rooms.Cluster.Jobs.Len() == 1; in != (nodes < 100) {
-				t.Fatalf("%d jobs of %d nodes are there", b.c.rooms.Cluster.Jobs.Len(), nodes)
+			if in := b.c.state.Cluster.Jobs.Len() == 1; in != (nodes < 100) {
+				t.Fatalf("%d jobs of %d nodes are there", b.c.state.Cluster.Jobs.Len(), nodes)
 			}
 			return b.c.Checkpoint()
 		}
@@ -179,19 +179,19 @@ func TestDraftDecidesTheSame(t *testing.T) {
 func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 	const groups, bound, perStep = 3000, 200, 100
 	b := benchCluster(t, 2, 1)
-	b.c.rooms.Step.Set.RoundEvents, b.c.rooms.Step.Set.StepWork = bound, perStep*step.WorkOpen
+	b.c.state.Step.Set.RoundEvents, b.c.state.Step.Set.StepWork = bound, perStep*step.WorkOpen
 	id := b.prepare()
 	for b.round == nil {
 		b.launchSome(0)
 	}
 	rounds := 0
 	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}}}}})
-	j := b.c.rooms.Cluster.Jobs.Get(id)
+	j := b.c.state.Cluster.Jobs.Get(id)
 	for ; j.Opened < groups; rounds++ {
 		for range 5 { // of other news
 			b.once()
 		}
-		if n := b.c.rooms.Policy.Events(); n > bound+perStep {
+		if n := b.c.state.Policy.Events(); n > bound+perStep {
 			t.Fatalf("%d events wait for a policy that thinks, want %d at most", n, bound+perStep)
 		}
 		if err := b.c.Check(); err != nil {
@@ -216,9 +216,9 @@ func TestReadersAreToldInSlices(t *testing.T) {
 			FromStage: 0, ToStage: 1, FromPort: "out", ToPort: "in", Kind: wire.ChannelKind_CHANNEL_KIND_FILE, Pattern: wire.Pattern_PATTERN_ALL_TO_ALL,
 		}},
 	}}}}})
-	j := b.c.rooms.Cluster.Jobs.Get(id)
+	j := b.c.state.Cluster.Jobs.Get(id)
 	b.next, b.last = j.First, j.First
-	b.c.rooms.Step.Set.StepWork = 300
+	b.c.state.Step.Set.StepWork = 300
 	ready := func(most int) {
 		t.Helper()
 		before := j.ReadyCount()

@@ -23,7 +23,7 @@ func TestSnapshotWhileWorkGoesOn(t *testing.T) {
 				b.endAll()
 			}
 		}
-		b.c.rooms.Step.Set.StepWork = 1 + lot.IntN(20)
+		b.c.state.Step.Set.StepWork = 1 + lot.IntN(20)
 		var start *StartPolicy
 		b.watch = func(a Action) {
 			if a, ok := a.(StartPolicy); ok {
@@ -64,15 +64,15 @@ func TestSnapshotOfASecondAttemptThatCameTooLate(t *testing.T) {
 	}
 	id := first.Command.GetStart().Attempt
 	b.once(report(&wire.Report{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: id}}}))
-	bundle := b.c.rooms.Cluster.Bundles.Get(b.last)
-	b.c.rooms.Step.Begin(b.c.Now() + 1)
-	b.c.rooms.Attempts.OfferSpeculation(bundle)
-	b.c.rooms.Step.Begin(b.c.Now() + 1)
+	bundle := b.c.state.Cluster.Bundles.Get(b.last)
+	b.c.state.Step.Begin(b.c.Now() + 1)
+	b.c.lifecycle.Attempts.OfferSpeculation(bundle)
+	b.c.state.Step.Begin(b.c.Now() + 1)
 	other := 3 - first.Launcher
-	if _, reason, why := b.c.rooms.Attempts.Launch(scheduler.Launch{Bundle: b.last, Launchers: []scheduler.LauncherID{other}}); reason != scheduler.NotRefused {
+	if _, reason, why := b.c.lifecycle.Attempts.Launch(scheduler.Launch{Bundle: b.last, Launchers: []scheduler.LauncherID{other}}); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
-	b.c.rooms.Membership.Report(report(&wire.Report{Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}}).GetReport())
+	b.c.membership.Report(report(&wire.Report{Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: id, End: wire.End_END_FINISHED}}}).GetReport())
 	var start *StartPolicy
 	b.watch = func(a Action) {
 		if a, ok := a.(StartPolicy); ok {
@@ -91,7 +91,7 @@ func TestSnapshotOfASecondAttemptThatCameTooLate(t *testing.T) {
 
 // somethingHappens steps the core with a report, a lost launcher, a kill, or nothing.
 func (b *bench) somethingHappens(lot *rand.Rand) {
-	jobs, launchers := b.c.rooms.Cluster.Jobs.IDs(), b.c.rooms.Cluster.Launchers.IDs()
+	jobs, launchers := b.c.state.Cluster.Jobs.IDs(), b.c.state.Cluster.Launchers.IDs()
 	switch n := lot.IntN(20); {
 	case n < 12 && len(b.lives) > 0:
 		i := lot.IntN(len(b.lives))
@@ -105,7 +105,7 @@ func (b *bench) somethingHappens(lot *rand.Rand) {
 		b.once(wire.NewReport(uint64(l.Launcher), r))
 	case n == 12 && len(jobs) > 0:
 		b.once(wire.NewInput(&wire.KillJob{Job: uint64(jobs[lot.IntN(len(jobs))])}))
-	case n == 13 && b.c.rooms.Resources.Up() > 1:
+	case n == 13 && b.c.state.Resources.Up() > 1:
 		b.once(wire.NewInput(&wire.LauncherLost{Launcher: uint64(launchers[lot.IntN(len(launchers))]), Incarnation: 1}))
 	case n == 14 && len(jobs) > 0:
 		pool := "other"

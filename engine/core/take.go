@@ -16,28 +16,28 @@ import (
 // else is to be done, and logs the batch. The batch and its messages must not be changed
 // afterwards.
 func (c *Core) Take(b *wire.Batch) *AskPolicy {
-	c.rooms.Step.Begin(scheduler.Time(b.GetAt()))
-	c.rooms.Dispatch.Feeds.Begin(c.rooms.Step.Now, c.rooms.Step.Set.CommandBytes)
+	c.state.Step.Begin(scheduler.Time(b.GetAt()))
+	c.outbound.Dispatch.Feeds.Begin(c.state.Step.Now, c.state.Step.Set.CommandBytes)
 	inputs := b.GetInputs()
 	for i, in := range inputs {
 		if next := prefetch.Next(inputs, i); next != nil {
-			c.rooms.Cluster.PrefetchReports(next)
+			c.state.Cluster.PrefetchReports(next)
 		}
 		c.input(in)
 	}
 	c.continueWork()
 	c.expire()
 	c.endStep()
-	c.rooms.Admission.DropExpected()
-	c.rooms.Rounds.DropExpected()
-	return c.rooms.Rounds.StartRound()
+	c.lifecycle.Admission.DropExpected()
+	c.rounds.DropExpected()
+	return c.rounds.StartRound()
 }
 
 // Rest is the second part of a step: what is to be done beside the round, in order.
 func (c *Core) Rest() []Action {
 	news, tells := c.Facts()
 	c.emitChangedJobs()
-	todo := c.rooms.Step.Effects()
+	todo := c.state.Step.Effects()
 	actions := make([]Action, 0, len(todo)+1)
 	if tells {
 		actions = append(actions, news)
@@ -48,7 +48,7 @@ func (c *Core) Rest() []Action {
 		}
 		actions = append(actions, c.action(&todo[i]))
 	}
-	c.rooms.Step.End()
+	c.state.Step.End()
 	return actions
 }
 
@@ -69,59 +69,59 @@ func (c *Core) action(t *step.Effect) Action {
 	if !later {
 		return t.Action
 	}
-	m := c.rooms.Dispatch.StartCommand(a)
-	m.Term, m.Incarnation = c.rooms.Step.Term, t.Incarnation
-	c.rooms.Step.Stats.Commands++
+	m := c.outbound.Dispatch.StartCommand(a)
+	m.Term, m.Incarnation = c.state.Step.Term, t.Incarnation
+	c.state.Step.Stats.Commands++
 	return ToLauncher{Launcher: a.Launcher.ID, Command: m}
 }
 
 // settle does what is done once a step, after all that happened and before the round.
 func (c *Core) endStep() {
-	if c.rooms.Resources.TakeTopologyChanged() {
-		c.rooms.Bundles.ChooseKinds()
-		c.rooms.Admission.CheckPlaceable()
-		c.rooms.Bundles.RelaxExclusions()
+	if c.state.Resources.TakeTopologyChanged() {
+		c.lifecycle.Bundles.ChooseKinds()
+		c.lifecycle.Admission.CheckPlaceable()
+		c.lifecycle.Bundles.RelaxExclusions()
 	}
-	if c.rooms.Resources.TakeCapacityFreed() {
-		c.rooms.Attempts.ResumeSuspended()
+	if c.state.Resources.TakeCapacityFreed() {
+		c.lifecycle.Attempts.ResumeSuspended()
 	}
-	c.rooms.Attempts.StartFinishers()
-	c.rooms.Dispatch.FlushSources()
-	c.rooms.Rounds.WatchStall()
+	c.lifecycle.Attempts.StartFinishers()
+	c.outbound.Dispatch.FlushSources()
+	c.rounds.WatchStall()
 }
 
 func (c *Core) input(in *wire.Input) {
 	switch w := in.GetWhat().(type) {
 	case *wire.Input_Report:
-		c.rooms.Membership.Report(w.Report)
+		c.membership.Report(w.Report)
 	case *wire.Input_PolicyAnswer:
-		c.rooms.Rounds.Answer(w.PolicyAnswer)
+		c.rounds.Answer(w.PolicyAnswer)
 	case *wire.Input_Prepare:
-		c.rooms.Admission.ReserveID(w.Prepare)
+		c.lifecycle.Admission.ReserveID(w.Prepare)
 	case *wire.Input_Submit:
-		c.rooms.Admission.Submit(w.Submit)
+		c.lifecycle.Admission.Submit(w.Submit)
 	case *wire.Input_KillJob:
-		c.rooms.Admission.KillJob(w.KillJob)
+		c.lifecycle.Admission.KillJob(w.KillJob)
 	case *wire.Input_UpdateJob:
-		c.rooms.Admission.UpdateJob(w.UpdateJob)
+		c.lifecycle.Admission.UpdateJob(w.UpdateJob)
 	case *wire.Input_LauncherJoin:
-		c.rooms.Membership.Join(w.LauncherJoin.GetJoin())
+		c.membership.Join(w.LauncherJoin.GetJoin())
 	case *wire.Input_LauncherLost:
-		c.rooms.Membership.LauncherLost(w.LauncherLost)
+		c.membership.LauncherLost(w.LauncherLost)
 	case *wire.Input_Drain:
-		c.rooms.Membership.Drain(w.Drain)
+		c.membership.Drain(w.Drain)
 	case *wire.Input_PolicyStart:
-		c.rooms.Rounds.Start(w.PolicyStart)
+		c.rounds.Start(w.PolicyStart)
 	case *wire.Input_PolicyStarted:
-		c.rooms.Rounds.Started(w.PolicyStarted)
+		c.rounds.Started(w.PolicyStarted)
 	case *wire.Input_PolicyFailed:
-		c.rooms.Rounds.Failed(w.PolicyFailed.GetGeneration(), w.PolicyFailed.GetReason())
+		c.rounds.Failed(w.PolicyFailed.GetGeneration(), w.PolicyFailed.GetReason())
 	case *wire.Input_Settings:
-		c.rooms.Policy.ChangeSettings(&c.rooms.Step, w.Settings)
+		c.state.Policy.ChangeSettings(&c.state.Step, w.Settings)
 	case *wire.Input_Note:
-		c.rooms.Policy.Note(&c.rooms.Step, w.Note.GetGeneration(), scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
+		c.state.Policy.Note(&c.state.Step, w.Note.GetGeneration(), scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
 	case *wire.Input_Request:
-		c.rooms.Policy.Request(&c.rooms.Step, &c.rooms.IDs.Request, w.Request)
+		c.state.Policy.Request(&c.state.Step, &c.state.IDs.Request, w.Request)
 	case *wire.Input_ManagerStart:
 		c.managerStart(w.ManagerStart)
 	case *wire.Input_Site:
@@ -132,13 +132,13 @@ func (c *Core) input(in *wire.Input) {
 // managerStart opens a life of the manager: the policy's processes of the last
 // one are gone, and clients have to ask again.
 func (c *Core) managerStart(m *wire.ManagerStart) {
-	c.rooms.Step.Term = max(m.GetTerm(), c.rooms.Step.Term+1)
-	c.rooms.IDs.BeginLife(ids.Start{
-		Now: c.rooms.Step.Now, Age: time.Duration(m.GetAgeNs()), Above: m.GetJobsAbove(), Known: m.GetJobsKnown(), Given: m.GetJobsGiven(),
+	c.state.Step.Term = max(m.GetTerm(), c.state.Step.Term+1)
+	c.state.IDs.BeginLife(ids.Start{
+		Now: c.state.Step.Now, Age: time.Duration(m.GetAgeNs()), Above: m.GetJobsAbove(), Known: m.GetJobsKnown(), Given: m.GetJobsGiven(),
 	})
-	c.rooms.Membership.LossTold = false
-	c.rooms.Rounds.DropPolicies()
-	for j := range c.rooms.Cluster.Jobs.All() {
+	c.membership.LossNoticed = false
+	c.rounds.DropPolicies()
+	for j := range c.state.Cluster.Jobs.All() {
 		j.Client = 0
 		j.OutputCommit.SurviveRestart()
 	}
@@ -148,14 +148,14 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 func (c *Core) site(m *wire.SiteSettings) {
 	s, err := ParseSettings(m.GetJson())
 	if err != nil {
-		c.rooms.Step.Log(Error, "the new settings of the core were not taken over", "error", err.Error())
+		c.state.Step.Log(Error, "the new settings of the core were not taken over", "error", err.Error())
 		return
 	}
-	c.rooms.Step.Set = s
+	c.state.Step.Set = s
 }
 
 func (c *Core) emitChangedJobs() {
-	if ids, ended := c.rooms.Cluster.DrainChangedJobs(); len(ids) > 0 {
-		c.rooms.Step.Emit(JobsChanged{Jobs: ids, Ended: ended})
+	if ids, ended := c.state.Cluster.DrainChangedJobs(); len(ids) > 0 {
+		c.state.Step.Emit(JobsChanged{Jobs: ids, Ended: ended})
 	}
 }

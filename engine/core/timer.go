@@ -7,44 +7,44 @@ import (
 
 // expire does what is due.
 func (c *Core) expire() {
-	for c.rooms.Step.TimerDue() && c.rooms.Step.ConsumeBudget(step.WorkTimer) {
-		kind, id := c.rooms.Step.TakeTimer()
+	for c.state.Step.TimerDue() && c.state.Step.ConsumeBudget(step.WorkTimer) {
+		kind, id := c.state.Step.TakeTimer()
 		switch kind {
 		case step.TimerCommand:
-			c.rooms.Membership.Resend(scheduler.LauncherID(id))
+			c.membership.Resend(scheduler.LauncherID(id))
 		case step.TimerReservation:
-			c.rooms.Preemption.ReservationExpired(id)
+			c.rounds.Preemption.ReservationExpired(id)
 		case step.TimerSpeculate:
-			c.rooms.Attempts.Speculate()
+			c.lifecycle.Attempts.Speculate()
 		case step.TimerAdmission:
-			c.rooms.Admission.AdmissionExpired(scheduler.JobID(id))
+			c.lifecycle.Admission.AdmissionExpired(scheduler.JobID(id))
 		case step.TimerRequest:
-			c.rooms.Policy.Requests.Expire(&c.rooms.Step, id)
+			c.state.Policy.Requests.Expire(&c.state.Step, id)
 		case step.TimerSettings:
-			c.rooms.Policy.Changes.Expire(&c.rooms.Step, id)
+			c.state.Policy.Changes.Expire(&c.state.Step, id)
 		case step.TimerReclaim:
-			c.rooms.Preemption.ReclaimEarlyReaders(scheduler.JobID(id))
+			c.rounds.Preemption.ReclaimEarlyReaders(scheduler.JobID(id))
 		case step.TimerSuspend:
-			c.rooms.Attempts.SuspendedTooLong(id)
+			c.lifecycle.Attempts.SuspendedTooLong(id)
 		case step.TimerUnplaceable:
-			c.rooms.Admission.UnplaceableTooLong(scheduler.JobID(id))
+			c.lifecycle.Admission.UnplaceableTooLong(scheduler.JobID(id))
 		case step.TimerReadmit:
-			if l := scheduler.LauncherID(id); c.rooms.Resources.ReadmitDue(l, c.rooms.Step.Now) {
-				c.rooms.Events.NotifyExclusion(c.rooms.Cluster.Launchers.Get(l))
+			if l := scheduler.LauncherID(id); c.state.Resources.ReadmitDue(l, c.state.Step.Now) {
+				c.outbound.Events.NotifyExclusion(c.state.Cluster.Launchers.Get(l))
 			}
 		case step.TimerPublish:
-			c.rooms.Jobs.RetryPublish(scheduler.JobID(id))
+			c.lifecycle.Jobs.RetryPublish(scheduler.JobID(id))
 		case step.TimerStoreRoom:
-			c.rooms.Jobs.RetryStoreRoom(scheduler.JobID(id))
+			c.lifecycle.Jobs.RetryStoreRoom(scheduler.JobID(id))
 		case step.TimerClean:
-			c.rooms.Jobs.CleanTooLong(scheduler.JobID(id))
+			c.lifecycle.Jobs.CleanTooLong(scheduler.JobID(id))
 		case step.TimerReservedIDs:
-			c.rooms.Admission.ExpireReservedIDs()
+			c.lifecycle.Admission.ExpireReservedIDs()
 		case step.TimerStall:
-			c.rooms.Rounds.StallDue(id)
+			c.rounds.StallDue(id)
 		case step.TimerFeed:
-			if a := c.rooms.Cluster.Attempts.Get(scheduler.AttemptID(id)); a != nil {
-				c.rooms.Dispatch.Feed(a)
+			if a := c.state.Cluster.Attempts.Get(scheduler.AttemptID(id)); a != nil {
+				c.outbound.Dispatch.Feed(a)
 			}
 		}
 	}
@@ -52,13 +52,13 @@ func (c *Core) expire() {
 
 // overdue says whether a step left timers to the next that were due in it. NextWake is
 // then at once.
-func (c *Core) Overdue() bool { return c.rooms.Step.TimerDue() }
+func (c *Core) Overdue() bool { return c.state.Step.TimerDue() }
 
 // NextWake returns when Step is to be called with a tick if nothing happens
 // before, which is at once when a step left work, and false when time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
-	if len(c.rooms.Cluster.PendingWork) > 0 && !c.waitsForRound() || c.rooms.Policy.PendingAnswer() != nil || c.rooms.Policy.Building() != nil {
-		return c.rooms.Step.Now, true
+	if len(c.state.Cluster.PendingWork) > 0 && !c.waitsForRound() || c.state.Policy.PendingAnswer() != nil || c.state.Policy.Building() != nil {
+		return c.state.Step.Now, true
 	}
 	var at scheduler.Time
 	found := false
@@ -67,10 +67,10 @@ func (c *Core) NextWake() (scheduler.Time, bool) {
 			at, found = t, true
 		}
 	}
-	if first, ok := c.rooms.Step.NextTimer(); ok {
+	if first, ok := c.state.Step.NextTimer(); ok {
 		earlier(first)
 	}
-	if round, ok := c.rooms.Policy.Wake(c.rooms.Step.Set.RoundGap, c.rooms.Step.Set.RefusedGapMax, c.rooms.Resources.AnyOfferChanged()); ok {
+	if round, ok := c.state.Policy.Wake(c.state.Step.Set.RoundGap, c.state.Step.Set.RefusedGapMax, c.state.Resources.AnyOfferChanged()); ok {
 		earlier(round)
 	}
 	return at, found

@@ -6,7 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/core/house"
+	"github.com/hamadryad/hamadryad/engine/core/internal/lifecycle"
+	"github.com/hamadryad/hamadryad/engine/core/internal/membership"
+	"github.com/hamadryad/hamadryad/engine/core/internal/outbound"
+	"github.com/hamadryad/hamadryad/engine/core/internal/rounds"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -22,7 +25,12 @@ type T interface {
 
 // House is the rooms of a core, of which a test has the keys.
 type Core struct {
-	*house.House
+	*state.Store
+	*outbound.Outbound
+	*lifecycle.Lifecycle
+	Rounds     *rounds.Rounds
+	Membership *membership.Membership
+
 	t          T
 	generation uint64
 }
@@ -30,7 +38,10 @@ type Core struct {
 // New returns a house in its first step, one hour after the beginning of time, with the
 // default settings and nobody in it.
 func New(t T) *Core {
-	h := &Core{House: house.New(step.DefaultSettings()), t: t}
+	s := state.NewStore(step.DefaultSettings())
+	out := outbound.New(s)
+	life := lifecycle.New(s, out)
+	h := &Core{Store: s, Outbound: out, Lifecycle: life, Rounds: rounds.New(s, out, life), Membership: membership.New(s, out, life), t: t}
 	h.Later(time.Hour)
 	return h
 }

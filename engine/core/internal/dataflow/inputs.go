@@ -31,7 +31,6 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
-
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/sortedset"

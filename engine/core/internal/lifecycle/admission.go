@@ -1,43 +1,22 @@
-// Package admission is a job's way in: it is announced, submitted, checked, admitted by a
-// policy that wants to be asked, and started; or refused, with the reason. It also tells jobs
-// that no cluster of this size could ever run.
-//
-// # What holds
-//
-// Of a submission that is refused nothing exists. One that is sent again has one answer.
 package lifecycle
 
 import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
-	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
-	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
-
-	"github.com/hamadryad/hamadryad/engine/core/internal/outbound"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Admission lets jobs in. Not safe for concurrent use.
+// Admission reserves ids for jobs, checks submissions, asks a policy that admits jobs, and admits
+// or refuses them. It also notes which jobs no cluster of this size could run.
 type Admission struct {
-	step      *step.Step
-	ids       *ids.IDs
-	resources *resources.Resources
-	policy    *policystate.Session
-	state     *state.Cluster
-	status    *outbound.StatusReader
-	jobs      *Jobs
+	base
+	jobs *Jobs
 
 	drafts map[*wire.JobSpec]*Draft // of the step at hand, see Expect
-}
-
-// New returns one of the state that it is given.
-func NewAdmission(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, r *outbound.StatusReader, j *Jobs) *Admission {
-	return &Admission{step: s, ids: i, resources: c, policy: p, state: l, status: r, jobs: j}
 }
 
 // askAdmission asks the policy whether a job may come in, if there is one that

@@ -372,7 +372,7 @@ func TestALauncherThatRefuses(t *testing.T) {
 	a := h.RunBundle(j, 0, m).Attempts[0]
 	z := h.RunBundle(h.Job(coretest.Maps(1)), 0, l).Attempts[0]
 	h.Later(time.Hour)
-	if reason, why := h.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{z.ID, a.ID}, Mode: scheduler.PreemptSuspend}); reason != scheduler.NotRefused {
+	if reason, why := h.Rounds.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{z.ID, a.ID}, Mode: scheduler.PreemptSuspend}); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
 	for _, x := range []*state.Attempt{z, a} {

@@ -1,31 +1,24 @@
-// Package bundles offers bundles to the policy as their inputs open, takes them back as
-// those close, and has them avoid the launchers where they failed.
-//
-// # What holds
-//
-// A bundle of a running job that is known and that waits for no input is ready, runs or is
-// finished. The policy knows of each ready bundle, and of what it avoids.
 package lifecycle
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/internal/outbound"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
-	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// Bundles does that. Not safe for concurrent use.
+// Bundles offers bundles to the policy as their inputs open, withdraws them as those close, and
+// has them exclude the launchers on which they failed.
 type Bundles struct {
-	step      *step.Step
-	resources *resources.Resources
-	state     *state.Cluster
-	events    *outbound.PolicyEvents
+	base
 
 	kinds   map[string]int // of slots: the most that a launcher has; nil: nobody asked
 	kindsAt uint64         // after so many moves of launchers
 }
 
-// New returns one of the state that it is given.
-func NewBundles(s *step.Step, c *resources.Resources, l *state.Cluster, e *outbound.PolicyEvents) *Bundles {
-	return &Bundles{step: s, resources: c, state: l, events: e}
+// BundlesTried bounds how many ready bundles are tried for a preemption that
+// names none.
+const BundlesTried = 16
+
+// Fits says whether a bundle would have room: on the launchers named, or on any.
+func (bs *Bundles) Fits(b *state.Bundle, where []*resources.Launcher, freed resources.Freed) bool {
+	return bs.resources.Fits(b, where, freed, func(l *resources.Launcher) bool { return b.Unavailable(l) == "" })
 }

@@ -351,7 +351,7 @@ func TestNothingIsKeptForAJobThatEnds(t *testing.T) {
 	running := h.RunBundle(j, 1, h.Launcher("b", 1)).Attempts[0]
 	h.Later(time.Hour)
 	d := scheduler.Preempt{For: j.ID, Victims: []scheduler.AttemptID{victim.Attempts[0].ID}, Mode: scheduler.PreemptKill}
-	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+	if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
 	h.Step.AddCost(h.Step.Set.StepWork) // nothing of it is looked at in this step

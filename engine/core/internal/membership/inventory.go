@@ -24,13 +24,13 @@ type inventory struct {
 
 // takeInventory compares what a launcher has with what it should have: it adopts
 // what runs, ends what is not known, and sends again what may have been lost.
-func (ss *Membership) takeInventory(l *state.Launcher, m inventory) {
+func (ms *Membership) takeInventory(l *state.Launcher, m inventory) {
 	has := map[scheduler.AttemptID]wire.AttemptInventory_State{}
 	for _, x := range m.attempts {
 		id := scheduler.AttemptID(x.GetAttempt())
 		has[id] = x.GetState()
-		if ss.state.Attempt(l, x.GetAttempt()) == nil {
-			ss.endUnknown(l, id, x.GetState())
+		if ms.state.Attempt(l, x.GetAttempt()) == nil {
+			ms.endUnknown(l, id, x.GetState())
 		}
 	}
 	for _, a := range l.Attempts.Sorted() {
@@ -41,72 +41,72 @@ func (ss *Membership) takeInventory(l *state.Launcher, m inventory) {
 		if !there && a.Stop() == nil && a.ID <= m.seen {
 			// Its start came there, and perhaps its end: that is in a record that was lost.
 			// No attempt is started twice.
-			ss.attempts.Lose(a, "its launcher does not have it any more")
+			ms.attempts.Lose(a, "its launcher does not have it any more")
 			continue
 		}
-		ss.reconcile(a, state, there)
+		ms.reconcile(a, state, there)
 	}
-	ss.reconcileStored(l, m.stored)
-	ss.reconcileJobs(l, m.jobs)
+	ms.reconcileStored(l, m.stored)
+	ms.reconcileJobs(l, m.jobs)
 }
 
 // endUnknown ends an attempt that is not the launcher's to run.
-func (ss *Membership) endUnknown(l *state.Launcher, id scheduler.AttemptID, state wire.AttemptInventory_State) {
+func (ms *Membership) endUnknown(l *state.Launcher, id scheduler.AttemptID, state wire.AttemptInventory_State) {
 	if state == wire.AttemptInventory_STATE_ENDED {
-		ss.dispatch.Forget(l, id)
+		ms.dispatch.Forget(l, id)
 		return
 	}
-	ss.step.Stats.UnknownEnded++
-	ss.dispatch.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(id), Reason: "the manager does not know it"}}})
+	ms.step.Stats.UnknownEnded++
+	ms.dispatch.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(id), Reason: "the manager does not know it"}}})
 }
 
 // reconcile brings an attempt and what its launcher has of it together.
-func (ss *Membership) reconcile(a *state.Attempt, state wire.AttemptInventory_State, there bool) {
+func (ms *Membership) reconcile(a *state.Attempt, state wire.AttemptInventory_State, there bool) {
 	switch {
 	case state == wire.AttemptInventory_STATE_ENDED:
 		return // its report comes
 	case !there && a.Stop() != nil:
-		ss.attempts.EndAttempt(a, a.Stop().Outcome, a.Work, a.Stop().Reason)
-		ss.jobs.BundleAttemptEnded(a.BundleAttempt)
+		ms.attempts.EndAttempt(a, a.Stop().Outcome, a.Work, a.Stop().Reason)
+		ms.jobs.BundleAttemptEnded(a.BundleAttempt)
 		return
 	case !there && a.Phase() != phase.Assigned:
-		ss.attempts.Lose(a, "its launcher does not have it any more")
+		ms.attempts.Lose(a, "its launcher does not have it any more")
 		return
 	case !there || a.Phase() == phase.Assigned:
-		ss.dispatch.SendStart(a) // a launcher that runs it already says so again
+		ms.dispatch.SendStart(a) // a launcher that runs it already says so again
 	}
 	switch {
 	case a.Stop() != nil:
-		ss.dispatch.SendStop(a)
+		ms.dispatch.SendStop(a)
 	case state == wire.AttemptInventory_STATE_SUSPENDED && a.Suspending():
-		ss.attempts.SuspendedNow(a)
+		ms.attempts.SuspendedNow(a)
 	case state == wire.AttemptInventory_STATE_RUNNING && a.Resuming():
-		ss.attempts.ResumedNow(a)
+		ms.attempts.ResumedNow(a)
 	case a.Suspending():
-		ss.dispatch.SendSuspend(a)
+		ms.dispatch.SendSuspend(a)
 	case a.Resuming() || state == wire.AttemptInventory_STATE_SUSPENDED && a.Phase() == phase.Running:
-		ss.dispatch.SendResume(a)
+		ms.dispatch.SendResume(a)
 	case state == wire.AttemptInventory_STATE_RUNNING && a.Phase() == phase.Suspended:
-		ss.dispatch.SendSuspend(a)
+		ms.dispatch.SendSuspend(a)
 	}
 	if there && a.BundleAttempt.PeersSent {
-		ss.dispatch.SendPeersTo(a)
+		ms.dispatch.SendPeersTo(a)
 	}
-	ss.dispatch.RedeliverSources(a)
+	ms.dispatch.RedeliverSources(a)
 }
 
 // reconcileStored deletes what is not needed and finds what is gone.
-func (ss *Membership) reconcileStored(l *state.Launcher, stored []*wire.Stored) {
+func (ms *Membership) reconcileStored(l *state.Launcher, stored []*wire.Stored) {
 	has := map[scheduler.AttemptID]bool{}
 	for _, s := range stored {
 		id := scheduler.AttemptID(s.GetAttempt())
 		has[id] = true
-		j := ss.state.Jobs.Get(scheduler.JobID(s.GetJob()))
+		j := ms.state.Jobs.Get(scheduler.JobID(s.GetJob()))
 		switch {
 		case j == nil:
-			ss.dispatch.DropJob(l, scheduler.JobID(s.GetJob()))
-		case l.Outputs[id] == nil && ss.state.Attempts.Get(id) == nil:
-			ss.dispatch.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: s.GetJob(), Attempt: s.GetAttempt()}}})
+			ms.dispatch.DropJob(l, scheduler.JobID(s.GetJob()))
+		case l.Outputs[id] == nil && ms.state.Attempts.Get(id) == nil:
+			ms.dispatch.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: s.GetJob(), Attempt: s.GetAttempt()}}})
 		}
 	}
 	gone := map[scheduler.AttemptID]*state.Output{}
@@ -116,36 +116,36 @@ func (ss *Membership) reconcileStored(l *state.Launcher, stored []*wire.Stored) 
 			delete(l.Outputs, id)
 		}
 	}
-	ss.loseOutputs(l, gone)
+	ms.loseOutputs(l, gone)
 }
 
 // reconcileJobs has a launcher drop the jobs that it has something of and that are
 // not there, and those again that it was told to drop on a stream that broke. Of those
 // that are there it is told when they end, though the log may have lost that they ran
 // on it.
-func (ss *Membership) reconcileJobs(l *state.Launcher, has []uint64) {
+func (ms *Membership) reconcileJobs(l *state.Launcher, has []uint64) {
 	if !l.Up {
 		return
 	}
-	l.Outstanding.ResendDrops(ss.step, l.Destination())
+	l.Outstanding.ResendDrops(ms.step, l.Destination())
 	for _, id := range has {
-		if j := ss.state.Jobs.Get(scheduler.JobID(id)); j != nil {
+		if j := ms.state.Jobs.Get(scheduler.JobID(id)); j != nil {
 			j.RanOn = sortedset.Add(j.RanOn, l.ID)
 		} else {
-			ss.dispatch.DropJob(l, scheduler.JobID(id))
+			ms.dispatch.DropJob(l, scheduler.JobID(id))
 		}
 	}
 }
 
 // Resend sends again what a launcher has not confirmed for too long, and gives up attempts
 // of which it never does.
-func (ss *Membership) Resend(id scheduler.LauncherID) {
-	l := ss.state.Launchers.Get(id)
-	if l == nil || !l.Outstanding.Due(ss.step) || !l.Up {
+func (ms *Membership) Resend(id scheduler.LauncherID) {
+	l := ms.state.Launchers.Get(id)
+	if l == nil || !l.Outstanding.Due(ms.step) || !l.Up {
 		return
 	}
 	waits := l.Outstanding.Drops()
-	l.Outstanding.ResendLateDrops(ss.step, l.Destination())
+	l.Outstanding.ResendLateDrops(ms.step, l.Destination())
 	for _, a := range l.Attempts.Sorted() {
 		if a.Phase() == phase.Ended || !a.Unacked.Waits() {
 			continue
@@ -155,17 +155,17 @@ func (ss *Membership) Resend(id scheduler.LauncherID) {
 		if a.Stop() != nil {
 			grace = a.Stop().Grace // of a soft kill
 		}
-		late, hopeless := a.Unacked.Late(ss.step, grace)
+		late, hopeless := a.Unacked.Late(ms.step, grace)
 		switch {
 		case hopeless:
-			ss.giveUp(a)
+			ms.giveUp(a)
 		case late:
-			ss.step.Stats.Resent++
-			ss.dispatch.ResendCommand(a)
+			ms.step.Stats.Resent++
+			ms.dispatch.ResendCommand(a)
 		}
 	}
 	if waits {
-		l.Outstanding.Watch(ss.step, l.ID)
+		l.Outstanding.Watch(ms.step, l.ID)
 	}
 }
 
@@ -175,11 +175,11 @@ const GivenUp = "it was given up: its launcher had not confirmed what was asked 
 // giveUp counts an attempt as lost of which its launcher confirms nothing. A process that can't
 // be ended costs its attempt alone: the launcher keeps all others. It is told once more to stop
 // this one, and what it says of it later is stale.
-func (ss *Membership) giveUp(a *state.Attempt) {
+func (ms *Membership) giveUp(a *state.Attempt) {
 	l := a.Launcher
-	reason := fmt.Sprintf("launcher %s did not confirm what was asked of it after %d times", l.Name, ss.step.Set.CommandTries)
-	ss.step.Log(step.Warn, "an attempt is given up: its launcher did not confirm what was asked of it", "launcher", l.Name,
-		"job", a.BundleAttempt.Bundle.Job.ID.String(), "attempt", fmt.Sprint(a.ID), "times", fmt.Sprint(ss.step.Set.CommandTries))
-	ss.dispatch.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(a.ID), Reason: GivenUp}}})
-	ss.attempts.GiveUp(a, reason)
+	reason := fmt.Sprintf("launcher %s did not confirm what was asked of it after %d times", l.Name, ms.step.Set.CommandTries)
+	ms.step.Log(step.Warn, "an attempt is given up: its launcher did not confirm what was asked of it", "launcher", l.Name,
+		"job", a.BundleAttempt.Bundle.Job.ID.String(), "attempt", fmt.Sprint(a.ID), "times", fmt.Sprint(ms.step.Set.CommandTries))
+	ms.dispatch.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(a.ID), Reason: GivenUp}}})
+	ms.attempts.GiveUp(a, reason)
 }

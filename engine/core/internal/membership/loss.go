@@ -12,31 +12,31 @@ import (
 // lookForLoss compares what a launcher saw with what the log holds. A clock that went
 // back, together with a log that did, may have ids repeat all the same: then they go
 // on above what the launcher saw.
-func (ss *Membership) lookForLoss(l *state.Launcher, m *wire.Join) {
-	if m.GetTerm() > ss.step.Term {
-		ss.step.Term = m.GetTerm() + 1
-		ss.noticeLoss(l, fmt.Sprintf("it obeyed a manager of term %d", m.GetTerm()))
+func (ms *Membership) lookForLoss(l *state.Launcher, m *wire.Join) {
+	if m.GetTerm() > ms.step.Term {
+		ms.step.Term = m.GetTerm() + 1
+		ms.noticeLoss(l, fmt.Sprintf("it obeyed a manager of term %d", m.GetTerm()))
 	}
-	if seen := m.GetSeen(); ss.ids.SeenAttempt(seen) {
-		ss.noticeLoss(l, fmt.Sprintf("it was told to start attempt %d", seen))
+	if seen := m.GetSeen(); ms.ids.SeenAttempt(seen) {
+		ms.noticeLoss(l, fmt.Sprintf("it was told to start attempt %d", seen))
 	}
 	for _, id := range m.GetJobs() {
-		if ss.ids.SeenJob(id) {
-			ss.noticeLoss(l, fmt.Sprintf("it has work of %v", scheduler.JobID(id)))
+		if ms.ids.SeenJob(id) {
+			ms.noticeLoss(l, fmt.Sprintf("it has work of %v", scheduler.JobID(id)))
 		}
 	}
 }
 
 // noticeLoss says, once in a life, that the log lost records.
-func (ss *Membership) noticeLoss(l *state.Launcher, how string) {
-	if ss.LossTold {
+func (ms *Membership) noticeLoss(l *state.Launcher, how string) {
+	if ms.LossNoticed {
 		return
 	}
-	ss.LossTold = true
-	ss.step.Stats.LogLosses++
-	ss.step.Log(step.Error, "the event log lost records that were on disk: jobs go on from where it ends, work that it does not know is ended, "+
+	ms.LossNoticed = true
+	ms.step.Stats.LogLosses++
+	ms.step.Log(step.Error, "the event log lost records that were on disk: jobs go on from where it ends, work that it does not know is ended, "+
 		"and jobs that it does not know have to be submitted again", "launcher", l.Name, "sign", how)
-	for j := range ss.state.Jobs.All() {
-		ss.state.NoteJob(j, "the manager's event log lost its last records: what had happened since is done again")
+	for j := range ms.state.Jobs.All() {
+		ms.state.NoteJob(j, "the manager's event log lost its last records: what had happened since is done again")
 	}
 }

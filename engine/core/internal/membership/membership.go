@@ -1,11 +1,11 @@
-// Package sessions is how launchers come and go, and what they say: they join with an
-// inventory that is held against what they should have, report, are drained, and are lost.
+// Package membership is how launchers join, report, drain and are lost. A launcher joins with an
+// inventory of what it has, which is compared with what it should have.
 //
-// # What holds
+// # Invariants
 //
-// A name belongs to the data folder of the launcher that is up under it. What does not fit
-// the state changes nothing. No attempt is started twice: what a launcher was told of once
-// and does not have is lost.
+// A name belongs to the data folder of the launcher that is up under it. A report that does not
+// fit the state changes nothing. No attempt is started twice: an attempt whose start reached its
+// launcher, and that the launcher does not have, is lost.
 package membership
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// Sessions has them. Not safe for concurrent use.
+// Membership keeps the launchers of the cluster. Not safe for concurrent use.
 type Membership struct {
 	step      *step.Step
 	ids       *ids.IDs
@@ -30,10 +30,13 @@ type Membership struct {
 	jobs      *lifecycle.Jobs
 	attempts  *lifecycle.Attempts
 
-	LossTold bool // that the log lost records, in this life of the manager
+	LossNoticed bool // that the log lost records, in this life of the manager
 }
 
-// New returns one of the state that it is given.
-func New(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *outbound.PolicyEvents, o *outbound.Dispatcher, j *lifecycle.Jobs, at *lifecycle.Attempts) *Membership {
-	return &Membership{step: s, ids: i, resources: c, policy: p, state: l, events: e, dispatch: o, jobs: j, attempts: at}
+// New returns the membership of a core: a state, its transitions, and what leaves.
+func New(s *state.Store, out *outbound.Outbound, l *lifecycle.Lifecycle) *Membership {
+	return &Membership{
+		step: &s.Step, ids: &s.IDs, resources: &s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events, dispatch: out.Dispatch,
+		jobs: l.Jobs, attempts: l.Attempts,
+	}
 }

@@ -1,11 +1,3 @@
-// Package orders tells launchers what to do: start an attempt, stop, suspend or resume it,
-// read from there, forget or delete what is no longer needed.
-//
-// # What holds
-//
-// A launcher that is not up is told nothing. What has to be confirmed is watched from the
-// moment that it is sent: package commands. An attempt that reads is given each of its
-// sources once in a life of its launcher's stream.
 package outbound
 
 import (
@@ -14,15 +6,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// Orders gives them. Not safe for concurrent use.
+// Dispatcher sends commands to launchers: start, stop, suspend or resume an attempt, read from
+// there, forget an end, delete an output.
 type Dispatcher struct {
 	step  *step.Step
 	state *state.Cluster
 
 	Feeds dataflow.Feed // what the step at hand gives to readers
-}
-
-// New returns one of the state that it is given.
-func NewDispatcher(s *step.Step, l *state.Cluster) *Dispatcher {
-	return &Dispatcher{step: s, state: l}
 }

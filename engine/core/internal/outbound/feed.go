@@ -7,57 +7,57 @@ import (
 )
 
 // Feed gives an attempt what is there of what it misses, as much as it takes at once.
-func (od *Dispatcher) Feed(a *state.Attempt) {
+func (dp *Dispatcher) Feed(a *state.Attempt) {
 	if a.Reads.Misses() == 0 {
 		return
 	}
-	if j := a.BundleAttempt.Bundle.Job; !od.Feeds.Fill(&j.Inputs, &a.Reads, od.state.Source(j)) {
-		od.step.SetTimer(1, step.TimerFeed, uint64(a.ID))
+	if j := a.BundleAttempt.Bundle.Job; !dp.Feeds.Fill(&j.Inputs, &a.Reads, dp.state.Source(j)) {
+		dp.step.SetTimer(1, step.TimerFeed, uint64(a.ID))
 	}
 }
 
 // SourcesTaken takes a worker's word that it has what an update told.
-func (od *Dispatcher) SourcesTaken(a *state.Attempt, update uint64) {
+func (dp *Dispatcher) SourcesTaken(a *state.Attempt, update uint64) {
 	if a.Reads.Taken(update) {
-		od.Feed(a)
+		dp.Feed(a)
 	}
 }
 
 // GiveAgain begins anew with what was on its way to a launcher whose stream broke.
-func (od *Dispatcher) RedeliverSources(a *state.Attempt) {
+func (dp *Dispatcher) RedeliverSources(a *state.Attempt) {
 	if a.BundleAttempt.Bundle.Job.Inputs.MissUnconfirmed(&a.Reads) {
-		od.state.MarkAttemptDirty(a)
-		od.WatchWaiting(a.BundleAttempt.Bundle.Job)
+		dp.state.MarkAttemptDirty(a)
+		dp.WatchWaiting(a.BundleAttempt.Bundle.Job)
 	}
-	od.Feed(a)
+	dp.Feed(a)
 }
 
 // FlushSources sends each reader what a step gave it, in one message.
-func (od *Dispatcher) FlushSources() {
-	for id, m := range od.Feeds.End() {
-		a := od.state.Attempts.Get(id)
+func (dp *Dispatcher) FlushSources() {
+	for id, m := range dp.Feeds.End() {
+		a := dp.state.Attempts.Get(id)
 		if a == nil {
 			continue
 		}
-		od.state.MarkAttemptDirty(a) // it may miss nothing any more
+		dp.state.MarkAttemptDirty(a) // it may miss nothing any more
 		if a.Launcher.Up {
-			od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Sources{Sources: m}})
+			dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Sources{Sources: m}})
 		}
 	}
 }
 
 // sourcesOf lists the sources that an attempt starts with.
-func (od *Dispatcher) sourcesOf(a *state.Attempt) []*wire.Source {
+func (dp *Dispatcher) sourcesOf(a *state.Attempt) []*wire.Source {
 	j := a.BundleAttempt.Bundle.Job
 	if !j.Inputs.HasFileConnections() {
 		return nil
 	}
-	l := j.Inputs.List(&a.Reads, a.ID, a.BundleAttempt.Bundle.NodesWithFiles(a.Group), od.step.Set.CommandBytes, od.state.Source(j))
+	l := j.Inputs.List(&a.Reads, a.ID, a.BundleAttempt.Bundle.NodesWithFiles(a.Group), dp.step.Set.CommandBytes, dp.state.Source(j))
 	if l.Missed {
-		od.state.MarkAttemptDirty(a)
-		od.WatchWaiting(j)
+		dp.state.MarkAttemptDirty(a)
+		dp.WatchWaiting(j)
 	}
-	od.step.AddCost(l.Looked/looksAtOnce + len(l.Sources))
+	dp.step.AddCost(l.Looked/looksAtOnce + len(l.Sources))
 	return l.Sources
 }
 

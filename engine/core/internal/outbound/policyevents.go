@@ -1,32 +1,20 @@
-// Package events tells the policy what happens to jobs, bundles, attempts and launchers: one
-// event after the other, or, to a policy that starts, all that there is as a snapshot.
-//
-// # What holds
-//
-// What an event says is so when it is told. A policy that starts is told of each launcher,
-// job and bundle by the snapshot or by events, and never by both.
 package outbound
 
 import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
-
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Events tells it. Not safe for concurrent use.
+// PolicyEvents tells the policy what happens to jobs, bundles, attempts and launchers: event by
+// event or, for a policy that starts, as a snapshot of all there is.
 type PolicyEvents struct {
 	step   *step.Step
 	policy *policystate.Session
 	state  *state.Cluster
-}
-
-// New returns one of the state that it is given.
-func NewPolicyEvents(s *step.Step, p *policystate.Session, l *state.Cluster) *PolicyEvents {
-	return &PolicyEvents{step: s, policy: p, state: l}
 }
 
 // Emit tells an event about a bundle to the policy, and to one that is being started

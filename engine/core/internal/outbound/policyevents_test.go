@@ -128,7 +128,7 @@ func TestASnapshotTellsWhoIsToLeave(t *testing.T) {
 		victim, other := h.Job(coretest.Maps(1)), h.Job(coretest.Maps(1))
 		a := h.RunBundle(victim, 0, l).Attempts[0]
 		h.Later(time.Hour)
-		if _, why := h.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{a.ID}, Mode: mode}); why != "" {
+		if _, why := h.Rounds.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{a.ID}, Mode: mode}); why != "" {
 			t.Fatal(why)
 		}
 		preempted := h.Step.Now

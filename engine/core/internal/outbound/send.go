@@ -3,85 +3,84 @@ package outbound
 import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
-
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // SendFiles answers a worker that asks for further files. It keeps asking until an
 // answer comes, so none is remembered.
-func (od *Dispatcher) SendFiles(a *state.Attempt, from uint64) {
+func (dp *Dispatcher) SendFiles(a *state.Attempt, from uint64) {
 	if !a.BundleAttempt.Bundle.Last() || a.Stop() != nil {
 		return
 	}
-	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Files{Files: &wire.FilesUpdate{
-		Attempt: uint64(a.ID), From: from, Files: od.state.FilesFrom(a.BundleAttempt.Bundle.Job, from),
+	dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Files{Files: &wire.FilesUpdate{
+		Attempt: uint64(a.ID), From: from, Files: dp.state.FilesFrom(a.BundleAttempt.Bundle.Job, from),
 	}}})
 }
 
 // SendAgain repeats what an attempt was asked last and has not confirmed.
-func (od *Dispatcher) ResendCommand(a *state.Attempt) {
+func (dp *Dispatcher) ResendCommand(a *state.Attempt) {
 	switch {
 	case a.Stop() != nil:
-		od.SendStop(a)
+		dp.SendStop(a)
 	case a.Phase() == phase.Assigned:
-		od.SendStart(a)
+		dp.SendStart(a)
 	case a.Suspending():
-		od.SendSuspend(a)
+		dp.SendSuspend(a)
 	case a.Resuming():
-		od.SendResume(a)
+		dp.SendResume(a)
 	case a.Phase() == phase.Suspended: // its launcher says that it runs
-		od.SendSuspend(a)
+		dp.SendSuspend(a)
 	default: // its launcher says that it is suspended
-		od.SendResume(a)
+		dp.SendResume(a)
 	}
 }
 
 // Command sends a command to a launcher that is up.
-func (od *Dispatcher) Command(l *state.Launcher, m *wire.Command) {
+func (dp *Dispatcher) Command(l *state.Launcher, m *wire.Command) {
 	if l.Up {
-		state.SendCommand(od.step, l.Destination(), m)
+		state.SendCommand(dp.step, l.Destination(), m)
 	}
 }
 
 // Forget lets a launcher drop what it remembers of an attempt's end.
-func (od *Dispatcher) Forget(l *state.Launcher, id scheduler.AttemptID) {
+func (dp *Dispatcher) Forget(l *state.Launcher, id scheduler.AttemptID) {
 	var whole struct { // one piece of memory
 		command wire.Command
 		do      wire.Command_Forget
 	}
 	whole.do.Forget, whole.command.Do = uint64(id), &whole.do
-	od.Command(l, &whole.command)
+	dp.Command(l, &whole.command)
 }
 
 // DropJob has a launcher get rid of what it has of a job that is over, or not known.
-func (od *Dispatcher) DropJob(l *state.Launcher, id scheduler.JobID) {
+func (dp *Dispatcher) DropJob(l *state.Launcher, id scheduler.JobID) {
 	if l.Up {
-		l.Outstanding.Drop(od.step, l.Destination(), id)
+		l.Outstanding.Drop(dp.step, l.Destination(), id)
 	}
 }
 
 // unconfirmed has a launcher looked after until it confirms a command.
-func (od *Dispatcher) unconfirmed(a *state.Attempt) {
-	a.Launcher.Outstanding.Sent(od.step, a.Launcher.ID, &a.Unacked)
+func (dp *Dispatcher) unconfirmed(a *state.Attempt) {
+	a.Launcher.Outstanding.Sent(dp.step, a.Launcher.ID, &a.Unacked)
 }
 
 // SendStop tells a launcher to stop an attempt.
-func (od *Dispatcher) SendStop(a *state.Attempt) {
-	od.unconfirmed(a)
-	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{
+func (dp *Dispatcher) SendStop(a *state.Attempt) {
+	dp.unconfirmed(a)
+	dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{
 		Attempt: uint64(a.ID), GraceNs: int64(a.Stop().Grace), Reason: a.Stop().Reason,
 	}}})
 }
 
 // SendSuspend tells it to suspend one.
-func (od *Dispatcher) SendSuspend(a *state.Attempt) {
-	od.unconfirmed(a)
-	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Suspend{Suspend: uint64(a.ID)}})
+func (dp *Dispatcher) SendSuspend(a *state.Attempt) {
+	dp.unconfirmed(a)
+	dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Suspend{Suspend: uint64(a.ID)}})
 }
 
 // SendResume tells it to let one run again.
-func (od *Dispatcher) SendResume(a *state.Attempt) {
-	od.unconfirmed(a)
-	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Resume{Resume: uint64(a.ID)}})
+func (dp *Dispatcher) SendResume(a *state.Attempt) {
+	dp.unconfirmed(a)
+	dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Resume{Resume: uint64(a.ID)}})
 }

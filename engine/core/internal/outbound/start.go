@@ -16,30 +16,30 @@ import (
 
 // earlierToken is the token of a bundle attempt as earlier managers made it, whose log is
 // replayed, or nil.
-func (od *Dispatcher) earlierToken(run uint64) []byte {
-	if od.step.Set.TokenSeed == "" {
+func (dp *Dispatcher) earlierToken(run uint64) []byte {
+	if dp.step.Set.TokenSeed == "" {
 		return nil
 	}
 	var room [128]byte
-	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], od.step.Set.TokenSeed...), run))
+	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], dp.step.Set.TokenSeed...), run))
 	return bytes.Clone(sum[:markBytes])
 }
 
 // SendStart tells a launcher to run an attempt.
-func (od *Dispatcher) SendStart(a *state.Attempt) {
-	od.unconfirmed(a)
-	od.Command(a.Launcher, od.StartCommand(a))
+func (dp *Dispatcher) SendStart(a *state.Attempt) {
+	dp.unconfirmed(a)
+	dp.Command(a.Launcher, dp.StartCommand(a))
 }
 
 // SendLater is sendStart for a plain bundle: the command is written when the step's
 // round is on its way to the policy, which need not wait for it.
-func (od *Dispatcher) SendStartDeferred(a *state.Attempt) {
-	od.unconfirmed(a)
-	od.step.EmitDeferred(step.Effect{Deferred: a, Incarnation: a.Launcher.Incarnation})
+func (dp *Dispatcher) SendStartDeferred(a *state.Attempt) {
+	dp.unconfirmed(a)
+	dp.step.EmitDeferred(step.Effect{Deferred: a, Incarnation: a.Launcher.Incarnation})
 }
 
 // StartCommand is the command to run an attempt.
-func (od *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
+func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 	b, j := a.BundleAttempt.Bundle, a.BundleAttempt.Bundle.Job
 	var whole struct { // one piece of memory for all of the message
 		command wire.Command
@@ -49,11 +49,11 @@ func (od *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 		refs    [1]*wire.NodeRef
 	}
 	if a.BundleAttempt.Token == nil {
-		a.BundleAttempt.Token = od.earlierToken(a.BundleAttempt.ID)
+		a.BundleAttempt.Token = dp.earlierToken(a.BundleAttempt.ID)
 	}
 	m := &whole.start
 	whole.do.Start, whole.command.Do = m, &whole.do
-	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.BundleAttempt.ID, od.state.Token(a.BundleAttempt.ID, a.BundleAttempt.Token)
+	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.BundleAttempt.ID, dp.state.Token(a.BundleAttempt.ID, a.BundleAttempt.Token)
 	m.Kind, m.Slots, m.Memory = a.Kind, uint32(a.Slots), a.Memory
 	m.Program, m.Plan, m.Fingerprint, m.JobName = j.Spec.Program, j.Spec.Plan, j.Spec.Fingerprint, j.Spec.Name
 	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.BundleAttempt.Speculative
@@ -61,9 +61,9 @@ func (od *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 	if b.Last() {
 		m.SourcesComplete, m.Slots, m.Memory = true, lastSlots, j.LastMemory()
 		m.Finish = &wire.Finish{
-			Publish: j.Phase() == state.JobPublishing, Outputs: j.Spec.Outputs, Keep: j.OutputCommit.Keeps(), Granted: j.OutputCommit.MayBeThere(), Mark: od.mark(j.ID),
+			Publish: j.Phase() == state.JobPublishing, Outputs: j.Spec.Outputs, Keep: j.OutputCommit.Keeps(), Granted: j.OutputCommit.MayBeThere(), Mark: dp.mark(j.ID),
 		}
-		m.Finish.Files, m.Finish.FilesTotal = od.state.FilesFrom(j, 0), j.FilesTotal()
+		m.Finish.Files, m.Finish.FilesTotal = dp.state.FilesFrom(j, 0), j.FilesTotal()
 	} else {
 		if b.SingleNode {
 			whole.ref.Stage, whole.ref.Index = uint32(b.Stage), uint32(b.First)
@@ -73,7 +73,7 @@ func (od *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 			m.Nodes = j.Refs(b.Nodes(a.Group))
 		}
 		m.WaitForPeers = b.HasTCP
-		m.Sources = od.sourcesOf(a) // each time: outputs are lost while the command is
+		m.Sources = dp.sourcesOf(a) // each time: outputs are lost while the command is
 		m.SourcesComplete = a.Reads.Misses() == 0
 	}
 	return &whole.command
@@ -84,8 +84,8 @@ const lastSlots = 1
 
 // mark is what no other job of any cluster has: who publishes knows by it what it
 // published before.
-func (od *Dispatcher) mark(id scheduler.JobID) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, od.step.Set.Cluster()))
+func (dp *Dispatcher) mark(id scheduler.JobID) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, dp.step.Set.Cluster()))
 	return hex.EncodeToString(sum[:markBytes])
 }
 
@@ -93,7 +93,7 @@ func (od *Dispatcher) mark(id scheduler.JobID) string {
 const markBytes = 16
 
 // SendPeers tells all of a bundle attempt where the others listen, once all do.
-func (od *Dispatcher) SendPeers(r *state.BundleAttempt) {
+func (dp *Dispatcher) SendPeers(r *state.BundleAttempt) {
 	if !r.Bundle.HasTCP || r.Stopped() != 0 { // one that is being stopped may have no address, and needs none
 		return
 	}
@@ -104,12 +104,12 @@ func (od *Dispatcher) SendPeers(r *state.BundleAttempt) {
 	}
 	r.PeersSent = true
 	for _, a := range r.Attempts {
-		od.SendPeersTo(a)
+		dp.SendPeersTo(a)
 	}
 }
 
 // SendPeersTo tells an attempt where the others of its bundle listen.
-func (od *Dispatcher) SendPeersTo(a *state.Attempt) {
+func (dp *Dispatcher) SendPeersTo(a *state.Attempt) {
 	if a.Phase() == phase.Ended {
 		return
 	}
@@ -119,5 +119,5 @@ func (od *Dispatcher) SendPeersTo(a *state.Attempt) {
 			Attempt: uint64(p.ID), Address: p.Address, Nodes: p.BundleAttempt.Bundle.Job.Refs(p.BundleAttempt.Bundle.Nodes(p.Group)), LauncherName: p.Launcher.Name,
 		})
 	}
-	od.Command(a.Launcher, &wire.Command{Do: &wire.Command_Peers{Peers: m}})
+	dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Peers{Peers: m}})
 }

@@ -1,8 +1,3 @@
-// Package status tells what changed in a step, and keeps what is shown of jobs that ended. Nothing
-// that is decided depends on it.
-//
-// What people and programs ask is answered beside the core, of what was told. The same answers of
-// the state itself, which are given here, are for simulations and tests: they say what is right.
 package outbound
 
 import (
@@ -16,17 +11,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Reader answers. Not safe for concurrent use.
+// StatusReader returns the rows that changed in a step, and keeps the summaries of jobs that
+// ended. The manager answers requests beside the core, from these rows. The answers that are read
+// from the state itself are for simulations and tests, which compare the two.
 type StatusReader struct {
 	step      *step.Step
 	resources *resources.Resources
 	policy    *policystate.Session
 	state     *state.Cluster
-}
-
-// New returns one of the state that it is given.
-func NewStatusReader(s *step.Step, c *resources.Resources, p *policystate.Session, l *state.Cluster) *StatusReader {
-	return &StatusReader{step: s, resources: c, policy: p, state: l}
 }
 
 // Jobs lists the live jobs in order of id, and with all those that ended and are

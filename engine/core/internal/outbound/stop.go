@@ -10,27 +10,27 @@ import (
 )
 
 // StopRun stops all of a bundle attempt, for one reason.
-func (od *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
+func (dp *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
 	r.Stop(outcome)
 	for _, a := range r.Attempts {
 		if a.Phase() != phase.Ended {
-			od.stopAttempt(a, phase.Stop{Outcome: outcome, Reason: reason, Grace: grace, ForJob: forJob, At: od.step.Now})
+			dp.stopAttempt(a, phase.Stop{Outcome: outcome, Reason: reason, Grace: grace, ForJob: forJob, At: dp.step.Now})
 		}
 	}
 }
 
 // stopAttempt sends the command to stop, unless it went out already and this one
 // is not harder.
-func (od *Dispatcher) stopAttempt(a *state.Attempt, s phase.Stop) {
+func (dp *Dispatcher) stopAttempt(a *state.Attempt, s phase.Stop) {
 	if a.AskStop(s) {
-		od.state.MarkAttemptDirty(a)
+		dp.state.MarkAttemptDirty(a)
 		a.Reads.Stop()
-		od.SendStop(a)
+		dp.SendStop(a)
 	}
 }
 
 // StopForEnd stops an attempt of a bundle because its job ends.
-func (od *Dispatcher) StopForEnd(r *state.BundleAttempt) {
-	od.step.AddCost(step.WorkStop * len(r.Attempts))
-	od.StopBundleAttempt(r, scheduler.Killed, "its job "+r.Bundle.Job.Outcome.String(), 0, 0)
+func (dp *Dispatcher) StopForEnd(r *state.BundleAttempt) {
+	dp.step.AddCost(step.WorkStop * len(r.Attempts))
+	dp.StopBundleAttempt(r, scheduler.Killed, "its job "+r.Bundle.Job.Outcome.String(), 0, 0)
 }

@@ -24,7 +24,7 @@ type gang struct {
 func (g gang) ID() scheduler.BundleID { return g.id }
 func (g gang) JobID() scheduler.JobID { return g.job }
 func (g gang) Width() int             { return g.width }
-func (g gang) Request(int) Request     { return g.demand }
+func (g gang) Request(int) Request    { return g.demand }
 
 func mapSlots(n int, memory int64) Request { return Request{Kind: "map", Slots: n, Memory: memory} }
 

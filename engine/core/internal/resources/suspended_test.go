@@ -15,7 +15,7 @@ type mixed []Request
 func (m mixed) ID() scheduler.BundleID { return 1 }
 func (m mixed) JobID() scheduler.JobID { return 1 }
 func (m mixed) Width() int             { return len(m) }
-func (m mixed) Request(i int) Request   { return m[i] }
+func (m mixed) Request(i int) Request  { return m[i] }
 
 // TestHoldsLikeBruteForce: on small clusters a bundle is held exactly if some launcher for each
 // group, all tried, leaves none with less than it has. Launchers that drain or are avoided

@@ -14,34 +14,34 @@ import (
 )
 
 // Answer applies a policy's decisions, each of which gets its outcome.
-func (ds *Rounds) Answer(m *wire.PolicyAnswer) {
-	if !ds.policy.Answers(m.GetGeneration(), m.GetRound()) {
+func (rs *Rounds) Answer(m *wire.PolicyAnswer) {
+	if !rs.policy.Answers(m.GetGeneration(), m.GetRound()) {
 		return
 	}
-	d, err := ds.decode(m)
+	d, err := rs.decode(m)
 	if err != nil {
-		ds.breach(err.Error())
+		rs.breach(err.Error())
 		return
 	}
-	ds.policy.BeginAnswer(m.GetDecisions(), d)
-	ds.ApplyAnswer()
+	rs.policy.BeginAnswer(m.GetDecisions(), d)
+	rs.ApplyAnswer()
 }
 
 // Expect has the next step take the decisions of an answer that it brings as they
 // were read when it came. The core becomes their owner.
-func (ds *Rounds) Expect(of *wire.PolicyAnswer, d scheduler.Decisions) {
-	ds.answer = expectedAnswer{of, d}
+func (rs *Rounds) Expect(of *wire.PolicyAnswer, d scheduler.Decisions) {
+	rs.answer = expectedAnswer{of, d}
 }
 
 // decode reads decisions and holds them against the limits.
-func (ds *Rounds) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
-	l, b := ds.step.Set.PolicyLimits, m.GetDecisions()
+func (rs *Rounds) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
+	l, b := rs.step.Set.PolicyLimits, m.GetDecisions()
 	if len(b) > l.AnswerBytes {
 		return scheduler.Decisions{}, fmt.Errorf("its answer has %d bytes, at most %d are allowed", len(b), l.AnswerBytes)
 	}
 	var err error
-	d := ds.answer.decisions
-	if ds.answer.of != m {
+	d := rs.answer.decisions
+	if rs.answer.of != m {
 		if d, err = schedwire.DecodeDecisions(b); err != nil {
 			return d, fmt.Errorf("its answer can't be read: %w", err)
 		}
@@ -50,7 +50,7 @@ func (ds *Rounds) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 		return d, fmt.Errorf("its answer has %d decisions, at most %d are allowed", n, l.Decisions)
 	}
 	if k := d.Checkpoint; k != nil {
-		if err := ds.policy.CheckCheckpoint(*k, l.CheckpointBytes); err != nil {
+		if err := rs.policy.CheckCheckpoint(*k, l.CheckpointBytes); err != nil {
 			return d, err
 		}
 	}
@@ -58,82 +58,82 @@ func (ds *Rounds) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 }
 
 // Decide applies the answer at hand, or as much of it as the step may do.
-func (ds *Rounds) ApplyAnswer() {
-	d := ds.policy.PendingAnswer()
-	if !ds.apply(d) {
+func (rs *Rounds) ApplyAnswer() {
+	d := rs.policy.PendingAnswer()
+	if !rs.apply(d) {
 		return
 	}
-	ds.policy.AnswerApplied()
-	ds.applyRest(&d.Decisions)
-	ds.cutOver()
+	rs.policy.AnswerApplied()
+	rs.applyRest(&d.Decisions)
+	rs.cutOver()
 }
 
 // apply applies decisions in the order of the contract; false when some are left. To start
 // or to stop something tells the policy nothing by itself, so an outcome comes before all
 // that follows from it.
-func (ds *Rounds) apply(d *policystate.PendingAnswer) bool {
-	round, list := ds.policy.Asked(), &d.Decisions
+func (rs *Rounds) apply(d *policystate.PendingAnswer) bool {
+	round, list := rs.policy.Asked(), &d.Decisions
 	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
 		accepted := reason == scheduler.NotRefused
-		ds.step.Stats.Decision(kind, reason)
+		rs.step.Stats.Decision(kind, reason)
 		if !accepted {
-			ds.policy.Refused()
+			rs.policy.Refused()
 		}
-		if ds.state.RecordsDecisions() {
-			ds.note(list, changes.Decision{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
+		if rs.state.RecordsDecisions() {
+			rs.note(list, changes.Decision{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
 		}
-		return scheduler.Outcome{At: ds.step.Now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
+		return scheduler.Outcome{At: rs.step.Now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
 	}
 	refuse, admit, preempt, resume, launch := &d.Done[0], &d.Done[1], &d.Done[2], &d.Done[3], &d.Done[4]
-	for ; *refuse < len(list.Refuse) && ds.step.ConsumeBudget(step.WorkDecide); *refuse++ {
-		reason, why := ds.admission.Refuse(list.Refuse[*refuse])
-		ds.policy.Notify(outcome(scheduler.DecisionRefuse, *refuse, reason, why))
+	for ; *refuse < len(list.Refuse) && rs.step.ConsumeBudget(step.WorkDecide); *refuse++ {
+		reason, why := rs.admission.Refuse(list.Refuse[*refuse])
+		rs.policy.Notify(outcome(scheduler.DecisionRefuse, *refuse, reason, why))
 	}
-	for ; *admit < len(list.Admit) && ds.step.ConsumeBudget(step.WorkDecide); *admit++ {
-		reason, why := ds.admission.Admit(list.Admit[*admit])
-		ds.policy.Notify(outcome(scheduler.DecisionAdmit, *admit, reason, why))
+	for ; *admit < len(list.Admit) && rs.step.ConsumeBudget(step.WorkDecide); *admit++ {
+		reason, why := rs.admission.Admit(list.Admit[*admit])
+		rs.policy.Notify(outcome(scheduler.DecisionAdmit, *admit, reason, why))
 	}
-	for ; *preempt < len(list.Preempt) && ds.step.ConsumeBudget(step.WorkDecide); *preempt++ {
+	for ; *preempt < len(list.Preempt) && rs.step.ConsumeBudget(step.WorkDecide); *preempt++ {
 		x := list.Preempt[*preempt]
-		known := ds.knownToNext(x.Victims)
-		reason, why := ds.preemption.Preempt(x)
+		known := rs.knownToNext(x.Victims)
+		reason, why := rs.Preemption.Preempt(x)
 		o := outcome(scheduler.DecisionPreempt, *preempt, reason, why)
 		o.Preempt = x
-		ds.policy.Notify(o)
+		rs.policy.Notify(o)
 		if o.Accepted && len(known) > 0 {
 			o.Preempt.Victims = known
-			ds.policy.NotifyNext(o)
+			rs.policy.NotifyNext(o)
 		}
 	}
-	for ; *resume < len(list.Resume) && ds.step.ConsumeBudget(step.WorkDecide); *resume++ {
-		ids, reason, why := ds.attempts.Resume(list.Resume[*resume])
+	for ; *resume < len(list.Resume) && rs.step.ConsumeBudget(step.WorkDecide); *resume++ {
+		ids, reason, why := rs.attempts.Resume(list.Resume[*resume])
 		o := outcome(scheduler.DecisionResume, *resume, reason, why)
 		o.Attempts = ids
-		ds.policy.Notify(o)
-		if known := ds.knownToNext(ids); o.Accepted && len(known) > 0 {
+		rs.policy.Notify(o)
+		if known := rs.knownToNext(ids); o.Accepted && len(known) > 0 {
 			o.Attempts = known
-			ds.policy.NotifyNext(o)
+			rs.policy.NotifyNext(o)
 		}
 	}
-	for ; *launch < len(list.Launch) && ds.step.ConsumeBudget(step.WorkDecide); *launch++ {
+	for ; *launch < len(list.Launch) && rs.step.ConsumeBudget(step.WorkDecide); *launch++ {
 		if next := prefetch.Next(list.Launch, *launch); next != nil {
-			ds.state.PrefetchLaunches(next)
+			rs.state.PrefetchLaunches(next)
 		}
 		x := list.Launch[*launch]
-		ids, reason, why := ds.attempts.Launch(x)
+		ids, reason, why := rs.attempts.Launch(x)
 		o := outcome(scheduler.DecisionLaunch, *launch, reason, why)
 		o.Attempts, o.Launch = ids, x
-		ds.policy.Notify(o)
-		if b := ds.state.Bundles.Get(x.Bundle); o.Accepted && ds.policy.NextKnows(b.Job.ID, b.Index) {
-			ds.policy.NotifyNext(o)
+		rs.policy.Notify(o)
+		if b := rs.state.Bundles.Get(x.Bundle); o.Accepted && rs.policy.NextKnows(b.Job.ID, b.Index) {
+			rs.policy.NotifyNext(o)
 		}
 	}
 	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
 }
 
 // note has it be told what became of the i-th decision of its kind.
-func (ds *Rounds) note(list *scheduler.Decisions, d changes.Decision, i int) {
-	if g := ds.policy.Current(); g != nil {
+func (rs *Rounds) note(list *scheduler.Decisions, d changes.Decision, i int) {
+	if g := rs.policy.Current(); g != nil {
 		d.Generation = g.Number
 	}
 	switch d.Kind {
@@ -146,27 +146,27 @@ func (ds *Rounds) note(list *scheduler.Decisions, d changes.Decision, i int) {
 		d.Job, d.Bundle, d.Count = x.For, x.Bundle, len(x.Victims)
 		if d.Count > 0 {
 			d.Attempt = x.Victims[0]
-			d.From, d.Launcher = ds.jobAndLauncherOf(d.Attempt)
+			d.From, d.Launcher = rs.jobAndLauncherOf(d.Attempt)
 		}
 	case scheduler.DecisionResume:
 		d.Attempt = list.Resume[i].Attempt
-		d.Job, d.Launcher = ds.jobAndLauncherOf(d.Attempt)
+		d.Job, d.Launcher = rs.jobAndLauncherOf(d.Attempt)
 	case scheduler.DecisionLaunch:
 		x := &list.Launch[i]
 		d.Bundle, d.Count = x.Bundle, len(x.Launchers)
 		if d.Count > 0 {
 			d.Launcher = x.Launchers[0]
 		}
-		if b := ds.state.Bundles.Get(x.Bundle); b != nil {
+		if b := rs.state.Bundles.Get(x.Bundle); b != nil {
 			d.Job = b.Job.ID
 		}
 	}
-	ds.state.NoteDecision(d)
+	rs.state.NoteDecision(d)
 }
 
 // whose tells an attempt's job and launcher.
-func (ds *Rounds) jobAndLauncherOf(id scheduler.AttemptID) (scheduler.JobID, scheduler.LauncherID) {
-	a := ds.state.Attempts.Get(id)
+func (rs *Rounds) jobAndLauncherOf(id scheduler.AttemptID) (scheduler.JobID, scheduler.LauncherID) {
+	a := rs.state.Attempts.Get(id)
 	if a == nil {
 		return 0, 0
 	}
@@ -175,36 +175,36 @@ func (ds *Rounds) jobAndLauncherOf(id scheduler.AttemptID) (scheduler.JobID, sch
 
 // gathered returns those of some attempts that a generation that is being started knows:
 // what happens to the others it sees when its snapshot comes to them.
-func (ds *Rounds) knownToNext(list []scheduler.AttemptID) []scheduler.AttemptID {
-	if ds.policy.Building() == nil {
+func (rs *Rounds) knownToNext(list []scheduler.AttemptID) []scheduler.AttemptID {
+	if rs.policy.Building() == nil {
 		return list
 	}
 	return slices.DeleteFunc(slices.Clone(list), func(id scheduler.AttemptID) bool {
-		a := ds.state.Attempts.Get(id)
-		return a == nil || !ds.policy.NextKnows(a.BundleAttempt.Bundle.Job.ID, a.BundleAttempt.Bundle.Index)
+		a := rs.state.Attempts.Get(id)
+		return a == nil || !rs.policy.NextKnows(a.BundleAttempt.Bundle.Job.ID, a.BundleAttempt.Bundle.Index)
 	})
 }
 
-func (ds *Rounds) applyRest(d *scheduler.Decisions) {
+func (rs *Rounds) applyRest(d *scheduler.Decisions) {
 	for i := range d.Answers {
-		ds.policy.Requests.Answer(ds.step, &d.Answers[i])
+		rs.policy.Requests.Answer(rs.step, &d.Answers[i])
 	}
 	for _, v := range d.Settings {
-		ds.settingsVerdict(v)
+		rs.settingsVerdict(v)
 	}
 	for _, w := range d.Waiting {
-		if j := ds.state.Jobs.Get(w.Job); j != nil {
-			w.Detail = ds.step.Shorten(w.Detail)
+		if j := rs.state.Jobs.Get(w.Job); j != nil {
+			w.Detail = rs.step.Shorten(w.Detail)
 			j.PolicyWait = w
-			ds.state.MarkDirty(j)
+			rs.state.MarkDirty(j)
 		}
 	}
 	for _, n := range d.Notes {
-		ds.policy.Note(ds.step, 0, n)
+		rs.policy.Note(rs.step, 0, n)
 	}
-	ds.policy.WakeAt(d.WakeAt)
-	if d.Checkpoint != nil && ds.policy.Has(scheduler.AbilityCheckpoint) {
-		ds.policy.KeepCheckpoint(*d.Checkpoint)
+	rs.policy.WakeAt(d.WakeAt)
+	if d.Checkpoint != nil && rs.policy.Has(scheduler.AbilityCheckpoint) {
+		rs.policy.KeepCheckpoint(*d.Checkpoint)
 	}
 }
 
@@ -215,4 +215,4 @@ type expectedAnswer struct {
 }
 
 // Forget drops what was expected and did not come in the step.
-func (ds *Rounds) DropExpected() { ds.answer = expectedAnswer{} }
+func (rs *Rounds) DropExpected() { rs.answer = expectedAnswer{} }

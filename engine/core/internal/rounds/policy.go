@@ -11,94 +11,94 @@ import (
 )
 
 // Start has a snapshot made for a new generation, beside what runs: see Events.Gather.
-func (ds *Rounds) Start(m *wire.PolicyStart) {
-	if given := ds.policy.Begin(m.GetGeneration(), m.GetPolicy(), m.GetStandIn()); given != 0 {
-		ds.step.Emit(step.PolicyGone{Generation: given})
+func (rs *Rounds) Start(m *wire.PolicyStart) {
+	if given := rs.policy.Begin(m.GetGeneration(), m.GetPolicy(), m.GetStandIn()); given != 0 {
+		rs.step.Emit(step.PolicyGone{Generation: given})
 	}
 }
 
 // Started has a generation take over between two rounds.
-func (ds *Rounds) Started(m *wire.PolicyStarted) {
-	if !ds.policy.Started(m.GetGeneration(), m.GetName(), m.GetVersion(), scheduler.Ability(m.GetAbilities()), time.Duration(m.GetProgressEveryNs())) {
-		ds.step.Emit(step.PolicyGone{Generation: m.GetGeneration()})
+func (rs *Rounds) Started(m *wire.PolicyStarted) {
+	if !rs.policy.Started(m.GetGeneration(), m.GetName(), m.GetVersion(), scheduler.Ability(m.GetAbilities()), time.Duration(m.GetProgressEveryNs())) {
+		rs.step.Emit(step.PolicyGone{Generation: m.GetGeneration()})
 		return
 	}
-	ds.cutOver()
+	rs.cutOver()
 }
 
 // cutOver hands the deciding to the generation that waits for it.
-func (ds *Rounds) cutOver() {
-	old, yes := ds.policy.CutOver()
+func (rs *Rounds) cutOver() {
+	old, yes := rs.policy.CutOver()
 	if !yes {
 		return
 	}
-	ds.resources.ReleaseAll()
+	rs.resources.ReleaseAll()
 	if old != nil {
-		ds.step.Emit(step.PolicyGone{Generation: old.Number})
-		ds.policy.Changes.Pass(ds.step)
+		rs.step.Emit(step.PolicyGone{Generation: old.Number})
+		rs.policy.Changes.Pass(rs.step)
 	}
-	ds.limitSuspensions()
-	ds.resources.MarkCapacityFreed()
-	ds.events.NotifyLoads(false)
-	ds.admission.AskAll()
-	ds.policy.PassRequests(ds.step)
-	g := ds.policy.Current()
-	ds.step.Log(step.Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
-	for j := range ds.state.Jobs.All() {
+	rs.limitSuspensions()
+	rs.resources.MarkCapacityFreed()
+	rs.events.NotifyLoads(false)
+	rs.admission.AskAll()
+	rs.policy.PassRequests(rs.step)
+	g := rs.policy.Current()
+	rs.step.Log(step.Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
+	for j := range rs.state.Jobs.All() {
 		if j.PolicyWait != (scheduler.Waiting{}) {
 			j.PolicyWait = scheduler.Waiting{}
-			ds.state.MarkDirty(j)
+			rs.state.MarkDirty(j)
 		}
 	}
 }
 
 // settingsVerdict takes what the policy says of its new settings.
-func (ds *Rounds) settingsVerdict(v scheduler.SettingsVerdict) {
-	heard := ds.policy.Has(scheduler.AbilityLoad)
-	if ds.policy.Verdict(ds.step, v) {
-		ds.limitSuspensions()
+func (rs *Rounds) settingsVerdict(v scheduler.SettingsVerdict) {
+	heard := rs.policy.Has(scheduler.AbilityLoad)
+	if rs.policy.Verdict(rs.step, v) {
+		rs.limitSuspensions()
 		if !heard {
-			ds.events.NotifyLoads(true)
+			rs.events.NotifyLoads(true)
 		}
 	}
 }
 
 // limitSuspensions sees that what the policy that ran before was to resume is not
 // suspended for ever.
-func (ds *Rounds) limitSuspensions() {
-	for r := range ds.state.Suspended.All() {
-		if !ds.policy.Resumes() {
-			ds.step.SetTimer(ds.step.Set.SuspendMax, step.TimerSuspend, r.ID)
+func (rs *Rounds) limitSuspensions() {
+	for r := range rs.state.Suspended.All() {
+		if !rs.policy.Resumes() {
+			rs.step.SetTimer(rs.step.Set.SuspendMax, step.TimerSuspend, r.ID)
 		}
 	}
 }
 
 // Failed takes in that a generation is gone. What runs goes on; rounds
 // wait for the next.
-func (ds *Rounds) Failed(number uint64, reason string) {
-	g := ds.policy.Current()
-	switch ds.policy.Fail(number, reason) {
+func (rs *Rounds) Failed(number uint64, reason string) {
+	g := rs.policy.Current()
+	switch rs.policy.Fail(number, reason) {
 	case policystate.FailedNext:
-		ds.step.Log(step.Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
+		rs.step.Log(step.Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
 	case policystate.FailedCurrent:
-		ds.step.Log(step.Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
-		ds.resources.ReleaseAll()
-		ds.policy.Changes.Fail(ds.step, reason)
-		ds.cutOver()
+		rs.step.Log(step.Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
+		rs.resources.ReleaseAll()
+		rs.policy.Changes.Fail(rs.step, reason)
+		rs.cutOver()
 	}
 }
 
 // breach ends a generation that broke the contract. The shell starts another.
-func (ds *Rounds) breach(reason string) {
-	number := ds.policy.Current().Number
-	ds.step.Emit(step.PolicyGone{Generation: number, Breach: reason})
-	ds.Failed(number, reason)
+func (rs *Rounds) breach(reason string) {
+	number := rs.policy.Current().Number
+	rs.step.Emit(step.PolicyGone{Generation: number, Breach: reason})
+	rs.Failed(number, reason)
 }
 
 // DropPolicies forgets the generations of the manager's last life.
-func (ds *Rounds) DropPolicies() {
-	ds.policy.Forget()
-	ds.resources.ReleaseAll()
+func (rs *Rounds) DropPolicies() {
+	rs.policy.Forget()
+	rs.resources.ReleaseAll()
 }
 
 // State is what status shows of the policy's rounds.
@@ -120,11 +120,11 @@ type PolicyState struct {
 }
 
 // State returns the state of the policy's rounds.
-func (ds *Rounds) State() PolicyState {
-	p := ds.policy
+func (rs *Rounds) State() PolicyState {
+	p := rs.policy
 	x := p.State()
 	s := PolicyState{
-		Starting: p.Starting(), Rounds: x.Rounds, Dropped: x.Dropped, Refusals: ds.step.Stats.Refusals(),
+		Starting: p.Starting(), Rounds: x.Rounds, Dropped: x.Dropped, Refusals: rs.step.Stats.Refusals(),
 		Restarts: x.Restarts, Problem: x.Problem, InFlight: x.InFlight,
 	}
 	if g := p.Current(); g != nil {

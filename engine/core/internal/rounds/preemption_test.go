@@ -22,7 +22,7 @@ func TestWhatAVictimFreesIsKept(t *testing.T) {
 	r := h.RunBundle(victim, 0, l)
 	h.Later(time.Hour)
 	d := scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptKill}
-	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+	if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
 	if c := h.Commands(l); len(c) != 1 || c[0].GetStop().GetAttempt() != uint64(r.Attempts[0].ID) {
@@ -45,7 +45,7 @@ func TestNobodyIsTakenOffInVain(t *testing.T) {
 	r := h.RunBundle(victim, 0, l)
 	h.Later(time.Hour)
 	h.Membership.Drain(&wire.DrainLauncher{Name: "a", Drain: true})
-	reason, _ := h.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptKill})
+	reason, _ := h.Rounds.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptKill})
 	if reason != scheduler.NothingGained || r.Stopped() != 0 || len(h.Commands(l)) > 0 {
 		t.Errorf("refused with %v, the victim is stopped: %v, the launcher is told %v", reason, r.Stopped(), h.Commands(l))
 	}
@@ -69,7 +69,7 @@ func TestAReservationExpires(t *testing.T) {
 	h.Later(time.Hour)
 	h.Due(0, 0)
 	d := scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptSoft, Grace: time.Hour}
-	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+	if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
 	grace := h.Step.Set.PolicyLimits.GraceMax
@@ -78,15 +78,15 @@ func TestAReservationExpires(t *testing.T) {
 	}
 	h.Attempts.Lose(a, "it left")
 	h.Later(grace + h.Step.Set.ReserveMax - 1)
-	if h.Preemption.ReservationExpired(1); launch(h, third, 0, l) != scheduler.NoCapacity || h.Due(step.TimerReservation, 1) {
+	if h.Rounds.Preemption.ReservationExpired(1); launch(h, third, 0, l) != scheduler.NoCapacity || h.Due(step.TimerReservation, 1) {
 		t.Error("it is free before its time")
 	}
 	h.Later(1)
 	if !h.Due(step.TimerReservation, 1) {
 		t.Error("nobody looks after it")
 	}
-	h.Preemption.ReservationExpired(1)
-	h.Preemption.ReservationExpired(1)
+	h.Rounds.Preemption.ReservationExpired(1)
+	h.Rounds.Preemption.ReservationExpired(1)
 	if refused := launch(h, third, 0, l); refused != scheduler.NotRefused || h.Step.Stats.ReservationsExpired != 1 {
 		t.Errorf("a launch is refused with %v, and %d have expired", refused, h.Step.Stats.ReservationsExpired)
 	}
@@ -103,7 +103,7 @@ func TestAVictimIsSuspended(t *testing.T) {
 	r := h.RunBundle(victim, 0, l, l)
 	h.Later(time.Hour)
 	d := scheduler.Preempt{For: other.ID, Bundle: other.Bundles[0].ID(), Victims: []scheduler.AttemptID{r.Attempts[1].ID}, Mode: scheduler.PreemptSuspend}
-	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+	if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
 	if c := h.Commands(l); len(c) != 2 || c[0].GetSuspend() != uint64(r.Attempts[0].ID) || c[1].GetSuspend() != uint64(r.Attempts[1].ID) {
@@ -112,7 +112,7 @@ func TestAVictimIsSuspended(t *testing.T) {
 	if until := r.Bundle.Protected; until != h.Step.Now.Add(h.Step.Set.ProtectFor) {
 		t.Errorf("it is left alone until %d, and it is %d", until, h.Step.Now)
 	}
-	if reason, _ := h.Preemption.Preempt(d); reason == scheduler.NotRefused {
+	if reason, _ := h.Rounds.Preemption.Preempt(d); reason == scheduler.NotRefused {
 		t.Error("it is taken off twice")
 	}
 	for _, a := range r.Attempts {
@@ -131,11 +131,11 @@ func TestAVictimIsSuspended(t *testing.T) {
 		h.Attempts.ResumedNow(a)
 	}
 	d.For, d.Bundle = third.ID, 0
-	if reason, _ := h.Preemption.Preempt(d); reason != scheduler.Protected {
+	if reason, _ := h.Rounds.Preemption.Preempt(d); reason != scheduler.Protected {
 		t.Errorf("to take it off at once again is refused with %v", reason)
 	}
 	h.Later(h.Step.Set.ProtectFor)
-	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+	if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
 		t.Error(why)
 	}
 	h.Checked()
@@ -160,7 +160,7 @@ func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
 		"and is lost": {func(h *coretest.Core, r *state.BundleAttempt) { h.Attempts.Lose(r.Attempts[1], "its worker died") }, 0},
 		"and is taken off itself": {func(h *coretest.Core, r *state.BundleAttempt) {
 			d := scheduler.Preempt{For: h.Job(coretest.Maps(1)).ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptKill}
-			if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+			if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
 				t.Error(why)
 			}
 		}, 0},
@@ -181,7 +181,7 @@ func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
 		elsewhere := h.RunBundle(other, 0, m).Attempts[0]
 		x, y := h.RunBundle(other, 1, l).Attempts[0], h.RunBundle(other, 2, l).Attempts[0]
 		d := scheduler.Preempt{For: gang.ID, Bundle: r.Bundle.ID(), Victims: []scheduler.AttemptID{x.ID, y.ID}, Mode: scheduler.PreemptKill}
-		if reason, _ := h.Preemption.Preempt(d); reason != scheduler.NotReady {
+		if reason, _ := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotReady {
 			t.Errorf("half of it still runs, and that is refused with %v", reason)
 		}
 		h.Attempts.SuspendedNow(r.Attempts[1])
@@ -197,11 +197,11 @@ func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
 			bad := d
 			bad.Victims = slices.Clone(d.Victims)
 			wrong.change(&bad)
-			if reason, _ := h.Preemption.Preempt(bad); reason != wrong.want || h.Resources.Reservations() > 0 {
+			if reason, _ := h.Rounds.Preemption.Preempt(bad); reason != wrong.want || h.Resources.Reservations() > 0 {
 				t.Errorf("%s: refused with %v", what, reason)
 			}
 		}
-		if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+		if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
 			t.Fatal(why)
 		}
 		for _, a := range []*state.Attempt{x, y} {
@@ -244,7 +244,7 @@ func TestWhatHoldsSomethingOutsideIsNotSuspended(t *testing.T) {
 		r := h.RunBundle(h.Job(story.spec), 0, []*state.Launcher{l, l}[:story.where]...)
 		h.Later(time.Hour)
 		d := scheduler.Preempt{For: h.Job(coretest.Maps(1)).ID, Victims: []scheduler.AttemptID{r.Attempts[0].ID}, Mode: scheduler.PreemptSuspend}
-		if reason, why := h.Preemption.Preempt(d); reason != scheduler.Unsupported || r.Attempts[0].Suspending() {
+		if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.Unsupported || r.Attempts[0].Suspending() {
 			t.Errorf("%s forbids it: refused with %v: %s", name, reason, why)
 		}
 		told := false
@@ -252,7 +252,7 @@ func TestWhatHoldsSomethingOutsideIsNotSuspended(t *testing.T) {
 			told = told || s.NoSuspend
 		}
 		d.Mode = scheduler.PreemptKill
-		if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused || !told {
+		if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused || !told {
 			t.Errorf("%s forbids to suspend it, the policy is told: %t, and to kill it is refused: %s", name, told, why)
 		}
 		h.Checked()
@@ -312,7 +312,7 @@ func TestWhoIsNotTakenOff(t *testing.T) {
 		story.change(h, &d, a)
 		h.Later(time.Hour)
 		stopped := a.Stop()
-		if reason, _ := h.Preemption.Preempt(d); reason != story.want || a.Stop() != stopped || h.Resources.Reservations() != 0 || len(h.Commands(l)) > 0 {
+		if reason, _ := h.Rounds.Preemption.Preempt(d); reason != story.want || a.Stop() != stopped || h.Resources.Reservations() != 0 || len(h.Commands(l)) > 0 {
 			t.Errorf("%s: it is refused with %v, and the launcher is told %v", name, reason, h.Commands(l))
 		}
 		h.Checked()
@@ -342,7 +342,7 @@ func TestAReaderGivesWay(t *testing.T) {
 	l := reader.Launcher
 	third := h.Job(coretest.Maps(1))
 	h.Later(h.Step.Set.TakeBackAfter - 1)
-	h.Preemption.ReclaimEarlyReaders(j.ID)
+	h.Rounds.Preemption.ReclaimEarlyReaders(j.ID)
 	if reader.Stop() != nil {
 		t.Fatal("it is stopped at once")
 	}
@@ -350,7 +350,7 @@ func TestAReaderGivesWay(t *testing.T) {
 	if !h.Due(step.TimerReclaim, uint64(j.ID)) {
 		t.Error("nobody looks")
 	}
-	h.Preemption.ReclaimEarlyReaders(j.ID)
+	h.Rounds.Preemption.ReclaimEarlyReaders(j.ID)
 	if s := reader.Stop(); s == nil || s.Outcome != scheduler.Preempted || s.ForJob != j.ID || h.Step.Stats.TakenBack != 1 {
 		t.Fatalf("it is stopped by %v", s)
 	}
@@ -371,11 +371,11 @@ func TestAReaderIsLeftAlone(t *testing.T) {
 	h, j, reader, other := early(t)
 	h.Finish(other.Attempts[0])
 	h.Later(h.Step.Set.TakeBackAfter)
-	if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
+	if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 		t.Error("it is stopped though there is room")
 	}
 	h.Later(5 * h.Step.Set.TakeBackAfter)
-	if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() == nil {
+	if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() == nil {
 		t.Error("what it waits for is passed over for ever")
 	}
 	h.Checked()
@@ -383,10 +383,10 @@ func TestAReaderIsLeftAlone(t *testing.T) {
 	h, j, reader, other = early(t)
 	h.Later(time.Hour)
 	d := scheduler.Preempt{For: j.ID, Bundle: j.Bundles[1].ID(), Victims: []scheduler.AttemptID{other.Attempts[0].ID}, Mode: scheduler.PreemptKill}
-	if reason, why := h.Preemption.Preempt(d); reason != scheduler.NotRefused {
+	if reason, why := h.Rounds.Preemption.Preempt(d); reason != scheduler.NotRefused {
 		t.Fatal(why)
 	}
-	if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
+	if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 		t.Error("it is stopped though a slot is being freed")
 	}
 	h.Checked()
@@ -410,7 +410,7 @@ func TestAReaderGivesWayToTheSuspended(t *testing.T) {
 			t.Fatal("it is stopped at once")
 		}
 		h.Later(wait)
-		h.Preemption.ReclaimEarlyReaders(j.ID)
+		h.Rounds.Preemption.ReclaimEarlyReaders(j.ID)
 	}
 	if reader.Stop() == nil {
 		t.Fatal("it goes on, and waits for ever")
@@ -448,18 +448,18 @@ func TestAReaderOfAnotherKindIsLeftAlone(t *testing.T) {
 	for range 10 {
 		other := h.RunBundle(h.Job(spec), 0, l)
 		h.Later(h.Step.Set.TakeBackAfter)
-		if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
+		if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 			t.Fatal("it is stopped, which gives nothing to what it waits for")
 		}
 		h.Finish(other.Attempts[0])
 		h.Later(h.Step.Set.TakeBackAfter)
-		if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
+		if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 			t.Fatal("it is stopped though there is room now and then, and others' work comes first")
 		}
 	}
 	h.RunBundle(crossed, 2, l)
 	h.Later(6 * h.Step.Set.TakeBackAfter)
-	if h.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() == nil {
+	if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() == nil {
 		t.Error("two jobs wait for each other for ever")
 	}
 	h.Checked()

@@ -6,15 +6,15 @@ import (
 
 // StartRound returns a round for the policy, if there is one that is not thinking, enough
 // time has passed, and there is something to tell; else nil.
-func (ds *Rounds) StartRound() *step.AskPolicy {
-	p := ds.policy
-	if !p.Due(ds.step.Now, ds.step.Set.RoundGap) || !p.Wanted() && !ds.resources.AnyOfferChanged() {
+func (rs *Rounds) StartRound() *step.AskPolicy {
+	p := rs.policy
+	if !p.Due(rs.step.Now, rs.step.Set.RoundGap) || !p.Wanted() && !rs.resources.AnyOfferChanged() {
 		return nil
 	}
-	offers := ds.resources.Offers(p.Fresh())
-	if len(offers) == 0 && (!p.Wanted() || p.Futile(ds.step.Now, ds.step.Set.RoundGap, ds.step.Set.RefusedGapMax)) {
+	offers := rs.resources.Offers(p.Fresh())
+	if len(offers) == 0 && (!p.Wanted() || p.Futile(rs.step.Now, rs.step.Set.RoundGap, rs.step.Set.RefusedGapMax)) {
 		return nil // what changed came back to what it was
 	}
-	ds.step.Stats.Rounds++
-	return &step.AskPolicy{Generation: p.Current().Number, Round: p.Ask(ds.step.Now, offers)}
+	rs.step.Stats.Rounds++
+	return &step.AskPolicy{Generation: p.Current().Number, Round: p.Ask(rs.step.Now, offers)}
 }

@@ -1,17 +1,18 @@
-// Package decisions has the policy asked, round after round, and does what it decides, or
-// refuses that; it has one policy take over from another, and ends one that breaks the
-// contract or stalls.
+// Package rounds asks the policy, round after round, and carries out what it decides, or refuses
+// that. One policy takes over from another by it, and one that breaks the contract or stalls is
+// ended. It preempts attempts for others: victims that the policy names, and early readers that
+// hold the slots of the very work they wait for.
 //
-// # What holds
+// # Invariants
 //
-// Each decision has one outcome. An answer to another round, or of another generation,
-// changes nothing.
+// Each decision has one outcome. An answer to another round, or of another generation, changes
+// nothing. What victims free is reserved for the beneficiary, for a bounded time, and nobody is
+// preempted when the beneficiary would not fit even so.
 package rounds
 
 import (
-	"github.com/hamadryad/hamadryad/engine/core/internal/lifecycle"
-
 	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/lifecycle"
 	"github.com/hamadryad/hamadryad/engine/core/internal/outbound"
 	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
@@ -19,24 +20,31 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// Decisions does that. Not safe for concurrent use.
+// Rounds is the talk with the policy. Not safe for concurrent use.
 type Rounds struct {
-	step       *step.Step
-	ids        *ids.IDs
-	resources  *resources.Resources
-	policy     *policystate.Session
-	state      *state.Cluster
-	events     *outbound.PolicyEvents
-	bundles    *lifecycle.Bundles
-	admission  *lifecycle.Admission
-	attempts   *lifecycle.Attempts
-	preemption *Preemption
+	step      *step.Step
+	ids       *ids.IDs
+	resources *resources.Resources
+	policy    *policystate.Session
+	state     *state.Cluster
+	events    *outbound.PolicyEvents
+	bundles   *lifecycle.Bundles
+	admission *lifecycle.Admission
+	attempts  *lifecycle.Attempts
 
+	Preemption   *Preemption
 	StallWatched bool           // the timer of a stalling policy is set
 	answer       expectedAnswer // see Expect
 }
 
-// New returns one of the state that it is given.
-func NewRounds(s *step.Step, i *ids.IDs, c *resources.Resources, p *policystate.Session, l *state.Cluster, e *outbound.PolicyEvents, b *lifecycle.Bundles, ad *lifecycle.Admission, at *lifecycle.Attempts, pr *Preemption) *Rounds {
-	return &Rounds{step: s, ids: i, resources: c, policy: p, state: l, events: e, bundles: b, admission: ad, attempts: at, preemption: pr}
+// New returns the rounds of a core: a state, its transitions, and what leaves.
+func New(s *state.Store, out *outbound.Outbound, l *lifecycle.Lifecycle) *Rounds {
+	return &Rounds{
+		step: &s.Step, ids: &s.IDs, resources: &s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events,
+		bundles: l.Bundles, admission: l.Admission, attempts: l.Attempts,
+		Preemption: &Preemption{
+			step: &s.Step, ids: &s.IDs, resources: &s.Resources, state: s.Cluster, events: out.Events, dispatch: out.Dispatch,
+			bundles: l.Bundles, attempts: l.Attempts,
+		},
+	}
 }

@@ -15,12 +15,12 @@ import (
 // that, a bad policy would hang every job.
 
 // stalled returns a job that waits for no reason; nil when there is none.
-func (ds *Rounds) stalled() *state.Job {
-	if ds.policy.Current() == nil || ds.state.Attempts.Len() > 0 {
+func (rs *Rounds) stalled() *state.Job {
+	if rs.policy.Current() == nil || rs.state.Attempts.Len() > 0 {
 		return nil
 	}
-	for j := range ds.state.Jobs.All() {
-		if j.Phase() == state.JobRunning && j.ReadyCount() > 0 && j.Unplaceable == 0 && j.PolicyWait.Reason == scheduler.WaitNone && ds.someFits(j) {
+	for j := range rs.state.Jobs.All() {
+		if j.Phase() == state.JobRunning && j.ReadyCount() > 0 && j.Unplaceable == 0 && j.PolicyWait.Reason == scheduler.WaitNone && rs.someFits(j) {
 			return j
 		}
 	}
@@ -29,10 +29,10 @@ func (ds *Rounds) stalled() *state.Job {
 
 // someFits says whether one of a job's longest ready bundles has room now. What
 // is drained, or kept for others, is not the policy's to give.
-func (ds *Rounds) someFits(j *state.Job) bool {
+func (rs *Rounds) someFits(j *state.Job) bool {
 	tried := 0
 	for b := range j.AllReady() {
-		if ds.bundles.Fits(b, nil, nil) {
+		if rs.bundles.Fits(b, nil, nil) {
 			return true
 		}
 		if tried++; tried == lifecycle.BundlesTried {
@@ -43,23 +43,23 @@ func (ds *Rounds) someFits(j *state.Job) bool {
 }
 
 // WatchStall sets a timer when the policy may be stalling.
-func (ds *Rounds) WatchStall() {
-	if ds.step.Set.PolicyStallAfter > 0 && !ds.StallWatched && ds.stalled() != nil {
-		ds.StallWatched = true
-		ds.step.SetTimer(ds.step.Set.PolicyStallAfter, step.TimerStall, ds.ids.Attempt)
+func (rs *Rounds) WatchStall() {
+	if rs.step.Set.PolicyStallAfter > 0 && !rs.StallWatched && rs.stalled() != nil {
+		rs.StallWatched = true
+		rs.step.SetTimer(rs.step.Set.PolicyStallAfter, step.TimerStall, rs.ids.Attempt)
 	}
 }
 
 // StallDue ends a policy that has started nothing since the timer was set.
-func (ds *Rounds) StallDue(attempts uint64) {
-	ds.StallWatched = false
-	j := ds.stalled()
-	if j == nil || attempts != ds.ids.Attempt {
+func (rs *Rounds) StallDue(attempts uint64) {
+	rs.StallWatched = false
+	j := rs.stalled()
+	if j == nil || attempts != rs.ids.Attempt {
 		return
 	}
-	number := ds.policy.Current().Number
+	number := rs.policy.Current().Number
 	reason := fmt.Sprintf("it stalls: for %v nothing ran, %d bundles of %v were ready and fit, and it launched none and gave no reason",
-		ds.step.Set.PolicyStallAfter, j.ReadyCount(), j.ID)
-	ds.step.Emit(step.PolicyGone{Generation: number, Breach: reason, Stalled: true})
-	ds.Failed(number, reason)
+		rs.step.Set.PolicyStallAfter, j.ReadyCount(), j.ID)
+	rs.step.Emit(step.PolicyGone{Generation: number, Breach: reason, Stalled: true})
+	rs.Failed(number, reason)
 }

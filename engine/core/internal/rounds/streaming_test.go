@@ -40,7 +40,7 @@ func TestNoSuspendIsKept(t *testing.T) {
 		other := h.Job(coretest.Maps(1))
 		for i, b := range j.Bundles[:2] { // the map, then the reduce
 			a := h.RunBundle(j, i, l).Attempts[0]
-			reason, why := h.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptSuspend})
+			reason, why := h.Rounds.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptSuspend})
 			if reason != c.refused || a.Suspending() != (c.refused == scheduler.NotRefused) {
 				t.Errorf("with %v to suspend bundle %d is refused with %v: %s", c.more, b.ID(), reason, why)
 			}

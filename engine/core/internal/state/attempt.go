@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
-
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
+	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/wire"

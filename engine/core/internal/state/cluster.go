@@ -3,6 +3,8 @@ package state
 import (
 	"slices"
 
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
+	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
@@ -39,7 +41,34 @@ type Cluster struct {
 	Tokens    func(run uint64) []byte // of data connections; nil: they have none
 }
 
-// New returns a state of nobody.
+// Store is all of the core's state, by subject: what a checkpoint holds. All that acts on the
+// state works on one Store. Not safe for concurrent use.
+type Store struct {
+	Step      step.Step
+	IDs       ids.IDs
+	Resources resources.Resources // of the launchers
+	Policy    policystate.Session
+	Cluster   *Cluster
+}
+
+// NewStore returns the state of a core that has taken no input.
+func NewStore(set step.Settings) *Store {
+	s := &Store{Step: step.Step{Set: set}}
+	s.Cluster = New(&s.Step, &s.Resources)
+	return s
+}
+
+// Freeze returns a copy that stays as it is while the state changes: all that a checkpoint
+// holds of it.
+func (s *Store) Freeze() *Store {
+	f := NewStore(s.Step.Set)
+	f.Step, f.IDs, f.Policy = s.Step.Clone(), s.IDs.Clone(), s.Policy.Clone()
+	f.Cluster.Freeze(s.Cluster)
+	f.Resources = s.Resources.Clone(func(id scheduler.LauncherID) *resources.Launcher { return &f.Cluster.Launchers.Get(id).Launcher })
+	return f
+}
+
+// New returns a cluster without launchers and jobs, whose steps and resources are kept elsewhere.
 func New(s *step.Step, c *resources.Resources) *Cluster {
 	return &Cluster{step: s, resources: c, ByName: map[string]*Launcher{}}
 }

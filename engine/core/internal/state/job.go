@@ -6,7 +6,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
-
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/graph"

@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
-
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 

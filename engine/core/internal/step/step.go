@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
-
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
