@@ -21,7 +21,7 @@
 // be asked at once, between the two parts of a step. It keeps what it passed in
 // unchanged: the core holds on to messages of a batch. All methods are for one goroutine.
 //
-// # What holds
+// # Invariants
 //
 // Slots are held from the launch decision until the attempt's end was reported
 // or its launcher was lost. A bundle commits once: the first of its attempts

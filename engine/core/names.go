@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What the core's callers need lies in its rooms, and has its names here.
+// What callers of the core need is declared in internal packages, and has its names here.
 type (
 	Graphs       = state.Graphs
 	Draft        = lifecycle.Draft

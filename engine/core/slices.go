@@ -13,7 +13,7 @@ import (
 // it and leaves the rest in the state, as a cursor. NextWake is then at once, so the
 // rest is done in the steps that follow, together with what came meanwhile.
 
-// goOn goes on with what earlier steps left.
+// continueWork goes on with what earlier steps left.
 func (c *Core) continueWork() {
 	if c.state.Policy.PendingAnswer() != nil {
 		c.rounds.ApplyAnswer()

@@ -75,7 +75,7 @@ func (c *Core) action(t *step.Effect) Action {
 	return ToLauncher{Launcher: a.Launcher.ID, Command: m}
 }
 
-// settle does what is done once a step, after all that happened and before the round.
+// endStep does what is done once a step, after all that happened and before the round.
 func (c *Core) endStep() {
 	if c.state.Resources.TakeTopologyChanged() {
 		c.lifecycle.Bundles.ChooseKinds()

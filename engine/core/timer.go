@@ -50,7 +50,7 @@ func (c *Core) expire() {
 	}
 }
 
-// overdue says whether a step left timers to the next that were due in it. NextWake is
+// Overdue says whether a step left timers to the next that were due in it. NextWake is
 // then at once.
 func (c *Core) Overdue() bool { return c.state.Step.TimerDue() }
 

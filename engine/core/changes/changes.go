@@ -1,12 +1,12 @@
-// Package facts is what the core tells the world outside: the rows of all that changed in a
-// step, as they stand at its end. What is shown of the cluster is made of them, beside the
-// core, so that nobody who looks slows a round.
+// Package changes is what the core reports of itself: the rows of all that changed in a step, as
+// they are at its end. What is shown of the cluster is made of them beside the core, so that
+// readers don't slow a round.
 //
-// # What holds
+// # Invariants
 //
-// A row replaces the earlier one of the same number, so that taking one in twice changes
-// nothing. What a row points to never changes afterwards: rows may be read on any goroutine.
-// Rows that change in one step all come in one batch, in order of their numbers.
+// A row replaces the earlier one of the same number, so that taking one in twice changes nothing.
+// What a row points to never changes afterwards: rows may be read on any goroutine. All rows that
+// change in a step come in one batch, in order of their numbers.
 package changes
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Rows are what changed in a step. Those of jobs come before those of what is in them.
+// ChangeSet are what changed in a step. Those of jobs come before those of what is in them.
 type ChangeSet struct {
 	Jobs      []Job
 	Stages    []Stage

@@ -1,4 +1,4 @@
-// Package codec writes state to bytes and reads it back, with one function for each type
+// Package checkpoint writes state to bytes and reads it back, with one function for each type
 // that does both, so that what is written is what is read. Bytes end with their checksum.
 package checkpoint
 

@@ -1,5 +1,5 @@
-// Package roomtest joins the rooms of the core, with the doors open: a test of one of them
-// says what comes in at its door, and looks at what follows in the others.
+// Package coretest is a core whose subjects a test can reach: it calls the entry point of one, and
+// looks at what follows in the others.
 package coretest
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// T is what a house fails: a test, or a draw of a random one.
+// T is what a Core fails: a test, or a draw of a random one.
 type T interface {
 	Helper()
 	Error(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// House is the rooms of a core, of which a test has the keys.
+// Core is the state and the subjects of a core.
 type Core struct {
 	*state.Store
 	*outbound.Outbound
@@ -35,8 +35,8 @@ type Core struct {
 	generation uint64
 }
 
-// New returns a house in its first step, one hour after the beginning of time, with the
-// default settings and nobody in it.
+// New returns a core in its first step, one hour after the beginning of time, with the default
+// settings and no launchers.
 func New(t T) *Core {
 	s := state.NewStore(step.DefaultSettings())
 	out := outbound.New(s)
@@ -78,7 +78,7 @@ func (h *Core) Checked() {
 // StartPolicy has a policy with some abilities take over.
 func (h *Core) StartPolicy(a scheduler.Ability) { h.startPolicy("test", a) }
 
-// StandIn has a policy without abilities take over, in the place of one that failed.
+// StartFallback has a policy without abilities take over, in the place of one that failed.
 func (h *Core) StartFallback() { h.startPolicy("", 0) }
 
 func (h *Core) startPolicy(name string, a scheduler.Ability) {
@@ -88,7 +88,7 @@ func (h *Core) startPolicy(name string, a scheduler.Ability) {
 	h.Rounds.Started(&wire.PolicyStarted{Generation: h.generation, Name: "test", Abilities: uint32(a)})
 }
 
-// Told has a round leave, answered with nothing, and returns what it tells; nil when none
+// NotifiedEvents has a round leave, answered with nothing, and returns what it tells; nil when none
 // is due.
 func (h *Core) NotifiedEvents() []scheduler.Event {
 	h.Later(h.Step.Set.RoundGap)
@@ -166,7 +166,7 @@ func inRow(stages uint32, kind wire.ChannelKind) *wire.Graph {
 	return g
 }
 
-// Stands says where the bundles of a job stand, in order, with the one that publishes.
+// PhasesOf says where the bundles of a job stand, in order, with the one that publishes.
 func PhasesOf(j *state.Job) string {
 	var list []string
 	for i := range j.Bundles {
@@ -181,7 +181,7 @@ func Stored(connection, from uint32) *wire.StoredOutput {
 	return &wire.StoredOutput{Connection: connection, From: from, Bytes: 1}
 }
 
-// Run launches the i-th bundle of a job, a group on each launcher, tells the policy as if it
+// RunBundle launches the i-th bundle of a job, a group on each launcher, tells the policy as if it
 // had decided that, and has its attempts report that they started.
 func (h *Core) RunBundle(j *state.Job, i int, on ...*state.Launcher) *state.BundleAttempt {
 	h.t.Helper()

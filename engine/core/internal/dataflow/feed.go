@@ -136,7 +136,7 @@ func (r *Reader) Taken(update uint64) bool {
 	return true
 }
 
-// Again has a reader miss what was on its way to a launcher whose stream broke. It says
+// MissUnconfirmed has a reader miss what was on its way to a launcher whose stream broke. It says
 // whether there was something.
 func (in *Inputs) MissUnconfirmed(r *Reader) bool {
 	some := len(r.given) > 0

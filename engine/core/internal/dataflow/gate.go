@@ -70,7 +70,7 @@ func (in *Inputs) opensAt(c, fanIn int, late bool) int {
 	return min(max(n, 1), fanIn)
 }
 
-// Crossing tells that a reader has one writer more, or one less, than it knew of.
+// GateChange tells that a reader has one writer more, or one less, than it knew of.
 type GateChange struct {
 	conn, reader, fanIn, old, now int
 }
@@ -80,7 +80,7 @@ func (in *Inputs) Bundle(x GateChange) int {
 	return in.plan.BundleOf(in.plan.Number(graph.Node{Stage: int(in.plan.Connection(x.conn).ToStage), Index: x.reader}))
 }
 
-// Cross opens or closes an input of a reader's bundle, and says whether it did.
+// ApplyGateChange opens or closes an input of a reader's bundle, and says whether it did.
 func (in *Inputs) ApplyGateChange(g *Gate, x GateChange) bool {
 	mark := in.opensAt(x.conn, x.fanIn, g.late)
 	switch {
@@ -143,23 +143,23 @@ func (in *Inputs) count(k Key, delta int) iter.Seq[GateChange] {
 	}
 }
 
-// Begun says whether readers of a connection are to be told, and none was yet.
+// NoReaderUpdated says whether readers of a connection are to be told, and none was yet.
 func (in *Inputs) NoReaderUpdated(conn int32) bool {
 	return in.conns[conn].Updating() && in.conns[conn].Updated() == 0
 }
 
-// Telling says whether readers of some connection are being told.
+// Updating says whether readers of some connection are being told.
 func (in *Inputs) Updating() bool { return in.updating > 0 }
 
-// TellingOf says whether readers of a connection are being told.
+// UpdatingReadersOf says whether readers of a connection are being told.
 func (in *Inputs) UpdatingReadersOf(conn int32) bool { return in.conns[conn].Updating() }
 
-// AllTold says whether all readers of a connection were told: the next Tell ends that.
+// AllReadersUpdated says whether all readers of a connection were told: the next Tell ends that.
 func (in *Inputs) AllReadersUpdated(conn int32) bool {
 	return in.conns[conn].Updated() == in.conns[conn].Readers()
 }
 
-// Tell has the next reader of a connection cross. It is false when all were told, which
+// UpdateNextReader has the next reader of a connection cross. It is false when all were told, which
 // ends the telling.
 func (in *Inputs) UpdateNextReader(conn int32) (GateChange, bool) {
 	n := &in.conns[conn]

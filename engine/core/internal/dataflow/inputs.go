@@ -1,29 +1,27 @@
-// Package inputs is what the groups of a job read: stored files, and over file channels
-// what writers of the job stored. It says when a bundle may start, what each reader has
-// been given of its sources and what it misses, how much a group reads, and where that
-// lies. It knows neither jobs nor attempts: who made an output is told it.
+// Package dataflow is what the groups of a job read: stored files and, over file channels, what
+// writers of the job stored. It says when a bundle may start, which sources each reader was given
+// and misses, how much a group reads, and where that lies. It knows neither jobs nor attempts.
 //
 // # Gates
 //
-// An input of a bundle is a pair of one of its nodes and a file connection into
-// that node's stage. It is open when enough of its writers are there: all of
-// them, or the share that the connection's slow-start says. All readers of an
-// all-to-all connection have the same writers, so they share one count, and a
-// writer's end costs each of them nothing until the count reaches the number
-// that opens. Then they are told one after the other, as slowly as the caller likes.
+// An input of a bundle is a pair of one of its nodes and a file connection into that node's stage.
+// It is open when enough of its writers have stored their output: all of them, or the share that
+// the connection's slow-start says. All readers of an all-to-all connection have the same writers
+// and share one count. When the count reaches the number that opens, readers are updated one after
+// the other, in as many steps as the caller likes.
 //
 // # Sources
 //
-// A reader may have a million writers. So it starts with as many sources as one
-// command holds and misses the others, and is fed what is there of them: with each
-// command's worth it says that it has them before more follow. What is on its way is
-// all that is remembered of it, for a launcher that joins again.
+// A reader may have a million writers. It starts with as many sources as one command holds, and
+// misses the others. Of those it is given what is there, a command's worth at a time, each of which
+// it confirms before more follow. Only what is not confirmed is remembered, for a launcher that
+// joins again.
 //
-// # What holds
+// # Invariants
 //
-// A gate counts the inputs of its bundle that are not open, as far as they were told. A
-// reader is listed as waiting for a connection exactly while it was ever to miss a source
-// of it; it misses as many sources as it has bits set. See Check.
+// A gate counts the inputs of its bundle that are not open, as far as they were updated. A reader
+// is listed as waiting for a connection exactly while it ever missed a source of it. It misses as
+// many sources as it has bits set. See Check.
 package dataflow
 
 import (
@@ -72,7 +70,7 @@ func New(p *graph.Expanded) Inputs {
 	return in
 }
 
-// Some says whether there are file connections.
+// HasFileConnections says whether there are file connections.
 func (in *Inputs) HasFileConnections() bool { return in.hasFiles }
 
 // OutOf lists the file connections out of a stage.
@@ -81,7 +79,7 @@ func (in *Inputs) OutOf(stage int) []int32 { return in.outOf[stage] }
 // There says whether a writer's output is there.
 func (in *Inputs) There(k Key) bool { return in.conns[k.Conn].There(int(k.From)) }
 
-// Said is how readers were told where an output is that is there; nil: none was told. All
+// SourceMessage is how readers were told where an output is that is there; nil: none was told. All
 // readers of it share one message, which is never changed.
 func (in *Inputs) SourceMessage(k Key) *wire.Source {
 	if said := in.sourceMessages[k.Conn]; said != nil {
@@ -90,7 +88,7 @@ func (in *Inputs) SourceMessage(k Key) *wire.Source {
 	return nil
 }
 
-// Say notes how readers are told where an output is.
+// SetSourceMessage notes how readers are told where an output is.
 func (in *Inputs) SetSourceMessage(k Key, s *wire.Source) {
 	said := &in.sourceMessages[k.Conn]
 	if *said == nil {
@@ -99,7 +97,7 @@ func (in *Inputs) SetSourceMessage(k Key, s *wire.Source) {
 	(*said)[k.From] = s
 }
 
-// unsay forgets how readers were told where an output was.
+// dropSourceMessage forgets how readers were told where an output was.
 func (in *Inputs) dropSourceMessage(k Key) {
 	if said := in.sourceMessages[k.Conn]; said != nil {
 		said[k.From] = nil
@@ -173,7 +171,7 @@ func (in *Inputs) Misses(readers []*Reader, nodes iter.Seq[int32]) bool {
 	return false
 }
 
-// HeldUpBy marks the bundles, by index, that readers wait for: those that write what
+// BlockedUpstream marks the bundles, by index, that readers wait for: those that write what
 // they miss, and what those need in turn before they can start. waits returns the nodes
 // of a bundle that waits for its inputs, and nil for another.
 func (in *Inputs) BlockedUpstream(readers []*Reader, waits func(bundle int) iter.Seq[int32]) []bool {

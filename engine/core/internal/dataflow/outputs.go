@@ -1,14 +1,3 @@
-// Package outputs is what the writers of a file connection stored, how much of it each
-// reader gets, where it lies, and what readers were told of it. It knows nothing of
-// attempts: who made an output, and who waits for it, is the core's.
-//
-// # What holds
-//
-// An output is there or not, and counts once for each of its readers. All readers of an
-// all-to-all connection have the same writers, so they share one count, and a writer's end
-// costs each of them nothing until the count reaches the number that opens or closes their
-// input; then they are told one after the other, as slowly as the caller likes, and until
-// its turn comes a reader knows of the count before.
 package dataflow
 
 import (
@@ -20,8 +9,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Connection is a file connection. The zero value is one of another kind, without writers.
-// Not safe for concurrent use.
+// Connection is a file connection: what its writers stored, how much of it each reader gets, where
+// it lies, and how many writers each reader knows of. An output is there or not, and counts once
+// for each of its readers.
+//
+// All readers of an all-to-all connection have the same writers, so they share one count. It costs
+// readers nothing until it reaches the number that opens or closes their input. Then they are
+// updated one after the other, and a reader knows the count before until its turn comes.
+//
+// The zero value is a connection of another kind, without writers. Not safe for concurrent use.
 type Connection struct {
 	bytes []int64 // of each writer's output, -1 while there is none
 	all   bool    // it joins all to all
@@ -41,7 +37,7 @@ type launcherBytes struct {
 	bytes    int64
 }
 
-// New returns a connection of which no output is there.
+// NewConnection returns a connection of which no output is there.
 func NewConnection(writers, readers int, all bool) Connection {
 	n := Connection{bytes: make([]int64, writers), all: all}
 	for i := range n.bytes {
@@ -76,7 +72,7 @@ func (n *Connection) Complete() bool { return n.all && n.done == len(n.bytes) }
 // Done is how many writers of an all-to-all connection are there.
 func (n *Connection) Done() int { return n.done }
 
-// Told is how many of a reader's writers are there, as far as it was told.
+// KnownWriters is how many of a reader's writers are there, as far as it was told.
 func (n *Connection) KnownWriters(reader int) int {
 	switch {
 	case !n.all:
@@ -137,13 +133,13 @@ func (n *Connection) CountAll(delta int, tell bool) {
 	n.done += delta
 }
 
-// Telling says whether readers are being told.
+// Updating says whether readers are being told.
 func (n *Connection) Updating() bool { return n.updating }
 
-// ToldOf is how many readers were told, while they are.
+// Updated is how many readers were told, while they are.
 func (n *Connection) Updated() int { return n.updated }
 
-// Tell tells the next reader. It returns which, and how many writers it knew of and knows
+// UpdateNext tells the next reader. It returns which, and how many writers it knew of and knows
 // of; false, and the telling is over, when all were told.
 func (n *Connection) UpdateNext() (reader, old, now int, yes bool) {
 	if n.updated == len(n.perReader) {

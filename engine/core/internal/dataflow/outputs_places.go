@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// most are the places that hold most of what the writers of an all-to-all connection
+// largestPlaces are the places that hold most of what the writers of an all-to-all connection
 // wrote. Its readers share them: there may be as many launchers as readers.
 type largestPlaces struct {
 	places []scheduler.Place // of most bytes first; their bytes are those of all readers
@@ -43,7 +43,7 @@ func (n *Connection) find(moves uint64, where Where) {
 	n.largest.places = LargestPlaces(sums)
 }
 
-// Most returns the places that hold most, at most scheduler.PlacesMax, in order of bytes,
+// LargestPlaces returns the places that hold most, at most scheduler.PlacesMax, in order of bytes,
 // then host.
 func LargestPlaces(sums map[string]scheduler.Place) []scheduler.Place {
 	if len(sums) == 0 {

@@ -38,7 +38,7 @@ func (ad *Admission) mayTake(id scheduler.JobID, p *wire.Principal) error {
 	return &access.Refusal{Who: p.GetName(), What: fmt.Sprintf("submit %s", id), Missing: fmt.Sprintf("%s has that number: prepare another", owner)}
 }
 
-// announcedBy is to whom a job was announced that nobody submitted yet; "" when that is
+// reservedFor is to whom a job was announced that nobody submitted yet; "" when that is
 // not known.
 func (ad *Admission) reservedFor(id scheduler.JobID) string {
 	at, found := slices.BinarySearchFunc(ad.state.ReservedIDs, id, func(p state.ReservedID, id scheduler.JobID) int { return cmp.Compare(p.ID, id) })

@@ -39,7 +39,7 @@ func (ad *Admission) askAdmission(j *state.Job) {
 	ad.step.SetTimer(ad.step.Set.AdmissionMax, step.TimerAdmission, uint64(j.ID))
 }
 
-// closed says whether nobody is let in because the policy that would do so is down.
+// admissionDown says whether nobody is let in because the policy that would do so is down.
 func (ad *Admission) admissionDown() bool {
 	return ad.policy.Down() && ad.policy.Admits() && !ad.step.Set.AdmitWithoutPolicy
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// CommitRun makes a bundle finished by one of its runs.
+// CommitBundleAttempt makes a bundle finished by one of its runs.
 func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 	b := r.Bundle
 	j := b.Job
@@ -120,7 +120,7 @@ func (js *Jobs) countReads(b *state.Bundle, i int, w scheduler.Work) {
 	}
 }
 
-// RunOver ends a bundle attempt that did not commit, when nothing of it lives.
+// BundleAttemptEnded ends a bundle attempt that did not commit, when nothing of it lives.
 func (js *Jobs) BundleAttemptEnded(r *state.BundleAttempt) {
 	b := r.Bundle
 	j := b.Job

@@ -82,7 +82,7 @@ func shallow[M proto.Message](m M) M {
 	return to.Interface().(M)
 }
 
-// Awaits says whether a job was announced and not submitted yet.
+// AwaitsSubmission says whether a job was announced and not submitted yet.
 func (ad *Admission) AwaitsSubmission(id scheduler.JobID) bool {
 	return slices.ContainsFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id })
 }
@@ -101,5 +101,5 @@ func (ad *Admission) Expect(d *Draft) bool {
 	return true
 }
 
-// Forget drops the drafts that no submission of the step took.
+// DropExpected drops the drafts that no submission of the step took.
 func (ad *Admission) DropExpected() { ad.drafts = nil }

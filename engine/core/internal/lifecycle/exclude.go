@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Blame notes a failure of a bundle on a launcher: the bundle avoids it from now
+// RecordFailure notes a failure of a bundle on a launcher: the bundle avoids it from now
 // on, the job after several, the site after several jobs. ByProgram says that its program failed
 // by itself: when the same bundle did so on several launchers the job is to blame, and none of them.
 func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram bool) {
@@ -71,7 +71,7 @@ func (bs *Bundles) limits() resources.ExclusionLimits {
 	return resources.ExclusionLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}
 }
 
-// acquit takes back what a job held against launchers.
+// withdrawVotes takes back what a job held against launchers.
 func (bs *Bundles) withdrawVotes(j *state.Job) {
 	for _, l := range bs.resources.WithdrawVotes(j.ID, bs.limits()) {
 		bs.events.NotifyExclusion(bs.state.Launchers.Get(l.ID))
@@ -79,7 +79,7 @@ func (bs *Bundles) withdrawVotes(j *state.Job) {
 	}
 }
 
-// exclude counts a job against a launcher, which the site avoids when enough jobs are.
+// voteAgainst counts a job against a launcher, which the site avoids when enough jobs are.
 func (bs *Bundles) voteAgainst(j *state.Job, l *state.Launcher) {
 	by := resources.Vote{Job: j.ID, User: j.Spec.GetPrincipal().GetName(), Program: j.Spec.GetProgram()}
 	if bs.resources.VoteAgainst(&l.Launcher, by, bs.step.Now.Add(bs.step.Set.BlameFor), bs.limits()) {
@@ -104,7 +104,7 @@ func (bs *Bundles) noteExcluded(l *state.Launcher) {
 	bs.step.SetTimer(bs.step.Set.BlameFor, step.TimerReadmit, uint64(l.ID))
 }
 
-// announceAgain tells the policy of a ready bundle anew, because the launchers
+// reannounce tells the policy of a ready bundle anew, because the launchers
 // it avoids are others now.
 func (bs *Bundles) reannounce(b *state.Bundle) {
 	bs.relax(b)
@@ -130,7 +130,7 @@ func (bs *Bundles) relax(b *state.Bundle) {
 	}
 }
 
-// somewhere says whether a bundle would have room on the launchers that it does
+// fitsUnexcluded says whether a bundle would have room on the launchers that it does
 // not avoid, were they empty. A gang may need one of those where it failed.
 func (bs *Bundles) fitsUnexcluded(b *state.Bundle) bool {
 	return bs.resources.FitsEmpty(b, func(l *resources.Launcher) bool {
@@ -138,7 +138,7 @@ func (bs *Bundles) fitsUnexcluded(b *state.Bundle) bool {
 	})
 }
 
-// RelaxAvoid looks, after launchers came or went, whether some ready bundle now
+// RelaxExclusions looks, after launchers came or went, whether some ready bundle now
 // avoids all that is left.
 func (bs *Bundles) RelaxExclusions() {
 	for j := range bs.state.Jobs.All() {

@@ -120,7 +120,7 @@ func (js *Jobs) cantPublish(j *state.Job, f *wire.Failure, message string) {
 	js.EndJob(j, scheduler.JobFailed, &wire.Failure{Kind: f.GetKind(), Message: message})
 }
 
-// lastRunOver does what follows on a last group that did not come to its end.
+// lastAttemptEnded does what follows on a last group that did not come to its end.
 func (js *Jobs) lastAttemptEnded(b *state.Bundle, r *state.BundleAttempt) {
 	j := b.Job
 	end := state.FailedCommit{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
@@ -157,7 +157,7 @@ func (js *Jobs) commitLimits(j *state.Job) state.CommitLimits {
 	}
 }
 
-// PublishAgain tries to publish a job once more, when it has waited for that.
+// RetryPublish tries to publish a job once more, when it has waited for that.
 func (js *Jobs) RetryPublish(id scheduler.JobID) {
 	if j := js.state.Jobs.Get(id); j != nil && j.Phase() == state.JobPublishing && j.LastBundle().Phase() == state.BundleWaiting && j.OutputCommit.Due(js.step.Now) {
 		js.bundles.MakeReady(j.LastBundle())
@@ -177,7 +177,7 @@ func (js *Jobs) CleanTooLong(id scheduler.JobID) {
 	}
 }
 
-// leaveTraces ends a job whose temporary folders could not be deleted.
+// leaveTemporary ends a job whose temporary folders could not be deleted.
 func (js *Jobs) leaveTemporary(j *state.Job, why string) {
 	js.state.NoteJob(j, why+": its temporary folders are left behind")
 	js.step.Log(step.Warn, "a job's temporary folders are left behind", "job", j.ID.String(), "reason", why)
@@ -197,7 +197,7 @@ func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
 	js.remove(j)
 }
 
-// gone ends the last of a job.
+// removed ends the last of a job.
 func (js *Jobs) removed(j *state.Job) {
 	js.policy.NotifyJob(j.ID, scheduler.JobFinished{At: js.step.Now, Job: j.ID, Outcome: j.Outcome})
 	js.step.Stats.Jobs[j.Outcome]++

@@ -45,7 +45,7 @@ func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler
 	return as.startBundleAttempt(b, where, speculative), scheduler.NotRefused, ""
 }
 
-// startRun makes the attempts of a bundle whose capacity is taken.
+// startBundleAttempt makes the attempts of a bundle whose capacity is taken.
 func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher, speculative bool) []scheduler.AttemptID {
 	r, ids := state.NewBundleAttempt(b, where)
 	r.Speculative, r.Launched = speculative, as.step.Now

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// onlyOwn returns a good end as it came, or, when it names what is not the attempt's, a failure in its
+// rejectForeign returns a good end as it came, or, when it names what is not the attempt's, a failure in its
 // place. What the launcher stored for it is deleted.
 func (as *Attempts) rejectForeign(a *state.Attempt, m *wire.AttemptEnded) *wire.AttemptEnded {
 	err := checkOwn(a, m)

@@ -63,5 +63,5 @@ func (ad *Admission) tooLarge(b *state.Bundle) string {
 	return fmt.Sprintf("stage %q: %s", b.Job.Stages[b.StageOf(0)].Name(), short)
 }
 
-// placesAtOnce is how many looks at launchers count for one in Settings.StepWork.
+// launcherLooksPerWork is how many looks at launchers count for one in Settings.StepWork.
 const launcherLooksPerWork = 10

@@ -19,7 +19,7 @@ func (bs *Bundles) StoredOutput(j *state.Job, k dataflow.Key, size int64, perRea
 	bs.ApplyGateChanges(j, k.Conn, j.Inputs.Put(k, size, perReader, where, before))
 }
 
-// Cross opens and closes inputs. Readers of an all-to-all connection are told in slices.
+// ApplyGateChanges opens and closes inputs. Readers of an all-to-all connection are told in slices.
 func (bs *Bundles) ApplyGateChanges(j *state.Job, conn int32, list iter.Seq[dataflow.GateChange]) {
 	for x := range list {
 		bs.applyGateChange(j, x)
@@ -35,7 +35,7 @@ func (bs *Bundles) applyGateChange(j *state.Job, x dataflow.GateChange) {
 	}
 }
 
-// tellReaders opens or closes the inputs of an all-to-all connection's readers, as many
+// updateReaders opens or closes the inputs of an all-to-all connection's readers, as many
 // as the step may do.
 func (bs *Bundles) updateReaders(j *state.Job, conn int32) {
 	for j.Inputs.AllReadersUpdated(conn) || bs.step.ConsumeBudget(step.WorkOpen) {
@@ -50,7 +50,7 @@ func (bs *Bundles) updateReaders(j *state.Job, conn int32) {
 	}
 }
 
-// TellAllReaders goes on with all connections of which readers are being told.
+// ContinueReaders goes on with all connections of which readers are being told.
 func (bs *Bundles) ContinueReaders(j *state.Job) {
 	for conn := 0; j.Inputs.Updating() && conn < j.Inputs.Connections() && !bs.step.BudgetSpent(); conn++ {
 		if j.Inputs.UpdatingReadersOf(int32(conn)) {

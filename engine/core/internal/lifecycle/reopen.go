@@ -37,7 +37,7 @@ func (js *Jobs) OutputsLost(b *state.Bundle, i int, all bool) {
 	}
 }
 
-// WantAgain turns a finished bundle whose output is needed to unfinished, and
+// Reopen turns a finished bundle whose output is needed to unfinished, and
 // with it those whose lost output it needs in turn.
 func (js *Jobs) Reopen(b *state.Bundle) {
 	for work := []*state.Bundle{b}; len(work) > 0; {
@@ -58,7 +58,7 @@ func (js *Jobs) Reopen(b *state.Bundle) {
 	}
 }
 
-// reopen counts a finished bundle as unfinished.
+// reopenBundle counts a finished bundle as unfinished.
 func (js *Jobs) reopenBundle(b *state.Bundle) {
 	j := b.Job
 	b.Enter(state.BundleWaiting)

@@ -44,7 +44,7 @@ func (as *Attempts) Executing(a *state.Attempt, yes bool) {
 	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptPhase{At: as.step.Now, Attempt: a.ID, Phase: scheduler.PhaseExecute})
 }
 
-// SureStarted makes up for a report of the start that was lost: who says
+// EnsureStarted makes up for a report of the start that was lost: who says
 // anything else of an attempt has started it. Where the address matters, the
 // launcher is asked again by resending the command.
 func (as *Attempts) EnsureStarted(a *state.Attempt) {
@@ -128,7 +128,7 @@ func (as *Attempts) RefusedCommand(a *state.Attempt, f *wire.Failure) {
 	}
 }
 
-// cannot gives up an attempt of which its launcher says that it can't go on, or can't rest.
+// loseRefused gives up an attempt of which its launcher says that it can't go on, or can't rest.
 func (as *Attempts) loseRefused(a *state.Attempt, f *wire.Failure) {
 	do := "resumed"
 	if a.WaitsForResume() {

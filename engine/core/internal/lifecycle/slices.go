@@ -5,7 +5,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// GoOnWith goes on with what earlier steps left of a job.
+// Continue goes on with what earlier steps left of a job.
 func (js *Jobs) Continue(j *state.Job) {
 	switch j.Phase() {
 	case state.JobRunning:
@@ -58,7 +58,7 @@ func (js *Jobs) stopAll(j *state.Job) {
 	js.checkQuiet(j)
 }
 
-// leave takes what is left of a job that is over out of the state, and has launchers
+// remove takes what is left of a job that is over out of the state, and has launchers
 // drop what they have of it.
 func (js *Jobs) remove(j *state.Job) {
 	for ; j.Closed < len(j.Bundles) && js.step.ConsumeBudget(step.WorkClose); j.Closed++ {

@@ -59,7 +59,7 @@ func (as *Attempts) speculateOn(j *state.Job) {
 	}
 }
 
-// restsLong says whether an attempt waits to be resumed for so long that a second one is to
+// suspendedLong says whether an attempt waits to be resumed for so long that a second one is to
 // race it.
 func (as *Attempts) suspendedLong(a *state.Attempt) bool {
 	after := as.step.Set.SpeculationSuspended
@@ -78,7 +78,7 @@ func (as *Attempts) stragglerMark(j *state.Job, stage int32, marks []time.Durati
 	return marks[stage]
 }
 
-// WantTwice offers a running bundle for a second attempt.
+// OfferSpeculation offers a running bundle for a second attempt.
 func (as *Attempts) OfferSpeculation(b *state.Bundle) {
 	b.SetSpeculationOffered(as.step.Now)
 	as.events.Notify(b, as.events.SpeculationEvent(b))

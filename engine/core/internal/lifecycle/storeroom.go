@@ -35,7 +35,7 @@ func (js *Jobs) waitForRoom(b *state.Bundle, f *wire.Failure) (failed bool) {
 	return false
 }
 
-// RoomAgain tries one of the bundles that wait for room in the store of the outputs.
+// RetryStoreRoom tries one of the bundles that wait for room in the store of the outputs.
 func (js *Jobs) RetryStoreRoom(id scheduler.JobID) {
 	if j := js.state.Jobs.Get(id); j != nil && j.Phase() == state.JobRunning && j.StoreRoom.Due(js.step.Now) {
 		js.tryNext(j, 1)

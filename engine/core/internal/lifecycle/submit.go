@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Prepare hands out a job id. Nothing else of the job exists yet.
+// ReserveID hands out a job id. Nothing else of the job exists yet.
 func (ad *Admission) ReserveID(m *wire.Prepare) {
 	ad.ExpireReservedIDs()
 	if len(ad.state.ReservedIDs) >= ad.step.Set.PreparedMax {
@@ -46,7 +46,7 @@ func (ad *Admission) ReserveID(m *wire.Prepare) {
 	ad.step.Reply(m.GetClient(), id, nil)
 }
 
-// preparedOf is how many jobs a user has announced and not submitted.
+// reservedBy is how many jobs a user has announced and not submitted.
 func (ad *Admission) reservedBy(user string) (n int) {
 	for _, p := range ad.state.ReservedIDs {
 		if p.Owner == user {
@@ -56,7 +56,7 @@ func (ad *Admission) reservedBy(user string) (n int) {
 	return n
 }
 
-// ExpirePrepared forgets jobs that were announced and not submitted in time.
+// ExpireReservedIDs forgets jobs that were announced and not submitted in time.
 func (ad *Admission) ExpireReservedIDs() {
 	n := 0
 	for n < len(ad.state.ReservedIDs) && ad.step.Now.Sub(ad.state.ReservedIDs[n].At) >= ad.step.Set.PreparedFor {
@@ -203,7 +203,7 @@ func checkKinds(s *step.Settings, g *wire.Graph) error {
 	return nil
 }
 
-// start admits a job: from now on the policy knows it.
+// admit admits a job: from now on the policy knows it.
 func (ad *Admission) admit(j *state.Job) {
 	j.Enter(state.JobRunning)
 	j.Admitted = ad.step.Now

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// SuspendRun asks for all of a bundle attempt to be stopped and kept.
+// SuspendBundleAttempt asks for all of a bundle attempt to be stopped and kept.
 func (as *Attempts) SuspendBundleAttempt(r *state.BundleAttempt) {
 	for _, a := range r.Attempts {
 		if a.AskSuspend() {
@@ -38,7 +38,7 @@ func (as *Attempts) SuspendedNow(a *state.Attempt) {
 	as.noteSuspended(a.BundleAttempt)
 }
 
-// settled takes it that an attempt is on its launcher, too, what it counts as here. An
+// confirmPhase takes it that an attempt is on its launcher, too, what it counts as here. An
 // inventory had told otherwise, where the log lost what came between.
 func (as *Attempts) confirmPhase(a *state.Attempt, p phase.Phase) {
 	if a.Phase() == p && !a.Suspending() && !a.Resuming() && a.Stop() == nil {
@@ -92,7 +92,7 @@ func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler
 	return ids, scheduler.NotRefused, ""
 }
 
-// resumeRun takes the slots of a run's suspended attempts and resumes them, or
+// resumeBundleAttempt takes the slots of a run's suspended attempts and resumes them, or
 // says why it can't and takes none.
 func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler.AttemptID, why string) {
 	list, held := r.Waiting()

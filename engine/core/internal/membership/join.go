@@ -118,7 +118,7 @@ func (ms *Membership) LauncherLost(m *wire.LauncherLost) {
 // afterBytesMax bounds what a launcher says of its earlier incarnation's end.
 const afterBytesMax = 512
 
-// whyAnew says why a launcher that is up joins as another incarnation.
+// rejoinReason says why a launcher that is up joins as another incarnation.
 func rejoinReason(m *wire.Join) string {
 	if after := m.GetAfter(); after != "" {
 		return strings.ToValidUTF8(after[:min(len(after), afterBytesMax)], "")

@@ -23,7 +23,7 @@ func (dp *Dispatcher) SourcesTaken(a *state.Attempt, update uint64) {
 	}
 }
 
-// GiveAgain begins anew with what was on its way to a launcher whose stream broke.
+// RedeliverSources begins anew with what was on its way to a launcher whose stream broke.
 func (dp *Dispatcher) RedeliverSources(a *state.Attempt) {
 	if a.BundleAttempt.Bundle.Job.Inputs.MissUnconfirmed(&a.Reads) {
 		dp.state.MarkAttemptDirty(a)

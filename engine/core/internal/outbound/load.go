@@ -14,7 +14,7 @@ func (ev *PolicyEvents) LoadReport(l *state.Launcher, m *wire.MachineLoad) {
 	}
 }
 
-// TellLoads tells a policy that begins to want loads what is known. One that was
+// NotifyLoads tells a policy that begins to want loads what is known. One that was
 // told before, and then did without, may have to hear that something no longer is.
 func (ev *PolicyEvents) NotifyLoads(again bool) {
 	if !ev.policy.Has(scheduler.AbilityLoad) {
@@ -27,7 +27,7 @@ func (ev *PolicyEvents) NotifyLoads(again bool) {
 	}
 }
 
-// ToldLoad is the load that the policy knows of.
+// NotifiedLoad is the load that the policy knows of.
 func (ev *PolicyEvents) NotifiedLoad(l *state.Launcher) resources.Load {
 	if ev.policy.Has(scheduler.AbilityLoad) {
 		return l.Load()

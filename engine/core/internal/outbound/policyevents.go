@@ -17,7 +17,7 @@ type PolicyEvents struct {
 	state  *state.Cluster
 }
 
-// Emit tells an event about a bundle to the policy, and to one that is being started
+// Notify tells an event about a bundle to the policy, and to one that is being started
 // unless its snapshot will show it. No policy decides on a job's last bundle, nor learns of it.
 func (ev *PolicyEvents) Notify(b *state.Bundle, e scheduler.Event) {
 	if !b.Last() {
@@ -44,7 +44,7 @@ func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Grou
 	return groups
 }
 
-// Grown tells that a stage takes slots of another kind.
+// NotifyKind tells that a stage takes slots of another kind.
 func (ev *PolicyEvents) NotifyKind(j *state.Job, stage int, kind scheduler.SlotKind) {
 	ev.policy.NotifyJob(j.ID, scheduler.StageGrown{At: ev.step.Now, Job: j.ID, Stage: scheduler.StageID(stage), Groups: j.Stages[stage].Groups(), Kind: kind})
 }
@@ -59,7 +59,7 @@ func (ev *PolicyEvents) protectedEvent(b *state.Bundle) scheduler.BundleProtecte
 	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protected}
 }
 
-// TwiceEvent offers a bundle that runs for a second attempt.
+// SpeculationEvent offers a bundle that runs for a second attempt.
 func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationOffered {
 	avoid := excludedFor(b)
 	for _, r := range b.Attempts() {
@@ -70,7 +70,7 @@ func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationO
 	return scheduler.SpeculationOffered{At: b.SpeculationOffered(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}
 }
 
-// Blamed tells whether the site avoids a launcher.
+// NotifyExclusion tells whether the site avoids a launcher.
 func (ev *PolicyEvents) NotifyExclusion(l *state.Launcher) {
 	ev.policy.NotifyLauncher(l.ID, scheduler.LauncherBlamed{At: ev.step.Now, Launcher: l.ID, Blamed: l.Excluded})
 }
@@ -87,7 +87,7 @@ func (ev *PolicyEvents) WorkOf(a *state.Attempt, m *wire.Work) scheduler.Work {
 	return w
 }
 
-// avoidOf lists the launchers that are refused for a bundle, ascending.
+// excludedFor lists the launchers that are refused for a bundle, ascending.
 func excludedFor(b *state.Bundle) []scheduler.LauncherID {
 	return state.Excluded(&b.Job.Exclusions, &b.Exclusions)
 }

@@ -18,7 +18,7 @@ func (dp *Dispatcher) SendFiles(a *state.Attempt, from uint64) {
 	}}})
 }
 
-// SendAgain repeats what an attempt was asked last and has not confirmed.
+// ResendCommand repeats what an attempt was asked last and has not confirmed.
 func (dp *Dispatcher) ResendCommand(a *state.Attempt) {
 	switch {
 	case a.Stop() != nil:

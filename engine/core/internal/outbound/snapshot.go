@@ -24,7 +24,7 @@ func (ev *PolicyEvents) environment() scheduler.Environment {
 	return e
 }
 
-// Gather goes on with the snapshot for the generation that is being started, and starts
+// BuildSnapshot goes on with the snapshot for the generation that is being started, and starts
 // that when it is made. What failed or was lost on the way is left out. How far work is,
 // where a policy asked for that, is told as of when it is come to.
 func (ev *PolicyEvents) BuildSnapshot() {
@@ -35,7 +35,7 @@ func (ev *PolicyEvents) BuildSnapshot() {
 	ev.step.Emit(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), Gathered: ev.policy.FinishSnapshot(ev.step.Now)})
 }
 
-// gatherLaunchers tells of launchers; false when some are left.
+// addLaunchers tells of launchers; false when some are left.
 func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
 	i, _ := slices.BinarySearch(ev.state.Launchers.IDs(), g.Launcher+1)
 	for ; g.Launcher != policystate.AllLaunchers && i < len(ev.state.Launchers.IDs()); i++ {
@@ -57,7 +57,7 @@ func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
 	return true
 }
 
-// gatherJobs tells of jobs; false when some are left.
+// addJobs tells of jobs; false when some are left.
 func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 	for {
 		if j := ev.state.Jobs.Get(g.Job); j != nil && j.Phase() != state.JobPendingAdmission && !ev.addBundles(g, j) {
@@ -79,7 +79,7 @@ func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 	}
 }
 
-// gatherBundles tells of a job's bundles; false when some are left.
+// addBundles tells of a job's bundles; false when some are left.
 func (ev *PolicyEvents) addBundles(g *policystate.SnapshotBuilder, j *state.Job) bool {
 	for ; g.Bundle < len(j.Plan.Bundles); g.Bundle++ {
 		if !ev.step.ConsumeBudget(step.WorkSnapshot * j.Bundles[g.Bundle].Width()) {
@@ -90,7 +90,7 @@ func (ev *PolicyEvents) addBundles(g *policystate.SnapshotBuilder, j *state.Job)
 	return true
 }
 
-// past is a bundle attempt as a snapshot tells it.
+// pastAttempt is a bundle attempt as a snapshot tells it.
 type pastAttempt struct {
 	run      *state.BundleAttempt // nil when it committed
 	launched scheduler.Time
@@ -137,7 +137,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 	ev.addProgress(g, b)
 }
 
-// gatherProgress tells the progress that some policy was told of before: one that
+// addProgress tells the progress that some policy was told of before: one that
 // chooses by it would else take all for equal until the next reports.
 func (ev *PolicyEvents) addProgress(g *policystate.SnapshotBuilder, b *state.Bundle) {
 	for _, r := range b.Attempts() {
@@ -164,7 +164,7 @@ func addLaunch(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
 	g.Add(o)
 }
 
-// addRun tells what became of it.
+// addBundleAttempt tells what became of it.
 func addBundleAttempt(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
 	for i, k := range p.commits {
 		if k != nil {

@@ -59,6 +59,6 @@ func (dp *Dispatcher) WatchWaiting(j *state.Job) {
 	}
 }
 
-// takeBackLooks bounds how often a job's waiting readers are looked at: so many
+// reclaimLooks bounds how often a job's waiting readers are looked at: so many
 // times in takeBackAfter.
 const reclaimLooks = 4

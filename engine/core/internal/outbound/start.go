@@ -31,7 +31,7 @@ func (dp *Dispatcher) SendStart(a *state.Attempt) {
 	dp.Command(a.Launcher, dp.StartCommand(a))
 }
 
-// SendLater is sendStart for a plain bundle: the command is written when the step's
+// SendStartDeferred is sendStart for a plain bundle: the command is written when the step's
 // round is on its way to the policy, which need not wait for it.
 func (dp *Dispatcher) SendStartDeferred(a *state.Attempt) {
 	dp.unconfirmed(a)
@@ -82,8 +82,8 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 // lastSlots is the share of a launcher's processors that a group has that publishes or cleans.
 const lastSlots = 1
 
-// mark is what no other job of any cluster has: who publishes knows by it what it
-// published before.
+// mark identifies a job among those of all clusters. A publisher recognises its earlier output by
+// this mark.
 func (dp *Dispatcher) mark(id scheduler.JobID) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "mark %s %s", id, dp.step.Set.Cluster()))
 	return hex.EncodeToString(sum[:markBytes])

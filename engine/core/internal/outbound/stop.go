@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// StopRun stops all of a bundle attempt, for one reason.
+// StopBundleAttempt stops all of a bundle attempt, for one reason.
 func (dp *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome scheduler.AttemptOutcome, reason string, grace time.Duration, forJob scheduler.JobID) {
 	r.Stop(outcome)
 	for _, a := range r.Attempts {

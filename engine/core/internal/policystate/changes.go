@@ -60,7 +60,7 @@ func (v *Changes) dropLate(s *step.Step) {
 	})
 }
 
-// tell notes that a round tells the policy of all versions there are.
+// markSent notes that a round tells the policy of all versions there are.
 func (v *Changes) markSent(now scheduler.Time) {
 	for i := range v.list {
 		if c := &v.list[i]; c.sentAt == 0 {

@@ -11,7 +11,7 @@ import (
 // usualMax bounds the room that is made beforehand for as many events as the last time.
 const usualMax = 1 << 12
 
-// Deciding is an answer of the policy that is being applied.
+// PendingAnswer is an answer of the policy that is being applied.
 type PendingAnswer struct {
 	data      []byte // as it came
 	Decisions scheduler.Decisions
@@ -64,7 +64,7 @@ func (g *Generation) onlyRefusals() bool {
 	return !g.fresh && g.refused > 0 && g.refused == len(g.events)
 }
 
-// Vain says whether all there is to tell beside offers is refusals, and it is too soon for
+// Futile says whether all there is to tell beside offers is refusals, and it is too soon for
 // that: a policy that decides the same again would be asked as often as it can answer, for
 // nothing. So the gap doubles with each such round, up to a bound. The first comes at
 // once, and so does one in which there is anything else to tell.
@@ -115,15 +115,15 @@ func (x *Session) Answers(generation, round uint64) bool {
 	return true
 }
 
-// Decide has an answer be applied: its bytes, and what they say.
+// BeginAnswer has an answer be applied: its bytes, and what they say.
 func (x *Session) BeginAnswer(data []byte, d scheduler.Decisions) {
 	x.pending = &PendingAnswer{data: data, Decisions: d}
 }
 
-// Deciding is the answer that is being applied; nil: none is.
+// PendingAnswer is the answer that is being applied; nil: none is.
 func (x *Session) PendingAnswer() *PendingAnswer { return x.pending }
 
-// Decided ends the round in flight: its answer was applied.
+// AnswerApplied ends the round in flight: its answer was applied.
 func (x *Session) AnswerApplied() { x.pending, x.inFlight = nil, false }
 
 // code codes an answer that is being applied, by what came.

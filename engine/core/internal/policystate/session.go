@@ -1,13 +1,13 @@
-// Package exchange is what the core knows of its policy: the generation that decides, one
-// that is being started beside it, what they are to be told, the round in flight, and what
-// people asked the policy for.
+// Package policystate is what the core knows of its policy: the generation that decides, one that
+// starts beside it, the events they are to be sent, the round in flight, and the requests for the
+// policy's pages.
 //
-// # What holds
+// # Invariants
 //
-// At most one round is in flight, of the current generation; an answer to another is
-// dropped. An answer is applied wholly before the next round, and before another generation
-// takes over. What happens is told to the current generation and, unless its snapshot will
-// show it, to the next. A round is told all that happened since the one before, once.
+// At most one round is in flight, of the current generation; an answer to another is dropped. An
+// answer is applied whole before the next round starts, and before another generation takes over.
+// An event goes to the current generation and, unless its snapshot will show it, to the next. A
+// round holds all events since the round before, each once.
 package policystate
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Exchange is the state. Its zero value has no policy. Not safe for concurrent use.
+// Session is that state. Its zero value has no policy. Not safe for concurrent use.
 type Session struct {
 	current, next *Generation
 

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Holding is what one attempt holds on its launcher: its memory while it lives, in swap
+// Allocation is what one attempt holds on its launcher: its memory while it lives, in swap
 // while it is suspended as far as there is room, and its slots, but while it is suspended.
 type Allocation struct {
 	Request
@@ -15,9 +15,8 @@ type Allocation struct {
 	Reservation uint64 // that keeps what it gives back; 0: none
 }
 
-// Take takes what a bundle needs, group by group, first from what is reserved
-// for it and then from what is free. It says what is missing, and then took
-// nothing; "" when it took all.
+// Allocate takes what a bundle requests, group by group, first from what is reserved for it and
+// then from what is free. If anything is missing it takes nothing and returns what; "" otherwise.
 func (c *Resources) Allocate(b Bundle, where []*Launcher) string {
 	var undo []func()
 	for i, l := range where {
@@ -49,7 +48,7 @@ func (c *Resources) Allocate(b Bundle, where []*Launcher) string {
 	return ""
 }
 
-// GiveSlots gives back a holding's slots, of an attempt that is suspended, and of its memory
+// ReleaseSlots gives back a holding's slots, of an attempt that is suspended, and of its memory
 // what goes to swap: to the reservation that it names, or to all.
 func (c *Resources) ReleaseSlots(l *Launcher, h *Allocation) {
 	if !h.HasSlots {
@@ -59,7 +58,7 @@ func (c *Resources) ReleaseSlots(l *Launcher, h *Allocation) {
 	c.giveBack(l, h, h.Slots, l.moveToSwap(h, +1))
 }
 
-// GiveAll gives back all of a holding.
+// ReleaseAllOf gives back all of a holding.
 func (c *Resources) ReleaseAllOf(l *Launcher, h *Allocation) {
 	slots, memory := 0, h.Memory
 	if h.HasSlots {
@@ -86,16 +85,15 @@ func (c *Resources) giveBack(l *Launcher, h *Allocation, slots int, memory int64
 	l.freeMemory += memory
 }
 
-// Held is a holding and where it is.
+// AllocationOn is a holding and where it is.
 type AllocationOn struct {
 	On *Launcher
 	*Allocation
 }
 
-// TakeAgain takes the slots of a bundle's holdings again that gave them back, and their
-// memory out of swap, first from what is reserved for that bundle alone and then from what
-// is free. It says what is
-// missing, and then took none; "" when it took all.
+// TakeForResume takes slots again for a bundle's allocations that gave them back, and their memory
+// out of swap, first from what is reserved for that bundle alone and then from what is free. If
+// anything is missing it takes nothing and returns what; "" otherwise.
 func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) string {
 	var undo []func()
 	for _, h := range list {
@@ -128,7 +126,7 @@ func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) str
 	return ""
 }
 
-// lacksAgain says what is missing for one that is suspended.
+// lacksForResume says what is missing for one that is suspended.
 func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, memory int64) string {
 	if d.Memory == 0 {
 		return fmt.Sprintf("an attempt of bundle %d needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, d.Slots, d.Kind, l.ID, l.Name, slots)
@@ -144,7 +142,7 @@ func (l *Launcher) Adopt(h *Allocation) {
 	}
 }
 
-// park counts holdings that gave back their slots. It returns how much memory goes to swap
+// moveToSwap counts holdings that gave back their slots. It returns how much memory goes to swap
 // with it, or comes back when it is negative.
 func (l *Launcher) moveToSwap(h *Allocation, n int) (swapped int64) {
 	before := l.inSwap(l.suspendedMemory)
@@ -153,7 +151,7 @@ func (l *Launcher) moveToSwap(h *Allocation, n int) (swapped int64) {
 	return l.inSwap(l.suspendedMemory) - before
 }
 
-// again is what one of those needs to go on, of so much memory in all: what it has in swap.
+// neededToResume is what one of those needs to go on, of so much memory in all: what it has in swap.
 func (l *Launcher) neededToResume(parked, memory int64) int64 {
 	return l.inSwap(parked) - l.inSwap(parked-memory)
 }

@@ -41,7 +41,7 @@ func (l *Launcher) CodeHas(w *checkpoint.Codec) {
 	}
 }
 
-// CodeTold codes the offer that the policy was told last.
+// CodeOffer codes the offer that the policy was told last.
 func (l *Launcher) CodeOffer(w *checkpoint.Codec) {
 	o := &l.lastOffer
 	checkpoint.Num(w, &o.Launcher)
@@ -123,7 +123,7 @@ func (c *Resources) codePart(w *checkpoint.Codec, p *part) {
 // CodeChanged codes whose offers are to be looked at.
 func (c *Resources) CodeChanged(w *checkpoint.Codec) { checkpoint.Nums(w, &c.offersChanged) }
 
-// CodeNews codes what TakeRoomier and TakeReplaced are to say.
+// CodeFreedAndTopology codes what TakeRoomier and TakeReplaced are to say.
 func (c *Resources) CodeFreedAndTopology(w *checkpoint.Codec) {
 	checkpoint.Flag(w, &c.capacityFreed)
 	checkpoint.Flag(w, &c.topologyChanged)

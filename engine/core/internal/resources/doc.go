@@ -1,17 +1,16 @@
-// Package capacity is what launchers have, what is held of it, and what is reserved:
-// slots by kind, memory, reservations for those for whom somebody was preempted, the
-// launchers that the site avoids, and how busy machines are. It makes the offers for the
-// policy.
+// Package resources is what launchers have, what is allocated of it, and what is reserved: slots
+// by kind, memory and swap; reservations for the beneficiaries of preemptions; the launchers that
+// the site excludes; and the load of machines. It makes the offers for the policy.
 //
-// It knows neither jobs nor attempts. A bundle is what takes so many demands; an attempt
-// is a Holding, which its owner keeps.
+// It knows neither jobs nor attempts. A Bundle requests so much for each of its groups. An attempt
+// holds an Allocation, which its owner keeps.
 //
-// # What holds
+// # Invariants
 //
-// Of each launcher that is up, and of each kind: what is free, what holdings hold and
-// what reservations keep are together what it has; memory likewise. None of the three is
-// negative. Of the memory of holdings that gave back their slots, swap takes what it can,
-// and only the rest counts (scheduler.InSwap). A launcher that is not up has no holdings and nothing is reserved there.
-// A reservation counts as many victims as there are holdings that name it, and is there
-// only while one of them is left or it keeps something. See Check.
+// Of each launcher that is up, and of each kind of slot, free, allocated and reserved slots add up
+// to what it has; memory likewise. None of the three is negative. Memory of allocations that gave
+// back their slots goes to swap as far as there is room, and only the rest counts
+// (scheduler.InSwap). A launcher that is not up has no allocations and no reservations. A
+// reservation counts as many victims as there are allocations that name it. It exists while a
+// victim is left or it keeps something. See Check.
 package resources

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// BlameLimits say when the site avoids a launcher.
+// ExclusionLimits say when the site avoids a launcher.
 type ExclusionLimits struct {
 	Jobs         int // that have a vote against it
 	SharePercent int // of the launchers that are up which are avoided at most
@@ -29,7 +29,7 @@ func (v Vote) alike(w Vote) bool { return v.User == w.User && v.Program == w.Pro
 // with another, else the oldest.
 const votesMax = 100
 
-// Blame notes that a job avoids a launcher, and says whether the site avoids it from now on, until
+// VoteAgainst notes that a job avoids a launcher, and says whether the site avoids it from now on, until
 // a time: when there are enough votes, unless too many are avoided already. Then it is the
 // work that is bad, or the site.
 func (c *Resources) VoteAgainst(l *Launcher, by Vote, until scheduler.Time, s ExclusionLimits) bool {
@@ -41,7 +41,7 @@ func (c *Resources) VoteAgainst(l *Launcher, by Vote, until scheduler.Time, s Ex
 	return c.exclude(l, until, s)
 }
 
-// Confirm notes that a job has succeeded, elsewhere than on the launchers that it avoids, and lists
+// ConfirmVotes notes that a job has succeeded, elsewhere than on the launchers that it avoids, and lists
 // those that the site avoids because of it, in order of id.
 func (c *Resources) ConfirmVotes(job scheduler.JobID, until scheduler.Time, s ExclusionLimits) (excluded []*Launcher) {
 	for _, id := range c.launchers.IDs() {
@@ -105,7 +105,7 @@ func (l *Launcher) boundVotes() {
 	l.excludedBy = slices.Delete(slices.Clone(l.excludedBy), goes, goes+1)
 }
 
-// Excluded returns for which jobs the site avoids a launcher, to be kept by the caller, and
+// Exclusion returns for which jobs the site avoids a launcher, to be kept by the caller, and
 // until when; 0: it does not.
 func (l *Launcher) Exclusion() ([]scheduler.JobID, scheduler.Time) {
 	if !l.Up || !l.Excluded {
@@ -118,7 +118,7 @@ func (l *Launcher) Exclusion() ([]scheduler.JobID, scheduler.Time) {
 	return jobs, l.excludedUntil
 }
 
-// Acquit takes back what a job held against launchers, and lists those that are excluded no
+// WithdrawVotes takes back what a job held against launchers, and lists those that are excluded no
 // more because of it, in order of id.
 func (c *Resources) WithdrawVotes(job scheduler.JobID, s ExclusionLimits) (readmitted []*Launcher) {
 	for _, id := range c.launchers.IDs() {
@@ -140,7 +140,7 @@ func (c *Resources) Readmit(l *Launcher) bool {
 	return c.ReadmitDue(l.ID, l.excludedUntil)
 }
 
-// Forgive ends that a launcher is avoided, when it is time, and says whether it did. One that
+// ReadmitDue ends that a launcher is avoided, when it is time, and says whether it did. One that
 // joined anew since it was blamed, and was blamed again, is avoided for longer.
 func (c *Resources) ReadmitDue(id scheduler.LauncherID, now scheduler.Time) bool {
 	l := c.launchers.Get(id)

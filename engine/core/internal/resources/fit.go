@@ -95,7 +95,7 @@ func (c *Resources) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*
 	return true
 }
 
-// FitsAgain says whether a bundle's holdings that gave back their slots would find them,
+// FitsForResume says whether a bundle's holdings that gave back their slots would find them,
 // and memory for what they have in swap, in what is free, reserved for that bundle alone and freed.
 func (c *Resources) FitsForResume(b scheduler.BundleID, list []AllocationOn, freed Freed) bool {
 	rooms := map[scheduler.LauncherID]*room{}

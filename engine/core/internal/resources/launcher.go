@@ -68,13 +68,13 @@ func (l *Launcher) FreeSwap() int64 { return l.swap - l.inSwap(l.suspendedMemory
 // inSwap is how much of the memory of what is suspended does not count in memory.
 func (l *Launcher) inSwap(parked int64) int64 { return scheduler.InSwap(parked, l.swap) }
 
-// Parked returns how many holdings gave back their slots, and the bytes that those hold.
+// SuspendedMemory returns how many holdings gave back their slots, and the bytes that those hold.
 func (l *Launcher) SuspendedMemory() (n int, memory int64) { return l.suspended, l.suspendedMemory }
 
 // FreeMemory returns the memory that is neither held nor reserved, in bytes.
 func (l *Launcher) FreeMemory() int64 { return l.freeMemory }
 
-// Told returns the offer that the policy was told last.
+// LastOffer returns the offer that the policy was told last.
 func (l *Launcher) LastOffer() scheduler.Offer { return l.lastOffer }
 
 // Usable says whether something may start there.

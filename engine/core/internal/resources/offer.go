@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Changed has a launcher's offer looked at when the next round is made.
+// OfferChanged has a launcher's offer looked at when the next round is made.
 func (c *Resources) OfferChanged(l *Launcher) {
 	c.MarkDirty(l)
 	if !l.offerChanged && l.Up {
@@ -16,10 +16,10 @@ func (c *Resources) OfferChanged(l *Launcher) {
 	}
 }
 
-// TellTouched has TakeTouched tell from now on. Nothing is decided by it.
+// EnableChanges has TakeTouched tell from now on. Nothing is decided by it.
 func (c *Resources) EnableChanges() { c.changesEnabled = true }
 
-// Touch has TakeTouched tell of a launcher.
+// MarkDirty has TakeTouched tell of a launcher.
 func (c *Resources) MarkDirty(l *Launcher) {
 	if c.changesEnabled && !l.dirty {
 		l.dirty = true
@@ -27,7 +27,7 @@ func (c *Resources) MarkDirty(l *Launcher) {
 	}
 }
 
-// TakeTouched lists the launchers that changed in any way since it was asked last, in no
+// DrainDirty lists the launchers that changed in any way since it was asked last, in no
 // order. The list is good until the next is touched. Some may be forgotten.
 func (c *Resources) DrainDirty() []scheduler.LauncherID {
 	list := c.dirty
@@ -40,7 +40,7 @@ func (c *Resources) DrainDirty() []scheduler.LauncherID {
 	return list
 }
 
-// AnyChanged says whether some offer is to be looked at.
+// AnyOfferChanged says whether some offer is to be looked at.
 func (c *Resources) AnyOfferChanged() bool { return len(c.offersChanged) > 0 }
 
 // Offers lists the offers that changed since they were told last, or all of them, and

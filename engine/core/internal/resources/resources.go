@@ -7,8 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Capacity is that of all launchers. The zero value has none. Not safe for concurrent
-// use.
+// Resources are those of all launchers. The zero value has none. Not safe for concurrent use.
 type Resources struct {
 	launchers       idmap.Index[scheduler.LauncherID, Launcher] // up and lost
 	up              int                                         // launchers that are up
@@ -34,14 +33,14 @@ func (c *Resources) Up() int { return c.up }
 // elsewhere now.
 func (c *Resources) Moves() uint64 { return c.moves }
 
-// TakeRoomier says whether something got free since it was asked last.
+// TakeCapacityFreed says whether something got free since it was asked last.
 func (c *Resources) TakeCapacityFreed() bool {
 	was := c.capacityFreed
 	c.capacityFreed = false
 	return was
 }
 
-// TakeReplaced says whether launchers came, went, or are offered again or not any more since
+// TakeTopologyChanged says whether launchers came, went, or are offered again or not any more since
 // it was asked last.
 func (c *Resources) TakeTopologyChanged() bool {
 	was := c.topologyChanged
@@ -49,7 +48,7 @@ func (c *Resources) TakeTopologyChanged() bool {
 	return was
 }
 
-// MarkRoomier has TakeRoomier say that something got free: whoever decides may do more
+// MarkCapacityFreed has TakeRoomier say that something got free: whoever decides may do more
 // with what there is.
 func (c *Resources) MarkCapacityFreed() { c.capacityFreed = true }
 

@@ -38,7 +38,7 @@ func (s *Slots) addAll(more Slots) {
 	}
 }
 
-// Demand is what a group takes. Memory is in bytes.
+// Request is what a group takes. Memory is in bytes.
 type Request struct {
 	Kind   string
 	Slots  int

@@ -55,7 +55,7 @@ func (t *TooLarge) String() string {
 // steps. Beyond it, it is not sure that the bundle does not fit, and it waits.
 const searchMax = 20_000
 
-// Holds says whether all launchers that are up, were they empty, could hold a bundle, or
+// FitsCluster says whether all launchers that are up, were they empty, could hold a bundle, or
 // that is not sure; else what is short. Looks is how many launchers it may have looked at: it
 // ends at the first that are enough, and charges the same wherever these stand.
 //
@@ -114,7 +114,7 @@ func (c *Resources) countFits(n *Need) int {
 	return n.Fit
 }
 
-// holdsTogether places groups on the first launchers that have room, those that need most
+// fitTogether places groups on the first launchers that have room, those that need most
 // first: as it is enough for most bundles.
 func (c *Resources) fitTogether(needs []Need) bool {
 	order := slices.Clone(needs)

@@ -57,7 +57,7 @@ func (rs *Rounds) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// Decide applies the answer at hand, or as much of it as the step may do.
+// ApplyAnswer applies the answer at hand, or as much of it as the step may do.
 func (rs *Rounds) ApplyAnswer() {
 	d := rs.policy.PendingAnswer()
 	if !rs.apply(d) {
@@ -164,7 +164,7 @@ func (rs *Rounds) note(list *scheduler.Decisions, d changes.Decision, i int) {
 	rs.state.NoteDecision(d)
 }
 
-// whose tells an attempt's job and launcher.
+// jobAndLauncherOf tells an attempt's job and launcher.
 func (rs *Rounds) jobAndLauncherOf(id scheduler.AttemptID) (scheduler.JobID, scheduler.LauncherID) {
 	a := rs.state.Attempts.Get(id)
 	if a == nil {
@@ -173,7 +173,7 @@ func (rs *Rounds) jobAndLauncherOf(id scheduler.AttemptID) (scheduler.JobID, sch
 	return a.BundleAttempt.Bundle.Job.ID, a.Launcher.ID
 }
 
-// gathered returns those of some attempts that a generation that is being started knows:
+// knownToNext returns those of some attempts that a generation that is being started knows:
 // what happens to the others it sees when its snapshot comes to them.
 func (rs *Rounds) knownToNext(list []scheduler.AttemptID) []scheduler.AttemptID {
 	if rs.policy.Building() == nil {
@@ -214,5 +214,5 @@ type expectedAnswer struct {
 	decisions scheduler.Decisions
 }
 
-// Forget drops what was expected and did not come in the step.
+// DropExpected drops what was expected and did not come in the step.
 func (rs *Rounds) DropExpected() { rs.answer = expectedAnswer{} }

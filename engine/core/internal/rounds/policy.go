@@ -101,7 +101,7 @@ func (rs *Rounds) DropPolicies() {
 	rs.resources.ReleaseAll()
 }
 
-// State is what status shows of the policy's rounds.
+// PolicyState is what status shows of the policy's rounds.
 type PolicyState struct {
 	Generation uint64 // 0: none runs
 	Starting   uint64 // 0: none is being started

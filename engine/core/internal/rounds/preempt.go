@@ -206,7 +206,7 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 	return scheduler.NotRefused, ""
 }
 
-// wouldGoOn checks that a suspended bundle could be resumed, which it is where it is.
+// wouldResume checks that a suspended bundle could be resumed, which it is where it is.
 func (pr *Preemption) wouldResume(d scheduler.Preempt, r *state.BundleAttempt, runs []*state.BundleAttempt, freed resources.Freed) (scheduler.RefusalReason, string) {
 	id := r.Bundle.ID()
 	if d.Placement != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TakeBack frees slots for a bundle that early readers of its job wait for and
+// ReclaimEarlyReaders frees slots for a bundle that early readers of its job wait for and
 // that has found none: the youngest of those that wait are stopped until it
 // fits, and what they free is kept for it. They start again when their inputs
 // are complete, so that they can't take the slots from the next such bundle. A
@@ -38,7 +38,7 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 	pr.reclaimForSuspended(runs, &held)
 }
 
-// takeForReady looks for the first ready bundle that the readers wait for and that could
+// reclaimForReady looks for the first ready bundle that the readers wait for and that could
 // run without some of them, and does what TakeBack says; true ends the look.
 func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.BlockedUpstream, helps *reclaimHelps) bool {
 	j, tried := held.Job, 0
@@ -86,7 +86,7 @@ func (pr *Preemption) noteRoom(j *state.Job, room bool) {
 	}
 }
 
-// roomyFor is for how long it has had room at each look.
+// hadRoomFor is for how long it has had room at each look.
 func (pr *Preemption) hadRoomFor(j *state.Job) time.Duration {
 	if j.RoomSince == 0 {
 		return 0
@@ -101,7 +101,7 @@ func (pr *Preemption) hadRoomFor(j *state.Job) time.Duration {
 // other's way.
 const passedOver = 6
 
-// takeFor stops as many of the waiting, the youngest first, as make room; false
+// reclaimFor stops as many of the waiting, the youngest first, as make room; false
 // when all of them do not.
 func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) bool {
 	if !pr.bundles.Fits(b, nil, freedBy(runs, false)) {
@@ -116,7 +116,7 @@ func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) b
 	return false
 }
 
-// helped says for whom it could do something that readers are stopped.
+// reclaimHelps says for whom it could do something that readers are stopped.
 type reclaimHelps struct {
 	pr    *Preemption
 	runs  []*state.BundleAttempt // the readers
@@ -167,7 +167,7 @@ func (h *reclaimHelps) kind(kind string) bool {
 	return answer
 }
 
-// goesOn says whether slots of a kind are held by work that does not wait for others' output.
+// heldByProgress says whether slots of a kind are held by work that does not wait for others' output.
 func (pr *Preemption) heldByProgress(kind string) bool {
 	for _, id := range pr.state.Launchers.IDs() {
 		for _, a := range pr.state.Launchers.Get(id).Attempts {
@@ -184,7 +184,7 @@ func waitsForWriters(a *state.Attempt) bool {
 	return a.Reads.Misses() > 0 && a.BundleAttempt.Bundle.Job.Inputs.Waits(&a.Reads)
 }
 
-// takeForSuspended stops waiting readers that hold the slots which work of their
+// reclaimForSuspended stops waiting readers that hold the slots which work of their
 // job, suspended and waited for, needs to go on. Nothing is kept for it: whoever
 // resumes sees that there is room.
 func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *state.BlockedUpstream) {
@@ -275,7 +275,7 @@ func (pr *Preemption) reclaimAll(b *state.Bundle, runs []*state.BundleAttempt) {
 	}
 }
 
-// takeRun stops a reader for a bundle that it waits for.
+// reclaim stops a reader for a bundle that it waits for.
 func (pr *Preemption) reclaim(r *state.BundleAttempt, b *state.Bundle) {
 	j := b.Job
 	pr.step.Stats.TakenBack++

@@ -67,7 +67,7 @@ func (s attemptSet) Sorted() []*Attempt {
 	return list
 }
 
-// Rest counts a suspended attempt, or that it is none any more.
+// CountSuspended counts a suspended attempt, or that it is none any more.
 func (a *Attempt) CountSuspended(by int) {
 	a.Launcher.Suspended += by
 	a.BundleAttempt.Bundle.Job.suspended += by
@@ -83,7 +83,7 @@ func (a *Attempt) CountSuspended(by int) {
 	}
 }
 
-// countRest counts the nodes of a suspended attempt as suspended, unless they are already
+// countSuspended counts the nodes of a suspended attempt as suspended, unless they are already
 // with another attempt at the group, or the bundle does not run.
 func (a *Attempt) countSuspended() {
 	b := a.BundleAttempt.Bundle
@@ -98,7 +98,7 @@ func (a *Attempt) countSuspended() {
 	}
 }
 
-// uncountRest counts them so no more.
+// uncountSuspended counts them so no more.
 func (a *Attempt) uncountSuspended() {
 	if a.countedSuspended {
 		a.countedSuspended = false
@@ -140,7 +140,7 @@ func (a *Attempt) HasNode(stage, index uint32) bool {
 	return of == b && group == a.Group
 }
 
-// MayBeDoubled says whether a second attempt beside this one would help: it is alone,
+// MaySpeculate says whether a second attempt beside this one would help: it is alone,
 // does not end, and waits for nothing.
 func (a *Attempt) MaySpeculate() bool {
 	r, b := a.BundleAttempt, a.BundleAttempt.Bundle

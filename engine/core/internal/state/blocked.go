@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// HeldUp is which bundles of a job some of its attempts wait for: those that write what they
+// BlockedUpstream is which bundles of a job some of its attempts wait for: those that write what they
 // miss, and what those need in turn before they can start. It holds for a moment, in which
 // nothing changes, and is found out as far as it is asked.
 type BlockedUpstream struct {

@@ -79,7 +79,7 @@ func (b *Bundle) Width() int {
 	return len(b.Groups())
 }
 
-// Demand returns what the i-th group takes.
+// Request returns what the i-th group takes.
 func (b *Bundle) Request(i int) resources.Request {
 	switch {
 	case b.SingleNode:
@@ -135,7 +135,7 @@ func (b *Bundle) AllNodes() iter.Seq[int32] {
 	}
 }
 
-// Filed are the nodes of a bundle's i-th group, in a job that has file channels.
+// NodesWithFiles are the nodes of a bundle's i-th group, in a job that has file channels.
 func (b *Bundle) NodesWithFiles(i int) []int32 {
 	if !b.Job.Inputs.HasFileConnections() {
 		return nil
@@ -143,7 +143,7 @@ func (b *Bundle) NodesWithFiles(i int) []int32 {
 	return b.Nodes(i)
 }
 
-// SetTwice has a bundle wanted twice since a time, or, at 0, not any more.
+// SetSpeculationOffered has a bundle wanted twice since a time, or, at 0, not any more.
 func (b *Bundle) SetSpeculationOffered(since scheduler.Time) {
 	if b.SpeculationOffered() != 0 {
 		b.Job.SpeculativeCount--
@@ -153,7 +153,7 @@ func (b *Bundle) SetSpeculationOffered(since scheduler.Time) {
 	}
 }
 
-// HasRun says whether an attempt is among its live ones.
+// HasAttempt says whether an attempt is among its live ones.
 func (b *Bundle) HasAttempt(r *BundleAttempt) bool {
 	for _, x := range b.Attempts() {
 		if x == r {
@@ -163,7 +163,7 @@ func (b *Bundle) HasAttempt(r *BundleAttempt) bool {
 	return false
 }
 
-// Resting is the attempt of it that waits to be resumed, and may be; nil: none does.
+// SuspendedAttempt is the attempt of it that waits to be resumed, and may be; nil: none does.
 func (b *Bundle) SuspendedAttempt() *BundleAttempt {
 	for _, r := range b.Attempts() {
 		if r.Suspended() != 0 && r.Stopped() == 0 {
@@ -173,7 +173,7 @@ func (b *Bundle) SuspendedAttempt() *BundleAttempt {
 	return nil
 }
 
-// DropRun takes an attempt off its list.
+// DropAttempt takes an attempt off its list.
 func (b *Bundle) DropAttempt(r *BundleAttempt) {
 	i := slices.Index(b.Attempts(), r)
 	if i < 0 {
@@ -222,7 +222,7 @@ func (b *Bundle) Unavailable(l *resources.Launcher) string {
 	return ""
 }
 
-// Plain says whether nothing that may still happen in the step can change what the
+// StartIsFinal says whether nothing that may still happen in the step can change what the
 // start commands of a bundle say: it is one group and reads no file channel.
 func (b *Bundle) StartIsFinal() bool {
 	return b.SingleNode && !b.HasTCP && !b.Job.Inputs.HasFileConnections()
@@ -231,12 +231,12 @@ func (b *Bundle) StartIsFinal() bool {
 // Phase is where it stands.
 func (b *Bundle) Phase() stats.Phase { return b.phase }
 
-// Runs are its attempts, the first first. The caller must not change the list; it stays as
+// Attempts are its attempts, the first first. The caller must not change the list; it stays as
 // it is when one is dropped.
 func (b *Bundle) Attempts() []*BundleAttempt { return b.attempts }
 
-// AddRun adds an attempt.
+// AddAttempt adds an attempt.
 func (b *Bundle) AddAttempt(r *BundleAttempt) { b.attempts = append(b.attempts, r) }
 
-// Twice is since when it is wanted twice; 0: it is not.
+// SpeculationOffered is since when it is wanted twice; 0: it is not.
 func (b *Bundle) SpeculationOffered() scheduler.Time { return b.speculationOffered }

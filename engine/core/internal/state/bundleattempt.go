@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Run is a bundle attempt: all of its groups' attempts together.
+// BundleAttempt is a bundle attempt: all of its groups' attempts together.
 type BundleAttempt struct {
 	ID          uint64 // of its first attempt
 	Bundle      *Bundle
@@ -77,7 +77,7 @@ func (r *BundleAttempt) Lose(why string) {
 	}
 }
 
-// Why is why it failed, or was lost.
+// Reason is why it failed, or was lost.
 func (r *BundleAttempt) Reason() string {
 	if r.failure != nil {
 		return r.failure.Message
@@ -85,12 +85,12 @@ func (r *BundleAttempt) Reason() string {
 	return r.lost
 }
 
-// ToSuspend is when it was last preempted to be suspended, and for whom; 0: never.
+// SuspendRequested is when it was last preempted to be suspended, and for whom; 0: never.
 func (r *BundleAttempt) SuspendRequested() (scheduler.Time, scheduler.JobID) {
 	return r.toSuspend, r.suspendFor
 }
 
-// NoteToSuspend notes that it is preempted to be suspended.
+// NoteSuspendRequested notes that it is preempted to be suspended.
 func (r *BundleAttempt) NoteSuspendRequested(now scheduler.Time, beneficiary scheduler.JobID) {
 	r.toSuspend, r.suspendFor = now, beneficiary
 }
@@ -98,7 +98,7 @@ func (r *BundleAttempt) NoteSuspendRequested(now scheduler.Time, beneficiary sch
 // Suspended is since when it waits to be resumed; 0: it does not.
 func (r *BundleAttempt) Suspended() scheduler.Time { return r.suspended }
 
-// Rests says whether a run waits to be resumed.
+// WaitsForResume says whether a run waits to be resumed.
 func (r *BundleAttempt) WaitsForResume() bool {
 	rests := false
 	for _, a := range r.Attempts {
@@ -124,7 +124,7 @@ func (r *BundleAttempt) Waiting() (list []*Attempt, held []resources.AllocationO
 	return list, held
 }
 
-// NewRun makes a bundle attempt and the attempts of its groups, which have no ids
+// NewBundleAttempt makes a bundle attempt and the attempts of its groups, which have no ids
 // yet, and room for those. What starts together is one piece of memory: most
 // bundles are one group, and thousands start in a second.
 func NewBundleAttempt(b *Bundle, where []*Launcher) (*BundleAttempt, []scheduler.AttemptID) {

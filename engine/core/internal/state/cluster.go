@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// State is the population: all jobs, bundles, attempts and launchers there are, and who is
+// Cluster is the population: all jobs, bundles, attempts and launchers there are, and who is
 // on which list. Not safe for concurrent use.
 type Cluster struct {
 	step      *step.Step
@@ -116,7 +116,7 @@ func (st *Cluster) RemoveAttempt(a *Attempt) {
 	}
 }
 
-// Touch has the shell told, at the step's end, that a job changed.
+// MarkDirty has the shell told, at the step's end, that a job changed.
 func (st *Cluster) MarkDirty(j *Job) {
 	if !j.dirty {
 		j.dirty = true
@@ -160,7 +160,7 @@ func (st *Cluster) DropSuspended(r *BundleAttempt) {
 	st.Suspended.Remove(r.suspension)
 }
 
-// NoteWork keeps the list of the jobs that later steps have to go on with.
+// RequeueJob keeps the list of the jobs that later steps have to go on with.
 func (st *Cluster) RequeueJob(j *Job) {
 	if j.hasPendingWork() {
 		st.PendingWork = sortedset.Add(st.PendingWork, j.ID)
@@ -169,7 +169,7 @@ func (st *Cluster) RequeueJob(j *Job) {
 	}
 }
 
-// NoteFinishing keeps the list of the jobs whose last bundle is ready.
+// RequeueFinishing keeps the list of the jobs whose last bundle is ready.
 func (st *Cluster) RequeueFinishing(j *Job) {
 	if b := j.LastBundle(); b != nil && b.Phase() == BundleReady {
 		st.Finishing = sortedset.Add(st.Finishing, j.ID)
@@ -178,13 +178,13 @@ func (st *Cluster) RequeueFinishing(j *Job) {
 	}
 }
 
-// Know makes a bundle known: it has its id from now on.
+// AssignID makes a bundle known: it has its id from now on.
 func (st *Cluster) AssignID(b *Bundle) {
 	b.id = b.Job.First + scheduler.BundleID(b.Index)
 	st.Bundles.Set(b.id, b)
 }
 
-// TakeChanged lists the jobs that changed since it was asked last, and those of them that
+// DrainChangedJobs lists the jobs that changed since it was asked last, and those of them that
 // are over, both in order of id.
 func (st *Cluster) DrainChangedJobs() (ids, ended []scheduler.JobID) {
 	if len(st.dirtyJobs) == 0 {

@@ -20,7 +20,7 @@ var noLimits = graph.Limits{
 	BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64, NameBytes: math.MaxInt, Places: math.MaxInt,
 }
 
-// CodeBefore codes the jobs that are none yet, and those that ended.
+// CodeReservedAndEnded codes the jobs that are none yet, and those that ended.
 func (st *Cluster) CodeReservedAndEnded(w *checkpoint.Codec) {
 	checkpoint.List(w, &st.ReservedIDs, func(w *checkpoint.Codec, p *ReservedID) { checkpoint.Num(w, &p.ID); checkpoint.Num(w, &p.At) })
 	checkpoint.List(w, &st.Ended, func(w *checkpoint.Codec, p **EndedJob) {

@@ -111,7 +111,7 @@ func (j *Job) StageStatus() []*wire.StageStatus {
 	return list
 }
 
-// checkRests holds the nodes that are suspended against a count of the attempts that make
+// checkSuspended holds the nodes that are suspended against a count of the attempts that make
 // them so.
 func (j *Job) checkSuspended() error {
 	rest := make([]uint32, len(j.Stages))

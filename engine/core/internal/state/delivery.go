@@ -1,12 +1,3 @@
-// Package commands is the way to launchers: commands go out in order, and those that have to
-// be confirmed are sent again until they are. An attempt of which nothing is ever confirmed is
-// given up by its owner.
-//
-// # What holds
-//
-// While some command of a launcher that is up waits for its confirmation, or a job is to
-// be dropped there, a timer is set for that launcher. The jobs to drop are in order, each
-// once, and no more than a bound.
 package state
 
 import (
@@ -21,22 +12,22 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// To is a launcher that is up, in one incarnation.
+// Destination is a launcher that is up, in one incarnation.
 type Destination struct {
 	Launcher    scheduler.LauncherID
 	Incarnation uint64
 	Name        string
 }
 
-// Send has a command be sent.
+// SendCommand has a command be sent.
 func SendCommand(s *step.Step, to Destination, m *wire.Command) {
 	m.Term, m.Incarnation = s.Term, to.Incarnation
 	s.Stats.Commands++
 	s.Emit(step.ToLauncher{Launcher: to.Launcher, Command: m})
 }
 
-// Pending is what is asked of one attempt and may wait for its confirmation. The zero
-// value waits for none.
+// Unacked is the command about one attempt that waits for its confirmation. It is sent again until
+// it is confirmed or its owner gives the attempt up. The zero value waits for none.
 type Unacked struct {
 	sentAt scheduler.Time // 0: nothing waits
 	tries  int            // to send it again
@@ -59,7 +50,7 @@ func (p *Unacked) Late(s *step.Step, grace time.Duration) (late, hopeless bool) 
 	return true, p.tries > s.Set.CommandTries
 }
 
-// patience is how long a command that was sent again so often is waited for.
+// resendAfter is how long a command that was sent again so often is waited for.
 func resendAfter(s *step.Step, tries int) time.Duration {
 	d := s.Set.CommandTimeout << min(tries, 20)
 	if d <= 0 || d > s.Set.CommandTimeoutMax {
@@ -74,7 +65,9 @@ func (p *Unacked) Code(w *checkpoint.Codec) {
 	checkpoint.Num(w, &p.tries)
 }
 
-// Line is the way to one launcher. The zero value waits for nothing.
+// Outstanding is what one launcher has not confirmed. While a command waits for its confirmation,
+// or a job is to be dropped there, a timer is set for the launcher. Jobs to drop are in order,
+// each once, up to a bound. The zero value waits for nothing.
 type Outstanding struct {
 	dueAt scheduler.Time // when its timer is due; 0: not set
 	drops []drop         // in order of job
@@ -152,7 +145,7 @@ func (n *Outstanding) Dropped(id scheduler.JobID) {
 	}
 }
 
-// DropAgain sends again what may have been lost with a stream that broke.
+// ResendDrops sends again what may have been lost with a stream that broke.
 func (n *Outstanding) ResendDrops(s *step.Step, to Destination) {
 	for i := range n.drops {
 		if d := &n.drops[i]; d.sentAt != s.Now {
@@ -161,7 +154,7 @@ func (n *Outstanding) ResendDrops(s *step.Step, to Destination) {
 	}
 }
 
-// DropLate sends again what was not confirmed for too long. A launcher that can't
+// ResendLateDrops sends again what was not confirmed for too long. A launcher that can't
 // delete files is no lost one: it goes on trying, and is asked now and then.
 func (n *Outstanding) ResendLateDrops(s *step.Step, to Destination) {
 	for i := range n.drops {

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// News are what changed since it was told last, for who shows it. Nothing is decided by them,
+// DirtySet are what changed since it was told last, for who shows it. Nothing is decided by them,
 // and no checkpoint has them.
 type DirtySet struct {
 	on       bool
@@ -27,16 +27,16 @@ const decidedMax = 1000
 // usualMax bounds the rows of attempts for which room is made before it is known how many a step has.
 const usualMax = 256
 
-// TellNews has News be kept from now on.
+// EnableChanges has News be kept from now on.
 func (st *Cluster) EnableChanges() {
 	st.dirty.on = true
 	st.resources.EnableChanges()
 }
 
-// Tells says whether News are kept.
+// ChangesEnabled says whether News are kept.
 func (st *Cluster) ChangesEnabled() bool { return st.dirty.on }
 
-// TouchAttempt has an attempt's row be told, with those of its job and launcher.
+// MarkAttemptDirty has an attempt's row be told, with those of its job and launcher.
 func (st *Cluster) MarkAttemptDirty(a *Attempt) {
 	st.MarkDirty(a.BundleAttempt.Bundle.Job)
 	if !st.dirty.on {
@@ -49,7 +49,7 @@ func (st *Cluster) MarkAttemptDirty(a *Attempt) {
 	}
 }
 
-// touchStage has a stage's row be told.
+// markStageDirty has a stage's row be told.
 func (j *Job) markStageDirty(number int) {
 	if s := &j.Stages[number]; !s.dirty {
 		s.dirty = true
@@ -77,7 +77,7 @@ func (st *Cluster) NoteGone(id scheduler.LauncherID) {
 	}
 }
 
-// TellsDecisions says whether one more decision of this step is told.
+// RecordsDecisions says whether one more decision of this step is told.
 func (st *Cluster) RecordsDecisions() bool { return st.dirty.on && len(st.dirty.decided) < decidedMax }
 
 // NoteDecision has it be told what became of a decision.
@@ -90,14 +90,14 @@ func (st *Cluster) NoteOver(e *EndedJob) {
 	}
 }
 
-// Changed lists the jobs that changed in this step and live, in order of id.
+// DirtyJobs lists the jobs that changed in this step and live, in order of id.
 func (st *Cluster) DirtyJobs() []*Job {
 	list := slices.DeleteFunc(slices.Clone(st.dirtyJobs), func(j *Job) bool { return st.Jobs.Get(j.ID) != j })
 	slices.SortFunc(list, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
 
-// TakeNews returns the rows of what changed, but those of jobs, which are Changed.
+// DrainChanges returns the rows of what changed, but those of jobs, which are Changed.
 func (st *Cluster) DrainChanges(changed []*Job) changes.ChangeSet {
 	n := &st.dirty
 	rows := changes.ChangeSet{Decided: n.decided, Attempts: slices.Grow(n.ended, len(n.attempts))}
@@ -140,7 +140,7 @@ func (st *Cluster) DrainChanges(changed []*Job) changes.ChangeSet {
 	return rows
 }
 
-// AllNews returns the rows of all there is, but those of jobs.
+// AllRows returns the rows of all there is, but those of jobs.
 func (st *Cluster) AllRows() changes.ChangeSet {
 	var rows changes.ChangeSet
 	for j := range st.Jobs.All() {
@@ -173,7 +173,7 @@ func (j *Job) pastRows() []changes.Attempt {
 	return rows
 }
 
-// TellNotes returns its notes, of which the list does not change any more.
+// ShareNotes returns its notes, of which the list does not change any more.
 func (j *Job) ShareNotes() []string {
 	j.notesShared = true
 	return j.Notes[:len(j.Notes):len(j.Notes)]

@@ -1,13 +1,16 @@
-// Package life is who there is: jobs, their bundles, the attempts at those and the
-// launchers that they live on, with what each of them is and has, and who is on which
-// list. It moves nobody by itself: the rooms beside it do.
+// Package state holds the jobs, their bundles, the attempts at those, and the launchers on which
+// they run, with indexes of what is ready, suspended or finishing. Its methods keep indexes and
+// counts right. What happens is decided above it, in lifecycle, rounds and membership.
 //
-// # What holds
+//	store := state.NewStore(settings)
+//	job := store.Cluster.Jobs.Get(id)
 //
-// A live attempt is in the sets of its job and of its launcher, and nowhere else. A bundle
-// that is ready is in its job's list of those, in the order in which they became ready. What
-// is counted (nodes by phase, attempts that are suspended or speculative, files, counters) is
-// what a count of everything would find: State.Check counts.
+// # Invariants
 //
-// A checkpoint has all of it; indexes and counts are made anew from the rest.
+// A live attempt is in the sets of its job and of its launcher, and in no other. A ready bundle is
+// in its job's ready list, in the order in which bundles became ready. Counts (nodes by phase,
+// suspended and speculative attempts, files, counters) are what a count of everything would find:
+// Cluster.Check counts.
+//
+// A checkpoint holds all of it except indexes and counts, which are rebuilt from the rest.
 package state

@@ -1,11 +1,3 @@
-// Package avoidance is which launchers a job's bundles avoid, because attempts failed
-// there. What a launcher is to all jobs is package capacity's.
-//
-// # What holds
-//
-// A bundle avoids where it failed, the last places of a bounded number; its job avoids
-// where a number of its attempts failed. Lists are never changed, only replaced, so that a
-// copy of either stays as it is.
 package state
 
 import (
@@ -18,8 +10,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Job is what a whole job avoids. The zero value avoids nothing. Not safe for concurrent
-// use, as Bundle is not.
+// JobExclusions are the launchers that a whole job excludes, because a number of its attempts
+// failed there. The zero value excludes none. A list is never changed, only replaced, so that a
+// copy stays as it is. Which launchers the site excludes is kept in resources.
 type JobExclusions struct {
 	launchers []scheduler.LauncherID // ascending
 	failures  []failures             // in order of launcher
@@ -29,7 +22,7 @@ type JobExclusions struct {
 	took      bool                   // the store took files of it from some launcher
 }
 
-// Refusal is a reason why a store refuses, by a number that is the same on all launchers.
+// StoreRefusal is a reason why a store refuses, by a number that is the same on all launchers.
 type StoreRefusal int32
 
 // refusal is why the store of a job's outputs refused on a launcher.
@@ -89,7 +82,8 @@ type failures struct {
 	count    int
 }
 
-// Bundle is what one bundle avoids beside. The zero value avoids nothing.
+// BundleExclusions are the launchers that one bundle excludes beside those of its job: where it
+// failed last, up to a bound. The zero value excludes none.
 type BundleExclusions struct {
 	launchers []scheduler.LauncherID // the latest last
 }
@@ -126,20 +120,20 @@ func (b *BundleExclusions) add(on scheduler.LauncherID, max int) {
 // Some says whether some bundle of the job may avoid a launcher.
 func (j *JobExclusions) Some() bool { return j.some }
 
-// Avoids says whether the whole job avoids a launcher.
+// Excludes says whether the whole job avoids a launcher.
 func (j *JobExclusions) Excludes(id scheduler.LauncherID) bool { return sortedset.Has(j.launchers, id) }
 
-// Avoids says whether the bundle avoids a launcher by itself.
+// Excludes says whether the bundle avoids a launcher by itself.
 func (b *BundleExclusions) Excludes(id scheduler.LauncherID) bool {
 	return slices.Contains(b.launchers, id)
 }
 
-// Any says whether a bundle of a job avoids any launcher.
+// AnyExcluded says whether a bundle of a job avoids any launcher.
 func AnyExcluded(j *JobExclusions, b *BundleExclusions) bool {
 	return len(b.launchers) > 0 || len(j.launchers) > 0
 }
 
-// List is all that a bundle of a job avoids, ascending; nil: nothing.
+// Excluded is all that a bundle of a job avoids, ascending; nil: nothing.
 func Excluded(j *JobExclusions, b *BundleExclusions) []scheduler.LauncherID {
 	if !AnyExcluded(j, b) {
 		return nil
@@ -151,7 +145,7 @@ func Excluded(j *JobExclusions, b *BundleExclusions) []scheduler.LauncherID {
 	return list
 }
 
-// Relax forgets what a bundle avoids while fits says that nothing else is left: a launcher
+// RelaxExclusions forgets what a bundle avoids while fits says that nothing else is left: a launcher
 // where it failed is better than none. Where it failed last it avoids as long as it can.
 // The result says whether the job forgot, too, what all its bundles avoid.
 func RelaxExclusions(j *JobExclusions, b *BundleExclusions, fits func() bool) bool {

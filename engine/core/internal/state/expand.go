@@ -20,7 +20,7 @@ func (j *Job) Prefers(stage int) (kind string, yes bool) {
 	return kind, kind != "" && kind != graph.KindOf(j.Plan.Graph.Stages[stage])
 }
 
-// PrefersSome says whether any stage does.
+// HasPreferredKinds says whether any stage does.
 func (j *Job) HasPreferredKinds() bool { return j.prefers }
 
 // OwnKind is the kind of slots that a stage of the graph takes where there are none that it prefers.

@@ -27,7 +27,7 @@ func (j *Job) FailStage(f *wire.Failure, a *Attempt) {
 	j.markStageDirty(failed)
 }
 
-// Prepared is a job id that was handed out and not submitted yet.
+// ReservedID is a job id that was handed out and not submitted yet.
 type ReservedID struct {
 	ID    scheduler.JobID
 	At    scheduler.Time
@@ -275,7 +275,7 @@ func (j *Job) readersOpen(k dataflow.Key) bool {
 	return open
 }
 
-// unfinishedWork says whether a later step has to go on with a job.
+// hasPendingWork says whether a later step has to go on with a job.
 func (j *Job) hasPendingWork() bool {
 	switch j.Phase() {
 	case JobRunning:

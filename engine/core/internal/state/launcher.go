@@ -26,7 +26,7 @@ type Launcher struct {
 
 const launcherHot = unsafe.Offsetof(Launcher{}.Launcher) + resources.Hot
 
-// To is where commands to a launcher go.
+// Destination is where commands to a launcher go.
 func (l *Launcher) Destination() Destination {
 	return Destination{Launcher: l.ID, Incarnation: l.Incarnation, Name: l.Name}
 }

@@ -1,13 +1,3 @@
-// Package publishing is what a job's last group has come to: the one that publishes the
-// job's outputs, or cleans away what a job leaves that failed or was killed. It decides
-// what follows when that group did not come to its end.
-//
-// # What holds
-//
-// All of a job is done when it publishes, so it is tried again for long, ever later, while
-// that may help. Once publishing was granted, outputs may be there: then nothing of what
-// follows may count on it that they are not. Parts that could not be published for good
-// stay, for a person to publish them.
 package state
 
 import (
@@ -20,8 +10,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Publishing is that of one job. The zero value is that of a job that has not come to it.
-// Not safe for concurrent use.
+// OutputCommit is how far a job's last group has come: the group that publishes the outputs, or
+// cleans up after a job that failed or was killed. It decides what follows when that group fails.
+// The zero value is that of a job whose last group has not started.
+//
+// All work of a job is done when it publishes, so publishing is retried for long, with growing
+// waits. Once it was granted, outputs may exist under their names, and nothing that follows may
+// assume that they don't. Parts that can't be published stay, for a person to publish them.
 type OutputCommit struct {
 	granted  bool // outputs may be there
 	keep     bool // it failed for good: its parts stay
@@ -32,7 +27,7 @@ type OutputCommit struct {
 	kept     []string // folders with parts that stay, of a job that is over
 }
 
-// Limits are the settings that it obeys.
+// CommitLimits are the settings that it obeys.
 type CommitLimits struct {
 	Publish, Clean  int           // tries
 	Failures        int           // of the group, before it was granted
@@ -40,7 +35,7 @@ type CommitLimits struct {
 	After, AfterMax time.Duration // until the next try, doubling to AfterMax
 }
 
-// End is how a try ended that did not come to its end.
+// FailedCommit is how a try ended that did not come to its end.
 type FailedCommit struct {
 	Failure  *wire.Failure // nil: it did not fail
 	Lost     string        // why it was lost; "": it was not
@@ -50,7 +45,7 @@ type FailedCommit struct {
 	Elsewhere bool
 }
 
-// Vain says whether the try counts: it was not merely taken back.
+// Counts says whether the try counts: it was not merely taken back.
 func (e *FailedCommit) Counts() bool { return e.Failure != nil || e.Lost != "" }
 
 func (e *FailedCommit) why() string {
@@ -60,7 +55,7 @@ func (e *FailedCommit) why() string {
 	return e.Lost
 }
 
-// What is what is to be done.
+// CommitAction is what is to be done.
 type CommitAction uint8
 
 const (
@@ -71,7 +66,7 @@ const (
 	LeaveTemporary                       // the job is over, and its temporary folders are left behind
 )
 
-// Verdict is what follows on a try.
+// CommitVerdict is what follows on a try.
 type CommitVerdict struct {
 	Action CommitAction
 	Why    string        // of Keep and LeaveTraces
@@ -81,7 +76,7 @@ type CommitVerdict struct {
 // Clean has it clean from now on.
 func (p *OutputCommit) Clean() { p.tries = 0 }
 
-// Over says what follows on a try, while the group cleans or publishes.
+// Next says what follows on a try, while the group cleans or publishes.
 func (p *OutputCommit) Next(now scheduler.Time, cleaning bool, e FailedCommit, l CommitLimits) CommitVerdict {
 	if e.Counts() {
 		p.tries++
@@ -121,13 +116,13 @@ func (p *OutputCommit) wait(now scheduler.Time, why string, l CommitLimits) time
 // Due says whether it waits for nothing more.
 func (p *OutputCommit) Due(now scheduler.Time) bool { return now >= p.till }
 
-// WhyLater is why it waits, or waited last; "" when it never did.
+// RetryReason is why it waits, or waited last; "" when it never did.
 func (p *OutputCommit) RetryReason() string { return p.why }
 
 // Grant notes that publishing was granted.
 func (p *OutputCommit) Grant() { p.granted = true }
 
-// Outlive notes that a life of the manager ended.
+// SurviveRestart notes that a life of the manager ended.
 func (p *OutputCommit) SurviveRestart() { p.survived = true }
 
 // MayBeThere says whether outputs may be there already.
@@ -163,5 +158,5 @@ func (p *OutputCommit) CodeKept(w *checkpoint.Codec) {
 	checkpoint.List(w, &p.kept, checkpoint.Str[string])
 }
 
-// CodeOutlived codes whether it outlived a life of the manager.
+// CodeSurvived codes whether it outlived a life of the manager.
 func (p *OutputCommit) CodeSurvived(w *checkpoint.Codec) { checkpoint.Flag(w, &p.survived) }

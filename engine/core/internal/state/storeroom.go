@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Room is what a job waits for whose store of outputs was full when a group wrote there. What
+// StoreRoom is what a job waits for whose store of outputs was full when a group wrote there. What
 // met it waits, and one after the other is tried, ever later, up to a bound of time. The
 // zero value is that of a job that met no full store. Not safe for concurrent use.
 type StoreRoom struct {
@@ -19,7 +19,7 @@ type StoreRoom struct {
 	waiting []int  // bundles by their index, the first first: only appended to, and taken from its front
 }
 
-// RoomLimits are the settings that it obeys.
+// StoreRoomLimits are the settings that it obeys.
 type StoreRoomLimits struct {
 	After, AfterMax time.Duration // until the next try, doubling to AfterMax
 	Max             time.Duration // in all

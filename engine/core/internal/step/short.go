@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Short cuts a reason at Settings.ReasonBytes, and says so: thousands of them are kept,
+// Shorten cuts a reason at Settings.ReasonBytes, and says so: thousands of them are kept,
 // told to the policy and shown.
 func (s *Step) Shorten(reason string) string {
 	most := s.Set.ReasonBytes
@@ -19,5 +19,5 @@ func (s *Step) Shorten(reason string) string {
 	return reason[:end] + fmt.Sprintf("... (%d bytes more)", len(reason)-end)
 }
 
-// shortRoom is for the words that say what was cut, so that what was cut once stays.
+// shortenedSuffix is for the words that say what was cut, so that what was cut once stays.
 const shortenedSuffix = 40

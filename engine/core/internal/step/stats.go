@@ -53,7 +53,7 @@ var SuspensionBounds = [...]time.Duration{
 	100 * time.Millisecond, time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour,
 }
 
-// Rested counts a suspension that is over.
+// AddSuspension counts a suspension that is over.
 func (s *Stats) AddSuspension(d time.Duration) {
 	i := 0
 	for i < len(SuspensionBounds) && d > SuspensionBounds[i] {

@@ -1,11 +1,10 @@
-// Package step is what one step of the core knows and gathers: the time and the settings
-// in force, what is to be done and in which order, what is due later, how much long work
-// is left to do, and what is counted.
+// Package step is what one step of the core knows and gathers: the time, the settings in force,
+// the effects in order, the timers, the budget of long work, and the counters.
 //
-// # What holds
+// # Invariants
 //
-// What is to be done keeps the order in which it was said. Time is later in each step than
-// in the one before. Nothing that is gathered outlives its step, but timers.
+// Effects keep the order in which they were emitted. Time is later in each step than in the one
+// before. Nothing that a step gathers outlives it, except timers.
 package step
 
 import (
@@ -28,7 +27,7 @@ type Step struct {
 	work    int // what is left of Settings.StepWork
 }
 
-// Todo is something to be done: an action, or something that is written as one when the
+// Effect is something to be done: an action, or something that is written as one when the
 // round is on its way to the policy.
 type Effect struct {
 	Action      Action
@@ -45,16 +44,16 @@ func (s *Step) Begin(at scheduler.Time) {
 	s.work = s.Set.StepWork
 }
 
-// Act has something be done.
+// Emit has something be done.
 func (s *Step) Emit(a Action) { s.effects = append(s.effects, Effect{Action: a}) }
 
-// ActLater has something be done that is written when the round is on its way.
+// EmitDeferred has something be done that is written when the round is on its way.
 func (s *Step) EmitDeferred(t Effect) { s.effects = append(s.effects, t) }
 
-// Todo returns what is to be done, in order, until Done.
+// Effects returns what is to be done, in order, until Done.
 func (s *Step) Effects() []Effect { return s.effects }
 
-// Done ends the step.
+// End ends the step.
 func (s *Step) End() {
 	clear(s.effects)
 	if s.effects = s.effects[:0]; cap(s.effects) > usualMax {
@@ -103,7 +102,7 @@ func Invalid(message string) *wire.Failure {
 	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: message}
 }
 
-// Spend takes from what the step may do of long work; false when nothing is left.
+// ConsumeBudget takes from what the step may do of long work; false when nothing is left.
 func (s *Step) ConsumeBudget(work int) bool {
 	if s.work <= 0 {
 		return false
@@ -112,10 +111,10 @@ func (s *Step) ConsumeBudget(work int) bool {
 	return true
 }
 
-// Charge takes off for work that was done, whether there was something left or not.
+// AddCost takes off for work that was done, whether there was something left or not.
 func (s *Step) AddCost(work int) { s.work -= work }
 
-// Rested says whether nothing is left of what the step may do of long work.
+// BudgetSpent says whether nothing is left of what the step may do of long work.
 func (s *Step) BudgetSpent() bool { return s.work <= 0 }
 
 // CodeTime codes the term and the time.

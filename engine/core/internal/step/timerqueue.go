@@ -1,4 +1,3 @@
-// Package timers holds what is due at a time of the core.
 package step
 
 import (

@@ -29,16 +29,16 @@ const (
 	TimerStoreRoom
 )
 
-// After has a timer of a kind, about somebody, be due after a while. Nothing cancels it:
+// SetTimer has a timer of a kind, about somebody, be due after a while. Nothing cancels it:
 // whoever it is for looks, when it is due, whether there is still something to do.
 func (s *Step) SetTimer(d time.Duration, kind TimerKind, id uint64) {
 	s.timers.Set(s.Now.Add(d), uint8(kind), id)
 }
 
-// Due says whether some timer is due.
+// TimerDue says whether some timer is due.
 func (s *Step) TimerDue() bool { return s.timers.Due(s.Now) }
 
-// Take takes the first that is due.
+// TakeTimer takes the first that is due.
 func (s *Step) TakeTimer() (kind TimerKind, id uint64) {
 	t := s.timers.Take()
 	return TimerKind(t.Kind), t.ID

@@ -1,12 +1,11 @@
-// Package course is where one attempt stands on its way from its launch to its end, what
-// it was asked and has not done yet, and how long it ran. It knows nothing of slots,
-// messages or policies: who moves it does what follows.
+// Package phase is the state machine of one attempt, from its launch to its end: its phase, what
+// it was asked and has not done yet, and how long it ran. It knows no slots, messages or policies.
 //
-// # What holds
+// # Invariants
 //
-// An attempt is assigned, runs, may be suspended and run again, and ends once. What was
-// asked of it is one thing at a time: to suspend while it runs, to resume while it is
-// suspended, or to stop, which nothing takes back. Its running time counts no suspension.
+// An attempt is assigned, runs, may be suspended and run again, and ends once. It is asked one
+// thing at a time: to suspend while it runs, to resume while it is suspended, or to stop, which
+// nothing takes back. Its running time excludes suspensions.
 package phase
 
 import (
@@ -36,7 +35,7 @@ type Stop struct {
 	At      scheduler.Time
 }
 
-// Course is that of one attempt. The zero value is assigned. Not safe for concurrent use.
+// Machine is that of one attempt. The zero value is assigned. Not safe for concurrent use.
 type Machine struct {
 	phase   Phase
 	started scheduler.Time
@@ -62,7 +61,7 @@ func (c *Machine) Since() scheduler.Time { return c.since }
 // Ran is how long it had run when it came to its phase.
 func (c *Machine) Ran() time.Duration { return c.ran }
 
-// Rested is how long it had been suspended when it came to its phase.
+// SuspendedTime is how long it had been suspended when it came to its phase.
 func (c *Machine) SuspendedTime() time.Duration {
 	if c.started == 0 {
 		return 0
@@ -85,7 +84,7 @@ func (c *Machine) Suspending() bool { return c.suspending }
 // Resuming says whether it was asked to resume and has not yet.
 func (c *Machine) Resuming() bool { return c.resuming }
 
-// Waits says whether it is suspended, and nobody asked it to go on.
+// WaitsForResume says whether it is suspended, and nobody asked it to go on.
 func (c *Machine) WaitsForResume() bool { return c.phase == Suspended && !c.resuming }
 
 // Running is how long it has run.
@@ -96,7 +95,7 @@ func (c *Machine) Running(now scheduler.Time) time.Duration {
 	return c.ran
 }
 
-// Begin has it run.
+// Start has it run.
 func (c *Machine) Start(now scheduler.Time) { c.phase, c.started, c.since = Running, now, now }
 
 // Execute notes that it executes; false when that was known.

@@ -1,11 +1,10 @@
-// Package tally is what status shows of a job's work, counted as it happens: who watches a
-// job asks ten times a second, and a job may have a million nodes. It counts, and knows
-// neither what it counts nor why.
+// Package stats counts a job's work as it happens, for its status: a job that is watched is asked
+// ten times a second, and may have a million nodes.
 //
-// # What holds
+// # Invariants
 //
-// The nodes of a stage by phase are all of its nodes. What an accepted attempt counted is
-// in the sums once, whoever was accepted in its place before. Of the attempts that ended
+// The nodes of a stage by phase add up to all of its nodes. What an accepted attempt counted is in
+// the sums once, whichever attempt was accepted in its place before. Of the attempts that ended
 // the newest are kept, up to a bound.
 package stats
 
@@ -72,7 +71,7 @@ func (w wide) int64() int64 {
 	return math.MaxInt64
 }
 
-// Past is what status shows of an attempt that ended.
+// EndedAttempt is what status shows of an attempt that ended.
 type EndedAttempt struct {
 	ID          scheduler.AttemptID
 	Stage       int32
@@ -123,7 +122,7 @@ func (j *Job) Counters() []*wire.Counter {
 	return list
 }
 
-// TellCounters is Counters, of which the list is not to be changed.
+// SharedCounters is Counters, of which the list is not to be changed.
 func (j *Job) SharedCounters() []*wire.Counter {
 	if j.sharedCounters == nil {
 		j.sharedCounters = j.Counters()
@@ -169,7 +168,7 @@ func (j *Job) Oldest() *EndedAttempt {
 	return &j.ended[j.oldest%len(j.ended)]
 }
 
-// Kept lists the attempts that are kept, the first that ended first.
+// EndedAttempts lists the attempts that are kept, the first that ended first.
 func (j *Job) EndedAttempts() []EndedAttempt {
 	list := make([]EndedAttempt, len(j.ended))
 	for i := range j.ended {
@@ -195,7 +194,7 @@ func (j *Job) Clone() Job {
 	return f
 }
 
-// Code codes all but what Accept counted, which who accepted it counts again.
+// Code serialises everything but Accept's sums, which the caller rebuilds.
 func (j *Job) Code(w *checkpoint.Codec) {
 	checkpoint.List(w, &j.ended, codePast)
 	checkpoint.Num(w, &j.oldest)

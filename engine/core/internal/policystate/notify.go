@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Gathering is a snapshot that is being made, in slices: it tells the world as it is by
+// SnapshotBuilder is a snapshot that is being made, in slices: it tells the world as it is by
 // the events that would have told it, with their original times: launchers, live jobs,
 // what is ready, what runs, and what finished with how long it took.
 //
@@ -23,7 +23,7 @@ type SnapshotBuilder struct {
 }
 
 const (
-	// gatheringPage is how many events a page holds: a list that grows would be copied
+	// snapshotPage is how many events a page holds: a list that grows would be copied
 	// as a whole.
 	snapshotPage = 4096
 	// AllLaunchers is Gathering.Launcher when all were come to.
@@ -52,7 +52,7 @@ func (g *SnapshotBuilder) Add(e scheduler.Event) {
 	g.pages[last] = append(g.pages[last], e)
 }
 
-// Gathering is the snapshot that is being made; nil: none is.
+// Building is the snapshot that is being made; nil: none is.
 func (x *Session) Building() *SnapshotBuilder {
 	if x.next == nil {
 		return nil
@@ -60,14 +60,14 @@ func (x *Session) Building() *SnapshotBuilder {
 	return x.next.building
 }
 
-// Gathered is what a snapshot is made of.
+// SnapshotParts is what a snapshot is made of.
 type SnapshotParts struct {
 	now        scheduler.Time
 	pages      [][]scheduler.Event
 	checkpoint *Checkpoint // nil: it left none
 }
 
-// Gathered ends the gathering, when all was come to.
+// FinishSnapshot ends the gathering, when all was come to.
 func (x *Session) FinishSnapshot(now scheduler.Time) SnapshotParts {
 	n := x.next
 	g := SnapshotParts{now, append(n.building.pages, n.events), x.checkpoints[n.Policy]}
@@ -90,7 +90,7 @@ func (g SnapshotParts) Snapshot() scheduler.Snapshot {
 	return s
 }
 
-// Tell tells an event to the policy that decides, if there is one.
+// Notify tells an event to the policy that decides, if there is one.
 func (x *Session) Notify(e scheduler.Event) { x.current.notify(e) }
 
 func (g *Generation) notify(e scheduler.Event) {
@@ -99,7 +99,7 @@ func (g *Generation) notify(e scheduler.Event) {
 	}
 }
 
-// TellLauncher tells an event about a launcher to the policy, and to one that is being
+// NotifyLauncher tells an event about a launcher to the policy, and to one that is being
 // started, unless that will see it when its snapshot comes to the launcher.
 func (x *Session) NotifyLauncher(id scheduler.LauncherID, e scheduler.Event) {
 	x.Notify(e)
@@ -108,7 +108,7 @@ func (x *Session) NotifyLauncher(id scheduler.LauncherID, e scheduler.Event) {
 	}
 }
 
-// TellJob is the same for an event about a job.
+// NotifyJob is the same for an event about a job.
 func (x *Session) NotifyJob(id scheduler.JobID, e scheduler.Event) {
 	x.Notify(e)
 	if n := x.next; n != nil && n.building.hasJob(id) {
@@ -116,7 +116,7 @@ func (x *Session) NotifyJob(id scheduler.JobID, e scheduler.Event) {
 	}
 }
 
-// TellBundle is the same for an event about a bundle: the one of an index of a job.
+// NotifyBundle is the same for an event about a bundle: the one of an index of a job.
 func (x *Session) NotifyBundle(job scheduler.JobID, index int, e scheduler.Event) {
 	x.Notify(e)
 	if x.NextKnows(job, index) {
@@ -124,7 +124,7 @@ func (x *Session) NotifyBundle(job scheduler.JobID, index int, e scheduler.Event
 	}
 }
 
-// TellNext tells an event to a generation that is being started, if one is, alone.
+// NotifyNext tells an event to a generation that is being started, if one is, alone.
 func (x *Session) NotifyNext(e scheduler.Event) { x.next.notify(e) }
 
 // NextKnows says whether a generation is being started that knows a bundle: what happens
@@ -133,7 +133,7 @@ func (x *Session) NextKnows(job scheduler.JobID, index int) bool {
 	return x.next != nil && x.next.building.hasBundle(job, index)
 }
 
-// Crowded says whether the policy thinks and as many events as a bound wait for it.
+// Backlogged says whether the policy thinks and as many events as a bound wait for it.
 func (x *Session) Backlogged(bound int) bool { return x.inFlight && len(x.current.events) >= bound }
 
 // Events is how many events wait to be told, to both generations.
