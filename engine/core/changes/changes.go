@@ -7,6 +7,9 @@
 // A row replaces the earlier one of the same number, so that taking one in twice changes nothing.
 // What a row points to never changes afterwards: rows may be read on any goroutine. All rows that
 // change in a step come in one batch, in order of their numbers.
+//
+// There is a row for each job, stage, attempt and launcher that changed, and one for the outcome of
+// each decision of the policy.
 package changes
 
 import (

@@ -22,6 +22,35 @@
 // A gate counts the inputs of its bundle that are not open, as far as they were updated. A reader
 // is listed as waiting for a connection exactly while it ever missed a source of it. It misses as
 // many sources as it has bits set. See Check.
+//
+// # Locality
+//
+// A store gives the hosts and racks of a file's bytes (storage.Block), and splits carry them
+// (job.Split.Places). The plan's graph carries the eight hosts that hold most of a node's input.
+// The core adds the places of the file channels that the node reads. Policies see hosts of
+// launchers only: a host name is matched with launcher.host or one of launcher.names. The latter
+// default to the addresses of the launcher's interfaces.
+//
+// Readers of a channel in HDFS are offered near its writers too, because HDFS puts the first
+// replica on the writer's machine.
+//
+// Workers count the bytes that they read by distance. The core counts attempts by the level that
+// gave most bytes. The submitting program prints that at the job's end; status and metrics show it.
+//
+// # Early readers
+//
+// A reader may start before all of its writers have finished (slow-start). It holds a slot that a
+// writer may need. So it is offered without places until its input is whole: places are not known
+// yet, and a policy that prefers locality would start readers before their writers. When a writer
+// finds no slot for takeBackAfter, the core ends the job's youngest waiting readers and reserves
+// their slots for it (package preemption).
+//
+// # Feeding
+//
+// A reader confirms an update when its program has few sources ahead, and then gets the next. So
+// neither manager, launcher nor worker holds the whole list. Updates that were not confirmed are
+// sent again after a stream breaks. The files to publish are sent in the same way, when the
+// publisher asks for the next ones.
 package dataflow
 
 import (

@@ -1,18 +1,27 @@
 // Package ids gives jobs, bundles, attempts and launchers their ids.
 //
-// A log may come back without its last records: from a disk that did not keep what
-// it said it had, or from an old copy. The counters in it then stand where they
-// stood before, and would give ids a second time, to other jobs and attempts than
-// the ones that launchers, clients and storage know under them. So each life begins
-// where the age of the manager's data says, which is above all that the lives before
-// it can have given. What lies between the last id in the log and that beginning is a
-// gap. Somebody who comes with an id out of a gap had it from a record that the log lost.
+// A log may come back without its last records: from a disk that did not keep what it confirmed, or
+// from an old copy. Its counters would then give ids a second time, to other jobs and attempts than
+// those that launchers, clients and storage know. So each life begins its ids where the age of the
+// manager's data says, above all that earlier lives can have given. Between the last id in the log
+// and that beginning is a gap. An id in a gap comes from a record that the log lost.
 //
-// People read the numbers of jobs. Where the shell knows how far these were given, which it keeps
-// beside the log, jobs go on there: without a gap after a clean stop, with a small one after a crash.
+// People read the numbers of jobs. The shell keeps beside the log how far these were given, and
+// jobs continue there: without a gap after a clean stop, with a small one after a crash.
 //
-// Data that is new may follow others, of a machine that was lost, of which somebody still knows
-// jobs. Its jobs are numbered from above those on; all that is said here of jobs counts from there.
+// New data may follow data of a lost machine, of which somebody still knows jobs. Then its jobs are
+// numbered from above those on, and all that is said here of jobs counts from there.
+//
+// # Numbers
+//
+// A life's term, and its ids of bundles, attempts and launchers, begin at a million a second of the
+// data's age. That is more than all earlier lives can have given.
+//
+// Numbers of jobs continue from the file that the shell keeps (recovery.Numbers). They have no gap
+// after a clean stop and skip at most 100 after a crash. The file names its own inode and time of
+// birth, so a copy of it does not count. Then jobs begin at a thousand a second of the data's age.
+// When history has jobs of another machine, or its store can't say, jobs are numbered from the time
+// in milliseconds.
 package ids
 
 import (

@@ -1,26 +1,3 @@
-// Package lifecycle moves jobs, bundles and attempts from their start to their end.
-//
-//   - Admission: a job is reserved an id, submitted, checked, admitted or refused.
-//   - Jobs: bundles commit, reopen when their output is lost; the last group publishes or cleans.
-//   - Bundles: a bundle is offered to the policy when its inputs open, and withdrawn when they close.
-//   - Attempts: an attempt is launched, started, suspended, resumed, and ends.
-//
-// Each may use those listed below it, but for Jobs, which stands on Bundles alone.
-//
-// # Invariants
-//
-// Of a submission that is refused nothing exists. One that is sent again gets the same answer.
-//
-// A bundle commits once, by the first of its attempts whose end is accepted, unless it is
-// reopened. Of several attempts at a bundle at most one has the commit grant. A bundle attempt
-// that loses a member is stopped whole.
-//
-// A bundle of a running job that has its id and waits for no input is ready, runs or is finished.
-// The policy knows each ready bundle and the launchers that it excludes.
-//
-// An attempt holds slots from its launch until its end was reported or its launcher was lost,
-// except while it is suspended. A job that ends starts nothing but its last group, and nothing of
-// it runs when it is over.
 package lifecycle
 
 import (

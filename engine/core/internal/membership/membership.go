@@ -6,6 +6,36 @@
 // A name belongs to the data folder of the launcher that is up under it. A report that does not
 // fit the state changes nothing. No attempt is started twice: an attempt whose start reached its
 // launcher, and that the launcher does not have, is lost.
+//
+// # A log that lost its last records
+//
+// A launcher that joins reports the largest term and attempt that it saw, and the jobs of which it
+// holds anything. An id between the last one in the log and the first of this life can only come
+// from records that the log lost. The manager reports that once, in its log and in the notes of the
+// jobs that it knows. Then, as soon as a launcher joins:
+//
+//   - Attempts that the manager does not know are ended. Unknown jobs are dropped, with their
+//     workers and files. That command is sent again until the launcher confirms it.
+//   - An attempt whose start the launcher saw, and that it does not have, is lost. It is not
+//     started again.
+//   - A job that the launcher was told is over runs nothing more there but its cleaning, and fails.
+//
+// A join with a term or an id that no manager can have given by now is refused, because the core
+// continues above those numbers.
+//
+// # Names
+//
+// A name belongs to the data folder of the launcher that is up under it. The folder holds a random
+// identity, the same in all of its incarnations, and each join carries it. So no other launcher
+// takes the name, the commands or the tokens of one that only reconnects. When the launcher is
+// lost, another folder may take the name. Incarnations are compared within one folder only, so no
+// incarnation is used up for good.
+//
+// # Commands that are never confirmed
+//
+// After core.CommandTries sends without a confirmation, the core counts the attempt as lost, and
+// its bundle avoids that launcher. The launcher keeps everything else. So a process that cannot be
+// ended takes no other work with it.
 package membership
 
 import (

@@ -8,6 +8,19 @@
 // Each decision has one outcome. An answer to another round, or of another generation, changes
 // nothing. What victims free is reserved for the beneficiary, for a bounded time, and nobody is
 // preempted when the beneficiary would not fit even so.
+//
+// # A policy that stalls
+//
+// A policy can answer every round and still starve every job. It counts as broken, and the built-in
+// FIFO takes over, when all of this holds for policyStallAfter (one minute): nothing runs, ready
+// work fits, and the policy gave no reason to wait. A policy that holds work back on purpose gives
+// its reason, and is left alone.
+//
+// # Refusals
+//
+// A refusal is sent to the policy in a round at once. When rounds would carry nothing but further
+// refusals, the gap between them grows, up to refusedGapMax (a second). Any other event ends the
+// wait.
 package rounds
 
 import (

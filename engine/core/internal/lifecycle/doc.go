@@ -1,0 +1,99 @@
+// Package lifecycle moves jobs, bundles and attempts from their start to their end.
+//
+//   - Admission: a job is reserved an id, submitted, checked, admitted or refused.
+//   - Jobs: bundles commit, reopen when their output is lost; the last group publishes or cleans.
+//   - Bundles: a bundle is offered to the policy when its inputs open, and withdrawn when they close.
+//   - Attempts: an attempt is launched, started, suspended, resumed, and ends.
+//
+// Each may use those listed below it, but for Jobs, which stands on Bundles alone.
+//
+// # Invariants
+//
+// Of a submission that is refused nothing exists. One that is sent again gets the same answer.
+//
+// A bundle commits once, by the first of its attempts whose end is accepted, unless it is
+// reopened. Of several attempts at a bundle at most one has the commit grant. A bundle attempt
+// that loses a member is stopped whole.
+//
+// A bundle of a running job that has its id and waits for no input is ready, runs or is finished.
+// The policy knows each ready bundle and the launchers that it excludes.
+//
+// An attempt holds slots from its launch until its end was reported or its launcher was lost,
+// except while it is suspended. A job that ends starts nothing but its last group, and nothing of
+// it runs when it is over.
+//
+// # Jobs that are announced
+//
+// A submitter announces a job, with its outputs and a secret, before it submits. When it is killed
+// in between, it leaves an empty temporary folder. After preparedFor the manager removes that
+// folder, if it is empty, local and visible to the manager (manager/internal/api/announced.go). A
+// manager that restarted since does not know of it.
+//
+// A job's number belongs to the user to whom it was announced: no other user can submit under it.
+// The pool is judged at submission, and again when the policy admits the job into another pool
+// (Admit.Pool). Only a policy that may put jobs elsewhere asks for admission, since no job starts
+// while such a policy is down. Moves are judged by the pool that they name, and the policy keeps a
+// job where it is that it would not put there.
+//
+// As long as the last real policy had a gate, the core refuses a job without a proof, also while
+// the fallback decides. Jobs that wait for the policy's answer keep waiting.
+// core.admitWithoutPolicy opens admission, and never the gate.
+//
+// # The last group
+//
+// When all bundles have committed, a last group publishes the outputs. After a failure or a kill it
+// cleans instead. The core starts it without the policy. It takes no slot, and none of the memory
+// that launchers have for tasks. core.finishersMax (4) bounds how many run on one launcher. A
+// killed job is "killing" until that group has ended.
+//
+// The publisher asks for an explicit grant, which is logged. The log may have lost a grant. So when
+// a job outlived a life of the manager, the cleaning group first looks whether the outputs are
+// published already.
+//
+// A publishing job can be killed. Its publisher is stopped. The cleaning group renames the
+// temporary folder, so that no publisher can finish any more, and then looks. When all outputs are
+// there, the kill came too late and the job has succeeded. An output that is there although the job
+// did not succeed stays, and the job's failure names it.
+//
+// # Errors of the store
+//
+// An error that can't pass (storage.Stays: a name that is taken or gone, a permission, a quota, a
+// read-only store) may come from a bad mount of one launcher. So another launcher tries, and the
+// job avoids the first. The job fails:
+//
+//   - when a second launcher sees the same error (Failure.refusal) and the store took nothing of
+//     the job,
+//   - when eight launchers are refused,
+//   - or at once when there is no other launcher.
+//
+// The failure names launcher and path. When another launcher succeeds, the launchers that were
+// refused are held at fault. Other errors are tried again publishTries times, and blame no
+// launcher.
+//
+// A full store is nobody's fault. A bundle that met one waits, and status says so. One bundle is
+// tried after storeFullRetryAfter, and the time doubles up to storeFullRetryMax. When it could
+// write, others follow. A job that waited storeFullMax (30 minutes) in all since the store last
+// took files fails with that name.
+//
+// When publishing failed for good, the parts stay. The last group leaves a list of those that count
+// beside them. The list is in its log when the store takes no file. The job's failure names the
+// folder, from which "hamadryad publish" makes the output once the cause is removed. The submitting
+// program leaves alone what the job's status lists as kept.
+//
+// # Failures
+//
+// A failed attempt is tried again elsewhere, attemptsMax times, unless its error is permanent
+// (job.Permanent). Lost attempts are tried again and not counted against the program.
+//
+// A launcher on which several jobs fail is excluded for a while (blameJobs, blameFor), and the
+// policy is told. Jobs of one user that run one program (by its hash) have one vote together, since
+// that program may be broken. A job that succeeds elsewhere has a vote of its own. At most 100
+// votes against a launcher are kept. "hamadryad launchers" shows for which jobs, and until when;
+// "hamadryad undrain" readmits it. When a bundle's program fails by itself on two launchers, its
+// job is at fault, and that job's votes against launchers are withdrawn.
+//
+// A job with a bundle that no set of launchers could ever hold fails after unplaceableAfter. The
+// message says what the bundle needs and what there is. Status says at once that a bundle does not
+// fit. All groups of a bundle are placed together (internal/packing), and view.View.Fit does so too
+// where a gang does not fit at first.
+package lifecycle
