@@ -15,8 +15,8 @@ import (
 
 const module = "github.com/hamadryad/hamadryad/"
 
-// directions is the table of docs/ARCHITECTURE.md, "Folders and which way imports
-// point". A package may import, of this project, only what lies in the folders
+// directions is the table behind docs/ARCHITECTURE.md, "Packages and the direction of
+// imports". A package may import, of this project, only what lies in the folders
 // listed for its own folder (the longest one that matches). Do not loosen it to
 // mend a build: move the code, or pass what is needed in through an interface.
 var directions = []struct {

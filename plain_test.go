@@ -13,10 +13,13 @@ const (
 	sentenceMax = 25  // words of a sentence, where code in backticks and a link's target count as one word
 )
 
+// architectureWords is below how many words docs/ARCHITECTURE.md stays: details are in package comments.
+const architectureWords = 5000
+
 // plainDocuments are held to these bounds.
 var plainDocuments = []string{
 	"README.md", "docs/RUNNING.md", "docs/SIMULATOR.md",
-	"docs/DAG.md", "docs/STREAMING.md", "docs/ACCESS.md", "docs/POLICIES.md",
+	"docs/DAG.md", "docs/STREAMING.md", "docs/ACCESS.md", "docs/POLICIES.md", "docs/ARCHITECTURE.md",
 	"docs/operations/CLUSTER.md", "docs/operations/ISOLATION.md", "docs/operations/SCHEDULING.md",
 }
 
@@ -29,6 +32,13 @@ func TestDocumentsAreReadable(t *testing.T) {
 		for _, sentence := range longSentences(text) {
 			t.Errorf("%s: a sentence has more than %d words: %s", name, sentenceMax, sentence)
 		}
+	}
+}
+
+// docs/ARCHITECTURE.md stays short enough to be read in half an hour.
+func TestArchitectureIsShort(t *testing.T) {
+	if n := len(strings.Fields(mustRead(t, "docs/ARCHITECTURE.md"))); n >= architectureWords {
+		t.Errorf("docs/ARCHITECTURE.md has %d words, want fewer than %d", n, architectureWords)
 	}
 }
 
