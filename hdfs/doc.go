@@ -27,10 +27,9 @@
 // A small client of the NameNode's protocol (internal/namenode) asks for the places of blocks,
 // because the library does not expose them. Store.Check says whether that works.
 //
-// Limits: there are no delegation tokens, no encrypted RPC other than SASL's, no
-// short-circuit reads. Where DataNodes encrypt what they send it can't be verified
-// on its way and is read in small parts, which is slower, and only with the cipher
-// suite AES/CTR/NoPadding.
+// Limits: there are no delegation tokens, no encrypted RPC other than SASL's, and no short-circuit
+// reads. Data that DataNodes encrypt can't be verified on its way. It is read in small parts, which
+// is slower, and only with the cipher suite AES/CTR/NoPadding.
 //
 // # Readers
 //

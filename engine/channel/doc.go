@@ -1,8 +1,11 @@
-// Package channel moves batches of records between nodes. It holds what the
-// kinds of channel share: the errors a reader acts on, the ends of a stream
-// (Writer, Port), an output port that gathers records into batches (NewOutput),
-// one that feeds several channels (Fork), and an input port over many sources
-// (Merge). The kinds live beside it:
+// Package channel moves batches of records between nodes. It holds what the kinds of channel share:
+//
+//   - the errors on which a reader acts, and the ends of a stream (Writer, Port),
+//   - an output port that gathers records into batches (NewOutput), and one that feeds several
+//     channels (Fork),
+//   - an input port over many sources (Merge).
+//
+// The kinds are below it:
 //
 //	block   the unit on disk and on the wire: a checksummed, compressed batch
 //	file    a stored channel: one file for each attempt and output port

@@ -1,8 +1,7 @@
-// Package config reads a site's configuration: defaults, then a YAML file, then
-// HAMADRYAD_ environment variables, then flags; each overrides the one before.
-// Four variables do not override a file: HAMADRYAD_AUTH_MODE, _CERTIFICATE, _KEY and _CA are
-// what a user's commands prove themselves with, so they count for a manager or launcher only
-// where it has no certificate or token of its own.
+// Package config reads a site's configuration: defaults, then a YAML file, then HAMADRYAD_
+// environment variables, then flags. Each overrides the one before. Four variables do not override
+// a file: HAMADRYAD_AUTH_MODE, _CERTIFICATE, _KEY and _CA. A user's commands prove themselves with
+// these. They count for a manager or launcher only where it has no certificate or token of its own.
 //
 //	manager:
 //	  listen: 127.0.0.1:7070
@@ -20,6 +19,6 @@
 // capitals with _ for the dots: manager.listen is HAMADRYAD_MANAGER_LISTEN.
 // Durations are written 30s, 5m or 1h30m; sizes 4096, 64KiB, 256MiB or 1GB.
 //
-// Watch tells when the file, or a file that the policy's settings name, may have
-// changed; Load then gives a new Config, or an error and the old one stands.
+// Watch reports when the file, or a file that the policy's settings name, may have changed. Load
+// then gives a new Config. On an error the old one stays in force.
 package config

@@ -4,10 +4,10 @@
 //
 //	err := launcher.Run(ctx, launcher.Config{Manager: "127.0.0.1:7070", Data: "/var/lib/hamadryad"})
 //
-// Run returns when ctx ends. Everything is fenced: commands carry the manager's
-// term and this launcher's incarnation, and a launcher that has not heard from
-// its manager for the lease ends its workers, deletes what it stored, and joins
-// again as a new incarnation. What holds a lock never waits for a disk or a network.
+// Run returns when ctx ends. Commands carry the manager's term and this launcher's incarnation. A
+// launcher without contact to its manager for the lease ends its workers, deletes what it stored,
+// and joins again as a new incarnation. A goroutine that holds a lock never waits for a disk or a
+// network.
 //
 // Workers end with the launcher: by parent-death signal, closed socket and lease. A start removes
 // what an earlier life left in the data folder.

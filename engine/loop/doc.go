@@ -1,7 +1,7 @@
-// Package loop drives the manager's core in virtual time: what is to happen lies on a
-// clock, what comes to the core close together makes one batch, the core is ticked when
-// it wants to be, and what it wants done is carried out. The policy runs in lockstep, in
-// this process or as its own, through the same host as the manager's.
+// Package loop drives the manager's core in virtual time. Future inputs are on a clock, and inputs
+// that come close together make one batch. The core is ticked when it wants to be, and its actions
+// are carried out. The policy runs in lockstep, in this process or as its own, through the same
+// host as the manager's.
 //
 //	l := &loop.Loop{Core: core.New(set)}
 //	p := &loop.Policy{Loop: l, Host: policy.InProcess(fifo.New()), Think: 2 * time.Millisecond}

@@ -8,16 +8,16 @@
 //
 // # Invariants
 //
-// A new connection is never refused for what others opened. Where a bound of waiting connections is
-// reached, the one that waited longest of the same address is closed; at the bound of all addresses
-// it is one of the address that has most. A connection waits until its principal is proved, and over
-// HTTP also between two requests. What is under way is never closed.
+// A new connection is never refused for connections of others. At an address's bound of waiting
+// connections, the one of that address that waited longest is closed. At the bound of all
+// addresses, it is one of the address that has most. A connection waits until its principal is
+// proved, and over HTTP also between two requests. Active requests are never closed.
 //
-// An address makes so many handshakes in a second. A connection that says nothing takes none of them,
-// and one beyond waits for its turn.
+// Handshakes in a second are bounded for each address. A connection that says nothing takes none of
+// them, and one beyond the bound waits for its turn.
 //
-// A principal that has as many connections or requests as it may is refused further ones, and so is
-// an address with connections that prove nothing. Requests for health have a pool of their own.
+// A principal at its bound of connections or requests is refused further ones. So is an address,
+// for connections that prove nothing. Requests for health have a pool of their own.
 //
 // An idle connection to the manager is closed. docs/ACCESS.md has the settings.
 package connlimit

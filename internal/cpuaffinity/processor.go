@@ -2,9 +2,9 @@
 //
 //	defer cpuaffinity.KeepToOne()()
 //
-// It is for two processes in lockstep, such as a simulated cluster and its policy, of which
-// only one works at a time. On two processors each turn wakes one that had gone to sleep, and
-// that takes several times as long as the turn; most of all in virtual machines.
+// It is for two processes in lockstep, such as a simulated cluster and its policy, of which only
+// one works at a time. On two processors each turn wakes a sleeping one, which takes several times
+// as long as the turn. That is worst in virtual machines.
 package cpuaffinity
 
 import (

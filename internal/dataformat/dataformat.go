@@ -1,11 +1,11 @@
-// Package dataformat marks a folder of data with the program that wrote it and the versions
-// of its formats, so that an older program refuses the folder before it changes anything.
+// Package dataformat marks a folder of data with the program that wrote it and the versions of its
+// formats. An older program then refuses the folder before it changes anything.
 //
 //	if err := dataformat.Check(folder, "manager", versions); err != nil { … }
 //	… // read what is there, and refuse what is too old
 //	if err := dataformat.Mark(folder, "manager", versions); err != nil { … }
 //
-// Older versions are not refused here: who reads a format knows which ones it can read.
+// Older versions are not refused here: the reader of a format knows which versions it can read.
 //
 // # Formats outside of their folder
 //

@@ -1,5 +1,5 @@
-// Package histogram counts durations in buckets a sixteenth of an octave wide (log-linear, as
-// in HdrHistogram), so that a quantile costs the same however many there are.
+// Package histogram counts durations in buckets a sixteenth of an octave wide (log-linear, as in
+// HdrHistogram). So a quantile costs the same for any number of durations.
 //
 //	var h histogram.Histogram
 //	h.Add(3 * time.Second)

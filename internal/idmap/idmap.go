@@ -1,11 +1,10 @@
-// Package idmap maps ids that are given out in ascending order, as the manager
-// gives them to jobs, bundles, attempts and launchers, to what is kept of them.
+// Package idmap maps ids that are given out in ascending order to values. The manager numbers jobs,
+// bundles, attempts and launchers in this way.
 //
-// Neighbouring ids share a page, so that a look-up of what was made a moment ago
-// touches memory that is in the cache, where a built-in map scatters it: a policy
-// or a manager with a hundred thousand live objects spends much of its time on
-// just that. A page goes when nothing is left in it, so memory follows what is
-// there: at most one page for each id, and usually eight bytes.
+// Neighbouring ids share a page. So a lookup of a recent id touches memory that is in the
+// processor's cache, where a built-in map scatters it. A policy or a manager with a hundred
+// thousand live objects spends much of its time on such lookups. An empty page is freed, so memory
+// follows content: at most one page for each id, and usually eight bytes.
 //
 // A Map is not safe for concurrent use.
 package idmap

@@ -1,4 +1,5 @@
-// Package logsample has a log count lines that repeat, where strangers can cause any number of them.
+// Package logsample has a log count lines that repeat, where strangers can cause any number of
+// them.
 package logsample
 
 import (

@@ -1,8 +1,7 @@
-// Package prefetch reads memory before it is needed. Who handles a list of events
-// about objects that were not looked at for long waits for memory at every one: the
-// next place to read is known only when the last has come. Going over a part of the
-// list first, and touching what each event is about, has the processor wait for many
-// places at the same time. It changes nothing but speed.
+// Package prefetch reads memory before it is needed. A loop over events about objects that were
+// unused for long waits for memory at each of them: the next place to read is known only when the
+// last has come. A first pass over a part of the list touches the object of each event. So the
+// processor waits for many places at the same time. It changes nothing but speed.
 //
 // It is used level by level: touch all objects of a batch, then all that these point
 // to, and so on. A caller sums up what the functions return, and keeps the sum alive

@@ -1,5 +1,5 @@
-// Package smalldisk is for tests of what happens when a disk is full: it makes disks of a few megabytes, and
-// fills them. It needs the right to mount, as root has it.
+// Package smalldisk is for tests of what happens when a disk is full: it makes disks of a few
+// megabytes, and fills them. It needs the right to mount, as root has it.
 //
 //	release, err := smalldisk.Mount(folder, "2m")
 //	defer release()

@@ -1,7 +1,6 @@
-// Package timerqueue holds what is due at times, and gives it back in order: the earliest first,
-// and of what is due at one time that which was put in first. It is what a clock in virtual
-// time and the core's timers spend much of their time in, so values lie in one array, and
-// nothing is made for each of them.
+// Package timerqueue holds timers and returns them in order: the earliest first, and timers of one
+// time in the order in which they were added. The clock of virtual time and the core's timers spend
+// much of their time here. So values are in one array, and a timer costs no allocation.
 package timerqueue
 
 import "slices"

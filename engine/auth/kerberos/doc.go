@@ -6,9 +6,9 @@
 //	login := kerberos.NewLogin("hamadryad/manager.example.com") // the client's side
 //	credential, err := login.Credential()                       // one for each call
 //
-// A credential is what HTTP's scheme Negotiate carries (RFC 4559): a request for a service,
-// KRB_AP_REQ (RFC 4120, section 5.5.1), as a token of GSS-API (RFC 4121, section 4.1), or
-// that within one of SPNEGO (RFC 4178), as curl sends it.
+// A credential is the content of HTTP's scheme Negotiate (RFC 4559). It is a request for a service,
+// KRB_AP_REQ (RFC 4120, section 5.5.1), in a token of GSS-API (RFC 4121, section 4.1). That may be
+// wrapped in SPNEGO (RFC 4178), as curl sends it.
 //
 // # Invariants
 //

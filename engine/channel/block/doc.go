@@ -14,9 +14,8 @@
 //	24      4     crc32c of the stored payload
 //	28      4     crc32c of the header up to here
 //
-// All numbers are little endian. The payload is the records' bytes end to end,
-// then their lengths, compressed as a whole. The header's own checksum is looked at
-// before any of its lengths is believed, and no length makes a reader allocate
-// more than the bytes it really gets can stand for. An error names what is wrong
-// and matches channel.ErrDamaged; damaged bytes never come out as records.
+// All numbers are little endian. The payload is the records' bytes end to end, then their lengths,
+// compressed as a whole. The header's own checksum is verified before any of its lengths is used.
+// No length makes a reader allocate more than the received bytes can stand for. An error names what
+// is wrong and matches channel.ErrDamaged. Damaged bytes never come out as records.
 package block

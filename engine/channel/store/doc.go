@@ -1,23 +1,21 @@
 // Package store serves stored channel files to other machines, and fetches from
 // there. A launcher runs one Server; a worker has one Fetcher for all its inputs.
 //
-// A connection carries requests one after the other, so that a thousand maps read
-// by two hundred reduces do not need two hundred thousand connections. A request
-// names a file (job, attempt, channel), shows the token of the attempt, and asks
-// for a range of the stored bytes of one partition; the answer is the
-// partition's size and records, that many bytes as they lie in the file, and an
-// explicit end, or an error:
+// A connection carries requests one after the other, so a thousand maps read by two hundred reduces
+// do not need two hundred thousand connections. A request names a file (job, attempt, channel),
+// shows the attempt's token, and asks for a range of one partition's stored bytes. The answer is
+// the partition's size and records, the bytes as they are in the file, and an explicit end; or an
+// error:
 //
 //	fetcher  hello(protocol, version)
 //	fetcher  want(job, attempt, channel, token, partition, offset, limit)
 //	store    have(bytes, records, n)   n bytes   end(n)
 //	store    no(code, text)
 //
-// The fetcher asks for a window at a time and takes it into memory at once, and
-// fetches the next while the last is read. So no connection ever waits for user
-// code: a reader may hold a thousand sources open and read them in any order over
-// a few connections, a slow reader never blocks a store, and deadlines can be
-// short. A broken connection is dialled again and goes on where it stopped.
+// The fetcher asks for a window at a time, takes it into memory at once, and fetches the next while
+// the last is read. So no connection ever waits for user code. A reader may hold a thousand sources
+// open, and read them in any order over a few connections. A slow reader never blocks a store, and
+// deadlines can be short. A broken connection is dialled again and continues where it stopped.
 //
 // A connection that shows no right token within five seconds is closed, and so is one whose first
 // token is wrong.

@@ -7,10 +7,9 @@
 //	writer  block(cost) and the block, full, end(records), abort(text), beat
 //	reader  credit(cost), aside(cost), done, gone, beat
 //
-// Flow control: a batch costs what it takes in the reader's memory, and no more
-// than a window of it is under way or waits for the reading node; only a batch
-// larger than the window travels alone. Both ends always read their socket, so
-// that a slow node never hides a dead peer.
+// Flow control: a batch costs its memory at the reader. At most a window of bytes is in flight or
+// waits for the reading node. Only a batch larger than the window travels alone. Both ends always
+// read their socket, so a slow node never hides a dead peer.
 //
 // Two nodes can wait for each other: one writes to this channel while the other first reads
 // another of its inputs. So a writer that waited for room for Options.Stall sends full. Where
@@ -18,11 +17,10 @@
 // answers aside, which is a credit. The node gets all batches in order. The spill is bounded;
 // where it is full too, and stays so, the owner of the Listener is told (Options.Stuck).
 //
-// A stream ends well in two ways: the writer's end, answered by done; or the
-// reader's gone, when its node closed the source on purpose, after which the writer
-// drops what its node still writes. All else (a reset, an end of the connection
-// without end, silence, an abort, damaged bytes) is channel.ErrPeerLost at the
-// end that is left: it never looks like end of data.
+// A stream ends well in two ways. One is the writer's end, answered by done. The other is the
+// reader's gone, when its node closed the source on purpose; then the writer drops what its node
+// still writes. Everything else is channel.ErrPeerLost at the remaining end, and never looks like
+// end of data: a reset, a connection closed without end, silence, an abort, damaged bytes.
 //
 // Silence is counted in ticks of a timer, not by a deadline: a worker that was
 // itself stopped (suspended) for an hour counts one tick when it goes on, and does

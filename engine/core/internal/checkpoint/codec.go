@@ -1,5 +1,5 @@
-// Package checkpoint writes state to bytes and reads it back, with one function for each type
-// that does both, so that what is written is what is read. Bytes end with their checksum.
+// Package checkpoint writes state to bytes and reads it back. One function for each type does both,
+// so they cannot differ. Bytes end with their checksum.
 package checkpoint
 
 import (

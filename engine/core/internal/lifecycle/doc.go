@@ -2,7 +2,8 @@
 //
 //   - Admission: a job is reserved an id, submitted, checked, admitted or refused.
 //   - Jobs: bundles commit, reopen when their output is lost; the last group publishes or cleans.
-//   - Bundles: a bundle is offered to the policy when its inputs open, and withdrawn when they close.
+//   - Bundles: a bundle is offered to the policy when its inputs open, and withdrawn when they
+//     close.
 //   - Attempts: an attempt is launched, started, suspended, resumed, and ends.
 //
 // Each may use those listed below it, but for Jobs, which stands on Bundles alone.

@@ -1,6 +1,6 @@
-// Package policystate is what the core knows of its policy: the generation that decides, one that
-// starts beside it, the events they are to be sent, the round in flight, and the requests for the
-// policy's pages.
+// Package policystate is what the core knows of its policy. There is the generation that decides,
+// and one that starts beside it. There are the events they are to be sent, the round in flight, and
+// requests for the policy's pages.
 //
 // # Invariants
 //

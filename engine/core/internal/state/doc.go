@@ -1,6 +1,6 @@
-// Package state holds the jobs, their bundles, the attempts at those, and the launchers on which
-// they run, with indexes of what is ready, suspended or finishing. Its methods keep indexes and
-// counts right. What happens is decided above it, in lifecycle, rounds and membership.
+// Package state holds jobs, bundles, attempts and launchers, with indexes of what is ready,
+// suspended or finishing. Its methods keep indexes and counts right. What happens is decided above
+// it, in lifecycle, rounds and membership.
 //
 //	store := state.NewStore(settings)
 //	job := store.Cluster.Jobs.Get(id)

@@ -9,8 +9,8 @@
 //
 // # Invariants
 //
-// A report that is taken names the attempt that its worker runs, is within the bounds of its
-// kind, and has no unknown fields. One attempt starts once, ends once, and asks for its commit once.
+// A report that is taken names the attempt that its worker runs, is within the bounds of its kind,
+// and has no unknown fields. One attempt starts once, ends once, and asks for its commit once.
 //
 // # What an offence is
 //

@@ -1,6 +1,5 @@
-// Package configedit changes the manager's configuration by its file's text: it says what is wrong
-// with a text and what it would change, puts it in the file's place, and keeps versions to roll
-// back to.
+// Package configedit changes the manager's configuration by its file's text. It reports problems of
+// a text and its differences, replaces the file, and keeps versions to roll back to.
 //
 //	book, err := configedit.Open(configedit.Options{Folder: filepath.Join(data, "settings"), File: file})
 //	version, err := book.Begin(text)             // the one that the manager starts with
@@ -18,7 +17,8 @@
 // # Limits
 //
 // Versions are texts of the configuration's file. The files that policy.files names are not in
-// them. A program that writes into the file in place, while it is replaced, may lose what it writes.
+// them. A program that writes into the file in place, while it is replaced, may lose what it
+// writes.
 //
 // # Applying a text
 //

@@ -1,11 +1,11 @@
-// Package tokenkey keeps the cluster's key, which only the manager knows:
+// Package tokenkey keeps the cluster's key, which only the manager has:
 //
 //	k, err := tokenkey.Open(filepath.Join(data, "key"))
 //	token := k.Token(run) // for the data connections of a bundle attempt
 //
-// The key lies in a file of its own, for nobody's eyes but the manager's. It is not in the
-// event log, its checkpoints, any message, or the environment of another process; what is
-// made of it tells nothing of it.
+// The key is in a file of its own, which only the manager's user can read. It is not in the event
+// log, its checkpoints, any message, or the environment of another process. Tokens reveal nothing
+// of it.
 package tokenkey
 
 import (

@@ -1,6 +1,6 @@
-// Package graphs keeps the graphs that are too large for the event log, beside it.
+// Package graphs keeps graphs that are too large for the event log, beside it.
 //
-// # What holds
+// # Invariants
 //
 // A graph is durable before the log names it, and stays while a file of the log may name it.
 // Equal hashes give equal graphs.

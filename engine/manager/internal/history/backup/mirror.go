@@ -1,5 +1,5 @@
-// Package backup keeps a copy of a folder's files on a store of any kind, such as HDFS, and brings
-// back those that are missing here: on a new machine the folder is what it was on the lost one.
+// Package backup keeps a copy of a folder's files on a store of any kind, such as HDFS, and
+// restores missing ones. On a new machine the folder becomes what it was on the lost one.
 //
 //	m, err := backup.Start(backup.Options{Local: "data/history", Folders: …, URL: "hdfs:///hamadryad/history", Took: index})
 //	…

@@ -1,5 +1,5 @@
-// Package logarchive keeps the ends of attempts' logs, beside the history of their jobs: what can be read of an
-// attempt when its launcher is gone.
+// Package logarchive keeps the ends of attempts' logs, beside the history of their jobs: what can
+// be read of an attempt when its launcher is gone.
 //
 //	s, err := logarchive.Open(logarchive.Options{Folder: "data/history/tails"})
 //	err = s.Add(key, list)          // ErrBusy: enough waits to be written

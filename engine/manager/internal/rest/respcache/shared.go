@@ -1,5 +1,5 @@
-// Package respcache keeps answers that are costly to make, so that many who look at the same thing cost
-// little more than one.
+// Package respcache keeps answers that are costly to make, so that many who look at the same thing
+// cost little more than one.
 //
 //	v, again, err := answers.Get(ctx, key, revision, func() (Drawn, error) { … })
 //

@@ -1,5 +1,5 @@
-// Command plugin is one of the kit's own policies as a plug-in, named by its
-// argument, so that every part of the contract crosses the wire in a test.
+// Command plugin serves one of the kit's own policies, which its argument names. So a test sends
+// every part of the contract over the wire.
 package main
 
 import (
