@@ -21,8 +21,8 @@
 //   - DataNodes: one that failed is avoided for a minute, not for ever.
 //   - Writes: a file is written under a name of its own and renamed when all its
 //     replicas are acknowledged and its length is right. The client can't mend a
-//     broken pipeline; what was written is written again while it is small, and is
-//     otherwise lost (storage.ErrUnavailable), so that the attempt starts again.
+//     broken pipeline. So a file that is still small is written again. A larger one is
+//     lost (storage.ErrUnavailable), and the attempt starts again.
 //
 // A small client of the NameNode's protocol (internal/namenode) asks for the places of blocks,
 // because the library does not expose them. Store.Check says whether that works.

@@ -1,6 +1,6 @@
-// Package network makes machines of its own, as far as the network goes: namespaces
-// that are joined by a switch, with addresses that nobody else has, and links that
-// are cut without a word to either end, as a broken switch or a firewall cuts them.
+// Package network gives tests machines of their own, as far as the network goes: network namespaces
+// that a switch joins. Their addresses are unused elsewhere. Links are cut without notice to either
+// end, as a broken switch or a firewall cuts them.
 //
 //	net, err := network.New("manager", "launcher0")
 //	defer net.Close()
