@@ -206,7 +206,7 @@ func (a *assigner) act(action core.Action, record uint64) error {
 			a.log.Hurry()
 		}
 	case core.Facts:
-		a.window.Take(record, action)
+		a.window.TakeChanges(record, action)
 	case core.PolicyGone:
 		return fmt.Errorf("the core gave the policy up: %s", action.Breach)
 	case core.Reply:

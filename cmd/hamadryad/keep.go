@@ -18,7 +18,7 @@ var keeperCommand = []string{"/proc/self/exe", "keep"}
 func (c *cli) keepCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "keep", Short: "End what a launcher leaves behind", Hidden: true, DisableFlagParsing: true,
-		RunE: func(_ *cobra.Command, args []string) error { return reaper.Keep(args) },
+		RunE: func(_ *cobra.Command, args []string) error { return reaper.Run(args) },
 	}
 }
 

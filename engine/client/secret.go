@@ -10,7 +10,7 @@ import (
 // readSecret reads a file with a secret, without the space round it. Nobody else may read the
 // file.
 func readSecret(path string, bytesMax int64) (string, error) {
-	text, err := secretfile.Read(path, secretfile.Options{BytesMax: bytesMax})
+	text, err := secretfile.ReadFile(path, secretfile.Options{BytesMax: bytesMax})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}

@@ -30,38 +30,38 @@ import (
 // heartbeats need it. Locks of the rooms that it uses are taken under mu, never the other
 // way round.
 type agent struct {
-	cfg     Config
-	log     *slog.Logger
-	metrics *metrics
-	logs    *logs.Logs
-	tails   *logshipper.Queue
-	outbox  *reportqueue.Outbox
-	shelf   *outputstore.Shelf
-	lease   *lease.Lease
-	memory  *memory.Watch
-	hirer   *hirer
-	folder  *datadir.Folder
-	keeper  *reaper.Keeper
-	divider *divider // nil: users share processors
+	cfg        Config
+	log        *slog.Logger
+	metrics    *metrics
+	logs       *logs.Logs
+	logShipper *logshipper.Queue
+	reports    *reportqueue.Queue
+	outputs    *outputstore.Store
+	lease      *lease.Lease
+	memory     *memory.Watch
+	starter    *workerStarter
+	dataDir    *datadir.Dir
+	reaper     *reaper.Reaper
+	divider    *divider // nil: users share processors
 	endpoints
 
 	leftovers *leftovers
 
 	ctx context.Context // of the whole launcher
 
-	lookers *lookers
-	pulse   *pulse
+	viewers *viewers
+	probe   *probe
 
-	mu       sync.Mutex
-	life     context.Context // ends with the incarnation
-	endLife  context.CancelFunc
-	attempts *attempts
-	workers  *workers
-	tickets  map[uint64][]byte // Kerberos ticket caches of jobs, until they are dropped
+	mu             sync.Mutex
+	incarnationCtx context.Context // ends with the incarnation
+	endIncarnation context.CancelFunc
+	attempts       *attempts
+	workers        *workers
+	tickets        map[uint64][]byte // Kerberos ticket caches of jobs, until they are dropped
 }
 
 // newAgent makes the agent of a launcher that has nothing yet.
-func newAgent(ctx context.Context, cfg Config, f *datadir.Folder, manager *grpc.ClientConn, at endpoints, m *metrics, w suspend.Way, g *isolate.Guard) (*agent, error) {
+func newAgent(ctx context.Context, cfg Config, f *datadir.Dir, manager *grpc.ClientConn, at endpoints, m *metrics, w suspend.Way, g *isolate.Guard) (*agent, error) {
 	incarnation, err := f.Incarnation()
 	if err != nil {
 		return nil, err
@@ -82,20 +82,20 @@ func newAgent(ctx context.Context, cfg Config, f *datadir.Folder, manager *grpc.
 	left := newLeftovers(cfg.Log, ctx.Done())
 	a := &agent{
 		leftovers: left,
-		cfg:       cfg, log: cfg.Log, metrics: m, folder: f, ctx: ctx, outbox: box, lease: l, divider: newDivider(cfg, w, g != nil), endpoints: at,
-		logs:     printed,
-		tails:    logshipper.New(sendTails(rpc.NewLaunchersClient(manager), cfg.Name), cfg.Log),
-		lookers:  newLookers(rpc.NewLaunchersClient(manager)),
-		shelf:    stored,
-		memory:   memory.NewWatch(w.Limits()),
-		hirer:    newHirer(cfg, f, box, l, programs, w, stored, g, left),
-		keeper:   reaper.New(cfg.Keeper, proctree.Mark(f.Mark()), w.Folder(), cfg.Log),
-		attempts: newAttempts(),
-		workers:  newWorkers(cfg.slotsTotal()),
-		tickets:  map[uint64][]byte{},
+		cfg:       cfg, log: cfg.Log, metrics: m, dataDir: f, ctx: ctx, reports: box, lease: l, divider: newDivider(cfg, w, g != nil), endpoints: at,
+		logs:       printed,
+		logShipper: logshipper.New(sendTails(rpc.NewLaunchersClient(manager), cfg.Name), cfg.Log),
+		viewers:    newViewers(rpc.NewLaunchersClient(manager)),
+		outputs:    stored,
+		memory:     memory.NewWatch(w.Limits()),
+		starter:    newWorkerStarter(cfg, f, box, l, programs, w, stored, g, left),
+		reaper:     reaper.New(cfg.Reaper, proctree.Mark(f.Mark()), w.Folder(), cfg.Log),
+		attempts:   newAttempts(),
+		workers:    newWorkers(cfg.slotsTotal()),
+		tickets:    map[uint64][]byte{},
 	}
-	a.pulse = newPulse(func() { a.counts() })
-	a.life, a.endLife = context.WithCancel(ctx)
+	a.probe = newProbe(func() { a.counts() })
+	a.incarnationCtx, a.endIncarnation = context.WithCancel(ctx)
 	return a, nil
 }
 
@@ -103,13 +103,13 @@ func newAgent(ctx context.Context, cfg Config, f *datadir.Folder, manager *grpc.
 func (a *agent) obey(c *wire.Command) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.outbox.Admits(c) {
+	if !a.reports.Admits(c) {
 		a.metrics.stale.Inc()
 		return
 	}
 	switch do := c.Do.(type) {
 	case *wire.Command_Start:
-		a.begin(do.Start)
+		a.startAttempt(do.Start)
 	case *wire.Command_Peers:
 		a.pass(do.Peers.Attempt, &wire.ToWorker{Do: &wire.ToWorker_Peers{Peers: do.Peers}})
 	case *wire.Command_Sources:
@@ -129,11 +129,11 @@ func (a *agent) obey(c *wire.Command) {
 	case *wire.Command_DropJob:
 		a.dropJob(do.DropJob)
 	case *wire.Command_DropOutput:
-		a.shelf.Drop(do.DropOutput.Attempt)
+		a.outputs.Drop(do.DropOutput.Attempt)
 	case *wire.Command_Tickets:
 		a.takeTickets(do.Tickets)
 	case *wire.Command_ReportInventory:
-		a.outbox.Send(&wire.Report{What: &wire.Report_Inventory{Inventory: a.inventory()}})
+		a.reports.Send(&wire.Report{What: &wire.Report_Inventory{Inventory: a.inventory()}})
 	default:
 		a.log.Warn("the manager sent a command that this launcher does not know; are both of one release?")
 	}
@@ -149,7 +149,7 @@ func (a *agent) has() (inventory *wire.Inventory, seen uint64) {
 // inventory lists what there is, in order of id, and all jobs of which there is anything:
 // an attempt, a worker, or files, also those that are being removed. The caller holds mu.
 func (a *agent) inventory() *wire.Inventory {
-	jobs := a.shelf.Jobs()
+	jobs := a.outputs.Jobs()
 	for _, at := range a.attempts.sorted() {
 		jobs = append(jobs, at.start.Job)
 	}
@@ -157,14 +157,14 @@ func (a *agent) inventory() *wire.Inventory {
 		jobs = append(jobs, w.key.job)
 	}
 	slices.Sort(jobs)
-	return &wire.Inventory{Attempts: a.attempts.inventory(), Stored: a.shelf.Stored(), Jobs: slices.Compact(jobs)}
+	return &wire.Inventory{Attempts: a.attempts.inventory(), Stored: a.outputs.Stored(), Jobs: slices.Compact(jobs)}
 }
 
 // joined takes in who the manager is, and queues everything that it may not know.
 func (a *agent) joined(manager string, term uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.outbox.Joined(manager, term)
+	a.reports.JoinManager(manager, term)
 	for _, at := range a.attempts.sorted() {
 		a.resend(at)
 	}
@@ -172,8 +172,8 @@ func (a *agent) joined(manager string, term uint64) {
 
 // resend queues what the manager may not know of an attempt. The caller holds mu.
 func (a *agent) resend(at *attempt) {
-	for _, r := range at.record.Again(at.suspension.Suspended()) {
-		a.outbox.Send(r)
+	for _, r := range at.record.Unacknowledged(at.suspension.Suspended()) {
+		a.reports.Send(r)
 	}
 }
 
@@ -186,33 +186,33 @@ func (a *agent) resendOld(now time.Time) {
 	}
 }
 
-// abandon gives up all that this incarnation has. It waits until every worker is gone.
-func (a *agent) abandon() {
+// fence gives up all that this incarnation has. It waits until every worker is gone.
+func (a *agent) fence() {
 	a.mu.Lock()
-	a.endLife()
-	a.outbox.Disconnect()
+	a.endIncarnation()
+	a.reports.Disconnect()
 	a.attempts.clear()
-	a.shelf.Clear()
+	a.outputs.Clear()
 	clear(a.tickets)
 	a.mu.Unlock()
 	a.endWorkers()
 }
 
-// reborn begins another incarnation, which has nothing.
-func (a *agent) reborn(incarnation uint64) {
+// newIncarnation begins another incarnation, which has nothing.
+func (a *agent) newIncarnation(incarnation uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.outbox.Reborn(incarnation)
-	a.life, a.endLife = context.WithCancel(a.ctx)
+	a.reports.NewIncarnation(incarnation)
+	a.incarnationCtx, a.endIncarnation = context.WithCancel(a.ctx)
 }
 
-// die ends the last incarnation. No worker is left then.
-func (a *agent) die() {
+// shutdown ends the last incarnation. No worker is left then.
+func (a *agent) shutdown() {
 	a.mu.Lock()
-	a.endLife()
+	a.endIncarnation()
 	a.mu.Unlock()
 	a.endWorkers()
-	a.keeper.Close()
+	a.reaper.Close()
 }
 
 // endWorkers kills every worker and waits until they are gone, with all that they started.
@@ -240,7 +240,7 @@ func (a *agent) ping() {
 	_, ends := a.lease.Terms()
 	for _, w := range a.workers.each() {
 		if w.listens() {
-			w.tell(&wire.ToWorker{Do: &wire.ToWorker_Ping{Ping: &wire.Ping{LeaseEndsNs: ends}}})
+			w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Ping{Ping: &wire.Ping{LeaseEndsNs: ends}}})
 		}
 	}
 }
@@ -292,7 +292,7 @@ func (a *agent) watchMemory(ctx context.Context) {
 			return
 		}
 		attempts, roots, kept, idle := a.watched()
-		for i, held := range a.memory.Look(roots, idle) {
+		for i, held := range a.memory.Measure(roots, idle) {
 			a.holds(attempts[i], roots[i].PID, held)
 		}
 		for _, k := range kept {
@@ -372,7 +372,7 @@ func (a *agent) divided(now time.Time) (moves map[*worker]string, again time.Dur
 			work[w.key.user] += max(int(at.start.Slots), 1)
 		}
 	}
-	again = a.divider.look(now, work)
+	again = a.divider.redivide(now, work)
 	moves = map[*worker]string{}
 	for _, w := range a.workers.each() {
 		if to := a.divider.other(w.key.user, w.processors); to != "" {
@@ -382,9 +382,9 @@ func (a *agent) divided(now time.Time) (moves map[*worker]string, again time.Dur
 	return moves, again
 }
 
-// settle has a worker that is about to run something do so where its user's do. The caller holds
+// useUserProcessors has a worker that is about to run something do so where its user's do. The caller holds
 // mu.
-func (a *agent) settle(w *worker) {
+func (a *agent) useUserProcessors(w *worker) {
 	if to := a.divider.other(w.key.user, w.processors); to != "" {
 		w.processors = to
 		a.use(w, to)

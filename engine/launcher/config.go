@@ -58,7 +58,7 @@ type Config struct {
 	SpillMax   int64         // bytes on disk of one shm channel, and of all tcp channels that a group reads; 0: the channels' defaults
 	Env        []string      // added to the workers' environment, NAME=value
 	Suspend    string        // how attempts are suspended: one of suspend.Auto, Freezer and Signals; "": Auto
-	Keeper     []string      // program that calls keeper.Keep, with its arguments; none: what stands still when the launcher is killed ends with its next start
+	Reaper     []string      // program that calls reaper.Run, with its arguments; none: what stands still when the launcher is killed ends with its next start
 
 	Isolation isolate.Settings // as whom workers run, and within what
 	Step      []string         // program of engine/isolate/sandboxinit, with its first arguments; needed where Isolation is on

@@ -7,39 +7,39 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// vouchEvery is how often the launcher looks whether its workers have to be given others.
-const vouchEvery = time.Second
+// credentialsCheckEvery is how often the launcher looks whether its workers have to be given others.
+const credentialsCheckEvery = time.Second
 
-// keepVouching gives workers other credentials when the launcher has, until ctx ends. It
+// keepCredentialsFresh gives workers other credentials when the launcher has, until ctx ends. It
 // looks at files, so neither heartbeats nor what holds mu waits for it.
-func (a *agent) keepVouching(ctx context.Context) {
+func (a *agent) keepCredentialsFresh(ctx context.Context) {
 	if a.cfg.Keys == nil {
 		return
 	}
-	t := time.NewTicker(vouchEvery)
+	t := time.NewTicker(credentialsCheckEvery)
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
-			a.vouch()
+			a.rotateCredentials()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// vouch gives other credentials to the workers whose own are of a certificate that the
+// rotateCredentials gives other credentials to the workers whose own are of a certificate that the
 // launcher had before: they end with it.
-func (a *agent) vouch() {
+func (a *agent) rotateCredentials() {
 	for _, w := range a.outdated(a.cfg.Keys.Generation()) {
-		secret, of, err := a.hirer.credentials()
+		secret, of, err := a.starter.credentials()
 		if err != nil {
 			a.log.Error("a worker keeps credentials that end; it is tried again", "error", err)
 			return
 		}
 		a.mu.Lock()
 		if a.workers.has(w) && w.listens() {
-			w.tell(&wire.ToWorker{Do: &wire.ToWorker_Credentials{Credentials: secret}})
+			w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Credentials{Credentials: secret}})
 			w.of = of
 			a.log.Info("a worker has new credentials", "pid", w.PID())
 		}

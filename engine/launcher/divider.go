@@ -63,10 +63,10 @@ func (d *divider) grows() {
 	}
 }
 
-// look takes in for how many slots each user has work now, and says when to look again at the
+// redivide takes in for how many slots each user has work now, and says when to look again at the
 // latest; 0: when somebody may need more.
-func (d *divider) look(now time.Time, work map[string]int) (again time.Duration) {
-	d.division.Look(now, work)
+func (d *divider) redivide(now time.Time, work map[string]int) (again time.Duration) {
+	d.division.Redivide(now, work)
 	clear(d.lists)
 	if d.division.Divided() {
 		again = cpuset.Held

@@ -27,15 +27,15 @@ type endpoints struct {
 	near        *outputstore.Neighbours // on this machine
 }
 
-// doors are a launcher's open ports.
-type doors struct {
+// listeners are a launcher's open ports.
+type listeners struct {
 	endpoints
 	store, web net.Listener
 }
 
-// openDoors opens the ports, and tells the launchers of this machine.
-func openDoors(cfg Config, f *datadir.Folder) (d *doors, err error) {
-	d = &doors{}
+// openListeners opens the ports, and tells the launchers of this machine.
+func openListeners(cfg Config, f *datadir.Dir) (d *listeners, err error) {
+	d = &listeners{}
 	if d.store, err = net.Listen("tcp", net.JoinHostPort(cfg.Bind, strconv.Itoa(cfg.DataPort))); err != nil {
 		return nil, fmt.Errorf("launcher's store: %w; set launcher.bind and launcher.dataPort", err)
 	}
@@ -52,16 +52,16 @@ func openDoors(cfg Config, f *datadir.Folder) (d *doors, err error) {
 	return d, nil
 }
 
-// close closes doors at which nobody serves.
-func (d *doors) close() error {
+// close closes listeners that nobody serves.
+func (d *listeners) close() error {
 	d.near.Leave()
 	return errors.Join(d.store.Close(), d.web.Close())
 }
 
-// serve answers at the doors, until stop has returned.
-func (d *doors) serve(ctx context.Context, a *agent, fail context.CancelCauseFunc) (stop func()) {
+// serve serves both listeners until stop has returned.
+func (d *listeners) serve(ctx context.Context, a *agent, fail context.CancelCauseFunc) (stop func()) {
 	stores, webs := newTables(a.cfg)
-	server := &store.Server{Lookup: a.shelf.Lookup, Log: logsample.New(a.log), Known: stores.Known}
+	server := &store.Server{Lookup: a.outputs.Lookup, Log: logsample.New(a.log), Known: stores.Known}
 	a.metrics.registry.MustRegister(connmetrics.NewCollector("hamadryad_launcher", map[string]connmetrics.Figures{"store": stores.Figures, "http": webs.Figures}))
 	a.metrics.shows(a, server.Sent)
 	pages := newPages(a).server()

@@ -28,23 +28,23 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
-// hirer starts workers. Any number at once.
-type hirer struct {
+// workerStarter starts workers. Any number at once.
+type workerStarter struct {
 	leftovers *leftovers
 	cfg       Config
-	folder    *datadir.Folder
-	outbox    *reportqueue.Outbox
+	dataDir   *datadir.Dir
+	reports   *reportqueue.Queue
 	lease     *lease.Lease
 	cache     *cache.Cache
 	way       suspend.Way
-	shelf     *outputstore.Shelf
+	outputs   *outputstore.Store
 	guard     *isolate.Guard // nil: workers run as the launcher does
 
 	number atomic.Uint64 // of the last worker, for its mark
 }
 
-func newHirer(cfg Config, f *datadir.Folder, o *reportqueue.Outbox, l *lease.Lease, c *cache.Cache, w suspend.Way, s *outputstore.Shelf, g *isolate.Guard, left *leftovers) *hirer {
-	return &hirer{cfg: cfg, folder: f, outbox: o, lease: l, cache: c, way: w, shelf: s, guard: g, leftovers: left}
+func newWorkerStarter(cfg Config, f *datadir.Dir, o *reportqueue.Queue, l *lease.Lease, c *cache.Cache, w suspend.Way, s *outputstore.Store, g *isolate.Guard, left *leftovers) *workerStarter {
+	return &workerStarter{cfg: cfg, dataDir: f, reports: o, lease: l, cache: c, way: w, outputs: s, guard: g, leftovers: left}
 }
 
 // errNoBlob: the manager has no such program or plan.
@@ -61,9 +61,9 @@ func kindOf(err error) wire.ErrorKind {
 	return wire.ErrorKind_ERROR_KIND_RESOURCE
 }
 
-// hire fetches what a job's worker needs, and starts one, on a list of processors or with "" on
+// startWorker fetches what a job's worker needs, and starts one, on a list of processors or with "" on
 // all. It waits for disk and network.
-func (h *hirer) hire(ctx context.Context, s *wire.StartAttempt, tickets []byte, on string) (*worker, error) {
+func (h *workerStarter) startWorker(ctx context.Context, s *wire.StartAttempt, tickets []byte, on string) (*worker, error) {
 	for try := 1; ; try++ {
 		binary, err := h.cache.Get(ctx, s.Program)
 		if err != nil {
@@ -73,7 +73,7 @@ func (h *hirer) hire(ctx context.Context, s *wire.StartAttempt, tickets []byte, 
 		if err != nil {
 			return nil, h.explain(fmt.Errorf("plan of job %s: %w", s.JobName, err))
 		}
-		w, err := h.start(ctx, binary, planPath, s, tickets, on)
+		w, err := h.launchProcess(ctx, binary, planPath, s, tickets, on)
 		// Another launcher may have removed the program from a shared cache meanwhile.
 		if errors.Is(err, os.ErrNotExist) && try < 3 {
 			continue
@@ -90,23 +90,23 @@ func (h *hirer) hire(ctx context.Context, s *wire.StartAttempt, tickets []byte, 
 }
 
 // explain adds the remedy to an error about a full disk.
-func (h *hirer) explain(err error) error {
+func (h *workerStarter) explain(err error) error {
 	if cache.DiskFull(err) {
 		return fmt.Errorf("%w; free space below %s, or give the launcher other folders", err, h.cfg.Cache)
 	}
 	return err
 }
 
-// start starts the process and sends it its setup.
-func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.StartAttempt, tickets []byte, on string) (*worker, error) {
+// launchProcess starts the process and sends it its setup.
+func (h *workerStarter) launchProcess(ctx context.Context, binary, planPath string, s *wire.StartAttempt, tickets []byte, on string) (*worker, error) {
 	secret, of, err := h.credentials()
 	if err != nil {
 		return nil, err
 	}
 	number := h.number.Add(1)
-	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.outbox.Incarnation(), 10) + "." + strconv.FormatUint(number, 10)
-	c := process.Command{Program: binary, Env: h.environment(s, tickets != nil), Dir: h.folder.Scratch(), Mark: proctree.Mark(mark), Way: h.way, Limits: h.limits(s), Processors: on}
-	at, err := h.home(&c, number, planPath, s)
+	mark := "HAMADRYAD_WORKER_MARK=" + strconv.FormatUint(h.reports.Incarnation(), 10) + "." + strconv.FormatUint(number, 10)
+	c := process.Command{Program: binary, Env: h.environment(s, tickets != nil), Dir: h.dataDir.Scratch(), Mark: proctree.Mark(mark), Way: h.way, Limits: h.limits(s), Processors: on}
+	at, err := h.makeWorkDir(&c, number, planPath, s)
 	if err != nil {
 		return nil, err
 	}
@@ -115,13 +115,13 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 	}
 	p, err := process.Start(ctx, c, h.lease, h.cfg.Log)
 	if err != nil {
-		at.leave(h.leftovers)
+		at.close(h.leftovers)
 		return nil, err
 	}
-	manager, _ := h.outbox.Manager()
+	manager, _ := h.reports.Manager()
 	length, ends := h.lease.Terms()
 	w := newWorker(p, s, at, of, tickets, on)
-	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
+	w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Setup{Setup: &wire.WorkerSetup{
 		Job: s.Job, JobName: s.JobName, PlanPath: at.planPath(), Fingerprint: s.Fingerprint, Memory: s.Memory,
 		LeaseNs: length, LeaseEndsNs: ends, Bind: h.cfg.Bind, User: s.User, Environment: h.cfg.workerSettings(),
 		Cluster: plan.Cluster(manager), Credentials: secret, TicketsPath: at.ticketsPath(), Tickets: tickets,
@@ -131,7 +131,7 @@ func (h *hirer) start(ctx context.Context, binary, planPath string, s *wire.Star
 
 // limits are what an attempt's processes may have together. What ends a job runs no program of
 // a user's, and holds as much as the job has files.
-func (h *hirer) limits(s *wire.StartAttempt) cgroup.Limits {
+func (h *workerStarter) limits(s *wire.StartAttempt) cgroup.Limits {
 	l := cgroup.Limits{Slots: int(s.Slots), Processes: h.cfg.Isolation.MostProcesses(), Swap: h.cfg.Swap > 0}
 	if s.Memory > 0 && s.Finish == nil {
 		l.Memory = memory.Most(s.Memory)
@@ -139,43 +139,43 @@ func (h *hirer) limits(s *wire.StartAttempt) cgroup.Limits {
 	return l
 }
 
-// home makes that of a worker.
-func (h *hirer) home(c *process.Command, number uint64, plan string, s *wire.StartAttempt) (*home, error) {
+// makeWorkDir makes that of a worker.
+func (h *workerStarter) makeWorkDir(c *process.Command, number uint64, plan string, s *wire.StartAttempt) (*workDir, error) {
 	if h.guard == nil {
-		return sharedHome(h.folder.Scratch(), plan), nil
+		return sharedWorkDir(h.dataDir.Scratch(), plan), nil
 	}
 	return h.isolate(c, number, plan, s)
 }
 
-// isolate has a worker's process be the submitter's, and makes its home.
-func (h *hirer) isolate(c *process.Command, number uint64, plan string, s *wire.StartAttempt) (*home, error) {
+// isolate has a worker's process be the submitter's, and makes its work folder.
+func (h *workerStarter) isolate(c *process.Command, number uint64, plan string, s *wire.StartAttempt) (*workDir, error) {
 	who, err := h.guard.Find(s.User)
 	if err != nil {
 		return nil, fmt.Errorf("launcher %s: %w", h.cfg.Name, err)
 	}
-	store, err := h.shelf.Prepare(s.Job, who.UID, who.GID)
+	store, err := h.outputs.Prepare(s.Job, who.UID, who.GID)
 	if err != nil {
 		return nil, err
 	}
 	release := func() {
 		if store != "" {
-			h.shelf.Release(s.Job)
+			h.outputs.Release(s.Job)
 		}
 	}
 	c.Step, c.Order = h.guard.Program(), h.guard.Order(who)
 	c.Env = append(c.Env, "HOME="+who.Home, "USER="+who.Name, "LOGNAME="+who.Name)
-	at, err := ownHome(h.folder.Scratch(), number, c.Order, c.Program, plan, store)
+	at, err := ownWorkDir(h.dataDir.Scratch(), number, c.Order, c.Program, plan, store)
 	if err != nil {
 		release()
 		return nil, err
 	}
-	at.leaveWith(release)
+	at.onClose(release)
 	return at, nil
 }
 
 // credentials are what a worker proves itself with, which go to it by its socket alone; nil
 // where nobody has to. They are good while the launcher's keys are of that generation.
-func (h *hirer) credentials() (*wire.Credentials, uint64, error) {
+func (h *workerStarter) credentials() (*wire.Credentials, uint64, error) {
 	if h.cfg.Keys == nil {
 		return nil, 0, nil
 	}
@@ -204,8 +204,8 @@ const passedPrefix = "HAMADRYAD_HDFS_"
 
 // environment of a worker: nothing of the launcher's own but what is passed on. One whose job
 // has tickets of its own is not to come to HDFS as the launcher.
-func (h *hirer) environment(s *wire.StartAttempt, tickets bool) []string {
-	env := []string{program.Variable + "=1", h.folder.Mark(), "HAMADRYAD_USER=" + s.User}
+func (h *workerStarter) environment(s *wire.StartAttempt, tickets bool) []string {
+	env := []string{program.Variable + "=1", h.dataDir.Mark(), "HAMADRYAD_USER=" + s.User}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		passed := slices.Contains(passedOn, name) || strings.HasPrefix(name, passedPrefix)

@@ -11,10 +11,10 @@ import (
 // whatever times a program gives to the folder.
 func TestTemporaryFilesAreRemoved(t *testing.T) {
 	base := t.TempDir()
-	own, other := sharedHome(base, ""), sharedHome(base, "")
+	own, other := sharedWorkDir(base, ""), sharedWorkDir(base, "")
 	left := newLeftovers(slog.New(slog.DiscardHandler), nil)
-	defer own.leave(left)
-	defer other.leave(left)
+	defer own.close(left)
+	defer other.close(left)
 	forge := func() {
 		past := time.Now().Add(-time.Hour)
 		if err := os.Chtimes(base, past, past); err != nil {
@@ -25,12 +25,12 @@ func TestTemporaryFilesAreRemoved(t *testing.T) {
 	for id := range uint64(200) {
 		makes, beside, late := id%3 == 0, id%5 == 0, id%7 == 0
 		if late { // the folder has not changed for longer than a tick
-			for own.begin(); own.before.seen.Sub(own.before.changed) <= stampTick; own.begin() {
+			for own.recordState(); own.before.seen.Sub(own.before.changed) <= stampTick; own.recordState() {
 			}
 		}
-		own.begin()
+		own.recordState()
 		if beside {
-			other.begin()
+			other.recordState()
 			if err := os.Mkdir(other.scratchOf(1000+id), 0o700); err != nil {
 				t.Fatal(err)
 			}

@@ -66,7 +66,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer way.Close()
-	d, err := openDoors(cfg, f)
+	d, err := openListeners(cfg, f)
 	if err != nil {
 		return err
 	}
@@ -85,10 +85,10 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	stop := d.serve(ctx, a, cancel)
 	defer stop()
-	defer cfg.watched(ctx, a.pulse.wrong)()
+	defer cfg.watched(ctx, a.probe.wrong)()
 	s := newSession(a, conn, machine)
 	err = s.run(ctx)
-	a.die()
+	a.shutdown()
 	if err == nil {
 		s.leave()
 	}

@@ -64,12 +64,12 @@ func (l *leftovers) remove(folder, name string) {
 		}
 		l.wait[path] = true
 		l.log.Warn("a temporary folder can't be removed: that is tried again", "folder", path, "times", leftoverTries, "error", err)
-		l.again(folder, name, 1)
+		l.retryLater(folder, name, 1)
 	}
 }
 
-// again tries it once more, later.
-func (l *leftovers) again(folder, name string, tries int) {
+// retryLater tries it once more, later.
+func (l *leftovers) retryLater(folder, name string, tries int) {
 	l.after(min(leftoverAfter<<(tries-1), leftoverAfterMax), func() {
 		path := filepath.Join(folder, name)
 		err := safepath.RemoveAll(folder, name)
@@ -81,7 +81,7 @@ func (l *leftovers) again(folder, name string, tries int) {
 		case tries == leftoverTries:
 			l.log.Warn("a temporary folder is left behind: remove it", "folder", path, "times", tries, "error", err)
 		default:
-			l.again(folder, name, tries+1)
+			l.retryLater(folder, name, tries+1)
 			return
 		}
 		delete(l.wait, path)

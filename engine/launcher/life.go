@@ -13,41 +13,41 @@ import (
 
 // All functions here are called with agent.mu held, unless they say otherwise.
 
-// begin starts an attempt. One that is known is only reported again.
-func (a *agent) begin(s *wire.StartAttempt) {
+// startAttempt starts an attempt. One that is known is only reported again.
+func (a *agent) startAttempt(s *wire.StartAttempt) {
 	if at := a.attempts.find(s.Attempt); at != nil {
 		a.resend(at)
 		return
 	}
 	a.attempts.saw(s.Attempt)
-	if s.Finish == nil && a.shelf.Dropped(s.Job) {
+	if s.Finish == nil && a.outputs.Dropped(s.Job) {
 		a.refuseDropped(s)
 		return
 	}
 	at := newAttempt(s, a.logs.Open(s.Attempt))
 	a.attempts.add(at)
-	if w := a.workers.take(keyOf(s)); w != nil {
+	if w := a.workers.takeIdle(keyOf(s)); w != nil {
 		a.assign(w, at)
 		return
 	}
-	go a.hire(a.life, at, a.tickets[s.Job], a.divider.other(s.User, ""))
+	go a.startWorker(a.incarnationCtx, at, a.tickets[s.Job], a.divider.other(s.User, ""))
 }
 
-// hire starts a worker for an attempt, with its job's tickets and on its user's processors. Called without mu, by a
+// startWorker starts a worker for an attempt, with its job's tickets and on its user's processors. Called without mu, by a
 // goroutine of its own, which hears the worker to its end.
-func (a *agent) hire(ctx context.Context, at *attempt, tickets []byte, on string) {
-	w, err := a.hirer.hire(ctx, at.start, tickets, on)
+func (a *agent) startWorker(ctx context.Context, at *attempt, tickets []byte, on string) {
+	w, err := a.starter.startWorker(ctx, at.start, tickets, on)
 	if err == nil {
 		a.metrics.starts.Inc()
 	}
-	a.hired(ctx, at, w, err)
+	a.workerStarted(ctx, at, w, err)
 	if err == nil {
 		a.attend(w)
 	}
 }
 
-// hired gives an attempt the worker that was started for it. Called without mu.
-func (a *agent) hired(ctx context.Context, at *attempt, w *worker, err error) {
+// workerStarted gives an attempt the worker that was started for it. Called without mu.
+func (a *agent) workerStarted(ctx context.Context, at *attempt, w *worker, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *agent) hired(ctx context.Context, at *attempt, w *worker, err error) {
 	w.carry(a.tickets[w.key.job]) // they may have been renewed meanwhile
 	wanted := !at.over() && a.attempts.find(at.start.Attempt) == at
 	switch {
-	case ctx.Err() != nil, !wanted && a.shelf.Dropped(at.start.Job):
+	case ctx.Err() != nil, !wanted && a.outputs.Dropped(at.start.Job):
 		w.leave()
 	case !wanted:
 		a.workers.rest(w) // stopped meanwhile: the next group of the job may use it
@@ -73,7 +73,7 @@ func (a *agent) hired(ctx context.Context, at *attempt, w *worker, err error) {
 // refuseDropped reports the end of an attempt that is not started: the manager said
 // before that its job is over. Cleaning up is all that can be done for that job.
 func (a *agent) refuseDropped(s *wire.StartAttempt) {
-	a.outbox.Send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+	a.reports.Send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
 		Attempt: s.Attempt, End: wire.End_END_FAILED, Work: &wire.Work{},
 		Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: "the manager said before that this job was over, and launcher " + a.cfg.Name +
 			" has dropped its files: the manager's event log has lost the job's end; look whether its output is there before you submit it again"},
@@ -82,28 +82,28 @@ func (a *agent) refuseDropped(s *wire.StartAttempt) {
 
 // assign gives a worker an attempt.
 func (a *agent) assign(w *worker, at *attempt) {
-	at.worker, at.owner, w.current = w, w.home.user(), at
+	at.worker, at.owner, w.current = w, w.dir.user(), at
 	w.sender.Assigned(at.start.Attempt)
-	if err := w.Tree.Widen(a.hirer.limits(at.start)); err != nil {
+	if err := w.Tree.Widen(a.starter.limits(at.start)); err != nil {
 		a.log.Warn("a worker keeps the limits of its attempt before", "pid", w.PID(), "error", err)
 	}
-	a.settle(w)
-	at.suspension.Begin()
+	a.useUserProcessors(w)
+	at.suspension.BeginAttempt()
 	w.BeginAttempt(at.log)
-	w.home.begin()
+	w.dir.recordState()
 	run := &wire.RunGroup{
-		Start: at.start, Store: a.shelf.Folder(at.start.Job, at.start.Attempt),
-		Scratch: w.home.scratchOf(at.start.Attempt), DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
+		Start: at.start, Store: a.outputs.Folder(at.start.Job, at.start.Attempt),
+		Scratch: w.dir.scratchOf(at.start.Attempt), DataAddress: a.data, Host: a.cfg.Host, Names: a.cfg.Names, Rack: a.cfg.Rack,
 	}
 	if len(at.start.Sources) > 0 || !at.start.SourcesComplete {
 		run.LocalStores = a.near.List()
 	}
-	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Run{Run: run}})
+	w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Run{Run: run}})
 	if s := at.start; len(s.Sources) > 0 || len(s.GetFinish().GetFiles()) > 0 {
 		at.start = withoutLists(s) // until the attempt is forgotten
 	}
 	for _, m := range at.early {
-		w.tell(m)
+		w.sendMessage(m)
 	}
 	at.early = nil
 	if at.suspension.Wanted() {
@@ -117,11 +117,11 @@ func (a *agent) pass(id uint64, m *wire.ToWorker) {
 	if at == nil || at.over() {
 		return
 	}
-	at.record.Told(m)
-	at.known.Told(m)
+	at.record.NoteCommand(m)
+	at.known.NoteCommand(m)
 	switch {
 	case at.worker != nil:
-		at.worker.tell(m)
+		at.worker.sendMessage(m)
 	case len(at.early) < earlyMax:
 		at.early = append(at.early, m)
 	default:
@@ -140,7 +140,7 @@ func (a *agent) attend(w *worker) {
 		if err != nil {
 			a.punish(w, err)
 			w.Await()
-			a.bury(w, err)
+			a.cleanupDead(w, err)
 			return
 		}
 	}
@@ -220,14 +220,14 @@ func (a *agent) punish(w *worker, err error) {
 	a.metrics.offences.WithLabelValues(told.Kind).Inc()
 	a.log.Warn("a worker sent what it may not, and is ended", "user", told.User, "job", told.Job, "name", name,
 		"attempt", told.Attempt, "kind", told.Kind, "reason", told.Reason, "pid", w.PID())
-	a.outbox.Send(&wire.Report{What: &wire.Report_Offence{Offence: told}})
+	a.reports.Send(&wire.Report{What: &wire.Report_Offence{Offence: told}})
 	w.leave()
 }
 
 // unready ends a worker that can't build its job's graph.
 func (a *agent) unready(w *worker, f *wire.Failure) {
 	if f.Kind == wire.ErrorKind_ERROR_KIND_LOST {
-		a.hirer.cache.Doubt(w.key.plan) // what it was given is not what was verified
+		a.starter.cache.Doubt(w.key.plan) // what it was given is not what was verified
 	}
 	if at := w.current; at != nil {
 		w.release()
@@ -252,12 +252,12 @@ func (a *agent) reported(w *worker, r *wire.Report) {
 	if p := r.GetProgress(); p != nil {
 		at.setRunning(p.Work)
 	}
-	a.outbox.Send(r)
+	a.reports.Send(r)
 }
 
-// bury takes a dead worker off the books, and ends its attempt if it had one. Called
+// cleanupDead takes a dead worker off the books, and ends its attempt if it had one. Called
 // without mu.
-func (a *agent) bury(w *worker, broken error) {
+func (a *agent) cleanupDead(w *worker, broken error) {
 	a.mu.Lock()
 	at := w.current
 	a.mu.Unlock()
@@ -265,7 +265,7 @@ func (a *agent) bury(w *worker, broken error) {
 		w.LogTo(at.log) // takes in its last words
 		a.cleanUp(w, at, false)
 	}
-	w.home.leave(a.leftovers)
+	w.dir.close(a.leftovers)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.workers.remove(w)
@@ -347,9 +347,9 @@ func (a *agent) finish(at *attempt, e *wire.AttemptEnded) {
 	at.record.End(e)
 	at.early = nil
 	at.log.End()
-	a.tails.Add(at.start.Job, at.start.Attempt, at.log, e.End == wire.End_END_FAILED)
+	a.logShipper.Add(at.start.Job, at.start.Attempt, at.log, e.End == wire.End_END_FAILED)
 	if e.End == wire.End_END_FINISHED && len(e.Stored) > 0 && a.attempts.find(at.start.Attempt) == at {
-		a.shelf.Put(at.start.Job, at.start.Attempt, string(at.start.Token), at.owner)
+		a.outputs.AddOutputs(at.start.Job, at.start.Attempt, string(at.start.Token), at.owner)
 	}
 	a.metrics.ended(e)
 	a.resend(at)
@@ -391,7 +391,7 @@ func (a *agent) stop(s *wire.StopAttempt) {
 	at := a.attempts.find(s.Attempt)
 	if at == nil {
 		// It never came here, or was forgotten: either way it does not run.
-		a.outbox.Send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+		a.reports.Send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
 			Attempt: s.Attempt, End: wire.End_END_STOPPED, Work: &wire.Work{},
 			Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the launcher does not know this attempt"},
 		}}})
@@ -416,7 +416,7 @@ func (a *agent) stop(s *wire.StopAttempt) {
 		at.suspension.Want(false) // it can't finish while it stands
 		go a.carryOut(w, at)
 	}
-	w.tell(&wire.ToWorker{Do: &wire.ToWorker_Stop{Stop: s}})
+	w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Stop{Stop: s}})
 	w.KillAfter(time.Duration(s.GraceNs))
 }
 
@@ -461,7 +461,7 @@ func (a *agent) carryOut(w *worker, at *attempt) {
 		return
 	}
 	if stand {
-		a.keeper.Watch()
+		a.reaper.EnsureRunning()
 	}
 	err := w.Tree.Set(stand)
 	a.mu.Lock()
@@ -473,14 +473,14 @@ func (a *agent) carryOut(w *worker, at *attempt) {
 	a.divider.grows()
 	switch id := at.start.Attempt; {
 	case err != nil:
-		a.outbox.Send(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{
+		a.reports.Send(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{
 			Attempt: id,
 			Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: fmt.Sprintf("freeze or thaw the worker: %v", err)},
 		}}})
 	case stand:
-		a.outbox.Send(&wire.Report{What: &wire.Report_Suspended{Suspended: id}})
+		a.reports.Send(&wire.Report{What: &wire.Report_Suspended{Suspended: id}})
 	case !at.stopped:
-		a.outbox.Send(&wire.Report{What: &wire.Report_Resumed{Resumed: id}})
+		a.reports.Send(&wire.Report{What: &wire.Report_Resumed{Resumed: id}})
 	}
 }
 
@@ -492,7 +492,7 @@ func (a *agent) checkStored(at *attempt, e *wire.AttemptEnded) {
 	}
 	for _, s := range e.Stored {
 		name := program.StoredName(s.Connection, s.From)
-		if err := a.shelf.Check(at.start.Job, at.start.Attempt, name, at.owner); err != nil {
+		if err := a.outputs.Check(at.start.Job, at.start.Attempt, name, at.owner); err != nil {
 			e.End, e.Stored, e.Files = wire.End_END_FAILED, nil, nil
 			e.Failure = &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_PROGRAM, Message: fmt.Sprintf("launcher %s does not serve what it stored: %v", a.cfg.Name, err)}
 			return
@@ -504,18 +504,18 @@ func (a *agent) checkStored(at *attempt, e *wire.AttemptEnded) {
 // finished. A worker that finished and stored what it did not tell keeps that until its job is
 // over, as it might what it told. Called without mu, before the end is reported.
 func (a *agent) cleanUp(w *worker, at *attempt, finished bool) {
-	w.home.clear(at.start.Attempt, a.leftovers)
+	w.dir.clear(at.start.Attempt, a.leftovers)
 	if !finished {
-		a.shelf.Remove(at.start.Job, at.start.Attempt)
+		a.outputs.Remove(at.start.Job, at.start.Attempt)
 	}
 }
 
 // dropJob ends what is left of a job and deletes its stored files; then it tells the
 // manager, which asks until it hears that.
 func (a *agent) dropJob(id uint64) {
-	if asked, gone := a.shelf.DropJob(id); asked {
+	if asked, gone := a.outputs.DropJob(id); asked {
 		if gone {
-			a.outbox.Send(dropped(id))
+			a.reports.Send(dropped(id))
 		}
 		return
 	}
@@ -535,8 +535,8 @@ func (a *agent) removeJob(leaving []*worker, id uint64) {
 			return // the next start removes it
 		}
 	}
-	if a.shelf.RemoveJob(id) {
-		a.outbox.Send(dropped(id))
+	if a.outputs.RemoveJob(id) {
+		a.reports.Send(dropped(id))
 	}
 }
 

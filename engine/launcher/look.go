@@ -13,44 +13,44 @@ import (
 )
 
 const (
-	// lookKeptFor is for how long the manager's word on a user counts before it is asked again, and
-	// lookOldMax for how long while it can't be asked: metrics are wanted then, too.
-	lookKeptFor = 30 * time.Second
-	lookOldMax  = time.Hour
-	// lookAskMax bounds the wait for its word, and lookUsersMax the users that are remembered.
-	lookAskMax   = 5 * time.Second
-	lookUsersMax = 1000
+	// verdictKeptFor is for how long the manager's word on a user counts before it is asked again, and
+	// verdictOldMax for how long while it can't be asked: metrics are wanted then, too.
+	verdictKeptFor = 30 * time.Second
+	verdictOldMax  = time.Hour
+	// verdictAskMax bounds the wait for its word, and viewersMax the users that are remembered.
+	verdictAskMax = 5 * time.Second
+	viewersMax    = 1000
 )
 
-// lookers remembers which users the manager lets look at this launcher's pages. Safe for concurrent use.
-type lookers struct {
+// viewers remembers which users the manager lets look at this launcher's pages. Safe for concurrent use.
+type viewers struct {
 	client rpc.LaunchersClient
 
-	mu    sync.Mutex
-	words map[string]word
+	mu       sync.Mutex
+	verdicts map[string]verdict
 }
 
-func newLookers(client rpc.LaunchersClient) *lookers {
-	return &lookers{client: client, words: map[string]word{}}
+func newViewers(client rpc.LaunchersClient) *viewers {
+	return &viewers{client: client, verdicts: map[string]verdict{}}
 }
 
-// word is what the manager said of a user, and when.
-type word struct {
+// verdict is what the manager said of a user, and when.
+type verdict struct {
 	may bool
 	at  time.Time
 }
 
 // may asks the manager, unless it said so a moment ago.
-func (l *lookers) may(ctx context.Context, who auth.Principal) (bool, error) {
+func (l *viewers) may(ctx context.Context, who auth.Principal) (bool, error) {
 	key := strings.Join(append([]string{who.Name, who.Issued.String()}, who.Groups...), "\x00")
 	l.mu.Lock()
-	known, ok := l.words[key]
+	known, ok := l.verdicts[key]
 	l.mu.Unlock()
 	age := time.Since(known.at)
-	if ok && age < lookKeptFor {
+	if ok && age < verdictKeptFor {
 		return known.may, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookAskMax)
+	ctx, cancel := context.WithTimeout(ctx, verdictAskMax)
 	defer cancel()
 	q := &wire.LookQuery{User: who.Name, Groups: who.Groups}
 	if !who.Issued.IsZero() {
@@ -58,22 +58,22 @@ func (l *lookers) may(ctx context.Context, who auth.Principal) (bool, error) {
 	}
 	a, err := l.client.MayLook(ctx, q)
 	if err != nil {
-		if ok && age < lookOldMax {
+		if ok && age < verdictOldMax {
 			return known.may, nil
 		}
 		return false, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.words) >= lookUsersMax {
-		l.words = map[string]word{}
+	if len(l.verdicts) >= viewersMax {
+		l.verdicts = map[string]verdict{}
 	}
-	l.words[key] = word{a.May, time.Now()}
+	l.verdicts[key] = verdict{a.May, time.Now()}
 	return a.May, nil
 }
 
 // withRole refuses users who have no role, by the manager's word. Where nobody is proved, all may look.
-func (l *lookers) withRole(page http.Handler) http.HandlerFunc {
+func (l *viewers) withRole(page http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if who, ok := auth.From(r.Context()); ok && who.Proved() && who.Kind == auth.User {
 			may, err := l.may(r.Context(), who)

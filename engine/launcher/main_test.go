@@ -20,7 +20,7 @@ import (
 // launcherVariable makes the test binary a launcher: it holds the configuration.
 const launcherVariable = "HAMADRYAD_TEST_LAUNCHER"
 
-// keepArgument makes the test binary a launcher's keeper.
+// keepArgument makes the test binary a launcher's reaper.
 const keepArgument = "keep"
 
 // stepArgument makes the test binary the step before an isolated worker.
@@ -29,7 +29,7 @@ const stepArgument = "isolate"
 // TestMain is the application when a launcher starts the test binary as a worker.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == keepArgument {
-		if err := reaper.Keep(os.Args[2:]); err != nil {
+		if err := reaper.Run(os.Args[2:]); err != nil {
 			panic(err)
 		}
 		return

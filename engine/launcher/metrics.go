@@ -97,7 +97,7 @@ func (m *metrics) shows(a *agent, sent func() int64) {
 		Name: "hamadryad_launcher_store_sent_bytes_total", Help: "Bytes of stored channels sent to readers.",
 	}, func() float64 { return float64(sent()) }), prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "hamadryad_launcher_log_tails_lost_total", Help: "Ends of attempts' logs that the manager did not get, since more waited to be sent than may: they can be read here alone.",
-	}, func() float64 { return float64(a.tails.Lost()) }))
+	}, func() float64 { return float64(a.logShipper.Lost()) }))
 }
 
 // Outcomes of attempts, as a launcher counts them.

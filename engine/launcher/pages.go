@@ -48,13 +48,13 @@ func newPages(a *agent) *pages { return &pages{agent: a} }
 // as it grows, until the attempt ends; with ?from=POSITION&to=POSITION a part of it (sendLog).
 func (p *pages) server() *http.Server {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", p.agent.lookers.withRole(promhttp.HandlerFor(p.agent.metrics.registry, promhttp.HandlerOpts{})))
+	mux.Handle("GET /metrics", p.agent.viewers.withRole(promhttp.HandlerFor(p.agent.metrics.registry, promhttp.HandlerOpts{})))
 	mux.HandleFunc("GET /logs/{attempt}", managerOnly("logs are read through the manager: \"hamadryad logs\"", p.serveLog))
 	mux.HandleFunc("GET /debug/pprof/", managerOnly("a launcher knows no roles: profiles of one with certificates are taken with the manager's own", pprofhttp.Handler().ServeHTTP))
-	mux.Handle("GET /{$}", p.agent.lookers.withRole(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET /{$}", p.agent.viewers.withRole(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, "launcher %s of Hamadryad\n\n/metrics\n/logs/ATTEMPT\n/livez\n/readyz\n/debug/pprof/\n", p.agent.cfg.Name)
 	})))
-	lives := health.Check{Name: "agent", Wrong: p.agent.pulse.wrong}
+	lives := health.Check{Name: "agent", Wrong: p.agent.probe.wrong}
 	mux.Handle("GET /livez", health.Page("livez", lives))
 	mux.Handle("GET /healthz", health.Page("healthz", lives))
 	mux.Handle("GET /readyz", health.Page("readyz", lives, health.Check{Name: "manager", Wrong: p.heard}))
@@ -75,7 +75,7 @@ func managerOnly(instead string, page http.HandlerFunc) http.HandlerFunc {
 
 // heard says that no manager is heard.
 func (p *pages) heard(context.Context) error {
-	if !p.agent.outbox.Connected() {
+	if !p.agent.reports.Connected() {
 		return errors.New("not connected to the manager " + p.agent.cfg.Manager)
 	}
 	return nil

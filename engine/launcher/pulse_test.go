@@ -12,7 +12,7 @@ import (
 func TestPulse(t *testing.T) {
 	goOn := make(chan struct{})
 	var looks atomic.Int32
-	p := newPulse(func() { looks.Add(1); <-goOn })
+	p := newProbe(func() { looks.Add(1); <-goOn })
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 {

@@ -46,7 +46,7 @@ func TestIdleWorkers(t *testing.T) {
 	}
 	ws.rest(a)
 	ws.rest(b)
-	if ws.take(workerKey{job: 3}) != nil || ws.take(b.key) != b || ws.take(b.key) != a || ws.take(b.key) != nil {
+	if ws.takeIdle(workerKey{job: 3}) != nil || ws.takeIdle(b.key) != b || ws.takeIdle(b.key) != a || ws.takeIdle(b.key) != nil {
 		t.Error("an attempt was given the wrong worker")
 	}
 	ws.rest(a)
@@ -61,11 +61,11 @@ func TestIdleWorkers(t *testing.T) {
 		t.Error("a worker leaves before its time")
 	}
 	ws.dismissOld(c.rested.Add(3*time.Minute), 2*time.Minute)
-	if !b.leaving || !c.leaving || ws.take(b.key) != nil {
+	if !b.leaving || !c.leaving || ws.takeIdle(b.key) != nil {
 		t.Error("a worker waits for ever")
 	}
 	ws.rest(other)
-	if got := ws.drop(2); !slices.Equal(got, []*worker{other}) || !other.leaving || ws.take(other.key) != nil {
+	if got := ws.drop(2); !slices.Equal(got, []*worker{other}) || !other.leaving || ws.takeIdle(other.key) != nil {
 		t.Errorf("%d workers of a job were dropped", len(got))
 	}
 	if ws.count() != 3 || len(ws.dropAll()) != 3 {

@@ -76,9 +76,9 @@ type session struct {
 	cfg     Config
 	log     *slog.Logger
 	agent   *agent
-	outbox  *reportqueue.Outbox
+	reports *reportqueue.Queue
 	lease   *lease.Lease
-	folder  *datadir.Folder
+	dataDir *datadir.Dir
 	machine *load.Machine
 	manager *grpc.ClientConn
 	after   string              // why the incarnation before this one ended; "": the process started
@@ -90,7 +90,7 @@ type session struct {
 
 func newSession(a *agent, manager *grpc.ClientConn, m *load.Machine) *session {
 	return &session{
-		cfg: a.cfg, log: a.log, agent: a, manager: manager, client: rpc.NewLaunchersClient(manager), outbox: a.outbox, lease: a.lease, folder: a.folder, machine: m,
+		cfg: a.cfg, log: a.log, agent: a, manager: manager, client: rpc.NewLaunchersClient(manager), reports: a.reports, lease: a.lease, dataDir: a.dataDir, machine: m,
 		expired: make(chan struct{}),
 	}
 }
@@ -133,9 +133,9 @@ func (s *session) run(ctx context.Context) error {
 	clock.Go(func() { s.lease.Watch(ctx) })
 	clock.Go(func() { s.agent.watchMemory(ctx) })
 	clock.Go(func() { s.agent.divideProcessors(ctx) })
-	clock.Go(func() { s.agent.keepVouching(ctx) })
+	clock.Go(func() { s.agent.keepCredentialsFresh(ctx) })
 	clock.Go(func() { s.agent.keepLogs(ctx) })
-	clock.Go(func() { s.agent.tails.Run(ctx) })
+	clock.Go(func() { s.agent.logShipper.Run(ctx) })
 	return s.keepConnected(ctx)
 }
 
@@ -273,7 +273,7 @@ func (s *session) connect(ctx context.Context) (joined bool, err error) {
 	if err := s.welcomed(first.Welcome); err != nil {
 		return false, err
 	}
-	defer s.outbox.Disconnect()
+	defer s.reports.Disconnect()
 	s.obeyAll(first)
 	sent := make(chan struct{})
 	beats := newBeats()
@@ -298,9 +298,9 @@ func cause(ctx context.Context, err error) error {
 // join tells the manager what there is.
 func (s *session) join() *wire.Join {
 	has, seen := s.agent.has()
-	_, term := s.outbox.Manager()
+	_, term := s.reports.Manager()
 	return &wire.Join{
-		Name: s.cfg.Name, Identity: s.folder.Identity(), Incarnation: s.outbox.Incarnation(), Host: s.cfg.Host, Names: s.cfg.Names, Rack: s.cfg.Rack, Slots: s.cfg.wireSlots(), Memory: s.cfg.Memory, Swap: s.cfg.Swap,
+		Name: s.cfg.Name, Identity: s.dataDir.Identity(), Incarnation: s.reports.Incarnation(), Host: s.cfg.Host, Names: s.cfg.Names, Rack: s.cfg.Rack, Slots: s.cfg.wireSlots(), Memory: s.cfg.Memory, Swap: s.cfg.Swap,
 		DataAddress: s.agent.data, HttpAddress: s.agent.pages, Attempts: has.Attempts, Stored: has.Stored, Jobs: has.Jobs, Term: term, Seen: seen, CanSuspend: true, After: s.after,
 		Version: buildinfo.Read().Version,
 	}
@@ -312,14 +312,14 @@ const leaveMax = 2 * time.Second
 // leave tells the manager that this launcher was stopped, when its workers have ended. A manager
 // that is away finds out by itself.
 func (s *session) leave() {
-	if manager, _ := s.outbox.Manager(); manager == "" {
+	if manager, _ := s.reports.Manager(); manager == "" {
 		return // it never joined
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), leaveMax)
 	defer cancel()
 	stream, err := s.client.Connect(ctx, grpc.WaitForReady(false))
 	if err == nil {
-		err = stream.Send(&wire.FromLauncher{Leave: &wire.Leave{Name: s.cfg.Name, Identity: s.folder.Identity(), Incarnation: s.outbox.Incarnation()}})
+		err = stream.Send(&wire.FromLauncher{Leave: &wire.Leave{Name: s.cfg.Name, Identity: s.dataDir.Identity(), Incarnation: s.reports.Incarnation()}})
 	}
 	if err == nil {
 		_, err = stream.Recv()
@@ -331,20 +331,20 @@ func (s *session) leave() {
 
 // welcomed takes in the manager's answer to a join.
 func (s *session) welcomed(w *wire.Welcome) error {
-	manager, term := s.outbox.Manager()
+	manager, term := s.reports.Manager()
 	switch {
 	case w.Afresh:
-		return s.again(w.Refused)
+		return s.restartIncarnation(w.Refused)
 	case w.Refused != "":
 		return refusedError{w.Refused, time.Duration(w.PatienceNs)}
 	case manager != "" && w.Manager != manager:
-		return s.again("the manager has other data than before")
+		return s.restartIncarnation("the manager has other data than before")
 	case w.Term < term:
 		return fmt.Errorf("a manager of term %d answers, and one of a later term did before", w.Term)
 	}
 	s.lease.Grant(time.Duration(w.LeaseNs))
-	s.agent.logs.Joined(w.Manager)
-	s.agent.tails.Joined(w.Manager, w.TailBytes, w.FailedTailBytes)
+	s.agent.logs.JoinManager(w.Manager)
+	s.agent.logShipper.JoinManager(w.Manager, w.TailBytes, w.FailedTailBytes)
 	s.agent.joined(w.Manager, w.Term)
 	s.log.Info("joined the manager", "manager", s.cfg.Manager, "launcher", w.Launcher, "term", w.Term)
 	if s.cfg.Ready != nil && !s.announced {
@@ -357,8 +357,8 @@ func (s *session) welcomed(w *wire.Welcome) error {
 	return nil
 }
 
-// again starts the launcher afresh. Its error says that it has to join once more.
-func (s *session) again(reason string) error {
+// restartIncarnation starts the launcher afresh. Its error says that it has to join once more.
+func (s *session) restartIncarnation(reason string) error {
 	if err := s.expire(reason); err != nil {
 		return err
 	}
@@ -369,15 +369,15 @@ func (s *session) again(reason string) error {
 // waits until every worker is gone and the store is empty.
 func (s *session) expire(reason string) error {
 	s.log.Warn("the launcher ends its workers, deletes what it stored, and starts afresh", "reason", reason)
-	s.agent.abandon() // before any disk is asked for anything
-	if err := s.agent.shelf.Empty(); err != nil {
+	s.agent.fence() // before any disk is asked for anything
+	if err := s.agent.outputs.Empty(); err != nil {
 		return err
 	}
-	incarnation, err := s.folder.Incarnation()
+	incarnation, err := s.dataDir.Incarnation()
 	if err != nil {
 		return err
 	}
-	s.agent.reborn(incarnation)
+	s.agent.newIncarnation(incarnation)
 	s.lease.End()
 	s.after = "it began again, because " + reason
 	return nil
@@ -385,7 +385,7 @@ func (s *session) expire(reason string) error {
 
 // keepSource keeps the configuration that the manager let in.
 func (s *session) keepSource() {
-	if err := s.folder.Accept(s.cfg.Source); err != nil {
+	if err := s.dataDir.Accept(s.cfg.Source); err != nil {
 		s.log.Warn("the configuration can't be kept: a restart while its file is wrong will fail", "error", err)
 	}
 }

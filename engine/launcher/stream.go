@@ -82,7 +82,7 @@ func (s *session) sendAll(ctx context.Context, stream rpc.Launchers_ConnectClien
 	}
 	for {
 		select {
-		case <-s.outbox.Wake():
+		case <-s.reports.Wake():
 			if err := s.sendReports(stream); err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (s *session) sendAll(ctx context.Context, stream rpc.Launchers_ConnectClien
 
 func (s *session) sendReports(stream rpc.Launchers_ConnectClient) error {
 	for {
-		reports := s.outbox.Take(reportsMax)
+		reports := s.reports.TakeReports(reportsMax)
 		if len(reports) == 0 {
 			return nil
 		}

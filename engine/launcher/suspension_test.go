@@ -141,7 +141,7 @@ func TestSuspendedDiesWithItsLauncher(t *testing.T) {
 		m := newManager(t)
 		cfg := m.config("a")
 		change(&cfg)
-		cfg.Keeper = []string{"/proc/self/exe", keepArgument}
+		cfg.Reaper = []string{"/proc/self/exe", keepArgument}
 		n, cmd := m.launchProcess(cfg)
 		id, pids := startFamily(n, m.job("family"))
 		n.suspend(id)
@@ -154,19 +154,19 @@ func TestSuspendedDiesWithItsLauncher(t *testing.T) {
 		if cfg.Suspend == suspend.Freezer {
 			waitGone(t, in)
 		}
-		waitFor(t, "the end of its keeper", func() bool {
+		waitFor(t, "the end of its reaper", func() bool {
 			return len(proctree.Members(0, proctree.Mark("HAMADRYAD_DATA="+cfg.Data))) == 0
 		})
 	})
 }
 
-// A launcher that ends leaves nothing: no process of what stood still, no keeper, no group.
+// A launcher that ends leaves nothing: no process of what stood still, no reaper, no group.
 func TestSuspendedEndsWithItsLauncher(t *testing.T) {
 	eachWay(t, func(t *testing.T, change func(*configuration)) {
 		m := newManager(t)
 		cfg := m.config("a")
 		change(&cfg)
-		cfg.Keeper = []string{"/proc/self/exe", keepArgument}
+		cfg.Reaper = []string{"/proc/self/exe", keepArgument}
 		n, cmd := m.launchProcess(cfg)
 		id, pids := startFamily(n, m.job("family"))
 		n.suspend(id)
@@ -284,7 +284,7 @@ func TestTheEndOvertakesASuspension(t *testing.T) {
 		m := newManager(t)
 		cfg := m.config("a")
 		change(&cfg)
-		cfg.Keeper = []string{"/proc/self/exe", keepArgument}
+		cfg.Reaper = []string{"/proc/self/exe", keepArgument}
 		n, cmd := m.launchProcess(cfg)
 		file := filepath.Join(t.TempDir(), "until")
 		b := m.job("until", file)

@@ -31,9 +31,9 @@ func keyOf(s *wire.StartAttempt) workerKey {
 // is guarded by the agent's lock.
 type worker struct {
 	*process.Process
-	key  workerKey // of all that it may run
-	home *home
-	of   uint64 // generation of the launcher's keys that its credentials are of
+	key workerKey // of all that it may run
+	dir *workDir
+	of  uint64 // generation of the launcher's keys that its credentials are of
 
 	tickets []byte   // Kerberos ticket cache of its job that it has; nil: it was started without
 	current *attempt // that it runs; nil between two
@@ -45,20 +45,20 @@ type worker struct {
 }
 
 // newWorker is a process that was started for an attempt and has none yet.
-func newWorker(p *process.Process, s *wire.StartAttempt, at *home, of uint64, tickets []byte, on string) *worker {
-	return &worker{Process: p, key: keyOf(s), home: at, of: of, tickets: tickets, processors: on}
+func newWorker(p *process.Process, s *wire.StartAttempt, at *workDir, of uint64, tickets []byte, on string) *worker {
+	return &worker{Process: p, key: keyOf(s), dir: at, of: of, tickets: tickets, processors: on}
 }
 
 // carry gives it newer tickets, which it keeps in its file itself, as its own user.
 func (w *worker) carry(tickets []byte) {
 	if w.tickets != nil && !bytes.Equal(w.tickets, tickets) && len(tickets) > 0 {
 		w.tickets = tickets
-		w.tell(&wire.ToWorker{Do: &wire.ToWorker_Tickets{Tickets: tickets}})
+		w.sendMessage(&wire.ToWorker{Do: &wire.ToWorker_Tickets{Tickets: tickets}})
 	}
 }
 
-// tell sends it a message. A worker that does not read is killed, and not used again.
-func (w *worker) tell(m *wire.ToWorker) {
+// sendMessage sends it a message. A worker that does not read is killed, and not used again.
+func (w *worker) sendMessage(m *wire.ToWorker) {
 	if !w.Send(m) {
 		w.leaving = true
 	}
@@ -146,8 +146,8 @@ func (ws *workers) remove(w *worker) {
 	ws.unrest(w)
 }
 
-// take finds an idle worker for an attempt, the one that rests shortest; nil if there is none.
-func (ws *workers) take(key workerKey) *worker {
+// takeIdle finds an idle worker for an attempt, the one that rests shortest; nil if there is none.
+func (ws *workers) takeIdle(key workerKey) *worker {
 	for i := len(ws.idle) - 1; i >= 0; i-- {
 		if w := ws.idle[i]; w.key == key {
 			ws.idle = append(ws.idle[:i], ws.idle[i+1:]...)

@@ -37,7 +37,7 @@ import (
 // Each method and each page that the manager has is in the table of rules, and nothing else
 // of a manager is.
 func TestEveryRequestHasARule(t *testing.T) {
-	m := &manager{stats: metrics.New(), guard: authz.New(nil, nil), life: &recovery.Life{}, history: &keeper{}, shown: api.NewConfiguration(nil)}
+	m := &manager{stats: metrics.New(), guard: authz.New(nil, nil), life: &recovery.Life{}, history: &historyFeeder{}, shown: api.NewConfiguration(nil)}
 	var have []string
 	for service, info := range m.grpcServer().GetServiceInfo() {
 		for _, method := range info.Methods {

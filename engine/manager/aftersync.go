@@ -2,10 +2,10 @@ package manager
 
 import "sync"
 
-// afterSync keeps what is to be done until the log says that its cause is durable.
+// durableQueue keeps what is to be done until the log says that its cause is durable.
 // What waits is done in the order in which it was added, one at a time, and must not
 // block.
-type afterSync struct {
+type durableQueue struct {
 	mu      sync.Mutex
 	durable uint64
 	waiting []due
@@ -19,14 +19,14 @@ type due struct {
 }
 
 // add runs do when record seq is durable, at once if it is.
-func (h *afterSync) add(seq uint64, do func()) {
+func (h *durableQueue) add(seq uint64, do func()) {
 	h.mu.Lock()
 	h.waiting = append(h.waiting, due{seq, do})
 	h.release()
 }
 
 // reached says that all records up to seq are durable.
-func (h *afterSync) reached(seq uint64) {
+func (h *durableQueue) reached(seq uint64) {
 	h.mu.Lock()
 	h.durable = max(h.durable, seq)
 	h.release()
@@ -34,7 +34,7 @@ func (h *afterSync) reached(seq uint64) {
 
 // release runs what is due, unlocks, and leaves it to the goroutine that is
 // already at it, if there is one: what waits keeps its order.
-func (h *afterSync) release() {
+func (h *durableQueue) release() {
 	defer h.mu.Unlock()
 	if h.busy {
 		return

@@ -7,7 +7,7 @@ import (
 )
 
 func TestWhatIsDueWaitsForItsRecord(t *testing.T) {
-	var h afterSync
+	var h durableQueue
 	var done []uint64
 	do := func(n uint64) func() { return func() { done = append(done, n) } }
 	h.add(1, do(1))
@@ -29,7 +29,7 @@ func TestWhatIsDueWaitsForItsRecord(t *testing.T) {
 }
 
 func TestWhatIsDueKeepsItsOrderUnderContention(t *testing.T) {
-	var h afterSync
+	var h durableQueue
 	var done []int
 	var wait sync.WaitGroup
 	const n = 2000

@@ -39,11 +39,11 @@ type Config struct {
 	LogKeepBytes int64 // eventlog.KeepBytesDefault
 	BlobBytes    int64 // programs and plans; 16 GiB
 	// Of one user: bytes of programs and plans (blobs.UserBytesDefault), uploads at once (blobs.UserUploadsDefault), bytes a
-	// second that an upload brings at least (clients.UploadRateDefault), and streams of events and logs (rest.UserStreamsDefault).
+	// second that an upload brings at least (api.UploadRateDefault), and streams of events and logs (rest.UserStreamsDefault).
 	UserBlobBytes, UploadRate int64
 	UserUploads, UserStreams  int
 	// ClearEvery is how often folders are looked for of jobs that were announced and never submitted;
-	// 0: clients.ClearEveryDefault.
+	// 0: api.ClearEveryDefault.
 	ClearEvery time.Duration
 	// FreezeMax is for how long the core may stand still for a checkpoint, as estimated.
 	// Where that is not enough the checkpoint is made from the event log, beside the core;
@@ -99,7 +99,7 @@ type Config struct {
 	// Reads makes an Update of a text in the file's place, with all else as at the start; nil: the
 	// configuration is changed by hand alone.
 	Reads func(text []byte) (Update, error)
-	// VersionsKept is how many versions of the file are kept; settings.KeepDefault.
+	// VersionsKept is how many versions of the file are kept; configedit.KeepDefault.
 	VersionsKept int
 	// Shown is what the settings command tells of the configuration.
 	Shown policyhost.Shown

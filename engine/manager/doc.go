@@ -5,7 +5,7 @@
 // Package core makes the decisions: a state machine without clock, disk and socket. This package
 // feeds it. One goroutine owns the core (driver). It collects what has arrived, makes a batch,
 // steps the core and appends the batch to the event log. Effects are carried out when the batch is
-// on disk (afterSync), so that nobody acts on something that a crash could undo. Meanwhile the next
+// on disk (durableQueue), so that nobody acts on something that a crash could undo. Meanwhile the next
 // batch is stepped. Only the policy is asked at once: its answer is an input like any other.
 //
 // Everything else is in packages below this one, each with its own state and invariants. Their
@@ -24,7 +24,7 @@
 // # Bytes
 //
 // A record of the log has at most 64 MiB. So everything from outside is bounded in bytes before the
-// core steps (package bounds). A launcher's message is smaller than a record. A batch that would be
+// core steps (package limits). A launcher's message is smaller than a record. A batch that would be
 // too large becomes several steps, and an input that is too large alone is refused. A step takes at
 // most batchBytesMax.
 //

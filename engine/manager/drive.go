@@ -41,7 +41,7 @@ const (
 type driver struct {
 	core   *core.Core
 	log    *eventlog.Log
-	synced *afterSync
+	synced *durableQueue
 	clock  recovery.Clock
 	inbox  *inbox.Inbox
 
@@ -165,11 +165,11 @@ func (d *driver) step(ctx context.Context, entries []inbox.Entry) error {
 	}
 	seq := d.log.Last()
 	for _, e := range entries {
-		if e.Look == nil {
+		if e.Query == nil {
 			continue
 		}
 		d.stats.CoreRead()
-		if then := e.Look(d.core); then != nil {
+		if then := e.Query(d.core); then != nil {
 			d.synced.add(seq, then)
 			d.log.Hurry()
 		}

@@ -24,7 +24,7 @@ import (
 func TestStepIsBoundedByBytes(t *testing.T) {
 	d := &driver{inbox: inbox.New()}
 	for range 7 {
-		if err := d.inbox.Put(t.Context(), inbox.Entry{Inputs: []*wire.Input{wire.NewInput(&wire.Note{Name: strings.Repeat("x", batchBytesMax/3)})}}); err != nil {
+		if err := d.inbox.Enqueue(t.Context(), inbox.Entry{Inputs: []*wire.Input{wire.NewInput(&wire.Note{Name: strings.Repeat("x", batchBytesMax/3)})}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -58,7 +58,7 @@ func oldData(t *testing.T) string {
 // all of them were taken.
 func live(t *testing.T, data string, waiting ...inbox.Entry) {
 	t.Helper()
-	synced := &afterSync{}
+	synced := &durableQueue{}
 	kept := graphs.Open(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))
 	o := eventlog.Options{
 		Folder: filepath.Join(data, "log"), NoSync: true, Log: slog.New(slog.DiscardHandler),
@@ -77,8 +77,8 @@ func live(t *testing.T, data string, waiting ...inbox.Entry) {
 		core: life.Core, log: log, synced: synced, clock: life.Clock, inbox: inbox.New(), stats: metrics.New(), graphs: kept,
 		ask: func(core.AskPolicy) {}, atOnce: func(core.Action) bool { return false }, keep: func(uint64, []core.Action) {}, durable: func(core.Action) {}, opened: func(*core.Core) {},
 	}
-	for _, e := range append(waiting, inbox.Entry{Look: func(*core.Core) func() { return stop }}) {
-		if err := d.inbox.Put(ctx, e); err != nil {
+	for _, e := range append(waiting, inbox.Entry{Query: func(*core.Core) func() { return stop }}) {
+		if err := d.inbox.Enqueue(ctx, e); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestALifeBeginsBeforeWhatWaits(t *testing.T) {
 		inbox.Entry{Inputs: []*wire.Input{wire.NewInput(&wire.LauncherJoin{Join: &wire.Join{
 			Name: "oak", Host: "oak", DataAddress: "oak:1", Incarnation: 1, Jobs: []uint64{1},
 		}})}},
-		inbox.Entry{Look: func(c *core.Core) func() { lost, of = c.Lost(1), c.Losses().Of(1); return nil }},
+		inbox.Entry{Query: func(c *core.Core) func() { lost, of = c.Lost(1), c.Losses().Of(1); return nil }},
 	)
 	if lost == nil || !proto.Equal(lost, of) {
 		t.Fatal("job-1, of which a launcher has work, counts as one that never was")

@@ -21,7 +21,7 @@ func (m *manager) lives() health.Check {
 	return health.Check{Name: "core", Wrong: func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, healthWait)
 		defer cancel()
-		if err := m.inbox.Glance(ctx, func(*core.Core) {}); err != nil && m.stalled() == nil {
+		if err := m.inbox.ReadNow(ctx, func(*core.Core) {}); err != nil && m.stalled() == nil {
 			return fmt.Errorf("the core does not answer within %v: %w", healthWait, err)
 		}
 		return nil

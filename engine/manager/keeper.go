@@ -21,17 +21,17 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// keeper hands history what the log has, and sees that it is durable there before the log drops it.
-type keeper struct {
+// historyFeeder hands history what the log has, and sees that it is durable there before the log drops it.
+type historyFeeder struct {
 	*history.History
 	o history.Options
 }
 
-var _ recovery.Listener = (*keeper)(nil)
+var _ recovery.Listener = (*historyFeeder)(nil)
 
-// settleMax bounds the wait for history where the log is to drop records. Scheduling does not depend on
+// historyWaitMax bounds the wait for history where the log is to drop records. Scheduling does not depend on
 // history: what that has not written by then it may lack after a kill, and it says so.
-const settleMax = 10 * time.Second
+const historyWaitMax = 10 * time.Second
 
 func (m *manager) openHistory() error {
 	o := m.cfg.History
@@ -39,36 +39,36 @@ func (m *manager) openHistory() error {
 	o.Pools = func(slots uint64) []timeseries.Pool { return m.pools.Sample(time.Now(), slots) }
 	h, err := history.Open(o)
 	if err == nil {
-		m.history = &keeper{h, o}
+		m.history = &historyFeeder{h, o}
 	}
 	return err
 }
 
 // Replay gives history what a record's step told that is replayed. It waits while history has much to
 // take in.
-func (p *keeper) Replay(record uint64, actions []core.Action) {
+func (p *historyFeeder) Replay(record uint64, actions []core.Action) {
 	p.Wait()
-	p.keep(record, actions)
+	p.feed(record, actions)
 }
 
-// keep gives history what a record's step told, once that is durable.
-func (p *keeper) keep(record uint64, actions []core.Action) {
+// feed gives history what a record's step told, once that is durable.
+func (p *historyFeeder) feed(record uint64, actions []core.Action) {
 	for _, a := range actions {
 		if f, yes := a.(core.Facts); yes {
-			p.Take(record, &f)
+			p.TakeChanges(record, &f)
 		}
 	}
 }
 
 // Replayed waits until all that was replayed is durable: the log begins a file behind it.
-func (p *keeper) Replayed(ctx context.Context, last uint64) {
+func (p *historyFeeder) Replayed(ctx context.Context, last uint64) {
 	p.History.Replayed(last)
-	p.settle(ctx, last)
+	p.awaitDurable(ctx, last)
 }
 
-// settle waits until history is durable up to a record, for settleMax.
-func (p *keeper) settle(ctx context.Context, record uint64) {
-	ctx, cancel := context.WithTimeout(ctx, settleMax)
+// awaitDurable waits until history is durable up to a record, for historyWaitMax.
+func (p *historyFeeder) awaitDurable(ctx context.Context, record uint64) {
+	ctx, cancel := context.WithTimeout(ctx, historyWaitMax)
 	defer cancel()
 	if err := p.Sync(ctx, record); errors.Is(err, context.DeadlineExceeded) {
 		p.o.Log.Warn("the event log goes on to another file, and history has not written what is in this one: it may lack that after a crash", "up to record", record, "history", p.State().Record, "why", p.State().Why)
@@ -86,7 +86,7 @@ const (
 
 // makeRoom has the oldest history go while the event log finds no room on the disk that both are on: what
 // runs and what comes goes before what is over. Where they have disks of their own it would help nobody.
-func (p *keeper) makeRoom(ctx context.Context, log string, stalled func() error) {
+func (p *historyFeeder) makeRoom(ctx context.Context, log string, stalled func() error) {
 	if !sameDisk(log, p.o.Folder) {
 		return
 	}
@@ -116,11 +116,11 @@ func sameDisk(a, b string) bool {
 // numberMax bounds the wait for history's store at a manager's first start.
 const numberMax = 30 * time.Second
 
-// number finds from where on jobs are numbered, in the first life of this data. Where history knows jobs, which
+// numberJobs finds from where on jobs are numbered, in the first life of this data. Where history knows jobs, which
 // are of a manager whose machine was lost, or its store can't be read, they are numbered from so high on that no
 // data before can have given such a number: jobs that lived when the machine was lost are in no history, and
 // somebody may follow them still.
-func (p *keeper) number(ctx context.Context, l *recovery.Life) error {
+func (p *historyFeeder) numberJobs(ctx context.Context, l *recovery.Life) error {
 	if !l.New {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (m *manager) ranOn(ctx context.Context, job scheduler.JobID, list []*wire.L
 }
 
 // end ends history.
-func (p *keeper) end() {
+func (p *historyFeeder) end() {
 	if err := p.Close(); err != nil {
 		p.o.Log.Error("history could not write all it has", "error", err)
 	}

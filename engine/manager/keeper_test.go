@@ -403,9 +403,9 @@ func TestRoomForTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.Begin(0, &core.Facts{})
+		h.BeginAt(0, &core.Facts{})
 		for id := range uint64(9) {
-			h.Take(id+1, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 1, Ended: time.Now().UnixNano(), State: wire.JobState_JOB_STATE_SUCCEEDED}}}}})
+			h.TakeChanges(id+1, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 1, Ended: time.Now().UnixNano(), State: wire.JobState_JOB_STATE_SUCCEEDED}}}}})
 		}
 		if err := h.Sync(t.Context(), 9); err != nil {
 			t.Fatal(err)
@@ -414,7 +414,7 @@ func TestRoomForTheLog(t *testing.T) {
 		if !filepath.IsAbs(log) {
 			log = filepath.Join(data, log)
 		}
-		keeper := &keeper{h, history.Options{Folder: filepath.Join(data, "history"), Log: slog.New(slog.DiscardHandler)}}
+		keeper := &historyFeeder{h, history.Options{Folder: filepath.Join(data, "history"), Log: slog.New(slog.DiscardHandler)}}
 		keeper.makeRoom(t.Context(), log, func() error {
 			if x.looks--; x.looks >= 0 {
 				return errors.New("the disk is full")

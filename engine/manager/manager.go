@@ -98,9 +98,9 @@ type manager struct {
 	life       *recovery.Life
 	driver     *driver
 	model      *readmodel.Model
-	history    *keeper
+	history    *historyFeeder
 	jobs       *jobquery.Jobs
-	pools      *pools.Book
+	pools      *pools.Cache
 	inbox      *inbox.Inbox
 	launchers  *launchers.Table
 	blobs      *blobs.Store
@@ -117,7 +117,7 @@ type manager struct {
 	audit      *audit.Log
 	tickets    *tickets.Store
 	editor     *configedit.Editor
-	own        httpguard.Own
+	own        httpguard.HostNames
 	ports      ports                 // bounds of connections
 	web        string                // address that the pages listen on
 	taken      Update                // the configuration that was taken last; the editor's lock guards it
@@ -150,11 +150,11 @@ func Run(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m := &manager{
-		cfg: cfg, log: cfg.Log, sampled: logsample.New(cfg.Log), stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Book{}, stopping: make(chan struct{}), inbox: inbox.New(),
+		cfg: cfg, log: cfg.Log, sampled: logsample.New(cfg.Log), stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Cache{}, stopping: make(chan struct{}), inbox: inbox.New(),
 		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &conditions.List{}, shown: api.NewConfiguration(cfg.Shown),
 	}
 	m.ports = newPorts(cfg.Limits, cfg.Log)
-	synced := &afterSync{}
+	synced := &durableQueue{}
 	log, l, err := m.restore(ctx, m.logOptions(ctx, synced, cancel))
 	if m.history != nil {
 		defer m.history.end()
@@ -166,7 +166,7 @@ func Run(ctx context.Context, cfg Config) error {
 	m.life, m.before = l, l.Core.Stats()
 	l.Core.TellFacts()
 	all := l.Core.AllFacts()
-	m.rows.Begin(all)
+	m.rows.BeginWith(all)
 	m.model = readmodel.New(shownOf(cfg.Core), all, m.rows.Apply)
 	defer m.model.Close()
 	m.jobs = jobquery.New(m.model, m.history.History)
@@ -190,8 +190,8 @@ func Run(ctx context.Context, cfg Config) error {
 		m.wrongConfig(cfg.Problem.Error())
 	}
 	m.driver = &driver{
-		core: l.Core, log: log, synced: synced, clock: l.Clock, inbox: m.inbox, atOnce: m.atOnce, keep: m.history.keep, durable: m.act, stats: m.stats, graphs: m.graphs,
-		checkpoints: &checkpoints.Maker{FreezeMax: cfg.FreezeMax, Again: cfg.remakeAgain, Child: cfg.Remaker, Graphs: m.graphs, Log: m.log, Stats: m.stats, Before: m.history.settle},
+		core: l.Core, log: log, synced: synced, clock: l.Clock, inbox: m.inbox, atOnce: m.atOnce, keep: m.history.feed, durable: m.act, stats: m.stats, graphs: m.graphs,
+		checkpoints: &checkpoints.Maker{FreezeMax: cfg.FreezeMax, Again: cfg.remakeAgain, Child: cfg.Remaker, Graphs: m.graphs, Log: m.log, Stats: m.stats, Before: m.history.awaitDurable},
 		ask:         func(a core.AskPolicy) { m.supervisor.Ask(a) },
 		noted:       func(a core.AskPolicy) { m.supervisor.Durable(a) },
 		opened:      func(c *core.Core) { m.clients.Opened(c.Losses()) },
@@ -239,14 +239,14 @@ func (m *manager) restore(ctx context.Context, o eventlog.Options) (log *eventlo
 	if l, err = recovery.Open(ctx, data, opened, o, m.cfg.Core, m.graphs, key.Token, m.history); err != nil {
 		return nil, nil, err
 	}
-	if err := m.history.number(ctx, l); err != nil {
+	if err := m.history.numberJobs(ctx, l); err != nil {
 		return nil, nil, err
 	}
 	m.numbers, err = recovery.OpenNumbers(data, l, opened.Last())
 	return opened, l, err
 }
 
-func (m *manager) logOptions(ctx context.Context, synced *afterSync, cancel context.CancelCauseFunc) eventlog.Options {
+func (m *manager) logOptions(ctx context.Context, synced *durableQueue, cancel context.CancelCauseFunc) eventlog.Options {
 	return eventlog.Options{
 		Folder: filepath.Join(m.cfg.Data, "log"), SegmentBytes: m.cfg.LogFileBytes,
 		KeepSegments: m.cfg.LogKeep, KeepBytes: m.cfg.LogKeepBytes, NoSync: m.cfg.NoSync, Log: m.log,
@@ -291,7 +291,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	}
 	m.supervisor = policyhost.New(ctx, policyhost.Needs{
 		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
-		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel, Looked: m.pools.Take,
+		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel, Looked: m.pools.UpdateStatus,
 	})
 	m.launchers.Expect(m.life.Core)
 	m.web = web.Addr().String()
@@ -321,7 +321,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 			_ = log.Close()
 		}
 	})
-	m.supervisor.Begin(m.cfg.Policy)
+	m.supervisor.BeginWith(m.cfg.Policy)
 	m.log.Info("the manager serves", "address", listener.Addr(), "http", web.Addr(), "term", m.life.Term, "data", m.cfg.Data)
 	if m.cfg.Ready != nil {
 		m.cfg.Ready(listener.Addr().String(), web.Addr().String())
@@ -371,7 +371,7 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 	m.graphs.Keep(m.life.Core.GraphBlobs())
 	last := log.Last()
 	err = log.Rotate(func(to io.Writer) error { // no step is taken any more
-		m.history.settle(context.Background(), last)
+		m.history.awaitDurable(context.Background(), last)
 		return m.life.Core.WriteCheckpoint(to)
 	})
 	log.Settle()
@@ -477,7 +477,7 @@ func (m *manager) routes() map[string]http.Handler {
 	shown, origins := m.rest(), m.origins()
 	all := shown.Routes()
 	policyPages := m.clients.PolicyPages(origins.Change)
-	m.pages = pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Generation: epochid.Apart, Failed: failed})
+	m.pages = pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Generation: epochid.Split, Failed: failed})
 	maps.Copy(all, m.pages.Routes())
 	maps.Copy(all, map[string]http.Handler{
 		"GET /metrics": promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}),
@@ -531,7 +531,7 @@ func (m *manager) lookAtHost() {
 // rest is the REST interface.
 func (m *manager) rest() *rest.Server {
 	return rest.New(rest.Needs{
-		Model: m.model, Jobs: m.jobs, Service: m.clients, Settings: m.clients, Audit: m.audit, Policy: m.supervisor, Pools: m.pools, Kept: m.history.History, UserStreams: m.cfg.UserStreams, Life: m.life.Term, Stopping: m.stopping,
+		Model: m.model, Jobs: m.jobs, Service: m.clients, Settings: m.clients, Audit: m.audit, Policy: m.supervisor, Pools: m.pools, History: m.history.History, UserStreams: m.cfg.UserStreams, Life: m.life.Term, Stopping: m.stopping,
 		Suspects: m.launchers.Suspects, Idle: m.launchers.IdleOf, IdleRevision: m.clients.IdleRevision, Failed: failed,
 	})
 }
@@ -592,9 +592,9 @@ func awaited(a core.Action) bool {
 func (m *manager) act(a core.Action) {
 	switch a := a.(type) {
 	case core.Facts:
-		m.model.Hand(a)
+		m.model.Enqueue(a)
 	case core.JobsChanged: // who is told reads the model, and waits until it has taken in the facts before
-		m.clients.Tell(a)
+		m.clients.NotifyWatchers(a)
 		m.tickets.Ended(a.Ended)
 	case core.ToLauncher:
 		m.launchers.Send(a.Launcher, a.Command)
@@ -633,7 +633,7 @@ func (m *manager) neededBlobs() (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
 	needed := map[string]bool{}
-	err := m.inbox.Read(ctx, func(c *core.Core) {
+	err := m.inbox.ReadDurable(ctx, func(c *core.Core) {
 		for _, hash := range c.Blobs() {
 			needed[hash] = true
 		}

@@ -28,6 +28,6 @@ func (m *manager) offended(ctx context.Context, launcher string, o *wire.WorkerO
 	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
 		line.Address = p.Addr.String() // the launcher's
 	}
-	_, e := audit.Begin(ctx, m.audit, line)
+	_, e := audit.BeginEntry(ctx, m.audit, line)
 	_ = e.EndAs(audit.Refused, fmt.Sprintf("%s: %s", o.GetKind(), o.GetReason())) // it is kept, and the log says so
 }

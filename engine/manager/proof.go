@@ -59,7 +59,7 @@ func (m *manager) tap(edge proof.Edge) grpc.ServerOption {
 
 // refused has the audit tell of a call that proved nothing: the guard hears of none of them.
 func (m *manager) refused(from, method string, why error) {
-	_, e := audit.Begin(context.Background(), m.audit, audit.Line{Proof: auth.Unproven, Address: from, Method: path.Base(method)})
+	_, e := audit.BeginEntry(context.Background(), m.audit, audit.Line{Proof: auth.Unproven, Address: from, Method: path.Base(method)})
 	_ = e.End(why) // it is kept, and the log says so
 }
 

@@ -20,7 +20,7 @@ func (m *manager) openSettings() error {
 		return err
 	}
 	if m.cfg.Text != nil {
-		v, err := book.Begin(m.cfg.Text)
+		v, err := book.BeginWith(m.cfg.Text)
 		if err != nil {
 			m.log.Error("no version is kept of the configuration that the manager starts with", "error", err)
 		}
@@ -49,11 +49,11 @@ type candidate struct {
 
 func (c candidate) Shown() []*wire.Setting { return c.u.Shown }
 
-func (c candidate) Judge(ctx context.Context) error {
-	return policyhost.Judge(ctx, c.u.Policy, c.m.cfg.Data)
+func (c candidate) Validate(ctx context.Context) error {
+	return policyhost.Validate(ctx, c.u.Policy, c.m.cfg.Data)
 }
 
-func (c candidate) Take(ctx context.Context) error {
+func (c candidate) Activate(ctx context.Context) error {
 	var err error
 	select {
 	case err = <-c.m.supervisor.Update(c.u.Policy):
@@ -66,7 +66,7 @@ func (c candidate) Take(ctx context.Context) error {
 	return err
 }
 
-func (c candidate) Took(version uint64) {
+func (c candidate) Committed(version uint64) {
 	c.u.Core.Version = version
 	c.m.takeOver(c.u)
 }
@@ -88,7 +88,7 @@ var errMistakes = errors.New("the configuration has mistakes")
 // hear takes what somebody wrote into the configuration's file. It gets a version when the policy
 // has taken it.
 func (m *manager) hear(ctx context.Context, u Update) {
-	m.editor.Hear(ctx, u.Text, candidate{m, u}, func() <-chan error {
+	m.editor.OnFileChange(ctx, u.Text, candidate{m, u}, func() <-chan error {
 		if u.Problem != "" {
 			m.wrongConfig(u.Problem)
 			told := make(chan error, 1)

@@ -23,14 +23,14 @@ func TestEndsOfLogsThatComeTooLate(t *testing.T) {
 	}
 	model := readmodel.New(readmodel.Bounds{JobsKept: 10}, core.Facts{})
 	defer model.Close()
-	m := &manager{model: model, history: &keeper{History: h}}
+	m := &manager{model: model, history: &historyFeeder{History: h}}
 	const at = 1_800_000_000e9
 	tell := func(record uint64, rows changes.ChangeSet) {
 		f := core.Facts{At: at, ChangeSet: rows}
-		h.Take(record, &f)
-		model.Hand(f)
+		h.TakeChanges(record, &f)
+		model.Enqueue(f)
 	}
-	h.Begin(0, &core.Facts{})
+	h.BeginAt(0, &core.Facts{})
 	for n := range uint64(3) {
 		tell(2*n+1, changes.ChangeSet{Jobs: []changes.Job{{ID: scheduler.JobID(n + 1), Submitted: at, Spec: &wire.JobSpec{}}}})
 		if n < 2 {
@@ -63,15 +63,15 @@ func TestEndsOfLogsOfOthersAttempts(t *testing.T) {
 	}
 	model := readmodel.New(readmodel.Bounds{JobsKept: 10, AttemptsKept: 10}, core.Facts{})
 	defer model.Close()
-	m := &manager{model: model, history: &keeper{History: h}, jobs: jobquery.New(model, h)}
+	m := &manager{model: model, history: &historyFeeder{History: h}, jobs: jobquery.New(model, h)}
 	defer m.history.end()
 	const at = 1_800_000_000e9
 	tell := func(record uint64, rows changes.ChangeSet) {
 		f := core.Facts{At: at, ChangeSet: rows}
-		h.Take(record, &f)
-		model.Hand(f)
+		h.TakeChanges(record, &f)
+		model.Enqueue(f)
 	}
-	h.Begin(0, &core.Facts{})
+	h.BeginAt(0, &core.Facts{})
 	for job := range uint64(2) {
 		tell(2*job+1, changes.ChangeSet{
 			Jobs:     []changes.Job{{ID: scheduler.JobID(job + 1), Submitted: at, Spec: &wire.JobSpec{}, StageNames: []string{"map"}}},

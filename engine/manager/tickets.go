@@ -19,7 +19,7 @@ func (m *manager) openTickets(ctx context.Context) (err error) {
 		return err
 	}
 	m.launchers.Carry(m.tickets)
-	return m.tickets.Settle(ctx, func(_ context.Context, jobs []scheduler.JobID) (map[scheduler.JobID]string, error) {
+	return m.tickets.FindOwners(ctx, func(_ context.Context, jobs []scheduler.JobID) (map[scheduler.JobID]string, error) {
 		return ownersOf(m.life.Core, jobs), nil // nobody steps it yet
 	})
 }
@@ -27,7 +27,7 @@ func (m *manager) openTickets(ctx context.Context) (err error) {
 // owners is whose some jobs are, by the core's durable word: it has taken in each submission that was
 // under way before, of which the model may not have heard.
 func (m *manager) owners(ctx context.Context, jobs []scheduler.JobID) (of map[scheduler.JobID]string, err error) {
-	err = m.inbox.Read(ctx, func(c *core.Core) { of = ownersOf(c, jobs) })
+	err = m.inbox.ReadDurable(ctx, func(c *core.Core) { of = ownersOf(c, jobs) })
 	return of, err
 }
 

@@ -42,15 +42,15 @@ func (m *manager) refuseWeb(w http.ResponseWriter, r *http.Request, err error) {
 // problem, to a browser as a page, and to all others in plain text.
 func (m *manager) tellWeb(w http.ResponseWriter, r *http.Request, code int, why string) {
 	if rest.Below(r.URL.Path) {
-		rest.Tell(w, code, why)
+		rest.WriteProblem(w, code, why)
 		return
 	}
 	w.Header().Add("Vary", "Accept")
 	switch kind := accepted(r.Header.Values("Accept")); {
 	case strings.HasSuffix(kind, "json"):
-		rest.Tell(w, code, why)
+		rest.WriteProblem(w, code, why)
 	case kind != "":
-		m.pages.Tell(w, r, code, why)
+		m.pages.WriteError(w, r, code, why)
 	default:
 		http.Error(w, why, code)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // CheckPolicy lets the plug-in check its settings.
-func (s *Site) CheckPolicy(ctx context.Context) error { return policyhost.Judge(ctx, s.Plugin, "") }
+func (s *Site) CheckPolicy(ctx context.Context) error { return policyhost.Validate(ctx, s.Plugin, "") }
 
 // Doubts are what may be wrong with a configuration that has no mistakes: lists of pools that the
 // policy does not have, where it tells all that it has. Such a pool may be made by a job.

@@ -38,9 +38,9 @@ func (a *activity) note() {
 	}
 }
 
-// begin and end say that the program runs.
-func (a *activity) begin() { a.running.Store(true) }
-func (a *activity) end()   { a.running.Store(false) }
+// beginRunning and end say that the program runs.
+func (a *activity) beginRunning() { a.running.Store(true) }
+func (a *activity) endRunning()   { a.running.Store(false) }
 
 // runs reports whether the program runs.
 func (a *activity) runs() bool { return a.running.Load() }
@@ -100,8 +100,8 @@ const waitsNamed = 4
 // waiting reports whether the program is in any call.
 func (a *activity) waiting() bool { return a.waits() != "" }
 
-// look reports whether the node went on since the last look. One goroutine looks.
-func (a *activity) look() bool {
+// sampleMoved reports whether the node went on since the last look. One goroutine looks.
+func (a *activity) sampleMoved() bool {
 	moved := a.moved.Swap(false)
 	if moved {
 		a.looks.Add(1)

@@ -41,8 +41,8 @@ func (c *commit) ask(ctx, attempt context.Context) error {
 	}
 }
 
-// settle takes in the manager's word. Only the first counts.
-func (c *commit) settle(verdict verdict) {
+// setVerdict takes in the manager's word. Only the first counts.
+func (c *commit) setVerdict(verdict verdict) {
 	c.settles.Do(func() {
 		if !verdict.GetGranted() {
 			c.err = fmt.Errorf("%w: %s", failure.ErrNoGrant, verdict.GetReason())

@@ -23,7 +23,7 @@ type finisher struct {
 	layout  *layout.Layout
 	kept    *keptFolders
 	reports *reports
-	stop    *softStop
+	stop    *gracefulStop
 	commit  *commit
 
 	published []uint32               // outputs that were found published, in order
@@ -31,7 +31,7 @@ type finisher struct {
 	more      chan *wire.FilesUpdate // what it waits for: one at most
 }
 
-func newFinisher(start *wire.StartAttempt, r *reports, s *softStop, c *commit) *finisher {
+func newFinisher(start *wire.StartAttempt, r *reports, s *gracefulStop, c *commit) *finisher {
 	return &finisher{start: start, reports: r, stop: s, commit: c, more: make(chan *wire.FilesUpdate, 1)}
 }
 
@@ -122,9 +122,9 @@ func (f *finisher) askFiles(ctx context.Context, from uint64) ([]*wire.Committed
 	}
 }
 
-// take takes in files that askFiles waits for. A repetition changes nothing, and nothing
+// takeFiles takes in files that askFiles waits for. A repetition changes nothing, and nothing
 // happens in a group that publishes nothing.
-func (f *finisher) take(m *wire.FilesUpdate) {
+func (f *finisher) takeFiles(m *wire.FilesUpdate) {
 	if f != nil && f.wanted.CompareAndSwap(m.From, 0) { // from 0 nobody asks
 		f.more <- m
 	}

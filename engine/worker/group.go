@@ -31,7 +31,7 @@ type group struct {
 	folders folders
 	inputs  *inputs
 	stored  outputs
-	stop    softStop
+	stop    gracefulStop
 	commit  *commit
 
 	ctx    context.Context // ends when the attempt fails, and with it
@@ -41,7 +41,7 @@ type group struct {
 	// Made by build, when the worker has built the graph.
 	files   files
 	nodes   []*node // of a group that runs programs
-	account account
+	account ioStats
 	wiring  wiring
 	wired   atomic.Bool // these are complete: others may look at them
 
@@ -55,7 +55,7 @@ func newGroup(w *worker, r *wire.RunGroup) *group {
 	start := r.Start
 	g := &group{
 		w: w, start: start, job: scheduler.JobID(start.Job).String(),
-		place: placeOf(r), folders: foldersOf(r), stop: newSoftStop(),
+		place: placeOf(r), folders: foldersOf(r), stop: newGracefulStop(),
 		commit: newCommit(start.Attempt, &w.reports), peers: make(chan *wire.Peers, 1),
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
@@ -70,8 +70,8 @@ func newGroup(w *worker, r *wire.RunGroup) *group {
 // is reports whether messages about that attempt are for this group.
 func (g *group) is(attempt uint64) bool { return g != nil && g.start.Attempt == attempt }
 
-// life runs the group from its start to its report.
-func (g *group) life() {
+// run runs the group from its start to its report.
+func (g *group) run() {
 	setMemory(g.start.Memory)
 	g.build()
 	err := g.prepare()
@@ -284,7 +284,7 @@ func (g *group) ended() *wire.AttemptEnded {
 	case g.failure == nil:
 		e.Stored, e.Files, e.Counters = g.stored.list(), g.files.complete(), g.account.counters()
 		e.Published = g.finisher.found()
-	case g.stop.wasAsked():
+	case g.stop.requested():
 		e.End, e.Failure = wire.End_END_STOPPED, g.failure
 	default:
 		e.End, e.Failure = wire.End_END_FAILED, g.failure

@@ -52,12 +52,12 @@ func TestWhatNodesWaitForIsBounded(t *testing.T) {
 	list := func(nodes ...*node) []*node { return nodes }
 	named := func(name string) *node {
 		n := &node{spec: &job.StageSpec{Name: name}}
-		n.active.begin()
+		n.active.beginRunning()
 		return n
 	}
 	reader, idler, over := named("r"), named("i"), named("o")
 	reader.active.reading(`reads input "x" from w`).enter()
-	over.active.end()
+	over.active.endRunning()
 	if text, reads := blocked(list(over, reader)); text != `r.0 reads input "x" from w` || !reads {
 		t.Errorf("a node that reads: %q, reads only: %t", text, reads)
 	}

@@ -78,7 +78,7 @@ func (in *inputs) built(l *layout.Layout, kept *keptFolders) {
 // update takes in sources. One for a producer that is known takes its place; one
 // that was read is known no more, and stays so.
 func (in *inputs) update(sources []*wire.Source, confirm uint64) {
-	in.add(in.take(sources))
+	in.add(in.takeSources(sources))
 	if confirm != 0 {
 		in.mu.Lock()
 		defer in.mu.Unlock()
@@ -87,8 +87,8 @@ func (in *inputs) update(sources []*wire.Source, confirm uint64) {
 	}
 }
 
-// take notes sources, and makes those that are to be added to ports.
-func (in *inputs) take(sources []*wire.Source) (fresh []*storedSource) {
+// takeSources notes sources, and makes those that are to be added to ports.
+func (in *inputs) takeSources(sources []*wire.Source) (fresh []*storedSource) {
 	if len(sources) == 0 {
 		return nil
 	}

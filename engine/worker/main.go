@@ -75,7 +75,7 @@ func (w *worker) serve() int {
 			w.end()
 			return ExitDone
 		}
-		if err := w.take(m); err != nil {
+		if err := w.handleMessage(m); err != nil {
 			fmt.Fprintln(os.Stderr, "worker:", err)
 			w.end()
 			return ExitProtocol
@@ -106,10 +106,10 @@ func unfit(err error) {
 // end takes along what the worker's programs started.
 func (w *worker) end() { killDescendants() }
 
-// take acts on one message.
-func (w *worker) take(m *wire.ToWorker) error {
+// handleMessage acts on one message.
+func (w *worker) handleMessage(m *wire.ToWorker) error {
 	if s := m.GetSetup(); s != nil {
-		return w.begin(s)
+		return w.setUp(s)
 	}
 	if w.setup == nil {
 		return errors.New("a message came before the setup")
@@ -134,24 +134,24 @@ func (w *worker) take(m *wire.ToWorker) error {
 		}
 	case *wire.ToWorker_Files:
 		if g.is(do.Files.Attempt) {
-			g.finisher.take(do.Files)
+			g.finisher.takeFiles(do.Files)
 		}
 	case *wire.ToWorker_Stop:
 		if g.is(do.Stop.Attempt) {
-			g.stop.ask(time.Duration(do.Stop.GraceNs))
+			g.stop.request(time.Duration(do.Stop.GraceNs))
 		}
 	case *wire.ToWorker_Commit:
 		if g.is(do.Commit.Attempt) {
-			g.commit.settle(do.Commit)
+			g.commit.setVerdict(do.Commit)
 		}
 	}
 	return nil
 }
 
-// begin has the job's graph built, beside the goroutine of serve: a large plan takes
+// setUp has the job's graph built, beside the goroutine of serve: a large plan takes
 // seconds, and pings that nobody hears meanwhile would end the lease. A job that can't
 // be built here is reported; the launcher then ends this process.
-func (w *worker) begin(s *wire.WorkerSetup) error {
+func (w *worker) setUp(s *wire.WorkerSetup) error {
 	if w.setup != nil {
 		return errors.New("a second setup")
 	}
@@ -211,7 +211,7 @@ func (w *worker) run(r *wire.RunGroup) error {
 		if w.layout == nil {
 			return // the launcher learns of the failure by the WorkerReady
 		}
-		g.life()
+		g.run()
 	}()
 	return nil
 }

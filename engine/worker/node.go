@@ -95,8 +95,8 @@ var errGoexit = errors.New("the program called runtime.Goexit (as the Fatal and 
 func (n *node) life() {
 	err := errGoexit
 	defer func() { n.end(err) }() // also when the program ends this goroutine
-	n.active.begin()
-	defer n.active.end()
+	n.active.beginRunning()
+	defer n.active.endRunning()
 	err = n.program()
 }
 
@@ -111,7 +111,7 @@ func (n *node) end(err error) {
 		if n.group.ctx.Err() == nil || !n.group.failed() {
 			n.group.fail(n, err)
 		}
-		n.abandon(err)
+		n.failChannels(err)
 	}
 }
 
@@ -151,8 +151,8 @@ func (n *node) finish() error {
 	return nil
 }
 
-// abandon ends all channels as failed.
-func (n *node) abandon(cause error) {
+// failChannels ends all channels as failed.
+func (n *node) failChannels(cause error) {
 	for _, in := range n.ins {
 		_ = in.merge.Close()
 	}
@@ -217,10 +217,10 @@ func (n *node) Output(port string) (job.Output, error) {
 	return nil, fmt.Errorf("stage %q has no connected output port %q", n.spec.Name, port)
 }
 
-// look notes whether the program did something since the last look, and ends the attempt when
+// sampleProgress notes whether the program did something since the last look, and ends the attempt when
 // it has reached a limit of its stage.
-func (n *node) look() (moved bool) {
-	moved = n.active.look()
+func (n *node) sampleProgress() (moved bool) {
+	moved = n.active.sampleMoved()
 	if err := n.limits.tick(n, moved); err != nil && !n.group.failed() {
 		n.group.fail(n, err)
 	}
@@ -328,7 +328,7 @@ func (n *node) Stopping() <-chan struct{} { return n.group.stop.asked }
 
 // StopDeadline implements job.Runtime.
 func (n *node) StopDeadline() time.Time {
-	return n.group.stop.by()
+	return n.group.stop.endsBy()
 }
 
 // AskCommit implements job.Runtime.

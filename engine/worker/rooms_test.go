@@ -67,8 +67,8 @@ func TestCommit(t *testing.T) {
 	if sent := reports.take(); len(sent) != 1 || sent[0].GetCommit() != 7 {
 		t.Errorf("the manager is asked %v", sent)
 	}
-	c.settle(&wire.CommitVerdict{Reason: "another one was first"})
-	c.settle(&wire.CommitVerdict{Granted: true})
+	c.setVerdict(&wire.CommitVerdict{Reason: "another one was first"})
+	c.setVerdict(&wire.CommitVerdict{Granted: true})
 	if err := c.ask(t.Context(), t.Context()); !errors.Is(err, failure.ErrNoGrant) || !strings.Contains(err.Error(), "another one was first") {
 		t.Errorf("it is granted: %v", err)
 	}
@@ -77,17 +77,17 @@ func TestCommit(t *testing.T) {
 // The first request to end soon says by when.
 func TestSoftStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stop := newSoftStop()
+		stop := newGracefulStop()
 		s := &stop
-		if s.wasAsked() || !s.by().IsZero() {
+		if s.requested() || !s.endsBy().IsZero() {
 			t.Error("nobody asked")
 		}
 		first := time.Now()
-		s.ask(time.Minute)
+		s.request(time.Minute)
 		time.Sleep(time.Second)
-		s.ask(time.Hour)
-		if <-s.asked; !s.wasAsked() || s.by().Sub(first) != time.Minute {
-			t.Errorf("it is to end after %v", s.by().Sub(first))
+		s.request(time.Hour)
+		if <-s.asked; !s.requested() || s.endsBy().Sub(first) != time.Minute {
+			t.Errorf("it is to end after %v", s.endsBy().Sub(first))
 		}
 	})
 }
@@ -140,14 +140,14 @@ func TestFinisherAsksForTheListOfFiles(t *testing.T) {
 	start := &wire.StartAttempt{Attempt: 7, Job: 3, JobName: "count", Finish: &wire.Finish{
 		Outputs: []string{"out"}, FilesTotal: 3, Files: []*wire.CommittedFile{{Name: "p0", Temporary: "t0"}},
 	}}
-	f := newFinisher(start, reports.reports, &softStop{asked: make(chan struct{})}, newCommit(7, reports.reports))
+	f := newFinisher(start, reports.reports, &gracefulStop{asked: make(chan struct{})}, newCommit(7, reports.reports))
 	f.built(&layout.Layout{}, newKeptFolders("c", start))
 	update := func(from uint64, names ...string) {
 		m := &wire.FilesUpdate{From: from}
 		for _, n := range names {
 			m.Files = append(m.Files, &wire.CommittedFile{Name: n, Temporary: "t" + n})
 		}
-		f.take(m)
+		f.takeFiles(m)
 	}
 	update(1, "too early")
 	asked := make(chan uint64)
@@ -174,12 +174,12 @@ func TestFinisherAsksForTheListOfFiles(t *testing.T) {
 	if !slices.Equal(names, []string{"p0", "p1", "p2"}) || outputs[0].Temporary != "out.job-3.c.tmp" || outputs[0].Parts[0].Node != "a node" {
 		t.Errorf("it publishes %v of %s", names, outputs[0].Temporary)
 	}
-	f.stop.ask(time.Minute)
+	f.stop.request(time.Minute)
 	f.reports.send = func(...proto.Message) error { return nil }
 	if _, err := f.askFiles(t.Context(), 1); err == nil {
 		t.Error("it waits though it was stopped")
 	}
-	if (*finisher)(nil).take(&wire.FilesUpdate{}); len(f.more) > 0 {
+	if (*finisher)(nil).takeFiles(&wire.FilesUpdate{}); len(f.more) > 0 {
 		t.Error("something is left of an answer")
 	}
 }
@@ -267,7 +267,7 @@ func TestACounterThatGoesRoundFails(t *testing.T) {
 	if err := one.finish(); !errors.Is(err, job.ErrPermanent) || !strings.Contains(err.Error(), `the counter "rows"`) {
 		t.Errorf("a node that counted too far ends with %v", err)
 	}
-	a, other := &account{nodes: []*node{{}, {}}}, &account{nodes: []*node{{}, {}}}
+	a, other := &ioStats{nodes: []*node{{}, {}}}, &ioStats{nodes: []*node{{}, {}}}
 	for i := range 2 {
 		a.nodes[i].Count("rows", math.MaxInt64)
 		other.nodes[i].Count("rows", 2)

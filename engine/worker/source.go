@@ -90,7 +90,7 @@ func (s *storedSource) Next(ctx context.Context) (*job.Batch, error) {
 		case !failure.OfChannel(err):
 			return nil, err
 		}
-		if err := s.trouble(ctx, at, err, &retry); err != nil {
+		if err := s.reportSourceFailure(ctx, at, err, &retry); err != nil {
 			return nil, err
 		}
 	}
@@ -102,9 +102,9 @@ type retry struct {
 	wait  time.Duration
 }
 
-// trouble reacts to a source that could not be read. It returns nil when it is
+// reportSourceFailure reacts to a source that could not be read. It returns nil when it is
 // worth another try.
-func (s *storedSource) trouble(ctx context.Context, at *wire.Source, cause error, r *retry) error {
+func (s *storedSource) reportSourceFailure(ctx context.Context, at *wire.Source, cause error, r *retry) error {
 	s.drop()
 	newest, changed := s.inputs.current(s.producer)
 	if newest == nil {
@@ -124,7 +124,7 @@ func (s *storedSource) trouble(ctx context.Context, at *wire.Source, cause error
 	if errors.Is(cause, channel.ErrLost) && s.askRemote(at) {
 		return nil
 	}
-	if errors.Is(cause, channel.ErrUnreachable) && r.again() {
+	if errors.Is(cause, channel.ErrUnreachable) && r.tryAgain() {
 		return pause(ctx, changed, r.wait)
 	}
 	s.report(at, cause)
@@ -144,9 +144,9 @@ func (s *storedSource) askRemote(at *wire.Source) bool {
 	return true
 }
 
-// again reports whether there is time for another try, and sets how long to wait
+// tryAgain reports whether there is time for another try, and sets how long to wait
 // before it.
-func (r *retry) again() bool {
+func (r *retry) tryAgain() bool {
 	if r.since.IsZero() {
 		r.since, r.wait = time.Now(), fetchWaitMin
 		return true

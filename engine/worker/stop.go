@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// softStop is whether an attempt was asked to end soon, and by when. Safe for concurrent
+// gracefulStop is whether an attempt was asked to end soon, and by when. Safe for concurrent
 // use.
-type softStop struct {
+type gracefulStop struct {
 	asked chan struct{} // closed with the first request
 
 	mu       sync.Mutex
 	deadline time.Time // zero until then; it does not change afterwards
 }
 
-func newSoftStop() softStop { return softStop{asked: make(chan struct{})} }
+func newGracefulStop() gracefulStop { return gracefulStop{asked: make(chan struct{})} }
 
-// ask asks the attempt to end within a while. Only the first time counts.
-func (s *softStop) ask(grace time.Duration) {
+// request asks the attempt to end within a while. Only the first time counts.
+func (s *gracefulStop) request(grace time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.deadline.IsZero() {
@@ -26,8 +26,8 @@ func (s *softStop) ask(grace time.Duration) {
 	}
 }
 
-// wasAsked reports whether it was asked.
-func (s *softStop) wasAsked() bool {
+// requested reports whether it was asked.
+func (s *gracefulStop) requested() bool {
 	select {
 	case <-s.asked:
 		return true
@@ -36,8 +36,8 @@ func (s *softStop) wasAsked() bool {
 	}
 }
 
-// by is until when it is to end, zero when it was not asked.
-func (s *softStop) by() time.Time {
+// endsBy is until when it is to end, zero when it was not asked.
+func (s *gracefulStop) endsBy() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.deadline

@@ -35,8 +35,8 @@ func (b *localityBytes) addTo(levels []int64) (sum int64) {
 	return sum
 }
 
-// account sums up what a group's nodes do. Others may look while they run.
-type account struct {
+// ioStats sums up what a group's nodes do. Others may look while they run.
+type ioStats struct {
 	nodes []*node         // as they are when the group is wired
 	sums  []*wire.Counter // of the nodes' counters, once all nodes ended
 	files *files          // that they create
@@ -44,11 +44,11 @@ type account struct {
 }
 
 // built says whom it sums up.
-func (a *account) built(nodes []*node, f *files) { a.nodes, a.files = nodes, f }
+func (a *ioStats) built(nodes []*node, f *files) { a.nodes, a.files = nodes, f }
 
 // work sums up what the nodes did. Running time is the launcher's to fill
 // in: it knows of suspensions.
-func (a *account) work() *wire.Work {
+func (a *ioStats) work() *wire.Work {
 	w := &wire.Work{Read: make([]int64, scheduler.LocalityLevels), ChannelBytes: make([]int64, channelKinds), PeakMemory: a.samplePeak()}
 	for _, n := range a.nodes {
 		n.read.addTo(w.Read)
@@ -68,7 +68,7 @@ const channelKinds = 3
 
 // sumCounters sums the nodes' counters, in order of name. A sum that no counter can
 // hold is an error.
-func (a *account) sumCounters() error {
+func (a *ioStats) sumCounters() error {
 	sum := job.Counters{}
 	for _, n := range a.nodes {
 		if err := n.addCounters(sum); err != nil {
@@ -82,7 +82,7 @@ func (a *account) sumCounters() error {
 }
 
 // counters are the sums.
-func (a *account) counters() []*wire.Counter { return a.sums }
+func (a *ioStats) counters() []*wire.Counter { return a.sums }
 
 // tick reports progress and phase of whatever group runs.
 func (w *worker) tick() {
@@ -96,7 +96,7 @@ func (w *worker) tick() {
 			continue
 		}
 		g.account.samplePeak()
-		moved := g.account.look()
+		moved := g.account.sampleNodes()
 		if g.start.Attempt != attempt {
 			attempt, progress, executing, idle = g.start.Attempt, 0, false, idleness{}
 		}
@@ -114,10 +114,10 @@ func (w *worker) tick() {
 	}
 }
 
-// look notes which nodes went on since the last look, and reports whether any did.
-func (a *account) look() (moved bool) {
+// sampleNodes notes which nodes went on since the last look, and reports whether any did.
+func (a *ioStats) sampleNodes() (moved bool) {
 	for _, n := range a.nodes {
-		if n.look() {
+		if n.sampleProgress() {
 			moved = true
 		}
 	}
@@ -125,7 +125,7 @@ func (a *account) look() (moved bool) {
 }
 
 // runs reports whether any node is busy.
-func (a *account) runs() bool {
+func (a *ioStats) runs() bool {
 	for _, n := range a.nodes {
 		if n.busy() {
 			return true
@@ -135,7 +135,7 @@ func (a *account) runs() bool {
 }
 
 // executing reports whether every node that shuffles has gathered its input.
-func (a *account) executing() bool {
+func (a *ioStats) executing() bool {
 	shuffling := false
 	for _, n := range a.nodes {
 		if n.spec.Shuffles {
@@ -150,7 +150,7 @@ func (a *account) executing() bool {
 
 // progress is the mean over the nodes of what they said, or of the share of their
 // input that they read.
-func (a *account) progress() float64 {
+func (a *ioStats) progress() float64 {
 	sum := 0.0
 	for _, n := range a.nodes {
 		sum += n.done()
@@ -160,7 +160,7 @@ func (a *account) progress() float64 {
 
 // samplePeak returns the largest resident size of the process, in bytes, that was
 // seen while the group ran. It looks at each tick and at the end.
-func (a *account) samplePeak() int64 {
+func (a *ioStats) samplePeak() int64 {
 	now := residentBytes()
 	for {
 		peak := a.peak.Load()

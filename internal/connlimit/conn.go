@@ -128,7 +128,7 @@ func (t *Table) Prove(conn net.Conn, principal string) error {
 	if c.holder != "" {
 		return nil
 	}
-	holder, err := t.take(principal, c.from)
+	holder, err := t.acquireSlot(principal, c.from)
 	if err != nil {
 		t.log.Warn("a connection is refused", "from", c.RemoteAddr(), "error", err)
 		return err

@@ -55,7 +55,7 @@ func (t *Table) Requests(next http.Handler, ask Asker) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		done, err := t.begin(c, ask.Principal(r), ask.Health != nil && ask.Health(r))
+		done, err := t.beginRequest(c, ask.Principal(r), ask.Health != nil && ask.Health(r))
 		defer done()
 		switch {
 		case err == nil:
@@ -76,8 +76,8 @@ func refusal(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
 }
 
-// begin counts a request until done is called, which is to be called after an error as well.
-func (t *Table) begin(c *Conn, principal string, health bool) (done func(), err error) {
+// beginRequest counts a request until done is called, which is to be called after an error as well.
+func (t *Table) beginRequest(c *Conn, principal string, health bool) (done func(), err error) {
 	holder := ""
 	t.change(c, func() {
 		c.requests++
@@ -87,7 +87,7 @@ func (t *Table) begin(c *Conn, principal string, health bool) (done func(), err 
 			return
 		}
 		health = false
-		holder, err = t.take(principal, c.from)
+		holder, err = t.acquireSlot(principal, c.from)
 	})
 	if err != nil {
 		t.log.Warn("a request is refused", "from", c.RemoteAddr(), "error", err)

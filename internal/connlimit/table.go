@@ -264,9 +264,9 @@ func (t *Table) cut(c *Conn) {
 	_ = c.Close()
 }
 
-// take counts one more open connection or request, and says to whom it counts. Without a principal
+// acquireSlot counts one more open connection or request, and says to whom it counts. Without a principal
 // that is the address. The caller holds mu.
-func (t *Table) take(principal string, from netip.Addr) (holder string, err error) {
+func (t *Table) acquireSlot(principal string, from netip.Addr) (holder string, err error) {
 	holder, most := principal, t.limits.Principal
 	if principal == "" {
 		holder, most = "address "+from.String(), t.bound(from)

@@ -64,7 +64,7 @@ func Parse(b []byte) (TGT, error) {
 	if r.u8() != cacheMagic || r.u8() != cacheVersion {
 		return TGT{}, errCache
 	}
-	r.take(int(r.u16())) // an offset of the KDC's clock
+	r.takeBytes(int(r.u16())) // an offset of the KDC's clock
 	client := r.principal()
 	var best TGT
 	for !r.bad && len(r.rest) > 0 {
@@ -134,7 +134,7 @@ type reader struct {
 	bad  bool
 }
 
-func (r *reader) take(n int) []byte {
+func (r *reader) takeBytes(n int) []byte {
 	if r.bad || n < 0 || n > len(r.rest) {
 		r.bad = true
 		return nil
@@ -145,7 +145,7 @@ func (r *reader) take(n int) []byte {
 }
 
 func (r *reader) number(bytes int) (n uint32) {
-	for _, b := range r.take(bytes) {
+	for _, b := range r.takeBytes(bytes) {
 		n = n<<8 | uint32(b)
 	}
 	return n
@@ -156,7 +156,7 @@ func (r *reader) u16() uint32 { return r.number(2) }
 func (r *reader) u32() uint32 { return r.number(4) }
 
 // data is a length and as many bytes.
-func (r *reader) data() []byte { return r.take(int(r.u32())) }
+func (r *reader) data() []byte { return r.takeBytes(int(r.u32())) }
 
 func (r *reader) time() time.Time {
 	s := r.u32()

@@ -101,7 +101,7 @@ func (s *search) greedy() [][]int {
 		for _, at := range s.sized {
 			s.steps++
 			n := min(need, left[at].holds(&s.items[i]))
-			left[at].take(&s.items[i], n)
+			left[at].takeItem(&s.items[i], n)
 			on[i][at] = n
 			need -= n
 		}
@@ -124,7 +124,7 @@ func (b *Bin) holds(x *Item) int {
 	return n
 }
 
-func (b *Bin) take(x *Item, n int) {
+func (b *Bin) takeItem(x *Item, n int) {
 	b.Slots[x.Kind] -= n * x.Slots
 	b.Memory -= int64(n) * x.Memory
 }
@@ -204,7 +204,7 @@ func (s *search) choose(place, item int, b Bin, left, took []int) bool {
 	i := s.hard[item]
 	for n := min(left[i], b.holds(&s.items[i])); n >= 0; n-- {
 		rest := Bin{slices.Clone(b.Slots), b.Memory}
-		rest.take(&s.items[i], n)
+		rest.takeItem(&s.items[i], n)
 		took[i] = n
 		if s.choose(place, item+1, rest, left, took) {
 			return true

@@ -74,9 +74,9 @@ func brute(items []Item, bins []Bin, item, placed int) bool {
 	}
 	for i := range bins {
 		if b := &bins[i]; b.holds(x) > 0 {
-			b.take(x, 1)
+			b.takeItem(x, 1)
 			ok := brute(items, bins, item, placed+1)
-			b.take(x, -1)
+			b.takeItem(x, -1)
 			if ok {
 				return true
 			}
@@ -94,7 +94,7 @@ func check(t *testing.T, seed int, items []Item, bins []Bin, on [][]int) {
 	for i := range items {
 		n := 0
 		for at, taken := range on[i] {
-			left[at].take(&items[i], taken)
+			left[at].takeItem(&items[i], taken)
 			n += taken
 		}
 		if n != items[i].Count {

@@ -31,8 +31,8 @@ type Options struct {
 	NoLinks  bool // the file itself is to be there, not a link to it
 }
 
-// Read returns what a file holds. It never waits for who would write into a pipe.
-func Read(path string, o Options) ([]byte, error) {
+// ReadFile returns what a file holds. It never waits for who would write into a pipe.
+func ReadFile(path string, o Options) ([]byte, error) {
 	how := os.O_RDONLY | syscall.O_NONBLOCK
 	if o.NoLinks {
 		how |= syscall.O_NOFOLLOW

@@ -54,7 +54,7 @@ func TestRead(t *testing.T) {
 		}...)
 	}
 	for _, c := range cases {
-		text, err := Read(c.path, c.o)
+		text, err := ReadFile(c.path, c.o)
 		switch {
 		case c.want == "" && (err != nil || string(text) != secret):
 			t.Errorf("%s: %q, %v", c.name, text, err)
@@ -62,7 +62,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	if _, err := Read(filepath.Join(dir, "none"), Options{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := ReadFile(filepath.Join(dir, "none"), Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

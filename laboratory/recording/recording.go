@@ -190,7 +190,7 @@ func (p *player) file(ctx context.Context, file string) error {
 
 // record takes the next one.
 func (p *player) record(number uint64, record []byte) error {
-	b, err := p.replay.Read(number, record)
+	b, err := p.replay.DecodeBatch(number, record)
 	if err != nil {
 		return err
 	}
@@ -203,5 +203,5 @@ func (p *player) record(number uint64, record []byte) error {
 	if err := p.l.before(b); err != nil {
 		return err
 	}
-	return p.l.after(b, p.replay.Take(b))
+	return p.l.after(b, p.replay.StepBatch(b))
 }

@@ -110,7 +110,7 @@ func settingsFrom(s *wire.PolicySettings) string {
 
 // Generation writes a generation as the manager's term and the number in it.
 func Generation(g uint64) string {
-	term, n := epochid.Apart(g)
+	term, n := epochid.Split(g)
 	return fmt.Sprintf("%d.%d", term, n)
 }
 

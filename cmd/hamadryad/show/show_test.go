@@ -35,7 +35,7 @@ func TestNamesKeepToTheirCell(t *testing.T) {
 func TestProblemsOfSeveralLines(t *testing.T) {
 	var out strings.Builder
 	r := &wire.PolicyReply{
-		Name: "mine", State: "running", Generation: epochid.Of(3, 2),
+		Name: "mine", State: "running", Generation: epochid.New(3, 2),
 		Problems: []*wire.PolicyProblem{{What: "settings", Text: "it says:\n\tno\n", At: 1}},
 	}
 	if err := (&Printer{Out: &out, Errors: &out, Format: "table"}).Policy(r); err != nil {

@@ -94,11 +94,11 @@ func TestWhoMayWhat(t *testing.T) {
 		{r.Move(who("ann"), job, "secret"), `ann may not submit to pool "secret": no list submit of pool "secret" or of what is above it has ann; ask root, group wheel`},
 		{r.Move(who("bob"), job, "research"), `bob may not move job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
 
-		{r.Read(who("ann"), job), ""},
-		{r.Read(who("eve"), job), ""},
-		{r.Read(who("olga"), job), ""},
-		{r.Read(who("carol"), job), ""},
-		{r.Read(who("bob"), job), `bob may not look at job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
+		{r.CheckRead(who("ann"), job), ""},
+		{r.CheckRead(who("eve"), job), ""},
+		{r.CheckRead(who("olga"), job), ""},
+		{r.CheckRead(who("carol"), job), ""},
+		{r.CheckRead(who("bob"), job), `bob may not look at job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
 
 		{r.Impersonate(who("gateway"), who("bob")), ""},
 		{r.Impersonate(who("gateway"), who("eve")), `gateway may not act for eve: no entry of auth.impersonators lets it; ask root, group wheel`},
@@ -117,7 +117,7 @@ func TestWhoMayWhat(t *testing.T) {
 func TestNothingIsOpenByDefault(t *testing.T) {
 	for _, r := range []*Rules{{}, parsed(t, ""), parsed(t, "pools: {/: {submit: {users: ['*']}, administer: {users: ['*']}}}"), parsed(t, "pools:\nroles:\n  user:\n")} {
 		ann, job := Who{Name: "ann", Groups: []string{"root", "wheel"}}, Job{Name: "job-1", Owner: "ann"}
-		for _, err := range []error{r.Submit(ann, "x"), r.Change(ann, "kill", job), r.Read(ann, job), r.Move(ann, job, "x"), r.Impersonate(ann, Who{Name: "bob"})} {
+		for _, err := range []error{r.Submit(ann, "x"), r.Change(ann, "kill", job), r.CheckRead(ann, job), r.Move(ann, job, "x"), r.Impersonate(ann, Who{Name: "bob"})} {
 			if err == nil {
 				t.Errorf("%+v lets ann do something", r)
 			}
@@ -343,7 +343,7 @@ func TestDecisionsAreThoseOfAPlainReading(t *testing.T) {
 			"submit": {d.rules.Submit(w, to) == nil, submit},
 			"change": {d.rules.Change(w, "kill", job) == nil, change},
 			"move":   {d.rules.Move(w, job, to) == nil, change && submit},
-			"read":   {d.rules.Read(w, job) == nil, read},
+			"read":   {d.rules.CheckRead(w, job) == nil, read},
 		} {
 			if is[0] != is[1] {
 				t.Fatalf("%+v %s: %t, and the oracle says %t", w, what, is[0], is[1])

@@ -105,16 +105,16 @@ func (r *Rules) Update(w Who, j Job, to *string) error {
 	return r.Change(w, "change", j)
 }
 
-// Read judges who looks at a job: its status, what it printed, its output folders.
-func (r *Rules) Read(w Who, j Job) error {
-	if r.Reads(w, j) {
+// CheckRead judges who looks at a job: its status, what it printed, its output folders.
+func (r *Rules) CheckRead(w Who, j Job) error {
+	if r.MayRead(w, j) {
 		return nil
 	}
 	return r.refuseJob(w, "look at", j)
 }
 
-// Reads is Read without the words: a list of jobs leaves out those that one may not read.
-func (r *Rules) Reads(w Who, j Job) bool {
+// MayRead is Read without the words: a list of jobs leaves out those that one may not read.
+func (r *Rules) MayRead(w Who, j Job) bool {
 	if r.Has(w, Viewer, Operator, Administrator) {
 		return true
 	}

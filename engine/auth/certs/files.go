@@ -44,7 +44,7 @@ func (f Files) Filled() Files {
 // what anybody may write: it is anybody's choice whom to trust.
 func readFile(path string, secret bool) ([]byte, error) {
 	if secret {
-		text, err := secretfile.Read(path, secretfile.Options{BytesMax: fileBytesMax})
+		text, err := secretfile.ReadFile(path, secretfile.Options{BytesMax: fileBytesMax})
 		if err != nil {
 			return nil, fmt.Errorf("the key in %s: %w; issue a new one if somebody may have read it", path, err)
 		}

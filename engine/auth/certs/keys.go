@@ -149,12 +149,12 @@ func (k *Keys) current() *state {
 func (k *Keys) latest() (*state, uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.look(k.now())
+	k.reloadFiles(k.now())
 	return k.state, k.changes
 }
 
-// look takes over what the files hold, if they changed. The caller holds mu.
-func (k *Keys) look(now time.Time) {
+// reloadFiles takes over what the files hold, if they changed. The caller holds mu.
+func (k *Keys) reloadFiles(now time.Time) {
 	if k.files == (Files{}) || now.Sub(k.looked) < lookEvery && !now.Before(k.looked) {
 		return
 	}

@@ -57,9 +57,9 @@ func pinned(shown []*x509.Certificate, pin string, now time.Time) error {
 	return err
 }
 
-// Put puts a key, its certificate and, where there is none, the CA in place. What can't be
+// WriteFiles puts a key, its certificate and, where there is none, the CA in place. What can't be
 // used together changes nothing.
-func Put(f Files, ca, cert, key []byte) error {
+func WriteFiles(f Files, ca, cert, key []byte) error {
 	f = f.Filled()
 	if _, err := newState(f, ca, cert, key, time.Now()); err != nil {
 		return err

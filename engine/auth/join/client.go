@@ -48,7 +48,7 @@ func Join(ctx context.Context, address string, t Token, files certs.Files) error
 	if err != nil {
 		return fmt.Errorf("join with the token for launcher %s at %s: %w", t.Launcher, address, err)
 	}
-	if err := certs.Put(files, got.CA, got.Certificate, keyText); err != nil {
+	if err := certs.WriteFiles(files, got.CA, got.Certificate, keyText); err != nil {
 		return err
 	}
 	return atomicfile.Replace(mark(files), []byte(hashOf(t.secret)))

@@ -51,7 +51,7 @@ func (k *keys) read() error {
 	if err != nil {
 		return fmt.Errorf("keytab: %w", err)
 	}
-	text, err := secretfile.Read(k.path, secretfile.Options{BytesMax: keytabBytesMax, Owner: secretfile.SelfOrRoot})
+	text, err := secretfile.ReadFile(k.path, secretfile.Options{BytesMax: keytabBytesMax, Owner: secretfile.SelfOrRoot})
 	if err != nil {
 		return fmt.Errorf("keytab %s: %w; who has its keys is whoever he says, so have the KDC make other keys if somebody may have read it", k.path, err)
 	}
@@ -94,7 +94,7 @@ func parseKeytab(b []byte) (table *keytab.Keytab, err error) {
 func (k *keys) of(service types.PrincipalName, t messages.Ticket) (types.EncryptionKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.look()
+	k.reloadKeytab()
 	key, _, err := k.table.GetEncryptionKey(service, t.Realm, t.EncPart.KVNO, t.EncPart.EType)
 	if err != nil {
 		return key, fmt.Errorf("it is for a service, or with a key, that the manager's keytab does not have, which has %s: see that HAMADRYAD_AUTH_SERVICE names one of these, and that the keytab is the KDC's newest", serviceNames(k.names))
@@ -102,8 +102,8 @@ func (k *keys) of(service types.PrincipalName, t messages.Ticket) (types.Encrypt
 	return key, nil
 }
 
-// look reads the file again when it has changed. The caller holds mu.
-func (k *keys) look() {
+// reloadKeytab reads the file again when it has changed. The caller holds mu.
+func (k *keys) reloadKeytab() {
 	now := k.now()
 	if now.Sub(k.looked) < lookEvery {
 		return

@@ -35,7 +35,7 @@ func FuzzToken(f *testing.F) {
 	key := oidctest.Key{ID: "one", Algorithm: jose.EdDSA, Secret: secret}
 	now := time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 	v := New(Settings{Issuer: "https://issuer.example", Audience: "hamadryad"}, Options{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
-	v.current().keys.take([]jose.JSONWebKey{key.Public()}, nil)
+	v.current().keys.replaceKeys([]jose.JSONWebKey{key.Public()}, nil)
 	claims := map[string]any{"iss": "https://issuer.example", "aud": "hamadryad", "sub": "ann", "exp": now.Add(time.Hour).Unix(), "groups": []string{"staff"}}
 	good := oidctest.Sign(f, key, claims)
 	claims["sub"], claims["exp"] = "bob", now.Add(-time.Hour).Unix()

@@ -60,7 +60,7 @@ func (k *keyring) run(ctx context.Context) {
 		if err != nil {
 			wait = askPause
 		}
-		k.take(keys, err)
+		k.replaceKeys(keys, err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -71,8 +71,8 @@ func (k *keyring) run(ctx context.Context) {
 	}
 }
 
-// take ends a try.
-func (k *keyring) take(keys []jose.JSONWebKey, err error) {
+// replaceKeys ends a try.
+func (k *keyring) replaceKeys(keys []jose.JSONWebKey, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tried, k.busy = k.now(), false

@@ -78,7 +78,7 @@ func (e Edge) Unary(ctx context.Context, request any, info *grpc.UnaryServerInfo
 		return nil, err
 	}
 	if m, ok := request.(proto.Message); ok {
-		who = settle(m, who)
+		who = setPrincipal(m, who)
 	}
 	return handler(auth.With(ctx, who), request)
 }

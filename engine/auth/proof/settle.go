@@ -10,10 +10,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// settle makes every principal in a message that of the caller, and adds it where the
+// setPrincipal makes every principal in a message that of the caller, and adds it where the
 // message leaves it out. A caller who proved nothing keeps the name that the message
 // claims: that one is returned.
-func settle(m proto.Message, who auth.Principal) auth.Principal {
+func setPrincipal(m proto.Message, who auth.Principal) auth.Principal {
 	r := m.ProtoReflect()
 	if !claims(r.Descriptor()) {
 		return who

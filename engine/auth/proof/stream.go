@@ -56,7 +56,7 @@ func (s *settledStream) RecvMsg(m any) error {
 		return over(s.who)
 	}
 	if p, ok := m.(proto.Message); ok && err == nil {
-		settle(p, s.who)
+		setPrincipal(p, s.who)
 	}
 	return err
 }

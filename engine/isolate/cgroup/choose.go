@@ -127,10 +127,10 @@ func enable(folder string) error {
 			return fmt.Errorf("group %s does not have the controller %s: the group above it is to pass cpu, memory and pids on (its %s; systemd: Delegate=yes), and cgroup1 is not to hold them", folder, c, subtreeFile)
 		}
 	}
-	if err := put(folder, subtreeFile, enabling); err != nil {
+	if err := writeControl(folder, subtreeFile, enabling); err != nil {
 		return err
 	}
-	_ = put(folder, subtreeFile, "+"+cpuset) // if the group does not have it, nor do those below
+	_ = writeControl(folder, subtreeFile, "+"+cpuset) // if the group does not have it, nor do those below
 	return nil
 }
 
@@ -153,11 +153,11 @@ func enableOwn(folder string) error {
 	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
 	}
-	if err := put(leaf, procsFile, strconv.Itoa(own)); err != nil {
+	if err := writeControl(leaf, procsFile, strconv.Itoa(own)); err != nil {
 		return fmt.Errorf("move the launcher to a group of its own: %w", err)
 	}
 	if err = enable(folder); err != nil {
-		return errors.Join(err, put(folder, procsFile, strconv.Itoa(own)), unix.Rmdir(leaf))
+		return errors.Join(err, writeControl(folder, procsFile, strconv.Itoa(own)), unix.Rmdir(leaf))
 	}
 	return nil
 }

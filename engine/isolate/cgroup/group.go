@@ -65,7 +65,7 @@ func (g *Group) Set(stand bool) error {
 	if stand {
 		value = "1"
 	}
-	err := put(g.folder, freezeFile, value)
+	err := writeControl(g.folder, freezeFile, value)
 	if err == nil && stand {
 		_, err = await(g.folder, "frozen 1", stopMax)
 	}
@@ -126,7 +126,7 @@ func below(folder string) (all []string) {
 
 // kill ends all processes of a group and of those below it.
 func kill(folder string) error {
-	err := put(folder, killFile, "1")
+	err := writeControl(folder, killFile, "1")
 	if !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -136,7 +136,7 @@ func kill(folder string) error {
 // killEach stops a group, so that nothing escapes by a fork, and kills one process after
 // the other.
 func killEach(folder string) error {
-	if err := put(folder, freezeFile, "1"); err != nil {
+	if err := writeControl(folder, freezeFile, "1"); err != nil {
 		return err
 	}
 	for range killRounds {
@@ -170,8 +170,8 @@ func members(folder string) (pids []int) {
 	return pids
 }
 
-// put writes a value into a file that is there.
-func put(folder, file, value string) error {
+// writeControl writes a value into a file that is there.
+func writeControl(folder, file, value string) error {
 	f, err := os.OpenFile(filepath.Join(folder, file), os.O_WRONLY, 0)
 	if err != nil {
 		return err

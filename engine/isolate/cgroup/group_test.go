@@ -185,7 +185,7 @@ func TestGroupsInAGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, g)
-	if err := put(inner, procsFile, strconv.Itoa(members(g.folder)[1])); err != nil {
+	if err := writeControl(inner, procsFile, strconv.Itoa(members(g.folder)[1])); err != nil {
 		t.Fatal(err)
 	}
 	if err := g.Set(true); err != nil {

@@ -130,7 +130,7 @@ func (g *Group) swaps(stand bool) error {
 	if stand {
 		value = "max"
 	}
-	if err := put(g.folder, swapFile, value); !errors.Is(err, os.ErrNotExist) {
+	if err := writeControl(g.folder, swapFile, value); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil // a kernel without swap

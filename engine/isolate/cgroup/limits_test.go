@@ -133,7 +133,7 @@ func TestWhoRanOutOfMemory(t *testing.T) {
 		"that of a group above": {"512", strconv.Itoa(96 << 20), OverElse},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := put(p.Folder(), "memory.max", c.above); err != nil {
+			if err := writeControl(p.Folder(), "memory.max", c.above); err != nil {
 				t.Fatal(err)
 			}
 			mib, err := strconv.Atoi(c.own)
@@ -228,7 +228,7 @@ func TestProcessorsWhereTheyCanBe(t *testing.T) {
 	}
 	above := "/sys/fs/cgroup/test-without"
 	defer RemoveAll(above)
-	if err := errors.Join(os.Mkdir(above, 0o755), put(above, subtreeFile, enabling), os.Mkdir(above+"/cpuset", 0o755)); err != nil {
+	if err := errors.Join(os.Mkdir(above, 0o755), writeControl(above, subtreeFile, enabling), os.Mkdir(above+"/cpuset", 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	said := &proctest.Output{}
@@ -255,7 +255,7 @@ func TestAFolderThatIsInUse(t *testing.T) {
 	}
 	defer other.Process.Kill()
 	pid := strconv.Itoa(other.Process.Pid)
-	if err := put(folder, procsFile, pid); err != nil {
+	if err := writeControl(folder, procsFile, pid); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := Choose(folder, "used", slog.New(slog.DiscardHandler)); p != nil || err == nil || !strings.Contains(err.Error(), "there are processes in it ("+pid+")") {

@@ -69,10 +69,10 @@ func openFirst(in []string, open func(parent string) (*Parent, error)) (*Parent,
 func openIn(parent, identity string, limited bool) (*Parent, error) {
 	sweep(parent)
 	p := &Parent{folder: filepath.Join(parent, prefix+identity), limited: limited}
-	err := p.take()
+	err := p.claimFolder()
 	if err == nil && limited {
-		err = put(p.folder, subtreeFile, enabling)
-		p.divides = put(p.folder, subtreeFile, "+"+cpuset) == nil
+		err = writeControl(p.folder, subtreeFile, enabling)
+		p.divides = writeControl(p.folder, subtreeFile, "+"+cpuset) == nil
 	}
 	if err == nil {
 		err = p.probe()
@@ -84,8 +84,8 @@ func openIn(parent, identity string, limited bool) (*Parent, error) {
 	return p, nil
 }
 
-// take makes the group and locks it.
-func (p *Parent) take() (err error) {
+// claimFolder makes the group and locks it.
+func (p *Parent) claimFolder() (err error) {
 	for range claimTries {
 		if err := os.Mkdir(p.folder, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return err

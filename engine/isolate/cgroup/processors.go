@@ -26,7 +26,7 @@ func (p *Parent) Processors() (string, error) {
 // Use keeps all processes of the group to the processors of a list, from now on. It is for those
 // that Processors has.
 func (g *Group) Use(list string) error {
-	if err := g.unlessGone(put(g.folder, processorsFile, list)); err != nil {
+	if err := g.unlessGone(writeControl(g.folder, processorsFile, list)); err != nil {
 		return fmt.Errorf("processors of a worker: %w", err)
 	}
 	return nil

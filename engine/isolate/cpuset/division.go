@@ -53,9 +53,9 @@ func Divide(cores []Set, slots int) *Division {
 // called now and then, as nothing else takes back what is not needed.
 func (d *Division) Divided() bool { return len(d.users) > 0 }
 
-// Look takes in for how many slots each user has work now. Whoever needs more than he has gets
+// Redivide takes in for how many slots each user has work now. Whoever needs more than he has gets
 // it at once: what is free, or what another does not need. Whoever needs less keeps it for Held.
-func (d *Division) Look(now time.Time, work map[string]int) {
+func (d *Division) Redivide(now time.Time, work map[string]int) {
 	need := d.fit(work)
 	d.takeBack(now, need)
 	several := len(need) > 1

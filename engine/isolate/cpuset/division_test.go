@@ -72,17 +72,17 @@ func TestDivision(t *testing.T) {
 				}
 			}
 			now = now.Add(time.Duration(rapid.IntRange(0, 1500).Draw(t, "ms")) * time.Millisecond)
-			d.Look(now, work)
+			d.Redivide(now, work)
 			check(t, d, users, work, slots, each, all, false)
 			before := sets(d, users)
-			d.Look(now.Add(time.Nanosecond), work)
+			d.Redivide(now.Add(time.Nanosecond), work)
 			if after := sets(d, users); after != before {
 				t.Fatalf("the same work changes %s to %s", before, after)
 			}
 			if rapid.Bool().Draw(t, "settles") {
-				d.Look(now, work) // what is spare is so from now on at the latest
+				d.Redivide(now, work) // what is spare is so from now on at the latest
 				now = now.Add(2 * cpuset.Held)
-				d.Look(now, work)
+				d.Redivide(now, work)
 				check(t, d, users, work, slots, each, all, true)
 			}
 		}
@@ -138,11 +138,11 @@ func TestShortTasksMoveNothing(t *testing.T) {
 	d := cpuset.Divide([]cpuset.Set{{0}, {1}, {2}, {3}}, 4)
 	now := time.Time{}.Add(time.Hour)
 	users := []string{"a", "b"}
-	d.Look(now, map[string]int{"a": 2, "b": 2})
+	d.Redivide(now, map[string]int{"a": 2, "b": 2})
 	before := sets(d, users)
 	for i := range 1000 {
 		now = now.Add(cpuset.Held / 10)
-		d.Look(now, map[string]int{"a": i % 3, "b": 2 - i%2})
+		d.Redivide(now, map[string]int{"a": i % 3, "b": 2 - i%2})
 		if after := sets(d, users); after != before {
 			t.Fatalf("after %d looks %s became %s", i, before, after)
 		}
@@ -163,7 +163,7 @@ func TestCoresStayWhole(t *testing.T) {
 		{8, "a:0,1,2,3,5,6,7 b:1,2,3,4,5,6,7 "},
 	} {
 		d := cpuset.Divide(cores, c.slots)
-		d.Look(time.Time{}.Add(time.Hour), map[string]int{"a": 1, "b": 1})
+		d.Redivide(time.Time{}.Add(time.Hour), map[string]int{"a": 1, "b": 1})
 		if got := sets(d, []string{"a", "b"}); got != c.want {
 			t.Errorf("%d slots: %s", c.slots, got)
 		}
@@ -178,9 +178,9 @@ func TestCoresStayWhole(t *testing.T) {
 func ExampleDivide() {
 	d := cpuset.Divide([]cpuset.Set{{0}, {1}, {2}, {3}}, 4)
 	now := time.Unix(0, 0)
-	d.Look(now, map[string]int{"alice": 2})
+	d.Redivide(now, map[string]int{"alice": 2})
 	fmt.Println("alice alone:", d.Of("alice"))
-	d.Look(now, map[string]int{"alice": 2, "eve": 1})
+	d.Redivide(now, map[string]int{"alice": 2, "eve": 1})
 	fmt.Println("both:", d.Of("alice"), "and", d.Of("eve"))
 	// Output:
 	// alice alone: 0,1,2,3

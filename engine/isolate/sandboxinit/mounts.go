@@ -28,14 +28,14 @@ func (o *Order) surround() error {
 	_ = unix.Umask(0) // what is made here has the modes that stand here
 	var folders, files []shown
 	for _, path := range append([]string{o.Folder}, o.Seen...) {
-		s, err := look(path, path)
+		s, err := openShown(path, path)
 		if err != nil {
 			return err
 		}
 		folders = append(folders, s)
 	}
 	for _, f := range o.Files {
-		s, err := look(f.Path, filepath.Join(o.Folder, f.Name))
+		s, err := openShown(f.Path, filepath.Join(o.Folder, f.Name))
 		if err != nil {
 			return err
 		}
@@ -64,8 +64,8 @@ func (o *Order) surround() error {
 	return nil
 }
 
-// look opens what is to be seen, before anything lies over it.
-func look(from, path string) (shown, error) {
+// openShown opens what is to be seen, before anything lies over it.
+func openShown(from, path string) (shown, error) {
 	fd, err := unix.Open(from, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	s := shown{fd: fd, path: path}
 	if err == nil {

@@ -33,7 +33,7 @@ type Order struct {
 	// Seen are folders that the worker needs: they are shown also when they lie below one
 	// of those that the worker has for itself.
 	Seen []string
-	// Calls are system calls that the worker may make although others may not (calls.Check).
+	// Calls are system calls that the worker may make although others may not (seccomp.Check).
 	Calls []string
 
 	TemporaryBytes int64 // that the worker's /tmp, /var/tmp and /dev/shm hold together
@@ -169,7 +169,7 @@ func Report() (ours, theirs *os.File, err error) {
 }
 
 // Await waits until the worker's program runs, and closes the report. It returns where the
-// kernel tells of refused calls (calls.Watch), nil where it does not. Its error matches the
+// kernel tells of refused calls (seccomp.Watch), nil where it does not. Its error matches the
 // system's.
 func Await(report *os.File) (listener *os.File, err error) {
 	defer report.Close()
@@ -238,8 +238,8 @@ func descriptorIn(rights []byte) int {
 	return fds[0]
 }
 
-// tell reports why the step can't go on.
-func tell(report io.Writer, err error) {
+// reportError reports why the step can't go on.
+func reportError(report io.Writer, err error) {
 	var number syscall.Errno
 	_ = errors.As(err, &number)
 	if _, wrong := fmt.Fprintf(report, "%d %v", int(number), err); wrong != nil {

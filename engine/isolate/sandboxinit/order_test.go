@@ -39,7 +39,7 @@ func TestReport(t *testing.T) {
 		if wrong != nil {
 			t.Fatal(wrong)
 		}
-		tell(w, err)
+		reportError(w, err)
 		w.Close()
 		_, got := Await(r)
 		if got == nil || got.Error() != err.Error() || errors.Is(got, os.ErrNotExist) != errors.Is(err, os.ErrNotExist) {

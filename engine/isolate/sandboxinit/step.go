@@ -28,7 +28,7 @@ func Main(order []string) {
 		os.Exit(1)
 	}
 	if err := carryOut(order); err != nil {
-		tell(report, err)
+		reportError(report, err)
 		os.Exit(1)
 	}
 	os.Exit(0)

@@ -1,11 +1,11 @@
 // Package reaper ends processes that a killed launcher left behind. Workers end with their
 // launcher. Processes that they started may be suspended at that moment, and would stay for ever.
 //
-//	k := reaper.New([]string{"/proc/self/exe", "keep"}, mark, group) // in a launcher
-//	k.Watch()                                                        // before it suspends
-//	defer k.Close()
+//	r := reaper.New([]string{"/proc/self/exe", "keep"}, mark, group) // in a launcher
+//	r.EnsureRunning()                                                //  before it suspends
+//	defer r.Close()
 //
-//	err := reaper.Keep(os.Args[2:])                                  // in that program
+//	err := reaper.Run(os.Args[2:])                                   // in that program
 //
 // A launcher starts its reaper with the first suspension. The reaper carries the mark of the data
 // folder, by which the launcher's successor ends it before it starts anything.
@@ -25,8 +25,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
-// Keeper is a launcher's. Its methods are safe for concurrent use.
-type Keeper struct {
+// Reaper is a launcher's. Its methods are safe for concurrent use.
+type Reaper struct {
 	command []string
 	mark    proctree.Mark
 	group   string
@@ -38,37 +38,37 @@ type Keeper struct {
 	gone    chan struct{} // closed when it has ended
 }
 
-// New is a keeper that is not started. The command is the program that calls Keep, with
-// its arguments; with none there is no keeper. All that the launcher starts carries the
+// New returns a reaper that is not started. The command is the program that calls Run, with
+// its arguments; with none there is no reaper. All that the launcher starts carries the
 // mark, and is in the group where there is one.
-func New(command []string, mark proctree.Mark, group string, log *slog.Logger) *Keeper {
-	return &Keeper{command: command, mark: mark, group: group, log: log}
+func New(command []string, mark proctree.Mark, group string, log *slog.Logger) *Reaper {
+	return &Reaper{command: command, mark: mark, group: group, log: log}
 }
 
-// Watch starts the keeper, unless it runs. One that can't be started is told of in the
+// EnsureRunning starts the reaper, unless it runs. One that can't be started is told of in the
 // log; the launcher's next life does its work then.
-func (k *Keeper) Watch() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.command) == 0 {
+func (r *Reaper) EnsureRunning() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.command) == 0 {
 		return
 	}
-	if k.running != nil {
+	if r.running != nil {
 		select {
-		case <-k.gone:
-			k.hold.Close()
+		case <-r.gone:
+			r.hold.Close()
 		default:
 			return
 		}
 	}
-	if err := k.start(); err != nil {
-		k.log.Warn("no keeper: if this launcher is killed, what stands still then ends with its next start", "error", err)
+	if err := r.start(); err != nil {
+		r.log.Warn("no reaper: if this launcher is killed, what stands still then ends with its next start", "error", err)
 	}
 }
 
-func (k *Keeper) start() error {
-	cmd := exec.Command(k.command[0], append(k.command[1:len(k.command):len(k.command)], k.group)...)
-	cmd.Env = []string{string(k.mark)}
+func (r *Reaper) start() error {
+	cmd := exec.Command(r.command[0], append(r.command[1:len(r.command):len(r.command)], r.group)...)
+	cmd.Env = []string{string(r.mark)}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a terminal's signals are for the launcher
 	hold, err := cmd.StdinPipe()
 	if err != nil {
@@ -83,27 +83,27 @@ func (k *Keeper) start() error {
 		_ = cmd.Wait() // how it ended does not matter
 		close(gone)
 	}()
-	k.running, k.hold, k.gone = cmd, hold, gone
+	r.running, r.hold, r.gone = cmd, hold, gone
 	return nil
 }
 
-// Close ends the keeper. Nothing is left that it could have to end.
-func (k *Keeper) Close() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.running == nil {
+// Close ends the reaper. No suspended process may be left.
+func (r *Reaper) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running == nil {
 		return
 	}
-	k.hold.Close()
-	_ = k.running.Process.Kill() // it may have ended
-	<-k.gone
+	r.hold.Close()
+	_ = r.running.Process.Kill() // it may have ended
+	<-r.gone
 }
 
-// Keep is the life of a keeper: it waits for the launcher's end, and ends what is left.
+// Run is the reaper's process: it waits for the launcher's end, and ends what is left.
 // The arguments are what follows the command given to New, the environment has the mark.
-func Keep(args []string) error {
+func Run(args []string) error {
 	if len(args) != 1 || len(os.Environ()) != 1 {
-		return errors.New("a launcher starts its keeper itself, and nobody else does")
+		return errors.New("a launcher starts its reaper itself, and nobody else does")
 	}
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return fmt.Errorf("wait for the launcher's end: %w", err)

@@ -79,7 +79,7 @@ func (r *rebuild) file(name string) error {
 			return err
 		}
 		r.core.TellFacts()
-		r.history.Begin(0, &core.Facts{})
+		r.history.BeginAt(0, &core.Facts{})
 	}
 	for i, record := range s.Records {
 		n := s.First + uint64(i)
@@ -94,7 +94,7 @@ func (r *rebuild) file(name string) error {
 		r.history.Wait()
 		for _, action := range r.core.Step(batch) {
 			if f, yes := action.(core.Facts); yes {
-				r.history.Take(n, &f)
+				r.history.TakeChanges(n, &f)
 			}
 		}
 	}

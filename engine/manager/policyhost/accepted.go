@@ -26,8 +26,8 @@ func Accepted(data string) ([]byte, error) {
 	return b, err
 }
 
-// keeper keeps the configuration that was last accepted.
-type keeper struct {
+// acceptedConfigStore keeps the configuration that was last accepted.
+type acceptedConfigStore struct {
 	folder string
 
 	mu      sync.Mutex // of what follows
@@ -37,7 +37,7 @@ type keeper struct {
 }
 
 // want says what is to be kept; flush keeps it.
-func (k *keeper) want(source []byte) {
+func (k *acceptedConfigStore) want(source []byte) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.wanted = source
@@ -45,7 +45,7 @@ func (k *keeper) want(source []byte) {
 
 // flush writes what is wanted last, if it is not written yet: whole, durable and in
 // the old one's place, or not at all.
-func (k *keeper) flush() error {
+func (k *acceptedConfigStore) flush() error {
 	k.writing.Lock()
 	defer k.writing.Unlock()
 	k.mu.Lock()

@@ -9,7 +9,7 @@ import (
 // A configuration is kept whole or not at all.
 func TestKeeper(t *testing.T) {
 	dir := t.TempDir()
-	k := &keeper{folder: dir}
+	k := &acceptedConfigStore{folder: dir}
 	if err := k.flush(); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type openChange struct {
 // ask notes what the file has now, and that the policy is asked about it.
 func (c *changes) ask(spec Policy, term uint64) (version uint64, told chan error) {
 	c.version++
-	c.newest, c.open = epochid.Of(term, c.version), nil
+	c.newest, c.open = epochid.New(term, c.version), nil
 	if c.asked == nil {
 		c.asked = map[uint64]question{}
 	}
@@ -108,7 +108,7 @@ func outcome(err error) <-chan error {
 
 // replace starts a policy beside the one that runs, if one does, and in the place of one
 // that is being started; with mu held.
-func (s *Supervisor) replace(spec Policy) *hosted {
+func (s *Supervisor) replace(spec Policy) *policyProcess {
 	if old := s.incoming; old != nil {
 		s.end(old)
 		if old.announced {
@@ -148,7 +148,7 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 		return errors.New("a policy is being started already: try again when \"hamadryad policy\" says that it runs")
 	}
 	s.needs.Log.Info("the policy is loaded again", "policy", s.spec.Name, "path", s.spec.Path)
-	h := s.again()
+	h := s.restartSame()
 	s.mu.Unlock()
 	if h == nil {
 		return inbox.ErrStopping
@@ -163,8 +163,8 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 	}
 }
 
-// again starts a generation of the same program because somebody asked for it; with mu held.
-func (s *Supervisor) again() *hosted {
+// restartSame starts a generation of the same program because somebody asked for it; with mu held.
+func (s *Supervisor) restartSame() *policyProcess {
 	if open := s.changes.open; open != nil {
 		return s.replace(open.spec)
 	}
@@ -244,7 +244,7 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 
 // tookSettings has a generation have new settings, and the one that takes over from it be
 // asked about them as well; with mu held.
-func (s *Supervisor) tookSettings(h *hosted, spec Policy, v core.SettingsVerdict) {
+func (s *Supervisor) tookSettings(h *policyProcess, spec Policy, v core.SettingsVerdict) {
 	s.needs.Log.Info("the policy has taken over its new settings", "version", v.Version)
 	if v.Abilities != 0 {
 		h.described.Abilities, h.described.ProgressEvery = v.Abilities, v.ProgressEvery

@@ -85,7 +85,7 @@ func newTheatre(t *testing.T, failuresMax int, play func(*actor, scheduler.Round
 		Term:     1, Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Problems: &conditions.List{}, Fatal: func(err error) { t.Error(err) },
 	})
 	t.Cleanup(func() { cancel(); th.Close() })
-	th.Begin(th.policy("old", failuresMax))
+	th.BeginWith(th.policy("old", failuresMax))
 	th.until("it runs", func() bool { return th.decides("old") })
 	return th
 }

@@ -39,7 +39,7 @@ func TestWhatIsWrongHasAPlace(t *testing.T) {
 	if err := os.WriteFile(program, []byte("no program"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Judge(t.Context(), Policy{Place: "h.yaml:2", Path: program}, ""); err == nil || !strings.HasPrefix(err.Error(), "h.yaml:2: ") {
+	if err := Validate(t.Context(), Policy{Place: "h.yaml:2", Path: program}, ""); err == nil || !strings.HasPrefix(err.Error(), "h.yaml:2: ") {
 		t.Error(err)
 	}
 }

@@ -21,8 +21,8 @@ const (
 	lookAgain = 10 * time.Minute
 )
 
-// look asks a generation how its pools are, again and again, for all who look.
-func (s *Supervisor) look(h *hosted) {
+// pollStatus asks a generation how its pools are, again and again, for all who look.
+func (s *Supervisor) pollStatus(h *policyProcess) {
 	next := time.NewTimer(0)
 	defer next.Stop()
 	before := time.Duration(math.MaxInt64)

@@ -13,13 +13,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// looker is a host of which only the status is asked.
-type looker struct {
+// statusHost is a host of which only the status is asked.
+type statusHost struct {
 	policy.Host
 	status func() error
 }
 
-func (l *looker) Status(context.Context) (scheduler.Status, error) {
+func (l *statusHost) Status(context.Context) (scheduler.Status, error) {
 	return scheduler.Status{}, l.status()
 }
 
@@ -38,8 +38,8 @@ func TestLook(t *testing.T) {
 		})
 		once := time.Duration(0) // takes the tenth look more
 		looks := func(within, takes time.Duration, err error) (asked int) {
-			h := &hosted{name: "fair", generation: 7, end: make(chan struct{})}
-			h.host = &looker{status: func() error {
+			h := &policyProcess{name: "fair", generation: 7, end: make(chan struct{})}
+			h.host = &statusHost{status: func() error {
 				if asked++; asked == 10 {
 					time.Sleep(once)
 				}
@@ -47,7 +47,7 @@ func TestLook(t *testing.T) {
 				return err
 			}}
 			over := make(chan struct{})
-			go func() { s.look(h); close(over) }()
+			go func() { s.pollStatus(h); close(over) }()
 			time.Sleep(within)
 			close(h.end)
 			<-over

@@ -21,9 +21,9 @@ const (
 	noteBytesOverheads = 64       // that each note is counted with
 )
 
-// flight is the notes of one shell that are on their way to its policy: posted, and not told in a
+// inFlightNotes is the notes of one shell that are on their way to its policy: posted, and not told in a
 // round that is on the disk. Safe for concurrent use.
-type flight struct {
+type inFlightNotes struct {
 	most int
 
 	mu    sync.Mutex
@@ -32,14 +32,14 @@ type flight struct {
 	less  chan struct{} // capacity 1: some were told
 }
 
-func newFlight(coreMax int) *flight {
-	return &flight{most: max(1, min(notesFlightMax, coreMax/notesFlightPart)), less: make(chan struct{}, 1)}
+func newInFlightNotes(coreMax int) *inFlightNotes {
+	return &inFlightNotes{most: max(1, min(notesFlightMax, coreMax/notesFlightPart)), less: make(chan struct{}, 1)}
 }
 
 // add takes a note, when there is room for it. It is false when the shell ended before. One
 // goroutine adds.
-func (f *flight) add(ctx context.Context, end <-chan struct{}, n scheduler.Note) bool {
-	for !f.put(n) {
+func (f *inFlightNotes) add(ctx context.Context, end <-chan struct{}, n scheduler.Note) bool {
+	for !f.addNote(n) {
 		select {
 		case <-f.less:
 		case <-end:
@@ -51,7 +51,7 @@ func (f *flight) add(ctx context.Context, end <-chan struct{}, n scheduler.Note)
 	return true
 }
 
-func (f *flight) put(n scheduler.Note) bool {
+func (f *inFlightNotes) addNote(n scheduler.Note) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	size := noteSize(n)
@@ -65,9 +65,9 @@ func (f *flight) put(n scheduler.Note) bool {
 
 func noteSize(n scheduler.Note) int { return len(n.Name) + len(n.Body) + noteBytesOverheads }
 
-// told takes out what a round tells of, and what was before it. The policy's own notes come with
+// removeDelivered takes out what a round tells of, and what was before it. The policy's own notes come with
 // them; one that is like a note of the shell's lets go of that a little sooner.
-func (f *flight) told(r *scheduler.Round) {
+func (f *inFlightNotes) removeDelivered(r *scheduler.Round) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	done := 0
@@ -93,7 +93,7 @@ func (f *flight) told(r *scheduler.Round) {
 }
 
 // notes hands on what the plug-in's shell posts, as fast as the policy is told of it.
-func (s *Supervisor) notes(h *hosted) {
+func (s *Supervisor) notes(h *policyProcess) {
 	for n := range h.host.Notes() {
 		if !h.flight.add(s.ctx, h.end, n) {
 			continue // it has ended, and nobody is to be told; its host closes the channel

@@ -25,7 +25,7 @@ func TestFlight(t *testing.T) {
 		note := func(i int) scheduler.Note { return scheduler.Note{Name: fmt.Sprint(i)} }
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		f, end := newFlight(20), make(chan struct{})
+		f, end := newInFlightNotes(20), make(chan struct{})
 		in, posts := 0, make(chan scheduler.Note, 10)
 		go func() {
 			for n := range posts {
@@ -51,7 +51,7 @@ func TestFlight(t *testing.T) {
 		} {
 			posts <- step.post
 			synctest.Wait()
-			f.told(noted(step.tell...))
+			f.removeDelivered(noted(step.tell...))
 			synctest.Wait()
 			if in != step.want {
 				t.Errorf("after note %s %d are in, want %d", step.post.Name, in, step.want)

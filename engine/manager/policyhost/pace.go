@@ -7,8 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// pace is how long a generation's rounds take. Safe for concurrent use.
-type pace struct {
+// latency is how long a generation's rounds take. Safe for concurrent use.
+type latency struct {
 	mu            sync.Mutex
 	number        uint64    // of the round under way
 	asked         time.Time // its start; zero when none is
@@ -18,15 +18,15 @@ type pace struct {
 	slow          uint64
 }
 
-// begin notes that a round is asked.
-func (p *pace) begin(number uint64) {
+// beginRound notes that a round is asked.
+func (p *latency) beginRound(number uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.number, p.asked = number, time.Now()
 }
 
-// end notes its answer and returns how long it took.
-func (p *pace) end() time.Duration {
+// endRound notes its answer and returns how long it took.
+func (p *latency) endRound() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	took := time.Since(p.asked)
@@ -39,7 +39,7 @@ func (p *pace) end() time.Duration {
 
 // late counts the round under way as slow and returns its number; false when it
 // was answered meanwhile.
-func (p *pace) late() (uint64, bool) {
+func (p *latency) late() (uint64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.asked.IsZero() {
@@ -49,7 +49,7 @@ func (p *pace) late() (uint64, bool) {
 	return p.number, true
 }
 
-func (p *pace) times(slow time.Duration) *wire.RoundTimes {
+func (p *latency) times(slow time.Duration) *wire.RoundTimes {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &wire.RoundTimes{Last: int64(p.last), Longest: int64(p.longest), Slow: int64(slow), SlowRounds: p.slow}

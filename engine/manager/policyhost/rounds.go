@@ -40,8 +40,8 @@ func (s *Supervisor) Ask(a core.AskPolicy) {
 }
 
 // carry takes rounds to a host and its answers back.
-func (s *Supervisor) carry(h *hosted) {
-	late := time.AfterFunc(time.Hour, func() { s.slow.late(h.name, h.generation, &h.pace, s.slowRound(h)) })
+func (s *Supervisor) carry(h *policyProcess) {
+	late := time.AfterFunc(time.Hour, func() { s.slow.late(h.name, h.generation, &h.latency, s.slowRound(h)) })
 	late.Stop()
 	defer late.Stop()
 	for {
@@ -50,7 +50,7 @@ func (s *Supervisor) carry(h *hosted) {
 			return
 		case r := <-h.rounds:
 			slow := s.slowRound(h)
-			h.pace.begin(r.Number)
+			h.latency.beginRound(r.Number)
 			late.Reset(slow)
 			answer, err := h.host.AssignTasks(s.ctx, r)
 			late.Stop()
@@ -58,26 +58,26 @@ func (s *Supervisor) carry(h *hosted) {
 				s.failed(h, err)
 				return
 			}
-			took := h.pace.end()
+			took := h.latency.endRound()
 			s.needs.Stats.Round(took)
 			if took > slow {
-				s.slow.took(took, r.Number, slow)
+				s.slow.roundAnswered(took, r.Number, slow)
 			}
 			m := &wire.PolicyAnswer{Generation: h.generation, Round: r.Number, Decisions: answer.Bytes}
-			_ = s.needs.Inbox.Put(s.ctx, inbox.Entry{Inputs: []*wire.Input{wire.NewInput(m)}, Decisions: &answer.Decisions})
+			_ = s.needs.Inbox.Enqueue(s.ctx, inbox.Entry{Inputs: []*wire.Input{wire.NewInput(m)}, Decisions: &answer.Decisions})
 		}
 	}
 }
 
 // slowRound is from when on a round of a generation counts as slow.
-func (s *Supervisor) slowRound(h *hosted) time.Duration {
+func (s *Supervisor) slowRound(h *policyProcess) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return h.spec.SlowRound
 }
 
 // watch notices that a host ended by itself.
-func (s *Supervisor) watch(h *hosted) {
+func (s *Supervisor) watch(h *policyProcess) {
 	select {
 	case <-h.end:
 	case <-h.host.Done():
@@ -138,7 +138,7 @@ func (s *Supervisor) Durable(a core.AskPolicy) {
 	if h == nil {
 		return
 	}
-	h.flight.told(a.Round)
+	h.flight.removeDelivered(a.Round)
 	select {
 	case <-h.durable: // the next says it, too
 	default:
@@ -147,7 +147,7 @@ func (s *Supervisor) Durable(a core.AskPolicy) {
 }
 
 // tellDurable hands on what Durable is told.
-func (s *Supervisor) tellDurable(h *hosted) {
+func (s *Supervisor) tellDurable(h *policyProcess) {
 	for {
 		select {
 		case <-h.end:
@@ -185,7 +185,7 @@ func (s *Supervisor) Deciding() (metrics.Policy, bool) {
 	if h == nil {
 		return metrics.Policy{}, false
 	}
-	_, start := epochid.Apart(h.generation)
+	_, start := epochid.Split(h.generation)
 	return metrics.Policy{Name: h.name, Version: h.described.Version, Start: start, Since: s.since}, true
 }
 
@@ -256,9 +256,9 @@ func (s *Supervisor) Overview() *wire.PolicyReply {
 }
 
 // describe tells of a generation that runs; with mu held.
-func (s *Supervisor) describe(h *hosted, r *wire.PolicyReply) {
+func (s *Supervisor) describe(h *policyProcess, r *wire.PolicyReply) {
 	r.Name, r.Version, r.Generation, r.Started = h.name, h.described.Version, h.generation, s.since.UnixNano()
-	r.RoundTimes = h.pace.times(h.spec.SlowRound)
+	r.RoundTimes = h.latency.times(h.spec.SlowRound)
 	r.Pages = h.described.Abilities.Has(scheduler.AbilityPager) || h.described.Abilities.Has(scheduler.AbilityPages)
 	r.Pid = int64(h.host.PID())
 	r.Memory, r.MemoryMax = h.host.Memory()

@@ -28,7 +28,7 @@ type slow struct {
 }
 
 // late tells of a round of a generation that has not been answered for a while.
-func (s *slow) late(name string, generation uint64, p *pace, bound time.Duration) {
+func (s *slow) late(name string, generation uint64, p *latency, bound time.Duration) {
 	number, still := p.late()
 	if !still {
 		return
@@ -47,8 +47,8 @@ func (s *slow) late(name string, generation uint64, p *pace, bound time.Duration
 	}
 }
 
-// took tells of a round that was answered in the end.
-func (s *slow) took(took time.Duration, round uint64, bound time.Duration) {
+// roundAnswered tells of a round that was answered in the end.
+func (s *slow) roundAnswered(took time.Duration, round uint64, bound time.Duration) {
 	s.show(bound, fmt.Sprintf("the policy is slow: it took %v for round %d", took.Round(time.Millisecond), round))
 }
 

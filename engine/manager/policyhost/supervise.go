@@ -124,7 +124,7 @@ type Needs struct {
 
 // New returns one that ends with ctx, and runs nothing yet.
 func New(ctx context.Context, of Needs) *Supervisor {
-	return &Supervisor{needs: of, ctx: ctx, keeper: &keeper{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Problems}, live: map[uint64]*hosted{}, state: Starting}
+	return &Supervisor{needs: of, ctx: ctx, keeper: &acceptedConfigStore{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Problems}, live: map[uint64]*policyProcess{}, state: Starting}
 }
 
 // Supervisor keeps a policy running: it starts plug-ins, takes rounds to them,
@@ -135,18 +135,18 @@ func New(ctx context.Context, of Needs) *Supervisor {
 type Supervisor struct {
 	needs   Needs
 	ctx     context.Context
-	keeper  *keeper
+	keeper  *acceptedConfigStore
 	refused refusalLog
 	slow    slow
 
 	mu       sync.Mutex
-	starts   uint32             // generations begun in this life
-	spec     Policy             // what is to run
-	live     map[uint64]*hosted // all that have not ended
-	current  *hosted            // the newest that was started
-	incoming *hosted            // being started; beside current when this is a swap
-	failures []time.Time        // within the window
-	pause    time.Duration      // before the next start
+	starts   uint32                    // generations begun in this life
+	spec     Policy                    // what is to run
+	live     map[uint64]*policyProcess // all that have not ended
+	current  *policyProcess            // the newest that was started
+	incoming *policyProcess            // being started; beside current when this is a swap
+	failures []time.Time               // within the window
+	pause    time.Duration             // before the next start
 	state    string
 	since    time.Time // when current took over
 	lookFrom time.Time // not before then it is looked at
@@ -159,8 +159,8 @@ type Supervisor struct {
 	sending sync.Mutex // held while settings are sent
 }
 
-// hosted is one generation of a policy.
-type hosted struct {
+// policyProcess is one generation of a policy.
+type policyProcess struct {
 	generation uint64
 	name       string // of the policy in the configuration
 	spec       Policy
@@ -172,31 +172,31 @@ type hosted struct {
 	mends      bool // somebody asked for it: what was wrong before is told no more
 	ended      bool
 	rounds     chan *scheduler.Round // capacity 1: one round is in flight at a time
-	flight     *flight
+	flight     *inFlightNotes
 	durable    chan uint64   // capacity 1: the last round with notes that is on the disk
 	end        chan struct{} // closed when ended
-	pace       pace
+	latency    latency
 	outcome    chan error // capacity 1: nil when it has taken over, or why it did not
 }
 
 // config are the settings that it is started with.
-func (h *hosted) config() scheduler.Config {
+func (h *policyProcess) config() scheduler.Config {
 	if h.inProcess {
 		return scheduler.Config{} // those of spec are another policy's
 	}
 	return h.spec.Config
 }
 
-// took tells who waits for it what became of it; only the first word counts.
-func (h *hosted) took(err error) {
+// resolve tells who waits for it what became of it; only the first word counts.
+func (h *policyProcess) resolve(err error) {
 	select {
 	case h.outcome <- err:
 	default:
 	}
 }
 
-// Begin starts the policy that the configuration names.
-func (s *Supervisor) Begin(spec Policy) {
+// BeginWith starts the policy that the configuration names.
+func (s *Supervisor) BeginWith(spec Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.launch(spec, false)
@@ -204,7 +204,7 @@ func (s *Supervisor) Begin(spec Policy) {
 
 // launch starts a generation; with mu held. Numbers grow over restarts of the
 // manager too.
-func (s *Supervisor) launch(spec Policy, inProcess bool) *hosted {
+func (s *Supervisor) launch(spec Policy, inProcess bool) *policyProcess {
 	if s.closed {
 		return nil
 	}
@@ -213,9 +213,9 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *hosted {
 	if inProcess {
 		name = builtin
 	}
-	h := &hosted{
-		generation: epochid.Of(s.needs.Term, uint64(s.starts)), name: name, spec: spec, inProcess: inProcess,
-		flight: newFlight(s.needs.NotesMax), rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}), outcome: make(chan error, 1),
+	h := &policyProcess{
+		generation: epochid.New(s.needs.Term, uint64(s.starts)), name: name, spec: spec, inProcess: inProcess,
+		flight: newInFlightNotes(s.needs.NotesMax), rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}), outcome: make(chan error, 1),
 	}
 	s.spec, s.incoming, s.live[h.generation] = spec, h, h
 	if s.current == nil {
@@ -233,7 +233,7 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *hosted {
 }
 
 // open starts the process and lets it check its settings.
-func (s *Supervisor) open(h *hosted) (policy.Host, error) {
+func (s *Supervisor) open(h *policyProcess) (policy.Host, error) {
 	if h.inProcess {
 		return policy.InProcess(s.needs.Fallback()), nil
 	}
@@ -255,10 +255,10 @@ func checked(ctx context.Context, launch func(context.Context, policy.Options) (
 	return host, nil
 }
 
-// Judge has a policy's program say whether it takes its settings, in a process of its own beside
+// Validate has a policy's program say whether it takes its settings, in a process of its own beside
 // whatever runs. The error is in the policy's own words. data is the folder of the manager whose
 // process it is; "": of none.
-func Judge(ctx context.Context, spec Policy, data string) error {
+func Validate(ctx context.Context, spec Policy, data string) error {
 	o := policy.Options{Dir: SocketFolder(data), Log: slog.New(slog.DiscardHandler)}
 	if data != "" {
 		o.Mark = pluginMark(data)
@@ -324,7 +324,7 @@ func (p *Policy) placed(err error) error {
 	return shortened(list)
 }
 
-func (s *Supervisor) launched(h *hosted, host policy.Host) {
+func (s *Supervisor) launched(h *policyProcess, host policy.Host) {
 	s.mu.Lock()
 	if h.ended { // something newer took its place
 		s.mu.Unlock()
@@ -364,7 +364,7 @@ func (s *Supervisor) Start(a core.StartPolicy) {
 	})
 }
 
-func (s *Supervisor) started(h *hosted, d scheduler.Description) {
+func (s *Supervisor) started(h *policyProcess, d scheduler.Description) {
 	d.Name, d.Version = limits.Cut(d.Name, limits.TextBytesMax), limits.Cut(d.Version, limits.TextBytesMax)
 	s.mu.Lock()
 	if h.ended {
@@ -383,14 +383,14 @@ func (s *Supervisor) started(h *hosted, d scheduler.Description) {
 		if h.mends {
 			s.needs.Problems.Clear(conditions.Policy)
 		}
-		s.needs.Problems.Settle(conditions.Policy, h.spec.FailuresWindow)
+		s.needs.Problems.ClearAfter(conditions.Policy, h.spec.FailuresWindow)
 		s.accept(h.spec)
 	}
 	s.mu.Unlock()
 	if s.needs.Looked != nil {
-		s.wait.Go(func() { s.look(h) })
+		s.wait.Go(func() { s.pollStatus(h) })
 	}
-	h.took(nil)
+	h.resolve(nil)
 	s.needs.Log.Info("the policy runs", "policy", h.name, "version", d.Version, "generation", h.generation, "pid", h.host.PID())
 	s.input(wire.NewPolicyStarted(h.generation, d))
 	s.mu.Lock()
@@ -418,12 +418,12 @@ func (s *Supervisor) Gone(a core.PolicyGone) {
 }
 
 // end closes a generation; with mu held.
-func (s *Supervisor) end(h *hosted) {
+func (s *Supervisor) end(h *policyProcess) {
 	if h.ended {
 		return
 	}
 	h.ended = true
-	h.took(errNewer)
+	h.resolve(errNewer)
 	close(h.end)
 	delete(s.live, h.generation)
 	if h.host != nil {
@@ -433,14 +433,14 @@ func (s *Supervisor) end(h *hosted) {
 
 // failed takes a generation off that could not start, died, hung or broke the
 // contract, and decides what comes in its place.
-func (s *Supervisor) failed(h *hosted, err error) {
+func (s *Supervisor) failed(h *policyProcess, err error) {
 	err = shortened(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if h.ended {
 		return
 	}
-	h.took(err)
+	h.resolve(err)
 	s.end(h)
 	if s.closed {
 		return
@@ -483,7 +483,7 @@ func (s *Supervisor) failed(h *hosted, err error) {
 // rejected starts what was accepted before in the place of a policy that rejects its
 // settings at the manager's start: work that runs is not to wait, and be lost, for a
 // slip in a file; with mu held.
-func (s *Supervisor) rejected(h *hosted, err error) {
+func (s *Supervisor) rejected(h *policyProcess, err error) {
 	last := *s.needs.Last
 	s.needs.Last = nil
 	s.needs.Problems.Set(conditions.Settings, fmt.Sprintf("policy %s rejects its settings, those that were accepted last are in force:\n%v", h.name, problemsOf(err)), 0)
@@ -535,7 +535,7 @@ func (e *shortError) Unwrap() error { return e.err }
 
 // restart starts the policy once more, or the one in this process when it has
 // failed too often, or stalled, which it would do again; with mu held.
-func (s *Supervisor) restart(h *hosted, stalled bool, log *slog.Logger) {
+func (s *Supervisor) restart(h *policyProcess, stalled bool, log *slog.Logger) {
 	now := time.Now()
 	s.restarts++
 	s.needs.Stats.Restart()

@@ -29,7 +29,7 @@ func TestTextsOfAPolicyAreCut(t *testing.T) {
 			s := New(t.Context(), Needs{
 				Inbox: to, Log: slog.New(slog.NewTextHandler(&logged, nil)), Problems: &conditions.List{}, Stats: metrics.New(), Fatal: func(err error) { fatal = err },
 			})
-			h := &hosted{generation: 1, announced: true, inProcess: true, end: make(chan struct{}), outcome: make(chan error, 1)}
+			h := &policyProcess{generation: 1, announced: true, inProcess: true, end: make(chan struct{}), outcome: make(chan error, 1)}
 			s.current, s.live[1] = h, h
 			h.spec.FailuresWindow, h.spec.FailuresMax = 1, 100
 			s.failed(h, err)

@@ -80,7 +80,7 @@ func Serve(n Needs) (*Server, error) {
 	}
 	n.Core.TellFacts()
 	all, set := n.Core.AllFacts(), core.DefaultSettings()
-	s.history.Begin(0, &all)
+	s.history.BeginAt(0, &all)
 	s.model = readmodel.New(readmodel.Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, all)
 	s.jobs = jobquery.New(s.model, s.history)
 	s.taken.Go(s.forward)
@@ -101,18 +101,18 @@ func (s *Server) Address() string { return s.address }
 func (s *Server) handler() http.Handler {
 	failed := func(context.Context, error) {}
 	shown := rest.New(rest.Needs{
-		Model: s.model, Jobs: s.jobs, Service: service{Server: s}, Policy: s, Pools: &pools.Book{}, Kept: s.history, Failed: failed, Stopping: s.stopping,
+		Model: s.model, Jobs: s.jobs, Service: service{Server: s}, Policy: s, Pools: &pools.Cache{}, History: s.history, Failed: failed, Stopping: s.stopping,
 	})
 	all, mux := shown.Routes(), http.NewServeMux()
 	maps.Copy(all, pages.New(pages.Needs{Shown: shown, Actions: true, Generation: func(g uint64) (uint64, uint64) { return 0, g }, Failed: failed}).Routes())
 	for pattern, handler := range all {
 		mux.Handle(pattern, handler)
 	}
-	return rest.Routed(mux, func(w http.ResponseWriter, _ *http.Request, code int, why string) { rest.Tell(w, code, why) })
+	return rest.Routed(mux, func(w http.ResponseWriter, _ *http.Request, code int, why string) { rest.WriteProblem(w, code, why) })
 }
 
-// Take hands over what changed in a step. Where the server is far behind it waits, as a manager does.
-func (s *Server) Take(record uint64, f core.Facts) { s.steps <- step{record, f} }
+// TakeChanges hands over what changed in a step. Where the server is far behind it waits, as a manager does.
+func (s *Server) TakeChanges(record uint64, f core.Facts) { s.steps <- step{record, f} }
 
 // forward gives facts to history and to the model once they are durable, until Close.
 func (s *Server) forward() {
@@ -120,8 +120,8 @@ func (s *Server) forward() {
 		if s.durable(t.record) != nil {
 			continue // the log is closed, or broken: whoever steps says so
 		}
-		s.history.Take(t.record, &t.facts)
-		s.model.Hand(t.facts)
+		s.history.TakeChanges(t.record, &t.facts)
+		s.model.Enqueue(t.facts)
 	}
 }
 
@@ -146,7 +146,7 @@ type service struct {
 	*Server
 }
 
-func (v service) Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
+func (v service) FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
 	return v.jobs.Find(ctx, id)
 }
 

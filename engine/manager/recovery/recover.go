@@ -66,8 +66,8 @@ func (c Clock) Now() scheduler.Time { return c.base.Add(time.Since(c.start)) }
 
 // Listener is told what a core that is restored knows, and what it decides again.
 type Listener interface {
-	// Begin gets all there is behind a record, and Replay what each of those that follow told.
-	Begin(record uint64, all *core.Facts)
+	// BeginAt gets all there is after a record, and Replay what changed with each that follows.
+	BeginAt(record uint64, all *core.Facts)
 	Replay(record uint64, actions []core.Action)
 	// Replayed ends it: this record is the last. The log may drop all of them when it returns.
 	Replayed(ctx context.Context, last uint64)
@@ -132,11 +132,11 @@ func (r *Replay) Restore(checkpoint [][]byte) (err error) {
 
 // Step takes the next record.
 func (r *Replay) Step(number uint64, record []byte) error {
-	batch, err := r.Read(number, record)
+	batch, err := r.DecodeBatch(number, record)
 	if err != nil {
 		return err
 	}
-	actions := r.Take(batch)
+	actions := r.StepBatch(batch)
 	if r.hears != nil {
 		r.hears.Replay(number, actions)
 	}
@@ -148,11 +148,11 @@ func (r *Replay) listen(hears Listener, record uint64) {
 	r.hears = hears
 	r.Core.TellFacts()
 	all := r.Core.AllFacts()
-	hears.Begin(record, &all)
+	hears.BeginAt(record, &all)
 }
 
-// Read reads the batch of a record, and holds it against what it needs to be decided again.
-func (r *Replay) Read(number uint64, record []byte) (*wire.Batch, error) {
+// DecodeBatch reads the batch of a record, and holds it against what it needs to be decided again.
+func (r *Replay) DecodeBatch(number uint64, record []byte) (*wire.Batch, error) {
 	batch := &wire.Batch{}
 	if err := proto.Unmarshal(record, batch); err != nil {
 		return nil, fmt.Errorf("event log file %s: record %d is no batch: %w", r.file, number, err)
@@ -167,8 +167,8 @@ func (r *Replay) Read(number uint64, record []byte) (*wire.Batch, error) {
 	return batch, nil
 }
 
-// Take decides a batch again, and returns what was to be done then.
-func (r *Replay) Take(batch *wire.Batch) []core.Action {
+// StepBatch decides a batch again, and returns what was to be done then.
+func (r *Replay) StepBatch(batch *wire.Batch) []core.Action {
 	r.last = scheduler.Time(batch.At)
 	return r.Core.Step(batch)
 }

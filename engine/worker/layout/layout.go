@@ -67,7 +67,7 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", s.JobName, err)
 	}
-	if err := settle(p); err != nil {
+	if err := applySubmission(p); err != nil {
 		return nil, fmt.Errorf("job %s: %w", p.Name, err)
 	}
 	g, err := plan.Build(defs, p)
@@ -105,9 +105,9 @@ func Build(defs []job.Definition, s *wire.WorkerSetup) (l *Layout, err error) {
 	return l, nil
 }
 
-// settle has the program find its flags and its variables as they were when the job was
+// applySubmission has the program find its flags and its variables as they were when the job was
 // submitted.
-func settle(p *plan.Submission) error {
+func applySubmission(p *plan.Submission) error {
 	for _, v := range p.Environment {
 		var err error
 		if v.Unset {

@@ -31,8 +31,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
-// Folder is a launcher's data folder. While it is open no other launcher has it.
-type Folder struct {
+// Dir is a launcher's data folder. While it is open no other launcher has it.
+type Dir struct {
 	root     string
 	lock     *os.File
 	note     *os.File // the last two incarnations; open, and as large as it ever gets
@@ -48,10 +48,10 @@ const dataName = "launcher"
 var versions = dataformat.Versions{"files": 1}
 
 // Identity tells the folder from all others, in all lives of its launcher.
-func (d *Folder) Identity() string { return d.identity }
+func (d *Dir) Identity() string { return d.identity }
 
 // Mark is what a worker of this folder has in its environment.
-func (d *Folder) Mark() string { return Variable + "=" + d.root }
+func (d *Dir) Mark() string { return Variable + "=" + d.root }
 
 // Variable marks the workers of a data folder in their environment, so that a
 // successor finds strays.
@@ -66,7 +66,7 @@ const (
 
 // Open locks the data folder and removes what an earlier life left there but for the attempts'
 // logs, processes first: they could write on. Others says that workers run as other users.
-func Open(root string, others bool) (*Folder, error) {
+func Open(root string, others bool) (*Dir, error) {
 	mode := map[bool]fs.FileMode{false: closed, true: passable}[others]
 	if err := dataformat.Check(root, dataName, versions); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func Open(root string, others bool) (*Folder, error) {
 		}
 		return nil, fmt.Errorf("lock data folder %s: %w", root, err)
 	}
-	d := &Folder{root: root, lock: f}
+	d := &Dir{root: root, lock: f}
 	if err := proctree.KillMarked(proctree.Mark(d.Mark())); err != nil {
 		d.Close()
 		return nil, fmt.Errorf("processes of an earlier launcher on %s are left and can't be killed: %w", root, err)
@@ -126,18 +126,18 @@ const (
 )
 
 // Store is the folder of what attempts stored.
-func (d *Folder) Store() string { return filepath.Join(d.root, storeName) }
+func (d *Dir) Store() string { return filepath.Join(d.root, storeName) }
 
 // Scratch is the folder of temporary files.
-func (d *Folder) Scratch() string { return filepath.Join(d.root, scratchName) }
+func (d *Dir) Scratch() string { return filepath.Join(d.root, scratchName) }
 
 // Logs is the folder of the attempts' logs.
-func (d *Folder) Logs() string { return filepath.Join(d.root, logsName) }
+func (d *Dir) Logs() string { return filepath.Join(d.root, logsName) }
 
 // Incarnation returns a number larger than any before it, also when the clock
 // went back. It writes over what it wrote before, in a file that is open since the
 // start: a full disk has room for that.
-func (d *Folder) Incarnation() (uint64, error) {
+func (d *Dir) Incarnation() (uint64, error) {
 	noted, err := d.noted()
 	if err != nil {
 		return 0, err
@@ -158,7 +158,7 @@ func (d *Folder) Incarnation() (uint64, error) {
 }
 
 // noted are the two incarnations noted last, 0 for none.
-func (d *Folder) noted() (noted [2]uint64, err error) {
+func (d *Dir) noted() (noted [2]uint64, err error) {
 	for i := range noted {
 		text := make([]byte, noteSlot)
 		n, err := d.note.ReadAt(text, int64(i*noteSlot))
@@ -175,7 +175,7 @@ func (d *Folder) noted() (noted [2]uint64, err error) {
 // claimIdentity reads the folder's identity, and makes one for a new folder, and for
 // one whose incarnations have come so far that they can't grow much longer: to the
 // manager that is another launcher.
-func (d *Folder) claimIdentity() error {
+func (d *Dir) claimIdentity() error {
 	path := filepath.Join(d.root, "identity")
 	noted, err := d.noted()
 	if err != nil {
@@ -199,7 +199,7 @@ func (d *Folder) claimIdentity() error {
 }
 
 // Accept keeps the configuration that the launcher has joined with.
-func (d *Folder) Accept(source []byte) error {
+func (d *Dir) Accept(source []byte) error {
 	return atomicfile.Replace(filepath.Join(d.root, acceptedFile), source)
 }
 
@@ -221,7 +221,7 @@ func Accepted(data string) ([]byte, error) {
 const noteSlot = 512
 
 // claimNote opens the file of incarnations and fills it up.
-func (d *Folder) claimNote() error {
+func (d *Dir) claimNote() error {
 	f, err := os.OpenFile(filepath.Join(d.root, "incarnation"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
@@ -240,7 +240,7 @@ func (d *Folder) claimNote() error {
 }
 
 // Close gives the folder free.
-func (d *Folder) Close() {
+func (d *Dir) Close() {
 	d.note.Close() // nil, when it was not opened
 	d.lock.Close()
 }

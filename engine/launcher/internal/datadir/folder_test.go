@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/dataformat"
 )
 
-func open(t *testing.T, root string) *datadir.Folder {
+func open(t *testing.T, root string) *datadir.Dir {
 	t.Helper()
 	f, err := datadir.Open(root, false)
 	if err != nil {
@@ -19,7 +19,7 @@ func open(t *testing.T, root string) *datadir.Folder {
 	return f
 }
 
-func incarnation(t *testing.T, f *datadir.Folder) uint64 {
+func incarnation(t *testing.T, f *datadir.Dir) uint64 {
 	t.Helper()
 	n, err := f.Incarnation()
 	if err != nil {

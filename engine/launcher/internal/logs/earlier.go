@@ -118,9 +118,9 @@ func New(o Options) (*Logs, error) {
 	return l, nil
 }
 
-// Joined says to which manager the launcher belongs now. Logs of attempts of another one go: nobody can
+// JoinManager says to which manager the launcher belongs now. Logs of attempts of another one go: nobody can
 // ask for them any more. It waits for the disk.
-func (l *Logs) Joined(manager string) {
+func (l *Logs) JoinManager(manager string) {
 	l.mu.Lock()
 	l.manager = manager
 	slices.SortStableFunc(l.ended, func(x, y *Log) int { return of(x, manager) - of(y, manager) })

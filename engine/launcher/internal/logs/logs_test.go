@@ -37,7 +37,7 @@ func open(t *testing.T, o logs.Options) *logs.Logs {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all.Joined("m")
+	all.JoinManager("m")
 	return all
 }
 
@@ -177,7 +177,7 @@ func printForEver(folder string) {
 	if err != nil {
 		panic(err)
 	}
-	all.Joined("m")
+	all.JoinManager("m")
 	log := all.Open(7)
 	for i := 0; ; i++ {
 		fmt.Fprint(log, printed(i))
@@ -291,7 +291,7 @@ func TestWhatStays(t *testing.T) {
 			t.Errorf("log %d says something else", id)
 		}
 	}
-	next.Joined("another manager")
+	next.JoinManager("another manager")
 	if names, err := os.ReadDir(folder); err != nil || len(names) > 0 {
 		t.Errorf("another manager's launcher has %v, %v", names, err)
 	}

@@ -74,9 +74,9 @@ func New(send func(context.Context, *wire.LogTails) error, log *slog.Logger) *Qu
 	return &Queue{send: send, log: log, wake: make(chan struct{}, 1)}
 }
 
-// Joined says to which manager the launcher belongs, and how many bytes of a log it wants, and of one
+// JoinManager says to which manager the launcher belongs, and how many bytes of a log it wants, and of one
 // whose attempt failed; 0: none. Attempts of another manager are not sent any more.
-func (q *Queue) Joined(manager string, tail, failed int64) {
+func (q *Queue) JoinManager(manager string, tail, failed int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.manager = manager
@@ -131,8 +131,8 @@ func (q *Queue) giveUp() {
 	q.lost++
 }
 
-// take takes what goes into one message, without what is to be read, and for whom it is.
-func (q *Queue) take() (list []over, manager string) {
+// takeBatch takes what goes into one message, without what is to be read, and for whom it is.
+func (q *Queue) takeBatch() (list []over, manager string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	bytes := int64(0)
@@ -174,7 +174,7 @@ func (q *Queue) Run(ctx context.Context) {
 		}
 		pause(ctx, gather)
 		for ctx.Err() == nil {
-			list, manager := q.take()
+			list, manager := q.takeBatch()
 			if len(list) == 0 {
 				break
 			}

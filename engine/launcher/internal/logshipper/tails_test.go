@@ -52,7 +52,7 @@ func TestSends(t *testing.T) {
 	}
 	m := &manager{}
 	q := New(m.take, slog.New(slog.DiscardHandler))
-	q.Joined("m", 4<<10, 16<<10)
+	q.JoinManager("m", 4<<10, 16<<10)
 	printed := map[uint64]string{1: "", 2: "short", 3: strings.Repeat("long\n", 2000), 4: strings.Repeat("failed\n", 8000), 5: "failed, short"}
 	add := func(id uint64, text string) {
 		log := all.Open(id)
@@ -60,9 +60,9 @@ func TestSends(t *testing.T) {
 		log.End()
 		q.Add(7, id, log, strings.HasPrefix(text, "failed"))
 	}
-	all.Joined("another")
+	all.JoinManager("another")
 	add(9, "another manager's")
-	all.Joined("m")
+	all.JoinManager("m")
 	for id := uint64(1); id <= 5; id++ {
 		add(id, printed[id])
 	}
@@ -91,13 +91,13 @@ func TestBoundOfTheQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := New(nil, slog.New(slog.DiscardHandler))
-	q.Joined("", 1, 1)
+	q.JoinManager("", 1, 1)
 	log := all.Open(1)
 	fmt.Fprint(log, "x")
 	for id := range uint64(waitingMax + 5) {
 		q.Add(1, id, log, id == 0)
 	}
-	list, _ := q.take()
+	list, _ := q.takeBatch()
 	if q.Lost() != 5 || list[0].attempt != 0 || list[1].attempt != 6 {
 		t.Errorf("%d were lost, and the first are %d and %d", q.Lost(), list[0].attempt, list[1].attempt)
 	}

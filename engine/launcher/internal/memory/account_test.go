@@ -52,7 +52,7 @@ func TestRanOut(t *testing.T) {
 // What is there is measured, and what has ended holds nothing.
 func TestLook(t *testing.T) {
 	w := memory.NewWatch(false)
-	held := w.Look([]memory.Root{{PID: os.Getpid(), Memory: 1 << 40}, {PID: 1 << 30, Memory: 1 << 40}}, false)
+	held := w.Measure([]memory.Root{{PID: os.Getpid(), Memory: 1 << 40}, {PID: 1 << 30, Memory: 1 << 40}}, false)
 	if len(held) != 2 || held[0] < 1<<20 || held[1] != 0 {
 		t.Errorf("%v bytes", held)
 	}

@@ -156,9 +156,9 @@ type Root struct {
 	Memory int64
 }
 
-// Look measures what each root holds, with what it started when that is due. Idle says
+// Measure measures what each root holds, with what it started when that is due. Idle says
 // that there is no worker at all.
-func (w *Watch) Look(roots []Root, idle bool) []int64 {
+func (w *Watch) Measure(roots []Root, idle bool) []int64 {
 	if w.looks++; !w.told && (!idle || w.looks%killsIdle == 0) {
 		w.before.Store(w.now)
 		w.now = systemKills()

@@ -32,8 +32,8 @@ import (
 // nothing of a dropped job unless its event log lost the job's end.
 const droppedMax = 10_000
 
-// Shelf is safe for concurrent use. Only functions that say so wait for the disk.
-type Shelf struct {
+// Store is safe for concurrent use. Only functions that say so wait for the disk.
+type Store struct {
 	folder string // of the store
 	log    *slog.Logger
 
@@ -52,13 +52,13 @@ type outputs struct {
 	owner int    // id of the user whose files they are
 }
 
-// New is a shelf with nothing on it.
-func New(folder string, log *slog.Logger) *Shelf {
-	return &Shelf{folder: folder, log: log, kept: map[uint64]int{}, stored: map[uint64]outputs{}, dropped: map[uint64]bool{}}
+// New is a store that has nothing.
+func New(folder string, log *slog.Logger) *Store {
+	return &Store{folder: folder, log: log, kept: map[uint64]int{}, stored: map[uint64]outputs{}, dropped: map[uint64]bool{}}
 }
 
 // Folder is where an attempt's files lie.
-func (s *Shelf) Folder(job, attempt uint64) string {
+func (s *Store) Folder(job, attempt uint64) string {
 	return worker.AttemptFolder(s.folder, job, attempt)
 }
 
@@ -66,12 +66,12 @@ func (s *Shelf) Folder(job, attempt uint64) string {
 func jobName(job uint64) string { return "job-" + strconv.FormatUint(job, 10) }
 
 // jobFolder is that folder.
-func (s *Shelf) jobFolder(job uint64) string { return filepath.Join(s.folder, jobName(job)) }
+func (s *Store) jobFolder(job uint64) string { return filepath.Join(s.folder, jobName(job)) }
 
 // Prepare makes the folder of a job's files, for a worker of a user who can't make it
 // himself, and keeps it until Release. It returns the folder; "" for a job that was
 // dropped, which stores nothing any more, and needs no Release. It waits for the disk.
-func (s *Shelf) Prepare(job uint64, uid, gid int) (string, error) {
+func (s *Store) Prepare(job uint64, uid, gid int) (string, error) {
 	s.folders.Lock()
 	defer s.folders.Unlock()
 	if s.Dropped(job) {
@@ -91,7 +91,7 @@ func (s *Shelf) Prepare(job uint64, uid, gid int) (string, error) {
 
 // Release undoes one Prepare. With the last one the folder goes, unless there is something
 // in it. It waits for the disk.
-func (s *Shelf) Release(job uint64) {
+func (s *Store) Release(job uint64) {
 	s.folders.Lock()
 	defer s.folders.Unlock()
 	if s.kept[job]--; s.kept[job] <= 0 {
@@ -100,9 +100,9 @@ func (s *Shelf) Release(job uint64) {
 	}
 }
 
-// Put says that an attempt's files are complete, and who owns them. From now on they are
+// AddOutputs says that an attempt's files are complete, and who owns them. From now on they are
 // served to those that know the token.
-func (s *Shelf) Put(job, attempt uint64, token string, owner int) {
+func (s *Store) AddOutputs(job, attempt uint64, token string, owner int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stored[attempt] = outputs{job, token, owner}
@@ -110,7 +110,7 @@ func (s *Shelf) Put(job, attempt uint64, token string, owner int) {
 
 // Check reports a file of an attempt that would not be served, because it is something
 // else than a plain file of its owner. It waits for the disk.
-func (s *Shelf) Check(job, attempt uint64, channel string, owner int) error {
+func (s *Store) Check(job, attempt uint64, channel string, owner int) error {
 	f, err := s.open(job, attempt, channel, owner)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -122,12 +122,12 @@ func (s *Shelf) Check(job, attempt uint64, channel string, owner int) error {
 }
 
 // open opens a stored file, whatever its owner has made of the names on the way.
-func (s *Shelf) open(job, attempt uint64, channel string, owner int) (*os.File, error) {
+func (s *Store) open(job, attempt uint64, channel string, owner int) (*os.File, error) {
 	return safepath.Open(s.folder, filepath.Join(worker.AttemptFolder("", job, attempt), channel), owner)
 }
 
 // Lookup finds a stored file for the data server.
-func (s *Shelf) Lookup(k store.Key) (store.Stored, bool) {
+func (s *Store) Lookup(k store.Key) (store.Stored, bool) {
 	s.mu.Lock()
 	o, ok := s.stored[uint64(k.Attempt)]
 	s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *Shelf) Lookup(k store.Key) (store.Stored, bool) {
 }
 
 // Stored lists what is there, in order of attempt.
-func (s *Shelf) Stored() []*wire.Stored {
+func (s *Store) Stored() []*wire.Stored {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []*wire.Stored
@@ -159,7 +159,7 @@ func (s *Shelf) Stored() []*wire.Stored {
 
 // Jobs lists the jobs of which there are files, also those that are being removed, in no
 // order; some more than once.
-func (s *Shelf) Jobs() (all []uint64) {
+func (s *Store) Jobs() (all []uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.stored {
@@ -174,7 +174,7 @@ func (s *Shelf) Jobs() (all []uint64) {
 }
 
 // Drop serves what one attempt stored no longer, and has it deleted.
-func (s *Shelf) Drop(attempt uint64) {
+func (s *Store) Drop(attempt uint64) {
 	s.mu.Lock()
 	o, ok := s.stored[attempt]
 	delete(s.stored, attempt)
@@ -186,7 +186,7 @@ func (s *Shelf) Drop(attempt uint64) {
 
 // Remove deletes what an attempt stored, and its job's folder with the last of that. It
 // waits for the disk. Most attempts stored nothing.
-func (s *Shelf) Remove(job, attempt uint64) {
+func (s *Store) Remove(job, attempt uint64) {
 	if _, err := os.Lstat(s.Folder(job, attempt)); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -203,7 +203,7 @@ func (s *Shelf) Remove(job, attempt uint64) {
 // DropJob serves nothing of a job any longer, and remembers that. Asked says that it was
 // dropped before, and gone that nothing is left of it. Unless it was asked before,
 // RemoveJob is to follow.
-func (s *Shelf) DropJob(job uint64) (asked, gone bool) {
+func (s *Store) DropJob(job uint64) (asked, gone bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if gone, asked = s.dropped[job]; asked {
@@ -222,7 +222,7 @@ func (s *Shelf) DropJob(job uint64) (asked, gone bool) {
 }
 
 // Dropped reports whether a job was dropped.
-func (s *Shelf) Dropped(job uint64) bool {
+func (s *Store) Dropped(job uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, dropped := s.dropped[job]
@@ -232,7 +232,7 @@ func (s *Shelf) Dropped(job uint64) bool {
 // RemoveJob deletes the files of a job that was dropped, once nobody writes any more. It
 // is true when that is to be told. Where the disk does not let it, the next DropJob
 // begins again. It waits for the disk.
-func (s *Shelf) RemoveJob(job uint64) bool {
+func (s *Store) RemoveJob(job uint64) bool {
 	err := safepath.RemoveAll(s.folder, jobName(job))
 	if err != nil {
 		s.log.Warn("can't remove a job's stored files", "folder", s.jobFolder(job), "error", err)
@@ -251,7 +251,7 @@ func (s *Shelf) RemoveJob(job uint64) bool {
 }
 
 // Clear serves nothing any longer and forgets all jobs. Empty is to follow.
-func (s *Shelf) Clear() {
+func (s *Store) Clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.stored)
@@ -259,7 +259,7 @@ func (s *Shelf) Clear() {
 }
 
 // Empty deletes all files, once nobody writes any more. It waits for the disk.
-func (s *Shelf) Empty() error {
+func (s *Store) Empty() error {
 	entries, err := os.ReadDir(s.folder)
 	if err != nil {
 		return err

@@ -15,9 +15,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// on is a shelf in a folder of a test.
+// on is a store in a folder of a test.
 type on struct {
-	*outputstore.Shelf
+	*outputstore.Store
 	t      *testing.T
 	folder string
 }
@@ -37,7 +37,7 @@ func (s *on) store(job, attempt uint64) {
 	if err := os.WriteFile(filepath.Join(folder, "c0.n0"), nil, 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	s.Put(job, attempt, fmt.Sprint("token ", attempt), os.Getuid())
+	s.AddOutputs(job, attempt, fmt.Sprint("token ", attempt), os.Getuid())
 }
 
 // serves lists what readers get of the attempts of a job.

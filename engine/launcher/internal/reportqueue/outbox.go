@@ -24,9 +24,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Outbox is safe for concurrent use. Its lock is held for a moment only, and whoever
+// Queue is safe for concurrent use. Its lock is held for a moment only, and whoever
 // holds it takes no other.
-type Outbox struct {
+type Queue struct {
 	wake chan struct{} // holds one: there are reports
 
 	mu          sync.Mutex
@@ -37,20 +37,20 @@ type Outbox struct {
 	reports     []*wire.Report
 }
 
-// New is the outbox of a life that has not met its manager.
-func New(incarnation uint64) *Outbox {
-	return &Outbox{incarnation: incarnation, wake: make(chan struct{}, 1)}
+// New is the queue of an incarnation that has not joined its manager.
+func New(incarnation uint64) *Queue {
+	return &Queue{incarnation: incarnation, wake: make(chan struct{}, 1)}
 }
 
-// Reborn begins another life: whoever was its manager is not known any more.
-func (o *Outbox) Reborn(incarnation uint64) {
+// NewIncarnation begins another life: whoever was its manager is not known any more.
+func (o *Queue) NewIncarnation(incarnation uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.incarnation, o.manager, o.term = incarnation, "", 0
 }
 
-// Joined takes in who the manager is. It is connected from now on, to an empty outbox.
-func (o *Outbox) Joined(manager string, term uint64) {
+// JoinManager takes in who the manager is. It is connected from now on, with an empty queue.
+func (o *Queue) JoinManager(manager string, term uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.manager, o.term = manager, term
@@ -58,14 +58,14 @@ func (o *Outbox) Joined(manager string, term uint64) {
 }
 
 // Disconnect says that reports go nowhere until the launcher has joined anew.
-func (o *Outbox) Disconnect() {
+func (o *Queue) Disconnect() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.connected, o.reports = false, nil
 }
 
 // Connected reports whether there is a manager.
-func (o *Outbox) Connected() bool {
+func (o *Queue) Connected() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.connected
@@ -73,14 +73,14 @@ func (o *Outbox) Connected() bool {
 
 // Manager is the identity of the manager's data, "" before it is known, and the largest
 // term that was seen.
-func (o *Outbox) Manager() (identity string, term uint64) {
+func (o *Queue) Manager() (identity string, term uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.manager, o.term
 }
 
 // Incarnation is the launcher's.
-func (o *Outbox) Incarnation() uint64 {
+func (o *Queue) Incarnation() uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.incarnation
@@ -88,7 +88,7 @@ func (o *Outbox) Incarnation() uint64 {
 
 // Admits reports whether a command is for this life and not of an older term than one
 // before it.
-func (o *Outbox) Admits(c *wire.Command) bool {
+func (o *Queue) Admits(c *wire.Command) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if c.Term < o.term || c.Incarnation != o.incarnation {
@@ -100,7 +100,7 @@ func (o *Outbox) Admits(c *wire.Command) bool {
 
 // Send queues a report, whose incarnation and term it sets. Without a connection it is
 // dropped.
-func (o *Outbox) Send(r *wire.Report) {
+func (o *Queue) Send(r *wire.Report) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.connected {
@@ -115,11 +115,11 @@ func (o *Outbox) Send(r *wire.Report) {
 }
 
 // Wake holds something when there are reports to take.
-func (o *Outbox) Wake() <-chan struct{} { return o.wake }
+func (o *Queue) Wake() <-chan struct{} { return o.wake }
 
-// Take returns the next queued reports, at most max, and no more than fit into one
+// TakeReports returns the next queued reports, at most max, and no more than fit into one
 // message.
-func (o *Outbox) Take(max int) []*wire.Report {
+func (o *Queue) TakeReports(max int) []*wire.Report {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	n, bytes := 0, 0

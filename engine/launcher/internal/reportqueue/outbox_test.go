@@ -15,7 +15,7 @@ import (
 // the reports keep their order.
 func TestMessagesAreBoundedByBytes(t *testing.T) {
 	o := New(1)
-	o.Joined("m", 1)
+	o.JoinManager("m", 1)
 	const reports = 40
 	for i := range uint64(reports) {
 		o.Send(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
@@ -24,7 +24,7 @@ func TestMessagesAreBoundedByBytes(t *testing.T) {
 	}
 	next := uint64(0)
 	for {
-		taken := o.Take(512)
+		taken := o.TakeReports(512)
 		if len(taken) == 0 {
 			break
 		}
@@ -49,7 +49,7 @@ func TestFences(t *testing.T) {
 	o := New(7)
 	report := func() *wire.Report {
 		o.Send(&wire.Report{})
-		if all := o.Take(1); len(all) == 1 {
+		if all := o.TakeReports(1); len(all) == 1 {
 			return all[0]
 		}
 		return nil
@@ -63,7 +63,7 @@ func TestFences(t *testing.T) {
 	if report() != nil {
 		t.Error("a report was kept for nobody")
 	}
-	o.Joined("m", 3)
+	o.JoinManager("m", 3)
 	admits(2, 7, false)
 	admits(3, 6, false)
 	admits(4, 8, false)
@@ -74,11 +74,11 @@ func TestFences(t *testing.T) {
 	}
 	o.Send(&wire.Report{})
 	o.Disconnect()
-	o.Joined("m", 4)
-	if len(o.Take(1)) > 0 {
+	o.JoinManager("m", 4)
+	if len(o.TakeReports(1)) > 0 {
 		t.Error("a report of one connection is told in the next")
 	}
-	o.Reborn(9)
+	o.NewIncarnation(9)
 	if id, term := o.Manager(); id != "" || term != 0 || o.Incarnation() != 9 {
 		t.Errorf("after another start it knows manager %q of term %d", id, term)
 	}
@@ -88,7 +88,7 @@ func TestFences(t *testing.T) {
 // tell is what a record has to tell, in short.
 func tell(r *Record, suspended bool) string {
 	var all []string
-	for _, x := range r.Again(suspended) {
+	for _, x := range r.Unacknowledged(suspended) {
 		name := strings.TrimPrefix(fmt.Sprintf("%T", x.What), "*wire.Report_")
 		if l := x.GetInputLost(); l != nil {
 			name += fmt.Sprint(" ", l.From)
@@ -129,9 +129,9 @@ func TestRecord(t *testing.T) {
 	note(lost(2, 10), lost(1, 11), lost(2, 12), &wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{From: 40}}})
 	want(true, "Started, Suspended, InputLost 2, InputLost 1, FilesWanted")
 	files := func(from uint64) {
-		r.Told(&wire.ToWorker{Do: &wire.ToWorker_Files{Files: &wire.FilesUpdate{From: from}}})
+		r.NoteCommand(&wire.ToWorker{Do: &wire.ToWorker_Files{Files: &wire.FilesUpdate{From: from}}})
 	}
-	r.Told(&wire.ToWorker{Do: &wire.ToWorker_Sources{Sources: &wire.SourcesUpdate{
+	r.NoteCommand(&wire.ToWorker{Do: &wire.ToWorker_Sources{Sources: &wire.SourcesUpdate{
 		Sources: []*wire.Source{{From: 1, Attempt: 11}, {From: 2, Attempt: 13}}, // of the first, that which is lost
 	}}})
 	files(39)

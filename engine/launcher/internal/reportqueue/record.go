@@ -75,9 +75,9 @@ func (r *Record) lose(l *wire.InputLost) {
 	r.lost[k] = l
 }
 
-// Told takes in what the manager tells the attempt: what was lost and is made again, and a
+// NoteCommand takes in what the manager tells the attempt: what was lost and is made again, and a
 // list that begins with the wanted file, need no more be asked for.
-func (r *Record) Told(m *wire.ToWorker) {
+func (r *Record) NoteCommand(m *wire.ToWorker) {
 	for _, s := range m.GetSources().GetSources() {
 		k := lostKey{s.Connection, s.From}
 		if lost := r.lost[k]; lost != nil && lost.Producer != s.Attempt {
@@ -109,9 +109,9 @@ func (r *Record) Overdue(now time.Time, wait time.Duration) bool {
 	return r.ended != nil && now.Sub(r.endedAt) >= wait
 }
 
-// Again is all that the manager may not know, in the order in which it came. Suspended
+// Unacknowledged is all that the manager may not know, in the order in which it came. Suspended
 // says that the attempt stands still.
-func (r *Record) Again(suspended bool) (all []*wire.Report) {
+func (r *Record) Unacknowledged(suspended bool) (all []*wire.Report) {
 	if r.ended != nil {
 		r.endedAt = time.Now()
 		return []*wire.Report{{What: &wire.Report_Ended{Ended: r.ended}}}

@@ -45,8 +45,8 @@ type State struct {
 	since time.Time
 }
 
-// Begin says that the attempt runs from now on.
-func (s *State) Begin() { s.run() }
+// BeginAttempt says that the attempt runs from now on.
+func (s *State) BeginAttempt() { s.run() }
 
 // Want takes in what the manager wants.
 func (s *State) Want(stand bool) { s.wanted, s.ever = stand, s.ever || stand }

@@ -22,7 +22,7 @@ func TestTimeThatStandsIsNoRunningTime(t *testing.T) {
 			}
 		}
 		ran(time.Minute, 0)
-		s.Begin()
+		s.BeginAttempt()
 		ran(3*time.Second, 3*time.Second)
 		s.Became(true, nil)
 		ran(time.Minute, 3*time.Second)
@@ -42,7 +42,7 @@ func TestTimeThatStandsIsNoRunningTime(t *testing.T) {
 // What could not be done is no longer wanted, and what was so stays so.
 func TestWhatCannotBeDoneIsGivenUp(t *testing.T) {
 	var s suspend.State
-	s.Begin()
+	s.BeginAttempt()
 	s.Want(true)
 	s.Became(true, errors.New("no permission"))
 	if s.Wanted() || s.Suspended() {

@@ -35,8 +35,8 @@ func NewAttempt(s *wire.StartAttempt) Attempt {
 	return a
 }
 
-// Told notes what the manager tells the attempt.
-func (a *Attempt) Told(m *wire.ToWorker) {
+// NoteCommand notes what the manager tells the attempt.
+func (a *Attempt) NoteCommand(m *wire.ToWorker) {
 	switch do := m.Do.(type) {
 	case *wire.ToWorker_Sources:
 		a.addSources(do.Sources.Sources)

@@ -91,8 +91,8 @@ func (b *bucket) refill(l limit, now time.Time) {
 	}
 }
 
-// take counts one message; false when that is one too many.
-func (b *bucket) take(l limit, now time.Time) bool {
+// takeToken counts one message; false when that is one too many.
+func (b *bucket) takeToken(l limit, now time.Time) bool {
 	b.refill(l, now)
 	if b.spent >= float64(l.burst) {
 		return false

@@ -155,7 +155,7 @@ func tooLarge(name string, n, most int) *Offence {
 
 // spend counts a message against the rate of its kind.
 func (s *Sender) spend(k kind, now time.Time) error {
-	if l := limits[k]; !s.pace[k].take(l, now) {
+	if l := limits[k]; !s.pace[k].takeToken(l, now) {
 		return offence(TooOften, "it sent %s more than %d times at once, and then more than %d times a second", l.name, l.burst, l.perSecond)
 	}
 	return nil

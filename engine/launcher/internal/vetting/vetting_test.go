@@ -170,7 +170,7 @@ func TestWhatTheManagerTellsIsAnswered(t *testing.T) {
 		}
 	}
 	expect(lost(7, 3, 0), true)
-	a.Told(&wire.ToWorker{Do: &wire.ToWorker_Sources{Sources: &wire.SourcesUpdate{Confirm: 11, Sources: []*wire.Source{{Connection: 3, From: 0, Attempt: 20}, {Connection: 4, From: 2}}}}})
+	a.NoteCommand(&wire.ToWorker{Do: &wire.ToWorker_Sources{Sources: &wire.SourcesUpdate{Confirm: 11, Sources: []*wire.Source{{Connection: 3, From: 0, Attempt: 20}, {Connection: 4, From: 2}}}}})
 	expect(lost(7, 3, 0), true)
 	expect(lost(7, 3, 0), false)
 	expect(lost(7, 4, 2), true)
@@ -179,7 +179,7 @@ func TestWhatTheManagerTellsIsAnswered(t *testing.T) {
 	expect(taken(7, 11), false)
 	a = last()
 	expect(wanted(9, 2), true)
-	a.Told(&wire.ToWorker{Do: &wire.ToWorker_Files{Files: &wire.FilesUpdate{Attempt: 9, From: 2, Files: []*wire.CommittedFile{{}, {}}}}})
+	a.NoteCommand(&wire.ToWorker{Do: &wire.ToWorker_Files{Files: &wire.FilesUpdate{Attempt: 9, From: 2, Files: []*wire.CommittedFile{{}, {}}}}})
 	expect(wanted(9, 2), false)
 	expect(wanted(9, 4), true)
 }

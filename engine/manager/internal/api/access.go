@@ -56,9 +56,9 @@ func known(j *wire.JobSummary) access.Job {
 
 func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }
 
-// Look finds a job that who asks may look at. The error is a NotFound status for one that is unknown, and
+// FindJob finds a job that who asks may look at. The error is a NotFound status for one that is unknown, and
 // PermissionDenied for one of others.
-func (s *Server) Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
+func (s *Server) FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
 	j, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Server) Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, e
 // long asks again before each part: rights end for it, too.
 func (s *Server) mayRead(ctx context.Context, j *wire.JobSummary) error {
 	if rules := s.needs.Rules(); rules != nil {
-		if err := rules.Read(who(ctx, rules), known(j)); err != nil {
+		if err := rules.CheckRead(who(ctx, rules), known(j)); err != nil {
 			return denied(err)
 		}
 	}
@@ -85,7 +85,7 @@ func (s *Server) mayRead(ctx context.Context, j *wire.JobSummary) error {
 // now; nil: he may.
 func (s *Server) MayHear(ctx context.Context, job scheduler.JobID) error {
 	if job != 0 {
-		j, err := s.Look(ctx, job)
+		j, err := s.FindJob(ctx, job)
 		if err == nil {
 			j.Close()
 		}
@@ -102,7 +102,7 @@ func (s *Server) MayHear(ctx context.Context, job scheduler.JobID) error {
 
 // readable is jobStatus for who asks: an error for a job that one may not look at.
 func (s *Server) readable(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
-	j, err := s.Look(ctx, scheduler.JobID(job))
+	j, err := s.FindJob(ctx, scheduler.JobID(job))
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (s *Server) MayLook(ctx context.Context) func(*wire.JobSummary) bool {
 		return func(*wire.JobSummary) bool { return true }
 	}
 	w := who(ctx, rules)
-	return func(j *wire.JobSummary) bool { return rules.Reads(w, known(j)) }
+	return func(j *wire.JobSummary) bool { return rules.MayRead(w, known(j)) }
 }
 
 // ruling numbers the rules that were in force. The zero value has none yet. Safe for concurrent use.
@@ -207,11 +207,11 @@ func judged(ctx context.Context, code int) {
 func (s *Server) Access(ctx context.Context, q *wire.AccessRequest) (*wire.AccessReply, error) {
 	rules := s.needs.Rules()
 	if rules == nil {
-		return &wire.AccessReply{Off: true, Principal: told(ctx, &wire.Principal{Name: q.User})}, nil
+		return &wire.AccessReply{Off: true, Principal: submitter(ctx, &wire.Principal{Name: q.User})}, nil
 	}
 	p, _ := auth.From(ctx)
 	w := who(ctx, rules)
-	r := &wire.AccessReply{Principal: told(ctx, nil)}
+	r := &wire.AccessReply{Principal: submitter(ctx, nil)}
 	if q.User != "" && q.User != p.Name {
 		if !rules.Has(w, access.Viewer, access.Operator, access.Administrator) {
 			return nil, status.Errorf(codes.PermissionDenied, "%s may ask about itself alone: to ask about others needs one of the roles viewer, operator, administrator", p.Name)

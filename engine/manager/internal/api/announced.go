@@ -51,8 +51,8 @@ func (a *announced) note(job uint64, folders []string) (first bool) {
 	return first
 }
 
-// take forgets those of a job, and returns them.
-func (a *announced) take(job uint64) []string {
+// takeFolders forgets those of a job, and returns them.
+func (a *announced) takeFolders(job uint64) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	folders := a.folders[job]
@@ -109,7 +109,7 @@ func (s *Server) clearAnnounced() {
 	var over []uint64
 	ctx, cancel := context.WithTimeout(context.Background(), clearMax)
 	defer cancel()
-	err := s.needs.Inbox.Glance(ctx, func(c *core.Core) {
+	err := s.needs.Inbox.ReadNow(ctx, func(c *core.Core) {
 		for _, job := range jobs {
 			if !c.Awaits(scheduler.JobID(job)) {
 				over = append(over, job)
@@ -120,7 +120,7 @@ func (s *Server) clearAnnounced() {
 		return // the manager ends, or is busy: the next look comes
 	}
 	for _, job := range over {
-		for _, folder := range s.announced.take(job) {
+		for _, folder := range s.announced.takeFolders(job) {
 			_ = plan.RemoveEmpty(ctx, folder) // what the manager does not see, or is not empty, stays
 		}
 	}

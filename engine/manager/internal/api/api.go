@@ -57,7 +57,7 @@ func (s *Server) callWith(ctx context.Context, e inbox.Entry, in func(client uin
 	}
 	defer s.callers.remove(client)
 	e.Inputs = []*wire.Input{in(client)}
-	if err := s.needs.Inbox.Put(ctx, e); err != nil {
+	if err := s.needs.Inbox.Enqueue(ctx, e); err != nil {
 		return core.Reply{}, statusOf(err)
 	}
 	select {
@@ -170,8 +170,8 @@ func NewServer(of Needs) *Server {
 // Reply gives the core's reply to who waits for it. It does not block.
 func (s *Server) Reply(r core.Reply) { s.callers.reply(r) }
 
-// Tell wakes the streams that watch jobs. It does not block.
-func (s *Server) Tell(a core.JobsChanged) { s.watchers.tell(a) }
+// NotifyWatchers wakes the streams that watch jobs. It does not block.
+func (s *Server) NotifyWatchers(a core.JobsChanged) { s.watchers.notifyChanged(a) }
 
 // Close ends what is kept for later calls.
 func (s *Server) Close() { s.http.CloseIdleConnections() }
@@ -181,7 +181,7 @@ func (s *Server) Prepare(ctx context.Context, q *wire.PrepareRequest) (*wire.Pre
 	if err := s.roomForWork(); err != nil {
 		return nil, err
 	}
-	p := told(ctx, q.Principal)
+	p := submitter(ctx, q.Principal)
 	r, err := s.call(ctx, func(client uint64) *wire.Input {
 		return wire.NewInput(&wire.Prepare{Client: client, Principal: p})
 	})
@@ -200,7 +200,7 @@ func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.Submi
 	if q.Spec == nil {
 		return nil, status.Error(codes.InvalidArgument, "the submission holds no job")
 	}
-	s.announced.take(q.Job) // its folders are the job's, or the submitter removes them
+	s.announced.takeFolders(q.Job) // its folders are the job's, or the submitter removes them
 	if err := s.prove(ctx, q.Spec); err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.Submi
 		if !s.needs.Blobs.Sent(hash, sender(ctx)) {
 			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q) was not sent: send it, then submit again", hash)
 		}
-		done, err := s.needs.Graphs.Take(hash, func() (io.ReadCloser, error) { return s.needs.Blobs.Reader(hash) })
+		done, err := s.needs.Graphs.StoreGraph(hash, func() (io.ReadCloser, error) { return s.needs.Blobs.Reader(hash) })
 		switch {
 		case errors.Is(err, blobs.ErrMissing):
 			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q) was not sent: send it, then submit again", hash)
@@ -263,7 +263,7 @@ func (s *Server) draft(ctx context.Context, id scheduler.JobID, spec *wire.JobSp
 	defer s.drafting.Unlock()
 	var set core.Settings
 	awaited := false
-	if err := s.needs.Inbox.Glance(ctx, func(c *core.Core) { set, awaited = c.Settings(), c.Awaits(id) }); err != nil {
+	if err := s.needs.Inbox.ReadNow(ctx, func(c *core.Core) { set, awaited = c.Settings(), c.Awaits(id) }); err != nil {
 		return nil, statusOf(err)
 	}
 	if !awaited {
@@ -319,7 +319,7 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 func (s *Server) Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error) {
 	may := func(rules *access.Rules, j access.Job) error { return rules.Change(who(ctx, rules), "kill", j) }
 	return s.onJob(ctx, q.Job, may, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: told(ctx, q.Principal), Reason: q.Reason})
+		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: submitter(ctx, q.Principal), Reason: q.Reason})
 	})
 }
 
@@ -330,7 +330,7 @@ func (s *Server) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty
 	}
 	may := func(rules *access.Rules, j access.Job) error { return rules.Update(who(ctx, rules), j, q.Pool) }
 	return s.onJob(ctx, q.Job, may, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: told(ctx, q.Principal), Pool: q.Pool, Priority: q.Priority})
+		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: submitter(ctx, q.Principal), Pool: q.Pool, Priority: q.Priority})
 	})
 }
 
@@ -359,7 +359,7 @@ func (s *Server) onJob(ctx context.Context, job uint64, may func(*access.Rules, 
 // Drain keeps new work from a launcher, or lets it come again.
 func (s *Server) Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error) {
 	_, err := s.call(ctx, func(client uint64) *wire.Input {
-		return wire.NewInput(&wire.DrainLauncher{Client: client, Name: q.Launcher, Principal: told(ctx, q.Principal), Drain: q.Drain})
+		return wire.NewInput(&wire.DrainLauncher{Client: client, Name: q.Launcher, Principal: submitter(ctx, q.Principal), Drain: q.Drain})
 	})
 	if err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func (s *Server) Audit(ctx context.Context, q *wire.AuditRequest) (*wire.AuditRe
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.needs.Audit.Read(ctx, ask)
+	p, err := s.needs.Audit.ReadPage(ctx, ask)
 	if err != nil {
 		return nil, status.Error(codes.Internal, "the audit can't be read: "+err.Error())
 	}

@@ -24,7 +24,7 @@ var errTooManyCallers = status.Errorf(codes.ResourceExhausted, "%d requests wait
 
 // newCallers numbers callers as no other life does.
 func newCallers(term uint64) *callers {
-	return &callers{last: epochid.Of(term, 0), waiting: map[uint64]chan core.Reply{}}
+	return &callers{last: epochid.New(term, 0), waiting: map[uint64]chan core.Reply{}}
 }
 
 // add numbers a caller. Replies for numbers of an earlier life find nobody.

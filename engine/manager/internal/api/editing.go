@@ -135,7 +135,7 @@ func (s *Server) ApplySettings(ctx context.Context, q *wire.ApplyRequest) (*wire
 		now = configedit.Tag(text)
 	}
 	entry.Changed(now, configedit.Tag(text))
-	asks := told(ctx, q.Principal)
+	asks := submitter(ctx, q.Principal)
 	by := configedit.Change{Known: q.Tag, Who: asks.GetName(), By: asks.GetBy(), Comment: q.Comment}
 	// Who asks may go away meanwhile: what is begun is finished, or undone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ApplyMax)

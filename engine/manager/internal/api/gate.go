@@ -49,7 +49,7 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 			return err
 		}
 	}
-	p := told(ctx, nil)
+	p := submitter(ctx, nil)
 	p.Name, p.Proof, p.Role = who.Name, who.Proof, who.Role
 	spec.Principal = p
 	return nil
@@ -75,8 +75,8 @@ func asker(ctx context.Context, claimed string) scheduler.Principal {
 	return scheduler.Principal{Name: claimed, Proof: scheduler.Unproven}
 }
 
-// told is the same as the core is told of it, with its groups and with who acts for it.
-func told(ctx context.Context, claimed *wire.Principal) *wire.Principal {
+// submitter is the same as the core is told of it, with its groups and with who acts for it.
+func submitter(ctx context.Context, claimed *wire.Principal) *wire.Principal {
 	p := asker(ctx, claimed.GetName())
 	w := &wire.Principal{Name: p.Name, Proof: p.Proof}
 	if who, ok := auth.From(ctx); ok && who.Proved() {
@@ -106,7 +106,7 @@ func (s *Server) gate(ctx context.Context) (policy.Host, error) {
 		return nil, nil
 	}
 	gates := false
-	if err := s.needs.Inbox.Glance(ctx, func(c *core.Core) { gates = c.Gates() }); err != nil {
+	if err := s.needs.Inbox.ReadNow(ctx, func(c *core.Core) { gates = c.Gates() }); err != nil {
 		return nil, statusOf(err)
 	}
 	if gates {

@@ -90,7 +90,7 @@ type toldLogs struct {
 // wanted. In the end it says how many attempts are not known any more, for want of room in history.
 // The error is errNotYet where the next is to be asked for again.
 func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk], told *toldLogs) (over bool, err error) {
-	j, err := s.Look(ctx, scheduler.JobID(q.Job))
+	j, err := s.FindJob(ctx, scheduler.JobID(q.Job))
 	if err != nil {
 		return false, err
 	}
@@ -204,7 +204,7 @@ func (s *Server) hasStage(ctx context.Context, q *wire.LogsRequest) error {
 	if q.Stage == "" {
 		return nil
 	}
-	j, err := s.Look(ctx, scheduler.JobID(q.Job))
+	j, err := s.FindJob(ctx, scheduler.JobID(q.Job))
 	if err != nil {
 		return err
 	}

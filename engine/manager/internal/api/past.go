@@ -57,7 +57,7 @@ func (s *Server) lost(ctx context.Context, id scheduler.JobID) (lost *wire.Failu
 	if l := s.losses.Load(); l != nil && !may {
 		return l.Of(id), nil
 	}
-	err = s.needs.Inbox.Read(ctx, func(c *core.Core) { lost = c.Lost(id) })
+	err = s.needs.Inbox.ReadDurable(ctx, func(c *core.Core) { lost = c.Lost(id) })
 	return lost, err
 }
 

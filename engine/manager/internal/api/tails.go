@@ -20,7 +20,7 @@ import (
 
 // attemptOf finds an attempt of a job that who asks may look at; whoever gets the job closes it.
 func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id scheduler.AttemptID) (*jobquery.Job, *wire.AttemptStatus, error) {
-	j, err := s.Look(ctx, job)
+	j, err := s.FindJob(ctx, job)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,7 +20,7 @@ func (s *Server) takeTickets(ctx context.Context, q *wire.SubmitRequest) (func(t
 	if len(cache) == 0 {
 		return func(bool) {}, nil
 	}
-	settle, err := s.needs.Tickets.Take(ctx, scheduler.JobID(q.Job), q.Spec.GetPrincipal().GetName(), cache)
+	settle, err := s.needs.Tickets.TakeTicket(ctx, scheduler.JobID(q.Job), q.Spec.GetPrincipal().GetName(), cache)
 	switch {
 	case err == nil:
 		return settle, nil

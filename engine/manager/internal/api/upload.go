@@ -39,7 +39,7 @@ func sender(ctx context.Context) string {
 func (s *Server) beginUpload(ctx context.Context, hash string) (*blobs.Upload, error) {
 	ctx, cancel := context.WithTimeout(ctx, uploadQueueMax)
 	defer cancel()
-	u, err := s.needs.Blobs.Begin(ctx, hash, sender(ctx))
+	u, err := s.needs.Blobs.BeginUpload(ctx, hash, sender(ctx))
 	switch {
 	case err == nil:
 		return u, nil

@@ -74,8 +74,8 @@ func (w *watchers) remove(job scheduler.JobID, one *watcher) {
 	}
 }
 
-// tell wakes the streams that watch jobs. It does not block.
-func (w *watchers) tell(a core.JobsChanged) {
+// notifyChanged wakes the streams that watch jobs. It does not block.
+func (w *watchers) notifyChanged(a core.JobsChanged) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, job := range a.Ended {

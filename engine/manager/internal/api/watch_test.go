@@ -25,7 +25,7 @@ func TestAnEndIsToldAtOnce(t *testing.T) {
 		defer all.remove(7, w)
 		const soon = watchGap / 10
 		changed := func(after time.Duration, a core.JobsChanged) {
-			time.AfterFunc(after, func() { all.tell(a) })
+			time.AfterFunc(after, func() { all.notifyChanged(a) })
 		}
 		next := func() time.Duration {
 			began := time.Now()

@@ -126,7 +126,7 @@ func TestALineThatWasCutOff(t *testing.T) {
 func TestNoChangeWithoutALine(t *testing.T) {
 	p := newPlace(t, 1000, 2)
 	l := p.open()
-	_, under := Begin(context.Background(), l, Line{What: "under way"})
+	_, under := BeginEntry(context.Background(), l, Line{What: "under way"})
 	if err := under.Change(); err != nil {
 		t.Fatal(err)
 	}
@@ -134,11 +134,11 @@ func TestNoChangeWithoutALine(t *testing.T) {
 	if err := under.End(nil); status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "it was done, and not written") {
 		t.Errorf("what was under way is told %v", err)
 	}
-	_, next := Begin(context.Background(), l, Line{What: "next"})
+	_, next := BeginEntry(context.Background(), l, Line{What: "next"})
 	if err := next.Change(); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "no change is taken while it can't be written into the audit") {
 		t.Errorf("the next change is told %v", err)
 	}
-	_, refused := Begin(context.Background(), l, Line{What: "refused"})
+	_, refused := BeginEntry(context.Background(), l, Line{What: "refused"})
 	_ = refused.End(denied) // that it waits is seen below
 	if lines, wrong := l.Waiting(); lines != 2 || wrong == nil {
 		t.Errorf("%d lines wait, because of %v", lines, wrong)
@@ -188,7 +188,7 @@ func TestWhatLeavesALine(t *testing.T) {
 	} {
 		p := newPlace(t, 1000, 2)
 		l := p.open()
-		ctx, e := Begin(context.Background(), l, Line{Who: "ann", Groups: []string{"g"}, Proof: "certificate", By: "gw", Address: "10.0.0.1:7", Method: "Kill"})
+		ctx, e := BeginEntry(context.Background(), l, Line{Who: "ann", Groups: []string{"g"}, Proof: "certificate", By: "gw", Address: "10.0.0.1:7", Method: "Kill"})
 		if story.change {
 			if err := Of(ctx).Change(); err != nil {
 				t.Fatal(err)
@@ -297,7 +297,7 @@ func TestWhoIsRefusedWithoutEnd(t *testing.T) {
 			for _, l := range r.over(now) {
 				lines, counted = lines+1, counted+l.More
 			}
-			if write, _ := r.take(Line{Address: address(i)}, now); write {
+			if write, _ := r.countRefusal(Line{Address: address(i)}, now); write {
 				lines, counted = lines+1, counted+1
 			}
 			now = now.Add(every)
@@ -316,7 +316,7 @@ func TestWhoIsRefusedWithoutEnd(t *testing.T) {
 func TestRefusalsTakeNoChangesPlace(t *testing.T) {
 	p := newPlace(t, 1<<30, 2)
 	l := p.open()
-	_, under := Begin(context.Background(), l, Line{What: "a-change"})
+	_, under := BeginEntry(context.Background(), l, Line{What: "a-change"})
 	if err := under.Change(); err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestManyWhoAreRefused(t *testing.T) {
 	written := 0
 	const many = askersMax + 1000
 	for i := range many {
-		if write, _ := r.take(Line{Who: fmt.Sprint(i)}, now); write {
+		if write, _ := r.countRefusal(Line{Who: fmt.Sprint(i)}, now); write {
 			written++
 		}
 	}
@@ -378,7 +378,7 @@ func BenchmarkLine(b *testing.B) {
 	}
 	defer l.Close()
 	for b.Loop() {
-		ctx, e := Begin(context.Background(), l, Line{Who: "ann", Proof: "certificate", Address: "10.0.0.1:1234", Method: "Submit"})
+		ctx, e := BeginEntry(context.Background(), l, Line{Who: "ann", Proof: "certificate", Address: "10.0.0.1:1234", Method: "Submit"})
 		if err := Of(ctx).Change(); err != nil {
 			b.Fatal(err)
 		}
@@ -393,7 +393,7 @@ func TestALineIsBounded(t *testing.T) {
 	p := newPlace(t, 1<<20, 2)
 	log := p.open()
 	long := strings.Repeat("ü", 50_000)
-	_, e := Begin(t.Context(), log, Line{Who: long, By: long, Address: long, Method: long, What: long})
+	_, e := BeginEntry(t.Context(), log, Line{Who: long, By: long, Address: long, Method: long, What: long})
 	if err := e.EndAs(Refused, long); err != nil {
 		t.Fatal(err)
 	}
@@ -414,7 +414,7 @@ func TestUploadsLeaveLinesWhenAsked(t *testing.T) {
 			method  string
 			outcome error
 		}{{"PutBlob", nil}, {"Submit", nil}, {"PutBlob", status.Error(codes.PermissionDenied, "no")}, {"PutBlob", status.Error(codes.Internal, "no room")}} {
-			_, e := Begin(t.Context(), l, Line{Method: x.method, What: fmt.Sprint(x.method, " ", status.Code(x.outcome))})
+			_, e := BeginEntry(t.Context(), l, Line{Method: x.method, What: fmt.Sprint(x.method, " ", status.Code(x.outcome))})
 			if err := errors.Join(e.Change(), e.End(x.outcome)); err != nil {
 				t.Fatal(err)
 			}

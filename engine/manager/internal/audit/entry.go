@@ -33,9 +33,9 @@ type Entry struct {
 
 type entryKey struct{}
 
-// Begin gives a context that carries a request's entry. What the line has of it is of strangers: it is cut to its
+// BeginEntry gives a context that carries a request's entry. What the line has of it is of strangers: it is cut to its
 // bounds.
-func Begin(ctx context.Context, log *Log, line Line) (context.Context, *Entry) {
+func BeginEntry(ctx context.Context, log *Log, line Line) (context.Context, *Entry) {
 	line.Method = limits.Cut(line.Method, methodBytesMax)
 	for _, text := range []*string{&line.Who, &line.By, &line.Address, &line.What} {
 		*text = limits.Cut(*text, textBytesMax)

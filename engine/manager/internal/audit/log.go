@@ -202,9 +202,9 @@ func (l *Log) Write(line Line) error {
 		return err
 	}
 	if line.Result == Refused {
-		write, after := l.refused.take(line, l.options.Now())
+		write, after := l.refused.countRefusal(line, l.options.Now())
 		if after > 0 {
-			time.AfterFunc(after, l.settle)
+			time.AfterFunc(after, l.writeDueRefusals)
 		}
 		if !write {
 			return l.wrong
@@ -224,8 +224,8 @@ func (l *Log) Waiting() (lines int, wrong error) {
 	return len(l.pending), l.wrong
 }
 
-// settle tells of refusals whose time has ended, when nothing else is written.
-func (l *Log) settle() {
+// writeDueRefusals tells of refusals whose time has ended, when nothing else is written.
+func (l *Log) writeDueRefusals() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed || l.tellMore() != nil {

@@ -94,8 +94,8 @@ type Page struct {
 	Skipped int // damaged lines in all
 }
 
-// Read reads lines, the newest first, ReadMax bytes of them at most.
-func (l *Log) Read(ctx context.Context, q Query) (Page, error) {
+// ReadPage reads lines, the newest first, ReadMax bytes of them at most.
+func (l *Log) ReadPage(ctx context.Context, q Query) (Page, error) {
 	var p Page
 	files, newest, err := l.files()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 func read(t rapid.TB, l *Log, q Query, between func()) (about []string) {
 	t.Helper()
 	for range 1000 {
-		p, err := l.Read(context.Background(), q)
+		p, err := l.ReadPage(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestReadDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeAt(t, l, "second")
-	page, err := l.Read(t.Context(), Query{Limit: 10})
+	page, err := l.ReadPage(t.Context(), Query{Limit: 10})
 	if err != nil || len(page.Lines) != 2 || page.Lines[0].What != "second" || page.Lines[1].What != "first" || page.Next != (Place{}) {
 		t.Errorf("%+v, %v", page, err)
 	}

@@ -58,9 +58,9 @@ func asker(l Line) string {
 	return "host " + host
 }
 
-// take counts a refusal, and says whether it is to be written. The first that is not says after how
+// countRefusal counts a refusal, and says whether it is to be written. The first that is not says after how
 // long somebody is to call over.
-func (r *refusals) take(l Line, now time.Time) (write bool, after time.Duration) {
+func (r *refusals) countRefusal(l Line, now time.Time) (write bool, after time.Duration) {
 	if r.by == nil {
 		r.by = map[string]*refused{}
 	}
@@ -123,7 +123,7 @@ func (r *refusals) over(now time.Time) (lines []Line) {
 	r.due = time.Time{}
 	for key, one := range r.by {
 		if one.more > 0 && (!now.Before(one.end()) || now.Before(one.began)) {
-			lines = append(lines, one.told())
+			lines = append(lines, one.summary())
 			one.more = 0
 		}
 		if one.forgive(now); one.more == 0 && one.written == 0 {
@@ -138,8 +138,8 @@ func (r *refusals) over(now time.Time) (lines []Line) {
 	return lines
 }
 
-// told is the line of those that have none.
-func (one *refused) told() Line {
+// summary is the line of those that have none.
+func (one *refused) summary() Line {
 	l := one.last
 	l.More = one.more
 	l.Why = fmt.Sprintf("%s; it is the last of %d refusals within %v that have no lines of their own, because there were more than %d", l.Why, one.more, one.within, refusalsMax)

@@ -18,7 +18,7 @@ import (
 // Note is the grpc.UnaryServerInterceptor that stands before what proves who asks: the audit
 // is written behind it, so that it has those refusals, too.
 func (g *Guard) Note(ctx context.Context, q any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	ctx, e := audit.Begin(ctx, g.log, line(ctx, info.FullMethod, q))
+	ctx, e := audit.BeginEntry(ctx, g.log, line(ctx, info.FullMethod, q))
 	answer, err := handle(ctx, q)
 	if unwritten := e.End(err); unwritten != nil && err == nil {
 		return nil, unwritten
@@ -28,7 +28,7 @@ func (g *Guard) Note(ctx context.Context, q any, info *grpc.UnaryServerInfo, han
 
 // NoteStream is the same for streams.
 func (g *Guard) NoteStream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
-	ctx, e := audit.Begin(s.Context(), g.log, line(s.Context(), info.FullMethod, nil))
+	ctx, e := audit.BeginEntry(s.Context(), g.log, line(s.Context(), info.FullMethod, nil))
 	err := handle(server, &noted{ServerStream: s, ctx: ctx, entry: e})
 	_ = e.End(err) // it is kept, and the log says so: there is no answer any more to say it in
 	return err

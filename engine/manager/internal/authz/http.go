@@ -11,7 +11,7 @@ import (
 // Notes stands before what proves who asks for pages, as Note does.
 func (g *Guard) Notes(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx, e := audit.Begin(r.Context(), g.log, audit.Line{Proof: auth.Unproven, Address: r.RemoteAddr, Method: r.Method, What: r.URL.EscapedPath()})
+		ctx, e := audit.BeginEntry(r.Context(), g.log, audit.Line{Proof: auth.Unproven, Address: r.RemoteAddr, Method: r.Method, What: r.URL.EscapedPath()})
 		answer := &page{ResponseWriter: w, entry: e}
 		next.ServeHTTP(answer, r.WithContext(ctx))
 		answer.begin(http.StatusOK) // of one that said nothing

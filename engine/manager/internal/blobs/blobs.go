@@ -293,8 +293,8 @@ type Upload struct {
 	bytes  int64
 }
 
-// begin begins a blob that a user sends. The caller holds mu.
-func (b *Store) begin(hash, user string) (*Upload, error) {
+// openUpload begins a blob that a user sends. The caller holds mu.
+func (b *Store) openUpload(hash, user string) (*Upload, error) {
 	f, err := os.CreateTemp(b.folder, "upload-")
 	if err != nil {
 		return nil, err

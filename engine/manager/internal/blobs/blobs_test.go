@@ -18,7 +18,7 @@ func hashOf(data string) string {
 }
 
 func put(b *Store, hash, data string) error {
-	u, err := b.Begin(context.Background(), hash, "ann")
+	u, err := b.BeginUpload(context.Background(), hash, "ann")
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func TestBlobsAreVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	u, err := b.Begin(t.Context(), hashOf("another"), "ann")
+	u, err := b.BeginUpload(t.Context(), hashOf("another"), "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestBlobsOutliveTheManager(t *testing.T) {
 	if err := put(b, hashOf("a"), "a"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Begin(t.Context(), hashOf("b"), "ann"); err != nil { // cut off
+	if _, err := b.BeginUpload(t.Context(), hashOf("b"), "ann"); err != nil { // cut off
 		t.Fatal(err)
 	}
 	again, err := Open(b.folder, Options{Bytes: 1000})

@@ -45,9 +45,9 @@ func (b *Store) owns(hash, user string) bool {
 	return k != nil && slices.Contains(k.users, user)
 }
 
-// Begin begins a blob that a user sends, and waits for its turn: the user has others under way, or all
+// BeginUpload begins a blob that a user sends, and waits for its turn: the user has others under way, or all
 // together have. Of equal content one is sent, and the others wait; nil: the user sent it meanwhile.
-func (b *Store) Begin(ctx context.Context, hash, user string) (*Upload, error) {
+func (b *Store) BeginUpload(ctx context.Context, hash, user string) (*Upload, error) {
 	if !IsHash(hash) {
 		return nil, fmt.Errorf("%q is no SHA-256 in hexadecimal digits", hash)
 	}
@@ -60,7 +60,7 @@ func (b *Store) Begin(ctx context.Context, hash, user string) (*Upload, error) {
 		s := b.sends(user)
 		if !s.uploads[hash] && len(s.uploads) < b.UserUploads && b.writing < uploadsMax {
 			defer b.mu.Unlock()
-			return b.begin(hash, user)
+			return b.openUpload(hash, user)
 		}
 		if b.waiting >= waitingMax {
 			b.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 
 func send(t *testing.T, b *Store, user, data string) error {
 	t.Helper()
-	u, err := b.Begin(t.Context(), hashOf(data), user)
+	u, err := b.BeginUpload(t.Context(), hashOf(data), user)
 	if err != nil {
 		return err
 	}
@@ -86,19 +86,19 @@ func TestAUserHasABound(t *testing.T) {
 func TestUploadsWaitForTheirTurn(t *testing.T) {
 	b := newBlobs(t, 1000)
 	b.UserUploads = 2
-	first, err := b.Begin(t.Context(), hashOf("program"), "ann")
+	first, err := b.BeginUpload(t.Context(), hashOf("program"), "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Begin(t.Context(), hashOf("another"), "ann"); err != nil {
+	if _, err := b.BeginUpload(t.Context(), hashOf("another"), "ann"); err != nil {
 		t.Fatal(err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if _, err := b.Begin(short, hashOf("third"), "ann"); err == nil {
+	if _, err := b.BeginUpload(short, hashOf("third"), "ann"); err == nil {
 		t.Error("a third upload of ann began")
 	}
-	if _, err := b.Begin(t.Context(), hashOf("program"), "bob"); err != nil {
+	if _, err := b.BeginUpload(t.Context(), hashOf("program"), "bob"); err != nil {
 		t.Errorf("bob waits for ann: %v", err)
 	}
 	type began struct {
@@ -108,7 +108,7 @@ func TestUploadsWaitForTheirTurn(t *testing.T) {
 	all := make(chan began)
 	for range 100 {
 		go func() {
-			u, err := b.Begin(t.Context(), hashOf("program"), "ann")
+			u, err := b.BeginUpload(t.Context(), hashOf("program"), "ann")
 			all <- began{u, err}
 		}()
 	}

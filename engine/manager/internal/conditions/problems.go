@@ -65,8 +65,8 @@ func (p *List) Clear(what ...string) {
 	}
 }
 
-// Settle says that a problem is mended, if it does not come again within a while.
-func (p *List) Settle(what string, after time.Duration) {
+// ClearAfter says that a problem is mended, if it does not come again within a while.
+func (p *List) ClearAfter(what string, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one, ok := p.list[what]; ok {

@@ -24,11 +24,11 @@ func TestProblems(t *testing.T) {
 	if one := p.Current()[0]; !utf8.ValidString(one.Text) || len(one.Text) != problemBytesMax-1 {
 		t.Errorf("%d bytes that end with %q", len(one.Text), one.Text[len(one.Text)-2:])
 	}
-	p.Settle("a", time.Hour)
+	p.ClearAfter("a", time.Hour)
 	if _, stands := p.Of("a"); !stands {
 		t.Error("it went too early")
 	}
-	p.Settle("a", time.Nanosecond)
+	p.ClearAfter("a", time.Nanosecond)
 	proctest.Until(t, time.Minute, "it went", func() bool { _, stands := p.Of("a"); return !stands })
 	p.Set("c", "third", 0)
 	p.Clear("b", "c")

@@ -69,9 +69,9 @@ type pending struct {
 	Temporary string `json:"temporary"` // where the text lies until the file has it, or will lie
 }
 
-// Book keeps versions. Safe for concurrent use, but for Begin, Put and Taken, which are called one
+// VersionStore keeps versions. Safe for concurrent use, but for Begin, Put and Taken, which are called one
 // at a time.
-type Book struct {
+type VersionStore struct {
 	o     Options
 	place place
 
@@ -80,12 +80,12 @@ type Book struct {
 }
 
 // Open opens the versions in a folder. One that can't be read is told of, and left out.
-func Open(o Options) (*Book, error) {
+func Open(o Options) (*VersionStore, error) {
 	o.Keep, o.Log = cmp.Or(o.Keep, KeepDefault), cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	b := &Book{o: o, place: place{path: o.File}}
+	b := &VersionStore{o: o, place: place{path: o.File}}
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
@@ -116,9 +116,9 @@ func Open(o Options) (*Book, error) {
 
 func fileName(n uint64) string { return strconv.FormatUint(n, 10) + ".json" }
 
-func (b *Book) path(name string) string { return filepath.Join(b.o.Folder, name) }
+func (b *VersionStore) path(name string) string { return filepath.Join(b.o.Folder, name) }
 
-func (b *Book) read(n uint64) (Version, error) {
+func (b *VersionStore) read(n uint64) (Version, error) {
 	var v Version
 	text, err := os.ReadFile(b.path(fileName(n)))
 	if err == nil {
@@ -134,7 +134,7 @@ func (b *Book) read(n uint64) (Version, error) {
 }
 
 // newest is the last version; its number is 0 when there is none.
-func (b *Book) newest() Version {
+func (b *VersionStore) newest() Version {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.list) == 0 {
@@ -144,7 +144,7 @@ func (b *Book) newest() Version {
 }
 
 // Versions lists what is kept, without texts, the newest first.
-func (b *Book) Versions() []Version {
+func (b *VersionStore) Versions() []Version {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	list := slices.Clone(b.list)
@@ -153,7 +153,7 @@ func (b *Book) Versions() []Version {
 }
 
 // Version returns one with its text. The error matches ErrNone when it is not kept.
-func (b *Book) Version(n uint64) (Version, error) {
+func (b *VersionStore) Version(n uint64) (Version, error) {
 	v, err := b.read(n)
 	if errors.Is(err, fs.ErrNotExist) {
 		return v, fmt.Errorf("%w: %d is not among the %d that are kept", ErrNone, n, len(b.Versions()))
@@ -161,9 +161,9 @@ func (b *Book) Version(n uint64) (Version, error) {
 	return v, err
 }
 
-// Begin settles what an earlier life left, and returns the version of the text that the manager
+// BeginWith settles what an earlier life left, and returns the version of the text that the manager
 // starts with.
-func (b *Book) Begin(text []byte) (Version, error) {
+func (b *VersionStore) BeginWith(text []byte) (Version, error) {
 	left, err := os.ReadFile(b.path(pendingFile))
 	var p pending
 	switch {
@@ -173,7 +173,7 @@ func (b *Book) Begin(text []byte) (Version, error) {
 		return Version{}, err
 	}
 	if json.Unmarshal(left, &p) == nil && p.Tag == Tag(text) && p.Number > b.newest().Number {
-		c := &Put{book: b, p: p}
+		c := &Replacement{book: b, p: p}
 		v, err := c.Keep()
 		return v, errors.Join(err, b.sweep(p))
 	}
@@ -185,7 +185,7 @@ func (b *Book) Begin(text []byte) (Version, error) {
 
 // sweep removes what a swap left beside the file: the text that was put there, perhaps cut off, or the one
 // before. Any other is of somebody who wrote the file at that moment, and stays.
-func (b *Book) sweep(p pending) error {
+func (b *VersionStore) sweep(p pending) error {
 	if p.Temporary == "" || filepath.Dir(p.Temporary) != filepath.Dir(b.o.File) {
 		return nil
 	}
@@ -204,10 +204,10 @@ func (b *Book) sweep(p pending) error {
 }
 
 // Taken returns the version of a text that is in force and that somebody wrote into the file.
-func (b *Book) Taken(text []byte) (Version, error) { return b.add(text, ByHand) }
+func (b *VersionStore) Taken(text []byte) (Version, error) { return b.add(text, ByHand) }
 
 // add keeps a text as the newest version, unless it is.
-func (b *Book) add(text []byte, origin string) (Version, error) {
+func (b *VersionStore) add(text []byte, origin string) (Version, error) {
 	last := b.newest()
 	if tag := Tag(text); last.Number == 0 || last.Tag != tag {
 		v := Version{Number: last.Number + 1, At: b.o.Now().UTC(), Origin: origin, Before: last.Tag, Tag: tag, Text: text}
@@ -224,7 +224,7 @@ func (b *Book) add(text []byte, origin string) (Version, error) {
 }
 
 // kept notes a version whose file is there, and lets the oldest go.
-func (b *Book) kept(v Version) Version {
+func (b *VersionStore) kept(v Version) Version {
 	v.Text = nil
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -239,21 +239,21 @@ func (b *Book) kept(v Version) Version {
 	return v
 }
 
-// Put is a text in the file's place that is not in force yet. It is kept or undone.
-type Put struct {
-	book *Book
+// Replacement is a text in the file's place that is not in force yet. It is kept or undone.
+type Replacement struct {
+	book *VersionStore
 	p    pending
 	old  []byte
 }
 
-// Put puts a text in the file's place, which has the text old. What the version has besides is
+// ReplaceText puts a text in the file's place, which has the text old. What the version has besides is
 // told by v.
-func (b *Book) Put(old, text []byte, v Version) (*Put, error) {
+func (b *VersionStore) ReplaceText(old, text []byte, v Version) (*Replacement, error) {
 	if err := b.place.writable(); err != nil {
 		return nil, err
 	}
 	v.Number, v.At, v.Before, v.Tag, v.Text = b.newest().Number+1, b.o.Now().UTC(), Tag(old), Tag(text), text
-	c := &Put{book: b, p: pending{Version: v}, old: old}
+	c := &Replacement{book: b, p: pending{Version: v}, old: old}
 	if err := c.swap(old, text); err != nil {
 		return nil, errors.Join(err, os.Remove(b.path(pendingFile)))
 	}
@@ -262,7 +262,7 @@ func (b *Book) Put(old, text []byte, v Version) (*Put, error) {
 
 // swap puts a text in the place of another. Where it lies until then is written down before: what a manager leaves there that
 // is killed is found by the next.
-func (c *Put) swap(old, text []byte) error {
+func (c *Replacement) swap(old, text []byte) error {
 	b := c.book
 	c.p.Temporary = b.place.beside()
 	content, err := json.Marshal(c.p)
@@ -279,10 +279,10 @@ func (c *Put) swap(old, text []byte) error {
 }
 
 // Number is that of the version that it becomes.
-func (c *Put) Number() uint64 { return c.p.Number }
+func (c *Replacement) Number() uint64 { return c.p.Number }
 
 // Keep makes it a version.
-func (c *Put) Keep() (Version, error) {
+func (c *Replacement) Keep() (Version, error) {
 	b := c.book
 	if err := os.Rename(b.path(pendingFile), b.path(fileName(c.p.Number))); err != nil {
 		return Version{}, fmt.Errorf("a version of the configuration can't be kept: %w", err)
@@ -291,7 +291,7 @@ func (c *Put) Keep() (Version, error) {
 }
 
 // Undo puts the old text back, unless somebody has written the file since.
-func (c *Put) Undo() error {
+func (c *Replacement) Undo() error {
 	err := c.swap(c.p.Text, c.old)
 	if errors.Is(err, ErrChanged) {
 		err = nil

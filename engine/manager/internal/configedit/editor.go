@@ -16,13 +16,13 @@ const checksMax = 2
 type Candidate interface {
 	// Shown are its values, those from the environment included, in order of key.
 	Shown() []*wire.Setting
-	// Judge has the policy say what is wrong with its settings, beside the one that runs.
-	Judge(ctx context.Context) error
-	// Take has the running manager take it, and returns when its policy has. The error says why it
+	// Validate has the policy say what is wrong with its settings, beside the one that runs.
+	Validate(ctx context.Context) error
+	// Activate has the running manager take it, and returns when its policy has. The error says why it
 	// did not; then all is as it was.
-	Take(ctx context.Context) error
-	// Took says that it has a version, from now on.
-	Took(version uint64)
+	Activate(ctx context.Context) error
+	// Committed says that it has a version, from now on.
+	Committed(version uint64)
 }
 
 // Change is who wants a text in force, and what he has seen.
@@ -34,35 +34,35 @@ type Change struct {
 
 // Editor changes the file's text. Safe for concurrent use: one change is made at a time.
 type Editor struct {
-	book    *Book
-	started Started
-	reads   func(text []byte) (Candidate, error)
-	checks  chan struct{}
-	mu      sync.Mutex // held for a change
+	versions *VersionStore
+	started  Started
+	reads    func(text []byte) (Candidate, error)
+	checks   chan struct{}
+	mu       sync.Mutex // held for a change
 }
 
 // NewEditor returns an editor for a manager that has started so; reads makes a configuration of a
 // text of the file, with the environment and flags of that start.
-func NewEditor(book *Book, started Started, reads func(text []byte) (Candidate, error)) *Editor {
-	return &Editor{book: book, started: started, reads: reads, checks: make(chan struct{}, checksMax)}
+func NewEditor(book *VersionStore, started Started, reads func(text []byte) (Candidate, error)) *Editor {
+	return &Editor{versions: book, started: started, reads: reads, checks: make(chan struct{}, checksMax)}
 }
 
 // Text is what the file has now.
-func (e *Editor) Text() ([]byte, error) { return e.book.place.text() }
+func (e *Editor) Text() ([]byte, error) { return e.versions.place.text() }
 
 // ReadOnly says why the file can't be changed here; nil: it can.
 func (e *Editor) ReadOnly() error {
 	if _, err := e.Text(); err != nil {
 		return err
 	}
-	return e.book.place.writable()
+	return e.versions.place.writable()
 }
 
 // Versions lists what is kept, without texts, the newest first.
-func (e *Editor) Versions() []Version { return e.book.Versions() }
+func (e *Editor) Versions() []Version { return e.versions.Versions() }
 
 // Version returns one with its text.
-func (e *Editor) Version(n uint64) (Version, error) { return e.book.Version(n) }
+func (e *Editor) Version(n uint64) (Version, error) { return e.versions.Version(n) }
 
 // Check says what is wrong with a text; nil: nothing is, and the policy takes its settings. The
 // words are those of "hamadryad config check".
@@ -85,7 +85,7 @@ func (e *Editor) check(ctx context.Context, text []byte) (Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, c.Judge(ctx)
+	return c, c.Validate(ctx)
 }
 
 // Difference is what a text would change.
@@ -116,7 +116,7 @@ func (e *Editor) Diff(text []byte) (Difference, error) {
 	before, err := e.reads(now)
 	if err != nil { // of a file with mistakes nothing counts: what was taken last does
 		var last Version
-		if last, err = e.Version(e.book.newest().Number); err == nil {
+		if last, err = e.Version(e.versions.newest().Number); err == nil {
 			before, err = e.reads(last.Text)
 		}
 	}
@@ -147,7 +147,7 @@ func (e *Editor) apply(ctx context.Context, text []byte, by Change, origin strin
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old, err := e.Text()
-	last := e.book.newest()
+	last := e.versions.newest()
 	switch {
 	case err != nil:
 		return Version{}, err
@@ -156,7 +156,7 @@ func (e *Editor) apply(ctx context.Context, text []byte, by Change, origin strin
 	case Tag(old) != by.Known:
 		return Version{}, fmt.Errorf("%w: it is %.12s now, and you saw %.12s: look at it, and change that", ErrChanged, Tag(old), by.Known)
 	}
-	if err := e.book.place.writable(); err != nil {
+	if err := e.versions.place.writable(); err != nil {
 		return Version{}, err
 	}
 	c, err := e.check(ctx, text)
@@ -166,37 +166,37 @@ func (e *Editor) apply(ctx context.Context, text []byte, by Change, origin strin
 	if err := e.keepOld(old); err != nil {
 		return Version{}, err
 	}
-	put, err := e.book.Put(old, text, Version{Who: by.Who, By: by.By, Comment: by.Comment, Origin: origin})
+	put, err := e.versions.ReplaceText(old, text, Version{Who: by.Who, By: by.By, Comment: by.Comment, Origin: origin})
 	if err != nil {
 		return Version{}, err
 	}
-	if err := c.Take(ctx); err != nil {
+	if err := c.Activate(ctx); err != nil {
 		return Version{}, errors.Join(fmt.Errorf("%w: the policy refuses it, and the file is as it was:\n%w", ErrInvalid, err), put.Undo())
 	}
 	v, err := put.Keep()
-	c.Took(put.Number())
+	c.Committed(put.Number())
 	return v, err
 }
 
 // keepOld keeps the text that is about to be replaced, when somebody has just written it and it
 // could be taken: he may want it back.
 func (e *Editor) keepOld(old []byte) error {
-	if e.book.newest().Tag == Tag(old) {
+	if e.versions.newest().Tag == Tag(old) {
 		return nil
 	}
 	if _, err := e.reads(old); err != nil {
 		return nil //nolint:nilerr // a text with mistakes was never in force
 	}
-	_, err := e.book.Taken(old)
+	_, err := e.versions.Taken(old)
 	return err
 }
 
-// Hear has a text taken that somebody wrote into the file, unless the file has another by now.
+// OnFileChange has a text taken that somebody wrote into the file, unless the file has another by now.
 // take returns what becomes of it: what comes from there is nil when the policy has taken it.
-func (e *Editor) Hear(ctx context.Context, text []byte, c Candidate, take func() <-chan error) {
+func (e *Editor) OnFileChange(ctx context.Context, text []byte, c Candidate, take func() <-chan error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.still(text) {
+	if !e.isCurrent(text) {
 		return
 	}
 	told := take()
@@ -204,15 +204,15 @@ func (e *Editor) Hear(ctx context.Context, text []byte, c Candidate, take func()
 		select {
 		case err := <-told:
 			if err == nil {
-				e.took(text, c)
+				e.recordVersion(text, c)
 			}
 		case <-ctx.Done():
 		}
 	}()
 }
 
-// still says whether the file has a text. One that came from no file is always current.
-func (e *Editor) still(text []byte) bool {
+// isCurrent says whether the file has a text. One that came from no file is always current.
+func (e *Editor) isCurrent(text []byte) bool {
 	if text == nil {
 		return true
 	}
@@ -220,17 +220,17 @@ func (e *Editor) still(text []byte) bool {
 	return err != nil || Tag(now) == Tag(text)
 }
 
-// took gives a version to what was taken, unless the file has another text by now.
-func (e *Editor) took(text []byte, c Candidate) {
+// recordVersion gives a version to what was taken, unless the file has another text by now.
+func (e *Editor) recordVersion(text []byte, c Candidate) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if text == nil || !e.still(text) {
+	if text == nil || !e.isCurrent(text) {
 		return
 	}
-	v, err := e.book.Taken(text)
+	v, err := e.versions.Taken(text)
 	if err != nil {
-		e.book.o.Log.Error("no version is kept of a configuration that is in force", "error", err)
+		e.versions.o.Log.Error("no version is kept of a configuration that is in force", "error", err)
 		return
 	}
-	c.Took(v.Number)
+	c.Committed(v.Number)
 }

@@ -23,7 +23,7 @@ import (
 type bed struct {
 	*testing.T
 	folder, file string
-	book         *Book
+	book         *VersionStore
 	editor       *Editor
 
 	mu    sync.Mutex
@@ -57,7 +57,7 @@ func (b *bed) open() Version {
 	if err != nil {
 		b.Fatal(err)
 	}
-	v, err := book.Begin(text)
+	v, err := book.BeginWith(text)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -84,14 +84,14 @@ func (f fake) Shown() []*wire.Setting {
 	return list
 }
 
-func (f fake) Judge(context.Context) error {
+func (f fake) Validate(context.Context) error {
 	if strings.Contains(f.text, "judged") {
 		return errors.New("site.yaml:2: the policy does not like it")
 	}
 	return nil
 }
 
-func (f fake) Take(context.Context) error {
+func (f fake) Activate(context.Context) error {
 	if strings.Contains(f.text, "refused") {
 		return errors.New("the running policy does not like it")
 	}
@@ -101,7 +101,7 @@ func (f fake) Take(context.Context) error {
 	return nil
 }
 
-func (f fake) Took(version uint64) {
+func (f fake) Committed(version uint64) {
 	f.b.mu.Lock()
 	defer f.b.mu.Unlock()
 	f.b.took = append(f.b.took, version)
@@ -383,7 +383,7 @@ func TestByHand(t *testing.T) {
 	b := newBed(t)
 	hear := func(text string, outcome error) {
 		told := make(chan error)
-		b.editor.Hear(t.Context(), []byte(text), fake{b, text}, func() <-chan error { return told })
+		b.editor.OnFileChange(t.Context(), []byte(text), fake{b, text}, func() <-chan error { return told })
 		select {
 		case told <- outcome:
 			b.editor.mu.Lock() // what follows it has this lock, too
@@ -394,14 +394,14 @@ func TestByHand(t *testing.T) {
 	}
 	b.write("two\n")
 	hear("two\n", errors.New("refused"))
-	b.editor.Hear(t.Context(), []byte("stale"), fake{b, "stale"}, func() <-chan error { t.Error("a text that the file has no more is taken"); return nil })
+	b.editor.OnFileChange(t.Context(), []byte("stale"), fake{b, "stale"}, func() <-chan error { t.Error("a text that the file has no more is taken"); return nil })
 	if _, err := b.apply("three\n", "two\n"); err != nil {
 		t.Fatal(err)
 	}
 	b.holds("three\n", "three\n", `3 ann applied "three\n"`, `2  changed by hand "two\n"`, `1  found at a start "one\n"`)
 	b.write("four\n")
-	b.editor.took([]byte("four\n"), fake{b, "four\n"})
-	b.editor.took([]byte("three\n"), fake{b, "three\n"}) // it comes late
+	b.editor.recordVersion([]byte("four\n"), fake{b, "four\n"})
+	b.editor.recordVersion([]byte("three\n"), fake{b, "three\n"}) // it comes late
 	b.force = "four\n"
 	b.holds("four\n", "four\n", `4  changed by hand "four\n"`, `3 ann applied "three\n"`, `2  changed by hand "two\n"`)
 }

@@ -34,7 +34,7 @@ func TestADiskThatOthersFill(t *testing.T) {
 	s := tell(7, 3000)
 	o := Options{Folder: filepath.Join(folder, "history"), KeepFor: 1e6 * time.Hour, Log: slog.New(slog.DiscardHandler)}
 	h := open(t, o)
-	h.Begin(0, &s.all[0])
+	h.BeginAt(0, &s.all[0])
 	s.tells(h, 1, 1000)
 	if err := h.Sync(t.Context(), 1000); err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestADiskThatOthersFill(t *testing.T) {
 	fill()
 	o.JobsMax = 100 // fewer than end in what follows
 	h = open(t, o)
-	h.Begin(1500, &s.all[1500])
+	h.BeginAt(1500, &s.all[1500])
 	h.Replayed(1500)
 	if err := os.Remove(fill()); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestADiskThatOthersFill(t *testing.T) {
 func TestRoomForOthers(t *testing.T) {
 	s := tell(9, 1000)
 	h := open(t, Options{Folder: t.TempDir(), KeepFor: 1e6 * time.Hour, Log: slog.New(slog.DiscardHandler)})
-	h.Begin(0, &s.all[0])
+	h.BeginAt(0, &s.all[0])
 	s.tells(h, 1, 1000)
 	if err := h.Sync(t.Context(), 1000); err != nil {
 		t.Fatal(err)

@@ -58,8 +58,8 @@ func (f *files) ids() (map[scheduler.JobID]bool, error) {
 	return ids, err
 }
 
-// put writes a job's file, and returns what the index is to have of it.
-func (f *files) put(j *jobfile.Job) (e index.Entry, err error) {
+// writeJob writes a job's file, and returns what the index is to have of it.
+func (f *files) writeJob(j *jobfile.Job) (e index.Entry, err error) {
 	b, err := jobfile.Encode(j)
 	if err != nil {
 		return e, err

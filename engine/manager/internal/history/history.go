@@ -144,16 +144,16 @@ func Open(o Options) (*History, error) {
 	return h, nil
 }
 
-// Begin says what there is when a manager begins, of a core that was restored as it was after a
+// BeginAt says what there is when a manager begins, of a core that was restored as it was after a
 // record. What is replayed follows through Take.
-func (h *History) Begin(record uint64, all *core.Facts) {
+func (h *History) BeginAt(record uint64, all *core.Facts) {
 	n := newsOf(record, all)
 	n.all, n.attempts = true, nil // those are replayed, or there
 	h.queue.add(n)
 }
 
-// Take tells what a step changed, once the step's record is durable. It does not wait.
-func (h *History) Take(record uint64, f *core.Facts) {
+// TakeChanges tells what a step changed, once the step's record is durable. It does not wait.
+func (h *History) TakeChanges(record uint64, f *core.Facts) {
 	if len(f.Ended) > 0 {
 		h.mu.Lock()
 		for _, s := range f.Ended {

@@ -33,7 +33,7 @@ func options(folder string) Options {
 	return Options{Folder: folder, write: replace, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Unix(1_800_000_100, 0) }}
 }
 
-// replace is durable.Replace on a machine whose power stays on.
+// replace is atomicfile.Replace on a machine whose power stays on.
 func replace(path string, content []byte) error {
 	temporary := filepath.Join(filepath.Dir(path), "new-x")
 	if err := os.WriteFile(temporary, content, 0o600); err != nil {
@@ -84,7 +84,7 @@ func kept(t testing.TB, h *History) map[scheduler.JobID]*jobfile.Job {
 func undisturbed(t *testing.T, s *story) map[scheduler.JobID]*jobfile.Job {
 	t.Helper()
 	h := open(t, options(t.TempDir()))
-	h.Begin(0, &s.all[0])
+	h.BeginAt(0, &s.all[0])
 	s.tells(h, 1, uint64(len(s.steps)))
 	if err := h.Sync(t.Context(), uint64(len(s.steps))); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestKills(t *testing.T) {
 				o.Log = slog.New(telling{slog.DiscardHandler, func() { cancel(errKilled) }})
 				o.write = killed(r.IntN(12), r.IntN(200))
 				h := open(t, o)
-				h.Begin(first-1, &s.all[first-1])
+				h.BeginAt(first-1, &s.all[first-1])
 				s.tells(h, first, reached) // what is replayed
 				h.Replayed(reached)
 				for to := reached; to < last; {
@@ -181,7 +181,7 @@ func TestKills(t *testing.T) {
 				cancel(nil)
 			}
 			h := open(t, options(folder))
-			h.Begin(first-1, &s.all[first-1])
+			h.BeginAt(first-1, &s.all[first-1])
 			s.tells(h, first, last)
 			if err := h.Sync(t.Context(), last); err != nil {
 				t.Fatal(err)
@@ -217,14 +217,14 @@ func killed(after, bytes int) func(path string, content []byte) error {
 func TestRecordsComeTwice(t *testing.T) {
 	s := tell(5, 120)
 	h := open(t, options(t.TempDir()))
-	h.Begin(0, &s.all[0])
+	h.BeginAt(0, &s.all[0])
 	s.tells(h, 1, 60)
 	if err := h.Sync(t.Context(), 60); err != nil {
 		t.Fatal(err)
 	}
 	end(t, h)
 	h = open(t, h.o)
-	h.Begin(0, &s.all[0])
+	h.BeginAt(0, &s.all[0])
 	s.tells(h, 1, 120)
 	if err := h.Sync(t.Context(), 120); err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestRecordsComeTwice(t *testing.T) {
 func TestTheLogLosesItsEnd(t *testing.T) {
 	s := tell(6, 100)
 	h := open(t, options(t.TempDir()))
-	h.Begin(0, &s.all[0])
+	h.BeginAt(0, &s.all[0])
 	s.tells(h, 1, 100)
 	if err := h.Sync(t.Context(), 100); err != nil {
 		t.Fatal(err)
@@ -250,9 +250,9 @@ func TestTheLogLosesItsEnd(t *testing.T) {
 	job := s.all[50].Jobs[0]
 	other := changes.Attempt{ID: 9999, Job: job.ID, State: changes.Ended, Outcome: scheduler.Finished}
 	h = open(t, h.o)
-	h.Begin(50, &s.all[50])
+	h.BeginAt(50, &s.all[50])
 	h.Replayed(50)
-	h.Take(51, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{other}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(job.ID), Ended: 1_800_000_050e9}}}}})
+	h.TakeChanges(51, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{other}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(job.ID), Ended: 1_800_000_050e9}}}}})
 	if err := h.Sync(t.Context(), 51); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestJobsThatTheLogLost(t *testing.T) {
 	for from, what := range map[uint64]string{0: "all", 50: "its end"} {
 		s := tell(6, 100)
 		h := open(t, options(t.TempDir()))
-		h.Begin(0, &s.all[0])
+		h.BeginAt(0, &s.all[0])
 		s.tells(h, 1, 100)
 		if err := h.Sync(t.Context(), 100); err != nil {
 			t.Fatal(err)
@@ -278,7 +278,7 @@ func TestJobsThatTheLogLost(t *testing.T) {
 		h = open(t, h.o)
 		goOn := map[scheduler.JobID]bool{}
 		if from > 0 { // else there is no log
-			h.Begin(from, &s.all[from])
+			h.BeginAt(from, &s.all[from])
 			for _, j := range s.all[from].Jobs {
 				goOn[j.ID] = true
 			}
@@ -331,7 +331,7 @@ func TestAFullDisk(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	o.Log = slog.New(telling{slog.DiscardHandler, func() { cancel(errors.New("it is behind")) }})
 	h := open(t, o)
-	h.Begin(0, &s.all[0])
+	h.BeginAt(0, &s.all[0])
 	s.tells(h, 1, 200)
 	if err := h.Sync(t.Context(), 200); err != nil {
 		t.Fatal(err)
@@ -367,9 +367,9 @@ func TestBehindEndsByItself(t *testing.T) {
 	var minutes atomic.Int64
 	o.Now = func() time.Time { return time.Unix(1_800_000_100+60*minutes.Add(1), 0) }
 	h := open(t, o)
-	h.Begin(0, &core.Facts{})
+	h.BeginAt(0, &core.Facts{})
 	broken.Store(true)
-	h.Take(1, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+	h.TakeChanges(1, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
 	proctest.Until(t, time.Minute, "history is behind", func() bool { return !h.State().Behind.IsZero() })
 	broken.Store(false)
 	proctest.Until(t, time.Minute, "history is behind no more", func() bool { return h.State().Behind.IsZero() && h.State().Jobs == 1 })
@@ -389,7 +389,7 @@ func TestBounds(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			o.Folder, o.Log, o.Now = t.TempDir(), slog.New(slog.DiscardHandler), options("").Now
 			h := open(t, o)
-			h.Begin(0, &s.all[0])
+			h.BeginAt(0, &s.all[0])
 			s.tells(h, 1, 400)
 			if err := h.Sync(t.Context(), 400); err != nil {
 				t.Fatal(err)
@@ -416,8 +416,8 @@ func TestManyAttempts(t *testing.T) {
 	o.AttemptsMax = 100
 	job := changes.Job{ID: 1, Submitted: 1, Spec: &wire.JobSpec{}, Plan: &graph.Expanded{Graph: &wire.Graph{}}}
 	h := open(t, o)
-	h.Begin(0, &core.Facts{})
-	h.Take(1, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
+	h.BeginAt(0, &core.Facts{})
+	h.TakeChanges(1, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
 	const records, each = 60, 50
 	var slow []time.Duration
 	for n := range uint64(records) {
@@ -433,17 +433,17 @@ func TestManyAttempts(t *testing.T) {
 			}
 			f.Attempts = append(f.Attempts, a)
 		}
-		h.Take(n+2, &f)
+		h.TakeChanges(n+2, &f)
 		if n%7 == 0 {
 			if err := h.Sync(t.Context(), n+2); err != nil {
 				t.Fatal(err)
 			}
 			end(t, h)
 			h = open(t, o)
-			h.Begin(n+2, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
+			h.BeginAt(n+2, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
 		}
 	}
-	h.Take(records+2, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
+	h.TakeChanges(records+2, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, records+2, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -496,15 +496,15 @@ func TestMissed(t *testing.T) {
 	}
 	q.add(newsOf(1, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: big}}))
 	q.add(newsOf(2, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: big[:3], Ended: []*wire.JobStatus{{}}}}))
-	got := q.take()
+	got := q.takeAll()
 	if len(got) != 2 || len(got[1].attempts) > 0 || len(got[1].ended) != 1 || q.lacks() != 3 {
 		t.Fatalf("%d, %d missed", len(got), q.lacks())
 	}
 	q.add(newsOf(3, &core.Facts{}))
 	h := open(t, options(t.TempDir()))
-	h.Begin(0, &core.Facts{})
-	h.queue.add(q.take()[0])
-	h.Take(4, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
+	h.BeginAt(0, &core.Facts{})
+	h.queue.add(q.takeAll()[0])
+	h.TakeChanges(4, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, 4, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -517,7 +517,7 @@ func TestMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.State().Missed
-	h.Take(5, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{{ID: 1, Job: 2, State: changes.Ended}, {ID: 2, Job: 2, State: changes.Ended}}}})
+	h.TakeChanges(5, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{{ID: 1, Job: 2, State: changes.Ended}, {ID: 2, Job: 2, State: changes.Ended}}}})
 	if err := h.Sync(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}
@@ -534,14 +534,14 @@ func TestSamples(t *testing.T) {
 		return changes.Job{ID: id, Pool: name, Running: running, Waits: changes.Waits{Ready: ready}}
 	}
 	up := changes.Launcher{ID: 1, State: "up", Slots: []scheduler.SlotCount{{Kind: "x", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "x", Count: 3}}}
-	s.take(&news{jobs: []changes.Job{pool(1, "a", 2, 1), pool(2, "a", 3, 0), pool(3, "b", 1, 1)}, launchers: []changes.Launcher{up}})
-	s.take(&news{jobs: []changes.Job{pool(1, "b", 7, 0)}, ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 3}}}})
+	s.sampleStep(&news{jobs: []changes.Job{pool(1, "a", 2, 1), pool(2, "a", 3, 0), pool(3, "b", 1, 1)}, launchers: []changes.Launcher{up}})
+	s.sampleStep(&news{jobs: []changes.Job{pool(1, "b", 7, 0)}, ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 3}}}})
 	r := s.row(9, []timeseries.Pool{{Name: "c", Told: 1, Demand: 4}, {Name: "b", Told: 1, Held: 7, Own: 5, Demand: 8, Share: 2500}})
 	if got := fmt.Sprint(r); got != "{9 0 4 3 [{a 1 0 3 0 0 0 0 0 0} {b 1 0 7 0 1 7 5 8 2500} {c 0 0 0 0 1 0 0 4 0}]}" {
 		t.Error(got)
 	}
 	up.State = "lost"
-	s.take(&news{ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1}}, {Summary: &wire.JobSummary{Job: 2}}}, launchers: []changes.Launcher{up}})
+	s.sampleStep(&news{ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1}}, {Summary: &wire.JobSummary{Job: 2}}}, launchers: []changes.Launcher{up}})
 	if got := fmt.Sprint(s.row(9, nil)); got != "{9 0 0 0 []}" {
 		t.Error(got)
 	}
@@ -555,7 +555,7 @@ func TestJobsThatWentStayAway(t *testing.T) {
 		o := options(t.TempDir())
 		o.JobsMax = 3
 		h := open(t, o)
-		h.Begin(0, &s.all[0])
+		h.BeginAt(0, &s.all[0])
 		for n := uint64(10); n <= 100; n += 10 {
 			s.tells(h, n-9, n)
 			if err := h.Sync(t.Context(), n); err != nil {
@@ -565,7 +565,7 @@ func TestJobsThatWentStayAway(t *testing.T) {
 		want := kept(t, h)
 		end(t, h)
 		h = open(t, o)
-		h.Begin(from, &s.all[from])
+		h.BeginAt(from, &s.all[from])
 		s.tells(h, from+1, 100)
 		h.Replayed(100)
 		s.tells(h, 101, 100)

@@ -127,7 +127,7 @@ func (g *journal) write(record uint64) error {
 	if len(w.head.Chunks) == 0 && record == g.record {
 		return nil
 	}
-	if err := g.put(&w); err != nil {
+	if err := g.writePart(&w); err != nil {
 		return err
 	}
 	for _, j := range took {
@@ -140,8 +140,8 @@ func (g *journal) write(record uint64) error {
 	return g.parts.sweep()
 }
 
-// put writes a part, and gives jobs their chunks in it.
-func (g *journal) put(w *partWriter) error {
+// writePart writes a part, and gives jobs their chunks in it.
+func (g *journal) writePart(w *partWriter) error {
 	number, at, err := g.parts.add(&w.head, w.body)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (g *journal) merge() error {
 	for id, j := range g.jobs {
 		old[id], j.chunks = j.chunks, nil
 	}
-	if err := g.put(&w); err != nil {
+	if err := g.writePart(&w); err != nil {
 		for id, chunks := range old {
 			g.jobs[id].chunks = chunks
 		}
@@ -304,15 +304,15 @@ func (g *journal) forget(ids []scheduler.JobID) error {
 	return g.parts.sweep()
 }
 
-// take takes an attempt's end in; false: there is no room, and it is missed.
-func (g *journal) take(a changes.Attempt, most int) bool {
+// addAttempt takes an attempt's end in; false: there is no room, and it is missed.
+func (g *journal) addAttempt(a changes.Attempt, most int) bool {
 	j := g.job(a.Job)
 	if g.rows >= heldRowsMax {
 		j.course.Missed++
 		return false
 	}
 	before := len(j.pending)
-	j.take(a, most)
+	j.addAttempt(a, most)
 	g.rows += len(j.pending) - before
 	return true
 }

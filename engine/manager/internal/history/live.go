@@ -26,8 +26,8 @@ type live struct {
 	wait  string // the last
 }
 
-// take takes an attempt's end in.
-func (j *live) take(a changes.Attempt, most int) {
+// addAttempt takes an attempt's end in.
+func (j *live) addAttempt(a changes.Attempt, most int) {
 	j.course.Count(&a)
 	switch {
 	case j.kept < most, a.Outcome == scheduler.Failed && j.kept < 2*most:

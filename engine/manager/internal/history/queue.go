@@ -88,7 +88,7 @@ func (q *queue) add(n news) {
 	}
 }
 
-func (q *queue) take() []news {
+func (q *queue) takeAll() []news {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.list

@@ -109,7 +109,7 @@ func (h *History) takeIn(ids []scheduler.JobID) {
 				h.o.Log.Error("history: a job's file can't be read", "error", err)
 			}
 		}
-		if err := h.onIndex(func(x *index.Index) error { return x.Put(entries) }); err != nil {
+		if err := h.onIndex(func(x *index.Index) error { return x.PutEntries(entries) }); err != nil {
 			h.o.Log.Error("history: the index can't be made", "error", err)
 			return
 		}

@@ -31,7 +31,7 @@ func (h *History) run() {
 		case <-h.closes:
 			over = true
 		}
-		for _, n := range h.queue.take() {
+		for _, n := range h.queue.takeAll() {
 			h.apply(n)
 			h.heard(&n)
 			if h.journal.rows >= pendingRowsMax {
@@ -84,7 +84,7 @@ func (h *History) end() {
 
 // apply takes in what one step told.
 func (h *History) apply(n news) {
-	h.sampler.take(&n)
+	h.sampler.sampleStep(&n)
 	if n.settings != 0 {
 		h.settings = n.settings
 	}
@@ -111,7 +111,7 @@ func (h *History) apply(n news) {
 	}
 	lost := uint64(0)
 	for i := range n.attempts {
-		if h.lives(n.attempts[i].Job) && !h.journal.take(n.attempts[i], h.o.AttemptsMax) {
+		if h.lives(n.attempts[i].Job) && !h.journal.addAttempt(n.attempts[i], h.o.AttemptsMax) {
 			lost++
 		}
 	}

@@ -37,7 +37,7 @@ func newSampler() sampler {
 	return sampler{jobs: map[scheduler.JobID]sampled{}, launchers: map[scheduler.LauncherID][2]uint64{}, pools: map[string]*timeseries.Pool{}}
 }
 
-func (s *sampler) take(n *news) {
+func (s *sampler) sampleStep(n *news) {
 	for i := range n.jobs {
 		j := &n.jobs[i]
 		p := timeseries.Pool{Name: j.Pool, Jobs: 1, Running: uint64(max(j.Running, 0)), Ready: uint64(max(j.Waits.Ready, 0))}

@@ -25,14 +25,14 @@ func (h *History) seal() {
 			j := h.journal.whole(h.journal.job(e.id))
 			j.Record, j.Status = e.record, e.status
 			var entry index.Entry
-			err := h.makingRoom(func() (err error) { entry, err = h.files.put(j); return err })
+			err := h.makingRoom(func() (err error) { entry, err = h.files.writeJob(j); return err })
 			if err != nil {
 				h.behind(err)
 				return
 			}
 			entries, ids = append(entries, entry), append(ids, e.id)
 		}
-		if err := h.makingRoom(func() error { return h.onIndex(func(x *index.Index) error { return x.Put(entries) }) }); err != nil {
+		if err := h.makingRoom(func() error { return h.onIndex(func(x *index.Index) error { return x.PutEntries(entries) }) }); err != nil {
 			h.behind(err)
 			return
 		}

@@ -84,6 +84,6 @@ func (s *story) attempt(job scheduler.JobID) changes.Attempt {
 // tells gives history the records from one to another.
 func (s *story) tells(h *History, from, to uint64) {
 	for n := from; n <= to; n++ {
-		h.Take(n, &s.steps[n-1])
+		h.TakeChanges(n, &s.steps[n-1])
 	}
 }

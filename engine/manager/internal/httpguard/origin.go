@@ -34,7 +34,7 @@ type Options struct {
 	// Proved are names that the manager's certificate has, beside Hosts; nil: there is none.
 	Proved func() []string
 	// Own finds the machine's full name, beside Hosts; nil: nothing does.
-	Own *Own
+	Own *HostNames
 	// Tell answers a request that is refused; nil: in plain text.
 	Tell func(w http.ResponseWriter, r *http.Request, code int, why string)
 	// Open are the paths that programs ask for under any name, and that change nothing.

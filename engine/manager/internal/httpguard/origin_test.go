@@ -82,7 +82,7 @@ func TestWhoIsLedHereIsRefused(t *testing.T) {
 
 // The machine's full name is its own once it is known, and no other name is.
 func TestTheFullName(t *testing.T) {
-	own := &Own{}
+	own := &HostNames{}
 	asks := func(host string) int {
 		r := httptest.NewRequest("GET", "http://"+host+":7071/", nil)
 		answer := httptest.NewRecorder()

@@ -12,13 +12,13 @@ import (
 // answered the name counts as a foreign one.
 const findMax = 10 * time.Second
 
-// Own is the machine's fully qualified name, once it is known. A nil Own knows none. Safe for
+// HostNames is the machine's fully qualified name, once it is known. A nil Own knows none. Safe for
 // concurrent use.
-type Own struct{ name atomic.Pointer[string] }
+type HostNames struct{ name atomic.Pointer[string] }
 
 // Find asks for the canonical name of the machine's own, as net.Resolver.LookupCNAME does. It
 // returns when that is answered, after findMax at most.
-func (o *Own) Find(ctx context.Context, lookup func(ctx context.Context, host string) (string, error)) {
+func (o *HostNames) Find(ctx context.Context, lookup func(ctx context.Context, host string) (string, error)) {
 	ctx, cancel := context.WithTimeout(ctx, findMax)
 	defer cancel()
 	short, err := os.Hostname()
@@ -31,7 +31,7 @@ func (o *Own) Find(ctx context.Context, lookup func(ctx context.Context, host st
 	}
 }
 
-func (o *Own) is(host string) bool {
+func (o *HostNames) is(host string) bool {
 	if o == nil {
 		return false
 	}

@@ -36,9 +36,9 @@ var ErrStopping = errors.New("the manager is shutting down: try again")
 // Entry is something for the core's goroutine.
 type Entry struct {
 	Inputs []*wire.Input
-	// Look runs after the step that takes the inputs in; it may read the core. What
+	// Query runs after the step that takes the inputs in; it may read the core. What
 	// it returns runs when all that it can have seen is durable.
-	Look func(*core.Core) func()
+	Query func(*core.Core) func()
 	// Graph is the hash of the graph that the input names: it must be there, or Draft
 	// have it.
 	Graph string
@@ -93,19 +93,19 @@ func (b *Inbox) End() { close(b.ended) }
 // Over is closed when nobody takes anything out any more.
 func (b *Inbox) Over() <-chan struct{} { return b.ended }
 
-// Put hands inputs to the core. It waits for room until ctx or the inbox ends.
-func (b *Inbox) Put(ctx context.Context, e Entry) error {
+// Enqueue hands inputs to the core. It waits for room until ctx or the inbox ends.
+func (b *Inbox) Enqueue(ctx context.Context, e Entry) error {
 	if e.Bytes == 0 {
 		e = e.Sized()
 	}
-	if err := b.room.Take(ctx, e.Bytes, b.ended); err != nil {
+	if err := b.room.ReserveBytes(ctx, e.Bytes, b.ended); err != nil {
 		return err
 	}
 	select {
 	case b.queue <- e:
 		return nil
 	case <-ctx.Done():
-		b.room.Give(e.Bytes)
+		b.room.ReleaseBytes(e.Bytes)
 		return context.Cause(ctx)
 	case <-b.ended:
 		return ErrStopping
@@ -114,7 +114,7 @@ func (b *Inbox) Put(ctx context.Context, e Entry) error {
 
 // Input hands one input to the core.
 func (b *Inbox) Input(ctx context.Context, in *wire.Input) error {
-	return b.Put(ctx, Entry{Inputs: []*wire.Input{in}})
+	return b.Enqueue(ctx, Entry{Inputs: []*wire.Input{in}})
 }
 
 // Offer hands inputs, whose size is known, to the core if there is room.
@@ -126,26 +126,26 @@ func (b *Inbox) Offer(e Entry) bool {
 	case b.queue <- e:
 		return true
 	default:
-		b.room.Give(e.Bytes)
+		b.room.ReleaseBytes(e.Bytes)
 		return false
 	}
 }
 
-// Read runs look on the core between steps and returns when what it saw is
+// ReadDurable runs look on the core between steps and returns when what it saw is
 // durable.
-func (b *Inbox) Read(ctx context.Context, look func(*core.Core)) error {
+func (b *Inbox) ReadDurable(ctx context.Context, look func(*core.Core)) error {
 	done := make(chan struct{})
-	return b.wait(ctx, done, Entry{Look: func(c *core.Core) func() {
+	return b.wait(ctx, done, Entry{Query: func(c *core.Core) func() {
 		look(c)
 		return func() { close(done) }
 	}})
 }
 
-// Glance runs look on the core between steps. What it sees need not be durable yet:
+// ReadNow runs look on the core between steps. What it sees need not be durable yet:
 // it is for numbers that are shown, and answers also while the log's disk is full.
-func (b *Inbox) Glance(ctx context.Context, look func(*core.Core)) error {
+func (b *Inbox) ReadNow(ctx context.Context, look func(*core.Core)) error {
 	done := make(chan struct{})
-	return b.wait(ctx, done, Entry{Look: func(c *core.Core) func() {
+	return b.wait(ctx, done, Entry{Query: func(c *core.Core) func() {
 		look(c)
 		close(done)
 		return nil
@@ -154,7 +154,7 @@ func (b *Inbox) Glance(ctx context.Context, look func(*core.Core)) error {
 
 // wait hands an entry to the core and waits until it says that it is done.
 func (b *Inbox) wait(ctx context.Context, done <-chan struct{}, e Entry) error {
-	if err := b.Put(ctx, e); err != nil {
+	if err := b.Enqueue(ctx, e); err != nil {
 		return err
 	}
 	select {
@@ -170,7 +170,7 @@ func (b *Inbox) wait(ctx context.Context, done <-chan struct{}, e Entry) error {
 // Taken makes room for more when a step has taken entries in.
 func (b *Inbox) Taken(entries []Entry) {
 	for _, e := range entries {
-		b.room.Give(e.Bytes)
+		b.room.ReleaseBytes(e.Bytes)
 	}
 	clear(entries)
 }

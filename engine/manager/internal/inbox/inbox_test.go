@@ -21,7 +21,7 @@ func TestInboxIsBoundedByBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := NewOf(100, 1000)
 		for range 2 {
-			if err := d.Put(t.Context(), noted(400)); err != nil {
+			if err := d.Enqueue(t.Context(), noted(400)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -30,10 +30,10 @@ func TestInboxIsBoundedByBytes(t *testing.T) {
 		}
 		given, cancel := context.WithCancel(t.Context())
 		gaveUp := make(chan error, 1)
-		go func() { gaveUp <- d.Put(given, noted(5000)) }()
+		go func() { gaveUp <- d.Enqueue(given, noted(5000)) }()
 		third := make(chan error, 1)
 		synctest.Wait()
-		go func() { third <- d.Put(t.Context(), noted(400)) }()
+		go func() { third <- d.Enqueue(t.Context(), noted(400)) }()
 		synctest.Wait()
 		if len(d.queue) != 2 || len(third) != 0 {
 			t.Fatalf("%d entries wait, and the third sender does not", len(d.queue))
@@ -58,10 +58,10 @@ func TestInboxIsBoundedByBytes(t *testing.T) {
 			t.Errorf("when all is taken: %+v", f)
 		}
 		// One that is larger than all of the room comes through alone.
-		if err := d.Put(t.Context(), noted(5000)); err != nil {
+		if err := d.Enqueue(t.Context(), noted(5000)); err != nil {
 			t.Fatal(err)
 		}
-		go func() { third <- d.Put(t.Context(), noted(1)) }()
+		go func() { third <- d.Enqueue(t.Context(), noted(1)) }()
 		synctest.Wait()
 		d.End()
 		if err := <-third; !errors.Is(err, ErrStopping) {

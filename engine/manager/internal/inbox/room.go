@@ -30,8 +30,8 @@ func (r *Room) offered(bytes int64) bool {
 	return ok
 }
 
-// Take waits for room for bytes until ctx ends or ended is closed.
-func (r *Room) Take(ctx context.Context, bytes int64, ended <-chan struct{}) error {
+// ReserveBytes waits for room for bytes until ctx ends or ended is closed.
+func (r *Room) ReserveBytes(ctx context.Context, bytes int64, ended <-chan struct{}) error {
 	if r.offered(bytes) {
 		return nil
 	}
@@ -54,8 +54,8 @@ func (r *Room) Take(ctx context.Context, bytes int64, ended <-chan struct{}) err
 	return ErrStopping
 }
 
-// Give gives back what was taken for bytes.
-func (r *Room) Give(bytes int64) {
+// ReleaseBytes gives back what was taken for bytes.
+func (r *Room) ReleaseBytes(bytes int64) {
 	r.taken.Add(-bytes)
 	r.sem.Release(r.share(bytes))
 }

@@ -58,7 +58,7 @@ func (j *Job) ended(ctx context.Context) (*Job, error) {
 	err := j.open(ctx)
 	var s *wire.JobStatus
 	if err == nil && j.file != nil {
-		s, err = j.told()
+		s, err = j.fileStatus()
 	}
 	switch {
 	case err == nil && s != nil:
@@ -84,8 +84,8 @@ func (j *Job) ended(ctx context.Context) (*Job, error) {
 	return j, nil
 }
 
-// told is the status as the file has it, with what the file lacks.
-func (j *Job) told() (*wire.JobStatus, error) {
+// fileStatus is the status as the file has it, with what the file lacks.
+func (j *Job) fileStatus() (*wire.JobStatus, error) {
 	s, err := j.file.Status()
 	if err != nil {
 		return nil, j.damaged(err)

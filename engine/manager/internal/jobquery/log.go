@@ -34,7 +34,7 @@ func (j *Job) key() logarchive.Key {
 
 // Tail is the end of the log of an attempt that ran on a launcher; nil: there is none.
 func (j *Job) Tail(attempt scheduler.AttemptID, on string) (*wire.LogTail, error) {
-	t, err := j.of.history.Tails().Read(j.key(), attempt, on)
+	t, err := j.of.history.Tails().ReadTail(j.key(), attempt, on)
 	return t, StatusOf(err)
 }
 

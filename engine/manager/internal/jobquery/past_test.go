@@ -57,7 +57,7 @@ func (c *cluster) open() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	h.Begin(c.record, &core.Facts{})
+	h.BeginAt(c.record, &core.Facts{})
 	c.history, c.model = h, readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 5}, core.Facts{})
 	c.jobs = New(c.model, h)
 }
@@ -70,8 +70,8 @@ func (c *cluster) close() {
 func (c *cluster) tell(r changes.ChangeSet) {
 	c.record++
 	f := core.Facts{At: base, ChangeSet: r}
-	c.history.Take(c.record, &f)
-	c.model.Hand(f)
+	c.history.TakeChanges(c.record, &f)
+	c.model.Enqueue(f)
 }
 
 // begin begins a job.

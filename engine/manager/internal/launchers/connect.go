@@ -142,7 +142,7 @@ func (s *Server) leave(ctx context.Context, m *wire.Leave) error {
 	if !ok {
 		return status.Error(codes.FailedPrecondition, "no such launcher is here")
 	}
-	defer s.Table.told(gone.of)
+	defer s.Table.lossReported(gone.of)
 	s.Log.Info("a launcher was stopped", "launcher", m.Name)
 	return s.Inbox.Input(ctx, gone.input)
 }
@@ -323,7 +323,7 @@ func (in *intake) add(e inbox.Entry) error {
 	if in.waiting.Load() == 0 && in.inbox.Offer(e) {
 		return nil // the usual way: nobody waits for anything
 	}
-	if err := in.room.Take(in.ctx, e.Bytes, in.inbox.Over()); err != nil {
+	if err := in.room.ReserveBytes(in.ctx, e.Bytes, in.inbox.Over()); err != nil {
 		return err
 	}
 	in.waiting.Add(1)
@@ -341,10 +341,10 @@ func (in *intake) run() {
 	for {
 		select {
 		case e := <-in.queue:
-			if in.inbox.Put(in.ctx, e) != nil {
+			if in.inbox.Enqueue(in.ctx, e) != nil {
 				return // and so does who adds
 			}
-			in.room.Give(e.Bytes)
+			in.room.ReleaseBytes(e.Bytes)
 			in.waiting.Add(-1)
 		case <-in.ctx.Done():
 			return

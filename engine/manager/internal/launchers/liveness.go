@@ -52,8 +52,8 @@ func (v *Liveness) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, l := range v.look(ctx) {
-			if v.tell(ctx, l) != nil {
+		for _, l := range v.findSilent(ctx) {
+			if v.reportLoss(ctx, l) != nil {
 				return
 			}
 		}
@@ -66,16 +66,16 @@ type loss struct {
 	input *wire.Input
 }
 
-// tell hands a loss to the core. Until then the launcher can't join as what it was.
-func (v *Liveness) tell(ctx context.Context, l loss) error {
+// reportLoss hands a loss to the core. Until then the launcher can't join as what it was.
+func (v *Liveness) reportLoss(ctx context.Context, l loss) error {
 	err := v.put(ctx, l.input)
-	v.launchers.told(l.of)
+	v.launchers.lossReported(l.of)
 	return err
 }
 
-// look goes through the records that may be lost: those whose time has come, and those
+// findSilent goes through the records that may be lost: those whose time has come, and those
 // without a stream.
-func (v *Liveness) look(ctx context.Context) []loss {
+func (v *Liveness) findSilent(ctx context.Context) []loss {
 	l := v.launchers
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +94,7 @@ func (v *Liveness) look(ctx context.Context) []loss {
 			losses = append(losses, lose(r, fmt.Sprintf("nothing was heard of it for %v", v.lostAfter)))
 			end = now.Add(silenceAgain)
 		}
-		l.again(r, end)
+		l.checkAgain(r, end)
 	}
 	for r := range l.alone { // in any order, so each has its turn
 		if v.dialing >= redialsMax {
@@ -145,7 +145,7 @@ func (v *Liveness) redial(ctx context.Context, r *launcherRecord, incarnation ui
 	}
 	lost := lose(r, "its process has ended: nobody listens at "+address)
 	l.mu.Unlock()
-	_ = v.tell(ctx, lost) // fails only when the manager ends
+	_ = v.reportLoss(ctx, lost) // fails only when the manager ends
 }
 
 func dialTCP(ctx context.Context, address string) error {

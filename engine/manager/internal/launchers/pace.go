@@ -72,8 +72,8 @@ type meter struct {
 	due              time.Time
 }
 
-// take counts n, and returns how long to wait before more is taken.
-func (m *meter) take(n int64, now time.Time) time.Duration {
+// takeBytes counts n, and returns how long to wait before more is taken.
+func (m *meter) takeBytes(n int64, now time.Time) time.Duration {
 	if m.due.Before(now) {
 		m.due = now
 	}
@@ -85,7 +85,7 @@ func (m *meter) take(n int64, now time.Time) time.Duration {
 func (p *pace) wait(ctx context.Context, log *slog.Logger, launcher string, reports, bytes int) error {
 	now := time.Now()
 	p.mu.Lock()
-	pause := min(max(p.reports.take(int64(reports), now), p.bytes.take(int64(bytes), now)), pauseMax)
+	pause := min(max(p.reports.takeBytes(int64(reports), now), p.bytes.takeBytes(int64(bytes), now)), pauseMax)
 	say := pause > 0 && now.Sub(p.logged) >= paceLogEvery
 	if say {
 		p.logged = now

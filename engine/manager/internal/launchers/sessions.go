@@ -321,8 +321,8 @@ func (l *Table) released(s *session) bool {
 	return true
 }
 
-// told says that the core knows of a loss, or will before anything that comes now.
-func (l *Table) told(r *launcherRecord) {
+// lossReported says that the core knows of a loss, or will before anything that comes now.
+func (l *Table) lossReported(r *launcherRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r.telling = false

@@ -295,7 +295,7 @@ func TestLiveLaunchersAreNotLookedAt(t *testing.T) {
 			for _, s := range all {
 				s.hear(nil)
 			}
-			if losses := v.look(t.Context()); len(losses) > 0 {
+			if losses := v.findSilent(t.Context()); len(losses) > 0 {
 				t.Fatalf("%d launchers that were heard of are lost", len(losses))
 			}
 		}

@@ -31,7 +31,7 @@ func (h *silences) Pop() any {
 }
 
 // watch has a new record looked at, from now on. The table is locked.
-func (l *Table) watch(r *launcherRecord) { l.again(r, time.Now()) }
+func (l *Table) watch(r *launcherRecord) { l.checkAgain(r, time.Now()) }
 
 // due takes the records whose time has come, and counts them.
 func (l *Table) due(now time.Time) (list []*launcherRecord) {
@@ -45,5 +45,5 @@ func (l *Table) due(now time.Time) (list []*launcherRecord) {
 	return list
 }
 
-// again has a record looked at once more.
-func (l *Table) again(r *launcherRecord, at time.Time) { heap.Push(&l.silent, silence{at, r}) }
+// checkAgain has a record looked at once more.
+func (l *Table) checkAgain(r *launcherRecord, at time.Time) { heap.Push(&l.silent, silence{at, r}) }

@@ -43,7 +43,7 @@ const (
 	FailureTextMax = 16 << 10
 	// countersMax bounds the counters of one attempt.
 	countersMax = 10_000
-	// settingsBytesMax bounds a text of the configuration's file (settings.TextBytesMax).
+	// settingsBytesMax bounds a text of the configuration's file (configedit.TextBytesMax).
 	settingsBytesMax = 1 << 20
 	// pathBytesMax bounds a path or URL.
 	pathBytesMax = 4096

@@ -63,9 +63,9 @@ func NewRows() *Rows {
 	}
 }
 
-// Begin notes the attempts that live when this life begins, before Apply is told of anything: how long their bundles
+// BeginWith notes the attempts that live when this life begins, before Apply is told of anything: how long their bundles
 // were ready was counted by the life in which they were launched.
-func (r *Rows) Begin(all core.Facts) {
+func (r *Rows) BeginWith(all core.Facts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range all.Attempts {
@@ -80,10 +80,10 @@ func (r *Rows) Apply(f core.Facts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, j := range f.Jobs {
-		r.put(j.ID, has{j.Pool, 1, j.Running, max(0, j.Groups-j.Finished-j.Running)})
+		r.putJob(j.ID, has{j.Pool, 1, j.Running, max(0, j.Groups-j.Finished-j.Running)})
 	}
 	for _, s := range f.Ended {
-		r.put(scheduler.JobID(s.GetSummary().GetJob()), has{})
+		r.putJob(scheduler.JobID(s.GetSummary().GetJob()), has{})
 	}
 	for _, a := range f.Attempts {
 		_, known := r.launched[a.ID]
@@ -101,8 +101,8 @@ func (r *Rows) Apply(f core.Facts) {
 	}
 }
 
-// put has a job be as it is now; one that has none has ended. With mu held.
-func (r *Rows) put(id scheduler.JobID, now has) {
+// putJob has a job be as it is now; one that has none has ended. With mu held.
+func (r *Rows) putJob(id scheduler.JobID, now has) {
 	if was, ok := r.jobs[id]; ok {
 		r.add(was, -1)
 		delete(r.jobs, id)

@@ -138,7 +138,7 @@ func TestTimesOfAttemptsOfTheLifeBefore(t *testing.T) {
 	a := changes.Attempt{ID: 1, State: changes.Running, Ready: at(1), Launched: at(4), Started: at(5)}
 	over := changes.Attempt{ID: 2, State: changes.Ended, Outcome: scheduler.Finished, Started: at(5), Since: at(6)}
 	all := core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{a, over}}}
-	r.Begin(all)
+	r.BeginWith(all)
 	r.Apply(all)
 	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 0 {
 		t.Errorf("%d waited, %v s", n, sum)

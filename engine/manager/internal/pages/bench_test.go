@@ -31,7 +31,7 @@ type finder struct {
 	jobs *jobquery.Jobs
 }
 
-func (f finder) Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
+func (f finder) FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
 	return f.jobs.Find(ctx, id)
 }
 
@@ -93,19 +93,19 @@ func BenchmarkPageOfALargeJob(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer h.Close()
-	h.Begin(0, &core.Facts{})
+	h.BeginAt(0, &core.Facts{})
 	model := readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 100}, core.Facts{})
 	defer model.Close()
 	for i, over := range []bool{true, false} {
 		f := largeJob(scheduler.JobID(i+1), over)
-		h.Take(uint64(i+1), &f)
-		model.Hand(f)
+		h.TakeChanges(uint64(i+1), &f)
+		model.Enqueue(f)
 	}
 	if err := h.Sync(b.Context(), 2); err != nil {
 		b.Fatal(err)
 	}
 	jobs := jobquery.New(model, h)
-	shown := rest.New(rest.Needs{Model: model, Jobs: jobs, Kept: h, Service: finder{jobs: jobs}, Stopping: make(chan struct{})})
+	shown := rest.New(rest.Needs{Model: model, Jobs: jobs, History: h, Service: finder{jobs: jobs}, Stopping: make(chan struct{})})
 	page := New(Needs{Shown: shown, Actions: true, Failed: func(_ context.Context, err error) { b.Error(err) }}).Routes()["GET /jobs/{job}"]
 	for name, job := range map[string]string{"ended": "job-1", "lives": "job-2"} {
 		b.Run(name, func(b *testing.B) {

@@ -43,8 +43,8 @@ type jobPage struct {
 	Next, First string
 }
 
-// again is seldom while the job goes on and nothing changes: for how long is shown.
-func (p jobPage) again() time.Duration {
+// refreshAfter is seldom while the job goes on and nothing changes: for how long is shown.
+func (p jobPage) refreshAfter() time.Duration {
 	if p.Again == 0 && !p.Over {
 		return idleAgain
 	}

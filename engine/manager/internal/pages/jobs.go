@@ -114,7 +114,7 @@ type launchersPage struct {
 	Next, First string
 }
 
-func (launchersPage) again() time.Duration { return loadAgain }
+func (launchersPage) refreshAfter() time.Duration { return loadAgain }
 
 func (s *Server) launchers(r *http.Request) (string, any, error) {
 	q := r.URL.Query()

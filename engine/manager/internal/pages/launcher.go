@@ -13,7 +13,7 @@ type launcherPage struct {
 	Drains bool // no new work comes
 }
 
-func (launcherPage) again() time.Duration { return loadAgain }
+func (launcherPage) refreshAfter() time.Duration { return loadAgain }
 
 func (s *Server) launcher(r *http.Request) (string, any, error) {
 	a, err := s.needs.Shown.GetLauncher(r.Context(), restapi.GetLauncherRequestObject{Launcher: r.PathValue("launcher")})

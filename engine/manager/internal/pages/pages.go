@@ -143,8 +143,8 @@ func (s *Server) shown(name string, find func(*http.Request) (title string, body
 func (s *Server) write(w http.ResponseWriter, r *http.Request, code int, name, title string, body any) {
 	var text strings.Builder
 	f := frame{Title: title, Root: root(r.URL.Path), Part: cmp.Or(parts[name], name), Actions: s.needs.Actions, Topics: topics[name], Still: slices.Contains(still, name), Body: body}
-	if later, ok := body.(interface{ again() time.Duration }); ok {
-		f.Again = later.again().Seconds()
+	if later, ok := body.(interface{ refreshAfter() time.Duration }); ok {
+		f.Again = later.refreshAfter().Seconds()
 	}
 	if err := s.templates[name].Execute(&text, f); err != nil {
 		s.needs.Failed(r.Context(), err)
@@ -177,8 +177,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	s.write(w, r, code, "problem", http.StatusText(code), status.Convert(err).Message())
 }
 
-// Tell shows a page that says why something came to nothing.
-func (s *Server) Tell(w http.ResponseWriter, r *http.Request, code int, why string) {
+// WriteError shows a page that says why something came to nothing.
+func (s *Server) WriteError(w http.ResponseWriter, r *http.Request, code int, why string) {
 	s.write(w, r, code, "problem", http.StatusText(code), why)
 }
 

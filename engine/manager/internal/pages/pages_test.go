@@ -537,7 +537,7 @@ func TestAJobsPageGoesOn(t *testing.T) {
 		{jobPage{Again: time.Second}, time.Second},
 		{jobPage{Job: restapi.Job{Ended: &over}, Over: true}, 0},
 	} {
-		if got := x.page.again(); got != x.want {
+		if got := x.page.refreshAfter(); got != x.want {
 			t.Errorf("over: %t, its drawings can be newer after %v: it is made new after %v, want %v", x.page.Over, x.page.Again, got, x.want)
 		}
 	}

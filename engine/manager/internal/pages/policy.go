@@ -26,8 +26,8 @@ type policyPage struct {
 	Next, First string
 }
 
-// again is seldom: how long the policy has decided, and how long rounds take in which it decides nothing, is told by nobody.
-func (policyPage) again() time.Duration { return idleAgain }
+// refreshAfter is seldom: how long the policy has decided, and how long rounds take in which it decides nothing, is told by nobody.
+func (policyPage) refreshAfter() time.Duration { return idleAgain }
 
 var (
 	kinds    = []restapi.DecisionKind{restapi.DecisionKindLaunch, restapi.DecisionKindPreempt, restapi.DecisionKindResume, restapi.DecisionKindAdmit, restapi.DecisionKindRefuse}

@@ -42,8 +42,8 @@ const (
 	toldMax = 2 * time.Minute
 )
 
-// again is often while some pool starves: for how long is shown.
-func (p poolsPage) again() time.Duration {
+// refreshAfter is often while some pool starves: for how long is shown.
+func (p poolsPage) refreshAfter() time.Duration {
 	if slices.ContainsFunc(p.Tree, func(r poolRow) bool { return r.BelowMinimumSince != nil || r.BelowShareSince != nil }) {
 		return lastsAgain
 	}

@@ -14,8 +14,8 @@ type queuePage struct {
 	Next, First string
 }
 
-// again is often while something waits: for how long is shown.
-func (p queuePage) again() time.Duration {
+// refreshAfter is often while something waits: for how long is shown.
+func (p queuePage) refreshAfter() time.Duration {
 	if len(p.List.Entries) > 0 {
 		return lastsAgain
 	}

@@ -60,7 +60,7 @@ func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool
 func (m *Model) rowsOf(j *job, ids []scheduler.AttemptID) []changes.Attempt {
 	list := make([]changes.Attempt, 0, len(ids))
 	for some := range slices.Chunk(ids, chunkRows) {
-		m.look(func() {
+		m.readLocked(func() {
 			for _, id := range some {
 				if r := j.attempts.get(id); r != nil {
 					list = append(list, j.attempts.fact(j.row.ID, r))

@@ -100,14 +100,14 @@ func (m *Model) applyAttempt(a *changes.Attempt) {
 		m.leave(r, a.Launcher)
 		t.over(r, m.bounds.AttemptsKept)
 	default:
-		t.begin(r)
-		m.settle(r, j, a.Launcher)
+		t.addLive(r)
+		m.listAtLauncher(r, j, a.Launcher)
 	}
 	t.shrink(m.bounds.AttemptsMax)
 }
 
-// settle lists an attempt with its launcher.
-func (m *Model) settle(r *row, j *job, on scheduler.LauncherID) {
+// listAtLauncher lists an attempt with its launcher.
+func (m *Model) listAtLauncher(r *row, j *job, on scheduler.LauncherID) {
 	l := m.launchers.Get(on)
 	if l == nil {
 		l = &launcher{}

@@ -153,8 +153,8 @@ func (c *chunk) count() {
 
 func (r *row) isFinished() bool { return !r.lives() && r.outcome == scheduler.Finished }
 
-// begin lists a row that lives.
-func (t *attempts) begin(r *row) {
+// addLive lists a row that lives.
+func (t *attempts) addLive(r *row) {
 	r.place = uint32(len(t.live))
 	t.live = append(t.live, r.id)
 }

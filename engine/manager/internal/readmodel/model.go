@@ -109,10 +109,10 @@ func (m *Model) Bound(b Bounds) {
 	m.bounds = b
 }
 
-// Hand hands over what changed in a step; steps come in order. The model becomes its owner. It
+// Enqueue hands over what changed in a step; steps come in order. The model becomes its owner. It
 // returns at once, but when rows wait beyond queueRowsMax it waits until there is room: memory
 // is bounded, and who is answered later is not. After Close it does nothing.
-func (m *Model) Hand(f core.Facts) { m.queue.put(f) }
+func (m *Model) Enqueue(f core.Facts) { m.queue.enqueue(f) }
 
 // Waits is how many rows were handed over and are not taken in, and beyond how many Hand waits.
 func (m *Model) Waits() (rows, most int) { return m.queue.waits(), queueRowsMax }
@@ -122,15 +122,15 @@ func (m *Model) Close() { m.queue.close() }
 
 // read waits until all is taken in that was handed over before, and has look look.
 func (m *Model) read(ctx context.Context, look func()) error {
-	if err := m.queue.settle(ctx); err != nil {
+	if err := m.queue.awaitApplied(ctx); err != nil {
 		return err
 	}
-	m.look(look)
+	m.readLocked(look)
 	return nil
 }
 
-// look has somebody look while nothing changes.
-func (m *Model) look(look func()) {
+// readLocked has somebody look while nothing changes.
+func (m *Model) readLocked(look func()) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	look()

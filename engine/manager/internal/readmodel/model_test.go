@@ -69,13 +69,13 @@ func TestAttemptsOfAStatus(t *testing.T) {
 	for id := range scheduler.AttemptID(9) {
 		batch = append(batch, attempt(id+1, changes.Running))
 	}
-	m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: batch}})
+	m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: batch}})
 	for i, id := range []scheduler.AttemptID{7, 2, 5, 1} {
-		m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{over(id, scheduler.Time(20+i), scheduler.Finished)}}})
+		m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{over(id, scheduler.Time(20+i), scheduler.Finished)}}})
 	}
 	rests, waits, stops := attempt(8, changes.Suspended), attempt(6, changes.Starved), attempt(3, changes.Stopping)
 	rests.Since, rests.Suspended, stops.Reason = 30, 4, "killed by ann"
-	m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{stops, waits, rests}}})
+	m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{stops, waits, rests}}})
 	s := m.status(t, 1)
 	if got, want := ids(s), []uint64{2, 5, 1, 3, 4, 6, 8, 9}; !slices.Equal(got, want) {
 		t.Errorf("shown are %v, want %v", got, want)
@@ -110,7 +110,7 @@ func TestWhyAJobWaits(t *testing.T) {
 		}
 	}
 	tell := func(decides uint64, launchers ...changes.Launcher) {
-		m.Hand(core.Facts{Decides: decides, ChangeSet: changes.ChangeSet{Jobs: []changes.Job{j}, Launchers: launchers}})
+		m.Enqueue(core.Facts{Decides: decides, ChangeSet: changes.ChangeSet{Jobs: []changes.Job{j}, Launchers: launchers}})
 	}
 	told("waits to be admitted by the policy")
 	j.State = wire.JobState_JOB_STATE_RUNNING
@@ -151,9 +151,9 @@ func endOf(id uint64, state wire.JobState) *wire.JobStatus {
 // What is made of its message does not change it.
 func TestJobsThatEnd(t *testing.T) {
 	m := newModel(t, few, changes.ChangeSet{Jobs: []changes.Job{aJob(1), aJob(2), aJob(3), aJob(4)}})
-	m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(1, changes.Running)}}})
+	m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(1, changes.Running)}}})
 	for _, id := range []uint64{3, 1, 4} {
-		m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{endOf(id, wire.JobState_JOB_STATE_KILLED)}}})
+		m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{endOf(id, wire.JobState_JOB_STATE_KILLED)}}})
 	}
 	list := func(all bool) (ids []uint64) {
 		jobs, err := m.Jobs(t.Context(), all)
@@ -202,11 +202,11 @@ func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 		settled := func(within time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
-			return q.settle(ctx)
+			return q.awaitApplied(ctx)
 		}
 		handed := uint64(0)
 		hand := func(rows int) {
-			q.put(core.Facts{Decides: handed + 1, ChangeSet: changes.ChangeSet{Decided: make([]changes.Decision, rows)}})
+			q.enqueue(core.Facts{Decides: handed + 1, ChangeSet: changes.ChangeSet{Decided: make([]changes.Decision, rows)}})
 			handed++
 		}
 		if err := settled(0); err != nil {
@@ -262,7 +262,7 @@ func TestRevisions(t *testing.T) {
 		{changes.ChangeSet{Stages: []changes.Stage{{Job: 2}}}, "4 3 2 4"},
 		{changes.ChangeSet{Ended: []*wire.JobStatus{endOf(1, wire.JobState_JOB_STATE_FAILED)}}, "5 3 5 4"},
 	} {
-		if m.Hand(core.Facts{ChangeSet: c.rows}); get() != c.want {
+		if m.Enqueue(core.Facts{ChangeSet: c.rows}); get() != c.want {
 			t.Errorf("%v: revisions %s, want %s", c.rows, get(), c.want)
 		}
 	}
@@ -280,9 +280,9 @@ func TestAttemptsAreBounded(t *testing.T) {
 			batch[i].Reason = "because"
 			next++
 		}
-		m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: batch}})
+		m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: batch}})
 	}
-	m.Hand(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(next, changes.Running)}}})
+	m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(next, changes.Running)}}})
 	next++
 	more(5*chunkRows, func(i int) scheduler.AttemptOutcome {
 		if i%16 == 0 {
@@ -365,9 +365,9 @@ func TestLikeAWalkOverAllRows(t *testing.T) {
 		p := plain{jobs: map[scheduler.JobID]changes.Job{}, attempts: map[scheduler.AttemptID]changes.Attempt{}}
 		for range rapid.IntRange(1, 12).Draw(t, "batches") {
 			f := core.Facts{ChangeSet: p.draw(t)}
-			m.Hand(f)
+			m.Enqueue(f)
 			if rapid.Bool().Draw(t, "twice") {
-				m.Hand(f)
+				m.Enqueue(f)
 			}
 		}
 		p.check(t, m)

@@ -68,7 +68,7 @@ func (o *oracle) told(c *core.Core, f core.Facts) error {
 		o.begin(c)
 		return nil
 	}
-	o.model.Hand(f)
+	o.model.Enqueue(f)
 	if o.steps++; o.steps%oracleEvery != 0 {
 		return nil
 	}
@@ -143,7 +143,7 @@ func indexed(t *testing.T, m *Model, c *core.Core) (found []any) {
 		w := &waiting[i]
 		add(fmt.Sprint(w.Summary.Job, w.Since, w.Ready, w.Width, w.Needs, w.Memory, w.Reasons(true), w.Reasons(false)), nil)
 	}
-	m.look(func() {
+	m.readLocked(func() {
 		add(fmt.Sprint(m.up, m.slots, m.announced, m.decides), nil)
 		add(fmt.Sprint(m.launchers.IDs()), nil)
 	})

@@ -75,7 +75,7 @@ func (q *queue) taken(rows int) {
 	q.changed.Broadcast()
 }
 
-func (q *queue) put(f core.Facts) {
+func (q *queue) enqueue(f core.Facts) {
 	rows := rowsOf(&f.ChangeSet)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -91,8 +91,8 @@ func (q *queue) put(f core.Facts) {
 	q.changed.Broadcast()
 }
 
-// settle waits until what was put in before is taken in, or ctx ends.
-func (q *queue) settle(ctx context.Context) error {
+// awaitApplied waits until what was put in before is taken in, or ctx ends.
+func (q *queue) awaitApplied(ctx context.Context) error {
 	done := q.reached()
 	if done == nil {
 		return nil

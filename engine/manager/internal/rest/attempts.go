@@ -16,20 +16,20 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// look is a job that one looks at.
-type look struct {
+// jobHandle is a job that one looks at.
+type jobHandle struct {
 	*jobquery.Job
 	server *Server
 	stages map[string]int32 // numbers, by name
 }
 
-// look finds a job for who may look at it.
-func (s *Server) look(ctx context.Context, job string) (*look, error) {
-	j, err := s.needs.Service.Look(ctx, jobID(job))
+// openJob finds a job for who may look at it.
+func (s *Server) openJob(ctx context.Context, job string) (*jobHandle, error) {
+	j, err := s.needs.Service.FindJob(ctx, jobID(job))
 	if err != nil {
 		return nil, err
 	}
-	l := &look{Job: j, server: s, stages: map[string]int32{}}
+	l := &jobHandle{Job: j, server: s, stages: map[string]int32{}}
 	for i, t := range j.Status.Stages {
 		l.stages[t.Name] = int32(i)
 	}
@@ -37,7 +37,7 @@ func (s *Server) look(ctx context.Context, job string) (*look, error) {
 }
 
 // stage is the number of a stage.
-func (l *look) stage(name string) (int32, error) {
+func (l *jobHandle) stage(name string) (int32, error) {
 	n, there := l.stages[name]
 	if err := l.wrongFile(); !there && err != nil { // which its stages are can't be read
 		return 0, err
@@ -49,7 +49,7 @@ func (l *look) stage(name string) (int32, error) {
 }
 
 // stageName is the name of a stage; "" where it is not known any more.
-func (l *look) stageName(number int32) string {
+func (l *jobHandle) stageName(number int32) string {
 	if int(number) >= len(l.Status.Stages) {
 		return ""
 	}
@@ -70,7 +70,7 @@ func stateOf(a *changes.Attempt) restapi.AttemptState {
 }
 
 // shown is an attempt as the document has it.
-func (l *look) shown(f *changes.Attempt) restapi.Attempt {
+func (l *jobHandle) shown(f *changes.Attempt) restapi.Attempt {
 	x := restapi.Attempt{
 		ID: f.ID.String(), Stage: l.stageName(f.Stage), Index: int(f.Index), Launcher: f.On, State: stateOf(f), Speculative: f.Speculative,
 		Ready: restapi.TimeOf(f.Ready), Launched: restapi.TimeOf(f.Launched), Started: restapi.TimeOf(f.Started), Executing: restapi.TimeOf(f.Executing),
@@ -112,7 +112,7 @@ func ran(f *changes.Attempt) time.Duration {
 
 // ListAttempts lists a job's attempts, the first first.
 func (s *Server) ListAttempts(ctx context.Context, q restapi.ListAttemptsRequestObject) (restapi.ListAttemptsResponseObject, error) {
-	l, err := s.look(ctx, q.Job)
+	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +121,13 @@ func (s *Server) ListAttempts(ctx context.Context, q restapi.ListAttemptsRequest
 	if err != nil {
 		return nil, err
 	}
-	kept, of, err := l.Each(ctx, list.which(), list.take)
+	kept, of, err := l.Each(ctx, list.which(), list.addAttempt)
 	return restapi.ListAttempts200JSONResponse{Body: list.shown(kept, of)}, err
 }
 
 // listed are attempts that fit, as many as a page has.
 type listed struct {
-	of    *look
+	of    *jobHandle
 	after scheduler.AttemptID
 	stage int32 // -1: any
 	p     *restapi.ListAttemptsParams
@@ -135,7 +135,7 @@ type listed struct {
 	page  restapi.AttemptList
 }
 
-func (l *look) list(p *restapi.ListAttemptsParams) (*listed, error) {
+func (l *jobHandle) list(p *restapi.ListAttemptsParams) (*listed, error) {
 	after, err := request.NumberOf(request.Attempts, p.Cursor)
 	x := &listed{of: l, after: scheduler.AttemptID(after), stage: -1, p: p, page: restapi.AttemptList{Attempts: []restapi.Attempt{}}}
 	if err == nil && p.Stage != nil {
@@ -163,8 +163,8 @@ func (x *listed) which() jobfile.Query {
 	return q
 }
 
-// take takes an attempt in that fits; false: the page is full.
-func (x *listed) take(f *changes.Attempt) bool {
+// addAttempt takes an attempt in that fits; false: the page is full.
+func (x *listed) addAttempt(f *changes.Attempt) bool {
 	p := x.p
 	if f.ID <= x.after || x.stage >= 0 && f.Stage != x.stage || p.Launcher != nil && f.On != *p.Launcher || p.State != nil && len(*p.State) > 0 && !slices.Contains(*p.State, stateOf(f)) {
 		return true

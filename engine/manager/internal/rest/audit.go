@@ -14,7 +14,7 @@ import (
 
 // Audit is what tells who changed what (audit.Log).
 type Audit interface {
-	Read(ctx context.Context, q audit.Query) (audit.Page, error)
+	ReadPage(ctx context.Context, q audit.Query) (audit.Page, error)
 }
 
 // ListAudit reads the audit, the newest lines first.
@@ -27,7 +27,7 @@ func (s *Server) ListAudit(ctx context.Context, q restapi.ListAuditRequestObject
 	if err := ask.Check(); err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	p, err := s.needs.Audit.Read(ctx, ask)
+	p, err := s.needs.Audit.ReadPage(ctx, ask)
 	if err != nil {
 		return nil, status.Error(codes.Internal, "the audit can't be read: "+err.Error())
 	}

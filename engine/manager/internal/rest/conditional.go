@@ -67,7 +67,7 @@ func (s *Server) looked(ctx context.Context, job scheduler.JobID) error {
 	if job == 0 {
 		return nil
 	}
-	j, err := s.needs.Service.Look(ctx, job)
+	j, err := s.needs.Service.FindJob(ctx, job)
 	if err == nil {
 		j.Close()
 	}

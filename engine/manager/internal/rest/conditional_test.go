@@ -42,8 +42,8 @@ func TestWhatNoRowTellsIsHeardOf(t *testing.T) {
 			return func() {
 				w.records++
 				f := core.Facts{Decides: generation}
-				w.history.Take(w.records, &f)
-				w.model.Hand(f)
+				w.history.TakeChanges(w.records, &f)
+				w.model.Enqueue(f)
 			}
 		}
 		launcher(1)()

@@ -18,7 +18,7 @@ const slowestShown = 10
 
 // GetDistribution tells how long a stage's attempts ran and waited.
 func (s *Server) GetDistribution(ctx context.Context, q restapi.GetDistributionRequestObject) (restapi.GetDistributionResponseObject, error) {
-	l, err := s.look(ctx, q.Job)
+	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (s *Server) GetDistribution(ctx context.Context, q restapi.GetDistributionR
 	if err != nil {
 		return nil, err
 	}
-	kept, of, err := l.Each(ctx, jobfile.Query{Stages: []int32{d.stage}}, d.take)
+	kept, of, err := l.Each(ctx, jobfile.Query{Stages: []int32{d.stage}}, d.addAttempt)
 	if err != nil {
 		return nil, err
 	}
@@ -36,13 +36,13 @@ func (s *Server) GetDistribution(ctx context.Context, q restapi.GetDistributionR
 
 // distribution gathers how long attempts of a stage took.
 type distribution struct {
-	of               *look
+	of               *jobHandle
 	stage            int32
 	running, waiting times
 	slowest          []changes.Attempt // the slowest first
 }
 
-func (l *look) distribution(stage string) (*distribution, error) {
+func (l *jobHandle) distribution(stage string) (*distribution, error) {
 	n, err := l.stage(stage)
 	return &distribution{of: l, stage: n}, err
 }
@@ -51,8 +51,8 @@ func slower(x, y changes.Attempt) int {
 	return cmp.Or(cmp.Compare(ran(&y), ran(&x)), cmp.Compare(x.ID, y.ID))
 }
 
-// take takes an attempt in. It is true.
-func (d *distribution) take(f *changes.Attempt) bool {
+// addAttempt takes an attempt in. It is true.
+func (d *distribution) addAttempt(f *changes.Attempt) bool {
 	if f.Stage != d.stage {
 		return true
 	}

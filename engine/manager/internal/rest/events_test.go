@@ -95,7 +95,7 @@ func TestEvents(t *testing.T) {
 			text := stream(last, func() {
 				time.Sleep(time.Second)
 				for range 5 { // the same is told again and again
-					w.book.Take("", 0, time.Now(), s)
+					w.book.UpdateStatus("", 0, time.Now(), s)
 					time.Sleep(time.Second)
 				}
 			}, 10*time.Second)
@@ -143,7 +143,7 @@ func TestStreamsOfAUserAreBounded(t *testing.T) {
 		w.mux.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, "GET", Root+"/events", nil))
 		return answer.Code
 	}
-	if !w.server.byUser.take("ann", 1) {
+	if !w.server.byUser.acquireStream("ann", 1) {
 		t.Fatal("ann has no stream")
 	}
 	if code := ask("ann"); code != 503 {

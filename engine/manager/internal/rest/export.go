@@ -18,7 +18,7 @@ import (
 
 // ExportJob sends all that is kept of a job.
 func (s *Server) ExportJob(ctx context.Context, q restapi.ExportJobRequestObject) (restapi.ExportJobResponseObject, error) {
-	l, err := s.look(ctx, q.Job)
+	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (s *Server) ExportJob(ctx context.Context, q restapi.ExportJobRequestObject
 
 // export is an answer with all of a job. It holds one line at a time, and as many attempts as are read at once.
 type export struct {
-	look *look
+	look *jobHandle
 	ctx  context.Context //nolint:containedctx // of the request that the answer is to
 	to   *json.Encoder
 	end  exportEnd

@@ -72,7 +72,7 @@ func (s *Server) launcherID(ctx context.Context, name string) (scheduler.Launche
 
 // GetJob describes a job.
 func (s *Server) GetJob(ctx context.Context, q restapi.GetJobRequestObject) (restapi.GetJobResponseObject, error) {
-	l, err := s.look(ctx, q.Job)
+	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *Server) GetJob(ctx context.Context, q restapi.GetJobRequestObject) (res
 }
 
 // described is a job as the document has it.
-func (l *look) described(ctx context.Context) (j restapi.Job, err error) {
+func (l *jobHandle) described(ctx context.Context) (j restapi.Job, err error) {
 	st, err := l.server.needs.Service.Explained(ctx, l.Job)
 	if err != nil {
 		return j, err
@@ -93,7 +93,7 @@ func (l *look) described(ctx context.Context) (j restapi.Job, err error) {
 }
 
 // damage says why not all of the job can be shown; nil: all can.
-func (l *look) damage() *string {
+func (l *jobHandle) damage() *string {
 	if l.Damage == nil {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (l *look) damage() *string {
 
 // GetGraph tells a job's stages and what joins them.
 func (s *Server) GetGraph(ctx context.Context, q restapi.GetGraphRequestObject) (restapi.GetGraphResponseObject, error) {
-	l, err := s.look(ctx, q.Job)
+	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (s *Server) GetGraph(ctx context.Context, q restapi.GetGraphRequestObject) 
 }
 
 // graph is the job's; nil where it is not kept.
-func (l *look) graph(ctx context.Context) (*restapi.Graph, error) {
+func (l *jobHandle) graph(ctx context.Context) (*restapi.Graph, error) {
 	g, err := l.Graph(ctx)
 	if g == nil || err != nil {
 		return nil, err

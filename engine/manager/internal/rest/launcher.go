@@ -68,7 +68,7 @@ type namesOf struct {
 func (n *namesOf) job(ctx context.Context, id scheduler.JobID) *wire.JobStatus {
 	st, asked := n.known[id]
 	if !asked {
-		if j, err := n.server.needs.Service.Look(ctx, id); err == nil {
+		if j, err := n.server.needs.Service.FindJob(ctx, id); err == nil {
 			st = j.Status
 			j.Close()
 		}

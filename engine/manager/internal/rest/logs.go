@@ -199,6 +199,6 @@ type beyond struct {
 // VisitGetAttemptLogResponse sends it.
 func (b beyond) VisitGetAttemptLogResponse(w http.ResponseWriter) error {
 	w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", b.length))
-	Tell(w, http.StatusRequestedRangeNotSatisfiable, fmt.Sprintf("nothing of this range is kept: attempt-%d has printed %d bytes", b.ask.Attempt, b.length))
+	WriteProblem(w, http.StatusRequestedRangeNotSatisfiable, fmt.Sprintf("nothing of this range is kept: attempt-%d has printed %d bytes", b.ask.Attempt, b.length))
 	return nil
 }

@@ -98,7 +98,7 @@ func (s *Server) GetPoolSeries(_ context.Context, q restapi.GetPoolSeriesRequest
 	}
 	tier := tiers[span]
 	until := time.Now().Unix() + 1
-	rows, every, err := s.needs.Kept.Series(tier, until-int64(timeseries.Tiers[tier].Keep/time.Second), until, points)
+	rows, every, err := s.needs.History.Series(tier, until-int64(timeseries.Tiers[tier].Keep/time.Second), until, points)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func Problem(w http.ResponseWriter, _ *http.Request, err error) {
 	if errors.As(err, &damage) {
 		p.Type, p.Title, p.File = damagedType, "A file of history is damaged", &damage.Path
 	}
-	tell(w, p)
+	writeProblem(w, p)
 }
 
 // damagedType is the type of a problem with a file of history, and leads to what the document says of it.
@@ -69,15 +69,15 @@ func (s *Server) invalid(w http.ResponseWriter, r *http.Request, err error) {
 		code = wrong.Code
 	}
 	s.needs.Failed(r.Context(), err)
-	Tell(w, code, err.Error())
+	WriteProblem(w, code, err.Error())
 }
 
-// Tell writes a problem (RFC 9457).
-func Tell(w http.ResponseWriter, code int, detail string) {
-	tell(w, restapi.Problem{Status: code, Detail: detail})
+// WriteProblem writes a problem (RFC 9457).
+func WriteProblem(w http.ResponseWriter, code int, detail string) {
+	writeProblem(w, restapi.Problem{Status: code, Detail: detail})
 }
 
-func tell(w http.ResponseWriter, p restapi.Problem) {
+func writeProblem(w http.ResponseWriter, p restapi.Problem) {
 	p.Type, p.Title = cmp.Or(p.Type, "about:blank"), cmp.Or(p.Title, http.StatusText(p.Status))
 	text, _ := json.Marshal(p) // of strings and a number
 	h := w.Header()

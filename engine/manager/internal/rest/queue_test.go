@@ -95,7 +95,7 @@ func TestQueue(t *testing.T) {
 	if len(ids) != 20 || ids[0] != "job-1" || ids[19] != "job-20" || q.Order != restapi.QueueOrderWaited || q.Total != 20 || q.Entries[0].Place != nil {
 		t.Errorf("by how long they waited: %v, %+v", ids, q)
 	}
-	w.book.Take("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(21, 9, 3, 7)})
+	w.book.UpdateStatus("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(21, 9, 3, 7)})
 	if ids, q = w.queueOf("&user=bob", 3, nothing); fmt.Sprint(ids[:5]) != "[job-9 job-3 job-7 job-1 job-5]" || q.Order != restapi.QueueOrderPolicy || len(ids) != 10 {
 		t.Errorf("the policy's order: %v, %+v", ids, q)
 	}
@@ -118,7 +118,7 @@ func TestQueue(t *testing.T) {
 	}
 	gone := scheduler.JobID(1)
 	ids, _ = w.queueOf("", 4, func() { // the job that was shown last starts, and another one comes
-		w.model.Hand(core.Facts{Decides: 3, ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(gone)}}}}})
+		w.model.Enqueue(core.Facts{Decides: 3, ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(gone)}}}}})
 		gone++
 		w.job(100+gone, "ann", 1)
 	})
@@ -131,7 +131,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("a cursor that nobody gave: %d", r.StatusCode)
 	}
 	tag := w.ask("GET", "/api/v1/queue", "", nil).Header.Get("ETag")
-	w.book.Take("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(9, 3, 7)})
+	w.book.UpdateStatus("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(9, 3, 7)})
 	if now := w.ask("GET", "/api/v1/queue", "", nil).Header.Get("ETag"); now == tag {
 		t.Error("another order has the same ETag")
 	}
@@ -146,7 +146,7 @@ func TestPools(t *testing.T) {
 	}
 	w.job(1, "ann", 3)
 	w.job(2, secretive, 3)
-	w.book.Take("fair", 1, time.Now(), scheduler.Status{AllPools: true, Pools: []scheduler.PoolStatus{
+	w.book.UpdateStatus("fair", 1, time.Now(), scheduler.Status{AllPools: true, Pools: []scheduler.PoolStatus{
 		{Name: "root", Kind: "default", Weight: 1, FairShare: 8, Demand: 8, Running: 8},
 		{Name: "root.a", Parent: "root", Kind: "default", Weight: 2, MinShare: 4, FairShare: 4, Demand: 6, Running: 2, Jobs: 1},
 	}})
@@ -231,11 +231,11 @@ func TestPolicy(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 3)
 	w.job(2, secretive, 3)
-	w.model.Hand(core.Facts{Decides: 3, ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, Name: "l1", State: "up"}}}})
+	w.model.Enqueue(core.Facts{Decides: 3, ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, Name: "l1", State: "up"}}}})
 	var stats core.Stats
 	stats.Decision(scheduler.DecisionLaunch, scheduler.NoCapacity)
 	for round := range uint64(10) {
-		w.model.Hand(core.Facts{At: base, Decides: 3, Stats: stats, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{
+		w.model.Enqueue(core.Facts{At: base, Decides: 3, Stats: stats, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{
 			{Generation: 3, Round: round, Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 1, Count: 1},
 			{Generation: 3, Round: round, Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 2, Reason: scheduler.NoCapacity, Detail: "2 of 3"},
 			{Generation: 3, Round: round, Kind: scheduler.DecisionLaunch, Job: 2, Launcher: 1},
@@ -261,13 +261,13 @@ func TestPolicy(t *testing.T) {
 				break
 			}
 			cursor = *l.Next
-			w.model.Hand(core.Facts{Decides: 3, Stats: stats, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{{Kind: scheduler.DecisionLaunch, Job: 2}}}})
+			w.model.Enqueue(core.Facts{Decides: 3, Stats: stats, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{{Kind: scheduler.DecisionLaunch, Job: 2}}}})
 		}
 		if len(seen) != want {
 			t.Errorf("%s: %d came, want %d", query, len(seen), want)
 		}
 	}
-	w.book.Take("builtin", 4, time.Now(), scheduler.Status{Facts: []scheduler.Property{{Name: "mood", Value: "good"}}})
+	w.book.UpdateStatus("builtin", 4, time.Now(), scheduler.Status{Facts: []scheduler.Property{{Name: "mood", Value: "good"}}})
 	var p restapi.Policy
 	w.ask("GET", "/api/v1/policy", "", &p)
 	if p.State != restapi.PolicyStateFallback || p.Configured != "fair" || len(p.Problems) != 1 || p.Rounds.Longest != 0.003 || len(p.Facts) != 1 || len(p.Accepted) != 5 ||

@@ -15,7 +15,7 @@ import (
 
 // ListReasons tells why a job waited, over time.
 func (s *Server) ListReasons(ctx context.Context, q restapi.ListReasonsRequestObject) (restapi.ListReasonsResponseObject, error) {
-	l, err := s.look(ctx, q.Job)
+	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Server) ListReasons(ctx context.Context, q restapi.ListReasonsRequestOb
 }
 
 // wrongFile is what keeps the file of the job from being read; nil: nothing is known to.
-func (l *look) wrongFile() error {
+func (l *jobHandle) wrongFile() error {
 	if status.Code(l.Damage) == codes.DataLoss {
 		return l.Damage
 	}
@@ -39,8 +39,8 @@ func (l *look) wrongFile() error {
 }
 
 // reasons are why the job waited; nil where that is not kept. What can't be read now they say themselves.
-func (l *look) reasons(ctx context.Context) (*restapi.ReasonList, error) {
-	w, err := l.server.needs.Kept.Waits(ctx, l.ID)
+func (l *jobHandle) reasons(ctx context.Context) (*restapi.ReasonList, error) {
+	w, err := l.server.needs.History.Waits(ctx, l.ID)
 	switch {
 	case errors.Is(err, history.ErrUnknown):
 		return nil, l.wrongFile()

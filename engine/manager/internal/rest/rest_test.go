@@ -51,7 +51,7 @@ func (s *service) Rights(context.Context) uint64 { return s.rights.Load() }
 
 const secretive = "eve"
 
-func (s *service) Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
+func (s *service) FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
 	j, err := s.jobs.Find(ctx, id)
 	switch {
 	case err != nil:
@@ -80,7 +80,7 @@ func (s *service) MayHear(ctx context.Context, job scheduler.JobID) error {
 	if job == 0 {
 		return nil
 	}
-	j, err := s.Look(ctx, job)
+	j, err := s.FindJob(ctx, job)
 	if err == nil {
 		j.Close()
 	}
@@ -91,7 +91,7 @@ func (s *service) MayLook(context.Context) func(*wire.JobSummary) bool {
 	return func(j *wire.JobSummary) bool { return j.User != secretive }
 }
 
-// Log answers of what s.printed says, as clients.Server does.
+// Log answers of what s.printed says, as api.Server does.
 func (s *service) Log(_ context.Context, q jobquery.LogQuery) (*jobquery.Log, error) {
 	if q.Attempt != 1 {
 		return nil, status.Errorf(codes.NotFound, "there is no attempt %d", q.Attempt)
@@ -140,7 +140,7 @@ type world struct {
 	folder  string // of history
 	records uint64 // that history was told of
 	service *service
-	book    *pools.Book
+	book    *pools.Cache
 	kept    *kept
 	server  *Server
 	mux     *http.ServeMux
@@ -157,14 +157,14 @@ func newWorld(t testing.TB) *world {
 // newWorldOf has a history that is bounded so.
 func newWorldOf(t testing.TB, o history.Options) *world {
 	t.Helper()
-	w := &world{TB: t, folder: t.TempDir(), book: &pools.Book{}, kept: &kept{}, mux: http.NewServeMux()}
+	w := &world{TB: t, folder: t.TempDir(), book: &pools.Cache{}, kept: &kept{}, mux: http.NewServeMux()}
 	var err error
 	o.Folder, o.KeepFor, o.Log = w.folder, 100*365*24*time.Hour, slog.New(slog.DiscardHandler)
 	if w.history, err = history.Open(o); err != nil {
 		t.Fatal(err)
 	}
 	w.kept.of = w.history
-	w.history.Begin(0, &core.Facts{})
+	w.history.BeginAt(0, &core.Facts{})
 	w.model = readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 1000}, core.Facts{})
 	t.Cleanup(func() {
 		w.model.Close()
@@ -174,7 +174,7 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 	})
 	jobs := jobquery.New(w.model, w.history)
 	w.service = &service{model: w.model, jobs: jobs}
-	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Policy: overview{}, Pools: w.book, Kept: w.kept, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
+	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Policy: overview{}, Pools: w.book, History: w.kept, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
 	for pattern, handler := range w.server.Routes() {
 		w.mux.Handle(pattern, handler)
 	}
@@ -185,8 +185,8 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 func (w *world) tell(f core.Facts) {
 	w.records++
 	f.Decides = 3
-	w.history.Take(w.records, &f)
-	w.model.Hand(f)
+	w.history.TakeChanges(w.records, &f)
+	w.model.Enqueue(f)
 }
 
 // job tells the row of a live job with one stage of so many nodes.
@@ -509,7 +509,7 @@ func TestUnroutedIsAProblem(t *testing.T) {
 	w := newWorld(t)
 	elsewhere := func(w http.ResponseWriter, r *http.Request, code int, why string) {
 		if Below(r.URL.Path) {
-			Tell(w, code, why)
+			WriteProblem(w, code, why)
 			return
 		}
 		http.Error(w, why, code)

@@ -72,7 +72,7 @@ type Jobs interface {
 	Changed() <-chan struct{}
 }
 
-// Policy is how the policy is (supervision.Supervisor).
+// Policy is how the policy is (policyhost.Supervisor).
 type Policy interface {
 	Overview() *wire.PolicyReply
 }
@@ -83,16 +83,16 @@ type Pools interface {
 	Changed() <-chan struct{}
 }
 
-// Kept is what history has besides jobs (history.History).
-type Kept interface {
+// HistoryReader is what history has besides jobs (history.History).
+type HistoryReader interface {
 	Waits(ctx context.Context, id scheduler.JobID) (history.Waits, error)
 	Series(tier int, from, until int64, points int) (rows []timeseries.Row, every time.Duration, err error)
 }
 
-// Service is what clients ask and change (clients.Server). It judges who may.
+// Service is what clients ask and change (api.Server). It judges who may.
 type Service interface {
-	// Look finds a job that who asks may look at; whoever gets it closes it.
-	Look(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error)
+	// FindJob finds a job that who asks may look at; whoever gets it closes it.
+	FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error)
 	// Explained describes such a job, once.
 	Explained(ctx context.Context, j *jobquery.Job) (*wire.JobStatus, error)
 	Launchers(ctx context.Context, q *wire.Empty) (*wire.LaunchersReply, error)
@@ -116,7 +116,7 @@ type Needs struct {
 	Service  Service
 	Policy   Policy
 	Pools    Pools
-	Kept     Kept
+	History  HistoryReader
 	Settings Settings
 	Audit    Audit
 	// Suspects are the names of launchers that were not heard of for a while; nil: nobody knows any.

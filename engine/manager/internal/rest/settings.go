@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Settings is the configuration (clients.Server). It judges who may.
+// Settings is the configuration (api.Server). It judges who may.
 type Settings interface {
 	Settings(ctx context.Context, q *wire.Empty) (*wire.SettingsReply, error)
 	DiffSettings(ctx context.Context, q *wire.SettingsText) (*wire.SettingsDiff, error)

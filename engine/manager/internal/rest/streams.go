@@ -20,8 +20,8 @@ type userStreams struct {
 	of map[string]int
 }
 
-// take counts one more stream, unless the user has as many as are allowed.
-func (u *userStreams) take(user string, most int) bool {
+// acquireStream counts one more stream, unless the user has as many as are allowed.
+func (u *userStreams) acquireStream(user string, most int) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if user != "" && u.of[user] >= most {
@@ -50,7 +50,7 @@ func (s *Server) full(ctx context.Context, w http.ResponseWriter) (ended func(),
 	}
 	most := cmp.Or(s.needs.UserStreams, UserStreamsDefault)
 	switch {
-	case !s.byUser.take(user, most):
+	case !s.byUser.acquireStream(user, most):
 		tooMany(w, fmt.Sprintf("%d streams of events and of logs of %s", most, user))
 		return nil, true
 	case s.open.Add(1) > streamsMax:
@@ -68,5 +68,5 @@ func (s *Server) full(ctx context.Context, w http.ResponseWriter) (ended func(),
 func tooMany(w http.ResponseWriter, open string) {
 	w.Header().Set("Retry-After", streamsAgain)
 	w.Header().Set("Connection", "close") // it is another's turn
-	Tell(w, http.StatusServiceUnavailable, open+" are open, and no more are at once: ask again later, or for the state with If-None-Match and wait, or for a log without follow")
+	WriteProblem(w, http.StatusServiceUnavailable, open+" are open, and no more are at once: ask again later, or for the state with If-None-Match and wait, or for a log without follow")
 }

@@ -22,20 +22,20 @@ const (
 
 // GetTimeline tells what ran when, in buckets of time.
 func (s *Server) GetTimeline(ctx context.Context, q restapi.GetTimelineRequestObject) (restapi.GetTimelineResponseObject, error) {
-	l, err := s.look(ctx, q.Job)
+	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
 	t := l.timeline(&q.Params)
-	kept, of, err := l.Each(ctx, jobfile.Query{}, t.take)
+	kept, of, err := l.Each(ctx, jobfile.Query{}, t.addAttempt)
 	if err != nil {
 		return nil, err
 	}
 	return restapi.GetTimeline200JSONResponse{Body: t.shown(kept, of)}, nil
 }
 
-func (l *look) timeline(p *restapi.GetTimelineParams) *timeline {
+func (l *jobHandle) timeline(p *restapi.GetTimelineParams) *timeline {
 	t := &timeline{of: l, byStage: p.By != nil && *p.By == restapi.GetTimelineParamsByStage, buckets: bucketsDefault, lanes: map[string]*lane{}}
 	if p.Buckets != nil {
 		t.buckets = *p.Buckets
@@ -52,7 +52,7 @@ func (l *look) timeline(p *restapi.GetTimelineParams) *timeline {
 
 // timeline gathers what ran in lanes.
 type timeline struct {
-	of       *look
+	of       *jobHandle
 	byStage  bool
 	from, to scheduler.Time
 	buckets  int
@@ -66,8 +66,8 @@ type lane struct {
 	work  float64 // sum of ran
 }
 
-// take takes an attempt in. It is true.
-func (t *timeline) take(f *changes.Attempt) bool {
+// addAttempt takes an attempt in. It is true.
+func (t *timeline) addAttempt(f *changes.Attempt) bool {
 	name := f.On
 	if t.byStage {
 		name = t.of.stageName(f.Stage)

@@ -41,7 +41,7 @@ const reasonsWait = 50 * time.Millisecond
 // GetWhole answers what GetJob, GetGraph, GetDistribution, GetTimeline and ListAttempts and ListReasons do, and looks once
 // at who asks, at the job, and at each attempt.
 func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error) {
-	l, err := s.look(ctx, q.Job)
+	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
 		return w, err
 	}
@@ -70,7 +70,7 @@ func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error
 }
 
 // unreadable takes an error for damage that is, or for a file that is not written yet, and returns every other.
-func (l *look) unreadable(err error) error {
+func (l *jobHandle) unreadable(err error) error {
 	if status.Code(err) != codes.DataLoss && !errors.Is(err, history.ErrNotYet) {
 		return err
 	}
@@ -93,7 +93,7 @@ type drawn struct {
 }
 
 // walk gathers what is shown of attempts.
-func (l *look) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
+func (l *jobHandle) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 	list, err := l.list(&q.Attempts)
 	if err != nil {
 		return err
@@ -114,13 +114,13 @@ func (l *look) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 		return err
 	}
 	w.Distribution, w.Timeline, w.Again = d.distribution, d.timeline, again
-	kept, came, err := l.Each(ctx, list.which(), list.take)
+	kept, came, err := l.Each(ctx, list.which(), list.addAttempt)
 	w.Attempts = list.shown(kept, came)
 	return l.unreadable(err)
 }
 
 // draw walks through all attempts. With an error it tells of those that could be read.
-func (l *look) draw(ctx context.Context, stage string, p *restapi.GetTimelineParams) (made drawn, err error) {
+func (l *jobHandle) draw(ctx context.Context, stage string, p *restapi.GetTimelineParams) (made drawn, err error) {
 	t := l.timeline(p)
 	var d *distribution
 	if stage != "" {
@@ -130,9 +130,9 @@ func (l *look) draw(ctx context.Context, stage string, p *restapi.GetTimelinePar
 	}
 	kept, of, err := l.Each(ctx, jobfile.Query{}, func(f *changes.Attempt) bool {
 		if d != nil {
-			d.take(f)
+			d.addAttempt(f)
 		}
-		return t.take(f)
+		return t.addAttempt(f)
 	})
 	made.timeline = t.shown(kept, of)
 	if d != nil {

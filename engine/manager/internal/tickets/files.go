@@ -92,7 +92,7 @@ func (s *Store) read(name string) (*entry, error) {
 	if !ok || err != nil || job.String() != id || auth.CheckName(user) != nil {
 		return nil, errors.New("its name is not that of a job and a user, such as job-7.ann")
 	}
-	cache, err := secretfile.Read(s.path(job, user), secretfile.Options{BytesMax: kerberos.BytesMax, Owner: secretfile.Self, NoLinks: true})
+	cache, err := secretfile.ReadFile(s.path(job, user), secretfile.Options{BytesMax: kerberos.BytesMax, Owner: secretfile.Self, NoLinks: true})
 	if err != nil {
 		return nil, err
 	}

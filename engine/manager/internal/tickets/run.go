@@ -26,9 +26,9 @@ const (
 // that is over, or is not known.
 type Owners func(ctx context.Context, jobs []scheduler.JobID) (map[scheduler.JobID]string, error)
 
-// Settle asks whose jobs are of which that is not known: those that an earlier life left,
+// FindOwners asks whose jobs are of which that is not known: those that an earlier life left,
 // those that may be over, and those of submissions without an end.
-func (s *Store) Settle(ctx context.Context, owners Owners) error {
+func (s *Store) FindOwners(ctx context.Context, owners Owners) error {
 	ids := s.unsettled()
 	if len(ids) == 0 {
 		return nil
@@ -39,7 +39,7 @@ func (s *Store) Settle(ctx context.Context, owners Owners) error {
 	}
 	s.disk.Lock()
 	defer s.disk.Unlock()
-	s.erase(s.settle(ids, of))
+	s.erase(s.applyOwners(ids, of))
 	return nil
 }
 
@@ -57,8 +57,8 @@ func (s *Store) unsettled() (ids []scheduler.JobID) {
 	return ids
 }
 
-// settle takes in whose some jobs are, and returns the tickets that are nobody's now.
-func (s *Store) settle(ids []scheduler.JobID, of map[scheduler.JobID]string) (gone []*entry) {
+// applyOwners takes in whose some jobs are, and returns the tickets that are nobody's now.
+func (s *Store) applyOwners(ids []scheduler.JobID, of map[scheduler.JobID]string) (gone []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
@@ -88,7 +88,7 @@ func (s *Store) Run(ctx context.Context, owners Owners, renewed func(job schedul
 		case <-s.wake:
 		case <-timer.C:
 		}
-		if err := s.Settle(ctx, owners); err != nil && ctx.Err() == nil {
+		if err := s.FindOwners(ctx, owners); err != nil && ctx.Err() == nil {
 			s.log.Warn("whose jobs' tickets are needed is not known: it is asked again", "error", err)
 			time.AfterFunc(againMin, s.nudge)
 		}
@@ -134,7 +134,7 @@ func (s *Store) renewAll(now time.Time) (jobs []scheduler.JobID) {
 	s.disk.Lock()
 	defer s.disk.Unlock()
 	for _, r := range all {
-		fresh := s.take(r)
+		fresh := s.applyRenewal(r)
 		if fresh == nil {
 			continue
 		}
@@ -159,8 +159,8 @@ func (s *Store) overdue(now time.Time) (all []*renewal) {
 	return all
 }
 
-// take takes in what became of a renewal, and returns what is to be written; nil: nothing.
-func (s *Store) take(r *renewal) *entry {
+// applyRenewal takes in what became of a renewal, and returns what is to be written; nil: nothing.
+func (s *Store) applyRenewal(r *renewal) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := r.of

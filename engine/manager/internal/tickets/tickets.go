@@ -94,10 +94,10 @@ type entry struct {
 // Realms are those of which tickets are taken.
 func (s *Store) Realms() []string { return s.realms }
 
-// Take keeps the ticket of a job that its user submits, and returns what is to be called
+// TakeTicket keeps the ticket of a job that its user submits, and returns what is to be called
 // when the core has answered, with whether it took the job. On disk when Take returns. The
 // error matches ErrForeign where the ticket is another's. It asks the KDC.
-func (s *Store) Take(ctx context.Context, job scheduler.JobID, user string, cache []byte) (settle func(took bool), err error) {
+func (s *Store) TakeTicket(ctx context.Context, job scheduler.JobID, user string, cache []byte) (settle func(took bool), err error) {
 	old, err := s.check(user, cache)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s *Store) Take(ctx context.Context, job scheduler.JobID, user string, cach
 		return nil, fmt.Errorf("the Kerberos ticket that the job is to carry: %w; use kinit again, or submit with --kerberos off", err)
 	}
 	e := &entry{job: job, user: user, ticket: fresh, cache: fresh.Bytes(), due: nextOf(fresh), version: 1, pins: 1}
-	if err := s.put(e); err != nil {
+	if err := s.writeTicket(e); err != nil {
 		return nil, err
 	}
 	return func(took bool) { s.unpin(job, user, took) }, nil
@@ -144,8 +144,8 @@ func (s *Store) check(user string, cache []byte) (kerberos.TGT, error) {
 	return t, nil
 }
 
-// put writes a ticket and has it in place of the same user's for that job.
-func (s *Store) put(e *entry) error {
+// writeTicket writes a ticket and has it in place of the same user's for that job.
+func (s *Store) writeTicket(e *entry) error {
 	s.disk.Lock()
 	defer s.disk.Unlock()
 	if !s.room(e) {

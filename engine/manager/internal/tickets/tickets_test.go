@@ -121,7 +121,7 @@ func TestATicketIsTakenForItsOwnUserAlone(t *testing.T) {
 		{"too long", s, "ann", make([]byte, kerberos.BytesMax+1), false, []string{"at most"}},
 		{"expired", s, "ann", ticket(t, -time.Hour, time.Hour).Bytes(), false, []string{"was good until", "clock", "kinit"}},
 	} {
-		_, err := c.store.Take(t.Context(), 7, c.user, c.cache)
+		_, err := c.store.TakeTicket(t.Context(), 7, c.user, c.cache)
 		if err == nil || errors.Is(err, tickets.ErrForeign) != c.foreign {
 			t.Errorf("%s: %v", c.what, err)
 			continue
@@ -136,14 +136,14 @@ func TestATicketIsTakenForItsOwnUserAlone(t *testing.T) {
 		t.Error("the KDC was asked about tickets that are not taken anyway")
 	}
 	k.set(errors.New("it is not genuine"))
-	if _, err := s.Take(t.Context(), 7, "ann", good); err == nil || !strings.Contains(err.Error(), "not genuine") {
+	if _, err := s.TakeTicket(t.Context(), 7, "ann", good); err == nil || !strings.Contains(err.Error(), "not genuine") {
 		t.Errorf("one that the KDC refuses: %v", err)
 	}
 	if files := names(t, folder); len(files) > 0 {
 		t.Errorf("what was not taken is kept: %v", files)
 	}
 	k.set(nil)
-	settle, err := s.Take(t.Context(), 7, "ann", good)
+	settle, err := s.TakeTicket(t.Context(), 7, "ann", good)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestTicketsAreRenewedAtHalfTheirLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &kdc{}
 		s, _ := open(t, filepath.Join(t.TempDir(), "credentials"), k, realm)
-		settle, err := s.Take(t.Context(), 7, "ann", ticket(t, 20*time.Second, 5*time.Minute).Bytes())
+		settle, err := s.TakeTicket(t.Context(), 7, "ann", ticket(t, 20*time.Second, 5*time.Minute).Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestARenewalThatFailsIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &kdc{}
 		s, log := open(t, filepath.Join(t.TempDir(), "credentials"), k, realm)
-		settle, err := s.Take(t.Context(), 7, "ann", ticket(t, 10*time.Hour, 70*time.Hour).Bytes())
+		settle, err := s.TakeTicket(t.Context(), 7, "ann", ticket(t, 10*time.Hour, 70*time.Hour).Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,7 +244,7 @@ func TestTicketsGoWithTheirJobs(t *testing.T) {
 	s, _ := open(t, folder, k, realm)
 	settles := map[scheduler.JobID]func(bool){}
 	for id := scheduler.JobID(1); id <= 5; id++ {
-		settle, err := s.Take(t.Context(), id, "ann", ticket(t, time.Hour, 2*time.Hour).Bytes())
+		settle, err := s.TakeTicket(t.Context(), id, "ann", ticket(t, time.Hour, 2*time.Hour).Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +262,7 @@ func TestTicketsGoWithTheirJobs(t *testing.T) {
 		}
 		return map[scheduler.JobID]string{3: "ann", 4: "bob"}, nil // 3 goes on after all, and 4 is another's
 	}
-	if err := s.Settle(t.Context(), asked); err != nil {
+	if err := s.FindOwners(t.Context(), asked); err != nil {
 		t.Fatal(err)
 	}
 	if files := names(t, folder); !slices.Equal(files, []string{"job-1.ann", "job-3.ann", "job-5.ann"}) {
@@ -276,7 +276,7 @@ func TestTicketsGoWithTheirJobs(t *testing.T) {
 	}
 
 	again, log := open(t, folder, k) // the manager was killed; the realm is not configured any more
-	if err := again.Settle(t.Context(), owned(map[scheduler.JobID]string{1: "ann", 5: "mallory"})); err != nil {
+	if err := again.FindOwners(t.Context(), owned(map[scheduler.JobID]string{1: "ann", 5: "mallory"})); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := s.OfJob(1)
@@ -310,7 +310,7 @@ func TestFilesThatCannotBeTrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, log := open(t, folder, &kdc{}, realm)
-	if err := s.Settle(t.Context(), owned(map[scheduler.JobID]string{1: "ann", 2: "ann", 3: "ann", 4: "ann", 5: "ann", 8: "ann"})); err != nil {
+	if err := s.FindOwners(t.Context(), owned(map[scheduler.JobID]string{1: "ann", 2: "ann", 3: "ann", 4: "ann", 5: "ann", 8: "ann"})); err != nil {
 		t.Fatal(err)
 	}
 	for id := scheduler.JobID(1); id <= 8; id++ {

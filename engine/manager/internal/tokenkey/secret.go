@@ -46,7 +46,7 @@ func Open(file string) (Key, error) {
 }
 
 func read(file string) (k Key, err error) {
-	text, err := secretfile.Read(file, secretfile.Options{BytesMax: fileBytesMax, Owner: secretfile.Self, NoLinks: true})
+	text, err := secretfile.ReadFile(file, secretfile.Options{BytesMax: fileBytesMax, Owner: secretfile.Self, NoLinks: true})
 	if err != nil {
 		return k, fmt.Errorf("the cluster's key %s: %w; if somebody may have read it, remove it, and the manager makes another", file, err)
 	}

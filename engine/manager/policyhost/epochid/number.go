@@ -6,9 +6,9 @@ package epochid
 // to its settings, before they reach those of a later term.
 const numberBits = 24
 
-// Of makes one that no other life gives.
-func Of(term, n uint64) uint64 { return term<<numberBits | n }
+// New makes one that no other life gives.
+func New(term, n uint64) uint64 { return term<<numberBits | n }
 
-// Apart takes a number apart that a manager gave, such as a policy's generation: the
+// Split takes a number apart that a manager gave, such as a policy's generation: the
 // term of the life that gave it, and how many that life had given with it.
-func Apart(of uint64) (term, n uint64) { return of >> numberBits, of & (1<<numberBits - 1) }
+func Split(of uint64) (term, n uint64) { return of >> numberBits, of & (1<<numberBits - 1) }

@@ -39,7 +39,7 @@ func lasts(since, at time.Time) float64 {
 
 // Collector shows the last view as metrics. Safe for concurrent use.
 type Collector struct {
-	Book *Book
+	Book *Cache
 	Now  func() time.Time
 }
 

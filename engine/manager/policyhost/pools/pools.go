@@ -62,15 +62,15 @@ type Pool struct {
 	BelowMinimum, BelowShare time.Time
 }
 
-// Book keeps the last view. The zero value has none. Safe for concurrent use.
-type Book struct {
+// Cache keeps the last view. The zero value has none. Safe for concurrent use.
+type Cache struct {
 	mu    sync.Mutex
 	view  *View
 	waked chan struct{} // closed at the next look; nil: nobody waits
 }
 
 // View is the last one.
-func (b *Book) View() *View {
+func (b *Cache) View() *View {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.view == nil {
@@ -80,7 +80,7 @@ func (b *Book) View() *View {
 }
 
 // Changed returns a channel that is closed at the next look.
-func (b *Book) Changed() <-chan struct{} {
+func (b *Cache) Changed() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waked == nil {
@@ -89,9 +89,9 @@ func (b *Book) Changed() <-chan struct{} {
 	return b.waked
 }
 
-// Take takes in what a policy told; of a start before the last one that told something, nothing: while one takes over
+// UpdateStatus takes in what a policy told; of a start before the last one that told something, nothing: while one takes over
 // from another both are asked. The book becomes the owner of the status.
-func (b *Book) Take(policy string, generation uint64, at time.Time, s scheduler.Status) {
+func (b *Cache) UpdateStatus(policy string, generation uint64, at time.Time, s scheduler.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.view

@@ -12,10 +12,10 @@ import (
 // begins anew. Only what changed is another revision.
 func TestShort(t *testing.T) {
 	begin := time.Unix(1000, 0)
-	b := &Book{}
+	b := &Cache{}
 	take := func(second int, policy string, generation uint64, running, demand int, fair float64) (since [2]int, v *View) {
 		t.Helper()
-		b.Take(policy, generation, begin.Add(time.Duration(second)*time.Second), scheduler.Status{Pools: []scheduler.PoolStatus{
+		b.UpdateStatus(policy, generation, begin.Add(time.Duration(second)*time.Second), scheduler.Status{Pools: []scheduler.PoolStatus{
 			{Name: "other", Kind: "x"}, {Name: "a", Kind: "x", MinShare: 4, FairShare: fair, Demand: demand, Running: running},
 		}})
 		v = b.View()
@@ -64,12 +64,12 @@ func TestShort(t *testing.T) {
 // While one start takes over from another both are asked, and may answer in any order: once the newer has told
 // something, the older's word is none, and takes nothing away.
 func TestWhoTakesOverHasTheLastWord(t *testing.T) {
-	b, at := &Book{}, time.Unix(1000, 0)
+	b, at := &Cache{}, time.Unix(1000, 0)
 	short := scheduler.Status{Pools: []scheduler.PoolStatus{{Name: "a", Kind: "x", MinShare: 4, FairShare: 4, Demand: 4}}, Queue: []scheduler.Queued{{Job: 1}}}
-	b.Take("fair", 1, at, short)
-	b.Take("hfsp", 2, at.Add(time.Second), short)
-	b.Take("fair", 1, at.Add(2*time.Second), scheduler.Status{})
-	b.Take("hfsp", 2, at.Add(3*time.Second), short)
+	b.UpdateStatus("fair", 1, at, short)
+	b.UpdateStatus("hfsp", 2, at.Add(time.Second), short)
+	b.UpdateStatus("fair", 1, at.Add(2*time.Second), scheduler.Status{})
+	b.UpdateStatus("hfsp", 2, at.Add(3*time.Second), short)
 	v := b.View()
 	if v.Policy != "hfsp" || v.Looks != 3 || len(v.Pools) != 1 || v.Pools[0].BelowMinimum != at.Add(time.Second) || v.Revisions != (Revisions{Pools: 2, Queue: 1}) {
 		t.Errorf("the last word is %+v", v)
@@ -78,7 +78,7 @@ func TestWhoTakesOverHasTheLastWord(t *testing.T) {
 
 // A policy that told an order has one while nothing waits, too, as long as it is the same start.
 func TestAnOrderOfNone(t *testing.T) {
-	b := &Book{}
+	b := &Cache{}
 	for i, x := range []struct {
 		generation uint64
 		jobs       int
@@ -88,7 +88,7 @@ func TestAnOrderOfNone(t *testing.T) {
 		for j := range x.jobs {
 			s.Queue = append(s.Queue, scheduler.Queued{Job: scheduler.JobID(j + 1)})
 		}
-		b.Take("fair", x.generation, time.Unix(1000, 0), s)
+		b.UpdateStatus("fair", x.generation, time.Unix(1000, 0), s)
 		if v := b.View(); (v.Queue != nil) != x.ordered || len(v.Queue) != x.jobs {
 			t.Errorf("look %d: the order is %v", i, v.Queue)
 		}
@@ -105,16 +105,16 @@ func TestSample(t *testing.T) {
 		{Name: "idle", Kind: "x"},
 		{Name: "", Kind: "x", Demand: 1},
 	}}
-	b := &Book{}
+	b := &Cache{}
 	if got := b.Sample(now, 2); got != nil {
 		t.Error(got)
 	}
-	b.Take("p", 1, now, s)
+	b.UpdateStatus("p", 1, now, s)
 	if got := fmt.Sprint(b.Sample(now, 2)); got != "[{a 0 0 0 0 1 2 2 5 3500}]" {
 		t.Error("roots: ", got)
 	}
 	s.AllPools = true
-	b.Take("p", 1, now, s)
+	b.UpdateStatus("p", 1, now, s)
 	if got := fmt.Sprint(b.Sample(now, 2)); got != "[{a 0 0 0 0 1 2 1 5 3500} {a.b 0 0 0 0 1 1 1 3 0}]" {
 		t.Error("all: ", got)
 	}

@@ -14,7 +14,7 @@ const shareMax = 1e9
 // Sample is what the policy's last word tells of pools now, each once, with the slots of all kinds: of all
 // pools where jobs name their pools so, else of those without a parent. A word that is older than
 // StaleAfter tells nothing, nor does one by which more is held than the slots that there are now: launchers went since.
-func (b *Book) Sample(now time.Time, slots uint64) []timeseries.Pool {
+func (b *Cache) Sample(now time.Time, slots uint64) []timeseries.Pool {
 	v := b.View()
 	if now.Sub(v.At) > StaleAfter || v.held() > slots {
 		return nil

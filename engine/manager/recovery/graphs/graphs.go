@@ -50,9 +50,9 @@ func Open(folder string, log *slog.Logger) *Store {
 	return &Store{Folder: folder, log: log, ready: map[string]*readyGraph{}}
 }
 
-// Take makes a graph durable here, from the blob that the submitter sent, and decodes
+// StoreGraph makes a graph durable here, from the blob that the submitter sent, and decodes
 // it for the core. The caller calls done when the submission was answered.
-func (g *Store) Take(hash string, blob func() (io.ReadCloser, error)) (done func(), err error) {
+func (g *Store) StoreGraph(hash string, blob func() (io.ReadCloser, error)) (done func(), err error) {
 	g.reading.Lock()
 	defer g.reading.Unlock()
 	g.mu.Lock()

@@ -36,7 +36,7 @@ func TestAGraphStays(t *testing.T) {
 	if err := g.Check(hash); err == nil {
 		t.Error("it is there before it was sent")
 	}
-	done, err := g.Take(hash, blob)
+	done, err := g.StoreGraph(hash, blob)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,13 +64,13 @@ func TestOnlyTheRightGraphIsTaken(t *testing.T) {
 	g := Open(filepath.Join(t.TempDir(), "graphs"), slog.New(slog.DiscardHandler))
 	hash, data, blob := sent(t)
 	wrong := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data[1:])), nil }
-	if _, err := g.Take(hash, wrong); !errors.Is(err, blobs.ErrDamaged) {
+	if _, err := g.StoreGraph(hash, wrong); !errors.Is(err, blobs.ErrDamaged) {
 		t.Errorf("damaged on the way: %v", err)
 	}
 	if _, err := os.Stat(g.path(hash)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it is kept: %v", err)
 	}
-	done, err := g.Take(hash, blob)
+	done, err := g.StoreGraph(hash, blob)
 	if err != nil {
 		t.Fatal(err)
 	}

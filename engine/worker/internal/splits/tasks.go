@@ -82,7 +82,7 @@ func (t *Tasks) Task(i int) job.Task {
 		if err != nil {
 			panic(fmt.Sprintf("worker: tasks that this process packed can't be read: %v", err))
 		}
-		t.open.take(at, data)
+		t.open.packBytes(at, data)
 	}
 	return t.open.task(i%blockTasks, t.hosts)
 }
@@ -158,7 +158,7 @@ type taskBlock struct {
 	tasks [][]byte
 }
 
-func (b *taskBlock) take(at int, data []byte) {
+func (b *taskBlock) packBytes(at int, data []byte) {
 	b.at, b.data, b.names, b.tasks = at, data, b.names[:0], b.tasks[:0]
 	r := blockReader{data}
 	for range r.place() {

@@ -113,7 +113,7 @@ func (x *Index) load() error {
 				err = fmt.Errorf("%w: an entry stands at another job's place", ErrDamaged)
 			}
 			if err == nil {
-				x.table.put(e)
+				x.table.putEntry(e)
 			}
 			return err
 		})
@@ -154,9 +154,9 @@ func (x *Index) view(do func(tx *bbolt.Tx) error) error {
 	return x.guarded(func() error { return x.db.View(do) })
 }
 
-// Put takes entries in, in place of those that it has of the same jobs. All are durable when it
+// PutEntries takes entries in, in place of those that it has of the same jobs. All are durable when it
 // returns, or none is there.
-func (x *Index) Put(entries []Entry) error {
+func (x *Index) PutEntries(entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (x *Index) Put(entries []Entry) error {
 		return nil
 	}, func(t *table) {
 		for i := range entries {
-			t.put(&entries[i])
+			t.putEntry(&entries[i])
 		}
 	})
 }

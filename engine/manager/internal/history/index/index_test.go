@@ -64,7 +64,7 @@ func TestListsAreThoseOfAllJobs(t *testing.T) {
 				continue
 			}
 			e := entry(id, rapid.Int64Range(0, 5).Draw(rt, "ended"), names.Draw(rt, "user"), names.Draw(rt, "pool"), rapid.SampledFrom(states).Draw(rt, "state"))
-			must(t, x.Put([]Entry{e}))
+			must(t, x.PutEntries([]Entry{e}))
 			there[id] = e
 		}
 		if rapid.Bool().Draw(rt, "opened anew") {
@@ -146,7 +146,7 @@ func listed(there map[uint64]Entry, q *Query) Found {
 func TestItStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
 	x := open(t, path)
-	must(t, x.Put([]Entry{entry(5, 1, "ann", "p", states[1])}))
+	must(t, x.PutEntries([]Entry{entry(5, 1, "ann", "p", states[1])}))
 	x.Close()
 	x = open(t, path)
 	e, err := x.Get(5)
@@ -168,7 +168,7 @@ func TestDamage(t *testing.T) {
 	for id := range uint64(300) {
 		entries = append(entries, entry(id+1, int64(id), "u", "p", states[0]))
 	}
-	must(t, x.Put(entries))
+	must(t, x.PutEntries(entries))
 	x.Close()
 	whole, err := os.ReadFile(path)
 	must(t, err)
@@ -219,7 +219,7 @@ func BenchmarkIndex(b *testing.B) {
 	for id := range uint64(100_000) {
 		entries = append(entries, entry(id+1, int64(id), fmt.Sprint("user", id%50), fmt.Sprint("pool", id%20), states[id%3]))
 		if len(entries) == 1000 {
-			must(b, x.Put(entries))
+			must(b, x.PutEntries(entries))
 			entries = entries[:0]
 		}
 	}

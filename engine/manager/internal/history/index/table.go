@@ -29,8 +29,8 @@ func (t *table) find(id scheduler.JobID) (at int, there bool) {
 	return slices.BinarySearchFunc(t.rows, id, func(r row, id scheduler.JobID) int { return cmp.Compare(r.id, id) })
 }
 
-// put takes an entry in, in place of the one that there is of the same job.
-func (t *table) put(e *Entry) {
+// putEntry takes an entry in, in place of the one that there is of the same job.
+func (t *table) putEntry(e *Entry) {
 	s := e.Summary
 	r := row{e.ID(), s.GetEnded(), e.Bytes, t.texts.add(s.GetName()), t.texts.add(s.GetUser()), t.texts.add(s.GetPool()), s.GetState()}
 	t.bytes += r.bytes
@@ -110,7 +110,7 @@ type Found struct {
 func (t *table) list(q *Query) Found {
 	f := Found{ByState: map[wire.JobState]int{}}
 	m := matcher{q: q, texts: &t.texts, pairs: map[uint64]bool{}}
-	if !m.begin() {
+	if !m.prepare() {
 		return f
 	}
 	without := q.Without
@@ -138,8 +138,8 @@ type matcher struct {
 	pairs      map[uint64]bool // what Query.Fits says, by user and pool
 }
 
-// begin is false when nothing fits.
-func (m *matcher) begin() bool {
+// prepare is false when nothing fits.
+func (m *matcher) prepare() bool {
 	there := true
 	for _, x := range []struct {
 		text   *string

@@ -74,7 +74,7 @@ func Open(path string) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{path: path, from: f, close: f.Close}
-	if err := r.begin(size); err != nil {
+	if err := r.readHead(size); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
@@ -100,7 +100,7 @@ func OpenRegular(path string) (*os.File, int64, error) {
 // Decode reads what Encode made, and is part of the file that it names in errors.
 func Decode(path string, b []byte) (*Reader, error) {
 	r := &Reader{path: path, from: bytes.NewReader(b), close: func() error { return nil }}
-	return r, r.begin(int64(len(b)))
+	return r, r.readHead(int64(len(b)))
 }
 
 // Close gives the file back.
@@ -110,7 +110,7 @@ func (r *Reader) damaged(at int64, why string) error {
 	return &DamageError{Path: r.path, Offset: at, Why: why}
 }
 
-func (r *Reader) begin(size int64) error {
+func (r *Reader) readHead(size int64) error {
 	at, err := ReadHead(r.path, r.from, size, magic, &r.head)
 	if err != nil {
 		return err

@@ -13,9 +13,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Read is what there is of an attempt that ran on a launcher; nil: nothing. The error is that of who
+// ReadTail is what there is of an attempt that ran on a launcher; nil: nothing. The error is that of who
 // reads, or a jobfile.DamageError.
-func (s *Store) Read(k Key, attempt scheduler.AttemptID, on string) (found *wire.LogTail, err error) {
+func (s *Store) ReadTail(k Key, attempt scheduler.AttemptID, on string) (found *wire.LogTail, err error) {
 	err = s.each(k, func(h *blockHead) bool { return h.First <= uint64(attempt) && uint64(attempt) <= h.Last }, func(t *wire.LogTail) error {
 		if t.Attempt == uint64(attempt) && t.Launcher == on {
 			found = t

@@ -78,12 +78,12 @@ func TestCutAndDamagedFiles(t *testing.T) {
 		must(t, s.Close())
 		s = open(t, Options{Folder: damaged})
 		for attempt, want := range brought {
-			got, _ := s.Read(k, scheduler.AttemptID(attempt), "l1") // the error names the file
+			got, _ := s.ReadTail(k, scheduler.AttemptID(attempt), "l1") // the error names the file
 			if got != nil && !proto.Equal(got, want) {
 				t.Fatalf("try %d: of attempt %d it has %v", try, attempt, got)
 			}
 		}
-		if got, err := s.Read(k, 1000, "l1"); err != nil || !proto.Equal(got, late) {
+		if got, err := s.ReadTail(k, 1000, "l1"); err != nil || !proto.Equal(got, late) {
 			t.Fatalf("try %d: what came late is %v, %v", try, got, err)
 		}
 		must(t, s.Close())
@@ -115,7 +115,7 @@ func TestDamageCostsOneBlock(t *testing.T) {
 		must(t, s.Close())
 		lost, _ := slices.BinarySearch(ends, at+1)
 		for block := range blocks + 1 {
-			got, err := s.Read(k, scheduler.AttemptID(block), "l1")
+			got, err := s.ReadTail(k, scheduler.AttemptID(block), "l1")
 			var damage *jobfile.DamageError
 			if there := block != lost; there != (got != nil) || there != (err == nil) || !there && !errors.As(err, &damage) {
 				t.Fatalf("byte %d, in block %d: of block %d there is %d bytes, %v", at, lost, block, len(got.GetText()), err)
@@ -131,7 +131,7 @@ func TestWhoseItIs(t *testing.T) {
 	must(t, s.Add(a, []*wire.LogTail{tailOf(a, 9, "a")}))
 	must(t, s.Add(b, []*wire.LogTail{tailOf(b, 9, "b")}))
 	read := func(k Key, on string) string {
-		x, err := s.Read(k, 9, on)
+		x, err := s.ReadTail(k, 9, on)
 		must(t, err)
 		return string(x.GetText())
 	}
@@ -185,7 +185,7 @@ func TestBoundOfAJob(t *testing.T) {
 		x.Failed = failed
 		must(t, s.Add(k, []*wire.LogTail{x}))
 		proctest.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 })
-		got, err := s.Read(k, scheduler.AttemptID(attempt), "l1")
+		got, err := s.ReadTail(k, scheduler.AttemptID(attempt), "l1")
 		must(t, err)
 		return got
 	}
@@ -219,7 +219,7 @@ func TestBoundOfAUser(t *testing.T) {
 		s.Own(k, user)
 		must(t, s.Add(k, []*wire.LogTail{x}))
 		proctest.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 })
-		got, err := s.Read(k, 1, "l1")
+		got, err := s.ReadTail(k, 1, "l1")
 		must(t, err)
 		if kept = len(got.GetText()) > 0; !kept && !strings.Contains(got.Lacks, "limits.userTails") {
 			t.Errorf("it is not said why: %q", got.Lacks)
@@ -269,14 +269,14 @@ func TestADiskThatTakesNothing(t *testing.T) {
 		t.Errorf("after %d MiB: %v", brought, err)
 	}
 	proctest.Until(t, time.Minute, "it says what is wrong", func() bool { return errors.Is(s.State().Wrong, fs.ErrNotExist) && !s.State().Behind.IsZero() })
-	if x, err := s.Read(k, 1, "l1"); err != nil || string(x.GetText()) != text {
+	if x, err := s.ReadTail(k, 1, "l1"); err != nil || string(x.GetText()) != text {
 		t.Errorf("what waits is not read: %v", err)
 	}
 	must(t, os.Mkdir(folder, 0o700))
 	proctest.Until(t, time.Minute, "it goes on by itself", func() bool { x := s.State(); return x.Wrong == nil && x.Behind.IsZero() })
 	must(t, s.Close())
 	s = open(t, Options{Folder: folder})
-	if x, err := s.Read(k, scheduler.AttemptID(brought-2), "l1"); err != nil || string(x.GetText()) != text {
+	if x, err := s.ReadTail(k, scheduler.AttemptID(brought-2), "l1"); err != nil || string(x.GetText()) != text {
 		t.Errorf("the last that was taken is not there: %v", err)
 	}
 	must(t, s.Close())

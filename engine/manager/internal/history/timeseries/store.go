@@ -201,7 +201,7 @@ func (s *Store) Rows(tier int, from, until int64, points int) (rows []Row, every
 
 // each calls take with each row, which is overwritten then.
 func (s *Store) each(tier int, from, until int64, take func(*Row)) error {
-	held, tx, err := s.begin(tier)
+	held, tx, err := s.beginTier(tier)
 	if err != nil {
 		return err
 	}
@@ -217,8 +217,8 @@ func (s *Store) each(tier int, from, until int64, take func(*Row)) error {
 	return err
 }
 
-// begin begins to read a tier: the rows that are not in the file, and the file as it is with them.
-func (s *Store) begin(tier int) (held []Row, tx *bbolt.Tx, err error) {
+// beginTier begins to read a tier: the rows that are not in the file, and the file as it is with them.
+func (s *Store) beginTier(tier int) (held []Row, tx *bbolt.Tx, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range append(slices.Clone(s.waiting), Done{tier, s.summing.open[tier]}) {

@@ -15,14 +15,14 @@ const rounds = 4
 func (g *grid) heights(height []int) []int {
 	middle := make([]float64, len(height))
 	for _, c := range g.columns {
-		g.settle(c, nil, height, middle)
+		g.placeColumn(c, nil, height, middle)
 	}
 	for range rounds {
 		for _, c := range g.columns {
-			g.settle(c, g.left, height, middle)
+			g.placeColumn(c, g.left, height, middle)
 		}
 		for _, c := range slices.Backward(g.columns) {
-			g.settle(c, g.right, height, middle)
+			g.placeColumn(c, g.right, height, middle)
 		}
 	}
 	return packed(middle, height)
@@ -48,10 +48,10 @@ func packed(middle []float64, height []int) []int {
 	return all
 }
 
-// settle places a column: each item would be at the mean of those it is joined with on a side,
+// placeColumn places a column: each item would be at the mean of those it is joined with on a side,
 // and where they would cover each other they share what they are moved by. That is least
 // squares with an order kept, found by pooling neighbours (Ayer and others, 1955).
-func (g *grid) settle(column []int, side [][]int, height []int, middle []float64) {
+func (g *grid) placeColumn(column []int, side [][]int, height []int, middle []float64) {
 	type pool struct{ sum, n float64 }
 	pools, offset := []pool{}, make([]float64, len(column))
 	for i, item := range column {
