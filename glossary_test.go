@@ -38,6 +38,11 @@ func TestGlossaryNamesWhatTheCodeHas(t *testing.T) {
 var replaced = map[string]string{
 	"dealing":  "assignment",
 	"deeds":    "what is held",
+	"hirer":    "worker starter",
+	"lookers":  "viewers",
+	"obituary": "reason of a worker's end",
+	"outbox":   "report queue",
+	"reborn":   "new incarnation",
 	"seam":     "extension point",
 	"seams":    "extension points",
 	"sole":     "only",

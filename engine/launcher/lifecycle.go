@@ -270,7 +270,7 @@ func (a *agent) cleanupDead(w *worker, broken error) {
 	defer a.mu.Unlock()
 	a.workers.remove(w)
 	if at != nil && w.current == at {
-		end, f := wire.End_END_FAILED, w.obituary(at, broken, a.memory.KilledLately())
+		end, f := wire.End_END_FAILED, w.endFailure(at, broken, a.memory.KilledLately())
 		if at.stopped {
 			end = wire.End_END_STOPPED
 		}

@@ -86,9 +86,9 @@ func (w *worker) release() {
 	w.current = nil
 }
 
-// obituary says how it ended, which it should not have. Starved says that the system has
+// endFailure says how it ended, which it should not have. Starved says that the system has
 // just killed something because memory ran out.
-func (w *worker) obituary(at *attempt, broken error, starved bool) *wire.Failure {
+func (w *worker) endFailure(at *attempt, broken error, starved bool) *wire.Failure {
 	if f := at.memory.Excess(); f != nil {
 		return f
 	}

@@ -100,7 +100,7 @@ func declaredKeys(t *testing.T) map[string]key {
 	all := map[string]key{}
 	types := structs(t, "../config")
 	types.describe(all, "", "Config", "koanf")
-	structs(t, "../core/step").describe(all, "core.", "Settings", "json")
+	structs(t, "../core/internal/step").describe(all, "core.", "Settings", "json")
 	return all
 }
 

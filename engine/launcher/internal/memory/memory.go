@@ -2,7 +2,7 @@
 //
 //	w := memory.NewWatch(false)
 //	account := memory.NewAccount(64 << 20)
-//	held := w.Look([]memory.Root{{PID: pid, Memory: 64 << 20}}, false) // every memory.Every
+//	held := w.Measure([]memory.Root{{PID: pid, Memory: 64 << 20}}, false) // every memory.Every
 //	if account.Note(held[0]) { ... } // it is to be ended
 //
 // # Bounds

@@ -1,9 +1,9 @@
 // Package reportqueue holds the reports for the manager, and the identity and term of that manager.
 //
 //	o := reportqueue.New(incarnation)
-//	o.Joined(manager, term)
+//	o.JoinManager(manager, term)
 //	o.Send(report)
-//	for range o.Wake() { stream.Send(o.Take(max)) }
+//	for range o.Wake() { stream.Send(o.TakeReports(max)) }
 //
 // Everything is fenced. A report carries the launcher's incarnation and the largest term that was
 // seen. A command of an older term, or for another incarnation, is rejected (Admits). Without a

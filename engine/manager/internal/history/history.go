@@ -145,7 +145,7 @@ func Open(o Options) (*History, error) {
 }
 
 // BeginAt says what there is when a manager begins, of a core that was restored as it was after a
-// record. What is replayed follows through Take.
+// record. What is replayed follows through TakeChanges.
 func (h *History) BeginAt(record uint64, all *core.Facts) {
 	n := newsOf(record, all)
 	n.all, n.attempts = true, nil // those are replayed, or there

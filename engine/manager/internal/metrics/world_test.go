@@ -60,10 +60,10 @@ func (f collects) Collect(c chan<- prometheus.Metric) { f(c) }
 // Suspensions that are over are told by how long they were, since this manager began.
 func TestSuspensions(t *testing.T) {
 	var before core.Stats
-	before.Rested(time.Hour)
+	before.AddSuspension(time.Hour)
 	now := before
 	for _, d := range []time.Duration{0, 100 * time.Millisecond, 101 * time.Millisecond, time.Minute, 24 * time.Hour} {
-		now.Rested(d)
+		now.AddSuspension(d)
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collects(func(c chan<- prometheus.Metric) { suspensions(c, now, before) }))

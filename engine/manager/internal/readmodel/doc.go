@@ -4,7 +4,7 @@
 //
 //	m := readmodel.New(readmodel.Bounds{JobsKept: 1000, AttemptsKept: 1000}, c.Facts())
 //	defer m.Close()
-//	m.Hand(facts) // of each step, when it is durable
+//	m.Enqueue(facts) // of each step, when it is durable
 //	status, known, err := m.JobStatus(ctx, id, true)
 //
 // # Invariants

@@ -1,9 +1,9 @@
 // Package pools keeps the policy's last status of its pools, and the time since when each pool has
 // been below its due share.
 //
-//	book := &pools.Book{}
-//	book.Take("fair", generation, now, status) // about once a second
-//	view := book.View()
+//	cache := &pools.Cache{}
+//	cache.UpdateStatus("fair", generation, now, status) // about once a second
+//	view := cache.View()
 //
 // # Invariants
 //
