@@ -56,9 +56,9 @@ func (c *cli) accessIn(file, user string, groups []string) error {
 	if err != nil {
 		return err
 	}
-	who := s.Rules.Known(user, groups)
-	r := &wire.AccessReply{Principal: &wire.Principal{Name: user, Groups: who.Groups}}
-	manager.DescribeAccess(s.Rules, who, r)
+	caller := s.Rules.Known(user, groups)
+	r := &wire.AccessReply{Principal: &wire.Principal{Name: user, Groups: caller.Groups}}
+	manager.DescribeAccess(s.Rules, caller, r)
 	if s.Auth.Mode == config.AuthOff {
 		r.Advice = append(r.Advice, "auth.mode is off in that file: everybody may do everything until it is tls")
 	}

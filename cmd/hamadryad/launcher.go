@@ -70,7 +70,7 @@ your own commands ($HAMADRYAD_AUTH_CERTIFICATE, $HAMADRYAD_MANAGER) does not rep
 				part.Ready("joined")
 				systemd.status("joined the manager at " + cfg.Manager)
 			}
-			cfg.Watchdog, cfg.Reaper = systemd.serve, keeperCommand
+			cfg.Watchdog, cfg.Reaper = systemd.serve, reaperCommand
 			if cfg.Step, err = stepCommand(); err != nil {
 				return err
 			}

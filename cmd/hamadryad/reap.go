@@ -9,15 +9,15 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/reaper"
 )
 
-// keeperCommand is how a launcher runs keepCommand: by the program that it is itself, also
+// reaperCommand is how a launcher runs reapCommand: by the program that it is itself, also
 // when the file of that name was replaced since.
-var keeperCommand = []string{"/proc/self/exe", "keep"}
+var reaperCommand = []string{"/proc/self/exe", "reap"}
 
-// keepCommand is for launchers alone: when one was killed, it ends what the launcher has
+// reapCommand is for launchers alone: when one was killed, it ends what the launcher has
 // left that stands still.
-func (c *cli) keepCommand() *cobra.Command {
+func (c *cli) reapCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "keep", Short: "End what a launcher leaves behind", Hidden: true, DisableFlagParsing: true,
+		Use: "reap", Short: "End what a launcher leaves behind", Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error { return reaper.Run(args) },
 	}
 }

@@ -118,8 +118,8 @@ func newTables(cfg Config) (stores, webs *connlimit.Table) {
 // asker says who makes a request for a page.
 var asker = connlimit.Asker{
 	Principal: func(r *http.Request) string {
-		if who, ok := auth.From(r.Context()); ok && who.Proved() {
-			return string(who.Kind) + " " + who.Name
+		if caller, ok := auth.From(r.Context()); ok && caller.Proved() {
+			return string(caller.Kind) + " " + caller.Name
 		}
 		return ""
 	},

@@ -20,15 +20,15 @@ import (
 // launcherVariable makes the test binary a launcher: it holds the configuration.
 const launcherVariable = "HAMADRYAD_TEST_LAUNCHER"
 
-// keepArgument makes the test binary a launcher's reaper.
-const keepArgument = "keep"
+// reapArgument makes the test binary a launcher's reaper.
+const reapArgument = "reap"
 
 // stepArgument makes the test binary the step before an isolated worker.
 const stepArgument = "isolate"
 
 // TestMain is the application when a launcher starts the test binary as a worker.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == keepArgument {
+	if len(os.Args) > 1 && os.Args[1] == reapArgument {
 		if err := reaper.Run(os.Args[2:]); err != nil {
 			panic(err)
 		}

@@ -65,7 +65,7 @@ func (p *pages) server() *http.Server {
 // may do what, and says what he is to do instead.
 func managerOnly(instead string, page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if who, ok := auth.From(r.Context()); ok && who.Proved() && who.Kind != auth.Manager {
+		if caller, ok := auth.From(r.Context()); ok && caller.Proved() && caller.Kind != auth.Manager {
 			http.Error(w, instead, http.StatusForbidden)
 			return
 		}

@@ -141,7 +141,7 @@ func TestSuspendedDiesWithItsLauncher(t *testing.T) {
 		m := newManager(t)
 		cfg := m.config("a")
 		change(&cfg)
-		cfg.Reaper = []string{"/proc/self/exe", keepArgument}
+		cfg.Reaper = []string{"/proc/self/exe", reapArgument}
 		n, cmd := m.launchProcess(cfg)
 		id, pids := startFamily(n, m.job("family"))
 		n.suspend(id)
@@ -166,7 +166,7 @@ func TestSuspendedEndsWithItsLauncher(t *testing.T) {
 		m := newManager(t)
 		cfg := m.config("a")
 		change(&cfg)
-		cfg.Reaper = []string{"/proc/self/exe", keepArgument}
+		cfg.Reaper = []string{"/proc/self/exe", reapArgument}
 		n, cmd := m.launchProcess(cfg)
 		id, pids := startFamily(n, m.job("family"))
 		n.suspend(id)
@@ -284,7 +284,7 @@ func TestTheEndOvertakesASuspension(t *testing.T) {
 		m := newManager(t)
 		cfg := m.config("a")
 		change(&cfg)
-		cfg.Reaper = []string{"/proc/self/exe", keepArgument}
+		cfg.Reaper = []string{"/proc/self/exe", reapArgument}
 		n, cmd := m.launchProcess(cfg)
 		file := filepath.Join(t.TempDir(), "until")
 		b := m.job("until", file)

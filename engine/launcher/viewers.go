@@ -41,8 +41,8 @@ type verdict struct {
 }
 
 // may asks the manager, unless it said so a moment ago.
-func (l *viewers) may(ctx context.Context, who auth.Principal) (bool, error) {
-	key := strings.Join(append([]string{who.Name, who.Issued.String()}, who.Groups...), "\x00")
+func (l *viewers) may(ctx context.Context, caller auth.Principal) (bool, error) {
+	key := strings.Join(append([]string{caller.Name, caller.Issued.String()}, caller.Groups...), "\x00")
 	l.mu.Lock()
 	known, ok := l.verdicts[key]
 	l.mu.Unlock()
@@ -52,9 +52,9 @@ func (l *viewers) may(ctx context.Context, who auth.Principal) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, verdictAskMax)
 	defer cancel()
-	q := &wire.LookQuery{User: who.Name, Groups: who.Groups}
-	if !who.Issued.IsZero() {
-		q.IssuedNs = who.Issued.UnixNano()
+	q := &wire.LookQuery{User: caller.Name, Groups: caller.Groups}
+	if !caller.Issued.IsZero() {
+		q.IssuedNs = caller.Issued.UnixNano()
 	}
 	a, err := l.client.MayLook(ctx, q)
 	if err != nil {
@@ -75,15 +75,15 @@ func (l *viewers) may(ctx context.Context, who auth.Principal) (bool, error) {
 // withRole refuses users who have no role, by the manager's word. Where nobody is proved, all may look.
 func (l *viewers) withRole(page http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if who, ok := auth.From(r.Context()); ok && who.Proved() && who.Kind == auth.User {
-			may, err := l.may(r.Context(), who)
+		if caller, ok := auth.From(r.Context()); ok && caller.Proved() && caller.Kind == auth.User {
+			may, err := l.may(r.Context(), caller)
 			if err != nil {
 				w.Header().Set("Retry-After", "5")
-				http.Error(w, "the manager can't be asked whether "+who.Name+" may look at this: try again later", http.StatusServiceUnavailable)
+				http.Error(w, "the manager can't be asked whether "+caller.Name+" may look at this: try again later", http.StatusServiceUnavailable)
 				return
 			}
 			if !may {
-				http.Error(w, who.Name+" has no role, and may not look at this: ask an administrator for the role viewer (auth.roles)", http.StatusForbidden)
+				http.Error(w, caller.Name+" has no role, and may not look at this: ask an administrator for the role viewer (auth.roles)", http.StatusForbidden)
 				return
 			}
 		}

@@ -8,12 +8,12 @@ import "sync"
 type durableQueue struct {
 	mu      sync.Mutex
 	durable uint64
-	waiting []due
+	waiting []pendingAction
 	busy    bool // a goroutine does what waits
 }
 
-// due is what is to be done when record seq is durable.
-type due struct {
+// pendingAction is what is to be done when record seq is durable.
+type pendingAction struct {
 	seq uint64
 	do  func()
 }
@@ -21,7 +21,7 @@ type due struct {
 // add runs do when record seq is durable, at once if it is.
 func (h *durableQueue) add(seq uint64, do func()) {
 	h.mu.Lock()
-	h.waiting = append(h.waiting, due{seq, do})
+	h.waiting = append(h.waiting, pendingAction{seq, do})
 	h.release()
 }
 

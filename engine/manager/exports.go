@@ -20,6 +20,6 @@ type AuditLine = audit.Line
 
 // DescribeAccess adds to a reply what the rules let somebody do: roles, pools, and for whom he may act. The manager answers
 // the same for the rules in force.
-func DescribeAccess(rules *access.Rules, caller access.Who, r *wire.AccessReply) {
+func DescribeAccess(rules *access.Rules, caller access.Caller, r *wire.AccessReply) {
 	api.DescribeAccess(rules, caller, r)
 }

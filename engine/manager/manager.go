@@ -110,7 +110,7 @@ type manager struct {
 	streams    *launchers.Server
 	stats      *metrics.Metrics
 	rows       *metrics.Rows
-	problems   *conditions.List
+	conditions *conditions.List
 	shown      *api.Configuration
 	guard      *authz.Guard
 	pages      *pages.Server
@@ -151,7 +151,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer cancel(nil)
 	m := &manager{
 		cfg: cfg, log: cfg.Log, sampled: logsample.New(cfg.Log), stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Cache{}, stopping: make(chan struct{}), inbox: inbox.New(),
-		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), problems: &conditions.List{}, shown: api.NewConfiguration(cfg.Shown),
+		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), conditions: &conditions.List{}, shown: api.NewConfiguration(cfg.Shown),
 	}
 	m.ports = newPorts(cfg.Limits, cfg.Log)
 	synced := &durableQueue{}
@@ -291,7 +291,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 	}
 	m.supervisor = policyhost.New(ctx, policyhost.Needs{
 		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
-		Log: m.log, Stats: m.stats, Problems: m.problems, Fatal: cancel, Looked: m.pools.UpdateStatus,
+		Log: m.log, Stats: m.stats, Conditions: m.conditions, Fatal: cancel, Looked: m.pools.UpdateStatus,
 	})
 	m.launchers.Expect(m.life.Core)
 	m.web = web.Addr().String()
@@ -397,8 +397,8 @@ func (m *manager) grpcServer() *grpc.Server {
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: connectionIdleMax, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(m.stats.GRPC.UnaryServerInterceptor(), edge.Unary, m.guard.Note, who.Unary, m.guard.Judge),
-		grpc.ChainStreamInterceptor(m.stats.GRPC.StreamServerInterceptor(), edge.Stream, m.guard.NoteStream, who.Stream, m.guard.JudgeStream),
+		grpc.ChainUnaryInterceptor(m.stats.GRPC.UnaryServerInterceptor(), edge.Unary, m.guard.AuditUnary, who.Unary, m.guard.AuthorizeUnary),
+		grpc.ChainStreamInterceptor(m.stats.GRPC.StreamServerInterceptor(), edge.Stream, m.guard.AuditStream, who.Stream, m.guard.AuthorizeStream),
 	)
 	rpc.RegisterManagerServer(server, m.clientServer())
 	rpc.RegisterLaunchersServer(server, m.launcherServer())
@@ -411,7 +411,7 @@ func (m *manager) grpcServer() *grpc.Server {
 func (m *manager) clientServer() *api.Server {
 	m.clients = api.NewServer(api.Needs{
 		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, UploadRate: m.cfg.UploadRate, ClearEvery: m.cfg.ClearEvery, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
-		Problems: m.problems, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
+		Conditions: m.conditions, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
 		Settled: time.Now().Add(m.cfg.LauncherLostAfter), IdleShownAfter: m.cfg.IdleShownAfter, Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor, Audit: m.audit, Web: m.web,
 	})
 	return m.clients
@@ -450,7 +450,7 @@ func (m *manager) cluster(ctx context.Context) (c metrics.Cluster, err error) {
 func (m *manager) world() metrics.World {
 	return metrics.World{
 		Cluster: m.cluster, Policy: m.supervisor.Shape, States: policyhost.States, Before: m.before,
-		Wrong:   func() bool { _, wrong := m.problems.Of(conditions.Configuration); return wrong },
+		Wrong:   func() bool { _, wrong := m.conditions.Of(conditions.Configuration); return wrong },
 		Stalled: func() bool { return m.stalled() != nil },
 	}
 }
@@ -462,9 +462,9 @@ func (m *manager) webServer() *http.Server {
 	for pattern, handler := range m.routes() {
 		mux.Handle(pattern, m.guard.Page(pattern, handler, m.refuseWeb))
 	}
-	asked := m.ports.http.Requests(rest.Routed(mux, m.tellWeb), m.asker())
+	asked := m.ports.http.Requests(rest.Routed(mux, m.writeWebError), m.asker())
 	site := &http.Server{
-		Handler: m.panics(m.guard.Notes(httpguard.Guard(m.edge().Pages(asked), m.origins()))), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
+		Handler: m.panics(m.guard.AuditPages(httpguard.Guard(m.edge().Pages(asked), m.origins()))), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
 		MaxHeaderBytes: headersMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
 	}
 	m.ports.http.Attach(site)
@@ -501,7 +501,7 @@ var healthPages = []string{"/livez", "/healthz", "/readyz"}
 
 // origins says what is let through to the pages.
 func (m *manager) origins() httpguard.Options {
-	o := httpguard.Options{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, Tell: m.tellWeb}
+	o := httpguard.Options{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, Tell: m.writeWebError}
 	if name, err := os.Hostname(); err == nil {
 		o.Hosts = append(o.Hosts, name)
 	}
@@ -559,7 +559,7 @@ func (m *manager) revoke(r auth.Revoked) {
 
 // wrongConfig tells that the configuration's file can't be taken as it is.
 func (m *manager) wrongConfig(problem string) {
-	m.problems.Set(conditions.Configuration, problem, 0)
+	m.conditions.Set(conditions.Configuration, problem, 0)
 	m.log.Error("the configuration has mistakes: what was accepted before stays in force, the file is taken when it is right", "file", m.cfg.File, "error", problem)
 }
 

@@ -46,24 +46,24 @@ func (p ports) collector() prometheus.Collector {
 func (m *manager) asker() connlimit.Asker {
 	return connlimit.Asker{
 		Principal: func(r *http.Request) string {
-			who, _ := auth.From(r.Context())
-			return holder(who)
+			caller, _ := auth.From(r.Context())
+			return holder(caller)
 		},
 		Health: func(r *http.Request) bool {
 			return r.Method == http.MethodGet && slices.Contains(healthPages, r.URL.Path)
 		},
 		Refuse: func(w http.ResponseWriter, r *http.Request, why string) {
-			m.tellWeb(w, r, http.StatusServiceUnavailable, why)
+			m.writeWebError(w, r, http.StatusServiceUnavailable, why)
 		},
 	}
 }
 
 // holder is to whom connections and requests of a principal count; "": to their address.
-func holder(who auth.Principal) string {
-	if !who.Proved() {
+func holder(caller auth.Principal) string {
+	if !caller.Proved() {
 		return ""
 	}
-	return string(who.Kind) + " " + who.Name
+	return string(caller.Kind) + " " + caller.Name
 }
 
 // prefaceBytes is how much a client of HTTP/2 sends before all else.

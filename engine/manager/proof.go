@@ -22,7 +22,7 @@ import (
 
 // edge proves who calls, before anything else is made of a call.
 func (m *manager) edge() proof.Edge {
-	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Refused: m.refused, Wrong: asks, Tell: m.tellWeb, Kind: func(method string) auth.Kind {
+	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Refused: m.refused, Wrong: asks, Tell: m.writeWebError, Kind: func(method string) auth.Kind {
 		switch service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/"); service {
 		case rpc.Launchers_ServiceDesc.ServiceName:
 			return auth.Launcher
@@ -34,7 +34,7 @@ func (m *manager) edge() proof.Edge {
 }
 
 // asks has the audit tell of somebody whose certificate is of the wrong kind by name.
-func asks(ctx context.Context, who auth.Principal) { audit.Of(ctx).Asks(who) }
+func asks(ctx context.Context, caller auth.Principal) { audit.Of(ctx).Asks(caller) }
 
 // credentials are what the port for clients, launchers and other managers asks of them.
 func (m *manager) credentials() credentials.TransportCredentials {

@@ -104,7 +104,7 @@ func (m *manager) hear(ctx context.Context, u Update) {
 // takeOver puts in force what the policy is not asked about.
 func (m *manager) takeOver(u Update) {
 	m.taken = u
-	m.problems.Clear(conditions.Configuration)
+	m.conditions.Clear(conditions.Configuration)
 	m.shown.Loaded(u.Shown)
 	m.model.Bound(shownOf(u.Core))
 	s := u.Core

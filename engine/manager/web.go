@@ -35,12 +35,12 @@ func (m *manager) refuseWeb(w http.ResponseWriter, r *http.Request, err error) {
 		rest.Problem(w, r, err)
 		return
 	}
-	m.tellWeb(w, r, rest.CodeOf(err), status.Convert(err).Message())
+	m.writeWebError(w, r, rest.CodeOf(err), status.Convert(err).Message())
 }
 
-// tellWeb answers a request over HTTP that came to nothing: of the REST interface, and to who asks for JSON, as a
+// writeWebError answers a request over HTTP that came to nothing: of the REST interface, and to who asks for JSON, as a
 // problem, to a browser as a page, and to all others in plain text.
-func (m *manager) tellWeb(w http.ResponseWriter, r *http.Request, code int, why string) {
+func (m *manager) writeWebError(w http.ResponseWriter, r *http.Request, code int, why string) {
 	if rest.Below(r.URL.Path) {
 		rest.WriteProblem(w, code, why)
 		return

@@ -195,11 +195,11 @@ func (h *remote) Prove(ctx context.Context, c scheduler.Credentials) (scheduler.
 	}
 	ctx, cancel := context.WithTimeout(ctx, proveTimeout)
 	defer cancel()
-	lane := h.side
+	limit := h.side
 	if c.Purpose == scheduler.PurposeSubmit {
-		lane = h.jobs
+		limit = h.jobs
 	}
-	free, err := lane.enter(ctx, op, h.stop)
+	free, err := limit.enter(ctx, op, h.stop)
 	if KindOf(err) == Ended {
 		return scheduler.Proof{}, h.ended(op)
 	}

@@ -200,7 +200,7 @@ func inquire[T any](ctx context.Context, h *remote, op string, timeout time.Dura
 	return entered(ctx, h, h.enter, op, timeout, f)
 }
 
-// beside is inquire for what people ask, which shares one lane.
+// beside is inquire for what people ask, which shares one throttle.
 func beside[T any](ctx context.Context, h *remote, op string, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
 	return entered(ctx, h, h.enterBeside, op, timeout, f)
 }

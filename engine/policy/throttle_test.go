@@ -10,7 +10,7 @@ import (
 // However many ask, all that is asked beside the rounds takes a tenth of the time.
 func TestQuestionsHaveATenthOfTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, stop := newLane(laneShare-1), make(chan struct{})
+		l, stop := newThrottle(throttleShare-1), make(chan struct{})
 		const took = 2 * time.Millisecond
 		asked := 0
 		began := time.Now()
@@ -30,16 +30,16 @@ func TestQuestionsHaveATenthOfTheTime(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		close(stop)
 		synctest.Wait()
-		if spent, all := time.Duration(asked)*took, time.Since(began); spent > all/laneShare+took || spent < all/laneShare-2*took {
+		if spent, all := time.Duration(asked)*took, time.Since(began); spent > all/throttleShare+took || spent < all/throttleShare-2*took {
 			t.Errorf("questions took %v of %v", spent, all)
 		}
-		time.Sleep(laneRestMax)
+		time.Sleep(throttleRestMax)
 	})
 }
 
 func TestLaneTurnsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, stop := newLane(laneShare-1), make(chan struct{})
+		l, stop := newThrottle(throttleShare-1), make(chan struct{})
 		leave, err := l.enter(t.Context(), "first", stop)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestLaneTurnsAway(t *testing.T) {
 		if _, err := l.enter(gone, "gone", stop); KindOf(err) != Canceled {
 			t.Errorf("one that has gone: %v", err)
 		}
-		for range laneWaitingMax {
+		for range throttleWaitingMax {
 			go func() {
 				if leave, err := l.enter(t.Context(), "many", stop); err == nil {
 					leave(0)
@@ -67,7 +67,7 @@ func TestLaneTurnsAway(t *testing.T) {
 		if _, err := l.enter(t.Context(), "one more", stop); KindOf(err) != Busy {
 			t.Errorf("one more than may wait: %v", err)
 		}
-		time.Sleep(laneRestMax - time.Since(began))
+		time.Sleep(throttleRestMax - time.Since(began))
 		synctest.Wait()
 		if leave, err = l.enter(t.Context(), "after", stop); err != nil {
 			t.Errorf("after the rest: %v", err)

@@ -13,8 +13,8 @@ import (
 // life is what both kinds of Host have in common: one call at a time, one end.
 type life struct {
 	turn chan struct{} // holds a token while a call is with the policy
-	side lane          // of what is asked beside the rounds
-	jobs lane          // of the gate's word about jobs, which does not wait for who asks for pages
+	side throttle      // of what is asked beside the rounds
+	jobs throttle      // of the gate's word about jobs, which does not wait for who asks for pages
 	done chan struct{} // closed when nothing of the policy is left
 	stop chan struct{} // closed when the policy is to end
 
@@ -27,11 +27,11 @@ type life struct {
 
 // newLife makes it. Without pacing, questions beside the rounds follow one another at once.
 func newLife(unpaced bool) *life {
-	rests := laneShare - 1
+	rests := throttleShare - 1
 	if unpaced {
 		rests = 0
 	}
-	return &life{turn: make(chan struct{}, 1), side: newLane(rests), jobs: newLane(rests), done: make(chan struct{}), stop: make(chan struct{})}
+	return &life{turn: make(chan struct{}, 1), side: newThrottle(rests), jobs: newThrottle(rests), done: make(chan struct{}), stop: make(chan struct{})}
 }
 
 // Done is closed when the policy has ended.
@@ -111,7 +111,7 @@ func (l *life) wait(ctx context.Context, op string, bound time.Duration) error {
 // leave gives the turn back.
 func (l *life) leave() { <-l.turn }
 
-// enterBeside is enter for what is asked beside the rounds, which waits for the lane of such
+// enterBeside is enter for what is asked beside the rounds, which waits for the throttle of such
 // questions too.
 func (l *life) enterBeside(ctx context.Context, op string, bound time.Duration) (leave func(), err error) {
 	until, cancel := context.WithTimeout(ctx, bound)

@@ -116,7 +116,7 @@ func TestWhoMayDoWhatIsRead(t *testing.T) {
 			continue
 		}
 		on := strings.Contains(story.auth, "tls")
-		if !s.Rules.Has(access.Who{Name: "ann"}, access.User) || (s.CoreSettings.Access != nil) != on {
+		if !s.Rules.Has(access.Caller{Name: "ann"}, access.User) || (s.CoreSettings.Access != nil) != on {
 			t.Errorf("%s: %+v, for the core %+v", story.auth, s.Rules, s.CoreSettings.Access)
 		}
 		shown := slices.ContainsFunc(s.Shown, func(x *wire.Setting) bool {

@@ -209,13 +209,13 @@ func (c *cluster) atRest() string {
 	return ""
 }
 
-// workersOf lists what a launcher started, but its keeper: that comes with the first
+// workersOf lists what a launcher started, but its reaper: that comes with the first
 // suspension, and goes with the launcher.
 func workersOf(launcher int) []int {
 	return slices.DeleteFunc(processes.Below(launcher), func(pid int) bool {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		args := strings.Split(string(line), "\x00")
-		return err == nil && len(args) > 1 && args[1] == "keep"
+		return err == nil && len(args) > 1 && args[1] == "reap"
 	})
 }
 

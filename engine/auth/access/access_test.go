@@ -60,51 +60,51 @@ func told(err error) string {
 
 func TestWhoMayWhat(t *testing.T) {
 	r := parsed(t, site)
-	who := func(name string) Who { return r.Known(name, nil) }
+	caller := func(name string) Caller { return r.Known(name, nil) }
 	job := Job{Name: "job-7", Owner: "ann", Pool: "research/closed"}
 	for _, story := range []struct {
 		err  error
 		want string
 	}{
-		{r.Submit(who("ann"), "research"), ""},
-		{r.Submit(who("ann"), "/research/new/one"), ""}, // made on the fly: inherits
-		{r.Submit(who("carol"), "research/closed"), ""},
-		{r.Submit(who("dora"), "research/closed/x"), ""},
-		{r.Submit(who("root"), "secret"), ""},
-		{r.Submit(who("dora"), "research"), `dora may not submit to pool "research": no list submit of pool "research" or of what is above it has dora; ask carol`},
-		{r.Submit(who("ann"), "secret"), `ann may not submit to pool "secret": no list submit of pool "secret" or of what is above it has ann; ask root, group wheel`},
-		{r.Submit(who("ann"), "nowhere"), `ann may not submit to pool "nowhere": no list submit of pool "nowhere" or of what is above it has ann; ask root, group wheel`},
-		{r.Submit(who("ann"), ""), `ann may not submit to the root of all pools, "/": no pool is named, and no list submit of the root of all pools, "/" has ann; ask root, group wheel`},
-		{r.Submit(who("ann"), "research//x"), `ann may not submit to pool "research//x": a pool's path has at most 200 bytes and 8 parts, and none of them is empty: name another`},
-		{r.Submit(who("ann"), r.PoolOf("ann", "")), ""},
-		{r.Submit(Who{}, "users"), `somebody whom nothing proved may not submit to pool "users": it needs the role user; ask root, group wheel`},
+		{r.Submit(caller("ann"), "research"), ""},
+		{r.Submit(caller("ann"), "/research/new/one"), ""}, // made on the fly: inherits
+		{r.Submit(caller("carol"), "research/closed"), ""},
+		{r.Submit(caller("dora"), "research/closed/x"), ""},
+		{r.Submit(caller("root"), "secret"), ""},
+		{r.Submit(caller("dora"), "research"), `dora may not submit to pool "research": no list submit of pool "research" or of what is above it has dora; ask carol`},
+		{r.Submit(caller("ann"), "secret"), `ann may not submit to pool "secret": no list submit of pool "secret" or of what is above it has ann; ask root, group wheel`},
+		{r.Submit(caller("ann"), "nowhere"), `ann may not submit to pool "nowhere": no list submit of pool "nowhere" or of what is above it has ann; ask root, group wheel`},
+		{r.Submit(caller("ann"), ""), `ann may not submit to the root of all pools, "/": no pool is named, and no list submit of the root of all pools, "/" has ann; ask root, group wheel`},
+		{r.Submit(caller("ann"), "research//x"), `ann may not submit to pool "research//x": a pool's path has at most 200 bytes and 8 parts, and none of them is empty: name another`},
+		{r.Submit(caller("ann"), r.PoolOf("ann", "")), ""},
+		{r.Submit(Caller{}, "users"), `somebody whom nothing proved may not submit to pool "users": it needs the role user; ask root, group wheel`},
 
-		{r.Change(who("ann"), "kill", job), ""},
-		{r.Change(who("carol"), "kill", job), ""}, // of a pool above
-		{r.Change(who("dora"), "kill", job), ""},
-		{r.Change(who("root"), "kill", job), ""},
-		{r.Change(who("bob"), "kill", job), `bob may not kill job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
-		{r.Change(who("olga"), "kill", job), `olga may not kill job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has olga; ask ann, or dora`},
-		{r.Change(who("dora"), "kill", Job{Name: "job-8", Owner: "ann", Pool: "research"}), `dora may not kill job-8: it is a job of ann, and no list administer of pool "research" or of what is above it has dora; ask ann, or carol`},
-		{r.Change(who("bob"), "kill", Job{Name: "job-8", Owner: "carol", Pool: "research"}), `bob may not kill job-8: it is a job of carol, and no list administer of pool "research" or of what is above it has bob; ask carol`},
-		{r.Change(who("bob"), "kill", Job{Name: "job-8", Owner: "root"}), `bob may not kill job-8: it is a job of root, and no list administer of the root of all pools, "/" has bob; ask root, or group wheel`},
-		{r.Change(who("ann"), "kill", Job{Name: "job-9"}), `ann may not kill job-9: it is a job of somebody whom nothing proved, and no list administer of the root of all pools, "/" has ann; ask root, group wheel`},
+		{r.Change(caller("ann"), "kill", job), ""},
+		{r.Change(caller("carol"), "kill", job), ""}, // of a pool above
+		{r.Change(caller("dora"), "kill", job), ""},
+		{r.Change(caller("root"), "kill", job), ""},
+		{r.Change(caller("bob"), "kill", job), `bob may not kill job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
+		{r.Change(caller("olga"), "kill", job), `olga may not kill job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has olga; ask ann, or dora`},
+		{r.Change(caller("dora"), "kill", Job{Name: "job-8", Owner: "ann", Pool: "research"}), `dora may not kill job-8: it is a job of ann, and no list administer of pool "research" or of what is above it has dora; ask ann, or carol`},
+		{r.Change(caller("bob"), "kill", Job{Name: "job-8", Owner: "carol", Pool: "research"}), `bob may not kill job-8: it is a job of carol, and no list administer of pool "research" or of what is above it has bob; ask carol`},
+		{r.Change(caller("bob"), "kill", Job{Name: "job-8", Owner: "root"}), `bob may not kill job-8: it is a job of root, and no list administer of the root of all pools, "/" has bob; ask root, or group wheel`},
+		{r.Change(caller("ann"), "kill", Job{Name: "job-9"}), `ann may not kill job-9: it is a job of somebody whom nothing proved, and no list administer of the root of all pools, "/" has ann; ask root, group wheel`},
 
-		{r.Move(who("ann"), job, "users/ann"), ""},
-		{r.Move(who("ann"), job, "secret"), `ann may not submit to pool "secret": no list submit of pool "secret" or of what is above it has ann; ask root, group wheel`},
-		{r.Move(who("bob"), job, "research"), `bob may not move job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
+		{r.Move(caller("ann"), job, "users/ann"), ""},
+		{r.Move(caller("ann"), job, "secret"), `ann may not submit to pool "secret": no list submit of pool "secret" or of what is above it has ann; ask root, group wheel`},
+		{r.Move(caller("bob"), job, "research"), `bob may not move job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
 
-		{r.CheckRead(who("ann"), job), ""},
-		{r.CheckRead(who("eve"), job), ""},
-		{r.CheckRead(who("olga"), job), ""},
-		{r.CheckRead(who("carol"), job), ""},
-		{r.CheckRead(who("bob"), job), `bob may not look at job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
+		{r.CheckRead(caller("ann"), job), ""},
+		{r.CheckRead(caller("eve"), job), ""},
+		{r.CheckRead(caller("olga"), job), ""},
+		{r.CheckRead(caller("carol"), job), ""},
+		{r.CheckRead(caller("bob"), job), `bob may not look at job-7: it is a job of ann, and no list administer of pool "research/closed" or of what is above it has bob; ask ann, or dora`},
 
-		{r.Impersonate(who("gateway"), who("bob")), ""},
-		{r.Impersonate(who("gateway"), who("eve")), `gateway may not act for eve: no entry of auth.impersonators lets it; ask root, group wheel`},
-		{r.Impersonate(who("olga"), who("eve")), ""},
-		{r.Impersonate(who("olga"), who("root")), `olga may not act for root: no entry of auth.impersonators lets it; ask root, group wheel`},
-		{r.Impersonate(who("ann"), who("bob")), `ann may not act for bob: no entry of auth.impersonators lets it; ask root, group wheel`},
+		{r.Impersonate(caller("gateway"), caller("bob")), ""},
+		{r.Impersonate(caller("gateway"), caller("eve")), `gateway may not act for eve: no entry of auth.impersonators lets it; ask root, group wheel`},
+		{r.Impersonate(caller("olga"), caller("eve")), ""},
+		{r.Impersonate(caller("olga"), caller("root")), `olga may not act for root: no entry of auth.impersonators lets it; ask root, group wheel`},
+		{r.Impersonate(caller("ann"), caller("bob")), `ann may not act for bob: no entry of auth.impersonators lets it; ask root, group wheel`},
 	} {
 		if got := told(story.err); got != story.want {
 			t.Errorf("%q\nis to be %q", got, story.want)
@@ -116,8 +116,8 @@ func TestWhoMayWhat(t *testing.T) {
 // nothing nobody may do anything.
 func TestNothingIsOpenByDefault(t *testing.T) {
 	for _, r := range []*Rules{{}, parsed(t, ""), parsed(t, "pools: {/: {submit: {users: ['*']}, administer: {users: ['*']}}}"), parsed(t, "pools:\nroles:\n  user:\n")} {
-		ann, job := Who{Name: "ann", Groups: []string{"root", "wheel"}}, Job{Name: "job-1", Owner: "ann"}
-		for _, err := range []error{r.Submit(ann, "x"), r.Change(ann, "kill", job), r.CheckRead(ann, job), r.Move(ann, job, "x"), r.Impersonate(ann, Who{Name: "bob"})} {
+		ann, job := Caller{Name: "ann", Groups: []string{"root", "wheel"}}, Job{Name: "job-1", Owner: "ann"}
+		for _, err := range []error{r.Submit(ann, "x"), r.Change(ann, "kill", job), r.CheckRead(ann, job), r.Move(ann, job, "x"), r.Impersonate(ann, Caller{Name: "bob"})} {
 			if err == nil {
 				t.Errorf("%+v lets ann do something", r)
 			}
@@ -134,12 +134,12 @@ func TestKindsAreKeptApart(t *testing.T) {
 	r := parsed(t, site)
 	for request, rule := range rules {
 		for _, kind := range []auth.Kind{auth.User, auth.Launcher, auth.Manager, ""} {
-			err := r.May(kind, Who{Name: "root"}, rule)
+			err := r.May(kind, Caller{Name: "root"}, rule)
 			if want := rule.Open || kind == rule.Kind; (err == nil) != want {
 				t.Errorf("%s by a %q: %v", request, kind, err)
 			}
 		}
-		if err := r.May(rule.Kind, Who{}, rule); (err == nil) != rule.Open {
+		if err := r.May(rule.Kind, Caller{}, rule); (err == nil) != rule.Open {
 			t.Errorf("%s by nobody: %v", request, err)
 		}
 		if rule.What == "" || rule.On == "" || rule.Kind == auth.User && len(rule.Roles) == 0 {
@@ -304,7 +304,7 @@ func with(n Names, to string) Names {
 }
 
 // The oracle asks of each grant alone whether it is one of somebody's.
-func (d drawn) granted(w Who, is func(grant) bool) bool {
+func (d drawn) granted(w Caller, is func(grant) bool) bool {
 	for _, g := range d.grants {
 		group, isGroup := strings.CutPrefix(g.to, "group ")
 		mine := g.to == "*" || g.to == w.Name || isGroup && slices.Contains(w.Groups, group)
@@ -315,11 +315,11 @@ func (d drawn) granted(w Who, is func(grant) bool) bool {
 	return false
 }
 
-func (d drawn) role(w Who, role Role) bool {
+func (d drawn) role(w Caller, role Role) bool {
 	return d.granted(w, func(g grant) bool { return g.role == string(role) })
 }
 
-func (d drawn) pool(w Who, pool string, alsoSubmit bool) bool {
+func (d drawn) pool(w Caller, pool string, alsoSubmit bool) bool {
 	return d.granted(w, func(g grant) bool {
 		inside := g.pool == "/" || g.pool == pool || g.pool != "" && strings.HasPrefix(pool, g.pool+"/")
 		return inside && (g.administer || alsoSubmit)
@@ -330,7 +330,7 @@ func (d drawn) pool(w Who, pool string, alsoSubmit bool) bool {
 func TestDecisionsAreThoseOfAPlainReading(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t)
-		w := Who{Name: rapid.SampledFrom([]string{"ann", "bob", "cy"}).Draw(t, "who"), Groups: rapid.SampledFrom([][]string{nil, {"g"}, {"h", "g"}}).Draw(t, "groups")}
+		w := Caller{Name: rapid.SampledFrom([]string{"ann", "bob", "cy"}).Draw(t, "who"), Groups: rapid.SampledFrom([][]string{nil, {"g"}, {"h", "g"}}).Draw(t, "groups")}
 		pools := rapid.SampledFrom([]string{"a", "a/b", "a/b/c", "a/x/y", "ab", "b/new", "z"})
 		job := Job{Name: "job-1", Owner: rapid.SampledFrom([]string{"ann", "bob", ""}).Draw(t, "owner"), Pool: pools.Draw(t, "pool")}
 		to := pools.Draw(t, "to")

@@ -31,7 +31,7 @@ func orNobody(name string) string {
 
 // May judges a request by its rule alone: by kind and role. What else it depends on, an
 // owner or a pool, is judged where that is known.
-func (r *Rules) May(kind auth.Kind, w Who, rule Rule) error {
+func (r *Rules) May(kind auth.Kind, w Caller, rule Rule) error {
 	switch {
 	case rule.Open:
 		return nil
@@ -57,7 +57,7 @@ func oneOf(roles []Role) string {
 }
 
 // Submit judges a submission to a pool. An empty pool is that of a job without one.
-func (r *Rules) Submit(w Who, pool string) error {
+func (r *Rules) Submit(w Caller, pool string) error {
 	path, ok := clean(pool)
 	what := "submit to " + poolName(path)
 	switch {
@@ -78,7 +78,7 @@ func (r *Rules) Submit(w Who, pool string) error {
 }
 
 // Change judges what ends or changes a job: what is to be done, such as kill.
-func (r *Rules) Change(w Who, what string, j Job) error {
+func (r *Rules) Change(w Caller, what string, j Job) error {
 	switch {
 	case r.Has(w, Administrator), r.Has(w, User) && (w.Name != "" && w.Name == j.Owner || r.administersJob(w, j)):
 		return nil
@@ -90,7 +90,7 @@ func (r *Rules) Change(w Who, what string, j Job) error {
 
 // Move judges that a job goes to another pool: the job has to be one's to change, and the
 // pool one that one may submit to.
-func (r *Rules) Move(w Who, j Job, to string) error {
+func (r *Rules) Move(w Caller, j Job, to string) error {
 	if err := r.Change(w, "move", j); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (r *Rules) Move(w Who, j Job, to string) error {
 }
 
 // Update judges a change of a job's priority, or of its pool where to is not nil.
-func (r *Rules) Update(w Who, j Job, to *string) error {
+func (r *Rules) Update(w Caller, j Job, to *string) error {
 	if to != nil {
 		return r.Move(w, j, *to)
 	}
@@ -106,7 +106,7 @@ func (r *Rules) Update(w Who, j Job, to *string) error {
 }
 
 // CheckRead judges who looks at a job: its status, what it printed, its output folders.
-func (r *Rules) CheckRead(w Who, j Job) error {
+func (r *Rules) CheckRead(w Caller, j Job) error {
 	if r.MayRead(w, j) {
 		return nil
 	}
@@ -114,14 +114,14 @@ func (r *Rules) CheckRead(w Who, j Job) error {
 }
 
 // MayRead is Read without the words: a list of jobs leaves out those that one may not read.
-func (r *Rules) MayRead(w Who, j Job) bool {
+func (r *Rules) MayRead(w Caller, j Job) bool {
 	if r.Has(w, Viewer, Operator, Administrator) {
 		return true
 	}
 	return r.Has(w, User) && (w.Name != "" && w.Name == j.Owner || r.administersJob(w, j))
 }
 
-func (r *Rules) administersJob(w Who, j Job) bool {
+func (r *Rules) administersJob(w Caller, j Job) bool {
 	path, ok := clean(j.Pool)
 	if !ok { // from before there was access control
 		path = Root
@@ -129,7 +129,7 @@ func (r *Rules) administersJob(w Who, j Job) bool {
 	return r.administers(w, path)
 }
 
-func (r *Rules) refuseJob(w Who, what string, j Job) error {
+func (r *Rules) refuseJob(w Caller, what string, j Job) error {
 	path, ok := clean(j.Pool)
 	if !ok {
 		path = Root
@@ -144,15 +144,15 @@ func (r *Rules) refuseJob(w Who, what string, j Job) error {
 
 // Impersonate judges that somebody acts for another, whom the configuration says to be in
 // groups.
-func (r *Rules) Impersonate(by, who Who) error {
+func (r *Rules) Impersonate(by, caller Caller) error {
 	for _, i := range r.Impersonators {
 		switch {
 		case !i.Has(by):
-		case i.For.named(who), i.For.Has(who) && !r.Has(who, Operator, Administrator):
+		case i.For.named(caller), i.For.Has(caller) && !r.Has(caller, Operator, Administrator):
 			return nil
 		}
 	}
-	return &Refusal{by.Name, fmt.Sprintf("act for %s", orNobody(who.Name)), "no entry of auth.impersonators lets it", r.administrators()}
+	return &Refusal{by.Name, fmt.Sprintf("act for %s", orNobody(caller.Name)), "no entry of auth.impersonators lets it", r.administrators()}
 }
 
 // poolName and above are a pool, and the pool with those above it, in words.
@@ -217,7 +217,7 @@ func (n Names) words(named ...string) string {
 }
 
 // ActsFor says for whom somebody may act, a list a line.
-func (r *Rules) ActsFor(w Who) []string {
+func (r *Rules) ActsFor(w Caller) []string {
 	var lines []string
 	for _, i := range r.Impersonators {
 		if i.Has(w) {
@@ -228,7 +228,7 @@ func (r *Rules) ActsFor(w Who) []string {
 }
 
 // Advice says what somebody should know whose lists don't do what they look like.
-func (r *Rules) Advice(w Who) []string {
+func (r *Rules) Advice(w Caller) []string {
 	var lines []string
 	listed := false
 	for _, p := range r.Pools {

@@ -19,8 +19,8 @@ var Roles = []Role{Viewer, User, Operator, Administrator}
 // Everybody in a list of users is each user that was proved.
 const Everybody = "*"
 
-// Who asks: a name that was proved, and the groups that it is in. The zero Who is nobody.
-type Who struct {
+// Caller is who makes a request: a name that was proved, and its groups. The zero Caller is nobody.
+type Caller struct {
 	Name   string
 	Groups []string // in any order
 }
@@ -32,7 +32,7 @@ type Names struct {
 }
 
 // Has tells whether somebody is in the list, by name or by a group.
-func (n Names) Has(w Who) bool {
+func (n Names) Has(w Caller) bool {
 	if w.Name == "" {
 		return false
 	}
@@ -43,7 +43,7 @@ func (n Names) Has(w Who) bool {
 }
 
 // named is Has without Everybody: somebody is named, or one of the groups is.
-func (n Names) named(w Who) bool {
+func (n Names) named(w Caller) bool {
 	n.Users = slices.DeleteFunc(slices.Clone(n.Users), func(u string) bool { return u == Everybody })
 	return n.Has(w)
 }

@@ -72,7 +72,7 @@ func (r *Rules) PoolOf(owner, asked string) string {
 
 // Known adds the groups that the configuration has somebody in to those that are known
 // already. The result is in ascending order.
-func (r *Rules) Known(name string, groups []string) Who {
+func (r *Rules) Known(name string, groups []string) Caller {
 	all := slices.Clone(groups)
 	for g, members := range r.Groups {
 		if has(members, name) {
@@ -80,16 +80,16 @@ func (r *Rules) Known(name string, groups []string) Who {
 		}
 	}
 	slices.Sort(all)
-	return Who{Name: name, Groups: slices.Compact(all)}
+	return Caller{Name: name, Groups: slices.Compact(all)}
 }
 
 // Has tells whether somebody has one of the roles.
-func (r *Rules) Has(w Who, roles ...Role) bool {
+func (r *Rules) Has(w Caller, roles ...Role) bool {
 	return slices.ContainsFunc(roles, func(role Role) bool { return r.Roles[role].Has(w) })
 }
 
 // RolesOf lists the roles that somebody has, the least first.
-func (r *Rules) RolesOf(w Who) []Role {
+func (r *Rules) RolesOf(w Caller) []Role {
 	return slices.DeleteFunc(slices.Clone(Roles), func(role Role) bool { return !r.Has(w, role) })
 }
 
@@ -126,7 +126,7 @@ func (r *Rules) Names(group string) bool {
 
 // submits and administers tell whether a list of the pool, or of one above it, has
 // somebody. The path is clean.
-func (r *Rules) submits(w Who, path string) bool {
+func (r *Rules) submits(w Caller, path string) bool {
 	for p := range upwards(path) {
 		if l := r.Pools[p]; l.Submit.Has(w) || l.Administer.Has(w) {
 			return true
@@ -135,7 +135,7 @@ func (r *Rules) submits(w Who, path string) bool {
 	return false
 }
 
-func (r *Rules) administers(w Who, path string) bool {
+func (r *Rules) administers(w Caller, path string) bool {
 	for p := range upwards(path) {
 		if r.Pools[p].Administer.Has(w) {
 			return true

@@ -70,35 +70,35 @@ func New(o Options) (*Verifier, error) {
 
 // Prove is a proof.Scheme. It never waits.
 func (v *Verifier) Prove(_ context.Context, credential string) (auth.Principal, error) {
-	who, err := v.prove(credential)
+	caller, err := v.prove(credential)
 	if err != nil {
 		return auth.Principal{}, fmt.Errorf("the Kerberos ticket proves nobody: %w", err)
 	}
-	return who, nil
+	return caller, nil
 }
 
-func (v *Verifier) prove(credential string) (who auth.Principal, err error) {
+func (v *Verifier) prove(credential string) (caller auth.Principal, err error) {
 	r, err := parse(credential)
 	if err != nil {
-		return who, err
+		return caller, err
 	}
 	if err := v.open(r); err != nil {
-		return who, err
+		return caller, err
 	}
 	t := r.Ticket.DecryptedEncPart
 	if err := v.inTime(r); err != nil {
-		return who, err
+		return caller, err
 	}
 	// Of what the client says of itself in its authenticator, the library compares the name alone.
 	if !r.Authenticator.CName.Equal(t.CName) || r.Authenticator.CRealm != t.CRealm {
-		return who, errors.New("its ticket is of one principal, and what was made with it says that it is another")
+		return caller, errors.New("its ticket is of one principal, and what was made with it says that it is another")
 	}
 	name, err := User(v.realms, t.CRealm, t.CName.NameString)
 	if err != nil {
-		return who, err
+		return caller, err
 	}
 	if err := v.seen.first(sha256.Sum256(r.EncryptedAuthenticator.Cipher), v.now()); err != nil {
-		return who, err
+		return caller, err
 	}
 	return auth.Principal{Kind: auth.User, Name: name, Proof: auth.Kerberos, Until: t.EndTime, Issued: t.AuthTime}, nil
 }

@@ -47,9 +47,9 @@ func verifier(t testing.TB, keytab string, off time.Duration, realms ...string) 
 // refused fails the test unless a credential proves nobody, and the error says why.
 func refused(t *testing.T, what string, v *kerberos.Verifier, credential string, says ...string) {
 	t.Helper()
-	who, err := v.Prove(context.Background(), credential)
-	if err == nil || who.Proved() {
-		t.Errorf("%s proves %+v", what, who)
+	caller, err := v.Prove(context.Background(), credential)
+	if err == nil || caller.Proved() {
+		t.Errorf("%s proves %+v", what, caller)
 		return
 	}
 	for _, want := range append(says, "proves nobody") {
@@ -90,9 +90,9 @@ func TestUsersOfARealKDC(t *testing.T) {
 	}
 	v := verifier(t, own, 0, realm)
 	good := as("ann@"+realm, service)
-	who, err := v.Prove(t.Context(), good)
-	if err != nil || who.Kind != auth.User || who.Name != "ann" || who.Proof != auth.Kerberos || len(who.Groups) > 0 || time.Until(who.Issued) > 0 || time.Until(who.Until) <= 0 {
-		t.Fatalf("%+v, %v", who, err)
+	caller, err := v.Prove(t.Context(), good)
+	if err != nil || caller.Kind != auth.User || caller.Name != "ann" || caller.Proof != auth.Kerberos || len(caller.Groups) > 0 || time.Until(caller.Issued) > 0 || time.Until(caller.Until) <= 0 {
+		t.Fatalf("%+v, %v", caller, err)
 	}
 	refused(t, "one that was shown before", v, good, "shown before")
 	login := kerberos.NewLogin(service)
@@ -212,8 +212,8 @@ func TestWhatNoKDCWouldSay(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		r := good
 		r.spnego = !plain
-		if who, err := v.Prove(t.Context(), f.credential(r)); err != nil || who.Name != "ann" {
-			t.Fatalf("within SPNEGO: %v: %+v, %v", r.spnego, who, err)
+		if caller, err := v.Prove(t.Context(), f.credential(r)); err != nil || caller.Name != "ann" {
+			t.Fatalf("within SPNEGO: %v: %+v, %v", r.spnego, caller, err)
 		}
 	}
 	for what, c := range map[string]struct {
@@ -348,9 +348,9 @@ func FuzzCredential(f *testing.F) {
 	}
 	v := verifier(f, forge.path, 0, realm)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		who, err := v.Prove(context.Background(), base64.StdEncoding.EncodeToString(b))
-		if err == nil && who.Name != "ann" {
-			t.Errorf("%x proves %+v", b, who)
+		caller, err := v.Prove(context.Background(), base64.StdEncoding.EncodeToString(b))
+		if err == nil && caller.Name != "ann" {
+			t.Errorf("%x proves %+v", b, caller)
 		}
 	})
 }

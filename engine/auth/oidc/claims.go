@@ -17,27 +17,27 @@ import (
 type claims map[string]json.RawMessage
 
 // principal is whom a token names, whose signature, issuer and audience were checked.
-func (s Settings) principal(token *oidc.IDToken, now time.Time) (who auth.Principal, err error) {
+func (s Settings) principal(token *oidc.IDToken, now time.Time) (caller auth.Principal, err error) {
 	var said claims
 	if err := token.Claims(&said); err != nil {
-		return who, errors.New("what it says is no JSON object")
+		return caller, errors.New("what it says is no JSON object")
 	}
 	if err := inTime(token, now); err != nil {
-		return who, err
+		return caller, err
 	}
 	name, err := s.name(said)
 	if err != nil {
-		return who, err
+		return caller, err
 	}
 	groups, err := s.groups(said)
 	if err != nil {
-		return who, err
+		return caller, err
 	}
-	who = auth.Principal{Kind: auth.User, Name: name, Groups: groups, Proof: auth.OIDC, Until: token.Expiry.Add(Leeway), Issued: token.IssuedAt}
-	if who.Issued.IsZero() {
-		who.Issued = time.Unix(0, 0) // it does not say when: any revocation has it
+	caller = auth.Principal{Kind: auth.User, Name: name, Groups: groups, Proof: auth.OIDC, Until: token.Expiry.Add(Leeway), Issued: token.IssuedAt}
+	if caller.Issued.IsZero() {
+		caller.Issued = time.Unix(0, 0) // it does not say when: any revocation has it
 	}
-	return who, nil
+	return caller, nil
 }
 
 // inTime holds a token against the clock. One without an end would be good for ever.

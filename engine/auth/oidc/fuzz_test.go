@@ -45,10 +45,10 @@ func FuzzToken(f *testing.F) {
 	atOnce, end := context.WithCancel(context.Background())
 	end()
 	f.Fuzz(func(t *testing.T, token string) {
-		who, err := v.Prove(atOnce, token)
+		caller, err := v.Prove(atOnce, token)
 		switch {
-		case err == nil && (who.Name != "ann" || said(token) != said(good)):
-			t.Errorf("%q is taken for %+v", token, who)
+		case err == nil && (caller.Name != "ann" || said(token) != said(good)):
+			t.Errorf("%q is taken for %+v", token, caller)
 		case token == good && err != nil:
 			t.Error(err)
 		case err != nil && (len(err.Error()) > 2*problemMax+500 || len(token) > 40 && strings.Contains(err.Error(), token)):

@@ -135,11 +135,11 @@ func (v *Verifier) Prove(ctx context.Context, token string) (auth.Principal, err
 	if s.keys == nil {
 		return auth.Principal{}, errors.New("tokens are not taken any more: the manager's configuration has no auth.oidc.issuer")
 	}
-	who, err := s.prove(ctx, token, v.now())
+	caller, err := s.prove(ctx, token, v.now())
 	if err != nil {
 		return auth.Principal{}, fmt.Errorf("the token is refused: %w", err)
 	}
-	return who, nil
+	return caller, nil
 }
 
 func (s state) prove(ctx context.Context, token string, now time.Time) (auth.Principal, error) {

@@ -78,19 +78,19 @@ func (b *bench) settings() oidc.Settings {
 // prove proves a token, and fails when an error repeats what is secret in it: its signature.
 func (b *bench) prove(token string) (auth.Principal, error) {
 	b.t.Helper()
-	who, err := b.tokens.Prove(b.t.Context(), token)
+	caller, err := b.tokens.Prove(b.t.Context(), token)
 	if parts := strings.Split(token, "."); err != nil && len(parts) == 3 && parts[2] != "" && strings.Contains(err.Error(), parts[2]) {
 		b.t.Errorf("the error repeats the token: %v", err)
 	}
-	return who, err
+	return caller, err
 }
 
 func (b *bench) refused(what, token string, says ...string) {
 	b.t.Helper()
-	who, err := b.prove(token)
+	caller, err := b.prove(token)
 	for _, want := range says {
-		if err == nil || who.Name != "" || !strings.Contains(err.Error(), want) {
-			b.t.Errorf("%s: %+v, %v; the error is to say %q", what, who, err, want)
+		if err == nil || caller.Name != "" || !strings.Contains(err.Error(), want) {
+			b.t.Errorf("%s: %+v, %v; the error is to say %q", what, caller, err, want)
 		}
 	}
 }
@@ -116,21 +116,21 @@ func TestAGoodToken(t *testing.T) {
 		"not before within it": b.with(map[string]any{"nbf": time.Now().Add(80 * time.Second).Unix(), "groups": []string{"dba", "staff"}}),
 		"ECDSA without an id":  oidctest.Sign(t, oidctest.Key{ID: "", Algorithm: jose.ES256, Secret: oidctest.EC("ec-1").Secret}, b.issuer.Claims("ann", map[string]any{"groups": []string{"dba", "staff"}})),
 	} {
-		who, err := b.prove(token)
-		if err != nil || who.Kind != auth.User || who.Name != "ann" || who.Proof != auth.OIDC || !slices.Equal(who.Groups, []string{"dba", "staff"}) {
-			t.Errorf("%s: %+v %v", what, who, err)
+		caller, err := b.prove(token)
+		if err != nil || caller.Kind != auth.User || caller.Name != "ann" || caller.Proof != auth.OIDC || !slices.Equal(caller.Groups, []string{"dba", "staff"}) {
+			t.Errorf("%s: %+v %v", what, caller, err)
 		}
 	}
 	began := time.Now().Add(-time.Hour).Truncate(time.Second)
-	if who, err := b.prove(b.with(map[string]any{"iat": began.Unix()})); err != nil || !who.Issued.Equal(began) {
-		t.Errorf("%+v %v: it was issued at %v", who, err, began)
+	if caller, err := b.prove(b.with(map[string]any{"iat": began.Unix()})); err != nil || !caller.Issued.Equal(began) {
+		t.Errorf("%+v %v: it was issued at %v", caller, err, began)
 	}
-	if who, err := b.prove(b.with(map[string]any{"iat": nil})); err != nil || who.Issued.IsZero() || who.Issued.After(began) {
-		t.Errorf("%+v %v: a token that does not say when it was issued is older than any revocation", who, err)
+	if caller, err := b.prove(b.with(map[string]any{"iat": nil})); err != nil || caller.Issued.IsZero() || caller.Issued.After(began) {
+		t.Errorf("%+v %v: a token that does not say when it was issued is older than any revocation", caller, err)
 	}
 	end := time.Now().Add(time.Minute).Truncate(time.Second)
-	if who, err := b.prove(b.with(map[string]any{"exp": end.Unix()})); err != nil || !who.Until.Equal(end.Add(oidc.Leeway)) || who.Groups != nil {
-		t.Errorf("%+v %v: it ends with the token, at %v", who, err, end)
+	if caller, err := b.prove(b.with(map[string]any{"exp": end.Unix()})); err != nil || !caller.Until.Equal(end.Add(oidc.Leeway)) || caller.Groups != nil {
+		t.Errorf("%+v %v: it ends with the token, at %v", caller, err, end)
 	}
 }
 
@@ -213,9 +213,9 @@ func TestWhatNamesAUser(t *testing.T) {
 	b := newBench(t, func(s *oidc.Settings) {
 		s.NameClaim, s.NamePrefix, s.GroupsClaim, s.GroupsPrefix = "email", "sso-", "roles", "sso:"
 	})
-	who, err := b.prove(b.with(map[string]any{"email": "ann@example.com", "email_verified": true, "roles": []string{"staff", ""}, "groups": []string{"wheel"}}))
-	if err != nil || who.Name != "sso-ann@example.com" || !slices.Equal(who.Groups, []string{"sso:staff"}) {
-		t.Errorf("%+v %v", who, err)
+	caller, err := b.prove(b.with(map[string]any{"email": "ann@example.com", "email_verified": true, "roles": []string{"staff", ""}, "groups": []string{"wheel"}}))
+	if err != nil || caller.Name != "sso-ann@example.com" || !slices.Equal(caller.Groups, []string{"sso:staff"}) {
+		t.Errorf("%+v %v", caller, err)
 	}
 	b.refused("an address that nobody verified", b.with(map[string]any{"email": "ann@example.com"}), "verified")
 	b.refused("one that is not ann's", b.with(map[string]any{"email": "ann@example.com", "email_verified": false}), "verified")
@@ -357,8 +357,8 @@ func TestChangedSettings(t *testing.T) {
 	s := b.settings()
 	s.NamePrefix = "sso-"
 	b.tokens.Set(s)
-	if who, err := b.prove(token); err != nil || who.Name != "sso-ann" || b.issuer.Asked() != asked {
-		t.Errorf("with a prefix: %+v %v, the issuer was asked %d times more", who, err, b.issuer.Asked()-asked)
+	if caller, err := b.prove(token); err != nil || caller.Name != "sso-ann" || b.issuer.Asked() != asked {
+		t.Errorf("with a prefix: %+v %v, the issuer was asked %d times more", caller, err, b.issuer.Asked()-asked)
 	}
 	s.Audience = "other"
 	b.tokens.Set(s)

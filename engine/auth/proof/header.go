@@ -45,14 +45,14 @@ func (e Edge) shown(ctx context.Context, headers []string, connection auth.Princ
 	if !ok {
 		return unproven, fmt.Errorf("the header \"authorization\" is of a scheme that is not taken here, which takes %s", e.names())
 	}
-	who, err := scheme(ctx, credential)
+	caller, err := scheme(ctx, credential)
 	if err != nil {
 		return unproven, err
 	}
-	if who.Kind != auth.User || !who.Proved() {
+	if caller.Kind != auth.User || !caller.Proved() {
 		return unproven, errors.New("what the header \"authorization\" shows proves no user")
 	}
-	return who, nil
+	return caller, nil
 }
 
 // parseHeader splits what a header says into the scheme's name, in lower case, and the

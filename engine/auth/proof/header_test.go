@@ -146,8 +146,8 @@ func TestAHeaderProvesAUserOfPages(t *testing.T) {
 	} {
 		seen := ""
 		page := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			who, _ := auth.From(r.Context())
-			seen = who.Name + " " + r.Header.Get("Authorization")
+			caller, _ := auth.From(r.Context())
+			seen = caller.Name + " " + r.Header.Get("Authorization")
 		})
 		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		r.TLS, r.Header["Authorization"] = c.tls, c.headers
@@ -302,8 +302,8 @@ func TestTheTapProvesBeforeAMessage(t *testing.T) {
 	}
 	e.Schemes["bearer"] = func(context.Context, string) (auth.Principal, error) { return auth.Principal{}, errors.New("again") }
 	if _, err := e.Unary(ctx, &wire.Empty{}, &grpc.UnaryServerInfo{FullMethod: "/m"}, func(ctx context.Context, _ any) (any, error) {
-		if who, _ := auth.From(ctx); who.Name != "bob" {
-			t.Errorf("the handler sees %+v", who)
+		if caller, _ := auth.From(ctx); caller.Name != "bob" {
+			t.Errorf("the handler sees %+v", caller)
 		}
 		return nil, nil
 	}); err != nil {

@@ -62,7 +62,7 @@ type Edge struct {
 	Refused func(from, method string, why error)
 	// Wrong is told who it is that calls what is for another kind, before that is refused; nil:
 	// nobody is told.
-	Wrong func(ctx context.Context, who auth.Principal)
+	Wrong func(ctx context.Context, caller auth.Principal)
 	// Tell answers a request for a page that proves nothing; nil: in plain text.
 	Tell func(w http.ResponseWriter, r *http.Request, code int, why string)
 }
@@ -73,51 +73,51 @@ type Prover interface{ Principal() auth.Principal }
 
 // Unary is a grpc.UnaryServerInterceptor.
 func (e Edge) Unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	who, err := e.caller(ctx, info.FullMethod)
+	caller, err := e.caller(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err
 	}
 	if m, ok := request.(proto.Message); ok {
-		who = setPrincipal(m, who)
+		caller = setPrincipal(m, caller)
 	}
-	return handler(auth.With(ctx, who), request)
+	return handler(auth.With(ctx, caller), request)
 }
 
 // caller is who calls, as far as the connection or a header proves it, and may call a method.
 func (e Edge) caller(ctx context.Context, method string) (auth.Principal, error) {
-	who, tapped := ctx.Value(tappedKey{}).(auth.Principal)
+	caller, tapped := ctx.Value(tappedKey{}).(auth.Principal)
 	if !tapped {
 		var err error
-		if who, err = e.prove(ctx, method); err != nil {
-			return who, err
+		if caller, err = e.prove(ctx, method); err != nil {
+			return caller, err
 		}
 	}
-	if kind := e.kind(method); who.Proved() && who.Kind != kind {
+	if kind := e.kind(method); caller.Proved() && caller.Kind != kind {
 		if e.Wrong != nil {
-			e.Wrong(ctx, who)
+			e.Wrong(ctx, caller)
 		}
-		return who, status.Errorf(codes.PermissionDenied, "%s is for a %s, and the %s shown is that of %s %s", method, kind, who.Proof, who.Kind, who.Name)
+		return caller, status.Errorf(codes.PermissionDenied, "%s is for a %s, and the %s shown is that of %s %s", method, kind, caller.Proof, caller.Kind, caller.Name)
 	}
-	return who, nil
+	return caller, nil
 }
 
 // prove is who calls, whatever he calls. The error is one of gRPC.
 func (e Edge) prove(ctx context.Context, method string) (auth.Principal, error) {
-	who, secure := ofConnection(ctx)
+	caller, secure := ofConnection(ctx)
 	if all := metadata.ValueFromIncomingContext(ctx, headerName); len(all) > 0 && len(e.Schemes) > 0 {
 		var err error
-		if who, err = e.shown(ctx, all, who, secure); err != nil {
-			return who, refusal(err)
+		if caller, err = e.shown(ctx, all, caller, secure); err != nil {
+			return caller, refusal(err)
 		}
 	}
-	if e.Required && !who.Proved() && (e.Open == nil || !e.Open(method)) {
-		return who, status.Error(codes.Unauthenticated, "nothing proves who asks: show a certificate of the cluster (auth.certificate, or $HAMADRYAD_AUTH_CERTIFICATE)"+e.orElse())
+	if e.Required && !caller.Proved() && (e.Open == nil || !e.Open(method)) {
+		return caller, status.Error(codes.Unauthenticated, "nothing proves who asks: show a certificate of the cluster (auth.certificate, or $HAMADRYAD_AUTH_CERTIFICATE)"+e.orElse())
 	}
-	return who, nil
+	return caller, nil
 }
 
 // ofConnection is whom the connection of a call proves, and whether it is TLS.
-func ofConnection(ctx context.Context) (who auth.Principal, secure bool) {
+func ofConnection(ctx context.Context) (caller auth.Principal, secure bool) {
 	if p, ok := peer.FromContext(ctx); ok {
 		_, secure = p.AuthInfo.(credentials.TLSInfo)
 		return OfHandshake(p.AuthInfo), secure
@@ -153,32 +153,32 @@ func ofCertificate(s tls.ConnectionState) auth.Principal {
 	if err != nil {
 		return unproven
 	}
-	who := auth.Principal{Kind: id.Kind, Name: id.Name, Proof: auth.Certificate, Issued: certs.PeerIssued(s)}
+	caller := auth.Principal{Kind: id.Kind, Name: id.Name, Proof: auth.Certificate, Issued: certs.PeerIssued(s)}
 	if id.Kind == auth.User {
-		who.Groups = certs.PeerGroups(s)
+		caller.Groups = certs.PeerGroups(s)
 	}
-	return who
+	return caller
 }
 
 // Pages has the handler find the principal in its requests' contexts.
 func (e Edge) Pages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := unproven
+		caller := unproven
 		if r.TLS != nil {
-			who = ofCertificate(*r.TLS)
+			caller = ofCertificate(*r.TLS)
 		}
 		var err error
 		if all := r.Header.Values(headerName); e.ours(all) {
-			who, err = e.shown(r.Context(), all, who, r.TLS != nil)
+			caller, err = e.shown(r.Context(), all, caller, r.TLS != nil)
 			r.Header.Del(headerName) // it is for nobody behind
 		}
-		if err == nil && e.Required && !who.Proved() {
+		if err == nil && e.Required && !caller.Proved() {
 			err = errors.New("nothing proves who asks: show a certificate of the cluster" + e.orElse())
 		}
 		if err != nil {
 			e.challenge(w, r, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), who)))
+		next.ServeHTTP(w, r.WithContext(auth.With(r.Context(), caller)))
 	})
 }

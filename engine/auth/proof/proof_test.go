@@ -52,9 +52,9 @@ func TestWhatAMessageClaimsIsOverwritten(t *testing.T) {
 		proto.Message
 		GetPrincipal() *wire.Principal
 	}{&wire.JobRef{Principal: forged}, &wire.JobRef{}, &wire.DrainRequest{Principal: forged}} {
-		who, ok, err := call(proof.Edge{Required: true}, "/m", &ann, m)
-		if err != nil || !ok || who.Name != "ann" || !who.In("staff") || !proto.Equal(m.GetPrincipal(), want) {
-			t.Errorf("%T: %+v %v, the message says %v", m, who, err, m.GetPrincipal())
+		caller, ok, err := call(proof.Edge{Required: true}, "/m", &ann, m)
+		if err != nil || !ok || caller.Name != "ann" || !caller.In("staff") || !proto.Equal(m.GetPrincipal(), want) {
+			t.Errorf("%T: %+v %v, the message says %v", m, caller, err, m.GetPrincipal())
 		}
 	}
 	nested := &wire.SubmitRequest{Spec: &wire.JobSpec{Name: "job", Principal: forged}}
@@ -69,9 +69,9 @@ func TestWhatAMessageClaimsIsOverwritten(t *testing.T) {
 // With access control off a name may be claimed, and neither proof nor role.
 func TestAClaimStaysUnproven(t *testing.T) {
 	m := &wire.SubmitRequest{Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "me", Proof: auth.Certificate, Role: "admin"}}}
-	who, ok, err := call(proof.Edge{}, "/m", nil, m)
-	if err != nil || !ok || who.Name != "me" || who.Proved() || !proto.Equal(m.Spec.Principal, &wire.Principal{Name: "me", Proof: auth.Unproven}) {
-		t.Errorf("%+v %v, the message says %v", who, err, m.Spec.Principal)
+	caller, ok, err := call(proof.Edge{}, "/m", nil, m)
+	if err != nil || !ok || caller.Name != "me" || caller.Proved() || !proto.Equal(m.Spec.Principal, &wire.Principal{Name: "me", Proof: auth.Unproven}) {
+		t.Errorf("%+v %v, the message says %v", caller, err, m.Spec.Principal)
 	}
 }
 

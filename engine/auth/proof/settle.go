@@ -13,16 +13,16 @@ import (
 // setPrincipal makes every principal in a message that of the caller, and adds it where the
 // message leaves it out. A caller who proved nothing keeps the name that the message
 // claims: that one is returned.
-func setPrincipal(m proto.Message, who auth.Principal) auth.Principal {
+func setPrincipal(m proto.Message, caller auth.Principal) auth.Principal {
 	r := m.ProtoReflect()
 	if !claims(r.Descriptor()) {
-		return who
+		return caller
 	}
-	if !who.Proved() {
-		who.Name = claimed(r)
+	if !caller.Proved() {
+		caller.Name = claimed(r)
 	}
-	overwrite(r, &wire.Principal{Name: who.Name, Proof: who.Proof})
-	return who
+	overwrite(r, &wire.Principal{Name: caller.Name, Proof: caller.Proof})
+	return caller
 }
 
 // principal describes wire.Principal.

@@ -15,19 +15,19 @@ import (
 
 // Stream is a grpc.StreamServerInterceptor.
 func (e Edge) Stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	who, err := e.caller(stream.Context(), info.FullMethod)
+	caller, err := e.caller(stream.Context(), info.FullMethod)
 	if err != nil {
 		return err
 	}
-	ctx := auth.With(stream.Context(), who)
-	if !who.Until.IsZero() {
+	ctx := auth.With(stream.Context(), caller)
+	if !caller.Until.IsZero() {
 		var stop context.CancelFunc
-		ctx, stop = context.WithDeadlineCause(ctx, who.Until, errOver)
+		ctx, stop = context.WithDeadlineCause(ctx, caller.Until, errOver)
 		defer stop()
 	}
-	err = handler(server, &settledStream{stream, ctx, who})
+	err = handler(server, &settledStream{stream, ctx, caller})
 	if errors.Is(context.Cause(ctx), errOver) { // whatever the handler made of the end of its context
-		return over(who)
+		return over(caller)
 	}
 	return err
 }
@@ -36,8 +36,8 @@ func (e Edge) Stream(server any, stream grpc.ServerStream, info *grpc.StreamServ
 var errOver = errors.New("the proof of who asks ended")
 
 // over tells a client that it has to prove again who it is.
-func over(who auth.Principal) error {
-	return status.Errorf(codes.Unauthenticated, "what proved %s (%s) ended at %s, and the stream with it: get a new one, and ask again", who.Name, who.Proof, who.Until.UTC().Format(time.RFC3339))
+func over(caller auth.Principal) error {
+	return status.Errorf(codes.Unauthenticated, "what proved %s (%s) ended at %s, and the stream with it: get a new one, and ask again", caller.Name, caller.Proof, caller.Until.UTC().Format(time.RFC3339))
 }
 
 // settledStream has the principal in its context and in each message. None passes after

@@ -26,7 +26,7 @@ type tappedKey struct{}
 func (e Edge) Tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	atOnce, end := context.WithCancel(ctx)
 	end() // the connection's other calls wait meanwhile
-	who, err := e.prove(atOnce, info.FullMethodName)
+	caller, err := e.prove(atOnce, info.FullMethodName)
 	if err != nil {
 		from := ""
 		if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
@@ -37,7 +37,7 @@ func (e Edge) Tap(ctx context.Context, info *tap.Info) (context.Context, error) 
 		}
 		return ctx, err
 	}
-	return context.WithValue(ctx, tappedKey{}, who), nil
+	return context.WithValue(ctx, tappedKey{}, caller), nil
 }
 
 // refusal is what gRPC says for an error of a header. Where it can't be told yet who asks, the

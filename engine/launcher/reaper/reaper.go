@@ -1,7 +1,7 @@
 // Package reaper ends processes that a killed launcher left behind. Workers end with their
 // launcher. Processes that they started may be suspended at that moment, and would stay for ever.
 //
-//	r := reaper.New([]string{"/proc/self/exe", "keep"}, mark, group) // in a launcher
+//	r := reaper.New([]string{"/proc/self/exe", "reap"}, mark, group) // in a launcher
 //	r.EnsureRunning()                                                //  before it suspends
 //	defer r.Close()
 //

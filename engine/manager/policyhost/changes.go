@@ -86,7 +86,7 @@ func (s *Supervisor) Update(spec Policy) <-chan error {
 	same := sameProgram(s.spec, spec)
 	switch {
 	case same && sameConfig(s.spec.Config, spec.Config) && !s.changes.pending() && s.state != Failed && s.state != Fallback:
-		s.needs.Problems.Clear(conditions.Settings, conditions.Change)
+		s.needs.Conditions.Clear(conditions.Settings, conditions.Change)
 		s.takeOver(spec)
 		return outcome(nil)
 	case same && s.state == Running && s.incoming == nil:
@@ -112,12 +112,12 @@ func (s *Supervisor) replace(spec Policy) *policyProcess {
 	if old := s.incoming; old != nil {
 		s.end(old)
 		if old.announced {
-			s.wait.Go(func() { s.tellFailed(old.generation, "the configuration changed again") })
+			s.wait.Go(func() { s.reportFailed(old.generation, "the configuration changed again") })
 		}
 	}
 	s.changes.leave()
 	s.failures, s.pause = nil, 0
-	s.needs.Problems.Clear(conditions.Settings)
+	s.needs.Conditions.Clear(conditions.Settings)
 	s.needs.Log.Info("the policy is changed", "policy", spec.Name, "path", spec.Path)
 	h := s.launch(spec, false)
 	if h != nil {
@@ -181,7 +181,7 @@ func (s *Supervisor) askSettings(spec Policy) <-chan error {
 	config, err := settingsBytes(spec.Config)
 	if err != nil {
 		s.changes.leave()
-		s.needs.Problems.Set(conditions.Settings, err.Error(), 0)
+		s.needs.Conditions.Set(conditions.Settings, err.Error(), 0)
 		s.needs.Log.Error("the policy's new settings can't be sent: the old ones stand", "error", err)
 		return outcome(err)
 	}
@@ -223,11 +223,11 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 	switch h := s.live[v.Generation]; {
 	case v.Word == core.Unanswered:
 		s.changes.unjudged(v.Version, spec, true)
-		s.needs.Problems.Set(conditions.Settings, fmt.Sprintf("the policy did not take over the new settings, the old ones stand: %v\n"+
+		s.needs.Conditions.Set(conditions.Settings, fmt.Sprintf("the policy did not take over the new settings, the old ones stand: %v\n"+
 			"\"hamadryad policy reload\" starts the policy with the new ones, and a change of the configuration asks again", why), 0)
 		s.needs.Log.Error("the policy did not take over its new settings: the old ones stand", "error", why)
 	case v.Word == core.Judged && len(v.Problems) > 0:
-		s.needs.Problems.Set(conditions.Settings, fmt.Sprintf("the policy rejects the new settings, the old ones stand:\n%v", why), 0)
+		s.needs.Conditions.Set(conditions.Settings, fmt.Sprintf("the policy rejects the new settings, the old ones stand:\n%v", why), 0)
 		s.needs.Log.Error("the policy rejects its new settings: the old ones stand", "problems", why)
 	case v.Word == core.Judged && h != nil:
 		s.tookSettings(h, spec, v)
@@ -254,7 +254,7 @@ func (s *Supervisor) tookSettings(h *policyProcess, spec Policy, v core.Settings
 		s.changes.unjudged(v.Version, spec, false)
 		return
 	}
-	s.needs.Problems.Clear(conditions.Settings, conditions.Change)
+	s.needs.Conditions.Clear(conditions.Settings, conditions.Change)
 	s.takeOver(spec)
 }
 

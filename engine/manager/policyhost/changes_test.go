@@ -82,7 +82,7 @@ func newTheatre(t *testing.T, failuresMax int, play func(*actor, scheduler.Round
 			return policy.InProcess(&actor{theatre: th, number: int(th.actors.Add(1))}), nil
 		},
 		Fallback: func() scheduler.TaskScheduler { return &policytest.Policy{} },
-		Term:     1, Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Problems: &conditions.List{}, Fatal: func(err error) { t.Error(err) },
+		Term:     1, Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Conditions: &conditions.List{}, Fatal: func(err error) { t.Error(err) },
 	})
 	t.Cleanup(func() { cancel(); th.Close() })
 	th.BeginWith(th.policy("old", failuresMax))

@@ -95,7 +95,7 @@ func (f *inFlightNotes) removeDelivered(r *scheduler.Round) {
 // notes hands on what the plug-in's shell posts, as fast as the policy is told of it.
 func (s *Supervisor) notes(h *policyProcess) {
 	for n := range h.host.Notes() {
-		if !h.flight.add(s.ctx, h.end, n) {
+		if !h.inFlight.add(s.ctx, h.end, n) {
 			continue // it has ended, and nobody is to be told; its host closes the channel
 		}
 		s.input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body, Generation: h.generation}))

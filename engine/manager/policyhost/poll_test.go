@@ -29,7 +29,7 @@ func TestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
 		s := New(t.Context(), Needs{
-			Log: slog.New(slog.DiscardHandler), Problems: &conditions.List{},
+			Log: slog.New(slog.DiscardHandler), Conditions: &conditions.List{},
 			Looked: func(name string, generation uint64, _ time.Time, _ scheduler.Status) {
 				if told++; name != "fair" || generation != 7 {
 					t.Errorf("told is %s, generation %d", name, generation)

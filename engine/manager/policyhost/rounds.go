@@ -138,7 +138,7 @@ func (s *Supervisor) Durable(a core.AskPolicy) {
 	if h == nil {
 		return
 	}
-	h.flight.removeDelivered(a.Round)
+	h.inFlight.removeDelivered(a.Round)
 	select {
 	case <-h.durable: // the next says it, too
 	default:
@@ -146,8 +146,8 @@ func (s *Supervisor) Durable(a core.AskPolicy) {
 	h.durable <- a.Round.Number // only the driver sends
 }
 
-// tellDurable hands on what Durable is told.
-func (s *Supervisor) tellDurable(h *policyProcess) {
+// notifyDurable hands on what Durable is told.
+func (s *Supervisor) notifyDurable(h *policyProcess) {
 	for {
 		select {
 		case <-h.end:
@@ -201,7 +201,7 @@ func (s *Supervisor) Shown() Shown {
 func (s *Supervisor) looked(err error) {
 	switch policy.KindOf(err) {
 	case policy.Unfit, policy.Faulted:
-		s.needs.Problems.Set(conditions.Status, err.Error(), viewForgotten)
+		s.needs.Conditions.Set(conditions.Status, err.Error(), viewForgotten)
 	}
 }
 
@@ -240,7 +240,7 @@ func (s *Supervisor) Reply(ctx context.Context, brief bool) *wire.PolicyReply {
 		}
 	}
 	s.looked(err)
-	r.Problems = s.needs.Problems.Current()
+	r.Problems = s.needs.Conditions.Current()
 	return r
 }
 
@@ -248,7 +248,7 @@ func (s *Supervisor) Reply(ctx context.Context, brief bool) *wire.PolicyReply {
 func (s *Supervisor) Overview() *wire.PolicyReply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &wire.PolicyReply{State: s.state, Restarts: s.restarts, Name: s.spec.Name, Policy: s.spec.Name, Problems: s.needs.Problems.Current()}
+	r := &wire.PolicyReply{State: s.state, Restarts: s.restarts, Name: s.spec.Name, Policy: s.spec.Name, Problems: s.needs.Conditions.Current()}
 	if h := s.current; h != nil {
 		s.describe(h, r)
 	}

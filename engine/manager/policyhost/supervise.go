@@ -107,24 +107,24 @@ const (
 
 // Needs is what a supervisor is told.
 type Needs struct {
-	Inbox    *inbox.Inbox
-	Data     string // folder
-	Plugin   func(context.Context, policy.Options) (policy.Host, error)
-	Fallback func() scheduler.TaskScheduler // makes the policy that takes over in this process
-	Last     *Policy                        // accepted before this life; nil: none, or it was taken
-	Term     uint64
-	NotesMax int // that the core holds for a policy
-	Log      *slog.Logger
-	Stats    *metrics.Metrics
-	Problems *conditions.List
-	Fatal    func(error) // ends the manager
+	Inbox      *inbox.Inbox
+	Data       string // folder
+	Plugin     func(context.Context, policy.Options) (policy.Host, error)
+	Fallback   func() scheduler.TaskScheduler // makes the policy that takes over in this process
+	Last       *Policy                        // accepted before this life; nil: none, or it was taken
+	Term       uint64
+	NotesMax   int // that the core holds for a policy
+	Log        *slog.Logger
+	Stats      *metrics.Metrics
+	Conditions *conditions.List
+	Fatal      func(error) // ends the manager
 	// Looked hears how a policy's pools are, about once a second; nil: nobody does.
 	Looked func(name string, generation uint64, at time.Time, s scheduler.Status)
 }
 
 // New returns one that ends with ctx, and runs nothing yet.
 func New(ctx context.Context, of Needs) *Supervisor {
-	return &Supervisor{needs: of, ctx: ctx, keeper: &acceptedConfigStore{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Problems}, live: map[uint64]*policyProcess{}, state: Starting}
+	return &Supervisor{needs: of, ctx: ctx, keeper: &acceptedConfigStore{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Conditions}, live: map[uint64]*policyProcess{}, state: Starting}
 }
 
 // Supervisor keeps a policy running: it starts plug-ins, takes rounds to them,
@@ -172,7 +172,7 @@ type policyProcess struct {
 	mends      bool // somebody asked for it: what was wrong before is told no more
 	ended      bool
 	rounds     chan *scheduler.Round // capacity 1: one round is in flight at a time
-	flight     *inFlightNotes
+	inFlight   *inFlightNotes
 	durable    chan uint64   // capacity 1: the last round with notes that is on the disk
 	end        chan struct{} // closed when ended
 	latency    latency
@@ -215,7 +215,7 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *policyProcess {
 	}
 	h := &policyProcess{
 		generation: epochid.New(s.needs.Term, uint64(s.starts)), name: name, spec: spec, inProcess: inProcess,
-		flight: newInFlightNotes(s.needs.NotesMax), rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}), outcome: make(chan error, 1),
+		inFlight: newInFlightNotes(s.needs.NotesMax), rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}), outcome: make(chan error, 1),
 	}
 	s.spec, s.incoming, s.live[h.generation] = spec, h, h
 	if s.current == nil {
@@ -335,7 +335,7 @@ func (s *Supervisor) launched(h *policyProcess, host policy.Host) {
 	s.wait.Go(func() { s.watch(h) })
 	s.wait.Go(func() { s.carry(h) })
 	s.wait.Go(func() { s.notes(h) })
-	s.wait.Go(func() { s.tellDurable(h) })
+	s.wait.Go(func() { s.notifyDurable(h) })
 	s.mu.Unlock()
 	s.input(wire.NewPolicyStart(&wire.PolicyStart{Generation: h.generation, Policy: h.name, StandIn: h.inProcess}, h.config()))
 }
@@ -349,7 +349,7 @@ func (s *Supervisor) Start(a core.StartPolicy) {
 	defer s.mu.Unlock()
 	h := s.live[a.Generation]
 	if h == nil {
-		s.wait.Go(func() { s.tellFailed(a.Generation, "it has ended") })
+		s.wait.Go(func() { s.reportFailed(a.Generation, "it has ended") })
 		return
 	}
 	env := a.Environment
@@ -375,15 +375,15 @@ func (s *Supervisor) started(h *policyProcess, d scheduler.Description) {
 	s.current, s.incoming, s.since = h, nil, time.Now()
 	s.everRan = true
 	s.state = Running
-	s.needs.Problems.Clear(conditions.Change, conditions.Rounds, conditions.Status)
+	s.needs.Conditions.Clear(conditions.Change, conditions.Rounds, conditions.Status)
 	if h.inProcess {
 		s.state = Fallback
 	} else {
 		s.pause = 0
 		if h.mends {
-			s.needs.Problems.Clear(conditions.Policy)
+			s.needs.Conditions.Clear(conditions.Policy)
 		}
-		s.needs.Problems.ClearAfter(conditions.Policy, h.spec.FailuresWindow)
+		s.needs.Conditions.ClearAfter(conditions.Policy, h.spec.FailuresWindow)
 		s.accept(h.spec)
 	}
 	s.mu.Unlock()
@@ -446,13 +446,13 @@ func (s *Supervisor) failed(h *policyProcess, err error) {
 		return
 	}
 	if h.announced {
-		s.wait.Go(func() { s.tellFailed(h.generation, err.Error()) })
+		s.wait.Go(func() { s.reportFailed(h.generation, err.Error()) })
 	}
 	log := s.needs.Log.With("policy", h.name, "generation", h.generation, "error", err)
 	switch {
 	case h == s.incoming && s.current != nil:
 		s.incoming, s.spec = nil, s.current.spec
-		s.needs.Problems.Set(conditions.Change, fmt.Sprintf("%s could not take over from %s, which goes on: %v", h.name, s.current.name, problemsOf(err)), 0)
+		s.needs.Conditions.Set(conditions.Change, fmt.Sprintf("%s could not take over from %s, which goes on: %v", h.name, s.current.name, problemsOf(err)), 0)
 		log.Error("the new policy could not take over: the old one goes on")
 		s.pursue()
 		return
@@ -466,7 +466,7 @@ func (s *Supervisor) failed(h *policyProcess, err error) {
 			s.rejected(h, err)
 			return
 		}
-		s.needs.Problems.Set(conditions.Policy, fmt.Sprintf("policy %s rejects its settings:\n%v", h.name, problemsOf(err)), 0)
+		s.needs.Conditions.Set(conditions.Policy, fmt.Sprintf("policy %s rejects its settings:\n%v", h.name, problemsOf(err)), 0)
 		s.state = Failed
 		log.Error("the policy rejects its settings: nothing new is scheduled until they are changed")
 		if !s.everRan {
@@ -475,7 +475,7 @@ func (s *Supervisor) failed(h *policyProcess, err error) {
 		s.pursue()
 		return
 	}
-	s.needs.Problems.Set(conditions.Policy, err.Error(), 0)
+	s.needs.Conditions.Set(conditions.Policy, err.Error(), 0)
 	var stall *stallError
 	s.restart(h, errors.As(err, &stall), log)
 }
@@ -486,7 +486,7 @@ func (s *Supervisor) failed(h *policyProcess, err error) {
 func (s *Supervisor) rejected(h *policyProcess, err error) {
 	last := *s.needs.Last
 	s.needs.Last = nil
-	s.needs.Problems.Set(conditions.Settings, fmt.Sprintf("policy %s rejects its settings, those that were accepted last are in force:\n%v", h.name, problemsOf(err)), 0)
+	s.needs.Conditions.Set(conditions.Settings, fmt.Sprintf("policy %s rejects its settings, those that were accepted last are in force:\n%v", h.name, problemsOf(err)), 0)
 	s.needs.Log.Error("the policy rejects its settings: those that were accepted last stay in force, the file's are taken when they are right",
 		"policy", h.name, "last", last.Name, "error", problemsOf(err))
 	last.Fill()
@@ -574,7 +574,7 @@ type stallError struct{ reason string }
 
 func (e *stallError) Error() string { return e.reason }
 
-func (s *Supervisor) tellFailed(generation uint64, reason string) {
+func (s *Supervisor) reportFailed(generation uint64, reason string) {
 	s.input(wire.NewInput(&wire.PolicyFailed{Generation: generation, Reason: reason}))
 }
 

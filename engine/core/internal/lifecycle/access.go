@@ -14,8 +14,8 @@ import (
 // Who may do what is judged by the rules in force and by what the request carries: a name
 // that the shell has proved, and groups. Without rules everybody may do everything.
 
-func callerOf(p *wire.Principal) access.Who {
-	return access.Who{Name: p.GetName(), Groups: p.GetGroups()}
+func callerOf(p *wire.Principal) access.Caller {
+	return access.Caller{Name: p.GetName(), Groups: p.GetGroups()}
 }
 
 func accessJob(j *state.Job) access.Job {

@@ -124,7 +124,7 @@ func Start(ctx context.Context, c Command, l *lease.Lease, log *slog.Logger) (*P
 	l.Covers(cmd.Process)
 	if blocked != nil {
 		p.blocked = blocked
-		go blocked.Each(p.tellBlocked)
+		go blocked.Each(p.reportBlocked)
 	}
 	go pipe.Run()
 	go p.write()
@@ -165,9 +165,9 @@ func (p *Process) Refused() string { return p.refused.text() }
 // LastWords is the end of the log that it prints to.
 func (p *Process) LastWords() string { return p.pipe.Last() }
 
-// tellBlocked says in the log of the attempt, and in the launcher's, that the kernel refused
+// reportBlocked says in the log of the attempt, and in the launcher's, that the kernel refused
 // a call.
-func (p *Process) tellBlocked(call string) {
+func (p *Process) reportBlocked(call string) {
 	if !p.refused.add(call) {
 		return
 	}

@@ -31,13 +31,13 @@ import (
 // who asks, by rules that may be newer than the request, with the groups that it has by
 // these: nobody, when its certificate was revoked since, or it may no longer act for whom
 // it does.
-func who(ctx context.Context, rules *access.Rules) access.Who {
+func who(ctx context.Context, rules *access.Rules) access.Caller {
 	p, _ := auth.From(ctx)
 	switch {
 	case rules == nil:
-		return access.Who{Name: p.Name, Groups: p.Groups}
+		return access.Caller{Name: p.Name, Groups: p.Groups}
 	case rules.Revoked.Of(p):
-		return access.Who{}
+		return access.Caller{}
 	}
 	self := rules.Known(cmp.Or(p.By, p.Name), p.Shown)
 	if p.By == "" {
@@ -45,7 +45,7 @@ func who(ctx context.Context, rules *access.Rules) access.Who {
 	}
 	other := rules.Known(p.Name, nil)
 	if rules.Impersonate(self, other) != nil {
-		return access.Who{}
+		return access.Caller{}
 	}
 	return other
 }
@@ -250,7 +250,7 @@ func (s *Server) misspelt(status []byte) []*wire.PolicyProblem {
 const misspeltMax = 100
 
 // DescribeAccess writes what somebody may do into an answer.
-func DescribeAccess(rules *access.Rules, w access.Who, r *wire.AccessReply) {
+func DescribeAccess(rules *access.Rules, w access.Caller, r *wire.AccessReply) {
 	for _, role := range rules.RolesOf(w) {
 		r.Roles = append(r.Roles, string(role))
 	}

@@ -123,7 +123,7 @@ type Needs struct {
 	Graphs     *graphs.Store
 	Launchers  *launchers.Table
 	Supervisor *policyhost.Supervisor
-	Problems   *conditions.List
+	Conditions *conditions.List
 	Tickets    *tickets.Store
 	Stats      *metrics.Metrics
 	Shown      *Configuration
@@ -400,7 +400,7 @@ func (s *Server) explained(ctx context.Context, job *wire.JobStatus, explain fun
 	if ended(job) || !waits(job) {
 		return
 	}
-	if p, slow := s.needs.Problems.Of(conditions.Rounds); slow {
+	if p, slow := s.needs.Conditions.Of(conditions.Rounds); slow {
 		defer func() { job.Waiting = append(job.Waiting, policyPrefix+p.Text) }()
 	}
 	e, ok := explain(ctx, scheduler.JobID(job.Summary.Job))

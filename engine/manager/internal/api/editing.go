@@ -31,7 +31,7 @@ func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsRep
 	for _, x := range s.needs.Shown.inForce(s.needs.Supervisor.Shown()) {
 		r.Settings = append(r.Settings, s.shown(x))
 	}
-	if p, ok := s.needs.Problems.Of(conditions.Configuration); ok {
+	if p, ok := s.needs.Conditions.Of(conditions.Configuration); ok {
 		r.Problem, r.ProblemAt = p.Text, p.At.UnixNano()
 	}
 	if text, err := s.needs.Editor.Text(); err == nil {

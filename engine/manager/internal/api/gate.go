@@ -79,8 +79,8 @@ func asker(ctx context.Context, claimed string) scheduler.Principal {
 func submitter(ctx context.Context, claimed *wire.Principal) *wire.Principal {
 	p := asker(ctx, claimed.GetName())
 	w := &wire.Principal{Name: p.Name, Proof: p.Proof}
-	if who, ok := auth.From(ctx); ok && who.Proved() {
-		w.Groups, w.By = who.Groups, who.By
+	if caller, ok := auth.From(ctx); ok && caller.Proved() {
+		w.Groups, w.By = caller.Groups, caller.By
 	}
 	return w
 }

@@ -28,11 +28,11 @@ const uploadQueueMax = time.Minute
 // sender is to whom uploads count: whoever proved to be calling, also for another; "" where nobody is
 // proved.
 func sender(ctx context.Context) string {
-	who, ok := auth.From(ctx)
-	if !ok || !who.Proved() {
+	caller, ok := auth.From(ctx)
+	if !ok || !caller.Proved() {
 		return ""
 	}
-	return cmp.Or(who.By, who.Name)
+	return cmp.Or(caller.By, caller.Name)
 }
 
 // beginUpload waits for an upload's turn; nil: the user sent the same meanwhile. The error is one of gRPC.

@@ -75,12 +75,12 @@ func (e *Entry) Changes() {
 }
 
 // Asks notes who asks.
-func (e *Entry) Asks(who auth.Principal) {
+func (e *Entry) Asks(caller auth.Principal) {
 	if e == nil {
 		return
 	}
 	e.mu.Lock()
-	e.line.Who, e.line.Groups, e.line.Proof, e.line.By = limits.Cut(who.Name, textBytesMax), who.Groups, who.Proof, limits.Cut(who.By, textBytesMax)
+	e.line.Who, e.line.Groups, e.line.Proof, e.line.By = limits.Cut(caller.Name, textBytesMax), caller.Groups, caller.Proof, limits.Cut(caller.By, textBytesMax)
 	e.mu.Unlock()
 }
 

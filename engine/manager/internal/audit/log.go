@@ -198,7 +198,7 @@ func (l *Log) Ready() error {
 func (l *Log) Write(line Line) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.tellMore(); err != nil {
+	if err := l.addDueRefusals(); err != nil {
 		return err
 	}
 	if line.Result == Refused {
@@ -228,13 +228,13 @@ func (l *Log) Waiting() (lines int, wrong error) {
 func (l *Log) writeDueRefusals() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.tellMore() != nil {
+	if l.closed || l.addDueRefusals() != nil {
 		return
 	}
 	_ = l.flush() // it is kept, and the log says so
 }
 
-func (l *Log) tellMore() error {
+func (l *Log) addDueRefusals() error {
 	for _, more := range l.refused.over(l.options.Now()) {
 		if err := l.add(more); err != nil {
 			return err

@@ -15,9 +15,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Note is the grpc.UnaryServerInterceptor that stands before what proves who asks: the audit
+// AuditUnary is the grpc.UnaryServerInterceptor that stands before what proves who asks: the audit
 // is written behind it, so that it has those refusals, too.
-func (g *Guard) Note(ctx context.Context, q any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+func (g *Guard) AuditUnary(ctx context.Context, q any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	ctx, e := audit.BeginEntry(ctx, g.log, line(ctx, info.FullMethod, q))
 	answer, err := handle(ctx, q)
 	if unwritten := e.End(err); unwritten != nil && err == nil {
@@ -26,16 +26,16 @@ func (g *Guard) Note(ctx context.Context, q any, info *grpc.UnaryServerInfo, han
 	return answer, err
 }
 
-// NoteStream is the same for streams.
-func (g *Guard) NoteStream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+// AuditStream is the same for streams.
+func (g *Guard) AuditStream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	ctx, e := audit.BeginEntry(s.Context(), g.log, line(s.Context(), info.FullMethod, nil))
 	err := handle(server, &noted{ServerStream: s, ctx: ctx, entry: e})
 	_ = e.End(err) // it is kept, and the log says so: there is no answer any more to say it in
 	return err
 }
 
-// Judge is the grpc.UnaryServerInterceptor behind what proves who asks.
-func (g *Guard) Judge(ctx context.Context, q any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+// AuthorizeUnary is the grpc.UnaryServerInterceptor behind what proves who asks.
+func (g *Guard) AuthorizeUnary(ctx context.Context, q any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	ctx, err := g.admit(ctx, info.FullMethod, actsFor(ctx))
 	if err != nil {
 		return nil, err
@@ -43,8 +43,8 @@ func (g *Guard) Judge(ctx context.Context, q any, info *grpc.UnaryServerInfo, ha
 	return handle(ctx, q)
 }
 
-// JudgeStream is the same for streams.
-func (g *Guard) JudgeStream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+// AuthorizeStream is the same for streams.
+func (g *Guard) AuthorizeStream(server any, s grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	ctx, err := g.admit(s.Context(), info.FullMethod, actsFor(s.Context()))
 	if err != nil {
 		return err

@@ -3,7 +3,7 @@
 // tell of changes and refusals.
 //
 //	g := authz.New(log, rules)
-//	grpc.ChainUnaryInterceptor(g.Note, proof.Unary, g.Judge)
+//	grpc.ChainUnaryInterceptor(g.AuditUnary, proof.Unary, g.AuthorizeUnary)
 //	mux.Handle(pattern, g.Page(pattern, handler, tell))
 //	http.Server{Handler: g.Notes(proof.Pages(mux))}
 //
@@ -59,16 +59,16 @@ func (g *Guard) Rules() *access.Rules { return g.rules.Load() }
 // admit judges a request, named as access.RuleOf takes it, by its rule. Who asks may want to
 // act for another. The context that it returns has who asks, also when the request is refused.
 func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Context, error) {
-	who, _ := auth.From(ctx)
+	caller, _ := auth.From(ctx)
 	rules, e := g.Rules(), audit.Of(ctx)
 	var wrong error
 	if rules != nil {
-		if who, wrong = settled(rules, who, actsFor); wrong == nil {
-			wrong = revoked(rules, who)
+		if caller, wrong = settled(rules, caller, actsFor); wrong == nil {
+			wrong = revoked(rules, caller)
 		}
 	}
-	ctx = auth.With(ctx, who)
-	e.Asks(who)
+	ctx = auth.With(ctx, caller)
+	e.Asks(caller)
 	if wrong != nil {
 		return ctx, denied(wrong)
 	}
@@ -77,7 +77,7 @@ func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Con
 		return ctx, status.Errorf(codes.PermissionDenied, "%s has no rule of who may ask for it, so nobody may", request)
 	}
 	if rules != nil {
-		if err := rules.May(who.Kind, access.Who{Name: who.Name, Groups: who.Groups}, rule); err != nil {
+		if err := rules.May(caller.Kind, access.Caller{Name: caller.Name, Groups: caller.Groups}, rule); err != nil {
 			return ctx, denied(err)
 		}
 	}
@@ -93,11 +93,11 @@ func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Con
 
 // revoked says that who asks has a certificate or token that counts no more: its connection
 // is from before that, or has none. Who acts for another has shown its own.
-func revoked(rules *access.Rules, who auth.Principal) error {
-	if !rules.Revoked.Of(who) {
+func revoked(rules *access.Rules, caller auth.Principal) error {
+	if !rules.Revoked.Of(caller) {
 		return nil
 	}
-	return fmt.Errorf("the %s of %s %s is revoked (auth.revoked of the manager): have a new one issued", cmp.Or(proofs[who.Proof], who.Proof), who.Kind, cmp.Or(who.By, who.Name))
+	return fmt.Errorf("the %s of %s %s is revoked (auth.revoked of the manager): have a new one issued", cmp.Or(proofs[caller.Proof], caller.Proof), caller.Kind, cmp.Or(caller.By, caller.Name))
 }
 
 // proofs are those that can be revoked, as people call them.
@@ -106,26 +106,26 @@ var proofs = map[string]string{auth.OIDC: "token"}
 func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }
 
 // settled is who asks, with all groups, and in whose name.
-func settled(rules *access.Rules, who auth.Principal, actsFor string) (auth.Principal, error) {
-	if !who.Proved() {
-		return auth.Principal{Kind: who.Kind, Proof: auth.Unproven}, nil
+func settled(rules *access.Rules, caller auth.Principal, actsFor string) (auth.Principal, error) {
+	if !caller.Proved() {
+		return auth.Principal{Kind: caller.Kind, Proof: auth.Unproven}, nil
 	}
-	self := rules.Known(who.Name, who.Groups)
-	who.Shown = who.Groups
-	if who.Groups = bounded(rules, self.Groups); actsFor == "" || actsFor == who.Name {
-		return who, nil
+	self := rules.Known(caller.Name, caller.Groups)
+	caller.Shown = caller.Groups
+	if caller.Groups = bounded(rules, self.Groups); actsFor == "" || actsFor == caller.Name {
+		return caller, nil
 	}
-	if who.Kind != auth.User {
-		return who, fmt.Errorf("a %s acts for nobody", who.Kind)
+	if caller.Kind != auth.User {
+		return caller, fmt.Errorf("a %s acts for nobody", caller.Kind)
 	}
 	if err := auth.CheckName(actsFor); err != nil {
-		return who, fmt.Errorf("nobody can act for that name: %w", err)
+		return caller, fmt.Errorf("nobody can act for that name: %w", err)
 	}
 	other := rules.Known(actsFor, nil)
 	if err := rules.Impersonate(self, other); err != nil {
-		return who, err
+		return caller, err
 	}
-	return auth.Principal{Kind: auth.User, Name: actsFor, Groups: bounded(rules, other.Groups), Shown: who.Shown, Proof: who.Proof, By: who.Name, Until: who.Until, Issued: who.Issued}, nil
+	return auth.Principal{Kind: auth.User, Name: actsFor, Groups: bounded(rules, other.Groups), Shown: caller.Shown, Proof: caller.Proof, By: caller.Name, Until: caller.Until, Issued: caller.Issued}, nil
 }
 
 // bounded leaves out groups when there are too many, first those that no rule names.

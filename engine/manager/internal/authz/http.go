@@ -8,13 +8,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 )
 
-// Notes stands before what proves who asks for pages, as Note does.
-func (g *Guard) Notes(next http.Handler) http.Handler {
+// AuditPages stands before the proof of callers for pages, as AuditUnary does for calls.
+func (g *Guard) AuditPages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, e := audit.BeginEntry(r.Context(), g.log, audit.Line{Proof: auth.Unproven, Address: r.RemoteAddr, Method: r.Method, What: r.URL.EscapedPath()})
 		answer := &page{ResponseWriter: w, entry: e}
 		next.ServeHTTP(answer, r.WithContext(ctx))
-		answer.begin(http.StatusOK) // of one that said nothing
+		answer.recordResult(http.StatusOK) // of one that said nothing
 	})
 }
 
@@ -35,8 +35,8 @@ func (g *Guard) Page(pattern string, handler http.Handler, tell func(http.Respon
 // page has the audit written before the answer begins to leave.
 type page struct {
 	http.ResponseWriter
-	entry *audit.Entry
-	begun bool
+	entry    *audit.Entry
+	recorded bool
 }
 
 // Unwrap is for http.ResponseController.
@@ -44,21 +44,21 @@ func (p *page) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 func (p *page) WriteHeader(code int) {
 	if code >= http.StatusOK { // those below only announce
-		p.begin(code)
+		p.recordResult(code)
 	}
 	p.ResponseWriter.WriteHeader(code)
 }
 
 func (p *page) Write(b []byte) (int, error) {
-	p.begin(http.StatusOK)
+	p.recordResult(http.StatusOK)
 	return p.ResponseWriter.Write(b)
 }
 
-func (p *page) begin(code int) {
-	if p.begun {
+func (p *page) recordResult(code int) {
+	if p.recorded {
 		return
 	}
-	p.begun = true
+	p.recorded = true
 	result, why := audit.Done, ""
 	switch {
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:

@@ -89,7 +89,7 @@ func (h *History) apply(n news) {
 		h.settings = n.settings
 	}
 	if n.all {
-		h.begin(&n)
+		h.reconcileJournal(&n)
 		return
 	}
 	if n.lost {
@@ -147,9 +147,9 @@ func (h *History) see(j *live, n *news, i int) {
 	j.see(&n.jobs[i], n.at)
 }
 
-// begin holds the journal against what there is. Jobs that are over, and whose end history did not
+// reconcileJournal holds the journal against what there is. Jobs that are over, and whose end history did not
 // hear of, are ended as far as it is known.
-func (h *History) begin(n *news) {
+func (h *History) reconcileJournal(n *news) {
 	gap := ""
 	if n.record > h.skipTo {
 		gap = fmt.Sprintf("records %d to %d of the event log were not taken in", h.skipTo+1, n.record)

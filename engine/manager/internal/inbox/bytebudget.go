@@ -7,22 +7,24 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Room bounds bytes that wait. Who comes first is let in first. Safe for concurrent use.
-type Room struct {
+// ByteBudget bounds bytes that wait. Who comes first is let in first. Safe for concurrent use.
+type ByteBudget struct {
 	max   int64
 	sem   *semaphore.Weighted
 	taken atomic.Int64
 }
 
-// NewRoom returns room for so many bytes.
-func NewRoom(bytes int64) *Room { return &Room{max: bytes, sem: semaphore.NewWeighted(bytes)} }
+// NewByteBudget returns room for so many bytes.
+func NewByteBudget(bytes int64) *ByteBudget {
+	return &ByteBudget{max: bytes, sem: semaphore.NewWeighted(bytes)}
+}
 
 // share is what is taken for so many bytes: one that is larger than the whole room waits
 // until nothing else is there.
-func (r *Room) share(bytes int64) int64 { return min(bytes, r.max) }
+func (r *ByteBudget) share(bytes int64) int64 { return min(bytes, r.max) }
 
 // offered takes room for bytes if there is some now.
-func (r *Room) offered(bytes int64) bool {
+func (r *ByteBudget) offered(bytes int64) bool {
 	ok := r.sem.TryAcquire(r.share(bytes))
 	if ok {
 		r.taken.Add(bytes)
@@ -31,7 +33,7 @@ func (r *Room) offered(bytes int64) bool {
 }
 
 // ReserveBytes waits for room for bytes until ctx ends or ended is closed.
-func (r *Room) ReserveBytes(ctx context.Context, bytes int64, ended <-chan struct{}) error {
+func (r *ByteBudget) ReserveBytes(ctx context.Context, bytes int64, ended <-chan struct{}) error {
 	if r.offered(bytes) {
 		return nil
 	}
@@ -55,10 +57,10 @@ func (r *Room) ReserveBytes(ctx context.Context, bytes int64, ended <-chan struc
 }
 
 // ReleaseBytes gives back what was taken for bytes.
-func (r *Room) ReleaseBytes(bytes int64) {
+func (r *ByteBudget) ReleaseBytes(bytes int64) {
 	r.taken.Add(-bytes)
 	r.sem.Release(r.share(bytes))
 }
 
 // Taken is how many bytes are in it; more than it holds where one was larger than it.
-func (r *Room) Taken() int64 { return r.taken.Load() }
+func (r *ByteBudget) Taken() int64 { return r.taken.Load() }

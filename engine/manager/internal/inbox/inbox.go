@@ -59,9 +59,9 @@ func (e Entry) Sized() Entry {
 // Inbox is what waits for the core's goroutine, which takes it out. Its other methods may be
 // called from any goroutine.
 type Inbox struct {
-	queue chan Entry
-	room  *Room         // for what waits in queue
-	ended chan struct{} // closed when nobody takes anything out any more
+	queue  chan Entry
+	budget *ByteBudget   // for what waits in queue
+	ended  chan struct{} // closed when nobody takes anything out any more
 }
 
 // New returns one with the bounds of a manager.
@@ -69,7 +69,7 @@ func New() *Inbox { return NewOf(inboxMax, inboxBytesMax) }
 
 // NewOf returns one that holds so many entries, and bytes of them.
 func NewOf(entries int, bytes int64) *Inbox {
-	return &Inbox{queue: make(chan Entry, entries), room: NewRoom(bytes), ended: make(chan struct{})}
+	return &Inbox{queue: make(chan Entry, entries), budget: NewByteBudget(bytes), ended: make(chan struct{})}
 }
 
 // Fill is how full an inbox is.
@@ -80,7 +80,7 @@ type Fill struct {
 
 // Fill tells how full it is.
 func (b *Inbox) Fill() Fill {
-	return Fill{Entries: len(b.queue), EntriesMax: cap(b.queue), Bytes: b.room.Taken(), BytesMax: b.room.max}
+	return Fill{Entries: len(b.queue), EntriesMax: cap(b.queue), Bytes: b.budget.Taken(), BytesMax: b.budget.max}
 }
 
 // Next is where the core's goroutine takes entries out. It calls Taken when a step has taken
@@ -98,14 +98,14 @@ func (b *Inbox) Enqueue(ctx context.Context, e Entry) error {
 	if e.Bytes == 0 {
 		e = e.Sized()
 	}
-	if err := b.room.ReserveBytes(ctx, e.Bytes, b.ended); err != nil {
+	if err := b.budget.ReserveBytes(ctx, e.Bytes, b.ended); err != nil {
 		return err
 	}
 	select {
 	case b.queue <- e:
 		return nil
 	case <-ctx.Done():
-		b.room.ReleaseBytes(e.Bytes)
+		b.budget.ReleaseBytes(e.Bytes)
 		return context.Cause(ctx)
 	case <-b.ended:
 		return ErrStopping
@@ -119,14 +119,14 @@ func (b *Inbox) Input(ctx context.Context, in *wire.Input) error {
 
 // Offer hands inputs, whose size is known, to the core if there is room.
 func (b *Inbox) Offer(e Entry) bool {
-	if !b.room.offered(e.Bytes) {
+	if !b.budget.offered(e.Bytes) {
 		return false
 	}
 	select {
 	case b.queue <- e:
 		return true
 	default:
-		b.room.ReleaseBytes(e.Bytes)
+		b.budget.ReleaseBytes(e.Bytes)
 		return false
 	}
 }
@@ -170,7 +170,7 @@ func (b *Inbox) wait(ctx context.Context, done <-chan struct{}, e Entry) error {
 // Taken makes room for more when a step has taken entries in.
 func (b *Inbox) Taken(entries []Entry) {
 	for _, e := range entries {
-		b.room.ReleaseBytes(e.Bytes)
+		b.budget.ReleaseBytes(e.Bytes)
 	}
 	clear(entries)
 }

@@ -111,8 +111,8 @@ func (s *Server) Connect(stream grpc.BidiStreamingServer[wire.FromLauncher, wire
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	session := newSession(join, cancel)
-	if who, ok := auth.From(ctx); ok {
-		session.issued = who.Issued
+	if caller, ok := auth.From(ctx); ok {
+		session.issued = caller.Issued
 	}
 	if err := s.Table.grant(session); err != nil {
 		return refuse(stream, err)
@@ -246,8 +246,8 @@ func checkSeen(j *wire.Join, now time.Time) error {
 
 // checkName refuses a launcher that joins under a name which its certificate does not say.
 func checkName(ctx context.Context, name string) error {
-	if who, ok := auth.From(ctx); ok && who.Proved() && who.Name != name {
-		return fmt.Errorf("the certificate is that of launcher %q, and it joins as %q: set launcher.name, or issue another certificate", who.Name, name)
+	if caller, ok := auth.From(ctx); ok && caller.Proved() && caller.Name != name {
+		return fmt.Errorf("the certificate is that of launcher %q, and it joins as %q: set launcher.name, or issue another certificate", caller.Name, name)
 	}
 	return nil
 }
@@ -304,13 +304,13 @@ type intake struct {
 	ctx     context.Context
 	inbox   *inbox.Inbox
 	queue   chan inbox.Entry
-	room    *inbox.Room  // for what is in queue
-	waiting atomic.Int64 // in queue and in hand
+	room    *inbox.ByteBudget // for what is in queue
+	waiting atomic.Int64      // in queue and in hand
 }
 
 // newIntake begins one, which ends with ctx.
 func newIntake(ctx context.Context, b *inbox.Inbox) *intake {
-	in := &intake{ctx: ctx, inbox: b, queue: make(chan inbox.Entry, intakeMax), room: inbox.NewRoom(intakeBytesMax)}
+	in := &intake{ctx: ctx, inbox: b, queue: make(chan inbox.Entry, intakeMax), room: inbox.NewByteBudget(intakeBytesMax)}
 	go in.run()
 	return in
 }
@@ -454,11 +454,11 @@ func (s *Server) Welcome(w core.Welcome) {
 // FetchBlob sends a program or a plan, to a launcher that proved its name only those of jobs that have
 // work there. A copy that a launcher doubts is checked before, and dropped when it is damaged.
 func (s *Server) FetchBlob(q *wire.BlobQuery, stream grpc.ServerStreamingServer[wire.BlobChunk]) error {
-	if who, ok := auth.From(stream.Context()); ok && who.Proved() {
-		if err := s.Table.mayFetch(who.Name, q.Hash); err != nil {
+	if caller, ok := auth.From(stream.Context()); ok && caller.Proved() {
+		if err := s.Table.mayFetch(caller.Name, q.Hash); err != nil {
 			return status.Error(codes.PermissionDenied, err.Error())
 		}
-		done, err := s.Table.pace(who.Name).fetch(stream.Context())
+		done, err := s.Table.pace(caller.Name).fetch(stream.Context())
 		if err != nil {
 			return status.FromContextError(err).Err()
 		}

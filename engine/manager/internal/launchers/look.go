@@ -16,10 +16,10 @@ func (s *Server) MayLook(_ context.Context, q *wire.LookQuery) (*wire.LookAnswer
 	if rules == nil {
 		return &wire.LookAnswer{May: true}, nil
 	}
-	who := auth.Principal{Kind: auth.User, Name: q.User, Groups: q.Groups, Proof: auth.Certificate}
+	caller := auth.Principal{Kind: auth.User, Name: q.User, Groups: q.Groups, Proof: auth.Certificate}
 	if q.IssuedNs != 0 {
-		who.Issued = time.Unix(0, q.IssuedNs)
+		caller.Issued = time.Unix(0, q.IssuedNs)
 	}
-	may := q.User != "" && !rules.Revoked.Of(who) && rules.Has(rules.Known(q.User, q.Groups), access.Roles...)
+	may := q.User != "" && !rules.Revoked.Of(caller) && rules.Has(rules.Known(q.User, q.Groups), access.Roles...)
 	return &wire.LookAnswer{May: may}, nil
 }

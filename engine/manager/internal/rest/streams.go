@@ -45,8 +45,8 @@ func (u *userStreams) give(user string) {
 // full answers a stream that is one too many; false: there is room, and it counts as open until ended is called.
 func (s *Server) full(ctx context.Context, w http.ResponseWriter) (ended func(), full bool) {
 	user := ""
-	if who, ok := auth.From(ctx); ok && who.Proved() {
-		user = cmp.Or(who.By, who.Name)
+	if caller, ok := auth.From(ctx); ok && caller.Proved() {
+		user = cmp.Or(caller.By, caller.Name)
 	}
 	most := cmp.Or(s.needs.UserStreams, UserStreamsDefault)
 	switch {

@@ -40,7 +40,7 @@ const (
 func Open(file string) (Key, error) {
 	k, err := read(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return begin(file)
+		return createKey(file)
 	}
 	return k, err
 }
@@ -58,8 +58,8 @@ func read(file string) (k Key, err error) {
 	return k, nil
 }
 
-// begin makes a key.
-func begin(file string) (k Key, err error) {
+// createKey makes a key.
+func createKey(file string) (k Key, err error) {
 	_, _ = rand.Read(k.secret[:]) // it never fails
 	if err := atomicfile.Replace(file, []byte(hex.EncodeToString(k.secret[:])+"\n")); err != nil {
 		return Key{}, fmt.Errorf("write the cluster's key: %w", err)
