@@ -169,10 +169,10 @@ func (a *assigner) once(inputs ...*wire.Input) error {
 	if err != nil {
 		return err
 	}
-	if ask := a.core.Take(batch); ask != nil {
+	if ask := a.core.Decide(batch); ask != nil {
 		a.ask(*ask)
 	}
-	actions := a.core.Rest()
+	actions := a.core.Effects()
 	seq, err := a.log.Append(record)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (a *assigner) act(action core.Action, record uint64) error {
 			a.fresh = append(a.fresh, running{s.Attempt, uint64(action.Launcher), record})
 			a.log.Hurry()
 		}
-	case core.Facts:
+	case core.Changes:
 		a.window.TakeChanges(record, action)
 	case core.PolicyGone:
 		return fmt.Errorf("the core gave the policy up: %s", action.Breach)
@@ -387,10 +387,10 @@ func (a *assigner) join(launchers, slots int) error {
 func (a *assigner) submit(pool string, groups int) error {
 	id := uint64(0)
 	batch := &wire.Batch{At: int64(time.Since(a.start)) + 1, Inputs: []*wire.Input{wire.NewInput(&wire.Prepare{Client: 1})}}
-	if ask := a.core.Take(batch); ask != nil {
+	if ask := a.core.Decide(batch); ask != nil {
 		a.ask(*ask)
 	}
-	for _, action := range a.core.Rest() {
+	for _, action := range a.core.Effects() {
 		if r, ok := action.(core.Reply); ok {
 			id = uint64(r.Job)
 		}

@@ -96,7 +96,7 @@ func newStepper() *stepper {
 	set := core.DefaultSettings()
 	set.PolicyStallAfter = 0
 	c := core.New(set)
-	c.TellFacts()
+	c.EnableChanges()
 	return &stepper{core: c, took: map[string][]float64{}, where: map[uint64]uint64{}, launch: "launch", heap: manager.CollectSeldom(), log: &stepLog{}}
 }
 

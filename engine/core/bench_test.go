@@ -126,7 +126,7 @@ func BenchmarkTask(b *testing.B) { benchTask(b, benchCluster(b, 8, 1)) }
 // BenchmarkTaskTold is the same with all that changes told, as a manager has it.
 func BenchmarkTaskTold(b *testing.B) {
 	c := benchCluster(b, 8, 1)
-	c.c.TellFacts()
+	c.c.EnableChanges()
 	benchTask(b, c)
 }
 
@@ -208,9 +208,9 @@ func BenchmarkFactsOfAMillion(b *testing.B) {
 
 // factsOfLast tells of the job that was submitted last.
 func (b *bench) factsOfLast() {
-	b.c.TellFacts()
+	b.c.EnableChanges()
 	b.c.state.Cluster.MarkDirty(b.c.state.Cluster.Jobs.Get(scheduler.JobID(b.c.state.IDs.Job)))
-	b.c.Facts()
+	b.c.Changes()
 	b.c.state.Cluster.DrainChangedJobs()
 }
 

@@ -34,20 +34,20 @@ type (
 	Reply           = step.Reply
 	SettingsVerdict = step.SettingsVerdict
 	JobsChanged     = step.JobsChanged
-	Facts           = step.Facts
+	Changes           = step.Changes
 	LogLine         = step.LogLine
 	Level           = step.Level
 	Attr            = step.Attr
 )
 
-// GivenUp is sessions.GivenUp.
-const GivenUp = membership.GivenUp
+// ReasonGivenUp is sessions.GivenUp.
+const ReasonGivenUp = membership.ReasonGivenUp
 
 // Whose word a SettingsVerdict is.
 const (
-	Judged     = step.Judged
-	Unanswered = step.Unanswered
-	Untold     = step.Untold
+	VerdictAnswered     = step.VerdictAnswered
+	VerdictTimedOut = step.VerdictTimedOut
+	VerdictNotAsked     = step.VerdictNotAsked
 )
 
 // The levels of log lines.

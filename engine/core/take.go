@@ -15,7 +15,7 @@ import (
 // for the policy, if one starts: that thinks while the caller calls Rest, which says what
 // else is to be done, and logs the batch. The batch and its messages must not be changed
 // afterwards.
-func (c *Core) Take(b *wire.Batch) *AskPolicy {
+func (c *Core) Decide(b *wire.Batch) *AskPolicy {
 	c.state.Step.Begin(scheduler.Time(b.GetAt()))
 	c.outbound.Dispatch.Feeds.Begin(c.state.Step.Now, c.state.Step.Set.CommandBytes)
 	inputs := b.GetInputs()
@@ -33,9 +33,9 @@ func (c *Core) Take(b *wire.Batch) *AskPolicy {
 	return c.rounds.StartRound()
 }
 
-// Rest is the second part of a step: what is to be done beside the round, in order.
-func (c *Core) Rest() []Action {
-	news, tells := c.Facts()
+// Effects is the second part of a step: what is to be done beside the round, in order.
+func (c *Core) Effects() []Action {
+	news, tells := c.Changes()
 	c.emitChangedJobs()
 	todo := c.state.Step.Effects()
 	actions := make([]Action, 0, len(todo)+1)
@@ -54,8 +54,8 @@ func (c *Core) Rest() []Action {
 
 // Step is both parts one after the other. The round is the first action.
 func (c *Core) Step(b *wire.Batch) []Action {
-	ask := c.Take(b)
-	actions := c.Rest()
+	ask := c.Decide(b)
+	actions := c.Effects()
 	if ask == nil {
 		return actions
 	}

@@ -214,11 +214,11 @@ func (d *driver) feed(batch *wire.Batch) error {
 // decide steps the core, logs the batch and sees to the actions.
 func (d *driver) decide(batch *wire.Batch, record []byte) error {
 	start := time.Now()
-	ask := d.core.Take(batch)
+	ask := d.core.Decide(batch)
 	if ask != nil {
 		d.ask(*ask)
 	}
-	actions := d.core.Rest()
+	actions := d.core.Effects()
 	d.stats.Step(time.Since(start), len(batch.Inputs))
 	later := actions[:0:0]
 	for _, a := range actions {

@@ -54,7 +54,7 @@ func (p *historyFeeder) Replay(record uint64, actions []core.Action) {
 // feed gives history what a record's step told, once that is durable.
 func (p *historyFeeder) feed(record uint64, actions []core.Action) {
 	for _, a := range actions {
-		if f, yes := a.(core.Facts); yes {
+		if f, yes := a.(core.Changes); yes {
 			p.TakeChanges(record, &f)
 		}
 	}

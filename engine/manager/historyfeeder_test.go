@@ -403,9 +403,9 @@ func TestRoomForTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.BeginAt(0, &core.Facts{})
+		h.BeginAt(0, &core.Changes{})
 		for id := range uint64(9) {
-			h.TakeChanges(id+1, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 1, Ended: time.Now().UnixNano(), State: wire.JobState_JOB_STATE_SUCCEEDED}}}}})
+			h.TakeChanges(id+1, &core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 1, Ended: time.Now().UnixNano(), State: wire.JobState_JOB_STATE_SUCCEEDED}}}}})
 		}
 		if err := h.Sync(t.Context(), 9); err != nil {
 			t.Fatal(err)

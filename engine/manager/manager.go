@@ -164,8 +164,8 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	m.fail = cancel
 	m.life, m.before = l, l.Core.Stats()
-	l.Core.TellFacts()
-	all := l.Core.AllFacts()
+	l.Core.EnableChanges()
+	all := l.Core.AllChanges()
 	m.rows.BeginWith(all)
 	m.model = readmodel.New(shownOf(cfg.Core), all, m.rows.Apply)
 	defer m.model.Close()
@@ -576,7 +576,7 @@ func (m *manager) atOnce(a core.Action) bool {
 // the disk now and not when more has gathered.
 func awaited(a core.Action) bool {
 	switch a := a.(type) {
-	case core.Facts:
+	case core.Changes:
 		return false
 	case core.JobsChanged:
 		return len(a.Ended) > 0
@@ -591,7 +591,7 @@ func awaited(a core.Action) bool {
 // much to take in.
 func (m *manager) act(a core.Action) {
 	switch a := a.(type) {
-	case core.Facts:
+	case core.Changes:
 		m.model.Enqueue(a)
 	case core.JobsChanged: // who is told reads the model, and waits until it has taken in the facts before
 		m.clients.NotifyWatchers(a)

@@ -21,16 +21,16 @@ func TestEndsOfLogsThatComeTooLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := readmodel.New(readmodel.Bounds{JobsKept: 10}, core.Facts{})
+	model := readmodel.New(readmodel.Bounds{JobsKept: 10}, core.Changes{})
 	defer model.Close()
 	m := &manager{model: model, history: &historyFeeder{History: h}}
 	const at = 1_800_000_000e9
 	tell := func(record uint64, rows changes.ChangeSet) {
-		f := core.Facts{At: at, ChangeSet: rows}
+		f := core.Changes{At: at, ChangeSet: rows}
 		h.TakeChanges(record, &f)
 		model.Enqueue(f)
 	}
-	h.BeginAt(0, &core.Facts{})
+	h.BeginAt(0, &core.Changes{})
 	for n := range uint64(3) {
 		tell(2*n+1, changes.ChangeSet{Jobs: []changes.Job{{ID: scheduler.JobID(n + 1), Submitted: at, Spec: &wire.JobSpec{}}}})
 		if n < 2 {
@@ -61,17 +61,17 @@ func TestEndsOfLogsOfOthersAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := readmodel.New(readmodel.Bounds{JobsKept: 10, AttemptsKept: 10}, core.Facts{})
+	model := readmodel.New(readmodel.Bounds{JobsKept: 10, AttemptsKept: 10}, core.Changes{})
 	defer model.Close()
 	m := &manager{model: model, history: &historyFeeder{History: h}, jobs: jobquery.New(model, h)}
 	defer m.history.end()
 	const at = 1_800_000_000e9
 	tell := func(record uint64, rows changes.ChangeSet) {
-		f := core.Facts{At: at, ChangeSet: rows}
+		f := core.Changes{At: at, ChangeSet: rows}
 		h.TakeChanges(record, &f)
 		model.Enqueue(f)
 	}
-	h.BeginAt(0, &core.Facts{})
+	h.BeginAt(0, &core.Changes{})
 	for job := range uint64(2) {
 		tell(2*job+1, changes.ChangeSet{
 			Jobs:     []changes.Job{{ID: scheduler.JobID(job + 1), Submitted: at, Spec: &wire.JobSpec{}, StageNames: []string{"map"}}},

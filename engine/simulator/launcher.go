@@ -299,7 +299,7 @@ func (m *fleet) deliver(a core.ToLauncher) {
 	if f == nil || !f.connected || !f.welcomed {
 		return
 	}
-	if a.Command.GetStop().GetReason() == core.GivenUp {
+	if a.Command.GetStop().GetReason() == core.ReasonGivenUp {
 		m.Seen["attempts given up"]++
 	}
 	if losableCommand(a.Command) && !m.calm && (f.deaf || m.chance(20)) {

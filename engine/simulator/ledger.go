@@ -207,7 +207,7 @@ func (l *ledger) command(to *account, m *wire.Command) error {
 		h := to.attempts[d.Stop.Attempt]
 		switch {
 		case h == nil:
-		case d.Stop.Reason == core.GivenUp: // what it holds is given to others, though it may go on
+		case d.Stop.Reason == core.ReasonGivenUp: // what it holds is given to others, though it may go on
 			l.over[d.Stop.Attempt] = true
 			l.end(h)
 		default:

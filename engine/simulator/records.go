@@ -67,7 +67,7 @@ func restore(checkpoint []byte) (*core.Core, error) {
 	c, err := core.Restore(checkpoint)
 	if err == nil {
 		c.TokensFrom(token)
-		c.TellFacts()
+		c.EnableChanges()
 	}
 	return c, err
 }

@@ -28,17 +28,17 @@ type stageKey struct {
 
 // newShown begins with all that a core tells, which tells from now on.
 func newShown(c *core.Core) *shown {
-	c.TellFacts()
+	c.EnableChanges()
 	s := &shown{
 		jobs: map[scheduler.JobID]changes.Job{}, stages: map[stageKey]changes.Stage{}, attempts: map[scheduler.AttemptID]changes.Attempt{},
 		ended: map[scheduler.AttemptID]changes.Attempt{}, launchers: map[scheduler.LauncherID]changes.Launcher{},
 	}
-	s.take(c.AllFacts())
+	s.take(c.AllChanges())
 	return s
 }
 
 // take takes in what changed.
-func (s *shown) take(f core.Facts) {
+func (s *shown) take(f core.Changes) {
 	s.decides = f.Decides
 	for _, j := range f.Jobs {
 		s.jobs[j.ID] = j
@@ -84,18 +84,18 @@ func (s *shown) forget(id scheduler.JobID) {
 const shownEvery = 8
 
 // factsOf returns what a step tells, which is the first that it has done, or follows the round.
-func factsOf(actions []core.Action) (core.Facts, error) {
+func factsOf(actions []core.Action) (core.Changes, error) {
 	for _, a := range actions[:min(len(actions), 2)] {
-		if told, ok := a.(core.Facts); ok {
+		if told, ok := a.(core.Changes); ok {
 			return told, nil
 		}
 	}
-	return core.Facts{}, fmt.Errorf("a step of %d actions tells no facts", len(actions))
+	return core.Changes{}, fmt.Errorf("a step of %d actions tells no facts", len(actions))
 }
 
 // step takes in what a step told, and holds it against what the core would tell of all when
 // it is to look.
-func (s *shown) step(c *core.Core, told core.Facts, look bool) error {
+func (s *shown) step(c *core.Core, told core.Changes, look bool) error {
 	if s.take(told); !look {
 		return nil
 	}

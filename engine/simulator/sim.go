@@ -26,7 +26,7 @@ type Options struct {
 	Replayed func(from []byte, batches [][]byte, to []byte) error
 	// Told, when not nil, hears what each step tells, of the core that tells it: another one
 	// after a restart. Its error is the run's.
-	Told func(c *core.Core, f core.Facts) error
+	Told func(c *core.Core, f core.Changes) error
 }
 
 // Policy is one kind of policy to draw.
@@ -124,7 +124,7 @@ func (s *Sim) Run() error {
 	}
 	s.settleDown()
 	s.records.replay()
-	s.Seen["taken back"] += int(s.Core.Stats().TakenBack)
+	s.Seen["taken back"] += int(s.Core.Stats().Reclaimed)
 	return s.err
 }
 
@@ -209,7 +209,7 @@ func (s *Sim) told(actions []core.Action) error {
 // restart ends the manager and starts it again from its log.
 func (s *Sim) restart() {
 	s.records.replay()
-	s.Seen["taken back"] += int(s.Core.Stats().TakenBack)
+	s.Seen["taken back"] += int(s.Core.Stats().Reclaimed)
 	if s.chance(250) && !s.calm {
 		s.loseEnd()
 	}

@@ -159,7 +159,7 @@ func (g *gatherer) after(_ *wire.Batch, actions []core.Action) error {
 		case core.AskPolicy:
 			g.asked, g.askedAt = &a, g.now
 		case core.SettingsVerdict:
-			if l, c := g.lives[a.Generation], g.changes; l != nil && a.Word == core.Judged && len(a.Problems) == 0 {
+			if l, c := g.lives[a.Generation], g.changes; l != nil && a.Source == core.VerdictAnswered && len(a.Problems) == 0 {
 				l.Settings, l.Known, l.changed = c[a.Version], true, true
 			}
 		case core.JobsChanged:

@@ -78,8 +78,8 @@ func (r *rebuild) file(name string) error {
 		if r.core, err = core.RestoreParts(s.Checkpoint, r.graphs.Load); err != nil {
 			return err
 		}
-		r.core.TellFacts()
-		r.history.BeginAt(0, &core.Facts{})
+		r.core.EnableChanges()
+		r.history.BeginAt(0, &core.Changes{})
 	}
 	for i, record := range s.Records {
 		n := s.First + uint64(i)
@@ -93,7 +93,7 @@ func (r *rebuild) file(name string) error {
 		}
 		r.history.Wait()
 		for _, action := range r.core.Step(batch) {
-			if f, yes := action.(core.Facts); yes {
+			if f, yes := action.(core.Changes); yes {
 				r.history.TakeChanges(n, &f)
 			}
 		}

@@ -217,19 +217,19 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 		return
 	}
 	spec, why := q.spec, shortened(v.Problems)
-	if v.Word != core.Judged || len(v.Problems) > 0 {
+	if v.Source != core.VerdictAnswered || len(v.Problems) > 0 {
 		q.told <- why
 	}
 	switch h := s.live[v.Generation]; {
-	case v.Word == core.Unanswered:
+	case v.Source == core.VerdictTimedOut:
 		s.changes.unjudged(v.Version, spec, true)
 		s.needs.Conditions.Set(conditions.Settings, fmt.Sprintf("the policy did not take over the new settings, the old ones stand: %v\n"+
 			"\"hamadryad policy reload\" starts the policy with the new ones, and a change of the configuration asks again", why), 0)
 		s.needs.Log.Error("the policy did not take over its new settings: the old ones stand", "error", why)
-	case v.Word == core.Judged && len(v.Problems) > 0:
+	case v.Source == core.VerdictAnswered && len(v.Problems) > 0:
 		s.needs.Conditions.Set(conditions.Settings, fmt.Sprintf("the policy rejects the new settings, the old ones stand:\n%v", why), 0)
 		s.needs.Log.Error("the policy rejects its new settings: the old ones stand", "problems", why)
-	case v.Word == core.Judged && h != nil:
+	case v.Source == core.VerdictAnswered && h != nil:
 		s.tookSettings(h, spec, v)
 		q.told <- nil
 	default: // nobody was told of them, or who took them over is gone

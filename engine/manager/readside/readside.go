@@ -68,7 +68,7 @@ type Server struct {
 // step is a record of the event log, and what changed in its step.
 type step struct {
 	record uint64
-	facts  core.Facts
+	facts  core.Changes
 }
 
 // Serve has the core collect its facts, and serves pages at a free port of this machine.
@@ -78,8 +78,8 @@ func Serve(n Needs) (*Server, error) {
 	if s.history, err = history.Open(history.Options{Folder: filepath.Join(n.Folder, "history"), Log: slog.New(slog.NewTextHandler(io.Discard, nil))}); err != nil {
 		return nil, err
 	}
-	n.Core.TellFacts()
-	all, set := n.Core.AllFacts(), core.DefaultSettings()
+	n.Core.EnableChanges()
+	all, set := n.Core.AllChanges(), core.DefaultSettings()
 	s.history.BeginAt(0, &all)
 	s.model = readmodel.New(readmodel.Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, all)
 	s.jobs = jobquery.New(s.model, s.history)
@@ -112,7 +112,7 @@ func (s *Server) handler() http.Handler {
 }
 
 // TakeChanges hands over what changed in a step. Where the server is far behind it waits, as a manager does.
-func (s *Server) TakeChanges(record uint64, f core.Facts) { s.steps <- step{record, f} }
+func (s *Server) TakeChanges(record uint64, f core.Changes) { s.steps <- step{record, f} }
 
 // forward gives facts to history and to the model once they are durable, until Close.
 func (s *Server) forward() {

@@ -67,7 +67,7 @@ func (c Clock) Now() scheduler.Time { return c.base.Add(time.Since(c.start)) }
 // Listener is told what a core that is restored knows, and what it decides again.
 type Listener interface {
 	// BeginAt gets all there is after a record, and Replay what changed with each that follows.
-	BeginAt(record uint64, all *core.Facts)
+	BeginAt(record uint64, all *core.Changes)
 	Replay(record uint64, actions []core.Action)
 	// Replayed ends it: this record is the last. The log may drop all of them when it returns.
 	Replayed(ctx context.Context, last uint64)
@@ -146,8 +146,8 @@ func (r *Replay) Step(number uint64, record []byte) error {
 // listen has somebody hear of what there is behind a record, and of what follows.
 func (r *Replay) listen(hears Listener, record uint64) {
 	r.hears = hears
-	r.Core.TellFacts()
-	all := r.Core.AllFacts()
+	r.Core.EnableChanges()
+	all := r.Core.AllChanges()
 	hears.BeginAt(record, &all)
 }
 

@@ -99,7 +99,7 @@ func (bs *Bundles) Succeeded(j *state.Job) {
 
 func (bs *Bundles) noteExcluded(l *state.Launcher) {
 	bs.events.NotifyExclusion(l)
-	bs.step.Stats.Blamed++
+	bs.step.Stats.Excluded++
 	bs.step.Log(step.Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", bs.step.Set.BlameFor.String())
 	bs.step.SetTimer(bs.step.Set.BlameFor, step.TimerReadmit, uint64(l.ID))
 }

@@ -169,8 +169,8 @@ func (ms *Membership) Resend(id scheduler.LauncherID) {
 	}
 }
 
-// GivenUp is the reason of the last command about an attempt that was given up.
-const GivenUp = "it was given up: its launcher had not confirmed what was asked of it"
+// ReasonGivenUp is the reason of the last command about an attempt that was given up.
+const ReasonGivenUp = "it was given up: its launcher had not confirmed what was asked of it"
 
 // giveUp counts an attempt as lost of which its launcher confirms nothing. A process that can't
 // be ended costs its attempt alone: the launcher keeps all others. It is told once more to stop
@@ -180,6 +180,6 @@ func (ms *Membership) giveUp(a *state.Attempt) {
 	reason := fmt.Sprintf("launcher %s did not confirm what was asked of it after %d times", l.Name, ms.step.Set.CommandTries)
 	ms.step.Log(step.Warn, "an attempt is given up: its launcher did not confirm what was asked of it", "launcher", l.Name,
 		"job", a.BundleAttempt.Bundle.Job.ID.String(), "attempt", fmt.Sprint(a.ID), "times", fmt.Sprint(ms.step.Set.CommandTries))
-	ms.dispatch.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(a.ID), Reason: GivenUp}}})
+	ms.dispatch.Command(l, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{Attempt: uint64(a.ID), Reason: ReasonGivenUp}}})
 	ms.attempts.GiveUp(a, reason)
 }

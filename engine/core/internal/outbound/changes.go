@@ -10,17 +10,17 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TellFacts has Facts tell from now on. Nothing is decided by it.
-func (rd *StatusReader) TellFacts() { rd.state.EnableChanges() }
+// EnableChanges has Facts tell from now on. Nothing is decided by it.
+func (rd *StatusReader) EnableChanges() { rd.state.EnableChanges() }
 
-// Facts returns the rows of all that changed in the step at hand, at its end; false when
+// Changes returns the rows of all that changed in the step at hand, at its end; false when
 // nobody wants them.
-func (rd *StatusReader) Facts() (step.Facts, bool) {
+func (rd *StatusReader) Changes() (step.Changes, bool) {
 	if !rd.state.ChangesEnabled() {
-		return step.Facts{}, false
+		return step.Changes{}, false
 	}
 	jobs := rd.state.DirtyJobs()
-	f := rd.facts(rd.state.DrainChanges(jobs))
+	f := rd.changesWith(rd.state.DrainChanges(jobs))
 	f.Jobs = slices.Grow(f.Jobs, len(jobs))
 	for _, j := range jobs {
 		f.Jobs = append(f.Jobs, rd.jobRow(j))
@@ -28,22 +28,22 @@ func (rd *StatusReader) Facts() (step.Facts, bool) {
 	return f, true
 }
 
-// AllFacts returns the rows of all there is, between two steps.
-func (rd *StatusReader) AllFacts() step.Facts {
-	f := rd.facts(rd.state.AllRows())
+// AllChanges returns the rows of all there is, between two steps.
+func (rd *StatusReader) AllChanges() step.Changes {
+	f := rd.changesWith(rd.state.AllRows())
 	for j := range rd.state.Jobs.All() {
 		f.Jobs = append(f.Jobs, rd.jobRow(j))
 	}
 	return f
 }
 
-func (rd *StatusReader) facts(rows changes.ChangeSet) step.Facts {
-	f := step.Facts{At: rd.step.Now, Stats: rd.step.Stats, Version: rd.step.Set.Version, ChangeSet: rows}
+func (rd *StatusReader) changesWith(rows changes.ChangeSet) step.Changes {
+	f := step.Changes{At: rd.step.Now, Stats: rd.step.Stats, Version: rd.step.Set.Version, ChangeSet: rows}
 	if g := rd.policy.Current(); g != nil {
 		f.Decides = g.Number
 	}
 	if p := rd.state.ReservedIDs; len(p) > 0 { // in order of number
-		f.Announced = [2]scheduler.JobID{p[0].ID, p[len(p)-1].ID}
+		f.ReservedIDs = [2]scheduler.JobID{p[0].ID, p[len(p)-1].ID}
 	}
 	return f
 }

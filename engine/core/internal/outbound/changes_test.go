@@ -14,20 +14,20 @@ import (
 // not ask is told nothing.
 func TestFactsTellWhatChanged(t *testing.T) {
 	h := coretest.New(t)
-	if _, tells := h.Status.Facts(); tells {
+	if _, tells := h.Status.Changes(); tells {
 		t.Fatal("facts are told that nobody asked for")
 	}
-	h.Status.TellFacts()
+	h.Status.EnableChanges()
 	h.StartPolicy(0)
 	l := h.Launcher("a", 4)
 	j := h.Job(coretest.Maps(3))
-	first, _ := h.Status.Facts()
+	first, _ := h.Status.Changes()
 	if len(first.Jobs) != 1 || len(first.Stages) != len(first.Jobs[0].StageNames) || first.Stages[0].Ready != 3 || len(first.Launchers) != 1 || first.Decides == 0 {
 		t.Fatalf("at first: %+v", first)
 	}
 	r := h.RunBundle(j, 0, l)
 	h.Fail(r.Attempts[0], "wrong")
-	second, _ := h.Status.Facts()
+	second, _ := h.Status.Changes()
 	ended := slices.IndexFunc(second.Attempts, func(a changes.Attempt) bool { return a.State == changes.Ended })
 	if ended < 0 || second.Attempts[ended].Outcome != scheduler.Failed || second.Attempts[ended].Reason != "wrong" || second.Attempts[ended].On != "a" {
 		t.Errorf("of the end: %+v", second.Attempts)
@@ -43,7 +43,7 @@ func TestFactsTellWhatChanged(t *testing.T) {
 	if notes[0] != was {
 		t.Errorf("a note that was told is now %q", notes[0])
 	}
-	if third, _ := h.Status.Facts(); len(third.Jobs) != 1 || third.Jobs[0].NotesDropped == 0 || len(third.Attempts) > 0 {
+	if third, _ := h.Status.Changes(); len(third.Jobs) != 1 || third.Jobs[0].NotesDropped == 0 || len(third.Attempts) > 0 {
 		t.Errorf("then: %+v", third)
 	}
 }
@@ -51,7 +51,7 @@ func TestFactsTellWhatChanged(t *testing.T) {
 // A bundle that is wanted again is told of at once, also when it waits for another that runs again already.
 func TestWantedAgainIsTold(t *testing.T) {
 	h := coretest.New(t)
-	h.Status.TellFacts()
+	h.Status.EnableChanges()
 	h.StartPolicy(0)
 	first, second, readers := h.Launcher("first", 1), h.Launcher("second", 1), h.Launcher("readers", 3)
 	file := func(from, to uint32) *wire.Connection {
@@ -66,13 +66,13 @@ func TestWantedAgainIsTold(t *testing.T) {
 	h.RunBundle(j, 3, readers)
 	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(first.ID), Incarnation: 1, Reason: "silent"})
 	h.RunBundle(j, 0, readers)
-	h.Status.Facts()
+	h.Status.Changes()
 	h.Cluster.DrainChangedJobs()
 	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(second.ID), Incarnation: 1, Reason: "silent"})
 	if got, want := coretest.PhasesOf(j), "running waiting running running"; got != want {
 		t.Fatalf("they are %s, want %s", got, want)
 	}
-	f, _ := h.Status.Facts()
+	f, _ := h.Status.Changes()
 	if len(f.Jobs) != 1 || f.Jobs[0].Finished != 0 || len(f.Stages) != 1 || f.Stages[0].Number != 1 || f.Stages[0].Finished != 0 {
 		t.Errorf("told is: %+v, %+v", f.Jobs, f.Stages)
 	}

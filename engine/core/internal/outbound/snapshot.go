@@ -32,7 +32,7 @@ func (ev *PolicyEvents) BuildSnapshot() {
 	if g == nil || !ev.addLaunchers(g) || !ev.addJobs(g) {
 		return
 	}
-	ev.step.Emit(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), Gathered: ev.policy.FinishSnapshot(ev.step.Now)})
+	ev.step.Emit(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), SnapshotMaker: ev.policy.FinishSnapshot(ev.step.Now)})
 }
 
 // addLaunchers tells of launchers; false when some are left.

@@ -31,17 +31,17 @@ func (c change) late(s *step.Step) bool {
 // decides. A verdict is awaited for Settings.SettingsTimeout from when it was told.
 func (x *Session) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
 	if x.current == nil {
-		noVerdict(s, m.GetVersion(), step.Untold, "no policy is running")
+		noVerdict(s, m.GetVersion(), step.VerdictNotAsked, "no policy is running")
 		return
 	}
 	var message schedwire.Config
 	if err := proto.Unmarshal(m.GetConfig(), &message); err != nil {
-		noVerdict(s, m.GetVersion(), step.Judged, "the settings' message can't be read: "+err.Error())
+		noVerdict(s, m.GetVersion(), step.VerdictAnswered, "the settings' message can't be read: "+err.Error())
 		return
 	}
 	config, err := message.Decode()
 	if err != nil {
-		noVerdict(s, m.GetVersion(), step.Judged, "the settings' message can't be read: "+err.Error())
+		noVerdict(s, m.GetVersion(), step.VerdictAnswered, "the settings' message can't be read: "+err.Error())
 		return
 	}
 	s.SetTimer(s.Set.SettingsTimeout, step.TimerSettings, m.GetVersion())
@@ -113,9 +113,9 @@ func (v *Changes) Expire(s *step.Step, version uint64) {
 // have been one that it was told of.
 func (v *Changes) Fail(s *step.Step, why string) {
 	for _, c := range v.list {
-		word := step.Unanswered
+		word := step.VerdictTimedOut
 		if c.sentAt == 0 {
-			word = step.Untold
+			word = step.VerdictNotAsked
 		}
 		noVerdict(s, c.version, word, "the policy failed before it answered: "+why)
 	}
@@ -125,15 +125,15 @@ func (v *Changes) Fail(s *step.Step, why string) {
 // Pass ends them when another policy has taken over, which may be asked.
 func (v *Changes) Pass(s *step.Step) {
 	for _, c := range v.list {
-		noVerdict(s, c.version, step.Untold, "another policy took over before it answered")
+		noVerdict(s, c.version, step.VerdictNotAsked, "another policy took over before it answered")
 	}
 	v.list = nil
 }
 
 func unanswered(s *step.Step, version uint64) {
-	noVerdict(s, version, step.Unanswered, fmt.Sprintf("the policy did not say within %v whether it takes them over", s.Set.SettingsTimeout))
+	noVerdict(s, version, step.VerdictTimedOut, fmt.Sprintf("the policy did not say within %v whether it takes them over", s.Set.SettingsTimeout))
 }
 
-func noVerdict(s *step.Step, version uint64, word step.Word, why string) {
-	s.Emit(step.SettingsVerdict{Version: version, Word: word, Problems: scheduler.Problems{{Message: why}}})
+func noVerdict(s *step.Step, version uint64, word step.VerdictSource, why string) {
+	s.Emit(step.SettingsVerdict{Version: version, Source: word, Problems: scheduler.Problems{{Message: why}}})
 }

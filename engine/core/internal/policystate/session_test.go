@@ -203,7 +203,7 @@ func (a *asking) says(want ...string) {
 	var said []string
 	for _, todo := range a.s.Effects() {
 		v := todo.Action.(step.SettingsVerdict)
-		word := map[step.Word]string{step.Judged: "judged", step.Unanswered: "unanswered", step.Untold: "untold"}[v.Word]
+		word := map[step.VerdictSource]string{step.VerdictAnswered: "judged", step.VerdictTimedOut: "unanswered", step.VerdictNotAsked: "untold"}[v.Source]
 		said = append(said, fmt.Sprint(v.Version, " ", v.Generation, " ", word, " ", len(v.Problems)))
 	}
 	a.s.End()

@@ -351,7 +351,7 @@ func TestAReaderGivesWay(t *testing.T) {
 		t.Error("nobody looks")
 	}
 	h.Rounds.Preemption.ReclaimEarlyReaders(j.ID)
-	if s := reader.Stop(); s == nil || s.Outcome != scheduler.Preempted || s.ForJob != j.ID || h.Step.Stats.TakenBack != 1 {
+	if s := reader.Stop(); s == nil || s.Outcome != scheduler.Preempted || s.ForJob != j.ID || h.Step.Stats.Reclaimed != 1 {
 		t.Fatalf("it is stopped by %v", s)
 	}
 	h.Attempts.Lose(reader, "it left")

@@ -49,11 +49,11 @@ type AskPolicy struct {
 type StartPolicy struct {
 	Generation  uint64
 	Environment scheduler.Environment
-	Gathered    // which makes the snapshot, beside the core
+	SnapshotMaker    // which makes the snapshot, beside the core
 }
 
-// Gathered is what a snapshot is made of.
-type Gathered interface {
+// SnapshotMaker is what a snapshot is made of.
+type SnapshotMaker interface {
 	// Snapshot makes it, on any goroutine.
 	Snapshot() scheduler.Snapshot
 }
@@ -81,25 +81,25 @@ type Reply struct {
 type SettingsVerdict struct {
 	Generation    uint64 // that took it over; 0: none did
 	Version       uint64
-	Word          Word
+	Source          VerdictSource
 	Problems      scheduler.Problems // why it was not taken over; none when it was
 	Abilities     scheduler.Ability  // from now on; 0: as before
 	ProgressEvery time.Duration      // of Abilities
 }
 
-// Word is whose word a verdict is.
-type Word uint8
+// VerdictSource is whose word a verdict is.
+type VerdictSource uint8
 
 // The words.
 const (
-	// Judged: the policy took it over or, for Problems, rejects it.
-	Judged Word = iota
-	// Unanswered: the policy was told of it, and failed before it answered, or has not
+	// VerdictAnswered: the policy took it over or, for Problems, rejects it.
+	VerdictAnswered VerdictSource = iota
+	// VerdictTimedOut: the policy was told of it, and failed before it answered, or has not
 	// answered in time. In the second case a verdict may follow.
-	Unanswered
-	// Untold: no policy was told of it, or another took over before it answered. So it is
+	VerdictTimedOut
+	// VerdictNotAsked: no policy was told of it, or another took over before it answered. So it is
 	// nobody's verdict, and the one that decides next may be asked.
-	Untold
+	VerdictNotAsked
 )
 
 // JobsChanged tells watchers whose status changed: the last action of a step in
@@ -107,15 +107,15 @@ const (
 // that are over.
 type JobsChanged struct{ Jobs, Ended []scheduler.JobID }
 
-// Facts are the rows of all that changed in a step, and what was counted: the first action of
+// Changes are the rows of all that changed in a step, and what was counted: the first action of
 // a step, so that who is answered finds what was done.
-type Facts struct {
+type Changes struct {
 	At      scheduler.Time
 	Decides uint64 // generation of the policy that decides; 0: none
 	Version uint64 // of the configuration in force (Settings.Version)
 	Stats   Stats
 	// Announced are the smallest and the largest number of the jobs that are announced and not submitted; 0: none is.
-	Announced [2]scheduler.JobID
+	ReservedIDs [2]scheduler.JobID
 	changes.ChangeSet
 }
 
@@ -148,5 +148,5 @@ func (PolicyGone) isAction()      {}
 func (Reply) isAction()           {}
 func (SettingsVerdict) isAction() {}
 func (JobsChanged) isAction()     {}
-func (Facts) isAction()           {}
+func (Changes) isAction()           {}
 func (LogLine) isAction()         {}

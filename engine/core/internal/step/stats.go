@@ -22,8 +22,8 @@ type Stats struct {
 	Rerun               uint64 // bundles that ran again because their output was lost
 	Speculative         uint64
 	Preempted           uint64 // bundle attempts
-	TakenBack           uint64
-	Blamed              uint64
+	Reclaimed           uint64
+	Excluded              uint64
 	Resumed             uint64 // attempts that were suspended and go on
 	ResumesRefused      uint64 // by launchers
 	ReservationsExpired uint64

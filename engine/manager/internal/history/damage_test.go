@@ -64,7 +64,7 @@ func TestAJobThatGoesOnWasDamaged(t *testing.T) {
 	h.BeginAt(50, &s.all[50])
 	h.Replayed(50)
 	for n, id := range ended {
-		h.TakeChanges(51+uint64(n), &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(id), Ended: 1_800_000_050e9}}}}})
+		h.TakeChanges(51+uint64(n), &core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(id), Ended: 1_800_000_050e9}}}}})
 		r, err := reader(t, h, 51+uint64(n), id)
 		if err != nil {
 			t.Fatal(err)
@@ -92,9 +92,9 @@ func TestNoFileInAFilesPlace(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			h := open(t, options(t.TempDir()))
-			h.BeginAt(0, &core.Facts{})
+			h.BeginAt(0, &core.Changes{})
 			job := changes.Job{ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}
-			h.TakeChanges(1, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+			h.TakeChanges(1, &core.Changes{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
 			if err := h.Sync(t.Context(), 1); err != nil {
 				t.Fatal(err)
 			}
@@ -105,8 +105,8 @@ func TestNoFileInAFilesPlace(t *testing.T) {
 				}
 			}
 			h = open(t, h.o)
-			h.BeginAt(1, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
-			h.TakeChanges(2, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}}}}) // who takes it in looks at the file
+			h.BeginAt(1, &core.Changes{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
+			h.TakeChanges(2, &core.Changes{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}}}}) // who takes it in looks at the file
 			if err := h.Sync(t.Context(), 2); err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +224,7 @@ func TestDamage(t *testing.T) {
 	}
 	h.BeginAt(200, &s.all[200])
 	live := s.all[200].Jobs[0].ID
-	h.TakeChanges(201, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(live), Ended: 1_800_000_050e9}}}}})
+	h.TakeChanges(201, &core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(live), Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, 201, live)
 	if err != nil {
 		t.Fatal(err)
@@ -240,10 +240,10 @@ func TestDamage(t *testing.T) {
 // that it may lack some.
 func TestAPartIsDamaged(t *testing.T) {
 	h := open(t, options(t.TempDir()))
-	h.BeginAt(0, &core.Facts{})
+	h.BeginAt(0, &core.Changes{})
 	rows := changes.ChangeSet{Jobs: []changes.Job{{ID: 1, Submitted: 5, Spec: &wire.JobSpec{}}, {ID: 2, Submitted: 5, Spec: &wire.JobSpec{}}}}
 	for record := uint64(1); record <= 2; record++ {
-		h.TakeChanges(record, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: rows.Jobs, Attempts: []changes.Attempt{{ID: scheduler.AttemptID(record), Job: scheduler.JobID(record), State: changes.Ended}}}})
+		h.TakeChanges(record, &core.Changes{ChangeSet: changes.ChangeSet{Jobs: rows.Jobs, Attempts: []changes.Attempt{{ID: scheduler.AttemptID(record), Job: scheduler.JobID(record), State: changes.Ended}}}})
 		if err := h.Sync(t.Context(), record); err != nil {
 			t.Fatal(err)
 		}
@@ -253,10 +253,10 @@ func TestAPartIsDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	h = open(t, h.o)
-	h.BeginAt(2, &core.Facts{ChangeSet: rows})
+	h.BeginAt(2, &core.Changes{ChangeSet: rows})
 	h.Replayed(2)
 	for id := range uint64(2) {
-		h.TakeChanges(3+id, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+		h.TakeChanges(3+id, &core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: id + 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
 		r, err := reader(t, h, 3+id, scheduler.JobID(id+1))
 		if err != nil {
 			t.Fatal(err)

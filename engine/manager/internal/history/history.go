@@ -146,14 +146,14 @@ func Open(o Options) (*History, error) {
 
 // BeginAt says what there is when a manager begins, of a core that was restored as it was after a
 // record. What is replayed follows through TakeChanges.
-func (h *History) BeginAt(record uint64, all *core.Facts) {
+func (h *History) BeginAt(record uint64, all *core.Changes) {
 	n := newsOf(record, all)
 	n.all, n.attempts = true, nil // those are replayed, or there
 	h.queue.add(n)
 }
 
 // TakeChanges tells what a step changed, once the step's record is durable. It does not wait.
-func (h *History) TakeChanges(record uint64, f *core.Facts) {
+func (h *History) TakeChanges(record uint64, f *core.Changes) {
 	if len(f.Ended) > 0 {
 		h.mu.Lock()
 		for _, s := range f.Ended {

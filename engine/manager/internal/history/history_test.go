@@ -252,7 +252,7 @@ func TestTheLogLosesItsEnd(t *testing.T) {
 	h = open(t, h.o)
 	h.BeginAt(50, &s.all[50])
 	h.Replayed(50)
-	h.TakeChanges(51, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{other}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(job.ID), Ended: 1_800_000_050e9}}}}})
+	h.TakeChanges(51, &core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{other}, Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(job.ID), Ended: 1_800_000_050e9}}}}})
 	if err := h.Sync(t.Context(), 51); err != nil {
 		t.Fatal(err)
 	}
@@ -367,9 +367,9 @@ func TestBehindEndsByItself(t *testing.T) {
 	var minutes atomic.Int64
 	o.Now = func() time.Time { return time.Unix(1_800_000_100+60*minutes.Add(1), 0) }
 	h := open(t, o)
-	h.BeginAt(0, &core.Facts{})
+	h.BeginAt(0, &core.Changes{})
 	broken.Store(true)
-	h.TakeChanges(1, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
+	h.TakeChanges(1, &core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Submitted: 5, Ended: 1_800_000_050e9}}}}})
 	proctest.Until(t, time.Minute, "history is behind", func() bool { return !h.State().Behind.IsZero() })
 	broken.Store(false)
 	proctest.Until(t, time.Minute, "history is behind no more", func() bool { return h.State().Behind.IsZero() && h.State().Jobs == 1 })
@@ -416,12 +416,12 @@ func TestManyAttempts(t *testing.T) {
 	o.AttemptsMax = 100
 	job := changes.Job{ID: 1, Submitted: 1, Spec: &wire.JobSpec{}, Plan: &graph.Expanded{Graph: &wire.Graph{}}}
 	h := open(t, o)
-	h.BeginAt(0, &core.Facts{})
-	h.TakeChanges(1, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
+	h.BeginAt(0, &core.Changes{})
+	h.TakeChanges(1, &core.Changes{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
 	const records, each = 60, 50
 	var slow []time.Duration
 	for n := range uint64(records) {
-		var f core.Facts
+		var f core.Changes
 		for i := range uint64(each) {
 			id := n*each + i + 1
 			a := changes.Attempt{ID: scheduler.AttemptID(id), Job: 1, State: changes.Ended, Outcome: scheduler.Finished}
@@ -440,10 +440,10 @@ func TestManyAttempts(t *testing.T) {
 			}
 			end(t, h)
 			h = open(t, o)
-			h.BeginAt(n+2, &core.Facts{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
+			h.BeginAt(n+2, &core.Changes{ChangeSet: changes.ChangeSet{Jobs: []changes.Job{job}}})
 		}
 	}
-	h.TakeChanges(records+2, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
+	h.TakeChanges(records+2, &core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, records+2, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -494,17 +494,17 @@ func TestMissed(t *testing.T) {
 	for i := range big {
 		big[i] = changes.Attempt{ID: scheduler.AttemptID(i + 1), Job: 1, State: changes.Ended}
 	}
-	q.add(newsOf(1, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: big}}))
-	q.add(newsOf(2, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: big[:3], Ended: []*wire.JobStatus{{}}}}))
+	q.add(newsOf(1, &core.Changes{ChangeSet: changes.ChangeSet{Attempts: big}}))
+	q.add(newsOf(2, &core.Changes{ChangeSet: changes.ChangeSet{Attempts: big[:3], Ended: []*wire.JobStatus{{}}}}))
 	got := q.takeAll()
 	if len(got) != 2 || len(got[1].attempts) > 0 || len(got[1].ended) != 1 || q.lacks() != 3 {
 		t.Fatalf("%d, %d missed", len(got), q.lacks())
 	}
-	q.add(newsOf(3, &core.Facts{}))
+	q.add(newsOf(3, &core.Changes{}))
 	h := open(t, options(t.TempDir()))
-	h.BeginAt(0, &core.Facts{})
+	h.BeginAt(0, &core.Changes{})
 	h.queue.add(q.takeAll()[0])
-	h.TakeChanges(4, &core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
+	h.TakeChanges(4, &core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1, Ended: 1_800_000_050e9}}}}})
 	r, err := reader(t, h, 4, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -517,7 +517,7 @@ func TestMissed(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := h.State().Missed
-	h.TakeChanges(5, &core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{{ID: 1, Job: 2, State: changes.Ended}, {ID: 2, Job: 2, State: changes.Ended}}}})
+	h.TakeChanges(5, &core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{{ID: 1, Job: 2, State: changes.Ended}, {ID: 2, Job: 2, State: changes.Ended}}}})
 	if err := h.Sync(t.Context(), 5); err != nil {
 		t.Fatal(err)
 	}

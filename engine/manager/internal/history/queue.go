@@ -25,7 +25,7 @@ type news struct {
 	replayed  bool                       // all of the log was
 }
 
-func newsOf(record uint64, f *core.Facts) news {
+func newsOf(record uint64, f *core.Changes) news {
 	n := news{record: record, through: record, at: f.At, jobs: f.Jobs, launchers: f.Launchers, ended: f.Ended, settings: f.Version}
 	for i := range f.Attempts {
 		if f.Attempts[i].State == changes.Ended {

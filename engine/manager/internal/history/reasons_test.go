@@ -17,11 +17,11 @@ func TestWaits(t *testing.T) {
 	begin := scheduler.Time(1_800_000_000_000_000_000)
 	o := options(t.TempDir())
 	h := open(t, o)
-	h.BeginAt(0, &core.Facts{})
+	h.BeginAt(0, &core.Changes{})
 	record := uint64(0)
 	take := func(rows changes.ChangeSet) {
 		record++
-		h.TakeChanges(record, &core.Facts{At: begin.Add(time.Duration(record) * time.Second), ChangeSet: rows})
+		h.TakeChanges(record, &core.Changes{At: begin.Add(time.Duration(record) * time.Second), ChangeSet: rows})
 	}
 	wait := func(w changes.Waits) {
 		take(changes.ChangeSet{Jobs: []changes.Job{{ID: 7, State: wire.JobState_JOB_STATE_RUNNING, Submitted: begin, Waits: w}}})

@@ -16,8 +16,8 @@ import (
 // story is what a core tells: the facts of records 1, 2 and so on. It is drawn from a seed.
 type story struct {
 	r     *rand.Rand
-	steps []core.Facts
-	all   []core.Facts  // all there is behind each record; all[0] is that before the first
+	steps []core.Changes
+	all   []core.Changes  // all there is behind each record; all[0] is that before the first
 	jobs  []changes.Job // that live, in order of id
 	next  scheduler.JobID
 	tried scheduler.AttemptID
@@ -25,7 +25,7 @@ type story struct {
 }
 
 func tell(seed uint64, records int) *story {
-	s := &story{r: rand.New(rand.NewPCG(seed, 1)), next: 1, now: 1_800_000_000_000_000_000, all: []core.Facts{{}}}
+	s := &story{r: rand.New(rand.NewPCG(seed, 1)), next: 1, now: 1_800_000_000_000_000_000, all: []core.Changes{{}}}
 	for range records {
 		s.step()
 	}
@@ -34,7 +34,7 @@ func tell(seed uint64, records int) *story {
 
 func (s *story) step() {
 	s.now = s.now.Add(time.Duration(1+s.r.IntN(1e6)) * time.Microsecond)
-	f := core.Facts{At: s.now}
+	f := core.Changes{At: s.now}
 	if len(s.jobs) < 8 && s.r.IntN(3) == 0 {
 		s.jobs = append(s.jobs, changes.Job{
 			ID: s.next, Submitted: s.now, Pool: []string{"a", "b"}[s.r.IntN(2)], State: wire.JobState_JOB_STATE_RUNNING,
@@ -65,7 +65,7 @@ func (s *story) step() {
 	}
 	s.jobs = stay
 	s.steps = append(s.steps, f)
-	s.all = append(s.all, core.Facts{At: s.now, ChangeSet: changes.ChangeSet{Jobs: slices.Clone(s.jobs)}})
+	s.all = append(s.all, core.Changes{At: s.now, ChangeSet: changes.ChangeSet{Jobs: slices.Clone(s.jobs)}})
 }
 
 func (s *story) attempt(job scheduler.JobID) changes.Attempt {

@@ -57,8 +57,8 @@ func (c *cluster) open() {
 	if err != nil {
 		c.Fatal(err)
 	}
-	h.BeginAt(c.record, &core.Facts{})
-	c.history, c.model = h, readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 5}, core.Facts{})
+	h.BeginAt(c.record, &core.Changes{})
+	c.history, c.model = h, readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 5}, core.Changes{})
 	c.jobs = New(c.model, h)
 }
 
@@ -69,7 +69,7 @@ func (c *cluster) close() {
 
 func (c *cluster) tell(r changes.ChangeSet) {
 	c.record++
-	f := core.Facts{At: base, ChangeSet: r}
+	f := core.Changes{At: base, ChangeSet: r}
 	c.history.TakeChanges(c.record, &f)
 	c.model.Enqueue(f)
 }

@@ -65,7 +65,7 @@ func NewRows() *Rows {
 
 // BeginWith notes the attempts that live when this life begins, before Apply is told of anything: how long their bundles
 // were ready was counted by the life in which they were launched.
-func (r *Rows) BeginWith(all core.Facts) {
+func (r *Rows) BeginWith(all core.Changes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, a := range all.Attempts {
@@ -76,7 +76,7 @@ func (r *Rows) BeginWith(all core.Facts) {
 }
 
 // Apply takes in what changed in a step, or all there is at the begin. Batches come in order.
-func (r *Rows) Apply(f core.Facts) {
+func (r *Rows) Apply(f core.Changes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, j := range f.Jobs {

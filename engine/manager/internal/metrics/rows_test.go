@@ -26,7 +26,7 @@ func TestPoolsAreTheSumsOfTheirJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, live := NewRows(), map[scheduler.JobID]changes.Job{}
 		for range rapid.IntRange(0, 30).Draw(t, "steps") {
-			var f core.Facts
+			var f core.Changes
 			for range rapid.IntRange(0, 3).Draw(t, "jobs") {
 				j := changes.Job{
 					ID: scheduler.JobID(rapid.IntRange(1, 6).Draw(t, "job")), Pool: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "pool"),
@@ -60,7 +60,7 @@ func TestPoolsAreBounded(t *testing.T) {
 		t.Errorf("shown are %v, want %v", got, want)
 	}
 	r := NewRows()
-	var f core.Facts
+	var f core.Changes
 	for i := range poolsMax + 5 {
 		f.Jobs = append(f.Jobs, changes.Job{ID: scheduler.JobID(i + 1), Pool: fmt.Sprint(i), Groups: 1})
 	}
@@ -103,7 +103,7 @@ func counted(t *testing.T, r *Rows, name, outcome string) (n uint64, sum float64
 func TestTimesOfAttempts(t *testing.T) {
 	at := func(d time.Duration) scheduler.Time { return scheduler.Time(0).Add(d) }
 	r := NewRows()
-	tell := func(rows ...changes.Attempt) { r.Apply(core.Facts{ChangeSet: changes.ChangeSet{Attempts: rows}}) }
+	tell := func(rows ...changes.Attempt) { r.Apply(core.Changes{ChangeSet: changes.ChangeSet{Attempts: rows}}) }
 	first := changes.Attempt{ID: 1, State: changes.Assigned, Ready: at(time.Second), Launched: at(4 * time.Second)}
 	second := changes.Attempt{ID: 2, State: changes.Assigned, Speculative: true, Launched: at(5 * time.Second)}
 	tell(first, second)
@@ -137,7 +137,7 @@ func TestTimesOfAttemptsOfTheLifeBefore(t *testing.T) {
 	r := NewRows()
 	a := changes.Attempt{ID: 1, State: changes.Running, Ready: at(1), Launched: at(4), Started: at(5)}
 	over := changes.Attempt{ID: 2, State: changes.Ended, Outcome: scheduler.Finished, Started: at(5), Since: at(6)}
-	all := core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{a, over}}}
+	all := core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{a, over}}}
 	r.BeginWith(all)
 	r.Apply(all)
 	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 0 {
@@ -145,7 +145,7 @@ func TestTimesOfAttemptsOfTheLifeBefore(t *testing.T) {
 	}
 	a.State, a.Outcome, a.Since = changes.Ended, scheduler.Finished, at(9)
 	next := changes.Attempt{ID: 3, State: changes.Assigned, Ready: at(9), Launched: at(10)}
-	r.Apply(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{a, next}}})
+	r.Apply(core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{a, next}}})
 	if n, sum := counted(t, r, "hamadryad_attempt_wait_seconds", ""); n != 1 || sum != 1 {
 		t.Errorf("of those that were launched now %d waited, %v s", n, sum)
 	}

@@ -67,7 +67,7 @@ var (
 		{describe("outputs_lost_total", "Stored outputs that were lost."), func(s core.Stats) uint64 { return s.OutputsLost }},
 		{describe("bundles_rerun_total", "Bundles that ran again because their output was lost."), func(s core.Stats) uint64 { return s.Rerun }},
 		{describe("bundles_preempted_total", "Bundle attempts that a policy took off their slots."), func(s core.Stats) uint64 { return s.Preempted }},
-		{describe("bundles_taken_back_total", "Early readers that were stopped for work they wait for."), func(s core.Stats) uint64 { return s.TakenBack }},
+		{describe("bundles_taken_back_total", "Early readers that were stopped for work they wait for."), func(s core.Stats) uint64 { return s.Reclaimed }},
 		{describe("attempts_speculative_total", "Second attempts of stragglers."), func(s core.Stats) uint64 { return s.Speculative }},
 		{describe("commits_late_total", "Commits that were refused because another attempt had committed, or theirs was given up."), func(s core.Stats) uint64 { return s.LateCommits }},
 		{describe("reports_stale_total", "Reports of attempts or launchers that were given up."), func(s core.Stats) uint64 { return s.StaleReports }},
@@ -75,7 +75,7 @@ var (
 		{describe("commands_resent_total", "Commands that were sent again because none confirmed them."), func(s core.Stats) uint64 { return s.Resent }},
 		{describe("attempts_resumed_total", "Attempts that were suspended and went on."), func(s core.Stats) uint64 { return s.Resumed }},
 		{describe("resumes_refused_total", "Suspended attempts that their launcher could not have go on."), func(s core.Stats) uint64 { return s.ResumesRefused }},
-		{describe("launchers_excluded_total", "Launchers that were excluded for a while, because attempts of several jobs failed there."), func(s core.Stats) uint64 { return s.Blamed }},
+		{describe("launchers_excluded_total", "Launchers that were excluded for a while, because attempts of several jobs failed there."), func(s core.Stats) uint64 { return s.Excluded }},
 	}
 )
 

@@ -46,7 +46,7 @@ const (
 )
 
 // largeJob tells of a job of 100,000 attempts in 20 stages, on 500 launchers, which goes on or is over.
-func largeJob(id scheduler.JobID, over bool) core.Facts {
+func largeJob(id scheduler.JobID, over bool) core.Changes {
 	r := rand.New(rand.NewPCG(uint64(id), 1))
 	now := scheduler.Time(time.Now().UnixNano())
 	begun := now - scheduler.Time(3*time.Hour)
@@ -54,7 +54,7 @@ func largeJob(id scheduler.JobID, over bool) core.Facts {
 		ID: id, Spec: &wire.JobSpec{Name: "large", Principal: &wire.Principal{Name: "ann"}}, Pool: "etl", State: wire.JobState_JOB_STATE_RUNNING, Submitted: begun,
 		Groups: benchAttempts, Finished: benchAttempts / 2, Plan: &graph.Expanded{Graph: &wire.Graph{}},
 	}
-	f := core.Facts{At: now}
+	f := core.Changes{At: now}
 	var stages []*wire.StageStatus
 	for i := range benchStages {
 		name := fmt.Sprintf("stage %d", i)
@@ -93,8 +93,8 @@ func BenchmarkPageOfALargeJob(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer h.Close()
-	h.BeginAt(0, &core.Facts{})
-	model := readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 100}, core.Facts{})
+	h.BeginAt(0, &core.Changes{})
+	model := readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 100}, core.Changes{})
 	defer model.Close()
 	for i, over := range []bool{true, false} {
 		f := largeJob(scheduler.JobID(i+1), over)

@@ -18,11 +18,11 @@ type job struct {
 }
 
 // apply takes in what changed in a step.
-func (m *Model) apply(f core.Facts) {
+func (m *Model) apply(f core.Changes) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	another := f.Decides != m.decides
-	m.decides, m.stats, m.announced = f.Decides, f.Stats, f.Announced
+	m.decides, m.stats, m.announced = f.Decides, f.Stats, f.ReservedIDs
 	r := &f.ChangeSet
 	changed := len(r.Jobs)+len(r.Stages)+len(r.Attempts)+len(r.Launchers)+len(r.Ended) > 0
 	if !changed && !another && len(r.Decided) == 0 {

@@ -14,19 +14,19 @@ import (
 func TestDecisions(t *testing.T) {
 	var before core.Stats
 	before.Decision(scheduler.DecisionLaunch, scheduler.NotRefused)
-	m := New(Bounds{JobsKept: 1}, core.Facts{Stats: before})
+	m := New(Bounds{JobsKept: 1}, core.Changes{Stats: before})
 	defer m.Close()
-	m.Enqueue(core.Facts{Stats: before, ChangeSet: changes.ChangeSet{
+	m.Enqueue(core.Changes{Stats: before, ChangeSet: changes.ChangeSet{
 		Jobs:      []changes.Job{{ID: 1, Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "ann"}}, Pool: "p"}, {ID: 2, Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "bob"}}}},
 		Launchers: []changes.Launcher{{ID: 5, Name: "l5", State: "up"}},
 	}})
 	now := before
 	for n := uint64(1); n <= 3*DecisionsMax+7; n++ {
 		now.Decision(scheduler.DecisionLaunch, scheduler.NotRefused)
-		m.Enqueue(core.Facts{At: scheduler.Time(n), Stats: now, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{{Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 5, Round: n}}}})
+		m.Enqueue(core.Changes{At: scheduler.Time(n), Stats: now, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{{Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 5, Round: n}}}})
 	}
 	now.Decision(scheduler.DecisionPreempt, scheduler.Protected)
-	m.Enqueue(core.Facts{Stats: now, ChangeSet: changes.ChangeSet{
+	m.Enqueue(core.Changes{Stats: now, ChangeSet: changes.ChangeSet{
 		Decided: []changes.Decision{{Kind: scheduler.DecisionPreempt, Job: 9, From: 2, Launcher: 6, Reason: scheduler.Protected}},
 		Ended:   []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 2}}, {Summary: &wire.JobSummary{Job: 1}}},
 	}})

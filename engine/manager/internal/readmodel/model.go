@@ -85,10 +85,10 @@ type onLauncher struct {
 
 // New returns a model of all that a core knows. Close ends its goroutine, on which also are called
 // with all that it takes in, after it; they change nothing of it.
-func New(b Bounds, all core.Facts, also ...func(core.Facts)) *Model {
+func New(b Bounds, all core.Changes, also ...func(core.Changes)) *Model {
 	m := &Model{began: all.Stats, endedByID: map[scheduler.JobID]*endedJob{}, slots: map[string]count{}}
 	m.Bound(b)
-	take := func(f core.Facts) {
+	take := func(f core.Changes) {
 		m.apply(f)
 		for _, do := range also {
 			do(f)
@@ -112,7 +112,7 @@ func (m *Model) Bound(b Bounds) {
 // Enqueue hands over what changed in a step; steps come in order. The model becomes its owner. It
 // returns at once, but when rows wait beyond queueRowsMax it waits until there is room: memory
 // is bounded, and who is answered later is not. After Close it does nothing.
-func (m *Model) Enqueue(f core.Facts) { m.queue.enqueue(f) }
+func (m *Model) Enqueue(f core.Changes) { m.queue.enqueue(f) }
 
 // Waits is how many rows were handed over and are not taken in, and beyond how many Hand waits.
 func (m *Model) Waits() (rows, most int) { return m.queue.waits(), queueRowsMax }

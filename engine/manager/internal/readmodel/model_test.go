@@ -23,7 +23,7 @@ import (
 var few = Bounds{JobsKept: 2, AttemptsKept: 3, AttemptsMax: 40}
 
 func newModel(t testing.TB, b Bounds, rows changes.ChangeSet) *Model {
-	m := New(b, core.Facts{Decides: 1, ChangeSet: rows})
+	m := New(b, core.Changes{Decides: 1, ChangeSet: rows})
 	t.Cleanup(m.Close)
 	return m
 }
@@ -69,13 +69,13 @@ func TestAttemptsOfAStatus(t *testing.T) {
 	for id := range scheduler.AttemptID(9) {
 		batch = append(batch, attempt(id+1, changes.Running))
 	}
-	m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: batch}})
+	m.Enqueue(core.Changes{ChangeSet: changes.ChangeSet{Attempts: batch}})
 	for i, id := range []scheduler.AttemptID{7, 2, 5, 1} {
-		m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{over(id, scheduler.Time(20+i), scheduler.Finished)}}})
+		m.Enqueue(core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{over(id, scheduler.Time(20+i), scheduler.Finished)}}})
 	}
 	rests, waits, stops := attempt(8, changes.Suspended), attempt(6, changes.Starved), attempt(3, changes.Stopping)
 	rests.Since, rests.Suspended, stops.Reason = 30, 4, "killed by ann"
-	m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{stops, waits, rests}}})
+	m.Enqueue(core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{stops, waits, rests}}})
 	s := m.status(t, 1)
 	if got, want := ids(s), []uint64{2, 5, 1, 3, 4, 6, 8, 9}; !slices.Equal(got, want) {
 		t.Errorf("shown are %v, want %v", got, want)
@@ -110,7 +110,7 @@ func TestWhyAJobWaits(t *testing.T) {
 		}
 	}
 	tell := func(decides uint64, launchers ...changes.Launcher) {
-		m.Enqueue(core.Facts{Decides: decides, ChangeSet: changes.ChangeSet{Jobs: []changes.Job{j}, Launchers: launchers}})
+		m.Enqueue(core.Changes{Decides: decides, ChangeSet: changes.ChangeSet{Jobs: []changes.Job{j}, Launchers: launchers}})
 	}
 	told("waits to be admitted by the policy")
 	j.State = wire.JobState_JOB_STATE_RUNNING
@@ -151,9 +151,9 @@ func endOf(id uint64, state wire.JobState) *wire.JobStatus {
 // What is made of its message does not change it.
 func TestJobsThatEnd(t *testing.T) {
 	m := newModel(t, few, changes.ChangeSet{Jobs: []changes.Job{aJob(1), aJob(2), aJob(3), aJob(4)}})
-	m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(1, changes.Running)}}})
+	m.Enqueue(core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(1, changes.Running)}}})
 	for _, id := range []uint64{3, 1, 4} {
-		m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{endOf(id, wire.JobState_JOB_STATE_KILLED)}}})
+		m.Enqueue(core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{endOf(id, wire.JobState_JOB_STATE_KILLED)}}})
 	}
 	list := func(all bool) (ids []uint64) {
 		jobs, err := m.Jobs(t.Context(), all)
@@ -198,7 +198,7 @@ func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 		var q queue
 		var taken []uint64
 		free := make(chan struct{})
-		q.init(func(f core.Facts) { <-free; taken = append(taken, f.Decides) })
+		q.init(func(f core.Changes) { <-free; taken = append(taken, f.Decides) })
 		settled := func(within time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
@@ -206,7 +206,7 @@ func TestAReadSeesWhatWasHandedOver(t *testing.T) {
 		}
 		handed := uint64(0)
 		hand := func(rows int) {
-			q.enqueue(core.Facts{Decides: handed + 1, ChangeSet: changes.ChangeSet{Decided: make([]changes.Decision, rows)}})
+			q.enqueue(core.Changes{Decides: handed + 1, ChangeSet: changes.ChangeSet{Decided: make([]changes.Decision, rows)}})
 			handed++
 		}
 		if err := settled(0); err != nil {
@@ -262,7 +262,7 @@ func TestRevisions(t *testing.T) {
 		{changes.ChangeSet{Stages: []changes.Stage{{Job: 2}}}, "4 3 2 4"},
 		{changes.ChangeSet{Ended: []*wire.JobStatus{endOf(1, wire.JobState_JOB_STATE_FAILED)}}, "5 3 5 4"},
 	} {
-		if m.Enqueue(core.Facts{ChangeSet: c.rows}); get() != c.want {
+		if m.Enqueue(core.Changes{ChangeSet: c.rows}); get() != c.want {
 			t.Errorf("%v: revisions %s, want %s", c.rows, get(), c.want)
 		}
 	}
@@ -280,9 +280,9 @@ func TestAttemptsAreBounded(t *testing.T) {
 			batch[i].Reason = "because"
 			next++
 		}
-		m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: batch}})
+		m.Enqueue(core.Changes{ChangeSet: changes.ChangeSet{Attempts: batch}})
 	}
-	m.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(next, changes.Running)}}})
+	m.Enqueue(core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{attempt(next, changes.Running)}}})
 	next++
 	more(5*chunkRows, func(i int) scheduler.AttemptOutcome {
 		if i%16 == 0 {
@@ -360,11 +360,11 @@ type plain struct {
 // What is listed is what a walk over all rows finds, whatever comes in whatever order, and twice.
 func TestLikeAWalkOverAllRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := New(Bounds{JobsKept: 3, AttemptsKept: 4, AttemptsMax: 1000}, core.Facts{})
+		m := New(Bounds{JobsKept: 3, AttemptsKept: 4, AttemptsMax: 1000}, core.Changes{})
 		defer m.Close()
 		p := plain{jobs: map[scheduler.JobID]changes.Job{}, attempts: map[scheduler.AttemptID]changes.Attempt{}}
 		for range rapid.IntRange(1, 12).Draw(t, "batches") {
-			f := core.Facts{ChangeSet: p.draw(t)}
+			f := core.Changes{ChangeSet: p.draw(t)}
 			m.Enqueue(f)
 			if rapid.Bool().Draw(t, "twice") {
 				m.Enqueue(f)
@@ -515,9 +515,9 @@ func BenchmarkApply(b *testing.B) {
 		}
 		return a
 	}
-	var steps []core.Facts
+	var steps []core.Changes
 	for rows < b.N {
-		f := core.Facts{Decides: 1}
+		f := core.Changes{Decides: 1}
 		for range batch / 3 {
 			f.Attempts = append(f.Attempts, one(next, changes.Assigned, 0))
 			if next > live/2 {

@@ -63,7 +63,7 @@ const (
 // announcedMax is up to which number jobs are looked for among those that are announced.
 const announcedMax = 50
 
-func (o *oracle) told(c *core.Core, f core.Facts) error {
+func (o *oracle) told(c *core.Core, f core.Changes) error {
 	if o.core != c {
 		o.begin(c)
 		return nil
@@ -89,7 +89,7 @@ func (o *oracle) begin(c *core.Core) {
 
 func of(c *core.Core) *Model {
 	set := c.Settings()
-	return New(Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, c.AllFacts())
+	return New(Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, c.AllChanges())
 }
 
 // whole holds a model of all against the core.

@@ -16,7 +16,7 @@ const queueRowsMax = 1 << 16
 type queue struct {
 	mu      sync.Mutex
 	changed sync.Cond // something came or went
-	waiting []core.Facts
+	waiting []core.Changes
 	rows    int // in waiting, and in what is being taken in
 	handed  uint64
 	applied uint64
@@ -32,7 +32,7 @@ type reader struct {
 }
 
 // init starts the goroutine, which has apply take in one batch after the other.
-func (q *queue) init(apply func(core.Facts)) {
+func (q *queue) init(apply func(core.Changes)) {
 	q.changed.L, q.over = &q.mu, make(chan struct{})
 	go func() {
 		defer close(q.over)
@@ -47,7 +47,7 @@ func (q *queue) init(apply func(core.Facts)) {
 	}()
 }
 
-func (q *queue) next() (f core.Facts, more bool) {
+func (q *queue) next() (f core.Changes, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.waiting) == 0 {
@@ -56,7 +56,7 @@ func (q *queue) next() (f core.Facts, more bool) {
 		}
 		q.changed.Wait()
 	}
-	f, q.waiting[0] = q.waiting[0], core.Facts{}
+	f, q.waiting[0] = q.waiting[0], core.Changes{}
 	if q.waiting = q.waiting[1:]; len(q.waiting) == 0 {
 		q.waiting = nil
 	}
@@ -75,7 +75,7 @@ func (q *queue) taken(rows int) {
 	q.changed.Broadcast()
 }
 
-func (q *queue) enqueue(f core.Facts) {
+func (q *queue) enqueue(f core.Changes) {
 	rows := rowsOf(&f.ChangeSet)
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -82,7 +82,7 @@ func BenchmarkJobs(b *testing.B) {
 			State: wire.JobState_JOB_STATE_RUNNING, Pool: fmt.Sprint("pool", i%20), Submitted: base,
 		})
 	}
-	w.model.Enqueue(core.Facts{ChangeSet: changes.ChangeSet{Jobs: rows}})
+	w.model.Enqueue(core.Changes{ChangeSet: changes.ChangeSet{Jobs: rows}})
 	for _, query := range []string{"", "?state=running", "?state=failed", "?user=user7", "?pool=pool9&user=user9", "?name=job+99999", "?user=nobody", "?limit=1000", fmt.Sprintf("?cursor=%s", *request.Cursor(request.Jobs, request.Number(scheduler.JobID(500))))} {
 		b.Run("jobs"+query, func(b *testing.B) { each(b, w.mux, "/jobs"+query) })
 	}

@@ -35,13 +35,13 @@ func TestWhatNoRowTellsIsHeardOf(t *testing.T) {
 		}
 		launcher := func(free int) func() {
 			return func() {
-				w.tell(core.Facts{ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, Name: "l1", State: "up", Free: []scheduler.SlotCount{{Kind: "default", Count: free}}}}}})
+				w.tell(core.Changes{ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, Name: "l1", State: "up", Free: []scheduler.SlotCount{{Kind: "default", Count: free}}}}}})
 			}
 		}
 		decides := func(generation uint64) func() {
 			return func() {
 				w.records++
-				f := core.Facts{Decides: generation}
+				f := core.Changes{Decides: generation}
 				w.history.TakeChanges(w.records, &f)
 				w.model.Enqueue(f)
 			}

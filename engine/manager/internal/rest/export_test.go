@@ -67,7 +67,7 @@ func TestExport(t *testing.T) {
 		}
 	}
 	export()
-	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Attempts: rest}})
+	w.tell(core.Changes{ChangeSet: changes.ChangeSet{Attempts: rest}})
 	w.end(1, "ann")
 	export()
 	if a := w.ask("GET", "/api/v1/jobs/job-9/export", "", nil); a.StatusCode != http.StatusNotFound {

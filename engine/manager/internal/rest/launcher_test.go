@@ -30,17 +30,17 @@ func TestHowBusyALauncherIs(t *testing.T) {
 // says so.
 func TestLauncherIsDescribed(t *testing.T) {
 	w := newWorld(t)
-	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, Name: "l1", Host: "h", State: "up"}, {ID: 2, Name: "l2", Host: "h", State: "lost"}, {
+	w.tell(core.Changes{ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, Name: "l1", Host: "h", State: "up"}, {ID: 2, Name: "l2", Host: "h", State: "lost"}, {
 		ID: 4, Name: "l4", Host: "h", State: "excluded", ExcludedFor: []scheduler.JobID{7, 8}, ExcludedUntil: scheduler.Time(time.Date(2026, 5, 4, 13, 14, 15, 0, time.Local).UnixNano()),
 	}}}})
 	w.job(1, "ann", 3)
 	w.job(2, secretive, 3)
 	for id := range scheduler.AttemptID(100) {
 		row := changes.Attempt{ID: id + 1, Job: scheduler.JobID(1 + id%2), Launcher: 1, On: "l1", Stage: 0, Index: int32(id % 90), State: changes.Running, Started: base}
-		w.tell(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{row}}})
+		w.tell(core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{row}}})
 		if id < 90 {
 			row.State, row.Outcome, row.Since = changes.Ended, scheduler.Finished, base.Add(1e9)
-			w.tell(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{row}}})
+			w.tell(core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{row}}})
 		}
 	}
 	var l restapi.LauncherDetails

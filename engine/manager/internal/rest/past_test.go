@@ -96,7 +96,7 @@ func TestTheWholeIsOfNow(t *testing.T) {
 		time.Sleep(time.Until(time.Unix(0, int64(base)).Add(time.Hour)))
 		w := newWorld(t)
 		w.job(1, "ann", 9)
-		w.tell(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{{ID: 1, Job: 1, On: "oak", State: changes.Running, Launched: base, Started: base}}}})
+		w.tell(core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{{ID: 1, Job: 1, On: "oak", State: changes.Running, Launched: base, Started: base}}}})
 		w.pastJob(2, "ann", 70)
 		until := func(job string) time.Time {
 			whole, err := w.server.GetWhole(t.Context(), WholeQuery{Job: job})

@@ -118,7 +118,7 @@ func TestQueue(t *testing.T) {
 	}
 	gone := scheduler.JobID(1)
 	ids, _ = w.queueOf("", 4, func() { // the job that was shown last starts, and another one comes
-		w.model.Enqueue(core.Facts{Decides: 3, ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(gone)}}}}})
+		w.model.Enqueue(core.Changes{Decides: 3, ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: uint64(gone)}}}}})
 		gone++
 		w.job(100+gone, "ann", 1)
 	})
@@ -231,11 +231,11 @@ func TestPolicy(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 3)
 	w.job(2, secretive, 3)
-	w.model.Enqueue(core.Facts{Decides: 3, ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, Name: "l1", State: "up"}}}})
+	w.model.Enqueue(core.Changes{Decides: 3, ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{{ID: 1, Name: "l1", State: "up"}}}})
 	var stats core.Stats
 	stats.Decision(scheduler.DecisionLaunch, scheduler.NoCapacity)
 	for round := range uint64(10) {
-		w.model.Enqueue(core.Facts{At: base, Decides: 3, Stats: stats, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{
+		w.model.Enqueue(core.Changes{At: base, Decides: 3, Stats: stats, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{
 			{Generation: 3, Round: round, Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 1, Count: 1},
 			{Generation: 3, Round: round, Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 2, Reason: scheduler.NoCapacity, Detail: "2 of 3"},
 			{Generation: 3, Round: round, Kind: scheduler.DecisionLaunch, Job: 2, Launcher: 1},
@@ -261,7 +261,7 @@ func TestPolicy(t *testing.T) {
 				break
 			}
 			cursor = *l.Next
-			w.model.Enqueue(core.Facts{Decides: 3, Stats: stats, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{{Kind: scheduler.DecisionLaunch, Job: 2}}}})
+			w.model.Enqueue(core.Changes{Decides: 3, Stats: stats, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{{Kind: scheduler.DecisionLaunch, Job: 2}}}})
 		}
 		if len(seen) != want {
 			t.Errorf("%s: %d came, want %d", query, len(seen), want)

@@ -164,8 +164,8 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 		t.Fatal(err)
 	}
 	w.kept.of = w.history
-	w.history.BeginAt(0, &core.Facts{})
-	w.model = readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 1000}, core.Facts{})
+	w.history.BeginAt(0, &core.Changes{})
+	w.model = readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 1000}, core.Changes{})
 	t.Cleanup(func() {
 		w.model.Close()
 		if err := w.history.Close(); err != nil {
@@ -182,7 +182,7 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 }
 
 // tell tells history of a step, and then the model.
-func (w *world) tell(f core.Facts) {
+func (w *world) tell(f core.Changes) {
 	w.records++
 	f.Decides = 3
 	w.history.TakeChanges(w.records, &f)
@@ -200,7 +200,7 @@ func (w *world) jobThatWaits(id scheduler.JobID, user string, nodes int, said sc
 		Stages:      []*wire.Stage{{Name: "map", Nodes: uint32(nodes)}, {Name: "reduce", Nodes: 1}},
 		Connections: []*wire.Connection{{FromStage: 0, ToStage: 1, Pattern: wire.Pattern_PATTERN_MERGE, Kind: wire.ChannelKind_CHANNEL_KIND_FILE}},
 	}
-	w.tell(core.Facts{ChangeSet: changes.ChangeSet{
+	w.tell(core.Changes{ChangeSet: changes.ChangeSet{
 		Jobs: []changes.Job{{
 			ID: id, Spec: &wire.JobSpec{Name: fmt.Sprintf("name of %v", id), Principal: &wire.Principal{Name: user}}, Plan: &graph.Expanded{Graph: g},
 			StageNames: []string{"map", "reduce"}, State: wire.JobState_JOB_STATE_RUNNING, Pool: "default", Submitted: base, Groups: nodes + 1,
@@ -212,7 +212,7 @@ func (w *world) jobThatWaits(id scheduler.JobID, user string, nodes int, said sc
 
 // end tells that a job is over.
 func (w *world) end(id scheduler.JobID, user string) {
-	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{
+	w.tell(core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{{
 		Summary: &wire.JobSummary{Job: uint64(id), Name: fmt.Sprintf("name of %v", id), User: user, Pool: "default", State: wire.JobState_JOB_STATE_FAILED, Submitted: int64(base), Ended: int64(base.Add(time.Minute))},
 		Failure: &wire.Failure{Message: "wrong"}, Stages: []*wire.StageStatus{{Name: "map", Nodes: 1, Finished: 1}, {Name: "reduce", Nodes: 1}},
 	}}}})
@@ -284,14 +284,14 @@ func (w *world) attempts(job scheduler.JobID, from, n int, seed uint64) []change
 			rows[i].State, rows[i].Outcome, rows[i].Since = changes.Running, 0, 0
 		}
 	}
-	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Attempts: rows}})
+	w.tell(core.Changes{ChangeSet: changes.ChangeSet{Attempts: rows}})
 	return rows
 }
 
 // What is asked in each way that the document has is answered as it says, and tells what there is.
 func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	w := newWorld(t)
-	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{
+	w.tell(core.Changes{ChangeSet: changes.ChangeSet{Launchers: []changes.Launcher{
 		{ID: 1, Name: "l1", Host: "h", State: "up", Slots: []scheduler.SlotCount{{Kind: "default", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "default", Count: 3}}, Memory: 100, MemoryFree: 50, Running: 1},
 		{ID: 2, Name: "l2", Host: "h", State: "lost"},
 	}}})
@@ -364,7 +364,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 func TestNoTimeIsShown(t *testing.T) {
 	w := newWorld(t)
 	w.job(1, "ann", 2)
-	w.tell(core.Facts{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{
+	w.tell(core.Changes{ChangeSet: changes.ChangeSet{Attempts: []changes.Attempt{
 		{ID: 1, Job: 1, On: "l1", Launcher: 1, State: changes.Ended, Outcome: scheduler.Finished, Ready: base, Launched: base, Started: base, Since: base},
 		{ID: 2, Job: 1, On: "l1", Launcher: 1, State: changes.Ended, Outcome: scheduler.Killed, Ready: base, Launched: base, Since: base},
 	}}})
