@@ -4,8 +4,8 @@
 //
 //	c := core.New(core.DefaultSettings())
 //	for batch := range inputs {
-//		if ask := c.Take(batch); ask != nil { ... }
-//		for _, action := range c.Rest() { ... }
+//		if ask := c.Decide(batch); ask != nil { ... }
+//		for _, action := range c.Effects() { ... }
 //	}
 //
 // The same state and the same batch always give the same actions. Nothing here reads a clock or

@@ -34,7 +34,7 @@ type (
 	Reply           = step.Reply
 	SettingsVerdict = step.SettingsVerdict
 	JobsChanged     = step.JobsChanged
-	Changes           = step.Changes
+	Changes         = step.Changes
 	LogLine         = step.LogLine
 	Level           = step.Level
 	Attr            = step.Attr
@@ -45,9 +45,9 @@ const ReasonGivenUp = membership.ReasonGivenUp
 
 // Whose word a SettingsVerdict is.
 const (
-	VerdictAnswered     = step.VerdictAnswered
+	VerdictAnswered = step.VerdictAnswered
 	VerdictTimedOut = step.VerdictTimedOut
-	VerdictNotAsked     = step.VerdictNotAsked
+	VerdictNotAsked = step.VerdictNotAsked
 )
 
 // The levels of log lines.

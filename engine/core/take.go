@@ -11,10 +11,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A step has two parts. Take takes one batch and decides all; what it returns is the round
-// for the policy, if one starts: that thinks while the caller calls Rest, which says what
-// else is to be done, and logs the batch. The batch and its messages must not be changed
-// afterwards.
+// Decide is the first part of a step: it takes one batch and decides everything. It returns the
+// round for the policy, if one starts, which thinks while the caller calls Effects and logs the
+// batch. The batch and its messages must not be changed afterwards.
 func (c *Core) Decide(b *wire.Batch) *AskPolicy {
 	c.state.Step.Begin(scheduler.Time(b.GetAt()))
 	c.outbound.Dispatch.Feeds.Begin(c.state.Step.Now, c.state.Step.Set.CommandBytes)
@@ -33,26 +32,26 @@ func (c *Core) Decide(b *wire.Batch) *AskPolicy {
 	return c.rounds.StartRound()
 }
 
-// Effects is the second part of a step: what is to be done beside the round, in order.
+// Effects is the second part of a step: what the caller is to do beside the round, in order.
 func (c *Core) Effects() []Action {
-	news, tells := c.Changes()
+	changed, wanted := c.Changes()
 	c.emitChangedJobs()
-	todo := c.state.Step.Effects()
-	actions := make([]Action, 0, len(todo)+1)
-	if tells {
-		actions = append(actions, news)
+	effects := c.state.Step.Effects()
+	actions := make([]Action, 0, len(effects)+1)
+	if wanted {
+		actions = append(actions, changed)
 	}
-	for i := range todo {
-		if next := prefetch.Next(todo, i); next != nil {
+	for i := range effects {
+		if next := prefetch.Next(effects, i); next != nil {
 			state.PrefetchSpecs(next)
 		}
-		actions = append(actions, c.action(&todo[i]))
+		actions = append(actions, c.action(&effects[i]))
 	}
 	c.state.Step.End()
 	return actions
 }
 
-// Step is both parts one after the other. The round is the first action.
+// Step is Decide and Effects, one after the other. The round is the first action.
 func (c *Core) Step(b *wire.Batch) []Action {
 	ask := c.Decide(b)
 	actions := c.Effects()

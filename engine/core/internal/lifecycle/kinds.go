@@ -89,7 +89,7 @@ func (bs *Bundles) othersOf(j *state.Job) map[int]string {
 	return kinds
 }
 
-// most is capacity.Most, remembered until launchers come or go.
+// most is resources.Most, remembered until launchers come or go.
 func (bs *Bundles) most(kind string) int {
 	if moves := bs.resources.Moves(); bs.kinds == nil || bs.kindsAt != moves {
 		bs.kinds, bs.kindsAt = map[string]int{}, moves

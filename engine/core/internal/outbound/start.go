@@ -31,7 +31,7 @@ func (dp *Dispatcher) SendStart(a *state.Attempt) {
 	dp.Command(a.Launcher, dp.StartCommand(a))
 }
 
-// SendStartDeferred is sendStart for a plain bundle: the command is written when the step's
+// SendStartDeferred is SendStart for a bundle whose start is final: the command is written when the step's
 // round is on its way to the policy, which need not wait for it.
 func (dp *Dispatcher) SendStartDeferred(a *state.Attempt) {
 	dp.unconfirmed(a)

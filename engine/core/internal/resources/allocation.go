@@ -48,7 +48,7 @@ func (c *Resources) Allocate(b Bundle, where []*Launcher) string {
 	return ""
 }
 
-// ReleaseSlots gives back a holding's slots, of an attempt that is suspended, and of its memory
+// ReleaseSlots gives back an allocation's slots, of an attempt that is suspended, and of its memory
 // what goes to swap: to the reservation that it names, or to all.
 func (c *Resources) ReleaseSlots(l *Launcher, h *Allocation) {
 	if !h.HasSlots {
@@ -58,7 +58,7 @@ func (c *Resources) ReleaseSlots(l *Launcher, h *Allocation) {
 	c.giveBack(l, h, h.Slots, l.moveToSwap(h, +1))
 }
 
-// ReleaseAllOf gives back all of a holding.
+// ReleaseAllOf gives back all of an allocation.
 func (c *Resources) ReleaseAllOf(l *Launcher, h *Allocation) {
 	slots, memory := 0, h.Memory
 	if h.HasSlots {
@@ -85,7 +85,7 @@ func (c *Resources) giveBack(l *Launcher, h *Allocation, slots int, memory int64
 	l.freeMemory += memory
 }
 
-// AllocationOn is a holding and where it is.
+// AllocationOn is an allocation and where it is.
 type AllocationOn struct {
 	On *Launcher
 	*Allocation
@@ -135,14 +135,14 @@ func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, mem
 		b, d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, slots, Size(memory))
 }
 
-// Adopt counts a holding in that was read from a checkpoint.
+// Adopt counts an allocation in that was read from a checkpoint.
 func (l *Launcher) Adopt(h *Allocation) {
 	if !h.HasSlots {
 		l.moveToSwap(h, +1)
 	}
 }
 
-// moveToSwap counts holdings that gave back their slots. It returns how much memory goes to swap
+// moveToSwap counts allocations that gave back their slots. It returns how much memory goes to swap
 // with it, or comes back when it is negative.
 func (l *Launcher) moveToSwap(h *Allocation, n int) (swapped int64) {
 	before := l.inSwap(l.suspendedMemory)

@@ -9,7 +9,7 @@ import (
 )
 
 // Check recounts all that is counted: what is free, held and reserved against what there
-// is, and victims against the holdings. Holdings are those of the attempts on a launcher.
+// is, and victims against the allocations. Allocations are those of the attempts on a launcher.
 func (c *Resources) Check(now scheduler.Time, holdings func(scheduler.LauncherID) iter.Seq[*Allocation]) error {
 	victims := map[uint64]int{}
 	up := 0

@@ -123,7 +123,7 @@ func (c *Resources) codePart(w *checkpoint.Codec, p *part) {
 // CodeChanged codes whose offers are to be looked at.
 func (c *Resources) CodeChanged(w *checkpoint.Codec) { checkpoint.Nums(w, &c.offersChanged) }
 
-// CodeFreedAndTopology codes what TakeRoomier and TakeReplaced are to say.
+// CodeFreedAndTopology codes what TakeCapacityFreed and TakeTopologyChanged are to say.
 func (c *Resources) CodeFreedAndTopology(w *checkpoint.Codec) {
 	checkpoint.Flag(w, &c.capacityFreed)
 	checkpoint.Flag(w, &c.topologyChanged)

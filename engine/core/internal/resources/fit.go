@@ -10,7 +10,7 @@ import (
 // Freed is what victims would free, by launcher.
 type Freed map[scheduler.LauncherID]*room
 
-// Add counts a holding in, of an attempt that is suspended or stopped.
+// Add counts an allocation in, of an attempt that is suspended or stopped.
 func (f Freed) Add(l *Launcher, h *Allocation, suspend bool) {
 	x := f[l.ID]
 	if x == nil {
@@ -95,7 +95,7 @@ func (c *Resources) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*
 	return true
 }
 
-// FitsForResume says whether a bundle's holdings that gave back their slots would find them,
+// FitsForResume says whether a bundle's allocations that gave back their slots would find them,
 // and memory for what they have in swap, in what is free, reserved for that bundle alone and freed.
 func (c *Resources) FitsForResume(b scheduler.BundleID, list []AllocationOn, freed Freed) bool {
 	rooms := map[scheduler.LauncherID]*room{}

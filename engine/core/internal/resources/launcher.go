@@ -16,13 +16,13 @@ type Launcher struct {
 	Draining        bool
 	Excluded        bool // the site avoids it for a while
 	offerChanged    bool // since told
-	dirty           bool // in Capacity.touched
+	dirty           bool // in Resources.dirty
 	Name            string
 	Host, Rack      string
 	free            Slots // neither held nor reserved; kinds with none may be listed
 	freeMemory      int64
 	parts           []*part         // of reservations, in order of those
-	suspended       int             // holdings that gave back their slots
+	suspended       int             // allocations that gave back their slots
 	suspendedMemory int64           // that those hold, in swap and in memory
 	swap            int64           // for that, in all
 	lastOffer       scheduler.Offer // the last offer the policy was told
@@ -68,7 +68,7 @@ func (l *Launcher) FreeSwap() int64 { return l.swap - l.inSwap(l.suspendedMemory
 // inSwap is how much of the memory of what is suspended does not count in memory.
 func (l *Launcher) inSwap(parked int64) int64 { return scheduler.InSwap(parked, l.swap) }
 
-// SuspendedMemory returns how many holdings gave back their slots, and the bytes that those hold.
+// SuspendedMemory returns how many allocations gave back their slots, and the bytes that those hold.
 func (l *Launcher) SuspendedMemory() (n int, memory int64) { return l.suspended, l.suspendedMemory }
 
 // FreeMemory returns the memory that is neither held nor reserved, in bytes.
@@ -86,7 +86,7 @@ func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
 }
 
 // Clone returns a copy that stays while the launcher changes. It has nothing reserved:
-// reservations are cloned with Capacity.
+// reservations are cloned with Resources.
 func (l *Launcher) Clone() Launcher {
 	f := *l
 	f.free, f.slots, f.excludedBy = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.excludedBy)

@@ -16,10 +16,10 @@ func (c *Resources) OfferChanged(l *Launcher) {
 	}
 }
 
-// EnableChanges has TakeTouched tell from now on. Nothing is decided by it.
+// EnableChanges has DrainDirty tell from now on. Nothing is decided by it.
 func (c *Resources) EnableChanges() { c.changesEnabled = true }
 
-// MarkDirty has TakeTouched tell of a launcher.
+// MarkDirty has DrainDirty tell of a launcher.
 func (c *Resources) MarkDirty(l *Launcher) {
 	if c.changesEnabled && !l.dirty {
 		l.dirty = true

@@ -99,7 +99,7 @@ func (c *Resources) Reserve(r Reservation) *Reservation {
 	return &r
 }
 
-// AddVictim has a reservation keep what a holding gives back.
+// AddVictim has a reservation keep what an allocation gives back.
 func (c *Resources) AddVictim(r *Reservation, h *Allocation) {
 	c.VictimDone(h) // of one that it was to be suspended for
 	h.Reservation = r.ID
@@ -117,7 +117,7 @@ func (c *Resources) VictimDone(h *Allocation) {
 	c.ReleaseIfEmpty(r)
 }
 
-// partFor returns the part that takes what a holding gives back, or nil.
+// partFor returns the part that takes what an allocation gives back, or nil.
 func (c *Resources) partFor(l *Launcher, h *Allocation) *part {
 	if h.Reservation == 0 {
 		return nil

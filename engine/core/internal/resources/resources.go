@@ -17,7 +17,7 @@ type Resources struct {
 	capacityFreed   bool                   // something got free
 	topologyChanged bool                   // launchers came or went
 	changesEnabled  bool                   // touched is kept
-	dirty           []scheduler.LauncherID // that changed since TakeTouched
+	dirty           []scheduler.LauncherID // that changed since DrainDirty
 }
 
 // Add has a launcher known that is not up, and stays where it is in memory.
@@ -48,7 +48,7 @@ func (c *Resources) TakeTopologyChanged() bool {
 	return was
 }
 
-// MarkCapacityFreed has TakeRoomier say that something got free: whoever decides may do more
+// MarkCapacityFreed has TakeCapacityFreed say that something got free: whoever decides may do more
 // with what there is.
 func (c *Resources) MarkCapacityFreed() { c.capacityFreed = true }
 

@@ -30,7 +30,7 @@ type Attempt struct {
 	Progress         float64
 	Work             *wire.Work
 	ProgressNotified scheduler.Time // of its progress
-	dirty            bool           // in News.attempts
+	dirty            bool           // in DirtySet.attempts
 	countedSuspended bool           // its nodes count as suspended
 }
 

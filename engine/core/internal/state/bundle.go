@@ -65,10 +65,10 @@ type Commit struct {
 	Report        *wire.AttemptEnded // work, files and counters
 }
 
-// ID is capacity.Bundle's.
+// ID is resources.Bundle's.
 func (b *Bundle) ID() scheduler.BundleID { return b.id }
 
-// JobID is capacity.Bundle's.
+// JobID is resources.Bundle's.
 func (b *Bundle) JobID() scheduler.JobID { return b.Job.ID }
 
 // Width is how many groups the bundle has.

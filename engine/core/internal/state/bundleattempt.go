@@ -13,7 +13,7 @@ type BundleAttempt struct {
 	Bundle      *Bundle
 	Attempts    []*Attempt // by group
 	Commits     []*Commit  // by group, of those that finished
-	Token       []byte     // of its data connections, by an earlier manager; nil: as State.Token says
+	Token       []byte     // of its data connections, by an earlier manager; nil: as Cluster.Token says
 	Speculative bool
 	PeersSent   bool // its attempts were told where the others listen
 	Launched    scheduler.Time
@@ -28,7 +28,7 @@ type BundleAttempt struct {
 	toSuspend  scheduler.Time           // when it was last preempted to be suspended; 0: never
 	suspendFor scheduler.JobID          // for whom
 	suspended  scheduler.Time           // since when its last attempt was; 0: it is not
-	suspension uint64                   // its number in State.Suspended; not in checkpoints, which have the order
+	suspension uint64                   // its number in Cluster.Suspended; not in checkpoints, which have the order
 }
 
 // Live is how many of its attempts live.

@@ -45,7 +45,7 @@ func (st *Cluster) Check() error {
 	return nil
 }
 
-// Holdings are those of the attempts that live on a launcher.
+// Allocations are those of the attempts that live on a launcher.
 func (st *Cluster) Holdings(id scheduler.LauncherID) iter.Seq[*resources.Allocation] {
 	return func(yield func(*resources.Allocation) bool) {
 		for _, a := range st.Launchers.Get(id).Attempts {

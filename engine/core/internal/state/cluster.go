@@ -32,7 +32,7 @@ type Cluster struct {
 	ByName    map[string]*Launcher
 	Aliases   map[string]string // hosts by their further names; nil: made when it is next used
 
-	Suspended  idmap.Index[uint64, BundleAttempt] // runs that wait to be resumed, by Run.Suspension: the first suspended first
+	Suspended  idmap.Index[uint64, BundleAttempt] // runs that wait to be resumed, by BundleAttempt.suspension: the first suspended first
 	suspension uint64                             // the last number given
 
 	dirtyJobs []*Job // in this step

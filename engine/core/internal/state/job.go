@@ -80,7 +80,7 @@ type Job struct {
 	Admitted  scheduler.Time
 	Inputs    dataflow.Inputs    // of its groups
 	First     scheduler.BundleID // of its bundles; those of one that opened has not come to lack their ids
-	Closed    int                // bundles that stopAll, then leave, has come to
+	Closed    int                // bundles that stopAll, then remove, has come to
 	Shapes    []shape            // distinct demands of its bundles
 	largest   int64              // memory of a group, bytes
 

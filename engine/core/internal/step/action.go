@@ -47,9 +47,9 @@ type AskPolicy struct {
 // StartPolicy starts a generation of the policy, beside the running one if there
 // is one. A PolicyStarted or PolicyFailed input is to follow.
 type StartPolicy struct {
-	Generation  uint64
-	Environment scheduler.Environment
-	SnapshotMaker    // which makes the snapshot, beside the core
+	Generation    uint64
+	Environment   scheduler.Environment
+	SnapshotMaker // which makes the snapshot, beside the core
 }
 
 // SnapshotMaker is what a snapshot is made of.
@@ -81,7 +81,7 @@ type Reply struct {
 type SettingsVerdict struct {
 	Generation    uint64 // that took it over; 0: none did
 	Version       uint64
-	Source          VerdictSource
+	Source        VerdictSource
 	Problems      scheduler.Problems // why it was not taken over; none when it was
 	Abilities     scheduler.Ability  // from now on; 0: as before
 	ProgressEvery time.Duration      // of Abilities
@@ -148,5 +148,5 @@ func (PolicyGone) isAction()      {}
 func (Reply) isAction()           {}
 func (SettingsVerdict) isAction() {}
 func (JobsChanged) isAction()     {}
-func (Changes) isAction()           {}
+func (Changes) isAction()         {}
 func (LogLine) isAction()         {}

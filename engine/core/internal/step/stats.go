@@ -23,7 +23,7 @@ type Stats struct {
 	Speculative         uint64
 	Preempted           uint64 // bundle attempts
 	Reclaimed           uint64
-	Excluded              uint64
+	Excluded            uint64
 	Resumed             uint64 // attempts that were suspended and go on
 	ResumesRefused      uint64 // by launchers
 	ReservationsExpired uint64

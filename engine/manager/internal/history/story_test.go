@@ -17,8 +17,8 @@ import (
 type story struct {
 	r     *rand.Rand
 	steps []core.Changes
-	all   []core.Changes  // all there is behind each record; all[0] is that before the first
-	jobs  []changes.Job // that live, in order of id
+	all   []core.Changes // all there is behind each record; all[0] is that before the first
+	jobs  []changes.Job  // that live, in order of id
 	next  scheduler.JobID
 	tried scheduler.AttemptID
 	now   scheduler.Time

@@ -20,7 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Job is the tally of a job beside that of its stages. The zero value has counted nothing.
+// Job is the stats of a job beside that of its stages. The zero value has counted nothing.
 type Job struct {
 	groups         int // finished
 	files          int // that accepted attempts wrote into the job's outputs
@@ -182,12 +182,12 @@ func (j *Job) Shows(id scheduler.AttemptID) bool {
 	return slices.ContainsFunc(j.ended, func(p EndedAttempt) bool { return p.ID == id })
 }
 
-// SameSums says whether two tallies have the same files and counters.
+// SameSums says whether two stats have the same files and counters.
 func (j *Job) SameSums(other *Job) bool {
 	return j.files == other.files && slices.Equal(j.sums, other.sums)
 }
 
-// Clone returns a copy that stays while the tally changes.
+// Clone returns a copy that stays while the stats change.
 func (j *Job) Clone() Job {
 	f := *j
 	f.sums, f.ended = slices.Clone(j.sums), slices.Clone(j.ended)

@@ -27,7 +27,7 @@ func (p Phase) String() string {
 	return [...]string{"waiting for its inputs", "ready", "running", "finished"}[p]
 }
 
-// Stage is the tally of a stage. The last one of a job with outputs is the one that
+// Stage is the stats of a stage. The last one of a job with outputs is the one that
 // publishes, and has no node of the graph.
 type Stage struct {
 	name     string
@@ -41,7 +41,7 @@ type Stage struct {
 	byPhase  [phases]int32
 }
 
-// NewStage returns the tally of a stage of which all nodes wait.
+// NewStage returns the stats of a stage of which all nodes wait.
 func NewStage(name string, nodes int) Stage {
 	return Stage{name: name, nodes: nodes, open: nodes, byPhase: [phases]int32{Waiting: int32(nodes)}}
 }
@@ -118,12 +118,12 @@ func (s *Stage) Row() changes.Stage {
 	}
 }
 
-// Fresh returns the tally of the same stage of which nothing was counted.
+// Fresh returns the stats of the same stage of which nothing was counted.
 func (s *Stage) Fresh() Stage {
 	return Stage{name: s.name, groups: s.groups, nodes: s.nodes, slots: s.slots}
 }
 
-// Count counts a node in a phase, for a tally that was Fresh.
+// Count counts a node in a phase, for stats that was Fresh.
 func (s *Stage) Count(p Phase) {
 	s.byPhase[p]++
 	if p != Finished {
@@ -131,7 +131,7 @@ func (s *Stage) Count(p Phase) {
 	}
 }
 
-// Check holds a tally against one that was counted anew.
+// Check holds stats against one that was counted anew.
 func (s *Stage) Check(fresh *Stage) error {
 	last := s.nodes == 0 // its group is done when the job is, and then its outputs are there
 	if s.byPhase != fresh.byPhase || !last && (s.open != fresh.open || s.done != fresh.done) {
@@ -141,7 +141,7 @@ func (s *Stage) Check(fresh *Stage) error {
 	return nil
 }
 
-// Clone returns a copy that stays while the tally changes.
+// Clone returns a copy that stays while the stats change.
 func (s *Stage) Clone() Stage {
 	f := *s
 	f.times = s.times.Clone()
