@@ -22,18 +22,13 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 	}
 	wrote := writes(r.Commits)
 	js.bundles.StoreTook(b, r.Attempts[0].Launcher.ID, wrote)
-	b.Enter(state.BundleFinished)
-	b.SetSpeculationOffered(0)
-	b.Since = js.step.Now
+	old := b.Commit(r.Commits, js.step.Now)
 	js.resources.ReleaseFor(b, b.Job.ReadyCount())
-	old := b.LastCommits
-	b.LastCommits = r.Commits
 	if b.Last() {
 		js.lastFinished(j, b.LastCommits[0].Report)
 		return
 	}
-	j.Unfinished--
-	j.CountDone(b, +1)
+	j.FinishBundle(b)
 	for i, k := range r.Commits {
 		if len(r.Commits) > 1 { // a frozen state may have it, from an earlier step
 			own := *k
@@ -159,8 +154,7 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 	f := r.Failure()
 	switch {
 	case f != nil && r.Elsewhere():
-		b.Losses++
-		if b.Losses > js.step.Set.LostMax {
+		if b.CountLoss() > js.step.Set.LostMax {
 			js.failLost(b, f.Message)
 			return true
 		}
@@ -170,8 +164,7 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 	case f != nil && f.Kind == wire.ErrorKind_ERROR_KIND_FULL:
 		return len(b.Attempts()) == 0 && js.waitForRoom(b, f)
 	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
-		b.Failures++
-		if b.Failures >= b.Job.AttemptsMax(&js.step.Set) {
+		if b.CountFailure() >= b.Job.AttemptsMax(&js.step.Set) {
 			f = proto.CloneOf(f)
 			who := ""
 			if f.Stage == "" { // such as the end of a worker's process, which tells of no node
@@ -182,7 +175,7 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 			return true
 		}
 	case f != nil || r.Lost() != "":
-		b.Losses++
+		b.CountLoss()
 		why := r.Lost()
 		if f != nil {
 			why = f.Message

@@ -126,9 +126,9 @@ func (js *Jobs) lastAttemptEnded(b *state.Bundle, r *state.BundleAttempt) {
 	end := state.FailedCommit{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
 	switch {
 	case r.Failure() != nil && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_RESOURCE && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_FULL:
-		b.Failures++
+		b.CountFailure()
 	case end.Counts(): // a launcher without room for it says nothing of the job
-		b.Losses++
+		b.CountLoss()
 	}
 	end.Failures, end.Losses = b.Failures, b.Losses
 	cleaning := j.Phase() != state.JobPublishing

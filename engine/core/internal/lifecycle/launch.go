@@ -61,7 +61,6 @@ func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher,
 		as.events.Protect(b)
 	}
 	b.AddAttempt(r)
-	b.Job.LastLaunch = as.step.Now
 	for i, a := range r.Attempts {
 		as.ids.Attempt++
 		a.ID = scheduler.AttemptID(as.ids.Attempt)

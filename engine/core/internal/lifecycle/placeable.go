@@ -30,15 +30,11 @@ func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
 		}
 		fits[s.Key] = true
 	}
-	if j.WhyNot != why {
-		j.WhyNot = why
+	changed, begins := j.NotePlaceable(why, ad.step.Now)
+	if changed {
 		ad.state.MarkDirty(j)
 	}
-	switch {
-	case why == "":
-		j.Unplaceable = 0
-	case j.Unplaceable == 0:
-		j.Unplaceable = ad.step.Now
+	if begins {
 		ad.step.SetTimer(ad.step.Set.UnplaceableAfter, step.TimerUnplaceable, uint64(j.ID))
 	}
 }

@@ -73,15 +73,11 @@ func (bs *Bundles) Recheck(b *state.Bundle) {
 
 // MakeReady offers a bundle to the policy. A job's last one the core starts by itself.
 func (bs *Bundles) MakeReady(b *state.Bundle) {
-	if b.Last() {
-		b.Job.LastMore = b.Job.MemoryForFiles()
-	}
 	if !b.Last() {
 		bs.chooseKinds(b.Job)
 	}
-	b.Enter(state.BundleReady)
+	b.EnterAt(state.BundleReady, bs.step.Now)
 	bs.state.RequeueFinishing(b.Job)
-	b.Since = bs.step.Now
 	if state.AnyExcluded(&b.Job.Exclusions, &b.Exclusions) {
 		bs.relax(b)
 	}

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
@@ -22,10 +21,7 @@ func (js *Jobs) failLost(b *state.Bundle, why string) {
 // keeps on the job's own storage.
 func (js *Jobs) OutputsLost(b *state.Bundle, i int, all bool) {
 	j := b.Job
-	k := *b.LastCommits[i]
-	k.Lost = true
-	b.LastCommits = slices.Clone(b.LastCommits) // a frozen state has the old ones
-	b.LastCommits[i] = &k
+	k := b.LoseOutput(i)
 	for _, x := range b.Nodes(i) {
 		n := j.Plan.Node(x)
 		for _, conn := range j.Inputs.OutOf(n.Stage) {
@@ -61,11 +57,7 @@ func (js *Jobs) Reopen(b *state.Bundle) {
 // reopenBundle counts a finished bundle as unfinished.
 func (js *Jobs) reopenBundle(b *state.Bundle) {
 	j := b.Job
-	b.Enter(state.BundleWaiting)
-	b.Since = js.step.Now
-	b.Losses++
-	j.Unfinished++
-	j.CountDone(b, -1)
+	b.Reopen(js.step.Now)
 	js.state.MarkDirty(j) // it may have to wait for others before it is ready
 	js.step.Stats.Rerun++
 	js.events.Notify(b, scheduler.BundleWantedAgain{At: js.step.Now, Job: j.ID, Bundle: b.ID()})

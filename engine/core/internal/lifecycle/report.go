@@ -18,8 +18,7 @@ func (as *Attempts) Started(a *state.Attempt, address string) {
 		}
 		return
 	}
-	a.Start(as.step.Now)
-	a.Address = address
+	a.StartAt(address, as.step.Now)
 	if a.Stop() == nil {
 		a.Reads.Start()
 		a.Unacked.Confirmed()
@@ -56,15 +55,12 @@ func (as *Attempts) EnsureStarted(a *state.Attempt) {
 // Progress notes how far an attempt is, and tells a policy that wants to know.
 func (as *Attempts) Progress(a *state.Attempt, m *wire.AttemptProgress) {
 	as.EnsureStarted(a)
-	a.Progress, a.Work = 0, m.GetWork()
-	if p := m.GetProgress(); p >= 0 && p <= 1 { // not-a-number is neither
-		a.Progress = float64(int64(p*1000)) / 1000
-	}
+	a.ReportProgress(m.GetProgress(), m.GetWork())
 	as.state.MarkDirty(a.BundleAttempt.Bundle.Job)
 	if a.Phase() == phase.Assigned || a.BundleAttempt.Bundle.Last() || !as.policy.Has(scheduler.AbilityProgress) || as.step.Now.Sub(a.ProgressNotified) < as.policy.Current().ProgressEvery {
 		return
 	}
-	a.ProgressNotified = as.step.Now
+	a.NotifyProgress(as.step.Now)
 	as.policy.Notify(scheduler.AttemptProgress{At: as.step.Now, Attempt: a.ID, Progress: a.Progress, Work: as.events.WorkOf(a, a.Work)})
 }
 

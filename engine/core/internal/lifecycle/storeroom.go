@@ -26,7 +26,7 @@ func (js *Jobs) waitForRoom(b *state.Bundle, f *wire.Failure) (failed bool) {
 		js.EndJob(j, scheduler.JobFailed, f)
 		return true
 	}
-	b.WaitsForStoreRoom = true
+	b.WaitForStoreRoom()
 	if wait > 0 {
 		js.step.SetTimer(wait, step.TimerStoreRoom, uint64(j.ID))
 		js.step.Log(step.Warn, "the store of a job's outputs is full: groups that write there wait", "job", j.ID.String(), "for", wait.String())
@@ -59,7 +59,7 @@ func (js *Jobs) tryWaiting(j *state.Job, wrote bool) {
 func (js *Jobs) tryNext(j *state.Job, most int) {
 	for most > 0 && j.StoreRoom.Waiting() > 0 {
 		b := &j.Bundles[j.StoreRoom.Next()]
-		b.WaitsForStoreRoom = false
+		b.TryStoreRoom()
 		js.bundles.Recheck(b)
 		if b.Phase() == state.BundleReady {
 			most--

@@ -51,7 +51,7 @@ func (ev *PolicyEvents) NotifyKind(j *state.Job, stage int, kind scheduler.SlotK
 
 // Protect keeps a bundle from preemptions for a while, and tells of it.
 func (ev *PolicyEvents) Protect(b *state.Bundle) {
-	b.Protected = ev.step.Now.Add(ev.step.Set.ProtectFor)
+	b.ProtectUntil(ev.step.Now.Add(ev.step.Set.ProtectFor))
 	ev.Notify(b, ev.protectedEvent(b))
 }
 

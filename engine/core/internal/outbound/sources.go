@@ -52,8 +52,7 @@ func (dp *Dispatcher) DropOutput(k *state.Commit, j *state.Job) {
 
 // WatchWaiting sets the timer that looks for work that readers of a job wait for.
 func (dp *Dispatcher) WatchWaiting(j *state.Job) {
-	if !j.WatchingReaders {
-		j.WatchingReaders = true
+	if j.WatchReaders() {
 		// A launch since then puts it off.
 		dp.step.SetTimer(max(dp.step.Set.TakeBackAfter-dp.step.Now.Sub(j.LastLaunch), dp.step.Set.TakeBackAfter/reclaimLooks), step.TimerReclaim, uint64(j.ID))
 	}

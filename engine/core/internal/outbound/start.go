@@ -102,7 +102,7 @@ func (dp *Dispatcher) SendPeers(r *state.BundleAttempt) {
 			return
 		}
 	}
-	r.PeersSent = true
+	r.MarkPeersSent()
 	for _, a := range r.Attempts {
 		dp.SendPeersTo(a)
 	}

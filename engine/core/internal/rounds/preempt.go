@@ -65,8 +65,7 @@ func (pr *Preemption) ReservationExpired(id uint64) {
 
 func (pr *Preemption) preemptBundleAttempt(r *state.BundleAttempt, k *resources.Reservation, suspend bool, grace time.Duration) {
 	b := r.Bundle
-	b.Preempted = true
-	b.SetSpeculationOffered(0)
+	b.MarkPreempted()
 	pr.events.Protect(b)
 	pr.step.Stats.Preempted++
 	for _, a := range r.Attempts {

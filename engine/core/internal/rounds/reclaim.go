@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/lifecycle"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
@@ -22,7 +21,7 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 	if j == nil {
 		return
 	}
-	j.WatchingReaders = false
+	j.WatchDone()
 	if j.Phase() != state.JobRunning || !anyWaits(j) {
 		return
 	}
@@ -56,42 +55,23 @@ func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.B
 			}
 			fits := pr.bundles.Fits(b, nil, nil)
 			if tried == 0 {
-				pr.noteRoom(j, fits)
+				j.NoteRoom(fits, pr.step.Now)
 			}
 			if !fits && pr.reclaimFor(b, runs) {
 				return true
 			}
-			if waited >= passedOver*pr.step.Set.TakeBackAfter && (!fits || pr.hadRoomFor(j) >= (passedOver-1)*pr.step.Set.TakeBackAfter) {
+			if waited >= passedOver*pr.step.Set.TakeBackAfter && (!fits || j.HadRoomFor(pr.step.Now) >= (passedOver-1)*pr.step.Set.TakeBackAfter) {
 				pr.reclaim(runs[0], b)
 				return true
 			}
 		} else if tried == 0 {
-			pr.noteRoom(j, false)
+			j.NoteRoom(false, pr.step.Now)
 		}
 		if tried++; tried == lifecycle.BundlesTried {
 			break
 		}
 	}
 	return false
-}
-
-// noteRoom notes whether work that readers wait for has room now. Between two launches on a busy
-// cluster it may have some for a moment, and others' work comes first.
-func (pr *Preemption) noteRoom(j *state.Job, room bool) {
-	switch {
-	case !room:
-		j.RoomSince = 0
-	case j.RoomSince == 0:
-		j.RoomSince = pr.step.Now
-	}
-}
-
-// hadRoomFor is for how long it has had room at each look.
-func (pr *Preemption) hadRoomFor(j *state.Job) time.Duration {
-	if j.RoomSince == 0 {
-		return 0
-	}
-	return pr.step.Now.Sub(j.RoomSince)
 }
 
 // passedOver is how many times takeBackAfter work that readers wait for may be

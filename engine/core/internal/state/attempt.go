@@ -147,3 +147,20 @@ func (a *Attempt) MaySpeculate() bool {
 	return len(b.Attempts()) == 1 && len(r.Attempts) == 1 && !r.Speculative && b.SpeculationOffered() == 0 &&
 		!r.Granted() && r.Stopped() == 0 && !a.Suspending() && a.Reads.Misses() == 0
 }
+
+// StartAt has it run. Others reach its data at an address; "" where that does not matter.
+func (a *Attempt) StartAt(address string, now scheduler.Time) {
+	a.Start(now)
+	a.Address = address
+}
+
+// ReportProgress notes how far it is, from 0 to 1, in thousandths. Anything else counts as 0.
+func (a *Attempt) ReportProgress(progress float64, w *wire.Work) {
+	a.Progress, a.Work = 0, w
+	if progress >= 0 && progress <= 1 { // not-a-number is neither
+		a.Progress = float64(int64(progress*1000)) / 1000
+	}
+}
+
+// NotifyProgress notes that the policy is notified of its progress now.
+func (a *Attempt) NotifyProgress(now scheduler.Time) { a.ProgressNotified = now }

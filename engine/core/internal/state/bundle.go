@@ -236,7 +236,75 @@ func (b *Bundle) Phase() stats.Phase { return b.phase }
 func (b *Bundle) Attempts() []*BundleAttempt { return b.attempts }
 
 // AddAttempt adds an attempt.
-func (b *Bundle) AddAttempt(r *BundleAttempt) { b.attempts = append(b.attempts, r) }
+func (b *Bundle) AddAttempt(r *BundleAttempt) {
+	b.attempts = append(b.attempts, r)
+	b.Job.LastLaunch = r.Launched
+}
 
 // SpeculationOffered is since when it is wanted twice; 0: it is not.
 func (b *Bundle) SpeculationOffered() scheduler.Time { return b.speculationOffered }
+
+// EnterAt moves it to a phase, and notes since when it is there.
+func (b *Bundle) EnterAt(p stats.Phase, now scheduler.Time) {
+	if p == BundleReady && b.Last() {
+		b.Job.LastMore = b.Job.MemoryForFiles()
+	}
+	b.Enter(p)
+	b.Since = now
+}
+
+// OfferAgain notes that the policy is offered it anew, in the same phase.
+func (b *Bundle) OfferAgain(now scheduler.Time) { b.Since = now }
+
+// Commit finishes it with the accepted ends of its groups, and returns the commits before; nil:
+// there were none.
+func (b *Bundle) Commit(commits []*Commit, now scheduler.Time) (before []*Commit) {
+	b.EnterAt(BundleFinished, now)
+	b.SetSpeculationOffered(0)
+	before, b.LastCommits = b.LastCommits, commits
+	return before
+}
+
+// Reopen counts a finished bundle as unfinished: its output was lost.
+func (b *Bundle) Reopen(now scheduler.Time) {
+	b.EnterAt(BundleWaiting, now)
+	b.Losses++
+	b.Job.Unfinished++
+	b.Job.countDone(b, -1)
+}
+
+// LoseOutput notes that what its i-th group stored is gone, and returns the commit of that.
+func (b *Bundle) LoseOutput(i int) *Commit {
+	k := *b.LastCommits[i]
+	k.Lost = true
+	b.LastCommits = slices.Clone(b.LastCommits) // a frozen state has the old ones
+	b.LastCommits[i] = &k
+	return &k
+}
+
+// CountFailure counts an attempt that failed, and returns how many did.
+func (b *Bundle) CountFailure() int {
+	b.Failures++
+	return b.Failures
+}
+
+// CountLoss counts an attempt that was lost, and returns how many were.
+func (b *Bundle) CountLoss() int {
+	b.Losses++
+	return b.Losses
+}
+
+// MarkPreempted notes that it is preempted: from its next start it is protected for a while.
+func (b *Bundle) MarkPreempted() {
+	b.Preempted = true
+	b.SetSpeculationOffered(0)
+}
+
+// ProtectUntil keeps it from preemptions until a time.
+func (b *Bundle) ProtectUntil(t scheduler.Time) { b.Protected = t }
+
+// WaitForStoreRoom has it wait until the store of the outputs may have room.
+func (b *Bundle) WaitForStoreRoom() { b.WaitsForStoreRoom = true }
+
+// TryStoreRoom ends that wait.
+func (b *Bundle) TryStoreRoom() { b.WaitsForStoreRoom = false }

@@ -147,3 +147,6 @@ func NewBundleAttempt(b *Bundle, where []*Launcher) (*BundleAttempt, []scheduler
 	}
 	return r, make([]scheduler.AttemptID, n)
 }
+
+// MarkPeersSent notes that its attempts were sent where the others listen.
+func (r *BundleAttempt) MarkPeersSent() { r.PeersSent = true }

@@ -49,8 +49,8 @@ func (b *Bundle) count(old, p stats.Phase) {
 	}
 }
 
-// CountDone counts a bundle's groups and nodes as finished, or not any more.
-func (j *Job) CountDone(b *Bundle, by int) {
+// countDone counts a bundle's groups and nodes as finished, or not any more.
+func (j *Job) countDone(b *Bundle, by int) {
 	if b.SingleNode { // without a look at the plan: it is far away, and this is each end
 		s := &j.Stages[b.Stage]
 		s.FinishGroups(by)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"time"
 	"unsafe"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
@@ -298,3 +299,52 @@ func (j *Job) knows(b *Bundle) bool {
 
 // UnplaceableRemedy says what helps a job with a bundle that no launchers could hold.
 const UnplaceableRemedy = ": ask for less, or add launchers"
+
+// FinishBundle counts a bundle that committed as finished.
+func (j *Job) FinishBundle(b *Bundle) {
+	j.Unfinished--
+	j.countDone(b, +1)
+}
+
+// NotePlaceable notes why a bundle of it can't be placed; "": all can. It returns whether the
+// reason changed, and whether it can't be placed from now on.
+func (j *Job) NotePlaceable(why string, now scheduler.Time) (changed, begins bool) {
+	changed = j.WhyNot != why
+	j.WhyNot = why
+	begins = why != "" && j.Unplaceable == 0
+	switch {
+	case why == "":
+		j.Unplaceable = 0
+	case begins:
+		j.Unplaceable = now
+	}
+	return changed, begins
+}
+
+// NoteRoom notes whether work that its readers wait for has room now.
+func (j *Job) NoteRoom(room bool, now scheduler.Time) {
+	switch {
+	case !room:
+		j.RoomSince = 0
+	case j.RoomSince == 0:
+		j.RoomSince = now
+	}
+}
+
+// HadRoomFor returns for how long that work has had room at each look.
+func (j *Job) HadRoomFor(now scheduler.Time) time.Duration {
+	if j.RoomSince == 0 {
+		return 0
+	}
+	return now.Sub(j.RoomSince)
+}
+
+// WatchReaders notes that the timer for its waiting readers is set; false when it was set before.
+func (j *Job) WatchReaders() bool {
+	began := !j.WatchingReaders
+	j.WatchingReaders = true
+	return began
+}
+
+// WatchDone notes that this timer was due.
+func (j *Job) WatchDone() { j.WatchingReaders = false }
