@@ -268,22 +268,22 @@ func TestTooLargeAJob(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
 	j := h.Job(coretest.Gang(3))
-	if j.Unplaceable != 0 {
+	if j.Unplaceable() != 0 {
 		t.Error("an empty cluster counts as too small")
 	}
 	h.Launcher("a", 2)
 	h.Admission.CheckPlaceable()
 	h.Later(h.Step.Set.UnplaceableAfter - 1)
 	h.Admission.UnplaceableTooLong(j.ID)
-	if j.Unplaceable == 0 || j.Ends() {
-		t.Fatalf("it can't be placed since %d, and ends: %t", j.Unplaceable, j.Ends())
+	if j.Unplaceable() == 0 || j.Ends() {
+		t.Fatalf("it can't be placed since %d, and ends: %t", j.Unplaceable(), j.Ends())
 	}
 	h.Launcher("b", 1)
 	h.Admission.CheckPlaceable()
 	h.Later(time.Hour)
 	h.Admission.UnplaceableTooLong(j.ID)
-	if j.Unplaceable != 0 || j.Ends() {
-		t.Fatalf("with room it can't be placed since %d, and ends: %t", j.Unplaceable, j.Ends())
+	if j.Unplaceable() != 0 || j.Ends() {
+		t.Fatalf("with room it can't be placed since %d, and ends: %t", j.Unplaceable(), j.Ends())
 	}
 	k := h.Job(coretest.Gang(4))
 	h.Later(h.Step.Set.UnplaceableAfter)
@@ -422,7 +422,7 @@ func TestAPersonChangesAJob(t *testing.T) {
 			t.Errorf("the client is told %q", text)
 		}
 	}
-	if n := j.Notes; said(h, 9) == "yes" || j.Outcome != scheduler.JobKilled || n[len(n)-1] != "killed by ann: wrong" || n[0] != `moved to pool "night" by ann` {
+	if n := j.Notes(); said(h, 9) == "yes" || j.Outcome != scheduler.JobKilled || n[len(n)-1] != "killed by ann: wrong" || n[0] != `moved to pool "night" by ann` {
 		t.Errorf("it is %v, with the notes %q", j.Outcome, n)
 	}
 	h.Checked()

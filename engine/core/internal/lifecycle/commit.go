@@ -25,7 +25,7 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 	old := b.Commit(r.Commits, js.step.Now)
 	js.resources.ReleaseFor(b, b.Job.ReadyCount())
 	if b.Last() {
-		js.lastFinished(j, b.LastCommits[0].Report)
+		js.lastFinished(j, b.LastCommits()[0].Report)
 		return
 	}
 	j.FinishBundle(b)
@@ -170,7 +170,7 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 			if f.Stage == "" { // such as the end of a worker's process, which tells of no node
 				who = b.Job.Describe(b, 0) + " "
 			}
-			f.Message = fmt.Sprintf("%sfailed %d times, the last time: %s", who, b.Failures, f.Message)
+			f.Message = fmt.Sprintf("%sfailed %d times, the last time: %s", who, b.Failures(), f.Message)
 			js.EndJob(b.Job, scheduler.JobFailed, f)
 			return true
 		}
@@ -180,7 +180,7 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 		if f != nil {
 			why = f.Message
 		}
-		if b.Losses > js.step.Set.LostMax {
+		if b.Losses() > js.step.Set.LostMax {
 			js.failLost(b, why)
 			return true
 		}

@@ -156,7 +156,7 @@ func (as *Attempts) Lose(a *state.Attempt, reason string) {
 	} else {
 		r.Lose(as.step.Shorten(reason))
 	}
-	as.EndAttempt(a, outcome, a.Work, reason)
+	as.EndAttempt(a, outcome, a.Work(), reason)
 	if outcome == scheduler.Lost {
 		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
 	}

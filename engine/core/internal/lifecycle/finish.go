@@ -18,7 +18,7 @@ import (
 // group that publishes. An attempt that lost against another of its bundle is waited for, so
 // that nothing of a job runs when it has ended.
 func (js *Jobs) checkDone(j *state.Job) {
-	if j.Phase() != state.JobRunning || j.Unfinished > 0 || len(j.Attempts) > 0 || j.Opened < len(j.Plan.Bundles) {
+	if j.Phase() != state.JobRunning || j.Unfinished() > 0 || len(j.Attempts) > 0 || j.Opened < len(j.Plan.Bundles) {
 		return
 	}
 	if j.LastBundle() == nil {
@@ -65,9 +65,9 @@ func (js *Jobs) lastFinished(j *state.Job, m *wire.AttemptEnded) {
 	published := uniq(m.GetPublished(), len(j.Spec.Outputs))
 	if j.Phase() == state.JobPublishing || len(published) > 0 && len(published) == len(j.Spec.Outputs) {
 		switch {
-		case j.Unfinished > 0:
+		case j.Unfinished() > 0:
 			js.state.NoteJob(j, fmt.Sprintf("its outputs had been published before the manager's log lost records: %d of its groups are counted as unfinished, and the counters lack them",
-				j.Unfinished))
+				j.Unfinished()))
 		case j.Phase() == state.JobCleaning:
 			js.state.NoteJob(j, "its outputs had been published before it ended")
 		}
@@ -130,7 +130,7 @@ func (js *Jobs) lastAttemptEnded(b *state.Bundle, r *state.BundleAttempt) {
 	case end.Counts(): // a launcher without room for it says nothing of the job
 		b.CountLoss()
 	}
-	end.Failures, end.Losses = b.Failures, b.Losses
+	end.Failures, end.Losses = b.Failures(), b.Losses()
 	cleaning := j.Phase() != state.JobPublishing
 	v := j.OutputCommit.Next(js.step.Now, cleaning, end, js.commitLimits(j))
 	switch {

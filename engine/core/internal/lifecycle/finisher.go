@@ -11,8 +11,8 @@ import (
 
 // StartFinishers starts the last groups that are ready, as far as launchers have room.
 func (as *Attempts) StartFinishers() {
-	for i := 0; i < len(as.state.Finishing); {
-		b := as.state.Jobs.Get(as.state.Finishing[i]).LastBundle()
+	for i := 0; i < len(as.state.Finishing()); {
+		b := as.state.Jobs.Get(as.state.Finishing()[i]).LastBundle()
 		if l := as.launcherFor(b); l != nil {
 			as.StartFinisher(b, l) // and it is listed no more
 			continue
@@ -58,8 +58,8 @@ func (as *Attempts) launcherFor(b *state.Bundle) (best *state.Launcher) {
 func (as *Attempts) better(best, l *state.Launcher, b *state.Bundle, excluded bool) *state.Launcher {
 	switch {
 	case l == nil || !l.Up || l.Draining || l.Excluded && !excluded:
-	case l.Finishers >= as.step.Set.FinishersMax || b != nil && avoids(b, l.ID):
-	case best == nil || l.Finishers < best.Finishers:
+	case l.Finishers() >= as.step.Set.FinishersMax || b != nil && avoids(b, l.ID):
+	case best == nil || l.Finishers() < best.Finishers():
 		return l
 	}
 	return best

@@ -26,8 +26,8 @@ func TestABundleCommitsOnce(t *testing.T) {
 	second := h.RunBundle(j, 0, m)
 	h.Later(time.Second)
 	h.Finish(second.Attempts[0])
-	if got := coretest.PhasesOf(j); got != "finished" || j.Bundles[0].LastCommits[0].Attempt != second.Attempts[0].ID {
-		t.Fatalf("it is %s, by attempt %d", got, j.Bundles[0].LastCommits[0].Attempt)
+	if got := coretest.PhasesOf(j); got != "finished" || j.Bundles[0].LastCommits()[0].Attempt != second.Attempts[0].ID {
+		t.Fatalf("it is %s, by attempt %d", got, j.Bundles[0].LastCommits()[0].Attempt)
 	}
 	if c := h.Commands(l); len(c) != 1 || c[0].GetStop().GetAttempt() != uint64(first.Attempts[0].ID) {
 		t.Errorf("the other launcher is told %v", c)
@@ -194,8 +194,8 @@ func TestAKilledJobIsStoppedThenCleaned(t *testing.T) {
 		t.Errorf("they are %s, and the launcher is told %v", got, h.Commands(l))
 	}
 	h.Finish(x) // it had come to its end before the command came
-	if j.Phase() != state.JobEnding || j.Unfinished != 3 {
-		t.Errorf("with one running it is in phase %d, with %d unfinished", j.Phase(), j.Unfinished)
+	if j.Phase() != state.JobEnding || j.Unfinished() != 3 {
+		t.Errorf("with one running it is in phase %d, with %d unfinished", j.Phase(), j.Unfinished())
 	}
 	h.Attempts.Lose(y, "it left")
 	if got := coretest.PhasesOf(j); got != "waiting waiting waiting ready" || j.Phase() != state.JobCleaning {
@@ -283,7 +283,7 @@ func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 	if text := j.Failure.GetMessage(); !strings.HasPrefix(text, full.Message) || !strings.Contains(text, "hamadryad publish "+j.OutputCommit.Kept()[0]) {
 		t.Errorf("it says %q", text)
 	}
-	if n := j.Notes[len(j.Notes)-1]; !strings.Contains(n, "left behind") {
+	if n := j.Notes()[len(j.Notes())-1]; !strings.Contains(n, "left behind") {
 		t.Errorf("the note is %q", n)
 	}
 	h.Checked()
@@ -434,10 +434,10 @@ func (p *play) move(what int) {
 		p.h.Attempts.Lose(a, "it went")
 	case what == 8:
 		for _, b := range p.j.Bundles {
-			if b.LastCommits != nil && !b.Last() && b.LastCommits[0].Stored && !b.LastCommits[0].Lost {
-				l := p.h.Cluster.Launchers.Get(b.LastCommits[0].Launcher)
+			if b.LastCommits() != nil && !b.Last() && b.LastCommits()[0].Stored && !b.LastCommits()[0].Lost {
+				l := p.h.Cluster.Launchers.Get(b.LastCommits()[0].Launcher)
 				p.h.Membership.Report(&wire.LauncherReport{Launcher: uint64(l.ID), Report: &wire.Report{Incarnation: 1, What: &wire.Report_OutputLost{
-					OutputLost: &wire.Stored{Job: uint64(p.j.ID), Attempt: uint64(b.LastCommits[0].Attempt)},
+					OutputLost: &wire.Stored{Job: uint64(p.j.ID), Attempt: uint64(b.LastCommits()[0].Attempt)},
 				}}})
 				return
 			}
@@ -458,9 +458,9 @@ func (p *play) checked() {
 			delete(p.by, i)
 			continue
 		}
-		if was, yes := p.by[i]; yes && was != b.LastCommits[0].Attempt {
-			p.r.Errorf("bundle %d was committed by attempt %d, and then by %d", i, was, b.LastCommits[0].Attempt)
+		if was, yes := p.by[i]; yes && was != b.LastCommits()[0].Attempt {
+			p.r.Errorf("bundle %d was committed by attempt %d, and then by %d", i, was, b.LastCommits()[0].Attempt)
 		}
-		p.by[i] = b.LastCommits[0].Attempt
+		p.by[i] = b.LastCommits()[0].Attempt
 	}
 }

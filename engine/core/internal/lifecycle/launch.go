@@ -53,11 +53,11 @@ func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher,
 		b.SetSpeculationOffered(0)
 		as.step.Stats.Speculative++
 	} else {
-		r.Ready = b.Since
+		r.Ready = b.Since()
 		b.Enter(state.BundleRunning)
 		as.state.RequeueFinishing(b.Job)
 	}
-	if b.Preempted {
+	if b.Preempted() {
 		as.events.Protect(b)
 	}
 	b.AddAttempt(r)

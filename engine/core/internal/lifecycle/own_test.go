@@ -48,7 +48,7 @@ func TestAnEndNamesNothingOfOthers(t *testing.T) {
 			end := c.end(uint64(a.ID))
 			end.Attempt, end.End = uint64(a.ID), wire.End_END_FINISHED
 			h.Attempts.EndedReport(l, end)
-			kept := j.Bundles[1].LastCommits
+			kept := j.Bundles[1].LastCommits()
 			if accepted := len(kept) > 0 && kept[0] != nil; accepted != c.own {
 				t.Errorf("its end is accepted: %t", accepted)
 			}

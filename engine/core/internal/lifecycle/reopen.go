@@ -13,7 +13,7 @@ import (
 func (js *Jobs) failLost(b *state.Bundle, why string) {
 	js.EndJob(b.Job, scheduler.JobFailed, &wire.Failure{
 		Kind:    wire.ErrorKind_ERROR_KIND_LOST,
-		Message: fmt.Sprintf("%s was lost %d times, the last time because %s: look after the launchers, then submit again", b.Job.Describe(b, 0), b.Losses, why),
+		Message: fmt.Sprintf("%s was lost %d times, the last time because %s: look after the launchers, then submit again", b.Job.Describe(b, 0), b.Losses(), why),
 	})
 }
 
@@ -61,7 +61,7 @@ func (js *Jobs) reopenBundle(b *state.Bundle) {
 	js.state.MarkDirty(j) // it may have to wait for others before it is ready
 	js.step.Stats.Rerun++
 	js.events.Notify(b, scheduler.BundleWantedAgain{At: js.step.Now, Job: j.ID, Bundle: b.ID()})
-	if b.Losses > js.step.Set.LostMax {
+	if b.Losses() > js.step.Set.LostMax {
 		js.failLost(b, "its output was lost")
 		return
 	}

@@ -13,7 +13,7 @@ import (
 // Started has an attempt run. Its data has an address, unless that does not matter.
 func (as *Attempts) Started(a *state.Attempt, address string) {
 	if a.Phase() != phase.Assigned {
-		if a.BundleAttempt.PeersSent {
+		if a.BundleAttempt.PeersSent() {
 			as.dispatch.SendPeersTo(a) // it was told to start again, so it may have missed them
 		}
 		return
@@ -47,7 +47,7 @@ func (as *Attempts) Executing(a *state.Attempt, yes bool) {
 // anything else of an attempt has started it. Where the address matters, the
 // launcher is asked again by resending the command.
 func (as *Attempts) EnsureStarted(a *state.Attempt) {
-	if a.Phase() == phase.Assigned && !a.BundleAttempt.Bundle.HasTCP {
+	if a.Phase() == phase.Assigned && !a.BundleAttempt.Bundle.HasTCP() {
 		as.Started(a, "")
 	}
 }
@@ -57,11 +57,11 @@ func (as *Attempts) Progress(a *state.Attempt, m *wire.AttemptProgress) {
 	as.EnsureStarted(a)
 	a.ReportProgress(m.GetProgress(), m.GetWork())
 	as.state.MarkDirty(a.BundleAttempt.Bundle.Job)
-	if a.Phase() == phase.Assigned || a.BundleAttempt.Bundle.Last() || !as.policy.Has(scheduler.AbilityProgress) || as.step.Now.Sub(a.ProgressNotified) < as.policy.Current().ProgressEvery {
+	if a.Phase() == phase.Assigned || a.BundleAttempt.Bundle.Last() || !as.policy.Has(scheduler.AbilityProgress) || as.step.Now.Sub(a.ProgressNotified()) < as.policy.Current().ProgressEvery {
 		return
 	}
 	a.NotifyProgress(as.step.Now)
-	as.policy.Notify(scheduler.AttemptProgress{At: as.step.Now, Attempt: a.ID, Progress: a.Progress, Work: as.events.WorkOf(a, a.Work)})
+	as.policy.Notify(scheduler.AttemptProgress{At: as.step.Now, Attempt: a.ID, Progress: a.Progress(), Work: as.events.WorkOf(a, a.Work())})
 }
 
 // CommitAsked grants the commit of a group to one attempt, or refuses it.

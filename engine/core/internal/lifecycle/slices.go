@@ -64,7 +64,7 @@ func (js *Jobs) remove(j *state.Job) {
 	for ; j.Closed < len(j.Bundles) && js.step.ConsumeBudget(step.WorkClose); j.Closed++ {
 		b := &j.Bundles[j.Closed]
 		js.state.Bundles.Delete(b.ID())
-		for _, k := range b.LastCommits {
+		for _, k := range b.LastCommits() {
 			if l := js.state.Launchers.Get(k.Launcher); l != nil {
 				delete(l.Outputs, k.Attempt)
 			}

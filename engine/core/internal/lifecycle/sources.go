@@ -19,12 +19,12 @@ func (as *Attempts) InputLost(a *state.Attempt, m *wire.InputLost) {
 	as.dispatch.Miss(a, k)
 	b, i := j.GroupOf(j.Inputs.Writer(k))
 	there := j.Inputs.There(k)
-	if there && uint64(b.LastCommits[i].Attempt) != m.Producer && m.Producer != 0 {
+	if there && uint64(b.LastCommits()[i].Attempt) != m.Producer && m.Producer != 0 {
 		as.dispatch.Feeds.SupplyTo(&j.Inputs, &a.Reads, k, as.state.Source(j)) // made again in the meantime
 		return
 	}
 	if there {
-		p := b.LastCommits[i]
+		p := b.LastCommits()[i]
 		as.state.NoteJob(j, fmt.Sprintf("output of %s (attempt %d) can't be read: %s; it is made again", j.Describe(b, i), p.Attempt, m.Reason))
 		as.step.LogReported(step.Warn, "a stored output can't be read and is made again", "job", j.ID.String(), "attempt", fmt.Sprint(p.Attempt),
 			"damaged", fmt.Sprint(m.Damaged), "reason", m.Reason)

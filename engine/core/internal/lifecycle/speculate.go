@@ -52,7 +52,7 @@ func (as *Attempts) speculateOn(j *state.Job) {
 		return cmp.Or(cmp.Compare(x.Started(), y.Started()), cmp.Compare(x.ID, y.ID))
 	})
 	for _, a := range candidates {
-		if j.SpeculativeCount >= allowed {
+		if j.SpeculativeCount() >= allowed {
 			return
 		}
 		as.OfferSpeculation(a.BundleAttempt.Bundle)

@@ -66,7 +66,7 @@ func (ms *Membership) reconcile(a *state.Attempt, state wire.AttemptInventory_St
 	case state == wire.AttemptInventory_STATE_ENDED:
 		return // its report comes
 	case !there && a.Stop() != nil:
-		ms.attempts.EndAttempt(a, a.Stop().Outcome, a.Work, a.Stop().Reason)
+		ms.attempts.EndAttempt(a, a.Stop().Outcome, a.Work(), a.Stop().Reason)
 		ms.jobs.BundleAttemptEnded(a.BundleAttempt)
 		return
 	case !there && a.Phase() != phase.Assigned:
@@ -89,7 +89,7 @@ func (ms *Membership) reconcile(a *state.Attempt, state wire.AttemptInventory_St
 	case state == wire.AttemptInventory_STATE_RUNNING && a.Phase() == phase.Suspended:
 		ms.dispatch.SendSuspend(a)
 	}
-	if there && a.BundleAttempt.PeersSent {
+	if there && a.BundleAttempt.PeersSent() {
 		ms.dispatch.SendPeersTo(a)
 	}
 	ms.dispatch.RedeliverSources(a)

@@ -156,8 +156,8 @@ func (ms *Membership) loseOutputs(l *state.Launcher, outputs map[scheduler.Attem
 	var again []*state.Output
 	for _, id := range ids {
 		o := outputs[id]
-		if o.Bundle.LastCommits != nil && o.Bundle.LastCommits[o.Group].Attempt == id {
-			if !o.Bundle.LastCommits[o.Group].Lost {
+		if o.Bundle.LastCommits() != nil && o.Bundle.LastCommits()[o.Group].Attempt == id {
+			if !o.Bundle.LastCommits()[o.Group].Lost {
 				ms.step.Stats.OutputsLost++
 				ms.jobs.OutputsLost(o.Bundle, o.Group, false)
 				again = append(again, o)
@@ -205,7 +205,7 @@ func (ms *Membership) stillKept(o *state.Output, id scheduler.AttemptID) bool {
 	if ms.state.Bundles.Get(b.ID()) != b {
 		return false
 	}
-	return b.LastCommits != nil && b.LastCommits[o.Group].Attempt == id && !b.LastCommits[o.Group].Lost ||
+	return b.LastCommits() != nil && b.LastCommits()[o.Group].Attempt == id && !b.LastCommits()[o.Group].Lost ||
 		slices.ContainsFunc(b.Attempts(), func(r *state.BundleAttempt) bool { return r.ID == o.BundleAttempt && r.Commits[o.Group] != nil })
 }
 

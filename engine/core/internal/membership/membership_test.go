@@ -357,7 +357,7 @@ func TestTheLogLostRecords(t *testing.T) {
 		h := coretest.New(t)
 		h.StartPolicy(0)
 		j := h.Job(coretest.Maps(1))
-		notes, lost := len(j.Notes), 0
+		notes, lost := len(j.Notes()), 0
 		for i := range 2 {
 			m := coretest.Joining(string(rune('a'+i)), 1)
 			f(m)
@@ -371,8 +371,8 @@ func TestTheLogLostRecords(t *testing.T) {
 				lost++
 			}
 		}
-		if want := min(len(sign), 1); lost != want || h.Step.Stats.LogLosses != uint64(want) || len(j.Notes) != notes+want {
-			t.Errorf("%q: it is said %d times, counted %d times, with the notes %v", sign, lost, h.Step.Stats.LogLosses, j.Notes)
+		if want := min(len(sign), 1); lost != want || h.Step.Stats.LogLosses != uint64(want) || len(j.Notes()) != notes+want {
+			t.Errorf("%q: it is said %d times, counted %d times, with the notes %v", sign, lost, h.Step.Stats.LogLosses, j.Notes())
 		}
 		if top := max(h.IDs.Job, h.IDs.Attempt, h.Step.Term-min(h.Step.Term, 1)); (top == 70) != (sign != "") {
 			t.Errorf("%q: ids go on at %d and %d, in term %d", sign, h.IDs.Job, h.IDs.Attempt, h.Step.Term)

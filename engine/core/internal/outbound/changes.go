@@ -54,7 +54,7 @@ func (rd *StatusReader) jobRow(j *state.Job) changes.Job {
 	row := changes.Job{
 		ID: j.ID, Spec: j.Spec, Plan: j.Plan, StageNames: j.StageNames(), State: s.State, Pool: j.Pool, Priority: j.Priority,
 		Submitted: j.Submitted, Admitted: j.Admitted, Groups: int(s.Groups), Finished: int(s.GroupsFinished), Running: int(s.GroupsRunning),
-		Files: j.Stats.Files(), Failure: j.Failure, Counters: j.Stats.SharedCounters(), Notes: j.ShareNotes(), NotesDropped: j.NotesDropped,
+		Files: j.Stats.Files(), Failure: j.Failure, Counters: j.Stats.SharedCounters(), Notes: j.ShareNotes(), NotesDropped: j.NotesDropped(),
 		Waits: rd.waits(j),
 	}
 	row.Read, row.Local = j.Stats.ReadsByLevel()
@@ -74,15 +74,15 @@ func (rd *StatusReader) waits(j *state.Job) changes.Waits {
 	case state.JobEnding:
 		w.Stopping = len(j.Attempts)
 	}
-	if j.WhyNot != "" && !j.Ends() {
-		w.WhyNot = j.WhyNot + state.UnplaceableRemedy
+	if j.WhyNot() != "" && !j.Ends() {
+		w.WhyNot = j.WhyNot() + state.UnplaceableRemedy
 	}
 	if j.Phase() == state.JobPendingAdmission {
 		return w
 	}
 	w.Ready = j.ReadyCount()
 	if b := j.LongestReady(); b != nil {
-		w.Longest, w.Since, w.Width = j.Describe(b, 0), b.Since, b.Width()
+		w.Longest, w.Since, w.Width = j.Describe(b, 0), b.Since(), b.Width()
 		w.Needs, w.Memory = needs(b)
 	}
 	return w

@@ -17,10 +17,10 @@ func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 		Counters: j.Stats.Counters(), Stages: j.StageStatus(),
 	}
 	s.Read, s.LocalAttempts = j.Stats.Reads()
-	if j.NotesDropped > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.NotesDropped))
+	if j.NotesDropped() > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.NotesDropped()))
 	}
-	s.Notes = append(s.Notes, j.Notes...)
+	s.Notes = append(s.Notes, j.Notes()...)
 	return s
 }
 
@@ -43,8 +43,8 @@ func (rd *StatusReader) waitingOf(j *state.Job) []string {
 			list = append(list, fmt.Sprintf("%d attempts are being stopped", n))
 		}
 	}
-	if j.WhyNot != "" && !j.Ends() {
-		list = append(list, j.WhyNot+state.UnplaceableRemedy)
+	if j.WhyNot() != "" && !j.Ends() {
+		list = append(list, j.WhyNot()+state.UnplaceableRemedy)
 	}
 	if j.Phase() != state.JobPendingAdmission && j.ReadyCount() > 0 {
 		switch {

@@ -27,7 +27,7 @@ func (ev *PolicyEvents) Notify(b *state.Bundle, e scheduler.Event) {
 
 // ReadyEvent tells that a bundle is ready.
 func (ev *PolicyEvents) ReadyEvent(b *state.Bundle) scheduler.BundleReady {
-	return scheduler.BundleReady{At: b.Since, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: excludedFor(b)}
+	return scheduler.BundleReady{At: b.Since(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: excludedFor(b)}
 }
 
 // GroupsFor is what the policy learns of a bundle's groups; the places of their
@@ -56,7 +56,7 @@ func (ev *PolicyEvents) Protect(b *state.Bundle) {
 }
 
 func (ev *PolicyEvents) protectedEvent(b *state.Bundle) scheduler.BundleProtected {
-	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protected}
+	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protected()}
 }
 
 // SpeculationEvent offers a bundle that runs for a second attempt.

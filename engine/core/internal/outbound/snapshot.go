@@ -105,7 +105,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 	// A finished bundle that is wanted again waits for the attempt that it had to end.
 	again := b.Phase() == state.BundleWaiting && len(b.Attempts()) > 0
 	if b.Phase() == state.BundleFinished || again {
-		runs = append(runs, pastAttempt{nil, b.LastCommits[0].Launched, b.LastCommits})
+		runs = append(runs, pastAttempt{nil, b.LastCommits()[0].Launched, b.LastCommits()})
 		slices.SortStableFunc(runs, func(x, y pastAttempt) int { return cmp.Compare(x.launched, y.launched) })
 	}
 	for i, p := range runs {
@@ -123,7 +123,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 		addBundleAttempt(g, b, p)
 	}
 	if again {
-		g.Add(scheduler.BundleWantedAgain{At: b.Since, Job: b.Job.ID, Bundle: b.ID()})
+		g.Add(scheduler.BundleWantedAgain{At: b.Since(), Job: b.Job.ID, Bundle: b.ID()})
 	}
 	if b.SpeculationOffered() != 0 {
 		g.Add(ev.SpeculationEvent(b))
@@ -131,7 +131,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 	if b.Phase() == state.BundleReady {
 		g.Add(ev.ReadyEvent(b))
 	}
-	if b.Protected != 0 && len(b.Attempts()) > 0 {
+	if b.Protected() != 0 && len(b.Attempts()) > 0 {
 		g.Add(ev.protectedEvent(b))
 	}
 	ev.addProgress(g, b)
@@ -142,8 +142,8 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 func (ev *PolicyEvents) addProgress(g *policystate.SnapshotBuilder, b *state.Bundle) {
 	for _, r := range b.Attempts() {
 		for _, a := range r.Attempts {
-			if a != nil && a.ProgressNotified != 0 && (a.Phase() == phase.Running || a.Phase() == phase.Suspended) {
-				g.Add(scheduler.AttemptProgress{At: ev.step.Now, Attempt: a.ID, Progress: a.Progress, Work: ev.WorkOf(a, a.Work)})
+			if a != nil && a.ProgressNotified() != 0 && (a.Phase() == phase.Running || a.Phase() == phase.Suspended) {
+				g.Add(scheduler.AttemptProgress{At: ev.step.Now, Attempt: a.ID, Progress: a.Progress(), Work: ev.WorkOf(a, a.Work())})
 			}
 		}
 	}

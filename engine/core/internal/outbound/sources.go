@@ -17,7 +17,7 @@ func (dp *Dispatcher) Miss(a *state.Attempt, k dataflow.Key) {
 // Supply gives a source that came back, or came at last, to who misses it.
 func (dp *Dispatcher) Supply(j *state.Job, k dataflow.Key) {
 	source := dp.state.Source(j)
-	if b, _ := j.GroupOf(j.Inputs.Writer(k)); b.Losses > 0 {
+	if b, _ := j.GroupOf(j.Inputs.Writer(k)); b.Losses() > 0 {
 		dp.resupply(j, k)
 	}
 	dp.Feeds.Supply(&j.Inputs, k, source)
@@ -54,7 +54,7 @@ func (dp *Dispatcher) DropOutput(k *state.Commit, j *state.Job) {
 func (dp *Dispatcher) WatchWaiting(j *state.Job) {
 	if j.WatchReaders() {
 		// A launch since then puts it off.
-		dp.step.SetTimer(max(dp.step.Set.TakeBackAfter-dp.step.Now.Sub(j.LastLaunch), dp.step.Set.TakeBackAfter/reclaimLooks), step.TimerReclaim, uint64(j.ID))
+		dp.step.SetTimer(max(dp.step.Set.TakeBackAfter-dp.step.Now.Sub(j.LastLaunch()), dp.step.Set.TakeBackAfter/reclaimLooks), step.TimerReclaim, uint64(j.ID))
 	}
 }
 

@@ -65,14 +65,14 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 		}
 		m.Finish.Files, m.Finish.FilesTotal = dp.state.FilesFrom(j, 0), j.FilesTotal()
 	} else {
-		if b.SingleNode {
+		if b.SingleNode() {
 			whole.ref.Stage, whole.ref.Index = uint32(b.Stage), uint32(b.First)
 			whole.refs[0] = &whole.ref
 			m.Nodes = whole.refs[:]
 		} else {
 			m.Nodes = j.Refs(b.Nodes(a.Group))
 		}
-		m.WaitForPeers = b.HasTCP
+		m.WaitForPeers = b.HasTCP()
 		m.Sources = dp.sourcesOf(a) // each time: outputs are lost while the command is
 		m.SourcesComplete = a.Reads.Misses() == 0
 	}
@@ -94,7 +94,7 @@ const markBytes = 16
 
 // SendPeers tells all of a bundle attempt where the others listen, once all do.
 func (dp *Dispatcher) SendPeers(r *state.BundleAttempt) {
-	if !r.Bundle.HasTCP || r.Stopped() != 0 { // one that is being stopped may have no address, and needs none
+	if !r.Bundle.HasTCP() || r.Stopped() != 0 { // one that is being stopped may have no address, and needs none
 		return
 	}
 	for _, a := range r.Attempts {
@@ -116,7 +116,7 @@ func (dp *Dispatcher) SendPeersTo(a *state.Attempt) {
 	m := &wire.Peers{Attempt: uint64(a.ID)}
 	for _, p := range a.BundleAttempt.Attempts {
 		m.Peers = append(m.Peers, &wire.Peer{
-			Attempt: uint64(p.ID), Address: p.Address, Nodes: p.BundleAttempt.Bundle.Job.Refs(p.BundleAttempt.Bundle.Nodes(p.Group)), LauncherName: p.Launcher.Name,
+			Attempt: uint64(p.ID), Address: p.Address(), Nodes: p.BundleAttempt.Bundle.Job.Refs(p.BundleAttempt.Bundle.Nodes(p.Group)), LauncherName: p.Launcher.Name,
 		})
 	}
 	dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Peers{Peers: m}})

@@ -26,7 +26,7 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 		return
 	}
 	pr.dispatch.WatchWaiting(j)
-	if pr.step.Now.Sub(j.LastLaunch) < pr.step.Set.TakeBackAfter {
+	if pr.step.Now.Sub(j.LastLaunch()) < pr.step.Set.TakeBackAfter {
 		return // nothing of it has waited for long enough
 	}
 	runs := youngestWaiting(j)
@@ -42,7 +42,7 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.BlockedUpstream, helps *reclaimHelps) bool {
 	j, tried := held.Job, 0
 	for b := range j.AllReady() {
-		waited := pr.step.Now.Sub(max(b.Since, j.LastLaunch))
+		waited := pr.step.Now.Sub(max(b.Since(), j.LastLaunch()))
 		if waited < pr.step.Set.TakeBackAfter {
 			continue
 		}
@@ -170,7 +170,7 @@ func waitsForWriters(a *state.Attempt) bool {
 func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *state.BlockedUpstream) {
 	j := held.Job
 	for s := range pr.state.Suspended.All() {
-		if s.Bundle.Job != j || s.Bundle.Last() || s.Stopped() != 0 || pr.step.Now.Sub(max(s.Suspended(), j.LastLaunch)) < pr.step.Set.TakeBackAfter {
+		if s.Bundle.Job != j || s.Bundle.Last() || s.Stopped() != 0 || pr.step.Now.Sub(max(s.Suspended(), j.LastLaunch())) < pr.step.Set.TakeBackAfter {
 			continue
 		}
 		if !held.Has(s.Bundle) {

@@ -20,7 +20,7 @@ func (rs *Rounds) stalled() *state.Job {
 		return nil
 	}
 	for j := range rs.state.Jobs.All() {
-		if j.Phase() == state.JobRunning && j.ReadyCount() > 0 && j.Unplaceable == 0 && j.PolicyWait.Reason == scheduler.WaitNone && rs.someFits(j) {
+		if j.Phase() == state.JobRunning && j.ReadyCount() > 0 && j.Unplaceable() == 0 && j.PolicyWait.Reason == scheduler.WaitNone && rs.someFits(j) {
 			return j
 		}
 	}

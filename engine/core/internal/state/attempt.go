@@ -23,13 +23,13 @@ type Attempt struct {
 	resources.Allocation
 	places [attemptSets]int32 // in its job's and its launcher's set
 	phase.Machine
-	Address string // of its data; "" before it runs
+	address string // of its data; "" before it runs
 	Unacked Unacked
 
 	Reads            dataflow.Reader
-	Progress         float64
-	Work             *wire.Work
-	ProgressNotified scheduler.Time // of its progress
+	progress         float64
+	work             *wire.Work
+	progressNotified scheduler.Time // of its progress
 	dirty            bool           // in DirtySet.attempts
 	countedSuspended bool           // its nodes count as suspended
 }
@@ -122,7 +122,7 @@ func (a *Attempt) Locate() {
 	b := a.BundleAttempt.Bundle
 	a.Stage = int32(b.StageOf(a.Group))
 	switch {
-	case b.SingleNode:
+	case b.singleNode:
 		a.Index = b.First
 	case !b.Last():
 		a.Index = int32(b.Job.Plan.Node(b.Nodes(a.Group)[0]).Index)
@@ -151,16 +151,28 @@ func (a *Attempt) MaySpeculate() bool {
 // StartAt has it run. Others reach its data at an address; "" where that does not matter.
 func (a *Attempt) StartAt(address string, now scheduler.Time) {
 	a.Start(now)
-	a.Address = address
+	a.address = address
 }
 
 // ReportProgress notes how far it is, from 0 to 1, in thousandths. Anything else counts as 0.
 func (a *Attempt) ReportProgress(progress float64, w *wire.Work) {
-	a.Progress, a.Work = 0, w
+	a.progress, a.work = 0, w
 	if progress >= 0 && progress <= 1 { // not-a-number is neither
-		a.Progress = float64(int64(progress*1000)) / 1000
+		a.progress = float64(int64(progress*1000)) / 1000
 	}
 }
 
 // NotifyProgress notes that the policy is notified of its progress now.
-func (a *Attempt) NotifyProgress(now scheduler.Time) { a.ProgressNotified = now }
+func (a *Attempt) NotifyProgress(now scheduler.Time) { a.progressNotified = now }
+
+// Address returns where its data is reached; "" before it runs.
+func (a *Attempt) Address() string { return a.address }
+
+// Progress returns how far it is, from 0 to 1, in thousandths.
+func (a *Attempt) Progress() float64 { return a.progress }
+
+// ProgressNotified returns when the policy was notified of that last; 0: never.
+func (a *Attempt) ProgressNotified() scheduler.Time { return a.progressNotified }
+
+// Work returns the work that it reported last; nil: none.
+func (a *Attempt) Work() *wire.Work { return a.work }

@@ -48,7 +48,7 @@ func (j *Job) StagesBefore(runs []*BundleAttempt) []bool {
 	stages := make([]bool, len(j.Plan.Graph.Stages))
 	readers := make([]bool, len(stages))
 	for _, r := range runs {
-		if r.Bundle.SingleNode {
+		if r.Bundle.singleNode {
 			readers[r.Bundle.Stage] = true
 			continue
 		}

@@ -26,24 +26,24 @@ type Bundle struct {
 	Job                *Job
 	Index              int
 	phase              stats.Phase
-	HasTCP             bool          // groups of it are joined by tcp
-	SingleNode         bool          // it is one group of one node
+	hasTCP             bool          // groups of it are joined by tcp
+	singleNode         bool          // it is one group of one node
 	Stage              int32         // of its first group
 	First              int32         // index of that group's first node in the stage
 	Gate               dataflow.Gate // late once it was taken back
-	Since              scheduler.Time
+	since              scheduler.Time
 	next, prev         int32 // in the job's ready list
 	attempts           []*BundleAttempt
 	oneAttempt         [1]*BundleAttempt // room for the usual number of them
-	LastCommits        []*Commit         // by group: the last that committed; nil before
-	Failures           int
-	Losses             int
+	lastCommits        []*Commit         // by group: the last that committed; nil before
+	failures           int
+	losses             int
 	Exclusions         BundleExclusions
 	speculationOffered scheduler.Time // since when it is wanted twice; 0: it is not
-	Preempted          bool
+	preempted          bool
 	// WaitsForRoom says that the store of the outputs was full for it: Job.Room has it be tried.
-	WaitsForStoreRoom bool
-	Protected         scheduler.Time // until then
+	waitsForStoreRoom bool
+	protected         scheduler.Time // until then
 }
 
 // Commit is the accepted end of a group's attempt.
@@ -73,7 +73,7 @@ func (b *Bundle) JobID() scheduler.JobID { return b.Job.ID }
 
 // Width is how many groups the bundle has.
 func (b *Bundle) Width() int {
-	if b.SingleNode || b.Last() {
+	if b.singleNode || b.Last() {
 		return 1
 	}
 	return len(b.Groups())
@@ -82,7 +82,7 @@ func (b *Bundle) Width() int {
 // Request returns what the i-th group takes.
 func (b *Bundle) Request(i int) resources.Request {
 	switch {
-	case b.SingleNode:
+	case b.singleNode:
 		return b.Job.Stages[b.Stage].singleNode
 	case b.Last():
 		return resources.Request{Kind: b.Job.lastKind()} // it never waits for what tasks hold
@@ -94,7 +94,7 @@ func (b *Bundle) Request(i int) resources.Request {
 // StageOf returns the stage that the i-th group counts for.
 func (b *Bundle) StageOf(i int) int {
 	switch {
-	case b.SingleNode:
+	case b.singleNode:
 		return int(b.Stage)
 	case b.Last():
 		return len(b.Job.Plan.Graph.Stages)
@@ -103,7 +103,7 @@ func (b *Bundle) StageOf(i int) int {
 }
 
 // Last says whether it is the bundle that publishes or cleans.
-func (b *Bundle) Last() bool { return !b.SingleNode && b.Index == len(b.Job.Plan.Bundles) }
+func (b *Bundle) Last() bool { return !b.singleNode && b.Index == len(b.Job.Plan.Bundles) }
 
 // Groups returns the numbers of a bundle's groups in the plan; nil for the last
 // bundle of a job with outputs.
@@ -146,10 +146,10 @@ func (b *Bundle) NodesWithFiles(i int) []int32 {
 // SetSpeculationOffered has a bundle wanted twice since a time, or, at 0, not any more.
 func (b *Bundle) SetSpeculationOffered(since scheduler.Time) {
 	if b.SpeculationOffered() != 0 {
-		b.Job.SpeculativeCount--
+		b.Job.speculativeCount--
 	}
 	if b.speculationOffered = since; since != 0 {
-		b.Job.SpeculativeCount++
+		b.Job.speculativeCount++
 	}
 }
 
@@ -225,7 +225,7 @@ func (b *Bundle) Unavailable(l *resources.Launcher) string {
 // StartIsFinal says whether nothing that may still happen in the step can change what the
 // start commands of a bundle say: it is one group and reads no file channel.
 func (b *Bundle) StartIsFinal() bool {
-	return b.SingleNode && !b.HasTCP && !b.Job.Inputs.HasFileConnections()
+	return b.singleNode && !b.hasTCP && !b.Job.Inputs.HasFileConnections()
 }
 
 // Phase is where it stands.
@@ -238,7 +238,7 @@ func (b *Bundle) Attempts() []*BundleAttempt { return b.attempts }
 // AddAttempt adds an attempt.
 func (b *Bundle) AddAttempt(r *BundleAttempt) {
 	b.attempts = append(b.attempts, r)
-	b.Job.LastLaunch = r.Launched
+	b.Job.lastLaunch = r.Launched
 }
 
 // SpeculationOffered is since when it is wanted twice; 0: it is not.
@@ -247,64 +247,92 @@ func (b *Bundle) SpeculationOffered() scheduler.Time { return b.speculationOffer
 // EnterAt moves it to a phase, and notes since when it is there.
 func (b *Bundle) EnterAt(p stats.Phase, now scheduler.Time) {
 	if p == BundleReady && b.Last() {
-		b.Job.LastMore = b.Job.MemoryForFiles()
+		b.Job.lastMore = b.Job.MemoryForFiles()
 	}
 	b.Enter(p)
-	b.Since = now
+	b.since = now
 }
 
 // OfferAgain notes that the policy is offered it anew, in the same phase.
-func (b *Bundle) OfferAgain(now scheduler.Time) { b.Since = now }
+func (b *Bundle) OfferAgain(now scheduler.Time) { b.since = now }
 
 // Commit finishes it with the accepted ends of its groups, and returns the commits before; nil:
 // there were none.
 func (b *Bundle) Commit(commits []*Commit, now scheduler.Time) (before []*Commit) {
 	b.EnterAt(BundleFinished, now)
 	b.SetSpeculationOffered(0)
-	before, b.LastCommits = b.LastCommits, commits
+	before, b.lastCommits = b.lastCommits, commits
 	return before
 }
 
 // Reopen counts a finished bundle as unfinished: its output was lost.
 func (b *Bundle) Reopen(now scheduler.Time) {
 	b.EnterAt(BundleWaiting, now)
-	b.Losses++
-	b.Job.Unfinished++
+	b.losses++
+	b.Job.unfinished++
 	b.Job.countDone(b, -1)
 }
 
 // LoseOutput notes that what its i-th group stored is gone, and returns the commit of that.
 func (b *Bundle) LoseOutput(i int) *Commit {
-	k := *b.LastCommits[i]
+	k := *b.lastCommits[i]
 	k.Lost = true
-	b.LastCommits = slices.Clone(b.LastCommits) // a frozen state has the old ones
-	b.LastCommits[i] = &k
+	b.lastCommits = slices.Clone(b.lastCommits) // a frozen state has the old ones
+	b.lastCommits[i] = &k
 	return &k
 }
 
 // CountFailure counts an attempt that failed, and returns how many did.
 func (b *Bundle) CountFailure() int {
-	b.Failures++
-	return b.Failures
+	b.failures++
+	return b.failures
 }
 
 // CountLoss counts an attempt that was lost, and returns how many were.
 func (b *Bundle) CountLoss() int {
-	b.Losses++
-	return b.Losses
+	b.losses++
+	return b.losses
 }
 
 // MarkPreempted notes that it is preempted: from its next start it is protected for a while.
 func (b *Bundle) MarkPreempted() {
-	b.Preempted = true
+	b.preempted = true
 	b.SetSpeculationOffered(0)
 }
 
 // ProtectUntil keeps it from preemptions until a time.
-func (b *Bundle) ProtectUntil(t scheduler.Time) { b.Protected = t }
+func (b *Bundle) ProtectUntil(t scheduler.Time) { b.protected = t }
 
 // WaitForStoreRoom has it wait until the store of the outputs may have room.
-func (b *Bundle) WaitForStoreRoom() { b.WaitsForStoreRoom = true }
+func (b *Bundle) WaitForStoreRoom() { b.waitsForStoreRoom = true }
 
 // TryStoreRoom ends that wait.
-func (b *Bundle) TryStoreRoom() { b.WaitsForStoreRoom = false }
+func (b *Bundle) TryStoreRoom() { b.waitsForStoreRoom = false }
+
+// Failures returns how many of its attempts failed.
+func (b *Bundle) Failures() int { return b.failures }
+
+// Losses returns how many of its attempts, or of its outputs, were lost.
+func (b *Bundle) Losses() int { return b.losses }
+
+// Since returns since when it is in its phase, or is offered as it is.
+func (b *Bundle) Since() scheduler.Time { return b.since }
+
+// Preempted returns whether it was preempted: each of its starts is protected for a while.
+func (b *Bundle) Preempted() bool { return b.preempted }
+
+// Protected returns until when it may not be preempted; 0: it was never protected.
+func (b *Bundle) Protected() scheduler.Time { return b.protected }
+
+// WaitsForStoreRoom returns whether the store of the outputs was full for it, and it is not tried again yet.
+func (b *Bundle) WaitsForStoreRoom() bool { return b.waitsForStoreRoom }
+
+// LastCommits returns the last accepted ends of its groups, by group; nil before the first. The caller must not
+// change the list.
+func (b *Bundle) LastCommits() []*Commit { return b.lastCommits }
+
+// HasTCP returns whether groups of it are joined by tcp channels.
+func (b *Bundle) HasTCP() bool { return b.hasTCP }
+
+// SingleNode returns whether it is one group of one node.
+func (b *Bundle) SingleNode() bool { return b.singleNode }

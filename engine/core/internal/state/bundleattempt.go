@@ -15,7 +15,7 @@ type BundleAttempt struct {
 	Commits     []*Commit  // by group, of those that finished
 	Token       []byte     // of its data connections, by an earlier manager; nil: as Cluster.Token says
 	Speculative bool
-	PeersSent   bool // its attempts were told where the others listen
+	peersSent   bool // its attempts were told where the others listen
 	Launched    scheduler.Time
 	Ready       scheduler.Time // since when its bundle had been; for who shows it
 
@@ -149,4 +149,7 @@ func NewBundleAttempt(b *Bundle, where []*Launcher) (*BundleAttempt, []scheduler
 }
 
 // MarkPeersSent notes that its attempts were sent where the others listen.
-func (r *BundleAttempt) MarkPeersSent() { r.PeersSent = true }
+func (r *BundleAttempt) MarkPeersSent() { r.peersSent = true }
+
+// PeersSent returns whether its attempts were sent where the others listen.
+func (r *BundleAttempt) PeersSent() bool { return r.peersSent }

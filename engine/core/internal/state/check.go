@@ -88,8 +88,8 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 			return fmt.Errorf("it keeps the output of attempt %d for a bundle that is not there", id)
 		}
 	}
-	if finishers != l.Finishers {
-		return fmt.Errorf("%d groups publish or clean there, counted as %d", finishers, l.Finishers)
+	if finishers != l.finishers {
+		return fmt.Errorf("%d groups publish or clean there, counted as %d", finishers, l.finishers)
 	}
 	if suspended != l.Suspended {
 		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.Suspended)
@@ -118,14 +118,14 @@ func (st *Cluster) checkJob(j *Job) error {
 			unfinished++
 		}
 	}
-	if unfinished != j.Unfinished || ready != j.ready.count {
-		return fmt.Errorf("%d unfinished and %d ready, counted as %d and %d", unfinished, ready, j.Unfinished, j.ready.count)
+	if unfinished != j.unfinished || ready != j.ready.count {
+		return fmt.Errorf("%d unfinished and %d ready, counted as %d and %d", unfinished, ready, j.unfinished, j.ready.count)
 	}
 	if len(j.Attempts) == 0 && ready == 0 && j.OutputCommit.Due(st.step.Now) && j.StoreRoom.Due(st.step.Now) && !st.step.TimerDue() && !j.hasPendingWork() && j.Phase() != JobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.Phase())
 	}
-	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sortedset.Has(st.Finishing, j.ID) {
-		return fmt.Errorf("its last bundle is in phase %v, and listed as one to be started: %t", last.Phase(), sortedset.Has(st.Finishing, j.ID))
+	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sortedset.Has(st.finishing, j.ID) {
+		return fmt.Errorf("its last bundle is in phase %v, and listed as one to be started: %t", last.Phase(), sortedset.Has(st.finishing, j.ID))
 	}
 	if err := j.checkCounts(); err != nil {
 		return err
@@ -168,9 +168,9 @@ func (st *Cluster) checkBundle(b *Bundle) error {
 		return fmt.Errorf("it is ready with %d inputs unmet and %d attempts", b.Gate.Unmet(), len(b.Attempts()))
 	case b.Phase() == BundleRunning && len(b.Attempts()) == 0:
 		return fmt.Errorf("it runs without an attempt")
-	case b.WaitsForStoreRoom && b.Job.Phase() == JobRunning && (b.Phase() != BundleWaiting || len(b.Attempts()) > 0):
+	case b.waitsForStoreRoom && b.Job.Phase() == JobRunning && (b.Phase() != BundleWaiting || len(b.Attempts()) > 0):
 		return fmt.Errorf("it waits for room while %s with %d attempts", b.Phase(), len(b.Attempts()))
-	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.WaitsForStoreRoom && len(b.Attempts()) == 0 && b.Job.Phase() == JobRunning && b.Index < b.Job.Opened:
+	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.waitsForStoreRoom && len(b.Attempts()) == 0 && b.Job.Phase() == JobRunning && b.Index < b.Job.Opened:
 		return fmt.Errorf("it waits for nothing")
 	case b.SpeculationOffered() != 0 && (b.Phase() != BundleRunning || len(b.Attempts()) != 1):
 		return fmt.Errorf("it is wanted twice while %s with %d attempts", b.Phase(), len(b.Attempts()))
@@ -231,7 +231,7 @@ func (j *Job) World() view.WorldJob {
 		}
 		w.Attempts = append(w.Attempts, view.WorldAttempt{
 			ID: a.ID, Bundle: a.BundleAttempt.Bundle.id, Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative, State: state,
-			Protected: a.BundleAttempt.Bundle.Protected,
+			Protected: a.BundleAttempt.Bundle.protected,
 		})
 	}
 	return w

@@ -22,7 +22,7 @@ type Cluster struct {
 	Jobs        idmap.Index[scheduler.JobID, Job] // live, admitted or asked
 	PendingWork []scheduler.JobID                 // of them, those that a later step has to go on with, ascending
 	// Finishing are those whose last bundle is ready, ascending; not in checkpoints.
-	Finishing   []scheduler.JobID
+	finishing   []scheduler.JobID
 	ReservedIDs []ReservedID // in order of id
 	Ended       []*EndedJob  // in order of their end, the oldest first
 	Bundles     idmap.Map[scheduler.BundleID, Bundle]
@@ -88,10 +88,10 @@ func (st *Cluster) AddAttempt(a *Attempt) {
 	a.Launcher.Attempts.add(a, inLauncher)
 	st.MarkAttemptDirty(a)
 	if a.BundleAttempt.Bundle.Last() {
-		a.Launcher.Finishers++
+		a.Launcher.finishers++
 	}
 	if a.BundleAttempt.Speculative {
-		a.BundleAttempt.Bundle.Job.SpeculativeCount++
+		a.BundleAttempt.Bundle.Job.speculativeCount++
 	}
 	if a.Phase() == phase.Suspended {
 		a.CountSuspended(+1)
@@ -105,11 +105,11 @@ func (st *Cluster) RemoveAttempt(a *Attempt) {
 	a.Launcher.Attempts.remove(a, inLauncher)
 	st.MarkAttemptDirty(a)
 	if a.BundleAttempt.Bundle.Last() {
-		a.Launcher.Finishers--
+		a.Launcher.finishers--
 	}
 	a.BundleAttempt.live--
 	if a.BundleAttempt.Speculative {
-		a.BundleAttempt.Bundle.Job.SpeculativeCount--
+		a.BundleAttempt.Bundle.Job.speculativeCount--
 	}
 	if a.Phase() == phase.Suspended {
 		a.CountSuspended(-1)
@@ -128,14 +128,14 @@ func (st *Cluster) MarkDirty(j *Job) {
 func (st *Cluster) NoteJob(j *Job, text string) {
 	text = st.step.Shorten(text)
 	if j.notesShared { // who was given them keeps them
-		j.Notes, j.notesShared = slices.Clone(j.Notes), false
+		j.notes, j.notesShared = slices.Clone(j.notes), false
 	}
-	if len(j.Notes) >= st.step.Set.NotesKept {
-		n := len(j.Notes) - st.step.Set.NotesKept + 1
-		j.Notes = slices.Delete(j.Notes, 0, n)
-		j.NotesDropped += n
+	if len(j.notes) >= st.step.Set.NotesKept {
+		n := len(j.notes) - st.step.Set.NotesKept + 1
+		j.notes = slices.Delete(j.notes, 0, n)
+		j.notesDropped += n
 	}
-	j.Notes = append(j.Notes, text)
+	j.notes = append(j.notes, text)
 	st.MarkDirty(j)
 }
 
@@ -172,9 +172,9 @@ func (st *Cluster) RequeueJob(j *Job) {
 // RequeueFinishing keeps the list of the jobs whose last bundle is ready.
 func (st *Cluster) RequeueFinishing(j *Job) {
 	if b := j.LastBundle(); b != nil && b.Phase() == BundleReady {
-		st.Finishing = sortedset.Add(st.Finishing, j.ID)
-	} else if i, found := slices.BinarySearch(st.Finishing, j.ID); found {
-		st.Finishing = slices.Delete(st.Finishing, i, i+1)
+		st.finishing = sortedset.Add(st.finishing, j.ID)
+	} else if i, found := slices.BinarySearch(st.finishing, j.ID); found {
+		st.finishing = slices.Delete(st.finishing, i, i+1)
 	}
 }
 
@@ -203,3 +203,6 @@ func (st *Cluster) DrainChangedJobs() (ids, ended []scheduler.JobID) {
 	st.dirtyJobs = st.dirtyJobs[:0]
 	return ids, ended
 }
+
+// Finishing returns the jobs whose last bundle is ready, ascending. The caller must not change the list.
+func (st *Cluster) Finishing() []scheduler.JobID { return st.finishing }

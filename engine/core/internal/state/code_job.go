@@ -100,7 +100,7 @@ func codeJob(w *checkpoint.Codec, st *Cluster, j *Job) {
 				w.Fail(fmt.Errorf("bundle %d of %s waits for room, and is not waiting", bundle, j.ID))
 				return
 			}
-			j.Bundles[bundle].WaitsForStoreRoom = true
+			j.Bundles[bundle].waitsForStoreRoom = true
 		})
 		codeRelink(w, st, j)
 	}
@@ -147,32 +147,32 @@ func codeJobFields(w *checkpoint.Codec, j *Job) {
 	checkpoint.Num(w, &j.Priority)
 	checkpoint.Num(w, &j.Submitted)
 	checkpoint.Num(w, &j.Admitted)
-	checkpoint.Num(w, &j.Unfinished)
+	checkpoint.Num(w, &j.unfinished)
 	checkpoint.Num(w, &j.Outcome)
 	checkpoint.Message(w, &j.Failure)
 	j.OutputCommit.CodeGranted(w)
 	j.Exclusions.CodeSome(w)
-	checkpoint.Flag(w, &j.WatchingReaders)
+	checkpoint.Flag(w, &j.watchingReaders)
 	j.OutputCommit.CodeTries(w)
 	switch {
 	case w.Format > 1:
-		checkpoint.Num(w, &j.RoomSince)
+		checkpoint.Num(w, &j.roomSince)
 		checkpoint.Num(w, &j.Opened)
 		checkpoint.Num(w, &j.Closed)
 		j.OutputCommit.CodeKept(w)
 	case w.Reading: // nothing was left to later steps
 		j.Opened, j.Closed = len(j.Plan.Bundles), len(j.Bundles)
 	}
-	checkpoint.Num(w, &j.LastLaunch)
+	checkpoint.Num(w, &j.lastLaunch)
 	checkpoint.Nums(w, &j.RanOn)
 	j.Exclusions.Code(w)
-	checkpoint.Num(w, &j.Unplaceable)
-	checkpoint.Str(w, &j.WhyNot)
+	checkpoint.Num(w, &j.unplaceable)
+	checkpoint.Str(w, &j.whyNot)
 	checkpoint.Num(w, &j.PolicyWait.Job)
 	checkpoint.Num(w, &j.PolicyWait.Reason)
 	checkpoint.Str(w, &j.PolicyWait.Detail)
-	checkpoint.List(w, &j.Notes, checkpoint.Str[string])
-	checkpoint.Num(w, &j.NotesDropped)
+	checkpoint.List(w, &j.notes, checkpoint.Str[string])
+	checkpoint.Num(w, &j.notesDropped)
 	j.Stats.Code(w)
 	j.StoreRoom.Code(w)
 }
@@ -180,15 +180,15 @@ func codeJobFields(w *checkpoint.Codec, j *Job) {
 func codeBundle(w *checkpoint.Codec, st *Cluster, b *Bundle) {
 	checkpoint.Num(w, &b.phase)
 	b.Gate.CodeLate(w)
-	checkpoint.Flag(w, &b.Preempted)
+	checkpoint.Flag(w, &b.preempted)
 	b.Gate.CodeUnmet(w)
-	checkpoint.Num(w, &b.Since)
-	checkpoint.Num(w, &b.Failures)
-	checkpoint.Num(w, &b.Losses)
+	checkpoint.Num(w, &b.since)
+	checkpoint.Num(w, &b.failures)
+	checkpoint.Num(w, &b.losses)
 	b.Exclusions.Code(w)
 	checkpoint.Num(w, &b.speculationOffered)
-	checkpoint.Num(w, &b.Protected)
-	checkpoint.List(w, &b.LastCommits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
+	checkpoint.Num(w, &b.protected)
+	checkpoint.List(w, &b.lastCommits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
 	checkpoint.List(w, &b.attempts, func(w *checkpoint.Codec, p **BundleAttempt) {
 		checkpoint.Opt(w, p, func(w *checkpoint.Codec, r *BundleAttempt) {
 			r.Bundle = b
@@ -223,7 +223,7 @@ func codeCommit(w *checkpoint.Codec, k *Commit) {
 func codeRun(w *checkpoint.Codec, st *Cluster, r *BundleAttempt) {
 	checkpoint.Num(w, &r.ID)
 	checkpoint.Blob(w, &r.Token)
-	for _, b := range []*bool{&r.Speculative, &r.PeersSent, &r.granted} {
+	for _, b := range []*bool{&r.Speculative, &r.peersSent, &r.granted} {
 		checkpoint.Flag(w, b)
 	}
 	checkpoint.Num(w, &r.live)
@@ -262,18 +262,18 @@ func codeAttempt(w *checkpoint.Codec, st *Cluster, a *Attempt) {
 	checkpoint.Flag(w, &a.HasSlots)
 	a.CodeAsked(w)
 	a.CodeTimes(w)
-	checkpoint.Str(w, &a.Address)
+	checkpoint.Str(w, &a.address)
 	a.CodeStop(w)
 	checkpoint.Num(w, &a.Reservation)
 	a.Unacked.Code(w)
 	a.Reads.Code(w)
-	thousandths := int64(a.Progress * 1000)
+	thousandths := int64(a.progress * 1000)
 	checkpoint.Num(w, &thousandths)
 	if w.Reading {
-		a.Progress = float64(thousandths) / 1000
+		a.progress = float64(thousandths) / 1000
 	}
-	checkpoint.Message(w, &a.Work)
-	checkpoint.Num(w, &a.ProgressNotified)
+	checkpoint.Message(w, &a.work)
+	checkpoint.Num(w, &a.progressNotified)
 }
 
 // codeReadyOrder codes the order of a job's ready list.
@@ -298,7 +298,7 @@ func codeReadyOrder(w *checkpoint.Codec, j *Job) {
 // codeRelink makes the live attempts in what was read live ones again.
 func codeRelink(w *checkpoint.Codec, st *Cluster, j *Job) {
 	j.recount()
-	j.LastMore = j.MemoryForFiles()
+	j.lastMore = j.MemoryForFiles()
 	var live []*Attempt
 	for i := range j.Bundles {
 		for _, r := range j.Bundles[i].Attempts() {

@@ -36,7 +36,7 @@ func (b *Bundle) count(old, p stats.Phase) {
 		b.Job.markStageDirty(stage)
 	}
 	switch {
-	case b.SingleNode:
+	case b.singleNode:
 		move(int(b.Stage))
 	case b.Last():
 		move(len(b.Job.Stages) - 1)
@@ -51,7 +51,7 @@ func (b *Bundle) count(old, p stats.Phase) {
 
 // countDone counts a bundle's groups and nodes as finished, or not any more.
 func (j *Job) countDone(b *Bundle, by int) {
-	if b.SingleNode { // without a look at the plan: it is far away, and this is each end
+	if b.singleNode { // without a look at the plan: it is far away, and this is each end
 		s := &j.Stages[b.Stage]
 		s.FinishGroups(by)
 		s.FinishNodes(by)
@@ -73,12 +73,12 @@ func (j *Job) recount() {
 		b := &j.Bundles[i]
 		b.count(BundleWaiting, b.phase)
 		if b.SpeculationOffered() != 0 {
-			j.SpeculativeCount++
+			j.speculativeCount++
 		}
 		if b.Last() {
 			continue
 		}
-		for _, k := range b.LastCommits {
+		for _, k := range b.lastCommits {
 			j.Stats.Accept(k.Report, +1)
 		}
 	}
@@ -163,7 +163,7 @@ func (j *Job) checkCounts() error {
 			fresh[len(fresh)-1].Count(b.Phase())
 			continue
 		}
-		for _, k := range b.LastCommits {
+		for _, k := range b.lastCommits {
 			sums.Accept(k.Report, +1)
 		}
 		for g := range b.Groups() {
@@ -186,8 +186,8 @@ func (j *Job) checkCounts() error {
 	switch {
 	case !j.Stats.SameSums(&sums):
 		return fmt.Errorf("files and counters are %d and %v, counted as %d and %v", sums.Files(), sums.Counters(), j.Stats.Files(), j.Stats.Counters())
-	case doubled != j.SpeculativeCount:
-		return fmt.Errorf("%d attempts are speculative or wanted so, counted as %d", doubled, j.SpeculativeCount)
+	case doubled != j.speculativeCount:
+		return fmt.Errorf("%d attempts are speculative or wanted so, counted as %d", doubled, j.speculativeCount)
 	case resting != j.suspended:
 		return fmt.Errorf("%d attempts are suspended, counted as %d", resting, j.suspended)
 	}

@@ -176,7 +176,7 @@ func (j *Job) pastRows() []changes.Attempt {
 // ShareNotes returns its notes, of which the list does not change any more.
 func (j *Job) ShareNotes() []string {
 	j.notesShared = true
-	return j.Notes[:len(j.Notes):len(j.Notes)]
+	return j.notes[:len(j.notes):len(j.notes)]
 }
 
 // StageNames are those of its plan, and of the stage that publishes. The list does not change.

@@ -70,7 +70,7 @@ func keepsChannels(g *wire.Graph) bool {
 func (j *Job) Expand() {
 	p := j.Plan
 	count := len(p.Bundles)
-	j.Unfinished = count
+	j.unfinished = count
 	if len(j.Spec.Outputs) > 0 || keepsChannels(p.Graph) {
 		count++ // the last group publishes, and removes what the job leaves on storage
 	}
@@ -155,7 +155,7 @@ func (b *Bundle) shape() {
 		return
 	}
 	p := b.Job.Plan
-	b.HasTCP = p.Bundles[b.Index].TCP
+	b.hasTCP = p.Bundles[b.Index].TCP
 	b.Stage, b.First = int32(b.StageOf(0)), int32(p.Node(b.Nodes(0)[0]).Index)
 	if b.Width() > 1 || len(b.Nodes(0)) > 1 {
 		return
@@ -166,5 +166,5 @@ func (b *Bundle) shape() {
 	if s.singleNode == (resources.Request{}) {
 		s.singleNode = need
 	}
-	b.SingleNode = s.singleNode == need
+	b.singleNode = s.singleNode == need
 }

@@ -24,7 +24,7 @@ func (st *Cluster) FilesFrom(j *Job, from uint64) []*wire.CommittedFile {
 	var list []*wire.CommittedFile
 	left := st.step.Set.CommandBytes
 	for ; at.bundle < len(j.Plan.Bundles); at.bundle, at.group = at.bundle+1, 0 {
-		kept := j.Bundles[at.bundle].LastCommits
+		kept := j.Bundles[at.bundle].lastCommits
 		for ; at.group < len(kept); at.group, at.index = at.group+1, 0 {
 			files := kept[at.group].Report.Files
 			if skip := min(from-at.number, uint64(len(files)-at.index)); skip > 0 {

@@ -18,7 +18,7 @@ func (j *Job) frozen() *Job {
 	f := *j
 	f.Attempts, f.dirtyStages = nil, nil // written with their bundles, and not at all
 	f.RanOn = slices.Clone(j.RanOn)
-	f.Stats, f.Notes = j.Stats.Clone(), slices.Clone(j.Notes)
+	f.Stats, f.notes = j.Stats.Clone(), slices.Clone(j.notes)
 	f.Stages = slices.Clone(j.Stages)
 	for i := range f.Stages {
 		f.Stages[i].Stage = j.Stages[i].Clone()

@@ -60,14 +60,14 @@ type Job struct {
 	prefers          bool     // some stage may take slots of other kinds
 	Bundles          []Bundle // in the plan's order, then the last one of a job with outputs
 	Stages           []stage
-	Unfinished       int        // bundles, without the last
+	unfinished       int        // bundles, without the last
 	Attempts         attemptSet // live
 	suspended        int        // of them: suspended
-	SpeculativeCount int        // of them: speculative; and bundles that are wanted twice
+	speculativeCount int        // of them: speculative; and bundles that are wanted twice
 	ready            readyList
 	Opened           int // bundles that were made known, without the last
 	Exclusions       JobExclusions
-	LastLaunch       scheduler.Time         // of a bundle of it
+	lastLaunch       scheduler.Time         // of a bundle of it
 	RanOn            []scheduler.LauncherID // launchers to be told of its end, ascending
 
 	Stats       stats.Job
@@ -91,16 +91,16 @@ type Job struct {
 	StoreRoom    StoreRoom // in the store of its outputs
 	filesAt      filesPlace
 
-	LastMore int64 // bytes that its last group takes beside lastMemory, since that was made ready
+	lastMore int64 // bytes that its last group takes beside lastMemory, since that was made ready
 
-	WatchingReaders bool           // the timer for readers that wait is set
-	RoomSince       scheduler.Time // since when work that they wait for had room at each look; 0: at the last one it had none
-	Unplaceable     scheduler.Time // since when a bundle can't be placed; 0: all can
-	WhyNot          string         // the message for it
+	watchingReaders bool           // the timer for readers that wait is set
+	roomSince       scheduler.Time // since when work that they wait for had room at each look; 0: at the last one it had none
+	unplaceable     scheduler.Time // since when a bundle can't be placed; 0: all can
+	whyNot          string         // the message for it
 	PolicyWait      scheduler.Waiting
 
-	Notes        []string
-	NotesDropped int
+	notes        []string
+	notesDropped int
 }
 
 const jobHot = unsafe.Offsetof(Job{}.Client)
@@ -175,7 +175,7 @@ const (
 
 // LastMemory is what its last group may use, in bytes. It is not counted against what the
 // launcher has: Settings.FinishersMax bounds how many such groups run there.
-func (j *Job) LastMemory() int64 { return lastMemory + j.LastMore }
+func (j *Job) LastMemory() int64 { return lastMemory + j.lastMore }
 
 // MemoryForFiles is what the last group takes for the list of files: no more than some
 // group of the job took, so that there is a launcher for it.
@@ -205,10 +205,10 @@ func (j *Job) GroupOf(n graph.Node) (*Bundle, int) {
 // commitOf returns the last accepted end of the group of a node, or nil.
 func (j *Job) commitOf(n graph.Node) *Commit {
 	b, i := j.GroupOf(n)
-	if b.LastCommits == nil {
+	if b.lastCommits == nil {
 		return nil
 	}
-	return b.LastCommits[i]
+	return b.lastCommits[i]
 }
 
 // ForPolicy is what the policy learns of a job.
@@ -302,21 +302,21 @@ const UnplaceableRemedy = ": ask for less, or add launchers"
 
 // FinishBundle counts a bundle that committed as finished.
 func (j *Job) FinishBundle(b *Bundle) {
-	j.Unfinished--
+	j.unfinished--
 	j.countDone(b, +1)
 }
 
 // NotePlaceable notes why a bundle of it can't be placed; "": all can. It returns whether the
 // reason changed, and whether it can't be placed from now on.
 func (j *Job) NotePlaceable(why string, now scheduler.Time) (changed, begins bool) {
-	changed = j.WhyNot != why
-	j.WhyNot = why
-	begins = why != "" && j.Unplaceable == 0
+	changed = j.whyNot != why
+	j.whyNot = why
+	begins = why != "" && j.unplaceable == 0
 	switch {
 	case why == "":
-		j.Unplaceable = 0
+		j.unplaceable = 0
 	case begins:
-		j.Unplaceable = now
+		j.unplaceable = now
 	}
 	return changed, begins
 }
@@ -325,26 +325,47 @@ func (j *Job) NotePlaceable(why string, now scheduler.Time) (changed, begins boo
 func (j *Job) NoteRoom(room bool, now scheduler.Time) {
 	switch {
 	case !room:
-		j.RoomSince = 0
-	case j.RoomSince == 0:
-		j.RoomSince = now
+		j.roomSince = 0
+	case j.roomSince == 0:
+		j.roomSince = now
 	}
 }
 
 // HadRoomFor returns for how long that work has had room at each look.
 func (j *Job) HadRoomFor(now scheduler.Time) time.Duration {
-	if j.RoomSince == 0 {
+	if j.roomSince == 0 {
 		return 0
 	}
-	return now.Sub(j.RoomSince)
+	return now.Sub(j.roomSince)
 }
 
 // WatchReaders notes that the timer for its waiting readers is set; false when it was set before.
 func (j *Job) WatchReaders() bool {
-	began := !j.WatchingReaders
-	j.WatchingReaders = true
+	began := !j.watchingReaders
+	j.watchingReaders = true
 	return began
 }
 
 // WatchDone notes that this timer was due.
-func (j *Job) WatchDone() { j.WatchingReaders = false }
+func (j *Job) WatchDone() { j.watchingReaders = false }
+
+// Unfinished returns how many of its bundles are unfinished, without the last.
+func (j *Job) Unfinished() int { return j.unfinished }
+
+// Unplaceable returns since when a bundle can't be placed; 0: all can.
+func (j *Job) Unplaceable() scheduler.Time { return j.unplaceable }
+
+// WhyNot returns why a bundle can't be placed; "": all can.
+func (j *Job) WhyNot() string { return j.whyNot }
+
+// LastLaunch returns when a bundle of it was launched last.
+func (j *Job) LastLaunch() scheduler.Time { return j.lastLaunch }
+
+// Notes returns what its status tells of it, the newest last. The caller must not change the list.
+func (j *Job) Notes() []string { return j.notes }
+
+// NotesDropped returns how many older notes were dropped.
+func (j *Job) NotesDropped() int { return j.notesDropped }
+
+// SpeculativeCount returns how many speculative attempts live, or are offered.
+func (j *Job) SpeculativeCount() int { return j.speculativeCount }

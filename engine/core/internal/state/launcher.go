@@ -13,7 +13,7 @@ type Launcher struct {
 	Incarnation uint64
 	Attempts    attemptSet // live
 	Suspended   int        // of them
-	Finishers   int        // of them: groups that publish or clean
+	finishers   int        // of them: groups that publish or clean
 	Outstanding Outstanding
 	resources.Launcher
 
@@ -48,3 +48,6 @@ func (l *Launcher) Stopping(kind string) (n int) {
 	}
 	return n
 }
+
+// Finishers returns how many groups that publish or clean run there.
+func (l *Launcher) Finishers() int { return l.finishers }
