@@ -6,14 +6,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Blame has the site avoid a launcher, or not any more, as if several jobs had.
-func (c *Core) Blame(id scheduler.LauncherID, blamed bool) {
+// SetExcluded has the site exclude a launcher, or not any more, as if several jobs had.
+func (c *Core) SetExcluded(id scheduler.LauncherID, excluded bool) {
 	l := c.state.Cluster.Launchers.Get(id)
 	if !l.Up {
 		return
 	}
 	changed := false
-	if blamed {
+	if excluded {
 		changed = c.state.Resources.VoteAgainst(&l.Launcher, resources.Vote{Job: 1}, 0, resources.ExclusionLimits{SharePercent: 1000})
 	} else {
 		changed = c.state.Resources.ReadmitDue(id, c.state.Step.Now)

@@ -260,7 +260,7 @@ func kindOf(h heard) int {
 		return 1
 	case scheduler.SpeculationOffered:
 		return 2
-	case scheduler.LauncherBlamed:
+	case scheduler.LauncherExcluded:
 		return 3
 	}
 	return 0
@@ -268,8 +268,8 @@ func kindOf(h heard) int {
 
 func (p *pair) blame(moment []heard) {
 	for _, h := range moment {
-		if e, is := h.event.(scheduler.LauncherBlamed); is {
-			p.Core.Blame(e.Launcher, e.Blamed)
+		if e, is := h.event.(scheduler.LauncherExcluded); is {
+			p.Core.SetExcluded(e.Launcher, e.Excluded)
 		}
 	}
 }

@@ -340,8 +340,8 @@ func (s *story) tellEvents() {
 			s.say("lost launcher %d", e.Launcher)
 		case scheduler.LauncherDraining:
 			s.say("draining launcher %d %t", e.Launcher, e.Draining)
-		case scheduler.LauncherBlamed:
-			s.say("blamed launcher %d %t", e.Launcher, e.Blamed)
+		case scheduler.LauncherExcluded:
+			s.say("excluded launcher %d %t", e.Launcher, e.Excluded)
 		case scheduler.LauncherLoad:
 			s.say("launcher %d has load %v and %v", e.Launcher, e.CPU, e.Memory)
 		case scheduler.AdmissionAsked:

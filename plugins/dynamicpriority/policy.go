@@ -102,7 +102,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	at := int64(e.When())
 	switch e := e.(type) {
-	case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherBlamed:
+	case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherExcluded:
 		p.world.launchers = true
 	case scheduler.JobSubmitted:
 		if j := p.view.Job(e.Job.ID); j != nil {

@@ -28,7 +28,7 @@ func (p *forgetful) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) 
 	return p.Policy.AssignTasks(r)
 }
 
-// TestWhatIsFarIsPassedOverAsIfItWereLookedAt: launchers come, go, drain and are blamed
+// TestWhatIsFarIsPassedOverAsIfItWereLookedAt: launchers come, go, drain and are excluded
 // while jobs with input on some of them, most with more work than is looked at, wait for
 // slots near it. Who looks at all of it in each round decides the same.
 func TestWhatIsFarIsPassedOverAsIfItWereLookedAt(t *testing.T) {
@@ -95,8 +95,8 @@ func playFar[P scheduler.TaskScheduler](t *testing.T, seed uint64, fresh func() 
 				p.Cluster.Drain(id, true)
 				p.Cluster.After(8*time.Second, func() { p.Cluster.Drain(id, false) })
 			case 2:
-				p.Cluster.Blame(id, true)
-				p.Cluster.After(3*time.Second, func() { p.Cluster.Blame(id, false) })
+				p.Cluster.SetExcluded(id, true)
+				p.Cluster.After(3*time.Second, func() { p.Cluster.SetExcluded(id, false) })
 			}
 		})
 	}

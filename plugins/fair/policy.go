@@ -165,7 +165,7 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	case scheduler.LauncherLost:
 		p.sharing.World.Event(e)
 		p.placing.Launcher(e.Launcher)
-	case scheduler.LauncherDraining, scheduler.LauncherBlamed:
+	case scheduler.LauncherDraining, scheduler.LauncherExcluded:
 		p.sharing.World.Event(e)
 	case scheduler.LauncherLoad:
 		p.placing.Launcher(e.Launcher)

@@ -113,7 +113,7 @@ func (p *Policy) update(events []scheduler.Event) {
 		case scheduler.LauncherJoined:
 			launchers = true
 			p.memory.suspends(e.Launcher)
-		case scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherBlamed:
+		case scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherExcluded:
 			launchers = true
 		case scheduler.JobSubmitted:
 			p.meet(e.Job.ID)

@@ -12,7 +12,7 @@ import (
 // kind is all that concerns one kind of slot. Its lists are in order of job and stage.
 type kind struct {
 	name    scheduler.SlotKind
-	slots   int // on launchers that are neither draining nor blamed
+	slots   int // on launchers that are neither draining nor excluded
 	parked  int // stages for which the virtual cluster has no slot
 	dealt   dealt
 	cluster *virtual.Cluster

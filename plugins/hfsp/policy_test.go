@@ -383,7 +383,7 @@ func TestAStageThatIsCalledPublish(t *testing.T) {
 	}
 }
 
-// The virtual cluster has the slots that may be given away: not those of a launcher that drains, or is blamed.
+// The virtual cluster has the slots that may be given away: not those of a launcher that drains, or is excluded.
 func TestVirtualSlotsAreThoseOfTheCluster(t *testing.T) {
 	slots := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 3}}
 	join := func(id scheduler.LauncherID) scheduler.Event {
@@ -400,9 +400,9 @@ func TestVirtualSlotsAreThoseOfTheCluster(t *testing.T) {
 		want  int
 	}{
 		{join(2), 6},
-		{scheduler.LauncherBlamed{At: 1, Launcher: 2, Blamed: true}, 3},
+		{scheduler.LauncherExcluded{At: 1, Launcher: 2, Excluded: true}, 3},
 		{scheduler.LauncherDraining{At: 1, Launcher: 1, Draining: true}, 0},
-		{scheduler.LauncherBlamed{At: 1, Launcher: 2}, 3},
+		{scheduler.LauncherExcluded{At: 1, Launcher: 2}, 3},
 		{scheduler.LauncherLost{At: 1, Launcher: 2}, 0},
 	} {
 		if _, err := p.AssignTasks(scheduler.Round{Number: uint64(i + 1), Now: 1, Events: []scheduler.Event{c.event}}); err != nil { //nolint:gosec // few

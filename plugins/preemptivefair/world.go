@@ -70,7 +70,7 @@ func (w *world) update(events []scheduler.Event) {
 	launchers := false
 	for _, e := range events {
 		switch e := e.(type) {
-		case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherBlamed:
+		case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherExcluded:
 			launchers = true
 		case scheduler.JobSubmitted:
 			w.touch(w.view.Job(e.Job.ID))

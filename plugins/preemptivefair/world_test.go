@@ -44,7 +44,7 @@ func TestAccountsOfChanges(t *testing.T) {
 	}
 }
 
-// A launcher that drains or is blamed has nothing to share.
+// A launcher that drains or is excluded has nothing to share.
 func TestSlotsAreThoseWhereWorkMayStart(t *testing.T) {
 	p := &Policy{}
 	slots := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 3}}
@@ -56,9 +56,9 @@ func TestSlotsAreThoseWhereWorkMayStart(t *testing.T) {
 		want  int
 	}{
 		{scheduler.LauncherJoined{Launcher: 2, Slots: slots}, 6},
-		{scheduler.LauncherBlamed{Launcher: 2, Blamed: true}, 3},
+		{scheduler.LauncherExcluded{Launcher: 2, Excluded: true}, 3},
 		{scheduler.LauncherDraining{Launcher: 1, Draining: true}, 0},
-		{scheduler.LauncherBlamed{Launcher: 2}, 3},
+		{scheduler.LauncherExcluded{Launcher: 2}, 3},
 	} {
 		if _, err := p.AssignTasks(scheduler.Round{Number: uint64(i + 1), Events: []scheduler.Event{c.event}}); err != nil { //nolint:gosec // few
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func disturb(c *cluster.Cluster, rng *rand.Rand) {
 		c.After(sometime(), func() { c.Submit(spec) })
 	}
 	c.After(sometime(), func() { c.Drain(1, true) })
-	c.After(sometime(), func() { c.Blame(3, true) })
+	c.After(sometime(), func() { c.SetExcluded(3, true) })
 	c.After(sometime(), func() { c.Lose(2) })
 	c.After(sometime(), func() { c.Straggle(1) })
 	c.After(sometime(), c.Grow)
@@ -95,7 +95,7 @@ func disturb(c *cluster.Cluster, rng *rand.Rand) {
 		}
 	})
 	c.After(70*time.Second, func() { c.Drain(1, false) })
-	c.After(70*time.Second, func() { c.Blame(3, false) })
+	c.After(70*time.Second, func() { c.SetExcluded(3, false) })
 	c.After(80*time.Second, func() { c.Join(9, cluster.Rack(9), 1<<34, both...) })
 }
 

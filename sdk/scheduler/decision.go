@@ -94,7 +94,7 @@ type Preempt struct {
 // Resume lets a suspended attempt run again, where it is, with the rest of its bundle. It
 // takes their slots, and what memory they have in swap, first from what is reserved for
 // their bundle alone, then from what is free (view.TakeAgain says whether there is enough).
-// Without it is refused as NoCapacity, and nothing changes. It may be draining or blamed:
+// Without it is refused as NoCapacity, and nothing changes. It may be draining or excluded:
 // then Offer.Again is what is free there. The outcome lists the attempts that
 // are to go on, and AttemptResumed follows for each. A launcher may fail to let one go on:
 // then they end as lost, and their bundle is ready again.

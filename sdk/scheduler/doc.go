@@ -44,7 +44,7 @@
 // explains a job, so each watch of a job asks once a second at most.
 //
 // A suspended attempt that its launcher can't resume is lost, and queued again; the launcher is not
-// blamed. A second attempt may race one that has been suspended for core.speculationSuspended: the
+// excluded. A second attempt may race one that has been suspended for core.speculationSuspended: the
 // manager offers it. Attempts of a stage with job.Stage.NoSuspend are never suspended, nor is what
 // runs together with them. JobSubmitted names the stages that a stage reads from, so no policy
 // takes an early reader for one that has all of its input.

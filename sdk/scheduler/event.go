@@ -55,13 +55,13 @@ type LauncherDraining struct {
 	Draining bool
 }
 
-// LauncherBlamed: the manager avoids a launcher, because attempts of several jobs failed
+// LauncherExcluded: the manager excludes a launcher, because attempts of several jobs failed
 // there, or does not any more. One that is avoided offers nothing for new work, as one that
 // is draining. A launcher that joins is not avoided.
-type LauncherBlamed struct {
+type LauncherExcluded struct {
 	At       Time
 	Launcher LauncherID
-	Blamed   bool
+	Excluded bool
 }
 
 // LauncherLoad: how busy a launcher's machine is, with whatever runs on it, the
@@ -445,7 +445,7 @@ type TimePassed struct{ At Time }
 func (e LauncherJoined) When() Time     { return e.At }
 func (e LauncherLost) When() Time       { return e.At } // When returns the event's time.
 func (e LauncherDraining) When() Time   { return e.At } // When returns the event's time.
-func (e LauncherBlamed) When() Time     { return e.At } // When returns the event's time.
+func (e LauncherExcluded) When() Time   { return e.At } // When returns the event's time.
 func (e LauncherLoad) When() Time       { return e.At } // When returns the event's time.
 func (e JobSubmitted) When() Time       { return e.At } // When returns the event's time.
 func (e JobUpdated) When() Time         { return e.At } // When returns the event's time.
@@ -472,7 +472,7 @@ func (e TimePassed) When() Time         { return e.At } // When returns the even
 func (LauncherJoined) isEvent()     {}
 func (LauncherLost) isEvent()       {}
 func (LauncherDraining) isEvent()   {}
-func (LauncherBlamed) isEvent()     {}
+func (LauncherExcluded) isEvent()   {}
 func (LauncherLoad) isEvent()       {}
 func (JobSubmitted) isEvent()       {}
 func (JobUpdated) isEvent()         {}

@@ -18,8 +18,8 @@ type Round struct {
 	Offers []Offer
 }
 
-// Offer is what one launcher has to give. A launcher that is lost, draining, blamed or
-// full offers nothing free. Of one that is draining or blamed Again and AgainMemory tell
+// Offer is what one launcher has to give. A launcher that is lost, draining, excluded or
+// full offers nothing free. Of one that is draining or excluded Again and AgainMemory tell
 // instead what is free, while something is suspended there: that may go on, as nowhere
 // else it can, and nothing may start.
 type Offer struct {
@@ -49,7 +49,7 @@ type Offer struct {
 //   - its bundle is neither ready nor suspended any more: an attempt of it ended, or is to;
 //   - where no bundle is named, a launch has left the job without a ready bundle;
 //   - Environment.ReserveMax has passed since the preemption, and the grace of a soft kill;
-//   - the launcher drains, is blamed or is lost, for what is kept there;
+//   - the launcher drains, is excluded or is lost, for what is kept there;
 //   - the job ends;
 //   - another policy takes over, or this one is started anew.
 type Reservation struct {

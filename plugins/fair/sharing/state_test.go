@@ -128,7 +128,7 @@ func TestRebuiltJobsKeepWhatOthersKnow(t *testing.T) {
 	want(t, "heard", heard, []string{"job added job-1", "job added job-1", "job moved job-1", "job removed job-1"})
 }
 
-// TestWorldCounts slots by kind, without launchers that drain or are blamed, and tells how
+// TestWorldCounts slots by kind, without launchers that drain or are excluded, and tells how
 // near to a place anybody is.
 func TestWorldCounts(t *testing.T) {
 	s := start(t, "")
@@ -150,14 +150,14 @@ func TestWorldCounts(t *testing.T) {
 	play(t, s, scheduler.LauncherDraining{Launcher: 1, Draining: true}, scheduler.LauncherLost{Launcher: 2})
 	want(t, "none that takes work", total(), map[scheduler.SlotKind]int{"gpu": 0, "map": 0})
 	want(t, "place", at("h1", "r1"), scheduler.Remote)
-	play(t, s, scheduler.LauncherBlamed{Launcher: 1, Blamed: true}, scheduler.LauncherDraining{Launcher: 1})
-	want(t, "one that is blamed", total(), map[scheduler.SlotKind]int{"gpu": 0, "map": 0})
+	play(t, s, scheduler.LauncherExcluded{Launcher: 1, Excluded: true}, scheduler.LauncherDraining{Launcher: 1})
+	want(t, "one that is excluded", total(), map[scheduler.SlotKind]int{"gpu": 0, "map": 0})
 	want(t, "its place", at("h1", "r1"), scheduler.Remote)
 	fresh := newWorld()
 	fresh.Start(s.View, s.World.Kinds)
 	want(t, "looked at anew", fresh.Total, s.World.Total)
-	play(t, s, scheduler.LauncherBlamed{Launcher: 1})
+	play(t, s, scheduler.LauncherExcluded{Launcher: 1})
 	want(t, "one again", total(), map[scheduler.SlotKind]int{"gpu": 1, "map": 3})
-	play(t, s, scheduler.LauncherBlamed{Launcher: 1, Blamed: true}, scheduler.LauncherLost{Launcher: 1})
+	play(t, s, scheduler.LauncherExcluded{Launcher: 1, Excluded: true}, scheduler.LauncherLost{Launcher: 1})
 	want(t, "none", total(), map[scheduler.SlotKind]int{"gpu": 0, "map": 0})
 }

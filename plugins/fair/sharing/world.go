@@ -28,12 +28,12 @@ type World struct {
 
 // present is a launcher that is there.
 type present struct {
-	joined           scheduler.LauncherJoined
-	draining, blamed bool
+	joined             scheduler.LauncherJoined
+	draining, excluded bool
 }
 
 // open says whether something may start there.
-func (l present) open() bool { return !l.draining && !l.blamed }
+func (l present) open() bool { return !l.draining && !l.excluded }
 
 func newWorld() World {
 	return World{
@@ -51,7 +51,7 @@ func (w *World) Start(v *view.View, kinds []scheduler.SlotKind) {
 	for _, l := range v.Launchers() {
 		w.Event(scheduler.LauncherJoined{Launcher: l.ID, Host: l.Host, Rack: l.Rack, Slots: l.Slots})
 		w.Event(scheduler.LauncherDraining{Launcher: l.ID, Draining: l.Draining})
-		w.Event(scheduler.LauncherBlamed{Launcher: l.ID, Blamed: l.Blamed})
+		w.Event(scheduler.LauncherExcluded{Launcher: l.ID, Excluded: l.Excluded})
 		for _, r := range l.Offer.Reserved {
 			w.Reserved[r.Job] = true
 		}
@@ -96,9 +96,9 @@ func (w *World) Event(e scheduler.Event) {
 		l := w.launchers[e.Launcher]
 		l.draining = e.Draining
 		w.change(e.Launcher, l)
-	case scheduler.LauncherBlamed:
+	case scheduler.LauncherExcluded:
 		l := w.launchers[e.Launcher]
-		l.blamed = e.Blamed
+		l.excluded = e.Excluded
 		w.change(e.Launcher, l)
 	}
 }

@@ -25,7 +25,7 @@
 //	...
 //	c.Advance(event.At)        // first of all, with each event
 //	c.Set(j, spec)             // a new estimate, a task finished, another priority
-//	c.SetCapacity(slots)       // launchers came, went, or were blamed
+//	c.SetCapacity(slots)       // launchers came, went, or were excluded
 //	c.Retire(j, worked)        // really finished
 //	c.Remove(j)                // failed or killed
 //	for j, n := range c.Allot(slots, virtual.Sharing, (*virtual.Job).Cap) {

@@ -200,10 +200,10 @@ func (p *planner) trouble() {
 	from := p.when()
 	p.After(from, func() { p.Drain(drained, true) })
 	p.After(from+3*time.Second, func() { p.Drain(drained, false) })
-	blamed := scheduler.LauncherID(1 + p.of.IntN(launchersMax))
+	excluded := scheduler.LauncherID(1 + p.of.IntN(launchersMax))
 	since := time.Duration(p.of.Int64N(int64(span)))
-	p.After(since, func() { p.Blame(blamed, true) })
-	p.After(since+5*time.Second, func() { p.Blame(blamed, false) })
+	p.After(since, func() { p.SetExcluded(excluded, true) })
+	p.After(since+5*time.Second, func() { p.SetExcluded(excluded, false) })
 	job, other := scheduler.JobID(1+p.rng.IntN(4)), scheduler.JobID(1+p.rng.IntN(8))
 	p.at(func() { p.Update(job, "pool-1", scheduler.High) })
 	if p.rng.IntN(3) == 0 {

@@ -13,7 +13,7 @@ func (m *EventBatch) Decode() ([]scheduler.Event, error) {
 }
 
 // eventKinds is the number of kinds, the unknown one included.
-const eventKinds = int(EventKind_EVENT_KIND_LAUNCHER_BLAMED) + 1
+const eventKinds = int(EventKind_EVENT_KIND_LAUNCHER_EXCLUDED) + 1
 
 // eventRows hands out the rows of each kind's columns in order.
 type eventRows struct {
@@ -140,7 +140,7 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	e.joined = readSlots(r, "launcher joined slots", k, c.GetSlots())
 	r.same("launcher lost", n[EventKind_EVENT_KIND_LAUNCHER_LOST], len(m.GetLauncherLost().GetLauncher()), len(m.GetLauncherLost().GetReason()))
 	r.same("launcher draining", n[EventKind_EVENT_KIND_LAUNCHER_DRAINING], len(m.GetLauncherDraining().GetLauncher()), len(m.GetLauncherDraining().GetDraining()))
-	r.same("launcher blamed", n[EventKind_EVENT_KIND_LAUNCHER_BLAMED], len(m.GetLauncherBlamed().GetLauncher()), len(m.GetLauncherBlamed().GetBlamed()))
+	r.same("launcher excluded", n[EventKind_EVENT_KIND_LAUNCHER_EXCLUDED], len(m.GetLauncherExcluded().GetLauncher()), len(m.GetLauncherExcluded().GetExcluded()))
 	m.GetLauncherLoad().check(r, n[EventKind_EVENT_KIND_LAUNCHER_LOAD])
 	e.jobs.submitted = readJobs(r, "job submitted", n[EventKind_EVENT_KIND_JOB_SUBMITTED], m.GetJobSubmitted())
 	e.jobs.asked = readJobs(r, "admission asked", n[EventKind_EVENT_KIND_ADMISSION_ASKED], m.GetAdmissionAsked())
@@ -261,9 +261,9 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_LAUNCHER_DRAINING:
 		e.row[k]++
 		return scheduler.LauncherDraining{At: at, Launcher: scheduler.LauncherID(m.LauncherDraining.Launcher[i]), Draining: m.LauncherDraining.Draining[i]}
-	case EventKind_EVENT_KIND_LAUNCHER_BLAMED:
+	case EventKind_EVENT_KIND_LAUNCHER_EXCLUDED:
 		e.row[k]++
-		return scheduler.LauncherBlamed{At: at, Launcher: scheduler.LauncherID(m.LauncherBlamed.Launcher[i]), Blamed: m.LauncherBlamed.Blamed[i]}
+		return scheduler.LauncherExcluded{At: at, Launcher: scheduler.LauncherID(m.LauncherExcluded.Launcher[i]), Excluded: m.LauncherExcluded.Excluded[i]}
 	case EventKind_EVENT_KIND_LAUNCHER_LOAD:
 		c := m.LauncherLoad
 		e.row[k]++

@@ -207,10 +207,10 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 		c := get(&m.LauncherDraining, empty)
 		c.Launcher, c.Draining = append(c.Launcher, uint64(e.Launcher)), append(c.Draining, e.Draining)
 		return EventKind_EVENT_KIND_LAUNCHER_DRAINING
-	case scheduler.LauncherBlamed:
-		c := get(&m.LauncherBlamed, empty)
-		c.Launcher, c.Blamed = append(c.Launcher, uint64(e.Launcher)), append(c.Blamed, e.Blamed)
-		return EventKind_EVENT_KIND_LAUNCHER_BLAMED
+	case scheduler.LauncherExcluded:
+		c := get(&m.LauncherExcluded, empty)
+		c.Launcher, c.Excluded = append(c.Launcher, uint64(e.Launcher)), append(c.Excluded, e.Excluded)
+		return EventKind_EVENT_KIND_LAUNCHER_EXCLUDED
 	case scheduler.LauncherLoad:
 		get(&m.LauncherLoad, empty).add(w, &e)
 		return EventKind_EVENT_KIND_LAUNCHER_LOAD

@@ -158,8 +158,8 @@ func event(t *rapid.T, at scheduler.Time) scheduler.Event {
 		return scheduler.LauncherLost{At: at, Launcher: launcher, Reason: text(t)}
 	case EventKind_EVENT_KIND_LAUNCHER_DRAINING:
 		return scheduler.LauncherDraining{At: at, Launcher: launcher, Draining: flag(t)}
-	case EventKind_EVENT_KIND_LAUNCHER_BLAMED:
-		return scheduler.LauncherBlamed{At: at, Launcher: launcher, Blamed: flag(t)}
+	case EventKind_EVENT_KIND_LAUNCHER_EXCLUDED:
+		return scheduler.LauncherExcluded{At: at, Launcher: launcher, Excluded: flag(t)}
 	case EventKind_EVENT_KIND_LAUNCHER_LOAD:
 		return scheduler.LauncherLoad{At: at, Launcher: launcher, CPU: load(t), Memory: load(t)}
 	case EventKind_EVENT_KIND_JOB_SUBMITTED:

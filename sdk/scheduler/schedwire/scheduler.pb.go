@@ -62,7 +62,7 @@ const (
 	EventKind_EVENT_KIND_TIME_PASSED         EventKind = 23
 	EventKind_EVENT_KIND_LAUNCHER_LOAD       EventKind = 24
 	EventKind_EVENT_KIND_BUNDLE_PROTECTED    EventKind = 25
-	EventKind_EVENT_KIND_LAUNCHER_BLAMED     EventKind = 26
+	EventKind_EVENT_KIND_LAUNCHER_EXCLUDED   EventKind = 26
 )
 
 // Enum value maps for EventKind.
@@ -94,7 +94,7 @@ var (
 		23: "EVENT_KIND_TIME_PASSED",
 		24: "EVENT_KIND_LAUNCHER_LOAD",
 		25: "EVENT_KIND_BUNDLE_PROTECTED",
-		26: "EVENT_KIND_LAUNCHER_BLAMED",
+		26: "EVENT_KIND_LAUNCHER_EXCLUDED",
 	}
 	EventKind_value = map[string]int32{
 		"EVENT_KIND_UNSPECIFIED":         0,
@@ -123,7 +123,7 @@ var (
 		"EVENT_KIND_TIME_PASSED":         23,
 		"EVENT_KIND_LAUNCHER_LOAD":       24,
 		"EVENT_KIND_BUNDLE_PROTECTED":    25,
-		"EVENT_KIND_LAUNCHER_BLAMED":     26,
+		"EVENT_KIND_LAUNCHER_EXCLUDED":   26,
 	}
 )
 
@@ -1694,28 +1694,28 @@ func (x *LauncherDraining) GetDraining() []bool {
 	return nil
 }
 
-type LauncherBlamed struct {
+type LauncherExcluded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Launcher      []uint64               `protobuf:"varint,1,rep,packed,name=launcher,proto3" json:"launcher,omitempty"`
-	Blamed        []bool                 `protobuf:"varint,2,rep,packed,name=blamed,proto3" json:"blamed,omitempty"`
+	Excluded      []bool                 `protobuf:"varint,2,rep,packed,name=excluded,proto3" json:"excluded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *LauncherBlamed) Reset() {
-	*x = LauncherBlamed{}
+func (x *LauncherExcluded) Reset() {
+	*x = LauncherExcluded{}
 	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *LauncherBlamed) String() string {
+func (x *LauncherExcluded) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*LauncherBlamed) ProtoMessage() {}
+func (*LauncherExcluded) ProtoMessage() {}
 
-func (x *LauncherBlamed) ProtoReflect() protoreflect.Message {
+func (x *LauncherExcluded) ProtoReflect() protoreflect.Message {
 	mi := &file_sdk_scheduler_schedwire_scheduler_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1727,21 +1727,21 @@ func (x *LauncherBlamed) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LauncherBlamed.ProtoReflect.Descriptor instead.
-func (*LauncherBlamed) Descriptor() ([]byte, []int) {
+// Deprecated: Use LauncherExcluded.ProtoReflect.Descriptor instead.
+func (*LauncherExcluded) Descriptor() ([]byte, []int) {
 	return file_sdk_scheduler_schedwire_scheduler_proto_rawDescGZIP(), []int{15}
 }
 
-func (x *LauncherBlamed) GetLauncher() []uint64 {
+func (x *LauncherExcluded) GetLauncher() []uint64 {
 	if x != nil {
 		return x.Launcher
 	}
 	return nil
 }
 
-func (x *LauncherBlamed) GetBlamed() []bool {
+func (x *LauncherExcluded) GetExcluded() []bool {
 	if x != nil {
-		return x.Blamed
+		return x.Excluded
 	}
 	return nil
 }
@@ -2806,7 +2806,7 @@ type Events struct {
 	Noted              *Notes            `protobuf:"bytes,24,opt,name=noted,proto3" json:"noted,omitempty"`
 	LauncherLoad       *LauncherLoad     `protobuf:"bytes,25,opt,name=launcher_load,json=launcherLoad,proto3" json:"launcher_load,omitempty"`
 	BundleProtected    *BundleProtected  `protobuf:"bytes,26,opt,name=bundle_protected,json=bundleProtected,proto3" json:"bundle_protected,omitempty"`
-	LauncherBlamed     *LauncherBlamed   `protobuf:"bytes,27,opt,name=launcher_blamed,json=launcherBlamed,proto3" json:"launcher_blamed,omitempty"`
+	LauncherExcluded   *LauncherExcluded `protobuf:"bytes,27,opt,name=launcher_excluded,json=launcherExcluded,proto3" json:"launcher_excluded,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
 }
@@ -3023,9 +3023,9 @@ func (x *Events) GetBundleProtected() *BundleProtected {
 	return nil
 }
 
-func (x *Events) GetLauncherBlamed() *LauncherBlamed {
+func (x *Events) GetLauncherExcluded() *LauncherExcluded {
 	if x != nil {
-		return x.LauncherBlamed
+		return x.LauncherExcluded
 	}
 	return nil
 }
@@ -5290,10 +5290,10 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x03(\rR\x06reason\"J\n" +
 	"\x10LauncherDraining\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x1a\n" +
-	"\bdraining\x18\x02 \x03(\bR\bdraining\"D\n" +
-	"\x0eLauncherBlamed\x12\x1a\n" +
-	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x16\n" +
-	"\x06blamed\x18\x02 \x03(\bR\x06blamed\"T\n" +
+	"\bdraining\x18\x02 \x03(\bR\bdraining\"J\n" +
+	"\x10LauncherExcluded\x12\x1a\n" +
+	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x1a\n" +
+	"\bexcluded\x18\x02 \x03(\bR\bexcluded\"T\n" +
 	"\fLauncherLoad\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x12\x10\n" +
 	"\x03cpu\x18\x02 \x03(\x01R\x03cpu\x12\x16\n" +
@@ -5374,7 +5374,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04body\x18\x06 \x03(\fR\x04body\x12%\n" +
 	"\x0eprincipal_role\x18\a \x03(\rR\rprincipalRole\x12\x14\n" +
 	"\x05query\x18\b \x03(\rR\x05query\x12\x16\n" +
-	"\x06accept\x18\t \x03(\rR\x06accept\"\xb4\x0f\n" +
+	"\x06accept\x18\t \x03(\rR\x06accept\"\xba\x0f\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -5404,8 +5404,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\trequested\x18\x17 \x01(\v2!.hamadryad.scheduler.v1.RequestedR\trequested\x123\n" +
 	"\x05noted\x18\x18 \x01(\v2\x1d.hamadryad.scheduler.v1.NotesR\x05noted\x12I\n" +
 	"\rlauncher_load\x18\x19 \x01(\v2$.hamadryad.scheduler.v1.LauncherLoadR\flauncherLoad\x12R\n" +
-	"\x10bundle_protected\x18\x1a \x01(\v2'.hamadryad.scheduler.v1.BundleProtectedR\x0fbundleProtected\x12O\n" +
-	"\x0flauncher_blamed\x18\x1b \x01(\v2&.hamadryad.scheduler.v1.LauncherBlamedR\x0elauncherBlamed\"\x7f\n" +
+	"\x10bundle_protected\x18\x1a \x01(\v2'.hamadryad.scheduler.v1.BundleProtectedR\x0fbundleProtected\x12U\n" +
+	"\x11launcher_excluded\x18\x1b \x01(\v2(.hamadryad.scheduler.v1.LauncherExcludedR\x10launcherExcluded\"\x7f\n" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
@@ -5595,7 +5595,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\tprincipal\x18\x02 \x01(\v2!.hamadryad.scheduler.v1.PrincipalR\tprincipal\x12\x14\n" +
 	"\x05query\x18\x03 \x01(\rR\x05query\x12\x18\n" +
 	"\achanges\x18\x04 \x01(\bR\achanges\x124\n" +
-	"\x06denied\x18\x05 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*\xc2\x06\n" +
+	"\x06denied\x18\x05 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*\xc4\x06\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -5623,8 +5623,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x10EVENT_KIND_NOTED\x10\x16\x12\x1a\n" +
 	"\x16EVENT_KIND_TIME_PASSED\x10\x17\x12\x1c\n" +
 	"\x18EVENT_KIND_LAUNCHER_LOAD\x10\x18\x12\x1f\n" +
-	"\x1bEVENT_KIND_BUNDLE_PROTECTED\x10\x19\x12\x1e\n" +
-	"\x1aEVENT_KIND_LAUNCHER_BLAMED\x10\x1a*t\n" +
+	"\x1bEVENT_KIND_BUNDLE_PROTECTED\x10\x19\x12 \n" +
+	"\x1cEVENT_KIND_LAUNCHER_EXCLUDED\x10\x1a*t\n" +
 	"\n" +
 	"JobOutcome\x12\x1b\n" +
 	"\x17JOB_OUTCOME_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -5728,7 +5728,7 @@ var file_sdk_scheduler_schedwire_scheduler_proto_goTypes = []any{
 	(*LauncherJoined)(nil),   // 21: hamadryad.scheduler.v1.LauncherJoined
 	(*LauncherLost)(nil),     // 22: hamadryad.scheduler.v1.LauncherLost
 	(*LauncherDraining)(nil), // 23: hamadryad.scheduler.v1.LauncherDraining
-	(*LauncherBlamed)(nil),   // 24: hamadryad.scheduler.v1.LauncherBlamed
+	(*LauncherExcluded)(nil), // 24: hamadryad.scheduler.v1.LauncherExcluded
 	(*LauncherLoad)(nil),     // 25: hamadryad.scheduler.v1.LauncherLoad
 	(*JobUpdated)(nil),       // 26: hamadryad.scheduler.v1.JobUpdated
 	(*JobFinished)(nil),      // 27: hamadryad.scheduler.v1.JobFinished
@@ -5818,7 +5818,7 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	19, // 41: hamadryad.scheduler.v1.Events.noted:type_name -> hamadryad.scheduler.v1.Notes
 	25, // 42: hamadryad.scheduler.v1.Events.launcher_load:type_name -> hamadryad.scheduler.v1.LauncherLoad
 	31, // 43: hamadryad.scheduler.v1.Events.bundle_protected:type_name -> hamadryad.scheduler.v1.BundleProtected
-	24, // 44: hamadryad.scheduler.v1.Events.launcher_blamed:type_name -> hamadryad.scheduler.v1.LauncherBlamed
+	24, // 44: hamadryad.scheduler.v1.Events.launcher_excluded:type_name -> hamadryad.scheduler.v1.LauncherExcluded
 	9,  // 45: hamadryad.scheduler.v1.EventBatch.strings:type_name -> hamadryad.scheduler.v1.Strings
 	40, // 46: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
 	11, // 47: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts

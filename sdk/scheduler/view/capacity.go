@@ -196,7 +196,7 @@ func (c *capacity) Aside(kind scheduler.SlotKind) int {
 }
 
 // FreeAgain returns how many slots of a kind are free on launchers that are draining or
-// blamed, for what is suspended there and nothing else (TakeAgain), less what is taken
+// excluded, for what is suspended there and nothing else (TakeAgain), less what is taken
 // tentatively.
 func (c *capacity) FreeAgain(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {

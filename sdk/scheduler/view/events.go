@@ -16,8 +16,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.launcherLost(e)
 	case scheduler.LauncherDraining:
 		return v.opened(e.Launcher, v.draining(e))
-	case scheduler.LauncherBlamed:
-		return v.opened(e.Launcher, v.blamed(e))
+	case scheduler.LauncherExcluded:
+		return v.opened(e.Launcher, v.excluded(e))
 	case scheduler.LauncherLoad:
 		return v.load(e)
 	case scheduler.JobSubmitted:

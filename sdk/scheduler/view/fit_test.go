@@ -415,7 +415,7 @@ func TestMemoryInSwap(t *testing.T) {
 func TestClosedLaunchers(t *testing.T) {
 	for what, event := range map[string]func(closed bool) scheduler.Event{
 		"draining": func(c bool) scheduler.Event { return scheduler.LauncherDraining{Launcher: 1, Draining: c} },
-		"blamed":   func(c bool) scheduler.Event { return scheduler.LauncherBlamed{Launcher: 1, Blamed: c} },
+		"excluded": func(c bool) scheduler.Event { return scheduler.LauncherExcluded{Launcher: 1, Excluded: c} },
 	} {
 		v := &View{}
 		slots := func(n int) []scheduler.SlotCount { return []scheduler.SlotCount{{Kind: "default", Count: n}} }

@@ -22,7 +22,7 @@ type Launcher struct {
 	seat     seat       // kept by the room of capacity
 
 	Draining bool
-	Blamed   bool // the manager avoids it for a while
+	Excluded bool // the manager avoids it for a while
 	Name     string
 	Host     string
 	Rack     string
@@ -49,7 +49,7 @@ func (l *Launcher) Total(kind scheduler.SlotKind) int { return countOf(l.Slots, 
 
 // Closed says whether nothing new may start on the launcher for now: it is draining, or
 // the manager avoids it.
-func (l *Launcher) Closed() bool { return l.Draining || l.Blamed }
+func (l *Launcher) Closed() bool { return l.Draining || l.Excluded }
 
 func countOf(counts []scheduler.SlotCount, kind scheduler.SlotKind) int {
 	for _, c := range counts {
@@ -147,12 +147,12 @@ func (ls *launchers) draining(e scheduler.LauncherDraining) error {
 	return nil
 }
 
-func (ls *launchers) blamed(e scheduler.LauncherBlamed) error {
+func (ls *launchers) excluded(e scheduler.LauncherExcluded) error {
 	l := ls.byID.Get(e.Launcher)
 	if l == nil {
-		return fmt.Errorf("launcher %d is blamed and is not there", e.Launcher)
+		return fmt.Errorf("launcher %d is excluded and is not there", e.Launcher)
 	}
-	l.Blamed = e.Blamed
+	l.Excluded = e.Excluded
 	return nil
 }
 

@@ -20,7 +20,7 @@ type World struct {
 type WorldLauncher struct {
 	ID       scheduler.LauncherID
 	Draining bool
-	Blamed   bool
+	Excluded bool
 	Slots    []scheduler.SlotCount // in order of kind
 	Memory   int64
 	Swap     int64
@@ -55,7 +55,7 @@ type WorldAttempt struct {
 func (v *View) World() World {
 	var w World
 	for _, l := range v.Launchers() {
-		w.Launchers = append(w.Launchers, WorldLauncher{l.ID, l.Draining, l.Blamed, slices.Clone(l.Slots), l.Memory, l.Swap, l.Offer, l.CPULoad, l.MemoryLoad})
+		w.Launchers = append(w.Launchers, WorldLauncher{l.ID, l.Draining, l.Excluded, slices.Clone(l.Slots), l.Memory, l.Swap, l.Offer, l.CPULoad, l.MemoryLoad})
 	}
 	for _, j := range v.Jobs() {
 		wj := WorldJob{ID: j.ID(), Pool: j.Info.Pool, Priority: j.Info.Priority, Stages: slices.Clone(j.Counts)}
@@ -81,8 +81,8 @@ func (v *View) Dump() string { return v.World().String() }
 func (w World) String() string {
 	var s strings.Builder
 	for _, l := range w.Launchers {
-		fmt.Fprintf(&s, "launcher %d slots %v memory %d swap %d draining %t blamed %t free %v memory %d suspended %d held %d swap %d again %v memory %d reserved %v load %v %v\n",
-			l.ID, l.Slots, l.Memory, l.Swap, l.Draining, l.Blamed, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Swap, l.Offer.Again, l.Offer.AgainMemory, l.Offer.Reserved, l.CPULoad, l.MemoryLoad)
+		fmt.Fprintf(&s, "launcher %d slots %v memory %d swap %d draining %t excluded %t free %v memory %d suspended %d held %d swap %d again %v memory %d reserved %v load %v %v\n",
+			l.ID, l.Slots, l.Memory, l.Swap, l.Draining, l.Excluded, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Swap, l.Offer.Again, l.Offer.AgainMemory, l.Offer.Reserved, l.CPULoad, l.MemoryLoad)
 	}
 	for _, j := range w.Jobs {
 		fmt.Fprintf(&s, "%s pool %q priority %s", j.ID, j.Pool, j.Priority)

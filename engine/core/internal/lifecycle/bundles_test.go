@@ -114,7 +114,7 @@ func TestThePolicyIsToldWhomTheSiteAvoids(t *testing.T) {
 		spec.Principal = &wire.Principal{Name: fmt.Sprintf("user-%t", want)} // jobs of one user that run one program count once
 		h.Fail(h.RunBundle(h.Job(spec), 0, a).Attempts[0], "wrong")
 		tell(h.NotifiedEvents())
-		if got := told.Launcher(a.ID).Blamed; got != want || told.Launcher(a.ID).Closed() != want {
+		if got := told.Launcher(a.ID).Excluded; got != want || told.Launcher(a.ID).Closed() != want {
 			t.Errorf("the policy takes it for avoided: %t, want %t", got, want)
 		}
 	}
@@ -123,7 +123,7 @@ func TestThePolicyIsToldWhomTheSiteAvoids(t *testing.T) {
 	for _, todo := range h.Step.Effects() {
 		if s, is := todo.Action.(step.StartPolicy); is {
 			var fresh view.View
-			if err := fresh.Start(s.Snapshot()); err != nil || !fresh.Launcher(a.ID).Blamed {
+			if err := fresh.Start(s.Snapshot()); err != nil || !fresh.Launcher(a.ID).Excluded {
 				t.Errorf("one that starts does not know: %v", err)
 			}
 			return

@@ -72,7 +72,7 @@ func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationO
 
 // NotifyExclusion tells whether the site avoids a launcher.
 func (ev *PolicyEvents) NotifyExclusion(l *state.Launcher) {
-	ev.policy.NotifyLauncher(l.ID, scheduler.LauncherBlamed{At: ev.step.Now, Launcher: l.ID, Blamed: l.Excluded})
+	ev.policy.NotifyLauncher(l.ID, scheduler.LauncherExcluded{At: ev.step.Now, Launcher: l.ID, Excluded: l.Excluded})
 }
 
 // WorkOf is what the policy learns of an attempt's work. The running time is the

@@ -49,7 +49,7 @@ func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
 				g.Add(scheduler.LauncherDraining{At: l.Joined, Launcher: l.ID, Draining: true})
 			}
 			if l.Excluded {
-				g.Add(scheduler.LauncherBlamed{At: l.Joined, Launcher: l.ID, Blamed: true})
+				g.Add(scheduler.LauncherExcluded{At: l.Joined, Launcher: l.ID, Excluded: true})
 			}
 		}
 	}

@@ -115,7 +115,7 @@ func (s Search) Useful(v []*view.Attempt) bool {
 }
 
 // usable says whether the bundle may run where an attempt does. A launcher that is
-// draining or blamed takes nothing new.
+// draining or excluded takes nothing new.
 func (s Search) usable(a *view.Attempt) bool {
 	l := s.View.Launcher(a.Launcher)
 	return l != nil && !l.Closed() && !slices.Contains(s.Bundle.Avoid, l.ID)

@@ -13,7 +13,7 @@ const faultsMax = 20
 
 // exchange is the room of what passes between the cluster and the policy beside the
 // decisions that have outcomes: rounds and their numbers, pages that were asked for,
-// settings, notes, and what the policy is blamed for.
+// settings, notes, and what the policy did wrong.
 type exchange struct {
 	number    uint64     // of the last round
 	racy      bool       // the world moved while the policy thought about it

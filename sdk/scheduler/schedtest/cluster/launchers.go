@@ -13,7 +13,7 @@ type launcher struct {
 	id       scheduler.LauncherID
 	info     scheduler.LauncherJoined
 	draining bool
-	blamed   bool
+	excluded bool
 	load     scheduler.LauncherLoad // as it is
 	told     scheduler.LauncherLoad // as the policy was told
 	tale     []telling
@@ -49,7 +49,7 @@ func (l *launcher) leave(a *attempt) {
 }
 
 // closed says whether nothing new may start there.
-func (l *launcher) closed() bool { return l.draining || l.blamed }
+func (l *launcher) closed() bool { return l.draining || l.excluded }
 
 // total is how many slots of a kind it has.
 func (l *launcher) total(kind scheduler.SlotKind) int {
@@ -133,7 +133,7 @@ func (ls *launchers) there() []*launcher { return ls.list }
 func (ls *launchers) everKnown(id scheduler.LauncherID) bool { return ls.known[id] }
 
 // usable returns an attempt's launcher when something can be launched there, else nil:
-// it drains, is blamed or is gone, though another life of it may be there.
+// it drains, is excluded or is gone, though another life of it may be there.
 func (ls *launchers) usable(l *launcher) *launcher {
 	if l.closed() || ls.get(l.id) != l {
 		return nil
@@ -157,17 +157,17 @@ func (ls *launchers) drain(l *launcher, draining bool) {
 	l.tale = append(l.tale, ls.time.tell(scheduler.LauncherDraining{At: ls.time.Now(), Launcher: l.id, Draining: draining}))
 }
 
-// Blame has the manager avoid a launcher that is there, or not any more.
-func (ls *launchers) Blame(id scheduler.LauncherID, blamed bool) {
+// SetExcluded has the manager exclude a launcher that is there, or not any more.
+func (ls *launchers) SetExcluded(id scheduler.LauncherID, excluded bool) {
 	l := ls.get(id)
-	if l == nil || l.blamed == blamed {
+	if l == nil || l.excluded == excluded {
 		return
 	}
-	l.blamed, ls.moved = blamed, true
-	if blamed {
+	l.excluded, ls.moved = excluded, true
+	if excluded {
 		ls.reservations.releaseOn(id)
 	}
-	l.tale = append(l.tale, ls.time.tell(scheduler.LauncherBlamed{At: ls.time.Now(), Launcher: id, Blamed: blamed}))
+	l.tale = append(l.tale, ls.time.tell(scheduler.LauncherExcluded{At: ls.time.Now(), Launcher: id, Excluded: excluded}))
 }
 
 // lost takes a launcher away. What it ran is still to end.

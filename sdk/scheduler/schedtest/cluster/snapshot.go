@@ -53,7 +53,7 @@ func (c *Cluster) World() view.World {
 	var w view.World
 	for _, l := range c.there() {
 		w.Launchers = append(w.Launchers, view.WorldLauncher{
-			ID: l.id, Draining: l.draining, Blamed: l.blamed, Slots: l.info.Slots, Memory: l.info.Memory, Offer: c.lastOffer(l), CPULoad: l.told.CPU, MemoryLoad: l.told.Memory,
+			ID: l.id, Draining: l.draining, Excluded: l.excluded, Slots: l.info.Slots, Memory: l.info.Memory, Offer: c.lastOffer(l), CPULoad: l.told.CPU, MemoryLoad: l.told.Memory,
 		})
 	}
 	for _, j := range c.live() {
