@@ -314,8 +314,8 @@ func (s *story) tellEvents() {
 			s.say("%s", text)
 		case scheduler.BundleWithdrawn:
 			s.say("withdrawn b%d", e.Bundle)
-		case scheduler.BundleWantedAgain:
-			s.say("wanted again b%d", e.Bundle)
+		case scheduler.BundleReopened:
+			s.say("reopened b%d", e.Bundle)
 		case scheduler.SpeculationOffered:
 			s.say("speculation offered b%d avoid %v", e.Bundle, e.Avoid)
 		case scheduler.AttemptStarted:

@@ -118,7 +118,7 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 		p.world.touch(e.Job)
 	case scheduler.BundleWithdrawn:
 		p.world.touch(e.Job)
-	case scheduler.BundleWantedAgain:
+	case scheduler.BundleReopened:
 		p.world.touch(e.Job)
 	case scheduler.SpeculationOffered:
 		p.world.touch(e.Job)

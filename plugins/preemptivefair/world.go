@@ -85,7 +85,7 @@ func (w *world) update(events []scheduler.Event) {
 			w.touch(w.view.Job(e.Job))
 		case scheduler.BundleWithdrawn:
 			w.touch(w.view.Job(e.Job))
-		case scheduler.BundleWantedAgain:
+		case scheduler.BundleReopened:
 			w.touch(w.view.Job(e.Job))
 		case scheduler.SpeculationOffered:
 			w.touch(w.view.Job(e.Job))

@@ -218,10 +218,10 @@ type BundleWithdrawn struct {
 	Bundle BundleID
 }
 
-// BundleWantedAgain: a finished bundle counts as unfinished again because its
+// BundleReopened: a finished bundle counts as unfinished again because its
 // output was lost while still needed. BundleReady follows when its own inputs
 // are complete.
-type BundleWantedAgain struct {
+type BundleReopened struct {
 	At     Time
 	Job    JobID
 	Bundle BundleID
@@ -453,7 +453,7 @@ func (e JobFinished) When() Time        { return e.At } // When returns the even
 func (e StageGrown) When() Time         { return e.At } // When returns the event's time.
 func (e BundleReady) When() Time        { return e.At } // When returns the event's time.
 func (e BundleWithdrawn) When() Time    { return e.At } // When returns the event's time.
-func (e BundleWantedAgain) When() Time  { return e.At } // When returns the event's time.
+func (e BundleReopened) When() Time     { return e.At } // When returns the event's time.
 func (e SpeculationOffered) When() Time { return e.At } // When returns the event's time.
 func (e BundleProtected) When() Time    { return e.At } // When returns the event's time.
 func (e AttemptStarted) When() Time     { return e.At } // When returns the event's time.
@@ -480,7 +480,7 @@ func (JobFinished) isEvent()        {}
 func (StageGrown) isEvent()         {}
 func (BundleReady) isEvent()        {}
 func (BundleWithdrawn) isEvent()    {}
-func (BundleWantedAgain) isEvent()  {}
+func (BundleReopened) isEvent()     {}
 func (SpeculationOffered) isEvent() {}
 func (BundleProtected) isEvent()    {}
 func (AttemptStarted) isEvent()     {}

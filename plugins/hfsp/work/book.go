@@ -145,7 +145,7 @@ func (b *Book) Update(events []scheduler.Event) {
 			b.bundle(e.Bundle)
 		case scheduler.BundleWithdrawn:
 			b.bundle(e.Bundle)
-		case scheduler.BundleWantedAgain:
+		case scheduler.BundleReopened:
 			b.touchAll(e.Job)
 		case scheduler.SpeculationOffered:
 			b.bundle(e.Bundle)

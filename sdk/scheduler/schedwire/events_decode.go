@@ -154,7 +154,7 @@ func (e *eventRows) checkWorld(n *[eventKinds]int) {
 	e.ready = readOffered(r, "bundle ready", n[EventKind_EVENT_KIND_BUNDLE_READY], m.GetBundleReady())
 	e.speculationOffered = readOffered(r, "speculation offered", n[EventKind_EVENT_KIND_SPECULATION_OFFERED], m.GetSpeculationOffered())
 	m.GetBundleWithdrawn().check(r, "bundle withdrawn", n[EventKind_EVENT_KIND_BUNDLE_WITHDRAWN])
-	m.GetBundleWantedAgain().check(r, "bundle wanted again", n[EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN])
+	m.GetBundleReopened().check(r, "bundle reopened", n[EventKind_EVENT_KIND_BUNDLE_REOPENED])
 	m.GetBundleProtected().check(r, n[EventKind_EVENT_KIND_BUNDLE_PROTECTED])
 }
 
@@ -220,9 +220,9 @@ func (e *eventRows) world(k EventKind, at scheduler.Time) scheduler.Event {
 	case EventKind_EVENT_KIND_BUNDLE_WITHDRAWN:
 		e.row[k]++
 		return scheduler.BundleWithdrawn{At: at, Job: scheduler.JobID(m.BundleWithdrawn.Job[i]), Bundle: scheduler.BundleID(m.BundleWithdrawn.Bundle[i])}
-	case EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN:
+	case EventKind_EVENT_KIND_BUNDLE_REOPENED:
 		e.row[k]++
-		return scheduler.BundleWantedAgain{At: at, Job: scheduler.JobID(m.BundleWantedAgain.Job[i]), Bundle: scheduler.BundleID(m.BundleWantedAgain.Bundle[i])}
+		return scheduler.BundleReopened{At: at, Job: scheduler.JobID(m.BundleReopened.Job[i]), Bundle: scheduler.BundleID(m.BundleReopened.Bundle[i])}
 	case EventKind_EVENT_KIND_BUNDLE_PROTECTED:
 		c := m.BundleProtected
 		e.row[k]++

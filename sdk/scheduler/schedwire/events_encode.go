@@ -171,9 +171,9 @@ func (m *eventWriter) addWorld(w *writer, e scheduler.Event) EventKind {
 	case scheduler.BundleWithdrawn:
 		get(&m.BundleWithdrawn, empty).add(e.Job, e.Bundle)
 		return EventKind_EVENT_KIND_BUNDLE_WITHDRAWN
-	case scheduler.BundleWantedAgain:
-		get(&m.BundleWantedAgain, empty).add(e.Job, e.Bundle)
-		return EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN
+	case scheduler.BundleReopened:
+		get(&m.BundleReopened, empty).add(e.Job, e.Bundle)
+		return EventKind_EVENT_KIND_BUNDLE_REOPENED
 	case scheduler.BundleProtected:
 		get(&m.BundleProtected, empty).add(&e)
 		return EventKind_EVENT_KIND_BUNDLE_PROTECTED

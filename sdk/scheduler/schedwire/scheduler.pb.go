@@ -46,7 +46,7 @@ const (
 	EventKind_EVENT_KIND_STAGE_GROWN         EventKind = 7
 	EventKind_EVENT_KIND_BUNDLE_READY        EventKind = 8
 	EventKind_EVENT_KIND_BUNDLE_WITHDRAWN    EventKind = 9
-	EventKind_EVENT_KIND_BUNDLE_WANTED_AGAIN EventKind = 10
+	EventKind_EVENT_KIND_BUNDLE_REOPENED     EventKind = 10
 	EventKind_EVENT_KIND_SPECULATION_OFFERED EventKind = 11
 	EventKind_EVENT_KIND_ATTEMPT_STARTED     EventKind = 12
 	EventKind_EVENT_KIND_ATTEMPT_PHASE       EventKind = 13
@@ -78,7 +78,7 @@ var (
 		7:  "EVENT_KIND_STAGE_GROWN",
 		8:  "EVENT_KIND_BUNDLE_READY",
 		9:  "EVENT_KIND_BUNDLE_WITHDRAWN",
-		10: "EVENT_KIND_BUNDLE_WANTED_AGAIN",
+		10: "EVENT_KIND_BUNDLE_REOPENED",
 		11: "EVENT_KIND_SPECULATION_OFFERED",
 		12: "EVENT_KIND_ATTEMPT_STARTED",
 		13: "EVENT_KIND_ATTEMPT_PHASE",
@@ -107,7 +107,7 @@ var (
 		"EVENT_KIND_STAGE_GROWN":         7,
 		"EVENT_KIND_BUNDLE_READY":        8,
 		"EVENT_KIND_BUNDLE_WITHDRAWN":    9,
-		"EVENT_KIND_BUNDLE_WANTED_AGAIN": 10,
+		"EVENT_KIND_BUNDLE_REOPENED":     10,
 		"EVENT_KIND_SPECULATION_OFFERED": 11,
 		"EVENT_KIND_ATTEMPT_STARTED":     12,
 		"EVENT_KIND_ATTEMPT_PHASE":       13,
@@ -2791,7 +2791,7 @@ type Events struct {
 	StageGrown         *StageGrown       `protobuf:"bytes,9,opt,name=stage_grown,json=stageGrown,proto3" json:"stage_grown,omitempty"`
 	BundleReady        *BundleOffered    `protobuf:"bytes,10,opt,name=bundle_ready,json=bundleReady,proto3" json:"bundle_ready,omitempty"`
 	BundleWithdrawn    *BundleNamed      `protobuf:"bytes,11,opt,name=bundle_withdrawn,json=bundleWithdrawn,proto3" json:"bundle_withdrawn,omitempty"`
-	BundleWantedAgain  *BundleNamed      `protobuf:"bytes,12,opt,name=bundle_wanted_again,json=bundleWantedAgain,proto3" json:"bundle_wanted_again,omitempty"`
+	BundleReopened     *BundleNamed      `protobuf:"bytes,12,opt,name=bundle_reopened,json=bundleReopened,proto3" json:"bundle_reopened,omitempty"`
 	SpeculationOffered *BundleOffered    `protobuf:"bytes,13,opt,name=speculation_offered,json=speculationOffered,proto3" json:"speculation_offered,omitempty"`
 	AttemptStarted     *AttemptStarted   `protobuf:"bytes,14,opt,name=attempt_started,json=attemptStarted,proto3" json:"attempt_started,omitempty"`
 	AttemptPhase       *AttemptPhase     `protobuf:"bytes,15,opt,name=attempt_phase,json=attemptPhase,proto3" json:"attempt_phase,omitempty"`
@@ -2918,9 +2918,9 @@ func (x *Events) GetBundleWithdrawn() *BundleNamed {
 	return nil
 }
 
-func (x *Events) GetBundleWantedAgain() *BundleNamed {
+func (x *Events) GetBundleReopened() *BundleNamed {
 	if x != nil {
-		return x.BundleWantedAgain
+		return x.BundleReopened
 	}
 	return nil
 }
@@ -5374,7 +5374,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x04body\x18\x06 \x03(\fR\x04body\x12%\n" +
 	"\x0eprincipal_role\x18\a \x03(\rR\rprincipalRole\x12\x14\n" +
 	"\x05query\x18\b \x03(\rR\x05query\x12\x16\n" +
-	"\x06accept\x18\t \x03(\rR\x06accept\"\xba\x0f\n" +
+	"\x06accept\x18\t \x03(\rR\x06accept\"\xb3\x0f\n" +
 	"\x06Events\x125\n" +
 	"\x04kind\x18\x01 \x03(\x0e2!.hamadryad.scheduler.v1.EventKindR\x04kind\x12\x0e\n" +
 	"\x02at\x18\x02 \x03(\x12R\x02at\x12O\n" +
@@ -5389,8 +5389,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"stageGrown\x12H\n" +
 	"\fbundle_ready\x18\n" +
 	" \x01(\v2%.hamadryad.scheduler.v1.BundleOfferedR\vbundleReady\x12N\n" +
-	"\x10bundle_withdrawn\x18\v \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x0fbundleWithdrawn\x12S\n" +
-	"\x13bundle_wanted_again\x18\f \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x11bundleWantedAgain\x12V\n" +
+	"\x10bundle_withdrawn\x18\v \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x0fbundleWithdrawn\x12L\n" +
+	"\x0fbundle_reopened\x18\f \x01(\v2#.hamadryad.scheduler.v1.BundleNamedR\x0ebundleReopened\x12V\n" +
 	"\x13speculation_offered\x18\r \x01(\v2%.hamadryad.scheduler.v1.BundleOfferedR\x12speculationOffered\x12O\n" +
 	"\x0fattempt_started\x18\x0e \x01(\v2&.hamadryad.scheduler.v1.AttemptStartedR\x0eattemptStarted\x12I\n" +
 	"\rattempt_phase\x18\x0f \x01(\v2$.hamadryad.scheduler.v1.AttemptPhaseR\fattemptPhase\x12R\n" +
@@ -5595,7 +5595,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\tprincipal\x18\x02 \x01(\v2!.hamadryad.scheduler.v1.PrincipalR\tprincipal\x12\x14\n" +
 	"\x05query\x18\x03 \x01(\rR\x05query\x12\x18\n" +
 	"\achanges\x18\x04 \x01(\bR\achanges\x124\n" +
-	"\x06denied\x18\x05 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*\xc4\x06\n" +
+	"\x06denied\x18\x05 \x01(\v2\x1c.hamadryad.scheduler.v1.PageR\x06denied*\xc0\x06\n" +
 	"\tEventKind\x12\x1a\n" +
 	"\x16EVENT_KIND_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aEVENT_KIND_LAUNCHER_JOINED\x10\x01\x12\x1c\n" +
@@ -5606,8 +5606,8 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\x17EVENT_KIND_JOB_FINISHED\x10\x06\x12\x1a\n" +
 	"\x16EVENT_KIND_STAGE_GROWN\x10\a\x12\x1b\n" +
 	"\x17EVENT_KIND_BUNDLE_READY\x10\b\x12\x1f\n" +
-	"\x1bEVENT_KIND_BUNDLE_WITHDRAWN\x10\t\x12\"\n" +
-	"\x1eEVENT_KIND_BUNDLE_WANTED_AGAIN\x10\n" +
+	"\x1bEVENT_KIND_BUNDLE_WITHDRAWN\x10\t\x12\x1e\n" +
+	"\x1aEVENT_KIND_BUNDLE_REOPENED\x10\n" +
 	"\x12\"\n" +
 	"\x1eEVENT_KIND_SPECULATION_OFFERED\x10\v\x12\x1e\n" +
 	"\x1aEVENT_KIND_ATTEMPT_STARTED\x10\f\x12\x1c\n" +
@@ -5803,7 +5803,7 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	28, // 26: hamadryad.scheduler.v1.Events.stage_grown:type_name -> hamadryad.scheduler.v1.StageGrown
 	29, // 27: hamadryad.scheduler.v1.Events.bundle_ready:type_name -> hamadryad.scheduler.v1.BundleOffered
 	30, // 28: hamadryad.scheduler.v1.Events.bundle_withdrawn:type_name -> hamadryad.scheduler.v1.BundleNamed
-	30, // 29: hamadryad.scheduler.v1.Events.bundle_wanted_again:type_name -> hamadryad.scheduler.v1.BundleNamed
+	30, // 29: hamadryad.scheduler.v1.Events.bundle_reopened:type_name -> hamadryad.scheduler.v1.BundleNamed
 	29, // 30: hamadryad.scheduler.v1.Events.speculation_offered:type_name -> hamadryad.scheduler.v1.BundleOffered
 	32, // 31: hamadryad.scheduler.v1.Events.attempt_started:type_name -> hamadryad.scheduler.v1.AttemptStarted
 	33, // 32: hamadryad.scheduler.v1.Events.attempt_phase:type_name -> hamadryad.scheduler.v1.AttemptPhase

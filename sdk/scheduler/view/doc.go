@@ -24,7 +24,7 @@
 //   - A bundle is Finished when all attempts of one launch of it ended Finished:
 //     two attempts of a bundle are not mixed. When its attempts are all gone and it is not Finished
 //     it is Waiting; BundleReady (or JobFinished) follows.
-//   - BundleWantedAgain turns Finished to Waiting.
+//   - BundleReopened turns Finished to Waiting.
 //   - SpeculationOffered makes a Launched bundle launchable a second time, with
 //     its own Avoid, until it is launched, or an attempt of it ends or is
 //     preempted. The groups of both attempts count once.

@@ -32,8 +32,8 @@ func (v *View) event(e scheduler.Event) error {
 		return v.ready(e)
 	case scheduler.BundleWithdrawn:
 		return v.withdrawn(e)
-	case scheduler.BundleWantedAgain:
-		return v.wantedAgain(e)
+	case scheduler.BundleReopened:
+		return v.reopened(e)
 	case scheduler.SpeculationOffered:
 		return v.speculationOffered(e)
 	case scheduler.BundleProtected:

@@ -208,13 +208,13 @@ func (js *jobs) withdrawn(e scheduler.BundleWithdrawn) error {
 	return nil
 }
 
-func (js *jobs) wantedAgain(e scheduler.BundleWantedAgain) error {
+func (js *jobs) reopened(e scheduler.BundleReopened) error {
 	b, err := js.bundle(e.Job, e.Bundle)
 	if err != nil {
 		return err
 	}
 	if b.State != Finished {
-		return fmt.Errorf("bundle %d of %s is wanted again while it is %s", e.Bundle, e.Job, b.State)
+		return fmt.Errorf("bundle %d of %s is reopened while it is %s", e.Bundle, e.Job, b.State)
 	}
 	b.move(Waiting)
 	return nil

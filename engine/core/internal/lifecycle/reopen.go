@@ -60,7 +60,7 @@ func (js *Jobs) reopenBundle(b *state.Bundle) {
 	b.Reopen(js.step.Now)
 	js.state.MarkDirty(j) // it may have to wait for others before it is ready
 	js.step.Stats.Rerun++
-	js.events.Notify(b, scheduler.BundleWantedAgain{At: js.step.Now, Job: j.ID, Bundle: b.ID()})
+	js.events.Notify(b, scheduler.BundleReopened{At: js.step.Now, Job: j.ID, Bundle: b.ID()})
 	if b.Losses() > js.step.Set.LostMax {
 		js.failLost(b, "its output was lost")
 		return

@@ -123,7 +123,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 		addBundleAttempt(g, b, p)
 	}
 	if again {
-		g.Add(scheduler.BundleWantedAgain{At: b.Since(), Job: b.Job.ID, Bundle: b.ID()})
+		g.Add(scheduler.BundleReopened{At: b.Since(), Job: b.Job.ID, Bundle: b.ID()})
 	}
 	if b.SpeculationOffered() != 0 {
 		g.Add(ev.SpeculationEvent(b))

@@ -402,7 +402,7 @@ func (as *attempts) lostOutputs(j *job, id scheduler.LauncherID) {
 			as.lostPart(b.runs[0])
 		}
 	}
-	as.jobs.wantAgain(j)
+	as.jobs.reopen(j)
 	as.jobs.refresh(j)
 }
 

@@ -286,7 +286,7 @@ func (js *jobs) bundleFinished(b *bundle) (last bool) {
 	b.state = finished
 	js.releaseOf(b)
 	js.tally.Finished++
-	js.wantAgain(b.job)
+	js.reopen(b.job)
 	if b.job.done() {
 		return true
 	}
@@ -294,14 +294,14 @@ func (js *jobs) bundleFinished(b *bundle) (last bool) {
 	return false
 }
 
-// wantAgain has run again what has lost its output, the last layers first: those that run
+// reopen has run again what has lost its output, the last layers first: those that run
 // again need their own inputs.
-func (js *jobs) wantAgain(j *job) {
+func (js *jobs) reopen(j *job) {
 	for _, b := range slices.Backward(j.bundles) {
 		if b.state != finished || !b.gone || !b.needed() {
 			continue
 		}
-		js.time.tell(scheduler.BundleWantedAgain{At: js.time.Now(), Job: j.id(), Bundle: b.id})
+		js.time.tell(scheduler.BundleReopened{At: js.time.Now(), Job: j.id(), Bundle: b.id})
 		b.state, b.tale, b.outputs = waiting, nil, nil
 		js.tally.Lost++
 	}
