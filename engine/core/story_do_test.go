@@ -360,8 +360,8 @@ func (s *story) offers() {
 	for _, l := range s.Core.World().Launchers {
 		o := l.Offer
 		s.say("%d: free %v and %d MiB, suspended %d with %d MiB, swap %d MiB, reserved %v", o.Launcher, o.Free, o.Memory>>20, o.Suspended, o.Held>>20, o.Swap>>20, o.Reserved)
-		if o.Again != nil {
-			s.say("%d: to go on %v and %d MiB", o.Launcher, o.Again, o.AgainMemory>>20)
+		if o.ForResume != nil {
+			s.say("%d: to go on %v and %d MiB", o.Launcher, o.ForResume, o.ForResumeMemory>>20)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func sameLauncher(a, b view.WorldLauncher) bool {
 	return a.ID == b.ID && a.Draining == b.Draining && a.Memory == b.Memory && a.Swap == b.Swap && slices.Equal(a.Slots, b.Slots) &&
 		a.CPULoad == b.CPULoad && a.MemoryLoad == b.MemoryLoad &&
 		x.Launcher == y.Launcher && x.Memory == y.Memory && x.Suspended == y.Suspended && x.Held == y.Held && x.Swap == y.Swap &&
-		x.AgainMemory == y.AgainMemory && slices.Equal(x.Free, y.Free) && slices.Equal(x.Again, y.Again) && slices.Equal(x.Reserved, y.Reserved)
+		x.ForResumeMemory == y.ForResumeMemory && slices.Equal(x.Free, y.Free) && slices.Equal(x.ForResume, y.ForResume) && slices.Equal(x.Reserved, y.Reserved)
 }
 
 func sameJob(a, b view.WorldJob) bool {

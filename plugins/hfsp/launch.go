@@ -29,7 +29,7 @@ func (d *assignment) open(s *stage) bool {
 // useRest gives what is free after all have what they are entitled to: to whoever can use it, in order.
 func (d *assignment) useRest(k *kind) {
 	none := func() bool {
-		return d.view.FreeSlots(k.name) == 0 && d.view.FreeAgain(k.name) == 0 && !d.view.AnyReserved()
+		return d.view.FreeSlots(k.name) == 0 && d.view.FreeForResume(k.name) == 0 && !d.view.AnyReserved()
 	}
 	if none() {
 		return
@@ -79,7 +79,7 @@ func (d *assignment) resume(s *stage, upTo int) {
 			return
 		}
 		tried++
-		if u.Turn == d.view.Round() || !d.kept.Without(&d.view, func() bool { return d.view.TakeAgain(u.Attempts[0]) }) {
+		if u.Turn == d.view.Round() || !d.kept.Without(&d.view, func() bool { return d.view.TakeForResume(u.Attempts[0]) }) {
 			continue
 		}
 		u.Turn = d.view.Round()

@@ -173,7 +173,7 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 		v.Turn = d.view.Round()
 		l.excess -= v.Slots
 		taken = append(taken, v)
-		if d.view.TakeAgain(u.Attempts[0]) {
+		if d.view.TakeForResume(u.Attempts[0]) {
 			u.Turn = d.view.Round()
 			d.preempts = append(d.preempts, p)
 			return true

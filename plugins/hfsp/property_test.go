@@ -102,7 +102,7 @@ func (o *observer) judge(d scheduler.Decisions) {
 	once := map[any]bool{}
 	for _, x := range d.Resume {
 		a := o.view.Attempt(x.Attempt)
-		if once[a.Bundle.ID] || !o.view.TakeAgain(a) {
+		if once[a.Bundle.ID] || !o.view.TakeForResume(a) {
 			o.t.Errorf("attempt %d is resumed and can't be", x.Attempt)
 		}
 		once[a.Bundle.ID] = true
@@ -129,7 +129,7 @@ func (o *observer) judge(d scheduler.Decisions) {
 	for _, j := range o.view.Jobs() {
 		for _, a := range j.Attempts() {
 			mark := o.view.Mark()
-			if a.State == view.Suspended && !once[a.Bundle.ID] && o.view.TakeAgain(a) {
+			if a.State == view.Suspended && !once[a.Bundle.ID] && o.view.TakeForResume(a) {
 				o.t.Errorf("attempt %d of %s could go on, and does not", a.ID, j.ID())
 			}
 			o.view.Undo(mark)

@@ -93,9 +93,9 @@ type Preempt struct {
 
 // Resume lets a suspended attempt run again, where it is, with the rest of its bundle. It
 // takes their slots, and what memory they have in swap, first from what is reserved for
-// their bundle alone, then from what is free (view.TakeAgain says whether there is enough).
+// their bundle alone, then from what is free (view.TakeForResume says whether there is enough).
 // Without it is refused as NoCapacity, and nothing changes. It may be draining or excluded:
-// then Offer.Again is what is free there. The outcome lists the attempts that
+// then Offer.ForResume is what is free there. The outcome lists the attempts that
 // are to go on, and AttemptResumed follows for each. A launcher may fail to let one go on:
 // then they end as lost, and their bundle is ready again.
 type Resume struct{ Attempt AttemptID }

@@ -48,7 +48,7 @@ type LauncherLost struct {
 
 // LauncherDraining: an administrator started (or ended) a drain. A draining
 // launcher offers nothing for new work; what runs there goes on, and what is suspended there
-// can (Offer.Again).
+// can (Offer.ForResume).
 type LauncherDraining struct {
 	At       Time
 	Launcher LauncherID

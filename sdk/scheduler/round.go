@@ -19,7 +19,7 @@ type Round struct {
 }
 
 // Offer is what one launcher has to give. A launcher that is lost, draining, excluded or
-// full offers nothing free. Of one that is draining or excluded Again and AgainMemory tell
+// full offers nothing free. Of one that is draining or excluded ForResume and ForResumeMemory tell
 // instead what is free, while something is suspended there: that may go on, as nowhere
 // else it can, and nothing may start.
 type Offer struct {
@@ -31,8 +31,8 @@ type Offer struct {
 	Swap      int64         // free of the launcher's swap, bytes: to suspend frees as much memory as goes there
 	Reserved  []Reservation // in order of job, bundle, then kind
 
-	Again       []SlotCount // free for what is suspended there, as Free
-	AgainMemory int64       // likewise, as Memory
+	ForResume       []SlotCount // free for what is suspended there, as Free
+	ForResumeMemory int64       // likewise, as Memory
 }
 
 // Reservation is free capacity at one launcher, kept by a preemption for its

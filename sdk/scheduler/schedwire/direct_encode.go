@@ -137,7 +137,7 @@ func (e *directEncoder) addOffers(offers []scheduler.Offer) bool {
 	f, free := fields(e.offers[:]), fields(e.free[:])
 	for i := range offers {
 		o := &offers[i]
-		if len(o.Reserved) > 0 || hasAgain(*o) || i > 0 && o.Launcher <= offers[i-1].Launcher {
+		if len(o.Reserved) > 0 || hasForResume(*o) || i > 0 && o.Launcher <= offers[i-1].Launcher {
 			return false
 		}
 		f.put(1, uint64(o.Launcher))

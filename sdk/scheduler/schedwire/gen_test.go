@@ -239,7 +239,7 @@ func round(t *rapid.T) scheduler.Round {
 		})
 		if rapid.IntRange(0, 3).Draw(t, "closed") == 0 {
 			o := &r.Offers[len(r.Offers)-1]
-			o.Again, o.AgainMemory = many(t, 3, slot), size(t)
+			o.ForResume, o.ForResumeMemory = many(t, 3, slot), size(t)
 		}
 	}
 	return r

@@ -107,18 +107,18 @@ func newOffers(w *writer, offers []scheduler.Offer) *Offers {
 			m.Swap = append(m.Swap, offers[i].Swap)
 		}
 	}
-	if slices.ContainsFunc(offers, hasAgain) {
-		m.Again = &SlotCounts{}
+	if slices.ContainsFunc(offers, hasForResume) {
+		m.ForResume = &SlotCounts{}
 		for i := range offers {
-			m.Again.add(w, offers[i].Again)
-			m.AgainMemory = append(m.AgainMemory, offers[i].AgainMemory)
+			m.ForResume.add(w, offers[i].ForResume)
+			m.ForResumeMemory = append(m.ForResumeMemory, offers[i].ForResumeMemory)
 		}
 	}
 	return m
 }
 
 // hasAgain says whether an offer is of a launcher that is closed, and has something suspended.
-func hasAgain(o scheduler.Offer) bool { return len(o.Again) > 0 || o.AgainMemory != 0 }
+func hasForResume(o scheduler.Offer) bool { return len(o.ForResume) > 0 || o.ForResumeMemory != 0 }
 
 func anySwap(offers []scheduler.Offer) bool {
 	return slices.ContainsFunc(offers, func(o scheduler.Offer) bool { return o.Swap != 0 })
@@ -140,10 +140,10 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 	if len(swap) > 0 {
 		r.same("offers swap", n, len(swap))
 	}
-	var again slotRows
-	if len(m.GetAgainMemory()) > 0 {
-		r.same("offers again", n, len(m.AgainMemory))
-		again = readSlots(r, "offers again", n, m.GetAgain())
+	var forResume slotRows
+	if len(m.GetForResumeMemory()) > 0 {
+		r.same("offers for resume", n, len(m.ForResumeMemory))
+		forResume = readSlots(r, "offers for resume", n, m.GetForResume())
 	}
 	free := readSlots(r, "offers free", n, m.GetFree())
 	c := m.GetReserved()
@@ -160,8 +160,8 @@ func readOffers(r *reader, m *Offers) []scheduler.Offer {
 		if len(swap) > 0 {
 			out[i].Swap = swap[i]
 		}
-		if len(m.AgainMemory) > 0 {
-			out[i].Again, out[i].AgainMemory = again.next(), m.AgainMemory[i]
+		if len(m.ForResumeMemory) > 0 {
+			out[i].ForResume, out[i].ForResumeMemory = forResume.next(), m.ForResumeMemory[i]
 		}
 		from, to := reserved.next()
 		for j := from; j < to; j++ {

@@ -3084,18 +3084,18 @@ func (x *EventBatch) GetEvents() *Events {
 }
 
 type Offers struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Launcher      []uint64               `protobuf:"varint,1,rep,packed,name=launcher,proto3" json:"launcher,omitempty"` // ascending
-	Free          *SlotCounts            `protobuf:"bytes,2,opt,name=free,proto3" json:"free,omitempty"`
-	Memory        []int64                `protobuf:"varint,3,rep,packed,name=memory,proto3" json:"memory,omitempty"`
-	Suspended     []int64                `protobuf:"varint,4,rep,packed,name=suspended,proto3" json:"suspended,omitempty"`
-	Held          []int64                `protobuf:"varint,5,rep,packed,name=held,proto3" json:"held,omitempty"`
-	Reserved      *Reservations          `protobuf:"bytes,6,opt,name=reserved,proto3" json:"reserved,omitempty"`
-	Swap          []int64                `protobuf:"varint,7,rep,packed,name=swap,proto3" json:"swap,omitempty"` // no rows: none has any free
-	Again         *SlotCounts            `protobuf:"bytes,8,opt,name=again,proto3" json:"again,omitempty"`
-	AgainMemory   []int64                `protobuf:"varint,9,rep,packed,name=again_memory,json=againMemory,proto3" json:"again_memory,omitempty"` // no rows: 0, and nothing is in again
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Launcher        []uint64               `protobuf:"varint,1,rep,packed,name=launcher,proto3" json:"launcher,omitempty"` // ascending
+	Free            *SlotCounts            `protobuf:"bytes,2,opt,name=free,proto3" json:"free,omitempty"`
+	Memory          []int64                `protobuf:"varint,3,rep,packed,name=memory,proto3" json:"memory,omitempty"`
+	Suspended       []int64                `protobuf:"varint,4,rep,packed,name=suspended,proto3" json:"suspended,omitempty"`
+	Held            []int64                `protobuf:"varint,5,rep,packed,name=held,proto3" json:"held,omitempty"`
+	Reserved        *Reservations          `protobuf:"bytes,6,opt,name=reserved,proto3" json:"reserved,omitempty"`
+	Swap            []int64                `protobuf:"varint,7,rep,packed,name=swap,proto3" json:"swap,omitempty"` // no rows: none has any free
+	ForResume       *SlotCounts            `protobuf:"bytes,8,opt,name=for_resume,json=forResume,proto3" json:"for_resume,omitempty"`
+	ForResumeMemory []int64                `protobuf:"varint,9,rep,packed,name=for_resume_memory,json=forResumeMemory,proto3" json:"for_resume_memory,omitempty"` // no rows: 0, and nothing is in for_resume
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Offers) Reset() {
@@ -3177,16 +3177,16 @@ func (x *Offers) GetSwap() []int64 {
 	return nil
 }
 
-func (x *Offers) GetAgain() *SlotCounts {
+func (x *Offers) GetForResume() *SlotCounts {
 	if x != nil {
-		return x.Again
+		return x.ForResume
 	}
 	return nil
 }
 
-func (x *Offers) GetAgainMemory() []int64 {
+func (x *Offers) GetForResumeMemory() []int64 {
 	if x != nil {
-		return x.AgainMemory
+		return x.ForResumeMemory
 	}
 	return nil
 }
@@ -5409,7 +5409,7 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\n" +
 	"EventBatch\x129\n" +
 	"\astrings\x18\x01 \x01(\v2\x1f.hamadryad.scheduler.v1.StringsR\astrings\x126\n" +
-	"\x06events\x18\x02 \x01(\v2\x1e.hamadryad.scheduler.v1.EventsR\x06events\"\xd9\x02\n" +
+	"\x06events\x18\x02 \x01(\v2\x1e.hamadryad.scheduler.v1.EventsR\x06events\"\xeb\x02\n" +
 	"\x06Offers\x12\x1a\n" +
 	"\blauncher\x18\x01 \x03(\x04R\blauncher\x126\n" +
 	"\x04free\x18\x02 \x01(\v2\".hamadryad.scheduler.v1.SlotCountsR\x04free\x12\x16\n" +
@@ -5417,9 +5417,10 @@ const file_sdk_scheduler_schedwire_scheduler_proto_rawDesc = "" +
 	"\tsuspended\x18\x04 \x03(\x03R\tsuspended\x12\x12\n" +
 	"\x04held\x18\x05 \x03(\x03R\x04held\x12@\n" +
 	"\breserved\x18\x06 \x01(\v2$.hamadryad.scheduler.v1.ReservationsR\breserved\x12\x12\n" +
-	"\x04swap\x18\a \x03(\x03R\x04swap\x128\n" +
-	"\x05again\x18\b \x01(\v2\".hamadryad.scheduler.v1.SlotCountsR\x05again\x12!\n" +
-	"\fagain_memory\x18\t \x03(\x03R\vagainMemory\"\x8e\x01\n" +
+	"\x04swap\x18\a \x03(\x03R\x04swap\x12A\n" +
+	"\n" +
+	"for_resume\x18\b \x01(\v2\".hamadryad.scheduler.v1.SlotCountsR\tforResume\x12*\n" +
+	"\x11for_resume_memory\x18\t \x03(\x03R\x0fforResumeMemory\"\x8e\x01\n" +
 	"\fReservations\x12\x12\n" +
 	"\x04rows\x18\x01 \x03(\rR\x04rows\x12\x10\n" +
 	"\x03job\x18\x02 \x03(\x04R\x03job\x12\x12\n" +
@@ -5823,7 +5824,7 @@ var file_sdk_scheduler_schedwire_scheduler_proto_depIdxs = []int32{
 	40, // 46: hamadryad.scheduler.v1.EventBatch.events:type_name -> hamadryad.scheduler.v1.Events
 	11, // 47: hamadryad.scheduler.v1.Offers.free:type_name -> hamadryad.scheduler.v1.SlotCounts
 	43, // 48: hamadryad.scheduler.v1.Offers.reserved:type_name -> hamadryad.scheduler.v1.Reservations
-	11, // 49: hamadryad.scheduler.v1.Offers.again:type_name -> hamadryad.scheduler.v1.SlotCounts
+	11, // 49: hamadryad.scheduler.v1.Offers.for_resume:type_name -> hamadryad.scheduler.v1.SlotCounts
 	9,  // 50: hamadryad.scheduler.v1.Round.strings:type_name -> hamadryad.scheduler.v1.Strings
 	40, // 51: hamadryad.scheduler.v1.Round.events:type_name -> hamadryad.scheduler.v1.Events
 	42, // 52: hamadryad.scheduler.v1.Round.offers:type_name -> hamadryad.scheduler.v1.Offers

@@ -41,10 +41,10 @@ func (s *seat) prefetch() byte { return prefetch.At(s.free, 0) }
 
 // kindFree is what is free of one kind.
 type kindFree struct {
-	total int // free and not reserved, on all launchers that are not aside
-	aside int // the same on those that are
-	again int // free on those that are closed, for what is suspended there
-	miss  miss
+	total     int // free and not reserved, on all launchers that are not aside
+	aside     int // the same on those that are
+	forResume int // free on those that are closed, for what is suspended there
+	miss      miss
 }
 
 // miss is the smallest need that was looked for and for which no room was found. Groups
@@ -118,7 +118,7 @@ func (c *capacity) refill(l *Launcher) {
 	l.seat.memory = l.Offer.Memory
 	switch {
 	case l.seat.closed:
-		free, l.seat.memory = l.Offer.Again, l.Offer.AgainMemory
+		free, l.seat.memory = l.Offer.ForResume, l.Offer.ForResumeMemory
 	case l.seat.aside:
 		l.seat.kept = free
 	}
@@ -163,7 +163,7 @@ func (c *capacity) setFree(l *Launcher, kind, n int) {
 	old := s.free[kind]
 	s.free[kind] = n
 	if s.closed { // nothing new finds it
-		c.kinds[kind].again += n - old
+		c.kinds[kind].forResume += n - old
 		return
 	}
 	c.kinds[kind].total += n - old
@@ -195,12 +195,12 @@ func (c *capacity) Aside(kind scheduler.SlotKind) int {
 	return 0
 }
 
-// FreeAgain returns how many slots of a kind are free on launchers that are draining or
-// excluded, for what is suspended there and nothing else (TakeAgain), less what is taken
+// FreeForResume returns how many slots of a kind are free on launchers that are draining or
+// excluded, for what is suspended there and nothing else (TakeForResume), less what is taken
 // tentatively.
-func (c *capacity) FreeAgain(kind scheduler.SlotKind) int {
+func (c *capacity) FreeForResume(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {
-		return c.kinds[n].again
+		return c.kinds[n].forResume
 	}
 	return 0
 }
@@ -328,7 +328,7 @@ func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
 // takeAgain takes what a group of a bundle that is suspended needs at a launcher to go on:
 // its slots, and what it has in swap. It takes what is reserved for the bundle alone first,
 // and returns false when there is not that much.
-func (c *capacity) takeAgain(l *Launcher, b scheduler.BundleID, g *scheduler.Group) bool {
+func (c *capacity) takeForResume(l *Launcher, b scheduler.BundleID, g *scheduler.Group) bool {
 	parked := l.seat.parked
 	need := scheduler.Group{
 		Kind: g.Kind, Slots: g.Slots,

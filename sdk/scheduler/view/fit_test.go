@@ -133,7 +133,7 @@ func TestReservedRoomIsNear(t *testing.T) {
 
 // What is suspended goes on, whole, on what is reserved for its bundle alone and on what is
 // free; not while it is about to, or to be killed.
-func TestTakeAgain(t *testing.T) {
+func TestTakeForResume(t *testing.T) {
 	v := cluster(t)
 	gang := ready(t, v, 8, group(5), group(5))
 	ids := []scheduler.AttemptID{11, 12}
@@ -152,7 +152,7 @@ func TestTakeAgain(t *testing.T) {
 	can := func(want bool, what string) {
 		t.Helper()
 		mark := v.Mark()
-		if got := v.TakeAgain(v.Attempt(12)); got != want {
+		if got := v.TakeForResume(v.Attempt(12)); got != want {
 			t.Errorf("%s: %t", what, got)
 		}
 		if !want && v.Mark() != mark {
@@ -393,18 +393,18 @@ func TestMemoryInSwap(t *testing.T) {
 		Offers: []scheduler.Offer{{Launcher: 1, Free: []scheduler.SlotCount{{Kind: "default", Count: 3}}, Memory: 3, Suspended: 2, Held: 8, Reserved: []scheduler.Reservation{{Job: 1, Bundle: 9, Memory: 3}}}},
 	})
 	mark = v.Mark()
-	if !v.TakeAgain(v.Attempt(1)) {
+	if !v.TakeForResume(v.Attempt(1)) {
 		t.Error("the first does not go on with 2 of 3 bytes")
 	}
 	has("the first goes on", 2, 1)
-	if v.TakeAgain(v.Attempt(2)) {
+	if v.TakeForResume(v.Attempt(2)) {
 		t.Error("the second goes on with 1 of 4 bytes")
 	}
 	has("the second does not", 2, 1)
 	v.Undo(mark)
 	v.GiveBack(v.Attempt(1), false)
 	has("the first is killed, of which the second has two bytes of swap", 3, 5)
-	if v.TakeAgain(v.Attempt(2)); v.Launcher(1).Swap != 6 {
+	if v.TakeForResume(v.Attempt(2)); v.Launcher(1).Swap != 6 {
 		t.Error("it has other swap")
 	}
 	has("the second goes on", 2, 1)
@@ -436,25 +436,25 @@ func TestClosedLaunchers(t *testing.T) {
 			_, near := v.FitNear(b, scheduler.NodeLocal)
 			_, on := v.FitOn(v.Launcher(1), b)
 			hosts, racks := v.NearRoom(v.Job(1), "default")
-			if n := v.FreeSlots("default") + v.Aside("default") + len(hosts) + len(racks); n != 0 || near || on || v.FreeAgain("default") != again {
-				t.Errorf("%s: something finds room, or %d slots are free for what is suspended, want %d", what, v.FreeAgain("default"), again)
+			if n := v.FreeSlots("default") + v.Aside("default") + len(hosts) + len(racks); n != 0 || near || on || v.FreeForResume("default") != again {
+				t.Errorf("%s: something finds room, or %d slots are free for what is suspended, want %d", what, v.FreeForResume("default"), again)
 			}
 		}
 		apply(t, v, scheduler.Round{Number: 2, Events: []scheduler.Event{event(true)}})
 		closed(0)
-		if v.TakeAgain(v.Attempt(11)) {
+		if v.TakeForResume(v.Attempt(11)) {
 			t.Errorf("%s: it goes on with what was free before", what)
 		}
-		apply(t, v, scheduler.Round{Number: 3, Offers: []scheduler.Offer{{Launcher: 1, Again: slots(1), AgainMemory: 4, Suspended: 1, Held: 4}}})
+		apply(t, v, scheduler.Round{Number: 3, Offers: []scheduler.Offer{{Launcher: 1, ForResume: slots(1), ForResumeMemory: 4, Suspended: 1, Held: 4}}})
 		closed(1)
 		mark := v.Mark()
-		if !v.TakeAgain(v.Attempt(11)) || v.FreeAgain("default") != 0 {
+		if !v.TakeForResume(v.Attempt(11)) || v.FreeForResume("default") != 0 {
 			t.Errorf("%s: it does not go on with the slot that is for that", what)
 		}
 		v.Undo(mark)
 		closed(1)
 		apply(t, v, scheduler.Round{Number: 4, Events: []scheduler.Event{event(false)}, Offers: []scheduler.Offer{{Launcher: 1, Free: slots(2), Memory: 4, Suspended: 1, Held: 4}}})
-		if n := v.FreeAgain("default"); n != 0 || v.FreeSlots("default") != 2 {
+		if n := v.FreeForResume("default"); n != 0 || v.FreeSlots("default") != 2 {
 			t.Errorf("%s no more: %d slots are free, and %d for what is suspended", what, v.FreeSlots("default"), n)
 		}
 		wantFit(t, v, b, 1)

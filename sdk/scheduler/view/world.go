@@ -81,8 +81,8 @@ func (v *View) Dump() string { return v.World().String() }
 func (w World) String() string {
 	var s strings.Builder
 	for _, l := range w.Launchers {
-		fmt.Fprintf(&s, "launcher %d slots %v memory %d swap %d draining %t excluded %t free %v memory %d suspended %d held %d swap %d again %v memory %d reserved %v load %v %v\n",
-			l.ID, l.Slots, l.Memory, l.Swap, l.Draining, l.Excluded, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Swap, l.Offer.Again, l.Offer.AgainMemory, l.Offer.Reserved, l.CPULoad, l.MemoryLoad)
+		fmt.Fprintf(&s, "launcher %d slots %v memory %d swap %d draining %t excluded %t free %v memory %d suspended %d held %d swap %d for resume %v memory %d reserved %v load %v %v\n",
+			l.ID, l.Slots, l.Memory, l.Swap, l.Draining, l.Excluded, l.Offer.Free, l.Offer.Memory, l.Offer.Suspended, l.Offer.Held, l.Offer.Swap, l.Offer.ForResume, l.Offer.ForResumeMemory, l.Offer.Reserved, l.CPULoad, l.MemoryLoad)
 	}
 	for _, j := range w.Jobs {
 		fmt.Fprintf(&s, "%s pool %q priority %s", j.ID, j.Pool, j.Priority)

@@ -51,8 +51,8 @@ func (l *Launcher) CodeOffer(w *checkpoint.Codec) {
 	checkpoint.Num(w, &o.Held)
 	if w.Format > 1 {
 		checkpoint.Num(w, &o.Swap)
-		codeSlots(w, (*Slots)(&o.Again))
-		checkpoint.Num(w, &o.AgainMemory)
+		codeSlots(w, (*Slots)(&o.ForResume))
+		checkpoint.Num(w, &o.ForResumeMemory)
 	}
 	checkpoint.List(w, &o.Reserved, func(w *checkpoint.Codec, r *scheduler.Reservation) {
 		checkpoint.Num(w, &r.Job)

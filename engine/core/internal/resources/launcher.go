@@ -90,7 +90,7 @@ func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
 func (l *Launcher) Clone() Launcher {
 	f := *l
 	f.free, f.slots, f.excludedBy = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.excludedBy)
-	f.lastOffer.Free, f.lastOffer.Again, f.lastOffer.Reserved = slices.Clone(l.lastOffer.Free), slices.Clone(l.lastOffer.Again), slices.Clone(l.lastOffer.Reserved)
+	f.lastOffer.Free, f.lastOffer.ForResume, f.lastOffer.Reserved = slices.Clone(l.lastOffer.Free), slices.Clone(l.lastOffer.ForResume), slices.Clone(l.lastOffer.Reserved)
 	f.parts = nil
 	return f
 }

@@ -93,8 +93,8 @@ func (l *Launcher) offer(free []scheduler.SlotCount) (scheduler.Offer, []schedul
 		o.Free, free = l.offered(free)
 		o.Memory = l.freeMemory
 	case l.suspended > 0: // it may go on
-		o.Again, free = l.offered(free)
-		o.AgainMemory = l.freeMemory
+		o.ForResume, free = l.offered(free)
+		o.ForResumeMemory = l.freeMemory
 	}
 	for _, p := range l.parts {
 		memory := p.memory
@@ -142,5 +142,5 @@ func addReservation(list []scheduler.Reservation, r scheduler.Reservation) []sch
 
 func sameOffer(a, b scheduler.Offer) bool {
 	return a.Memory == b.Memory && a.Suspended == b.Suspended && a.Held == b.Held && a.Swap == b.Swap &&
-		a.AgainMemory == b.AgainMemory && slices.Equal(a.Free, b.Free) && slices.Equal(a.Again, b.Again) && slices.Equal(a.Reserved, b.Reserved)
+		a.ForResumeMemory == b.ForResumeMemory && slices.Equal(a.Free, b.Free) && slices.Equal(a.ForResume, b.ForResume) && slices.Equal(a.Reserved, b.Reserved)
 }

@@ -244,7 +244,7 @@ func (ls *launchers) offer(l *launcher) scheduler.Offer {
 	case !l.closed():
 		o.Free, o.Memory = free, ls.freeMemory(l)
 	case o.Suspended > 0:
-		o.Again, o.AgainMemory = free, ls.freeMemory(l)
+		o.ForResume, o.ForResumeMemory = free, ls.freeMemory(l)
 	}
 	return o
 }

@@ -60,7 +60,7 @@ func (p *base) resume(jobs []*view.Job, d *scheduler.Decisions) (rests *view.Att
 		for _, a := range j.Attempts() {
 			switch {
 			case a.State != view.Suspended:
-			case p.TakeAgain(a):
+			case p.TakeForResume(a):
 				d.Resume = append(d.Resume, scheduler.Resume{Attempt: a.ID})
 			case rests == nil:
 				rests = a
@@ -80,7 +80,7 @@ func (p *base) victimsToGoOn(rests *view.Attempt, candidates []*view.Attempt) []
 		if a.Launcher == rests.Launcher && p.MaySuspend([]*view.Attempt{a}, p.limits) {
 			p.GiveBack(a, true)
 			victims = append(victims, a.ID)
-			if p.TakeAgain(rests) {
+			if p.TakeForResume(rests) {
 				return victims
 			}
 		}
