@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	laboratory "github.com/hamadryad/hamadryad/laboratory/cluster"
@@ -126,7 +126,7 @@ type task struct {
 func (victims) Came(time.Duration, int) {}
 
 // Holds implements simulation.Watcher.
-func (v victims) Holds(_ time.Duration, job int, a *machines.Attempt, holds bool) {
+func (v victims) Holds(_ time.Duration, job int, a *simcluster.Attempt, holds bool) {
 	if e := a.Ended(); !holds && e.GetEnd() == wire.End_END_STOPPED {
 		v[task{job, a.Start.Nodes[0].Stage, a.Start.Nodes[0].Index}]++
 	}

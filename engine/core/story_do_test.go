@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/graph"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -153,7 +153,7 @@ func (s *story) submit(t *testing.T, d *datadriven.TestData, name string, named 
 	s.step(wire.NewInput(&wire.Prepare{Client: 1, Principal: principal(named)}))
 	s.out = out
 	if g, err := graph.Expand(spec.Graph, s.Core.Settings().MemoryDefault, graph.DefaultLimits()); err == nil {
-		s.jobs[s.job] = &machines.Job{Graph: g, Outputs: len(spec.Outputs) > 0, Size: func() int64 { return 100 }}
+		s.jobs[s.job] = &simcluster.Job{Graph: g, Outputs: len(spec.Outputs) > 0, Size: func() int64 { return 100 }}
 	}
 	s.step(wire.NewInput(&wire.Submit{Client: 2, Job: s.job, Spec: spec}))
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -40,7 +40,7 @@ type story struct {
 	gen     uint64
 	version uint64 // of settings
 	inc     map[string]uint64
-	jobs    map[uint64]*machines.Job
+	jobs    map[uint64]*simcluster.Job
 	starts  map[uint64]*wire.StartAttempt // by attempt
 	kept    []byte                        // the checkpoint to restart from
 	shown   bool                          // what changed is said, too
@@ -53,7 +53,7 @@ const storyStart = scheduler.Time(time.Hour)
 func newStory() *story {
 	set := core.DefaultSettings()
 	set.Identity = "story"
-	s := &story{inc: map[string]uint64{}, jobs: map[uint64]*machines.Job{}, starts: map[uint64]*wire.StartAttempt{}}
+	s := &story{inc: map[string]uint64{}, jobs: map[uint64]*simcluster.Job{}, starts: map[uint64]*wire.StartAttempt{}}
 	s.Core, s.Act = core.New(set), s.act
 	s.Pass(storyStart)
 	s.step(wire.NewInput(&wire.ManagerStart{Term: 1}))

@@ -4,38 +4,38 @@ import (
 	"math"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // hooks have a launcher go wrong, and take random times.
-func (f *fake) hooks() machines.Hooks {
-	return machines.Hooks{Send: f.send, Takes: f.takes, Refuses: f.refuses, Balks: f.balks, Ends: f.ends}
+func (f *fake) hooks() simcluster.Hooks {
+	return simcluster.Hooks{Send: f.send, Takes: f.takes, Refuses: f.refuses, Balks: f.balks, Ends: f.ends}
 }
 
 // takes draws how long a step takes.
-func (f *fake) takes(a *machines.Attempt, step machines.Step, usual time.Duration) time.Duration {
+func (f *fake) takes(a *simcluster.Attempt, step simcluster.Step, usual time.Duration) time.Duration {
 	m := f.fleet
 	switch step {
-	case machines.Starting:
+	case simcluster.Starting:
 		return m.between(time.Millisecond, 300*time.Millisecond)
-	case machines.Telling:
+	case simcluster.Telling:
 		if a.Worked() == 0 {
 			return m.between(time.Second, 10*time.Second)
 		}
 		return m.between(2*time.Second, 10*time.Second)
-	case machines.Searching:
+	case simcluster.Searching:
 		return m.upTo(3*time.Second) + 1
-	case machines.Taking:
+	case simcluster.Taking:
 		return m.upTo(100 * time.Millisecond)
-	case machines.Committing:
+	case simcluster.Committing:
 		return m.upTo(200 * time.Millisecond)
-	case machines.Stopping:
+	case simcluster.Stopping:
 		if usual == 0 || a.Suspended() {
 			return 0
 		}
 		return min(usual, m.upTo(5*time.Second)+1)
-	case machines.Dropping:
+	case simcluster.Dropping:
 		return m.upTo(200*time.Millisecond) + 1
 	}
 	return usual
@@ -51,7 +51,7 @@ func (f *fake) refuses(*wire.StartAttempt) string {
 }
 
 // balks says why it can't have a suspended attempt go on.
-func (f *fake) balks(*machines.Attempt) string {
+func (f *fake) balks(*simcluster.Attempt) string {
 	if f.fleet.calm || !f.fleet.chance(50) {
 		return ""
 	}
@@ -82,7 +82,7 @@ func (f *fake) take(m *wire.Command) {
 }
 
 // live finds an attempt that has not ended.
-func (f *fake) live(id uint64) *machines.Attempt {
+func (f *fake) live(id uint64) *simcluster.Attempt {
 	if a := f.Attempts[id]; a != nil && a.Ended() == nil {
 		return a
 	}
@@ -103,9 +103,9 @@ func (f *fake) checkRoom() {
 }
 
 // readInPart has an attempt end that was in the middle of what is told to be made again.
-func (f *fake) readInPart(a *machines.Attempt, list []*wire.Source) {
+func (f *fake) readInPart(a *simcluster.Attempt, list []*wire.Source) {
 	for _, s := range list {
-		if old := a.Read(machines.Input{Connection: s.Connection, From: s.From}); old == 0 || old == s.Attempt {
+		if old := a.Read(simcluster.Input{Connection: s.Connection, From: s.From}); old == 0 || old == s.Attempt {
 			continue
 		}
 		f.fleet.Seen["sources replaced after reading"]++
@@ -116,7 +116,7 @@ func (f *fake) readInPart(a *machines.Attempt, list []*wire.Source) {
 }
 
 // killPublisher has somebody kill a job that may publish now.
-func (f *fake) killPublisher(a *machines.Attempt) {
+func (f *fake) killPublisher(a *simcluster.Attempt) {
 	m, last := f.fleet, a.Start.Finish
 	if last != nil && last.Publish && m.err == nil && !m.calm && m.chance(150) {
 		m.Seen["killed while publishing"]++
@@ -133,18 +133,18 @@ func (f *fake) spoilProgress(m *wire.AttemptProgress) {
 }
 
 // ends has an attempt whose work is done end as its job's plan has it.
-func (f *fake) ends(a *machines.Attempt) *wire.AttemptEnded {
+func (f *fake) ends(a *simcluster.Attempt) *wire.AttemptEnded {
 	m := f.fleet
 	switch {
 	case f.full && m.chance(700):
 		m.Seen["full disks"]++
-		return machines.Failed(wire.ErrorKind_ERROR_KIND_RESOURCE, "no space left on device")
+		return simcluster.Failed(wire.ErrorKind_ERROR_KIND_RESOURCE, "no space left on device")
 	case a.PeerGone():
 		m.Seen["broken peers"]++
 		return a.End()
 	}
 	if kind, why := m.clients.fate(a); why != "" {
-		return machines.Failed(kind, why)
+		return simcluster.Failed(kind, why)
 	}
 	if a.Start.Finish != nil {
 		return f.publishes(a)
@@ -157,11 +157,11 @@ func (f *fake) ends(a *machines.Attempt) *wire.AttemptEnded {
 }
 
 // publishes does one step of a last group, of which the launcher may die.
-func (f *fake) publishes(a *machines.Attempt) *wire.AttemptEnded {
+func (f *fake) publishes(a *simcluster.Attempt) *wire.AttemptEnded {
 	m := f.fleet
 	why, found, more := m.clients.publish(a)
 	if why != "" {
-		return machines.Failed(wire.ErrorKind_ERROR_KIND_OUTPUT, why)
+		return simcluster.Failed(wire.ErrorKind_ERROR_KIND_OUTPUT, why)
 	}
 	if more {
 		a.Later(m.upTo(2*time.Second), a.Finish)

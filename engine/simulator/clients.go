@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/graph"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"google.golang.org/protobuf/proto"
@@ -137,19 +137,19 @@ func (c *clients) job(id uint64) *fakeJob { return c.byID[id] }
 // endedWell notes that an attempt told of a good end. Its parts are in the job's temporary
 // folders, which it made again where a cleaner of a history that the log lost had removed
 // them.
-func (c *clients) endedWell(a *machines.Attempt) {
+func (c *clients) endedWell(a *simcluster.Attempt) {
 	j := c.byID[a.Start.Job]
 	j.ended[a.Start.Attempt] = true
 	j.rewritten = j.rewritten || a.Start.Finish == nil
 }
 
 // publish does one step of a job's last group, as storage.finish says.
-func (c *clients) publish(a *machines.Attempt) (why string, found []uint32, more bool) {
+func (c *clients) publish(a *simcluster.Attempt) (why string, found []uint32, more bool) {
 	return c.storage.finish(c, a)
 }
 
 // runs is what launchers know of a job.
-func (c *clients) runs(id uint64) *machines.Job {
+func (c *clients) runs(id uint64) *simcluster.Job {
 	if j := c.byID[id]; j != nil {
 		return j.runs
 	}
@@ -162,7 +162,7 @@ func (j *fakeJob) firstNode(m *wire.StartAttempt) uint32 {
 }
 
 // fate says whether an attempt fails, and how.
-func (c *clients) fate(a *machines.Attempt) (wire.ErrorKind, string) {
+func (c *clients) fate(a *simcluster.Attempt) (wire.ErrorKind, string) {
 	j := c.byID[a.Start.Job]
 	if a.Start.Finish != nil {
 		if !c.calm && c.chance(100) {
@@ -377,14 +377,14 @@ func (c *clients) replied(r core.Reply) {
 // the command is full.
 func (c *clients) checkSources(m *wire.StartAttempt) error {
 	j, commandBytes := c.byID[m.Job], c.Core.Settings().CommandBytes
-	given := map[machines.Input]bool{}
+	given := map[simcluster.Input]bool{}
 	bytes := 0
 	for _, s := range m.Sources {
 		bytes += 2 * proto.Size(s) // at least what the core counts
 		if !j.ended[s.Attempt] {
 			return fmt.Errorf("attempt %d is to read of attempt %d, which did not come to its end", m.Attempt, s.Attempt)
 		}
-		given[machines.Input{Connection: s.Connection, From: s.From}] = true
+		given[simcluster.Input{Connection: s.Connection, From: s.From}] = true
 	}
 	needs := j.runs.Inputs(m)
 	if len(given) != len(m.Sources) || len(given) > len(needs) || m.SourcesComplete && len(given) < len(needs) {

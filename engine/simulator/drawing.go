@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/graph"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -30,9 +30,9 @@ func (d *drawing) randomJob(name string) *fakeJob {
 			name: name, plan: plan, flaky: map[uint32]int{}, ended: map[uint64]bool{},
 			work: d.between(100*time.Millisecond, 15*time.Second),
 		}
-		j.runs = &machines.Job{
+		j.runs = &simcluster.Job{
 			Graph: plan, AsksCommit: d.chance(150), Size: func() int64 { return d.rand.Int64N(1000) },
-			Work: func(*machines.Attempt) time.Duration { return d.workTime(j) },
+			Work: func(*simcluster.Attempt) time.Duration { return d.workTime(j) },
 		}
 		j.spec = &wire.JobSpec{
 			Name: name, Graph: g, Principal: &wire.Principal{Name: "u"}, Priority: int32(d.rand.IntN(3)), NoSpeculation: d.chance(300),

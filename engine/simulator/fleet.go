@@ -3,7 +3,7 @@ package simulator
 import (
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -13,16 +13,16 @@ import (
 type fleet struct {
 	*play
 	clients *clients
-	cluster machines.Cluster
+	cluster simcluster.Cluster
 	list    []*fake
 	byID    map[scheduler.LauncherID]*fake // those that were welcomed once
 }
 
 func newFleet(p *play, c *clients) *fleet {
 	m := &fleet{play: p, clients: c, byID: map[scheduler.LauncherID]*fake{}}
-	m.cluster = machines.Cluster{
+	m.cluster = simcluster.Cluster{
 		Loop: &p.Loop, Job: c.runs, Seen: p.Seen, Wrong: func(err error) { p.fail("%v", err) },
-		Ended: func(_ *machines.Attempt, e *wire.AttemptEnded) { p.Seen["end "+e.End.String()]++ },
+		Ended: func(_ *simcluster.Attempt, e *wire.AttemptEnded) { p.Seen["end "+e.End.String()]++ },
 	}
 	return m
 }
@@ -56,7 +56,7 @@ func (m *fleet) disconnect() {
 
 // damage makes a stored output unreadable, or has the launcher notice its loss.
 func (m *fleet) damage(f *fake) {
-	ids := machines.Sorted(f.Stored)
+	ids := simcluster.Sorted(f.Stored)
 	if len(ids) == 0 {
 		return
 	}
@@ -94,7 +94,7 @@ func (m *fleet) checkNothingLeft() {
 	for _, f := range m.list {
 		if len(f.Attempts) > 0 || len(f.Stored) > 0 || len(f.Jobs) > 0 {
 			m.fail("%s (connected %t, life %d) still has %d attempts, %d outputs and workers of %d jobs", f.Name, f.connected, f.Incarnation, len(f.Attempts), len(f.Stored), len(f.Jobs))
-			for _, id := range machines.Sorted(f.Attempts) {
+			for _, id := range simcluster.Sorted(f.Attempts) {
 				m.trace("left: attempt %d of job %d, ended %v", id, f.Attempts[id].Start.Job, f.Attempts[id].Ended())
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/graph"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -13,7 +13,7 @@ type fakeJob struct {
 	name      string
 	spec      *wire.JobSpec
 	plan      *graph.Expanded
-	runs      *machines.Job // what launchers know of it
+	runs      *simcluster.Job // what launchers know of it
 	id        uint64
 	poison    bool // a group of it always fails
 	wrong     bool // its specification is, and it must be refused

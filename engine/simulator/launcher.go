@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -22,7 +22,7 @@ const (
 
 // fake is a launcher with a connection that breaks.
 type fake struct {
-	*machines.Launcher
+	*simcluster.Launcher
 	fleet       *fleet
 	full        bool // its disk
 	deaf        bool // to commands that it should confirm
@@ -40,7 +40,7 @@ func (m *fleet) make() {
 	n := 2 + m.rand.IntN(5)
 	for i := range n {
 		f := &fake{fleet: m}
-		f.Launcher = m.cluster.Add(machines.Machine{
+		f.Launcher = m.cluster.Add(simcluster.Machine{
 			Name: fmt.Sprint("l", i), Host: fmt.Sprint("h", i), Rack: fmt.Sprint("r", i%2), Memory: 4 << 30, CanSuspend: m.chance(800), Latency: latencyUsual,
 		}, f.hooks())
 		if m.chance(200) {
@@ -217,7 +217,7 @@ func (f *fake) thaw() {
 	if f.lastContact == 0 || f.connected {
 		return
 	}
-	for _, id := range machines.Sorted(f.Attempts) {
+	for _, id := range simcluster.Sorted(f.Attempts) {
 		if e := f.Attempts[id].Ended(); e != nil {
 			f.fleet.Seen["late reports"]++
 			f.fleet.Push(f.Input(&wire.Report{What: &wire.Report_Ended{Ended: e}}))

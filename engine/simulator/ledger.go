@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -136,7 +136,7 @@ func (l *ledger) inventory(a *account, list []*wire.AttemptInventory) {
 			a.attempts[m.Attempt].rest()
 		}
 	}
-	for _, id := range machines.Sorted(a.attempts) {
+	for _, id := range simcluster.Sorted(a.attempts) {
 		if !has[id] {
 			l.end(a.attempts[id])
 		}
@@ -145,7 +145,7 @@ func (l *ledger) inventory(a *account, list []*wire.AttemptInventory) {
 
 func (l *ledger) lose(a *account) {
 	a.up = false
-	for _, id := range machines.Sorted(a.attempts) {
+	for _, id := range simcluster.Sorted(a.attempts) {
 		l.end(a.attempts[id])
 	}
 }

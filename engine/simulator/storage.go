@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -37,7 +37,7 @@ func (s *storage) removeTemporary(out string, j *fakeJob) {
 
 // finish publishes one output, or keeps or cleans all; it may be done again. It says
 // why it can't, which outputs it found published, and whether some are still to come.
-func (s *storage) finish(c *clients, a *machines.Attempt) (why string, found []uint32, more bool) {
+func (s *storage) finish(c *clients, a *simcluster.Attempt) (why string, found []uint32, more bool) {
 	j, f := c.byID[a.Start.Job], a.Start.Finish
 	for i, out := range f.Outputs {
 		owner, there := s.published[out]
@@ -74,7 +74,7 @@ func (s *storage) finish(c *clients, a *machines.Attempt) (why string, found []u
 
 // complete checks that each node's file is published, once, by an attempt that
 // came to its end.
-func complete(a *machines.Attempt, j *fakeJob) string {
+func complete(a *simcluster.Attempt, j *fakeJob) string {
 	var got, want []string
 	for _, f := range a.Files() {
 		got = append(got, f.Name)
@@ -85,7 +85,7 @@ func complete(a *machines.Attempt, j *fakeJob) string {
 	}
 	for s, m := range j.spec.Graph.Stages {
 		for i := range m.Nodes {
-			want = append(want, machines.PartName(uint32(s), i))
+			want = append(want, simcluster.PartName(uint32(s), i))
 		}
 	}
 	slices.Sort(got)

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/hamadryad/hamadryad/engine/config"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -211,8 +211,8 @@ func (c *Cluster) Joins() []time.Duration {
 }
 
 // Machines are the launchers, those of each group in order of their numbers.
-func (c *Cluster) Machines() []machines.Machine {
-	all := make([]machines.Machine, 0, c.Launchers())
+func (c *Cluster) Machines() []simcluster.Machine {
+	all := make([]simcluster.Machine, 0, c.Launchers())
 	m := &c.Model
 	for k := range c.Groups {
 		g := &c.Groups[k]
@@ -227,10 +227,10 @@ func (c *Cluster) Machines() []machines.Machine {
 			return 1
 		})
 		for i := range g.Count {
-			one := machines.Machine{
+			one := simcluster.Machine{
 				Name: g.name(i), Host: g.host(i), Rack: g.rack(i), Slots: slots, Memory: int64(g.Memory), Swap: int64(g.Swap), CanSuspend: *g.CanSuspend,
 				Latency: m.Latency, Heartbeat: m.Heartbeat, Start: m.Start, Stop: m.Stop, ProgressEvery: m.ProgressEvery,
-				Suspend: machines.Cost(m.Suspend), Resume: machines.Cost(m.Resume), Slow: 1 / g.Speed, Locality: m.factors(),
+				Suspend: simcluster.Cost(m.Suspend), Resume: simcluster.Cost(m.Resume), Slow: 1 / g.Speed, Locality: m.factors(),
 			}
 			if m.Heartbeat > 0 { // not all beat at once
 				one.FirstBeat = time.Duration(workload.NewRand(c.Seed, beats, uint64(len(all))).Below(int(m.Heartbeat)))

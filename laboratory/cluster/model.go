@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/laboratory/internal/document"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -96,7 +96,7 @@ func (c *Cluster) Takes(t *workload.Task, k Key, near scheduler.Locality, speed 
 // SwapTime is how long suspending and resuming an attempt takes together that holds so many
 // bytes of memory.
 func (m *Model) SwapTime(bytes int64) time.Duration {
-	return machines.Cost(m.Suspend).Of(bytes) + machines.Cost(m.Resume).Of(bytes)
+	return simcluster.Cost(m.Suspend).Of(bytes) + simcluster.Cost(m.Resume).Of(bytes)
 }
 
 func (m *Model) factors() [scheduler.LocalityLevels]float64 {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
@@ -59,7 +59,7 @@ var policies = []struct {
 type tee struct{ a, b simulation.Watcher }
 
 func (w tee) Came(at time.Duration, job int) { w.a.Came(at, job); w.b.Came(at, job) }
-func (w tee) Holds(at time.Duration, job int, a *machines.Attempt, holds bool) {
+func (w tee) Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool) {
 	w.a.Holds(at, job, a, holds)
 	w.b.Holds(at, job, a, holds)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
@@ -128,7 +128,7 @@ func (r *Recorder) Came(time.Duration, int) {}
 func (r *Recorder) Ended(time.Duration, int) {}
 
 // Holds is told by the simulation.
-func (r *Recorder) Holds(at time.Duration, job int, a *machines.Attempt, holds bool) {
+func (r *Recorder) Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool) {
 	slots := max(int(a.Start.Slots), 1)
 	by := slots
 	if !holds {
@@ -156,7 +156,7 @@ func (r *Recorder) Holds(at time.Duration, job int, a *machines.Attempt, holds b
 }
 
 // endOf is how an attempt comes to hold its slots no more.
-func endOf(a *machines.Attempt) End {
+func endOf(a *simcluster.Attempt) End {
 	switch e := a.Ended(); {
 	case e == nil && a.Suspended():
 		return Suspended

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
 
@@ -25,7 +25,7 @@ type event struct {
 
 func (*book) Came(time.Duration, int)  {}
 func (*book) Ended(time.Duration, int) {}
-func (b *book) Holds(at time.Duration, job int, a *machines.Attempt, holds bool) {
+func (b *book) Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool) {
 	n := max(int(a.Start.Slots), 1)
 	if !holds {
 		n = -n

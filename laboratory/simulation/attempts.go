@@ -3,13 +3,13 @@ package simulation
 import (
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // holds takes it that an attempt holds its slots from now on, or does not any more.
-func (p *player) holds(a *machines.Attempt, holds bool) {
+func (p *player) holds(a *simcluster.Attempt, holds bool) {
 	r := p.jobs[a.Start.Job]
 	if r == nil || a.Start.Finish != nil {
 		return
@@ -44,7 +44,7 @@ func (p *player) holds(a *machines.Attempt, holds bool) {
 }
 
 // count takes in how an attempt ends. It holds its slots until just after that.
-func (p *player) count(a *machines.Attempt, e *wire.AttemptEnded) {
+func (p *player) count(a *simcluster.Attempt, e *wire.AttemptEnded) {
 	r := p.jobs[a.Start.Job]
 	if r == nil || a.Start.Finish != nil {
 		return
@@ -84,7 +84,7 @@ func (p *player) isOver(job uint64) bool {
 }
 
 // lose counts an attempt that went with its launcher.
-func (p *player) lose(a *machines.Attempt) {
+func (p *player) lose(a *simcluster.Attempt) {
 	if a.Ended() == nil {
 		p.count(a, &wire.AttemptEnded{End: wire.End_END_FAILED})
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
@@ -74,7 +74,7 @@ type Watcher interface {
 	// Came tells that a job was submitted.
 	Came(at time.Duration, job int)
 	// Holds tells that an attempt holds its slots from now on, or does not any more.
-	Holds(at time.Duration, job int, a *machines.Attempt, holds bool)
+	Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool)
 	// Ended tells of a job's end.
 	Ended(at time.Duration, job int)
 }

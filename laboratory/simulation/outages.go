@@ -3,7 +3,7 @@ package simulation
 import (
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 )
@@ -44,8 +44,8 @@ func (p *player) nextOutage() {
 func (p *player) fails(o cluster.Outage) {
 	l := p.launchers[o.Launcher]
 	lost := &wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "it failed"}
-	var ran []*machines.Attempt
-	for _, id := range machines.Sorted(l.Attempts) {
+	var ran []*simcluster.Attempt
+	for _, id := range simcluster.Sorted(l.Attempts) {
 		ran = append(ran, l.Attempts[id])
 	}
 	l.Down = true
@@ -60,7 +60,7 @@ func (p *player) fails(o cluster.Outage) {
 }
 
 // comesBack begins a new life.
-func (p *player) comesBack(l *machines.Launcher) {
+func (p *player) comesBack(l *simcluster.Launcher) {
 	l.Down = false
 	p.Push(wire.NewInput(&wire.LauncherJoin{Join: l.Message()}))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/loop"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
@@ -45,8 +45,8 @@ type player struct {
 	loop.Loop
 	options   Options
 	policy    loop.Policy
-	cluster   machines.Cluster
-	launchers []*machines.Launcher
+	cluster   simcluster.Cluster
+	launchers []*simcluster.Launcher
 	clients   loop.Clients
 	jobs      map[uint64]*running
 	copies    func(job, stage, task int) []workload.Place // nil: input has no places
@@ -62,7 +62,7 @@ type player struct {
 
 // running is a job that was submitted.
 type running struct {
-	machines.Job
+	simcluster.Job
 	place     int        // in the workload
 	tries     [][]uint32 // attempts that were begun, by stage and task
 	done      [][]bool   // tasks of which an attempt finished
@@ -117,7 +117,7 @@ func newPlayer(ctx context.Context, o Options) *player {
 		p.policy.Thinks = func() time.Duration { return o.ThinkAt(p.since(p.Now())) }
 	}
 	p.clients = loop.Clients{Loop: &p.Loop, Ended: p.ended}
-	p.cluster = machines.Cluster{Loop: &p.Loop, Job: p.job, Holds: p.holds, Ended: p.count, Wrong: p.fail}
+	p.cluster = simcluster.Cluster{Loop: &p.Loop, Job: p.job, Holds: p.holds, Ended: p.count, Wrong: p.fail}
 	p.Gather = p.untilTick
 	p.Act = func(a core.Action) {
 		if err := p.act(ctx, a); err != nil {
@@ -174,7 +174,7 @@ func (p *player) begin() {
 			p.launchers = append(p.launchers, l)
 			continue
 		}
-		l := p.cluster.Add(m, machines.Hooks{Takes: hook})
+		l := p.cluster.Add(m, simcluster.Hooks{Takes: hook})
 		l.Incarnation = 1
 		p.launchers = append(p.launchers, l)
 		p.At(beginning.Add(joins[i]), func() { p.comesBack(l) })
@@ -225,7 +225,7 @@ func (p *player) submit(i int) {
 		r.tries = append(r.tries, make([]uint32, len(j.Stages[s].Tasks)))
 		r.done = append(r.done, make([]bool, len(j.Stages[s].Tasks)))
 	}
-	r.Work = func(a *machines.Attempt) time.Duration {
+	r.Work = func(a *simcluster.Attempt) time.Duration {
 		if a.Start.Finish != nil {
 			return finish
 		}
@@ -243,7 +243,7 @@ func (p *player) submit(i int) {
 	}
 }
 
-func (p *player) job(id uint64) *machines.Job {
+func (p *player) job(id uint64) *simcluster.Job {
 	if r := p.jobs[id]; r != nil {
 		return &r.Job
 	}
@@ -251,7 +251,7 @@ func (p *player) job(id uint64) *machines.Job {
 }
 
 // work is how long an attempt works, by its task.
-func (p *player) work(r *running, j *workload.Job, a *machines.Attempt) time.Duration {
+func (p *player) work(r *running, j *workload.Job, a *simcluster.Attempt) time.Duration {
 	n := a.Start.Nodes[0]
 	try := &r.tries[n.Stage][n.Index]
 	k := cluster.Key{Job: r.place, Stage: int(n.Stage), Task: int(n.Index), Try: int(*try)}
@@ -260,8 +260,8 @@ func (p *player) work(r *running, j *workload.Job, a *machines.Attempt) time.Dur
 }
 
 // takes is how long a step of an attempt takes, with what is known of its task's start.
-func (p *player) takes(a *machines.Attempt, s machines.Step, usual time.Duration) time.Duration {
-	if s != machines.Starting || a.Start.Finish != nil {
+func (p *player) takes(a *simcluster.Attempt, s simcluster.Step, usual time.Duration) time.Duration {
+	if s != simcluster.Starting || a.Start.Finish != nil {
 		return usual
 	}
 	if r := p.jobs[a.Start.Job]; r != nil {
@@ -300,7 +300,7 @@ func (p *player) stands() bool {
 func (p *player) stalled() error {
 	s := &Stalled{After: p.since(p.Now()), Jobs: len(p.options.Workload.Jobs) - p.over}
 	const shown = 5
-	for _, id := range machines.Sorted(p.jobs) {
+	for _, id := range simcluster.Sorted(p.jobs) {
 		if len(s.Waiting) == shown {
 			break
 		}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
@@ -131,7 +131,7 @@ func (l *ledger) at(at time.Duration) {
 }
 func (l *ledger) Came(at time.Duration, _ int)  { l.at(at); l.came++ }
 func (l *ledger) Ended(at time.Duration, _ int) { l.at(at); l.ended++ }
-func (l *ledger) Holds(at time.Duration, _ int, a *machines.Attempt, holds bool) {
+func (l *ledger) Holds(at time.Duration, _ int, a *simcluster.Attempt, holds bool) {
 	l.at(at)
 	n := 1
 	if !holds {

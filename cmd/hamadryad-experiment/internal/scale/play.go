@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/internal/cpuaffinity"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
@@ -173,7 +173,7 @@ func (l *look) Came(time.Duration, int) {
 }
 
 // Holds implements simulation.Watcher.
-func (l *look) Holds(time.Duration, int, *machines.Attempt, bool) {}
+func (l *look) Holds(time.Duration, int, *simcluster.Attempt, bool) {}
 
 // Ended implements simulation.Watcher.
 func (l *look) Ended(time.Duration, int) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
@@ -25,7 +25,7 @@ import (
 type history struct{ strings.Builder }
 
 func (h *history) Came(at time.Duration, job int) { fmt.Fprintln(h, at, "job", job, "comes") }
-func (h *history) Holds(at time.Duration, job int, a *machines.Attempt, holds bool) {
+func (h *history) Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool) {
 	n := a.Start.Nodes[0]
 	fmt.Fprintln(h, at, "job", job, "stage", n.Stage, "task", n.Index, "attempt", a.Start.Attempt, "on", a.On.Name, holds)
 }

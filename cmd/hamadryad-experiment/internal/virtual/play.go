@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hamadryad/hamadryad/engine/loop/machines"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
@@ -129,7 +129,7 @@ func (w *watched) Came(at time.Duration, job int) {
 }
 
 // Holds implements simulation.Watcher.
-func (w *watched) Holds(at time.Duration, job int, a *machines.Attempt, holds bool) {
+func (w *watched) Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool) {
 	if w.watch != nil {
 		w.watch.Holds(at, job, a, holds)
 	}

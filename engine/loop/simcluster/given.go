@@ -1,4 +1,4 @@
-package machines
+package simcluster
 
 import "github.com/hamadryad/hamadryad/engine/wire"
 

@@ -1,10 +1,10 @@
-// Package machines is a simulated cluster: launchers in virtual time, with the attempts
+// Package simcluster is a simulated cluster: launchers in virtual time, with the attempts
 // that run on them and the outputs that lie there. They take the manager's commands, and
 // report as launchers do. Attempts work as long as the client says, read what others
 // stored, and wait for their peers and for their commit; they can be suspended.
 //
-//	c := &machines.Cluster{Loop: l, Job: jobs.of}
-//	c.Join(machines.Machine{Name: "l1", Host: "h1", Rack: "r1", Memory: 8 << 30, Slots: slots, Latency: 5 * time.Millisecond})
+//	c := &simcluster.Cluster{Loop: l, Job: jobs.of}
+//	c.Join(simcluster.Machine{Name: "l1", Host: "h1", Rack: "r1", Memory: 8 << 30, Slots: slots, Latency: 5 * time.Millisecond})
 //	l.Act = func(a core.Action) { ... c.Act(a) ... }
 //
 // A Machine says what a launcher has and how fast it is: its slots by kind, its rack,
@@ -15,4 +15,4 @@
 //
 // A Cluster is used by one goroutine, that of its loop. The same inputs make the same
 // history.
-package machines
+package simcluster
