@@ -52,7 +52,7 @@ var directions = []struct {
 	{"engine/policy", []string{"sdk", "engine/policy", "internal/childproc"}, "the host of a plug-in knows the contract alone, not who asks"},
 	{"engine/loop/simcluster", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/wire", "internal/idmap"}, "simulated machines take commands and report: they know nothing of who decides"},
 	{"engine/loop", []string{"sdk", "engine/core", "engine/policy", "engine/wire", "internal/timerqueue"}, "the loop in virtual time drives the core: its client brings the cluster"},
-	{"engine/simulator", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/plan", "engine/wire"}, "the simulator drives the core alone, without the manager's shell"},
+	{"engine/faultsim", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/plan", "engine/wire"}, "the simulator drives the core alone, without the manager's shell"},
 	{"internal/browsertest", nil, "it is for tests that open the pages in a browser"},
 	{"engine/isolate/safepath", nil, "files alone: what is done with them is said by who asks"},
 	{"engine/isolate/seccomp", nil, "what the kernel refuses a worker: it runs as root before each worker, so it stays small"},

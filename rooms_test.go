@@ -61,7 +61,7 @@ var houses = []struct {
 		"job bundle launcher run attempt telling",
 	},
 	{
-		"engine/simulator",
+		"engine/faultsim",
 		[]string{
 			"clients.go jobs.go drawing.go wrong.go storage.go",
 			"fleet.go launcher.go attempts.go",

@@ -14,8 +14,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
+	"github.com/hamadryad/hamadryad/engine/faultsim"
 	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/engine/simulator"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
@@ -253,11 +253,11 @@ func (r *rewritten) replayed(from []byte, batches [][]byte, to []byte) error {
 // manager that dies, each life of a policy decides as it did; rounds that have no answer, or
 // belong to a life whose start is lost, are told apart.
 func TestHistoriesInWhichAnythingGoesWrong(t *testing.T) {
-	list := []simulator.Policy{{Name: "fifo", New: fifo.New}, {Name: "suspend", New: policies.Suspend}, {Name: "gang", New: policies.Gang}, {Name: "hfsp", New: hfsp.New}, {Name: "fair", New: fair.New}}
+	list := []faultsim.Policy{{Name: "fifo", New: fifo.New}, {Name: "suspend", New: policies.Suspend}, {Name: "gang", New: policies.Gang}, {Name: "hfsp", New: hfsp.New}, {Name: "fair", New: fair.New}}
 	rounds, lives, unanswered := 0, 0, 0
 	for seed := uint64(1); seed <= 2*seeds; seed++ { // short ones: what publishes needs no round
 		r := &rewritten{writer: newWriter(t)}
-		s := simulator.New(simulator.Options{Seed: seed, ReplayEvery: 400, Replayed: r.replayed, Policies: list})
+		s := faultsim.New(faultsim.Options{Seed: seed, ReplayEvery: 400, Replayed: r.replayed, Policies: list})
 		if err := s.Run(); err != nil {
 			t.Fatal(err)
 		}

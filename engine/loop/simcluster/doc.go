@@ -10,7 +10,7 @@
 // A Machine says what a launcher has and how fast it is: its slots by kind, its rack,
 // what a start and a suspension cost, how much longer work takes far from its input. What
 // goes wrong is the client's: Hooks lose, delay and double what is said, refuse starts,
-// and let attempts fail; Launcher has what crashes, freezes and forgets. Package simulator
+// and let attempts fail; Launcher has what crashes, freezes and forgets. Package faultsim
 // has such clients. Without hooks nothing goes wrong.
 //
 // A Cluster is used by one goroutine, that of its loop. The same inputs make the same

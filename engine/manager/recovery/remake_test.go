@@ -10,7 +10,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/simulator"
+	"github.com/hamadryad/hamadryad/engine/faultsim"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
 )
@@ -92,9 +92,9 @@ func TestACheckpointFromTheLogIsThatOfTheCore(t *testing.T) {
 	for seed := uint64(1); seed <= 6; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := &rotated{t: t}
-			s := simulator.New(simulator.Options{
+			s := faultsim.New(faultsim.Options{
 				Seed: seed, ReplayEvery: 100, Replayed: r.replayed,
-				Policies: []simulator.Policy{{Name: "fifo", New: fifo.New}, {Name: "suspend", New: policies.Suspend}, {Name: "gang", New: policies.Gang}, {Name: "admit", New: policies.Admit}},
+				Policies: []faultsim.Policy{{Name: "fifo", New: fifo.New}, {Name: "suspend", New: policies.Suspend}, {Name: "gang", New: policies.Gang}, {Name: "admit", New: policies.Admit}},
 			})
 			if err := s.Run(); err != nil {
 				t.Error(err)

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/simulator"
+	"github.com/hamadryad/hamadryad/engine/faultsim"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
@@ -25,7 +25,7 @@ var seeds = flag.Int("seeds", 6, "how many histories the model is held against t
 // A model that is told of each step answers what the core does, and as one that is made of all
 // that the core knows, in histories in which anything goes wrong.
 func TestLikeTheCore(t *testing.T) {
-	choice := []simulator.Policy{
+	choice := []faultsim.Policy{
 		{Name: "fifo", New: fifo.New},
 		{Name: "hfsp", New: hfsp.New},
 		{Name: "suspend", New: policies.Suspend},
@@ -36,7 +36,7 @@ func TestLikeTheCore(t *testing.T) {
 		t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
 			t.Parallel()
 			o := oracle{t: t}
-			s := simulator.New(simulator.Options{Seed: uint64(seed + 1), Policies: choice, Told: o.told})
+			s := faultsim.New(faultsim.Options{Seed: uint64(seed + 1), Policies: choice, Told: o.told})
 			if err := s.Run(); err != nil {
 				t.Error(err)
 			}

@@ -1,6 +1,6 @@
 //go:build !race
 
-package simulator
+package faultsim
 
 // seedsUsual is how many seeds a test run plays.
 const seedsUsual = 1000

@@ -1,8 +1,8 @@
-// Package simulator drives the manager's core in virtual time: a seeded cluster
+// Package faultsim drives the manager's core in virtual time: a seeded cluster
 // of fake launchers that crash, freeze, come back, fill up and garble the order
 // of what they say, random jobs, and policies that think, crash and are swapped.
 //
-//	s := simulator.New(simulator.Options{Seed: 7, Policies: policies})
+//	s := faultsim.New(faultsim.Options{Seed: 7, Policies: policies})
 //	err := s.Run()
 //
 // One seed is one history, always the same. After every step the core checks
@@ -29,4 +29,4 @@
 // launchers, the driver of policies, the manager's records, and the ledger.
 //
 // A Sim is for one goroutine. It holds all in memory.
-package simulator
+package faultsim

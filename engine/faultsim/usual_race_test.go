@@ -1,6 +1,6 @@
 //go:build race
 
-package simulator
+package faultsim
 
 // seedsUsual is how many seeds a test run plays under the race detector, which
 // makes them many times slower.
