@@ -90,7 +90,7 @@ var directions = []struct {
 	{"laboratory/internal/document", []string{"sdk/scheduler"}, "it reads what it is given"},
 	{"laboratory/report/statistics", nil, "numbers are described whatever they count: pass them in as values"},
 	{"laboratory/report/drawing", []string{"internal/svg"}, "it draws what it is given: pass it in as values"},
-	{"laboratory/recording", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/recovery/graphs", "engine/manager/recovery", "engine/graph", "engine/policy", "engine/wire", "laboratory/cluster", "laboratory/simulation", "laboratory/workload"}, "it reads what a manager wrote: who plays it, and shows it, is others' work"},
+	{"laboratory/replay", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/recovery/graphs", "engine/manager/recovery", "engine/graph", "engine/policy", "engine/wire", "laboratory/cluster", "laboratory/simulation", "laboratory/workload"}, "it reads what a manager wrote: who plays it, and shows it, is others' work"},
 	{"laboratory/report", []string{"sdk/scheduler", "engine/loop/simcluster", "engine/wire", "laboratory/cluster", "laboratory/report", "laboratory/simulation", "laboratory/workload"}, "it says what became of runs: who plays them is others' work"},
 	{"laboratory/simulation", []string{"sdk/scheduler", "engine/core", "engine/graph", "engine/loop", "engine/loop/simcluster", "engine/policy", "engine/wire", "laboratory/cluster", "laboratory/workload"}, "it plays, and what is made of a result is others'"},
 	{"laboratory/traces", []string{"laboratory/workload"}, "traces are files"},

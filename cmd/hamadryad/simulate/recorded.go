@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/site"
-	"github.com/hamadryad/hamadryad/laboratory/recording"
+	"github.com/hamadryad/hamadryad/laboratory/replay"
 	"github.com/hamadryad/hamadryad/laboratory/report"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
@@ -30,16 +30,16 @@ func (c *command) runVerify(cmd *cobra.Command) error {
 	if c.differences < 0 {
 		return client.Misuse("--differences is not negative")
 	}
-	r, err := recording.Open(c.verify)
+	r, err := replay.Open(c.verify)
 	if err != nil {
 		return err
 	}
-	o := recording.VerifyOptions{Differences: orNegative(c.differences), Host: func(ctx context.Context, of recording.Started) (policy.Host, scheduler.Config, error) {
+	o := replay.VerifyOptions{Differences: orNegative(c.differences), Host: func(ctx context.Context, of replay.Started) (policy.Host, scheduler.Config, error) {
 		return c.inPlaceOf(ctx, given, of)
 	}}
 	steps := progress.NewSteps(c.errors, "log")
 	o.Progress = func(done, all int64) { steps.Step("bytes of the log", int(done), int(all)) }
-	v, err := recording.Verify(cmd.Context(), r, o)
+	v, err := replay.Verify(cmd.Context(), r, o)
 	steps.Close()
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (c *command) oneContender(cmd *cobra.Command) (*contender, error) {
 
 // inPlaceOf makes the policy that is asked in the place of a life of the log's. In the place
 // of the one that stood in for a policy that failed it is the same.
-func (c *command) inPlaceOf(ctx context.Context, given *contender, of recording.Started) (policy.Host, scheduler.Config, error) {
+func (c *command) inPlaceOf(ctx context.Context, given *contender, of replay.Started) (policy.Host, scheduler.Config, error) {
 	if of.StandIn {
 		return policy.InProcess(fifo.New()), scheduler.Config{}, nil
 	}
@@ -118,7 +118,7 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 			return client.Misuse("--%s: with --replay the launchers are those of the log", name)
 		}
 	}
-	r, err := recording.Open(c.replay)
+	r, err := replay.Open(c.replay)
 	if err != nil {
 		return err
 	}
@@ -155,14 +155,14 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 }
 
 // extract makes a day of a log, and shows how far it is.
-func (c *command) extract(ctx context.Context, r *recording.Recording, seed uint64) (*recording.Day, error) {
+func (c *command) extract(ctx context.Context, r *replay.Recording, seed uint64) (*replay.Day, error) {
 	steps := progress.NewSteps(c.errors, "log")
 	defer steps.Close()
-	return recording.Extract(ctx, r, seed, func(done, all int64) { steps.Step("bytes of the log", int(done), int(all)) })
+	return replay.Extract(ctx, r, seed, func(done, all int64) { steps.Step("bytes of the log", int(done), int(all)) })
 }
 
 // optionsOf are a day's, with what flags say of time.
-func (c *command) optionsOf(cmd *cobra.Command, day *recording.Day) simulation.Options {
+func (c *command) optionsOf(cmd *cobra.Command, day *replay.Day) simulation.Options {
 	o := simulation.Options{Workload: day.Workload, Submissions: day.Submissions, Cluster: day.Cluster, Settings: day.Settings, Tick: orNone(0), ThinkAt: day.ThinkAt}
 	if cmd.Flags().Changed("tick") {
 		o.Tick = orNone(c.tick)
@@ -175,7 +175,7 @@ func (c *command) optionsOf(cmd *cobra.Command, day *recording.Day) simulation.O
 }
 
 // replayUnder are the policies that a log is played under.
-func (c *command) replayUnder(cmd *cobra.Command, inLog recording.Started) ([]contender, error) {
+func (c *command) replayUnder(cmd *cobra.Command, inLog replay.Started) ([]contender, error) {
 	texts := c.policies
 	if !cmd.Flags().Changed("policy") {
 		if inLog.Policy == "" {
@@ -191,7 +191,7 @@ func (c *command) replayUnder(cmd *cobra.Command, inLog recording.Started) ([]co
 }
 
 // tellReplay says how near a replay is to its log, and what of that is not in it.
-func tellReplay(w io.Writer, day *recording.Day, runs []*report.Run) error {
+func tellReplay(w io.Writer, day *replay.Day, runs []*report.Run) error {
 	var b strings.Builder
 	b.WriteString("\nreplay\n")
 	for _, r := range runs {

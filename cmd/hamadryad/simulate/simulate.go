@@ -24,7 +24,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/internal/cpuaffinity"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
-	"github.com/hamadryad/hamadryad/laboratory/recording"
+	"github.com/hamadryad/hamadryad/laboratory/replay"
 	"github.com/hamadryad/hamadryad/laboratory/report"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
@@ -139,7 +139,7 @@ the same, and how far off it is in the median and at most is printed.`,
 	f.StringVarP(&c.format, "output", "o", "table", "form of the output: table or json")
 	f.StringVar(&c.verify, "verify", "", "`LOG` whose rounds are given to a policy again, in place of a workload")
 	f.StringVar(&c.replay, "replay", "", "`LOG` whose jobs are played, in place of a workload; --cluster, --launchers and --slots do not count then")
-	f.IntVar(&c.differences, "differences", recording.DefaultDifferences, "with --verify, how many differences are told in words")
+	f.IntVar(&c.differences, "differences", replay.DefaultDifferences, "with --verify, how many differences are told in words")
 	c.input.Add(f)
 	return cmd
 }

@@ -1,9 +1,9 @@
-// Package recording reads what a manager wrote into its event log: the days that a site had.
+// Package replay reads what a manager wrote into its event log: the days that a site had.
 //
-//	r, err := recording.Open("data/manager")
-//	v, err := recording.Verify(ctx, r, recording.VerifyOptions{Host: host})
+//	r, err := replay.Open("data/manager")
+//	v, err := replay.Verify(ctx, r, replay.VerifyOptions{Host: host})
 //
-//	d, err := recording.Extract(ctx, r, seed, nil)
+//	d, err := replay.Extract(ctx, r, seed, nil)
 //
 // Verify gives each round that was recorded to a policy again, and holds what it answers
 // against what was answered then. Extract makes a workload and a cluster of what happened, so
@@ -41,4 +41,4 @@
 //
 // Failures of programs, changes of a job's pool or priority, and drains are not played. Each is
 // counted and reported.
-package recording
+package replay
