@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/hamadryad/hamadryad/laboratory/disciplines"
+	"github.com/hamadryad/hamadryad/laboratory/queueing"
 	"github.com/hamadryad/hamadryad/laboratory/traces"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
@@ -19,18 +19,18 @@ func exact(_ context.Context, _ *Lab, t *table) error {
 	if err != nil {
 		return err
 	}
-	visits := disciplines.Visits(w, 50, 0.9)
+	visits := queueing.Visits(w, 50, 0.9)
 	for _, d := range []struct {
 		name       string
-		discipline disciplines.Discipline
+		discipline queueing.Discipline
 		mean       float64
 	}{
-		{"FIFO", disciplines.FIFO, 553.9013},
-		{"PS", disciplines.PS, 161.9531},
-		{"SRPT", disciplines.SRPT, 97.6889},
-		{"FSP", disciplines.FSP, 100.7452},
+		{"FIFO", queueing.FIFO, 553.9013},
+		{"PS", queueing.PS, 161.9531},
+		{"SRPT", queueing.SRPT, 97.6889},
+		{"FSP", queueing.FSP, 100.7452},
 	} {
-		mean := disciplines.MeanSojourn(visits, disciplines.Serve(d.discipline, visits))
+		mean := queueing.MeanSojourn(visits, queueing.Serve(d.discipline, visits))
 		t.measure("Single server, FB-2009_0's first 50 jobs at load 0.9, "+d.name+": mean sojourn", "%.4f s", mean).
 			expect(math.Abs(mean-d.mean) < 0.00005, fmt.Sprintf("%.4f s", d.mean))
 	}
@@ -39,7 +39,7 @@ func exact(_ context.Context, _ *Lab, t *table) error {
 
 // singleServer counts the cases that hold.
 func singleServer(t *table) error {
-	all, err := disciplines.Vectors()
+	all, err := queueing.Vectors()
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package disciplines
+package queueing
 
 import (
 	_ "embed"

@@ -1,0 +1,9 @@
+// Package queueing serves jobs on a single server that divides at will, by the exact disciplines that policies
+// for clusters are measured against.
+//
+//	visits := queueing.Visits(trace, 50, 0.9)
+//	ends := queueing.Serve(queueing.FSP, visits)
+//	mean := queueing.MeanSojourn(visits, ends)
+//
+// It is arithmetic: a server has no slots, no ticks and no policy's program.
+package queueing
