@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		binaries = dir
-		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../hamadryad-streaming", "../../plugins/...", "../../examples/...", "./testdata/gated", "./testdata/zoo", "./testdata/wrong", "./testdata/standing", "./testdata/forger", "./testdata/large", "./testdata/odd", "./testdata/many", "./testdata/seesaw", "./testdata/slowcount")
+		build := exec.Command("go", "build", "-o", dir+"/", "../hamadryad", "../hamadryad-streaming", "../../plugins/...", "../../examples/...", "./testdata/gated", "./testdata/faultypolicies", "./testdata/wrong", "./testdata/standing", "./testdata/forger", "./testdata/large", "./testdata/odd", "./testdata/many", "./testdata/seesaw", "./testdata/slowcount")
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building the programs: %v\n%s", err, out)
 			return 1

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/faultypolicies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/zoo"
 )
 
 var (
@@ -46,7 +46,7 @@ func allPolicies() []Policy {
 		{Name: "wild", New: newWild},
 		{Name: "wild too", New: newWild},
 	}
-	for _, a := range zoo.All() {
+	for _, a := range faultypolicies.All() {
 		if slices.Contains(usable, a.Name) {
 			list = append(list, Policy{Name: a.Name, New: a.New, Bad: true})
 		}

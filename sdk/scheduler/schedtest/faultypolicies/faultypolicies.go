@@ -1,6 +1,6 @@
-// Package zoo holds bad policies as Go values. The kit's tests prove that it
+// Package faultypolicies holds bad policies as Go values. The kit's tests prove that it
 // catches each; the manager's tests, that it survives each.
-package zoo
+package faultypolicies
 
 import (
 	"cmp"

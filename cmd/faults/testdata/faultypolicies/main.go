@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/zoo"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/faultypolicies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
 )
 
 func main() {
 	name := strings.ReplaceAll(filepath.Base(os.Args[0]), "-", " ")
-	for _, a := range zoo.All() {
+	for _, a := range faultypolicies.All() {
 		if a.Name == name {
 			serve.Main(a.New)
 		}

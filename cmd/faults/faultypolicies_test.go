@@ -8,20 +8,20 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/zoo"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/faultypolicies"
 )
 
 // The manager survives every policy of the zoo: the job ends with the right
 // output, and log, status and metrics say what happened.
 func TestZoo(t *testing.T) {
-	for _, a := range zoo.All() {
+	for _, a := range faultypolicies.All() {
 		if a.Name == "admits nobody" || a.Name == "waits for locality" {
 			continue // TestAdmitsNobody; a manager waits for as long as a reason is given, and the kit finds it
 		}
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), strings.ReplaceAll(a.Name, " ", "-"))
-			if err := os.Link(filepath.Join(binaries, "zoo"), path); err != nil {
+			if err := os.Link(filepath.Join(binaries, "faultypolicies"), path); err != nil {
 				t.Fatal(err)
 			}
 			survives(t, path, expected[a.Name])
@@ -33,7 +33,7 @@ func TestZoo(t *testing.T) {
 // time with the reason, and nothing of it exists.
 func TestAdmitsNobody(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "admits-nobody")
-	if err := os.Link(filepath.Join(binaries, "zoo"), path); err != nil {
+	if err := os.Link(filepath.Join(binaries, "faultypolicies"), path); err != nil {
 		t.Fatal(err)
 	}
 	c := startCluster(t, options{launchers: 1, slots: 2, policy: path, core: "  admissionMax: 300ms\n"})
