@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
 )
 
 // explainWaits tells why jobs wait, where that changed: of the jobs that were
@@ -177,7 +177,7 @@ func (p *Policy) shares() func(*pooltree.Node, pooltree.Kind) float64 {
 
 // queue lists the jobs that wait in the order in which they would be served.
 func (p *Policy) queue(shares func(*pooltree.Node, pooltree.Kind) float64) []scheduler.Queued {
-	var l turns.List
+	var l queueorder.List
 	p.placing.Turns(&l, func(j *sharing.Job, k pooltree.Kind) string { return p.compared(j, k, shares(j.Pool.Node, k)) })
 	return l.Queue()
 }

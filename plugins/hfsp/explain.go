@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
 	"github.com/hamadryad/hamadryad/plugins/hfsp/virtual"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 )
 
 // shownMax is how many stages of a kind Status lists, the next ones first.
@@ -223,7 +223,7 @@ func (p *Policy) facts(x *scheduler.Explanation, s *stage, place int) {
 func (p *Policy) Status() (scheduler.Status, error) {
 	var x scheduler.Status
 	suspended, late, training := 0, 0, 0
-	var queue turns.List
+	var queue queueorder.List
 	for _, k := range p.kinds {
 		pool := scheduler.PoolStatus{Name: "hfsp", Kind: k.name, Weight: 1, FairShare: float64(k.slots), Jobs: len(k.all)}
 		at := len(x.Pools)

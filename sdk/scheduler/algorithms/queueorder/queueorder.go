@@ -1,10 +1,10 @@
-// Package turns lists the jobs that wait in the order in which a policy would serve them, for
+// Package queueorder lists the jobs that wait in the order in which a policy would serve them, for
 // scheduler.Status. A policy has an order for each kind of slots; together they make one queue.
 //
-//	var l turns.List
+//	var l queueorder.List
 //	for _, kind := range kinds {
 //		l.Begin()
-//		for starts := 0; starts < turns.StartsMax; starts++ {
+//		for starts := 0; starts < queueorder.StartsMax; starts++ {
 //			job := next(kind) // of a copy of what waits, as if one slot came free after the other
 //			if !l.Has(job) {
 //				l.Add(job, "it holds 2 of its share of 4.0 map slots")
@@ -16,7 +16,7 @@
 // A job's place is the first that it has for any kind; of jobs at the same place the one with
 // the smaller id is first. What is played here is paid for when somebody asks how the policy is, never in
 // a round.
-package turns
+package queueorder
 
 import (
 	"cmp"

@@ -5,7 +5,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -16,7 +16,7 @@ func (p *Policy) queue() []scheduler.Queued {
 	if p.last == nil {
 		return nil
 	}
-	var l turns.List
+	var l queueorder.List
 	for _, kind := range p.last.kinds {
 		l.Begin()
 		p.last.turns(kind, &l)
@@ -36,7 +36,7 @@ func (p *Policy) queue() []scheduler.Queued {
 }
 
 // turns plays what follows the round, with requests of its own.
-func (d *assignment) turns(kind scheduler.SlotKind, l *turns.List) {
+func (d *assignment) turns(kind scheduler.SlotKind, l *queueorder.List) {
 	q, of := d.line(kind)
 	for starts := 0; l.Count() < scheduler.QueueMax; starts++ {
 		c := q.next()
@@ -47,7 +47,7 @@ func (d *assignment) turns(kind scheduler.SlotKind, l *turns.List) {
 			l.Add(id, d.compared(of[c.nth].now, kind))
 		}
 		b := of[c.nth].work.Next()
-		if b == nil || starts >= turns.StartsMax {
+		if b == nil || starts >= queueorder.StartsMax {
 			c.done = true
 			q.leave(c)
 			continue

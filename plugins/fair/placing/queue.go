@@ -7,14 +7,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // Turns lists the jobs that wait in the order in which they would start something, were slots
 // of each kind to come free one by one: pools and jobs take turns as in a round. Whoever may have none now,
 // because a limit is reached, stands behind all others. Delays for locality are not looked at, nor where there is room.
-func (p *State) Turns(l *turns.List, why func(*sharing.Job, pooltree.Kind) string) {
+func (p *State) Turns(l *queueorder.List, why func(*sharing.Job, pooltree.Kind) string) {
 	for _, k := range p.World.Order {
 		l.Begin()
 		p.turns(k, l, why)
@@ -35,7 +35,7 @@ func (p *State) Turns(l *turns.List, why func(*sharing.Job, pooltree.Kind) strin
 	}
 }
 
-func (p *State) turns(k pooltree.Kind, l *turns.List, why func(*sharing.Job, pooltree.Kind) string) {
+func (p *State) turns(k pooltree.Kind, l *queueorder.List, why func(*sharing.Job, pooltree.Kind) string) {
 	line, name := p.Tree.Line(k), p.World.Kinds[k]
 	work := map[*sharing.Job]*view.Walk{}
 	for starts := 0; l.Count() < scheduler.QueueMax; starts++ {
@@ -56,7 +56,7 @@ func (p *State) turns(k pooltree.Kind, l *turns.List, why func(*sharing.Job, poo
 		if !l.Has(j.ID()) {
 			l.Add(j.ID(), why(j, k))
 		}
-		if starts < turns.StartsMax {
+		if starts < queueorder.StartsMax {
 			next.Take(gangs.Slots(b, name))
 		} else {
 			next.Leave()

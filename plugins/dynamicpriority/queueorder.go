@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/page"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/turns"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -19,7 +19,7 @@ func (p *Policy) waits() []scheduler.Queued {
 	if p.last == nil {
 		return nil
 	}
-	var l turns.List
+	var l queueorder.List
 	for _, kind := range slices.Sorted(maps.Keys(p.world.kinds)) {
 		l.Begin()
 		if p.ledger.Known() {
@@ -48,14 +48,14 @@ type turn struct {
 }
 
 // withinQuotas plays what quotas let start: the queue furthest below its quota has the next slot.
-func (d *assignment) withinQuotas(kind scheduler.SlotKind, l *turns.List) {
+func (d *assignment) withinQuotas(kind scheduler.SlotKind, l *queueorder.List) {
 	heap := d.below(kind) // a heap, as a sorted list is one
 	line, work := map[*claim]*turn{}, map[*job]*view.Walk{}
 	for _, s := range heap {
 		s.want, s.upTo = min(s.quota, s.held+s.want), s.held
 		line[s] = d.line(s, kind)
 	}
-	for starts := 0; starts < turns.StartsMax && len(heap) > 0; starts++ {
+	for starts := 0; starts < queueorder.StartsMax && len(heap) > 0; starts++ {
 		s := heap[0]
 		j, slots := line[s].next(kind, &d.view, work)
 		if j != nil && !l.Has(j.ID()) {
