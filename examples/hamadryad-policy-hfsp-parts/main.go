@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
-	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
 )
 
@@ -61,7 +61,7 @@ func (e *recurring) Finished(s *estimation.Stage, task uint64, m estimation.Meas
 }
 
 // Save writes, before what Sampling does, how many names follow and what is known of each.
-func (e *recurring) Save(w *record.Writer, whole bool) {
+func (e *recurring) Save(w *binenc.Writer, whole bool) {
 	names := slices.Collect(maps.Keys(e.changed))
 	if whole {
 		names = slices.Collect(maps.Keys(e.known))
@@ -70,7 +70,7 @@ func (e *recurring) Save(w *record.Writer, whole bool) {
 		return slices.Compare([]string{a.user, a.job, a.stage}, []string{b.user, b.job, b.stage})
 	})
 	clear(e.changed)
-	var past record.Writer
+	var past binenc.Writer
 	if e.Sampling.Save(&past, whole); len(names) == 0 && len(past.Data) == 0 {
 		return
 	}
@@ -85,7 +85,7 @@ func (e *recurring) Save(w *record.Writer, whole bool) {
 }
 
 // Load reads what Save wrote.
-func (e *recurring) Load(r *record.Reader) {
+func (e *recurring) Load(r *binenc.Reader) {
 	for range r.Count(knownMax) {
 		n := name{r.Text(), r.Text(), r.Text()}
 		if seconds := r.Float(); r.Err() == nil && seconds >= 0 {

@@ -7,8 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
-	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
 	"github.com/hamadryad/hamadryad/plugins/hfsp/virtual"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -61,7 +61,7 @@ func (p *Policy) remember() *scheduler.Checkpoint {
 		return nil
 	}
 	limit := cmp.Or(max(p.environment.Limits.CheckpointBytes, 0), checkpointDefault)
-	var w record.Writer
+	var w binenc.Writer
 	whole := s.size == 0
 	if !whole {
 		p.saveChanges(&w)
@@ -80,7 +80,7 @@ func (p *Policy) remember() *scheduler.Checkpoint {
 }
 
 // saveChanges writes what differs from the checkpoint.
-func (p *Policy) saveChanges(w *record.Writer) {
+func (p *Policy) saveChanges(w *binenc.Writer) {
 	p.saveLearnt(w, false)
 	p.saveMemory(w)
 	for _, k := range p.kinds {
@@ -99,7 +99,7 @@ func (p *Policy) saveChanges(w *record.Writer) {
 // one is not due again soon. Of the rest, virtual clusters have half at most. What has no room is left out: of virtual clusters
 // what package virtual says, and the stages of the jobs that came last. A restart takes those for new ones, whose
 // samples are still to run, or that have done nothing virtually.
-func (p *Policy) saveAll(w *record.Writer, limit int) {
+func (p *Policy) saveAll(w *binenc.Writer, limit int) {
 	most := limit / 4 * 3
 	p.saver.memory, p.saver.without = nil, 0
 	w.Uint(recordEstimator)
@@ -128,19 +128,19 @@ func (p *Policy) saveAll(w *record.Writer, limit int) {
 }
 
 // saveLearnt writes what the estimator learnt over all stages.
-func (p *Policy) saveLearnt(w *record.Writer, whole bool) {
+func (p *Policy) saveLearnt(w *binenc.Writer, whole bool) {
 	e, ok := p.estimator.(estimation.Keeper)
 	if !ok {
 		return
 	}
-	var learnt record.Writer
+	var learnt binenc.Writer
 	if e.Save(&learnt, whole); len(learnt.Data) > 0 {
 		w.Uint(recordLearnt)
 		w.Bytes(learnt.Data)
 	}
 }
 
-func (p *Policy) saveMemory(w *record.Writer) {
+func (p *Policy) saveMemory(w *binenc.Writer) {
 	before := len(w.Data)
 	w.Uint(recordMemory)
 	p.memory.save(w)
@@ -148,7 +148,7 @@ func (p *Policy) saveMemory(w *record.Writer) {
 }
 
 // keep leaves a record in what is written only if it is not as it was before, and returns it.
-func keep(w *record.Writer, from int, was []byte) []byte {
+func keep(w *binenc.Writer, from int, was []byte) []byte {
 	now := w.Data[from:]
 	if bytes.Equal(now, was) {
 		w.Data = w.Data[:from]
@@ -158,7 +158,7 @@ func keep(w *record.Writer, from int, was []byte) []byte {
 }
 
 // save writes the next piece of a kind's virtual cluster.
-func (k *kind) save(w *record.Writer, whole bool, most int) {
+func (k *kind) save(w *binenc.Writer, whole bool, most int) {
 	if piece := k.cluster.Save(whole, most); piece != nil {
 		w.Uint(recordCluster)
 		w.Text(k.name)
@@ -167,7 +167,7 @@ func (k *kind) save(w *record.Writer, whole bool, most int) {
 }
 
 // save writes what is known of a stage that came, if that is not what the checkpoint has.
-func (s *stage) save(w *record.Writer, by estimation.Estimator) {
+func (s *stage) save(w *binenc.Writer, by estimation.Estimator) {
 	if !s.Came {
 		return
 	}
@@ -181,7 +181,7 @@ func (s *stage) save(w *record.Writer, by estimation.Estimator) {
 	w.Bool(s.wait.Skipped)
 	w.Int(int64(s.wait.Since))
 	w.Int(int64(s.wait.Waited))
-	var tasks record.Writer
+	var tasks binenc.Writer
 	if e, ok := by.(estimation.Keeper); ok {
 		e.SaveStage(s.tasks, &tasks)
 	}
@@ -191,12 +191,12 @@ func (s *stage) save(w *record.Writer, by estimation.Estimator) {
 
 // load reads what save wrote of them, but for what the estimator learnt if that was another one's;
 // by is nil then. The stage's kind, tasks and slots are known.
-func (x *learnt) load(r *record.Reader, by estimation.Keeper) error {
+func (x *learnt) load(r *binenc.Reader, by estimation.Keeper) error {
 	x.over, x.skip = r.Bool(), scheduler.Time(r.Int())
 	x.wait.Level = scheduler.Locality(r.Count(int(scheduler.Remote))) //nolint:gosec // it is bounded
 	x.wait.Skipped, x.wait.Since, x.wait.Waited = r.Bool(), scheduler.Time(r.Int()), time.Duration(r.Int())
 	x.tasks = &estimation.Stage{}
-	tasks := record.NewReader(r.Bytes())
+	tasks := binenc.NewReader(r.Bytes())
 	if by != nil {
 		by.LoadStage(x.tasks, tasks)
 	}
@@ -248,7 +248,7 @@ func read(c *scheduler.Checkpoint, o options) (*recalled, error) {
 	x := &recalled{estimator: o.newEstimator(), stages: map[virtual.ID]learnt{}, clusters: map[scheduler.SlotKind]*virtual.Cluster{}}
 	var keeper estimation.Keeper // nil: nothing is there for it
 	pieces := map[scheduler.SlotKind][][]byte{}
-	for r := record.NewReader(c.Data); r.More(); {
+	for r := binenc.NewReader(c.Data); r.More(); {
 		var err error
 		switch kind := r.Uint(); kind {
 		case recordEstimator:
@@ -256,7 +256,7 @@ func read(c *scheduler.Checkpoint, o options) (*recalled, error) {
 				keeper, _ = x.estimator.(estimation.Keeper)
 			}
 		case recordLearnt:
-			learnt := record.NewReader(r.Bytes())
+			learnt := binenc.NewReader(r.Bytes())
 			if keeper != nil {
 				keeper.Load(learnt)
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -81,7 +81,7 @@ func (m *memory) neverSuspends(l scheduler.LauncherID) bool {
 }
 
 // save writes all of it.
-func (m *memory) save(w *record.Writer) {
+func (m *memory) save(w *binenc.Writer) {
 	w.Uint(uint64(len(m.Refusals)))
 	for _, r := range m.Refusals {
 		w.Uint(uint64(r.Job))
@@ -95,7 +95,7 @@ func (m *memory) save(w *record.Writer) {
 }
 
 // load reads what save wrote. Both lists are in order, so what is not is left out.
-func (m *memory) load(r *record.Reader) {
+func (m *memory) load(r *binenc.Reader) {
 	*m = memory{}
 	for n := r.Uint(); n > 0 && r.Err() == nil; n-- {
 		x := refusal{Job: scheduler.JobID(r.Uint()), Times: max(int(r.Int()), 0), At: scheduler.Time(r.Int())}

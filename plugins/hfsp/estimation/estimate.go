@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
@@ -140,12 +140,12 @@ type Training struct {
 type Keeper interface {
 	// Save writes what was learnt over all stages: what changed since it was called last, or
 	// all of it with whole. Nothing is written where nothing changed.
-	Save(w *record.Writer, whole bool)
+	Save(w *binenc.Writer, whole bool)
 	// Load reads what one call of Save wrote, which takes the place of what is known of the same.
-	Load(r *record.Reader)
+	Load(r *binenc.Reader)
 	// SaveStage writes what was learnt of a stage, and LoadStage reads it.
-	SaveStage(s *Stage, w *record.Writer)
-	LoadStage(s *Stage, r *record.Reader)
+	SaveStage(s *Stage, w *binenc.Writer)
+	LoadStage(s *Stage, r *binenc.Reader)
 }
 
 // Explainer is an Estimator that shows people what it learnt over all stages.

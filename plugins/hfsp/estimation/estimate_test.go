@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 )
 
 func ms(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
@@ -293,13 +293,13 @@ func check(t *rapid.T, e *Sampling, s *Stage, finished int) {
 	if !slices.IsSortedFunc(s.Running, func(a, b Running) int { return int(a.Task) - int(b.Task) }) {
 		t.Fatalf("running samples %v", s.Running)
 	}
-	var w record.Writer
+	var w binenc.Writer
 	s.Save(&w)
-	read, r := NewStage(s.Kind, s.Tasks, s.Slots), record.NewReader(w.Data)
+	read, r := NewStage(s.Kind, s.Tasks, s.Slots), binenc.NewReader(w.Data)
 	if read.Load(r); r.Err() != nil || r.More() {
 		t.Fatalf("%+v is saved and not read: %v", s, r.Err())
 	}
-	var again record.Writer
+	var again binenc.Writer
 	read.Save(&again)
 	if got, is := e.Size(read); got != size || is != trained || !slices.Equal(again.Data, w.Data) {
 		t.Fatalf("saved %+v, and read %+v: size %v, want %v", s, read, got, size)
@@ -346,7 +346,7 @@ func TestPast(t *testing.T) {
 // TestPastIsRead: means are read as they were written, later ones in the place of earlier ones, and what can't be is
 // bounded or left out.
 func TestPastIsRead(t *testing.T) {
-	var w record.Writer
+	var w binenc.Writer
 	for _, m := range []Mean{
 		{reduces, 3, 20.5},
 		{maps, 7, 3},
@@ -358,7 +358,7 @@ func TestPastIsRead(t *testing.T) {
 		m.Save(&w)
 	}
 	var p Past
-	r := record.NewReader(w.Data)
+	r := binenc.NewReader(w.Data)
 	for r.More() {
 		p.Load(r)
 	}
@@ -367,7 +367,7 @@ func TestPastIsRead(t *testing.T) {
 	if r.Err() != nil || !slices.Equal(p, want) {
 		t.Errorf("%+v, want %+v: %v", p, want, r.Err())
 	}
-	p.Load(record.NewReader(w.Data[:3]))
+	p.Load(binenc.NewReader(w.Data[:3]))
 	if !slices.Equal(p, want) {
 		t.Errorf("half a mean counts: %+v", p)
 	}

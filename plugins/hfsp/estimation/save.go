@@ -3,7 +3,7 @@ package estimation
 import (
 	"slices"
 
-	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 )
 
 // measuresMax bounds the samples of a stage that are read.
@@ -11,7 +11,7 @@ const measuresMax = 1 << 16
 
 // Save writes what was learnt of a stage. Its kind, and how many tasks of how many slots it has, is known
 // to who makes it.
-func (s *Stage) Save(w *record.Writer) {
+func (s *Stage) Save(w *binenc.Writer) {
 	w.Bool(s.Guess != nil)
 	if s.Guess != nil {
 		w.Float(*s.Guess)
@@ -31,7 +31,7 @@ func (s *Stage) Save(w *record.Writer) {
 }
 
 // Load reads what Save wrote of the stage. What can't be counts as what is nearest to it.
-func (s *Stage) Load(r *record.Reader) {
+func (s *Stage) Load(r *binenc.Reader) {
 	s.Guess, s.Samples, s.Running = nil, nil, nil
 	if r.Bool() {
 		guess := length(r.Float())
@@ -58,18 +58,18 @@ func (s *Stage) Load(r *record.Reader) {
 	}
 }
 
-func (m Measure) save(w *record.Writer) {
+func (m Measure) save(w *binenc.Writer) {
 	w.Float(m.Shuffle)
 	w.Float(m.Execute)
 	w.Int(m.Bytes)
 }
 
-func readMeasure(r *record.Reader) Measure {
+func readMeasure(r *binenc.Reader) Measure {
 	return Measure{Shuffle: r.Float(), Execute: r.Float(), Bytes: r.Int()}.bounded()
 }
 
 // Save writes a mean.
-func (m Mean) Save(w *record.Writer) {
+func (m Mean) Save(w *binenc.Writer) {
 	w.Text(m.Kind.Slots)
 	w.Bool(m.Kind.Shuffles)
 	w.Uint(uint64(max(m.Tasks, 0)))
@@ -77,7 +77,7 @@ func (m Mean) Save(w *record.Writer) {
 }
 
 // Load reads a mean that Save wrote, in the place of the one of that kind.
-func (p *Past) Load(r *record.Reader) {
+func (p *Past) Load(r *binenc.Reader) {
 	m := Mean{Kind: Kind{Slots: r.Text(), Shuffles: r.Bool()}, Tasks: min(r.Count(1<<31), weightMax), Seconds: length(r.Float())}
 	if r.Err() != nil || m.Tasks == 0 {
 		return
@@ -90,7 +90,7 @@ func (p *Past) Load(r *record.Reader) {
 }
 
 // Save implements Keeper.
-func (e *Sampling) Save(w *record.Writer, whole bool) {
+func (e *Sampling) Save(w *binenc.Writer, whole bool) {
 	if whole || e.saved == nil {
 		e.saved = map[Kind]Mean{}
 	}
@@ -103,14 +103,14 @@ func (e *Sampling) Save(w *record.Writer, whole bool) {
 }
 
 // Load implements Keeper.
-func (e *Sampling) Load(r *record.Reader) {
+func (e *Sampling) Load(r *binenc.Reader) {
 	for r.More() {
 		e.Past.Load(r)
 	}
 }
 
 // SaveStage implements Keeper.
-func (e *Sampling) SaveStage(s *Stage, w *record.Writer) { s.Save(w) }
+func (e *Sampling) SaveStage(s *Stage, w *binenc.Writer) { s.Save(w) }
 
 // LoadStage implements Keeper.
-func (e *Sampling) LoadStage(s *Stage, r *record.Reader) { s.Load(r) }
+func (e *Sampling) LoadStage(s *Stage, r *binenc.Reader) { s.Load(r) }

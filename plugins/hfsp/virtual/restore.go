@@ -9,7 +9,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -55,7 +55,7 @@ type saved struct {
 }
 
 func (x *restoring) piece(data []byte, first bool) error {
-	r := record.NewReader(data)
+	r := binenc.NewReader(data)
 	if whole := r.Bool(); whole {
 		x.jobs, x.classes = map[uint64]saved{}, map[float64]*class{}
 	} else if first {
@@ -88,7 +88,7 @@ func finite(all ...float64) bool {
 	return !slices.ContainsFunc(all, func(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) })
 }
 
-func (x *restoring) readClasses(r *record.Reader) error {
+func (x *restoring) readClasses(r *binenc.Reader) error {
 	for ratio := r.Float(); ratio != endOfClasses && r.Err() == nil; ratio = r.Float() {
 		k := newClass(ratio)
 		k.bound, k.from, k.base = r.Bool(), r.Float(), r.Float()
@@ -100,7 +100,7 @@ func (x *restoring) readClasses(r *record.Reader) error {
 	return r.Err()
 }
 
-func (x *restoring) readJobs(r *record.Reader) error {
+func (x *restoring) readJobs(r *binenc.Reader) error {
 	for serial := r.Uint(); serial != endOfJobs && r.Err() == nil; serial = r.Uint() {
 		j := &Job{serial: serial}
 		j.id.Job, j.id.Stage = scheduler.JobID(r.Uint()), scheduler.StageID(r.Count(math.MaxInt32)) //nolint:gosec // it is bounded

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/plugins/hfsp/record"
+	"github.com/hamadryad/hamadryad/plugins/hfsp/binenc"
 )
 
 // changes is what is not as it was when the cluster was saved last.
@@ -81,7 +81,7 @@ func (c *Cluster) Save(whole bool, most int) []byte {
 	if whole = whole || !x.tracked; !whole && !x.any {
 		return nil
 	}
-	var w record.Writer
+	var w binenc.Writer
 	jobs, classes := x.jobs, x.classes
 	if whole {
 		jobs, classes = c.everything()
@@ -142,7 +142,7 @@ const (
 	endOfJobs    = 0
 )
 
-func (c *Cluster) saveFrame(w *record.Writer, whole bool) {
+func (c *Cluster) saveFrame(w *binenc.Writer, whole bool) {
 	w.Bool(whole)
 	w.Int(int64(c.now))
 	w.Int(int64(c.start))
@@ -157,7 +157,7 @@ func (c *Cluster) saveFrame(w *record.Writer, whole bool) {
 	}
 }
 
-func (k *class) save(w *record.Writer) {
+func (k *class) save(w *binenc.Writer) {
 	w.Float(k.ratio)
 	w.Bool(k.bound)
 	w.Float(k.from)
@@ -172,7 +172,7 @@ const (
 	standings
 )
 
-func (j *Job) save(w *record.Writer) {
+func (j *Job) save(w *binenc.Writer) {
 	w.Uint(j.serial)
 	w.Uint(uint64(j.id.Job))
 	w.Uint(uint64(j.id.Stage))

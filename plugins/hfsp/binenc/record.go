@@ -1,16 +1,16 @@
-// Package record writes the plain values of a checkpoint one after another, and reads them
+// Package binenc writes the plain values of a checkpoint one after another, and reads them
 // in the same order. Small numbers take a byte, and a number with a fraction ten at most.
 //
-//	var w record.Writer
+//	var w binenc.Writer
 //	w.Uint(3)
 //	w.Float(0.5)
-//	r := record.NewReader(w.Data)
+//	r := binenc.NewReader(w.Data)
 //	n, x := r.Uint(), r.Float()
 //	if r.Err() != nil { ... }
 //
 // A value is as it was, to the last bit. Nothing says which values there are: who reads
 // knows by a version, or by a value that comes first.
-package record
+package binenc
 
 import (
 	"encoding/binary"
