@@ -16,7 +16,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/placing"
+	"github.com/hamadryad/hamadryad/plugins/fair/placement"
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
@@ -25,8 +25,8 @@ import (
 )
 
 func init() {
-	placing.Selectors.Register("largest", func(*allocation.Config) placing.TaskSelector { return largest{} })
-	placing.LoadManagers.Register("half", func(*allocation.Config) placing.LoadManager { return half{} })
+	placement.Selectors.Register("largest", func(*allocation.Config) placement.TaskSelector { return largest{} })
+	placement.LoadManagers.Register("half", func(*allocation.Config) placement.LoadManager { return half{} })
 	sharing.WeightAdjusters.Register("interactive", func(*allocation.Config) sharing.WeightAdjuster { return interactive{} })
 	pooltree.Orders.Register("newest", newest{})
 }
@@ -39,7 +39,7 @@ type largest struct{}
 // lookMax is how many bundles of a job are compared.
 const lookMax = 64
 
-func (largest) Select(c *placing.Choice) (placing.Pick, scheduler.WaitReason) {
+func (largest) Select(c *placement.Choice) (placement.Pick, scheduler.WaitReason) {
 	var all []*view.Bundle
 	for b := range c.View.ReadyOfKind(c.Job, c.Kind, c.After) {
 		if all = append(all, b); len(all) == lookMax {
@@ -50,14 +50,14 @@ func (largest) Select(c *placing.Choice) (placing.Pick, scheduler.WaitReason) {
 	reason := scheduler.WaitNoCapacity
 	for _, b := range all {
 		if where, ok := c.Fit(b, scheduler.Remote); ok {
-			return placing.Pick{Bundle: b, Where: where}, scheduler.WaitNone
+			return placement.Pick{Bundle: b, Where: where}, scheduler.WaitNone
 		}
 		reason = max(reason, b.Unfit())
 		if c.Unfit == nil {
 			c.Unfit = b // slots are collected for it, if it waits for long
 		}
 	}
-	return placing.Pick{}, reason
+	return placement.Pick{}, reason
 }
 
 func input(b *view.Bundle) (bytes int64) {
@@ -70,7 +70,7 @@ func input(b *view.Bundle) (bytes int64) {
 // half leaves half of each launcher's slots to others.
 type half struct{}
 
-func (half) Cap(l *view.Launcher, kind scheduler.SlotKind, _ placing.Crowd) int {
+func (half) Cap(l *view.Launcher, kind scheduler.SlotKind, _ placement.Crowd) int {
 	return (l.Total(kind) + 1) / 2
 }
 

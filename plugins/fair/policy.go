@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/placing"
+	"github.com/hamadryad/hamadryad/plugins/fair/placement"
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -22,7 +22,7 @@ type Policy struct {
 
 	view       view.View
 	sharing    sharing.State
-	placing    placing.State
+	placing    placement.State
 	starvation starvation.State
 
 	saved []byte // the memory as it was saved last
@@ -45,7 +45,7 @@ func Traced(open OpenTrace) func() scheduler.TaskScheduler {
 // parse reads settings, which may name what the registries have.
 func parse(c scheduler.Config) (allocation.Config, error) {
 	return allocation.Parse(c, allocation.Parts{
-		Selectors: placing.Selectors.Names(), LoadManagers: placing.LoadManagers.Names(), Adjusters: sharing.WeightAdjusters.Names(),
+		Selectors: placement.Selectors.Names(), LoadManagers: placement.LoadManagers.Names(), Adjusters: sharing.WeightAdjusters.Names(),
 	})
 }
 
@@ -85,7 +85,7 @@ func abilities(c *allocation.Config) scheduler.Ability {
 	if c.Undeclared != allocation.UndeclaredCreate || c.Elsewhere() {
 		able |= scheduler.AbilityAdmission
 	}
-	if placing.LooksAtLoads(c) {
+	if placement.LooksAtLoads(c) {
 		able |= scheduler.AbilityLoad
 	}
 	return able
@@ -117,7 +117,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		p.starvation.Update()
 		p.trace.update(p)
 	}
-	var placed []placing.Placed
+	var placed []placement.Placed
 	d.Launch, placed = p.placing.Assign(p.trace.on())
 	p.trace.placed(p, placed)
 	if crossed(before, now, p.config.PreemptEvery) {

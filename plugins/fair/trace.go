@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/placing"
+	"github.com/hamadryad/hamadryad/plugins/fair/placement"
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -136,7 +136,7 @@ func (t *tracer) job(p *Policy, event string, j *sharing.Job) {
 	}
 }
 
-func (t *tracer) placed(p *Policy, all []placing.Placed) {
+func (t *tracer) placed(p *Policy, all []placement.Placed) {
 	for _, g := range all {
 		r := record{
 			At: p.view.Now(), Event: "assigned", Job: g.Job.ID().String(), Pool: g.Job.Pool.Spec.Path,

@@ -1,4 +1,4 @@
-package placing
+package placement
 
 import (
 	"slices"
@@ -6,8 +6,8 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 

@@ -1,4 +1,4 @@
-// Package placing gives away free slots: again and again one bundle of the job that
+// Package placement gives away free slots: again and again one bundle of the job that
 // comes first, near to its input when that can be had.
 //
 //	p.Start(shared, urgent)
@@ -15,4 +15,4 @@
 // launcher may take (LoadManager). When the order of jobs has decided what starts, a
 // min-cost flow may place the work of all of them. For a bundle that was passed over
 // too long, slots are collected.
-package placing
+package placement

@@ -1,4 +1,4 @@
-package placing
+package placement
 
 import (
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
