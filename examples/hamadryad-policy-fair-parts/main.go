@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/plugins/fair/placement"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
@@ -27,7 +27,7 @@ import (
 func init() {
 	placement.Selectors.Register("largest", func(*allocation.Config) placement.TaskSelector { return largest{} })
 	placement.LoadManagers.Register("half", func(*allocation.Config) placement.LoadManager { return half{} })
-	sharing.WeightAdjusters.Register("interactive", func(*allocation.Config) sharing.WeightAdjuster { return interactive{} })
+	shares.WeightAdjusters.Register("interactive", func(*allocation.Config) shares.WeightAdjuster { return interactive{} })
 	pooltree.Orders.Register("newest", newest{})
 }
 

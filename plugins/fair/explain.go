@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
@@ -15,7 +15,7 @@ import (
 // explainWaits tells why jobs wait, where that changed: of the jobs that were
 // touched, asked in vain now or before, or expect slots.
 func (p *Policy) explainWaits(d *scheduler.Decisions) {
-	tell := func(j *sharing.Job) {
+	tell := func(j *shares.Job) {
 		if j.Node == nil {
 			return
 		}
@@ -38,7 +38,7 @@ func (p *Policy) explainWaits(d *scheduler.Decisions) {
 
 // why says why a job waits. It follows from the present round alone, so that a
 // policy that was restarted says the same.
-func (p *Policy) why(j *sharing.Job) scheduler.WaitReason {
+func (p *Policy) why(j *shares.Job) scheduler.WaitReason {
 	waits := false
 	for _, k := range p.sharing.World.Order {
 		waits = waits || j.Node.Has(k) && j.Node.Of(k).Ready() > 0
@@ -59,7 +59,7 @@ func (p *Policy) why(j *sharing.Job) scheduler.WaitReason {
 }
 
 // detail says in numbers why a job waits.
-func (p *Policy) detail(j *sharing.Job, why scheduler.WaitReason) string {
+func (p *Policy) detail(j *shares.Job, why scheduler.WaitReason) string {
 	if why == scheduler.WaitNone {
 		return ""
 	}
@@ -97,7 +97,7 @@ func (p *Policy) detail(j *sharing.Job, why scheduler.WaitReason) string {
 }
 
 // appendPool names the pool that a job is in, and says why that is not the one that it was moved to.
-func appendPool(s []byte, j *sharing.Job) []byte {
+func appendPool(s []byte, j *shares.Job) []byte {
 	s = append(append(s, "pool "...), j.Pool.Spec.Path...)
 	if j.Refused != "" {
 		s = fmt.Appendf(s, " (it stays there: pool %q is not declared, and placement.undeclared is refuse)", j.Refused)
@@ -149,7 +149,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 }
 
 // exhausted says why slots that a job's pool, or one that it is in, may take back are not.
-func (p *Policy) exhausted(j *sharing.Job, k pooltree.Kind) string {
+func (p *Policy) exhausted(j *shares.Job, k pooltree.Kind) string {
 	for x := j.Pool; x != nil; x = p.sharing.Pools[x.Spec.Parent] {
 		if why := p.starvation.Exhausted(x, k); why != "" {
 			return fmt.Sprintf("; pool %s %s", x.Spec.Path, why)
@@ -178,12 +178,12 @@ func (p *Policy) shares() func(*pooltree.Node, pooltree.Kind) float64 {
 // queue lists the jobs that wait in the order in which they would be served.
 func (p *Policy) queue(shares func(*pooltree.Node, pooltree.Kind) float64) []scheduler.Queued {
 	var l queueorder.List
-	p.placing.Turns(&l, func(j *sharing.Job, k pooltree.Kind) string { return p.compared(j, k, shares(j.Pool.Node, k)) })
+	p.placing.Turns(&l, func(j *shares.Job, k pooltree.Kind) string { return p.compared(j, k, shares(j.Pool.Node, k)) })
 	return l.Queue()
 }
 
 // compared says what a job's place follows from: what its pool and the job hold, against what they are compared by.
-func (p *Policy) compared(j *sharing.Job, k pooltree.Kind, share float64) string {
+func (p *Policy) compared(j *shares.Job, k pooltree.Kind, share float64) string {
 	path, pool, kind := j.Pool.Spec.Path, j.Pool.Node.Of(k), p.sharing.World.Kinds[k]
 	if !j.Runnable {
 		return fmt.Sprintf("as many jobs run as pool %s (%s) and the user (%s) may", path,

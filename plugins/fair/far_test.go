@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
@@ -20,9 +20,9 @@ type forgetful struct {
 
 func (p *forgetful) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	for _, j := range p.sharing.Jobs {
-		if j.Far != (sharing.Far{}) {
+		if j.Far != (shares.Far{}) {
 			p.known++
-			j.Far = sharing.Far{}
+			j.Far = shares.Far{}
 		}
 	}
 	return p.Policy.AssignTasks(r)

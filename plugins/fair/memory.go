@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
@@ -96,7 +96,7 @@ func (m *memory) sound() bool {
 }
 
 // orders returns what the pool tree's orders remember, in the numbers of the world.
-func (m *memory) orders(w *sharing.World) pooltree.Memory {
+func (m *memory) orders(w *shares.World) pooltree.Memory {
 	o := m.Orders
 	number := func(k pooltree.Kind) pooltree.Kind { return w.Kind(m.Kinds[k]) }
 	for i := range o.Cursors {
@@ -161,7 +161,7 @@ func (p *Policy) encode() []byte {
 }
 
 // renumber gives kinds numbers that do not depend on when they were first heard of.
-func (m *memory) renumber(w *sharing.World) {
+func (m *memory) renumber(w *shares.World) {
 	number := make([]pooltree.Kind, len(w.Kinds))
 	for i, k := range w.Order {
 		number[k] = pooltree.Kind(i)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/plugins/fair/placement"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
@@ -21,7 +21,7 @@ type Policy struct {
 	env    scheduler.Environment
 
 	view       view.View
-	sharing    sharing.State
+	sharing    shares.State
 	placing    placement.State
 	starvation starvation.State
 
@@ -45,7 +45,7 @@ func Traced(open OpenTrace) func() scheduler.TaskScheduler {
 // parse reads settings, which may name what the registries have.
 func parse(c scheduler.Config) (allocation.Config, error) {
 	return allocation.Parse(c, allocation.Parts{
-		Selectors: placement.Selectors.Names(), LoadManagers: placement.LoadManagers.Names(), Adjusters: sharing.WeightAdjusters.Names(),
+		Selectors: placement.Selectors.Names(), LoadManagers: placement.LoadManagers.Names(), Adjusters: shares.WeightAdjusters.Names(),
 	})
 }
 
@@ -69,7 +69,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	if err := p.openTrace(&config); err != nil {
 		return scheduler.Description{}, err
 	}
-	p.sharing.Tell = func(event string, j *sharing.Job) { p.trace.job(p, event, j) }
+	p.sharing.Tell = func(event string, j *shares.Job) { p.trace.job(p, event, j) }
 	p.sharing.Start(&p.view, e.Kinds)
 	p.placing.Start(&p.sharing, p.starvation.Urgent)
 	p.starvation.Start(&p.sharing, e.Limits)
@@ -149,7 +149,7 @@ func (p *Policy) take(r scheduler.Round, d *scheduler.Decisions) error {
 		p.event(r.Events[i], d)
 	}
 	for _, e := range p.view.Ended() {
-		p.sharing.Mark(sharing.Of(e.Job()))
+		p.sharing.Mark(shares.Of(e.Job()))
 	}
 	p.sharing.World.Offers(&p.view, r.Offers)
 	p.starvation.Settle()
@@ -201,7 +201,7 @@ func (p *Policy) outcome(e scheduler.Outcome) {
 	switch e.Kind {
 	case scheduler.DecisionLaunch:
 		if b := p.view.Bundle(e.Launch.Bundle); b != nil {
-			p.sharing.Mark(sharing.Of(b.Job))
+			p.sharing.Mark(shares.Of(b.Job))
 		}
 	case scheduler.DecisionPreempt:
 		for _, id := range e.Preempt.Victims {

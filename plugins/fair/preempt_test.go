@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
@@ -145,7 +145,7 @@ func TestNobodyIsLeftBelowItsShare(t *testing.T) {
 // fairTo holds an answer against the fair shares of those who lose by it.
 func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
 	w.t.Helper()
-	loses := map[*sharing.Pool]int{}
+	loses := map[*shares.Pool]int{}
 	for _, x := range d.Preempt {
 		seen := map[scheduler.BundleID]bool{}
 		for _, id := range x.Victims {

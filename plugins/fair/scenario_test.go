@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
@@ -448,7 +448,7 @@ func (s *site) value(path string) float64 {
 }
 
 // jobShare divides a pool's share among its jobs.
-func (s *site) jobShare(j *sharing.Job, k pooltree.Kind) float64 {
+func (s *site) jobShare(j *shares.Job, k pooltree.Kind) float64 {
 	var sharers []shares.Sharer
 	at := 0
 	for _, v := range s.p.view.Jobs() {

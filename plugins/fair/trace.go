@@ -7,7 +7,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/plugins/fair/placement"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
@@ -127,7 +127,7 @@ func (t *tracer) close() {
 	t.to.Close()
 }
 
-func (t *tracer) job(p *Policy, event string, j *sharing.Job) {
+func (t *tracer) job(p *Policy, event string, j *shares.Job) {
 	if t.on() {
 		t.write(&record{
 			At: p.view.Now(), Event: event, Job: j.ID().String(), User: j.Info.User, Pool: j.Pool.Spec.Path,
@@ -162,7 +162,7 @@ func (t *tracer) update(p *Policy) {
 	}
 }
 
-func (t *tracer) pool(p *Policy, event string, x *sharing.Pool, k pooltree.Kind) record {
+func (t *tracer) pool(p *Policy, event string, x *shares.Pool, k pooltree.Kind) record {
 	s := x.Node.Of(k)
 	return record{
 		At: p.view.Now(), Event: event, Pool: x.Spec.Path, Kind: p.sharing.World.Kinds[k], Weight: s.Weight, Min: s.Min, Max: s.Max,

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
@@ -40,7 +40,7 @@ type assignment struct {
 
 // Placed is a pick with its job.
 type Placed struct {
-	Job *sharing.Job
+	Job *shares.Job
 	Pick
 }
 
@@ -67,7 +67,7 @@ func (p *State) Assign(watch bool) ([]scheduler.Launch, []Placed) {
 }
 
 // pause stops the clocks of jobs that were passed over before and are not now.
-func (p *State) pause(before []*sharing.Job) {
+func (p *State) pause(before []*shares.Job) {
 	now := p.View.Now()
 	for _, j := range p.visited {
 		if j.Vain == scheduler.WaitLocality && !j.Wait.Skipped {
@@ -113,7 +113,7 @@ func (a *assignment) reserved() {
 
 // onReserved fits a bundle where something is reserved for its job: a single group
 // on such a launcher, a gang where it fits with what is.
-func (a *assignment) onReserved(j *sharing.Job, b *view.Bundle) ([]scheduler.LauncherID, bool) {
+func (a *assignment) onReserved(j *shares.Job, b *view.Bundle) ([]scheduler.LauncherID, bool) {
 	if len(b.Groups) > 1 {
 		return a.View.Fit(b)
 	}
@@ -140,7 +140,7 @@ func (a *assignment) fill(k pooltree.Kind) {
 		if n == nil {
 			break
 		}
-		j := n.Owner.(*sharing.Job)
+		j := n.Owner.(*shares.Job)
 		if !a.give(j, k, name) {
 			a.Tree.Pass(n, k)
 			vain++
@@ -189,7 +189,7 @@ func (a *assignment) bounded(k pooltree.Kind) bool {
 }
 
 // give launches one bundle of a job, or notes why not.
-func (a *assignment) give(j *sharing.Job, k pooltree.Kind, name scheduler.SlotKind) bool {
+func (a *assignment) give(j *shares.Job, k pooltree.Kind, name scheduler.SlotKind) bool {
 	c := &a.choice
 	*c = Choice{View: a.View, Job: j.Job, Kind: name, After: j.Given(a.View, k), round: a}
 	c.Level = j.Wait.Allowed(a.View.Now(), a.Limits)
@@ -220,9 +220,9 @@ func (a *assignment) give(j *sharing.Job, k pooltree.Kind, name scheduler.SlotKi
 // launch makes the decision, and counts the slots as held until the next round
 // tells what became of it. It was the job's turn for slots of a kind; "" when it
 // was not.
-func (a *assignment) launch(j *sharing.Job, pick Pick, turn scheduler.SlotKind) {
+func (a *assignment) launch(j *shares.Job, pick Pick, turn scheduler.SlotKind) {
 	a.launches, a.levels = append(a.launches, a.View.Launch(pick.Bundle, pick.Where)), append(a.levels, 0)
-	j.Far = sharing.Far{}
+	j.Far = shares.Far{}
 	if g := pick.Bundle.Groups; len(g) == 1 {
 		a.count(j, g[0].Kind, g[0].Slots, turn)
 	} else {
@@ -244,7 +244,7 @@ func (a *assignment) launch(j *sharing.Job, pick Pick, turn scheduler.SlotKind) 
 }
 
 // count counts slots as a job's.
-func (a *assignment) count(j *sharing.Job, kind scheduler.SlotKind, slots int, turn scheduler.SlotKind) {
+func (a *assignment) count(j *shares.Job, kind scheduler.SlotKind, slots int, turn scheduler.SlotKind) {
 	s := j.Node.Of(a.World.Kind(kind))
 	if kind == turn {
 		s.Take(slots)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
@@ -76,7 +76,7 @@ func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
 		return
 	}
 	if n := a.Tree.Next(k); n != nil {
-		a.Visit(n.Owner.(*sharing.Job), scheduler.WaitNoCapacity)
+		a.Visit(n.Owner.(*shares.Job), scheduler.WaitNoCapacity)
 	}
 }
 

@@ -1,7 +1,7 @@
 package placement
 
 import (
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -53,7 +53,7 @@ func (a *assignment) stopCollecting() {
 
 // collect begins to collect slots for a bundle, if it is time and nothing is
 // collected yet.
-func (a *assignment) collect(j *sharing.Job, b *view.Bundle) {
+func (a *assignment) collect(j *shares.Job, b *view.Bundle) {
 	if a.Collect != 0 || a.overMax(j, b) || a.collecting.tries == collectTriesMax || !gangs.Overdue(a.View, b, a.Config.CollectAfter) {
 		return
 	}

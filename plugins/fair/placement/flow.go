@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
@@ -51,7 +51,7 @@ func (a *assignment) offer(k pooltree.Kind) {
 		if n == nil {
 			break
 		}
-		if j := n.Owner.(*sharing.Job); j.Vain != scheduler.WaitLocality || !a.offerOf(j, k, name) {
+		if j := n.Owner.(*shares.Job); j.Vain != scheduler.WaitLocality || !a.offerOf(j, k, name) {
 			a.Tree.Pass(n, k)
 			vain++
 		}
@@ -60,7 +60,7 @@ func (a *assignment) offer(k pooltree.Kind) {
 }
 
 // offerOf launches one bundle of a job wherever there is room.
-func (a *assignment) offerOf(j *sharing.Job, k pooltree.Kind, name scheduler.SlotKind) bool {
+func (a *assignment) offerOf(j *shares.Job, k pooltree.Kind, name scheduler.SlotKind) bool {
 	allowed := j.Wait.Allowed(a.View.Now(), a.Limits)
 	c := &a.choice
 	*c = Choice{View: a.View, Job: j.Job, Kind: name, After: j.Given(a.View, k), Level: scheduler.Remote, round: a}
@@ -80,7 +80,7 @@ func (a *assignment) offerOf(j *sharing.Job, k pooltree.Kind, name scheduler.Slo
 func (a *assignment) drop(launch int) {
 	b := a.View.Bundle(a.launches[launch].Bundle)
 	for _, n := range gangs.Needs(b) {
-		s := sharing.Of(b.Job).Node.Of(a.World.Kind(n.Kind))
+		s := shares.Of(b.Job).Node.Of(a.World.Kind(n.Kind))
 		s.Set(s.Running-n.Count, s.Ready()+n.Count)
 	}
 	a.launches, a.levels = slices.Delete(a.launches, launch, launch+1), slices.Delete(a.levels, launch, launch+1)
@@ -111,7 +111,7 @@ func (a *assignment) placedAnew(launch int) {
 	if a.watch {
 		a.placed[launch].Pick = pick
 	}
-	j := sharing.Of(b.Job)
+	j := shares.Of(b.Job)
 	switch now := (locality.Wait{Level: pick.Level}); {
 	case !pick.Located:
 		return

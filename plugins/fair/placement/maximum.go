@@ -1,7 +1,7 @@
 package placement
 
 import (
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
@@ -10,7 +10,7 @@ import (
 // overMax says whether a bundle would take a pool over its maximum share, once work of other
 // jobs has started on what is reserved for it. Without that, a pool would use the room that
 // another in the same pool at its maximum has just taken back.
-func (a *assignment) overMax(j *sharing.Job, b *view.Bundle) bool {
+func (a *assignment) overMax(j *shares.Job, b *view.Bundle) bool {
 	if a.OverMax(j, b) {
 		return true
 	}
@@ -43,7 +43,7 @@ func (a *assignment) reservedIn(s *pooltree.Schedulable, k pooltree.Kind) (slots
 	return slots
 }
 
-func (a *assignment) reservedOf(j *sharing.Job, k pooltree.Kind) (slots int) {
+func (a *assignment) reservedOf(j *shares.Job, k pooltree.Kind) (slots int) {
 	for _, l := range a.View.ReservedFor(j.ID()) {
 		slots += a.View.ReservedSlots(l, j.ID(), a.World.Kinds[k])
 	}

@@ -3,7 +3,7 @@ package placement
 import (
 	"slices"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
@@ -14,7 +14,7 @@ import (
 // Turns lists the jobs that wait in the order in which they would start something, were slots
 // of each kind to come free one by one: pools and jobs take turns as in a round. Whoever may have none now,
 // because a limit is reached, stands behind all others. Delays for locality are not looked at, nor where there is room.
-func (p *State) Turns(l *queueorder.List, why func(*sharing.Job, pooltree.Kind) string) {
+func (p *State) Turns(l *queueorder.List, why func(*shares.Job, pooltree.Kind) string) {
 	for _, k := range p.World.Order {
 		l.Begin()
 		p.turns(k, l, why)
@@ -22,28 +22,28 @@ func (p *State) Turns(l *queueorder.List, why func(*sharing.Job, pooltree.Kind) 
 	if len(p.World.Order) == 0 || l.Full() {
 		return // as pools, nobody can be told of: there are no slots
 	}
-	var held []*sharing.Job
+	var held []*shares.Job
 	for id, j := range p.Jobs { // in any order: they are sorted
 		if !l.Knows(id) && p.left(j) {
 			held = append(held, j)
 		}
 	}
-	slices.SortFunc(held, sharing.InLine)
+	slices.SortFunc(held, shares.InLine)
 	l.Rest()
 	for _, j := range held {
 		l.Add(j.ID(), why(j, p.firstKind(j)))
 	}
 }
 
-func (p *State) turns(k pooltree.Kind, l *queueorder.List, why func(*sharing.Job, pooltree.Kind) string) {
+func (p *State) turns(k pooltree.Kind, l *queueorder.List, why func(*shares.Job, pooltree.Kind) string) {
 	line, name := p.Tree.Line(k), p.World.Kinds[k]
-	work := map[*sharing.Job]*view.Walk{}
+	work := map[*shares.Job]*view.Walk{}
 	for starts := 0; l.Count() < scheduler.QueueMax; starts++ {
 		next := line.Next()
 		if next == nil {
 			return
 		}
-		j := next.Owner.(*sharing.Job)
+		j := next.Owner.(*shares.Job)
 		if work[j] == nil {
 			w := p.View.Walk(j.Job, name, 0)
 			work[j] = &w
@@ -65,7 +65,7 @@ func (p *State) turns(k pooltree.Kind, l *queueorder.List, why func(*sharing.Job
 }
 
 // left says whether a job has something to launch that the last round left.
-func (p *State) left(j *sharing.Job) bool {
+func (p *State) left(j *shares.Job) bool {
 	for range p.View.ReadyOf(j.Job) {
 		return true
 	}
@@ -73,7 +73,7 @@ func (p *State) left(j *sharing.Job) bool {
 }
 
 // firstKind is the first kind of slots that a job's ready work needs.
-func (p *State) firstKind(j *sharing.Job) pooltree.Kind {
+func (p *State) firstKind(j *shares.Job) pooltree.Kind {
 	for _, k := range p.World.Order {
 		if j.ReadyFirst(p.World.Kinds[k]) > 0 {
 			return k

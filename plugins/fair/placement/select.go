@@ -2,7 +2,7 @@ package placement
 
 import (
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
@@ -97,13 +97,13 @@ func (c *Choice) Free() []*view.Launcher { return c.round.free(c.Kind) }
 // is other work.
 func (c *Choice) setFar(more bool) {
 	if !c.View.Reserved(c.Job.ID()) && !c.View.HasNearRoom(c.Job, c.Kind) {
-		sharing.Of(c.Job).Far = sharing.Far{Kind: c.Kind, Places: c.round.World.Places, More: more}
+		shares.Of(c.Job).Far = shares.Far{Kind: c.Kind, Places: c.round.World.Places, More: more}
 	}
 }
 
 // far says whether what was noted so still holds.
 func (c *Choice) far() bool {
-	x := &sharing.Of(c.Job).Far
+	x := &shares.Of(c.Job).Far
 	if x.Kind != c.Kind || x.Places != c.round.World.Places || c.View.Reserved(c.Job.ID()) || c.View.HasNearRoom(c.Job, c.Kind) {
 		return false
 	}

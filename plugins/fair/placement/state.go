@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
@@ -14,7 +14,7 @@ import (
 // State is what placing keeps from round to round. The zero value becomes one by Start
 // and Configure.
 type State struct {
-	*sharing.State
+	*shares.State
 	// Collect is the bundle that slots are collected for; 0: none.
 	Collect scheduler.BundleID
 	// Limits are how long jobs wait for locality.
@@ -22,21 +22,21 @@ type State struct {
 	// Placer places the launches of a round together, where the site wants that.
 	Placer locality.Placer
 
-	urgent   func(*sharing.Job, pooltree.Kind) bool
+	urgent   func(*shares.Job, pooltree.Kind) bool
 	selector TaskSelector
 	load     LoadManager // nil: what is offered may be taken
 	busy     busy
 
-	touched []*sharing.Job // what they hold is tentative: launches of the last round
-	visited []*sharing.Job // asked in vain in this round
-	before  []*sharing.Job // visited in the round before
-	waits   map[scheduler.JobID]*sharing.Job
+	touched []*shares.Job // what they hold is tentative: launches of the last round
+	visited []*shares.Job // asked in vain in this round
+	before  []*shares.Job // visited in the round before
+	waits   map[scheduler.JobID]*shares.Job
 }
 
 // Start begins with the jobs of a state. urgent says who takes any slot of a kind, near
 // to its input or not.
-func (p *State) Start(s *sharing.State, urgent func(*sharing.Job, pooltree.Kind) bool) {
-	p.State, p.urgent, p.waits = s, urgent, map[scheduler.JobID]*sharing.Job{}
+func (p *State) Start(s *shares.State, urgent func(*shares.Job, pooltree.Kind) bool) {
+	p.State, p.urgent, p.waits = s, urgent, map[scheduler.JobID]*shares.Job{}
 }
 
 // Configure takes over new settings, after the state of sharing has. Waits for locality
@@ -82,7 +82,7 @@ func (p *State) Forget(id scheduler.JobID) { delete(p.waits, id) }
 // Visit notes that a job was asked in vain in this round, and why. Of several kinds of slots
 // it keeps the reason for which slots stay free, a delay for locality before all others: its
 // clock runs.
-func (p *State) Visit(j *sharing.Job, why scheduler.WaitReason) {
+func (p *State) Visit(j *shares.Job, why scheduler.WaitReason) {
 	if j.Vain == scheduler.WaitNone {
 		p.visited = append(p.visited, j)
 	}
@@ -105,8 +105,8 @@ func weight(why scheduler.WaitReason) int {
 
 // Touched walks the jobs of which something may have changed by what was given away
 // in this round or the one before.
-func (p *State) Touched(visit func(*sharing.Job)) {
-	for _, list := range [][]*sharing.Job{p.before, p.visited, p.touched} {
+func (p *State) Touched(visit func(*shares.Job)) {
+	for _, list := range [][]*shares.Job{p.before, p.visited, p.touched} {
 		for _, j := range list {
 			visit(j)
 		}

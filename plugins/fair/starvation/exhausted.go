@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
@@ -13,7 +13,7 @@ import (
 // Exhausted says why nothing is taken back for a pool that may take back slots of a kind, with
 // how many attempts elsewhere are left alone for which reason; "" while it is owed nothing, or
 // slots are on their way. It looks at all attempts.
-func (p *State) Exhausted(x *sharing.Pool, k pooltree.Kind) string {
+func (p *State) Exhausted(x *shares.Pool, k pooltree.Kind) string {
 	due := p.lack(x, k)
 	if due.all == 0 || p.Config.Preemption == allocation.PreemptOff {
 		return ""
@@ -54,7 +54,7 @@ const (
 )
 
 // whyNot says why a victim is left alone, and whether it is of another pool at all.
-func (t *taking) whyNot(x *sharing.Pool, k pooltree.Kind, v victim, guaranteed bool) (why reason, elsewhere bool) {
+func (t *taking) whyNot(x *shares.Pool, k pooltree.Kind, v victim, guaranteed bool) (why reason, elsewhere bool) {
 	switch {
 	case contains(x.Node, v.job.Node):
 		return 0, false
@@ -76,7 +76,7 @@ func (t *taking) whyNot(x *sharing.Pool, k pooltree.Kind, v victim, guaranteed b
 
 // beyondMax says whether a victim lies outside of a pool that is at its maximum share, and the
 // starved pool lies in that.
-func (t *taking) beyondMax(x *sharing.Pool, k pooltree.Kind, v victim) bool {
+func (t *taking) beyondMax(x *shares.Pool, k pooltree.Kind, v victim) bool {
 	for n := x.Node.Parent; n != nil; n = n.Parent {
 		if t.over(n.Of(k), 1) > 0 && !contains(n, v.job.Node) {
 			return true

@@ -3,7 +3,7 @@ package starvation
 import (
 	"slices"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
@@ -19,7 +19,7 @@ type fullPool struct {
 // full lists the pools above a starved one that have no room for so much more of a job's work,
 // the innermost first. It is not possible where the job's own pool, or one in the starved pool,
 // has none: these give nothing back for their own work.
-func (t *taking) full(x *sharing.Pool, j *sharing.Job, needs []scheduler.SlotCount) (all []fullPool, possible bool) {
+func (t *taking) full(x *shares.Pool, j *shares.Job, needs []scheduler.SlotCount) (all []fullPool, possible bool) {
 	own := true
 	for n := j.Node.Parent; n != nil; n = n.Parent {
 		for _, need := range needs {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
@@ -30,8 +30,8 @@ type Spared struct {
 
 // Set is who has to leave for one bundle of a job in a pool that is starved.
 type Set struct {
-	Pool    *sharing.Pool
-	Job     *sharing.Job
+	Pool    *shares.Pool
+	Job     *shares.Job
 	Preempt scheduler.Preempt
 }
 
@@ -116,7 +116,7 @@ func (p *State) startTaking() *taking {
 }
 
 // leaves counts slots of an attempt that is being stopped.
-func (t *taking) leaves(j *sharing.Job, need *scheduler.Group, beneficiary scheduler.JobID) {
+func (t *taking) leaves(j *shares.Job, need *scheduler.Group, beneficiary scheduler.JobID) {
 	k := t.World.Kind(need.Kind)
 	for n := j.Node; n != nil; n = n.Parent {
 		t.keep(n.Of(k), -need.Slots)
@@ -150,14 +150,14 @@ func (t *taking) keeps(s *pooltree.Schedulable) int {
 }
 
 // takeFor names victims for the work that a pool would start next.
-func (t *taking) takeFor(x *sharing.Pool, k pooltree.Kind, due lack) {
+func (t *taking) takeFor(x *shares.Pool, k pooltree.Kind, due lack) {
 	due = due.less(t.coming[x.Node.Of(k)])
 	for due.all > 0 && len(t.sets) < t.Config.SetsMax {
 		n := x.Node.NextIn(k)
 		if n == nil {
 			return
 		}
-		j := n.Owner.(*sharing.Job)
+		j := n.Owner.(*shares.Job)
 		slots, ok := t.takeForJob(x, j, k, due)
 		if !ok {
 			t.Tree.Pass(n, k)
@@ -168,7 +168,7 @@ func (t *taking) takeFor(x *sharing.Pool, k pooltree.Kind, due lack) {
 }
 
 // takeForJob names victims for one bundle of a job.
-func (t *taking) takeForJob(x *sharing.Pool, j *sharing.Job, k pooltree.Kind, due lack) (int, bool) {
+func (t *taking) takeForJob(x *shares.Pool, j *shares.Job, k pooltree.Kind, due lack) (int, bool) {
 	tries := 0
 	for b := range t.View.ReadyOfKind(j.Job, t.World.Kinds[k], j.Given(t.View, k)) {
 		if tries++; tries > scanMax {
@@ -198,7 +198,7 @@ func (t *taking) takeForJob(x *sharing.Pool, j *sharing.Job, k pooltree.Kind, du
 
 // decide names the set. While victims are looked for
 // the beneficiary counts as holding what it is to be given.
-func (t *taking) decide(j *sharing.Job, f *finding, victims []victim, where []scheduler.LauncherID) {
+func (t *taking) decide(j *shares.Job, f *finding, victims []victim, where []scheduler.LauncherID) {
 	b := f.bundle
 	p := scheduler.Preempt{Mode: f.mode, For: j.ID(), Bundle: b.ID, Placement: where}
 	if p.Mode == scheduler.PreemptSoft {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
@@ -22,14 +22,14 @@ const Slack = 1e-6
 
 // of is one kind of slot of a pool.
 type of struct {
-	pool *sharing.Pool
+	pool *shares.Pool
 	kind pooltree.Kind
 }
 
 // State is what is known of who is starved, and of what was taken back for whom. The
 // zero value becomes one by Start and Configure.
 type State struct {
-	*sharing.State
+	*shares.State
 	// Advanced is up to when deficits are counted.
 	Advanced scheduler.Time
 	// NoSuspend says that launchers here cannot suspend.
@@ -46,7 +46,7 @@ type State struct {
 }
 
 // Start begins with nobody starved; who was, is told to Restore.
-func (p *State) Start(s *sharing.State, limits scheduler.Limits) {
+func (p *State) Start(s *shares.State, limits scheduler.Limits) {
 	p.State, p.limits = s, limits
 }
 
@@ -102,7 +102,7 @@ func WholeShare(s *pooltree.Schedulable) int { return s.Whole() }
 
 // Due returns how many slots of a kind a pool may take back now: what it lacks to
 // its minimum share, or to its fair share, if it has for longer than the timeout.
-func (p *State) Due(x *sharing.Pool, k pooltree.Kind) int { return p.lack(x, k).all }
+func (p *State) Due(x *shares.Pool, k pooltree.Kind) int { return p.lack(x, k).all }
 
 // lack is how many slots a pool may take back.
 type lack struct {
@@ -113,7 +113,7 @@ type lack struct {
 // less is the lack when so many slots more are on their way.
 func (l lack) less(slots int) lack { return lack{l.all - slots, l.minimum - slots} }
 
-func (p *State) lack(x *sharing.Pool, k pooltree.Kind) (l lack) {
+func (p *State) lack(x *shares.Pool, k pooltree.Kind) (l lack) {
 	s, since := x.Node.Of(k), p.starved[of{x, k}]
 	minTimeout, fairTimeout := p.Config.Table.Timeouts(x.Spec)
 	if p.overdue(since.Min, minTimeout) {
@@ -133,7 +133,7 @@ func (p *State) overdue(since scheduler.Time, timeout time.Duration) bool {
 
 // Urgent says whether slots may be taken back for a job's pool, or one it is
 // in: then it does not wait for locality either.
-func (p *State) Urgent(j *sharing.Job, k pooltree.Kind) bool {
+func (p *State) Urgent(j *shares.Job, k pooltree.Kind) bool {
 	if !p.May() || len(p.starved) == 0 {
 		return false
 	}

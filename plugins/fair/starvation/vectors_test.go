@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
@@ -32,7 +32,7 @@ type vector struct {
 }
 
 // one is a state at a time with a single pool p, by its settings.
-func one(t *testing.T, now scheduler.Time, settings string) (*State, *sharing.Pool) {
+func one(t *testing.T, now scheduler.Time, settings string) (*State, *shares.Pool) {
 	t.Helper()
 	config, err := allocation.Parse(scheduler.Config{Text: []byte("allocations: {pools: {p: {" + settings + "}}}")}, allocation.Parts{})
 	if err != nil {
@@ -42,7 +42,7 @@ func one(t *testing.T, now scheduler.Time, settings string) (*State, *sharing.Po
 	if err := v.Start(scheduler.Snapshot{Now: now}); err != nil {
 		t.Fatal(err)
 	}
-	s, p := &sharing.State{}, &State{Advanced: now}
+	s, p := &shares.State{}, &State{Advanced: now}
 	s.Start(v, nil)
 	p.Start(s, scheduler.Limits{GraceMax: time.Minute})
 	s.Rebuild(&config)

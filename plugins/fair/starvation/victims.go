@@ -3,7 +3,7 @@ package starvation
 import (
 	"slices"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/sharing"
+	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
@@ -14,7 +14,7 @@ import (
 type victim struct {
 	bundle    *view.Bundle
 	attempts  []*view.Attempt // its live ones
-	job       *sharing.Job
+	job       *shares.Job
 	newest    scheduler.AttemptID
 	protected bool // the manager would refuse it
 	spared    sparing
@@ -32,7 +32,7 @@ const (
 
 // candidate makes a victim of a bundle attempt, when it is asked for its first live
 // attempt and it may be stopped. Of two neither is: the first to end wins.
-func (t *taking) candidate(j *sharing.Job, a *view.Attempt) (victim, bool) {
+func (t *taking) candidate(j *shares.Job, a *view.Attempt) (victim, bool) {
 	b := a.Bundle
 	live := b.Attempts()
 	if live[0] != a || len(live) > len(b.Groups) || b.State != view.Launched {
@@ -69,7 +69,7 @@ func (t *taking) sparing(id scheduler.BundleID) sparing {
 // finding is the search for the victims of one bundle.
 type finding struct {
 	*taking
-	pool   *sharing.Pool // for which slots are taken back
+	pool   *shares.Pool // for which slots are taken back
 	bundle *view.Bundle
 	mode   scheduler.PreemptMode
 	full   []fullPool
@@ -133,7 +133,7 @@ func (f *finding) excludes(v victim) bool {
 
 // spendable says whether all pools that lose by a victim keep the whole slots of
 // their fair shares. A pool that the starved one lies in too loses nothing.
-func (t *taking) spendable(x *sharing.Pool, v victim) bool {
+func (t *taking) spendable(x *shares.Pool, v victim) bool {
 	for n := v.job.Node.Parent; n.Parent != nil; n = n.Parent {
 		if contains(n, x.Node) {
 			return n != x.Node // a job does not take from its own pool

@@ -1,4 +1,4 @@
-package sharing
+package shares
 
 import (
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"

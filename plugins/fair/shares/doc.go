@@ -1,4 +1,4 @@
-// Package sharing knows who shares what: the slots that there are of each kind, the
+// Package shares knows who shares what: the slots that there are of each kind, the
 // pools, the jobs in them, and what each of these holds and wants, kept up to date
 // with the events of each round.
 //
@@ -10,4 +10,4 @@
 //
 // It decides which jobs may run where pools or users have limits, and what jobs
 // weigh. It gives nothing away: packages placing and starvation do.
-package sharing
+package shares
