@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
+	"github.com/hamadryad/hamadryad/plugins/fair/preemption"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -28,7 +28,7 @@ func TestExhaustedVictims(t *testing.T) {
 		w.job("a", 2, time.Hour)
 		w.Until(time.Second)
 		for _, a := range w.Policy.view.Jobs()[0].Attempts() {
-			w.Policy.starvation.Spared[a.Bundle.ID] = starvation.Spared{Times: 1, Until: w.Policy.view.Now().Add(w.Policy.config.Protect)}
+			w.Policy.starvation.Spared[a.Bundle.ID] = preemption.Spared{Times: 1, Until: w.Policy.view.Now().Add(w.Policy.config.Protect)}
 		}
 		b := w.job("b", 2, time.Hour)
 		w.Until(30 * time.Second)

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/plugins/fair/preemption"
 	"github.com/hamadryad/hamadryad/plugins/fair/shares"
-	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
@@ -196,7 +196,7 @@ func (p *Policy) compared(j *shares.Job, k pooltree.Kind, share float64) string 
 	switch {
 	case pool.Rank().Needy():
 		of = fmt.Sprintf("minimum share of %d", pool.Min)
-		if share < float64(min(pool.Min, pool.Demand()))-starvation.Slack {
+		if share < float64(min(pool.Min, pool.Demand()))-preemption.Slack {
 			of += fmt.Sprintf(", scaled down to %.1f,", share)
 		}
 	case pool.Max > 0 && pool.Running >= pool.Max:

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/plugins/fair/preemption"
 	"github.com/hamadryad/hamadryad/plugins/fair/shares"
-	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
@@ -37,11 +37,11 @@ type memory struct {
 	Advanced  scheduler.Time // of package starvation, and all of which nothing is said
 	NoSuspend bool
 	Collect   scheduler.BundleID // of package placing
-	Spared    map[scheduler.BundleID]starvation.Spared
+	Spared    map[scheduler.BundleID]preemption.Spared
 	Leaving   map[scheduler.JobID][]scheduler.AttemptID
 	// Undeclared is of package sharing.
 	Undeclared map[scheduler.JobID]string `json:"Stayed,omitempty"` // as checkpoints name it
-	Starved    []starvation.Starved
+	Starved    []preemption.Starved
 	Waits      map[scheduler.JobID]locality.Wait // of package placing
 	Kinds      []scheduler.SlotKind              // what the numbers in Orders stand for
 	Orders     pooltree.Memory                   // of the tree
@@ -50,13 +50,13 @@ type memory struct {
 // remembered is what of a memory is told when all has been built anew.
 type remembered struct {
 	orders  pooltree.Memory
-	starved []starvation.Starved
+	starved []preemption.Starved
 	waits   map[scheduler.JobID]locality.Wait
 }
 
 func newMemory(now scheduler.Time) memory {
 	return memory{
-		Advanced: now, Spared: map[scheduler.BundleID]starvation.Spared{}, Leaving: map[scheduler.JobID][]scheduler.AttemptID{},
+		Advanced: now, Spared: map[scheduler.BundleID]preemption.Spared{}, Leaving: map[scheduler.JobID][]scheduler.AttemptID{},
 		Undeclared: map[scheduler.JobID]string{},
 	}
 }

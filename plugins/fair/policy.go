@@ -6,8 +6,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/plugins/fair/placement"
+	"github.com/hamadryad/hamadryad/plugins/fair/preemption"
 	"github.com/hamadryad/hamadryad/plugins/fair/shares"
-	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
@@ -23,7 +23,7 @@ type Policy struct {
 	view       view.View
 	sharing    shares.State
 	placing    placement.State
-	starvation starvation.State
+	starvation preemption.State
 
 	saved []byte // the memory as it was saved last
 	text  []byte // of the last detail, to be written over

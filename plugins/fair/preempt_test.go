@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/plugins/fair/preemption"
 	"github.com/hamadryad/hamadryad/plugins/fair/shares"
-	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
@@ -159,7 +159,7 @@ func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
 	}
 	for x, n := range loses {
 		s := x.Node.Of(w.Policy.sharing.World.Kind(scheduler.DefaultKind))
-		if s.Running-n < starvation.WholeShare(s) {
+		if s.Running-n < preemption.WholeShare(s) {
 			w.t.Fatalf("pool %s holds %d and loses %d: below its share of %v", x.Spec.Path, s.Running, n, s.Share)
 		}
 	}

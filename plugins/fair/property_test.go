@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
+	"github.com/hamadryad/hamadryad/plugins/fair/preemption"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
@@ -103,14 +103,14 @@ func TestTenThousandClusters(t *testing.T) {
 			floors += min(p.MinShare, p.Demand)
 			shares += p.FairShare
 			running += p.Running
-			if p.Running > p.Demand || p.MaxShare > 0 && p.Running > p.MaxShare || p.FairShare > float64(p.Demand)+starvation.Slack {
+			if p.Running > p.Demand || p.MaxShare > 0 && p.Running > p.MaxShare || p.FairShare > float64(p.Demand)+preemption.Slack {
 				t.Fatalf("seed %d: pool %+v has too much", seed, p)
 			}
 		}
 		if want := min(could, c.slots); launched != want || running != want {
 			t.Fatalf("seed %d: %d launched on %d slots, want %d: %+v", seed, launched, c.slots, want, pools)
 		}
-		if want := float64(min(could, c.slots)); shares < want-starvation.Slack || shares > want+starvation.Slack {
+		if want := float64(min(could, c.slots)); shares < want-preemption.Slack || shares > want+preemption.Slack {
 			t.Fatalf("seed %d: shares add up to %v, want %v: %+v", seed, shares, want, pools)
 		}
 		for _, p := range pools {
@@ -125,7 +125,7 @@ func TestTenThousandClusters(t *testing.T) {
 		c.pools[i].weight *= 3
 		_, heavier := c.run(t)
 		for n, p := range heavier {
-			if p.Name == fmt.Sprint("p", i) && p.FairShare < pools[n].FairShare-starvation.Slack {
+			if p.Name == fmt.Sprint("p", i) && p.FairShare < pools[n].FairShare-preemption.Slack {
 				t.Fatalf("seed %d: pool %+v had %v with a third of the weight", seed, p, pools[n].FairShare)
 			}
 		}

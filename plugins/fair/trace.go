@@ -7,8 +7,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/plugins/fair/placement"
+	"github.com/hamadryad/hamadryad/plugins/fair/preemption"
 	"github.com/hamadryad/hamadryad/plugins/fair/shares"
-	"github.com/hamadryad/hamadryad/plugins/fair/starvation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
@@ -170,7 +170,7 @@ func (t *tracer) pool(p *Policy, event string, x *shares.Pool, k pooltree.Kind) 
 	}
 }
 
-func (t *tracer) preempt(p *Policy, set *starvation.Set) {
+func (t *tracer) preempt(p *Policy, set *preemption.Set) {
 	if s := &set.Preempt; t.on() {
 		t.write(&record{
 			At: p.view.Now(), Event: "preempt", Pool: set.Pool.Spec.Path, Job: s.For.String(), Bundle: s.Bundle, Launchers: s.Placement,

@@ -1,4 +1,4 @@
-package starvation
+package preemption
 
 import (
 	"reflect"

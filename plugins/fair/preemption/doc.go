@@ -1,4 +1,4 @@
-// Package starvation knows which pools are starved: below their minimum share, or too
+// Package preemption knows which pools are starved: below their minimum share, or too
 // far below their fair share, and for how long. It takes slots back for those that have
 // been for too long.
 //
@@ -10,4 +10,4 @@
 //
 // Victims are whole bundle attempts, the newest first. No pool is left with less than
 // the whole slots of its fair share. What is on its way to a pool is counted.
-package starvation
+package preemption
