@@ -108,7 +108,7 @@ func TestGangsDoNotWaitForOthersPrograms(t *testing.T) {
 	if n := w.Policy.view.Job(1).Counts[0].Finished; n < 10 {
 		t.Errorf("%d tasks have finished while a gang waits for a busy machine", n)
 	}
-	if w.Policy.placing.Collect != 0 {
+	if w.Policy.placement.Collect != 0 {
 		t.Error("slots are collected for a gang that a busy machine keeps waiting")
 	}
 	w.load(1, 0.5, 0.1)

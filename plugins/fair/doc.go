@@ -175,8 +175,8 @@
 //
 // # Rooms
 //
-// Package allocation reads settings and pools. Package sharing knows who shares what:
-// slots, pools, jobs. Package placing gives free slots away, package starvation takes
+// Package allocation reads settings and pools. Package shares knows who shares what:
+// slots, pools, jobs. Package placement gives free slots away, package preemption takes
 // slots back. This package keeps the order of a round, what is remembered over a restart,
 // and what people are told.
 //

@@ -28,7 +28,7 @@ func TestExhaustedVictims(t *testing.T) {
 		w.job("a", 2, time.Hour)
 		w.Until(time.Second)
 		for _, a := range w.Policy.view.Jobs()[0].Attempts() {
-			w.Policy.starvation.Spared[a.Bundle.ID] = preemption.Spared{Times: 1, Until: w.Policy.view.Now().Add(w.Policy.config.Protect)}
+			w.Policy.preemption.Spared[a.Bundle.ID] = preemption.Spared{Times: 1, Until: w.Policy.view.Now().Add(w.Policy.config.Protect)}
 		}
 		b := w.job("b", 2, time.Hour)
 		w.Until(30 * time.Second)

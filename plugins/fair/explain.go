@@ -24,13 +24,13 @@ func (p *Policy) explainWaits(d *scheduler.Decisions) {
 			j.Told = why
 		}
 	}
-	for _, j := range p.sharing.Synced {
+	for _, j := range p.shares.Synced {
 		tell(j)
 	}
-	p.sharing.Synced = p.sharing.Synced[:0]
-	p.placing.Touched(tell)
-	p.starvation.Expecting(func(id scheduler.JobID) {
-		if j := p.sharing.Jobs[id]; j != nil {
+	p.shares.Synced = p.shares.Synced[:0]
+	p.placement.Touched(tell)
+	p.preemption.Expecting(func(id scheduler.JobID) {
+		if j := p.shares.Jobs[id]; j != nil {
 			tell(j)
 		}
 	})
@@ -40,7 +40,7 @@ func (p *Policy) explainWaits(d *scheduler.Decisions) {
 // policy that was restarted says the same.
 func (p *Policy) why(j *shares.Job) scheduler.WaitReason {
 	waits := false
-	for _, k := range p.sharing.World.Order {
+	for _, k := range p.shares.World.Order {
 		waits = waits || j.Node.Has(k) && j.Node.Of(k).Ready() > 0
 	}
 	switch {
@@ -50,7 +50,7 @@ func (p *Policy) why(j *shares.Job) scheduler.WaitReason {
 		return scheduler.WaitAtLimit
 	case !waits:
 		return scheduler.WaitNone
-	case p.starvation.Expects(j.ID()):
+	case p.preemption.Expects(j.ID()):
 		return scheduler.WaitPreempting
 	case j.Vain != scheduler.WaitNone:
 		return j.Vain
@@ -64,17 +64,17 @@ func (p *Policy) detail(j *shares.Job, why scheduler.WaitReason) string {
 		return ""
 	}
 	s := append(appendPool(p.text[:0], j), ": "...)
-	for _, k := range p.sharing.World.Order {
+	for _, k := range p.shares.World.Order {
 		if !j.Node.Has(k) {
 			continue
 		}
 		x, n := j.Pool.Node.Of(k), j.Node.Of(k)
-		s = fmt.Appendf(s, "%d %s slots held of %d wanted, by the job %d and %d", x.Running, p.sharing.World.Kinds[k], x.Demand(), n.Running, n.Demand())
+		s = fmt.Appendf(s, "%d %s slots held of %d wanted, by the job %d and %d", x.Running, p.shares.World.Kinds[k], x.Demand(), n.Running, n.Demand())
 		if x.Max > 0 {
 			s = fmt.Appendf(s, ", at most %d", x.Max)
 		}
 		s = append(s, "; "...)
-		s = append(s, p.placing.Withheld(p.sharing.World.Kinds[k])...)
+		s = append(s, p.placement.Withheld(p.shares.World.Kinds[k])...)
 	}
 	switch why {
 	case scheduler.WaitAtLimit:
@@ -86,7 +86,7 @@ func (p *Policy) detail(j *shares.Job, why scheduler.WaitReason) string {
 		}
 	case scheduler.WaitLocality:
 		s = fmt.Appendf(s, "passed over for %s for want of a slot near its input (node %s, then rack %s)",
-			j.Wait.Total(p.view.Now()), p.placing.Limits.Node, p.placing.Limits.Rack)
+			j.Wait.Total(p.view.Now()), p.placement.Limits.Node, p.placement.Limits.Rack)
 	case scheduler.WaitHeld:
 		s = fmt.Appendf(s, "slots are held back by the load manager %s (load.manager)", p.config.LoadManager)
 	default:
@@ -114,7 +114,7 @@ func limitText(n int) string {
 
 // Explain says why a job waits, as of the last round, with its pool's numbers.
 func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
-	j := p.sharing.Jobs[id]
+	j := p.shares.Jobs[id]
 	if j == nil {
 		return scheduler.Explanation{}, fmt.Errorf("%w: %s", scheduler.ErrUnknownJob, id)
 	}
@@ -123,9 +123,9 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	if why == scheduler.WaitNone {
 		x.Detail = fmt.Sprintf("%s: nothing of the job waits, %d attempts are live", appendPool(nil, j), len(j.Attempts()))
 	}
-	x.Detail += p.placing.Placer.Over()
-	shares := p.shares()
-	for _, k := range p.sharing.World.Order {
+	x.Detail += p.placement.Placer.Over()
+	fairShares := p.fairShares()
+	for _, k := range p.shares.World.Order {
 		if !j.Node.Has(k) {
 			continue
 		}
@@ -133,12 +133,12 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		if n.Ready() > 0 {
 			x.Detail += p.exhausted(j, k)
 		}
-		name := p.sharing.World.Kinds[k]
+		name := p.shares.World.Kinds[k]
 		x.Facts = append(x.Facts,
 			scheduler.Property{Name: name + " running", Value: strconv.Itoa(n.Running)},
 			scheduler.Property{Name: name + " demand", Value: strconv.Itoa(n.Demand())},
 			scheduler.Property{Name: name + " weight", Value: strconv.FormatFloat(n.Weight, 'g', 4, 64)},
-			scheduler.Property{Name: name + " pool share", Value: strconv.FormatFloat(shares(j.Pool.Node, k), 'f', 2, 64)},
+			scheduler.Property{Name: name + " pool share", Value: strconv.FormatFloat(fairShares(j.Pool.Node, k), 'f', 2, 64)},
 		)
 	}
 	x.Facts = append(x.Facts,
@@ -150,24 +150,24 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 
 // exhausted says why slots that a job's pool, or one that it is in, may take back are not.
 func (p *Policy) exhausted(j *shares.Job, k pooltree.Kind) string {
-	for x := j.Pool; x != nil; x = p.sharing.Pools[x.Spec.Parent] {
-		if why := p.starvation.Exhausted(x, k); why != "" {
+	for x := j.Pool; x != nil; x = p.shares.Pools[x.Spec.Parent] {
+		if why := p.preemption.Exhausted(x, k); why != "" {
 			return fmt.Sprintf("; pool %s %s", x.Spec.Path, why)
 		}
 	}
 	return ""
 }
 
-// shares computes fair shares as they are now, beside those that updates work with.
-func (p *Policy) shares() func(*pooltree.Node, pooltree.Kind) float64 {
+// fairShares computes fair shares as they are now, beside those that updates work with.
+func (p *Policy) fairShares() func(*pooltree.Node, pooltree.Kind) float64 {
 	saved := map[*pooltree.Schedulable]float64{}
 	now := map[*pooltree.Schedulable]float64{}
-	for _, k := range p.sharing.World.Order {
-		for _, n := range p.sharing.Tree.Pools() {
+	for _, k := range p.shares.World.Order {
+		for _, n := range p.shares.Tree.Pools() {
 			saved[n.Of(k)] = n.Of(k).Share
 		}
-		p.sharing.Tree.Divide(k, p.sharing.World.Total[k])
-		for _, n := range p.sharing.Tree.Pools() {
+		p.shares.Tree.Divide(k, p.shares.World.Total[k])
+		for _, n := range p.shares.Tree.Pools() {
 			s := n.Of(k)
 			now[s], s.Share = s.Share, saved[s]
 		}
@@ -176,15 +176,15 @@ func (p *Policy) shares() func(*pooltree.Node, pooltree.Kind) float64 {
 }
 
 // queue lists the jobs that wait in the order in which they would be served.
-func (p *Policy) queue(shares func(*pooltree.Node, pooltree.Kind) float64) []scheduler.Queued {
+func (p *Policy) queue(fairShares func(*pooltree.Node, pooltree.Kind) float64) []scheduler.Queued {
 	var l queueorder.List
-	p.placing.Turns(&l, func(j *shares.Job, k pooltree.Kind) string { return p.compared(j, k, shares(j.Pool.Node, k)) })
+	p.placement.Turns(&l, func(j *shares.Job, k pooltree.Kind) string { return p.compared(j, k, fairShares(j.Pool.Node, k)) })
 	return l.Queue()
 }
 
 // compared says what a job's place follows from: what its pool and the job hold, against what they are compared by.
 func (p *Policy) compared(j *shares.Job, k pooltree.Kind, share float64) string {
-	path, pool, kind := j.Pool.Spec.Path, j.Pool.Node.Of(k), p.sharing.World.Kinds[k]
+	path, pool, kind := j.Pool.Spec.Path, j.Pool.Node.Of(k), p.shares.World.Kinds[k]
 	if !j.Runnable {
 		return fmt.Sprintf("as many jobs run as pool %s (%s) and the user (%s) may", path,
 			limitText(p.config.Table.JobsMax(j.Pool.Spec)), limitText(p.config.Table.UserMax(j.Info.User)))
@@ -207,25 +207,25 @@ func (p *Policy) compared(j *shares.Job, k pooltree.Kind, share float64) string 
 
 // Status shows every pool for every kind of slot.
 func (p *Policy) Status() (scheduler.Status, error) {
-	shares := p.shares()
-	s := scheduler.Status{AllPools: len(p.sharing.World.Order) > 0} // without slots no pool has a row
-	for _, n := range p.sharing.Tree.Pools() {
-		for _, k := range p.sharing.World.Order {
+	fairShares := p.fairShares()
+	s := scheduler.Status{AllPools: len(p.shares.World.Order) > 0} // without slots no pool has a row
+	for _, n := range p.shares.Tree.Pools() {
+		for _, k := range p.shares.World.Order {
 			x := n.Of(k)
 			s.Pools = append(s.Pools, scheduler.PoolStatus{
-				Name: n.Path, Parent: n.Parent.Path, Kind: p.sharing.World.Kinds[k], Weight: x.Weight, MinShare: x.Min, MaxShare: x.Max,
-				FairShare: shares(n, k), Demand: x.Demand(), Running: x.Running, Jobs: n.Jobs(),
+				Name: n.Path, Parent: n.Parent.Path, Kind: p.shares.World.Kinds[k], Weight: x.Weight, MinShare: x.Min, MaxShare: x.Max,
+				FairShare: fairShares(n, k), Demand: x.Demand(), Running: x.Running, Jobs: n.Jobs(),
 			})
 		}
 	}
-	s.Queue = p.queue(shares)
-	s.Facts = append(p.placing.Placer.Facts(&p.config.Locality), []scheduler.Property{
-		{Name: "node delay", Value: p.placing.Limits.Node.String()},
-		{Name: "rack delay", Value: p.placing.Limits.Rack.String()},
+	s.Queue = p.queue(fairShares)
+	s.Facts = append(p.placement.Placer.Facts(&p.config.Locality), []scheduler.Property{
+		{Name: "node delay", Value: p.placement.Limits.Node.String()},
+		{Name: "rack delay", Value: p.placement.Limits.Rack.String()},
 		{Name: "preemption", Value: p.config.Preemption},
-		{Name: "waiting for locality", Value: strconv.Itoa(p.placing.WaitsCount())},
+		{Name: "waiting for locality", Value: strconv.Itoa(p.placement.WaitsCount())},
 	}...)
-	if n, looks := p.placing.Refused(); looks {
+	if n, looks := p.placement.Refused(); looks {
 		s.Facts = append(s.Facts, scheduler.Property{
 			Name: "launchers over their load", Value: fmt.Sprintf("%d of %d", n, len(p.view.Launchers())),
 		})

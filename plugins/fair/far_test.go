@@ -19,7 +19,7 @@ type forgetful struct {
 }
 
 func (p *forgetful) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
-	for _, j := range p.sharing.Jobs {
+	for _, j := range p.shares.Jobs {
 		if j.Far != (shares.Far{}) {
 			p.known++
 			j.Far = shares.Far{}

@@ -28,13 +28,13 @@ func TestGangsWaitForTheirInput(t *testing.T) {
 			Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}, {Kind: scheduler.DefaultKind, Slots: 1}},
 		}}})
 		w.Until(time.Second)
-		soon := len(w.Policy.sharing.Jobs[gang].Attempts())
+		soon := len(w.Policy.shares.Jobs[gang].Attempts())
 		if x, err := w.Policy.Explain(gang); soon == 0 && (err != nil || x.Reason != scheduler.WaitLocality) {
 			t.Errorf("%s: the gang waits because %q, %v", settings, x.Detail, err)
 		}
 		w.Until(20 * time.Second)
 		got := []int{soon, 0, 0}
-		for _, a := range w.Policy.sharing.Jobs[gang].Attempts() {
+		for _, a := range w.Policy.shares.Jobs[gang].Attempts() {
 			got[a.Launcher]++
 		}
 		if !slices.Equal(got, want) {

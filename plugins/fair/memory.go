@@ -34,15 +34,15 @@ const (
 // memory is what the policy knows and no snapshot tells, as a checkpoint has it: all
 // that decisions depend on besides the view and the settings.
 type memory struct {
-	Advanced  scheduler.Time // of package starvation, and all of which nothing is said
+	Advanced  scheduler.Time // of package preemption, and all of which nothing is said
 	NoSuspend bool
-	Collect   scheduler.BundleID // of package placing
+	Collect   scheduler.BundleID // of package placement
 	Spared    map[scheduler.BundleID]preemption.Spared
 	Leaving   map[scheduler.JobID][]scheduler.AttemptID
-	// Undeclared is of package sharing.
+	// Undeclared is of package shares.
 	Undeclared map[scheduler.JobID]string `json:"Stayed,omitempty"` // as checkpoints name it
 	Starved    []preemption.Starved
-	Waits      map[scheduler.JobID]locality.Wait // of package placing
+	Waits      map[scheduler.JobID]locality.Wait // of package placement
 	Kinds      []scheduler.SlotKind              // what the numbers in Orders stand for
 	Orders     pooltree.Memory                   // of the tree
 }
@@ -72,11 +72,11 @@ func (p *Policy) recall(now scheduler.Time, c *scheduler.Checkpoint) remembered 
 			p.saved = c.Data
 		}
 	}
-	s := &p.starvation
+	s := &p.preemption
 	s.Advanced, s.NoSuspend, s.Spared, s.Leaving = cmp.Or(m.Advanced, now), m.NoSuspend, m.Spared, m.Leaving
-	p.placing.Collect = m.Collect
-	p.sharing.Undeclared = m.Undeclared
-	return remembered{m.orders(&p.sharing.World), m.Starved, m.Waits}
+	p.placement.Collect = m.Collect
+	p.shares.Undeclared = m.Undeclared
+	return remembered{m.orders(&p.shares.World), m.Starved, m.Waits}
 }
 
 // sound says whether all numbers of kinds stand for one.
@@ -110,10 +110,10 @@ func (m *memory) orders(w *shares.World) pooltree.Memory {
 
 // remember saves the memory when it changed.
 func (p *Policy) remember(d *scheduler.Decisions, updated bool) {
-	if !p.sharing.Changed || p.placing.WaitsCount()+len(p.starvation.Spared) > eagerMax && !updated {
+	if !p.shares.Changed || p.placement.WaitsCount()+len(p.preemption.Spared) > eagerMax && !updated {
 		return
 	}
-	p.sharing.Changed = false
+	p.shares.Changed = false
 	data := p.encode()
 	if bytes.Equal(data, p.saved) {
 		return
@@ -124,20 +124,20 @@ func (p *Policy) remember(d *scheduler.Decisions, updated bool) {
 
 // encode writes the memory as bytes, equal for equal memories.
 func (p *Policy) encode() []byte {
-	s := &p.starvation
+	s := &p.preemption
 	m := memory{
 		NoSuspend: s.NoSuspend, Spared: s.Spared, Leaving: s.Leaving, Starved: s.List(),
-		Collect: p.placing.Collect, Waits: p.placing.Save(waitsMax),
+		Collect: p.placement.Collect, Waits: p.placement.Save(waitsMax),
 	}
 	for id := range m.Spared {
 		if p.view.Bundle(id) == nil {
 			delete(m.Spared, id)
 		}
 	}
-	if m.Orders = p.sharing.Tree.Memory(); len(m.Orders.Clocks)+len(m.Orders.Cursors) > 0 {
-		m.renumber(&p.sharing.World)
+	if m.Orders = p.shares.Tree.Memory(); len(m.Orders.Clocks)+len(m.Orders.Cursors) > 0 {
+		m.renumber(&p.shares.World)
 	}
-	undeclared := p.sharing.Undeclared
+	undeclared := p.shares.Undeclared
 	for id := range undeclared {
 		if p.view.Job(id) == nil {
 			delete(undeclared, id) // it ended while no policy ran

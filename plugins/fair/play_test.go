@@ -44,8 +44,8 @@ func (w *play) gang(pool string, groups int, run time.Duration) scheduler.JobID 
 func (w *play) holds(pools ...string) []int {
 	n := make([]int, len(pools))
 	for i, path := range pools {
-		if x := w.Policy.sharing.Pools[path]; x != nil {
-			n[i] = x.Node.Of(w.Policy.sharing.World.Kind(scheduler.DefaultKind)).Running
+		if x := w.Policy.shares.Pools[path]; x != nil {
+			n[i] = x.Node.Of(w.Policy.shares.World.Kind(scheduler.DefaultKind)).Running
 		}
 	}
 	return n

@@ -21,9 +21,9 @@ type Policy struct {
 	env    scheduler.Environment
 
 	view       view.View
-	sharing    shares.State
-	placing    placement.State
-	starvation preemption.State
+	shares     shares.State
+	placement  placement.State
+	preemption preemption.State
 
 	saved []byte // the memory as it was saved last
 	text  []byte // of the last detail, to be written over
@@ -69,10 +69,10 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	if err := p.openTrace(&config); err != nil {
 		return scheduler.Description{}, err
 	}
-	p.sharing.Tell = func(event string, j *shares.Job) { p.trace.job(p, event, j) }
-	p.sharing.Start(&p.view, e.Kinds)
-	p.placing.Start(&p.sharing, p.starvation.Urgent)
-	p.starvation.Start(&p.sharing, e.Limits)
+	p.shares.Tell = func(event string, j *shares.Job) { p.trace.job(p, event, j) }
+	p.shares.Start(&p.view, e.Kinds)
+	p.placement.Start(&p.shares, p.preemption.Urgent)
+	p.preemption.Start(&p.shares, e.Limits)
 	p.configure(&config, p.recall(s.Now, s.Checkpoint))
 	return scheduler.Description{Name: "fair", Version: "1", Abilities: abilities(&config)}, nil
 }
@@ -95,12 +95,12 @@ func abilities(c *allocation.Config) scheduler.Ability {
 // what is remembered.
 func (p *Policy) configure(c *allocation.Config, m remembered) {
 	p.config = c
-	p.sharing.Rebuild(c)
-	p.starvation.Configure()
-	p.placing.Configure(p.env.Heartbeat, m.waits)
-	p.sharing.Sync()
-	p.sharing.Tree.Restore(m.orders)
-	p.starvation.Restore(m.starved)
+	p.shares.Rebuild(c)
+	p.preemption.Configure()
+	p.placement.Configure(p.env.Heartbeat, m.waits)
+	p.shares.Sync()
+	p.shares.Tree.Restore(m.orders)
+	p.preemption.Restore(m.starved)
 }
 
 // AssignTasks decides one round: it takes in what happened, computes shares when
@@ -114,11 +114,11 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	now := p.view.Now()
 	update := crossed(before, now, p.config.UpdateEvery)
 	if update {
-		p.starvation.Update()
+		p.preemption.Update()
 		p.trace.update(p)
 	}
 	var placed []placement.Placed
-	d.Launch, placed = p.placing.Assign(p.trace.on())
+	d.Launch, placed = p.placement.Assign(p.trace.on())
 	p.trace.placed(p, placed)
 	if crossed(before, now, p.config.PreemptEvery) {
 		p.preempt(&d)
@@ -144,50 +144,50 @@ func (p *Policy) take(r scheduler.Round, d *scheduler.Decisions) error {
 	if err := p.view.Apply(r); err != nil {
 		return err
 	}
-	p.placing.Begin()
+	p.placement.Begin()
 	for i := range r.Events {
 		p.event(r.Events[i], d)
 	}
 	for _, e := range p.view.Ended() {
-		p.sharing.Mark(shares.Of(e.Job()))
+		p.shares.Mark(shares.Of(e.Job()))
 	}
-	p.sharing.World.Offers(&p.view, r.Offers)
-	p.starvation.Settle()
-	p.sharing.Sync()
+	p.shares.World.Offers(&p.view, r.Offers)
+	p.preemption.Settle()
+	p.shares.Sync()
 	return nil
 }
 
 func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	switch e := e.(type) {
 	case scheduler.LauncherJoined:
-		p.sharing.World.Event(e)
-		p.placing.Launcher(e.Launcher)
+		p.shares.World.Event(e)
+		p.placement.Launcher(e.Launcher)
 	case scheduler.LauncherLost:
-		p.sharing.World.Event(e)
-		p.placing.Launcher(e.Launcher)
+		p.shares.World.Event(e)
+		p.placement.Launcher(e.Launcher)
 	case scheduler.LauncherDraining, scheduler.LauncherExcluded:
-		p.sharing.World.Event(e)
+		p.shares.World.Event(e)
 	case scheduler.LauncherLoad:
-		p.placing.Launcher(e.Launcher)
+		p.placement.Launcher(e.Launcher)
 	case scheduler.JobSubmitted:
-		p.sharing.Add(p.view.Job(e.Job.ID))
+		p.shares.Add(p.view.Job(e.Job.ID))
 	case scheduler.JobUpdated:
-		p.sharing.Move(e.Job)
+		p.shares.Move(e.Job)
 	case scheduler.JobFinished:
-		p.sharing.Remove(e.Job)
-		p.placing.Forget(e.Job)
+		p.shares.Remove(e.Job)
+		p.placement.Forget(e.Job)
 	case scheduler.StageGrown:
-		p.sharing.Grown(e.Job)
+		p.shares.Grown(e.Job)
 	case scheduler.BundleReady:
-		p.sharing.Mark(p.sharing.Jobs[e.Job])
+		p.shares.Mark(p.shares.Jobs[e.Job])
 	case scheduler.BundleWithdrawn:
-		p.sharing.Mark(p.sharing.Jobs[e.Job])
+		p.shares.Mark(p.shares.Jobs[e.Job])
 	case scheduler.SpeculationOffered:
-		p.sharing.Mark(p.sharing.Jobs[e.Job])
+		p.shares.Mark(p.shares.Jobs[e.Job])
 	case scheduler.AttemptSuspended:
-		p.sharing.MarkAttempt(e.Attempt)
+		p.shares.MarkAttempt(e.Attempt)
 	case scheduler.AttemptResumed:
-		p.sharing.MarkAttempt(e.Attempt)
+		p.shares.MarkAttempt(e.Attempt)
 	case scheduler.Outcome:
 		p.outcome(e)
 	case scheduler.SettingChanged:
@@ -201,13 +201,13 @@ func (p *Policy) outcome(e scheduler.Outcome) {
 	switch e.Kind {
 	case scheduler.DecisionLaunch:
 		if b := p.view.Bundle(e.Launch.Bundle); b != nil {
-			p.sharing.Mark(shares.Of(b.Job))
+			p.shares.Mark(shares.Of(b.Job))
 		}
 	case scheduler.DecisionPreempt:
 		for _, id := range e.Preempt.Victims {
-			p.sharing.MarkAttempt(id) // who is taken is not to be launched a second time any more
+			p.shares.MarkAttempt(id) // who is taken is not to be launched a second time any more
 		}
-		p.starvation.Outcome(e)
+		p.preemption.Outcome(e)
 	}
 }
 
@@ -234,7 +234,7 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 		if !abilities(&config).Has(scheduler.AbilityLoad) {
 			p.view.ForgetLoads() // nobody tells how they go on
 		}
-		p.configure(&config, remembered{orders: p.sharing.Tree.Memory(), starved: p.starvation.List()})
+		p.configure(&config, remembered{orders: p.shares.Tree.Memory(), starved: p.preemption.List()})
 		v.Abilities = abilities(&config)
 	}
 	return v
@@ -242,7 +242,7 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 
 // preempt takes slots back, or only says whose, in a dry run.
 func (p *Policy) preempt(d *scheduler.Decisions) {
-	for _, s := range p.starvation.Preempt() {
+	for _, s := range p.preemption.Preempt() {
 		p.trace.preempt(p, &s)
 		if p.config.DryRun {
 			d.Notes = append(d.Notes, scheduler.Note{
@@ -252,7 +252,7 @@ func (p *Policy) preempt(d *scheduler.Decisions) {
 			})
 			continue
 		}
-		p.placing.Visit(s.Job, scheduler.WaitPreempting)
+		p.placement.Visit(s.Job, scheduler.WaitPreempting)
 		d.Preempt = append(d.Preempt, s.Preempt)
 	}
 }
@@ -260,12 +260,12 @@ func (p *Policy) preempt(d *scheduler.Decisions) {
 // wake asks for a round at the next time at which something is due by itself: a
 // job may take slots further away, or a pool may have been starved for too long.
 func (p *Policy) wake(d *scheduler.Decisions) {
-	d.WakeAt = p.placing.NextWake()
-	if !p.starvation.May() {
+	d.WakeAt = p.placement.NextWake()
+	if !p.preemption.May() {
 		return
 	}
-	for _, k := range p.sharing.World.Order {
-		if !p.sharing.Tree.Waits(k) {
+	for _, k := range p.shares.World.Order {
+		if !p.shares.Tree.Waits(k) {
 			continue
 		}
 		every := scheduler.Time(p.config.UpdateEvery)

@@ -88,13 +88,13 @@ func TestNestedPools(t *testing.T) {
 	w.job("dept", 20, time.Minute)
 	w.job("dept/late", 20, time.Minute)
 	w.Until(2 * time.Second)
-	if w.Policy.sharing.Pools["dept/default"] == nil || w.Policy.sharing.Pools["dept/late"] == nil {
+	if w.Policy.shares.Pools["dept/default"] == nil || w.Policy.shares.Pools["dept/late"] == nil {
 		t.Errorf("pools are %v", sortedPools(w.Policy))
 	}
 }
 
 func sortedPools(p *Policy) (all []string) {
-	for _, n := range p.sharing.Tree.Pools() {
+	for _, n := range p.shares.Tree.Pools() {
 		all = append(all, n.Path)
 	}
 	return all
@@ -111,8 +111,8 @@ func TestMoveTakesEffectAtOnce(t *testing.T) {
 	w.Until(2 * time.Second)
 	w.Cluster.Update(waits, "theirs", scheduler.High)
 	w.Until(3 * time.Second)
-	j := w.Policy.sharing.Jobs[waits]
-	if w.Policy.sharing.Pools["mine"] != nil || j.Pool.Spec.Path != "theirs" || j.Node.Of(0).Weight != 2 || j.Pool.Node.Of(0).Demand() != 3 {
+	j := w.Policy.shares.Jobs[waits]
+	if w.Policy.shares.Pools["mine"] != nil || j.Pool.Spec.Path != "theirs" || j.Node.Of(0).Weight != 2 || j.Pool.Node.Of(0).Demand() != 3 {
 		t.Errorf("pools %v, the job is in %s", sortedPools(w.Policy), j.Pool.Spec.Path)
 	}
 }
@@ -129,18 +129,18 @@ func TestLimitsLetTheMostUrgentRun(t *testing.T) {
 	if x, _ := w.Policy.Explain(second); x.Reason != scheduler.WaitAtLimit || !strings.Contains(x.Detail, "(1)") {
 		t.Errorf("the second waits because %+v", x)
 	}
-	if w.Policy.sharing.Jobs[second].Node.Has(0) {
+	if w.Policy.shares.Jobs[second].Node.Has(0) {
 		t.Error("a job that may not run has a place in a queue")
 	}
 	w.Cluster.Update(second, "p", scheduler.VeryHigh)
 	w.Until(2 * time.Second)
-	if w.Policy.sharing.Jobs[first].Runnable || !w.Policy.sharing.Jobs[second].Runnable {
+	if w.Policy.shares.Jobs[first].Runnable || !w.Policy.shares.Jobs[second].Runnable {
 		t.Error("the more urgent job does not run")
 	}
 	w.wantHeld([]int{4}, "p")
 	w.Cluster.Kill(second)
 	w.Until(3 * time.Second)
-	if !w.Policy.sharing.Jobs[first].Runnable {
+	if !w.Policy.shares.Jobs[first].Runnable {
 		t.Error("the first job does not run again")
 	}
 	for range 3 {
@@ -149,7 +149,7 @@ func TestLimitsLetTheMostUrgentRun(t *testing.T) {
 	w.Until(4 * time.Second)
 	w.wantHeld([]int{1}, "q") // one slot is free; of three jobs two may run
 	n := 0
-	for _, j := range w.Policy.sharing.Jobs {
+	for _, j := range w.Policy.shares.Jobs {
 		if j.Pool.Spec.Path == "q" && j.Runnable {
 			n++
 		}
@@ -176,11 +176,11 @@ func TestDelayWaitsForTheNode(t *testing.T) {
 	}
 	free := w.job("other", 1, time.Hour)
 	w.Until(2500 * time.Millisecond)
-	if len(w.Policy.sharing.Jobs[free].Attempts()) != 1 || len(w.Policy.sharing.Jobs[id].Attempts()) != 0 {
+	if len(w.Policy.shares.Jobs[free].Attempts()) != 1 || len(w.Policy.shares.Jobs[id].Attempts()) != 0 {
 		t.Error("the slot was not left to the job behind")
 	}
 	w.Until(10 * time.Second)
-	a := w.Policy.sharing.Jobs[id].Attempts()
+	a := w.Policy.shares.Jobs[id].Attempts()
 	if len(a) != 1 {
 		t.Fatal("it still waits")
 	}
@@ -226,7 +226,7 @@ func TestGangsAreNotPostponedForEver(t *testing.T) {
 		w.Until(time.Second)
 		gang := w.gang("gang", 4, time.Hour)
 		w.Until(20 * time.Second)
-		if got := len(w.Policy.sharing.Jobs[gang].Attempts()) == 4; got != want {
+		if got := len(w.Policy.shares.Jobs[gang].Attempts()) == 4; got != want {
 			t.Errorf("%s: the gang runs: %t", settings, got)
 		}
 	}
@@ -313,16 +313,16 @@ func TestReloadedAllocations(t *testing.T) {
 		return d.Settings[0]
 	}
 	v := change(1, "<allocations>\n<pool name='a'>\n<weight>0</weight></pool></allocations>")
-	if len(v.Problems) != 1 || v.Problems[0].File != "pools" || v.Problems[0].Line != 3 || p.sharing.Pools["a"].Node.Of(0).Weight != 2 {
-		t.Errorf("verdict %+v, weight %v", v, p.sharing.Pools["a"].Node.Of(0).Weight)
+	if len(v.Problems) != 1 || v.Problems[0].File != "pools" || v.Problems[0].Line != 3 || p.shares.Pools["a"].Node.Of(0).Weight != 2 {
+		t.Errorf("verdict %+v, weight %v", v, p.shares.Pools["a"].Node.Of(0).Weight)
 	}
 	v = change(2, "\n# emptied\n")
-	if len(v.Problems) != 1 || v.Problems[0].File != "pools" || p.sharing.Pools["a"].Node.Of(0).Weight != 2 {
-		t.Errorf("emptied: verdict %+v, weight %v", v, p.sharing.Pools["a"].Node.Of(0).Weight)
+	if len(v.Problems) != 1 || v.Problems[0].File != "pools" || p.shares.Pools["a"].Node.Of(0).Weight != 2 {
+		t.Errorf("emptied: verdict %+v, weight %v", v, p.shares.Pools["a"].Node.Of(0).Weight)
 	}
 	v = change(3, "<allocations><pool name='a'><weight>5</weight></pool></allocations>")
-	if len(v.Problems) != 0 || p.sharing.Pools["a"].Node.Of(0).Weight != 5 {
-		t.Errorf("verdict %+v, weight %v", v, p.sharing.Pools["a"].Node.Of(0).Weight)
+	if len(v.Problems) != 0 || p.shares.Pools["a"].Node.Of(0).Weight != 5 {
+		t.Errorf("verdict %+v, weight %v", v, p.shares.Pools["a"].Node.Of(0).Weight)
 	}
 }
 

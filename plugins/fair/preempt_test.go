@@ -150,7 +150,7 @@ func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
 		seen := map[scheduler.BundleID]bool{}
 		for _, id := range x.Victims {
 			a := w.Policy.view.Attempt(id)
-			loses[w.Policy.sharing.Jobs[a.Job().ID()].Pool]++
+			loses[w.Policy.shares.Jobs[a.Job().ID()].Pool]++
 			if !seen[a.Bundle.ID] {
 				seen[a.Bundle.ID] = true
 				taken[a.Bundle.ID]++
@@ -158,7 +158,7 @@ func (w *play) fairTo(d scheduler.Decisions, taken map[scheduler.BundleID]int) {
 		}
 	}
 	for x, n := range loses {
-		s := x.Node.Of(w.Policy.sharing.World.Kind(scheduler.DefaultKind))
+		s := x.Node.Of(w.Policy.shares.World.Kind(scheduler.DefaultKind))
 		if s.Running-n < preemption.WholeShare(s) {
 			w.t.Fatalf("pool %s holds %d and loses %d: below its share of %v", x.Spec.Path, s.Running, n, s.Share)
 		}
@@ -255,17 +255,17 @@ func TestDryRunOnlyTells(t *testing.T) {
 // here cannot, attempts are killed.
 func TestKillsWhereNothingCanBeSuspended(t *testing.T) {
 	w := newPlay(t, "allocations: {fair-share-timeout: 1s}\npreemption: {mode: suspend, interval: 1s}")
-	if w.Policy.starvation.Mode() != scheduler.PreemptSuspend {
-		t.Fatalf("mode %s", w.Policy.starvation.Mode())
+	if w.Policy.preemption.Mode() != scheduler.PreemptSuspend {
+		t.Fatalf("mode %s", w.Policy.preemption.Mode())
 	}
 	o := scheduler.Outcome{Kind: scheduler.DecisionPreempt, Reason: scheduler.Unsupported, Preempt: scheduler.Preempt{Mode: scheduler.PreemptSuspend}}
 	d, err := w.Policy.AssignTasks(scheduler.Round{Number: 1, Now: w.Policy.view.Now(), Events: []scheduler.Event{o}})
-	if err != nil || w.Policy.starvation.Mode() != scheduler.PreemptKill || d.Checkpoint == nil {
-		t.Errorf("mode %s, checkpoint %v, %v", w.Policy.starvation.Mode(), d.Checkpoint, err)
+	if err != nil || w.Policy.preemption.Mode() != scheduler.PreemptKill || d.Checkpoint == nil {
+		t.Errorf("mode %s, checkpoint %v, %v", w.Policy.preemption.Mode(), d.Checkpoint, err)
 	}
 	again := &Policy{}
-	if _, err := again.Start(scheduler.Config{Text: []byte("preemption: {mode: suspend}")}, scheduler.Snapshot{Checkpoint: d.Checkpoint}, schedtest.Environment()); err != nil || again.starvation.Mode() != scheduler.PreemptKill {
-		t.Errorf("after a restart: mode %s, %v", again.starvation.Mode(), err)
+	if _, err := again.Start(scheduler.Config{Text: []byte("preemption: {mode: suspend}")}, scheduler.Snapshot{Checkpoint: d.Checkpoint}, schedtest.Environment()); err != nil || again.preemption.Mode() != scheduler.PreemptKill {
+		t.Errorf("after a restart: mode %s, %v", again.preemption.Mode(), err)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
+	sdkshares "github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
@@ -205,12 +205,12 @@ func (s *site) step(x step) {
 	switch x.Op {
 	case "submit":
 		s.submit(x)
-		s.p.starvation.Update()
+		s.p.preemption.Update()
 	case "advance", "tick", "update":
 		s.now = s.now.Add(time.Duration(x.Ms) * time.Millisecond)
 		s.tell()
 		if x.Op != "tick" {
-			s.p.starvation.Update()
+			s.p.preemption.Update()
 		}
 	case "heartbeat":
 		got := s.heartbeat(x.Node)
@@ -221,7 +221,7 @@ func (s *site) step(x step) {
 		s.end(x.Task, scheduler.Finished)
 	case "preemption-check":
 		s.preempt()
-		s.p.starvation.Update()
+		s.p.preemption.Update()
 	case "set-priority", "move-job":
 		j := s.jobs[x.Job]
 		if x.Op == "move-job" {
@@ -303,8 +303,8 @@ func (s *site) busy(id scheduler.LauncherID, kind string) int {
 // offer makes a round with what one node has free of one kind, and accepts the
 // first launch.
 func (s *site) offer(id scheduler.LauncherID, kind string) (task, bool) {
-	k := s.p.sharing.World.Kind(kind)
-	if s.free[id][kind] == 0 || s.p.sharing.Tree.Root().Of(k).Demand() == s.p.sharing.Tree.Root().Of(k).Running {
+	k := s.p.shares.World.Kind(kind)
+	if s.free[id][kind] == 0 || s.p.shares.Tree.Root().Of(k).Demand() == s.p.shares.Tree.Root().Of(k).Running {
 		return task{}, false
 	}
 	var r scheduler.Round
@@ -315,7 +315,7 @@ func (s *site) offer(id scheduler.LauncherID, kind string) (task, bool) {
 	slices.SortFunc(r.Offers, func(a, b scheduler.Offer) int { return int(a.Launcher) - int(b.Launcher) })
 	s.offered = id
 	d := s.take(r)
-	d.Launch, _ = s.p.placing.Assign(false)
+	d.Launch, _ = s.p.placement.Assign(false)
 	if len(d.Launch) == 0 {
 		return task{}, false
 	}
@@ -385,7 +385,7 @@ func (s *site) expect(x step) {
 		case json.Unmarshal(x.Value, &flag) == nil:
 			want = float64(b2i(flag))
 		case json.Unmarshal(x.Value, &word) == nil && x.Path[strings.Index(x.Path, "."):] == ".pool":
-			if got := s.p.sharing.Jobs[jobIn(s.t, x.Path)].Pool.Spec.Path; got != word {
+			if got := s.p.shares.Jobs[jobIn(s.t, x.Path)].Pool.Spec.Path; got != word {
 				s.t.Errorf("%s is %s, want %s", x.Path, got, word)
 			}
 			return
@@ -408,7 +408,7 @@ func (s *site) value(path string) float64 {
 	s.t.Helper()
 	parts := strings.Split(path, ".")
 	if name, ok := strings.CutPrefix(parts[0], "pool:"); ok {
-		x, k := s.p.sharing.Pools[name], s.p.sharing.World.Kind(parts[1])
+		x, k := s.p.shares.Pools[name], s.p.shares.World.Kind(parts[1])
 		if x == nil {
 			return 0 // a pool without jobs
 		}
@@ -420,10 +420,10 @@ func (s *site) value(path string) float64 {
 		case "fairShare":
 			return x.Node.Of(k).Share
 		case "tasksToPreempt":
-			return float64(s.p.starvation.Due(x, k))
+			return float64(s.p.preemption.Due(x, k))
 		}
 	}
-	j := s.p.sharing.Jobs[jobIn(s.t, path)]
+	j := s.p.shares.Jobs[jobIn(s.t, path)]
 	switch parts[1] {
 	case "initialized":
 		return float64(b2i(j.Runnable))
@@ -434,7 +434,7 @@ func (s *site) value(path string) float64 {
 	case "skipped":
 		return float64(b2i(j.Wait.Skipped))
 	}
-	k := s.p.sharing.World.Kind(parts[1])
+	k := s.p.shares.World.Kind(parts[1])
 	switch parts[2] {
 	case "running":
 		return float64(j.Node.Of(k).Running)
@@ -449,10 +449,10 @@ func (s *site) value(path string) float64 {
 
 // jobShare divides a pool's share among its jobs.
 func (s *site) jobShare(j *shares.Job, k pooltree.Kind) float64 {
-	var sharers []shares.Sharer
+	var sharers []sdkshares.Sharer
 	at := 0
 	for _, v := range s.p.view.Jobs() {
-		other := s.p.sharing.Jobs[v.ID()]
+		other := s.p.shares.Jobs[v.ID()]
 		if other.Pool != j.Pool {
 			continue
 		}
@@ -461,5 +461,5 @@ func (s *site) jobShare(j *shares.Job, k pooltree.Kind) float64 {
 		}
 		sharers = append(sharers, other.Node.Of(k).Sharer())
 	}
-	return shares.Divide(j.Pool.Node.Of(k).Share, sharers)[at]
+	return sdkshares.Divide(j.Pool.Node.Of(k).Share, sharers)[at]
 }

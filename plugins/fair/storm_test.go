@@ -86,8 +86,8 @@ func playStorm(t *testing.T, seed uint64) (sets int) {
 	if after := len(w.sets()); after > before {
 		t.Errorf("%d preemptions in the first %s, and %d more until %s:\n%s", before, settled, after-before, watched, settings)
 	}
-	k := w.Policy.sharing.World.Kind(scheduler.DefaultKind)
-	for _, n := range w.Policy.sharing.Tree.Pools() {
+	k := w.Policy.shares.World.Kind(scheduler.DefaultKind)
+	for _, n := range w.Policy.shares.Tree.Pools() {
 		if s := n.Of(k); single && s.Running < s.Guaranteed() {
 			t.Errorf("pool %s holds %d slots, want %d of its minimum of %d:\n%s%s", n.Path, s.Running, s.Guaranteed(), s.Min, w.world(), settings)
 		}
@@ -98,11 +98,11 @@ func playStorm(t *testing.T, seed uint64) (sets int) {
 // world shows what pools hold, for a failure.
 func (w *play) world() string {
 	var s strings.Builder
-	k := w.Policy.sharing.World.Kind(scheduler.DefaultKind)
-	for _, n := range w.Policy.sharing.Tree.Pools() {
+	k := w.Policy.shares.World.Kind(scheduler.DefaultKind)
+	for _, n := range w.Policy.shares.Tree.Pools() {
 		x := n.Of(k)
 		fmt.Fprintf(&s, "%s: holds %d of %d wanted, minimum %d of %d, share %.2f %s\n", n.Path, x.Running, x.Demand(), x.Guaranteed(), x.Min, x.Share,
-			w.Policy.starvation.Exhausted(w.Policy.sharing.Pools[n.Path], k))
+			w.Policy.preemption.Exhausted(w.Policy.shares.Pools[n.Path], k))
 	}
 	return s.String()
 }

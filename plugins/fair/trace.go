@@ -154,10 +154,10 @@ func (t *tracer) update(p *Policy) {
 	if !t.on() || p.config.Preemption == allocation.PreemptOff {
 		return
 	}
-	for _, s := range p.starvation.List() {
-		x, k := p.sharing.Pools[s.Pool], p.sharing.World.Kind(s.Kind)
+	for _, s := range p.preemption.List() {
+		x, k := p.shares.Pools[s.Pool], p.shares.World.Kind(s.Kind)
 		r := t.pool(p, "starved", x, k)
-		r.MinSince, r.ShareOf, r.Due = s.Since.Min, s.Since.Fair, p.starvation.Due(x, k)
+		r.MinSince, r.ShareOf, r.Due = s.Since.Min, s.Since.Fair, p.preemption.Due(x, k)
 		t.write(&r)
 	}
 }
@@ -165,7 +165,7 @@ func (t *tracer) update(p *Policy) {
 func (t *tracer) pool(p *Policy, event string, x *shares.Pool, k pooltree.Kind) record {
 	s := x.Node.Of(k)
 	return record{
-		At: p.view.Now(), Event: event, Pool: x.Spec.Path, Kind: p.sharing.World.Kinds[k], Weight: s.Weight, Min: s.Min, Max: s.Max,
+		At: p.view.Now(), Event: event, Pool: x.Spec.Path, Kind: p.shares.World.Kinds[k], Weight: s.Weight, Min: s.Min, Max: s.Max,
 		Running: s.Running, Demand: s.Demand(), Share: s.Share, Jobs: x.Node.Jobs(),
 	}
 }
@@ -202,17 +202,17 @@ func (t *tracer) round(p *Policy, r scheduler.Round, d *scheduler.Decisions) {
 
 // dump writes every pool, and every job that has waited for locality.
 func (t *tracer) dump(p *Policy) {
-	for _, n := range p.sharing.Tree.Pools() {
-		for _, k := range p.sharing.World.Order {
-			r := t.pool(p, "pool", p.sharing.Pools[n.Path], k)
+	for _, n := range p.shares.Tree.Pools() {
+		for _, k := range p.shares.World.Order {
+			r := t.pool(p, "pool", p.shares.Pools[n.Path], k)
 			t.write(&r)
 		}
 	}
-	for _, id := range p.placing.Waits() {
-		j := p.sharing.Jobs[id]
+	for _, id := range p.placement.Waits() {
+		j := p.shares.Jobs[id]
 		t.write(&record{
 			At: p.view.Now(), Event: "waiting", Job: id.String(), Pool: j.Pool.Spec.Path,
-			Locality: j.Wait.Allowed(p.view.Now(), p.placing.Limits).String(), Waited: j.Wait.Total(p.view.Now()).String(),
+			Locality: j.Wait.Allowed(p.view.Now(), p.placement.Limits).String(), Waited: j.Wait.Total(p.view.Now()).String(),
 		})
 	}
 }

@@ -32,7 +32,7 @@ func TestUndeclaredPoolsAreRefusedFromNowOn(t *testing.T) {
 	where := func(want map[scheduler.JobID]string) {
 		t.Helper()
 		got := map[scheduler.JobID]string{}
-		for id, j := range w.Policy.sharing.Jobs {
+		for id, j := range w.Policy.shares.Jobs {
 			got[id] = j.Pool.Spec.Path
 		}
 		if !reflect.DeepEqual(got, want) {
@@ -120,7 +120,7 @@ func TestAPoolThatIsAMistake(t *testing.T) {
 	if len(refused) != 1 || refused[0].Job != mistaken || !strings.Contains(refused[0].Reason, `pool "knwon" is not declared`) || !strings.Contains(refused[0].Reason, "known") {
 		t.Errorf("refused: %+v", refused)
 	}
-	if jobs := w.Policy.sharing.Jobs; len(jobs) != 2 || jobs[known] == nil || jobs[unnamed] == nil || jobs[unnamed].Pool.Spec.Path == "" {
+	if jobs := w.Policy.shares.Jobs; len(jobs) != 2 || jobs[known] == nil || jobs[unnamed] == nil || jobs[unnamed].Pool.Spec.Path == "" {
 		t.Errorf("there are jobs %v", jobs)
 	}
 }

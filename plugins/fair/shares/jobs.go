@@ -20,7 +20,7 @@ type Job struct {
 	Runnable bool   // its pool's and user's limits let it run
 	Refused  string // the pool that it was moved to and is not in, because that is not declared; "": none
 
-	// Of package placing: how long the job has waited for locality, and why it was asked
+	// Of package placement: how long the job has waited for locality, and why it was asked
 	// in vain in the present round; none when it was not.
 	Wait locality.Wait
 	Vain scheduler.WaitReason
