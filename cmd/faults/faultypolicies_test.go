@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/faultypolicies"
 )
 
-// The manager survives every policy of the zoo: the job ends with the right
+// The manager survives every faulty policy: the job ends with the right
 // output, and log, status and metrics say what happened.
 func TestZoo(t *testing.T) {
 	for _, a := range faultypolicies.All() {

@@ -24,7 +24,7 @@ var (
 	replayFlag = flag.Int("replay", 0, "with -seed: replay the log each so many steps; 0 is the usual number")
 )
 
-// usable are the zoo's bad policies that answer at all: what hangs or answers
+// usable are the faulty policies that answer at all: what hangs or answers
 // too much is the policy host's to stop.
 var usable = []string{
 	"does nothing", "launches twice", "launches half a bundle", "unknown ids", "beyond the offer", "preempts for ever",

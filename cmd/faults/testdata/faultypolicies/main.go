@@ -1,4 +1,4 @@
-// Zoo is a plug-in with the bad policy that its own file name names, with - for
+// Faultypolicies is a plug-in with the faulty policy that its own file name names, with - for
 // spaces: a test links the binary under the names it wants.
 package main
 

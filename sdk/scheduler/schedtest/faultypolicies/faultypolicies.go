@@ -15,10 +15,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Animal is one bad policy.
-type Animal struct {
+// FaultyPolicy is one bad policy.
+type FaultyPolicy struct {
 	Name string
-	// New returns a policy. Policies of one Animal share what makes them differ
+	// New returns a policy. Policies of one FaultyPolicy share what makes them differ
 	// from each other, where that is what is wrong with them.
 	New func() scheduler.TaskScheduler
 	// Caught is part of what the conformance kit says of it.
@@ -28,9 +28,9 @@ type Animal struct {
 	Ends bool
 }
 
-// All returns the zoo. The hanging one ends its calls when it is terminated.
-func All() []Animal {
-	return []Animal{
+// All returns all faulty policies. The hanging one ends its calls when it is terminated.
+func All() []FaultyPolicy {
+	return []FaultyPolicy{
 		{"does nothing", func() scheduler.TaskScheduler {
 			return tamed(func(_ scheduler.Round, d *scheduler.Decisions) { *d = scheduler.Decisions{} })
 		}, "never ended", false},

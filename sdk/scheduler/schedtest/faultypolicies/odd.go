@@ -14,9 +14,9 @@ import (
 
 // Odd are policies that keep all rules, and waste what they have. The kit passes them
 // with a warning, of which Caught is part.
-func Odd() []Animal {
+func Odd() []FaultyPolicy {
 	plain := func(*view.View, scheduler.Round, *scheduler.Decisions) {}
-	return []Animal{
+	return []FaultyPolicy{
 		odd("never preempted", policies.Delay, 0, plain),
 		odd("never used a reservation", policies.Gang, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
 			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Reserved(v.Bundle(l.Bundle).Job.ID()) })
@@ -137,8 +137,8 @@ type seer struct {
 	spoil func(*view.View, scheduler.Round, *scheduler.Decisions)
 }
 
-func odd(caught string, good func() scheduler.TaskScheduler, also scheduler.Ability, spoil func(*view.View, scheduler.Round, *scheduler.Decisions)) Animal {
-	return Animal{caught, func() scheduler.TaskScheduler {
+func odd(caught string, good func() scheduler.TaskScheduler, also scheduler.Ability, spoil func(*view.View, scheduler.Round, *scheduler.Decisions)) FaultyPolicy {
+	return FaultyPolicy{caught, func() scheduler.TaskScheduler {
 		return &seer{TaskScheduler: good(), also: also, spoil: spoil}
 	}, caught, true}
 }

@@ -10,16 +10,16 @@ import (
 )
 
 // Pagers are policies that decide well, and whose pages beside the log are wrong.
-func Pagers() []Animal {
-	page := func(caught string, answer func(*pager, scheduler.PageAsked) (scheduler.Answer, error)) Animal {
-		return Animal{caught, func() scheduler.TaskScheduler {
+func Pagers() []FaultyPolicy {
+	page := func(caught string, answer func(*pager, scheduler.PageAsked) (scheduler.Answer, error)) FaultyPolicy {
+		return FaultyPolicy{caught, func() scheduler.TaskScheduler {
 			return &pager{TaskScheduler: policies.Remember(), answer: answer}
 		}, caught, true}
 	}
 	text := func(format string, args ...any) (scheduler.Answer, error) {
 		return scheduler.Answer{Status: 200, ContentType: "text/plain", Body: fmt.Appendf(nil, format, args...)}, nil
 	}
-	return []Animal{
+	return []FaultyPolicy{
 		page("decided", func(p *pager, _ scheduler.PageAsked) (scheduler.Answer, error) {
 			p.asked++ // and later launches something else
 			return text("fine")

@@ -10,11 +10,11 @@ import (
 
 // Misshown are policies that decide well and show nonsense: a field of a status, of an
 // explanation, of an answer. A manager shows what it can of that, and is not harmed.
-func Misshown() []Animal {
-	pool := func(caught string, spoil func(*scheduler.PoolStatus)) Animal {
+func Misshown() []FaultyPolicy {
+	pool := func(caught string, spoil func(*scheduler.PoolStatus)) FaultyPolicy {
 		return shows(`Status can't be shown: pool 0 ("a"): `+caught, func(s *scheduler.Status) { spoil(&s.Pools[0]) })
 	}
-	return []Animal{
+	return []FaultyPolicy{
 		pool("Weight is +Inf", func(p *scheduler.PoolStatus) { p.Weight = math.Inf(1) }),
 		pool("Weight is -1", func(p *scheduler.PoolStatus) { p.Weight = -1 }),
 		pool("MinShare is -2", func(p *scheduler.PoolStatus) { p.MinShare = -2 }),
@@ -86,20 +86,20 @@ type shower struct {
 }
 
 // shows spoils a status of one pool and one fact.
-func shows(caught string, spoil func(*scheduler.Status)) Animal {
-	return Animal{caught, func() scheduler.TaskScheduler {
+func shows(caught string, spoil func(*scheduler.Status)) FaultyPolicy {
+	return FaultyPolicy{caught, func() scheduler.TaskScheduler {
 		return shower{policies.Remember(), spoil, func(*scheduler.Explanation) {}}
 	}, caught, true}
 }
 
-func explains(caught string, spoil func(*scheduler.Explanation)) Animal {
-	return Animal{caught, func() scheduler.TaskScheduler {
+func explains(caught string, spoil func(*scheduler.Explanation)) FaultyPolicy {
+	return FaultyPolicy{caught, func() scheduler.TaskScheduler {
 		return shower{policies.Remember(), func(*scheduler.Status) {}, spoil}
 	}, "can't be shown: " + caught, true}
 }
 
-func answers(caught string, good func() scheduler.TaskScheduler, spoil func(scheduler.Round, *scheduler.Decisions)) Animal {
-	return Animal{caught, func() scheduler.TaskScheduler { return creature{good(), spoil} }, caught, true}
+func answers(caught string, good func() scheduler.TaskScheduler, spoil func(scheduler.Round, *scheduler.Decisions)) FaultyPolicy {
+	return FaultyPolicy{caught, func() scheduler.TaskScheduler { return creature{good(), spoil} }, caught, true}
 }
 
 // Status is spoilt.
