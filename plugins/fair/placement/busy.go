@@ -24,7 +24,7 @@ const busyNamed = 3
 func (b *busy) start(m LoadManager, v *view.View) {
 	for _, id := range b.launchers {
 		if l := v.Launcher(id); l != nil {
-			v.SetAside(l, false)
+			v.Withhold(l, false)
 		}
 	}
 	*b = busy{}
@@ -52,7 +52,7 @@ func (b *busy) changed(v *view.View, id scheduler.LauncherID) {
 		b.launchers = slices.Delete(b.launchers, i, i+1)
 	}
 	if l != nil {
-		v.SetAside(l, refused)
+		v.Withhold(l, refused)
 	}
 }
 
@@ -72,7 +72,7 @@ func (b *busy) byOthers(v *view.View) []scheduler.LauncherID {
 // withheldAll notes for whom it is that nothing is free but on refused launchers:
 // the job that comes first. Nobody else is asked where there is nothing to give.
 func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
-	if a.View.Aside(name) == 0 || a.View.FreeSlots(name) > 0 {
+	if a.View.Withheld(name) == 0 || a.View.FreeSlots(name) > 0 {
 		return
 	}
 	if n := a.Tree.Next(k); n != nil {
@@ -82,7 +82,7 @@ func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
 
 // detail says which free slots of a kind are kept from a job, "" when none are.
 func (b *busy) detail(v *view.View, kind scheduler.SlotKind) string {
-	n := v.Aside(kind)
+	n := v.Withheld(kind)
 	if n == 0 {
 		return ""
 	}

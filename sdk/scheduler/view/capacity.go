@@ -29,8 +29,8 @@ type seat struct {
 	going    going                   // would be suspended
 	reserved []scheduler.Reservation // replaced, never changed in place
 	closed   bool                    // what is free is for what is suspended there alone
-	aside    bool                    // see SetAside
-	kept     []scheduler.SlotCount   // the last offer's free slots, when it is aside
+	withheld bool                    // see Withhold
+	kept     []scheduler.SlotCount   // the last offer's free slots, when it is withheld
 }
 
 // roomy says whether a slot of a kind is free for something new.
@@ -41,8 +41,8 @@ func (s *seat) prefetch() byte { return prefetch.At(s.free, 0) }
 
 // kindFree is what is free of one kind.
 type kindFree struct {
-	total     int // free and not reserved, on all launchers that are not aside
-	aside     int // the same on those that are
+	total     int // free and not reserved, on all launchers that are not withheld
+	withheld  int // the same on those that are
 	forResume int // free on those that are closed, for what is suspended there
 	miss      miss
 }
@@ -111,7 +111,7 @@ func (c *capacity) refill(l *Launcher) {
 		c.setFree(l, k, 0)
 	}
 	for _, f := range l.seat.kept {
-		c.kinds[c.kind(f.Kind)].aside -= f.Count
+		c.kinds[c.kind(f.Kind)].withheld -= f.Count
 	}
 	l.seat.kept = nil
 	free := l.Offer.Free
@@ -119,12 +119,12 @@ func (c *capacity) refill(l *Launcher) {
 	switch {
 	case l.seat.closed:
 		free, l.seat.memory = l.Offer.ForResume, l.Offer.ForResumeMemory
-	case l.seat.aside:
+	case l.seat.withheld:
 		l.seat.kept = free
 	}
 	for _, f := range free {
 		if k := c.kind(f.Kind); l.seat.kept != nil {
-			c.kinds[k].aside += f.Count
+			c.kinds[k].withheld += f.Count
 		} else {
 			c.setFree(l, k, f.Count)
 		}
@@ -172,25 +172,25 @@ func (c *capacity) setFree(l *Launcher, kind, n int) {
 	}
 }
 
-// SetAside says whether a launcher's slots are left out of all that finds room, but
+// Withhold says whether a launcher's slots are left out of all that finds room, but
 // for what is reserved for the job in question. It holds until it is said again, over
 // rounds too, so that a launcher that is to get nothing for a while costs nothing
-// meanwhile. One that joins is not aside. What was taken tentatively is given back, on
+// meanwhile. One that joins is not withheld. What was taken tentatively is given back, on
 // all launchers: say it before.
-func (c *capacity) SetAside(l *Launcher, aside bool) {
-	if l.seat.aside == aside {
+func (c *capacity) Withhold(l *Launcher, withheld bool) {
+	if l.seat.withheld == withheld {
 		return
 	}
 	c.Undo(0)
-	l.seat.aside = aside
+	l.seat.withheld = withheld
 	c.refill(l)
 }
 
-// Aside returns how many slots of a kind are free on launchers that are aside, and
+// Withheld returns how many slots of a kind are free on launchers that are withheld, and
 // reserved for nobody.
-func (c *capacity) Aside(kind scheduler.SlotKind) int {
+func (c *capacity) Withheld(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {
-		return c.kinds[n].aside
+		return c.kinds[n].withheld
 	}
 	return 0
 }
@@ -206,7 +206,7 @@ func (c *capacity) FreeForResume(kind scheduler.SlotKind) int {
 }
 
 // FreeSlots returns how many slots of a kind are free and not reserved on all
-// launchers that are not aside, less what is taken tentatively.
+// launchers that are not withheld, less what is taken tentatively.
 func (c *capacity) FreeSlots(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {
 		return c.kinds[n].total

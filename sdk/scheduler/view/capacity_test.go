@@ -9,7 +9,7 @@ import (
 )
 
 // What is free of a kind in all is what is free on each launcher, and Undo goes back to
-// it, whatever was taken, given, offered, set aside and closed.
+// it, whatever was taken, given, offered, withheld and closed.
 func TestCapacityAddsUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var c capacity
@@ -20,9 +20,9 @@ func TestCapacityAddsUp(t *testing.T) {
 	c.launchersChanged(list)
 	kinds := []scheduler.SlotKind{"map", "reduce"}
 	type sums struct {
-		Free, Aside [2]int
-		Memory      []int64
-		Own         []int // what bundle 2 of job 1 may draw on
+		Free, Withheld [2]int
+		Memory         []int64
+		Own            []int // what bundle 2 of job 1 may draw on
 	}
 	sum := func() (s sums) {
 		for _, l := range list {
@@ -30,14 +30,14 @@ func TestCapacityAddsUp(t *testing.T) {
 				slots, _ := c.Room(l, 0, kind)
 				own, memory := c.RoomFor(l, &Bundle{ID: 2, Job: &Job{Info: scheduler.Job{ID: 1}}}, kind)
 				s.Free[k], s.Own, s.Memory = s.Free[k]+slots, append(s.Own, own), append(s.Memory, memory)
-				if l.seat.aside && !l.seat.closed {
-					s.Aside[k] += countOf(l.Offer.Free, kind)
+				if l.seat.withheld && !l.seat.closed {
+					s.Withheld[k] += countOf(l.Offer.Free, kind)
 				}
 			}
 		}
 		for k, kind := range kinds {
-			if c.FreeSlots(kind) != s.Free[k] || c.Aside(kind) != s.Aside[k] {
-				t.Fatalf("%s: %d free and %d aside, want %d and %d", kind, c.FreeSlots(kind), c.Aside(kind), s.Free[k], s.Aside[k])
+			if c.FreeSlots(kind) != s.Free[k] || c.Withheld(kind) != s.Withheld[k] {
+				t.Fatalf("%s: %d free and %d withheld, want %d and %d", kind, c.FreeSlots(kind), c.Withheld(kind), s.Free[k], s.Withheld[k])
 			}
 		}
 		return s
@@ -47,7 +47,7 @@ func TestCapacityAddsUp(t *testing.T) {
 		l := list[rng.IntN(len(list))]
 		switch rng.IntN(4) {
 		case 0:
-			c.SetAside(l, rng.IntN(2) == 0)
+			c.Withhold(l, rng.IntN(2) == 0)
 		case 1:
 			c.Undo(0)
 			c.close(l, rng.IntN(2) == 0)

@@ -436,7 +436,7 @@ func TestClosedLaunchers(t *testing.T) {
 			_, near := v.FitNear(b, scheduler.NodeLocal)
 			_, on := v.FitOn(v.Launcher(1), b)
 			hosts, racks := v.NearRoom(v.Job(1), "default")
-			if n := v.FreeSlots("default") + v.Aside("default") + len(hosts) + len(racks); n != 0 || near || on || v.FreeForResume("default") != again {
+			if n := v.FreeSlots("default") + v.Withheld("default") + len(hosts) + len(racks); n != 0 || near || on || v.FreeForResume("default") != again {
 				t.Errorf("%s: something finds room, or %d slots are free for what is suspended, want %d", what, v.FreeForResume("default"), again)
 			}
 		}

@@ -33,22 +33,22 @@ func TestLoadsAreUnknownUntilTold(t *testing.T) {
 	}
 }
 
-// A launcher that is aside gives nothing, over rounds and whatever it offers, but
+// A launcher that is withheld gives nothing, over rounds and whatever it offers, but
 // what is reserved; one that comes back from a loss is not.
 func TestAside(t *testing.T) {
 	v := cluster(t)
 	b := ready(t, v, 1, group(1))
-	want := func(when string, free, gpu, aside int) {
+	want := func(when string, free, gpu, withheld int) {
 		t.Helper()
-		if f, g, a := v.FreeSlots("default"), v.FreeSlots("gpu"), v.Aside("default"); f != free || g != gpu || a != aside {
-			t.Errorf("%s: %d default and %d gpu slots are free and %d aside, want %d, %d and %d", when, f, g, a, free, gpu, aside)
+		if f, g, a := v.FreeSlots("default"), v.FreeSlots("gpu"), v.Withheld("default"); f != free || g != gpu || a != withheld {
+			t.Errorf("%s: %d default and %d gpu slots are free and %d withheld, want %d, %d and %d", when, f, g, a, free, gpu, withheld)
 		}
 	}
 	want("at first", 8, 1, 0)
 	for _, l := range v.Launchers() {
-		v.SetAside(l, true)
+		v.Withhold(l, true)
 	}
-	want("all are aside", 0, 0, 8)
+	want("all are withheld", 0, 0, 8)
 	wantFit(t, v, b)
 	apply(t, v, scheduler.Round{Number: 9, Offers: []scheduler.Offer{{
 		Launcher: 4, Memory: 10, Free: []scheduler.SlotCount{{Kind: "default", Count: 1}, {Kind: "gpu", Count: 1}},
@@ -56,11 +56,11 @@ func TestAside(t *testing.T) {
 	}}})
 	want("after an offer", 0, 0, 7)
 	wantFit(t, v, b, 4)
-	v.SetAside(v.Launcher(2), false)
-	v.SetAside(v.Launcher(4), false)
+	v.Withhold(v.Launcher(2), false)
+	v.Withhold(v.Launcher(4), false)
 	want("two are not any more", 3, 1, 4)
 	if !v.FitEver(b) {
-		t.Error("FitEver leaves out what is aside")
+		t.Error("FitEver leaves out what is withheld")
 	}
 	apply(t, v, scheduler.Round{Number: 10, Events: []scheduler.Event{scheduler.LauncherLost{Launcher: 1}}})
 	want("one is lost", 3, 1, 2)

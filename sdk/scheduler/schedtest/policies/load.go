@@ -19,7 +19,7 @@ func Load() scheduler.TaskScheduler {
 		busy := 0
 		for _, l := range p.Launchers() {
 			over := l.CPULoad > loadMax || l.MemoryLoad > loadMax
-			p.SetAside(l, over)
+			p.Withhold(l, over)
 			if over {
 				busy++
 			}
