@@ -20,7 +20,7 @@ func (d *assignment) place() {
 		Levels:   func(launch int) int { return d.levels[launch] },
 		Optional: func(launch int) bool { return launch >= firm },
 		Swapped: func(out, in *view.Bundle) {
-			d.book.TakeBack(d.book.StageOf(out), out)
+			d.book.CancelLaunch(d.book.StageOf(out), out)
 			d.book.Given(d.book.StageOf(in), in)
 		},
 	}, d.launches)
@@ -73,7 +73,7 @@ func (d *assignment) offerOf(s *stage) {
 func (d *assignment) drop(launch int) {
 	b := d.view.Bundle(d.launches[launch].Bundle)
 	s := of(d.book.StageOf(b))
-	d.book.TakeBack(s.Stage, b)
+	d.book.CancelLaunch(s.Stage, b)
 	s.granted -= gangs.Slots(b, s.kind.name)
 	s.launched--
 	d.launches, d.levels = slices.Delete(d.launches, launch, launch+1), slices.Delete(d.levels, launch, launch+1)

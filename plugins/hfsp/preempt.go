@@ -167,7 +167,7 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 			continue
 		}
 		for _, a := range v.Attempts {
-			d.view.GiveBack(a, mode == scheduler.PreemptSuspend)
+			d.view.Release(a, mode == scheduler.PreemptSuspend)
 			p.Victims = append(p.Victims, a.ID)
 		}
 		v.Turn = d.view.Round()

@@ -110,8 +110,8 @@ func (b *Book) Given(s *Stage, x *view.Bundle) {
 	}
 }
 
-// TakeBack notes that a bundle is not launched in this round after all.
-func (b *Book) TakeBack(s *Stage, x *view.Bundle) {
+// CancelLaunch notes that a bundle is not launched in this round after all.
+func (b *Book) CancelLaunch(s *Stage, x *view.Bundle) {
 	if i, found := s.ready.find(x.ID); found {
 		s.ready.entries[i].given = 0
 	}

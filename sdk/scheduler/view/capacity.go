@@ -356,9 +356,9 @@ func (c *capacity) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, 
 	c.setFree(l, kind, l.seat.free[kind]-slots)
 }
 
-// giveBack adds to what is tentatively free at a launcher what a group that runs there would
+// release adds to what is tentatively free at a launcher what a group that runs there would
 // leave, were it suspended or ended, or one that is suspended and would end.
-func (c *capacity) giveBack(l *Launcher, g *scheduler.Group, suspended, suspend bool) {
+func (c *capacity) release(l *Launcher, g *scheduler.Group, suspended, suspend bool) {
 	slots, memory, parked := g.Slots, g.Memory, l.seat.parked
 	switch {
 	case suspended:
@@ -375,7 +375,7 @@ func (c *capacity) giveBack(l *Launcher, g *scheduler.Group, suspended, suspend 
 }
 
 // goes counts a group in that would be suspended, and gives nothing.
-func (c *capacity) goes(l *Launcher, g *scheduler.Group) {
+func (c *capacity) countSuspending(l *Launcher, g *scheduler.Group) {
 	c.note(l, g.Kind)
 	l.seat.going = going{l.seat.going.n + 1, l.seat.going.memory + g.Memory}
 }
@@ -388,7 +388,7 @@ func (c *capacity) maySuspend(l *Launcher, n int, memory int64, most scheduler.L
 }
 
 // Give adds slots and memory to what is tentatively free at a launcher. What preemptions
-// set free is GiveBack's.
+// set free is Release's.
 func (c *capacity) Give(l *Launcher, kind scheduler.SlotKind, slots int, memory int64) {
 	k := c.note(l, kind)
 	l.seat.memory += memory
@@ -409,7 +409,7 @@ func (c *capacity) note(l *Launcher, kind scheduler.SlotKind) int {
 // Mark returns a point to which Undo can go back.
 func (c *capacity) Mark() int { return len(c.journal) }
 
-// Undo takes back every Take, Give, GiveBack and Fit since the mark.
+// Undo takes back every Take, Give, Release and Fit since the mark.
 func (c *capacity) Undo(mark int) {
 	j := c.journal
 	for _, x := range slices.Backward(j[mark:]) {

@@ -380,11 +380,11 @@ func TestMemoryInSwap(t *testing.T) {
 		}
 	}
 	mark := v.Mark()
-	v.GiveBack(v.Attempt(1), true)
+	v.Release(v.Attempt(1), true)
 	has("one is suspended", 2, 4)
-	v.GiveBack(v.Attempt(2), true)
+	v.Release(v.Attempt(2), true)
 	has("a second, half of it", 3, 6)
-	v.GiveBack(v.Attempt(3), false)
+	v.Release(v.Attempt(3), false)
 	has("the third is killed", 4, 10)
 	v.Undo(mark)
 	has("none", 1, 0)
@@ -402,7 +402,7 @@ func TestMemoryInSwap(t *testing.T) {
 	}
 	has("the second does not", 2, 1)
 	v.Undo(mark)
-	v.GiveBack(v.Attempt(1), false)
+	v.Release(v.Attempt(1), false)
 	has("the first is killed, of which the second has two bytes of swap", 3, 5)
 	if v.TakeForResume(v.Attempt(2)); v.Launcher(1).Swap != 6 {
 		t.Error("it has other swap")
@@ -496,7 +496,7 @@ func TestMaySuspend(t *testing.T) {
 	may("12 bytes of 11", false, 3, 39, 4)
 	may("a fourth with it of three", false, 3, 100, 4, 5)
 	may("no bounds", true, 0, 0, 4, 5)
-	for what, more := range map[string]func(*Attempt){"leaves": func(a *Attempt) { v.GiveBack(a, true) }, "leaves something that counts for nothing": v.Goes} {
+	for what, more := range map[string]func(*Attempt){"leaves": func(a *Attempt) { v.Release(a, true) }, "leaves something that counts for nothing": v.CountSuspending} {
 		mark := v.Mark()
 		more(v.Attempt(5))
 		may("a fourth of four, as one "+what, true, 4, 100, 4)

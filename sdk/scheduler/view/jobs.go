@@ -85,9 +85,9 @@ func (js *jobs) Launch(b *Bundle, where []scheduler.LauncherID) scheduler.Launch
 	return scheduler.Launch{Bundle: b.ID, Launchers: where}
 }
 
-// TakeBack takes back the decision to launch a bundle: Ready and its siblings walk it again. What
+// CancelLaunch takes back the decision to launch a bundle: Ready and its siblings walk it again. What
 // was taken for it stays taken.
-func (js *jobs) TakeBack(b *Bundle) { b.given = 0 }
+func (js *jobs) CancelLaunch(b *Bundle) { b.given = 0 }
 
 // forgetJobs forgets all.
 func (js *jobs) forgetJobs() { *js = jobs{turn: js.turn + 1} }

@@ -6,11 +6,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TakeForResume takes what a suspended attempt needs to go on, and with it all that was
-// launched together: their slots, where they are, and what memory they have in swap, from what is reserved for their bundle
-// alone first, then from what is free. It returns false, and takes nothing, when there is
-// not that much, or one of them is not suspended, goes on already, or is being preempted.
-// Call it once for each launch of a bundle: a second call takes as much once more.
+// TakeForResume takes what a suspended attempt and all attempts launched with it need to run
+// again: their slots, and as much memory as they have in swap, on the launchers where they are.
+// It draws on what is reserved for their bundle first, then on what is free. It returns false,
+// and takes nothing, if there is too little, or if one of them is not suspended, is resuming
+// already, or is being preempted. Call it once for each launch of a bundle: each call takes.
 func (v *View) TakeForResume(a *Attempt) bool {
 	mark := v.Mark()
 	for x := range a.together {
@@ -23,25 +23,26 @@ func (v *View) TakeForResume(a *Attempt) bool {
 	return true
 }
 
-// GiveBack adds to what is tentatively free what a live attempt would leave, were it
-// suspended or else ended: its slots, and its memory, or as much of that as goes to swap. Of
-// one that is suspended, and can only be ended, it is what of its memory is not in swap.
-func (v *View) GiveBack(a *Attempt, suspend bool) {
+// Release frees tentatively what a live attempt holds, as if it were suspended or, with suspend
+// false, ended: its slots, and its memory. Suspended, only the memory that fits in swap becomes
+// free. A suspended attempt can only be ended, which frees its memory outside swap.
+func (v *View) Release(a *Attempt, suspend bool) {
 	if l := v.Launcher(a.Launcher); l != nil {
-		v.giveBack(l, a.Need, a.State == Suspended && !a.Resuming, suspend)
+		v.release(l, a.Need, a.State == Suspended && !a.Resuming, suspend)
 	}
 }
 
-// Goes is GiveBack of one that would be suspended, when what it leaves is not to be counted
-// as free: it counts for MaySuspend alone.
-func (v *View) Goes(a *Attempt) {
+// CountSuspending counts an attempt that would be suspended for MaySuspend, and frees nothing of
+// what it holds.
+func (v *View) CountSuspending(a *Attempt) {
 	if l := v.Launcher(a.Launcher); l != nil {
-		v.goes(l, a.Need)
+		v.countSuspending(l, a.Need)
 	}
 }
 
-// MaySuspend says whether attempts may be suspended within the manager's bounds, all of them:
-// beside what is suspended on their launchers, is about to be, and would be (GiveBack).
+// MaySuspend says whether all these attempts may be suspended within the manager's bounds. It
+// counts what is suspended on their launchers, what is being suspended, and what Release and
+// CountSuspending counted.
 func (v *View) MaySuspend(list []*Attempt, most scheduler.Limits) bool {
 	for _, a := range list {
 		l := v.Launcher(a.Launcher)

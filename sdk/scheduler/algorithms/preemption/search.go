@@ -99,9 +99,9 @@ func (s Search) free(v []*view.Attempt) {
 	for _, a := range v {
 		switch {
 		case s.usable(a):
-			s.View.GiveBack(a, s.Suspend)
+			s.View.Release(a, s.Suspend)
 		case s.Suspend:
-			s.View.Goes(a)
+			s.View.CountSuspending(a)
 		}
 	}
 }

@@ -178,7 +178,7 @@ func (p *base) victimsFor(b *view.Bundle, candidates []*view.Attempt, suspend bo
 		if suspend && !p.MaySuspend([]*view.Attempt{a}, p.limits) {
 			continue
 		}
-		p.GiveBack(a, suspend)
+		p.Release(a, suspend)
 		victims = append(victims, a.ID)
 		if where, ok := p.Fit(b); ok {
 			return victims, where

@@ -78,7 +78,7 @@ func (p *base) victimsToGoOn(rests *view.Attempt, candidates []*view.Attempt) []
 	var victims []scheduler.AttemptID
 	for _, a := range candidates {
 		if a.Launcher == rests.Launcher && p.MaySuspend([]*view.Attempt{a}, p.limits) {
-			p.GiveBack(a, true)
+			p.Release(a, true)
 			victims = append(victims, a.ID)
 			if p.TakeForResume(rests) {
 				return victims

@@ -426,7 +426,7 @@ func (p *plan) drop() {
 func (p *plan) commit() {
 	for _, x := range p.items {
 		if before := p.View.Bundle(p.launches[x.launch].Bundle); before != x.bundle || x.out() {
-			p.View.TakeBack(before)
+			p.View.CancelLaunch(before)
 		}
 	}
 	for _, x := range p.items {
