@@ -70,7 +70,7 @@ func (d *assignment) assign() {
 	d.kept.Release(&d.view)
 	if d.options.KillInterval > 0 {
 		for _, kind := range kinds {
-			d.takeBack(kind)
+			d.preemptForQuotas(kind)
 		}
 	}
 }

@@ -33,8 +33,8 @@ type unit struct {
 	spent    bool
 }
 
-// takeBack takes slots of a kind from queues over their quotas, for ready work of those below.
-func (d *assignment) takeBack(kind scheduler.SlotKind) {
+// preemptForQuotas takes slots of a kind from queues over their quotas, for ready work of those below.
+func (d *assignment) preemptForQuotas(kind scheduler.SlotKind) {
 	var needy []*claim
 	for _, s := range d.below(kind) {
 		s.held += d.coming[s.queue][kind] + d.reserved(s.queue, kind)

@@ -62,7 +62,7 @@ func (d *assignment) assign() {
 	d.place()
 	d.kept.Release(&d.view)
 	for _, k := range d.kinds {
-		d.takeBack(k)
+		d.preemptForStages(k)
 		d.wakeLate(k)
 	}
 }

@@ -44,8 +44,8 @@ type loser struct {
 	finish scheduler.Time // virtually
 }
 
-// takeBack preempts for stages that lack slots to which they are entitled, in order.
-func (d *assignment) takeBack(k *kind) {
+// preemptForStages preempts for stages that lack slots to which they are entitled, in order.
+func (d *assignment) preemptForStages(k *kind) {
 	if len(k.soft) == 0 {
 		return
 	}

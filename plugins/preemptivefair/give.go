@@ -74,7 +74,7 @@ func (d *assignment) assign() {
 	d.placer.Place(&d.options.Locality, placement.Round{View: d.view}, d.launches)
 	d.kept.Release(d.view)
 	for _, kind := range d.kinds {
-		d.takeBack(kind)
+		d.preemptForNewcomers(kind)
 	}
 }
 

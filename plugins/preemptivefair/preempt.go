@@ -36,8 +36,8 @@ type loser struct {
 	taken int
 }
 
-// takeBack preempts for the newcomers that lack slots of a kind.
-func (d *assignment) takeBack(kind scheduler.SlotKind) {
+// preemptForNewcomers preempts for the newcomers that lack slots of a kind.
+func (d *assignment) preemptForNewcomers(kind scheduler.SlotKind) {
 	free := max(0, d.view.FreeSlots(kind)-d.keep[kind])
 	var losers []*loser
 	for _, c := range d.requests[kind] {
