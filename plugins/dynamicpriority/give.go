@@ -35,7 +35,7 @@ type assignment struct {
 	gone    map[scheduler.AttemptID]bool          // who is being stopped
 
 	// What is being collected for bundles: the view has it no more.
-	kept      gangs.Kept
+	kept      gangs.Holdback
 	keptFor   *view.Bundle
 	tries     int            // bundles for which it was asked whether they would fit if nothing ran
 	overdueAt scheduler.Time // when the next large bundle will have waited long; 0: none will
@@ -451,7 +451,7 @@ func (d *assignment) misses(j *job, b *view.Bundle) {
 	}
 	if d.asks(b) {
 		d.keptFor = b
-		d.kept.For(&d.view, b, d.options.CollectAfter)
+		d.kept.HoldFor(&d.view, b, d.options.CollectAfter)
 	}
 }
 

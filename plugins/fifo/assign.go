@@ -29,7 +29,7 @@ type assignment struct {
 	launches     []scheduler.Launch
 
 	// What is being collected: the view has it no more.
-	kept    gangs.Kept
+	kept    gangs.Holdback
 	keptFor scheduler.JobID
 
 	job    *view.Job
@@ -173,7 +173,7 @@ func (a *assignment) collect(b *view.Bundle) {
 		return
 	}
 	a.keptFor = b.Job.ID()
-	a.kept.For(a.view, b, a.collectAfter)
+	a.kept.HoldFor(a.view, b, a.collectAfter)
 }
 
 // detail says in numbers why the job waits.

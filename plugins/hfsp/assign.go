@@ -20,7 +20,7 @@ type assignment struct {
 	wakeAt   scheduler.Time
 
 	// What is being collected for bundles: the view has it no more.
-	kept    gangs.Kept
+	kept    gangs.Holdback
 	keptFor scheduler.JobID
 	tries   int // bundles for which it was asked whether they would fit if nothing ran
 

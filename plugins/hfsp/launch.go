@@ -184,7 +184,7 @@ func (d *assignment) collect(s *stage, b *view.Bundle) {
 	}
 	if d.tries++; d.view.FitEver(b) {
 		d.keptFor = s.Job.ID()
-		d.kept.For(&d.view, b, d.options.CollectAfter)
+		d.kept.HoldFor(&d.view, b, d.options.CollectAfter)
 	}
 }
 

@@ -29,7 +29,7 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 		if !d.view.FitEver(b) {
 			continue
 		}
-		d.kept.For(d.view, b, d.options.CollectAfter)
+		d.kept.HoldFor(d.view, b, d.options.CollectAfter)
 		for i := range b.Groups {
 			d.besideHeld[b.Groups[i].Kind] = d.besideHeld[b.Groups[i].Kind] || c.kept != ""
 			if d.collect[b.Groups[i].Kind] == nil {

@@ -47,7 +47,7 @@ type assignment struct {
 	keepFor  scheduler.JobID                     // the first job they are held for
 	keepTill scheduler.Time                      // when the first hold ends; 0: at no set time
 	collect  map[scheduler.SlotKind]*view.Bundle // for which free slots are collected
-	kept     gangs.Kept                          // what is: the view has it no more
+	kept     gangs.Holdback                      // what is: the view has it no more
 	// besideHeld has the kinds of slots of bundles that would fit, and for which slots are collected
 	// all the same: the free slots are held for jobs between stages.
 	besideHeld map[scheduler.SlotKind]bool

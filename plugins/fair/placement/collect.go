@@ -13,7 +13,7 @@ const collectTriesMax = 4
 // collecting is the holding back of slots for one bundle, usually a gang, that was
 // passed over for too long by work that fits more easily.
 type collecting struct {
-	kept  gangs.Kept
+	kept  gangs.Holdback
 	tries int
 }
 
@@ -43,7 +43,7 @@ func (a *assignment) collected() {
 		a.stopCollecting()
 		return
 	}
-	a.collecting.kept.For(a.View, b, a.Config.CollectAfter, others...)
+	a.collecting.kept.HoldFor(a.View, b, a.Config.CollectAfter, others...)
 }
 
 func (a *assignment) stopCollecting() {
@@ -61,6 +61,6 @@ func (a *assignment) collect(j *shares.Job, b *view.Bundle) {
 	if others := a.busy.byOthers(a.View); a.View.FitEver(b, others...) {
 		a.Collect = b.ID
 		a.Changed = true
-		a.collecting.kept.For(a.View, b, a.Config.CollectAfter, others...)
+		a.collecting.kept.HoldFor(a.View, b, a.Config.CollectAfter, others...)
 	}
 }

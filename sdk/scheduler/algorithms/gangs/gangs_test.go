@@ -96,13 +96,13 @@ func TestKept(t *testing.T) {
 		{"a slot of one kind, and none of the other", []scheduler.Group{{Kind: "a", Slots: 1}, {Kind: "c", Slots: 1}}, 1, 0, 0},
 	} {
 		v, b := busy(t, c.groups, 0)
-		var kept gangs.Kept
-		kept.For(v, b, time.Minute)
+		var kept gangs.Holdback
+		kept.HoldFor(v, b, time.Minute)
 		_, left := v.Room(v.Launcher(1), 0, "a")
 		if x, y := kept.Slots("a"), kept.Slots("b"); x != c.a || y != c.b || v.FreeSlots("a") != 2-x || v.FreeSlots("b") != 1-y || left != 10-c.memory {
 			t.Errorf("%s: %d and %d slots are kept, %d memory is left", c.name, x, y, left)
 		}
-		kept.For(v, b, time.Minute) // once is enough
+		kept.HoldFor(v, b, time.Minute) // once is enough
 		if x := kept.Slots("a"); x != c.a {
 			t.Errorf("%s: %d slots are kept now", c.name, x)
 		}
@@ -118,8 +118,8 @@ func TestKept(t *testing.T) {
 func TestNothingIsKeptWhereItMayNotRun(t *testing.T) {
 	groups := []scheduler.Group{{Kind: "a", Slots: 4}}
 	keeps := func(v *view.View, b *view.Bundle, not ...scheduler.LauncherID) int {
-		var kept gangs.Kept
-		kept.For(v, b, time.Minute, not...)
+		var kept gangs.Holdback
+		kept.HoldFor(v, b, time.Minute, not...)
 		defer kept.Release(v)
 		return kept.Slots("a")
 	}
@@ -157,8 +157,8 @@ func TestKeepsMoreWithTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		events = nil
-		var kept gangs.Kept
-		kept.For(v, v.Bundle(1), 10*time.Second)
+		var kept gangs.Holdback
+		kept.HoldFor(v, v.Bundle(1), 10*time.Second)
 		if n := kept.Slots("a"); n != want {
 			t.Errorf("after %d s %d slots are kept, want %d", 10*i, n, want)
 		}
@@ -168,8 +168,8 @@ func TestKeepsMoreWithTime(t *testing.T) {
 // TestWithoutKeepsWhatIsLeft: what goes before all that waits finds what is kept.
 func TestWithoutKeepsWhatIsLeft(t *testing.T) {
 	v, b := busy(t, []scheduler.Group{{Kind: "a", Slots: 4}}, 0)
-	var kept gangs.Kept
-	kept.For(v, b, time.Minute)
+	var kept gangs.Holdback
+	kept.HoldFor(v, b, time.Minute)
 	took := kept.Without(v, func() bool { return v.Take(v.Launcher(1), &scheduler.Group{Kind: "a", Slots: 1}) })
 	if n := kept.Slots("a"); !took || n != 1 || v.FreeSlots("a") != 0 {
 		t.Errorf("it was taken: %t, %d slots are kept, %d free", took, n, v.FreeSlots("a"))

@@ -9,10 +9,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Kept is what a round keeps of the free slots and memory for bundles that were passed
+// Holdback is what a round keeps of the free slots and memory for bundles that were passed
 // over. What is kept is taken in the view: no Fit of the round finds it. The zero value
 // keeps nothing.
-type Kept struct {
+type Holdback struct {
 	bundles  []scheduler.BundleID
 	parts    []part
 	released bool
@@ -24,12 +24,12 @@ type part struct {
 	scheduler.Group
 }
 
-// For keeps what a bundle would use of what is free: where the bundle may run, and at most
+// HoldFor keeps what a bundle would use of what is free: where the bundle may run, and at most
 // what it needs there. It chooses the launchers that lack least. A bundle that waits twice as
 // long as after has a second launcher kept for each group that does not fit yet, and one more
 // each time that after passes: nobody knows which launcher gets free first. Launchers that are
 // named are left alone. Call it after Fit failed.
-func (k *Kept) For(v *view.View, b *view.Bundle, after time.Duration, not ...scheduler.LauncherID) {
+func (k *Holdback) HoldFor(v *view.View, b *view.Bundle, after time.Duration, not ...scheduler.LauncherID) {
 	if k.Has(b) || k.released {
 		return
 	}
@@ -48,13 +48,13 @@ func (k *Kept) For(v *view.View, b *view.Bundle, after time.Duration, not ...sch
 }
 
 // Has says whether slots are kept for a bundle.
-func (k *Kept) Has(b *view.Bundle) bool { return slices.Contains(k.bundles, b.ID) }
+func (k *Holdback) Has(b *view.Bundle) bool { return slices.Contains(k.bundles, b.ID) }
 
 // Any says whether slots are kept for some bundle, though none may be free.
-func (k *Kept) Any() bool { return len(k.bundles) > 0 }
+func (k *Holdback) Any() bool { return len(k.bundles) > 0 }
 
 // Slots returns how many slots of a kind are kept, or were until Release.
-func (k *Kept) Slots(kind scheduler.SlotKind) (n int) {
+func (k *Holdback) Slots(kind scheduler.SlotKind) (n int) {
 	for i := range k.parts {
 		if k.parts[i].Kind == kind {
 			n += k.parts[i].Slots
@@ -65,14 +65,14 @@ func (k *Kept) Slots(kind scheduler.SlotKind) (n int) {
 
 // Release gives all back to the view, for what looks at free slots after all launches.
 // Nothing is kept after it.
-func (k *Kept) Release(v *view.View) {
+func (k *Holdback) Release(v *view.View) {
 	if !k.released {
 		k.give(v)
 		k.released = true
 	}
 }
 
-func (k *Kept) give(v *view.View) {
+func (k *Holdback) give(v *view.View) {
 	for _, p := range k.parts {
 		v.Give(p.on, p.Kind, p.Slots, p.Memory)
 	}
@@ -80,7 +80,7 @@ func (k *Kept) give(v *view.View) {
 
 // Without calls a function while nothing is kept, and keeps again what that left. It is for
 // what goes before all that waits: suspended attempts hold memory until they go on.
-func (k *Kept) Without(v *view.View, do func() bool) bool {
+func (k *Holdback) Without(v *view.View, do func() bool) bool {
 	if len(k.parts) == 0 || k.released {
 		return do()
 	}
@@ -96,7 +96,7 @@ func (k *Kept) Without(v *view.View, do func() bool) bool {
 
 // keep keeps what is free of what a bundle would take on a launcher. Memory is kept only
 // where the slots are complete: before that, work of other kinds may use it.
-func (k *Kept) keep(v *view.View, b *view.Bundle, s *seat) {
+func (k *Holdback) keep(v *view.View, b *view.Bundle, s *seat) {
 	complete := true
 	for i, n := range s.slots {
 		free, _ := v.Room(s.on, 0, n.Kind)
@@ -111,7 +111,7 @@ func (k *Kept) keep(v *view.View, b *view.Bundle, s *seat) {
 }
 
 // take takes so much, or what is left of it.
-func (k *Kept) take(v *view.View, l *view.Launcher, g scheduler.Group) {
+func (k *Holdback) take(v *view.View, l *view.Launcher, g scheduler.Group) {
 	slots, memory := v.Room(l, 0, g.Kind)
 	g.Slots, g.Memory = min(g.Slots, max(slots, 0)), min(g.Memory, max(memory, 0))
 	if (g.Slots > 0 || g.Memory > 0) && v.Take(l, &g) {
