@@ -21,7 +21,7 @@ func (p *Policy) waits() []scheduler.Queued {
 	}
 	var l queueorder.List
 	for _, kind := range slices.Sorted(maps.Keys(p.world.kinds)) {
-		l.Begin()
+		l.BeginKind()
 		if p.ledger.Known() {
 			p.last.withinQuotas(kind, &l)
 		}
@@ -31,7 +31,7 @@ func (p *Policy) waits() []scheduler.Queued {
 			}
 		}
 	}
-	l.Rest()
+	l.BeginUnserved()
 	for _, j := range p.world.waiting {
 		if kind, waits := p.last.next(j); waits && !l.Knows(j.ID()) && !l.Full() {
 			l.Add(j.ID(), p.last.compared(j, kind)+", and keeps it for a bundle that needs more at once")

@@ -229,7 +229,7 @@ func (p *Policy) Status() (scheduler.Status, error) {
 		at := len(x.Pools)
 		x.Pools = append(x.Pools, pool)
 		n := 0
-		queue.Begin()
+		queue.BeginKind()
 		for s := range (&assignment{Policy: p}).serve(k) {
 			x.Pools[at].Running += s.Held + s.Leaving
 			x.Pools[at].Demand += s.want() + s.Leaving

@@ -18,10 +18,10 @@ func (p *Policy) queue() []scheduler.Queued {
 	}
 	var l queueorder.List
 	for _, kind := range p.last.kinds {
-		l.Begin()
+		l.BeginKind()
 		p.last.turns(kind, &l)
 	}
-	l.Rest()
+	l.BeginUnserved()
 	for _, j := range p.last.waiting {
 		if l.Full() {
 			break

@@ -16,7 +16,7 @@ import (
 // because a limit is reached, stands behind all others. Delays for locality are not looked at, nor where there is room.
 func (p *State) Turns(l *queueorder.List, why func(*shares.Job, pooltree.Kind) string) {
 	for _, k := range p.World.Order {
-		l.Begin()
+		l.BeginKind()
 		p.turns(k, l, why)
 	}
 	if len(p.World.Order) == 0 || l.Full() {
@@ -29,7 +29,7 @@ func (p *State) Turns(l *queueorder.List, why func(*shares.Job, pooltree.Kind) s
 		}
 	}
 	slices.SortFunc(held, shares.InLine)
-	l.Rest()
+	l.BeginUnserved()
 	for _, j := range held {
 		l.Add(j.ID(), why(j, p.firstKind(j)))
 	}

@@ -3,7 +3,7 @@
 //
 //	var l queueorder.List
 //	for _, kind := range kinds {
-//		l.Begin()
+//		l.BeginKind()
 //		for starts := 0; starts < queueorder.StartsMax; starts++ {
 //			job := next(kind) // of a copy of what waits, as if one slot came free after the other
 //			if !l.Has(job) {
@@ -44,19 +44,19 @@ type row struct {
 	kind  int // the last that it was added for
 }
 
-// Begin begins another kind of slots.
-func (l *List) Begin() {
+// BeginKind begins the order of another kind of slots.
+func (l *List) BeginKind() {
 	l.kind++
 	l.place = 0
 }
 
-// Rest begins what stands behind all that was added: jobs that would not start anything now.
-func (l *List) Rest() {
+// BeginUnserved begins the jobs behind all that were added: those that would start nothing now.
+func (l *List) BeginUnserved() {
 	l.kind++
 	l.place = len(l.rows)
 }
 
-// Has says whether a job was added since Begin.
+// Has says whether a job was added since BeginKind.
 func (l *List) Has(id scheduler.JobID) bool {
 	i, known := l.at[id]
 	return known && l.rows[i].kind == l.kind
@@ -74,7 +74,7 @@ func (l *List) Count() int { return l.place }
 // Full says whether there are as many as are shown: who stands behind all others is not.
 func (l *List) Full() bool { return len(l.rows) >= scheduler.QueueMax }
 
-// Add puts a job behind those that were added since Begin, which it is not one of. Why is cut
+// Add puts a job behind those that were added since BeginKind, which it is not one of. Why is cut
 // where it is too long.
 func (l *List) Add(id scheduler.JobID, why string) {
 	l.place++

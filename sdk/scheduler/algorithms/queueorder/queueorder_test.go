@@ -12,11 +12,11 @@ import (
 // Three jobs want map slots, two of them reduce slots too: each stands where it is served first.
 func Example() {
 	var l List
-	l.Begin()
+	l.BeginKind()
 	for _, id := range []scheduler.JobID{7, 3, 5} {
 		l.Add(id, "map")
 	}
-	l.Begin()
+	l.BeginKind()
 	for _, id := range []scheduler.JobID{5, 7} {
 		l.Add(id, "reduce")
 	}
@@ -27,7 +27,7 @@ func Example() {
 // What is listed keeps the bounds of a status, however much waits and however long names are.
 func TestBounds(t *testing.T) {
 	var l List
-	l.Begin()
+	l.BeginKind()
 	for id := scheduler.JobID(1); id <= scheduler.QueueMax+5; id++ {
 		l.Add(id, strings.Repeat("ü", scheduler.WhyBytesMax))
 	}
@@ -41,7 +41,7 @@ func TestBounds(t *testing.T) {
 	if l.Count() != scheduler.QueueMax+5 || !l.Has(7) || l.Has(scheduler.QueueMax+6) || !l.Knows(7) {
 		t.Error("what was added is not known")
 	}
-	if l.Begin(); l.Has(7) || !l.Knows(7) || l.Count() != 0 {
+	if l.BeginKind(); l.Has(7) || !l.Knows(7) || l.Count() != 0 {
 		t.Error("another kind begins with some that were added")
 	}
 }
