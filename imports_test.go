@@ -79,7 +79,7 @@ var directions = []struct {
 	{"plugins/dynamicpriority", []string{"sdk", "plugins/dynamicpriority"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"plugins/hfsp/binenc", nil, "how plain values are written knows of none of them"},
 	{"plugins/hfsp/virtual", []string{"sdk/scheduler", "plugins/hfsp/binenc"}, "the virtual cluster knows what it is told: pass it in as values"},
-	{"plugins/hfsp/work", []string{"sdk/scheduler"}, "the book of stages knows the view alone"},
+	{"plugins/hfsp/work", []string{"sdk/scheduler"}, "the index of stages knows the view alone"},
 	{"plugins/hfsp/estimation", []string{"sdk/scheduler", "plugins/hfsp/binenc"}, "an estimate is arithmetic: pass what it needs in as values"},
 	{"plugins/hfsp", []string{"sdk", "plugins/hfsp"}, "a policy is what an outsider could write: move what it needs to sdk"},
 	{"plugins", []string{"sdk", "plugins"}, "a policy is what an outsider could write: move what it needs to sdk"},

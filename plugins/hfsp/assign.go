@@ -92,7 +92,7 @@ func (d *assignment) serve(k *kind) iter.Seq[*stage] {
 // samples on the training slots, then all in the order of their virtual finish, and those last whose input is not all
 // there.
 func (d *assignment) entitle(k *kind) {
-	left := max(k.slots-d.book.Beside[k.name], 0)
+	left := max(k.slots-d.index.Beside[k.name], 0)
 	var list []entitlement
 	give := func(s *stage, n int) {
 		d.begin(s)

@@ -115,7 +115,7 @@ func (p *Policy) saveAll(w *binenc.Writer, limit int) {
 	clear(p.saver.pending)
 	p.saver.pending = p.saver.pending[:0]
 	for _, j := range p.view.Jobs() {
-		for _, x := range p.book.Stages(j.ID()) {
+		for _, x := range p.index.Stages(j.ID()) {
 			s := of(x)
 			s.saved = nil
 			before := len(w.Data)
@@ -294,7 +294,7 @@ func read(c *scheduler.Checkpoint, o options) (*recalled, error) {
 
 // stage returns a live stage, or nil.
 func (p *Policy) stage(id virtual.ID) *stage {
-	if all := p.book.Stages(id.Job); int(id.Stage) < len(all) {
+	if all := p.index.Stages(id.Job); int(id.Stage) < len(all) {
 		return of(all[id.Stage])
 	}
 	return nil

@@ -59,7 +59,7 @@ func (d *assignment) tell() (changed []scheduler.Waiting) {
 // first that waits.
 func (d *assignment) waiting(id scheduler.JobID) scheduler.Waiting {
 	var first *stage
-	for _, w := range d.book.Stages(id) {
+	for _, w := range d.index.Stages(id) {
 		switch s := of(w); {
 		case s.told == scheduler.WaitLocality:
 			return scheduler.Waiting{Job: id, Reason: s.told, Detail: d.detail(s)}
@@ -168,7 +168,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	}
 	x := scheduler.Explanation{Detail: fmt.Sprintf("%d bundles are ready, %d attempts live", j.ReadyCount(), len(j.Attempts()))}
 	var first *stage
-	for _, w := range p.book.Stages(id) {
+	for _, w := range p.index.Stages(id) {
 		s := of(w)
 		if s.job == nil && s.ReadyBundles == 0 {
 			continue

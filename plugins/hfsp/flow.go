@@ -20,8 +20,8 @@ func (d *assignment) place() {
 		Levels:   func(launch int) int { return d.levels[launch] },
 		Optional: func(launch int) bool { return launch >= firm },
 		Swapped: func(out, in *view.Bundle) {
-			d.book.CancelLaunch(d.book.StageOf(out), out)
-			d.book.Given(d.book.StageOf(in), in)
+			d.index.CancelLaunch(d.index.StageOf(out), out)
+			d.index.Given(d.index.StageOf(in), in)
 		},
 	}, d.launches)
 	if !d.options.Locality.Flow() {
@@ -55,7 +55,7 @@ func (d *assignment) offer(k *kind) {
 func (d *assignment) offerOf(s *stage) {
 	level := s.wait.Allowed(d.view.Now(), d.limits())
 	misses := 0
-	for b := range d.book.Launchable(s.Stage) {
+	for b := range d.index.Launchable(s.Stage) {
 		if misses == scanMax || d.view.FreeSlots(s.kind.name) == 0 {
 			return
 		}
@@ -72,8 +72,8 @@ func (d *assignment) offerOf(s *stage) {
 // drop takes back an offer that came to nothing.
 func (d *assignment) drop(launch int) {
 	b := d.view.Bundle(d.launches[launch].Bundle)
-	s := of(d.book.StageOf(b))
-	d.book.CancelLaunch(s.Stage, b)
+	s := of(d.index.StageOf(b))
+	d.index.CancelLaunch(s.Stage, b)
 	s.granted -= gangs.Slots(b, s.kind.name)
 	s.launched--
 	d.launches, d.levels = slices.Delete(d.launches, launch, launch+1), slices.Delete(d.levels, launch, launch+1)
@@ -93,7 +93,7 @@ func (d *assignment) placedAnew(launch int, firm bool) {
 			level = max(level, view.Locality(d.view.Launcher(l.Launchers[i]), g))
 		}
 	}
-	wait := &of(d.book.StageOf(b)).wait
+	wait := &of(d.index.StageOf(b)).wait
 	if firm && len(b.Groups) == 1 {
 		wait.Level = level
 		return

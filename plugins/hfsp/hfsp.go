@@ -16,7 +16,7 @@ type Policy struct {
 	options     options
 	environment scheduler.Environment
 	view        view.View
-	book        work.Book
+	index       work.StageIndex
 	estimator   estimation.Estimator
 	kinds       []*kind // in order of name
 	memory      memory
@@ -45,12 +45,12 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	if err != nil {
 		return scheduler.Description{}, err
 	}
-	*p = Policy{options: o, environment: e, view: p.view, book: p.book, told: map[scheduler.JobID]scheduler.WaitReason{}}
+	*p = Policy{options: o, environment: e, view: p.view, index: p.index, told: map[scheduler.JobID]scheduler.WaitReason{}}
 	if err := p.view.Start(s); err != nil {
 		return scheduler.Description{}, err
 	}
 	p.estimator = o.newEstimator()
-	p.book.Start(&p.view)
+	p.index.Start(&p.view)
 	for _, j := range p.view.Jobs() {
 		p.meet(j.ID())
 	}
@@ -58,7 +58,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.countSlots()
 	p.learn(missed)
 	for _, j := range p.view.Jobs() {
-		for _, w := range p.book.Stages(j.ID()) {
+		for _, w := range p.index.Stages(j.ID()) {
 			p.settle(of(w))
 		}
 	}
@@ -82,7 +82,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	for _, k := range p.kinds {
 		k.cluster.Advance(r.Now)
 	}
-	p.book.Update(r.Events)
+	p.index.Update(r.Events)
 	p.update(r.Events)
 	for _, k := range p.kinds {
 		p.deal(k)
@@ -92,7 +92,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 		a.before = p.last.begun
 		p.last.Policy, p.last.before, p.last.touched = nil, nil, nil
 	}
-	for _, w := range p.book.Touched() {
+	for _, w := range p.index.Changed() {
 		a.touched = append(a.touched, of(w))
 	}
 	a.assign()
@@ -100,12 +100,12 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	d.WakeAt = a.wakeAt
 	d.Waiting = a.tell()
 	p.last = a
-	p.book.Rest()
+	p.index.EndRound()
 	d.Checkpoint = p.remember()
 	return d, nil
 }
 
-// update takes in the events of a round that view and book have applied.
+// update takes in the events of a round that view and index have applied.
 func (p *Policy) update(events []scheduler.Event) {
 	launchers := false
 	for _, e := range events {
@@ -125,10 +125,10 @@ func (p *Policy) update(events []scheduler.Event) {
 		p.countSlots()
 	}
 	p.learn(events)
-	for _, w := range p.book.Touched() {
+	for _, w := range p.index.Changed() {
 		p.settle(of(w))
 	}
-	for _, w := range p.book.Ended() {
+	for _, w := range p.index.Ended() {
 		p.part(of(w))
 	}
 	p.memory.forget(&p.view)
@@ -147,8 +147,8 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 		p.setOptions(o)
 		v.Abilities, v.ProgressEvery = o.abilities()
 		for _, j := range p.view.Jobs() {
-			for _, w := range p.book.Stages(j.ID()) {
-				p.book.Touch(w)
+			for _, w := range p.index.Stages(j.ID()) {
+				p.index.Touch(w)
 			}
 		}
 	}
@@ -167,7 +167,7 @@ func (p *Policy) setOptions(o options) {
 	p.estimator = o.newEstimator()
 	p.saver.size = 0 // the checkpoint is another's
 	for _, j := range p.view.Jobs() {
-		for _, w := range p.book.Stages(j.ID()) {
+		for _, w := range p.index.Stages(j.ID()) {
 			of(w).tasks = newTasks(w)
 		}
 	}

@@ -106,7 +106,7 @@ func (d *assignment) near(s *stage, upTo int, level scheduler.Locality) {
 
 // anywhere launches bundles that may go anywhere.
 func (d *assignment) anywhere(s *stage, upTo int, level scheduler.Locality) {
-	d.each(s, upTo, level, d.book.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	d.each(s, upTo, level, d.index.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
 		if level != scheduler.Remote && d.located(b) {
 			return d.onReserved(b)
 		}
@@ -133,7 +133,7 @@ func (d *assignment) each(s *stage, upTo int, level scheduler.Locality, bundles 
 		if s.has() >= upTo || !d.open(s) || misses == scanMax {
 			return
 		}
-		if d.book.StageOf(b) != s.Stage {
+		if d.index.StageOf(b) != s.Stage {
 			misses++
 			continue
 		}
@@ -152,7 +152,7 @@ func (d *assignment) each(s *stage, upTo int, level scheduler.Locality, bundles 
 // launch launches a bundle of a stage, of which work may go so far from its input.
 func (d *assignment) launch(s *stage, b *view.Bundle, where []scheduler.LauncherID, level scheduler.Locality) {
 	d.launches, d.levels = append(d.launches, d.view.Launch(b, where)), append(d.levels, int(level)+1)
-	d.book.Given(s.Stage, b)
+	d.index.Given(s.Stage, b)
 	s.granted += gangs.Slots(b, s.kind.name)
 	s.launched++
 }
@@ -240,7 +240,7 @@ func (d *assignment) skipped(s *stage, upTo int, level scheduler.Locality) {
 // somewhereLocated says whether one of a stage's next bundles has input somewhere.
 func (d *assignment) somewhereLocated(s *stage) bool {
 	n := 0
-	for b := range d.book.Launchable(s.Stage) {
+	for b := range d.index.Launchable(s.Stage) {
 		if d.located(b) {
 			return true
 		}

@@ -35,18 +35,18 @@ func (p *Policy) learn(events []scheduler.Event) {
 
 // progressed takes in how far an attempt is that executes.
 func (p *Policy) progressed(a *view.Attempt, e scheduler.AttemptProgress) {
-	w := p.book.Of(a)
+	w := p.index.Of(a)
 	if w == nil || a.Phase != scheduler.PhaseExecute {
 		return
 	}
 	if p.estimator.Progress(of(w).tasks, uint64(a.ID), measure(a, a.Ran(e.At)), e.Progress) {
-		p.book.Touch(w)
+		p.index.Touch(w)
 	}
 }
 
 // ended takes in the end of an attempt.
 func (p *Policy) ended(x *view.Ended) {
-	w := p.book.Of(x.Attempt)
+	w := p.index.Of(x.Attempt)
 	if w == nil {
 		return
 	}

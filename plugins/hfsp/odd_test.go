@@ -70,7 +70,7 @@ func TestOddTasks(t *testing.T) {
 func numbers(t *testing.T, what string, p *Policy) {
 	t.Helper()
 	for _, j := range p.view.Jobs() {
-		for _, w := range p.book.Stages(j.ID()) {
+		for _, w := range p.index.Stages(j.ID()) {
 			s := of(w)
 			sound := s.size >= 0
 			if s.job != nil {

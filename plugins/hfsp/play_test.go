@@ -51,7 +51,7 @@ func (w *play) lives(id scheduler.JobID, s view.AttemptState) (ids []scheduler.A
 }
 
 // stage returns the first stage of a job.
-func (w *play) stage(id scheduler.JobID) *stage { return of(w.Policy.book.Stages(id)[0]) }
+func (w *play) stage(id scheduler.JobID) *stage { return of(w.Policy.index.Stages(id)[0]) }
 
 // mean is the mean sojourn time.
 func (w *play) mean() time.Duration {

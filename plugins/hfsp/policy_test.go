@@ -333,7 +333,7 @@ func TestEarlyReaders(t *testing.T) {
 	if len(d.Launch) != 2 || d.Launch[0].Bundle != 1 {
 		t.Fatalf("launched %v, want the map and, with what is left over, the reduce", d.Launch)
 	}
-	s := of(p.book.Stages(1)[1])
+	s := of(p.index.Stages(1)[1])
 	if !s.early || s.job != nil || s.trains {
 		t.Errorf("early %t, in the virtual cluster %t, in training %t", s.early, s.job != nil, s.trains)
 	}
@@ -376,7 +376,7 @@ func TestAStageThatIsCalledPublish(t *testing.T) {
 	if err != nil || len(d.Launch) != 1 {
 		t.Errorf("launched %v, %v, want one", d.Launch, err)
 	}
-	for _, s := range []*stage{of(p.book.Stages(1)[1]), of(p.book.Stages(2)[0])} {
+	for _, s := range []*stage{of(p.index.Stages(1)[1]), of(p.index.Stages(2)[0])} {
 		if s.job == nil {
 			t.Errorf("stage %s of %s is not served as others", name(s), s.Job.ID())
 		}

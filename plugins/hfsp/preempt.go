@@ -196,7 +196,7 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 
 // takeForReady names victims for a stage's next bundles.
 func (d *assignment) takeForReady(s *stage, lack int, losers []*loser) (found bool) {
-	for b := range d.book.Launchable(s.Stage) {
+	for b := range d.index.Launchable(s.Stage) {
 		need := gangs.Slots(b, s.kind.name)
 		if b.SpeculationOffered || need > lack && (found || s.has() > 0) {
 			continue
@@ -209,7 +209,7 @@ func (d *assignment) takeForReady(s *stage, lack int, losers []*loser) (found bo
 			return found // what does not fit a first time is not tried on the rest
 		}
 		found = true
-		d.book.Given(s.Stage, b) // it is not tried again
+		d.index.Given(s.Stage, b) // it is not tried again
 		if len(b.Groups) == 1 && b.Groups[0].Slots == 1 && s.Job.ReadyCount() == s.ReadyBundles {
 			p.Bundle, p.Placement = 0, nil
 		}
@@ -294,7 +294,7 @@ func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 // doubled says whether the round launches a second attempt of a bundle: none is started beside
 // one that is taken off.
 func (d *assignment) doubled(b *view.Bundle) bool {
-	return b.SpeculationOffered && d.book.WasGiven(d.book.StageOf(b), b)
+	return b.SpeculationOffered && d.index.WasGiven(d.index.StageOf(b), b)
 }
 
 // isSample says whether a launch is one of those that are to train its stage: their work is not thrown away.
@@ -324,7 +324,7 @@ func (d *assignment) canSuspend(of *work.Unit, a *view.Attempt) bool {
 	}
 	n, memory := l.Offer.Suspended+1, l.Offer.Held+a.Need.Memory
 	for _, x := range l.Attempts() {
-		u := d.book.Unit(x.ID)
+		u := d.index.Unit(x.ID)
 		goes := x.Leaving != 0 || u == of || u != nil && u.Turn == d.view.Round()
 		if x != a && x.State != view.Suspended && goes {
 			n++

@@ -17,14 +17,14 @@ import (
 func (p *Policy) dump() string {
 	var s strings.Builder
 	for _, k := range p.kinds {
-		fmt.Fprintf(&s, "kind %s: %d slots, %d beside\n", k.name, k.slots, p.book.Beside[k.name])
+		fmt.Fprintf(&s, "kind %s: %d slots, %d beside\n", k.name, k.slots, p.index.Beside[k.name])
 		for j := range k.cluster.Order() {
 			fmt.Fprintf(&s, "  virtual %v %+v done %v share %v late %t, ends at %d\n", j.ID(), j.Spec(), j.Done(), j.Share(), j.Late(), k.cluster.Finish(j))
 		}
 		fmt.Fprintf(&s, "  %d in training, %d urgent\n", len(k.training), len(k.urgent))
 	}
 	for _, j := range p.view.Jobs() {
-		for _, w := range p.book.Stages(j.ID()) {
+		for _, w := range p.index.Stages(j.ID()) {
 			x := of(w)
 			if !w.Came {
 				continue

@@ -63,7 +63,7 @@ type learnt struct {
 	skip  scheduler.Time // when the offers that it passed up were counted last
 }
 
-// of returns what the policy keeps of a stage of the book.
+// of returns what the policy keeps of a stage of the index.
 func of(w *work.Stage) *stage { return w.Owner.(*stage) }
 
 func (s *stage) virtualID() virtual.ID { return virtual.ID{Job: s.Job.ID(), Stage: s.ID()} }
@@ -76,7 +76,7 @@ func (s *stage) has() int { return s.Held + s.granted }
 
 // meet gives the stages of a job that came what the policy keeps of them.
 func (p *Policy) meet(id scheduler.JobID) {
-	for _, w := range p.book.Stages(id) {
+	for _, w := range p.index.Stages(id) {
 		if w.Owner != nil {
 			continue
 		}
@@ -109,7 +109,7 @@ func (p *Policy) settle(s *stage) {
 	}
 	if read := finished(s); read != s.read {
 		s.read = read
-		for _, w := range p.book.Stages(s.Job.ID()) {
+		for _, w := range p.index.Stages(s.Job.ID()) {
 			if slices.Contains(w.Info().After, s.ID()) {
 				p.settle(of(w))
 			}
@@ -161,7 +161,7 @@ func finished(s *stage) bool {
 }
 
 func (p *Policy) isEarly(s *stage) bool {
-	all := p.book.Stages(s.Job.ID())
+	all := p.index.Stages(s.Job.ID())
 	return slices.ContainsFunc(s.Info().After, func(id scheduler.StageID) bool { return int(id) < len(all) && !finished(of(all[id])) })
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Book is what is kept of all live jobs. The zero Book is ready for Start. It belongs to
+// StageIndex is what is kept of all live jobs. The zero StageIndex is ready for Start. It belongs to
 // one goroutine.
-type Book struct {
+type StageIndex struct {
 	// Beside is how many slots of a kind are held by groups of bundles that belong to a
 	// stage of another kind.
 	Beside map[scheduler.SlotKind]int
@@ -31,8 +31,8 @@ type listed struct {
 }
 
 // Start looks at everything.
-func (b *Book) Start(v *view.View) {
-	*b = Book{
+func (b *StageIndex) Start(v *view.View) {
+	*b = StageIndex{
 		view: v, turn: b.turn + 1, Beside: map[scheduler.SlotKind]int{}, stages: map[scheduler.JobID][]*Stage{},
 		listed: map[scheduler.BundleID]listed{}, units: map[scheduler.AttemptID]*Unit{},
 	}
@@ -54,13 +54,13 @@ func (b *Book) Start(v *view.View) {
 }
 
 // Stages returns a live job's stages by id.
-func (b *Book) Stages(j scheduler.JobID) []*Stage { return b.stages[j] }
+func (b *StageIndex) Stages(j scheduler.JobID) []*Stage { return b.stages[j] }
 
 // Unit returns what an attempt was launched with, or nil.
-func (b *Book) Unit(id scheduler.AttemptID) *Unit { return b.units[id] }
+func (b *StageIndex) Unit(id scheduler.AttemptID) *Unit { return b.units[id] }
 
 // Of returns the stage that an attempt's group is of; nil when its job ended before this round.
-func (b *Book) Of(a *view.Attempt) *Stage {
+func (b *StageIndex) Of(a *view.Attempt) *Stage {
 	if all := b.stages[a.Job().ID()]; all != nil {
 		return all[a.Need.Stage]
 	}
@@ -68,7 +68,7 @@ func (b *Book) Of(a *view.Attempt) *Stage {
 }
 
 // StageOf returns the stage that a bundle belongs to; nil when it has no groups any more.
-func (b *Book) StageOf(x *view.Bundle) *Stage {
+func (b *StageIndex) StageOf(x *view.Bundle) *Stage {
 	all := b.stages[x.Job.ID()]
 	if len(x.Groups) == 0 || int(x.Groups[0].Stage) >= len(all) {
 		return nil
@@ -76,18 +76,18 @@ func (b *Book) StageOf(x *view.Bundle) *Stage {
 	return all[x.Groups[0].Stage]
 }
 
-// Touched returns the stages to which something happened since the last Rest, in order.
-func (b *Book) Touched() []*Stage {
+// Changed returns the stages to which something happened since the last EndRound, in order.
+func (b *StageIndex) Changed() []*Stage {
 	slices.SortFunc(b.touched, Compare)
 	return b.touched
 }
 
-// Ended returns the stages that left the book since the last Rest: their job ended, or they take slots of
+// Ended returns the stages that left the index since the last EndRound: their job ended, or they take slots of
 // another kind and have a new entry.
-func (b *Book) Ended() []*Stage { return b.over }
+func (b *StageIndex) Ended() []*Stage { return b.over }
 
-// Rest ends a round.
-func (b *Book) Rest() {
+// EndRound ends a round.
+func (b *StageIndex) EndRound() {
 	for _, s := range b.touched {
 		s.touched = false
 	}
@@ -101,30 +101,30 @@ func (b *Book) Rest() {
 
 // Launchable walks a stage's launchable bundles in order of id, but those that were given away since
 // the last Update.
-func (b *Book) Launchable(s *Stage) iter.Seq[*view.Bundle] { return s.ready.each(b.turn) }
+func (b *StageIndex) Launchable(s *Stage) iter.Seq[*view.Bundle] { return s.ready.each(b.turn) }
 
 // Given notes that a bundle is launched in this round.
-func (b *Book) Given(s *Stage, x *view.Bundle) {
+func (b *StageIndex) Given(s *Stage, x *view.Bundle) {
 	if i, found := s.ready.find(x.ID); found {
 		s.ready.entries[i].given = b.turn
 	}
 }
 
 // CancelLaunch notes that a bundle is not launched in this round after all.
-func (b *Book) CancelLaunch(s *Stage, x *view.Bundle) {
+func (b *StageIndex) CancelLaunch(s *Stage, x *view.Bundle) {
 	if i, found := s.ready.find(x.ID); found {
 		s.ready.entries[i].given = 0
 	}
 }
 
 // WasGiven says whether a bundle is launched in this round.
-func (b *Book) WasGiven(s *Stage, x *view.Bundle) bool {
+func (b *StageIndex) WasGiven(s *Stage, x *view.Bundle) bool {
 	i, found := s.ready.find(x.ID)
 	return found && s.ready.entries[i].given == b.turn
 }
 
 // Update takes in the events of a round that the view has applied.
-func (b *Book) Update(events []scheduler.Event) {
+func (b *StageIndex) Update(events []scheduler.Event) {
 	b.turn++
 	for _, e := range events { // the view has the bundles of all stages with their kinds of now
 		if e, ok := e.(scheduler.StageGrown); ok {
@@ -170,7 +170,7 @@ func (b *Book) Update(events []scheduler.Event) {
 	}
 }
 
-func (b *Book) submitted(j *view.Job) {
+func (b *StageIndex) submitted(j *view.Job) {
 	list := make([]*Stage, len(j.Info.Stages))
 	for i := range j.Info.Stages {
 		info := &j.Info.Stages[i]
@@ -180,14 +180,14 @@ func (b *Book) submitted(j *view.Job) {
 	b.stages[j.ID()] = list
 }
 
-func (b *Book) finished(id scheduler.JobID) {
+func (b *StageIndex) finished(id scheduler.JobID) {
 	for _, s := range b.stages[id] {
 		b.leave(s)
 	}
 }
 
 // leave has a stage be over, whose bundles are not listed any more.
-func (b *Book) leave(s *Stage) {
+func (b *StageIndex) leave(s *Stage) {
 	for _, e := range s.ready.entries {
 		delete(b.listed, e.id)
 	}
@@ -198,7 +198,7 @@ func (b *Book) leave(s *Stage) {
 }
 
 // changeKind has a stage be another one that takes slots of another kind. Nothing of it runs.
-func (b *Book) changeKind(e *scheduler.StageGrown) {
+func (b *StageIndex) changeKind(e *scheduler.StageGrown) {
 	list := b.stages[e.Job]
 	if int(e.Stage) >= len(list) {
 		return
@@ -213,37 +213,37 @@ func (b *Book) changeKind(e *scheduler.StageGrown) {
 	b.touch(list[e.Stage])
 }
 
-func (b *Book) touch(s *Stage) {
+func (b *StageIndex) touch(s *Stage) {
 	if !s.touched {
 		s.touched = true
 		b.touched = append(b.touched, s)
 	}
 }
 
-func (b *Book) touchAll(id scheduler.JobID) {
+func (b *StageIndex) touchAll(id scheduler.JobID) {
 	for _, s := range b.stages[id] {
 		b.touch(s)
 	}
 }
 
 // Touch has a stage looked at in this round.
-func (b *Book) Touch(s *Stage) { b.touch(s) }
+func (b *StageIndex) Touch(s *Stage) { b.touch(s) }
 
-func (b *Book) bundle(id scheduler.BundleID) {
+func (b *StageIndex) bundle(id scheduler.BundleID) {
 	if x := b.view.Bundle(id); x != nil {
 		b.list(x)
 	}
 }
 
 // bundleOf takes over whether the bundle of an attempt may be launched.
-func (b *Book) bundleOf(id scheduler.AttemptID) {
+func (b *StageIndex) bundleOf(id scheduler.AttemptID) {
 	if a := b.view.Attempt(id); a != nil {
 		b.list(a.Bundle)
 	}
 }
 
 // list takes over whether a bundle may be launched.
-func (b *Book) list(x *view.Bundle) {
+func (b *StageIndex) list(x *view.Bundle) {
 	was, is := b.listed[x.ID]
 	now := x.Launchable()
 	if is && (!now || was.stage.needs(x) != was.slots) {
@@ -267,7 +267,7 @@ func (b *Book) list(x *view.Bundle) {
 }
 
 // came notes that the stages of a bundle's groups have begun.
-func (b *Book) came(x *view.Bundle) {
+func (b *StageIndex) came(x *view.Bundle) {
 	all := b.stages[x.Job.ID()]
 	for i := range x.Groups {
 		s := all[x.Groups[i].Stage]
@@ -276,7 +276,7 @@ func (b *Book) came(x *view.Bundle) {
 	}
 }
 
-func (b *Book) outcome(e *scheduler.Outcome) {
+func (b *StageIndex) outcome(e *scheduler.Outcome) {
 	switch {
 	case !e.Accepted:
 	case e.Kind == scheduler.DecisionLaunch:
@@ -301,7 +301,7 @@ func (b *Book) outcome(e *scheduler.Outcome) {
 
 // found is launched for an attempt of a snapshot, where those that were launched together
 // follow each other.
-func (b *Book) found(a *view.Attempt, before *Unit) *Unit {
+func (b *StageIndex) found(a *view.Attempt, before *Unit) *Unit {
 	if before != nil && (before.Bundle != a.Bundle || before.Attempts[0].AssignedAt != a.AssignedAt || before.Attempts[0].Speculative != a.Speculative) {
 		before = nil
 	}
@@ -309,7 +309,7 @@ func (b *Book) found(a *view.Attempt, before *Unit) *Unit {
 }
 
 // launched adds an attempt to the unit of those that were launched with it; nil makes one.
-func (b *Book) launched(a *view.Attempt, u *Unit) *Unit {
+func (b *StageIndex) launched(a *view.Attempt, u *Unit) *Unit {
 	if u == nil {
 		s := b.StageOf(a.Bundle)
 		if s == nil { // another launch of it has finished
@@ -328,14 +328,14 @@ func (b *Book) launched(a *view.Attempt, u *Unit) *Unit {
 	return u
 }
 
-func (b *Book) attempt(id scheduler.AttemptID) {
+func (b *StageIndex) attempt(id scheduler.AttemptID) {
 	if u := b.units[id]; u != nil {
 		b.sync(u)
 	}
 }
 
 // sync takes over where a unit stands.
-func (b *Book) sync(u *Unit) {
+func (b *StageIndex) sync(u *Unit) {
 	s := u.Stage
 	b.touch(s)
 	s.count(u, -1)
@@ -343,7 +343,7 @@ func (b *Book) sync(u *Unit) {
 	s.count(u, +1)
 }
 
-func (b *Book) ended(e view.Ended) {
+func (b *StageIndex) ended(e view.Ended) {
 	if s := b.Of(e.Attempt); s != nil {
 		b.touch(s)
 	}
