@@ -39,7 +39,7 @@ type Host interface {
 	Explain(context.Context, scheduler.JobID) (scheduler.Explanation, error)
 	// Status shows pools, shares and queues; errors as Explain.
 	Status(context.Context) (scheduler.Status, error)
-	// Page answers one of the policy's own pages, of a policy with AbilityPager; errors as
+	// Page answers one of the policy's own pages, of a policy with AbilityPageHandler; errors as
 	// Explain. All that is asked beside the rounds, by Explain, Status, Page and Prove, has
 	// a tenth of the time together.
 	Page(context.Context, scheduler.PageAsked) (scheduler.Answer, error)

@@ -225,9 +225,9 @@ func (h *inProcess) Status(ctx context.Context) (scheduler.Status, error) {
 
 // declare sets the abilities that package serve sees for itself in a plug-in.
 func (h *inProcess) declare(a scheduler.Ability) scheduler.Ability {
-	a &^= scheduler.AbilityPager | scheduler.AbilityGate
-	if _, ok := h.policy.(scheduler.Pager); ok {
-		a |= scheduler.AbilityPager
+	a &^= scheduler.AbilityPageHandler | scheduler.AbilityGate
+	if _, ok := h.policy.(scheduler.PageHandler); ok {
+		a |= scheduler.AbilityPageHandler
 	}
 	return a
 }
@@ -235,7 +235,7 @@ func (h *inProcess) declare(a scheduler.Ability) scheduler.Ability {
 // Page implements Host.
 func (h *inProcess) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
 	a, err := query(ctx, h, "Page", askTimeout, h.enterBeside, func() (scheduler.Answer, error) {
-		pager, ok := h.policy.(scheduler.Pager)
+		pager, ok := h.policy.(scheduler.PageHandler)
 		if !ok {
 			return scheduler.Answer{}, noPages()
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-var _ scheduler.Pager = (*Policy)(nil)
+var _ scheduler.PageHandler = (*Policy)(nil)
 
 // asked is a request at /scheduler.
 type asked struct {

@@ -63,7 +63,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.memory.leave(p.memory.Leaving.Start(&p.view))
 	return scheduler.Description{
 		Name: "dynamic-priority", Version: "1",
-		Abilities: scheduler.AbilityAdmission | scheduler.AbilityPages | scheduler.AbilityCheckpoint,
+		Abilities: scheduler.AbilityAdmission | scheduler.AbilityLoggedRequests | scheduler.AbilityCheckpoint,
 	}, nil
 }
 

@@ -112,7 +112,7 @@ type Answer struct {
 	Status      int // an HTTP status
 	ContentType string
 	Body        []byte
-	// Later, when not nil, makes the answer, of a Pager's Page alone: it is called once, beside
+	// Later, when not nil, makes the answer, of a PageHandler's Page alone: it is called once, beside
 	// the policy's rounds, and may use nothing that the policy changes. So a page that
 	// takes long to write holds up no round. The other fields are not looked at then.
 	Later func() Answer `json:"-"`

@@ -93,12 +93,12 @@ type PageAsked struct {
 	Body      []byte
 }
 
-// Pager is a TaskScheduler that answers pages beside the log, as Explain does. It is asked
+// PageHandler is a TaskScheduler that answers pages beside the log, as Explain does. It is asked
 // as the policy's own calls are, one at a time, between two rounds: it changes nothing, and takes
 // well under a millisecond; what takes longer is left to Answer.Later. The manager gives all pages and
 // explanations together a tenth of the time at most. An error is the policy's fault, and
 // becomes status 500.
-type Pager interface {
+type PageHandler interface {
 	// Page answers. The answer's Request is not looked at.
 	Page(PageAsked) (Answer, error)
 }

@@ -148,14 +148,14 @@ type Ability uint32
 
 // The abilities.
 const (
-	AbilityProgress   Ability = 1 << iota // wants AttemptProgress events
-	AbilityResume                         // resumes what it suspends; else the manager does
-	AbilityAdmission                      // admits and refuses submissions
-	AbilityPages                          // answers Requested events
-	AbilityCheckpoint                     // returns checkpoints
-	AbilityLoad                           // wants LauncherLoad events
-	AbilityPager                          // answers pages beside the log; the SDK declares it of a Pager
-	AbilityGate                           // its plug-in's shell proves who asks and who submits; the SDK declares it
+	AbilityProgress       Ability = 1 << iota // wants AttemptProgress events
+	AbilityResume                             // resumes what it suspends; else the manager does
+	AbilityAdmission                          // admits and refuses submissions
+	AbilityLoggedRequests                     // answers Requested events
+	AbilityCheckpoint                         // returns checkpoints
+	AbilityLoad                               // wants LauncherLoad events
+	AbilityPageHandler                        // answers pages beside the log; the SDK declares it of a PageHandler
+	AbilityGate                               // its plug-in's shell proves who asks and who submits; the SDK declares it
 )
 
 // Has reports whether all of b is declared.

@@ -259,7 +259,7 @@ func (s *Supervisor) Overview() *wire.PolicyReply {
 func (s *Supervisor) describe(h *policyProcess, r *wire.PolicyReply) {
 	r.Name, r.Version, r.Generation, r.Started = h.name, h.described.Version, h.generation, s.since.UnixNano()
 	r.RoundTimes = h.latency.times(h.spec.SlowRound)
-	r.Pages = h.described.Abilities.Has(scheduler.AbilityPager) || h.described.Abilities.Has(scheduler.AbilityPages)
+	r.Pages = h.described.Abilities.Has(scheduler.AbilityPageHandler) || h.described.Abilities.Has(scheduler.AbilityLoggedRequests)
 	r.Pid = int64(h.host.PID())
 	r.Memory, r.MemoryMax = h.host.Memory()
 	if h.inProcess {

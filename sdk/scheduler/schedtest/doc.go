@@ -19,7 +19,7 @@
 //     (and a checkpoint, with the ability) at random rounds, where reasons for
 //     waiting are compared by what stands, not by when they were sent;
 //   - that Explain knows every live job, and that Explain, Status and the pages of a
-//     Pager change nothing: they are called in one play of a game and not in the other;
+//     PageHandler change nothing: they are called in one play of a game and not in the other;
 //   - pages within their bounds that are the same when they are asked for twice, from before the
 //     first round on, whatever the query is and whoever asks. A gate is in a plug-in's
 //     shell, which the kit does not start: it asks as gates would say who it is;

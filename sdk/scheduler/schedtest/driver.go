@@ -19,7 +19,7 @@ type Driver interface {
 	AssignTasks(context.Context, scheduler.Round) (scheduler.Decisions, error)
 	Explain(context.Context, scheduler.JobID) (scheduler.Explanation, error)
 	Status(context.Context) (scheduler.Status, error)
-	// Page is asked of a policy with AbilityPager alone.
+	// Page is asked of a policy with AbilityPageHandler alone.
 	Page(context.Context, scheduler.PageAsked) (scheduler.Answer, error)
 	Terminate(context.Context) error
 	// Restart throws the policy away as a crash would, without Terminate, and
@@ -46,9 +46,9 @@ func (d *inProcess) Check(ctx context.Context, c scheduler.Config) error {
 func (d *inProcess) Start(ctx context.Context, c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
 	return within(ctx, func() (scheduler.Description, error) {
 		about, err := d.policy.Start(c, s, e)
-		about.Abilities &^= scheduler.AbilityPager | scheduler.AbilityGate // as package serve declares them
-		if _, is := d.policy.(scheduler.Pager); is {
-			about.Abilities |= scheduler.AbilityPager
+		about.Abilities &^= scheduler.AbilityPageHandler | scheduler.AbilityGate // as package serve declares them
+		if _, is := d.policy.(scheduler.PageHandler); is {
+			about.Abilities |= scheduler.AbilityPageHandler
 		}
 		return about, err
 	})
@@ -67,7 +67,7 @@ func (d *inProcess) Status(ctx context.Context) (scheduler.Status, error) {
 }
 
 func (d *inProcess) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Answer, error) {
-	pager, is := d.policy.(scheduler.Pager)
+	pager, is := d.policy.(scheduler.PageHandler)
 	if !is {
 		return scheduler.Answer{}, errors.New("the policy has no pages beside the log")
 	}

@@ -75,7 +75,7 @@ func (h *habits) warnings(d scheduler.Description, t cluster.Tally) (list []stri
 	warn(can(scheduler.AbilityAdmission) && t.Asked > 0 && t.RefusedJobs == 0, "it declares AbilityAdmission, was asked to admit %d jobs, and refused none", t.Asked)
 	warn(can(scheduler.AbilityAdmission) && t.Asked > 0 && t.Admitted == 0, "it declares AbilityAdmission, was asked to admit %d jobs, and refused them all", t.Asked)
 	warn(can(scheduler.AbilityCheckpoint) && t.Checkpoints == 0, "it declares AbilityCheckpoint, and never gave a checkpoint")
-	warn(can(scheduler.AbilityPages) && t.Answers > 0 && h.pages == 0, "it declares AbilityPages, and answered all of %d requests with an error; the games ask for GET /", t.Answers)
+	warn(can(scheduler.AbilityLoggedRequests) && t.Answers > 0 && h.pages == 0, "it declares AbilityLoggedRequests, and answered all of %d requests with an error; the games ask for GET /", t.Answers)
 	warn(can(scheduler.AbilityProgress) && d.ProgressEvery < progressOf, "it asks for progress every %s; it is told every %s at most", d.ProgressEvery, progressOf)
 	warn(t.Changes > 0 && t.Changed == 0, "it accepted none of %d changes of its settings while it ran, though Check does", t.Changes)
 	warn(h.wakes >= wakesMin && h.forWork*wakesMin < h.wakes, "it was woken %d times as it had asked, and did something at %d of them: each wake is a round, and an entry in the manager's log", h.wakes, h.forWork)

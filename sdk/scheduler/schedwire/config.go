@@ -77,8 +77,8 @@ func (m *Environment) Decode() (scheduler.Environment, error) {
 
 // abilitiesKnown has the bit of every ability.
 const abilitiesKnown = scheduler.AbilityProgress | scheduler.AbilityResume | scheduler.AbilityAdmission |
-	scheduler.AbilityPages | scheduler.AbilityCheckpoint | scheduler.AbilityLoad |
-	scheduler.AbilityPager | scheduler.AbilityGate
+	scheduler.AbilityLoggedRequests | scheduler.AbilityCheckpoint | scheduler.AbilityLoad |
+	scheduler.AbilityPageHandler | scheduler.AbilityGate
 
 func (w *writer) abilities(a scheduler.Ability) uint32 {
 	if unknown := a &^ abilitiesKnown; unknown != 0 {

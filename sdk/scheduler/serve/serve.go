@@ -21,7 +21,7 @@
 //
 // A policy's pages are below /scheduler on the manager's HTTP address; a request has at most 64
 // KiB. Requests that only read are answered by the policy between two rounds, and are not logged
-// (scheduler.Pager). A request that changes something is logged (scheduler.Requested), so a replay
+// (scheduler.PageHandler). A request that changes something is logged (scheduler.Requested), so a replay
 // makes the same changes. An unsigned GET changes nothing, because a page can make a browser send
 // one.
 //

@@ -212,9 +212,9 @@ func (s *server) startPolicy(config scheduler.Config, snapshot scheduler.Snapsho
 
 // declare sets the abilities that the SDK sees for itself.
 func (s *server) declare(p scheduler.TaskScheduler, a scheduler.Ability) scheduler.Ability {
-	a &^= scheduler.AbilityPager | scheduler.AbilityGate
-	if _, ok := p.(scheduler.Pager); ok {
-		a |= scheduler.AbilityPager
+	a &^= scheduler.AbilityPageHandler | scheduler.AbilityGate
+	if _, ok := p.(scheduler.PageHandler); ok {
+		a |= scheduler.AbilityPageHandler
 	}
 	return a | s.shell.abilities(s.env)
 }
@@ -271,7 +271,7 @@ func (s *server) Page(ctx context.Context, m *schedwire.PageAsked) (*schedwire.P
 		return nil, breach(err)
 	}
 	a, err := onStarted(ctx, s, "Page", func(p scheduler.TaskScheduler) (scheduler.Answer, error) {
-		pager, ok := p.(scheduler.Pager)
+		pager, ok := p.(scheduler.PageHandler)
 		if !ok {
 			return scheduler.Answer{}, status.Error(codes.Unimplemented, "the policy has no pages beside the log")
 		}

@@ -174,14 +174,14 @@ func TestGate(t *testing.T) {
 		}
 		// Only settings that the policy accepts reach the shell.
 		p.verdicts = []scheduler.SettingsVerdict{
-			{Version: 1, Problems: []scheduler.Problem{{Message: "no"}}}, {Version: 2, Abilities: scheduler.AbilityPages},
+			{Version: 1, Problems: []scheduler.Problem{{Message: "no"}}}, {Version: 2, Abilities: scheduler.AbilityLoggedRequests},
 		}
 		round(t, c, 1, scheduler.SettingChanged{Version: 1, Config: scheduler.Config{Text: []byte("b: 1")}},
 			scheduler.SettingChanged{Version: 2, Config: scheduler.Config{Text: []byte("c: 1")}})
 		if with := <-g.with; string(with.Text) != "c: 1" {
 			t.Errorf("the shell was told of settings %q", with.Text)
 		}
-		if p.answered.Settings[1].Abilities != scheduler.AbilityPages|scheduler.AbilityPager|scheduler.AbilityGate {
+		if p.answered.Settings[1].Abilities != scheduler.AbilityLoggedRequests|scheduler.AbilityPageHandler|scheduler.AbilityGate {
 			t.Errorf("the verdict's abilities are %b", p.answered.Settings[1].Abilities)
 		}
 	})
@@ -212,7 +212,7 @@ func TestPages(t *testing.T) {
 		if _, err := c.Page(t.Context(), m); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("a page before the start: %v", err)
 		}
-		if d := startWith(t, c, scheduler.Environment{}, scheduler.Config{}); !d.Abilities.Has(scheduler.AbilityPager) {
+		if d := startWith(t, c, scheduler.Environment{}, scheduler.Config{}); !d.Abilities.Has(scheduler.AbilityPageHandler) {
 			t.Errorf("abilities %b are without pages", d.Abilities)
 		}
 		answer, err := c.Page(t.Context(), m)

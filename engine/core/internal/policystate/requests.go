@@ -28,7 +28,7 @@ func (x *Session) Request(s *step.Step, last *uint64, m *wire.PolicyRequest) {
 	case g == nil:
 		s.Reply(m.GetClient(), 0, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "no policy is running: try again later"})
 		return
-	case !g.Abilities.Has(scheduler.AbilityPages):
+	case !g.Abilities.Has(scheduler.AbilityLoggedRequests):
 		s.Reply(m.GetClient(), 0, g.noPages())
 		return
 	case len(x.Requests.list) >= s.Set.RequestsMax:
@@ -55,7 +55,7 @@ func (g *Generation) noPages() *wire.Failure {
 // PassRequests gives what the last policy did not answer to the one that took over.
 func (x *Session) PassRequests(s *step.Step) {
 	for _, r := range slices.Clone(x.Requests.list) {
-		if x.Has(scheduler.AbilityPages) {
+		if x.Has(scheduler.AbilityLoggedRequests) {
 			r.event.At = s.Now
 			x.Notify(r.event)
 		} else {

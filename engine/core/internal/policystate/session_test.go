@@ -141,7 +141,7 @@ func TestWhatIsAsked(t *testing.T) {
 	if x.Request(s, &last, &wire.PolicyRequest{Client: 39}); last != 0 || !slices.Equal(replies(), []uint64{39}) {
 		t.Error("a request without a policy is not refused")
 	}
-	start(t, &x, 1, scheduler.AbilityPages)
+	start(t, &x, 1, scheduler.AbilityLoggedRequests)
 	for client := range uint64(3) {
 		x.Request(s, &last, &wire.PolicyRequest{Client: 40 + client})
 	}

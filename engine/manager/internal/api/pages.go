@@ -156,10 +156,10 @@ func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization 
 		return scheduler.Answer{}, err
 	}
 	host, can := s.needs.Supervisor.Decider()
-	if host == nil || !can.Has(scheduler.AbilityPager) && !can.Has(scheduler.AbilityPages) {
+	if host == nil || !can.Has(scheduler.AbilityPageHandler) && !can.Has(scheduler.AbilityLoggedRequests) {
 		return scheduler.Answer{}, status.Error(codes.NotFound, "the policy that runs has no pages, and answers no questions of its own; dynamic-priority does (policy.name)")
 	}
-	changes := !can.Has(scheduler.AbilityPager) || q.Method == http.MethodPost
+	changes := !can.Has(scheduler.AbilityPageHandler) || q.Method == http.MethodPost
 	if gate != nil {
 		proof, err := gate.Prove(ctx, scheduler.Credentials{
 			Purpose: scheduler.PurposeRequest, Principal: q.Principal, Request: q, Authorization: authorization,

@@ -19,7 +19,7 @@ type gated struct{ policytest.Policy }
 // Start begins as the good one does.
 func (p *gated) Start(c scheduler.Config, s scheduler.Snapshot, env scheduler.Environment) (scheduler.Description, error) {
 	d, err := p.Policy.Start(c, s, env)
-	d.Name, d.Abilities = "gated", scheduler.AbilityPages
+	d.Name, d.Abilities = "gated", scheduler.AbilityLoggedRequests
 	return d, err
 }
 

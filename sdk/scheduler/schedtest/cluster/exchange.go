@@ -90,7 +90,7 @@ func (x *exchange) Request(method, path string, body []byte) {
 
 // Ask has a request answered, when the policy answers any. Its number is the cluster's.
 func (x *exchange) Ask(r scheduler.Requested) {
-	if !x.abilities.Has(scheduler.AbilityPages) {
+	if !x.abilities.Has(scheduler.AbilityLoggedRequests) {
 		return
 	}
 	x.requests++

@@ -49,7 +49,7 @@ func TestTheKitCatchesWhatIsMisshown(t *testing.T) {
 // TestTheKitAsksForPages: what is wrong with pages is told, and a policy whose pages are right passes.
 func TestTheKitAsksForPages(t *testing.T) {
 	o := schedtest.Options{Seeds: 3}
-	for _, a := range Pagers() {
+	for _, a := range PageHandlers() {
 		if err := schedtest.Check(t.Context(), schedtest.InProcess(a.New), o).Err(); err == nil || !strings.Contains(err.Error(), a.Caught) {
 			t.Errorf("%s: it does not say so:\n%.1500v", a.Name, err)
 		}

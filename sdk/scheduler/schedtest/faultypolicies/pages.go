@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
 )
 
-// Pagers are policies that decide well, and whose pages beside the log are wrong.
-func Pagers() []FaultyPolicy {
+// PageHandlers are policies that decide well, and whose pages beside the log are wrong.
+func PageHandlers() []FaultyPolicy {
 	page := func(caught string, answer func(*pager, scheduler.PageAsked) (scheduler.Answer, error)) FaultyPolicy {
 		return FaultyPolicy{caught, func() scheduler.TaskScheduler {
 			return &pager{TaskScheduler: policies.Remember(), answer: answer}

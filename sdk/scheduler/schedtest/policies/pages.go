@@ -22,7 +22,7 @@ const favoursMax = 8
 // too, and is kept in a checkpoint.
 func Pages() scheduler.TaskScheduler {
 	p := &pages{base: base{about: scheduler.Description{
-		Name: "pages", Version: "1", Abilities: scheduler.AbilityPages | scheduler.AbilityCheckpoint,
+		Name: "pages", Version: "1", Abilities: scheduler.AbilityLoggedRequests | scheduler.AbilityCheckpoint,
 	}}}
 	p.decide, p.loaded = p.round, p.load
 	return p
