@@ -397,7 +397,7 @@ func (a *assigner) submit(pool string, groups int) error {
 	}
 	user := &wire.Principal{Name: "bench"}
 	if a.around.pays {
-		user = &wire.Principal{Name: pool, Proof: "bench"} // as the policy's gate says
+		user = &wire.Principal{Name: pool, Proof: "bench"} // as the policy's authenticator says
 	}
 	return a.step(wire.NewInput(&wire.Submit{Client: 2, Job: id, Spec: &wire.JobSpec{
 		Name: "bench", Pool: pool, Principal: user,

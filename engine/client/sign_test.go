@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// gated is a manager with a gate that goes through what a test says, try by try: "down", "lost"
+// gated is a manager with an authenticator that goes through what a test says, try by try: "down", "lost"
 // for an answer that does not come, "denied". Then it lets in what it has not seen.
 type gated struct {
 	*fake
@@ -33,7 +33,7 @@ func (g *gated) judge(signature string) error {
 	}
 	switch {
 	case does == "down":
-		s, _ := status.New(codes.Unavailable, "the gate is down").WithDetails(&wire.Failure{Message: "the gate is down"})
+		s, _ := status.New(codes.Unavailable, "the authenticator is down").WithDetails(&wire.Failure{Message: "the authenticator is down"})
 		return s.Err()
 	case does == "denied", slices.Contains(g.seen, signature):
 		return errDenied
@@ -85,18 +85,18 @@ func (g *gated) with(t *testing.T, o Options) (c *Client, told *[]string) {
 	return c, told
 }
 
-// A gate that is down is no manager that is away: it is said at once, once, in the manager's words.
+// An authenticator that is down is no manager that is away: it is said at once, once, in the manager's words.
 func TestAGateThatIsDownIsSaid(t *testing.T) {
 	g := &gated{script: []string{"down", "down"}}
 	c, told := g.with(t, Options{Connect: time.Minute, Reconnect: time.Minute})
-	if _, err := c.Submit(t.Context(), submission(t)); err != nil || g.changes != 1 || !slices.Equal(*told, []string{"the gate is down"}) {
+	if _, err := c.Submit(t.Context(), submission(t)); err != nil || g.changes != 1 || !slices.Equal(*told, []string{"the authenticator is down"}) {
 		t.Errorf("%d jobs, told %q: %v", g.changes, *told, err)
 	}
 	g = &gated{script: slices.Repeat([]string{"down"}, 100)}
 	c, told = g.with(t, Options{Connect: time.Nanosecond, Reconnect: time.Second})
 	out := t.TempDir()
 	_, err := c.Submit(t.Context(), submission(t, out+"/out"))
-	if err == nil || errors.Is(err, ErrUnreachable) || err.Error() != "the gate is down" || len(*told) != 1 || len(g.script) > 98 {
+	if err == nil || errors.Is(err, ErrUnreachable) || err.Error() != "the authenticator is down" || len(*told) != 1 || len(g.script) > 98 {
 		t.Errorf("told %q: %v", *told, err)
 	}
 	if left, err := os.ReadDir(out); err != nil || len(left) > 0 {

@@ -55,9 +55,9 @@ func (c *Core) TokensFrom(f func(run uint64) []byte) { c.state.Cluster.Tokens = 
 // there are none.
 func (c *Core) GraphsFrom(f Graphs) { c.state.Cluster.Graphs = f }
 
-// Gates says whether nobody submits a job, or asks the policy for something, without the word
-// of the policy's gate: of the last policy that stood in for no other.
-func (c *Core) Gates() bool { return c.state.Policy.Gates() }
+// Authenticates says whether nobody submits a job, or asks the policy for something, without the word
+// of the policy's authenticator: of the last policy that stood in for no other.
+func (c *Core) Authenticates() bool { return c.state.Policy.Authenticates() }
 
 // Awaits says whether a job was announced and not submitted yet.
 func (c *Core) Awaits(id scheduler.JobID) bool { return c.lifecycle.Admission.AwaitsSubmission(id) }

@@ -31,6 +31,6 @@
 // # What still reads the core
 //
 // People and programs read the read model, never the core. hamadryad_core_reads_total counts the
-// exceptions: the settings for a draft, the policy's gate, the owners of tickets, the programs in
+// exceptions: the settings for a draft, the policy's authenticator, the owners of tickets, the programs in
 // use, the liveness page, and unknown jobs that were announced.
 package manager

@@ -89,7 +89,7 @@ func newGated(t *testing.T) (b *testbed, store string) {
 	return b, store
 }
 
-// Nobody submits a job without the gate's word. What proved it gets neither into the log nor
+// Nobody submits a job without the authenticator's word. What proved it gets neither into the log nor
 // to the policy.
 func TestTheGateProvesWhoSubmits(t *testing.T) {
 	b, _ := newGated(t)
@@ -131,7 +131,7 @@ func TestPagesAndChangesThroughTheGate(t *testing.T) {
 		{"GET", "/scheduler/a%2Fb?price", "sesame ann", "", 200, "/a%2Fb?price for ann, user"},
 		{"HEAD", "/scheduler?price", "sesame ann", "", 200, ""},
 		{"GET", "/scheduler?price", "", "", 500, "ACCESS DENIED: price"},
-		{"GET", "/scheduler?price", "down", "", 503, "nobody is let in, because the policy's gate can't judge: policy Prove: policy fault: the keys can't be read on purpose: try again later\n"},
+		{"GET", "/scheduler?price", "down", "", 503, "nobody is let in, because the policy's authenticator can't judge: policy Prove: policy fault: the keys can't be read on purpose: try again later\n"},
 		{"GET", "/scheduler?fail", "sesame ann", "", 500, "policy Page: policy fault: Page: no page on purpose\n"},
 		{"GET", "/scheduler?set=1&secret=hush", "sesame ann", "", 200, "set=1 for ann, user"},
 		{"POST", "/scheduler?set=2&secret=hush", "sesame bob", "body", 200, "set=2 for bob, user"},
@@ -177,7 +177,7 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 	}
 }
 
-// While the policy with the gate is down, another that stands in for it opens nothing.
+// While the policy with the authenticator is down, another that stands in for it opens nothing.
 func TestTheGateStaysShutWhileThePolicyIsDown(t *testing.T) {
 	b, _ := newGated(t)
 	replace := b.linkedPolicy(policytest.Gated)

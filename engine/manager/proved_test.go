@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 )
 
-// newProved is a manager with rules whose policy has a gate, too.
+// newProved is a manager with rules whose policy has an authenticator, too.
 func newProved(t *testing.T) *ruled {
 	t.Helper()
 	return newProvedWith(t, func(*Config) {})
@@ -27,7 +27,7 @@ func newProvedWith(t *testing.T, change func(*Config)) *ruled {
 	return r
 }
 
-// What the policy's gate wants proves the same user as the certificate does, or nobody.
+// What the policy's authenticator wants proves the same user as the certificate does, or nobody.
 func TestASignatureIsOfWhomTheCertificateIs(t *testing.T) {
 	r := newProved(t)
 	r.who("ann")

@@ -183,10 +183,10 @@ func (h *remote) Page(ctx context.Context, q scheduler.PageAsked) (scheduler.Ans
 	})
 }
 
-// proveTimeout bounds the wait for a gate's word, that for its turn included.
+// proveTimeout bounds the wait for an authenticator's word, that for its turn included.
 const proveTimeout = 5 * time.Second
 
-// Prove implements Host. A gate that does not answer harms nothing: nobody is let in.
+// Prove implements Host. An authenticator that does not answer harms nothing: nobody is let in.
 func (h *remote) Prove(ctx context.Context, c scheduler.Credentials) (scheduler.Proof, error) {
 	const op = "Prove"
 	m, err := schedwire.NewCredentials(c)
@@ -222,10 +222,10 @@ func (h *remote) Prove(ctx context.Context, c scheduler.Credentials) (scheduler.
 	return p, nil
 }
 
-// proofBytesMax bounds a gate's word.
+// proofBytesMax bounds an authenticator's word.
 const proofBytesMax = 1 << 20
 
-// unproven is why a gate gave no word.
+// unproven is why an authenticator gave no word.
 func (h *remote) unproven(ctx context.Context, err error) error {
 	const op = "Prove"
 	switch {
@@ -234,9 +234,9 @@ func (h *remote) unproven(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return newError(Canceled, op, ctx.Err())
 	case ctx.Err() != nil:
-		return errorf(Busy, op, "the gate did not answer within %v: try again", proveTimeout)
+		return errorf(Busy, op, "the authenticator did not answer within %v: try again", proveTimeout)
 	case status.Code(err) == codes.Unimplemented:
-		return noGate()
+		return noAuthenticator()
 	}
 	return errorf(Faulted, op, "%s", cut(status.Convert(err).Message()))
 }

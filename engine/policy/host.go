@@ -43,7 +43,7 @@ type Host interface {
 	// Explain. All that is asked beside the rounds, by Explain, Status, Page and Prove, has
 	// a tenth of the time together.
 	Page(context.Context, scheduler.PageAsked) (scheduler.Answer, error)
-	// Prove asks the gate in the plug-in's shell who it is, of a policy with AbilityGate. It
+	// Prove asks the authenticator in the plug-in's shell who it is, of a policy with AbilityAuthenticator. It
 	// does not wait for the policy. An error means that nobody knows, and never ends the
 	// Host.
 	Prove(context.Context, scheduler.Credentials) (scheduler.Proof, error)

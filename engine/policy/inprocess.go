@@ -225,7 +225,7 @@ func (h *inProcess) Status(ctx context.Context) (scheduler.Status, error) {
 
 // declare sets the abilities that package serve sees for itself in a plug-in.
 func (h *inProcess) declare(a scheduler.Ability) scheduler.Ability {
-	a &^= scheduler.AbilityPageHandler | scheduler.AbilityGate
+	a &^= scheduler.AbilityPageHandler | scheduler.AbilityAuthenticator
 	if _, ok := h.policy.(scheduler.PageHandler); ok {
 		a |= scheduler.AbilityPageHandler
 	}
@@ -264,9 +264,9 @@ func later(a scheduler.Answer) (made scheduler.Answer, err error) {
 	return a.Later(), nil
 }
 
-// Prove implements Host: a policy in process has no shell, and so no gate.
+// Prove implements Host: a policy in process has no shell, and so no authenticator.
 func (h *inProcess) Prove(context.Context, scheduler.Credentials) (scheduler.Proof, error) {
-	return scheduler.Proof{}, noGate()
+	return scheduler.Proof{}, noAuthenticator()
 }
 
 // Durable implements Host: there is no shell to tell.

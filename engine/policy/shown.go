@@ -44,8 +44,8 @@ func shownPage(a scheduler.Answer) (scheduler.Answer, error) {
 	return a, nil
 }
 
-func noPages() error { return errorf(Invalid, "Page", "the policy has no pages beside the log") }
-func noGate() error  { return errorf(Invalid, "Prove", "the policy has no gate") }
+func noPages() error         { return errorf(Invalid, "Page", "the policy has no pages beside the log") }
+func noAuthenticator() error { return errorf(Invalid, "Prove", "the policy has no authenticator") }
 
 func showFacts(facts []scheduler.Property) {
 	for i, f := range facts {

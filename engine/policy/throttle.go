@@ -8,7 +8,7 @@ import (
 )
 
 // Bounds of what is asked of a policy beside its rounds: pages, explanations, its status, and
-// proofs of its gate.
+// proofs of its authenticator.
 const (
 	// throttleShare is the part of the time that all of it together has: one in so many.
 	throttleShare = 10

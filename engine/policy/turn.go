@@ -14,7 +14,7 @@ import (
 type life struct {
 	turn chan struct{} // holds a token while a call is with the policy
 	side throttle      // of what is asked beside the rounds
-	jobs throttle      // of the gate's word about jobs, which does not wait for who asks for pages
+	jobs throttle      // of the authenticator's word about jobs, which does not wait for who asks for pages
 	done chan struct{} // closed when nothing of the policy is left
 	stop chan struct{} // closed when the policy is to end
 

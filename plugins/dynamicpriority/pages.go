@@ -22,7 +22,7 @@ type asked struct {
 	at    scheduler.Time
 }
 
-// read reads a request: who it is from was proven by the gate, and somebody without a role
+// read reads a request: who it is from was proven by the authenticator, and somebody without a role
 // that is known may ask what everybody may. A form's body stands for a query. Who asks for
 // nothing is told the price.
 func read(who scheduler.Principal, query, accept string, body []byte, at scheduler.Time) asked {

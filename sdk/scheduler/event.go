@@ -419,7 +419,7 @@ type AdmissionAsked struct {
 
 // Requested: somebody asked for something of the policy's own: a change, or, of a policy
 // that is no PageHandler, a page. Sent only to a policy with AbilityLoggedRequests. What GET and HEAD ask for
-// changes nothing, unless the policy's gate says that it does: a page of another site can have a
+// changes nothing, unless the policy's authenticator says that it does: a page of another site can have a
 // browser send them.
 type Requested struct {
 	At        Time

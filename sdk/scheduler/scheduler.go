@@ -155,7 +155,7 @@ const (
 	AbilityCheckpoint                         // returns checkpoints
 	AbilityLoad                               // wants LauncherLoad events
 	AbilityPageHandler                        // answers pages beside the log; the SDK declares it of a PageHandler
-	AbilityGate                               // its plug-in's shell proves who asks and who submits; the SDK declares it
+	AbilityAuthenticator                      // its plug-in's shell proves who asks and who submits; the SDK declares it
 )
 
 // Has reports whether all of b is declared.

@@ -47,7 +47,7 @@
 // job. Connections for pages are bounded, and idle ones are closed (webConnectionsMax,
 // pageTimeout). BenchmarkRoundsUnderAttack measures rounds with and without a thousand clients.
 //
-// When a gate can't judge, the error's detail says so, and that nothing was done. A client reports
+// When an authenticator can't judge, the error's detail says so, and that nothing was done. A client reports
 // at once what it waits for, and signs again. A change whose answer was lost is sent again under
 // the same signature, which counts once. So it is made once, or the client says that the result is
 // not known.

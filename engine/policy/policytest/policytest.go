@@ -82,7 +82,7 @@ const (
 	Hog Behaviour = "hog"
 	// Daemon leaves a child behind that left the process group and the session.
 	Daemon Behaviour = "daemon"
-	// Gated has pages, and a gate that lets in who has Authorization "sesame NAME", or
+	// Gated has pages, and an authenticator that lets in who has Authorization "sesame NAME", or
 	// signs a job with "sesame", or "sesame NAME". It takes what follows "&secret=" off a query. One that
 	// begins with "set" is a change, and becomes a note, which the shell appends to the
 	// file "notes" in its store when it is durable. "sleep" is never judged, and "down"

@@ -26,7 +26,7 @@ const (
 	againMax = 5 * time.Second
 )
 
-// Shell is the gate and the keeper of budgets. Its zero value is not ready: New makes one.
+// Shell is the authenticator and the keeper of budgets. Its zero value is not ready: New makes one.
 type Shell struct {
 	now  func() time.Time
 	keys *keys
@@ -40,7 +40,7 @@ type Shell struct {
 	untold   int       // how many it did not name since
 }
 
-var _ serve.Gate = (*Shell)(nil)
+var _ serve.Authenticator = (*Shell)(nil)
 
 // New returns one that lets nobody in before it runs.
 func New() *Shell {
@@ -119,7 +119,7 @@ func (s *Shell) without(ctx context.Context, of serve.Surroundings) error {
 	return nil
 }
 
-// begin opens the gate.
+// begin opens the authenticator.
 func (s *Shell) begin(folder string) error {
 	now := s.now()
 	marks, err := openSeen(folder, now.Add(-2*s.set().Skew))

@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/signature"
 )
 
-// vector is one case of the policy's testdata that is of the gate or of the store.
+// vector is one case of the policy's testdata that is of the authenticator or of the store.
 type vector struct {
 	ID, Kind, Origin, Source, Note string
 	Expected                       json.RawMessage
@@ -45,7 +45,7 @@ func TestVectors(t *testing.T) {
 	})
 }
 
-// signatures signs as a client, reads as the gate, and has the gate let it in.
+// signatures signs as a client, reads as the authenticator, and has the authenticator let it in.
 func signatures(t *testing.T, v vector) {
 	at := time.UnixMilli(v.TimestampMs)
 	signed, authorization := signature.Sign(v.QueryPath, nil, v.User, at, v.Key, signature.SHA1)
@@ -59,14 +59,14 @@ func signatures(t *testing.T, v vector) {
 		c = submit(v.User, v.User, scheduler.ProofTimestampHadoop, fmt.Sprint(v.TimestampMs), scheduler.ProofSignatureHadoop, v.AuthorizationHeader)
 	}
 	if got := doorOf(t, at, v.User, v.Key).says(c); !strings.Contains(got, want) || !strings.HasSuffix(got, "by hmac-sha1") {
-		t.Errorf("the gate says %s", got)
+		t.Errorf("the authenticator says %s", got)
 	}
 	if got := doorOf(t, at, v.User, v.Key+"x").says(c); !strings.HasPrefix(got, "500") {
-		t.Errorf("with another key the gate says %s", got)
+		t.Errorf("with another key the authenticator says %s", got)
 	}
 }
 
-// doorOf is a gate at a time that knows an administrator, whose key may be shorter than a list takes.
+// doorOf is an authenticator at a time that knows an administrator, whose key may be shorter than a list takes.
 func doorOf(t *testing.T, at time.Time, admin, key string) *door {
 	t.Helper()
 	d := newDoor(t)

@@ -21,8 +21,8 @@
 //   - that Explain knows every live job, and that Explain, Status and the pages of a
 //     PageHandler change nothing: they are called in one play of a game and not in the other;
 //   - pages within their bounds that are the same when they are asked for twice, from before the
-//     first round on, whatever the query is and whoever asks. A gate is in a plug-in's
-//     shell, which the kit does not start: it asks as gates would say who it is;
+//     first round on, whatever the query is and whoever asks. An authenticator is in a plug-in's
+//     shell, which the kit does not start: it asks as authenticators would say who it is;
 //   - strict settings: an unknown key is refused with its line by Check, by Start,
 //     and as a new version, which leaves the old one in force;
 //   - an answer to settings that change while a game goes on, to others that Check

@@ -46,7 +46,7 @@ func (d *inProcess) Check(ctx context.Context, c scheduler.Config) error {
 func (d *inProcess) Start(ctx context.Context, c scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
 	return within(ctx, func() (scheduler.Description, error) {
 		about, err := d.policy.Start(c, s, e)
-		about.Abilities &^= scheduler.AbilityPageHandler | scheduler.AbilityGate // as package serve declares them
+		about.Abilities &^= scheduler.AbilityPageHandler | scheduler.AbilityAuthenticator // as package serve declares them
 		if _, is := d.policy.(scheduler.PageHandler); is {
 			about.Abilities |= scheduler.AbilityPageHandler
 		}

@@ -12,8 +12,8 @@ import (
 // pagesOnce is how many pages are asked for at once, beside Explain and Status.
 const pagesOnce = 3
 
-// A gate is in a plug-in's shell, which the kit does not start. What it says of who asks, the
-// policy gets all the same: names that were proved and some that were not, roles that gates give and
+// An authenticator is in a plug-in's shell, which the kit does not start. What it says of who asks, the
+// policy gets all the same: names that were proved and some that were not, roles that authenticators give and
 // one that none gives.
 var askers = []scheduler.Principal{
 	{Name: "reader", Proof: scheduler.Unproven},

@@ -5017,7 +5017,7 @@ func (x *Page) GetBody() []byte {
 	return nil
 }
 
-// Credentials are what a gate judges.
+// Credentials are what an authenticator judges.
 type Credentials struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
@@ -5118,7 +5118,7 @@ func (x *Credentials) GetProperties() *Properties {
 	return nil
 }
 
-// Proof is a gate's word.
+// Proof is an authenticator's word.
 type Proof struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`

@@ -15,9 +15,9 @@
 //
 // A policy may have a shell beside it (WithShell): the part that may read files,
 // clocks and sockets, and tells the policy what it learns by posting notes. A shell may be a
-// Gate, which proves who asks and who submits.
+// Authenticator, which proves who asks and who submits.
 //
-// # Pages and gates
+// # Pages and authenticators
 //
 // A policy's pages are below /scheduler on the manager's HTTP address; a request has at most 64
 // KiB. Requests that only read are answered by the policy between two rounds, and are not logged
@@ -25,7 +25,7 @@
 // makes the same changes. An unsigned GET changes nothing, because a page can make a browser send
 // one.
 //
-// A gate proves callers and submitters from what the request or the job carries, before anything of
+// An authenticator proves callers and submitters from what the request or the job carries, before anything of
 // it is logged or reaches the core. The proof itself (a header, parts of the query, the properties
 // of scheduler.IsProof) is removed then. The policy sees a principal with a name and a role, and
 // never a signature or a key.

@@ -212,7 +212,7 @@ func (s *server) startPolicy(config scheduler.Config, snapshot scheduler.Snapsho
 
 // declare sets the abilities that the SDK sees for itself.
 func (s *server) declare(p scheduler.TaskScheduler, a scheduler.Ability) scheduler.Ability {
-	a &^= scheduler.AbilityPageHandler | scheduler.AbilityGate
+	a &^= scheduler.AbilityPageHandler | scheduler.AbilityAuthenticator
 	if _, ok := p.(scheduler.PageHandler); ok {
 		a |= scheduler.AbilityPageHandler
 	}

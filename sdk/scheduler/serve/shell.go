@@ -33,10 +33,10 @@ type ShellFunc func(ctx context.Context, s Surroundings) error
 // Run calls it.
 func (f ShellFunc) Run(ctx context.Context, s Surroundings) error { return f(ctx, s) }
 
-// Gate is a Shell that proves who asks and who submits. With one, nobody submits a job and
+// Authenticator is a Shell that proves who asks and who submits. With one, nobody submits a job and
 // nobody asks for a page without its word, and nothing of what proved it gets any further:
 // neither into a log nor to the policy.
-type Gate interface {
+type Authenticator interface {
 	Shell
 	// Prove judges. It is called from several goroutines, beside the policy's rounds, and
 	// may be before Run. An error means that it can't judge now, and nobody is let in.
@@ -65,7 +65,7 @@ type Surroundings struct {
 // NotesWaitMax bounds the notes that wait for a shell to read them, or to be durable.
 const NotesWaitMax = 10_000
 
-// WithShell runs a shell beside the policy. It is a gate if it is a Gate.
+// WithShell runs a shell beside the policy. It is an authenticator if it is a Authenticator.
 func WithShell(shell Shell) Option {
 	return func(s *server) { s.shell = newShell(shell) }
 }
@@ -110,8 +110,8 @@ func (h *shell) abilities(env scheduler.Environment) scheduler.Ability {
 	if h == nil || env.Simulated || env.Replayed {
 		return 0
 	}
-	if _, gate := h.run.(Gate); gate {
-		return scheduler.AbilityGate
+	if _, authenticator := h.run.(Authenticator); authenticator {
+		return scheduler.AbilityAuthenticator
 	}
 	return 0
 }
@@ -241,22 +241,22 @@ func (h *shell) accepted(c scheduler.Config) {
 	h.settings <- c // only who has the policy's turn sends
 }
 
-// prove asks the gate.
+// prove asks the authenticator.
 func (h *shell) prove(ctx context.Context, c scheduler.Credentials) (p scheduler.Proof, err error) {
-	gate, ok := Gate(nil), false
+	authenticator, ok := Authenticator(nil), false
 	if h != nil {
-		gate, ok = h.run.(Gate)
+		authenticator, ok = h.run.(Authenticator)
 	}
 	if !ok {
-		return p, status.Error(codes.Unimplemented, "the policy has no gate")
+		return p, status.Error(codes.Unimplemented, "the policy has no authenticator")
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			slog.Error("the policy's gate panicked: nobody is let in by it", "panic", panicIn("Prove", r))
-			p, err = scheduler.Proof{}, status.Error(codes.Unavailable, "the policy's gate panicked; its log says where")
+			slog.Error("the policy's authenticator panicked: nobody is let in by it", "panic", panicIn("Prove", r))
+			p, err = scheduler.Proof{}, status.Error(codes.Unavailable, "the policy's authenticator panicked; its log says where")
 		}
 	}()
-	p, err = gate.Prove(ctx, c)
+	p, err = authenticator.Prove(ctx, c)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		err = status.Error(codes.Unavailable, cut(err.Error()))
 	}

@@ -110,7 +110,7 @@ func startWith(t *testing.T, c rpc.TaskSchedulerClient, env scheduler.Environmen
 	return d
 }
 
-// guard is a gate that lets one name in.
+// guard is an authenticator that lets one name in.
 type guard struct {
 	of   chan Surroundings // what Run was given
 	with chan scheduler.Config
@@ -144,8 +144,8 @@ func TestGate(t *testing.T) {
 	g := &guard{of: make(chan Surroundings, 1), with: make(chan scheduler.Config, 1)}
 	connected(t, g, func(t *testing.T, c rpc.TaskSchedulerClient, p *policy) {
 		d := startWith(t, c, scheduler.Environment{Store: "/store"}, scheduler.Config{Text: []byte("a: 1")})
-		if !d.Abilities.Has(scheduler.AbilityGate) {
-			t.Errorf("abilities %b are without the gate", d.Abilities)
+		if !d.Abilities.Has(scheduler.AbilityAuthenticator) {
+			t.Errorf("abilities %b are without the authenticator", d.Abilities)
 		}
 		if of := <-g.of; of.Environment.Store != "/store" || string(of.Config.Text) != "a: 1" {
 			t.Errorf("the shell was given %+v", of)
@@ -181,7 +181,7 @@ func TestGate(t *testing.T) {
 		if with := <-g.with; string(with.Text) != "c: 1" {
 			t.Errorf("the shell was told of settings %q", with.Text)
 		}
-		if p.answered.Settings[1].Abilities != scheduler.AbilityLoggedRequests|scheduler.AbilityPageHandler|scheduler.AbilityGate {
+		if p.answered.Settings[1].Abilities != scheduler.AbilityLoggedRequests|scheduler.AbilityPageHandler|scheduler.AbilityAuthenticator {
 			t.Errorf("the verdict's abilities are %b", p.answered.Settings[1].Abilities)
 		}
 	})
@@ -192,8 +192,8 @@ func TestNoShellInSimulations(t *testing.T) {
 	for _, env := range []scheduler.Environment{{Simulated: true}, {Replayed: true}} {
 		g := &guard{of: make(chan Surroundings, 1)}
 		connected(t, g, func(t *testing.T, c rpc.TaskSchedulerClient, _ *policy) {
-			if d := startWith(t, c, env, scheduler.Config{}); d.Abilities.Has(scheduler.AbilityGate) {
-				t.Errorf("%+v: a gate that does not run was declared", env)
+			if d := startWith(t, c, env, scheduler.Config{}); d.Abilities.Has(scheduler.AbilityAuthenticator) {
+				t.Errorf("%+v: an authenticator that does not run was declared", env)
 			}
 			synctest.Wait()
 			if len(g.of) > 0 {

@@ -232,7 +232,7 @@ func TestAStandInLetsNobodyIn(t *testing.T) {
 	h.Checked()
 }
 
-// Under a policy with a gate nobody submits without a proof, whoever decides at the moment.
+// Under a policy with an authenticator nobody submits without a proof, whoever decides at the moment.
 func TestNobodyUnprovenSubmitsPastAGate(t *testing.T) {
 	const refused = `ERROR_KIND_INVALID: job-1 "maps": the site's policy lets nobody submit without a proof of who it is: try again`
 	for _, story := range []struct {
@@ -249,7 +249,7 @@ func TestNobodyUnprovenSubmitsPastAGate(t *testing.T) {
 		{"unproven, under a policy without one", func(h *coretest.Core) { h.StartPolicy(0) }, scheduler.Unproven, "yes"},
 	} {
 		h := coretest.New(t)
-		h.StartPolicy(scheduler.AbilityGate)
+		h.StartPolicy(scheduler.AbilityAuthenticator)
 		story.was(h)
 		spec := coretest.Maps(1)
 		spec.Principal = &wire.Principal{Name: "u", Proof: story.proof}

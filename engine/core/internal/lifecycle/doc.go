@@ -36,9 +36,9 @@
 // while such a policy is down. Moves are judged by the pool that they name, and the policy keeps a
 // job where it is that it would not put there.
 //
-// As long as the last real policy had a gate, the core refuses a job without a proof, also while
+// As long as the last real policy had an authenticator, the core refuses a job without a proof, also while
 // the fallback decides. Jobs that wait for the policy's answer keep waiting.
-// core.admitWithoutPolicy opens admission, and never the gate.
+// core.admitWithoutPolicy opens admission, and never the authenticator.
 //
 // # The last group
 //

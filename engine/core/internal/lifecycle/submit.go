@@ -107,10 +107,10 @@ func (ad *Admission) Submit(m *wire.Submit) {
 }
 
 // proved says why a submission of a principal is not looked at, nil when it is. The manager's
-// shell asks the policy's gate before the core knows of a job; this is for those that came
-// when there was no gate yet.
+// shell asks the policy's authenticator before the core knows of a job; this is for those that came
+// when there was no authenticator yet.
 func (ad *Admission) proved(p *wire.Principal) error {
-	if ad.policy.Gates() && (p.GetProof() == "" || p.GetProof() == scheduler.Unproven) {
+	if ad.policy.Authenticates() && (p.GetProof() == "" || p.GetProof() == scheduler.Unproven) {
 		return errors.New("the site's policy lets nobody submit without a proof of who it is: try again")
 	}
 	return nil

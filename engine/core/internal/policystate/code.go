@@ -17,7 +17,7 @@ func (x *Session) Code(w *checkpoint.Codec) {
 		checkpoint.Flag(w, b)
 	}
 	if w.Format > 1 {
-		checkpoint.Flag(w, &x.gates)
+		checkpoint.Flag(w, &x.authenticates)
 		checkpoint.Opt(w, &x.pending, func(w *checkpoint.Codec, d *PendingAnswer) { d.code(w) })
 	}
 	checkpoint.Num(w, &x.asked)

@@ -27,10 +27,10 @@ type Session struct {
 	rounds    uint64         // number of the last round made
 	lastRound scheduler.Time
 
-	known   bool // some generation said what it can in this life of the manager
-	admits  bool // the last one that stood in for no other admits jobs
-	gates   bool // and proves who submits
-	resumes bool // the last one resumes what it suspends
+	known         bool // some generation said what it can in this life of the manager
+	admits        bool // the last one that stood in for no other admits jobs
+	authenticates bool // and proves who submits
+	resumes       bool // the last one resumes what it suspends
 
 	checkpoints map[string]*Checkpoint // by name in the configuration
 	dropped     uint64                 // answers of another round or generation
@@ -91,8 +91,8 @@ func (x *Session) Known() bool { return x.known }
 // Admits says whether the last policy that ran, and stood in for no other, admits jobs.
 func (x *Session) Admits() bool { return x.admits }
 
-// Gates says whether that policy proves who submits.
-func (x *Session) Gates() bool { return x.gates }
+// Authenticates says whether that policy proves who submits.
+func (x *Session) Authenticates() bool { return x.authenticates }
 
 // Down says whether no policy decides, or one that stands in for another.
 func (x *Session) Down() bool { return x.current == nil || x.current.Fallback }
@@ -145,7 +145,7 @@ func (x *Session) able() {
 		return
 	}
 	x.admits = x.current.Abilities.Has(scheduler.AbilityAdmission)
-	x.gates = x.current.Abilities.Has(scheduler.AbilityGate)
+	x.authenticates = x.current.Abilities.Has(scheduler.AbilityAuthenticator)
 }
 
 // enable notes that the policy that runs can do something else from now on.

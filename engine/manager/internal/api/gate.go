@@ -18,7 +18,7 @@ import (
 )
 
 // prove makes a submission's principal what is known of it, and takes off what was to prove
-// it: nothing of that gets into the log. Where the policy has a gate, nobody is let in without
+// it: nothing of that gets into the log. Where the policy has an authenticator, nobody is let in without
 // its word.
 func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 	c := scheduler.Credentials{
@@ -28,7 +28,7 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 		c.Properties = append(c.Properties, scheduler.Property{Name: p.GetName(), Value: p.GetValue()})
 	}
 	spec.Properties = slices.DeleteFunc(spec.Properties, func(p *wire.Property) bool { return scheduler.IsProof(p.GetName()) })
-	host, err := s.gate(ctx)
+	host, err := s.authenticator(ctx)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 		proof, err := host.Prove(ctx, c)
 		switch {
 		case err != nil:
-			return gateDown(err)
+			return authenticatorDown(err)
 		case proof.Denied != nil:
 			return status.Errorf(codes.PermissionDenied, "the job was not let in: %s", limits.Cut(scheduler.Printable(string(proof.Denied.Body)), deniedBytesMax))
 		}
@@ -55,7 +55,7 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 	return nil
 }
 
-// sameUser refuses what the policy's gate proves of another than the caller, whom the audit names. A
+// sameUser refuses what the policy's authenticator proves of another than the caller, whom the audit names. A
 // caller who may act for that user says so (auth.ActsForKey), and is then the user.
 func sameUser(caller, proved scheduler.Principal) error {
 	if caller.Proof == scheduler.Unproven || proved.Name == "" || caller.Name == proved.Name {
@@ -85,42 +85,42 @@ func submitter(ctx context.Context, claimed *wire.Principal) *wire.Principal {
 	return w
 }
 
-// sound holds a gate's word against the bounds of what a client may say of itself.
+// sound holds an authenticator's word against the bounds of what a client may say of itself.
 func sound(texts ...string) error {
 	for _, t := range texts {
 		if len(t) > limits.TextBytesMax || !utf8.ValidString(t) {
-			return status.Errorf(codes.Internal, "the policy's gate gave a name, proof or role that is not UTF-8, or has more than %d bytes", limits.TextBytesMax)
+			return status.Errorf(codes.Internal, "the policy's authenticator gave a name, proof or role that is not UTF-8, or has more than %d bytes", limits.TextBytesMax)
 		}
 	}
 	return nil
 }
 
-// gate returns the policy to ask who it is, nil where nobody has to be asked. The error says
+// authenticator returns the policy to ask who it is, nil where nobody has to be asked. The error says
 // that somebody has to be, and is not there.
-func (s *Server) gate(ctx context.Context) (policy.Host, error) {
+func (s *Server) authenticator(ctx context.Context) (policy.Host, error) {
 	host, can := s.needs.Supervisor.Decider()
 	switch {
-	case host != nil && can.Has(scheduler.AbilityGate):
+	case host != nil && can.Has(scheduler.AbilityAuthenticator):
 		return host, nil
 	case host != nil:
 		return nil, nil
 	}
-	gates := false
-	if err := s.needs.Inbox.ReadNow(ctx, func(c *core.Core) { gates = c.Gates() }); err != nil {
+	authenticates := false
+	if err := s.needs.Inbox.ReadNow(ctx, func(c *core.Core) { authenticates = c.Authenticates() }); err != nil {
 		return nil, statusOf(err)
 	}
-	if gates {
+	if authenticates {
 		return nil, away("the policy that proves who asks is down: try again later")
 	}
 	return nil, nil
 }
 
-// gateDown is the error of a gate that gave no word.
-func gateDown(err error) error {
+// authenticatorDown is the error of an authenticator that gave no word.
+func authenticatorDown(err error) error {
 	if policy.KindOf(err) == policy.Canceled {
 		return status.FromContextError(context.Canceled).Err()
 	}
-	return away(fmt.Sprintf("nobody is let in, because the policy's gate can't judge: %v: try again later", err))
+	return away(fmt.Sprintf("nobody is let in, because the policy's authenticator can't judge: %v: try again later", err))
 }
 
 // away is the error of who has to wait for the policy, or for a launcher. Its detail says that the manager

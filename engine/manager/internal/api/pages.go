@@ -31,7 +31,7 @@ const (
 )
 
 // PolicyPages serves the policy's own pages. What only reads is answered beside the log, what
-// changes something is a logged request, and the policy's gate, if it has one, says
+// changes something is a logged request, and the policy's authenticator, if it has one, says
 // which is which, and who asks. Other sites' pages in a browser change nothing: mayChange says why
 // a request may not, whatever its method is.
 func (s *Server) PolicyPages(mayChange func(*http.Request) error) http.Handler {
@@ -151,7 +151,7 @@ func pageStatus(err error) error {
 
 // page has a request answered. byLooking says why one may not change something whose method only looks.
 func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization string, byLooking func() error) (scheduler.Answer, error) {
-	gate, err := s.gate(ctx)
+	authenticator, err := s.authenticator(ctx)
 	if err != nil {
 		return scheduler.Answer{}, err
 	}
@@ -160,13 +160,13 @@ func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization 
 		return scheduler.Answer{}, status.Error(codes.NotFound, "the policy that runs has no pages, and answers no questions of its own; dynamic-priority does (policy.name)")
 	}
 	changes := !can.Has(scheduler.AbilityPageHandler) || q.Method == http.MethodPost
-	if gate != nil {
-		proof, err := gate.Prove(ctx, scheduler.Credentials{
+	if authenticator != nil {
+		proof, err := authenticator.Prove(ctx, scheduler.Credentials{
 			Purpose: scheduler.PurposeRequest, Principal: q.Principal, Request: q, Authorization: authorization,
 		})
 		switch {
 		case err != nil:
-			return scheduler.Answer{}, gateDown(err)
+			return scheduler.Answer{}, authenticatorDown(err)
 		case proof.Denied != nil:
 			return *proof.Denied, nil
 		}
@@ -177,7 +177,7 @@ func (s *Server) page(ctx context.Context, q scheduler.PageAsked, authorization 
 			return scheduler.Answer{}, err
 		}
 		if len(proof.Query) > len(q.Query) || !utf8.ValidString(proof.Query) {
-			return scheduler.Answer{}, status.Error(codes.Internal, "the policy's gate made the query longer, or something else than UTF-8")
+			return scheduler.Answer{}, status.Error(codes.Internal, "the policy's authenticator made the query longer, or something else than UTF-8")
 		}
 		q.Principal, q.Query, changes = proof.Principal, proof.Query, proof.Changes
 		if changes && q.Method != http.MethodPost {

@@ -45,11 +45,11 @@ func (p *gated) Page(q scheduler.PageAsked) (scheduler.Answer, error) {
 	return scheduler.Answer{Status: 200, Body: fmt.Appendf(nil, "%s?%s for %s, %s", q.Path, q.Query, q.Principal.Name, q.Principal.Role)}, nil
 }
 
-// gate is its shell.
-type gate struct{}
+// authenticator is its shell.
+type authenticator struct{}
 
 // Run appends notes to a file.
-func (*gate) Run(ctx context.Context, of serve.Surroundings) error {
+func (*authenticator) Run(ctx context.Context, of serve.Surroundings) error {
 	if of.Environment.Store == "" {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (*gate) Run(ctx context.Context, of serve.Surroundings) error {
 }
 
 // Prove judges.
-func (*gate) Prove(ctx context.Context, c scheduler.Credentials) (scheduler.Proof, error) {
+func (*authenticator) Prove(ctx context.Context, c scheduler.Credentials) (scheduler.Proof, error) {
 	word, name := "", c.Principal.Name
 	if c.Purpose == scheduler.PurposeSubmit {
 		for _, p := range c.Properties {

@@ -56,7 +56,7 @@ func main() {
 	case policytest.Echo:
 		options = append(options, serve.WithShell(serve.ShellFunc(echo)))
 	case policytest.Gated:
-		serve.Main(func() scheduler.TaskScheduler { return &gated{} }, serve.WithShell(&gate{}))
+		serve.Main(func() scheduler.TaskScheduler { return &gated{} }, serve.WithShell(&authenticator{}))
 		return
 	case policytest.FailingShell:
 		options = append(options, serve.WithShell(serve.ShellFunc(postAndFail)))

@@ -61,8 +61,8 @@ type TaskSchedulerClient interface {
 	// Page answers one of the policy's own pages. It is called of a policy with the ability
 	// pager.
 	Page(ctx context.Context, in *schedwire.PageAsked, opts ...grpc.CallOption) (*schedwire.Page, error)
-	// Prove is asked of the gate in the plug-in's shell, before anything of what somebody
-	// wants is logged. It is called of a policy with the ability gate.
+	// Prove is asked of the authenticator in the plug-in's shell, before anything of what somebody
+	// wants is logged. It is called of a policy with the ability authenticator.
 	Prove(ctx context.Context, in *schedwire.Credentials, opts ...grpc.CallOption) (*schedwire.Proof, error)
 	// Durable says that the manager's log has all rounds up to one on its disk. It is told
 	// after rounds with notes.
@@ -232,8 +232,8 @@ type TaskSchedulerServer interface {
 	// Page answers one of the policy's own pages. It is called of a policy with the ability
 	// pager.
 	Page(context.Context, *schedwire.PageAsked) (*schedwire.Page, error)
-	// Prove is asked of the gate in the plug-in's shell, before anything of what somebody
-	// wants is logged. It is called of a policy with the ability gate.
+	// Prove is asked of the authenticator in the plug-in's shell, before anything of what somebody
+	// wants is logged. It is called of a policy with the ability authenticator.
 	Prove(context.Context, *schedwire.Credentials) (*schedwire.Proof, error)
 	// Durable says that the manager's log has all rounds up to one on its disk. It is told
 	// after rounds with notes.

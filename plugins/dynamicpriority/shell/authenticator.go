@@ -23,7 +23,7 @@ var errDenied = errors.New("denied")
 // errPool is for who signed a job for the pool of another.
 var errPool = errors.New("its pool is another user's queue")
 
-// Prove implements serve.Gate. Price and time are for everybody; whatever else is asked, and
+// Prove implements serve.Authenticator. Price and time are for everybody; whatever else is asked, and
 // every job, is signed with the key of a user in the list, or comes from somebody whom the
 // manager has proved already, where the settings say so.
 func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Proof, error) {

@@ -1,6 +1,6 @@
 package scheduler
 
-// Proofs of a Principal. A gate may give others, such as "hmac-sha256".
+// Proofs of a Principal. An authenticator may give others, such as "hmac-sha256".
 const (
 	// Unproven is the Proof of a principal whose name nobody checked.
 	Unproven = "unproven"
@@ -10,10 +10,10 @@ const (
 type Principal struct {
 	Name  string
 	Proof string // how the name was proved, for people; Unproven: it was not
-	Role  string // what a policy's gate says of the name, such as "admin"; "" without a gate
+	Role  string // what a policy's authenticator says of the name, such as "admin"; "" without an authenticator
 }
 
-// Purpose is what somebody wants of whom a gate is to say who it is.
+// Purpose is what somebody wants of whom an authenticator is to say who it is.
 type Purpose uint8
 
 // The purposes.
@@ -25,13 +25,13 @@ const (
 // String returns the purpose's name.
 func (p Purpose) String() string { return name(p, "unknown", "request", "submit") }
 
-// Bounds of what a gate is asked, and of what it says.
+// Bounds of what an authenticator is asked, and of what it says.
 const (
 	RequestBytesMax = 64 << 10 // of a request: its path, query, header values and body together
 	PageBytesMax    = 4 << 20  // of an Answer's body
 )
 
-// The properties with which a client signs a job, for a gate, in our words and in Hadoop's.
+// The properties with which a client signs a job, for an authenticator, in our words and in Hadoop's.
 // They never become properties of the job: the manager takes them off each submission.
 const (
 	ProofTimestamp       = "hamadryad.job.timestamp" // milliseconds since 1970
@@ -50,7 +50,7 @@ func IsProof(property string) bool {
 	return false
 }
 
-// Credentials are what a gate judges: who somebody says to be, and what is to prove it.
+// Credentials are what an authenticator judges: who somebody says to be, and what is to prove it.
 type Credentials struct {
 	Purpose Purpose
 	// Principal is who it is as far as the manager knows: Unproven, or a name that the
@@ -66,7 +66,7 @@ type Credentials struct {
 	Properties []Property
 }
 
-// Proof is a gate's word: who it is and what is asked, or what to answer instead.
+// Proof is an authenticator's word: who it is and what is asked, or what to answer instead.
 type Proof struct {
 	Principal Principal
 	// Query is the request's without what proved it: no signature and no timestamp gets

@@ -84,7 +84,7 @@ func (m *Credentials) Decode() (scheduler.Credentials, error) {
 	return decoded(r, c)
 }
 
-// NewProof makes a message of a gate's word.
+// NewProof makes a message of an authenticator's word.
 func NewProof(p scheduler.Proof) (*Proof, error) {
 	w := &writer{}
 	m := &Proof{Principal: w.principal(p.Principal), Query: w.str(p.Query), Changes: p.Changes}
@@ -98,7 +98,7 @@ func NewProof(p scheduler.Proof) (*Proof, error) {
 	return encoded("proof", m, w.err)
 }
 
-// Decode returns the gate's word. A field that is not known is an error: it may restrict
+// Decode returns the authenticator's word. A field that is not known is an error: it may restrict
 // what is known.
 func (m *Proof) Decode() (scheduler.Proof, error) {
 	r := newReader(m.GetStrings())

@@ -20,7 +20,7 @@ const (
 	rootKey = "root's own key"
 )
 
-// door is a gate with a clock that a test moves.
+// door is an authenticator with a clock that a test moves.
 type door struct {
 	*Shell
 	t      *testing.T
@@ -72,7 +72,7 @@ func request(query, authorization string, body ...byte) scheduler.Credentials {
 	}
 }
 
-// says is what the gate makes of it.
+// says is what the authenticator makes of it.
 func (d *door) says(c scheduler.Credentials) string {
 	p, err := d.Prove(d.t.Context(), c)
 	switch {
@@ -311,7 +311,7 @@ func TestSettingsOfTheGate(t *testing.T) {
 func TestNotReady(t *testing.T) {
 	s := New()
 	if _, err := s.Prove(t.Context(), request("price", "")); err == nil {
-		t.Error("a gate that has not begun lets somebody in")
+		t.Error("an authenticator that has not begun lets somebody in")
 	}
 }
 
