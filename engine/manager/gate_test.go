@@ -188,7 +188,7 @@ func TestTheGateStaysShutWhileThePolicyIsDown(t *testing.T) {
 	if err := syscall.Kill(int(running.Pid), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	b.policyWhen("another stands in", func(r *wire.PolicyReply) bool { return r.State == policyhost.Fallback })
+	b.policyWhen("the fallback decides", func(r *wire.PolicyReply) bool { return r.State == policyhost.Fallback })
 	if code, text := b.page("/readyz?verbose"); code != http.StatusOK || !strings.Contains(text, "[+]policy ok: the built-in FIFO decides") {
 		t.Errorf("the page of readiness does not tell that the fallback decides: %d %s", code, text)
 	}

@@ -1029,9 +1029,9 @@ func (x *DrainLauncher) GetDrain() bool {
 type PolicyStart struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
-	Policy        string                 `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`                   // name in the configuration: checkpoints are per name
-	StandIn       bool                   `protobuf:"varint,3,opt,name=stand_in,json=standIn,proto3" json:"stand_in,omitempty"` // for one that fails; whom that one lets in is not its to say
-	Config        []byte                 `protobuf:"bytes,4,opt,name=config,proto3,oneof" json:"config,omitempty"`             // hamadryad.scheduler.v1.Config: the settings that it is started with; none in logs of older programs
+	Policy        string                 `protobuf:"bytes,2,opt,name=policy,proto3" json:"policy,omitempty"`       // name in the configuration: checkpoints are per name
+	Fallback      bool                   `protobuf:"varint,3,opt,name=fallback,proto3" json:"fallback,omitempty"`  // the built-in policy, for one that failed: jobs that wait for the word of the other wait on
+	Config        []byte                 `protobuf:"bytes,4,opt,name=config,proto3,oneof" json:"config,omitempty"` // hamadryad.scheduler.v1.Config: the settings that it is started with; none in logs of older programs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1080,9 +1080,9 @@ func (x *PolicyStart) GetPolicy() string {
 	return ""
 }
 
-func (x *PolicyStart) GetStandIn() bool {
+func (x *PolicyStart) GetFallback() bool {
 	if x != nil {
-		return x.StandIn
+		return x.Fallback
 	}
 	return false
 }
@@ -1562,13 +1562,13 @@ const file_engine_wire_log_proto_rawDesc = "" +
 	"\x06client\x18\x01 \x01(\x04R\x06client\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12<\n" +
 	"\tprincipal\x18\x03 \x01(\v2\x1e.hamadryad.engine.v1.PrincipalR\tprincipal\x12\x14\n" +
-	"\x05drain\x18\x04 \x01(\bR\x05drain\"\x88\x01\n" +
+	"\x05drain\x18\x04 \x01(\bR\x05drain\"\x89\x01\n" +
 	"\vPolicyStart\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x16\n" +
-	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x19\n" +
-	"\bstand_in\x18\x03 \x01(\bR\astandIn\x12\x1b\n" +
+	"\x06policy\x18\x02 \x01(\tR\x06policy\x12\x1a\n" +
+	"\bfallback\x18\x03 \x01(\bR\bfallback\x12\x1b\n" +
 	"\x06config\x18\x04 \x01(\fH\x00R\x06config\x88\x01\x01B\t\n" +
 	"\a_config\"\xa7\x01\n" +
 	"\rPolicyStarted\x12\x1e\n" +

@@ -129,7 +129,7 @@ func (g *gatherer) input(in *wire.Input) error {
 		if err != nil {
 			return err
 		}
-		l := &seenLife{Started: Started{w.PolicyStart.GetGeneration(), w.PolicyStart.GetPolicy(), w.PolicyStart.GetStandIn(), config, known}}
+		l := &seenLife{Started: Started{w.PolicyStart.GetGeneration(), w.PolicyStart.GetPolicy(), w.PolicyStart.GetFallback(), config, known}}
 		g.lives[l.Generation] = l
 		g.order = append(g.order, l)
 	case *wire.Input_PolicyStarted:
@@ -350,11 +350,11 @@ func (g *gatherer) lost(launcher uint64) {
 	}
 }
 
-// decided is the life of a policy that decided most of the rounds, and no stand-in.
+// decided is the life of a policy that decided most of the rounds, and not the fallback.
 func (g *gatherer) decided() *seenLife {
 	var most *seenLife
 	for _, l := range g.order {
-		if !l.StandIn && (most == nil || l.rounds >= most.rounds) {
+		if !l.Fallback && (most == nil || l.rounds >= most.rounds) {
 			most = l
 		}
 	}

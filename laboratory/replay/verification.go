@@ -35,7 +35,7 @@ type Life struct {
 	Said, Asked string
 	// SettingsKnown says whether the log tells with which settings it was started.
 	SettingsKnown bool
-	StandIn       bool
+	Fallback      bool
 	// Rounds were compared; of them Different came out otherwise.
 	Rounds, Different int
 	// Unanswered are rounds that the policy failed, or never answered. NotAsked could not be
@@ -116,8 +116,8 @@ func (v *Verification) Text(w io.Writer) error {
 
 func (l *Life) text(b *strings.Builder) {
 	fmt.Fprintf(b, "  %s, generation %d: %d rounds, %d differ", l.Policy, l.Generation, l.Rounds, l.Different)
-	if l.StandIn {
-		b.WriteString("; it stood in for one that failed")
+	if l.Fallback {
+		b.WriteString("; it was the fallback for one that failed")
 	}
 	if l.Asked != "" && l.Asked != l.Said {
 		fmt.Fprintf(b, "; it called itself %q, who was asked %q", l.Said, l.Asked)

@@ -22,7 +22,7 @@ const DefaultDifferences = 10
 type Started struct {
 	Generation uint64
 	Policy     string // name in the configuration
-	StandIn    bool   // it stood in for one that failed, in the manager's own process
+	Fallback   bool   // it was the fallback for one that failed, in the manager's own process
 	// Settings are those that it was started with, where Known says that the log tells which.
 	Settings scheduler.Config
 	Known    bool
@@ -134,7 +134,7 @@ func (v *verifier) announced(m *wire.PolicyStart) error {
 		return fmt.Errorf("the settings of generation %d of policy %s can't be read: %w", m.GetGeneration(), m.GetPolicy(), err)
 	}
 	v.end(v.lives[m.GetGeneration()])
-	v.lives[m.GetGeneration()] = &life{started: Started{m.GetGeneration(), m.GetPolicy(), m.GetStandIn(), config, known}}
+	v.lives[m.GetGeneration()] = &life{started: Started{m.GetGeneration(), m.GetPolicy(), m.GetFallback(), config, known}}
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (v *verifier) announced(m *wire.PolicyStart) error {
 func (v *verifier) start(l *life, m *wire.PolicyStarted) error {
 	begins := l.begins
 	l.begins = nil
-	l.found = &Life{Generation: m.GetGeneration(), Policy: l.started.Policy, Said: said(m.GetName(), m.GetVersion()), SettingsKnown: l.started.Known, StandIn: l.started.StandIn}
+	l.found = &Life{Generation: m.GetGeneration(), Policy: l.started.Policy, Said: said(m.GetName(), m.GetVersion()), SettingsKnown: l.started.Known, Fallback: l.started.Fallback}
 	v.found.Lives = append(v.found.Lives, l.found)
 	host, config, err := v.options.Host(v.ctx, l.started)
 	if err != nil {

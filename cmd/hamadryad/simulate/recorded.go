@@ -85,7 +85,7 @@ func (c *command) oneContender(cmd *cobra.Command) (*contender, error) {
 // inPlaceOf makes the policy that is asked in the place of a life of the log's. In the place
 // of the one that stood in for a policy that failed it is the same.
 func (c *command) inPlaceOf(ctx context.Context, given *contender, of replay.Started) (policy.Host, scheduler.Config, error) {
-	if of.StandIn {
+	if of.Fallback {
 		return policy.InProcess(fifo.New()), scheduler.Config{}, nil
 	}
 	if given == nil {

@@ -125,7 +125,7 @@ func (a *auditor) dies(at int64) {
 func (a *auditor) starts(batch *wire.Batch, s core.StartPolicy) (err error) {
 	a.coming = nil
 	for _, in := range batch.GetInputs() {
-		if p := in.GetPolicyStart(); p.GetGeneration() == s.Generation && p.GetPolicy() == policy && !p.GetStandIn() {
+		if p := in.GetPolicyStart(); p.GetGeneration() == s.Generation && p.GetPolicy() == policy && !p.GetFallback() {
 			a.coming, err = newLife(s.Generation, s.Snapshot(), a.length)
 		}
 	}

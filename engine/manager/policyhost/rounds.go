@@ -119,7 +119,7 @@ func (s *Supervisor) running() policy.Host {
 }
 
 // Decider returns the policy that decides and what it can, nil when none does. It is no
-// stand-in: that has neither pages nor an authenticator.
+// fallback: that has neither pages nor an authenticator.
 func (s *Supervisor) Decider() (policy.Host, scheduler.Ability) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

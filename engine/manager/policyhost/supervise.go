@@ -337,7 +337,7 @@ func (s *Supervisor) launched(h *policyProcess, host policy.Host) {
 	s.wait.Go(func() { s.notes(h) })
 	s.wait.Go(func() { s.notifyDurable(h) })
 	s.mu.Unlock()
-	s.input(wire.NewPolicyStart(&wire.PolicyStart{Generation: h.generation, Policy: h.name, StandIn: h.inProcess}, h.config()))
+	s.input(wire.NewPolicyStart(&wire.PolicyStart{Generation: h.generation, Policy: h.name, Fallback: h.inProcess}, h.config()))
 }
 
 // input hands one to the core; it fails only when the manager ends.

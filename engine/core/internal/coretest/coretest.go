@@ -83,7 +83,7 @@ func (h *Core) StartFallback() { h.startPolicy("", 0) }
 
 func (h *Core) startPolicy(name string, a scheduler.Ability) {
 	h.generation++
-	h.Rounds.Start(&wire.PolicyStart{Generation: h.generation, Policy: name, StandIn: name == ""})
+	h.Rounds.Start(&wire.PolicyStart{Generation: h.generation, Policy: name, Fallback: name == ""})
 	h.Events.BuildSnapshot()
 	h.Rounds.Started(&wire.PolicyStarted{Generation: h.generation, Name: "test", Abilities: uint32(a)})
 }

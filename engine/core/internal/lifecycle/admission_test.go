@@ -141,17 +141,17 @@ func TestWithoutAPolicy(t *testing.T) {
 		{
 			"one that was asked and is gone", func(h *coretest.Core) { h.StartPolicy(scheduler.AbilityAdmission) }, true, waits, in,
 		},
-		{"one that admits, another stands in", func(h *coretest.Core) {
+		{"one that admits, the fallback decides", func(h *coretest.Core) {
 			h.StartPolicy(scheduler.AbilityAdmission)
 			h.Rounds.Failed(1, "gone")
 			h.StartFallback()
 		}, false, refused, refused},
-		{"one that admits and need not, another stands in", func(h *coretest.Core) {
+		{"one that admits and need not, the fallback decides", func(h *coretest.Core) {
 			h.StartPolicy(scheduler.AbilityAdmission)
 			h.Rounds.Failed(1, "gone")
 			h.StartFallback()
 		}, true, in, in},
-		{"one that does not admit, another stands in", func(h *coretest.Core) {
+		{"one that does not admit, the fallback decides", func(h *coretest.Core) {
 			h.StartPolicy(0)
 			h.Rounds.Failed(1, "gone")
 			h.StartFallback()
@@ -215,7 +215,7 @@ func TestAPolicyTakesOver(t *testing.T) {
 
 // Jobs that wait for the word of a policy that fails are not let in by what stands in for it:
 // they wait for the next of its kind.
-func TestAStandInLetsNobodyIn(t *testing.T) {
+func TestTheFallbackLetsNobodyIn(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(scheduler.AbilityAdmission)
 	x := announce(h)
@@ -223,7 +223,7 @@ func TestAStandInLetsNobodyIn(t *testing.T) {
 	h.Rounds.Failed(1, "gone")
 	h.StartFallback()
 	if j := h.Cluster.Jobs.Get(x); j == nil || j.Phase() != state.JobPendingAdmission || said(h, 7) != "" {
-		t.Fatalf("with a stand-in the job is %+v, and its client is told %q", j, said(h, 7))
+		t.Fatalf("with the fallback the job is %+v, and its client is told %q", j, said(h, 7))
 	}
 	h.StartPolicy(scheduler.AbilityAdmission)
 	if e := h.NotifiedEvents(); len(e) != 1 || e[0].(scheduler.AdmissionAsked).Job.ID != x {
@@ -244,7 +244,7 @@ func TestNobodyUnprovenSubmitsPastAGate(t *testing.T) {
 		{"unproven", func(*coretest.Core) {}, scheduler.Unproven, refused},
 		{"nothing", func(*coretest.Core) {}, "", refused},
 		{"proved", func(*coretest.Core) {}, "hmac-sha256", "yes"},
-		{"unproven, while another stands in", func(h *coretest.Core) { h.Rounds.Failed(1, "gone"); h.StartFallback() }, scheduler.Unproven, refused},
+		{"unproven, while the fallback decides", func(h *coretest.Core) { h.Rounds.Failed(1, "gone"); h.StartFallback() }, scheduler.Unproven, refused},
 		{"unproven, in the next life", func(h *coretest.Core) { h.Policy.Forget() }, scheduler.Unproven, refused},
 		{"unproven, under a policy without one", func(h *coretest.Core) { h.StartPolicy(0) }, scheduler.Unproven, "yes"},
 	} {
