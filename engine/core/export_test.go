@@ -23,10 +23,10 @@ func (c *Core) SetExcluded(id scheduler.LauncherID, excluded bool) {
 	}
 }
 
-// WantTwice has a running bundle launched a second time, as if it straggled, or a suspended one,
+// OfferSpeculation has a running bundle launched a second time, as if it straggled, or a suspended one,
 // as if it were that for long, and says whether it may be. Which those are is measured; for the
 // conformance kit's games that is decided elsewhere.
-func (c *Core) WantTwice(id scheduler.BundleID) bool {
+func (c *Core) OfferSpeculation(id scheduler.BundleID) bool {
 	b := c.state.Cluster.Bundles.Get(id)
 	if b == nil || len(b.Attempts()) == 0 {
 		return false

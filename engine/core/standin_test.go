@@ -242,7 +242,7 @@ func (p *pair) catchUp() {
 			for kindOf(moment[0]) == kindOf(moment[min(n, len(moment)-1)]) && n < len(moment) {
 				n++
 			}
-			p.wantTwice(moment[:n])
+			p.offerSpeculation(moment[:n])
 			p.blame(moment[:n])
 			p.Step(p.inputs(moment[:n]))
 			moment = moment[n:]
@@ -274,9 +274,9 @@ func (p *pair) blame(moment []heard) {
 	}
 }
 
-func (p *pair) wantTwice(moment []heard) {
+func (p *pair) offerSpeculation(moment []heard) {
 	for _, h := range moment {
-		if e, is := h.event.(scheduler.SpeculationOffered); is && !p.Core.WantTwice(p.bundles[e.Bundle]) {
+		if e, is := h.event.(scheduler.SpeculationOffered); is && !p.Core.OfferSpeculation(p.bundles[e.Bundle]) {
 			p.t.Errorf("the core starts no second attempt of bundle %d", e.Bundle)
 		}
 	}

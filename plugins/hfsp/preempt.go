@@ -280,7 +280,7 @@ func (d *assignment) candidates(mode scheduler.PreemptMode, losers []*loser) fun
 // mayGo says whether a launch can be taken off now.
 func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 	switch {
-	case u.Turn == d.view.Round(), !u.Stays(), u.Slots == 0, d.doubled(u.Bundle):
+	case u.Turn == d.view.Round(), !u.Stays(), u.Slots == 0, d.launchesSpeculatively(u.Bundle):
 		return false
 	case u.Bundle.ProtectedUntil > d.view.Now():
 		d.wake(u.Bundle.ProtectedUntil)
@@ -291,9 +291,9 @@ func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 	return u.Runs() && !u.Bundle.NoSuspend() && d.view.MaySuspend(u.Attempts, d.environment.Limits) && !slices.ContainsFunc(u.Attempts, func(a *view.Attempt) bool { return !d.canSuspend(u, a) })
 }
 
-// doubled says whether the round launches a second attempt of a bundle: none is started beside
+// launchesSpeculatively says whether the round launches a second attempt of a bundle: none is started beside
 // one that is taken off.
-func (d *assignment) doubled(b *view.Bundle) bool {
+func (d *assignment) launchesSpeculatively(b *view.Bundle) bool {
 	return b.SpeculationOffered && d.index.WasGiven(d.index.StageOf(b), b)
 }
 

@@ -70,7 +70,7 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	for _, j := range d.view.Jobs() {
 		l := &loser{job: j, held: d.held(j, kind)}
 		l.units = slices.DeleteFunc(units(j, kind, d.gone), func(u *unit) bool {
-			return d.doubled(u.bundle) || d.protected(u.bundle) || d.mode() == scheduler.PreemptSuspend && u.bundle.NoSuspend()
+			return d.launchesSpeculatively(u.bundle) || d.protected(u.bundle) || d.mode() == scheduler.PreemptSuspend && u.bundle.NoSuspend()
 		})
 		for _, u := range l.units {
 			u.spared = d.spared(u.bundle)
@@ -82,9 +82,9 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	return all
 }
 
-// doubled says whether the round launches a second attempt of a bundle: none is started beside
+// launchesSpeculatively says whether the round launches a second attempt of a bundle: none is started beside
 // one that is taken off.
-func (d *assignment) doubled(b *view.Bundle) bool {
+func (d *assignment) launchesSpeculatively(b *view.Bundle) bool {
 	return b.SpeculationOffered && slices.ContainsFunc(d.launches, func(l scheduler.Launch) bool { return l.Bundle == b.ID })
 }
 

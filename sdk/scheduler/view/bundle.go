@@ -94,8 +94,8 @@ func (b *Bundle) withdraw() {
 	b.State = Waiting
 }
 
-// offerTwice makes a bundle that runs launchable once more.
-func (b *Bundle) offerTwice(e *scheduler.SpeculationOffered) {
+// offerSpeculation makes a bundle that runs launchable once more.
+func (b *Bundle) offerSpeculation(e *scheduler.SpeculationOffered) {
 	b.SpeculationOffered, b.Groups, b.Avoid, b.Since = true, e.Groups, e.Avoid, e.At
 	b.Job.launchable.add(b)
 }

@@ -229,7 +229,7 @@ func (js *jobs) speculationOffered(e scheduler.SpeculationOffered) error {
 		return fmt.Errorf("bundle %d of %s (%s, %d groups) cannot have a second attempt of %d groups",
 			e.Bundle, e.Job, b.State, len(b.Groups), len(e.Groups))
 	}
-	b.offerTwice(&e)
+	b.offerSpeculation(&e)
 	return nil
 }
 

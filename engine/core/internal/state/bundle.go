@@ -39,7 +39,7 @@ type Bundle struct {
 	failures           int
 	losses             int
 	Exclusions         BundleExclusions
-	speculationOffered scheduler.Time // since when it is wanted twice; 0: it is not
+	speculationOffered scheduler.Time // since when it is a speculative launch is offered; 0: none is
 	preempted          bool
 	// WaitsForRoom says that the store of the outputs was full for it: Job.Room has it be tried.
 	waitsForStoreRoom bool
@@ -241,7 +241,7 @@ func (b *Bundle) AddAttempt(r *BundleAttempt) {
 	b.Job.lastLaunch = r.Launched
 }
 
-// SpeculationOffered is since when it is wanted twice; 0: it is not.
+// SpeculationOffered is since when it is a speculative launch is offered; 0: none is.
 func (b *Bundle) SpeculationOffered() scheduler.Time { return b.speculationOffered }
 
 // EnterAt moves it to a phase, and notes since when it is there.

@@ -173,7 +173,7 @@ func (st *Cluster) checkBundle(b *Bundle) error {
 	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.waitsForStoreRoom && len(b.Attempts()) == 0 && b.Job.Phase() == JobRunning && b.Index < b.Job.Opened:
 		return fmt.Errorf("it waits for nothing")
 	case b.SpeculationOffered() != 0 && (b.Phase() != BundleRunning || len(b.Attempts()) != 1):
-		return fmt.Errorf("it is wanted twice while %s with %d attempts", b.Phase(), len(b.Attempts()))
+		return fmt.Errorf("a speculative launch of it is offered while %s with %d attempts", b.Phase(), len(b.Attempts()))
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ type Job struct {
 	unfinished       int        // bundles, without the last
 	Attempts         attemptSet // live
 	suspended        int        // of them: suspended
-	speculativeCount int        // of them: speculative; and bundles that are wanted twice
+	speculativeCount int        // of them: speculative; and bundles with an open offer
 	ready            readyList
 	Opened           int // bundles that were made known, without the last
 	Exclusions       JobExclusions

@@ -86,7 +86,7 @@ func (r *run) live() []*attempt { return slices.Clone(r.attempts) }
 
 // single says whether a second attempt may be offered: the first is alone, and does not end.
 func (b *bundle) single() bool {
-	if b.state != launched || b.twice || len(b.runs) != 1 {
+	if b.state != launched || b.speculation || len(b.runs) != 1 {
 		return false
 	}
 	r := b.runs[0]

@@ -431,6 +431,6 @@ func (as *attempts) offerSecond(n int, gangs bool, is func(*bundle) bool) bool {
 		return false
 	}
 	b := all[n%len(all)]
-	as.jobs.offerTwice(b, b.runs[0].where())
+	as.jobs.offerSpeculation(b, b.runs[0].where())
 	return true
 }

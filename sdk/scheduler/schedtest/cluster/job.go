@@ -106,7 +106,7 @@ type bundle struct {
 	index       int
 	groups      []scheduler.Group
 	state       bundleState
-	twice       bool                   // a second attempt is offered
+	speculation bool                   // a second attempt is offered
 	avoid       []scheduler.LauncherID // told with BundleReady
 	secondAvoid []scheduler.LauncherID // told with SpeculationOffered
 	runs        []*run                 // kept by the room of attempts
@@ -124,7 +124,7 @@ func (b *bundle) group(i int) *scheduler.Group { return &b.groups[i] }
 func (b *bundle) spec() *Layer { return &b.job.spec.Layers[b.layer] }
 
 // launchable says whether a launch of it would be for something.
-func (b *bundle) launchable() bool { return b.state == ready || b.twice }
+func (b *bundle) launchable() bool { return b.state == ready || b.speculation }
 
 // excluded are the launchers that a launch now may not name.
 func (b *bundle) excluded() []scheduler.LauncherID {
@@ -159,7 +159,7 @@ func (b *bundle) needed() bool {
 // launch takes the bundle for launched, and says whether it was before.
 func (b *bundle) launch() (again bool) {
 	again = b.state == launched
-	b.state, b.twice = launched, false
+	b.state, b.speculation = launched, false
 	b.outputs, b.gone = nil, false
 	return again
 }
@@ -185,15 +185,15 @@ func (b *bundle) fail(at scheduler.LauncherID) {
 }
 
 // endOffer ends the offer to launch a bundle a second time.
-func (b *bundle) endOffer() { b.twice = false }
+func (b *bundle) endOffer() { b.speculation = false }
 
 // onceOnly ends the offer to launch a bundle a second time, for a reason that snapshots do
 // not tell: they don't tell of the offer, then.
 func (b *bundle) onceOnly() {
-	if !b.twice {
+	if !b.speculation {
 		return
 	}
-	b.twice = false
+	b.speculation = false
 	for i, t := range slices.Backward(b.tale) {
 		if _, is := t.event.(scheduler.SpeculationOffered); is {
 			b.tale = slices.Delete(b.tale, i, i+1)

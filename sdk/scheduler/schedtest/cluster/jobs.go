@@ -344,9 +344,9 @@ func (js *jobs) makeReady(b *bundle) {
 	b.tale = []telling{js.time.tell(scheduler.BundleReady{At: js.time.Now(), Job: b.job.id(), Bundle: b.id, Groups: b.groups, Avoid: avoid})}
 }
 
-// offerTwice lets a bundle that runs be launched a second time, elsewhere.
-func (js *jobs) offerTwice(b *bundle, where []scheduler.LauncherID) {
-	b.twice = true
+// offerSpeculation lets a bundle that runs be launched a second time, elsewhere.
+func (js *jobs) offerSpeculation(b *bundle, where []scheduler.LauncherID) {
+	b.speculation = true
 	js.tally.SpeculationOffered++
 	avoid := append(slices.Clone(b.avoid), where...)
 	slices.Sort(avoid)

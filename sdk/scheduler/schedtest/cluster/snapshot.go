@@ -71,7 +71,7 @@ func worldBundle(j *view.WorldJob, b *bundle) {
 	switch {
 	case b.state == ready:
 		j.Ready = append(j.Ready, b.id)
-	case b.twice:
+	case b.speculation:
 		j.SpeculationOffered = append(j.SpeculationOffered, b.id)
 	}
 	for i := range b.groups {
