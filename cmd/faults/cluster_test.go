@@ -234,7 +234,7 @@ func (c *cluster) managerConfig(policy string) string {
   history: {store: %q}
 %spolicy:
 %score:
-  takeBackAfter: 300ms
+  reclaimAfter: 300ms
   commandTimeout: 1s
   speculation: false # tests count attempts
 %s`, c.address, c.path("manager"), c.options.lease, c.options.lease*2, c.options.eventLog, c.options.history, c.options.managerLines, policy, c.options.core)

@@ -12,7 +12,7 @@ import (
 
 // Version names what the core does with its inputs. A log of another version is
 // restored from its checkpoints and never decided again.
-const Version = 7
+const Version = 8
 
 // Core is the state of the manager, and what is done with it. Not safe for concurrent use.
 type Core struct {

@@ -133,7 +133,7 @@ core:
   speculation: %v
   speculationMin: 500ms
   speculationEvery: 200ms
-  takeBackAfter: 300ms
+  reclaimAfter: 300ms
   commandTimeout: 1s
   lostMax: 60 # histories lose more than sites do; a program that nobody can fetch ends in time
   blameFor: 1s

@@ -54,10 +54,10 @@ func (dp *Dispatcher) DropOutput(k *state.Commit, j *state.Job) {
 func (dp *Dispatcher) WatchWaiting(j *state.Job) {
 	if j.WatchReaders() {
 		// A launch since then puts it off.
-		dp.step.SetTimer(max(dp.step.Set.TakeBackAfter-dp.step.Now.Sub(j.LastLaunch()), dp.step.Set.TakeBackAfter/reclaimLooks), step.TimerReclaim, uint64(j.ID))
+		dp.step.SetTimer(max(dp.step.Set.ReclaimAfter-dp.step.Now.Sub(j.LastLaunch()), dp.step.Set.ReclaimAfter/reclaimLooks), step.TimerReclaim, uint64(j.ID))
 	}
 }
 
 // reclaimLooks bounds how often a job's waiting readers are looked at: so many
-// times in takeBackAfter.
+// times in reclaimAfter.
 const reclaimLooks = 4

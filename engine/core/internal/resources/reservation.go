@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Reservation keeps what a preemption or a take-back frees for whom it was made: one
+// Reservation keeps what a preemption or a reclaim frees for whom it was made: one
 // bundle where one is named, which starts or goes on where it was suspended, else any of
 // its job that starts. It ends when that bundle does or may not any more, or the job has
 // none left that is ready; when it expires; or when the policy changes. What is left is

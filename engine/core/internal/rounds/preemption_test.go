@@ -341,7 +341,7 @@ func TestAReaderGivesWay(t *testing.T) {
 	h, j, reader, _ := early(t)
 	l := reader.Launcher
 	third := h.Job(coretest.Maps(1))
-	h.Later(h.Step.Set.TakeBackAfter - 1)
+	h.Later(h.Step.Set.ReclaimAfter - 1)
 	h.Rounds.Preemption.ReclaimEarlyReaders(j.ID)
 	if reader.Stop() != nil {
 		t.Fatal("it is stopped at once")
@@ -370,11 +370,11 @@ func TestAReaderGivesWay(t *testing.T) {
 func TestAReaderIsLeftAlone(t *testing.T) {
 	h, j, reader, other := early(t)
 	h.Finish(other.Attempts[0])
-	h.Later(h.Step.Set.TakeBackAfter)
+	h.Later(h.Step.Set.ReclaimAfter)
 	if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 		t.Error("it is stopped though there is room")
 	}
-	h.Later(5 * h.Step.Set.TakeBackAfter)
+	h.Later(5 * h.Step.Set.ReclaimAfter)
 	if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() == nil {
 		t.Error("what it waits for is passed over for ever")
 	}
@@ -405,7 +405,7 @@ func TestAReaderGivesWayToTheSuspended(t *testing.T) {
 	h.Attempts.SuspendBundleAttempt(writer)
 	h.Attempts.SuspendedNow(writer.Attempts[0])
 	reader := h.RunBundle(j, 2, l).Attempts[0]
-	for _, wait := range []time.Duration{h.Step.Set.TakeBackAfter - 1, 1} {
+	for _, wait := range []time.Duration{h.Step.Set.ReclaimAfter - 1, 1} {
 		if reader.Stop() != nil {
 			t.Fatal("it is stopped at once")
 		}
@@ -447,18 +447,18 @@ func TestAReaderOfAnotherKindIsLeftAlone(t *testing.T) {
 	spec.Graph.Stages[0].Kind = mapKind
 	for range 10 {
 		other := h.RunBundle(h.Job(spec), 0, l)
-		h.Later(h.Step.Set.TakeBackAfter)
+		h.Later(h.Step.Set.ReclaimAfter)
 		if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 			t.Fatal("it is stopped, which gives nothing to what it waits for")
 		}
 		h.Finish(other.Attempts[0])
-		h.Later(h.Step.Set.TakeBackAfter)
+		h.Later(h.Step.Set.ReclaimAfter)
 		if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() != nil {
 			t.Fatal("it is stopped though there is room now and then, and others' work comes first")
 		}
 	}
 	h.RunBundle(crossed, 2, l)
-	h.Later(6 * h.Step.Set.TakeBackAfter)
+	h.Later(6 * h.Step.Set.ReclaimAfter)
 	if h.Rounds.Preemption.ReclaimEarlyReaders(j.ID); reader.Stop() == nil {
 		t.Error("two jobs wait for each other for ever")
 	}

@@ -26,7 +26,7 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 		return
 	}
 	pr.dispatch.WatchWaiting(j)
-	if pr.step.Now.Sub(j.LastLaunch()) < pr.step.Set.TakeBackAfter {
+	if pr.step.Now.Sub(j.LastLaunch()) < pr.step.Set.ReclaimAfter {
 		return // nothing of it has waited for long enough
 	}
 	runs := youngestWaiting(j)
@@ -38,12 +38,12 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 }
 
 // reclaimForReady looks for the first ready bundle that the readers wait for and that could
-// run without some of them, and does what TakeBack says; true ends the look.
+// run without some of them, and does what ReclaimEarlyReaders says; true ends the look.
 func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.BlockedUpstream, helps *reclaimHelps) bool {
 	j, tried := held.Job, 0
 	for b := range j.AllReady() {
 		waited := pr.step.Now.Sub(max(b.Since(), j.LastLaunch()))
-		if waited < pr.step.Set.TakeBackAfter {
+		if waited < pr.step.Set.ReclaimAfter {
 			continue
 		}
 		if helps.bundle(b) {
@@ -60,7 +60,7 @@ func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.B
 			if !fits && pr.reclaimFor(b, runs) {
 				return true
 			}
-			if waited >= passedOver*pr.step.Set.TakeBackAfter && (!fits || j.HadRoomFor(pr.step.Now) >= (passedOver-1)*pr.step.Set.TakeBackAfter) {
+			if waited >= passedOver*pr.step.Set.ReclaimAfter && (!fits || j.HadRoomFor(pr.step.Now) >= (passedOver-1)*pr.step.Set.ReclaimAfter) {
 				pr.reclaim(runs[0], b)
 				return true
 			}
@@ -74,7 +74,7 @@ func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.B
 	return false
 }
 
-// passedOver is how many times takeBackAfter work that readers wait for may be
+// passedOver is how many times reclaimAfter work that readers wait for may be
 // passed over though it has room all the time, or would not have it with all of them gone:
 // then the youngest is stopped all the same. A policy may be collecting the very
 // slots that it waits on for another job, or two jobs' readers stand in each
@@ -170,7 +170,7 @@ func waitsForWriters(a *state.Attempt) bool {
 func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *state.BlockedUpstream) {
 	j := held.Job
 	for s := range pr.state.Suspended.All() {
-		if s.Bundle.Job != j || s.Bundle.Last() || s.Stopped() != 0 || pr.step.Now.Sub(max(s.Suspended(), j.LastLaunch())) < pr.step.Set.TakeBackAfter {
+		if s.Bundle.Job != j || s.Bundle.Last() || s.Stopped() != 0 || pr.step.Now.Sub(max(s.Suspended(), j.LastLaunch())) < pr.step.Set.ReclaimAfter {
 			continue
 		}
 		if !held.Has(s.Bundle) {

@@ -102,9 +102,9 @@ type Settings struct {
 	// memory and swap, default 50. A preemption that would suspend more is refused.
 	SuspendedMax     int `json:"suspendedMax"`
 	SuspendedPercent int `json:"suspendedPercent"`
-	// TakeBackAfter is how long work that early readers of its job wait for may
+	// ReclaimAfter is how long work that early readers of its job wait for may
 	// find no slot before readers are stopped for it; default 5 s.
-	TakeBackAfter time.Duration `json:"takeBackAfter"`
+	ReclaimAfter time.Duration `json:"reclaimAfter"`
 
 	// AdmissionMax bounds the wait for a policy's word on a submission; default 10 s.
 	AdmissionMax time.Duration `json:"admissionMax"`
@@ -210,7 +210,7 @@ func DefaultSettings() Settings {
 		CommandTimeout: 10 * time.Second, CommandTimeoutMax: time.Minute, CommandTries: 6,
 		Speculation: true, SpeculationMin: 15 * time.Second, SpeculationPercent: 150,
 		SpeculationAfterPercent: 50, SpeculationSharePercent: 10, SpeculationEvery: time.Second,
-		ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, TakeBackAfter: 5 * time.Second,
+		ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, ReclaimAfter: 5 * time.Second,
 		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
 		BlameAfter: 3, BlameJobs: 3, BlameFor: 10 * time.Minute, BlameSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, FinishersMax: 4, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
@@ -331,7 +331,7 @@ func (s *Settings) durations() []namedDuration {
 		{"reserveMax", s.ReserveMax},
 		{"protectFor", s.ProtectFor},
 		{"suspendMax", s.SuspendMax},
-		{"takeBackAfter", s.TakeBackAfter},
+		{"reclaimAfter", s.ReclaimAfter},
 		{"admissionMax", s.AdmissionMax},
 		{"unplaceableAfter", s.UnplaceableAfter},
 		{"blameFor", s.BlameFor},
