@@ -457,7 +457,7 @@ func (m *manager) world() metrics.World {
 
 func (m *manager) webServer() *http.Server {
 	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows, m.ports.collector(), buildinfo.Metric("hamadryad"),
-		pools.Collector{Book: m.pools, Now: time.Now})
+		pools.Collector{Cache: m.pools, Now: time.Now})
 	mux := http.NewServeMux()
 	for pattern, handler := range m.routes() {
 		mux.Handle(pattern, m.guard.Page(pattern, handler, m.refuseWeb))

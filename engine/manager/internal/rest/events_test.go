@@ -95,7 +95,7 @@ func TestEvents(t *testing.T) {
 			text := stream(last, func() {
 				time.Sleep(time.Second)
 				for range 5 { // the same is told again and again
-					w.book.UpdateStatus("", 0, time.Now(), s)
+					w.cache.UpdateStatus("", 0, time.Now(), s)
 					time.Sleep(time.Second)
 				}
 			}, 10*time.Second)

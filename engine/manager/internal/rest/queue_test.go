@@ -95,7 +95,7 @@ func TestQueue(t *testing.T) {
 	if len(ids) != 20 || ids[0] != "job-1" || ids[19] != "job-20" || q.Order != restapi.QueueOrderWaited || q.Total != 20 || q.Entries[0].Place != nil {
 		t.Errorf("by how long they waited: %v, %+v", ids, q)
 	}
-	w.book.UpdateStatus("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(21, 9, 3, 7)})
+	w.cache.UpdateStatus("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(21, 9, 3, 7)})
 	if ids, q = w.queueOf("&user=bob", 3, nothing); fmt.Sprint(ids[:5]) != "[job-9 job-3 job-7 job-1 job-5]" || q.Order != restapi.QueueOrderPolicy || len(ids) != 10 {
 		t.Errorf("the policy's order: %v, %+v", ids, q)
 	}
@@ -131,7 +131,7 @@ func TestQueue(t *testing.T) {
 		t.Errorf("a cursor that nobody gave: %d", r.StatusCode)
 	}
 	tag := w.ask("GET", "/api/v1/queue", "", nil).Header.Get("ETag")
-	w.book.UpdateStatus("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(9, 3, 7)})
+	w.cache.UpdateStatus("fifo", 1, time.Now(), scheduler.Status{Queue: queueOf(9, 3, 7)})
 	if now := w.ask("GET", "/api/v1/queue", "", nil).Header.Get("ETag"); now == tag {
 		t.Error("another order has the same ETag")
 	}
@@ -146,7 +146,7 @@ func TestPools(t *testing.T) {
 	}
 	w.job(1, "ann", 3)
 	w.job(2, secretive, 3)
-	w.book.UpdateStatus("fair", 1, time.Now(), scheduler.Status{AllPools: true, Pools: []scheduler.PoolStatus{
+	w.cache.UpdateStatus("fair", 1, time.Now(), scheduler.Status{AllPools: true, Pools: []scheduler.PoolStatus{
 		{Name: "root", Kind: "default", Weight: 1, FairShare: 8, Demand: 8, Running: 8},
 		{Name: "root.a", Parent: "root", Kind: "default", Weight: 2, MinShare: 4, FairShare: 4, Demand: 6, Running: 2, Jobs: 1},
 	}})
@@ -267,7 +267,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%s: %d came, want %d", query, len(seen), want)
 		}
 	}
-	w.book.UpdateStatus("builtin", 4, time.Now(), scheduler.Status{Facts: []scheduler.Property{{Name: "mood", Value: "good"}}})
+	w.cache.UpdateStatus("builtin", 4, time.Now(), scheduler.Status{Facts: []scheduler.Property{{Name: "mood", Value: "good"}}})
 	var p restapi.Policy
 	w.ask("GET", "/api/v1/policy", "", &p)
 	if p.State != restapi.PolicyStateFallback || p.Configured != "fair" || len(p.Problems) != 1 || p.Rounds.Longest != 0.003 || len(p.Facts) != 1 || len(p.Accepted) != 5 ||

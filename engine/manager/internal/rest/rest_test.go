@@ -140,7 +140,7 @@ type world struct {
 	folder  string // of history
 	records uint64 // that history was told of
 	service *service
-	book    *pools.Cache
+	cache   *pools.Cache
 	kept    *kept
 	server  *Server
 	mux     *http.ServeMux
@@ -157,7 +157,7 @@ func newWorld(t testing.TB) *world {
 // newWorldOf has a history that is bounded so.
 func newWorldOf(t testing.TB, o history.Options) *world {
 	t.Helper()
-	w := &world{TB: t, folder: t.TempDir(), book: &pools.Cache{}, kept: &kept{}, mux: http.NewServeMux()}
+	w := &world{TB: t, folder: t.TempDir(), cache: &pools.Cache{}, kept: &kept{}, mux: http.NewServeMux()}
 	var err error
 	o.Folder, o.KeepFor, o.Log = w.folder, 100*365*24*time.Hour, slog.New(slog.DiscardHandler)
 	if w.history, err = history.Open(o); err != nil {
@@ -174,7 +174,7 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 	})
 	jobs := jobquery.New(w.model, w.history)
 	w.service = &service{model: w.model, jobs: jobs}
-	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Policy: overview{}, Pools: w.book, History: w.kept, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
+	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Policy: overview{}, Pools: w.cache, History: w.kept, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
 	for pattern, handler := range w.server.Routes() {
 		w.mux.Handle(pattern, handler)
 	}

@@ -77,7 +77,7 @@ type Policy interface {
 	Overview() *wire.PolicyReply
 }
 
-// Pools is what the policy tells of its pools (pools.Book).
+// Pools is what the policy tells of its pools (pools.Cache).
 type Pools interface {
 	View() *pools.View
 	Changed() <-chan struct{}

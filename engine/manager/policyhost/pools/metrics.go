@@ -39,8 +39,8 @@ func lasts(since, at time.Time) float64 {
 
 // Collector shows the last view as metrics. Safe for concurrent use.
 type Collector struct {
-	Book *Cache
-	Now  func() time.Time
+	Cache *Cache
+	Now   func() time.Time
 }
 
 // Describe implements prometheus.Collector.
@@ -52,7 +52,7 @@ func (c Collector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c Collector) Collect(out chan<- prometheus.Metric) {
-	v := c.Book.View()
+	v := c.Cache.View()
 	if c.Now().Sub(v.At) > StaleAfter {
 		return
 	}

@@ -25,7 +25,7 @@ func TestMetrics(t *testing.T) {
 	b.UpdateStatus("fair", 1, start, told)
 	now = start.Add(30 * time.Second)
 	b.UpdateStatus("fair", 1, now, told)
-	c := Collector{Book: b, Now: func() time.Time { return now }}
+	c := Collector{Cache: b, Now: func() time.Time { return now }}
 	want := `# HELP hamadryad_pool_below_minimum_seconds For how long a pool has had less than its minimum share and wanted more; 0 while it has it. As of hamadryad_pool_slots_held.
 # TYPE hamadryad_pool_below_minimum_seconds gauge
 hamadryad_pool_below_minimum_seconds{kind="map",pool="idle"} 0
@@ -73,7 +73,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	}
 	now := time.Unix(1000, 0)
 	b.UpdateStatus("fair", 1, now, told)
-	c := Collector{Book: b, Now: func() time.Time { return now }}
+	c := Collector{Cache: b, Now: func() time.Time { return now }}
 	if n := testutil.CollectAndCount(c); n != metricsMax*len(figures) {
 		t.Errorf("there are %d series", n)
 	}

@@ -90,7 +90,7 @@ func (b *Cache) Changed() <-chan struct{} {
 }
 
 // UpdateStatus takes in what a policy told; of a start before the last one that told something, nothing: while one takes over
-// from another both are asked. The book becomes the owner of the status.
+// from another both are asked. The cache becomes the owner of the status.
 func (b *Cache) UpdateStatus(policy string, generation uint64, at time.Time, s scheduler.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
