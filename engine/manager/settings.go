@@ -15,19 +15,19 @@ import (
 // openSettings opens the configuration's versions. That of the start is told to the core with its
 // settings. A disk that takes none stops no manager.
 func (m *manager) openSettings() error {
-	book, err := configedit.Open(configedit.Options{Folder: filepath.Join(m.cfg.Data, "settings"), File: m.cfg.File, Keep: m.cfg.VersionsKept, Now: nil, Log: m.log})
+	versions, err := configedit.Open(configedit.Options{Folder: filepath.Join(m.cfg.Data, "settings"), File: m.cfg.File, Keep: m.cfg.VersionsKept, Now: nil, Log: m.log})
 	if err != nil {
 		return err
 	}
 	if m.cfg.Text != nil {
-		v, err := book.BeginWith(m.cfg.Text)
+		v, err := versions.BeginWith(m.cfg.Text)
 		if err != nil {
 			m.log.Error("no version is kept of the configuration that the manager starts with", "error", err)
 		}
 		m.cfg.Core.Version = v.Number
 	}
 	m.taken = Update{Core: m.cfg.Core, Policy: m.cfg.Policy, Shown: m.cfg.Shown}
-	m.editor = configedit.NewEditor(book, configedit.Started(m.cfg.Shown), m.candidate)
+	m.editor = configedit.NewEditor(versions, configedit.Started(m.cfg.Shown), m.candidate)
 	return nil
 }
 

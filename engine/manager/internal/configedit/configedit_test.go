@@ -23,7 +23,7 @@ import (
 type bed struct {
 	*testing.T
 	folder, file string
-	book         *VersionStore
+	versions     *VersionStore
 	editor       *Editor
 
 	mu    sync.Mutex
@@ -48,16 +48,16 @@ func (b *bed) write(text string) {
 // open is a manager's start, with what the file has.
 func (b *bed) open() Version {
 	b.Helper()
-	book, err := Open(Options{Folder: b.folder, File: b.file, Keep: 3, Now: func() time.Time { return time.Unix(1, 0) }})
+	versions, err := Open(Options{Folder: b.folder, File: b.file, Keep: 3, Now: func() time.Time { return time.Unix(1, 0) }})
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.book, b.editor = book, NewEditor(book, nil, b.reads)
-	text, err := book.place.text()
+	b.versions, b.editor = versions, NewEditor(versions, nil, b.reads)
+	text, err := versions.place.text()
 	if err != nil {
 		b.Fatal(err)
 	}
-	v, err := book.BeginWith(text)
+	v, err := versions.BeginWith(text)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -230,13 +230,13 @@ func TestReadOnly(t *testing.T) {
 		"is a dir":     func(b *bed) error { return errors.Join(os.Remove(b.file), os.Mkdir(b.file, 0o700)) },
 		"no file":      func(b *bed) error { return errors.Join(os.Remove(b.file), unix.Mkfifo(b.file, 0o600)) },
 		"edit it":      func(b *bed) error { return os.WriteFile(b.file, make([]byte, TextBytesMax+1), 0o600) },
-		"without a c":  func(b *bed) error { b.book.place.path = ""; return nil },
+		"without a c":  func(b *bed) error { b.versions.place.path = ""; return nil },
 		"mounted by": func(b *bed) error {
-			b.book.place.renaming = func(string, string) error { return unix.EBUSY }
+			b.versions.place.renaming = func(string, string) error { return unix.EBUSY }
 			return nil
 		},
 		"read-only file system": func(b *bed) error {
-			b.book.place.renaming = func(string, string) error { return unix.EROFS }
+			b.versions.place.renaming = func(string, string) error { return unix.EROFS }
 			return nil
 		},
 	} {
@@ -298,7 +298,7 @@ func TestByHandAtTheLastMoment(t *testing.T) {
 	for times := 1; times <= 3; times++ {
 		b := newBed(t)
 		done := 0
-		b.book.place.renaming = func(from, to string) error {
+		b.versions.place.renaming = func(from, to string) error {
 			if done < times {
 				done++
 				other := b.file + ".editor"
@@ -318,12 +318,12 @@ func TestByHandAtTheLastMoment(t *testing.T) {
 // Where a file system can't exchange files, a file that changed is found by a look.
 func TestWithoutExchange(t *testing.T) {
 	b := newBed(t)
-	b.book.place.renaming = func(string, string) error { return unix.EINVAL }
+	b.versions.place.renaming = func(string, string) error { return unix.EINVAL }
 	if _, err := b.apply("two\n", "one\n"); err != nil {
 		t.Fatal(err)
 	}
 	b.holds("two\n", "two\n", `2 ann applied "two\n"`, `1  found at a start "one\n"`)
-	b.book.place.renaming = func(string, string) error {
+	b.versions.place.renaming = func(string, string) error {
 		b.write("by hand\n")
 		return unix.EINVAL
 	}
@@ -345,7 +345,7 @@ func TestKilledWhileItApplies(t *testing.T) {
 		"behind the rename": {`2 ann applied "two\n"`, `1  found at a start "one\n"`},
 	} {
 		b := newBed(t)
-		b.book.place.renaming = func(from, to string) error {
+		b.versions.place.renaming = func(from, to string) error {
 			if at == "behind the rename" {
 				if err := exchange(from, to); err != nil {
 					t.Error(err)
@@ -354,7 +354,7 @@ func TestKilledWhileItApplies(t *testing.T) {
 			panic(killed{})
 		}
 		if at == "beside the file" {
-			b.book.place.prepared = func() { panic(killed{}) }
+			b.versions.place.prepared = func() { panic(killed{}) }
 		}
 		func() {
 			defer func() {
@@ -538,7 +538,7 @@ func TestProblems(t *testing.T) {
 // not removed with what that one left.
 func TestKilledWhileSomebodyWrites(t *testing.T) {
 	b := newBed(t)
-	b.book.place.renaming = func(from, to string) error {
+	b.versions.place.renaming = func(from, to string) error {
 		b.write("by hand\n")
 		if err := exchange(from, to); err != nil {
 			t.Error(err)

@@ -1,9 +1,9 @@
 // Package configedit changes the manager's configuration by its file's text. It reports problems of
 // a text and its differences, replaces the file, and keeps versions to roll back to.
 //
-//	book, err := configedit.Open(configedit.Options{Folder: filepath.Join(data, "settings"), File: file})
-//	version, err := book.Begin(text)             // the one that the manager starts with
-//	editor := configedit.NewEditor(book, shown, read)
+//	versions, err := configedit.Open(configedit.Options{Folder: filepath.Join(data, "settings"), File: file})
+//	version, err := versions.Begin(text)             // the one that the manager starts with
+//	editor := configedit.NewEditor(versions, shown, read)
 //	version, err = editor.Apply(ctx, text, configedit.Change{Known: tag, Who: "ann"})
 //
 // # Invariants

@@ -43,8 +43,8 @@ type Editor struct {
 
 // NewEditor returns an editor for a manager that has started so; reads makes a configuration of a
 // text of the file, with the environment and flags of that start.
-func NewEditor(book *VersionStore, started Started, reads func(text []byte) (Candidate, error)) *Editor {
-	return &Editor{versions: book, started: started, reads: reads, checks: make(chan struct{}, checksMax)}
+func NewEditor(versions *VersionStore, started Started, reads func(text []byte) (Candidate, error)) *Editor {
+	return &Editor{versions: versions, started: started, reads: reads, checks: make(chan struct{}, checksMax)}
 }
 
 // Text is what the file has now.

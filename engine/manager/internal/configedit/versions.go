@@ -173,7 +173,7 @@ func (b *VersionStore) BeginWith(text []byte) (Version, error) {
 		return Version{}, err
 	}
 	if json.Unmarshal(left, &p) == nil && p.Tag == Tag(text) && p.Number > b.newest().Number {
-		c := &Replacement{book: b, p: p}
+		c := &Replacement{versions: b, p: p}
 		v, err := c.Keep()
 		return v, errors.Join(err, b.sweep(p))
 	}
@@ -241,9 +241,9 @@ func (b *VersionStore) kept(v Version) Version {
 
 // Replacement is a text in the file's place that is not in force yet. It is kept or undone.
 type Replacement struct {
-	book *VersionStore
-	p    pending
-	old  []byte
+	versions *VersionStore
+	p        pending
+	old      []byte
 }
 
 // ReplaceText puts a text in the file's place, which has the text old. What the version has besides is
@@ -253,7 +253,7 @@ func (b *VersionStore) ReplaceText(old, text []byte, v Version) (*Replacement, e
 		return nil, err
 	}
 	v.Number, v.At, v.Before, v.Tag, v.Text = b.newest().Number+1, b.o.Now().UTC(), Tag(old), Tag(text), text
-	c := &Replacement{book: b, p: pending{Version: v}, old: old}
+	c := &Replacement{versions: b, p: pending{Version: v}, old: old}
 	if err := c.swap(old, text); err != nil {
 		return nil, errors.Join(err, os.Remove(b.path(pendingFile)))
 	}
@@ -263,7 +263,7 @@ func (b *VersionStore) ReplaceText(old, text []byte, v Version) (*Replacement, e
 // swap puts a text in the place of another. Where it lies until then is written down before: what a manager leaves there that
 // is killed is found by the next.
 func (c *Replacement) swap(old, text []byte) error {
-	b := c.book
+	b := c.versions
 	c.p.Temporary = b.place.beside()
 	content, err := json.Marshal(c.p)
 	if err == nil {
@@ -283,7 +283,7 @@ func (c *Replacement) Number() uint64 { return c.p.Number }
 
 // Keep makes it a version.
 func (c *Replacement) Keep() (Version, error) {
-	b := c.book
+	b := c.versions
 	if err := os.Rename(b.path(pendingFile), b.path(fileName(c.p.Number))); err != nil {
 		return Version{}, fmt.Errorf("a version of the configuration can't be kept: %w", err)
 	}
@@ -296,5 +296,5 @@ func (c *Replacement) Undo() error {
 	if errors.Is(err, ErrChanged) {
 		err = nil
 	}
-	return errors.Join(err, os.Remove(c.book.path(pendingFile)))
+	return errors.Join(err, os.Remove(c.versions.path(pendingFile)))
 }
