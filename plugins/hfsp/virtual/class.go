@@ -11,9 +11,9 @@ import "math"
 type class struct {
 	ratio        float64
 	jobs         heap[*Job]                   // by tag
-	retired      []*Job                       // those of its jobs that are ghosts
+	retired      []*Job                       // those of its jobs that are virtual jobs
 	weight, caps int64                        // of all together; weights in units
-	gone         struct{ weight, caps int64 } // of the ghosts
+	gone         struct{ weight, caps int64 } // of the virtual jobs
 
 	bound bool // the caps bind
 	// The clock showed base at from, which is in the level's integral while the class
@@ -28,9 +28,9 @@ type class struct {
 
 // side is the classes that are bound, or those that share.
 type side struct {
-	byRatio heap[*class] // first the one that changes sides first
-	byDue   heap[*class] // first the one of which a job finishes first; only those with jobs
-	ghosts  *ghosts      // of all
+	byRatio     heap[*class] // first the one that changes sides first
+	byDue       heap[*class] // first the one of which a job finishes first; only those with jobs
+	virtualJobs *virtualJobs // of all
 }
 
 func newSide(before func(a, b *class) bool) side {
@@ -53,7 +53,7 @@ func (s *side) add(k *class) {
 		s.byDue.push(k)
 	}
 	for _, j := range k.retired {
-		s.ghosts = s.ghosts.insert(k.ghost(j))
+		s.virtualJobs = s.virtualJobs.insert(k.virtualJob(j))
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *side) remove(k *class) {
 		s.byDue.remove(k.byDue)
 	}
 	for _, j := range k.retired {
-		s.ghosts = s.ghosts.remove(k.when(j.tag), j)
+		s.virtualJobs = s.virtualJobs.remove(k.when(j.tag), j)
 	}
 }
 
@@ -93,15 +93,15 @@ func (k *class) when(tag float64) float64 {
 	return k.from + (tag - k.base)
 }
 
-// ghost makes one of a retired job.
-func (k *class) ghost(j *Job) *ghosts {
+// virtual job makes one of a retired job.
+func (k *class) virtualJob(j *Job) *virtualJobs {
 	if k.bound {
-		return newGhost(j, k.when(j.tag), float64(j.spec.Cap))
+		return newVirtualJob(j, k.when(j.tag), float64(j.spec.Cap))
 	}
-	return newGhost(j, k.when(j.tag), j.spec.Weight)
+	return newVirtualJob(j, k.when(j.tag), j.spec.Weight)
 }
 
-// empty says whether the class has neither jobs nor ghosts.
+// empty says whether the class has neither jobs nor virtual jobs.
 func (k *class) empty() bool { return len(k.jobs.items)+len(k.retired) == 0 }
 
 // reach is where something is, having been at from, when it has gone a way at a speed.

@@ -212,10 +212,10 @@ func (c *Cluster) next() (first *Job, at float64) {
 	for _, k := range c.sharing.byDue.first() {
 		earliest(k.first(), reach(c.seconds, k.due-c.integral, c.level))
 	}
-	if g := c.bound.ghosts.first(); g != nil {
+	if g := c.bound.virtualJobs.first(); g != nil {
 		earliest(g.job, g.due)
 	}
-	if g := c.sharing.ghosts.first(); g != nil {
+	if g := c.sharing.virtualJobs.first(); g != nil {
 		earliest(g.job, reach(c.seconds, g.due-c.integral, c.level))
 	}
 	return first, at
@@ -262,7 +262,7 @@ func (c *Cluster) rebase() {
 	c.settle()
 	c.changes.all()
 	for _, s := range []*side{&c.sharing, &c.bound} {
-		s.ghosts = nil
+		s.virtualJobs = nil
 		for _, k := range s.byRatio.items {
 			clock := c.clock(k)
 			k.from, k.base = 0, 0
@@ -273,7 +273,7 @@ func (c *Cluster) rebase() {
 				}
 			}
 			for _, j := range k.retired {
-				s.ghosts = s.ghosts.insert(k.ghost(j))
+				s.virtualJobs = s.virtualJobs.insert(k.virtualJob(j))
 			}
 			if k.jobs.order(); len(k.jobs.items) > 0 {
 				k.due = k.when(k.first().tag)

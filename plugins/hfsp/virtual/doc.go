@@ -55,7 +55,7 @@
 // in it stays so: one that is found to be bound after the projection began is slower than
 // those that share, so its jobs come up too early among these, and go over when they do.
 // This is the plain simulation, with the same finishes; only what does not matter yet is
-// left out. Those that were retired (ghosts) are most of what finishes first, as FSP
+// left out. Those that were retired (virtual jobs) are most of what finishes first, as FSP
 // finishes jobs long before processor sharing would. They lie in trees with sums, which
 // say what all of them do until a time and when they have done so much, so that they
 // are passed at once.

@@ -23,7 +23,7 @@ func (c *Cluster) join(j *Job) {
 	case j.retired:
 		j.place = len(k.retired)
 		k.retired = append(k.retired, j)
-		s.ghosts = s.ghosts.insert(k.ghost(j))
+		s.virtualJobs = s.virtualJobs.insert(k.virtualJob(j))
 	case len(k.jobs.items) == 0:
 		k.jobs.push(j)
 		k.due = k.when(j.tag)
@@ -41,7 +41,7 @@ func (c *Cluster) leave(j *Job) {
 	s := c.side(k)
 	switch {
 	case j.retired:
-		s.ghosts = s.ghosts.remove(k.when(j.tag), j)
+		s.virtualJobs = s.virtualJobs.remove(k.when(j.tag), j)
 		last := len(k.retired) - 1
 		k.retired[j.place] = k.retired[last]
 		k.retired[j.place].place = j.place
@@ -115,8 +115,8 @@ func (c *Cluster) fill() {
 	c.level = level(c.capacity-c.caps, c.weight)
 }
 
-// level is what slots come to by weight, in units: what those that share have when
-// those that are bound have theirs. It is negative where these have too many.
+// level is slots per weight, in units, for jobs that their cap does not bound, after the bounded jobs
+// took theirs. It is negative where the bounded jobs have more than there is.
 func level(slots, weight int64) float64 {
 	switch {
 	case weight > 0:

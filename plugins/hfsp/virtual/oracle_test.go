@@ -247,7 +247,7 @@ func (p *pair) check() {
 func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
 	weight, caps, retired, n := int64(0), int64(0), 0, 0
 	for i, s := range []*side{&c.sharing, &c.bound} {
-		ghosts, dues := s.ghosts.check(t), 0
+		virtualJobs, dues := s.virtualJobs.check(t), 0
 		for at, k := range s.byRatio.items {
 			n++
 			if k.bound != (i == 1) || c.classes[k.ratio] != k || k.byRatio != at || k.empty() {
@@ -264,10 +264,10 @@ func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
 				}
 				if j.retired {
 					retired++
-					if at -= len(k.jobs.items); j.place != at || !ghosts[j] {
-						t.Fatalf("ghost %d is not in its place", j.id.Job)
+					if at -= len(k.jobs.items); j.place != at || !virtualJobs[j] {
+						t.Fatalf("virtual job %d is not in its place", j.id.Job)
 					}
-					delete(ghosts, j)
+					delete(virtualJobs, j)
 				} else if j.place != at || at > 0 && earlier(j, k.jobs.items[(at-1)/2]) {
 					t.Fatalf("job %d is not in its place", j.id.Job)
 				}
@@ -287,8 +287,8 @@ func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
 				weight += kw
 			}
 		}
-		if dues != len(s.byDue.items) || len(ghosts) > 0 {
-			t.Fatalf("%d classes are due, want %d; %d ghosts too many", len(s.byDue.items), dues, len(ghosts))
+		if dues != len(s.byDue.items) || len(virtualJobs) > 0 {
+			t.Fatalf("%d classes are due, want %d; %d virtual jobs too many", len(s.byDue.items), dues, len(virtualJobs))
 		}
 	}
 	if weight != c.weight || caps != c.caps || retired != c.retired || n != len(c.classes) {
@@ -296,11 +296,11 @@ func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
 	}
 }
 
-// check returns the ghosts that there are.
-func (g *ghosts) check(t interface{ Fatalf(string, ...any) }) map[*Job]bool {
+// check returns the virtual jobs that there are.
+func (g *virtualJobs) check(t interface{ Fatalf(string, ...any) }) map[*Job]bool {
 	all := map[*Job]bool{}
-	var walk func(g, above *ghosts)
-	walk = func(g, above *ghosts) {
+	var walk func(g, above *virtualJobs)
+	walk = func(g, above *virtualJobs) {
 		if g == nil {
 			return
 		}
@@ -308,10 +308,10 @@ func (g *ghosts) check(t interface{ Fatalf(string, ...any) }) map[*Job]bool {
 		walk(g.right, g)
 		all[g.job] = true
 		if above != nil && g.rank > above.rank || g.left != nil && !g.left.before(g.due, g.job) || g.right != nil && g.right.before(g.due, g.job) {
-			t.Fatalf("ghost %d is not in its place in the tree", g.job.id.Job)
+			t.Fatalf("virtual job %d is not in its place in the tree", g.job.id.Job)
 		}
 		if sum := g.left.total() + g.amount + g.right.total(); sum != g.sum || g.moment != g.with(g.left, g.right).moment {
-			t.Fatalf("ghost %d: sum %v, moment %v", g.job.id.Job, g.sum, g.moment)
+			t.Fatalf("virtual job %d: sum %v, moment %v", g.job.id.Job, g.sum, g.moment)
 		}
 	}
 	walk(g, nil)
@@ -364,20 +364,20 @@ func workload(t *rapid.T) {
 	}
 }
 
-// TestManyThingsAtOnce: a ghost ends just when a job finishes, and only both together
+// TestManyThingsAtOnce: a virtual job ends just when a job finishes, and only both together
 // have the caps of the others bind.
 func TestManyThingsAtOnce(t *testing.T) {
 	p := newPair(t, 11)
-	ghost := p.add(Spec{10, 1, 5}, 0)
+	virtualJob := p.add(Spec{10, 1, 5}, 0)
 	p.add(Spec{3, 1, 1}, 0)
 	p.add(Spec{100, 1, 5}, 0)
 	p.add(Spec{100, 1, 5}, 0)
-	p.retire(ghost, 10)
+	p.retire(virtualJob, 10)
 	p.check()
 }
 
 // TestServedInOrder: the job that comes first is served with all slots, as FSP does, task
-// by task, and another comes when it ends. So there are as many ghosts as jobs, and their
+// by task, and another comes when it ends. So there are as many virtual jobs as jobs, and their
 // caps bind in part.
 func TestServedInOrder(t *testing.T) {
 	for seed := range uint64(5 * *seeds) { //nolint:gosec // a small number

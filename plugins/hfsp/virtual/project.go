@@ -17,17 +17,17 @@ type projection struct {
 	cluster *Cluster
 	valid   bool
 	number  uint64 // of this projection; marks what it has touched
-	order   []*Job // as far as it is known; no ghosts
+	order   []*Job // as far as it is known; no virtual jobs
 
 	begin, at    moment
-	weight, caps float64 // of the jobs that share, and that are bound, without the ghosts
+	weight, caps float64 // of the jobs that share, and that are bound, without the virtual jobs
 
-	sharing, bound             heap[entry]  // who may come next, by what their classes go by
-	ratios                     heap[*class] // of those that share, which may be bound next
-	sharingGhosts, boundGhosts *ghosts
+	sharing, bound               heap[entry]  // who may come next, by what their classes go by
+	ratios                       heap[*class] // of those that share, which may be bound next
+	sharingVirtual, boundVirtual *virtualJobs
 }
 
-// moment is a time, the level's integral then, and where the ghosts are since the
+// moment is a time, the level's integral then, and where the virtual jobs are since the
 // projection began.
 type moment struct {
 	seconds, integral float64
@@ -46,7 +46,7 @@ func (a entry) before(b entry) bool {
 // ahead is what the projection knows of a class that it has touched.
 type ahead struct {
 	number       uint64
-	weight, caps float64 // of the jobs that have not finished, without the ghosts
+	weight, caps float64 // of the jobs that have not finished, without the virtual jobs
 	bound        bool
 	from, base   float64 // as the class's, when it is bound
 }
@@ -79,11 +79,11 @@ func (p *projection) ensure() {
 		p.stand()
 		return
 	}
-	p.sharingGhosts, p.boundGhosts = c.sharing.ghosts, c.bound.ghosts
+	p.sharingVirtual, p.boundVirtual = c.sharing.virtualJobs, c.bound.virtualJobs
 	p.begin = moment{seconds: c.seconds, integral: c.integral}
-	p.at = p.ghosts(p.begin)
-	p.weight = float64(c.weight)/weightUnits - p.sharingGhosts.total()
-	p.caps = float64(c.caps) - p.boundGhosts.total()
+	p.at = p.virtualJobs(p.begin)
+	p.weight = float64(c.weight)/weightUnits - p.sharingVirtual.total()
+	p.caps = float64(c.caps) - p.boundVirtual.total()
 	p.heads(c.sharing.byDue.first())
 	p.heads(c.bound.byDue.first())
 	p.ratios.items = append(p.ratios.items, c.sharing.byRatio.first()...)
@@ -132,7 +132,7 @@ func (p *projection) sort() {
 	}
 }
 
-// first finds who finishes next, ghosts apart, and when, if no class is bound before. It
+// first finds who finishes next, virtual jobs apart, and when, if no class is bound before. It
 // compares the work that those that share do until the first of them finishes with what
 // the capacity leaves for them until the first of those that are bound does.
 func (p *projection) first() (j *Job, to moment, shared bool) {
@@ -166,9 +166,9 @@ func (p *projection) sharedTo(integral float64) moment {
 	if integral <= p.at.integral {
 		return p.at
 	}
-	m := moment{integral: integral, sharing: p.sharingGhosts.at(integral, p.begin.integral)}
+	m := moment{integral: integral, sharing: p.sharingVirtual.at(integral, p.begin.integral)}
 	work := float64(p.weight*(integral-p.at.integral)) + m.sharing.done - p.at.sharing.done
-	m.seconds, m.bound = p.boundGhosts.reach(work, p.free(), -1, p.at.seconds, p.at.bound, p.begin.seconds)
+	m.seconds, m.bound = p.boundVirtual.reach(work, p.free(), -1, p.at.seconds, p.at.bound, p.begin.seconds)
 	return m
 }
 
@@ -177,23 +177,23 @@ func (p *projection) secondsTo(seconds float64) moment {
 	if seconds <= p.at.seconds {
 		return p.at
 	}
-	m := moment{seconds: seconds, bound: p.boundGhosts.at(seconds, p.begin.seconds)}
+	m := moment{seconds: seconds, bound: p.boundVirtual.at(seconds, p.begin.seconds)}
 	work := float64(p.free()*(seconds-p.at.seconds)) - (m.bound.done - p.at.bound.done)
-	m.integral, m.sharing = p.sharingGhosts.reach(work, p.weight, 1, p.at.integral, p.at.sharing, p.begin.integral)
+	m.integral, m.sharing = p.sharingVirtual.reach(work, p.weight, 1, p.at.integral, p.at.sharing, p.begin.integral)
 	return m
 }
 
-// ghosts is a moment with the ghosts where they are then.
-func (p *projection) ghosts(m moment) moment {
-	m.sharing = p.sharingGhosts.at(m.integral, p.begin.integral)
-	m.bound = p.boundGhosts.at(m.seconds, p.begin.seconds)
+// virtualJobs is a moment with the virtual jobs where they are then.
+func (p *projection) virtualJobs(m moment) moment {
+	m.sharing = p.sharingVirtual.at(m.integral, p.begin.integral)
+	m.bound = p.boundVirtual.at(m.seconds, p.begin.seconds)
 	return m
 }
 
 // free is the slots that the jobs that are bound leave.
 func (p *projection) free() float64 { return float64(p.cluster.capacity) - p.caps }
 
-// levelAt is the level when the ghosts have gone that end until a moment.
+// levelAt is the level when the virtual jobs have gone that end until a moment.
 func (p *projection) levelAt(m moment) float64 {
 	weight := p.weight + m.sharing.left
 	if weight < 0.5/weightUnits {
@@ -261,23 +261,23 @@ func (p *projection) heads(classes []*class) {
 }
 
 // bindUntil binds the next class if the level comes to its ratio before a moment at
-// which a job finishes: that happens when a ghost ends.
+// which a job finishes: that happens when a virtual job ends.
 func (p *projection) bindUntil(to moment) bool {
 	if len(p.ratios.items) == 0 || p.levelAt(to) < p.ratios.items[0].ratio {
 		return false
 	}
 	ratio, from := p.ratios.items[0].ratio, p.at
 	// It is at the last of their ends, or earlier.
-	at := p.sharedTo(p.sharingGhosts.latest(from.integral, to.integral))
-	if b := p.secondsTo(p.boundGhosts.latest(from.seconds, to.seconds)); b.seconds > at.seconds {
+	at := p.sharedTo(p.sharingVirtual.latest(from.integral, to.integral))
+	if b := p.secondsTo(p.boundVirtual.latest(from.seconds, to.seconds)); b.seconds > at.seconds {
 		at = b
 	}
-	if s := p.sharedTo(p.sharingGhosts.find(from.integral, at.integral, func(due float64) bool {
+	if s := p.sharedTo(p.sharingVirtual.find(from.integral, at.integral, func(due float64) bool {
 		return p.levelAt(p.sharedTo(due)) >= ratio
 	})); s.seconds < at.seconds {
 		at = s
 	}
-	if b := p.secondsTo(p.boundGhosts.find(from.seconds, at.seconds, func(due float64) bool {
+	if b := p.secondsTo(p.boundVirtual.find(from.seconds, at.seconds, func(due float64) bool {
 		return p.levelAt(p.secondsTo(due)) >= ratio
 	})); b.seconds < at.seconds {
 		at = b
@@ -306,14 +306,14 @@ func (p *projection) bind() {
 	p.caps += a.caps
 	clock := a.base + (p.at.integral - a.from)
 	for _, j := range k.retired {
-		if g := k.ghost(j); g.due > p.at.integral {
-			p.sharingGhosts = p.sharingGhosts.remove(g.due, j)
+		if g := k.virtualJob(j); g.due > p.at.integral {
+			p.sharingVirtual = p.sharingVirtual.remove(g.due, j)
 			g.due, g.amount = reach(p.at.seconds, j.tag-clock, k.ratio), float64(j.spec.Cap)
-			p.boundGhosts = p.boundGhosts.insert(g.with(nil, nil))
+			p.boundVirtual = p.boundVirtual.insert(g.with(nil, nil))
 		}
 	}
 	a.base, a.from, a.bound = clock, p.at.seconds, true
 	if len(k.retired) > 0 {
-		p.at = p.ghosts(p.at)
+		p.at = p.virtualJobs(p.at)
 	}
 }

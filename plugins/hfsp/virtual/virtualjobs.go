@@ -1,26 +1,26 @@
 package virtual
 
-// ghosts are retired jobs that share, or that are bound, in order of their end: a treap
+// virtualJobs are retired jobs that share, or that are bound, in order of their end: a treap
 // that is never changed but made anew along one path, so that a projection has its own.
 // What they do together until a time, and when they have done so much, is found in
 // logarithmic time. So their number does not matter when the others are put in order,
 // and they are as many as these: FSP finishes jobs long before processor sharing would.
 //
-// Times and ends are in what classes go by: the level's integral, or seconds. A ghost
+// Times and ends are in what classes go by: the level's integral, or seconds. A virtual job
 // does amount (its weight, or its cap) for each of it.
-type ghosts struct {
+type virtualJobs struct {
 	due    float64
 	amount float64
 	job    *Job
 	rank   uint64 // larger than those below
 
-	left, right *ghosts
+	left, right *virtualJobs
 	last        float64 // the last due from here down
 	sum         float64 // of all amounts from here down
 	moment      float64 // of amount × (due - this due), from here down
 }
 
-func (g *ghosts) total() float64 {
+func (g *virtualJobs) total() float64 {
 	if g == nil {
 		return 0
 	}
@@ -28,7 +28,7 @@ func (g *ghosts) total() float64 {
 }
 
 // sums returns what g's part of the tree amounts to, and the moment about a time.
-func (g *ghosts) sums(about float64) (sum, moment float64) {
+func (g *virtualJobs) sums(about float64) (sum, moment float64) {
 	if g == nil {
 		return 0, 0
 	}
@@ -36,7 +36,7 @@ func (g *ghosts) sums(about float64) (sum, moment float64) {
 }
 
 // with is g above other parts of the tree.
-func (g *ghosts) with(left, right *ghosts) *ghosts {
+func (g *virtualJobs) with(left, right *virtualJobs) *virtualJobs {
 	x := *g
 	x.left, x.right = left, right
 	l, lm := left.sums(g.due)
@@ -48,19 +48,19 @@ func (g *ghosts) with(left, right *ghosts) *ghosts {
 	return &x
 }
 
-func newGhost(j *Job, due, amount float64) *ghosts {
+func newVirtualJob(j *Job, due, amount float64) *virtualJobs {
 	// The ranks are like lots, and the same each time (splitmix64).
 	z := j.serial * 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return &ghosts{due: due, amount: amount, job: j, rank: z ^ z>>31, last: due, sum: amount}
+	return &virtualJobs{due: due, amount: amount, job: j, rank: z ^ z>>31, last: due, sum: amount}
 }
 
-func (g *ghosts) before(due float64, j *Job) bool {
+func (g *virtualJobs) before(due float64, j *Job) bool {
 	return g.due < due || g.due == due && g.job.compare(j) < 0
 }
 
-func (g *ghosts) insert(x *ghosts) *ghosts {
+func (g *virtualJobs) insert(x *virtualJobs) *virtualJobs {
 	switch {
 	case g == nil:
 		return x
@@ -73,7 +73,7 @@ func (g *ghosts) insert(x *ghosts) *ghosts {
 }
 
 // split returns those before x and those after it.
-func (g *ghosts) split(x *ghosts) (left, right *ghosts) {
+func (g *virtualJobs) split(x *virtualJobs) (left, right *virtualJobs) {
 	switch {
 	case g == nil:
 		return nil, nil
@@ -85,8 +85,8 @@ func (g *ghosts) split(x *ghosts) (left, right *ghosts) {
 	return l, g.with(r, g.right)
 }
 
-// remove takes out the ghost of a job, which ends at due.
-func (g *ghosts) remove(due float64, j *Job) *ghosts {
+// remove takes out the virtual job of a job, which ends at due.
+func (g *virtualJobs) remove(due float64, j *Job) *virtualJobs {
 	switch {
 	case g == nil:
 		panic("virtual: a retired job is not where it was put")
@@ -98,7 +98,7 @@ func (g *ghosts) remove(due float64, j *Job) *ghosts {
 	return g.with(g.left.remove(due, j), g.right)
 }
 
-func join(a, b *ghosts) *ghosts {
+func join(a, b *virtualJobs) *virtualJobs {
 	switch {
 	case a == nil:
 		return b
@@ -111,19 +111,19 @@ func join(a, b *ghosts) *ghosts {
 }
 
 // first is who ends first; nil where there is none.
-func (g *ghosts) first() *ghosts {
+func (g *virtualJobs) first() *virtualJobs {
 	for g != nil && g.left != nil {
 		g = g.left
 	}
 	return g
 }
 
-// progress is where ghosts are at a time: what those amount to that have not ended, and
+// progress is where virtual jobs are at a time: what those amount to that have not ended, and
 // what all have done since another time.
 type progress struct{ left, done float64 }
 
 // at returns the progress at a time since another.
-func (g *ghosts) at(time, since float64) progress {
+func (g *virtualJobs) at(time, since float64) progress {
 	p := progress{left: g.total()}
 	for g != nil {
 		switch {
@@ -143,14 +143,14 @@ func (g *ghosts) at(time, since float64) progress {
 }
 
 // end is the progress when more have ended, which are so much together and have a moment
-// about the due of g. It is without what those do that have not ended.
-func (p progress) end(g *ghosts, sum, moment, since float64) progress {
+// about the due of g. Work of virtual jobs that have not ended is not included.
+func (p progress) end(g *virtualJobs, sum, moment, since float64) progress {
 	return progress{p.left - sum, p.done + moment + float64(sum*(g.due-since))}
 }
 
 // reach returns when so much work is done by others, at a speed that stays, and times
-// sign by the ghosts: this counts from a time, at which their progress is given.
-func (g *ghosts) reach(work, speed, sign, from float64, begin progress, since float64) (float64, progress) {
+// sign by the virtual jobs: this counts from a time, at which their progress is given.
+func (g *virtualJobs) reach(work, speed, sign, from float64, begin progress, since float64) (float64, progress) {
 	p, last, x := progress{left: g.total()}, from, g
 	until := func(time float64, p progress) float64 {
 		return float64(speed*(time-from)) + sign*(p.done+float64(p.left*(time-since))-begin.done)
@@ -175,7 +175,7 @@ func (g *ghosts) reach(work, speed, sign, from float64, begin progress, since fl
 }
 
 // latest returns the last due up to a time, or from.
-func (g *ghosts) latest(from, time float64) float64 {
+func (g *virtualJobs) latest(from, time float64) float64 {
 	for g != nil {
 		if g.due <= time {
 			from, g = max(from, g.due), g.right
@@ -188,7 +188,7 @@ func (g *ghosts) latest(from, time float64) float64 {
 
 // find returns the first due after a time of which something is true that stays true of
 // all later ones; to, where there is none before it.
-func (g *ghosts) find(from, to float64, is func(due float64) bool) float64 {
+func (g *virtualJobs) find(from, to float64, is func(due float64) bool) float64 {
 	for g != nil {
 		if g.due > from && (g.due >= to || is(g.due)) {
 			to, g = min(to, g.due), g.left
