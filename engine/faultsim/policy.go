@@ -274,8 +274,8 @@ func (l *life) fitting(d *scheduler.Decisions) map[scheduler.BundleID]bool {
 }
 
 // refusedMax bounds how often in a row a policy may find no capacity for a bundle
-// where it thought there was some: what it was told changes as it thinks, but what it
-// was told must be so.
+// where it expected some. State may change while a policy decides, but the state that it was
+// sent must have been true.
 const refusedMax = 10
 
 // checkCapacity counts refusals that a policy should not meet again and again.

@@ -17,7 +17,7 @@
 //	seen     the signatures that were accepted a short while ago.
 //	lock     held by the plug-in that works here.
 //
-// # What holds
+// # Invariants
 //
 // Who can't be proved is not let in: without a list of keys nobody is. A signature is accepted
 // once, also across restarts, and within skew of the time that it names. The document accepts of a
