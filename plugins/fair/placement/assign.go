@@ -35,7 +35,7 @@ type assignment struct {
 	located  [scanMax]*view.Bundle
 	withheld map[scheduler.SlotKind]bool // the load manager refused launchers with free slots
 
-	collecting collecting
+	holdback holdback
 }
 
 // Placed is a pick with its job.
@@ -54,13 +54,13 @@ func (p *State) Assign(watch bool) ([]scheduler.Launch, []Placed) {
 	p.before = before
 	a := assignment{State: p, blind: p.Config.Locality.Blind(), watch: watch}
 	a.reserved()
-	a.collected()
+	a.resumeHoldback()
 	for _, k := range p.World.Order {
 		a.fill(k)
 	}
 	a.firm = len(a.launches)
 	a.place()
-	a.collecting.kept.Release(p.View)
+	a.holdback.kept.Release(p.View)
 	p.pause(before)
 	p.Changed = p.Changed || p.Tree.Cycles() && len(a.launches) > 0
 	return a.launches, a.placed

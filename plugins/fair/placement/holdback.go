@@ -10,43 +10,42 @@ import (
 // cluster would hold them, which costs a walk over all launchers.
 const collectTriesMax = 4
 
-// collecting is the holding back of slots for one bundle, usually a gang, that was
+// holdback is the holding back of slots for one bundle, usually a gang, that was
 // passed over for too long by work that fits more easily.
-type collecting struct {
+type holdback struct {
 	kept  gangs.Holdback
 	tries int
 }
 
-// collected launches the bundle that slots are collected for, or goes on
-// collecting. It starts at the latest when what runs has ended.
-func (a *assignment) collected() {
+// resumeHoldback launches the bundle for which slots are held back, or goes on holding them. It starts at the latest when what runs has ended.
+func (a *assignment) resumeHoldback() {
 	if a.Collect == 0 {
 		return
 	}
 	b := a.View.Bundle(a.Collect)
 	if b == nil || !b.Launchable() || b.SpeculationOffered || !a.Jobs[b.Job.ID()].Runnable {
-		a.stopCollecting()
+		a.stopHoldback()
 		return
 	}
 	j := a.Jobs[b.Job.ID()]
 	if a.overMax(j, b) || a.Config.CollectAfter == 0 {
-		a.stopCollecting()
+		a.stopHoldback()
 		return
 	}
 	if where, ok := a.View.Fit(b); ok {
 		a.launch(j, Pick{Bundle: b, Where: where}, "")
-		a.stopCollecting()
+		a.stopHoldback()
 		return
 	}
 	others := a.busy.byOthers(a.View)
 	if !a.View.FitEver(b, others...) {
-		a.stopCollecting()
+		a.stopHoldback()
 		return
 	}
-	a.collecting.kept.HoldFor(a.View, b, a.Config.CollectAfter, others...)
+	a.holdback.kept.HoldFor(a.View, b, a.Config.CollectAfter, others...)
 }
 
-func (a *assignment) stopCollecting() {
+func (a *assignment) stopHoldback() {
 	a.Collect = 0
 	a.Changed = true
 }
@@ -54,13 +53,13 @@ func (a *assignment) stopCollecting() {
 // collect begins to collect slots for a bundle, if it is time and nothing is
 // collected yet.
 func (a *assignment) collect(j *shares.Job, b *view.Bundle) {
-	if a.Collect != 0 || a.overMax(j, b) || a.collecting.tries == collectTriesMax || !gangs.Overdue(a.View, b, a.Config.CollectAfter) {
+	if a.Collect != 0 || a.overMax(j, b) || a.holdback.tries == collectTriesMax || !gangs.Overdue(a.View, b, a.Config.CollectAfter) {
 		return
 	}
-	a.collecting.tries++
+	a.holdback.tries++
 	if others := a.busy.byOthers(a.View); a.View.FitEver(b, others...) {
 		a.Collect = b.ID
 		a.Changed = true
-		a.collecting.kept.HoldFor(a.View, b, a.Config.CollectAfter, others...)
+		a.holdback.kept.HoldFor(a.View, b, a.Config.CollectAfter, others...)
 	}
 }
