@@ -156,7 +156,7 @@ func settings() core.Settings {
 	s.SuspendedMax, s.SuspendedPercent = cluster.SuspendedMax, cluster.SuspendedPercent
 	s.RoundGap, s.RefusedGapMax, s.StepWork = 1, 1, 1<<30
 	s.CommandTimeout, s.CommandTimeoutMax, s.ReclaimAfter, s.UnplaceableAfter = never, never, never, never
-	s.Speculation, s.PolicyStallAfter, s.BlameAfter, s.LostMax, s.MemoryDefault = false, 0, 1<<30, 1<<30, 0
+	s.Speculation, s.PolicyStallAfter, s.ExcludeAfter, s.LostMax, s.MemoryDefault = false, 0, 1<<30, 1<<30, 0
 	return s
 }
 

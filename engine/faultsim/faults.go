@@ -74,7 +74,7 @@ func (s *Sim) changeSite() {
 		c.Speculation, c.AdmitWithoutPolicy = s.chance(500), s.chance(500)
 		c.ReclaimAfter, c.ReserveMax, c.ProtectFor = s.between(time.Second, 20*time.Second), s.between(time.Second, time.Minute), s.between(time.Second, time.Minute)
 		c.StepWork = 1 + s.rand.IntN(100)
-		c.RoundGap, c.AvoidMax, c.BlameAfter = s.between(1, time.Second), 1+s.rand.IntN(4), 1+s.rand.IntN(4)
+		c.RoundGap, c.AvoidMax, c.ExcludeAfter = s.between(1, time.Second), 1+s.rand.IntN(4), 1+s.rand.IntN(4)
 	}
 	s.Push(wire.NewInput(&wire.SiteSettings{Json: c.JSON()}))
 }

@@ -93,7 +93,7 @@ func (s *Sim) settings() core.Settings {
 	c.SuspendedMax, c.SuspendedPercent = 1+int(s.opt.Seed%5), []int{20, 50, 100}[s.opt.Seed%3]
 	c.UnplaceableAfter = time.Hour
 	c.AdmissionMax, c.RequestTimeout, c.SettingsTimeout = 20*time.Second, 8*time.Second, 8*time.Second
-	c.BlameAfter, c.BlameJobs, c.BlameFor = 2, 2, 30*time.Second
+	c.ExcludeAfter, c.ExcludeJobs, c.ExcludeFor = 2, 2, 30*time.Second
 	c.PublishTries, c.PublishRetryMax, c.CleanTries, c.CleanMax = 1000, 5*time.Second, 1000, time.Hour
 	c.AttemptsKept, c.NotesKept = 20, 5
 	if few := []int{1, 300}; s.opt.Seed%4 < 2 { // so that lists come in several commands

@@ -156,7 +156,7 @@ func TestAnEndThatIsTooLargeIsTheJobs(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			b := newTestbed(t)
-			b.cfg.Core.BlameAfter, b.cfg.Core.BlameJobs = 1, 1
+			b.cfg.Core.ExcludeAfter, b.cfg.Core.ExcludeJobs = 1, 1
 			b.start()
 			l := b.launcher("a", 1, true)
 			b.launcher("b", 1, true)

@@ -136,7 +136,7 @@ core:
   reclaimAfter: 300ms
   commandTimeout: 1s
   lostMax: 60 # histories lose more than sites do; a program that nobody can fetch ends in time
-  blameFor: 1s
+  excludeFor: 1s
   publishRetryAfter: 100ms
   publishRetryMax: 1s
 %s`, c.address(), c.net.Address("manager"), c.path("manager"), c.h.lease, 2*c.h.lease, c.h.logFile, c.policy, binaries, own, c.certificate(auth.Manager, "manager"), c.h.speculate, more)

@@ -510,7 +510,7 @@ func TestWhoIsToBlame(t *testing.T) {
 	} {
 		h := coretest.New(t)
 		h.StartPolicy(0)
-		h.Step.Set.BlameAfter, h.Step.Set.BlameJobs = 1, 1
+		h.Step.Set.ExcludeAfter, h.Step.Set.ExcludeJobs = 1, 1
 		l := h.Launcher("a", 1)
 		h.Launcher("b", 1)
 		a := h.RunBundle(h.Job(coretest.Maps(1)), 0, l).Attempts[0]

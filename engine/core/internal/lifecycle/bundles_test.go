@@ -64,7 +64,7 @@ func TestBundlesAreOfferedAsTheirInputsOpen(t *testing.T) {
 // When nothing else is left, what failed last is avoided no longer either.
 func TestLaunchersWhereAttemptsFailed(t *testing.T) {
 	h := coretest.New(t)
-	h.Step.Set.BlameAfter, h.Step.Set.AttemptsMax = 2, 10
+	h.Step.Set.ExcludeAfter, h.Step.Set.AttemptsMax = 2, 10
 	h.StartPolicy(0)
 	a, b := h.Launcher("a", 8), h.Launcher("b", 8)
 	j := h.Job(coretest.Maps(4))
@@ -100,7 +100,7 @@ func TestLaunchersWhereAttemptsFailed(t *testing.T) {
 // as is one that starts meanwhile.
 func TestThePolicyIsToldWhomTheSiteAvoids(t *testing.T) {
 	h := coretest.New(t)
-	h.Step.Set.BlameAfter, h.Step.Set.BlameJobs, h.Step.Set.BlameSharePercent = 1, 2, 50
+	h.Step.Set.ExcludeAfter, h.Step.Set.ExcludeJobs, h.Step.Set.ExcludeSharePercent = 1, 2, 50
 	h.StartPolicy(0)
 	a, _ := h.Launcher("a", 8), h.Launcher("b", 8)
 	var told view.View

@@ -17,10 +17,10 @@ func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram b
 	if byProgram && j.Exclusions.FailedByProgram(&b.Exclusions, l.ID) {
 		bs.withdrawVotes(j)
 	}
-	if !j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, bs.step.Set.BlameAfter) {
+	if !j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, bs.step.Set.ExcludeAfter) {
 		return
 	}
-	bs.state.NoteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, bs.step.Set.BlameAfter))
+	bs.state.NoteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, bs.step.Set.ExcludeAfter))
 	for b := range j.AllReady() {
 		bs.reannounce(b)
 	}
@@ -68,7 +68,7 @@ func (bs *Bundles) StoreTook(b *state.Bundle, on scheduler.LauncherID, files boo
 
 // limits are those of what the site excludes.
 func (bs *Bundles) limits() resources.ExclusionLimits {
-	return resources.ExclusionLimits{Jobs: bs.step.Set.BlameJobs, SharePercent: bs.step.Set.BlameSharePercent}
+	return resources.ExclusionLimits{Jobs: bs.step.Set.ExcludeJobs, SharePercent: bs.step.Set.ExcludeSharePercent}
 }
 
 // withdrawVotes takes back what a job held against launchers.
@@ -82,7 +82,7 @@ func (bs *Bundles) withdrawVotes(j *state.Job) {
 // voteAgainst counts a job against a launcher, which the site avoids when enough jobs are.
 func (bs *Bundles) voteAgainst(j *state.Job, l *state.Launcher) {
 	by := resources.Vote{Job: j.ID, User: j.Spec.GetPrincipal().GetName(), Program: j.Spec.GetProgram()}
-	if bs.resources.VoteAgainst(&l.Launcher, by, bs.step.Now.Add(bs.step.Set.BlameFor), bs.limits()) {
+	if bs.resources.VoteAgainst(&l.Launcher, by, bs.step.Now.Add(bs.step.Set.ExcludeFor), bs.limits()) {
 		bs.noteExcluded(l)
 	}
 }
@@ -92,7 +92,7 @@ func (bs *Bundles) Succeeded(j *state.Job) {
 	if !j.Exclusions.Some() {
 		return
 	}
-	for _, l := range bs.resources.ConfirmVotes(j.ID, bs.step.Now.Add(bs.step.Set.BlameFor), bs.limits()) {
+	for _, l := range bs.resources.ConfirmVotes(j.ID, bs.step.Now.Add(bs.step.Set.ExcludeFor), bs.limits()) {
 		bs.noteExcluded(bs.state.Launchers.Get(l.ID))
 	}
 }
@@ -100,8 +100,8 @@ func (bs *Bundles) Succeeded(j *state.Job) {
 func (bs *Bundles) noteExcluded(l *state.Launcher) {
 	bs.events.NotifyExclusion(l)
 	bs.step.Stats.Excluded++
-	bs.step.Log(step.Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", bs.step.Set.BlameFor.String())
-	bs.step.SetTimer(bs.step.Set.BlameFor, step.TimerReadmit, uint64(l.ID))
+	bs.step.Log(step.Warn, "a launcher is avoided for a while: attempts of several jobs failed there", "launcher", l.Name, "for", bs.step.Set.ExcludeFor.String())
+	bs.step.SetTimer(bs.step.Set.ExcludeFor, step.TimerReadmit, uint64(l.ID))
 }
 
 // reannounce tells the policy of a ready bundle anew, because the launchers

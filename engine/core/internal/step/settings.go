@@ -115,15 +115,15 @@ type Settings struct {
 	// launchers could ever hold, before it fails; default 1 minute.
 	UnplaceableAfter time.Duration `json:"unplaceableAfter"`
 
-	// BlameAfter is after how many failures of one job on a launcher the job
-	// avoids it; default 3. BlameJobs such jobs, default 3, make the whole site
-	// avoid it for BlameFor, default 10 minutes, while no more than
-	// BlameSharePercent of the launchers, default 50, are blamed. Jobs of one user that
+	// ExcludeAfter is after how many failures of one job on a launcher the job
+	// avoids it; default 3. ExcludeJobs such jobs, default 3, make the whole site
+	// avoid it for ExcludeFor, default 10 minutes, while no more than
+	// ExcludeSharePercent of the launchers, default 50, are blamed. Jobs of one user that
 	// run one program count once, but for those that succeeded elsewhere.
-	BlameAfter        int           `json:"blameAfter"`
-	BlameJobs         int           `json:"blameJobs"`
-	BlameFor          time.Duration `json:"blameFor"`
-	BlameSharePercent int           `json:"blameSharePercent"`
+	ExcludeAfter        int           `json:"excludeAfter"`
+	ExcludeJobs         int           `json:"excludeJobs"`
+	ExcludeFor          time.Duration `json:"excludeFor"`
+	ExcludeSharePercent int           `json:"excludeSharePercent"`
 	// AvoidMax is how many launchers one bundle avoids at most because it failed
 	// there; default 8. The oldest is forgotten.
 	AvoidMax int `json:"avoidMax"`
@@ -212,7 +212,7 @@ func DefaultSettings() Settings {
 		SpeculationAfterPercent: 50, SpeculationSharePercent: 10, SpeculationEvery: time.Second,
 		ReserveMax: time.Minute, ProtectFor: 30 * time.Second, SuspendMax: 10 * time.Minute, SuspendedMax: 8, SuspendedPercent: 50, ReclaimAfter: 5 * time.Second,
 		AdmissionMax: 10 * time.Second, UnplaceableAfter: time.Minute,
-		BlameAfter: 3, BlameJobs: 3, BlameFor: 10 * time.Minute, BlameSharePercent: 50, AvoidMax: 8,
+		ExcludeAfter: 3, ExcludeJobs: 3, ExcludeFor: 10 * time.Minute, ExcludeSharePercent: 50, AvoidMax: 8,
 		PublishTries: 100, CleanTries: 3, FinishersMax: 4, PublishRetryAfter: time.Second, PublishRetryMax: time.Minute, CleanMax: 5 * time.Minute,
 		StoreFullMax: 30 * time.Minute, StoreFullRetryAfter: 5 * time.Second, StoreFullRetryMax: time.Minute,
 		JobsMax: 10_000, JobsKept: 1000, PreparedMax: 10_000, PreparedUserMax: 1000, PreparedFor: time.Hour,
@@ -292,8 +292,8 @@ func (s *Settings) counts() []namedInt {
 		{"lostMax", s.LostMax},
 		{"commandTries", s.CommandTries},
 		{"commandBytes", s.CommandBytes},
-		{"blameAfter", s.BlameAfter},
-		{"blameJobs", s.BlameJobs},
+		{"excludeAfter", s.ExcludeAfter},
+		{"excludeJobs", s.ExcludeJobs},
 		{"avoidMax", s.AvoidMax},
 		{"suspendedMax", s.SuspendedMax},
 		{"publishTries", s.PublishTries},
@@ -334,7 +334,7 @@ func (s *Settings) durations() []namedDuration {
 		{"reclaimAfter", s.ReclaimAfter},
 		{"admissionMax", s.AdmissionMax},
 		{"unplaceableAfter", s.UnplaceableAfter},
-		{"blameFor", s.BlameFor},
+		{"excludeFor", s.ExcludeFor},
 		{"publishRetryAfter", s.PublishRetryAfter},
 		{"publishRetryMax", s.PublishRetryMax},
 		{"cleanMax", s.CleanMax},
@@ -354,7 +354,7 @@ func (s *Settings) percents() []namedInt {
 		{"speculationPercent", s.SpeculationPercent},
 		{"speculationAfterPercent", s.SpeculationAfterPercent},
 		{"speculationSharePercent", s.SpeculationSharePercent},
-		{"blameSharePercent", s.BlameSharePercent},
+		{"excludeSharePercent", s.ExcludeSharePercent},
 	}
 }
 
