@@ -43,6 +43,8 @@ var replaced = map[string]string{
 	"obituary": "reason of a worker's end",
 	"outbox":   "report queue",
 	"reborn":   "new incarnation",
+	"ghost":    "virtual job",
+	"ghosts":   "virtual jobs",
 	"seam":     "extension point",
 	"seams":    "extension points",
 	"sole":     "only",
@@ -50,6 +52,34 @@ var replaced = map[string]string{
 	"strayed":  "undeclared",
 	"twin":     "speculative attempt, or the other attempt",
 	"twins":    "speculative attempts, or both attempts",
+	"zoo":      "faulty policies",
+}
+
+// replacedNames are identifiers that the code once had, and those that it has instead. A name
+// that is one word, or part of many others, stands here and not in replaced.
+var replacedNames = map[string]string{
+	"AbilityGate":       "AbilityAuthenticator",
+	"AbilityPager":      "AbilityPageHandler",
+	"AbilityPages":      "AbilityLoggedRequests",
+	"AgainMemory":       "ForResumeMemory",
+	"Animal":            "FaultyPolicy",
+	"BundleWantedAgain": "BundleReopened",
+	"Doubled":           "SpeculativeCount",
+	"FitsAgain":         "FitsForResume",
+	"FreeAgain":         "FreeForResume",
+	"GiveBack":          "Release",
+	"LauncherBlamed":    "LauncherExcluded",
+	"MayBeDoubled":      "MaySpeculate",
+	"Pager":             "PageHandler",
+	"Resting":           "SuspendedAttempt",
+	"Rests":             "WaitsForResume",
+	"SetTwice":          "SetSpeculationOffered",
+	"StandIn":           "Fallback",
+	"TakeAgain":         "TakeForResume",
+	"TakeBack":          "CancelLaunch, or ReclaimEarlyReaders",
+	"TwiceEvent":        "SpeculationEvent",
+	"WantAgain":         "Reopen",
+	"WantTwice":         "OfferSpeculation",
 }
 
 // word is a part of an identifier, or a word of a comment.
@@ -68,6 +98,9 @@ func TestReplacedWordsDoNotComeBack(t *testing.T) {
 		ast.Inspect(f.tree, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
 				refuse(id.Name)
+				if instead, is := replacedNames[id.Name]; is {
+					t.Errorf("%s has the name %s: say %s", f.path, id.Name, instead)
+				}
 			}
 			return true
 		})

@@ -13,7 +13,7 @@ import (
 
 // The manager survives every faulty policy: the job ends with the right
 // output, and log, status and metrics say what happened.
-func TestZoo(t *testing.T) {
+func TestFaultyPolicies(t *testing.T) {
 	for _, a := range faultypolicies.All() {
 		if a.Name == "admits nobody" || a.Name == "waits for locality" {
 			continue // TestAdmitsNobody; a manager waits for as long as a reason is given, and the kit finds it

@@ -12,7 +12,7 @@ import (
 // Without arrivals the level only rises. So a class that is bound stays so, and one
 // that shares may be bound from some finish on. What comes next is found without
 // touching the cluster's heaps: of each, the projection holds only the items that are
-// next after those that it has passed. Ghosts are passed many at a time.
+// next after those that it has passed. Virtual jobs are passed many at a time.
 type projection struct {
 	cluster *Cluster
 	valid   bool
