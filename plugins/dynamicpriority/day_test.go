@@ -139,7 +139,7 @@ func TestADay(t *testing.T) {
 			o.advance(allocDefault / stepsPerInterval)
 		}
 		o.close()
-		s.tell(scheduler.TimePassed{At: s.now})
+		s.emit(scheduler.TimePassed{At: s.now})
 		s.play(o)
 		if *drawFile != "" {
 			drawn.take(s, o)
@@ -202,7 +202,7 @@ func (s *site) step(rng *rand.Rand, o *oracle, added *money.Amount) {
 					p.held--
 					s.end(id, scheduler.Killed)
 				}
-				s.tell(scheduler.JobFinished{At: s.now, Job: p.job, Outcome: scheduler.JobKilled})
+				s.emit(scheduler.JobFinished{At: s.now, Job: p.job, Outcome: scheduler.JobKilled})
 				p.job = 0
 			}
 		case 5, 6, 7, 8:

@@ -15,12 +15,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// tell says why jobs wait, where that changed, in order of job.
-func (d *assignment) tell() []scheduler.Waiting {
+// explainWaits says why jobs wait, where that changed, in order of job.
+func (d *assignment) explainWaits() []scheduler.Waiting {
 	var changed []scheduler.Waiting
 	say := func(j *job, reason scheduler.WaitReason, kind scheduler.SlotKind) {
-		if j.told != reason {
-			j.told = reason
+		if j.reported != reason {
+			j.reported = reason
 			changed = append(changed, scheduler.Waiting{Job: j.ID(), Reason: reason, Detail: d.detail(j, reason, kind)})
 		}
 	}

@@ -88,7 +88,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	a := &assignment{Policy: p}
 	a.assign()
 	d.Launch, d.Preempt = a.launches, a.preempts
-	d.Waiting = a.tell()
+	d.Waiting = a.explainWaits()
 	d.WakeAt = a.wakeAt()
 	p.last = a
 	p.world.rest()

@@ -97,7 +97,7 @@ func TestNothingBeforeTheStoreHasTold(t *testing.T) {
 	s.events = nil
 	s.launcher(slots12)
 	id := s.job("a", "default", 3)
-	s.tell(scheduler.AdmissionAsked{At: s.now, Job: scheduler.Job{ID: 50, User: "a"}})
+	s.emit(scheduler.AdmissionAsked{At: s.now, Job: scheduler.Job{ID: 50, User: "a"}})
 	d := s.pass(3 * allocDefault)
 	if len(d.Launch)+len(d.Admit)+len(d.Refuse)+len(d.Notes) > 0 {
 		t.Errorf("%+v", d)
@@ -108,7 +108,7 @@ func TestNothingBeforeTheStoreHasTold(t *testing.T) {
 	if a := s.ask(root, "addBudget=1&queue=a"); a.Status != 404 && a.Status != 503 {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
-	s.tell(late...)
+	s.emit(late...)
 	d = s.round()
 	if len(d.Launch) != 3 || len(d.Admit) != 1 || d.Admit[0].Job != 50 {
 		t.Errorf("%+v", d)
@@ -123,7 +123,7 @@ func TestTheStoreFails(t *testing.T) {
 	s := newSite(t, "", account1("a", 1000, 1))
 	s.launcher(slots12)
 	s.round()
-	s.tell(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteFailed, Body: []byte("the disk is full")}})
+	s.emit(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteFailed, Body: []byte("the disk is full")}})
 	if a := s.ask(root, "addBudget=1&queue=a"); a.Status != 503 {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
@@ -136,13 +136,13 @@ func TestTheStoreFails(t *testing.T) {
 		t.Errorf("%+v, %v", status.Facts, err)
 	}
 	for _, bad := range []scheduler.Note{{Name: NoteStore, Body: []byte("x")}, {Name: NoteApplied, Body: []byte("x")}} {
-		s.tell(scheduler.Noted{At: s.now, Note: bad})
+		s.emit(scheduler.Noted{At: s.now, Note: bad})
 		s.round()
 		if !strings.Contains(s.p.store.failure, "can't be read") {
 			t.Errorf("%s: %q", bad.Name, s.p.store.failure)
 		}
 	}
-	s.tell(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteApplied, Body: []byte("0")}})
+	s.emit(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteApplied, Body: []byte("0")}})
 	if a := s.ask(root, "addBudget=1&queue=a"); a.Status != 200 {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
@@ -395,7 +395,7 @@ func TestAMovedJobPaysAsBefore(t *testing.T) {
 	s.launcher(slots12)
 	s.round()
 	id := s.job("a", "default", 12)
-	s.tell(scheduler.JobUpdated{At: s.now, Job: id, Pool: "b", Priority: scheduler.High})
+	s.emit(scheduler.JobUpdated{At: s.now, Job: id, Pool: "b", Priority: scheduler.High})
 	s.pass(allocDefault)
 	s.pass(allocDefault)
 	if a, b := s.store.Queue("a"), s.store.Queue("b"); a.Budget != 988*money.Credit || b.Budget != 1000*money.Credit {
@@ -429,7 +429,7 @@ func TestPagesBesideTheLog(t *testing.T) {
 	s.job("a", "default", 15)
 	s.pass(allocDefault)
 	s.round()
-	s.tell(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteHost, Body: []byte("my<host")}})
+	s.emit(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteHost, Body: []byte("my<host")}})
 	s.round()
 	before := s.p.view.Dump()
 	page := func(who control.Principal, query, accept string) scheduler.Answer {
@@ -459,7 +459,7 @@ func TestPagesBesideTheLog(t *testing.T) {
 		t.Error("a page changes something")
 	}
 	// A form stands for a query.
-	s.tell(scheduler.Requested{At: s.now, Request: 3, Method: "POST", Path: "/", Body: []byte("setSpending=2&queue=a"), Principal: principal(root)})
+	s.emit(scheduler.Requested{At: s.now, Request: 3, Method: "POST", Path: "/", Body: []byte("setSpending=2&queue=a"), Principal: principal(root)})
 	if s.round(); s.p.ledger.Queue("a").Spending != 2_000_000 {
 		t.Errorf("%+v", s.p.ledger.Queue("a"))
 	}
@@ -510,7 +510,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	}
 	s := newSite(t, "", account1("a", 1000, 1))
 	s.round()
-	s.tell(scheduler.SettingChanged{At: s.now, Version: 3, Config: scheduler.Config{Text: []byte("alloc-interval: 7s\n")}})
+	s.emit(scheduler.SettingChanged{At: s.now, Version: 3, Config: scheduler.Config{Text: []byte("alloc-interval: 7s\n")}})
 	if d := s.round(); len(d.Settings) != 1 || len(d.Settings[0].Problems) > 0 || s.p.ledger.Length() != 7*time.Second {
 		t.Errorf("%+v, %s", d.Settings, s.p.ledger.Length())
 	}
@@ -562,10 +562,10 @@ func TestWhatIsSuspendedIsFree(t *testing.T) {
 	s.round()
 	one := s.of(id)[0]
 	s.now = s.now.Add(allocDefault / 4)
-	s.tell(scheduler.AttemptSuspended{At: s.now, Attempt: one})
+	s.emit(scheduler.AttemptSuspended{At: s.now, Attempt: one})
 	s.round()
 	s.now = s.now.Add(allocDefault / 2)
-	s.tell(scheduler.AttemptResumed{At: s.now, Attempt: one})
+	s.emit(scheduler.AttemptResumed{At: s.now, Attempt: one})
 	s.round()
 	if a := s.p.view.Attempt(one); a.State != view.Running {
 		t.Fatal(a.State)
@@ -604,12 +604,12 @@ func TestTooManyWaitForTheStore(t *testing.T) {
 	late := s.events
 	s.events = nil
 	for i := range askedMax + 3 {
-		s.tell(scheduler.AdmissionAsked{At: s.now, Job: scheduler.Job{ID: scheduler.JobID(i + 1), User: "a"}})
+		s.emit(scheduler.AdmissionAsked{At: s.now, Job: scheduler.Job{ID: scheduler.JobID(i + 1), User: "a"}})
 	}
 	if d := s.round(); len(d.Refuse) != 3 || d.Refuse[0].Job != askedMax+1 || len(d.Admit) != 0 {
 		t.Errorf("%d are refused, %d admitted", len(d.Refuse), len(d.Admit))
 	}
-	s.tell(late...)
+	s.emit(late...)
 	if d := s.round(); len(d.Refuse) != 0 || len(d.Admit) != askedMax {
 		t.Errorf("%d are refused, %d admitted", len(d.Refuse), len(d.Admit))
 	}
@@ -736,7 +736,7 @@ func TestSlotsThatAreNotThere(t *testing.T) {
 	one := s.of(id)[0]
 	r := s.ready[s.running[one]]
 	drain := scheduler.LauncherDraining{At: s.now, Launcher: 1, Draining: true}
-	s.tell(drain)
+	s.emit(drain)
 	if s.round(); s.p.ledger.Account("a").Use("default").Quota != 0 {
 		t.Errorf("%+v", s.p.ledger.Account("a").Uses)
 	}

@@ -69,17 +69,17 @@ func (s *site) start() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.tellStore()
+	s.answerStore()
 }
 
-// tellStore has the store tell what it has in the next round.
-func (s *site) tellStore() {
+// answerStore has the store say what it has in the next round.
+func (s *site) answerStore() {
 	for _, part := range s.store.Marshal(NoteBytesMax) {
-		s.tell(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteStore, Body: part}})
+		s.emit(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteStore, Body: part}})
 	}
 }
 
-func (s *site) tell(e ...scheduler.Event) { s.events = append(s.events, e...) }
+func (s *site) emit(e ...scheduler.Event) { s.events = append(s.events, e...) }
 
 // launcher joins the one launcher.
 func (s *site) launcher(slots map[scheduler.SlotKind]int) {
@@ -88,7 +88,7 @@ func (s *site) launcher(slots map[scheduler.SlotKind]int) {
 		s.free[kind], s.total[kind] = slots[kind], slots[kind]
 		e.Slots = append(e.Slots, scheduler.SlotCount{Kind: kind, Count: slots[kind]})
 	}
-	s.tell(e)
+	s.emit(e)
 	s.told = append(s.told, e)
 }
 
@@ -102,7 +102,7 @@ func (s *site) job(user string, kind scheduler.SlotKind, bundles int) scheduler.
 		stages = append(stages, scheduler.Stage{ID: 1, Groups: 1000, Kind: "reduce", Slots: 1})
 	}
 	e := scheduler.JobSubmitted{At: s.now, Job: scheduler.Job{ID: id, User: user, Submitted: s.now, Stages: stages}}
-	s.tell(e)
+	s.emit(e)
 	s.told = append(s.told, e)
 	for range bundles {
 		s.bundle(id, scheduler.Group{Kind: kind, Slots: 1})
@@ -120,7 +120,7 @@ func (s *site) bundle(id scheduler.JobID, groups ...scheduler.Group) scheduler.B
 	}
 	e := scheduler.BundleReady{At: s.now, Job: id, Bundle: scheduler.BundleID(s.last), Groups: groups}
 	s.ready[e.Bundle] = e
-	s.tell(e)
+	s.emit(e)
 	return e.Bundle
 }
 
@@ -128,7 +128,7 @@ func (s *site) bundle(id scheduler.JobID, groups ...scheduler.Group) scheduler.B
 func (s *site) pass(d time.Duration) scheduler.Decisions {
 	s.t.Helper()
 	s.now = s.now.Add(d)
-	s.tell(scheduler.TimePassed{At: s.now})
+	s.emit(scheduler.TimePassed{At: s.now})
 	return s.round()
 }
 
@@ -164,7 +164,7 @@ func (s *site) round() scheduler.Decisions {
 		s.launch(i, l)
 	}
 	for i, p := range d.Preempt {
-		s.tell(scheduler.Outcome{At: s.now, Round: s.number, Kind: scheduler.DecisionPreempt, Index: i, Accepted: true, Preempt: p})
+		s.emit(scheduler.Outcome{At: s.now, Round: s.number, Kind: scheduler.DecisionPreempt, Index: i, Accepted: true, Preempt: p})
 		for _, v := range p.Victims {
 			if s.slow {
 				continue
@@ -172,7 +172,7 @@ func (s *site) round() scheduler.Decisions {
 			b := s.ready[s.running[v]]
 			s.end(v, scheduler.Preempted)
 			b.At = s.now
-			s.tell(b)
+			s.emit(b)
 		}
 	}
 	for _, n := range d.Notes {
@@ -196,8 +196,8 @@ func (s *site) launch(i int, l scheduler.Launch) {
 		started = append(started, scheduler.AttemptStarted{At: s.now, Attempt: id, Job: b.Job, Bundle: b.Bundle, Group: g, Launcher: 1})
 	}
 	s.ran[b.Job]++
-	s.tell(o)
-	s.tell(started...)
+	s.emit(o)
+	s.emit(started...)
 }
 
 // end ends an attempt of a single group.
@@ -205,7 +205,7 @@ func (s *site) end(id scheduler.AttemptID, how scheduler.AttemptOutcome) {
 	g := s.ready[s.running[id]].Groups[0]
 	s.free[g.Kind] += g.Slots
 	delete(s.running, id)
-	s.tell(scheduler.AttemptEnded{At: s.now, Attempt: id, Outcome: how})
+	s.emit(scheduler.AttemptEnded{At: s.now, Attempt: id, Outcome: how})
 }
 
 // note has the store apply what it is told, and say so.
@@ -221,7 +221,7 @@ func (s *site) note(n scheduler.Note) {
 	for _, e := range entries {
 		s.store.Apply(e)
 	}
-	s.tell(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteApplied, Body: fmt.Append(nil, s.store.Applied)}})
+	s.emit(scheduler.Noted{At: s.now, Note: scheduler.Note{Name: NoteApplied, Body: fmt.Append(nil, s.store.Applied)}})
 }
 
 // runs counts the running attempts of a user's jobs.
@@ -268,7 +268,7 @@ func made(a scheduler.Answer) scheduler.Answer {
 
 // request tells of a request in the next round.
 func (s *site) request(who control.Principal, query string) {
-	s.tell(scheduler.Requested{At: s.now, Request: 77, Method: "GET", Path: "/", Query: query, Principal: principal(who)})
+	s.emit(scheduler.Requested{At: s.now, Request: 77, Method: "GET", Path: "/", Query: query, Principal: principal(who)})
 }
 
 func principal(who control.Principal) scheduler.Principal {

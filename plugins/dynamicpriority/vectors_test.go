@@ -335,7 +335,7 @@ func roles(t *testing.T, v vector) {
 func submission(t *testing.T, v vector) {
 	s := newSite(t, "", account1("alice", 1, 1), account1("bob", 1, 1))
 	s.round()
-	s.tell(scheduler.AdmissionAsked{At: s.now, Job: scheduler.Job{ID: 5, User: v.User, Pool: v.Queue}})
+	s.emit(scheduler.AdmissionAsked{At: s.now, Job: scheduler.Job{ID: 5, User: v.User, Pool: v.Queue}})
 	d := s.round()
 	var want string
 	v.expected(t, &want)

@@ -48,7 +48,7 @@ type job struct {
 	waits    bool                 // it is listed
 	counted  []scheduler.SlotKind // of its stages, by which world.kinds counts it while it waits
 	touched  bool
-	told     scheduler.WaitReason // as last told to the manager
+	reported scheduler.WaitReason // as last reported to the manager
 
 	// Of the assignment at hand.
 	unfit    *view.Bundle // the first that did not fit

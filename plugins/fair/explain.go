@@ -19,9 +19,9 @@ func (p *Policy) explainWaits(d *scheduler.Decisions) {
 		if j.Node == nil {
 			return
 		}
-		if why := p.why(j); why != j.Told {
+		if why := p.why(j); why != j.Reported {
 			d.Waiting = append(d.Waiting, scheduler.Waiting{Job: j.ID(), Reason: why, Detail: p.detail(j, why)})
-			j.Told = why
+			j.Reported = why
 		}
 	}
 	for _, j := range p.shares.Synced {

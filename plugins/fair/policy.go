@@ -69,7 +69,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	if err := p.openTrace(&config); err != nil {
 		return scheduler.Description{}, err
 	}
-	p.shares.Tell = func(event string, j *shares.Job) { p.trace.job(p, event, j) }
+	p.shares.Trace = func(event string, j *shares.Job) { p.trace.job(p, event, j) }
 	p.shares.Start(&p.view, e.Kinds)
 	p.placement.Start(&p.shares, p.preemption.Urgent)
 	p.preemption.Start(&p.shares, e.Limits)

@@ -165,7 +165,7 @@ load: {manager: level-slots, max-difference: 0}
 			})
 		}
 	}
-	s.tell(events...)
+	s.emit(events...)
 	return s
 }
 
@@ -177,7 +177,7 @@ func (s *site) round(r scheduler.Round) scheduler.Round {
 }
 
 // tell lets the policy take events in, without a decision.
-func (s *site) tell(events ...scheduler.Event) {
+func (s *site) emit(events ...scheduler.Event) {
 	s.t.Helper()
 	s.take(scheduler.Round{Events: events})
 }
@@ -208,7 +208,7 @@ func (s *site) step(x step) {
 		s.p.preemption.Update()
 	case "advance", "tick", "update":
 		s.now = s.now.Add(time.Duration(x.Ms) * time.Millisecond)
-		s.tell()
+		s.emit()
 		if x.Op != "tick" {
 			s.p.preemption.Update()
 		}
@@ -230,7 +230,7 @@ func (s *site) step(x step) {
 			j.Priority = vectors.Priority(s.t, x.Priority)
 		}
 		s.jobs[x.Job] = j
-		s.tell(scheduler.JobUpdated{At: s.now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties})
+		s.emit(scheduler.JobUpdated{At: s.now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties})
 	case "set-state": // jobs are live, or not told of
 	case "touch-pools": // a pool that has no job has no state to have
 	case "expect":
@@ -249,7 +249,7 @@ func (s *site) submit(x step) {
 	s.jobs[x.Job] = job
 	events := []scheduler.Event{scheduler.JobSubmitted{At: s.now, Job: job}}
 	if slices.Contains([]string{"SUCCEEDED", "FAILED", "KILLED"}, x.State) {
-		s.tell(append(events, scheduler.JobFinished{At: s.now, Job: x.Job})...)
+		s.emit(append(events, scheduler.JobFinished{At: s.now, Job: x.Job})...)
 		return
 	}
 	for i := range x.Maps {
@@ -265,7 +265,7 @@ func (s *site) submit(x step) {
 		g := scheduler.Group{Stage: 1, Kind: "reduce", Slots: 1}
 		events = append(events, scheduler.BundleReady{At: s.now, Job: x.Job, Bundle: task{x.Job, "reduce", i}.bundle(), Groups: []scheduler.Group{g}})
 	}
-	s.tell(events...)
+	s.emit(events...)
 }
 
 // heartbeat hands out tasks one at a time, of the type of which the node runs
@@ -349,9 +349,9 @@ func (s *site) end(k task, outcome scheduler.AttemptOutcome) {
 	s.free[a.Launcher][k.Type]++
 	delete(s.running, k)
 	groups := a.Bundle.Groups
-	s.tell(scheduler.AttemptEnded{At: s.now, Attempt: a.ID, Outcome: outcome})
+	s.emit(scheduler.AttemptEnded{At: s.now, Attempt: a.ID, Outcome: outcome})
 	if outcome == scheduler.Preempted {
-		s.tell(scheduler.BundleReady{At: s.now, Job: k.Job, Bundle: k.bundle(), Groups: groups})
+		s.emit(scheduler.BundleReady{At: s.now, Job: k.Job, Bundle: k.bundle(), Groups: groups})
 	}
 }
 
@@ -364,7 +364,7 @@ func (s *site) preempt() {
 	var d scheduler.Decisions
 	s.p.preempt(&d)
 	for i, x := range d.Preempt {
-		s.tell(scheduler.Outcome{At: s.now, Round: s.number, Kind: scheduler.DecisionPreempt, Index: i, Accepted: true, Preempt: x})
+		s.emit(scheduler.Outcome{At: s.now, Round: s.number, Kind: scheduler.DecisionPreempt, Index: i, Accepted: true, Preempt: x})
 	}
 	for _, x := range d.Preempt {
 		for _, id := range x.Victims {

@@ -16,7 +16,7 @@ type Policy struct {
 	view    view.View
 	queue   []*view.Job // live jobs, in order
 	waiting []*view.Job // those of them with something to launch, or to say; in order
-	// reasons is why each waiting job waits, as last told to the manager.
+	// reasons is why each waiting job waits, as last reported to the manager.
 	reasons map[scheduler.JobID]scheduler.WaitReason
 	placer  locality.Placer
 }

@@ -16,12 +16,12 @@ import (
 // shownMax is how many stages of a kind Status lists, the next ones first.
 const shownMax = 200
 
-// tell says why jobs wait, where that changed, in order of job (see waiting).
-func (d *assignment) tell() (changed []scheduler.Waiting) {
+// explainWaits says why jobs wait, where that changed, in order of job (see waiting).
+func (d *assignment) explainWaits() (changed []scheduler.Waiting) {
 	var jobs []scheduler.JobID // of which a stage's reason changed
 	look := func(s *stage) {
-		if why := d.why(s); why != s.told {
-			s.told = why
+		if why := d.why(s); why != s.reported {
+			s.reported = why
 			jobs = append(jobs, s.Job.ID())
 		}
 	}
@@ -45,9 +45,9 @@ func (d *assignment) tell() (changed []scheduler.Waiting) {
 	}
 	slices.Sort(jobs)
 	for _, id := range slices.Compact(jobs) {
-		if w := d.waiting(id); d.told[id] != w.Reason {
-			if d.told[id] = w.Reason; w.Reason == scheduler.WaitNone {
-				delete(d.told, id)
+		if w := d.waiting(id); d.reported[id] != w.Reason {
+			if d.reported[id] = w.Reason; w.Reason == scheduler.WaitNone {
+				delete(d.reported, id)
 			}
 			changed = append(changed, w)
 		}
@@ -61,16 +61,16 @@ func (d *assignment) waiting(id scheduler.JobID) scheduler.Waiting {
 	var first *stage
 	for _, w := range d.index.Stages(id) {
 		switch s := of(w); {
-		case s.told == scheduler.WaitLocality:
-			return scheduler.Waiting{Job: id, Reason: s.told, Detail: d.detail(s)}
-		case s.told != scheduler.WaitNone && first == nil:
+		case s.reported == scheduler.WaitLocality:
+			return scheduler.Waiting{Job: id, Reason: s.reported, Detail: d.detail(s)}
+		case s.reported != scheduler.WaitNone && first == nil:
 			first = s
 		}
 	}
 	if first == nil {
 		return scheduler.Waiting{Job: id}
 	}
-	return scheduler.Waiting{Job: id, Reason: first.told, Detail: d.detail(first)}
+	return scheduler.Waiting{Job: id, Reason: first.reported, Detail: d.detail(first)}
 }
 
 // why says why a stage waits, after the round's decisions.
@@ -174,8 +174,8 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 			continue
 		}
 		place := p.place(s)
-		if s.told != scheduler.WaitNone && (first == nil || place < x.Place) {
-			first, x.Place, x.Reason = s, place, s.told
+		if s.reported != scheduler.WaitNone && (first == nil || place < x.Place) {
+			first, x.Place, x.Reason = s, place, s.reported
 		}
 		p.facts(&x, s, place)
 	}

@@ -25,7 +25,7 @@ type Policy struct {
 	placer      locality.Placer
 	took        bool // in the last round something was taken off for someone, or reserved
 	notes       []scheduler.Note
-	told        map[scheduler.JobID]scheduler.WaitReason // as last told to the manager
+	reported    map[scheduler.JobID]scheduler.WaitReason // as last reported to the manager
 }
 
 var _ scheduler.TaskScheduler = (*Policy)(nil)
@@ -45,7 +45,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	if err != nil {
 		return scheduler.Description{}, err
 	}
-	*p = Policy{options: o, environment: e, view: p.view, index: p.index, told: map[scheduler.JobID]scheduler.WaitReason{}}
+	*p = Policy{options: o, environment: e, view: p.view, index: p.index, reported: map[scheduler.JobID]scheduler.WaitReason{}}
 	if err := p.view.Start(s); err != nil {
 		return scheduler.Description{}, err
 	}
@@ -98,7 +98,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	a.assign()
 	d.Preempt, d.Resume, d.Launch = a.preempts, a.resumes, a.launches
 	d.WakeAt = a.wakeAt
-	d.Waiting = a.tell()
+	d.Waiting = a.explainWaits()
 	p.last = a
 	p.index.EndRound()
 	d.Checkpoint = p.remember()
@@ -134,7 +134,7 @@ func (p *Policy) update(events []scheduler.Event) {
 	p.memory.forget(&p.view)
 	for _, e := range events {
 		if f, ok := e.(scheduler.JobFinished); ok {
-			delete(p.told, f.Job)
+			delete(p.reported, f.Job)
 		}
 	}
 }

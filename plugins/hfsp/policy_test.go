@@ -239,7 +239,7 @@ func TestLocatedWorkTakesWhatIsKeptForIt(t *testing.T) {
 		w.Until(20 * time.Second)
 		if _, over := w.Sojourn[2]; !over {
 			t.Errorf("%q: the small job has not ended; %d attempts of the large one are suspended, and it waits because %v",
-				settings, len(w.lives(1, view.Suspended)), w.Policy.told[2])
+				settings, len(w.lives(1, view.Suspended)), w.Policy.reported[2])
 		}
 	}
 }

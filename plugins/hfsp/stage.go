@@ -30,8 +30,8 @@ type stage struct {
 	turn
 	round uint64 // of which turn is
 
-	told   scheduler.WaitReason
-	trains bool // it is in its kind's training
+	reported scheduler.WaitReason
+	trains   bool // it is in its kind's training
 
 	saved   []byte // its record in the checkpoint; nil where there is none
 	pending bool   // it may have changed since

@@ -18,12 +18,12 @@ type waiting struct {
 	kind    scheduler.SlotKind
 }
 
-// tell says why jobs wait, where that changed, in order of job.
-func (d *assignment) tell() []scheduler.Waiting {
+// explainWaits says why jobs wait, where that changed, in order of job.
+func (d *assignment) explainWaits() []scheduler.Waiting {
 	var changed []scheduler.Waiting
 	say := func(j *job, w waiting) {
-		if j.told != w.reason {
-			j.told = w.reason
+		if j.reported != w.reason {
+			j.reported = w.reason
 			changed = append(changed, scheduler.Waiting{Job: j.ID(), Reason: w.reason, Detail: d.detail(w)})
 		}
 	}

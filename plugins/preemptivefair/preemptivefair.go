@@ -93,7 +93,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	a.assign()
 	d.Launch, d.Preempt = a.launches, a.preempts
 	d.WakeAt = a.wakeAt()
-	d.Waiting = a.tell()
+	d.Waiting = a.explainWaits()
 	p.last = a
 	p.world.rest()
 	var err error

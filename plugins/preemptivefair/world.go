@@ -33,12 +33,12 @@ type world struct {
 // job is what is kept of a job that is live.
 type job struct {
 	*view.Job
-	kinds   []scheduler.SlotKind // of its stages, in their order
-	of      []account            // by kind
-	waits   bool                 // it is in world.waiting
-	small   bool                 // each of its ready bundles needs a single slot
-	touched bool
-	told    scheduler.WaitReason // as last told to the manager
+	kinds    []scheduler.SlotKind // of its stages, in their order
+	of       []account            // by kind
+	waits    bool                 // it is in world.waiting
+	small    bool                 // each of its ready bundles needs a single slot
+	touched  bool
+	reported scheduler.WaitReason // as last reported to the manager
 
 	requests []*request // by kind, of the last assignment; nil where it wants nothing
 }

@@ -54,11 +54,11 @@ func (s *Shell) Prove(_ context.Context, c scheduler.Credentials) (scheduler.Pro
 	}
 	switch {
 	case errors.Is(err, errPool):
-		s.tell(who.Name, c.Purpose, err)
+		s.logDenied(who.Name, c.Purpose, err)
 		why := fmt.Sprintf("queue %q is not that of user %q: a job runs in its user's queue, so name no pool", c.Pool, who.Name)
 		return scheduler.Proof{Denied: &scheduler.Answer{Status: page.Refused, Body: []byte(why)}}, nil
 	case errors.Is(err, errDenied), errors.Is(err, errSeen), errors.Is(err, errNoSignature):
-		s.tell(signed.User, c.Purpose, err)
+		s.logDenied(signed.User, c.Purpose, err)
 		answer := s.denied(c, asked, who, err)
 		return scheduler.Proof{Denied: &answer}, nil
 	case err != nil:
@@ -184,8 +184,8 @@ const (
 	toldBytesMax = account.NameBytesMax
 )
 
-// tell logs who is not let in, now and then: whoever knocks without end leaves the log to others.
-func (s *Shell) tell(user string, purpose scheduler.Purpose, why error) {
+// logDenied logs who is not let in, now and then: whoever knocks without end leaves the log to others.
+func (s *Shell) logDenied(user string, purpose scheduler.Purpose, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.now(); now.Sub(s.told).Abs() >= tellEvery {

@@ -26,7 +26,7 @@ type Job struct {
 	Vain scheduler.WaitReason
 	Far  Far
 	// Of package fair: why it waits, as last sent to the manager.
-	Told scheduler.WaitReason
+	Reported scheduler.WaitReason
 
 	limited bool // there are limits to who of the pool and the user may run
 	dirty   bool // it is in State.dirty
@@ -91,7 +91,7 @@ func (s *State) Add(v *view.Job) {
 	s.Jobs[v.ID()] = j
 	v.Owner = j
 	s.put(j)
-	s.tell("job added", j)
+	s.trace("job added", j)
 }
 
 // addKinds has the world know the kinds of slots that a job's stages take, before any launcher has them.
@@ -145,7 +145,7 @@ func (s *State) Move(id scheduler.JobID) {
 		delete(s.Undeclared, j.ID())
 	}
 	s.put(j)
-	s.tell("job moved", j)
+	s.trace("job moved", j)
 }
 
 // Remove forgets a job that ended.
@@ -158,7 +158,7 @@ func (s *State) Remove(id scheduler.JobID) {
 	delete(s.Undeclared, j.ID())
 	delete(s.Jobs, j.ID())
 	j.Node = nil
-	s.tell("job removed", j)
+	s.trace("job removed", j)
 }
 
 // drop takes a job out of its pool, and away the pool if that was only there

@@ -23,8 +23,8 @@ type State struct {
 	// Changed says that what a snapshot does not tell may have changed; who saves it
 	// sets it back.
 	Changed bool
-	// Tell hears of jobs that came, moved and went; nil: nobody does.
-	Tell func(event string, j *Job)
+	// Trace is called for each job that comes, moves or goes; nil: none is.
+	Trace func(event string, j *Job)
 
 	adjuster WeightAdjuster // nil: weights are as they are
 	limiter  limiter
@@ -55,13 +55,13 @@ func (s *State) Rebuild(c *allocation.Config) {
 		s.Add(v)
 		j := s.Jobs[v.ID()]
 		if was := old[v.ID()]; was != nil {
-			j.Wait, j.Told = was.Wait, was.Told
+			j.Wait, j.Reported = was.Wait, was.Reported
 		}
 	}
 }
 
-func (s *State) tell(event string, j *Job) {
-	if s.Tell != nil {
-		s.Tell(event, j)
+func (s *State) trace(event string, j *Job) {
+	if s.Trace != nil {
+		s.Trace(event, j)
 	}
 }

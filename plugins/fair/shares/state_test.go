@@ -116,12 +116,12 @@ func TestOneAfterTheOther(t *testing.T) {
 func TestRebuiltJobsKeepWhatOthersKnow(t *testing.T) {
 	s := start(t, "")
 	var heard []string
-	s.Tell = func(event string, j *Job) { heard = append(heard, fmt.Sprint(event, " ", j.ID())) }
+	s.Trace = func(event string, j *Job) { heard = append(heard, fmt.Sprint(event, " ", j.ID())) }
 	play(t, s, submitted(1, "ann", "p"))
 	s.Jobs[1].Wait.Skip(7)
-	s.Jobs[1].Told = scheduler.WaitLocality
+	s.Jobs[1].Reported = scheduler.WaitLocality
 	s.Rebuild(parse(t, ""))
-	if j := s.Jobs[1]; !j.Wait.Skipped || j.Told != scheduler.WaitLocality {
+	if j := s.Jobs[1]; !j.Wait.Skipped || j.Reported != scheduler.WaitLocality {
 		t.Errorf("the job is %+v", j)
 	}
 	play(t, s, scheduler.JobUpdated{Job: 1, Pool: "q"}, scheduler.JobFinished{Job: 1})
