@@ -58,7 +58,7 @@ var houses = []struct {
 		map[string]string{
 			"job.go runs": "attempts.go",
 		},
-		"job bundle launcher run attempt telling",
+		"job bundle launcher run attempt emission",
 	},
 	{
 		"engine/faultsim",

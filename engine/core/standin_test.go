@@ -124,7 +124,7 @@ func newPair(t *testing.T, g schedtest.Game) *pair {
 	p.Core, p.Act, p.Decide = core.New(settings()), p.act, p.checked
 	p.began = p.standIn.Now()
 	p.standIn.Plain = true
-	p.standIn.Told = p.hear
+	p.standIn.OnEvent = p.hear
 	p.standIn.Submitted = func(id scheduler.JobID, s cluster.Spec) { p.specs[id] = s }
 	if g.Seed%2 == 1 {
 		p.standIn.Abilities = scheduler.AbilityResume

@@ -79,7 +79,9 @@ func (x *idleSlots) check(r scheduler.Round) {
 // watch looks at the world after an answer.
 func (x *idleSlots) watch(c *cluster.Cluster, launches []scheduler.Launch, waiting map[scheduler.JobID]scheduler.WaitReason) {
 	now, local := map[place]idle{}, map[scheduler.JobID]scheduler.Time{}
-	quiet := func(id scheduler.LauncherID) bool { return !c.Abilities.Has(scheduler.AbilityLoad) || !c.LoadTold(id) }
+	quiet := func(id scheduler.LauncherID) bool {
+		return !c.Abilities.Has(scheduler.AbilityLoad) || !c.LoadReported(id)
+	}
 	note := func(p place, s cluster.IdleSlot, excuses []scheduler.WaitReason) {
 		said := waiting[s.Job]
 		if said == scheduler.WaitLocality {

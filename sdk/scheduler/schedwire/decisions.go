@@ -30,7 +30,7 @@ func NewDecisions(d *scheduler.Decisions) (*Decisions, error) {
 	w := &writer{}
 	m := &Decisions{WakeAt: int64(d.WakeAt), Checkpoint: newCheckpoint(d.Checkpoint)}
 	m.addApplied(w, d)
-	m.addTold(w, d)
+	m.addReports(w, d)
 	m.Strings = w.table()
 	return encoded("decisions", m, w.err)
 }
@@ -86,8 +86,8 @@ func (c *Preempt) add(w *writer, v *scheduler.Preempt) {
 	addIDs(&c.Placement, v.Placement)
 }
 
-// addTold appends the lists that are only taken note of.
-func (m *Decisions) addTold(w *writer, d *scheduler.Decisions) {
+// addReports appends the lists that are only taken note of.
+func (m *Decisions) addReports(w *writer, d *scheduler.Decisions) {
 	for _, v := range d.Answers {
 		c := get(&m.Answers, empty)
 		c.Request, c.Status = append(c.Request, v.Request), append(c.Status, int64(v.Status))

@@ -233,7 +233,7 @@ func onStarted[T any](ctx context.Context, s *server, what string, f func(schedu
 // assignTasks has the policy decide a round.
 func (s *server) assignTasks(ctx context.Context, round scheduler.Round) (answerMessage, error) {
 	return onStarted(ctx, s, "AssignTasks", func(p scheduler.TaskScheduler) (answerMessage, error) {
-		s.shell.tell(&round)
+		s.shell.keepNotes(&round)
 		decisions, err := p.AssignTasks(round)
 		if err != nil {
 			return nil, fault(fmt.Sprintf("round %d", round.Number), err)

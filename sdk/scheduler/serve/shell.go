@@ -80,15 +80,15 @@ type shell struct {
 	notes    chan scheduler.Note
 	settings chan scheduler.Config // capacity 1
 
-	mu      sync.Mutex
-	told    []told             // not known to be durable yet
-	reached uint64             // the last round that is known to be durable
-	stop    context.CancelFunc // nil: it does not run
-	done    chan struct{}
+	mu            sync.Mutex
+	deliveredNote []deliveredNote    // not known to be durable yet
+	reached       uint64             // the last round that is known to be durable
+	stop          context.CancelFunc // nil: it does not run
+	done          chan struct{}
 }
 
-// told is a note that a round told the policy of.
-type told struct {
+// deliveredNote is a note that the policy got in a round.
+type deliveredNote struct {
 	round uint64
 	note  scheduler.Note
 }
@@ -178,8 +178,8 @@ func (h *shell) post(ctx context.Context, n scheduler.Note) error {
 	}
 }
 
-// tell keeps the notes that a round told of, until they are durable.
-func (h *shell) tell(r *scheduler.Round) {
+// keepNotes keeps the notes of a round until they are durable.
+func (h *shell) keepNotes(r *scheduler.Round) {
 	if h == nil {
 		return
 	}
@@ -190,11 +190,11 @@ func (h *shell) tell(r *scheduler.Round) {
 	}
 	for _, e := range r.Events {
 		if n, ok := e.(scheduler.Noted); ok {
-			h.told = append(h.told, told{r.Number, n.Note})
+			h.deliveredNote = append(h.deliveredNote, deliveredNote{r.Number, n.Note})
 		}
 	}
 	h.deliver() // the manager may have been sooner to write the round down than the policy to get it
-	if len(h.told) > NotesWaitMax {
+	if len(h.deliveredNote) > NotesWaitMax {
 		h.overrun()
 	}
 }
@@ -213,14 +213,14 @@ func (h *shell) durable(round uint64) {
 // deliver gives the shell the notes that are durable; with mu held.
 func (h *shell) deliver() {
 	n := 0
-	for ; n < len(h.told) && h.told[n].round <= h.reached; n++ {
+	for ; n < len(h.deliveredNote) && h.deliveredNote[n].round <= h.reached; n++ {
 		select {
-		case h.notes <- h.told[n].note:
+		case h.notes <- h.deliveredNote[n].note:
 		default:
 			h.overrun()
 		}
 	}
-	h.told = append(h.told[:0], h.told[n:]...)
+	h.deliveredNote = append(h.deliveredNote[:0], h.deliveredNote[n:]...)
 }
 
 // overrun ends the plug-in: a note that the shell does not get would be lost.

@@ -29,8 +29,8 @@ func (as *attempts) forgetEnded() { as.ended = as.ended[:0] }
 // snapshotBegins is called before a snapshot is told.
 func (as *attempts) snapshotBegins() { as.starting = true }
 
-// snapshotTold is called when all of it was told: now each launcher must be there.
-func (as *attempts) snapshotTold(jobs []*Job, ls *launchers) error {
+// snapshotEnds is called after the last event of a snapshot: now each launcher must be there.
+func (as *attempts) snapshotEnds(jobs []*Job, ls *launchers) error {
 	as.starting = false
 	for _, j := range jobs {
 		for _, a := range j.Attempts() {

@@ -36,7 +36,7 @@ func (v *View) Start(s scheduler.Snapshot) error {
 			return fmt.Errorf("snapshot, event %d (%T): %w", i, e, err)
 		}
 	}
-	return v.snapshotTold(v.Jobs(), &v.launchers)
+	return v.snapshotEnds(v.Jobs(), &v.launchers)
 }
 
 // Apply takes over a round and forgets what was tentative. The error of an

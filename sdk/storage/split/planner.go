@@ -16,11 +16,11 @@ import (
 // Planner returns a job.Planner that lists real files through their stores. The
 // context bounds all it does. tell gets a line for people where files were passed
 // over; it may be nil. For one goroutine.
-func Planner(ctx context.Context, tell func(string)) job.Planner { return planner{ctx, tell} }
+func Planner(ctx context.Context, report func(string)) job.Planner { return planner{ctx, report} }
 
 type planner struct {
-	ctx  context.Context
-	tell func(string)
+	ctx    context.Context
+	report func(string)
 }
 
 // Folder implements job.Planner.
@@ -106,7 +106,7 @@ func list(ctx context.Context, pattern string) (storage.Store, []storage.Info, e
 
 // passed tells of files that no task reads, and of those that are read more than once.
 func (p planner) passed(files []File, others int, again map[string]bool, in job.Files) {
-	if p.tell == nil {
+	if p.report == nil {
 		return
 	}
 	empty, repeated, seen := 0, 0, map[string]bool{}
@@ -123,7 +123,7 @@ func (p planner) passed(files []File, others int, again map[string]bool, in job.
 		}
 	}
 	if repeated > 0 {
-		p.tell(fmt.Sprintf("input: files that several of the inputs name, and that are read once for each: %d", repeated))
+		p.report(fmt.Sprintf("input: files that several of the inputs name, and that are read once for each: %d", repeated))
 	}
 	var parts []string
 	if empty > 0 {
@@ -133,7 +133,7 @@ func (p planner) passed(files []File, others int, again map[string]bool, in job.
 		parts = append(parts, fmt.Sprintf("%d that do not end in %s", others, strings.Join(in.Suffixes, " or ")))
 	}
 	if len(parts) > 0 {
-		p.tell(fmt.Sprintf("input: %d of %d files are passed over: %s", empty+others, len(seen)+others, strings.Join(parts, ", ")))
+		p.report(fmt.Sprintf("input: %d of %d files are passed over: %s", empty+others, len(seen)+others, strings.Join(parts, ", ")))
 	}
 }
 

@@ -39,7 +39,7 @@ func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
 			continue
 		}
 		o.Attempts = r.ids()
-		c.aboutTold(r.bundle, c.outcome(o, reason))
+		c.addHistory(r.bundle, c.outcome(o, reason))
 		c.resume(r)
 	}
 	for i, x := range d.Launch {
@@ -52,7 +52,7 @@ func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
 // outcome tells what became of a decision. A refusal that no race excuses is the
 // policy's fault; protection and the arithmetic of a preemption are the
 // manager's, and may be tried.
-func (c *Cluster) outcome(o scheduler.Outcome, reason scheduler.RefusalReason) telling {
+func (c *Cluster) outcome(o scheduler.Outcome, reason scheduler.RefusalReason) emission {
 	o.At, o.Round, o.Accepted, o.Reason = c.Now(), c.last(), reason == scheduler.NotRefused, reason
 	if o.Kind == scheduler.DecisionPreempt {
 		c.tallyRefusal(reason)
@@ -71,7 +71,7 @@ func (c *Cluster) outcome(o scheduler.Outcome, reason scheduler.RefusalReason) t
 	default:
 		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, reason, decided(o))
 	}
-	return c.timeline.tell(o)
+	return c.timeline.emit(o)
 }
 
 func (c *Cluster) tallyRefusal(reason scheduler.RefusalReason) {
@@ -111,7 +111,7 @@ func (c *Cluster) applyLaunch(i int, x scheduler.Launch) {
 	o.Attempts = c.launch(b, x.Launchers)
 	c.releaseOf(b)
 	c.Tally.Launches++
-	c.aboutTold(b, c.outcome(o, scheduler.NotRefused))
+	c.addHistory(b, c.outcome(o, scheduler.NotRefused))
 }
 
 func (c *Cluster) mayLaunch(x scheduler.Launch) (*bundle, scheduler.RefusalReason) {
@@ -197,6 +197,6 @@ func (c *Cluster) answers(d scheduler.Decisions) {
 func (c *Cluster) able(a scheduler.Ability) {
 	heard := c.Abilities.Has(scheduler.AbilityLoad)
 	if c.Abilities = a; !heard && a.Has(scheduler.AbilityLoad) {
-		c.tellLoads()
+		c.emitLoads()
 	}
 }

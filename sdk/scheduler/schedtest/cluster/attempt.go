@@ -29,7 +29,7 @@ type run struct {
 // leaving is what takes a run off its slots.
 type leaving struct {
 	by    scheduler.Preempt
-	since telling
+	since emission
 }
 
 // kills says whether a run is about to be killed: what it does until then is for nothing.
@@ -54,10 +54,10 @@ func (b *bundle) resting() *run {
 }
 
 // goneSince keeps the outcome by which the run is to leave, for snapshots.
-func (r *run) goneSince(t telling) { r.leaving.since = t }
+func (r *run) goneSince(t emission) { r.leaving.since = t }
 
 // stillLeaving tells of a preemption what is left of it: this run.
-func (r *run) stillLeaving() telling {
+func (r *run) stillLeaving() emission {
 	t := r.leaving.since
 	o := t.event.(scheduler.Outcome)
 	o.Preempt.Victims = r.ids()

@@ -275,7 +275,7 @@ func (as *attempts) resumeSome() {
 	for _, r := range slices.Clone(as.suspended) {
 		if r.leaving == nil && as.resumable(r, nil, 0) {
 			o := scheduler.Outcome{At: as.time.Now(), Kind: scheduler.DecisionResume, Accepted: true, Attempts: r.ids()}
-			as.jobs.aboutTold(r.bundle, as.time.untold(o)) // the policy decided nothing
+			as.jobs.addHistory(r.bundle, as.time.untold(o)) // the policy decided nothing
 			as.resume(r)
 		}
 	}

@@ -50,9 +50,9 @@ type Cluster struct {
 	// Plain leaves out what no manager has a way to ask for yet: second attempts of gangs,
 	// and stages that grow. Set it before anything happens.
 	Plain bool
-	// Told is given each event as it happens, and Submitted each job as it comes: for who
+	// OnEvent is given each event as it happens, and Submitted each job as it comes: for who
 	// has another manager live through the same. nil: nobody is.
-	Told      func(scheduler.Event)
+	OnEvent   func(scheduler.Event)
 	Submitted func(scheduler.JobID, Spec)
 	// Config is the settings in force: set what the policy was started with.
 	Config scheduler.Config
@@ -101,7 +101,7 @@ func (t *Tally) Add(o Tally) {
 // New returns an empty cluster.
 func New(seed uint64) *Cluster {
 	c := &Cluster{rng: rand.New(rand.NewPCG(seed, 7))} //nolint:gosec // seeded on purpose
-	c.timeline = newTimeline(&c.Told)
+	c.timeline = newTimeline(&c.OnEvent)
 	c.exchange = newExchange(&c.timeline, &c.Config, &c.Abilities, &c.Faults, &c.Tally)
 	c.reservations = newReservations(&c.Tally)
 	c.launchers = newLaunchers(&c.timeline, &c.reservations, &c.Abilities, &c.Tally)
@@ -148,7 +148,7 @@ func (c *Cluster) Race() {
 // Round makes the next round.
 func (c *Cluster) Round() scheduler.Round {
 	c.settle()
-	return scheduler.Round{Number: c.begin(), Now: c.Now(), Events: c.take(), Offers: c.launchers.tell()}
+	return scheduler.Round{Number: c.begin(), Now: c.Now(), Events: c.take(), Offers: c.launchers.changedOffers()}
 }
 
 // Submit brings a job in: asked for first when the policy admits.

@@ -18,7 +18,7 @@ type exchange struct {
 	number    uint64     // of the last round
 	racy      bool       // the world moved while the policy thought about it
 	requests  uint64     // that were made
-	requested []telling  // of these: that wait for their answer
+	requested []emission // of these: that wait for their answer
 	versions  uint64     // of the settings
 	settings  []*setting // of these: that wait for their verdict
 
@@ -96,7 +96,7 @@ func (x *exchange) Ask(r scheduler.Requested) {
 	x.requests++
 	id := x.requests
 	r.At, r.Request = x.time.Now(), id
-	x.requested = append(x.requested, x.time.tell(r))
+	x.requested = append(x.requested, x.time.emit(r))
 	x.time.After(answerMax, func() {
 		if x.takeRequest(id) {
 			x.fault("request %d for %.200s was not answered within %s", id, r.Path, answerMax)
@@ -105,7 +105,7 @@ func (x *exchange) Ask(r scheduler.Requested) {
 }
 
 func (x *exchange) takeRequest(id uint64) bool {
-	i := slices.IndexFunc(x.requested, func(t telling) bool { return t.event.(scheduler.Requested).Request == id })
+	i := slices.IndexFunc(x.requested, func(t emission) bool { return t.event.(scheduler.Requested).Request == id })
 	if i >= 0 {
 		x.requested = slices.Delete(x.requested, i, i+1)
 	}
@@ -113,10 +113,10 @@ func (x *exchange) takeRequest(id uint64) bool {
 }
 
 // open tells of the requests that wait for an answer.
-func (x *exchange) open() []telling { return x.requested }
+func (x *exchange) open() []emission { return x.requested }
 
 // Note delivers a note, as a plug-in's shell posts it.
-func (x *exchange) Note(n scheduler.Note) { x.time.tell(scheduler.Noted{At: x.time.Now(), Note: n}) }
+func (x *exchange) Note(n scheduler.Note) { x.time.emit(scheduler.Noted{At: x.time.Now(), Note: n}) }
 
 // Settings announces a version of the settings, and says what the policy is to make of it.
 func (x *exchange) Settings(config scheduler.Config, want Verdict) {
@@ -126,7 +126,7 @@ func (x *exchange) Settings(config scheduler.Config, want Verdict) {
 		x.tally.Changes++
 	}
 	x.settings = append(x.settings, v)
-	x.time.tell(scheduler.SettingChanged{At: x.time.Now(), Version: v.version, Config: config})
+	x.time.emit(scheduler.SettingChanged{At: x.time.Now(), Version: v.version, Config: config})
 	x.time.After(answerMax, func() {
 		if slices.Contains(x.settings, v) {
 			x.fault("settings version %d was neither accepted nor rejected within %s", v.version, answerMax)

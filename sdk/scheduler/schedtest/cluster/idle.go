@@ -167,8 +167,8 @@ func (c *Cluster) JobOf(id scheduler.BundleID) scheduler.JobID {
 	return 0
 }
 
-// LoadTold says whether the policy was told that a launcher's machine is busy at all.
-func (c *Cluster) LoadTold(id scheduler.LauncherID) bool {
+// LoadReported says whether the policy was told that a launcher's machine is busy at all.
+func (c *Cluster) LoadReported(id scheduler.LauncherID) bool {
 	l := c.get(id)
 	return l != nil && (l.told.CPU > 0 || l.told.Memory > 0)
 }

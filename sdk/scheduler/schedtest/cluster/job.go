@@ -41,8 +41,8 @@ type job struct {
 	info    scheduler.Job
 	spec    Spec
 	bundles []*bundle
-	tale    []telling // of itself: what snapshots tell
-	grown   bool      // its late bundles were told of
+	history []emission // of itself: what snapshots tell
+	grown   bool       // its late bundles were told of
 }
 
 func newJob(id scheduler.JobID, s Spec, now scheduler.Time) *job {
@@ -115,7 +115,7 @@ type bundle struct {
 	failures    int
 	preempted   int
 	protected   scheduler.Time
-	tale        []telling // of its present life: what snapshots tell
+	history     []emission // of its present life: what snapshots tell
 }
 
 // group returns one of its groups, which must not be changed.
@@ -194,9 +194,9 @@ func (b *bundle) onceOnly() {
 		return
 	}
 	b.speculation = false
-	for i, t := range slices.Backward(b.tale) {
+	for i, t := range slices.Backward(b.history) {
 		if _, is := t.event.(scheduler.SpeculationOffered); is {
-			b.tale = slices.Delete(b.tale, i, i+1)
+			b.history = slices.Delete(b.history, i, i+1)
 			return
 		}
 	}

@@ -41,7 +41,7 @@ func (js *jobs) add(s Spec) *job {
 func (js *jobs) ask(j *job) {
 	js.tally.Asked++
 	js.asked = append(js.asked, j)
-	j.tale = []telling{js.time.tell(scheduler.AdmissionAsked{At: js.time.Now(), Job: j.info})}
+	j.history = []emission{js.time.emit(scheduler.AdmissionAsked{At: js.time.Now(), Job: j.info})}
 	js.time.After(answerMax, func() {
 		if slices.Contains(js.asked, j) {
 			js.exchange.fault("%s was neither admitted nor refused within %s", j.id(), answerMax)
@@ -69,7 +69,7 @@ func (js *jobs) waiting() []*job { return js.asked }
 
 func (js *jobs) admit(j *job) {
 	j.info.Submitted = js.time.Now()
-	j.tale = []telling{js.time.tell(scheduler.JobSubmitted{At: js.time.Now(), Job: j.info})}
+	j.history = []emission{js.time.emit(scheduler.JobSubmitted{At: js.time.Now(), Job: j.info})}
 	i := len(js.list)
 	for i > 0 && js.list[i-1].id() > j.id() {
 		i--
@@ -138,7 +138,7 @@ func (js *jobs) bundle(id scheduler.BundleID) *bundle {
 func (js *jobs) ended(j *job, outcome scheduler.JobOutcome) {
 	js.list = slices.DeleteFunc(js.list, func(x *job) bool { return x == j })
 	js.reservations.releaseFor(j.id())
-	js.time.tell(scheduler.JobFinished{At: js.time.Now(), Job: j.id(), Outcome: outcome})
+	js.time.emit(scheduler.JobFinished{At: js.time.Now(), Job: j.id(), Outcome: outcome})
 	js.tally.Ended++
 }
 
@@ -149,7 +149,7 @@ func (js *jobs) Grow() {
 		for _, l := range j.spec.Layers {
 			for range l.Groups {
 				if l.Late > 0 && !j.grown {
-					j.tale = append(j.tale, js.time.tell(scheduler.StageGrown{At: js.time.Now(), Job: j.id(), Stage: scheduler.StageID(stage), Groups: l.Bundles}))
+					j.history = append(j.history, js.time.emit(scheduler.StageGrown{At: js.time.Now(), Job: j.id(), Stage: scheduler.StageID(stage), Groups: l.Bundles}))
 				}
 				stage++
 			}
@@ -197,7 +197,7 @@ func (js *jobs) ChangeKind(id scheduler.JobID, stage scheduler.StageID, kind sch
 			total++
 		}
 	}
-	j.tale = append(j.tale, js.time.tell(scheduler.StageGrown{At: js.time.Now(), Job: id, Stage: stage, Groups: total, Kind: kind}))
+	j.history = append(j.history, js.time.emit(scheduler.StageGrown{At: js.time.Now(), Job: id, Stage: stage, Groups: total, Kind: kind}))
 	js.tally.KindsChanged++
 	js.refresh(j)
 }
@@ -219,8 +219,8 @@ func (js *jobs) ChangeKindOf(id scheduler.JobID, which int, kind scheduler.SlotK
 // withdraw takes a ready bundle back.
 func (js *jobs) withdraw(b *bundle) {
 	b.state = waiting
-	js.time.tell(scheduler.BundleWithdrawn{At: js.time.Now(), Job: b.job.id(), Bundle: b.id})
-	b.tale = nil
+	js.time.emit(scheduler.BundleWithdrawn{At: js.time.Now(), Job: b.job.id(), Bundle: b.id})
+	b.history = nil
 	js.releaseOf(b)
 }
 
@@ -228,15 +228,15 @@ func (js *jobs) withdraw(b *bundle) {
 func (js *jobs) Update(id scheduler.JobID, pool string, p scheduler.Priority) {
 	if j := js.job(id); j != nil {
 		j.info.Pool, j.info.Priority = pool, p
-		j.tale = append(j.tale, js.time.tell(scheduler.JobUpdated{At: js.time.Now(), Job: id, Pool: pool, Priority: p, Properties: j.info.Properties}))
+		j.history = append(j.history, js.time.emit(scheduler.JobUpdated{At: js.time.Now(), Job: id, Pool: pool, Priority: p, Properties: j.info.Properties}))
 	}
 }
 
 // about tells an event of a bundle and keeps it for snapshots.
-func (js *jobs) about(b *bundle, e scheduler.Event) { js.aboutTold(b, js.time.tell(e)) }
+func (js *jobs) about(b *bundle, e scheduler.Event) { js.addHistory(b, js.time.emit(e)) }
 
-// aboutTold is about for what was told.
-func (js *jobs) aboutTold(b *bundle, t telling) { b.tale = append(b.tale, t) }
+// addHistory keeps an event of a bundle for snapshots.
+func (js *jobs) addHistory(b *bundle, t emission) { b.history = append(b.history, t) }
 
 // protect keeps a bundle from preemptions for a while.
 func (js *jobs) protect(b *bundle) {
@@ -272,7 +272,7 @@ func (js *jobs) releaseOf(b *bundle) { js.reservations.releaseOf(b.job.id(), b.i
 // ranInVain has a bundle wait of which nothing runs any more, and says whether it may run
 // again.
 func (js *jobs) ranInVain(b *bundle) bool {
-	b.state, b.tale = waiting, nil
+	b.state, b.history = waiting, nil
 	if b.failures >= failuresMax {
 		return false
 	}
@@ -301,8 +301,8 @@ func (js *jobs) reopen(j *job) {
 		if b.state != finished || !b.gone || !b.needed() {
 			continue
 		}
-		js.time.tell(scheduler.BundleReopened{At: js.time.Now(), Job: j.id(), Bundle: b.id})
-		b.state, b.tale, b.outputs = waiting, nil, nil
+		js.time.emit(scheduler.BundleReopened{At: js.time.Now(), Job: j.id(), Bundle: b.id})
+		b.state, b.history, b.outputs = waiting, nil, nil
 		js.tally.Lost++
 	}
 }
@@ -316,7 +316,7 @@ func (js *jobs) relaxAvoid() {
 	for _, j := range js.list {
 		for _, b := range j.bundles {
 			if b.state == ready && len(b.avoid) > 0 && !js.somewhere(b) {
-				js.time.tell(scheduler.BundleWithdrawn{At: js.time.Now(), Job: j.id(), Bundle: b.id})
+				js.time.emit(scheduler.BundleWithdrawn{At: js.time.Now(), Job: j.id(), Bundle: b.id})
 				js.makeReady(b)
 			}
 		}
@@ -341,7 +341,7 @@ func (js *jobs) makeReady(b *bundle) {
 	b.state = ready
 	avoid := slices.Clone(b.avoid)
 	slices.Sort(avoid)
-	b.tale = []telling{js.time.tell(scheduler.BundleReady{At: js.time.Now(), Job: b.job.id(), Bundle: b.id, Groups: b.groups, Avoid: avoid})}
+	b.history = []emission{js.time.emit(scheduler.BundleReady{At: js.time.Now(), Job: b.job.id(), Bundle: b.id, Groups: b.groups, Avoid: avoid})}
 }
 
 // offerSpeculation lets a bundle that runs be launched a second time, elsewhere.

@@ -16,7 +16,7 @@ type launcher struct {
 	excluded bool
 	load     scheduler.LauncherLoad // as it is
 	told     scheduler.LauncherLoad // as the policy was told
-	tale     []telling
+	history  []emission
 	attempts []*attempt
 }
 
@@ -98,7 +98,7 @@ func (ls *launchers) Join(id scheduler.LauncherID, rack string, memory int64, sl
 	l := &launcher{id: id, load: unknown, told: unknown, info: scheduler.LauncherJoined{
 		At: ls.time.Now(), Launcher: id, Name: fmt.Sprint("launcher-", id), Host: Host(id), Rack: rack, Slots: slots, Memory: memory, Swap: ls.swap[id],
 	}}
-	l.tale = append(l.tale, ls.time.tell(l.info))
+	l.history = append(l.history, ls.time.emit(l.info))
 	i, _ := slices.BinarySearchFunc(ls.list, id, func(l *launcher, id scheduler.LauncherID) int { return cmp.Compare(l.id, id) })
 	ls.list = slices.Insert(ls.list, i, l)
 	ls.known[id], ls.moved = true, true
@@ -154,7 +154,7 @@ func (ls *launchers) Drain(id scheduler.LauncherID, draining bool) {
 func (ls *launchers) drain(l *launcher, draining bool) {
 	l.draining, ls.moved = draining, true
 	ls.reservations.releaseOn(l.id)
-	l.tale = append(l.tale, ls.time.tell(scheduler.LauncherDraining{At: ls.time.Now(), Launcher: l.id, Draining: draining}))
+	l.history = append(l.history, ls.time.emit(scheduler.LauncherDraining{At: ls.time.Now(), Launcher: l.id, Draining: draining}))
 }
 
 // SetExcluded has the manager exclude a launcher that is there, or not any more.
@@ -167,12 +167,12 @@ func (ls *launchers) SetExcluded(id scheduler.LauncherID, excluded bool) {
 	if excluded {
 		ls.reservations.releaseOn(id)
 	}
-	l.tale = append(l.tale, ls.time.tell(scheduler.LauncherExcluded{At: ls.time.Now(), Launcher: id, Excluded: excluded}))
+	l.history = append(l.history, ls.time.emit(scheduler.LauncherExcluded{At: ls.time.Now(), Launcher: id, Excluded: excluded}))
 }
 
 // lost takes a launcher away. What it ran is still to end.
 func (ls *launchers) lost(l *launcher) {
-	ls.time.tell(scheduler.LauncherLost{At: ls.time.Now(), Launcher: l.id, Reason: "went away"})
+	ls.time.emit(scheduler.LauncherLost{At: ls.time.Now(), Launcher: l.id, Reason: "went away"})
 	ls.list = slices.DeleteFunc(ls.list, func(x *launcher) bool { return x == l })
 	delete(ls.offered, l.id)
 	ls.moved = true
@@ -195,13 +195,13 @@ func (ls *launchers) Load(id scheduler.LauncherID, cpu, memory float64) {
 	}
 	l.load = scheduler.LauncherLoad{At: ls.time.Now(), Launcher: id, CPU: cpu, Memory: memory}
 	if ls.abilities.Has(scheduler.AbilityLoad) {
-		ls.time.tell(l.load)
+		ls.time.emit(l.load)
 		ls.tally.Loads++
 	}
 }
 
-// tellLoads tells of all loads anew, to a policy that hears of them from now on.
-func (ls *launchers) tellLoads() {
+// emitLoads emits all loads anew, for a policy that asks for them from now on.
+func (ls *launchers) emitLoads() {
 	for _, l := range ls.list {
 		ls.Load(l.id, l.load.CPU, l.load.Memory)
 	}
@@ -260,8 +260,8 @@ func (ls *launchers) changed() (offers []scheduler.Offer) {
 	return offers
 }
 
-// tell returns the offers that are to be told, and takes all for told, loads too.
-func (ls *launchers) tell() []scheduler.Offer {
+// changedOffers returns the offers that changed, and notes all offers and loads as sent.
+func (ls *launchers) changedOffers() []scheduler.Offer {
 	if ls.abilities.Has(scheduler.AbilityLoad) {
 		for _, l := range ls.list {
 			l.told = l.load

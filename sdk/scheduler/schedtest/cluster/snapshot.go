@@ -11,17 +11,17 @@ import (
 // Snapshot tells the live world by the events that made it, in order. With a
 // checkpoint, since is the Sequence at which it was taken.
 func (c *Cluster) Snapshot(checkpoint *scheduler.Checkpoint, since uint64) scheduler.Snapshot {
-	var all []telling
+	var all []emission
 	for _, l := range c.there() {
-		all = append(all, l.tale...)
+		all = append(all, l.history...)
 	}
 	for _, j := range c.waiting() {
-		all = append(all, j.tale...)
+		all = append(all, j.history...)
 	}
 	for _, j := range c.live() {
-		all = append(all, j.tale...)
+		all = append(all, j.history...)
 		for _, b := range j.bundles {
-			all = append(all, b.tale...)
+			all = append(all, b.history...)
 		}
 	}
 	for _, j := range c.live() {
@@ -34,7 +34,7 @@ func (c *Cluster) Snapshot(checkpoint *scheduler.Checkpoint, since uint64) sched
 		}
 	}
 	all = append(all, c.open()...)
-	slices.SortFunc(all, func(a, b telling) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(all, func(a, b emission) int { return cmp.Compare(a.seq, b.seq) })
 	s := scheduler.Snapshot{Now: c.Now(), Checkpoint: checkpoint}
 	for _, t := range all {
 		s.Events = append(s.Events, t.event)

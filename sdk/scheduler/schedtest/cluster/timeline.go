@@ -16,7 +16,7 @@ type timeline struct {
 	wakeAt  scheduler.Time // when the policy wants a round; 0: whenever there is something
 	woken   bool           // that time has come
 	pending []scheduler.Event
-	told    *func(scheduler.Event) // see Cluster.Told
+	told    *func(scheduler.Event) // see Cluster.OnEvent
 }
 
 // timer is something to do at a time; seq keeps equal times in order.
@@ -60,31 +60,31 @@ func (x *timeline) After(d time.Duration, do func()) {
 // checkpoint that is taken now has seen.
 func (x *timeline) Sequence() uint64 { return x.seq }
 
-// telling is an event with its place in history.
-type telling struct {
+// emission is an event with its place in history.
+type emission struct {
 	seq   uint64
 	event scheduler.Event
 }
 
 // as is the telling of another event in the place of this one.
-func (t telling) as(e scheduler.Event) telling { return telling{t.seq, e} }
+func (t emission) as(e scheduler.Event) emission { return emission{t.seq, e} }
 
-// tell puts an event into the next round and returns it for the tale of what it
-// is about, from which snapshots are made.
-func (x *timeline) tell(e scheduler.Event) telling {
+// emit puts an event into the next round, and returns it for the history of its subject, from
+// which snapshots are made.
+func (x *timeline) emit(e scheduler.Event) emission {
 	x.seq++
 	x.pending = append(x.pending, e)
 	if *x.told != nil {
 		(*x.told)(e)
 	}
-	return telling{x.seq, e}
+	return emission{x.seq, e}
 }
 
 // untold is tell for what the policy that decides now need not know, and one that takes
 // over does.
-func (x *timeline) untold(e scheduler.Event) telling {
+func (x *timeline) untold(e scheduler.Event) emission {
 	x.seq++
-	return telling{x.seq, e}
+	return emission{x.seq, e}
 }
 
 // news says whether there is something that a round is to tell.
@@ -93,7 +93,7 @@ func (x *timeline) news() bool { return len(x.pending) > 0 || x.woken }
 // take takes what the next round tells.
 func (x *timeline) take() []scheduler.Event {
 	if x.woken {
-		x.tell(scheduler.TimePassed{At: x.now})
+		x.emit(scheduler.TimePassed{At: x.now})
 		x.woken = false
 	}
 	events := x.pending

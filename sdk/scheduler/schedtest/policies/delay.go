@@ -36,13 +36,13 @@ func Delay() scheduler.TaskScheduler {
 				}
 			}
 		}
-		p.tellLocality(told, waits, d)
+		p.reportLocality(told, waits, d)
 	}
 	return p
 }
 
-// tellLocality says which jobs wait for locality, and which do not any more.
-func (p *base) tellLocality(told, waits map[scheduler.JobID]bool, d *scheduler.Decisions) {
+// reportLocality says which jobs wait for locality, and which do not any more.
+func (p *base) reportLocality(told, waits map[scheduler.JobID]bool, d *scheduler.Decisions) {
 	for id := range told { // in any order
 		if p.Job(id) == nil {
 			delete(told, id)

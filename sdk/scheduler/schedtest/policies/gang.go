@@ -17,7 +17,7 @@ func Gang() scheduler.TaskScheduler {
 		jobs := p.byPriority()
 		p.fill(jobs, d)
 		gang, place := p.waitingGang(jobs)
-		told = p.tellWaiting(told, gang, d)
+		told = p.reportWaiting(told, gang, d)
 		if gang == nil {
 			return
 		}
@@ -46,8 +46,8 @@ func (p *base) waitingGang(jobs []*view.Job) (*view.Bundle, int) {
 	return nil, 0
 }
 
-// tellWaiting says which job waits with a gang, when that is another than before.
-func (p *base) tellWaiting(told scheduler.JobID, gang *view.Bundle, d *scheduler.Decisions) scheduler.JobID {
+// reportWaiting says which job waits with a gang, when that is another than before.
+func (p *base) reportWaiting(told scheduler.JobID, gang *view.Bundle, d *scheduler.Decisions) scheduler.JobID {
 	var job scheduler.JobID
 	if gang != nil {
 		job = gang.Job.ID()
