@@ -58,7 +58,7 @@ func (s *Sim) fault() {
 			f.leave()
 		}
 	case 19:
-		f.Tell(&wire.Report{What: &wire.Report_Inventory{Inventory: f.Inventory()}})
+		f.Report(&wire.Report{What: &wire.Report_Inventory{Inventory: f.Inventory()}})
 	case 20:
 		s.changeSite()
 	case 17: // given up though it is well

@@ -68,7 +68,7 @@ func (m *fleet) damage(f *fake) {
 	}
 	job := f.Stored[id].Job
 	f.Discard(id)
-	f.Tell(&wire.Report{What: &wire.Report_OutputLost{OutputLost: &wire.Stored{Job: job, Attempt: id}}})
+	f.Report(&wire.Report{What: &wire.Report_OutputLost{OutputLost: &wire.Stored{Job: job, Attempt: id}}})
 }
 
 // expectAll gives up launchers that the core counts as up and that do not join it.

@@ -65,14 +65,14 @@ func (m *fleet) make() {
 			join = m.upTo(faultsFor)
 		}
 		m.After(join, f.connect)
-		m.After(join, f.tellLoad)
+		m.After(join, f.reportLoad)
 	}
 }
 
-// tellLoad says how busy the machine is, now and then nonsense or nothing. In calm
+// reportLoad says how busy the machine is, now and then nonsense or nothing. In calm
 // times it is at rest, so that work which waits for that starts.
-func (f *fake) tellLoad() {
-	if f.fleet.clients.over() || f.Stands(f.tellLoad) {
+func (f *fake) reportLoad() {
+	if f.fleet.clients.over() || f.Stands(f.reportLoad) {
 		return
 	}
 	part := func() *float64 {
@@ -89,8 +89,8 @@ func (f *fake) tellLoad() {
 		}
 		return &x
 	}
-	f.Tell(&wire.Report{What: &wire.Report_Load{Load: &wire.MachineLoad{Cpu: part(), Memory: part()}}})
-	f.fleet.After(f.fleet.between(time.Second, 10*time.Second), f.tellLoad)
+	f.Report(&wire.Report{What: &wire.Report_Load{Load: &wire.MachineLoad{Cpu: part(), Memory: part()}}})
+	f.fleet.After(f.fleet.between(time.Second, 10*time.Second), f.reportLoad)
 }
 
 // fill fills its disk up, or clears it.

@@ -24,9 +24,9 @@ type Options struct {
 	// Replayed, when not nil, is told of each replay: the checkpoint at its beginning,
 	// the batches of its log, and the checkpoint that they come to. Its error is the run's.
 	Replayed func(from []byte, batches [][]byte, to []byte) error
-	// Told, when not nil, hears what each step tells, of the core that tells it: another one
+	// OnFacts, when not nil, is called with the facts of each step and their core: another one
 	// after a restart. Its error is the run's.
-	Told func(c *core.Core, f core.Changes) error
+	OnFacts func(c *core.Core, f core.Changes) error
 }
 
 // Policy is one kind of policy to draw.
@@ -200,10 +200,10 @@ func (s *Sim) told(actions []core.Action) error {
 	if err != nil {
 		return err
 	}
-	if err := s.shown.step(s.Core, f, s.steps%shownEvery == 0); err != nil || s.opt.Told == nil {
+	if err := s.shown.step(s.Core, f, s.steps%shownEvery == 0); err != nil || s.opt.OnFacts == nil {
 		return err
 	}
-	return s.opt.Told(s.Core, f)
+	return s.opt.OnFacts(s.Core, f)
 }
 
 // restart ends the manager and starts it again from its log.

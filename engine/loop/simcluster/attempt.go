@@ -37,9 +37,9 @@ type Attempt struct {
 func (l *Launcher) begin(m *wire.StartAttempt) {
 	a := &Attempt{On: l, job: l.cluster.job(m.Job), Start: m, Began: l.cluster.Loop.Now()}
 	a.given = newGiven(m, a.job.count(m))
-	a.clock = clock{now: l.cluster.Loop.Now, after: a.after, moved: a.tellHolds}
+	a.clock = clock{now: l.cluster.Loop.Now, after: a.after, moved: a.reportHolds}
 	l.Attempts[m.Attempt] = a
-	a.tellHolds()
+	a.reportHolds()
 	if m.WaitForPeers {
 		j := a.job
 		if j.gangs == nil {
@@ -53,8 +53,8 @@ func (l *Launcher) begin(m *wire.StartAttempt) {
 // Ended is what it came to; nil while it runs.
 func (a *Attempt) Ended() *wire.AttemptEnded { return a.ended }
 
-// tellHolds tells who watches whether it holds its slots, when that has changed.
-func (a *Attempt) tellHolds() {
+// reportHolds calls the observer when an attempt begins or ends to hold its slots.
+func (a *Attempt) reportHolds() {
 	holds := a.ended == nil && !a.dead && !a.Suspended()
 	if holds != a.holds && a.On.cluster.Holds != nil {
 		a.On.cluster.Holds(a, holds)
@@ -87,33 +87,33 @@ func (a *Attempt) inventory() wire.AttemptInventory_State {
 // run has the program run: it tells of the start, and looks whether it can go on.
 func (a *Attempt) run() {
 	a.started = true
-	a.tellStarted()
+	a.reportStarted()
 	a.askFiles()
 	a.goOn()
 }
 
-func (a *Attempt) tellStarted() {
-	a.On.Tell(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: a.Start.Attempt, Address: a.On.Name + ":3"}}})
+func (a *Attempt) reportStarted() {
+	a.On.Report(&wire.Report{What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: a.Start.Attempt, Address: a.On.Name + ":3"}}})
 }
 
 // reportAgain tells all that may not have arrived.
 func (a *Attempt) reportAgain() {
 	switch {
 	case a.ended != nil:
-		a.On.Tell(&wire.Report{What: &wire.Report_Ended{Ended: a.ended}})
+		a.On.Report(&wire.Report{What: &wire.Report_Ended{Ended: a.ended}})
 		return
 	case a.started:
-		a.tellStarted()
+		a.reportStarted()
 	}
 	if a.Suspended() {
-		a.tellSuspended()
+		a.reportSuspended()
 	}
 	for _, l := range a.given.lost {
-		a.On.Tell(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
+		a.On.Report(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
 	}
 	a.askFiles()
 	if a.Asks() {
-		a.On.Tell(&wire.Report{What: &wire.Report_Commit{Commit: a.Start.Attempt}})
+		a.On.Report(&wire.Report{What: &wire.Report_Commit{Commit: a.Start.Attempt}})
 	}
 }
 
@@ -133,10 +133,10 @@ func (a *Attempt) insist() {
 // execute works, when all input is there.
 func (a *Attempt) execute() {
 	a.executing, a.executes = true, a.clock.time()
-	a.On.Tell(&wire.Report{What: &wire.Report_Phase{Phase: &wire.AttemptPhase{Attempt: a.Start.Attempt, Executing: true}}})
+	a.On.Report(&wire.Report{What: &wire.Report_Phase{Phase: &wire.AttemptPhase{Attempt: a.Start.Attempt, Executing: true}}})
 	a.takesWork = a.slowed(a.takes(Working))
 	a.clock.later(a.takesWork, a.Finish)
-	a.tellProgress(false)
+	a.reportProgress(false)
 }
 
 // Finish ends an attempt whose work is done, when it may.
@@ -144,7 +144,7 @@ func (a *Attempt) Finish() {
 	if (a.job.AsksCommit || a.Start.Finish != nil) && !a.granted {
 		if !a.asked {
 			a.asked = true
-			a.On.Tell(&wire.Report{What: &wire.Report_Commit{Commit: a.Start.Attempt}})
+			a.On.Report(&wire.Report{What: &wire.Report_Commit{Commit: a.Start.Attempt}})
 			a.insist()
 		}
 		return
@@ -215,7 +215,7 @@ func (a *Attempt) end(e *wire.AttemptEnded) {
 	e.Attempt = a.Start.Attempt
 	a.keep(e.Stored)
 	a.ended = e
-	a.tellHolds()
+	a.reportHolds()
 	if a.On.cluster.Ended != nil {
 		a.On.cluster.Ended(a, e)
 	}
@@ -257,8 +257,8 @@ func (a *Attempt) work() *wire.Work {
 	return &whole.work
 }
 
-// tellProgress tells how far it is, and goes on to.
-func (a *Attempt) tellProgress(now bool) {
+// reportProgress reports how far it is, and goes on to.
+func (a *Attempt) reportProgress(now bool) {
 	if now {
 		var whole struct { // one piece of memory: of all reports most are these
 			report wire.Report
@@ -268,11 +268,11 @@ func (a *Attempt) tellProgress(now bool) {
 		part := float64(a.Worked()) / float64(max(a.takesWork, 1))
 		whole.told.Attempt, whole.told.Progress, whole.told.Work = a.Start.Attempt, min(part, 1), a.work()
 		whole.what.Progress, whole.report.What = &whole.told, &whole.what
-		a.On.Tell(&whole.report)
+		a.On.Report(&whole.report)
 	}
 	if d := a.takes(Telling); d > 0 {
 		if a.telling == nil {
-			a.telling = func() { a.tellProgress(true) }
+			a.telling = func() { a.reportProgress(true) }
 		}
 		a.Later(d, a.telling)
 	}

@@ -23,7 +23,7 @@ func (a *Attempt) moreSources(m *wire.SourcesUpdate) {
 	if m.Confirm != 0 {
 		a.On.cluster.see("updates that ask to be confirmed")
 		a.Later(a.takes(Taking), func() {
-			a.On.Tell(&wire.Report{What: &wire.Report_SourcesTaken{SourcesTaken: &wire.SourcesTaken{Attempt: a.Start.Attempt, Confirm: m.Confirm}}})
+			a.On.Report(&wire.Report{What: &wire.Report_SourcesTaken{SourcesTaken: &wire.SourcesTaken{Attempt: a.Start.Attempt, Confirm: m.Confirm}}})
 		})
 	}
 	a.goOn()
@@ -42,7 +42,7 @@ func (a *Attempt) moreFiles(m *wire.FilesUpdate) {
 // askFiles asks for the files of a last group that it lacks.
 func (a *Attempt) askFiles() {
 	if a.given.lacksFiles() {
-		a.On.Tell(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: a.Start.Attempt, From: uint64(len(a.given.files))}}})
+		a.On.Report(&wire.Report{What: &wire.Report_FilesWanted{FilesWanted: &wire.FilesWanted{Attempt: a.Start.Attempt, From: uint64(len(a.given.files))}}})
 	}
 }
 
@@ -52,7 +52,7 @@ func (a *Attempt) goOn() {
 	if a.clock.state != awake || a.ended != nil || !a.started || a.executing || a.Start.WaitForPeers && !a.peered || a.given.lacksFiles() {
 		return
 	}
-	if a.given.readAll(a.readable, a.tellLost) {
+	if a.given.readAll(a.readable, a.reportLost) {
 		a.execute()
 	}
 }
@@ -74,13 +74,13 @@ func (a *Attempt) readable(s *wire.Source) bool {
 	return o != nil && !o.Damaged && slices.Contains(o.Files, k)
 }
 
-// tellLost tells that input can't be read, after a worker tried for a while.
-func (a *Attempt) tellLost(s *wire.Source) {
+// reportLost reports that input can't be read, after a worker tried for a while.
+func (a *Attempt) reportLost(s *wire.Source) {
 	a.On.cluster.see("inputs lost")
 	l := &wire.InputLost{Attempt: a.Start.Attempt, Connection: s.Connection, From: s.From, Producer: s.Attempt, Reason: "can't be read"}
 	a.given.lost = append(a.given.lost, l)
 	a.Later(a.takes(Searching), func() {
-		a.On.Tell(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
+		a.On.Report(&wire.Report{What: &wire.Report_InputLost{InputLost: l}})
 		a.insist()
 	})
 }

@@ -72,7 +72,7 @@ func (l *Launcher) Restart(kept bool) {
 	for _, id := range Sorted(l.Attempts) {
 		a := l.Attempts[id]
 		a.dead = true
-		a.tellHolds()
+		a.reportHolds()
 	}
 	l.forget()
 	if !kept {
@@ -138,8 +138,8 @@ func (l *Launcher) Held(kind string) (slots uint32) {
 	return slots
 }
 
-// Tell reports to the manager.
-func (l *Launcher) Tell(r *wire.Report) {
+// Report reports to the manager.
+func (l *Launcher) Report(r *wire.Report) {
 	if l.Send != nil {
 		l.Send(r)
 		return
@@ -189,7 +189,7 @@ func (l *Launcher) Do(m *wire.Command) {
 	case *wire.Command_DropOutput:
 		l.Discard(d.DropOutput.Attempt)
 	case *wire.Command_ReportInventory:
-		l.Tell(&wire.Report{What: &wire.Report_Inventory{Inventory: l.Inventory()}})
+		l.Report(&wire.Report{What: &wire.Report_Inventory{Inventory: l.Inventory()}})
 	}
 }
 
@@ -208,7 +208,7 @@ func (l *Launcher) start(m *wire.StartAttempt) {
 	l.seen = max(l.seen, m.Attempt)
 	if l.dropped[m.Job] && m.Finish == nil {
 		l.cluster.see("starts of dropped jobs")
-		l.Tell(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
+		l.Report(&wire.Report{What: &wire.Report_Ended{Ended: &wire.AttemptEnded{
 			Attempt: m.Attempt, End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_INVALID, Message: "its job was over"},
 		}}})
 		return
@@ -231,7 +231,7 @@ func (l *Launcher) start(m *wire.StartAttempt) {
 
 // refuse tells that it can't do what it was told.
 func (l *Launcher) refuse(attempt uint64, kind wire.ErrorKind, why string) {
-	l.Tell(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{Attempt: attempt, Failure: &wire.Failure{Kind: kind, Message: why}}}})
+	l.Report(&wire.Report{What: &wire.Report_Refused{Refused: &wire.CommandRefused{Attempt: attempt, Failure: &wire.Failure{Kind: kind, Message: why}}}})
 }
 
 // stop ends an attempt, after its grace when it has any. One that is not here may have
@@ -271,7 +271,7 @@ func (l *Launcher) drop(job uint64) {
 	l.cluster.Loop.After(wait, func() {
 		if l.Incarnation == life && !l.Down {
 			delete(l.Jobs, job)
-			l.Tell(&wire.Report{What: &wire.Report_JobDropped{JobDropped: job}})
+			l.Report(&wire.Report{What: &wire.Report_JobDropped{JobDropped: job}})
 		}
 	})
 }

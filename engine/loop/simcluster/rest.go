@@ -51,11 +51,11 @@ func (a *Attempt) suspend() {
 		return
 	}
 	a.clock.stop()
-	a.clock.change(suspends, suspended, a.slowed(a.takes(Suspending)), a.tellSuspended)
+	a.clock.change(suspends, suspended, a.slowed(a.takes(Suspending)), a.reportSuspended)
 }
 
-func (a *Attempt) tellSuspended() {
-	a.On.Tell(&wire.Report{What: &wire.Report_Suspended{Suspended: a.Start.Attempt}})
+func (a *Attempt) reportSuspended() {
+	a.On.Report(&wire.Report{What: &wire.Report_Suspended{Suspended: a.Start.Attempt}})
 }
 
 // resume has it go on where it was, or says that it can't.
@@ -68,7 +68,7 @@ func (a *Attempt) resume() {
 	}
 	again := a.clock.state == awake
 	a.clock.change(resumes, awake, a.slowed(a.takes(Resuming)), func() {
-		a.On.Tell(&wire.Report{What: &wire.Report_Resumed{Resumed: a.Start.Attempt}})
+		a.On.Report(&wire.Report{What: &wire.Report_Resumed{Resumed: a.Start.Attempt}})
 		if !again {
 			a.clock.goOn()
 			a.goOn()

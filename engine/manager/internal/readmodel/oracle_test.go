@@ -36,7 +36,7 @@ func TestLikeTheCore(t *testing.T) {
 		t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
 			t.Parallel()
 			o := oracle{t: t}
-			s := faultsim.New(faultsim.Options{Seed: uint64(seed + 1), Policies: choice, Told: o.told})
+			s := faultsim.New(faultsim.Options{Seed: uint64(seed + 1), Policies: choice, OnFacts: o.told})
 			if err := s.Run(); err != nil {
 				t.Error(err)
 			}
