@@ -122,14 +122,14 @@ func (s *Sim) Run() error {
 			s.fail("nothing will ever happen any more: %s", s.clients.unfinished())
 		}
 	}
-	s.settleDown()
+	s.drain()
 	s.records.replay()
 	s.Seen["taken back"] += int(s.Core.Stats().Reclaimed)
 	return s.err
 }
 
-// settleDown lets all messages arrive, and looks for what is left.
-func (s *Sim) settleDown() {
+// drain lets all messages arrive, and looks for what is left.
+func (s *Sim) drain() {
 	end := s.Now().Add(settleFor)
 	for at, ok := s.Upcoming(); s.err == nil && ok && at <= end; at, ok = s.Upcoming() {
 		s.Next()

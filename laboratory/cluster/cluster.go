@@ -109,12 +109,12 @@ const (
 // model.
 func Default(launchers int, slots map[string]int) *Cluster {
 	c := &Cluster{Groups: []Group{{Count: launchers, Slots: slots}}, Replicas: 3, Seed: 1, Model: DefaultModel()}
-	c.Groups[0].settle()
+	c.Groups[0].setDefaults()
 	return c
 }
 
-// settle fills in what was left out.
-func (g *Group) settle() {
+// setDefaults fills in what was left out.
+func (g *Group) setDefaults() {
 	if g.Name == "" {
 		g.Name = defaultName
 	}

@@ -28,7 +28,7 @@ func Parse(file string, text []byte) (*Cluster, error) {
 				wrong = append(wrong, document.Problem{Path: []any{"launchers", i, z.key}, Message: "it is 0: more is right; left out it has its default"})
 			}
 		}
-		g.settle()
+		g.setDefaults()
 	}
 	if err := d.Error(append(wrong, c.check()...)); err != nil {
 		return nil, err

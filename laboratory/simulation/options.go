@@ -79,7 +79,7 @@ type Watcher interface {
 	Ended(at time.Duration, job int)
 }
 
-func (o *Options) settle() error {
+func (o *Options) setDefaults() error {
 	switch {
 	case o.Workload == nil || len(o.Workload.Jobs) == 0:
 		return fmt.Errorf("there is no job to play")

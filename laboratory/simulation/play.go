@@ -76,7 +76,7 @@ type running struct {
 // be done, or the context's.
 func Play(ctx context.Context, o Options) (*Result, error) {
 	defer o.Host.Close()
-	if err := o.settle(); err != nil {
+	if err := o.setDefaults(); err != nil {
 		return nil, err
 	}
 	p := newPlayer(ctx, o)

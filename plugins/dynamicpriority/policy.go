@@ -81,7 +81,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.ledger.Advance(int64(r.Now))
 	p.admit(&d)
 	p.memory.leave(p.memory.Leaving.After(&p.view, r.Events))
-	p.world.settle()
+	p.world.updateWaiting()
 	if p.world.launchers {
 		p.ledger.SetSlots(p.world.countSlots(), int64(r.Now))
 	}

@@ -148,8 +148,8 @@ func (w *world) touchJob(j *job) {
 	}
 }
 
-// settle lists the touched jobs that have something to launch, or to say.
-func (w *world) settle() {
+// updateWaiting lists the touched jobs that have something to launch, or to say.
+func (w *world) updateWaiting() {
 	for _, j := range w.touched {
 		w.list(j, j.ReadyCount() > 0)
 	}

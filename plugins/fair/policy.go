@@ -152,7 +152,7 @@ func (p *Policy) take(r scheduler.Round, d *scheduler.Decisions) error {
 		p.shares.Mark(shares.Of(e.Job()))
 	}
 	p.shares.World.Offers(&p.view, r.Offers)
-	p.preemption.Settle()
+	p.preemption.UpdateExpected()
 	p.shares.Sync()
 	return nil
 }

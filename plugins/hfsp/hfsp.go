@@ -59,7 +59,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.learn(missed)
 	for _, j := range p.view.Jobs() {
 		for _, w := range p.index.Stages(j.ID()) {
-			p.settle(of(w))
+			p.updateStage(of(w))
 		}
 	}
 	d := scheduler.Description{Name: "hfsp", Version: "1"}
@@ -126,7 +126,7 @@ func (p *Policy) update(events []scheduler.Event) {
 	}
 	p.learn(events)
 	for _, w := range p.index.Changed() {
-		p.settle(of(w))
+		p.updateStage(of(w))
 	}
 	for _, w := range p.index.Ended() {
 		p.part(of(w))

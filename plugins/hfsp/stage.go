@@ -93,8 +93,8 @@ func newTasks(w *work.Stage) *estimation.Stage {
 	return tasks
 }
 
-// settle takes over what became of a stage, and has those settled that wait for its end.
-func (p *Policy) settle(s *stage) {
+// updateStage takes over what became of a stage, and updates the stages that wait for its end.
+func (p *Policy) updateStage(s *stage) {
 	p.saver.look(s)
 	s.tasks.Tasks = s.Info().Groups
 	if s.Came {
@@ -111,7 +111,7 @@ func (p *Policy) settle(s *stage) {
 		s.read = read
 		for _, w := range p.index.Stages(s.Job.ID()) {
 			if slices.Contains(w.Info().After, s.ID()) {
-				p.settle(of(w))
+				p.updateStage(of(w))
 			}
 		}
 	}

@@ -209,9 +209,9 @@ func (m *memory) refused(o scheduler.Outcome) {
 	}
 }
 
-// settle computes the first shares of newcomers, and forgets those that had
+// updateNewcomers computes the first shares of newcomers, and forgets those that had
 // theirs and jobs that ended.
-func (m *memory) settle(w *world) {
+func (m *memory) updateNewcomers(w *world) {
 	m.Newcomers = slices.DeleteFunc(m.Newcomers, func(n *newcomer) bool {
 		j := w.known[n.Job]
 		if j == nil {

@@ -54,7 +54,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.world = newWorld(&p.view)
 	if len(missed) > 0 {
 		p.memory.meet(p.view.Jobs())
-		p.memory.settle(p.world)
+		p.memory.updateNewcomers(p.world)
 		p.memory.learn(&p.view, missed)
 	}
 	d := scheduler.Description{Name: "preemptive-fair", Version: "1"}
@@ -86,7 +86,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.world.part(p.memory.Leaving)
 	p.memory.learn(&p.view, r.Events)
 	p.memory.meet(p.view.Jobs())
-	p.memory.settle(p.world)
+	p.memory.updateNewcomers(p.world)
 	p.memory.forget(&p.view)
 	p.memory.wait(p.world)
 	a := &assignment{world: p.world, options: p.options, memory: &p.memory, seed: p.environment.Seed, limits: p.environment.Limits, placer: &p.placer}

@@ -61,7 +61,7 @@ func newWorld(v *view.View) *world {
 	for _, j := range v.Jobs() {
 		w.touch(j)
 	}
-	w.settle()
+	w.updateTouched()
 	return w
 }
 
@@ -110,7 +110,7 @@ func (w *world) update(events []scheduler.Event) {
 	if launchers {
 		w.countSlots()
 	}
-	w.settle()
+	w.updateTouched()
 }
 
 // countSlots counts the slots there are where something may start.
@@ -186,8 +186,8 @@ func (w *world) rest() {
 	w.touched = w.touched[:0]
 }
 
-// settle looks at the jobs that were touched.
-func (w *world) settle() {
+// updateTouched looks at the jobs that were touched.
+func (w *world) updateTouched() {
 	for _, s := range w.touched {
 		slots := 0
 		for i, kind := range s.kinds {

@@ -117,12 +117,12 @@ func Default() Spec {
 			MapSkew: Skew{Kind: "lognormal", Sigma: 0.2}, ReduceSkew: Skew{Kind: "zipf", Exponent: 0.3}, Shuffle: 1, Output: 0.5,
 		},
 	}}
-	s.settle()
+	s.setDefaults()
 	return s
 }
 
-// settle fills in what was left out.
-func (s *Spec) settle() {
+// setDefaults fills in what was left out.
+func (s *Spec) setDefaults() {
 	fill(&s.Name, "synthetic")
 	fill(&s.Jobs, 100)
 	fill(&s.Seed, 1)
@@ -150,7 +150,7 @@ func Parse(file string, text []byte) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.settle()
+	s.setDefaults()
 	if err := d.Error(s.check()); err != nil {
 		return nil, err
 	}

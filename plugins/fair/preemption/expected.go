@@ -19,8 +19,8 @@ func (p *State) Expects(job scheduler.JobID) bool {
 	return len(p.Leaving[job]) > 0 || p.World.Reserved[job]
 }
 
-// Settle forgets attempts that are gone, and notes who expects slots now.
-func (p *State) Settle() {
+// UpdateExpected forgets attempts that are gone, and notes who expects slots now.
+func (p *State) UpdateExpected() {
 	x := &p.expected
 	if len(p.Leaving)+len(x.before)+len(p.World.Reserved) == 0 {
 		return

@@ -190,7 +190,7 @@ func (s *State) MarkAttempt(id scheduler.AttemptID) {
 
 // Sync brings the tree up to date with the jobs that were marked.
 func (s *State) Sync() {
-	s.limiter.settle(s)
+	s.limiter.enforce(s)
 	s.alarms.ring(s)
 	for i, j := range s.dirty {
 		if next := prefetch.Next(s.dirty, i); next != nil {

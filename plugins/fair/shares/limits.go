@@ -17,7 +17,7 @@ import (
 type limiter struct {
 	lists   map[listKey]*limitedJobs
 	changed bool
-	allowed []*Job // as of the last settle
+	allowed []*Job // as of the last enforce
 }
 
 type listKey struct {
@@ -82,8 +82,8 @@ func (l *limiter) remove(j *Job) {
 	l.changed = true
 }
 
-// settle lets the jobs run whose turn it is, and no others.
-func (l *limiter) settle(s *State) {
+// enforce lets the jobs run whose turn it is, and no others.
+func (l *limiter) enforce(s *State) {
 	if !l.changed {
 		return
 	}

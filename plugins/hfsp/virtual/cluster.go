@@ -58,7 +58,7 @@ func (c *Cluster) Add(id ID, s Spec, done float64) *Job {
 	if !(done >= 0) {
 		done = 0
 	}
-	c.settle()
+	c.catchUp()
 	c.added++
 	j := &Job{id: id, serial: c.added, spec: s.bounded(), in: c, done: min(done, SizeMax)}
 	c.put(j)
@@ -78,7 +78,7 @@ func (c *Cluster) Set(j *Job, s Spec) {
 		j.spec = s
 		c.changes.job(j)
 	default:
-		c.settle()
+		c.catchUp()
 		c.take(j)
 		j.spec = s
 		c.put(j)
@@ -103,7 +103,7 @@ func (c *Cluster) Retire(j *Job, size float64) {
 	if j.in != c || j.retired {
 		return
 	}
-	c.settle()
+	c.catchUp()
 	c.take(j)
 	j.spec, j.retired = s, true
 	c.retired++
@@ -116,7 +116,7 @@ func (c *Cluster) Remove(j *Job) {
 	if j.in != c || j.retired {
 		return
 	}
-	c.settle()
+	c.catchUp()
 	c.take(j)
 	j.in = nil
 	c.changes.gone(j)
@@ -127,7 +127,7 @@ func (c *Cluster) Remove(j *Job) {
 // counts as 0.
 func (c *Cluster) SetCapacity(slots int) {
 	if n := within(slots); n != c.capacity {
-		c.settle()
+		c.catchUp()
 		c.capacity = n
 		c.fill()
 	}
@@ -188,8 +188,8 @@ func (c *Cluster) at(seconds float64) (_, integral float64) {
 	return seconds, c.integral
 }
 
-// settle makes the cluster's time the moment of the last change, before one.
-func (c *Cluster) settle() { c.pass(secondsBetween(c.start, c.now)) }
+// catchUp makes the cluster's time the moment of the last change, before one.
+func (c *Cluster) catchUp() { c.pass(secondsBetween(c.start, c.now)) }
 
 // pass lets time go by up to a change.
 func (c *Cluster) pass(to float64) {
@@ -259,7 +259,7 @@ func (c *Cluster) take(j *Job) {
 const rebaseAt = 1 << 20
 
 func (c *Cluster) rebase() {
-	c.settle()
+	c.catchUp()
 	c.changes.all()
 	for _, s := range []*side{&c.sharing, &c.bound} {
 		s.virtualJobs = nil

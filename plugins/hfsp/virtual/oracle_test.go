@@ -36,13 +36,13 @@ type plainJob struct {
 
 func (p *plain) set(j *plainJob, s Spec) {
 	j.spec = s.bounded()
-	p.settle()
+	p.fill()
 }
 
 func (p *plain) remove(j *plainJob) {
 	is := func(x *plainJob) bool { return x == j }
 	p.jobs, p.late = slices.DeleteFunc(p.jobs, is), slices.DeleteFunc(p.late, is)
-	p.settle()
+	p.fill()
 }
 
 func (p *plain) retire(j *plainJob, size float64) {
@@ -51,12 +51,12 @@ func (p *plain) retire(j *plainJob, size float64) {
 		return
 	}
 	j.spec.Size, j.retired = size, true
-	p.settle()
+	p.fill()
 }
 
-// settle finds who is late, and the rates: the capacity is filled like water, those
+// fill finds who is late, and the rates: the capacity is filled like water, those
 // with the least cap by weight first.
-func (p *plain) settle() {
+func (p *plain) fill() {
 	for _, j := range p.late {
 		if j.done < j.spec.Size*(1-rounding) {
 			j.late = false
@@ -112,7 +112,7 @@ func (p *plain) advance(to float64) {
 			}
 		}
 		p.now += step
-		p.settle()
+		p.fill()
 	}
 }
 
@@ -126,7 +126,7 @@ func (p *plain) finishes() map[ID]float64 {
 		copied.jobs = append(copied.jobs, &x)
 		ends[j.id] = math.Inf(1)
 	}
-	copied.settle()
+	copied.fill()
 	copied.advance(math.Inf(1))
 	for _, j := range copied.late {
 		ends[j.id] = j.ended
@@ -164,7 +164,7 @@ func (p *pair) add(s Spec, done float64) *both {
 	p.last++
 	b := &both{p.fast.Add(ID{Job: p.last}, s, done), &plainJob{id: ID{Job: p.last}, spec: s.bounded(), done: done}}
 	p.slow.jobs = append(p.slow.jobs, b.slow)
-	p.slow.settle()
+	p.slow.fill()
 	p.jobs = append(p.jobs, b)
 	return b
 }
@@ -193,7 +193,7 @@ func (p *pair) retire(b *both, size float64) {
 func (p *pair) setCapacity(n int) {
 	p.fast.SetCapacity(n)
 	p.slow.capacity = n
-	p.slow.settle()
+	p.slow.fill()
 }
 
 func (p *pair) advance(by scheduler.Time) {

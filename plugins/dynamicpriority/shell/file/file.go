@@ -82,7 +82,7 @@ func Open(path string) (*Store, error) {
 		p = newPosition(is.told)
 	}
 	was := *p
-	if err := p.settle(is); err != nil {
+	if err := p.reconcile(is); err != nil {
 		return nil, fmt.Errorf("the budgets: %s: %w", path, err)
 	}
 	s.edited, s.settled = is.edited, was == *p && !isNew

@@ -107,10 +107,10 @@ type found struct {
 	edited bool   // it is none of the texts that the position knows: it was edited, copied or restored
 }
 
-// settle says up to which change a text has all, and makes the position say so. What
+// reconcile says up to which change a text has all, and makes the position say so. What
 // was applied once is never applied again: amounts that somebody wrote, copied or restored count
 // as they stand.
-func (p *position) settle(f *found) error {
+func (p *position) reconcile(f *found) error {
 	is := func(m *mark) bool { return m != nil && m.Budget == f.Budget }
 	switch {
 	case is(p.Next):

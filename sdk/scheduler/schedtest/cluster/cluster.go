@@ -114,7 +114,7 @@ func New(seed uint64) *Cluster {
 // nothing will ever happen again.
 func (c *Cluster) Step() bool {
 	for {
-		c.settle()
+		c.advanceManager()
 		if c.news() {
 			return true
 		}
@@ -126,8 +126,8 @@ func (c *Cluster) Step() bool {
 
 func (c *Cluster) news() bool { return c.timeline.news() || len(c.changed()) > 0 }
 
-// settle does what the manager does on its own before it makes a round.
-func (c *Cluster) settle() {
+// advanceManager does what the manager does on its own before it makes a round.
+func (c *Cluster) advanceManager() {
 	c.relaxAvoid()
 	c.resumeSome()
 }
@@ -139,7 +139,7 @@ func (c *Cluster) Race() {
 	for range 1 + c.rng.IntN(3) {
 		if c.due(until) {
 			c.advance()
-			c.settle()
+			c.advanceManager()
 		}
 	}
 	c.raced(c.Sequence() != before)
@@ -147,7 +147,7 @@ func (c *Cluster) Race() {
 
 // Round makes the next round.
 func (c *Cluster) Round() scheduler.Round {
-	c.settle()
+	c.advanceManager()
 	return scheduler.Round{Number: c.begin(), Now: c.Now(), Events: c.take(), Offers: c.launchers.changedOffers()}
 }
 

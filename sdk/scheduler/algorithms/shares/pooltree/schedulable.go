@@ -121,7 +121,7 @@ func (s *Schedulable) SetWeight(w float64) {
 func (s *Schedulable) changed(running, demand int) {
 	for x := s; ; x = x.above {
 		x.rank()
-		x.settle()
+		x.requeue()
 		up := x.above
 		if up == nil {
 			return
@@ -152,8 +152,8 @@ func (s *Schedulable) willing() bool {
 	return len(s.queue) > 0
 }
 
-// settle puts it where it belongs in its pool's queue, or takes it out.
-func (s *Schedulable) settle() {
+// requeue puts it where it belongs in its pool's queue, or takes it out.
+func (s *Schedulable) requeue() {
 	if s.above == nil {
 		return
 	}
