@@ -243,7 +243,7 @@ func (p *pair) catchUp() {
 				n++
 			}
 			p.offerSpeculation(moment[:n])
-			p.blame(moment[:n])
+			p.exclude(moment[:n])
 			p.Step(p.inputs(moment[:n]))
 			moment = moment[n:]
 		}
@@ -266,7 +266,7 @@ func kindOf(h heard) int {
 	return 0
 }
 
-func (p *pair) blame(moment []heard) {
+func (p *pair) exclude(moment []heard) {
 	for _, h := range moment {
 		if e, is := h.event.(scheduler.LauncherExcluded); is {
 			p.Core.SetExcluded(e.Launcher, e.Excluded)

@@ -65,13 +65,13 @@ func (c *Resources) exclude(l *Launcher, until scheduler.Time, s ExclusionLimits
 	if l.Excluded || l.votes() < s.Jobs {
 		return false
 	}
-	blamed := 1
+	excluded := 1
 	for _, id := range c.launchers.IDs() {
 		if x := c.launchers.Get(id); x.Up && x.Excluded {
-			blamed++
+			excluded++
 		}
 	}
-	if blamed*100 > c.up*s.SharePercent {
+	if excluded*100 > c.up*s.SharePercent {
 		return false
 	}
 	l.Excluded, l.excludedUntil = true, until
@@ -141,7 +141,7 @@ func (c *Resources) Readmit(l *Launcher) bool {
 }
 
 // ReadmitDue ends that a launcher is avoided, when it is time, and says whether it did. One that
-// joined anew since it was blamed, and was blamed again, is avoided for longer.
+// joined anew since it was excluded, and was excluded again, is avoided for longer.
 func (c *Resources) ReadmitDue(id scheduler.LauncherID, now scheduler.Time) bool {
 	l := c.launchers.Get(id)
 	if l == nil || !l.Up || !l.Excluded || now < l.excludedUntil {

@@ -118,7 +118,7 @@ type Settings struct {
 	// ExcludeAfter is after how many failures of one job on a launcher the job
 	// avoids it; default 3. ExcludeJobs such jobs, default 3, make the whole site
 	// avoid it for ExcludeFor, default 10 minutes, while no more than
-	// ExcludeSharePercent of the launchers, default 50, are blamed. Jobs of one user that
+	// ExcludeSharePercent of the launchers, default 50, are excluded. Jobs of one user that
 	// run one program count once, but for those that succeeded elsewhere.
 	ExcludeAfter        int           `json:"excludeAfter"`
 	ExcludeJobs         int           `json:"excludeJobs"`
