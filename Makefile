@@ -142,8 +142,8 @@ past: deps ## a manager that keeps history killed 50 times at random moments, or
 screenshots: deps ## the pictures of the pages in docs/pages, of a real load in a real browser
 	$(GO) test ./cmd/window -run TestARealLoad -count 1 -pictures $(CURDIR)/docs/pages
 
-games: ## the kit's games on its stand-in and on the core at once: 1000 at random, or GAMES=n from GAME=seed on
-	$(GO) test ./engine/core -run TestStandIn -v -timeout 300m -games $(or $(GAMES),1000) -game $(or $(GAME),1)
+games: ## the kit's games on its model of a manager and on the core at once: 1000 at random, or GAMES=n from GAME=seed on
+	$(GO) test ./engine/core -run TestKitModel -v -timeout 300m -games $(or $(GAMES),1000) -game $(or $(GAME),1)
 
 fuzz: ## what strangers may say, at random: each decoder that faces a network before it knows who speaks, and what a worker tells its launcher, for an hour, or FUZZTIME=10m; what it finds of interest is kept in build/fuzz, and what it found before lies in testdata/fuzz
 	for one in engine/launcher/internal/vetting:FuzzFromWorker engine/channel/store:FuzzStranger engine/channel/tcp:FuzzStranger engine/channel/internal/control:FuzzReader \

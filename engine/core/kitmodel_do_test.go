@@ -14,7 +14,7 @@ import (
 // never is the id of what never was.
 const never = 1 << 50
 
-// inputs are the events of one moment of the stand-in as what launchers and people say.
+// inputs are the events of one moment of the model as what launchers and people say.
 func (p *pair) inputs(moment []heard) (list []*wire.Input) {
 	killed := map[scheduler.JobID]bool{}
 	for _, h := range moment {
@@ -156,7 +156,7 @@ func stageOf(s cluster.Spec, layer int) (n int) {
 	return n
 }
 
-// graphOf is a job of the stand-in as one of the core's: each group of a layer's bundles is a
+// graphOf is a job of the model as one of the core's: each group of a layer's bundles is a
 // stage, tcp channels join them, and files join the layers.
 func graphOf(s cluster.Spec) *wire.Graph {
 	g := &wire.Graph{}
@@ -211,7 +211,7 @@ func (p *pair) decide() (d scheduler.Decisions) {
 			d.Resume = append(d.Resume, scheduler.Resume{Attempt: a.ID})
 		}
 	}
-	if p.standIn.Abilities == 0 {
+	if p.model.Abilities == 0 {
 		d.Resume = nil // the manager does
 	}
 	rests := slices.DeleteFunc(slices.Clone(all), func(a *view.Attempt) bool { return a.State != view.Suspended })

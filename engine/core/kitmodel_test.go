@@ -20,19 +20,19 @@ import (
 )
 
 var (
-	gamesFlag = flag.Int("games", 25, "how many random games TestStandIn plays")
+	gamesFlag = flag.Int("games", 25, "how many random games TestKitModel plays")
 	gameFlag  = flag.Uint64("game", 1, "seed of the first")
 )
 
-// TestStandIn plays the conformance kit's games on its stand-in for the manager and on the
+// TestKitModel plays the conformance kit's games on its model for the manager and on the
 // core at once. Every outcome and refusal is the same, the world as a view mirrors it, with
 // all that is free or reserved, and the snapshot for a policy that starts.
 //
-// The stand-in leads: what happens on it is what launchers and people tell the core, and
+// The model leads: what happens on it is what launchers and people tell the core, and
 // what straggles or was suspended for long there does and was for the core, too. Left out is what the core does not have
 // (second attempts of gangs, stages that grow), and what says nothing of work (pages,
 // settings, loads).
-func TestStandIn(t *testing.T) {
+func TestKitModel(t *testing.T) {
 	var all cluster.Tally
 	drawn := 0
 	reasons := map[scheduler.RefusalReason]int{}
@@ -41,18 +41,18 @@ func TestStandIn(t *testing.T) {
 		p := newPair(t, g)
 		p.play()
 		if t.Failed() {
-			t.Fatalf("%s, at %s of it", g.Name, p.standIn.Now().Sub(p.began))
+			t.Fatalf("%s, at %s of it", g.Name, p.model.Now().Sub(p.began))
 		}
-		all.Launches += p.standIn.Tally.Launches
-		all.Victims += p.standIn.Tally.Victims
-		all.Suspensions += p.standIn.Tally.Suspensions
-		all.Resumptions += p.standIn.Tally.Resumptions
-		all.Lost += p.standIn.Tally.Lost
-		all.Failed += p.standIn.Tally.Failed
-		all.Seconds += p.standIn.Tally.Seconds
-		all.ForSuspended += p.standIn.Tally.ForSuspended
-		all.Stuck += p.standIn.Tally.Stuck
-		all.Raced += p.standIn.Tally.Raced
+		all.Launches += p.model.Tally.Launches
+		all.Victims += p.model.Tally.Victims
+		all.Suspensions += p.model.Tally.Suspensions
+		all.Resumptions += p.model.Tally.Resumptions
+		all.Lost += p.model.Tally.Lost
+		all.Failed += p.model.Tally.Failed
+		all.Seconds += p.model.Tally.Seconds
+		all.ForSuspended += p.model.Tally.ForSuspended
+		all.Stuck += p.model.Tally.Stuck
+		all.Raced += p.model.Tally.Raced
 		drawn += p.drawn
 		for r, n := range p.reasons {
 			reasons[r] += n
@@ -65,8 +65,8 @@ func TestStandIn(t *testing.T) {
 		len(games), all.Launches, all.Victims, all.Suspensions, all.Resumptions, all.Seconds, all.Raced, all.ForSuspended, drawn, all.Stuck, reasons)
 }
 
-// fine is how much finer the core's clock is than the stand-in's: its steps each take some
-// time, and all of one moment of the stand-in have to come before the next.
+// fine is how much finer the core's clock is than the model's: its steps each take some
+// time, and all of one moment of the model have to come before the next.
 const fine = 1000
 
 // roundsMax bounds one game.
@@ -77,16 +77,16 @@ type pair struct {
 	loop.Loop // of the core
 	t         *testing.T
 	rng       *rand.Rand
-	standIn   *cluster.Cluster
+	model     *cluster.Cluster
 	began     scheduler.Time
-	led       view.View // of what the stand-in tells
+	led       view.View // of what the model tells
 	view      view.View // of what the core tells
 	specs     map[scheduler.JobID]cluster.Spec
 	reasons   map[scheduler.RefusalReason]int
 	drawn     int // resumptions for which something was kept
 
-	heard    []heard             // on the stand-in, and not told the core
-	ledOut   []scheduler.Outcome // of the stand-in, of the answer at hand
+	heard    []heard             // on the model, and not told the core
+	ledOut   []scheduler.Outcome // of the model, of the answer at hand
 	coreOut  []scheduler.Outcome
 	round    *core.AskPolicy // in flight at the core
 	snapshot *scheduler.Snapshot
@@ -94,11 +94,11 @@ type pair struct {
 	gen      uint64
 	lives    map[scheduler.LauncherID]uint64 // incarnations
 	up       map[scheduler.LauncherID]bool
-	joined   []scheduler.LauncherID                    // on the stand-in, ever
-	bundles  map[scheduler.BundleID]scheduler.BundleID // of the stand-in's, the core's
+	joined   []scheduler.LauncherID                    // on the model, ever
+	bundles  map[scheduler.BundleID]scheduler.BundleID // of the model's, the core's
 	attempts map[scheduler.AttemptID]scheduler.AttemptID
-	firsts   map[scheduler.JobID][2]scheduler.BundleID // of a job's bundles: the stand-in's first, the core's
-	runs     map[scheduler.AttemptID]running           // the stand-in's
+	firsts   map[scheduler.JobID][2]scheduler.BundleID // of a job's bundles: the model's first, the core's
+	runs     map[scheduler.AttemptID]running           // the model's
 }
 
 type heard struct {
@@ -106,7 +106,7 @@ type heard struct {
 	event scheduler.Event
 }
 
-// running is where an attempt of the stand-in runs, and what it is of.
+// running is where an attempt of the model runs, and what it is of.
 type running struct {
 	job      scheduler.JobID
 	bundle   scheduler.BundleID
@@ -116,18 +116,18 @@ type running struct {
 
 func newPair(t *testing.T, g schedtest.Game) *pair {
 	p := &pair{
-		t: t, rng: rand.New(rand.NewPCG(g.Seed, 5)), standIn: cluster.New(g.Seed),
+		t: t, rng: rand.New(rand.NewPCG(g.Seed, 5)), model: cluster.New(g.Seed),
 		specs: map[scheduler.JobID]cluster.Spec{}, reasons: map[scheduler.RefusalReason]int{}, lives: map[scheduler.LauncherID]uint64{}, up: map[scheduler.LauncherID]bool{},
 		bundles: map[scheduler.BundleID]scheduler.BundleID{}, attempts: map[scheduler.AttemptID]scheduler.AttemptID{},
 		firsts: map[scheduler.JobID][2]scheduler.BundleID{}, runs: map[scheduler.AttemptID]running{},
 	}
 	p.Core, p.Act, p.Decide = core.New(settings()), p.act, p.checked
-	p.began = p.standIn.Now()
-	p.standIn.Plain = true
-	p.standIn.OnEvent = p.hear
-	p.standIn.Submitted = func(id scheduler.JobID, s cluster.Spec) { p.specs[id] = s }
+	p.began = p.model.Now()
+	p.model.Plain = true
+	p.model.OnEvent = p.hear
+	p.model.Submitted = func(id scheduler.JobID, s cluster.Spec) { p.specs[id] = s }
 	if g.Seed%2 == 1 {
-		p.standIn.Abilities = scheduler.AbilityResume
+		p.model.Abilities = scheduler.AbilityResume
 	}
 	p.step(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	for id := scheduler.LauncherID(1); id <= launchersKnown; id++ { // so that they have the same ids
@@ -136,17 +136,17 @@ func newPair(t *testing.T, g schedtest.Game) *pair {
 	}
 	p.start()
 	p.step(wire.NewInput(&wire.PolicyStarted{
-		Generation: p.gen, Name: "p", Version: "1", Abilities: uint32(p.standIn.Abilities),
+		Generation: p.gen, Name: "p", Version: "1", Abilities: uint32(p.model.Abilities),
 	}))
-	g.Plan(p.standIn)
+	g.Plan(p.model)
 	return p
 }
 
 // launchersKnown is more than any of the kit's games has.
 const launchersKnown = 12
 
-// settings are the stand-in's rules. What lasts for a time ends a moment sooner, so that
-// what the stand-in does at its end comes after it.
+// settings are the model's rules. What lasts for a time ends a moment sooner, so that
+// what the model does at its end comes after it.
 func settings() core.Settings {
 	const never = 1 << 60
 	lasts := func(d time.Duration) time.Duration { return d*fine - fine/2 }
@@ -162,10 +162,10 @@ func settings() core.Settings {
 
 // play plays the game to its end.
 func (p *pair) play() {
-	for n := 0; n < roundsMax && p.standIn.Step(); n++ {
-		r := p.standIn.Round()
+	for n := 0; n < roundsMax && p.model.Step(); n++ {
+		r := p.model.Round()
 		if err := p.led.Apply(r); err != nil {
-			p.t.Errorf("the stand-in's round: %v", err)
+			p.t.Errorf("the model's round: %v", err)
 		}
 		p.catchUp()
 		p.drain()
@@ -176,11 +176,11 @@ func (p *pair) play() {
 		d := p.decide()
 		p.step(wire.NewInput(&wire.Note{Name: "decide"}))
 		if p.rng.IntN(8) == 0 {
-			p.standIn.Race()
+			p.model.Race()
 			p.catchUp()
 		}
 		p.ledOut, p.coreOut = nil, nil
-		p.standIn.Apply(r.Number, d)
+		p.model.Apply(r.Number, d)
 		p.answer(d)
 		p.drain()
 		p.outcomes(d)
@@ -191,7 +191,7 @@ func (p *pair) play() {
 	}
 }
 
-// hear takes an event of the stand-in.
+// hear takes an event of the model.
 func (p *pair) hear(e scheduler.Event) {
 	switch e := e.(type) {
 	case scheduler.Outcome:
@@ -202,7 +202,7 @@ func (p *pair) hear(e scheduler.Event) {
 	case scheduler.LauncherJoined:
 		p.joined = append(p.joined, e.Launcher)
 	}
-	p.heard = append(p.heard, heard{p.standIn.Now(), e})
+	p.heard = append(p.heard, heard{p.model.Now(), e})
 }
 
 // pairUp notes the first bundles of a job: both number them by stage, then by index.
@@ -227,7 +227,7 @@ func (p *pair) pairUp(j scheduler.JobID, led, own scheduler.BundleID) {
 	}
 }
 
-// catchUp has the core live through what the stand-in did.
+// catchUp has the core live through what the model did.
 func (p *pair) catchUp() {
 	for len(p.heard) > 0 {
 		at := p.heard[0].at
@@ -249,7 +249,7 @@ func (p *pair) catchUp() {
 		}
 		p.heard = p.heard[n:]
 	}
-	p.Pass(p.standIn.Now() * fine)
+	p.Pass(p.model.Now() * fine)
 }
 
 // kindOf tells apart what can't stand in one step: what is resumed was told so after what
@@ -283,7 +283,7 @@ func (p *pair) offerSpeculation(moment []heard) {
 }
 
 func (p *pair) step(inputs ...*wire.Input) {
-	p.Pass(p.standIn.Now() * fine)
+	p.Pass(p.model.Now() * fine)
 	p.Step(inputs)
 }
 
@@ -339,7 +339,7 @@ func (p *pair) answer(d scheduler.Decisions) {
 
 // drain answers rounds of the core with nothing, until it has told all.
 func (p *pair) drain() {
-	for p.Pass(p.standIn.Now() * fine); p.round != nil; {
+	for p.Pass(p.model.Now() * fine); p.round != nil; {
 		p.answer(scheduler.Decisions{})
 	}
 }
@@ -354,12 +354,12 @@ func (p *pair) start() {
 // outcomes holds what became of an answer against each other.
 func (p *pair) outcomes(d scheduler.Decisions) {
 	if len(p.ledOut) != len(p.coreOut) {
-		p.t.Fatalf("the stand-in tells %d outcomes, and the core %d, of %+v", len(p.ledOut), len(p.coreOut), d)
+		p.t.Fatalf("the model tells %d outcomes, and the core %d, of %+v", len(p.ledOut), len(p.coreOut), d)
 	}
 	for i, led := range p.ledOut {
 		own := p.coreOut[i]
 		if led.Kind != own.Kind || led.Index != own.Index || led.Accepted != own.Accepted || led.Reason != own.Reason {
-			p.t.Errorf("%s %d of %+v\nthe stand-in says %s, and the core %s: %s", led.Kind, led.Index, d, led.Reason, own.Reason, own.Detail)
+			p.t.Errorf("%s %d of %+v\nthe model says %s, and the core %s: %s", led.Kind, led.Index, d, led.Reason, own.Reason, own.Detail)
 			return
 		}
 		p.reasons[led.Reason]++
@@ -383,7 +383,7 @@ func (p *pair) resumed(led, own []scheduler.AttemptID) {
 		want = append(want, p.attempts[id])
 	}
 	if !slices.Equal(want, own) {
-		p.t.Errorf("the stand-in has attempts %d go on, and the core %d", want, own)
+		p.t.Errorf("the model has attempts %d go on, and the core %d", want, own)
 	}
 	a := p.led.Attempt(led[0])
 	if a == nil || p.led.Launcher(a.Launcher) == nil {
@@ -398,13 +398,13 @@ func (p *pair) resumed(led, own []scheduler.AttemptID) {
 func (p *pair) compare(snapshots bool) {
 	want := p.translated(p.led.World()).String()
 	if got := p.coarse(p.view.World()).String(); got != want {
-		p.t.Errorf("the stand-in's world\n%sthe core's\n%s", want, got)
+		p.t.Errorf("the model's world\n%sthe core's\n%s", want, got)
 		return
 	}
 	for _, j := range p.led.Jobs() {
 		for i, s := range p.view.Job(j.ID()).Info.Stages[:len(j.Info.Stages)] {
 			if led := j.Info.Stages[i]; s.NoSuspend != led.NoSuspend || !slices.Equal(s.After, led.After) {
-				p.t.Errorf("of %s the stand-in tells %+v, and the core %+v", j.ID(), led, s)
+				p.t.Errorf("of %s the model tells %+v, and the core %+v", j.ID(), led, s)
 			}
 		}
 	}
@@ -417,7 +417,7 @@ func (p *pair) compare(snapshots bool) {
 		p.t.Error("the core makes no snapshot")
 		return
 	}
-	for name, err := range map[string]error{"stand-in": led.Start(p.standIn.Snapshot(nil, 0)), "core": own.Start(*p.snapshot)} {
+	for name, err := range map[string]error{"model": led.Start(p.model.Snapshot(nil, 0)), "core": own.Start(*p.snapshot)} {
 		if err != nil {
 			p.t.Errorf("snapshot of the %s: %v", name, err)
 			return
@@ -426,7 +426,7 @@ func (p *pair) compare(snapshots bool) {
 	want = assigned(p.translated(led.World())).String() + p.leaving(&led, true)
 	got := assigned(p.coarse(own.World())).String() + p.leaving(&own, false)
 	if got != want {
-		p.t.Errorf("the stand-in's snapshot\n%sthe core's\n%s", want, got)
+		p.t.Errorf("the model's snapshot\n%sthe core's\n%s", want, got)
 	}
 }
 
@@ -453,7 +453,7 @@ func (p *pair) leaving(v *view.View, translate bool) (text string) {
 	return fmt.Sprintln("leaving:", all, "resuming:", resuming)
 }
 
-// coarse is a world of the core with the times of the stand-in: what lasts there ends half
+// coarse is a world of the core with the times of the model: what lasts there ends half
 // a moment sooner, and what begins because of that does so as much sooner.
 func (p *pair) coarse(w view.World) view.World {
 	for i := range w.Jobs {
@@ -479,7 +479,7 @@ func assigned(w view.World) view.World {
 	return w
 }
 
-// translated is a world of the stand-in with the core's ids.
+// translated is a world of the model with the core's ids.
 func (p *pair) translated(w view.World) view.World {
 	for i := range w.Launchers {
 		o := &w.Launchers[i].Offer

@@ -56,20 +56,19 @@ type LauncherDraining struct {
 }
 
 // LauncherExcluded: the manager excludes a launcher, because attempts of several jobs failed
-// there, or does not any more. One that is avoided offers nothing for new work, as one that
-// is draining. A launcher that joins is not avoided.
+// there, or readmits it. An excluded launcher offers nothing for new work, as a draining one. A
+// launcher that joins is not excluded.
 type LauncherExcluded struct {
 	At       Time
 	Launcher LauncherID
 	Excluded bool
 }
 
-// LauncherLoad: how busy a launcher's machine is, with whatever runs on it, the
-// launcher's own work or other. Several launchers on one machine all tell the
-// machine's load. It is sent only to a policy with AbilityLoad: as the constants below
-// say, and when a load becomes known or unknown. It is in no snapshot: a policy that
-// takes over, or declares the ability later, is told all that is known in its next
-// round. What is not told yet is unknown. Nothing should be refused for want of knowing.
+// LauncherLoad: how busy a launcher's machine is, with all that runs on it. Several launchers on
+// one machine all report the machine's load. Only a policy with AbilityLoad gets it: when a load
+// changes as the constants below say, and when it becomes known or unknown. No snapshot has it: a
+// policy that takes over, or declares the ability later, gets all known loads in its next round.
+// Until then a load is unknown. A policy should refuse nothing because a load is unknown.
 type LauncherLoad struct {
 	At       Time
 	Launcher LauncherID
