@@ -127,6 +127,12 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// onDashboard are metrics that the dashboard must show: who gets slots, who lacks them, and what waits.
+var onDashboard = []string{
+	"hamadryad_pool_slots_held", "hamadryad_pool_slots_share", "hamadryad_pool_slots_minimum", "hamadryad_pool_slots_demand",
+	"hamadryad_pool_below_minimum_seconds", "hamadryad_pool_below_share_seconds", "hamadryad_jobs_waiting",
+}
+
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("../dashboard.json")
 	if err != nil {
@@ -160,5 +166,10 @@ func TestDashboard(t *testing.T) {
 	}
 	if shown < 30 {
 		t.Errorf("only %d expressions are shown", shown)
+	}
+	for _, name := range onDashboard {
+		if !regexp.MustCompile(`\b` + name + `\b`).Match(text) {
+			t.Errorf("the dashboard does not show %s", name)
+		}
 	}
 }
