@@ -101,7 +101,7 @@ func (w *writer) abandon(n *next, err error) {
 	case errors.As(err, &later):
 		w.again = time.Now().Add(later.After)
 	case IsFull(err), isRefused(err):
-		w.l.o.Log.Warn("event log: no new file can be made: the current one goes on", "error", err, "again in", rotateAgain)
+		w.l.o.Log.Warn("event log: no new file can be made: the current one goes on", "error", err, "retryIn", rotateAgain)
 	default:
 		w.queue = append(w.queue, item{broken: err})
 		w.hurryLocked()

@@ -231,7 +231,7 @@ func (c Config) lookForSwap() {
 	}
 	if uint64(c.Swap) > there {
 		c.Log.Warn("this machine has less swap than launcher.swap: its memory may run out when work is suspended; give the machine more, or set less",
-			"launcher.swap", c.Swap, "machine", there)
+			"swap", c.Swap, "machine", there)
 	}
 }
 
@@ -239,15 +239,15 @@ func (c Config) lookForSwap() {
 func (c Config) sayAsWhom() {
 	switch {
 	case c.Isolation.On():
-		c.Log.Info("workers run as the users who submitted", "launcher.isolation.user", isolate.Submitter)
+		c.Log.Info("workers run as the users who submitted", "user", isolate.Submitter)
 	case os.Geteuid() == 0:
-		c.Log.Warn("workers of all users run as root: each job may do anything on this machine; set launcher.isolation.user to submitter, or start the launcher as another user", "launcher.isolation.user", isolate.None)
+		c.Log.Warn("workers of all users run as root: each job may do anything on this machine; set launcher.isolation.user to submitter, or start the launcher as another user", "user", isolate.None)
 	default:
-		c.Log.Info("workers of all users run as this launcher's user, and can read and end each other", "launcher.isolation.user", isolate.None, "uid", os.Geteuid())
+		c.Log.Info("workers of all users run as this launcher's user, and can read and end each other", "user", isolate.None, "uid", os.Geteuid())
 	}
 	if c.Keys != nil && !c.Isolation.On() {
 		c.Log.Warn("whoever submits a job can read this launcher's key, and be taken for it: workers run as its user; start it as root with launcher.isolation.user: submitter, or let nobody submit whom you would not give the key",
-			"launcher.isolation.user", isolate.None)
+			"user", isolate.None)
 	}
 }
 

@@ -71,7 +71,7 @@ func (p *historyFeeder) awaitDurable(ctx context.Context, record uint64) {
 	ctx, cancel := context.WithTimeout(ctx, historyWaitMax)
 	defer cancel()
 	if err := p.Sync(ctx, record); errors.Is(err, context.DeadlineExceeded) {
-		p.o.Log.Warn("the event log goes on to another file, and history has not written what is in this one: it may lack that after a crash", "up to record", record, "history", p.State().Record, "why", p.State().Why)
+		p.o.Log.Warn("the event log goes on to another file, and history has not written what is in this one: it may lack that after a crash", "upToRecord", record, "history", p.State().Record, "why", p.State().Why)
 	}
 }
 

@@ -271,7 +271,7 @@ func (k *keeper) work(ctx context.Context) error {
 	if first := k.due[0].Number; first > k.told.Applied+1 && !k.begun {
 		// A policy that starts posts all that it knows of no end of: there is no more.
 		slog.Warn("the store of budgets is from before the policy's last changes: it was restored from a backup, or is another one; its amounts count as they stand",
-			"its last change", k.told.Applied, "next change", first)
+			"lastChange", k.told.Applied, "nextChange", first)
 	} else if first > k.told.Applied+1 {
 		return fmt.Errorf("entries up to %d are applied, and the next that is posted is %d: some were lost; the policy posts them again when it starts", k.told.Applied, first)
 	}

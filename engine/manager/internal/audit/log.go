@@ -269,7 +269,7 @@ func (l *Log) flush() error {
 	case l.wrong != nil && was == nil:
 		l.options.Log.Error("the audit can't be written: no change is taken until it can", "error", l.wrong)
 	case l.wrong == nil && was != nil:
-		l.options.Log.Info("the audit is written again", "lines missing", l.missing)
+		l.options.Log.Info("the audit is written again", "linesMissing", l.missing)
 		l.missing = 0
 	}
 	return l.wrong

@@ -375,7 +375,7 @@ func (h *History) Replayed(last uint64) {
 	if last >= h.opened {
 		return
 	}
-	h.o.Log.Warn("history has more than the event log, which lost its end: it keeps what it has, and goes on", "history", h.opened, "event log", last)
+	h.o.Log.Warn("history has more than the event log, which lost its end: it keeps what it has, and goes on", "history", h.opened, "eventLog", last)
 	h.mu.Lock()
 	h.state.Record = last
 	h.mu.Unlock()

@@ -61,7 +61,7 @@ func (h *History) write() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.state.Behind.IsZero() {
-		h.o.Log.Info("history can be written again", "was behind since", h.state.Behind)
+		h.o.Log.Info("history can be written again", "behindSince", h.state.Behind)
 		h.touched(stateChanged)
 	}
 	h.state.Behind, h.state.Why, h.state.Record = time.Time{}, nil, record

@@ -96,7 +96,7 @@ func (p *pace) wait(ctx context.Context, log *slog.Logger, launcher string, repo
 	}
 	if say {
 		log.Warn("a launcher sends more than it may: it is read slower, and its jobs wait for that; look after its machine", "launcher", launcher,
-			"reports a second", reportsPerSecond, "bytes a second", bytesPerSecond)
+			"reportsPerSecond", reportsPerSecond, "bytesPerSecond", bytesPerSecond)
 	}
 	t := time.NewTimer(pause)
 	defer t.Stop()

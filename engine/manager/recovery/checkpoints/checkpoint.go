@@ -145,7 +145,7 @@ func (r *Maker) write(ctx context.Context, past eventlog.Past, to io.Writer) err
 	case err != nil:
 		after := cmp.Or(r.Again, againDefault) << (r.failed.Add(1) - 1)
 		r.Stats.NotMade()
-		r.Log.Error("no checkpoint could be made from the event log: the log goes on with the file at hand", "error", err, "again in", after)
+		r.Log.Error("no checkpoint could be made from the event log: the log goes on with the file at hand", "error", err, "retryIn", after)
 		return eventlog.Later{After: after, Err: err}
 	}
 	r.failed.Store(0)

@@ -205,7 +205,7 @@ func (m *Mirror) note(err error) {
 	case now.Equal(was):
 		return
 	case err == nil:
-		m.o.Log.Info("history's store can be used again", "store", m.o.URL, "was behind since", was)
+		m.o.Log.Info("history's store can be used again", "store", m.o.URL, "behindSince", was)
 	default:
 		m.o.Log.Error("history's store can't be used: what could not be copied, or brought back, is tried again", "store", m.o.URL, "error", err)
 	}

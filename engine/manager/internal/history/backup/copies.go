@@ -183,7 +183,7 @@ func (m *Mirror) leaves(n int, bytes int64) {
 	m.state.Older, m.state.OlderBytes = n, bytes
 	m.mu.Unlock()
 	if n > was {
-		m.o.Log.Warn("history's store has older files of jobs that have newer ones: the newest is shown", "store", m.o.URL, "older files", n, "bytes", bytes, "remedy", "if another cluster has the same store, give it one of its own")
+		m.o.Log.Warn("history's store has older files of jobs that have newer ones: the newest is shown", "store", m.o.URL, "olderFiles", n, "bytes", bytes, "remedy", "if another cluster has the same store, give it one of its own")
 	}
 	if n != was {
 		m.o.Changed()

@@ -43,7 +43,7 @@ func Open(path string, log *slog.Logger) (*Store, error) {
 	var system syscall.Errno
 	if err != nil && !errors.Is(err, bbolterrors.ErrTimeout) && !errors.As(err, &system) {
 		aside := path + ".damaged"
-		log.Error("series of samples can't be read: they begin anew", "error", err, "file", path, "moved to", aside)
+		log.Error("series of samples can't be read: they begin anew", "error", err, "file", path, "movedTo", aside)
 		if err := os.Rename(path, aside); err != nil {
 			return nil, err
 		}
