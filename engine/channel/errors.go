@@ -1,6 +1,9 @@
 package channel
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The kinds of failure that the reader of a channel acts on differently. Test
 // with errors.Is; the error's text has the details (which file or peer, where).
@@ -13,6 +16,9 @@ var (
 	// ErrDamaged: what was read does not match its checksums, twice. Its producer
 	// must run again.
 	ErrDamaged = errors.New("channel data is damaged")
+	// ErrVersion: what was read has another version than this program reads, and nothing says that
+	// it is damaged. To read it again is no use; it is left as it is.
+	ErrVersion = errors.New("channel data has another version")
 	// ErrRefused: the peer does not accept the token or the request. To ask again
 	// is no use.
 	ErrRefused = errors.New("refused by peer")
@@ -24,3 +30,12 @@ var (
 	// ErrClosed: the channel's own end was closed or aborted before.
 	ErrClosed = errors.New("channel is closed")
 )
+
+// OtherVersion is the error, which matches ErrVersion, of what has a version that this program does not read.
+func OtherVersion(what string, has, reads uint32) error {
+	remedy := "use the version of Hamadryad that wrote it"
+	if has > reads {
+		remedy += ", or a newer one"
+	}
+	return fmt.Errorf("%w: %s has version %d, and this program reads version %d: %s", ErrVersion, what, has, reads, remedy)
+}

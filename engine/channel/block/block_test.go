@@ -2,6 +2,7 @@ package block
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -94,6 +95,17 @@ func TestEveryFlippedBitIsDamage(t *testing.T) {
 				t.Fatalf("%v, bit %d: got %v", c, i, err)
 			}
 		}
+	}
+}
+
+// A block of a newer version is named as that, and is not damaged.
+func TestANewerBlockIsNoDamage(t *testing.T) {
+	newer := mustEncode(t, None, batchOf("a"))
+	newer[4] = version + 1
+	binary.LittleEndian.PutUint32(newer[28:], crc32.Checksum(newer[:28], castagnoli))
+	_, err := NewReader(bytes.NewReader(newer)).Next()
+	if want := "a block has version 2, and this program reads version 1: use the version of Hamadryad that wrote it, or a newer one"; !errors.Is(err, channel.ErrVersion) || errors.Is(err, channel.ErrDamaged) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
 

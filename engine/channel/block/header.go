@@ -57,7 +57,7 @@ func ParseHeader(b []byte) (Header, error) {
 		return Header{}, damaged("header has checksum %08x, want %08x", got, want)
 	}
 	if b[4] != version {
-		return Header{}, damaged("version %d, this program reads version %d", b[4], version)
+		return Header{}, channel.OtherVersion("a block", uint32(b[4]), version)
 	}
 	h := Header{
 		Codec: Codec(b[5]), width: b[6],

@@ -28,7 +28,7 @@ type File struct {
 func (f *File) Local() *os.File { return f.local }
 
 // Open opens a local file. One that is not there is channel.ErrLost; one that is
-// no whole channel file is channel.ErrDamaged.
+// no whole channel file is channel.ErrDamaged; one of another version is channel.ErrVersion.
 func Open(path string) (*File, error) {
 	l, err := os.Open(path)
 	return Of(path, l, err)
@@ -120,7 +120,7 @@ func (f *File) failed(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, channel.ErrDamaged):
+	case errors.Is(err, channel.ErrDamaged), errors.Is(err, channel.ErrVersion):
 		return fmt.Errorf("channel file %s: %w", f.path, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: channel file %s: %w", channel.ErrLost, f.path, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -125,6 +126,32 @@ func TestEveryFlippedBitIsAnErrorOrHarmless(t *testing.T) {
 			_, err := chantest.Prefix(ctx, f.Source(p, 0), name(p))
 			if errors.Is(err, chantest.ErrWrong) || (err != nil && !errors.Is(err, channel.ErrDamaged)) {
 				t.Fatalf("bit %d: partition %d: %v", i, p, err)
+			}
+		}
+	}
+}
+
+// A file of another version is named as that, with the version to use: it is not damaged, so nobody
+// makes it again, and it stays as it is.
+func TestAnotherVersionIsNoDamage(t *testing.T) {
+	good := small(t)
+	foot := len(good) - footerBytes
+	for name, raised := range map[string]struct{ at, sum, from int }{"header": {8, 12, 0}, "end": {foot + 28, foot + 36, foot}} {
+		for version, remedy := range map[uint32]string{version + 1: "use the version of Hamadryad that wrote it, or a newer one", version - 1: "use the version of Hamadryad that wrote it"} {
+			other := bytes.Clone(good)
+			le.PutUint32(other[raised.at:], version)
+			le.PutUint32(other[raised.sum:], crc32.Checksum(other[raised.from:raised.sum], castagnoli))
+			path := filepath.Join(t.TempDir(), "a.channel")
+			if err := os.WriteFile(path, other, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Open(path)
+			want := fmt.Sprintf("channel file %s has version %d, and this program reads version 1: %s", path, version, remedy)
+			if !errors.Is(err, channel.ErrVersion) || errors.Is(err, channel.ErrDamaged) || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s of version %d: %v, want %s", name, version, err, want)
+			}
+			if left, err := os.ReadFile(path); err != nil || !bytes.Equal(left, other) {
+				t.Errorf("%s of version %d: the file was changed: %v", name, version, err)
 			}
 		}
 	}

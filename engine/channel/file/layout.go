@@ -38,8 +38,11 @@ func header() []byte {
 }
 
 func checkHeader(path string, b []byte) error {
-	if string(b) != string(header()) {
+	if string(b[:len(headMagic)]) != headMagic || crc32.Checksum(b[:12], castagnoli) != le.Uint32(b[12:]) {
 		return damaged(path, "it does not begin like a channel file of version %d (found %x)", version, b)
+	}
+	if v := le.Uint32(b[8:]); v != version {
+		return channel.OtherVersion("channel file "+path, v, version)
 	}
 	return nil
 }
@@ -138,7 +141,7 @@ func parseFooter(path string, b []byte, size int64) (footer, error) {
 		return footer{}, damaged(path, "its footer does not match its checksum")
 	}
 	if v := le.Uint32(b[28:]); v != version {
-		return footer{}, damaged(path, "version %d, this program reads version %d", v, version)
+		return footer{}, channel.OtherVersion("the end of channel file "+path, v, version)
 	}
 	f := footer{
 		tableAt: int64(le.Uint64(b)), dataEnd: int64(le.Uint64(b[8:])),

@@ -196,10 +196,10 @@ func isResource(err error) bool {
 	return false
 }
 
-// OfChannel reports whether an error is one of a channel that may be gone, damaged or
-// refused.
+// OfChannel reports whether an error is one of a channel that may be gone, damaged,
+// refused, or of another version.
 func OfChannel(err error) bool {
-	for _, e := range []error{channel.ErrUnreachable, channel.ErrLost, channel.ErrDamaged, channel.ErrRefused} {
+	for _, e := range []error{channel.ErrUnreachable, channel.ErrLost, channel.ErrDamaged, channel.ErrVersion, channel.ErrRefused} {
 		if errors.Is(err, e) {
 			return true
 		}
