@@ -134,7 +134,7 @@ func ReadContexts(file string) (*Contexts, error) {
 func (c *Contexts) parse(text []byte) error {
 	var head struct{ Version int }
 	if yaml.Unmarshal(text, &head) == nil && head.Version > contextsVersion { // of which the rest may be anything
-		return fmt.Errorf("they have version %d, and this program reads %d: use a newer program", head.Version, contextsVersion)
+		return fmt.Errorf("they have version %d, and this program reads %d: use the version of Hamadryad that wrote them, or a newer one", head.Version, contextsVersion)
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)

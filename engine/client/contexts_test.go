@@ -108,7 +108,7 @@ func TestContexts(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"version: 2\nteams: {}\n":                                    "they have version 2, and this program reads 1: use a newer program",
+		"version: 2\nteams: {}\n":                                    "they have version 2, and this program reads 1: use the version of Hamadryad that wrote them, or a newer one",
 		"version: 1\ncurent: x\n":                                    "line 2",
 		"version: 1\ncurrent: x\n":                                   "there is no context \"x\", and no other",
 		"version: 1\nclusters: {a: {manager: nowhere}}\n":            "cluster a: \"nowhere\" is no address",

@@ -132,6 +132,12 @@ func TestDataOfOtherVersionsIsLeftAlone(t *testing.T) {
 			},
 			[]string{"it has format 5, which programs before a release wrote in two forms", "start the version of Hamadryad that wrote it"},
 		},
+		"a newer list of numbers": {func(folder string) {
+			edited(t, folder, "numbers", swapped(`"version":1`, `"version":2`))
+		}, []string{"numbers has version 2, and this program reads 1: start the version of Hamadryad that wrote it, or a newer one"}},
+		"a newer part of the history's journal": {func(folder string) {
+			edited(t, folder, "history/journal/part-*", swapped("HAMPART\x01", "HAMPART\x02"))
+		}, []string{"has format version 2, and this program reads version 1", "start the version of Hamadryad that wrote it, or a newer one"}},
 		"a newer checkpoint": {
 			func(folder string) { otherLog(t, folder, core.Version, newerFormat) },
 			[]string{"it has format 9, and this program reads formats 1 to", "start the version of Hamadryad that wrote it, or a newer one"},

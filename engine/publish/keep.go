@@ -109,7 +109,11 @@ func (o *Output) readList(r io.Reader) error {
 		}
 	}
 	if h.Version != listVersion {
-		return fmt.Errorf("the list has version %d, and this program reads %d: publish with the version of Hamadryad that ran the job", h.Version, listVersion)
+		remedy := "publish with the version of Hamadryad that ran the job"
+		if h.Version > listVersion {
+			remedy += ", or a newer one"
+		}
+		return fmt.Errorf("the list has version %d, and this program reads %d: %s", h.Version, listVersion, remedy)
 	}
 	o.Folder, o.Mark = h.Output, h.Mark
 	d := json.NewDecoder(lines)

@@ -16,7 +16,7 @@ func differences(recorded, answered *scheduler.Decisions) (words []string) {
 	words = append(words, differ("preemptions", recorded.Preempt, answered.Preempt, preemption)...)
 	words = append(words, differ("resumptions", recorded.Resume, answered.Resume, func(r scheduler.Resume) string { return fmt.Sprintf("resume attempt %d", r.Attempt) })...)
 	words = append(words, differ("launches", recorded.Launch, answered.Launch, func(l scheduler.Launch) string {
-		return fmt.Sprintf("launch bundle %d on %s", l.Bundle, launchers(l.Launchers))
+		return fmt.Sprintf("launch %v on %s", l.Bundle, launchers(l.Launchers))
 	})...)
 	words = append(words, differ("answers", recorded.Answers, answered.Answers, func(a scheduler.Answer) string {
 		return fmt.Sprintf("answer request %d with status %d and %d bytes", a.Request, a.Status, len(a.Body))
@@ -63,7 +63,7 @@ func preemption(p scheduler.Preempt) string {
 	}
 	text := fmt.Sprintf("%v of attempts %s for %v", p.Mode, strings.Join(victims, ", "), p.For)
 	if p.Bundle != 0 {
-		text += fmt.Sprintf(", bundle %d", p.Bundle)
+		text += fmt.Sprintf(", %v", p.Bundle)
 	}
 	if len(p.Placement) > 0 {
 		text += " on " + launchers(p.Placement)

@@ -82,7 +82,7 @@ func (r *Recording) add(file string) error {
 	}
 	switch {
 	case h.Core > core.Version:
-		return fmt.Errorf("event log file %s was written by version %d of the core, and this is version %d: use the program that wrote it", file, h.Core, core.Version)
+		return fmt.Errorf("event log file %s was written by version %d of the core, and this is version %d: use the version of Hamadryad that wrote it, or a newer one", file, h.Core, core.Version)
 	case h.Core < core.Version:
 		r.Left = append(r.Left, fmt.Sprintf("event log file %s was written by version %d of the core, and this is version %d, which may not decide about what that one has seen", file, h.Core, core.Version))
 		r.files, r.bytes = nil, nil

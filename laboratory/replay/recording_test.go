@@ -36,7 +36,7 @@ func TestWhatCantBeRead(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(damaged, "nothing"): "no such file",
 		t.TempDir():                       "there is no event log in it: name a manager's data folder",
-		newer.folder:                      "use the program that wrote it",
+		newer.folder:                      "use the version of Hamadryad that wrote it, or a newer one",
 		older.folder:                      "with the program that wrote it",
 		idle.folder:                       "nothing happened in it",
 		damaged:                           "is damaged at byte ",

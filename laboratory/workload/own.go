@@ -241,7 +241,7 @@ func ownHeader(t *tokens, c *collector, jobs, tasks, imputed *int64) error {
 	case form != ownForm:
 		return fmt.Errorf("the form is %.64q, and not %q", form, ownForm)
 	case version > ownVersion:
-		return fmt.Errorf("the form has the version %d, and this program reads %d: use a newer program", version, ownVersion)
+		return fmt.Errorf("the form has the version %d, and this program reads %d: use the version of Hamadryad that wrote it, or a newer one", version, ownVersion)
 	case version < ownVersion:
 		return fmt.Errorf("the form has the version %d, and this program reads %d: use the program that wrote it", version, ownVersion)
 	case *jobs < 0:

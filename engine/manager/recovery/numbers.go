@@ -112,7 +112,11 @@ func readNumbers(path string) (k numbers, err error) {
 		return k, err
 	}
 	if k.Version != numbersVersion {
-		return k, fmt.Errorf("%s has %w %d, and this program reads %d: start the version of Hamadryad that wrote it", path, errOtherVersion, k.Version, numbersVersion)
+		remedy := "start the version of Hamadryad that wrote it"
+		if k.Version > numbersVersion {
+			remedy += ", or a newer one"
+		}
+		return k, fmt.Errorf("%s has %w %d, and this program reads %d: %s", path, errOtherVersion, k.Version, numbersVersion, remedy)
 	}
 	own, err := identify(f)
 	if err == nil && own != k.File {

@@ -3,6 +3,7 @@ package recovery
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
@@ -30,6 +31,9 @@ func versions() dataformat.Versions {
 // version that this program does not read, and changes nothing there.
 func Lock(data string, o eventlog.Options) (*eventlog.Log, error) {
 	if err := dataformat.Check(data, dataName, versions()); err != nil {
+		return nil, err
+	}
+	if _, err := readNumbers(filepath.Join(data, numbersFile)); errors.Is(err, errOtherVersion) {
 		return nil, err
 	}
 	log, err := eventlog.Open(o)
