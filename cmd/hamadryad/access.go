@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/manager"
@@ -44,7 +45,7 @@ administrator may do everything. docs/ACCESS.md tells how they are given.`,
 				return c.show.Access(r)
 			})
 		},
-	}, thingFormats)
+	}, show.ThingFormats)
 	cmd.Flags().StringVar(&file, "config", "", "`FILE` to read, instead of asking the manager")
 	cmd.Flags().StringSliceVar(&groups, "group", nil, "`GROUP` that the user is in besides those of the file; with --config")
 	return cmd

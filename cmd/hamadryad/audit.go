@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/timeparse"
@@ -48,7 +49,7 @@ It takes one of the roles viewer, operator, administrator.`,
 			}
 			return c.withClient(func(cl *client.Client) error { return c.showAudit(cmd, cl, &q, limit) })
 		},
-	}, thingFormats)
+	}, show.ThingFormats)
 	cmd.Flags().StringVar(&q.Who, "who", "", "only what this `NAME` asked for, or others in its name")
 	cmd.Flags().StringVar(&q.What, "what", "", "only what is about `TEXT`, such as job-12, or whose method it is, such as Kill or PATCH")
 	cmd.Flags().StringVar(&q.Result, "result", "", "only what ended so: ok, refused or error")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/site"
@@ -86,7 +87,7 @@ and the defaults would give, and asks no manager.`,
 				return c.show.Settings(r, all)
 			})
 		},
-	}, listFormats)
+	}, show.ListFormats)
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also what was not set: the defaults")
 	return cmd
 }

@@ -56,7 +56,7 @@ differs, 1 where something does, and 5 where there are mistakes.`,
 				return nil
 			})
 		},
-	}, thingFormats)
+	}, show.ThingFormats)
 }
 
 // textOrVersion is what an argument names: a number is a version, unless there is such a file.
@@ -185,5 +185,5 @@ be. So many are kept as manager.versions says. With VERSION it prints that text.
 				return c.show.SettingsVersions(&wire.VersionsReply{Versions: list})
 			})
 		},
-	}, listFormats)
+	}, show.ListFormats)
 }

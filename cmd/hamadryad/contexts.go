@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
@@ -38,7 +39,7 @@ func (c *cli) configContextsCommand() *cobra.Command {
 			}
 			return c.show.Contexts(all)
 		},
-	}, listFormats)
+	}, show.ListFormats)
 }
 
 func (c *cli) configCurrentCommand() *cobra.Command {

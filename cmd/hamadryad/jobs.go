@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/complete"
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -100,7 +101,7 @@ Filters go together: only jobs that all of them fit are listed. A moment is writ
 	cmd.Flags().StringVar(&f.since, "since", "", "only those that were submitted at this `MOMENT` or later")
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(stateNames(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("pool", c.names().Pools)
-	return c.watchFlag(c.outputFlags(cmd, listFormats))
+	return c.watchFlag(c.outputFlags(cmd, show.ListFormats))
 }
 
 // jobStates are the states of jobs in the order in which a job has them.
@@ -176,7 +177,7 @@ func (c *cli) statusCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&attempts, "attempts", false, "also each attempt")
-	return c.watchFlag(c.outputFlags(cmd, listFormats))
+	return c.watchFlag(c.outputFlags(cmd, show.ListFormats))
 }
 
 func (c *cli) killCommand() *cobra.Command {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,25 +14,12 @@ import (
 	"github.com/hamadryad/hamadryad/engine/progress"
 )
 
-// Formats that commands take: those that list things, and those that show one.
-var (
-	listFormats  = []string{show.Table, show.Wide, show.Name, show.JSON, show.YAML}
-	thingFormats = []string{show.Table, show.JSON, show.YAML}
-)
-
 // outputFlags adds -o with the formats that a command takes, and --no-headers.
 func (c *cli) outputFlags(cmd *cobra.Command, formats []string) *cobra.Command {
-	last := len(formats) - 1
-	words := strings.Join(formats[:last], ", ") + " or " + formats[last]
-	cmd.Flags().StringVarP(&c.show.Format, "output", "o", show.Table, "`FORMAT` of the output: "+words)
+	cmd.Flags().StringVarP(&c.show.Format, "output", "o", show.Table, show.FormatUsage(formats))
 	cmd.Flags().BoolVar(&c.show.NoHeaders, "no-headers", false, "leave out the heads of tables")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	cmd.PreRunE = func(*cobra.Command, []string) error {
-		if !slices.Contains(formats, c.show.Format) {
-			return client.Misuse("-o %s: it is %s", c.show.Format, words)
-		}
-		return nil
-	}
+	cmd.PreRunE = func(*cobra.Command, []string) error { return show.CheckFormat(c.show.Format, formats) }
 	return cmd
 }
 

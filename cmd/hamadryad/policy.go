@@ -34,7 +34,7 @@ and numbers that it shows of itself.`,
 			ask := func(ctx context.Context, cl *client.Client) (*wire.PolicyReply, error) { return cl.Policy(ctx, false) }
 			return look(cmd.Context(), c, ask, c.show.Policy, func(*wire.PolicyReply) bool { return false })
 		},
-	}, listFormats))
+	}, show.ListFormats))
 	cmd.AddCommand(c.policyCheckCommand(), c.policyReloadCommand())
 	return cmd
 }

@@ -46,7 +46,7 @@ names the file that has it. The price can be asked without one.`,
 			}
 			return c.askQueue(cmd, "info="+url.QueryEscape(args[0]), false)
 		},
-	}, listFormats)
+	}, show.ListFormats)
 	info.Flags().BoolVar(&all, "all", false, "all queues, which an administrator may see")
 	cmd.AddCommand(info,
 		c.queueAsk(0, "price", "What all who have jobs bid together, for a slot and an interval", func([]string) string { return "price" }),
@@ -75,7 +75,7 @@ func (c *cli) queueAsk(needed int, use, short string, query func(args []string) 
 	return c.outputFlags(&cobra.Command{
 		Use: use, Short: short, Args: cobra.RangeArgs(needed, most),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.askQueue(cmd, query(args), needed > 0) },
-	}, thingFormats)
+	}, show.ThingFormats)
 }
 
 // askQueue asks the policy and shows what it answers.

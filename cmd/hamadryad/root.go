@@ -123,7 +123,7 @@ func (c *cli) versionCommand() *cobra.Command {
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Example: "  hamadryad version\n  hamadryad version -o json",
 		RunE:    func(*cobra.Command, []string) error { return c.show.Version(buildinfo.Read()) },
-	}, thingFormats)
+	}, show.ThingFormats)
 }
 
 // exitCodesTopic is a page of help, without a command.

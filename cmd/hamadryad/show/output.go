@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -32,6 +33,48 @@ const (
 	JSON  = "json"
 	YAML  = "yaml"
 )
+
+// Formats of commands that list things, and of those that show one.
+var (
+	ListFormats  = []string{Table, Wide, Name, JSON, YAML}
+	ThingFormats = []string{Table, JSON, YAML}
+)
+
+// FormatUsage is the help of a flag that takes one of some formats.
+func FormatUsage(formats []string) string { return "`FORMAT` of the output: " + choice(formats) }
+
+// CheckFormat says that a format is none of those that a command has.
+func CheckFormat(format string, formats []string) error {
+	if slices.Contains(formats, format) {
+		return nil
+	}
+	return client.Misuse("-o %s: it is %s", format, choice(formats))
+}
+
+func choice(formats []string) string {
+	last := len(formats) - 1
+	return strings.Join(formats[:last], ", ") + " or " + formats[last]
+}
+
+// Write writes what a command made in one of ThingFormats: as text, or as JSON, from which YAML is made.
+func Write(out io.Writer, format string, text, asJSON func(io.Writer) error) error {
+	if format == Table {
+		return text(out)
+	}
+	if format == JSON {
+		return asJSON(out)
+	}
+	var b bytes.Buffer
+	if err := asJSON(&b); err != nil {
+		return err
+	}
+	yaml, err := yamlOf(b.Bytes())
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(yaml)
+	return err
+}
 
 // Printer shows things to people, or to programs. It is not safe for concurrent use.
 type Printer struct {

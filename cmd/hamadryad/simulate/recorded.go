@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -44,11 +45,7 @@ func (c *command) runVerify(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	show := v.Text
-	if c.format == "json" {
-		show = v.JSON
-	}
-	if err := show(c.printed); err != nil {
+	if err := show.Write(c.printed, c.format, v.Text, v.JSON); err != nil {
 		return err
 	}
 	if !v.Same() {
@@ -148,7 +145,7 @@ func (c *command) runReplay(cmd *cobra.Command) error {
 		return err
 	}
 	shown := c.show(runs)
-	if c.format == "table" {
+	if c.format == show.Table {
 		return errors.Join(shown, tellReplay(c.printed, day, runs))
 	}
 	return shown

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/cmd/hamadryad/workloads"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
@@ -111,8 +112,8 @@ the same, and how far off it is in the median and at most is printed.`,
   hamadryad simulate --verify hamadryad-data/manager --policy ./build/hamadryad-policy-fair
   hamadryad simulate --replay hamadryad-data/manager --policy hfsp --policy next.yaml --results results`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if c.format != "table" && c.format != "json" {
-				return client.Misuse("--output %s: use table or json", c.format)
+			if err := show.CheckFormat(c.format, show.ThingFormats); err != nil {
+				return err
 			}
 			switch {
 			case c.verify != "":
@@ -136,7 +137,7 @@ the same, and how far off it is in the median and at most is printed.`,
 	f.DurationVar(&c.tick, "tick", simulation.DefaultTick, "period in which what happens is told to the manager; 0: at once")
 	f.DurationVar(&c.think, "think", simulation.DefaultThink, "how long each of a policy's answers takes")
 	f.StringVar(&c.results, "results", "", "`FOLDER` for each run's jobs as CSV, the comparison as JSON and HTML, and drawings")
-	f.StringVarP(&c.format, "output", "o", "table", "form of the output: table or json")
+	f.StringVarP(&c.format, "output", "o", show.Table, show.FormatUsage(show.ThingFormats))
 	f.StringVar(&c.verify, "verify", "", "`LOG` whose rounds are given to a policy again, in place of a workload")
 	f.StringVar(&c.replay, "replay", "", "`LOG` whose jobs are played, in place of a workload; --cluster, --launchers and --slots do not count then")
 	f.IntVar(&c.differences, "differences", replay.DefaultDifferences, "with --verify, how many differences are told in words")
@@ -328,11 +329,7 @@ func findContender(text string) (contender, error) {
 // show prints and writes what came out. The error names the jobs that failed.
 func (c *command) show(runs []*report.Run) error {
 	all := report.Compare(runs)
-	show := all.Text
-	if c.format == "json" {
-		show = all.JSON
-	}
-	if err := show(c.printed); err != nil {
+	if err := show.Write(c.printed, c.format, all.Text, all.JSON); err != nil {
 		return err
 	}
 	if c.results != "" {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hamadryad/hamadryad/engine/client"
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 )
@@ -23,8 +23,8 @@ the time from the first submission to the last. Above 1 jobs come faster than sl
 can do their work.`,
 		Example: "  hamadryad workload describe fb2009-100.jsonl --slots map=400,reduce=200\n  hamadryad workload describe day.jsonl.zst -o json | jq .jobWork",
 		RunE: func(_ *cobra.Command, args []string) error {
-			if format != "table" && format != "json" {
-				return client.Misuse("-o %s: it is table or json", format)
+			if err := show.CheckFormat(format, show.ThingFormats); err != nil {
+				return err
 			}
 			counts, err := config.ParseSlots(slots)
 			if err != nil {
@@ -35,19 +35,17 @@ can do their work.`,
 				return err
 			}
 			s := w.Describe()
-			if format == "json" {
-				b, err := json.MarshalIndent(s, "", "  ")
-				if err == nil {
-					_, err = fmt.Fprintf(out, "%s\n", b)
-				}
-				return err
+			asJSON := func(out io.Writer) error {
+				e := json.NewEncoder(out)
+				e.SetIndent("", "  ")
+				return e.Encode(s)
 			}
-			return table(out, s, counts)
+			return show.Write(out, format, func(out io.Writer) error { return table(out, s, counts) }, asJSON)
 		},
 	}
 	in.Add(cmd.Flags())
 	cmd.Flags().StringVar(&slots, "slots", "", "`SLOTS` of the cluster, such as map=400,reduce=200, whose load is printed")
-	cmd.Flags().StringVarP(&format, "output", "o", "table", "form of the output: table or json")
+	cmd.Flags().StringVarP(&format, "output", "o", show.Table, show.FormatUsage(show.ThingFormats))
 	return cmd
 }
 
