@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
 
+	"github.com/hamadryad/hamadryad/cmd/hamadryad/show"
 	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -23,11 +24,12 @@ its SWAP first. CPU and USED are how busy its machine is, with all that runs the
 processors' time between the last two heartbeats that was not idle, and the part of the machine's
 memory that is not available; - stands for what is not known.
 
-Of launchers that are named all is told that is known, such as what is wrong with them.`,
+Of launchers that are named all is told that is known, such as what is wrong with them, the attempts
+that live there, and those that ended there last.`,
 		Example: "  hamadryad launchers\n  hamadryad launchers node-7\n  hamadryad launchers -o json | jq -r '.[] | select(.state == \"up\").name'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := func(ctx context.Context, cl *client.Client) ([]*wire.LauncherStatus, error) {
-				list, err := cl.Launchers(ctx)
+				list, err := cl.Launchers(ctx, args...)
 				if err != nil || len(args) == 0 {
 					return list, err
 				}
@@ -40,7 +42,7 @@ Of launchers that are named all is told that is known, such as what is wrong wit
 			return look(cmd.Context(), c, ask, print, func([]*wire.LauncherStatus) bool { return false })
 		},
 	}
-	return c.watchFlag(c.outputFlags(cmd, listFormats))
+	return c.watchFlag(c.outputFlags(cmd, show.ListFormats))
 }
 
 // named finds launchers by their names. Of several of one name the last counts, as for the manager.

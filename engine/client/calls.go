@@ -85,9 +85,9 @@ func (c *Client) Access(ctx context.Context, user string) (*wire.AccessReply, er
 	return unary(ctx, c, c.manager.Access, &wire.AccessRequest{User: user})
 }
 
-// Launchers lists the launchers.
-func (c *Client) Launchers(ctx context.Context) ([]*wire.LauncherStatus, error) {
-	a, err := unary(ctx, c, c.manager.Launchers, &wire.Empty{})
+// Launchers lists the launchers; those that are named have the attempts that live there, and that ended there last.
+func (c *Client) Launchers(ctx context.Context, attemptsOf ...string) ([]*wire.LauncherStatus, error) {
+	a, err := unary(ctx, c, c.manager.Launchers, &wire.LaunchersRequest{AttemptsOf: attemptsOf})
 	return a.GetLaunchers(), err
 }
 

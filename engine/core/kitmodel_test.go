@@ -277,7 +277,7 @@ func (p *pair) exclude(moment []heard) {
 func (p *pair) offerSpeculation(moment []heard) {
 	for _, h := range moment {
 		if e, is := h.event.(scheduler.SpeculationOffered); is && !p.Core.OfferSpeculation(p.bundles[e.Bundle]) {
-			p.t.Errorf("the core starts no second attempt of bundle %d", e.Bundle)
+			p.t.Errorf("the core starts no second attempt of %v", e.Bundle)
 		}
 	}
 }

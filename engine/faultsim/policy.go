@@ -292,7 +292,7 @@ func (d *driver) checkCapacity(l *life, o scheduler.Outcome) {
 		l.refused = map[scheduler.BundleID]int{}
 	}
 	if l.refused[b]++; l.refused[b] > refusedMax {
-		d.fail("policy %s finds no capacity for bundle %d, %d times in a row: %s", l.kind.Name, b, l.refused[b], o.Detail)
+		d.fail("policy %s finds no capacity for %v, %d times in a row: %s", l.kind.Name, b, l.refused[b], o.Detail)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestNobodyWhoLooksHoldsUpTheCore(t *testing.T) {
 		if err != nil || len(jobs.Jobs) != 1 {
 			t.Fatalf("jobs %v: %v", jobs, err)
 		}
-		machines, err := b.api.Launchers(b.ctx(), &wire.Empty{})
+		machines, err := b.api.Launchers(b.ctx(), &wire.LaunchersRequest{})
 		if err != nil || len(machines.Launchers) != 1 {
 			t.Fatalf("launchers %v: %v", machines, err)
 		}

@@ -89,7 +89,7 @@ func (g *group) run() {
 	g.w.group.Store(nil)
 	g.w.report(&wire.Report{What: &wire.Report_Ended{Ended: g.ended()}})
 	if stuck {
-		fmt.Fprintf(os.Stderr, "worker: a node of attempt %d did not return within %v of its end; this process ends\n", g.start.Attempt, nodeReturnMax)
+		fmt.Fprintf(os.Stderr, "worker: a node of attempt-%d did not return within %v of its end; this process ends\n", g.start.Attempt, nodeReturnMax)
 		killDescendants()
 		os.Exit(ExitStuck)
 	}
@@ -143,11 +143,11 @@ func (g *group) prepare() error {
 		return nil
 	}
 	if len(g.start.Nodes) == 0 {
-		return failure.Invalidf("attempt %d has no nodes to run", g.start.Attempt)
+		return failure.Invalidf("attempt-%d has no nodes to run", g.start.Attempt)
 	}
 	for _, ref := range g.start.Nodes {
 		if !g.w.layout.Has(ref.Stage, ref.Index) {
-			return failure.Invalidf("attempt %d names node %d of stage %d, which the program does not have", g.start.Attempt, ref.Index, ref.Stage)
+			return failure.Invalidf("attempt-%d names node %d of stage %d, which the program does not have", g.start.Attempt, ref.Index, ref.Stage)
 		}
 		g.nodes = append(g.nodes, newNode(g, int(ref.Stage), int(ref.Index)))
 	}

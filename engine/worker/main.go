@@ -202,7 +202,7 @@ func (w *worker) isBuilt(l *layout.Layout, err error, ready *wire.WorkerReady) {
 // run starts a group in a goroutine of its own, once the graph is there.
 func (w *worker) run(r *wire.RunGroup) error {
 	if w.group.Load() != nil {
-		return fmt.Errorf("attempt %d came while another runs", r.GetStart().GetAttempt())
+		return fmt.Errorf("attempt-%d came while another runs", r.GetStart().GetAttempt())
 	}
 	g := newGroup(w, r)
 	w.group.Store(g)

@@ -185,7 +185,7 @@ func (s *storedSource) report(at *wire.Source, cause error) {
 func (s *storedSource) name(at *wire.Source) string {
 	l := s.inputs.layout
 	stage := l.StageName(l.Connections()[s.producer.connection].FromStage)
-	return fmt.Sprintf("stored output of %s.%d (attempt %d at %s)", stage, s.producer.from, at.Attempt, at.Address)
+	return fmt.Sprintf("stored output of %s.%d (attempt-%d at %s)", stage, s.producer.from, at.Attempt, at.Address)
 }
 
 // openCurrent returns a reader of the newest source. It goes on with the one it

@@ -102,7 +102,7 @@ func (d *assignment) detail(j *job, reason scheduler.WaitReason, kind scheduler.
 	case reason == scheduler.WaitPreempting:
 		has = "slots are being taken back for it; " + has
 	case d.keptFor != nil && d.keptFor.Job != j.Job && d.kept.Slots(kind) > 0:
-		has = fmt.Sprintf("free slots are collected for bundle %d of %s; %s", d.keptFor.ID, d.keptFor.Job.ID(), has)
+		has = fmt.Sprintf("free slots are collected for %v of %s; %s", d.keptFor.ID, d.keptFor.Job.ID(), has)
 	case j.queue.saving:
 		has = "its queue keeps its quota for a bundle that needs more of it at once; " + has
 	case j.unfit != nil && d.view.FreeSlots(kind) > 0:
@@ -121,7 +121,7 @@ func (p *Policy) describe(b *view.Bundle) string {
 	for i := range b.Groups {
 		memory += b.Groups[i].Memory
 	}
-	text := fmt.Sprintf("bundle %d needs %s with %d MiB of memory", b.ID, strings.Join(parts, " and "), memory>>20)
+	text := fmt.Sprintf("%v needs %s with %d MiB of memory", b.ID, strings.Join(parts, " and "), memory>>20)
 	if len(b.Groups) > 1 {
 		text += fmt.Sprintf(" for its %d groups at once", len(b.Groups))
 	}

@@ -191,7 +191,7 @@ func (s *site) launch(i int, l scheduler.Launch) {
 		o.Attempts = append(o.Attempts, id)
 		s.running[id] = l.Bundle
 		if s.free[b.Groups[g].Kind] -= b.Groups[g].Slots; s.free[b.Groups[g].Kind] < 0 {
-			s.t.Fatalf("bundle %d takes more than there is", l.Bundle)
+			s.t.Fatalf("%v takes more than there is", l.Bundle)
 		}
 		started = append(started, scheduler.AttemptStarted{At: s.now, Attempt: id, Job: b.Job, Bundle: b.Bundle, Group: g, Launcher: 1})
 	}

@@ -247,7 +247,7 @@ func (p *Policy) preempt(d *scheduler.Decisions) {
 		if p.config.DryRun {
 			d.Notes = append(d.Notes, scheduler.Note{
 				Name: "fair/preemption-dry-run",
-				Body: fmt.Appendf(nil, "pool %s: would %s attempts %v for bundle %d of %s",
+				Body: fmt.Appendf(nil, "pool %s: would %s attempts %v for %v of %s",
 					s.Pool.Spec.Path, s.Preempt.Mode, s.Preempt.Victims, s.Preempt.Bundle, s.Job.ID()),
 			})
 			continue

@@ -123,7 +123,7 @@ func TestNobodyIsLeftBelowItsShare(t *testing.T) {
 		}
 		for id, n := range taken {
 			if n > w.Policy.config.TimesMax {
-				t.Fatalf("seed %d: bundle %d was preempted %d times", seed, id, n)
+				t.Fatalf("seed %d: %v was preempted %d times", seed, id, n)
 			}
 		}
 		sets += len(w.sets())

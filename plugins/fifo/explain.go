@@ -21,7 +21,7 @@ func describe(v *view.View, b *view.Bundle) string {
 	for _, g := range b.Groups {
 		memory += g.Memory
 	}
-	text := fmt.Sprintf("bundle %d needs %s", b.ID, strings.Join(parts, " and "))
+	text := fmt.Sprintf("%v needs %s", b.ID, strings.Join(parts, " and "))
 	if memory > 0 {
 		text += fmt.Sprintf(" with %d MiB of memory", memory>>20)
 	}

@@ -115,7 +115,7 @@ func (d *assignment) detail(s *stage) string {
 	case d.keptFor != 0 && d.keptFor != s.Job.ID():
 		text += fmt.Sprintf("; free slots are collected for %s", d.keptFor)
 	case t.unfit != nil:
-		text += fmt.Sprintf("; bundle %d with %d groups does not fit", t.unfit.ID, len(t.unfit.Groups)) + d.view.Obstacles(t.unfit)
+		text += fmt.Sprintf("; %v with %d groups does not fit", t.unfit.ID, len(t.unfit.Groups)) + d.view.Obstacles(t.unfit)
 	}
 	return text
 }

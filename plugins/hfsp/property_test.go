@@ -110,19 +110,19 @@ func (o *observer) judge(d scheduler.Decisions) {
 	for _, x := range d.Launch {
 		b := o.view.Bundle(x.Bundle)
 		if once[b.ID] || !b.Launchable() {
-			o.t.Errorf("bundle %d is launched twice, or is not ready", b.ID)
+			o.t.Errorf("%v is launched twice, or is not ready", b.ID)
 		}
 		once[b.ID] = true
 		for i, id := range x.Launchers {
 			if !o.view.TakeFor(o.view.Launcher(id), b, &b.Groups[i]) {
-				o.t.Errorf("bundle %d does not fit on launcher %d", b.ID, id)
+				o.t.Errorf("%v does not fit on launcher %d", b.ID, id)
 			}
 		}
 	}
 	for b := range o.view.Ready() {
 		mark := o.view.Mark()
 		if where, ok := o.view.Fit(b); ok && !once[b.ID] {
-			o.t.Errorf("bundle %d of %s could run on %v, and does not", b.ID, b.Job.ID(), where)
+			o.t.Errorf("%v of %s could run on %v, and does not", b.ID, b.Job.ID(), where)
 		}
 		o.view.Undo(mark)
 	}

@@ -118,10 +118,10 @@ func (d *assignment) detail(w waiting) string {
 		return fmt.Sprintf("%d free %s slots are %s; %s", d.view.FreeSlots(w.kind), w.kind, c.kept, has)
 	case d.collectedFor(c, w.kind) != nil:
 		b := d.collectedFor(c, w.kind)
-		return fmt.Sprintf("%d free %s slots are collected for bundle %d of %s; %s", d.kept.Slots(w.kind), w.kind, b.ID, b.Job.ID(), has)
+		return fmt.Sprintf("%d free %s slots are collected for %v of %s; %s", d.kept.Slots(w.kind), w.kind, b.ID, b.Job.ID(), has)
 	case w.reason == scheduler.WaitHeld:
 		b := d.waitsBesideHeld(c, w.kind)
-		return fmt.Sprintf("of the free slots some are held for %s, which is between its stages, and others are collected for bundle %d of %s; %s", d.keepFor, b.ID, b.Job.ID(), has)
+		return fmt.Sprintf("of the free slots some are held for %s, which is between its stages, and others are collected for %v of %s; %s", d.keepFor, b.ID, b.Job.ID(), has)
 	case d.misfit(c, w.kind):
 		return d.unfit(c.unfit, w.kind)
 	case w.reason == scheduler.WaitAtLimit:
@@ -137,7 +137,7 @@ func (d *assignment) unfit(b *view.Bundle, kind scheduler.SlotKind) string {
 		slots += b.Groups[i].Slots
 		memory += b.Groups[i].Memory
 	}
-	return fmt.Sprintf("bundle %d needs %d slots and %d MiB of memory for its %d groups; %d %s slots are free",
+	return fmt.Sprintf("%v needs %d slots and %d MiB of memory for its %d groups; %d %s slots are free",
 		b.ID, slots, memory>>20, len(b.Groups), d.view.FreeSlots(kind), kind) + d.view.Obstacles(b)
 }
 

@@ -73,14 +73,14 @@ func ExampleTaskScheduler() {
 		Offers: []scheduler.Offer{{Launcher: 1, Free: slots}},
 	})
 	for _, l := range d.Launch {
-		fmt.Println("bundle", l.Bundle, "on launchers", l.Launchers)
+		fmt.Println(l.Bundle, "on launchers", l.Launchers)
 	}
 	fmt.Println(err)
 	why, _ := p.Explain(7)
 	fmt.Println(why.Reason)
 	// Output:
-	// bundle 10 on launchers [1]
-	// bundle 11 on launchers [1]
+	// bundle-10 on launchers [1]
+	// bundle-11 on launchers [1]
 	// <nil>
 	// no free capacity
 }
@@ -93,9 +93,9 @@ func ExamplePreempt() {
 		For: 7, Bundle: 12, Placement: []scheduler.LauncherID{1, 1},
 	}}}
 	p := d.Preempt[0]
-	fmt.Printf("%s of attempts %v for bundle %d of %s\n", p.Mode, p.Victims, p.Bundle, p.For)
+	fmt.Printf("%s of attempts %v for %v of %s\n", p.Mode, p.Victims, p.Bundle, p.For)
 	// Output:
-	// soft kill of attempts [attempt-41 attempt-42] for bundle 12 of job-7
+	// soft kill of attempts [attempt-41 attempt-42] for bundle-12 of job-7
 }
 
 // Each decision has one outcome, in the next round. One that is refused changed
@@ -108,15 +108,15 @@ func ExampleOutcome() {
 		switch e := e.(type) {
 		case scheduler.Outcome:
 			if e.Accepted {
-				fmt.Println(e.Kind, "of bundle", e.Launch.Bundle, "became attempts", e.Attempts)
+				fmt.Println(e.Kind, "of", e.Launch.Bundle, "became attempts", e.Attempts)
 			} else {
-				fmt.Println(e.Kind, "of bundle", e.Launch.Bundle, "was refused:", e.Reason)
+				fmt.Println(e.Kind, "of", e.Launch.Bundle, "was refused:", e.Reason)
 			}
 		}
 	}
 	// Output:
-	// launch of bundle 10 became attempts [attempt-41]
-	// launch of bundle 11 was refused: no capacity
+	// launch of bundle-10 became attempts [attempt-41]
+	// launch of bundle-11 was refused: no capacity
 }
 
 // What is wrong with settings is told with its file and line.

@@ -37,8 +37,10 @@ func ParseJobID(s string) (JobID, error) {
 	return JobID(n), nil
 }
 
+// The words before the numbers of ids.
 const (
 	jobPrefix     = "job-"
+	bundlePrefix  = "bundle-"
 	attemptPrefix = "attempt-"
 )
 
@@ -57,6 +59,9 @@ type StageID uint32
 
 // BundleID names a bundle; unique over the life of a manager. Zero is none.
 type BundleID uint64
+
+// String returns the form people see, such as "bundle-7".
+func (b BundleID) String() string { return bundlePrefix + strconv.FormatUint(uint64(b), 10) }
 
 // AttemptID names one try at running a group; unique over the life of a
 // manager. Zero is none.

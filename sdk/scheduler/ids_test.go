@@ -12,6 +12,9 @@ func TestIDsSayWhatTheyAre(t *testing.T) {
 			t.Errorf("%v: %v", a, err)
 		}
 	}
+	if b := BundleID(7).String(); b != "bundle-7" {
+		t.Errorf("a bundle is shown as %q", b)
+	}
 	for _, s := range []string{"", "12", "0", "job-", "job-0", "job-012", "job-+1", "job-18446744073709551616", "job-1 ", "Job-1", "attempt-", "attempt-0", "attempt-x"} {
 		if j, err := ParseJobID(s); err == nil {
 			t.Errorf("%q is %v", s, j)

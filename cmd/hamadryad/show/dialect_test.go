@@ -34,6 +34,8 @@ func samples(t *testing.T) map[string]func(*Printer) error {
 	launcher := &wire.LauncherStatus{
 		Name: "l1", Host: "h1", State: "excluded", Slots: []*wire.Slots{{Kind: "map", Count: 2}}, Free: []*wire.Slots{{Kind: "map", Count: 1}}, Memory: 1 << 40,
 		Joined: moment, Heard: moment, ExcludedUntil: moment, ExcludedFor: []uint64{7}, HttpAddress: "h1:7073",
+		Attempts: []*wire.LauncherAttempt{{Job: 7, JobName: "a", Attempt: 9, Stage: "map", State: "running", Since: moment}}, AttemptsLeftOut: 2,
+		Ended: []*wire.LauncherAttempt{{Job: 8, Attempt: 7, Index: -1, State: "failed", Since: moment}},
 	}
 	told, err := proto.Marshal(statusOf(t))
 	if err != nil {

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -9,6 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Launchers lists launchers, and how busy their machines are.
@@ -56,6 +58,31 @@ func (c *Printer) LauncherDetails(list []*wire.LauncherStatus) error {
 			fmt.Fprintln(c.Out)
 		}
 		c.launcher(l)
+		if err := c.attemptsThere(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attemptsThere lists a launcher's attempts: those that live, then those that ended last.
+func (c *Printer) attemptsThere(l *wire.LauncherStatus) error {
+	if len(l.Attempts)+len(l.Ended) > 0 {
+		fmt.Fprintln(c.Out)
+		t := c.table("ATTEMPT", "JOB", "NAME", "STAGE", "STATE", "SINCE")
+		for _, a := range slices.Concat(l.Attempts, l.Ended) {
+			stage := orDash(a.Stage)
+			if a.Index >= 0 {
+				stage = fmt.Sprintf("%s/%d", stage, a.Index)
+			}
+			t.row(scheduler.AttemptID(a.Attempt).String(), scheduler.JobID(a.Job).String(), orDash(a.JobName), stage, a.State, ago(a.Since))
+		}
+		if err := t.end(); err != nil {
+			return err
+		}
+	}
+	if n := l.AttemptsLeftOut; n > 0 {
+		fmt.Fprintf(c.Out, "%s more live there: not shown, or of jobs that you may not look at\n", count(n)+" attempts")
 	}
 	return nil
 }

@@ -150,7 +150,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 		}
 	}
 	newer := strings.Replace(d.token("l8").String(), Prefix+tokenVersion, Prefix+"3", 1)
-	if _, err := ParseToken(newer); err == nil || !strings.Contains(err.Error(), `of version "3", and this program reads version 2: use the version`) {
+	if _, err := ParseToken(newer); err == nil || !strings.Contains(err.Error(), `of version "3", and this program reads version 2: use the version of Hamadryad`) {
 		t.Errorf("newer: %v", err)
 	}
 	late := d.token("l7")

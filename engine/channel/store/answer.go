@@ -89,7 +89,7 @@ func codeOf(err error) uint32 {
 // refuse says no and why, to the peer and in the log.
 func (a *answer) refuse(r request, code uint32, text string) error {
 	a.server.log().Warn("store refuses a request", "peer", a.conn.RemoteAddr().String(),
-		"job", r.Job.String(), "attempt", uint64(r.Attempt), "channel", r.Channel, "partition", r.partition, "reason", text)
+		"job", r.Job.String(), "attempt", r.Attempt.String(), "channel", r.Channel, "partition", r.partition, "reason", text)
 	a.buf = control.Append(a.buf[:0], msgNo, noBody(code, text))
 	_, err := a.conn.Write(a.buf)
 	return err

@@ -41,7 +41,7 @@ type Key struct {
 
 // String is the form for logs and errors.
 func (k Key) String() string {
-	return fmt.Sprintf("channel %q of attempt %d of %v", k.Channel, k.Attempt, k.Job)
+	return fmt.Sprintf("channel %q of attempt-%d of %v", k.Channel, k.Attempt, k.Job)
 }
 
 // request asks for a range of one partition.

@@ -82,7 +82,7 @@ type Key struct {
 
 // String is the form for logs and errors.
 func (k Key) String() string {
-	return fmt.Sprintf("tcp channel %q from node %d to node %d (bundle %d, try %d, %v)", k.Channel, k.From, k.To, k.Bundle, k.Try, k.Job)
+	return fmt.Sprintf("tcp channel %q from node %d to node %d (%v, try %d, %v)", k.Channel, k.From, k.To, k.Bundle, k.Try, k.Job)
 }
 
 // Options of a Listener and of Dial. The zero value is ready to use.

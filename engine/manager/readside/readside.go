@@ -159,7 +159,7 @@ func (v service) Explained(ctx context.Context, j *jobquery.Job) (*wire.JobStatu
 	return j.Status, nil
 }
 
-func (v service) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersReply, error) {
+func (v service) Launchers(ctx context.Context, _ *wire.LaunchersRequest) (*wire.LaunchersReply, error) {
 	list, err := v.model.Launchers(ctx)
 	return &wire.LaunchersReply{Launchers: list}, err
 }

@@ -519,7 +519,9 @@ type Decision struct {
 
 	// Attempt That was to go on, or the first victim, such as attempt-12
 	Attempt *string `json:"attempt,omitempty"`
-	Bundle  *int64  `json:"bundle,omitempty"`
+
+	// Bundle Such as bundle-7
+	Bundle *string `json:"bundle,omitempty"`
 
 	// Count Groups of a launch, victims of a preemption
 	Count  *int    `json:"count,omitempty"`
@@ -1509,6 +1511,9 @@ type ListJobsParams struct {
 	// Name Those whose name has this in it
 	Name *string `form:"name,omitempty" json:"name,omitempty"`
 
+	// Since Those that were submitted at this moment or later
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
 	// Limit How many at most
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
@@ -2149,6 +2154,19 @@ func (siw *ServerInterfaceWrapper) ListJobs(w http.ResponseWriter, r *http.Reque
 			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "name"})
 		} else {
 			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "name", Err: err})
+		}
+		return
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", r.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: "date-time"})
+	if err != nil {
+		var requiredError *runtime.RequiredParameterError
+		if errors.As(err, &requiredError) {
+			siw.ErrorHandlerFunc(w, r, &RequiredParamError{ParamName: "since"})
+		} else {
+			siw.ErrorHandlerFunc(w, r, &InvalidParamFormatError{ParamName: "since", Err: err})
 		}
 		return
 	}

@@ -126,8 +126,25 @@ func LauncherDetailsOf(l *wire.LauncherStatus) LauncherDetails {
 		Running: x.Running, Suspended: x.Suspended, Version: x.Version, CPU: x.CPU, MemoryUsed: x.MemoryUsed, ExcludedUntil: x.ExcludedUntil, ExcludedFor: x.ExcludedFor,
 		Incarnation: Pointer(int64(l.Incarnation)), HTTPAddress: Pointer(l.HttpAddress), DataAddress: Pointer(l.DataAddress),
 		Joined: TimeOf(scheduler.Time(l.Joined)), Heard: TimeOf(scheduler.Time(l.Heard)),
-		Attempts: []LauncherAttempt{}, Ended: []LauncherAttempt{}, Problems: wrongWith(l),
+		Attempts: launcherAttempts(l.Attempts), AttemptsLeftOut: int(l.AttemptsLeftOut), Ended: launcherAttempts(l.Ended), Problems: wrongWith(l),
 	}
+}
+
+// launcherAttempts are attempts as their launcher lists them.
+func launcherAttempts(all []*wire.LauncherAttempt) []LauncherAttempt {
+	list := []LauncherAttempt{}
+	for _, a := range all {
+		x := LauncherAttempt{
+			Job: scheduler.JobID(a.Job).String(), JobName: a.JobName, ID: scheduler.AttemptID(a.Attempt).String(), Stage: Pointer(a.Stage),
+			State: AttemptState(a.State), Since: TimeOf(scheduler.Time(a.Since)),
+		}
+		if a.Index >= 0 {
+			index := int(a.Index) // 0, too
+			x.Index = &index
+		}
+		list = append(list, x)
+	}
+	return list
 }
 
 // wrongWith says what is wrong with a launcher.

@@ -28,7 +28,7 @@ var File_engine_wire_rpc_rpc_proto protoreflect.FileDescriptor
 
 const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\n" +
-	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto2\xc5\r\n" +
+	"\x19engine/wire/rpc/rpc.proto\x12\x13hamadryad.engine.v1\x1a\x15engine/wire/api.proto\x1a\x1aengine/wire/launcher.proto2\xd0\r\n" +
 	"\aManager\x12Q\n" +
 	"\aPrepare\x12#.hamadryad.engine.v1.PrepareRequest\x1a!.hamadryad.engine.v1.PrepareReply\x12N\n" +
 	"\x06Submit\x12\".hamadryad.engine.v1.SubmitRequest\x1a .hamadryad.engine.v1.SubmitReply\x12J\n" +
@@ -38,8 +38,8 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\x04Jobs\x12 .hamadryad.engine.v1.JobsRequest\x1a\x1e.hamadryad.engine.v1.JobsReply\x12L\n" +
 	"\x06Status\x12\".hamadryad.engine.v1.StatusRequest\x1a\x1e.hamadryad.engine.v1.JobStatus\x12?\n" +
 	"\x04Kill\x12\x1b.hamadryad.engine.v1.JobRef\x1a\x1a.hamadryad.engine.v1.Empty\x12H\n" +
-	"\x06Update\x12\".hamadryad.engine.v1.UpdateRequest\x1a\x1a.hamadryad.engine.v1.Empty\x12L\n" +
-	"\tLaunchers\x12\x1a.hamadryad.engine.v1.Empty\x1a#.hamadryad.engine.v1.LaunchersReply\x12F\n" +
+	"\x06Update\x12\".hamadryad.engine.v1.UpdateRequest\x1a\x1a.hamadryad.engine.v1.Empty\x12W\n" +
+	"\tLaunchers\x12%.hamadryad.engine.v1.LaunchersRequest\x1a#.hamadryad.engine.v1.LaunchersReply\x12F\n" +
 	"\x05Drain\x12!.hamadryad.engine.v1.DrainRequest\x1a\x1a.hamadryad.engine.v1.Empty\x12I\n" +
 	"\x04Logs\x12 .hamadryad.engine.v1.LogsRequest\x1a\x1d.hamadryad.engine.v1.LogChunk0\x01\x12L\n" +
 	"\x06Policy\x12 .hamadryad.engine.v1.PolicyQuery\x1a .hamadryad.engine.v1.PolicyReply\x12N\n" +
@@ -62,47 +62,48 @@ const file_engine_wire_rpc_rpc_proto_rawDesc = "" +
 	"\aServing\x12\x1a.hamadryad.engine.v1.Empty\x1a!.hamadryad.engine.v1.ServingReplyB0Z.github.com/hamadryad/hamadryad/engine/wire/rpcb\x06proto3"
 
 var file_engine_wire_rpc_rpc_proto_goTypes = []any{
-	(*wire.PrepareRequest)(nil),  // 0: hamadryad.engine.v1.PrepareRequest
-	(*wire.SubmitRequest)(nil),   // 1: hamadryad.engine.v1.SubmitRequest
-	(*wire.BlobQuery)(nil),       // 2: hamadryad.engine.v1.BlobQuery
-	(*wire.BlobChunk)(nil),       // 3: hamadryad.engine.v1.BlobChunk
-	(*wire.StatusRequest)(nil),   // 4: hamadryad.engine.v1.StatusRequest
-	(*wire.JobsRequest)(nil),     // 5: hamadryad.engine.v1.JobsRequest
-	(*wire.JobRef)(nil),          // 6: hamadryad.engine.v1.JobRef
-	(*wire.UpdateRequest)(nil),   // 7: hamadryad.engine.v1.UpdateRequest
-	(*wire.Empty)(nil),           // 8: hamadryad.engine.v1.Empty
-	(*wire.DrainRequest)(nil),    // 9: hamadryad.engine.v1.DrainRequest
-	(*wire.LogsRequest)(nil),     // 10: hamadryad.engine.v1.LogsRequest
-	(*wire.PolicyQuery)(nil),     // 11: hamadryad.engine.v1.PolicyQuery
-	(*wire.PageRequest)(nil),     // 12: hamadryad.engine.v1.PageRequest
-	(*wire.ReloadRequest)(nil),   // 13: hamadryad.engine.v1.ReloadRequest
-	(*wire.SettingsText)(nil),    // 14: hamadryad.engine.v1.SettingsText
-	(*wire.ApplyRequest)(nil),    // 15: hamadryad.engine.v1.ApplyRequest
-	(*wire.VersionsRequest)(nil), // 16: hamadryad.engine.v1.VersionsRequest
-	(*wire.AuditRequest)(nil),    // 17: hamadryad.engine.v1.AuditRequest
-	(*wire.AccessRequest)(nil),   // 18: hamadryad.engine.v1.AccessRequest
-	(*wire.FromLauncher)(nil),    // 19: hamadryad.engine.v1.FromLauncher
-	(*wire.LogTails)(nil),        // 20: hamadryad.engine.v1.LogTails
-	(*wire.LookQuery)(nil),       // 21: hamadryad.engine.v1.LookQuery
-	(*wire.PrepareReply)(nil),    // 22: hamadryad.engine.v1.PrepareReply
-	(*wire.SubmitReply)(nil),     // 23: hamadryad.engine.v1.SubmitReply
-	(*wire.BlobAnswer)(nil),      // 24: hamadryad.engine.v1.BlobAnswer
-	(*wire.JobStatus)(nil),       // 25: hamadryad.engine.v1.JobStatus
-	(*wire.JobsReply)(nil),       // 26: hamadryad.engine.v1.JobsReply
-	(*wire.LaunchersReply)(nil),  // 27: hamadryad.engine.v1.LaunchersReply
-	(*wire.LogChunk)(nil),        // 28: hamadryad.engine.v1.LogChunk
-	(*wire.PolicyReply)(nil),     // 29: hamadryad.engine.v1.PolicyReply
-	(*wire.PageReply)(nil),       // 30: hamadryad.engine.v1.PageReply
-	(*wire.SettingsReply)(nil),   // 31: hamadryad.engine.v1.SettingsReply
-	(*wire.SettingsDiff)(nil),    // 32: hamadryad.engine.v1.SettingsDiff
-	(*wire.SettingsVersion)(nil), // 33: hamadryad.engine.v1.SettingsVersion
-	(*wire.VersionsReply)(nil),   // 34: hamadryad.engine.v1.VersionsReply
-	(*wire.AuditReply)(nil),      // 35: hamadryad.engine.v1.AuditReply
-	(*wire.PagesReply)(nil),      // 36: hamadryad.engine.v1.PagesReply
-	(*wire.AccessReply)(nil),     // 37: hamadryad.engine.v1.AccessReply
-	(*wire.ToLauncher)(nil),      // 38: hamadryad.engine.v1.ToLauncher
-	(*wire.LookAnswer)(nil),      // 39: hamadryad.engine.v1.LookAnswer
-	(*wire.ServingReply)(nil),    // 40: hamadryad.engine.v1.ServingReply
+	(*wire.PrepareRequest)(nil),   // 0: hamadryad.engine.v1.PrepareRequest
+	(*wire.SubmitRequest)(nil),    // 1: hamadryad.engine.v1.SubmitRequest
+	(*wire.BlobQuery)(nil),        // 2: hamadryad.engine.v1.BlobQuery
+	(*wire.BlobChunk)(nil),        // 3: hamadryad.engine.v1.BlobChunk
+	(*wire.StatusRequest)(nil),    // 4: hamadryad.engine.v1.StatusRequest
+	(*wire.JobsRequest)(nil),      // 5: hamadryad.engine.v1.JobsRequest
+	(*wire.JobRef)(nil),           // 6: hamadryad.engine.v1.JobRef
+	(*wire.UpdateRequest)(nil),    // 7: hamadryad.engine.v1.UpdateRequest
+	(*wire.LaunchersRequest)(nil), // 8: hamadryad.engine.v1.LaunchersRequest
+	(*wire.DrainRequest)(nil),     // 9: hamadryad.engine.v1.DrainRequest
+	(*wire.LogsRequest)(nil),      // 10: hamadryad.engine.v1.LogsRequest
+	(*wire.PolicyQuery)(nil),      // 11: hamadryad.engine.v1.PolicyQuery
+	(*wire.PageRequest)(nil),      // 12: hamadryad.engine.v1.PageRequest
+	(*wire.ReloadRequest)(nil),    // 13: hamadryad.engine.v1.ReloadRequest
+	(*wire.Empty)(nil),            // 14: hamadryad.engine.v1.Empty
+	(*wire.SettingsText)(nil),     // 15: hamadryad.engine.v1.SettingsText
+	(*wire.ApplyRequest)(nil),     // 16: hamadryad.engine.v1.ApplyRequest
+	(*wire.VersionsRequest)(nil),  // 17: hamadryad.engine.v1.VersionsRequest
+	(*wire.AuditRequest)(nil),     // 18: hamadryad.engine.v1.AuditRequest
+	(*wire.AccessRequest)(nil),    // 19: hamadryad.engine.v1.AccessRequest
+	(*wire.FromLauncher)(nil),     // 20: hamadryad.engine.v1.FromLauncher
+	(*wire.LogTails)(nil),         // 21: hamadryad.engine.v1.LogTails
+	(*wire.LookQuery)(nil),        // 22: hamadryad.engine.v1.LookQuery
+	(*wire.PrepareReply)(nil),     // 23: hamadryad.engine.v1.PrepareReply
+	(*wire.SubmitReply)(nil),      // 24: hamadryad.engine.v1.SubmitReply
+	(*wire.BlobAnswer)(nil),       // 25: hamadryad.engine.v1.BlobAnswer
+	(*wire.JobStatus)(nil),        // 26: hamadryad.engine.v1.JobStatus
+	(*wire.JobsReply)(nil),        // 27: hamadryad.engine.v1.JobsReply
+	(*wire.LaunchersReply)(nil),   // 28: hamadryad.engine.v1.LaunchersReply
+	(*wire.LogChunk)(nil),         // 29: hamadryad.engine.v1.LogChunk
+	(*wire.PolicyReply)(nil),      // 30: hamadryad.engine.v1.PolicyReply
+	(*wire.PageReply)(nil),        // 31: hamadryad.engine.v1.PageReply
+	(*wire.SettingsReply)(nil),    // 32: hamadryad.engine.v1.SettingsReply
+	(*wire.SettingsDiff)(nil),     // 33: hamadryad.engine.v1.SettingsDiff
+	(*wire.SettingsVersion)(nil),  // 34: hamadryad.engine.v1.SettingsVersion
+	(*wire.VersionsReply)(nil),    // 35: hamadryad.engine.v1.VersionsReply
+	(*wire.AuditReply)(nil),       // 36: hamadryad.engine.v1.AuditReply
+	(*wire.PagesReply)(nil),       // 37: hamadryad.engine.v1.PagesReply
+	(*wire.AccessReply)(nil),      // 38: hamadryad.engine.v1.AccessReply
+	(*wire.ToLauncher)(nil),       // 39: hamadryad.engine.v1.ToLauncher
+	(*wire.LookAnswer)(nil),       // 40: hamadryad.engine.v1.LookAnswer
+	(*wire.ServingReply)(nil),     // 41: hamadryad.engine.v1.ServingReply
 }
 var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	0,  // 0: hamadryad.engine.v1.Manager.Prepare:input_type -> hamadryad.engine.v1.PrepareRequest
@@ -114,51 +115,51 @@ var file_engine_wire_rpc_rpc_proto_depIdxs = []int32{
 	4,  // 6: hamadryad.engine.v1.Manager.Status:input_type -> hamadryad.engine.v1.StatusRequest
 	6,  // 7: hamadryad.engine.v1.Manager.Kill:input_type -> hamadryad.engine.v1.JobRef
 	7,  // 8: hamadryad.engine.v1.Manager.Update:input_type -> hamadryad.engine.v1.UpdateRequest
-	8,  // 9: hamadryad.engine.v1.Manager.Launchers:input_type -> hamadryad.engine.v1.Empty
+	8,  // 9: hamadryad.engine.v1.Manager.Launchers:input_type -> hamadryad.engine.v1.LaunchersRequest
 	9,  // 10: hamadryad.engine.v1.Manager.Drain:input_type -> hamadryad.engine.v1.DrainRequest
 	10, // 11: hamadryad.engine.v1.Manager.Logs:input_type -> hamadryad.engine.v1.LogsRequest
 	11, // 12: hamadryad.engine.v1.Manager.Policy:input_type -> hamadryad.engine.v1.PolicyQuery
 	12, // 13: hamadryad.engine.v1.Manager.PolicyPage:input_type -> hamadryad.engine.v1.PageRequest
 	13, // 14: hamadryad.engine.v1.Manager.ReloadPolicy:input_type -> hamadryad.engine.v1.ReloadRequest
-	8,  // 15: hamadryad.engine.v1.Manager.Settings:input_type -> hamadryad.engine.v1.Empty
-	14, // 16: hamadryad.engine.v1.Manager.DiffSettings:input_type -> hamadryad.engine.v1.SettingsText
-	15, // 17: hamadryad.engine.v1.Manager.ApplySettings:input_type -> hamadryad.engine.v1.ApplyRequest
-	16, // 18: hamadryad.engine.v1.Manager.SettingsVersions:input_type -> hamadryad.engine.v1.VersionsRequest
-	17, // 19: hamadryad.engine.v1.Manager.Audit:input_type -> hamadryad.engine.v1.AuditRequest
-	8,  // 20: hamadryad.engine.v1.Manager.Pages:input_type -> hamadryad.engine.v1.Empty
-	18, // 21: hamadryad.engine.v1.Manager.Access:input_type -> hamadryad.engine.v1.AccessRequest
-	19, // 22: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
+	14, // 15: hamadryad.engine.v1.Manager.Settings:input_type -> hamadryad.engine.v1.Empty
+	15, // 16: hamadryad.engine.v1.Manager.DiffSettings:input_type -> hamadryad.engine.v1.SettingsText
+	16, // 17: hamadryad.engine.v1.Manager.ApplySettings:input_type -> hamadryad.engine.v1.ApplyRequest
+	17, // 18: hamadryad.engine.v1.Manager.SettingsVersions:input_type -> hamadryad.engine.v1.VersionsRequest
+	18, // 19: hamadryad.engine.v1.Manager.Audit:input_type -> hamadryad.engine.v1.AuditRequest
+	14, // 20: hamadryad.engine.v1.Manager.Pages:input_type -> hamadryad.engine.v1.Empty
+	19, // 21: hamadryad.engine.v1.Manager.Access:input_type -> hamadryad.engine.v1.AccessRequest
+	20, // 22: hamadryad.engine.v1.Launchers.Connect:input_type -> hamadryad.engine.v1.FromLauncher
 	2,  // 23: hamadryad.engine.v1.Launchers.FetchBlob:input_type -> hamadryad.engine.v1.BlobQuery
-	20, // 24: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
-	21, // 25: hamadryad.engine.v1.Launchers.MayLook:input_type -> hamadryad.engine.v1.LookQuery
-	8,  // 26: hamadryad.engine.v1.Managers.Serving:input_type -> hamadryad.engine.v1.Empty
-	22, // 27: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
-	23, // 28: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
-	24, // 29: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
-	8,  // 30: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
-	25, // 31: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
-	26, // 32: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
-	25, // 33: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
-	8,  // 34: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
-	8,  // 35: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
-	27, // 36: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
-	8,  // 37: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
-	28, // 38: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
-	29, // 39: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
-	30, // 40: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
-	29, // 41: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
-	31, // 42: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
-	32, // 43: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
-	33, // 44: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
-	34, // 45: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
-	35, // 46: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
-	36, // 47: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
-	37, // 48: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
-	38, // 49: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
+	21, // 24: hamadryad.engine.v1.Launchers.KeepTails:input_type -> hamadryad.engine.v1.LogTails
+	22, // 25: hamadryad.engine.v1.Launchers.MayLook:input_type -> hamadryad.engine.v1.LookQuery
+	14, // 26: hamadryad.engine.v1.Managers.Serving:input_type -> hamadryad.engine.v1.Empty
+	23, // 27: hamadryad.engine.v1.Manager.Prepare:output_type -> hamadryad.engine.v1.PrepareReply
+	24, // 28: hamadryad.engine.v1.Manager.Submit:output_type -> hamadryad.engine.v1.SubmitReply
+	25, // 29: hamadryad.engine.v1.Manager.HasBlob:output_type -> hamadryad.engine.v1.BlobAnswer
+	14, // 30: hamadryad.engine.v1.Manager.PutBlob:output_type -> hamadryad.engine.v1.Empty
+	26, // 31: hamadryad.engine.v1.Manager.Watch:output_type -> hamadryad.engine.v1.JobStatus
+	27, // 32: hamadryad.engine.v1.Manager.Jobs:output_type -> hamadryad.engine.v1.JobsReply
+	26, // 33: hamadryad.engine.v1.Manager.Status:output_type -> hamadryad.engine.v1.JobStatus
+	14, // 34: hamadryad.engine.v1.Manager.Kill:output_type -> hamadryad.engine.v1.Empty
+	14, // 35: hamadryad.engine.v1.Manager.Update:output_type -> hamadryad.engine.v1.Empty
+	28, // 36: hamadryad.engine.v1.Manager.Launchers:output_type -> hamadryad.engine.v1.LaunchersReply
+	14, // 37: hamadryad.engine.v1.Manager.Drain:output_type -> hamadryad.engine.v1.Empty
+	29, // 38: hamadryad.engine.v1.Manager.Logs:output_type -> hamadryad.engine.v1.LogChunk
+	30, // 39: hamadryad.engine.v1.Manager.Policy:output_type -> hamadryad.engine.v1.PolicyReply
+	31, // 40: hamadryad.engine.v1.Manager.PolicyPage:output_type -> hamadryad.engine.v1.PageReply
+	30, // 41: hamadryad.engine.v1.Manager.ReloadPolicy:output_type -> hamadryad.engine.v1.PolicyReply
+	32, // 42: hamadryad.engine.v1.Manager.Settings:output_type -> hamadryad.engine.v1.SettingsReply
+	33, // 43: hamadryad.engine.v1.Manager.DiffSettings:output_type -> hamadryad.engine.v1.SettingsDiff
+	34, // 44: hamadryad.engine.v1.Manager.ApplySettings:output_type -> hamadryad.engine.v1.SettingsVersion
+	35, // 45: hamadryad.engine.v1.Manager.SettingsVersions:output_type -> hamadryad.engine.v1.VersionsReply
+	36, // 46: hamadryad.engine.v1.Manager.Audit:output_type -> hamadryad.engine.v1.AuditReply
+	37, // 47: hamadryad.engine.v1.Manager.Pages:output_type -> hamadryad.engine.v1.PagesReply
+	38, // 48: hamadryad.engine.v1.Manager.Access:output_type -> hamadryad.engine.v1.AccessReply
+	39, // 49: hamadryad.engine.v1.Launchers.Connect:output_type -> hamadryad.engine.v1.ToLauncher
 	3,  // 50: hamadryad.engine.v1.Launchers.FetchBlob:output_type -> hamadryad.engine.v1.BlobChunk
-	8,  // 51: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
-	39, // 52: hamadryad.engine.v1.Launchers.MayLook:output_type -> hamadryad.engine.v1.LookAnswer
-	40, // 53: hamadryad.engine.v1.Managers.Serving:output_type -> hamadryad.engine.v1.ServingReply
+	14, // 51: hamadryad.engine.v1.Launchers.KeepTails:output_type -> hamadryad.engine.v1.Empty
+	40, // 52: hamadryad.engine.v1.Launchers.MayLook:output_type -> hamadryad.engine.v1.LookAnswer
+	41, // 53: hamadryad.engine.v1.Managers.Serving:output_type -> hamadryad.engine.v1.ServingReply
 	27, // [27:54] is the sub-list for method output_type
 	0,  // [0:27] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name

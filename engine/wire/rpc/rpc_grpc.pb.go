@@ -64,7 +64,7 @@ type ManagerClient interface {
 	Status(ctx context.Context, in *wire.StatusRequest, opts ...grpc.CallOption) (*wire.JobStatus, error)
 	Kill(ctx context.Context, in *wire.JobRef, opts ...grpc.CallOption) (*wire.Empty, error)
 	Update(ctx context.Context, in *wire.UpdateRequest, opts ...grpc.CallOption) (*wire.Empty, error)
-	Launchers(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.LaunchersReply, error)
+	Launchers(ctx context.Context, in *wire.LaunchersRequest, opts ...grpc.CallOption) (*wire.LaunchersReply, error)
 	Drain(ctx context.Context, in *wire.DrainRequest, opts ...grpc.CallOption) (*wire.Empty, error)
 	Logs(ctx context.Context, in *wire.LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[wire.LogChunk], error)
 	Policy(ctx context.Context, in *wire.PolicyQuery, opts ...grpc.CallOption) (*wire.PolicyReply, error)
@@ -199,7 +199,7 @@ func (c *managerClient) Update(ctx context.Context, in *wire.UpdateRequest, opts
 	return out, nil
 }
 
-func (c *managerClient) Launchers(ctx context.Context, in *wire.Empty, opts ...grpc.CallOption) (*wire.LaunchersReply, error) {
+func (c *managerClient) Launchers(ctx context.Context, in *wire.LaunchersRequest, opts ...grpc.CallOption) (*wire.LaunchersReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(wire.LaunchersReply)
 	err := c.cc.Invoke(ctx, Manager_Launchers_FullMethodName, in, out, cOpts...)
@@ -355,7 +355,7 @@ type ManagerServer interface {
 	Status(context.Context, *wire.StatusRequest) (*wire.JobStatus, error)
 	Kill(context.Context, *wire.JobRef) (*wire.Empty, error)
 	Update(context.Context, *wire.UpdateRequest) (*wire.Empty, error)
-	Launchers(context.Context, *wire.Empty) (*wire.LaunchersReply, error)
+	Launchers(context.Context, *wire.LaunchersRequest) (*wire.LaunchersReply, error)
 	Drain(context.Context, *wire.DrainRequest) (*wire.Empty, error)
 	Logs(*wire.LogsRequest, grpc.ServerStreamingServer[wire.LogChunk]) error
 	Policy(context.Context, *wire.PolicyQuery) (*wire.PolicyReply, error)
@@ -415,7 +415,7 @@ func (UnimplementedManagerServer) Kill(context.Context, *wire.JobRef) (*wire.Emp
 func (UnimplementedManagerServer) Update(context.Context, *wire.UpdateRequest) (*wire.Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method Update not implemented")
 }
-func (UnimplementedManagerServer) Launchers(context.Context, *wire.Empty) (*wire.LaunchersReply, error) {
+func (UnimplementedManagerServer) Launchers(context.Context, *wire.LaunchersRequest) (*wire.LaunchersReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Launchers not implemented")
 }
 func (UnimplementedManagerServer) Drain(context.Context, *wire.DrainRequest) (*wire.Empty, error) {
@@ -620,7 +620,7 @@ func _Manager_Update_Handler(srv interface{}, ctx context.Context, dec func(inte
 }
 
 func _Manager_Launchers_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(wire.Empty)
+	in := new(wire.LaunchersRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -632,7 +632,7 @@ func _Manager_Launchers_Handler(srv interface{}, ctx context.Context, dec func(i
 		FullMethod: Manager_Launchers_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ManagerServer).Launchers(ctx, req.(*wire.Empty))
+		return srv.(ManagerServer).Launchers(ctx, req.(*wire.LaunchersRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }

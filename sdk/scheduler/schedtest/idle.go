@@ -62,13 +62,13 @@ func (x *idleSlots) check(r scheduler.Round) {
 	}
 	for _, p := range places {
 		if i := x.since[p]; p.gang != 0 && r.Now.Sub(i.since) > heartbeat {
-			x.found = fmt.Sprintf("round %d: bundle %d of %s, which needs several slots at once, fits whole on what is free and reserved for it, and was not launched for %s; the reason that the policy gave is %q: "+
+			x.found = fmt.Sprintf("round %d: %v of %s, which needs several slots at once, fits whole on what is free and reserved for it, and was not launched for %s; the reason that the policy gave is %q: "+
 				"launch it, or give a reason for which slots stay free (Decisions.Waiting: WaitAtLimit, WaitLocality, WaitBudget or WaitHeld)",
 				r.Number, p.gang, i.last.Job, r.Now.Sub(i.since), i.said)
 			return
 		}
 		if i := x.since[p]; r.Now.Sub(i.since) > heartbeat {
-			x.found = fmt.Sprintf("round %d: a free %s slot of launcher %d idled for %s, though bundle %d of %s fits it; the reason that the policy gave is %q: "+
+			x.found = fmt.Sprintf("round %d: a free %s slot of launcher %d idled for %s, though %v of %s fits it; the reason that the policy gave is %q: "+
 				"launch it, or give a reason for which slots stay free (Decisions.Waiting: WaitAtLimit, WaitLocality, WaitBudget, WaitPreempting or WaitHeld)",
 				r.Number, p.kind, p.launcher, r.Now.Sub(i.since), i.last.Bundle, i.last.Job, i.said)
 			return

@@ -38,7 +38,7 @@ func (as *attempts) snapshotEnds(jobs []*Job, ls *launchers) error {
 				continue
 			}
 			if a.on = ls.enter(a); a.on == nil {
-				return fmt.Errorf("snapshot: attempt %d of %s runs on launcher %d, which is not there", a.ID, j.ID(), a.Launcher)
+				return fmt.Errorf("snapshot: attempt-%d of %s runs on launcher %d, which is not there", a.ID, j.ID(), a.Launcher)
 			}
 		}
 	}
@@ -73,18 +73,18 @@ func (as *attempts) goOn(ids []scheduler.AttemptID) {
 // launched turns a ready bundle, or one of which a second attempt is offered, into assigned attempts.
 func (as *attempts) launched(b *Bundle, e scheduler.Outcome, ls *launchers) error {
 	if !b.Launchable() {
-		return fmt.Errorf("launch of bundle %d of %s, which is %s", b.ID, b.Job.ID(), b.State)
+		return fmt.Errorf("launch of %v of %s, which is %s", b.ID, b.Job.ID(), b.State)
 	}
 	if len(e.Attempts) != len(b.Groups) || len(e.Launch.Launchers) != len(b.Groups) {
-		return fmt.Errorf("launch of bundle %d of %s has %d attempts on %d launchers for %d groups",
+		return fmt.Errorf("launch of %v of %s has %d attempts on %d launchers for %d groups",
 			b.ID, b.Job.ID(), len(e.Attempts), len(e.Launch.Launchers), len(b.Groups))
 	}
 	for i, id := range e.Attempts {
 		if as.byID.Get(id) != nil {
-			return fmt.Errorf("attempt %d exists already", id)
+			return fmt.Errorf("attempt-%d exists already", id)
 		}
 		if l := e.Launch.Launchers[i]; ls.Launcher(l) == nil && !as.starting {
-			return fmt.Errorf("launch of bundle %d of %s on launcher %d, which is not there", b.ID, b.Job.ID(), l)
+			return fmt.Errorf("launch of %v of %s on launcher %d, which is not there", b.ID, b.Job.ID(), l)
 		}
 	}
 	turn, speculative := b.launch()
@@ -113,7 +113,7 @@ func (as *attempts) live(id scheduler.AttemptID) (*Attempt, error) {
 	if a := as.byID.Get(id); a != nil {
 		return a, nil
 	}
-	return nil, fmt.Errorf("attempt %d is not live", id)
+	return nil, fmt.Errorf("attempt-%d is not live", id)
 }
 
 func (as *attempts) attemptStarted(e scheduler.AttemptStarted) error {
@@ -122,10 +122,10 @@ func (as *attempts) attemptStarted(e scheduler.AttemptStarted) error {
 		return err
 	}
 	if a.State != Assigned {
-		return fmt.Errorf("attempt %d started while it is %s", a.ID, a.State)
+		return fmt.Errorf("attempt-%d started while it is %s", a.ID, a.State)
 	}
 	if a.Bundle.ID != e.Bundle || a.Job().ID() != e.Job || a.Group != e.Group || a.Launcher != e.Launcher {
-		return fmt.Errorf("attempt %d started as group %d of bundle %d of %s on launcher %d, but was launched as group %d of bundle %d of %s on launcher %d",
+		return fmt.Errorf("attempt-%d started as group %d of %v of %s on launcher %d, but was launched as group %d of %v of %s on launcher %d",
 			a.ID, e.Group, e.Bundle, e.Job, e.Launcher, a.Group, a.Bundle.ID, a.Job().ID(), a.Launcher)
 	}
 	if a.Speculative != e.Speculative { // a snapshot tells of a second whose first is gone as of a first
@@ -148,7 +148,7 @@ func (as *attempts) phase(e scheduler.AttemptPhase) error {
 		return err
 	}
 	if a.State == Assigned {
-		return fmt.Errorf("attempt %d enters phase %s before it started", a.ID, e.Phase)
+		return fmt.Errorf("attempt-%d enters phase %s before it started", a.ID, e.Phase)
 	}
 	if e.Phase != 0 { // a phase of a later version than this one counts as part of the one before
 		a.Phase, a.PhaseSince = e.Phase, e.At
@@ -171,7 +171,7 @@ func (as *attempts) suspended(e scheduler.AttemptSuspended) error {
 		return err
 	}
 	if a.State != Running {
-		return fmt.Errorf("attempt %d is suspended while it is %s", a.ID, a.State)
+		return fmt.Errorf("attempt-%d is suspended while it is %s", a.ID, a.State)
 	}
 	a.ran = a.Ran(e.At)
 	a.State, a.Since, a.Leaving, a.suspending = Suspended, e.At, 0, false
@@ -185,7 +185,7 @@ func (as *attempts) resumed(e scheduler.AttemptResumed) error {
 		return err
 	}
 	if a.State != Suspended {
-		return fmt.Errorf("attempt %d is resumed while it is %s", a.ID, a.State)
+		return fmt.Errorf("attempt-%d is resumed while it is %s", a.ID, a.State)
 	}
 	a.State, a.Since, a.Resuming = Running, e.At, false
 	a.Bundle.onceOnly()

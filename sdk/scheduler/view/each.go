@@ -23,7 +23,7 @@ func (v *View) Each(assign func(*Launcher) []scheduler.Launch) ([]scheduler.Laun
 			}
 			for _, d := range assign(l) {
 				if b := v.Bundle(d.Bundle); b == nil || !b.Launchable() || given[d.Bundle] {
-					return nil, fmt.Errorf("bundle %d was given to launcher %d and may not be launched (again)", d.Bundle, l.ID)
+					return nil, fmt.Errorf("%v was given to launcher %d and may not be launched (again)", d.Bundle, l.ID)
 				}
 				given[d.Bundle] = true
 				all = append(all, d)

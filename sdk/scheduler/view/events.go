@@ -97,7 +97,7 @@ func (v *View) outcome(e scheduler.Outcome) error {
 	case e.Kind == scheduler.DecisionLaunch:
 		b := v.Bundle(e.Launch.Bundle)
 		if b == nil {
-			return fmt.Errorf("launch of bundle %d, which is not known", e.Launch.Bundle)
+			return fmt.Errorf("launch of %v, which is not known", e.Launch.Bundle)
 		}
 		return v.launched(b, e, &v.launchers)
 	case e.Kind == scheduler.DecisionPreempt:

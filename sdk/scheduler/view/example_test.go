@@ -29,10 +29,10 @@ func Example() {
 		if where, ok := v.Fit(b); ok {
 			fmt.Println("launch", v.Launch(b, where))
 		} else {
-			fmt.Println("bundle", b.ID, "needs", len(b.Groups), "slots at once")
+			fmt.Println(b.ID, "needs", len(b.Groups), "slots at once")
 		}
 	}
 	// Output:
-	// bundle 10 needs 3 slots at once
-	// launch {11 [1]}
+	// bundle-10 needs 3 slots at once
+	// launch {bundle-11 [1]}
 }

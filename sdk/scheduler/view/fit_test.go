@@ -57,7 +57,7 @@ func wantFit(t *testing.T, v *View, b *Bundle, want ...scheduler.LauncherID) {
 	t.Helper()
 	got, ok := v.Fit(b)
 	if !reflect.DeepEqual(got, want) || ok != (want != nil) {
-		t.Errorf("bundle %d: Fit = %v, %t, want %v", b.ID, got, ok, want)
+		t.Errorf("%v: Fit = %v, %t, want %v", b.ID, got, ok, want)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestInconsistentEventNamesItself(t *testing.T) {
 		scheduler.AttemptStarted{Attempt: 5, Job: 1},
 		scheduler.LauncherLost{Launcher: 1},
 	}})
-	if err == nil || !strings.Contains(err.Error(), "round 2, event 0 (scheduler.AttemptStarted): attempt 5") {
+	if err == nil || !strings.Contains(err.Error(), "round 2, event 0 (scheduler.AttemptStarted): attempt-5") {
 		t.Errorf("error %v does not name the event", err)
 	}
 	if after := v.Dump(); after != before {
@@ -352,7 +352,7 @@ func TestWhyNothingFits(t *testing.T) {
 		}
 		wantFit(t, v, b)
 		if got := b.Unfit(); got != want {
-			t.Errorf("bundle %d waits for %v, want %v", b.ID, got, want)
+			t.Errorf("%v waits for %v, want %v", b.ID, got, want)
 		}
 	}
 }

@@ -160,10 +160,10 @@ func (js *jobs) job(id scheduler.JobID) (*Job, error) {
 func (js *jobs) bundle(job scheduler.JobID, id scheduler.BundleID) (*Bundle, error) {
 	b := js.bundles.Get(id)
 	if b == nil {
-		return nil, fmt.Errorf("bundle %d of %s is not known", id, job)
+		return nil, fmt.Errorf("%v of %s is not known", id, job)
 	}
 	if b.Job.ID() != job {
-		return nil, fmt.Errorf("bundle %d is of %s and not of %s", id, b.Job.ID(), job)
+		return nil, fmt.Errorf("%v is of %s and not of %s", id, b.Job.ID(), job)
 	}
 	return b, nil
 }
@@ -174,11 +174,11 @@ func (js *jobs) ready(e scheduler.BundleReady) error {
 		return err
 	}
 	if len(e.Groups) == 0 {
-		return fmt.Errorf("bundle %d of %s has no groups", e.Bundle, e.Job)
+		return fmt.Errorf("%v of %s has no groups", e.Bundle, e.Job)
 	}
 	for _, g := range e.Groups {
 		if int(g.Stage) >= len(j.Counts) {
-			return fmt.Errorf("bundle %d of %s names stage %d of %d", e.Bundle, e.Job, g.Stage, len(j.Counts))
+			return fmt.Errorf("%v of %s names stage %d of %d", e.Bundle, e.Job, g.Stage, len(j.Counts))
 		}
 	}
 	b := js.bundles.Get(e.Bundle)
@@ -188,9 +188,9 @@ func (js *jobs) ready(e scheduler.BundleReady) error {
 		js.bundles.Set(e.Bundle, b)
 		j.bundles = append(j.bundles, b)
 	case b.Job != j:
-		return fmt.Errorf("bundle %d is of %s and not of %s", e.Bundle, b.Job.ID(), e.Job)
+		return fmt.Errorf("%v is of %s and not of %s", e.Bundle, b.Job.ID(), e.Job)
 	case b.State != Waiting:
-		return fmt.Errorf("bundle %d of %s is ready again while it is %s", e.Bundle, e.Job, b.State)
+		return fmt.Errorf("%v of %s is ready again while it is %s", e.Bundle, e.Job, b.State)
 	}
 	b.becomeReady(&e)
 	return nil
@@ -202,7 +202,7 @@ func (js *jobs) withdrawn(e scheduler.BundleWithdrawn) error {
 		return err
 	}
 	if b.State != Ready {
-		return fmt.Errorf("bundle %d of %s is withdrawn while it is %s", e.Bundle, e.Job, b.State)
+		return fmt.Errorf("%v of %s is withdrawn while it is %s", e.Bundle, e.Job, b.State)
 	}
 	b.withdraw()
 	return nil
@@ -214,7 +214,7 @@ func (js *jobs) reopened(e scheduler.BundleReopened) error {
 		return err
 	}
 	if b.State != Finished {
-		return fmt.Errorf("bundle %d of %s is reopened while it is %s", e.Bundle, e.Job, b.State)
+		return fmt.Errorf("%v of %s is reopened while it is %s", e.Bundle, e.Job, b.State)
 	}
 	b.move(Waiting)
 	return nil
@@ -226,7 +226,7 @@ func (js *jobs) speculationOffered(e scheduler.SpeculationOffered) error {
 		return err
 	}
 	if b.State != Launched || b.SpeculationOffered || len(e.Groups) != len(b.Groups) {
-		return fmt.Errorf("bundle %d of %s (%s, %d groups) cannot have a second attempt of %d groups",
+		return fmt.Errorf("%v of %s (%s, %d groups) cannot have a second attempt of %d groups",
 			e.Bundle, e.Job, b.State, len(b.Groups), len(e.Groups))
 	}
 	b.offerSpeculation(&e)

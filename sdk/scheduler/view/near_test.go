@@ -102,7 +102,7 @@ func TestHasNearRoom(t *testing.T) {
 					return !l.Closed() && Locality(l, &b.Groups[0]) == scheduler.NodeLocal
 				})
 				if got := v.HasNear(b); got != near {
-					t.Fatalf("seed %d: bundle %d has a launcher near that is open: %t, want %t", seed, b.ID, got, near)
+					t.Fatalf("seed %d: %v has a launcher near that is open: %t, want %t", seed, b.ID, got, near)
 				}
 			}
 		}

@@ -95,7 +95,7 @@ func (w World) String() string {
 			if a.Speculative {
 				speculative = " speculative"
 			}
-			fmt.Fprintf(&s, "  attempt %d group %d of bundle %d on %d %s%s", a.ID, a.Group, a.Bundle, a.Launcher, a.State, speculative)
+			fmt.Fprintf(&s, "  attempt-%d group %d of %v on %d %s%s", a.ID, a.Group, a.Bundle, a.Launcher, a.State, speculative)
 			if a.Protected != 0 {
 				fmt.Fprintf(&s, " protected until %d", a.Protected)
 			}

@@ -152,7 +152,7 @@ func (in *Inputs) Adopt(r *Reader, id scheduler.AttemptID) error {
 	r.id = id
 	for _, m := range r.missing {
 		if m.conn < 0 || int(m.conn) >= len(in.conns) || len(m.bits) != (in.conns[m.conn].Writers()+63)/64 {
-			return fmt.Errorf("attempt %d misses sources of connection %d, which are not there", id, m.conn)
+			return fmt.Errorf("attempt-%d misses sources of connection %d, which are not there", id, m.conn)
 		}
 		in.waiting[m.conn] = append(in.waiting[m.conn], r)
 	}
@@ -171,11 +171,11 @@ func (in *Inputs) checkWaiting() error {
 			}
 			switch {
 			case i > 0 && waiting[i-1].id >= r.id:
-				return fmt.Errorf("connection %d: attempt %d waits behind attempt %d", conn, r.id, waiting[i-1].id)
+				return fmt.Errorf("connection %d: attempt-%d waits behind attempt-%d", conn, r.id, waiting[i-1].id)
 			case r.missingOf(int32(conn)) == nil:
-				return fmt.Errorf("connection %d: attempt %d waits and misses nothing of it", conn, r.id)
+				return fmt.Errorf("connection %d: attempt-%d waits and misses nothing of it", conn, r.id)
 			case misses != r.misses:
-				return fmt.Errorf("attempt %d misses %d sources, counted as %d", r.id, misses, r.misses)
+				return fmt.Errorf("attempt-%d misses %d sources, counted as %d", r.id, misses, r.misses)
 			}
 		}
 	}

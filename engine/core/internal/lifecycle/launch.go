@@ -12,20 +12,20 @@ import (
 func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
 	b := as.state.Bundles.Get(d.Bundle)
 	if b == nil || b.Last() {
-		return nil, scheduler.UnknownID, fmt.Sprintf("bundle %d is not there", d.Bundle)
+		return nil, scheduler.UnknownID, fmt.Sprintf("%v is not there", d.Bundle)
 	}
 	speculative := b.Phase() == state.BundleRunning && b.SpeculationOffered() != 0
 	if b.Phase() != state.BundleReady && !speculative {
-		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s is %s", b.ID(), b.Job.ID, b.Phase())
+		return nil, scheduler.NotReady, fmt.Sprintf("%v of %s is %s", b.ID(), b.Job.ID, b.Phase())
 	}
 	if b.Job.Phase() == state.JobEnding {
-		return nil, scheduler.NotReady, fmt.Sprintf("%s of bundle %d ends", b.Job.ID, b.ID())
+		return nil, scheduler.NotReady, fmt.Sprintf("%s of %v ends", b.Job.ID, b.ID())
 	}
 	if speculative && (b.Attempts()[0].Granted() || b.Attempts()[0].Stopped() != 0) {
-		return nil, scheduler.NotReady, fmt.Sprintf("bundle %d of %s commits, or is being stopped", b.ID(), b.Job.ID)
+		return nil, scheduler.NotReady, fmt.Sprintf("%v of %s commits, or is being stopped", b.ID(), b.Job.ID)
 	}
 	if len(d.Launchers) != b.Width() {
-		return nil, scheduler.WrongShape, fmt.Sprintf("bundle %d of %s has %d groups and %d launchers were named", b.ID(), b.Job.ID, b.Width(), len(d.Launchers))
+		return nil, scheduler.WrongShape, fmt.Sprintf("%v of %s has %d groups and %d launchers were named", b.ID(), b.Job.ID, b.Width(), len(d.Launchers))
 	}
 	where, rooms := as.where[:0], as.targets[:0]
 	for _, id := range d.Launchers {

@@ -25,7 +25,7 @@ func (as *Attempts) InputLost(a *state.Attempt, m *wire.InputLost) {
 	}
 	if there {
 		p := b.LastCommits()[i]
-		as.state.NoteJob(j, fmt.Sprintf("output of %s (attempt %d) can't be read: %s; it is made again", j.Describe(b, i), p.Attempt, m.Reason))
+		as.state.NoteJob(j, fmt.Sprintf("output of %s (attempt-%d) can't be read: %s; it is made again", j.Describe(b, i), p.Attempt, m.Reason))
 		as.step.LogReported(step.Warn, "a stored output can't be read and is made again", "job", j.ID.String(), "attempt", fmt.Sprint(p.Attempt),
 			"damaged", fmt.Sprint(m.Damaged), "reason", m.Reason)
 		as.step.Stats.OutputsLost++

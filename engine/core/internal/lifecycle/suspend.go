@@ -81,9 +81,9 @@ func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler
 	a := as.state.Attempts.Get(d.Attempt)
 	switch {
 	case a == nil || a.BundleAttempt.Bundle.Last():
-		return nil, scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", d.Attempt)
+		return nil, scheduler.UnknownID, fmt.Sprintf("attempt-%d is not there", d.Attempt)
 	case !a.WaitsForResume() || a.Stop() != nil || a.BundleAttempt.Stopped() != 0:
-		return nil, scheduler.NotSuspended, fmt.Sprintf("attempt %d is not suspended", d.Attempt)
+		return nil, scheduler.NotSuspended, fmt.Sprintf("attempt-%d is not suspended", d.Attempt)
 	}
 	ids, why := as.resumeBundleAttempt(a.BundleAttempt)
 	if why != "" {

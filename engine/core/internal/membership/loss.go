@@ -18,7 +18,7 @@ func (ms *Membership) lookForLoss(l *state.Launcher, m *wire.Join) {
 		ms.noticeLoss(l, fmt.Sprintf("it obeyed a manager of term %d", m.GetTerm()))
 	}
 	if seen := m.GetSeen(); ms.ids.SeenAttempt(seen) {
-		ms.noticeLoss(l, fmt.Sprintf("it was told to start attempt %d", seen))
+		ms.noticeLoss(l, fmt.Sprintf("it was told to start attempt-%d", seen))
 	}
 	for _, id := range m.GetJobs() {
 		if ms.ids.SeenJob(id) {

@@ -27,7 +27,7 @@ func (c *Resources) Allocate(b Bundle, where []*Launcher) string {
 			for _, f := range slices.Backward(undo) {
 				f()
 			}
-			return fmt.Sprintf("group %d of bundle %d needs %d %s slots and %s of memory, and launcher %d (%s) has %d and %s for it",
+			return fmt.Sprintf("group %d of %v needs %d %s slots and %s of memory, and launcher %d (%s) has %d and %s for it",
 				i, b.ID(), d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, haveSlots, Size(haveMemory))
 		}
 		for _, p := range reserved {
@@ -129,9 +129,9 @@ func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) str
 // lacksForResume says what is missing for one that is suspended.
 func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, memory int64) string {
 	if d.Memory == 0 {
-		return fmt.Sprintf("an attempt of bundle %d needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, d.Slots, d.Kind, l.ID, l.Name, slots)
+		return fmt.Sprintf("an attempt of %v needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, d.Slots, d.Kind, l.ID, l.Name, slots)
 	}
-	return fmt.Sprintf("an attempt of bundle %d needs %d %s slots and %s of memory to go on, and launcher %d (%s) has %d and %s for it",
+	return fmt.Sprintf("an attempt of %v needs %d %s slots and %s of memory to go on, and launcher %d (%s) has %d and %s for it",
 		b, d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, slots, Size(memory))
 }
 

@@ -63,7 +63,7 @@ func TestAGangTakesAllOrNothing(t *testing.T) {
 	c.VictimDone(&victim)
 	before := l[0].Offer()
 	g := gang{id: 7, job: 1, width: 2, demand: mapSlots(2, 20)}
-	if why, want := c.Allocate(g, l), "group 1 of bundle 7 needs 2 map slots and 20 B of memory, and launcher 2 (l2) has 1 and 10 B for it"; why != want {
+	if why, want := c.Allocate(g, l), "group 1 of bundle-7 needs 2 map slots and 20 B of memory, and launcher 2 (l2) has 1 and 10 B for it"; why != want {
 		t.Errorf("told: %s\nwant: %s", why, want)
 	}
 	if got := l[0].Offer(); !sameOffer(got, before) || len(got.Reserved) != 1 || got.Memory != 10 {
@@ -319,18 +319,18 @@ func (w *world) goOn(t *rapid.T) {
 		fits = fits && w.fitsMemory(l, n, b)
 	}
 	if could, took := w.c.FitsForResume(b, list, nil), w.c.TakeForResume(b, list) == ""; could != fits || took != fits {
-		t.Fatalf("%v is kept for bundle %d, %v is free, and %v needed: it fits: %t, and it was taken: %t", kept, b, free, needed, could, took)
+		t.Fatalf("%v is kept for %v, %v is free, and %v needed: it fits: %t, and it was taken: %t", kept, b, free, needed, could, took)
 	}
 	for at, n := range needed {
 		if want := free[at] - max(0, n-kept[at]); fits && at.on.Free().Of(at.kind) != want {
-			t.Fatalf("%v was kept for bundle %d, %v was free, %v needed, and %d are free now, not %d", kept, b, free, needed, at.on.Free().Of(at.kind), want)
+			t.Fatalf("%v was kept for %v, %v was free, %v needed, and %d are free now, not %d", kept, b, free, needed, at.on.Free().Of(at.kind), want)
 		}
 	}
 	if fits && len(list) > 0 {
 		w.c.ReleaseForBundle(b)
 		for _, l := range w.all {
 			if l.ReservedAlone(b, "map")+l.ReservedAlone(b, "reduce") > 0 {
-				t.Fatalf("something is kept for bundle %d that goes on", b)
+				t.Fatalf("something is kept for %v that goes on", b)
 			}
 		}
 	}

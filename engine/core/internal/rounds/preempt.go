@@ -94,7 +94,7 @@ func (pr *Preemption) victims(d scheduler.Preempt) ([]*state.BundleAttempt, sche
 	for _, id := range d.Victims {
 		a := pr.state.Attempts.Get(id)
 		if a == nil || a.BundleAttempt.Bundle.Last() {
-			return nil, scheduler.UnknownID, fmt.Sprintf("attempt %d is not there", id)
+			return nil, scheduler.UnknownID, fmt.Sprintf("attempt-%d is not there", id)
 		}
 		if slices.Contains(runs, a.BundleAttempt) {
 			continue
@@ -109,17 +109,17 @@ func (pr *Preemption) victims(d scheduler.Preempt) ([]*state.BundleAttempt, sche
 
 func (pr *Preemption) mayPreempt(r *state.BundleAttempt, suspend bool) (scheduler.RefusalReason, string) {
 	if r.Granted() || pr.step.Now < r.Bundle.Protected() {
-		return scheduler.Protected, fmt.Sprintf("bundle %d commits, or was preempted a short while ago", r.Bundle.ID())
+		return scheduler.Protected, fmt.Sprintf("%v commits, or was preempted a short while ago", r.Bundle.ID())
 	}
 	for _, a := range r.Attempts {
 		switch {
 		case a.Phase() == phase.Ended:
 		case a.Stop() != nil || a.Suspending() || a.Resuming() || r.Stopped() != 0:
-			return scheduler.NotRunning, fmt.Sprintf("attempt %d is being stopped, suspended or resumed", a.ID)
+			return scheduler.NotRunning, fmt.Sprintf("attempt-%d is being stopped, suspended or resumed", a.ID)
 		case suspend && a.Phase() != phase.Running:
-			return scheduler.NotRunning, fmt.Sprintf("attempt %d does not run", a.ID)
+			return scheduler.NotRunning, fmt.Sprintf("attempt-%d does not run", a.ID)
 		case suspend && r.Bundle.Job.NoSuspend(int(a.Stage)):
-			return scheduler.Unsupported, fmt.Sprintf("attempt %d holds something outside: its program forbids to suspend it", a.ID)
+			return scheduler.Unsupported, fmt.Sprintf("attempt-%d holds something outside: its program forbids to suspend it", a.ID)
 		case suspend && !a.Launcher.CanSuspend:
 			return scheduler.Unsupported, fmt.Sprintf("launcher %d (%s) can't suspend", a.Launcher.ID, a.Launcher.Name)
 		}
@@ -180,16 +180,16 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 	}
 	b := pr.state.Bundles.Get(d.Bundle)
 	if b == nil || b.Job != j {
-		return scheduler.UnknownID, fmt.Sprintf("%s has no bundle %d", j.ID, d.Bundle)
+		return scheduler.UnknownID, fmt.Sprintf("%s has no %v", j.ID, d.Bundle)
 	}
 	if r := b.SuspendedAttempt(); r != nil {
 		return pr.wouldResume(d, r, runs, freed)
 	}
 	if b.Phase() != state.BundleReady {
-		return scheduler.NotReady, fmt.Sprintf("bundle %d is %s", b.ID(), b.Phase())
+		return scheduler.NotReady, fmt.Sprintf("%v is %s", b.ID(), b.Phase())
 	}
 	if d.Placement != nil && len(d.Placement) != b.Width() {
-		return scheduler.WrongShape, fmt.Sprintf("bundle %d has %d groups and %d launchers were named", b.ID(), b.Width(), len(d.Placement))
+		return scheduler.WrongShape, fmt.Sprintf("%v has %d groups and %d launchers were named", b.ID(), b.Width(), len(d.Placement))
 	}
 	var where []*resources.Launcher
 	for _, id := range d.Placement {
@@ -200,7 +200,7 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 		where = append(where, &l.Launcher)
 	}
 	if !pr.bundles.Fits(b, where, freed) {
-		return scheduler.NothingGained, fmt.Sprintf("bundle %d would not fit", b.ID())
+		return scheduler.NothingGained, fmt.Sprintf("%v would not fit", b.ID())
 	}
 	return scheduler.NotRefused, ""
 }
@@ -209,10 +209,10 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 func (pr *Preemption) wouldResume(d scheduler.Preempt, r *state.BundleAttempt, runs []*state.BundleAttempt, freed resources.Freed) (scheduler.RefusalReason, string) {
 	id := r.Bundle.ID()
 	if d.Placement != nil {
-		return scheduler.WrongShape, fmt.Sprintf("bundle %d goes on where it is suspended, and launchers were named for it", id)
+		return scheduler.WrongShape, fmt.Sprintf("%v goes on where it is suspended, and launchers were named for it", id)
 	}
 	if _, held := r.Waiting(); slices.Contains(runs, r) || !pr.resources.FitsForResume(id, held, freed) {
-		return scheduler.NothingGained, fmt.Sprintf("bundle %d could not be resumed", id)
+		return scheduler.NothingGained, fmt.Sprintf("%v could not be resumed", id)
 	}
 	return scheduler.NotRefused, ""
 }

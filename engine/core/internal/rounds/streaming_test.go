@@ -42,7 +42,7 @@ func TestNoSuspendIsKept(t *testing.T) {
 			a := h.RunBundle(j, i, l).Attempts[0]
 			reason, why := h.Rounds.Preemption.Preempt(scheduler.Preempt{For: other.ID, Victims: []scheduler.AttemptID{a.ID}, Mode: scheduler.PreemptSuspend})
 			if reason != c.refused || a.Suspending() != (c.refused == scheduler.NotRefused) {
-				t.Errorf("with %v to suspend bundle %d is refused with %v: %s", c.more, b.ID(), reason, why)
+				t.Errorf("with %v to suspend %v is refused with %v: %s", c.more, b.ID(), reason, why)
 			}
 			h.Finish(a)
 		}

@@ -210,7 +210,7 @@ func (b *Bundle) Unavailable(l *resources.Launcher) string {
 	case b.Job.Exclusions.Excludes(l.ID):
 		return fmt.Sprintf("failed too often for %s", b.Job.ID)
 	case b.Exclusions.Excludes(l.ID):
-		return fmt.Sprintf("failed for bundle %d", b.id)
+		return fmt.Sprintf("failed for %v", b.id)
 	}
 	for _, r := range b.Attempts() {
 		for _, a := range r.Attempts {

@@ -65,7 +65,7 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 	for i, a := range l.Attempts {
 		waits = waits || a.Unacked.Waits()
 		if int(a.places[inLauncher]) != i || st.Attempts.Get(a.ID) != a {
-			return fmt.Errorf("attempt %d is not where it should be", a.ID)
+			return fmt.Errorf("attempt-%d is not where it should be", a.ID)
 		}
 		if a.Phase() == phase.Suspended {
 			suspended++
@@ -74,10 +74,10 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 			finishers++
 		}
 		if err := a.Check(); err != nil {
-			return fmt.Errorf("attempt %d: %w", a.ID, err)
+			return fmt.Errorf("attempt-%d: %w", a.ID, err)
 		}
 		if a.Stop() == nil && a.HasSlots != (a.Phase() != phase.Suspended || a.Resuming()) {
-			return fmt.Errorf("attempt %d holds its slots: %t, resumes: %t", a.ID, a.HasSlots, a.Resuming())
+			return fmt.Errorf("attempt-%d holds its slots: %t, resumes: %t", a.ID, a.HasSlots, a.Resuming())
 		}
 	}
 	if err := l.Outstanding.Check(waits); l.Up && err != nil {
@@ -85,7 +85,7 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 	}
 	for id, o := range l.Outputs {
 		if st.Bundles.Get(o.Bundle.id) != o.Bundle {
-			return fmt.Errorf("it keeps the output of attempt %d for a bundle that is not there", id)
+			return fmt.Errorf("it keeps the output of attempt-%d for a bundle that is not there", id)
 		}
 	}
 	if finishers != l.finishers {
@@ -106,7 +106,7 @@ func (st *Cluster) checkJob(j *Job) error {
 	for i := range j.Bundles {
 		b := &j.Bundles[i]
 		if err := st.checkBundle(b); err != nil {
-			return fmt.Errorf("bundle %d: %w", b.id, err)
+			return fmt.Errorf("%v: %w", b.id, err)
 		}
 		if b.Phase() == BundleReady {
 			ready++
@@ -189,7 +189,7 @@ func (st *Cluster) checkInputs(j *Job) error {
 			return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", out.Conn, out.From, k.Launcher)
 		}
 		if s := j.Inputs.SourceMessage(out); s != nil && (s.Attempt != uint64(k.Attempt) || s.Launcher != uint64(k.Launcher) || s.Host != k.Host || s.Rack != k.Rack || !bytes.Equal(s.Token, st.Token(k.BundleAttempt, k.Token))) {
-			return fmt.Errorf("connection %d: readers are told that attempt %d has the output of %d, which attempt %d made", out.Conn, s.Attempt, out.From, k.Attempt)
+			return fmt.Errorf("connection %d: readers are told that attempt-%d has the output of %d, which attempt-%d made", out.Conn, s.Attempt, out.From, k.Attempt)
 		}
 		return nil
 	})

@@ -97,7 +97,7 @@ func codeJob(w *checkpoint.Codec, st *Cluster, j *Job) {
 	if w.Reading {
 		j.StoreRoom.Listed(func(bundle int) {
 			if bundle < 0 || bundle >= len(j.Bundles) || j.Bundles[bundle].Phase() != BundleWaiting {
-				w.Fail(fmt.Errorf("bundle %d of %s waits for room, and is not waiting", bundle, j.ID))
+				w.Fail(fmt.Errorf("the bundle at index %d of %s waits for room, and is not waiting", bundle, j.ID))
 				return
 			}
 			j.Bundles[bundle].waitsForStoreRoom = true
@@ -288,7 +288,7 @@ func codeReadyOrder(w *checkpoint.Codec, j *Job) {
 	}
 	for _, i := range order {
 		if i < 0 || i >= len(j.Bundles) || j.Bundles[i].Phase() != BundleReady {
-			w.Fail(fmt.Errorf("bundle %d of %s is in the ready list and not ready", i, j.ID))
+			w.Fail(fmt.Errorf("the bundle at index %d of %s is in the ready list and not ready", i, j.ID))
 			return
 		}
 		j.linkReady(&j.Bundles[i])
@@ -312,11 +312,11 @@ func codeRelink(w *checkpoint.Codec, st *Cluster, j *Job) {
 	slices.SortFunc(live, func(x, y *Attempt) int { return int(int64(x.ID) - int64(y.ID)) })
 	for _, a := range live {
 		if !a.Launcher.Up {
-			w.Fail(fmt.Errorf("attempt %d lives on launcher %d, which is not up", a.ID, a.Launcher.ID))
+			w.Fail(fmt.Errorf("attempt-%d lives on launcher %d, which is not up", a.ID, a.Launcher.ID))
 			return
 		}
 		if a.Group < 0 || a.Group >= a.BundleAttempt.Bundle.Width() {
-			w.Fail(fmt.Errorf("attempt %d is of group %d of a bundle of %d", a.ID, a.Group, a.BundleAttempt.Bundle.Width()))
+			w.Fail(fmt.Errorf("attempt-%d is of group %d of a bundle of %d", a.ID, a.Group, a.BundleAttempt.Bundle.Width()))
 			return
 		}
 		a.Locate()

@@ -83,7 +83,7 @@ func (st *Cluster) CodeOutputs(w *checkpoint.Codec) {
 				continue
 			}
 			if o.Bundle = st.Bundles.Get(b); o.Bundle == nil || l.Outputs == nil {
-				w.Fail(fmt.Errorf("launcher %d keeps the output of a bundle %d that is not there", lid, b))
+				w.Fail(fmt.Errorf("launcher %d keeps the output of %v, which is not there", lid, b))
 				return
 			}
 			o.Job = o.Bundle.Job

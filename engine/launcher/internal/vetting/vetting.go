@@ -104,7 +104,7 @@ func (s *Sender) Limit(a *Attempt, m *wire.AttemptLimit, now time.Time) (take bo
 		if slices.Contains(s.former[:min(s.given, formerKept)], m.GetAttempt()) {
 			return false, s.spend(kindRepeated, now)
 		}
-		return false, offence(Foreign, "it sent the time limit of attempt %d, which is not its own", m.GetAttempt())
+		return false, offence(Foreign, "it sent the time limit of attempt-%d, which is not its own", m.GetAttempt())
 	}
 	if n := proto.Size(m); n > limits[kindLimit].bytes {
 		return false, tooLarge(limits[kindLimit].name, n, limits[kindLimit].bytes)
@@ -128,7 +128,7 @@ func (s *Sender) Check(a *Attempt, r *wire.Report, now time.Time) (take bool, wa
 		if slices.Contains(s.former[:min(s.given, formerKept)], id) {
 			return false, 0, s.spend(kindRepeated, now)
 		}
-		return false, 0, offence(Foreign, "it sent a report of attempt %d, which is not its own", id)
+		return false, 0, offence(Foreign, "it sent a report of attempt-%d, which is not its own", id)
 	}
 	if n := proto.Size(r); n > limits[kind].bytes {
 		return false, 0, tooLarge(limits[kind].name, n, limits[kind].bytes)

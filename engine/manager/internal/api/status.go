@@ -65,9 +65,16 @@ func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply
 	return r, statusOf(err)
 }
 
+// Bounds of the attempts that an answer about launchers lists: those of one launcher that live, and those
+// of all of them.
+const (
+	attemptsThereMax  = 500
+	attemptsListedMax = 5000
+)
+
 // Launchers lists launchers, with how busy their machines are. Those that were not
-// heard of for a while are suspect.
-func (s *Server) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersReply, error) {
+// heard of for a while are suspect. Those that the request names have their attempts.
+func (s *Server) Launchers(ctx context.Context, q *wire.LaunchersRequest) (*wire.LaunchersReply, error) {
 	r := &wire.LaunchersReply{}
 	var err error
 	if r.Launchers, err = s.needs.Model.Launchers(ctx); err != nil {
@@ -81,7 +88,29 @@ func (s *Server) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersR
 			l.State = "suspect"
 		}
 	}
-	return r, nil
+	return r, statusOf(s.addAttempts(ctx, r.Launchers, q.AttemptsOf))
+}
+
+// addAttempts adds their attempts to those launchers that are named.
+func (s *Server) addAttempts(ctx context.Context, all []*wire.LauncherStatus, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[name] = true
+	}
+	left := attemptsListedMax
+	for _, l := range all {
+		if !wanted[l.Name] {
+			continue
+		}
+		if err := s.needs.Jobs.AddAttempts(ctx, l, min(left, attemptsThereMax), s.Look); err != nil {
+			return err
+		}
+		left -= len(l.Attempts)
+	}
+	return nil
 }
 
 func ended(s *wire.JobStatus) bool {

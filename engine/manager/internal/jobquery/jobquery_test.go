@@ -77,9 +77,9 @@ func (c *cluster) tell(r changes.ChangeSet) {
 // begin begins a job.
 func (c *cluster) begin(user, pool string) scheduler.JobID {
 	c.last++
-	c.there[c.last] = &wire.JobSummary{Job: uint64(c.last), Name: fmt.Sprintf("name of %v", c.last), User: user, Pool: pool, State: wire.JobState_JOB_STATE_RUNNING, Submitted: int64(base)}
+	c.there[c.last] = &wire.JobSummary{Job: uint64(c.last), Name: fmt.Sprintf("name of %v", c.last), User: user, Pool: pool, State: wire.JobState_JOB_STATE_RUNNING, Submitted: int64(base) + int64(c.last)}
 	c.tell(changes.ChangeSet{Jobs: []changes.Job{{
-		ID: c.last, Spec: &wire.JobSpec{Name: fmt.Sprintf("name of %v", c.last), Principal: &wire.Principal{Name: user}}, Pool: pool, State: wire.JobState_JOB_STATE_RUNNING, Submitted: base,
+		ID: c.last, Spec: &wire.JobSpec{Name: fmt.Sprintf("name of %v", c.last), Principal: &wire.Principal{Name: user}}, Pool: pool, State: wire.JobState_JOB_STATE_RUNNING, Submitted: base.Add(time.Duration(c.last)),
 		StageNames: []string{"map", "reduce"}, Plan: &graph.Expanded{Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: 3}, {Name: "reduce", Nodes: 1}}}},
 	}}})
 	return c.last
@@ -213,6 +213,7 @@ func TestListsAreThoseOfAllJobs(t *testing.T) {
 		{Name: "job-1"},
 		{May: func(s *wire.JobSummary) bool { return s.User != "eve" }},
 		{On: 9},
+		{Since: base.Add(7)},
 	}
 	for step := range 150 {
 		c.some(r, 1)
@@ -225,7 +226,7 @@ func TestListsAreThoseOfAllJobs(t *testing.T) {
 		total := 0
 		for _, id := range slices.Backward(slices.Sorted(maps.Keys(c.there))) {
 			s := c.there[id]
-			f := readmodel.Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name}
+			f := readmodel.Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Since: q.Since}
 			if f.Fits(s) && q.On == 0 && (q.May == nil || q.May(s)) {
 				if total++; q.Before == 0 || id < q.Before {
 					want = append(want, s.Job)

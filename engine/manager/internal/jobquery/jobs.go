@@ -50,6 +50,7 @@ type Query struct {
 	States     []wire.JobState // in one of these; none: in any
 	User, Pool *string         // nil: any
 	Name       string          // is part of the job's
+	Since      scheduler.Time  // submitted then or later; 0: at any time
 	// On is a launcher on which an attempt of it lives; 0: any, or none.
 	On scheduler.LauncherID
 	// May says whether a job may be shown, by its user and pool; nil: all may.
@@ -100,7 +101,7 @@ func (j *Jobs) List(ctx context.Context, q Query) (Page, error) {
 	slices.SortFunc(fit, func(x, y *wire.JobSummary) int { return cmp.Compare(y.Job, x.Job) })
 	if ended {
 		past, found, err := j.history.List(index.Query{
-			States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Fits: may, Without: ids, Before: q.Before, Limit: q.Limit + 1,
+			States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Since: int64(q.Since), Fits: may, Without: ids, Before: q.Before, Limit: q.Limit + 1,
 		})
 		if err != nil {
 			return p, err
@@ -118,7 +119,7 @@ func (j *Jobs) List(ctx context.Context, q Query) (Page, error) {
 // known are the jobs that fit of those that live, and of those that ended and that the index may not have, and
 // the ids of all of them, in order. What is told of a job meanwhile is later: the first word counts.
 func (j *Jobs) known(ctx context.Context, q *Query, ended bool) (fit []*wire.JobSummary, ids []scheduler.JobID, err error) {
-	f := readmodel.Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name}
+	f := readmodel.Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Since: q.Since}
 	fit, ids, err = j.model.Find(ctx, ended, f)
 	slices.Sort(ids)
 	if err != nil || !ended {

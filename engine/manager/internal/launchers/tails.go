@@ -32,7 +32,7 @@ func (s *Server) KeepTails(ctx context.Context, q *wire.LogTails) (*wire.Empty, 
 	var jobs []scheduler.JobID
 	for _, t := range q.Tails {
 		if t.Of < int64(len(t.Text)) {
-			return nil, status.Errorf(codes.InvalidArgument, "attempt %d printed %d bytes, and their end has %d", t.Attempt, t.Of, len(t.Text))
+			return nil, status.Errorf(codes.InvalidArgument, "attempt-%d printed %d bytes, and their end has %d", t.Attempt, t.Of, len(t.Text))
 		}
 		job := scheduler.JobID(t.Job)
 		if byJob[job] == nil {

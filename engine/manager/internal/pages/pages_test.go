@@ -200,7 +200,7 @@ func (s *stub) GetPolicy(context.Context, restapi.GetPolicyRequestObject) (resta
 }
 
 func (s *stub) ListDecisions(_ context.Context, q restapi.ListDecisionsRequestObject) (restapi.ListDecisionsResponseObject, error) {
-	next, job, n, id, attempt := "abc", "job-7", 2, int64(9), "attempt-9"
+	next, job, n, id, attempt := "abc", "job-7", 2, "bundle-9", "attempt-9"
 	l := restapi.DecisionList{Total: 250, Came: 300, Truncated: true, Next: &next, Decisions: []restapi.Decision{
 		{Number: 2, At: base, Kind: restapi.DecisionKindPreempt, Job: &job, From: &job, Attempt: &attempt, Count: &n, Launcher: &s.name, Reason: &s.name, Detail: &s.name}, {Number: 1, At: base, Kind: restapi.DecisionKindLaunch, Bundle: &id, Accepted: true},
 	}}

@@ -298,15 +298,24 @@ var words = [...]string{
 	changes.Assigned: "assigned", changes.Running: "running", changes.Starved: "starved", changes.Suspended: "suspended", changes.Stopping: "stopping",
 }
 
+// StateName is the word for an attempt's state, or for the outcome of one that ended.
+func StateName(a *changes.Attempt) string {
+	if a.State == changes.Ended {
+		return a.Outcome.String()
+	}
+	return words[a.State]
+}
+
 func attemptStatus(j *changes.Job, a *changes.Attempt) *wire.AttemptStatus {
 	s := &wire.AttemptStatus{
 		Attempt: uint64(a.ID), Stage: j.StageNames[a.Stage], Index: uint32(a.Index), Launcher: a.On, Started: int64(a.Started),
 		Speculative: a.Speculative, Reason: a.Reason, SuspendedNs: int64(a.Suspended),
 	}
+	s.State = StateName(a)
 	if a.State == changes.Ended {
-		s.State, s.Ended = a.Outcome.String(), int64(a.Since)
+		s.Ended = int64(a.Since)
 	} else {
-		s.State, s.SuspendedSince = words[a.State], int64(a.Since)
+		s.SuspendedSince = int64(a.Since)
 	}
 	return s
 }

@@ -15,15 +15,16 @@ type Filter struct {
 	States     []wire.JobState // in one of these; none: in any
 	User, Pool *string         // nil: any
 	Name       string          // is part of the job's
+	Since      scheduler.Time  // submitted then or later; 0: at any time
 }
 
 // Fits says whether a job is asked for.
 func (f *Filter) Fits(j *wire.JobSummary) bool {
-	return f.fits(j.State, j.User, j.Pool, j.Name)
+	return f.fits(j.State, j.User, j.Pool, j.Name, scheduler.Time(j.Submitted))
 }
 
-func (f *Filter) fits(state wire.JobState, user, pool, name string) bool {
-	return (len(f.States) == 0 || slices.Contains(f.States, state)) && (f.User == nil || *f.User == user) && (f.Pool == nil || *f.Pool == pool) && strings.Contains(name, f.Name)
+func (f *Filter) fits(state wire.JobState, user, pool, name string, submitted scheduler.Time) bool {
+	return (len(f.States) == 0 || slices.Contains(f.States, state)) && (f.User == nil || *f.User == user) && (f.Pool == nil || *f.Pool == pool) && strings.Contains(name, f.Name) && submitted >= f.Since
 }
 
 // Find lists, of the jobs that Jobs lists, those that fit, and the ids of all, in the same order. A look at
@@ -52,7 +53,7 @@ func (m *Model) Find(ctx context.Context, all bool, f Filter) (found []*wire.Job
 	}
 	for _, j := range live {
 		ids = append(ids, j.ID)
-		if f.fits(j.State, j.Spec.GetPrincipal().GetName(), j.Pool, j.Spec.GetName()) {
+		if f.fits(j.State, j.Spec.GetPrincipal().GetName(), j.Pool, j.Spec.GetName(), j.Submitted) {
 			found = append(found, summary(j))
 		}
 	}

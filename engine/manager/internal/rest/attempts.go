@@ -11,6 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -56,17 +57,8 @@ func (l *jobHandle) stageName(number int32) string {
 	return l.Status.Stages[number].Name
 }
 
-// attemptStates are the words for states of attempts that live.
-var attemptStates = map[changes.State]restapi.AttemptState{
-	changes.Assigned: restapi.AttemptStateAssigned, changes.Running: restapi.AttemptStateRunning, changes.Starved: restapi.AttemptStateStarved,
-	changes.Suspended: restapi.AttemptStateSuspended, changes.Stopping: restapi.AttemptStateStopping,
-}
-
 func stateOf(a *changes.Attempt) restapi.AttemptState {
-	if a.State == changes.Ended {
-		return restapi.AttemptState(a.Outcome.String())
-	}
-	return attemptStates[a.State]
+	return restapi.AttemptState(readmodel.StateName(a))
 }
 
 // shown is an attempt as the document has it.

@@ -45,6 +45,9 @@ func (s *Server) ListJobs(ctx context.Context, q restapi.ListJobsRequestObject) 
 	if p.Name != nil {
 		of.Name = *p.Name
 	}
+	if p.Since != nil {
+		of.Since = scheduler.Time(p.Since.UnixNano())
+	}
 	if p.Launcher != nil {
 		if of.On, err = s.launcherID(ctx, *p.Launcher); err != nil {
 			return nil, err
@@ -66,7 +69,7 @@ func (s *Server) ListJobs(ctx context.Context, q restapi.ListJobsRequestObject) 
 
 // launcherID finds a launcher by its name.
 func (s *Server) launcherID(ctx context.Context, name string) (scheduler.LauncherID, error) {
-	l, err := s.launcherOf(ctx, name)
+	l, err := s.launcherOf(ctx, name, &wire.LaunchersRequest{})
 	return scheduler.LauncherID(l.GetLauncher()), err
 }
 

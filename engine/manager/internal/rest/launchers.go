@@ -22,7 +22,7 @@ func (s *Server) ListLaunchers(ctx context.Context, q restapi.ListLaunchersReque
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.needs.Service.Launchers(ctx, &wire.Empty{})
+	r, err := s.needs.Service.Launchers(ctx, &wire.LaunchersRequest{})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Server) ListLaunchers(ctx context.Context, q restapi.ListLaunchersReque
 
 // GetCluster tells of the cluster at a glance: of the jobs that one may look at.
 func (s *Server) GetCluster(ctx context.Context, _ restapi.GetClusterRequestObject) (restapi.GetClusterResponseObject, error) {
-	r, err := s.needs.Service.Launchers(ctx, &wire.Empty{})
+	r, err := s.needs.Service.Launchers(ctx, &wire.LaunchersRequest{})
 	if err != nil {
 		return nil, err
 	}

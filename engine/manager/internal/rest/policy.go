@@ -82,11 +82,14 @@ func mayLook(d *readmodel.Decision, may func(*wire.JobSummary) bool) bool {
 func decision(d *readmodel.Decision) restapi.Decision {
 	x := restapi.Decision{
 		Number: int64(d.Number), At: *restapi.TimeOf(max(d.At, 1)), Generation: int64(d.Generation), Round: int64(d.Round), Kind: restapi.DecisionKind(d.Kind.String()),
-		Bundle: restapi.Pointer(int64(d.Bundle)), Launcher: restapi.Pointer(d.On), Count: restapi.Pointer(d.Count),
+		Launcher: restapi.Pointer(d.On), Count: restapi.Pointer(d.Count),
 		Accepted: d.Accepted(), Detail: restapi.Pointer(d.Detail),
 	}
 	if d.Job != 0 {
 		x.Job = restapi.Pointer(d.Job.String())
+	}
+	if d.Bundle != 0 {
+		x.Bundle = restapi.Pointer(d.Bundle.String())
 	}
 	if d.Attempt != 0 {
 		x.Attempt = restapi.Pointer(d.Attempt.String())

@@ -236,7 +236,7 @@ func TestPolicy(t *testing.T) {
 	stats.Decision(scheduler.DecisionLaunch, scheduler.NoCapacity)
 	for round := range uint64(10) {
 		w.model.Enqueue(core.Changes{At: base, Decides: 3, Stats: stats, ChangeSet: changes.ChangeSet{Decided: []changes.Decision{
-			{Generation: 3, Round: round, Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 1, Count: 1},
+			{Generation: 3, Round: round, Kind: scheduler.DecisionLaunch, Job: 1, Bundle: 7, Launcher: 1, Count: 1},
 			{Generation: 3, Round: round, Kind: scheduler.DecisionLaunch, Job: 1, Launcher: 2, Reason: scheduler.NoCapacity, Detail: "2 of 3"},
 			{Generation: 3, Round: round, Kind: scheduler.DecisionLaunch, Job: 2, Launcher: 1},
 			{Generation: 3, Round: round, Kind: scheduler.DecisionPreempt, Job: 2, From: 1, Attempt: 5, Count: 2},
@@ -250,6 +250,9 @@ func TestPolicy(t *testing.T) {
 			var l restapi.DecisionList
 			w.ask("GET", "/api/v1/policy/decisions?limit=7"+query+"&cursor="+cursor, "", &l)
 			for _, d := range l.Decisions {
+				if d.Bundle != nil && *d.Bundle != "bundle-7" {
+					t.Errorf("a bundle is shown as %q", *d.Bundle)
+				}
 				if seen = append(seen, d.Number); len(seen) > 1 && d.Number >= seen[len(seen)-2] {
 					t.Errorf("%s: %v is not the newest first", query, seen)
 				}

@@ -71,8 +71,13 @@ func (s *service) Explained(_ context.Context, j *jobquery.Job) (*wire.JobStatus
 	return j.Status, nil
 }
 
-func (s *service) Launchers(ctx context.Context, _ *wire.Empty) (*wire.LaunchersReply, error) {
+func (s *service) Launchers(ctx context.Context, q *wire.LaunchersRequest) (*wire.LaunchersReply, error) {
 	list, err := s.model.Launchers(ctx)
+	for _, l := range list {
+		if err == nil && slices.Contains(q.AttemptsOf, l.Name) {
+			err = s.jobs.AddAttempts(ctx, l, 500, s.Look)
+		}
+	}
 	return &wire.LaunchersReply{Launchers: list}, err
 }
 
@@ -456,7 +461,7 @@ func TestNonsenseIsRefused(t *testing.T) {
 		{"GET", "/jobs?limit=1001", "", 400, "limit: "},
 		{"GET", "/jobs?limit=many", "", 400, "limit: "},
 		{"GET", "/jobs?state=runing", "", 400, "state: "},
-		{"GET", "/jobs?stat=running", "", 400, `there is no parameter "stat" here; there are: cursor, launcher, limit, name, pool, state, user, wait`},
+		{"GET", "/jobs?stat=running", "", 400, `there is no parameter "stat" here; there are: cursor, launcher, limit, name, pool, since, state, user, wait`},
 		{"GET", "/jobs/job-1/graph?zzz=1", "", 400, `there is no parameter "zzz" here; there are: none`},
 		{"GET", "/jobs?cursor=%21", "", 400, "is none that was given"},
 		{"GET", "/jobs?cursor=jobs-", "", 400, "is none that was given"},
@@ -566,6 +571,25 @@ func TestChanges(t *testing.T) {
 		if got := strings.ReplaceAll(w.service.asked[i], "  ", " "); !strings.Contains(got, text) {
 			t.Errorf("it was asked for %s, want %s", got, text)
 		}
+	}
+}
+
+// since lists jobs that were submitted then or later, of those that live and those that ended.
+func TestJobsSince(t *testing.T) {
+	w := newWorld(t)
+	w.job(1, "ann", 1)
+	w.job(2, "ann", 1)
+	w.end(2, "ann")
+	at := func(d time.Duration) string { return time.Unix(0, int64(base.Add(d))).UTC().Format(time.RFC3339Nano) }
+	for since, want := range map[string]int{at(0): 2, at(-time.Hour): 2, at(time.Nanosecond): 0} {
+		var page restapi.JobList
+		w.ask("GET", Root+"/jobs?since="+since, "", &page)
+		if len(page.Jobs) != want || page.Total != want {
+			t.Errorf("since %s there are %d jobs of %d, want %d", since, len(page.Jobs), page.Total, want)
+		}
+	}
+	if a := w.ask("GET", Root+"/jobs?since=yesterday", "", nil); a.StatusCode != http.StatusBadRequest {
+		t.Errorf("a moment that is none: %d", a.StatusCode)
 	}
 }
 

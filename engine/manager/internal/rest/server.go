@@ -95,7 +95,7 @@ type Service interface {
 	FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error)
 	// Explained describes such a job, once.
 	Explained(ctx context.Context, j *jobquery.Job) (*wire.JobStatus, error)
-	Launchers(ctx context.Context, q *wire.Empty) (*wire.LaunchersReply, error)
+	Launchers(ctx context.Context, q *wire.LaunchersRequest) (*wire.LaunchersReply, error)
 	Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error)
 	Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error)
 	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)

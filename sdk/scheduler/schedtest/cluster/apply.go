@@ -91,7 +91,7 @@ func (c *Cluster) tallyRefusal(reason scheduler.RefusalReason) {
 func decided(o scheduler.Outcome) string {
 	switch o.Kind {
 	case scheduler.DecisionLaunch:
-		return fmt.Sprintf(" (bundle %d on launchers %d)", o.Launch.Bundle, o.Launch.Launchers)
+		return fmt.Sprintf(" (%v on launchers %d)", o.Launch.Bundle, o.Launch.Launchers)
 	case scheduler.DecisionPreempt:
 		return fmt.Sprintf(" (%s of attempts %d for %s)", o.Preempt.Mode, o.Preempt.Victims, o.Preempt.For)
 	}

@@ -248,7 +248,7 @@ func (js *jobs) protect(b *bundle) {
 func (js *jobs) preempted(b *bundle) {
 	b.preempted++
 	if b.preempted == preemptedMax {
-		js.exchange.fault("bundle %d was preempted %d times", b.id, preemptedMax)
+		js.exchange.fault("%v was preempted %d times", b.id, preemptedMax)
 	}
 }
 

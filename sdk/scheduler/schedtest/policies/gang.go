@@ -60,7 +60,7 @@ func (p *base) reportWaiting(told scheduler.JobID, gang *view.Bundle, d *schedul
 	}
 	if job != 0 {
 		d.Waiting = append(d.Waiting, scheduler.Waiting{
-			Job: job, Reason: scheduler.WaitGang, Detail: fmt.Sprintf("its bundle %d needs %d places at once", gang.ID, len(gang.Groups)),
+			Job: job, Reason: scheduler.WaitGang, Detail: fmt.Sprintf("its %v needs %d places at once", gang.ID, len(gang.Groups)),
 		})
 	}
 	return job

@@ -33,7 +33,7 @@ var states = []wire.JobState{wire.JobState_JOB_STATE_SUCCEEDED, wire.JobState_JO
 
 func entry(id uint64, ended int64, user, pool string, state wire.JobState) Entry {
 	return Entry{
-		Summary: &wire.JobSummary{Job: id, Name: fmt.Sprint("job ", id), User: user, Pool: pool, State: state, Ended: ended},
+		Summary: &wire.JobSummary{Job: id, Name: fmt.Sprint("job ", id), User: user, Pool: pool, State: state, Submitted: int64(id), Ended: ended},
 		Record:  id * 3, Bytes: int64(id), Attempts: id, Kept: id,
 	}
 }
@@ -106,7 +106,7 @@ func TestListsAreThoseOfAllJobs(t *testing.T) {
 func query(rt *rapid.T, names *rapid.Generator[string]) Query {
 	q := Query{
 		States: rapid.SliceOfN(rapid.SampledFrom(states), 0, 2).Draw(rt, "states"), Name: rapid.SampledFrom([]string{"", "job 1", "2", "none"}).Draw(rt, "name"),
-		Before: scheduler.JobID(rapid.Uint64Range(0, 13).Draw(rt, "before")), Limit: rapid.IntRange(0, 13).Draw(rt, "limit"),
+		Before: scheduler.JobID(rapid.Uint64Range(0, 13).Draw(rt, "before")), Since: rapid.Int64Range(0, 13).Draw(rt, "since"), Limit: rapid.IntRange(0, 13).Draw(rt, "limit"),
 	}
 	for _, of := range []**string{&q.User, &q.Pool} {
 		if rapid.Bool().Draw(rt, "of one") {
@@ -131,7 +131,7 @@ func listed(there map[uint64]Entry, q *Query) Found {
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(there))) {
 		s := there[id].Summary
 		if len(q.States) > 0 && !slices.Contains(q.States, s.State) || q.User != nil && s.User != *q.User || q.Pool != nil && s.Pool != *q.Pool ||
-			!strings.Contains(s.Name, q.Name) || q.Fits != nil && !q.Fits(s.User, s.Pool) || slices.Contains(q.Without, scheduler.JobID(id)) {
+			!strings.Contains(s.Name, q.Name) || q.Fits != nil && !q.Fits(s.User, s.Pool) || slices.Contains(q.Without, scheduler.JobID(id)) || s.Submitted < q.Since {
 			continue
 		}
 		f.ByState[s.State]++

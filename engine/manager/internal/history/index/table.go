@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// table has of each job what lists are made by: 40 bytes, and its texts, which jobs share. So a list
+// table has of each job what lists are made by: 48 bytes, and its texts, which jobs share. So a list
 // of a few among 100,000 jobs reads no entry but those that it shows.
 type table struct {
 	rows  []row // in order of id
@@ -19,7 +19,7 @@ type table struct {
 
 type row struct {
 	id               scheduler.JobID
-	ended            int64 // nanoseconds since 1970
+	submitted, ended int64 // nanoseconds since 1970
 	bytes            int64
 	name, user, pool uint32 // numbers of texts
 	state            wire.JobState
@@ -32,7 +32,7 @@ func (t *table) find(id scheduler.JobID) (at int, there bool) {
 // putEntry takes an entry in, in place of the one that there is of the same job.
 func (t *table) putEntry(e *Entry) {
 	s := e.Summary
-	r := row{e.ID(), s.GetEnded(), e.Bytes, t.texts.add(s.GetName()), t.texts.add(s.GetUser()), t.texts.add(s.GetPool()), s.GetState()}
+	r := row{e.ID(), s.GetSubmitted(), s.GetEnded(), e.Bytes, t.texts.add(s.GetName()), t.texts.add(s.GetUser()), t.texts.add(s.GetPool()), s.GetState()}
 	t.bytes += r.bytes
 	at, there := t.find(r.id)
 	if !there {
@@ -91,6 +91,7 @@ type Query struct {
 	States     []wire.JobState // in one of these; none: in any
 	User, Pool *string         // nil: any
 	Name       string          // is part of the job's
+	Since      int64           // submitted at this time or later, in nanoseconds since 1970; 0: at any
 	// Fits says of a user and a pool whether their jobs are asked for; nil: all are. It is asked
 	// once of each pair.
 	Fits func(user, pool string) bool
@@ -158,7 +159,7 @@ func (m *matcher) fits(r *row) bool {
 	if q.User != nil && r.user != m.user || q.Pool != nil && r.pool != m.pool || len(q.States) > 0 && !slices.Contains(q.States, r.state) {
 		return false
 	}
-	if q.Name != "" && !strings.Contains(m.texts.list[r.name], q.Name) {
+	if r.submitted < q.Since || q.Name != "" && !strings.Contains(m.texts.list[r.name], q.Name) {
 		return false
 	}
 	if q.Fits == nil {

@@ -27,9 +27,9 @@ func Example() {
 		}
 	}
 	for _, p := range n.Solve(0).Placed {
-		fmt.Printf("bundle %d goes to launcher %d at cost %d\n", p.Bundle, p.Launchers[0], p.Cost)
+		fmt.Printf("%v goes to launcher %d at cost %d\n", p.Bundle, p.Launchers[0], p.Cost)
 	}
 	// Output:
-	// bundle 1 goes to launcher 2 at cost 20
-	// bundle 2 goes to launcher 1 at cost 0
+	// bundle-1 goes to launcher 2 at cost 20
+	// bundle-2 goes to launcher 1 at cost 0
 }

@@ -216,22 +216,22 @@ func (n *Network) SetClass(class, most int) {
 
 func valid(b Bundle) error {
 	if len(b.Groups) == 0 {
-		return fmt.Errorf("bundle %d has no groups", b.ID)
+		return fmt.Errorf("%v has no groups", b.ID)
 	}
 	if b.Unscheduled < 0 || b.Unscheduled > unscheduledCost {
-		return fmt.Errorf("bundle %d: cost %d of staying unscheduled must be between 0 and %d", b.ID, b.Unscheduled, unscheduledCost)
+		return fmt.Errorf("%v: cost %d of staying unscheduled must be between 0 and %d", b.ID, b.Unscheduled, unscheduledCost)
 	}
 	if len(b.Groups) > 1 && b.Class != 0 || b.Levels < 0 || b.Class < 0 {
-		return fmt.Errorf("bundle %d: levels and class must not be negative, and a class is of bundles of one group", b.ID)
+		return fmt.Errorf("%v: levels and class must not be negative, and a class is of bundles of one group", b.ID)
 	}
 	for i, g := range b.Groups {
 		if g.Slots < 1 || g.Slots > slotsMax || g.Memory < 0 || g.InputBytes < 0 {
-			return fmt.Errorf("bundle %d, group %d: %d slots, %d bytes of memory, %d bytes of input: slots must be between 1 and %d, bytes not negative",
+			return fmt.Errorf("%v, group %d: %d slots, %d bytes of memory, %d bytes of input: slots must be between 1 and %d, bytes not negative",
 				b.ID, i, g.Slots, g.Memory, g.InputBytes, slotsMax)
 		}
 		for _, p := range g.Places {
 			if p.Bytes < 0 {
-				return fmt.Errorf("bundle %d, group %d: %d bytes on %s: must not be negative", b.ID, i, p.Bytes, p.Host)
+				return fmt.Errorf("%v, group %d: %d bytes on %s: must not be negative", b.ID, i, p.Bytes, p.Host)
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func (n *Network) RemoveBundle(id scheduler.BundleID) {
 func (n *Network) Launched(p Placement) error {
 	i, found := slices.BinarySearchFunc(n.bundles, p.Bundle, bundleOrder)
 	if !found || len(n.bundles[i].Groups) != len(p.Launchers) {
-		return fmt.Errorf("bundle %d with %d groups is not in the network", p.Bundle, len(p.Launchers))
+		return fmt.Errorf("%v with %d groups is not in the network", p.Bundle, len(p.Launchers))
 	}
 	took := make([]*launcher, 0, len(p.Launchers))
 	undo := func() {
@@ -270,7 +270,7 @@ func (n *Network) Launched(p Placement) error {
 		at, found := slices.BinarySearchFunc(n.launchers, id, launcherOrder)
 		if !found || !n.launchers[at].holds(&n.bundles[i].Groups[k]) {
 			undo()
-			return fmt.Errorf("launcher %d has no room for group %d of bundle %d", id, k, p.Bundle)
+			return fmt.Errorf("launcher %d has no room for group %d of %v", id, k, p.Bundle)
 		}
 		n.launchers[at].give(&n.bundles[i].Groups[k], -1)
 		took = append(took, n.launchers[at])

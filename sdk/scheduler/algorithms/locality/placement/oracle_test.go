@@ -163,7 +163,7 @@ func (w *world) judge(t *testing.T, r Result) score {
 		placed[p.Bundle] = true
 		b := w.bundles[slices.IndexFunc(w.bundles, func(b Bundle) bool { return b.ID == p.Bundle })]
 		if len(p.Launchers) != len(b.Groups) {
-			t.Fatalf("bundle %d of %d groups placed on %v", p.Bundle, len(b.Groups), p.Launchers)
+			t.Fatalf("%v of %d groups placed on %v", p.Bundle, len(b.Groups), p.Launchers)
 		}
 		for i, id := range p.Launchers {
 			g := &b.Groups[i]
@@ -171,7 +171,7 @@ func (w *world) judge(t *testing.T, r Result) score {
 			free[id] -= g.Slots
 			memory[id] -= g.Memory
 			if free[id] < 0 || memory[id] < 0 || slices.Contains(b.Avoid, id) {
-				t.Fatalf("launcher %d is over its room, or to be avoided, with bundle %d", id, p.Bundle)
+				t.Fatalf("launcher %d is over its room, or to be avoided, with %v", id, p.Bundle)
 			}
 			cost += w.cost(g, l)
 			s.groups++

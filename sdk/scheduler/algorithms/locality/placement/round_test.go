@@ -328,7 +328,7 @@ func (x *site) fits(t *testing.T) {
 	for _, d := range x.launches {
 		b := x.Bundle(d.Bundle)
 		if once[b.ID] || len(d.Launchers) != len(b.Groups) {
-			t.Errorf("bundle %d of %d groups is launched twice, or on %v", b.ID, len(b.Groups), d.Launchers)
+			t.Errorf("%v of %d groups is launched twice, or on %v", b.ID, len(b.Groups), d.Launchers)
 		}
 		once[b.ID] = true
 		for i, id := range d.Launchers {
@@ -346,7 +346,7 @@ func (x *site) fits(t *testing.T) {
 	}
 	for b := range x.Ready() {
 		if once[b.ID] {
-			t.Errorf("bundle %d is launched, and ready for another launch", b.ID)
+			t.Errorf("%v is launched, and ready for another launch", b.ID)
 		}
 	}
 }
@@ -420,7 +420,7 @@ func TestKeptBundlesStay(t *testing.T) {
 		moved += r.Place(x.launches).Moved
 		for i, d := range x.launches {
 			if d.Bundle != before[i].Bundle {
-				t.Errorf("bundle %d is launched in place of %d", d.Bundle, before[i].Bundle)
+				t.Errorf("%v is launched in place of %d", d.Bundle, before[i].Bundle)
 			}
 		}
 	})

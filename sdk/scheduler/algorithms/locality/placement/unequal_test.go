@@ -110,7 +110,7 @@ func halfFull(t *testing.T, w *world, r Result) {
 	for _, b := range w.bundles {
 		for _, l := range w.launchers {
 			if size := l.Free[0].Count; !in[b.ID] && size >= b.Groups[0].Slots && 2*used[l.ID] <= size {
-				t.Errorf("bundle %d of %d slots is left out, launcher %d has %d of %d in use", b.ID, b.Groups[0].Slots, l.ID, used[l.ID], size)
+				t.Errorf("%v of %d slots is left out, launcher %d has %d of %d in use", b.ID, b.Groups[0].Slots, l.ID, used[l.ID], size)
 			}
 		}
 	}
