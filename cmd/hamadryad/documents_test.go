@@ -2,22 +2,26 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/hamadryad/hamadryad/engine/client"
 	"github.com/hamadryad/hamadryad/engine/config"
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/site"
@@ -133,6 +137,142 @@ func TestShownCommandsExist(t *testing.T) {
 		t.Errorf("only %d commands were found", found)
 	}
 }
+
+// notRun are shown commands that TestShownCommandsRun leaves out, by how they begin or by a flag, and why.
+var notRun = []struct{ begins, has, why string }{
+	{begins: "serve", why: "it does not end; TestUnitsTellSystemd and TestBackupAndRestore run it"},
+	{begins: "local", why: "it starts a cluster of its own; the scripts and TestGuides run it"},
+	{begins: "ui", why: "it does not end; TestUI runs it"},
+	{has: "--watch", why: "it does not end; the script follow runs it"},
+	{has: "--manager", why: "it names a manager of another site"},
+	{has: "--ca", why: "it names a manager of another site"},
+	{has: "--for", why: "a site without proof lets nobody act for others; access_test.go runs it"},
+	{begins: "ca issue", why: "it needs a CA; the script ca runs it"},
+	{begins: "token create", why: "it needs a CA; TestSecure runs it"},
+	{begins: "config use", why: "it needs contexts; the script contexts runs it"},
+	{begins: "config current", why: "it needs contexts; the script contexts runs it"},
+	{begins: "config rollback", why: "it needs an older version; the script settings runs it"},
+	{begins: "config diff", why: "it needs versions; the script settings runs it"},
+	{begins: "config versions", why: "it needs versions; the script settings runs it"},
+	{begins: "config apply", why: "it needs a site with a file; the script settings runs it"},
+	{begins: "publish", why: "it needs what a job left behind; the tests of engine/publish make that"},
+	{begins: "submit", why: "it runs a program of the reader's"},
+	{begins: "policy check", why: "it takes long, and a program of the reader's; the script policy and TestGuides run it"},
+	{begins: "queue", why: "only dynamic-priority has queues; its script runs them"},
+	{begins: "checkpoint", why: "it is hidden, and needs a bench"},
+	{begins: "keep", why: "it is hidden, and needs a launcher"},
+	{begins: "simulate --topology", why: "it needs a trace of hosts; the script simulate runs it"},
+	{begins: "workload convert --sort", why: "it needs a trace of SWIM; the script workload runs it"},
+	{begins: "workload generate --spec", why: "it needs a specification; the script workload runs it"},
+	{begins: "workload describe -", why: "it reads from a pipe; the script workload runs it"},
+	{begins: "simulate --cluster", why: "it needs files of clusters; the script simulate runs it"},
+}
+
+// standIns are things that exist at the site of the test, by the names that texts give them.
+var standIns = []struct {
+	named *regexp.Regexp
+	there string
+}{
+	{regexp.MustCompile(`^(job-\d+|JOB|\$JOB)$`), "job-1"},
+	{regexp.MustCompile(`^(attempt-\d+|ATTEMPT)$`), "attempt-$attempt"},
+	{regexp.MustCompile(`^(node-\d+|launcher-\d+|LAUNCHER|NAME)$`), "launcher-1"},
+	{regexp.MustCompile(`^(FILE|[\w/.-]+\.yaml)$`), "site.yaml"},
+	{regexp.MustCompile(`^PRIORITY$`), "HIGH"},
+	{regexp.MustCompile(`^(LOG|cluster|hamadryad-data/manager)$`), "$data/manager"},
+	{regexp.MustCompile(`^([\w/.-]+/manager/log|events-\d+\.log)$`), "$data/manager/log"},
+	{regexp.MustCompile(`^[\w/.-]+\.(jsonl|tsv|json)(\.\w+)?$`), "jobs.jsonl"},
+	{regexp.MustCompile(`^/etc/hamadryad/ca$`), "made-ca"},
+	{regexp.MustCompile(`^(\./)?[\w/]*hamadryad-policy-(mine|fair)$`), "fair"},
+}
+
+// runnable is a shown command with things that exist, as a line for a shell; false: it is not run.
+func runnable(t *testing.T, line []string, used map[string]bool) (text string, runs bool) {
+	t.Helper()
+	joined := strings.Join(line, " ")
+	for _, n := range notRun {
+		if n.begins != "" && (joined == n.begins || strings.HasPrefix(joined, n.begins+" ")) || n.has != "" && slices.Contains(line, n.has) {
+			used[n.begins+n.has] = true
+			return "", false
+		}
+	}
+	root := (&cli{}).root()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(line...)
+	cmd, rest, err := root.Find(line)
+	if err != nil || !cmd.Runnable() || cmd.DisableFlagParsing || cmd.ParseFlags(rest) != nil || cmd.ValidateArgs(cmd.Flags().Args()) != nil {
+		return "", false // it is named alone, or a flag of it
+	}
+	for i, word := range line {
+		if strings.Contains(word, "X") { // a program fills it in
+			return "", false
+		}
+		if line[0] == `"workload"` && i == len(line)-1 && cmd.Name() != "describe" { // a file that is made
+			line[i] = `"` + word + `"`
+			continue
+		}
+		for _, s := range standIns {
+			name, value, isPair := strings.Cut(word, "=")
+			if !isPair {
+				value = name
+			}
+			if s.named.MatchString(value) {
+				word = strings.TrimSuffix(word, value) + s.there
+				break
+			}
+		}
+		line[i] = `"` + word + `"`
+	}
+	return "hamadryad " + strings.Join(line, " "), true
+}
+
+// Each command that documents, pages, help and messages show is run at a site, unless a table says why not: with
+// things that exist it ends with success, or with what the table of exit codes has for things that changed.
+func TestShownCommandsRun(t *testing.T) {
+	var script strings.Builder
+	script.WriteString("set -u\ndata=$PWD/cluster\nnoop 3\nattempt=$(hamadryad status job-1 --attempts | sed -n 's/^attempt-\\([0-9]*\\).*/\\1/p' | head -n 1)\n" +
+		"mkdir files\nhamadryad workload generate --jobs 3 --seed 1 files/jobs.jsonl\nprintf 'policy: {name: fair}\\n' > files/site.yaml\n")
+	seen, used, last := map[string]bool{}, map[string]bool{}, 0
+	for _, shown := range shownTexts(t) {
+		for _, m := range shownCommand.FindAllStringSubmatch(redirection.ReplaceAllString(shown.text, " >"), -1) {
+			line := words(m[1])
+			if len(line) == 0 || slices.Contains(inProse, line[0]) || !beginsCommand.MatchString(line[0]) || strings.HasPrefix(line[0], "hamadryad") {
+				continue
+			}
+			text, runs := runnable(t, line, used)
+			if !runs || seen[text] {
+				continue
+			}
+			seen[text] = true
+			last++
+			fmt.Fprintf(&script, "cp -r files at-%d; cd at-%[1]d; XDG_CONFIG_HOME=$PWD HAMADRYAD_CONFIG=$PWD/site.yaml timeout 60 %s > out.txt 2>&1 < /dev/null; code=$?; cd ..\n"+
+				"case $code in %d|%d|%d) ;; *) echo \"exit code $code of \"%s\": $(tail -n 2 at-%[1]d/out.txt | tr '\\n' ' ')\"; esac\n", last, text, client.ExitDone, client.ExitFailed, client.ExitRefused, shellQuoted(text))
+		}
+	}
+	for _, n := range notRun {
+		if !used[n.begins+n.has] {
+			t.Errorf("no text shows %q, which is not to be run: leave it out of the table", n.begins+n.has)
+		}
+	}
+	if last < 60 {
+		t.Errorf("only %d commands were found", last)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(binaries, "hamadryad"), "local", "--launchers", "2", "--data", "cluster", "--", "bash", "-c", script.String())
+	cmd.Dir, cmd.WaitDelay = t.TempDir(), time.Second
+	cmd.Env = append(os.Environ(), "PATH="+binaries+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Logf("%d commands ran", last)
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, "exit code ") {
+			t.Error(line)
+		}
+	}
+}
+
+// shellQuoted is a text as one word of a shell.
+func shellQuoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // parses says what is wrong with a command line; "" where it can be run. The name of a command alone
 // stands for the command.
