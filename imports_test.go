@@ -28,6 +28,7 @@ var directions = []struct {
 	{"sdk/scheduler/schedtest/cluster", []string{"sdk", "internal/packing"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk/scheduler/view", []string{"sdk", "internal/idmap", "internal/packing", "internal/prefetch"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk/scheduler/algorithms/shares/pooltree", []string{"sdk", "internal/prefetch"}, "sdk is for people outside the project: pass engine things in as values"},
+	{"sdk/scheduler/settings", []string{"sdk", "internal/suggest"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk/job/process", []string{"sdk", "internal/childproc"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk", []string{"sdk"}, "sdk is for people outside the project: pass engine things in as values"},
 

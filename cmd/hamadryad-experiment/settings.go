@@ -22,12 +22,12 @@ const table1Blind = "min-cost-flow, costs: {node-local: 0, rack-local: 0, remote
 
 // table1Settings choose how the fair policy places work.
 func table1Settings(mode string) string {
-	return fmt.Sprintf("locality: {mode: %s}\npreemption: {mode: \"off\"}\n", mode)
+	return fmt.Sprintf("locality: {mode: %s}\npreemption: {mode: \"off\"}\nplacement: {undeclared: create}\n", mode)
 }
 
 // discoFair is Disco's own fair policy: who is owed most is served first, each job in a pool of its
 // own, and nothing is preempted.
-const discoFair = "allocations: {order: deficit}\nlocality: {mode: none}\npreemption: {mode: \"off\"}\n"
+const discoFair = "allocations: {order: deficit}\nlocality: {mode: none}\npreemption: {mode: \"off\"}\nplacement: {undeclared: create}\n"
 
 // discoPreemptive is the policy of the published experiment: all free slots wait
 // for a job between its stages, however long, and a slot stays empty when no job is below

@@ -23,6 +23,7 @@ var pictures = flag.String("pictures", "", "`FOLDER` that TestARealLoad puts pic
 const busy = `  name: fair
   settings:
     preemption: {mode: kill, interval: 100ms}
+    placement: {undeclared: create}
     allocations:
       pools:
         production: {weight: 2, min-share: 8, min-share-timeout: 300ms}

@@ -9,6 +9,6 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	const settings = "allocations: {order: newest, top-order: newest}\nlocality: {selector: largest}\nload: {manager: half}\nweights: {adjuster: interactive}\n"
+	const settings = "allocations: {order: newest, top-order: newest}\nlocality: {selector: largest}\nload: {manager: half}\nweights: {adjuster: interactive}\nplacement: {undeclared: create}\n"
 	schedtest.Run(t, fair.New, schedtest.Options{Config: scheduler.Config{Text: []byte(settings)}})
 }

@@ -91,6 +91,9 @@ var kinds = map[string]func() scheduler.TaskScheduler{
 // played writes the log of a small cluster under a policy.
 func played(t *testing.T, name string, seed uint64, config scheduler.Config, change func(int, *wire.Batch)) *Recording {
 	t.Helper()
+	if name == "fair" && len(config.Text) == 0 {
+		config.Text = []byte("placement: {undeclared: create}\n") // the jobs' pools
+	}
 	spec := synthetic.Default()
 	spec.Jobs, spec.Seed = 12, seed
 	spec.Users.Count, spec.Pools.Count = 4, 3
@@ -175,7 +178,7 @@ func TestTheSamePolicyDecidesTheSame(t *testing.T) {
 // An answer that was altered is found, with its round, and so are another policy and other
 // settings.
 func TestWhatIsNotTheSameIsFound(t *testing.T) {
-	settings := scheduler.Config{Text: []byte("locality: {mode: none}\n"), File: "site.yaml", Line: 3}
+	settings := scheduler.Config{Text: []byte("locality: {mode: none}\nplacement: {undeclared: create}\n"), File: "site.yaml", Line: 3}
 	altered := uint64(0)
 	r := played(t, "fair", 1, settings, func(_ int, b *wire.Batch) {
 		for _, in := range b.Inputs {

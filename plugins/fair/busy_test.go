@@ -141,7 +141,7 @@ func TestLoadsAreAskedForWhereTheyMatter(t *testing.T) {
 	}
 	set := func(text string, asks bool) {
 		t.Helper()
-		w.Cluster.Settings(scheduler.Config{Text: []byte(text)}, cluster.MustAccept)
+		w.Cluster.Settings(scheduler.Config{Text: []byte(makesPools(text))}, cluster.MustAccept)
 		w.on(time.Second)
 		if w.Cluster.Abilities.Has(scheduler.AbilityLoad) != asks {
 			t.Errorf("with %q it asks for loads: %t", text, !asks)
@@ -174,7 +174,7 @@ func TestLoadsAfterAJoin(t *testing.T) {
 	w.wantOn("1 came back", 1, 0)
 
 	again := &Policy{}
-	if _, err := again.Start(scheduler.Config{Text: []byte(byLoad)}, w.Cluster.Snapshot(nil, 0), schedtest.Environment()); err != nil {
+	if _, err := again.Start(scheduler.Config{Text: []byte(makesPools(byLoad))}, w.Cluster.Snapshot(nil, 0), schedtest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	d, err := again.AssignTasks(scheduler.Round{Number: 1, Now: w.Cluster.Now(), Events: w.Cluster.Loads(), Offers: w.Cluster.Offers()})

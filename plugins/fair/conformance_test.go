@@ -14,14 +14,14 @@ func TestConformance(t *testing.T) {
 // TestConformanceOfForgottenLoads: settings do without loads for a while, and ask for them
 // again. What was known before is known no more, as it is not after a restart.
 func TestConformanceOfForgottenLoads(t *testing.T) {
-	c := scheduler.Config{Text: []byte("load: {manager: load, cpu-max: 0.6, memory-max: 0.8}\nallocations: {min-share-timeout: 1s, fair-share-timeout: 2s, pools: {pool-0: {min-share: 3}}}\ncollect-after: 1s\n")}
+	c := scheduler.Config{Text: []byte("load: {manager: load, cpu-max: 0.6, memory-max: 0.8}\nallocations: {min-share-timeout: 1s, fair-share-timeout: 2s, pools: {pool-0: {min-share: 3}}}\ncollect-after: 1s\nplacement: {undeclared: create}\n")}
 	schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 12, First: 5020, Config: c})
 }
 
 // TestNobodyIsTakenWhoIsProtected by the manager, though the policy's own settings spare
 // nobody.
 func TestNobodyIsTakenWhoIsProtected(t *testing.T) {
-	c := scheduler.Config{Text: []byte("allocations: {fair-share-timeout: 200ms, order: disco-fair}\nupdate-interval: 100ms\npreemption: {interval: 300ms, fair-share-threshold: 1, protect: 0s}\n")}
+	c := scheduler.Config{Text: []byte("allocations: {fair-share-timeout: 200ms, order: disco-fair}\nupdate-interval: 100ms\npreemption: {interval: 300ms, fair-share-threshold: 1, protect: 0s}\nplacement: {undeclared: create}\n")}
 	r := schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 12, First: 7000, Restarts: 2, Config: c})
 	if r.Tally.Preemptions == 0 || r.Tally.Protected > 0 {
 		t.Errorf("%d preemptions were accepted, and %d refused because a victim was protected", r.Tally.Preemptions, r.Tally.Protected)
@@ -42,10 +42,19 @@ func TestConformanceOfEverything(t *testing.T) {
 		"nested":       "allocations: {pools: {pool-0: {pools: {a: {}, default: {order: deficit}}}, pool-1: {parent: pool-0, min-share: 2}}, fair-share-timeout: 2s}\npreemption: {dry-run: true}\n",
 		"load":         "load: {manager: load, cpu-max: 0.6, memory-max: 0.8}\ncollect-after: 1s\nallocations: {min-share-timeout: 1s, fair-share-timeout: 2s, pools: {pool-0: {min-share: 3}}}\n",
 		"flow by load": "load: {manager: load, cpu-max: 0.3}\nlocality: {mode: min-cost-flow}\ncollect-after: 0s\nallocations: {order: deficit}\n",
+		"own":          "allocations: {pools: {pool-0: {}}}\n",
 		"refuse":       "allocations: {pools: {pool-0: {}}}\nplacement: {rules: [explicit, default], undeclared: refuse}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedtest.Run(t, New, schedtest.Options{Seeds: 8, First: 100, Config: scheduler.Config{Text: []byte(settings)}})
+			schedtest.Run(t, New, schedtest.Options{Seeds: 8, First: 100, Config: scheduler.Config{Text: []byte(conformed(name, settings))}})
 		})
 	}
+}
+
+// conformed has the kit's pools made, but for the game that is about what is refused by default.
+func conformed(name, settings string) string {
+	if name == "own" {
+		return settings
+	}
+	return makesPools(settings)
 }

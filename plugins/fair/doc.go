@@ -35,7 +35,7 @@
 //	  property: pool.name         # of the rule property, which needs it; none when left out
 //	  property-defaults: {pool.name: "${user.name}"}  # may refer to other properties
 //	  group-property: group.name
-//	  undeclared: create          # or own, refuse: jobs for other pools than the declared are turned away, with own but for their user's; see Allocations
+//	  undeclared: own             # create, own, refuse: what becomes of a job for a pool that is not declared; create with Hadoop's XML; see Allocations
 //	preemption:
 //	  mode: kill                  # off, kill, soft (told first), suspend (where launchers can, else kill; what forbids it is left alone, but for a minimum share)
 //	  interval: 5s                # how often slots are taken back
@@ -85,21 +85,25 @@
 // A key that is unknown, stands twice or has a value that means nothing is a
 // problem with its line, and the settings before it stay. Minimums may exceed the cluster, or the
 // share of the pool they lie in: they are then scaled down in proportion, and a pool is guaranteed
-// the whole slots of what is left of its minimum. A pool that is not declared is
-// made when a job needs it and goes with its last job; asking never makes one.
+// the whole slots of what is left of its minimum. A pool that is not declared goes with its last
+// job, and asking never makes one.
 //
 // With undeclared: own, jobs that name a pool that is not declared are refused, since the
-// name is a mistake most likely. The default pool, and pools called after the job's user, such
-// as ann or users/ann, are made as with create; so are those that the rules user and group
-// choose. With refuse, no pool is made.
+// name is a mistake most likely; the refusal names the declared pool that is nearest by spelling.
+// The default pool, and pools called after the job's user, such as ann or users/ann, are made for
+// jobs that need them; so are those that the rules user and group choose. With create, every pool
+// is made that a job names. With refuse, none is. Hadoop's XML means create where the settings say
+// nothing, since mapred.fairscheduler.allow.undeclared.pools is true by default in Hadoop.
 //
 // undeclared may be changed while jobs run, as all settings. From then on new jobs for
-// undeclared pools are refused, and none can be moved to one: it stays where it is, and
-// the policy's explanation of the job says so.
+// undeclared pools are refused, and none can be moved to one: it stays where it is.
 // Jobs that are in such pools stay there to their end, also
-// those whose pool is declared no more. With refuse or own, and with another rule of placement
-// before explicit, the manager lets no job in
-// while the policy is down, unless its setting admitWithoutPolicy says so: it asks the policy
+// those whose pool is declared no more. The policy's explanation of a job says both.
+//
+// With own, the policy's word is advice: while it is down, the manager lets jobs in, and
+// the pools that these name are made. With refuse, and with another rule of placement before
+// explicit, the manager lets no job in while the policy is down, unless its setting
+// admitWithoutPolicy says so: it asks the policy
 // where each goes, and judges whether its user may submit there.
 //
 // The orders disco-fair and deficit treat pools as they treat jobs. So with one pool a user and

@@ -99,8 +99,11 @@ func (p *Policy) detail(j *shares.Job, why scheduler.WaitReason) string {
 // appendPool names the pool that a job is in, and says why that is not the one that it was moved to.
 func appendPool(s []byte, j *shares.Job) []byte {
 	s = append(append(s, "pool "...), j.Pool.Spec.Path...)
-	if j.Refused != "" {
-		s = fmt.Appendf(s, " (it stays there: pool %q is not declared, and placement.undeclared is refuse)", j.Refused)
+	switch {
+	case j.Refused != "":
+		s = fmt.Appendf(s, " (it stays there: pool %q is not declared, and placement.undeclared is %s)", j.Refused, p.config.Undeclared)
+	case j.Undeclared:
+		s = append(s, " (which is not declared: the job came while the policy was down, or before its settings changed; it may be moved)"...)
 	}
 	return s
 }
@@ -121,7 +124,7 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	why := p.why(j)
 	x := scheduler.Explanation{Reason: why, Detail: p.detail(j, why)}
 	if why == scheduler.WaitNone {
-		x.Detail = fmt.Sprintf("%s: nothing of the job waits, %d attempts are live", appendPool(nil, j), len(j.Attempts()))
+		x.Detail = fmt.Sprintf("%s: nothing of the job waits, %d attempts are live", p.appendPool(nil, j), len(j.Attempts()))
 	}
 	x.Detail += p.placement.Placer.Over()
 	fairShares := p.fairShares()

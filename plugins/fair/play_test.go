@@ -3,6 +3,7 @@ package fair
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,16 @@ type play struct {
 
 func newPlay(t *testing.T, settings string) *play {
 	t.Helper()
-	return &play{schedtest.Play(t, settings, func() *Policy { return &Policy{} }), t}
+	return &play{schedtest.Play(t, makesPools(settings), func() *Policy { return &Policy{} }), t}
+}
+
+// makesPools has a pool made for each job that names one, where the settings say nothing of that:
+// most tests are about other things, and declare few of their pools.
+func makesPools(settings string) string {
+	if strings.Contains(settings, "placement:") {
+		return settings
+	}
+	return settings + "\nplacement: {undeclared: create}\n"
 }
 
 // job submits single-slot tasks that run about so long.

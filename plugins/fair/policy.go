@@ -78,12 +78,17 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 }
 
 // abilities is what the policy can do. It wants to be asked about submissions only
-// where it may refuse some, or put them elsewhere than they ask for, because nobody gets in
-// while a policy that is asked is down, and to be told of loads only where it looks at them, because they cost rounds.
+// where it may refuse some, or put them elsewhere than they ask for, and to be told of loads only
+// where it looks at them, because both cost rounds. That a pool is no mistake is advice: while
+// the policy is down, jobs come in without it. The manager must hear where jobs go that are put
+// elsewhere, because it judges who may submit there.
 func abilities(c *allocation.Config) scheduler.Ability {
 	able := scheduler.AbilityCheckpoint
-	if c.Undeclared != allocation.UndeclaredCreate || c.Elsewhere() {
+	switch {
+	case c.Elsewhere(), c.Undeclared == allocation.UndeclaredRefuse:
 		able |= scheduler.AbilityAdmission
+	case c.Undeclared == allocation.UndeclaredOwn:
+		able |= scheduler.AbilityAdmission | scheduler.AbilityAdvisoryAdmission
 	}
 	if placement.LooksAtLoads(c) {
 		able |= scheduler.AbilityLoad
@@ -216,8 +221,7 @@ func (p *Policy) outcome(e scheduler.Outcome) {
 func (p *Policy) admit(j scheduler.Job, d *scheduler.Decisions) {
 	to := p.config.Place(&j, true)
 	if to.Refused != "" {
-		d.Refuse = append(d.Refuse, scheduler.Refuse{Job: j.ID, Reason: fmt.Sprintf(
-			"pool %q is not declared: consider adding the pool to the allocation file, or ask for one of %v", to.Refused, p.config.Table.Open())})
+		d.Refuse = append(d.Refuse, scheduler.Refuse{Job: j.ID, Reason: p.config.Refusal(to.Refused)})
 		return
 	}
 	d.Admit = append(d.Admit, scheduler.Admit{Job: j.ID, Pool: to.Pool.Path})

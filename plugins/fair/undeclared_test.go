@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
@@ -73,6 +74,34 @@ func TestUndeclaredPoolsAreRefusedFromNowOn(t *testing.T) {
 	where(map[scheduler.JobID]string{old: "team", known: "elsewhere", late: "late"})
 }
 
+// A job that came while nobody judged its pool has it all the same, and its explanation says that the
+// pool is not declared; that it may be moved, and where to, is judged.
+func TestAJobThatCameUnasked(t *testing.T) {
+	p := &Policy{}
+	var came []scheduler.Event
+	for i, pool := range []string{"knwon", "ann"} {
+		came = append(came, scheduler.JobSubmitted{Job: scheduler.Job{
+			ID: scheduler.JobID(i + 1), User: "ann", Pool: pool, Stages: []scheduler.Stage{{Groups: 1, Kind: scheduler.DefaultKind, Slots: 1}},
+		}})
+	}
+	c := scheduler.Config{Text: []byte("allocations: {pools: {known: {}}}")}
+	if _, err := p.Start(c, scheduler.Snapshot{Now: 1, Events: came}, schedtest.Environment()); err != nil {
+		t.Fatal(err)
+	}
+	says := func(id scheduler.JobID, want string, not bool) {
+		t.Helper()
+		if x, err := p.Explain(id); err != nil || strings.Contains(x.Detail, want) == not {
+			t.Errorf("of %s it says %q, %v; %q is to be in it: %t", id, x.Detail, err, want, !not)
+		}
+	}
+	says(1, "pool knwon (which is not declared: ", false)
+	says(2, "not declared", true)
+	if _, err := p.AssignTasks(scheduler.Round{Number: 1, Now: 2, Events: []scheduler.Event{scheduler.JobUpdated{At: 2, Job: 1, Pool: "known", Priority: scheduler.Normal}}}); err != nil {
+		t.Fatal(err)
+	}
+	says(1, "pool known: ", false)
+}
+
 // TestWhereAJobGoesIsToldAtItsAdmission: where another rule comes before explicit, the policy says of
 // each job to which pool it comes, for the manager to judge that; where none does, nobody asks.
 func TestWhereAJobGoesIsToldAtItsAdmission(t *testing.T) {
@@ -82,7 +111,7 @@ func TestWhereAJobGoesIsToldAtItsAdmission(t *testing.T) {
 		"[group, property, default]":    {"production", "default"},
 		"[explicit, property, default]": {"", ""},
 	} {
-		w := newPlay(t, site+rules+"}\n")
+		w := newPlay(t, site+rules+", undeclared: create}\n")
 		w.Launchers(1, 4)
 		for _, properties := range [][]scheduler.Property{{{Name: "pool.name", Value: "production"}}, nil} {
 			w.Cluster.Submit(cluster.Spec{User: "ann", Pool: "lab", Properties: properties, Layers: []cluster.Layer{{
@@ -103,13 +132,13 @@ func TestWhereAJobGoesIsToldAtItsAdmission(t *testing.T) {
 	}
 }
 
-// With undeclared: own, a job that names a pool that nobody declared is refused, and one that
+// By default a job that names a pool that nobody declared is refused, and one that
 // names none has its user's.
 func TestAPoolThatIsAMistake(t *testing.T) {
-	w := newPlay(t, "allocations: {pools: {known: {}}}\nplacement: {undeclared: own}\n")
+	w := &play{schedtest.Play(t, "allocations: {pools: {known: {}}}\n", func() *Policy { return &Policy{} }), t}
 	w.Launchers(1, 4)
-	if !w.Cluster.Abilities.Has(scheduler.AbilityAdmission) {
-		t.Error("it refuses jobs, and does not want to be asked about them")
+	if !w.Cluster.Abilities.Has(scheduler.AbilityAdmission | scheduler.AbilityAdvisoryAdmission) {
+		t.Error("it refuses jobs, and does not want to be asked about them, or has to be")
 	}
 	known, mistaken, unnamed := w.job("known", 1, time.Hour), w.job("knwon", 1, time.Hour), w.job("", 1, time.Hour)
 	w.Until(time.Second)
@@ -117,7 +146,7 @@ func TestAPoolThatIsAMistake(t *testing.T) {
 	for _, d := range w.Decisions {
 		refused = append(refused, d.Refuse...)
 	}
-	if len(refused) != 1 || refused[0].Job != mistaken || !strings.Contains(refused[0].Reason, `pool "knwon" is not declared`) || !strings.Contains(refused[0].Reason, "known") {
+	if len(refused) != 1 || refused[0].Job != mistaken || !strings.Contains(refused[0].Reason, `pool "knwon" is not declared`) || !strings.Contains(refused[0].Reason, "did you mean known?") {
 		t.Errorf("refused: %+v", refused)
 	}
 	if jobs := w.Policy.shares.Jobs; len(jobs) != 2 || jobs[known] == nil || jobs[unnamed] == nil || jobs[unnamed].Pool.Spec.Path == "" {

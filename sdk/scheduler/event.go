@@ -410,7 +410,8 @@ type SettingChanged struct {
 
 // AdmissionAsked: sent only to a policy with AbilityAdmission: may this job
 // come in? Answer with Decisions.Admit or Decisions.Refuse, within the time the
-// site allows. JobSubmitted follows an admission.
+// site allows. JobSubmitted follows an admission, and also comes without one while a policy with
+// AbilityAdvisoryAdmission is down or slow.
 type AdmissionAsked struct {
 	At  Time
 	Job Job

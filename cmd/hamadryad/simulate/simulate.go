@@ -76,7 +76,8 @@ environment lets it have more.
 WORKLOAD is a file of any form that "hamadryad workload" reads; - is standard input.
 
 A policy is the name of one beside this program, the path of its program, or a
-configuration (FILE.yaml) whose section "policy" names it with its settings. A name before
+configuration (FILE.yaml) whose section "policy" names it with its settings; without one,
+fair makes the pools that jobs name. A name before
 it, as in tuned=site.yaml, is what results call it. The cluster is a file of launchers and
 of how long things take, or so many launchers with --slots each and the defaults of such a
 file (go doc github.com/hamadryad/hamadryad/laboratory/cluster). --topology gives them hosts
@@ -157,6 +158,10 @@ func (c *command) args(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// poolsOfWorkload are the settings of fair where no file has any: what declares its pools is the
+// workload then, and a name in it is no mistake of somebody who submits.
+const poolsOfWorkload = "placement: {undeclared: create}\n"
 
 // contender is a policy that a workload is played under.
 type contender struct {
@@ -322,6 +327,9 @@ func findContender(text string) (contender, error) {
 	}
 	if p.name == "" {
 		p.name = what
+	}
+	if !p.configured && p.program == "fair" {
+		p.config.Text = []byte(poolsOfWorkload)
 	}
 	return p, nil
 }

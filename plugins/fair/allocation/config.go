@@ -20,7 +20,8 @@ const (
 	PreemptSuspend = "suspend"
 )
 
-// What happens to jobs whose pool is not declared.
+// What happens to jobs whose pool is not declared. The default is UndeclaredOwn; with Hadoop's
+// XML it is UndeclaredCreate, as mapred.fairscheduler.allow.undeclared.pools is true there.
 const (
 	UndeclaredCreate = "create"
 	UndeclaredRefuse = "refuse"
@@ -101,7 +102,6 @@ func defaults() Config {
 		Locality:    locality.New(locality.ModeDelay, locality.ModeDelay, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
 		LocalityCap: scheduler.Remote,
 		rules:       []string{"explicit", "user", "default"}, propertyDefaults: map[string]string{}, groupProperty: "group.name",
-		Undeclared: UndeclaredCreate,
 		Preemption: PreemptKill, PreemptEvery: 5 * time.Second, Threshold: 0.5, Grace: 10 * time.Second,
 		Protect: time.Minute, TimesMax: 3, SetsMax: setsMax,
 		Adjuster: AdjusterNone, BoostFactor: 3, BoostFor: 5 * time.Minute, Selector: SelectorDefault, LoadManager: LoadSlots,
@@ -134,7 +134,16 @@ func Parse(c scheduler.Config, parts Parts) (Config, error) {
 	if err := r.err(); err != nil {
 		return o, err
 	}
-	return o, o.readFile(c, r, fileAt)
+	if err := o.readFile(c, r, fileAt); err != nil {
+		return o, err
+	}
+	if o.Undeclared == "" {
+		o.Undeclared = UndeclaredOwn
+		if o.Table.hadoop {
+			o.Undeclared = UndeclaredCreate
+		}
+	}
+	return o, nil
 }
 
 // readFile reads the allocation file among the files that the manager handed over.

@@ -1,9 +1,11 @@
 package allocation
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
 // Placement rules, in the order in which a site may list them. The first that has
@@ -38,6 +40,9 @@ func (o *Config) Place(j *scheduler.Job, strict bool) Place {
 	for _, rule := range o.rules {
 		path := strings.Trim(o.rulePool(rule, j), "/")
 		if path == "" || !goodPath(path) {
+			if strict && refused == "" && writtenBySubmitter(rule) {
+				refused = path // of a name that no pool can have; "": the job names none
+			}
 			continue
 		}
 		path = o.Table.leaf(path)
@@ -56,14 +61,37 @@ func (o *Config) Place(j *scheduler.Job, strict bool) Place {
 	return Place{o.Table.spec(path), refused}
 }
 
+// writtenBySubmitter says whether a rule's pool is a name that somebody wrote for the job.
+func writtenBySubmitter(rule string) bool { return rule == ruleExplicit || rule == ruleProperty }
+
+// Bounds of what a refusal says.
+const (
+	spelledMax = 1000 // pools whose names are compared with one that was refused
+	namedMax   = 8    // pools that are named
+)
+
+// Refusal says why no job may come to a pool, and what to do about it.
+func (o *Config) Refusal(path string) string {
+	open := o.Table.Open()
+	hint := settings.Hint(path, open[:min(len(open), spelledMax)])
+	names := "no pool is declared"
+	if n := min(len(open), namedMax); n > 0 {
+		names = "declared are " + strings.Join(open[:n], ", ")
+		if len(open) > n {
+			names += fmt.Sprintf(" and %d more", len(open)-n)
+		}
+	}
+	return fmt.Sprintf("pool %q is not declared%s (%s): consider adding the pool to the allocation file, or to allocations.pools; "+
+		"placement.undeclared: create would have each such job make its pool", path, hint, names)
+}
+
 // isOwn says whether a pool that is not declared is no mistake of somebody who wrote its
 // name: a rule of the site chose it, or it is the default pool or the user's.
 func (o *Config) isOwn(rule, path string, j *scheduler.Job) bool {
 	if o.Undeclared != UndeclaredOwn {
 		return false
 	}
-	written := rule == ruleExplicit || rule == ruleProperty
-	return !written || path == defaultPool || path[strings.LastIndexByte(path, '/')+1:] == j.User
+	return !writtenBySubmitter(rule) || path == defaultPool || path[strings.LastIndexByte(path, '/')+1:] == j.User
 }
 
 // Elsewhere says whether a job may get to another pool than the one that it names, because

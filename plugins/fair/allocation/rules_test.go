@@ -1,6 +1,7 @@
 package allocation
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ placement:
   rules: [explicit, property, group, user, default]
   property: pool.name
   property-defaults: {pool.name: "${queue}"}
+  undeclared: create
 `)}, testParts)
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +71,7 @@ placement:
 		{scheduler.Job{Pool: "users/ann", User: "ann"}, "users/ann", "", "users/ann"},
 		{scheduler.Job{Pool: "users/bob", User: "ann"}, "users/bob", "users/bob", "users/bob"},
 		{scheduler.Job{Pool: "default", User: "ann"}, "default", "", "default"},
+		{scheduler.Job{Pool: "reserch//x", User: "ann"}, "ann", "reserch//x", "reserch//x"},
 		{scheduler.Job{User: "ann", Properties: property("pool.name", "reserch")}, "reserch", "reserch", "reserch"},
 		{scheduler.Job{User: "ann", Properties: property("pool.name", "ann")}, "ann", "", "ann"},
 		{scheduler.Job{User: "ann", Properties: property("group.name", "staff")}, "staff", "", "staff"},
@@ -83,6 +86,45 @@ placement:
 		}
 		if got := refuse.Place(&c.job, true); got.Refused != c.byRefuse {
 			t.Errorf("refuse: %+v: refused %q, want %q", c.job, got.Refused, c.byRefuse)
+		}
+	}
+}
+
+// A site that says nothing has the pools that it declares and its users' own. Hadoop's file means
+// what it means in Hadoop, where pools that are not declared are allowed.
+func TestUndeclaredByDefault(t *testing.T) {
+	for _, c := range []struct{ settings, file, want string }{
+		{"", "", UndeclaredOwn},
+		{"allocations: {pools: {research: {}}}", "", UndeclaredOwn},
+		{"allocation-file: pools", "pools: {research: {}}", UndeclaredOwn},
+		{"allocation-file: pools", "<allocations><pool name=\"research\"/></allocations>", UndeclaredCreate},
+		{"allocation-file: pools\nplacement: {undeclared: own}", "<allocations/>", UndeclaredOwn},
+		{"placement: {undeclared: create}", "", UndeclaredCreate},
+	} {
+		o, err := Parse(scheduler.Config{Text: []byte(c.settings), Files: []scheduler.ConfigFile{{Name: "pools", Data: []byte(c.file)}}}, testParts)
+		if err != nil || o.Undeclared != c.want {
+			t.Errorf("%q with the file %q: %q, %v; want %q", c.settings, c.file, o.Undeclared, err, c.want)
+		}
+	}
+}
+
+// A refusal names what may have been meant and some of what there is, however much that is.
+func TestRefusal(t *testing.T) {
+	var many strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&many, "team-%d: {}, ", i)
+	}
+	for pools, want := range map[string]string{
+		"":                               `pool "reserch" is not declared (no pool is declared): consider`,
+		"research: {}, etl: {}":          `pool "reserch" is not declared; did you mean research? (declared are etl, research): consider`,
+		"research: {}, " + many.String(): `pool "reserch" is not declared; did you mean research? (declared are research, team-0, team-1, team-10, team-100, team-1000, team-1001, team-1002 and 4993 more): consider`,
+	} {
+		o, err := Parse(scheduler.Config{Text: []byte("allocations: {pools: {" + pools + "}}")}, testParts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := o.Refusal("reserch"); !strings.HasPrefix(got, want) || !strings.Contains(got, "placement.undeclared: create") {
+			t.Errorf("it says %q, want %q", got, want)
 		}
 	}
 }

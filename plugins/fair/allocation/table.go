@@ -41,6 +41,7 @@ type Table struct {
 	topOrder         string // of the pools at the top; "": see Top
 	minShareTimeout  time.Duration
 	fairShareTimeout time.Duration
+	hadoop           bool // it is Hadoop's file
 }
 
 // Pool is one pool as declared, or as it is by default.
@@ -83,6 +84,7 @@ func Read(f scheduler.ConfigFile) (*Table, error) {
 	case err != nil:
 		r.problem(1, "%v", err)
 	case bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")):
+		a.hadoop = true
 		r.xml(text, marked, a)
 	default:
 		var root *yaml.Node

@@ -19,6 +19,9 @@ type Job struct {
 	Pool     *Pool
 	Runnable bool   // its pool's and user's limits let it run
 	Refused  string // the pool that it was moved to and is not in, because that is not declared; "": none
+	// Undeclared says that the job's pool is not declared, and that a job which came for it now
+	// would be refused. This one came while the policy was down, or before a change of settings.
+	Undeclared bool
 
 	// Of package placement: how long the job has waited for locality, and why it was asked
 	// in vain in the present round; none when it was not.
@@ -111,13 +114,15 @@ func (s *State) Grown(id scheduler.JobID) {
 
 func (s *State) put(j *Job) {
 	stays, moved := s.Undeclared[j.ID()]
-	to := s.Config.Place(&j.Info, moved)
-	j.Refused = ""
+	to := s.Config.Place(&j.Info, true)
+	j.Refused, j.Undeclared = "", false
 	switch {
 	case to.Refused == "":
 		delete(s.Undeclared, j.ID()) // the pool was declared since
 	case moved:
 		j.Refused, to.Pool = to.Refused, s.Config.Table.At(stays)
+	default:
+		j.Undeclared, to = true, s.Config.Place(&j.Info, false)
 	}
 	j.Pool = s.addPool(to.Pool)
 	j.Node = s.Tree.AddJob(j.Pool.Node, pooltree.Job{

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/hamadryad/hamadryad/internal/suggest"
 )
 
 // Choices are the parts of a policy that one of its settings may name. A program that serves
@@ -67,6 +69,10 @@ func (c *Choices[T]) Unknown(name string) string { return Unknown(name, c.Names(
 func Unknown(value string, known []string) string {
 	return fmt.Sprintf("%q is unknown: use one of %s", value, strings.Join(known, ", "))
 }
+
+// Hint is the end of a sentence about a name that is unknown: "; did you mean NAME?" with the known
+// name that is nearest by spelling, without regard to case, or "" when none is near.
+func Hint(unknown string, known []string) string { return suggest.Hint(unknown, known) }
 
 func (c *Choices[T]) choice() Choice { return Choice{c.setting, c.Names()} }
 

@@ -63,7 +63,7 @@ func TestInProcessAndAsAProgramAreOneHistory(t *testing.T) {
 		settings string
 	}{
 		"fifo":             {fifo.New, ""},
-		"fair":             {fair.New, "allocations: {fair-share-timeout: 5s}\npreemption: {mode: kill, fair-share-threshold: 1}\n"},
+		"fair":             {fair.New, "allocations: {fair-share-timeout: 5s}\npreemption: {mode: kill, fair-share-threshold: 1}\nplacement: {undeclared: create}\n"},
 		"preemptive-fair":  {preemptivefair.New, "attempt-loses: random\n"},
 		"hfsp":             {hfsp.New, "estimate-error: 0.5\n"},
 		"dynamic-priority": {dynamicpriority.New, "kill-interval: 20s\n"},

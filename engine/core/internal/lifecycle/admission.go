@@ -63,14 +63,14 @@ func (ad *Admission) AskAll() {
 	}
 }
 
-// AdmissionExpired turns a job away that nobody admitted in time, or lets it in where nobody has to.
+// AdmissionExpired turns a job away that nobody admitted in time, or lets it in where nobody has
+// to: the policy is down and never had to, or it is slow and its word is advice.
 func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 	j := ad.state.Jobs.Get(id)
 	if j == nil || j.Phase() != state.JobPendingAdmission {
 		return
 	}
-	if ad.policy.Down() && (ad.step.Set.AdmitWithoutPolicy || !ad.policy.Known() && !ad.policy.Admits()) {
-		// Nothing ever said that somebody has to admit it: let it in to wait.
+	if ad.policy.Down() && !ad.closed() || ad.policy.Has(scheduler.AbilityAdvisoryAdmission) {
 		ad.admit(j)
 		return
 	}

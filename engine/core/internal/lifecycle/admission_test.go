@@ -127,6 +127,7 @@ func TestThePolicysWord(t *testing.T) {
 // Whether a job gets in while no policy decides depends on what is known of the policy: who
 // never asked for a say is not waited for, and one that has a say and is down is no yes.
 func TestWithoutAPolicy(t *testing.T) {
+	advises := scheduler.AbilityAdmission | scheduler.AbilityAdvisoryAdmission
 	const waits, in, refused = "", "yes", "ERROR_KIND_INVALID: job-1 was refused: the policy that admits jobs is down: try again later"
 	for _, story := range []struct {
 		name        string
@@ -156,6 +157,15 @@ func TestWithoutAPolicy(t *testing.T) {
 			h.Rounds.Failed(1, "gone")
 			h.StartFallback()
 		}, false, in, in},
+		{"one that advises", func(h *coretest.Core) { h.StartPolicy(advises); h.Rounds.Failed(1, "gone") }, false, in, in},
+		{"one that advises, another stands in", func(h *coretest.Core) {
+			h.StartPolicy(advises)
+			h.Rounds.Failed(1, "gone")
+			h.StartFallback()
+		}, false, in, in},
+		{"one that advises, was asked and is gone", func(h *coretest.Core) { h.StartPolicy(advises) }, false, waits, in},
+		{"one that advises, of the manager's life before", func(h *coretest.Core) { h.StartPolicy(advises); h.Policy.Forget() }, false, waits, in},
+		{"one that advises, and is silent", func(h *coretest.Core) { h.StartPolicy(advises) }, false, waits, in},
 		{
 			"one that admits, of the manager's life before", func(h *coretest.Core) {
 				h.StartPolicy(scheduler.AbilityAdmission)
@@ -173,7 +183,7 @@ func TestWithoutAPolicy(t *testing.T) {
 		id := announce(h)
 		submit(h, 7, id, coretest.Maps(1))
 		first := said(h, 7)
-		if story.name == "one that was asked and is gone" {
+		if strings.HasSuffix(story.name, "was asked and is gone") {
 			h.Rounds.Failed(1, "gone")
 		}
 		h.Step.Now = h.Step.Now.Add(h.Step.Set.AdmissionMax) // and still the same step

@@ -88,7 +88,8 @@ func (x *Session) Has(a scheduler.Ability) bool {
 // Known says whether some generation of this life said what it can.
 func (x *Session) Known() bool { return x.known }
 
-// Admits says whether the last policy that ran, and stood in for no other, admits jobs.
+// Admits says whether no job comes in without the word of the last policy that ran and stood in
+// for no other. It is false where that policy's word is advice.
 func (x *Session) Admits() bool { return x.admits }
 
 // Authenticates says whether that policy proves who submits.
