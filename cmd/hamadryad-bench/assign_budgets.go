@@ -34,7 +34,11 @@ type around struct {
 }
 
 func surroundings(name string, plugin bool) around {
-	if name != dynamicPriority {
+	switch name {
+	case "fair": // makes the pools, so that no allocation file of a hundred is needed
+		return around{config: scheduler.Config{Text: []byte("placement: {undeclared: create}\n")}}
+	case dynamicPriority:
+	default:
 		return around{}
 	}
 	return around{config: scheduler.Config{Text: []byte(budgetInterval)}, pays: true, simulated: !plugin}
