@@ -70,7 +70,7 @@ func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 	if j == nil || j.Phase() != state.JobPendingAdmission {
 		return
 	}
-	if ad.policy.Down() && !ad.closed() || ad.policy.Has(scheduler.AbilityAdvisoryAdmission) {
+	if ad.policy.Down() && !ad.admissionDown() || ad.policy.Has(scheduler.AbilityAdvisoryAdmission) {
 		ad.admit(j)
 		return
 	}
