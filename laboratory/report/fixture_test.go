@@ -51,9 +51,10 @@ func random(seed uint64) (*workload.Workload, *cluster.Cluster) {
 
 // policies are those that are played, in this order.
 var policies = []struct {
-	name string
-	make func() scheduler.TaskScheduler
-}{{"fifo", fifo.New}, {"fair " + hostile, fair.New}, {"hfsp", hfsp.New}}
+	name     string
+	make     func() scheduler.TaskScheduler
+	settings string
+}{{"fifo", fifo.New, ""}, {"fair " + hostile, fair.New, "placement: {undeclared: create}\n"}, {"hfsp", hfsp.New, ""}}
 
 // tee watches for two.
 type tee struct{ a, b simulation.Watcher }
@@ -73,7 +74,7 @@ func play(t *testing.T, w *workload.Workload, c *cluster.Cluster, p int, also si
 	if also != nil {
 		watch = tee{recorder, also}
 	}
-	result, err := simulation.Play(t.Context(), simulation.Options{Workload: w, Cluster: c, Host: policy.InProcess(policies[p].make()), Watch: watch})
+	result, err := simulation.Play(t.Context(), simulation.Options{Workload: w, Cluster: c, Host: policy.InProcess(policies[p].make()), Config: scheduler.Config{Text: []byte(policies[p].settings)}, Watch: watch})
 	if err != nil {
 		t.Fatal(err)
 	}

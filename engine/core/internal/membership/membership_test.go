@@ -349,7 +349,7 @@ func TestDrain(t *testing.T) {
 // in the log and to each job, and ids go on above what it knows.
 func TestTheLogLostRecords(t *testing.T) {
 	for sign, f := range map[string]func(*wire.Join){
-		"it was told to start attempt 70": func(m *wire.Join) { m.Seen = 70 },
+		"it was told to start attempt-70": func(m *wire.Join) { m.Seen = 70 },
 		"it has work of job-70":           func(m *wire.Join) { m.Jobs = []uint64{1, 70} },
 		"it obeyed a manager of term 70":  func(m *wire.Join) { m.Term = 70 },
 		"":                                func(m *wire.Join) { m.Jobs = []uint64{1} },
