@@ -105,7 +105,7 @@ func (s *Server) addAttempts(ctx context.Context, all []*wire.LauncherStatus, na
 		if !wanted[l.Name] {
 			continue
 		}
-		if err := s.needs.Jobs.AddAttempts(ctx, l, min(left, attemptsThereMax), s.Look); err != nil {
+		if err := s.needs.Jobs.AddAttempts(ctx, l, min(left, attemptsThereMax), s.FindJob); err != nil {
 			return err
 		}
 		left -= len(l.Attempts)

@@ -75,7 +75,7 @@ func (s *service) Launchers(ctx context.Context, q *wire.LaunchersRequest) (*wir
 	list, err := s.model.Launchers(ctx)
 	for _, l := range list {
 		if err == nil && slices.Contains(q.AttemptsOf, l.Name) {
-			err = s.jobs.AddAttempts(ctx, l, 500, s.Look)
+			err = s.jobs.AddAttempts(ctx, l, 500, s.FindJob)
 		}
 	}
 	return &wire.LaunchersReply{Launchers: list}, err
