@@ -22,7 +22,7 @@ func (p *wild) Check(scheduler.Config) error { return nil }
 func (p *wild) Start(_ scheduler.Config, s scheduler.Snapshot, _ scheduler.Environment) (scheduler.Description, error) {
 	p.rand = rand.New(rand.NewPCG(uint64(s.Now), 1))
 	d := scheduler.Description{Name: "wild", Version: "1", ProgressEvery: time.Second}
-	for _, a := range []scheduler.Ability{scheduler.AbilityProgress, scheduler.AbilityResume, scheduler.AbilityAdmission, scheduler.AbilityLoggedRequests, scheduler.AbilityCheckpoint, scheduler.AbilityLoad} {
+	for _, a := range []scheduler.Ability{scheduler.AbilityProgress, scheduler.AbilityResume, scheduler.AbilityAdmission, scheduler.AbilityAdvisoryAdmission, scheduler.AbilityLoggedRequests, scheduler.AbilityCheckpoint, scheduler.AbilityLoad} {
 		if p.rand.IntN(2) == 0 {
 			d.Abilities |= a
 		}

@@ -63,7 +63,7 @@ func (p *Policy) detail(j *shares.Job, why scheduler.WaitReason) string {
 	if why == scheduler.WaitNone {
 		return ""
 	}
-	s := append(appendPool(p.text[:0], j), ": "...)
+	s := append(p.appendPool(p.text[:0], j), ": "...)
 	for _, k := range p.shares.World.Order {
 		if !j.Node.Has(k) {
 			continue
@@ -96,8 +96,9 @@ func (p *Policy) detail(j *shares.Job, why scheduler.WaitReason) string {
 	return string(s)
 }
 
-// appendPool names the pool that a job is in, and says why that is not the one that it was moved to.
-func appendPool(s []byte, j *shares.Job) []byte {
+// appendPool names the pool that a job is in. It says why that is not the one that it was moved to,
+// and whether the pool may be a mistake.
+func (p *Policy) appendPool(s []byte, j *shares.Job) []byte {
 	s = append(append(s, "pool "...), j.Pool.Spec.Path...)
 	switch {
 	case j.Refused != "":

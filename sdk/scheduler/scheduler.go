@@ -156,6 +156,12 @@ const (
 	AbilityLoad                               // wants LauncherLoad events
 	AbilityPageHandler                        // answers pages beside the log; the SDK declares it of a PageHandler
 	AbilityAuthenticator                      // its plug-in's shell proves who asks and who submits; the SDK declares it
+	// AbilityAdvisoryAdmission comes with AbilityAdmission, and says that the policy refuses jobs
+	// to help their users only, as when a name is misspelt. So while it is down, or takes longer
+	// to answer than the site's admissionMax, jobs come in without its word, and it has to
+	// place them. Without this bit they are refused then, unless the site has
+	// admitWithoutPolicy.
+	AbilityAdvisoryAdmission
 )
 
 // Has reports whether all of b is declared.

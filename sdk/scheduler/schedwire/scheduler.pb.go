@@ -4326,7 +4326,7 @@ type Description struct {
 	Strings       *Strings               `protobuf:"bytes,1,opt,name=strings,proto3" json:"strings,omitempty"`
 	Name          uint32                 `protobuf:"varint,2,opt,name=name,proto3" json:"name,omitempty"`
 	Version       uint32                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	Abilities     uint32                 `protobuf:"varint,4,opt,name=abilities,proto3" json:"abilities,omitempty"` // bits: 1 progress, 2 resume, 4 admission, 8 logged requests, 16 checkpoint, 32 load, 64 page handler, 128 authenticator
+	Abilities     uint32                 `protobuf:"varint,4,opt,name=abilities,proto3" json:"abilities,omitempty"` // bits: 1 progress, 2 resume, 4 admission, 8 logged requests, 16 checkpoint, 32 load, 64 page handler, 128 authenticator, 256 advisory admission
 	ProgressEvery int64                  `protobuf:"varint,5,opt,name=progress_every,json=progressEvery,proto3" json:"progress_every,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -28,7 +28,7 @@ type Session struct {
 	lastRound scheduler.Time
 
 	known         bool // some generation said what it can in this life of the manager
-	admits        bool // the last one that stood in for no other admits jobs
+	admits        bool // the last one that stood in for no other admits jobs, and has to
 	authenticates bool // and proves who submits
 	resumes       bool // the last one resumes what it suspends
 
@@ -145,7 +145,7 @@ func (x *Session) able() {
 	if x.current.Fallback {
 		return
 	}
-	x.admits = x.current.Abilities.Has(scheduler.AbilityAdmission)
+	x.admits = x.current.Abilities.Has(scheduler.AbilityAdmission) && !x.current.Abilities.Has(scheduler.AbilityAdvisoryAdmission)
 	x.authenticates = x.current.Abilities.Has(scheduler.AbilityAuthenticator)
 }
 
