@@ -5,7 +5,7 @@
 //	g := authz.New(log, rules)
 //	grpc.ChainUnaryInterceptor(g.AuditUnary, proof.Unary, g.AuthorizeUnary)
 //	mux.Handle(pattern, g.Page(pattern, handler, tell))
-//	http.Server{Handler: g.Notes(proof.Pages(mux))}
+//	http.Server{Handler: g.AuditPages(proof.Pages(mux))}
 //
 // # Invariants
 //
