@@ -337,11 +337,12 @@ func (l *Logs) retire(a *Log, file *os.File) {
 	}
 	file.Close()
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	a.at = l.o.Now()
 	if l.byID[a.attempt] == a {
 		l.ended = append(l.ended, a)
 	}
+	l.mu.Unlock()
+	l.KeepBounds() // a newer log may have grown before this one could go
 }
 
 // Last is the end of the log, at most LastWords bytes.
