@@ -8,30 +8,29 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// SnapshotBuilder is a snapshot that is being made, in slices: it tells the world as it is by
-// the events that would have told it, with their original times: launchers, live jobs,
-// what is ready, what runs, and what finished with how long it took.
+// SnapshotBuilder is a snapshot that is built in slices. It describes the cluster by the events
+// that led to it, with their original times: launchers, live jobs, ready bundles, what runs, and
+// what finished and how long it took.
 //
-// What happens meanwhile to what was come to is told by events, as after a snapshot;
-// what happens to the rest is seen when that is come to. So, put in order of time, both
-// together are the snapshot of the moment at which the last was come to.
+// What happens meanwhile to a part that was added already follows as an event. What happens to the
+// rest is seen when that is added. Sorted by time, both together are the snapshot of the moment at
+// which the last part was added.
 type SnapshotBuilder struct {
-	Launcher scheduler.LauncherID // this one and all before were come to
+	Launcher scheduler.LauncherID // this one and all before were added
 	Job      scheduler.JobID      // likewise; of this one the bundles below Bundle
 	Bundle   int
-	pages    [][]scheduler.Event // what was told; not in checkpoints, as a new life of the manager starts its policy anew
+	pages    [][]scheduler.Event // what was added; not in checkpoints, as a new life of the manager starts its policy anew
 }
 
 const (
 	// snapshotPage is how many events a page holds: a list that grows would be copied
 	// as a whole.
 	snapshotPage = 4096
-	// AllLaunchers is Gathering.Launcher when all were come to.
+	// AllLaunchers is SnapshotBuilder.Launcher when all were added.
 	AllLaunchers = scheduler.LauncherID(math.MaxUint64)
 )
 
-// Whether a launcher, a job or a bundle was come to. A snapshot that is made, nil, has
-// come to all.
+// Whether a launcher, a job or a bundle was added. A snapshot that is built, nil, has all.
 func (g *SnapshotBuilder) hasLauncher(id scheduler.LauncherID) bool {
 	return g == nil || id <= g.Launcher
 }
@@ -42,7 +41,7 @@ func (g *SnapshotBuilder) hasBundle(job scheduler.JobID, index int) bool {
 	return g == nil || job < g.Job || job == g.Job && index < g.Bundle
 }
 
-// Add tells an event of what is come to.
+// Add adds an event of the part at hand.
 func (g *SnapshotBuilder) Add(e scheduler.Event) {
 	last := len(g.pages) - 1
 	if last < 0 || len(g.pages[last]) == snapshotPage {
@@ -52,7 +51,7 @@ func (g *SnapshotBuilder) Add(e scheduler.Event) {
 	g.pages[last] = append(g.pages[last], e)
 }
 
-// Building is the snapshot that is being made; nil: none is.
+// Building is the snapshot that is being built; nil: none is.
 func (x *Session) Building() *SnapshotBuilder {
 	if x.next == nil {
 		return nil
@@ -67,7 +66,7 @@ type SnapshotParts struct {
 	checkpoint *Checkpoint // nil: it left none
 }
 
-// FinishSnapshot ends the gathering, when all was come to.
+// FinishSnapshot ends the building when all parts were added.
 func (x *Session) FinishSnapshot(now scheduler.Time) SnapshotParts {
 	n := x.next
 	g := SnapshotParts{now, append(n.building.pages, n.events), x.checkpoints[n.Policy]}
@@ -90,7 +89,7 @@ func (g SnapshotParts) Snapshot() scheduler.Snapshot {
 	return s
 }
 
-// Notify tells an event to the policy that decides, if there is one.
+// Notify sends an event to the policy that decides, if there is one.
 func (x *Session) Notify(e scheduler.Event) { x.current.notify(e) }
 
 func (g *Generation) notify(e scheduler.Event) {
@@ -99,8 +98,8 @@ func (g *Generation) notify(e scheduler.Event) {
 	}
 }
 
-// NotifyLauncher tells an event about a launcher to the policy, and to one that is being
-// started, unless that will see it when its snapshot comes to the launcher.
+// NotifyLauncher sends an event about a launcher to the policy, and to one that starts, unless the
+// snapshot for that will show it.
 func (x *Session) NotifyLauncher(id scheduler.LauncherID, e scheduler.Event) {
 	x.Notify(e)
 	if n := x.next; n != nil && n.building.hasLauncher(id) {
@@ -108,7 +107,7 @@ func (x *Session) NotifyLauncher(id scheduler.LauncherID, e scheduler.Event) {
 	}
 }
 
-// NotifyJob is the same for an event about a job.
+// NotifyJob is NotifyLauncher for an event about a job.
 func (x *Session) NotifyJob(id scheduler.JobID, e scheduler.Event) {
 	x.Notify(e)
 	if n := x.next; n != nil && n.building.hasJob(id) {
@@ -116,7 +115,7 @@ func (x *Session) NotifyJob(id scheduler.JobID, e scheduler.Event) {
 	}
 }
 
-// NotifyBundle is the same for an event about a bundle: the one of an index of a job.
+// NotifyBundle is NotifyLauncher for an event about a bundle: the one of an index of a job.
 func (x *Session) NotifyBundle(job scheduler.JobID, index int, e scheduler.Event) {
 	x.Notify(e)
 	if x.NextKnows(job, index) {
@@ -124,11 +123,11 @@ func (x *Session) NotifyBundle(job scheduler.JobID, index int, e scheduler.Event
 	}
 }
 
-// NotifyNext tells an event to a generation that is being started, if one is, alone.
+// NotifyNext sends an event to a generation that starts, if one does, alone.
 func (x *Session) NotifyNext(e scheduler.Event) { x.next.notify(e) }
 
-// NextKnows says whether a generation is being started that knows a bundle: what happens
-// to others it sees when its snapshot comes to them.
+// NextKnows says whether a generation starts that knows a bundle. What happens to other bundles it
+// sees in its snapshot.
 func (x *Session) NextKnows(job scheduler.JobID, index int) bool {
 	return x.next != nil && x.next.building.hasBundle(job, index)
 }
@@ -136,7 +135,7 @@ func (x *Session) NextKnows(job scheduler.JobID, index int) bool {
 // Backlogged says whether the policy thinks and as many events as a bound wait for it.
 func (x *Session) Backlogged(bound int) bool { return x.inFlight && len(x.current.events) >= bound }
 
-// Events is how many events wait to be told, to both generations.
+// Events returns how many events wait to be sent, for both generations.
 func (x *Session) Events() (n int) {
 	for _, g := range []*Generation{x.current, x.next} {
 		if g != nil {

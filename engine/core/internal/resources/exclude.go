@@ -7,15 +7,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ExclusionLimits say when the site avoids a launcher.
+// ExclusionLimits say when the site excludes a launcher.
 type ExclusionLimits struct {
 	Jobs         int // that have a vote against it
 	SharePercent int // of the launchers that are up which are avoided at most
 }
 
-// Vote is what a job holds against a launcher on which its attempts failed. While nothing shows
-// whose fault it was, all jobs of one user that run one program have one vote together: his
-// program may be broken. A job that succeeded elsewhere has a vote of its own.
+// Vote is a job's vote to exclude a launcher on which its attempts failed. All jobs of one user
+// that run one program share one vote, since the program may be broken. A job that succeeded
+// elsewhere has a vote of its own.
 type Vote struct {
 	Job       scheduler.JobID
 	User      string
@@ -25,13 +25,13 @@ type Vote struct {
 
 func (v Vote) alike(w Vote) bool { return v.User == w.User && v.Program == w.Program }
 
-// votesMax bounds the votes against one launcher. Of more the oldest goes that counts together
-// with another, else the oldest.
+// votesMax bounds the votes against one launcher. Beyond it the oldest vote that is shared with
+// another goes, else the oldest.
 const votesMax = 100
 
-// VoteAgainst notes that a job avoids a launcher, and says whether the site avoids it from now on, until
-// a time: when there are enough votes, unless too many are avoided already. Then it is the
-// work that is bad, or the site.
+// VoteAgainst notes that a job excludes a launcher, and says whether the site excludes it from now
+// on, until a time. It does when there are enough votes, unless too many launchers are excluded
+// already: then the fault is with the work or the site.
 func (c *Resources) VoteAgainst(l *Launcher, by Vote, until scheduler.Time, s ExclusionLimits) bool {
 	if i, found := slices.BinarySearchFunc(l.excludedBy, by.Job, voteOrder); !found {
 		l.excludedBy = slices.Insert(l.excludedBy, i, by)
@@ -41,8 +41,8 @@ func (c *Resources) VoteAgainst(l *Launcher, by Vote, until scheduler.Time, s Ex
 	return c.exclude(l, until, s)
 }
 
-// ConfirmVotes notes that a job has succeeded, elsewhere than on the launchers that it avoids, and lists
-// those that the site avoids because of it, in order of id.
+// ConfirmVotes notes that a job succeeded elsewhere than on the launchers that it excludes. It
+// lists the launchers that the site excludes because of that, in order of id.
 func (c *Resources) ConfirmVotes(job scheduler.JobID, until scheduler.Time, s ExclusionLimits) (excluded []*Launcher) {
 	for _, id := range c.launchers.IDs() {
 		l := c.launchers.Get(id)
@@ -81,7 +81,7 @@ func (c *Resources) exclude(l *Launcher, until scheduler.Time, s ExclusionLimits
 	return true
 }
 
-// votes counts what is held against a launcher.
+// votes counts the votes against a launcher.
 func (l *Launcher) votes() (n int) {
 	for i, v := range l.excludedBy {
 		if v.succeeded || !slices.ContainsFunc(l.excludedBy[:i], func(w Vote) bool { return !w.succeeded && w.alike(v) }) {
@@ -105,8 +105,8 @@ func (l *Launcher) boundVotes() {
 	l.excludedBy = slices.Delete(slices.Clone(l.excludedBy), goes, goes+1)
 }
 
-// Exclusion returns for which jobs the site avoids a launcher, to be kept by the caller, and
-// until when; 0: it does not.
+// Exclusion returns for which jobs the site excludes a launcher, in a list of the caller's own,
+// and until when; 0: it does not.
 func (l *Launcher) Exclusion() ([]scheduler.JobID, scheduler.Time) {
 	if !l.Up || !l.Excluded {
 		return nil, 0
@@ -118,8 +118,8 @@ func (l *Launcher) Exclusion() ([]scheduler.JobID, scheduler.Time) {
 	return jobs, l.excludedUntil
 }
 
-// WithdrawVotes takes back what a job held against launchers, and lists those that are excluded no
-// more because of it, in order of id.
+// WithdrawVotes withdraws a job's votes, and lists the launchers that are no longer excluded
+// because of that, in order of id.
 func (c *Resources) WithdrawVotes(job scheduler.JobID, s ExclusionLimits) (readmitted []*Launcher) {
 	for _, id := range c.launchers.IDs() {
 		l := c.launchers.Get(id)
@@ -135,13 +135,13 @@ func (c *Resources) WithdrawVotes(job scheduler.JobID, s ExclusionLimits) (readm
 	return readmitted
 }
 
-// Readmit ends at once that a launcher is excluded, and says whether it was.
+// Readmit ends the exclusion of a launcher at once, and says whether it was excluded.
 func (c *Resources) Readmit(l *Launcher) bool {
 	return c.ReadmitDue(l.ID, l.excludedUntil)
 }
 
-// ReadmitDue ends that a launcher is avoided, when it is time, and says whether it did. One that
-// joined anew since it was excluded, and was excluded again, is avoided for longer.
+// ReadmitDue ends the exclusion of a launcher when it is time, and says whether it did. A launcher
+// that joined anew and was excluded again stays excluded for longer.
 func (c *Resources) ReadmitDue(id scheduler.LauncherID, now scheduler.Time) bool {
 	l := c.launchers.Get(id)
 	if l == nil || !l.Up || !l.Excluded || now < l.excludedUntil {

@@ -16,10 +16,10 @@ func (c *Resources) OfferChanged(l *Launcher) {
 	}
 }
 
-// EnableChanges has DrainDirty tell from now on. Nothing is decided by it.
+// EnableChanges has DrainDirty list launchers from now on. No decision depends on it.
 func (c *Resources) EnableChanges() { c.changesEnabled = true }
 
-// MarkDirty has DrainDirty tell of a launcher.
+// MarkDirty has DrainDirty list a launcher.
 func (c *Resources) MarkDirty(l *Launcher) {
 	if c.changesEnabled && !l.dirty {
 		l.dirty = true
@@ -27,8 +27,8 @@ func (c *Resources) MarkDirty(l *Launcher) {
 	}
 }
 
-// DrainDirty lists the launchers that changed in any way since it was asked last, in no
-// order. The list is good until the next is touched. Some may be forgotten.
+// DrainDirty lists the launchers that changed in any way since the last call, in no order. The
+// list is valid until the next MarkDirty. Some launchers may be forgotten by then.
 func (c *Resources) DrainDirty() []scheduler.LauncherID {
 	list := c.dirty
 	for _, id := range list {
@@ -40,11 +40,11 @@ func (c *Resources) DrainDirty() []scheduler.LauncherID {
 	return list
 }
 
-// AnyOfferChanged says whether some offer is to be looked at.
+// AnyOfferChanged says whether some offer may have changed.
 func (c *Resources) AnyOfferChanged() bool { return len(c.offersChanged) > 0 }
 
-// Offers lists the offers that changed since they were told last, or all of them, and
-// counts them as told.
+// Offers lists the offers that changed since they were sent last, or all of them, and counts them
+// as sent.
 func (c *Resources) Offers(all bool) []scheduler.Offer {
 	ids := c.offersChanged
 	if all {

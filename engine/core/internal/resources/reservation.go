@@ -7,11 +7,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Reservation keeps what a preemption or a reclaim frees for whom it was made: one
-// bundle where one is named, which starts or goes on where it was suspended, else any of
-// its job that starts. It ends when that bundle does or may not any more, or the job has
-// none left that is ready; when it expires; or when the policy changes. What is left is
-// free for all then.
+// Reservation keeps what a preemption or a reclaim frees for its beneficiary: for one bundle where
+// one is named, which starts or resumes, else for any bundle of the job that starts. It ends when
+// that bundle has started or may no longer start, when the job has no ready bundle left, when it
+// expires, or when the policy changes. What is left is then free for all.
 type Reservation struct {
 	ID      uint64
 	Job     scheduler.JobID
@@ -29,7 +28,7 @@ type part struct {
 	memory int64
 }
 
-// draw takes out of a part; negative amounts come back.
+// draw takes out of a part. Negative amounts are put back.
 func (p *part) draw(kind string, slots int, memory int64) {
 	if slots != 0 { // else it has none of the kind, maybe
 		p.slots.Add(kind, -slots)
@@ -41,7 +40,7 @@ func (p *part) empty() bool {
 	return p.memory <= 0 && !slices.ContainsFunc(p.slots, func(s scheduler.SlotCount) bool { return s.Count > 0 })
 }
 
-// parts are those that a bundle may draw on.
+// parts are those that a bundle may use.
 type parts []*part
 
 func (d parts) slots(kind string) (n int) {
@@ -58,7 +57,7 @@ func (d parts) memory() (n int64) {
 	return n
 }
 
-// reservedFor lists what is kept on a launcher for a bundle: first what is for it alone.
+// reservedFor lists what is kept on a launcher for a bundle: first what is kept for it alone.
 func (l *Launcher) reservedFor(b Bundle) parts {
 	if len(l.parts) == 0 {
 		return nil
@@ -145,7 +144,7 @@ func (c *Resources) ReleaseIfEmpty(r *Reservation) {
 	}
 }
 
-// release gives what a reservation keeps to all.
+// release makes what a reservation keeps free for all.
 func (c *Resources) release(r *Reservation) {
 	for _, p := range r.parts {
 		c.releasePart(p)
@@ -174,8 +173,8 @@ func (c *Resources) Expire(id uint64, now scheduler.Time) bool {
 	return true
 }
 
-// ReleaseFor ends the reservations for a bundle that starts or may not any more, and
-// those of its job when that has no bundle left that is ready.
+// ReleaseFor ends the reservations for a bundle that starts or may no longer start, and those for
+// any bundle of its job when the job has no ready bundle left.
 func (c *Resources) ReleaseFor(b Bundle, ready int) {
 	if c.reservations.Len() == 0 {
 		return
@@ -217,7 +216,7 @@ func (c *Resources) ReleaseAll() {
 	}
 }
 
-// releaseOn ends what is kept on a launcher that drains, is avoided or gone.
+// releaseOn ends what is kept on a launcher that drains, is excluded or is lost.
 func (c *Resources) releaseOn(l *Launcher) {
 	for _, p := range slices.Clone(l.parts) {
 		r := p.of

@@ -20,36 +20,36 @@ type Resources struct {
 	dirty           []scheduler.LauncherID // that changed since DrainDirty
 }
 
-// Add has a launcher known that is not up, and stays where it is in memory.
+// Add adds a launcher that is not up. It must stay where it is in memory.
 func (c *Resources) Add(l *Launcher) { c.launchers.Add(l.ID, l) }
 
-// Forget drops one that is not up.
+// Forget removes a launcher that is not up.
 func (c *Resources) Forget(l *Launcher) { c.launchers.Remove(l.ID) }
 
 // Up returns how many launchers are up.
 func (c *Resources) Up() int { return c.up }
 
-// Moves returns how often a launcher came or went: what was found before may lie
-// elsewhere now.
+// Moves returns how often a launcher came or went. A place that was found before may be stale
+// after a move.
 func (c *Resources) Moves() uint64 { return c.moves }
 
-// TakeCapacityFreed says whether something got free since it was asked last.
+// TakeCapacityFreed returns whether capacity was freed since the last call.
 func (c *Resources) TakeCapacityFreed() bool {
 	was := c.capacityFreed
 	c.capacityFreed = false
 	return was
 }
 
-// TakeTopologyChanged says whether launchers came, went, or are offered again or not any more since
-// it was asked last.
+// TakeTopologyChanged returns whether launchers came, went, or became usable or unusable since the
+// last call.
 func (c *Resources) TakeTopologyChanged() bool {
 	was := c.topologyChanged
 	c.topologyChanged = false
 	return was
 }
 
-// MarkCapacityFreed has TakeCapacityFreed say that something got free: whoever decides may do more
-// with what there is.
+// MarkCapacityFreed has the next TakeCapacityFreed return true: a new policy may do more with the
+// capacity there is.
 func (c *Resources) MarkCapacityFreed() { c.capacityFreed = true }
 
 // Join brings a launcher up with all its slots, memory and swap free. Its name, host, rack and
@@ -67,7 +67,7 @@ func (c *Resources) Join(l *Launcher, now scheduler.Time, slots Slots, memory, s
 	c.OfferChanged(l)
 }
 
-// Lose takes a launcher down. What is held there its owner gives back afterwards.
+// Lose takes a launcher down. The owner of its allocations releases them afterwards.
 func (c *Resources) Lose(l *Launcher) {
 	c.releaseOn(l)
 	c.MarkDirty(l)
@@ -114,7 +114,7 @@ func (c *Resources) Count(kind string) (free, total int) {
 	return free, total
 }
 
-// Most is how many slots of a kind the launcher has that has most of them, of those that are up.
+// Most returns the largest number of slots of a kind that one launcher has, of those that are up.
 func (c *Resources) Most(kind string) (n int) {
 	for _, id := range c.launchers.IDs() {
 		if l := c.launchers.Get(id); l.Up {
@@ -124,7 +124,7 @@ func (c *Resources) Most(kind string) (n int) {
 	return n
 }
 
-// Clone returns a copy that stays while the capacity changes. Its launchers are those
+// Clone returns a copy that stays as it is while the resources change. Its launchers are those
 // that of returns.
 func (c *Resources) Clone(of func(scheduler.LauncherID) *Launcher) Resources {
 	f := *c

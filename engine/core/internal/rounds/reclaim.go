@@ -11,11 +11,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ReclaimEarlyReaders frees slots for a bundle that early readers of its job wait for and
-// that has found none: the youngest of those that wait are stopped until it
-// fits, and what they free is kept for it. They start again when their inputs
-// are complete, so that they can't take the slots from the next such bundle. A
-// job that got slots a short while ago is left alone: its turn comes again.
+// ReclaimEarlyReaders frees slots for a bundle that early readers of its job wait for and that
+// found none. It stops the youngest of the waiting readers until the bundle fits, and reserves for
+// it what they free. A stopped reader starts again when all of its inputs are complete, so it
+// can't take the slots of the next such bundle. A job that launched something a short while ago is
+// left alone until the next look.
 func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 	j := pr.state.Jobs.Get(id)
 	if j == nil {
@@ -37,8 +37,8 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 	pr.reclaimForSuspended(runs, &held)
 }
 
-// reclaimForReady looks for the first ready bundle that the readers wait for and that could
-// run without some of them, and does what ReclaimEarlyReaders says; true ends the look.
+// reclaimForReady looks for the first ready bundle that the readers wait for and that could run
+// without some of them, and stops these. True ends the look.
 func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.BlockedUpstream, helps *reclaimHelps) bool {
 	j, tried := held.Job, 0
 	for b := range j.AllReady() {
@@ -74,14 +74,13 @@ func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.B
 	return false
 }
 
-// passedOver is how many times reclaimAfter work that readers wait for may be
-// passed over though it has room all the time, or would not have it with all of them gone:
-// then the youngest is stopped all the same. A policy may be collecting the very
-// slots that it waits on for another job, or two jobs' readers stand in each
-// other's way.
+// passedOver is how many times takeBackAfter a bundle that readers wait for may stay unlaunched:
+// while it had room at each look, or would not have it with all readers gone. Then the youngest
+// reader is stopped all the same. A policy may be collecting the very slots for another job, or
+// readers of two jobs may block each other.
 const passedOver = 6
 
-// reclaimFor stops as many of the waiting, the youngest first, as make room; false
+// reclaimFor stops as many of the waiting readers, the youngest first, as make room. It is false
 // when all of them do not.
 func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) bool {
 	if !pr.bundles.Fits(b, nil, freedBy(runs, false)) {
@@ -96,17 +95,17 @@ func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) b
 	return false
 }
 
-// reclaimHelps says for whom it could do something that readers are stopped.
+// reclaimHelps tells for which bundles stopping readers could help.
 type reclaimHelps struct {
 	pr    *Preemption
 	runs  []*state.BundleAttempt // the readers
 	kinds map[string]bool
 }
 
-// any says whether a walk over what is ready could come to anything. It could not where
-// stopping readers could help all that is ready, and no reader waits for any of it: as when
-// all writers run, and more readers are ready. That is so of a job for most of its time, and
-// it may have thousands of readers.
+// any says whether a walk over the ready bundles could find one. It could not when no reader waits
+// for any of them and stopping readers could help all of them, as when all writers run and only
+// readers are ready. A job is in that state for most of its time, and may have thousands of
+// readers.
 func (h *reclaimHelps) any(j *state.Job) bool {
 	before := j.StagesBefore(h.runs)
 	for i := range before {
@@ -117,7 +116,8 @@ func (h *reclaimHelps) any(j *state.Job) bool {
 	return false
 }
 
-// bundle says whether it could for a bundle: for one of the kinds of slot that it needs.
+// bundle says whether stopping readers could help a bundle: by one of the kinds of slots that it
+// needs.
 func (h *reclaimHelps) bundle(b *state.Bundle) bool {
 	for i := range b.Width() {
 		if h.kind(b.Request(i).Kind) {
@@ -127,11 +127,11 @@ func (h *reclaimHelps) bundle(b *state.Bundle) bool {
 	return false
 }
 
-// kind says whether it could for who needs a kind of slot. Where the readers hold none of
-// it, and all are taken by work that goes on, it could not: such slots come free by
-// themselves, and whose turn it is then is for the policy to say. Where some are free, memory may be what
-// lacks, or the policy waits for what the readers hold; and where only readers hold them, they may
-// stand in the way of each other.
+// kind says whether stopping readers could help work that needs a kind of slots. It could not when
+// readers hold none of the kind and work that makes progress holds all: such slots get free by
+// themselves, and the policy decides who is next. When some slots are free, memory may be missing,
+// or the policy waits for what readers hold. When only readers hold slots of the kind, they may
+// block each other.
 func (h *reclaimHelps) kind(kind string) bool {
 	answer, known := h.kinds[kind]
 	if !known {
@@ -147,7 +147,8 @@ func (h *reclaimHelps) kind(kind string) bool {
 	return answer
 }
 
-// heldByProgress says whether slots of a kind are held by work that does not wait for others' output.
+// heldByProgress says whether slots of a kind are held by work that does not wait for another
+// attempt's output.
 func (pr *Preemption) heldByProgress(kind string) bool {
 	for _, id := range pr.state.Launchers.IDs() {
 		for _, a := range pr.state.Launchers.Get(id).Attempts {
@@ -159,14 +160,14 @@ func (pr *Preemption) heldByProgress(kind string) bool {
 	return false
 }
 
-// waitsForWriters says of an attempt that it waits for sources to be made.
+// waitsForWriters says whether an attempt waits for sources that are not written yet.
 func waitsForWriters(a *state.Attempt) bool {
 	return a.Reads.Misses() > 0 && a.BundleAttempt.Bundle.Job.Inputs.Waits(&a.Reads)
 }
 
-// reclaimForSuspended stops waiting readers that hold the slots which work of their
-// job, suspended and waited for, needs to go on. Nothing is kept for it: whoever
-// resumes sees that there is room.
+// reclaimForSuspended stops waiting readers that hold the slots which suspended work of their job
+// needs, where they wait for that work. Nothing is reserved for it: whoever resumes sees that
+// there is room.
 func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *state.BlockedUpstream) {
 	j := held.Job
 	for s := range pr.state.Suspended.All() {
@@ -185,8 +186,8 @@ func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *sta
 	}
 }
 
-// inTheWay lists the runs, in their order, whose end gives a suspended one the
-// slots that it lacks; none if it lacks none, or all of them do not give enough.
+// inTheWay lists the bundle attempts, in their order, whose end gives a suspended one the slots
+// that it lacks. It lists none when nothing is lacking, or when all of them do not give enough.
 func inTheWay(s *state.BundleAttempt, runs []*state.BundleAttempt) (victims []*state.BundleAttempt) {
 	type place struct {
 		launcher *state.Launcher
@@ -222,8 +223,8 @@ func inTheWay(s *state.BundleAttempt, runs []*state.BundleAttempt) (victims []*s
 	return victims
 }
 
-// youngestWaiting lists the running bundle attempts of a job that wait for sources
-// to be made, the last started first.
+// youngestWaiting lists the bundle attempts of a job that wait for sources to be written, the last
+// started first.
 func youngestWaiting(j *state.Job) []*state.BundleAttempt {
 	var runs []*state.BundleAttempt
 	for _, a := range j.Attempts.Sorted() {
@@ -238,7 +239,7 @@ func youngestWaiting(j *state.Job) []*state.BundleAttempt {
 // anyWaits says whether there are any.
 func anyWaits(j *state.Job) bool { return slices.ContainsFunc(j.Attempts.Sorted(), waits) }
 
-// waits says of an attempt that it waits for sources to be made, and may be stopped.
+// waits says whether an attempt waits for sources to be written, and may be stopped.
 func waits(a *state.Attempt) bool {
 	return a.BundleAttempt.Stopped() == 0 && !a.BundleAttempt.Granted() && waitsForWriters(a)
 }

@@ -73,8 +73,7 @@ type Outstanding struct {
 	drops []drop         // in order of job
 }
 
-// drop is a job whose workers and files a launcher is to get rid of, and has not
-// said that it did.
+// drop is a job whose workers and files a launcher is to remove, and has not confirmed.
 type drop struct {
 	job    scheduler.JobID
 	sentAt scheduler.Time
@@ -84,17 +83,17 @@ type drop struct {
 // dropsMax bounds the jobs that one launcher has not dropped yet.
 const dropsMax = 10_000
 
-// Close forgets what was waited for: the launcher is lost, or joins anew. A timer that is
-// set finds nothing.
+// Close forgets what waits for a confirmation: the launcher is lost, or joins anew. A timer that
+// is set finds nothing.
 func (n *Outstanding) Close() { n.drops = nil }
 
-// Sent has a command about an attempt looked after until it is confirmed.
+// Sent has a command about an attempt be sent again until it is confirmed.
 func (n *Outstanding) Sent(s *step.Step, to scheduler.LauncherID, p *Unacked) {
 	p.sentAt = s.Now
 	n.Watch(s, to)
 }
 
-// Watch sets the timer of a line on which something is waited for.
+// Watch sets the timer of a launcher that has not confirmed something.
 func (n *Outstanding) Watch(s *step.Step, to scheduler.LauncherID) {
 	if n.dueAt == 0 {
 		n.dueAt = s.Now.Add(s.Set.CommandTimeout)
@@ -102,7 +101,7 @@ func (n *Outstanding) Watch(s *step.Step, to scheduler.LauncherID) {
 	}
 }
 
-// Due says whether the line's timer is, which is then no longer set.
+// Due says whether that timer is due, and counts it as no longer set.
 func (n *Outstanding) Due(s *step.Step) bool {
 	if n.dueAt == 0 || s.Now < n.dueAt {
 		return false
