@@ -9,9 +9,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// RecordFailure notes a failure of a bundle on a launcher: the bundle avoids it from now
-// on, the job after several, the site after several jobs. ByProgram says that its program failed
-// by itself: when the same bundle did so on several launchers the job is to blame, and none of them.
+// RecordFailure notes a failure of a bundle on a launcher. The bundle excludes the launcher from
+// now on, its job after several failures, the site after several jobs. ByProgram says that the
+// program failed by itself. When one bundle does so on several launchers the fault is the job's,
+// and none of the launchers is excluded for it.
 func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram bool) {
 	j := b.Job
 	if byProgram && j.Exclusions.FailedByProgram(&b.Exclusions, l.ID) {
@@ -33,8 +34,8 @@ func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram b
 type Refusal = state.StoreRefusal
 
 // RefusedStore notes that the store of a job's outputs refused on a launcher, and says whether
-// another launcher is to try: not when one has seen the same, or there is none. The whole job
-// avoids this one. Mount says that the reason may be a bad mount.
+// another launcher is to try: not when another has seen the same, or there is none. The whole job
+// excludes this launcher. Mount says that the reason may be a bad mount.
 func (bs *Bundles) RefusedStore(b *state.Bundle, l *state.Launcher, why Refusal, mount bool) bool {
 	j := b.Job
 	if j.Exclusions.Refused(l.ID, why, mount) {
@@ -57,7 +58,7 @@ func (bs *Bundles) RefusedStore(b *state.Bundle, l *state.Launcher, why Refusal,
 }
 
 // StoreTook notes that a bundle committed on a launcher, and whether it wrote files of the job's
-// outputs. Those where their store had refused the same bundle are to blame.
+// outputs. Launchers on which the store had refused the same bundle get a vote against them.
 func (bs *Bundles) StoreTook(b *state.Bundle, on scheduler.LauncherID, files bool) {
 	for _, bad := range b.Job.Exclusions.Took(on, files) {
 		if l := bs.state.Launchers.Get(bad); l != nil && l.Up && b.Exclusions.Excludes(bad) {
@@ -71,7 +72,7 @@ func (bs *Bundles) limits() resources.ExclusionLimits {
 	return resources.ExclusionLimits{Jobs: bs.step.Set.ExcludeJobs, SharePercent: bs.step.Set.ExcludeSharePercent}
 }
 
-// withdrawVotes takes back what a job held against launchers.
+// withdrawVotes withdraws a job's votes against launchers.
 func (bs *Bundles) withdrawVotes(j *state.Job) {
 	for _, l := range bs.resources.WithdrawVotes(j.ID, bs.limits()) {
 		bs.events.NotifyExclusion(bs.state.Launchers.Get(l.ID))
@@ -79,7 +80,8 @@ func (bs *Bundles) withdrawVotes(j *state.Job) {
 	}
 }
 
-// voteAgainst counts a job against a launcher, which the site avoids when enough jobs are.
+// voteAgainst adds a vote of a job against a launcher. The site excludes the launcher when there
+// are enough.
 func (bs *Bundles) voteAgainst(j *state.Job, l *state.Launcher) {
 	by := resources.Vote{Job: j.ID, User: j.Spec.GetPrincipal().GetName(), Program: j.Spec.GetProgram()}
 	if bs.resources.VoteAgainst(&l.Launcher, by, bs.step.Now.Add(bs.step.Set.ExcludeFor), bs.limits()) {
@@ -87,7 +89,7 @@ func (bs *Bundles) voteAgainst(j *state.Job, l *state.Launcher) {
 	}
 }
 
-// Succeeded notes that a job ended well: what failed of it on some launchers ran on others.
+// Succeeded notes that a job succeeded: what failed of it on some launchers ran on others.
 func (bs *Bundles) Succeeded(j *state.Job) {
 	if !j.Exclusions.Some() {
 		return
@@ -104,8 +106,8 @@ func (bs *Bundles) noteExcluded(l *state.Launcher) {
 	bs.step.SetTimer(bs.step.Set.ExcludeFor, step.TimerReadmit, uint64(l.ID))
 }
 
-// reannounce tells the policy of a ready bundle anew, because the launchers
-// it avoids are others now.
+// reannounce offers a ready bundle to the policy anew, because the launchers that it excludes have
+// changed.
 func (bs *Bundles) reannounce(b *state.Bundle) {
 	bs.relax(b)
 	bs.announce(b)
@@ -118,7 +120,7 @@ func (bs *Bundles) announce(b *state.Bundle) {
 	bs.events.Notify(b, bs.events.ReadyEvent(b))
 }
 
-// relax has a bundle avoid less when nothing else is left.
+// relax has a bundle exclude fewer launchers when it fits on no others.
 func (bs *Bundles) relax(b *state.Bundle) {
 	if !state.RelaxExclusions(&b.Job.Exclusions, &b.Exclusions, func() bool { return bs.fitsUnexcluded(b) }) {
 		return
@@ -130,16 +132,16 @@ func (bs *Bundles) relax(b *state.Bundle) {
 	}
 }
 
-// fitsUnexcluded says whether a bundle would have room on the launchers that it does
-// not avoid, were they empty. A gang may need one of those where it failed.
+// fitsUnexcluded says whether a bundle would fit on the launchers that it does not exclude, were
+// they empty. A gang may need a launcher on which it failed.
 func (bs *Bundles) fitsUnexcluded(b *state.Bundle) bool {
 	return bs.resources.FitsEmpty(b, func(l *resources.Launcher) bool {
 		return l.Usable() && !b.Job.Exclusions.Excludes(l.ID) && !b.Exclusions.Excludes(l.ID)
 	})
 }
 
-// RelaxExclusions looks, after launchers came or went, whether some ready bundle now
-// avoids all that is left.
+// RelaxExclusions looks, after launchers came or went, for ready bundles that now exclude all
+// launchers that could hold them.
 func (bs *Bundles) RelaxExclusions() {
 	for j := range bs.state.Jobs.All() {
 		if !j.Exclusions.Some() {

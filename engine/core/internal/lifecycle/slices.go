@@ -20,8 +20,8 @@ func (js *Jobs) Continue(j *state.Job) {
 	}
 }
 
-// Open makes the bundles of a job that starts known, and offers those that wait for
-// nothing. Until it has come to a bundle, that neither starts nor becomes ready.
+// Open gives the bundles of a job that starts their ids, and offers those that wait for nothing. A
+// bundle that it has not reached neither starts nor becomes ready.
 func (js *Jobs) Open(j *state.Job) {
 	for j.Opened < len(j.Plan.Bundles) && !js.policy.Backlogged(js.step.Set.RoundEvents) && js.step.ConsumeBudget(step.WorkOpen) {
 		b := &j.Bundles[j.Opened]
@@ -35,8 +35,8 @@ func (js *Jobs) Open(j *state.Job) {
 	}
 }
 
-// stopAll takes the ready bundles of a job that ends back and stops its attempts. Then
-// it goes on with its end, when nothing of it runs any more.
+// stopAll withdraws the ready bundles of a job that ends and stops its attempts. Then the end goes
+// on, when nothing of the job runs any more.
 func (js *Jobs) stopAll(j *state.Job) {
 	for j.Closed < len(j.Bundles) && js.step.ConsumeBudget(step.WorkClose) {
 		if j.Closed == j.Opened { // what it never came to neither is ready nor runs
@@ -58,8 +58,8 @@ func (js *Jobs) stopAll(j *state.Job) {
 	js.checkQuiet(j)
 }
 
-// remove takes what is left of a job that is over out of the state, and has launchers
-// drop what they have of it.
+// remove takes what is left of a job that is over out of the state, and has launchers drop what
+// they have of it.
 func (js *Jobs) remove(j *state.Job) {
 	for ; j.Closed < len(j.Bundles) && js.step.ConsumeBudget(step.WorkClose); j.Closed++ {
 		b := &j.Bundles[j.Closed]

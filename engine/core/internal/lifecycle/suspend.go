@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// SuspendBundleAttempt asks for all of a bundle attempt to be stopped and kept.
+// SuspendBundleAttempt asks for all attempts of a bundle attempt to be suspended.
 func (as *Attempts) SuspendBundleAttempt(r *state.BundleAttempt) {
 	for _, a := range r.Attempts {
 		if a.AskSuspend() {
@@ -18,7 +18,8 @@ func (as *Attempts) SuspendBundleAttempt(r *state.BundleAttempt) {
 	}
 }
 
-// SuspendedNow frees an attempt's slots. Its memory it keeps.
+// SuspendedNow releases the slots of an attempt that its launcher suspended. Its memory stays
+// allocated.
 func (as *Attempts) SuspendedNow(a *state.Attempt) {
 	as.EnsureStarted(a)
 	if !a.Suspend(as.step.Now) {
@@ -38,24 +39,25 @@ func (as *Attempts) SuspendedNow(a *state.Attempt) {
 	as.noteSuspended(a.BundleAttempt)
 }
 
-// confirmPhase takes it that an attempt is on its launcher, too, what it counts as here. An
-// inventory had told otherwise, where the log lost what came between.
+// confirmPhase takes a report of the phase that an attempt has in the state already as the
+// confirmation of the last command. An inventory may have reported another phase before, where the
+// log lost records.
 func (as *Attempts) confirmPhase(a *state.Attempt, p phase.Phase) {
 	if a.Phase() == p && !a.Suspending() && !a.Resuming() && a.Stop() == nil {
 		a.Unacked.Confirmed()
 	}
 }
 
-// resumeUnasked has an attempt go on that its launcher has suspended and that counts as
-// running: the log lost that it started, and all that came after.
+// resumeUnasked resumes an attempt that its launcher has suspended and that counts as running: the
+// log lost its start and all that followed.
 func (as *Attempts) resumeUnasked(a *state.Attempt) {
 	if a.Phase() == phase.Running && !a.Suspending() && a.Stop() == nil {
 		as.dispatch.SendResume(a)
 	}
 }
 
-// noteSuspended lists a run as suspended when as much of it is as will be: some
-// of a gang may have come to their end first, or can't be suspended.
+// noteSuspended lists a bundle attempt as suspended when as much of it is as will be. Some
+// attempts of a gang may have ended first, or can't be suspended.
 func (as *Attempts) noteSuspended(r *state.BundleAttempt) {
 	if r.Suspended() == 0 && r.WaitsForResume() {
 		as.state.ListSuspended(r, as.step.Now)
@@ -63,8 +65,9 @@ func (as *Attempts) noteSuspended(r *state.BundleAttempt) {
 	}
 }
 
-// dropSuspended takes a run off the list of those that wait to be resumed, if it is there.
-// What is kept for its bundle to go on is free for all when none of it waits any more.
+// dropSuspended takes a bundle attempt off the list of those that wait to be resumed, if it is on
+// it. What is reserved for its bundle to resume is free for all when nothing of the bundle waits
+// any more.
 func (as *Attempts) dropSuspended(r *state.BundleAttempt) {
 	if r.Suspended() == 0 {
 		return
@@ -75,8 +78,8 @@ func (as *Attempts) dropSuspended(r *state.BundleAttempt) {
 	}
 }
 
-// Resume lets a suspended attempt run again, with the rest of its bundle, and returns those
-// that are to.
+// Resume resumes a suspended attempt with the rest of its bundle attempt, and returns the attempts
+// that are resumed.
 func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler.RefusalReason, string) {
 	a := as.state.Attempts.Get(d.Attempt)
 	switch {
@@ -92,8 +95,8 @@ func (as *Attempts) Resume(d scheduler.Resume) ([]scheduler.AttemptID, scheduler
 	return ids, scheduler.NotRefused, ""
 }
 
-// resumeBundleAttempt takes the slots of a run's suspended attempts and resumes them, or
-// says why it can't and takes none.
+// resumeBundleAttempt takes the slots of its suspended attempts and resumes them. If anything is
+// missing it takes nothing and returns what.
 func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler.AttemptID, why string) {
 	list, held := r.Waiting()
 	if why := as.resources.TakeForResume(r.Bundle.ID(), held); why != "" {
@@ -110,7 +113,7 @@ func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler
 	return ids, ""
 }
 
-// ResumedNow has an attempt run again.
+// ResumedNow has an attempt run again, as its launcher reports.
 func (as *Attempts) ResumedNow(a *state.Attempt) {
 	since := a.Since()
 	if !a.Resume(as.step.Now) {
@@ -129,8 +132,8 @@ func (as *Attempts) ResumedNow(a *state.Attempt) {
 	as.state.MarkAttemptDirty(a)
 }
 
-// ResumeSuspended is the manager's own resuming, for a policy that does not:
-// whole bundles, the first suspended first, as their slots get free.
+// ResumeSuspended resumes for a policy that does not resume by itself: whole bundle attempts, the
+// first suspended first, as slots get free.
 func (as *Attempts) ResumeSuspended() {
 	for r := range as.state.Suspended.All() {
 		// Earlier managers had policies suspend a job's last group, too.
@@ -140,7 +143,8 @@ func (as *Attempts) ResumeSuspended() {
 	}
 }
 
-// SuspendedTooLong kills what could not be resumed, to be queued again.
+// SuspendedTooLong kills what could not be resumed for Settings.SuspendMax, so that it is queued
+// again.
 func (as *Attempts) SuspendedTooLong(id uint64) {
 	if as.policy.Resumes() {
 		return

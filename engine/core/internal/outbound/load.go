@@ -7,15 +7,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// LoadReport takes in how busy a launcher's machine is now.
+// LoadReport takes the load of a launcher's machine.
 func (ev *PolicyEvents) LoadReport(l *state.Launcher, m *wire.MachineLoad) {
 	if l.SetLoad(resources.NewLoad(m.Cpu, m.Memory)) && ev.policy.Has(scheduler.AbilityLoad) {
 		ev.policy.Notify(l.LoadEvent(ev.step.Now))
 	}
 }
 
-// NotifyLoads tells a policy that begins to want loads what is known. One that was
-// told before, and then did without, may have to hear that something no longer is.
+// NotifyLoads sends the known loads to a policy that begins to want them. One that wanted them
+// before, and then did not, may have to learn that a load is no longer known.
 func (ev *PolicyEvents) NotifyLoads(again bool) {
 	if !ev.policy.Has(scheduler.AbilityLoad) {
 		return
@@ -27,7 +27,7 @@ func (ev *PolicyEvents) NotifyLoads(again bool) {
 	}
 }
 
-// NotifiedLoad is the load that the policy knows of.
+// NotifiedLoad returns the load that the policy knows.
 func (ev *PolicyEvents) NotifiedLoad(l *state.Launcher) resources.Load {
 	if ev.policy.Has(scheduler.AbilityLoad) {
 		return l.Load()

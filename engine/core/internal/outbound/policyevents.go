@@ -17,21 +17,21 @@ type PolicyEvents struct {
 	state  *state.Cluster
 }
 
-// Notify tells an event about a bundle to the policy, and to one that is being started
-// unless its snapshot will show it. No policy decides on a job's last bundle, nor learns of it.
+// Notify sends an event about a bundle to the policy, and to one that starts unless its snapshot
+// will show it. Policies know nothing of a job's last bundle.
 func (ev *PolicyEvents) Notify(b *state.Bundle, e scheduler.Event) {
 	if !b.Last() {
 		ev.policy.NotifyBundle(b.Job.ID, b.Index, e)
 	}
 }
 
-// ReadyEvent tells that a bundle is ready.
+// ReadyEvent says that a bundle is ready.
 func (ev *PolicyEvents) ReadyEvent(b *state.Bundle) scheduler.BundleReady {
 	return scheduler.BundleReady{At: b.Since(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: excludedFor(b)}
 }
 
-// GroupsFor is what the policy learns of a bundle's groups; the places of their
-// input only where they still matter.
+// GroupsFor returns what the policy learns of a bundle's groups. Places of their input are left
+// out where they no longer matter.
 func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Group {
 	groups := make([]scheduler.Group, b.Width())
 	for i := range groups {
@@ -44,12 +44,12 @@ func (ev *PolicyEvents) GroupsFor(b *state.Bundle, places bool) []scheduler.Grou
 	return groups
 }
 
-// NotifyKind tells that a stage takes slots of another kind.
+// NotifyKind notifies that a stage takes slots of another kind.
 func (ev *PolicyEvents) NotifyKind(j *state.Job, stage int, kind scheduler.SlotKind) {
 	ev.policy.NotifyJob(j.ID, scheduler.StageGrown{At: ev.step.Now, Job: j.ID, Stage: scheduler.StageID(stage), Groups: j.Stages[stage].Groups(), Kind: kind})
 }
 
-// Protect keeps a bundle from preemptions for a while, and tells of it.
+// Protect protects a bundle from preemption for Settings.ProtectFor, and notifies of it.
 func (ev *PolicyEvents) Protect(b *state.Bundle) {
 	b.ProtectUntil(ev.step.Now.Add(ev.step.Set.ProtectFor))
 	ev.Notify(b, ev.protectedEvent(b))
@@ -59,7 +59,7 @@ func (ev *PolicyEvents) protectedEvent(b *state.Bundle) scheduler.BundleProtecte
 	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protected()}
 }
 
-// SpeculationEvent offers a bundle that runs for a second attempt.
+// SpeculationEvent offers a running bundle for a second attempt.
 func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationOffered {
 	avoid := excludedFor(b)
 	for _, r := range b.Attempts() {
@@ -70,13 +70,13 @@ func (ev *PolicyEvents) SpeculationEvent(b *state.Bundle) scheduler.SpeculationO
 	return scheduler.SpeculationOffered{At: b.SpeculationOffered(), Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, true), Avoid: avoid}
 }
 
-// NotifyExclusion tells whether the site avoids a launcher.
+// NotifyExclusion notifies whether the site excludes a launcher.
 func (ev *PolicyEvents) NotifyExclusion(l *state.Launcher) {
 	ev.policy.NotifyLauncher(l.ID, scheduler.LauncherExcluded{At: ev.step.Now, Launcher: l.ID, Excluded: l.Excluded})
 }
 
-// WorkOf is what the policy learns of an attempt's work. The running time is the
-// manager's own: it is what the policy saw.
+// WorkOf returns what the policy learns of an attempt's work. The running time is the core's own,
+// since the policy saw the same.
 func (ev *PolicyEvents) WorkOf(a *state.Attempt, m *wire.Work) scheduler.Work {
 	w := scheduler.Work{Running: a.Running(ev.step.Now), ToRead: max(m.GetToRead(), 0), Written: max(m.GetWritten(), 0)}
 	for i, n := range m.GetRead() {
@@ -87,7 +87,7 @@ func (ev *PolicyEvents) WorkOf(a *state.Attempt, m *wire.Work) scheduler.Work {
 	return w
 }
 
-// excludedFor lists the launchers that are refused for a bundle, ascending.
+// excludedFor lists the launchers that a bundle excludes, ascending.
 func excludedFor(b *state.Bundle) []scheduler.LauncherID {
 	return state.Excluded(&b.Job.Exclusions, &b.Exclusions)
 }

@@ -34,8 +34,8 @@ type Attempt struct {
 	countedSuspended bool           // its nodes count as suspended
 }
 
-// attemptSet is a job's live attempts, or a launcher's, in no order. Each attempt
-// knows its place in both, so that one goes without a search.
+// attemptSet is the live attempts of a job or of a launcher, in no order. Each attempt knows its
+// place in both sets, so that it is removed without a search.
 type attemptSet []*Attempt
 
 // Which set a place is of.
@@ -50,7 +50,7 @@ func (s *attemptSet) add(a *Attempt, which int) {
 	*s = append(*s, a)
 }
 
-// remove takes an attempt out of a set that it is in.
+// remove removes an attempt that is in the set.
 func (s *attemptSet) remove(a *Attempt, which int) {
 	last := len(*s) - 1
 	moved := (*s)[last]
@@ -67,7 +67,7 @@ func (s attemptSet) Sorted() []*Attempt {
 	return list
 }
 
-// CountSuspended counts a suspended attempt, or that it is none any more.
+// CountSuspended counts an attempt that was suspended (+1), or that no longer is (-1).
 func (a *Attempt) CountSuspended(by int) {
 	a.Launcher.Suspended += by
 	a.BundleAttempt.Bundle.Job.suspended += by
@@ -83,8 +83,8 @@ func (a *Attempt) CountSuspended(by int) {
 	}
 }
 
-// countSuspended counts the nodes of a suspended attempt as suspended, unless they are already
-// with another attempt at the group, or the bundle does not run.
+// countSuspended counts the nodes of a suspended attempt as suspended, unless another attempt's at
+// the same group already are, or the bundle does not run.
 func (a *Attempt) countSuspended() {
 	b := a.BundleAttempt.Bundle
 	for _, r := range b.Attempts() {
@@ -98,7 +98,7 @@ func (a *Attempt) countSuspended() {
 	}
 }
 
-// uncountSuspended counts them so no more.
+// uncountSuspended takes that back.
 func (a *Attempt) uncountSuspended() {
 	if a.countedSuspended {
 		a.countedSuspended = false
@@ -106,9 +106,8 @@ func (a *Attempt) uncountSuspended() {
 	}
 }
 
-// MayFinish says whether the end of an attempt counts. What was preempted and
-// came to its end first did its work; what is being stopped because it is not
-// wanted, or with a broken gang, did not.
+// MayFinish says whether the end of an attempt counts. A preempted attempt that finished first did
+// its work. One that is being stopped because it is not wanted, or with a broken gang, did not.
 func (a *Attempt) MayFinish() bool {
 	b := a.BundleAttempt.Bundle
 	if b.Phase() != BundleRunning || b.Job.Ends() && !b.Last() {
@@ -117,7 +116,7 @@ func (a *Attempt) MayFinish() bool {
 	return a.BundleAttempt.Stopped() == 0 && a.Stop() == nil || a.BundleAttempt.Stopped() == scheduler.Preempted && len(a.BundleAttempt.Attempts) == 1
 }
 
-// Locate notes of an attempt where its group stands in the plan.
+// Locate notes an attempt's place in the plan: its stage and the index of its first node.
 func (a *Attempt) Locate() {
 	b := a.BundleAttempt.Bundle
 	a.Stage = int32(b.StageOf(a.Group))
@@ -140,8 +139,8 @@ func (a *Attempt) HasNode(stage, index uint32) bool {
 	return of == b && group == a.Group
 }
 
-// MaySpeculate says whether a second attempt beside this one would help: it is alone,
-// does not end, and waits for nothing.
+// MaySpeculate says whether a second attempt beside this one would help: it is alone, does not
+// end, and waits for nothing.
 func (a *Attempt) MaySpeculate() bool {
 	r, b := a.BundleAttempt, a.BundleAttempt.Bundle
 	return len(b.Attempts()) == 1 && len(r.Attempts) == 1 && !r.Speculative && b.SpeculationOffered() == 0 &&

@@ -81,7 +81,7 @@ func (st *Cluster) Attempt(l *Launcher, id uint64) *Attempt {
 	return nil
 }
 
-// AddAttempt makes an attempt a live one.
+// AddAttempt adds a live attempt to the indexes and counts.
 func (st *Cluster) AddAttempt(a *Attempt) {
 	st.Attempts.Set(a.ID, a)
 	a.BundleAttempt.Bundle.Job.Attempts.add(a, inJob)
@@ -98,7 +98,7 @@ func (st *Cluster) AddAttempt(a *Attempt) {
 	}
 }
 
-// RemoveAttempt ends that.
+// RemoveAttempt removes an attempt from them.
 func (st *Cluster) RemoveAttempt(a *Attempt) {
 	st.Attempts.Delete(a.ID)
 	a.BundleAttempt.Bundle.Job.Attempts.remove(a, inJob)
@@ -116,7 +116,7 @@ func (st *Cluster) RemoveAttempt(a *Attempt) {
 	}
 }
 
-// MarkDirty has the shell told, at the step's end, that a job changed.
+// MarkDirty has the change of a job reported at the end of the step.
 func (st *Cluster) MarkDirty(j *Job) {
 	if !j.dirty {
 		j.dirty = true
@@ -124,7 +124,7 @@ func (st *Cluster) MarkDirty(j *Job) {
 	}
 }
 
-// NoteJob keeps a line for the job's status.
+// NoteJob adds a line to the notes of a job's status.
 func (st *Cluster) NoteJob(j *Job, text string) {
 	text = st.step.Shorten(text)
 	if j.notesShared { // who was given them keeps them
@@ -139,7 +139,7 @@ func (st *Cluster) NoteJob(j *Job, text string) {
 	st.MarkDirty(j)
 }
 
-// ListSuspended lists a run as one that waits to be resumed, from now on.
+// ListSuspended lists a bundle attempt as one that waits to be resumed.
 func (st *Cluster) ListSuspended(r *BundleAttempt, now scheduler.Time) {
 	r.suspended = now
 	st.listSuspended(r)
@@ -151,7 +151,7 @@ func (st *Cluster) listSuspended(r *BundleAttempt) {
 	st.Suspended.Add(r.suspension, r)
 }
 
-// DropSuspended takes a run off the list of those that wait to be resumed.
+// DropSuspended takes a bundle attempt off that list.
 func (st *Cluster) DropSuspended(r *BundleAttempt) {
 	if r.suspended == 0 {
 		return
@@ -160,7 +160,7 @@ func (st *Cluster) DropSuspended(r *BundleAttempt) {
 	st.Suspended.Remove(r.suspension)
 }
 
-// RequeueJob keeps the list of the jobs that later steps have to go on with.
+// RequeueJob lists a job as one with pending work for later steps, or no longer.
 func (st *Cluster) RequeueJob(j *Job) {
 	if j.hasPendingWork() {
 		st.PendingWork = sortedset.Add(st.PendingWork, j.ID)
@@ -169,7 +169,7 @@ func (st *Cluster) RequeueJob(j *Job) {
 	}
 }
 
-// RequeueFinishing keeps the list of the jobs whose last bundle is ready.
+// RequeueFinishing lists a job as one whose last bundle is ready, or no longer.
 func (st *Cluster) RequeueFinishing(j *Job) {
 	if b := j.LastBundle(); b != nil && b.Phase() == BundleReady {
 		st.finishing = sortedset.Add(st.finishing, j.ID)
@@ -178,14 +178,14 @@ func (st *Cluster) RequeueFinishing(j *Job) {
 	}
 }
 
-// AssignID makes a bundle known: it has its id from now on.
+// AssignID gives a bundle its id, by which it is found from now on.
 func (st *Cluster) AssignID(b *Bundle) {
 	b.id = b.Job.First + scheduler.BundleID(b.Index)
 	st.Bundles.Set(b.id, b)
 }
 
-// DrainChangedJobs lists the jobs that changed since it was asked last, and those of them that
-// are over, both in order of id.
+// DrainChangedJobs lists the jobs that changed since the last call, and those of them that are
+// over, both in order of id.
 func (st *Cluster) DrainChangedJobs() (ids, ended []scheduler.JobID) {
 	if len(st.dirtyJobs) == 0 {
 		return nil, nil
