@@ -160,7 +160,6 @@ var notRun = []struct{ begins, has, why string }{
 	{begins: "policy check", why: "it takes long, and a program of the reader's; the script policy and TestGuides run it"},
 	{begins: "queue", why: "only dynamic-priority has queues; its script runs them"},
 	{begins: "checkpoint", why: "it is hidden, and needs a bench"},
-	{begins: "keep", why: "it is hidden, and needs a launcher"},
 	{begins: "simulate --topology", why: "it needs a trace of hosts; the script simulate runs it"},
 	{begins: "workload convert --sort", why: "it needs a trace of SWIM; the script workload runs it"},
 	{begins: "workload generate --spec", why: "it needs a specification; the script workload runs it"},
