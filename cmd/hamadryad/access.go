@@ -18,16 +18,18 @@ func (c *cli) accessCommand() *cobra.Command {
 	var groups []string
 	cmd := c.outputFlags(&cobra.Command{
 		Use: "access [USER]", Short: "Show who may do what", Args: cobra.MaximumNArgs(1),
-		Long: `Shows the roles that a user has, the pools that lists let it submit to or administer
-(with all pools below them), and for whom it may act. Without USER it is about who
-asks; to ask about others needs one of the roles viewer, operator, administrator.
+		Long: `Shows the roles that a user has, and for whom it may act. It lists the pools
+where lists let it submit or administer, with all pools below them. Without
+USER it is about who asks; to ask about others needs one of the roles viewer,
+operator, administrator.
 
 With --config it reads a file, such as one that is not in force yet, and asks no
 manager. Groups that a certificate names are given with --group then.
 
-Roles: a viewer looks at everything; a user has its own jobs, and submits where lists
-let it; an operator looks at everything, drains launchers and reloads the policy; an
-administrator may do everything. docs/ACCESS.md tells how they are given.`,
+A viewer looks at everything. A user has its own jobs, and submits where lists
+let it. An operator looks at everything, drains launchers and reloads the
+policy. An administrator may do everything. docs/ACCESS.md tells how they are
+given.`,
 		Example: "  hamadryad access\n  hamadryad access ann\n  hamadryad access ann --config /etc/hamadryad.yaml --group research",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			user := ""

@@ -21,10 +21,11 @@ func (c *cli) auditCommand() *cobra.Command {
 	limit := auditLinesDefault
 	cmd := c.outputFlags(&cobra.Command{
 		Use: "audit", Short: "Show who changed what, and who was refused what", Args: cobra.NoArgs,
-		Long: `Shows the manager's audit, the newest lines first: each change that somebody asked for
-and each request that was refused, with who asked, from which address, what came of it, and why
-it was refused. What only looks leaves no line. WHO has "(by NAME)" where NAME asked in the name
-of another, and "-" where nothing proved who asked.
+		Long: `Shows the manager's audit, the newest lines first. It has each change that
+somebody asked for, and each request that was refused. A line says who asked,
+from which address, what came of it, and why it was refused. What only looks leaves no
+line. WHO has "(by NAME)" where NAME asked in the name of another, and "-"
+where nothing proved who asked.
 
 Filters go together: only lines that all of them fit are shown. A moment is written like
 2026-03-01T10:00, in UTC unless a zone is given, or as how long ago it was, like 90m. With -o json

@@ -52,17 +52,19 @@ func (c *cli) caIssueCommand() *cobra.Command {
 	var life time.Duration
 	cmd := &cobra.Command{
 		Use: "issue {manager|launcher|user}/NAME...", Short: "Issue certificates", Args: cobra.MinimumNArgs(1),
-		Long: `Makes a key and has the CA sign its certificate, for each of those that are named:
-NAME.pem and NAME.key, with ca.pem beside them. Copy the three to whom they are for,
-where the key may be read by its owner alone. The same name again gives a new certificate and a new key; the one before
-stays good until it ends, so give a certificate no longer life than you can bear.
+		Long: `Makes a key and has the CA sign its certificate, for each of those that are
+named: NAME.pem and NAME.key, with ca.pem beside them. Copy the three to whom
+they are for, where the key may be read by its owner alone. The same name
+again gives a new certificate and a new key. The one before stays good until
+it ends, so keep the life of certificates short.
 
 A launcher's NAME is its launcher.name, a user's the one that jobs run under.
 
-A manager's certificate is good for its NAME, localhost and loopback's addresses. With --host it is
-for the names and addresses, too, by which browsers, curl and Prometheus reach its pages from
-elsewhere; our own programs look for none. A certificate that takes the place of another keeps the
-hosts of that one, unless --host gives others.`,
+A manager's certificate is good for its NAME, localhost and loopback's
+addresses. With --host it is also for the names and addresses by which
+browsers, curl and Prometheus reach its pages from elsewhere. Our own programs
+need none. A certificate that takes the place of another keeps the hosts of
+that one, unless --host gives others.`,
 		Example: "  hamadryad ca issue manager/m1 launcher/node-7 user/ann\n  hamadryad ca issue manager/m1 --host m1.example.com --host 10.0.0.1\n  hamadryad ca issue user/ann --life 720h\n  hamadryad ca issue launcher/node-7 --folder /etc/hamadryad/ca --out /tmp/node-7",
 		RunE: func(_ *cobra.Command, args []string) error {
 			ca, err := certs.OpenAuthority(filepath.Join(folder, certs.FileCA), filepath.Join(folder, certs.FileCAKey))

@@ -44,12 +44,14 @@ func (c *cli) caInitCommand() *cobra.Command {
 		Long: `Makes the CA of a cluster: ca.pem, which everybody gets, and ca.key, which nobody
 else does. It is good for ten years. A CA that is there already is not replaced.
 
-With --manager, the address HOST:PORT at which others will reach the manager, it sets up a cluster
-whose manager runs on this machine: certificates for
-the manager and for a first administrator, the manager's configuration (` + managerFile + `), and
-a token for each --launcher, which gets its certificate with it. It prints the commands that
-start them. The manager signs launchers, so ca.key stays with it. Its certificate names HOST, and
-each --host: browsers and curl want the name or address there by which they reach its pages.`,
+With --manager, the address HOST:PORT at which others will reach the manager,
+it sets up a cluster. The manager is to run on this machine. It makes
+certificates for the manager and for a first administrator, and the manager's
+configuration (` + managerFile + `). It makes a token for each --launcher, which gets
+its certificate with it. It prints the commands that start them. The manager
+signs launchers, so ca.key stays with it. Its certificate names HOST, and each
+--host: browsers and curl want the name or address there by which they reach
+its pages.`,
 		Example: "  hamadryad ca init --cluster production --folder /etc/hamadryad/ca\n  hamadryad ca init --cluster production --manager 10.0.0.1:7070 --host m1.example.com --launcher node-2 --launcher node-3",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !cmd.Flags().Changed("manager") { // the flag is the root's

@@ -32,7 +32,7 @@ file, change the file where it comes from: the manager sees that by itself.`,
 	f := &configured{}
 	check := &cobra.Command{
 		Use: "check [FILE]", Short: "Check a configuration, the policy's settings included", Args: cobra.MaximumNArgs(1),
-		Long:    "Reads the configuration as the manager would, and lets the policy check its own settings. Mistakes are named with file and line. A list of auth.pools for a pool that the policy does not have is a warning, where the policy tells all that it has, as fair does: such a pool may be made by a job.",
+		Long:    "Reads the configuration as the manager would, and lets the policy check its own settings. Mistakes are named with file and line. A list of auth.pools for a pool that the policy does not have is a warning, since a job may make such a pool. Policies that tell all their pools, such as fair, are asked.",
 		Example: "  hamadryad config check /etc/hamadryad.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -23,11 +23,12 @@ var errMistakes = &client.ExitError{Code: client.ExitRefused, Err: errors.New("t
 func (c *cli) configDiffCommand() *cobra.Command {
 	return c.outputFlags(&cobra.Command{
 		Use: "diff FILE|VERSION", Short: "Show what a text would change of the manager's configuration", Args: cobra.ExactArgs(1),
-		Long: `Asks the manager what it would change to apply FILE, or a version that "hamadryad config
-versions" lists: lines of its configuration file, and keys whose value becomes another, what the
-environment says included. Nothing changes. Mistakes are named as "hamadryad config apply" would
-name them, those that the policy finds in its settings included. The exit code is 0 where nothing
-differs, 1 where something does, and 5 where there are mistakes.`,
+		Long: `Asks the manager what it would change to apply FILE, or a version that
+"hamadryad config versions" lists. It prints the lines of the configuration
+file, and the keys whose value changes, with what the environment says.
+Nothing changes. Mistakes are named as "hamadryad config apply" would name
+them, those that the policy finds in its settings included. The exit code is 0
+where nothing differs, 1 where something does, and 5 where there are mistakes.`,
 		Example: "  hamadryad config diff new.yaml\n  hamadryad config diff 3",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, version, err := textOrVersion(args[0])
@@ -82,14 +83,16 @@ func (c *cli) configApplyCommand() *cobra.Command {
 	var comment string
 	cmd := &cobra.Command{
 		Use: "apply FILE", Short: "Put a text into the manager's configuration file, and in force", Args: cobra.ExactArgs(1),
-		Long: `Sends FILE to the manager, which checks it, lets the policy judge its settings, puts it in
-the place of its own configuration file and takes it, all while jobs run. If anything is wrong,
-or somebody else changes the file meanwhile, nothing changes. The text before is kept as a version.
-It takes the role administrator.
+		Long: `Sends FILE to the manager, which checks it and lets the policy judge its
+settings. The manager then puts it in the place of its own configuration file
+and takes it over, while jobs run. If anything is wrong, or somebody else
+changes the file meanwhile, nothing changes. The text before is kept as a
+version. It takes the role administrator.
 
-Some keys, such as manager.listen and auth.kerberos, count when the manager is started again. Those
-that wait for that are named, as they are by "hamadryad config show", and those that FILE sets for
-nothing, because the manager's environment or a flag does.`,
+Some keys, such as manager.listen and auth.kerberos, count when the manager is
+started again. Those that wait for that are named, as by "hamadryad config
+show". So are keys that FILE sets in vain, because the manager's environment
+or a flag sets them.`,
 		Example: "  hamadryad config diff new.yaml; hamadryad config apply new.yaml --comment \"more for research\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
@@ -111,9 +114,9 @@ func (c *cli) configRollBackCommand() *cobra.Command {
 	var comment string
 	cmd := &cobra.Command{
 		Use: "rollback VERSION", Short: "Apply an earlier text of the manager's configuration file again", Args: cobra.ExactArgs(1),
-		Long: `Has the manager apply the text of a version again, as "hamadryad config apply" would: it is
-checked like any other, and becomes a version of its own. "hamadryad config diff VERSION" shows what
-that would change.`,
+		Long: `Has the manager apply the text of a version again, as "hamadryad config apply"
+would. It is checked like any other, and becomes a version of its own.
+"hamadryad config diff VERSION" shows what that would change.`,
 		Example: "  hamadryad config versions\n  hamadryad config rollback 3",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			version, err := versionArg(args[0])

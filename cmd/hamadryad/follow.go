@@ -19,10 +19,10 @@ func (c *cli) attachCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "attach JOB", Short: "Follow a job as its program does", Args: cobra.ExactArgs(1),
 		ValidArgsFunction: complete.FirstOnly(c.names().Jobs(false, complete.LiveState)),
-		Long: `Shows a job's progress until it ends, then its counters and outputs, and exits as
-its program would: 0 when it succeeded, 1 when it did not. It is for a job whose
-program was killed or lost its terminal: the job goes on without it. Ctrl-C leaves
-the job running; "hamadryad kill" ends it.`,
+		Long: `Shows a job's progress until it ends, then its counters and outputs. It exits
+as the job's program would: 0 when the job succeeded, 1 when it did not. It is
+for a job whose program was killed or lost its terminal: the job goes on
+without it. Ctrl-C leaves the job running; "hamadryad kill" ends it.`,
 		Example: "  hamadryad attach job-12",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := jobArg(args[0])

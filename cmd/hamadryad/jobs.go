@@ -71,10 +71,12 @@ func (c *cli) jobsCommand() *cobra.Command {
 	var f jobFilter
 	cmd := &cobra.Command{
 		Use: "jobs", Short: "List jobs", Args: cobra.NoArgs,
-		Long: `Lists the jobs that wait or run, in the order in which they were submitted; with --all, or with
---state of jobs that ended, those before them, for as long as history keeps them (manager.history).
-Filters go together: only jobs that all of them fit are listed. A moment is written like
-2026-03-01T10:00, in UTC unless a zone is given, or as how long ago it was, like 90m.`,
+		Long: `Lists the jobs that wait or run, in the order in which they were submitted.
+With --all, or with --state of jobs that ended, it lists those before them,
+for as long as history keeps them (manager.history). Filters go together: only
+jobs that all of them fit are listed. A moment is written like
+2026-03-01T10:00, in UTC unless a zone is given, or as how long ago it was,
+like 90m.`,
 		Example: `  hamadryad jobs
   hamadryad jobs --watch
   hamadryad jobs --state failed --since 24h -o wide

@@ -20,31 +20,36 @@ func (c *cli) launcherCommand() *cobra.Command {
 and memory, starts and ends the workers that run jobs, and serves what they store.
 Launchers may come and go while jobs run.
 
-Attempts that a policy suspends stand still by the freezer of cgroup2 where the launcher
-may make groups below its own, else by stop signals to each of their processes
-(launcher.suspend: auto, freezer or signals). The log says at the start which, and why.
-They keep their memory. What of it has room in --swap does not count in --memory, so others
-may have it; give there what the machine's swap has for them. They go on when it is free.
+Attempts that a policy suspends are stopped by the freezer of cgroup2 where
+the launcher may make groups below its own. Elsewhere each of their processes
+gets a stop signal (launcher.suspend: auto, freezer or signals). The log says
+at the start which, and why. They keep their memory. The part that has room in
+--swap does not count in --memory, so others may have it. Give there what the
+machine's swap has for them. Suspended attempts
+go on when a slot is free.
 
-With launcher.isolation.user: submitter, a launcher that runs as root starts each worker as
-the user of this machine who has the submitter's name, in a view of the system of its own:
-it sees no processes but its own, has a /tmp for itself, and gains nothing by set-uid
-programs. launcher.isolation.leastUID, allow and deny say who may run. Such a launcher needs
-the program hamadryad-isolate beside this one. With none, the default, workers run as the
-launcher's user.
+With launcher.isolation.user: submitter, a launcher that runs as root starts
+each worker as the user of this machine who has the submitter's name. The
+worker has its own view of the system. It sees no processes but its own, has a
+/tmp of its own, and gains nothing by set-uid programs.
+launcher.isolation.leastUID, allow and deny say who may run. Such a launcher
+needs the program hamadryad-isolate beside this one. With none, the default,
+workers run as the launcher's user.
 
-Where the launcher may use cgroup2 with the controllers cpu, memory and pids, it limits each
-worker: to its attempt's memory, to launcher.isolation.processes, and, where processors are
-short, to its share by slots. With the controller cpuset too, and isolation by submitter, each
-user has processors to himself by his slots while several users have work here, unless there
-are more slots than processors. launcher.isolation.cgroup says where the groups are: auto
-(below the launcher's own, in which it must be alone, as in a unit of systemd with
-Delegate=yes), a folder of cgroup2, or none. The log says at the start whether there are
-limits, and why not.
+Where the launcher may use cgroup2 with the controllers cpu, memory and pids,
+it limits each worker. The limits are its attempt's memory,
+launcher.isolation.processes, and, where processors are short, its share by
+slots. With the controller cpuset and isolation by submitter, users have
+processors of their own by their slots, while several users have work here.
+There must not be more slots than processors. launcher.isolation.cgroup says
+where the groups are: auto, a folder of cgroup2, or none. Auto is below the
+launcher's own group, in which it must be alone, as in a unit of systemd with
+Delegate=yes. The log says at the start whether there are limits, and why not.
 
-The configuration file is read once. A launcher that is started again while the file
-has mistakes goes on with what it joined with last, and says so in its log and in
-hamadryad_launcher_config_wrong; the first start of a data folder refuses such a file.
+The configuration file is read once. A launcher that restarts while the file
+has mistakes goes on with what it joined with last. It says so in its log and
+in hamadryad_launcher_config_wrong. The first start of a data folder refuses
+such a file.
 
 A launcher that has joined with a token needs it no more: its data folder has the certificate
 and remembers where the manager is. A certificate, or a manager, that the environment has for
@@ -91,7 +96,7 @@ your own commands ($HAMADRYAD_AUTH_CERTIFICATE, $HAMADRYAD_MANAGER) does not rep
 	f.flag(cmd, "bind", "launcher.bind", "address that its ports listen on")
 	f.authFlags(cmd)
 	f.flag(cmd, "join", "auth.join", "address of the manager for joins and renewals")
-	f.flag(cmd, "token", "auth.token", "token of \"hamadryad token create\", or a file with it, for a launcher without a certificate, or whose certificate is over or revoked; it says where the manager is, too")
+	f.flag(cmd, "token", "auth.token", "token of \"hamadryad token create\", or a file with it, for a launcher without a good certificate. It has the manager's address, too")
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
 	partFlags(cmd, part)
 	return cmd

@@ -18,11 +18,13 @@ import (
 func (c *cli) launchersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "launchers [LAUNCHER...]", Short: "List launchers, or tell all of some", Args: cobra.ArbitraryArgs, ValidArgsFunction: c.names().Launchers,
-		Long: `FREE is what work may start on, of slots (none of a launcher that drains or is excluded), and
-what no attempt holds of the memory that the launcher was given. Suspended attempts hold memory of
-its SWAP first. CPU and USED are how busy its machine is, with all that runs there: the part of all
-processors' time between the last two heartbeats that was not idle, and the part of the machine's
-memory that is not available; - stands for what is not known.
+		Long: `FREE has the slots on which work may start: none of a launcher that drains or
+is excluded. Of the memory that the launcher was given, it has what no attempt
+holds. Suspended attempts hold memory of its SWAP first. CPU and USED tell how
+busy its machine is, with all that runs there. CPU is the part of all
+processors' time between the last two heartbeats that was not idle. USED is
+the part of the machine's memory that is not available. A - stands for what is
+not known.
 
 Of launchers that are named all is told that is known, such as what is wrong with them, the attempts
 that live there, and those that ended there last.`,

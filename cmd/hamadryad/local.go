@@ -32,10 +32,11 @@ OUT.job-1.5f0c93aa.k3v9w2m5q7x4a.tmp beside its output,
 with parts that nobody will publish. The next run is of another cluster, with another
 name there, and touches no such folder: remove it when you like.
 
-With --hdfs it also starts a small, real HDFS: a NameNode and four DataNodes, from
-Hadoop's own jars, which Maven fetches the first time (64 MB). PROGRAM and all parts
-find it as hdfs:///, the command "hdfs dfs" is put on PROGRAM's PATH, and the launchers
-get the DataNodes' host names, so that work goes to where its input lies.`,
+With --hdfs it also starts a small, real HDFS: a NameNode and four DataNodes.
+They run from Hadoop's own jars, which Maven fetches the first time (64 MB).
+PROGRAM and all parts find it as hdfs:///, and the command "hdfs dfs" is put
+on PROGRAM's PATH. The launchers get the DataNodes' host names, so that work
+goes to where its input lies.`,
 		Example: `  hamadryad local -- ./wordcount ~/texts /tmp/out
   hamadryad local --launchers 4 --slots 2 --data /tmp/cluster -- ./wordcount ~/texts /tmp/out
   hamadryad local --policy fair --launchers 2

@@ -41,15 +41,16 @@ the launchers. It keeps its state in the data folder and goes on from there afte
 a restart. It listens on loopback unless told otherwise; where
 others reach it, all prove who they are ("hamadryad ca --help").
 
-The configuration file is watched: a changed policy, or changed settings of it or
-of the section core, take effect at once; a file with mistakes changes nothing. A
-manager that is started again while the file has mistakes goes on with what was
-accepted last, and takes the file when it is right; the first start of a data folder
-refuses such a file. "hamadryad config show" tells what is in force.
+The configuration file is watched. A changed policy, and changed settings of
+it or of the section core, take effect at once. A file with mistakes changes
+nothing. A manager that restarts while the file has mistakes goes on with what
+was accepted last, and takes the file when it is right. The first start of a
+data folder refuses such a file. "hamadryad config show" tells what is in
+force.
 
-Its HTTP address has pages for people at /, /metrics, the REST interface below
-/api/v1 (docs/REST.md; its document is /api/v1/openapi.yaml), and for what watches
-processes /livez (or /healthz) and /readyz.`,
+Its HTTP address has pages for people at /, and /metrics. The REST interface
+is below /api/v1 (docs/REST.md; its document is /api/v1/openapi.yaml). What
+watches processes asks /livez (or /healthz) and /readyz.`,
 		Example: "  hamadryad serve manager --config /etc/hamadryad.yaml\n  hamadryad serve manager --auth tls --certificate m1.pem --listen 10.0.0.1:7070 --data /var/lib/hamadryad --policy fifo",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runManager(cmd.Context(), f.sources(cmd), part)

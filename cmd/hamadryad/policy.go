@@ -26,9 +26,9 @@ import (
 func (c *cli) policyCommand() *cobra.Command {
 	cmd := c.watchFlag(c.outputFlags(&cobra.Command{
 		Use: "policy", Short: "Show the policy and its pools", Args: cobra.NoArgs,
-		Long: `Shows the policy that decides: its program with checksum, process and memory, the
-settings in force, how long its rounds take, what is wrong with it, and the pools
-and numbers that it shows of itself.`,
+		Long: `Shows the policy that decides: its program with checksum, process and memory,
+and the settings in force. It also shows how long rounds take, what is wrong,
+and the pools and numbers that the policy shows of itself.`,
 		Example: "  hamadryad policy\n  hamadryad policy reload\n  hamadryad policy check ./hamadryad-policy-mine",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ask := func(ctx context.Context, cl *client.Client) (*wire.PolicyReply, error) { return cl.Policy(ctx, false) }
@@ -72,21 +72,23 @@ func (c *cli) policyCheckCommand() *cobra.Command {
 	var p policyCheck
 	cmd := &cobra.Command{
 		Use: "check [PATH]", Short: "Put a policy plug-in through the conformance kit", Args: cobra.MaximumNArgs(1),
-		Long: `Plays games with the plug-in at PATH and checks what every policy must keep. Nothing of
-a cluster is needed: the kit has a small manager of its own. It plays about a dozen
-scripted games, and random ones in which launchers come and go, attempts fail and
-straggle, and jobs have all kinds of users, pools, priorities and properties.
+		Long: `Plays games with the plug-in at PATH and checks what every policy must keep.
+Nothing of a cluster is needed: the kit has a small manager of its own. It
+plays about a dozen scripted games, and random ones. In those launchers come
+and go, attempts fail and straggle, and jobs have all kinds of users, pools,
+priorities and properties.
 
-Each game is played again, without looking at the policy's status, and once more with
-restarts: a new process takes over from a snapshot, with the checkpoint where the policy
-has that ability. The decisions have to be the same each time.
+Each game is played again without looking at the policy's status, and once
+more with restarts. A new process then takes over from a snapshot, and from
+the checkpoint where the policy has that ability. The decisions have to be the
+same each time.
 
-With --config the policy has the settings that a site's configuration gives it
-(policy.settings and policy.files), and the games also change them while the policy
-runs: to its defaults, to the same without one of the keys, and back. What the policy
-itself would refuse of these is left out. Kinds of slots are the site's; pools, users and
-properties of jobs get names that stand in the settings. Without PATH it is the
-configuration's policy that is checked.
+With --config the policy has the settings of a site's configuration
+(policy.settings and policy.files). The games also change them while the
+policy runs: to its defaults, to the same without one of the keys, and back.
+What the policy itself would refuse of these is left out. Kinds of slots are
+the site's; pools, users and properties of jobs get names that stand in the
+settings. Without PATH it is the configuration's policy that is checked.
 
 What breaks a rule ends the check with exit code 1. What breaks none and looks like a
 mistake, such as an ability that the policy declares and never uses, is a warning.`,

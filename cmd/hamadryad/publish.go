@@ -17,12 +17,12 @@ func (c *cli) publishCommand() *cobra.Command {
 	to, list := "", ""
 	cmd := &cobra.Command{
 		Use: "publish FOLDER...", Short: "Publish the parts of a job that could not publish them", Args: cobra.MinimumNArgs(1),
-		Long: `A job whose output could not be published, because its name was taken or a permission
-or quota was missing, fails and leaves its parts in a folder such as
-OUT.job-12.5f0c93aa.k3v9w2m5q7x4a.tmp: the job's number, which cluster's, and a secret.
-When the cause is mended, this command makes the output of them: it moves the parts
-that count and gives the folder its name, by one rename. It replaces nothing, can be
-called again, and needs no manager.`,
+		Long: `A job fails when its output cannot be published, because its name was taken or
+a permission or quota was missing. Its parts stay in a folder such as
+OUT.job-12.5f0c93aa.k3v9w2m5q7x4a.tmp: the job's number, its cluster's, and a
+secret. When the cause is mended, this command publishes the output. It moves
+the parts that count and gives the folder its name, by one rename. It replaces
+nothing, can be called again, and needs no manager.`,
 		Example: "  hamadryad publish hdfs:///logs/out.job-12.5f0c93aa.k3v9w2m5q7x4a.tmp\n  hamadryad publish out.job-12.5f0c93aa.k3v9w2m5q7x4a.tmp --to out2",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && to+list != "" {

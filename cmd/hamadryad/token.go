@@ -28,11 +28,12 @@ func (c *cli) tokenCreateCommand() *cobra.Command {
 	var ttl time.Duration
 	cmd := &cobra.Command{
 		Use: "create", Short: "Make a token for a launcher", Args: cobra.NoArgs,
-		Long: `Makes a token on the manager's machine, with the manager's configuration: it counts
-once, for one launcher, until --ttl is over. The manager's data folder keeps a hash of
-it. In the token is where the manager is (manager.listen and auth.join), and the SHA-256
-of the CA, so that the launcher gives it to nobody but a manager of this cluster. Whoever
-has the token until then can be that launcher.
+		Long: `Makes a token on the manager's machine, with the manager's configuration: it
+counts once, for one launcher, until --ttl is over. The manager's data folder
+keeps a hash of it. The token has the manager's addresses (manager.listen and
+auth.join) and the SHA-256 of the CA. So the launcher gives it to nobody but a
+manager of this cluster. Whoever has the token until then can be that
+launcher.
 
 The manager must have auth.caKey, which signs, and auth.join, where launchers come.`,
 		Example: `  hamadryad token create --config /etc/hamadryad.yaml --launcher node-7 > node-7.token

@@ -30,9 +30,10 @@ func (c *cli) uiCommand() *cobra.Command {
 	onlyPrint := false
 	cmd := &cobra.Command{
 		Use: "ui", Short: "Open the manager's web pages in a browser", Args: cobra.NoArgs,
-		Long: `Asks the manager where its web pages are, prints the address and opens it in a browser.
-The pages show what runs and what waits and why, pools, launchers, the policy, settings and the
-audit; who may do what there is said by the same roles as on the command line.
+		Long: `Asks the manager where its web pages are, prints the address and opens it in a
+browser. The pages show what runs, what waits and why, pools, launchers, the
+policy, settings and the audit. The same roles count there as on the command
+line.
 
 Pages that listen on the manager's own machine alone (manager.http: 127.0.0.1:7071, the default) are
 reached through a tunnel:

@@ -1,0 +1,78 @@
+// Package lint counts what makes texts hard to read. Tests hold documents and help texts to its bounds.
+package lint
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of what people read.
+const (
+	LineMax     = 120 // characters of a line of Markdown
+	SentenceMax = 25  // words of a sentence
+)
+
+// proseOf returns a document's lines without code, tables, HTML comments and headings. An empty line
+// stands where a paragraph ends.
+func proseOf(text string) (lines []string) {
+	code := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			code = !code
+			line = ""
+		}
+		trimmed := strings.TrimSpace(line)
+		if code || strings.HasPrefix(trimmed, "|") || strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, "<") {
+			line = ""
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// onlyLink is a line that one link or picture fills.
+var onlyLink = regexp.MustCompile(`^\s*[-*]?\s*!?\[[^]]*\]\([^)]*\)\S*$`)
+
+// LongLines returns the lines of a Markdown text that have more than LineMax characters. Code, tables and
+// lines that one link fills do not count.
+func LongLines(text string) (long []string) {
+	for _, line := range proseOf(text) {
+		if utf8.RuneCountInString(line) > LineMax && !onlyLink.MatchString(line) {
+			long = append(long, line)
+		}
+	}
+	return long
+}
+
+var (
+	item        = regexp.MustCompile(`^\s*(?:[-*]|\d+\.) `)
+	inlineCode  = regexp.MustCompile("`[^`]*`")
+	linkTarget  = regexp.MustCompile(`\]\([^)]*\)`)
+	sentenceEnd = regexp.MustCompile(`[.?!][*)"]*\s+`)
+)
+
+// LongSentences returns the sentences of a Markdown text that have more than SentenceMax words. Code in
+// backticks and the target of a link count as one word; headings, tables and code blocks do not count.
+func LongSentences(text string) (long []string) {
+	var paragraph strings.Builder
+	end := func() {
+		plain := linkTarget.ReplaceAllString(inlineCode.ReplaceAllString(paragraph.String(), "code"), "]")
+		paragraph.Reset()
+		plain = strings.NewReplacer("e.g. ", "eg ", "i.e. ", "ie ").Replace(plain)
+		for _, sentence := range sentenceEnd.Split(plain, -1) {
+			if len(strings.Fields(sentence)) > SentenceMax {
+				long = append(long, strings.TrimSpace(sentence))
+			}
+		}
+	}
+	for _, line := range proseOf(text) {
+		if line == "" || item.MatchString(line) {
+			end()
+		}
+		paragraph.WriteString(item.ReplaceAllString(line, "") + " ")
+	}
+	end()
+	return long
+}
