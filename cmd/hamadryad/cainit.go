@@ -47,7 +47,7 @@ else does. It is good for ten years. A CA that is there already is not replaced.
 With --manager, the address HOST:PORT at which others will reach the manager,
 it sets up a cluster. The manager is to run on this machine. It makes
 certificates for the manager and for a first administrator, and the manager's
-configuration (` + managerFile + `). It makes a token for each --launcher, which gets
+configuration (manager.yaml). It makes a token for each --launcher, which gets
 its certificate with it. It prints the commands that start them. The manager
 signs launchers, so ca.key stays with it. Its certificate names HOST, and each
 --host: browsers and curl want the name or address there by which they reach

@@ -179,7 +179,7 @@ var standIns = []struct {
 	{regexp.MustCompile(`^PRIORITY$`), "HIGH"},
 	{regexp.MustCompile(`^(LOG|cluster|hamadryad-data/manager)$`), "$data/manager"},
 	{regexp.MustCompile(`^([\w/.-]+/manager/log|events-\d+\.log)$`), "$data/manager/log"},
-	{regexp.MustCompile(`^[\w/.-]+\.(jsonl|tsv|json)(\.\w+)?$`), "jobs.jsonl"},
+	{regexp.MustCompile(`^[\w/.-]+\.(jsonl|tsv|json)(\.\w+)?$`), "there.jsonl"},
 	{regexp.MustCompile(`^/etc/hamadryad/ca$`), "made-ca"},
 	{regexp.MustCompile(`^(\./)?[\w/]*hamadryad-policy-(mine|fair)$`), "fair"},
 }
@@ -229,7 +229,7 @@ func runnable(t *testing.T, line []string, used map[string]bool) (text string, r
 func TestShownCommandsRun(t *testing.T) {
 	var script strings.Builder
 	script.WriteString("set -u\ndata=$PWD/cluster\nnoop 3\nattempt=$(hamadryad status job-1 --attempts | sed -n 's/^attempt-\\([0-9]*\\).*/\\1/p' | head -n 1)\n" +
-		"mkdir files\nhamadryad workload generate --jobs 3 --seed 1 files/jobs.jsonl\nprintf 'policy: {name: fair}\\n' > files/site.yaml\n")
+		"mkdir files\nhamadryad workload generate --jobs 3 --seed 1 files/there.jsonl\nprintf 'policy: {name: fair}\\n' > files/site.yaml\n")
 	seen, used, last := map[string]bool{}, map[string]bool{}, 0
 	for _, shown := range shownTexts(t) {
 		for _, m := range shownCommand.FindAllStringSubmatch(redirection.ReplaceAllString(shown.text, " >"), -1) {

@@ -44,7 +44,9 @@ processors of their own by their slots, while several users have work here.
 There must not be more slots than processors. launcher.isolation.cgroup says
 where the groups are: auto, a folder of cgroup2, or none. Auto is below the
 launcher's own group, in which it must be alone, as in a unit of systemd with
-Delegate=yes. The log says at the start whether there are limits, and why not.
+Delegate=yes. Auto is below the launcher's own group, in which it must be
+alone, as in a unit of systemd with Delegate=yes. The log says at the start
+whether there are limits, and why not.
 
 The configuration file is read once. A launcher that restarts while the file
 has mistakes goes on with what it joined with last. It says so in its log and
@@ -96,7 +98,7 @@ your own commands ($HAMADRYAD_AUTH_CERTIFICATE, $HAMADRYAD_MANAGER) does not rep
 	f.flag(cmd, "bind", "launcher.bind", "address that its ports listen on")
 	f.authFlags(cmd)
 	f.flag(cmd, "join", "auth.join", "address of the manager for joins and renewals")
-	f.flag(cmd, "token", "auth.token", "token of \"hamadryad token create\", or a file with it, for a launcher without a good certificate. It has the manager's address, too")
+	f.flag(cmd, "token", "auth.token", "token of \"hamadryad token create\", or a file with it: for a launcher without a good certificate. It has the manager's address, too")
 	f.flag(cmd, "log-level", "log.level", "debug, info, warn or error")
 	partFlags(cmd, part)
 	return cmd

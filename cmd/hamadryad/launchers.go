@@ -26,8 +26,8 @@ processors' time between the last two heartbeats that was not idle. USED is
 the part of the machine's memory that is not available. A - stands for what is
 not known.
 
-Of launchers that are named all is told that is known, such as what is wrong with them, the attempts
-that live there, and those that ended there last.`,
+Of launchers that are named it prints all that is known: what is wrong, the
+attempts that live there, and those that ended there last.`,
 		Example: "  hamadryad launchers\n  hamadryad launchers node-7\n  hamadryad launchers -o json | jq -r '.[] | select(.state == \"up\").name'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ask := func(ctx context.Context, cl *client.Client) ([]*wire.LauncherStatus, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -17,7 +18,7 @@ import (
 // newerData is a file of a version that this program does not read, and what a command says of it.
 type newerData struct {
 	file     string // below the folder with all data; a pattern, of which the last counts
-	old, new string // what the version stands in
+	old, new string // what the version stands in; FOLDER in new is the folder with all data
 	command  []string
 	says     []string
 }
@@ -53,7 +54,7 @@ func newerDatas() map[string]newerData {
 		"contexts that would be changed":   read(contexts, "config", "use", "a"),
 		"a workload that is described":     read(workload, "workload", "describe", "jobs.jsonl"),
 		"a workload that is played":        read(workload, "simulate", "jobs.jsonl"),
-		"parts that wait to be published":  {"kept/_PARTS", `"version":1`, `"version":2`, []string{"publish", "kept"}, []string{"the list has version 2, and this program reads 1"}},
+		"parts that wait to be published":  {"out.kept/_PARTS", `"version":1,"output":"out"`, `"version":2,"output":"FOLDER/out"`, []string{"publish", "out.kept"}, []string{"the list has version 2, and this program reads 1"}},
 		"a workload that is written again": read(workload, "workload", "convert", "jobs.jsonl", "other.jsonl"),
 	}
 }
@@ -77,7 +78,7 @@ func TestNewerDataIsNamedAndLeftAlone(t *testing.T) {
 			t.Fatalf("%v: %d\n%s", args, code, out)
 		}
 	}
-	for name, text := range map[string]string{"hamadryad/config.yaml": "version: 1\n", "kept/_PARTS": `{"version":1,"output":"out","mark":"m","parts":0}` + "\n"} {
+	for name, text := range map[string]string{"hamadryad/config.yaml": "version: 1\n", "out.kept/_PARTS": `{"version":1,"output":"out","mark":"m","parts":0}` + "\n"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -94,8 +95,9 @@ func TestNewerDataIsNamedAndLeftAlone(t *testing.T) {
 	for name, x := range newerDatas() {
 		t.Run(name, func(t *testing.T) {
 			copied := t.TempDir()
-			if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
-				t.Fatal(err)
+			err := errors.Join(os.CopyFS(copied, os.DirFS(dir)), os.Chmod(filepath.Join(copied, "cluster/manager/key"), 0o600))
+			if err != nil {
+				t.Fatal(err) // a copy has the modes of new files, and the key is the manager's alone
 			}
 			raise(t, copied, &x)
 			before := filesIn(t, copied)
@@ -135,7 +137,7 @@ func raise(t *testing.T, dir string, x *newerData) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := bytes.Replace(text, []byte(x.old), []byte(x.new), 1)
+	newer := bytes.Replace(text, []byte(x.old), []byte(strings.ReplaceAll(x.new, "FOLDER", dir)), 1)
 	if bytes.Equal(newer, text) {
 		t.Fatalf("%s has no %q", path, x.old)
 	}

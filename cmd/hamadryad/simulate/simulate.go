@@ -75,36 +75,41 @@ environment lets it have more.
 
 WORKLOAD is a file of any form that "hamadryad workload" reads; - is standard input.
 
-A policy is the name of one beside this program, the path of its program, or a
-configuration (FILE.yaml) whose section "policy" names it with its settings; without one,
-fair makes the pools that jobs name. A name before
-it, as in tuned=site.yaml, is what results call it. The cluster is a file of launchers and
-of how long things take, or so many launchers with --slots each and the defaults of such a
-file (go doc github.com/hamadryad/hamadryad/laboratory/cluster). --topology gives them hosts
-and racks with names, such as those on which the input of a job history lies.
+A policy is the name of one beside this program, or the path of its program.
+It may also be a configuration (FILE.yaml) whose section "policy" names it
+with its settings. Without one, fair makes the pools that jobs name. A name
+before it, as in tuned=site.yaml, is what results call it. The cluster is a
+file of launchers and of how long things take (go doc
+github.com/hamadryad/hamadryad/laboratory/cluster). Or it is so many launchers
+with --slots each, and the defaults of such a file. --topology gives them
+hosts and racks with names, such as those on which the input of a job history
+lies.
 
-All that happens within one --tick is told to the manager together, and each answer of a
-policy takes as long as --think says: the same for all policies. Jobs that fail, or that
-can never be placed, are named, and the exit code is 1 then.
+All that happens within one --tick is told to the manager together. Each
+answer of a policy takes as long as --think says: the same for all policies.
+Jobs that fail, or that can never be placed, are named, and the exit code is 1
+then.
 
---verify gives each round of a manager's event log to the policy's program again, with
-the settings, the snapshot and the events that it had then, and holds its decisions
-against those in the log. LOG is the manager's data folder, or that of a local cluster,
-or the folder log in it, or one file of that; a manager that runs is not disturbed. The
-first rounds that differ are told in words, and the exit code is 1 then. Without --policy it
-is the program of the name that the log has. A program of that name gets the settings in
-the log, another one its defaults, and a configuration (FILE.yaml) brings its own. Nothing
-outside is touched: a policy's shell does not run, and nobody is charged.
+--verify gives each round of a manager's event log to the policy's program
+again, with the settings, snapshot and events of that time. It compares its
+decisions with those in the log. LOG is the manager's data folder, or that of
+a local cluster, or the folder log in it, or one file of that. A running
+manager is not disturbed. The first rounds that differ are told in words, and
+the exit code is 1 then. Without --policy it is the program of the name that
+the log has. A program of that name gets the settings in the log, another one
+its defaults, and a configuration (FILE.yaml) brings its own. Nothing outside
+is touched: a policy's shell does not run, and nobody is charged.
 
---replay plays the jobs of such a log: on the launchers that it tells of, which come and go
-as they did, each job when it was submitted, with its own graph. A task takes as long as the
-attempt that finished it, as if its input had been on its machine; one that never
-finished takes as long as one of its stage that did, drawn by the seed, and how many such there
-are is said. What a start, a stop, distance and a policy's answer take is measured in the log,
-and what happens is told at once unless --tick says otherwise.
-Without --policy it is the log's, with the settings in force there. Beside each job stands
-what it took in the log (in the CSV of --results); under the log's policy that is about
-the same, and how far off it is in the median and at most is printed.`,
+--replay plays the jobs of such a log, each when it was submitted, with its
+own graph. The launchers come and go as the log tells. A task takes as long as
+the attempt that finished it, as if its input had been on its machine. One
+that never finished takes as long as a finished one of its stage, drawn by the
+seed. The number of such tasks is printed. The log tells what a start, a stop,
+distance and a policy's answer take. What happens is told at once unless
+--tick says otherwise. Without --policy it is the log's, with the settings in
+force there. Beside each job stands what it took in the log (in the CSV of
+--results). Under the log's policy that is about the same: the median and the
+largest difference are printed.`,
 		Example: `  hamadryad simulate --launchers 100 --slots map=4,reduce=2 --policy fair --policy hfsp fb2009-100.jsonl
   hamadryad simulate --cluster cluster.yaml --policy today.yaml --policy tuned=next.yaml --seeds 5 --results results day.tsv
   hamadryad simulate --policy ./hamadryad-policy-mine -o json day.jsonl.gz
@@ -128,7 +133,7 @@ the same, and how far off it is in the median and at most is printed.`,
 	f := cmd.Flags()
 	f.StringArrayVar(&c.policies, "policy", []string{"fifo"}, "`[NAME=]POLICY` to play it under; may be repeated")
 	f.StringVar(&c.cluster, "cluster", "", "`FILE` of the cluster; left out: --launchers and --slots")
-	f.StringVar(&c.topology, "topology", "", "`FILE` of hosts in racks, as Rumen or the SLS (nodes.json) writes it: one launcher on each, with --slots or what the only group of --cluster has")
+	f.StringVar(&c.topology, "topology", "", "`FILE` of hosts in racks, as Rumen or the SLS (nodes.json) writes it. Each has a launcher with --slots, or like the only group of --cluster")
 	f.IntVar(&c.launchers, "launchers", 100, "number of launchers")
 	f.StringSliceVar(&c.slots, "slots", []string{"map=4", "reduce=2"}, "`KIND=COUNT` slots of each launcher, joined by commas")
 	f.Float64Var(&c.slowStart, "slow-start", 0, "share of a stage's writers after whose end its readers may start; 0: as the cluster's file says, else all")
