@@ -138,7 +138,7 @@ var trees = []tree{
 		[]string{
 			"sdk/job/process", "sdk/scheduler", "sdk/storage", "engine/auth", "engine/core", "engine/core/changes", "engine/eventlog", "engine/graph", "engine/plan", "engine/policy", "engine/wire",
 			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/histogram", "internal/idmap",
-			"internal/kerberos", "internal/logsample", "internal/pprofhttp", "internal/secretfile", "internal/svg", "internal/timeparse",
+			"internal/kerberos", "internal/logsample", "internal/packing", "internal/pprofhttp", "internal/secretfile", "internal/svg", "internal/timeparse",
 		},
 		"the manager talks to launchers and workers by messages: put what they share into engine/wire",
 	},
@@ -148,7 +148,7 @@ var trees = []tree{
 			"internal/logshipper, internal/process, reaper < .",
 		[]string{
 			"sdk/job/process", "sdk/scheduler", "engine/auth", "engine/channel/store", "engine/isolate", "engine/plan", "engine/wire", "engine/worker",
-			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/kerberos", "internal/logsample", "internal/pprofhttp",
+			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/kerberos", "internal/logsample", "internal/packing", "internal/pprofhttp",
 		},
 		"a launcher hears from its manager by messages: put what they share into engine/wire",
 	},

@@ -69,7 +69,16 @@ type Waits struct {
 	Width    int                   // groups of it
 	Needs    []scheduler.SlotCount // that it takes at once, in order of kind
 	Memory   int64                 // bytes, of all of its groups
+	Groups   []GroupNeed           // what each of its groups takes, where it has several
 	Policy   scheduler.Waiting     // the policy's reason
+}
+
+// GroupNeed is what each of so many groups of a bundle takes of one launcher.
+type GroupNeed struct {
+	Kind   string // of slots
+	Slots  int
+	Memory int64 // bytes
+	Count  int   // groups
 }
 
 // Stage is the row of a stage of a live job. Its counts are of nodes; those of the stage that

@@ -84,6 +84,7 @@ func (rd *StatusReader) waits(j *state.Job) changes.Waits {
 	if b := j.LongestReady(); b != nil {
 		w.Longest, w.Since, w.Width = j.Describe(b, 0), b.Since(), b.Width()
 		w.Needs, w.Memory = needs(b)
+		w.Groups = groupNeeds(b)
 	}
 	return w
 }
@@ -104,4 +105,22 @@ func needs(b *state.Bundle) (list []scheduler.SlotCount, memory int64) {
 		memory += d.Memory
 	}
 	return list, memory
+}
+
+// groupNeeds are the needs of the groups of a bundle, equal ones counted together, in the order of its
+// groups; nil for a bundle of one group, whose needs say all.
+func groupNeeds(b *state.Bundle) (list []changes.GroupNeed) {
+	if b.Last() || b.Width() == 1 {
+		return nil
+	}
+	for i := range b.Width() {
+		d := b.Request(i)
+		need := changes.GroupNeed{Kind: d.Kind, Slots: d.Slots, Memory: d.Memory}
+		at := slices.IndexFunc(list, func(x changes.GroupNeed) bool { x.Count = 0; return x == need })
+		if at < 0 {
+			at, list = len(list), append(list, need)
+		}
+		list[at].Count++
+	}
+	return list
 }

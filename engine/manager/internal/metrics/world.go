@@ -43,7 +43,7 @@ var (
 	freeDesc       = describe("slots_free", "Free slots of launchers that are up, by kind.", "kind")
 	launchersDesc  = describe("launchers", "Launchers, by state.", "state")
 	jobsDesc       = describe("jobs", "Jobs that have not ended.")
-	waitingDesc    = describe("jobs_waiting", "Jobs of which something is ready and does not run, by whether one launcher has room for what waits longest: yes, or no (also where it takes several launchers).", "fits")
+	waitingDesc    = describe("jobs_waiting", "Jobs of which something is ready and does not run, by whether launchers have room for what waits longest: yes, or no.", "fits")
 	pendingDesc    = describe("groups_pending", "Groups of live jobs that neither run nor have finished.")
 	runningDesc    = describe("groups_running", "Groups that run.")
 	policyDesc     = describe("policy_state", "1 for the state that the policy is in: starting, running, fallback (the built-in FIFO decides) or failed.", "state")

@@ -2,14 +2,30 @@ package readmodel
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
+	"github.com/hamadryad/hamadryad/internal/packing"
 )
 
-// room tells quickly whether a launcher has room for a number of slots of one kind and for memory: for each kind and
-// number of slots the most memory that a launcher has free which has so many.
-type room map[string][]roomFor
+// room tells whether launchers have room for a bundle now.
+type room struct {
+	// byKind tells quickly whether one launcher has so many slots of one kind and memory.
+	byKind map[string][]roomFor
+	// Of bundles of several groups, which may need several launchers.
+	kinds map[string]int // index in the bins' slots
+	bins  []packing.Bin
+	known map[string]bool // by needs: whether a bundle fits
+	steps int             // that searches may still take
+}
+
+// Bounds of the searches of one look at all jobs that wait. A bundle for which none is left counts as
+// one that does not fit.
+const (
+	searchStepsMax = 20_000  // of one bundle
+	lookStepsMax   = 300_000 // of all bundles: some ten milliseconds
+)
 
 // roomFor is the memory of the launcher that has most, of those with so many slots.
 type roomFor struct {
@@ -18,38 +34,75 @@ type roomFor struct {
 }
 
 // newRoom gathers what launchers have free.
-func newRoom(launchers []*changes.Launcher) room {
-	r := room{}
+func newRoom(launchers []*changes.Launcher) *room {
+	r := &room{byKind: map[string][]roomFor{}, kinds: map[string]int{}, known: map[string]bool{}, steps: lookStepsMax}
 	for _, l := range launchers {
 		for _, s := range l.Free {
+			if _, known := r.kinds[s.Kind]; !known {
+				r.kinds[s.Kind] = len(r.kinds)
+			}
 			if s.Count > 0 {
-				r[s.Kind] = append(r[s.Kind], roomFor{s.Count, l.MemoryFree})
+				r.byKind[s.Kind] = append(r.byKind[s.Kind], roomFor{s.Count, l.MemoryFree})
 			}
 		}
 	}
-	for kind, list := range r {
+	for _, l := range launchers {
+		b := packing.Bin{Slots: make([]int, len(r.kinds)), Memory: l.MemoryFree}
+		for _, s := range l.Free {
+			b.Slots[r.kinds[s.Kind]] = s.Count
+		}
+		r.bins = append(r.bins, b)
+	}
+	for kind, list := range r.byKind {
 		slices.SortFunc(list, func(a, b roomFor) int { return a.slots - b.slots })
 		for i := len(list) - 2; i >= 0; i-- {
 			list[i].memory = max(list[i].memory, list[i+1].memory)
 		}
-		r[kind] = list
+		r.byKind[kind] = list
 	}
 	return r
 }
 
-// fits says whether one launcher has room for the bundle of a job that waits longest. One that needs slots of several
-// kinds, or several launchers, is not looked at further: it does not fit.
-func (r room) fits(w *changes.Waits) bool {
+// fits says whether launchers have room for the bundle of a job that waits longest.
+func (r *room) fits(w *changes.Waits) bool {
+	if len(w.Groups) > 0 {
+		return r.fitsTogether(w.Groups)
+	}
 	if len(w.Needs) != 1 {
 		return false
 	}
-	list := r[w.Needs[0].Kind]
+	list := r.byKind[w.Needs[0].Kind]
 	i, _ := slices.BinarySearchFunc(list, w.Needs[0].Count, func(x roomFor, n int) int { return x.slots - n })
 	return i < len(list) && list[i].memory >= w.Memory
 }
 
-// Fitting counts the jobs of which a bundle is ready and does not run: those for whose bundle that waits longest one
-// launcher has room now, and all others. The error is that of ctx.
+// fitsTogether says whether launchers have room for all groups of a bundle at once. Jobs of the same
+// program need the same, so that is looked for once.
+func (r *room) fitsTogether(groups []changes.GroupNeed) bool {
+	key := fmt.Sprint(groups)
+	fits, known := r.known[key]
+	if known {
+		return fits
+	}
+	var items []packing.Item
+	for _, g := range groups {
+		kind, is := r.kinds[g.Kind]
+		if !is {
+			r.known[key] = false
+			return false
+		}
+		items = append(items, packing.Item{Kind: kind, Slots: g.Slots, Memory: g.Memory, Count: g.Count})
+	}
+	if least := len(items) * len(r.bins); least <= r.steps {
+		a := packing.Search(items, r.bins, min(least+searchStepsMax, r.steps))
+		fits, r.steps = a.Fits, r.steps-a.Steps
+	}
+	r.known[key] = fits
+	return fits
+}
+
+// Fitting counts the jobs of which a bundle is ready and does not run: those for whose bundle that waits longest
+// launchers have room now, and all others. The error is that of ctx.
 func (m *Model) Fitting(ctx context.Context) (fit, others int, err error) {
 	err = m.read(ctx, func() {
 		var launchers []*changes.Launcher

@@ -59,3 +59,31 @@ func TestFitting(t *testing.T) {
 		t.Errorf("%d fit, %d do not, %v", fit, others, err)
 	}
 }
+
+// A bundle of several groups fits where launchers together have room, each group on one of them.
+func TestFittingOnSeveralLaunchers(t *testing.T) {
+	free := func(memory int64, maps, reduces int) *changes.Launcher {
+		return &changes.Launcher{MemoryFree: memory, Free: []scheduler.SlotCount{{Kind: "map", Count: maps}, {Kind: "reduce", Count: reduces}}}
+	}
+	r := newRoom([]*changes.Launcher{free(4, 2, 0), free(4, 1, 1)})
+	for _, c := range []struct {
+		name   string
+		groups []changes.GroupNeed
+		want   bool
+	}{
+		{"slots of two launchers", []changes.GroupNeed{{Kind: "map", Slots: 1, Count: 3}}, true},
+		{"more than all have", []changes.GroupNeed{{Kind: "map", Slots: 1, Count: 4}}, false},
+		{"two kinds", []changes.GroupNeed{{Kind: "map", Slots: 2, Count: 1}, {Kind: "reduce", Slots: 1, Count: 1}}, true},
+		{"enough together, not on one", []changes.GroupNeed{{Kind: "map", Slots: 2, Count: 1}, {Kind: "map", Slots: 1, Memory: 5, Count: 1}}, false},
+		{"a kind that nobody has", []changes.GroupNeed{{Kind: "gpu", Slots: 1, Count: 2}}, false},
+		{"memory of two launchers", []changes.GroupNeed{{Kind: "map", Slots: 1, Memory: 4, Count: 2}}, true},
+		{"too little memory", []changes.GroupNeed{{Kind: "map", Slots: 1, Memory: 3, Count: 3}}, false},
+	} {
+		if got := r.fits(&changes.Waits{Groups: c.groups}); got != c.want {
+			t.Errorf("%s: it fits: %t, want %t", c.name, got, c.want)
+		}
+	}
+	if r.steps = 0; r.fits(&changes.Waits{Groups: []changes.GroupNeed{{Kind: "map", Slots: 1, Count: 2}}}) {
+		t.Error("there is no step left, and one was looked for")
+	}
+}
