@@ -204,6 +204,9 @@ func (a *assignment) give(j *shares.Job, k pooltree.Kind, name scheduler.SlotKin
 		pick, reason = Pick{}, scheduler.WaitAtLimit
 	}
 	if pick.Bundle == nil {
+		if reason != scheduler.WaitLocality && reason != scheduler.WaitAtLimit && a.withholdsFrom(c.Unfit, name) {
+			reason = scheduler.WaitHeld // it might fit on what the load manager withholds
+		}
 		a.Visit(j, cmp.Or(reason, scheduler.WaitNoCapacity))
 		if c.Unfit != nil && len(a.launches) == 0 {
 			a.collect(j, c.Unfit)
@@ -215,6 +218,15 @@ func (a *assignment) give(j *shares.Job, k pooltree.Kind, name scheduler.SlotKin
 		a.levels[len(a.levels)-1] = int(max(min(c.Level, a.Config.LocalityCap), pick.Level)) + 1
 	}
 	return true
+}
+
+// withholdsFrom says whether the load manager withholds slots of a kind that a bundle needs; where no bundle
+// is known, of the kind whose turn it is.
+func (a *assignment) withholdsFrom(b *view.Bundle, turn scheduler.SlotKind) bool {
+	if b == nil {
+		return a.withheld[turn]
+	}
+	return slices.ContainsFunc(b.Groups, func(g scheduler.Group) bool { return a.withheld[g.Kind] })
 }
 
 // launch makes the decision, and counts the slots as held until the next round

@@ -72,8 +72,12 @@ func (r *run) play(ctx context.Context) (m measured, err error) {
 	watch := &look{jobs: len(w.Jobs), plugin: host.PID(), sizes: r.Trace == ""}
 	watch.begin()
 	before, began := processorTime(), time.Now()
+	config := scheduler.Config{File: "settings", Line: 1}
+	if r.Policy == "fair" {
+		config.Text = []byte("placement: {undeclared: create}\n") // jobs of a workload name their pools
+	}
 	result, err := simulation.Play(ctx, simulation.Options{
-		Workload: w, Cluster: on, Host: host, Config: scheduler.Config{File: "settings", Line: 1}, Watch: watch,
+		Workload: w, Cluster: on, Host: host, Config: config, Watch: watch,
 		Settings: func(s *core.Settings) { s.LaunchersMax = max(s.LaunchersMax, r.Launchers) },
 	})
 	if err != nil {

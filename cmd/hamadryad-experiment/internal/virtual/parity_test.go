@@ -63,7 +63,7 @@ func TestInProcessAndAsAProgramAreOneHistory(t *testing.T) {
 		settings string
 	}{
 		"fifo":             {fifo.New, ""},
-		"fair":             {fair.New, "allocations: {fair-share-timeout: 5s}\npreemption: {mode: kill, fair-share-threshold: 1}\nplacement: {undeclared: create}\n"},
+		"fair":             {fair.New, "allocations: {fair-share-timeout: 5s}\npreemption: {mode: kill, fair-share-threshold: 1}\n"},
 		"preemptive-fair":  {preemptivefair.New, "attempt-loses: random\n"},
 		"hfsp":             {hfsp.New, "estimate-error: 0.5\n"},
 		"dynamic-priority": {dynamicpriority.New, "kill-interval: 20s\n"},
@@ -74,9 +74,13 @@ func TestInProcessAndAsAProgramAreOneHistory(t *testing.T) {
 			for seed := range uint64(2) {
 				w, on := contested(t, seed)
 				var inside, outside history
+				settings := p.settings
+				if name == "fair" {
+					settings += openPools
+				}
 				r, err := simulation.Play(t.Context(), simulation.Options{
 					Workload: w, Cluster: on, Host: policy.InProcess(p.make()), Watch: &inside,
-					Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(p.settings)},
+					Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)},
 				})
 				if err != nil {
 					t.Fatal(err)

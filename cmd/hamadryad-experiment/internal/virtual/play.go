@@ -64,13 +64,21 @@ func (l *Lab) plays(ctx context.Context, games ...game) ([]*simulation.Result, e
 	return results, nil
 }
 
+// openPools has fair make the pools that jobs of a workload name.
+const openPools = "placement: {undeclared: create}\n"
+
+// one plays one game.
 func (l *Lab) one(ctx context.Context, g *game, show *shown) (*simulation.Result, error) {
 	host, err := policy.Launch(ctx, policy.Options{Path: filepath.Join(l.Bin, "hamadryad-policy-"+g.policy), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return nil, err
 	}
+	settings := g.settings
+	if g.policy == "fair" {
+		settings += openPools
+	}
 	r, err := simulation.Play(ctx, simulation.Options{
-		Workload: g.workload, Cluster: g.on, Host: host, Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(g.settings)},
+		Workload: g.workload, Cluster: g.on, Host: host, Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)},
 		Watch: &watched{watch: g.watch, policy: g.policy, shown: show},
 	})
 	if err != nil {
