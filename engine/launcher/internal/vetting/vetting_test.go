@@ -83,7 +83,7 @@ func TestAWorkerReportsOfItsOwnAttempt(t *testing.T) {
 			var s Sender
 			s.Assigned(6)
 			s.Assigned(7)
-			if take, _, err := s.Check(a, proto.CloneOf(r), start); take || kindOf(err) != Foreign || !strings.Contains(err.Error(), "attempt 8") {
+			if take, _, err := s.Check(a, proto.CloneOf(r), start); take || kindOf(err) != Foreign || !strings.Contains(err.Error(), "attempt-8") {
 				t.Errorf("while it runs %s, %v is taken: %t, %v", name, r, take, err)
 			}
 		}
