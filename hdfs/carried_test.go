@@ -214,6 +214,10 @@ func (j *carried) goOn() {
 		left, err := os.ReadDir(credentials)
 		return err == nil && len(left) == 0
 	})
+	proctest.Until(t, patience, "end of the worker's file of tickets", func() bool { // it ends after its job
+		left, err := filepath.Glob(filepath.Join(j.dir, "launcher", "scratch", "tickets*"))
+		return err == nil && len(left) == 0
+	})
 	for what, cache := range map[string][]byte{"first": first, "second": second} {
 		for _, secret := range [][]byte{cache[len(cache)-40:], cache[130:162]} { // of the ticket, of the key
 			if path := found(t, j.dir, secret); path != "" || strings.Contains(j.log.String(), string(secret)) {
