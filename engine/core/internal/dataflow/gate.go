@@ -94,11 +94,11 @@ func (in *Inputs) ApplyGateChange(g *Gate, x GateChange) bool {
 	return true
 }
 
-// Put notes that a writer's output is there, on a launcher, in the place of an earlier
+// PutOutput notes that a writer's output is there, on a launcher, in the place of an earlier
 // one on another if before is not 0. It yields the readers that are to cross, and counts
 // as it does: it is to be walked at once, and whole. Readers of an all-to-all connection
 // are told one after the other: see Begun.
-func (in *Inputs) Put(k Key, size int64, perReader []int64, where, before scheduler.LauncherID) iter.Seq[GateChange] {
+func (in *Inputs) PutOutput(k Key, size int64, perReader []int64, where, before scheduler.LauncherID) iter.Seq[GateChange] {
 	in.dropSourceMessage(k)
 	if in.conns[k.Conn].Put(int(k.From), size, perReader, where, before) {
 		return in.count(k, +1)

@@ -157,7 +157,7 @@ func (w *game) write() {
 		list = w.in.Lose(k, old)
 	} else {
 		w.there[k] = scheduler.LauncherID(rapid.IntRange(1, 3).Draw(w.t, "where"))
-		list = w.in.Put(k, 10, nil, w.there[k], old)
+		list = w.in.PutOutput(k, 10, nil, w.there[k], old)
 	}
 	for x := range list {
 		w.in.ApplyGateChange(&w.gates[w.in.Bundle(x)], x)
@@ -336,7 +336,7 @@ func TestALateGateWaitsForAll(t *testing.T) {
 	in.SetLate(&late, reduce)
 	opened := map[string]int{}
 	for from := range int32(4) {
-		for range in.Put(Key{0, from}, 1, nil, 1, 0) {
+		for range in.PutOutput(Key{0, from}, 1, nil, 1, 0) {
 			t.Error("readers of an all-to-all connection are told by Tell")
 		}
 		for in.UpdatingReadersOf(0) {

@@ -195,7 +195,7 @@ func (as *Attempts) EndAttempt(a *state.Attempt, outcome scheduler.AttemptOutcom
 	as.events.Notify(b, e)
 	as.state.NoteEnd(a, reason, e.For, work)
 	as.step.Stats.Outcomes[outcome]++
-	j.Stats.Keep(stats.EndedAttempt{
+	j.Stats.KeepEndedAttempt(stats.EndedAttempt{
 		ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Outcome: outcome, Started: a.Started(), Ended: as.step.Now,
 		Suspended: a.SuspendedTime(), Speculative: a.BundleAttempt.Speculative, Reason: reason,
 	}, as.step.Set.AttemptsKept)

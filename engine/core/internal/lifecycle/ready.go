@@ -16,7 +16,7 @@ func (bs *Bundles) StoredOutput(j *state.Job, k dataflow.Key, size int64, perRea
 	if old != nil {
 		before = old.Launcher
 	}
-	bs.ApplyGateChanges(j, k.Conn, j.Inputs.Put(k, size, perReader, where, before))
+	bs.ApplyGateChanges(j, k.Conn, j.Inputs.PutOutput(k, size, perReader, where, before))
 }
 
 // ApplyGateChanges opens and closes inputs. Readers of an all-to-all connection are told in slices.

@@ -101,9 +101,9 @@ func (x *Session) Down() bool { return x.current == nil || x.current.Fallback }
 // Resumes says whether the last policy that ran resumes what it suspends.
 func (x *Session) Resumes() bool { return x.resumes }
 
-// Begin has a generation be started, beside what runs. It returns the number of the one
+// BeginGeneration has a generation be started, beside what runs. It returns the number of the one
 // that was being started and is given up for it; 0: none was.
-func (x *Session) Begin(number uint64, policy string, fallback bool) (given uint64) {
+func (x *Session) BeginGeneration(number uint64, policy string, fallback bool) (given uint64) {
 	given = x.Starting()
 	x.next = &Generation{Number: number, Policy: policy, Fallback: fallback, fresh: true, building: &SnapshotBuilder{}}
 	return given

@@ -22,7 +22,7 @@ const gap = time.Millisecond
 
 // start has a generation take over.
 func start(t interface{ Fatal(...any) }, x *Session, number uint64, a scheduler.Ability) {
-	x.Begin(number, "p", false)
+	x.BeginGeneration(number, "p", false)
 	x.FinishSnapshot(1)
 	if !x.Started(number, "name", "1", a, 0) {
 		t.Fatal("it was not taken for the one that is being started")
@@ -85,7 +85,7 @@ func TestTheNextGeneration(t *testing.T) {
 	var x Session
 	start(t, &x, 1, 0)
 	x.Ask(10, nil)
-	x.Begin(2, "p", false)
+	x.BeginGeneration(2, "p", false)
 	g := x.Building()
 	g.Launcher, g.Job, g.Bundle = 3, 5, 2
 	x.NotifyLauncher(4, scheduler.LauncherLost{At: 11, Launcher: 4})
@@ -117,8 +117,8 @@ func TestTheNextGeneration(t *testing.T) {
 	if old, yes := x.CutOver(); !yes || old != nil || x.Current().Number != 2 || !x.Admits() {
 		t.Errorf("after the failure %+v decides", x.Current())
 	}
-	x.Begin(3, "p", false)
-	if x.Begin(4, "p", false) != 3 || x.Fail(4, "no") != FailedNext || x.Current().Number != 2 {
+	x.BeginGeneration(3, "p", false)
+	if x.BeginGeneration(4, "p", false) != 3 || x.Fail(4, "no") != FailedNext || x.Current().Number != 2 {
 		t.Error("a start that failed touched the policy that runs")
 	}
 }
@@ -154,7 +154,7 @@ func TestWhatIsAsked(t *testing.T) {
 	if got := replies(); !slices.Equal(got, []uint64{41}) {
 		t.Errorf("a request ends once: replies to %v", got)
 	}
-	x.Begin(2, "p", false)
+	x.BeginGeneration(2, "p", false)
 	x.FinishSnapshot(2)
 	x.Started(2, "without", "1", 0, 0)
 	x.CutOver()
@@ -298,7 +298,7 @@ func TestLateVerdicts(t *testing.T) {
 func TestNotesOfAShell(t *testing.T) {
 	x, s := &Session{}, &step.Step{Set: step.DefaultSettings()}
 	start(t, x, 1, 0)
-	x.Begin(2, "p", false)
+	x.BeginGeneration(2, "p", false)
 	for generation, name := range map[uint64]string{1: "old", 2: "new", 3: "unknown"} {
 		x.Note(s, generation, scheduler.Note{Name: name})
 	}
@@ -346,7 +346,7 @@ func TestStateComesBack(t *testing.T) {
 			n := rapid.Uint64Range(1, 4).Draw(t, "n")
 			switch rapid.IntRange(0, 8).Draw(t, "do") {
 			case 0:
-				x.Begin(n, "p", false)
+				x.BeginGeneration(n, "p", false)
 			case 1:
 				if x.Building() != nil {
 					x.FinishSnapshot(now)
@@ -387,7 +387,7 @@ func TestStateComesBack(t *testing.T) {
 			t.Fatal("it comes back as another state")
 		}
 		x.Notify(scheduler.TimePassed{At: 99})
-		x.Begin(9, "q", false)
+		x.BeginGeneration(9, "q", false)
 		x.Requests.Expire(s, 1)
 		if !bytes.Equal(codectest.Bytes(t, clone.Code), was) {
 			t.Fatal("a clone changed")
@@ -410,7 +410,7 @@ func TestACheckpointIsAppendedTo(t *testing.T) {
 		return err
 	}
 	kept := func(x *Session) string {
-		x.Begin(2, "p", false)
+		x.BeginGeneration(2, "p", false)
 		k := x.FinishSnapshot(9).Snapshot().Checkpoint
 		if k == nil || k.Append {
 			return "none"

@@ -12,7 +12,7 @@ import (
 
 // Start has a snapshot made for a new generation, beside what runs: see PolicyEvents.BuildSnapshot.
 func (rs *Rounds) Start(m *wire.PolicyStart) {
-	if given := rs.policy.Begin(m.GetGeneration(), m.GetPolicy(), m.GetFallback()); given != 0 {
+	if given := rs.policy.BeginGeneration(m.GetGeneration(), m.GetPolicy(), m.GetFallback()); given != 0 {
 		rs.step.Emit(step.PolicyGone{Generation: given})
 	}
 }

@@ -173,7 +173,7 @@ func (e *Editor) apply(ctx context.Context, text []byte, by Change, origin strin
 	if err := c.Activate(ctx); err != nil {
 		return Version{}, errors.Join(fmt.Errorf("%w: the policy refuses it, and the file is as it was:\n%w", ErrInvalid, err), put.Undo())
 	}
-	v, err := put.Keep()
+	v, err := put.KeepVersion()
 	c.Committed(put.Number())
 	return v, err
 }

@@ -174,7 +174,7 @@ func (b *VersionStore) BeginWith(text []byte) (Version, error) {
 	}
 	if json.Unmarshal(left, &p) == nil && p.Tag == Tag(text) && p.Number > b.newest().Number {
 		c := &Replacement{versions: b, p: p}
-		v, err := c.Keep()
+		v, err := c.KeepVersion()
 		return v, errors.Join(err, b.sweep(p))
 	}
 	if err := errors.Join(os.Remove(b.path(pendingFile)), b.sweep(p)); err != nil {
@@ -281,8 +281,8 @@ func (c *Replacement) swap(old, text []byte) error {
 // Number is that of the version that it becomes.
 func (c *Replacement) Number() uint64 { return c.p.Number }
 
-// Keep makes it a version.
-func (c *Replacement) Keep() (Version, error) {
+// KeepVersion makes it a version.
+func (c *Replacement) KeepVersion() (Version, error) {
 	b := c.versions
 	if err := os.Rename(b.path(pendingFile), b.path(fileName(c.p.Number))); err != nil {
 		return Version{}, fmt.Errorf("a version of the configuration can't be kept: %w", err)

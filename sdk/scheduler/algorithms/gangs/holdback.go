@@ -43,7 +43,7 @@ func (k *Holdback) HoldFor(v *view.View, b *view.Bundle, after time.Duration, no
 		return
 	}
 	for i := range a.seats {
-		k.keep(v, b, &a.seats[i])
+		k.keepSeat(v, b, &a.seats[i])
 	}
 }
 
@@ -94,9 +94,9 @@ func (k *Holdback) Without(v *view.View, do func() bool) bool {
 	return is
 }
 
-// keep keeps what is free of what a bundle would take on a launcher. Memory is kept only
+// keepSeat keeps what is free of what a bundle would take on a launcher. Memory is kept only
 // where the slots are complete: before that, work of other kinds may use it.
-func (k *Holdback) keep(v *view.View, b *view.Bundle, s *seat) {
+func (k *Holdback) keepSeat(v *view.View, b *view.Bundle, s *seat) {
 	complete := true
 	for i, n := range s.slots {
 		free, _ := v.Room(s.on, 0, n.Kind)

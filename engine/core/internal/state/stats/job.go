@@ -150,8 +150,8 @@ func (j *Job) ReadsByLevel() (read [scheduler.LocalityLevels]int64, local [sched
 	return j.read, j.local
 }
 
-// Keep keeps what is shown of an attempt that ended, the newest up to a bound.
-func (j *Job) Keep(p EndedAttempt, most int) {
+// KeepEndedAttempt keeps what is shown of an attempt that ended, the newest up to a bound.
+func (j *Job) KeepEndedAttempt(p EndedAttempt, most int) {
 	if len(j.ended) < most {
 		j.ended = append(j.ended, p)
 		return

@@ -39,7 +39,7 @@ func TestTheTallyIsTheSumOverWhatCounts(t *testing.T) {
 			}
 			accepted[group] = m
 			id := scheduler.AttemptID(step + 1)
-			j.Keep(EndedAttempt{ID: id, Reason: fmt.Sprint(step)}, most)
+			j.KeepEndedAttempt(EndedAttempt{ID: id, Reason: fmt.Sprint(step)}, most)
 			ended = append(ended, id)
 			j.Read(scheduler.Work{Read: [scheduler.LocalityLevels]int64{1, 2}})
 			j.Local(1)
@@ -56,7 +56,7 @@ func TestTheTallyIsTheSumOverWhatCounts(t *testing.T) {
 
 func readBack(t *rapid.T, j *Job, accepted map[int]*wire.AttemptEnded) *Job {
 	clone, back := j.Clone(), &Job{}
-	j.Keep(EndedAttempt{ID: 999}, 1)
+	j.KeepEndedAttempt(EndedAttempt{ID: 999}, 1)
 	codectest.Read(t, codectest.Bytes(t, clone.Code), back.Code)
 	for _, m := range accepted {
 		back.Accept(m, +1)
