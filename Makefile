@@ -180,7 +180,7 @@ gen: $(BIN)/buf $(BIN)/oapi-codegen ## generated code
 
 verify: gen ## regenerate, tidy, format; fails when that changes anything
 	$(GO) mod tidy
-	$(GO) tool gofumpt -l -w $$(git ls-files '*.go' | grep -v -e '\.pb\.go$$' -e '\.gen\.go$$' -e '^baselines/')
+	$(GO) tool gofumpt -l -w $$(git ls-files '*.go' | grep -v -e '\.pb\.go$$' -e '\.gen\.go$$' -e '/baselines/')
 	@git diff --exit-code || { echo "verify: the tree was not generated, tidied or formatted; commit the changes above"; exit 1; }
 
 clean: ## remove build/

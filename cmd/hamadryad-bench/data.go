@@ -20,12 +20,12 @@ const (
 	vocabulary    = 1_000_000 // different words of the text; a small text has fewer
 	textSlackMax  = 64        // bytes a text may be over its size: its last word
 	teraRecord    = 100       // bytes
-	baselineFiles = "baselines"
+	baselineFiles = "cmd/hamadryad-bench/baselines"
 )
 
 // baseline returns the path of a hand-written program, which it builds.
 func (b *bench) baseline(ctx context.Context, name string) (string, error) {
-	folder, err := filepath.Abs(filepath.Join(b.bin, "..", baselineFiles))
+	folder, err := filepath.Abs(filepath.Join(b.bin, "..", filepath.Base(baselineFiles)))
 	if err != nil {
 		return "", err
 	}
