@@ -1,4 +1,4 @@
 // Package hamadryad is the root of the module: a data-parallel execution engine
-// whose scheduling policy is a plug-in process. See README.md and
-// docs/ARCHITECTURE.md. It holds no code; the tests here hold the house rules.
+// whose scheduling policy is a plug-in process. It holds no code. See README.md and
+// docs/ARCHITECTURE.md; package internal/lint has the tests of the house rules.
 package hamadryad

@@ -9,7 +9,7 @@
 // batch is stepped. Only the policy is asked at once: its answer is an input like any other.
 //
 // Everything else is in packages below this one, each with its own state and invariants. Their
-// order of imports is in imports_test.go. All queues have bounds with names.
+// order of imports is in internal/lint/imports_test.go. All queues have bounds with names.
 //
 // # Order of durable effects
 //

@@ -1,4 +1,10 @@
-// Package lint counts what makes texts hard to read. Tests hold documents and help texts to its bounds.
+// Package lint holds the house rules. Its functions count what makes texts hard to read: long lines and
+// long sentences. Its tests read the whole tree: which package imports which, that deciding code is
+// pure, that documents name what exists, and which words the code uses.
+//
+//	go test ./internal/lint
+//
+// A rule that the compiler can hold has no test here: what only one tree may use lies in its internal folder.
 package lint
 
 import (

@@ -1,4 +1,4 @@
-package hamadryad_test
+package lint_test
 
 import (
 	"go/ast"
