@@ -93,7 +93,7 @@ deps: ## programs that tests run: installs what is missing, as root with apt-get
 	[ -z "$$(missing)" ] || { echo "the tests run programs that are not here; install (program:package):" $$(missing); exit 1; }
 
 jars: deps ## what tests run in Java and Python (a real HDFS, readers of file formats, a policy), into the user's cache folder
-	@$(GO) run ./hdfs/mini/fetch mapreduce/format/testdata/apache mapreduce/format/testdata/others examples/policy-python
+	@$(GO) run ./internal/minihdfs/fetch mapreduce/format/testdata/apache mapreduce/format/testdata/others examples/policy-python
 
 # Nobody debugs the hundreds of programs that tests build: linking them without DWARF takes a third less time.
 test: export GOFLAGS := $(strip $(GOFLAGS) -ldflags=-w)

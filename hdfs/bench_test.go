@@ -9,7 +9,7 @@ import (
 
 	lib "github.com/colinmarc/hdfs/v2"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 )
 
 // benchBytes are read and written in each round.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
-	"github.com/hamadryad/hamadryad/hdfs/mini"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/minihdfs"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -29,7 +29,7 @@ func TestBrokenCluster(t *testing.T) {
 }
 
 // nodeAt is the DataNode with an address.
-func nodeAt(t *testing.T, replicas []mini.Replica, s *Store, url, address string) int {
+func nodeAt(t *testing.T, replicas []minihdfs.Replica, s *Store, url, address string) int {
 	t.Helper()
 	p, err := s.find(url)
 	if err != nil {
@@ -41,7 +41,7 @@ func nodeAt(t *testing.T, replicas []mini.Replica, s *Store, url, address string
 	}
 	for _, at := range blocks[0].Replicas {
 		for _, r := range replicas {
-			if at.Address == address && mini.Host(r.Node) == at.Host {
+			if at.Address == address && minihdfs.Host(r.Node) == at.Host {
 				return r.Node
 			}
 		}
@@ -129,10 +129,10 @@ func writeToFrozen(t *testing.T, c *hdfstest.Cluster) {
 	if _, err := large.Write(noise(keepMax + 10)); err != nil {
 		t.Fatal(err)
 	}
-	var pipeline []mini.Replica
+	var pipeline []minihdfs.Replica
 	proctest.Until(t, patience, "the large file has its pipeline", func() bool {
 		pipeline, err = c.Writing()
-		pipeline = slices.DeleteFunc(pipeline, func(r mini.Replica) bool { return slices.Contains(before, r) })
+		pipeline = slices.DeleteFunc(pipeline, func(r minihdfs.Replica) bool { return slices.Contains(before, r) })
 		return err != nil || len(pipeline) > 0
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/job"

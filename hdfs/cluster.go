@@ -12,7 +12,7 @@ import (
 	lib "github.com/colinmarc/hdfs/v2"
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
 
-	"github.com/hamadryad/hamadryad/hdfs/site"
+	"github.com/hamadryad/hamadryad/internal/hadoopsite"
 )
 
 // callsMax bounds the NameNode calls that a process has under way at a cluster; a
@@ -22,7 +22,7 @@ const callsMax = 8
 // cluster is what the store knows of one HDFS.
 type cluster struct {
 	set    settings
-	name   site.Cluster
+	name   hadoopsite.Cluster
 	base   lib.ClientOptions // without dial functions
 	umask  fs.FileMode
 	health *health

@@ -3,7 +3,7 @@ package hdfs
 import (
 	"testing"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 	"github.com/hamadryad/hamadryad/sdk/storage/storagetest"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/hamadryad/hamadryad/hdfs/packet"
+	"github.com/hamadryad/hamadryad/hdfs/internal/packet"
 )
 
 // dataConn is a connection to a DataNode: each step has its deadline, errors name

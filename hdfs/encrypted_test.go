@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 )
 
 // Where DataNodes encrypt what they send, it can't be verified on its way: the small

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 )
 
 // callMax is how long a client waits for a NameNode that is frozen; one that has just

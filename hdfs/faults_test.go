@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
-	"github.com/hamadryad/hamadryad/hdfs/mini"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/minihdfs"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -80,7 +80,7 @@ func TestCorruptOnlyReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := read(s, url, 0, -1)
-	says(t, "corrupt", err, errBlock, url, "block 1", damaged.ID, mini.Host(damaged.Node), "checksum", "hdfs fsck")
+	says(t, "corrupt", err, errBlock, url, "block 1", damaged.ID, minihdfs.Host(damaged.Node), "checksum", "hdfs fsck")
 	if !bytes.HasPrefix(content, got) {
 		t.Error("wrong bytes came out")
 	}
@@ -242,11 +242,11 @@ func TestLocations(t *testing.T) {
 		if want[r.Block] == nil {
 			want[r.Block] = map[string]string{}
 		}
-		host := mini.Host(r.Node)
+		host := minihdfs.Host(r.Node)
 		if r.Node == 0 {
 			host = "launcher-a"
 		}
-		want[r.Block][host] = mini.Rack(r.Node)
+		want[r.Block][host] = minihdfs.Rack(r.Node)
 	}
 	blocks, err := s.Locations(ctx, url, 0, -1)
 	if err != nil || len(blocks) != 4 {

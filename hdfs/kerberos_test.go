@@ -10,7 +10,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/config"
 	"github.com/jcmturner/gokrb5/v8/spnego"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 )
 
 // realm is a Kerberos server and the service of an HDFS that wants Kerberos.

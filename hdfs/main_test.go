@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/engine/worker"
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 

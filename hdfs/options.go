@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/hdfs/site"
+	"github.com/hamadryad/hamadryad/internal/hadoopsite"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -54,7 +54,7 @@ type Options struct {
 
 // withEnvironment fills in what is not set.
 func (o Options) withEnvironment() (Options, error) {
-	fill(&o.ConfDir, os.Getenv("HAMADRYAD_HDFS_CONF_DIR"), site.Folder(os.Getenv))
+	fill(&o.ConfDir, os.Getenv("HAMADRYAD_HDFS_CONF_DIR"), hadoopsite.Folder(os.Getenv))
 	fill(&o.User, os.Getenv("HAMADRYAD_HDFS_USER"))
 	if o.User == "" {
 		var err error

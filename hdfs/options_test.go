@@ -8,7 +8,7 @@ import (
 
 	lib "github.com/colinmarc/hdfs/v2"
 
-	"github.com/hamadryad/hamadryad/hdfs/site"
+	"github.com/hamadryad/hamadryad/internal/hadoopsite"
 )
 
 // clean unsets what the machine may have set.
@@ -87,7 +87,7 @@ func TestShape(t *testing.T) {
 		{"", "m", shape{}, "dfs.blocksize"},
 		{"", "9999999999g", shape{}, "dfs.blocksize"},
 	} {
-		c := &cluster{set: settings{site: site.Site{"dfs.replication": test.replication, "dfs.blocksize": test.size}}}
+		c := &cluster{set: settings{site: hadoopsite.Site{"dfs.replication": test.replication, "dfs.blocksize": test.size}}}
 		got, err := c.shape(defaults)
 		if test.err != "" {
 			says(t, test.replication+" "+test.size, err, nil, test.err)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hamadryad/hamadryad/hdfs/site"
+	"github.com/hamadryad/hamadryad/internal/hadoopsite"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -36,7 +36,7 @@ var _ storage.Guarded = (*Store)(nil)
 // settings are all that is configured.
 type settings struct {
 	Options
-	site site.Site
+	site hadoopsite.Site
 }
 
 // New returns a store. Mistakes in the options are errors of its first use.
@@ -58,9 +58,9 @@ func settle(o Options) (settings, error) {
 	if err != nil {
 		return settings{}, err
 	}
-	s := settings{Options: o, site: site.Site{}}
+	s := settings{Options: o, site: hadoopsite.Site{}}
 	if o.ConfDir != "" {
-		if s.site, err = site.Load(o.ConfDir); err != nil {
+		if s.site, err = hadoopsite.Load(o.ConfDir); err != nil {
 			return s, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 

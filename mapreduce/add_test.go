@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/internal/split"
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
-	"github.com/hamadryad/hamadryad/sdk/storage/split"
 )
 
 // join joins two inputs on their first word, each with a mapper of its own.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/hamadryad/hamadryad/sdk/job/userstack"
+	"github.com/hamadryad/hamadryad/internal/userstack"
 )
 
 // SkippedName is the name of the file in the output folder that holds the records

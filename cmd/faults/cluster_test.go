@@ -22,7 +22,7 @@ import (
 
 	proc "github.com/hamadryad/hamadryad/cmd/internal/processes"
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup/cgrouptest"
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
-	"github.com/hamadryad/hamadryad/hdfs/mini"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/minihdfs"
 )
 
 // hdfsBed is a small HDFS and a cluster whose launchers have its hosts' names.
@@ -30,7 +30,7 @@ func startOnHdfs(t *testing.T, slots int) *hdfsBed {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.mend(t) })
-	b.cluster = startCluster(t, options{launchers: h.DataNodes(), slots: slots, places: func(i int) (string, string) { return mini.Host(i), mini.Rack(i) }})
+	b.cluster = startCluster(t, options{launchers: h.DataNodes(), slots: slots, places: func(i int) (string, string) { return minihdfs.Host(i), minihdfs.Rack(i) }})
 	return b
 }
 
@@ -202,7 +202,7 @@ func TestHdfsOnlyReplicaDamaged(t *testing.T) {
 	if p.cmd.ProcessState.ExitCode() == 0 {
 		t.Fatalf("a count of damaged words succeeded:\n%s", p.log)
 	}
-	for _, word := range []string{b.root + "/in/a.txt", r[0].ID, mini.Host(r[0].Node)} {
+	for _, word := range []string{b.root + "/in/a.txt", r[0].ID, minihdfs.Host(r[0].Node)} {
 		if !strings.Contains(p.log.String(), word) {
 			t.Errorf("the message does not say %q:\n%s", word, p.log)
 		}
@@ -226,7 +226,7 @@ func TestHdfsNodeDiesWhileWritten(t *testing.T) {
 	b := startOnHdfs(t, 2)
 	j := b.submit(10_000, 2, 2, 2, "partway") // parts of a megabyte
 	j.reached("partway", 2)
-	var busy []mini.Replica
+	var busy []minihdfs.Replica
 	eventually(t, "a block is being written", func() (yes bool) {
 		var err error
 		busy, err = b.hdfs.Writing()

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs://
-	"github.com/hamadryad/hamadryad/hdfs/mini"
+	"github.com/hamadryad/hamadryad/internal/minihdfs"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
@@ -29,13 +29,13 @@ const (
 // hdfsBench is a small HDFS and what is measured on it.
 type hdfsBench struct {
 	*bench
-	small *mini.Cluster
+	small *minihdfs.Cluster
 }
 
 // onHdfs runs benchmarks on an HDFS of their own with one replica of each block.
 func onHdfs(run func(context.Context, *hdfsBench) error) func(context.Context, *bench) error {
 	return func(ctx context.Context, b *bench) error {
-		kit, err := mini.Prepare(ctx, os.Stderr)
+		kit, err := minihdfs.Prepare(ctx, os.Stderr)
 		if err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func onHdfs(run func(context.Context, *hdfsBench) error) func(context.Context, *
 			return err
 		}
 		defer done()
-		small, err := mini.Start(ctx, kit, mini.Options{Replication: 1, BlockSize: hdfsBlock, Folder: folder})
+		small, err := minihdfs.Start(ctx, kit, minihdfs.Options{Replication: 1, BlockSize: hdfsBlock, Folder: folder})
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ var localityLine = regexp.MustCompile(`attempts that read files: (\d+) node-loca
 func (h *hdfsBench) countOnce(ctx context.Context, in string) (u usage, near [3]float64, err error) {
 	var hosts []string
 	for i := range h.small.DataNodes() {
-		hosts = append(hosts, mini.Host(i)+"="+mini.Rack(i))
+		hosts = append(hosts, minihdfs.Host(i)+"="+minihdfs.Rack(i))
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(h.bin, "hamadryad"), "local", "--slots", "1", "--hosts", strings.Join(hosts, ","),
 		"--", filepath.Join(h.bin, "wordcount-bytes"), "hdfs:///text", "hdfs:///counts")

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/hdfs/mini"
+	"github.com/hamadryad/hamadryad/internal/minihdfs"
 )
 
 // The published run: a word count of 26 blocks of 512 MB, one replica each, with 8
@@ -39,11 +39,11 @@ type table1Row struct {
 func table1(ctx context.Context, l *lab) error {
 	fmt.Fprintf(l.log, "%d blocks of %d MiB (published: 512 MB) with one replica in a real HDFS, %d launchers of %d slots on the\n"+
 		"DataNodes' hosts, %d reduces; a map takes %v wherever it runs, since all hosts are one machine; %d executions\n\n", table1Blocks, table1Block>>20, table1Nodes, table1Slots, table1Reduces, l.scaled(table1Map), l.runs)
-	kit, err := mini.Prepare(ctx, l.log)
+	kit, err := minihdfs.Prepare(ctx, l.log)
 	if err != nil {
 		return err
 	}
-	store, err := mini.Start(ctx, kit, mini.Options{DataNodes: table1Nodes, Replication: 1, BlockSize: table1Block})
+	store, err := minihdfs.Start(ctx, kit, minihdfs.Options{DataNodes: table1Nodes, Replication: 1, BlockSize: table1Block})
 	if err != nil {
 		return err
 	}
@@ -95,13 +95,13 @@ func table1Mean(rows []table1Row) (local float64, took time.Duration) {
 }
 
 // table1Rows runs the job some times under the fair policy with a mode of locality, which has a name.
-func (l *lab) table1Rows(ctx context.Context, store *mini.Cluster, name, mode string) ([]table1Row, error) {
+func (l *lab) table1Rows(ctx context.Context, store *minihdfs.Cluster, name, mode string) ([]table1Row, error) {
 	s := site{
 		launchers: table1Nodes, slots: table1Slots, policy: "fair", settings: table1Settings(mode),
 		environ: []string{"HADOOP_CONF_DIR=" + store.ConfDir()},
 	}
 	for i := range table1Nodes {
-		s.hosts = append(s.hosts, mini.Host(i)) // of no rack, as the published network has none
+		s.hosts = append(s.hosts, minihdfs.Host(i)) // of no rack, as the published network has none
 	}
 	c, err := l.start(ctx, s)
 	if err != nil {
@@ -121,7 +121,7 @@ func (l *lab) table1Rows(ctx context.Context, store *mini.Cluster, name, mode st
 }
 
 // table1Row puts a text into HDFS and counts its words.
-func (c *cluster) table1Row(ctx context.Context, store *mini.Cluster, pool string) (table1Row, error) {
+func (c *cluster) table1Row(ctx context.Context, store *minihdfs.Cluster, pool string) (table1Row, error) {
 	local, err := c.words(pool, table1Blocks*wordsPerMap, table1Block/wordsPerMap)
 	if err != nil {
 		return table1Row{}, err
@@ -147,7 +147,7 @@ func (c *cluster) table1Row(ctx context.Context, store *mini.Cluster, pool strin
 }
 
 // table1Places returns the DataNode of each block.
-func table1Places(ctx context.Context, store *mini.Cluster, path string) ([]int, error) {
+func table1Places(ctx context.Context, store *minihdfs.Cluster, path string) ([]int, error) {
 	replicas, err := store.Replicas(ctx, path)
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/app"
 	"github.com/hamadryad/hamadryad/engine/worker"
 	_ "github.com/hamadryad/hamadryad/hdfs" // hdfs:// paths
-	"github.com/hamadryad/hamadryad/hdfs/site"
+	"github.com/hamadryad/hamadryad/internal/hadoopsite"
 	"github.com/hamadryad/hamadryad/mapreduce/streaming"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
@@ -58,11 +58,11 @@ func prepare() {
 // configuration: where paths without a scheme lie, and for whom. They come first, so
 // that the command line wins.
 func hadoopDefaults() []string {
-	folder := site.Folder(os.Getenv)
+	folder := hadoopsite.Folder(os.Getenv)
 	if folder == "" {
 		return nil
 	}
-	conf, err := site.Load(folder)
+	conf, err := hadoopsite.Load(folder)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hamadryad-streaming: Hadoop's configuration is left out:", err)
 		return nil

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/cmd/internal/processes"
-	"github.com/hamadryad/hamadryad/hdfs/mini/kit"
+	"github.com/hamadryad/hamadryad/internal/minihdfs/kit"
 )
 
 // guideMax bounds the play of one guide.

@@ -1,5 +1,5 @@
 // Package graph validates a job's graph as it came over the wire, and expands it by
-// package sdk/job/expand into what the manager schedules: node groups, bundles, and who
+// package internal/expand into what the manager schedules: node groups, bundles, and who
 // reads from whom.
 //
 //	e, err := graph.Expand(g, memoryDefault, graph.DefaultLimits())

@@ -2,8 +2,8 @@ package graph
 
 import (
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/expand"
 	"github.com/hamadryad/hamadryad/sdk/job"
-	"github.com/hamadryad/hamadryad/sdk/job/expand"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 

@@ -22,7 +22,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/reaper"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 // agent is the life of attempts: it does what the manager commands, and what workers

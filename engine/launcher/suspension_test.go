@@ -17,7 +17,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 // eachWay runs a test with launchers that suspend by the freezer, and by signals. It needs

@@ -25,7 +25,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	program "github.com/hamadryad/hamadryad/engine/worker"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 // workerStarter starts workers. Any number at once.

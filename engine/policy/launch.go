@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"

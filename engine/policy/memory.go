@@ -9,7 +9,7 @@ import (
 
 	"github.com/shirou/gopsutil/v4/mem"
 
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 const (

@@ -19,7 +19,7 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/hamadryad/hamadryad/internal/childproc"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire/rpc"
 )
 

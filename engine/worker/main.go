@@ -17,8 +17,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/worker/internal/failure"
 	"github.com/hamadryad/hamadryad/engine/worker/ipc"
 	"github.com/hamadryad/hamadryad/engine/worker/layout"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 	"github.com/hamadryad/hamadryad/sdk/job"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
 // Variable is set to 1 in the environment of a worker and of nothing else.

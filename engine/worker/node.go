@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/worker/internal/failure"
+	"github.com/hamadryad/hamadryad/internal/process"
 	"github.com/hamadryad/hamadryad/sdk/job"
-	"github.com/hamadryad/hamadryad/sdk/job/process"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 

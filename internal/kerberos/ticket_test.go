@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
 )
 

@@ -11,7 +11,7 @@ import (
 // what they share, and what a laboratory's run is made of. It is given all that it knows, so that it decides the
 // same again.
 var deciding = []string{
-	"engine/core", "engine/graph", "engine/auth/access", "sdk/job/expand", "plugins", "sdk/scheduler/view", "sdk/scheduler/algorithms", "laboratory/workload", "laboratory/cluster", "laboratory/queueing", "laboratory/internal",
+	"engine/core", "engine/graph", "engine/auth/access", "internal/expand", "plugins", "sdk/scheduler/view", "sdk/scheduler/algorithms", "laboratory/workload", "laboratory/cluster", "laboratory/queueing", "laboratory/internal",
 }
 
 // impure are the packages that look or reach outside, and what to do instead.

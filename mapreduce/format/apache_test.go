@@ -20,7 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/hamadryad/hamadryad/hdfs/mini/kit"
+	"github.com/hamadryad/hamadryad/internal/minihdfs/kit"
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
 )

@@ -20,7 +20,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hamadryad/hamadryad/hdfs/mini/kit"
+	"github.com/hamadryad/hamadryad/internal/minihdfs/kit"
 	"github.com/hamadryad/hamadryad/mapreduce"
 	"github.com/hamadryad/hamadryad/mapreduce/format"
 )

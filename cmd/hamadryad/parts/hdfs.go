@@ -9,21 +9,21 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hamadryad/hamadryad/hdfs/mini"
+	"github.com/hamadryad/hamadryad/internal/minihdfs"
 )
 
 // hdfsTimeout bounds the start of the small HDFS, with the fetch of its jars.
 const hdfsTimeout = 12 * time.Minute
 
 // StartHDFS starts a small HDFS whose data lies with the cluster's.
-func StartHDFS(ctx context.Context, data string) (*mini.Cluster, error) {
+func StartHDFS(ctx context.Context, data string) (*minihdfs.Cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, hdfsTimeout)
 	defer cancel()
-	kit, err := mini.Prepare(ctx, os.Stderr)
+	kit, err := minihdfs.Prepare(ctx, os.Stderr)
 	if err != nil {
 		return nil, fmt.Errorf("--hdfs: %w", err)
 	}
-	small, err := mini.Start(ctx, kit, mini.Options{DataNodes: hdfsNodes, Folder: filepath.Join(data, "hdfs")})
+	small, err := minihdfs.Start(ctx, kit, minihdfs.Options{DataNodes: hdfsNodes, Folder: filepath.Join(data, "hdfs")})
 	if err != nil {
 		return nil, fmt.Errorf("--hdfs: %w", err)
 	}
@@ -38,7 +38,7 @@ func StartHDFS(ctx context.Context, data string) (*mini.Cluster, error) {
 }
 
 // HadoopEnvironment lets clients find the small HDFS, and people its commands.
-func HadoopEnvironment(small *mini.Cluster) []string {
+func HadoopEnvironment(small *minihdfs.Cluster) []string {
 	return []string{
 		"HADOOP_CONF_DIR=" + small.ConfDir(),
 		"PATH=" + filepath.Dir(small.Script()) + string(os.PathListSeparator) + os.Getenv("PATH"),

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/engine/client"
-	"github.com/hamadryad/hamadryad/hdfs/mini"
+	"github.com/hamadryad/hamadryad/internal/minihdfs"
 )
 
 // place is where a launcher says that it runs.
@@ -17,7 +17,7 @@ const hdfsNodes = 4
 func (o *Options) PlaceLaunchers() error {
 	if o.HDFS && len(o.Hosts) == 0 {
 		for i := range hdfsNodes {
-			o.Hosts = append(o.Hosts, mini.Host(i)+"="+mini.Rack(i))
+			o.Hosts = append(o.Hosts, minihdfs.Host(i)+"="+minihdfs.Rack(i))
 		}
 	}
 	for _, text := range o.Hosts {

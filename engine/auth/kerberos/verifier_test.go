@@ -23,7 +23,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/kerberos"
-	"github.com/hamadryad/hamadryad/hdfs/hdfstest"
+	"github.com/hamadryad/hamadryad/internal/hdfstest"
 	tickets "github.com/hamadryad/hamadryad/internal/kerberos"
 )
 

@@ -22,7 +22,7 @@ import (
 	"syscall"
 
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 // Reaper is a launcher's. Its methods are safe for concurrent use.

@@ -16,8 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hamadryad/hamadryad/internal/process"
 	"github.com/hamadryad/hamadryad/sdk/job"
-	"github.com/hamadryad/hamadryad/sdk/job/process"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 

@@ -15,11 +15,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hamadryad/hamadryad/internal/process"
+	"github.com/hamadryad/hamadryad/internal/split"
+	"github.com/hamadryad/hamadryad/internal/userstack"
 	"github.com/hamadryad/hamadryad/sdk/job"
-	"github.com/hamadryad/hamadryad/sdk/job/process"
-	"github.com/hamadryad/hamadryad/sdk/job/userstack"
 	"github.com/hamadryad/hamadryad/sdk/storage"
-	"github.com/hamadryad/hamadryad/sdk/storage/split"
 )
 
 // Options are a run's settings. Zero values are the defaults.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/internal/anyjob"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/job/jobtest"
-	"github.com/hamadryad/hamadryad/sdk/job/jobtest/anyjob"
 )
 
 var (

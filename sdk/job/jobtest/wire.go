@@ -3,9 +3,9 @@ package jobtest
 import (
 	"slices"
 
+	"github.com/hamadryad/hamadryad/internal/expand"
+	"github.com/hamadryad/hamadryad/internal/process"
 	"github.com/hamadryad/hamadryad/sdk/job"
-	"github.com/hamadryad/hamadryad/sdk/job/expand"
-	"github.com/hamadryad/hamadryad/sdk/job/process"
 )
 
 // wire makes the nodes, joins them, and finds the bundles and their order.

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/app"
+	"github.com/hamadryad/hamadryad/internal/anyjob"
 	"github.com/hamadryad/hamadryad/sdk/job"
-	"github.com/hamadryad/hamadryad/sdk/job/jobtest/anyjob"
 )
 
 func main() {

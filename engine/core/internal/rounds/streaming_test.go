@@ -8,10 +8,10 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/coretest"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/split"
 	"github.com/hamadryad/hamadryad/mapreduce/streaming"
 	"github.com/hamadryad/hamadryad/sdk/job"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/storage/split"
 )
 
 // The core suspends no task of a command line with -noSuspend, whatever the policy asks for,

@@ -28,7 +28,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/safepath"
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/internal/dataformat"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 // Dir is a launcher's data folder. While it is open no other launcher has it.

@@ -26,7 +26,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 const (

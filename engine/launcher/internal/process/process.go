@@ -29,7 +29,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/vetting"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/worker/ipc"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 const (

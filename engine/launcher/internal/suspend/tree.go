@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 // Tree is the processes of one worker. Whoever stops or continues it holds its lock from

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 )
 
 // How a launcher has processes stand still, as it is configured. The empty string is Auto.

@@ -17,8 +17,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup"
 	"github.com/hamadryad/hamadryad/engine/isolate/cgroup/cgrouptest"
 	"github.com/hamadryad/hamadryad/engine/launcher/internal/suspend"
+	"github.com/hamadryad/hamadryad/internal/process/proctree"
 	"github.com/hamadryad/hamadryad/internal/proctest"
-	"github.com/hamadryad/hamadryad/sdk/job/process/proctree"
 )
 
 const patience = time.Minute

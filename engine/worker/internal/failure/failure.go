@@ -19,9 +19,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/channel"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/internal/process"
+	"github.com/hamadryad/hamadryad/internal/userstack"
 	"github.com/hamadryad/hamadryad/sdk/job"
-	"github.com/hamadryad/hamadryad/sdk/job/process"
-	"github.com/hamadryad/hamadryad/sdk/job/userstack"
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
