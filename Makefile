@@ -21,7 +21,7 @@ OUT ?= build
 IMAGE ?= hamadryad:$(subst +,-,$(VERSION))
 
 .DEFAULT_GOAL := help
-.PHONY: help build deb container release run test race lint vuln stress suspensions machine walk faults kills past screenshots games idle fuzz day hfsp formats bench experiments scale gen verify clean deps jars
+.PHONY: help build deb container release run test race lint vuln stress suspensions machine walk faults kills past screenshots games idle fuzz day hfsp formats bench experiments scale gen api verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -177,6 +177,9 @@ scale: build ## how fast workloads are played, and in how much memory, to 50,000
 gen: $(BIN)/buf $(BIN)/oapi-codegen ## generated code
 	$(BIN)/buf generate
 	$(BIN)/oapi-codegen -config engine/manager/internal/rest/oapi-codegen.yaml engine/manager/internal/rest/openapi.yaml
+
+api: ## writes the exported names of the public packages to docs/api.txt, which a test compares
+	$(GO) test ./internal/lint -run TestExportedNames -count 1 -accept
 
 verify: gen ## regenerate, tidy, format; fails when that changes anything
 	$(GO) mod tidy
