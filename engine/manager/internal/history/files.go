@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -58,16 +60,31 @@ func (f *files) ids() (map[scheduler.JobID]bool, error) {
 	return ids, err
 }
 
-// writeJob writes a job's file, and returns what the index is to have of it.
-func (f *files) writeJob(j *jobfile.Job) (e index.Entry, err error) {
-	b, err := jobfile.Encode(j)
-	if err != nil {
-		return e, err
+// sealed is a job's file that is to be written, and its entry in the index.
+type sealed struct {
+	entry   index.Entry
+	content []byte
+}
+
+// sealJob makes a job's file in memory.
+func (f *files) sealJob(j *jobfile.Job) (s sealed, err error) {
+	if s.content, err = jobfile.Encode(j); err != nil {
+		return s, err
 	}
-	if err := f.write(f.path(j.ID), b); err != nil {
-		return e, err
+	r, err := jobfile.Decode(f.path(j.ID), s.content)
+	if err == nil {
+		s.entry, err = f.entryOf(j.ID, r)
 	}
-	return f.entry(j.ID)
+	return s, err
+}
+
+// writeAll writes files at the same time: a disk syncs many of them for the price of one. After an error some are there.
+func (f *files) writeAll(list []sealed) error {
+	var writing errgroup.Group
+	for _, s := range list {
+		writing.Go(func() error { return f.write(f.path(s.entry.ID()), s.content) })
+	}
+	return writing.Wait()
 }
 
 // entry makes what the index has of a file.
@@ -77,6 +94,10 @@ func (f *files) entry(id scheduler.JobID) (e index.Entry, err error) {
 		return e, err
 	}
 	defer r.Close()
+	return f.entryOf(id, r)
+}
+
+func (f *files) entryOf(id scheduler.JobID, r *jobfile.Reader) (e index.Entry, err error) {
 	s, err := r.Status()
 	if err == nil && s.GetSummary().GetJob() != uint64(id) {
 		err = f.another(id)

@@ -35,11 +35,15 @@ func options(folder string) Options {
 
 // replace is atomicfile.Replace on a machine whose power stays on.
 func replace(path string, content []byte) error {
-	temporary := filepath.Join(filepath.Dir(path), "new-x")
-	if err := os.WriteFile(temporary, content, 0o600); err != nil {
-		return err
+	f, err := os.CreateTemp(filepath.Dir(path), "new-")
+	if err == nil {
+		_, err = f.Write(content)
+		err = errors.Join(err, f.Close())
 	}
-	return os.Rename(temporary, path)
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	return err
 }
 
 func open(t testing.TB, o Options) *History {
@@ -197,6 +201,64 @@ func TestKills(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The files of jobs that end together are written at the same time.
+func TestFilesAreWrittenTogether(t *testing.T) {
+	o := options(t.TempDir())
+	const jobs = 5
+	var begun atomic.Int64
+	all := make(chan struct{})
+	o.write = func(path string, content []byte) error {
+		if filepath.Ext(path) != fileSuffix {
+			return replace(path, content)
+		}
+		if begun.Add(1) == jobs {
+			close(all)
+		}
+		select {
+		case <-all:
+			return replace(path, content)
+		case <-time.After(time.Minute):
+			return errors.New("the other files are not written meanwhile")
+		}
+	}
+	h := open(t, o)
+	h.BeginAt(0, &core.Changes{})
+	var f core.Changes
+	for id := range uint64(jobs) {
+		f.Ended = append(f.Ended, &wire.JobStatus{Summary: &wire.JobSummary{Job: id + 1, Submitted: 5, Ended: 1_800_000_050e9}})
+	}
+	h.TakeChanges(1, &f)
+	if err := h.Sync(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if got := kept(t, h); len(got) != jobs || !h.State().Behind.IsZero() {
+		t.Errorf("%d of %d jobs have files: %+v", len(got), jobs, h.State())
+	}
+	end(t, h)
+}
+
+// Jobs that end together are sealed together. This measures how many a second, on the disk of the test's folder.
+func BenchmarkEnds(b *testing.B) {
+	h := open(b, Options{Folder: b.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	h.BeginAt(0, &core.Changes{})
+	record := uint64(0)
+	for b.Loop() {
+		record++
+		var f core.Changes
+		for i := range uint64(sealsMax) {
+			id := record*sealsMax + i
+			f.Attempts = append(f.Attempts, changes.Attempt{ID: scheduler.AttemptID(id), Job: scheduler.JobID(id), State: changes.Ended, Outcome: scheduler.Finished})
+			f.Ended = append(f.Ended, &wire.JobStatus{Summary: &wire.JobSummary{Job: id, Submitted: 5, Ended: time.Now().UnixNano()}})
+		}
+		h.TakeChanges(record, &f)
+		if err := h.Sync(b.Context(), record); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(record*sealsMax)/b.Elapsed().Seconds(), "jobs/s")
+	end(b, h)
 }
 
 // killed writes so many files, and from then on none: of the first that is not, it leaves some bytes behind.

@@ -58,6 +58,8 @@ const (
 	sealsMax    = 256
 	sealWait    = time.Second
 	heldEndsMax = 10_000
+	// writesMax is how many files of jobs are written at once, and so how many of them are in memory.
+	writesMax = 16
 	// slowestMax is how many of the attempts beyond AttemptsMax are kept for being slow.
 	slowestMax = 1000
 	// waitsMax bounds a job's reasons over time.

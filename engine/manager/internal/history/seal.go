@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/eventlog"
@@ -19,18 +20,10 @@ func (h *History) seal() {
 	}
 	for len(h.ending) > 0 {
 		batch := h.ending[:min(len(h.ending), sealsMax)]
-		var entries []index.Entry
-		var ids []scheduler.JobID
-		for _, e := range batch {
-			j := h.journal.whole(h.journal.job(e.id))
-			j.Record, j.Status = e.record, e.status
-			var entry index.Entry
-			err := h.makingRoom(func() (err error) { entry, err = h.files.writeJob(j); return err })
-			if err != nil {
-				h.behind(err)
-				return
-			}
-			entries, ids = append(entries, entry), append(ids, e.id)
+		entries, ids, err := h.writeFiles(batch)
+		if err != nil {
+			h.behind(err)
+			return
 		}
 		if err := h.makingRoom(func() error { return h.onIndex(func(x *index.Index) error { return x.PutEntries(entries) }) }); err != nil {
 			h.behind(err)
@@ -46,6 +39,25 @@ func (h *History) seal() {
 		h.mu.Unlock()
 	}
 	h.keepBounds()
+}
+
+// writeFiles writes the files of jobs that ended, writesMax at once.
+func (h *History) writeFiles(ended []ending) (entries []index.Entry, ids []scheduler.JobID, err error) {
+	for some := range slices.Chunk(ended, writesMax) {
+		list := make([]sealed, len(some))
+		for i, e := range some {
+			j := h.journal.whole(h.journal.job(e.id))
+			j.Record, j.Status = e.record, e.status
+			if list[i], err = h.files.sealJob(j); err != nil {
+				return nil, nil, err
+			}
+			entries, ids = append(entries, list[i].entry), append(ids, e.id)
+		}
+		if err := h.makingRoom(func() error { return h.files.writeAll(list) }); err != nil {
+			return nil, nil, err
+		}
+	}
+	return entries, ids, nil
 }
 
 // write has everything durable that was taken in, and tells who waits for it.
