@@ -106,8 +106,12 @@ func runManager(ctx context.Context, s config.Sources, part *local.Part) error {
 		return err
 	}
 	cfg.Join = now.Auth.Join
-	cfg.Reads = site.Reads(s)
-	cfg.Last, cfg.Problem, cfg.File, cfg.Updates, cfg.Log = last, problem, s.File, updates, log
+	cfg.Reads = site.Reads(s, tokens, log)
+	if last != nil {
+		u := last.Update(tokens, log)
+		cfg.Last, cfg.InForce = &u, now.Update(tokens, log).InForce
+	}
+	cfg.Problem, cfg.File, cfg.Updates, cfg.Log = problem, s.File, updates, log
 	cfg.Remaker, cfg.Fallback = remaker, fifo.New
 	systemd, err := openUnit(part, log)
 	if err != nil {

@@ -86,10 +86,10 @@ type Config struct {
 	// Fallback makes the policy that takes over in this process when the plug-in
 	// keeps failing. It must not be nil.
 	Fallback func() scheduler.TaskScheduler
-	// Last is the policy that was accepted last, by the data folder's Accepted. It is
-	// started when Policy rejects its settings at the manager's start; nil: then the
-	// manager does not start.
-	Last *policyhost.Policy
+	// Last is the configuration that was accepted last, by the data folder's Accepted. It stays in
+	// force until the policy has accepted another one, and when the policy rejects its settings at
+	// the manager's start; nil: then the manager does not start.
+	Last *Update
 	// File is the configuration's, for messages; "" when there is none. Problem says
 	// that it can't be taken as it is now, and why; what runs is what was accepted last.
 	File    string
@@ -103,6 +103,8 @@ type Config struct {
 	VersionsKept int
 	// Shown is what the settings command tells of the configuration.
 	Shown policyhost.Shown
+	// InForce is Update.InForce of the configuration that the manager starts with.
+	InForce func()
 	// Updates brings changed settings while the manager runs; nil: none come.
 	Updates <-chan Update
 	// Keys are the manager's certificate, and make all its listeners speak TLS with those
@@ -135,6 +137,26 @@ type Update struct {
 	Core    core.Settings
 	Policy  policyhost.Policy
 	Shown   policyhost.Shown
+	// InForce is called when the policy has accepted its settings, with the rest of the
+	// configuration. The caller changes in it what is not the manager's; nil: nothing is.
+	InForce func()
+}
+
+// start returns the configuration to start with, and the one that counts until the policy has
+// accepted that: the last one, when the policy has something to judge. What can't change while a
+// manager runs counts at once.
+func (c *Config) start() (start, until *Update) {
+	start = &Update{Text: c.Text, Core: c.Core, Policy: c.Policy, Shown: c.Shown, InForce: c.InForce}
+	if c.Last == nil || policyhost.SameSettings(c.Policy, c.Last.Policy) {
+		return start, start
+	}
+	s := c.Last.Core
+	s.Kinds, s.Seed, s.Heartbeat = c.Core.Kinds, c.Core.Seed, c.Core.Heartbeat
+	if s.Access == nil || c.Core.Access == nil {
+		s.Access = c.Core.Access
+	}
+	c.Core = s
+	return start, c.Last
 }
 
 func (c *Config) fill() error {

@@ -118,13 +118,14 @@ type manager struct {
 	tickets    *tickets.Store
 	editor     *configedit.Editor
 	own        httpguard.HostNames
-	ports      ports                 // bounds of connections
-	web        string                // address that the pages listen on
-	taken      Update                // the configuration that was taken last; the editor's lock guards it
-	before     core.Stats            // what was counted before this life
-	stalledBy  atomic.Pointer[error] // why the event log takes nothing; nil: it does
-	stopping   chan struct{}         // closed when the streams have to end
-	numbers    *recovery.Numbers     // of jobs
+	ports      ports                  // bounds of connections
+	web        string                 // address that the pages listen on
+	start      *Update                // the configuration to start with
+	inForce    atomic.Pointer[Update] // the configuration that counts
+	before     core.Stats             // what was counted before this life
+	stalledBy  atomic.Pointer[error]  // why the event log takes nothing; nil: it does
+	stopping   chan struct{}          // closed when the streams have to end
+	numbers    *recovery.Numbers      // of jobs
 	fail       context.CancelCauseFunc
 }
 
@@ -149,9 +150,15 @@ func Run(ctx context.Context, cfg Config) error {
 	asked := ctx // ends when the manager is to stop
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	start, until := cfg.start()
 	m := &manager{
-		cfg: cfg, log: cfg.Log, sampled: logsample.New(cfg.Log), stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Cache{}, stopping: make(chan struct{}), inbox: inbox.New(),
+		cfg: cfg, start: start, log: cfg.Log, sampled: logsample.New(cfg.Log), stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Cache{}, stopping: make(chan struct{}), inbox: inbox.New(),
 		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), conditions: &conditions.List{}, shown: api.NewConfiguration(cfg.Shown),
+	}
+	m.inForce.Store(until)
+	m.shown.Loaded(until.Shown)
+	if until.InForce != nil {
+		until.InForce()
 	}
 	m.ports = newPorts(cfg.Limits, cfg.Log)
 	synced := &durableQueue{}
@@ -290,7 +297,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 		m.log.Warn("a manager that is started on a copy of this data can't ask whether this one serves", "error", err)
 	}
 	m.supervisor = policyhost.New(ctx, policyhost.Needs{
-		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.cfg.Last, Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
+		Inbox: m.inbox, Data: m.cfg.Data, Plugin: policy.Launch, Fallback: m.cfg.Fallback, Last: m.lastPolicy(), Term: m.life.Term, NotesMax: m.cfg.Core.NotesMax,
 		Log: m.log, Stats: m.stats, Conditions: m.conditions, Fatal: cancel, Looked: m.pools.UpdateStatus,
 	})
 	m.launchers.Expect(m.life.Core)
@@ -321,7 +328,7 @@ func (m *manager) serve(ctx context.Context, cancel context.CancelCauseFunc, log
 			_ = log.Close()
 		}
 	})
-	m.supervisor.BeginWith(m.cfg.Policy)
+	m.offerStart(ctx)
 	m.log.Info("the manager serves", "address", listener.Addr(), "http", web.Addr(), "term", m.life.Term, "data", m.cfg.Data)
 	if m.cfg.Ready != nil {
 		m.cfg.Ready(listener.Addr().String(), web.Addr().String())
@@ -450,7 +457,7 @@ func (m *manager) cluster(ctx context.Context) (c metrics.Cluster, err error) {
 func (m *manager) world() metrics.World {
 	return metrics.World{
 		Cluster: m.cluster, Policy: m.supervisor.Shape, States: policyhost.States, Before: m.before,
-		Wrong:   func() bool { _, wrong := m.conditions.Of(conditions.Configuration); return wrong },
+		Wrong:   m.fileIsWrong,
 		Stalled: func() bool { return m.stalled() != nil },
 	}
 }
@@ -555,6 +562,13 @@ func (m *manager) revoke(r auth.Revoked) {
 		m.cfg.Keys.Revoke(r)
 	}
 	m.launchers.Revoke(r)
+}
+
+// fileIsWrong says whether something else than what the configuration's file has is in force.
+func (m *manager) fileIsWrong() bool {
+	refused, _ := m.shown.Refused()
+	_, wrong := m.conditions.Of(conditions.Configuration)
+	return wrong || refused != ""
 }
 
 // wrongConfig tells that the configuration's file can't be taken as it is.

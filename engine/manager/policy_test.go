@@ -269,7 +269,7 @@ func TestRejectedSettingsAtARestart(t *testing.T) {
 	})
 	b.stop()
 	good := b.cfg.Policy
-	b.cfg.Last = &good
+	b.cfg.Last = &Update{Core: b.cfg.Core, Policy: good}
 	b.cfg.Policy.Source = []byte("the second")
 	b.cfg.Policy.Config = scheduler.Config{File: "site.yaml", Text: []byte("invalid")}
 	b.start()

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/hamadryad/hamadryad/engine/manager/internal/api"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
@@ -24,9 +27,12 @@ func (m *manager) openSettings() error {
 		if err != nil {
 			m.log.Error("no version is kept of the configuration that the manager starts with", "error", err)
 		}
-		m.cfg.Core.Version = v.Number
+		m.start.Core.Version = v.Number
 	}
-	m.taken = Update{Core: m.cfg.Core, Policy: m.cfg.Policy, Shown: m.cfg.Shown}
+	m.cfg.Core.Version = m.start.Core.Version
+	if until := m.inForce.Load(); until != m.start {
+		m.cfg.Core.Version = versions.NumberOf(until.Text)
+	}
 	m.editor = configedit.NewEditor(versions, configedit.Started(m.cfg.Shown), m.candidate)
 	return nil
 }
@@ -37,38 +43,40 @@ func (m *manager) candidate(text []byte) (configedit.Candidate, error) {
 		return nil, fmt.Errorf("%w: nothing reads configurations here", configedit.ErrReadOnly)
 	}
 	u, err := m.cfg.Reads(text)
-	return candidate{m, u}, err
+	return &candidate{m: m, u: &u}, err
 }
 
-// candidate is a configuration that may come into force. The editor calls Take and Took one at a
-// time.
+// candidate is a configuration that may come into force.
 type candidate struct {
-	m *manager
-	u Update
+	m      *manager
+	u      *Update
+	before *Update // in force at the offer
 }
 
-func (c candidate) Shown() []*wire.Setting { return c.u.Shown }
+func (c *candidate) Shown() []*wire.Setting { return c.u.Shown }
 
-func (c candidate) Validate(ctx context.Context) error {
+func (c *candidate) Validate(ctx context.Context) error {
 	return policyhost.Validate(ctx, c.u.Policy, c.m.cfg.Data)
 }
 
-func (c candidate) Activate(ctx context.Context) error {
-	var err error
-	select {
-	case err = <-c.m.supervisor.Update(c.u.Policy):
-	case <-ctx.Done():
-		err = errors.New("the policy did not say in time whether it takes its settings")
-	}
-	if err != nil {
-		c.m.supervisor.Update(c.m.taken.Policy)
-	}
-	return err
+func (c *candidate) Offer(version func() uint64) <-chan error {
+	c.before = c.m.inForce.Load()
+	return c.m.supervisor.Update(c.m.policyOf(c.u, version))
 }
 
-func (c candidate) Committed(version uint64) {
-	c.u.Core.Version = version
-	c.m.takeOver(c.u)
+func (c *candidate) Withdraw() { c.m.supervisor.Update(c.before.Policy) }
+
+// policyOf is the policy of a configuration. When one has accepted it, the rest takes effect.
+func (m *manager) policyOf(u *Update, version func() uint64) policyhost.Policy {
+	u.Policy.InForce = func() {
+		if m.inForce.Load() == u { // the same policy was started again
+			m.fileIsRight(u)
+			return
+		}
+		u.Core.Version = version()
+		m.putInForce(u)
+	}
+	return u.Policy
 }
 
 func (m *manager) takeUpdates(ctx context.Context) {
@@ -82,31 +90,92 @@ func (m *manager) takeUpdates(ctx context.Context) {
 	}
 }
 
-// errMistakes is what becomes of a file with mistakes.
-var errMistakes = errors.New("the configuration has mistakes")
-
-// hear takes what somebody wrote into the configuration's file. It gets a version when the policy
-// has taken it.
+// hear offers what somebody wrote into the configuration's file, and writes into the audit what
+// becomes of it, as of a change by a request.
 func (m *manager) hear(ctx context.Context, u Update) {
-	m.editor.OnFileChange(ctx, u.Text, candidate{m, u}, func() <-chan error {
-		if u.Problem != "" {
-			m.wrongConfig(u.Problem)
-			told := make(chan error, 1)
-			told <- errMistakes
-			return told
-		}
-		u.Core.Version = m.taken.Core.Version // until the policy has taken it
-		m.takeOver(u)
-		return m.supervisor.Update(u.Policy)
-	})
+	before, text := m.editor.Newest().Tag, u.Text
+	if u.Problem != "" {
+		m.wrongConfig(u.Problem)
+		text, _ = m.editor.Text() // that can't be read is none
+		m.auditFile(before, text, errors.New(u.Problem))
+		return
+	}
+	m.clearFile()
+	offered := m.editor.OnFileChange(u.Text, &candidate{m: m, u: &u})
+	if offered == nil {
+		return
+	}
+	go m.await(ctx, offered, before, text)
 }
 
-// takeOver puts in force what the policy is not asked about.
-func (m *manager) takeOver(u Update) {
-	m.taken = u
+// await notes what becomes of a text that was offered.
+func (m *manager) await(ctx context.Context, offered <-chan error, before string, text []byte) {
+	select {
+	case err := <-offered:
+		if errors.Is(err, policyhost.ErrNewer) || errors.Is(err, inbox.ErrStopping) {
+			return
+		}
+		if err != nil {
+			m.shown.Refuse(err)
+		}
+		m.auditFile(before, text, err)
+	case <-ctx.Done():
+	}
+}
+
+// offerStart starts the policy. Where another configuration counts until the policy has accepted the
+// file's, it is a change by hand.
+func (m *manager) offerStart(ctx context.Context) {
+	offered := m.supervisor.BeginWith(m.policyOf(m.start, func() uint64 { return m.start.Core.Version }))
+	if until := m.inForce.Load(); until != m.start {
+		go m.await(ctx, offered, configedit.Tag(until.Text), m.start.Text)
+	}
+}
+
+// lastPolicy is the policy that runs when the one to start with rejects its settings; nil: none.
+func (m *manager) lastPolicy() *policyhost.Policy {
+	if m.cfg.Last == nil {
+		return nil
+	}
+	p := m.policyOf(m.cfg.Last, func() uint64 { return m.cfg.Core.Version })
+	return &p
+}
+
+// auditFile writes the line of a change by hand: nobody knows who made it. A text that has a version
+// already was applied by a request, which has a line of its own.
+func (m *manager) auditFile(before string, text []byte, wrong error) {
+	after := configedit.Tag(text)
+	if text == nil || wrong == nil && before == after {
+		return
+	}
+	_, e := audit.BeginEntry(context.Background(), m.audit, audit.Line{Proof: audit.ByFile, Method: api.ApplyMethod, What: m.cfg.File})
+	e.Changes()
+	e.Changed(before, after)
+	_ = e.End(wrong) // it is kept, and the log says so
+}
+
+// fileIsRight drops what was wrong with the configuration's file, if the file has this one.
+func (m *manager) fileIsRight(u *Update) {
+	if u.Text != nil && m.editor.IsCurrent(u.Text) {
+		m.clearFile()
+	}
+}
+
+func (m *manager) clearFile() {
 	m.conditions.Clear(conditions.Configuration)
+	m.shown.Refuse(nil)
+}
+
+// putInForce has all of a configuration take effect but the policy's settings, which the policy has
+// accepted.
+func (m *manager) putInForce(u *Update) {
+	m.inForce.Store(u)
+	m.fileIsRight(u)
 	m.shown.Loaded(u.Shown)
 	m.model.Bound(shownOf(u.Core))
+	if u.InForce != nil {
+		u.InForce()
+	}
 	s := u.Core
 	s.Heartbeat, s.Identity = m.cfg.Heartbeat, m.life.Identity
 	s.Access = m.changedRules(u.Core.Access)

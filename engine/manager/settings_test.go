@@ -3,15 +3,18 @@ package manager
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
@@ -250,6 +253,187 @@ func TestSettingsByHand(t *testing.T) {
 	r := b.policyWhen("nothing is wrong", func(r *wire.PolicyReply) bool { return len(r.Problems) == 0 })
 	if string(r.Settings.Text) != "collect-after: 7s" {
 		t.Errorf("%v", r.Settings)
+	}
+}
+
+// wholeConfigured has texts of the configuration with more than a policy's settings: one with "loose" has other
+// roles, pools and limits than the first.
+func wholeConfigured(t *testing.T) *ruled {
+	b := newTestbed(t)
+	configured(b, map[string]string{"fifo": b.cfg.Policy.Path}, "fifo\n")
+	base := b.cfg.Reads
+	b.cfg.Reads = func(text []byte) (Update, error) {
+		of, loose := strings.CutSuffix(strings.TrimSpace(string(text)), " loose")
+		u, err := base([]byte(of))
+		if err != nil {
+			return u, err
+		}
+		u.Text, u.Shown = text, append(policyhost.Shown{{Key: "core.jobsMax", Value: "9", From: "default"}}, u.Shown...)
+		if loose {
+			u.Core.Access = rules(t, "roles:\n  administrator: {users: [root]}\n  user: {groups: [staff]}\n  operator: {users: [bob]}\ngroups:\n  staff: [ann, bob]\ndefaultPool: lab\npools:\n  lab: {submit: {users: [ann]}}\n  closed: {submit: {users: [ann]}}\n")
+			u.Core.JobsMax = 1
+			u.Shown[0] = &wire.Setting{Key: "core.jobsMax", Value: "1", From: b.cfg.File + ":2"}
+		}
+		return u, nil
+	}
+	b.cfg.Shown = append(policyhost.Shown{{Key: "core.jobsMax", Value: "9", From: "default"}}, b.cfg.Shown...)
+	return newRuledOn(t, b)
+}
+
+// loose says what of the other configuration is in force: bob kills as an operator, ann may use the closed
+// pool, and no further job is taken. job is one of ann's that lives.
+func (r *ruled) loose(job uint64) (roles, pools, limits, shown bool) {
+	r.t.Helper()
+	roles = r.who("bob").read(job) == nil
+	pools = r.who("ann").move(job, "closed") == nil
+	if pools {
+		r.allowed(r.move(job, "lab"))
+	}
+	another, err := r.trySubmit()
+	if limits = err != nil; !limits {
+		r.allowed(r.kill(another))
+	}
+	s, err := r.who("root").api.Settings(r.ctx(), &wire.Empty{})
+	r.allowed(err)
+	shown = slices.ContainsFunc(s.Settings, func(x *wire.Setting) bool { return x.Key == "core.jobsMax" && x.Value == "1" })
+	return roles, pools, limits, shown
+}
+
+// trySubmit submits a job of one bundle.
+func (r *ruled) trySubmit() (uint64, error) {
+	prepared, err := r.api.Prepare(r.ctx(), &wire.PrepareRequest{})
+	if err != nil {
+		return 0, err
+	}
+	_, err = r.api.Submit(r.ctx(), &wire.SubmitRequest{Job: prepared.Job, Spec: &wire.JobSpec{
+		Name: "job", Program: r.upload("program"), Plan: r.upload("plan"), Fingerprint: []byte("f"),
+		Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "work", Nodes: 1, Slots: 1, Memory: 1}}},
+	}})
+	return prepared.Job, err
+}
+
+// A configuration takes effect as a whole when the policy accepts its settings, or not at all: by hand, over
+// gRPC and over REST. The audit has a line of each, and while the file has what is not in force the
+// manager says so.
+func TestAChangeTakesEffectAsAWhole(t *testing.T) {
+	const refused, accepted = "fifo nonsense: 1 loose\n", "fifo collect-after: 7s loose\n"
+	change := map[string]func(r *ruled, text string) error{
+		"by hand": func(r *ruled, text string) error {
+			if err := os.WriteFile(r.cfg.File, []byte(text), 0o600); err != nil {
+				return err
+			}
+			u, err := r.cfg.Reads([]byte(text))
+			if err == nil {
+				r.updates <- u
+				eventually(r.t, "the audit has the change", func() bool { return r.changes()[0].After == configedit.Tag([]byte(text)) })
+				if r.changes()[0].Result != audit.Done {
+					err = errors.New(r.changes()[0].Why)
+				}
+			}
+			return err
+		},
+		"gRPC": func(r *ruled, text string) error {
+			_, err := r.who("root").api.ApplySettings(r.ctx(), &wire.ApplyRequest{Text: []byte(text), Tag: configedit.Tag([]byte("fifo\n"))})
+			return err
+		},
+		"REST": func(r *ruled, text string) error {
+			code, why := r.restAs("root", "PUT", "/settings", fmt.Sprintf(`{"text":%q}`, text), "If-Match", `"`+configedit.Tag([]byte("fifo\n"))+`"`)
+			if code != http.StatusOK {
+				return errors.New(why)
+			}
+			return nil
+		},
+	}
+	for way, apply := range change {
+		t.Run(way, func(t *testing.T) {
+			r := wholeConfigured(t)
+			r.who("root").policyWhen("it runs", isRunning)
+			job := r.who("ann").submit(1)
+			if err := apply(r, refused); err == nil || !strings.Contains(err.Error(), "nonsense") {
+				t.Fatalf("got %v, want a refusal that names the setting", err)
+			}
+			if roles, pools, limits, shown := r.loose(job); roles || pools || limits || shown {
+				t.Errorf("of a refused configuration are in force: roles %t, pools %t, limits %t, shown %t", roles, pools, limits, shown)
+			}
+			s, err := r.who("root").api.Settings(r.ctx(), &wire.Empty{})
+			r.allowed(err)
+			if wrong := way == "by hand"; (s.Problem != "") != wrong || r.fileWrong() != wrong || wrong && !strings.Contains(s.Problem, "nothing of the file is in force") {
+				t.Errorf("got problem %q, metric %t", s.Problem, r.fileWrong())
+			}
+			if err := apply(r, accepted); err != nil {
+				t.Fatal(err)
+			}
+			if roles, pools, limits, shown := r.loose(job); !roles || !pools || !limits || !shown {
+				t.Errorf("of an accepted configuration are in force: roles %t, pools %t, limits %t, shown %t", roles, pools, limits, shown)
+			}
+			if s, err = r.who("root").api.Settings(r.ctx(), &wire.Empty{}); err != nil || s.Problem != "" || r.fileWrong() {
+				t.Errorf("got problem %q, error %v, metric %t", s.Problem, err, r.fileWrong())
+			}
+			list := r.changes()
+			if len(list) != 2 || list[0].After != configedit.Tag([]byte(accepted)) || list[0].Result != audit.Done || list[1].After != configedit.Tag([]byte(refused)) || list[1].Result != audit.Failed || list[0].Before == "" {
+				t.Errorf("the audit has %+v", list)
+			}
+		})
+	}
+}
+
+// changes are the lines of the audit about the configuration, the newest first, and at least one.
+func (r *ruled) changes() (list []audit.Line) {
+	for _, l := range r.audited() {
+		if len(l.After) == len(configedit.Tag(nil)) {
+			list = append(list, l)
+		}
+	}
+	slices.Reverse(list)
+	if len(list) == 0 {
+		return []audit.Line{{}}
+	}
+	return list
+}
+
+// fileWrong is what the metric says of the file.
+func (r *ruled) fileWrong() bool {
+	r.t.Helper()
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: r.ca.Keys(auth.User, "root").Client(auth.Manager, ""), DisableKeepAlives: true}}
+	answer, err := web.Get("https://" + r.http + "/metrics")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return strings.Contains(string(text), "hamadryad_config_wrong 1\n")
+}
+
+// After a restart the last configuration counts as a whole until the policy has accepted another, and when it
+// refuses.
+func TestAStartTakesEffectAsAWhole(t *testing.T) {
+	r := wholeConfigured(t)
+	r.who("root").policyWhen("it runs", isRunning)
+	job := r.who("ann").submit(1)
+	r.stop()
+	last, err := r.cfg.Reads([]byte("fifo\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := r.cfg.Reads([]byte("fifo nonsense: 1 loose\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.cfg.Last = &last
+	r.cfg.Text, r.cfg.Core, r.cfg.Policy, r.cfg.Shown = u.Text, u.Core, u.Policy, u.Shown
+	if err := os.WriteFile(r.cfg.File, u.Text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	r.who("root").policyWhen("the last one runs", isRunning)
+	if roles, pools, limits, shown := r.loose(job); roles || pools || limits || shown {
+		t.Errorf("of a refused configuration are in force: roles %t, pools %t, limits %t, shown %t", roles, pools, limits, shown)
+	}
+	if !r.fileWrong() {
+		t.Error("the metric does not say that the file is not in force")
 	}
 }
 

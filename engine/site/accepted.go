@@ -52,20 +52,18 @@ func recall(s *config.Sources, kept []byte) (time.Time, error) {
 	return a.At, nil
 }
 
-// Start is the configuration to start a manager with: that of the sources, or,
-// when that has mistakes, the one that was accepted last, with the mistakes. A
-// manager that starts anew has work that runs and would be lost while it is down.
-func Start(s config.Sources) (now *Site, last *policyhost.Policy, problem error, err error) {
+// Start is the configuration to start a manager with: that of the sources, or, when that has
+// mistakes, the one that was accepted last, with the mistakes. A manager that restarts has work that
+// runs and would be lost while it is down. last is what was accepted last; nil: nothing, or now is it.
+func Start(s config.Sources) (now, last *Site, problem error, err error) {
 	now, wrong := Load(s)
 	before, at, err := lastSite(s)
 	if err != nil {
 		before, err = nil, fmt.Errorf("and what was accepted before can't be used either: %w", err)
 	}
 	switch {
-	case wrong == nil && before == nil:
-		return now, nil, nil, nil
 	case wrong == nil:
-		return now, &before.Plugin, nil, nil
+		return now, before, nil, nil
 	case before == nil:
 		return nil, nil, nil, errors.Join(wrong, err)
 	}

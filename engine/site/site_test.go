@@ -1,6 +1,7 @@
 package site
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,7 +134,7 @@ func TestWhoMayDoWhatIsRead(t *testing.T) {
 func TestReads(t *testing.T) {
 	p := newPlace(t)
 	p.configure("lease: nonsense")
-	reads := Reads(p.from)
+	reads := Reads(p.from, nil, slog.Default())
 	if _, err := reads(nil); err == nil || !strings.Contains(err.Error(), "site.yaml:1: nothing is set here") {
 		t.Errorf("an empty text: %v", err)
 	}
@@ -147,7 +148,7 @@ func TestReads(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if _, err := Reads(config.Sources{CoreKeys: CoreKeys()})([]byte("log:\n  level: loud\n")); err == nil || !strings.HasPrefix(err.Error(), "configuration:2: log.level is") {
+	if _, err := Reads(config.Sources{CoreKeys: CoreKeys()}, nil, slog.Default())([]byte("log:\n  level: loud\n")); err == nil || !strings.HasPrefix(err.Error(), "configuration:2: log.level is") {
 		t.Errorf("where there is no file: %v", err)
 	}
 	policy := "policy: {name: mine, folder: " + p.dir + "}\n"

@@ -34,16 +34,20 @@ func (s *Site) ManagerConfig() manager.Config {
 	}
 }
 
-// update is what a running manager takes of it.
-func (s *Site) update() manager.Update {
-	return manager.Update{Text: s.Texts[s.File], Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown}
+// Update is what a running manager takes of it. Changed settings of auth.oidc go to tokens, which may be
+// nil, when the configuration is in force.
+func (s *Site) Update(tokens *oidc.Verifier, log *slog.Logger) manager.Update {
+	return manager.Update{
+		Text: s.Texts[s.File], Core: s.CoreSettings, Policy: s.Plugin, Shown: s.Shown,
+		InForce: func() { s.changeTokens(tokens, log) },
+	}
 }
 
 // unnamed is the file's name in what is said of a text where a manager has no file.
 const unnamed = "configuration"
 
-// Reads makes what a running manager takes of another text of the sources' file.
-func Reads(from config.Sources) func(text []byte) (manager.Update, error) {
+// Reads makes what a running manager takes of another text of the sources' file; tokens are Update's.
+func Reads(from config.Sources, tokens *oidc.Verifier, log *slog.Logger) func(text []byte) (manager.Update, error) {
 	return func(text []byte) (manager.Update, error) {
 		if text == nil {
 			text = []byte{}
@@ -54,12 +58,12 @@ func Reads(from config.Sources) func(text []byte) (manager.Update, error) {
 		if err != nil {
 			return manager.Update{}, err
 		}
-		return s.update(), nil
+		return s.Update(tokens, log), nil
 	}
 }
 
-// Watch hands changes of the configuration on, those of auth.oidc to tokens, which may be
-// nil. One with mistakes changes nothing and says why.
+// Watch hands changes of the configuration on; tokens are Update's. One with mistakes changes
+// nothing and says why.
 func (s *Site) Watch(ctx context.Context, from config.Sources, updates chan<- manager.Update, tokens *oidc.Verifier, log *slog.Logger) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP)
@@ -74,8 +78,7 @@ func (s *Site) Watch(ctx context.Context, from config.Sources, updates chan<- ma
 		} else {
 			watched.Store(&changed.Watched)
 			log.Info("the configuration changed", "file", from.File)
-			changed.changeTokens(tokens, log)
-			u = changed.update()
+			u = changed.Update(tokens, log)
 		}
 		select {
 		case updates <- u:

@@ -26,37 +26,52 @@ func Accepted(data string) ([]byte, error) {
 	return b, err
 }
 
-// acceptedConfigStore keeps the configuration that was last accepted.
-type acceptedConfigStore struct {
+// acceptance has all of a configuration take effect once a policy has accepted its part of it. It
+// also keeps that configuration for a manager that starts while the file is wrong. Safe for
+// concurrent use.
+type acceptance struct {
 	folder string
 
-	mu      sync.Mutex // of what follows
-	wanted  []byte
-	writing sync.Mutex
-	written []byte
+	mu     sync.Mutex
+	newest *Policy // accepted last; nil: none
+
+	flushing sync.Mutex // held while one takes effect; it guards what follows
+	done     *Policy    // took effect last
+	written  []byte     // is in the file
 }
 
-// want says what is to be kept; flush keeps it.
-func (k *acceptedConfigStore) want(source []byte) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.wanted = source
+// accept notes what a policy has accepted; flush has it take effect.
+func (a *acceptance) accept(spec Policy) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.newest = &spec
 }
 
-// flush writes what is wanted last, if it is not written yet: whole, durable and in
-// the old one's place, or not at all.
-func (k *acceptedConfigStore) flush() error {
-	k.writing.Lock()
-	defer k.writing.Unlock()
-	k.mu.Lock()
-	source := k.wanted
-	k.mu.Unlock()
-	if source == nil || string(source) == string(k.written) {
+// has says whether the policy accepted last has this program and these settings.
+func (a *acceptance) has(spec Policy) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.newest != nil && SameSettings(*a.newest, spec)
+}
+
+// flush has what was accepted last take effect, unless it did, and writes it whole and durable in
+// the place of the one before. An older one that waits is left out. The error is of the file alone.
+func (a *acceptance) flush() error {
+	a.flushing.Lock()
+	defer a.flushing.Unlock()
+	a.mu.Lock()
+	newest := a.newest
+	a.mu.Unlock()
+	if newest != a.done && newest.InForce != nil {
+		newest.InForce()
+	}
+	a.done = newest
+	if newest.Source == nil || string(newest.Source) == string(a.written) {
 		return nil
 	}
-	if err := atomicfile.Replace(filepath.Join(k.folder, acceptedFile), source); err != nil {
+	if err := atomicfile.Replace(filepath.Join(a.folder, acceptedFile), newest.Source); err != nil {
 		return fmt.Errorf("the accepted configuration can't be kept: %w", err)
 	}
-	k.written = source
+	a.written = newest.Source
 	return nil
 }

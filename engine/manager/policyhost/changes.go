@@ -24,36 +24,69 @@ type changes struct {
 	open    *openChange         // what the file has, when nobody rejected it and it is not in force; nil: that is not so
 }
 
-// question is what the policy is asked, and who hears what becomes of it.
+// question is what the policy is asked, and where the answer goes.
 type question struct {
 	spec Policy
-	told chan error // capacity 1
+	told outcome
 }
 
-// errNewer is what becomes of settings that the file has no more.
-var errNewer = errors.New("something newer took its place")
+// outcome has what becomes of a change: nil when it is in force as a whole. Only the first word counts.
+type outcome chan error // capacity 1
+
+func newOutcome() outcome { return make(outcome, 1) }
+
+// outcomeOf is one that is known at once.
+func outcomeOf(err error) outcome {
+	o := newOutcome()
+	o.set(err)
+	return o
+}
+
+func (o outcome) set(err error) {
+	select {
+	case o <- err:
+	default:
+	}
+}
+
+// ErrNewer is the outcome of settings that the file no longer has.
+var ErrNewer = errors.New("something newer took its place")
 
 // openChange are settings that no policy judged.
 type openChange struct {
+	question
 	version uint64
-	spec    Policy
-	told    bool // a policy was told of them, and gave no answer
+	failed  bool // a policy was told of them, and gave no answer
 }
 
 // ask notes what the file has now, and that the policy is asked about it.
-func (c *changes) ask(spec Policy, term uint64) (version uint64, told chan error) {
+func (c *changes) ask(q question, term uint64) (version uint64) {
+	if c.open != nil && c.open.told != q.told {
+		c.open.told.set(ErrNewer)
+	}
 	c.version++
 	c.newest, c.open = epochid.New(term, c.version), nil
 	if c.asked == nil {
 		c.asked = map[uint64]question{}
 	}
-	told = make(chan error, 1)
-	c.asked[c.newest] = question{spec, told}
-	return c.newest, told
+	c.asked[c.newest] = q
+	return c.newest
 }
 
 // leave notes that the file has something that the policy is not asked about.
-func (c *changes) leave() { c.newest, c.open = 0, nil }
+func (c *changes) leave() {
+	if c.open != nil {
+		c.open.told.set(ErrNewer)
+	}
+	c.newest, c.open = 0, nil
+}
+
+// takeOpen returns what nobody judged, which is asked no more.
+func (c *changes) takeOpen() question {
+	q := c.open.question
+	c.newest, c.open = 0, nil
+	return q
+}
 
 // pending says whether the policy may yet take over what it was asked about.
 func (c *changes) pending() bool { return len(c.asked) > 0 || c.open != nil }
@@ -62,7 +95,7 @@ func (c *changes) pending() bool { return len(c.asked) > 0 || c.open != nil }
 func (c *changes) answered(version uint64) (q question, known bool) {
 	if o := c.open; o != nil && o.version == version {
 		c.open = nil
-		return question{o.spec, make(chan error, 1)}, true // who asked was told that nobody judged them
+		return o.question, true
 	}
 	q, known = c.asked[version]
 	delete(c.asked, version)
@@ -70,40 +103,44 @@ func (c *changes) answered(version uint64) (q question, known bool) {
 }
 
 // unjudged keeps settings that got no verdict, if the file still has them.
-func (c *changes) unjudged(version uint64, spec Policy, told bool) {
+func (c *changes) unjudged(version uint64, q question, failed bool) {
 	if version == c.newest {
-		c.open = &openChange{version, spec, told}
+		c.open = &openChange{q, version, failed}
+	} else {
+		q.told.set(ErrNewer)
 	}
 }
 
-// Update takes over a changed configuration: new settings go to the policy that
-// runs, which may reject them; another program is started beside it and takes over
-// between two rounds. What becomes of it comes once: nil when the policy has taken it.
+// Update takes over a changed configuration. New settings go to the policy that runs, which may
+// reject them. Another program is started beside it and takes over between two rounds. The rest of
+// the configuration takes effect when the policy has accepted (Policy.InForce), or at once when
+// nothing changes for the policy. The outcome comes once: nil when all is in force. After another
+// outcome a policy may still accept, when nobody has rejected the settings.
 func (s *Supervisor) Update(spec Policy) <-chan error {
 	spec.Fill()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	same := sameProgram(s.spec, spec)
-	switch {
-	case same && sameConfig(s.spec.Config, spec.Config) && !s.changes.pending() && s.state != Failed && s.state != Fallback:
+	unchanged := SameSettings(s.spec, spec) && !s.changes.pending()
+	switch h := s.incoming; {
+	case unchanged && h != nil:
+		s.spec, h.spec = spec, spec
+		return h.await()
+	case unchanged && s.accepted.has(spec):
 		s.needs.Conditions.Clear(conditions.Settings, conditions.Change)
-		s.takeOver(spec)
-		return outcome(nil)
-	case same && s.state == Running && s.incoming == nil:
-		return s.askSettings(spec)
+		told := newOutcome()
+		s.takeOver(spec, told)
+		if s.state == Failed || s.state == Fallback {
+			s.replace(spec)
+		}
+		return told
+	case sameProgram(s.spec, spec) && s.state == Running && h == nil:
+		return s.askSettings(question{spec, newOutcome()})
 	}
 	h := s.replace(spec)
 	if h == nil {
-		return outcome(inbox.ErrStopping)
+		return outcomeOf(inbox.ErrStopping)
 	}
-	return h.outcome
-}
-
-// outcome is one that is known at once.
-func outcome(err error) <-chan error {
-	told := make(chan error, 1)
-	told <- err
-	return told
+	return h.await()
 }
 
 // replace starts a policy beside the one that runs, if one does, and in the place of one
@@ -126,16 +163,24 @@ func (s *Supervisor) replace(spec Policy) *policyProcess {
 	return h
 }
 
-// takeOver takes over what of a policy's configuration the policy itself is not
-// asked about; with mu held.
-func (s *Supervisor) takeOver(spec Policy) {
-	s.spec = spec
-	if s.current != nil && s.incoming == nil {
-		s.current.spec = spec
-		if s.state == Running {
-			s.accept(spec)
-		}
+// replaceWithOpen starts a policy with settings that nobody judged; with mu held.
+func (s *Supervisor) replaceWithOpen() *policyProcess {
+	q := s.changes.takeOpen()
+	h := s.replace(q.spec)
+	if h != nil {
+		h.told = append(h.told, q.told)
 	}
+	return h
+}
+
+// takeOver has settings that the policy accepted be those that run, and the rest of their
+// configuration take effect; with mu held.
+func (s *Supervisor) takeOver(spec Policy, told outcome) {
+	s.spec = spec
+	if s.current != nil {
+		s.current.spec = spec
+	}
+	s.accept(spec, func() { told.set(nil) })
 }
 
 // Reload starts the policy's program anew, beside the one that runs, and returns
@@ -149,12 +194,14 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 	}
 	s.needs.Log.Info("the policy is loaded again", "policy", s.spec.Name, "path", s.spec.Path)
 	h := s.restartSame()
-	s.mu.Unlock()
 	if h == nil {
+		s.mu.Unlock()
 		return inbox.ErrStopping
 	}
+	told := h.await()
+	s.mu.Unlock()
 	select {
-	case err := <-h.outcome:
+	case err := <-told:
 		return problemsOf(err)
 	case <-ctx.Done():
 		return ctx.Err()
@@ -165,8 +212,8 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 
 // restartSame starts a generation of the same program because somebody asked for it; with mu held.
 func (s *Supervisor) restartSame() *policyProcess {
-	if open := s.changes.open; open != nil {
-		return s.replace(open.spec)
+	if s.changes.open != nil {
+		return s.replaceWithOpen()
 	}
 	s.failures, s.pause = nil, 0
 	h := s.launch(s.spec, false)
@@ -177,17 +224,18 @@ func (s *Supervisor) restartSame() *policyProcess {
 }
 
 // askSettings sends new settings through the core to the policy; with mu held.
-func (s *Supervisor) askSettings(spec Policy) <-chan error {
-	config, err := settingsBytes(spec.Config)
+func (s *Supervisor) askSettings(q question) <-chan error {
+	config, err := settingsBytes(q.spec.Config)
 	if err != nil {
 		s.changes.leave()
 		s.needs.Conditions.Set(conditions.Settings, err.Error(), 0)
 		s.needs.Log.Error("the policy's new settings can't be sent: the old ones stand", "error", err)
-		return outcome(err)
+		q.told.set(err)
+		return q.told
 	}
-	version, told := s.changes.ask(spec, s.needs.Term)
+	version := s.changes.ask(q, s.needs.Term)
 	s.wait.Go(func() { s.sendSettings(version, config) })
-	return told
+	return q.told
 }
 
 // sendSettings gives a version to the core, unless the file has a newer one: they must not
@@ -199,7 +247,7 @@ func (s *Supervisor) sendSettings(version uint64, config []byte) {
 	newest := s.changes.newest == version
 	if !newest {
 		if q, known := s.changes.answered(version); known {
-			q.told <- errNewer
+			q.told.set(ErrNewer)
 		}
 	}
 	s.mu.Unlock()
@@ -216,13 +264,13 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 	if !known {
 		return
 	}
-	spec, why := q.spec, shortened(v.Problems)
+	why := shortened(v.Problems)
 	if v.Source != core.VerdictAnswered || len(v.Problems) > 0 {
-		q.told <- why
+		q.told.set(why)
 	}
 	switch h := s.live[v.Generation]; {
 	case v.Source == core.VerdictTimedOut:
-		s.changes.unjudged(v.Version, spec, true)
+		s.changes.unjudged(v.Version, q, true)
 		s.needs.Conditions.Set(conditions.Settings, fmt.Sprintf("the policy did not take over the new settings, the old ones stand: %v\n"+
 			"\"hamadryad policy reload\" starts the policy with the new ones, and a change of the configuration asks again", why), 0)
 		s.needs.Log.Error("the policy did not take over its new settings: the old ones stand", "error", why)
@@ -230,32 +278,28 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 		s.needs.Conditions.Set(conditions.Settings, fmt.Sprintf("the policy rejects the new settings, the old ones stand:\n%v", why), 0)
 		s.needs.Log.Error("the policy rejects its new settings: the old ones stand", "problems", why)
 	case v.Source == core.VerdictAnswered && h != nil:
-		s.tookSettings(h, spec, v)
-		q.told <- nil
-	default: // nobody was told of them, or who took them over is gone
-		s.changes.unjudged(v.Version, spec, false)
-		select {
-		case q.told <- errors.New("the policy that took them is gone"):
-		default: // it is known why
-		}
+		s.tookSettings(h, q, v)
+	default: // no policy was told of them, or the one that accepted them is gone
+		q.told.set(errors.New("the policy that took them is gone"))
+		s.changes.unjudged(v.Version, q, false)
 	}
 	s.pursue()
 }
 
 // tookSettings has a generation have new settings, and the one that takes over from it be
 // asked about them as well; with mu held.
-func (s *Supervisor) tookSettings(h *policyProcess, spec Policy, v core.SettingsVerdict) {
+func (s *Supervisor) tookSettings(h *policyProcess, q question, v core.SettingsVerdict) {
 	s.needs.Log.Info("the policy has taken over its new settings", "version", v.Version)
 	if v.Abilities != 0 {
 		h.described.Abilities, h.described.ProgressEvery = v.Abilities, v.ProgressEvery
 	}
-	h.spec = spec
+	h.spec = q.spec
 	if h != s.current || s.incoming != nil {
-		s.changes.unjudged(v.Version, spec, false)
+		s.changes.unjudged(v.Version, q, false)
 		return
 	}
 	s.needs.Conditions.Clear(conditions.Settings, conditions.Change)
-	s.takeOver(spec)
+	s.takeOver(q.spec, q.told)
 }
 
 // pursue goes on with settings of the file that no policy judged, when it is known who
@@ -266,12 +310,12 @@ func (s *Supervisor) pursue() {
 	switch {
 	case open == nil || s.closed || s.incoming != nil:
 	case s.state == Failed, s.state == Fallback && h.known:
-		s.replace(open.spec)
-	case h == nil || !h.known || open.told:
+		s.replaceWithOpen()
+	case h == nil || !h.known || open.failed:
 	case sameConfig(h.spec.Config, open.spec.Config):
-		s.changes.leave()
-		s.takeOver(open.spec)
+		q := s.changes.takeOpen()
+		s.takeOver(q.spec, q.told)
 	default:
-		s.askSettings(open.spec)
+		s.askSettings(open.question)
 	}
 }

@@ -231,7 +231,7 @@ func TestDeadlySettings(t *testing.T) {
 	stands := func() bool {
 		th.mu.Lock()
 		defer th.mu.Unlock()
-		return th.restarts == 1 && old() && th.changes.open != nil && th.changes.open.told
+		return th.restarts == 1 && old() && th.changes.open != nil && th.changes.open.failed
 	}
 	th.until("the old ones stand", stands)
 	r := th.Reply(th.ctx, true)

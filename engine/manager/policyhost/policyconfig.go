@@ -26,6 +26,9 @@ type Policy struct {
 	// Source is the configuration that names it, in the form of who starts the
 	// manager. It is kept in the data folder when the policy runs with it; nil: not.
 	Source []byte
+	// InForce has the rest of the configuration take effect. It is called when a policy has accepted
+	// these settings, in the order of acceptance, and without a lock. nil: there is no rest.
+	InForce func()
 	// Shown are its settings as they are shown.
 	Shown Shown
 }

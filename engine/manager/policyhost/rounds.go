@@ -101,6 +101,10 @@ func sameProgram(a, b Policy) bool {
 	return a.Name == b.Name && a.Path == b.Path && a.Checksum == b.Checksum && a.Memory == b.Memory && slices.Equal(a.Environment, b.Environment) && a.Store == b.Store && a.Trace == b.Trace
 }
 
+// SameSettings says whether two configurations have the same program with the same settings: a policy
+// that has accepted the one has nothing to judge in the other.
+func SameSettings(a, b Policy) bool { return sameProgram(a, b) && sameConfig(a.Config, b.Config) }
+
 // sameConfig compares what a policy would see, without the place of the text.
 func sameConfig(a, b scheduler.Config) bool {
 	return string(a.Text) == string(b.Text) && slices.EqualFunc(a.Files, b.Files, func(x, y scheduler.ConfigFile) bool {

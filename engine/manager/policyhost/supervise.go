@@ -38,6 +38,10 @@
 // with the lease. It reports that in its log, status and hamadryad_config_wrong, and takes the file
 // when it is right.
 //
+// A configuration takes effect as a whole. The policy accepts its settings first, then
+// Policy.InForce is called for everything else: when settings were accepted, when another program
+// has taken over, or at once when nothing changes for the policy.
+//
 // # Calls beside rounds
 //
 // Pages, explanations, status and proofs are asked one by one. After each, the manager waits nine
@@ -124,7 +128,7 @@ type Needs struct {
 
 // New returns one that ends with ctx, and runs nothing yet.
 func New(ctx context.Context, of Needs) *Supervisor {
-	return &Supervisor{needs: of, ctx: ctx, keeper: &acceptedConfigStore{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Conditions}, live: map[uint64]*policyProcess{}, state: Starting}
+	return &Supervisor{needs: of, ctx: ctx, accepted: acceptance{folder: of.Data}, slow: slow{log: of.Log, stats: of.Stats, problems: of.Conditions}, live: map[uint64]*policyProcess{}, state: Starting}
 }
 
 // Supervisor keeps a policy running: it starts plug-ins, takes rounds to them,
@@ -133,11 +137,11 @@ func New(ctx context.Context, of Needs) *Supervisor {
 // goroutine and do not block; what takes time happens in goroutines that end with
 // ctx or with their host.
 type Supervisor struct {
-	needs   Needs
-	ctx     context.Context
-	keeper  *acceptedConfigStore
-	refused refusalLog
-	slow    slow
+	needs    Needs
+	ctx      context.Context
+	accepted acceptance
+	refused  refusalLog
+	slow     slow
 
 	mu       sync.Mutex
 	starts   uint32                    // generations begun in this life
@@ -176,7 +180,7 @@ type policyProcess struct {
 	durable    chan uint64   // capacity 1: the last round with notes that is on the disk
 	end        chan struct{} // closed when ended
 	latency    latency
-	outcome    chan error // capacity 1: nil when it has taken over, or why it did not
+	told       []outcome // nil when it has taken over, or why it did not
 }
 
 // config are the settings that it is started with.
@@ -187,19 +191,29 @@ func (h *policyProcess) config() scheduler.Config {
 	return h.spec.Config
 }
 
-// resolve tells who waits for it what became of it; only the first word counts.
+// await returns what becomes of it; with the supervisor's lock held.
+func (h *policyProcess) await() <-chan error {
+	o := newOutcome()
+	h.told = append(h.told, o)
+	return o
+}
+
+// resolve answers all that wait for it; with the supervisor's lock held.
 func (h *policyProcess) resolve(err error) {
-	select {
-	case h.outcome <- err:
-	default:
+	for _, o := range h.told {
+		o.set(err)
 	}
 }
 
-// BeginWith starts the policy that the configuration names.
-func (s *Supervisor) BeginWith(spec Policy) {
+// BeginWith starts the policy that the configuration names. The outcome comes once: nil when it has
+// taken over.
+func (s *Supervisor) BeginWith(spec Policy) <-chan error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.launch(spec, false)
+	if h := s.launch(spec, false); h != nil {
+		return h.await()
+	}
+	return outcomeOf(inbox.ErrStopping)
 }
 
 // launch starts a generation; with mu held. Numbers grow over restarts of the
@@ -215,7 +229,7 @@ func (s *Supervisor) launch(spec Policy, inProcess bool) *policyProcess {
 	}
 	h := &policyProcess{
 		generation: epochid.New(s.needs.Term, uint64(s.starts)), name: name, spec: spec, inProcess: inProcess,
-		inFlight: newInFlightNotes(s.needs.NotesMax), rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}), outcome: make(chan error, 1),
+		inFlight: newInFlightNotes(s.needs.NotesMax), rounds: make(chan *scheduler.Round, 1), durable: make(chan uint64, 1), end: make(chan struct{}),
 	}
 	s.spec, s.incoming, s.live[h.generation] = spec, h, h
 	if s.current == nil {
@@ -384,13 +398,16 @@ func (s *Supervisor) started(h *policyProcess, d scheduler.Description) {
 			s.needs.Conditions.Clear(conditions.Policy)
 		}
 		s.needs.Conditions.ClearAfter(conditions.Policy, h.spec.FailuresWindow)
-		s.accept(h.spec)
+		s.accept(h.spec, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			h.resolve(nil)
+		})
 	}
 	s.mu.Unlock()
 	if s.needs.Looked != nil {
 		s.wait.Go(func() { s.pollStatus(h) })
 	}
-	h.resolve(nil)
 	s.needs.Log.Info("the policy runs", "policy", h.name, "version", d.Version, "generation", h.generation, "pid", h.host.PID())
 	s.input(wire.NewPolicyStarted(h.generation, d))
 	s.mu.Lock()
@@ -423,7 +440,7 @@ func (s *Supervisor) end(h *policyProcess) {
 		return
 	}
 	h.ended = true
-	h.resolve(errNewer)
+	h.resolve(ErrNewer)
 	close(h.end)
 	delete(s.live, h.generation)
 	if h.host != nil {
@@ -493,17 +510,15 @@ func (s *Supervisor) rejected(h *policyProcess, err error) {
 	s.launch(last, false)
 }
 
-// accept has the configuration of what runs kept, for a manager that starts while
-// the file is wrong; with mu held.
-func (s *Supervisor) accept(spec Policy) {
-	if spec.Source == nil {
-		return
-	}
-	s.keeper.want(spec.Source)
+// accept has the configuration of a policy that accepted its settings take effect as a whole, and
+// calls then; with mu held, which it does not wait with.
+func (s *Supervisor) accept(spec Policy, then func()) {
+	s.accepted.accept(spec)
 	s.wait.Go(func() {
-		if err := s.keeper.flush(); err != nil {
+		if err := s.accepted.flush(); err != nil {
 			s.needs.Log.Warn("a manager that starts while the configuration is wrong will not find this one", "error", err)
 		}
+		then()
 	})
 }
 
@@ -563,9 +578,14 @@ func (s *Supervisor) restart(h *policyProcess, stalled bool, log *slog.Logger) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.starts == starts { // nothing else was begun meanwhile
-			s.launch(h.spec, h.inProcess)
+		if s.starts != starts { // something else was begun meanwhile
+			return
 		}
+		spec := h.spec
+		if SameSettings(spec, s.spec) { // the rest of its configuration may have changed
+			spec = s.spec
+		}
+		s.launch(spec, h.inProcess)
 	})
 }
 

@@ -29,12 +29,13 @@ func TestTextsOfAPolicyAreCut(t *testing.T) {
 			s := New(t.Context(), Needs{
 				Inbox: to, Log: slog.New(slog.NewTextHandler(&logged, nil)), Conditions: &conditions.List{}, Stats: metrics.New(), Fatal: func(err error) { fatal = err },
 			})
-			h := &policyProcess{generation: 1, announced: true, inProcess: true, end: make(chan struct{}), outcome: make(chan error, 1)}
+			h := &policyProcess{generation: 1, announced: true, inProcess: true, end: make(chan struct{})}
+			told := h.await()
 			s.current, s.live[1] = h, h
 			h.spec.FailuresWindow, h.spec.FailuresMax = 1, 100
 			s.failed(h, err)
 			s.starts++ // it is not started again
-			reason, outcome := (<-to.Next()).Inputs[0].GetPolicyFailed().GetReason(), <-h.outcome
+			reason, outcome := (<-to.Next()).Inputs[0].GetPolicyFailed().GetReason(), <-told
 			if policy.KindOf(outcome) != policy.KindOf(err) {
 				t.Errorf("it is of another kind: %v", policy.KindOf(outcome))
 			}

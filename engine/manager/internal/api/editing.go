@@ -18,6 +18,8 @@ import (
 )
 
 const (
+	// ApplyMethod names a change of the configuration in the audit, also one by hand.
+	ApplyMethod = "ApplySettings"
 	// ApplyMax is how long a change of the configuration may take: the policy is asked twice, and
 	// another program may have to be started. Then it is undone.
 	ApplyMax = 2 * time.Minute
@@ -33,6 +35,8 @@ func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsRep
 	}
 	if p, ok := s.needs.Conditions.Of(conditions.Configuration); ok {
 		r.Problem, r.ProblemAt = p.Text, p.At.UnixNano()
+	} else if why, since := s.needs.Shown.Refused(); why != "" {
+		r.Problem, r.ProblemAt = why, since.UnixNano()
 	}
 	if text, err := s.needs.Editor.Text(); err == nil {
 		if r.Tag = configedit.Tag(text); s.administers(ctx, "read the configuration's text") == nil {

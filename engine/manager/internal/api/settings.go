@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
@@ -15,7 +16,10 @@ import (
 type Configuration struct {
 	mu    sync.Mutex
 	start policyhost.Shown // of the start: what can't change while the manager runs
-	last  policyhost.Shown // of the last configuration that had no mistakes
+	last  policyhost.Shown // of the configuration that is in force
+	// refused says why the policy does not accept what the file has; "": it does, or is not asked.
+	refused string
+	since   time.Time
 }
 
 // NewConfiguration returns that of the manager's start.
@@ -23,7 +27,25 @@ func NewConfiguration(start policyhost.Shown) *Configuration {
 	return &Configuration{start: start, last: start}
 }
 
-// Loaded notes a configuration without mistakes.
+// Refuse notes why the policy does not accept what the file has: nothing of it is in force. nil: it is
+// not known to refuse.
+func (s *Configuration) Refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused, s.since = "", time.Now()
+	if err != nil {
+		s.refused = "the policy does not accept its settings in the file, so nothing of the file is in force:\n" + err.Error()
+	}
+}
+
+// Refused returns why the policy does not accept what the file has, and since when; "": it does.
+func (s *Configuration) Refused() (why string, since time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused, s.since
+}
+
+// Loaded notes a configuration that is in force.
 func (s *Configuration) Loaded(c policyhost.Shown) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,6 +76,10 @@ type Line struct {
 	More    int      `json:"more,omitempty"` // refusals of the same asker that have no lines of their own
 }
 
+// ByFile is Line.Proof of a change that somebody wrote into the configuration's file. The file's mode
+// says who may.
+const ByFile = "file"
+
 // Results of a Line.
 const (
 	Done    = "ok"

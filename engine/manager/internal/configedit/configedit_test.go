@@ -26,9 +26,12 @@ type bed struct {
 	versions     *VersionStore
 	editor       *Editor
 
-	mu    sync.Mutex
-	took  []uint64
-	force string
+	mu        sync.Mutex
+	took      []uint64
+	force     string
+	offered   chan error    // what becomes of an offer; nil: the text says it
+	version   func() uint64 // of that offer
+	withdrawn int           // offers
 }
 
 func newBed(t *testing.T) *bed {
@@ -91,20 +94,28 @@ func (f fake) Validate(context.Context) error {
 	return nil
 }
 
-func (f fake) Activate(context.Context) error {
-	if strings.Contains(f.text, "refused") {
-		return errors.New("the running policy does not like it")
+func (f fake) Offer(version func() uint64) <-chan error {
+	if f.b.offered != nil {
+		f.b.version = version
+		return f.b.offered
 	}
-	f.b.mu.Lock()
-	defer f.b.mu.Unlock()
-	f.b.force = f.text
-	return nil
+	told := make(chan error, 1)
+	if strings.Contains(f.text, "refused") {
+		told <- errors.New("the running policy does not like it")
+		return told
+	}
+	f.b.accept(f.text, version())
+	told <- nil
+	return told
 }
 
-func (f fake) Committed(version uint64) {
-	f.b.mu.Lock()
-	defer f.b.mu.Unlock()
-	f.b.took = append(f.b.took, version)
+func (f fake) Withdraw() { f.b.withdrawn++ }
+
+func (b *bed) accept(text string, version uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.force = text
+	b.took = append(b.took, version)
 }
 
 func (b *bed) apply(text, known string) (Version, error) {
@@ -381,29 +392,71 @@ func TestKilledWhileItApplies(t *testing.T) {
 // before that.
 func TestByHand(t *testing.T) {
 	b := newBed(t)
-	hear := func(text string, outcome error) {
-		told := make(chan error)
-		b.editor.OnFileChange(t.Context(), []byte(text), fake{b, text}, func() <-chan error { return told })
-		select {
-		case told <- outcome:
-			b.editor.mu.Lock() // what follows it has this lock, too
-			b.editor.mu.Unlock()
-		case <-time.After(time.Second):
-			t.Error("nobody waits")
-		}
+	hear := func(text string) <-chan error { return b.editor.OnFileChange([]byte(text), fake{b, text}) }
+	b.write("two refused\n")
+	if err := <-hear("two refused\n"); err == nil {
+		t.Error("a refusal is not told")
 	}
-	b.write("two\n")
-	hear("two\n", errors.New("refused"))
-	b.editor.OnFileChange(t.Context(), []byte("stale"), fake{b, "stale"}, func() <-chan error { t.Error("a text that the file has no more is taken"); return nil })
-	if _, err := b.apply("three\n", "two\n"); err != nil {
+	if hear("stale") != nil {
+		t.Error("a text that the file has no more is taken")
+	}
+	if _, err := b.apply("three\n", "two refused\n"); err != nil {
 		t.Fatal(err)
 	}
-	b.holds("three\n", "three\n", `3 ann applied "three\n"`, `2  changed by hand "two\n"`, `1  found at a start "one\n"`)
+	b.holds("three\n", "three\n", `3 ann applied "three\n"`, `2  changed by hand "two refused\n"`, `1  found at a start "one\n"`)
 	b.write("four\n")
-	b.editor.recordVersion([]byte("four\n"), fake{b, "four\n"})
-	b.editor.recordVersion([]byte("three\n"), fake{b, "three\n"}) // it comes late
-	b.force = "four\n"
-	b.holds("four\n", "four\n", `4  changed by hand "four\n"`, `3 ann applied "three\n"`, `2  changed by hand "two\n"`)
+	b.offered = make(chan error, 1)
+	hear("four\n")
+	four := b.version
+	b.offered = nil
+	b.write("five\n")
+	if err := <-hear("five\n"); err != nil {
+		t.Error(err)
+	}
+	if n := four(); n != 4 { // the policy accepts it late, and the file has another text
+		t.Errorf("got version %d, want 4", n)
+	}
+	b.holds("five\n", "five\n", `4  changed by hand "five\n"`, `3 ann applied "three\n"`, `2  changed by hand "two refused\n"`)
+}
+
+// An offer that the policy gives up is withdrawn, and its text is no version however late the policy
+// accepts it. One that it has accepted counts, whatever the answer.
+func TestAcceptedLate(t *testing.T) {
+	for _, accepted := range []bool{false, true} {
+		b := newBed(t)
+		late := candidateOf{fake{b, "two\n"}, accepted}
+		b.editor.reads = func([]byte) (Candidate, error) { return late, nil }
+		v, err := b.apply("two\n", "one\n")
+		if accepted {
+			if err != nil || v.Number != 2 || b.withdrawn != 0 {
+				t.Errorf("got %+v, error %v, %d withdrawn", v, err, b.withdrawn)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrInvalid) || b.withdrawn != 1 {
+			t.Errorf("got error %v, %d withdrawn", err, b.withdrawn)
+		}
+		if n := b.version(); n != 1 {
+			t.Errorf("got version %d, want 1", n)
+		}
+		b.holds("one\n", "one\n", `1  found at a start "one\n"`)
+	}
+}
+
+// candidateOf is given up by the policy, perhaps after it was accepted.
+type candidateOf struct {
+	fake
+	accepted bool
+}
+
+func (c candidateOf) Offer(version func() uint64) <-chan error {
+	c.b.version = version
+	if c.accepted {
+		version()
+	}
+	told := make(chan error, 1)
+	told <- errors.New("the policy is gone")
+	return told
 }
 
 // A version that was damaged is left out; the others are there, and numbers go on.

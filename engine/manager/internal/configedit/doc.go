@@ -2,7 +2,7 @@
 // a text and its differences, replaces the file, and keeps versions to roll back to.
 //
 //	versions, err := configedit.Open(configedit.Options{Folder: filepath.Join(data, "settings"), File: file})
-//	version, err := versions.Begin(text)             // the one that the manager starts with
+//	version, err := versions.BeginWith(text)         // the one that the manager starts with
 //	editor := configedit.NewEditor(versions, shown, read)
 //	version, err = editor.Apply(ctx, text, configedit.Change{Known: tag, Who: "ann"})
 //
@@ -28,10 +28,13 @@
 //   - The new text is written beside the file, with its mode and owner, and the two are exchanged
 //     in one step (RENAME_EXCHANGE). So a text that somebody wrote at the last moment comes out,
 //     and goes back. Links, files of other owners and read-only folders are refused before.
-//   - The running policy is asked through the core, or the new one takes over between two rounds,
-//     as after an edit by hand. The caller waits for that. When the policy refuses, the file goes
-//     back. The rest (core settings, roles, lists of pools) follows when it has accepted.
-//   - The watcher of the file sees the same text a moment later, which changes nothing. A text that
+//   - The configuration is offered to the running policy: its settings go through the core, or another
+//     program takes over between two rounds. The caller waits for that. When the policy refuses, the
+//     file goes back. When it accepts, the text becomes a version, and everything else takes effect:
+//     settings of the core, roles, lists of pools, limits, issuers of tokens.
+//   - A text that somebody wrote into the file by hand is offered in the same way, and takes effect in
+//     the same order. Only the file does not go back.
+//   - The watcher of the file sees an applied text a moment later, which changes nothing. A text that
 //     the file no longer has is dropped.
 //   - A text that is being applied is noted first (settings/pending.json), and becomes a version by
 //     a rename. After a kill the manager finds by the file's hash which text is in force. Texts

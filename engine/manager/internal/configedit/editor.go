@@ -18,11 +18,12 @@ type Candidate interface {
 	Shown() []*wire.Setting
 	// Validate has the policy say what is wrong with its settings, beside the one that runs.
 	Validate(ctx context.Context) error
-	// Activate has the running manager take it, and returns when its policy has. The error says why it
-	// did not; then all is as it was.
-	Activate(ctx context.Context) error
-	// Committed says that it has a version, from now on.
-	Committed(version uint64)
+	// Offer asks the running policy to accept its settings. When it does, version is called and
+	// everything else takes effect with the number that it returns. The outcome comes once: nil
+	// after that, or why the policy does not accept. A policy may still do so later.
+	Offer(version func() uint64) <-chan error
+	// Withdraw asks the policy again for the settings that were in force before the offer.
+	Withdraw()
 }
 
 // Change is who wants a text in force, and what he has seen.
@@ -170,12 +171,30 @@ func (e *Editor) apply(ctx context.Context, text []byte, by Change, origin strin
 	if err != nil {
 		return Version{}, err
 	}
-	if err := c.Activate(ctx); err != nil {
-		return Version{}, errors.Join(fmt.Errorf("%w: the policy refuses it, and the file is as it was:\n%w", ErrInvalid, err), put.Undo())
+	keep := sync.OnceValues(put.KeepVersion)
+	err = outcome(ctx, c.Offer(func() uint64 {
+		_, _ = keep() // Apply returns the error
+		return e.versions.newest().Number
+	}))
+	if err == nil {
+		return keep()
 	}
-	v, err := put.KeepVersion()
-	c.Committed(put.Number())
-	return v, err
+	undone, unput := put.Undo()
+	if !undone { // accepted at the last moment
+		return keep()
+	}
+	c.Withdraw()
+	return Version{}, errors.Join(fmt.Errorf("%w: the policy refuses it, and the file is as it was:\n%w", ErrInvalid, err), unput)
+}
+
+// outcome waits for what becomes of an offer.
+func outcome(ctx context.Context, offered <-chan error) error {
+	select {
+	case err := <-offered:
+		return err
+	case <-ctx.Done():
+		return errors.New("the policy did not say in time whether it takes its settings")
+	}
 }
 
 // keepOld keeps the text that is about to be replaced, when somebody has just written it and it
@@ -187,50 +206,28 @@ func (e *Editor) keepOld(old []byte) error {
 	if _, err := e.reads(old); err != nil {
 		return nil //nolint:nilerr // a text with mistakes was never in force
 	}
-	_, err := e.versions.Taken(old)
-	return err
+	return e.versions.recordByHand(old)
 }
 
-// OnFileChange has a text taken that somebody wrote into the file, unless the file has another by now.
-// take returns what becomes of it: what comes from there is nil when the policy has taken it.
-func (e *Editor) OnFileChange(ctx context.Context, text []byte, c Candidate, take func() <-chan error) {
+// OnFileChange offers a text that somebody wrote into the file, as Apply does with its own. It gets a
+// version when the policy has accepted it. The outcome comes once; nil without an outcome when the file
+// has another text by now. A nil text is one of no file.
+func (e *Editor) OnFileChange(text []byte, c Candidate) <-chan error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.isCurrent(text) {
-		return
+	if !e.versions.isCurrent(text) {
+		return nil
 	}
-	told := take()
-	go func() {
-		select {
-		case err := <-told:
-			if err == nil {
-				e.recordVersion(text, c)
-			}
-		case <-ctx.Done():
+	return c.Offer(func() uint64 {
+		if err := e.versions.recordByHand(text); err != nil {
+			e.versions.o.Log.Error("no version is kept of a configuration that is in force", "error", err)
 		}
-	}()
+		return e.versions.newest().Number
+	})
 }
 
-// isCurrent says whether the file has a text. One that came from no file is always current.
-func (e *Editor) isCurrent(text []byte) bool {
-	if text == nil {
-		return true
-	}
-	now, err := e.Text()
-	return err != nil || Tag(now) == Tag(text)
-}
+// IsCurrent says whether the file has a text. A nil text, one of no file, is always current.
+func (e *Editor) IsCurrent(text []byte) bool { return e.versions.isCurrent(text) }
 
-// recordVersion gives a version to what was taken, unless the file has another text by now.
-func (e *Editor) recordVersion(text []byte, c Candidate) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if text == nil || !e.isCurrent(text) {
-		return
-	}
-	v, err := e.versions.Taken(text)
-	if err != nil {
-		e.versions.o.Log.Error("no version is kept of a configuration that is in force", "error", err)
-		return
-	}
-	c.Committed(v.Number)
-}
+// Newest is the version that was in force last; its number is 0 when there is none.
+func (e *Editor) Newest() Version { return e.versions.newest() }

@@ -69,11 +69,12 @@ type pending struct {
 	Temporary string `json:"temporary"` // where the text lies until the file has it, or will lie
 }
 
-// VersionStore keeps versions. Safe for concurrent use, but for Begin, Put and Taken, which are called one
-// at a time.
+// VersionStore keeps versions. Safe for concurrent use.
 type VersionStore struct {
 	o     Options
 	place place
+
+	changing sync.Mutex // held while the file or the newest version changes
 
 	mu   sync.Mutex
 	list []Version // without texts, the oldest first
@@ -152,6 +153,16 @@ func (b *VersionStore) Versions() []Version {
 	return list
 }
 
+// NumberOf returns the newest version that has a text; 0: none has.
+func (b *VersionStore) NumberOf(text []byte) uint64 {
+	for _, v := range b.Versions() {
+		if v.Tag == Tag(text) {
+			return v.Number
+		}
+	}
+	return 0
+}
+
 // Version returns one with its text. The error matches ErrNone when it is not kept.
 func (b *VersionStore) Version(n uint64) (Version, error) {
 	v, err := b.read(n)
@@ -164,6 +175,8 @@ func (b *VersionStore) Version(n uint64) (Version, error) {
 // BeginWith settles what an earlier life left, and returns the version of the text that the manager
 // starts with.
 func (b *VersionStore) BeginWith(text []byte) (Version, error) {
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	left, err := os.ReadFile(b.path(pendingFile))
 	var p pending
 	switch {
@@ -174,7 +187,7 @@ func (b *VersionStore) BeginWith(text []byte) (Version, error) {
 	}
 	if json.Unmarshal(left, &p) == nil && p.Tag == Tag(text) && p.Number > b.newest().Number {
 		c := &Replacement{versions: b, p: p}
-		v, err := c.KeepVersion()
+		v, err := c.keepVersion()
 		return v, errors.Join(err, b.sweep(p))
 	}
 	if err := errors.Join(os.Remove(b.path(pendingFile)), b.sweep(p)); err != nil {
@@ -203,8 +216,26 @@ func (b *VersionStore) sweep(p pending) error {
 	return err
 }
 
-// Taken returns the version of a text that is in force and that somebody wrote into the file.
-func (b *VersionStore) Taken(text []byte) (Version, error) { return b.add(text, ByHand) }
+// isCurrent says whether the file has a text. One of no file is always current.
+func (b *VersionStore) isCurrent(text []byte) bool {
+	if text == nil {
+		return true
+	}
+	now, err := b.place.text()
+	return err != nil || Tag(now) == Tag(text)
+}
+
+// recordByHand makes a version of a text that somebody wrote into the file, unless the file has
+// another by now: that one has a version, or gets one.
+func (b *VersionStore) recordByHand(text []byte) error {
+	b.changing.Lock()
+	defer b.changing.Unlock()
+	if text == nil || !b.isCurrent(text) {
+		return nil
+	}
+	_, err := b.add(text, ByHand)
+	return err
+}
 
 // add keeps a text as the newest version, unless it is.
 func (b *VersionStore) add(text []byte, origin string) (Version, error) {
@@ -244,11 +275,14 @@ type Replacement struct {
 	versions *VersionStore
 	p        pending
 	old      []byte
+	done     bool // kept or undone
 }
 
 // ReplaceText puts a text in the file's place, which has the text old. What the version has besides is
 // told by v.
 func (b *VersionStore) ReplaceText(old, text []byte, v Version) (*Replacement, error) {
+	b.changing.Lock()
+	defer b.changing.Unlock()
 	if err := b.place.writable(); err != nil {
 		return nil, err
 	}
@@ -278,23 +312,40 @@ func (c *Replacement) swap(old, text []byte) error {
 	return b.place.swap(c.p.Temporary, old, text)
 }
 
-// Number is that of the version that it becomes.
-func (c *Replacement) Number() uint64 { return c.p.Number }
+// errUndone is of a text that is in the file no more.
+var errUndone = errors.New("the text was taken out of the file before the policy accepted it")
 
 // KeepVersion makes it a version.
 func (c *Replacement) KeepVersion() (Version, error) {
+	c.versions.changing.Lock()
+	defer c.versions.changing.Unlock()
+	if c.done {
+		return Version{}, errUndone
+	}
+	return c.keepVersion()
+}
+
+func (c *Replacement) keepVersion() (Version, error) {
 	b := c.versions
+	c.done = true
 	if err := os.Rename(b.path(pendingFile), b.path(fileName(c.p.Number))); err != nil {
 		return Version{}, fmt.Errorf("a version of the configuration can't be kept: %w", err)
 	}
 	return b.kept(c.p.Version), atomicfile.SyncFolder(b.o.Folder)
 }
 
-// Undo puts the old text back, unless somebody has written the file since.
-func (c *Replacement) Undo() error {
+// Undo puts the old text back, unless somebody has written the file since. It is false when it does
+// nothing, because the text has become a version.
+func (c *Replacement) Undo() (bool, error) {
+	c.versions.changing.Lock()
+	defer c.versions.changing.Unlock()
+	if c.done {
+		return false, nil
+	}
+	c.done = true
 	err := c.swap(c.p.Text, c.old)
 	if errors.Is(err, ErrChanged) {
 		err = nil
 	}
-	return errors.Join(err, os.Remove(c.versions.path(pendingFile)))
+	return true, errors.Join(err, os.Remove(c.versions.path(pendingFile)))
 }

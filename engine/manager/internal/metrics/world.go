@@ -48,7 +48,7 @@ var (
 	runningDesc    = describe("groups_running", "Groups that run.")
 	policyDesc     = describe("policy_state", "1 for the state that the policy is in: starting, running, fallback (the built-in FIFO decides) or failed.", "state")
 	policyMemory   = describe("policy_memory_bytes", "Memory of the policy plug-in's processes.")
-	configDesc     = describe("config_wrong", "1 while the configuration file can't be taken as it is, and what was accepted before stays in force.")
+	configDesc     = describe("config_wrong", "1 while the configuration file has mistakes, or the policy refuses it, and what was accepted before stays in force.")
 	stalledDesc    = describe("log_stalled", "1 while the event log's disk takes nothing, and the manager no new work.")
 	localDesc      = describe("input_attempts_total", "Finished attempts that read stored files, by how near most of it was; from the start of this manager.", "locality")
 	readDesc       = describe("read_bytes_total", "Bytes that finished attempts read from stored files and channels, by locality; from the start of this manager.", "locality")
