@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
+	"github.com/hamadryad/hamadryad/laboratory/report/timeline"
 )
 
 // The published run: the research job takes about 225 s, and the production job

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
+	"github.com/hamadryad/hamadryad/laboratory/report/timeline"
 )
 
 // The published run, with times in its own seconds: C enters at 5, and until 55

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/virtual"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/laboratory/report/timeline"
 )
 
 const (

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
+	"github.com/hamadryad/hamadryad/laboratory/report/timeline"
 )
 
 // The stages of a MapReduce job.

@@ -6,10 +6,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/report"
 	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
+	"github.com/hamadryad/hamadryad/laboratory/report/timeline"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/timeline"
+	"github.com/hamadryad/hamadryad/laboratory/report/timeline"
 )
 
 // bin is the folder of the policies' programs, built once.
