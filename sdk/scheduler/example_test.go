@@ -127,5 +127,5 @@ func ExampleProblems() {
 	err := settings.Decode(scheduler.Config{File: "site.yaml", Line: 12, Text: []byte("groups: 3\ngruops: 4\n")}, &options)
 	fmt.Println(err)
 	// Output:
-	// site.yaml:13: unknown setting "gruops": correct its name or remove it
+	// site.yaml:13: unknown setting "gruops": correct its name or remove it; did you mean groups?
 }

@@ -20,5 +20,5 @@ func ExampleDecode() {
 	fmt.Println(settings.Decode(scheduler.Config{File: "site.yaml", Line: 1, Text: []byte("wait: 30s\nordr: fair\n")}, &o))
 	// Output:
 	// {30s fifo} <nil>
-	// site.yaml:2: unknown setting "ordr": correct its name or remove it
+	// site.yaml:2: unknown setting "ordr": correct its name or remove it; did you mean order?
 }

@@ -11,8 +11,10 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -21,12 +23,12 @@ import (
 
 var (
 	atLine  = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-	unknown = regexp.MustCompile(`^field (\S+) not found in type .*$`)
+	unknown = regexp.MustCompile(`^field (\S+) not found in type (.*)$`)
 )
 
 // Decode reads config.Text into a pointer to a struct that holds the defaults.
 // Empty text changes nothing. The error is a scheduler.Problems, and the struct
-// may then be partly filled.
+// may then be partly filled. An unknown key is told with the known one that is nearest.
 func Decode(config scheduler.Config, into any) error {
 	d := yaml.NewDecoder(bytes.NewReader(config.Text))
 	d.KnownFields(true)
@@ -42,11 +44,11 @@ func Decode(config scheduler.Config, into any) error {
 	}
 	var wrong *yaml.TypeError
 	if !errors.As(err, &wrong) {
-		return scheduler.Problems{problem(config, err.Error())}
+		return scheduler.Problems{problem(config, err.Error(), into)}
 	}
 	var all scheduler.Problems
 	for _, m := range wrong.Errors {
-		all = append(all, problem(config, m))
+		all = append(all, problem(config, m, into))
 	}
 	return all
 }
@@ -82,7 +84,7 @@ func Verdict(s scheduler.SettingChanged, err error) scheduler.SettingsVerdict {
 	return v
 }
 
-func problem(config scheduler.Config, message string) scheduler.Problem {
+func problem(config scheduler.Config, message string, into any) scheduler.Problem {
 	p := scheduler.Problem{File: config.File, Message: message}
 	if m := atLine.FindStringSubmatch(message); m != nil {
 		n, err := strconv.Atoi(m[1])
@@ -92,9 +94,32 @@ func problem(config scheduler.Config, message string) scheduler.Problem {
 		p.Message = m[2]
 	}
 	if m := unknown.FindStringSubmatch(p.Message); m != nil {
-		p.Message = "unknown setting " + strconv.Quote(m[1]) + ": correct its name or remove it"
+		p.Message = "unknown setting " + strconv.Quote(m[1]) + ": correct its name or remove it" + Hint(m[1], keysOf(reflect.TypeOf(into), m[2], map[reflect.Type]bool{}))
 	}
 	return p
+}
+
+// keysOf lists the keys of the struct of a name that t is, or has below it. seen has the types that were looked at.
+func keysOf(t reflect.Type, name string, seen map[reflect.Type]bool) (keys []string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map || t.Kind() == reflect.Array {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || seen[t] {
+		return nil
+	}
+	seen[t] = true
+	for f := range t.Fields() {
+		key, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case options == "inline" && t.String() == name:
+			keys = append(keys, keysOf(f.Type, f.Type.String(), seen)...)
+		case t.String() == name && key != "" && key != "-":
+			keys = append(keys, key)
+		case t.String() != name:
+			keys = append(keys, keysOf(f.Type, name, seen)...)
+		}
+	}
+	return keys
 }
 
 func lineOf(config scheduler.Config, line int) int { return max(config.Line, 1) + line - 1 }

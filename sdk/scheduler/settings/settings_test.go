@@ -23,7 +23,7 @@ func TestDecodeNamesLines(t *testing.T) {
 		{"", nil},
 		{"# nothing\n", nil},
 		{"wait: 3s\nmax: 2\n", nil},
-		{"wait: 3s\nmux: 2\n", scheduler.Problems{{File: "site.yaml", Line: 12, Message: `unknown setting "mux": correct its name or remove it`}}},
+		{"wait: 3s\nmux: 2\n", scheduler.Problems{{File: "site.yaml", Line: 12, Message: `unknown setting "mux": correct its name or remove it; did you mean max?`}}},
 		{"max: 2\n---\nmax: 3\n", scheduler.Problems{{File: "site.yaml", Line: 12, Message: "a second document begins here: there is to be one"}}},
 		{"max: 2\n...\n", nil},
 		{"max: many\n", scheduler.Problems{{File: "site.yaml", Line: 11, Message: "cannot unmarshal !!str `many` into int"}}},
