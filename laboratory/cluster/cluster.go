@@ -108,9 +108,10 @@ const (
 // Default is a cluster of so many launchers with some slots, in one rack, with the default
 // model.
 func Default(launchers int, slots map[string]int) *Cluster {
-	c := &Cluster{Groups: []Group{{Count: launchers, Slots: slots}}, Replicas: 3, Seed: 1, Model: DefaultModel()}
+	c := Blank()
+	c.Groups = []Group{{Count: launchers, Slots: slots}}
 	c.Groups[0].setDefaults()
-	return c
+	return &c
 }
 
 // setDefaults fills in what was left out.

@@ -12,11 +12,23 @@ import (
 // Parse reads a cluster from YAML; file is what errors name. The error is a
 // scheduler.Problems that names all that is wrong by file and line.
 func Parse(file string, text []byte) (*Cluster, error) {
-	c := &Cluster{Replicas: 3, Seed: 1, Model: DefaultModel()}
-	d, err := document.Decode(file, text, c)
+	c := Blank()
+	d, err := document.Decode(file, text, &c)
 	if err != nil {
 		return nil, err
 	}
+	if err := d.Error(c.Complete(d)); err != nil {
+		return nil, err
+	}
+	return &c, nil
+}
+
+// Blank has the defaults of what is not said of groups. A document is decoded into it.
+func Blank() Cluster { return Cluster{Replicas: 3, Seed: 1, Model: DefaultModel()} }
+
+// Complete gives the groups of a decoded cluster their defaults, and returns what is wrong. The
+// cluster stands in the document below some keys; Parse reads one that is the whole document.
+func (c *Cluster) Complete(d *document.Document, below ...any) []document.Problem {
 	var wrong []document.Problem
 	for i := range c.Groups {
 		g := &c.Groups[i]
@@ -24,16 +36,13 @@ func Parse(file string, text []byte) (*Cluster, error) {
 			key  string
 			zero bool
 		}{{"speed", g.Speed == 0}, {"racks", g.Racks == 0}, {"memory", g.Memory == 0}, {"backAfter", g.BackAfter == 0}} {
-			if z.zero && d.Has("launchers", i, z.key) {
+			if z.zero && d.Has(append(slices.Clone(below), "launchers", i, z.key)...) {
 				wrong = append(wrong, document.Problem{Path: []any{"launchers", i, z.key}, Message: "it is 0: more is right; left out it has its default"})
 			}
 		}
 		g.setDefaults()
 	}
-	if err := d.Error(append(wrong, c.check()...)); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return document.Below(append(wrong, c.check()...), below...)
 }
 
 // Check tells what makes no sense of a cluster that was made otherwise than by Parse.

@@ -8,6 +8,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,6 +25,14 @@ const BytesMax = 4 << 20
 type Problem struct {
 	Path    []any
 	Message string
+}
+
+// Below puts keys before those of problems, for a value that stands below them.
+func Below(list []Problem, keys ...any) []Problem {
+	for i := range list {
+		list[i].Path = append(slices.Clone(keys), list[i].Path...)
+	}
+	return list
 }
 
 // Document is a text that was decoded.

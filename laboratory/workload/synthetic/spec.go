@@ -150,11 +150,17 @@ func Parse(file string, text []byte) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.setDefaults()
-	if err := d.Error(s.check()); err != nil {
+	if err := d.Error(s.Complete()); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Complete fills in the defaults of a decoded specification, and returns what is wrong. The
+// specification stands in its document below some keys.
+func (s *Spec) Complete(below ...any) []document.Problem {
+	s.setDefaults()
+	return document.Below(s.check(), below...)
 }
 
 // checks gathers what is wrong.
