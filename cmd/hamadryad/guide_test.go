@@ -31,7 +31,7 @@ var shellNotice = regexp.MustCompile(`(?m)^\[\d+\][+-]? +(Done|Exit \d+|Terminat
 // A guide's files are written, its commands run in one shell, in order, and what it
 // says that they print is what they print.
 func TestGuides(t *testing.T) {
-	for _, name := range []string{"DAG.md", "HACKING.md", "PLUGINS.md", "POLICIES.md"} {
+	for _, name := range []string{"DAG.md", "HACKING.md", "PLUGINS.md", "POLICIES.md", "SIMULATOR.md"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			playGuide(t, filepath.Join("../../docs", name))

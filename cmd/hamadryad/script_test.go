@@ -34,12 +34,17 @@ func TestMain(m *testing.M) {
 // Scripts tell what each command does; those of a running cluster start one with
 // "hamadryad local".
 func TestScripts(t *testing.T) {
+	experiments, err := filepath.Abs("../../laboratory/experiments")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", binaries+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			e.Setenv("BIN", binaries)
+			e.Setenv("EXPERIMENTS", experiments)
 			e.Setenv("HOME", e.WorkDir)
 			return nil
 		},

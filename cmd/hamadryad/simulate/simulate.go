@@ -25,6 +25,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/internal/cpuaffinity"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/experiment"
 	"github.com/hamadryad/hamadryad/laboratory/replay"
 	"github.com/hamadryad/hamadryad/laboratory/report"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
@@ -59,13 +60,14 @@ type command struct {
 	verify      string // log
 	replay      string // log
 	differences int
+	expects     bool
 }
 
 // Command returns the command. What came out is printed to out, and how far it is to errs.
 func Command(out, errs io.Writer) *cobra.Command {
 	c := &command{printed: out, errors: errs}
 	cmd := &cobra.Command{
-		Use: "simulate [flags] WORKLOAD\n  hamadryad simulate --verify LOG [--policy POLICY]\n  hamadryad simulate --replay LOG [flags]", Short: "Play a workload under policies in virtual time", Args: c.args,
+		Use: "simulate [flags] WORKLOAD\n  hamadryad simulate --verify LOG [--policy POLICY]\n  hamadryad simulate --replay LOG [flags]\n  hamadryad simulate --expect FILE...", Short: "Play a workload under policies in virtual time", Args: c.args,
 		Long: `Plays the jobs of a workload on a simulated cluster, once for each policy and seed, and
 holds the results against each other. What decides is the manager's own core and the
 policies' own programs; launchers, workers and the network between them are simulated, in
@@ -109,19 +111,28 @@ distance and a policy's answer take. What happens is told at once unless
 --tick says otherwise. Without --policy it is the log's, with the settings in
 force there. Beside each job stands what it took in the log (in the CSV of
 --results). Under the log's policy that is about the same: the median and the
-largest difference are printed.`,
+largest difference are printed.
+
+--expect plays experiments that are written down: FILE has a workload, a
+cluster, policies, and what was published of them. A table has each claim, what
+was published, what is measured, and the verdict. The exit code is 1 when a
+claim does not come out as the file says. docs/SIMULATOR.md has an example.
+Runs share all processors.`,
 		Example: `  hamadryad simulate --launchers 100 --slots map=4,reduce=2 --policy fair --policy hfsp fb2009-100.jsonl
   hamadryad simulate --cluster cluster.yaml --policy today.yaml --policy tuned=next.yaml --seeds 5 --results results day.tsv
   hamadryad simulate --policy ./hamadryad-policy-mine -o json day.jsonl.gz
   hamadryad simulate --topology 19-jobs.topology.json.gz --slots map=4,reduce=2 19-jobs.trace.json.gz
   hamadryad simulate --verify hamadryad-data/manager
   hamadryad simulate --verify hamadryad-data/manager --policy ./build/hamadryad-policy-fair
-  hamadryad simulate --replay hamadryad-data/manager --policy hfsp --policy next.yaml --results results`,
+  hamadryad simulate --replay hamadryad-data/manager --policy hfsp --policy next.yaml --results results
+  hamadryad simulate --expect laboratory/experiments/hfsp-order.yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := show.CheckFormat(c.format, show.ThingFormats); err != nil {
 				return err
 			}
 			switch {
+			case c.expects:
+				return c.runExpect(cmd, args)
 			case c.verify != "":
 				return c.runVerify(cmd)
 			case c.replay != "":
@@ -146,6 +157,7 @@ largest difference are printed.`,
 	f.StringVarP(&c.format, "output", "o", show.Table, show.FormatUsage(show.ThingFormats))
 	f.StringVar(&c.verify, "verify", "", "`LOG` whose rounds are given to a policy again, in place of a workload")
 	f.StringVar(&c.replay, "replay", "", "`LOG` whose jobs are played, in place of a workload; --cluster, --launchers and --slots do not count then")
+	f.BoolVar(&c.expects, "expect", false, "play experiments that files describe, and hold what comes out against what was published")
 	f.IntVar(&c.differences, "differences", replay.DefaultDifferences, "with --verify, how many differences are told in words")
 	c.input.Add(f)
 	return cmd
@@ -154,6 +166,12 @@ largest difference are printed.`,
 // args holds what stands behind the flags against them: a log is in the place of a workload.
 func (c *command) args(cmd *cobra.Command, args []string) error {
 	switch log := c.verify + c.replay; {
+	case c.expects && log != "":
+		return client.Misuse("an experiment is played, or a log: use --expect alone")
+	case c.expects && len(args) == 0:
+		return client.Misuse("--expect: name a FILE that describes an experiment")
+	case c.expects:
+		return nil
 	case log == "":
 		return cobra.ExactArgs(1)(cmd, args)
 	case c.verify != "" && c.replay != "":
@@ -163,10 +181,6 @@ func (c *command) args(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
-
-// poolsOfWorkload are the settings of fair where no file has any: what declares its pools is the
-// workload then, and a name in it is no mistake of somebody who submits.
-const poolsOfWorkload = "placement: {undeclared: create}\n"
 
 // contender is a policy that a workload is played under.
 type contender struct {
@@ -334,7 +348,7 @@ func findContender(text string) (contender, error) {
 		p.name = what
 	}
 	if !p.configured && p.program == "fair" {
-		p.config.Text = []byte(poolsOfWorkload)
+		p.config.Text = []byte(experiment.PoolsOfWorkload)
 	}
 	return p, nil
 }

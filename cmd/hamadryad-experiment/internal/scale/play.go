@@ -20,6 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/internal/cpuaffinity"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/experiment"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/traces"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
@@ -74,7 +75,7 @@ func (r *run) play(ctx context.Context) (m measured, err error) {
 	before, began := processorTime(), time.Now()
 	config := scheduler.Config{File: "settings", Line: 1}
 	if r.Policy == "fair" {
-		config.Text = []byte("placement: {undeclared: create}\n") // jobs of a workload name their pools
+		config.Text = []byte(experiment.PoolsOfWorkload)
 	}
 	result, err := simulation.Play(ctx, simulation.Options{
 		Workload: w, Cluster: on, Host: host, Config: config, Watch: watch,

@@ -1,0 +1,16 @@
+// Package experiment plays published experiments that are written down in YAML: a workload, a cluster, policies
+// with their settings, the figures that are computed of the runs, and what was published of them.
+//
+//	e, err := experiment.Parse("hfsp-order.yaml", text)
+//	...
+//	outcome, err := e.Run(ctx, experiment.Options{Launch: launch})
+//	...
+//	err = outcome.Text(os.Stdout)
+//
+// An Experiment is what the file says. Run plays each policy once for each value of its sweep and each of its
+// seeds. A Figure is a number for each value of the sweep, the mean over the seeds. A Claim holds figures against what
+// was published; its verdict in the file must be the one that comes out.
+//
+// There is a closed set of figures (Figure.Of) and no language of expressions: what needs more is a program.
+// The same file gives the same bytes on any machine.
+package experiment

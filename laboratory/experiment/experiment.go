@@ -1,0 +1,229 @@
+package experiment
+
+import (
+	"fmt"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/workload/synthetic"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Experiment is one file. Parse makes it.
+type Experiment struct {
+	// Title says in a line what is played.
+	Title string `yaml:"title"`
+	// Source is where it was published.
+	Source Source `yaml:"source"`
+	// Workload is what is played where a policy does not say otherwise.
+	Workload *Workload `yaml:"workload"`
+	// Cluster is as in a file of `hamadryad simulate --cluster`.
+	Cluster cluster.Cluster `yaml:"cluster"`
+	// Policies are played one by one; at least one, and PoliciesMax at most.
+	Policies []Policy `yaml:"policies"`
+	// Figures are computed in this order: one may be made of those before it.
+	Figures []Figure `yaml:"figures"`
+	// Claims are the rows of the table; at least one.
+	Claims []Claim `yaml:"claims"`
+
+	file string
+}
+
+// Source is a publication.
+type Source struct {
+	Document string `yaml:"document"` // authors, title, year
+	Section  string `yaml:"section"`  // or the number of a figure or table
+	Claim    string `yaml:"claim"`    // in a sentence
+}
+
+// Workload is jobs from a file, made by a specification, or written down: one of File, Generate and Jobs.
+type Workload struct {
+	// File is of any form that `hamadryad workload` reads. Its path counts from the experiment's folder.
+	File string `yaml:"file"`
+	// Generate is as in a file of `hamadryad workload generate --spec`.
+	Generate *synthetic.Spec `yaml:"generate"`
+	// Jobs are in the order in which they come.
+	Jobs []Job `yaml:"jobs"`
+	// First leaves only so many jobs, and Stages so many stages of each; 0 is all.
+	First  int `yaml:"first"`
+	Stages int `yaml:"stages"`
+}
+
+// Job is one that is written down.
+type Job struct {
+	ID     string        `yaml:"id"`
+	Class  string        `yaml:"class"`
+	User   string        `yaml:"user"`
+	Pool   string        `yaml:"pool"`
+	Submit time.Duration `yaml:"submit"` // since the beginning
+	Stages []Stage       `yaml:"stages"` // each reads what the one before wrote
+}
+
+// Stage is one of a job that is written down.
+type Stage struct {
+	Name string `yaml:"name"`
+	// Kind is that of the slots; default "default".
+	Kind scheduler.SlotKind `yaml:"kind"`
+	// Tasks is how many there are, default 1, and Work how long each takes.
+	Tasks int           `yaml:"tasks"`
+	Work  time.Duration `yaml:"work"`
+	// Spread is the share by which a task takes longer or shorter at most, drawn by the workload's seed.
+	Spread float64 `yaml:"spread"`
+	// Memory is what each task needs; Input is what each reads that is stored.
+	Memory cluster.Size `yaml:"memory"`
+	Input  cluster.Size `yaml:"input"`
+	// InputOn is how many tasks' input lies on each launcher, in their order: all tasks together. The workload's seed draws which.
+	InputOn []int `yaml:"inputOn"`
+	// SlowStart is the share of the tasks of the stage before after whose end these may start; 0: as the cluster says.
+	SlowStart float64 `yaml:"slowStart"`
+}
+
+// Policy is a policy's program with settings, and how often it is played.
+type Policy struct {
+	// Name is what figures call it, default Policy, which is the program's.
+	Name   string `yaml:"name"`
+	Policy string `yaml:"policy"`
+	// Settings are the policy's.
+	Settings yaml.Node `yaml:"settings"`
+	// Workload takes the place of the experiment's.
+	Workload *Workload `yaml:"workload"`
+	Sweep    *Sweep    `yaml:"sweep"`
+	Seeds    *Seeds    `yaml:"seeds"`
+}
+
+// Sweep plays a policy once for each of some values. Its figures are lists then.
+type Sweep struct {
+	// Set is launchers (of the cluster's first group), slowStart (the cluster's), or settings. and one of the policy's.
+	Set    string    `yaml:"set"`
+	Values []float64 `yaml:"values"`
+}
+
+// Seeds plays a policy with each of the seeds from 1 to Count. Its figures are means over them.
+type Seeds struct {
+	Count int `yaml:"count"`
+	// Of is whose they are: cluster, workload, or settings. and one of the policy's.
+	Of []string `yaml:"of"`
+}
+
+// Bounds of an experiment.
+const (
+	PoliciesMax = 100
+	RunsMax     = 10_000
+	FiguresMax  = 1_000
+	ClaimsMax   = 1_000
+)
+
+// Figure is something that is computed: of the runs of a policy (Of), or of figures before it (Ratio and others).
+type Figure struct {
+	Name string `yaml:"name"`
+	// Of is one of these, where Policy is a policy's Name and Class, Jobs and Stage say of which jobs and stages; left out they are all:
+	//
+	//	time            from From to To of each job, of which Take is taken
+	//	makespan        from the first submission to the last end
+	//	jobs            the number of jobs
+	//	ended           the number of jobs that had ended by By
+	//	attempts        the number of attempts
+	//	preempted       the number of attempts that were stopped for others
+	//	suspended       the number of attempts that were suspended
+	//	suspended-jobs  the number of jobs of which attempts were suspended
+	//	wasted          the slot time of attempts that did not finish
+	//	local           the part, in percent, of finished attempts with stored input that had it on their machine
+	//	local-attempts  the number of these
+	//	held            the first time from By on at which Jobs held Slots of Kind, for For at least
+	//	idle            the slot time of Kind that nobody held while the only one of Jobs was there
+	Of     string   `yaml:"of"`
+	Policy string   `yaml:"policy"`
+	Class  string   `yaml:"class"`
+	Jobs   []string `yaml:"jobs"`
+	Stage  string   `yaml:"stage"`
+	// From and To are beginning, submitted, ended, STAGE.began or STAGE.ended; a job that has no such stage does not count.
+	// Defaults are submitted and ended.
+	From string `yaml:"from"`
+	To   string `yaml:"to"`
+	// Take is mean (the default), median, min, max, p and a percentage (the least time that so many jobs do not exceed), or each: a list.
+	Take string `yaml:"take"`
+	// Over is what is taken of several seeds: mean (the default), min or max.
+	Over string `yaml:"over"`
+	// By is a time since the beginning, or the name of a figure before this one that is one in seconds.
+	By    string             `yaml:"by"`
+	Slots []int              `yaml:"slots"` // of each of Jobs
+	Kind  scheduler.SlotKind `yaml:"kind"`  // default "default"
+	For   time.Duration      `yaml:"for"`
+
+	// Of two figures a and b: a/b; a-b; a in percent of b; by how many percent a is more than b.
+	Ratio      []string `yaml:"ratio"`
+	Difference []string `yaml:"difference"`
+	Percent    []string `yaml:"percent"`
+	Increase   []string `yaml:"increase"`
+
+	// Unit is s, min or h for times, and any word for others. Divide divides what is shown; 0 does not.
+	Unit   string  `yaml:"unit"`
+	Divide float64 `yaml:"divide"`
+	// Decimals is how many are shown, default 1.
+	Decimals *int `yaml:"decimals"`
+}
+
+// Claim is a row of the table: what was published, and what comes out.
+type Claim struct {
+	Claim string `yaml:"claim"`
+	// Published is what was, in words; empty where nothing was.
+	Published string `yaml:"published"`
+	// Figures are shown.
+	Figures []string `yaml:"figures"`
+	// Holds says of figures when the claim holds. Expected is what must come out here in any case.
+	Holds    []Check `yaml:"holds"`
+	Expected []Check `yaml:"expected"`
+	// Verdict is holds or differs, and Why says why: it must be what comes out. Empty where nothing was published.
+	Verdict string `yaml:"verdict"`
+	Why     string `yaml:"why"`
+	// Here is what was measured when the verdict was written down, as it is shown.
+	Here string `yaml:"here"`
+}
+
+// Verdicts on what was published.
+const (
+	Holds   = "holds"
+	Differs = "differs"
+)
+
+// Check is a relation that each value of a figure has to a number, or to the one of a list at its place.
+type Check struct {
+	Figure  string  `yaml:"figure"`
+	Near    Numbers `yaml:"near"` // give or take Within
+	Within  float64 `yaml:"within"`
+	Above   Numbers `yaml:"above"`
+	AtLeast Numbers `yaml:"atLeast"`
+	Below   Numbers `yaml:"below"`
+	AtMost  Numbers `yaml:"atMost"`
+	// Order is that the values are in the order of Near, and Falls that each is at most the one before, read to a hundredth.
+	Order bool `yaml:"order"`
+	Falls bool `yaml:"falls"`
+}
+
+// Numbers is a number, or a list of them.
+type Numbers []float64
+
+// UnmarshalYAML reads a number or a list.
+func (n *Numbers) UnmarshalYAML(node *yaml.Node) error {
+	var one float64
+	if node.Decode(&one) == nil {
+		*n = Numbers{one}
+		return nil
+	}
+	var list []float64
+	if node.Decode(&list) != nil || len(list) == 0 {
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: it is neither a number nor a list of numbers", node.Line)}}
+	}
+	*n = list
+	return nil
+}
+
+// at is the number for the value at a place.
+func (n Numbers) at(i int) float64 {
+	if len(n) == 1 {
+		return n[0]
+	}
+	return n[i]
+}

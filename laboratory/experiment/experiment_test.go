@@ -1,0 +1,269 @@
+package experiment
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/plugins/fair"
+	"github.com/hamadryad/hamadryad/plugins/fifo"
+	"github.com/hamadryad/hamadryad/plugins/hfsp"
+	"github.com/hamadryad/hamadryad/plugins/preemptivefair"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// folder is that of the published experiments.
+const folder = "../experiments"
+
+// inProcess starts policies in this process, where they decide as their own programs do (package simulation).
+func inProcess(_ context.Context, program string) (policy.Host, error) {
+	made, ok := map[string]func() scheduler.TaskScheduler{"fifo": fifo.New, "fair": fair.New, "preemptive-fair": preemptivefair.New, "hfsp": hfsp.New}[program]
+	if !ok {
+		return nil, fmt.Errorf("there is no policy %q", program)
+	}
+	return policy.InProcess(made()), nil
+}
+
+func read(t *testing.T, path string) *Experiment {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := Parse(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func play(t *testing.T, e *Experiment) *Outcome {
+	t.Helper()
+	o, err := e.Run(t.Context(), Options{Launch: inProcess})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// published lists the files.
+func published(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(folder + "/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no experiments: %v", err)
+	}
+	return files
+}
+
+// shortened are the experiments that take minutes. Here they are played with the first jobs of their workloads, one value of
+// each sweep and few seeds: their figures are computed, and what comes out says nothing of their claims.
+var shortened = map[string]int{ // jobs
+	"hfsp-errors": 10, "hfsp-fb2009": 8, "hfsp-fb2009-early": 8, "hfsp-fb2010": 2, "hfsp-fifo": 2, "hfsp-locality": 8, "hfsp-skew": 5,
+}
+
+// Experiments that take seconds come out as their files say, to the last digit.
+func TestPublishedFigures(t *testing.T) {
+	for _, file := range published(t) {
+		e := read(t, file)
+		jobs := shortened[e.Name()]
+		t.Run(e.Name(), func(t *testing.T) {
+			t.Parallel()
+			if jobs > 0 {
+				shorten(e, jobs)
+			}
+			o := play(t, e)
+			for _, r := range o.Rows {
+				if jobs > 0 {
+					finite(t, &r)
+					continue
+				}
+				if r.Measured != r.Claim.Here {
+					t.Errorf("%s: got %s, want %s", r.Claim.Claim, r.Measured, r.Claim.Here)
+				}
+			}
+			if failed := o.Failed(); jobs == 0 && len(failed) > 0 {
+				t.Errorf("these do not come out as the file says: %q", failed)
+			}
+		})
+	}
+}
+
+func shorten(e *Experiment, jobs int) {
+	for i := range e.Policies {
+		p := &e.Policies[i]
+		p.Workload.First = jobs
+		if p.Workload.Generate != nil {
+			p.Workload.First, p.Workload.Generate.Jobs = 0, jobs
+		}
+		if p.Sweep != nil {
+			p.Sweep.Values = p.Sweep.Values[len(p.Sweep.Values)-1:]
+		}
+		if p.Seeds != nil {
+			p.Seeds.Count = 2
+		}
+	}
+	for i := range e.Figures {
+		if e.Figures[i].Class != "" { // the first jobs are not of all classes
+			e.Figures[i].Class = ""
+		}
+	}
+	for i := range e.Claims {
+		e.Claims[i].Holds, e.Claims[i].Expected = nil, nil
+	}
+}
+
+func finite(t *testing.T, r *Row) {
+	t.Helper()
+	for _, list := range r.Values {
+		for _, v := range list {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Errorf("%s: %s", r.Claim.Claim, r.Measured)
+			}
+		}
+	}
+}
+
+// small is an experiment in a few lines.
+const small = `title: two jobs
+workload:
+  jobs:
+  - {id: a, stages: [{name: map, tasks: 4, work: 10s}]}
+  - {id: b, submit: 1s, stages: [{name: map, tasks: 1, work: 10s}]}
+cluster: {launchers: [{count: 1, slots: {default: 2}}], model: {start: 0s, stop: 0s, latency: 0s}}
+policies:
+- {policy: fifo, sweep: {set: launchers, values: [1, 2]}, seeds: {count: 3, of: [cluster]}}
+- {policy: fair}
+figures:
+- {name: fifo, of: time, policy: fifo}
+- {name: fair, of: time, policy: fair, take: p50}
+- {name: less, difference: [fifo, fair], unit: s}
+claims:
+- {claim: mean sojourn, published: about 20 s, figures: [fifo, less], holds: [{figure: fifo, below: [25, 15]}], verdict: holds}
+`
+
+func parsed(t *testing.T, text string) *Experiment {
+	t.Helper()
+	e, err := Parse("small.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// A verdict that is not the one in the file, either way, and an expected figure that does not come out fail.
+func TestVerdictsAreHeld(t *testing.T) {
+	const claim = "holds: [{figure: fifo, below: [25, 15]}], verdict: holds"
+	for _, c := range []struct{ with, problem string }{
+		{claim, ""},
+		{"holds: [{figure: fifo, below: 15}], verdict: holds", "it is said that it holds"},
+		{"holds: [{figure: fifo, below: 15}], verdict: differs, why: of that", ""},
+		{"holds: [{figure: fifo, below: 25}], verdict: differs, why: of that", "it is said that it differs"},
+		{"holds: [{figure: fifo, falls: true}], expected: [{figure: fifo, near: [20, 10], within: 0.1}], verdict: holds", "something else is expected here"},
+		{"holds: [{figure: fifo, near: [9, 10], within: 99, order: true}], verdict: holds", "it is said that it holds"},
+	} {
+		o := play(t, parsed(t, strings.Replace(small, claim, c.with, 1)))
+		if got := o.Rows[0].Problem; got != c.problem {
+			t.Errorf("%s: got %q, want %q (measured %s)", c.with, got, c.problem, o.Rows[0].Measured)
+		}
+		if got := len(o.Failed()) > 0; got != (c.problem != "") {
+			t.Errorf("%s: it fails: %v", c.with, got)
+		}
+	}
+}
+
+// What comes out does not depend on how many runs are played at a time.
+func TestRunsAreOneOutcome(t *testing.T) {
+	var texts []string
+	for _, processors := range []int{1, 4} {
+		before := runtime.GOMAXPROCS(processors)
+		o := play(t, parsed(t, small))
+		runtime.GOMAXPROCS(before)
+		var b bytes.Buffer
+		if err := JSON(&b, []*Outcome{o}); err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, b.String())
+	}
+	if texts[0] != texts[1] {
+		t.Errorf("on one processor:\n%s\non four:\n%s", texts[0], texts[1])
+	}
+}
+
+// What makes no sense is told with its line, its key, and the nearest one that there is.
+func TestMistakesNameTheLine(t *testing.T) {
+	for _, c := range []struct{ old, with, want string }{
+		{"title: two jobs", "titel: two jobs", `small.yaml:1: unknown setting "titel": correct its name or remove it; did you mean title?`},
+		{"submit: 1s", "sumbit: 1s", `small.yaml:5: unknown setting "sumbit": correct its name or remove it; did you mean submit?`},
+		{"slots: {default: 2}", "slot: {default: 2}", `small.yaml:6: unknown setting "slot": correct its name or remove it; did you mean slots?`},
+		{"count: 1,", "count: 0,", "small.yaml:6: cluster.launchers[1].count: there are 0 of them"},
+		{"set: launchers", "set: launcher", `small.yaml:8: policies[1].sweep.set: "launcher" is unknown: use one of launchers, slowStart, settings.NAME; did you mean launchers?`},
+		{"values: [1, 2]", "values: [1.5]", "small.yaml:8: policies[1].sweep.values: there are no 1.5 launchers"},
+		{"of: [cluster]", "of: [clutser]", "small.yaml:8: policies[1].seeds.of[1]: \"clutser\" is unknown"},
+		{"{policy: fair}", "{policy: fifo}", `small.yaml:9: policies[2].name: two policies are called "fifo"`},
+		{"of: time, policy: fifo", "of: tiem, policy: fifo", `small.yaml:11: figures[1].of: "tiem" is unknown`},
+		{"policy: fair, take: p50", "policy: fare, take: p50", "figures[2].policy: \"fare\" is unknown: use one of fifo, fair; did you mean fair?"},
+		{"take: p50", "take: p500", `small.yaml:12: figures[2].take: "p500" is unknown`},
+		{"[fifo, fair], unit", "[fifo, later], unit", `small.yaml:13: figures[3].difference: no figure before this one is called "later"`},
+		{"figures: [fifo, less]", "figures: [lass]", `small.yaml:15: claims[1].figures[1]: "lass" is unknown: use one of fifo, fair, less; did you mean less?`},
+		{"below: [25, 15]", "below: many", "small.yaml:15: it is neither a number nor a list of numbers"},
+		{"verdict: holds", "verdict: differs", "small.yaml:15: claims[1].why: a claim that differs needs a reason"},
+		{"workload:\n", "workload:\n  file: day.tsv\n", "small.yaml:3: workload: it has one of file, generate and jobs"},
+	} {
+		if !strings.Contains(small, c.old) {
+			t.Fatalf("there is no %q", c.old)
+		}
+		_, err := Parse("small.yaml", []byte(strings.Replace(small, c.old, c.with, 1)))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %s", c.with, err, c.want)
+		}
+	}
+}
+
+// What only a run can tell is told with the policy or the figure that it is of, and there is no outcome.
+func TestRunsThatFail(t *testing.T) {
+	for _, c := range []struct{ old, with, want string }{
+		{"{policy: fair}", "{name: fair, policy: nobody}", `fair, seed 1: there is no policy "nobody"`},
+		{"{policy: fair}", "{policy: fair, settings: {nonsense: 1}}", "small.yaml:9: unknown setting"},
+		{"of: time, policy: fifo}", "of: time, policy: fifo, class: big}", `figure fifo: the workload has no such jobs: class "big"`},
+		{"below: [25, 15]", "below: [1, 2, 3]", `claim "mean sojourn": fifo: it has 2 values, and is compared with 3 numbers`},
+		{"tasks: 1,", "kind: gpu,", "job b failed: stage"},
+	} {
+		o, err := parsed(t, strings.Replace(small, c.old, c.with, 1)).Run(t.Context(), Options{Launch: inProcess})
+		if o != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v and the error %v, want %s", c.with, o != nil, err, c.want)
+		}
+	}
+}
+
+// docs/EXPERIMENTS.md has a row for each published claim: what was published, what comes out and the verdict are those of
+// the file.
+func TestVerdicts(t *testing.T) {
+	text, err := os.ReadFile("../../docs/EXPERIMENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	for _, file := range published(t) {
+		for _, c := range read(t, file).Claims {
+			if c.Published == "" {
+				continue
+			}
+			want := c.Verdict
+			if c.Why != "" {
+				want += ": " + c.Why
+			}
+			if row := fmt.Sprintf("| %s | %s | %s | %s |", c.Claim, c.Published, c.Here, want); !slices.Contains(lines, row) {
+				t.Errorf("docs/EXPERIMENTS.md has no row %s", row)
+			}
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
+	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/engine/progress"
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/report"
+	"github.com/hamadryad/hamadryad/laboratory/simulation"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// What sweeps and seeds set.
+const (
+	setLaunchers = "launchers"
+	setSlowStart = "slowStart"
+	setSetting   = "settings."
+	seedCluster  = "cluster"
+	seedWorkload = "workload"
+)
+
+// Options say how an experiment is played.
+type Options struct {
+	// Launch starts the program of a policy, by its name.
+	Launch func(ctx context.Context, program string) (policy.Host, error)
+	// Progress is where it is told how far long experiments are; nil: nowhere.
+	Progress io.Writer
+	// Keep keeps what the charts over time of Outcome.Runs are made of.
+	Keep bool
+}
+
+// PoolsOfWorkload are settings that have the policy fair make the pools that jobs name: a workload's pools are
+// no mistakes of somebody who submits. A policy whose settings say nothing of placement gets them.
+const PoolsOfWorkload = "placement: {undeclared: create}\n"
+
+// run is one play, of the policy at a place in the experiment's list.
+type run struct {
+	policy   int
+	name     string // of the policy, with the value of its sweep
+	value    int    // place of the value in the sweep
+	seed     uint64
+	config   scheduler.Config
+	workload *workload.Workload
+	on       cluster.Cluster
+	recorder *report.Recorder // nil: nobody asks for it
+	result   *simulation.Result
+}
+
+// Run plays the experiment, as many runs at a time as there are processors, and computes its figures. The
+// error names the policy that could not be played, or the figure that cannot be computed.
+func (e *Experiment) Run(ctx context.Context, o Options) (*Outcome, error) {
+	runs, err := e.plan(o.Keep)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.play(ctx, o, runs); err != nil {
+		return nil, err
+	}
+	return e.outcome(runs, o.Keep)
+}
+
+// runs is how often the policy is played.
+func (p *Policy) runs() int { return p.values() * p.seeds() }
+
+func (p *Policy) values() int {
+	if p.Sweep == nil {
+		return 1
+	}
+	return max(len(p.Sweep.Values), 1)
+}
+
+func (p *Policy) seeds() int {
+	if p.Seeds == nil {
+		return 1
+	}
+	return max(p.Seeds.Count, 1)
+}
+
+// plan makes all runs, in order of policy, value and seed.
+func (e *Experiment) plan(keep bool) (all []*run, err error) {
+	made := workloads{folder: filepath.Dir(e.file), made: map[workloadKey]*workload.Workload{}}
+	for i := range e.Policies {
+		p := &e.Policies[i]
+		watched := keep || slices.ContainsFunc(e.Figures, func(f Figure) bool { return f.Policy == p.Name && (f.Of == "held" || f.Of == "idle") })
+		for v := range p.values() {
+			for s := range p.seeds() {
+				r := &run{policy: i, value: v, seed: uint64(s) + 1, on: e.Cluster} //nolint:gosec // it is not negative
+				if err := r.set(e, p, &made); err != nil {
+					return nil, fmt.Errorf("%s: %w", p.Name, err)
+				}
+				if watched {
+					r.recorder = report.NewRecorder(r.workload, &r.on)
+				}
+				all = append(all, r)
+			}
+		}
+	}
+	return all, nil
+}
+
+// set gives a run what its value and its seed say.
+func (r *run) set(e *Experiment, p *Policy, made *workloads) error {
+	r.name = p.Name
+	r.on.Groups = slices.Clone(e.Cluster.Groups)
+	var changed []setting
+	if s := p.Sweep; s != nil {
+		value := s.Values[r.value]
+		r.name += fmt.Sprintf(" %s %g", strings.TrimPrefix(s.Set, setSetting), value)
+		switch s.Set {
+		case setLaunchers:
+			r.on.Groups[0].Count = int(value)
+		case setSlowStart:
+			r.on.Model.SlowStart = value
+		default:
+			changed = append(changed, setting{s.Set, strconv.FormatFloat(value, 'g', -1, 64)})
+		}
+	}
+	drawn := uint64(0)
+	if s := p.Seeds; s != nil {
+		for _, of := range s.Of {
+			switch of {
+			case seedCluster:
+				r.on.Seed = r.seed
+			case seedWorkload:
+				drawn = r.seed
+			default:
+				changed = append(changed, setting{of, strconv.FormatUint(r.seed, 10)})
+			}
+		}
+	}
+	var err error
+	if r.config, err = p.config(e.file, changed); err != nil {
+		return err
+	}
+	r.workload, err = made.of(p.Workload, drawn, &r.on)
+	return err
+}
+
+// setting is one that a sweep or a seed changes; key begins with setSetting.
+type setting struct{ key, value string }
+
+// config is the policy's settings, in which some are changed. Its lines are those of the file where the settings stand
+// one on a line there.
+func (p *Policy) config(file string, changed []setting) (scheduler.Config, error) {
+	node := p.Settings
+	node.Content = slices.Clone(node.Content)
+	if node.Kind == 0 {
+		node.Kind, node.Tag = yaml.MappingNode, "!!map"
+	}
+	for _, s := range changed {
+		node.Content = replaced(node.Content, strings.TrimPrefix(s.key, setSetting), s.value)
+	}
+	if p.Policy == "fair" && !slices.ContainsFunc(node.Content, func(n *yaml.Node) bool { return n.Value == "placement" }) {
+		node.Content = append(node.Content, undeclared.Content[0].Content...)
+	}
+	c := scheduler.Config{File: file, Line: max(node.Line, 1)}
+	if len(node.Content) == 0 {
+		return c, nil
+	}
+	var err error
+	c.Text, err = yaml.Marshal(&node)
+	return c, err
+}
+
+// undeclared is PoolsOfWorkload, parsed.
+var undeclared = func() (n yaml.Node) {
+	if err := yaml.Unmarshal([]byte(PoolsOfWorkload), &n); err != nil {
+		panic(err)
+	}
+	return n
+}()
+
+// replaced has a key with a value in the place of the one that was there, or behind all.
+func replaced(content []*yaml.Node, key, value string) []*yaml.Node {
+	scalar := &yaml.Node{Kind: yaml.ScalarNode, Value: value}
+	for i := 0; i+1 < len(content); i += 2 {
+		if content[i].Value == key {
+			content[i+1] = scalar
+			return content
+		}
+	}
+	return append(content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, scalar)
+}
+
+// play plays runs.
+func (e *Experiment) play(ctx context.Context, o Options, runs []*run) error {
+	show := newShown(o.Progress, e.Name(), runs)
+	defer show.close()
+	playing, within := errgroup.WithContext(ctx)
+	playing.SetLimit(runtime.GOMAXPROCS(0))
+	for _, r := range runs {
+		playing.Go(func() error {
+			if within.Err() != nil { // one has failed, or nobody waits
+				return context.Cause(within)
+			}
+			if err := r.play(within, o, e.Policies[r.policy].Policy, show); err != nil {
+				return fmt.Errorf("%s, seed %d: %w", r.name, r.seed, err)
+			}
+			return nil
+		})
+	}
+	return playing.Wait()
+}
+
+func (r *run) play(ctx context.Context, o Options, program string, show *shown) error {
+	host, err := o.Launch(ctx, program)
+	if err != nil {
+		return err
+	}
+	watch := &watched{name: r.name, shown: show}
+	if r.recorder != nil {
+		watch.Watcher = r.recorder
+	}
+	r.result, err = simulation.Play(ctx, simulation.Options{Workload: r.workload, Cluster: &r.on, Host: host, Config: r.config, Watch: watch})
+	if err != nil {
+		return err
+	}
+	for i := range r.result.Jobs {
+		if j := &r.result.Jobs[i]; j.Failure != "" {
+			return fmt.Errorf("job %s failed: %s", r.workload.Jobs[i].ID, j.Failure)
+		}
+	}
+	return nil
+}
+
+// report is what became of the run, for tables and charts of all of it.
+func (r *run) report() *report.Run {
+	return report.NewRun(r.name, r.seed, r.workload, &r.on, r.result, r.recorder)
+}
+
+// workloads makes each workload once for each seed that changes it.
+type workloads struct {
+	folder string
+	made   map[workloadKey]*workload.Workload
+}
+
+type workloadKey struct {
+	of        *Workload
+	seed      uint64
+	launchers int
+}
+
+func (m *workloads) of(w *Workload, seed uint64, on *cluster.Cluster) (*workload.Workload, error) {
+	key := workloadKey{of: w}
+	if w.drawn() {
+		key.seed, key.launchers = seed, on.Launchers()
+	}
+	if made := m.made[key]; made != nil {
+		return made, nil
+	}
+	made, err := w.make(m.folder, seed, on)
+	if err != nil {
+		return nil, err
+	}
+	m.made[key] = made
+	return made, nil
+}
+
+// shown shows people who wait how far several runs are. It is safe for concurrent use.
+type shown struct {
+	mu        sync.Mutex
+	steps     *progress.Steps // nil: nobody looks
+	done, all int             // jobs
+}
+
+// shownFrom is of how many jobs an experiment is shown: nobody waits for fewer.
+const shownFrom = 50
+
+func newShown(to io.Writer, title string, runs []*run) *shown {
+	s := &shown{}
+	for _, r := range runs {
+		s.all += len(r.workload.Jobs)
+	}
+	if to != nil && s.all >= shownFrom {
+		s.steps = progress.NewSteps(to, title)
+	}
+	return s
+}
+
+func (s *shown) ended(name string, at time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done++; s.steps != nil {
+		s.steps.Step(fmt.Sprintf("%s, simulated time %v", name, at.Round(time.Second)), s.done, s.all)
+	}
+}
+
+func (s *shown) close() {
+	if s.steps != nil {
+		s.steps.Close()
+	}
+}
+
+// watched passes on what happens in a run, and has it shown.
+type watched struct {
+	simulation.Watcher // may be nil
+	name               string
+	shown              *shown
+}
+
+// Came implements simulation.Watcher.
+func (w *watched) Came(at time.Duration, job int) {
+	if w.Watcher != nil {
+		w.Watcher.Came(at, job)
+	}
+}
+
+// Holds implements simulation.Watcher.
+func (w *watched) Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool) {
+	if w.Watcher != nil {
+		w.Watcher.Holds(at, job, a, holds)
+	}
+}
+
+// Ended implements simulation.Watcher.
+func (w *watched) Ended(at time.Duration, job int) {
+	if w.Watcher != nil {
+		w.Watcher.Ended(at, job)
+	}
+	w.shown.ended(w.name, at)
+}

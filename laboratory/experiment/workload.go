@@ -1,0 +1,110 @@
+package experiment
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// What streams of chance are for.
+const (
+	placing  uint64 = 1 // which tasks' input lies where
+	spreadBy uint64 = 5 // how much longer or shorter tasks take
+)
+
+// drawn says whether a seed changes the workload.
+func (w *Workload) drawn() bool { return len(w.Jobs) > 0 || w.Generate != nil }
+
+// make makes the workload for a seed, on a cluster. folder is where paths count from.
+func (w *Workload) make(folder string, seed uint64, on *cluster.Cluster) (made *workload.Workload, err error) {
+	switch {
+	case w.File != "":
+		made, err = readFile(filepath.Join(folder, w.File))
+	case w.Generate != nil:
+		spec := *w.Generate
+		if seed > 0 {
+			spec.Seed = seed
+		}
+		made, err = spec.Generate()
+	default:
+		made = &workload.Workload{}
+		spread := workload.NewRand(max(seed, 1), spreadBy)
+		for i := range w.Jobs {
+			made.Jobs = append(made.Jobs, w.Jobs[i].make(max(seed, 1), spread, on))
+		}
+		err = made.Check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if w.First > 0 {
+		made.Jobs = made.Jobs[:min(len(made.Jobs), w.First)]
+	}
+	for i := range made.Jobs {
+		if j := &made.Jobs[i]; w.Stages > 0 {
+			j.Stages = j.Stages[:min(len(j.Stages), w.Stages)]
+		}
+	}
+	return made, nil
+}
+
+func readFile(path string) (*workload.Workload, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the workload: %w", err)
+	}
+	defer f.Close()
+	return workload.Read(f, workload.Options{File: path})
+}
+
+// make makes a job. Lengths of tasks are drawn job by job and stage by stage.
+func (j *Job) make(seed uint64, spread *workload.Rand, on *cluster.Cluster) workload.Job {
+	made := workload.Job{ID: j.ID, Class: j.Class, User: j.User, Pool: j.Pool, Submit: j.Submit}
+	for i := range j.Stages {
+		s := &j.Stages[i]
+		stage := workload.Stage{
+			Name: s.Name, Kind: cmp.Or(s.Kind, scheduler.DefaultKind), Memory: int64(s.Memory), SlowStart: s.SlowStart, Tasks: make([]workload.Task, s.Tasks),
+		}
+		if i > 0 {
+			stage.After = []int{i - 1}
+		}
+		places := s.places(seed, on)
+		for k := range stage.Tasks {
+			t := &stage.Tasks[k]
+			t.Work, t.Input = s.Work, int64(s.Input)
+			if s.Spread > 0 {
+				t.Work = time.Duration(float64(s.Work) * (1 + s.Spread*(2*spread.Unit()-1)))
+			}
+			if len(places) > 0 {
+				t.Places = []workload.Place{{Host: places[k]}}
+			}
+		}
+		made.Stages = append(made.Stages, stage)
+	}
+	return made
+}
+
+// places are the hosts of tasks' input, in an order that is drawn.
+func (s *Stage) places(seed uint64, on *cluster.Cluster) (hosts []string) {
+	if len(s.InputOn) == 0 {
+		return nil
+	}
+	machines := on.Machines()
+	for i, n := range s.InputOn {
+		for range n {
+			hosts = append(hosts, machines[i].Host)
+		}
+	}
+	lots := workload.NewRand(seed, placing)
+	for i := len(hosts) - 1; i > 0; i-- {
+		k := int(lots.Unit() * float64(i+1))
+		hosts[i], hosts[k] = hosts[k], hosts[i]
+	}
+	return hosts
+}
