@@ -47,7 +47,7 @@ func (m *manager) openHistory() error {
 // Replay gives history what a record's step told that is replayed. It waits while history has much to
 // take in.
 func (p *historyFeeder) Replay(record uint64, actions []core.Action) {
-	p.Wait()
+	p.WaitForRoom()
 	p.feed(record, actions)
 }
 
@@ -71,7 +71,7 @@ func (p *historyFeeder) awaitDurable(ctx context.Context, record uint64) {
 	ctx, cancel := context.WithTimeout(ctx, historyWaitMax)
 	defer cancel()
 	if err := p.Sync(ctx, record); errors.Is(err, context.DeadlineExceeded) {
-		p.o.Log.Warn("the event log goes on to another file, and history has not written what is in this one: it may lack that after a crash", "upToRecord", record, "history", p.State().Record, "why", p.State().Why)
+		p.o.Log.Warn("the event log goes on to another file, and history has not written what is in this one: it may lack that after a crash", "upToRecord", record, "history", p.State().Record, "why", p.State().Err)
 	}
 }
 
@@ -155,7 +155,7 @@ func (m *manager) keepTails(ctx context.Context, job scheduler.JobID, list []*wi
 		return nil
 	}
 	key := logarchive.Key{Job: job, Submitted: at}
-	m.history.Tails().Own(key, user)
+	m.history.Tails().SetUser(key, user)
 	if err := m.history.Tails().Add(key, list); err != nil {
 		return status.Error(codes.ResourceExhausted, err.Error())
 	}

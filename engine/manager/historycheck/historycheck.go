@@ -24,12 +24,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Job is all that history has of a job that ended.
+// Job is the whole history of a job that ended.
 type Job = jobfile.Job
 
-// Rebuild makes the history that the event log of a manager's data comes to, read once from its first record to its
-// last, in an empty folder. It returns that history, and how many files the log has. The log must still begin with
-// its first record.
+// Rebuild writes history anew into an empty folder, by replaying the event log of a manager's data once. It returns that
+// history, and the number of the log's files. The log must still have its first record.
 func Rebuild(ctx context.Context, data, folder string) (jobs map[scheduler.JobID]*Job, files int, err error) {
 	names, err := eventlog.Files(filepath.Join(data, "log"))
 	if err != nil {
@@ -62,7 +61,7 @@ type rebuild struct {
 	history *history.History
 	graphs  *graphs.Store
 	core    *core.Core // nil before the first file
-	last    uint64     // record that was replayed last
+	last    uint64     // last record that was replayed
 }
 
 // file replays a file of the log. It may begin with copies of the last records of the file before.
@@ -91,7 +90,7 @@ func (r *rebuild) file(name string) error {
 		if err := proto.Unmarshal(record, batch); err != nil {
 			return err
 		}
-		r.history.Wait()
+		r.history.WaitForRoom()
 		for _, action := range r.core.Step(batch) {
 			if f, yes := action.(core.Changes); yes {
 				r.history.TakeChanges(n, &f)
@@ -101,11 +100,11 @@ func (r *rebuild) file(name string) error {
 	return nil
 }
 
-// indexTick is how often Jobs looks whether the index has each job's file.
+// indexTick is the time from one check of Jobs to the next, whether the index has all files.
 const indexTick = 10 * time.Millisecond
 
-// Jobs reads all jobs that ended from a folder of history. It waits until the index has each job's file, or ctx ends.
-// History that is damaged or lacks something is an error.
+// Jobs reads all ended jobs from a folder of history. It waits until the index has each job's file, or ctx ends. It
+// returns an error if history is damaged or lacks rows.
 func Jobs(ctx context.Context, folder string) (map[scheduler.JobID]*Job, error) {
 	h, err := history.Open(history.Options{Folder: folder, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -123,7 +122,7 @@ func Jobs(ctx context.Context, folder string) (map[scheduler.JobID]*Job, error) 
 		if err != nil {
 			return nil, err
 		}
-		if s := h.State(); len(s.Damaged) > 0 || s.Why != nil || s.Missed > 0 {
+		if s := h.State(); len(s.Damaged) > 0 || s.Err != nil || s.Missed > 0 {
 			return nil, fmt.Errorf("history is incomplete: %+v", s)
 		}
 		if len(all) == len(sealed) {
@@ -137,7 +136,7 @@ func Jobs(ctx context.Context, folder string) (map[scheduler.JobID]*Job, error) 
 	}
 }
 
-// read reads the jobs that the index has, at most max.
+// read reads the jobs in the index, at most max of them.
 func read(ctx context.Context, h *history.History, max int) (map[scheduler.JobID]*Job, error) {
 	jobs, _, err := h.List(index.Query{Limit: max})
 	if err != nil {

@@ -1,38 +1,38 @@
 package history
 
-// Changed returns a channel that is closed when State has another Revision or Listed.
+// Changed returns a channel that is closed when Revision or Listed of State changes.
 func (h *History) Changed() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.waked == nil {
-		h.waked = make(chan struct{})
+	if h.changed == nil {
+		h.changed = make(chan struct{})
 	}
-	return h.waked
+	return h.changed
 }
 
-// change is what touch says of one.
+// change is a kind of change of State.
 type change int
 
 const (
 	stateChanged change = iota // something of State
-	listChanged                // jobs that ended are listed, or not any more, and did not end just now
+	listChanged                // the list of ended jobs changed, otherwise than by a job's end
 )
 
-// touch notes a change, and wakes who waits for one.
-func (h *History) touch(what change) {
+// touch counts a change, and closes the channel of Changed.
+func (h *History) notify(what change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.touched(what)
+	h.notifyLocked(what)
 }
 
-// touched is touch for who holds mu.
-func (h *History) touched(what change) {
+// touched is notify. The caller holds mu.
+func (h *History) notifyLocked(what change) {
 	h.state.Revision++
 	if what == listChanged {
 		h.state.Listed++
 	}
-	if h.waked != nil {
-		close(h.waked)
-		h.waked = nil
+	if h.changed != nil {
+		close(h.changed)
+		h.changed = nil
 	}
 }

@@ -17,13 +17,13 @@ const (
 	tailsFolder = "tails"
 )
 
-// openMirror begins to keep a copy on another store, if there is to be one.
+// openMirror starts the copy on another store, if Options name one.
 func (h *History) openMirror() (err error) {
 	if h.o.Store == "" {
 		return nil
 	}
 	h.mirror, err = backup.Start(backup.Options{
-		Local: h.o.Folder, Folders: map[string]string{jobsFolder: fileSuffix, tailsFolder: logarchive.Suffix}, Grow: []string{tailsFolder}, URL: h.o.Store, Took: h.brought, Changed: func() { h.touch(stateChanged) }, Log: h.o.Log,
+		Local: h.o.Folder, Folders: map[string]string{jobsFolder: fileSuffix, tailsFolder: logarchive.Suffix}, GrowOnly: []string{tailsFolder}, URL: h.o.Store, Restored: h.addRestored, Changed: func() { h.notify(stateChanged) }, Log: h.o.Log,
 	})
 	if err != nil {
 		return fmt.Errorf("manager.history.store: %w", err)
@@ -31,34 +31,34 @@ func (h *History) openMirror() (err error) {
 	return nil
 }
 
-// brought takes in a file that came back from the store.
-func (h *History) brought(name string) {
+// brought adds a file that was restored from the store.
+func (h *History) addRestored(name string) {
 	switch folder, base := path.Split(name); folder {
 	case jobsFolder + "/":
 		var id uint64
 		if _, err := fmt.Sscanf(base, "%d"+fileSuffix, &id); err == nil {
-			h.takeIn([]scheduler.JobID{scheduler.JobID(id)})
+			h.addToIndex([]scheduler.JobID{scheduler.JobID(id)})
 		}
 	case tailsFolder + "/":
-		h.tails.Took(strings.TrimPrefix(name, folder))
+		h.tails.AddFile(strings.TrimPrefix(name, folder))
 	}
 }
 
-// copyGone has the copy of a job's file removed.
-func (h *History) copyGone(id scheduler.JobID) {
+// copyGone removes the copy of a job's file from the store.
+func (h *History) removeCopy(id scheduler.JobID) {
 	if h.mirror != nil {
-		h.mirror.Gone(jobsFolder + "/" + path.Base(h.files.path(id)))
+		h.mirror.Remove(jobsFolder + "/" + path.Base(h.files.path(id)))
 	}
 }
 
-// LastJob is the largest number of a job of which there is something here or on the store. The error says
-// that the store can't be read: the number is of what is here.
+// LastJob returns the largest number of a job in this history or on the store. If the error says that the store can't be
+// read, the number is that of this history.
 func (h *History) LastJob(ctx context.Context) (last scheduler.JobID, err error) {
 	ids, err := h.files.ids()
 	if err != nil {
 		return 0, fmt.Errorf("history: %w", err)
 	}
-	if err := h.ask(ctx, func() {
+	if err := h.call(ctx, func() {
 		for id := range h.journal.jobs {
 			ids[id] = true
 		}
@@ -87,13 +87,13 @@ func (h *History) LastJob(ctx context.Context) (last scheduler.JobID, err error)
 	return last, err
 }
 
-// copiesGone has the copies of a job's files removed: the job is beyond history's bounds.
-func (h *History) copiesGone(id scheduler.JobID) {
+// copiesGone removes the copies of all files of a job from the store.
+func (h *History) removeCopies(id scheduler.JobID) {
 	if h.mirror == nil {
 		return
 	}
-	h.copyGone(id)
+	h.removeCopy(id)
 	for _, name := range h.tails.Names(id) {
-		h.mirror.Gone(tailsFolder + "/" + name)
+		h.mirror.Remove(tailsFolder + "/" + name)
 	}
 }

@@ -12,18 +12,18 @@ import (
 // damagedMax bounds the names of damaged files that State lists.
 const damagedMax = 100
 
-// badFile is a file that can't be read, as it was when that was found.
-type badFile struct {
+// badFile is a file that could not be read. Its version tells whether it was replaced since.
+type damagedFile struct {
 	path    string
 	version uint64
 }
 
-// damaged notes a file that can't be read.
+// damaged adds the error of a file that can't be read to State.Damaged.
 func (h *History) damaged(err error) {
-	var x badFile
+	var x damagedFile
 	var damage *jobfile.DamageError
 	if errors.As(err, &damage) {
-		x = badFile{damage.Path, versionOf(damage.Path)}
+		x = damagedFile{damage.Path, versionOf(damage.Path)}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -32,18 +32,18 @@ func (h *History) damaged(err error) {
 	}
 	h.o.Log.Error("a file of history can't be read: the others are served", "error", err)
 	if len(h.state.Damaged) < damagedMax {
-		h.state.Damaged, h.bad = append(slices.Clip(h.state.Damaged), err.Error()), append(h.bad, x)
-		h.touched(stateChanged)
+		h.state.Damaged, h.damagedFiles = append(slices.Clip(h.state.Damaged), err.Error()), append(h.damagedFiles, x)
+		h.notifyLocked(stateChanged)
 	}
 }
 
-// mended forgets files that are others by now: somebody put a copy back, or took them away. Those that can't be read
-// either are noted when somebody looks.
-func (h *History) mended() {
+// mended removes files from State.Damaged that were replaced or removed since. If a new one can't be read
+// either, its next reader reports it.
+func (h *History) forgetReplaced() {
 	h.mu.Lock()
-	were := slices.Clone(h.bad)
+	were := slices.Clone(h.damagedFiles)
 	h.mu.Unlock()
-	others := map[badFile]bool{}
+	others := map[damagedFile]bool{}
 	for _, x := range were {
 		if x.path != "" && versionOf(x.path) != x.version {
 			others[x] = true
@@ -55,17 +55,17 @@ func (h *History) mended() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var names []string
-	var left []badFile
-	for i, x := range h.bad {
+	var left []damagedFile
+	for i, x := range h.damagedFiles {
 		if !others[x] {
 			names, left = append(names, h.state.Damaged[i]), append(left, x)
 		}
 	}
-	h.state.Damaged, h.bad = names, left
-	h.touched(stateChanged)
+	h.state.Damaged, h.damagedFiles = names, left
+	h.notifyLocked(stateChanged)
 }
 
-// NoteDamage has State name a file that somebody found to be damaged; other errors it passes over.
+// NoteDamage adds a jobfile.DamageError to State.Damaged, and ignores other errors.
 func (h *History) NoteDamage(err error) {
 	var damage *jobfile.DamageError
 	if errors.As(err, &damage) {
@@ -73,8 +73,7 @@ func (h *History) NoteDamage(err error) {
 	}
 }
 
-// FileVersion is another one when the file of a job that ended is: it is written, or somebody put a copy back. 0: it
-// has none.
+// FileVersion changes when the file of an ended job is written or replaced; 0: the job has no file.
 func (h *History) FileVersion(id scheduler.JobID) uint64 { return versionOf(h.files.path(id)) }
 
 func versionOf(path string) uint64 {

@@ -69,7 +69,7 @@ func TestAJobThatGoesOnWasDamaged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err := r.Course(); err != nil || len(c.Lacks) > 0 != (n == 0) || n == 0 && !strings.Contains(c.Lacks[0], h.files.aside(id)) {
+		if c, err := r.Course(); err != nil || len(c.Lacks) > 0 != (n == 0) || n == 0 && !strings.Contains(c.Lacks[0], h.files.asidePath(id)) {
 			t.Errorf("%s lacks %q, %v", id, c.Lacks, err)
 		}
 		r.Close()

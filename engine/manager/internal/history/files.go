@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// files are those of jobs that ended, one each.
+// files are the files of jobs that ended, one for each.
 type files struct {
 	folder string
 	write  func(path string, content []byte) error
@@ -27,13 +27,13 @@ func (f *files) path(id scheduler.JobID) string {
 	return filepath.Join(f.folder, fmt.Sprintf("%d%s", uint64(id), fileSuffix))
 }
 
-// aside is where a job's file is while the job is taken back into the journal.
-func (f *files) aside(id scheduler.JobID) string {
+// aside is the path of a job's file while the job returns to the journal.
+func (f *files) asidePath(id scheduler.JobID) string {
 	return filepath.Join(f.folder, fmt.Sprintf("%d%s", uint64(id), asideSuffix))
 }
 
-// spoilt is where it stays when it could not be read then.
-func (f *files) spoilt(id scheduler.JobID) string {
+// spoilt is the path of such a file if it could not be read.
+func (f *files) damagedPath(id scheduler.JobID) string {
 	return filepath.Join(f.folder, "damaged-"+filepath.Base(f.path(id)))
 }
 
@@ -87,7 +87,7 @@ func (f *files) writeAll(list []sealed) error {
 	return writing.Wait()
 }
 
-// entry makes what the index has of a file.
+// entry makes the index's entry of a job's file.
 func (f *files) entry(id scheduler.JobID) (e index.Entry, err error) {
 	r, err := f.open(id)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *files) entry(id scheduler.JobID) (e index.Entry, err error) {
 func (f *files) entryOf(id scheduler.JobID, r *jobfile.Reader) (e index.Entry, err error) {
 	s, err := r.Status()
 	if err == nil && s.GetSummary().GetJob() != uint64(id) {
-		err = f.another(id)
+		err = f.wrongJobError(id)
 	}
 	if err != nil {
 		return e, err

@@ -21,85 +21,85 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// History is an open one. Begin and Take are called by one goroutine at a time, in the order of the
-// log's records; everything else may run beside them.
+// History is an open history. BeginAt, TakeChanges and Replayed are called by one goroutine at a time, in the order of
+// the log's records. All other methods are safe for concurrent use.
 type History struct {
 	o      Options
-	opened uint64 // the record up to which it was durable when it was opened
+	opened uint64 // the position when history was opened
 	queue  queue
-	// questions are asked of the goroutine run, when all is applied that came before.
-	questions chan func()
-	files     files
-	index     atomic.Pointer[index.Index]
-	series    *timeseries.Store
-	tails     *logarchive.Store
-	mirror    *backup.Mirror // nil: there is no copy on another store
+	// calls are functions for the goroutine run, which applies the updates before them first.
+	calls  chan func()
+	files  files
+	index  atomic.Pointer[index.Index]
+	series *timeseries.Store
+	tails  *logarchive.Store
+	mirror *backup.Mirror // nil: no copy is kept on another store
 
-	// These belong to the goroutine run.
-	journal  journal
-	ending   []ending
-	sampler  sampler
-	applied  uint64    // record
-	settings uint64    // version of the configuration in force
-	skipTo   uint64    // what came up to this record is there
-	spoilt   []string  // what is wrong with parts of the journal that could not be read, until Begin
-	again    time.Time // not before then is tried to write, after it failed
+	// Only the goroutine run uses these.
+	journal      journal
+	toSeal       []endedJob
+	sampler      sampler
+	applied      uint64    // record
+	settings     uint64    // version of the configuration that is used
+	skipTo       uint64    // history has all rows up to this record
+	damagedParts []string  // errors of parts of the journal that could not be read, until BeginAt
+	retryAt      time.Time // the next write after one that failed
 
-	mu     sync.Mutex
-	told   map[scheduler.JobID]ending // jobs that ended, by what waits in the queue
-	ended  map[scheduler.JobID]ending // jobs whose files are to be written
-	asked  []waiter
-	state  State
-	bad    []badFile     // the files of state.Damaged
-	over   bool          // nothing is written any more
-	waked  chan struct{} // closed when state changes; nil: nobody waits
-	closes chan struct{}
-	done   sync.WaitGroup
+	mu           sync.Mutex
+	queuedEnds   map[scheduler.JobID]endedJob // jobs that ended, in updates that the queue holds
+	unsealed     map[scheduler.JobID]endedJob // jobs whose files are not written yet
+	waiters      []waiter
+	state        State
+	damagedFiles []damagedFile // one for each of state.Damaged
+	closed       bool          // nothing more is written
+	changed      chan struct{} // closed when state changes; nil: Changed was not called since
+	closes       chan struct{}
+	done         sync.WaitGroup
 
-	remaking sync.Mutex // of the index
+	remaking sync.Mutex // held while the index is rebuilt
 }
 
-// ending is a job whose file is to be written.
-type ending struct {
+// ending is a job that ended, and whose file is not written yet.
+type endedJob struct {
 	id     scheduler.JobID
 	record uint64
 	status *wire.JobStatus
 }
 
-// waiter waits until history is durable up to a record.
+// waiter is a call of Sync.
 type waiter struct {
 	record uint64
-	told   chan struct{}
+	done   chan struct{}
 }
 
-// State is how history is.
+// State describes history.
 type State struct {
-	Behind  time.Time        // since when it can't be written; zero: it can
-	Why     error            // that it can't
-	Missed  uint64           // rows that it could not take
-	Freed   uint64           // jobs that went before their time, since the disk was full
-	FreedAt time.Time        // when one went last; zero: none did
-	Record  uint64           // it is durable up to this one of the event log
-	Jobs    int              // that ended
-	Bytes   int64            // of their files
-	Damaged []string         // files that can't be read, up to damagedMax
-	Store   *backup.State    // of the copy on another store; nil: there is none
-	Tails   logarchive.State // of the ends of attempts' logs
-	// Revision is another one when something of this has changed, but for Record and how much waits.
-	// Listed is, when the list of jobs has, otherwise than by a job's end.
+	Behind  time.Time        // since when history can't be written; zero: it can
+	Err     error            // why it can't be written; nil: it can
+	Missed  uint64           // rows that were dropped for want of room
+	Freed   uint64           // jobs that were removed early, for a full disk
+	FreedAt time.Time        // when one of Freed was removed last; zero: never
+	Record  uint64           // history's position: it is durable up to this record of the event log
+	Jobs    int              // number of jobs that ended
+	Bytes   int64            // size of their files
+	Damaged []string         // errors of files that can't be read, at most damagedMax
+	Store   *backup.State    // the copy on another store; nil: none is kept
+	Tails   logarchive.State // the ends of attempts' logs
+	// Revision changes when any field does, except Record and the amounts that wait.
+	// Listed changes when the list of ended jobs does for another reason than a job's end.
 	Revision, Listed uint64
 }
 
-// Open opens history, and makes the folder where there is none.
+// Open opens history, and makes its folder if there is none. Options that are zero get their defaults.
 func Open(o Options) (*History, error) {
 	o.fill()
-	h := &History{o: o, told: map[scheduler.JobID]ending{}, ended: map[scheduler.JobID]ending{}, closes: make(chan struct{}), questions: make(chan func()), sampler: newSampler()}
+	h := &History{o: o, queuedEnds: map[scheduler.JobID]endedJob{}, unsealed: map[scheduler.JobID]endedJob{}, closes: make(chan struct{}), calls: make(chan func()), sampler: newSampler()}
 	h.queue.wake = make(chan struct{}, 1)
 	if h.o.write == nil {
 		h.o.write = atomicfile.Replace
 	}
 	h.files = files{folder: filepath.Join(o.Folder, jobsFolder), write: h.o.write}
-	h.journal.parts = parts{folder: filepath.Join(o.Folder, "journal"), write: h.o.write, live: map[int]int{}, reach: map[int]uint64{}}
+	h.journal.parts = parts{folder: filepath.Join(o.Folder, "journal"), write: h.o.write, live: map[int]int{}, records: map[int]uint64{}}
 	for _, folder := range []string{h.files.folder, h.journal.parts.folder} {
 		err := os.MkdirAll(folder, 0o700)
 		if err == nil {
@@ -115,13 +115,13 @@ func Open(o Options) (*History, error) {
 	}
 	for _, wrong := range damaged {
 		h.damaged(wrong)
-		h.spoilt = append(h.spoilt, wrong.Error())
+		h.damagedParts = append(h.damagedParts, wrong.Error())
 	}
-	if err := h.putBack(); err != nil {
+	if err := h.restoreAside(); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	// A job that has its file may have lost parts of the journal since. Its file is whole.
-	h.tidy(h.journal.forget(slices.DeleteFunc(h.journal.ids(), func(id scheduler.JobID) bool { return !h.files.has(id) })))
+	// Parts that other jobs need may still have chunks of a job that is sealed.
+	h.logLeftover(h.journal.forget(slices.DeleteFunc(h.journal.ids(), func(id scheduler.JobID) bool { return !h.files.has(id) })))
 	if err := h.openIndex(); err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
@@ -144,57 +144,58 @@ func Open(o Options) (*History, error) {
 	return h, nil
 }
 
-// BeginAt says what there is when a manager begins, of a core that was restored as it was after a
-// record. What is replayed follows through TakeChanges.
+// BeginAt gives all jobs of a core that was restored to its state after a record. TakeChanges follows for each record
+// that is replayed.
 func (h *History) BeginAt(record uint64, all *core.Changes) {
-	n := newsOf(record, all)
-	n.all, n.attempts = true, nil // those are replayed, or there
+	n := updateOf(record, all)
+	n.restored, n.attempts = true, nil // history has them, or they are replayed
 	h.queue.add(n)
 }
 
-// TakeChanges tells what a step changed, once the step's record is durable. It does not wait.
+// TakeChanges adds what a step changed, once the step's record is durable. It does not block.
 func (h *History) TakeChanges(record uint64, f *core.Changes) {
 	if len(f.Ended) > 0 {
 		h.mu.Lock()
 		for _, s := range f.Ended {
 			id := scheduler.JobID(s.GetSummary().GetJob())
-			h.told[id] = ending{id, record, s}
+			h.queuedEnds[id] = endedJob{id, record, s}
 		}
 		h.mu.Unlock()
 	}
-	h.queue.add(newsOf(record, f))
+	h.queue.add(updateOf(record, f))
 }
 
-// Wait waits until there is room for more, for who has time: a manager that replays its log.
-func (h *History) Wait() { h.queue.wait(h.closes) }
+// Wait blocks until the queue is at most half full, or history is closed. A replay calls it, so that no row is
+// dropped.
+func (h *History) WaitForRoom() { h.queue.wait(h.closes) }
 
-// Record is up to where history was durable when it was opened.
-func (h *History) Record() uint64 { return h.opened }
+// Record is history's position when it was opened, a record of the event log.
+func (h *History) DurableAtOpen() uint64 { return h.opened }
 
-// Sync waits until history is durable up to a record that it was told of, or will be. The error is
-// that of ctx.
+// Sync blocks until history is durable up to a record. TakeChanges may get that record later. The error is that of ctx;
+// nil also when history was closed.
 func (h *History) Sync(ctx context.Context, record uint64) error {
 	w := waiter{record, make(chan struct{})}
 	h.mu.Lock()
-	if h.state.Record >= record || h.over {
+	if h.state.Record >= record || h.closed {
 		h.mu.Unlock()
 		return nil
 	}
-	h.asked = append(h.asked, w)
+	h.waiters = append(h.waiters, w)
 	h.mu.Unlock()
 	select {
 	case h.queue.wake <- struct{}{}:
 	default:
 	}
 	select {
-	case <-w.told:
+	case <-w.done:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// Close writes what there is, and ends.
+// Close writes all that was taken, and stops. The error says what could not be written.
 func (h *History) Close() error {
 	if h.mirror != nil {
 		h.mirror.Close()
@@ -202,15 +203,15 @@ func (h *History) Close() error {
 	close(h.closes)
 	h.done.Wait()
 	h.index.Load().Close()
-	return errors.Join(h.State().Why, h.tails.Close(), h.series.Close())
+	return errors.Join(h.State().Err, h.tails.Close(), h.series.Close())
 }
 
-// State is how history is.
+// State returns the state of history now.
 func (h *History) State() State {
 	h.mu.Lock()
 	s := h.state
 	h.mu.Unlock()
-	s.Missed += h.queue.lacks()
+	s.Missed += h.queue.missedRows()
 	s.Jobs, s.Bytes = h.index.Load().Totals()
 	s.Tails = h.tails.State()
 	if h.mirror != nil {
@@ -220,7 +221,7 @@ func (h *History) State() State {
 	return s
 }
 
-// Series reads samples, summed to so many points: timeseries.Store.Rows.
+// Series reads samples of a tier, summed to a number of points: see timeseries.Store.Rows.
 func (h *History) Series(tier int, from, until int64, points int) ([]timeseries.Row, time.Duration, error) {
 	return h.series.Rows(tier, from, until, points)
 }

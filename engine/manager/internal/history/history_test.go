@@ -556,13 +556,13 @@ func TestMissed(t *testing.T) {
 	for i := range big {
 		big[i] = changes.Attempt{ID: scheduler.AttemptID(i + 1), Job: 1, State: changes.Ended}
 	}
-	q.add(newsOf(1, &core.Changes{ChangeSet: changes.ChangeSet{Attempts: big}}))
-	q.add(newsOf(2, &core.Changes{ChangeSet: changes.ChangeSet{Attempts: big[:3], Ended: []*wire.JobStatus{{}}}}))
+	q.add(updateOf(1, &core.Changes{ChangeSet: changes.ChangeSet{Attempts: big}}))
+	q.add(updateOf(2, &core.Changes{ChangeSet: changes.ChangeSet{Attempts: big[:3], Ended: []*wire.JobStatus{{}}}}))
 	got := q.takeAll()
-	if len(got) != 2 || len(got[1].attempts) > 0 || len(got[1].ended) != 1 || q.lacks() != 3 {
-		t.Fatalf("%d, %d missed", len(got), q.lacks())
+	if len(got) != 2 || len(got[1].attempts) > 0 || len(got[1].ended) != 1 || q.missedRows() != 3 {
+		t.Fatalf("%d, %d missed", len(got), q.missedRows())
 	}
-	q.add(newsOf(3, &core.Changes{}))
+	q.add(updateOf(3, &core.Changes{}))
 	h := open(t, options(t.TempDir()))
 	h.BeginAt(0, &core.Changes{})
 	h.queue.add(q.takeAll()[0])
@@ -575,7 +575,7 @@ func TestMissed(t *testing.T) {
 	if c, err := r.Course(); err != nil || c.Missed != 3 {
 		t.Errorf("%+v %v", c, err)
 	}
-	if err := h.ask(t.Context(), func() { h.journal.rows = heldRowsMax }); err != nil { // as when nothing could be written for long
+	if err := h.call(t.Context(), func() { h.journal.rows = heldRowsMax }); err != nil { // as when nothing could be written for long
 		t.Fatal(err)
 	}
 	before := h.State().Missed
@@ -596,14 +596,14 @@ func TestSamples(t *testing.T) {
 		return changes.Job{ID: id, Pool: name, Running: running, Waits: changes.Waits{Ready: ready}}
 	}
 	up := changes.Launcher{ID: 1, State: "up", Slots: []scheduler.SlotCount{{Kind: "x", Count: 4}}, Free: []scheduler.SlotCount{{Kind: "x", Count: 3}}}
-	s.sampleStep(&news{jobs: []changes.Job{pool(1, "a", 2, 1), pool(2, "a", 3, 0), pool(3, "b", 1, 1)}, launchers: []changes.Launcher{up}})
-	s.sampleStep(&news{jobs: []changes.Job{pool(1, "b", 7, 0)}, ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 3}}}})
+	s.sampleStep(&update{jobs: []changes.Job{pool(1, "a", 2, 1), pool(2, "a", 3, 0), pool(3, "b", 1, 1)}, launchers: []changes.Launcher{up}})
+	s.sampleStep(&update{jobs: []changes.Job{pool(1, "b", 7, 0)}, ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 3}}}})
 	r := s.row(9, []timeseries.Pool{{Name: "c", Told: 1, Demand: 4}, {Name: "b", Told: 1, Held: 7, Own: 5, Demand: 8, Share: 2500}})
 	if got := fmt.Sprint(r); got != "{9 0 4 3 [{a 1 0 3 0 0 0 0 0 0} {b 1 0 7 0 1 7 5 8 2500} {c 0 0 0 0 1 0 0 4 0}]}" {
 		t.Error(got)
 	}
 	up.State = "lost"
-	s.sampleStep(&news{ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1}}, {Summary: &wire.JobSummary{Job: 2}}}, launchers: []changes.Launcher{up}})
+	s.sampleStep(&update{ended: []*wire.JobStatus{{Summary: &wire.JobSummary{Job: 1}}, {Summary: &wire.JobSummary{Job: 2}}}, launchers: []changes.Launcher{up}})
 	if got := fmt.Sprint(s.row(9, nil)); got != "{9 0 0 0 []}" {
 		t.Error(got)
 	}
@@ -631,7 +631,7 @@ func TestJobsThatWentStayAway(t *testing.T) {
 		s.tells(h, from+1, 100)
 		h.Replayed(100)
 		s.tells(h, 101, 100)
-		if err := h.ask(t.Context(), func() { h.seal() }); err != nil {
+		if err := h.call(t.Context(), func() { h.seal() }); err != nil {
 			t.Fatal(err)
 		}
 		got := kept(t, h)

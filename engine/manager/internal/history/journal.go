@@ -15,26 +15,26 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// journal is the jobs that live, in memory and in parts. One goroutine uses it.
+// journal is the live jobs, in memory and in parts. One goroutine uses it.
 type journal struct {
 	parts  parts
-	jobs   map[scheduler.JobID]*live
-	rows   int    // pending in memory
-	record uint64 // all up to it is in parts, or in files of jobs
+	jobs   map[scheduler.JobID]*liveJob
+	rows   int    // ended attempts in memory
+	record uint64 // position: all rows up to this record are in parts, or in files of jobs
 }
 
-func (g *journal) job(id scheduler.JobID) *live {
+func (g *journal) job(id scheduler.JobID) *liveJob {
 	j := g.jobs[id]
 	if j == nil {
-		j = &live{id: id}
+		j = &liveJob{id: id}
 		g.jobs[id] = j
 	}
 	return j
 }
 
-// open reads what parts there are.
+// open reads the parts. Parts that are damaged are put aside, and their errors returned.
 func (g *journal) open() (damaged []error, err error) {
-	g.jobs = map[scheduler.JobID]*live{}
+	g.jobs = map[scheduler.JobID]*liveJob{}
 	chunks, record, damaged, err := g.parts.open()
 	if err != nil {
 		return nil, err
@@ -49,18 +49,17 @@ func (g *journal) open() (damaged []error, err error) {
 		}
 	}
 	for _, id := range g.ids() {
-		g.recall(g.jobs[id])
+		g.loadJob(g.jobs[id])
 	}
 	return damaged, nil
 }
 
-// recall takes into memory what of a job's chunks is needed there: the summary, the slowest attempts,
-// and the last reason.
-func (g *journal) recall(j *live) {
+// recall loads into memory the summary, the slowest attempts and the last waiting reason of a job's chunks.
+func (g *journal) loadJob(j *liveJob) {
 	for _, c := range j.chunks {
 		r, err := g.chunk(c)
 		if err != nil {
-			continue // who seals the job says so
+			continue // sealing the job reports it
 		}
 		if c.Slow {
 			j.slowest, _, _ = r.Attempts(jobfile.Query{})
@@ -71,7 +70,7 @@ func (g *journal) recall(j *live) {
 			j.summary = s.GetSummary()
 		}
 		if course, err := r.Course(); err == nil && len(course.Waits) > 0 {
-			j.wait = course.Waits[len(course.Waits)-1].Reason
+			j.lastWait = course.Waits[len(course.Waits)-1].Reason
 		}
 	}
 }
@@ -94,26 +93,26 @@ func (g *journal) ids() []scheduler.JobID {
 	return ids
 }
 
-// reaches is the record up to which a job's chunks have it; of one that has none in parts it is beyond all.
-func (g *journal) reaches(id scheduler.JobID) (record uint64) {
+// reaches is the last record that a job's chunks can have rows of. It is unlimited if the job has no chunks.
+func (g *journal) lastRecord(id scheduler.JobID) (record uint64) {
 	chunks := g.jobs[id].chunks
 	if len(chunks) == 0 {
 		return math.MaxUint64
 	}
 	for _, c := range chunks {
-		record = max(record, g.parts.reach[c.part])
+		record = max(record, g.parts.records[c.part])
 	}
 	return record
 }
 
-// write writes a part with all that is new of live jobs, up to a record of the log. After an error
-// everything is as it was.
+// write writes a part with the new rows of all live jobs, up to a record of the log. After an error nothing has
+// changed.
 func (g *journal) write(record uint64) error {
 	w := partWriter{head: partHead{Record: record}}
-	var took []*live
+	var took []*liveJob
 	for _, id := range g.ids() {
 		j := g.jobs[id]
-		rows, slow := j.part()
+		rows, slow := j.newChunks()
 		for _, p := range []*jobfile.Job{rows, slow} {
 			if p == nil {
 				continue
@@ -131,7 +130,7 @@ func (g *journal) write(record uint64) error {
 		return err
 	}
 	for _, j := range took {
-		j.stored()
+		j.clearStored()
 	}
 	g.rows, g.record = 0, record
 	if len(g.parts.live) > partsMax {
@@ -140,7 +139,7 @@ func (g *journal) write(record uint64) error {
 	return g.parts.sweep()
 }
 
-// writePart writes a part, and gives jobs their chunks in it.
+// writePart writes a part, and adds its chunks to the jobs.
 func (g *journal) writePart(w *partWriter) error {
 	number, at, err := g.parts.add(&w.head, w.body)
 	if err != nil {
@@ -163,7 +162,7 @@ func (g *journal) writePart(w *partWriter) error {
 	return nil
 }
 
-// partWriter gathers chunks.
+// partWriter collects the chunks of a part.
 type partWriter struct {
 	head partHead
 	body []byte
@@ -183,8 +182,8 @@ func (w *partWriter) append(c chunkHead, b []byte) {
 	w.head.Chunks, w.body = append(w.head.Chunks, c), append(w.body, b...)
 }
 
-// merge makes one part of all. A job that has many chunks gets one of them. A chunk that is damaged
-// is copied as it is: who seals the job says so. Of one that is gone the job says so from then on.
+// merge writes one part in place of all. The chunks of a job that has many become one. A damaged chunk is copied as it
+// is, since sealing the job reports it. In place of a chunk that is gone stands an error message.
 func (g *journal) merge() error {
 	w := partWriter{head: partHead{Record: g.record}}
 	for number := range g.parts.live {
@@ -212,7 +211,7 @@ func (g *journal) merge() error {
 			case err == nil:
 				w.append(c.chunkHead, b)
 			case isGone(err):
-				err = w.add(j.without(c, err), c.Slow)
+				err = w.add(j.placeholder(c, err), c.Slow)
 			}
 			if err != nil {
 				return err
@@ -235,22 +234,22 @@ func (g *journal) merge() error {
 	return g.parts.sweep()
 }
 
-// isGone says of an error of who reads a part that to read it again helps nobody.
+// isGone reports whether an error of reading a part is permanent.
 func isGone(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.EIO)
 }
 
-// without is what stands in place of a chunk that is gone.
-func (j *live) without(c chunk, why error) *jobfile.Job {
+// without is the chunk that replaces one that is gone.
+func (j *liveJob) placeholder(c chunk, why error) *jobfile.Job {
 	if c.Slow {
 		return &jobfile.Job{ID: j.id, Attempts: j.slowest}
 	}
 	return &jobfile.Job{ID: j.id, Course: jobfile.Course{Lacks: []string{why.Error()}}}
 }
 
-// gather makes one of a job's chunks, but for the slowest attempts. What can't be read is left out,
-// and told.
-func (g *journal) gather(j *live) (*jobfile.Job, error) {
+// gather joins a job's chunks, except the slowest attempts. Chunks that can't be read are left out, and their errors
+// returned.
+func (g *journal) gather(j *liveJob) (*jobfile.Job, error) {
 	whole := &jobfile.Job{ID: j.id}
 	var wrong []error
 	for _, c := range j.chunks {
@@ -278,8 +277,8 @@ func (g *journal) gather(j *live) (*jobfile.Job, error) {
 	return whole, errors.Join(wrong...)
 }
 
-// whole makes all that is known of a job.
-func (g *journal) whole(j *live) *jobfile.Job {
+// whole returns all that is known of a job.
+func (g *journal) wholeJob(j *liveJob) *jobfile.Job {
 	whole, wrong := g.gather(j)
 	if j.graph != nil {
 		whole.Graph = j.graph
@@ -292,7 +291,7 @@ func (g *journal) whole(j *live) *jobfile.Job {
 	return whole
 }
 
-// forget drops jobs that have their files.
+// forget drops jobs, and removes parts that no other job needs.
 func (g *journal) forget(ids []scheduler.JobID) error {
 	for _, id := range ids {
 		if j := g.jobs[id]; j != nil {
@@ -304,7 +303,7 @@ func (g *journal) forget(ids []scheduler.JobID) error {
 	return g.parts.sweep()
 }
 
-// addAttempt takes an attempt's end in; false: there is no room, and it is missed.
+// addAttempt adds an ended attempt. It returns false if there is no room, and counts it as missed.
 func (g *journal) addAttempt(a changes.Attempt, most int) bool {
 	j := g.job(a.Job)
 	if g.rows >= heldRowsMax {

@@ -11,35 +11,35 @@ import (
 )
 
 // live is a job that has no file yet.
-type live struct {
+type liveJob struct {
 	id      scheduler.JobID
-	summary *wire.JobSummary  // as it was seen first
-	graph   *wire.Graph       // nil: it is in a part, or was not seen
+	summary *wire.JobSummary  // of the job's first row
+	graph   *wire.Graph       // nil: it is in a part, or not known
 	course  jobfile.Course    // since the last part
-	pending []changes.Attempt // that ended since the last part
-	slowest []changes.Attempt // beyond those that are kept, the fastest of them first
+	pending []changes.Attempt // ended since the last part
+	slowest []changes.Attempt // the slowest of those that are not kept, the fastest first
 	slower  bool              // slowest changed since the last part
-	chunks  []chunk           // of parts, the oldest first
+	chunks  []chunk           // in parts, the oldest first
 
-	kept  int    // attempts in parts and pending
-	waits int    // that are kept
-	wait  string // the last
+	kept     int    // attempts in parts and pending
+	waits    int    // reasons that are kept
+	lastWait string // the last reason
 }
 
-// addAttempt takes an attempt's end in.
-func (j *live) addAttempt(a changes.Attempt, most int) {
+// addAttempt adds an ended attempt. Beyond most attempts only failures, and the slowest of the others, are kept.
+func (j *liveJob) addAttempt(a changes.Attempt, most int) {
 	j.course.Count(&a)
 	switch {
 	case j.kept < most, a.Outcome == scheduler.Failed && j.kept < 2*most:
 		j.kept++
 		j.pending = append(j.pending, a)
 	default:
-		j.takeSlow(a)
+		j.keepSlow(a)
 	}
 }
 
-// takeSlow keeps an attempt while it is one of the slowest.
-func (j *live) takeSlow(a changes.Attempt) {
+// takeSlow keeps an attempt if it is one of the slowest.
+func (j *liveJob) keepSlow(a changes.Attempt) {
 	if len(j.slowest) == slowestMax && slower(a, j.slowest[0]) < 0 {
 		return
 	}
@@ -50,13 +50,13 @@ func (j *live) takeSlow(a changes.Attempt) {
 	}
 }
 
-// slower is the order of slowest.
+// slower is the order of liveJob.slowest: by running time, then id.
 func slower(x, y changes.Attempt) int {
 	return cmp.Or(cmp.Compare(x.Work.Running, y.Work.Running), cmp.Compare(x.ID, y.ID))
 }
 
-// see takes a job's row in.
-func (j *live) see(row *changes.Job, at scheduler.Time) {
+// see adds a job's row of the change set.
+func (j *liveJob) addRow(row *changes.Job, at scheduler.Time) {
 	if j.summary == nil {
 		j.summary = &wire.JobSummary{
 			Job: uint64(row.ID), Name: row.Spec.GetName(), User: row.Spec.GetPrincipal().GetName(), Pool: row.Pool, Priority: int32(row.Priority),
@@ -67,8 +67,8 @@ func (j *live) see(row *changes.Job, at scheduler.Time) {
 		}
 	}
 	j.course.Admitted = row.Admitted
-	if why := reason(row); why != j.wait {
-		j.wait = why
+	if why := reason(row); why != j.lastWait {
+		j.lastWait = why
 		if j.waits == waitsMax {
 			j.course.WaitsDropped++
 			return
@@ -78,8 +78,7 @@ func (j *live) see(row *changes.Job, at scheduler.Time) {
 	}
 }
 
-// reason is why a job waits, in words that stay the same while the numbers in it change: "" when it
-// does not.
+// reason is why a job waits; "" if it does not. The words have no numbers, so that they stay the same while a job waits.
 func reason(row *changes.Job) string {
 	w := &row.Waits
 	switch {
@@ -97,7 +96,7 @@ func reason(row *changes.Job) string {
 	return "has work that is ready, and waits for slots"
 }
 
-// outline is a graph without what makes it large: inputs and edges.
+// outline copies a graph without its inputs and edges, which make it large.
 func outline(g *wire.Graph) *wire.Graph {
 	o := &wire.Graph{}
 	for _, s := range g.GetStages() {
@@ -113,9 +112,9 @@ func outline(g *wire.Graph) *wire.Graph {
 	return o
 }
 
-// part makes what is to go into the next part; nil when there is nothing new. Slow is the list that
-// replaces the one of the part before.
-func (j *live) part() (rows, slow *jobfile.Job) {
+// part returns the chunks for the next part; nil where nothing is new. Slow has all slowest attempts, and replaces
+// the chunk of that kind before.
+func (j *liveJob) newChunks() (rows, slow *jobfile.Job) {
 	if j.graph != nil || len(j.pending) > 0 || len(j.course.Waits) > 0 || j.course.Attempts > 0 || j.course.Missed > 0 || len(j.course.Lacks) > 0 {
 		rows = &jobfile.Job{ID: j.id, Graph: j.graph, Course: j.course, Attempts: j.pending}
 		if j.graph != nil {
@@ -128,8 +127,8 @@ func (j *live) part() (rows, slow *jobfile.Job) {
 	return rows, slow
 }
 
-// stored says that what part made is in a part.
-func (j *live) stored() {
+// stored forgets the rows that newChunks returned, once a part has them.
+func (j *liveJob) clearStored() {
 	admitted, settings := j.course.Admitted, j.course.Settings
 	j.graph, j.pending, j.slower = nil, nil, false
 	j.course = jobfile.Course{Admitted: admitted, Settings: settings}

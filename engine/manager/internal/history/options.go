@@ -17,22 +17,22 @@ const (
 	AttemptsMaxDefault = 1_000_000
 )
 
-// Options say where history is and how much of it is kept.
+// Options say where history is, and how much of it is kept.
 type Options struct {
 	Folder      string
 	KeepFor     time.Duration      // after a job's end; 0: KeepForDefault
-	JobsMax     int                // that ended; 0: JobsMaxDefault
-	BytesMax    int64              // of their files; 0: BytesMaxDefault
-	AttemptsMax int                // of a job; of those beyond only failures and the slowest are kept; 0: AttemptsMaxDefault
-	Store       string             // URL of a copy of all this, on any store; "": there is none
+	JobsMax     int                // of jobs that ended; 0: JobsMaxDefault
+	BytesMax    int64              // of their files and ends of logs; 0: BytesMaxDefault
+	AttemptsMax int                // of a job; beyond it only failures and the slowest are kept; 0: AttemptsMaxDefault
+	Store       string             // URL of a copy on another store; "": none is kept
 	Tails       logarchive.Options // of the ends of attempts' logs; Folder, BytesMax, Changed and Log are history's
 	Log         *slog.Logger       // nil: slog.Default
 	Now         func() time.Time
-	// Pools is what the policy tells of its pools now: Told, Held, Demand and Share of each name once.
-	// It may not wait. Nil: nothing.
+	// Pools returns what the policy last reported of its pools: Told, Held, Own, Demand and Share, each name once.
+	// It must not block. Nil: none are sampled.
 	Pools func(slots uint64) []timeseries.Pool
 
-	write func(path string, content []byte) error // tests break it
+	write func(path string, content []byte) error // nil: atomicfile.Replace; tests let it fail
 }
 
 func (o *Options) fill() {
@@ -47,21 +47,21 @@ func (o *Options) fill() {
 }
 
 const (
-	// queueRowsMax bounds the rows that wait to be taken in; those beyond are missed.
+	// queueRowsMax bounds the rows in the queue; rows beyond it are dropped and counted.
 	queueRowsMax = 300_000
-	// pendingRowsMax is how many attempts that ended are in memory before a part is written, and
-	// heldRowsMax how many may be when none can be.
+	// pendingRowsMax is how many ended attempts are in memory before a part is written. heldRowsMax is how many may
+	// be in memory while no part can be written.
 	pendingRowsMax = 50_000
 	heldRowsMax    = 500_000
-	// sealsMax is how many jobs that ended wait before their files are written, and sealWait how
-	// long; heldEndsMax is how many may wait when none can be.
+	// Ended jobs are sealed when there are sealsMax of them, or after sealWait. heldEndsMax is how many may wait while
+	// no file can be written.
 	sealsMax    = 256
 	sealWait    = time.Second
 	heldEndsMax = 10_000
 	// writesMax is how many files of jobs are written at once, and so how many of them are in memory.
 	writesMax = 16
-	// slowestMax is how many of the attempts beyond AttemptsMax are kept for being slow.
+	// slowestMax is how many of the slowest attempts beyond AttemptsMax are kept.
 	slowestMax = 1000
-	// waitsMax bounds a job's reasons over time.
+	// waitsMax bounds how many waiting reasons of a job are kept.
 	waitsMax = 200
 )

@@ -13,33 +13,32 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A part is a file of the journal: a head that says up to which record of the event log everything is
-// in it, in parts before it and in files of jobs; and chunks, each of which is what a job's file
-// would be of what ended since the part before.
+// A part is a file of the journal. Its head has history's position: parts up to this one, and files of jobs, have all
+// rows up to that record. Chunks follow, one for each job that changed. A chunk has the form of a job's file, with the
+// rows since the part before.
 
 const (
 	partMagic = "HAMPART\x01" // the last byte is the version of the format
-	// partsMax is how many there are before they are merged, and chunksMax how many chunks a job
-	// has before it gets one of them.
+	// More than partsMax parts are merged. A job with more than chunksMax chunks gets one in their place then.
 	partsMax  = 16
 	chunksMax = 16
 )
 
 type partHead struct {
 	Record   uint64      `json:"record"`
-	Replaces []int       `json:"replaces,omitempty"` // parts that were merged into it
+	Replaces []int       `json:"replaces,omitempty"` // numbers of the parts that were merged into it
 	Chunks   []chunkHead `json:"chunks"`
 }
 
 type chunkHead struct {
 	Job   scheduler.JobID `json:"job"`
-	Slow  bool            `json:"slow,omitempty"` // it has the slowest attempts, in place of those in parts before
+	Slow  bool            `json:"slow,omitempty"` // it has the job's slowest attempts, and replaces the chunk of this kind before it
 	Rows  int             `json:"rows,omitempty"`
 	Waits int             `json:"waits,omitempty"`
 	Bytes int             `json:"bytes"`
 }
 
-// chunk is where one stands.
+// chunk is a chunk, and its place.
 type chunk struct {
 	chunkHead
 	part int
@@ -48,20 +47,20 @@ type chunk struct {
 
 // parts are the files of the journal.
 type parts struct {
-	folder string
-	write  func(path string, content []byte) error
-	live   map[int]int    // chunks of live jobs, by the number of their part
-	reach  map[int]uint64 // the record that one reaches, of those of live
-	next   int
-	newest int // says how far history reaches
+	folder  string
+	write   func(path string, content []byte) error
+	live    map[int]int    // number of chunks of live jobs, by part
+	records map[int]uint64 // position in the head, by part
+	next    int
+	newest  int // the part with history's position
 }
 
 func (p *parts) path(number int) string {
 	return filepath.Join(p.folder, fmt.Sprintf("part-%016d", number))
 }
 
-// open reads the heads of all parts. It returns the chunks that they have, in order, and the record
-// that they reach. A part that is damaged is put aside, and its error is among those returned.
+// open reads the heads of all parts. It returns their chunks in order, and history's position. A damaged part is put
+// aside, and its error is among those returned.
 func (p *parts) open() (chunks []chunk, record uint64, damaged []error, err error) {
 	names, err := filepath.Glob(filepath.Join(p.folder, "part-*"))
 	if err != nil {
@@ -87,7 +86,7 @@ func (p *parts) open() (chunks []chunk, record uint64, damaged []error, err erro
 		if h == nil {
 			continue
 		}
-		heads[number], starts[number], record = h, at, h.Record // the newest counts
+		heads[number], starts[number], record = h, at, h.Record // the newest has the position
 		for _, old := range h.Replaces {
 			replaced[old] = true
 		}
@@ -97,7 +96,7 @@ func (p *parts) open() (chunks []chunk, record uint64, damaged []error, err erro
 		if h == nil {
 			continue
 		}
-		p.live[number], p.reach[number], p.newest = 0, h.Record, number
+		p.live[number], p.records[number], p.newest = 0, h.Record, number
 		at := starts[number]
 		for _, c := range h.Chunks {
 			if !replaced[number] {
@@ -134,7 +133,7 @@ func readPart(path string) (*partHead, int64, error) {
 	return h, start, nil
 }
 
-// add writes a part, and returns its number and where its chunks begin.
+// add writes a part. It returns the part's number and the offset of its chunks.
 func (p *parts) add(h *partHead, body []byte) (int, int64, error) {
 	b, err := jobfile.AppendHead(nil, partMagic, h)
 	if err != nil {
@@ -145,7 +144,7 @@ func (p *parts) add(h *partHead, body []byte) (int, int64, error) {
 		return 0, 0, err
 	}
 	p.next++
-	p.live[number], p.reach[number], p.newest = 0, h.Record, number
+	p.live[number], p.records[number], p.newest = 0, h.Record, number
 	return number, start, nil
 }
 
@@ -161,15 +160,15 @@ func (p *parts) read(c chunk) ([]byte, error) {
 	return b, err
 }
 
-// drop says that chunks are needed no more.
+// drop counts chunks as no longer needed.
 func (p *parts) drop(chunks []chunk) {
 	for _, c := range chunks {
 		p.live[c.part]--
 	}
 }
 
-// sweep removes the parts of which nothing is needed, but for the newest, which says how far history
-// reaches. Those that stay for want of a right to remove them are tried again.
+// sweep removes parts without needed chunks, except the newest, which has history's position. A part that can't be
+// removed is tried again the next time.
 func (p *parts) sweep() error {
 	var wrong []error
 	for number, needed := range p.live {
@@ -181,12 +180,12 @@ func (p *parts) sweep() error {
 			continue
 		}
 		delete(p.live, number)
-		delete(p.reach, number)
+		delete(p.records, number)
 	}
 	return errors.Join(wrong...)
 }
 
-// sweepFolder removes what was being written when a process ended.
+// sweepFolder removes temporary files of a process that was killed.
 func sweepFolder(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -9,24 +9,24 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// news is what history takes of the facts of one step.
-type news struct {
+// news is what history needs of the changes of one step.
+type update struct {
 	record    uint64
-	through   uint64 // record; steps up to this one, in which nothing ended, are in it too
+	through   uint64 // record, or a later one: empty steps that follow are merged into it
 	at        scheduler.Time
 	jobs      []changes.Job
-	attempts  []changes.Attempt // that ended
+	attempts  []changes.Attempt // only ended ones
 	launchers []changes.Launcher
 	ended     []*wire.JobStatus
-	all       bool                       // it is all there is, of a core that was restored
-	lost      bool                       // the log has no records beyond this one
-	missed    map[scheduler.JobID]uint64 // rows for which there was no room before
-	settings  uint64                     // version of the configuration, from here on; 0: as before
-	replayed  bool                       // all of the log was
+	restored  bool                       // it has all jobs of a restored core (BeginAt)
+	logLost   bool                       // the log lost its records beyond this one
+	missed    map[scheduler.JobID]uint64 // rows of earlier steps that were dropped, by job
+	settings  uint64                     // version of the configuration from this record on; 0: unchanged
+	replayed  bool                       // it marks the end of a replay
 }
 
-func newsOf(record uint64, f *core.Changes) news {
-	n := news{record: record, through: record, at: f.At, jobs: f.Jobs, launchers: f.Launchers, ended: f.Ended, settings: f.Version}
+func updateOf(record uint64, f *core.Changes) update {
+	n := update{record: record, through: record, at: f.At, jobs: f.Jobs, launchers: f.Launchers, ended: f.Ended, settings: f.Version}
 	for i := range f.Attempts {
 		if f.Attempts[i].State == changes.Ended {
 			n.attempts = append(n.attempts, f.Attempts[i])
@@ -35,23 +35,23 @@ func newsOf(record uint64, f *core.Changes) news {
 	return n
 }
 
-// rows is what it counts for in the queue.
-func (n *news) rows() int { return len(n.jobs) + len(n.attempts) + len(n.launchers) }
+// rows is how many rows the update counts as in the queue.
+func (n *update) rows() int { return len(n.jobs) + len(n.attempts) + len(n.launchers) }
 
-// queue holds what history is to take in, and bounds it. Nobody waits at it who adds.
+// queue holds the updates that history has not applied yet. It is bounded, and add never blocks.
 type queue struct {
-	mu     sync.Mutex
-	list   []news
-	rows   int
-	lost   map[scheduler.JobID]uint64 // rows that found no room
-	missed uint64                     // of them in all
-	// settings is the version that was added last.
+	mu         sync.Mutex
+	list       []update
+	rows       int
+	unreported map[scheduler.JobID]uint64 // rows that were dropped since the last update that was queued
+	missed     uint64                     // rows that were dropped in all
+	// settings is the version of the last update.
 	settings uint64
-	wake     chan struct{} // has one when something was added
-	room     chan struct{} // closed when all was taken; nil: nobody waits
+	wake     chan struct{} // has an element when the list is not empty
+	room     chan struct{} // closed by takeAll; nil: no call of wait
 }
 
-func (q *queue) add(n news) {
+func (q *queue) add(n update) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if n.settings == q.settings {
@@ -60,24 +60,24 @@ func (q *queue) add(n news) {
 		q.settings = n.settings
 	}
 	if q.rows+n.rows() > queueRowsMax {
-		if q.lost == nil {
-			q.lost = map[scheduler.JobID]uint64{}
+		if q.unreported == nil {
+			q.unreported = map[scheduler.JobID]uint64{}
 		}
 		for i := range n.attempts {
-			q.lost[n.attempts[i].Job]++
+			q.unreported[n.attempts[i].Job]++
 		}
 		q.missed += uint64(len(n.attempts))
-		// The others come again when they change, but for what ended, and for what there is at the start.
+		// Rows of live jobs come again with their next change. Ends, and the jobs of BeginAt, do not: they are kept.
 		jobs := n.jobs
-		n = news{record: n.record, through: n.record, at: n.at, ended: n.ended, all: n.all, lost: n.lost, settings: n.settings, replayed: n.replayed}
-		if n.all {
+		n = update{record: n.record, through: n.record, at: n.at, ended: n.ended, restored: n.restored, logLost: n.logLost, settings: n.settings, replayed: n.replayed}
+		if n.restored {
 			n.jobs = jobs
 		}
-	} else if q.lost != nil {
-		n.missed, q.lost = q.lost, nil
+	} else if q.unreported != nil {
+		n.missed, q.unreported = q.unreported, nil
 	}
 	q.rows += n.rows()
-	if last := len(q.list) - 1; last >= 0 && n.rows() == 0 && len(n.ended) == 0 && n.missed == nil && !n.all && !n.lost && n.settings == 0 && !n.replayed && !q.list[last].all {
+	if last := len(q.list) - 1; last >= 0 && n.rows() == 0 && len(n.ended) == 0 && n.missed == nil && !n.restored && !n.logLost && n.settings == 0 && !n.replayed && !q.list[last].restored {
 		q.list[last].through = n.record
 		return
 	}
@@ -88,7 +88,7 @@ func (q *queue) add(n news) {
 	}
 }
 
-func (q *queue) takeAll() []news {
+func (q *queue) takeAll() []update {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	list := q.list
@@ -100,7 +100,7 @@ func (q *queue) takeAll() []news {
 	return list
 }
 
-// wait waits until the queue is at most half full, or ended is closed.
+// wait blocks until the queue is at most half full, or ended is closed.
 func (q *queue) wait(ended <-chan struct{}) {
 	for {
 		q.mu.Lock()
@@ -121,7 +121,7 @@ func (q *queue) wait(ended <-chan struct{}) {
 	}
 }
 
-func (q *queue) lacks() uint64 {
+func (q *queue) missedRows() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.missed

@@ -15,21 +15,21 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ErrUnknown says that history has nothing of a job that ended under an id; ErrNotYet that its file
-// is not written, since history can't be written now.
+// ErrUnknown says that history has no ended job of an id. ErrNotYet says that the job's file is not written, because
+// history can't be written now.
 var (
 	ErrUnknown = errors.New("history has no such job")
 	ErrNotYet  = errors.New("history could not be written yet")
 )
 
-// openWait is how long Open waits for a file that is being written.
+// openWait is how long Open waits for a file that is not written yet.
 const openWait = 2 * time.Second
 
-// Open opens the file of a job that ended; it waits a moment for one that is being written. The
-// error is ErrUnknown, ErrNotYet, a jobfile.DamageError, or that of ctx.
+// Open opens the file of a job that ended. It waits openWait for a file that is not written yet. The error is ErrUnknown,
+// ErrNotYet, a jobfile.DamageError, or that of ctx.
 func (h *History) Open(ctx context.Context, id scheduler.JobID) (*jobfile.Reader, error) {
 	if e, ending := h.endingOf(id); ending {
-		if err := h.written(ctx, e.record); err != nil {
+		if err := h.awaitSealed(ctx, e.record); err != nil {
 			return nil, fmt.Errorf("%s: %w", id, err)
 		}
 	}
@@ -41,29 +41,29 @@ func (h *History) Open(ctx context.Context, id scheduler.JobID) (*jobfile.Reader
 	return r, err
 }
 
-// open opens a job's file. One that somebody put there in its place, such as a copy of another's, is damaged.
+// open opens a job's file. The file of another job under this name is a jobfile.DamageError.
 func (f *files) open(id scheduler.JobID) (*jobfile.Reader, error) {
 	r, err := jobfile.Open(f.path(id))
 	if err == nil && r.Job() != id {
 		r.Close()
-		return nil, f.another(id)
+		return nil, f.wrongJobError(id)
 	}
 	return r, err
 }
 
-// another is the error of a file that has another job than its name says.
-func (f *files) another(id scheduler.JobID) error {
+// another is the error of a file that has another job than the one in its name.
+func (f *files) wrongJobError(id scheduler.JobID) error {
 	return &jobfile.DamageError{Path: f.path(id), Why: fmt.Sprintf("it is not the history of %s, as its name says", id)}
 }
 
-// Gone is the error of a job that the index has, and no file.
-func (h *History) Gone(id scheduler.JobID) error {
+// Gone returns the error for a job that is in the index and has no file.
+func (h *History) GoneError(id scheduler.JobID) error {
 	return &jobfile.DamageError{Path: h.files.path(id), Gone: true}
 }
 
-// written waits until history is durable up to a record, while that is to be hoped for.
-func (h *History) written(ctx context.Context, record uint64) error {
-	if why := h.State().Why; why != nil {
+// written waits until history is durable up to a record. If history can't be written, it returns at once.
+func (h *History) awaitSealed(ctx context.Context, record uint64) error {
+	if why := h.State().Err; why != nil {
 		return fmt.Errorf("%w: %w", ErrNotYet, why)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, openWait, ErrNotYet)
@@ -71,8 +71,7 @@ func (h *History) written(ctx context.Context, record uint64) error {
 	return h.Sync(ctx, record)
 }
 
-// Status is the last status of a job whose file is not written yet, without attempts; nil for all
-// others.
+// Status returns the last status of an ended job whose file is not written yet, without attempts; nil for all other jobs.
 func (h *History) Status(id scheduler.JobID) *wire.JobStatus {
 	e, ending := h.endingOf(id)
 	if !ending {
@@ -81,7 +80,7 @@ func (h *History) Status(id scheduler.JobID) *wire.JobStatus {
 	return withoutAttempts(e.status)
 }
 
-// Summary is what the index has of a job; nil when it has nothing.
+// Summary returns a job's summary in the index; nil if the index does not have the job.
 func (h *History) Summary(id scheduler.JobID) (s *wire.JobSummary, err error) {
 	err = h.onIndex(func(x *index.Index) error {
 		e, err := x.Get(id)
@@ -93,26 +92,26 @@ func (h *History) Summary(id scheduler.JobID) (s *wire.JobSummary, err error) {
 	return s, err
 }
 
-func (h *History) endingOf(id scheduler.JobID) (e ending, there bool) {
+func (h *History) endingOf(id scheduler.JobID) (e endedJob, there bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if e, there = h.ended[id]; !there {
-		e, there = h.told[id]
+	if e, there = h.unsealed[id]; !there {
+		e, there = h.queuedEnds[id]
 	}
 	return e, there
 }
 
-// Ending lists the jobs that ended and that List may not have yet, in order of id. A job that ended, and
-// that it does not list, is in a List that is asked for afterwards.
+// Ending lists the ended jobs that List may not have yet, in order of id. A later List has every ended job that Ending
+// does not have.
 func (h *History) Ending() []*wire.JobSummary {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	list := make([]*wire.JobSummary, 0, len(h.ended)+len(h.told))
-	for _, e := range h.ended {
+	list := make([]*wire.JobSummary, 0, len(h.unsealed)+len(h.queuedEnds))
+	for _, e := range h.unsealed {
 		list = append(list, e.status.GetSummary())
 	}
-	for id, e := range h.told {
-		if _, twice := h.ended[id]; !twice {
+	for id, e := range h.queuedEnds {
+		if _, twice := h.unsealed[id]; !twice {
 			list = append(list, e.status.GetSummary())
 		}
 	}
@@ -120,7 +119,7 @@ func (h *History) Ending() []*wire.JobSummary {
 	return list
 }
 
-// List lists jobs that ended, the largest id first: index.Index.List.
+// List lists jobs that ended, the largest id first: see index.Query.
 func (h *History) List(q index.Query) (jobs []*wire.JobSummary, f index.Found, err error) {
 	err = h.onIndex(func(x *index.Index) error {
 		f = x.List(q)

@@ -8,20 +8,20 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Waits are the reasons why a job waited, over time.
+// Waits are the reasons why a job waited, with their times.
 type Waits struct {
 	List    []jobfile.Wait // in order of time
-	Dropped int            // later ones, beyond the bound
-	Lacks   []string       // of what history lacks, in words
+	Dropped int            // later ones that were dropped, beyond waitsMax
+	Lacks   []string       // what history lacks of the job, in words
 }
 
-// errClosed is what a question meets that comes too late.
+// errClosed is the error of a call after Close.
 var errClosed = errors.New("history is closed")
 
-// Waits tells why a job waited, one that lives too. The error is ErrUnknown, that of Open, or that of ctx.
+// Waits returns why a job waited, live or ended. The error is that of Open, or that of ctx.
 func (h *History) Waits(ctx context.Context, id scheduler.JobID) (w Waits, err error) {
 	lives := false
-	if err := h.ask(ctx, func() {
+	if err := h.call(ctx, func() {
 		if j := h.journal.jobs[id]; j != nil {
 			w, lives = h.journal.waits(j), true
 		}
@@ -37,11 +37,11 @@ func (h *History) Waits(ctx context.Context, id scheduler.JobID) (w Waits, err e
 	return Waits{c.Waits, c.WaitsDropped, c.Lacks}, err
 }
 
-// ask has the goroutine run do something, and waits for it. The error is errClosed, or that of ctx.
-func (h *History) ask(ctx context.Context, do func()) error {
+// ask has the goroutine run call a function, and waits for it. The error is errClosed, or that of ctx.
+func (h *History) call(ctx context.Context, do func()) error {
 	answered := make(chan struct{})
 	select {
-	case h.questions <- func() { defer close(answered); do() }:
+	case h.calls <- func() { defer close(answered); do() }:
 		<-answered
 		return nil
 	case <-h.closes:
@@ -51,8 +51,8 @@ func (h *History) ask(ctx context.Context, do func()) error {
 	}
 }
 
-// waits gathers a job's reasons. A chunk that can't be read is told as a lack.
-func (g *journal) waits(j *live) (w Waits) {
+// waits joins a live job's reasons. The error of a chunk that can't be read is among Lacks.
+func (g *journal) waits(j *liveJob) (w Waits) {
 	add := func(c *jobfile.Course) {
 		w.List, w.Dropped, w.Lacks = append(w.List, c.Waits...), w.Dropped+c.WaitsDropped, append(w.Lacks, c.Lacks...)
 	}

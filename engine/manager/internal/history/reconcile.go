@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// remakeBatch is how many files are taken into the index at once.
+	// remakeBatch is how many files are added to the index in one transaction.
 	remakeBatch = 500
-	// remakeTellEach is the time between lines that tell how far that is.
+	// remakeTellEach is the time between lines of the log about the progress.
 	remakeTellEach = 10 * time.Second
 )
 
 func (h *History) indexPath() string { return filepath.Join(h.o.Folder, "index.db") }
 
-// openIndex opens the index. One that is damaged goes: reconcile makes it again.
+// openIndex opens the index. A damaged index is removed: reconcile rebuilds it.
 func (h *History) openIndex() error {
 	x, err := index.Open(h.indexPath())
 	if errors.Is(err, index.ErrDamaged) {
@@ -37,12 +37,12 @@ func (h *History) openIndex() error {
 	return err
 }
 
-// remakeIndex puts a new index in place of one that turned out to be damaged.
+// remakeIndex replaces an index that turned out to be damaged by a new one, which is filled in the background.
 func (h *History) remakeIndex(old *index.Index) error {
 	h.remaking.Lock()
 	defer h.remaking.Unlock()
 	if h.index.Load() != old {
-		return nil // another did
+		return nil // another goroutine replaced it
 	}
 	h.o.Log.Error("the index of history is damaged: it is made again of the jobs' files")
 	old.Close()
@@ -58,8 +58,8 @@ func (h *History) remakeIndex(old *index.Index) error {
 	return nil
 }
 
-// reconcile holds the index against the names of files. It takes in those that it lacks, and drops
-// what has no file. So it makes a new index, too.
+// reconcile compares the index with the names of files. It adds the jobs that the index lacks, and removes those that
+// have no file. So it also fills a new index.
 func (h *History) reconcile() {
 	known := h.index.Load().IDs()
 	there, err := h.files.ids()
@@ -82,13 +82,13 @@ func (h *History) reconcile() {
 		h.o.Log.Error("history: jobs without files stay in the index", "error", err)
 	}
 	if len(gone) > 0 {
-		h.touch(listChanged)
+		h.notify(listChanged)
 	}
-	h.takeIn(missing)
+	h.addToIndex(missing)
 }
 
-// takeIn has the index list jobs that have files.
-func (h *History) takeIn(ids []scheduler.JobID) {
+// takeIn adds jobs to the index, by their files.
+func (h *History) addToIndex(ids []scheduler.JobID) {
 	told, done := h.o.Now(), 0
 	for batch := range slices.Chunk(ids, remakeBatch) {
 		var entries []index.Entry
@@ -105,7 +105,7 @@ func (h *History) takeIn(ids []scheduler.JobID) {
 				entries = append(entries, e)
 			case errors.As(err, &damage):
 				h.damaged(err)
-			case !errors.Is(err, os.ErrNotExist): // which is a job that went meanwhile
+			case !errors.Is(err, os.ErrNotExist): // the job was removed meanwhile
 				h.o.Log.Error("history: a job's file can't be read", "error", err)
 			}
 		}
@@ -113,7 +113,7 @@ func (h *History) takeIn(ids []scheduler.JobID) {
 			h.o.Log.Error("history: the index can't be made", "error", err)
 			return
 		}
-		h.touch(listChanged)
+		h.notify(listChanged)
 		done += len(batch)
 		if now := h.o.Now(); now.Sub(told) >= remakeTellEach {
 			told = now

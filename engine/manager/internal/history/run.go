@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// run takes in what comes, and writes it, until Close.
+// run applies updates and writes them, until Close.
 func (h *History) run() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -23,47 +23,47 @@ func (h *History) run() {
 		over := false
 		var question func()
 		select {
-		case question = <-h.questions:
+		case question = <-h.calls:
 		case <-h.queue.wake:
 		case <-tick.C:
 			h.sample()
-			h.mended()
+			h.forgetReplaced()
 		case <-h.closes:
 			over = true
 		}
 		for _, n := range h.queue.takeAll() {
 			h.apply(n)
-			h.heard(&n)
+			h.unqueueEnds(&n)
 			if h.journal.rows >= pendingRowsMax {
-				h.write()
+				h.flush()
 			}
 		}
 		if question != nil {
 			question()
 		}
 		now := h.o.Now()
-		if len(h.ending) >= sealsMax || now.Sub(last) >= sealWait {
+		if len(h.toSeal) >= sealsMax || now.Sub(last) >= sealWait {
 			h.seal()
 			last = now
 		}
 		if over {
-			h.again = time.Time{}
+			h.retryAt = time.Time{}
 		}
-		if over || h.isAsked() || h.isBehind() { // who is behind tries, and says when he is no more
-			h.write()
+		if over || h.hasWaiter() || h.isBehind() { // when behind, flush also finds out whether writing works again
+			h.flush()
 		}
 		if over {
-			h.end()
+			h.releaseWaiters()
 			return
 		}
 	}
 }
 
-// isAsked says whether somebody waits for what was applied.
-func (h *History) isAsked() bool {
+// isAsked reports whether a Sync waits for a record that was applied.
+func (h *History) hasWaiter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, w := range h.asked {
+	for _, w := range h.waiters {
 		if w.record <= h.applied {
 			return true
 		}
@@ -71,85 +71,85 @@ func (h *History) isAsked() bool {
 	return false
 }
 
-// end lets all go who wait.
-func (h *History) end() {
+// end ends all calls of Sync.
+func (h *History) releaseWaiters() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.over = true
-	for _, w := range h.asked {
-		close(w.told)
+	h.closed = true
+	for _, w := range h.waiters {
+		close(w.done)
 	}
-	h.asked = nil
+	h.waiters = nil
 }
 
-// apply takes in what one step told.
-func (h *History) apply(n news) {
+// apply applies an update.
+func (h *History) apply(n update) {
 	h.sampler.sampleStep(&n)
 	if n.settings != 0 {
 		h.settings = n.settings
 	}
-	if n.all {
+	if n.restored {
 		h.reconcileJournal(&n)
 		return
 	}
-	if n.lost {
-		h.retreat(n.record)
+	if n.logLost {
+		h.goBackTo(n.record)
 	}
 	h.applied = max(h.applied, n.through)
 	if n.replayed {
-		h.finishLost(&n)
+		h.endLostJobs(&n)
 		h.sweepTails()
 	}
 	if n.record <= h.skipTo {
-		h.pass(&n)
+		h.skipDurable(&n)
 		return
 	}
 	for i := range n.jobs {
-		if h.admits(&n.jobs[i]) {
-			h.see(h.journal.job(n.jobs[i].ID), &n, i)
+		if h.accepts(&n.jobs[i]) {
+			h.addJobRow(h.journal.job(n.jobs[i].ID), &n, i)
 		}
 	}
 	lost := uint64(0)
 	for i := range n.attempts {
-		if h.lives(n.attempts[i].Job) && !h.journal.addAttempt(n.attempts[i], h.o.AttemptsMax) {
+		if h.isLive(n.attempts[i].Job) && !h.journal.addAttempt(n.attempts[i], h.o.AttemptsMax) {
 			lost++
 		}
 	}
-	h.miss(lost)
+	h.countMissed(lost)
 	for id, missed := range n.missed {
-		if h.lives(id) {
+		if h.isLive(id) {
 			h.journal.job(id).course.Missed += missed
 		}
 	}
 	for _, s := range n.ended {
-		h.finish(s, n.record)
+		h.endJob(s, n.record)
 	}
 }
 
-// heard strikes the ends that were taken in off those that wait.
-func (h *History) heard(n *news) {
+// heard removes the ended jobs of an applied update from queuedEnds.
+func (h *History) unqueueEnds(n *update) {
 	if len(n.ended) == 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range n.ended {
-		if id := scheduler.JobID(s.GetSummary().GetJob()); h.told[id].record == n.record {
-			delete(h.told, id)
+		if id := scheduler.JobID(s.GetSummary().GetJob()); h.queuedEnds[id].record == n.record {
+			delete(h.queuedEnds, id)
 		}
 	}
 }
 
-func (h *History) see(j *live, n *news, i int) {
+func (h *History) addJobRow(j *liveJob, n *update, i int) {
 	if j.course.Settings == 0 {
 		j.course.Settings = h.settings
 	}
-	j.see(&n.jobs[i], n.at)
+	j.addRow(&n.jobs[i], n.at)
 }
 
-// reconcileJournal holds the journal against what there is. Jobs that are over, and whose end history did not
-// hear of, are ended as far as it is known.
-func (h *History) reconcileJournal(n *news) {
+// reconcileJournal compares the journal with the jobs of a restored core. A job of the journal that is over, and whose
+// end is not replayed, is ended with what is known of it.
+func (h *History) reconcileJournal(n *update) {
 	gap := ""
 	if n.record > h.skipTo {
 		gap = fmt.Sprintf("records %d to %d of the event log were not taken in", h.skipTo+1, n.record)
@@ -160,21 +160,21 @@ func (h *History) reconcileJournal(n *news) {
 	for i := range n.jobs {
 		id := n.jobs[i].ID
 		there[id] = true
-		if !h.admits(&n.jobs[i]) {
+		if !h.accepts(&n.jobs[i]) {
 			continue
 		}
 		j := h.journal.job(id)
-		h.see(j, n, i)
+		h.addJobRow(j, n, i)
 		if gap != "" {
 			j.course.Lacks = append(j.course.Lacks, gap)
 		}
 	}
-	if len(h.spoilt) > 0 { // nobody knows what was in them
+	if len(h.damagedParts) > 0 { // it is not known whose rows they had
 		for _, id := range h.journal.ids() {
 			j := h.journal.job(id)
-			j.course.Lacks = append(j.course.Lacks, h.spoilt...)
+			j.course.Lacks = append(j.course.Lacks, h.damagedParts...)
 		}
-		h.spoilt = nil
+		h.damagedParts = nil
 	}
 	if gap == "" { // ends are replayed
 		h.forgetOver(n.record, there)
@@ -185,52 +185,52 @@ func (h *History) reconcileJournal(n *news) {
 		if j := h.journal.jobs[id]; j != nil && !there[id] {
 			j.course.Lacks = append(j.course.Lacks, gap)
 			there[id] = true
-			h.finish(s, n.record)
+			h.endJob(s, n.record)
 		}
 	}
 	for _, id := range h.journal.ids() {
 		if !there[id] {
-			h.finishUnheard(id, n.record, n.at, gap+", and with them how the job ended")
+			h.endUnreported(id, n.record, n.at, gap+", and with them how the job ended")
 		}
 	}
 }
 
-// forgetOver drops jobs that were over at a record up to which all is durable, and that went since: parts that others
-// need have chunks of them.
+// forgetOver drops jobs from the journal that ended before a record, and were removed since. Parts that other jobs need
+// may still have chunks of them.
 func (h *History) forgetOver(record uint64, live map[scheduler.JobID]bool) {
-	h.tidy(h.journal.forget(slices.DeleteFunc(h.journal.ids(), func(id scheduler.JobID) bool { return live[id] || h.journal.reaches(id) > record })))
+	h.logLeftover(h.journal.forget(slices.DeleteFunc(h.journal.ids(), func(id scheduler.JobID) bool { return live[id] || h.journal.lastRecord(id) > record })))
 }
 
-// pass passes over what is durable: jobs that ended in it have their files, or went since.
-func (h *History) pass(n *news) {
+// pass skips an update that is durable. Jobs that ended in it have files, or were removed since.
+func (h *History) skipDurable(n *update) {
 	var over []scheduler.JobID
 	for _, s := range n.ended {
 		over = append(over, scheduler.JobID(s.GetSummary().GetJob()))
 	}
 	if len(over) > 0 {
-		h.tidy(h.journal.forget(over))
+		h.logLeftover(h.journal.forget(over))
 	}
 }
 
-// finishLost ends jobs that the event log knows nothing of when all of it was replayed: it lost its end, or
-// as a whole.
-func (h *History) finishLost(n *news) {
-	if h.queue.lacks() > 0 { // it may not have heard of all
+// finishLost ends the jobs that the event log does not have after a replay. The log lost its end, or all of its
+// records.
+func (h *History) endLostJobs(n *update) {
+	if h.queue.missedRows() > 0 { // the live jobs may not all be known
 		return
 	}
 	lives := h.sampler.submitted()
-	for _, e := range h.ending {
+	for _, e := range h.toSeal {
 		lives[e.id] = 0
 	}
 	for _, id := range h.journal.ids() {
 		if _, known := lives[id]; !known {
-			h.finishUnheard(id, n.record, scheduler.Time(h.o.Now().UnixNano()), "the event log lost the job, and with it how the job ended")
+			h.endUnreported(id, n.record, scheduler.Time(h.o.Now().UnixNano()), "the event log lost the job, and with it how the job ended")
 		}
 	}
 }
 
-// finishUnheard ends a job of whose end nothing was heard, as far as it is known.
-func (h *History) finishUnheard(id scheduler.JobID, record uint64, at scheduler.Time, why string) {
+// finishUnheard ends a job whose end is in no record, with what is known of it.
+func (h *History) endUnreported(id scheduler.JobID, record uint64, at scheduler.Time, why string) {
 	j := h.journal.job(id)
 	j.course.Lacks = append(j.course.Lacks, why)
 	summary := j.summary
@@ -238,91 +238,91 @@ func (h *History) finishUnheard(id scheduler.JobID, record uint64, at scheduler.
 		summary = &wire.JobSummary{Job: uint64(id)}
 	}
 	summary.State, summary.Ended = wire.JobState_JOB_STATE_FAILED, int64(at)
-	h.finish(&wire.JobStatus{Summary: summary, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: why}}, record)
+	h.endJob(&wire.JobStatus{Summary: summary, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: why}}, record)
 }
 
-// finish notes that a job is over.
-func (h *History) finish(s *wire.JobStatus, record uint64) {
+// finish puts a job among those to seal.
+func (h *History) endJob(s *wire.JobStatus, record uint64) {
 	id := scheduler.JobID(s.GetSummary().GetJob())
-	if !h.lives(id) {
+	if !h.isLive(id) {
 		return
 	}
 	j := h.journal.job(id)
-	if len(h.ending) >= heldEndsMax {
-		h.miss(uint64(1 + len(j.pending)))
-		h.tidy(h.journal.forget([]scheduler.JobID{id}))
+	if len(h.toSeal) >= heldEndsMax {
+		h.countMissed(uint64(1 + len(j.pending)))
+		h.logLeftover(h.journal.forget([]scheduler.JobID{id}))
 		return
 	}
-	e := ending{id, record, s}
-	h.ending = append(h.ending, e)
+	e := endedJob{id, record, s}
+	h.toSeal = append(h.toSeal, e)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.ended[id] = e
+	h.unsealed[id] = e
 }
 
-// lives says whether rows of a job are to be taken in: it has no file.
-func (h *History) lives(id scheduler.JobID) bool {
+// lives reports whether a job is in the journal or has no file, so that its rows are to be added.
+func (h *History) isLive(id scheduler.JobID) bool {
 	_, live := h.journal.jobs[id]
 	return live || !h.files.has(id)
 }
 
-// admits says whether a job's row is to be taken in. A file that is there under its id may be that
-// of another job, of a log that was lost as a whole: it goes.
-func (h *History) admits(row *changes.Job) bool {
-	if h.lives(row.ID) {
+// admits reports whether a job's row is to be added. A file of the same id may be another job's, of a log that was
+// lost: it is removed.
+func (h *History) accepts(row *changes.Job) bool {
+	if h.isLive(row.ID) {
 		return true
 	}
 	e, err := h.files.entry(row.ID)
 	if err != nil || e.Summary.GetSubmitted() == int64(row.Submitted) {
 		return false
 	}
-	h.drop(row.ID)
+	h.removeJob(row.ID)
 	return true
 }
 
-// drop removes the file of a job.
-func (h *History) drop(id scheduler.JobID) {
-	defer h.touch(listChanged)
-	h.copiesGone(id)
+// drop removes a job's file, its index entry, its ends of logs, and their copies.
+func (h *History) removeJob(id scheduler.JobID) {
+	defer h.notify(listChanged)
+	h.removeCopies(id)
 	err := h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })
 	if err = errors.Join(err, os.Remove(h.files.path(id)), h.tails.RemoveJob(id)); err != nil {
 		h.o.Log.Error("history can't remove the file of a job that is not over", "job", id, "error", err)
 	}
 }
 
-// retreat goes back to an earlier record, of which all was replayed. Jobs that live again are taken
-// back from their files.
-func (h *History) retreat(record uint64) {
+// retreat goes back to an earlier record, up to which all was replayed. Jobs that are live again return from their
+// files to the journal.
+func (h *History) goBackTo(record uint64) {
 	h.skipTo, h.applied = record, record
 	var back []scheduler.JobID
 	for id, submitted := range h.sampler.submitted() {
-		if h.lives(id) {
+		if h.isLive(id) {
 			continue
 		}
-		if err := h.reopen(id, submitted); err != nil {
+		if err := h.reviveJob(id, submitted); err != nil {
 			h.damaged(err)
 			j := h.journal.job(id)
 			j.course.Lacks = append(j.course.Lacks, err.Error())
-			h.tidy(os.Rename(h.files.aside(id), h.files.spoilt(id)))
+			h.logLeftover(os.Rename(h.files.asidePath(id), h.files.damagedPath(id)))
 			continue
 		}
 		back = append(back, id)
 	}
-	if h.write(); h.isBehind() {
-		return // the next life tries it again
+	if h.flush(); h.isBehind() {
+		return // the next start tries it again
 	}
 	for _, id := range back {
-		h.copyGone(id) // else the next life brings it back
-		h.tidy(os.Remove(h.files.aside(id)))
+		h.removeCopy(id) // else the next start restores it
+		h.logLeftover(os.Remove(h.files.asidePath(id)))
 	}
 }
 
-// reopen takes a job into the journal from its file, where that is of the same job. The file stays
-// aside until the journal is written. With an error what can be read of it is taken.
-func (h *History) reopen(id scheduler.JobID, submitted scheduler.Time) error {
-	defer h.touch(listChanged)
-	aside := h.files.aside(id)
-	h.tidy(h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })) // who lives is not looked for there
+// reopen moves a job from its file back into the journal, if the file is of the same job. The file is kept aside until
+// the journal is written. With an error the readable rest of the file is used.
+func (h *History) reviveJob(id scheduler.JobID, submitted scheduler.Time) error {
+	defer h.notify(listChanged)
+	aside := h.files.asidePath(id)
+	h.logLeftover(h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })) // the index has no live jobs
 	if err := os.Rename(h.files.path(id), aside); err != nil {
 		return err
 	}
@@ -342,9 +342,9 @@ func (h *History) reopen(id scheduler.JobID, submitted scheduler.Time) error {
 	return err
 }
 
-// putBack sees to files that a life put aside in which the log had lost its end. Where the journal was
-// written then, it has what they have.
-func (h *History) putBack() error {
+// putBack handles files that an earlier process put aside because the log had lost its end. If the journal was written
+// afterwards, it has their rows and they are removed. Else they are put back.
+func (h *History) restoreAside() error {
 	names, err := filepath.Glob(filepath.Join(h.files.folder, "*"+asideSuffix))
 	if err != nil {
 		return err
@@ -368,10 +368,10 @@ func (h *History) putBack() error {
 	return nil
 }
 
-// Replayed says which was the last record of the log, when all of it was replayed. What history has of
-// records beyond it the log lost: their numbers are given anew.
+// Replayed marks the end of a replay, and names the log's last record. If history has later records, the log lost them
+// and will give their numbers again.
 func (h *History) Replayed(last uint64) {
-	defer h.queue.add(news{record: last, through: last, replayed: true})
+	defer h.queue.add(update{record: last, through: last, replayed: true})
 	if last >= h.opened {
 		return
 	}
@@ -379,28 +379,28 @@ func (h *History) Replayed(last uint64) {
 	h.mu.Lock()
 	h.state.Record = last
 	h.mu.Unlock()
-	h.queue.add(news{record: last, lost: true})
+	h.queue.add(update{record: last, logLost: true})
 }
 
-// miss counts rows that could not be kept.
-func (h *History) miss(rows uint64) {
+// miss counts rows that were dropped.
+func (h *History) countMissed(rows uint64) {
 	if rows == 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.state.Missed += rows
-	h.touched(stateChanged)
+	h.notifyLocked(stateChanged)
 }
 
-// tidy tells of files that stay although they are needed no more.
-func (h *History) tidy(err error) {
+// tidy logs the error of removing a file that is no longer needed.
+func (h *History) logLeftover(err error) {
 	if err != nil {
 		h.o.Log.Warn("history: a file that is needed no more could not be removed", "error", err)
 	}
 }
 
-// onIndex does something with the index. One that is damaged is made again.
+// onIndex calls a function with the index. If the index turns out to be damaged, it is rebuilt.
 func (h *History) onIndex(do func(x *index.Index) error) error {
 	x := h.index.Load()
 	err := do(x)

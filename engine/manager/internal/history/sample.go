@@ -9,22 +9,22 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// sampler counts what pools do and what launchers have, by the rows of what changed.
+// sampler keeps the load of pools and the slots of launchers up to date by change rows.
 type sampler struct {
-	jobs      map[scheduler.JobID]sampled // that live
+	jobs      map[scheduler.JobID]sampled // live ones
 	launchers map[scheduler.LauncherID][2]uint64
 	pools     map[string]*timeseries.Pool
-	slots     [2]uint64 // all, and free ones, of launchers that are up
+	slots     [2]uint64 // of launchers that are up: all slots, and free ones
 	failed    bool      // the last sample could not be written
 }
 
-// sampled is a job, and what it adds to its pool.
+// sampled is a live job, and its share of its pool's counts.
 type sampled struct {
 	submitted scheduler.Time
 	pool      timeseries.Pool
 }
 
-// submitted says which jobs live, and when they were submitted.
+// submitted returns when each live job was submitted.
 func (s *sampler) submitted() map[scheduler.JobID]scheduler.Time {
 	all := map[scheduler.JobID]scheduler.Time{}
 	for id, j := range s.jobs {
@@ -37,7 +37,7 @@ func newSampler() sampler {
 	return sampler{jobs: map[scheduler.JobID]sampled{}, launchers: map[scheduler.LauncherID][2]uint64{}, pools: map[string]*timeseries.Pool{}}
 }
 
-func (s *sampler) sampleStep(n *news) {
+func (s *sampler) sampleStep(n *update) {
 	for i := range n.jobs {
 		j := &n.jobs[i]
 		p := timeseries.Pool{Name: j.Pool, Jobs: 1, Running: uint64(max(j.Running, 0)), Ready: uint64(max(j.Waits.Ready, 0))}
@@ -79,21 +79,21 @@ func (s *sampler) forget(id scheduler.JobID) {
 	}
 }
 
-// count adds what a job does to its pool, or takes it away.
+// count adds a job's counts to its pool's, or subtracts them.
 func (s *sampler) count(p timeseries.Pool, sign int64) {
 	pool := s.pools[p.Name]
 	if pool == nil {
 		pool = &timeseries.Pool{Name: p.Name}
 		s.pools[p.Name] = pool
 	}
-	by := uint64(sign) // -1 wraps, and so do the sums
+	by := uint64(sign) // -1 wraps around, and the sums wrap back
 	pool.Jobs, pool.Asked, pool.Running, pool.Ready = pool.Jobs+by*p.Jobs, pool.Asked+by*p.Asked, pool.Running+by*p.Running, pool.Ready+by*p.Ready
 	if pool.Jobs == 0 {
 		delete(s.pools, p.Name)
 	}
 }
 
-// row is a sample, with what the policy tells of pools.
+// row makes a sample, with what the policy reports of pools.
 func (s *sampler) row(at int64, told []timeseries.Pool) timeseries.Row {
 	r := timeseries.Row{At: at, Slots: s.slots[0], Free: s.slots[1]}
 	heard := map[string]bool{}
@@ -113,7 +113,7 @@ func (s *sampler) row(at int64, told []timeseries.Pool) timeseries.Row {
 	return r
 }
 
-// sample takes one of now.
+// sample adds a sample of now to the series.
 func (h *History) sample() {
 	var told []timeseries.Pool
 	if h.o.Pools != nil {

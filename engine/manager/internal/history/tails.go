@@ -9,8 +9,8 @@ import (
 
 func (h *History) openTails() (*logarchive.Store, error) {
 	o := h.o.Tails
-	o.Changed = func() { h.touch(stateChanged) }
-	live := map[scheduler.JobID]string{} // as the journal has them now: it belongs to the goroutine run afterwards
+	o.Changed = func() { h.notify(stateChanged) }
+	live := map[scheduler.JobID]string{} // users of live jobs; the goroutine run, which owns the journal, does not run yet
 	for id, j := range h.journal.jobs {
 		live[id] = j.summary.GetUser()
 	}
@@ -28,10 +28,10 @@ func (h *History) openTails() (*logarchive.Store, error) {
 	return logarchive.Open(o)
 }
 
-// Tails are the ends of attempts' logs. They go with the history of their job.
+// Tails returns the store of the ends of attempts' logs. They are removed with the history of their job.
 func (h *History) Tails() *logarchive.Store { return h.tails }
 
-// Submitted is when a job that ended was submitted, and by whom; false: history has none of it.
+// Submitted returns when a job that ended was submitted, and its user. Known is false if history does not have the job.
 func (h *History) Submitted(id scheduler.JobID) (at scheduler.Time, user string, known bool, err error) {
 	if s := h.Status(id); s != nil {
 		return scheduler.Time(s.GetSummary().GetSubmitted()), s.GetSummary().GetUser(), true, nil
@@ -40,12 +40,12 @@ func (h *History) Submitted(id scheduler.JobID) (at scheduler.Time, user string,
 	return scheduler.Time(s.GetSubmitted()), s.GetUser(), s != nil, err
 }
 
-// sweepTails removes those of jobs that neither live nor have a file: they went while no manager ran, or
-// were of a log that was lost.
+// sweepTails removes the ends of logs of jobs that are neither live nor have a file. Those jobs were removed while no
+// manager ran, or were of a log that was lost.
 func (h *History) sweepTails() {
 	for _, k := range h.tails.Jobs() {
 		if _, lives := h.journal.jobs[k.Job]; !lives && !h.files.has(k.Job) {
-			h.tidy(h.tails.Remove(k))
+			h.logLeftover(h.tails.Remove(k))
 		}
 	}
 }

@@ -77,7 +77,7 @@ func (j *Job) ended(ctx context.Context) (*Job, error) {
 		return nil, cmp.Or(StatusOf(wrong), err)
 	}
 	if err == nil {
-		j.gone = StatusOf(j.of.history.Gone(j.ID))
+		j.gone = StatusOf(j.of.history.GoneError(j.ID))
 		j.Damage = j.gone
 	}
 	j.Status = &wire.JobStatus{Summary: summary}

@@ -98,19 +98,19 @@ func (s *Server) history() restapi.History {
 	if !h.FreedAt.IsZero() && time.Since(h.FreedAt) < freedShown {
 		x.RemovedForRoomAt = restapi.Pointer(h.FreedAt.UTC())
 	}
-	if h.Tails.Wrong != nil {
-		x.TailsWhy, x.TailsBehindSince = restapi.Pointer(h.Tails.Wrong.Error()), restapi.Pointer(h.Tails.Behind.UTC())
+	if h.Tails.Err != nil {
+		x.TailsWhy, x.TailsBehindSince = restapi.Pointer(h.Tails.Err.Error()), restapi.Pointer(h.Tails.Behind.UTC())
 	}
 	if !h.Behind.IsZero() {
 		x.BehindSince = restapi.Pointer(h.Behind.UTC())
 	}
-	if h.Why != nil {
-		x.Why = restapi.Pointer(h.Why.Error())
+	if h.Err != nil {
+		x.Why = restapi.Pointer(h.Err.Error())
 	}
 	if c := h.Store; c != nil {
 		x.StoreWaiting, x.StoreOlder = &c.Waiting, c.Older
-		if c.Why != nil {
-			x.StoreWhy, x.StoreBehindSince = restapi.Pointer(c.Why.Error()), restapi.Pointer(c.Behind.UTC())
+		if c.Err != nil {
+			x.StoreWhy, x.StoreBehindSince = restapi.Pointer(c.Err.Error()), restapi.Pointer(c.Behind.UTC())
 		}
 	}
 	return x

@@ -104,9 +104,9 @@ func (s *Server) GetPoolSeries(_ context.Context, q restapi.GetPoolSeriesRequest
 	}
 	told := toldIn(rows)
 	if q.Params.Pool != nil {
-		timeseries.Only(rows, *q.Params.Pool)
+		timeseries.KeepPool(rows, *q.Params.Pool)
 	}
-	names, left := timeseries.Largest(rows, seriesPoolsMax)
+	names, left := timeseries.LargestPools(rows, seriesPoolsMax)
 	a := restapi.PoolSeries{Every: int(every / time.Second), Times: []int64{}, Slots: []float32{}, Free: []float32{}, Pools: []restapi.PoolLine{}, LeftOut: left}
 	for i := range rows {
 		a.Times = append(a.Times, rows[i].At)

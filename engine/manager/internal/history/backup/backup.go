@@ -1,31 +1,29 @@
-// Package backup keeps a copy of a folder's files on a store of any kind, such as HDFS, and
-// restores missing ones. On a new machine the folder becomes what it was on the lost one.
+// Package backup keeps a copy of a folder's files on another store, such as HDFS, and restores files that the folder
+// lacks. So a new machine gets the folder of one that was lost.
 //
-//	m, err := backup.Start(backup.Options{Local: "data/history", Folders: …, URL: "hdfs:///hamadryad/history", Took: index})
+//	m, err := backup.Start(backup.Options{Local: "data/history", Folders: …, URL: "hdfs:///hamadryad/history", Restored: index})
 //	…
-//	m.Gone("jobs/12.history")
+//	m.Remove("jobs/12.history")
 //
 // # Invariants
 //
-// Files are compared again and again, so nothing has to be remembered of copies that are due. A
-// store that can't be reached for a while gets everything afterwards. Nobody waits for the store. A
-// copy has the time of its file's last change in its name. A newer copy replaces an older one once
-// it is whole.
+// Folder and store are compared every few seconds, so no list of due copies has to be kept. A store that was away gets
+// all files afterwards. No caller waits for the store. A copy's name has the time of its file's last change. A newer copy
+// replaces an older one once it is whole.
 //
-// Removed from the store are only files that Gone names, older copies of files that only grow, and
-// copies for which KeepOlder leaves no room. Other older copies may be of another cluster's job of
-// the same number. No file here has their content, so State says how many there are.
+// Three kinds of copies are removed from the store: those of files that Remove names, older ones of files that only grow,
+// and older ones beyond SetOlderMax. Any other older copy may be of another cluster's job of the same number. The
+// folder does not have its content, so State counts such copies.
 //
 // # Start on a new machine
 //
-// With manager.history.store set, files of jobs and of logs are copied within seconds of their last
-// change. Missing files are brought back at the start, so a manager on a new machine shows the jobs
-// of the lost one. While the store is away, status says so.
+// With manager.history.store set, files of jobs and of ends of logs are copied within seconds of their last change.
+// Missing files are restored at the start, so a manager on a new machine shows the jobs of the lost one. While the store
+// is away, status says so.
 //
-// The first start of new data is the only one that waits for the store, 30 seconds at most. It asks
-// whether there were jobs, and records in the log's first step where its own count begins
-// (ManagerStart.jobs_above). What a bound removes here is removed there. Samples of pools and live
-// jobs are not copied: the event log has those.
+// Only the first start with new data waits for the store, 30 seconds at most. It asks for the largest number of a job,
+// and records in the log's first step where its own numbers begin (ManagerStart.jobs_above). A file that a bound
+// removes is removed from the store too. Samples and live jobs are not copied.
 package backup
 
 import (
@@ -51,64 +49,61 @@ import (
 )
 
 const (
-	// lookEach is the time from one look at the local folder to the next, and tryAgain that to the
-	// next try after the store failed.
+	// lookEach is the time from one comparison to the next, and tryAgain that after the store failed.
 	lookEach = 5 * time.Second
 	tryAgain = 30 * time.Second
-	// quiet is how long a file must not have changed to be copied: one that grows is copied when it
-	// has stopped.
+	// quiet is how long a file must be unchanged to be copied: one that grows is copied when it has stopped.
 	quiet = 3 * time.Second
-	// fetchFailuresMax is how many copies may not be brought back before the rest waits for the next turn.
+	// fetchFailuresMax is how many files may fail to be restored before the rest waits for the next comparison.
 	fetchFailuresMax = 4
-	// copyMax bounds the copy of one file.
+	// copyMax bounds the time of copying one file.
 	copyMax = 10 * time.Minute
 )
 
-// Options say what is copied and where to.
+// Options say what is copied, and where to.
 type Options struct {
-	Local   string            // the folder
-	Folders map[string]string // those below it that are copied, each with the ending of its files' names
-	Grow    []string          // those folders whose files only grow: a newer copy has all that an older one has
-	URL     string            // of the copy, without the folders' names; it is made where it is missing
-	// Took hears of each file that was brought back, by its name below Local.
-	Took func(name string)
-	// Changed hears that something of State changed, but for Waiting; nil: nobody does.
+	Local    string            // the folder whose files are copied
+	Folders  map[string]string // folders in it that are copied, each with the suffix of its files' names
+	GrowOnly []string          // those of Folders whose files only grow, so that a newer copy has all of an older one
+	URL      string            // of the copy, without the folders' names; it is made if it does not exist
+	// Restored is called for each restored file, with its name below Local.
+	Restored func(name string)
+	// Changed is called when a field of State except Waiting changed; nil: nothing is called.
 	Changed func()
 	Log     *slog.Logger     // nil: slog.Default
 	Now     func() time.Time // nil: time.Now
-	Look    time.Duration    // from one look to the next; 0: lookEach
+	Look    time.Duration    // time from one comparison to the next; 0: lookEach
 
-	again time.Duration // to the next try after the store failed; 0: tryAgain
+	again time.Duration // time to the next comparison after the store failed; 0: tryAgain
 }
 
-// State is how the copy is.
+// State describes the copy.
 type State struct {
-	Waiting int       // files that are to be copied, as far as is known
-	Behind  time.Time // since when the store, or a copy on it, can't be used; zero: all can
-	Why     error     // that it can't
-	// Older copies are those of files that have newer ones and were not replaced by them, and
-	// OlderBytes what they take.
+	Waiting int       // number of files that are not copied yet, as far as known
+	Behind  time.Time // since when the store, or a copy on it, can't be used; zero: it can
+	Err     error     // why it can't be used; nil: it can
+	// Older counts copies that were kept although their files have newer ones. OlderBytes is their size.
 	Older      int
 	OlderBytes int64
 }
 
 // Mirror keeps a copy. Safe for concurrent use.
 type Mirror struct {
-	o     Options
-	store storage.Store
-	end   context.CancelFunc
-	done  chan struct{}
-	there map[string]copies // by name; run's alone; nil: not known yet
-	lacks []string          // names that are to be brought back, those that could not be last; run's alone
-	made  atomic.Bool       // the folders of the copy were: ones that vanish later may be those of a mount, and are not made in its place
+	o           Options
+	store       storage.Store
+	end         context.CancelFunc
+	done        chan struct{}
+	known       map[string]copies // copies by name, used by run alone; nil: not listed yet
+	missing     []string          // names to restore, used by run alone; those that failed are last
+	foldersMade atomic.Bool       // the folders of the copy were made; if they vanish later, a file system may be unmounted, and they are not made again
 
 	mu       sync.Mutex
-	gone     map[string]bool // names whose copies are to be removed
-	olderMax int64           // bytes of older copies that may stay
+	removals map[string]bool // names whose copies must be removed
+	olderMax int64           // size of the older copies that may stay
 	state    State
 }
 
-// Start begins to keep a copy. The error says that there is no such kind of store.
+// Start starts the copy. The error says that the kind of store is unknown.
 func Start(o Options) (*Mirror, error) {
 	s, err := storage.For(o.URL)
 	if err != nil {
@@ -125,46 +120,45 @@ func Start(o Options) (*Mirror, error) {
 		o.Now = time.Now
 	}
 	ctx, end := context.WithCancel(context.Background())
-	m := &Mirror{o: o, store: s, end: end, done: make(chan struct{}), gone: map[string]bool{}, olderMax: math.MaxInt64}
+	m := &Mirror{o: o, store: s, end: end, done: make(chan struct{}), removals: map[string]bool{}, olderMax: math.MaxInt64}
 	go m.run(ctx)
 	return m, nil
 }
 
-// Gone says that a file was removed on purpose: its copy goes, too.
-func (m *Mirror) Gone(name string) {
+// Gone removes the copies of a file that was removed on purpose. It does not wait.
+func (m *Mirror) Remove(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.gone[name] = true
+	m.removals[name] = true
 }
 
-func (m *Mirror) isGone(name string) bool {
+func (m *Mirror) isRemoved(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.gone[name]
+	return m.removals[name]
 }
 
-// KeepOlder says how many bytes of older copies may stay. Until it is said, all do.
-func (m *Mirror) KeepOlder(bytes int64) {
+// KeepOlder bounds the size of older copies. Until it is called, all stay.
+func (m *Mirror) SetOlderMax(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.olderMax = bytes
 }
 
-// Names are those of all files that have copies, in no order. The store is asked for them, which the
-// error says is not to be reached.
+// Names lists all files that have copies, in no order. It asks the store; the error says that the store can't be reached.
 func (m *Mirror) Names(ctx context.Context) ([]string, error) {
 	there, err := m.list(ctx)
 	return slices.Collect(maps.Keys(there)), err
 }
 
-// State is how the copy is.
+// State returns the state of the copy now.
 func (m *Mirror) State() State {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state
 }
 
-// Close ends it. What is not copied by then is when it is started again.
+// Close stops the copy. Files that are not copied yet are copied after the next Start.
 func (m *Mirror) Close() {
 	m.end()
 	<-m.done
@@ -178,22 +172,22 @@ func (m *Mirror) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		err := m.turn(ctx)
+		err := m.syncOnce(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		m.note(err)
+		m.setErr(err)
 		if wait = m.o.Look; err != nil {
 			wait = max(wait, m.o.again)
 		}
 	}
 }
 
-// note keeps whether the store can be used.
-func (m *Mirror) note(err error) {
+// note records whether the store can be used.
+func (m *Mirror) setErr(err error) {
 	m.mu.Lock()
 	was := m.state.Behind
-	switch m.state.Why = err; {
+	switch m.state.Err = err; {
 	case err == nil:
 		m.state.Behind = time.Time{}
 	case was.IsZero():
@@ -212,18 +206,18 @@ func (m *Mirror) note(err error) {
 	m.o.Changed()
 }
 
-// turn makes the copy what the folder is. A copy that can't be brought back keeps no other file from its
-// turn.
-func (m *Mirror) turn(ctx context.Context) error {
-	if m.there == nil {
+// turn restores missing files, removes copies, and copies new files. A file that can't be restored does not stop the
+// rest.
+func (m *Mirror) syncOnce(ctx context.Context) error {
+	if m.known == nil {
 		there, err := m.list(ctx)
 		if err != nil {
 			return err
 		}
-		m.there, m.lacks = there, slices.Sorted(maps.Keys(there))
+		m.known, m.missing = there, slices.Sorted(maps.Keys(there))
 	}
-	lacking := m.fetch(ctx)
-	err := m.remove(ctx)
+	lacking := m.restoreMissing(ctx)
+	err := m.removeCopies(ctx)
 	if err == nil {
 		err = m.copyAll(ctx)
 	}
@@ -231,34 +225,34 @@ func (m *Mirror) turn(ctx context.Context) error {
 		err = m.removeOlder(ctx)
 	}
 	if err != nil {
-		m.there = nil // it may come back with less than it had
+		m.known = nil // the store may have less when it is back
 	}
 	return errors.Join(lacking, err)
 }
 
-// fetch brings back what is not here, folder by folder in order of their names. After fetchFailuresMax it
-// leaves the others to the next turn: the store may be away.
-func (m *Mirror) fetch(ctx context.Context) (first error) {
-	brought, todo := 0, m.lacks
+// fetch restores the files that the folder lacks, in order of their names. After fetchFailuresMax failures it
+// leaves the rest to the next comparison: the store may be away.
+func (m *Mirror) restoreMissing(ctx context.Context) (first error) {
+	brought, todo := 0, m.missing
 	var failed []string
 	for len(todo) > 0 && len(failed) < fetchFailuresMax {
 		name := todo[0]
 		todo = todo[1:]
 		path := filepath.Join(m.o.Local, filepath.FromSlash(name))
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) || m.there[name].newest.version == 0 || m.isGone(name) {
-			continue // it is here, or not to be anywhere
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) || m.known[name].newest.version == 0 || m.isRemoved(name) {
+			continue // the folder has it, or it was removed
 		}
-		if err := m.bring(ctx, name, path); err != nil {
+		if err := m.restore(ctx, name, path); err != nil {
 			if failed = append(failed, name); first == nil {
 				first = fmt.Errorf("%s can't be brought back: %w", name, err)
 			}
 			continue
 		}
 		brought++
-		m.o.Took(name)
+		m.o.Restored(name)
 	}
-	if m.lacks = append(slices.Clip(todo), failed...); len(m.lacks) > 1 && first != nil {
-		first = fmt.Errorf("%w (%d more are to come)", first, len(m.lacks)-1)
+	if m.missing = append(slices.Clip(todo), failed...); len(m.missing) > 1 && first != nil {
+		first = fmt.Errorf("%w (%d more are to come)", first, len(m.missing)-1)
 	}
 	if brought > 0 {
 		m.o.Log.Info("history was brought back from its store", "files", brought, "store", m.o.URL)
@@ -266,37 +260,37 @@ func (m *Mirror) fetch(ctx context.Context) (first error) {
 	return first
 }
 
-// bring makes a file of its copy.
-func (m *Mirror) bring(ctx context.Context, name, path string) error {
+// bring writes a file from its newest copy.
+func (m *Mirror) restore(ctx context.Context, name, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, copyMax)
 	defer cancel()
-	r, err := m.store.Open(ctx, m.url(name, m.there[name].newest.version), 0, -1)
+	r, err := m.store.Open(ctx, m.url(name, m.known[name].newest.version), 0, -1)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
-	return atomicfile.ReplaceFrom(path, r, time.Unix(0, int64(m.there[name].newest.version)))
+	return atomicfile.ReplaceFrom(path, r, time.Unix(0, int64(m.known[name].newest.version)))
 }
 
-// remove removes the copies of what is gone.
-func (m *Mirror) remove(ctx context.Context) error {
+// remove removes the copies of all files that Remove named.
+func (m *Mirror) removeCopies(ctx context.Context) error {
 	m.mu.Lock()
-	gone := slices.Sorted(maps.Keys(m.gone))
+	gone := slices.Sorted(maps.Keys(m.removals))
 	m.mu.Unlock()
 	for _, name := range gone {
-		for c := m.there[name]; c.newest.version != 0; c = m.there[name] { // the newest last: without it an older one would be taken for it
-			if err := m.removeOne(ctx, name, c.next()); err != nil {
+		for c := m.known[name]; c.newest.version != 0; c = m.known[name] { // the newest last, or an older one would count as the newest
+			if err := m.removeCopy(ctx, name, c.next()); err != nil {
 				return err
 			}
 		}
 		m.mu.Lock()
-		delete(m.gone, name)
+		delete(m.removals, name)
 		m.mu.Unlock()
 	}
 	return nil
 }
 
-// copyAll copies what is newer here.
+// copyAll copies all files that are newer than their copies.
 func (m *Mirror) copyAll(ctx context.Context) error {
 	var names []string
 	newer := map[string]version{}
@@ -309,16 +303,16 @@ func (m *Mirror) copyAll(ctx context.Context) error {
 			name := folder + "/" + e.Name()
 			info, err := e.Info()
 			if err != nil || !info.Mode().IsRegular() || !strings.HasSuffix(name, ending) || atomicfile.IsTemporary(e.Name()) {
-				continue // it went meanwhile, or is none of ours
+				continue // removed meanwhile, or not a file to copy
 			}
-			if v := version(info.ModTime().UnixNano()); v > m.there[name].newest.version {
+			if v := version(info.ModTime().UnixNano()); v > m.known[name].newest.version {
 				names, newer[name] = append(names, name), v
 			}
 		}
 	}
 	slices.Sort(names)
 	for i, name := range names {
-		m.waits(len(names) - i)
+		m.setWaiting(len(names) - i)
 		if m.o.Now().Sub(time.Unix(0, int64(newer[name]))) < quiet {
 			continue
 		}
@@ -326,24 +320,24 @@ func (m *Mirror) copyAll(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	m.waits(0)
+	m.setWaiting(0)
 	return nil
 }
 
-func (m *Mirror) waits(n int) {
+func (m *Mirror) setWaiting(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.state.Waiting = n
 }
 
-// copy copies a file, and removes the copy of what it was before.
+// copy copies a file. For a file that only grows, it removes the copy before.
 func (m *Mirror) copy(ctx context.Context, name string, v version) error {
 	ctx, cancel := context.WithTimeout(ctx, copyMax)
 	defer cancel()
 	path := filepath.Join(m.o.Local, filepath.FromSlash(name))
 	from, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it went meanwhile
+		return nil // removed meanwhile
 	}
 	if err != nil {
 		return err
@@ -351,23 +345,23 @@ func (m *Mirror) copy(ctx context.Context, name string, v version) error {
 	defer from.Close()
 	switch changed, err := m.send(ctx, from, name, v); {
 	case changed:
-		return nil // it is copied when it is quiet
-	case err != nil && !errors.Is(err, fs.ErrExist): // which an earlier life copied
+		return nil // it is copied when it has stopped changing
+	case err != nil && !errors.Is(err, fs.ErrExist): // an earlier process copied it
 		return err
 	}
-	old := m.there[name].newest
+	old := m.known[name].newest
 	info, err := from.Stat()
 	if err != nil {
 		return err
 	}
-	m.there[name] = m.there[name].with(one{v, info.Size()})
-	if folder, _, _ := strings.Cut(name, "/"); old.version == 0 || !slices.Contains(m.o.Grow, folder) {
+	m.known[name] = m.known[name].with(stored{v, info.Size()})
+	if folder, _, _ := strings.Cut(name, "/"); old.version == 0 || !slices.Contains(m.o.GrowOnly, folder) {
 		return nil
 	}
-	return m.removeOne(ctx, name, old)
+	return m.removeCopy(ctx, name, old)
 }
 
-// send writes a copy, unless the file changes meanwhile.
+// send writes a copy. If the file changes meanwhile, it writes none.
 func (m *Mirror) send(ctx context.Context, from *os.File, name string, v version) (changed bool, err error) {
 	to, err := m.store.Create(ctx, m.url(name, v))
 	if err != nil {

@@ -47,8 +47,8 @@ func start(t *testing.T, url string) *site {
 func (s *site) again() {
 	s.t.Helper()
 	m, err := Start(Options{
-		Local: s.folder, Folders: map[string]string{"jobs": ".history", "tails": ".tails"}, Grow: []string{"tails"}, URL: s.url, Look: 5 * time.Millisecond, again: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
-		Took: func(name string) {
+		Local: s.folder, Folders: map[string]string{"jobs": ".history", "tails": ".tails"}, GrowOnly: []string{"tails"}, URL: s.url, Look: 5 * time.Millisecond, again: 50 * time.Millisecond, Log: slog.New(slog.DiscardHandler),
+		Restored: func(name string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.took = append(s.took, name)
@@ -126,7 +126,7 @@ func TestCopiesComeBack(t *testing.T) {
 	s.copied(map[string]string{"jobs/1.history": "one", "jobs/2.history": "two", "tails/1-5.tails": "begins"})
 	s.write("tails/1-5.tails", "begins, and ends", time.Minute)
 	s.copied(map[string]string{"jobs/1.history": "one", "jobs/2.history": "two", "tails/1-5.tails": "begins, and ends"})
-	s.mirror.Gone("jobs/1.history")
+	s.mirror.Remove("jobs/1.history")
 	if err := os.Remove(filepath.Join(s.folder, "jobs", "1.history")); err != nil {
 		t.Fatal(err)
 	}
@@ -177,13 +177,13 @@ func TestAnothersFileStays(t *testing.T) {
 		state := third.mirror.State()
 		return files(t, third.folder, false)["jobs/1.history"] == "the second one's" && state.Older == 1 && state.OlderBytes == int64(len("the first one's"))
 	})
-	third.mirror.KeepOlder(int64(len("the first one's")) - 1)
+	third.mirror.SetOlderMax(int64(len("the first one's")) - 1)
 	third.copied(map[string]string{"jobs/1.history": "the second one's"})
 	proctest.Until(t, time.Minute, "the older one is gone", func() bool { return third.mirror.State().Older == 0 })
-	third.mirror.KeepOlder(1000)
+	third.mirror.SetOlderMax(1000)
 	third.write("jobs/1.history", "the third one's", quiet)
 	proctest.Until(t, time.Minute, "two are there", func() bool { return third.mirror.State().Older == 1 })
-	third.mirror.Gone("jobs/1.history")
+	third.mirror.Remove("jobs/1.history")
 	if err := os.Remove(filepath.Join(third.folder, "jobs", "1.history")); err != nil {
 		t.Fatal(err)
 	}
@@ -232,9 +232,9 @@ func TestACopyThatCantBeRead(t *testing.T) {
 		store.damaged.Store(&damaged)
 	}
 	damage(fetchFailuresMax + 1)
-	m.there = nil
+	m.known = nil
 	for turn, here := range []int{0, len(want) - fetchFailuresMax - 1} {
-		if err := m.turn(t.Context()); !errors.Is(err, errAway) || !strings.Contains(err.Error(), "jobs/1") {
+		if err := m.syncOnce(t.Context()); !errors.Is(err, errAway) || !strings.Contains(err.Error(), "jobs/1") {
 			t.Errorf("turn %d: %v", turn, err)
 		}
 		if got := len(files(t, second.folder, false)) - 1; got != here {
@@ -246,7 +246,7 @@ func TestACopyThatCantBeRead(t *testing.T) {
 	}
 	damage(0)
 	for range 2 {
-		if err := m.turn(t.Context()); err != nil {
+		if err := m.syncOnce(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -308,7 +308,7 @@ func TestAStoreThatComesBackWithLess(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write("jobs/2.history", "two", time.Hour)
-	proctest.Until(t, time.Minute, "it is said that the store is away", func() bool { return errors.Is(s.mirror.State().Why, fs.ErrNotExist) })
+	proctest.Until(t, time.Minute, "it is said that the store is away", func() bool { return errors.Is(s.mirror.State().Err, fs.ErrNotExist) })
 	if _, err := os.Stat(folder); err == nil {
 		t.Error("the store was made again")
 	}
@@ -328,13 +328,13 @@ func TestAStoreThatIsAway(t *testing.T) {
 	s.write("jobs/1.history", "one", time.Hour)
 	proctest.Until(t, time.Minute, "it is said that the store is away", func() bool {
 		state := s.mirror.State()
-		return errors.Is(state.Why, errAway) && !state.Behind.IsZero() && state.Waiting == 1
+		return errors.Is(state.Err, errAway) && !state.Behind.IsZero() && state.Waiting == 1
 	})
 	s.mirror.Close() // the next try would come after half a minute
 	store.is.Store(false)
 	s.again()
 	proctest.Until(t, time.Minute, "the store has it", func() bool {
-		return files(t, folder, true)["jobs/1.history"] == "one" && s.mirror.State().Why == nil
+		return files(t, folder, true)["jobs/1.history"] == "one" && s.mirror.State().Err == nil
 	})
 	if _, err := Start(Options{URL: "nowhere://x"}); err == nil {
 		t.Error("a kind of store that there is not is taken")

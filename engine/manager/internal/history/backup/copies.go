@@ -13,20 +13,20 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/storage"
 )
 
-// copies are those of a file.
+// copies are the copies of a file.
 type copies struct {
-	newest one
-	older  []one
+	newest stored
+	older  []stored
 }
 
-// one is a copy.
-type one struct {
+// one is a copy of a file.
+type stored struct {
 	version version
 	bytes   int64
 }
 
-// with is these and another one: the newest counts.
-func (c copies) with(o one) copies {
+// with returns the copies with another one.
+func (c copies) with(o stored) copies {
 	if o.version > c.newest.version {
 		c.newest, o = o, c.newest
 	}
@@ -36,33 +36,33 @@ func (c copies) with(o one) copies {
 	return c
 }
 
-// next is which one goes next when all go: the newest last.
-func (c copies) next() one {
+// next returns the copy to remove next when all are removed: the newest last.
+func (c copies) next() stored {
 	if len(c.older) > 0 {
 		return c.older[0]
 	}
 	return c.newest
 }
 
-// without is these but for one.
-func (c copies) without(o one) copies {
+// without returns the copies except one.
+func (c copies) without(o stored) copies {
 	if o == c.newest {
 		return copies{}
 	}
-	c.older = slices.DeleteFunc(slices.Clone(c.older), func(x one) bool { return x == o })
+	c.older = slices.DeleteFunc(slices.Clone(c.older), func(x stored) bool { return x == o })
 	return c
 }
 
-// version is which state of a file a copy is of: the time of its last change, in nanoseconds since 1970.
+// version is the time of a file's last change, in nanoseconds since 1970.
 type version int64
 
-// list finds what copies there are.
+// list lists all copies on the store, by the names of their files.
 func (m *Mirror) list(ctx context.Context) (map[string]copies, error) {
-	if !m.made.Load() {
+	if !m.foldersMade.Load() {
 		if err := m.makeFolders(ctx); err != nil {
 			return nil, err
 		}
-		m.made.Store(true)
+		m.foldersMade.Store(true)
 	}
 	there := map[string]copies{}
 	for folder := range m.o.Folders {
@@ -75,13 +75,13 @@ func (m *Mirror) list(ctx context.Context) (map[string]copies, error) {
 			if !ok || f.Folder {
 				continue
 			}
-			there[name] = there[name].with(one{v, f.Size})
+			there[name] = there[name].with(stored{v, f.Size})
 		}
 	}
 	return there, nil
 }
 
-// makeFolders makes those of the copy, with all above.
+// makeFolders makes the folders of the copy, and those above them.
 func (m *Mirror) makeFolders(ctx context.Context) error {
 	for folder := range m.o.Folders {
 		if err := m.makeFolder(ctx, storage.Join(m.o.URL, folder)); err != nil {
@@ -109,12 +109,12 @@ func (m *Mirror) makeFolder(ctx context.Context, url string) error {
 	return nil
 }
 
-// url is that of a copy.
+// url returns the URL of a copy.
 func (m *Mirror) url(name string, v version) string {
 	return storage.Join(m.o.URL, fmt.Sprintf("%s.%x", name, int64(v)))
 }
 
-// named reads the name of a copy.
+// named parses the name of a copy. Ok is false if a copy can't have the name.
 func (m *Mirror) named(folder, base string) (name string, v version, ok bool) {
 	file, text, ok := cutLast(base, ".")
 	n, err := strconv.ParseInt(text, 16, 64)
@@ -132,26 +132,25 @@ func cutLast(s, sep string) (before, after string, found bool) {
 }
 
 // removeOne removes a copy.
-func (m *Mirror) removeOne(ctx context.Context, name string, o one) error {
+func (m *Mirror) removeCopy(ctx context.Context, name string, o stored) error {
 	if err := m.store.Delete(ctx, m.url(name, o.version)); err != nil {
 		return err
 	}
-	if m.there[name] = m.there[name].without(o); m.there[name].newest == (one{}) {
-		delete(m.there, name)
+	if m.known[name] = m.known[name].without(o); m.known[name].newest == (stored{}) {
+		delete(m.known, name)
 	}
 	return nil
 }
 
-// removeOlder removes older copies for which there is no room, the oldest first, and notes how many are
-// left.
+// removeOlder removes older copies beyond the bound, the oldest first, and counts the rest.
 func (m *Mirror) removeOlder(ctx context.Context) error {
 	type named struct {
 		name string
-		one
+		stored
 	}
 	var all []named
 	bytes := int64(0)
-	for name, c := range m.there {
+	for name, c := range m.known {
 		for _, o := range c.older {
 			all = append(all, named{name, o})
 			bytes += o.bytes
@@ -160,9 +159,9 @@ func (m *Mirror) removeOlder(ctx context.Context) error {
 	slices.SortFunc(all, func(x, y named) int {
 		return cmp.Or(cmp.Compare(x.version, y.version), strings.Compare(x.name, y.name))
 	})
-	defer func() { m.leaves(len(all), bytes) }()
+	defer func() { m.setOlder(len(all), bytes) }()
 	for ; len(all) > 0 && bytes > m.olderBytesMax(); all = all[1:] {
-		if err := m.removeOne(ctx, all[0].name, all[0].one); err != nil {
+		if err := m.removeCopy(ctx, all[0].name, all[0].stored); err != nil {
 			return err
 		}
 		bytes -= all[0].bytes
@@ -176,8 +175,8 @@ func (m *Mirror) olderBytesMax() int64 {
 	return m.olderMax
 }
 
-// leaves notes how many older copies there are.
-func (m *Mirror) leaves(n int, bytes int64) {
+// leaves records how many older copies there are.
+func (m *Mirror) setOlder(n int, bytes int64) {
 	m.mu.Lock()
 	was := m.state.Older
 	m.state.Older, m.state.OlderBytes = n, bytes

@@ -1,12 +1,15 @@
-// Package index keeps summaries of jobs that ended, so that lists of them are shown, and a
-// manager starts, without reading their files.
+// Package index keeps summaries of jobs that ended. So neither a list of jobs nor a manager's start reads their files.
+//
+//	x, err := index.Open("data/history/index.db")
+//	err = x.PutEntries(entries)
+//	found := x.List(index.Query{Limit: 100})
+//	page, err := x.Entries(found.IDs)
 //
 // # Invariants
 //
-// It has nothing that the jobs' files do not have: one that is lost or damaged is rebuilt from
-// them. Lists are made from a table in memory, so a filter that few jobs match costs one scan (a
-// millisecond for 100,000 jobs). A list is in order of id, and a page begins after an id and not
-// after a number of entries. So a page skips or repeats no job.
+// Everything in the index is in the jobs' files too. So an index that is lost or damaged is rebuilt from them. Lists are
+// made from a table in memory, so a filter that few jobs match costs one scan (a millisecond for 100,000 jobs). A list
+// is in order of id, and a page begins after an id, so no page skips or repeats a job.
 package index
 
 import (
@@ -29,38 +32,38 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Entry is what the index has of a job.
+// Entry is a job in the index.
 type Entry struct {
 	Summary  *wire.JobSummary
-	Record   uint64 // of the event log: the one in which the job ended
-	Bytes    int64  // of its file
-	Attempts uint64 // that there were
-	Kept     uint64 // of them in the file
+	Record   uint64 // record of the event log in which the job ended
+	Bytes    int64  // size of its file
+	Attempts uint64 // of the job
+	Kept     uint64 // attempts in the file
 }
 
-// ID is whose entry it is.
+// ID returns the entry's job.
 func (e *Entry) ID() scheduler.JobID { return scheduler.JobID(e.Summary.GetJob()) }
 
-// ErrDamaged says that the index can't be read: it is to be made again.
+// ErrDamaged says that the index can't be read, and must be rebuilt.
 var ErrDamaged = errors.New("the index of jobs that ended is damaged")
 
-// openTimeout bounds the wait for another process that has the index.
+// openTimeout bounds the wait for another process that has the file open.
 const openTimeout = 5 * time.Second
 
-// jobsBucket has an entry for each id.
+// jobsBucket has an entry for each job, by its id.
 var jobsBucket = []byte("jobs")
 
-// Index is an open one. Safe for concurrent use.
+// Index is an open index. Safe for concurrent use.
 type Index struct {
 	db      *bbolt.DB
 	damaged atomic.Bool
-	writing sync.Mutex // held while the file changes, and the table with it
+	writing sync.Mutex // held while the file and the table change
 	mu      sync.RWMutex
-	table   table // of what is in the file
+	table   table // of the file's entries
 }
 
-// Open opens the index, or makes an empty one where there is none. The error is ErrDamaged for
-// one that is not whole.
+// Open opens the index, or makes an empty one if there is no file. The error is ErrDamaged, or that of the file system,
+// or says that another process has the file open.
 func Open(path string) (*Index, error) {
 	x := &Index{}
 	err := x.guarded(func() (err error) {
@@ -73,7 +76,7 @@ func Open(path string) (*Index, error) {
 		return nil, fmt.Errorf("index %s is in use by another process", path)
 	case errors.As(err, &system):
 		return nil, err
-	case err != nil: // all others are about what is in the file
+	case err != nil: // all other errors are about the file's content
 		return nil, fmt.Errorf("%s: %w: %w", path, ErrDamaged, err)
 	}
 	made := false
@@ -88,7 +91,7 @@ func Open(path string) (*Index, error) {
 		made = tx.Bucket(jobsBucket) != nil
 		return nil
 	})
-	if err == nil && !made { // nothing is written into one that is there: its disk may be full
+	if err == nil && !made { // an index that exists is not written to: its disk may be full
 		err = x.update(func(tx *bbolt.Tx) error {
 			_, err := tx.CreateBucketIfNotExists(jobsBucket)
 			return err
@@ -104,7 +107,7 @@ func Open(path string) (*Index, error) {
 	return x, nil
 }
 
-// load makes the table.
+// load makes the table from the file.
 func (x *Index) load() error {
 	return x.view(func(tx *bbolt.Tx) error {
 		return tx.Bucket(jobsBucket).ForEach(func(key, value []byte) error {
@@ -120,8 +123,7 @@ func (x *Index) load() error {
 	})
 }
 
-// Close gives the file back. What a damaged one left undone it does not wait for, which may be for
-// ever.
+// Close closes the file. For a damaged file it does not wait, since bbolt may hold a lock for ever.
 func (x *Index) Close() {
 	done := make(chan struct{})
 	go func() {
@@ -133,8 +135,7 @@ func (x *Index) Close() {
 	}
 }
 
-// guarded turns what bbolt does on a damaged file, panics and faults of memory beyond the file's
-// end, into ErrDamaged.
+// guarded turns what bbolt does with a damaged file into ErrDamaged: panics, and memory faults beyond the file's end.
 func (x *Index) guarded(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -154,8 +155,7 @@ func (x *Index) view(do func(tx *bbolt.Tx) error) error {
 	return x.guarded(func() error { return x.db.View(do) })
 }
 
-// PutEntries takes entries in, in place of those that it has of the same jobs. All are durable when it
-// returns, or none is there.
+// PutEntries adds entries, and replaces those of the same jobs. When it returns, all are durable, or none was added.
 func (x *Index) PutEntries(entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -178,7 +178,7 @@ func (x *Index) PutEntries(entries []Entry) error {
 	})
 }
 
-// Remove takes jobs out.
+// Remove removes jobs. Jobs that are not in the index are ignored.
 func (x *Index) Remove(ids []scheduler.JobID) error {
 	if len(ids) == 0 {
 		return nil
@@ -193,7 +193,7 @@ func (x *Index) Remove(ids []scheduler.JobID) error {
 	}, func(t *table) { t.remove(ids) })
 }
 
-// change changes the file, and the table when that is durable.
+// change changes the file, and then the table, once the file is durable.
 func (x *Index) change(file func(jobs *bbolt.Bucket) error, then func(*table)) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
@@ -206,7 +206,7 @@ func (x *Index) change(file func(jobs *bbolt.Bucket) error, then func(*table)) e
 	return nil
 }
 
-// Get finds a job; nil when it has none.
+// Get returns a job's entry; nil if the index does not have it.
 func (x *Index) Get(id scheduler.JobID) (e *Entry, err error) {
 	err = x.view(func(tx *bbolt.Tx) error {
 		e, err = get(tx, id)
@@ -223,22 +223,21 @@ func get(tx *bbolt.Tx, id scheduler.JobID) (*Entry, error) {
 	return decode(value)
 }
 
-// List finds jobs, in order of id.
+// List finds jobs, the largest id first.
 func (x *Index) List(q Query) Found {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.table.list(&q)
 }
 
-// Oldest are the so many jobs that ended first, the oldest first.
+// Oldest returns the n jobs that ended first, the oldest first.
 func (x *Index) Oldest(n int) []Ended {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.table.oldest(n)
 }
 
-// Entries reads the entries of jobs, in the order in which they are named; those that it has none of
-// are left out.
+// Entries reads the entries of jobs, in the order of the ids. Ids that are not in the index are left out.
 func (x *Index) Entries(ids []scheduler.JobID) (list []*Entry, err error) {
 	err = x.view(func(tx *bbolt.Tx) error {
 		list = make([]*Entry, 0, len(ids))
@@ -256,14 +255,14 @@ func (x *Index) Entries(ids []scheduler.JobID) (list []*Entry, err error) {
 	return list, err
 }
 
-// Totals are how many jobs there are, and the bytes of their files.
+// Totals returns the number of jobs, and the size of their files in bytes.
 func (x *Index) Totals() (jobs int, bytes int64) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return len(x.table.rows), x.table.bytes
 }
 
-// IDs lists all jobs, in order of id.
+// IDs lists all jobs in order of id.
 func (x *Index) IDs() []scheduler.JobID {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

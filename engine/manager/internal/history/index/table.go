@@ -9,11 +9,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// table has of each job what lists are made by: 48 bytes, and its texts, which jobs share. So a list
-// of a few among 100,000 jobs reads no entry but those that it shows.
+// table has the fields of each job that lists filter by: 48 bytes, and texts, which jobs share. So a list reads only the
+// entries that it returns.
 type table struct {
 	rows  []row // in order of id
-	bytes int64 // of all jobs' files
+	bytes int64 // size of all jobs' files
 	texts texts
 }
 
@@ -21,7 +21,7 @@ type row struct {
 	id               scheduler.JobID
 	submitted, ended int64 // nanoseconds since 1970
 	bytes            int64
-	name, user, pool uint32 // numbers of texts
+	name, user, pool uint32 // numbers in texts
 	state            wire.JobState
 }
 
@@ -29,7 +29,7 @@ func (t *table) find(id scheduler.JobID) (at int, there bool) {
 	return slices.BinarySearchFunc(t.rows, id, func(r row, id scheduler.JobID) int { return cmp.Compare(r.id, id) })
 }
 
-// putEntry takes an entry in, in place of the one that there is of the same job.
+// putEntry adds an entry, or replaces that of the same job.
 func (t *table) putEntry(e *Entry) {
 	s := e.Summary
 	r := row{e.ID(), s.GetSubmitted(), s.GetEnded(), e.Bytes, t.texts.add(s.GetName()), t.texts.add(s.GetUser()), t.texts.add(s.GetPool()), s.GetState()}
@@ -43,7 +43,7 @@ func (t *table) putEntry(e *Entry) {
 	t.rows[at] = r
 }
 
-// remove takes jobs out.
+// remove removes jobs.
 func (t *table) remove(ids []scheduler.JobID) {
 	ids = slices.Sorted(slices.Values(ids))
 	t.rows = slices.DeleteFunc(t.rows, func(r row) bool {
@@ -62,7 +62,7 @@ func (t *table) forget(r *row) {
 	}
 }
 
-// oldest are the so many jobs that ended first, the oldest first.
+// oldest returns the n jobs that ended first, the oldest first.
 func (t *table) oldest(n int) []Ended {
 	var list []Ended
 	later := func(x, y Ended) int { return cmp.Or(cmp.Compare(x.At, y.At), cmp.Compare(x.ID, y.ID)) }
@@ -78,36 +78,34 @@ func (t *table) oldest(n int) []Ended {
 	return list
 }
 
-// Ended is when a job ended, in nanoseconds since 1970, and how long its file is.
+// Ended is a job with the time of its end, in nanoseconds since 1970, and the size of its file.
 type Ended struct {
 	ID    scheduler.JobID
 	At    int64
 	Bytes int64
 }
 
-// Query says which jobs are asked for: those for which all holds that is set. The zero one asks for
-// all, and lists none.
+// Query selects jobs: those for which all conditions hold that are set. The zero Query counts all jobs and lists none.
 type Query struct {
-	States     []wire.JobState // in one of these; none: in any
+	States     []wire.JobState // in one of these states; empty: in any
 	User, Pool *string         // nil: any
-	Name       string          // is part of the job's
+	Name       string          // the job's name contains it
 	Since      int64           // submitted at this time or later, in nanoseconds since 1970; 0: at any
-	// Fits says of a user and a pool whether their jobs are asked for; nil: all are. It is asked
-	// once of each pair.
+	// Fits reports whether jobs of a user in a pool are selected; nil: all are. It is called once for each pair.
 	Fits func(user, pool string) bool
-	// Without are jobs that are left out, in order of id.
+	// Without are jobs that are not selected, in order of id.
 	Without []scheduler.JobID
 	Before  scheduler.JobID // lists only those of smaller ids; 0: all
 	Limit   int             // lists at most so many
 }
 
-// Found is what was found.
+// Found is the result of a Query.
 type Found struct {
-	IDs     []scheduler.JobID     // of those that are listed, the largest first
-	ByState map[wire.JobState]int // counts all that fit, listed or not
+	IDs     []scheduler.JobID     // of the listed jobs, the largest first
+	ByState map[wire.JobState]int // counts all selected jobs, listed or not
 }
 
-// list finds jobs. It looks at each row once.
+// list finds jobs in one pass over all rows.
 func (t *table) list(q *Query) Found {
 	f := Found{ByState: map[wire.JobState]int{}}
 	m := matcher{q: q, texts: &t.texts, pairs: map[uint64]bool{}}
@@ -131,15 +129,15 @@ func (t *table) list(q *Query) Found {
 	return f
 }
 
-// matcher holds rows against a query.
+// matcher compares rows with a query.
 type matcher struct {
 	q          *Query
 	texts      *texts
 	user, pool uint32
-	pairs      map[uint64]bool // what Query.Fits says, by user and pool
+	pairs      map[uint64]bool // results of Query.Fits, by the numbers of user and pool
 }
 
-// prepare is false when nothing fits.
+// prepare looks up the query's texts. It returns false if no job can fit.
 func (m *matcher) prepare() bool {
 	there := true
 	for _, x := range []struct {
@@ -174,12 +172,12 @@ func (m *matcher) fits(r *row) bool {
 	return fits
 }
 
-// texts numbers texts, each of which is there once for all who use it.
+// texts gives numbers to texts, so that each is stored once. A text without uses is dropped.
 type texts struct {
 	numbers map[string]uint32
 	list    []string
 	uses    []int
-	free    []uint32 // numbers that nobody uses
+	free    []uint32 // numbers without a text
 }
 
 func (t *texts) add(text string) uint32 {
@@ -203,7 +201,7 @@ func (t *texts) add(text string) uint32 {
 	return n
 }
 
-// drop takes one use away.
+// drop removes one use of a text.
 func (t *texts) drop(n uint32) {
 	if t.uses[n]--; t.uses[n] == 0 {
 		delete(t.numbers, t.list[n])

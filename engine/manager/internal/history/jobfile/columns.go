@@ -8,23 +8,22 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Attempts are stored by columns. Each value is told by how it differs from what the row before, or
-// an earlier column of the same row, would have one expect: attempts that ran one after another
-// resemble each other. Small differences of a sign become small numbers, and these are split into
-// planes: all lowest bytes, all next bytes, as far as any of them is not 0. So what is alike lies
-// together, and compresses.
+// Attempts are stored by columns. A value is stored as its difference from a prediction: the row before, or an earlier
+// column of the same row. Attempts that ran one after another are alike, so the differences are small. Zigzag coding
+// makes them small positive numbers. These are split into planes: all lowest bytes, then all next bytes, until the rest
+// is 0. So equal bytes lie together, and compress well.
 
-// row is an attempt on its way in or out, with the one before.
+// row is an attempt that is encoded or decoded, with the attempt before it.
 type row struct {
 	a, before *changes.Attempt
 	names     *names
 }
 
-// column is one property of attempts: how it differs, and what it is when it differs so. Both see
-// the columns above of the same row.
+// column delta-encodes one field: delta returns the difference, and apply sets the field by it. Both may use the fields
+// of the columns before.
 type column struct {
-	take func(r row) uint64
-	give func(r row, v uint64)
+	delta func(r row) uint64
+	apply func(r row, v uint64)
 }
 
 var columns = []column{
@@ -52,7 +51,7 @@ var columns = []column{
 		func(r row) uint64 { return signed(r.a.Index, r.before.Index) },
 		func(r row, v uint64) { r.a.Index = unsigned(v, r.before.Index) },
 	},
-	{takeKind, giveKind},
+	{kindDelta, applyKind},
 	{
 		func(r row) uint64 { return signed(micros(r.a.Launched), micros(r.before.Launched)) },
 		func(r row, v uint64) { r.a.Launched = nanos(unsigned(v, micros(r.before.Launched))) },
@@ -100,7 +99,7 @@ var columns = []column{
 	},
 }
 
-// The columns hold each level's bytes: another level needs another column.
+// There is a column for each locality level: another level needs another column.
 var _ = [1]struct{}{}[scheduler.LocalityLevels-3]
 
 func readAt(level int) column {
@@ -110,8 +109,8 @@ func readAt(level int) column {
 	}
 }
 
-// takeKind puts state, outcome and whether it is a second attempt into one number.
-func takeKind(r row) uint64 {
+// takeKind packs the state, the outcome and whether the attempt is speculative into one number.
+func kindDelta(r row) uint64 {
 	v := uint64(r.a.State)<<16 | uint64(r.a.Outcome)<<1
 	if r.a.Speculative {
 		v |= 1
@@ -119,17 +118,17 @@ func takeKind(r row) uint64 {
 	return v
 }
 
-func giveKind(r row, v uint64) {
+func applyKind(r row, v uint64) {
 	r.a.State, r.a.Outcome, r.a.Speculative = changes.State(v>>16), scheduler.AttemptOutcome(v>>1), v&1 == 1
 }
 
-// integer is what a column may hold.
+// integer is the type of a column's field.
 type integer interface {
 	~int32 | ~int64 | ~uint64
 }
 
-// signed tells a difference so that small ones of both signs are small numbers. It wraps: any two
-// values have one.
+// signed returns the zigzag code of a difference: small ones of both signs are small numbers. It wraps around, so any two
+// values have a difference.
 func signed[T integer](v, expected T) uint64 {
 	d := int64(v) - int64(expected)
 	return uint64(d)<<1 ^ uint64(d>>63)
@@ -139,7 +138,7 @@ func unsigned[T integer](v uint64, expected T) T {
 	return T(int64(expected) + (int64(v>>1) ^ -int64(v&1)))
 }
 
-// after tells a time by the one that it mostly follows soon; 0 is that there is none.
+// after encodes a time by an earlier one that it mostly follows soon. 0 stands for the zero time.
 func after(t, earlier scheduler.Time) uint64 {
 	if t == 0 {
 		return 0
@@ -157,7 +156,7 @@ func afterward(v uint64, earlier scheduler.Time) scheduler.Time {
 func micros(t scheduler.Time) int64 { return int64(t) / int64(time.Microsecond) }
 func nanos(t int64) scheduler.Time  { return scheduler.Time(t * int64(time.Microsecond)) }
 
-// ran is how long an attempt will have run, in microseconds, by its other times.
+// ran predicts an attempt's running time from its other times. A unit of the result is a microsecond.
 func ran(a *changes.Attempt) time.Duration {
 	if a.Started == 0 || a.Since == 0 {
 		return 0
@@ -172,8 +171,8 @@ func sum(read [scheduler.LocalityLevels]int64) (n int64) {
 	return n
 }
 
-// Rows of a block. A page that is asked for costs the reading of one block, and a block of fewer
-// would compress worse.
+// blockRows is how many attempts a block has. A page reads one block, so larger blocks cost time; smaller ones compress
+// worse.
 const blockRows = 16 << 10
 
 // appendPlanes stores a column's values.
@@ -218,7 +217,7 @@ func appendRows(b []byte, rows []changes.Attempt, n *names) []byte {
 	for _, c := range columns {
 		before := &changes.Attempt{}
 		for i := range rows {
-			values[i] = c.take(row{&rows[i], before, n})
+			values[i] = c.delta(row{&rows[i], before, n})
 			before = &rows[i]
 		}
 		b = appendPlanes(b, values)
@@ -235,7 +234,7 @@ func readRows(b []byte, count int, job scheduler.JobID, n *names) (rows []change
 		}
 		before := &changes.Attempt{}
 		for i, v := range values {
-			c.give(row{&rows[i], before, n}, v)
+			c.apply(row{&rows[i], before, n}, v)
 			before = &rows[i]
 		}
 	}

@@ -21,14 +21,14 @@ const (
 	sectionMax = 1 << 30
 )
 
-// head says where everything is. Sections lie in the order of its fields.
+// head has the length of each section. Sections lie in the order of its fields.
 type head struct {
 	Job     scheduler.JobID `json:"job"`
 	Record  uint64          `json:"record,omitempty"`
 	Ended   bool            `json:"ended,omitempty"` // there is a status
 	Graphed bool            `json:"graphed,omitempty"`
-	Total   uint64          `json:"total"` // attempts that there were
-	Kept    uint64          `json:"kept"`
+	Total   uint64          `json:"total"` // attempts of the job
+	Kept    uint64          `json:"kept"`  // attempts in the blocks
 
 	Status section `json:"status"`
 	Graph  section `json:"graph"`
@@ -43,13 +43,13 @@ type section struct {
 	Sum   uint32 `json:"sum"`   // crc32c of its bytes in the file
 }
 
-// block is a run of attempts, and what is known of them without reading it.
+// block is a range of attempts in order of id. Its fields let a query skip it unread.
 type block struct {
 	section
 	Rows     int                 `json:"rows"`
 	Last     scheduler.AttemptID `json:"last"`
-	Stages   [2]int32            `json:"stages"`   // the least and the largest
-	Outcomes uint64              `json:"outcomes"` // a bit for each that occurs
+	Stages   [2]int32            `json:"stages"`   // least and largest number
+	Outcomes uint64              `json:"outcomes"` // one bit for each outcome that occurs
 }
 
 func blockOf(rows []changes.Attempt) block {
@@ -61,7 +61,7 @@ func blockOf(rows []changes.Attempt) block {
 	return b
 }
 
-// sections lists all, as they lie.
+// sections lists all sections in the order of the file.
 func (h *head) sections() []*section {
 	all := []*section{&h.Status, &h.Graph, &h.Course, &h.Names}
 	for i := range h.Blocks {
@@ -70,12 +70,12 @@ func (h *head) sections() []*section {
 	return all
 }
 
-// Version is that of the form of files, of parts and of ends of logs: all begin with a magic
-// of eight bytes whose last one it is.
+// Version is the format of files of jobs, parts of the journal, and files of ends of logs. Each begins with a magic of
+// eight bytes, and the last of these is the version.
 const Version = 1
 
-// AppendHead writes what a file begins with: magic of eight bytes, the last of which is the version of
-// its format, and a head as JSON with its checksum. ReadHead reads it.
+// AppendHead appends the begin of a file: a magic of eight bytes whose last byte is the version, and a head as JSON with
+// its length and checksum. ReadHead reads it.
 func AppendHead(b []byte, magic string, head any) ([]byte, error) {
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -90,7 +90,7 @@ func AppendHead(b []byte, magic string, head any) ([]byte, error) {
 	return append(b, text...), nil
 }
 
-// check holds a head against the length of its file, and returns where the sections begin.
+// check compares a head with the size of its file. Start is the offset of the first section.
 func (h *head) check(start, size int64) error {
 	at, rows := start, uint64(0)
 	for _, s := range h.sections() {

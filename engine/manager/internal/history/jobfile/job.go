@@ -9,52 +9,51 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Job is what a file holds of a job. One that lives has parts of it in several places, and so may
-// lack any of them.
+// Job is the content of a file. A chunk of a live job has some of it, so any field but ID may be empty.
 type Job struct {
 	ID       scheduler.JobID
-	Record   uint64          // of the event log: the one in which it ended; 0: it has not
-	Status   *wire.JobStatus // as it ended, without attempts; nil: it has not
+	Record   uint64          // record of the event log in which it ended; 0: it is live
+	Status   *wire.JobStatus // the last one, without attempts; nil: the job is live
 	Graph    *wire.Graph     // without inputs and edges; nil: not here
 	Course   Course
 	Attempts []changes.Attempt // that are kept, in order of id
 }
 
-// Course is how it came to its end.
+// Course has a job's waiting reasons, and counts of its attempts.
 type Course struct {
-	Admitted     scheduler.Time `json:"admitted,omitempty"` // 0: it never was
-	Settings     uint64         `json:"settings,omitempty"` // version of the settings when it was seen first; 0: not known
+	Admitted     scheduler.Time `json:"admitted,omitempty"` // 0: the job was never admitted
+	Settings     uint64         `json:"settings,omitempty"` // version of the configuration at the job's first row; 0: unknown
 	Waits        []Wait         `json:"waits,omitempty"`    // in order of time
 	WaitsDropped int            `json:"waitsDropped,omitempty"`
 	// Attempts counts all that ended, also those that are not kept.
 	Attempts uint64 `json:"attempts,omitempty"`
 	// Stages counts them by the number of their stage.
 	Stages []Aggregate `json:"stages,omitempty"`
-	// Missed is how many rows of it could not be kept, because history could not be written;
-	// Lacks says the same in words where it is not known how many.
+	// Missed counts rows that were dropped because history could not be written. Lacks says it in words, where the
+	// number is unknown.
 	Missed uint64   `json:"missed,omitempty"`
 	Lacks  []string `json:"lacks,omitempty"`
 }
 
-// Wait is a reason why a job waited, from a time on. An empty one says that it waited no more.
+// Wait is a reason why a job waits from a time on. An empty reason ends the wait.
 type Wait struct {
 	At     scheduler.Time `json:"at"`
 	Reason string         `json:"reason"`
 }
 
-// Aggregate is what attempts of a stage are together.
+// Aggregate sums the attempts of a stage.
 type Aggregate struct {
 	Outcomes [scheduler.Killed + 1]uint64    `json:"outcomes"` // attempts, by scheduler.AttemptOutcome
-	Running  time.Duration                   `json:"running"`  // of all together
+	Running  time.Duration                   `json:"running"`  // sum of running times
 	Longest  time.Duration                   `json:"longest"`
 	Read     [scheduler.LocalityLevels]int64 `json:"read"` // bytes, by locality
 	Written  int64                           `json:"written"`
-	// Took counts them by their running time: Took[i] are those below 2^i ms, and not below
-	// 2^(i-1) ms. It is as long as is needed.
+	// Took counts attempts by running time: Took[i] has those from 2^(i-1) ms to below 2^i ms. It ends with the last
+	// count that is not 0.
 	Took []uint64 `json:"took,omitempty"`
 }
 
-// tookMax is the number of the last count of Took: 12 days and more.
+// tookMax is the largest index of Took, for 6 days and more.
 const tookMax = 30
 
 // Add counts an attempt.
@@ -73,7 +72,7 @@ func (g *Aggregate) Add(a *changes.Attempt) {
 	g.Took[i]++
 }
 
-// Join counts what another one counts.
+// Join adds the counts of another aggregate.
 func (g *Aggregate) Join(o *Aggregate) {
 	for i, n := range o.Outcomes {
 		g.Outcomes[i] += n
@@ -92,7 +91,7 @@ func (g *Aggregate) Join(o *Aggregate) {
 	}
 }
 
-// Count counts an attempt of its stage, up to stagesMax of them.
+// Count adds an attempt to the counts of its stage. Stages from stagesMax on have none.
 func (c *Course) Count(a *changes.Attempt) {
 	if s := c.stage(int(a.Stage)); s != nil {
 		s.Add(a)
@@ -100,8 +99,7 @@ func (c *Course) Count(a *changes.Attempt) {
 	c.Attempts++
 }
 
-// Join takes in what another part of the job's course says. Which of the two came first, its
-// caller knows: Waits are in the order of the calls.
+// Join adds the course of another chunk of the same job. Waits are appended, so call it in the order of time.
 func (c *Course) Join(o *Course) {
 	c.Admitted, c.Settings = max(c.Admitted, o.Admitted), max(c.Settings, o.Settings)
 	c.Waits = append(c.Waits, o.Waits...)
@@ -116,7 +114,7 @@ func (c *Course) Join(o *Course) {
 	c.Lacks = append(c.Lacks, o.Lacks...)
 }
 
-// stagesMax bounds the stages that are counted, far above what a graph may have.
+// stagesMax bounds the stages that are counted. No graph may have as many.
 const stagesMax = 1 << 16
 
 func (c *Course) stage(i int) *Aggregate {

@@ -8,13 +8,13 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// textsMax bounds the texts of a file, bytes: who looks at a job reads all of them at first, and a section has a
-// bound. What comes later has textNotKept in its place.
+// textsMax bounds the bytes of texts in a file, since every reader of attempts reads all of them. Later texts are
+// replaced by textNotKept.
 const textsMax = 64 << 20
 
 var textNotKept = fmt.Sprintf("[not kept: the job's attempts have more than %s of different reasons]", humanize.IBytes(textsMax))
 
-// names are the texts of a file's attempts, each there once.
+// names are the launchers and texts of a file's attempts, each stored once.
 type names struct {
 	Launchers []launcher `json:"launchers"`
 	Texts     []string   `json:"texts"`
@@ -43,7 +43,7 @@ func (n *names) launcher(id scheduler.LauncherID, name string) uint64 {
 	return at
 }
 
-// launcherAt finds one; none for a number that nobody has, which a whole file does not say.
+// launcherAt returns a launcher by its number, or nothing for a number that a whole file can't have.
 func (n *names) launcherAt(at uint64) (scheduler.LauncherID, string) {
 	if at >= uint64(len(n.Launchers)) {
 		return 0, ""

@@ -19,14 +19,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// DamageError is the error of a file that is not as it was written.
+// DamageError is the error of a file that is damaged, gone, or of another format version.
 type DamageError struct {
 	Path   string
 	Offset int64
 	Why    string
-	Gone   bool // there is no such file, and there should be: neither is there an offset, nor a reason
-	// Version is that of a file of another form, which is whole as far as anybody knows and
-	// is to be left as it is; 0: the file is damaged.
+	Gone   bool // the file does not exist, and should; Offset and Why are not set
+	// Version is the format version of a file that this program does not read. Such a file must be left as it is. 0: the
+	// file is damaged or gone.
 	Version int
 }
 
@@ -40,7 +40,7 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("history file %s is damaged at byte %d: %s: it can't be shown; remove it, or put a copy back", e.Path, e.Offset, e.Why)
 }
 
-// orNewer says that a newer program reads a newer file too.
+// orNewer adds that newer programs read the file as well, if it is newer than this one.
 func orNewer(version int) string {
 	if version > Version {
 		return ", or a newer one"
@@ -48,14 +48,13 @@ func orNewer(version int) string {
 	return ""
 }
 
-// IsDamage reports whether an error is of a file that is damaged, and not of one of another
-// version.
+// IsDamage reports whether an error is a DamageError, and not of a file of another version.
 func IsDamage(err error) bool {
 	var damage *DamageError
 	return errors.As(err, &damage) && damage.Version == 0
 }
 
-// Reader reads a file, and of it only what is asked. Safe for concurrent use.
+// Reader reads parts of a file on demand. Safe for concurrent use.
 type Reader struct {
 	path   string
 	from   io.ReaderAt
@@ -63,11 +62,10 @@ type Reader struct {
 	size   int64
 	head   head
 	starts []int64                // of the sections
-	names  func() (*names, error) // read once, when they are needed
+	names  func() (*names, error) // read once, by the first use
 }
 
-// Open opens a file, and reads its head. Close gives it back. The error is a
-// DamageError, or that of the file system.
+// Open opens a file, and reads its head. Call Close when done. The error is a DamageError, or that of the file system.
 func Open(path string) (*Reader, error) {
 	f, size, err := OpenRegular(path)
 	if err != nil {
@@ -80,8 +78,8 @@ func Open(path string) (*Reader, error) {
 	return r, nil
 }
 
-// OpenRegular opens a file, and says how many bytes it has. What stands in a file's place and is none, such as a folder, is a
-// DamageError; a pipe that nobody writes to is not waited for.
+// OpenRegular opens a regular file, and returns its size in bytes. A folder or another kind of file is a DamageError; a
+// pipe does not make it block.
 func OpenRegular(path string) (*os.File, int64, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -97,13 +95,13 @@ func OpenRegular(path string) (*os.File, int64, error) {
 	return f, info.Size(), nil
 }
 
-// Decode reads what Encode made, and is part of the file that it names in errors.
+// Decode opens bytes that Encode made. Errors name path as the file that has them.
 func Decode(path string, b []byte) (*Reader, error) {
 	r := &Reader{path: path, from: bytes.NewReader(b), close: func() error { return nil }}
 	return r, r.readHead(int64(len(b)))
 }
 
-// Close gives the file back.
+// Close closes the file.
 func (r *Reader) Close() error { return r.close() }
 
 func (r *Reader) damaged(at int64, why string) error {
@@ -126,8 +124,8 @@ func (r *Reader) readHead(size int64) error {
 	return nil
 }
 
-// ReadHead reads the head of a file of so many bytes, and returns where what follows it begins. The
-// error is a DamageError, or that of who reads.
+// ReadHead reads the head of a file of a size in bytes, and returns the offset behind it. The error is a DamageError, or
+// that of the reader.
 func ReadHead(path string, from io.ReaderAt, size int64, magic string, head any) (int64, error) {
 	damaged := func(at int64, why string) (int64, error) { return 0, &DamageError{Path: path, Offset: at, Why: why} }
 	var start [fileStart]byte
@@ -213,19 +211,19 @@ func (r *Reader) readNames() (*names, error) {
 	return n, nil
 }
 
-// Job is whose file it is.
+// Job returns the id of the file's job.
 func (r *Reader) Job() scheduler.JobID { return r.head.Job }
 
-// Size is how many bytes the file has.
+// Size returns the size of the file in bytes.
 func (r *Reader) Size() int64 { return r.size }
 
-// Record is that of the event log in which the job ended; 0: it has not.
+// Record returns the record of the event log in which the job ended; 0: it is live.
 func (r *Reader) Record() uint64 { return r.head.Record }
 
-// Kept says how many attempts are in the file, and how many there were.
+// Kept returns how many attempts the file has, and how many the job had.
 func (r *Reader) Kept() (kept, of uint64) { return r.head.Kept, r.head.Total }
 
-// Status is the job's last, without attempts; nil when it has not ended.
+// Status returns the job's last status, without attempts; nil if the job is live.
 func (r *Reader) Status() (*wire.JobStatus, error) {
 	if !r.head.Ended {
 		return nil, nil
@@ -234,7 +232,7 @@ func (r *Reader) Status() (*wire.JobStatus, error) {
 	return s, r.message(statusAt, s)
 }
 
-// Graph is the job's stages and connections, without inputs and edges; nil where it is not here.
+// Graph returns the job's stages and connections, without inputs and edges; nil if the file has none.
 func (r *Reader) Graph() (*wire.Graph, error) {
 	if !r.head.Graphed {
 		return nil, nil
@@ -253,7 +251,7 @@ func (r *Reader) message(section int, m proto.Message) error {
 	return err
 }
 
-// Course is how the job came to its end.
+// Course returns the job's waiting reasons and counts.
 func (r *Reader) Course() (c Course, err error) {
 	raw, err := r.section(courseAt)
 	if err != nil {
@@ -265,7 +263,7 @@ func (r *Reader) Course() (c Course, err error) {
 	return c, nil
 }
 
-// Whole reads all there is.
+// Whole reads the whole file. With an error, the job has the sections that could be read.
 func (r *Reader) Whole() (*Job, error) {
 	j := &Job{ID: r.head.Job, Record: r.head.Record}
 	var wrong [4]error
@@ -276,21 +274,21 @@ func (r *Reader) Whole() (*Job, error) {
 	return j, errors.Join(wrong[:]...)
 }
 
-// Query says which attempts are asked for. The zero one asks for all.
+// Query selects attempts: those for which all conditions hold that are set. The zero Query selects all.
 type Query struct {
-	After    scheduler.AttemptID // those of larger ids
-	Limit    int                 // at most so many; 0: no bound
+	After    scheduler.AttemptID // only larger ids
+	Limit    int                 // at most this many; 0: no bound
 	Outcomes []scheduler.AttemptOutcome
 	Stages   []int32
 	Launcher string // by name
 }
 
-// matches says whether an attempt is asked for.
+// matches reports whether a query selects an attempt.
 func (q *Query) matches(a *changes.Attempt) bool {
 	return a.ID > q.After && has(q.Outcomes, a.Outcome) && has(q.Stages, a.Stage) && (q.Launcher == "" || a.On == q.Launcher)
 }
 
-// passes says whether a block has none that are asked for.
+// passes reports whether a query selects no attempt of a block.
 func (q *Query) passes(b *block) bool {
 	if b.Last <= q.After {
 		return true
@@ -314,8 +312,8 @@ func has[T comparable](list []T, v T) bool {
 	return len(list) == 0
 }
 
-// Each calls take with each attempt that is asked for, in order of id, until that returns false. It
-// has a block of them in memory at a time.
+// Each calls take with each selected attempt, in order of id, until take returns false. One block of attempts is in
+// memory at a time.
 func (r *Reader) Each(q Query, take func(*changes.Attempt) bool) error {
 	for i := range r.head.Blocks {
 		b := &r.head.Blocks[i]
@@ -335,8 +333,8 @@ func (r *Reader) Each(q Query, take func(*changes.Attempt) bool) error {
 	return nil
 }
 
-// Attempts reads those that are asked for, in order of id. More says that there are others: Query.After
-// the last of these finds them.
+// Attempts reads the selected attempts, in order of id. More reports that there are others, which Query.After with the
+// last id selects.
 func (r *Reader) Attempts(q Query) (found []changes.Attempt, more bool, err error) {
 	err = r.Each(q, func(a *changes.Attempt) bool {
 		if more = q.Limit > 0 && len(found) == q.Limit; !more {
@@ -350,7 +348,7 @@ func (r *Reader) Attempts(q Query) (found []changes.Attempt, more bool, err erro
 	return found, more, nil
 }
 
-// Newest reads the so many attempts of the largest ids that are kept, in order.
+// Newest reads the n kept attempts with the largest ids, in order of id.
 func (r *Reader) Newest(n int) (rows []changes.Attempt, err error) {
 	for i := len(r.head.Blocks) - 1; i >= 0 && len(rows) < n; i-- {
 		b, err := r.block(i)

@@ -12,19 +12,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
-// Write puts a job's file in place, whole and durable, or not at all. It returns how long it is.
-func Write(path string, j *Job) (int64, error) {
-	b, err := Encode(j)
-	if err != nil {
-		return 0, err
-	}
-	return int64(len(b)), atomicfile.Replace(path, b)
-}
-
-// Encode makes the bytes of a file. Attempts may be in any order; of those of one id the last counts.
+// Encode returns the content of a file. Attempts may be in any order. If an id occurs twice, the last one is used.
 func Encode(j *Job) ([]byte, error) {
 	order := inOrder(j.Attempts)
 	h := &head{Job: j.ID, Record: j.Record, Ended: j.Status != nil, Graphed: j.Graph != nil, Kept: uint64(len(order))}
@@ -58,7 +48,7 @@ func Encode(j *Job) ([]byte, error) {
 	return append(b, body...), err
 }
 
-// inOrder lists the places of attempts in order of id, for each id the last.
+// inOrder lists the indexes of attempts in order of their ids, for each id the last one.
 func inOrder(all []changes.Attempt) []int32 {
 	order := make([]int32, len(all))
 	for i := range order {

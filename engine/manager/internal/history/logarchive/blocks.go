@@ -9,9 +9,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 )
 
-// walk calls take with each whole block of a file, in order: its head, where what follows that begins, and
-// where the next block does. What is no block it passes over, up to the next one that is whole, and calls wrong; behind
-// the last whole one it is a block that is being written, or was when a process ended.
+// walk calls take with each whole block of a file, in order: its head, the offset behind the head, and that of the next
+// block. It skips other bytes up to the next whole block, and calls wrong. Behind the last whole block there may be one
+// that is being written, or that a killed process left: that is not an error.
 func walk(f *os.File, size int64, take func(h *blockHead, at, next int64) error, wrong func(error)) error {
 	for at := int64(0); at < size; {
 		h, start, next, err := blockAt(f, at, size)
@@ -32,8 +32,8 @@ func walk(f *os.File, size int64, take func(h *blockHead, at, next int64) error,
 	return nil
 }
 
-// blockAt reads the head of a block that begins at a place, and returns where the rest of it begins, and where it ends. The
-// error is a jobfile.DamageError where there is no whole one.
+// blockAt reads the head of a block at an offset. It returns the offset behind the head, and that of the block's end. The
+// error is a jobfile.DamageError if there is no whole block.
 func blockAt(f *os.File, at, size int64) (h *blockHead, start, end int64, err error) {
 	h = &blockHead{}
 	n, err := jobfile.ReadHead(f.Name(), io.NewSectionReader(f, at, size-at), size-at, magic, h)
@@ -49,7 +49,7 @@ func blockAt(f *os.File, at, size int64) (h *blockHead, start, end int64, err er
 	return h, start, end, err
 }
 
-// nextBlock is where the next whole block begins, from a place on; size: nowhere.
+// nextBlock returns the offset of the next whole block; size, if there is none.
 func nextBlock(f *os.File, from, size int64) (int64, error) {
 	some := make([]byte, blockBytes)
 	for from < size {
@@ -72,7 +72,7 @@ func nextBlock(f *os.File, from, size int64) (int64, error) {
 				return from + int64(at), err
 			}
 		}
-		from += int64(n - len(magic) + 1) // it may lie across
+		from += int64(n - len(magic) + 1) // the magic may lie across the border
 	}
 	return size, nil
 }

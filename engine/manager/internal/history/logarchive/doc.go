@@ -1,30 +1,28 @@
-// Package logarchive keeps the ends of attempts' logs, beside the history of their jobs: what can
-// be read of an attempt when its launcher is gone.
+// Package logarchive keeps the ends of attempts' logs, so that they can be read when a launcher is gone.
 //
 //	s, err := logarchive.Open(logarchive.Options{Folder: "data/history/tails"})
-//	err = s.Add(key, list)          // ErrBusy: enough waits to be written
-//	t, err := s.Read(key, 12, "l1") // of attempt 12, which ran on l1
-//	err = s.Remove(job)
+//	err = s.Add(key, list)              // ErrBusy: the buffer is full
+//	t, err := s.ReadTail(key, 12, "l1") // of attempt 12, which ran on l1
+//	err = s.Remove(key)
 //
 // # Invariants
 //
-// Each job has a file of blocks, which are only appended. Each block has its checksum, and what
-// follows the last whole one is cut off before more is appended. So a manager that is killed loses
-// what was not written, and no reader sees what no launcher sent. A file's name has the number and
-// the time of submission of its job: a log that was lost whole gives numbers again.
+// Each job has a file of blocks, which are only appended. Each block has a checksum, and bytes behind the last whole
+// block are cut off before the next one is appended. So a manager that is killed loses only blocks that were not
+// written, and no reader sees half a block. A file's name has its job's number and time of submission, because a new
+// event log gives the numbers again.
 //
-// Nobody waits: Add puts a log's end into memory, within a bound. One goroutine writes, a bounded
-// number of bytes in a second. It is not synced: a machine that loses power may lose the last
-// moments.
+// Add does not block: it puts a log's end into a bounded buffer. One goroutine writes a bounded number of bytes a
+// second. It does not sync: a machine that loses power may lose the last moments.
 //
 // # From launchers
 //
-// A log lies with the launcher on which its attempt ran. When the attempt is over, the launcher
-// sends the log's end: 64 KiB, and 1 MiB of an attempt that failed (manager.history.tails.bytes,
-// failedBytes). The manager takes bytesASecond (16 MiB) from all launchers, and asks for the rest
-// later. It accepts a log's end only from the launcher on which the attempt ran.
+// A log is kept by the launcher on which its attempt ran. When the attempt is over, the launcher sends the log's end: 64
+// KiB, or 1 MiB of an attempt that failed (manager.history.tails.bytes, failedBytes). The manager accepts bytesASecond
+// (16 MiB) from all launchers together, and asks for the rest later. It accepts a log's end only from the launcher on
+// which the attempt ran.
 //
-// A job's file goes with its history and counts to bytesMax. Beyond jobBytes (256 MiB) of a job, or
-// limits.userTails (4 GiB) of its user, only those of failures are kept. A reader gets the
-// launcher's own log while it is there, else this, else the reason why there is none.
+// A job's file is removed with its history, and counts to bytesMax. Beyond jobBytes (256 MiB) of a job, or
+// limits.userTails (4 GiB) of its user, only ends of failed attempts are kept. A reader gets the launcher's own log if it
+// can be read, else the end that is kept here, else the reason why there is none.
 package logarchive

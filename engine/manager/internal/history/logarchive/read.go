@@ -13,8 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ReadTail is what there is of an attempt that ran on a launcher; nil: nothing. The error is that of who
-// reads, or a jobfile.DamageError.
+// ReadTail returns the end of the log of an attempt that ran on a launcher; nil: none is kept. The error is that of the
+// file system, or a jobfile.DamageError.
 func (s *Store) ReadTail(k Key, attempt scheduler.AttemptID, on string) (found *wire.LogTail, err error) {
 	err = s.each(k, func(h *blockHead) bool { return h.First <= uint64(attempt) && uint64(attempt) <= h.Last }, func(t *wire.LogTail) error {
 		if t.Attempt == uint64(attempt) && t.Launcher == on {
@@ -23,19 +23,18 @@ func (s *Store) ReadTail(k Key, attempt scheduler.AttemptID, on string) (found *
 		return nil
 	})
 	if found != nil {
-		err = nil // of other blocks
+		err = nil // damage of other blocks does not matter
 	}
 	return found, err
 }
 
-// Each calls take with each tail of a job, in the order in which they came. One may come twice: the last
-// counts.
+// Each calls take with each tail of a job, in the order of Add. A tail may come twice: the last one is valid.
 func (s *Store) Each(k Key, take func(*wire.LogTail) error) error {
 	return s.each(k, func(*blockHead) bool { return true }, take)
 }
 
 func (s *Store) each(k Key, wanted func(*blockHead) bool, take func(*wire.LogTail) error) error {
-	// What waits is looked at first: it may be written meanwhile, and is then seen twice.
+	// The tails in memory are copied first. If they are written meanwhile, they are seen twice, and not missed.
 	s.mu.Lock()
 	var held []*wire.LogTail
 	if b := s.writing; b != nil && b.key == k {
@@ -63,7 +62,7 @@ func (s *Store) eachWritten(k Key, wanted func(*blockHead) bool, take func(*wire
 		return err
 	}
 	defer f.Close()
-	var wrong []error // blocks that are damaged: the others are read
+	var wrong []error // errors of damaged blocks; the other blocks are read
 	err = walk(f, size, func(h *blockHead, at, _ int64) error {
 		if !wanted(h) {
 			return nil

@@ -22,25 +22,25 @@ const (
 )
 
 const (
-	// waitingMax bounds the bytes that wait to be written.
+	// waitingMax bounds the bytes in memory that wait to be written.
 	waitingMax = 64 << 20
-	// blockBytes is how much of a job is written at once, before it is compressed, and blockWait how
-	// long less waits for more.
+	// blockBytes is how much of a job is written at once, before compression. Smaller amounts wait for more, blockWait
+	// long at most.
 	blockBytes = 256 << 10
 	blockWait  = 500 * time.Millisecond
-	// tryAgain is the time to the next try after one that failed.
+	// tryAgain is the time to the next write after one that failed.
 	tryAgain = time.Second
 )
 
-// Options say where tails are and how much of them is kept.
+// Options say where ends of logs are, and how much of them is kept.
 type Options struct {
 	Folder       string
-	JobBytes     int64        // of one job's file; beyond it only tails of failed attempts are kept, and beyond twice that none; 0: JobBytesDefault
-	UserBytes    int64        // of the files of one user's jobs; beyond it, and twice that, likewise; 0: UserBytesDefault
-	User         UserOf       // finds whose a file is that is there already; nil: those count to nobody
-	BytesMax     int64        // of all files; 0: no bound but JobBytes and UserBytes
-	BytesASecond int64        // that are written; 0: BytesASecondDefault
-	Changed      func()       // hears that they can't be written, and that they can again; nil: nobody does
+	JobBytes     int64        // of one job's file; beyond it only failed attempts are kept, beyond twice as much none; 0: JobBytesDefault
+	UserBytes    int64        // of the files of one user's jobs, with the same rule as JobBytes; 0: UserBytesDefault
+	User         UserOf       // finds the user of a job whose file exists when the store is opened; nil: those files count to no user
+	BytesMax     int64        // of all files; 0: only JobBytes and UserBytes bound them
+	BytesASecond int64        // written a second; 0: BytesASecondDefault
+	Changed      func()       // called when writing begins to fail, and when it works again; nil: nothing is called
 	Log          *slog.Logger // nil: slog.Default
 }
 
@@ -50,49 +50,49 @@ type Key struct {
 	Submitted scheduler.Time
 }
 
-// ErrBusy says that enough waits to be written: it is to be brought again later.
+// ErrBusy says that the buffer is full, and that the caller should send the same again later.
 var ErrBusy = errors.New("enough ends of logs wait to be written: send them again later")
 
-// Store is an open one. Safe for concurrent use.
+// Store is an open store. Safe for concurrent use.
 type Store struct {
-	o    Options
-	wake chan struct{}
-	over chan struct{}
-	done sync.WaitGroup
+	o      Options
+	wake   chan struct{}
+	closes chan struct{}
+	done   sync.WaitGroup
 
-	mu      sync.Mutex
-	files   map[scheduler.JobID]map[scheduler.Time]int64 // bytes
-	bytes   int64                                        // of all
-	waiting map[Key][]*wire.LogTail
-	order   []Key            // of waiting
-	writing *block           // what is being written
-	held    int              // bytes of waiting and writing
-	whole   map[Key]int64    // files that end with a whole block there
-	owners  map[Key]string   // whose the jobs are, as far as that is known
-	users   map[string]int64 // bytes of files, by user
-	dropped uint64           // tails that a bound let go
-	wrong   error            // why nothing can be written
-	since   time.Time        // since when
+	mu        sync.Mutex
+	files     map[scheduler.JobID]map[scheduler.Time]int64 // size of each file
+	bytes     int64                                        // of all files
+	waiting   map[Key][]*wire.LogTail
+	order     []Key            // keys of waiting, the next to write first
+	writing   *block           // the block that is being written; nil: none
+	heldBytes int              // size of waiting and writing
+	ends      map[Key]int64    // where the last whole block of a file ends, as far as known
+	owners    map[Key]string   // users of jobs, as far as known
+	users     map[string]int64 // bytes of files, by user
+	dropped   uint64           // tails that were dropped for a bound
+	err       error            // why nothing can be written; nil: it can
+	since     time.Time        // since when nothing can be written
 }
 
-// block is what is written at once.
+// block is a number of tails of a job that are written together.
 type block struct {
 	key  Key
 	list []*wire.LogTail
-	gone bool // its job was removed
+	gone bool // the job was removed meanwhile
 }
 
-// Open opens a store, and makes the folder where there is none.
+// Open opens a store, and makes its folder if there is none. Options that are zero get their defaults.
 func Open(o Options) (*Store, error) {
-	s, err := still(o)
+	s, err := openIdle(o)
 	if err == nil {
 		s.done.Go(s.run)
 	}
 	return s, err
 }
 
-// still opens a store that writes nothing yet.
-func still(o Options) (*Store, error) {
+// still opens a store without the goroutine that writes.
+func openIdle(o Options) (*Store, error) {
 	o.JobBytes = cmp.Or(o.JobBytes, JobBytesDefault)
 	o.UserBytes = cmp.Or(o.UserBytes, UserBytesDefault)
 	o.BytesASecond = cmp.Or(o.BytesASecond, BytesASecondDefault)
@@ -101,8 +101,8 @@ func still(o Options) (*Store, error) {
 		o.Changed = func() {}
 	}
 	s := &Store{
-		o: o, wake: make(chan struct{}, 1), over: make(chan struct{}), files: map[scheduler.JobID]map[scheduler.Time]int64{},
-		waiting: map[Key][]*wire.LogTail{}, whole: map[Key]int64{}, owners: map[Key]string{}, users: map[string]int64{},
+		o: o, wake: make(chan struct{}, 1), closes: make(chan struct{}), files: map[scheduler.JobID]map[scheduler.Time]int64{},
+		waiting: map[Key][]*wire.LogTail{}, ends: map[Key]int64{}, owners: map[Key]string{}, users: map[string]int64{},
 	}
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
 		return nil, fmt.Errorf("ends of logs: %w", err)
@@ -114,7 +114,7 @@ func still(o Options) (*Store, error) {
 	for _, e := range entries {
 		if k, ok := keyOf(e.Name()); ok {
 			if info, err := e.Info(); err == nil {
-				s.sized(k, info.Size())
+				s.setSize(k, info.Size())
 			}
 		}
 	}
@@ -137,19 +137,19 @@ func keyOf(name string) (Key, bool) {
 	return Key{scheduler.JobID(job), scheduler.Time(submitted)}, true
 }
 
-// sized notes how long a file is. The caller holds mu, or is alone.
-func (s *Store) sized(k Key, bytes int64) {
+// sized records the size of a file. The caller holds mu, or is the only one with the store.
+func (s *Store) setSize(k Key, bytes int64) {
 	of := s.files[k.Job]
 	if of == nil {
 		of = map[scheduler.Time]int64{}
 		s.files[k.Job] = of
 	}
 	s.bytes += bytes - of[k.Submitted]
-	s.counts(k, bytes-of[k.Submitted])
+	s.addUserBytes(k, bytes-of[k.Submitted])
 	of[k.Submitted] = bytes
 }
 
-// Add takes tails of a job. It does not wait; ErrBusy says that it took none.
+// Add adds tails of a job. It does not block. ErrBusy says that it added none.
 func (s *Store) Add(k Key, list []*wire.LogTail) error {
 	bytes := 0
 	for _, t := range list {
@@ -157,14 +157,14 @@ func (s *Store) Add(k Key, list []*wire.LogTail) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held+bytes > waitingMax && s.held > 0 {
+	if s.heldBytes+bytes > waitingMax && s.heldBytes > 0 {
 		return ErrBusy
 	}
 	if len(s.waiting[k]) == 0 {
 		s.order = append(s.order, k)
 	}
 	s.waiting[k] = append(s.waiting[k], list...)
-	s.held += bytes
+	s.heldBytes += bytes
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -172,29 +172,29 @@ func (s *Store) Add(k Key, list []*wire.LogTail) error {
 	return nil
 }
 
-// sizeOf is what a tail counts for in memory.
+// sizeOf is the size of a tail in memory, in bytes.
 func sizeOf(t *wire.LogTail) int { return 128 + len(t.Text) + len(t.Lacks) }
 
-// State is how the store is.
+// State describes the store.
 type State struct {
 	Bytes   int64     // of files
 	Waiting int       // bytes that wait to be written
-	Dropped uint64    // tails that a bound let go
-	Wrong   error     // why nothing can be written; nil: it can
+	Dropped uint64    // tails that were dropped for a bound
+	Err     error     // why nothing can be written; nil: it can
 	Behind  time.Time // since when; zero: it can
 }
 
-// State is how the store is.
+// State returns the state of the store now.
 func (s *Store) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return State{s.bytes, s.held, s.dropped, s.wrong, s.since}
+	return State{s.bytes, s.heldBytes, s.dropped, s.err, s.since}
 }
 
-// Bytes are those of all files.
+// Bytes returns the size of all files.
 func (s *Store) Bytes() int64 { return s.State().Bytes }
 
-// BytesOf are those of a job's files.
+// BytesOf returns the size of the files under a job's number.
 func (s *Store) BytesOf(job scheduler.JobID) (bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +204,7 @@ func (s *Store) BytesOf(job scheduler.JobID) (bytes int64) {
 	return bytes
 }
 
-// Jobs lists those that have files.
+// Jobs lists the jobs that have files, in no order.
 func (s *Store) Jobs() (list []Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,18 +217,18 @@ func (s *Store) Jobs() (list []Key) {
 }
 
 // Took takes in a file that was put into the folder, by its name.
-func (s *Store) Took(name string) {
+func (s *Store) AddFile(name string) {
 	k, ok := keyOf(name)
 	info, err := os.Stat(filepath.Join(s.o.Folder, name))
 	if !ok || err != nil {
-		return // it is none of ours, or went
+		return // not a file of the store, or removed meanwhile
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.sized(k, info.Size())
+	s.setSize(k, info.Size())
 }
 
-// Names are those of a job's files.
+// Names returns the names of the files under a job's number.
 func (s *Store) Names(job scheduler.JobID) (list []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,18 +238,18 @@ func (s *Store) Names(job scheduler.JobID) (list []string) {
 	return list
 }
 
-// Remove removes what there is of a job.
+// Remove removes all tails of a job, also those that wait to be written.
 func (s *Store) Remove(k Key) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.waiting[k] {
-		s.held -= sizeOf(t)
+		s.heldBytes -= sizeOf(t)
 	}
 	if s.writing != nil && s.writing.key == k {
 		s.writing.gone = true
 	}
 	delete(s.waiting, k)
-	delete(s.whole, k)
+	delete(s.ends, k)
 	of := s.files[k.Job]
 	size, there := of[k.Submitted]
 	if !there {
@@ -260,7 +260,7 @@ func (s *Store) Remove(k Key) error {
 		return fmt.Errorf("ends of logs: %w", err)
 	}
 	s.bytes -= size
-	s.counts(k, -size)
+	s.addUserBytes(k, -size)
 	delete(s.owners, k)
 	if delete(of, k.Submitted); len(of) == 0 {
 		delete(s.files, k.Job)
@@ -268,7 +268,7 @@ func (s *Store) Remove(k Key) error {
 	return nil
 }
 
-// RemoveJob removes what there is under a job's number.
+// RemoveJob removes all tails under a job's number.
 func (s *Store) RemoveJob(job scheduler.JobID) error {
 	s.mu.Lock()
 	keys := map[Key]bool{}
@@ -291,9 +291,9 @@ func (s *Store) RemoveJob(job scheduler.JobID) error {
 	return errors.Join(wrong...)
 }
 
-// Close writes what there is, and ends.
+// Close writes all tails, and stops. The error says why some could not be written.
 func (s *Store) Close() error {
-	close(s.over)
+	close(s.closes)
 	s.done.Wait()
-	return s.State().Wrong
+	return s.State().Err
 }

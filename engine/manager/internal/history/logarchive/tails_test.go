@@ -150,7 +150,7 @@ func TestWhoseItIs(t *testing.T) {
 
 // What waits to be written, or is being written, goes with its job: no file of it comes afterwards.
 func TestAJobGoesWhileItIsWritten(t *testing.T) {
-	s, err := still(Options{Folder: t.TempDir()})
+	s, err := openIdle(Options{Folder: t.TempDir()})
 	must(t, err)
 	a, b, c := Key{1, 5}, Key{2, 5}, Key{3, 5}
 	for _, k := range []Key{a, b, c} {
@@ -159,7 +159,7 @@ func TestAJobGoesWhileItIsWritten(t *testing.T) {
 	block := s.next()
 	must(t, s.RemoveJob(a.Job))
 	_, err = s.write(block)
-	s.wrote(block, err)
+	s.noteWritten(block, err)
 	must(t, s.RemoveJob(b.Job))
 	must(t, err)
 	s.done.Go(s.run)
@@ -216,7 +216,7 @@ func TestBoundOfAUser(t *testing.T) {
 		_, _ = r.Read(text)
 		x := tailOf(k, 1, string(text))
 		x.Failed = failed
-		s.Own(k, user)
+		s.SetUser(k, user)
 		must(t, s.Add(k, []*wire.LogTail{x}))
 		proctest.Until(t, time.Minute, "it is on the disk", func() bool { return s.State().Waiting == 0 })
 		got, err := s.ReadTail(k, 1, "l1")
@@ -268,12 +268,12 @@ func TestADiskThatTakesNothing(t *testing.T) {
 	if !errors.Is(err, ErrBusy) {
 		t.Errorf("after %d MiB: %v", brought, err)
 	}
-	proctest.Until(t, time.Minute, "it says what is wrong", func() bool { return errors.Is(s.State().Wrong, fs.ErrNotExist) && !s.State().Behind.IsZero() })
+	proctest.Until(t, time.Minute, "it says what is wrong", func() bool { return errors.Is(s.State().Err, fs.ErrNotExist) && !s.State().Behind.IsZero() })
 	if x, err := s.ReadTail(k, 1, "l1"); err != nil || string(x.GetText()) != text {
 		t.Errorf("what waits is not read: %v", err)
 	}
 	must(t, os.Mkdir(folder, 0o700))
-	proctest.Until(t, time.Minute, "it goes on by itself", func() bool { x := s.State(); return x.Wrong == nil && x.Behind.IsZero() })
+	proctest.Until(t, time.Minute, "it goes on by itself", func() bool { x := s.State(); return x.Err == nil && x.Behind.IsZero() })
 	must(t, s.Close())
 	s = open(t, Options{Folder: folder})
 	if x, err := s.ReadTail(k, scheduler.AttemptID(brought-2), "l1"); err != nil || string(x.GetText()) != text {
@@ -291,7 +291,7 @@ func TestTheEndOnADiskThatTakesNothing(t *testing.T) {
 		k := Key{job + 1, 1}
 		must(t, s.Add(k, []*wire.LogTail{tailOf(k, 1, "x")}))
 	}
-	proctest.Until(t, time.Minute, "it has tried", func() bool { return s.State().Wrong != nil })
+	proctest.Until(t, time.Minute, "it has tried", func() bool { return s.State().Err != nil })
 	ended := make(chan error, 1)
 	go func() { ended <- s.Close() }()
 	select {

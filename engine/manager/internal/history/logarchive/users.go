@@ -2,27 +2,26 @@ package logarchive
 
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 
-// Own says which user a job belongs to. The bytes of the job's files count against that user's bound.
-// The user "" has no bound.
-func (s *Store) Own(k Key, user string) {
+// Own sets the user of a job. The job's file counts to that user's bound. The user "" has no bound.
+func (s *Store) SetUser(k Key, user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.own(k, user)
+	s.setUser(k, user)
 }
 
-// own is Own. The caller holds mu.
-func (s *Store) own(k Key, user string) {
+// own is SetUser. The caller holds mu.
+func (s *Store) setUser(k Key, user string) {
 	if before, known := s.owners[k]; known && before == user {
 		return
 	}
 	size := s.files[k.Job][k.Submitted]
-	s.counts(k, -size)
+	s.addUserBytes(k, -size)
 	s.owners[k] = user
-	s.counts(k, size)
+	s.addUserBytes(k, size)
 }
 
-// counts adds bytes to what the user of a job has. The caller holds mu.
-func (s *Store) counts(k Key, by int64) {
+// counts adds to the bytes of a job's user. The caller holds mu.
+func (s *Store) addUserBytes(k Key, by int64) {
 	user := s.owners[k]
 	if user == "" || by == 0 {
 		return
@@ -32,7 +31,7 @@ func (s *Store) counts(k Key, by int64) {
 	}
 }
 
-// findOwners looks up whose the files are that were there when the store was opened.
+// findOwners finds the users of files that existed when the store was opened.
 func (s *Store) findOwners() {
 	if s.o.User == nil {
 		return
@@ -47,26 +46,26 @@ func (s *Store) findOwners() {
 		user := s.o.User(k.Job)
 		s.mu.Lock()
 		if _, there := s.files[k.Job][k.Submitted]; there && s.owners[k] == "" {
-			s.own(k, user)
+			s.setUser(k, user)
 		}
 		s.mu.Unlock()
 	}
 }
 
-// BytesOfUser are those of the files of a user's jobs.
+// BytesOfUser returns the size of the files of a user's jobs.
 func (s *Store) BytesOfUser(user string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.users[user]
 }
 
-// owner is whose a job is, and what the files of that user take.
-func (s *Store) owner(k Key) (user string, bytes int64) {
+// owner returns a job's user, and the size of that user's files.
+func (s *Store) userBytes(k Key) (user string, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	user = s.owners[k]
 	return user, s.users[user]
 }
 
-// UserOf finds whose a job is; "": nobody knows.
+// UserOf returns the user of a job; "": unknown.
 type UserOf func(scheduler.JobID) string

@@ -16,30 +16,30 @@ import (
 
 const magic = "HAMTAIL\x01" // the last byte is the version of the format
 
-// blockHead is what a block begins with (jobfile.AppendHead). A wire.LogTails follows, compressed.
+// blockHead is the head of a block (jobfile.AppendHead). A wire.LogTails follows, compressed.
 type blockHead struct {
-	First uint64 `json:"first"` // the least attempt
-	Last  uint64 `json:"last"`  // the largest
-	Bytes int    `json:"bytes"` // of what follows
-	Raw   int    `json:"raw"`   // what it expands to
-	Sum   uint32 `json:"sum"`   // crc32c of it
+	First uint64 `json:"first"` // least attempt
+	Last  uint64 `json:"last"`  // largest attempt
+	Bytes int    `json:"bytes"` // of the compressed message
+	Raw   int    `json:"raw"`   // bytes of the message
+	Sum   uint32 `json:"sum"`   // crc32c of the compressed message
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// run writes what comes, until Close. Then a disk that takes nothing is not waited for.
+// run writes blocks until Close. Then it writes the rest, and stops at the first error.
 func (s *Store) run() {
 	s.findOwners()
 	for closing := false; !closing; {
 		select {
 		case <-s.wake:
 			s.pause(blockWait)
-		case <-s.over:
+		case <-s.closes:
 		}
 		closing = s.isOver()
 		for b := s.next(); b != nil; b = s.next() {
 			bytes, err := s.write(b)
-			s.wrote(b, err)
+			s.noteWritten(b, err)
 			closing = s.isOver()
 			switch {
 			case !closing:
@@ -53,7 +53,7 @@ func (s *Store) run() {
 
 func (s *Store) isOver() bool {
 	select {
-	case <-s.over:
+	case <-s.closes:
 		return true
 	default:
 		return false
@@ -72,11 +72,11 @@ func (s *Store) pause(d time.Duration) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-s.over:
+	case <-s.closes:
 	}
 }
 
-// next takes what is to be written next.
+// next returns the next block to write; nil: nothing waits.
 func (s *Store) next() *block {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,41 +103,41 @@ func (s *Store) next() *block {
 	return nil
 }
 
-// wrote notes what became of a block. One that could not be written is tried again.
-func (s *Store) wrote(b *block, err error) {
-	if was := s.State().Wrong; (was == nil) != (err == nil) {
+// wrote records the result of writing a block. After an error the block waits again.
+func (s *Store) noteWritten(b *block, err error) {
+	if was := s.State().Err; (was == nil) != (err == nil) {
 		defer s.o.Changed()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writing = nil
 	if err == nil {
-		s.wrong, s.since = nil, time.Time{}
+		s.err, s.since = nil, time.Time{}
 	}
 	if err == nil || b.gone {
 		for _, t := range b.list {
-			s.held -= sizeOf(t)
+			s.heldBytes -= sizeOf(t)
 		}
 		return
 	}
-	if s.wrong == nil {
+	if s.err == nil {
 		s.since = time.Now()
 		s.o.Log.Error("the ends of attempts' logs can't be written: they are tried again, and scheduling goes on", "error", err, "remedy", "free space there", "folder", s.o.Folder)
 	}
-	s.wrong = err
+	s.err = err
 	if len(s.waiting[b.key]) == 0 {
 		s.order = append(s.order, b.key)
 	}
 	s.waiting[b.key] = append(b.list, s.waiting[b.key]...)
 }
 
-// write appends a block, but for what a bound lets go, and returns how many bytes it took in.
+// write appends a block to its file, within the bounds. It returns how many bytes of text the block had.
 func (s *Store) write(b *block) (int, error) {
 	s.mu.Lock()
 	size, all := s.files[b.key.Job][b.key.Submitted], s.bytes
-	end, known := s.whole[b.key]
+	end, known := s.ends[b.key]
 	s.mu.Unlock()
-	m, bytes := s.within(b, size, all), 0
+	m, bytes := s.applyBounds(b, size, all), 0
 	head := blockHead{First: m.Tails[0].Attempt, Last: m.Tails[0].Attempt}
 	for _, t := range m.Tails {
 		head.First, head.Last = min(head.First, t.Attempt), max(head.Last, t.Attempt)
@@ -168,27 +168,27 @@ func (s *Store) write(b *block) (int, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b.gone { // the file may be one that Remove did not see
+	if b.gone { // Remove may not have seen the file
 		if err := os.Remove(s.path(b.key)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return bytes, err
 		}
 		return bytes, nil
 	}
-	if len(s.whole) > wholeMax {
-		clear(s.whole)
+	if len(s.ends) > wholeMax {
+		clear(s.ends)
 	}
-	s.whole[b.key] = end + int64(len(text)+len(body))
-	s.sized(b.key, s.whole[b.key])
+	s.ends[b.key] = end + int64(len(text)+len(body))
+	s.setSize(b.key, s.ends[b.key])
 	return bytes, nil
 }
 
-// wholeMax bounds of how many files it is known where they end.
+// wholeMax bounds the entries of Store.ends.
 const wholeMax = 10_000
 
-// within leaves out the texts that a bound does not let be kept, and says so in their place.
-func (s *Store) within(b *block, size, all int64) *wire.LogTails {
+// within removes the texts that are beyond a bound, and puts the reason in their place.
+func (s *Store) applyBounds(b *block, size, all int64) *wire.LogTails {
 	m := &wire.LogTails{}
-	user, of := s.owner(b.key)
+	user, of := s.userBytes(b.key)
 	for _, t := range b.list {
 		why := ""
 		switch {
@@ -210,7 +210,7 @@ func (s *Store) within(b *block, size, all int64) *wire.LogTails {
 	return m
 }
 
-// appendAt writes where a file ends that is whole. What could not be written goes.
+// appendAt writes at the end of the last whole block. After an error it cuts the file there again.
 func appendAt(f *os.File, end int64, b []byte) error {
 	err := f.Truncate(end)
 	if err == nil {
@@ -222,7 +222,7 @@ func appendAt(f *os.File, end int64, b []byte) error {
 	return nil
 }
 
-// wholeEnd is where the last whole block of a file ends.
+// wholeEnd returns the offset behind the last whole block.
 func wholeEnd(f *os.File) (int64, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -232,6 +232,6 @@ func wholeEnd(f *os.File) (int64, error) {
 	err = walk(f, info.Size(), func(_ *blockHead, _, next int64) error {
 		end = next
 		return nil
-	}, func(error) {}) // who reads hears of it
+	}, func(error) {}) // readers report it
 	return end, err
 }

@@ -196,10 +196,10 @@ func TestCoarse(t *testing.T) {
 // The pools with most to do are told apart, and the others counted.
 func TestLargest(t *testing.T) {
 	rows := []Row{{Pools: []Pool{{Name: "a", Running: 1}, {Name: "b", Ready: 3}}}, {Pools: []Pool{{Name: "a", Demand: 9}, {Name: "c"}}}}
-	if names, left := Largest(rows, 2); fmt.Sprint(names, left) != "[a b] 1" {
+	if names, left := LargestPools(rows, 2); fmt.Sprint(names, left) != "[a b] 1" {
 		t.Error(names, left)
 	}
-	if Only(rows, "b"); len(rows[0].Pools) != 1 || len(rows[1].Pools) != 0 {
+	if KeepPool(rows, "b"); len(rows[0].Pools) != 1 || len(rows[1].Pools) != 0 {
 		t.Error(rows)
 	}
 }
@@ -271,7 +271,7 @@ func TestReadingIsBounded(t *testing.T) {
 		for p := range pools {
 			r.Pools = append(r.Pools, Pool{Name: fmt.Sprintf("users.user%04d", p), Jobs: 10, Running: 30})
 		}
-		s.waiting = append(s.waiting, Done{1, r})
+		s.waiting = append(s.waiting, ClosedRow{1, r})
 		if i%100 == 99 || i == rows-1 {
 			if err := s.write(); err != nil {
 				t.Fatal(err)

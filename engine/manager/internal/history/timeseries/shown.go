@@ -9,7 +9,7 @@ import (
 // ShareUnit is how much of Pool.Share a slot is.
 const ShareUnit = 1000
 
-// Pool is what a row has of a pool; nothing of one that it does not have.
+// Pool returns a pool of the row; without load if the row does not have it.
 func (r *Row) Pool(name string) Pool {
 	if i, found := slices.BinarySearchFunc(r.Pools, name, byName); found {
 		return r.Pools[i]
@@ -19,8 +19,8 @@ func (r *Row) Pool(name string) Pool {
 
 func byName(p Pool, name string) int { return cmp.Compare(p.Name, name) }
 
-// Only takes all pools but one out of rows.
-func Only(rows []Row, name string) {
+// Only removes all pools but one from rows.
+func KeepPool(rows []Row, name string) {
 	for i := range rows {
 		p := rows[i].Pool(name)
 		if rows[i].Pools = nil; p != (Pool{Name: name}) {
@@ -29,22 +29,22 @@ func Only(rows []Row, name string) {
 	}
 }
 
-// Coarse sums rows of a tier, so that there are at most so many for all that the tier keeps. Each time is a multiple
-// of that from one sum to the next, so that the same samples are summed when they are asked for again later.
+// Coarse sums rows of a tier, so that all rows of the tier come to a number of points at most. The begin of each sum is a
+// multiple of the time between sums. So a later request sums the same samples.
 type Coarse struct {
 	tier   Tier
 	points int
 	sums   []Row
 }
 
-// NewCoarse sums rows of a tier to so many points.
+// NewCoarse returns a Coarse for rows of a tier, with at most points sums.
 func NewCoarse(of Tier, points int) *Coarse {
 	all := int(of.Keep / of.Every)
-	// One of the times may have begun before the first row.
+	// The first sum may have begun before the first row, so it takes a point of its own.
 	return &Coarse{Tier{Every: of.Every * time.Duration(max(1, (all+max(points-1, 1)-1)/max(points-1, 1)))}, points, nil}
 }
 
-// Add adds a row behind those before.
+// Add adds a row. Rows come in order of time.
 func (c *Coarse) Add(r *Row) {
 	if n := len(c.sums); n == 0 || c.sums[n-1].At != c.tier.slot(r.At) {
 		c.sums = append(c.sums, Row{At: c.tier.slot(r.At)})
@@ -52,14 +52,14 @@ func (c *Coarse) Add(r *Row) {
 	c.sums[len(c.sums)-1].add(*r)
 }
 
-// Rows are the sums, and the time from one to the next.
+// Rows returns the sums, and the time from one to the next.
 func (c *Coarse) Rows() ([]Row, time.Duration) {
 	return c.sums[max(0, len(c.sums)-c.points):], c.tier.Every
 }
 
-// Largest lists the pools with most to do in all rows together, in order of name, and says how many others
-// there are.
-func Largest(rows []Row, most int) (names []string, left int) {
+// Largest lists the pools with the highest load in all rows together, at most a number of them, in order of name. Left is
+// how many others there are.
+func LargestPools(rows []Row, most int) (names []string, left int) {
 	does := map[string]uint64{}
 	for _, r := range rows {
 		for _, p := range r.Pools {

@@ -17,26 +17,25 @@ import (
 	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
-// Store keeps rows in a file. Rows of the finest tier are written together with those of the next,
-// every ten seconds: those that a process that is killed had not written are lost. Safe for
-// concurrent use.
+// Store keeps rows in a file. Rows of the finest tier are written together with those of the next, every ten seconds. A
+// process that is killed loses those that it had not written. Safe for concurrent use.
 type Store struct {
 	path string
 	log  *slog.Logger
 
 	mu      sync.Mutex
 	db      *bbolt.DB
-	summing summing
-	waiting []Done // to be written
+	summing accumulator
+	waiting []ClosedRow // to be written
 }
 
 const (
 	openTimeout = 5 * time.Second
-	// waitingMax bounds the rows that wait for a disk that takes none.
+	// waitingMax bounds the rows in memory while none can be written; the oldest are dropped.
 	waitingMax = 10_000
 )
 
-// Open opens the file, or makes one. One that is damaged is put aside, and samples begin anew.
+// Open opens the file, or makes one if there is none. A damaged file is put aside, and samples begin anew.
 func Open(path string, log *slog.Logger) (*Store, error) {
 	s := &Store{path: path, log: log}
 	err := s.open()
@@ -54,9 +53,9 @@ func Open(path string, log *slog.Logger) (*Store, error) {
 
 func bucket(tier int) []byte { return []byte(Tiers[tier].Every.String()) }
 
-// open opens the file, reads all of it, and goes on with the rows that are open.
+// open opens the file, and rebuilds the open rows from it.
 func (s *Store) open() error {
-	s.summing = summing{}
+	s.summing = accumulator{}
 	return guarded(func() (err error) {
 		if s.db, err = bbolt.Open(s.path, 0o600, &bbolt.Options{Timeout: openTimeout}); err != nil {
 			return err
@@ -73,7 +72,7 @@ func (s *Store) open() error {
 		}); err != nil {
 			return err
 		}
-		if !made { // nothing is written into one that is there: its disk may be full
+		if !made { // a file that exists is not written to: its disk may be full
 			if err := s.db.Update(makeBuckets); err != nil {
 				return err
 			}
@@ -98,20 +97,20 @@ func makeBuckets(tx *bbolt.Tx) error {
 	return nil
 }
 
-// resume goes on with a tier's row that was open: with what the finer tier has since the last whole one.
+// resume rebuilds a tier's open row from the rows of the finer tier since the tier's last row.
 func (s *Store) resume(tx *bbolt.Tx, tier int) error {
 	since := int64(0)
 	if key, _ := tx.Bucket(bucket(tier)).Cursor().Last(); len(key) == 8 {
 		since = int64(binary.BigEndian.Uint64(key)) + int64(Tiers[tier].Every/time.Second)
 	}
-	err := read(tx.Bucket(bucket(tier-1)), since, math.MaxInt64, func(r *Row) { s.summing.resume(tier, r) })
+	err := readRows(tx.Bucket(bucket(tier-1)), since, math.MaxInt64, func(r *Row) { s.summing.resume(tier, r) })
 	if o := s.summing.open[tier-1]; err == nil && o.Samples > 0 {
 		s.summing.resume(tier, &o)
 	}
 	return err
 }
 
-// guarded turns what bbolt does on a damaged file into an error.
+// guarded turns panics and memory faults of bbolt, which a damaged file causes, into an error.
 func guarded(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -122,8 +121,7 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// Add takes a sample of now, and writes what is to be written. After an error the rows wait to be
-// written with the next ones.
+// Add adds a sample, and writes the closed rows if it is time. After an error they are written with the next ones.
 func (s *Store) Add(sample Row) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,17 +137,17 @@ func (s *Store) Add(sample Row) error {
 	return s.write()
 }
 
-// Close writes what waits, and gives the file back. What is open goes on with the next life.
+// Close writes all rows, and closes the file. Rows that are open go on when the file is opened again.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o := s.summing.open[0]; o.Samples > 0 {
-		s.waiting = append(s.waiting, Done{0, o})
+		s.waiting = append(s.waiting, ClosedRow{0, o})
 	}
 	return errors.Join(s.write(), guarded(s.db.Close))
 }
 
-// write writes rows, and takes those out that are too old.
+// write writes rows, and removes those that are too old.
 func (s *Store) write() error {
 	err := guarded(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
@@ -181,14 +179,14 @@ func prune(b *bbolt.Bucket, until int64) error {
 	return nil
 }
 
-// Rows lists a tier's rows of a time, from and until in seconds since 1970, until not included, and the time from one to
-// the next. The last row is that which gets samples still. With points they are summed while they are read, as Coarse
-// does; 0: they are not. Samples come meanwhile.
+// Rows lists a tier's rows of a time, and the time from one to the next. From and until are seconds since 1970; until is
+// not included. The last row may still get samples. If points is not 0, the rows are summed to so many points, as
+// Coarse does. Add does not wait for it.
 func (s *Store) Rows(tier int, from, until int64, points int) (rows []Row, every time.Duration, err error) {
 	if points == 0 {
 		err = s.each(tier, from, until, func(r *Row) {
 			one := *r
-			one.Pools = append([]Pool(nil), r.Pools...) // none, where there are none
+			one.Pools = append([]Pool(nil), r.Pools...) // nil, if there are none
 			rows = append(rows, one)
 		})
 		return rows, Tiers[tier].Every, err
@@ -199,7 +197,7 @@ func (s *Store) Rows(tier int, from, until int64, points int) (rows []Row, every
 	return rows, every, err
 }
 
-// each calls take with each row, which is overwritten then.
+// each calls take with each row. The row is overwritten after the call.
 func (s *Store) each(tier int, from, until int64, take func(*Row)) error {
 	held, tx, err := s.beginTier(tier)
 	if err != nil {
@@ -207,7 +205,7 @@ func (s *Store) each(tier int, from, until int64, take func(*Row)) error {
 	}
 	err = guarded(func() error {
 		defer func() { _ = tx.Rollback() }() // it was read only
-		return read(tx.Bucket(bucket(tier)), from, until, take)
+		return readRows(tx.Bucket(bucket(tier)), from, until, take)
 	})
 	for i := range held {
 		if held[i].At >= from && held[i].At < until {
@@ -217,11 +215,12 @@ func (s *Store) each(tier int, from, until int64, take func(*Row)) error {
 	return err
 }
 
-// beginTier begins to read a tier: the rows that are not in the file, and the file as it is with them.
+// beginTier begins to read a tier. It returns the rows that are not in the file, and a view of the file as of the same
+// time.
 func (s *Store) beginTier(tier int) (held []Row, tx *bbolt.Tx, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, d := range append(slices.Clone(s.waiting), Done{tier, s.summing.open[tier]}) {
+	for _, d := range append(slices.Clone(s.waiting), ClosedRow{tier, s.summing.open[tier]}) {
 		if d.Tier == tier && d.Row.Samples > 0 {
 			d.Row.Pools = slices.Clone(d.Row.Pools)
 			held = append(held, d.Row)
@@ -234,8 +233,8 @@ func (s *Store) beginTier(tier int) (held []Row, tx *bbolt.Tx, err error) {
 	return held, tx, err
 }
 
-// read calls take with each row, which is overwritten then.
-func read(b *bbolt.Bucket, from, until int64, take func(*Row)) error {
+// read calls take with each row. The row is overwritten after the call.
+func readRows(b *bbolt.Bucket, from, until int64, take func(*Row)) error {
 	c := b.Cursor()
 	var r Row
 	for key, value := c.Seek(binary.BigEndian.AppendUint64(nil, uint64(from))); len(key) == 8; key, value = c.Next() {
@@ -268,7 +267,7 @@ func (r Row) encode() (b []byte) {
 
 var errDamaged = errors.New("a row of samples is damaged")
 
-// decode makes a row that of some bytes. Mostly it has the pools of the row before, whose names stay.
+// decode sets a row by its encoding. Names of pools that the row had before are used again, to save memory.
 func (r *Row) decode(at int64, b []byte) error {
 	bad := false
 	take := func() uint64 {
