@@ -167,9 +167,9 @@ formats: jars ## types and formats at random, and all codecs against other reade
 bench: build ## benchmarks; rows go to build/bench.jsonl too
 	$(BIN)/hamadryad-bench
 
-experiments: build ## published experiments on real processes, charts go to build/experiments, and in virtual time
+experiments: build ## published experiments on real processes and in virtual time; charts and results go to build/experiments
 	$(BIN)/hamadryad-experiment
-	$(BIN)/hamadryad-experiment --virtual
+	$(BIN)/hamadryad simulate --expect --results build/experiments laboratory/experiments/*.yaml
 
 scale: build ## how fast workloads are played, and in how much memory, to 50,000 launchers; curves go to build/experiments; the day's trace by TRACE=FB-2010_samples_24_times_1hr_0.tsv, profiles to PROFILE=folder
 	$(BIN)/hamadryad-experiment --scale $(if $(TRACE),--trace $(TRACE)) $(if $(PROFILE),--cpuprofile $(PROFILE))

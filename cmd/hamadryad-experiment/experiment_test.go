@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/virtual"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -77,6 +76,12 @@ func TestDisco(t *testing.T) { repeat(t, 0.5, func(l *lab) error { return disco(
 
 func TestTable1(t *testing.T) { repeat(t, 1, func(l *lab) error { return table1(t.Context(), l) }) }
 
+func TestDynamicShare(t *testing.T) {
+	if err := once(t, 1, func(l *lab) error { return dynamicShare(t.Context(), l) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // It is in virtual time.
 func TestStarvation(t *testing.T) {
 	if err := once(t, 1, func(l *lab) error { return starvation(t.Context(), l) }); err != nil {
@@ -86,8 +91,8 @@ func TestStarvation(t *testing.T) {
 
 // Each way of giving way is repeated alone, where the machine was too busy for it.
 func TestFigure7OnProcesses(t *testing.T) {
-	for _, m := range virtual.Modes7() {
-		t.Run(m.Name, func(t *testing.T) {
+	for _, m := range figure7Modes {
+		t.Run(m.name, func(t *testing.T) {
 			repeat(t, 1, func(l *lab) error { return figure7OnProcessesIn(t.Context(), l, m) })
 		})
 	}
@@ -122,8 +127,8 @@ func TestFigure7ByHand(t *testing.T) {
 		return &wire.AttemptStatus{Stage: stage, State: "finished", Started: int64(started), Ended: int64(started + took)}
 	}
 	for _, slower := range []time.Duration{1, 2} {
-		large, small := slower*virtual.Large7/figure7Scale, slower*virtual.Small7/figure7Scale
-		for _, m := range virtual.Modes7() {
+		large, small := slower*figure7Large/figure7Scale, slower*figure7Small/figure7Scale
+		for _, m := range figure7Modes {
 			jobs := []*wire.JobStatus{{Summary: &wire.JobSummary{Ended: int64(2 * large)}, Attempts: []*wire.AttemptStatus{
 				attempt(mapStage, 0, 0), attempt(reduceStage, 0, large), attempt(reduceStage, large, large),
 			}}}
@@ -132,12 +137,12 @@ func TestFigure7ByHand(t *testing.T) {
 					attempt(mapStage, later, 0), attempt(reduceStage, later, small),
 				}})
 			}
-			got, want := figure7ByHand(m, jobs), slower*m.Mean/figure7Scale
-			if m.Waits {
+			got, want := figure7ByHand(m, jobs), slower*m.mean/figure7Scale
+			if m.waits {
 				want += (slower - 1) * later * 4 / 5 // they come no later, so they wait longer
 			}
 			if got != want {
-				t.Errorf("%s, %d times as slow: %v, want %v", m.Name, slower, got, want)
+				t.Errorf("%s, %d times as slow: %v, want %v", m.name, slower, got, want)
 			}
 		}
 	}

@@ -7,17 +7,41 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/virtual"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/laboratory/report/timeline"
 )
 
+// j1 has taken all slots when j2 to j5 come, which need five of them. laboratory/experiments/hfsp-preemption.yaml
+// plays the same in virtual time.
 const (
+	figure7Launchers = 4
+	figure7Slots     = 2                 // of each launcher
+	figure7Large     = 500 * time.Second // a reduce of j1, which has 11
+	figure7Small     = 400 * time.Second // a reduce of the others: j2 has two, and j3 to j5 have one
+
 	figure7Scale = 100                    // of the published run
 	figure7Later = 100 * time.Millisecond // the others come: 10 s
 	figure7Near  = 0.10                   // how near the mean sojourn time is to what follows by hand
 	figure7Look  = 20 * time.Millisecond  // between looks at who holds slots, for the drawing
 )
+
+// figure7Mode is how j1 gives way: settings are those of hfsp. mean is the mean sojourn time that follows by hand, and
+// killed is how many attempts are killed then.
+type figure7Mode struct {
+	name, settings string
+	mean           time.Duration
+	killed         int
+	waits          bool // the others' reduces wait until j1's first ones end
+}
+
+var figure7Modes = []figure7Mode{
+	// Five of j1's tasks stop from 150 s to 550 s; three end at 640 s, and then the last three begin.
+	{"eager", "preempt-reduces: suspend\n", 520 * time.Second, 0, false},
+	// The others begin at 640 s, when j1's first tasks end.
+	{"wait", "preempt-reduces: wait\n", 912 * time.Second, 0, true},
+	// Five begin anew at 550 s, and the last three at 640 s. Samples would not be killed: three, so that five are none.
+	{"kill", "preempt-reduces: kill\nsamples: 3\n", 520 * time.Second, 5, false},
+}
 
 // figure7Jobs are the parties, and the jobs in the order of their coming.
 var figure7Jobs = [...]string{"j1", "j2", "j3", "j4", "j5"}
@@ -26,24 +50,24 @@ var figure7Jobs = [...]string{"j1", "j2", "j3", "j4", "j5"}
 func figure7OnProcesses(ctx context.Context, l *lab) error {
 	large, small := l.figure7Times()
 	fmt.Fprintf(l.log, "%d launchers of %d slots: j1 of 11 reduces of %v, then j2 of two of %v and j3, j4, j5 of one; scale 1:%d of the published run, stretched %g times\n\n",
-		virtual.Launchers7, virtual.Slots7, large, small, figure7Scale, l.pace)
+		figure7Launchers, figure7Slots, large, small, figure7Scale, l.pace)
 	var errs error
-	for _, m := range virtual.Modes7() {
+	for _, m := range figure7Modes {
 		if err := figure7OnProcessesIn(ctx, l, m); err != nil {
-			errs = errors.Join(errs, fmt.Errorf("%s: %w", m.Name, err))
+			errs = errors.Join(errs, fmt.Errorf("%s: %w", m.name, err))
 		}
 	}
 	return errs
 }
 
 // figure7OnProcessesIn plays it in one way of giving way.
-func figure7OnProcessesIn(ctx context.Context, l *lab, m virtual.Mode7) error {
+func figure7OnProcessesIn(ctx context.Context, l *lab, m figure7Mode) error {
 	large, small := l.figure7Times()
-	jobs, line, err := l.figure7Processes(ctx, m.Settings, large, small)
+	jobs, line, err := l.figure7Processes(ctx, m.settings, large, small)
 	if err != nil {
 		return err
 	}
-	if err := l.show(line, "figure7-processes-"+m.Name, "HFSP, figure 7 on processes: slots of five jobs, "+m.Name, virtual.Launchers7*virtual.Slots7, large/10); err != nil {
+	if err := l.show(line, "figure7-processes-"+m.name, "HFSP, figure 7 on processes: slots of five jobs, "+m.name, figure7Launchers*figure7Slots, large/10); err != nil {
 		return err
 	}
 	mean, killed := time.Duration(0), 0
@@ -54,17 +78,17 @@ func figure7OnProcessesIn(ctx context.Context, l *lab, m virtual.Mode7) error {
 	c := claims{lab: l}
 	want := figure7ByHand(m, jobs)
 	off := (mean - want).Seconds() / want.Seconds()
-	fmt.Fprintf(l.log, "%s: on a machine where nothing but the tasks takes time the mean would be %.2f s\n", m.Name, l.scaled(m.Mean/figure7Scale).Seconds())
+	fmt.Fprintf(l.log, "%s: on a machine where nothing but the tasks takes time the mean would be %.2f s\n", m.name, l.scaled(m.mean/figure7Scale).Seconds())
 	c.that(off >= -figure7Near && off <= figure7Near, "%s: the mean sojourn time is %.2f s; %.2f follow by hand from what tasks took here, which is %+.1f %%; at most %.0f %%",
-		m.Name, mean.Seconds(), want.Seconds(), 100*off, 100*figure7Near)
-	c.that(killed == m.Killed, "%s: %d attempts are killed; %d follow by hand", m.Name, killed, m.Killed)
+		m.name, mean.Seconds(), want.Seconds(), 100*off, 100*figure7Near)
+	c.that(killed == m.killed, "%s: %d attempts are killed; %d follow by hand", m.name, killed, m.killed)
 	return c.err()
 }
 
 // figure7ByHand is the mean sojourn time that follows from the schedule of a mode, given how long
 // maps and reduces took in this run. Processes start and sleepers wake later on a busy machine,
 // so the times that the tasks ask for do not do.
-func figure7ByHand(m virtual.Mode7, jobs []*wire.JobStatus) time.Duration {
+func figure7ByHand(m figure7Mode, jobs []*wire.JobStatus) time.Duration {
 	first, others := jobs[0], jobs[1:]
 	large, small := reduceTook(first), reduceTook(others...)
 	freed := first.Summary.Ended
@@ -75,7 +99,7 @@ func figure7ByHand(m virtual.Mode7, jobs []*wire.JobStatus) time.Duration {
 	}
 	sum := since(first, freed) + large // its last three reduces begin when its first ones end
 	for _, j := range others {
-		if m.Waits {
+		if m.waits {
 			sum += since(j, freed) + small
 		} else {
 			sum += mapTook(j) + small
@@ -113,12 +137,12 @@ func mapTook(j *wire.JobStatus) time.Duration {
 
 // figure7Times are how long a task of the large job works, and one of the small ones.
 func (l *lab) figure7Times() (large, small time.Duration) {
-	return l.scaled(virtual.Large7 / figure7Scale), l.scaled(virtual.Small7 / figure7Scale)
+	return l.scaled(figure7Large / figure7Scale), l.scaled(figure7Small / figure7Scale)
 }
 
 // figure7Processes runs the five jobs under the policy's settings.
 func (l *lab) figure7Processes(ctx context.Context, settings string, large, small time.Duration) (jobs []*wire.JobStatus, line timeline.Line, err error) {
-	c, err := l.start(ctx, site{launchers: virtual.Launchers7, slots: virtual.Slots7, policy: "hfsp", settings: settings + "locality: {mode: nearest}\n"})
+	c, err := l.start(ctx, site{launchers: figure7Launchers, slots: figure7Slots, policy: "hfsp", settings: settings + "locality: {mode: nearest}\n"})
 	if err != nil {
 		return nil, line, err
 	}
@@ -139,7 +163,7 @@ func (l *lab) figure7Processes(ctx context.Context, settings string, large, smal
 		}
 		waits = append(waits, wait)
 		if i == 0 {
-			err = c.awaitRunning(ctx, figure7Jobs[0], virtual.Launchers7*virtual.Slots7)
+			err = c.awaitRunning(ctx, figure7Jobs[0], figure7Launchers*figure7Slots)
 			if err := errors.Join(err, sleep(ctx, l.scaled(figure7Later))); err != nil {
 				return nil, line, err
 			}

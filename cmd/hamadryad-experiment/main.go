@@ -1,20 +1,14 @@
 // Command hamadryad-experiment repeats published experiments on real processes
-// and holds the results against what was published.
+// and holds the results against what was published. Those in virtual time are files
+// that `hamadryad simulate --expect` plays (laboratory/experiments).
 //
 //	build/bin/hamadryad-experiment                    # all of them
 //	build/bin/hamadryad-experiment --out build/experiments figure5
-//	build/bin/hamadryad-experiment --virtual          # in virtual time, with the policies' own programs
 //	build/bin/hamadryad-experiment --scale            # how fast workloads are played, and in how much memory
-//	build/bin/hamadryad-experiment --virtual hfsp-order hfsp-preemption
 //
 // Each starts clusters of its own on this machine, with durations scaled down as
 // it says, prints a time line as a table, draws it into the folder --out, and fails
 // where a claim does not hold. It needs the programs of `make build` beside it.
-//
-// With --virtual workloads are played on simulated clusters, as many at a time as there are
-// processors. What was published, what follows from it here and what came out is printed as one
-// table with verdicts, curves are drawn into the folder --out, and it fails where a verdict does. How far
-// the plays are is said on standard error.
 package main
 
 import (
@@ -26,29 +20,28 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/scale"
-	"github.com/hamadryad/hamadryad/cmd/hamadryad-experiment/internal/virtual"
 	"github.com/hamadryad/hamadryad/laboratory/traces"
 )
 
-// experiment is one that was published.
-type experiment struct {
+// onProcesses is an experiment that was published, as it is repeated on processes.
+type onProcesses struct {
 	name  string
 	about string
 	run   func(context.Context, *lab) error
 }
 
-var experiments = []experiment{
+var experiments = []onProcesses{
 	{"figure5", "Hammr, figure 5: three pools of weights 1, 2 and 3 share six slots", figure5},
 	{"table1", "Hammr, table 1: local maps of a job whose input lies in HDFS, with and without placement (needs Java and Maven)", table1},
 	{"starvation", "200 random workloads of 20 pools, in virtual time: no job starves, little is preempted", starvation},
 	{"figure7-processes", "HFSP, figure 7: a large job gives way to four small ones, by suspension, by waiting and by kills; a hundred times as fast", figure7OnProcesses},
 	{"figure8", "HFSP, figure 8: what swapping the memory of a suspended reduce takes (needs root, a cgroup and 5 GiB of disk)", figure8},
+	{"dynamic-share", "Dynamic priority: what a bid gets of all", dynamicShare},
 	{"disco", "Disco: a production job beside a research job, with and without preemption", disco},
 }
 
@@ -73,7 +66,6 @@ func main() {
 	scales := flag.Bool("scale", false, "measure how fast workloads are played instead, and in how much memory, and print one table")
 	trace := flag.String("trace", "", "with --scale, the `file` FB-2010_samples_24_times_1hr_0.tsv of SWIM's repository, of which scale-day is made")
 	profiles := flag.String("cpuprofile", "", "with --scale, a `folder` for a profile of the processor in each run")
-	inVirtualTime := flag.Bool("virtual", false, "make the published figures in virtual time instead, with the policies' own programs, and print one table")
 	flag.Usage = usage
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -87,7 +79,7 @@ func main() {
 		return
 	}
 	l := lab{out: *out, log: os.Stdout, pace: *pace, runs: max(*runs, 1), workloads: 200, faster: discoFaster}
-	end(run(ctx, l, *inVirtualTime, flag.Args()), stop)
+	end(run(ctx, l, flag.Args()), stop)
 }
 
 // end ends the process with a status of 1 when something is wrong.
@@ -109,11 +101,7 @@ func measure(ctx context.Context, l scale.Lab, names []string) error {
 	return l.Run(ctx, names)
 }
 
-// gcPercent lets the heap grow to several times what lives before memory is collected: plays make much that is
-// short-lived, and little stays.
-const gcPercent = 400
-
-func run(ctx context.Context, l lab, inVirtualTime bool, names []string) error {
+func run(ctx context.Context, l lab, names []string) error {
 	if !(l.pace >= 0.1 && l.pace <= 100) {
 		return fmt.Errorf("--pace %g: use 0.1 to 100", l.pace)
 	}
@@ -122,16 +110,8 @@ func run(ctx context.Context, l lab, inVirtualTime bool, names []string) error {
 		return err
 	}
 	l.bin = filepath.Dir(self)
-	if inVirtualTime {
-		debug.SetGCPercent(gcPercent)
-		v := virtual.Lab{
-			Bin: l.bin, Out: l.out, Log: l.log, Progress: os.Stderr,
-			Runs: virtual.Runs, Sizes: virtual.Sizes(), Errors: virtual.Errors(), Seeds: virtual.Seeds, Placements: virtual.Placements, Launchers: virtual.Launchers, Jobs: virtual.Jobs,
-		}
-		return v.Run(ctx, names)
-	}
 	for _, n := range names {
-		if !slices.ContainsFunc(experiments, func(e experiment) bool { return e.name == n }) {
+		if !slices.ContainsFunc(experiments, func(e onProcesses) bool { return e.name == n }) {
 			return fmt.Errorf("there is no experiment %q: --help lists them", n)
 		}
 	}
@@ -153,17 +133,12 @@ func run(ctx context.Context, l lab, inVirtualTime bool, names []string) error {
 
 func usage() {
 	out := flag.CommandLine.Output()
-	fmt.Fprint(out, "usage: hamadryad-experiment [flags] [NAME...]\n\nRepeats published experiments, all or those named:\n\n")
+	fmt.Fprint(out, "usage: hamadryad-experiment [flags] [NAME...]\n\nRepeats published experiments, all or those named. Those in virtual time are\nplayed by \"hamadryad simulate --expect FILE\".\n\n")
 	for _, e := range experiments {
 		fmt.Fprintf(out, "  %-18s %s\n", e.name, e.about)
 	}
-	fmt.Fprint(out, "\nand with --virtual\n\n")
-	names, about := virtual.Names()
-	for i, name := range names {
-		fmt.Fprintf(out, "  %-18s %s\n", name, about[i])
-	}
 	fmt.Fprint(out, "\nand with --scale\n\n")
-	names, about = scale.Names()
+	names, about := scale.Names()
 	for i, name := range names {
 		fmt.Fprintf(out, "  %-18s %s\n", name, about[i])
 	}

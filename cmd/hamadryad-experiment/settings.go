@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/hamadryad/hamadryad/laboratory/experiment"
+)
 
 // figure5Settings are Hammr's: a pool that was below two thirds of its share for a
 // while takes back slots by a soft kill. Times are scaled as the maps are.
@@ -22,12 +26,12 @@ const table1Blind = "min-cost-flow, costs: {node-local: 0, rack-local: 0, remote
 
 // table1Settings choose how the fair policy places work.
 func table1Settings(mode string) string {
-	return fmt.Sprintf("locality: {mode: %s}\npreemption: {mode: \"off\"}\nplacement: {undeclared: create}\n", mode)
+	return fmt.Sprintf("locality: {mode: %s}\npreemption: {mode: \"off\"}\n", mode) + experiment.PoolsOfWorkload
 }
 
 // discoFair is Disco's own fair policy: who is owed most is served first, each job in a pool of its
 // own, and nothing is preempted.
-const discoFair = "allocations: {order: deficit}\nlocality: {mode: none}\npreemption: {mode: \"off\"}\nplacement: {undeclared: create}\n"
+const discoFair = "allocations: {order: deficit}\nlocality: {mode: none}\npreemption: {mode: \"off\"}\n" + experiment.PoolsOfWorkload
 
 // discoPreemptive is the policy of the published experiment: all free slots wait
 // for a job between its stages, however long, and a slot stays empty when no job is below

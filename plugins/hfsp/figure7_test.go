@@ -26,8 +26,8 @@ func figure7(t *testing.T, settings string) (w *play, suspended int) {
 	return w, suspended
 }
 
-// TestFigure7 counts who gives way. How long all takes is held against the figure on the manager's core, by
-// hamadryad-experiment; the kit draws how long tasks take.
+// TestFigure7 counts who gives way. How long all takes is held against the figure on the manager's core
+// (laboratory/experiments/hfsp-preemption.yaml); the kit draws how long tasks take.
 func TestFigure7(t *testing.T) {
 	eager, suspended := figure7(t, "")
 	if c := eager.Cluster.Tally; suspended != 5 || c.Resumptions != c.Suspensions || eager.Outcomes(1)[scheduler.Finished] != 11 {

@@ -1,8 +1,12 @@
-package virtual
+package simulation
 
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"log/slog"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +14,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
-	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/laboratory/workload/synthetic"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
@@ -46,8 +49,8 @@ func contested(t *testing.T, seed uint64) (*workload.Workload, *cluster.Cluster)
 	if err != nil {
 		t.Fatal(err)
 	}
-	on := hfspCluster(5, startEarly)
-	on.Seed = seed
+	on := cluster.Default(5, map[string]int{"map": 4, "reduce": 2})
+	on.Seed, on.Model.Heartbeat, on.Model.SlowStart = seed, 3*time.Second, 0.05
 	on.Groups[0].Racks = 2
 	on.Groups[0].FailEvery, on.Groups[0].BackAfter = 30*time.Minute, 3*time.Minute
 	on.Model.Speculation = seed%2 == 0
@@ -58,12 +61,16 @@ func contested(t *testing.T, seed uint64) (*workload.Workload, *cluster.Cluster)
 // A policy decides the same in this process as its own program does: what comes out, which attempts held slots where and when,
 // and what the core counted are the same to the last byte.
 func TestInProcessAndAsAProgramAreOneHistory(t *testing.T) {
+	bin := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin+"/", "../../plugins/...").CombinedOutput(); err != nil {
+		t.Fatalf("building the policies: %v\n%s", err, out)
+	}
 	for name, p := range map[string]struct {
 		make     func() scheduler.TaskScheduler
 		settings string
 	}{
 		"fifo":             {fifo.New, ""},
-		"fair":             {fair.New, "allocations: {fair-share-timeout: 5s}\npreemption: {mode: kill, fair-share-threshold: 1}\n"},
+		"fair":             {fair.New, "allocations: {fair-share-timeout: 5s}\npreemption: {mode: kill, fair-share-threshold: 1}\nplacement: {undeclared: create}\n"},
 		"preemptive-fair":  {preemptivefair.New, "attempt-loses: random\n"},
 		"hfsp":             {hfsp.New, "estimate-error: 0.5\n"},
 		"dynamic-priority": {dynamicpriority.New, "kill-interval: 20s\n"},
@@ -73,27 +80,17 @@ func TestInProcessAndAsAProgramAreOneHistory(t *testing.T) {
 			gaveWay := 0
 			for seed := range uint64(2) {
 				w, on := contested(t, seed)
+				program, err := policy.Launch(t.Context(), policy.Options{Path: filepath.Join(bin, "hamadryad-policy-"+name), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+				if err != nil {
+					t.Fatal(err)
+				}
 				var inside, outside history
-				settings := p.settings
-				if name == "fair" {
-					settings += openPools
-				}
-				r, err := simulation.Play(t.Context(), simulation.Options{
-					Workload: w, Cluster: on, Host: policy.InProcess(p.make()), Watch: &inside,
-					Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)},
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				l := Lab{Bin: bin}
-				all, err := l.plays(t.Context(), game{policy: name, settings: p.settings, workload: w, on: on, watch: &outside})
-				if err != nil {
-					t.Fatal(err)
-				}
+				r := playUnder(t, policy.InProcess(p.make()), p.settings, w, on, &inside)
+				other := playUnder(t, program, p.settings, w, on, &outside)
 				if inside.Len() == 0 || inside.String() != outside.String() {
 					t.Errorf("seed %d: %s", seed, apart(inside.String(), outside.String()))
 				}
-				if a, b := encoded(t, r), encoded(t, all[0]); a != b {
+				if a, b := encoded(t, r), encoded(t, other); a != b {
 					t.Errorf("seed %d: in this process it comes to\n%s\nand as a program to\n%s", seed, a, b)
 				}
 				for _, j := range r.Jobs {
@@ -109,7 +106,17 @@ func TestInProcessAndAsAProgramAreOneHistory(t *testing.T) {
 	}
 }
 
-func encoded(t *testing.T, r *simulation.Result) string {
+func playUnder(t *testing.T, host policy.Host, settings string, w *workload.Workload, on *cluster.Cluster, watch Watcher) *Result {
+	t.Helper()
+	config := scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)}
+	r, err := Play(t.Context(), Options{Workload: w, Cluster: on, Host: host, Config: config, Watch: watch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func encoded(t *testing.T, r *Result) string {
 	t.Helper()
 	text, err := json.Marshal(r)
 	if err != nil {

@@ -1,4 +1,4 @@
-package virtual
+package main
 
 import (
 	"context"
@@ -29,8 +29,8 @@ const (
 
 // dynamicShare has the plug-in of dynamic-priority divide an interval between two queues, whose budgets are in a file, and
 // asks its page for what the lower bid gets.
-func dynamicShare(ctx context.Context, l *Lab, t *table) error {
-	store, err := os.MkdirTemp("", "hamadryad-virtual")
+func dynamicShare(ctx context.Context, l *lab) error {
+	store, err := os.MkdirTemp("", "hamadryad-experiment")
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func dynamicShare(ctx context.Context, l *Lab, t *table) error {
 	if err := errors.Join(os.WriteFile(filepath.Join(store, "budget"), []byte(budgets), 0o600), os.WriteFile(filepath.Join(store, "acl"), nil, 0o600)); err != nil {
 		return err
 	}
-	host, err := policy.Launch(ctx, policy.Options{Path: filepath.Join(l.Bin, "hamadryad-policy-dynamic-priority"), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	host, err := policy.Launch(ctx, policy.Options{Path: filepath.Join(l.bin, "hamadryad-policy-dynamic-priority"), Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func dynamicShare(ctx context.Context, l *Lab, t *table) error {
 	if _, err := host.Start(ctx, scheduler.Config{}, scheduler.Snapshot{Now: began}, environment); err != nil {
 		return err
 	}
-	events, err := told(ctx, host, began)
+	events, err := storeTold(ctx, host, began)
 	if err != nil {
 		return err
 	}
@@ -58,16 +58,17 @@ func dynamicShare(ctx context.Context, l *Lab, t *table) error {
 			return err
 		}
 	}
-	share, price, err := pages(ctx, host, began.Add(allocInterval))
+	share, price, err := queuePages(ctx, host, began.Add(allocInterval))
 	if err != nil {
 		return err
 	}
-	t.claim(math.Abs(share-documentShare) < 5e-10, "Dynamic priority: the share of 0.11 of 12.249998", "0.008979593", "%.9f of a price of %.6f", share, price).must()
-	return nil
+	c := claims{lab: l}
+	c.that(math.Abs(share-documentShare) < 5e-10, "a bid of 0.11 of 12.249998 gets a share of %.9f, of a price of %.6f; published %.9f", share, price, documentShare)
+	return c.err()
 }
 
-// told is what the plug-in's store tells the policy, as events of a round.
-func told(ctx context.Context, host policy.Host, at scheduler.Time) (events []scheduler.Event, err error) {
+// storeTold is what the plug-in's store tells the policy, as events of a round.
+func storeTold(ctx context.Context, host policy.Host, at scheduler.Time) (events []scheduler.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, storeMax)
 	defer cancel()
 	for {
@@ -101,8 +102,8 @@ func twoBidders(at scheduler.Time) []scheduler.Event {
 	return events
 }
 
-// pages is what the policy's pages say of the queue a, and of all bids together.
-func pages(ctx context.Context, host policy.Host, at scheduler.Time) (share, price float64, err error) {
+// queuePages is what the policy's pages say of the queue a, and of all bids together.
+func queuePages(ctx context.Context, host policy.Host, at scheduler.Time) (share, price float64, err error) {
 	var queues struct {
 		Queues []struct{ Share float64 }
 		Price  float64
