@@ -75,9 +75,9 @@ func (b *bench) submit(tb testing.TB, groups int) {
 		s.Inputs = append(s.Inputs, in)
 	}
 	b.step(wire.NewInput(&wire.Prepare{Client: 1}))
-	b.next = scheduler.BundleID(b.c.state.IDs.Bundle + 1)
-	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.state.IDs.Job, Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}))
-	b.last = scheduler.BundleID(b.c.state.IDs.Bundle)
+	b.next = b.c.state.IDs.LastBundle() + 1
+	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: uint64(b.c.state.IDs.LastJob()), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{s}}}}))
+	b.last = b.c.state.IDs.LastBundle()
 	if b.c.state.Cluster.Jobs.Len() == 0 {
 		tb.Fatal("the job was refused")
 	}
@@ -209,7 +209,7 @@ func BenchmarkFactsOfAMillion(b *testing.B) {
 // factsOfLast tells of the job that was submitted last.
 func (b *bench) factsOfLast() {
 	b.c.EnableChanges()
-	b.c.state.Cluster.MarkDirty(b.c.state.Cluster.Jobs.Get(scheduler.JobID(b.c.state.IDs.Job)))
+	b.c.state.Cluster.MarkDirty(b.c.state.Cluster.Jobs.Get(b.c.state.IDs.LastJob()))
 	b.c.Changes()
 	b.c.state.Cluster.DrainChangedJobs()
 }
@@ -218,7 +218,7 @@ func (b *bench) factsOfLast() {
 func (b *bench) submitPlain(tb testing.TB, groups int) {
 	tb.Helper()
 	b.step(wire.NewInput(&wire.Prepare{Client: 1}))
-	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: b.c.state.IDs.Job, Spec: &wire.JobSpec{
+	b.step(wire.NewInput(&wire.Submit{Client: 2, Job: uint64(b.c.state.IDs.LastJob()), Spec: &wire.JobSpec{
 		Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: uint32(groups)}}},
 	}}))
 	if b.c.state.Cluster.Jobs.Len() == 0 {

@@ -64,7 +64,7 @@ func RestoreParts(parts [][]byte, graphs state.Graphs) (*Core, error) {
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", err)
 	}
 	c := New(Settings{})
-	c.state.Cluster.Graphs = graphs
+	c.state.Cluster.GraphsFrom(graphs)
 	codeCore(r, c)
 	if r.Err == nil && r.Left() > 0 {
 		r.Err = fmt.Errorf("%d bytes are left over", r.Left())
@@ -107,7 +107,7 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	c.state.Cluster.CodeIdentities(w)
 	codeLosses(w, c)
 	if !w.Reading || w.Left() > 0 { // what came later still
-		c.state.Cluster.CodeOwners(w)
+		c.state.Cluster.ReservedIDs.CodeOwners(w)
 	}
 	if !w.Reading || w.Left() > 0 {
 		c.state.IDs.CodeBase(w)

@@ -41,7 +41,7 @@ func (c *Core) Settings() Settings { return c.state.Step.Set }
 func (c *Core) Term() uint64 { return c.state.Step.Term }
 
 // LastJob is the last job's number that was given.
-func (c *Core) LastJob() scheduler.JobID { return scheduler.JobID(c.state.IDs.Job) }
+func (c *Core) LastJob() scheduler.JobID { return c.state.IDs.LastJob() }
 
 // Now returns the time of the last step.
 func (c *Core) Now() scheduler.Time { return c.state.Step.Now }
@@ -49,11 +49,11 @@ func (c *Core) Now() scheduler.Time { return c.state.Step.Now }
 // TokensFrom says how the token of a bundle attempt's data connections is made. It is to be
 // a function of the number alone, with a secret that the core does not know: no token
 // is in a checkpoint or in the log. Without it there are none.
-func (c *Core) TokensFrom(f func(run uint64) []byte) { c.state.Cluster.Tokens = f }
+func (c *Core) TokensFrom(f func(run uint64) []byte) { c.state.Cluster.TokensFrom(f) }
 
 // GraphsFrom says where the graphs are that submissions name by their hash. Without it
 // there are none.
-func (c *Core) GraphsFrom(f Graphs) { c.state.Cluster.Graphs = f }
+func (c *Core) GraphsFrom(f Graphs) { c.state.Cluster.GraphsFrom(f) }
 
 // Authenticates says whether nobody submits a job, or asks the policy for something, without the word
 // of the policy's authenticator: of the last policy that stood in for no other.

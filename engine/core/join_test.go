@@ -55,7 +55,7 @@ func TestWhoseAName(t *testing.T) {
 			t.Errorf("%s: %+v", name, w)
 		}
 		back, err := Restore(c.Checkpoint())
-		if err != nil || !slices.Equal(back.Checkpoint(), c.Checkpoint()) || back.state.Cluster.ByName["a"].Identity != c.state.Cluster.ByName["a"].Identity {
+		if err != nil || !slices.Equal(back.Checkpoint(), c.Checkpoint()) || back.state.Cluster.LauncherNamed("a").Identity() != c.state.Cluster.LauncherNamed("a").Identity() {
 			t.Errorf("%s: the checkpoint does not come back: %v", name, err)
 		}
 	}

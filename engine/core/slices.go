@@ -18,7 +18,7 @@ func (c *Core) continueWork() {
 	if c.state.Policy.PendingAnswer() != nil {
 		c.rounds.ApplyAnswer()
 	}
-	for _, id := range slices.Clone(c.state.Cluster.PendingWork) {
+	for _, id := range slices.Clone(c.state.Cluster.PendingWork()) {
 		c.lifecycle.Jobs.Continue(c.state.Cluster.Jobs.Get(id))
 	}
 	c.outbound.Events.BuildSnapshot()
@@ -27,7 +27,7 @@ func (c *Core) continueWork() {
 // waitsForRound says whether all that a later step has to go on with are jobs that offer
 // no more bundles until the next round has left.
 func (c *Core) waitsForRound() bool {
-	return c.state.Policy.Backlogged(c.state.Step.Set.RoundEvents) && !slices.ContainsFunc(c.state.Cluster.PendingWork, func(id scheduler.JobID) bool {
+	return c.state.Policy.Backlogged(c.state.Step.Set.RoundEvents) && !slices.ContainsFunc(c.state.Cluster.PendingWork(), func(id scheduler.JobID) bool {
 		j := c.state.Cluster.Jobs.Get(id)
 		return j.Phase() != state.JobRunning || j.Inputs.Updating()
 	})

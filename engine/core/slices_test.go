@@ -50,7 +50,7 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 	}
 	var d scheduler.Decisions
 	for i := range groups {
-		d.Launch = append(d.Launch, scheduler.Launch{Bundle: j.First + scheduler.BundleID(i), Launchers: []scheduler.LauncherID{scheduler.LauncherID(1 + i%100)}})
+		d.Launch = append(d.Launch, scheduler.Launch{Bundle: j.FirstBundle() + scheduler.BundleID(i), Launchers: []scheduler.LauncherID{scheduler.LauncherID(1 + i%100)}})
 	}
 	data, err := schedwire.EncodeDecisions(&d)
 	if err != nil {
@@ -62,11 +62,11 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 	most("launch", 300/step.WorkDecide, func() int { return b.c.state.Cluster.Attempts.Len() }, &wire.Input{What: &wire.Input_PolicyAnswer{PolicyAnswer: &wire.PolicyAnswer{
 		Generation: 1, Round: b.round.Round.Number, Decisions: data,
 	}}})
-	if n := len(j.Attempts); n != groups {
+	if n := len(j.Attempts()); n != groups {
 		t.Fatalf("%d attempts run, want %d", n, groups)
 	}
 	stopped := func() (n int) {
-		for _, a := range j.Attempts {
+		for _, a := range j.Attempts() {
 			if a.Stop() != nil {
 				n++
 			}
@@ -77,12 +77,12 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 	if stopped() != groups {
 		t.Fatalf("%d attempts are being stopped, want %d", stopped(), groups)
 	}
-	for _, a := range j.Attempts.Sorted()[1:] {
+	for _, a := range j.Attempts().Sorted()[1:] {
 		b.once(&wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(a.Launcher.ID), Report: &wire.Report{
 			Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_STOPPED}},
 		}}}})
 	}
-	last := j.Attempts[0]
+	last := j.Attempts()[0]
 	most("leave", 300/step.WorkClose, func() int { return b.c.state.Cluster.Bundles.Len() }, &wire.Input{What: &wire.Input_Report{Report: &wire.LauncherReport{Launcher: uint64(last.Launcher.ID), Report: &wire.Report{
 		Incarnation: 1, What: &wire.Report_Ended{Ended: &wire.AttemptEnded{Attempt: uint64(last.ID), End: wire.End_END_STOPPED}},
 	}}}})
@@ -94,7 +94,7 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 // prepare announces a job.
 func (b *bench) prepare() scheduler.JobID {
 	b.step(&wire.Input{What: &wire.Input_Prepare{Prepare: &wire.Prepare{Client: 1}}})
-	return scheduler.JobID(b.c.state.IDs.Job)
+	return b.c.state.IDs.LastJob()
 }
 
 // What reports its end, or asks to commit, before a killed job's stops came to it is
@@ -104,11 +104,11 @@ func TestEndOfJobComesBeforeItsStops(t *testing.T) {
 	b.c.state.Step.Set.StepWork = 1
 	b.submit(t, 4)
 	b.launchSome(4)
-	id := scheduler.JobID(b.c.state.IDs.Job)
+	id := b.c.state.IDs.LastJob()
 	j := b.c.state.Cluster.Jobs.Get(id)
 	b.once(&wire.Input{What: &wire.Input_KillJob{KillJob: &wire.KillJob{Job: uint64(id)}}})
 	var last *state.Attempt
-	for _, a := range j.Attempts {
+	for _, a := range j.Attempts() {
 		if a.Stop() == nil && (last == nil || a.ID > last.ID) {
 			last = a
 		}
@@ -187,7 +187,7 @@ func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 	rounds := 0
 	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}}}}})
 	j := b.c.state.Cluster.Jobs.Get(id)
-	for ; j.Opened < groups; rounds++ {
+	for ; j.Opened() < groups; rounds++ {
 		for range 5 { // of other news
 			b.once()
 		}
@@ -217,7 +217,7 @@ func TestReadersAreToldInSlices(t *testing.T) {
 		}},
 	}}}}})
 	j := b.c.state.Cluster.Jobs.Get(id)
-	b.next, b.last = j.First, j.First
+	b.next, b.last = j.FirstBundle(), j.FirstBundle()
 	b.c.state.Step.Set.StepWork = 300
 	ready := func(most int) {
 		t.Helper()
@@ -232,7 +232,7 @@ func TestReadersAreToldInSlices(t *testing.T) {
 	}
 	runWriter := func() *wire.LauncherReport {
 		b.lives = nil
-		for b.next = j.First; len(b.lives) == 0; {
+		for b.next = j.FirstBundle(); len(b.lives) == 0; {
 			b.launchSome(1)
 		}
 		return &wire.LauncherReport{Launcher: uint64(b.lives[0].Launcher), Report: &wire.Report{

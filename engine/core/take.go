@@ -120,7 +120,7 @@ func (c *Core) input(in *wire.Input) {
 	case *wire.Input_Note:
 		c.state.Policy.Note(&c.state.Step, w.Note.GetGeneration(), scheduler.Note{Name: w.Note.GetName(), Body: w.Note.GetBody()})
 	case *wire.Input_Request:
-		c.state.Policy.Request(&c.state.Step, &c.state.IDs.Request, w.Request)
+		c.state.Policy.Request(&c.state.Step, c.state.IDs.NextRequest, w.Request)
 	case *wire.Input_ManagerStart:
 		c.managerStart(w.ManagerStart)
 	case *wire.Input_Site:
@@ -138,7 +138,7 @@ func (c *Core) managerStart(m *wire.ManagerStart) {
 	c.membership.LossNoticed = false
 	c.rounds.DropPolicies()
 	for j := range c.state.Cluster.Jobs.All() {
-		j.Client = 0
+		j.Submission.Await(0)
 		j.OutputCommit.SurviveRestart()
 	}
 }

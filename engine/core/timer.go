@@ -41,7 +41,7 @@ func (c *Core) expire() {
 		case step.TimerReservedIDs:
 			c.lifecycle.Admission.ExpireReservedIDs()
 		case step.TimerStall:
-			c.rounds.StallDue(id)
+			c.rounds.StallDue(scheduler.AttemptID(id))
 		case step.TimerFeed:
 			if a := c.state.Cluster.Attempts.Get(scheduler.AttemptID(id)); a != nil {
 				c.outbound.Dispatch.Feed(a)
@@ -57,7 +57,7 @@ func (c *Core) Overdue() bool { return c.state.Step.TimerDue() }
 // NextWake returns when Step is to be called with a tick if nothing happens
 // before, which is at once when a step left work, and false when time alone changes nothing.
 func (c *Core) NextWake() (scheduler.Time, bool) {
-	if len(c.state.Cluster.PendingWork) > 0 && !c.waitsForRound() || c.state.Policy.PendingAnswer() != nil || c.state.Policy.Building() != nil {
+	if len(c.state.Cluster.PendingWork()) > 0 && !c.waitsForRound() || c.state.Policy.PendingAnswer() != nil || c.state.Policy.Building() != nil {
 		return c.state.Step.Now, true
 	}
 	var at scheduler.Time

@@ -112,14 +112,14 @@ func Joining(name string, slots uint32) *wire.Join {
 // Launcher has such a launcher join.
 func (h *Core) Launcher(name string, slots uint32) *state.Launcher {
 	h.Membership.Join(Joining(name, slots))
-	return h.Cluster.ByName[name]
+	return h.Cluster.LauncherNamed(name)
 }
 
 // Job announces and submits a job; it is in when it needs nobody's word.
 func (h *Core) Job(spec *wire.JobSpec) *state.Job {
 	h.t.Helper()
 	h.Admission.ReserveID(&wire.Prepare{Client: 1})
-	id := scheduler.JobID(h.IDs.Job)
+	id := h.IDs.LastJob()
 	h.Admission.Submit(&wire.Submit{Client: 2, Job: uint64(id), Spec: spec})
 	j := h.Cluster.Jobs.Get(id)
 	if j == nil {
@@ -192,7 +192,7 @@ func (h *Core) RunBundle(j *state.Job, i int, on ...*state.Launcher) *state.Bund
 	if b := &j.Bundles[i]; b.Last() { // no policy decides that
 		h.Attempts.StartFinisher(b, on[0])
 		r := b.Attempts()[len(b.Attempts())-1]
-		h.Attempts.Started(r.Attempts[0], r.Attempts[0].Launcher.DataAddress)
+		h.Attempts.Started(r.Attempts[0], r.Attempts[0].Launcher.DataAddress())
 		return r
 	}
 	ids, refused, why := h.Attempts.Launch(d)
@@ -207,7 +207,7 @@ func (h *Core) RunBundle(j *state.Job, i int, on ...*state.Launcher) *state.Bund
 	runs := j.Bundles[i].Attempts()
 	r := runs[len(runs)-1]
 	for _, a := range r.Attempts {
-		h.Attempts.Started(a, a.Launcher.DataAddress)
+		h.Attempts.Started(a, a.Launcher.DataAddress())
 	}
 	return r
 }

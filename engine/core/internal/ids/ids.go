@@ -35,13 +35,59 @@ import (
 // IDs are the last ids given. Requests and reservations are known to nobody who outlives the
 // manager's process: theirs may come again.
 type IDs struct {
-	Job, Bundle, Attempt, Launcher, Request, Reservation uint64
+	job, bundle, attempt, launcher, request, reservation uint64
 
 	base     uint64         // the jobs of this data are above it
 	began    scheduler.Time // when this life of the manager did
 	firstJob uint64         // the last id before those that it gives
 	gaps     []gap          // of the newest lives, the oldest first
 }
+
+// NextJob gives a job its id.
+func (x *IDs) NextJob() scheduler.JobID {
+	x.job++
+	return scheduler.JobID(x.job)
+}
+
+// NextBundles gives so many bundles their ids, one after the other, and returns the first.
+func (x *IDs) NextBundles(n int) scheduler.BundleID {
+	first := x.bundle + 1
+	x.bundle += uint64(n)
+	return scheduler.BundleID(first)
+}
+
+// NextAttempt gives an attempt its id.
+func (x *IDs) NextAttempt() scheduler.AttemptID {
+	x.attempt++
+	return scheduler.AttemptID(x.attempt)
+}
+
+// NextLauncher gives a launcher its id.
+func (x *IDs) NextLauncher() scheduler.LauncherID {
+	x.launcher++
+	return scheduler.LauncherID(x.launcher)
+}
+
+// NextRequest gives a request for a page of the policy its id.
+func (x *IDs) NextRequest() uint64 {
+	x.request++
+	return x.request
+}
+
+// NextReservation gives a reservation its id.
+func (x *IDs) NextReservation() uint64 {
+	x.reservation++
+	return x.reservation
+}
+
+// LastJob returns the job id that was given last.
+func (x *IDs) LastJob() scheduler.JobID { return scheduler.JobID(x.job) }
+
+// LastBundle returns the bundle id that was given last.
+func (x *IDs) LastBundle() scheduler.BundleID { return scheduler.BundleID(x.bundle) }
+
+// LastAttempt returns the attempt id that was given last.
+func (x *IDs) LastAttempt() scheduler.AttemptID { return scheduler.AttemptID(x.attempt) }
 
 const (
 	// slowIDs and fastIDs are by how many ids a second the beginning moves, of jobs and
@@ -106,7 +152,7 @@ func (x *IDs) BeginLife(s Start) {
 	if s.Age > 0 || s.Above > 0 {
 		x.skip(s)
 	}
-	x.firstJob = x.Job
+	x.firstJob = x.job
 }
 
 // AboveUnknown is a number above that of each job which any data can have given by a time of which
@@ -121,25 +167,25 @@ func LastJobByAge(above uint64, age time.Duration) uint64 { return above + perAg
 
 func (x *IDs) skip(s Start) {
 	known, age := *x, s.Age
-	x.Job = max(x.Job, x.base)
+	x.job = max(x.job, x.base)
 	if s.Known {
-		x.Job = max(x.Job, s.Given)
+		x.job = max(x.job, s.Given)
 	} else {
-		x.Job = max(x.Job, LastJobByAge(x.base, age))
+		x.job = max(x.job, LastJobByAge(x.base, age))
 	}
-	x.Launcher = max(x.Launcher, perAge(age, slowIDs))
-	for _, n := range []*uint64{&x.Bundle, &x.Attempt} {
+	x.launcher = max(x.launcher, perAge(age, slowIDs))
+	for _, n := range []*uint64{&x.bundle, &x.attempt} {
 		*n = max(*n, perAge(age, fastIDs))
 	}
 	if len(x.gaps) >= gapsMax {
 		x.gaps = x.gaps[1:]
 	}
-	x.gaps = append(x.gaps, gap{jobs: [2]uint64{known.Job, x.Job}, attempts: [2]uint64{known.Attempt, x.Attempt}})
+	x.gaps = append(x.gaps, gap{jobs: [2]uint64{known.job, x.job}, attempts: [2]uint64{known.attempt, x.attempt}})
 }
 
 // TooManyJobs says whether this life has announced as many jobs as it may by a time.
 func (x *IDs) TooManyJobs(now scheduler.Time) bool {
-	return x.Job-x.firstJob >= jobsAtOnce+perAge(now.Sub(x.began), JobsPerSecond)
+	return x.job-x.firstJob >= jobsAtOnce+perAge(now.Sub(x.began), JobsPerSecond)
 }
 
 // LostJob says whether a life may have given a job's id in a record that the log lost.
@@ -155,25 +201,25 @@ func (x *IDs) LostAttempt(id uint64) bool {
 // SeenJob goes on above a job's id that somebody has. It is true for one that this log
 // never gave: a clock that went back, together with a log that did, may have ids repeat.
 func (x *IDs) SeenJob(id uint64) (lost bool) {
-	lost = id > x.Job || x.LostJob(id)
+	lost = id > x.job || x.LostJob(id)
 	if lost {
-		x.Job = max(x.Job, id)
+		x.job = max(x.job, id)
 	}
 	return lost
 }
 
 // SeenAttempt is the same for an attempt's.
 func (x *IDs) SeenAttempt(id uint64) (lost bool) {
-	lost = id > x.Attempt || x.LostAttempt(id)
+	lost = id > x.attempt || x.LostAttempt(id)
 	if lost {
-		x.Attempt = max(x.Attempt, id)
+		x.attempt = max(x.attempt, id)
 	}
 	return lost
 }
 
 // CodeLast codes the ids given last.
 func (x *IDs) CodeLast(w *checkpoint.Codec) {
-	for _, n := range []*uint64{&x.Job, &x.Bundle, &x.Attempt, &x.Launcher, &x.Request, &x.Reservation} {
+	for _, n := range []*uint64{&x.job, &x.bundle, &x.attempt, &x.launcher, &x.request, &x.reservation} {
 		checkpoint.Num(w, n)
 	}
 }

@@ -24,33 +24,33 @@ func TestIDsNeverRepeat(t *testing.T) {
 			for range rapid.IntRange(0, 30).Draw(t, "steps") {
 				now = now.Add(time.Duration(rapid.Int64Range(1, int64(time.Second)).Draw(t, "pass")))
 				if !x.TooManyJobs(now) {
-					x.Job++
-					if jobs[x.Job] {
-						t.Fatalf("job %d is given twice", x.Job)
+					x.job++
+					if jobs[x.job] {
+						t.Fatalf("job %d is given twice", x.job)
 					}
-					jobs[x.Job] = true
+					jobs[x.job] = true
 				}
-				x.Attempt++
-				if attempts[x.Attempt] {
-					t.Fatalf("attempt %d is given twice", x.Attempt)
+				x.attempt++
+				if attempts[x.attempt] {
+					t.Fatalf("attempt %d is given twice", x.attempt)
 				}
-				attempts[x.Attempt] = true
+				attempts[x.attempt] = true
 			}
 			forgot := rapid.Bool().Draw(t, "forget")
-			last := x.Job
+			last := x.job
 			if forgot {
 				x = kept
 			}
-			lost := forgot && last > kept.Job
+			lost := forgot && last > kept.job
 			now = now.Add(time.Minute)
 			start := Start{Now: now, Age: time.Duration(now), Known: rapid.Bool().Draw(t, "known")}
 			if start.Known {
 				start.Given = last + rapid.SampledFrom([]uint64{0, 1, 99}).Draw(t, "set aside")
 			}
-			before := x.Job
+			before := x.job
 			x.BeginLife(start)
-			if start.Known && x.Job != max(before, start.Given) {
-				t.Fatalf("job %d is the last one before, of up to %d that may have been given", x.Job, start.Given)
+			if start.Known && x.job != max(before, start.Given) {
+				t.Fatalf("job %d is the last one before, of up to %d that may have been given", x.job, start.Given)
 			}
 			everLost = everLost || lost
 			if !everLost && jobs[before] && x.LostJob(before) {
@@ -68,17 +68,17 @@ func TestALifeStaysBelowTheNext(t *testing.T) {
 	var x IDs
 	now := scheduler.Time(time.Hour)
 	x.BeginLife(Start{Now: now, Age: time.Hour})
-	for ; !x.TooManyJobs(now); x.Job++ {
-		if x.Job > 100_000_000 {
+	for ; !x.TooManyJobs(now); x.job++ {
+		if x.job > 100_000_000 {
 			t.Fatal("jobs are not bounded")
 		}
 	}
 	next := IDs{}
 	next.BeginLife(Start{Now: now.Add(time.Minute), Age: time.Hour + time.Minute})
-	if x.Job >= next.Job {
-		t.Errorf("a life gave job %d, and the next begins at %d", x.Job, next.Job)
+	if x.job >= next.job {
+		t.Errorf("a life gave job %d, and the next begins at %d", x.job, next.job)
 	}
-	if !next.SeenJob(next.Job+5) || next.SeenJob(next.Job) || !next.SeenAttempt(next.Attempt+1) {
+	if !next.SeenJob(next.job+5) || next.SeenJob(next.job) || !next.SeenAttempt(next.attempt+1) {
 		t.Error("ids above those given are not found out, or others are")
 	}
 }
@@ -94,12 +94,12 @@ func TestJobsOfNewDataAreAboveThoseBefore(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(t, "lives") {
 			kept := x.Clone()
 			for range rapid.IntRange(0, 30).Draw(t, "jobs") {
-				if x.Job++; jobs[x.Job] {
-					t.Fatalf("job %d is given twice", x.Job)
+				if x.job++; jobs[x.job] {
+					t.Fatalf("job %d is given twice", x.job)
 				}
-				jobs[x.Job] = true
+				jobs[x.job] = true
 			}
-			last := x.Job
+			last := x.job
 			now = now.Add(time.Minute)
 			above := uint64(0)
 			switch rapid.SampledFrom([]string{"goes on", "forgot", "known", "unknown"}).Draw(t, "then") {
@@ -111,7 +111,7 @@ func TestJobsOfNewDataAreAboveThoseBefore(t *testing.T) {
 				x, began, above = IDs{}, now, AboveUnknown(now)
 			}
 			x.BeginLife(Start{Now: now, Age: now.Sub(began), Above: above})
-			if above > 0 && (!x.LostJob(last) && last > 0 || x.LostJob(x.Job+1)) {
+			if above > 0 && (!x.LostJob(last) && last > 0 || x.LostJob(x.job+1)) {
 				t.Fatalf("job %d, of the data before, counts as known", last)
 			}
 		}

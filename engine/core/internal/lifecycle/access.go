@@ -1,9 +1,7 @@
 package lifecycle
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
@@ -19,7 +17,7 @@ func callerOf(p *wire.Principal) access.Caller {
 }
 
 func accessJob(j *state.Job) access.Job {
-	return access.Job{Name: j.ID.String(), Owner: j.Spec.GetPrincipal().GetName(), Pool: j.Pool}
+	return access.Job{Name: j.ID.String(), Owner: j.Spec.GetPrincipal().GetName(), Pool: j.Submission.Pool()}
 }
 
 // mayTake judges that somebody submits under a job's number: it is who announced the job,
@@ -41,11 +39,7 @@ func (ad *Admission) mayTake(id scheduler.JobID, p *wire.Principal) error {
 // reservedFor is to whom a job was announced that nobody submitted yet; "" when that is
 // not known.
 func (ad *Admission) reservedFor(id scheduler.JobID) string {
-	at, found := slices.BinarySearchFunc(ad.state.ReservedIDs, id, func(p state.ReservedID, id scheduler.JobID) int { return cmp.Compare(p.ID, id) })
-	if !found {
-		return ""
-	}
-	return ad.state.ReservedIDs[at].Owner
+	return ad.state.ReservedIDs.Owner(id)
 }
 
 func (ad *Admission) maySubmit(spec *wire.JobSpec) error {
@@ -63,7 +57,7 @@ func (ad *Admission) mayLand(j *state.Job, pool string) error {
 		return nil
 	}
 	if err := rules.Submit(callerOf(j.Spec.GetPrincipal()), pool); err != nil {
-		return fmt.Errorf("the policy puts %s, which names pool %q, into pool %.200q, and %w", j.ID, j.Pool, pool, err)
+		return fmt.Errorf("the policy puts %s, which names pool %q, into pool %.200q, and %w", j.ID, j.Submission.Pool(), pool, err)
 	}
 	return nil
 }

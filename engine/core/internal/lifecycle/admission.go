@@ -83,12 +83,10 @@ func (ad *Admission) turnAway(j *state.Job, reason string) {
 }
 
 func (ad *Admission) turnAwayFor(j *state.Job, why *wire.Failure) {
-	j.Failure, j.Outcome = why, scheduler.JobFailed
-	ad.step.Reply(j.Client, j.ID, j.Failure)
-	ad.status.Remember(j)
-	ad.state.Ended[len(ad.state.Ended)-1].Refused = j.Failure
-	ad.state.Jobs.Remove(j.ID)
-	ad.state.MarkDirty(j)
+	j.Refuse(why)
+	ad.step.Reply(j.Submission.Await(0), j.ID, why)
+	ad.status.Remember(j, why)
+	ad.state.RemoveJob(j)
 }
 
 // Admit is the policy's word that a job may come in. Where that says to which pool, the lists of that

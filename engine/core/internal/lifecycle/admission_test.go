@@ -19,7 +19,7 @@ import (
 // announce prepares a job and returns its id.
 func announce(h *coretest.Core) scheduler.JobID {
 	h.Admission.ReserveID(&wire.Prepare{})
-	return scheduler.JobID(h.IDs.Job)
+	return h.IDs.LastJob()
 }
 
 func submit(h *coretest.Core, client uint64, id scheduler.JobID, spec *wire.JobSpec) {
@@ -68,7 +68,7 @@ func TestOfWhatIsRefusedNothingExists(t *testing.T) {
 		if text := said(h, 7); !strings.HasPrefix(text, "ERROR_KIND_INVALID: ") || !strings.Contains(text, story.says) {
 			t.Errorf("the client is told %q, not %q", text, story.says)
 		}
-		if h.Cluster.Jobs.Len() != 1 || h.Cluster.Bundles.Len() != 1 || len(h.Cluster.Ended) > 0 || h.Policy.Events() != told || h.Admission.AwaitsSubmission(id) {
+		if h.Cluster.Jobs.Len() != 1 || h.Cluster.Bundles.Len() != 1 || len(h.Cluster.Ended()) > 0 || h.Policy.Events() != told || h.Admission.AwaitsSubmission(id) {
 			t.Errorf("%s: something is left of it", story.says)
 		}
 		h.Checked()
@@ -112,8 +112,8 @@ func TestThePolicysWord(t *testing.T) {
 		if there := h.Cluster.Jobs.Len() == 1; there != admits || (h.Cluster.Bundles.Len() == 1) != admits {
 			t.Errorf("admitted: %t, it is there: %t", admits, there)
 		}
-		if j := h.Cluster.Jobs.Get(id); j != nil && j.Client != 0 {
-			t.Errorf("client %d is to be answered once more", j.Client)
+		if j := h.Cluster.Jobs.Get(id); j != nil && j.Submission.Client() != 0 {
+			t.Errorf("client %d is to be answered once more", j.Submission.Client())
 		}
 		again, _ := h.Admission.Admit(scheduler.Admit{Job: id})
 		refusal, _ := h.Admission.Refuse(scheduler.Refuse{Job: id})
@@ -278,29 +278,29 @@ func TestTooLargeAJob(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
 	j := h.Job(coretest.Gang(3))
-	if j.Unplaceable() != 0 {
+	if j.Waits.Unplaceable() != 0 {
 		t.Error("an empty cluster counts as too small")
 	}
 	h.Launcher("a", 2)
 	h.Admission.CheckPlaceable()
 	h.Later(h.Step.Set.UnplaceableAfter - 1)
 	h.Admission.UnplaceableTooLong(j.ID)
-	if j.Unplaceable() == 0 || j.Ends() {
-		t.Fatalf("it can't be placed since %d, and ends: %t", j.Unplaceable(), j.Ends())
+	if j.Waits.Unplaceable() == 0 || j.Ends() {
+		t.Fatalf("it can't be placed since %d, and ends: %t", j.Waits.Unplaceable(), j.Ends())
 	}
 	h.Launcher("b", 1)
 	h.Admission.CheckPlaceable()
 	h.Later(time.Hour)
 	h.Admission.UnplaceableTooLong(j.ID)
-	if j.Unplaceable() != 0 || j.Ends() {
-		t.Fatalf("with room it can't be placed since %d, and ends: %t", j.Unplaceable(), j.Ends())
+	if j.Waits.Unplaceable() != 0 || j.Ends() {
+		t.Fatalf("with room it can't be placed since %d, and ends: %t", j.Waits.Unplaceable(), j.Ends())
 	}
 	k := h.Job(coretest.Gang(4))
 	h.Later(h.Step.Set.UnplaceableAfter)
 	h.Admission.UnplaceableTooLong(k.ID)
 	want := `stage "a": a bundle needs 4 groups of 1 default slots and 256 MiB of memory at once, and all 2 launchers, were they empty, have room for 3 (3 default slots): ask for less`
-	if k.Outcome != scheduler.JobFailed || !strings.HasPrefix(k.Failure.GetMessage(), want) {
-		t.Errorf("it is %v: %q", k.Outcome, k.Failure.GetMessage())
+	if k.End.Outcome() != scheduler.JobFailed || !strings.HasPrefix(k.End.Failure().GetMessage(), want) {
+		t.Errorf("it is %v: %q", k.End.Outcome(), k.End.Failure().GetMessage())
 	}
 	h.Checked()
 }
@@ -368,17 +368,17 @@ func TestHowManyAreAnnounced(t *testing.T) {
 	for range 5 {
 		h.Admission.ReserveID(&wire.Prepare{Client: 7})
 	}
-	if text := said(h, 7); len(h.Cluster.ReservedIDs) != 3 || !strings.Contains(text, "3 jobs were announced and not submitted, which is the limit") {
-		t.Errorf("%d are announced, and the client is told %q", len(h.Cluster.ReservedIDs), text)
+	if text := said(h, 7); h.Cluster.ReservedIDs.Len() != 3 || !strings.Contains(text, "3 jobs were announced and not submitted, which is the limit") {
+		t.Errorf("%d are announced, and the client is told %q", h.Cluster.ReservedIDs.Len(), text)
 	}
 	for range 20_000 {
-		h.Cluster.ReservedIDs = nil // somebody submitted them
+		h.Cluster.ReservedIDs = state.ReservedIDs{} // somebody submitted them
 		h.Admission.ReserveID(&wire.Prepare{})
 	}
 	h.Later(time.Millisecond)
 	h.Admission.ReserveID(&wire.Prepare{Client: 7})
-	if text := said(h, 7); h.IDs.Job != 10_000 || !strings.Contains(text, "more than 500 jobs a second were announced") {
-		t.Errorf("%d are announced, and the client is told %q", h.IDs.Job, text)
+	if text := said(h, 7); h.IDs.LastJob() != 10_000 || !strings.Contains(text, "more than 500 jobs a second were announced") {
+		t.Errorf("%d are announced, and the client is told %q", h.IDs.LastJob(), text)
 	}
 }
 
@@ -393,11 +393,11 @@ func TestOneUserAnnouncesOnlySoMany(t *testing.T) {
 	for range 9 {
 		prepare(7, "flood")
 	}
-	if text := said(h, 7); len(h.Cluster.ReservedIDs) != 4 || !strings.Contains(text, `4 jobs were announced by user "flood" and not submitted`) {
-		t.Errorf("%d are announced, and the client is told %q", len(h.Cluster.ReservedIDs), text)
+	if text := said(h, 7); h.Cluster.ReservedIDs.Len() != 4 || !strings.Contains(text, `4 jobs were announced by user "flood" and not submitted`) {
+		t.Errorf("%d are announced, and the client is told %q", h.Cluster.ReservedIDs.Len(), text)
 	}
 	prepare(8, "ann")
-	if len(h.Cluster.ReservedIDs) != 5 {
+	if h.Cluster.ReservedIDs.Len() != 5 {
 		t.Errorf("another user can't announce a job: %q", said(h, 8))
 	}
 }
@@ -432,8 +432,8 @@ func TestAPersonChangesAJob(t *testing.T) {
 			t.Errorf("the client is told %q", text)
 		}
 	}
-	if n := j.Notes(); said(h, 9) == "yes" || j.Outcome != scheduler.JobKilled || n[len(n)-1] != "killed by ann: wrong" || n[0] != `moved to pool "night" by ann` {
-		t.Errorf("it is %v, with the notes %q", j.Outcome, n)
+	if n := j.Notes.List(); said(h, 9) == "yes" || j.End.Outcome() != scheduler.JobKilled || n[len(n)-1] != "killed by ann: wrong" || n[0] != `moved to pool "night" by ann` {
+		t.Errorf("it is %v, with the notes %q", j.End.Outcome(), n)
 	}
 	h.Checked()
 }
@@ -501,7 +501,7 @@ func TestEachRequestIsAnsweredOnce(t *testing.T) {
 			}
 			count(h, r, answers, in)
 		}
-		for id := range h.IDs.Job {
+		for id := range h.IDs.LastJob() {
 			h.Admission.AdmissionExpired(scheduler.JobID(id + 1))
 		}
 		count(h, r, answers, in)

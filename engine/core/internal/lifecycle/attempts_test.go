@@ -174,7 +174,7 @@ func TestAGangIsStoppedWhole(t *testing.T) {
 		h.Finish(r.Attempts[2]) // too late: there is no gang any more
 		c := h.Commands(l)
 		drop := c[len(c)-2].GetDropOutput().GetAttempt()
-		if got := coretest.PhasesOf(j); got != "ready waiting" || drop != uint64(r.Attempts[0].ID) || len(l.Outputs) > 0 || free(l) != 4 {
+		if got := coretest.PhasesOf(j); got != "ready waiting" || drop != uint64(r.Attempts[0].ID) || l.Outputs.Len() > 0 || free(l) != 4 {
 			t.Errorf("%s: they are %s, the launcher is told %v, and keeps %v", name, got, c, l.Outputs)
 		}
 		h.Checked()
@@ -363,7 +363,7 @@ func TestALauncherThatRefuses(t *testing.T) {
 	if refused := launch(h, j, 0, l.ID); refused != scheduler.NotRefused {
 		t.Fatal(refused)
 	}
-	h.Attempts.RefusedCommand(j.Attempts[0], &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: "the disk is full"})
+	h.Attempts.RefusedCommand(j.Attempts()[0], &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: "the disk is full"})
 	if got := coretest.PhasesOf(j); got != "ready" || j.Bundles[0].Failures() != 0 || j.Bundles[0].Losses() != 1 {
 		t.Fatalf("it is %s, failed %d times and lost %d times", got, j.Bundles[0].Failures(), j.Bundles[0].Losses())
 	}
@@ -467,7 +467,7 @@ func TestAnyAttempts(t *testing.T) {
 
 func liveOf(jobs []*state.Job) (live []*state.Attempt) {
 	for _, j := range jobs {
-		live = append(live, j.Attempts.Sorted()...)
+		live = append(live, j.Attempts().Sorted()...)
 	}
 	return live
 }

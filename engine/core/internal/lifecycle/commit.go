@@ -20,29 +20,26 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 	for _, other := range b.Attempts() {
 		js.dispatch.StopBundleAttempt(other, scheduler.Killed, "another attempt finished first", 0, 0)
 	}
-	wrote := writes(r.Commits)
+	wrote := writes(r.Commits())
 	js.bundles.StoreTook(b, r.Attempts[0].Launcher.ID, wrote)
-	old := b.Commit(r.Commits, js.step.Now)
+	old := b.Commit(r.Commits(), js.step.Now)
 	js.resources.ReleaseFor(b, b.Job.ReadyCount())
 	if b.Last() {
 		js.lastFinished(j, b.LastCommits()[0].Report)
 		return
 	}
 	j.FinishBundle(b)
-	for i, k := range r.Commits {
-		if len(r.Commits) > 1 { // a frozen state may have it, from an earlier step
-			own := *k
-			k, r.Commits[i] = &own, &own
-		}
+	for i, k := range r.Commits() {
 		var before *state.Commit
 		if old != nil {
 			before = old[i]
 			// Its file stays until the job ends: who reads it may go on.
 			if l := js.state.Launchers.Get(before.Launcher); l != nil {
-				delete(l.Outputs, before.Attempt)
+				l.Outputs.Drop(before.Attempt)
 			}
 		}
 		js.keepOutputs(b, i, k, before)
+		b.TrimReport(i)
 		j.Stats.Accept(k.Report, +1)
 		if before != nil {
 			j.Stats.Accept(before.Report, -1)
@@ -78,18 +75,7 @@ func (js *Jobs) keepOutputs(b *state.Bundle, i int, k, before *state.Commit) {
 		}
 	}
 	js.countReads(b, i, k.Work)
-	k.Report = kept(k.Report)
 }
-
-// kept is what of a report is needed later; nobody changes a message.
-func kept(m *wire.AttemptEnded) *wire.AttemptEnded {
-	if m.Work == nil && len(m.Files) == 0 && len(m.Counters) == 0 {
-		return &nothingKept
-	}
-	return &wire.AttemptEnded{Work: m.Work, Files: m.Files, Counters: m.Counters}
-}
-
-var nothingKept wire.AttemptEnded
 
 // countReads sums what was read by locality. An attempt whose nodes read stored
 // files, not only channels, counts for the level that gave it most.
@@ -123,7 +109,7 @@ func (js *Jobs) BundleAttemptEnded(r *state.BundleAttempt) {
 		return
 	}
 	b.DropAttempt(r)
-	for _, k := range r.Commits {
+	for _, k := range r.Commits() {
 		if k != nil {
 			js.dispatch.DropOutput(k, j)
 		}

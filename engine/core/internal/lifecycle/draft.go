@@ -49,9 +49,7 @@ func draft(s *step.Settings, spec *wire.JobSpec, graphs state.Graphs) (*state.Jo
 	if err := checkKinds(s, spec.Graph); err != nil {
 		return nil, err
 	}
-	j := &state.Job{Spec: spec, Plan: plan, Pool: spec.Pool, Priority: scheduler.Priority(spec.Priority)}
-	j.Expand()
-	return j, nil
+	return state.NewJob(spec, plan), nil
 }
 
 // owned is the core's own of a submission, down to its stages, in which FillGraph writes. What
@@ -84,7 +82,7 @@ func shallow[M proto.Message](m M) M {
 
 // AwaitsSubmission says whether a job was announced and not submitted yet.
 func (ad *Admission) AwaitsSubmission(id scheduler.JobID) bool {
-	return slices.ContainsFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id })
+	return ad.state.ReservedIDs.Has(id)
 }
 
 // Expect has the next step take drafts for the submissions that it brings. It reports

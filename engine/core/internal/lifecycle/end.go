@@ -53,7 +53,7 @@ func (as *Attempts) EndedReport(l *state.Launcher, m *wire.AttemptEnded) {
 func (as *Attempts) endedAlready(l *state.Launcher, m *wire.AttemptEnded) {
 	as.step.Stats.StaleReports++
 	id := scheduler.AttemptID(m.GetAttempt())
-	if m.GetEnd() == wire.End_END_FINISHED && len(m.GetStored()) > 0 && l.Outputs[id] == nil {
+	if m.GetEnd() == wire.End_END_FINISHED && len(m.GetStored()) > 0 && l.Outputs.Get(id) == nil {
 		as.refuseCommit(l, m, "it had been given up")
 	}
 	as.dispatch.Forget(l, id)
@@ -77,24 +77,21 @@ func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 	}
 	r, b := a.BundleAttempt, a.BundleAttempt.Bundle
 	k := &state.Commit{
-		Attempt: a.ID, BundleAttempt: r.ID, Token: r.Token, Launcher: a.Launcher.ID, Host: a.Launcher.Host, Rack: a.Launcher.Rack,
-		Spec: r.Speculative, Launched: r.Launched, Started: a.Started(), Phased: a.Executing(), Ended: as.step.Now, Report: m,
+		Attempt: a.ID, BundleAttempt: r.ID, Token: r.Token(), Launcher: a.Launcher.ID, Host: a.Launcher.Host, Rack: a.Launcher.Rack,
+		Spec: r.Speculative(), Launched: r.Launched(), Started: a.Started(), Phased: a.Executing(), Ended: as.step.Now, Report: m,
+		Work: as.events.WorkOf(a, m.GetWork()),
 	}
 	for _, s := range m.GetStored() {
 		if int(s.GetConnection()) < len(b.Job.Plan.Graph.Connections) && b.Job.Plan.Connection(int(s.GetConnection())).Store == "" {
 			k.Stored = true
 		}
 	}
-	r.Commits[a.Group] = k
-	if k.Stored {
-		a.Launcher.Outputs[a.ID] = &state.Output{Job: b.Job, Bundle: b, Group: a.Group, BundleAttempt: r.ID}
-	}
-	k.Work = as.events.WorkOf(a, m.GetWork())
+	r.CommitGroup(a, k)
 	as.step.Stats.Finished++
 	ran := a.Running(as.step.Now)
 	as.EndAttempt(a, scheduler.Finished, m.GetWork(), "")
 	b.Job.Stages[a.Stage].Ran(ran)
-	for _, k := range r.Commits {
+	for _, k := range r.Commits() {
 		if k == nil {
 			as.noteSuspended(r)
 			return // r.live > 0: a run that loses a member is stopped
@@ -197,7 +194,7 @@ func (as *Attempts) EndAttempt(a *state.Attempt, outcome scheduler.AttemptOutcom
 	as.step.Stats.Outcomes[outcome]++
 	j.Stats.KeepEndedAttempt(stats.EndedAttempt{
 		ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Outcome: outcome, Started: a.Started(), Ended: as.step.Now,
-		Suspended: a.SuspendedTime(), Speculative: a.BundleAttempt.Speculative, Reason: reason,
+		Suspended: a.SuspendedTime(), Speculative: a.BundleAttempt.Speculative(), Reason: reason,
 	}, as.step.Set.AttemptsKept)
 	as.state.MarkDirty(j)
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/plan"
@@ -18,7 +16,7 @@ import (
 // group that publishes. An attempt that lost against another of its bundle is waited for, so
 // that nothing of a job runs when it has ended.
 func (js *Jobs) checkDone(j *state.Job) {
-	if j.Phase() != state.JobRunning || j.Unfinished() > 0 || len(j.Attempts) > 0 || j.Opened < len(j.Plan.Bundles) {
+	if j.Phase() != state.JobRunning || j.Unfinished() > 0 || len(j.Attempts()) > 0 || !j.AllOpen() {
 		return
 	}
 	if j.LastBundle() == nil {
@@ -36,8 +34,7 @@ func (js *Jobs) EndJob(j *state.Job, outcome scheduler.JobOutcome, f *wire.Failu
 	if j.Ends() {
 		return
 	}
-	j.Enter(state.JobEnding)
-	j.Outcome, j.Failure, j.Closed = outcome, f, 0
+	j.BeginEnd(outcome, f)
 	js.resources.ReleaseForJob(j.ID)
 	js.state.MarkDirty(j)
 	js.stopAll(j)
@@ -45,11 +42,11 @@ func (js *Jobs) EndJob(j *state.Job, outcome scheduler.JobOutcome, f *wire.Failu
 
 // checkQuiet goes on with the end of a job of which nothing runs any more.
 func (js *Jobs) checkQuiet(j *state.Job) {
-	if j.Phase() != state.JobEnding || len(j.Attempts) > 0 || j.Closed < len(j.Bundles) {
+	if j.Phase() != state.JobEnding || len(j.Attempts()) > 0 || !j.AllClosed() {
 		return
 	}
 	if j.LastBundle() == nil {
-		js.jobOver(j, j.Outcome)
+		js.jobOver(j, j.End.Outcome())
 		return
 	}
 	j.Enter(state.JobCleaning)
@@ -73,16 +70,14 @@ func (js *Jobs) lastFinished(j *state.Job, m *wire.AttemptEnded) {
 		}
 		j.Stages[len(j.Stages)-1].FinishGroups(1)
 		j.Stats.Finished(1)
-		j.Failure = nil
 		js.jobOver(j, scheduler.JobSucceeded)
 		return
 	}
 	for _, i := range published {
-		j.Failure = proto.CloneOf(j.Failure)
-		j.Failure.Message += fmt.Sprintf("; %s had been published before and stays", j.Spec.Outputs[i])
+		j.End.AddToMessage(fmt.Sprintf("; %s had been published before and stays", j.Spec.Outputs[i]))
 	}
 	js.keepParts(j, published)
-	js.jobOver(j, j.Outcome)
+	js.jobOver(j, j.End.Outcome())
 }
 
 // uniq returns numbers below a bound in order, each once.
@@ -108,9 +103,8 @@ func (js *Jobs) keepParts(j *state.Job, published []uint32) {
 	if len(kept) == 0 {
 		return
 	}
-	j.Failure = proto.CloneOf(j.Failure)
-	j.Failure.Message += fmt.Sprintf("; all parts are ready and stay in %s: when that is mended, publish them with \"hamadryad publish %s\", or remove them",
-		strings.Join(kept, " and "), strings.Join(kept, " "))
+	j.End.AddToMessage(fmt.Sprintf("; all parts are ready and stay in %s: when that is mended, publish them with \"hamadryad publish %s\", or remove them",
+		strings.Join(kept, " and "), strings.Join(kept, " ")))
 }
 
 // cantPublish ends a job whose publishing failed for good. Its parts are ready, so
@@ -182,13 +176,12 @@ func (js *Jobs) leaveTemporary(j *state.Job, why string) {
 	js.state.NoteJob(j, why+": its temporary folders are left behind")
 	js.step.Log(step.Warn, "a job's temporary folders are left behind", "job", j.ID.String(), "reason", why)
 	js.keepParts(j, nil)
-	js.jobOver(j, j.Outcome)
+	js.jobOver(j, j.End.Outcome())
 }
 
 // jobOver takes a job out of the state; what is kept is its summary.
 func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
-	j.Enter(state.JobRemoving)
-	j.Outcome, j.Closed = outcome, 0
+	j.BeginRemoval(outcome)
 	if outcome == scheduler.JobSucceeded {
 		js.bundles.Succeeded(j)
 	}
@@ -199,12 +192,8 @@ func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
 
 // removed ends the last of a job.
 func (js *Jobs) removed(j *state.Job) {
-	js.policy.NotifyJob(j.ID, scheduler.JobFinished{At: js.step.Now, Job: j.ID, Outcome: j.Outcome})
-	js.step.Stats.Jobs[j.Outcome]++
-	js.status.Remember(j)
-	if i, found := slices.BinarySearch(js.state.PendingWork, j.ID); found {
-		js.state.PendingWork = slices.Delete(js.state.PendingWork, i, i+1)
-	}
-	js.state.Jobs.Remove(j.ID)
-	js.state.MarkDirty(j)
+	js.policy.NotifyJob(j.ID, scheduler.JobFinished{At: js.step.Now, Job: j.ID, Outcome: j.End.Outcome()})
+	js.step.Stats.Jobs[j.End.Outcome()]++
+	js.status.Remember(j, nil)
+	js.state.RemoveJob(j)
 }

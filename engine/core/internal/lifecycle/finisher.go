@@ -37,7 +37,7 @@ const ranOnLooks = 16
 // site excludes is taken where there is no other. Of no bundle it is any launcher.
 func (as *Attempts) launcherFor(b *state.Bundle) (best *state.Launcher) {
 	if b != nil {
-		ran := b.Job.RanOn
+		ran := b.Job.RanOn.IDs()
 		for _, id := range ran[:min(len(ran), ranOnLooks)] {
 			best = as.better(best, as.state.Launchers.Get(id), b, false)
 		}

@@ -36,7 +36,7 @@ func TestABundleCommitsOnce(t *testing.T) {
 		t.Error("it is over while an attempt of it runs")
 	}
 	h.Finish(first.Attempts[0])
-	if h.Step.Stats.Finished != 1 || h.Cluster.Jobs.Len() != 0 || h.Cluster.Ended[0].Status.Summary.GroupsFinished != 1 {
+	if h.Step.Stats.Finished != 1 || h.Cluster.Jobs.Len() != 0 || h.Cluster.Ended()[0].Status.Summary.GroupsFinished != 1 {
 		t.Errorf("%d ends were accepted, %d jobs are there", h.Step.Stats.Finished, h.Cluster.Jobs.Len())
 	}
 	told := h.NotifiedEvents()
@@ -96,7 +96,7 @@ func TestLostWorkIsWantedAgainInTurn(t *testing.T) {
 			t.Errorf("on %s: counted are %v", story.on, c)
 		}
 		h.Finish(reader.Attempts[0])
-		if h.Cluster.Jobs.Len() != 0 || j.Outcome != scheduler.JobSucceeded || len(on['a'].Outputs) > 0 {
+		if h.Cluster.Jobs.Len() != 0 || j.End.Outcome() != scheduler.JobSucceeded || on['a'].Outputs.Len() > 0 {
 			t.Errorf("on %s: it is not over, but %s, and %v is kept", story.on, coretest.PhasesOf(j), on['a'].Outputs)
 		}
 	}
@@ -124,17 +124,17 @@ func TestAGangLosesHalfOfItsOutput(t *testing.T) {
 	}
 	store(h.RunBundle(j, 0, l, m))
 	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(m.ID), Incarnation: 1})
-	if got := coretest.PhasesOf(j); got != "ready waiting" || len(l.Outputs) != 1 {
+	if got := coretest.PhasesOf(j); got != "ready waiting" || l.Outputs.Len() != 1 {
 		t.Fatalf("they are %s, and of the other half %v is there", got, l.Outputs)
 	}
 	store(h.RunBundle(j, 0, n, n))
-	if got := coretest.PhasesOf(j); got != "finished ready" || len(l.Outputs) != 0 || len(n.Outputs) != 2 {
+	if got := coretest.PhasesOf(j); got != "finished ready" || l.Outputs.Len() != 0 || n.Outputs.Len() != 2 {
 		t.Errorf("they are %s, kept are %v and %v", got, l.Outputs, n.Outputs)
 	}
 	h.Checked()
 	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(n.ID), Incarnation: 1})
-	if want := `stage "a" node 0 was lost 2 times, the last time because its output was lost`; !strings.HasPrefix(j.Failure.GetMessage(), want) {
-		t.Errorf("it failed with %v", j.Failure)
+	if want := `stage "a" node 0 was lost 2 times, the last time because its output was lost`; !strings.HasPrefix(j.End.Failure().GetMessage(), want) {
+		t.Errorf("it failed with %v", j.End.Failure())
 	}
 	h.Checked()
 }
@@ -172,7 +172,7 @@ func TestHowOftenABundleIsTried(t *testing.T) {
 			h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FAILED, Failure: &wire.Failure{Kind: story.kind, Message: "bad"}})
 			h.Checked()
 		}
-		if f := j.Failure; tries != story.tries || f.GetKind() != story.failed || !strings.HasPrefix(f.GetMessage(), story.says) {
+		if f := j.End.Failure(); tries != story.tries || f.GetKind() != story.failed || !strings.HasPrefix(f.GetMessage(), story.says) {
 			t.Errorf("%v: after %d tries it failed with %v", story.kind, tries, f)
 		}
 	}
@@ -210,8 +210,8 @@ func TestAKilledJobIsStoppedThenCleaned(t *testing.T) {
 	h.Later(time.Second)
 	h.Finish(cleaner)
 	c := h.Commands(l)
-	if h.Cluster.Jobs.Len() != 0 || j.Outcome != scheduler.JobKilled || len(c) != 2 || c[0].GetDropJob() != uint64(j.ID) {
-		t.Errorf("%d jobs are there, it is %v, the launcher is told %v", h.Cluster.Jobs.Len(), j.Outcome, c)
+	if h.Cluster.Jobs.Len() != 0 || j.End.Outcome() != scheduler.JobKilled || len(c) != 2 || c[0].GetDropJob() != uint64(j.ID) {
+		t.Errorf("%d jobs are there, it is %v, the launcher is told %v", h.Cluster.Jobs.Len(), j.End.Outcome(), c)
 	}
 	h.Checked()
 }
@@ -245,8 +245,8 @@ func TestWhatWasPublishedCounts(t *testing.T) {
 			t.Error("who cleans is not told that outputs may be there")
 		}
 		h.Attempts.EndedReport(l, &wire.AttemptEnded{Attempt: uint64(cleaner.ID), End: wire.End_END_FINISHED, Published: story.published})
-		if h.Cluster.Jobs.Len() != 0 || j.Outcome != story.outcome || j.Failure.GetMessage() != story.says {
-			t.Errorf("of %v published: it is %v: %q", story.published, j.Outcome, j.Failure.GetMessage())
+		if h.Cluster.Jobs.Len() != 0 || j.End.Outcome() != story.outcome || j.End.Failure().GetMessage() != story.says {
+			t.Errorf("of %v published: it is %v: %q", story.published, j.End.Outcome(), j.End.Failure().GetMessage())
 		}
 		h.Checked()
 	}
@@ -277,13 +277,13 @@ func TestWhatCannotBePublishedOrCleaned(t *testing.T) {
 	if e := h.NotifiedEvents(); len(e) != 1 || e[0].(scheduler.JobFinished).Job != j.ID { // it never heard of the last bundle
 		t.Errorf("the policy is told %v", e)
 	}
-	if h.Cluster.Jobs.Len() != 0 || j.Outcome != scheduler.JobFailed || len(j.OutputCommit.Kept()) != 1 {
-		t.Fatalf("%d jobs are there, it is %v, parts stay in %v", h.Cluster.Jobs.Len(), j.Outcome, j.OutputCommit.Kept())
+	if h.Cluster.Jobs.Len() != 0 || j.End.Outcome() != scheduler.JobFailed || len(j.OutputCommit.Kept()) != 1 {
+		t.Fatalf("%d jobs are there, it is %v, parts stay in %v", h.Cluster.Jobs.Len(), j.End.Outcome(), j.OutputCommit.Kept())
 	}
-	if text := j.Failure.GetMessage(); !strings.HasPrefix(text, full.Message) || !strings.Contains(text, "hamadryad publish "+j.OutputCommit.Kept()[0]) {
+	if text := j.End.Failure().GetMessage(); !strings.HasPrefix(text, full.Message) || !strings.Contains(text, "hamadryad publish "+j.OutputCommit.Kept()[0]) {
 		t.Errorf("it says %q", text)
 	}
-	if n := j.Notes()[len(j.Notes())-1]; !strings.Contains(n, "left behind") {
+	if n := j.Notes.List()[len(j.Notes.List())-1]; !strings.Contains(n, "left behind") {
 		t.Errorf("the note is %q", n)
 	}
 	h.Checked()
@@ -300,13 +300,13 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 	j := h.Job(coretest.Maps(bundles))
 	goOn := func() {
 		h.Later(time.Second)
-		if len(h.Cluster.PendingWork) > 0 {
-			h.Jobs.Continue(h.Cluster.Jobs.Get(h.Cluster.PendingWork[0]))
+		if len(h.Cluster.PendingWork()) > 0 {
+			h.Jobs.Continue(h.Cluster.Jobs.Get(h.Cluster.PendingWork()[0]))
 		}
 		h.Checked()
 	}
 	goOn()
-	opened := j.Opened
+	opened := j.Opened()
 	if opened < 2 || opened == bundles {
 		t.Fatalf("%d of %d bundles are known after two steps", opened, bundles)
 	}
@@ -320,10 +320,10 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 	for range bundles {
 		goOn()
 	}
-	if j.Opened != opened || j.ReadyCount() > 0 || h.Cluster.Jobs.Len() != 1 {
-		t.Fatalf("%d are known, %d are ready, and %d jobs are there", j.Opened, j.ReadyCount(), h.Cluster.Jobs.Len())
+	if j.Opened() != opened || j.ReadyCount() > 0 || h.Cluster.Jobs.Len() != 1 {
+		t.Fatalf("%d are known, %d are ready, and %d jobs are there", j.Opened(), j.ReadyCount(), h.Cluster.Jobs.Len())
 	}
-	for _, a := range j.Attempts.Sorted() {
+	for _, a := range j.Attempts().Sorted() {
 		if a.Stop() == nil {
 			t.Errorf("attempt %d is not stopped", a.ID)
 		}
@@ -337,8 +337,8 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 			t.Errorf("launcher %s is not told to drop what it has of the job", l.Name)
 		}
 	}
-	if h.Cluster.Jobs.Len() != 0 || len(h.Cluster.PendingWork) > 0 || h.Cluster.Bundles.Len() > 0 {
-		t.Errorf("%d jobs, %d with work, and %d bundles are there", h.Cluster.Jobs.Len(), len(h.Cluster.PendingWork), h.Cluster.Bundles.Len())
+	if h.Cluster.Jobs.Len() != 0 || len(h.Cluster.PendingWork()) > 0 || h.Cluster.Bundles.Len() > 0 {
+		t.Errorf("%d jobs, %d with work, and %d bundles are there", h.Cluster.Jobs.Len(), len(h.Cluster.PendingWork()), h.Cluster.Bundles.Len())
 	}
 }
 
@@ -360,8 +360,8 @@ func TestNothingIsKeptForAJobThatEnds(t *testing.T) {
 		t.Error("something is kept for it")
 	}
 	h.Jobs.EndJob(j, scheduler.JobFailed, &wire.Failure{Message: "and something failed"})
-	if j.Outcome != scheduler.JobKilled || j.Failure != nil {
-		t.Errorf("it ends anew, as %v: %v", j.Outcome, j.Failure)
+	if j.End.Outcome() != scheduler.JobKilled || j.End.Failure() != nil {
+		t.Errorf("it ends anew, as %v: %v", j.End.Outcome(), j.End.Failure())
 	}
 	h.Checked()
 }
@@ -404,7 +404,7 @@ type play struct {
 // move makes one: it launches, has some attempt end in some way, has an output be lost, or kills.
 func (p *play) move(what int) {
 	p.h.Later(time.Minute)
-	live := p.j.Attempts.Sorted()
+	live := p.j.Attempts().Sorted()
 	var a *state.Attempt
 	if len(live) > 0 {
 		a = rapid.SampledFrom(live).Draw(p.r, "attempt")

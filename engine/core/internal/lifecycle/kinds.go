@@ -38,7 +38,7 @@ func (bs *Bundles) chooseKinds(j *state.Job) {
 	if len(kinds) == 0 {
 		return
 	}
-	for _, a := range j.Attempts.Sorted() {
+	for _, a := range j.Attempts().Sorted() {
 		delete(kinds, int(a.Stage))
 	}
 	if len(kinds) == 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
-	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -47,30 +46,13 @@ func (as *Attempts) Launch(d scheduler.Launch) ([]scheduler.AttemptID, scheduler
 
 // startBundleAttempt makes the attempts of a bundle whose capacity is taken.
 func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher, speculative bool) []scheduler.AttemptID {
-	r, ids := state.NewBundleAttempt(b, where)
-	r.Speculative, r.Launched = speculative, as.step.Now
+	r, ids := as.state.StartBundleAttempt(b, where, speculative, as.ids)
 	if speculative {
-		b.SetSpeculationOffered(0)
 		as.step.Stats.Speculative++
-	} else {
-		r.Ready = b.Since()
-		b.Enter(state.BundleRunning)
-		as.state.RequeueFinishing(b.Job)
 	}
 	if b.Preempted() {
 		as.events.Protect(b)
 	}
-	b.AddAttempt(r)
-	for i, a := range r.Attempts {
-		as.ids.Attempt++
-		a.ID = scheduler.AttemptID(as.ids.Attempt)
-		a.Request = b.Request(i)
-		a.Locate()
-		ids[i] = a.ID
-		as.state.AddAttempt(a)
-		b.Job.RanOn = sortedset.Add(b.Job.RanOn, a.Launcher.ID)
-	}
-	r.ID = uint64(ids[0])
 	if b.StartIsFinal() {
 		as.dispatch.SendStartDeferred(r.Attempts[0])
 	} else {

@@ -30,7 +30,7 @@ func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
 		}
 		fits[s.Key] = true
 	}
-	changed, begins := j.NotePlaceable(why, ad.step.Now)
+	changed, begins := j.Waits.NotePlaceable(why, ad.step.Now)
 	if changed {
 		ad.state.MarkDirty(j)
 	}
@@ -42,10 +42,10 @@ func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
 // UnplaceableTooLong ends a job that the cluster has been too small for, for too long.
 func (ad *Admission) UnplaceableTooLong(id scheduler.JobID) {
 	j := ad.state.Jobs.Get(id)
-	if j == nil || j.Unplaceable() == 0 || j.Phase() != state.JobRunning || ad.step.Now.Sub(j.Unplaceable()) < ad.step.Set.UnplaceableAfter {
+	if j == nil || j.Waits.Unplaceable() == 0 || j.Phase() != state.JobRunning || ad.step.Now.Sub(j.Waits.Unplaceable()) < ad.step.Set.UnplaceableAfter {
 		return
 	}
-	ad.jobs.EndJob(j, scheduler.JobFailed, step.Invalid(j.WhyNot()+state.UnplaceableRemedy+", then submit again"))
+	ad.jobs.EndJob(j, scheduler.JobFailed, step.Invalid(j.Waits.WhyNot()+state.UnplaceableRemedy+", then submit again"))
 }
 
 // tooLarge says why the whole cluster, were it empty, could not hold a bundle;

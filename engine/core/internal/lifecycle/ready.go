@@ -62,7 +62,7 @@ func (bs *Bundles) ContinueReaders(j *state.Job) {
 // Recheck moves a bundle between waiting and ready.
 func (bs *Bundles) Recheck(b *state.Bundle) {
 	switch {
-	case b.Job.Phase() != state.JobRunning || b.Index >= b.Job.Opened: // open comes to it
+	case b.Job.Phase() != state.JobRunning || !b.Job.IsOpen(b): // open comes to it
 	case b.WaitsForStoreRoom(): // it is tried when the store of the outputs may have some
 	case b.Phase() == state.BundleWaiting && b.Gate.Open() && len(b.Attempts()) == 0: // an attempt of an earlier life is waited for
 		bs.MakeReady(b)

@@ -27,7 +27,7 @@ func (as *Attempts) Started(a *state.Attempt, address string) {
 	b := a.BundleAttempt.Bundle
 	as.events.Notify(b, scheduler.AttemptStarted{
 		At: as.step.Now, Attempt: a.ID, Job: b.Job.ID, Bundle: b.ID(), Group: a.Group, Stage: scheduler.StageID(a.Stage),
-		Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative,
+		Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative(),
 	})
 	as.dispatch.SendPeers(a.BundleAttempt)
 	as.dispatch.Feed(a)

@@ -27,7 +27,7 @@ func (as *Attempts) Speculate() {
 	}
 	as.watchStragglers()
 	for j := range as.state.Jobs.All() {
-		if len(j.Attempts) > 0 && j.Phase() == state.JobRunning && !j.Spec.NoSpeculation {
+		if len(j.Attempts()) > 0 && j.Phase() == state.JobRunning && !j.Spec.NoSpeculation {
 			as.speculateOn(j)
 		}
 	}
@@ -38,15 +38,15 @@ func (as *Attempts) Speculate() {
 func (as *Attempts) speculateOn(j *state.Job) {
 	var candidates []*state.Attempt
 	marks := make([]time.Duration, len(j.Stages)) // computed once
-	for i, a := range j.Attempts {
-		if next := prefetch.Next(j.Attempts, i); next != nil {
+	for i, a := range j.Attempts() {
+		if next := prefetch.Next(j.Attempts(), i); next != nil {
 			state.PrefetchAttempts(next)
 		}
 		if (a.Phase() == phase.Running && a.Running(as.step.Now) > as.stragglerMark(j, a.Stage, marks) || as.suspendedLong(a)) && a.MaySpeculate() {
 			candidates = append(candidates, a)
 		}
 	}
-	allowed := max(len(j.Attempts)*as.step.Set.SpeculationSharePercent/100, 1)
+	allowed := max(len(j.Attempts())*as.step.Set.SpeculationSharePercent/100, 1)
 	// Those that run longest first.
 	slices.SortFunc(candidates, func(x, y *state.Attempt) int {
 		return cmp.Or(cmp.Compare(x.Started(), y.Started()), cmp.Compare(x.ID, y.ID))

@@ -17,15 +17,15 @@ import (
 // ReserveID hands out a job id. Nothing else of the job exists yet.
 func (ad *Admission) ReserveID(m *wire.Prepare) {
 	ad.ExpireReservedIDs()
-	if len(ad.state.ReservedIDs) >= ad.step.Set.PreparedMax {
+	if ad.state.ReservedIDs.Len() >= ad.step.Set.PreparedMax {
 		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
 			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
-			Message: fmt.Sprintf("%d jobs were announced and not submitted, which is the limit: try again later", len(ad.state.ReservedIDs)),
+			Message: fmt.Sprintf("%d jobs were announced and not submitted, which is the limit: try again later", ad.state.ReservedIDs.Len()),
 		})
 		return
 	}
 	owner := m.GetPrincipal().GetName()
-	if n := ad.reservedBy(owner); n >= ad.step.Set.PreparedUserMax { // one user is not to take all
+	if n := ad.state.ReservedIDs.OwnedBy(owner); n >= ad.step.Set.PreparedUserMax { // one user is not to take all
 		ad.step.Reply(m.GetClient(), 0, &wire.Failure{
 			Kind:    wire.ErrorKind_ERROR_KIND_RESOURCE,
 			Message: fmt.Sprintf("%d jobs were announced by user %q and not submitted, which is the limit: submit them, or try again later", n, owner),
@@ -39,30 +39,15 @@ func (ad *Admission) ReserveID(m *wire.Prepare) {
 		})
 		return
 	}
-	ad.ids.Job++
-	id := scheduler.JobID(ad.ids.Job)
-	ad.state.ReservedIDs = append(ad.state.ReservedIDs, state.ReservedID{ID: id, At: ad.step.Now, Owner: owner})
+	id := ad.ids.NextJob()
+	ad.state.ReservedIDs.Reserve(id, owner, ad.step.Now)
 	ad.step.SetTimer(ad.step.Set.PreparedFor, step.TimerReservedIDs, 0)
 	ad.step.Reply(m.GetClient(), id, nil)
 }
 
-// reservedBy is how many jobs a user has announced and not submitted.
-func (ad *Admission) reservedBy(user string) (n int) {
-	for _, p := range ad.state.ReservedIDs {
-		if p.Owner == user {
-			n++
-		}
-	}
-	return n
-}
-
 // ExpireReservedIDs forgets jobs that were announced and not submitted in time.
 func (ad *Admission) ExpireReservedIDs() {
-	n := 0
-	for n < len(ad.state.ReservedIDs) && ad.step.Now.Sub(ad.state.ReservedIDs[n].At) >= ad.step.Set.PreparedFor {
-		n++
-	}
-	ad.state.ReservedIDs = slices.Delete(ad.state.ReservedIDs, 0, n)
+	ad.state.ReservedIDs.Expire(ad.step.Now, ad.step.Set.PreparedFor)
 }
 
 // Submit takes a job in, or refuses it with the reason.
@@ -75,8 +60,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	if ad.submittedBefore(id, m.GetClient()) {
 		return
 	}
-	at := slices.IndexFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id })
-	if at < 0 {
+	if !ad.state.ReservedIDs.Remove(id) {
 		f := ad.Lost(id)
 		if f == nil {
 			f = step.Invalid(fmt.Sprintf("%s was not announced, or too long ago: prepare it again", id))
@@ -84,7 +68,6 @@ func (ad *Admission) Submit(m *wire.Submit) {
 		ad.step.Reply(m.GetClient(), id, f)
 		return
 	}
-	ad.state.ReservedIDs = slices.Delete(ad.state.ReservedIDs, at, at+1)
 	if err := ad.maySubmit(m.GetSpec()); err != nil {
 		ad.step.Reply(m.GetClient(), id, step.Denied(err))
 		return
@@ -100,7 +83,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 		ad.step.Reply(m.GetClient(), id, step.Invalid(fmt.Sprintf("%s %q: %v", id, m.GetSpec().GetName(), err)))
 		return
 	}
-	j.Client = m.GetClient()
+	j.Submission.Await(m.GetClient())
 	ad.state.Jobs.Add(id, j)
 	ad.state.MarkDirty(j)
 	ad.askAdmission(j)
@@ -123,31 +106,27 @@ func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
 			ad.step.Reply(client, id, nil)
 			return true
 		}
-		ad.step.Reply(j.Client, id, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the submission was made again"})
-		j.Client = client
+		ad.step.Reply(j.Submission.Await(client), id, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the submission was made again"})
 		return true
 	}
-	for _, e := range ad.state.Ended {
-		if e.Status.Summary.Job == uint64(id) {
-			ad.step.Reply(client, id, e.Refused)
-			return true
-		}
+	e := ad.state.EndedJob(id)
+	if e != nil {
+		ad.step.Reply(client, id, e.Refused)
 	}
-	return false
+	return e != nil
 }
 
 // newJob checks a submission and makes the job of it, in no phase yet.
 func (ad *Admission) newJob(id scheduler.JobID, spec *wire.JobSpec) (*state.Job, error) {
 	d := ad.drafts[spec]
 	if d == nil {
-		d = NewDraft(ad.step.Set, spec, ad.state.Graphs)
+		d = NewDraft(ad.step.Set, spec, ad.state.Graphs())
 	}
 	if d.err != nil {
 		return nil, d.err
 	}
 	j := d.job
-	j.ID, j.Submitted, j.First = id, ad.step.Now, scheduler.BundleID(ad.ids.Bundle+1)
-	ad.ids.Bundle += uint64(len(j.Bundles))
+	j.Submit(id, ad.ids.NextBundles(len(j.Bundles)), ad.step.Now)
 	return j, nil
 }
 
@@ -206,12 +185,10 @@ func checkKinds(s *step.Settings, g *wire.Graph) error {
 // admit admits a job: from now on the policy knows it.
 func (ad *Admission) admit(j *state.Job) {
 	j.Enter(state.JobRunning)
-	j.Admitted = ad.step.Now
 	if b := j.LastBundle(); b != nil {
 		ad.state.AssignID(b)
 	}
-	ad.step.Reply(j.Client, j.ID, nil)
-	j.Client = 0
+	ad.step.Reply(j.Submission.Admit(ad.step.Now), j.ID, nil)
 	ad.state.MarkDirty(j)
 	ad.jobs.ChooseKinds(j)
 	ad.policy.NotifyJob(j.ID, scheduler.JobSubmitted{At: ad.step.Now, Job: j.ForPolicy()})
@@ -237,22 +214,24 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 	}
 	before := placeOf(j)
 	if m.Pool != nil {
-		j.Pool = *m.Pool
-		ad.state.NoteJob(j, fmt.Sprintf("moved to pool %q by %s", j.Pool, m.GetPrincipal().GetName()))
+		j.Submission.MoveTo(*m.Pool)
+		ad.state.NoteJob(j, fmt.Sprintf("moved to pool %q by %s", *m.Pool, m.GetPrincipal().GetName()))
 	}
 	if m.Priority != nil {
-		j.Priority = scheduler.Priority(*m.Priority)
-		ad.state.NoteJob(j, fmt.Sprintf("priority set to %s by %s", j.Priority, m.GetPrincipal().GetName()))
+		j.Submission.Reprioritize(scheduler.Priority(*m.Priority))
+		ad.state.NoteJob(j, fmt.Sprintf("priority set to %s by %s", j.Submission.Priority(), m.GetPrincipal().GetName()))
 	}
 	if j.Phase() != state.JobPendingAdmission {
-		ad.policy.NotifyJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Pool, Priority: j.Priority, Properties: j.Properties()})
+		ad.policy.NotifyJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Submission.Pool(), Priority: j.Submission.Priority(), Properties: j.Properties()})
 	}
 	ad.state.MarkDirty(j)
 	ad.step.ReplyChanged(m.GetClient(), j.ID, before, placeOf(j))
 }
 
 // placeOf is what UpdateJob changes of a job.
-func placeOf(j *state.Job) string { return fmt.Sprintf("pool %q, priority %s", j.Pool, j.Priority) }
+func placeOf(j *state.Job) string {
+	return fmt.Sprintf("pool %q, priority %s", j.Submission.Pool(), j.Submission.Priority())
+}
 
 func (ad *Admission) noJob(id scheduler.JobID) *wire.Failure {
 	if ad.endedJob(id) != nil {
@@ -266,10 +245,8 @@ func (ad *Admission) noJob(id scheduler.JobID) *wire.Failure {
 
 // endedJob is the summary of a job that ended and is not forgotten yet; nil: there is none.
 func (ad *Admission) endedJob(id scheduler.JobID) *wire.JobSummary {
-	for _, e := range ad.state.Ended {
-		if e.Status.Summary.Job == uint64(id) {
-			return e.Status.Summary
-		}
+	if e := ad.state.EndedJob(id); e != nil {
+		return e.Status.Summary
 	}
 	return nil
 }
@@ -281,8 +258,7 @@ func (ad *Admission) KillJob(m *wire.KillJob) {
 		ad.step.Reply(m.GetClient(), id, step.Denied(err))
 		return
 	}
-	if at := slices.IndexFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id }); at >= 0 {
-		ad.state.ReservedIDs = slices.Delete(ad.state.ReservedIDs, at, at+1)
+	if ad.state.ReservedIDs.Remove(id) {
 		ad.step.Reply(m.GetClient(), id, nil)
 		return
 	}
@@ -310,7 +286,7 @@ func (ad *Admission) KillJob(m *wire.KillJob) {
 // the manager; nil when none can have given its id. One that was announced in an earlier
 // life, and that somebody takes for submitted, was.
 func (ad *Admission) Lost(id scheduler.JobID) *wire.Failure {
-	announced := slices.ContainsFunc(ad.state.ReservedIDs, func(p state.ReservedID) bool { return p.ID == id && p.At < ad.ids.Began() })
+	announced := ad.state.ReservedIDs.ReservedBefore(id, ad.ids.Began())
 	if ad.state.Jobs.Get(id) != nil || !announced && !ad.ids.LostJob(uint64(id)) {
 		return nil
 	}

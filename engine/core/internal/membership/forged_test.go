@@ -71,7 +71,7 @@ func TestReportsAboutAnothersAttempts(t *testing.T) {
 				t.Errorf("%s of %d: the honest launcher is told %v", what, id, got)
 			}
 		}
-		if got := coretest.PhasesOf(j); got != before || a.Stop() != nil || a.Address() != honest.DataAddress || a.Progress() != 0 || a.Executing() != 0 || a.BundleAttempt.Granted() || a.Suspending() || honest.Outputs[first.ID] == nil || len(forger.Outputs) > 0 {
+		if got := coretest.PhasesOf(j); got != before || a.Stop() != nil || a.Address() != honest.DataAddress() || a.Progress() != 0 || a.Executing() != 0 || a.BundleAttempt.Granted() || a.Suspending() || honest.Outputs.Get(first.ID) == nil || forger.Outputs.Len() > 0 {
 			t.Errorf("%s: the job stands at %q, not %q, and the attempt is %+v", what, got, before, a.Machine)
 		}
 		h.Checked()

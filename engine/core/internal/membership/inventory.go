@@ -2,15 +2,12 @@ package membership
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -33,7 +30,7 @@ func (ms *Membership) takeInventory(l *state.Launcher, m inventory) {
 			ms.endUnknown(l, id, x.GetState())
 		}
 	}
-	for _, a := range l.Attempts.Sorted() {
+	for _, a := range l.Attempts().Sorted() {
 		if a.Phase() == phase.Ended || !l.Up { // it may have gone with one before it
 			continue
 		}
@@ -105,18 +102,11 @@ func (ms *Membership) reconcileStored(l *state.Launcher, stored []*wire.Stored) 
 		switch {
 		case j == nil:
 			ms.dispatch.DropJob(l, scheduler.JobID(s.GetJob()))
-		case l.Outputs[id] == nil && ms.state.Attempts.Get(id) == nil:
+		case l.Outputs.Get(id) == nil && ms.state.Attempts.Get(id) == nil:
 			ms.dispatch.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: s.GetJob(), Attempt: s.GetAttempt()}}})
 		}
 	}
-	gone := map[scheduler.AttemptID]*state.Output{}
-	for _, id := range slices.Sorted(maps.Keys(l.Outputs)) {
-		if !has[id] {
-			gone[id] = l.Outputs[id]
-			delete(l.Outputs, id)
-		}
-	}
-	ms.loseOutputs(l, gone)
+	ms.loseOutputs(l, l.Outputs.TakeMissing(has))
 }
 
 // reconcileJobs has a launcher drop the jobs that it has something of and that are
@@ -130,7 +120,7 @@ func (ms *Membership) reconcileJobs(l *state.Launcher, has []uint64) {
 	l.Outstanding.ResendDrops(ms.step, l.Destination())
 	for _, id := range has {
 		if j := ms.state.Jobs.Get(scheduler.JobID(id)); j != nil {
-			j.RanOn = sortedset.Add(j.RanOn, l.ID)
+			j.RanOn.Add(l.ID)
 		} else {
 			ms.dispatch.DropJob(l, scheduler.JobID(id))
 		}
@@ -146,7 +136,7 @@ func (ms *Membership) Resend(id scheduler.LauncherID) {
 	}
 	waits := l.Outstanding.Drops()
 	l.Outstanding.ResendLateDrops(ms.step, l.Destination())
-	for _, a := range l.Attempts.Sorted() {
+	for _, a := range l.Attempts().Sorted() {
 		if a.Phase() == phase.Ended || !a.Unacked.Waits() {
 			continue
 		}

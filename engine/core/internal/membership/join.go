@@ -16,33 +16,28 @@ import (
 
 // Join takes a launcher in, anew or again.
 func (ms *Membership) Join(m *wire.Join) {
-	l := ms.state.ByName[m.GetName()]
+	l := ms.state.LauncherNamed(m.GetName())
 	if why, afresh := ms.joinRefused(l, m); why != "" {
 		ms.step.Emit(step.Welcome{Name: m.GetName(), Incarnation: m.GetIncarnation(), Term: ms.step.Term, Refused: why, Afresh: afresh})
 		return
 	}
 	has := inventory{m.Attempts, m.Stored, m.Jobs, scheduler.AttemptID(m.Seen)}
-	if l != nil && l.Up && l.Incarnation == m.Incarnation {
+	if l != nil && l.Up && l.Incarnation() == m.Incarnation {
 		ms.lookForLoss(l, m)
-		l.Identity, l.DataAddress, l.HTTPAddress = m.Identity, m.DataAddress, m.HttpAddress
-		ms.step.Emit(step.Welcome{Name: l.Name, Incarnation: l.Incarnation, Term: ms.step.Term, Launcher: l.ID, Assigned: assigned(l)})
+		l.Reconnect(m)
+		ms.step.Emit(step.Welcome{Name: l.Name, Incarnation: l.Incarnation(), Term: ms.step.Term, Launcher: l.ID, Assigned: assigned(l)})
 		ms.takeInventory(l, has)
 		return
 	}
 	var kept map[scheduler.AttemptID]*state.Output
 	if l != nil && l.Up {
 		// A new life before the old one was missed: what it stored may be there still.
-		kept = l.Outputs
-		l.Outputs = map[scheduler.AttemptID]*state.Output{}
+		kept = l.Outputs.TakeAll()
 		ms.loseLauncher(l, rejoinReason(m), false)
-		l = ms.state.ByName[m.Name] // its name may have been one too many to remember
+		l = ms.state.LauncherNamed(m.Name) // its name may have been one too many to remember
 	}
 	if l == nil {
-		ms.ids.Launcher++
-		l, kept = &state.Launcher{Launcher: resources.Launcher{ID: scheduler.LauncherID(ms.ids.Launcher), Name: m.Name}}, nil
-		ms.state.Launchers.Add(l.ID, l)
-		ms.resources.Add(&l.Launcher)
-		ms.state.ByName[l.Name] = l
+		l, kept = ms.state.AddLauncher(ms.ids.NextLauncher(), m.Name), nil
 	}
 	ms.lookForLoss(l, m)
 	ms.comeUp(l, m)
@@ -53,8 +48,8 @@ func (ms *Membership) Join(m *wire.Join) {
 // assigned lists what a launcher was told to run and has not ended, by what the core knows: what
 // the launcher says of itself gives it no right to a job.
 func assigned(l *state.Launcher) []step.Assigned {
-	list := make([]step.Assigned, 0, len(l.Attempts))
-	for _, a := range l.Attempts.Sorted() {
+	list := make([]step.Assigned, 0, len(l.Attempts()))
+	for _, a := range l.Attempts().Sorted() {
 		j := a.BundleAttempt.Bundle.Job
 		list = append(list, step.Assigned{Attempt: a.ID, Job: j.ID, Program: j.Spec.GetProgram(), Plan: j.Spec.GetPlan()})
 	}
@@ -66,7 +61,7 @@ func assigned(l *state.Launcher) []step.Assigned {
 // When that is lost another may take it; incarnations are compared within one
 // folder only, so none is used up for good.
 func (ms *Membership) joinRefused(l *state.Launcher, m *wire.Join) (why string, afresh bool) {
-	own := l != nil && (l.Identity == "" || l.Identity == m.GetIdentity())
+	own := l != nil && (l.Identity() == "" || l.Identity() == m.GetIdentity())
 	switch {
 	case m.GetName() == "" || len(m.GetName()) > ms.step.Set.Graph.NameBytes:
 		why = fmt.Sprintf("a launcher's name has 1 to %d bytes: name it", ms.step.Set.Graph.NameBytes)
@@ -78,9 +73,9 @@ func (ms *Membership) joinRefused(l *state.Launcher, m *wire.Join) (why string, 
 		why = fmt.Sprintf("a kind of its slots has no name, or more than %d slots: name kinds and count slots", resources.SlotsMax)
 	case l != nil && l.Up && !own:
 		why = fmt.Sprintf("a launcher of that name on host %s has not been lost yet: stop one of the two, or give them different names", l.Host)
-	case l != nil && !l.Up && m.GetIncarnation() == l.Incarnation:
+	case l != nil && !l.Up && m.GetIncarnation() == l.Incarnation():
 		why, afresh = "this launcher was given up: it must drop all it has and join as a new incarnation", true
-	case own && m.GetIncarnation() < l.Incarnation:
+	case own && m.GetIncarnation() < l.Incarnation():
 		why = "a newer life of this launcher joined already: stop one of the two, or give them different names"
 	case (l == nil || !l.Up) && ms.resources.Up() >= ms.step.Set.LaunchersMax:
 		why = fmt.Sprintf("%d launchers are up, which is the limit", ms.resources.Up())
@@ -89,17 +84,8 @@ func (ms *Membership) joinRefused(l *state.Launcher, m *wire.Join) (why string, 
 }
 
 func (ms *Membership) comeUp(l *state.Launcher, m *wire.Join) {
-	l.Identity, l.Incarnation = m.Identity, m.Incarnation
-	l.Host, l.Rack, l.DataAddress, l.HTTPAddress, l.CanSuspend = m.Host, m.Rack, m.DataAddress, m.HttpAddress, m.CanSuspend
-	l.Names, ms.state.Aliases = slices.Clone(m.Names), nil
-	l.Attempts, l.Suspended, l.Outputs = nil, 0, map[scheduler.AttemptID]*state.Output{}
-	l.Outstanding.Close()
-	var slots resources.Slots
-	for _, s := range m.Slots {
-		slots.Add(s.Kind, int(s.Count))
-	}
-	ms.resources.Join(&l.Launcher, ms.step.Now, slots, m.Memory, m.Swap)
-	ms.step.Emit(step.Welcome{Name: l.Name, Incarnation: l.Incarnation, Term: ms.step.Term, Launcher: l.ID})
+	ms.state.BringUp(l, m)
+	ms.step.Emit(step.Welcome{Name: l.Name, Incarnation: l.Incarnation(), Term: ms.step.Term, Launcher: l.ID})
 	ms.policy.NotifyLauncher(l.ID, l.JoinedEvent())
 	if l.Draining {
 		ms.policy.NotifyLauncher(l.ID, scheduler.LauncherDraining{At: ms.step.Now, Launcher: l.ID, Draining: true})
@@ -109,7 +95,7 @@ func (ms *Membership) comeUp(l *state.Launcher, m *wire.Join) {
 // LauncherLost takes the shell's word that a launcher is gone.
 func (ms *Membership) LauncherLost(m *wire.LauncherLost) {
 	l := ms.state.Launchers.Get(scheduler.LauncherID(m.GetLauncher()))
-	if l == nil || !l.Up || l.Incarnation != m.GetIncarnation() {
+	if l == nil || !l.Up || l.Incarnation() != m.GetIncarnation() {
 		return
 	}
 	ms.loseLauncher(l, m.GetReason(), m.GetLeft())
@@ -138,15 +124,12 @@ func (ms *Membership) loseLauncher(l *state.Launcher, reason string, left bool) 
 		ms.step.Log(step.Warn, "a launcher was lost", "launcher", l.Name, "reason", reason)
 		ms.step.Stats.LaunchersLost++
 	}
-	for _, a := range l.Attempts.Sorted() {
+	for _, a := range l.Attempts().Sorted() {
 		if a.Phase() != phase.Ended { // it may have gone with one before it
 			ms.attempts.Lose(a, fmt.Sprintf("launcher %s was lost: %s", l.Name, reason))
 		}
 	}
-	outputs := l.Outputs
-	l.Outputs, l.Attempts = nil, nil
-	l.Outstanding.Close()
-	ms.loseOutputs(l, outputs)
+	ms.loseOutputs(l, l.TakeDown())
 	ms.forgetLaunchers()
 }
 
@@ -165,7 +148,7 @@ func (ms *Membership) loseOutputs(l *state.Launcher, outputs map[scheduler.Attem
 			continue
 		}
 		for _, r := range slices.Clone(o.Bundle.Attempts()) {
-			if r.ID == o.BundleAttempt && r.Commits[o.Group] != nil { // of a gang that has not committed yet
+			if r.ID == o.BundleAttempt && r.Commits()[o.Group] != nil { // of a gang that has not committed yet
 				r.Lose("launcher " + l.Name + " was lost with what a finished group had stored")
 				ms.dispatch.StopBundleAttempt(r, scheduler.Lost, r.Lost(), 0, 0)
 			}
@@ -180,8 +163,8 @@ func (ms *Membership) loseOutputs(l *state.Launcher, outputs map[scheduler.Attem
 
 // storeLost takes a launcher's word that it lost a stored output.
 func (ms *Membership) storeLost(l *state.Launcher, id scheduler.AttemptID) {
-	if o := l.Outputs[id]; o != nil {
-		delete(l.Outputs, id)
+	if o := l.Outputs.Get(id); o != nil {
+		l.Outputs.Drop(id)
 		ms.loseOutputs(l, map[scheduler.AttemptID]*state.Output{id: o})
 	}
 }
@@ -191,7 +174,7 @@ func (ms *Membership) adoptOutputs(l *state.Launcher, old map[scheduler.AttemptI
 	for _, s := range stored {
 		id := scheduler.AttemptID(s.GetAttempt())
 		if o := old[id]; o != nil && ms.stillKept(o, id) {
-			l.Outputs[id] = o
+			l.Outputs.Store(id, o)
 			delete(old, id)
 		}
 	}
@@ -206,7 +189,7 @@ func (ms *Membership) stillKept(o *state.Output, id scheduler.AttemptID) bool {
 		return false
 	}
 	return b.LastCommits() != nil && b.LastCommits()[o.Group].Attempt == id && !b.LastCommits()[o.Group].Lost ||
-		slices.ContainsFunc(b.Attempts(), func(r *state.BundleAttempt) bool { return r.ID == o.BundleAttempt && r.Commits[o.Group] != nil })
+		slices.ContainsFunc(b.Attempts(), func(r *state.BundleAttempt) bool { return r.ID == o.BundleAttempt && r.Commits()[o.Group] != nil })
 }
 
 // forgetLaunchers drops the names of launchers that were lost longest ago.
@@ -214,10 +197,7 @@ func (ms *Membership) forgetLaunchers() {
 	for lost := ms.state.Launchers.Len() - ms.resources.Up(); lost > ms.step.Set.LaunchersKept; lost-- {
 		for l := range ms.state.Launchers.All() {
 			if !l.Up {
-				ms.state.Launchers.Remove(l.ID)
-				ms.state.NoteGone(l.ID)
-				ms.resources.Forget(&l.Launcher)
-				delete(ms.state.ByName, l.Name)
+				ms.state.ForgetLauncher(l)
 				break
 			}
 		}
@@ -226,7 +206,7 @@ func (ms *Membership) forgetLaunchers() {
 
 // Drain starts or ends a drain: what runs there goes on, nothing new starts.
 func (ms *Membership) Drain(m *wire.DrainLauncher) {
-	l := ms.state.ByName[m.GetName()]
+	l := ms.state.LauncherNamed(m.GetName())
 	if l == nil {
 		ms.step.Reply(m.GetClient(), 0, step.Invalid(wire.NoLauncher(m.GetName())))
 		return

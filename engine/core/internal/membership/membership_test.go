@@ -27,7 +27,7 @@ func welcome(h *coretest.Core) (w step.Welcome) {
 }
 
 func lose(h *coretest.Core, l *state.Launcher) {
-	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "silent"})
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation(), Reason: "silent"})
 }
 
 // what says what a launcher is told, without who: "start 3, drop job 1".
@@ -88,7 +88,7 @@ func TestWhoseANameIs(t *testing.T) {
 		h := coretest.New(t)
 		h.Step.Set.LaunchersMax = 1
 		h.Membership.Join(join(func(*wire.Join) {}))
-		l := h.Cluster.ByName["a"]
+		l := h.Cluster.LauncherNamed("a")
 		if !story.up {
 			lose(h, l)
 		}
@@ -98,7 +98,7 @@ func TestWhoseANameIs(t *testing.T) {
 		if story.refused == "" && w.Refused != "" || !strings.Contains(w.Refused, story.refused) || w.Afresh != story.afresh || (w.Launcher == l.ID) != (story.refused == "") {
 			t.Errorf("up: %t, %v: it is told %+v", story.up, story.join, w)
 		}
-		if story.refused != "" && (l.Up != story.up || l.Identity != "mine" || l.Incarnation != 5 || h.Cluster.Launchers.Len() != 1) {
+		if story.refused != "" && (l.Up != story.up || l.Identity() != "mine" || l.Incarnation() != 5 || h.Cluster.Launchers.Len() != 1) {
 			t.Errorf("up: %t, %v: it was refused, and changed something", story.up, story.join)
 		}
 		h.Checked()
@@ -157,7 +157,7 @@ func TestInventory(t *testing.T) {
 		if _, refused, why := h.Attempts.Launch(scheduler.Launch{Bundle: j.Bundles[0].ID(), Launchers: []scheduler.LauncherID{l.ID}}); refused != scheduler.NotRefused {
 			t.Fatal(why)
 		}
-		story.was(h, j.Attempts[0])
+		story.was(h, j.Attempts()[0])
 		h.Later(time.Second)
 		m := coretest.Joining("a", 2)
 		if story.has != nothing {
@@ -247,7 +247,7 @@ func TestANewLifeKeepsWhatIsStored(t *testing.T) {
 	anew.Incarnation, anew.Seen, anew.Jobs = 2, 3, []uint64{uint64(j.ID), 900}
 	anew.Stored = []*wire.Stored{{Job: uint64(j.ID), Attempt: 2}, {Job: uint64(j.ID), Attempt: 55}, {Job: 800, Attempt: 56}}
 	h.Membership.Join(anew)
-	if got := coretest.PhasesOf(j); got != "ready finished ready waiting" || len(l.Outputs) != 1 || len(l.Attempts) != 0 {
+	if got := coretest.PhasesOf(j); got != "ready finished ready waiting" || l.Outputs.Len() != 1 || len(l.Attempts()) != 0 {
 		t.Errorf("they are %s, it keeps %v", got, l.Outputs)
 	}
 	if got := what(h.Commands(l)); got != "drop output 55, drop job 800, drop job 900" {
@@ -282,18 +282,18 @@ func TestANewLifeWhileAJobLeaves(t *testing.T) {
 		anew.Incarnation, anew.Seen, anew.Jobs = 2, 3, []uint64{uint64(j.ID)}
 		anew.Stored = []*wire.Stored{{Job: uint64(j.ID), Attempt: 1}, {Job: uint64(j.ID), Attempt: 2}}
 		h.Membership.Join(anew)
-		if len(l.Outputs) != 2-left {
+		if l.Outputs.Len() != 2-left {
 			t.Errorf("with %d bundles that left it keeps %v", left, l.Outputs)
 		}
 		h.Checked()
 		for range 5 {
 			h.Later(time.Second)
-			if len(h.Cluster.PendingWork) > 0 {
-				h.Jobs.Continue(h.Cluster.Jobs.Get(h.Cluster.PendingWork[0]))
+			if len(h.Cluster.PendingWork()) > 0 {
+				h.Jobs.Continue(h.Cluster.Jobs.Get(h.Cluster.PendingWork()[0]))
 			}
 			h.Checked()
 		}
-		if h.Cluster.Jobs.Len() != 0 || len(l.Outputs) > 0 {
+		if h.Cluster.Jobs.Len() != 0 || l.Outputs.Len() > 0 {
 			t.Errorf("with %d bundles that left at first, %d jobs are there, and it keeps %v", left, h.Cluster.Jobs.Len(), l.Outputs)
 		}
 	}
@@ -357,7 +357,7 @@ func TestTheLogLostRecords(t *testing.T) {
 		h := coretest.New(t)
 		h.StartPolicy(0)
 		j := h.Job(coretest.Maps(1))
-		notes, lost := len(j.Notes()), 0
+		notes, lost := len(j.Notes.List()), 0
 		for i := range 2 {
 			m := coretest.Joining(string(rune('a'+i)), 1)
 			f(m)
@@ -371,11 +371,11 @@ func TestTheLogLostRecords(t *testing.T) {
 				lost++
 			}
 		}
-		if want := min(len(sign), 1); lost != want || h.Step.Stats.LogLosses != uint64(want) || len(j.Notes()) != notes+want {
-			t.Errorf("%q: it is said %d times, counted %d times, with the notes %v", sign, lost, h.Step.Stats.LogLosses, j.Notes())
+		if want := min(len(sign), 1); lost != want || h.Step.Stats.LogLosses != uint64(want) || len(j.Notes.List()) != notes+want {
+			t.Errorf("%q: it is said %d times, counted %d times, with the notes %v", sign, lost, h.Step.Stats.LogLosses, j.Notes.List())
 		}
-		if top := max(h.IDs.Job, h.IDs.Attempt, h.Step.Term-min(h.Step.Term, 1)); (top == 70) != (sign != "") {
-			t.Errorf("%q: ids go on at %d and %d, in term %d", sign, h.IDs.Job, h.IDs.Attempt, h.Step.Term)
+		if top := max(uint64(h.IDs.LastJob()), uint64(h.IDs.LastAttempt()), h.Step.Term-min(h.Step.Term, 1)); (top == 70) != (sign != "") {
+			t.Errorf("%q: ids go on at %d and %d, in term %d", sign, h.IDs.LastJob(), h.IDs.LastAttempt(), h.Step.Term)
 		}
 		h.Checked()
 	}
@@ -440,11 +440,11 @@ func TestNamesOfTheLost(t *testing.T) {
 		h.Launcher(name, 1)
 	}
 	for _, name := range []string{"d", "a", "b"} {
-		lose(h, h.Cluster.ByName[name])
+		lose(h, h.Cluster.LauncherNamed(name))
 		h.Checked()
 	}
-	if _, kept := h.Cluster.ByName["a"]; kept || h.Cluster.Launchers.Len() != 3 {
-		t.Errorf("%d launchers are known, the first of the lost: %t", h.Cluster.Launchers.Len(), kept)
+	if h.Cluster.LauncherNamed("a") != nil || h.Cluster.Launchers.Len() != 3 {
+		t.Errorf("%d launchers are known, the first of the lost: %t", h.Cluster.Launchers.Len(), h.Cluster.LauncherNamed("a") != nil)
 	}
 }
 
@@ -536,7 +536,7 @@ func (m *machine) move(h *coretest.Core, r *rapid.T, j *state.Job, move int) {
 			break
 		}
 	case 1: // what runs there comes to its end, and the reports go out
-		for _, a := range m.l.Attempts.Sorted() {
+		for _, a := range m.l.Attempts().Sorted() {
 			if m.has[uint64(a.ID)] {
 				e := &wire.AttemptEnded{Attempt: uint64(a.ID), End: wire.End_END_FINISHED}
 				if a.Stage == 0 {
@@ -707,7 +707,7 @@ func TestLaunchersThatLeaveAndComeAnew(t *testing.T) {
 	h := coretest.New(t)
 	h.StartPolicy(0)
 	l := h.Launcher("a", 2)
-	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation, Reason: "it was stopped", Left: true})
+	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(l.ID), Incarnation: l.Incarnation(), Reason: "it was stopped", Left: true})
 	if s := &h.Step.Stats; l.Up || s.LaunchersLost != 0 || s.LaunchersLeft != 1 {
 		t.Errorf("up %t, %d lost, %d left", l.Up, s.LaunchersLost, s.LaunchersLeft)
 	}
@@ -718,7 +718,7 @@ func TestLaunchersThatLeaveAndComeAnew(t *testing.T) {
 		b := h.Launcher("b"+after, 2)
 		j := h.Job(coretest.Maps(1))
 		a := h.RunBundle(j, 0, b).Attempts[0]
-		h.Membership.Join(&wire.Join{Name: b.Name, Identity: b.Identity, Incarnation: b.Incarnation + 1, Host: b.Host, After: after, Slots: []*wire.Slots{{Kind: "default", Count: 2}}})
+		h.Membership.Join(&wire.Join{Name: b.Name, Identity: b.Identity(), Incarnation: b.Incarnation() + 1, Host: b.Host, After: after, Slots: []*wire.Slots{{Kind: "default", Count: 2}}})
 		if got := a.BundleAttempt.Lost(); !strings.HasSuffix(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -14,7 +14,7 @@ import (
 func (ms *Membership) Report(m *wire.LauncherReport) {
 	l := ms.state.Launchers.Get(scheduler.LauncherID(m.GetLauncher()))
 	r := m.GetReport()
-	if l == nil || !l.Up || l.Incarnation != r.GetIncarnation() {
+	if l == nil || !l.Up || l.Incarnation() != r.GetIncarnation() {
 		ms.staleReport(l, m)
 		return
 	}

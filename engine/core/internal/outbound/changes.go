@@ -42,9 +42,7 @@ func (rd *StatusReader) changesWith(rows changes.ChangeSet) step.Changes {
 	if g := rd.policy.Current(); g != nil {
 		f.Decides = g.Number
 	}
-	if p := rd.state.ReservedIDs; len(p) > 0 { // in order of number
-		f.ReservedIDs = [2]scheduler.JobID{p[0].ID, p[len(p)-1].ID}
-	}
+	f.ReservedIDs[0], f.ReservedIDs[1] = rd.state.ReservedIDs.Bounds()
 	return f
 }
 
@@ -52,9 +50,9 @@ func (rd *StatusReader) changesWith(rows changes.ChangeSet) step.Changes {
 func (rd *StatusReader) jobRow(j *state.Job) changes.Job {
 	s := j.Summary()
 	row := changes.Job{
-		ID: j.ID, Spec: j.Spec, Plan: j.Plan, StageNames: j.StageNames(), State: s.State, Pool: j.Pool, Priority: j.Priority,
-		Submitted: j.Submitted, Admitted: j.Admitted, Groups: int(s.Groups), Finished: int(s.GroupsFinished), Running: int(s.GroupsRunning),
-		Files: j.Stats.Files(), Failure: j.Failure, Counters: j.Stats.SharedCounters(), Notes: j.ShareNotes(), NotesDropped: j.NotesDropped(),
+		ID: j.ID, Spec: j.Spec, Plan: j.Plan, StageNames: j.StageNames(), State: s.State, Pool: j.Submission.Pool(), Priority: j.Submission.Priority(),
+		Submitted: j.Submission.Submitted(), Admitted: j.Submission.Admitted(), Groups: int(s.Groups), Finished: int(s.GroupsFinished), Running: int(s.GroupsRunning),
+		Files: j.Stats.Files(), Failure: j.End.Failure(), Counters: j.Stats.SharedCounters(), Notes: j.Notes.Share(), NotesDropped: j.Notes.Dropped(),
 		Waits: rd.waits(j),
 	}
 	row.Read, row.Local = j.Stats.ReadsByLevel()
@@ -63,7 +61,7 @@ func (rd *StatusReader) jobRow(j *state.Job) changes.Job {
 
 // waits is what a job waits for.
 func (rd *StatusReader) waits(j *state.Job) changes.Waits {
-	w := changes.Waits{Policy: j.PolicyWait}
+	w := changes.Waits{Policy: j.Waits.Policy()}
 	switch j.Phase() {
 	case state.JobRunning:
 		w.Retry = j.StoreRoom.Why()
@@ -72,10 +70,10 @@ func (rd *StatusReader) waits(j *state.Job) changes.Waits {
 			w.Retry = j.OutputCommit.RetryReason()
 		}
 	case state.JobEnding:
-		w.Stopping = len(j.Attempts)
+		w.Stopping = len(j.Attempts())
 	}
-	if j.WhyNot() != "" && !j.Ends() {
-		w.WhyNot = j.WhyNot() + state.UnplaceableRemedy
+	if j.Waits.WhyNot() != "" && !j.Ends() {
+		w.WhyNot = j.Waits.WhyNot() + state.UnplaceableRemedy
 	}
 	if j.Phase() == state.JobPendingAdmission {
 		return w

@@ -13,14 +13,14 @@ import (
 
 func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 	s := &wire.JobStatus{
-		Summary: j.Summary(), Failure: j.Failure, Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
+		Summary: j.Summary(), Failure: j.End.Failure(), Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
 		Counters: j.Stats.Counters(), Stages: j.StageStatus(),
 	}
 	s.Read, s.LocalAttempts = j.Stats.Reads()
-	if j.NotesDropped() > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.NotesDropped()))
+	if j.Notes.Dropped() > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("(%d older notes were dropped)", j.Notes.Dropped()))
 	}
-	s.Notes = append(s.Notes, j.Notes()...)
+	s.Notes = append(s.Notes, j.Notes.List()...)
 	return s
 }
 
@@ -39,12 +39,12 @@ func (rd *StatusReader) waitingOf(j *state.Job) []string {
 			list = append(list, j.OutputCommit.RetryReason())
 		}
 	case state.JobEnding:
-		if n := len(j.Attempts); n > 0 {
+		if n := len(j.Attempts()); n > 0 {
 			list = append(list, fmt.Sprintf("%d attempts are being stopped", n))
 		}
 	}
-	if j.WhyNot() != "" && !j.Ends() {
-		list = append(list, j.WhyNot()+state.UnplaceableRemedy)
+	if j.Waits.WhyNot() != "" && !j.Ends() {
+		list = append(list, j.Waits.WhyNot()+state.UnplaceableRemedy)
 	}
 	if j.Phase() != state.JobPendingAdmission && j.ReadyCount() > 0 {
 		switch {
@@ -57,7 +57,7 @@ func (rd *StatusReader) waitingOf(j *state.Job) []string {
 		}
 		list = append(list, rd.waitsFor(j))
 	}
-	if w := j.PolicyWait; w.Reason != scheduler.WaitNone {
+	if w := j.Waits.Policy(); w.Reason != scheduler.WaitNone {
 		text := w.Reason.String()
 		if w.Detail != "" {
 			text += ": " + w.Detail
@@ -103,26 +103,22 @@ func (rd *StatusReader) waitsFor(j *state.Job) string {
 	return fmt.Sprintf("%d ready: %s of %s needs %s", j.ReadyCount(), noun, j.Describe(b, 0), strings.Join(parts, " and "))
 }
 
-// Remember keeps what status shows of a job that ended.
-func (rd *StatusReader) Remember(j *state.Job) {
+// Remember keeps what status shows of a job that ended. Refused says why its submission was
+// refused; nil: it was not.
+func (rd *StatusReader) Remember(j *state.Job, refused *wire.Failure) {
 	s := rd.statusOf(j)
 	s.Attempts = j.AttemptStatus() // nothing lives any more
 	s.Waiting = nil
 	for _, stage := range s.Stages { // what did not finish waits for nothing any more
 		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0
 	}
-	s.Summary.State = stateOf(j.Outcome)
+	s.Summary.State = stateOf(j.End.Outcome())
 	s.Summary.Ended = int64(rd.step.Now)
 	s.Kept = j.OutputCommit.Kept()
 	if n := len(s.Attempts); n > endedAttemptsKept {
 		s.Attempts = s.Attempts[n-endedAttemptsKept:]
 	}
-	if len(rd.state.Ended) >= rd.step.Set.JobsKept {
-		rd.state.Ended = rd.state.Ended[len(rd.state.Ended)-rd.step.Set.JobsKept+1:]
-	}
-	e := &state.EndedJob{Status: s}
-	rd.state.Ended = append(rd.state.Ended, e)
-	rd.state.NoteOver(e)
+	rd.state.KeepEnded(&state.EndedJob{Status: s, Refused: refused}, rd.step.Set.JobsKept)
 }
 
 // endedAttemptsKept is how many attempts are kept of a job that ended.

@@ -74,7 +74,7 @@ func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 		if j := ev.state.Jobs.Get(g.Job); j.Phase() == state.JobPendingAdmission {
 			g.Bundle = math.MaxInt // what becomes of it is told by events
 		} else {
-			g.Add(scheduler.JobSubmitted{At: j.Admitted, Job: j.ForPolicy()})
+			g.Add(scheduler.JobSubmitted{At: j.Submission.Admitted(), Job: j.ForPolicy()})
 		}
 	}
 }
@@ -100,7 +100,7 @@ type pastAttempt struct {
 func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundle) {
 	var runs []pastAttempt
 	for _, r := range b.Attempts() {
-		runs = append(runs, pastAttempt{r, r.Launched, r.Commits})
+		runs = append(runs, pastAttempt{r, r.Launched(), r.Commits()})
 	}
 	// A finished bundle that is wanted again waits for the attempt that it had to end.
 	again := b.Phase() == state.BundleWaiting && len(b.Attempts()) > 0
@@ -194,7 +194,7 @@ func addAttempt(g *policystate.SnapshotBuilder, a *state.Attempt) {
 		start := a.Since().Add(-a.Ran())
 		g.Add(scheduler.AttemptStarted{
 			At: start, Attempt: a.ID, Job: b.Job.ID, Bundle: b.ID(), Group: a.Group, Stage: scheduler.StageID(stage),
-			Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative,
+			Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative(),
 		})
 		if a.Executing() != 0 {
 			g.Add(scheduler.AttemptPhase{At: max(a.Executing(), start), Attempt: a.ID, Phase: scheduler.PhaseExecute})

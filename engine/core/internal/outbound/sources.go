@@ -26,7 +26,7 @@ func (dp *Dispatcher) Supply(j *state.Job, k dataflow.Key) {
 // resupply tells readers of a source that was made again where it is now, before
 // they find out that the old one is gone. Those that read it already don't look.
 func (dp *Dispatcher) resupply(j *state.Job, k dataflow.Key) {
-	for _, a := range j.Attempts.Sorted() {
+	for _, a := range j.Attempts().Sorted() {
 		if !a.Reads.IsMissing(k) && a.Stop() == nil && j.Inputs.Reads(a.BundleAttempt.Bundle.Nodes(a.Group), k) {
 			dp.Miss(a, k)
 			dp.Feeds.SupplyTo(&j.Inputs, &a.Reads, k, dp.state.Source(j))
@@ -43,16 +43,16 @@ func (dp *Dispatcher) StopWaiting(a *state.Attempt) {
 // DropOutput tells a launcher to delete what an attempt stored.
 func (dp *Dispatcher) DropOutput(k *state.Commit, j *state.Job) {
 	l := dp.state.Launchers.Get(k.Launcher)
-	if !k.Stored || k.Lost || l == nil || !l.Up || l.Outputs[k.Attempt] == nil {
+	if !k.Stored || k.Lost || l == nil || !l.Up || l.Outputs.Get(k.Attempt) == nil {
 		return
 	}
-	delete(l.Outputs, k.Attempt)
+	l.Outputs.Drop(k.Attempt)
 	dp.Command(l, &wire.Command{Do: &wire.Command_DropOutput{DropOutput: &wire.Stored{Job: uint64(j.ID), Attempt: uint64(k.Attempt)}}})
 }
 
 // WatchWaiting sets the timer that looks for work that readers of a job wait for.
 func (dp *Dispatcher) WatchWaiting(j *state.Job) {
-	if j.WatchReaders() {
+	if j.Waits.WatchReaders() {
 		// A launch since then puts it off.
 		dp.step.SetTimer(max(dp.step.Set.ReclaimAfter-dp.step.Now.Sub(j.LastLaunch()), dp.step.Set.ReclaimAfter/reclaimLooks), step.TimerReclaim, uint64(j.ID))
 	}

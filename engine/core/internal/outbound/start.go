@@ -1,9 +1,7 @@
 package outbound
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 
@@ -13,17 +11,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
-
-// earlierToken is the token of a bundle attempt as earlier managers made it, whose log is
-// replayed, or nil.
-func (dp *Dispatcher) earlierToken(run uint64) []byte {
-	if dp.step.Set.TokenSeed == "" {
-		return nil
-	}
-	var room [128]byte
-	sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], dp.step.Set.TokenSeed...), run))
-	return bytes.Clone(sum[:markBytes])
-}
 
 // SendStart tells a launcher to run an attempt.
 func (dp *Dispatcher) SendStart(a *state.Attempt) {
@@ -35,7 +22,7 @@ func (dp *Dispatcher) SendStart(a *state.Attempt) {
 // round is on its way to the policy, which need not wait for it.
 func (dp *Dispatcher) SendStartDeferred(a *state.Attempt) {
 	dp.unconfirmed(a)
-	dp.step.EmitDeferred(step.Effect{Deferred: a, Incarnation: a.Launcher.Incarnation})
+	dp.step.EmitDeferred(step.Effect{Deferred: a, Incarnation: a.Launcher.Incarnation()})
 }
 
 // StartCommand is the command to run an attempt.
@@ -48,15 +35,12 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 		ref     wire.NodeRef // of a group of one node, as most are
 		refs    [1]*wire.NodeRef
 	}
-	if a.BundleAttempt.Token == nil {
-		a.BundleAttempt.Token = dp.earlierToken(a.BundleAttempt.ID)
-	}
 	m := &whole.start
 	whole.do.Start, whole.command.Do = m, &whole.do
-	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.BundleAttempt.ID, dp.state.Token(a.BundleAttempt.ID, a.BundleAttempt.Token)
+	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.BundleAttempt.ID, dp.state.TokenOf(a.BundleAttempt)
 	m.Kind, m.Slots, m.Memory = a.Kind, uint32(a.Slots), a.Memory
 	m.Program, m.Plan, m.Fingerprint, m.JobName = j.Spec.Program, j.Spec.Plan, j.Spec.Fingerprint, j.Spec.Name
-	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.BundleAttempt.Speculative
+	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.BundleAttempt.Speculative()
 	m.Folders = j.Spec.Folders
 	if b.Last() {
 		m.SourcesComplete, m.Slots, m.Memory = true, lastSlots, j.LastMemory()

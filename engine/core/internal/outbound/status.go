@@ -26,7 +26,7 @@ type StatusReader struct {
 func (rd *StatusReader) Jobs(all bool) []*wire.JobSummary {
 	var list []*wire.JobSummary
 	if all {
-		for _, e := range rd.state.Ended {
+		for _, e := range rd.state.Ended() {
 			list = append(list, e.Status.Summary)
 		}
 	}
@@ -47,7 +47,7 @@ func (rd *StatusReader) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobS
 		}
 		return s, true
 	}
-	for _, e := range rd.state.Ended {
+	for _, e := range rd.state.Ended() {
 		if e.Status.Summary.Job == uint64(id) {
 			return e.StatusWith(attempts), true
 		}
@@ -65,7 +65,7 @@ func (rd *StatusReader) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, b
 			return j.ID, true
 		}
 	}
-	for _, e := range rd.state.Ended {
+	for _, e := range rd.state.Ended() {
 		if slices.ContainsFunc(e.Status.GetAttempts(), func(a *wire.AttemptStatus) bool { return a.GetAttempt() == uint64(id) }) {
 			return scheduler.JobID(e.Status.Summary.Job), true
 		}
@@ -84,7 +84,7 @@ func (rd *StatusReader) Launchers() []*wire.LauncherStatus {
 			ExcludedUntil: int64(until), ExcludedFor: jobNumbers(excludedFor),
 			Launcher: uint64(l.ID), Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: wireSlots(l.Slots()), Free: wireSlots(l.Startable()),
 			Memory: l.Memory(), MemoryFree: l.FreeMemory(), Swap: l.Swap(), SwapFree: l.FreeSwap(), State: l.State(),
-			Suspended: uint32(l.Suspended), Running: uint32(len(l.Attempts) - l.Suspended),
+			Suspended: uint32(l.Suspended()), Running: uint32(len(l.Attempts()) - l.Suspended()),
 		})
 	}
 	return list
@@ -111,11 +111,11 @@ type LauncherInfo struct {
 
 // Launcher returns a launcher by name; false when it is not known.
 func (rd *StatusReader) Launcher(name string) (LauncherInfo, bool) {
-	l := rd.state.ByName[name]
+	l := rd.state.LauncherNamed(name)
 	if l == nil {
 		return LauncherInfo{}, false
 	}
-	return LauncherInfo{l.ID, l.Name, l.Identity, l.Incarnation, l.Up, l.DataAddress, l.HTTPAddress}, true
+	return LauncherInfo{l.ID, l.Name, l.Identity(), l.Incarnation(), l.Up, l.DataAddress(), l.HTTPAddress()}, true
 }
 
 func jobNumbers(ids []scheduler.JobID) (list []uint64) {

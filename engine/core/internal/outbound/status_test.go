@@ -26,9 +26,9 @@ func TestWhyAJobWaits(t *testing.T) {
 	h.StartPolicy(0)
 	waits(`no launcher is there; 1 ready: a group of stage "map" node 0 needs 1 default slots (0 free of 0 in the cluster)`)
 	l := h.Launcher("a", 2)
-	j.PolicyWait = scheduler.Waiting{Job: j.ID, Reason: scheduler.WaitAtLimit, Detail: "others first"}
+	j.Waits.NotePolicy(scheduler.Waiting{Job: j.ID, Reason: scheduler.WaitAtLimit, Detail: "others first"})
 	waits(`1 ready: a group of stage "map" node 0 needs 1 default slots (2 free of 2 in the cluster); policy: ` + scheduler.WaitAtLimit.String() + ": others first")
-	j.PolicyWait = scheduler.Waiting{}
+	j.Waits.NotePolicy(scheduler.Waiting{})
 	h.Resources.Drain(&l.Launcher, true)
 	waits(`all 1 launchers that are up are drained or excluded, so nothing new starts: see "hamadryad launchers"; "hamadryad undrain NAME" ends a drain; ` +
 		`1 ready: a group of stage "map" node 0 needs 1 default slots (0 free of 2 in the cluster)`)
@@ -54,7 +54,7 @@ func TestWhatIsShownOfAJob(t *testing.T) {
 	if id, shown := h.Status.JobOfAttempt(r.Attempts[0].ID); !shown || id != j.ID {
 		t.Errorf("the attempt is shown by %v: %t", id, shown)
 	}
-	j.PolicyWait = scheduler.Waiting{Job: j.ID, Reason: scheduler.WaitAtLimit}
+	j.Waits.NotePolicy(scheduler.Waiting{Job: j.ID, Reason: scheduler.WaitAtLimit})
 	h.Fail(r.Attempts[0], "wrong")
 	s, known := h.Status.JobStatus(j.ID, true)
 	if !known || s.Summary.State != wire.JobState_JOB_STATE_FAILED || !strings.Contains(s.GetFailure().GetMessage(), "wrong") || len(s.Attempts) != 2 || len(s.Waiting) > 0 || s.Stages[0].Ready != 0 {

@@ -32,5 +32,5 @@ func (dp *Dispatcher) stopAttempt(a *state.Attempt, s phase.Stop) {
 // StopForEnd stops an attempt of a bundle because its job ends.
 func (dp *Dispatcher) StopForEnd(r *state.BundleAttempt) {
 	dp.step.AddCost(step.WorkStop * len(r.Attempts))
-	dp.StopBundleAttempt(r, scheduler.Killed, "its job "+r.Bundle.Job.Outcome.String(), 0, 0)
+	dp.StopBundleAttempt(r, scheduler.Killed, "its job "+r.Bundle.Job.End.Outcome().String(), 0, 0)
 }

@@ -20,9 +20,9 @@ type request struct {
 // Not safe for concurrent use.
 type Requests struct{ list []request }
 
-// Request has the policy asked for a page of its own, under the id behind the last one
-// given, or refuses it. It is given up after Settings.RequestTimeout.
-func (x *Session) Request(s *step.Step, last *uint64, m *wire.PolicyRequest) {
+// Request asks the policy for a page of its own, under the id that next gives, or refuses the
+// request. Without an answer it fails after Settings.RequestTimeout.
+func (x *Session) Request(s *step.Step, next func() uint64, m *wire.PolicyRequest) {
 	g := x.current
 	switch {
 	case g == nil:
@@ -38,10 +38,10 @@ func (x *Session) Request(s *step.Step, last *uint64, m *wire.PolicyRequest) {
 		})
 		return
 	}
-	*last++
-	s.SetTimer(s.Set.RequestTimeout, step.TimerRequest, *last)
+	id := next()
+	s.SetTimer(s.Set.RequestTimeout, step.TimerRequest, id)
 	e := scheduler.Requested{
-		At: s.Now, Request: *last, Method: m.GetMethod(), Path: m.GetPath(), Query: m.GetQuery(), Accept: m.GetAccept(), Body: m.GetBody(),
+		At: s.Now, Request: id, Method: m.GetMethod(), Path: m.GetPath(), Query: m.GetQuery(), Accept: m.GetAccept(), Body: m.GetBody(),
 		Principal: scheduler.Principal{Name: m.GetPrincipal().GetName(), Proof: m.GetPrincipal().GetProof(), Role: m.GetPrincipal().GetRole()},
 	}
 	x.Requests.list = append(x.Requests.list, request{e.Request, m.GetClient(), e})

@@ -138,12 +138,13 @@ func TestWhatIsAsked(t *testing.T) {
 		return clients
 	}
 	var last uint64
-	if x.Request(s, &last, &wire.PolicyRequest{Client: 39}); last != 0 || !slices.Equal(replies(), []uint64{39}) {
+	next := func() uint64 { last++; return last }
+	if x.Request(s, next, &wire.PolicyRequest{Client: 39}); last != 0 || !slices.Equal(replies(), []uint64{39}) {
 		t.Error("a request without a policy is not refused")
 	}
 	start(t, &x, 1, scheduler.AbilityLoggedRequests)
 	for client := range uint64(3) {
-		x.Request(s, &last, &wire.PolicyRequest{Client: 40 + client})
+		x.Request(s, next, &wire.PolicyRequest{Client: 40 + client})
 	}
 	if got := replies(); !slices.Equal(got, []uint64{42}) || last != 2 {
 		t.Errorf("of three requests, where two may be under way, those of %v are refused; %d were given an id", got, last)
@@ -371,8 +372,7 @@ func TestStateComesBack(t *testing.T) {
 					x.KeepCheckpoint(scheduler.Checkpoint{Version: uint32(n), Data: []byte{1}})
 				}
 			case 7:
-				last := uint64(now)
-				x.Request(s, &last, &wire.PolicyRequest{Client: n})
+				x.Request(s, func() uint64 { return uint64(now) + 1 }, &wire.PolicyRequest{Client: n})
 				x.ChangeSettings(s, &wire.SettingsChange{Version: n})
 			case 8:
 				x.Requests.Expire(s, n)

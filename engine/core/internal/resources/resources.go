@@ -52,12 +52,20 @@ func (c *Resources) TakeTopologyChanged() bool {
 // capacity there is.
 func (c *Resources) MarkCapacityFreed() { c.capacityFreed = true }
 
-// Join brings a launcher up with all its slots, memory and swap free. Its name, host, rack and
-// whether it can suspend are its owner's to set.
-func (c *Resources) Join(l *Launcher, now scheduler.Time, slots Slots, memory, swap int64) {
+// Joining is what a launcher says of itself when it joins. Memory and swap are in bytes.
+type Joining struct {
+	Host, Rack   string
+	CanSuspend   bool
+	Slots        Slots
+	Memory, Swap int64
+}
+
+// Join brings a launcher up with all its slots, memory and swap free.
+func (c *Resources) Join(l *Launcher, now scheduler.Time, j Joining) {
 	l.Up, l.Joined = true, now
-	l.slots, l.memory, l.swap = slots, memory, swap
-	l.free, l.freeMemory = slices.Clone(slots), memory
+	l.Host, l.Rack, l.CanSuspend = j.Host, j.Rack, j.CanSuspend
+	l.slots, l.memory, l.swap = j.Slots, j.Memory, j.Swap
+	l.free, l.freeMemory = slices.Clone(j.Slots), j.Memory
 	l.Excluded, l.excludedBy, l.excludedUntil, l.load = false, nil, 0, Load{}
 	l.suspended, l.suspendedMemory = 0, 0
 	l.lastOffer = scheduler.Offer{Launcher: l.ID}

@@ -35,7 +35,7 @@ func cluster(slots ...int) (*Resources, []*Launcher) {
 	for i, n := range slots {
 		l := &Launcher{ID: scheduler.LauncherID(i + 1), Name: fmt.Sprintf("l%d", i+1)}
 		c.Add(l)
-		c.Join(l, 1, Slots{{Kind: "map", Count: n}}, int64(10*n), 0)
+		c.Join(l, 1, Joining{Slots: Slots{{Kind: "map", Count: n}}, Memory: int64(10 * n)})
 		list = append(list, l)
 	}
 	return c, list
@@ -243,7 +243,9 @@ func (w *world) step(t *rapid.T) {
 	case 9:
 		for _, l := range w.all {
 			if !l.Up {
-				w.c.Join(l, w.now, Slots{{Kind: "map", Count: 3}, {Kind: "reduce", Count: 2}}, 50, int64(rapid.SampledFrom([]int{0, 0, 7, 20, 1000}).Draw(t, "swap")))
+				w.c.Join(l, w.now, Joining{
+					Slots: Slots{{Kind: "map", Count: 3}, {Kind: "reduce", Count: 2}}, Memory: 50, Swap: int64(rapid.SampledFrom([]int{0, 0, 7, 20, 1000}).Draw(t, "swap")),
+				})
 			}
 		}
 	case 10:

@@ -31,7 +31,7 @@ func TestHoldsLikeBruteForce(t *testing.T) {
 			l := &Launcher{ID: scheduler.LauncherID(i + 1), Name: fmt.Sprint("l", i+1)}
 			slots, memory := Slots{{Kind: "map", Count: rng.IntN(5)}, {Kind: "reduce", Count: rng.IntN(3)}}, rng.Int64N(30)
 			c.Add(l)
-			c.Join(l, 1, slots, memory, 0)
+			c.Join(l, 1, Joining{Slots: slots, Memory: memory})
 			switch rng.IntN(5) {
 			case 0:
 				c.Lose(l)

@@ -195,7 +195,7 @@ func (rs *Rounds) applyRest(d *scheduler.Decisions) {
 	for _, w := range d.Waiting {
 		if j := rs.state.Jobs.Get(w.Job); j != nil {
 			w.Detail = rs.step.Shorten(w.Detail)
-			j.PolicyWait = w
+			j.Waits.NotePolicy(w)
 			rs.state.MarkDirty(j)
 		}
 	}

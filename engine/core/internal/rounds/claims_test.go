@@ -87,10 +87,10 @@ func TestWhatAPolicySaysIsHeldAgainstWhatThereIs(t *testing.T) {
 			t.Errorf("%s: the policy is ended: %v", what, list)
 			continue
 		}
-		if got := coretest.PhasesOf(j); got != before || a.Stop() != nil || len(j.Attempts) != 1 || h.Policy.Has(scheduler.AbilityAdmission) {
-			t.Errorf("%s: %s stands at %q, not %q, with %d attempts", what, j.ID, got, before, len(j.Attempts))
+		if got := coretest.PhasesOf(j); got != before || a.Stop() != nil || len(j.Attempts()) != 1 || h.Policy.Has(scheduler.AbilityAdmission) {
+			t.Errorf("%s: %s stands at %q, not %q, with %d attempts", what, j.ID, got, before, len(j.Attempts()))
 		}
-		if n := len(j.PolicyWait.Detail); n > h.Step.Set.ReasonBytes {
+		if n := len(j.Waits.Policy().Detail); n > h.Step.Set.ReasonBytes {
 			t.Errorf("%s: %d bytes are kept of it", what, n)
 		}
 		if len(h.Replies()) > 0 {

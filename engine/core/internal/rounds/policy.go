@@ -45,8 +45,7 @@ func (rs *Rounds) cutOver() {
 	g := rs.policy.Current()
 	rs.step.Log(step.Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
 	for j := range rs.state.Jobs.All() {
-		if j.PolicyWait != (scheduler.Waiting{}) {
-			j.PolicyWait = scheduler.Waiting{}
+		if j.Waits.NotePolicy(scheduler.Waiting{}) {
 			rs.state.MarkDirty(j)
 		}
 	}

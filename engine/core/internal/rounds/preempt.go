@@ -50,10 +50,9 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 // reserve makes a reservation that lasts for reserveMax after the grace that its victims
 // have.
 func (pr *Preemption) reserve(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *resources.Reservation {
-	pr.ids.Reservation++
-	lasts := grace + pr.step.Set.ReserveMax
-	pr.step.SetTimer(lasts, step.TimerReservation, pr.ids.Reservation)
-	return pr.resources.Reserve(resources.Reservation{ID: pr.ids.Reservation, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
+	id, lasts := pr.ids.NextReservation(), grace+pr.step.Set.ReserveMax
+	pr.step.SetTimer(lasts, step.TimerReservation, id)
+	return pr.resources.Reserve(resources.Reservation{ID: id, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
 }
 
 // ReservationExpired gives back what was reserved for too long.
@@ -146,7 +145,7 @@ func (pr *Preemption) tooMany(runs []*state.BundleAttempt) string {
 	limits := pr.step.Set.Limits()
 	for _, l := range on {
 		n, held := l.SuspendedMemory()
-		for _, a := range l.Attempts {
+		for _, a := range l.Attempts() {
 			if a.Suspending() {
 				n, held = n+1, held+a.Memory
 			}

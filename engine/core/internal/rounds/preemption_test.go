@@ -284,7 +284,7 @@ func TestWhoIsNotTakenOff(t *testing.T) {
 			d.For, d.Bundle = a.BundleAttempt.Bundle.Job.ID, a.BundleAttempt.Bundle.ID()
 		}, scheduler.NotReady},
 		"elsewhere": {func(h *coretest.Core, d *scheduler.Preempt, _ *state.Attempt) {
-			d.Placement = []scheduler.LauncherID{h.Cluster.ByName["b"].ID}
+			d.Placement = []scheduler.LauncherID{h.Cluster.LauncherNamed("b").ID}
 		}, scheduler.NothingGained},
 		"nowhere": {func(_ *coretest.Core, d *scheduler.Preempt, _ *state.Attempt) {
 			d.Placement = []scheduler.LauncherID{99}
@@ -432,7 +432,7 @@ func TestAReaderOfAnotherKindIsLeftAlone(t *testing.T) {
 	join := coretest.Joining("a", 1)
 	join.Slots = []*wire.Slots{{Kind: mapKind, Count: 1}, {Kind: reduceKind, Count: 1}}
 	h.Membership.Join(join)
-	l := h.Cluster.ByName["a"]
+	l := h.Cluster.LauncherNamed("a")
 	early := func(writer, reader string) *state.Job {
 		spec := coretest.MapReduce(2, 1)
 		spec.Graph.Stages[0].Kind, spec.Graph.Stages[1].Kind = writer, reader

@@ -21,7 +21,7 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 	if j == nil {
 		return
 	}
-	j.WatchDone()
+	j.Waits.WatchDone()
 	if j.Phase() != state.JobRunning || !anyWaits(j) {
 		return
 	}
@@ -55,17 +55,17 @@ func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.B
 			}
 			fits := pr.bundles.Fits(b, nil, nil)
 			if tried == 0 {
-				j.NoteRoom(fits, pr.step.Now)
+				j.Waits.NoteRoom(fits, pr.step.Now)
 			}
 			if !fits && pr.reclaimFor(b, runs) {
 				return true
 			}
-			if waited >= passedOver*pr.step.Set.ReclaimAfter && (!fits || j.HadRoomFor(pr.step.Now) >= (passedOver-1)*pr.step.Set.ReclaimAfter) {
+			if waited >= passedOver*pr.step.Set.ReclaimAfter && (!fits || j.Waits.HadRoomFor(pr.step.Now) >= (passedOver-1)*pr.step.Set.ReclaimAfter) {
 				pr.reclaim(runs[0], b)
 				return true
 			}
 		} else if tried == 0 {
-			j.NoteRoom(false, pr.step.Now)
+			j.Waits.NoteRoom(false, pr.step.Now)
 		}
 		if tried++; tried == lifecycle.BundlesTried {
 			break
@@ -151,7 +151,7 @@ func (h *reclaimHelps) kind(kind string) bool {
 // attempt's output.
 func (pr *Preemption) heldByProgress(kind string) bool {
 	for _, id := range pr.state.Launchers.IDs() {
-		for _, a := range pr.state.Launchers.Get(id).Attempts {
+		for _, a := range pr.state.Launchers.Get(id).Attempts() {
 			if a.Kind == kind && a.HasSlots && a.Phase() != phase.Ended && !waitsForWriters(a) {
 				return true
 			}
@@ -227,7 +227,7 @@ func inTheWay(s *state.BundleAttempt, runs []*state.BundleAttempt) (victims []*s
 // started first.
 func youngestWaiting(j *state.Job) []*state.BundleAttempt {
 	var runs []*state.BundleAttempt
-	for _, a := range j.Attempts.Sorted() {
+	for _, a := range j.Attempts().Sorted() {
 		if waits(a) && (len(a.BundleAttempt.Attempts) == 1 || !slices.Contains(runs, a.BundleAttempt)) {
 			runs = append(runs, a.BundleAttempt)
 		}
@@ -237,7 +237,7 @@ func youngestWaiting(j *state.Job) []*state.BundleAttempt {
 }
 
 // anyWaits says whether there are any.
-func anyWaits(j *state.Job) bool { return slices.ContainsFunc(j.Attempts.Sorted(), waits) }
+func anyWaits(j *state.Job) bool { return slices.ContainsFunc(j.Attempts().Sorted(), waits) }
 
 // waits says whether an attempt waits for sources to be written, and may be stopped.
 func waits(a *state.Attempt) bool {

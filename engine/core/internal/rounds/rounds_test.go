@@ -59,7 +59,7 @@ func TestEachDecisionHasOneOutcome(t *testing.T) {
 	h.Step.Set.StepWork = 2 * step.WorkDecide
 	h.Later(time.Second)
 	h.Rounds.Answer(answer(t, ask, d))
-	if h.Policy.PendingAnswer() == nil || len(j.Attempts) > 0 {
+	if h.Policy.PendingAnswer() == nil || len(j.Attempts()) > 0 {
 		t.Fatal("five decisions are applied in a step that may do two")
 	}
 	for n := 0; h.Policy.PendingAnswer() != nil; n++ {
@@ -119,13 +119,13 @@ func TestAnswersThatAreNotAwaited(t *testing.T) {
 		change(m)
 		h.Rounds.Answer(m)
 	}
-	if len(j.Attempts) > 0 || !h.Policy.State().InFlight {
-		t.Fatalf("%d attempts run", len(j.Attempts))
+	if len(j.Attempts()) > 0 || !h.Policy.State().InFlight {
+		t.Fatalf("%d attempts run", len(j.Attempts()))
 	}
 	h.Rounds.Answer(answer(t, ask, launch(0)))
 	h.Rounds.Answer(answer(t, ask, launch(1)))
-	if len(j.Attempts) != 1 || j.Bundles[1].Phase() != state.BundleReady {
-		t.Errorf("%d attempts run, and the second bundle is %v", len(j.Attempts), j.Bundles[1].Phase())
+	if len(j.Attempts()) != 1 || j.Bundles[1].Phase() != state.BundleReady {
+		t.Errorf("%d attempts run, and the second bundle is %v", len(j.Attempts()), j.Bundles[1].Phase())
 	}
 }
 
@@ -150,8 +150,8 @@ func TestABreachEndsAPolicy(t *testing.T) {
 		if g := gone(h); len(g) != 1 || g[0].Generation != ask.Generation || g[0].Breach == "" || h.Policy.Current() != nil {
 			t.Errorf("%s: %+v", what, g)
 		}
-		if len(j.Attempts) != 1 {
-			t.Errorf("%s: %d attempts run", what, len(j.Attempts))
+		if len(j.Attempts()) != 1 {
+			t.Errorf("%s: %d attempts run", what, len(j.Attempts()))
 		}
 		h.Checked()
 	}
@@ -169,7 +169,7 @@ func TestAPolicyThatStalls(t *testing.T) {
 		h.Rounds.WatchStall()
 		h.Rounds.Answer(answer(t, ask, scheduler.Decisions{Waiting: []scheduler.Waiting{{Job: j.ID, Reason: reason}}}))
 		h.Later(h.Step.Set.PolicyStallAfter)
-		h.Rounds.StallDue(h.IDs.Attempt)
+		h.Rounds.StallDue(h.IDs.LastAttempt())
 		g := gone(h)
 		if stalls := len(g) == 1 && g[0].Stalled; stalls != (reason == scheduler.WaitNone) {
 			t.Errorf("it waits because of %v, and is ended: %+v", reason, g)

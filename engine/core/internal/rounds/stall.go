@@ -20,7 +20,7 @@ func (rs *Rounds) stalled() *state.Job {
 		return nil
 	}
 	for j := range rs.state.Jobs.All() {
-		if j.Phase() == state.JobRunning && j.ReadyCount() > 0 && j.Unplaceable() == 0 && j.PolicyWait.Reason == scheduler.WaitNone && rs.someFits(j) {
+		if j.Phase() == state.JobRunning && j.ReadyCount() > 0 && j.Waits.Unplaceable() == 0 && j.Waits.Policy().Reason == scheduler.WaitNone && rs.someFits(j) {
 			return j
 		}
 	}
@@ -46,15 +46,15 @@ func (rs *Rounds) someFits(j *state.Job) bool {
 func (rs *Rounds) WatchStall() {
 	if rs.step.Set.PolicyStallAfter > 0 && !rs.StallWatched && rs.stalled() != nil {
 		rs.StallWatched = true
-		rs.step.SetTimer(rs.step.Set.PolicyStallAfter, step.TimerStall, rs.ids.Attempt)
+		rs.step.SetTimer(rs.step.Set.PolicyStallAfter, step.TimerStall, uint64(rs.ids.LastAttempt()))
 	}
 }
 
 // StallDue ends a policy that has started nothing since the timer was set.
-func (rs *Rounds) StallDue(attempts uint64) {
+func (rs *Rounds) StallDue(last scheduler.AttemptID) {
 	rs.StallWatched = false
 	j := rs.stalled()
-	if j == nil || attempts != rs.ids.Attempt {
+	if j == nil || last != rs.ids.LastAttempt() {
 		return
 	}
 	number := rs.policy.Current().Number

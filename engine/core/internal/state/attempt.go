@@ -69,7 +69,7 @@ func (s attemptSet) Sorted() []*Attempt {
 
 // CountSuspended counts an attempt that was suspended (+1), or that no longer is (-1).
 func (a *Attempt) CountSuspended(by int) {
-	a.Launcher.Suspended += by
+	a.Launcher.suspended += by
 	a.BundleAttempt.Bundle.Job.suspended += by
 	if by > 0 {
 		a.countSuspended()
@@ -143,7 +143,7 @@ func (a *Attempt) HasNode(stage, index uint32) bool {
 // end, and waits for nothing.
 func (a *Attempt) MaySpeculate() bool {
 	r, b := a.BundleAttempt, a.BundleAttempt.Bundle
-	return len(b.Attempts()) == 1 && len(r.Attempts) == 1 && !r.Speculative && b.SpeculationOffered() == 0 &&
+	return len(b.Attempts()) == 1 && len(r.Attempts) == 1 && !r.speculative && b.SpeculationOffered() == 0 &&
 		!r.Granted() && r.Stopped() == 0 && !a.Suspending() && a.Reads.Misses() == 0
 }
 

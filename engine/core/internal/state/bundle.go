@@ -235,10 +235,9 @@ func (b *Bundle) Phase() stats.Phase { return b.phase }
 // it is when one is dropped.
 func (b *Bundle) Attempts() []*BundleAttempt { return b.attempts }
 
-// AddAttempt adds an attempt.
-func (b *Bundle) AddAttempt(r *BundleAttempt) {
+func (b *Bundle) addAttempt(r *BundleAttempt) {
 	b.attempts = append(b.attempts, r)
-	b.Job.lastLaunch = r.Launched
+	b.Job.lastLaunch = r.launched
 }
 
 // SpeculationOffered is since when it is a speculative launch is offered; 0: none is.
@@ -264,6 +263,24 @@ func (b *Bundle) Commit(commits []*Commit, now scheduler.Time) (before []*Commit
 	before, b.lastCommits = b.lastCommits, commits
 	return before
 }
+
+// TrimReport forgets what is not needed any more of the i-th group's report: nobody changes a
+// message, and a frozen state may have the commit of a gang from an earlier step.
+func (b *Bundle) TrimReport(i int) {
+	k := b.lastCommits[i]
+	if len(b.lastCommits) > 1 {
+		own := *k
+		k, b.lastCommits[i] = &own, &own
+	}
+	m := k.Report
+	if m.Work == nil && len(m.Files) == 0 && len(m.Counters) == 0 {
+		k.Report = &emptyReport
+		return
+	}
+	k.Report = &wire.AttemptEnded{Work: m.Work, Files: m.Files, Counters: m.Counters}
+}
+
+var emptyReport wire.AttemptEnded
 
 // Reopen counts a finished bundle as unfinished: its output was lost.
 func (b *Bundle) Reopen(now scheduler.Time) {

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"github.com/hamadryad/hamadryad/engine/core/internal/ids"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -12,12 +13,12 @@ type BundleAttempt struct {
 	ID          uint64 // of its first attempt
 	Bundle      *Bundle
 	Attempts    []*Attempt // by group
-	Commits     []*Commit  // by group, of those that finished
-	Token       []byte     // of its data connections, by an earlier manager; nil: as Cluster.Token says
-	Speculative bool
+	commits     []*Commit  // by group, of those that finished
+	token       []byte     // of its data connections, by an earlier manager; nil: as Cluster.Token says
+	speculative bool
 	peersSent   bool // its attempts were told where the others listen
-	Launched    scheduler.Time
-	Ready       scheduler.Time // since when its bundle had been; for who shows it
+	launched    scheduler.Time
+	ready       scheduler.Time // since when its bundle had been; for who shows it
 
 	live       int                      // attempts
 	granted    bool                     // it has the commit grant
@@ -30,6 +31,20 @@ type BundleAttempt struct {
 	suspended  scheduler.Time           // since when its last attempt was; 0: it is not
 	suspension uint64                   // its number in Cluster.Suspended; not in checkpoints, which have the order
 }
+
+// Commits returns the accepted ends of its groups, by group; nil where a group has none. The caller
+// must not change the list.
+func (r *BundleAttempt) Commits() []*Commit { return r.commits }
+
+// Token returns the token of its data connections that an earlier manager made; nil: Cluster.Token
+// says which it is.
+func (r *BundleAttempt) Token() []byte { return r.token }
+
+// Speculative says whether it is the second attempt of a bundle that runs.
+func (r *BundleAttempt) Speculative() bool { return r.speculative }
+
+// Launched returns when it was launched.
+func (r *BundleAttempt) Launched() scheduler.Time { return r.launched }
 
 // Live is how many of its attempts live.
 func (r *BundleAttempt) Live() int { return r.live }
@@ -124,10 +139,44 @@ func (r *BundleAttempt) Waiting() (list []*Attempt, held []resources.AllocationO
 	return list, held
 }
 
-// NewBundleAttempt makes a bundle attempt and the attempts of its groups, which have no ids
+// StartBundleAttempt starts a bundle on launchers, one for each of its groups, and returns the
+// attempt with the ids of the groups' attempts. A speculative attempt is the second one of a bundle
+// that runs, and that was offered for it.
+func (st *Cluster) StartBundleAttempt(b *Bundle, where []*Launcher, speculative bool, ids *ids.IDs) (*BundleAttempt, []scheduler.AttemptID) {
+	r, list := newBundleAttempt(b, where)
+	r.speculative, r.launched = speculative, st.step.Now
+	if speculative {
+		b.SetSpeculationOffered(0)
+	} else {
+		r.ready = b.since
+		b.Enter(BundleRunning)
+		st.RequeueFinishing(b.Job)
+	}
+	b.addAttempt(r)
+	for i, a := range r.Attempts {
+		a.ID = ids.NextAttempt()
+		a.Request = b.Request(i)
+		a.Locate()
+		list[i] = a.ID
+		st.AddAttempt(a)
+		b.Job.RanOn.Add(a.Launcher.ID)
+	}
+	r.ID = uint64(list[0])
+	return r, list
+}
+
+// CommitGroup notes the accepted end of the i-th group, and what it stored on its launcher.
+func (r *BundleAttempt) CommitGroup(a *Attempt, k *Commit) {
+	r.commits[a.Group] = k
+	if k.Stored {
+		a.Launcher.Outputs.Store(a.ID, &Output{Job: r.Bundle.Job, Bundle: r.Bundle, Group: a.Group, BundleAttempt: r.ID})
+	}
+}
+
+// newBundleAttempt makes a bundle attempt and the attempts of its groups, which have no ids
 // yet, and room for those. What starts together is one piece of memory: most
 // bundles are one group, and thousands start in a second.
-func NewBundleAttempt(b *Bundle, where []*Launcher) (*BundleAttempt, []scheduler.AttemptID) {
+func newBundleAttempt(b *Bundle, where []*Launcher) (*BundleAttempt, []scheduler.AttemptID) {
 	if len(where) == 1 {
 		var one struct {
 			run      BundleAttempt
@@ -137,11 +186,11 @@ func NewBundleAttempt(b *Bundle, where []*Launcher) (*BundleAttempt, []scheduler
 		}
 		one.attempt = Attempt{BundleAttempt: &one.run, Launcher: where[0], Allocation: resources.Allocation{HasSlots: true}}
 		one.attempts[0] = &one.attempt
-		one.run = BundleAttempt{Bundle: b, live: 1, Attempts: one.attempts[:], Commits: make([]*Commit, 1)}
+		one.run = BundleAttempt{Bundle: b, live: 1, Attempts: one.attempts[:], commits: make([]*Commit, 1)}
 		return &one.run, one.ids[:]
 	}
 	n := len(where)
-	r := &BundleAttempt{Bundle: b, live: n, Attempts: make([]*Attempt, n), Commits: make([]*Commit, n)}
+	r := &BundleAttempt{Bundle: b, live: n, Attempts: make([]*Attempt, n), commits: make([]*Commit, n)}
 	for i, l := range where {
 		r.Attempts[i] = &Attempt{BundleAttempt: r, Group: i, Launcher: l, Allocation: resources.Allocation{HasSlots: true}}
 	}

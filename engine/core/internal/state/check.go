@@ -24,7 +24,7 @@ func (st *Cluster) Check() error {
 	live := 0
 	for _, id := range st.Jobs.IDs() {
 		j := st.Jobs.Get(id)
-		live += len(j.Attempts)
+		live += len(j.attempts)
 		if err := st.checkJob(j); err != nil {
 			return fmt.Errorf("%s: %w", id, err)
 		}
@@ -48,7 +48,7 @@ func (st *Cluster) Check() error {
 // Allocations are those of the attempts that live on a launcher.
 func (st *Cluster) Holdings(id scheduler.LauncherID) iter.Seq[*resources.Allocation] {
 	return func(yield func(*resources.Allocation) bool) {
-		for _, a := range st.Launchers.Get(id).Attempts {
+		for _, a := range st.Launchers.Get(id).attempts {
 			if !yield(&a.Allocation) {
 				return
 			}
@@ -58,11 +58,11 @@ func (st *Cluster) Holdings(id scheduler.LauncherID) iter.Seq[*resources.Allocat
 
 // checkLauncher holds what a launcher runs against what is known of it.
 func (st *Cluster) checkLauncher(l *Launcher) error {
-	if !l.Up && len(l.Attempts)+len(l.Outputs) > 0 {
-		return fmt.Errorf("it is lost and has %d attempts and %d outputs", len(l.Attempts), len(l.Outputs))
+	if !l.Up && len(l.attempts)+l.Outputs.Len() > 0 {
+		return fmt.Errorf("it is lost and has %d attempts and %d outputs", len(l.attempts), l.Outputs.Len())
 	}
 	suspended, finishers, waits := 0, 0, false
-	for i, a := range l.Attempts {
+	for i, a := range l.attempts {
 		waits = waits || a.Unacked.Waits()
 		if int(a.places[inLauncher]) != i || st.Attempts.Get(a.ID) != a {
 			return fmt.Errorf("attempt-%d is not where it should be", a.ID)
@@ -83,7 +83,8 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 	if err := l.Outstanding.Check(waits); l.Up && err != nil {
 		return err
 	}
-	for id, o := range l.Outputs {
+	for id := range l.Outputs.IDs() {
+		o := l.Outputs.Get(id)
 		if st.Bundles.Get(o.Bundle.id) != o.Bundle {
 			return fmt.Errorf("it keeps the output of attempt-%d for a bundle that is not there", id)
 		}
@@ -91,8 +92,8 @@ func (st *Cluster) checkLauncher(l *Launcher) error {
 	if finishers != l.finishers {
 		return fmt.Errorf("%d groups publish or clean there, counted as %d", finishers, l.finishers)
 	}
-	if suspended != l.Suspended {
-		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.Suspended)
+	if suspended != l.suspended {
+		return fmt.Errorf("%d attempts are suspended, counted as %d", suspended, l.suspended)
 	}
 	return nil
 }
@@ -121,7 +122,7 @@ func (st *Cluster) checkJob(j *Job) error {
 	if unfinished != j.unfinished || ready != j.ready.count {
 		return fmt.Errorf("%d unfinished and %d ready, counted as %d and %d", unfinished, ready, j.unfinished, j.ready.count)
 	}
-	if len(j.Attempts) == 0 && ready == 0 && j.OutputCommit.Due(st.step.Now) && j.StoreRoom.Due(st.step.Now) && !st.step.TimerDue() && !j.hasPendingWork() && j.Phase() != JobEnding {
+	if len(j.attempts) == 0 && ready == 0 && j.OutputCommit.Due(st.step.Now) && j.StoreRoom.Due(st.step.Now) && !st.step.TimerDue() && !j.hasPendingWork() && j.Phase() != JobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.Phase())
 	}
 	if last := j.LastBundle(); (last != nil && last.Phase() == BundleReady) != sortedset.Has(st.finishing, j.ID) {
@@ -133,7 +134,7 @@ func (st *Cluster) checkJob(j *Job) error {
 	if err := j.Exclusions.Check(); err != nil {
 		return err
 	}
-	if j.hasPendingWork() != sortedset.Has(st.PendingWork, j.ID) {
+	if j.hasPendingWork() != sortedset.Has(st.pendingWork, j.ID) {
 		return fmt.Errorf("a later step has to go on with it: %t, listed as that: %t", j.hasPendingWork(), !j.hasPendingWork())
 	}
 	if j.Phase() == JobRemoving {
@@ -170,7 +171,7 @@ func (st *Cluster) checkBundle(b *Bundle) error {
 		return fmt.Errorf("it runs without an attempt")
 	case b.waitsForStoreRoom && b.Job.Phase() == JobRunning && (b.Phase() != BundleWaiting || len(b.Attempts()) > 0):
 		return fmt.Errorf("it waits for room while %s with %d attempts", b.Phase(), len(b.Attempts()))
-	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.waitsForStoreRoom && len(b.Attempts()) == 0 && b.Job.Phase() == JobRunning && b.Index < b.Job.Opened:
+	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.waitsForStoreRoom && len(b.Attempts()) == 0 && b.Job.Phase() == JobRunning && b.Job.IsOpen(b):
 		return fmt.Errorf("it waits for nothing")
 	case b.SpeculationOffered() != 0 && (b.Phase() != BundleRunning || len(b.Attempts()) != 1):
 		return fmt.Errorf("a speculative launch of it is offered while %s with %d attempts", b.Phase(), len(b.Attempts()))
@@ -185,7 +186,7 @@ func (st *Cluster) checkInputs(j *Job) error {
 		if k == nil {
 			return fmt.Errorf("connection %d: the output of %d is there and nobody made it", out.Conn, out.From)
 		}
-		if l := st.Launchers.Get(k.Launcher); j.Plan.Connection(int(out.Conn)).Store == "" && k.Stored && (l == nil || !l.Up || l.Outputs[k.Attempt] == nil) {
+		if l := st.Launchers.Get(k.Launcher); j.Plan.Connection(int(out.Conn)).Store == "" && k.Stored && (l == nil || !l.Up || l.Outputs.Get(k.Attempt) == nil) {
 			return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", out.Conn, out.From, k.Launcher)
 		}
 		if s := j.Inputs.SourceMessage(out); s != nil && (s.Attempt != uint64(k.Attempt) || s.Launcher != uint64(k.Launcher) || s.Host != k.Host || s.Rack != k.Rack || !bytes.Equal(s.Token, st.Token(k.BundleAttempt, k.Token))) {
@@ -197,7 +198,7 @@ func (st *Cluster) checkInputs(j *Job) error {
 
 // World is the job as a policy should see it.
 func (j *Job) World() view.WorldJob {
-	w := view.WorldJob{ID: j.ID, Pool: j.Pool, Priority: j.Priority, Stages: make([]view.Counts, len(j.Plan.Graph.Stages))}
+	w := view.WorldJob{ID: j.ID, Pool: j.Submission.pool, Priority: j.Submission.priority, Stages: make([]view.Counts, len(j.Plan.Graph.Stages))}
 	for i := range j.Plan.Bundles {
 		b := &j.Bundles[i]
 		for g := range b.Width() {
@@ -218,7 +219,7 @@ func (j *Job) World() view.WorldJob {
 			w.SpeculationOffered = append(w.SpeculationOffered, b.id)
 		}
 	}
-	for _, a := range j.Attempts.Sorted() {
+	for _, a := range j.attempts.Sorted() {
 		if a.BundleAttempt.Bundle.Last() {
 			continue
 		}
@@ -230,7 +231,7 @@ func (j *Job) World() view.WorldJob {
 			state = view.Suspended
 		}
 		w.Attempts = append(w.Attempts, view.WorldAttempt{
-			ID: a.ID, Bundle: a.BundleAttempt.Bundle.id, Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative, State: state,
+			ID: a.ID, Bundle: a.BundleAttempt.Bundle.id, Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.speculative, State: state,
 			Protected: a.BundleAttempt.Bundle.protected,
 		})
 	}

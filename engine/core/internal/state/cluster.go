@@ -20,25 +20,25 @@ type Cluster struct {
 	resources *resources.Resources
 
 	Jobs        idmap.Index[scheduler.JobID, Job] // live, admitted or asked
-	PendingWork []scheduler.JobID                 // of them, those that a later step has to go on with, ascending
+	pendingWork []scheduler.JobID                 // of them, those that a later step has to go on with, ascending
 	// Finishing are those whose last bundle is ready, ascending; not in checkpoints.
 	finishing   []scheduler.JobID
-	ReservedIDs []ReservedID // in order of id
-	Ended       []*EndedJob  // in order of their end, the oldest first
+	ReservedIDs ReservedIDs
+	ended       []*EndedJob // the oldest end first
 	Bundles     idmap.Map[scheduler.BundleID, Bundle]
 	Attempts    idmap.Map[scheduler.AttemptID, Attempt] // live
 
-	Launchers idmap.Index[scheduler.LauncherID, Launcher] // up and lost
-	ByName    map[string]*Launcher
-	Aliases   map[string]string // hosts by their further names; nil: made when it is next used
+	Launchers       idmap.Index[scheduler.LauncherID, Launcher] // up and lost
+	launchersByName map[string]*Launcher
+	aliases         map[string]string // hosts by their further names; nil: made when it is next used
 
 	Suspended  idmap.Index[uint64, BundleAttempt] // runs that wait to be resumed, by BundleAttempt.suspension: the first suspended first
 	suspension uint64                             // the last number given
 
 	dirtyJobs []*Job // in this step
 	dirty     DirtySet
-	Graphs    Graphs                  // of submissions that name them by their hash; nil: none are kept
-	Tokens    func(run uint64) []byte // of data connections; nil: they have none
+	graphs    Graphs                  // of submissions that name them by their hash; nil: none are kept
+	tokens    func(run uint64) []byte // of data connections; nil: they have none
 }
 
 // Store is all of the core's state, by subject: what a checkpoint holds. All that acts on the
@@ -70,8 +70,18 @@ func (s *Store) Freeze() *Store {
 
 // New returns a cluster without launchers and jobs, whose steps and resources are kept elsewhere.
 func New(s *step.Step, c *resources.Resources) *Cluster {
-	return &Cluster{step: s, resources: c, ByName: map[string]*Launcher{}}
+	return &Cluster{step: s, resources: c, launchersByName: map[string]*Launcher{}}
 }
+
+// Graphs returns where the graphs are that submissions name by their hash; nil: there are none.
+func (st *Cluster) Graphs() Graphs { return st.graphs }
+
+// GraphsFrom says where the graphs are that submissions name by their hash. Before that there are none.
+func (st *Cluster) GraphsFrom(f Graphs) { st.graphs = f }
+
+// TokensFrom says how the token of a bundle attempt's data connections follows from its number.
+// Before that there are no tokens.
+func (st *Cluster) TokensFrom(f func(run uint64) []byte) { st.tokens = f }
 
 // Attempt returns the live attempt of an id on a launcher, or nil.
 func (st *Cluster) Attempt(l *Launcher, id uint64) *Attempt {
@@ -84,13 +94,13 @@ func (st *Cluster) Attempt(l *Launcher, id uint64) *Attempt {
 // AddAttempt adds a live attempt to the indexes and counts.
 func (st *Cluster) AddAttempt(a *Attempt) {
 	st.Attempts.Set(a.ID, a)
-	a.BundleAttempt.Bundle.Job.Attempts.add(a, inJob)
-	a.Launcher.Attempts.add(a, inLauncher)
+	a.BundleAttempt.Bundle.Job.attempts.add(a, inJob)
+	a.Launcher.attempts.add(a, inLauncher)
 	st.MarkAttemptDirty(a)
 	if a.BundleAttempt.Bundle.Last() {
 		a.Launcher.finishers++
 	}
-	if a.BundleAttempt.Speculative {
+	if a.BundleAttempt.speculative {
 		a.BundleAttempt.Bundle.Job.speculativeCount++
 	}
 	if a.Phase() == phase.Suspended {
@@ -101,14 +111,14 @@ func (st *Cluster) AddAttempt(a *Attempt) {
 // RemoveAttempt removes an attempt from them.
 func (st *Cluster) RemoveAttempt(a *Attempt) {
 	st.Attempts.Delete(a.ID)
-	a.BundleAttempt.Bundle.Job.Attempts.remove(a, inJob)
-	a.Launcher.Attempts.remove(a, inLauncher)
+	a.BundleAttempt.Bundle.Job.attempts.remove(a, inJob)
+	a.Launcher.attempts.remove(a, inLauncher)
 	st.MarkAttemptDirty(a)
 	if a.BundleAttempt.Bundle.Last() {
 		a.Launcher.finishers--
 	}
 	a.BundleAttempt.live--
-	if a.BundleAttempt.Speculative {
+	if a.BundleAttempt.speculative {
 		a.BundleAttempt.Bundle.Job.speculativeCount--
 	}
 	if a.Phase() == phase.Suspended {
@@ -126,16 +136,7 @@ func (st *Cluster) MarkDirty(j *Job) {
 
 // NoteJob adds a line to the notes of a job's status.
 func (st *Cluster) NoteJob(j *Job, text string) {
-	text = st.step.Shorten(text)
-	if j.notesShared { // who was given them keeps them
-		j.notes, j.notesShared = slices.Clone(j.notes), false
-	}
-	if len(j.notes) >= st.step.Set.NotesKept {
-		n := len(j.notes) - st.step.Set.NotesKept + 1
-		j.notes = slices.Delete(j.notes, 0, n)
-		j.notesDropped += n
-	}
-	j.notes = append(j.notes, text)
+	j.Notes.add(st.step.Shorten(text), st.step.Set.NotesKept)
 	st.MarkDirty(j)
 }
 
@@ -163,9 +164,9 @@ func (st *Cluster) DropSuspended(r *BundleAttempt) {
 // RequeueJob lists a job as one with pending work for later steps, or no longer.
 func (st *Cluster) RequeueJob(j *Job) {
 	if j.hasPendingWork() {
-		st.PendingWork = sortedset.Add(st.PendingWork, j.ID)
-	} else if i, found := slices.BinarySearch(st.PendingWork, j.ID); found {
-		st.PendingWork = slices.Delete(st.PendingWork, i, i+1)
+		st.pendingWork = sortedset.Add(st.pendingWork, j.ID)
+	} else if i, found := slices.BinarySearch(st.pendingWork, j.ID); found {
+		st.pendingWork = slices.Delete(st.pendingWork, i, i+1)
 	}
 }
 
@@ -180,7 +181,7 @@ func (st *Cluster) RequeueFinishing(j *Job) {
 
 // AssignID gives a bundle its id, by which it is found from now on.
 func (st *Cluster) AssignID(b *Bundle) {
-	b.id = b.Job.First + scheduler.BundleID(b.Index)
+	b.id = b.Job.first + scheduler.BundleID(b.Index)
 	st.Bundles.Set(b.id, b)
 }
 
@@ -203,6 +204,40 @@ func (st *Cluster) DrainChangedJobs() (ids, ended []scheduler.JobID) {
 	st.dirtyJobs = st.dirtyJobs[:0]
 	return ids, ended
 }
+
+// OpenNext gives the next bundle of a job its id, and returns it. There has to be one.
+func (st *Cluster) OpenNext(j *Job) *Bundle {
+	b := &j.Bundles[j.opened]
+	j.opened++
+	st.AssignID(b)
+	return b
+}
+
+// RemoveNext removes the next bundle of a job that is over, and what launchers stored of it. There
+// has to be one.
+func (st *Cluster) RemoveNext(j *Job) {
+	b := &j.Bundles[j.closed]
+	j.closed++
+	st.Bundles.Delete(b.id)
+	for _, k := range b.lastCommits {
+		if l := st.Launchers.Get(k.Launcher); l != nil {
+			l.Outputs.Drop(k.Attempt)
+		}
+	}
+}
+
+// RemoveJob removes a job that is over, or was refused.
+func (st *Cluster) RemoveJob(j *Job) {
+	if i, found := slices.BinarySearch(st.pendingWork, j.ID); found {
+		st.pendingWork = slices.Delete(st.pendingWork, i, i+1)
+	}
+	st.Jobs.Remove(j.ID)
+	st.MarkDirty(j)
+}
+
+// PendingWork returns the jobs that a later step has to go on with, ascending. The caller must not
+// change the list.
+func (st *Cluster) PendingWork() []scheduler.JobID { return st.pendingWork }
 
 // Finishing returns the jobs whose last bundle is ready, ascending. The caller must not change the list.
 func (st *Cluster) Finishing() []scheduler.JobID { return st.finishing }

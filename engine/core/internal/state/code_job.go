@@ -22,20 +22,13 @@ var noLimits = graph.Limits{
 
 // CodeReservedAndEnded codes the jobs that are none yet, and those that ended.
 func (st *Cluster) CodeReservedAndEnded(w *checkpoint.Codec) {
-	checkpoint.List(w, &st.ReservedIDs, func(w *checkpoint.Codec, p *ReservedID) { checkpoint.Num(w, &p.ID); checkpoint.Num(w, &p.At) })
-	checkpoint.List(w, &st.Ended, func(w *checkpoint.Codec, p **EndedJob) {
+	st.ReservedIDs.code(w)
+	checkpoint.List(w, &st.ended, func(w *checkpoint.Codec, p **EndedJob) {
 		checkpoint.Opt(w, p, func(w *checkpoint.Codec, e *EndedJob) {
 			checkpoint.Message(w, &e.Status)
 			checkpoint.Message(w, &e.Refused)
 		})
 	})
-}
-
-// CodeOwners codes to whom the jobs are announced that are none yet.
-func (st *Cluster) CodeOwners(w *checkpoint.Codec) {
-	for i := range st.ReservedIDs {
-		checkpoint.Str(w, &st.ReservedIDs[i].Owner)
-	}
 }
 
 // CodeJobs codes all jobs with their bundles and attempts. Launchers are known by now.
@@ -66,7 +59,7 @@ func (st *Cluster) CodeJobs(w *checkpoint.Codec) {
 
 func codeJob(w *checkpoint.Codec, st *Cluster, j *Job) {
 	codeSpec(w, st, j)
-	checkpoint.Num(w, &j.First)
+	checkpoint.Num(w, &j.first)
 	if w.Reading && w.Err == nil {
 		plan, err := graph.Expand(j.Spec.GetGraph(), 0, noLimits)
 		if err != nil {
@@ -74,9 +67,9 @@ func codeJob(w *checkpoint.Codec, st *Cluster, j *Job) {
 			return
 		}
 		j.Plan = plan
-		j.Expand()
+		j.expand()
 		for i := range j.Bundles {
-			j.Bundles[i].id = j.First + scheduler.BundleID(i)
+			j.Bundles[i].id = j.first + scheduler.BundleID(i)
 		}
 	}
 	codeJobFields(w, j)
@@ -134,7 +127,7 @@ func codeSpec(w *checkpoint.Codec, st *Cluster, j *Job) {
 	}
 	checkpoint.Message(w, &j.Spec)
 	if w.Reading && w.Err == nil && j.Spec.GetGraphBlob() != "" {
-		if err := FillGraph(j.Spec, st.Graphs); err != nil {
+		if err := FillGraph(j.Spec, st.graphs); err != nil {
 			w.Fail(fmt.Errorf("%s: %w", j.ID, err))
 		}
 	}
@@ -142,37 +135,28 @@ func codeSpec(w *checkpoint.Codec, st *Cluster, j *Job) {
 
 func codeJobFields(w *checkpoint.Codec, j *Job) {
 	checkpoint.Num(w, &j.phase)
-	checkpoint.Num(w, &j.Client)
-	checkpoint.Str(w, &j.Pool)
-	checkpoint.Num(w, &j.Priority)
-	checkpoint.Num(w, &j.Submitted)
-	checkpoint.Num(w, &j.Admitted)
+	j.Submission.code(w)
 	checkpoint.Num(w, &j.unfinished)
-	checkpoint.Num(w, &j.Outcome)
-	checkpoint.Message(w, &j.Failure)
+	checkpoint.Num(w, &j.End.outcome)
+	checkpoint.Message(w, &j.End.failure)
 	j.OutputCommit.CodeGranted(w)
 	j.Exclusions.CodeSome(w)
-	checkpoint.Flag(w, &j.watchingReaders)
+	checkpoint.Flag(w, &j.Waits.watchingReaders)
 	j.OutputCommit.CodeTries(w)
 	switch {
 	case w.Format > 1:
-		checkpoint.Num(w, &j.roomSince)
-		checkpoint.Num(w, &j.Opened)
-		checkpoint.Num(w, &j.Closed)
+		checkpoint.Num(w, &j.Waits.roomSince)
+		checkpoint.Num(w, &j.opened)
+		checkpoint.Num(w, &j.closed)
 		j.OutputCommit.CodeKept(w)
 	case w.Reading: // nothing was left to later steps
-		j.Opened, j.Closed = len(j.Plan.Bundles), len(j.Bundles)
+		j.opened, j.closed = len(j.Plan.Bundles), len(j.Bundles)
 	}
 	checkpoint.Num(w, &j.lastLaunch)
-	checkpoint.Nums(w, &j.RanOn)
+	checkpoint.Nums(w, &j.RanOn.ids)
 	j.Exclusions.Code(w)
-	checkpoint.Num(w, &j.unplaceable)
-	checkpoint.Str(w, &j.whyNot)
-	checkpoint.Num(w, &j.PolicyWait.Job)
-	checkpoint.Num(w, &j.PolicyWait.Reason)
-	checkpoint.Str(w, &j.PolicyWait.Detail)
-	checkpoint.List(w, &j.notes, checkpoint.Str[string])
-	checkpoint.Num(w, &j.notesDropped)
+	j.Waits.codePlaceable(w)
+	j.Notes.code(w)
 	j.Stats.Code(w)
 	j.StoreRoom.Code(w)
 }
@@ -222,8 +206,8 @@ func codeCommit(w *checkpoint.Codec, k *Commit) {
 
 func codeRun(w *checkpoint.Codec, st *Cluster, r *BundleAttempt) {
 	checkpoint.Num(w, &r.ID)
-	checkpoint.Blob(w, &r.Token)
-	for _, b := range []*bool{&r.Speculative, &r.peersSent, &r.granted} {
+	checkpoint.Blob(w, &r.token)
+	for _, b := range []*bool{&r.speculative, &r.peersSent, &r.granted} {
 		checkpoint.Flag(w, b)
 	}
 	checkpoint.Num(w, &r.live)
@@ -233,16 +217,16 @@ func codeRun(w *checkpoint.Codec, st *Cluster, r *BundleAttempt) {
 	if w.Format > 3 {
 		checkpoint.Flag(w, &r.elsewhere)
 	}
-	checkpoint.Num(w, &r.Launched)
+	checkpoint.Num(w, &r.launched)
 	if w.Format > 2 {
-		checkpoint.Num(w, &r.Ready)
+		checkpoint.Num(w, &r.ready)
 	}
 	if w.Format > 1 {
 		checkpoint.Num(w, &r.toSuspend)
 		checkpoint.Num(w, &r.suspendFor)
 	}
 	checkpoint.Num(w, &r.suspended)
-	checkpoint.List(w, &r.Commits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
+	checkpoint.List(w, &r.commits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
 	checkpoint.List(w, &r.Attempts, func(w *checkpoint.Codec, p **Attempt) {
 		checkpoint.Opt(w, p, func(w *checkpoint.Codec, a *Attempt) {
 			a.BundleAttempt = r

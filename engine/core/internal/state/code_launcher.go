@@ -2,7 +2,6 @@ package state
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
@@ -16,7 +15,7 @@ func (st *Cluster) CodeNames(w *checkpoint.Codec) {
 		return
 	}
 	for _, id := range st.Launchers.IDs() {
-		checkpoint.List(w, &st.Launchers.Get(id).Names, checkpoint.Str)
+		checkpoint.List(w, &st.Launchers.Get(id).names, checkpoint.Str)
 	}
 }
 
@@ -26,7 +25,7 @@ func (st *Cluster) CodeIdentities(w *checkpoint.Codec) {
 		return
 	}
 	for _, id := range st.Launchers.IDs() {
-		checkpoint.Str(w, &st.Launchers.Get(id).Identity)
+		checkpoint.Str(w, &st.Launchers.Get(id).identity)
 	}
 }
 
@@ -42,20 +41,17 @@ func (st *Cluster) CodeLaunchers(w *checkpoint.Codec) {
 		codeLauncher(w, l)
 		if w.Reading && w.Err == nil {
 			st.Launchers.Add(id, l)
-			st.ByName[l.Name] = l
+			st.launchersByName[l.Name] = l
 			st.resources.Adopt(&l.Launcher)
-			if l.Up {
-				l.Outputs = map[scheduler.AttemptID]*Output{}
-			}
 		}
 	}
 }
 
 func codeLauncher(w *checkpoint.Codec, l *Launcher) {
 	l.CodeName(w)
-	checkpoint.Str(w, &l.DataAddress)
-	checkpoint.Str(w, &l.HTTPAddress)
-	checkpoint.Num(w, &l.Incarnation)
+	checkpoint.Str(w, &l.dataAddress)
+	checkpoint.Str(w, &l.httpAddress)
+	checkpoint.Num(w, &l.incarnation)
 	l.CodeHas(w)
 	l.Outstanding.CodeDue(w)
 	l.CodeOffer(w)
@@ -65,10 +61,10 @@ func codeLauncher(w *checkpoint.Codec, l *Launcher) {
 func (st *Cluster) CodeOutputs(w *checkpoint.Codec) {
 	for _, lid := range st.Launchers.IDs() {
 		l := st.Launchers.Get(lid)
-		ids := slices.Sorted(maps.Keys(l.Outputs))
+		ids := slices.Collect(l.Outputs.IDs())
 		checkpoint.Nums(w, &ids)
 		for _, id := range ids {
-			o := l.Outputs[id]
+			o := l.Outputs.Get(id)
 			if w.Reading {
 				o = &Output{}
 			}
@@ -82,12 +78,12 @@ func (st *Cluster) CodeOutputs(w *checkpoint.Codec) {
 			if !w.Reading || w.Err != nil {
 				continue
 			}
-			if o.Bundle = st.Bundles.Get(b); o.Bundle == nil || l.Outputs == nil {
+			if o.Bundle = st.Bundles.Get(b); o.Bundle == nil || !l.Up {
 				w.Fail(fmt.Errorf("launcher %d keeps the output of %v, which is not there", lid, b))
 				return
 			}
 			o.Job = o.Bundle.Job
-			l.Outputs[id] = o
+			l.Outputs.Store(id, o)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (j *Job) StageStatus() []*wire.StageStatus {
 // them so.
 func (j *Job) checkSuspended() error {
 	rest := make([]uint32, len(j.Stages))
-	for _, a := range j.Attempts { // sums: in any order
+	for _, a := range j.attempts { // sums: in any order
 		b := a.BundleAttempt.Bundle
 		if !a.countedSuspended {
 			continue
@@ -141,8 +141,8 @@ func (j *Job) checkSuspended() error {
 // checkCounts holds what is counted against a count of everything.
 func (j *Job) checkCounts() error {
 	doubled, resting := 0, 0
-	for _, a := range j.Attempts {
-		if a.BundleAttempt.Speculative {
+	for _, a := range j.attempts {
+		if a.BundleAttempt.speculative {
 			doubled++
 		}
 		if a.Phase() == phase.Suspended {

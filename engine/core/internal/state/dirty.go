@@ -148,14 +148,14 @@ func (st *Cluster) AllRows() changes.ChangeSet {
 			rows.Stages = append(rows.Stages, j.StageRow(i))
 		}
 		rows.Attempts = append(rows.Attempts, j.pastRows()...)
-		for _, a := range j.Attempts.Sorted() {
+		for _, a := range j.attempts.Sorted() {
 			rows.Attempts = append(rows.Attempts, a.Row())
 		}
 	}
 	for l := range st.Launchers.All() {
 		rows.Launchers = append(rows.Launchers, l.Row())
 	}
-	for _, e := range st.Ended {
+	for _, e := range st.ended {
 		rows.Ended = append(rows.Ended, e.Status)
 	}
 	return rows
@@ -171,12 +171,6 @@ func (j *Job) pastRows() []changes.Attempt {
 		})
 	}
 	return rows
-}
-
-// ShareNotes returns its notes, of which the list does not change any more.
-func (j *Job) ShareNotes() []string {
-	j.notesShared = true
-	return j.notes[:len(j.notes):len(j.notes)]
 }
 
 // StageNames are those of its plan, and of the stage that publishes. The list does not change.
@@ -205,8 +199,8 @@ func (a *Attempt) Row() changes.Attempt {
 	b := a.BundleAttempt.Bundle
 	row := changes.Attempt{
 		ID: a.ID, Job: b.Job.ID, Bundle: b.id, Run: a.BundleAttempt.ID, Launcher: a.Launcher.ID, On: a.Launcher.Name, Stage: a.Stage, Index: a.Index,
-		State: a.factState(), Speculative: a.BundleAttempt.Speculative, Outcome: a.Outcome(),
-		Ready: a.BundleAttempt.Ready, Launched: a.BundleAttempt.Launched, Started: a.Started(), Executing: a.Executing(), Suspended: a.SuspendedTime(),
+		State: a.factState(), Speculative: a.BundleAttempt.speculative, Outcome: a.Outcome(),
+		Ready: a.BundleAttempt.ready, Launched: a.BundleAttempt.launched, Started: a.Started(), Executing: a.Executing(), Suspended: a.SuspendedTime(),
 	}
 	switch a.Phase() {
 	case phase.Ended, phase.Suspended:
@@ -239,7 +233,7 @@ func (l *Launcher) Row() changes.Launcher {
 	row := changes.Launcher{
 		ID: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State(), Slots: slices.Clone(l.Slots()), Free: l.Startable(),
 		Memory: l.Memory(), MemoryFree: l.FreeMemory(), Swap: l.Swap(), SwapFree: l.FreeSwap(),
-		Running: len(l.Attempts) - l.Suspended, Suspended: l.Suspended, HTTPAddress: l.HTTPAddress,
+		Running: len(l.attempts) - l.suspended, Suspended: l.suspended, HTTPAddress: l.httpAddress,
 	}
 	row.ExcludedFor, row.ExcludedUntil = l.Exclusion()
 	return row

@@ -66,8 +66,8 @@ func keepsChannels(g *wire.Graph) bool {
 	return slices.ContainsFunc(g.Connections, func(c *wire.Connection) bool { return c.Store != "" })
 }
 
-// Expand makes bundles, stages and connections from the plan.
-func (j *Job) Expand() {
+// expand makes bundles, stages and connections from the plan.
+func (j *Job) expand() {
 	p := j.Plan
 	count := len(p.Bundles)
 	j.unfinished = count

@@ -1,24 +1,23 @@
 package state
 
 import (
-	"maps"
 	"slices"
 )
 
 func (l *Launcher) frozen() *Launcher {
 	f := *l
 	f.Launcher = l.Clone()
-	f.Names, f.Outstanding = slices.Clone(l.Names), l.Outstanding.Clone()
-	f.Outputs = maps.Clone(l.Outputs) // of which the ids are written
-	f.Attempts = nil                  // written with their jobs
+	f.names, f.Outstanding = slices.Clone(l.names), l.Outstanding.Clone()
+	f.Outputs = l.Outputs.clone() // of which the ids are written
+	f.attempts = nil              // written with their jobs
 	return &f
 }
 
 func (j *Job) frozen() *Job {
 	f := *j
-	f.Attempts, f.dirtyStages = nil, nil // written with their bundles, and not at all
-	f.RanOn = slices.Clone(j.RanOn)
-	f.Stats, f.notes = j.Stats.Clone(), slices.Clone(j.notes)
+	f.attempts, f.dirtyStages = nil, nil // written with their bundles, and not at all
+	f.RanOn.ids = slices.Clone(j.RanOn.ids)
+	f.Stats, f.Notes.list = j.Stats.Clone(), slices.Clone(j.Notes.list)
 	f.Stages = slices.Clone(j.Stages)
 	for i := range f.Stages {
 		f.Stages[i].Stage = j.Stages[i].Clone()
@@ -38,7 +37,7 @@ func frozenRuns(runs []*BundleAttempt) []*BundleAttempt {
 	list := make([]*BundleAttempt, len(runs))
 	for i, r := range runs {
 		f := *r
-		f.Commits = slices.Clone(r.Commits)
+		f.commits = slices.Clone(r.commits)
 		f.Attempts = make([]*Attempt, len(r.Attempts))
 		for k, a := range r.Attempts {
 			f.Attempts[k] = a.frozen()
@@ -56,7 +55,7 @@ func (a *Attempt) frozen() *Attempt {
 
 // Freeze makes it the state that another is in, of which it stays the copy.
 func (st *Cluster) Freeze(of *Cluster) {
-	st.ReservedIDs, st.Ended = slices.Clone(of.ReservedIDs), slices.Clone(of.Ended)
+	st.ReservedIDs.list, st.ended = slices.Clone(of.ReservedIDs.list), slices.Clone(of.ended)
 	st.Suspended = of.Suspended.Clone(func(r *BundleAttempt) *BundleAttempt { return r }) // of which the ids are written
 	st.Launchers = of.Launchers.Clone((*Launcher).frozen)
 	st.Jobs = of.Jobs.Clone((*Job).frozen)

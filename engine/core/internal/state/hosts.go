@@ -1,6 +1,10 @@
 package state
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -12,21 +16,21 @@ type Hosts struct{ *Cluster }
 // HostOf returns the host that a launcher gave a name or address for; a name that
 // none gave stands for itself. Where two gave the same, the first one's holds.
 func (c Hosts) HostOf(name string) string {
-	if c.Aliases == nil {
-		c.Aliases = map[string]string{}
+	if c.aliases == nil {
+		c.aliases = map[string]string{}
 		for _, id := range c.Launchers.IDs() {
 			l := c.Launchers.Get(id)
-			for _, n := range l.Names {
-				if _, taken := c.Aliases[n]; !taken {
-					c.Aliases[n] = l.Host
+			for _, n := range l.names {
+				if _, taken := c.aliases[n]; !taken {
+					c.aliases[n] = l.Host
 				}
 			}
 		}
 		for _, id := range c.Launchers.IDs() { // a host's own name is nobody else's
-			delete(c.Aliases, c.Launchers.Get(id).Host)
+			delete(c.aliases, c.Launchers.Get(id).Host)
 		}
 	}
-	if host, ok := c.Aliases[name]; ok {
+	if host, ok := c.aliases[name]; ok {
 		return host
 	}
 	return name
@@ -72,14 +76,26 @@ func (st *Cluster) sourceOf(j *Job, k dataflow.Key) *wire.Source {
 	}
 }
 
-// Token is the secret of a bundle attempt's data connections: all who share the bundle
-// attempt, or read what it stored, are told it. It is the one that an earlier manager made,
-// if there is one.
+// TokenOf returns the secret of a bundle attempt's data connections. Its attempts know it, and all
+// readers of what they store. Under the settings of an earlier manager it is that manager's token.
+func (st *Cluster) TokenOf(r *BundleAttempt) []byte {
+	if seed := st.step.Set.TokenSeed; r.token == nil && seed != "" {
+		var room [128]byte
+		sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], seed...), r.ID))
+		r.token = bytes.Clone(sum[:earlierTokenBytes])
+	}
+	return st.Token(r.ID, r.token)
+}
+
+// earlierTokenBytes is the length of an earlier manager's token.
+const earlierTokenBytes = 16
+
+// Token returns that secret of a bundle attempt's number, or the one that an earlier manager made.
 func (st *Cluster) Token(run uint64, earlier []byte) []byte {
-	if earlier != nil || st.Tokens == nil {
+	if earlier != nil || st.tokens == nil {
 		return earlier
 	}
-	return st.Tokens(run)
+	return st.tokens(run)
 }
 
 // nameOf is a launcher's name, which stays its own as long as its id is known.
@@ -93,7 +109,7 @@ func (st *Cluster) nameOf(id scheduler.LauncherID) string {
 // dataAddress is where what a launcher stored can be read; "" while it is not up.
 func (st *Cluster) dataAddress(id scheduler.LauncherID) string {
 	if l := st.Launchers.Get(id); l != nil && l.Up {
-		return l.DataAddress
+		return l.dataAddress
 	}
 	return ""
 }

@@ -2,8 +2,9 @@ package state
 
 import (
 	"slices"
-	"time"
 	"unsafe"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
@@ -28,13 +29,6 @@ func (j *Job) FailStage(f *wire.Failure, a *Attempt) {
 	j.markStageDirty(failed)
 }
 
-// ReservedID is a job id that was handed out and not submitted yet.
-type ReservedID struct {
-	ID    scheduler.JobID
-	At    scheduler.Time
-	Owner string // to whom; "" where nobody asked, and of older checkpoints
-}
-
 // jobPhase is where a live job stands.
 type jobPhase uint8
 
@@ -56,66 +50,59 @@ type Job struct {
 	phase            jobPhase
 	dirty            bool     // in State.changed
 	rowsSent         bool     // its stages have rows
-	notesShared      bool     // Notes are not to be changed any more
 	prefers          bool     // some stage may take slots of other kinds
 	Bundles          []Bundle // in the plan's order, then the last one of a job with outputs
 	Stages           []stage
 	unfinished       int        // bundles, without the last
-	Attempts         attemptSet // live
+	attempts         attemptSet // live
 	suspended        int        // of them: suspended
 	speculativeCount int        // of them: speculative; and bundles with an open offer
 	ready            readyList
-	Opened           int // bundles that were made known, without the last
+	opened           int // bundles that were made known, without the last
 	Exclusions       JobExclusions
-	lastLaunch       scheduler.Time         // of a bundle of it
-	RanOn            []scheduler.LauncherID // launchers to be told of its end, ascending
+	lastLaunch       scheduler.Time // of a bundle of it
+	RanOn            LauncherSet    // launchers that are sent its end
 
 	Stats       stats.Job
 	dirtyStages []int32  // stages whose rows changed
 	stageNames  []string // nil: nobody asked
 
-	Client    uint64 // whom the admission answers; 0 when answered
-	Pool      string
-	Priority  scheduler.Priority
-	Submitted scheduler.Time
-	Admitted  scheduler.Time
-	Inputs    dataflow.Inputs    // of its groups
-	First     scheduler.BundleID // of its bundles; those of one that opened has not come to lack their ids
-	Closed    int                // bundles that stopAll, then remove, has come to
-	Shapes    []shape            // distinct demands of its bundles
-	largest   int64              // memory of a group, bytes
+	Submission Submission
+	Inputs     dataflow.Inputs    // of its groups
+	first      scheduler.BundleID // of its bundles; a bundle gets its id when it is opened
+	closed     int                // bundles that were stopped, or then removed, of a job that ends
+	Shapes     []shape            // distinct demands of its bundles
+	largest    int64              // memory of a group, bytes
 
-	Outcome      scheduler.JobOutcome // of a job that ends
-	Failure      *wire.Failure
+	End          JobEnd
+	Waits        Waits
+	Notes        Notes
 	OutputCommit OutputCommit
 	StoreRoom    StoreRoom // in the store of its outputs
 	filesAt      filesPlace
 
 	lastMore int64 // bytes that its last group takes beside lastMemory, since that was made ready
-
-	watchingReaders bool           // the timer for readers that wait is set
-	roomSince       scheduler.Time // since when work that they wait for had room at each look; 0: at the last one it had none
-	unplaceable     scheduler.Time // since when a bundle can't be placed; 0: all can
-	whyNot          string         // the message for it
-	PolicyWait      scheduler.Waiting
-
-	notes        []string
-	notesDropped int
 }
 
-const jobHot = unsafe.Offsetof(Job{}.Client)
+const jobHot = unsafe.Offsetof(Job{}.Submission)
+
+// NewJob returns a job of a specification and its plan, in no phase yet and without an id.
+func NewJob(spec *wire.JobSpec, plan *graph.Expanded) *Job {
+	j := &Job{Spec: spec, Plan: plan, Submission: Submission{pool: spec.Pool, priority: scheduler.Priority(spec.Priority)}}
+	j.expand()
+	return j
+}
+
+// Submit gives it its id, and the first of the ids that its bundles get as they are opened.
+func (j *Job) Submit(id scheduler.JobID, first scheduler.BundleID, now scheduler.Time) {
+	j.ID, j.first, j.Submission.submitted = id, first, now
+}
 
 // shape is what a bundle takes. A job has few distinct ones, however many
 // bundles: those are what is held against the cluster when it changes.
 type shape struct {
 	Bundle int // one that has it
 	Key    string
-}
-
-// EndedJob is what is kept of a job that ended.
-type EndedJob struct {
-	Status  *wire.JobStatus
-	Refused *wire.Failure // why its submission was; nil when it was not
 }
 
 // stage is what a job knows of a stage.
@@ -214,8 +201,8 @@ func (j *Job) commitOf(n graph.Node) *Commit {
 // ForPolicy is what the policy learns of a job.
 func (j *Job) ForPolicy() scheduler.Job {
 	p := scheduler.Job{
-		ID: j.ID, Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Pool, Priority: j.Priority,
-		Submitted: j.Submitted, Properties: j.Properties(),
+		ID: j.ID, Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Submission.pool, Priority: j.Submission.priority,
+		Submitted: j.Submission.submitted, Properties: j.Properties(),
 	}
 	for i := range j.Stages {
 		if i == len(j.Plan.Graph.Stages) {
@@ -276,13 +263,81 @@ func (j *Job) readersOpen(k dataflow.Key) bool {
 	return open
 }
 
+// JobEnd is how a job ends. The zero value is that of a job that goes on.
+type JobEnd struct {
+	outcome scheduler.JobOutcome
+	failure *wire.Failure // nil: it succeeded, or goes on
+}
+
+// Outcome returns how the job ends; 0: it goes on.
+func (e *JobEnd) Outcome() scheduler.JobOutcome { return e.outcome }
+
+// Failure returns why the job fails, or was killed; nil: it does not, and was not. Nobody may change it.
+func (e *JobEnd) Failure() *wire.Failure { return e.failure }
+
+// AddToMessage appends to what the failure says.
+func (e *JobEnd) AddToMessage(text string) {
+	e.failure = proto.CloneOf(e.failure)
+	e.failure.Message += text
+}
+
+// Refuse notes why its submission is refused.
+func (j *Job) Refuse(why *wire.Failure) { j.End = JobEnd{scheduler.JobFailed, why} }
+
+// BeginEnd has it end: nothing of it starts any more but its last bundle.
+func (j *Job) BeginEnd(outcome scheduler.JobOutcome, f *wire.Failure) {
+	j.Enter(JobEnding)
+	j.End, j.closed = JobEnd{outcome, f}, 0
+}
+
+// BeginRemoval has it leave the state: it is over. A job that succeeded has no failure, whatever
+// had begun to end it.
+func (j *Job) BeginRemoval(outcome scheduler.JobOutcome) {
+	j.Enter(JobRemoving)
+	j.End.outcome, j.closed = outcome, 0
+	if outcome == scheduler.JobSucceeded {
+		j.End.failure = nil
+	}
+}
+
+// Attempts returns its live attempts, in no order. The caller must not change the list.
+func (j *Job) Attempts() attemptSet { return j.attempts }
+
+// FirstBundle returns the id of its first bundle. The others follow it, in the plan's order.
+func (j *Job) FirstBundle() scheduler.BundleID { return j.first }
+
+// IsOpen says whether a bundle of it has its id. The last bundle gets it with the admission.
+func (j *Job) IsOpen(b *Bundle) bool { return b.Index < j.opened }
+
+// Opened returns how many of its bundles have ids, without the last.
+func (j *Job) Opened() int { return j.opened }
+
+// AllOpen says whether all bundles have their ids.
+func (j *Job) AllOpen() bool { return j.opened == len(j.Plan.Bundles) }
+
+// AllClosed says whether the end, or then the removal, of the job has come to all bundles.
+func (j *Job) AllClosed() bool { return j.closed == len(j.Bundles) }
+
+// CloseNext returns the next bundle to be stopped of a job that ends; nil: none is left. Bundles
+// that were never opened neither are ready nor run, and are left out.
+func (j *Job) CloseNext() *Bundle {
+	if j.closed == j.opened {
+		j.closed = max(j.closed, len(j.Plan.Bundles))
+	}
+	if j.AllClosed() {
+		return nil
+	}
+	j.closed++
+	return &j.Bundles[j.closed-1]
+}
+
 // hasPendingWork says whether a later step has to go on with a job.
 func (j *Job) hasPendingWork() bool {
 	switch j.Phase() {
 	case JobRunning:
-		return j.Opened < len(j.Plan.Bundles) || j.Inputs.Updating()
+		return j.opened < len(j.Plan.Bundles) || j.Inputs.Updating()
 	case JobEnding:
-		return j.Closed < len(j.Bundles)
+		return j.closed < len(j.Bundles)
 	}
 	return j.Phase() == JobRemoving
 }
@@ -291,14 +346,11 @@ func (j *Job) hasPendingWork() bool {
 // are gone again.
 func (j *Job) knows(b *Bundle) bool {
 	switch {
-	case j.Phase() == JobPendingAdmission, j.Phase() == JobRemoving && b.Index < j.Closed:
+	case j.Phase() == JobPendingAdmission, j.Phase() == JobRemoving && b.Index < j.closed:
 		return false
 	}
-	return b.Last() || b.Index < j.Opened
+	return b.Last() || j.IsOpen(b)
 }
-
-// UnplaceableRemedy says what helps a job with a bundle that no launchers could hold.
-const UnplaceableRemedy = ": ask for less, or add launchers"
 
 // FinishBundle counts a bundle that committed as finished.
 func (j *Job) FinishBundle(b *Bundle) {
@@ -306,66 +358,11 @@ func (j *Job) FinishBundle(b *Bundle) {
 	j.countDone(b, +1)
 }
 
-// NotePlaceable notes why a bundle of it can't be placed; "": all can. It returns whether the
-// reason changed, and whether it can't be placed from now on.
-func (j *Job) NotePlaceable(why string, now scheduler.Time) (changed, begins bool) {
-	changed = j.whyNot != why
-	j.whyNot = why
-	begins = why != "" && j.unplaceable == 0
-	switch {
-	case why == "":
-		j.unplaceable = 0
-	case begins:
-		j.unplaceable = now
-	}
-	return changed, begins
-}
-
-// NoteRoom notes whether work that its readers wait for has room now.
-func (j *Job) NoteRoom(room bool, now scheduler.Time) {
-	switch {
-	case !room:
-		j.roomSince = 0
-	case j.roomSince == 0:
-		j.roomSince = now
-	}
-}
-
-// HadRoomFor returns for how long that work has had room at each look.
-func (j *Job) HadRoomFor(now scheduler.Time) time.Duration {
-	if j.roomSince == 0 {
-		return 0
-	}
-	return now.Sub(j.roomSince)
-}
-
-// WatchReaders notes that the timer for its waiting readers is set; false when it was set before.
-func (j *Job) WatchReaders() bool {
-	began := !j.watchingReaders
-	j.watchingReaders = true
-	return began
-}
-
-// WatchDone notes that this timer was due.
-func (j *Job) WatchDone() { j.watchingReaders = false }
-
 // Unfinished returns how many of its bundles are unfinished, without the last.
 func (j *Job) Unfinished() int { return j.unfinished }
 
-// Unplaceable returns since when a bundle can't be placed; 0: all can.
-func (j *Job) Unplaceable() scheduler.Time { return j.unplaceable }
-
-// WhyNot returns why a bundle can't be placed; "": all can.
-func (j *Job) WhyNot() string { return j.whyNot }
-
 // LastLaunch returns when a bundle of it was launched last.
 func (j *Job) LastLaunch() scheduler.Time { return j.lastLaunch }
-
-// Notes returns what its status tells of it, the newest last. The caller must not change the list.
-func (j *Job) Notes() []string { return j.notes }
-
-// NotesDropped returns how many older notes were dropped.
-func (j *Job) NotesDropped() int { return j.notesDropped }
 
 // SpeculativeCount returns how many speculative attempts live, or are offered.
 func (j *Job) SpeculativeCount() int { return j.speculativeCount }

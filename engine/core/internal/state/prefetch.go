@@ -55,14 +55,14 @@ func prefetchEnds(attempts []*Attempt) (sum byte) {
 		sum += prefetch.All(a.BundleAttempt) + prefetch.First(a.Launcher, launcherHot)
 	}
 	for _, a := range attempts {
-		sum += prefetch.All(a.BundleAttempt.Bundle) + prefetch.At(a.Launcher.Free(), 0) + prefetch.At(a.Launcher.Attempts, int(a.places[inLauncher]))
+		sum += prefetch.All(a.BundleAttempt.Bundle) + prefetch.At(a.Launcher.Free(), 0) + prefetch.At(a.Launcher.attempts, int(a.places[inLauncher]))
 	}
 	for _, a := range attempts {
 		sum += prefetch.First(a.BundleAttempt.Bundle.Job, jobHot)
 	}
 	for _, a := range attempts {
 		j := a.BundleAttempt.Bundle.Job
-		sum += prefetch.At(j.Attempts, int(a.places[inJob])) + prefetch.At(j.Attempts, len(j.Attempts)-1)
+		sum += prefetch.At(j.attempts, int(a.places[inJob])) + prefetch.At(j.attempts, len(j.attempts)-1)
 		sum += prefetch.At(j.Stages, int(a.Stage))
 		if p := j.Stats.Oldest(); p != nil {
 			sum += prefetch.All(p)
@@ -92,11 +92,11 @@ func (st *Cluster) PrefetchLaunches(launches []scheduler.Launch) {
 	}
 	for i, b := range bundles[:n] {
 		l := launchers[i]
-		sum += prefetch.First(b.Job, jobHot) + prefetch.At(l.Free(), 0) + prefetch.At(l.Attempts, len(l.Attempts)-1)
+		sum += prefetch.First(b.Job, jobHot) + prefetch.At(l.Free(), 0) + prefetch.At(l.attempts, len(l.attempts)-1)
 	}
 	for _, b := range bundles[:n] {
 		j := b.Job
-		sum += prefetch.At(j.RanOn, len(j.RanOn)/2) + prefetch.At(j.Attempts, len(j.Attempts)-1)
+		sum += prefetch.At(j.RanOn.ids, len(j.RanOn.ids)/2) + prefetch.At(j.attempts, len(j.attempts)-1)
 		if int(b.Stage) < len(j.Stages) {
 			sum += prefetch.All(&j.Stages[b.Stage])
 		}

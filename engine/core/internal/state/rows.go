@@ -16,10 +16,10 @@ func (j *Job) AttemptStatus() []*wire.AttemptStatus {
 			Started: int64(p.Started), Ended: int64(p.Ended), Speculative: p.Speculative, Reason: p.Reason, SuspendedNs: int64(p.Suspended),
 		})
 	}
-	for _, a := range j.Attempts.Sorted() {
+	for _, a := range j.attempts.Sorted() {
 		s := &wire.AttemptStatus{
 			Attempt: uint64(a.ID), Stage: j.Stages[a.Stage].Name(), Index: uint32(a.Index), Launcher: a.Launcher.Name, State: a.state(),
-			Started: int64(a.Started()), Speculative: a.BundleAttempt.Speculative, SuspendedNs: int64(a.SuspendedTime()),
+			Started: int64(a.Started()), Speculative: a.BundleAttempt.speculative, SuspendedNs: int64(a.SuspendedTime()),
 		}
 		if a.Phase() == phase.Suspended {
 			s.SuspendedSince = int64(a.Since())
@@ -49,8 +49,8 @@ func (a *Attempt) state() string {
 // Summary is its line in a list of jobs.
 func (j *Job) Summary() *wire.JobSummary {
 	s := &wire.JobSummary{
-		Job: uint64(j.ID), Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Pool, Priority: int32(j.Priority),
-		Submitted: int64(j.Submitted), Groups: uint32(len(j.Plan.Groups)), GroupsFinished: uint32(j.Stats.Groups()),
+		Job: uint64(j.ID), Name: j.Spec.Name, User: j.Spec.GetPrincipal().GetName(), Pool: j.Submission.pool, Priority: int32(j.Submission.priority),
+		Submitted: int64(j.Submission.submitted), Groups: uint32(len(j.Plan.Groups)), GroupsFinished: uint32(j.Stats.Groups()),
 	}
 	if j.LastBundle() != nil {
 		s.Groups++
@@ -62,25 +62,12 @@ func (j *Job) Summary() *wire.JobSummary {
 		s.State = wire.JobState_JOB_STATE_RUNNING
 	default:
 		s.State = wire.JobState_JOB_STATE_FINISHING
-		if j.Ends() && j.Outcome == scheduler.JobKilled {
+		if j.Ends() && j.End.outcome == scheduler.JobKilled {
 			s.State = wire.JobState_JOB_STATE_KILLING
 		}
 	}
-	s.GroupsRunning = uint32(len(j.Attempts) - j.suspended)
+	s.GroupsRunning = uint32(len(j.attempts) - j.suspended)
 	return s
-}
-
-// StatusWith is the status of a job that ended, without its attempts unless they are
-// asked for.
-func (e *EndedJob) StatusWith(attempts bool) *wire.JobStatus {
-	if attempts {
-		return e.Status
-	}
-	s := e.Status
-	return &wire.JobStatus{
-		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
-		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept,
-	}
 }
 
 // State is its state, in a word.
@@ -88,7 +75,7 @@ func (l *Launcher) State() string {
 	switch {
 	case !l.Up:
 		return "lost"
-	case l.Draining && len(l.Attempts) == 0:
+	case l.Draining && len(l.attempts) == 0:
 		return "drained"
 	case l.Draining:
 		return "draining"

@@ -99,11 +99,11 @@ func TestSetsOfAttempts(t *testing.T) {
 		all = append(all, h.RunBundle(j, i, l).Attempts[0])
 	}
 	for _, i := range []int{1, 3, 0, 2} {
-		if !slices.Contains(j.Attempts, all[i]) || !slices.Contains(l.Attempts, all[i]) {
+		if !slices.Contains(j.Attempts(), all[i]) || !slices.Contains(l.Attempts(), all[i]) {
 			t.Fatalf("attempt %d lives and is not in both sets", i)
 		}
 		h.Cluster.RemoveAttempt(all[i])
-		if slices.Contains(j.Attempts, all[i]) || slices.Contains(l.Attempts, all[i]) || h.Cluster.Attempts.Get(all[i].ID) != nil || all[i].BundleAttempt.Live() != 0 {
+		if slices.Contains(j.Attempts(), all[i]) || slices.Contains(l.Attempts(), all[i]) || h.Cluster.Attempts.Get(all[i].ID) != nil || all[i].BundleAttempt.Live() != 0 {
 			t.Fatalf("attempt %d ended and is in a set", i)
 		}
 	}
@@ -169,8 +169,8 @@ func TestItComesBack(t *testing.T) {
 	if err := back.Check(); err != nil {
 		t.Error(err)
 	}
-	if back.Suspended.Len() != 1 || back.Attempts.Len() != 2 || len(back.ByName["a"].Outputs) != 1 {
-		t.Errorf("%d are suspended, %d attempts live, %d outputs are kept", back.Suspended.Len(), back.Attempts.Len(), len(back.ByName["a"].Outputs))
+	if back.Suspended.Len() != 1 || back.Attempts.Len() != 2 || back.LauncherNamed("a").Outputs.Len() != 1 {
+		t.Errorf("%d are suspended, %d attempts live, %d outputs are kept", back.Suspended.Len(), back.Attempts.Len(), back.LauncherNamed("a").Outputs.Len())
 	}
 }
 
@@ -195,8 +195,7 @@ func TestStagesAreAfterTheirWriters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &state.Job{Spec: &wire.JobSpec{Outputs: []string{"/out"}}, Plan: p}
-	j.Expand()
+	j := state.NewJob(&wire.JobSpec{Outputs: []string{"/out"}}, p)
 	var got []string
 	for _, s := range j.ForPolicy().Stages {
 		got = append(got, fmt.Sprint(s.Groups, s.After, s.NoSuspend))

@@ -1,0 +1,219 @@
+package state
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
+	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Submission is how a job came: into which pool, with which priority, and when.
+type Submission struct {
+	client    uint64 // that waits for the admission; 0: none does
+	pool      string
+	priority  scheduler.Priority
+	submitted scheduler.Time
+	admitted  scheduler.Time
+}
+
+// Client returns who waits for the admission; 0: nobody.
+func (s *Submission) Client() uint64 { return s.client }
+
+// Pool returns the pool that the job names.
+func (s *Submission) Pool() string { return s.pool }
+
+// Priority returns the job's priority.
+func (s *Submission) Priority() scheduler.Priority { return s.priority }
+
+// Submitted returns when the job was submitted.
+func (s *Submission) Submitted() scheduler.Time { return s.submitted }
+
+// Admitted returns when the job was admitted; 0: it was not yet.
+func (s *Submission) Admitted() scheduler.Time { return s.admitted }
+
+// MoveTo has the job name another pool.
+func (s *Submission) MoveTo(pool string) { s.pool = pool }
+
+// Reprioritize gives the job another priority.
+func (s *Submission) Reprioritize(p scheduler.Priority) { s.priority = p }
+
+// Await has a client wait for the admission. It returns the client that waited before; 0: none.
+func (s *Submission) Await(client uint64) (before uint64) {
+	before, s.client = s.client, client
+	return before
+}
+
+// Admit notes the admission, and returns the client that waits for it; 0: none.
+func (s *Submission) Admit(now scheduler.Time) (client uint64) {
+	s.admitted = now
+	return s.Await(0)
+}
+
+func (s *Submission) code(w *checkpoint.Codec) {
+	checkpoint.Num(w, &s.client)
+	checkpoint.Str(w, &s.pool)
+	checkpoint.Num(w, &s.priority)
+	checkpoint.Num(w, &s.submitted)
+	checkpoint.Num(w, &s.admitted)
+}
+
+// ReservedIDs are the job ids that were given and not submitted yet, in order. The zero value is empty.
+type ReservedIDs struct{ list []reservedID }
+
+type reservedID struct {
+	id    scheduler.JobID
+	at    scheduler.Time
+	owner string // to whom; "": nobody in particular, or of an older checkpoint
+}
+
+// Len returns how many there are.
+func (r *ReservedIDs) Len() int { return len(r.list) }
+
+// Bounds returns the smallest and the largest; 0: there are none.
+func (r *ReservedIDs) Bounds() (first, last scheduler.JobID) {
+	if len(r.list) == 0 {
+		return 0, 0
+	}
+	return r.list[0].id, r.list[len(r.list)-1].id
+}
+
+// Reserve adds an id above all others, for an owner.
+func (r *ReservedIDs) Reserve(id scheduler.JobID, owner string, now scheduler.Time) {
+	r.list = append(r.list, reservedID{id, now, owner})
+}
+
+func (r *ReservedIDs) find(id scheduler.JobID) (int, bool) {
+	return slices.BinarySearchFunc(r.list, id, func(x reservedID, id scheduler.JobID) int { return cmp.Compare(x.id, id) })
+}
+
+// Has says whether an id is reserved.
+func (r *ReservedIDs) Has(id scheduler.JobID) bool {
+	_, found := r.find(id)
+	return found
+}
+
+// ReservedBefore says whether an id is reserved since before a time.
+func (r *ReservedIDs) ReservedBefore(id scheduler.JobID, t scheduler.Time) bool {
+	at, found := r.find(id)
+	return found && r.list[at].at < t
+}
+
+// Owner returns for whom an id is reserved; "": it is not, or that is not known.
+func (r *ReservedIDs) Owner(id scheduler.JobID) string {
+	if at, found := r.find(id); found {
+		return r.list[at].owner
+	}
+	return ""
+}
+
+// OwnedBy counts the ids that are reserved for an owner.
+func (r *ReservedIDs) OwnedBy(owner string) (n int) {
+	for _, x := range r.list {
+		if x.owner == owner {
+			n++
+		}
+	}
+	return n
+}
+
+// Remove ends a reservation, and says whether there was one.
+func (r *ReservedIDs) Remove(id scheduler.JobID) bool {
+	at, found := r.find(id)
+	if found {
+		r.list = slices.Delete(r.list, at, at+1)
+	}
+	return found
+}
+
+// Expire ends the reservations that lasted for so long.
+func (r *ReservedIDs) Expire(now scheduler.Time, lasts time.Duration) {
+	n := 0
+	for n < len(r.list) && now.Sub(r.list[n].at) >= lasts {
+		n++
+	}
+	r.list = slices.Delete(r.list, 0, n)
+}
+
+func (r *ReservedIDs) code(w *checkpoint.Codec) {
+	checkpoint.List(w, &r.list, func(w *checkpoint.Codec, x *reservedID) { checkpoint.Num(w, &x.id); checkpoint.Num(w, &x.at) })
+}
+
+// CodeOwners codes for whom ids are reserved, which older checkpoints lack.
+func (r *ReservedIDs) CodeOwners(w *checkpoint.Codec) {
+	for i := range r.list {
+		checkpoint.Str(w, &r.list[i].owner)
+	}
+}
+
+// EndedJob is what is kept of a job that ended.
+type EndedJob struct {
+	Status  *wire.JobStatus
+	Refused *wire.Failure // why its submission was refused; nil: it was not
+}
+
+// KeepEnded keeps what is shown of a job that ended, and forgets the oldest beyond so many.
+func (st *Cluster) KeepEnded(e *EndedJob, most int) {
+	if len(st.ended) >= most {
+		st.ended = st.ended[len(st.ended)-most+1:]
+	}
+	st.ended = append(st.ended, e)
+	st.NoteOver(e)
+}
+
+// Ended returns the jobs that ended and are remembered, the oldest end first. The caller must not
+// change the list.
+func (st *Cluster) Ended() []*EndedJob { return st.ended }
+
+// EndedJob returns a job that ended and is remembered; nil: there is none of that id.
+func (st *Cluster) EndedJob(id scheduler.JobID) *EndedJob {
+	for _, e := range st.ended {
+		if e.Status.Summary.Job == uint64(id) {
+			return e
+		}
+	}
+	return nil
+}
+
+// StatusWith is its status, without its attempts unless they are asked for.
+func (e *EndedJob) StatusWith(attempts bool) *wire.JobStatus {
+	if attempts {
+		return e.Status
+	}
+	s := e.Status
+	return &wire.JobStatus{
+		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting,
+		Read: s.Read, LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept,
+	}
+}
+
+// Graphs returns the graph of a blob's hash. Equal hashes give equal graphs, which makes
+// it no input; the core keeps what it is given and may change it.
+type Graphs func(hash string) (*wire.Graph, error)
+
+// FillGraph fetches the graph that a submission names, and gives its stages the memory
+// that they leave to the site.
+func FillGraph(spec *wire.JobSpec, graphs Graphs) error {
+	if spec.GraphBlob != "" {
+		if spec.Graph != nil {
+			return fmt.Errorf("the submission holds a graph and names another: leave out one")
+		}
+		if graphs == nil {
+			return fmt.Errorf("the graph %.64s is not there: send it before the submission", spec.GraphBlob)
+		}
+		g, err := graphs(spec.GraphBlob)
+		if err != nil {
+			return fmt.Errorf("the graph %.64s can't be read: %w", spec.GraphBlob, err)
+		}
+		spec.Graph = g
+	}
+	for _, s := range spec.GetGraph().GetStages() {
+		if s != nil && s.Memory == 0 {
+			s.Memory = spec.MemoryDefault
+		}
+	}
+	return nil
+}
