@@ -3,13 +3,11 @@
 //
 //	func main() { app.Main(wordCount) }
 //
-// The program is the job: the same binary runs where a person starts it and, as
-// a worker, wherever the manager places its nodes. So Main or Drive must be the
-// first thing in main, after the definition of flags. A worker has what was given to the
-// flags that are defined then, with package flag, and those variables of the environment that
-// Definition.Env and --env name. Other variables of the environment, and those that the
-// program set itself, are not there: what a builder or a node needs belongs into its arguments
-// or flags.
+// The program is the job: the same binary runs where a person starts it and, as a worker, wherever
+// the manager places its nodes. So Main or Drive must be the first thing in main, after the
+// definition of flags. A worker has the values of the flags that are defined then, with package
+// flag. It has the environment variables that Definition.Env and --env name, and no others. So what
+// a builder or a node needs belongs into arguments or flags.
 //
 // A flag that the program declares under a name of one of the engine's, such as -env, is the
 // program's. The engine's begins with hamadryad- there: --hamadryad-env.

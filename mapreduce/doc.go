@@ -1,6 +1,6 @@
-// Package mapreduce is MapReduce on the DAG API: a map over stored input,
-// partitions by hash or by a function, keys sorted for each reducer, and a reduce
-// that writes text or any Output.
+// Package mapreduce is MapReduce on the DAG API. A map reads stored input, and its pairs are
+// partitioned by hash or by a function. Keys are sorted for each reducer, and a reduce writes text
+// or any Output.
 //
 //	var wordCount = mapreduce.TextJob[string, int64]{
 //		Name: "wordcount",
@@ -28,47 +28,45 @@
 // files by suffix. Bytes is the fast form: keys and values
 // are byte strings, and nothing is decoded or allocated for a record.
 //
-// How it runs: a map task folds equal keys in a table where there is a combiner,
-// and sends its pairs by hash of the key. A reduce task gathers them, sorts within
-// its memory, with sorted runs on disk beyond that, and calls Reduce key by key.
-// Nothing is said about the order of a key's values, except that with
-// Group they come in the order of the whole key (secondary sort). A combiner folds
-// only values of equal byte strings, whatever Compare and Group say. Add puts a
-// job into a graph, with a mapper for each of its sources; MapOnly leaves out the
-// reduce. Settings has the rest: hooks of a task, files shared by all tasks, a bound
-// of bad records to skip; Task.Named writes further outputs; Bytes.ReduceAll reads
-// all pairs of a reducer. Package streaming runs commands in any language.
+// How it runs: where there is a combiner, a map task folds equal keys in a table. It sends its
+// pairs by hash of the key. A reduce task gathers them, sorts within its memory, with sorted runs
+// on disk beyond that, and calls Reduce key by key. Nothing is said about the order of a key's
+// values, except that with Group they come in the order of the whole key (secondary sort). A
+// combiner folds only values of equal byte strings, whatever Compare and Group say. Add puts a job
+// into a graph, with a mapper for each of its sources; MapOnly leaves out the reduce. Settings has
+// the rest: hooks of a task, files shared by all tasks, a bound of bad records to skip. Task.Named
+// writes further outputs. Bytes.ReduceAll reads all pairs of a reducer. Package streaming runs
+// commands in any language.
 //
 // # Types of keys and values
 //
-// What Map emits goes to Reduce as bytes, and comes back equal. It may be of any type
-// made of truth values, numbers (complex ones too), strings, arrays, slices, maps,
-// pointers and structs, with names of their own or not; time.Time; and types with
-// MarshalBinary and UnmarshalBinary that can't be taken apart, such as netip.Addr. Fields
-// in lower case travel as others do, strings need not be UTF-8, and nil slices
-// and maps stay nil; only a []byte that is a whole key or value comes back empty. A
-// time comes back without its monotonic clock, and as a key in UTC. Two pointers to one thing come
-// back as pointers to two. A job of any other type is refused when it is submitted,
-// with the field's name and the remedy: interfaces (any), channels, functions, types
-// that contain themselves, pointers in fields in lower case.
+// What Map emits goes to Reduce as bytes, and comes back equal. It may be of any type made of truth
+// values, numbers (complex ones too), strings, arrays, slices, maps, pointers and structs, named or
+// not. It may be a time.Time. Types that can't be taken apart, such as netip.Addr, need
+// MarshalBinary and UnmarshalBinary. Fields in lower case travel as others do, strings need not be
+// UTF-8, and nil slices and maps stay nil. Only a []byte that is a whole key or value comes back
+// empty. A time comes back without its monotonic clock, and as a key in UTC. Two pointers to one
+// thing come back as pointers to two. A job of any other type is refused when it is submitted, with
+// the field's name and the remedy. Refused are interfaces (any), channels, functions, types that
+// contain themselves, and pointers in fields in lower case.
 //
-// Keys are sorted by value: numbers, durations and times from low to high, false before
-// true, strings and byte slices as byte strings, structs by their fields in
-// order, arrays and slices by their items, pointers by what they point at, nil
-// first. A field with the tag `mapreduce:"desc"` is sorted from high to low. So a
-// struct is all that a secondary sort needs besides Group and Partition:
+// Keys are sorted by value. Numbers, durations and times go from low to high, and false goes before
+// true. Strings and byte slices are sorted as byte strings. Structs are sorted by their fields in
+// order, arrays and slices by their items. Pointers are sorted by what they point at, nil first. A
+// field with the tag `mapreduce:"desc"` is sorted from high to low. So a struct is all that a
+// secondary sort needs besides Group and Partition:
 //
 //	type reading struct {
 //		Station string
 //		Degrees float64 `mapreduce:"desc"`
 //	}
 //
-// Equal keys are one: of a float, -0 is the same key as 0, and comes back as 0, and all NaNs are one
-// key, behind all others. Values keep their bits, -0 and NaN too. One instant in two zones is
-// one key. A big.Int is sorted by value. Structs of other modules with fields in lower case,
-// such as big.Float, are refused as keys: their package alone knows which are equal. Types with maps and those
-// that encode themselves have no order: as keys they need a KeyCodec or a Compare.
-// Compare needs the keys decoded, so sorting takes longer.
+// Equal keys are one. Of a float, -0 is the same key as 0, and comes back as 0. All NaNs are one
+// key, behind all others. Values keep their bits, -0 and NaN too. One instant in two zones is one
+// key. A big.Int is sorted by value. Structs of other modules with fields in lower case, such as
+// big.Float, are refused as keys: their package alone knows which are equal. Types with maps and
+// those that encode themselves have no order: as keys they need a KeyCodec or a Compare. Compare
+// needs the keys decoded, so sorting takes longer.
 //
 // JSON and Gob are codecs for some of what is refused, and Codec tells how to write
 // one. What a job writes as text looks as fmt prints it (%v); a type of which that would
@@ -76,8 +74,8 @@
 //
 // # Limits
 //
-// Key and value together are at most a quarter of the task's memory
-// (job.RecordLimit; 64 MiB by default), a combined one too, and below 1 GiB. Values of
-// a key are streamed: there may be any number of them, as long as those of one
-// reducer fit on its disk. A larger record fails the job at once.
+// Key and value together are at most a quarter of the task's memory (job.RecordLimit; 64 MiB by
+// default), and below 1 GiB. The bound holds for combined values too. Values of a key are streamed:
+// there may be any number of them, as long as those of one reducer fit on its disk. A larger record
+// fails the job at once.
 package mapreduce

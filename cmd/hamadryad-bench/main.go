@@ -4,12 +4,11 @@
 //	make bench                      # all rows
 //	build/bin/hamadryad-bench noop  # rows whose name starts with noop
 //
-// Every row has a baseline and the ratio of the measured value to it. Where the
-// baseline is a program or another way to do the same, both run in turn in the
-// same call; where it is a figure that the project promises, the row says
-// "stated". It needs the programs of `make build` beside it, runs in the project's
-// folder, and builds the hand-written programs of baselines/ itself. Outputs are
-// compared in every run, and inputs are in the page cache for both sides.
+// Every row has a baseline and the ratio of the measured value to it. Where the baseline is a
+// program or another way to do the same, both run in turn in the same call. Where it is a figure
+// that the project promises, the row says "stated". It needs the programs of `make build` beside
+// it, runs in the project's folder, and builds the hand-written programs of baselines/ itself.
+// Outputs are compared in every run, and inputs are in the page cache for both sides.
 package main
 
 import (

@@ -6,9 +6,9 @@
 //	build/bin/hamadryad-experiment --out build/experiments figure5
 //	build/bin/hamadryad-experiment --scale            # how fast workloads are played, and in how much memory
 //
-// Each starts clusters of its own on this machine, with durations scaled down as
-// it says, prints a time line as a table, draws it into the folder --out, and fails
-// where a claim does not hold. It needs the programs of `make build` beside it.
+// Each starts clusters of its own on this machine, with durations scaled down as it says. It prints
+// a time line as a table, draws it into the folder --out, and fails where a claim does not hold. It
+// needs the programs of `make build` beside it.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command hamadryad is the cluster and the way to talk to it: manager, launcher,
-// a whole cluster on one machine, and the commands that submit, show and steer
-// jobs. "hamadryad --help" shows them all with examples.
+// Command hamadryad is the cluster and the way to talk to it. It runs a manager, a launcher, or a
+// whole cluster on one machine. Its other commands submit, show and steer jobs. "hamadryad --help"
+// shows them all with examples.
 package main
 
 import (

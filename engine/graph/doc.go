@@ -1,6 +1,5 @@
-// Package graph validates a job's graph as it came over the wire, and expands it by
-// package internal/expand into what the manager schedules: node groups, bundles, and who
-// reads from whom.
+// Package graph validates a job's graph as it came over the wire. By package internal/expand it
+// makes what the manager schedules: node groups, bundles, and which reads from which.
 //
 //	e, err := graph.Expand(g, memoryDefault, graph.DefaultLimits())
 //	for _, bundle := range e.Bundles {

@@ -40,9 +40,9 @@
 // # Certificates of workers
 //
 // A worker runs a user's program, so it never has its launcher's key. The launcher signs a key for
-// each worker, and sends it by the socket that they share: it is in no file, no environment and no
-// log. These credentials end with the launcher's certificate. When that is renewed, the launcher
-// sends new ones to live workers. Open connections stay.
+// each worker, and sends it by the socket that they share. The key is in no file, no environment
+// and no log. These credentials end with the launcher's certificate. When that is renewed, the
+// launcher sends new ones to live workers. Open connections stay.
 //
 // With each address the manager says to which launcher it belongs (Source.launcher_name,
 // Peer.launcher_name). Whoever dials accepts only that launcher, or a worker of it. So a stolen

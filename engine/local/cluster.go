@@ -1,5 +1,5 @@
-// Package local runs a whole cluster as processes of this machine: a manager and
-// launchers, each a command of this program, for one program or until it is stopped.
+// Package local runs a whole cluster as processes of this machine. Manager and launchers are
+// commands of this program. The cluster lives for one program, or until it is stopped.
 //
 //	c, err := local.Start(ctx, local.Options{
 //		Folder: data, Launchers: 2, Errors: os.Stderr,

@@ -31,6 +31,7 @@
 // # What still reads the core
 //
 // People and programs read the read model, never the core. hamadryad_core_reads_total counts the
-// exceptions: the settings for a draft, the policy's authenticator, the owners of tickets, the programs in
-// use, the liveness page, and unknown jobs that were announced.
+// exceptions. These are the settings for a draft, the policy's authenticator, the owners of tickets
+// and the programs in use. The liveness page and unknown jobs that were announced are such reads,
+// too.
 package manager

@@ -1,10 +1,10 @@
 // Package plan carries a job's graph from the submitter to its workers.
 //
-// Two things travel. The graph itself goes to the manager as messages (Graph),
-// with the size and the places of each node's stored input, for scheduling. The
-// plan goes to the workers as a blob (Encode, Decode): which builder to run, with
-// which arguments, and what its Files and Output calls returned at submission. A
-// worker builds the graph again from it (Build) and compares the Fingerprint.
+// Two things travel. The graph itself goes to the manager as messages (Graph), with the size and
+// the places of each node's stored input, for scheduling. The plan goes to the workers as a blob
+// (Encode, Decode). It says which builder to run, with which arguments, and what its Files and
+// Output calls returned at submission. A worker builds the graph again from it (Build) and compares
+// the Fingerprint.
 //
 // All functions are pure and safe for concurrent use.
 //
@@ -22,8 +22,8 @@
 // worker checks a folder before its first use (guarded.go): a link, another owner, or write
 // permission for everybody fails the attempt. The check needs a store that tells (storage.Guarded).
 // A folder for channels in which everybody may rename entries is refused; "chmod +t" mends it.
-// Where launchers do not run work as its submitter (isolation.user: none), submitter and launcher
-// must share a group, and the umask must let the group write.
+// Launchers may run work as themselves, not as its submitter (isolation.user: none). Then submitter
+// and launcher must share a group, and the umask must let the group write.
 package plan
 
 import (

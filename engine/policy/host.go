@@ -2,11 +2,10 @@
 // (InProcess) or as a plug-in process (Launch), behind one interface. Both
 // answer the same rounds with the same bytes.
 //
-// It belongs to the manager's shell. Every call has a deadline of its own, and a
-// policy that passes it, breaks the protocol or dies ends its Host: the manager
-// closes that Host and starts another. Nothing outlives a closed Host: no
-// process, no socket, no goroutine (but for a policy in the same process that
-// hangs; nothing can end that).
+// It belongs to the manager's shell. Every call has a deadline of its own. A policy that passes it,
+// breaks the protocol or dies ends its Host. The manager closes that Host and starts another.
+// Nothing outlives a closed Host: no process, no socket, no goroutine (but for a policy in the same
+// process that hangs; nothing can end that).
 //
 // A plug-in uses half of the processors. Manager and plug-in let their heaps grow to four times the
 // live data. GOMAXPROCS and GOGC in the environment override both.

@@ -1,6 +1,6 @@
-// Package worker is the process that runs node groups: the application's own
-// program, started by a launcher with the variable HAMADRYAD_WORKER and a socket
-// pair as file descriptor 3. app calls Main there.
+// Package worker is the process that runs node groups. It is the application's own program. A
+// launcher starts it with the variable HAMADRYAD_WORKER and a socket pair as file descriptor 3. app
+// calls Main there.
 //
 // A worker belongs to one job. It builds the job's graph from the plan, and refuses a graph that is
 // not the submitted one. Then it runs one group after the other. Nodes are goroutines, and their

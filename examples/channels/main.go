@@ -5,12 +5,11 @@
 //
 //	read --shm--> measure --tcp--> sum --file--> report
 //
-// Each reader and its measurer share a process and hand lines over in memory. The
-// measurers stream to the sums over tcp, so readers, measurers and sums all start
-// together or not at all: the bundle takes one slot for each reader and each sum,
-// and waits for as many. The report starts when the sums' files are complete. Its
-// one file lists, in order, each length and how many lines have it, and does not
-// depend on how many machines ran it. The number of readers is fixed for the same
+// Each reader and its measurer share a process and hand lines over in memory. The measurers stream
+// to the sums over tcp, so readers, measurers and sums all start together or not at all. The bundle
+// takes one slot for each reader and each sum, and waits for as many. The report starts when the
+// sums' files are complete. Its one file lists, in order, each length and how many lines have it,
+// and does not depend on how many machines ran it. The number of readers is fixed for the same
 // reason: the bundle must fit the smallest cluster.
 package main
 

@@ -1,5 +1,5 @@
-// Command hamadryad-policy-smallest is a whole scheduling policy: jobs with the
-// least left to run go first, so a short job never waits behind a long one.
+// Command hamadryad-policy-smallest is a whole scheduling policy. Jobs with the least left to run
+// go first, so a short job never waits behind a long one.
 //
 //	hamadryad policy check build/bin/hamadryad-policy-smallest
 //	hamadryad local --policy smallest -- wordcount INPUT OUTPUT

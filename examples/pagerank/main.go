@@ -3,10 +3,10 @@
 //
 //	hamadryad local -- pagerank [--damping 0.85] [--tolerance 0.001] INPUT... OUTPUT
 //
-// A line of input is a page, a tab, and the pages it links to, with spaces between;
-// a page that is only linked to needs no line. A line of output is page, tab,
-// rank, tab, links. Ranks have a mean of 1; what a page without links holds is
-// shared by all (Page and others, The PageRank Citation Ranking, section 2).
+// A line of input is a page, a tab, and the pages it links to, with spaces between. A page that is
+// only linked to needs no line. A line of output is page, tab, rank, tab, links. Ranks have a mean
+// of 1; what a page without links holds is shared by all (Page and others, The PageRank Citation
+// Ranking, section 2).
 package main
 
 import (

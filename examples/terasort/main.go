@@ -4,9 +4,8 @@
 //	hamadryad local -- terasort INPUT... OUTPUT
 //	hamadryad local -- terasort --validate INPUT... OUTPUT
 //
-// With --validate it sorts, and then reads input and output: the output must be in
-// order from the first record of the first file to the last of the last, and hold
-// exactly the input's records.
+// With --validate it sorts, and then reads input and output. The output must be in order over all
+// of its files, and hold exactly the input's records.
 package main
 
 import (

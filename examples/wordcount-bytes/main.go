@@ -2,10 +2,9 @@
 //
 //	hamadryad local -- wordcount-bytes --top 10 --letters INPUT... OUTPUT
 //
-// A word is a run of bytes other than the six that the C locale calls white space:
-// space, tab, newline, vertical tab, form feed, carriage return. Bytes, not
-// letters: any encoding will do, and none. Over files that end with a newline the
-// counts are those of
+// A word is a run of bytes without white space of the C locale: space, tab, newline, vertical tab,
+// form feed, carriage return. Bytes, not letters: any encoding will do, and none. Over files that
+// end with a newline the counts are those of
 //
 //	LC_ALL=C tr -s '[:space:]' '\n' | sort | uniq -c
 //

@@ -1,6 +1,6 @@
-// Package anyjob makes random graphs for tests of what runs them: some stages, joined by file,
-// tcp and shm channels, whose nodes read their inputs and write their outputs in any order.
-// Each channel carries more than it holds in memory, and each reader checks what comes.
+// Package anyjob makes random graphs for tests of what runs them. Their stages are joined by file,
+// tcp and shm channels. Nodes read their inputs and write their outputs in any order. Each channel
+// carries more than it holds in memory, and each reader checks what comes.
 //
 //	jobtest.Run(ctx, anyjob.Definition, []string{"17"}, jobtest.Options{}) // seed 17
 package anyjob

@@ -1,5 +1,5 @@
-// Package connlimit bounds the connections of a server by who opens them: by source address until
-// a connection has proved a principal, and by principal afterwards.
+// Package connlimit bounds the connections of a server. It counts them by source address until a
+// connection has proved a principal, and by principal afterwards.
 //
 //	table := connlimit.New(limits, log)
 //	listener = table.Listen(listener)

@@ -1,6 +1,6 @@
-// Package lint holds the house rules. Its functions count what makes texts hard to read: long lines and
-// long sentences. Its tests read the whole tree: which package imports which, that deciding code is
-// pure, that documents name what exists, and which words the code uses.
+// Package lint holds the house rules. Its functions count what makes texts hard to read: long lines
+// and long sentences. Its tests read the whole tree. They check which package imports which, that
+// deciding code is pure, that documents name what exists, and which words the code uses.
 //
 //	go test ./internal/lint
 //
@@ -81,4 +81,16 @@ func LongSentences(text string) (long []string) {
 	}
 	end()
 	return long
+}
+
+// CommentProse returns the text of a Go comment without its code, which is indented by a tab.
+func CommentProse(text string) string {
+	var prose strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "\t") {
+			line = "\n"
+		}
+		prose.WriteString(line)
+	}
+	return prose.String()
 }

@@ -8,10 +8,10 @@
 //	output, err := cluster.Run(ctx, "dfs", "-put", "words.txt", "/in")
 //
 // The jars come through Maven and stay in the user's cache folder. A JDK from 11 to 21 and Maven
-// must be installed. The daemons end with this process, however it ends: each reads its standard
+// must be installed. The daemons end with this process, however it ends. Each reads its standard
 // input until the end of file, and has asked the kernel for the parent's death signal.
 //
-// Hosts are called node0.test, node1.test and so on, and need no name service: clients reach a
+// Hosts are called node0.test, node1.test and so on, and need no name service. Clients reach a
 // DataNode by the address that the NameNode gives them, on loopback. WebHDFS redirects readers and
 // writers to such a name, which ReadFile and WriteFile resolve. Nodes 0 and 1 share /rack0, 2 and 3
 // /rack1.

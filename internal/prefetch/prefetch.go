@@ -1,13 +1,13 @@
 // Package prefetch reads memory before it is needed. A loop over events about objects that were
-// unused for long waits for memory at each of them: the next place to read is known only when the
-// last has come. A first pass over a part of the list touches the object of each event. So the
+// unused for long waits for memory at each of them. The next address is known only when the last
+// object has come. A first pass over a part of the list touches the object of each event. So the
 // processor waits for many places at the same time. It changes nothing but speed.
 //
 // It is used level by level: touch all objects of a batch, then all that these point
 // to, and so on. A caller sums up what the functions return, and keeps the sum alive
 // with runtime.KeepAlive, so that the reads are not optimized away.
 //
-// The core uses it for each batch: a launch and an end touch thousands of objects a second, spread
+// The core uses it for each batch. Launches and ends touch thousands of objects a second, spread
 // over the heap, and much of their cost is waiting for memory. For the same reason an attempt keeps
 // what its end needs, and does not look it up in the plan. Objects that start together are one
 // allocation.

@@ -7,10 +7,10 @@
 //	  locality: {rack: 1.2, remote: 1.5}
 //	  slowStart: 0.05
 //
-// Parse reads such a file and is strict: what it does not know, and each value that makes
-// no sense, is named by file and line. What chance decides, such as a task's speed or when
-// a launcher fails, depends on the seed and on whose it is alone, and not on the order in
-// which it is asked: two policies that decide otherwise find the same world.
+// Parse reads such a file and is strict. It names by file and line each key that it does not know,
+// and each value that makes no sense. Random values, such as a task's speed or when a launcher
+// fails, depend on the seed and on the task or launcher alone. They do not depend on the order of
+// questions. So two policies that decide otherwise find the same world.
 //
 // The package reads no clock and opens no file. A Cluster may be read by several
 // goroutines at once.

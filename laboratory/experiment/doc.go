@@ -1,5 +1,6 @@
-// Package experiment plays published experiments that are written down in YAML: a workload, a cluster, policies
-// with their settings, the figures that are computed of the runs, and what was published of them.
+// Package experiment plays published experiments that are written in YAML. A file has a workload, a
+// cluster, and policies with their settings. It has the figures that are computed of the runs, and
+// what was published of them.
 //
 //	e, err := experiment.Parse("hfsp-order.yaml", text)
 //	...

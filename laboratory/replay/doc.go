@@ -10,8 +10,8 @@
 // that laboratory/simulation can play the day under another policy.
 //
 // The batches of the log go through the manager's own core again, which makes the rounds and
-// snapshots as they were. A file opens with a checkpoint of the core, so a log whose first
-// files are gone is read from there on: what can't be made again is counted, and said.
+// snapshots as they were. A file opens with a checkpoint of the core, so a log whose first files
+// are gone is read from there on. What can't be restored is counted and reported.
 //
 // A Recording changes nothing, and may be of a manager that runs. It is for one goroutine.
 //
@@ -20,7 +20,7 @@
 // The log says which settings were in force. It has the core's at each start of the manager and at
 // each change. It has a policy's at each of its starts, and at each change that it is asked about.
 // Verify gives each life of a policy what it was given then, and compares each answer. The
-// environment says that it is a replay (scheduler.Environment.Replayed): the policy decides as
+// environment says that it is a replay (scheduler.Environment.Replayed). The policy decides as
 // usual, its shell does not run, and it writes nothing beside its decisions. When a log's first
 // files are gone, the core continues from a checkpoint, and a policy from its next start. Rounds
 // before that are counted and not compared.

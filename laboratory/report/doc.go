@@ -1,6 +1,6 @@
-// Package report says what became of workloads that were played: a table of all jobs,
-// what sums them up, several policies side by side with what their differences can be
-// trusted for, and drawings.
+// Package report shows the results of workloads that were played: a table of all jobs, summaries,
+// and drawings. It compares several policies side by side, and says how far their differences can
+// be trusted.
 //
 //	recorder := report.NewRecorder(w, c)
 //	result, err := simulation.Play(ctx, simulation.Options{Workload: w, Cluster: c, Watch: recorder, …})

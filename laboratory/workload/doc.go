@@ -1,14 +1,13 @@
 // Package workload says what jobs come to a cluster, and when: the jobs of a recorded
 // day, of a published experiment, or of a generator. The laboratory plays them.
 //
-// A Workload is a list of jobs in order of submission. A job has stages, a stage has
-// tasks, and a task says how long it works next to its input, and how many bytes it reads
-// and writes. Times are whole nanoseconds from the beginning of the workload, so the same
-// workload is the same on all machines.
+// A Workload is a list of jobs in order of submission. A job has stages, and a stage has tasks. A
+// task says how long it works next to its input, and how many bytes it reads and writes. Times are
+// whole nanoseconds from the beginning of the workload, so the same workload is the same on all
+// machines.
 //
-// What is read is strict: what a file has beyond the form, a time that is negative, an id
-// that comes twice, a count without bound is an error that names file and line. No part of
-// a workload is ever returned with an error.
+// Reading is strict. An unknown field, a negative time, an id that comes twice, or a count without
+// bound is an error that names file and line. No part of a workload is ever returned with an error.
 //
 // The package reads no clock and opens no file. A Workload may be read by several
 // goroutines at once.

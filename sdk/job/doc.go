@@ -1,9 +1,9 @@
 // Package job is the DAG API: a job is a graph of nodes joined by channels.
 //
-// A builder makes stages (nodes cloned from one program), and joins their ports.
-// The same builder runs where the job is submitted and again in every worker, so
-// programs are ordinary closures; it must therefore do no I/O of its own and
-// build the same graph each time from the same arguments.
+// A builder makes stages (nodes cloned from one program), and joins their ports. The same builder
+// runs where the job is submitted and again in every worker, so programs are ordinary closures.
+// Therefore it must do no I/O of its own, and build the same graph each time from the same
+// arguments.
 //
 //	func build(g *job.Graph, args []string) error {
 //		tasks, err := g.Files(job.Files{Patterns: args[:1]})

@@ -11,13 +11,13 @@
 //   - no temporary output, channel file, worker, attempt, slot or memory is left
 //     taken, and manager and launchers agree about that;
 //   - no process ended that was not told to;
-//   - where users paid for slots, each interval was charged once and for what the event log says was
-//     used, and the store of budgets has what was put into it less that, to a millionth of a credit.
+//   - where users paid for slots, each interval was charged once, for what the event log says was used;
+//   - the store of budgets has what was put into it less the charges, to a millionth of a credit.
 //
 // A history that fails is printed, with what all its processes said, and
 //
 //	make faults SEED=17
 //
-// plays it again. Threads and disks are not ruled by the seed: a fault meets a job a
-// little earlier or later each time, so that a rare failure may need some tries.
+// plays it again. The seed does not rule threads and disks. A fault meets a job a little earlier or
+// later each time, so a rare failure may need some tries.
 package history

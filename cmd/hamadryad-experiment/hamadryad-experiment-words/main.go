@@ -1,15 +1,15 @@
-// Command hamadryad-experiment-words is the word count of the experiments: each
-// word that a map counts takes it a while, as in the original ones, so that a
-// task takes as long as the experiment wants on any machine.
+// Command hamadryad-experiment-words is the word count of the experiments. Each word that a map
+// counts takes a while, as in the original ones. So a task takes as long on any machine as the
+// experiment wants.
 //
 //	hamadryad-experiment-words --pool a words PAUSE REDUCES SPLIT INPUT OUTPUT
 //	hamadryad-experiment-words --pool a reduces PAUSE REDUCES INPUT OUTPUT
 //	hamadryad-experiment-words --pool a holding MIB PAUSE MARK INPUT OUTPUT
 //
-// PAUSE is slept for each word, such as 1ms, by the maps of words and the reduces of
-// reduces, to which lines, which are of equal length, are dealt out in turn; SPLIT is the bytes
-// of a map. The reduce of holding fills so many MiB of memory, makes the file MARK, sleeps for PAUSE in small parts,
-// so that it does not sleep while it stands still, and reads all of them.
+// The maps of words and the reduces of reduces sleep PAUSE, such as 1ms, for each word. Reduces get
+// lines of equal length in turn. SPLIT is the bytes of a map. The reduce of holding fills so many
+// MiB of memory and makes the file MARK. Then it sleeps for PAUSE in small parts, so that a
+// suspension does not count as sleep. At the end it reads all of the memory.
 package main
 
 import (

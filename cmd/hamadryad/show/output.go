@@ -1,8 +1,8 @@
 // Package show prints what the commands have to show: tables and lines for people, JSON and YAML for
 // programs. Texts from outside are made printable, and stand on one line of a table.
 //
-// JSON has the form that the manager's REST interface answers: names in camelCase, moments in
-// RFC 3339, ids as people see them, states in lower case. YAML is the same in other clothes.
+// JSON has the form of the manager's REST interface. Names are in camelCase, times in RFC 3339, ids
+// as people see them, and states in lower case. YAML is the same in other clothes.
 package show
 
 import (

@@ -7,17 +7,16 @@
 //
 // # What is checked
 //
-// The log is played through the core again. So the auditor hears what the policy was told, by
-// whom it was decided, and what the policy posted for the store; it counts slots and money by
-// itself.
+// The log is played through the core again. So the auditor hears what the policy was told, which
+// policy decided, and what the policy posted for the store. It counts slots and money by itself.
 //
 //   - A queue is charged once for an interval, and an entry's number is never given to another.
 //   - Nobody is charged more than the slot-time that was used while this policy decided, at the
 //     highest rate that was bid.
-//   - An interval over which the rates and slots stood still is charged rate × min(used, quota),
-//     to a millionth of a credit, and none of them is left out.
-//   - What a life of the policy used and did not charge when it ended, or when it was asked and did
-//     not answer any more, is one interval at the most.
+//   - Each interval of constant rates and slots is charged rate × min(used, quota), to a millionth
+//     of a credit, and none is left out.
+//   - A policy's process that ends, or answers no more, leaves at most one interval without a
+//     charge.
 //
 // Intervals over which something changed are held against the second rule alone.
 package audit

@@ -1,5 +1,5 @@
-// Package access decides what a caller may do: by roles, which are for the whole cluster, and by
-// lists of each pool, which its children inherit.
+// Package access decides what a caller may do. Roles are for the whole cluster. Lists are for one
+// pool, and its children inherit them.
 //
 //	rules, err := access.Parse(section)       // err has the line of each problem
 //	err = rules.May(who, access.RuleOf(method)) // by role

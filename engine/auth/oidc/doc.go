@@ -1,6 +1,5 @@
-// Package oidc proves users by bearer tokens of an OpenID Connect issuer: JSON Web Tokens
-// (RFC 7519), such as people get from their organisation's login and programs with their
-// client's secret.
+// Package oidc proves users by bearer tokens of an OpenID Connect issuer, which are JSON Web Tokens
+// (RFC 7519). People get them from their organisation's login, programs with their client's secret.
 //
 //	tokens := oidc.New(oidc.Settings{Issuer: "https://login.example.com", Audience: "hamadryad"}.Filled(), oidc.Options{})
 //	go tokens.Run(ctx)

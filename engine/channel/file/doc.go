@@ -1,7 +1,6 @@
-// Package file is the stored channel: one file for each attempt and output port,
-// with the records of all partitions in compressed, checksummed blocks, readable
-// by partition. It appears under its name only when it is complete, so that a
-// file that is there is whole, or is damaged and says so.
+// Package file is the stored channel: one file for each attempt and output port. It has the records
+// of all partitions in compressed, checksummed blocks, readable by partition. It appears under its
+// name only when it is complete, so that a file that is there is whole, or is damaged and says so.
 //
 //	w, err := file.Create(path, partitions, file.Options{Codec: block.LZ4})
 //	...  w.Write(ctx, partition, record)
@@ -21,8 +20,7 @@
 //	          bytes, records, checksum of this entry and its runs: 32 bytes
 //	footer    where the table is, totals, checksum, magic: 48 bytes
 //
-// To read one partition takes the footer, one entry and its list of runs, however
-// many partitions there are. A writer holds encoded blocks back until its memory
-// budget is used up and then writes a run for each partition: of about a megabyte,
-// or of budget / partitions where that is less.
+// To read one partition takes the footer, one entry and its list of runs, however many partitions
+// there are. A writer keeps encoded blocks until its memory budget is used up, and then writes a
+// run for each partition. A run has about a megabyte, or budget / partitions where that is less.
 package file

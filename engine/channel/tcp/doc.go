@@ -20,11 +20,11 @@
 // A stream ends well in two ways. One is the writer's end, answered by done. The other is the
 // reader's gone, when its node closed the source on purpose; then the writer drops what its node
 // still writes. Everything else is channel.ErrPeerLost at the remaining end, and never looks like
-// end of data: a reset, a connection closed without end, silence, an abort, damaged bytes.
+// end of data. That is a reset, a connection closed without end, silence, an abort, or damaged
+// bytes.
 //
-// Silence is counted in ticks of a timer, not by a deadline: a worker that was
-// itself stopped (suspended) for an hour counts one tick when it goes on, and does
-// not blame its peers.
+// Silence is counted in ticks of a timer, not by a deadline. A worker that was suspended for an
+// hour counts one tick when it goes on, and does not blame its peers.
 //
 // A broken channel fails the bundle, which starts again as a whole. All tcp channels of a worker
 // share 64 GiB of disk for spilling (launcher.spillMax), which is also the bound of one shm

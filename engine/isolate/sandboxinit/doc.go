@@ -30,7 +30,7 @@
 //   - It closes all descriptors but the standard ones and the socket, and runs the program. Until
 //     then it reports errors over a socket, and they become the attempt's failure.
 //
-// It is a program of its own because each start waits for it: the program hamadryad takes 10 ms to
+// It is a program of its own because each start waits for it. The program hamadryad takes 10 ms to
 // begin, and this one about 1 ms. A worker starts 2 to 3 ms later than without it
 // (BenchmarkWorkerStart).
 //

@@ -39,8 +39,8 @@
 // when it is right.
 //
 // A configuration takes effect as a whole. The policy accepts its settings first, then
-// Policy.InForce is called for everything else: when settings were accepted, when another program
-// has taken over, or at once when nothing changes for the policy.
+// Policy.InForce is called for everything else. That is when settings were accepted, or when
+// another program has taken over. It is at once when nothing changes for the policy.
 //
 // # Calls beside rounds
 //

@@ -1,6 +1,6 @@
 // Package readside is what a manager shows, without the manager: history, the read model, the REST
-// interface and the pages, fed by whoever steps a core. Benchmarks measure by it what those who
-// look cost the scheduler.
+// interface and the pages. A program that steps a core feeds it. Benchmarks measure by it what
+// those who look cost the scheduler.
 //
 //	s, err := readside.Serve(readside.Needs{Core: c, Policy: host, Folder: folder, Durable: log.Await})
 //	defer s.Close()

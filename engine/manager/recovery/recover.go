@@ -1,10 +1,10 @@
-// Package recovery brings a core back from the event log: for a manager that starts, and for
-// a checkpoint that is made from a file of the log.
+// Package recovery brings a core back from the event log. A manager does so when it starts, and
+// when it makes a checkpoint from a file of the log.
 //
 // # Invariants
 //
-// A file is replayed as it was decided, or not at all: by the same version of the core, and with
-// each graph that it names. Each life has a higher term, and later times, than all before.
+// A file is replayed by the version of the core that wrote it, and with each graph that it names,
+// or not at all. Each life has a higher term, and later times, than all before.
 //
 // Each segment of the log begins with the core's version and a checkpoint of its whole state, so it
 // replays alone. Only the same version replays its batches. Another version takes over from the

@@ -1,5 +1,5 @@
-// Package ipc is the socket pair between a launcher and one of its workers: each
-// message is a frame of four bytes of length, little-endian, and the message.
+// Package ipc is the socket pair between a launcher and one of its workers. Each frame has four
+// bytes of length, little-endian, and the message.
 package ipc
 
 import (

@@ -4,10 +4,10 @@
 //	c, err := namenode.Handshake(conn, "nn1.example.com", namenode.Options{User: "alice"})
 //	blocks, err := c.BlockLocations("/words.txt", 0, 1<<30)
 //
-// It speaks Hadoop's RPC of version 9, with messages of protobuf. Where Options.Login is
-// set it proves its user by Kerberos (SASL's mechanism GSSAPI, RFC 4752) and takes the
-// strongest protection that the NameNode offers (hadoop.rpc.protection): signed and
-// encrypted calls are those of RFC 4121, so encryption types of RC4 and DES do not work.
+// It speaks Hadoop's RPC of version 9, with messages of protobuf. Where Options.Login is set it
+// proves its user by Kerberos (SASL's mechanism GSSAPI, RFC 4752). It takes the strongest
+// protection that the NameNode offers (hadoop.rpc.protection). Signed and encrypted calls are those
+// of RFC 4121, so encryption types of RC4 and DES do not work.
 //
 // Limits: a Conn makes one call at a time and has no deadline. The caller gives the
 // connection deadlines, closes it to break a call off, and chooses among several

@@ -1,8 +1,7 @@
-// Package packet verifies what a DataNode sends. A Reader stands between the
-// connection and an HDFS client that would hand out bytes without a look at their
-// checksums: it passes on the same bytes, packet by packet, and only after all
-// chunks of the packet have the right sum. What is wrong is an error before any
-// byte of it is passed on.
+// Package packet verifies what a DataNode sends. A Reader stands between the connection and an HDFS
+// client that does not verify checksums. It passes on the same bytes, packet by packet, once all
+// chunks of the packet have the right sum. What is wrong is an error before any byte of it is
+// passed on.
 //
 //	q, err := packet.ParseRequest(sent)     // what the client asked
 //	r := packet.NewReader(connection, q)    // what the client reads instead

@@ -1,6 +1,6 @@
-// Fetch makes the kit of the small HDFS (package mini) in the user's cache folder, and
-// those of the folders that it is given (package kit), so that tests find them there:
-// `make test` runs it first. A folder has a pom.xml, or a requirements.txt for Python.
+// Fetch makes the kit of the small HDFS (package minihdfs) in the user's cache folder, where tests
+// find it. It makes the kits of the folders that are its arguments, too (package kit). `make test`
+// runs it first. A folder has a pom.xml, or a requirements.txt for Python.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package kit keeps what Java programs run from, for package mini and for tests: jars,
-// fetched through Maven, and a few classes of our own, compiled beside them.
+// Package kit keeps what Java programs run from, for package minihdfs and for tests. It fetches
+// jars through Maven, and compiles a few classes of our own beside them.
 //
 //	k, err := kit.Prepare(ctx, "hdfs", source, os.Stderr) // fetches, the first time
 //	out, err := k.Command(ctx, "", "Hello", "world").Output()

@@ -1,5 +1,5 @@
-// Package document reads a YAML file into a struct, strictly, and tells what makes no sense
-// of it by file and line, also when that is found out later.
+// Package document reads a YAML file into a struct, strictly. It names what makes no sense by file
+// and line, also when that is found out later.
 //
 //	d, err := document.Decode("cluster.yaml", text, &c)
 //	...

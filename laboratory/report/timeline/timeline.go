@@ -1,6 +1,5 @@
-// Package timeline says how many slots each party holds over time, from the
-// beginnings and ends of its attempts, prints it as a table and draws it as a
-// stacked chart.
+// Package timeline says how many slots each party holds over time, from the starts and ends of its
+// attempts. It prints a table and draws a stacked chart.
 package timeline
 
 import (

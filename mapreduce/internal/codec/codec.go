@@ -1,12 +1,11 @@
-// Package codec turns values of any plain Go type into bytes and back, with nothing
-// lost: fields in lower case travel too, a nil slice stays nil, a string need not be
-// UTF-8. A type of which something would be lost is refused, with the field's name.
+// Package codec turns values of any plain Go type into bytes and back, with nothing lost. Fields in
+// lower case travel too, a nil slice stays nil, and a string need not be UTF-8. A type of which
+// something would be lost is refused, with the field's name.
 //
-// A Plan is compiled once for a type, and is safe for concurrent use. There are two
-// forms. In that of keys the bytes are in the order of the values, so that sorting
-// needs no decoding: numbers big-endian with the sign turned, strings with an end of
-// their own, structs field by field. In that of values lists have their lengths before
-// them and floats keep all their bits.
+// A Plan is compiled once for a type, and is safe for concurrent use. There are two forms. In that
+// of keys the bytes are in the order of the values, so that sorting needs no decoding. Numbers are
+// big-endian with the sign turned, strings have an end of their own, and structs go field by field.
+// In that of values lists have their lengths before them and floats keep all their bits.
 package codec
 
 import (

@@ -2,8 +2,8 @@
 // within a memory budget: it is the shuffle's second half. Pairs beyond the budget
 // go to sorted runs on disk, which are merged, a bounded number at once.
 //
-// With a fold, values of one key are folded in a table as they come, and only
-// distinct keys are sorted and written; merges of runs fold what they bring together.
+// With a fold, values of one key are folded in a table as they come, and only distinct keys are
+// sorted and written. Merges of runs fold what they bring together.
 //
 // Keys compare as byte strings, or by a function. Nothing here is safe for concurrent use.
 package sorting

@@ -1,6 +1,6 @@
-// Package pipeline builds graphs that are lists of stages, as in Disco: each stage
-// is a computation, and a grouping that says how the output of the stage before
-// (the stored input, for the first) is dealt out to its tasks.
+// Package pipeline builds graphs that are lists of stages, as in Disco. Each stage is a computation
+// and a grouping. The grouping says how the output of the stage before is divided among its tasks.
+// The first stage reads the stored input.
 //
 //	pipeline.Build(g, tasks, []pipeline.Stage{
 //		{Name: "map", Group: pipeline.Split, Labels: 8, Run: emitWordsByHash},
@@ -12,9 +12,9 @@
 // Labels. The number of tasks follows from groupings and labels alone, so it is
 // known before anything runs; a task whose label nobody emitted reads nothing.
 //
-// A task's node is where it is expected to run: the host that holds most of its
-// stored input, and later the node of what it was grouped by. Tasks normally run
-// there, since policies place them by their input, but nothing promises it.
+// A task's node is where it is expected to run. That is the host that holds most of its stored
+// input, and later the node of what it was grouped by. Tasks normally run there, since policies
+// place them by their input, but nothing promises it.
 package pipeline
 
 import (

@@ -1,10 +1,9 @@
 // Package text reads the lines of a node's stored input.
 //
-// A line belongs to the split in which it begins, so that over all splits of a
-// file each line is read once, wherever the file was cut. A line ends after a
-// newline byte or with the file; the last may lack its newline. Bytes are not
-// looked at otherwise: any encoding, and none, will do. Files whose names end as
-// Compressed says are decompressed; offsets are then those of the plain text.
+// A line belongs to the split in which it begins. So over all splits of a file each line is read
+// once, wherever the file was cut. A line ends after a newline byte or with the file; the last may
+// lack its newline. Bytes are not looked at otherwise: any encoding, and none, will do. Files whose
+// names end as Compressed says are decompressed; offsets are then those of the plain text.
 //
 //	for line, err := range text.Lines(ctx, n) {
 //		if err != nil {

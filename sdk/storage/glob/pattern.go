@@ -1,11 +1,12 @@
 // Package glob matches patterns of paths, alike for every store. A pattern is read
 // element by element, between slashes:
 //
-//   - ?            any characters, one character
-//     [ab] [a-z]      one of these; [^a] and [!a] any other one
-//     {a,b/c}         each of these, which may hold slashes, patterns and braces again
-//     **              alone between slashes: any number of folders, also none
-//     \x              the character x itself
+//	?           one character
+//	*           any characters
+//	**          alone between slashes: any number of folders, also none
+//	[ab] [a-z]  one of these; [^a] and [!a] any other one
+//	{a,b/c}     each of these, which may hold slashes, patterns and braces again
+//	\x          the character x itself
 //
 // Names that start with . or _ match only where the pattern spells that first
 // character, and ** does not enter such folders. What is not understood is an error,

@@ -1,5 +1,5 @@
-// Package scale measures how fast workloads are played, and in how much memory: the traces
-// of published experiments in process and through the plug-in, a whole day, and clusters
+// Package scale measures how fast workloads are played, and in how much memory. It plays the traces
+// of published experiments, in process and through the plug-in, and a whole day. Its clusters have
 // from a hundred launchers to many thousands.
 //
 // Each run is a process of its own (Child), so that the memory of one is not counted for

@@ -1,6 +1,6 @@
-// Package swapping has this process and its children run in too little memory, so that what stands
-// still is swapped out to a file of its own. It needs root, and Linux with the memory controller of
-// cgroups, of version 1 or 2.
+// Package swapping has this process and its children run in too little memory. So the memory of
+// suspended processes is swapped out, to a file of the package's own. It needs root, and Linux with
+// the memory controller of cgroups, of version 1 or 2.
 package swapping
 
 import (

@@ -1,5 +1,5 @@
-// Package oidctest is an OpenID Connect issuer for tests: a server on loopback that describes
-// itself and shows its keys, and signs whatever a test wants signed.
+// Package oidctest is an OpenID Connect issuer for tests. It is a server on loopback that describes
+// itself, shows its keys, and signs whatever a test wants signed.
 package oidctest
 
 import (

@@ -1,5 +1,5 @@
-// Package coretest is a core whose subjects a test can reach: it calls the entry point of one, and
-// looks at what follows in the others.
+// Package coretest is a core whose subjects a test can reach. A test calls the entry point of one,
+// and looks at what follows in the others.
 package coretest
 
 import (

@@ -40,7 +40,7 @@
 // # Early readers
 //
 // A reader may start before all of its writers have finished (slow-start). It holds a slot that a
-// writer may need. So it is offered without places until its input is whole: places are not known
+// writer may need. So it is offered without places until its input is whole. Places are not known
 // yet, and a policy that prefers locality would start readers before their writers. When a writer
 // finds no slot for reclaimAfter, the core ends the job's youngest waiting readers and reserves
 // their slots for it (package preemption).

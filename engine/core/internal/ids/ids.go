@@ -6,8 +6,8 @@
 // manager's data says, above all that earlier lives can have given. Between the last id in the log
 // and that beginning is a gap. An id in a gap comes from a record that the log lost.
 //
-// People read the numbers of jobs. The shell keeps beside the log how far these were given, and
-// jobs continue there: without a gap after a clean stop, with a small one after a crash.
+// People read the numbers of jobs. The shell keeps the last number beside the log, and jobs
+// continue there. There is no gap after a clean stop, and a small one after a crash.
 //
 // New data may follow data of a lost machine, of which somebody still knows jobs. Then its jobs are
 // numbered from above those on, and all that is said here of jobs counts from there.

@@ -58,9 +58,9 @@
 //
 // # Errors of the store
 //
-// An error that can't pass (storage.Stays: a name that is taken or gone, a permission, a quota, a
-// read-only store) may come from a bad mount of one launcher. So another launcher tries, and the
-// job avoids the first. The job fails:
+// An error that another try meets again (storage.Stays), such as a permission or a quota, may come
+// from a bad mount of one launcher. So another launcher tries, and the job avoids the first. The
+// job fails:
 //
 //   - when a second launcher sees the same error (Failure.refusal) and the store took nothing of
 //     the job,

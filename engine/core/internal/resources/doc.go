@@ -1,6 +1,6 @@
-// Package resources is what launchers have, what is allocated of it, and what is reserved: slots
-// by kind, memory and swap; reservations for the beneficiaries of preemptions; the launchers that
-// the site excludes; and the load of machines. It makes the offers for the policy.
+// Package resources counts what launchers have, what is allocated of it, and what is reserved:
+// slots by kind, memory and swap. It has the reservations for the beneficiaries of preemptions, the
+// launchers that the site excludes, and the load of machines. It makes the offers for the policy.
 //
 // It knows neither jobs nor attempts. A Bundle requests so much for each of its groups. An attempt
 // holds an Allocation, which its owner keeps.

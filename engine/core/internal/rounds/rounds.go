@@ -11,10 +11,10 @@
 //
 // # A policy that stalls
 //
-// A policy can answer every round and still starve every job. It counts as broken, and the built-in
-// FIFO takes over, when all of this holds for policyStallAfter (one minute): nothing runs, ready
-// work fits, and the policy gave no reason to wait. A policy that holds work back on purpose gives
-// its reason, and is left alone.
+// A policy can answer every round and still starve every job. It counts as broken when, for
+// policyStallAfter (one minute), nothing runs, ready work fits, and the policy gave no reason to
+// wait. Then the built-in FIFO takes over. A policy that holds work back on purpose gives its
+// reason, and is left alone.
 //
 // # Refusals
 //

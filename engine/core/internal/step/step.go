@@ -1,5 +1,5 @@
-// Package step is what one step of the core knows and gathers: the time, the settings in force,
-// the effects in order, the timers, the budget of long work, and the counters.
+// Package step is what one step of the core knows and gathers. It has the time, the settings in
+// force, the effects in order, the timers, the budget of long work, and the counters.
 //
 // # Invariants
 //

@@ -1,5 +1,5 @@
-// Package datadir is a launcher's data folder: who holds it, where what lies in it, and
-// what it remembers from one life of a launcher to the next.
+// Package datadir is a launcher's data folder: its lock, its layout, and what a launcher remembers
+// after a restart.
 //
 //	f, err := datadir.Open("/var/lib/hamadryad", false)
 //	defer f.Close()

@@ -1,6 +1,5 @@
-// Package api is the service that applications and the command line talk to: it hands
-// their requests to the core, and shows jobs, launchers, logs, the policy and the
-// configuration.
+// Package api is the service that applications and the command line talk to. It hands their
+// requests to the core, and shows jobs, launchers, logs, the policy and the configuration.
 //
 // # Invariants
 //

@@ -1,6 +1,6 @@
-// Package authz stands before every method and every page of the manager, round what
-// proves who asks: it holds each request against its rule, by kind and role, and has the audit
-// tell of changes and refusals.
+// Package authz stands before every method and every page of the manager, around what proves the
+// caller. It checks each request against its rule, by kind and role. Changes and refusals go to the
+// audit.
 //
 //	g := authz.New(log, rules)
 //	grpc.ChainUnaryInterceptor(g.AuditUnary, proof.Unary, g.AuthorizeUnary)

@@ -1,6 +1,6 @@
-// Package httpguard stands before the manager's pages and holds requests against where they come
-// from: whether a browser was led here by somebody else's page or name, and whether people may
-// change something over HTTP at all.
+// Package httpguard stands before the manager's pages and checks where requests come from. It
+// refuses a browser that somebody else's page or host name led here. It also knows whether people
+// may change something over HTTP at all.
 //
 //	server.Handler = httpguard.Guard(pages, httpguard.Options{Hosts: []string{"manager.example.org"}, Actions: true})
 //

@@ -1,4 +1,4 @@
-// Package jobquery joins live and ended jobs: a caller that asks for one, or for a list, need not
+// Package jobquery joins live and ended jobs. A caller that asks for one, or for a list, need not
 // know which of the two has it.
 //
 //	jobs := jobquery.New(model, history)

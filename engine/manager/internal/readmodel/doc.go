@@ -14,9 +14,9 @@
 // are made of rows that never change, so reading blocks nobody. The lock is held while a batch is
 // taken in, or while a few thousand rows are copied.
 //
-// All is bounded: batches that wait (queueRowsMax), attempts of a job (Bounds.AttemptsMax) and
-// the reasons of their ends (reasonBytesMax), jobs that ended (Bounds.JobsKept), decisions of the
-// policy (DecisionsMax). Live jobs and launchers are bounded by the core.
+// All is bounded: batches that wait by queueRowsMax, attempts of a job by Bounds.AttemptsMax, the
+// reasons of their ends by reasonBytesMax. Jobs that ended are bounded by Bounds.JobsKept,
+// decisions of the policy by DecisionsMax. Live jobs and launchers are bounded by the core.
 //
 // # Order
 //

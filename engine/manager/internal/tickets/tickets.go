@@ -17,7 +17,7 @@
 //
 // # Trust and delivery
 //
-// A ticket travels beside the submission and is no part of the job: the core never has it, so it is
+// A ticket travels beside the submission and is no part of the job. The core never has it, so it is
 // in no log and no checkpoint. The KDC proves it. The manager has it renewed, or replaced where it
 // is not renewable, and a KDC does that only for the client of a genuine ticket. Its principal must
 // be the job's user (engine/auth/kerberos).

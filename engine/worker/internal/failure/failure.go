@@ -1,5 +1,5 @@
-// Package failure says why an attempt ended: what kind of error it is, for the manager to
-// act on, and what a person has to do.
+// Package failure says why an attempt ended. It names the kind of error, on which the manager acts,
+// and what a person has to do.
 //
 //	return failure.Input(fmt.Errorf("input %s changed", path))
 //	report := failure.Describe(err)

@@ -1,11 +1,12 @@
-// Package phase is the state machine of one attempt, from its launch to its end: its phase, what
-// it was asked and has not done yet, and how long it ran. It knows no slots, messages or policies.
+// Package phase is the state machine of one attempt, from its launch to its end. It has the
+// attempt's phase, the request that it has not fulfilled yet, and how long it ran. It knows no
+// slots, messages or policies.
 //
 // # Invariants
 //
-// An attempt is assigned, runs, may be suspended and run again, and ends once. It is asked one
-// thing at a time: to suspend while it runs, to resume while it is suspended, or to stop, which
-// nothing takes back. Its running time excludes suspensions.
+// An attempt is assigned, runs, may be suspended and run again, and ends once. One request is open
+// at a time: to suspend while it runs, to resume while it is suspended, or to stop. Nothing takes
+// back a stop. Its running time excludes suspensions.
 package phase
 
 import (

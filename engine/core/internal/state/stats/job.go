@@ -1,4 +1,4 @@
-// Package stats counts a job's work as it happens, for its status: a job that is watched is asked
+// Package stats counts a job's work as it happens, for its status. A watched job is asked for it
 // ten times a second, and may have a million nodes.
 //
 // # Invariants

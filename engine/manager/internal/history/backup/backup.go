@@ -11,9 +11,10 @@
 // all files afterwards. No caller waits for the store. A copy's name has the time of its file's last change. A newer copy
 // replaces an older one once it is whole.
 //
-// Three kinds of copies are removed from the store: those of files that Remove names, older ones of files that only grow,
-// and older ones beyond SetOlderMax. Any other older copy may be of another cluster's job of the same number. The
-// folder does not have its content, so State counts such copies.
+// Three kinds of copies are removed from the store. These are copies of files that Remove names,
+// older ones of files that only grow, and older ones beyond SetOlderMax. Any other older copy may
+// be of another cluster's job of the same number. The folder does not have its content, so State
+// counts such copies.
 //
 // # Start on a new machine
 //

@@ -22,7 +22,8 @@
 // (16 MiB) from all launchers together, and asks for the rest later. It accepts a log's end only from the launcher on
 // which the attempt ran.
 //
-// A job's file is removed with its history, and counts to bytesMax. Beyond jobBytes (256 MiB) of a job, or
-// limits.userTails (4 GiB) of its user, only ends of failed attempts are kept. A reader gets the launcher's own log if it
-// can be read, else the end that is kept here, else the reason why there is none.
+// A job's file is removed with its history, and counts to bytesMax. Beyond jobBytes (256 MiB) of a
+// job, or limits.userTails (4 GiB) of its user, only ends of failed attempts are kept. A reader
+// gets the launcher's own log if it can be read. Else it gets the end that is kept here, or the
+// reason why there is none.
 package logarchive

@@ -1,6 +1,6 @@
-// Package charts draws parts of the manager's pages as SVG: a job's stages and what joins them
-// (Graph), what ran when (Timeline), and how long attempts ran (Histogram). They stand in
-// HTML as they are, and need neither JavaScript nor anything beside them but Style.
+// Package charts draws parts of the manager's pages as SVG. Graph has a job's stages and what joins
+// them, Timeline what ran when, and Histogram how long attempts ran. They stand in HTML as they
+// are, and need neither JavaScript nor anything beside them but Style.
 //
 //	page.Graph = charts.Graph(graph, job.Stages)
 //

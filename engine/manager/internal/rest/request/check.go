@@ -1,6 +1,5 @@
-// Package request reads requests: it holds them against the document of the REST interface, and
-// says in plain words what is wrong with one: which parameter or field it is, what it takes, and
-// what came.
+// Package request reads requests and checks them against the document of the REST interface. It
+// says in plain words what is wrong with one: the parameter or field, what it takes, and what came.
 //
 //	c := request.New(document, "GET", "/jobs", 64<<10)
 //	if err := c.Of(w, r); err != nil { … }
