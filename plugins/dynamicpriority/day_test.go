@@ -280,7 +280,7 @@ func BenchmarkInterval(b *testing.B) {
 			for b.Loop() {
 				s.pass(allocDefault)
 				intervals++
-				peak = max(peak, heap())
+				peak = max(peak, heapBytes())
 			}
 			b.ReportMetric(float64(peak), "peak-heap-bytes")
 			size := 0
@@ -294,8 +294,8 @@ func BenchmarkInterval(b *testing.B) {
 	}
 }
 
-// heap is what is in memory now, garbage included.
-func heap() uint64 {
+// heapBytes is what is in memory now, garbage included.
+func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()

@@ -229,8 +229,8 @@ func (p *Policy) pools(a *account.Account) []scheduler.PoolStatus {
 		kinds[u.Kind] = 0
 	}
 	for _, j := range p.world.queues[a.Name].jobs {
-		for i, s := range j.Info.Stages {
-			kinds[s.Kind] += s.Slots * j.Counts[i].Waiting
+		for _, kind := range j.Kinds() {
+			kinds[kind] += j.WaitingSlots(kind)
 		}
 	}
 	var all []scheduler.PoolStatus

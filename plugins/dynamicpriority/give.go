@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -184,36 +185,20 @@ func (d *assignment) share(all []*claim, free int) {
 	for _, s := range all {
 		s.want, s.upTo = s.upTo, s.held
 	}
-	queue := slices.Clone(all) // a heap, as a sorted list is one
-	for ; free > 0 && len(queue) > 0; free-- {
-		top := queue[0]
+	queue := heap.Heap[*claim]{Items: slices.Clone(all), Before: furthestBelow}
+	for ; free > 0 && len(queue.Items) > 0; free-- {
+		top := queue.Items[0]
 		if top.upTo++; top.upTo == top.want {
-			queue[0] = queue[len(queue)-1]
-			queue = queue[:len(queue)-1]
+			queue.Remove(0)
+		} else {
+			queue.Fix(0)
 		}
-		sink(queue)
 	}
 }
 
-// sink moves the first of a heap to its place.
-func sink(heap []*claim) {
-	over := func(a, b *claim) bool {
-		return cmp.Or(cmp.Compare(a.upTo*b.quota, b.upTo*a.quota), cmp.Compare(a.name, b.name)) < 0
-	}
-	for at := 0; ; {
-		next := 2*at + 1
-		if next >= len(heap) {
-			return
-		}
-		if next+1 < len(heap) && over(heap[next+1], heap[next]) {
-			next++
-		}
-		if !over(heap[next], heap[at]) {
-			return
-		}
-		heap[at], heap[next] = heap[next], heap[at]
-		at = next
-	}
+// furthestBelow is furthest by what claims are to hold.
+func furthestBelow(a, b *claim) bool {
+	return cmp.Or(cmp.Compare(a.upTo*b.quota, b.upTo*a.quota), cmp.Compare(a.name, b.name)) < 0
 }
 
 // reserved returns the slots of a kind that are kept for a queue's jobs.
@@ -222,9 +207,7 @@ func (d *assignment) reserved(q *queue, kind scheduler.SlotKind) (sum int) {
 		return 0
 	}
 	for _, j := range q.jobs {
-		for _, l := range d.view.ReservedFor(j.ID()) {
-			sum += d.view.ReservedSlots(l, j.ID(), kind)
-		}
+		sum += d.view.ReservedTotal(j.ID(), kind)
 	}
 	return sum
 }
@@ -268,11 +251,7 @@ func (d *assignment) rest(j *job) {
 // overdue walks the first bundle of each kind that a job has waited with for long.
 func (d *assignment) overdue(j *job) iter.Seq[*view.Bundle] {
 	return func(yield func(*view.Bundle) bool) {
-		for i := range j.Info.Stages {
-			kind := j.Info.Stages[i].Kind
-			if i > 0 && slices.ContainsFunc(j.Info.Stages[:i], func(s scheduler.Stage) bool { return s.Kind == kind }) {
-				continue
-			}
+		for _, kind := range j.Kinds() {
 			b := d.first(j, kind)
 			if b != nil && large(b) && gangs.Overdue(&d.view, b, d.options.CollectAfter) && !yield(b) {
 				return

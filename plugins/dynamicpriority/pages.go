@@ -199,8 +199,8 @@ func (f *figures) shown() page.Queue {
 
 // pending is how many slots a job's work needs that is not launched.
 func pending(j *job) (n int) {
-	for i := range j.Info.Stages {
-		n += j.Info.Stages[i].Slots * j.Counts[i].Waiting
+	for _, kind := range j.Kinds() {
+		n += j.WaitingSlots(kind)
 	}
 	return n
 }

@@ -165,20 +165,15 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 // taken back again, or what was protected may be taken.
 func (d *assignment) wakeAt() scheduler.Time {
 	at := scheduler.Time(0)
-	earlier := func(t scheduler.Time) {
-		if t > d.view.Now() && (at == 0 || t < at) {
-			at = t
-		}
-	}
 	if len(d.world.jobs) > 0 || d.ledger.Price() > 0 {
-		earlier(scheduler.Time(d.ledger.Next()))
+		at = d.view.Sooner(at, scheduler.Time(d.ledger.Next()))
 	}
 	for _, k := range d.lacking {
-		earlier(d.memory.due(k, d.options.KillInterval))
-		earlier(d.protectedTill)
+		at = d.view.Sooner(at, d.memory.due(k, d.options.KillInterval))
+		at = d.view.Sooner(at, d.protectedTill)
 	}
 	if len(d.world.waiting) > 0 && d.options.CollectAfter > 0 {
-		earlier(d.overdueAt)
+		at = d.view.Sooner(at, d.overdueAt)
 	}
 	return at
 }

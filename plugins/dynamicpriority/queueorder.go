@@ -8,6 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/page"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -49,23 +50,23 @@ type turn struct {
 
 // withinQuotas plays what quotas let start: the queue furthest below its quota has the next slot.
 func (d *assignment) withinQuotas(kind scheduler.SlotKind, l *queueorder.List) {
-	heap := d.below(kind) // a heap, as a sorted list is one
+	queue := heap.Heap[*claim]{Items: d.below(kind), Before: furthestBelow}
 	line, work := map[*claim]*turn{}, map[*job]*view.Walk{}
-	for _, s := range heap {
+	for _, s := range queue.Items {
 		s.want, s.upTo = min(s.quota, s.held+s.want), s.held
 		line[s] = d.line(s, kind)
 	}
-	for starts := 0; starts < queueorder.StartsMax && len(heap) > 0; starts++ {
-		s := heap[0]
+	for starts := 0; starts < queueorder.StartsMax && len(queue.Items) > 0; starts++ {
+		s := queue.Items[0]
 		j, slots := line[s].next(kind, &d.view, work)
 		if j != nil && !l.Has(j.ID()) {
 			l.Add(j.ID(), d.compared(j, kind))
 		}
 		if s.upTo += slots; j == nil || s.upTo >= s.want {
-			heap[0] = heap[len(heap)-1]
-			heap = heap[:len(heap)-1]
+			queue.Remove(0)
+		} else {
+			queue.Fix(0)
 		}
-		sink(heap)
 	}
 }
 

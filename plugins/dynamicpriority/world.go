@@ -20,7 +20,6 @@ type world struct {
 	waiting []*job
 	kinds   map[scheduler.SlotKind]int // of how many of them it is that a stage needs some
 	held    map[scheduler.AttemptID]holding
-	ended   map[scheduler.AttemptID]*view.Attempt // in this round, once somebody asked
 	touched []*job
 	marked  []*job // of which the last assignment noted something
 	lists   uint64 // of claims, that were made
@@ -72,7 +71,7 @@ func (w *world) start(v *view.View, l *account.Ledger) {
 
 // begin begins a round.
 func (w *world) begin() {
-	w.launchers, w.ended = false, nil
+	w.launchers = false
 }
 
 // rest ends a round.
@@ -225,25 +224,11 @@ func (w *world) release(id scheduler.AttemptID, at int64) {
 
 // again counts an attempt that goes on.
 func (w *world) again(id scheduler.AttemptID, at int64) {
-	if a := w.attempt(id); a != nil {
+	if a := w.view.LiveOrEnded(id); a != nil {
 		if _, is := w.held[id]; !is {
 			w.take(a, at)
 		}
 	}
-}
-
-// attempt returns one that is live, or ended in this round; else nil.
-func (w *world) attempt(id scheduler.AttemptID) *view.Attempt {
-	if a := w.view.Attempt(id); a != nil {
-		return a
-	}
-	if w.ended == nil {
-		w.ended = map[scheduler.AttemptID]*view.Attempt{}
-		for _, e := range w.view.Ended() {
-			w.ended[e.ID] = e.Attempt
-		}
-	}
-	return w.ended[id]
 }
 
 // outcome takes in what became of a decision.
@@ -279,13 +264,9 @@ func (w *world) unmark() {
 
 // countSlots counts the slots that there are to divide: launchers that take nothing new apart.
 func (w *world) countSlots() map[string]int {
-	all := map[string]int{}
-	for _, l := range w.view.Launchers() {
-		for _, s := range l.Slots {
-			if !l.Closed() {
-				all[s.Kind] = min(all[s.Kind]+s.Count, slotsMax)
-			}
-		}
+	all := w.view.OpenSlots()
+	for kind, n := range all {
+		all[kind] = min(n, slotsMax)
 	}
 	return all
 }

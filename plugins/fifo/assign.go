@@ -76,16 +76,9 @@ func (a *assignment) turn() scheduler.WaitReason {
 
 // open lists the kinds of slot that the job uses and may have now.
 func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
-	var kinds []scheduler.SlotKind
-	for _, s := range j.Info.Stages {
-		if slices.Contains(kinds, s.Kind) {
-			continue
-		}
-		if a.view.FreeSlots(s.Kind) > 0 || a.view.Reserved(j.ID()) {
-			kinds = append(kinds, s.Kind)
-		}
-	}
-	return kinds
+	return slices.DeleteFunc(j.Kinds(), func(kind scheduler.SlotKind) bool {
+		return a.view.FreeSlots(kind) == 0 && !a.view.Reserved(j.ID())
+	})
 }
 
 func (a *assignment) gangs(j *view.Job) {

@@ -180,7 +180,5 @@ func (d *assignment) wakeLate(k *kind) {
 
 // wake asks for a round at a time.
 func (d *assignment) wake(at scheduler.Time) {
-	if at > d.view.Now() && (d.wakeAt == 0 || at < d.wakeAt) {
-		d.wakeAt = at
-	}
+	d.wakeAt = d.view.Sooner(d.wakeAt, at)
 }

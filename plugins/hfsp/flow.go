@@ -19,10 +19,6 @@ func (d *assignment) place() {
 		View:     &d.view,
 		Levels:   func(launch int) int { return d.levels[launch] },
 		Optional: func(launch int) bool { return launch >= firm },
-		Swapped: func(out, in *view.Bundle) {
-			d.index.CancelLaunch(d.index.StageOf(out), out)
-			d.index.Given(d.index.StageOf(in), in)
-		},
 	}, d.launches)
 	if !d.options.Locality.Flow() {
 		return
@@ -73,7 +69,6 @@ func (d *assignment) offerOf(s *stage) {
 func (d *assignment) drop(launch int) {
 	b := d.view.Bundle(d.launches[launch].Bundle)
 	s := of(d.index.StageOf(b))
-	d.index.CancelLaunch(s.Stage, b)
 	s.granted -= gangs.Slots(b, s.kind.name)
 	s.launched--
 	d.launches, d.levels = slices.Delete(d.launches, launch, launch+1), slices.Delete(d.levels, launch, launch+1)

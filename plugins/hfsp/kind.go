@@ -89,26 +89,18 @@ func (p *Policy) deal(k *kind) {
 func (p *Policy) kindOf(name scheduler.SlotKind) *kind {
 	i, found := slices.BinarySearchFunc(p.kinds, name, func(k *kind, name scheduler.SlotKind) int { return cmp.Compare(k.name, name) })
 	if !found {
-		k := &kind{name: name, slots: p.slotsOf(name)}
+		k := &kind{name: name, slots: p.view.OpenSlots()[name]}
 		k.cluster = virtual.New(k.slots, p.view.Now())
 		p.kinds = slices.Insert(p.kinds, i, k)
 	}
 	return p.kinds[i]
 }
 
-func (p *Policy) slotsOf(kind scheduler.SlotKind) (n int) {
-	for _, l := range p.view.Launchers() {
-		if !l.Closed() {
-			n += l.Total(kind)
-		}
-	}
-	return n
-}
-
 // countSlots takes over which launchers there are.
 func (p *Policy) countSlots() {
+	slots := p.view.OpenSlots()
 	for _, k := range p.kinds {
-		k.slots = p.slotsOf(k.name)
+		k.slots = slots[k.name]
 		k.cluster.SetCapacity(k.slots)
 	}
 }

@@ -108,7 +108,7 @@ func (d *assignment) near(s *stage, upTo int, level scheduler.Locality) {
 func (d *assignment) anywhere(s *stage, upTo int, level scheduler.Locality) {
 	d.each(s, upTo, level, d.index.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
 		if level != scheduler.Remote && d.located(b) {
-			return d.onReserved(b)
+			return d.view.FitReserved(b)
 		}
 		fit := d.view.Fit
 		if d.options.Locality.Blind() {
@@ -152,28 +152,8 @@ func (d *assignment) each(s *stage, upTo int, level scheduler.Locality, bundles 
 // launch launches a bundle of a stage, of which work may go so far from its input.
 func (d *assignment) launch(s *stage, b *view.Bundle, where []scheduler.LauncherID, level scheduler.Locality) {
 	d.launches, d.levels = append(d.launches, d.view.Launch(b, where)), append(d.levels, int(level)+1)
-	d.index.Given(s.Stage, b)
 	s.granted += gangs.Slots(b, s.kind.name)
 	s.launched++
-}
-
-// onReserved fits a bundle where slots are kept for its job. It waits for no launcher
-// that is nearer: these were taken off others for it, and stand empty till it takes them.
-func (d *assignment) onReserved(b *view.Bundle) ([]scheduler.LauncherID, bool) {
-	if len(b.Groups) > 1 && d.view.Reserved(b.Job.ID()) {
-		return d.view.Fit(b)
-	}
-	kind := b.Groups[0].Kind
-	for _, l := range d.view.ReservedFor(b.Job.ID()) {
-		free, _ := d.view.Room(l, 0, kind)
-		if with, _ := d.view.RoomFor(l, b, kind); with == free {
-			continue
-		}
-		if where, ok := d.view.FitOn(l, b); ok {
-			return where, true
-		}
-	}
-	return nil, false
 }
 
 // collect keeps slots for a bundle that has been passed over long enough.

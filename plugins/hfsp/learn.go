@@ -10,13 +10,6 @@ import (
 
 // learn takes in what events say of lengths, and of decisions that were refused.
 func (p *Policy) learn(events []scheduler.Event) {
-	var ended map[scheduler.AttemptID]*view.Ended
-	for i, e := range p.view.Ended() {
-		if ended == nil {
-			ended = map[scheduler.AttemptID]*view.Ended{}
-		}
-		ended[e.ID] = &p.view.Ended()[i]
-	}
 	for _, e := range events {
 		switch e := e.(type) {
 		case scheduler.AttemptProgress:
@@ -24,7 +17,7 @@ func (p *Policy) learn(events []scheduler.Event) {
 				p.progressed(a, e)
 			}
 		case scheduler.AttemptEnded:
-			if x := ended[e.Attempt]; x != nil {
+			if x := p.view.EndedAttempt(e.Attempt); x != nil {
 				p.ended(x)
 			}
 		case scheduler.Outcome:

@@ -97,9 +97,7 @@ func (d *assignment) due(s *stage, lack int) int {
 	if _, known := d.coming[coming{key.job, ""}]; !known {
 		d.coming[coming{key.job, ""}] = 1 // what is reserved for it is counted
 		for _, k := range d.kinds {
-			for _, l := range d.view.ReservedFor(key.job) {
-				d.coming[coming{key.job, k.name}] += d.view.ReservedSlots(l, key.job, k.name)
-			}
+			d.coming[coming{key.job, k.name}] += d.view.ReservedTotal(key.job, k.name)
 		}
 	}
 	n := min(d.coming[key], lack)
@@ -209,7 +207,7 @@ func (d *assignment) takeForReady(s *stage, lack int, losers []*loser) (found bo
 			return found // what does not fit a first time is not tried on the rest
 		}
 		found = true
-		d.index.Given(s.Stage, b) // it is not tried again
+		d.view.LeaveOut(b) // it is not tried again
 		if len(b.Groups) == 1 && b.Groups[0].Slots == 1 && s.Job.ReadyCount() == s.ReadyBundles {
 			p.Bundle, p.Placement = 0, nil
 		}
@@ -294,7 +292,7 @@ func (d *assignment) mayGo(u *work.Unit, l *loser) bool {
 // launchesSpeculatively says whether the round launches a second attempt of a bundle: none is started beside
 // one that is taken off.
 func (d *assignment) launchesSpeculatively(b *view.Bundle) bool {
-	return b.SpeculationOffered && d.index.WasGiven(d.index.StageOf(b), b)
+	return b.SpeculationOffered && d.view.LeftOut(b)
 }
 
 // isSample says whether a launch is one of those that are to train its stage: their work is not thrown away.

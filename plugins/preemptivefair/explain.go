@@ -193,7 +193,7 @@ func (p *Policy) Status() (scheduler.Status, error) {
 		pool := scheduler.PoolStatus{Name: "preemptive-fair", Kind: kind, Weight: 1, FairShare: float64(p.world.slots(kind)), Jobs: p.world.sharers(kind)}
 		for _, j := range p.view.Jobs() {
 			pool.Running += j.Held(kind)
-			pool.Demand += j.Held(kind) + wants(j, kind)
+			pool.Demand += j.Held(kind) + j.WaitingSlots(kind)
 		}
 		s.Pools = append(s.Pools, pool)
 		s.Facts = append(s.Facts, scheduler.Property{Name: "share of a job " + kind, Value: strconv.FormatFloat(p.world.share(kind), 'f', 1, 64)})

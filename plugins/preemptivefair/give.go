@@ -170,7 +170,7 @@ func (d *assignment) hold() {
 		}
 		j := d.known[b.Job]
 		for _, kind := range j.kinds {
-			switch n := wants(j.Job, kind); {
+			switch n := j.WaitingSlots(kind); {
 			case n == 0:
 			case d.options.Hold == holdAll:
 				d.keep[kind] = math.MaxInt

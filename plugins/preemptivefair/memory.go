@@ -142,25 +142,10 @@ func (m *memory) meet(jobs []*view.Job) {
 
 // learn takes in what became of decisions.
 func (m *memory) learn(v *view.View, events []scheduler.Event) {
-	// attempt finds one that is live or ended since; nil is for one told of before
-	// what is known begins.
-	var ended map[scheduler.AttemptID]*view.Attempt
-	attempt := func(id scheduler.AttemptID) *view.Attempt {
-		if a := v.Attempt(id); a != nil {
-			return a
-		}
-		if ended == nil {
-			ended = map[scheduler.AttemptID]*view.Attempt{}
-			for _, e := range v.Ended() {
-				ended[e.ID] = e.Attempt
-			}
-		}
-		return ended[id]
-	}
 	// add adds up the slots of attempts to what is due.
 	add := func(n *newcomer, ids []scheduler.AttemptID, to func(*due) *int) {
 		for _, id := range ids {
-			a := attempt(id)
+			a := v.LiveOrEnded(id)
 			if a == nil {
 				continue
 			}
@@ -182,7 +167,7 @@ func (m *memory) learn(v *view.View, events []scheduler.Event) {
 		case o.Kind == scheduler.DecisionPreempt && o.Accepted:
 			var lost []scheduler.BundleID
 			for _, id := range o.Preempt.Victims {
-				if a := attempt(id); a != nil {
+				if a := v.LiveOrEnded(id); a != nil {
 					lost = append(lost, a.Bundle.ID)
 				}
 			}
@@ -234,7 +219,7 @@ func (w *world) firstShare(j *view.Job, kind scheduler.SlotKind) int {
 	if w.sharers(kind) < 2 {
 		return 0 // it has nobody to share with
 	}
-	return min(int(math.Round(w.share(kind))), wants(j, kind)+j.Held(kind))
+	return min(int(math.Round(w.share(kind))), j.WaitingSlots(kind)+j.Held(kind))
 }
 
 // wait notes since when jobs are between stages.

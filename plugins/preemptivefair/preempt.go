@@ -42,7 +42,7 @@ func (d *assignment) preemptForNewcomers(kind scheduler.SlotKind) {
 	var losers []*loser
 	for _, c := range d.requests[kind] {
 		id := c.job.ID()
-		coming := d.coming[id][kind] + d.reserved(id, kind)
+		coming := d.coming[id][kind] + d.view.ReservedTotal(id, kind)
 		if coming > 0 {
 			d.taking[id] = true
 		}

@@ -116,24 +116,19 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 // ends, slots may be asked for again, or what was protected may be taken.
 func (d *assignment) wakeAt() scheduler.Time {
 	at := scheduler.Time(0)
-	earlier := func(t scheduler.Time) {
-		if t > d.view.Now() && (at == 0 || t < at) {
-			at = t
-		}
-	}
 	for _, requests := range d.requests {
 		for _, c := range requests {
 			if c.kept != "" {
-				earlier(d.keepTill)
+				at = d.view.Sooner(at, d.keepTill)
 			}
 		}
 	}
 	if d.lacking {
-		earlier(d.protectedTill)
+		at = d.view.Sooner(at, d.protectedTill)
 	}
 	for _, n := range d.memory.Newcomers {
 		if n.Refused < refusedMax {
-			earlier(n.RetryAt)
+			at = d.view.Sooner(at, n.RetryAt)
 		}
 	}
 	return at

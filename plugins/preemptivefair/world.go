@@ -57,7 +57,7 @@ func newWorld(v *view.View) *world {
 	w := &world{
 		view: v, jobs: map[scheduler.SlotKind]int{}, users: map[scheduler.SlotKind]int{}, known: map[scheduler.JobID]*job{},
 	}
-	w.countSlots()
+	w.total = v.OpenSlots()
 	for _, j := range v.Jobs() {
 		w.touch(j)
 	}
@@ -108,21 +108,9 @@ func (w *world) update(events []scheduler.Event) {
 		}
 	}
 	if launchers {
-		w.countSlots()
+		w.total = w.view.OpenSlots()
 	}
 	w.updateTouched()
-}
-
-// countSlots counts the slots there are where something may start.
-func (w *world) countSlots() {
-	w.total = map[scheduler.SlotKind]int{}
-	for _, l := range w.view.Launchers() {
-		for _, s := range l.Slots {
-			if !l.Closed() {
-				w.total[s.Kind] += s.Count
-			}
-		}
-	}
 }
 
 func (w *world) touchAttempt(id scheduler.AttemptID) {
@@ -138,7 +126,7 @@ func (w *world) touch(j *view.Job) {
 	}
 	s := w.known[j.ID()]
 	if s == nil {
-		s = &job{Job: j, kinds: kindsOf(j)}
+		s = &job{Job: j, kinds: j.Kinds()}
 		s.of, s.requests = make([]account, len(s.kinds)), make([]*request, len(s.kinds))
 		w.known[j.ID()] = s
 		for _, kind := range s.kinds {
@@ -192,7 +180,7 @@ func (w *world) updateTouched() {
 		slots := 0
 		for i, kind := range s.kinds {
 			now := account{held: s.Held(kind), ready: s.ReadySlots(kind), first: s.ReadyFirst(kind)}
-			now.counts = wants(s.Job, kind)+now.held > 0
+			now.counts = s.WaitingSlots(kind)+now.held > 0
 			switch {
 			case now.counts && !s.of[i].counts:
 				w.jobs[kind]++
@@ -263,36 +251,4 @@ func (w *world) share(kind scheduler.SlotKind) float64 {
 // held returns the slots a job holds and is not about to lose.
 func (w *world) held(j *view.Job, kind scheduler.SlotKind) int {
 	return j.Held(kind) - w.leaving[j.ID()][kind]
-}
-
-// reserved returns the slots of a kind that are kept for a job.
-func (w *world) reserved(id scheduler.JobID, kind scheduler.SlotKind) int {
-	sum := 0
-	for _, l := range w.view.ReservedFor(id) {
-		sum += w.view.ReservedSlots(l, id, kind)
-	}
-	return sum
-}
-
-// kindsOf lists the kinds of slot a job's stages need, in order of stage.
-func kindsOf(j *view.Job) []scheduler.SlotKind {
-	var kinds []scheduler.SlotKind
-	for _, s := range j.Info.Stages {
-		if !slices.Contains(kinds, s.Kind) {
-			kinds = append(kinds, s.Kind)
-		}
-	}
-	return kinds
-}
-
-// wants returns the slots of a kind that a job's work needs which neither runs
-// nor is done.
-func wants(j *view.Job, kind scheduler.SlotKind) int {
-	sum := 0
-	for i, s := range j.Info.Stages {
-		if s.Kind == kind {
-			sum += s.Slots * j.Counts[i].Waiting
-		}
-	}
-	return sum
 }

@@ -104,30 +104,11 @@ func (a *assignment) reserved() {
 			if a.OverMax(j, b) {
 				continue
 			}
-			if where, ok := a.onReserved(j, b); ok {
+			if where, ok := a.View.FitReserved(b); ok {
 				a.launch(j, Pick{Bundle: b, Where: where}, "")
 			}
 		}
 	}
-}
-
-// onReserved fits a bundle where something is reserved for its job: a single group
-// on such a launcher, a gang where it fits with what is.
-func (a *assignment) onReserved(j *shares.Job, b *view.Bundle) ([]scheduler.LauncherID, bool) {
-	if len(b.Groups) > 1 {
-		return a.View.Fit(b)
-	}
-	kind := b.Groups[0].Kind
-	for _, l := range a.View.ReservedFor(j.ID()) {
-		free, _ := a.View.Room(l, 0, kind)
-		if with, _ := a.View.RoomFor(l, b, kind); with == free {
-			continue
-		}
-		if where, ok := a.View.FitOn(l, b); ok {
-			return where, true
-		}
-	}
-	return nil, false
 }
 
 // fill gives away the slots of a kind: again and again one bundle of the job that

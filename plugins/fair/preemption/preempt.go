@@ -209,7 +209,7 @@ func (t *taking) decide(j *shares.Job, f *finding, victims []victim, where []sch
 			p.Victims = append(p.Victims, a.ID)
 		}
 	}
-	t.View.Launch(b, where) // not to be chosen again; no decision
+	t.View.LeaveOut(b) // it is not chosen again
 	for _, n := range gangs.Needs(b) {
 		s := j.Node.Of(t.World.Kind(n.Kind))
 		t.undo = append(t.undo, func() { s.Set(s.Running-n.Count, s.Ready()+n.Count) })

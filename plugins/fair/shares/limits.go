@@ -2,10 +2,10 @@ package shares
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
 )
 
 // limiter decides which jobs may run where pools or users have limits: as many as
@@ -112,12 +112,11 @@ func (l *limiter) let(s *State, j *Job, run bool) {
 // choose walks all lists in order, and leaves a list when its pool or its user has
 // no more room.
 func (l *limiter) choose(s *State) []*Job {
-	var heads listHeap
+	heads := heap.Heap[*limitedJobs]{Before: func(a, b *limitedJobs) bool { return InLine(a.jobs[a.next], b.jobs[b.next]) < 0 }}
 	for _, list := range l.lists {
 		list.next = 0
-		heads = append(heads, list)
+		heads.Push(list)
 	}
-	heap.Init(&heads)
 	users, pools := map[string]int{}, map[*Pool]int{}
 	full := func(list *limitedJobs) bool {
 		for x := list.pool; x != nil; x = s.Pools[x.Spec.Parent] {
@@ -128,10 +127,10 @@ func (l *limiter) choose(s *State) []*Job {
 		return users[list.user] >= s.Config.Table.UserMax(list.user)
 	}
 	var chosen []*Job
-	for len(heads) > 0 {
-		list := heads[0]
+	for len(heads.Items) > 0 {
+		list := heads.Items[0]
 		if full(list) {
-			heap.Pop(&heads)
+			heads.Pop()
 			continue
 		}
 		chosen = append(chosen, list.jobs[list.next])
@@ -140,29 +139,10 @@ func (l *limiter) choose(s *State) []*Job {
 			pools[x]++
 		}
 		if list.next++; list.next == len(list.jobs) {
-			heap.Pop(&heads)
+			heads.Pop()
 		} else {
-			heap.Fix(&heads, 0)
+			heads.Fix(0)
 		}
 	}
 	return chosen
-}
-
-type listHeap []*limitedJobs
-
-func (h listHeap) Len() int { return len(h) }
-func (h listHeap) Less(i, j int) bool {
-	return InLine(h[i].jobs[h[i].next], h[j].jobs[h[j].next]) < 0
-}
-func (h listHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-
-// Push is heap.Interface's.
-func (h *listHeap) Push(x any) { *h = append(*h, x.(*limitedJobs)) }
-
-// Pop is heap.Interface's.
-func (h *listHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }

@@ -92,8 +92,8 @@ func BenchmarkCluster(b *testing.B) {
 			for b.Loop() {
 				c.estimate()
 			}
-			for _, k := range c.bound.byRatio.items {
-				bound += len(k.jobs.items)
+			for _, k := range c.bound.byRatio.Items {
+				bound += len(k.jobs.Items)
 			}
 			b.ReportMetric(float64(c.retired), "retired")
 			b.ReportMetric(float64(bound), "bound")

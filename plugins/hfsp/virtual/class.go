@@ -1,5 +1,9 @@
 package virtual
 
+import (
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
+)
+
 import "math"
 
 // class is the jobs of one ratio of cap to weight. The cap of all of them binds at the
@@ -10,7 +14,7 @@ import "math"
 // does; a class whose cap starts or stops to bind is changed as one.
 type class struct {
 	ratio        float64
-	jobs         heap[*Job]                   // by tag
+	jobs         heap.Heap[*Job]              // by tag
 	retired      []*Job                       // those of its jobs that are virtual jobs
 	weight, caps int64                        // of all together; weights in units
 	gone         struct{ weight, caps int64 } // of the virtual jobs
@@ -28,29 +32,29 @@ type class struct {
 
 // side is the classes that are bound, or those that share.
 type side struct {
-	byRatio     heap[*class] // first the one that changes sides first
-	byDue       heap[*class] // first the one of which a job finishes first; only those with jobs
-	virtualJobs *virtualJobs // of all
+	byRatio     heap.Heap[*class] // first the one that changes sides first
+	byDue       heap.Heap[*class] // first the one of which a job finishes first; only those with jobs
+	virtualJobs *virtualJobs      // of all
 }
 
 func newSide(before func(a, b *class) bool) side {
 	return side{
-		byRatio: heap[*class]{before: before, moved: func(k *class, i int) { k.byRatio = i }},
-		byDue: heap[*class]{
-			before: func(a, b *class) bool {
+		byRatio: heap.Heap[*class]{Before: before, Moved: func(k *class, i int) { k.byRatio = i }},
+		byDue: heap.Heap[*class]{
+			Before: func(a, b *class) bool {
 				return a.due < b.due || a.due == b.due && a.first().compare(b.first()) < 0
 			},
-			moved: func(k *class, i int) { k.byDue = i },
+			Moved: func(k *class, i int) { k.byDue = i },
 		},
 	}
 }
 
 // add takes in a class, and remove lets it go, with all that is in it.
 func (s *side) add(k *class) {
-	s.byRatio.push(k)
-	if len(k.jobs.items) > 0 {
+	s.byRatio.Push(k)
+	if len(k.jobs.Items) > 0 {
 		k.due = k.when(k.first().tag)
-		s.byDue.push(k)
+		s.byDue.Push(k)
 	}
 	for _, j := range k.retired {
 		s.virtualJobs = s.virtualJobs.insert(k.virtualJob(j))
@@ -58,9 +62,9 @@ func (s *side) add(k *class) {
 }
 
 func (s *side) remove(k *class) {
-	s.byRatio.remove(k.byRatio)
-	if len(k.jobs.items) > 0 {
-		s.byDue.remove(k.byDue)
+	s.byRatio.Remove(k.byRatio)
+	if len(k.jobs.Items) > 0 {
+		s.byDue.Remove(k.byDue)
 	}
 	for _, j := range k.retired {
 		s.virtualJobs = s.virtualJobs.remove(k.when(j.tag), j)
@@ -68,14 +72,14 @@ func (s *side) remove(k *class) {
 }
 
 func newClass(ratio float64) *class {
-	return &class{ratio: ratio, jobs: heap[*Job]{before: earlier, moved: func(j *Job, i int) { j.place = i }}}
+	return &class{ratio: ratio, jobs: heap.Heap[*Job]{Before: earlier, Moved: func(j *Job, i int) { j.place = i }}}
 }
 
 func earlier(a, b *Job) bool {
 	return a.tag < b.tag || a.tag == b.tag && a.compare(b) < 0
 }
 
-func (k *class) first() *Job { return k.jobs.items[0] }
+func (k *class) first() *Job { return k.jobs.Items[0] }
 
 // clock reads the clock at x, which is in what from is in.
 func (k *class) clock(x float64) float64 {
@@ -102,7 +106,7 @@ func (k *class) virtualJob(j *Job) *virtualJobs {
 }
 
 // empty says whether the class has neither jobs nor virtual jobs.
-func (k *class) empty() bool { return len(k.jobs.items)+len(k.retired) == 0 }
+func (k *class) empty() bool { return len(k.jobs.Items)+len(k.retired) == 0 }
 
 // reach is where something is, having been at from, when it has gone a way at a speed.
 func reach(from, way, speed float64) float64 {

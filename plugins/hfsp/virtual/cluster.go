@@ -206,10 +206,10 @@ func (c *Cluster) next() (first *Job, at float64) {
 			first, at = j, t
 		}
 	}
-	for _, k := range c.bound.byDue.first() {
+	for _, k := range c.bound.byDue.First() {
 		earliest(k.first(), k.due)
 	}
-	for _, k := range c.sharing.byDue.first() {
+	for _, k := range c.sharing.byDue.First() {
 		earliest(k.first(), reach(c.seconds, k.due-c.integral, c.level))
 	}
 	if g := c.bound.virtualJobs.first(); g != nil {
@@ -263,10 +263,10 @@ func (c *Cluster) rebase() {
 	c.changes.all()
 	for _, s := range []*side{&c.sharing, &c.bound} {
 		s.virtualJobs = nil
-		for _, k := range s.byRatio.items {
+		for _, k := range s.byRatio.Items {
 			clock := c.clock(k)
 			k.from, k.base = 0, 0
-			for _, jobs := range [][]*Job{k.jobs.items, k.retired} {
+			for _, jobs := range [][]*Job{k.jobs.Items, k.retired} {
 				for _, j := range jobs {
 					j.tag -= clock
 					j.mark -= clock
@@ -275,11 +275,11 @@ func (c *Cluster) rebase() {
 			for _, j := range k.retired {
 				s.virtualJobs = s.virtualJobs.insert(k.virtualJob(j))
 			}
-			if k.jobs.order(); len(k.jobs.items) > 0 {
+			if k.jobs.Init(); len(k.jobs.Items) > 0 {
 				k.due = k.when(k.first().tag)
 			}
 		}
-		s.byDue.order()
+		s.byDue.Init()
 	}
 	c.start, c.seconds, c.integral = c.now, 0, 0
 }

@@ -24,14 +24,14 @@ func (c *Cluster) join(j *Job) {
 		j.place = len(k.retired)
 		k.retired = append(k.retired, j)
 		s.virtualJobs = s.virtualJobs.insert(k.virtualJob(j))
-	case len(k.jobs.items) == 0:
-		k.jobs.push(j)
+	case len(k.jobs.Items) == 0:
+		k.jobs.Push(j)
 		k.due = k.when(j.tag)
-		s.byDue.push(k)
+		s.byDue.Push(k)
 	default:
-		k.jobs.push(j)
+		k.jobs.Push(j)
 		k.due = k.when(k.first().tag)
-		s.byDue.fix(k.byDue)
+		s.byDue.Fix(k.byDue)
 	}
 	c.weigh(k, j, 1)
 }
@@ -47,13 +47,13 @@ func (c *Cluster) leave(j *Job) {
 		k.retired[j.place].place = j.place
 		k.retired[last] = nil
 		k.retired = k.retired[:last]
-	case len(k.jobs.items) == 1:
-		s.byDue.remove(k.byDue)
-		k.jobs.remove(j.place)
+	case len(k.jobs.Items) == 1:
+		s.byDue.Remove(k.byDue)
+		k.jobs.Remove(j.place)
 	default:
-		k.jobs.remove(j.place)
+		k.jobs.Remove(j.place)
 		k.due = k.when(k.first().tag)
-		s.byDue.fix(k.byDue)
+		s.byDue.Fix(k.byDue)
 	}
 	c.weigh(k, j, -1)
 	j.class = nil
@@ -106,11 +106,11 @@ func (c *Cluster) clock(k *class) float64 { return k.clock(c.hand(k)) }
 
 // fill finds the level, and changes the classes whose cap starts or stops to bind.
 func (c *Cluster) fill() {
-	for b := &c.bound.byRatio; len(b.items) > 0 && b.items[0].ratio > level(c.capacity-c.caps, c.weight); {
-		c.change(b.items[0])
+	for b := &c.bound.byRatio; len(b.Items) > 0 && b.Items[0].ratio > level(c.capacity-c.caps, c.weight); {
+		c.change(b.Items[0])
 	}
-	for s := &c.sharing.byRatio; len(s.items) > 0 && s.items[0].ratio <= level(c.capacity-c.caps, c.weight); {
-		c.change(s.items[0])
+	for s := &c.sharing.byRatio; len(s.Items) > 0 && s.Items[0].ratio <= level(c.capacity-c.caps, c.weight); {
+		c.change(s.Items[0])
 	}
 	c.level = level(c.capacity-c.caps, c.weight)
 }

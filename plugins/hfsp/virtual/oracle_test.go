@@ -248,7 +248,7 @@ func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
 	weight, caps, retired, n := int64(0), int64(0), 0, 0
 	for i, s := range []*side{&c.sharing, &c.bound} {
 		virtualJobs, dues := s.virtualJobs.check(t), 0
-		for at, k := range s.byRatio.items {
+		for at, k := range s.byRatio.Items {
 			n++
 			if k.bound != (i == 1) || c.classes[k.ratio] != k || k.byRatio != at || k.empty() {
 				t.Fatalf("class %v is not in its place", k.ratio)
@@ -257,27 +257,27 @@ func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
 				t.Fatalf("class %v is bound %t at level %v", k.ratio, k.bound, c.level)
 			}
 			kw, kc := int64(0), int64(0)
-			for at, j := range slices.Concat(k.jobs.items, k.retired) {
+			for at, j := range slices.Concat(k.jobs.Items, k.retired) {
 				kw, kc = kw+j.units(), kc+int64(j.spec.Cap)
-				if j.class != k || j.late != nil || j.in != c || j.retired != (at >= len(k.jobs.items)) {
+				if j.class != k || j.late != nil || j.in != c || j.retired != (at >= len(k.jobs.Items)) {
 					t.Fatalf("job %d is not in its place", j.id.Job)
 				}
 				if j.retired {
 					retired++
-					if at -= len(k.jobs.items); j.place != at || !virtualJobs[j] {
+					if at -= len(k.jobs.Items); j.place != at || !virtualJobs[j] {
 						t.Fatalf("virtual job %d is not in its place", j.id.Job)
 					}
 					delete(virtualJobs, j)
-				} else if j.place != at || at > 0 && earlier(j, k.jobs.items[(at-1)/2]) {
+				} else if j.place != at || at > 0 && earlier(j, k.jobs.Items[(at-1)/2]) {
 					t.Fatalf("job %d is not in its place", j.id.Job)
 				}
 			}
 			if kw != k.weight || kc != k.caps {
 				t.Fatalf("class %v: weight %d, caps %d", k.ratio, k.weight, k.caps)
 			}
-			if len(k.jobs.items) > 0 {
+			if len(k.jobs.Items) > 0 {
 				dues++
-				if s.byDue.items[k.byDue] != k || k.due != k.when(k.first().tag) || math.IsNaN(k.due) {
+				if s.byDue.Items[k.byDue] != k || k.due != k.when(k.first().tag) || math.IsNaN(k.due) {
 					t.Fatalf("class %v: due %v", k.ratio, k.due)
 				}
 			}
@@ -287,8 +287,8 @@ func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
 				weight += kw
 			}
 		}
-		if dues != len(s.byDue.items) || len(virtualJobs) > 0 {
-			t.Fatalf("%d classes are due, want %d; %d virtual jobs too many", len(s.byDue.items), dues, len(virtualJobs))
+		if dues != len(s.byDue.Items) || len(virtualJobs) > 0 {
+			t.Fatalf("%d classes are due, want %d; %d virtual jobs too many", len(s.byDue.Items), dues, len(virtualJobs))
 		}
 	}
 	if weight != c.weight || caps != c.caps || retired != c.retired || n != len(c.classes) {

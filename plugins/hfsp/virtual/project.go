@@ -3,6 +3,8 @@ package virtual
 import (
 	"math"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
 )
 
 // projection is the order in which jobs will finish if nobody comes and nothing changes
@@ -22,8 +24,8 @@ type projection struct {
 	begin, at    moment
 	weight, caps float64 // of the jobs that share, and that are bound, without the virtual jobs
 
-	sharing, bound               heap[entry]  // who may come next, by what their classes go by
-	ratios                       heap[*class] // of those that share, which may be bound next
+	sharing, bound               heap.Heap[entry]  // who may come next, by what their classes go by
+	ratios                       heap.Heap[*class] // of those that share, which may be bound next
 	sharingVirtual, boundVirtual *virtualJobs
 }
 
@@ -72,9 +74,9 @@ func (p *projection) ensure() {
 	p.number++
 	clear(p.order)
 	p.order = p.order[:0]
-	p.sharing.reset(entry.before)
-	p.bound.reset(entry.before)
-	p.ratios.reset(c.sharing.byRatio.before)
+	p.sharing.Reset(entry.before)
+	p.bound.Reset(entry.before)
+	p.ratios.Reset(c.sharing.byRatio.Before)
 	if c.capacity == 0 {
 		p.stand()
 		return
@@ -84,16 +86,16 @@ func (p *projection) ensure() {
 	p.at = p.virtualJobs(p.begin)
 	p.weight = float64(c.weight)/weightUnits - p.sharingVirtual.total()
 	p.caps = float64(c.caps) - p.boundVirtual.total()
-	p.heads(c.sharing.byDue.first())
-	p.heads(c.bound.byDue.first())
-	p.ratios.items = append(p.ratios.items, c.sharing.byRatio.first()...)
+	p.heads(c.sharing.byDue.First())
+	p.heads(c.bound.byDue.First())
+	p.ratios.Items = append(p.ratios.Items, c.sharing.byRatio.First()...)
 }
 
 // stand is the order when nothing moves.
 func (p *projection) stand() {
 	for _, s := range []*side{&p.cluster.sharing, &p.cluster.bound} {
-		for _, k := range s.byDue.items {
-			p.order = append(p.order, k.jobs.items...)
+		for _, k := range s.byDue.Items {
+			p.order = append(p.order, k.jobs.Items...)
 		}
 	}
 	slices.SortFunc(p.order, (*Job).compare)
@@ -125,8 +127,8 @@ func (p *projection) next() bool {
 // sort puts who comes next on the right side. A class that shares in the cluster and is
 // bound by now is slower than the others that share, so that its jobs come up too early.
 func (p *projection) sort() {
-	for len(p.sharing.items) > 0 && p.of(p.sharing.items[0].job.class).bound {
-		j := p.sharing.pop().job
+	for len(p.sharing.Items) > 0 && p.of(p.sharing.Items[0].job.class).bound {
+		j := p.sharing.Pop().job
 		p.neighbours(j)
 		p.offer(j)
 	}
@@ -137,11 +139,11 @@ func (p *projection) sort() {
 // the capacity leaves for them until the first of those that are bound does.
 func (p *projection) first() (j *Job, to moment, shared bool) {
 	s, b := entry{due: math.Inf(1)}, entry{due: math.Inf(1)}
-	if len(p.sharing.items) > 0 {
-		s = p.sharing.items[0]
+	if len(p.sharing.Items) > 0 {
+		s = p.sharing.Items[0]
 	}
-	if len(p.bound.items) > 0 {
-		b = p.bound.items[0]
+	if len(p.bound.Items) > 0 {
+		b = p.bound.Items[0]
 	}
 	switch {
 	case math.IsInf(s.due, 1) && math.IsInf(b.due, 1):
@@ -207,14 +209,14 @@ func (p *projection) take(j *Job, at moment, shared bool) {
 	p.order = append(p.order, j)
 	j.planned, j.ends = p.number, at.seconds
 	if shared {
-		p.sharing.pop()
+		p.sharing.Pop()
 	} else {
-		p.bound.pop()
+		p.bound.Pop()
 	}
 	if shared != j.class.bound { // it comes from the heap in which its class lies
 		p.neighbours(j)
 	}
-	for _, x := range j.class.jobs.below(j.place) {
+	for _, x := range j.class.jobs.Below(j.place) {
 		p.offer(x)
 	}
 }
@@ -235,9 +237,9 @@ func (p *projection) finish(j *Job) {
 // offer notes a job as one that may come next.
 func (p *projection) offer(j *Job) {
 	if a := p.of(j.class); a.bound {
-		p.bound.push(entry{reach(a.from, j.tag-a.base, j.class.ratio), j})
+		p.bound.Push(entry{reach(a.from, j.tag-a.base, j.class.ratio), j})
 	} else {
-		p.sharing.push(entry{a.from + (j.tag - a.base), j})
+		p.sharing.Push(entry{a.from + (j.tag - a.base), j})
 	}
 }
 
@@ -245,7 +247,7 @@ func (p *projection) offer(j *Job) {
 // first of its class.
 func (p *projection) neighbours(j *Job) {
 	if j.place == 0 {
-		p.heads(p.cluster.side(j.class).byDue.below(j.class.byDue))
+		p.heads(p.cluster.side(j.class).byDue.Below(j.class.byDue))
 	}
 }
 
@@ -253,9 +255,9 @@ func (p *projection) neighbours(j *Job) {
 func (p *projection) heads(classes []*class) {
 	for _, k := range classes {
 		if e := (entry{k.due, k.first()}); k.bound {
-			p.bound.push(e)
+			p.bound.Push(e)
 		} else {
-			p.sharing.push(e)
+			p.sharing.Push(e)
 		}
 	}
 }
@@ -263,10 +265,10 @@ func (p *projection) heads(classes []*class) {
 // bindUntil binds the next class if the level comes to its ratio before a moment at
 // which a job finishes: that happens when a virtual job ends.
 func (p *projection) bindUntil(to moment) bool {
-	if len(p.ratios.items) == 0 || p.levelAt(to) < p.ratios.items[0].ratio {
+	if len(p.ratios.Items) == 0 || p.levelAt(to) < p.ratios.Items[0].ratio {
 		return false
 	}
-	ratio, from := p.ratios.items[0].ratio, p.at
+	ratio, from := p.ratios.Items[0].ratio, p.at
 	// It is at the last of their ends, or earlier.
 	at := p.sharedTo(p.sharingVirtual.latest(from.integral, to.integral))
 	if b := p.secondsTo(p.boundVirtual.latest(from.seconds, to.seconds)); b.seconds > at.seconds {
@@ -290,16 +292,16 @@ func (p *projection) bindUntil(to moment) bool {
 
 // raise binds the classes whose ratio it has reached.
 func (p *projection) raise() {
-	for len(p.ratios.items) > 0 && p.ratios.items[0].ratio <= p.levelAt(p.at) {
+	for len(p.ratios.Items) > 0 && p.ratios.Items[0].ratio <= p.levelAt(p.at) {
 		p.bind()
 	}
 }
 
 // bind binds the class with the least ratio.
 func (p *projection) bind() {
-	k := p.ratios.pop()
-	for _, x := range p.cluster.sharing.byRatio.below(k.byRatio) {
-		p.ratios.push(x)
+	k := p.ratios.Pop()
+	for _, x := range p.cluster.sharing.byRatio.Below(k.byRatio) {
+		p.ratios.Push(x)
 	}
 	a := p.of(k)
 	p.weight -= a.weight

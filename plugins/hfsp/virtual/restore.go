@@ -144,7 +144,7 @@ func (x *restoring) build() (*Cluster, error) {
 			k.retired = append(k.retired, j.Job)
 			c.retired++
 		} else {
-			k.jobs.push(j.Job)
+			k.jobs.Push(j.Job)
 		}
 		c.weigh(k, j.Job, 1)
 	}

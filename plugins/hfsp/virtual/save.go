@@ -118,9 +118,9 @@ func (c *Cluster) everything() (jobs []*Job, classes []*class) {
 		jobs = append(jobs, e.Value.(*Job))
 	}
 	for _, s := range []*side{&c.sharing, &c.bound} {
-		for _, k := range s.byRatio.items {
+		for _, k := range s.byRatio.Items {
 			classes = append(classes, k)
-			jobs = append(append(jobs, k.jobs.items...), k.retired...)
+			jobs = append(append(jobs, k.jobs.Items...), k.retired...)
 		}
 	}
 	slices.SortFunc(classes, func(a, b *class) int { return cmp.Compare(a.ratio, b.ratio) })

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
 )
 
 // Sharer is one of those among whom slots are divided. Its numbers are bounded as those
@@ -20,28 +22,28 @@ type Sharer struct {
 // O(n log n) for n sharers, however many slots there are.
 func Slots(total int, sharers []Sharer) []int {
 	given := make([]int, len(sharers))
-	turns := heap[turn]{items: make([]turn, 0, len(sharers)), before: turn.before}
+	turns := heap.Heap[turn]{Items: make([]turn, 0, len(sharers)), Before: turn.before}
 	for i, s := range sharers {
 		x := Spec{Weight: s.Weight, Cap: s.Cap}.bounded()
-		turns.items = append(turns.items, turn{float64(x.Cap) / x.Weight, x.Weight, x.Cap, 0, i})
+		turns.Items = append(turns.Items, turn{float64(x.Cap) / x.Weight, x.Weight, x.Cap, 0, i})
 	}
 	// So many as all have at some level go out at once: not too many, because rounding
 	// adds no more than a half to each.
-	level := fluid(float64(total)-float64(len(sharers))/2, turns.items)
-	for i := range turns.items {
-		t := &turns.items[i]
+	level := fluid(float64(total)-float64(len(sharers))/2, turns.Items)
+	for i := range turns.Items {
+		t := &turns.Items[i]
 		t.give(int(min(float64(t.most), math.Floor(level*t.weight+0.5))))
 		given[t.index], total = t.given, total-t.given
 	}
-	turns.items = slices.DeleteFunc(turns.items, turn.full)
-	for turns.order(); total > 0 && len(turns.items) > 0; total-- {
-		t := &turns.items[0]
+	turns.Items = slices.DeleteFunc(turns.Items, turn.full)
+	for turns.Init(); total > 0 && len(turns.Items) > 0; total-- {
+		t := &turns.Items[0]
 		t.give(1)
 		given[t.index]++
 		if t.full() {
-			turns.remove(0)
+			turns.Remove(0)
 		} else {
-			turns.fix(0)
+			turns.Fix(0)
 		}
 	}
 	return given

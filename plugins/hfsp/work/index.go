@@ -21,7 +21,6 @@ type StageIndex struct {
 	units   map[scheduler.AttemptID]*Unit
 	touched []*Stage
 	over    []*Stage // of jobs that ended
-	turn    uint64
 }
 
 // listed is where a launchable bundle counts.
@@ -33,7 +32,7 @@ type listed struct {
 // Start looks at everything.
 func (b *StageIndex) Start(v *view.View) {
 	*b = StageIndex{
-		view: v, turn: b.turn + 1, Beside: map[scheduler.SlotKind]int{}, stages: map[scheduler.JobID][]*Stage{},
+		view: v, Beside: map[scheduler.SlotKind]int{}, stages: map[scheduler.JobID][]*Stage{},
 		listed: map[scheduler.BundleID]listed{}, units: map[scheduler.AttemptID]*Unit{},
 	}
 	for _, j := range v.Jobs() {
@@ -99,33 +98,12 @@ func (b *StageIndex) EndRound() {
 	b.touched, b.over = b.touched[:0], b.over[:0]
 }
 
-// Launchable walks a stage's launchable bundles in order of id, but those that were given away since
-// the last Update.
-func (b *StageIndex) Launchable(s *Stage) iter.Seq[*view.Bundle] { return s.ready.each(b.turn) }
-
-// Given notes that a bundle is launched in this round.
-func (b *StageIndex) Given(s *Stage, x *view.Bundle) {
-	if i, found := s.ready.find(x.ID); found {
-		s.ready.entries[i].given = b.turn
-	}
-}
-
-// CancelLaunch notes that a bundle is not launched in this round after all.
-func (b *StageIndex) CancelLaunch(s *Stage, x *view.Bundle) {
-	if i, found := s.ready.find(x.ID); found {
-		s.ready.entries[i].given = 0
-	}
-}
-
-// WasGiven says whether a bundle is launched in this round.
-func (b *StageIndex) WasGiven(s *Stage, x *view.Bundle) bool {
-	i, found := s.ready.find(x.ID)
-	return found && s.ready.entries[i].given == b.turn
-}
+// Launchable walks a stage's launchable bundles in order of id, but those that were launched since the
+// last Update.
+func (b *StageIndex) Launchable(s *Stage) iter.Seq[*view.Bundle] { return b.view.ReadyAmong(&s.ready) }
 
 // Update takes in the events of a round that the view has applied.
 func (b *StageIndex) Update(events []scheduler.Event) {
-	b.turn++
 	for _, e := range events { // the view has the bundles of all stages with their kinds of now
 		if e, ok := e.(scheduler.StageGrown); ok {
 			b.changeKind(&e)
@@ -188,8 +166,8 @@ func (b *StageIndex) finished(id scheduler.JobID) {
 
 // leave has a stage be over, whose bundles are not listed any more.
 func (b *StageIndex) leave(s *Stage) {
-	for _, e := range s.ready.entries {
-		delete(b.listed, e.id)
+	for x := range s.ready.All() {
+		delete(b.listed, x.ID)
 	}
 	b.over = append(b.over, s)
 	if s.touched {
@@ -247,7 +225,7 @@ func (b *StageIndex) list(x *view.Bundle) {
 	was, is := b.listed[x.ID]
 	now := x.Launchable()
 	if is && (!now || was.stage.needs(x) != was.slots) {
-		was.stage.ready.remove(x.ID)
+		was.stage.ready.Remove(x)
 		was.stage.ReadyBundles--
 		was.stage.Ready -= was.slots
 		delete(b.listed, x.ID)
@@ -259,7 +237,7 @@ func (b *StageIndex) list(x *view.Bundle) {
 	}
 	s := b.StageOf(x)
 	n := s.needs(x)
-	s.ready.add(x)
+	s.ready.Add(x)
 	s.ReadyBundles++
 	s.Ready += n
 	b.listed[x.ID] = listed{s, n}

@@ -25,7 +25,7 @@ type Stage struct {
 
 	id      scheduler.StageID
 	kind    scheduler.SlotKind
-	ready   list
+	ready   view.BundleList
 	units   []*Unit // in order of launch; nil in a gap
 	gaps    int
 	paused  int // of units, how many are suspended
@@ -124,6 +124,9 @@ func (s *Stage) count(u *Unit, sign int) {
 	case gone:
 	}
 }
+
+// gapsMin is the number of gaps below which the list of launches is left alone.
+const gapsMin = 32
 
 func (s *Stage) enter(u *Unit) {
 	u.at = len(s.units)

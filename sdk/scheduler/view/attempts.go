@@ -13,6 +13,8 @@ import (
 type attempts struct {
 	byID  idmap.Map[scheduler.AttemptID, Attempt]
 	ended []Ended // in the last Apply or Start
+	// endedByID are the same, once one of them was asked for.
+	endedByID map[scheduler.AttemptID]*Ended
 	// starting: a snapshot may tell of an attempt before its launcher, and of a finished
 	// one whose launcher is gone.
 	starting bool
@@ -24,7 +26,30 @@ func (as *attempts) Attempt(id scheduler.AttemptID) *Attempt { return as.byID.Ge
 // Ended returns the attempts that ended in the last Apply or Start, in order.
 func (as *attempts) Ended() []Ended { return as.ended }
 
-func (as *attempts) forgetEnded() { as.ended = as.ended[:0] }
+// EndedAttempt returns an attempt that ended in the last Apply or Start, or nil.
+func (as *attempts) EndedAttempt(id scheduler.AttemptID) *Ended {
+	if as.endedByID == nil && len(as.ended) > 0 {
+		as.endedByID = make(map[scheduler.AttemptID]*Ended, len(as.ended))
+		for i := range as.ended {
+			as.endedByID[as.ended[i].ID] = &as.ended[i]
+		}
+	}
+	return as.endedByID[id]
+}
+
+// LiveOrEnded returns an attempt that is live, or ended in the last Apply or Start; else nil. Events
+// that precede the end of an attempt in a round name attempts that are not live after it.
+func (as *attempts) LiveOrEnded(id scheduler.AttemptID) *Attempt {
+	if a := as.byID.Get(id); a != nil {
+		return a
+	}
+	if e := as.EndedAttempt(id); e != nil {
+		return e.Attempt
+	}
+	return nil
+}
+
+func (as *attempts) forgetEnded() { as.ended, as.endedByID = as.ended[:0], nil }
 
 // snapshotBegins is called before a snapshot is told.
 func (as *attempts) snapshotBegins() { as.starting = true }

@@ -434,6 +434,15 @@ func (c *capacity) AnyReserved() bool { return len(c.reserved) > 0 }
 // it, in order of id, as of the last Apply.
 func (c *capacity) ReservedFor(job scheduler.JobID) []*Launcher { return c.reserved[job] }
 
+// ReservedTotal returns how many slots of a kind all launchers keep for a job, or for one bundle
+// of it, less what is taken tentatively.
+func (c *capacity) ReservedTotal(job scheduler.JobID, kind scheduler.SlotKind) (slots int) {
+	for _, l := range c.reserved[job] {
+		slots += c.ReservedSlots(l, job, kind)
+	}
+	return slots
+}
+
 // ReservedSlots returns how many slots of a kind a launcher keeps for a job, or for one
 // bundle of it, less what is taken tentatively: what is to come to the job, whichever of
 // its bundles may draw on it.

@@ -49,6 +49,30 @@ func (c *capacity) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) 
 	return []scheduler.LauncherID{l.ID}, true
 }
 
+// FitReserved is Fit where something is reserved for the bundle's job: a bundle of one group on such a
+// launcher, a gang wherever it fits with what is reserved. It takes nothing else that is free, so
+// that a job which waits for launchers near its input still takes what others had to leave for it.
+func (c *capacity) FitReserved(b *Bundle) ([]scheduler.LauncherID, bool) {
+	launchers := c.reserved[b.Job.ID()]
+	if len(b.Groups) > 1 {
+		if len(launchers) == 0 {
+			return nil, false
+		}
+		return c.Fit(b)
+	}
+	kind := b.Groups[0].Kind
+	for _, l := range launchers {
+		free, _ := c.Room(l, 0, kind)
+		if with, _ := c.RoomFor(l, b, kind); with == free {
+			continue
+		}
+		if where, ok := c.FitOn(l, b); ok {
+			return where, true
+		}
+	}
+	return nil, false
+}
+
 // FitEver says whether the bundle would fit if nothing at all ran on the
 // launchers that are not closed, nor among the given ones (in order of id), which
 // count as they are.

@@ -2,6 +2,7 @@ package view
 
 import (
 	"iter"
+	"slices"
 	"unsafe"
 
 	"github.com/hamadryad/hamadryad/internal/prefetch"
@@ -67,6 +68,28 @@ func (j *Job) ReadyFirst(kind scheduler.SlotKind) int {
 		return k.list.len()
 	}
 	return 0
+}
+
+// Kinds returns the kinds of slots that the job's stages need, in order of stage, each once.
+func (j *Job) Kinds() []scheduler.SlotKind {
+	var kinds []scheduler.SlotKind
+	for i := range j.Info.Stages {
+		if kind := j.Info.Stages[i].Kind; !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// WaitingSlots returns how many slots of a kind the groups need that neither run nor are
+// finished, ready or not.
+func (j *Job) WaitingSlots(kind scheduler.SlotKind) (n int) {
+	for i := range j.Info.Stages {
+		if s := &j.Info.Stages[i]; s.Kind == kind {
+			n += s.Slots * j.Counts[i].Waiting
+		}
+	}
+	return n
 }
 
 // GangCount returns how many of the launchable bundles have several groups.

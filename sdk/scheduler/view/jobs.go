@@ -78,12 +78,22 @@ func (js *jobs) ReadyIn(j *Job, rack string) iter.Seq[*Bundle] {
 	return j.launchable.byRack[rack].all(js.turn)
 }
 
+// ReadyAmong walks the bundles of a list of the policy's.
+func (js *jobs) ReadyAmong(l *BundleList) iter.Seq[*Bundle] { return l.list.all(js.turn) }
+
 // Launch makes the decision to launch a bundle, which Ready and its siblings
 // leave out from then on until the next Apply.
 func (js *jobs) Launch(b *Bundle, where []scheduler.LauncherID) scheduler.Launch {
 	b.given = js.turn
 	return scheduler.Launch{Bundle: b.ID, Launchers: where}
 }
+
+// LeaveOut has Ready and its siblings leave out a bundle until the next Apply, without a decision to
+// launch it: slots are taken back for it, for example.
+func (js *jobs) LeaveOut(b *Bundle) { b.given = js.turn }
+
+// LeftOut says whether a bundle was given to Launch or LeaveOut since the last Apply.
+func (js *jobs) LeftOut(b *Bundle) bool { return b.given == js.turn }
 
 // CancelLaunch takes back the decision to launch a bundle: Ready and its siblings walk it again. What
 // was taken for it stays taken.

@@ -90,6 +90,20 @@ func (ls *launchers) Launchers() []*Launcher { return ls.list }
 // Launcher returns a launcher, or nil.
 func (ls *launchers) Launcher(id scheduler.LauncherID) *Launcher { return ls.byID.Get(id) }
 
+// OpenSlots returns how many slots of each kind there are, taken or not, on launchers that are not
+// closed.
+func (ls *launchers) OpenSlots() map[scheduler.SlotKind]int {
+	slots := map[scheduler.SlotKind]int{}
+	for _, l := range ls.list {
+		for _, s := range l.Slots {
+			if !l.Closed() {
+				slots[s.Kind] += s.Count
+			}
+		}
+	}
+	return slots
+}
+
 // ForgetLoads makes all loads unknown, as they are in the view of a policy that starts:
 // for one whose new settings do without AbilityLoad, and that is told no more.
 func (ls *launchers) ForgetLoads() {

@@ -85,6 +85,19 @@ func (l *list) remove(id scheduler.BundleID) {
 	}
 }
 
+// BundleList holds launchable bundles of the policy's choice in order of id, such as those of one
+// stage. The policy adds and removes them. The zero value is empty.
+type BundleList struct{ list list }
+
+// Add adds a bundle that is not in the list.
+func (l *BundleList) Add(b *Bundle) { l.list.add(b) }
+
+// Remove takes out a bundle, if it is in the list.
+func (l *BundleList) Remove(b *Bundle) { l.list.remove(b.ID) }
+
+// All walks all bundles of the list, those that were given to Launch too.
+func (l *BundleList) All() iter.Seq[*Bundle] { return l.list.all(noTurn) }
+
 // noTurn is a turn in which nothing was given away.
 const noTurn = math.MaxUint64
 

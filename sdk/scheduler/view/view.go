@@ -78,6 +78,15 @@ func (v *View) Now() scheduler.Time { return v.now }
 // Round returns the number of the last round; 0 before the first.
 func (v *View) Round() uint64 { return v.round }
 
+// Sooner returns the earlier of two times for a policy's next round: at, where 0 means none, and
+// next, which counts only if it is to come.
+func (v *View) Sooner(at, next scheduler.Time) scheduler.Time {
+	if next > v.now && (at == 0 || next < at) {
+		return next
+	}
+	return at
+}
+
 func byKind(a, b scheduler.SlotCount) int { return cmp.Compare(a.Kind, b.Kind) }
 
 // insert puts x into a slice ordered by id; the usual place is the end.

@@ -59,8 +59,6 @@ type Round struct {
 	Spare func(*view.Launcher, scheduler.SlotKind) int
 	// KeepBundles has each launch stay one of its bundle, which the policy chose by a rule of its own.
 	KeepBundles bool
-	// Swapped is told that a bundle is launched in place of another. Nil: nobody is.
-	Swapped func(out, in *view.Bundle)
 }
 
 // Report is what Place did.
@@ -436,11 +434,7 @@ func (p *plan) commit() {
 			p.report.Dropped = append(p.report.Dropped, x.launch)
 			continue
 		case d.Bundle != x.bundle.ID:
-			out := p.View.Bundle(d.Bundle)
 			*d = p.View.Launch(x.bundle, x.where)
-			if p.Swapped != nil {
-				p.Swapped(out, x.bundle)
-			}
 		case !slices.Equal(d.Launchers, x.where):
 			d.Launchers = x.where
 		default:
