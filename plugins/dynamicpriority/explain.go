@@ -6,13 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/page"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // explainWaits says why jobs wait, where that changed, in order of job.
@@ -106,26 +104,9 @@ func (d *assignment) detail(j *job, reason scheduler.WaitReason, kind scheduler.
 	case j.queue.saving:
 		has = "its queue keeps its quota for a bundle that needs more of it at once; " + has
 	case j.unfit != nil && d.view.FreeSlots(kind) > 0:
-		return d.describe(j.unfit)
+		return gangs.Describe(&d.view, j.unfit)
 	}
 	return has + "; " + d.bid(j.queue.name)
-}
-
-// describe says what a bundle needs and what there is of it.
-func (p *Policy) describe(b *view.Bundle) string {
-	var parts []string
-	for _, n := range gangs.Needs(b) {
-		parts = append(parts, fmt.Sprintf("%d %s slots (%d free)", n.Count, n.Kind, p.view.FreeSlots(n.Kind)))
-	}
-	var memory int64
-	for i := range b.Groups {
-		memory += b.Groups[i].Memory
-	}
-	text := fmt.Sprintf("%v needs %s with %d MiB of memory", b.ID, strings.Join(parts, " and "), memory>>20)
-	if len(b.Groups) > 1 {
-		text += fmt.Sprintf(" for its %d groups at once", len(b.Groups))
-	}
-	return text + p.view.Obstacles(b)
 }
 
 // bid says what a queue bids and has.
@@ -159,23 +140,20 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 		x.Detail = fmt.Sprintf("%d bundles are ready, %d attempts live; %s", j.ReadyCount(), len(j.Attempts()), p.bid(j.queue.name))
 	}
 	x.Detail += p.placer.Over()
-	fact := func(name string, value any) {
-		x.Facts = append(x.Facts, scheduler.Property{Name: name, Value: scheduler.Printable(fmt.Sprint(value))})
-	}
-	fact("queue", j.queue.name)
+	x.AddFact("queue", j.queue.name)
 	if q := p.ledger.Queue(j.queue.name); q != nil {
-		fact("budget", q.Budget)
-		fact("spending", q.Spending)
+		x.AddFact("budget", q.Budget)
+		x.AddFact("spending", q.Spending)
 	}
 	if a := p.ledger.Account(j.queue.name); a != nil {
-		fact("rate in force", a.Rate)
-		fact("share", page.Share(a.Rate, p.ledger.Price()))
+		x.AddFact("rate in force", a.Rate)
+		x.AddFact("share", page.Share(a.Rate, p.ledger.Price()))
 		for _, u := range a.Uses {
-			fact("quota "+u.Kind, u.Quota)
-			fact("held "+u.Kind, u.Held)
+			x.AddFact("quota "+u.Kind, u.Quota)
+			x.AddFact("held "+u.Kind, u.Held)
 		}
 	}
-	fact("price", p.ledger.Price())
+	x.AddFact("price", p.ledger.Price())
 	return x, nil
 }
 
@@ -199,20 +177,17 @@ func (p *Policy) Status() (scheduler.Status, error) {
 			s.Pools = append(s.Pools, p.pools(a)...)
 		}
 	}
-	fact := func(name string, value any) {
-		s.Facts = append(s.Facts, scheduler.Property{Name: name, Value: scheduler.Printable(fmt.Sprint(value))})
-	}
-	fact("price", p.ledger.Price())
-	fact("queues with jobs", len(p.world.queues))
-	fact("alloc-interval", p.options.AllocInterval)
-	fact("kill-interval", p.options.KillInterval)
-	fact("collect-after", p.options.CollectAfter)
-	fact("changes that the store has not acknowledged", p.ledger.Open())
+	s.AddFact("price", p.ledger.Price())
+	s.AddFact("queues with jobs", len(p.world.queues))
+	s.AddFact("alloc-interval", p.options.AllocInterval)
+	s.AddFact("kill-interval", p.options.KillInterval)
+	s.AddFact("collect-after", p.options.CollectAfter)
+	s.AddFact("changes that the store has not acknowledged", p.ledger.Open())
 	switch {
 	case p.store.failure != "":
-		fact("store", p.store.failure)
+		s.AddFact("store", p.store.failure)
 	case !p.ledger.Known():
-		fact("store", "has not told budgets yet: nothing is launched")
+		s.AddFact("store", "has not told budgets yet: nothing is launched")
 	}
 	return s, nil
 }

@@ -10,19 +10,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 const (
-	// scanMax bounds how many bundles of a job are tried in vain in one pass.
-	scanMax = 32
 	// jobsMax bounds how many jobs of a queue are looked at for work near its input before
 	// the first is taken as it comes.
 	jobsMax = 64
-	// collectTriesMax bounds for how many bundles a round asks whether an empty cluster
-	// would hold them, which costs a walk over all launchers.
-	collectTriesMax = 4
 )
 
 // assignment is the work of one round.
@@ -31,14 +28,12 @@ type assignment struct {
 	launches []scheduler.Launch
 	preempts []scheduler.Preempt
 
-	leaving map[*queue]map[scheduler.SlotKind]int // slots of attempts that are being stopped
-	coming  map[*queue]map[scheduler.SlotKind]int // the same, for whom
-	gone    map[scheduler.AttemptID]bool          // who is being stopped
+	leaving preemption.Slots[*queue] // of attempts that are being stopped
+	coming  preemption.Slots[*queue] // the same, by the queue that they are stopped for
 
 	// What is being collected for bundles: the view has it no more.
 	kept      gangs.Holdback
 	keptFor   *view.Bundle
-	tries     int            // bundles for which it was asked whether they would fit if nothing ran
 	overdueAt scheduler.Time // when the next large bundle will have waited long; 0: none will
 
 	lacking       []scheduler.SlotKind // of which a queue lacks some that could be taken back
@@ -78,25 +73,12 @@ func (d *assignment) assign() {
 
 // part counts what is being stopped.
 func (d *assignment) part() {
-	if len(d.memory.Leaving) == 0 {
-		return
-	}
-	d.gone = map[scheduler.AttemptID]bool{}
-	d.leaving, d.coming = map[*queue]map[scheduler.SlotKind]int{}, map[*queue]map[scheduler.SlotKind]int{}
-	count := func(in map[*queue]map[scheduler.SlotKind]int, j *job, h holding) {
-		if j == nil {
-			return
-		}
-		if in[j.queue] == nil {
-			in[j.queue] = map[scheduler.SlotKind]int{}
-		}
-		in[j.queue][h.kind] += h.slots
-	}
 	for _, l := range d.memory.Leaving {
-		d.gone[l.Attempt] = true
 		if h, is := d.world.held[l.Attempt]; is {
-			count(d.leaving, h.job, h)
-			count(d.coming, d.world.jobs[l.For], h)
+			d.leaving.Add(h.job.queue, h.kind, h.slots)
+			if j := d.world.jobs[l.For]; j != nil {
+				d.coming.Add(j.queue, h.kind, h.slots)
+			}
 		}
 	}
 }
@@ -253,7 +235,7 @@ func (d *assignment) overdue(j *job) iter.Seq[*view.Bundle] {
 	return func(yield func(*view.Bundle) bool) {
 		for _, kind := range j.Kinds() {
 			b := d.first(j, kind)
-			if b != nil && large(b) && gangs.Overdue(&d.view, b, d.options.CollectAfter) && !yield(b) {
+			if b != nil && gangs.Large(b) && gangs.Overdue(&d.view, b, d.options.CollectAfter) && !yield(b) {
 				return
 			}
 		}
@@ -309,25 +291,27 @@ func (d *assignment) first(j *job, kind scheduler.SlotKind) *view.Bundle {
 	return nil
 }
 
+// pass launches work of a job while its queue may have more, up to so many slots.
+func (d *assignment) pass(j *job, kind scheduler.SlotKind, upTo int) *locality.Pass {
+	p := &locality.Pass{View: &d.view, Job: j.Job, Kind: kind}
+	p.Full = func() bool {
+		return d.holds(j.queue, kind) >= upTo || upTo != math.MaxInt && j.queue.saving || !p.Open()
+	}
+	p.May = func(b *view.Bundle) bool { return b.Groups[0].Kind == kind && d.may(j, b, upTo) }
+	p.Launch = func(b *view.Bundle, where []scheduler.LauncherID) { d.launch(j, b, where) }
+	return p
+}
+
 func (d *assignment) gang(j *job, kind scheduler.SlotKind, upTo int) {
 	if j.GangCount() > 0 {
-		d.each(j, kind, upTo, d.view.GangsOf(j.Job), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.fit(j, b) })
+		d.pass(j, kind, upTo).Each(d.view.GangsOf(j.Job), d.fit)
 	}
 }
 
 // near gives work to launchers that hold its input, then to racks that do.
 func (d *assignment) near(j *job, kind scheduler.SlotKind, upTo int) {
-	if !j.Located() || d.options.Locality.Blind() {
-		return
-	}
-	on, racks := d.view.NearRoom(j.Job, kind)
-	for _, l := range on {
-		d.each(j, kind, upTo, d.view.ReadyAt(j.Job, l.Host), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.view.FitOn(l, b) })
-	}
-	for _, rack := range racks {
-		d.each(j, kind, upTo, d.view.ReadyIn(j.Job, rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
-			return d.view.FitNear(b, scheduler.RackLocal)
-		})
+	if j.Located() && !d.options.Locality.Blind() {
+		d.pass(j, kind, upTo).Near(scheduler.RackLocal)
 	}
 }
 
@@ -340,37 +324,16 @@ func (d *assignment) anywhere(j *job, kind scheduler.SlotKind, upTo int) {
 			}
 		}
 	}
-	d.each(j, kind, upTo, single, func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.fit(j, b) })
+	d.pass(j, kind, upTo).Each(single, d.fit)
 }
 
 // fit finds a place for a bundle, or notes that there is none.
-func (d *assignment) fit(j *job, b *view.Bundle) ([]scheduler.LauncherID, bool) {
-	fit := d.view.Fit
-	if d.options.Locality.Blind() {
-		fit = d.view.FitAnywhere
-	}
-	where, ok := fit(b)
+func (d *assignment) fit(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	where, ok := d.options.Locality.Fit(&d.view, b)
 	if !ok {
-		d.misses(j, b)
+		d.misses(d.jobOf(b), b)
 	}
 	return where, ok
-}
-
-// each launches those of the bundles that fit and may start, while there is room at all.
-func (d *assignment) each(j *job, kind scheduler.SlotKind, upTo int, bundles iter.Seq[*view.Bundle], fit func(*view.Bundle) ([]scheduler.LauncherID, bool)) {
-	misses := 0
-	for b := range bundles {
-		if d.holds(j.queue, kind) >= upTo || upTo != math.MaxInt && j.queue.saving || misses == scanMax || !d.open(j, kind) {
-			return
-		}
-		if b.Groups[0].Kind == kind && d.may(j, b, upTo) {
-			if where, ok := fit(b); ok {
-				d.launch(j, b, where)
-				continue
-			}
-		}
-		misses++
-	}
 }
 
 // try launches a bundle wherever it fits.
@@ -379,7 +342,7 @@ func (d *assignment) try(b *view.Bundle, upTo int) {
 	if !d.may(j, b, upTo) {
 		return
 	}
-	if where, ok := d.fit(j, b); ok {
+	if where, ok := d.fit(b); ok {
 		d.launch(j, b, where)
 	}
 }
@@ -404,7 +367,7 @@ func (d *assignment) may(j *job, b *view.Bundle, upTo int) bool {
 			most = d.quota(j.queue, n.Kind)
 		}
 		if held > 0 && n.Count > most-held {
-			if upTo == d.quota(j.queue, b.Groups[0].Kind) && gangs.Overdue(&d.view, b, d.options.CollectAfter) && d.asks(b) {
+			if upTo == d.quota(j.queue, b.Groups[0].Kind) && gangs.Overdue(&d.view, b, d.options.CollectAfter) && d.kept.WouldFit(&d.view, b) {
 				d.world.mark(j).queue.saving = true
 			}
 			return false
@@ -423,25 +386,13 @@ func (d *assignment) misses(j *job, b *view.Bundle) {
 	}
 	at := gangs.PassedSince(b).Add(d.options.CollectAfter)
 	if at > d.view.Now() {
-		if large(b) && (d.overdueAt == 0 || at < d.overdueAt) {
+		if gangs.Large(b) && (d.overdueAt == 0 || at < d.overdueAt) {
 			d.overdueAt = at
 		}
 		return
 	}
-	if d.asks(b) {
+	if d.kept.WouldFit(&d.view, b) {
 		d.keptFor = b
 		d.kept.HoldFor(&d.view, b, d.options.CollectAfter)
 	}
 }
-
-// asks says whether a bundle would fit if nothing ran, of a few in a round.
-func (d *assignment) asks(b *view.Bundle) bool {
-	if d.tries == collectTriesMax {
-		return false
-	}
-	d.tries++
-	return d.view.FitEver(b)
-}
-
-// large says whether a bundle needs several slots at once.
-func large(b *view.Bundle) bool { return len(b.Groups) > 1 || b.Groups[0].Slots > 1 }

@@ -11,6 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/control"
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -293,7 +295,7 @@ func TestWhatNeedsSeveralSlots(t *testing.T) {
 			break
 		}
 	}
-	if s.now.Sub(s.ready[wide].At) < collectAfterDefault || len(s.of(a)) != 1 {
+	if s.now.Sub(s.ready[wide].At) < settings.CollectAfterDefault || len(s.of(a)) != 1 {
 		t.Errorf("after %s it runs %d", s.now.Sub(s.ready[wide].At), len(s.of(a)))
 	}
 }
@@ -312,7 +314,7 @@ func TestNearFirst(t *testing.T) {
 	if len(s.of(near)) != 1 || len(s.of(far)) != 0 {
 		t.Fatalf("near %v, far %v", s.of(near), s.of(far))
 	}
-	s.pass(collectAfterDefault)
+	s.pass(settings.CollectAfterDefault)
 	s.end(s.of(near)[0], scheduler.Finished)
 	s.bundle(near, here)
 	s.round()
@@ -583,7 +585,7 @@ func TestGangsDoNotHideWhatIsBehindThem(t *testing.T) {
 	s.launcher(slots12)
 	s.round()
 	id := s.job("a", "default", 0)
-	for range 3 * scanMax {
+	for range 3 * locality.MissesMax {
 		gang := make([]scheduler.Group, 13)
 		for i := range gang {
 			gang[i] = scheduler.Group{Kind: "default", Slots: 1}
@@ -665,7 +667,7 @@ func TestAQueueSavesForWhatIsWide(t *testing.T) {
 		s.round()
 		for _, b := range s.running {
 			if b == wide {
-				if waited := s.now.Sub(s.ready[wide].At); waited < collectAfterDefault {
+				if waited := s.now.Sub(s.ready[wide].At); waited < settings.CollectAfterDefault {
 					t.Errorf("it ran after %s", waited)
 				}
 				return

@@ -25,12 +25,11 @@ type loser struct {
 	units  []*unit        // the one that ran shortest first
 }
 
-// unit is what is preempted at once: one launch of a bundle, with all its groups.
+// unit is a launch that may be taken from a queue.
 type unit struct {
-	bundle   *view.Bundle
-	attempts []*view.Attempt
-	slots    int // of the kind in question
-	spent    bool
+	*preemption.Unit
+	from  *loser
+	taken bool
 }
 
 // preemptForQuotas takes slots of a kind from queues over their quotas, for ready work of those below.
@@ -73,12 +72,16 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 		for _, j := range q.jobs {
 			if j.Held(kind) > 0 {
 				l.newest = max(l.newest, j.Info.Submitted)
-				l.units = append(l.units, d.units(j, kind)...)
+				for _, u := range preemption.Units(j.Job, kind, d.memory.Leaving) {
+					if !d.protected(u.Bundle) {
+						l.units = append(l.units, &unit{Unit: u, from: l})
+					}
+				}
 			}
 		}
 		now := d.view.Now()
 		slices.SortFunc(l.units, func(a, b *unit) int {
-			x, y := a.attempts[0], b.attempts[0]
+			x, y := a.Attempts[0], b.Attempts[0]
 			return cmp.Or(cmp.Compare(x.Ran(now), y.Ran(now)), cmp.Compare(y.AssignedAt, x.AssignedAt), cmp.Compare(y.ID, x.ID))
 		})
 		if len(l.units) > 0 {
@@ -94,43 +97,10 @@ func losesFirst(a, b *loser) int {
 	return cmp.Or(cmp.Compare(b.newest, a.newest), cmp.Compare(b.name, a.name))
 }
 
-// units groups a job's attempts by launch, those that may be taken.
-func (d *assignment) units(j *job, kind scheduler.SlotKind) []*unit {
-	type launch struct {
-		bundle      *view.Bundle
-		speculative bool
-	}
-	at := map[launch]*unit{}
-	var all []*unit
-	for _, a := range j.Attempts() {
-		k := launch{a.Bundle, a.Speculative}
-		u := at[k]
-		if u == nil {
-			u = &unit{bundle: a.Bundle}
-			at[k] = u
-			all = append(all, u)
-		}
-		u.attempts = append(u.attempts, a)
-		if a.Need.Kind == kind {
-			u.slots += a.Need.Slots
-		}
-		if a.State != view.Running || d.gone[a.ID] || a.Bundle.State != view.Launched {
-			u.spent = true
-		}
-	}
-	return slices.DeleteFunc(all, func(u *unit) bool { return u.spent || u.slots == 0 || d.protected(u.bundle) })
-}
-
 // protected says whether the manager would refuse to preempt a bundle, and notes until when.
 func (d *assignment) protected(b *view.Bundle) bool {
-	until := b.ProtectedUntil
-	if until <= d.view.Now() {
-		return false
-	}
-	if d.protectedTill == 0 || until < d.protectedTill {
-		d.protectedTill = until
-	}
-	return true
+	d.protectedTill = d.view.Sooner(d.protectedTill, b.ProtectedUntil)
+	return b.ProtectedUntil > d.view.Now()
 }
 
 // takeFor names victims for a queue's ready bundles, up to its quota. It returns for how many
@@ -150,15 +120,12 @@ func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser,
 				vain++
 				break // what does not fit a first time is not tried on the rest of the job
 			}
-			p := scheduler.Preempt{Mode: scheduler.PreemptKill, For: j.ID()}
+			p := preemption.Stop(scheduler.Preempt{Mode: scheduler.PreemptKill, For: j.ID()}, victims)
 			freed := 0 // more than needed, when whole bundles lose
 			for _, u := range victims {
-				freed += u.slots
-				for _, a := range u.attempts {
-					p.Victims = append(p.Victims, a.ID)
-				}
+				freed += u.Slots
 			}
-			if large(b) {
+			if gangs.Large(b) {
 				p.Bundle, p.Placement = b.ID, where
 			}
 			d.preempts = append(d.preempts, p)
@@ -172,38 +139,31 @@ func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser,
 // victims picks units in turn until a bundle fits, and takes its room. It returns none, and
 // takes nothing, when it does not fit.
 func (d *assignment) victims(b *view.Bundle, losers []*loser) ([]*unit, []scheduler.LauncherID) {
-	var picked []*unit
-	var from []*loser
 	search := preemption.Search{View: &d.view, Bundle: b, Most: victimsMax}
-	places, where := search.Find(func() []*view.Attempt {
-		u, l := pick(losers)
-		if u == nil {
-			return nil
+	return preemption.FindAmong(search, func() (*unit, bool) {
+		u := pick(losers)
+		if u != nil {
+			u.take(1)
 		}
-		u.spent = true
-		l.excess -= u.slots
-		picked, from = append(picked, u), append(from, l)
-		return u.attempts
-	}, func(place int) {
-		picked[place].spent = false
-		from[place].excess += picked[place].slots
-	})
-	var victims []*unit
-	for _, place := range places {
-		victims = append(victims, picked[place])
-	}
-	return victims, where
+		return u, u != nil
+	}, func(u *unit) { u.take(-1) })
 }
 
-// pick chooses what is taken next: never so much that a queue is left below its quota, and of
+// take counts a unit as taken from its queue, or gives it back.
+func (u *unit) take(sign int) {
+	u.taken = sign > 0
+	u.from.excess -= sign * u.Slots
+}
+
+// pick chooses what is taken next, or nil: never so much that a queue is left below its quota, and of
 // a queue only when those before it have nothing over theirs.
-func pick(losers []*loser) (*unit, *loser) {
+func pick(losers []*loser) *unit {
 	for _, l := range losers {
 		for _, u := range l.units {
-			if !u.spent && u.slots <= l.excess {
-				return u, l
+			if !u.taken && u.Slots <= l.excess {
+				return u
 			}
 		}
 	}
-	return nil, nil
+	return nil
 }

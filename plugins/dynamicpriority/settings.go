@@ -16,9 +16,6 @@ const (
 	allocDefault = 20 * time.Second
 	allocMin     = time.Second
 	allocMax     = time.Hour
-	// collectAfterDefault is long against the usual task, so that slots seldom stand
-	// empty for work that would have fitted anyway.
-	collectAfterDefault = 30 * time.Second
 	// simulatedBudget and simulatedSpending are of the queues of a simulation.
 	simulatedBudget   = "1000000"
 	simulatedSpending = "1"
@@ -63,41 +60,31 @@ func ParseShell(c scheduler.Config) (ShellSettings, error) {
 
 func parse(c scheduler.Config) (options, error) {
 	o := options{
-		AllocInterval: allocDefault, CollectAfter: collectAfterDefault,
+		AllocInterval: allocDefault, CollectAfter: settings.CollectAfterDefault,
 		Locality:        locality.New(locality.ModeNearest, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
 		SimulatedBudget: simulatedBudget, SimulatedSpending: simulatedSpending, ShellSettings: shellDefaults,
 	}
 	if err := settings.Decode(c, &o); err != nil {
 		return options{}, err
 	}
-	var wrong scheduler.Problems
-	problem := func(key, message string) { wrong = append(wrong, settings.At(c, key, message)) }
-	if o.AllocInterval < allocMin || o.AllocInterval > allocMax {
-		problem("alloc-interval", fmt.Sprintf("%s is not from %s to %s: write it like 20s", o.AllocInterval, allocMin, allocMax))
+	checks := settings.Checks{Config: c}
+	within := func(key string, d, low, high time.Duration, example string) {
+		checks.That(d >= low && d <= high, key, fmt.Sprintf("%s is not from %s to %s: write it like %s", d, low, high, example))
 	}
-	if o.KillInterval < 0 {
-		problem("kill-interval", "must not be negative; 0s takes nothing back")
-	}
-	if o.CollectAfter < 0 {
-		problem("collect-after", "must not be negative; 0s lets smaller work pass for ever")
-	}
-	if o.Skew < skewMin || o.Skew > skewMax {
-		problem("skew", fmt.Sprintf("%s is not from %s to %s: write it like 5m", o.Skew, skewMin, skewMax))
-	}
-	if o.PollInterval < pollMin || o.PollInterval > pollMax {
-		problem("poll-interval", fmt.Sprintf("%s is not from %s to %s: write it like 5s", o.PollInterval, pollMin, pollMax))
-	}
+	within("alloc-interval", o.AllocInterval, allocMin, allocMax, "20s")
+	checks.That(o.KillInterval >= 0, "kill-interval", "must not be negative; 0s takes nothing back")
+	checks.CollectAfter(o.CollectAfter)
+	within("skew", o.Skew, skewMin, skewMax, "5m")
+	within("poll-interval", o.PollInterval, pollMin, pollMax, "5s")
 	var err error
 	if o.budget, err = money.Parse(o.SimulatedBudget); err != nil {
-		problem("simulated-budget", err.Error())
+		checks.That(false, "simulated-budget", err.Error())
 	}
-	if o.spending, err = money.Parse(o.SimulatedSpending); err != nil {
-		problem("simulated-spending", err.Error())
-	} else if err := account.CheckSpending(o.spending); err != nil {
-		problem("simulated-spending", err.Error())
+	if o.spending, err = money.Parse(o.SimulatedSpending); err == nil {
+		err = account.CheckSpending(o.spending)
 	}
-	if len(wrong) > 0 {
-		return options{}, wrong
+	if err != nil {
+		checks.That(false, "simulated-spending", err.Error())
 	}
-	return o, nil
+	return o, checks.Err()
 }

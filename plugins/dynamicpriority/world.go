@@ -6,6 +6,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/account"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -84,11 +85,7 @@ func (w *world) rest() {
 
 // before orders jobs: priority, then time of submission, then id.
 func before(a, b *job) int {
-	return cmp.Or(
-		cmp.Compare(b.priority, a.priority),
-		cmp.Compare(a.Info.Submitted, b.Info.Submitted),
-		cmp.Compare(a.Info.ID, b.Info.ID),
-	)
+	return cmp.Or(cmp.Compare(b.priority, a.priority), queueorder.ByPriority(a.Job, b.Job))
 }
 
 // meet takes in a job.

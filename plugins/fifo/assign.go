@@ -2,30 +2,22 @@ package fifo
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
-
-// scanMax bounds how many bundles near a launcher, or a rack, are tried in vain
-// before its remaining room is left to the pass that takes anything.
-const scanMax = 32
-
-// collectTriesMax bounds for how many bundles of one job a round asks whether an
-// empty cluster would hold them, which costs a walk over all launchers.
-const collectTriesMax = 4
 
 // assignment is the work of one round. The jobs that wait are given to it in the
 // order of the queue.
 type assignment struct {
 	view         *view.View
+	locality     *locality.Settings
 	queue        []*view.Job
 	collectAfter time.Duration
-	blind        bool // input counts for nothing
 	launches     []scheduler.Launch
 
 	// What is being collected: the view has it no more.
@@ -34,7 +26,6 @@ type assignment struct {
 
 	job    *view.Job
 	start  int // len(launches) before the job
-	tries  int // bundles of the job for which collect was asked
 	reason scheduler.WaitReason
 	unfit  *view.Bundle // the job's first bundle that did not fit
 }
@@ -42,7 +33,8 @@ type assignment struct {
 // next launches what it can of the next job and leaves in reason why the rest waits.
 func (a *assignment) next(j *view.Job) {
 	a.job = j
-	a.reason, a.unfit, a.start, a.tries = scheduler.WaitNone, nil, len(a.launches), 0
+	a.reason, a.unfit, a.start = scheduler.WaitNone, nil, len(a.launches)
+	a.kept.ResetTries()
 	if j.ReadyCount() == 0 {
 		return
 	}
@@ -52,12 +44,14 @@ func (a *assignment) next(j *view.Job) {
 		return
 	}
 	if j.GangCount() > 0 {
-		a.gangs(j)
+		for b := range a.view.GangsOf(j) {
+			a.try(b)
+		}
 	}
-	if !a.blind {
+	if !a.locality.Blind() {
 		a.near(j, kinds)
 	}
-	a.anywhere(j, kinds)
+	a.rest(j, kinds)
 	switch {
 	case len(a.launches)-a.start == j.ReadyCount():
 	case a.unfit != nil:
@@ -81,55 +75,20 @@ func (a *assignment) open(j *view.Job) []scheduler.SlotKind {
 	})
 }
 
-func (a *assignment) gangs(j *view.Job) {
-	for b := range a.view.GangsOf(j) {
-		a.try(b)
-	}
-}
-
 // near gives work to launchers that hold its input, then to racks that do.
 func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
 		if first := a.view.Walk(j, kind, 0); first.Next() == nil {
 			continue // nothing of it is ready
 		}
-		launchers, racks := a.view.NearRoom(j, kind)
-		for _, l := range launchers {
-			a.fitAll(a.view.ReadyAt(j, l.Host), kind,
-				func() bool { slots, _ := a.view.Room(l, j.ID(), kind); return slots > 0 },
-				func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return a.view.FitOn(l, b) })
-		}
-		for _, rack := range racks {
-			a.fitAll(a.view.ReadyIn(j, rack), kind,
-				func() bool { return a.view.FreeSlots(kind) > 0 || a.view.Reserved(j.ID()) },
-				func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return a.view.FitNear(b, scheduler.RackLocal) })
-		}
+		p := locality.Pass{View: a.view, Job: j, Kind: kind, May: func(b *view.Bundle) bool { return b.Groups[0].Kind == kind }, Launch: a.launch}
+		p.Full = func() bool { return !p.Open() }
+		p.Near(scheduler.RackLocal)
 	}
 }
 
-// fitAll launches those of the bundles that fit, while there is room at all.
-func (a *assignment) fitAll(bundles iter.Seq[*view.Bundle], kind scheduler.SlotKind,
-	room func() bool, fit func(*view.Bundle) ([]scheduler.LauncherID, bool),
-) {
-	misses := 0
-	for b := range bundles {
-		if !room() {
-			return
-		}
-		if b.Groups[0].Kind == kind {
-			if where, ok := fit(b); ok {
-				a.launches = append(a.launches, a.view.Launch(b, where))
-				continue
-			}
-		}
-		if misses++; misses == scanMax {
-			return
-		}
-	}
-}
-
-// anywhere places the rest of the job's bundles, as long as there are slots.
-func (a *assignment) anywhere(j *view.Job, kinds []scheduler.SlotKind) {
+// rest places the job's other bundles, as long as there are slots.
+func (a *assignment) rest(j *view.Job, kinds []scheduler.SlotKind) {
 	for _, kind := range kinds {
 		for b := range a.view.ReadyOfKind(j, kind, 0) {
 			if len(b.Groups) == 1 && !a.try(b) && !slices.Contains(a.open(j), kind) {
@@ -142,31 +101,21 @@ func (a *assignment) anywhere(j *view.Job, kinds []scheduler.SlotKind) {
 // try launches a bundle wherever it fits. When it does not, it may be time to
 // collect slots for it.
 func (a *assignment) try(b *view.Bundle) bool {
-	fit := a.view.Fit
-	if a.blind {
-		fit = a.view.FitAnywhere
-	}
-	if where, ok := fit(b); ok {
-		a.launches = append(a.launches, a.view.Launch(b, where))
+	if where, ok := a.locality.Fit(a.view, b); ok {
+		a.launch(b, where)
 		return true
 	}
 	if a.unfit == nil {
 		a.unfit = b
 	}
-	a.collect(b)
+	if len(a.launches) == a.start && a.kept.Collect(a.view, b, a.collectAfter) {
+		a.keptFor = b.Job.ID()
+	}
 	return false
 }
 
-// collect keeps slots for a bundle that has been passed over long enough.
-func (a *assignment) collect(b *view.Bundle) {
-	if a.kept.Has(b) || len(a.launches) > a.start || a.tries == collectTriesMax || !gangs.Overdue(a.view, b, a.collectAfter) {
-		return
-	}
-	if a.tries++; !a.view.FitEver(b) {
-		return
-	}
-	a.keptFor = b.Job.ID()
-	a.kept.HoldFor(a.view, b, a.collectAfter)
+func (a *assignment) launch(b *view.Bundle, where []scheduler.LauncherID) {
+	a.launches = append(a.launches, a.view.Launch(b, where))
 }
 
 // detail says in numbers why the job waits.
@@ -175,7 +124,7 @@ func (a *assignment) detail() string {
 	case a.reason == scheduler.WaitNone:
 		return ""
 	case a.unfit != nil:
-		return describe(a.view, a.unfit)
+		return gangs.Describe(a.view, a.unfit)
 	case a.keptFor != 0:
 		return fmt.Sprintf("number %d in the queue; free slots are collected for %s", placeIn(a.queue, a.job), a.keptFor)
 	}

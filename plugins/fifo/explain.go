@@ -3,33 +3,11 @@ package fifo
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
-
-// describe says what a bundle needs and what there is of it.
-func describe(v *view.View, b *view.Bundle) string {
-	var parts []string
-	for _, n := range gangs.Needs(b) {
-		parts = append(parts, fmt.Sprintf("%d %s slots (%d free)", n.Count, n.Kind, v.FreeSlots(n.Kind)))
-	}
-	var memory int64
-	for _, g := range b.Groups {
-		memory += g.Memory
-	}
-	text := fmt.Sprintf("%v needs %s", b.ID, strings.Join(parts, " and "))
-	if memory > 0 {
-		text += fmt.Sprintf(" with %d MiB of memory", memory>>20)
-	}
-	if len(b.Groups) > 1 {
-		text += fmt.Sprintf(" for its %d groups at once", len(b.Groups))
-	}
-	return text + v.Obstacles(b)
-}
 
 // Explain says why a job waits and where it stands in the queue. It is as of the
 // last round.
@@ -44,17 +22,15 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 	x.Detail = fmt.Sprintf("number %d of %d in the queue (priority %s), %d bundles ready, %d attempts live",
 		x.Place, len(p.queue), j.Info.Priority, waiting, len(j.Attempts()))
 	if first != nil {
-		x.Detail += "; " + describe(&p.view, first)
+		x.Detail += "; " + gangs.Describe(&p.view, first)
 		if open := slices.ContainsFunc(p.view.Launchers(), func(l *view.Launcher) bool { return !l.Closed() }); open && !p.view.FitEver(first) {
 			x.Detail += "; it would not fit if nothing ran: add launchers, or ask for less"
 		}
 	}
 	x.Detail += p.placer.Over()
-	x.Facts = []scheduler.Property{
-		{Name: "queue", Value: strconv.Itoa(len(p.queue))},
-		{Name: "ready", Value: strconv.Itoa(waiting)},
-		{Name: "live", Value: strconv.Itoa(len(j.Attempts()))},
-	}
+	x.AddFact("queue", len(p.queue))
+	x.AddFact("ready", waiting)
+	x.AddFact("live", len(j.Attempts()))
 	return x, nil
 }
 
@@ -90,9 +66,7 @@ func (p *Policy) Status() (scheduler.Status, error) {
 		}
 	}
 	pool.FairShare = float64(min(pool.Demand, slots))
-	return scheduler.Status{
-		Queue: queue,
-		Pools: []scheduler.PoolStatus{pool},
-		Facts: append(p.placer.Facts(&p.options.Locality), scheduler.Property{Name: "collect-after", Value: p.options.CollectAfter.String()}),
-	}, nil
+	s := scheduler.Status{Queue: queue, Pools: []scheduler.PoolStatus{pool}, Facts: p.placer.Facts(&p.options.Locality)}
+	s.AddFact("collect-after", p.options.CollectAfter)
+	return s, nil
 }

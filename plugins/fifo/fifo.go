@@ -6,6 +6,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -42,7 +43,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, _ scheduler.Env
 		return scheduler.Description{}, err
 	}
 	p.options, p.reasons = o, map[scheduler.JobID]scheduler.WaitReason{}
-	p.queue = slices.SortedFunc(slices.Values(p.view.Jobs()), before)
+	p.queue = slices.SortedFunc(slices.Values(p.view.Jobs()), queueorder.ByPriority)
 	p.waiting = nil
 	for _, j := range p.queue {
 		if j.ReadyCount() > 0 {
@@ -64,7 +65,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 			d.Settings = append(d.Settings, p.change(s))
 		}
 	}
-	a := assignment{view: &p.view, collectAfter: p.options.CollectAfter, blind: p.options.Locality.Blind(), queue: p.queue}
+	a := assignment{view: &p.view, locality: &p.options.Locality, collectAfter: p.options.CollectAfter, queue: p.queue}
 	for _, j := range p.waiting {
 		a.next(j)
 		if told := p.reasons[j.ID()]; told != a.reason {

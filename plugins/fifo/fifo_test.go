@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
 // site is a small world told to a policy by hand: what the tests of single rules
@@ -175,7 +176,7 @@ func TestSettingsAreStrict(t *testing.T) {
 	s := start(t, "")
 	bad := scheduler.SettingChanged{Version: 7, Config: scheduler.Config{Text: []byte("collect-after: -1s")}}
 	d := s.events(bad)
-	if len(d.Settings) != 1 || d.Settings[0].Version != 7 || len(d.Settings[0].Problems) != 1 || s.policy.options.CollectAfter != collectAfterDefault {
+	if len(d.Settings) != 1 || d.Settings[0].Version != 7 || len(d.Settings[0].Problems) != 1 || s.policy.options.CollectAfter != settings.CollectAfterDefault {
 		t.Errorf("verdict %+v, settings %+v", d.Settings, s.policy.options)
 	}
 	good := scheduler.SettingChanged{Version: 8, Config: scheduler.Config{Text: []byte("collect-after: 1m")}}

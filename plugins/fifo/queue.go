@@ -1,21 +1,12 @@
 package fifo
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
-
-// before orders jobs: priority, then time of submission, then id.
-func before(a, b *view.Job) int {
-	return cmp.Or(
-		cmp.Compare(b.Info.Priority, a.Info.Priority),
-		cmp.Compare(a.Info.Submitted, b.Info.Submitted),
-		cmp.Compare(a.Info.ID, b.Info.ID),
-	)
-}
 
 // requeue brings the queue up to date with a round that the view has applied. What
 // ended or has another place now is taken out first: the rest is in order.
@@ -63,10 +54,10 @@ func (p *Policy) enqueue(id scheduler.JobID) {
 
 // insert puts a job into a list in order, if it is not there.
 func insert(list []*view.Job, j *view.Job) []*view.Job {
-	if n := len(list); n > 0 && before(list[n-1], j) < 0 { // as most that are new
+	if n := len(list); n > 0 && queueorder.ByPriority(list[n-1], j) < 0 { // as most that are new
 		return append(list, j)
 	}
-	if i, found := slices.BinarySearchFunc(list, j, before); !found {
+	if i, found := slices.BinarySearchFunc(list, j, queueorder.ByPriority); !found {
 		return slices.Insert(list, i, j)
 	}
 	return list
@@ -74,6 +65,6 @@ func insert(list []*view.Job, j *view.Job) []*view.Job {
 
 // placeIn returns a job's place in a list in order, counted from 1.
 func placeIn(list []*view.Job, j *view.Job) int {
-	i, _ := slices.BinarySearchFunc(list, j, before)
+	i, _ := slices.BinarySearchFunc(list, j, queueorder.ByPriority)
 	return i + 1
 }

@@ -22,7 +22,6 @@ type assignment struct {
 	// What is being collected for bundles: the view has it no more.
 	kept    gangs.Holdback
 	keptFor scheduler.JobID
-	tries   int // bundles for which it was asked whether they would fit if nothing ran
 
 	// begun are the stages that the round looked at, before those of the round before, and touched those to
 	// which something happened.

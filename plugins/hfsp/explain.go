@@ -201,9 +201,7 @@ func (p *Policy) facts(x *scheduler.Explanation, s *stage, place int) {
 	if len(x.Facts)+8 > scheduler.FactsMax {
 		return
 	}
-	fact := func(what string, value any) {
-		x.Facts = append(x.Facts, scheduler.Property{Name: "stage " + name(s) + ": " + what, Value: fmt.Sprint(value)})
-	}
+	fact := func(what string, value any) { x.AddFact("stage "+name(s)+": "+what, value) }
 	fact("place", place)
 	fact("size", seconds(s.size))
 	fact("trained", s.trained)
@@ -248,15 +246,12 @@ func (p *Policy) Status() (scheduler.Status, error) {
 		training += len(k.training)
 	}
 	x.Queue = queue.Queue()
-	fact := func(what string, value any) {
-		x.Facts = append(x.Facts, scheduler.Property{Name: what, Value: fmt.Sprint(value)})
-	}
 	x.Facts = append(x.Facts, p.placer.Facts(&p.options.Locality)...)
-	fact("stages in training", training)
-	fact("late stages", late)
-	fact("suspended slots", suspended)
+	x.AddFact("stages in training", training)
+	x.AddFact("late stages", late)
+	x.AddFact("suspended slots", suspended)
 	if n := p.saver.without; n > 0 {
-		fact("stages that a restart takes for new, as the checkpoint has no room", n)
+		x.AddFact("stages that a restart takes for new, as the checkpoint has no room", n)
 	}
 	if e, ok := p.estimator.(estimation.Explainer); ok {
 		x.Facts = append(x.Facts, e.Facts(shownMax)...)

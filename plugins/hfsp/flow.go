@@ -5,6 +5,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality/placement"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -52,7 +53,7 @@ func (d *assignment) offerOf(s *stage) {
 	level := s.wait.Allowed(d.view.Now(), d.limits())
 	misses := 0
 	for b := range d.index.Launchable(s.Stage) {
-		if misses == scanMax || d.view.FreeSlots(s.kind.name) == 0 {
+		if misses == locality.MissesMax || d.view.FreeSlots(s.kind.name) == 0 {
 			return
 		}
 		if d.located(b) {

@@ -1,7 +1,6 @@
 package hfsp
 
 import (
-	"iter"
 	"math"
 	"time"
 
@@ -12,13 +11,8 @@ import (
 )
 
 const (
-	// scanMax bounds how many bundles of a stage are tried in vain in one pass.
-	scanMax = 32
 	// pausedMax bounds how many suspended launches of a stage are asked whether their slots are free.
 	pausedMax = 256
-	// collectTriesMax bounds for how many bundles a round asks whether an empty cluster
-	// would hold them, which costs a walk over all launchers.
-	collectTriesMax = 4
 )
 
 // open says whether there is anything free that a job could have.
@@ -62,10 +56,11 @@ func (d *assignment) fill(s *stage, upTo int) {
 	if located {
 		level = s.wait.Allowed(d.view.Now(), d.limits())
 	}
+	p := d.pass(s, upTo, level)
 	if s.Job.Located() && !d.options.Locality.Blind() {
-		d.near(s, upTo, level)
+		p.Near(level)
 	}
-	d.anywhere(s, upTo, level)
+	p.Each(d.index.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.fitWithin(s, b, level) })
 	if located {
 		d.skipped(s, upTo, level)
 	}
@@ -88,65 +83,34 @@ func (d *assignment) resume(s *stage, upTo int) {
 	}
 }
 
-// near launches bundles on launchers that hold their input, then in racks that do.
-func (d *assignment) near(s *stage, upTo int, level scheduler.Locality) {
-	on, racks := d.view.NearRoom(s.Job, s.kind.name)
-	for _, l := range on {
-		d.each(s, upTo, level, d.view.ReadyAt(s.Job, l.Host), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.view.FitOn(l, b) })
-	}
-	if level == scheduler.NodeLocal {
-		return
-	}
-	for _, rack := range racks {
-		d.each(s, upTo, level, d.view.ReadyIn(s.Job, rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
-			return d.view.FitNear(b, scheduler.RackLocal)
-		})
-	}
-}
-
-// anywhere launches bundles that may go anywhere.
-func (d *assignment) anywhere(s *stage, upTo int, level scheduler.Locality) {
-	d.each(s, upTo, level, d.index.Launchable(s.Stage), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
-		if level != scheduler.Remote && d.located(b) {
-			return d.view.FitReserved(b)
-		}
-		fit := d.view.Fit
-		if d.options.Locality.Blind() {
-			fit = d.view.FitAnywhere
-		}
-		where, ok := fit(b)
-		if !ok {
-			if s.unfit == nil {
-				s.unfit = b
-			}
-			d.collect(s, b)
-		}
-		return where, ok
-	})
-}
-
-// each launches those of the bundles that are the stage's and fit, up to so many slots. level is
-// how far from its input the stage's work may go.
-func (d *assignment) each(s *stage, upTo int, level scheduler.Locality, bundles iter.Seq[*view.Bundle], fit func(*view.Bundle) ([]scheduler.LauncherID, bool)) {
-	misses := 0
-	for b := range bundles {
-		if s.has() >= upTo || !d.open(s) || misses == scanMax {
-			return
-		}
-		if d.index.StageOf(b) != s.Stage {
-			misses++
-			continue
-		}
-		where, ok := fit(b)
-		if !ok {
-			misses++
-			continue
-		}
+// pass launches bundles of a stage, up to so many slots. level is how far from its input the stage's
+// work may go.
+func (d *assignment) pass(s *stage, upTo int, level scheduler.Locality) *locality.Pass {
+	p := &locality.Pass{View: &d.view, Job: s.Job, Kind: s.kind.name}
+	p.Full = func() bool { return s.has() >= upTo || !p.Open() }
+	p.May = func(b *view.Bundle) bool { return d.index.StageOf(b) == s.Stage }
+	p.Launch = func(b *view.Bundle, where []scheduler.LauncherID) {
 		d.launch(s, b, where, level)
 		if g := &b.Groups[0]; len(b.Groups) == 1 && len(g.Places) > 0 {
 			s.wait.Launched(view.Locality(d.view.Launcher(where[0]), g))
 		}
 	}
+	return p
+}
+
+// fitWithin finds a place for a bundle of a stage, of which work may go so far from its input.
+func (d *assignment) fitWithin(s *stage, b *view.Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
+	if level != scheduler.Remote && d.located(b) {
+		return d.view.FitReserved(b)
+	}
+	where, ok := d.options.Locality.Fit(&d.view, b)
+	if !ok {
+		if s.unfit == nil {
+			s.unfit = b
+		}
+		d.collect(s, b)
+	}
+	return where, ok
 }
 
 // launch launches a bundle of a stage, of which work may go so far from its input.
@@ -159,12 +123,8 @@ func (d *assignment) launch(s *stage, b *view.Bundle, where []scheduler.Launcher
 // collect keeps slots for a bundle that has been passed over long enough.
 // What is suspended is resumed all the same: it holds memory.
 func (d *assignment) collect(s *stage, b *view.Bundle) {
-	if d.kept.Has(b) || s.launched > 0 || d.tries == collectTriesMax || !gangs.Overdue(&d.view, b, d.options.CollectAfter) {
-		return
-	}
-	if d.tries++; d.view.FitEver(b) {
+	if s.launched == 0 && d.kept.Collect(&d.view, b, d.options.CollectAfter) {
 		d.keptFor = s.Job.ID()
-		d.kept.HoldFor(&d.view, b, d.options.CollectAfter)
 	}
 }
 
@@ -224,7 +184,7 @@ func (d *assignment) somewhereLocated(s *stage) bool {
 		if d.located(b) {
 			return true
 		}
-		if n++; n == scanMax {
+		if n++; n == locality.MissesMax {
 			return false
 		}
 	}

@@ -158,22 +158,19 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 		return slices.ContainsFunc(u.Attempts, func(x *view.Attempt) bool { return x.Launcher == a.Launcher })
 	}
 	mark := d.view.Mark()
-	p := scheduler.Preempt{Mode: mode, For: u.Bundle.Job.ID(), Bundle: u.Bundle.ID}
-	var taken []*work.Unit
+	var taken []victim
 	for v, l := range d.candidates(mode, losers) {
 		if !slices.ContainsFunc(v.Attempts, on) {
 			continue
 		}
 		for _, a := range v.Attempts {
 			d.view.Release(a, mode == scheduler.PreemptSuspend)
-			p.Victims = append(p.Victims, a.ID)
 		}
-		v.Turn = d.view.Round()
-		l.excess -= v.Slots
-		taken = append(taken, v)
+		taken = append(taken, victim{v, l})
+		taken[len(taken)-1].take(d.view.Round())
 		if d.view.TakeForResume(u.Attempts[0]) {
 			u.Turn = d.view.Round()
-			d.preempts = append(d.preempts, p)
+			d.preempts = append(d.preempts, preemption.Stop(scheduler.Preempt{Mode: mode, For: u.Bundle.Job.ID(), Bundle: u.Bundle.ID}, taken))
 			return true
 		}
 		if len(taken) == victimsMax {
@@ -182,12 +179,7 @@ func (d *assignment) victimsToGoOn(u *work.Unit, mode scheduler.PreemptMode, los
 	}
 	d.view.Undo(mark)
 	for _, v := range taken {
-		v.Turn = 0
-		for _, l := range losers {
-			if l.stage.Stage == v.Stage {
-				l.excess += v.Slots
-			}
-		}
+		v.giveBack()
 	}
 	return false
 }
@@ -221,38 +213,39 @@ func (d *assignment) takeForReady(s *stage, lack int, losers []*loser) (found bo
 
 // victims picks launches to be taken off in one way, until a bundle fits.
 func (d *assignment) victims(b *view.Bundle, mode scheduler.PreemptMode, losers []*loser) (p scheduler.Preempt, ok bool) {
-	type pick struct {
-		unit *work.Unit
-		from *loser
-	}
-	var picked []pick
 	next := d.candidates(mode, losers)
 	search := preemption.Search{View: &d.view, Bundle: b, Suspend: mode == scheduler.PreemptSuspend, Most: victimsMax}
-	places, where := search.Find(func() []*view.Attempt {
+	victims, where := preemption.FindAmong(search, func() (v victim, found bool) {
 		for u, l := range next {
-			if !search.Useful(u.Attempts) {
-				continue
+			if search.Useful(u.Attempts) {
+				v = victim{u, l}
+				v.take(d.view.Round())
+				return v, true
 			}
-			u.Turn = d.view.Round()
-			l.excess -= u.Slots
-			picked = append(picked, pick{u, l})
-			return u.Attempts
 		}
-		return nil
-	}, func(place int) {
-		picked[place].unit.Turn = 0
-		picked[place].from.excess += picked[place].unit.Slots
-	})
-	if where == nil {
-		return p, false
-	}
+		return v, false
+	}, victim.giveBack)
 	p = scheduler.Preempt{Mode: mode, For: b.Job.ID(), Bundle: b.ID, Placement: where}
-	for _, place := range places {
-		for _, a := range picked[place].unit.Attempts {
-			p.Victims = append(p.Victims, a.ID)
-		}
-	}
-	return p, true
+	return preemption.Stop(p, victims), where != nil
+}
+
+// victim is a launch that is taken from a stage.
+type victim struct {
+	*work.Unit
+	from *loser
+}
+
+// Live returns its live attempts.
+func (v victim) Live() []*view.Attempt { return v.Attempts }
+
+func (v victim) take(round uint64) {
+	v.Turn = round
+	v.from.excess -= v.Slots
+}
+
+func (v victim) giveBack() {
+	v.Turn = 0
+	v.from.excess += v.Slots
 }
 
 // candidates walks what can be taken off in one way: of the least urgent stage first, the youngest first.

@@ -3,7 +3,6 @@ package hfsp
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
@@ -32,8 +31,6 @@ const (
 	suspendedMemoryDefault = 0.5
 	// priorityWeightDefault has a stage of a priority one level up get twice as much.
 	priorityWeightDefault = 2
-	// collectAfterDefault is that of the other policies.
-	collectAfterDefault = 30 * time.Second
 	// levelsMax is how many levels above and below normal a priority counts.
 	levelsMax = 10
 	// samplesMax bounds what is kept of a stage.
@@ -70,7 +67,7 @@ func defaults() options {
 		SuspendedMax: suspendedMaxDefault, SuspendedMemory: suspendedMemoryDefault,
 		Locality: locality.New(locality.ModeAttempts, locality.ModeAttempts, locality.ModeDelay, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
 
-		PriorityWeight: priorityWeightDefault, CollectAfter: collectAfterDefault,
+		PriorityWeight: priorityWeightDefault, CollectAfter: settings.CollectAfterDefault,
 		EstimateSeed: 1,
 	}
 }
@@ -80,41 +77,23 @@ func parse(c scheduler.Config) (options, error) {
 	if err := settings.Decode(c, &o); err != nil {
 		return options{}, err
 	}
-	w := wrong{config: c}
-	w.choice("estimator", o.Estimator, estimation.Estimators.Names()...)
-	w.choice("distribution", o.Distribution, names(estimation.Distributions())...)
-	w.choice("late", o.Late, lateShare, latePlain)
-	w.choice("preempt-maps", o.PreemptMaps, preemptWait, preemptKill, preemptSuspend)
-	w.choice("preempt-reduces", o.PreemptReduces, preemptWait, preemptKill, preemptSuspend)
-	w.that(o.Xi >= 1, "xi", "must be 1 or more: 1 trusts what tasks of the past say, .inf lets a stage that is not trained run its samples only")
-	w.that(o.Samples >= 1 && o.Samples <= samplesMax, "samples", fmt.Sprintf("must be from 1 to %d: without a sample no stage is ever trained", samplesMax))
-	w.that(o.Delta >= 0, "delta", "must not be negative; 0s counts progress from the first report on")
-	w.that(o.TaskDefault >= 0, "task-default", "must not be negative")
-	w.that(o.TrainingPart >= 0 && o.TrainingPart <= 1, "training-part", "must be from 0 to 1: it is a part of the slots")
-	w.that(o.SuspendedMax >= 0, "suspended-max", "must not be negative; 0 suspends nothing")
-	w.that(o.SuspendedMemory >= 0 && o.SuspendedMemory <= 1, "suspended-memory", "must be from 0 to 1: it is a part of a launcher's memory")
-	w.that(o.PriorityWeight >= 1 && o.PriorityWeight <= virtual.WeightMax, "priority-weight", fmt.Sprintf("must be from 1 to %d: 1 lets priorities count for nothing", int(virtual.WeightMax)))
-	w.that(o.CollectAfter >= 0, "collect-after", "must not be negative; 0s lets smaller work pass for ever")
-	w.that(o.EstimateError >= 0 && o.EstimateError <= 1, "estimate-error", "must be from 0 to 1: it is by what part of it a size is wrong at most; 0 is for all but experiments")
-	if len(w.problems) > 0 {
-		return options{}, w.problems
-	}
-	return o, nil
-}
-
-type wrong struct {
-	config   scheduler.Config
-	problems scheduler.Problems
-}
-
-func (w *wrong) that(right bool, key, message string) {
-	if !right {
-		w.problems = append(w.problems, settings.At(w.config, key, message))
-	}
-}
-
-func (w *wrong) choice(key, value string, choices ...string) {
-	w.that(slices.Contains(choices, value), key, settings.Unknown(value, choices))
+	checks := settings.Checks{Config: c}
+	checks.Choice("estimator", o.Estimator, estimation.Estimators.Names()...)
+	checks.Choice("distribution", o.Distribution, names(estimation.Distributions())...)
+	checks.Choice("late", o.Late, lateShare, latePlain)
+	checks.Choice("preempt-maps", o.PreemptMaps, preemptWait, preemptKill, preemptSuspend)
+	checks.Choice("preempt-reduces", o.PreemptReduces, preemptWait, preemptKill, preemptSuspend)
+	checks.That(o.Xi >= 1, "xi", "must be 1 or more: 1 trusts what tasks of the past say, .inf lets a stage that is not trained run its samples only")
+	checks.That(o.Samples >= 1 && o.Samples <= samplesMax, "samples", fmt.Sprintf("must be from 1 to %d: without a sample no stage is ever trained", samplesMax))
+	checks.That(o.Delta >= 0, "delta", "must not be negative; 0s counts progress from the first report on")
+	checks.That(o.TaskDefault >= 0, "task-default", "must not be negative")
+	checks.That(o.TrainingPart >= 0 && o.TrainingPart <= 1, "training-part", "must be from 0 to 1: it is a part of the slots")
+	checks.That(o.SuspendedMax >= 0, "suspended-max", "must not be negative; 0 suspends nothing")
+	checks.That(o.SuspendedMemory >= 0 && o.SuspendedMemory <= 1, "suspended-memory", "must be from 0 to 1: it is a part of a launcher's memory")
+	checks.That(o.PriorityWeight >= 1 && o.PriorityWeight <= virtual.WeightMax, "priority-weight", fmt.Sprintf("must be from 1 to %d: 1 lets priorities count for nothing", int(virtual.WeightMax)))
+	checks.CollectAfter(o.CollectAfter)
+	checks.That(o.EstimateError >= 0 && o.EstimateError <= 1, "estimate-error", "must be from 0 to 1: it is by what part of it a size is wrong at most; 0 is for all but experiments")
+	return o, checks.Err()
 }
 
 func names(all []estimation.Distribution) (list []string) {

@@ -3,6 +3,7 @@ package preemptivefair
 import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/locality"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -21,7 +22,7 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 		if b == nil || !gangs.Overdue(d.view, b, d.options.CollectAfter) {
 			continue
 		}
-		if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.fit(b) }); ok {
+		if where, ok := d.take(c, b, d.fit); ok {
 			d.launch(c.job, b, where)
 			continue
 		}
@@ -46,10 +47,10 @@ func (d *assignment) large(j *job, kind scheduler.SlotKind) *view.Bundle {
 	}
 	n := 0
 	for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
-		if !b.SpeculationOffered && (len(b.Groups) > 1 || b.Groups[0].Slots > 1) {
+		if !b.SpeculationOffered && gangs.Large(b) {
 			return b
 		}
-		if n++; n == scanMax {
+		if n++; n == locality.MissesMax {
 			break
 		}
 	}

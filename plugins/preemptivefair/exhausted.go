@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 )
 
 // exhausted says why nothing is taken back for a newcomer that lacks slots of its first share, with
@@ -27,17 +28,17 @@ func (d *assignment) exhausted(c *request, kind scheduler.SlotKind) string {
 			continue
 		}
 		held := d.held(j, kind)
-		for _, u := range units(j, kind, d.gone) {
+		for _, u := range preemption.Units(j, kind, d.stopping) {
 			switch {
 			case !d.options.mayLose(&j.Info, &c.job.Info):
 				optedOut++
-			case u.bundle.ProtectedUntil > d.view.Now():
+			case u.Bundle.ProtectedUntil > d.view.Now():
 				protected++
-			case d.mode() == scheduler.PreemptSuspend && u.bundle.NoSuspend():
+			case d.mode() == scheduler.PreemptSuspend && u.Bundle.NoSuspend():
 				unsuspended++
-			case d.spared(u.bundle) && held <= u.slots:
+			case d.spared(u.Bundle) && held <= u.Slots:
 				spared++
-			case d.options.AttemptLoses != newestInCluster && float64(held-u.slots) < d.share(kind)-0.5:
+			case d.options.AttemptLoses != newestInCluster && float64(held-u.Slots) < d.share(kind)-0.5:
 				atShare++
 			}
 		}

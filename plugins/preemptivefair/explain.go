@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -123,22 +124,11 @@ func (d *assignment) detail(w waiting) string {
 		b := d.waitsBesideHeld(c, w.kind)
 		return fmt.Sprintf("of the free slots some are held for %s, which is between its stages, and others are collected for %v of %s; %s", d.keepFor, b.ID, b.Job.ID(), has)
 	case d.misfit(c, w.kind):
-		return d.unfit(c.unfit, w.kind)
+		return gangs.Describe(d.view, c.unfit)
 	case w.reason == scheduler.WaitAtLimit:
 		return "slots stay free because work-conserving is false: " + has
 	}
 	return has
-}
-
-// unfit says why a bundle does not fit although slots are free.
-func (d *assignment) unfit(b *view.Bundle, kind scheduler.SlotKind) string {
-	slots, memory := 0, int64(0)
-	for i := range b.Groups {
-		slots += b.Groups[i].Slots
-		memory += b.Groups[i].Memory
-	}
-	return fmt.Sprintf("%v needs %d slots and %d MiB of memory for its %d groups; %d %s slots are free",
-		b.ID, slots, memory>>20, len(b.Groups), d.view.FreeSlots(kind), kind) + d.view.Obstacles(b)
 }
 
 // Explain says why a job waits. It is as of the last round.
@@ -169,18 +159,15 @@ func (p *Policy) Explain(id scheduler.JobID) (scheduler.Explanation, error) {
 			x.Detail += fmt.Sprintf("; its property %s is neither true nor false and does not count", property)
 		}
 	}
-	fact := func(name string, value any) {
-		x.Facts = append(x.Facts, scheduler.Property{Name: name, Value: fmt.Sprint(value)})
-	}
 	n := p.memory.newcomer(id)
 	for _, kind := range s.kinds {
-		fact("share "+kind, strconv.FormatFloat(p.world.share(kind), 'f', 1, 64))
-		fact("held "+kind, p.world.held(j, kind))
-		fact("ready "+kind, j.ReadySlots(kind))
+		x.AddFact("share "+kind, strconv.FormatFloat(p.world.share(kind), 'f', 1, 64))
+		x.AddFact("held "+kind, p.world.held(j, kind))
+		x.AddFact("ready "+kind, j.ReadySlots(kind))
 		if d := n.due(kind); d != nil {
-			fact("first share "+kind, d.First)
-			fact("given of it "+kind, d.Given)
-			fact("taken from others "+kind, d.Taken)
+			x.AddFact("first share "+kind, d.First)
+			x.AddFact("given of it "+kind, d.Given)
+			x.AddFact("taken from others "+kind, d.Taken)
 		}
 	}
 	return x, nil
@@ -196,24 +183,21 @@ func (p *Policy) Status() (scheduler.Status, error) {
 			pool.Demand += j.Held(kind) + j.WaitingSlots(kind)
 		}
 		s.Pools = append(s.Pools, pool)
-		s.Facts = append(s.Facts, scheduler.Property{Name: "share of a job " + kind, Value: strconv.FormatFloat(p.world.share(kind), 'f', 1, 64)})
+		s.AddFact("share of a job "+kind, strconv.FormatFloat(p.world.share(kind), 'f', 1, 64))
 	}
 	s.Queue = p.queue()
-	fact := func(name string, value any) {
-		s.Facts = append(s.Facts, scheduler.Property{Name: name, Value: fmt.Sprint(value)})
-	}
-	fact("jobs below their first share", len(p.memory.Newcomers))
-	fact("jobs between stages", len(p.memory.Between))
+	s.AddFact("jobs below their first share", len(p.memory.Newcomers))
+	s.AddFact("jobs between stages", len(p.memory.Between))
 	o := p.options
-	fact("preemption", o.Preemption)
-	fact("only-higher-priority", o.OnlyHigherPriority)
-	fact("job-loses", o.JobLoses)
-	fact("attempt-loses", o.AttemptLoses)
-	fact("mode", o.Mode)
-	fact("hold", o.Hold)
-	fact("hold-max", o.HoldMax)
-	fact("work-conserving", o.WorkConserving)
-	fact("collect-after", o.CollectAfter)
-	fact("times-max", o.TimesMax)
+	s.AddFact("preemption", o.Preemption)
+	s.AddFact("only-higher-priority", o.OnlyHigherPriority)
+	s.AddFact("job-loses", o.JobLoses)
+	s.AddFact("attempt-loses", o.AttemptLoses)
+	s.AddFact("mode", o.Mode)
+	s.AddFact("hold", o.Hold)
+	s.AddFact("hold-max", o.HoldMax)
+	s.AddFact("work-conserving", o.WorkConserving)
+	s.AddFact("collect-after", o.CollectAfter)
+	s.AddFact("times-max", o.TimesMax)
 	return s, nil
 }

@@ -12,10 +12,6 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// scanMax bounds how many ready bundles of a job are looked at for one that is
-// near its input, or that fits.
-const scanMax = 32
-
 // request is a job that wants slots of one kind.
 type request struct {
 	job  *job
@@ -257,31 +253,26 @@ func (d *assignment) nextReserved(kind scheduler.SlotKind) *request {
 // start takes room for one of a job's bundles: one that can be near its input,
 // or in its rack, or else the first that fits.
 func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, []scheduler.LauncherID) {
-	near := []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal}
+	levels := []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal, scheduler.Remote}
 	if !c.job.Located() || d.options.Locality.Blind() {
-		near = nil
+		levels = levels[2:]
 	}
-	for _, level := range near {
+	for _, level := range levels {
+		fit := d.fit
+		if level != scheduler.Remote {
+			fit = func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.view.FitNear(b, level) }
+		}
 		n := 0
 		for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
-			if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.view.FitNear(b, level) }); ok {
+			if where, ok := d.take(c, b, fit); ok {
 				return b, where
 			}
-			if n++; n == scanMax {
+			if level == scheduler.Remote && c.unfit == nil {
+				c.unfit = b
+			}
+			if n++; n == locality.MissesMax {
 				break
 			}
-		}
-	}
-	n := 0
-	for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
-		if where, ok := d.take(c, b, func() ([]scheduler.LauncherID, bool) { return d.fit(b) }); ok {
-			return b, where
-		}
-		if c.unfit == nil {
-			c.unfit = b
-		}
-		if n++; n == scanMax {
-			break
 		}
 	}
 	return nil, nil
@@ -289,15 +280,12 @@ func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, [
 
 // fit finds a place for a bundle wherever there is one.
 func (d *assignment) fit(b *view.Bundle) ([]scheduler.LauncherID, bool) {
-	if d.options.Locality.Blind() {
-		return d.view.FitAnywhere(b)
-	}
-	return d.view.Fit(b)
+	return d.options.Locality.Fit(d.view, b)
 }
 
 // take fits a bundle, unless that would take slots that are held. What is reserved
 // for the job is not.
-func (d *assignment) take(c *request, b *view.Bundle, fit func() ([]scheduler.LauncherID, bool)) ([]scheduler.LauncherID, bool) {
+func (d *assignment) take(c *request, b *view.Bundle, fit locality.FitFunc) ([]scheduler.LauncherID, bool) {
 	mark := d.view.Mark()
 	var one [1]int
 	free := one[:]
@@ -307,7 +295,7 @@ func (d *assignment) take(c *request, b *view.Bundle, fit func() ([]scheduler.La
 	for i := range b.Groups {
 		free[i] = d.view.FreeSlots(b.Groups[i].Kind)
 	}
-	where, ok := fit()
+	where, ok := fit(b)
 	if !ok {
 		return nil, false
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
 // betweenStages is five slots, job 1 running three of them, and job 2 between its stages.
@@ -68,8 +69,8 @@ func TestSlotsAreCollectedForLargeWork(t *testing.T) {
 		after    time.Duration
 		want     []scheduler.JobID
 	}{
-		{"", collectAfterDefault - 1, []scheduler.JobID{1}},
-		{"", collectAfterDefault, nil},
+		{"", settings.CollectAfterDefault - 1, []scheduler.JobID{1}},
+		{"", settings.CollectAfterDefault, nil},
 		{"collect-after: 1s", time.Second, nil},
 		{"collect-after: 0s", time.Hour, []scheduler.JobID{1}},
 	} {

@@ -18,14 +18,13 @@ const victimsMax = 64
 // dataMax bounds how many of a newcomer's ready bundles are asked where their input is.
 const dataMax = 64
 
-// unit is what is preempted at once: one launch of a bundle, with all its groups.
+// unit is a launch that may be taken from a job.
 type unit struct {
-	bundle   *view.Bundle
-	attempts []*view.Attempt
-	slots    int // of the kind in question
-	rank     int64
-	spent    bool
-	spared   bool // it was preempted as often as times-max says: it loses after all others
+	*preemption.Unit
+	from   *loser
+	rank   int64
+	taken  bool
+	spared bool // it was preempted as often as times-max says: it loses after all others
 }
 
 // loser is a job that may lose slots.
@@ -69,11 +68,11 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	all := []*loser{}
 	for _, j := range d.view.Jobs() {
 		l := &loser{job: j, held: d.held(j, kind)}
-		l.units = slices.DeleteFunc(units(j, kind, d.gone), func(u *unit) bool {
-			return d.launchesSpeculatively(u.bundle) || d.protected(u.bundle) || d.mode() == scheduler.PreemptSuspend && u.bundle.NoSuspend()
-		})
-		for _, u := range l.units {
-			u.spared = d.spared(u.bundle)
+		for _, u := range preemption.Units(j, kind, d.stopping) {
+			second := u.Bundle.SpeculationOffered && d.view.LeftOut(u.Bundle) // none is started beside a first that is taken off
+			if !second && !d.protected(u.Bundle) && (d.mode() != scheduler.PreemptSuspend || !u.Bundle.NoSuspend()) {
+				l.units = append(l.units, &unit{Unit: u, from: l, spared: d.spared(u.Bundle)})
+			}
 		}
 		if len(l.units) > 0 {
 			all = append(all, l)
@@ -82,49 +81,10 @@ func (d *assignment) losers(kind scheduler.SlotKind) []*loser {
 	return all
 }
 
-// launchesSpeculatively says whether the round launches a second attempt of a bundle: none is started beside
-// one that is taken off.
-func (d *assignment) launchesSpeculatively(b *view.Bundle) bool {
-	return b.SpeculationOffered && slices.ContainsFunc(d.launches, func(l scheduler.Launch) bool { return l.Bundle == b.ID })
-}
-
 // protected says whether the manager would refuse to preempt a bundle, and notes until when.
 func (d *assignment) protected(b *view.Bundle) bool {
-	until := b.ProtectedUntil
-	if until <= d.view.Now() {
-		return false
-	}
-	if d.protectedTill == 0 || until < d.protectedTill {
-		d.protectedTill = until
-	}
-	return true
-}
-
-// units groups a job's attempts by launch.
-func units(j *view.Job, kind scheduler.SlotKind, gone map[scheduler.AttemptID]bool) []*unit {
-	type launch struct {
-		bundle      *view.Bundle
-		speculative bool
-	}
-	at := map[launch]*unit{}
-	var all []*unit
-	for _, a := range j.Attempts() {
-		k := launch{a.Bundle, a.Speculative}
-		u := at[k]
-		if u == nil {
-			u = &unit{bundle: a.Bundle}
-			at[k] = u
-			all = append(all, u)
-		}
-		u.attempts = append(u.attempts, a)
-		if a.Need.Kind == kind {
-			u.slots += a.Need.Slots
-		}
-		if a.State != view.Running || gone[a.ID] || a.Bundle.State != view.Launched {
-			u.spent = true
-		}
-	}
-	return slices.DeleteFunc(all, func(u *unit) bool { return u.spent || u.slots == 0 })
+	d.protectedTill = d.view.Sooner(d.protectedTill, b.ProtectedUntil)
+	return b.ProtectedUntil > d.view.Now()
 }
 
 // takeFor names victims for a newcomer's ready bundles until what it lacks is
@@ -146,15 +106,12 @@ func (d *assignment) takeFor(c *request, kind scheduler.SlotKind, lack int, lose
 			d.lacking = true
 			return // what does not fit a first time is not tried on the rest
 		}
-		p := scheduler.Preempt{Mode: d.mode(), Grace: d.grace(), For: c.job.ID()}
+		p := preemption.Stop(scheduler.Preempt{Mode: d.mode(), Grace: d.grace(), For: c.job.ID()}, victims)
 		freed := 0 // more than needed, when whole bundles lose
 		for _, u := range victims {
-			freed += u.slots
-			for _, a := range u.attempts {
-				p.Victims = append(p.Victims, a.ID)
-			}
+			freed += u.Slots
 		}
-		if len(b.Groups) > 1 || b.Groups[0].Slots > 1 {
+		if gangs.Large(b) {
 			p.Bundle, p.Placement = b.ID, where
 		}
 		d.preempts = append(d.preempts, p)
@@ -174,29 +131,21 @@ func (d *assignment) grace() time.Duration {
 // victims picks units, one after the other, until a bundle fits, and takes its room. It
 // returns none, and takes nothing, when it does not fit.
 func (d *assignment) victims(c *request, b *view.Bundle, kind scheduler.SlotKind, losers []*loser) ([]*unit, []scheduler.LauncherID) {
-	var picked []*unit
-	var from []*loser
 	search := preemption.Search{View: d.view, Bundle: b, Suspend: d.mode() == scheduler.PreemptSuspend, Limits: d.limits, Most: victimsMax}
-	places, where := search.Find(func() []*view.Attempt {
-		u, l := d.pick(c, kind, losers)
-		if u == nil {
-			return nil
+	return preemption.FindAmong(search, func() (*unit, bool) {
+		u := d.pick(c, kind, losers)
+		if u != nil {
+			u.take(1)
 		}
-		u.spent = true
-		l.held -= u.slots
-		l.taken++
-		picked, from = append(picked, u), append(from, l)
-		return u.attempts
-	}, func(place int) {
-		picked[place].spent = false
-		from[place].held += picked[place].slots
-		from[place].taken--
-	})
-	var victims []*unit
-	for _, place := range places {
-		victims = append(victims, picked[place])
-	}
-	return victims, where
+		return u, u != nil
+	}, func(u *unit) { u.take(-1) })
+}
+
+// take counts a unit as taken from its job, or gives it back.
+func (u *unit) take(sign int) {
+	u.taken = sign > 0
+	u.from.held -= sign * u.Slots
+	u.from.taken += sign
 }
 
 // mode is how victims are stopped: suspended only where launchers can.
@@ -207,23 +156,17 @@ func (d *assignment) mode() scheduler.PreemptMode {
 	return scheduler.PreemptKill
 }
 
-// pick chooses the job that loses next, and what it loses.
-func (d *assignment) pick(c *request, kind scheduler.SlotKind, losers []*loser) (*unit, *loser) {
-	var best *loser
-	var found *unit
+// pick chooses what is lost next, or nil.
+func (d *assignment) pick(c *request, kind scheduler.SlotKind, losers []*loser) (found *unit) {
 	for _, l := range losers {
 		if l.job == c.job.Job || !d.options.mayLose(&l.job.Info, &c.job.Info) {
 			continue
 		}
-		u := d.first(l, kind)
-		if u == nil {
-			continue
-		}
-		if best == nil || d.before(u, l, found, best) {
-			best, found = l, u
+		if u := d.first(l, kind); u != nil && (found == nil || d.before(u, found)) {
+			found = u
 		}
 	}
-	return found, best
+	return found
 }
 
 // first is the unit that a job would lose next, or nil when it would be left with
@@ -233,11 +176,11 @@ func (d *assignment) pick(c *request, kind scheduler.SlotKind, losers []*loser) 
 func (d *assignment) first(l *loser, kind scheduler.SlotKind) *unit {
 	for _, u := range l.units {
 		switch {
-		case u.spent:
-		case u.spared && l.held <= u.slots:
+		case u.taken:
+		case u.spared && l.held <= u.Slots:
 		case d.options.AttemptLoses == newestInCluster:
 			return u
-		case float64(l.held-u.slots) >= d.share(kind)-0.5:
+		case float64(l.held-u.Slots) >= d.share(kind)-0.5:
 			return u
 		}
 	}
@@ -247,7 +190,8 @@ func (d *assignment) first(l *loser, kind scheduler.SlotKind) *unit {
 // before says whether the one job is to lose before the other. Where they lose in turn, of jobs
 // that hold the same it is the one whose attempt would go first, were they one job: most jobs
 // hold the same few slots.
-func (d *assignment) before(u *unit, l *loser, found *unit, best *loser) bool {
+func (d *assignment) before(u, found *unit) bool {
+	l, best := u.from, found.from
 	if u.spared != found.spared {
 		return found.spared
 	}
@@ -267,7 +211,7 @@ func (d *assignment) before(u *unit, l *loser, found *unit, best *loser) bool {
 // compareUnits orders what would be lost: what is spared last, of equals the newest first,
 // which has least to lose.
 func compareUnits(a, b *unit) int {
-	return cmp.Or(compareBools(a.spared, b.spared), cmp.Compare(a.rank, b.rank), cmp.Compare(b.attempts[0].AssignedAt, a.attempts[0].AssignedAt))
+	return cmp.Or(compareBools(a.spared, b.spared), cmp.Compare(a.rank, b.rank), cmp.Compare(b.Attempts[0].AssignedAt, a.Attempts[0].AssignedAt))
 }
 
 // compareBools orders no before yes.
@@ -299,21 +243,21 @@ func (d *assignment) rankOf(newcomer scheduler.JobID, u *unit, near map[string]i
 	var rank int64
 	switch d.options.AttemptLoses {
 	case newest, newestInCluster:
-		return -int64(u.attempts[0].AssignedAt)
+		return -int64(u.Attempts[0].AssignedAt)
 	case leastProgress:
-		for _, a := range u.attempts {
+		for _, a := range u.Attempts {
 			rank = max(rank, int64(a.Progress*1e9))
 		}
 		return rank
 	case newcomerData:
-		for _, a := range u.attempts {
+		for _, a := range u.Attempts {
 			if l := d.view.Launcher(a.Launcher); l != nil {
 				rank -= near[l.Host]
 			}
 		}
 		return rank
 	}
-	return int64(mix(mix(d.seed^uint64(newcomer)) ^ uint64(u.attempts[0].ID))) //nolint:gosec // any order will do
+	return int64(mix(mix(d.seed^uint64(newcomer)) ^ uint64(u.Attempts[0].ID))) //nolint:gosec // any order will do
 }
 
 // inputs adds up where the input of a job's ready bundles lies.

@@ -1,7 +1,6 @@
 package preemptivefair
 
 import (
-	"slices"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -15,9 +14,6 @@ const (
 	// holdMaxDefault is long against the time between the last end of a stage and
 	// the next stage's readiness, and short against a task.
 	holdMaxDefault = 5 * time.Second
-	// collectAfterDefault is long against the usual task, so that slots seldom stand
-	// empty for work that would have fitted anyway.
-	collectAfterDefault = 30 * time.Second
 	// timesMaxDefault lets a bundle lose to a few newcomers before others do in its place.
 	timesMaxDefault = 3
 )
@@ -67,40 +63,24 @@ type options struct {
 func parse(c scheduler.Config) (options, error) {
 	o := options{
 		Preemption: everyJob, JobLoses: evenly, AttemptLoses: newest, Mode: "kill", Grace: graceDefault,
-		Hold: holdShare, HoldMax: holdMaxDefault, WorkConserving: true, CollectAfter: collectAfterDefault,
+		Hold: holdShare, HoldMax: holdMaxDefault, WorkConserving: true, CollectAfter: settings.CollectAfterDefault,
 		TimesMax: timesMaxDefault,
 		Locality: locality.New(locality.ModeNearest, locality.ModeFlow, locality.ModeNearest, locality.ModeNone),
 	}
 	if err := settings.Decode(c, &o); err != nil {
 		return options{}, err
 	}
-	var wrong scheduler.Problems
-	choice := func(key, value string, choices ...string) {
-		if !slices.Contains(choices, value) {
-			wrong = append(wrong, settings.At(c, key, settings.Unknown(value, choices)))
-		}
-	}
-	choice("preemption", o.Preemption, everyJob, askedOnly, nobody)
-	choice("job-loses", o.JobLoses, evenly, furthestOver, lowestPriority)
-	choice("attempt-loses", o.AttemptLoses, newest, atRandom, newestInCluster, leastProgress, newcomerData)
-	choice("mode", o.Mode, "kill", "soft", "suspend")
-	choice("hold", o.Hold, holdShare, holdAll, holdNone)
-	if o.Grace < 0 {
-		wrong = append(wrong, settings.At(c, "grace", "must not be negative; mode: kill gives none"))
-	}
-	if o.HoldMax < 0 {
-		wrong = append(wrong, settings.At(c, "hold-max", "must not be negative; 0s sets no bound, hold: none holds nothing"))
-	}
-	if o.CollectAfter < 0 {
-		wrong = append(wrong, settings.At(c, "collect-after", "must not be negative; 0s lets smaller work pass for ever"))
-	}
-	if o.TimesMax < 0 {
-		wrong = append(wrong, settings.At(c, "times-max", "must not be negative; 0 sets no bound, preemption: none takes nothing back"))
-	}
-	if len(wrong) > 0 {
-		return options{}, wrong
-	}
-	return o, nil
+	checks := settings.Checks{Config: c}
+	checks.Choice("preemption", o.Preemption, everyJob, askedOnly, nobody)
+	checks.Choice("job-loses", o.JobLoses, evenly, furthestOver, lowestPriority)
+	checks.Choice("attempt-loses", o.AttemptLoses, newest, atRandom, newestInCluster, leastProgress, newcomerData)
+	checks.Choice("mode", o.Mode, "kill", "soft", "suspend")
+	checks.Choice("hold", o.Hold, holdShare, holdAll, holdNone)
+	checks.That(o.Grace >= 0, "grace", "must not be negative; mode: kill gives none")
+	checks.That(o.HoldMax >= 0, "hold-max", "must not be negative; 0s sets no bound, hold: none holds nothing")
+	checks.CollectAfter(o.CollectAfter)
+	checks.That(o.TimesMax >= 0, "times-max", "must not be negative; 0 sets no bound, preemption: none takes nothing back")
+	return o, checks.Err()
 }
 
 // answer is what a job says by a property.

@@ -23,11 +23,9 @@ type world struct {
 
 	room room // of the assignment
 
-	gone map[scheduler.AttemptID]bool // attempts that are being stopped
-	// leaving is the slots of attempts that are being stopped, by job.
-	leaving map[scheduler.JobID]map[scheduler.SlotKind]int
-	// coming is the same, by the job they are stopped for.
-	coming map[scheduler.JobID]map[scheduler.SlotKind]int
+	stopping preemption.Leaving                // the attempts that are being stopped
+	leaving  preemption.Slots[scheduler.JobID] // their slots, by job
+	coming   preemption.Slots[scheduler.JobID] // the same, by the job they are stopped for
 }
 
 // job is what is kept of a job that is live.
@@ -215,26 +213,13 @@ func bySubmission(a, b *job) int {
 
 // part takes over which attempts are being stopped.
 func (w *world) part(all preemption.Leaving) {
-	w.gone, w.leaving, w.coming = nil, nil, nil
-	if len(all) == 0 {
-		return
-	}
-	w.gone = map[scheduler.AttemptID]bool{}
-	w.leaving, w.coming = map[scheduler.JobID]map[scheduler.SlotKind]int{}, map[scheduler.JobID]map[scheduler.SlotKind]int{}
+	w.stopping, w.leaving, w.coming = all, nil, nil
 	for _, l := range all {
 		if a := w.view.Attempt(l.Attempt); a != nil {
-			w.gone[a.ID] = true
-			count(w.leaving, a.Job().ID(), a.Need)
-			count(w.coming, l.For, a.Need)
+			w.leaving.Add(a.Job().ID(), a.Need.Kind, a.Need.Slots)
+			w.coming.Add(l.For, a.Need.Kind, a.Need.Slots)
 		}
 	}
-}
-
-func count(in map[scheduler.JobID]map[scheduler.SlotKind]int, job scheduler.JobID, g *scheduler.Group) {
-	if in[job] == nil {
-		in[job] = map[scheduler.SlotKind]int{}
-	}
-	in[job][g.Kind] += g.Slots
 }
 
 // slots returns how many slots of a kind there are where something may start.

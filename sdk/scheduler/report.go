@@ -84,6 +84,16 @@ func (e Explanation) Check() error {
 	return checkFacts(e.Facts)
 }
 
+// AddFact adds a fact, as fmt.Sprint writes the value and Printable shows it.
+func (s *Status) AddFact(name string, value any) { addFact(&s.Facts, name, value) }
+
+// AddFact adds a fact, as fmt.Sprint writes the value and Printable shows it.
+func (e *Explanation) AddFact(name string, value any) { addFact(&e.Facts, name, value) }
+
+func addFact(facts *[]Property, name string, value any) {
+	*facts = append(*facts, Property{Name: name, Value: Printable(fmt.Sprint(value))})
+}
+
 func checkFacts(facts []Property) error {
 	if len(facts) > FactsMax {
 		return fmt.Errorf("%d facts, at most %d are shown: leave out the least important", len(facts), FactsMax)

@@ -35,7 +35,7 @@ type assignment struct {
 	located  [scanMax]*view.Bundle
 	withheld map[scheduler.SlotKind]bool // the load manager refused launchers with free slots
 
-	holdback holdback
+	kept gangs.Holdback // what is collected for the bundle Collect
 }
 
 // Placed is a pick with its job.
@@ -60,7 +60,7 @@ func (p *State) Assign(watch bool) ([]scheduler.Launch, []Placed) {
 	}
 	a.firm = len(a.launches)
 	a.place()
-	a.holdback.kept.Release(p.View)
+	a.kept.Release(p.View)
 	p.pause(before)
 	p.Changed = p.Changed || p.Tree.Cycles() && len(a.launches) > 0
 	return a.launches, a.placed

@@ -2,20 +2,8 @@ package placement
 
 import (
 	"github.com/hamadryad/hamadryad/plugins/fair/shares"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
-
-// collectTriesMax bounds for how many bundles a round asks whether an empty
-// cluster would hold them, which costs a walk over all launchers.
-const collectTriesMax = 4
-
-// holdback is the holding back of slots for one bundle, usually a gang, that was
-// passed over for too long by work that fits more easily.
-type holdback struct {
-	kept  gangs.Holdback
-	tries int
-}
 
 // resumeHoldback launches the bundle for which slots are held back, or goes on holding them. It starts at the latest when what runs has ended.
 func (a *assignment) resumeHoldback() {
@@ -42,7 +30,7 @@ func (a *assignment) resumeHoldback() {
 		a.stopHoldback()
 		return
 	}
-	a.holdback.kept.HoldFor(a.View, b, a.Config.CollectAfter, others...)
+	a.kept.HoldFor(a.View, b, a.Config.CollectAfter, others...)
 }
 
 func (a *assignment) stopHoldback() {
@@ -53,13 +41,8 @@ func (a *assignment) stopHoldback() {
 // collect begins to collect slots for a bundle, if it is time and nothing is
 // collected yet.
 func (a *assignment) collect(j *shares.Job, b *view.Bundle) {
-	if a.Collect != 0 || a.overMax(j, b) || a.holdback.tries == collectTriesMax || !gangs.Overdue(a.View, b, a.Config.CollectAfter) {
-		return
-	}
-	a.holdback.tries++
-	if others := a.busy.byOthers(a.View); a.View.FitEver(b, others...) {
+	if a.Collect == 0 && !a.overMax(j, b) && a.kept.Collect(a.View, b, a.Config.CollectAfter, a.busy.byOthers(a.View)...) {
 		a.Collect = b.ID
 		a.Changed = true
-		a.holdback.kept.HoldFor(a.View, b, a.Config.CollectAfter, others...)
 	}
 }

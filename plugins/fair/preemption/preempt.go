@@ -8,6 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fair/shares"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/gangs"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -204,11 +205,7 @@ func (t *taking) decide(j *shares.Job, f *finding, victims []victim, where []sch
 	if p.Mode == scheduler.PreemptSoft {
 		p.Grace = min(t.Config.Grace, t.limits.GraceMax)
 	}
-	for _, v := range victims {
-		for _, a := range v.attempts {
-			p.Victims = append(p.Victims, a.ID)
-		}
-	}
+	p = preemption.Stop(p, victims)
 	t.View.LeaveOut(b) // it is not chosen again
 	for _, n := range gangs.Needs(b) {
 		s := j.Node.Of(t.World.Kind(n.Kind))

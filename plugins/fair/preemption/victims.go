@@ -21,6 +21,9 @@ type victim struct {
 	killed    bool // it can only be killed: it cannot be suspended, or cannot now
 }
 
+// Live returns its live attempts.
+func (v victim) Live() []*view.Attempt { return v.attempts }
+
 // sparing is why a bundle is not taken but for a minimum share.
 type sparing uint8
 

@@ -1,11 +1,11 @@
 package shares
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/allocation"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/heap"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 )
 
 // limiter decides which jobs may run where pools or users have limits: as many as
@@ -34,11 +34,7 @@ type limitedJobs struct {
 
 // InLine orders jobs as limits let them run: by priority, then by submission.
 func InLine(a, b *Job) int {
-	return cmp.Or(
-		cmp.Compare(b.Info.Priority, a.Info.Priority),
-		cmp.Compare(a.Info.Submitted, b.Info.Submitted),
-		cmp.Compare(a.ID(), b.ID()),
-	)
+	return queueorder.ByPriority(a.Job, b.Job)
 }
 
 func (l *limiter) add(s *State, j *Job) {

@@ -13,8 +13,10 @@ import (
 	"io"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -67,6 +69,42 @@ func At(config scheduler.Config, key, message string) scheduler.Problem {
 		}
 	}
 	return scheduler.Problem{File: config.File, Line: line, Message: key + ": " + message}
+}
+
+// Checks gathers what is wrong with settings that Decode read.
+type Checks struct {
+	Config   scheduler.Config
+	problems scheduler.Problems
+}
+
+// That notes a problem with a key at the top of the settings where something does not hold.
+func (c *Checks) That(holds bool, key, message string) {
+	if !holds {
+		c.problems = append(c.problems, At(c.Config, key, message))
+	}
+}
+
+// Choice notes a problem where a key has none of the values that it may have.
+func (c *Checks) Choice(key, value string, choices ...string) {
+	c.That(slices.Contains(choices, value), key, Unknown(value, choices))
+}
+
+// CollectAfter notes a problem with the key collect-after, which several policies have: how long
+// smaller work may pass a large bundle before slots are collected for that.
+func (c *Checks) CollectAfter(after time.Duration) {
+	c.That(after >= 0, "collect-after", "must not be negative; 0s lets smaller work pass for ever")
+}
+
+// CollectAfterDefault is long against the usual task, so that slots seldom stand empty for work that
+// would have fitted anyway.
+const CollectAfterDefault = 30 * time.Second
+
+// Err returns the problems, or nil.
+func (c *Checks) Err() error {
+	if len(c.problems) == 0 {
+		return nil
+	}
+	return c.problems
 }
 
 // Verdict is a policy's answer to new settings: accepted when err is nil, else

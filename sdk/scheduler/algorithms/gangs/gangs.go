@@ -2,7 +2,9 @@ package gangs
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -36,6 +38,30 @@ func Slots(b *view.Bundle, kind scheduler.SlotKind) (n int) {
 		}
 	}
 	return n
+}
+
+// Large says whether a bundle needs several slots at once: it is a gang, or its group needs several.
+func Large(b *view.Bundle) bool { return len(b.Groups) > 1 || b.Groups[0].Slots > 1 }
+
+// Describe tells a person what a bundle needs, what there is of it, and what else may keep the bundle
+// from free slots.
+func Describe(v *view.View, b *view.Bundle) string {
+	var slots []string
+	for _, n := range Needs(b) {
+		slots = append(slots, fmt.Sprintf("%d %s slots (%d free)", n.Count, n.Kind, v.FreeSlots(n.Kind)))
+	}
+	text := fmt.Sprintf("%v needs %s", b.ID, strings.Join(slots, " and "))
+	var memory int64
+	for i := range b.Groups {
+		memory += b.Groups[i].Memory
+	}
+	if memory > 0 {
+		text += fmt.Sprintf(" with %d MiB of memory", memory>>20)
+	}
+	if len(b.Groups) > 1 {
+		text += fmt.Sprintf(" for its %d groups at once", len(b.Groups))
+	}
+	return text + v.Obstacles(b)
 }
 
 // Overdue says whether a bundle was passed over for at least so long; 0 is never. A

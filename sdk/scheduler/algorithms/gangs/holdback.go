@@ -14,6 +14,7 @@ import (
 // keeps nothing.
 type Holdback struct {
 	bundles  []scheduler.BundleID
+	tries    int // bundles for which WouldFit looked at all launchers
 	parts    []part
 	released bool
 }
@@ -23,6 +24,34 @@ type part struct {
 	on *view.Launcher
 	scheduler.Group
 }
+
+// triesMax bounds for how many bundles a round asks whether an empty cluster would hold them, which
+// costs a walk over all launchers.
+const triesMax = 4
+
+// Collect is HoldFor for a bundle that is overdue and would fit if nothing ran, and says whether it
+// is called for that bundle. It does nothing for a bundle for which slots are kept already, and for a
+// few bundles at most looks whether they would fit (WouldFit).
+func (k *Holdback) Collect(v *view.View, b *view.Bundle, after time.Duration, not ...scheduler.LauncherID) bool {
+	if k.Has(b) || !Overdue(v, b, after) || !k.WouldFit(v, b, not...) {
+		return false
+	}
+	k.HoldFor(v, b, after, not...)
+	return true
+}
+
+// WouldFit says whether a bundle would fit if nothing ran but on the launchers that are named. It
+// looks at four bundles in a round, and says no for all others.
+func (k *Holdback) WouldFit(v *view.View, b *view.Bundle, not ...scheduler.LauncherID) bool {
+	if k.tries == triesMax {
+		return false
+	}
+	k.tries++
+	return v.FitEver(b, not...)
+}
+
+// ResetTries lets WouldFit look at four bundles again.
+func (k *Holdback) ResetTries() { k.tries = 0 }
 
 // HoldFor keeps what a bundle would use of what is free: where the bundle may run, and at most
 // what it needs there. It chooses the launchers that lack least. A bundle that waits twice as

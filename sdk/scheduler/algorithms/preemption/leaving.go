@@ -19,6 +19,12 @@ type Leaver struct {
 // A Leaving is not changed; Start and After return the next one.
 type Leaving []Leaver
 
+// Has says whether an attempt is being stopped.
+func (l Leaving) Has(id scheduler.AttemptID) bool {
+	_, found := slices.BinarySearchFunc(l, id, order)
+	return found
+}
+
 // Start returns them for a policy that starts, whose view has the snapshot. The
 // Leaving is that of its checkpoint, nil for none.
 func (l Leaving) Start(v *view.View) Leaving {

@@ -24,7 +24,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
+
+// ByPriority orders jobs by priority, the highest first, then by time of submission, then by id.
+func ByPriority(a, b *view.Job) int {
+	return cmp.Or(
+		cmp.Compare(b.Info.Priority, a.Info.Priority),
+		cmp.Compare(a.Info.Submitted, b.Info.Submitted),
+		cmp.Compare(a.ID(), b.ID()),
+	)
+}
 
 // StartsMax bounds how many starts of a kind are played. Who would start nothing by then
 // follows in the order in which it would be asked: that many slots do not come free while somebody looks.

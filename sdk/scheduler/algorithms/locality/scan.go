@@ -1,0 +1,76 @@
+package locality
+
+import (
+	"iter"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// MissesMax bounds how many bundles of a job one pass tries that do not fit.
+const MissesMax = 32
+
+// FitFunc finds launchers for a bundle and takes their room, as view.View.Fit does.
+type FitFunc func(*view.Bundle) ([]scheduler.LauncherID, bool)
+
+// Fit finds launchers for a bundle that may go to any launcher: the nearest ones or, where input counts
+// for nothing, any.
+func (s *Settings) Fit(v *view.View, b *view.Bundle) ([]scheduler.LauncherID, bool) {
+	if s.Blind() {
+		return v.FitAnywhere(b)
+	}
+	return v.Fit(b)
+}
+
+// Pass launches ready bundles of one job that need one kind of slots, in the order in which a policy
+// serves the job. Near and Each look at some of the bundles; a policy calls them one after the other.
+type Pass struct {
+	View *view.View
+	Job  *view.Job
+	Kind scheduler.SlotKind
+	// Full says that the job may have no more slots now, or that none is free for it.
+	Full func() bool
+	// May says whether a bundle may start now. Nil: each may.
+	May func(*view.Bundle) bool
+	// Launch is called for each bundle that starts, after its room was taken.
+	Launch func(b *view.Bundle, where []scheduler.LauncherID)
+}
+
+// Open says whether there is a slot of the kind that the job could have: a free one, or one that is
+// reserved for it.
+func (p *Pass) Open() bool { return p.View.FreeSlots(p.Kind) > 0 || p.View.Reserved(p.Job.ID()) }
+
+// Near launches bundles on launchers that hold their input, and, where level allows it, then in racks
+// that do.
+func (p *Pass) Near(level scheduler.Locality) {
+	launchers, racks := p.View.NearRoom(p.Job, p.Kind)
+	for _, l := range launchers {
+		p.Each(p.View.ReadyAt(p.Job, l.Host), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return p.View.FitOn(l, b) })
+	}
+	if level == scheduler.NodeLocal {
+		return
+	}
+	for _, rack := range racks {
+		p.Each(p.View.ReadyIn(p.Job, rack), func(b *view.Bundle) ([]scheduler.LauncherID, bool) {
+			return p.View.FitNear(b, scheduler.RackLocal)
+		})
+	}
+}
+
+// Each launches those of the bundles that may start and fit, until the job is Full or MissesMax of them
+// did not fit.
+func (p *Pass) Each(bundles iter.Seq[*view.Bundle], fit FitFunc) {
+	misses := 0
+	for b := range bundles {
+		if misses == MissesMax || p.Full() {
+			return
+		}
+		if p.May == nil || p.May(b) {
+			if where, ok := fit(b); ok {
+				p.Launch(b, where)
+				continue
+			}
+		}
+		misses++
+	}
+}
