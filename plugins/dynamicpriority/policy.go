@@ -73,7 +73,6 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	if err := p.view.Apply(r); err != nil {
 		return d, err
 	}
-	p.world.begin()
 	for _, e := range r.Events {
 		p.ledger.Advance(int64(e.When()))
 		p.event(e, &d)
@@ -82,7 +81,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	p.admit(&d)
 	p.memory.leave(p.memory.Leaving.After(&p.view, r.Events))
 	p.world.updateWaiting()
-	if p.world.launchers {
+	if p.view.LaunchersChanged() {
 		p.ledger.SetSlots(p.world.countSlots(), int64(r.Now))
 	}
 	a := &assignment{Policy: p}
@@ -102,8 +101,6 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	at := int64(e.When())
 	switch e := e.(type) {
-	case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherExcluded:
-		p.world.launchers = true
 	case scheduler.JobSubmitted:
 		if j := p.view.Job(e.Job.ID); j != nil {
 			p.meet(j)

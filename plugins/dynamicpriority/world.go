@@ -24,8 +24,6 @@ type world struct {
 	touched []*job
 	marked  []*job // of which the last assignment noted something
 	lists   uint64 // of claims, that were made
-
-	launchers bool // some came, went, or open or close, in this round
 }
 
 // queue is who pays, with the live jobs.
@@ -68,11 +66,6 @@ func (w *world) start(v *view.View, l *account.Ledger) {
 		view: v, ledger: l, queues: map[string]*queue{}, jobs: map[scheduler.JobID]*job{}, held: map[scheduler.AttemptID]holding{},
 		kinds: map[scheduler.SlotKind]int{},
 	}
-}
-
-// begin begins a round.
-func (w *world) begin() {
-	w.launchers = false
 }
 
 // rest ends a round.

@@ -149,6 +149,9 @@ func (p *Policy) take(r scheduler.Round, d *scheduler.Decisions) error {
 	if err := p.view.Apply(r); err != nil {
 		return err
 	}
+	if p.view.LaunchersChanged() {
+		p.shares.World.CountLaunchers(&p.view)
+	}
 	p.placement.Begin()
 	for i := range r.Events {
 		p.event(r.Events[i], d)
@@ -165,13 +168,9 @@ func (p *Policy) take(r scheduler.Round, d *scheduler.Decisions) error {
 func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 	switch e := e.(type) {
 	case scheduler.LauncherJoined:
-		p.shares.World.Event(e)
 		p.placement.Launcher(e.Launcher)
 	case scheduler.LauncherLost:
-		p.shares.World.Event(e)
 		p.placement.Launcher(e.Launcher)
-	case scheduler.LauncherDraining, scheduler.LauncherExcluded:
-		p.shares.World.Event(e)
 	case scheduler.LauncherLoad:
 		p.placement.Launcher(e.Launcher)
 	case scheduler.JobSubmitted:

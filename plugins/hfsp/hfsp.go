@@ -107,21 +107,17 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 
 // update takes in the events of a round that view and index have applied.
 func (p *Policy) update(events []scheduler.Event) {
-	launchers := false
 	for _, e := range events {
 		switch e := e.(type) {
 		case scheduler.LauncherJoined:
-			launchers = true
 			p.memory.suspends(e.Launcher)
-		case scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherExcluded:
-			launchers = true
 		case scheduler.JobSubmitted:
 			p.meet(e.Job.ID)
 		case scheduler.StageGrown:
 			p.meet(e.Job)
 		}
 	}
-	if launchers {
+	if p.view.LaunchersChanged() {
 		p.countSlots()
 	}
 	p.learn(events)

@@ -65,11 +65,8 @@ func newWorld(v *view.View) *world {
 
 // update takes in the events of a round that the view has applied.
 func (w *world) update(events []scheduler.Event) {
-	launchers := false
 	for _, e := range events {
 		switch e := e.(type) {
-		case scheduler.LauncherJoined, scheduler.LauncherLost, scheduler.LauncherDraining, scheduler.LauncherExcluded:
-			launchers = true
 		case scheduler.JobSubmitted:
 			w.touch(w.view.Job(e.Job.ID))
 		case scheduler.JobFinished:
@@ -105,7 +102,7 @@ func (w *world) update(events []scheduler.Event) {
 			w.touch(j)
 		}
 	}
-	if launchers {
+	if w.view.LaunchersChanged() {
 		w.total = w.view.OpenSlots()
 	}
 	w.updateTouched()

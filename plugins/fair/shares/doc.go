@@ -4,7 +4,7 @@
 //
 //	s.Start(v, kinds)
 //	s.Rebuild(config)  // and whenever the settings change
-//	s.Add(v.Job(id))   // events: Add, Move, Remove, Mark, World.Event
+//	s.Add(v.Job(id))   // events: Add, Move, Remove, Mark, World.CountLaunchers
 //	s.Sync()
 //	s.Tree.Next(kind)  // the job that comes first
 //

@@ -48,9 +48,10 @@ func play(t *testing.T, s *State, events ...scheduler.Event) {
 			s.Remove(e.Job)
 		case scheduler.BundleReady:
 			s.Mark(s.Jobs[e.Job])
-		default:
-			s.World.Event(e)
 		}
+	}
+	if s.View.LaunchersChanged() {
+		s.World.CountLaunchers(s.View)
 	}
 	s.Sync()
 }
@@ -153,7 +154,7 @@ func TestWorldCounts(t *testing.T) {
 	play(t, s, scheduler.LauncherExcluded{Launcher: 1, Excluded: true}, scheduler.LauncherDraining{Launcher: 1})
 	want(t, "one that is excluded", total(), map[scheduler.SlotKind]int{"gpu": 0, "map": 0})
 	want(t, "its place", at("h1", "r1"), scheduler.Remote)
-	fresh := newWorld()
+	var fresh World
 	fresh.Start(s.View, s.World.Kinds)
 	want(t, "looked at anew", fresh.Total, s.World.Total)
 	play(t, s, scheduler.LauncherExcluded{Launcher: 1})

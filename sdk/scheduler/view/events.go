@@ -60,8 +60,14 @@ func (v *View) launcherJoined(e scheduler.LauncherJoined) error {
 	if err := v.joined(e); err != nil {
 		return err
 	}
-	v.launchersChanged(v.Launchers())
+	v.arrangeLaunchers()
 	return nil
+}
+
+// arrangeLaunchers takes over which launchers there are.
+func (v *View) arrangeLaunchers() {
+	v.launchersMoved = true
+	v.launchersChanged(v.Launchers())
 }
 
 func (v *View) launcherLost(e scheduler.LauncherLost) error {
@@ -69,7 +75,7 @@ func (v *View) launcherLost(e scheduler.LauncherLost) error {
 	if err != nil {
 		return err
 	}
-	v.launchersChanged(v.Launchers())
+	v.arrangeLaunchers()
 	v.offered(l, &scheduler.Offer{Launcher: l.ID})
 	return nil
 }
@@ -111,6 +117,7 @@ func (v *View) outcome(e scheduler.Outcome) error {
 // opened has what is free on a launcher that is closed now, or open again, counted as such.
 func (v *View) opened(id scheduler.LauncherID, err error) error {
 	if err == nil {
+		v.launchersMoved = true
 		l := v.Launcher(id)
 		v.close(l, l.Closed())
 	}

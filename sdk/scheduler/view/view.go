@@ -19,6 +19,8 @@ type View struct {
 	round uint64
 	begun bool // by Start, or the first Apply
 
+	launchersMoved bool // see LaunchersChanged
+
 	launchers // who is there
 	capacity  // what is free and reserved on them, and where it would fit
 	jobs      // what is to be done
@@ -53,6 +55,7 @@ func (v *View) Apply(r scheduler.Round) error {
 		return fmt.Errorf("round %d: time went back from %d to %d", r.Number, v.now, r.Now)
 	}
 	v.now, v.round = r.Now, r.Number
+	v.launchersMoved = false
 	v.searchAnew()
 	v.forgetGiven()
 	v.forgetEnded()
@@ -77,6 +80,10 @@ func (v *View) Now() scheduler.Time { return v.now }
 
 // Round returns the number of the last round; 0 before the first.
 func (v *View) Round() uint64 { return v.round }
+
+// LaunchersChanged says whether a launcher came or went in the last Apply, or is closed or open now: the
+// slots that there are may be others.
+func (v *View) LaunchersChanged() bool { return v.launchersMoved }
 
 // Sooner returns the earlier of two times for a policy's next round: at, where 0 means none, and
 // next, which counts only if it is to come.
