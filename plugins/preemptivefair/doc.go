@@ -1,60 +1,58 @@
-// Package preemptivefair is the policy of Souza and Garcia, "A Preemptive Fair
-// Scheduler Policy for Disco MapReduce Framework", section 3: all jobs get the
-// same share, a new job gets it at once, and slots wait for a job between its
+// Package preemptivefair is the policy of Souza and Garcia, "A Preemptive Fair Scheduler Policy for
+// Disco MapReduce Framework", section 3. All jobs get the same share, a new job gets it at once,
+// and slots wait for a job between its stages.
+//
+//	func main() { serve.Main(preemptivefair.New) }
+//
+// The nouns are a job's share, the first share of a newcomer, and the hold for a job between
 // stages.
 //
 // # Shares
 //
-// A job's share of a kind of slot is what there is of it, divided by the jobs
-// that still have work of that kind. A new job's first share is that, rounded,
-// and no more than the job needs. A job that is alone has none: it can have
-// everything.
+// A job's share of a kind of slot is the number of those slots, divided by the jobs that still have
+// work of that kind. A new job's first share is its share, rounded, and no more than the job needs.
+// A job that is alone has no first share: it can have everything.
 //
 // # A new job comes
 //
-// As soon as a bundle of the job is ready, running attempts of other jobs are
-// preempted for it: only as many slots as its first share lacks after what is
-// free, reserved for it or on its way, in all no more than its first share (a
-// first bundle that needs more is the exception) and no more than its share is
-// by then, and only where the work that is to run would then fit. A job that
-// loses slots stays at its own share, half a slot less for rounding.
+// As soon as a bundle of the job is ready, running attempts of other jobs are preempted for it.
+// Only as many slots are taken as its first share lacks, after what is free, reserved for it or on
+// its way. In all they are no more than its first share, or its share by then. A first bundle that
+// needs more is the exception. Nothing is taken for work that would not fit then.
+//
+// A job that loses slots stays at its own share, half a slot less for rounding.
 //
 // A bundle that was preempted times-max times loses only where nothing else can, and never as the
-// last one of its job: newcomers get their first share however many come, and where there are
-// more jobs than slots each job ends all the same. Explain says when nobody can lose to a
-// newcomer.
+// last one of its job. So newcomers get their first share however many come, and where there are
+// more jobs than slots each job ends. Explain says when nothing can be taken for a newcomer.
 //
-// job-loses says which job loses: each of those over their share in turn
-// (evenly; of those that hold the same, the one whose attempt attempt-loses
-// names first), the one furthest over its share, or the one of lowest priority.
-// attempt-loses says which attempt of it: the newest, any (at random, from the
-// site's seed), the one with least progress, or one where the newcomer's input
-// lies; of equals the newest. newest-in-cluster takes the newest attempts
-// wherever they are and looks at no job, so that shares may be missed for a
-// while (Cheng et al., Global Preemption). The newest is the default because it
-// has least to lose, and nobody has to report progress: of 200 random workloads
-// that ask for more than there is, 8.9 % of all work is lost, and 13.0 % by lot,
-// as published.
+// job-loses says which job loses: each job over its share in turn (evenly), the one furthest over
+// its share, or the one of lowest priority. With evenly, of jobs that hold the same, the one loses
+// whose attempt attempt-loses names first.
+//
+// attempt-loses says which attempt of the job loses: the newest, a random one (by the site's seed),
+// or the one with least progress. newcomer-data takes one where the newcomer's input lies. Of
+// equals the newest loses. newest-in-cluster takes the newest attempts of all jobs, so that shares
+// may be missed for a while (Cheng et al., Global Preemption).
+//
+// The newest is the default because it has least to lose, and no attempt has to report progress. On
+// 200 random workloads that ask for more than there is, 8.9 % of all work is lost with it. With
+// random, as published, 13.0 % is.
 //
 // # A slot is free
 //
-//  1. While a job that has run is between stages (unfinished, nothing of it
-//     ready or running, some stage not ready yet), free slots are held for it, for
-//     hold-max from when it began: as many as its share, or all.
-//  2. A recent job that lacks part of its first share gets it.
+//  1. While a job that has run is between stages, free slots are held for it: as many as its share,
+//     or all. Such a job is unfinished, has nothing ready or running, and waits for a stage. The
+//     hold lasts for hold-max.
+//  2. A recent job that lacks part of its first share gets the slot.
 //  3. The job with the fewest slots gets it, if it has less than its share.
-//  4. Else the job with the fewest slots, or nobody when work-conserving is false.
+//  4. Else the job with the fewest slots gets it, or none when work-conserving is false.
 //
-// Free slots come one by one, so that a bundle that needs several at once
-// would always be passed by smaller work. Once it was passed over for
-// collect-after, and its job is below its share, free slots are collected for
-// it.
+// Free slots come one by one, so that smaller work would always pass a bundle that needs several at
+// once. Once that was passed over for collect-after, and its job is below its share, free slots are
+// collected for it.
 //
-// Slots that a preemption reserved for a job are the job's whatever is held.
-//
-// # A job ends
-//
-// Nothing of it remains.
+// Slots that a preemption reserved for a job are the job's, whatever is held.
 //
 // # Settings
 //
@@ -71,9 +69,8 @@
 //	times-max: 3                  # preempted so often, a bundle loses after all others; 0: no bound
 //	locality: {mode: nearest}     # nearest, min-cost-flow, none; package locality below sdk/scheduler/algorithms has its other keys
 //
-// A job opts out with properties of its own: preempt=false takes nothing from
-// others, preemptible=false gives nothing to them. Another value counts as not
-// given, and Explain says so.
+// A job opts out with properties of its own: preempt=false takes nothing from others,
+// preemptible=false gives nothing to them. Another value counts as not given, and Explain says so.
 //
 // The published policy is
 //
@@ -85,9 +82,13 @@
 //
 // # What a restart keeps
 //
-// A checkpoint holds which jobs still lack their first share, how much of it
-// they got, since when jobs are between stages, and how often bundles were
-// preempted. Without one, every job counts as new until it was given its share.
-// How far attempts are is in the manager's snapshot, so that with
-// least-progress the same lose after a restart as without it.
+// A checkpoint holds which jobs still lack their first share and how much of it they got. It also
+// holds since when jobs are between stages, and how often bundles were preempted. Without one,
+// every job counts as new until it was given its share. The progress of attempts is in the
+// manager's snapshot, so that least-progress chooses the same victims after a restart.
+//
+// # Limits
+//
+// After ten refused preemptions in a row the policy takes nothing more back for a newcomer. A
+// checkpoint lists at most 4,096 newcomers, jobs between stages and leaving attempts.
 package preemptivefair

@@ -1,12 +1,12 @@
-// Package control reads what is asked of the policy dynamic-priority at /scheduler: a query
-// such as setSpending=0.01&queue=myqueue, from somebody whose name and role are proven.
+// Package control reads requests to the policy dynamic-priority at /scheduler. A request is a query
+// such as setSpending=0.01&queue=myqueue, from a caller with a proven name and role.
 //
 //	r, err := control.Parse("addBudget=100.5&queue=bob")
 //	if err == nil {
 //		r, err = r.For(control.Principal{Name: "root", Role: control.Admin})
 //	}
 //
-// It knows no signatures and no keys: who asks was proven before.
+// It knows no signatures and no keys: the caller was authenticated before.
 package control
 
 import (

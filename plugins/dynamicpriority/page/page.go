@@ -1,12 +1,12 @@
-// Package page writes the answers of the policy dynamic-priority at /scheduler, as the XML of
-// its document, or as JSON.
+// Package page writes the answers of the policy dynamic-priority at /scheduler, as the XML of its
+// document, or as JSON.
 //
 //	<QueueInfo>
 //	  <host>myhost</host>
 //	  <price>12.249998</price>
 //	</QueueInfo>
 //
-// Names are escaped, so that an answer is well-formed whatever they are.
+// Names are escaped, so that an answer is always well-formed.
 package page
 
 import (

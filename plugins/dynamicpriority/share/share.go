@@ -1,10 +1,8 @@
-// Package share divides the slots of a kind among those who pay for them, in proportion
-// to their rates.
+// Package share divides the slots of a kind among queues in proportion to the rates that they pay.
 //
 //	share.Divide(100, payers) // quotas of 33 and 67 for rates of 1 and 2
 //
-// All of it is arithmetic in integers: equal payers in equal order get equal quotas,
-// wherever it runs.
+// All arithmetic is in integers: equal payers in equal order get equal quotas on every machine.
 package share
 
 import (

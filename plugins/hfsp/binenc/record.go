@@ -1,5 +1,5 @@
-// Package binenc writes the plain values of a checkpoint one after another, and reads them
-// in the same order. Small numbers take a byte, and a number with a fraction ten at most.
+// Package binenc writes the plain values of a checkpoint one after another, and reads them in the
+// same order. Small numbers take a byte, and a number with a fraction ten at most.
 //
 //	var w binenc.Writer
 //	w.Uint(3)
@@ -8,8 +8,8 @@
 //	n, x := r.Uint(), r.Float()
 //	if r.Err() != nil { ... }
 //
-// A value is as it was, to the last bit. Nothing says which values there are: who reads
-// knows by a version, or by a value that comes first.
+// Values come back to the last bit. The data does not say which values there are: the reader knows
+// it by a version, or by a value that comes first.
 package binenc
 
 import (

@@ -1,5 +1,4 @@
-// Package work keeps what there is to do of each stage, and what is being done: the view
-// tells of jobs, and HFSP serves stages.
+// Package work indexes jobs by stage: the view has jobs, and HFSP serves stages.
 //
 //	var b work.StageIndex
 //	b.Start(&v) // after v.Start
@@ -8,9 +7,10 @@
 //	for _, s := range b.Changed() { ... }
 //	b.EndRound()
 //
-// A bundle belongs to the stage of its first group, and so do all slots of that stage's kind
-// that its groups hold. What the groups of other kinds hold is in StageIndex.Beside.
+// The nouns are a Stage with its ready bundles and slots, and a Unit, which is one launch of a
+// bundle. A bundle belongs to the stage of its first group, and so do all slots of that stage's
+// kind that its groups hold. Slots of groups of other kinds are in StageIndex.Beside.
 //
-// Nothing is decided here. All lists are in order of id, so that equal histories give
-// equal indexes, and an index that was started from a snapshot equals one that was there.
+// Nothing is decided here. All lists are in order of id, so that equal histories give equal
+// indexes. An index that was started from a snapshot equals one that was there before.
 package work

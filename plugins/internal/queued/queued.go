@@ -1,11 +1,11 @@
-// Package queued holds the queue that a policy tells against what it does: slots come free one
-// after the other while demand stays as it is, and jobs must start something in the order that they stood in.
+// Package queued compares the queue that a policy shows with what it does. Slots come free one
+// after the other while demand stays as it is, and jobs must start work in the order of the queue.
 //
 //	func TestQueue(t *testing.T) {
 //		queued.Run(t, queued.Game{Seeds: 50, Settings: settings, Job: job}, func() scheduler.TaskScheduler { return New() })
 //	}
 //
-// It is for tests only, and for policies of this folder: to others a queue promises nothing.
+// It is for tests of this folder's policies only: the contract promises nothing of a queue.
 package queued
 
 import (

@@ -1,17 +1,15 @@
-// Package vectors runs the test cases that a policy keeps in testdata/vectors: facts
-// of the systems that it follows, as their tests and sources tell them.
+// Package vectors runs the test cases that a policy keeps in testdata/vectors: facts of the systems
+// that it follows, from their tests and sources.
 //
-// Each file of that folder is an object whose "vectors" is a list of cases; a case
-// has at least an "id", unlike all others, and a "kind". A case is run, or listed by
-// id with the reason in testdata/excluded.json; anything else fails, so nothing that
-// the originals do is left out without a word.
+// Each file of that folder is an object whose "vectors" is a list of cases. A case has at least an
+// "id", unlike all others, and a "kind". A case is run, or testdata/excluded.json lists its id with
+// the reason. Anything else fails, so that no behaviour of the originals is left out silently.
 //
 //	func TestVectors(t *testing.T) {
 //		vectors.Run(t, map[string]func(*testing.T, vector){"fifo-order": order})
 //	}
 //
-// It is for tests only, and for policies of this folder: what sdk/scheduler/schedtest
-// has is for everyone's.
+// It is for tests of this folder's policies only. sdk/scheduler/schedtest is for all policies.
 package vectors
 
 import (

@@ -1,34 +1,32 @@
-// Package serve turns a policy into a plug-in process. A plug-in's main is one
-// line:
+// Package serve turns a policy into a plug-in process. A plug-in's main is one line:
 //
 //	func main() { serve.Main(func() scheduler.TaskScheduler { return fifo.New() }) }
 //
-// The policy gets one call at a time; the process uses half of the processors
-// unless GOMAXPROCS is set. A panic in the policy becomes an error with the stack
-// that the manager sees. The process ends when its manager ends, in whatever way.
-// What the policy or its shell logs with log/slog, or prints, reaches the manager's
-// log.
+// The policy gets one call at a time; the process uses half of the processors unless GOMAXPROCS is
+// set. A panic in the policy becomes an error with the stack that the manager sees. The process
+// ends when its manager ends, in whatever way. What the policy or its shell logs with log/slog, or
+// prints, reaches the manager's log.
 //
-// The manager may be of a later version than this package. What it tells that is not
-// known here is left out (schedwire.Unknown says how), logged once, and counted in a
-// fact of the policy's Status.
+// The manager may be of a later version than this package. Events and values that are not known
+// here are left out (schedwire.Unknown says how), logged once, and counted in a fact of the
+// policy's Status.
 //
-// A policy may have a shell beside it (WithShell): the part that may read files,
-// clocks and sockets, and tells the policy what it learns by posting notes. A shell may be a
-// Authenticator, which proves who asks and who submits.
+// A policy may have a shell beside it (WithShell): the part that may read files, clocks and
+// sockets, and posts notes to the policy. A shell may be an Authenticator, which proves callers and
+// submitters.
 //
 // # Pages and authenticators
 //
 // A policy's pages are below /scheduler on the manager's HTTP address; a request has at most 64
 // KiB. Requests that only read are answered by the policy between two rounds, and are not logged
-// (scheduler.PageHandler). A request that changes something is logged (scheduler.Requested), so a replay
-// makes the same changes. An unsigned GET changes nothing, because a page can make a browser send
-// one.
+// (scheduler.PageHandler). A request that changes something is logged (scheduler.Requested), so a
+// replay makes the same changes. An unsigned GET changes nothing, because a page can make a browser
+// send one.
 //
-// An authenticator proves callers and submitters from what the request or the job carries, before anything of
-// it is logged or reaches the core. The proof itself (a header, parts of the query, the properties
-// of scheduler.IsProof) is removed then. The policy sees a principal with a name and a role, and
-// never a signature or a key.
+// An authenticator proves callers and submitters from what the request or the job carries, before
+// anything of it is logged or reaches the core. The proof itself (a header, parts of the query, the
+// properties of scheduler.IsProof) is removed then. The policy sees a principal with a name and a
+// role, and never a signature or a key.
 //
 // A shell does not run in simulations, nor while a policy is checked.
 package serve

@@ -1,12 +1,12 @@
-// Package signature is how somebody with a shared secret signs what they ask of a policy, and
-// the jobs that they submit (Dynamic Priority Scheduler, sections 6.3, 6.4 and 6.6):
+// Package signature signs requests to a policy, and jobs, with a secret that caller and policy
+// share (Dynamic Priority Scheduler, sections 6.3, 6.4 and 6.6):
 //
 //	query, authorization := signature.Sign("setSpending=0.01&queue=me", nil, "me", now, key, signature.SHA256)
 //	request, _ := http.NewRequest("GET", "http://manager:8471/scheduler?"+query, nil)
 //	request.Header.Set("Authorization", authorization)
 //
-// What is signed is the query with &user=…&timestamp=… behind it, as it is sent. A
-// body is signed with it, as &body= and its SHA-256 in hexadecimal, which is not sent. A job is
+// The signed text is the query with &user=…&timestamp=… behind it, as it is sent. A
+// body adds &body= and its SHA-256 in hexadecimal, which is not sent. A job is
 // an empty query. The signature is base64, percent-escaped.
 package signature
 

@@ -1,6 +1,6 @@
 // Package view mirrors the manager's world from the events and offers that a
-// policy receives: jobs with the counts of their stages, bundles that may be
-// launched, live attempts, launchers with what they have free or reserved.
+// policy receives. It has the jobs with the counts of their stages, bundles that may be
+// launched, live attempts, and launchers with their free and reserved slots.
 //
 // A policy starts a View with its Snapshot, applies every Round, and decides:
 //
@@ -26,7 +26,7 @@
 //     it is Waiting; BundleReady (or JobFinished) follows.
 //   - BundleReopened turns Finished to Waiting.
 //   - SpeculationOffered makes a Launched bundle launchable a second time, with
-//     its own Avoid, until it is launched, or an attempt of it ends or is
+//     its own Avoid. The offer ends when it is launched, or an attempt of it ends or is
 //     preempted. The groups of both attempts count once.
 //   - BundleProtected says until when attempts of a bundle may not be preempted.
 //   - LauncherLost removes the launcher and what it offers; AttemptEnded with

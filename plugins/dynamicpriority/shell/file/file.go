@@ -1,25 +1,32 @@
-// Package file keeps the budgets of the policy dynamic-priority in a file, as its document has
-// it (section 6.5): a line "user budget spending" for each queue.
+// Package file keeps the budgets of the policy dynamic-priority in a file (section 6.5 of its
+// document). It has a line "user budget spending" for each queue.
 //
-// The policy adds a fourth word, the end of the interval that was charged last, in nanoseconds
-// since 1970, and a first line with the number of the last change that is in it. Both may be
-// missing, as in a file written by hand, or by the original. Each change replaces the file as a
-// whole. Remarks stay in it, lines that begin with #.
+//	s, err := file.Open(path)
+//	err = s.Begin()
+//	applied, err := s.Apply(ctx, entries)
 //
-// Which changes are in the file, says another one beside it, budget.applied. So whatever somebody
-// edits, copies or restores while no manager runs: its amounts count as they stand, and no change
-// is applied to them that was applied before. The first line decides only where it has a larger
-// number than that file, or there is none, and where a crash in the middle of a write was followed by an edit. Newer
+// The policy adds a fourth word to a line: the end of the interval that was charged last, in
+// nanoseconds since 1970. It adds a first line with the number of the last change in the file. Both
+// may be missing, as in a file written by hand, or by the original. Each change replaces the whole
+// file. Lines that begin with # stay in it.
+//
+// The file budget.applied beside it says which changes are in the file. So budgets may be edited,
+// copied or restored while no manager runs. Their amounts count as they stand, and no change is
+// applied twice.
+//
+// The first line decides where its number is larger than that of budget.applied, or there is none.
+// It also decides after a crash in the middle of a write that was followed by an edit. Newer
 // amounts that are put beside an older budget.applied need their first line. Without it they are
-// refused where a queue was charged since; other changes that are in them alone can't be told.
+// refused where a queue was charged since. Other changes that only they have can't be detected.
 //
 // # Lines that can't be read
 //
-// In a file without that first line, one that is no queue is left out: it is named in the log, and
-// stays in the file as a remark. Its user has no queue until somebody mends it, and the others have
-// theirs. A file that the policy has written is refused instead, with the line: what is still to
-// be applied may be for that very queue, and would be lost. So is one in which a queue is there
-// twice.
+// In a file without that first line, a line that is no queue is left out. It is named in the log,
+// and stays in the file as a remark. Its user has no queue until it is mended, and the others have
+// theirs.
+//
+// A file that the policy has written is refused instead, with the line: open changes may be for
+// that very queue, and would be lost. A file with a queue twice is refused, too.
 package file
 
 import (

@@ -6,11 +6,11 @@
 //	hamadryad_ledger  applied, the number of the last change that is in them, and store, a name that
 //	                  the policy gives to a database that is new to it
 //
-// Both belong together. Where the queues are restored without the ledger, it gets another name:
-// their amounts count as they stand, and nothing is applied to them that was decided before.
+// Both belong together. Where the queues are restored without the ledger, it gets another name.
+// Their amounts then count as they stand, and no earlier change is applied to them.
 //
-// Others may change budgets and spending rates meanwhile, and add or remove queues, each with one
-// statement: what the policy does are additions and subtractions, so nothing of either is lost.
+// Other programs may change budgets and spending rates meanwhile, and add or remove queues, each
+// with one statement. The policy only adds and subtracts, so that no change of either is lost.
 //
 //	UPDATE hamadryad_queue SET budget = budget + 50000000 WHERE name = 'ann'
 package postgres

@@ -1,14 +1,16 @@
-// Package preemption finds who has to give way so that a bundle can start.
+// Package preemption finds victims: launches that are stopped so that a bundle can start.
 //
+//	units := preemption.Units(job, kind, leaving)      // what may be stopped of a job
 //	s := preemption.Search{View: v, Bundle: b, Most: 64}
-//	victims, where := s.Find(next, nil)
+//	victims, where := preemption.FindAmong(s, next, giveBack)
+//	p := preemption.Stop(scheduler.Preempt{Mode: mode, For: b.Job.ID()}, victims)
 //
-// next names the victims in the order in which the policy would take them: whole
-// bundle attempts, because the rest of one is worth nothing. They are taken until the
-// bundle fits, and then those are left out without which it fits too.
+// The nouns are a Unit, which is one launch of a bundle with all its groups, and a Search for the
+// victims of one bundle. Leaving are the attempts that are being stopped, over restarts too.
 //
-// Leaving follows who is being stopped, over restarts too.
+// next names the victims in the policy's order. They are taken until the bundle fits. Then those
+// are given back without which it fits too.
 //
-// Nothing is decided here but that: who may be a victim, in which order, and how
-// often, is the policy's.
+// The package decides nothing else. Which launches may be victims, in which order and how often, is
+// the policy's.
 package preemption

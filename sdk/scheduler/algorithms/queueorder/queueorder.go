@@ -1,5 +1,5 @@
-// Package queueorder lists the jobs that wait in the order in which a policy would serve them, for
-// scheduler.Status. A policy has an order for each kind of slots; together they make one queue.
+// Package queueorder lists the waiting jobs in the order in which a policy would serve them, for
+// scheduler.Status. A policy has an order for each kind of slots. Together they make one queue.
 //
 //	var l queueorder.List
 //	for _, kind := range kinds {
@@ -13,9 +13,8 @@
 //	}
 //	status.Queue = l.Queue()
 //
-// A job's place is the first that it has for any kind; of jobs at the same place the one with
-// the smaller id is first. What is played here is paid for when somebody asks how the policy is, never in
-// a round.
+// A job's place is the first that it has for any kind. Of jobs at the same place the one with the
+// smaller id comes first. Orders are played when a status is asked for, never in a round.
 package queueorder
 
 import (

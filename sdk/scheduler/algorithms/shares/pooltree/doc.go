@@ -1,5 +1,5 @@
-// Package pooltree orders jobs for slots by a tree of pools: each pool has its
-// weight, its minimum and maximum shares, and its own order of what is in it.
+// Package pooltree orders jobs for slots by a tree of pools. Each pool has its weight, its minimum
+// and maximum shares, and its own order of what is in it.
 //
 //	t := pooltree.New(pooltree.Fair)
 //	t.AddPool("research", pooltree.Pool{Weight: 2})
@@ -14,20 +14,19 @@
 //	}
 //	t.Rewind(kind)
 //
-// A Node is a pool or a job. It has one Schedulable for each kind of slot (Hadoop
-// Fair Scheduler design document, section 4.3), which knows what it runs, what it
-// wants, its minimum, its weight and its place in its pool's queue. Pools nest to
-// any depth; a pool holds either pools or jobs.
+// A Node is a pool or a job. It has one Schedulable for each kind of slot (Hadoop Fair Scheduler
+// design document, section 4.3). That has the node's running slots, demand, minimum, weight and
+// place in its pool's queue. Pools nest to any depth. A pool holds either pools or jobs.
 //
 // # Cost
 //
-// Only what waits for slots is in a queue: a job that wants nothing costs nothing.
-// A change of a job costs its depth in the tree times the logarithm of its
-// siblings that wait. Divide, which computes fair shares, looks at pools only.
+// Only nodes that wait for slots are in a queue: a job that wants nothing costs nothing. A change
+// of a job costs its depth in the tree times the logarithm of its waiting siblings. Divide, which
+// computes fair shares, looks at pools only.
 //
 // # Memory
 //
-// Everything follows from what Set was told, but for what the orders remember:
-// see Memory. A tree with the same contents and the same memory serves in the same
-// order, whatever happened before. A Tree belongs to one goroutine.
+// Everything follows from the values given to Set, except what the orders remember: see Memory. A
+// tree with the same contents and the same memory serves in the same order, whatever happened
+// before. A Tree belongs to one goroutine.
 package pooltree
