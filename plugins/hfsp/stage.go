@@ -127,7 +127,7 @@ func (p *Policy) simulate(s *stage) bool {
 		return false // it comes when what it reads is there
 	case s.Over():
 		if s.job != nil {
-			s.kind.retire(s)
+			s.kind.finishReal(s)
 		}
 		s.over = true // also of a snapshot, where it never came here
 		return false
@@ -189,9 +189,9 @@ func (s *stage) cap() int {
 	return int(min(int64(s.tasks.Tasks)*int64(max(s.tasks.Slots, 0)), virtual.CapMax))
 }
 
-// retire has a stage that has really ended go on virtually to its end.
-func (k *kind) retire(s *stage) {
-	k.cluster.Retire(s.job, s.size)
+// finishReal has a stage that has really ended go on virtually to its end.
+func (k *kind) finishReal(s *stage) {
+	k.cluster.FinishReal(s.job, s.size)
 	s.job, s.over = nil, true
 }
 
@@ -203,7 +203,7 @@ func (p *Policy) part(s *stage) {
 	case s.Over():
 		s.tasks.Tasks = s.Info().Groups
 		s.size, _ = p.estimator.Size(s.tasks)
-		k.retire(s)
+		k.finishReal(s)
 	default:
 		k.cluster.Remove(s.job)
 		s.job = nil

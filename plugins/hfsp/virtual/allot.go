@@ -89,7 +89,7 @@ func (c *Cluster) Lates() uint64 { return c.ended }
 // else changes; for a late one, when it did. It may be Never.
 func (c *Cluster) Finish(j *Job) scheduler.Time {
 	switch {
-	case j.in != c || j.retired:
+	case j.in != c || j.virtuallyActive:
 		return Never
 	case j.Late():
 		return j.ended

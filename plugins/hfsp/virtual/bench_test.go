@@ -12,7 +12,7 @@ import (
 
 // busy is a cluster in the middle of its work: jobs of 1 to 255 tasks were served as the
 // cluster said, each by as many slots as it has tasks at most, and when one ended another
-// came. So many are retired as that gives.
+// came. So many are virtually active as that gives.
 type busy struct {
 	*Cluster
 	rng  *rand.Rand
@@ -46,7 +46,7 @@ func newBusy(jobs, slots, ends int) *busy {
 		b.jobs[w.index] = b.jobs[len(b.jobs)-1]
 		b.jobs[w.index].Owner.(*worker).index = w.index
 		b.jobs = b.jobs[:len(b.jobs)-1]
-		b.Retire(first, first.Spec().Size)
+		b.FinishReal(first, first.Spec().Size)
 		b.come()
 	}
 	return b
@@ -95,7 +95,7 @@ func BenchmarkCluster(b *testing.B) {
 			for _, k := range c.bound.byRatio.Items {
 				bound += len(k.jobs.Items)
 			}
-			b.ReportMetric(float64(c.retired), "retired")
+			b.ReportMetric(float64(c.virtuallyActive), "virtually-active")
 			b.ReportMetric(float64(bound), "bound")
 		})
 		b.Run("first/"+name, func(b *testing.B) {

@@ -13,11 +13,11 @@ import "math"
 // when it finishes. It stays, and the order of the jobs with it, whatever the level
 // does; a class whose cap starts or stops to bind is changed as one.
 type class struct {
-	ratio        float64
-	jobs         heap.Heap[*Job]              // by tag
-	retired      []*Job                       // those of its jobs that are virtual jobs
-	weight, caps int64                        // of all together; weights in units
-	gone         struct{ weight, caps int64 } // of the virtual jobs
+	ratio           float64
+	jobs            heap.Heap[*Job]              // by tag
+	virtuallyActive []*Job                       // those of its jobs that are virtual jobs
+	weight, caps    int64                        // of all together; weights in units
+	gone            struct{ weight, caps int64 } // of the virtual jobs
 
 	bound bool // the caps bind
 	// The clock showed base at from, which is in the level's integral while the class
@@ -56,7 +56,7 @@ func (s *side) add(k *class) {
 		k.due = k.when(k.first().tag)
 		s.byDue.Push(k)
 	}
-	for _, j := range k.retired {
+	for _, j := range k.virtuallyActive {
 		s.virtualJobs = s.virtualJobs.insert(k.virtualJob(j))
 	}
 }
@@ -66,7 +66,7 @@ func (s *side) remove(k *class) {
 	if len(k.jobs.Items) > 0 {
 		s.byDue.Remove(k.byDue)
 	}
-	for _, j := range k.retired {
+	for _, j := range k.virtuallyActive {
 		s.virtualJobs = s.virtualJobs.remove(k.when(j.tag), j)
 	}
 }
@@ -97,7 +97,7 @@ func (k *class) when(tag float64) float64 {
 	return k.from + (tag - k.base)
 }
 
-// virtual job makes one of a retired job.
+// virtual job makes one of a virtually active job.
 func (k *class) virtualJob(j *Job) *virtualJobs {
 	if k.bound {
 		return newVirtualJob(j, k.when(j.tag), float64(j.spec.Cap))
@@ -106,7 +106,7 @@ func (k *class) virtualJob(j *Job) *virtualJobs {
 }
 
 // empty says whether the class has neither jobs nor virtual jobs.
-func (k *class) empty() bool { return len(k.jobs.Items)+len(k.retired) == 0 }
+func (k *class) empty() bool { return len(k.jobs.Items)+len(k.virtuallyActive) == 0 }
 
 // reach is where something is, having been at from, when it has gone a way at a speed.
 func reach(from, way, speed float64) float64 {

@@ -8,7 +8,7 @@ import (
 )
 
 // Cluster is the virtual cluster of one kind of slot. It is not safe for concurrent
-// use. Its state is a function of the calls made, in their order. Add, Set, Retire,
+// use. Its state is a function of the calls made, in their order. Add, Set, FinishReal,
 // Remove and SetCapacity happen at the cluster's time.
 type Cluster struct {
 	now      scheduler.Time
@@ -24,14 +24,14 @@ type Cluster struct {
 	// matter in how many steps it does.
 	seconds, integral float64
 
-	classes        map[float64]*class // by ratio
-	sharing, bound side
-	late           *list.List // of *Job, in order of their virtual finish
-	retired        int        // jobs that have really finished, and not virtually
-	added          uint64     // jobs, ever
-	ended          uint64     // how often one became late
-	plan           projection
-	changes        changes
+	classes         map[float64]*class // by ratio
+	sharing, bound  side
+	late            *list.List // of *Job, in order of their virtual finish
+	virtuallyActive int        // jobs that have really finished, and not virtually
+	added           uint64     // jobs, ever
+	ended           uint64     // how often one became late
+	plan            projection
+	changes         changes
 }
 
 // New returns a cluster without jobs. A negative capacity counts as 0.
@@ -69,11 +69,11 @@ func (c *Cluster) Add(id ID, s Spec, done float64) *Job {
 // Set changes what is known of a job. The work that was done virtually stays done: with
 // another size, what remains is the new size less that, and nothing where that is
 // negative, so the job is late from now on. A late job whose size grows beyond what was
-// done is not late any more. A job that was removed or retired stays so.
+// done is not late any more. A job that was removed or has really finished stays so.
 func (c *Cluster) Set(j *Job, s Spec) {
 	s = s.bounded()
 	switch {
-	case j.in != c || j.retired || s == j.spec:
+	case j.in != c || j.virtuallyActive || s == j.spec:
 	case j.Late() && j.done >= s.Size*(1-rounding):
 		j.spec = s
 		c.changes.job(j)
@@ -86,34 +86,34 @@ func (c *Cluster) Set(j *Job, s Spec) {
 	}
 }
 
-// Retire says that a job has really finished, and that it was work of so many
+// FinishReal says that a job has really finished, and that it was work of so many
 // slot-seconds. The caller is done with it: it is in no order any more. If it is not
 // late, it goes on virtually until it would have finished there, because the others are
 // served in the order of processor sharing, in which it would still be there. Without
 // that they would be late also where all sizes are known. Where there would be no end
-// of that (the size has none or is no number, the cap is 0, or there are RetiredMax such
+// of that (the size has none or is no number, the cap is 0, or there are VirtuallyActiveMax such
 // jobs), it is as with Remove.
-func (c *Cluster) Retire(j *Job, size float64) {
+func (c *Cluster) FinishReal(j *Job, size float64) {
 	s := j.spec
 	s.Size = size
-	if s = s.bounded(); j.class == nil || s.Cap == 0 || math.IsInf(s.Size, 1) || c.retired >= RetiredMax {
+	if s = s.bounded(); j.class == nil || s.Cap == 0 || math.IsInf(s.Size, 1) || c.virtuallyActive >= VirtuallyActiveMax {
 		c.Remove(j)
 		return
 	}
-	if j.in != c || j.retired {
+	if j.in != c || j.virtuallyActive {
 		return
 	}
 	c.catchUp()
 	c.take(j)
-	j.spec, j.retired = s, true
-	c.retired++
+	j.spec, j.virtuallyActive = s, true
+	c.virtuallyActive++
 	c.put(j)
 	c.fill()
 }
 
 // Remove takes away a job that came to nothing: it failed or was killed.
 func (c *Cluster) Remove(j *Job) {
-	if j.in != c || j.retired {
+	if j.in != c || j.virtuallyActive {
 		return
 	}
 	c.catchUp()
@@ -234,8 +234,8 @@ func (c *Cluster) put(j *Job) {
 	switch {
 	case j.done < j.spec.Size*(1-rounding):
 		c.join(j)
-	case j.retired:
-		c.retired--
+	case j.virtuallyActive:
+		c.virtuallyActive--
 		j.in = nil
 		c.changes.gone(j)
 	default:
@@ -266,13 +266,13 @@ func (c *Cluster) rebase() {
 		for _, k := range s.byRatio.Items {
 			clock := c.clock(k)
 			k.from, k.base = 0, 0
-			for _, jobs := range [][]*Job{k.jobs.Items, k.retired} {
+			for _, jobs := range [][]*Job{k.jobs.Items, k.virtuallyActive} {
 				for _, j := range jobs {
 					j.tag -= clock
 					j.mark -= clock
 				}
 			}
-			for _, j := range k.retired {
+			for _, j := range k.virtuallyActive {
 				s.virtualJobs = s.virtualJobs.insert(k.virtualJob(j))
 			}
 			if k.jobs.Init(); len(k.jobs.Items) > 0 {

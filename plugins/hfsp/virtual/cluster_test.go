@@ -237,7 +237,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestWhatIsGoneStaysSo: a job that was removed or retired is in no order, and nothing
+// TestWhatIsGoneStaysSo: a job that was removed or has really finished is in no order, and nothing
 // that is said of it counts.
 func TestWhatIsGoneStaysSo(t *testing.T) {
 	c := New(10, 0)
@@ -245,13 +245,13 @@ func TestWhatIsGoneStaysSo(t *testing.T) {
 	for i := range j {
 		j[i] = c.Add(ID{Job: scheduler.JobID(i + 1)}, Spec{100, 1, 10}, 0)
 	}
-	c.Retire(j[0], 100)
+	c.FinishReal(j[0], 100)
 	c.Remove(j[1])
-	c.Retire(j[2], math.Inf(1)) // it would never end
+	c.FinishReal(j[2], math.Inf(1)) // it would never end
 	for _, gone := range j[:3] {
 		c.Set(gone, Spec{1, 1, 1})
 		c.Remove(gone)
-		c.Retire(gone, 5)
+		c.FinishReal(gone, 5)
 		if c.Finish(gone) != Never || gone.Late() {
 			t.Errorf("job %d has a finish", gone.ID().Job)
 		}
@@ -259,25 +259,25 @@ func TestWhatIsGoneStaysSo(t *testing.T) {
 	if got := slices.Collect(c.Order()); !slices.Equal(got, j[3:]) {
 		t.Errorf("%d jobs in order, want the last", len(got))
 	}
-	if got := c.Finish(j[3]); got != after(0, 20) { // beside the one that was retired
+	if got := c.Finish(j[3]); got != after(0, 20) { // beside the one that is virtually active
 		t.Errorf("the last finishes at %d", got)
 	}
 	again := c.Add(j[0].ID(), Spec{100, 1, 10}, 0) // the stage has work again
-	c.Retire(again, 100)
+	c.FinishReal(again, 100)
 	c.check(t)
 	c.Advance(after(0, 100))
-	if c.retired != 0 || !j[3].Late() {
-		t.Errorf("%d jobs are still retired", c.retired)
+	if c.virtuallyActive != 0 || !j[3].Late() {
+		t.Errorf("%d jobs are still virtually active", c.virtuallyActive)
 	}
 }
 
-// TestRetiredAreBounded: beyond RetiredMax a job goes at once.
-func TestRetiredAreBounded(t *testing.T) {
+// TestVirtuallyActiveAreBounded: beyond VirtuallyActiveMax a job goes at once.
+func TestVirtuallyActiveAreBounded(t *testing.T) {
 	c := New(1, 0)
-	for i := range RetiredMax + 10 {
-		c.Retire(c.Add(ID{Job: scheduler.JobID(i)}, Spec{1, 1, 1}, 0), 1)
+	for i := range VirtuallyActiveMax + 10 {
+		c.FinishReal(c.Add(ID{Job: scheduler.JobID(i)}, Spec{1, 1, 1}, 0), 1)
 	}
-	if c.retired != RetiredMax {
-		t.Errorf("%d jobs are retired, want %d", c.retired, RetiredMax)
+	if c.virtuallyActive != VirtuallyActiveMax {
+		t.Errorf("%d jobs are virtually active, want %d", c.virtuallyActive, VirtuallyActiveMax)
 	}
 }

@@ -27,7 +27,7 @@
 //	c.Advance(event.At)        // first of all, with each event
 //	c.Set(j, spec)             // a new estimate, a task finished, another priority
 //	c.SetCapacity(slots)       // launchers came, went, or were excluded
-//	c.Retire(j, worked)        // really finished
+//	c.FinishReal(j, worked)    // really finished
 //	c.Remove(j)                // failed or killed
 //	for j, n := range c.Allot(slots, virtual.Sharing, (*virtual.Job).Cap) {
 //		// j is to have n slots now
@@ -64,7 +64,7 @@
 //
 // With n jobs, some of them virtually active only:
 //
-//   - Add, Set, Retire, Remove, SetCapacity and each virtual finish in Advance take O(log n). So does each
+//   - Add, Set, FinishReal, Remove, SetCapacity and each virtual finish in Advance take O(log n). So does each
 //     class whose cap starts or stops to bind, and each virtually active job of one.
 //   - Order and Allot take O(log n) for each job that is taken from them, and a binding O(log² n), once for
 //     each class. Where nothing has changed since they were last taken, it is constant time. The same holds

@@ -10,7 +10,7 @@ import (
 
 // ID names a job of the virtual cluster: one stage of a DAG. Jobs that finish at the
 // same time are in the order of their IDs, and those that have the same in that in which
-// they were added: a stage that was retired may come again.
+// they were added: a stage that has finished may come again.
 type ID struct {
 	Job   scheduler.JobID
 	Stage scheduler.StageID
@@ -41,8 +41,8 @@ const (
 	WeightMin = 1. / 1024
 	WeightMax = 1024
 	CapMax    = 1 << 31 // slots, of a job and of the cluster
-	// RetiredMax is how many jobs are kept that have really finished, and not virtually.
-	RetiredMax = 1 << 16
+	// VirtuallyActiveMax is how many jobs are kept that have really finished, and not virtually.
+	VirtuallyActiveMax = 1 << 16
 )
 
 // Never is the finish of a job that has none: its size has no end, its cap is 0, or
@@ -69,16 +69,16 @@ func (s Spec) bounded() Spec {
 }
 
 // Job is a job of a virtual cluster. Its methods take constant time. It is good until
-// it is removed or retired.
+// it is removed or has really finished.
 type Job struct {
 	// Owner is the caller's; the cluster does not look at it.
 	Owner any
 
-	id      ID
-	serial  uint64 // counts jobs as they are added
-	spec    Spec
-	in      *Cluster // nil once it is removed
-	retired bool     // it has really finished
+	id              ID
+	serial          uint64 // counts jobs as they are added
+	spec            Spec
+	in              *Cluster // nil once it is removed
+	virtuallyActive bool     // it has really finished
 
 	// While it is in a class: its place there, and what the class's clock shows at its
 	// end and showed when done was noted.

@@ -20,9 +20,9 @@ func (c *Cluster) join(j *Job) {
 	}
 	s := c.side(k)
 	switch {
-	case j.retired:
-		j.place = len(k.retired)
-		k.retired = append(k.retired, j)
+	case j.virtuallyActive:
+		j.place = len(k.virtuallyActive)
+		k.virtuallyActive = append(k.virtuallyActive, j)
 		s.virtualJobs = s.virtualJobs.insert(k.virtualJob(j))
 	case len(k.jobs.Items) == 0:
 		k.jobs.Push(j)
@@ -40,13 +40,13 @@ func (c *Cluster) leave(j *Job) {
 	k := j.class
 	s := c.side(k)
 	switch {
-	case j.retired:
+	case j.virtuallyActive:
 		s.virtualJobs = s.virtualJobs.remove(k.when(j.tag), j)
-		last := len(k.retired) - 1
-		k.retired[j.place] = k.retired[last]
-		k.retired[j.place].place = j.place
-		k.retired[last] = nil
-		k.retired = k.retired[:last]
+		last := len(k.virtuallyActive) - 1
+		k.virtuallyActive[j.place] = k.virtuallyActive[last]
+		k.virtuallyActive[j.place].place = j.place
+		k.virtuallyActive[last] = nil
+		k.virtuallyActive = k.virtuallyActive[:last]
 	case len(k.jobs.Items) == 1:
 		s.byDue.Remove(k.byDue)
 		k.jobs.Remove(j.place)
@@ -69,7 +69,7 @@ func (c *Cluster) weigh(k *class, j *Job, sign int64) {
 	weight, caps := sign*j.units(), sign*int64(j.spec.Cap)
 	k.weight += weight
 	k.caps += caps
-	if j.retired {
+	if j.virtuallyActive {
 		k.gone.weight += weight
 		k.gone.caps += caps
 	}

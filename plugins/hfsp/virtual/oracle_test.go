@@ -26,12 +26,12 @@ type plain struct {
 }
 
 type plainJob struct {
-	id         ID
-	spec       Spec
-	done, rate float64
-	late       bool
-	retired    bool
-	ended      float64
+	id              ID
+	spec            Spec
+	done, rate      float64
+	late            bool
+	virtuallyActive bool
+	ended           float64
 }
 
 func (p *plain) set(j *plainJob, s Spec) {
@@ -45,12 +45,12 @@ func (p *plain) remove(j *plainJob) {
 	p.fill()
 }
 
-func (p *plain) retire(j *plainJob, size float64) {
+func (p *plain) finishReal(j *plainJob, size float64) {
 	if j.late || j.spec.Cap == 0 || size >= SizeMax {
 		p.remove(j)
 		return
 	}
-	j.spec.Size, j.retired = size, true
+	j.spec.Size, j.virtuallyActive = size, true
 	p.fill()
 }
 
@@ -67,7 +67,7 @@ func (p *plain) fill() {
 	slices.SortFunc(p.jobs, func(a, b *plainJob) int { return cmp.Compare(a.id.Job, b.id.Job) })
 	for _, j := range p.jobs {
 		j.late = j.done >= j.spec.Size*(1-rounding)
-		if j.late && !j.retired {
+		if j.late && !j.virtuallyActive {
 			j.ended, j.rate = p.now, 0
 			p.late = append(p.late, j)
 		}
@@ -122,7 +122,7 @@ func (p *plain) finishes() map[ID]float64 {
 	ends := map[ID]float64{}
 	for _, j := range p.jobs {
 		x := *j
-		x.retired = false
+		x.virtuallyActive = false
 		copied.jobs = append(copied.jobs, &x)
 		ends[j.id] = math.Inf(1)
 	}
@@ -132,7 +132,7 @@ func (p *plain) finishes() map[ID]float64 {
 		ends[j.id] = j.ended
 	}
 	for _, j := range p.jobs {
-		if j.retired {
+		if j.virtuallyActive {
 			delete(ends, j.id)
 		}
 	}
@@ -184,9 +184,9 @@ func (p *pair) remove(b *both) {
 	p.drop(b)
 }
 
-func (p *pair) retire(b *both, size float64) {
-	p.fast.Retire(b.fast, size)
-	p.slow.retire(b.slow, size)
+func (p *pair) finishReal(b *both, size float64) {
+	p.fast.FinishReal(b.fast, size)
+	p.slow.finishReal(b.slow, size)
 	p.drop(b)
 }
 
@@ -245,7 +245,7 @@ func (p *pair) check() {
 
 // check is what always holds of a cluster.
 func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
-	weight, caps, retired, n := int64(0), int64(0), 0, 0
+	weight, caps, virtuallyActive, n := int64(0), int64(0), 0, 0
 	for i, s := range []*side{&c.sharing, &c.bound} {
 		virtualJobs, dues := s.virtualJobs.check(t), 0
 		for at, k := range s.byRatio.Items {
@@ -257,13 +257,13 @@ func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
 				t.Fatalf("class %v is bound %t at level %v", k.ratio, k.bound, c.level)
 			}
 			kw, kc := int64(0), int64(0)
-			for at, j := range slices.Concat(k.jobs.Items, k.retired) {
+			for at, j := range slices.Concat(k.jobs.Items, k.virtuallyActive) {
 				kw, kc = kw+j.units(), kc+int64(j.spec.Cap)
-				if j.class != k || j.late != nil || j.in != c || j.retired != (at >= len(k.jobs.Items)) {
+				if j.class != k || j.late != nil || j.in != c || j.virtuallyActive != (at >= len(k.jobs.Items)) {
 					t.Fatalf("job %d is not in its place", j.id.Job)
 				}
-				if j.retired {
-					retired++
+				if j.virtuallyActive {
+					virtuallyActive++
 					if at -= len(k.jobs.Items); j.place != at || !virtualJobs[j] {
 						t.Fatalf("virtual job %d is not in its place", j.id.Job)
 					}
@@ -291,8 +291,8 @@ func (c *Cluster) check(t interface{ Fatalf(string, ...any) }) {
 			t.Fatalf("%d classes are due, want %d; %d virtual jobs too many", len(s.byDue.Items), dues, len(virtualJobs))
 		}
 	}
-	if weight != c.weight || caps != c.caps || retired != c.retired || n != len(c.classes) {
-		t.Fatalf("weight %d, caps %d, %d retired, %d classes; want %d, %d, %d, %d", c.weight, c.caps, c.retired, len(c.classes), weight, caps, retired, n)
+	if weight != c.weight || caps != c.caps || virtuallyActive != c.virtuallyActive || n != len(c.classes) {
+		t.Fatalf("weight %d, caps %d, %d virtually active, %d classes; want %d, %d, %d, %d", c.weight, c.caps, c.virtuallyActive, len(c.classes), weight, caps, virtuallyActive, n)
 	}
 }
 
@@ -350,7 +350,7 @@ func workload(t *rapid.T) {
 			s.Size *= rapid.Float64Range(0.1, 4).Draw(t, "factor")
 			p.set(some, s)
 		case what == 5:
-			p.retire(some, some.fast.Spec().Size*rapid.SampledFrom([]float64{1, 1, 0.5, 3}).Draw(t, "worked"))
+			p.finishReal(some, some.fast.Spec().Size*rapid.SampledFrom([]float64{1, 1, 0.5, 3}).Draw(t, "worked"))
 		case what == 6 && rapid.Bool().Draw(t, "remove"):
 			p.remove(some)
 		case what == 6 && rapid.Bool().Draw(t, "rebase"):
@@ -372,7 +372,7 @@ func TestManyThingsAtOnce(t *testing.T) {
 	p.add(Spec{3, 1, 1}, 0)
 	p.add(Spec{100, 1, 5}, 0)
 	p.add(Spec{100, 1, 5}, 0)
-	p.retire(virtualJob, 10)
+	p.finishReal(virtualJob, 10)
 	p.check()
 }
 
@@ -405,7 +405,7 @@ func TestServedInOrder(t *testing.T) {
 				s.Size *= 0.9 + 0.2*rng.Float64()
 				p.set(first, s)
 			} else {
-				p.retire(first, s.Size)
+				p.finishReal(first, s.Size)
 				come()
 			}
 			p.check()

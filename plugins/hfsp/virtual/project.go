@@ -307,7 +307,7 @@ func (p *projection) bind() {
 	p.weight -= a.weight
 	p.caps += a.caps
 	clock := a.base + (p.at.integral - a.from)
-	for _, j := range k.retired {
+	for _, j := range k.virtuallyActive {
 		if g := k.virtualJob(j); g.due > p.at.integral {
 			p.sharingVirtual = p.sharingVirtual.remove(g.due, j)
 			g.due, g.amount = reach(p.at.seconds, j.tag-clock, k.ratio), float64(j.spec.Cap)
@@ -315,7 +315,7 @@ func (p *projection) bind() {
 		}
 	}
 	a.base, a.from, a.bound = clock, p.at.seconds, true
-	if len(k.retired) > 0 {
+	if len(k.virtuallyActive) > 0 {
 		p.at = p.virtualJobs(p.at)
 	}
 }

@@ -29,13 +29,13 @@ func Restore(pieces ...[]byte) (*Cluster, error) {
 	return x.build()
 }
 
-// Jobs walks all jobs that are neither removed nor retired, in the order in which they were
+// Jobs walks all jobs that are neither removed nor really finished, in the order in which they were
 // added.
 func (c *Cluster) Jobs() iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
 		all, _ := c.everything()
 		for _, j := range all {
-			if !j.retired && !yield(j) {
+			if !j.virtuallyActive && !yield(j) {
 				return
 			}
 		}
@@ -113,7 +113,7 @@ func (x *restoring) readJobs(r *binenc.Reader) error {
 		default:
 			j.tag, j.mark = r.Float(), r.Float()
 		}
-		j.retired = stands == standsRetired
+		j.virtuallyActive = stands == standsVirtuallyActive
 		sound := j.spec == j.spec.bounded() && finite(j.done, j.mark) && j.done >= 0 && j.tag > math.Inf(-1) && serial <= x.c.added
 		if r.Err() == nil && !sound {
 			return fmt.Errorf("job %d has numbers that none can have", serial)
@@ -139,10 +139,10 @@ func (x *restoring) build() (*Cluster, error) {
 		if k == nil {
 			return nil, fmt.Errorf("a virtual cluster with job %d, and without its class", serial)
 		}
-		if j.class = k; j.retired {
-			j.place = len(k.retired)
-			k.retired = append(k.retired, j.Job)
-			c.retired++
+		if j.class = k; j.virtuallyActive {
+			j.place = len(k.virtuallyActive)
+			k.virtuallyActive = append(k.virtuallyActive, j.Job)
+			c.virtuallyActive++
 		} else {
 			k.jobs.Push(j.Job)
 		}

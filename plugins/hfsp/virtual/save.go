@@ -73,7 +73,7 @@ func (x *changes) forget() {
 // restores a cluster has it advance.
 //
 // A cluster that is saved whole takes no more bytes than most allows, but for what it is without
-// any jobs, 60 or so. What has no room is left out, first those that were retired, then
+// any jobs, 60 or so. What has no room is left out, first virtually active jobs, then
 // those that came last: Restore does not know them until they are saved with a change. A job takes
 // about 40 bytes.
 func (c *Cluster) Save(whole bool, most int) []byte {
@@ -120,13 +120,13 @@ func (c *Cluster) everything() (jobs []*Job, classes []*class) {
 	for _, s := range []*side{&c.sharing, &c.bound} {
 		for _, k := range s.byRatio.Items {
 			classes = append(classes, k)
-			jobs = append(append(jobs, k.jobs.Items...), k.retired...)
+			jobs = append(append(jobs, k.jobs.Items...), k.virtuallyActive...)
 		}
 	}
 	slices.SortFunc(classes, func(a, b *class) int { return cmp.Compare(a.ratio, b.ratio) })
 	slices.SortFunc(jobs, func(a, b *Job) int {
-		if a.retired != b.retired {
-			if b.retired {
+		if a.virtuallyActive != b.virtuallyActive {
+			if b.virtuallyActive {
 				return -1
 			}
 			return 1
@@ -168,7 +168,7 @@ func (k *class) save(w *binenc.Writer) {
 const (
 	standsLate = iota
 	standsLive
-	standsRetired
+	standsVirtuallyActive
 	standings
 )
 
@@ -186,8 +186,8 @@ func (j *Job) save(w *binenc.Writer) {
 		w.Int(int64(j.ended))
 		w.Uint(j.turn)
 		return
-	case j.retired:
-		w.Uint(standsRetired)
+	case j.virtuallyActive:
+		w.Uint(standsVirtuallyActive)
 	default:
 		w.Uint(standsLive)
 	}

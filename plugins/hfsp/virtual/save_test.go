@@ -57,8 +57,8 @@ func (x *sides) happens() {
 		x.other.Set(x.others[i], s)
 	case what == 5:
 		size := x.jobs[i].Spec().Size * 2 * x.Float64()
-		x.one.Retire(x.jobs[i], size)
-		x.other.Retire(x.others[i], size)
+		x.one.FinishReal(x.jobs[i], size)
+		x.other.FinishReal(x.others[i], size)
 		drop()
 	case what == 6:
 		x.one.Remove(x.jobs[i])
@@ -117,7 +117,7 @@ func (x *sides) restores(t *testing.T) {
 // told is all that a cluster says, to the last bit.
 func told(c *Cluster, slots int) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "at %d, %d retired\n", c.Now(), c.retired)
+	fmt.Fprintf(&s, "at %d, %d virtually active\n", c.Now(), c.virtuallyActive)
 	for j := range c.Order() {
 		fmt.Fprintf(&s, "%v %v done %v of it, remaining %v, share %v, late %t, finish %d\n", j.ID(), j.Spec(), j.Done(), j.Remaining(), j.Share(), j.Late(), c.Finish(j))
 	}
@@ -175,7 +175,7 @@ func TestSavedIsSmall(t *testing.T) {
 		t.Errorf("one job that changed takes %d bytes", n)
 	}
 	for _, j := range jobs[:10] {
-		c.Retire(j, 5000)
+		c.FinishReal(j, 5000)
 	}
 	const most = 10_000
 	cut := c.Save(true, most)
@@ -188,8 +188,8 @@ func TestSavedIsSmall(t *testing.T) {
 	}
 	back.Advance(c.Now())
 	got := slices.Collect(back.Jobs())
-	if len(got) < most/50 || back.retired != 0 {
-		t.Errorf("%d jobs and %d retired ones in %d bytes", len(got), back.retired, len(cut))
+	if len(got) < most/50 || back.virtuallyActive != 0 {
+		t.Errorf("%d jobs and %d virtually active ones in %d bytes", len(got), back.virtuallyActive, len(cut))
 	}
 	for i, j := range got {
 		if was := jobs[10+i]; j.ID() != was.ID() || j.Done() != was.Done() {

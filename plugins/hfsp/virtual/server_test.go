@@ -77,7 +77,7 @@ func serve(slots int, late Rule, visits []visit) []float64 {
 			}
 			ends[x.job.ID().Job-1] = float64(c.Now()) / 1e9
 			done++
-			c.Retire(x.job, x.estimate)
+			c.FinishReal(x.job, x.estimate)
 		}
 		here = stay
 	}

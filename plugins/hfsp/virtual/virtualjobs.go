@@ -1,6 +1,6 @@
 package virtual
 
-// virtualJobs are retired jobs that share, or that are bound, in order of their end: a treap
+// virtualJobs are virtually active jobs that share, or that are bound, in order of their end: a treap
 // that is never changed but made anew along one path, so that a projection has its own.
 // What they do together until a time, and when they have done so much, is found in
 // logarithmic time. So their number does not matter when the others are put in order,
@@ -89,7 +89,7 @@ func (g *virtualJobs) split(x *virtualJobs) (left, right *virtualJobs) {
 func (g *virtualJobs) remove(due float64, j *Job) *virtualJobs {
 	switch {
 	case g == nil:
-		panic("virtual: a retired job is not where it was put")
+		panic("virtual: a virtually active job is not where it was put")
 	case g.job == j:
 		return join(g.left, g.right)
 	case g.before(due, j):
