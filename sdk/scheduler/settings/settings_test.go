@@ -67,3 +67,22 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// TestChecks: each problem has the line of its key, and without problems there is no error.
+func TestChecks(t *testing.T) {
+	checks := Checks{Config: scheduler.Config{File: "site.yaml", Line: 3, Text: []byte("mode: fast\ncollect-after: -1s\n")}}
+	checks.Choice("mode", "slow", "slow", "fast")
+	checks.CollectAfter(0)
+	if err := checks.Err(); err != nil {
+		t.Errorf("got %v for settings that are right", err)
+	}
+	checks.Choice("mode", "fast", "slow", "soft")
+	checks.CollectAfter(-time.Second)
+	want := scheduler.Problems{
+		{File: "site.yaml", Line: 3, Message: `mode: "fast" is unknown: use one of slow, soft`},
+		{File: "site.yaml", Line: 4, Message: "collect-after: must not be negative; 0s lets smaller work pass for ever"},
+	}
+	if got := checks.Err(); !reflect.DeepEqual(got, error(want)) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

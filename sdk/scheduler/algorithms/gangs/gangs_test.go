@@ -193,3 +193,42 @@ func busy(t *testing.T, groups []scheduler.Group, avoids scheduler.LauncherID) (
 		scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 9, Kind: "a", Slots: 1}}}}, ready)
 	return v, v.Bundle(1)
 }
+
+// TestCollect: slots are collected for a bundle that is overdue and would fit an empty cluster, once, and
+// at most four bundles are looked at.
+func TestCollect(t *testing.T) {
+	v, b := site(t, group("a", 2), group("b", 1))
+	play(t, v, 40)
+	var kept gangs.Holdback
+	if kept.Collect(v, b, time.Minute) || kept.Any() {
+		t.Error("slots are collected for a bundle that is not overdue")
+	}
+	if !kept.Collect(v, b, 30*time.Second) || kept.Slots("a") != 2 || v.FreeSlots("a") != 0 {
+		t.Errorf("got %d slots collected and %d free, want 2 and 0", kept.Slots("a"), v.FreeSlots("a"))
+	}
+	if kept.Collect(v, b, 30*time.Second) {
+		t.Error("slots are collected twice for a bundle")
+	}
+	for range 3 {
+		if !kept.WouldFit(v, b) {
+			t.Error("a bundle that fits an empty cluster is said not to")
+		}
+	}
+	if kept.WouldFit(v, b) {
+		t.Error("more than four bundles are looked at")
+	}
+	kept.ResetTries()
+	if !kept.WouldFit(v, b) {
+		t.Error("no bundle is looked at after ResetTries")
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	v, b := site(t, group("a", 2), group("b", 1))
+	if got, want := gangs.Describe(v, b), "bundle-1 needs 2 a slots (2 free) and 1 b slots (1 free) with 0 MiB of memory for its 2 groups at once"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !gangs.Large(b) {
+		t.Error("a gang is not large")
+	}
+}
