@@ -12,7 +12,7 @@ import (
 // TestPackageCommentsAreReadable holds the sentences of package comments to SentenceMax: of what policy
 // authors read, and of the policies. The kit of package schedtest is not among them.
 func TestPackageCommentsAreReadable(t *testing.T) {
-	root := os.DirFS("../..")
+	root := os.DirFS(".")
 	for _, folder := range []string{"sdk/scheduler", "plugins"} {
 		packages := 0
 		err := fs.WalkDir(root, folder, func(path string, d fs.DirEntry, err error) error {
