@@ -174,9 +174,9 @@ func Run(ctx context.Context, cfg Config) error {
 	l.Core.EnableChanges()
 	all := l.Core.AllChanges()
 	m.rows.BeginWith(all)
-	m.model = readmodel.New(shownOf(cfg.Core), all, m.rows.Apply)
+	m.model = readmodel.NewModel(shownOf(cfg.Core), all, m.rows.Apply)
 	defer m.model.Close()
-	m.jobs = jobquery.New(m.model, m.history.History)
+	m.jobs = jobquery.NewJobs(m.model, m.history.History)
 	if m.audit, err = audit.Open(audit.Options{
 		Folder: filepath.Join(cfg.Data, "audit"), Uploads: cfg.AuditUploads, FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
 	}); err != nil {

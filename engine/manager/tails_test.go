@@ -21,7 +21,7 @@ func TestEndsOfLogsThatComeTooLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := readmodel.New(readmodel.Bounds{JobsKept: 10}, core.Changes{})
+	model := readmodel.NewModel(readmodel.Bounds{JobsKept: 10}, core.Changes{})
 	defer model.Close()
 	m := &manager{model: model, history: &historyFeeder{History: h}}
 	const at = 1_800_000_000e9
@@ -61,9 +61,9 @@ func TestEndsOfLogsOfOthersAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := readmodel.New(readmodel.Bounds{JobsKept: 10, AttemptsKept: 10}, core.Changes{})
+	model := readmodel.NewModel(readmodel.Bounds{JobsKept: 10, AttemptsKept: 10}, core.Changes{})
 	defer model.Close()
-	m := &manager{model: model, history: &historyFeeder{History: h}, jobs: jobquery.New(model, h)}
+	m := &manager{model: model, history: &historyFeeder{History: h}, jobs: jobquery.NewJobs(model, h)}
 	defer m.history.end()
 	const at = 1_800_000_000e9
 	tell := func(record uint64, rows changes.ChangeSet) {

@@ -81,8 +81,8 @@ func Serve(n Needs) (*Server, error) {
 	n.Core.EnableChanges()
 	all, set := n.Core.AllChanges(), core.DefaultSettings()
 	s.history.BeginAt(0, &all)
-	s.model = readmodel.New(readmodel.Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, all)
-	s.jobs = jobquery.New(s.model, s.history)
+	s.model = readmodel.NewModel(readmodel.Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, all)
+	s.jobs = jobquery.NewJobs(s.model, s.history)
 	s.taken.Go(s.forward)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

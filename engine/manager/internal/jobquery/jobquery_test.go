@@ -29,8 +29,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// cluster is what a test has happen, and what ought to be shown of it.
-type cluster struct {
+// joined is what a test has happen, and what ought to be shown of it.
+type joined struct {
 	testing.TB
 	folder  string
 	model   *readmodel.Model
@@ -43,31 +43,31 @@ type cluster struct {
 
 const base = scheduler.Time(1_800_000_000_000_000_000)
 
-func newCluster(t testing.TB) *cluster {
+func newCluster(t testing.TB) *joined {
 	t.Helper()
-	c := &cluster{TB: t, folder: t.TempDir(), there: map[scheduler.JobID]*wire.JobSummary{}}
+	c := &joined{TB: t, folder: t.TempDir(), there: map[scheduler.JobID]*wire.JobSummary{}}
 	c.open()
 	t.Cleanup(c.close)
 	return c
 }
 
-func (c *cluster) open() {
+func (c *joined) open() {
 	c.Helper()
 	h, err := history.Open(history.Options{Folder: c.folder, KeepFor: 100 * 365 * 24 * time.Hour, AttemptsMax: 20, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		c.Fatal(err)
 	}
 	h.BeginAt(c.record, &core.Changes{})
-	c.history, c.model = h, readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 5}, core.Changes{})
-	c.jobs = New(c.model, h)
+	c.history, c.model = h, readmodel.NewModel(readmodel.Bounds{JobsKept: 1, AttemptsKept: 5}, core.Changes{})
+	c.jobs = NewJobs(c.model, h)
 }
 
-func (c *cluster) close() {
+func (c *joined) close() {
 	c.model.Close()
 	_ = c.history.Close() // in some tests it can't be written
 }
 
-func (c *cluster) tell(r changes.ChangeSet) {
+func (c *joined) tell(r changes.ChangeSet) {
 	c.record++
 	f := core.Changes{At: base, ChangeSet: r}
 	c.history.TakeChanges(c.record, &f)
@@ -75,7 +75,7 @@ func (c *cluster) tell(r changes.ChangeSet) {
 }
 
 // begin begins a job.
-func (c *cluster) begin(user, pool string) scheduler.JobID {
+func (c *joined) begin(user, pool string) scheduler.JobID {
 	c.last++
 	c.there[c.last] = &wire.JobSummary{Job: uint64(c.last), Name: fmt.Sprintf("name of %v", c.last), User: user, Pool: pool, State: wire.JobState_JOB_STATE_RUNNING, Submitted: int64(base) + int64(c.last)}
 	c.tell(changes.ChangeSet{Jobs: []changes.Job{{
@@ -86,14 +86,14 @@ func (c *cluster) begin(user, pool string) scheduler.JobID {
 }
 
 // end ends one.
-func (c *cluster) end(id scheduler.JobID, state wire.JobState, attempts ...*wire.AttemptStatus) {
+func (c *joined) end(id scheduler.JobID, state wire.JobState, attempts ...*wire.AttemptStatus) {
 	s := c.there[id]
 	s.State, s.Ended = state, int64(base.Add(time.Hour))
 	c.tell(changes.ChangeSet{Ended: []*wire.JobStatus{{Summary: s, Stages: []*wire.StageStatus{{Name: "map", Nodes: 3}, {Name: "reduce", Nodes: 1}}, Counters: []*wire.Counter{{Name: "rows", Value: 7}}, Attempts: attempts}}})
 }
 
 // sealed waits until the files of all that ended are written.
-func (c *cluster) sealed() {
+func (c *joined) sealed() {
 	c.Helper()
 	if err := c.history.Sync(c.Context(), c.record); err != nil {
 		c.Fatal(err)
@@ -101,7 +101,7 @@ func (c *cluster) sealed() {
 }
 
 // attempts tells so many of a job, which ended, and returns them as they are to be shown.
-func (c *cluster) attempts(id scheduler.JobID, n int) (rows []changes.Attempt) {
+func (c *joined) attempts(id scheduler.JobID, n int) (rows []changes.Attempt) {
 	for i := range n {
 		start := base.Add(time.Duration(i) * time.Second)
 		rows = append(rows, changes.Attempt{
@@ -113,7 +113,7 @@ func (c *cluster) attempts(id scheduler.JobID, n int) (rows []changes.Attempt) {
 	return rows
 }
 
-func (c *cluster) find(id scheduler.JobID) *Job {
+func (c *joined) find(id scheduler.JobID) *Job {
 	c.Helper()
 	j, err := c.jobs.Find(c.Context(), id)
 	if err != nil || j == nil {
@@ -124,7 +124,7 @@ func (c *cluster) find(id scheduler.JobID) *Job {
 }
 
 // all are the attempts that a job shows.
-func (c *cluster) all(j *Job, q jobfile.Query) (rows []changes.Attempt, kept, of int) {
+func (c *joined) all(j *Job, q jobfile.Query) (rows []changes.Attempt, kept, of int) {
 	c.Helper()
 	kept, of, err := j.Each(c.Context(), q, func(a *changes.Attempt) bool { rows = append(rows, *a); return true })
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *cluster) all(j *Job, q jobfile.Query) (rows []changes.Attempt, kept, of
 }
 
 // some has so many things happen.
-func (c *cluster) some(r *rand.Rand, n int) {
+func (c *joined) some(r *rand.Rand, n int) {
 	for range n {
 		var live []scheduler.JobID
 		for id, s := range c.there {

@@ -1,7 +1,7 @@
 // Package jobquery joins live and ended jobs. A caller that asks for one, or for a list, need not
 // know which of the two has it.
 //
-//	jobs := jobquery.New(model, history)
+//	jobs := jobquery.NewJobs(model, history)
 //	page, err := jobs.List(ctx, jobquery.Query{Limit: 100})
 //	j, err := jobs.Find(ctx, id)
 //	defer j.Close()
@@ -33,8 +33,8 @@ type Jobs struct {
 	history *history.History
 }
 
-// New joins those of a model and of history. History is to be told of an end before the model is.
-func New(m *readmodel.Model, h *history.History) *Jobs { return &Jobs{m, h} }
+// NewJobs joins those of a model and of history. History is to be told of an end before the model is.
+func NewJobs(m *readmodel.Model, h *history.History) *Jobs { return &Jobs{m, h} }
 
 // State tells how history is.
 func (j *Jobs) State() history.State { return j.history.State() }

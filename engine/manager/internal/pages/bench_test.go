@@ -94,7 +94,7 @@ func BenchmarkPageOfALargeJob(b *testing.B) {
 	}
 	defer h.Close()
 	h.BeginAt(0, &core.Changes{})
-	model := readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 100}, core.Changes{})
+	model := readmodel.NewModel(readmodel.Bounds{JobsKept: 1, AttemptsKept: 100}, core.Changes{})
 	defer model.Close()
 	for i, over := range []bool{true, false} {
 		f := largeJob(scheduler.JobID(i+1), over)
@@ -104,7 +104,7 @@ func BenchmarkPageOfALargeJob(b *testing.B) {
 	if err := h.Sync(b.Context(), 2); err != nil {
 		b.Fatal(err)
 	}
-	jobs := jobquery.New(model, h)
+	jobs := jobquery.NewJobs(model, h)
 	shown := rest.New(rest.Needs{Model: model, Jobs: jobs, History: h, Service: finder{jobs: jobs}, Stopping: make(chan struct{})})
 	page := New(Needs{Shown: shown, Actions: true, Failed: func(_ context.Context, err error) { b.Error(err) }}).Routes()["GET /jobs/{job}"]
 	for name, job := range map[string]string{"ended": "job-1", "lives": "job-2"} {

@@ -14,7 +14,7 @@ import (
 func TestDecisions(t *testing.T) {
 	var before core.Stats
 	before.Decision(scheduler.DecisionLaunch, scheduler.NotRefused)
-	m := New(Bounds{JobsKept: 1}, core.Changes{Stats: before})
+	m := NewModel(Bounds{JobsKept: 1}, core.Changes{Stats: before})
 	defer m.Close()
 	m.Enqueue(core.Changes{Stats: before, ChangeSet: changes.ChangeSet{
 		Jobs:      []changes.Job{{ID: 1, Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "ann"}}, Pool: "p"}, {ID: 2, Spec: &wire.JobSpec{Principal: &wire.Principal{Name: "bob"}}}},

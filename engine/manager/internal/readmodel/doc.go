@@ -2,7 +2,7 @@
 // they wait, and launchers. It is made of the rows that the core tells (package facts), beside
 // the core, so that nobody who looks slows a round.
 //
-//	m := readmodel.New(readmodel.Bounds{JobsKept: 1000, AttemptsKept: 1000}, c.Facts())
+//	m := readmodel.NewModel(readmodel.Bounds{JobsKept: 1000, AttemptsKept: 1000}, c.Facts())
 //	defer m.Close()
 //	m.Enqueue(facts) // of each step, when it is durable
 //	status, known, err := m.JobStatus(ctx, id, true)

@@ -83,9 +83,9 @@ type onLauncher struct {
 	job     *job
 }
 
-// New returns a model of all that a core knows. Close ends its goroutine, on which also are called
+// NewModel returns a model of all that a core knows. Close ends its goroutine, on which also are called
 // with all that it takes in, after it; they change nothing of it.
-func New(b Bounds, all core.Changes, also ...func(core.Changes)) *Model {
+func NewModel(b Bounds, all core.Changes, also ...func(core.Changes)) *Model {
 	m := &Model{began: all.Stats, endedByID: map[scheduler.JobID]*endedJob{}, slots: map[string]count{}}
 	m.Bound(b)
 	take := func(f core.Changes) {

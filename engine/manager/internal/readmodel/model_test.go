@@ -23,7 +23,7 @@ import (
 var few = Bounds{JobsKept: 2, AttemptsKept: 3, AttemptsMax: 40}
 
 func newModel(t testing.TB, b Bounds, rows changes.ChangeSet) *Model {
-	m := New(b, core.Changes{Decides: 1, ChangeSet: rows})
+	m := NewModel(b, core.Changes{Decides: 1, ChangeSet: rows})
 	t.Cleanup(m.Close)
 	return m
 }
@@ -360,7 +360,7 @@ type plain struct {
 // What is listed is what a walk over all rows finds, whatever comes in whatever order, and twice.
 func TestLikeAWalkOverAllRows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := New(Bounds{JobsKept: 3, AttemptsKept: 4, AttemptsMax: 1000}, core.Changes{})
+		m := NewModel(Bounds{JobsKept: 3, AttemptsKept: 4, AttemptsMax: 1000}, core.Changes{})
 		defer m.Close()
 		p := plain{jobs: map[scheduler.JobID]changes.Job{}, attempts: map[scheduler.AttemptID]changes.Attempt{}}
 		for range rapid.IntRange(1, 12).Draw(t, "batches") {

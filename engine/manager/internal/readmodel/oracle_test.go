@@ -89,7 +89,7 @@ func (o *oracle) begin(c *core.Core) {
 
 func of(c *core.Core) *Model {
 	set := c.Settings()
-	return New(Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, c.AllChanges())
+	return NewModel(Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, c.AllChanges())
 }
 
 // whole holds a model of all against the core.

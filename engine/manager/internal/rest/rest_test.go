@@ -170,14 +170,14 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 	}
 	w.kept.of = w.history
 	w.history.BeginAt(0, &core.Changes{})
-	w.model = readmodel.New(readmodel.Bounds{JobsKept: 1, AttemptsKept: 1000}, core.Changes{})
+	w.model = readmodel.NewModel(readmodel.Bounds{JobsKept: 1, AttemptsKept: 1000}, core.Changes{})
 	t.Cleanup(func() {
 		w.model.Close()
 		if err := w.history.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	jobs := jobquery.New(w.model, w.history)
+	jobs := jobquery.NewJobs(w.model, w.history)
 	w.service = &service{model: w.model, jobs: jobs}
 	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Policy: overview{}, Pools: w.cache, History: w.kept, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
 	for pattern, handler := range w.server.Routes() {
