@@ -34,12 +34,11 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/httpguard"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/tickets"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/tokenkey"
@@ -97,9 +96,9 @@ type manager struct {
 	sampled    *slog.Logger // for lines of which a launcher can cause any number
 	life       *recovery.Life
 	driver     *driver
-	model      *readmodel.Model
+	model      *query.Model
 	history    *historyFeeder
-	jobs       *jobquery.Jobs
+	jobs       *query.Jobs
 	pools      *pools.Cache
 	inbox      *inbox.Inbox
 	launchers  *launchers.Table
@@ -174,9 +173,9 @@ func Run(ctx context.Context, cfg Config) error {
 	l.Core.EnableChanges()
 	all := l.Core.AllChanges()
 	m.rows.BeginWith(all)
-	m.model = readmodel.NewModel(shownOf(cfg.Core), all, m.rows.Apply)
+	m.model = query.NewModel(shownOf(cfg.Core), all, m.rows.Apply)
 	defer m.model.Close()
-	m.jobs = jobquery.NewJobs(m.model, m.history.History)
+	m.jobs = query.NewJobs(m.model, m.history.History)
 	if m.audit, err = audit.Open(audit.Options{
 		Folder: filepath.Join(cfg.Data, "audit"), Uploads: cfg.AuditUploads, FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
 	}); err != nil {
@@ -434,8 +433,8 @@ func (m *manager) launcherServer() *launchers.Server {
 }
 
 // shownOf is how much is shown, by the settings of the core.
-func shownOf(s core.Settings) readmodel.Bounds {
-	return readmodel.Bounds{JobsKept: s.JobsKept, AttemptsKept: s.AttemptsKept}
+func shownOf(s core.Settings) query.Bounds {
+	return query.Bounds{JobsKept: s.JobsKept, AttemptsKept: s.AttemptsKept}
 }
 
 // cluster is what metrics show of it.

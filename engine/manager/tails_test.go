@@ -8,8 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -21,7 +20,7 @@ func TestEndsOfLogsThatComeTooLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := readmodel.NewModel(readmodel.Bounds{JobsKept: 10}, core.Changes{})
+	model := query.NewModel(query.Bounds{JobsKept: 10}, core.Changes{})
 	defer model.Close()
 	m := &manager{model: model, history: &historyFeeder{History: h}}
 	const at = 1_800_000_000e9
@@ -61,9 +60,9 @@ func TestEndsOfLogsOfOthersAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := readmodel.NewModel(readmodel.Bounds{JobsKept: 10, AttemptsKept: 10}, core.Changes{})
+	model := query.NewModel(query.Bounds{JobsKept: 10, AttemptsKept: 10}, core.Changes{})
 	defer model.Close()
-	m := &manager{model: model, history: &historyFeeder{History: h}, jobs: jobquery.NewJobs(model, h)}
+	m := &manager{model: model, history: &historyFeeder{History: h}, jobs: query.NewJobs(model, h)}
 	defer m.history.end()
 	const at = 1_800_000_000e9
 	tell := func(record uint64, rows changes.ChangeSet) {

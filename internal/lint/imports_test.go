@@ -137,10 +137,10 @@ var trees = []tree{
 	},
 	{
 		"engine/manager",
-		"internal/blobs, internal/conditions, internal/configedit, internal/inbox, internal/limits, internal/metrics, internal/readmodel, internal/tickets, internal/tokenkey, " +
+		"internal/blobs, internal/conditions, internal/configedit, internal/inbox, internal/limits, internal/metrics, internal/tickets, internal/tokenkey, " +
 			"internal/history/backup, internal/history/index, internal/history/jobfile, internal/history/timeseries, internal/rest/request, internal/rest/respcache, policyhost/epochid, restapi < " +
 			"internal/audit, internal/history/logarchive, internal/launchers, internal/pages/charts, policyhost, policyhost/pools, recovery/graphs < " +
-			"internal/authz, internal/history, internal/httpguard, recovery < historycheck, internal/jobquery, recovery/checkpoints < internal/api, internal/rest < internal/pages < ., readside",
+			"internal/authz, internal/history, internal/httpguard, recovery < historycheck, internal/query, recovery/checkpoints < internal/api, internal/rest < internal/pages < ., readside",
 		[]string{
 			"internal/process", "sdk/scheduler", "sdk/storage", "engine/auth", "engine/core", "engine/core/changes", "engine/eventlog", "engine/graph", "engine/plan", "engine/policy", "engine/wire",
 			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/histogram", "internal/idmap",

@@ -23,9 +23,8 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost/pools"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -53,8 +52,8 @@ type Needs struct {
 type Server struct {
 	policy  policy.Host
 	history *history.History
-	model   *readmodel.Model
-	jobs    *jobquery.Jobs
+	model   *query.Model
+	jobs    *query.Jobs
 
 	durable func(record uint64) error
 	steps   chan step
@@ -81,8 +80,8 @@ func Serve(n Needs) (*Server, error) {
 	n.Core.EnableChanges()
 	all, set := n.Core.AllChanges(), core.DefaultSettings()
 	s.history.BeginAt(0, &all)
-	s.model = readmodel.NewModel(readmodel.Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, all)
-	s.jobs = jobquery.NewJobs(s.model, s.history)
+	s.model = query.NewModel(query.Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, all)
+	s.jobs = query.NewJobs(s.model, s.history)
 	s.taken.Go(s.forward)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -146,12 +145,12 @@ type service struct {
 	*Server
 }
 
-func (v service) FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
+func (v service) FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, error) {
 	return v.jobs.Find(ctx, id)
 }
 
 // Explained asks the policy, as a manager does.
-func (v service) Explained(ctx context.Context, j *jobquery.Job) (*wire.JobStatus, error) {
+func (v service) Explained(ctx context.Context, j *query.Job) (*wire.JobStatus, error) {
 	e, err := v.policy.Explain(ctx, j.ID)
 	if err == nil && e.Detail != "" {
 		j.Status.Waiting = append(j.Status.Waiting, fmt.Sprintf("policy: %s", e.Detail))

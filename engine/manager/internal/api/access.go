@@ -19,7 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -58,7 +58,7 @@ func denied(err error) error { return status.Error(codes.PermissionDenied, err.E
 
 // FindJob finds a job that who asks may look at. The error is a NotFound status for one that is unknown, and
 // PermissionDenied for one of others.
-func (s *Server) FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
+func (s *Server) FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, error) {
 	j, err := s.find(ctx, id)
 	if err != nil {
 		return nil, err

@@ -30,10 +30,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/tickets"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
@@ -114,8 +113,8 @@ func (s *Server) roomForWork() error {
 // Needs is what the server of clients stands on.
 type Needs struct {
 	Inbox      *inbox.Inbox
-	Model      *readmodel.Model
-	Jobs       *jobquery.Jobs
+	Model      *query.Model
+	Jobs       *query.Jobs
 	Blobs      *blobs.Store
 	UploadRate int64         // bytes a second that an upload brings at least; 0: UploadRateDefault
 	ClearEvery time.Duration // 0: ClearEveryDefault

@@ -20,7 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/certs"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -156,7 +156,7 @@ func (s *Server) has(ctx context.Context, job scheduler.JobID, attempt uint64) (
 
 // log passes on one attempt's log. That there is none is no error when all of a
 // job's are asked for.
-func (s *Server) log(ctx context.Context, j *jobquery.Job, a *wire.AttemptStatus, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
+func (s *Server) log(ctx context.Context, j *query.Job, a *wire.AttemptStatus, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
 	send := func(data []byte) error {
 		if err := s.mayRead(ctx, j.Status.Summary); err != nil {
 			return err
@@ -224,7 +224,7 @@ const lastBytesMax = 1 << 20
 
 // lastOfLog reads the last lines of an attempt's log, and with follow what follows them.
 func (s *Server) lastOfLog(ctx context.Context, q *wire.LogsRequest, a *wire.AttemptStatus, take func([]byte) error) error {
-	l, err := s.Log(ctx, jobquery.LogQuery{Job: scheduler.JobID(q.Job), Attempt: scheduler.AttemptID(a.Attempt), Part: true, From: -lastBytesMax, Follow: q.Follow})
+	l, err := s.Log(ctx, query.LogQuery{Job: scheduler.JobID(q.Job), Attempt: scheduler.AttemptID(a.Attempt), Part: true, From: -lastBytesMax, Follow: q.Follow})
 	if err != nil {
 		return err
 	}
@@ -288,23 +288,23 @@ var errNoLog = errors.New("no log")
 
 // Log opens what an attempt printed: its launcher's log, or else the end that the manager has. Who gets it
 // closes its Text.
-func (s *Server) Log(ctx context.Context, q jobquery.LogQuery) (*jobquery.Log, error) {
+func (s *Server) Log(ctx context.Context, q query.LogQuery) (*query.Log, error) {
 	j, a, err := s.attemptOf(ctx, q.Job, q.Attempt)
 	if err != nil {
 		return nil, err
 	}
 	defer j.Close()
-	query := url.Values{}
+	params := url.Values{}
 	if q.Follow {
-		query.Set("follow", "1")
+		params.Set("follow", "1")
 	}
 	if q.Part {
-		query.Set("from", strconv.FormatInt(q.From, 10))
+		params.Set("from", strconv.FormatInt(q.From, 10))
 		if q.To > 0 {
-			query.Set("to", strconv.FormatInt(q.To, 10))
+			params.Set("to", strconv.FormatInt(q.To, 10))
 		}
 	}
-	answer, err := s.askLog(ctx, a, "?"+query.Encode())
+	answer, err := s.askLog(ctx, a, "?"+params.Encode())
 	if err != nil {
 		t, err := s.tail(ctx, j, a, err)
 		if err != nil {
@@ -312,7 +312,7 @@ func (s *Server) Log(ctx context.Context, q jobquery.LogQuery) (*jobquery.Log, e
 		}
 		return t.part(q), nil
 	}
-	l := &jobquery.Log{Text: judgedText{answer.Body, func() error { return s.mayRead(ctx, j.Status.Summary) }}}
+	l := &query.Log{Text: judgedText{answer.Body, func() error { return s.mayRead(ctx, j.Status.Summary) }}}
 	if q.Part {
 		for name, to := range map[string]*int64{wire.LogFrom: &l.From, wire.LogUntil: &l.Until, wire.LogLength: &l.Length} {
 			if *to, err = strconv.ParseInt(answer.Header.Get(name), 10, 64); err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -27,7 +27,7 @@ const (
 func (s *Server) Opened(l *core.Losses) { s.losses.Store(l) }
 
 // find finds a job.
-func (s *Server) find(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
+func (s *Server) find(ctx context.Context, id scheduler.JobID) (*query.Job, error) {
 	j, err := s.needs.Jobs.Find(ctx, id)
 	if j != nil || err != nil {
 		return j, err
@@ -72,7 +72,7 @@ func (s *Server) summary(ctx context.Context, job uint64) (*wire.JobSummary, err
 }
 
 // jobStatus describes a job. With attempts: the newest that ended, and all that live.
-func (s *Server) jobStatus(ctx context.Context, j *jobquery.Job, attempts bool) (*wire.JobStatus, error) {
+func (s *Server) jobStatus(ctx context.Context, j *query.Job, attempts bool) (*wire.JobStatus, error) {
 	st := j.Status
 	switch {
 	case attempts && j.Lives():
@@ -126,7 +126,7 @@ func (s *Server) withEnded(ctx context.Context, q *wire.JobsRequest, r *wire.Job
 	if q.Limit > 0 {
 		limit = min(limit, int(q.Limit))
 	}
-	p, err := s.needs.Jobs.List(ctx, jobquery.Query{States: jobquery.Over, May: s.MayLook(ctx), Before: scheduler.JobID(q.Before), Limit: limit})
+	p, err := s.needs.Jobs.List(ctx, query.Query{States: query.Over, May: s.MayLook(ctx), Before: scheduler.JobID(q.Before), Limit: limit})
 	if err != nil {
 		return err
 	}

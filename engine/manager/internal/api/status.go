@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -45,7 +45,7 @@ func (s *Server) Status(ctx context.Context, q *wire.StatusRequest) (*wire.JobSt
 }
 
 // Explained describes a job that Look found, once: without attempts, with the policy's word on why it waits.
-func (s *Server) Explained(ctx context.Context, j *jobquery.Job) (*wire.JobStatus, error) {
+func (s *Server) Explained(ctx context.Context, j *query.Job) (*wire.JobStatus, error) {
 	st, err := s.jobStatus(ctx, j, false)
 	if err == nil {
 		s.explained(ctx, st, s.needs.Supervisor.Explain)

@@ -13,13 +13,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // attemptOf finds an attempt of a job that who asks may look at; whoever gets the job closes it.
-func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id scheduler.AttemptID) (*jobquery.Job, *wire.AttemptStatus, error) {
+func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id scheduler.AttemptID) (*query.Job, *wire.AttemptStatus, error) {
 	j, err := s.FindJob(ctx, job)
 	if err != nil {
 		return nil, nil, err
@@ -36,7 +36,7 @@ func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id schedule
 }
 
 // shownAttempt describes an attempt that ended, or lives.
-func shownAttempt(j *jobquery.Job, f *changes.Attempt) *wire.AttemptStatus {
+func shownAttempt(j *query.Job, f *changes.Attempt) *wire.AttemptStatus {
 	a := pastAttempt(j.Status.Stages, f)
 	if f.State != changes.Ended {
 		a.Ended = 0
@@ -46,7 +46,7 @@ func shownAttempt(j *jobquery.Job, f *changes.Attempt) *wire.AttemptStatus {
 
 // tail is the end of a log that its launcher sent, for want of the launcher's own, which failed for a
 // reason. The error says why there is none.
-func (s *Server) tail(ctx context.Context, j *jobquery.Job, a *wire.AttemptStatus, why error) (*tail, error) {
+func (s *Server) tail(ctx context.Context, j *query.Job, a *wire.AttemptStatus, why error) (*tail, error) {
 	t, err := j.Tail(scheduler.AttemptID(a.Attempt), a.Launcher)
 	if err != nil {
 		return nil, err
@@ -109,9 +109,9 @@ func (t *tail) each(take func([]byte) error) error {
 }
 
 // part is what is asked for of it.
-func (t *tail) part(q jobquery.LogQuery) *jobquery.Log {
+func (t *tail) part(q query.LogQuery) *query.Log {
 	first := t.Of - int64(len(t.Text))
-	l := &jobquery.Log{From: first, Until: t.Of, Length: t.Of, Over: true, Note: t.note()}
+	l := &query.Log{From: first, Until: t.Of, Length: t.Of, Over: true, Note: t.note()}
 	text := t.Text
 	switch {
 	case !q.Part && l.Note != "":

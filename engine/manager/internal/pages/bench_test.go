@@ -18,8 +18,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -28,14 +27,14 @@ import (
 // finder lets everybody look.
 type finder struct {
 	rest.Service
-	jobs *jobquery.Jobs
+	jobs *query.Jobs
 }
 
-func (f finder) FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
+func (f finder) FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, error) {
 	return f.jobs.Find(ctx, id)
 }
 
-func (f finder) Explained(_ context.Context, j *jobquery.Job) (*wire.JobStatus, error) {
+func (f finder) Explained(_ context.Context, j *query.Job) (*wire.JobStatus, error) {
 	return j.Status, nil
 }
 
@@ -94,7 +93,7 @@ func BenchmarkPageOfALargeJob(b *testing.B) {
 	}
 	defer h.Close()
 	h.BeginAt(0, &core.Changes{})
-	model := readmodel.NewModel(readmodel.Bounds{JobsKept: 1, AttemptsKept: 100}, core.Changes{})
+	model := query.NewModel(query.Bounds{JobsKept: 1, AttemptsKept: 100}, core.Changes{})
 	defer model.Close()
 	for i, over := range []bool{true, false} {
 		f := largeJob(scheduler.JobID(i+1), over)
@@ -104,7 +103,7 @@ func BenchmarkPageOfALargeJob(b *testing.B) {
 	if err := h.Sync(b.Context(), 2); err != nil {
 		b.Fatal(err)
 	}
-	jobs := jobquery.NewJobs(model, h)
+	jobs := query.NewJobs(model, h)
 	shown := rest.New(rest.Needs{Model: model, Jobs: jobs, History: h, Service: finder{jobs: jobs}, Stopping: make(chan struct{})})
 	page := New(Needs{Shown: shown, Actions: true, Failed: func(_ context.Context, err error) { b.Error(err) }}).Routes()["GET /jobs/{job}"]
 	for name, job := range map[string]string{"ended": "job-1", "lives": "job-2"} {

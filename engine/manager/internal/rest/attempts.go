@@ -10,8 +10,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -19,7 +18,7 @@ import (
 
 // jobHandle is a job that one looks at.
 type jobHandle struct {
-	*jobquery.Job
+	*query.Job
 	server *Server
 	stages map[string]int32 // numbers, by name
 }
@@ -58,7 +57,7 @@ func (l *jobHandle) stageName(number int32) string {
 }
 
 func stateOf(a *changes.Attempt) restapi.AttemptState {
-	return restapi.AttemptState(readmodel.StateName(a))
+	return restapi.AttemptState(query.StateName(a))
 }
 
 // shown is an attempt as the document has it.

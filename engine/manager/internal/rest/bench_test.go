@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -71,7 +71,7 @@ func BenchmarkJobs(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer h.Close()
-	w.server.needs.Jobs = jobquery.NewJobs(w.model, h)
+	w.server.needs.Jobs = query.NewJobs(w.model, h)
 	answer := httptest.NewRecorder()
 	w.mux.ServeHTTP(answer, httptest.NewRequest("GET", Root+"/jobs", nil))
 	b.Logf("from opening history to the first list: %v", time.Since(began))
@@ -102,7 +102,7 @@ func fill(folder string, jobs int) error {
 	var entries []index.Entry
 	for id := 1; id <= jobs; id++ {
 		entries = append(entries, index.Entry{Record: uint64(id), Bytes: 1, Summary: &wire.JobSummary{
-			Job: uint64(id), Name: fmt.Sprint("a job called ", scheduler.JobID(id)), User: fmt.Sprint("user", id%50), Pool: fmt.Sprint("pool", id%20), State: jobquery.Over[id%3],
+			Job: uint64(id), Name: fmt.Sprint("a job called ", scheduler.JobID(id)), User: fmt.Sprint("user", id%50), Pool: fmt.Sprint("pool", id%20), State: query.Over[id%3],
 			Submitted: int64(base), Ended: int64(base.Add(time.Duration(id) * time.Second)), Groups: 10, GroupsFinished: 10,
 		}})
 		if err := os.WriteFile(filepath.Join(folder, "jobs", fmt.Sprintf("%d.history", id)), nil, 0o600); err != nil {

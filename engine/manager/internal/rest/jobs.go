@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -41,7 +41,7 @@ func (s *Server) ListJobs(ctx context.Context, q restapi.ListJobsRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	of := jobquery.Query{States: statesOf(p.State), User: p.User, Pool: p.Pool, May: s.needs.Service.MayLook(ctx), Before: scheduler.JobID(before), Limit: request.LimitOf(p.Limit)}
+	of := query.Query{States: statesOf(p.State), User: p.User, Pool: p.Pool, May: s.needs.Service.MayLook(ctx), Before: scheduler.JobID(before), Limit: request.LimitOf(p.Limit)}
 	if p.Name != nil {
 		of.Name = *p.Name
 	}

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -51,7 +51,7 @@ func (s *Server) GetCluster(ctx context.Context, _ restapi.GetClusterRequestObje
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := s.needs.Jobs.List(ctx, jobquery.Query{May: s.needs.Service.MayLook(ctx)})
+	jobs, err := s.needs.Jobs.List(ctx, query.Query{May: s.needs.Service.MayLook(ctx)})
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -27,7 +27,7 @@ const (
 
 // AttemptLog is an answer with what an attempt printed. Who gets it sends it, or closes it.
 type AttemptLog struct {
-	jobquery.Log
+	query.Log
 	Part bool  // From and To are a range
 	To   int64 // the place behind it; of one that goes on, behind all that may come
 	Live bool  // it goes on
@@ -49,7 +49,7 @@ func attemptID(name string) scheduler.AttemptID {
 // GetAttemptLog opens what an attempt printed.
 func (s *Server) GetAttemptLog(ctx context.Context, q restapi.GetAttemptLogRequestObject) (restapi.GetAttemptLogResponseObject, error) {
 	p := &q.Params
-	ask := jobquery.LogQuery{Job: jobID(q.Job), Attempt: attemptID(q.Attempt), Follow: p.Follow != nil && *p.Follow}
+	ask := query.LogQuery{Job: jobID(q.Job), Attempt: attemptID(q.Attempt), Follow: p.Follow != nil && *p.Follow}
 	if p.Range != nil && p.IfRange == nil {
 		if from, to, ok := rangeOf(*p.Range); ok {
 			ask.From, ask.To, ask.Part = from, to, true
@@ -193,7 +193,7 @@ func (l *AttemptLog) contentRange() string {
 // beyond answers a range of which nothing is there.
 type beyond struct {
 	length int64
-	ask    jobquery.LogQuery
+	ask    query.LogQuery
 }
 
 // VisitGetAttemptLogResponse sends it.

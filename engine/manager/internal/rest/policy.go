@@ -3,7 +3,7 @@ package rest
 import (
 	"context"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -62,7 +62,7 @@ func (s *Server) ListDecisions(ctx context.Context, q restapi.ListDecisionsReque
 	return restapi.ListDecisions200JSONResponse{Body: page}, nil
 }
 
-func fits(d *readmodel.Decision, p *restapi.ListDecisionsParams) bool {
+func fits(d *query.Decision, p *restapi.ListDecisionsParams) bool {
 	if p.Job != nil {
 		if id := jobID(*p.Job); d.Job != id && d.From != id {
 			return false
@@ -74,12 +74,12 @@ func fits(d *readmodel.Decision, p *restapi.ListDecisionsParams) bool {
 }
 
 // mayLook says whether one may look at a decision: at its job, or at that of which it took slots.
-func mayLook(d *readmodel.Decision, may func(*wire.JobSummary) bool) bool {
+func mayLook(d *query.Decision, may func(*wire.JobSummary) bool) bool {
 	return may(&wire.JobSummary{Job: uint64(d.Job), User: d.User, Pool: d.Pool}) ||
 		d.From != 0 && may(&wire.JobSummary{Job: uint64(d.From), User: d.FromUser, Pool: d.FromPool})
 }
 
-func decision(d *readmodel.Decision) restapi.Decision {
+func decision(d *query.Decision) restapi.Decision {
 	x := restapi.Decision{
 		Number: int64(d.Number), At: *restapi.TimeOf(max(d.At, 1)), Generation: int64(d.Generation), Round: int64(d.Round), Kind: restapi.DecisionKind(d.Kind.String()),
 		Launcher: restapi.Pointer(d.On), Count: restapi.Pointer(d.Count),

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -15,7 +15,7 @@ import (
 
 // queued is a job that waits, with its place in the policy's queue; 0: the policy told none.
 type queued struct {
-	readmodel.Waiting
+	query.Waiting
 	place int
 	why   string // it stands there
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -47,7 +47,7 @@ func (l *jobHandle) reasons(ctx context.Context) (*restapi.ReasonList, error) {
 	case errors.Is(err, history.ErrNotYet):
 		w.Lacks = append(w.Lacks, err.Error())
 	case err != nil:
-		return nil, jobquery.StatusOf(err)
+		return nil, query.StatusOf(err)
 	}
 	x := restapi.ReasonList{Reasons: []restapi.Reason{}, Dropped: w.Dropped, Lacks: restapi.List(w.Lacks)}
 	open := false // the last reason stands

@@ -27,8 +27,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -37,8 +36,8 @@ import (
 
 // service answers of the jobs that there are, and notes what is to be changed. Of eve's jobs nobody hears.
 type service struct {
-	model   *readmodel.Model
-	jobs    *jobquery.Jobs
+	model   *query.Model
+	jobs    *query.Jobs
 	mu      sync.Mutex
 	asked   []string
 	looks   int    // that were granted
@@ -51,7 +50,7 @@ func (s *service) Rights(context.Context) uint64 { return s.rights.Load() }
 
 const secretive = "eve"
 
-func (s *service) FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error) {
+func (s *service) FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, error) {
 	j, err := s.jobs.Find(ctx, id)
 	switch {
 	case err != nil:
@@ -67,7 +66,7 @@ func (s *service) FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Jo
 	return j, nil
 }
 
-func (s *service) Explained(_ context.Context, j *jobquery.Job) (*wire.JobStatus, error) {
+func (s *service) Explained(_ context.Context, j *query.Job) (*wire.JobStatus, error) {
 	return j.Status, nil
 }
 
@@ -97,12 +96,12 @@ func (s *service) MayLook(context.Context) func(*wire.JobSummary) bool {
 }
 
 // Log answers of what s.printed says, as api.Server does.
-func (s *service) Log(_ context.Context, q jobquery.LogQuery) (*jobquery.Log, error) {
+func (s *service) Log(_ context.Context, q query.LogQuery) (*query.Log, error) {
 	if q.Attempt != 1 {
 		return nil, status.Errorf(codes.NotFound, "there is no attempt %d", q.Attempt)
 	}
 	n := int64(len(s.printed))
-	l := &jobquery.Log{From: q.From, Until: n, Length: n, Over: !s.goesOn}
+	l := &query.Log{From: q.From, Until: n, Length: n, Over: !s.goesOn}
 	if q.From < 0 {
 		l.From = max(0, n+q.From)
 	}
@@ -140,7 +139,7 @@ func (s *service) Drain(_ context.Context, q *wire.DrainRequest) (*wire.Empty, e
 // world is a server over a model and a history that a test fills.
 type world struct {
 	testing.TB
-	model   *readmodel.Model
+	model   *query.Model
 	history *history.History
 	folder  string // of history
 	records uint64 // that history was told of
@@ -170,14 +169,14 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 	}
 	w.kept.of = w.history
 	w.history.BeginAt(0, &core.Changes{})
-	w.model = readmodel.NewModel(readmodel.Bounds{JobsKept: 1, AttemptsKept: 1000}, core.Changes{})
+	w.model = query.NewModel(query.Bounds{JobsKept: 1, AttemptsKept: 1000}, core.Changes{})
 	t.Cleanup(func() {
 		w.model.Close()
 		if err := w.history.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	jobs := jobquery.NewJobs(w.model, w.history)
+	jobs := query.NewJobs(w.model, w.history)
 	w.service = &service{model: w.model, jobs: jobs}
 	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Policy: overview{}, Pools: w.cache, History: w.kept, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
 	for pattern, handler := range w.server.Routes() {

@@ -30,8 +30,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/jobquery"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/respcache"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost/pools"
@@ -49,23 +48,23 @@ var document []byte
 // Document is the interface's description, of OpenAPI 3.
 func Document() []byte { return document }
 
-// Model is what is shown of the cluster as it is (readmodel.Model).
+// Model is what is shown of the cluster as it is (query.Model).
 type Model interface {
 	OnLauncher(ctx context.Context, id scheduler.LauncherID) (list []changes.Attempt, err error)
-	Ends(ctx context.Context, id scheduler.LauncherID) (list []readmodel.End, err error)
+	Ends(ctx context.Context, id scheduler.LauncherID) (list []query.End, err error)
 	Stats(ctx context.Context) (stats core.Stats, decides uint64, err error)
-	Revisions(ctx context.Context) (readmodel.Revisions, error)
+	Revisions(ctx context.Context) (query.Revisions, error)
 	JobRevision(ctx context.Context, id scheduler.JobID) (revision uint64, waits bool, err error)
 	Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error)
-	Waiting(ctx context.Context) ([]readmodel.Waiting, error)
-	Decisions(ctx context.Context) (list []readmodel.Decision, came uint64, err error)
+	Waiting(ctx context.Context) ([]query.Waiting, error)
+	Decisions(ctx context.Context) (list []query.Decision, came uint64, err error)
 	Verdicts(ctx context.Context) (accepted, refused []uint64, err error)
 	Changed() <-chan struct{}
 }
 
-// Jobs lists jobs, those that live and those that ended (jobquery.Jobs).
+// Jobs lists jobs, those that live and those that ended (query.Jobs).
 type Jobs interface {
-	List(ctx context.Context, q jobquery.Query) (jobquery.Page, error)
+	List(ctx context.Context, q query.Query) (query.Page, error)
 	State() history.State
 	// FileVersion is another one when the file of a job that ended is; 0: it has none.
 	FileVersion(id scheduler.JobID) uint64
@@ -92,15 +91,15 @@ type HistoryReader interface {
 // Service is what clients ask and change (api.Server). It judges who may.
 type Service interface {
 	// FindJob finds a job that who asks may look at; whoever gets it closes it.
-	FindJob(ctx context.Context, id scheduler.JobID) (*jobquery.Job, error)
+	FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, error)
 	// Explained describes such a job, once.
-	Explained(ctx context.Context, j *jobquery.Job) (*wire.JobStatus, error)
+	Explained(ctx context.Context, j *query.Job) (*wire.JobStatus, error)
 	Launchers(ctx context.Context, q *wire.LaunchersRequest) (*wire.LaunchersReply, error)
 	Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error)
 	Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty, error)
 	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)
 	// Log opens what an attempt printed; whoever gets it closes its Text.
-	Log(ctx context.Context, q jobquery.LogQuery) (*jobquery.Log, error)
+	Log(ctx context.Context, q query.LogQuery) (*query.Log, error)
 	// MayHear says why one may not hear what changes, of a job where it is not 0; nil: one may, now.
 	MayHear(ctx context.Context, job scheduler.JobID) error
 	// MayLook says which jobs one may look at.

@@ -1,4 +1,4 @@
-package jobquery
+package query
 
 import (
 	"cmp"

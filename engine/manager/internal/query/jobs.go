@@ -1,19 +1,4 @@
-// Package jobquery joins live and ended jobs. A caller that asks for one, or for a list, need not
-// know which of the two has it.
-//
-//	jobs := jobquery.NewJobs(model, history)
-//	page, err := jobs.List(ctx, jobquery.Query{Limit: 100})
-//	j, err := jobs.Find(ctx, id)
-//	defer j.Close()
-//	err = j.Each(ctx, file.Query{}, func(a *facts.Attempt) bool { … })
-//
-// # Invariants
-//
-// Live jobs are in the read model. One that ends goes to history, which serves it from memory
-// (History.Ending) until its file is in the index. A list reads the three in this order, so a job
-// that moves is in at least one of them, and is shown once. A list is in order of id, and no id is
-// ever added between two others.
-package jobquery
+package query
 
 import (
 	"cmp"
@@ -22,19 +7,18 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // Jobs are all that there are. Safe for concurrent use.
 type Jobs struct {
-	model   *readmodel.Model
+	model   *Model
 	history *history.History
 }
 
 // NewJobs joins those of a model and of history. History is to be told of an end before the model is.
-func NewJobs(m *readmodel.Model, h *history.History) *Jobs { return &Jobs{m, h} }
+func NewJobs(m *Model, h *history.History) *Jobs { return &Jobs{m, h} }
 
 // State tells how history is.
 func (j *Jobs) State() history.State { return j.history.State() }
@@ -119,7 +103,7 @@ func (j *Jobs) List(ctx context.Context, q Query) (Page, error) {
 // known are the jobs that fit of those that live, and of those that ended and that the index may not have, and
 // the ids of all of them, in order. What is told of a job meanwhile is later: the first word counts.
 func (j *Jobs) known(ctx context.Context, q *Query, ended bool) (fit []*wire.JobSummary, ids []scheduler.JobID, err error) {
-	f := readmodel.Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Since: q.Since}
+	f := Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Since: q.Since}
 	fit, ids, err = j.model.Find(ctx, ended, f)
 	slices.Sort(ids)
 	if err != nil || !ended {

@@ -1,4 +1,4 @@
-package readmodel
+package query
 
 import (
 	"cmp"
@@ -48,7 +48,7 @@ func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool
 	if err != nil || shown == nil {
 		return s, s != nil, err
 	}
-	s = status(row, stages, c)
+	s = jobStatus(row, stages, c)
 	slices.Sort(ids[over:])
 	for _, a := range m.rowsOf(shown, ids) {
 		s.Attempts = append(s.Attempts, attemptStatus(row, &a))
@@ -263,7 +263,7 @@ func summary(j *changes.Job) *wire.JobSummary {
 	}
 }
 
-func status(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatus {
+func jobStatus(j *changes.Job, stages []changes.Stage, c cluster) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: summary(j), Failure: j.Failure, Waiting: waiting(j, c), Outputs: j.Spec.GetOutputs(), Counters: j.Counters,
 		Read: j.Read[:], LocalAttempts: j.Local[:],

@@ -1,4 +1,4 @@
-package jobquery
+package query
 
 import (
 	"cmp"
@@ -24,7 +24,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/graph"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -33,7 +32,7 @@ import (
 type joined struct {
 	testing.TB
 	folder  string
-	model   *readmodel.Model
+	model   *Model
 	history *history.History
 	jobs    *Jobs
 	record  uint64
@@ -58,7 +57,7 @@ func (c *joined) open() {
 		c.Fatal(err)
 	}
 	h.BeginAt(c.record, &core.Changes{})
-	c.history, c.model = h, readmodel.NewModel(readmodel.Bounds{JobsKept: 1, AttemptsKept: 5}, core.Changes{})
+	c.history, c.model = h, NewModel(Bounds{JobsKept: 1, AttemptsKept: 5}, core.Changes{})
 	c.jobs = NewJobs(c.model, h)
 }
 
@@ -226,7 +225,7 @@ func TestListsAreThoseOfAllJobs(t *testing.T) {
 		total := 0
 		for _, id := range slices.Backward(slices.Sorted(maps.Keys(c.there))) {
 			s := c.there[id]
-			f := readmodel.Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Since: q.Since}
+			f := Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Since: q.Since}
 			if f.Fits(s) && q.On == 0 && (q.May == nil || q.May(s)) {
 				if total++; q.Before == 0 || id < q.Before {
 					want = append(want, s.Job)

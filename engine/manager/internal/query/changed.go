@@ -1,4 +1,4 @@
-package readmodel
+package query
 
 // Changed returns a channel that is closed when something has changed since.
 func (m *Model) Changed() <-chan struct{} {

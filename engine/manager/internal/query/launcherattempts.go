@@ -1,10 +1,9 @@
-package jobquery
+package query
 
 import (
 	"context"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/readmodel"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -66,7 +65,7 @@ func (k *lookedAt) attempt(ctx context.Context, f *changes.Attempt) *wire.Launch
 		return nil
 	}
 	a := &wire.LauncherAttempt{
-		Job: uint64(f.Job), JobName: st.GetSummary().GetName(), Attempt: uint64(f.ID), Index: -1, State: readmodel.StateName(f), Since: int64(f.Started),
+		Job: uint64(f.Job), JobName: st.GetSummary().GetName(), Attempt: uint64(f.ID), Index: -1, State: StateName(f), Since: int64(f.Started),
 	}
 	if f.Stage >= 0 {
 		a.Index = f.Index

@@ -1,0 +1,38 @@
+// Package query is the manager's read side. It answers what people and programs ask about jobs,
+// live or ended, about launchers, and about decisions of the policy.
+//
+//	model := query.NewModel(query.Bounds{JobsKept: 1000, AttemptsKept: 1000}, c.AllChanges())
+//	defer model.Close()
+//	model.Enqueue(changes) // of each step, when it is durable
+//	jobs := query.NewJobs(model, history)
+//	page, err := jobs.List(ctx, query.Query{Limit: 100})
+//	j, err := jobs.Find(ctx, id)
+//	defer j.Close()
+//	err = j.Each(ctx, jobfile.Query{}, func(a *changes.Attempt) bool { … })
+//
+// # Invariants
+//
+// All methods may be called on any goroutine. An answer includes everything that was handed over
+// before the read began. Answers are made of rows that never change, so reading blocks nobody. The
+// lock is held while a batch is taken in, or while a few thousand rows are copied.
+//
+// Live jobs are in the model. One that ends goes to history, which serves it from memory
+// (History.Ending) until its file is in the index. A list reads the three in this order, so a job
+// that moves is in at least one of them, and is shown once. A list is in order of id, and no id is
+// ever added between two others.
+//
+// All is bounded: batches that wait (queueRowsMax), attempts of a job (Bounds.AttemptsMax) and
+// the reasons of their ends (reasonBytesMax), jobs that ended (Bounds.JobsKept), decisions of the
+// policy (DecisionsMax). Live jobs and launchers are bounded by the core.
+//
+// # Order
+//
+// The model is made of the change rows of the core, beside the core, so that no reader slows a
+// round. A goroutine of its own takes in the rows of a step when they are durable, before any
+// request is answered. A reader waits until all rows that were there when it asked are taken in, so
+// it sees its own change. hamadryad_shown_waiting_rows counts the rows that wait.
+//
+// Decisions of the policy, with their outcomes and jobs, come with the change rows. What no policy
+// asked for, such as the progress of attempts, is kept by package launchers and not in the event
+// log. After a restart it is known again when the launchers have joined.
+package query
