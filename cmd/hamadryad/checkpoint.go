@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/checkpoints"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/progress"
 )
 
@@ -17,7 +17,7 @@ func (c *cli) checkpointCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "checkpoint", Short: "Make a checkpoint for a manager", Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return checkpoints.RemakeAsked(cmd.Context(), args, progress.Raw(c.show.Out))
+			return recovery.RemakeAsked(cmd.Context(), args, progress.Raw(c.show.Out))
 		},
 	}
 }

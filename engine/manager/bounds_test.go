@@ -25,7 +25,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -419,7 +418,7 @@ func replayed(t *testing.T, cfg Config, groups int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := graphs.Open(filepath.Join(dir, "graphs"), cfg.Log)
+	kept := recovery.OpenGraphs(filepath.Join(dir, "graphs"), cfg.Log)
 	l, err := recovery.Restore(segment, core.DefaultSettings(), kept, nil, nil)
 	if err != nil {
 		t.Fatal(err)

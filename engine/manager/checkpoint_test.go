@@ -16,8 +16,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/checkpoints"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -29,7 +27,7 @@ func remakeHere() (code int, asked bool) {
 	if len(os.Args) < 2 || os.Args[1] != remakeArgument {
 		return 0, false
 	}
-	if err := checkpoints.RemakeAsked(context.Background(), os.Args[2:], os.Stdout); err != nil {
+	if err := recovery.RemakeAsked(context.Background(), os.Args[2:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1, true
 	}
@@ -142,7 +140,7 @@ func continues(t *testing.T, data string) {
 // not have or another file has, too.
 func comesTo(t *testing.T, s *eventlog.Segment, next uint64, data string) []byte {
 	t.Helper()
-	r := recovery.NewReplay(s.Path, graphs.Open(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler)))
+	r := recovery.NewReplay(s.Path, recovery.OpenGraphs(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler)))
 	if err := r.Restore(s.Checkpoint); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/checkpoints"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -52,8 +50,8 @@ type driver struct {
 	durable     func(core.Action)                        // does the rest; must not block
 	stats       *metrics.Metrics
 	opened      func(*core.Core) // hears that the core has taken in the opening of this life
-	graphs      *graphs.Store
-	checkpoints *checkpoints.Maker
+	graphs      *recovery.GraphStore
+	checkpoints *recovery.CheckpointMaker
 }
 
 // run drives the core until ctx ends or the log fails. The opening of this life is the first

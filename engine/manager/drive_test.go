@@ -16,7 +16,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -59,7 +58,7 @@ func oldData(t *testing.T) string {
 func live(t *testing.T, data string, waiting ...inbox.Entry) {
 	t.Helper()
 	synced := &durableQueue{}
-	kept := graphs.Open(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))
+	kept := recovery.OpenGraphs(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))
 	o := eventlog.Options{
 		Folder: filepath.Join(data, "log"), NoSync: true, Log: slog.New(slog.DiscardHandler),
 		OnDurable: func(seq uint64, _ int, _ time.Duration) { synced.reached(seq) },

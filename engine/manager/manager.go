@@ -30,9 +30,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/authz"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/blobs"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/httpguard"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/credentials"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
@@ -40,14 +39,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/tickets"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/tokenkey"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
-	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
-	"github.com/hamadryad/hamadryad/engine/manager/policyhost/pools"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/checkpoints"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -99,24 +92,24 @@ type manager struct {
 	model      *query.Model
 	history    *historyFeeder
 	jobs       *query.Jobs
-	pools      *pools.Cache
+	pools      *policyhost.PoolCache
 	inbox      *inbox.Inbox
 	launchers  *launchers.Table
 	blobs      *blobs.Store
-	graphs     *graphs.Store
+	graphs     *recovery.GraphStore
 	supervisor *policyhost.Supervisor
 	clients    *api.Server
 	streams    *launchers.Server
 	stats      *metrics.Metrics
 	rows       *metrics.Rows
-	conditions *conditions.List
+	conditions *policyhost.Conditions
 	shown      *api.Configuration
 	guard      *authz.Guard
 	pages      *pages.Server
 	audit      *audit.Log
-	tickets    *tickets.Store
+	tickets    *credentials.TicketStore
 	editor     *configedit.Editor
-	own        httpguard.HostNames
+	own        authz.HostNames
 	ports      ports                  // bounds of connections
 	web        string                 // address that the pages listen on
 	start      *Update                // the configuration to start with
@@ -151,8 +144,8 @@ func Run(ctx context.Context, cfg Config) error {
 	defer cancel(nil)
 	start, until := cfg.start()
 	m := &manager{
-		cfg: cfg, start: start, log: cfg.Log, sampled: logsample.New(cfg.Log), stats: metrics.New(), rows: metrics.NewRows(), pools: &pools.Cache{}, stopping: make(chan struct{}), inbox: inbox.New(),
-		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), conditions: &conditions.List{}, shown: api.NewConfiguration(cfg.Shown),
+		cfg: cfg, start: start, log: cfg.Log, sampled: logsample.New(cfg.Log), stats: metrics.New(), rows: metrics.NewRows(), pools: &policyhost.PoolCache{}, stopping: make(chan struct{}), inbox: inbox.New(),
+		launchers: launchers.NewTable(cfg.Heartbeat, cfg.LauncherLostAfter), conditions: &policyhost.Conditions{}, shown: api.NewConfiguration(cfg.Shown),
 	}
 	m.inForce.Store(until)
 	m.shown.Loaded(until.Shown)
@@ -197,7 +190,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	m.driver = &driver{
 		core: l.Core, log: log, synced: synced, clock: l.Clock, inbox: m.inbox, atOnce: m.atOnce, keep: m.history.feed, durable: m.act, stats: m.stats, graphs: m.graphs,
-		checkpoints: &checkpoints.Maker{FreezeMax: cfg.FreezeMax, Again: cfg.remakeAgain, Child: cfg.Remaker, Graphs: m.graphs, Log: m.log, Stats: m.stats, Before: m.history.awaitDurable},
+		checkpoints: &recovery.CheckpointMaker{FreezeMax: cfg.FreezeMax, Again: cfg.remakeAgain, Child: cfg.Remaker, Graphs: m.graphs, Log: m.log, Stats: m.stats, Before: m.history.awaitDurable},
 		ask:         func(a core.AskPolicy) { m.supervisor.Ask(a) },
 		noted:       func(a core.AskPolicy) { m.supervisor.Durable(a) },
 		opened:      func(c *core.Core) { m.clients.Opened(c.Losses()) },
@@ -231,8 +224,8 @@ func (m *manager) restore(ctx context.Context, o eventlog.Options) (log *eventlo
 	if err := m.refuseSecond(ctx); err != nil {
 		return nil, nil, err
 	}
-	m.graphs = graphs.Open(filepath.Join(data, "graphs"), m.cfg.Log)
-	key, err := tokenkey.Open(filepath.Join(data, "key"))
+	m.graphs = recovery.OpenGraphs(filepath.Join(data, "graphs"), m.cfg.Log)
+	key, err := credentials.OpenTokenKey(filepath.Join(data, "key"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -463,14 +456,14 @@ func (m *manager) world() metrics.World {
 
 func (m *manager) webServer() *http.Server {
 	m.stats.Registry.MustRegister(m.world(), m.edges(), m.rows, m.ports.collector(), buildinfo.Metric("hamadryad"),
-		pools.Collector{Cache: m.pools, Now: time.Now})
+		policyhost.PoolCollector{Cache: m.pools, Now: time.Now})
 	mux := http.NewServeMux()
 	for pattern, handler := range m.routes() {
 		mux.Handle(pattern, m.guard.Page(pattern, handler, m.refuseWeb))
 	}
 	asked := m.ports.http.Requests(rest.Routed(mux, m.writeWebError), m.asker())
 	site := &http.Server{
-		Handler: m.panics(m.guard.AuditPages(httpguard.Guard(m.edge().Pages(asked), m.origins()))), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
+		Handler: m.panics(m.guard.AuditPages(authz.GuardPages(m.edge().Pages(asked), m.origins()))), ReadHeaderTimeout: handshakeTimeout, ReadTimeout: pageTimeout, WriteTimeout: pageTimeout, IdleTimeout: pageTimeout,
 		MaxHeaderBytes: headersMax, ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
 	}
 	m.ports.http.Attach(site)
@@ -483,7 +476,7 @@ func (m *manager) routes() map[string]http.Handler {
 	shown, origins := m.rest(), m.origins()
 	all := shown.Routes()
 	policyPages := m.clients.PolicyPages(origins.Change)
-	m.pages = pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Generation: epochid.Split, Failed: failed})
+	m.pages = pages.New(pages.Needs{Shown: shown, Actions: !m.cfg.WebActionsOff, Generation: wire.SplitEpochID, Failed: failed})
 	maps.Copy(all, m.pages.Routes())
 	maps.Copy(all, map[string]http.Handler{
 		"GET /metrics": promhttp.HandlerFor(m.stats.Registry, promhttp.HandlerOpts{}),
@@ -506,8 +499,8 @@ var probes = append([]string{"/metrics"}, healthPages...)
 var healthPages = []string{"/livez", "/healthz", "/readyz"}
 
 // origins says what is let through to the pages.
-func (m *manager) origins() httpguard.Options {
-	o := httpguard.Options{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, Tell: m.writeWebError}
+func (m *manager) origins() authz.PageOptions {
+	o := authz.PageOptions{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, Tell: m.writeWebError}
 	if name, err := os.Hostname(); err == nil {
 		o.Hosts = append(o.Hosts, name)
 	}
@@ -566,13 +559,13 @@ func (m *manager) revoke(r auth.Revoked) {
 // fileIsWrong says whether something else than what the configuration's file has is in force.
 func (m *manager) fileIsWrong() bool {
 	refused, _ := m.shown.Refused()
-	_, wrong := m.conditions.Of(conditions.Configuration)
+	_, wrong := m.conditions.Of(policyhost.ConditionConfiguration)
 	return wrong || refused != ""
 }
 
 // wrongConfig tells that the configuration's file can't be taken as it is.
 func (m *manager) wrongConfig(problem string) {
-	m.conditions.Set(conditions.Configuration, problem, 0)
+	m.conditions.Set(policyhost.ConditionConfiguration, problem, 0)
 	m.log.Error("the configuration has mistakes: what was accepted before stays in force, the file is taken when it is right", "file", m.cfg.File, "error", problem)
 }
 

@@ -26,7 +26,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -613,7 +612,7 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	updates <- Update{Core: b.cfg.Core, Policy: broken}
 	eventually(t, "the swap is given up", func() bool {
 		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
-		return err == nil && strings.Contains(problemOf(p, conditions.Change), "broken could not take over") && p.State == policyhost.Running && p.Generation == first.Generation
+		return err == nil && strings.Contains(problemOf(p, policyhost.ConditionChange), "broken could not take over") && p.State == policyhost.Running && p.Generation == first.Generation
 	})
 	// With the file as it was, nothing is wrong any more.
 	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy}

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/policy/policytest"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -95,7 +94,7 @@ func TestMetricsAndHealthWithoutAPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.policyWhen("it is gone for good", func(r *wire.PolicyReply) bool {
-		return r.State == policyhost.Starting && strings.Contains(problemOf(r, conditions.Policy), "no such file")
+		return r.State == policyhost.Starting && strings.Contains(problemOf(r, policyhost.ConditionPolicy), "no such file")
 	})
 	for _, a := range held {
 		if err := l.finish(a); err != nil {
@@ -140,7 +139,7 @@ func TestPanicOfALookIsToldWithItsCall(t *testing.T) {
 				_, err := bed.api.Status(bed.ctx(), &wire.StatusRequest{Job: job})
 				return err == nil && r.State == policyhost.Fallback
 			})
-			if text := problemOf(r, conditions.Policy); !strings.HasPrefix(text, want) || !strings.Contains(text, "main.(*policy).") {
+			if text := problemOf(r, policyhost.ConditionPolicy); !strings.HasPrefix(text, want) || !strings.Contains(text, "main.(*policy).") {
 				t.Errorf("%q", text)
 			}
 			if log := bed.log.String(); strings.Contains(log, "AssignTasks") || !strings.Contains(log, "on purpose") {
@@ -159,7 +158,7 @@ func TestUnfitStatusIsTold(t *testing.T) {
 	if err != nil || r.State != policyhost.Running || r.Restarts != 0 || len(r.Status) != 0 {
 		t.Fatalf("%v, error %v", r, err)
 	}
-	if text := problemOf(r, conditions.Status); !strings.Contains(text, `pool 0 ("pool-a"): FairShare is NaN`) {
+	if text := problemOf(r, policyhost.ConditionStatus); !strings.Contains(text, `pool 0 ("pool-a"): FairShare is NaN`) {
 		t.Errorf("%q", text)
 	}
 }
@@ -172,7 +171,7 @@ func TestSlowPolicyIsTold(t *testing.T) {
 	b.launcher("a", 1, false)
 	job := b.submit(6)
 	r := b.policyWhen("it is slow", func(r *wire.PolicyReply) bool { return r.RoundTimes.GetSlowRounds() > 0 })
-	if text := problemOf(r, conditions.Rounds); !strings.Contains(text, "the policy is slow: ") || !strings.Contains(text, "policy.slowRound") {
+	if text := problemOf(r, policyhost.ConditionRounds); !strings.Contains(text, "the policy is slow: ") || !strings.Contains(text, "policy.slowRound") {
 		t.Errorf("%q", text)
 	}
 	told := false
@@ -227,7 +226,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := b.policyWhen("the old one goes on", isRunning)
-	if r.Checksum != first.Checksum || r.Generation != first.Generation || !strings.Contains(problemOf(r, conditions.Change), "could not take over") {
+	if r.Checksum != first.Checksum || r.Generation != first.Generation || !strings.Contains(problemOf(r, policyhost.ConditionChange), "could not take over") {
 		t.Errorf("%v", r)
 	}
 	program, err := os.ReadFile(fifo)
@@ -274,7 +273,7 @@ func TestRejectedSettingsAtARestart(t *testing.T) {
 	b.cfg.Policy.Config = scheduler.Config{File: "site.yaml", Text: []byte("invalid")}
 	b.start()
 	r := b.policyWhen("the last one runs", isRunning)
-	if text := problemOf(r, conditions.Settings); !strings.Contains(text, "those that were accepted last are in force:\nsite.yaml:3: invalid on purpose") {
+	if text := problemOf(r, policyhost.ConditionSettings); !strings.Contains(text, "those that were accepted last are in force:\nsite.yaml:3: invalid on purpose") {
 		t.Errorf("%q", text)
 	}
 	if kept, err := policyhost.Accepted(b.cfg.Data); err != nil || string(kept) != "the first" {
@@ -298,7 +297,7 @@ func TestWrongFileIsToldUntilItIsRight(t *testing.T) {
 	b.cfg.Shown = policyhost.Shown{{Key: "core.lostMax", Value: "20", From: "default"}, {Key: "manager.lease", Value: "10s", From: "default"}}
 	b.start()
 	r := b.policyWhen("it runs", isRunning)
-	if problemOf(r, conditions.Configuration) != b.cfg.Problem.Error() || !b.says("hamadryad_config_wrong 1") || !strings.Contains(b.log.String(), "there is no manager.lisen") {
+	if problemOf(r, policyhost.ConditionConfiguration) != b.cfg.Problem.Error() || !b.says("hamadryad_config_wrong 1") || !strings.Contains(b.log.String(), "there is no manager.lisen") {
 		t.Errorf("%v", r.Problems)
 	}
 	updates <- Update{Core: b.cfg.Core, Policy: b.cfg.Policy, Shown: policyhost.Shown{

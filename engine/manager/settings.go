@@ -8,7 +8,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/api"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
@@ -162,7 +161,7 @@ func (m *manager) fileIsRight(u *Update) {
 }
 
 func (m *manager) clearFile() {
-	m.conditions.Clear(conditions.Configuration)
+	m.conditions.Clear(policyhost.ConditionConfiguration)
 	m.shown.Refuse(nil)
 }
 

@@ -5,14 +5,14 @@ import (
 	"path/filepath"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/tickets"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/credentials"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // openTickets opens the tickets that jobs carry, and removes those of jobs that are over.
 func (m *manager) openTickets(ctx context.Context) (err error) {
-	m.tickets, err = tickets.Open(tickets.Options{
+	m.tickets, err = credentials.OpenTickets(credentials.TicketOptions{
 		Folder: filepath.Join(m.cfg.Data, "credentials"), Realms: m.cfg.KerberosRealms, Renew: m.cfg.renewTicket, Log: m.log,
 	})
 	if err != nil {

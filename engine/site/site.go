@@ -6,7 +6,7 @@
 // with the one that it accepted then, and reports the mistakes. The first start of a data folder
 // refuses them.
 //
-// A manager starts with configuration.accepted (package supervision). A launcher reads its file
+// A manager starts with configuration.accepted (package policyhost). A launcher reads its file
 // once, and keeps what it joined with in its data folder. When it restarts while the file has
 // mistakes, it continues with that, because its machine would be missing otherwise. Its log and
 // hamadryad_launcher_config_wrong say so.

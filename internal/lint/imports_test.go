@@ -98,7 +98,7 @@ var directions = []struct {
 	{"laboratory/internal/document", []string{"sdk/scheduler"}, "it reads what it is given"},
 	{"laboratory/report/statistics", nil, "numbers are described whatever they count: pass them in as values"},
 	{"laboratory/report/drawing", []string{"internal/svg"}, "it draws what it is given: pass it in as values"},
-	{"laboratory/replay", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/recovery/graphs", "engine/manager/recovery", "engine/graph", "engine/policy", "engine/wire", "laboratory/cluster", "laboratory/simulation", "laboratory/workload"}, "it reads what a manager wrote: who plays it, and shows it, is others' work"},
+	{"laboratory/replay", []string{"sdk/scheduler", "engine/core", "engine/eventlog", "engine/manager/recovery", "engine/manager/recovery", "engine/graph", "engine/policy", "engine/wire", "laboratory/cluster", "laboratory/simulation", "laboratory/workload"}, "it reads what a manager wrote: who plays it, and shows it, is others' work"},
 	{"laboratory/report", []string{"sdk/scheduler", "engine/loop/simcluster", "engine/wire", "laboratory/cluster", "laboratory/report", "laboratory/simulation", "laboratory/workload"}, "it says what became of runs: who plays them is others' work"},
 	{"laboratory/simulation", []string{"sdk/scheduler", "engine/core", "engine/graph", "engine/loop", "engine/loop/simcluster", "engine/policy", "engine/wire", "laboratory/cluster", "laboratory/workload"}, "it plays, and what is made of a result is others'"},
 	{"laboratory/traces", []string{"laboratory/workload"}, "traces are files"},
@@ -137,10 +137,10 @@ var trees = []tree{
 	},
 	{
 		"engine/manager",
-		"internal/blobs, internal/conditions, internal/configedit, internal/inbox, internal/limits, internal/metrics, internal/tickets, internal/tokenkey, " +
-			"internal/history/backup, internal/history/index, internal/history/jobfile, internal/history/timeseries, internal/rest/request, internal/rest/respcache, policyhost/epochid, restapi < " +
-			"internal/audit, internal/history/logarchive, internal/launchers, internal/pages/charts, policyhost, policyhost/pools, recovery/graphs < " +
-			"internal/authz, internal/history, internal/httpguard, recovery < historycheck, internal/query, recovery/checkpoints < internal/api, internal/rest < internal/pages < ., readside",
+		"internal/blobs, internal/configedit, internal/inbox, internal/limits, internal/metrics, internal/credentials, " +
+			"internal/history/backup, internal/history/index, internal/history/jobfile, internal/history/timeseries, internal/rest/request, internal/rest/respcache, restapi < " +
+			"internal/audit, internal/history/logarchive, internal/launchers, internal/pages/charts, policyhost, recovery < " +
+			"internal/authz, internal/history < historycheck, internal/query < internal/api, internal/rest < internal/pages < ., readside",
 		[]string{
 			"internal/process", "sdk/scheduler", "sdk/storage", "engine/auth", "engine/core", "engine/core/changes", "engine/eventlog", "engine/graph", "engine/plan", "engine/policy", "engine/wire",
 			"internal/atomicfile", "internal/buildinfo", "internal/childproc", "internal/connlimit", "internal/dataformat", "internal/health", "internal/histogram", "internal/idmap",

@@ -10,7 +10,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/recovery"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -24,7 +23,7 @@ type Recording struct {
 
 	files []string // that can, oldest first
 	bytes []int64  // of each
-	kept  *graphs.Store
+	kept  *recovery.GraphStore
 }
 
 // Open finds the log of a manager: by its data folder, by the data folder of a local cluster,
@@ -36,7 +35,7 @@ func Open(path string) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.kept = graphs.Open(filepath.Join(filepath.Dir(filepath.Dir(files[0])), "graphs"), slog.New(slog.DiscardHandler))
+	r.kept = recovery.OpenGraphs(filepath.Join(filepath.Dir(filepath.Dir(files[0])), "graphs"), slog.New(slog.DiscardHandler))
 	for _, file := range files {
 		if err := r.add(file); err != nil {
 			return nil, err

@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -110,7 +109,7 @@ func settingsFrom(s *wire.PolicySettings) string {
 
 // Generation writes a generation as the manager's term and the number in it.
 func Generation(g uint64) string {
-	term, n := epochid.Split(g)
+	term, n := wire.SplitEpochID(g)
 	return fmt.Sprintf("%d.%d", term, n)
 }
 

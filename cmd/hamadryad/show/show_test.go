@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -35,7 +34,7 @@ func TestNamesKeepToTheirCell(t *testing.T) {
 func TestProblemsOfSeveralLines(t *testing.T) {
 	var out strings.Builder
 	r := &wire.PolicyReply{
-		Name: "mine", State: "running", Generation: epochid.New(3, 2),
+		Name: "mine", State: "running", Generation: wire.NewEpochID(3, 2),
 		Problems: []*wire.PolicyProblem{{What: "settings", Text: "it says:\n\tno\n", At: 1}},
 	}
 	if err := (&Printer{Out: &out, Errors: &out, Format: "table"}).Policy(r); err != nil {

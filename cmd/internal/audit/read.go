@@ -10,7 +10,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -28,7 +28,7 @@ func Read(data string, length time.Duration, kills ...time.Time) (*Books, error)
 	if err != nil {
 		return nil, err
 	}
-	kept := graphs.Open(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))
+	kept := recovery.OpenGraphs(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))
 	var all []*eventlog.Segment
 	for _, file := range files {
 		s, err := eventlog.ReadSegment(file)

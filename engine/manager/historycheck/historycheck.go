@@ -19,7 +19,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -38,7 +38,7 @@ func Rebuild(ctx context.Context, data, folder string) (jobs map[scheduler.JobID
 	if err != nil {
 		return nil, 0, err
 	}
-	r := &rebuild{history: h, graphs: graphs.Open(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))}
+	r := &rebuild{history: h, graphs: recovery.OpenGraphs(filepath.Join(data, "graphs"), slog.New(slog.DiscardHandler))}
 	for _, name := range names {
 		if err := r.file(name); err != nil {
 			_ = h.Close() // the first error counts
@@ -59,7 +59,7 @@ func Rebuild(ctx context.Context, data, folder string) (jobs map[scheduler.JobID
 // rebuild replays a log into a history.
 type rebuild struct {
 	history *history.History
-	graphs  *graphs.Store
+	graphs  *recovery.GraphStore
 	core    *core.Core // nil before the first file
 	last    uint64     // last record that was replayed
 }

@@ -6,9 +6,7 @@ import (
 	"fmt"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
-	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -65,7 +63,7 @@ func (c *changes) ask(q question, term uint64) (version uint64) {
 		c.open.told.set(ErrNewer)
 	}
 	c.version++
-	c.newest, c.open = epochid.New(term, c.version), nil
+	c.newest, c.open = wire.NewEpochID(term, c.version), nil
 	if c.asked == nil {
 		c.asked = map[uint64]question{}
 	}
@@ -126,7 +124,7 @@ func (s *Supervisor) Update(spec Policy) <-chan error {
 		s.spec, h.spec = spec, spec
 		return h.await()
 	case unchanged && s.accepted.has(spec):
-		s.needs.Conditions.Clear(conditions.Settings, conditions.Change)
+		s.needs.Conditions.Clear(ConditionSettings, ConditionChange)
 		told := newOutcome()
 		s.takeOver(spec, told)
 		if s.state == Failed || s.state == Fallback {
@@ -154,7 +152,7 @@ func (s *Supervisor) replace(spec Policy) *policyProcess {
 	}
 	s.changes.leave()
 	s.failures, s.pause = nil, 0
-	s.needs.Conditions.Clear(conditions.Settings)
+	s.needs.Conditions.Clear(ConditionSettings)
 	s.needs.Log.Info("the policy is changed", "policy", spec.Name, "path", spec.Path)
 	h := s.launch(spec, false)
 	if h != nil {
@@ -228,7 +226,7 @@ func (s *Supervisor) askSettings(q question) <-chan error {
 	config, err := settingsBytes(q.spec.Config)
 	if err != nil {
 		s.changes.leave()
-		s.needs.Conditions.Set(conditions.Settings, err.Error(), 0)
+		s.needs.Conditions.Set(ConditionSettings, err.Error(), 0)
 		s.needs.Log.Error("the policy's new settings can't be sent: the old ones stand", "error", err)
 		q.told.set(err)
 		return q.told
@@ -271,11 +269,11 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 	switch h := s.live[v.Generation]; {
 	case v.Source == core.VerdictTimedOut:
 		s.changes.unjudged(v.Version, q, true)
-		s.needs.Conditions.Set(conditions.Settings, fmt.Sprintf("the policy did not take over the new settings, the old ones stand: %v\n"+
+		s.needs.Conditions.Set(ConditionSettings, fmt.Sprintf("the policy did not take over the new settings, the old ones stand: %v\n"+
 			"\"hamadryad policy reload\" starts the policy with the new ones, and a change of the configuration asks again", why), 0)
 		s.needs.Log.Error("the policy did not take over its new settings: the old ones stand", "error", why)
 	case v.Source == core.VerdictAnswered && len(v.Problems) > 0:
-		s.needs.Conditions.Set(conditions.Settings, fmt.Sprintf("the policy rejects the new settings, the old ones stand:\n%v", why), 0)
+		s.needs.Conditions.Set(ConditionSettings, fmt.Sprintf("the policy rejects the new settings, the old ones stand:\n%v", why), 0)
 		s.needs.Log.Error("the policy rejects its new settings: the old ones stand", "problems", why)
 	case v.Source == core.VerdictAnswered && h != nil:
 		s.tookSettings(h, q, v)
@@ -298,7 +296,7 @@ func (s *Supervisor) tookSettings(h *policyProcess, q question, v core.SettingsV
 		s.changes.unjudged(v.Version, q, false)
 		return
 	}
-	s.needs.Conditions.Clear(conditions.Settings, conditions.Change)
+	s.needs.Conditions.Clear(ConditionSettings, ConditionChange)
 	s.takeOver(q.spec, q.told)
 }
 

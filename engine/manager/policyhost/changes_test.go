@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -82,7 +81,7 @@ func newTheatre(t *testing.T, failuresMax int, play func(*actor, scheduler.Round
 			return policy.InProcess(&actor{theatre: th, number: int(th.actors.Add(1))}), nil
 		},
 		Fallback: func() scheduler.TaskScheduler { return &policytest.Policy{} },
-		Term:     1, Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Conditions: &conditions.List{}, Fatal: func(err error) { t.Error(err) },
+		Term:     1, Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Conditions: &Conditions{}, Fatal: func(err error) { t.Error(err) },
 	})
 	t.Cleanup(func() { cancel(); th.Close() })
 	th.BeginWith(th.policy("old", failuresMax))
@@ -182,7 +181,7 @@ func TestSettingsOutliveAPolicyThatWasNotTold(t *testing.T) {
 	th.until("they are sent", th.sent("good"))
 	let()
 	th.until("they are in force", func() bool { return th.decides("good") })
-	if r := th.Reply(th.ctx, true); r.Restarts != 1 || problemOf(r, conditions.Settings) != "" || !th.sent("good", "good")() {
+	if r := th.Reply(th.ctx, true); r.Restarts != 1 || problemOf(r, ConditionSettings) != "" || !th.sent("good", "good")() {
 		t.Errorf("%v, sent %q", r, th.asked)
 	}
 }
@@ -235,7 +234,7 @@ func TestDeadlySettings(t *testing.T) {
 	}
 	th.until("the old ones stand", stands)
 	r := th.Reply(th.ctx, true)
-	if text := problemOf(r, conditions.Settings); !strings.Contains(text, errDeadly.Error()) || !strings.Contains(text, "hamadryad policy reload") {
+	if text := problemOf(r, ConditionSettings); !strings.Contains(text, errDeadly.Error()) || !strings.Contains(text, "hamadryad policy reload") {
 		t.Errorf("%v", r)
 	}
 	outcome := make(chan error, 1)
@@ -248,7 +247,7 @@ func TestDeadlySettings(t *testing.T) {
 	th = newTheatre(t, 1, good)
 	th.Update(th.policy("deadly", 1))
 	th.until("the built-in one goes on", func() bool { return th.actors.Load() == 2 && th.falls() })
-	if r := th.Reply(th.ctx, true); !strings.Contains(problemOf(r, conditions.Change), errDeadly.Error()) || !th.sent("deadly")() {
+	if r := th.Reply(th.ctx, true); !strings.Contains(problemOf(r, ConditionChange), errDeadly.Error()) || !th.sent("deadly")() {
 		t.Errorf("%v, sent %q", r, th.asked)
 	}
 }

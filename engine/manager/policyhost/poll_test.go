@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -29,7 +28,7 @@ func TestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
 		s := New(t.Context(), Needs{
-			Log: slog.New(slog.DiscardHandler), Conditions: &conditions.List{},
+			Log: slog.New(slog.DiscardHandler), Conditions: &Conditions{},
 			Looked: func(name string, generation uint64, _ time.Time, _ scheduler.Status) {
 				if told++; name != "fair" || generation != 7 {
 					t.Errorf("told is %s, generation %d", name, generation)

@@ -10,10 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
-	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -189,7 +187,7 @@ func (s *Supervisor) Deciding() (metrics.Policy, bool) {
 	if h == nil {
 		return metrics.Policy{}, false
 	}
-	_, start := epochid.Split(h.generation)
+	_, start := wire.SplitEpochID(h.generation)
 	return metrics.Policy{Name: h.name, Version: h.described.Version, Start: start, Since: s.since}, true
 }
 
@@ -205,7 +203,7 @@ func (s *Supervisor) Shown() Shown {
 func (s *Supervisor) looked(err error) {
 	switch policy.KindOf(err) {
 	case policy.Unfit, policy.Faulted:
-		s.needs.Conditions.Set(conditions.Status, err.Error(), viewForgotten)
+		s.needs.Conditions.Set(ConditionStatus, err.Error(), viewForgotten)
 	}
 }
 

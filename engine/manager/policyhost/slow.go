@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 )
 
@@ -21,7 +20,7 @@ const (
 type slow struct {
 	log      *slog.Logger
 	stats    *metrics.Metrics
-	problems *conditions.List
+	problems *Conditions
 
 	mu   sync.Mutex
 	said time.Time // when the log said last that the policy is slow
@@ -54,5 +53,5 @@ func (s *slow) roundAnswered(took time.Duration, round uint64, bound time.Durati
 
 // show has status say it.
 func (s *slow) show(bound time.Duration, text string) {
-	s.problems.Set(conditions.Rounds, fmt.Sprintf("%s (over %v counts as slow: policy.slowRound)", text, bound), slowForgotten)
+	s.problems.Set(ConditionRounds, fmt.Sprintf("%s (over %v counts as slow: policy.slowRound)", text, bound), slowForgotten)
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/limits"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
@@ -27,7 +26,7 @@ func TestTextsOfAPolicyAreCut(t *testing.T) {
 			var fatal error
 			to := inbox.New()
 			s := New(t.Context(), Needs{
-				Inbox: to, Log: slog.New(slog.NewTextHandler(&logged, nil)), Conditions: &conditions.List{}, Stats: metrics.New(), Fatal: func(err error) { fatal = err },
+				Inbox: to, Log: slog.New(slog.NewTextHandler(&logged, nil)), Conditions: &Conditions{}, Stats: metrics.New(), Fatal: func(err error) { fatal = err },
 			})
 			h := &policyProcess{generation: 1, announced: true, inProcess: true, end: make(chan struct{})}
 			told := h.await()
@@ -39,7 +38,7 @@ func TestTextsOfAPolicyAreCut(t *testing.T) {
 			if policy.KindOf(outcome) != policy.KindOf(err) {
 				t.Errorf("it is of another kind: %v", policy.KindOf(outcome))
 			}
-			shown, _ := s.needs.Conditions.Of(conditions.Policy)
+			shown, _ := s.needs.Conditions.Of(ConditionPolicy)
 			texts := map[string]string{"event log": reason, "outcome": outcome.Error(), "problem": shown.Text, "log": logged.String()}
 			if fatal != nil {
 				texts["end"] = fatal.Error()

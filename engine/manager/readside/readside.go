@@ -26,7 +26,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/pages"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
-	"github.com/hamadryad/hamadryad/engine/manager/policyhost/pools"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -100,7 +100,7 @@ func (s *Server) Address() string { return s.address }
 func (s *Server) handler() http.Handler {
 	failed := func(context.Context, error) {}
 	shown := rest.New(rest.Needs{
-		Model: s.model, Jobs: s.jobs, Service: service{Server: s}, Policy: s, Pools: &pools.Cache{}, History: s.history, Failed: failed, Stopping: s.stopping,
+		Model: s.model, Jobs: s.jobs, Service: service{Server: s}, Policy: s, Pools: &policyhost.PoolCache{}, History: s.history, Failed: failed, Stopping: s.stopping,
 	})
 	all, mux := shown.Routes(), http.NewServeMux()
 	maps.Copy(all, pages.New(pages.Needs{Shown: shown, Actions: true, Generation: func(g uint64) (uint64, uint64) { return 0, g }, Failed: failed}).Routes())

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 )
 
 // Remaking says what a checkpoint is made from.
@@ -22,7 +21,7 @@ type Remaking struct {
 // folder, and changes nothing. The memory it needs is that of a core, and of the
 // checkpoint that the file opens with.
 func Remake(ctx context.Context, m Remaking, to io.Writer) error {
-	r := NewReplay(m.Past.Path, graphs.Open(m.Graphs, slog.New(slog.DiscardHandler)))
+	r := NewReplay(m.Past.Path, OpenGraphs(m.Graphs, slog.New(slog.DiscardHandler)))
 	err := m.Past.Read(func(h eventlog.Header, checkpoint [][]byte) error {
 		if h.Core != core.Version {
 			return fmt.Errorf("event log file %s was written by version %d of the core, and this is version %d", m.Past.Path, h.Core, core.Version)

@@ -18,8 +18,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -241,7 +241,7 @@ func (s *Server) misspelt(status []byte) []*wire.PolicyProblem {
 	}
 	var list []*wire.PolicyProblem
 	for _, text := range rules.Missing(pools) {
-		list = append(list, &wire.PolicyProblem{What: conditions.Lists, Text: text, At: time.Now().UnixNano()})
+		list = append(list, &wire.PolicyProblem{What: policyhost.ConditionLists, Text: text, At: time.Now().UnixNano()})
 	}
 	return list[:min(len(list), misspeltMax)]
 }

@@ -27,15 +27,14 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/blobs"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/credentials"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/launchers"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/tickets"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
+	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 	"github.com/hamadryad/hamadryad/engine/plan"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
@@ -118,11 +117,11 @@ type Needs struct {
 	Blobs      *blobs.Store
 	UploadRate int64         // bytes a second that an upload brings at least; 0: UploadRateDefault
 	ClearEvery time.Duration // 0: ClearEveryDefault
-	Graphs     *graphs.Store
+	Graphs     *recovery.GraphStore
 	Launchers  *launchers.Table
 	Supervisor *policyhost.Supervisor
-	Conditions *conditions.List
-	Tickets    *tickets.Store
+	Conditions *policyhost.Conditions
+	Tickets    *credentials.TicketStore
 	Stats      *metrics.Metrics
 	Shown      *Configuration
 	File       string     // the configuration's
@@ -398,7 +397,7 @@ func (s *Server) explained(ctx context.Context, job *wire.JobStatus, explain fun
 	if ended(job) || !waits(job) {
 		return
 	}
-	if p, slow := s.needs.Conditions.Of(conditions.Rounds); slow {
+	if p, slow := s.needs.Conditions.Of(policyhost.ConditionRounds); slow {
 		defer func() { job.Waiting = append(job.Waiting, policyPrefix+p.Text) }()
 	}
 	e, ok := explain(ctx, scheduler.JobID(job.Summary.Job))

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/manager/policyhost/epochid"
+	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // callers are the clients that wait for the core's reply.
@@ -24,7 +24,7 @@ var errTooManyCallers = status.Errorf(codes.ResourceExhausted, "%d requests wait
 
 // newCallers numbers callers as no other life does.
 func newCallers(term uint64) *callers {
-	return &callers{last: epochid.New(term, 0), waiting: map[uint64]chan core.Reply{}}
+	return &callers{last: wire.NewEpochID(term, 0), waiting: map[uint64]chan core.Reply{}}
 }
 
 // add numbers a caller. Replies for numbers of an earlier life find nobody.

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/auth/access"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
-	"github.com/hamadryad/hamadryad/engine/manager/internal/conditions"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/configedit"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
@@ -33,7 +33,7 @@ func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsRep
 	for _, x := range s.needs.Shown.inForce(s.needs.Supervisor.Shown()) {
 		r.Settings = append(r.Settings, s.shown(x))
 	}
-	if p, ok := s.needs.Conditions.Of(conditions.Configuration); ok {
+	if p, ok := s.needs.Conditions.Of(policyhost.ConditionConfiguration); ok {
 		r.Problem, r.ProblemAt = p.Text, p.At.UnixNano()
 	} else if why, since := s.needs.Shown.Refused(); why != "" {
 		r.Problem, r.ProblemAt = why, since.UnixNano()

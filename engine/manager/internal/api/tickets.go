@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/tickets"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/credentials"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -24,7 +24,7 @@ func (s *Server) takeTickets(ctx context.Context, q *wire.SubmitRequest) (func(t
 	switch {
 	case err == nil:
 		return settle, nil
-	case errors.Is(err, tickets.ErrForeign):
+	case errors.Is(err, credentials.ErrForeign):
 		return nil, status.Error(codes.PermissionDenied, err.Error())
 	case ctx.Err() != nil:
 		return nil, statusOf(ctx.Err())

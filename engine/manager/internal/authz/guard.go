@@ -1,11 +1,12 @@
-// Package authz stands before every method and every page of the manager, around what proves the
-// caller. It checks each request against its rule, by kind and role. Changes and refusals go to the
-// audit.
+// Package authz stands before every method and every page of the manager. It checks each request
+// against its rule, by kind and role, and browsers' requests by where they come from. It writes
+// changes and refusals into the audit.
 //
 //	g := authz.New(log, rules)
 //	grpc.ChainUnaryInterceptor(g.AuditUnary, proof.Unary, g.AuthorizeUnary)
 //	mux.Handle(pattern, g.Page(pattern, handler, tell))
-//	http.Server{Handler: g.AuditPages(proof.Pages(mux))}
+//	guarded := authz.GuardPages(proof.Pages(mux), authz.PageOptions{Hosts: []string{"manager.example.org"}, Actions: true})
+//	http.Server{Handler: g.AuditPages(guarded)}
 //
 // # Invariants
 //
@@ -15,6 +16,9 @@
 //
 // The rules are one table of methods and pages in engine/auth/access. A test walks all methods and
 // pages that exist.
+//
+// Paths that pass are valid UTF-8. Pages refuse a browser that another site's page or name led
+// here. Requests that change nothing (GET, HEAD, OPTIONS) are refused only for their Host.
 package authz
 
 import (

@@ -162,7 +162,7 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 	case "ListDecisions":
 		return s.tagOf(ctx, r.Decisions), err
 	case "ListQueue":
-		return s.tagOf(ctx, r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue), err
+		return s.tagOf(ctx, r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().PoolRevisions.Queue), err
 	case "GetPools":
 		return s.tagOf(ctx, r.Jobs, s.needs.Pools.View().Looks), err
 	case clusterOperation:
@@ -185,7 +185,7 @@ func (s *Server) jobTag(ctx context.Context, operation string, job scheduler.Job
 		return s.tagOf(ctx, of...), err
 	}
 	r, err := s.needs.Model.Revisions(ctx)
-	return s.tagOf(ctx, append(of, r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().Revisions.Queue)...), err
+	return s.tagOf(ctx, append(of, r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().PoolRevisions.Queue)...), err
 }
 
 // tagOf is the ETag of some revisions in this life, for who asks.

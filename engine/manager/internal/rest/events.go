@@ -117,7 +117,7 @@ func (e events) topics() ([]topic, error) {
 		return nil, err
 	}
 	hex := func(n uint64) string { return strconv.FormatUint(n, 16) }
-	told, policy := s.needs.Pools.View().Revisions, s.needs.Policy.Overview()
+	told, policy := s.needs.Pools.View().PoolRevisions, s.needs.Policy.Overview()
 	list := []topic{
 		{"jobs", fmt.Sprintf("%x.%x", r.Jobs, s.needs.Jobs.State().Listed)},
 		{"launchers", fmt.Sprintf("%x.%x", r.Launchers, s.suspects())},

@@ -28,7 +28,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
-	"github.com/hamadryad/hamadryad/engine/manager/policyhost/pools"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -144,7 +144,7 @@ type world struct {
 	folder  string // of history
 	records uint64 // that history was told of
 	service *service
-	cache   *pools.Cache
+	cache   *policyhost.PoolCache
 	kept    *kept
 	server  *Server
 	mux     *http.ServeMux
@@ -161,7 +161,7 @@ func newWorld(t testing.TB) *world {
 // newWorldOf has a history that is bounded so.
 func newWorldOf(t testing.TB, o history.Options) *world {
 	t.Helper()
-	w := &world{TB: t, folder: t.TempDir(), cache: &pools.Cache{}, kept: &kept{}, mux: http.NewServeMux()}
+	w := &world{TB: t, folder: t.TempDir(), cache: &policyhost.PoolCache{}, kept: &kept{}, mux: http.NewServeMux()}
 	var err error
 	o.Folder, o.KeepFor, o.Log = w.folder, 100*365*24*time.Hour, slog.New(slog.DiscardHandler)
 	if w.history, err = history.Open(o); err != nil {

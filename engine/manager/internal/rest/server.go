@@ -33,7 +33,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/request"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest/respcache"
-	"github.com/hamadryad/hamadryad/engine/manager/policyhost/pools"
+	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -76,9 +76,9 @@ type Policy interface {
 	Overview() *wire.PolicyReply
 }
 
-// Pools is what the policy tells of its pools (pools.Cache).
+// Pools is what the policy tells of its pools (policyhost.PoolCache).
 type Pools interface {
-	View() *pools.View
+	View() *policyhost.PoolView
 	Changed() <-chan struct{}
 }
 

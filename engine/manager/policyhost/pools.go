@@ -1,26 +1,4 @@
-// Package pools keeps the policy's last status of its pools, and the time since when each pool has
-// been below its due share.
-//
-//	cache := &pools.Cache{}
-//	cache.UpdateStatus("fair", generation, now, status) // about once a second
-//	view := cache.View()
-//
-// # Invariants
-//
-// Views never ask the policy: all show the same last status, which has its time. The time since
-// when a pool is short is what these statuses showed. It survives restarts of the policy, as long
-// as it is the same policy.
-//
-// # Cost
-//
-// The supervisor asks the policy once a second. Then it waits at least a hundred times as long as
-// the answer took. So views cost at most 1 % of round time, however many people look. A policy that
-// ends while it is asked is not asked again for ten minutes.
-//
-// The queue is in the policy's order (scheduler.Status.Queue), or by waiting time when it gives
-// none. Policies that share slots compute it on a copy of the waiting work (algorithms/turns). With
-// 10,000 waiting jobs that takes some 20 ms under fair, and no round waits for it.
-package pools
+package policyhost
 
 import (
 	"math"
@@ -34,21 +12,21 @@ import (
 // StaleAfter is how long the policy's last word counts as a sample of now.
 const StaleAfter = time.Minute
 
-// View is the policy's last word. It never changes.
-type View struct {
+// PoolView is the policy's last word. It never changes.
+type PoolView struct {
 	Policy     string    // its name
 	Generation uint64    // of it
 	At         time.Time // when it was told; zero: nothing was yet
 	Looks      uint64    // how many there were
-	Revisions
+	PoolRevisions
 	AllPools bool   // jobs name their pools as they are here
 	Pools    []Pool // parents before children
 	Facts    []scheduler.Property
 	Queue    []scheduler.Queued // jobs that wait, the next first; nil: the policy told no order yet, or tells none
 }
 
-// Revisions grow with each change of what they are of.
-type Revisions struct {
+// PoolRevisions grow with each change of what they are of.
+type PoolRevisions struct {
 	Pools uint64 // the policy, its pools, and since when one is short
 	Queue uint64
 	Facts uint64
@@ -62,25 +40,25 @@ type Pool struct {
 	BelowMinimum, BelowShare time.Time
 }
 
-// Cache keeps the last view. The zero value has none. Safe for concurrent use.
-type Cache struct {
+// PoolCache keeps the last view. The zero value has none. Safe for concurrent use.
+type PoolCache struct {
 	mu    sync.Mutex
-	view  *View
+	view  *PoolView
 	waked chan struct{} // closed at the next look; nil: nobody waits
 }
 
-// View is the last one.
-func (b *Cache) View() *View {
+// PoolView is the last one.
+func (b *PoolCache) View() *PoolView {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.view == nil {
-		return &View{}
+		return &PoolView{}
 	}
 	return b.view
 }
 
 // Changed returns a channel that is closed at the next look.
-func (b *Cache) Changed() <-chan struct{} {
+func (b *PoolCache) Changed() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waked == nil {
@@ -91,17 +69,17 @@ func (b *Cache) Changed() <-chan struct{} {
 
 // UpdateStatus takes in what a policy told; of a start before the last one that told something, nothing: while one takes over
 // from another both are asked. The cache becomes the owner of the status.
-func (b *Cache) UpdateStatus(policy string, generation uint64, at time.Time, s scheduler.Status) {
+func (b *PoolCache) UpdateStatus(policy string, generation uint64, at time.Time, s scheduler.Status) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.view
 	if old == nil {
-		old = &View{}
+		old = &PoolView{}
 	}
 	if generation < old.Generation {
 		return
 	}
-	v := &View{Policy: policy, Generation: generation, At: at, Looks: old.Looks + 1, Revisions: old.Revisions, AllPools: s.AllPools, Facts: s.Facts, Queue: s.Queue}
+	v := &PoolView{Policy: policy, Generation: generation, At: at, Looks: old.Looks + 1, PoolRevisions: old.PoolRevisions, AllPools: s.AllPools, Facts: s.Facts, Queue: s.Queue}
 	if v.Queue == nil && old.Queue != nil && old.Generation == generation {
 		v.Queue = []scheduler.Queued{} // none waited: it has an order all the same
 	}
@@ -152,14 +130,14 @@ func (p *Pool) belowShare() bool {
 }
 
 // count counts what is another than it was.
-func (v *View) count(old *View) {
+func (v *PoolView) count(old *PoolView) {
 	if v.Policy != old.Policy || v.Generation != old.Generation || v.AllPools != old.AllPools || !slices.Equal(v.Pools, old.Pools) {
-		v.Revisions.Pools++
+		v.PoolRevisions.Pools++
 	}
 	if (v.Queue == nil) != (old.Queue == nil) || !slices.Equal(v.Queue, old.Queue) {
-		v.Revisions.Queue++
+		v.PoolRevisions.Queue++
 	}
 	if !slices.Equal(v.Facts, old.Facts) {
-		v.Revisions.Facts++
+		v.PoolRevisions.Facts++
 	}
 }

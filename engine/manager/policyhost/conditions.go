@@ -1,6 +1,4 @@
-// Package conditions keeps the current problems of the policy and the configuration, for status and
-// metrics.
-package conditions
+package policyhost
 
 import (
 	"cmp"
@@ -14,27 +12,27 @@ import (
 
 // What can be wrong. Of each sort the newest problem stands.
 const (
-	Configuration = "configuration" // the file can't be taken
-	Settings      = "settings"      // the policy rejects its new ones
-	Change        = "change"        // another policy could not take over
-	Policy        = "policy"        // it failed
-	Rounds        = "rounds"        // it is slow
-	Status        = "status"        // it can't be looked at
-	Lists         = "lists"         // of pools that it does not have
+	ConditionConfiguration = "configuration" // the file can't be taken
+	ConditionSettings      = "settings"      // the policy rejects its new ones
+	ConditionChange        = "change"        // another policy could not take over
+	ConditionPolicy        = "policy"        // it failed
+	ConditionRounds        = "rounds"        // it is slow
+	ConditionStatus        = "status"        // it can't be looked at
+	ConditionLists         = "lists"         // of pools that it does not have
 )
 
 // problemBytesMax bounds the text of one problem.
 const problemBytesMax = 16 << 10
 
-// List are what is wrong with policy and configuration, each with its time,
+// Conditions are what is wrong with policy and configuration, each with its time,
 // until it is mended. The zero value has none. Safe for concurrent use.
-type List struct {
+type Conditions struct {
 	mu   sync.Mutex
-	list map[string]Problem
+	list map[string]Condition
 }
 
-// Problem is what is wrong, and since when.
-type Problem struct {
+// Condition is what is wrong, and since when.
+type Condition struct {
 	Text string
 	At   time.Time
 	goes time.Time // by itself; zero: it does not
@@ -42,14 +40,14 @@ type Problem struct {
 
 // Set notes a problem, in the place of an older one of its sort. It goes by itself
 // after a while, or with 0 only when it is cleared.
-func (p *List) Set(what, text string, after time.Duration) {
+func (p *Conditions) Set(what, text string, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.list == nil {
-		p.list = map[string]Problem{}
+		p.list = map[string]Condition{}
 	}
 	now := time.Now()
-	one := Problem{Text: strings.ToValidUTF8(text[:min(len(text), problemBytesMax)], ""), At: now} // no letter is cut in two
+	one := Condition{Text: strings.ToValidUTF8(text[:min(len(text), problemBytesMax)], ""), At: now} // no letter is cut in two
 	if after > 0 {
 		one.goes = now.Add(after)
 	}
@@ -57,7 +55,7 @@ func (p *List) Set(what, text string, after time.Duration) {
 }
 
 // Clear says that a problem is mended.
-func (p *List) Clear(what ...string) {
+func (p *Conditions) Clear(what ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range what {
@@ -66,7 +64,7 @@ func (p *List) Clear(what ...string) {
 }
 
 // ClearAfter says that a problem is mended, if it does not come again within a while.
-func (p *List) ClearAfter(what string, after time.Duration) {
+func (p *Conditions) ClearAfter(what string, after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if one, ok := p.list[what]; ok {
@@ -76,7 +74,7 @@ func (p *List) ClearAfter(what string, after time.Duration) {
 }
 
 // Of returns the problem of a sort.
-func (p *List) Of(what string) (Problem, bool) {
+func (p *Conditions) Of(what string) (Condition, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	one, ok := p.list[what]
@@ -84,7 +82,7 @@ func (p *List) Of(what string) (Problem, bool) {
 }
 
 // Current lists the problems there are, the newest first.
-func (p *List) Current() []*wire.PolicyProblem {
+func (p *Conditions) Current() []*wire.PolicyProblem {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []*wire.PolicyProblem

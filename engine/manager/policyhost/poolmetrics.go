@@ -1,4 +1,4 @@
-package pools
+package policyhost
 
 import (
 	"cmp"
@@ -37,21 +37,21 @@ func lasts(since, at time.Time) float64 {
 	return at.Sub(since).Seconds()
 }
 
-// Collector shows the last view as metrics. Safe for concurrent use.
-type Collector struct {
-	Cache *Cache
+// PoolCollector shows the last view as metrics. Safe for concurrent use.
+type PoolCollector struct {
+	Cache *PoolCache
 	Now   func() time.Time
 }
 
 // Describe implements prometheus.Collector.
-func (c Collector) Describe(out chan<- *prometheus.Desc) {
+func (c PoolCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, f := range figures {
 		out <- f.desc
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (c Collector) Collect(out chan<- prometheus.Metric) {
+func (c PoolCollector) Collect(out chan<- prometheus.Metric) {
 	v := c.Cache.View()
 	if c.Now().Sub(v.At) > StaleAfter {
 		return

@@ -1,16 +1,16 @@
-package epochid
+package wire
 
 import "testing"
 
 // What one life gives is no other's, however much each of them gave.
 func TestLivesShareNoNumbers(t *testing.T) {
-	last := New(7, 1<<numberBits-1)
-	first := New(8, 0)
+	last := NewEpochID(7, 1<<numberBits-1)
+	first := NewEpochID(8, 0)
 	if last >= first {
 		t.Errorf("the last of life 7 is %d, the first of life 8 %d", last, first)
 	}
 	for _, want := range [][2]uint64{{7, 0}, {7, 1<<numberBits - 1}, {1 << 39, 12}} {
-		if term, n := Split(New(want[0], want[1])); term != want[0] || n != want[1] {
+		if term, n := SplitEpochID(NewEpochID(want[0], want[1])); term != want[0] || n != want[1] {
 			t.Errorf("%v comes apart as %d and %d", want, term, n)
 		}
 	}

@@ -1,4 +1,4 @@
-package tickets
+package credentials
 
 import (
 	"context"
@@ -28,7 +28,7 @@ type Owners func(ctx context.Context, jobs []scheduler.JobID) (map[scheduler.Job
 
 // FindOwners asks whose jobs are of which that is not known: those that an earlier life left,
 // those that may be over, and those of submissions without an end.
-func (s *Store) FindOwners(ctx context.Context, owners Owners) error {
+func (s *TicketStore) FindOwners(ctx context.Context, owners Owners) error {
 	ids := s.unsettled()
 	if len(ids) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func (s *Store) FindOwners(ctx context.Context, owners Owners) error {
 	return nil
 }
 
-func (s *Store) unsettled() (ids []scheduler.JobID) {
+func (s *TicketStore) unsettled() (ids []scheduler.JobID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, byUser := range s.jobs {
@@ -58,7 +58,7 @@ func (s *Store) unsettled() (ids []scheduler.JobID) {
 }
 
 // applyOwners takes in whose some jobs are, and returns the tickets that are nobody's now.
-func (s *Store) applyOwners(ids []scheduler.JobID, of map[scheduler.JobID]string) (gone []*entry) {
+func (s *TicketStore) applyOwners(ids []scheduler.JobID, of map[scheduler.JobID]string) (gone []*entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
@@ -78,7 +78,7 @@ func (s *Store) applyOwners(ids []scheduler.JobID, of map[scheduler.JobID]string
 
 // Run removes and renews tickets until ctx ends. It calls renewed after each renewal, which
 // must not block.
-func (s *Store) Run(ctx context.Context, owners Owners, renewed func(job scheduler.JobID)) {
+func (s *TicketStore) Run(ctx context.Context, owners Owners, renewed func(job scheduler.JobID)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -100,7 +100,7 @@ func (s *Store) Run(ctx context.Context, owners Owners, renewed func(job schedul
 }
 
 // wait is the time to the next renewal.
-func (s *Store) wait(now time.Time) time.Duration {
+func (s *TicketStore) wait(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	least := idleMax
@@ -124,7 +124,7 @@ type renewal struct {
 
 // renewAll renews the tickets whose time has come, at most renewalsMax, and returns the jobs of
 // those that were.
-func (s *Store) renewAll(now time.Time) (jobs []scheduler.JobID) {
+func (s *TicketStore) renewAll(now time.Time) (jobs []scheduler.JobID) {
 	all := s.overdue(now)
 	var done sync.WaitGroup
 	for _, r := range all {
@@ -146,7 +146,7 @@ func (s *Store) renewAll(now time.Time) (jobs []scheduler.JobID) {
 	return jobs
 }
 
-func (s *Store) overdue(now time.Time) (all []*renewal) {
+func (s *TicketStore) overdue(now time.Time) (all []*renewal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, byUser := range s.jobs {
@@ -160,7 +160,7 @@ func (s *Store) overdue(now time.Time) (all []*renewal) {
 }
 
 // applyRenewal takes in what became of a renewal, and returns what is to be written; nil: nothing.
-func (s *Store) applyRenewal(r *renewal) *entry {
+func (s *TicketStore) applyRenewal(r *renewal) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := r.of
@@ -183,7 +183,7 @@ func (s *Store) applyRenewal(r *renewal) *entry {
 }
 
 // failed plans the next try, unless the ticket's time is over. The caller holds mu.
-func (s *Store) failed(e *entry, why error) {
+func (s *TicketStore) failed(e *entry, why error) {
 	now := time.Now()
 	e.trouble, e.due = why.Error(), time.Time{}
 	if left := e.ticket.End.Sub(now); left > 0 {

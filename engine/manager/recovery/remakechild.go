@@ -1,4 +1,4 @@
-package checkpoints
+package recovery
 
 import (
 	"bytes"
@@ -15,8 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/internal/childproc"
-
-	"github.com/hamadryad/hamadryad/engine/manager/recovery"
 )
 
 const (
@@ -33,7 +31,7 @@ const (
 // first when that runs out.
 type remakeChild []string
 
-func (c remakeChild) run(ctx context.Context, r recovery.Remaking, to io.Writer) error {
+func (c remakeChild) run(ctx context.Context, r Remaking, to io.Writer) error {
 	asked, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -72,9 +70,9 @@ func (f *firstBytes) Write(b []byte) (int, error) {
 // that a manager gives it: it writes the checkpoint to its reader, which waits for it. An
 // error must end the process with another exit code than 0.
 func RemakeAsked(ctx context.Context, args []string, to io.Writer) error {
-	var r recovery.Remaking
+	var r Remaking
 	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &r) != nil {
 		return errors.New("a manager starts this, and tells it what to do")
 	}
-	return recovery.Remake(ctx, r, to)
+	return Remake(ctx, r, to)
 }

@@ -1,4 +1,4 @@
-package pools
+package policyhost
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // What the policy told last is shown, and for how long pools have been short; nothing of what is old.
 func TestMetrics(t *testing.T) {
 	start := time.Unix(1000, 0)
-	now, b := start, &Cache{}
+	now, b := start, &PoolCache{}
 	told := scheduler.Status{Pools: []scheduler.PoolStatus{
 		{Name: "idle", Kind: "map", FairShare: 2},
 		{Name: "short", Kind: "map", FairShare: 4, MinShare: 3, Demand: 9, Running: 1},
@@ -25,7 +25,7 @@ func TestMetrics(t *testing.T) {
 	b.UpdateStatus("fair", 1, start, told)
 	now = start.Add(30 * time.Second)
 	b.UpdateStatus("fair", 1, now, told)
-	c := Collector{Cache: b, Now: func() time.Time { return now }}
+	c := PoolCollector{Cache: b, Now: func() time.Time { return now }}
 	want := `# HELP hamadryad_pool_below_minimum_seconds For how long a pool has had less than its minimum share and wanted more; 0 while it has it. As of hamadryad_pool_slots_held.
 # TYPE hamadryad_pool_below_minimum_seconds gauge
 hamadryad_pool_below_minimum_seconds{kind="map",pool="idle"} 0
@@ -67,13 +67,13 @@ func sum(t *testing.T, c prometheus.Collector, name string) (all float64) {
 
 // Of many pools those with most demand have metrics.
 func TestMetricsAreBounded(t *testing.T) {
-	b, told := &Cache{}, scheduler.Status{}
+	b, told := &PoolCache{}, scheduler.Status{}
 	for i := range metricsMax + 10 {
 		told.Pools = append(told.Pools, scheduler.PoolStatus{Name: fmt.Sprintf("pool-%d", i), Kind: "default", Demand: i})
 	}
 	now := time.Unix(1000, 0)
 	b.UpdateStatus("fair", 1, now, told)
-	c := Collector{Cache: b, Now: func() time.Time { return now }}
+	c := PoolCollector{Cache: b, Now: func() time.Time { return now }}
 	if n := testutil.CollectAndCount(c); n != metricsMax*len(figures) {
 		t.Errorf("there are %d series", n)
 	}

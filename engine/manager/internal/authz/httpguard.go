@@ -1,14 +1,4 @@
-// Package httpguard stands before the manager's pages and checks where requests come from. It
-// refuses a browser that somebody else's page or host name led here. It also knows whether people
-// may change something over HTTP at all.
-//
-//	server.Handler = httpguard.Guard(pages, httpguard.Options{Hosts: []string{"manager.example.org"}, Actions: true})
-//
-// # Invariants
-//
-// Paths that pass are valid UTF-8. Requests that change nothing (GET, HEAD, OPTIONS) are refused
-// only for their Host. A refusal is in the audit before it is answered.
-package httpguard
+package authz
 
 import (
 	"fmt"
@@ -22,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
 )
 
-// Options say what is let through.
-type Options struct {
+// PageOptions say what is let through.
+type PageOptions struct {
 	// Hosts are the names by which the pages are reached, without ports. Addresses and
 	// localhost need not be named: no foreign name leads a browser to ask for them.
 	Hosts []string
@@ -41,8 +31,8 @@ type Options struct {
 	Open []string
 }
 
-// Guard has next answer what may be asked from where it is asked.
-func Guard(next http.Handler, o Options) http.Handler {
+// GuardPages has next answer what may be asked from where it is asked.
+func GuardPages(next http.Handler, o PageOptions) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	tell := o.Tell
 	if tell == nil {
@@ -63,7 +53,7 @@ func Guard(next http.Handler, o Options) http.Handler {
 }
 
 // check says why a request is refused.
-func (o *Options) check(origins *http.CrossOriginProtection, r *http.Request) error {
+func (o *PageOptions) check(origins *http.CrossOriginProtection, r *http.Request) error {
 	if !slices.Contains(o.Open, r.URL.Path) && !o.known(r.Host) {
 		return fmt.Errorf("nobody said that this manager is called %.256q: if it is, name it in manager.web.hosts; if not, a foreign name was made to lead here", r.Host)
 	}
@@ -76,14 +66,14 @@ func (o *Options) check(origins *http.CrossOriginProtection, r *http.Request) er
 
 // Change says why a request may not change something, whatever its method is; nil: it may. Guard has asked that of
 // those whose method changes something.
-func (o *Options) Change(r *http.Request) error {
+func (o *PageOptions) Change(r *http.Request) error {
 	r = r.WithContext(r.Context()) // a copy
 	r.Method = http.MethodPost
 	return o.changes(http.NewCrossOriginProtection(), r)
 }
 
 // changes says why a request may not change something, by a method that does.
-func (o *Options) changes(origins *http.CrossOriginProtection, r *http.Request) error {
+func (o *PageOptions) changes(origins *http.CrossOriginProtection, r *http.Request) error {
 	if err := origins.Check(r); err != nil {
 		return fmt.Errorf("a page of another site asks for a change (%w): ask from the manager's own pages, or from the command line", err)
 	}
@@ -97,7 +87,7 @@ func (o *Options) changes(origins *http.CrossOriginProtection, r *http.Request) 
 }
 
 // known says whether a Host is one of this manager.
-func (o *Options) known(host string) bool {
+func (o *PageOptions) known(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}

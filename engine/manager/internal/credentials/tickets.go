@@ -1,32 +1,4 @@
-// Package tickets keeps the Kerberos tickets that users gave their jobs, and renews them
-// while the jobs live.
-//
-//	s, err := tickets.Open(tickets.Options{Folder: filepath.Join(data, "credentials"), Realms: realms, Log: log})
-//	took, err := s.Take(ctx, job, user, cache)   // at submission, before the core has the job
-//	cache, version := s.Of(job, user)            // for launchers that run it
-//	s.Run(ctx, owners, renewed)
-//
-// A ticket lies in a file of its own, for nobody's eyes but the manager's. It is not in the
-// event log, its checkpoints, the audit, or what a person may look at.
-//
-// # Invariants
-//
-// A ticket is kept only when the KDC confirmed it, and only for a job of its own user. It is
-// renewed at about half its life. It is removed when the core says, durably, that the job is over
-// or is another's.
-//
-// # Trust and delivery
-//
-// A ticket travels beside the submission and is no part of the job. The core never has it, so it is
-// in no log and no checkpoint. The KDC proves it. The manager has it renewed, or replaced where it
-// is not renewable, and a KDC does that only for the client of a genuine ticket. Its principal must
-// be the job's user (engine/auth/kerberos).
-//
-// It goes to a launcher before the job's first attempt there, again when the launcher joins, and
-// after each renewal. The launcher keeps it in memory. The worker writes it into its own folder, so
-// root never writes where a user may put links. Files are named by job and user: a submission that
-// the core refuses later must not replace another user's ticket.
-package tickets
+package credentials
 
 import (
 	"context"
@@ -51,8 +23,8 @@ const (
 // ErrForeign is matched by the refusal of a ticket that is not the submitter's.
 var ErrForeign = errors.New("a job carries the ticket of its own user alone")
 
-// Options are a store's. Folder is needed.
-type Options struct {
+// TicketOptions are a store's. Folder is needed.
+type TicketOptions struct {
 	Folder string // made where it is missing, for its owner alone
 	// Realms are those whose principals are users; none: no ticket is taken.
 	Realms auth.Realms
@@ -61,8 +33,8 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// Store keeps tickets. Safe for concurrent use.
-type Store struct {
+// TicketStore keeps tickets. Safe for concurrent use.
+type TicketStore struct {
 	folder string
 	realms auth.Realms
 	renew  func(kerberos.TGT) (kerberos.TGT, error)
@@ -92,12 +64,12 @@ type entry struct {
 }
 
 // Realms are those of which tickets are taken.
-func (s *Store) Realms() []string { return s.realms }
+func (s *TicketStore) Realms() []string { return s.realms }
 
 // TakeTicket keeps the ticket of a job that its user submits, and returns what is to be called
 // when the core has answered, with whether it took the job. On disk when Take returns. The
 // error matches ErrForeign where the ticket is another's. It asks the KDC.
-func (s *Store) TakeTicket(ctx context.Context, job scheduler.JobID, user string, cache []byte) (settle func(took bool), err error) {
+func (s *TicketStore) TakeTicket(ctx context.Context, job scheduler.JobID, user string, cache []byte) (settle func(took bool), err error) {
 	old, err := s.check(user, cache)
 	if err != nil {
 		return nil, err
@@ -120,7 +92,7 @@ func (s *Store) TakeTicket(ctx context.Context, job scheduler.JobID, user string
 }
 
 // check judges what a stranger gave: whose it says it is, and whether it may be good.
-func (s *Store) check(user string, cache []byte) (kerberos.TGT, error) {
+func (s *TicketStore) check(user string, cache []byte) (kerberos.TGT, error) {
 	if len(s.realms) == 0 {
 		return kerberos.TGT{}, errors.New("this manager takes no Kerberos tickets: submit with --kerberos off, or have its configuration name the realm in auth.kerberos.realms")
 	}
@@ -145,7 +117,7 @@ func (s *Store) check(user string, cache []byte) (kerberos.TGT, error) {
 }
 
 // writeTicket writes a ticket and has it in place of the same user's for that job.
-func (s *Store) writeTicket(e *entry) error {
+func (s *TicketStore) writeTicket(e *entry) error {
 	s.disk.Lock()
 	defer s.disk.Unlock()
 	if !s.room(e) {
@@ -167,14 +139,14 @@ func (s *Store) writeTicket(e *entry) error {
 }
 
 // room tells whether there is some for another ticket.
-func (s *Store) room(e *entry) bool {
+func (s *TicketStore) room(e *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bytes+int64(len(e.cache)) <= bytesMax
 }
 
 // add has an entry among the others. The caller holds mu.
-func (s *Store) add(e *entry) {
+func (s *TicketStore) add(e *entry) {
 	if s.jobs[e.job] == nil {
 		s.jobs[e.job] = map[string]*entry{}
 	}
@@ -184,7 +156,7 @@ func (s *Store) add(e *entry) {
 
 // unpin ends a submission. Where it is not known that the core took the job, the core is
 // asked later.
-func (s *Store) unpin(job scheduler.JobID, user string, took bool) {
+func (s *TicketStore) unpin(job scheduler.JobID, user string, took bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.jobs[job][user]
@@ -201,7 +173,7 @@ func (s *Store) unpin(job scheduler.JobID, user string, took bool) {
 
 // Of is the ticket cache of a job of that user, and a number that grows with each renewal; 0
 // where there is none. The bytes are not to be changed.
-func (s *Store) Of(job scheduler.JobID, user string) (cache []byte, version uint64) {
+func (s *TicketStore) Of(job scheduler.JobID, user string) (cache []byte, version uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.jobs[job][user]; e != nil {
@@ -211,7 +183,7 @@ func (s *Store) Of(job scheduler.JobID, user string) (cache []byte, version uint
 }
 
 // OfJob is the same for whoever's the job is, by the core's word.
-func (s *Store) OfJob(job scheduler.JobID) (cache []byte, version uint64) {
+func (s *TicketStore) OfJob(job scheduler.JobID) (cache []byte, version uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.jobs[job] { // at most one is settled
@@ -223,7 +195,7 @@ func (s *Store) OfJob(job scheduler.JobID) (cache []byte, version uint64) {
 }
 
 // Note is what people should know of a job's ticket; "": nothing.
-func (s *Store) Note(job scheduler.JobID) string {
+func (s *TicketStore) Note(job scheduler.JobID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range s.jobs[job] {
@@ -235,7 +207,7 @@ func (s *Store) Note(job scheduler.JobID) string {
 }
 
 // Ended says that jobs may be over. It does not block.
-func (s *Store) Ended(jobs []scheduler.JobID) {
+func (s *TicketStore) Ended(jobs []scheduler.JobID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.jobs) == 0 {
@@ -249,7 +221,7 @@ func (s *Store) Ended(jobs []scheduler.JobID) {
 	}
 }
 
-func (s *Store) nudge() {
+func (s *TicketStore) nudge() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

@@ -1,12 +1,4 @@
-// Package tokenkey keeps the cluster's key, which only the manager has:
-//
-//	k, err := tokenkey.Open(filepath.Join(data, "key"))
-//	token := k.Token(run) // for the data connections of a bundle attempt
-//
-// The key is in a file of its own, which only the manager's user can read. It is not in the event
-// log, its checkpoints, any message, or the environment of another process. Tokens reveal nothing
-// of it.
-package tokenkey
+package credentials
 
 import (
 	"bytes"
@@ -24,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/internal/secretfile"
 )
 
-// Key is the cluster's key.
-type Key struct{ secret [keyBytes]byte }
+// TokenKey is the cluster's key.
+type TokenKey struct{ secret [keyBytes]byte }
 
 const (
 	keyBytes = 32
@@ -34,10 +26,10 @@ const (
 	tokenBytes   = 16 // 128 bits can't be guessed
 )
 
-// Open reads the key from a file, or makes it, on disk when Open returns, where there is
+// OpenTokenKey reads the key from a file, or makes it, on disk when Open returns, where there is
 // none. The error names the file where it is damaged, is not the manager's own, or others
 // may read it.
-func Open(file string) (Key, error) {
+func OpenTokenKey(file string) (TokenKey, error) {
 	k, err := read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return createKey(file)
@@ -45,7 +37,7 @@ func Open(file string) (Key, error) {
 	return k, err
 }
 
-func read(file string) (k Key, err error) {
+func read(file string) (k TokenKey, err error) {
 	text, err := secretfile.ReadFile(file, secretfile.Options{BytesMax: fileBytesMax, Owner: secretfile.Self, NoLinks: true})
 	if err != nil {
 		return k, fmt.Errorf("the cluster's key %s: %w; if somebody may have read it, remove it, and the manager makes another", file, err)
@@ -59,17 +51,17 @@ func read(file string) (k Key, err error) {
 }
 
 // createKey makes a key.
-func createKey(file string) (k Key, err error) {
+func createKey(file string) (k TokenKey, err error) {
 	_, _ = rand.Read(k.secret[:]) // it never fails
 	if err := atomicfile.Replace(file, []byte(hex.EncodeToString(k.secret[:])+"\n")); err != nil {
-		return Key{}, fmt.Errorf("write the cluster's key: %w", err)
+		return TokenKey{}, fmt.Errorf("write the cluster's key: %w", err)
 	}
 	return k, nil
 }
 
 // Token is what the data connections of a bundle attempt show each other. Safe for
 // concurrent use.
-func (k *Key) Token(run uint64) []byte {
+func (k *TokenKey) Token(run uint64) []byte {
 	h := hmac.New(sha256.New, k.secret[:])
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], run)
@@ -79,4 +71,4 @@ func (k *Key) Token(run uint64) []byte {
 }
 
 // Format does not tell the key, by whatever verb it may be printed.
-func (Key) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "the cluster's key") }
+func (TokenKey) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "the cluster's key") }

@@ -1,35 +1,4 @@
-// Package checkpoints makes the checkpoints that files of the event log begin with, so that
-// the core stands still for as short as can be.
-//
-// # Invariants
-//
-// A checkpoint that can't be made leaves the log as it is: the current file goes on.
-//
-// # How one is made
-//
-// When a segment of the log is full, the next one is made in the background. Meanwhile records
-// become durable in the current file. They are copied behind the checkpoint before the new file
-// takes its place. A checkpoint is written in parts, each with its checksum, and has no bound.
-// There are two ways, with equal bytes:
-//
-//   - A small state is frozen and written by another goroutine (core.Freeze). The core stands still
-//     while it freezes: arrays are copied, live objects are walked.
-//   - A larger state is not touched. The current file has a checkpoint and each batch since. A
-//     process of low priority ("hamadryad checkpoint") replays it on a core of its own, and writes
-//     that core's state.
-//
-// manager.eventLog.freezeMax (5 ms) is the limit between the two, by the estimate of
-// core.FreezeTime. It is reached at some 20,000 bundles or 5,000 launchers. The second way costs
-// several times the processor time of the core's own steps, on another processor, because
-// checkpoint and batches are decoded again. It also takes the memory of a second core. The system
-// ends that process first when memory runs out. A million tasks, half of them ended since, took 15
-// s and 3 GB ("hamadryad-bench steps").
-//
-// A replay that fails, or that falls behind, does no harm: the current file goes on. The core is
-// frozen after all when three fail in a row, or when the file is four times as long as a full one.
-// The log says so. Metrics show how long checkpoints took, how they were made, and how long the
-// core stood still.
-package checkpoints
+package recovery
 
 import (
 	"cmp"
@@ -43,8 +12,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery"
-	"github.com/hamadryad/hamadryad/engine/manager/recovery/graphs"
 )
 
 // A new file of the event log opens with a checkpoint of the core's state. A small state
@@ -70,12 +37,12 @@ const (
 	againDefault = 30 * time.Second
 )
 
-// Maker makes the checkpoints that the event log's files begin with.
-type Maker struct {
+// CheckpointMaker makes the checkpoints that the event log's files begin with.
+type CheckpointMaker struct {
 	FreezeMax time.Duration // for how long the core may stand still
 	Child     []string      // the command of a process that makes them from the log; empty: a goroutine does
 	Again     time.Duration // the time to the next replay after one that failed, which doubles; 0: 30 s
-	Graphs    *graphs.Store // that the log names
+	Graphs    *GraphStore   // that the log names
 	Log       *slog.Logger
 	Stats     *metrics.Metrics
 	// Before is called before the log may drop records up to one, beside the core; nil: nothing is.
@@ -85,7 +52,7 @@ type Maker struct {
 
 // Rotate has the log begin a new file with a checkpoint. Beside the core is done what can
 // be. When ctx ends, so does what is under way.
-func (r *Maker) Rotate(ctx context.Context, c *core.Core, log *eventlog.Log) error {
+func (r *CheckpointMaker) Rotate(ctx context.Context, c *core.Core, log *eventlog.Log) error {
 	live, start, last := c.GraphBlobs(), time.Now(), log.Last()
 	switch {
 	case c.FreezeTime() <= r.FreezeMax:
@@ -113,27 +80,27 @@ func (r *Maker) Rotate(ctx context.Context, c *core.Core, log *eventlog.Log) err
 	})
 }
 
-func (r *Maker) before(ctx context.Context, record uint64) {
+func (r *CheckpointMaker) before(ctx context.Context, record uint64) {
 	if r.Before != nil {
 		r.Before(ctx, record)
 	}
 }
 
 // remake makes a checkpoint from the log.
-func (r *Maker) remake(ctx context.Context, m recovery.Remaking, to io.Writer) error {
+func (r *CheckpointMaker) remake(ctx context.Context, m Remaking, to io.Writer) error {
 	if len(r.Child) > 0 {
 		return remakeChild(r.Child).run(ctx, m, to)
 	}
-	return recovery.Remake(ctx, m, to)
+	return Remake(ctx, m, to)
 }
 
 // write is an eventlog.Remake.
-func (r *Maker) write(ctx context.Context, past eventlog.Past, to io.Writer) error {
+func (r *CheckpointMaker) write(ctx context.Context, past eventlog.Past, to io.Writer) error {
 	start := time.Now()
 	bounded, cancel := context.WithTimeoutCause(ctx, remakeTimeout, fmt.Errorf("it took more than %v", remakeTimeout))
 	defer cancel()
 	w := &core.Whole{To: to}
-	err := r.remake(bounded, recovery.Remaking{Past: past, Graphs: r.Graphs.Folder}, w)
+	err := r.remake(bounded, Remaking{Past: past, Graphs: r.Graphs.Folder}, w)
 	if err == nil {
 		err = w.End()
 	}

@@ -1,4 +1,4 @@
-package httpguard
+package authz
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // A path that is no text is told so.
 func TestPathsThatAreNoTextAreRefused(t *testing.T) {
-	guarded := Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}), Options{Actions: true})
+	guarded := GuardPages(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {}), PageOptions{Actions: true})
 	for target, want := range map[string]int{
 		"/launchers/%ff/drain": 400, "/%c3%28/x": 400, "/x/%e2%82": 400, "/launchers/%e2%82%ac": 200, "/x?name=%ff": 200,
 	} {
@@ -26,13 +26,13 @@ func TestPathsThatAreNoTextAreRefused(t *testing.T) {
 
 // Who was led here is refused, whatever leads there; who came himself is not.
 func TestWhoIsLedHereIsRefused(t *testing.T) {
-	usual := Options{Hosts: []string{"manager.example.org"}, Actions: true, Open: []string{"/metrics"}}
+	usual := PageOptions{Hosts: []string{"manager.example.org"}, Actions: true, Open: []string{"/metrics"}}
 	off, unproven := usual, usual
 	off.Actions, unproven.Unproven = false, true
 	const all = "GET HEAD POST PUT PATCH DELETE"
 	for _, x := range []struct {
 		name           string
-		o              Options
+		o              PageOptions
 		path, host     string
 		from           string
 		headers        [2]string
@@ -60,7 +60,7 @@ func TestWhoIsLedHereIsRefused(t *testing.T) {
 		{"nothing proves who asks, from nowhere", unproven, "/x", "127.0.0.1", "@", [2]string{}, "GET HEAD", "only this machine changes"},
 	} {
 		asked := 0
-		guarded := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }), x.o)
+		guarded := GuardPages(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }), x.o)
 		for method := range strings.FieldsSeq(all) {
 			r := httptest.NewRequest(method, x.path, nil)
 			r.Host = x.host
@@ -86,7 +86,7 @@ func TestTheFullName(t *testing.T) {
 	asks := func(host string) int {
 		r := httptest.NewRequest("GET", "http://"+host+":7071/", nil)
 		answer := httptest.NewRecorder()
-		Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), Options{Own: own}).ServeHTTP(answer, r)
+		GuardPages(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), PageOptions{Own: own}).ServeHTTP(answer, r)
 		return answer.Code
 	}
 	if code := asks("m1.example.org"); code != http.StatusForbidden {

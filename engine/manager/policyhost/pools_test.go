@@ -1,4 +1,4 @@
-package pools
+package policyhost
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 // begins anew. Only what changed is another revision.
 func TestShort(t *testing.T) {
 	begin := time.Unix(1000, 0)
-	b := &Cache{}
-	take := func(second int, policy string, generation uint64, running, demand int, fair float64) (since [2]int, v *View) {
+	b := &PoolCache{}
+	take := func(second int, policy string, generation uint64, running, demand int, fair float64) (since [2]int, v *PoolView) {
 		t.Helper()
 		b.UpdateStatus(policy, generation, begin.Add(time.Duration(second)*time.Second), scheduler.Status{Pools: []scheduler.PoolStatus{
 			{Name: "other", Kind: "x"}, {Name: "a", Kind: "x", MinShare: 4, FairShare: fair, Demand: demand, Running: running},
@@ -46,13 +46,13 @@ func TestShort(t *testing.T) {
 			t.Errorf("look %d: short since %v, want %v", i, got, x.want)
 		}
 	}
-	before, woken := b.View().Revisions, b.Changed()
-	if _, v := take(7, "hfsp", 3, 2, 3, 8); v.Revisions != before {
+	before, woken := b.View().PoolRevisions, b.Changed()
+	if _, v := take(7, "hfsp", 3, 2, 3, 8); v.PoolRevisions != before {
 		t.Error("the same has another revision")
 	}
 	before.Pools++
-	if _, v := take(8, "hfsp", 3, 3, 3, 8); v.Revisions != before {
-		t.Errorf("what changed is counted as %+v, want %+v", v.Revisions, before)
+	if _, v := take(8, "hfsp", 3, 3, 3, 8); v.PoolRevisions != before {
+		t.Errorf("what changed is counted as %+v, want %+v", v.PoolRevisions, before)
 	}
 	select {
 	case <-woken:
@@ -64,21 +64,21 @@ func TestShort(t *testing.T) {
 // While one start takes over from another both are asked, and may answer in any order: once the newer has told
 // something, the older's word is none, and takes nothing away.
 func TestWhoTakesOverHasTheLastWord(t *testing.T) {
-	b, at := &Cache{}, time.Unix(1000, 0)
+	b, at := &PoolCache{}, time.Unix(1000, 0)
 	short := scheduler.Status{Pools: []scheduler.PoolStatus{{Name: "a", Kind: "x", MinShare: 4, FairShare: 4, Demand: 4}}, Queue: []scheduler.Queued{{Job: 1}}}
 	b.UpdateStatus("fair", 1, at, short)
 	b.UpdateStatus("hfsp", 2, at.Add(time.Second), short)
 	b.UpdateStatus("fair", 1, at.Add(2*time.Second), scheduler.Status{})
 	b.UpdateStatus("hfsp", 2, at.Add(3*time.Second), short)
 	v := b.View()
-	if v.Policy != "hfsp" || v.Looks != 3 || len(v.Pools) != 1 || v.Pools[0].BelowMinimum != at.Add(time.Second) || v.Revisions != (Revisions{Pools: 2, Queue: 1}) {
+	if v.Policy != "hfsp" || v.Looks != 3 || len(v.Pools) != 1 || v.Pools[0].BelowMinimum != at.Add(time.Second) || v.PoolRevisions != (PoolRevisions{Pools: 2, Queue: 1}) {
 		t.Errorf("the last word is %+v", v)
 	}
 }
 
 // A policy that told an order has one while nothing waits, too, as long as it is the same start.
 func TestAnOrderOfNone(t *testing.T) {
-	b := &Cache{}
+	b := &PoolCache{}
 	for i, x := range []struct {
 		generation uint64
 		jobs       int
@@ -105,7 +105,7 @@ func TestSample(t *testing.T) {
 		{Name: "idle", Kind: "x"},
 		{Name: "", Kind: "x", Demand: 1},
 	}}
-	b := &Cache{}
+	b := &PoolCache{}
 	if got := b.Sample(now, 2); got != nil {
 		t.Error(got)
 	}

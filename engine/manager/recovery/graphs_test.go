@@ -1,4 +1,4 @@
-package graphs
+package recovery
 
 import (
 	"bytes"
@@ -31,7 +31,7 @@ func sent(t *testing.T) (hash string, data []byte, blob func() (io.ReadCloser, e
 // there. While it is submitted it is decoded once for the core.
 func TestAGraphStays(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "graphs")
-	g := Open(folder, slog.New(slog.DiscardHandler))
+	g := OpenGraphs(folder, slog.New(slog.DiscardHandler))
 	hash, _, blob := sent(t)
 	if err := g.Check(hash); err == nil {
 		t.Error("it is there before it was sent")
@@ -40,7 +40,7 @@ func TestAGraphStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := Open(folder, slog.New(slog.DiscardHandler))
+	again := OpenGraphs(folder, slog.New(slog.DiscardHandler))
 	if graph, err := again.Load(hash); err != nil || graph.Stages[0].Nodes != 3 {
 		t.Errorf("another life finds %v, error %v", graph, err)
 	}
@@ -61,7 +61,7 @@ func TestAGraphStays(t *testing.T) {
 // What does not have the hash is nobody's graph: it is not kept, and one that was damaged
 // later is not taken for it.
 func TestOnlyTheRightGraphIsTaken(t *testing.T) {
-	g := Open(filepath.Join(t.TempDir(), "graphs"), slog.New(slog.DiscardHandler))
+	g := OpenGraphs(filepath.Join(t.TempDir(), "graphs"), slog.New(slog.DiscardHandler))
 	hash, data, blob := sent(t)
 	wrong := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data[1:])), nil }
 	if _, err := g.StoreGraph(hash, wrong); !errors.Is(err, blobs.ErrDamaged) {

@@ -1,4 +1,4 @@
-package pools
+package policyhost
 
 import (
 	"math"
@@ -14,7 +14,7 @@ const shareMax = 1e9
 // Sample is what the policy's last word tells of pools now, each once, with the slots of all kinds: of all
 // pools where jobs name their pools so, else of those without a parent. A word that is older than
 // StaleAfter tells nothing, nor does one by which more is held than the slots that there are now: launchers went since.
-func (b *Cache) Sample(now time.Time, slots uint64) []timeseries.Pool {
+func (b *PoolCache) Sample(now time.Time, slots uint64) []timeseries.Pool {
 	v := b.View()
 	if now.Sub(v.At) > StaleAfter || v.held() > slots {
 		return nil
@@ -50,7 +50,7 @@ func (b *Cache) Sample(now time.Time, slots uint64) []timeseries.Pool {
 }
 
 // held is how many slots all pools hold: what is in others is held by them too.
-func (v *View) held() (slots uint64) {
+func (v *PoolView) held() (slots uint64) {
 	for i := range v.Pools {
 		if p := &v.Pools[i]; p.Parent == "" {
 			slots += uint64(max(p.Running, 0))

@@ -1,4 +1,4 @@
-package tokenkey
+package credentials
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 
 func TestTheKeyLasts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
-	first, err := Open(file)
+	first, err := OpenTokenKey(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,17 +22,17 @@ func TestTheKeyLasts(t *testing.T) {
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the file has mode %v", info.Mode())
 	}
-	again, err := Open(file)
+	again, err := OpenTokenKey(file)
 	if err != nil || again != first {
 		t.Errorf("the key is another in the manager's next life (%v)", err)
 	}
-	other, err := Open(filepath.Join(t.TempDir(), "key"))
+	other, err := OpenTokenKey(filepath.Join(t.TempDir(), "key"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
 	for run := range uint64(1000) {
-		for _, k := range []*Key{&first, &other} {
+		for _, k := range []*TokenKey{&first, &other} {
 			seen[string(k.Token(run))] = true
 		}
 		if !bytes.Equal(first.Token(run), again.Token(run)) {
@@ -66,7 +66,7 @@ func TestAKeyThatCannotBe(t *testing.T) {
 		if err := os.Chmod(file, c.mode); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Open(file)
+		_, err := OpenTokenKey(file)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -81,25 +81,25 @@ func TestAKeyThatCannotBe(t *testing.T) {
 
 func TestAKeyBehindALinkIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(filepath.Join(dir, "elsewhere")); err != nil {
+	if _, err := OpenTokenKey(filepath.Join(dir, "elsewhere")); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "key")
 	if err := os.Symlink("elsewhere", file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(file); err == nil || !strings.Contains(err.Error(), "is a link") {
+	if _, err := OpenTokenKey(file); err == nil || !strings.Contains(err.Error(), "is a link") {
 		t.Error(err)
 	}
 }
 
 func TestAPrintedKeyTellsNothing(t *testing.T) {
-	k, err := Open(filepath.Join(t.TempDir(), "key"))
+	k, err := OpenTokenKey(filepath.Join(t.TempDir(), "key"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range []string{"%v", "%+v", "%s", "%#v", "%x"} {
-		for _, v := range []any{k, &k, struct{ Key Key }{k}} {
+		for _, v := range []any{k, &k, struct{ Key TokenKey }{k}} {
 			if got := fmt.Sprintf(f, v); strings.Contains(got, fmt.Sprintf("%x", k.secret[:4])) || strings.Contains(got, fmt.Sprintf("%d, %d", k.secret[0], k.secret[1])) {
 				t.Errorf("%s of %T tells of the key", f, v)
 			}

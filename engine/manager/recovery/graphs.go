@@ -1,12 +1,4 @@
-// Package graphs keeps graphs that are too large for the event log, beside it.
-//
-// # Invariants
-//
-// A graph is durable before the log names it, and stays while a file of the log may name it.
-// Equal hashes give equal graphs.
-//
-// A graph of more than a mebibyte is kept here, and the log has its hash.
-package graphs
+package recovery
 
 import (
 	"crypto/sha256"
@@ -27,10 +19,10 @@ import (
 	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
-// Store keeps the graphs that are too large for the event log, in a folder beside it,
+// GraphStore keeps the graphs that are too large for the event log, in a folder beside it,
 // each under its SHA-256. A log file tells only the hash, so a graph stays as long as a
 // log file that may name it.
-type Store struct {
+type GraphStore struct {
 	Folder string // the graphs are here
 	log    *slog.Logger
 
@@ -45,14 +37,14 @@ type readyGraph struct {
 	users int
 }
 
-// Open returns what is kept in a folder, which is made when it is needed.
-func Open(folder string, log *slog.Logger) *Store {
-	return &Store{Folder: folder, log: log, ready: map[string]*readyGraph{}}
+// OpenGraphs returns what is kept in a folder, which is made when it is needed.
+func OpenGraphs(folder string, log *slog.Logger) *GraphStore {
+	return &GraphStore{Folder: folder, log: log, ready: map[string]*readyGraph{}}
 }
 
 // StoreGraph makes a graph durable here, from the blob that the submitter sent, and decodes
 // it for the core. The caller calls done when the submission was answered.
-func (g *Store) StoreGraph(hash string, blob func() (io.ReadCloser, error)) (done func(), err error) {
+func (g *GraphStore) StoreGraph(hash string, blob func() (io.ReadCloser, error)) (done func(), err error) {
 	g.reading.Lock()
 	defer g.reading.Unlock()
 	g.mu.Lock()
@@ -82,7 +74,7 @@ func (g *Store) StoreGraph(hash string, blob func() (io.ReadCloser, error)) (don
 }
 
 // fetch reads the folder's own file, or makes it of the blob.
-func (g *Store) fetch(hash string, blob func() (io.ReadCloser, error)) (*wire.Graph, error) {
+func (g *GraphStore) fetch(hash string, blob func() (io.ReadCloser, error)) (*wire.Graph, error) {
 	if graph, err := g.read(hash); err == nil {
 		return graph, g.use(hash)
 	}
@@ -109,9 +101,9 @@ func decodeGraph(hash string, data []byte) (*wire.Graph, error) {
 	return plan.DecodeGraph(data)
 }
 
-func (g *Store) path(hash string) string { return filepath.Join(g.Folder, hash) }
+func (g *GraphStore) path(hash string) string { return filepath.Join(g.Folder, hash) }
 
-func (g *Store) read(hash string) (*wire.Graph, error) {
+func (g *GraphStore) read(hash string) (*wire.Graph, error) {
 	if !blobs.IsHash(hash) {
 		return nil, fmt.Errorf("%q is no SHA-256 in hexadecimal digits", hash)
 	}
@@ -123,7 +115,7 @@ func (g *Store) read(hash string) (*wire.Graph, error) {
 }
 
 // write makes the file, durably: it is there before the log names it.
-func (g *Store) write(hash string, data []byte) error {
+func (g *GraphStore) write(hash string, data []byte) error {
 	if err := os.MkdirAll(g.Folder, 0o700); err != nil {
 		return err
 	}
@@ -134,10 +126,10 @@ func (g *Store) write(hash string, data []byte) error {
 }
 
 // use notes that a graph is needed now.
-func (g *Store) use(hash string) error { return os.Chtimes(g.path(hash), time.Time{}, time.Now()) }
+func (g *GraphStore) use(hash string) error { return os.Chtimes(g.path(hash), time.Time{}, time.Now()) }
 
 // Load is core.Graphs: the core becomes the graph's owner.
-func (g *Store) Load(hash string) (*wire.Graph, error) {
+func (g *GraphStore) Load(hash string) (*wire.Graph, error) {
 	g.mu.Lock()
 	if r := g.ready[hash]; r != nil && r.graph != nil {
 		graph := r.graph
@@ -150,7 +142,7 @@ func (g *Store) Load(hash string) (*wire.Graph, error) {
 }
 
 // Check says whether Load will do.
-func (g *Store) Check(hash string) error {
+func (g *GraphStore) Check(hash string) error {
 	g.mu.Lock()
 	r := g.ready[hash]
 	there := r != nil && r.graph != nil
@@ -172,7 +164,7 @@ func (g *Store) Check(hash string) error {
 
 // Keep notes that these are needed by the file of the log that is begun: live jobs have
 // them.
-func (g *Store) Keep(live []string) {
+func (g *GraphStore) Keep(live []string) {
 	var errs []error
 	for _, hash := range live {
 		errs = append(errs, g.use(hash))
@@ -184,14 +176,14 @@ func (g *Store) Keep(live []string) {
 
 // Prune removes the graphs that no log file can need: none of these, which live jobs
 // have, and none that was needed since the oldest file began.
-func (g *Store) Prune(live []string, log string) {
+func (g *GraphStore) Prune(live []string, log string) {
 	g.Keep(live)
 	if err := g.removeOld(log); err != nil {
 		g.log.Warn("graphs that no event log file needs could not be removed", "folder", g.Folder, "error", err)
 	}
 }
 
-func (g *Store) removeOld(log string) error {
+func (g *GraphStore) removeOld(log string) error {
 	entries, err := os.ReadDir(g.Folder)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -1,4 +1,4 @@
-package conditions
+package policyhost
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 // Of a sort of problem the newest stands, with its time, until it is cleared or has
 // not come again for a while.
 func TestProblems(t *testing.T) {
-	var p List
+	var p Conditions
 	p.Set("a", "first", 0)
 	p.Set("b", "second", time.Nanosecond)
 	p.Set("a", strings.Repeat("x", problemBytesMax+1), 0)

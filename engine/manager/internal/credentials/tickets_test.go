@@ -1,4 +1,4 @@
-package tickets_test
+package credentials_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hamadryad/hamadryad/engine/manager/internal/tickets"
+	"github.com/hamadryad/hamadryad/engine/manager/internal/credentials"
 	"github.com/hamadryad/hamadryad/internal/kerberos"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -70,10 +70,10 @@ func (k *kdc) count() int {
 	return k.asked
 }
 
-func open(t *testing.T, folder string, k *kdc, realms ...string) (*tickets.Store, *bytes.Buffer) {
+func open(t *testing.T, folder string, k *kdc, realms ...string) (*credentials.TicketStore, *bytes.Buffer) {
 	t.Helper()
 	log := &bytes.Buffer{}
-	s, err := tickets.Open(tickets.Options{Folder: folder, Realms: realms, Renew: k.renew, Log: slog.New(slog.NewTextHandler(log, nil))})
+	s, err := credentials.OpenTickets(credentials.TicketOptions{Folder: folder, Realms: realms, Renew: k.renew, Log: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func names(t *testing.T, folder string) (all []string) {
 }
 
 // owned is the core's word: these jobs live, and are these users'.
-func owned(of map[scheduler.JobID]string) tickets.Owners {
+func owned(of map[scheduler.JobID]string) credentials.Owners {
 	return func(context.Context, []scheduler.JobID) (map[scheduler.JobID]string, error) { return of, nil }
 }
 
@@ -107,7 +107,7 @@ func TestATicketIsTakenForItsOwnUserAlone(t *testing.T) {
 	good := ticket(t, time.Hour, 2*time.Hour).Bytes()
 	for _, c := range []struct {
 		what    string
-		store   *tickets.Store
+		store   *credentials.TicketStore
 		user    string
 		cache   []byte
 		foreign bool
@@ -122,7 +122,7 @@ func TestATicketIsTakenForItsOwnUserAlone(t *testing.T) {
 		{"expired", s, "ann", ticket(t, -time.Hour, time.Hour).Bytes(), false, []string{"was good until", "clock", "kinit"}},
 	} {
 		_, err := c.store.TakeTicket(t.Context(), 7, c.user, c.cache)
-		if err == nil || errors.Is(err, tickets.ErrForeign) != c.foreign {
+		if err == nil || errors.Is(err, credentials.ErrForeign) != c.foreign {
 			t.Errorf("%s: %v", c.what, err)
 			continue
 		}
@@ -335,7 +335,7 @@ func TestFilesThatCannotBeTrusted(t *testing.T) {
 		if err := make(path); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tickets.Open(tickets.Options{Folder: path, Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), path) {
+		if _, err := credentials.OpenTickets(credentials.TicketOptions{Folder: path, Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("a folder that is %s: %v", what, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package tickets
+package credentials
 
 import (
 	"errors"
@@ -16,14 +16,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Open opens a store with what an earlier life left. The error names the folder where it is
+// OpenTickets opens a store with what an earlier life left. The error names the folder where it is
 // not the manager's alone. A file that can't be used is told to the log and left out: its job
 // goes on without.
-func Open(o Options) (*Store, error) {
+func OpenTickets(o TicketOptions) (*TicketStore, error) {
 	if o.Renew == nil {
 		o.Renew = byConfiguration
 	}
-	s := &Store{
+	s := &TicketStore{
 		folder: o.Folder, realms: o.Realms, renew: o.Renew, log: o.Log,
 		asking: make(chan struct{}, exchangesMax), wake: make(chan struct{}, 1), jobs: map[scheduler.JobID]map[string]*entry{},
 	}
@@ -70,11 +70,11 @@ func byConfiguration(t kerberos.TGT) (kerberos.TGT, error) {
 }
 
 // path is the file of a ticket. A user's name has no slash, and no dot in front.
-func (s *Store) path(job scheduler.JobID, user string) string {
+func (s *TicketStore) path(job scheduler.JobID, user string) string {
 	return filepath.Join(s.folder, job.String()+"."+user)
 }
 
-func (s *Store) write(e *entry) error {
+func (s *TicketStore) write(e *entry) error {
 	if err := atomicfile.Replace(s.path(e.job, e.user), e.cache); err != nil {
 		return fmt.Errorf("keep the job's ticket: %w", err)
 	}
@@ -85,7 +85,7 @@ func (s *Store) write(e *entry) error {
 const jobPrefix = "job-"
 
 // read reads a ticket's file.
-func (s *Store) read(name string) (*entry, error) {
+func (s *TicketStore) read(name string) (*entry, error) {
 	id, user, ok := strings.Cut(name, ".")
 	number, err := strconv.ParseUint(strings.TrimPrefix(id, jobPrefix), 10, 64)
 	job := scheduler.JobID(number)
@@ -104,7 +104,7 @@ func (s *Store) read(name string) (*entry, error) {
 }
 
 // remove drops a ticket, but not its file. The caller holds mu.
-func (s *Store) remove(e *entry) {
+func (s *TicketStore) remove(e *entry) {
 	s.bytes -= int64(len(e.cache))
 	delete(s.jobs[e.job], e.user)
 	if len(s.jobs[e.job]) == 0 {
@@ -113,7 +113,7 @@ func (s *Store) remove(e *entry) {
 }
 
 // erase removes the files of tickets. The caller holds disk, and not mu.
-func (s *Store) erase(gone []*entry) {
+func (s *TicketStore) erase(gone []*entry) {
 	for _, e := range gone {
 		if err := os.Remove(s.path(e.job, e.user)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			s.log.Warn("the ticket of a job that is over can't be removed: remove it", "error", err)
