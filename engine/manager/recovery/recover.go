@@ -7,8 +7,8 @@
 //
 // # Invariants
 //
-// A file is replayed as it was decided, or not at all: by the same version of the core, and with
-// each graph that it names. Each life has a higher term, and later times, than all before. A
+// A file is replayed as it was decided, or not at all. That takes the same version of the core, and
+// each graph that the file names. Each life has a higher term, and later times, than all before. A
 // checkpoint that can't be made leaves the log as it is: the current file goes on.
 //
 // Each segment of the log begins with the core's version and a checkpoint of its whole state, so it

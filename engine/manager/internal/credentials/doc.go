@@ -1,5 +1,5 @@
-// Package credentials keeps secrets of the cluster and of its users: the key that tokens are made of,
-// and Kerberos tickets that users gave their jobs.
+// Package credentials keeps secrets. The cluster's is the key that tokens are made of. Those of
+// users are the Kerberos tickets that they gave their jobs.
 //
 //	k, err := credentials.OpenTokenKey(filepath.Join(data, "key"))
 //	token := k.Token(run) // for the data connections of a bundle attempt
@@ -20,7 +20,7 @@
 //
 // # Trust and delivery
 //
-// A ticket travels beside the submission and is no part of the job: the core never has it, so it is
+// A ticket travels beside the submission and is no part of the job. The core never has it, so it is
 // in no log and no checkpoint. The KDC proves it. The manager has it renewed, or replaced where it
 // is not renewable, and a KDC does that only for the client of a genuine ticket. Its principal must
 // be the job's user (engine/auth/kerberos).

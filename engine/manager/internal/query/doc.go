@@ -21,9 +21,9 @@
 // that moves is in at least one of them, and is shown once. A list is in order of id, and no id is
 // ever added between two others.
 //
-// All is bounded: batches that wait (queueRowsMax), attempts of a job (Bounds.AttemptsMax) and
-// the reasons of their ends (reasonBytesMax), jobs that ended (Bounds.JobsKept), decisions of the
-// policy (DecisionsMax). Live jobs and launchers are bounded by the core.
+// All is bounded. For jobs these are Bounds.AttemptsMax, Bounds.JobsKept, and reasonBytesMax for the
+// reasons of attempts' ends. Waiting batches are bounded by queueRowsMax, decisions of the policy by
+// DecisionsMax. The core bounds live jobs and launchers.
 //
 // # Order
 //
