@@ -221,6 +221,26 @@ func TestPreemption(t *testing.T) {
 	}
 }
 
+// TestPriorityChangesOfWaitingJobs: each waiting job stands once in the list, by its new priority.
+func TestPriorityChangesOfWaitingJobs(t *testing.T) {
+	s := newSite(t, "")
+	jobs := []scheduler.JobID{s.job("a", "default", 2), s.job("b", "default", 2), s.job("c", "default", 2), s.job("d", "default", 2)}
+	s.round()
+	for i, priority := range []scheduler.Priority{scheduler.High, scheduler.Low, scheduler.High, scheduler.Normal, scheduler.Low} {
+		s.emit(scheduler.JobUpdated{At: s.now, Job: jobs[i%len(jobs)], Priority: priority},
+			scheduler.JobUpdated{At: s.now, Job: jobs[(i+1)%len(jobs)], Priority: -priority})
+		s.round()
+		if list := s.p.world.waiting; len(list) != len(jobs) || !slices.IsSortedFunc(list, before) {
+			t.Fatalf("update %d: got %d jobs in the list, sorted %t; want %d, true", i, len(list), slices.IsSortedFunc(list, before), len(jobs))
+		}
+		for _, j := range s.p.world.waiting {
+			if j.priority != j.Info.Priority {
+				t.Errorf("update %d: %s is listed by priority %s, and has %s", i, j.ID(), j.priority, j.Info.Priority)
+			}
+		}
+	}
+}
+
 // taken counts what is preempted by kind of slots.
 func (s *site) taken(d scheduler.Decisions) map[scheduler.SlotKind]int {
 	kinds := map[scheduler.SlotKind]int{}

@@ -76,9 +76,9 @@ func (w *world) rest() {
 	w.touched = w.touched[:0]
 }
 
-// before orders jobs: priority, then time of submission, then id.
+// before orders jobs: by the priority by which they are listed, then time of submission, then id.
 func before(a, b *job) int {
-	return cmp.Or(cmp.Compare(b.priority, a.priority), queueorder.ByPriority(a.Job, b.Job))
+	return cmp.Or(cmp.Compare(b.priority, a.priority), queueorder.BySubmission(a.Job, b.Job))
 }
 
 // meet takes in a job.

@@ -1,11 +1,11 @@
 package preemptivefair
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/preemption"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -204,9 +204,7 @@ func (w *world) setWaits(s *job, waits bool) {
 	}
 }
 
-func bySubmission(a, b *job) int {
-	return cmp.Or(cmp.Compare(a.Info.Submitted, b.Info.Submitted), cmp.Compare(a.ID(), b.ID()))
-}
+func bySubmission(a, b *job) int { return queueorder.BySubmission(a.Job, b.Job) }
 
 // part takes over which attempts are being stopped.
 func (w *world) part(all preemption.Leaving) {

@@ -26,13 +26,16 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// ByPriority orders jobs by priority, the highest first, then by time of submission, then by id.
+// ByPriority orders jobs by priority, the highest first, then by time of submission, then by id. The view
+// has a job's new priority as soon as it applies a JobUpdated: take the job out of a sorted list before, or
+// search the whole list.
 func ByPriority(a, b *view.Job) int {
-	return cmp.Or(
-		cmp.Compare(b.Info.Priority, a.Info.Priority),
-		cmp.Compare(a.Info.Submitted, b.Info.Submitted),
-		cmp.Compare(a.ID(), b.ID()),
-	)
+	return cmp.Or(cmp.Compare(b.Info.Priority, a.Info.Priority), BySubmission(a, b))
+}
+
+// BySubmission orders jobs by time of submission, then by id: neither ever changes.
+func BySubmission(a, b *view.Job) int {
+	return cmp.Or(cmp.Compare(a.Info.Submitted, b.Info.Submitted), cmp.Compare(a.ID(), b.ID()))
 }
 
 // StartsMax bounds how many starts of a kind are played. Who would start nothing by then
