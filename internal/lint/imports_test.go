@@ -15,15 +15,13 @@ import (
 
 const module = "github.com/hamadryad/hamadryad/"
 
-// directions is the table behind docs/ARCHITECTURE.md, "Packages and the direction of
-// imports". A package may import, of this project, only what lies in the folders
-// listed for its own folder (the longest one that matches). Do not loosen it to
-// mend a build: move the code, or pass what is needed in through an interface.
-var directions = []struct {
-	folder string
-	may    []string
-	remedy string
-}{
+// directions and trees are the tables behind docs/ARCHITECTURE.md, "Packages and the direction of
+// imports". The row or tree with the longest folder that matches a package rules its imports. Do not
+// loosen it to mend a build: move the code, or pass what is needed in through an interface.
+//
+// A package in a folder of directions may import, of this project, only what lies in the folders of
+// its row.
+var directions = []direction{
 	{"sdk/scheduler/schedwire", []string{"sdk/scheduler"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk/scheduler/schedtest/cluster", []string{"sdk", "internal/packing"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk/scheduler/view", []string{"sdk", "internal/idmap", "internal/packing", "internal/prefetch"}, "sdk is for people outside the project: pass engine things in as values"},
@@ -32,40 +30,8 @@ var directions = []struct {
 	{"sdk/job/jobtest", []string{"sdk", "internal/expand", "internal/process", "internal/split", "internal/userstack"}, "sdk is for people outside the project: pass engine things in as values"},
 	{"sdk", []string{"sdk"}, "sdk is for people outside the project: pass engine things in as values"},
 
-	// The rooms of the engine. One that is in no row has no place yet: give it one.
-	{"engine/wire", []string{"sdk", "engine/wire"}, "messages lie below all that sends them"},
-	{"engine/channel", []string{"sdk", "engine/channel"}, "channels carry bytes and know of no job: pass what they need in as values"},
-	{"engine/eventlog", []string{"sdk", "internal/atomicfile"}, "the log keeps bytes: its caller encodes them"},
-	{"engine/auth/access", []string{"sdk/scheduler", "engine/auth", "internal/suggest"}, "who may do what is decided by values: the shell brings who asks, and the core knows owners and pools"},
-	{"engine/auth/join", []string{"engine/auth", "internal/connlimit", "internal/atomicfile", "internal/logsample"}, "it gives certificates out: who listens and who is started is the shell's"},
-	{"engine/auth/proof", []string{"engine/auth", "engine/wire"}, "it stands before calls and knows none of them"},
-	{"engine/auth/oidc/oidctest", nil, "it is for tests that need an issuer of tokens"},
-	{"engine/auth/oidc", []string{"engine/auth"}, "it proves who somebody is: what he may do is said by others"},
-	{"engine/auth/certs/certstest", []string{"engine/auth"}, "it is for tests that need certificates"},
-	{"engine/auth/certs", []string{"engine/auth", "internal/atomicfile", "internal/logsample", "internal/secretfile"}, "certificates are files and handshakes: who uses them is the shell's"},
-	{"engine/auth/kerberos", []string{"engine/auth", "internal/kerberos", "internal/secretfile"}, "it proves who asks: who listens, and what he may do, is the shell's"},
-	{"engine/auth", nil, "who somebody is is a name: certificates and sockets are the rooms' below it"},
-	{"engine/config", []string{"sdk", "internal/suggest"}, "settings are values: cmd hands them to those they are for"},
-	{"engine/publish", []string{"sdk"}, "publishing knows folders and stores alone: pass what it needs in as values"},
-	{"engine/graph", []string{"sdk", "engine/wire", "internal/expand"}, "graph expansion is pure"},
-	{"engine/plan/declared", nil, "flags are values: what carries them is the plan's"},
-	{"engine/plan", []string{"sdk", "engine/plan/declared", "engine/wire"}, "a plan is made and read without anything that runs"},
 	{"engine/policy", []string{"sdk", "engine/policy", "internal/childproc", "internal/process/proctree"}, "the host of a plug-in knows the contract alone, not who asks"},
-	{"engine/loop/simcluster", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/wire", "internal/idmap"}, "simulated machines take commands and report: they know nothing of who decides"},
-	{"engine/loop", []string{"sdk", "engine/core", "engine/policy", "engine/wire", "internal/timerqueue"}, "the loop in virtual time drives the core: its client brings the cluster"},
-	{"engine/faultsim", []string{"sdk", "engine/core", "engine/graph", "engine/loop", "engine/plan", "engine/wire"}, "the simulator drives the core alone, without the manager's shell"},
 	{"internal/browsertest", nil, "it is for tests that open the pages in a browser"},
-	{"engine/isolate/safepath", nil, "files alone: what is done with them is said by who asks"},
-	{"engine/isolate/seccomp", nil, "what the kernel refuses a worker: it runs as root before each worker, so it stays small"},
-	{"engine/isolate/sandboxinit", []string{"engine/isolate/seccomp"}, "it runs as root before each worker: it stays small, and asks for nothing"},
-	{"engine/isolate/cgroup/cgrouptest", nil, "it is for tests that need a cgroup2"},
-	{"engine/isolate/cgroup", nil, "groups of processes alone: whose they are is said by who asks"},
-	{"engine/isolate/cpuset", nil, "numbers of processors alone: where they come from and go to is said by who asks"},
-	{"engine/isolate", []string{"engine/isolate"}, "who runs here is said by names: how a worker is started is the launcher's"},
-	{"engine/site", []string{"sdk/scheduler", "engine/auth", "engine/config", "engine/core", "engine/isolate", "engine/launcher", "engine/manager", "engine/policy", "engine/wire", "internal/connlimit"}, "it turns a configuration into what the engine takes: how a process is started is cmd's"},
-	{"engine/client", []string{"sdk", "engine/auth", "engine/plan", "engine/wire", "internal/kerberos", "internal/secretfile", "internal/suggest"}, "a client talks to the manager by messages alone"},
-	{"engine/local", []string{"engine/client", "engine/wire", "internal/childproc"}, "a local cluster is processes: what they run is said by command lines"},
-	{"engine/progress", []string{"sdk", "engine/client", "engine/wire"}, "what is shown comes from the client"},
 	{"app", []string{"sdk", "engine/client", "engine/plan", "engine/progress", "engine/wire", "engine/worker", "internal/split"}, "an application is a client or a worker, and no more"},
 
 	{"plugins/fair", []string{"sdk", "plugins", "internal/prefetch"}, "a policy is what an outsider could write: move what it needs to sdk"},
@@ -115,11 +81,20 @@ var directions = []struct {
 	{"examples", []string{"sdk", "app", "mapreduce", "hdfs", "examples"}, "an example is what a user would write: use the public packages"},
 }
 
+// direction is a row of directions.
+type direction struct {
+	folder string
+	may    []string
+	remedy string
+}
+
 // tree is a folder whose packages stand in an order. Each may import those of the tree that
 // stand on a lower level, and what the whole tree may import of the rest of the project.
 type tree struct {
 	folder string
-	order  string   // folders below it, the lowest first, with "<" between levels; "." is itself
+	// order has the folders below it, the lowest first, with "<" between levels. "." is the folder
+	// itself, and "name/..." is all that lies in name, which has a tree of its own or no order.
+	order  string
 	may    []string // of the project, outside the tree
 	remedy string
 }
@@ -164,28 +139,66 @@ var trees = []tree{
 		[]string{"sdk", "engine/auth", "engine/channel", "engine/graph", "engine/plan", "engine/publish", "engine/wire", "internal/connlimit", "internal/logsample", "internal/process", "internal/userstack"},
 		"a worker hears from its launcher by messages: put what they share into engine/wire",
 	},
+	{
+		"engine/channel",
+		"., internal/chantest, internal/control < block < file, internal/spill < shm, store, tcp",
+		[]string{"sdk/job", "sdk/scheduler", "sdk/storage"},
+		"channels carry bytes and know of no job: pass what they need in as values",
+	},
+	{
+		"engine/auth",
+		"., oidc/oidctest < access, certs, kerberos, oidc < certs/certstest, join, proof",
+		[]string{
+			"sdk/scheduler", "engine/wire",
+			"internal/atomicfile", "internal/connlimit", "internal/kerberos", "internal/logsample", "internal/secretfile", "internal/suggest",
+		},
+		"it proves and judges callers by values: what listens and what is started is the shell's",
+	},
+	{
+		"engine/isolate",
+		"cgroup, cgroup/cgrouptest, cpuset, safepath, seccomp, vmtest < sandboxinit < .",
+		nil,
+		"it runs as root before each worker, so it stays small: its caller says what it needs",
+	},
+	{
+		"engine",
+		"auth/..., channel/..., config, eventlog, isolate/..., plan/declared, policy/..., publish, wire/... < graph, plan < client, core/... < " +
+			"loop < loop/simcluster < faultsim, launcher/..., local, manager/..., progress, worker/... < site",
+		[]string{
+			"sdk/job", "sdk/scheduler", "sdk/storage", "internal/atomicfile", "internal/childproc", "internal/connlimit", "internal/expand", "internal/idmap",
+			"internal/kerberos", "internal/secretfile", "internal/suggest", "internal/timerqueue",
+		},
+		"the engine is used by applications, programs and laboratories: it imports none of them, and no policy",
+	},
 }
 
-// level returns on which level of the tree a package stands; -1 when it is in none.
-func (t *tree) level(folder string) int {
-	for i, level := range strings.Split(t.order, "<") {
-		for _, name := range strings.Split(level, ",") {
-			if path.Join(t.folder, strings.TrimSpace(name)) == folder {
-				return i
+// level returns on which level of the tree a package stands, and the item of the order that has it;
+// -1 when it is in none.
+func (t *tree) level(folder string) (level int, item string) {
+	for i, names := range strings.Split(t.order, "<") {
+		for name := range strings.SplitSeq(names, ",") {
+			name = strings.TrimSpace(name)
+			below, whole := strings.CutSuffix(name, "/...")
+			if path.Join(t.folder, below) == folder || whole && within(folder, path.Join(t.folder, below)) {
+				return i, name
 			}
 		}
 	}
-	return -1
+	return -1, ""
 }
 
 // check holds an import by a package of the tree against the order.
 func (t *tree) check(test *testing.T, i imported, target string) {
-	level := t.level(i.folder)
+	level, item := t.level(i.folder)
 	switch {
 	case level < 0:
 		test.Errorf("%s: folder %s stands nowhere in the order of %s: give it a place", i.file, i.folder, t.folder)
 	case within(target, t.folder):
-		if l := t.level(target); l < 0 || l >= level {
+		l, other := t.level(target)
+		if item == other && strings.HasSuffix(item, "/...") {
+			return // no order within
+		}
+		if l < 0 || l >= level {
 			test.Errorf("%s imports %s, which does not stand before %s in the order %s: %s", i.file, target, i.folder, t.order, t.remedy)
 		}
 	case !slices.ContainsFunc(t.may, func(may string) bool { return within(target, may) }):
@@ -224,25 +237,31 @@ func checkInside(t *testing.T, i imported) {
 	if !ok {
 		return
 	}
-	for _, tree := range trees {
-		if within(i.folder, tree.folder) {
-			tree.check(t, i, target)
-			return
-		}
-	}
-	for _, row := range directions {
-		if !within(i.folder, row.folder) {
-			continue
-		}
-		for _, may := range row.may {
-			if within(target, may) {
-				return
-			}
-		}
+	tree, row := longest(i.folder)
+	switch {
+	case tree != nil:
+		tree.check(t, i, target)
+	case row == nil:
+		t.Errorf("%s: folder %s is in no row of the table: put it where docs/ARCHITECTURE.md says, or add a row there and here", i.file, i.folder)
+	case !slices.ContainsFunc(row.may, func(may string) bool { return within(target, may) }):
 		t.Errorf("%s imports %s: %s may import only %v. %s", i.file, target, row.folder, row.may, row.remedy)
-		return
 	}
-	t.Errorf("%s: folder %s is in no row of the table: put it where docs/ARCHITECTURE.md says, or add a row there and here", i.file, i.folder)
+}
+
+// longest returns the tree or else the row that rules a package.
+func longest(folder string) (t *tree, r *direction) {
+	most := -1
+	for i := range trees {
+		if x := &trees[i]; within(folder, x.folder) && len(x.folder) > most {
+			most, t = len(x.folder), x
+		}
+	}
+	for i := range directions {
+		if x := &directions[i]; within(folder, x.folder) && len(x.folder) > most {
+			most, t, r = len(x.folder), nil, x
+		}
+	}
+	return t, r
 }
 
 func checkOutside(t *testing.T, i imported) {
