@@ -33,6 +33,19 @@ func TestGlossaryNamesWhatTheCodeHas(t *testing.T) {
 	}
 }
 
+// Each word has one row in the glossary, and so one meaning.
+func TestGlossaryHasNoWordTwice(t *testing.T) {
+	seen := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \|`).FindAllStringSubmatch(mustRead(t, "docs/GLOSSARY.md"), -1) {
+		for word := range strings.SplitSeq(regexp.MustCompile(`\(.*?\)`).ReplaceAllString(row[1], ""), ",") {
+			if word = strings.TrimSpace(word); seen[word] {
+				t.Errorf("docs/GLOSSARY.md has %q twice: name one of the two otherwise", word)
+			}
+			seen[word] = true
+		}
+	}
+}
+
 // replaced are words that the code once had of its own, and the field's words that it
 // uses instead. Join this table when you replace another.
 var replaced = map[string]string{
