@@ -225,3 +225,29 @@ func notRunning(pool string, n uint32, jobs []*wire.JobSummary) error {
 	}
 	return fmt.Errorf("pool %s did not get %d slots; the pools have%s", pool, n, b.String())
 }
+
+// awaitAll waits for jobs; it waits for all of them also when one fails.
+func awaitAll(waits []func() (*wire.JobStatus, error)) ([]*wire.JobStatus, error) {
+	var jobs []*wire.JobStatus
+	var first error
+	for _, wait := range waits {
+		j, err := wait()
+		if err != nil && first == nil {
+			first = err
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, first
+}
+
+// sleep waits, or ends with the context.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

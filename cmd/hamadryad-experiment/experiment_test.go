@@ -33,10 +33,6 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// fasterQuick is how many times faster Disco's production job must be in a test: the
-// machine does other things too.
-const fasterQuick = 2
-
 // stretches are how often an experiment in real time may be repeated, each time so
 // many times slower than at first. What a busy machine takes to start processes
 // weighs less then; what is wrong fails each time.
@@ -61,7 +57,7 @@ func repeat(t *testing.T, pace float64, run func(*lab) error) {
 func once(t *testing.T, pace float64, run func(*lab) error) error {
 	t.Helper()
 	var log bytes.Buffer
-	l := lab{bin: binaries, out: t.TempDir(), log: &log, pace: pace, runs: 1, workloads: 5, faster: fasterQuick}
+	l := lab{bin: binaries, out: t.TempDir(), log: &log, pace: pace, runs: 1}
 	if err := run(&l); err != nil {
 		return fmt.Errorf("at pace %g: %w\n%s", pace, err, log.String())
 	}
@@ -69,22 +65,10 @@ func once(t *testing.T, pace float64, run func(*lab) error) error {
 	return nil
 }
 
-func TestFigure5(t *testing.T) { repeat(t, 1, func(l *lab) error { return figure5(t.Context(), l) }) }
-
-// Half as long as the program runs it: starting processes weighs more then.
-func TestDisco(t *testing.T) { repeat(t, 0.5, func(l *lab) error { return disco(t.Context(), l) }) }
-
 func TestTable1(t *testing.T) { repeat(t, 1, func(l *lab) error { return table1(t.Context(), l) }) }
 
 func TestDynamicShare(t *testing.T) {
 	if err := once(t, 1, func(l *lab) error { return dynamicShare(t.Context(), l) }); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// It is in virtual time.
-func TestStarvation(t *testing.T) {
-	if err := once(t, 1, func(l *lab) error { return starvation(t.Context(), l) }); err != nil {
 		t.Fatal(err)
 	}
 }

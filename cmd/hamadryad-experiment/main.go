@@ -3,7 +3,7 @@
 // that `hamadryad simulate --expect` plays (laboratory/experiments).
 //
 //	build/bin/hamadryad-experiment                    # all of them
-//	build/bin/hamadryad-experiment --out build/experiments figure5
+//	build/bin/hamadryad-experiment --out build/experiments table1
 //	build/bin/hamadryad-experiment --scale            # how fast workloads are played, and in how much memory
 //
 // Each starts clusters of its own on this machine, with durations scaled down as it says. It prints
@@ -36,13 +36,10 @@ type onProcesses struct {
 }
 
 var experiments = []onProcesses{
-	{"figure5", "Hammr, figure 5: three pools of weights 1, 2 and 3 share six slots", figure5},
 	{"table1", "Hammr, table 1: local maps of a job whose input lies in HDFS, with and without placement (needs Java and Maven)", table1},
-	{"starvation", "200 random workloads of 20 pools, in virtual time: no job starves, little is preempted", starvation},
 	{"figure7-processes", "HFSP, figure 7: a large job gives way to four small ones, by suspension, by waiting and by kills; a hundred times as fast", figure7OnProcesses},
 	{"figure8", "HFSP, figure 8: what swapping the memory of a suspended reduce takes (needs root, a cgroup and 5 GiB of disk)", figure8},
 	{"dynamic-share", "Dynamic priority: what a bid gets of all", dynamicShare},
-	{"disco", "Disco: a production job beside a research job, with and without preemption", disco},
 }
 
 // lab is what the experiments share.
@@ -53,10 +50,6 @@ type lab struct {
 	// pace stretches durations: 1 is the scale that each experiment states.
 	pace float64
 	runs int // of table 1, of which the mean is taken
-	// faster is how many times faster Disco's production job must be.
-	faster float64
-	// workloads is how many random ones the starvation experiment plays.
-	workloads uint64
 }
 
 func main() {
@@ -78,7 +71,7 @@ func main() {
 		end(measure(ctx, scale.Lab{Out: *out, Log: os.Stdout, Day: *trace, Profile: *profiles}, flag.Args()), stop)
 		return
 	}
-	l := lab{out: *out, log: os.Stdout, pace: *pace, runs: max(*runs, 1), workloads: 200, faster: discoFaster}
+	l := lab{out: *out, log: os.Stdout, pace: *pace, runs: max(*runs, 1)}
 	end(run(ctx, l, flag.Args()), stop)
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
 	"github.com/hamadryad/hamadryad/laboratory/report/timeline"
 )
 
@@ -17,20 +16,6 @@ const (
 	mapStage    = "map"
 	reduceStage = "reduce"
 )
-
-// spans are the attempts of jobs as spans of a time line that begins with the
-// first job's submission. Each job's party is its pool.
-func spans(jobs ...*wire.JobStatus) []timeline.Span {
-	var all []timeline.Span
-	for _, j := range jobs {
-		for _, a := range j.Attempts {
-			if a.Started != 0 && a.Ended > a.Started {
-				all = append(all, timeline.Span{Party: j.Summary.Pool, Slots: 1, Start: since(jobs[0], a.Started), End: since(jobs[0], a.Ended)})
-			}
-		}
-	}
-	return all
-}
 
 // since is a time of the manager's clock as one since a job's submission.
 func since(first *wire.JobStatus, at int64) time.Duration {
@@ -54,7 +39,7 @@ func preempted(j *wire.JobStatus) int {
 }
 
 // show prints a time line and draws it into a file of the lab's folder.
-func (l *lab) show(line timeline.Line, name, title string, slots int, every time.Duration, marks ...drawing.Mark) error {
+func (l *lab) show(line timeline.Line, name, title string, slots int, every time.Duration) error {
 	if err := line.Table(l.log, every); err != nil {
 		return err
 	}
@@ -66,7 +51,7 @@ func (l *lab) show(line timeline.Line, name, title string, slots int, every time
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(line.Chart(f, title, slots, marks...), f.Close()); err != nil {
+	if err := errors.Join(line.Chart(f, title, slots), f.Close()); err != nil {
 		return err
 	}
 	fmt.Fprintf(l.log, "drawn as %s\n", path)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/minihdfs"
+	"github.com/hamadryad/hamadryad/laboratory/experiment"
 )
 
 // The published run: a word count of 26 blocks of 512 MB, one replica each, with 8
@@ -28,6 +29,14 @@ const (
 	// only when all is over, and the last few maps depend on who is done first.
 	table1Missed = 2
 )
+
+// table1Blind is the flow of table 1 without locality: nothing costs anything.
+const table1Blind = "min-cost-flow, costs: {node-local: 0, rack-local: 0, remote: 0}"
+
+// table1Settings choose how the fair policy places work.
+func table1Settings(mode string) string {
+	return fmt.Sprintf("locality: {mode: %s}\npreemption: {mode: \"off\"}\n", mode) + experiment.PoolsOfWorkload
+}
 
 // table1Row is what one execution gave.
 type table1Row struct {

@@ -1,18 +1,19 @@
-package main
+package simulation
 
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	laboratory "github.com/hamadryad/hamadryad/laboratory/cluster"
-	"github.com/hamadryad/hamadryad/laboratory/simulation"
+	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/plugins/fair"
 	"github.com/hamadryad/hamadryad/plugins/preemptivefair"
@@ -36,30 +37,32 @@ var starvationPolicies = []struct {
 	settings string
 	often    int
 }{
-	{"fair", fair.New, "allocations: {fair-share-timeout: 10s}\n", 3},
+	{"fair", fair.New, "allocations: {fair-share-timeout: 10s}\nplacement: {undeclared: create}\n", 3},
 	{"preemptive-fair", preemptivefair.New, "", 0},
 }
 
-func starvation(ctx context.Context, l *lab) error {
-	fmt.Fprintf(l.log, "%d random workloads of %d pools on 40 slots, in virtual time: the manager's core with launchers on which nothing fails\n\n",
-		l.workloads, starvationPools)
-	c := claims{lab: l}
+// workloads is how many random workloads are played under each policy.
+var workloads = flag.Uint64("workloads", 5, "how many random workloads TestStarvation plays")
+
+// No job starves: each ends, no task is preempted more often than the policy says, and little work is lost.
+func TestStarvation(t *testing.T) {
 	for _, p := range starvationPolicies {
-		sum, worst, err := playAll(ctx, p.make, p.settings, l.workloads)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-		fmt.Fprintf(l.log, "%s: %d jobs, %d attempts, %d of them preempted; %v of work, %v of it lost\n", p.name, sum.jobs, sum.attempts, sum.preempted,
-			sum.work.Round(time.Minute), sum.lost.Round(time.Minute))
-		c.that(true, "%s: every job ended", p.name)
-		if p.often > 0 {
-			c.that(sum.often <= p.often, "%s: no task was preempted more than %d times; at most %d", p.name, sum.often, p.often)
-		} else {
-			fmt.Fprintf(l.log, "%s: the task that was preempted most often was %d times\n", p.name, sum.often)
-		}
-		c.that(sum.share() < preemptedWorkMax, "%s: %.2f %% of all work was preempted, in the worst workload %.2f %%; below %g %%", p.name, 100*sum.share(), 100*worst, 100*preemptedWorkMax)
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			sum, worst, err := playAll(t.Context(), p.make, p.settings, *workloads)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.often > 0 && sum.often > p.often {
+				t.Errorf("a task was preempted %d times, want %d at most", sum.often, p.often)
+			}
+			if sum.share() >= preemptedWorkMax {
+				t.Errorf("%.2f %% of all work was preempted, and %.2f %% in the worst workload: want less than %g %%", 100*sum.share(), 100*worst, 100*preemptedWorkMax)
+			}
+			t.Logf("%d jobs, %d attempts, %d of them preempted, one task %d times at most; %v of work, %v of it lost",
+				sum.jobs, sum.attempts, sum.preempted, sum.often, sum.work.Round(time.Minute), sum.lost.Round(time.Minute))
+		})
 	}
-	return c.err()
 }
 
 // losses are what preemption costs.
@@ -89,10 +92,10 @@ func playAll(ctx context.Context, newPolicy func() scheduler.TaskScheduler, sett
 
 // playOne plays one. A job that does not succeed is an error, and so is one that never ends.
 func playOne(ctx context.Context, host policy.Host, settings string, w *workload.Workload) (losses, error) {
-	on := laboratory.Default(10, map[string]int{scheduler.DefaultKind: 4})
+	on := cluster.Default(10, map[string]int{scheduler.DefaultKind: 4})
 	on.Model.Start, on.Model.Stop = 0, 50*time.Millisecond
 	victims := victims{}
-	r, err := simulation.Play(ctx, simulation.Options{
+	r, err := Play(ctx, Options{
 		Workload: w, Cluster: on, Host: host, Config: scheduler.Config{File: "settings", Line: 1, Text: []byte(settings)}, Watch: victims,
 	})
 	if err != nil {
@@ -122,17 +125,17 @@ type task struct {
 	stage, index uint32
 }
 
-// Came implements simulation.Watcher.
+// Came implements Watcher.
 func (victims) Came(time.Duration, int) {}
 
-// Holds implements simulation.Watcher.
+// Holds implements Watcher.
 func (v victims) Holds(_ time.Duration, job int, a *simcluster.Attempt, holds bool) {
 	if e := a.Ended(); !holds && e.GetEnd() == wire.End_END_STOPPED {
 		v[task{job, a.Start.Nodes[0].Stage, a.Start.Nodes[0].Index}]++
 	}
 }
 
-// Ended implements simulation.Watcher.
+// Ended implements Watcher.
 func (victims) Ended(time.Duration, int) {}
 
 // randomWorkload draws in each of the pools one to four jobs within ten minutes, most of them small and
