@@ -86,8 +86,8 @@ func TestPublishedFigures(t *testing.T) {
 					finite(t, &r)
 					continue
 				}
-				if r.Measured != r.Claim.Here {
-					t.Errorf("%s: got %s, want %s", r.Claim.Claim, r.Measured, r.Claim.Here)
+				if r.Measured != r.Here {
+					t.Errorf("%s: got %s, want %s", r.Claim, r.Measured, r.Here)
 				}
 			}
 			if failed := o.Failed(); jobs == 0 && len(failed) > 0 {
@@ -123,10 +123,10 @@ func shorten(e *Experiment, jobs int) {
 
 func finite(t *testing.T, r *Row) {
 	t.Helper()
-	for _, list := range r.Values {
-		for _, v := range list {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				t.Errorf("%s: %s", r.Claim.Claim, r.Measured)
+	for _, f := range r.Figures {
+		for _, n := range f.Numbers {
+			if v := float64(n); math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Errorf("%s: %s", r.Claim, r.Measured)
 			}
 		}
 	}
@@ -195,6 +195,20 @@ func TestRunsAreOneOutcome(t *testing.T) {
 	}
 	if texts[0] != texts[1] {
 		t.Errorf("on one processor:\n%s\non four:\n%s", texts[0], texts[1])
+	}
+}
+
+// Who asks for them gets all runs, and a curve of the times over a sweep, beside the level of what has none.
+func TestRunsAndCurvesAreKept(t *testing.T) {
+	o, err := parsed(t, small).Run(t.Context(), Options{Launch: inProcess, Keep: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(o.Runs) != 7 || o.Runs[5].Policy != "fifo launchers 2" || o.Runs[5].Seed != 3 {
+		t.Errorf("got %d runs, the sixth %s with seed %d, want 7, fifo launchers 2 with seed 3", len(o.Runs), o.Runs[5].Policy, o.Runs[5].Seed)
+	}
+	if len(o.Curves) != 1 || o.Curves[0].Name != "sweep of launchers" || strings.Count(string(o.Curves[0].SVG), ">fifo<")+strings.Count(string(o.Curves[0].SVG), ">fair<") != 2 {
+		t.Errorf("got %d curves, want one of fifo and fair over launchers", len(o.Curves))
 	}
 }
 

@@ -1,34 +1,60 @@
 package experiment
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/hamadryad/hamadryad/laboratory/report"
+	"github.com/hamadryad/hamadryad/laboratory/report/drawing"
 )
 
-// Outcome is what came out of an experiment.
+// Outcome is what came out of an experiment. As JSON the names of its fields do not change; fields may be added.
 type Outcome struct {
-	Experiment *Experiment
-	Rows       []Row
-	// Runs are in order of policy, value and seed; empty without Options.Keep.
-	Runs []*report.Run
+	Experiment string `json:"experiment"` // its Name
+	Title      string `json:"title"`
+	Rows       []Row  `json:"claims"`
+	// Runs are in order of policy, value and seed, and Curves have the figures of each sweep; empty without Options.Keep.
+	Runs   []*report.Run    `json:"-"`
+	Curves []report.Drawing `json:"-"`
 }
 
 // Row is what came out for a claim.
 type Row struct {
-	Claim *Claim
-	// Values are those of the claim's figures, in the units in which they are shown, and Measured is how they are shown.
-	Values   [][]float64
-	Measured string
-	// Verdict is what comes out, empty where nothing was published.
-	Verdict string
+	Claim     string  `json:"claim"`
+	Published string  `json:"published"`
+	Figures   []Value `json:"figures"`
+	// Measured is how the figures are shown, and Here how they were when the verdict was written down.
+	Measured string `json:"measured"`
+	Here     string `json:"here"`
+	// Verdict is what comes out, empty where nothing was published; Why is the file's reason for it.
+	Verdict string `json:"verdict"`
+	Why     string `json:"why"`
 	// Problem is why the row fails; empty: it does not.
-	Problem string
+	Problem string `json:"problem"`
+}
+
+// Value is a figure in the unit in which it is shown: a number, or one for each value of a sweep, or for each job.
+type Value struct {
+	Name    string   `json:"name"`
+	Unit    string   `json:"unit"`
+	Numbers []Number `json:"values"`
+}
+
+// Number is one that may be none (NaN), which JSON has as null.
+type Number float64
+
+// MarshalJSON writes the number.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
 }
 
 // outcome computes all figures, and holds the claims against them.
@@ -42,52 +68,90 @@ func (e *Experiment) outcome(runs []*run, keep bool) (*Outcome, error) {
 		}
 		raw[f.Name], values[f.Name], figures[f.Name] = list, f.inUnit(list), f
 	}
-	o := &Outcome{Experiment: e}
+	o := &Outcome{Experiment: e.Name(), Title: e.Title}
 	for i := range e.Claims {
-		c := &e.Claims[i]
-		row := Row{Claim: c}
-		var texts []string
-		for _, name := range c.Figures {
-			row.Values = append(row.Values, values[name])
-			texts = append(texts, figures[name].text(values[name]))
-		}
-		row.Measured = strings.Join(texts, "; ")
-		if err := row.judge(values); err != nil {
-			return nil, fmt.Errorf("claim %q: %w", c.Claim, err)
+		row, err := e.Claims[i].row(values, figures)
+		if err != nil {
+			return nil, fmt.Errorf("claim %q: %w", e.Claims[i].Claim, err)
 		}
 		o.Rows = append(o.Rows, row)
 	}
 	if keep {
 		for _, r := range runs {
-			o.Runs = append(o.Runs, r.report())
+			o.Runs = append(o.Runs, report.NewRun(r.name, r.seed, r.workload, &r.on, r.result, r.recorder))
 		}
+		o.Curves = e.curves(raw)
 	}
 	return o, nil
 }
 
-// judge finds the verdict, and what is wrong.
-func (r *Row) judge(values computed) error {
-	holds, err := all(r.Claim.Holds, values)
-	if err != nil {
-		return err
+// row shows the claim's figures, and finds the verdict and what is wrong.
+func (c *Claim) row(values computed, figures map[string]*Figure) (Row, error) {
+	r := Row{Claim: c.Claim, Published: c.Published, Here: c.Here, Why: c.Why}
+	var texts []string
+	for _, name := range c.Figures {
+		v := Value{Name: name, Unit: figures[name].unit()}
+		for _, n := range values[name] {
+			v.Numbers = append(v.Numbers, Number(n))
+		}
+		r.Figures = append(r.Figures, v)
+		texts = append(texts, figures[name].text(values[name]))
 	}
-	expected, err := all(r.Claim.Expected, values)
+	r.Measured = strings.Join(texts, "; ")
+	holds, err := all(c.Holds, values)
 	if err != nil {
-		return err
+		return r, err
 	}
-	if r.Claim.Published != "" {
+	expected, err := all(c.Expected, values)
+	if c.Published != "" {
 		r.Verdict = Differs
 		if holds {
 			r.Verdict = Holds
 		}
 	}
 	switch {
-	case r.Verdict != r.Claim.Verdict:
-		r.Problem = "it is said that it " + r.Claim.Verdict
+	case r.Verdict != c.Verdict:
+		r.Problem = "it is said that it " + c.Verdict
 	case !expected:
 		r.Problem = "something else is expected here"
 	}
-	return nil
+	return r, err
+}
+
+// curves draw the times of each sweep over its values, beside those of policies that are played without one.
+func (e *Experiment) curves(raw computed) (list []report.Drawing) {
+	var sets []string
+	for i := range e.Policies {
+		if s := e.Policies[i].Sweep; s != nil && !slices.Contains(sets, s.Set) {
+			sets = append(sets, s.Set)
+			list = append(list, report.Drawing{Name: "sweep of " + strings.TrimPrefix(s.Set, setSetting), SVG: e.curve(s, raw).SVG()})
+		}
+	}
+	return list
+}
+
+// curve draws those of one setting; what has no sweep is a level.
+func (e *Experiment) curve(sweep *Sweep, raw computed) *drawing.Lines {
+	lines := &drawing.Lines{Title: e.Title, X: strings.TrimPrefix(sweep.Set, setSetting), Y: "time (s)"}
+	for _, f := range e.Figures {
+		at := slices.IndexFunc(e.Policies, func(p Policy) bool { return p.Name == f.Policy })
+		if f.Of != "time" || f.Take == "each" || at < 0 {
+			continue
+		}
+		points, over := drawing.Points{Name: f.Name}, e.Policies[at].Sweep
+		switch {
+		case over == nil && e.Policies[at].Seeds == nil:
+			points.At = []drawing.Point{{X: slices.Min(sweep.Values), Y: raw[f.Name][0]}, {X: slices.Max(sweep.Values), Y: raw[f.Name][0]}}
+		case over == nil || over.Set != sweep.Set:
+			continue
+		default:
+			for i, v := range over.Values {
+				points.At = append(points.At, drawing.Point{X: v, Y: raw[f.Name][i]})
+			}
+		}
+		lines.Lines = append(lines.Lines, points)
+	}
+	return lines
 }
 
 // all says whether all checks are met.
@@ -182,7 +246,7 @@ func (f *Figure) text(values []float64) string {
 func (o *Outcome) Failed() (claims []string) {
 	for _, r := range o.Rows {
 		if r.Problem != "" {
-			claims = append(claims, r.Claim.Claim)
+			claims = append(claims, r.Claim)
 		}
 	}
 	return claims
@@ -190,94 +254,26 @@ func (o *Outcome) Failed() (claims []string) {
 
 // Text writes the table for people.
 func (o *Outcome) Text(w io.Writer) error {
-	fmt.Fprintln(w, o.Experiment.Title)
+	fmt.Fprintln(w, o.Title)
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "CLAIM\tPUBLISHED\tMEASURED\tVERDICT")
 	for _, r := range o.Rows {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", r.Claim.Claim, dash(r.Claim.Published), r.Measured, r.verdict())
+		verdict := cmp.Or(r.Verdict, "-")
+		switch {
+		case r.Problem != "":
+			verdict += ": FAILS, " + r.Problem
+		case r.Why != "":
+			verdict += ": " + r.Why
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\n", r.Claim, cmp.Or(r.Published, "-"), r.Measured, verdict)
 	}
+	fmt.Fprintln(out)
 	return out.Flush()
 }
 
-// verdict is the last column: what comes out, and why it does not hold, or what is wrong with that.
-func (r *Row) verdict() string {
-	text := dash(r.Verdict)
-	switch {
-	case r.Problem != "":
-		return text + ": FAILS, " + r.Problem
-	case r.Claim.Why != "":
-		return text + ": " + r.Claim.Why
-	}
-	return text
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
-// The form of JSON. Names of fields do not change; fields may be added.
-type (
-	jsonOutcome struct {
-		Experiment string    `json:"experiment"`
-		Title      string    `json:"title"`
-		Claims     []jsonRow `json:"claims"`
-	}
-	jsonRow struct {
-		Claim     string       `json:"claim"`
-		Published string       `json:"published"`
-		Figures   []jsonFigure `json:"figures"`
-		Measured  string       `json:"measured"`
-		Verdict   string       `json:"verdict"`
-		Why       string       `json:"why"`
-		Problem   string       `json:"problem"`
-	}
-	jsonFigure struct {
-		Name   string     `json:"name"`
-		Unit   string     `json:"unit"`
-		Values []*float64 `json:"values"` // null: it never was
-	}
-)
-
 // JSON writes outcomes for programs.
 func JSON(w io.Writer, outcomes []*Outcome) error {
-	list := []jsonOutcome{}
-	for _, o := range outcomes {
-		one := jsonOutcome{Experiment: o.Experiment.Name(), Title: o.Experiment.Title, Claims: []jsonRow{}}
-		for _, r := range o.Rows {
-			row := jsonRow{Claim: r.Claim.Claim, Published: r.Claim.Published, Figures: []jsonFigure{}, Measured: r.Measured, Verdict: r.Verdict, Why: r.Claim.Why, Problem: r.Problem}
-			for i, name := range r.Claim.Figures {
-				row.Figures = append(row.Figures, jsonFigure{name, o.Experiment.figure(name).unit(), orNull(r.Values[i])})
-			}
-			one.Claims = append(one.Claims, row)
-		}
-		list = append(list, one)
-	}
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	return e.Encode(list)
-}
-
-// orNull has no value where there is none.
-func orNull(values []float64) (list []*float64) {
-	for _, v := range values {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			list = append(list, nil)
-			continue
-		}
-		list = append(list, &v)
-	}
-	return list
-}
-
-// figure finds a figure by its name.
-func (e *Experiment) figure(name string) *Figure {
-	for i := range e.Figures {
-		if e.Figures[i].Name == name {
-			return &e.Figures[i]
-		}
-	}
-	return nil
+	return e.Encode(outcomes)
 }

@@ -15,7 +15,6 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
@@ -57,7 +56,8 @@ type run struct {
 	config   scheduler.Config
 	workload *workload.Workload
 	on       cluster.Cluster
-	recorder *report.Recorder // nil: nobody asks for it
+	watched  bool // the recorder is kept
+	recorder *report.Recorder
 	result   *simulation.Result
 }
 
@@ -99,12 +99,9 @@ func (e *Experiment) plan(keep bool) (all []*run, err error) {
 		watched := keep || slices.ContainsFunc(e.Figures, func(f Figure) bool { return f.Policy == p.Name && (f.Of == "held" || f.Of == "idle") })
 		for v := range p.values() {
 			for s := range p.seeds() {
-				r := &run{policy: i, value: v, seed: uint64(s) + 1, on: e.Cluster} //nolint:gosec // it is not negative
+				r := &run{policy: i, value: v, watched: watched, seed: uint64(s) + 1, on: e.Cluster} //nolint:gosec // it is not negative
 				if err := r.set(e, p, &made); err != nil {
 					return nil, fmt.Errorf("%s: %w", p.Name, err)
-				}
-				if watched {
-					r.recorder = report.NewRecorder(r.workload, &r.on)
 				}
 				all = append(all, r)
 			}
@@ -222,13 +219,14 @@ func (r *run) play(ctx context.Context, o Options, program string, show *shown) 
 	if err != nil {
 		return err
 	}
-	watch := &watched{name: r.name, shown: show}
-	if r.recorder != nil {
-		watch.Watcher = r.recorder
-	}
+	recorder := report.NewRecorder(r.workload, &r.on)
+	watch := &watcher{Watcher: recorder, name: r.name, shown: show}
 	r.result, err = simulation.Play(ctx, simulation.Options{Workload: r.workload, Cluster: &r.on, Host: host, Config: r.config, Watch: watch})
 	if err != nil {
 		return err
+	}
+	if r.watched {
+		r.recorder = recorder
 	}
 	for i := range r.result.Jobs {
 		if j := &r.result.Jobs[i]; j.Failure != "" {
@@ -236,11 +234,6 @@ func (r *run) play(ctx context.Context, o Options, program string, show *shown) 
 		}
 	}
 	return nil
-}
-
-// report is what became of the run, for tables and charts of all of it.
-func (r *run) report() *report.Run {
-	return report.NewRun(r.name, r.seed, r.workload, &r.on, r.result, r.recorder)
 }
 
 // workloads makes each workload once for each seed that changes it.
@@ -306,31 +299,15 @@ func (s *shown) close() {
 	}
 }
 
-// watched passes on what happens in a run, and has it shown.
-type watched struct {
-	simulation.Watcher // may be nil
-	name               string
-	shown              *shown
-}
-
-// Came implements simulation.Watcher.
-func (w *watched) Came(at time.Duration, job int) {
-	if w.Watcher != nil {
-		w.Watcher.Came(at, job)
-	}
-}
-
-// Holds implements simulation.Watcher.
-func (w *watched) Holds(at time.Duration, job int, a *simcluster.Attempt, holds bool) {
-	if w.Watcher != nil {
-		w.Watcher.Holds(at, job, a, holds)
-	}
+// watcher has it shown when a job ends.
+type watcher struct {
+	simulation.Watcher
+	name  string
+	shown *shown
 }
 
 // Ended implements simulation.Watcher.
-func (w *watched) Ended(at time.Duration, job int) {
-	if w.Watcher != nil {
-		w.Watcher.Ended(at, job)
-	}
+func (w *watcher) Ended(at time.Duration, job int) {
+	w.Watcher.Ended(at, job)
 	w.shown.ended(w.name, at)
 }

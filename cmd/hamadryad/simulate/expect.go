@@ -38,7 +38,7 @@ func (c *command) runExpect(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	debug.SetGCPercent(gcPercent)
-	var outcomes []*experiment.Outcome
+	outcomes := []*experiment.Outcome{}
 	var failed []string
 	var errs []error
 	for _, e := range list {
@@ -87,19 +87,14 @@ func (c *command) expect(ctx context.Context, e *experiment.Experiment) (*experi
 		return nil, err
 	}
 	if c.format == show.Table {
-		if err := errors.Join(o.Text(c.printed), newLine(c.printed)); err != nil {
+		if err := o.Text(c.printed); err != nil {
 			return nil, err
 		}
 	}
 	if c.results != "" {
-		err = write(filepath.Join(c.results, e.Name()), o.Runs, report.Compare(o.Runs))
+		err = write(filepath.Join(c.results, e.Name()), o.Runs, report.Compare(o.Runs), o.Curves...)
 	}
 	return o, err
-}
-
-func newLine(w io.Writer) error {
-	_, err := fmt.Fprintln(w)
-	return err
 }
 
 // launchNamed starts the program of a policy that is beside this one.
