@@ -26,7 +26,7 @@ func (m *manager) edges() metrics.Edges {
 			return metrics.Log{Unsynced: s.Unsynced, File: s.File, Checkpoint: s.Checkpoint, Made: s.Made, Stalled: s.Stalled}
 		},
 		History: func() metrics.History {
-			s := m.jobs.State()
+			s := m.read.HistoryState()
 			h := metrics.History{Jobs: s.Jobs, Bytes: s.Bytes, Damaged: len(s.Damaged), Missed: s.Missed, Freed: s.Freed, Behind: sinceIf(s.Behind)}
 			h.Tails = metrics.Tails{Bytes: s.Tails.Bytes, Waiting: int64(s.Tails.Waiting), Dropped: s.Tails.Dropped, Behind: sinceIf(s.Tails.Behind)}
 			if c := s.Store; c != nil {

@@ -166,7 +166,7 @@ func (m *manager) keepTails(ctx context.Context, job scheduler.JobID, list []*wi
 // the model and history know of a job. Of a job of which not all attempts are kept, those that are not
 // are taken.
 func (m *manager) ranOn(ctx context.Context, job scheduler.JobID, list []*wire.LogTail) ([]*wire.LogTail, error) {
-	j, err := m.jobs.Find(ctx, job)
+	j, err := m.read.Find(ctx, job)
 	if err != nil || j == nil {
 		return nil, err
 	}

@@ -91,7 +91,7 @@ type manager struct {
 	driver     *driver
 	model      *query.Model
 	history    *historyFeeder
-	jobs       *query.Jobs
+	read       *query.Reader
 	pools      *policyhost.PoolCache
 	inbox      *inbox.Inbox
 	launchers  *launchers.Table
@@ -168,7 +168,7 @@ func Run(ctx context.Context, cfg Config) error {
 	m.rows.BeginWith(all)
 	m.model = query.NewModel(shownOf(cfg.Core), all, m.rows.Apply)
 	defer m.model.Close()
-	m.jobs = query.NewJobs(m.model, m.history.History)
+	m.read = query.NewReader(m.model, m.history.History)
 	if m.audit, err = audit.Open(audit.Options{
 		Folder: filepath.Join(cfg.Data, "audit"), Uploads: cfg.AuditUploads, FileBytes: cfg.AuditFileBytes, Keep: cfg.AuditKeep, Log: cfg.Log,
 	}); err != nil {
@@ -409,7 +409,7 @@ func (m *manager) grpcServer() *grpc.Server {
 // clientServer is the service that clients talk to, launcherServer that of launchers.
 func (m *manager) clientServer() *api.Server {
 	m.clients = api.NewServer(api.Needs{
-		Inbox: m.inbox, Model: m.model, Jobs: m.jobs, Blobs: m.blobs, UploadRate: m.cfg.UploadRate, ClearEvery: m.cfg.ClearEvery, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
+		Inbox: m.inbox, Read: m.read, Blobs: m.blobs, UploadRate: m.cfg.UploadRate, ClearEvery: m.cfg.ClearEvery, Graphs: m.graphs, Launchers: m.launchers, Supervisor: m.supervisor, Tickets: m.tickets,
 		Conditions: m.conditions, Stats: m.stats, Shown: m.shown, File: m.cfg.File, Identity: m.life.Identity, Term: m.life.Term, Before: m.before,
 		Settled: time.Now().Add(m.cfg.LauncherLostAfter), IdleShownAfter: m.cfg.IdleShownAfter, Stalled: m.stalled, Stopping: m.stopping, Keys: m.cfg.Keys, Rules: m.guard.Rules, Editor: m.editor, Audit: m.audit, Web: m.web,
 	})
@@ -435,7 +435,7 @@ func (m *manager) cluster(ctx context.Context) (c metrics.Cluster, err error) {
 	if c.Stats, _, err = m.model.Stats(ctx); err != nil {
 		return c, err
 	}
-	if c.Jobs, err = m.model.Jobs(ctx, false); err != nil {
+	if c.Jobs, err = m.model.LiveJobs(ctx); err != nil {
 		return c, err
 	}
 	if c.Fitting, c.Unfitting, err = m.model.Fitting(ctx); err != nil {
@@ -530,7 +530,7 @@ func (m *manager) lookAtHost() {
 // rest is the REST interface.
 func (m *manager) rest() *rest.Server {
 	return rest.New(rest.Needs{
-		Model: m.model, Jobs: m.jobs, Service: m.clients, Settings: m.clients, Audit: m.audit, Policy: m.supervisor, Pools: m.pools, History: m.history.History, UserStreams: m.cfg.UserStreams, Life: m.life.Term, Stopping: m.stopping,
+		Read: m.read, Service: m.clients, Settings: m.clients, Audit: m.audit, Policy: m.supervisor, Pools: m.pools, History: m.history.History, UserStreams: m.cfg.UserStreams, Life: m.life.Term, Stopping: m.stopping,
 		Suspects: m.launchers.Suspects, Idle: m.launchers.IdleOf, IdleRevision: m.clients.IdleRevision, Failed: failed,
 	})
 }

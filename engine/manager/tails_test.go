@@ -62,7 +62,7 @@ func TestEndsOfLogsOfOthersAttempts(t *testing.T) {
 	}
 	model := query.NewModel(query.Bounds{JobsKept: 10, AttemptsKept: 10}, core.Changes{})
 	defer model.Close()
-	m := &manager{model: model, history: &historyFeeder{History: h}, jobs: query.NewJobs(model, h)}
+	m := &manager{model: model, history: &historyFeeder{History: h}, read: query.NewReader(model, h)}
 	defer m.history.end()
 	const at = 1_800_000_000e9
 	tell := func(record uint64, rows changes.ChangeSet) {

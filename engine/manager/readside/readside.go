@@ -53,7 +53,7 @@ type Server struct {
 	policy  policy.Host
 	history *history.History
 	model   *query.Model
-	jobs    *query.Jobs
+	jobs    *query.Reader
 
 	durable func(record uint64) error
 	steps   chan step
@@ -81,7 +81,7 @@ func Serve(n Needs) (*Server, error) {
 	all, set := n.Core.AllChanges(), core.DefaultSettings()
 	s.history.BeginAt(0, &all)
 	s.model = query.NewModel(query.Bounds{JobsKept: set.JobsKept, AttemptsKept: set.AttemptsKept}, all)
-	s.jobs = query.NewJobs(s.model, s.history)
+	s.jobs = query.NewReader(s.model, s.history)
 	s.taken.Go(s.forward)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Server) Address() string { return s.address }
 func (s *Server) handler() http.Handler {
 	failed := func(context.Context, error) {}
 	shown := rest.New(rest.Needs{
-		Model: s.model, Jobs: s.jobs, Service: service{Server: s}, Policy: s, Pools: &policyhost.PoolCache{}, History: s.history, Failed: failed, Stopping: s.stopping,
+		Read: s.jobs, Service: service{Server: s}, Policy: s, Pools: &policyhost.PoolCache{}, History: s.history, Failed: failed, Stopping: s.stopping,
 	})
 	all, mux := shown.Routes(), http.NewServeMux()
 	maps.Copy(all, pages.New(pages.Needs{Shown: shown, Actions: true, Generation: func(g uint64) (uint64, uint64) { return 0, g }, Failed: failed}).Routes())

@@ -112,8 +112,7 @@ func (s *Server) roomForWork() error {
 // Needs is what the server of clients stands on.
 type Needs struct {
 	Inbox      *inbox.Inbox
-	Model      *query.Model
-	Jobs       *query.Jobs
+	Read       *query.Reader
 	Blobs      *blobs.Store
 	UploadRate int64         // bytes a second that an upload brings at least; 0: UploadRateDefault
 	ClearEvery time.Duration // 0: ClearEveryDefault
@@ -375,7 +374,7 @@ func (s *Server) Policy(ctx context.Context, q *wire.PolicyQuery) (*wire.PolicyR
 	ctx, cancel := context.WithTimeout(ctx, refusalsTimeout)
 	defer cancel()
 	// Without that count the rest is worth telling.
-	if now, _, err := s.needs.Model.Stats(ctx); err == nil {
+	if now, _, err := s.needs.Read.Stats(ctx); err == nil {
 		r.Refusals = now.Refusals() - s.needs.Before.Refusals()
 	}
 	return r, nil

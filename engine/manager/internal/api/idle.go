@@ -28,7 +28,7 @@ func (s *Server) idleOf(ctx context.Context, id scheduler.JobID) (x idleOfJob, e
 	if x.told = s.needs.Launchers.Idle(); len(x.told) == 0 {
 		return x, nil
 	}
-	x.all, x.others, err = s.needs.Model.LiveOf(ctx, id, func(a scheduler.AttemptID) bool {
+	x.all, x.others, err = s.needs.Read.LiveOf(ctx, id, func(a scheduler.AttemptID) bool {
 		_, idle := x.told[uint64(a)]
 		return idle
 	})

@@ -98,7 +98,7 @@ func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.Serv
 	over = !q.Follow || ended(j.Status)
 	var wrong error
 	kept, of, err := j.EachAfter(ctx, told.after, func(f *changes.Attempt) bool {
-		if a := shownAttempt(j, f); q.Stage == "" || a.Stage == q.Stage {
+		if a := query.AttemptStatus(j.Status.Stages, f); q.Stage == "" || a.Stage == q.Stage {
 			wrong = s.log(ctx, j, a, q, stream)
 		}
 		if errors.Is(wrong, errNotYet) {
@@ -118,11 +118,11 @@ func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.Serv
 
 // jobOf finds the job that an attempt belongs to.
 func (s *Server) jobOf(ctx context.Context, attempt uint64) (scheduler.JobID, error) {
-	job, known, err := s.needs.Model.JobOfAttempt(ctx, scheduler.AttemptID(attempt))
+	job, known, err := s.needs.Read.JobOfAttempt(ctx, scheduler.AttemptID(attempt))
 	if known || err != nil {
 		return job, statusOf(err)
 	}
-	may, err := s.needs.Model.MayHave(ctx, scheduler.AttemptID(attempt))
+	may, err := s.needs.Read.MayHave(ctx, scheduler.AttemptID(attempt))
 	if err != nil {
 		return 0, statusOf(err)
 	}
@@ -145,7 +145,7 @@ const attemptJobsMax = 64
 
 // has says whether history has an attempt of a job that ended.
 func (s *Server) has(ctx context.Context, job scheduler.JobID, attempt uint64) (bool, error) {
-	j, err := s.needs.Jobs.Find(ctx, job)
+	j, err := s.needs.Read.Find(ctx, job)
 	if j == nil || err != nil {
 		return false, err
 	}

@@ -1,16 +1,13 @@
 package api
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -28,7 +25,7 @@ func (s *Server) Opened(l *core.Losses) { s.losses.Store(l) }
 
 // find finds a job.
 func (s *Server) find(ctx context.Context, id scheduler.JobID) (*query.Job, error) {
-	j, err := s.needs.Jobs.Find(ctx, id)
+	j, err := s.needs.Read.Find(ctx, id)
 	if j != nil || err != nil {
 		return j, err
 	}
@@ -36,7 +33,7 @@ func (s *Server) find(ctx context.Context, id scheduler.JobID) (*query.Job, erro
 	if err != nil {
 		return nil, statusOf(err)
 	}
-	j, err = s.needs.Jobs.Find(ctx, id)
+	j, err = s.needs.Read.Find(ctx, id)
 	switch {
 	case j != nil || err != nil:
 		return j, err
@@ -50,7 +47,7 @@ func (s *Server) find(ctx context.Context, id scheduler.JobID) (*query.Job, erro
 // submitted at this moment, and before this life has begun: what it has seen by then is durable when it answers, and the
 // model has it. Of all others it knows no more than is known here, so that nobody who looks holds it up.
 func (s *Server) lost(ctx context.Context, id scheduler.JobID) (lost *wire.Failure, err error) {
-	may, err := s.needs.Model.MayCome(ctx, id)
+	may, err := s.needs.Read.MayCome(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -74,26 +71,10 @@ func (s *Server) summary(ctx context.Context, job uint64) (*wire.JobSummary, err
 // jobStatus describes a job. With attempts: the newest that ended, and all that live.
 func (s *Server) jobStatus(ctx context.Context, j *query.Job, attempts bool) (*wire.JobStatus, error) {
 	st := j.Status
-	switch {
-	case attempts && j.Lives():
-		now, known, err := s.needs.Model.JobStatus(ctx, j.ID, true)
-		if err != nil {
-			return nil, statusOf(err)
-		}
-		if known { // it was a moment ago
-			st = now
-		}
-	case attempts:
-		rows, of, err := j.Newest(ctx, pastAttemptsMax)
-		if err != nil && status.Code(err) != codes.DataLoss {
+	if attempts {
+		var err error
+		if st, err = j.StatusWithAttempts(ctx, pastAttemptsMax); err != nil {
 			return nil, err
-		}
-		j.Damage = cmp.Or(j.Damage, err)
-		for i := range rows {
-			st.Attempts = append(st.Attempts, pastAttempt(st.Stages, &rows[i]))
-		}
-		if of > len(rows) {
-			st.Notes = append(slices.Clip(st.Notes), fmt.Sprintf("(%d of %d attempts are shown)", len(rows), of))
 		}
 	}
 	if j.Lives() {
@@ -108,17 +89,6 @@ func (s *Server) jobStatus(ctx context.Context, j *query.Job, attempts bool) (*w
 	return st, nil
 }
 
-func pastAttempt(stages []*wire.StageStatus, a *changes.Attempt) *wire.AttemptStatus {
-	st := &wire.AttemptStatus{
-		Attempt: uint64(a.ID), Index: uint32(a.Index), Launcher: a.On, State: a.Outcome.String(), Started: int64(a.Started), Ended: int64(a.Since),
-		Speculative: a.Speculative, Reason: a.Reason, SuspendedNs: int64(a.Suspended),
-	}
-	if i := int(a.Stage); i >= 0 && i < len(stages) {
-		st.Stage = stages[i].GetName()
-	}
-	return st
-}
-
 // withEnded puts jobs that ended, and that who asks may look at, before those that live, in the order of their
 // ends, or in their place.
 func (s *Server) withEnded(ctx context.Context, q *wire.JobsRequest, r *wire.JobsReply) error {
@@ -126,7 +96,7 @@ func (s *Server) withEnded(ctx context.Context, q *wire.JobsRequest, r *wire.Job
 	if q.Limit > 0 {
 		limit = min(limit, int(q.Limit))
 	}
-	p, err := s.needs.Jobs.List(ctx, query.Query{States: query.Over, May: s.MayLook(ctx), Before: scheduler.JobID(q.Before), Limit: limit})
+	p, err := s.needs.Read.List(ctx, query.Query{Filter: query.Filter{States: query.Over}, May: s.MayLook(ctx), Before: scheduler.JobID(q.Before), Limit: limit})
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (s *Server) Explained(ctx context.Context, j *query.Job) (*wire.JobStatus, 
 // of those that ended, in the order of their ends. The others are asked for by Before.
 func (s *Server) Jobs(ctx context.Context, q *wire.JobsRequest) (*wire.JobsReply, error) {
 	r := &wire.JobsReply{}
-	jobs, err := s.needs.Model.Jobs(ctx, false)
+	jobs, err := s.needs.Read.LiveJobs(ctx)
 	r.Jobs = s.readableOf(ctx, jobs)
 	if err == nil && q.All {
 		err = s.withEnded(ctx, q, r)
@@ -77,7 +77,7 @@ const (
 func (s *Server) Launchers(ctx context.Context, q *wire.LaunchersRequest) (*wire.LaunchersReply, error) {
 	r := &wire.LaunchersReply{}
 	var err error
-	if r.Launchers, err = s.needs.Model.Launchers(ctx); err != nil {
+	if r.Launchers, err = s.needs.Read.Launchers(ctx); err != nil {
 		return nil, statusOf(err)
 	}
 	s.needs.Launchers.Describe(r.Launchers)
@@ -105,7 +105,7 @@ func (s *Server) addAttempts(ctx context.Context, all []*wire.LauncherStatus, na
 		if !wanted[l.Name] {
 			continue
 		}
-		if err := s.needs.Jobs.AddAttempts(ctx, l, min(left, attemptsThereMax), s.FindJob); err != nil {
+		if err := s.needs.Read.AddAttempts(ctx, l, min(left, attemptsThereMax), s.FindJob); err != nil {
 			return err
 		}
 		left -= len(l.Attempts)

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -32,16 +31,7 @@ func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id schedule
 		j.Close()
 		return nil, nil, err
 	}
-	return j, shownAttempt(j, f), nil
-}
-
-// shownAttempt describes an attempt that ended, or lives.
-func shownAttempt(j *query.Job, f *changes.Attempt) *wire.AttemptStatus {
-	a := pastAttempt(j.Status.Stages, f)
-	if f.State != changes.Ended {
-		a.Ended = 0
-	}
-	return a
+	return j, query.AttemptStatus(j.Status.Stages, f), nil
 }
 
 // tail is the end of a log that its launcher sent, for want of the launcher's own, which failed for a

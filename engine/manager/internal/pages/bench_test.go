@@ -27,7 +27,7 @@ import (
 // finder lets everybody look.
 type finder struct {
 	rest.Service
-	jobs *query.Jobs
+	jobs *query.Reader
 }
 
 func (f finder) FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, error) {
@@ -103,8 +103,8 @@ func BenchmarkPageOfALargeJob(b *testing.B) {
 	if err := h.Sync(b.Context(), 2); err != nil {
 		b.Fatal(err)
 	}
-	jobs := query.NewJobs(model, h)
-	shown := rest.New(rest.Needs{Model: model, Jobs: jobs, History: h, Service: finder{jobs: jobs}, Stopping: make(chan struct{})})
+	jobs := query.NewReader(model, h)
+	shown := rest.New(rest.Needs{Read: jobs, History: h, Service: finder{jobs: jobs}, Stopping: make(chan struct{})})
 	page := New(Needs{Shown: shown, Actions: true, Failed: func(_ context.Context, err error) { b.Error(err) }}).Routes()["GET /jobs/{job}"]
 	for name, job := range map[string]string{"ended": "job-1", "lives": "job-2"} {
 		b.Run(name, func(b *testing.B) {

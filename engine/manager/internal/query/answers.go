@@ -12,10 +12,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Jobs lists the live jobs in order of id, and with all those that ended and are kept, the
-// oldest first, before them. The messages must not be changed. The error is that of ctx.
-func (m *Model) Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error) {
-	list, _, err := m.Find(ctx, all, Filter{})
+// LiveJobs lists the live jobs in order of id. The messages must not be changed. The error is that of
+// ctx.
+func (m *Model) LiveJobs(ctx context.Context) ([]*wire.JobSummary, error) {
+	list, _, err := m.find(ctx, false, &Filter{})
 	return list, err
 }
 
@@ -51,7 +51,7 @@ func (m *Model) JobStatus(ctx context.Context, id scheduler.JobID, attempts bool
 	s = jobStatus(row, stages, c)
 	slices.Sort(ids[over:])
 	for _, a := range m.rowsOf(shown, ids) {
-		s.Attempts = append(s.Attempts, attemptStatus(row, &a))
+		s.Attempts = append(s.Attempts, attemptStatus(row.StageNames[a.Stage], &a))
 	}
 	return s, true, nil
 }
@@ -91,7 +91,7 @@ func (m *Model) LiveOf(ctx context.Context, id scheduler.JobID, which func(sched
 		switch {
 		case a.State != changes.Running && a.State != changes.Assigned:
 		case which(a.ID):
-			list = append(list, attemptStatus(row, &a))
+			list = append(list, attemptStatus(row.StageNames[a.Stage], &a))
 		default:
 			others = true
 		}
@@ -306,12 +306,20 @@ func StateName(a *changes.Attempt) string {
 	return words[a.State]
 }
 
-func attemptStatus(j *changes.Job, a *changes.Attempt) *wire.AttemptStatus {
+// AttemptStatus describes an attempt of a job with these stages.
+func AttemptStatus(stages []*wire.StageStatus, a *changes.Attempt) *wire.AttemptStatus {
+	name := ""
+	if i := int(a.Stage); i >= 0 && i < len(stages) {
+		name = stages[i].GetName()
+	}
+	return attemptStatus(name, a)
+}
+
+func attemptStatus(stage string, a *changes.Attempt) *wire.AttemptStatus {
 	s := &wire.AttemptStatus{
-		Attempt: uint64(a.ID), Stage: j.StageNames[a.Stage], Index: uint32(a.Index), Launcher: a.On, Started: int64(a.Started),
+		Attempt: uint64(a.ID), Stage: stage, Index: uint32(a.Index), Launcher: a.On, State: StateName(a), Started: int64(a.Started),
 		Speculative: a.Speculative, Reason: a.Reason, SuspendedNs: int64(a.Suspended),
 	}
-	s.State = StateName(a)
 	if a.State == changes.Ended {
 		s.Ended = int64(a.Since)
 	} else {

@@ -4,9 +4,9 @@
 //	model := query.NewModel(query.Bounds{JobsKept: 1000, AttemptsKept: 1000}, c.AllChanges())
 //	defer model.Close()
 //	model.Enqueue(changes) // of each step, when it is durable
-//	jobs := query.NewJobs(model, history)
-//	page, err := jobs.List(ctx, query.Query{Limit: 100})
-//	j, err := jobs.Find(ctx, id)
+//	jobs := query.NewReader(model, history)
+//	page, err := read.List(ctx, query.Query{Limit: 100})
+//	j, err := read.Find(ctx, id)
 //	defer j.Close()
 //	err = j.Each(ctx, jobfile.Query{}, func(a *changes.Attempt) bool { … })
 //

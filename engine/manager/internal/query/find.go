@@ -27,9 +27,10 @@ func (f *Filter) fits(state wire.JobState, user, pool, name string, submitted sc
 	return (len(f.States) == 0 || slices.Contains(f.States, state)) && (f.User == nil || *f.User == user) && (f.Pool == nil || *f.Pool == pool) && strings.Contains(name, f.Name) && submitted >= f.Since
 }
 
-// Find lists, of the jobs that Jobs lists, those that fit, and the ids of all, in the same order. A look at
-// each of 10,000 takes less than it does to describe some of them, so nothing is kept to find jobs by.
-func (m *Model) Find(ctx context.Context, all bool, f Filter) (found []*wire.JobSummary, ids []scheduler.JobID, err error) {
+// find lists the live jobs that fit, in order of id, and before them, with all, the ended ones that are kept, the
+// oldest end first. ids are those of all of these jobs, fitting or not, in the same order. A look at each of
+// 10,000 takes less than it does to describe some of them, so there is no index.
+func (m *Model) find(ctx context.Context, all bool, f *Filter) (found []*wire.JobSummary, ids []scheduler.JobID, err error) {
 	var ended []*endedJob
 	var live []*changes.Job
 	err = m.read(ctx, func() {
@@ -60,8 +61,8 @@ func (m *Model) Find(ctx context.Context, all bool, f Filter) (found []*wire.Job
 	return found, ids, nil
 }
 
-// JobsOn lists the jobs that have an attempt which lives on a launcher, in order of id.
-func (m *Model) JobsOn(ctx context.Context, launcher scheduler.LauncherID) (ids []scheduler.JobID, err error) {
+// jobsOn lists the jobs that have an attempt which lives on a launcher, in order of id.
+func (m *Model) jobsOn(ctx context.Context, launcher scheduler.LauncherID) (ids []scheduler.JobID, err error) {
 	err = m.read(ctx, func() {
 		if l := m.launchers.Get(launcher); l != nil {
 			for _, a := range l.live {

@@ -28,7 +28,7 @@ type Job struct {
 	// as was asked for.
 	Damage error
 
-	of    *Jobs
+	of    *Reader
 	lives bool
 	file  *jobfile.Reader // of one that ended; nil: it is not open, or there is none
 	lost  bool            // history has no file of it: what the model remembers is all
@@ -36,8 +36,8 @@ type Job struct {
 }
 
 // Find finds a job; nil for one that nobody knows.
-func (j *Jobs) Find(ctx context.Context, id scheduler.JobID) (*Job, error) {
-	s, known, err := j.model.JobStatus(ctx, id, false)
+func (j *Reader) Find(ctx context.Context, id scheduler.JobID) (*Job, error) {
+	s, known, err := j.Model.JobStatus(ctx, id, false)
 	if err != nil {
 		return nil, StatusOf(err)
 	}
@@ -139,7 +139,7 @@ func (j *Job) Lives() bool { return j.lives }
 // Graph is the job's stages and connections, which must not be changed; nil where nobody has kept it.
 func (j *Job) Graph(ctx context.Context) (*wire.Graph, error) {
 	if j.lives {
-		g, err := j.of.model.Graph(ctx, j.ID)
+		g, err := j.of.Model.Graph(ctx, j.ID)
 		if g != nil || err != nil {
 			return g, StatusOf(err)
 		}
@@ -163,7 +163,7 @@ func (j *Job) Each(ctx context.Context, q jobfile.Query, take func(*changes.Atte
 		rows = make([]changes.Attempt, 0, attemptsTogether)
 	}
 	for j.lives {
-		if rows, kept, of, j.lives, err = j.of.model.Attempts(ctx, j.ID, q.After, rows); err != nil {
+		if rows, kept, of, j.lives, err = j.of.Model.Attempts(ctx, j.ID, q.After, rows); err != nil {
 			return 0, 0, StatusOf(err)
 		}
 		for i := range rows {
@@ -188,9 +188,9 @@ func (j *Job) Each(ctx context.Context, q jobfile.Query, take func(*changes.Atte
 // eachRemembered is Each of a job that only the model remembers. Where that has forgotten it, too, the error says
 // why there is no file.
 func (j *Job) eachRemembered(ctx context.Context, after scheduler.AttemptID, take func(*changes.Attempt) bool) (kept, of int, err error) {
-	s, known, err := j.of.model.JobStatus(ctx, j.ID, true)
+	s, known, err := j.of.Model.JobStatus(ctx, j.ID, true)
 	if err == nil {
-		_, _, of, _, err = j.of.model.Attempts(ctx, j.ID, 0, nil)
+		_, _, of, _, err = j.of.Model.Attempts(ctx, j.ID, 0, nil)
 	}
 	if err != nil {
 		return 0, 0, StatusOf(err)
@@ -237,6 +237,34 @@ func (j *Job) Newest(ctx context.Context, n int) (rows []changes.Attempt, of int
 	rows, err = j.file.Newest(n)
 	_, all := j.file.Kept()
 	return rows, int(all), j.damaged(err)
+}
+
+// StatusWithAttempts describes the job with its attempts: all that live, and the newest that ended.
+// Of a job that ended they are at most so many; what of its file is damaged is then in Damage.
+func (j *Job) StatusWithAttempts(ctx context.Context, most int) (*wire.JobStatus, error) {
+	if j.lives {
+		now, known, err := j.of.JobStatus(ctx, j.ID, true)
+		if err != nil {
+			return nil, StatusOf(err)
+		}
+		if known {
+			return now, nil
+		}
+		return j.Status, nil // it ended since it was found
+	}
+	rows, of, err := j.Newest(ctx, most)
+	if err != nil && status.Code(err) != codes.DataLoss {
+		return nil, err
+	}
+	j.Damage = cmp.Or(j.Damage, err)
+	st := j.Status
+	for i := range rows {
+		st.Attempts = append(st.Attempts, AttemptStatus(st.Stages, &rows[i]))
+	}
+	if of > len(rows) {
+		st.Notes = append(slices.Clip(st.Notes), fmt.Sprintf("(%d of %d attempts are shown)", len(rows), of))
+	}
+	return st, nil
 }
 
 // damaged is the error of a file that is damaged, with its status.

@@ -11,30 +11,28 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Jobs are all that there are. Safe for concurrent use.
-type Jobs struct {
-	model   *Model
+// Reader answers what is asked of jobs, live or ended, and of all else that the model shows. Safe for
+// concurrent use.
+type Reader struct {
+	*Model
 	history *history.History
 }
 
-// NewJobs joins those of a model and of history. History is to be told of an end before the model is.
-func NewJobs(m *Model, h *history.History) *Jobs { return &Jobs{m, h} }
+// NewReader joins a model and history. History takes in an end before the model does.
+func NewReader(m *Model, h *history.History) *Reader { return &Reader{m, h} }
 
-// State tells how history is.
-func (j *Jobs) State() history.State { return j.history.State() }
+// HistoryState returns how history is.
+func (j *Reader) HistoryState() history.State { return j.history.State() }
 
-// FileVersion is another one when the file of a job that ended is; 0: it has none.
-func (j *Jobs) FileVersion(id scheduler.JobID) uint64 { return j.history.FileVersion(id) }
+// FileVersion is a number that changes with the file of an ended job; 0: it has none.
+func (j *Reader) FileVersion(id scheduler.JobID) uint64 { return j.history.FileVersion(id) }
 
-// Changed returns a channel that is closed when State has another Revision or Listed.
-func (j *Jobs) Changed() <-chan struct{} { return j.history.Changed() }
+// HistoryChanged returns a channel that is closed when HistoryState has another Revision or Listed.
+func (j *Reader) HistoryChanged() <-chan struct{} { return j.history.Changed() }
 
 // Query says which jobs are asked for: those for which all holds that is set.
 type Query struct {
-	States     []wire.JobState // in one of these; none: in any
-	User, Pool *string         // nil: any
-	Name       string          // is part of the job's
-	Since      scheduler.Time  // submitted then or later; 0: at any time
+	Filter
 	// On is a launcher on which an attempt of it lives; 0: any, or none.
 	On scheduler.LauncherID
 	// May says whether a job may be shown, by its user and pool; nil: all may.
@@ -60,7 +58,7 @@ func (p *Page) Total() (n int) {
 }
 
 // List lists jobs. The error is that of ctx, or of who reads history's index.
-func (j *Jobs) List(ctx context.Context, q Query) (Page, error) {
+func (j *Reader) List(ctx context.Context, q Query) (Page, error) {
 	p := Page{ByState: map[wire.JobState]int{}}
 	may := q.may()
 	ended := q.On == 0 && wants(q.States, Over)
@@ -102,9 +100,8 @@ func (j *Jobs) List(ctx context.Context, q Query) (Page, error) {
 
 // known are the jobs that fit of those that live, and of those that ended and that the index may not have, and
 // the ids of all of them, in order. What is told of a job meanwhile is later: the first word counts.
-func (j *Jobs) known(ctx context.Context, q *Query, ended bool) (fit []*wire.JobSummary, ids []scheduler.JobID, err error) {
-	f := Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Since: q.Since}
-	fit, ids, err = j.model.Find(ctx, ended, f)
+func (j *Reader) known(ctx context.Context, q *Query, ended bool) (fit []*wire.JobSummary, ids []scheduler.JobID, err error) {
+	fit, ids, err = j.find(ctx, ended, &q.Filter)
 	slices.Sort(ids)
 	if err != nil || !ended {
 		return fit, ids, err
@@ -115,7 +112,7 @@ func (j *Jobs) known(ctx context.Context, q *Query, ended bool) (fit []*wire.Job
 		if _, there := slices.BinarySearch(ids[:of], id); there {
 			continue
 		}
-		if ids = append(ids, id); f.Fits(s) {
+		if ids = append(ids, id); q.Fits(s) {
 			fit = append(fit, s)
 		}
 	}
@@ -148,11 +145,11 @@ func wants(asked, some []wire.JobState) bool {
 }
 
 // on are the jobs with an attempt that lives on a launcher.
-func (j *Jobs) on(ctx context.Context, launcher scheduler.LauncherID) ([]scheduler.JobID, error) {
+func (j *Reader) on(ctx context.Context, launcher scheduler.LauncherID) ([]scheduler.JobID, error) {
 	if launcher == 0 {
 		return nil, nil
 	}
-	return j.model.JobsOn(ctx, launcher)
+	return j.jobsOn(ctx, launcher)
 }
 
 // merge makes one of two lists, both the largest id first, of so many at most.

@@ -34,7 +34,7 @@ type joined struct {
 	folder  string
 	model   *Model
 	history *history.History
-	jobs    *Jobs
+	jobs    *Reader
 	record  uint64
 	there   map[scheduler.JobID]*wire.JobSummary
 	last    scheduler.JobID
@@ -58,7 +58,7 @@ func (c *joined) open() {
 	}
 	h.BeginAt(c.record, &core.Changes{})
 	c.history, c.model = h, NewModel(Bounds{JobsKept: 1, AttemptsKept: 5}, core.Changes{})
-	c.jobs = NewJobs(c.model, h)
+	c.jobs = NewReader(c.model, h)
 }
 
 func (c *joined) close() {
@@ -203,16 +203,16 @@ func TestListsAreThoseOfAllJobs(t *testing.T) {
 	pool, user := "etl", "ann"
 	queries := []Query{
 		{},
-		{User: &user},
-		{Pool: &pool},
-		{User: &user, Pool: &pool},
-		{States: Over},
-		{States: []wire.JobState{wire.JobState_JOB_STATE_RUNNING}},
-		{States: Over[1:2], User: &user},
-		{Name: "job-1"},
+		{Filter: Filter{User: &user}},
+		{Filter: Filter{Pool: &pool}},
+		{Filter: Filter{User: &user, Pool: &pool}},
+		{Filter: Filter{States: Over}},
+		{Filter: Filter{States: []wire.JobState{wire.JobState_JOB_STATE_RUNNING}}},
+		{Filter: Filter{States: Over[1:2], User: &user}},
+		{Filter: Filter{Name: "job-1"}},
 		{May: func(s *wire.JobSummary) bool { return s.User != "eve" }},
 		{On: 9},
-		{Since: base.Add(7)},
+		{Filter: Filter{Since: base.Add(7)}},
 	}
 	for step := range 150 {
 		c.some(r, 1)
@@ -225,8 +225,7 @@ func TestListsAreThoseOfAllJobs(t *testing.T) {
 		total := 0
 		for _, id := range slices.Backward(slices.Sorted(maps.Keys(c.there))) {
 			s := c.there[id]
-			f := Filter{States: q.States, User: q.User, Pool: q.Pool, Name: q.Name, Since: q.Since}
-			if f.Fits(s) && q.On == 0 && (q.May == nil || q.May(s)) {
+			if q.Fits(s) && q.On == 0 && (q.May == nil || q.May(s)) {
 				if total++; q.Before == 0 || id < q.Before {
 					want = append(want, s.Job)
 				}

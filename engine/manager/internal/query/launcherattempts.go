@@ -14,13 +14,13 @@ type Look func(ctx context.Context, id scheduler.JobID) (*Job, error)
 
 // AddAttempts adds to a launcher's status the attempts that live there, at most so many, and those that ended
 // there last. Attempts of jobs that look refuses are left out.
-func (j *Jobs) AddAttempts(ctx context.Context, l *wire.LauncherStatus, most int, look Look) error {
+func (j *Reader) AddAttempts(ctx context.Context, l *wire.LauncherStatus, most int, look Look) error {
 	id := scheduler.LauncherID(l.Launcher)
-	live, err := j.model.OnLauncher(ctx, id)
+	live, err := j.Model.OnLauncher(ctx, id)
 	if err != nil {
 		return err
 	}
-	ended, err := j.model.Ends(ctx, id)
+	ended, err := j.Model.Ends(ctx, id)
 	if err != nil {
 		return err
 	}

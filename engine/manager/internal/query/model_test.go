@@ -156,7 +156,7 @@ func TestJobsThatEnd(t *testing.T) {
 		m.Enqueue(core.Changes{ChangeSet: changes.ChangeSet{Ended: []*wire.JobStatus{endOf(id, wire.JobState_JOB_STATE_KILLED)}}})
 	}
 	list := func(all bool) (ids []uint64) {
-		jobs, err := m.Jobs(t.Context(), all)
+		jobs, _, err := m.find(t.Context(), all, &Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -429,7 +429,7 @@ func (p *plain) check(t *rapid.T, m *Model) {
 			if state != 0 {
 				f.States = []wire.JobState{state}
 			}
-			found, all, _ := m.Find(context.Background(), true, f)
+			found, all, _ := m.find(context.Background(), true, &f)
 			got := []scheduler.JobID{}
 			for _, s := range found {
 				got = append(got, scheduler.JobID(s.Job))
@@ -452,7 +452,7 @@ func (p *plain) check(t *rapid.T, m *Model) {
 			t.Fatalf("on launcher %d are %v, want %v", on, got, want)
 		}
 		slices.Sort(jobs)
-		if got, _ := m.JobsOn(context.Background(), on); on != 0 && !slices.Equal(got, slices.Compact(jobs)) {
+		if got, _ := m.jobsOn(context.Background(), on); on != 0 && !slices.Equal(got, slices.Compact(jobs)) {
 			t.Fatalf("on launcher %d are %v, want %v", on, got, jobs)
 		}
 	}

@@ -118,11 +118,11 @@ func indexed(t *testing.T, m *Model, c *core.Core) (found []any) {
 		}
 		found = append(found, x)
 	}
-	jobs, err := m.Jobs(ctx, true)
+	jobs, _, err := m.find(ctx, true, &Filter{})
 	add(len(jobs), err)
 	for _, j := range jobs {
 		for _, f := range []Filter{{Pool: &j.Pool}, {User: &j.User}, {States: []wire.JobState{j.State}}, {Name: j.Name}} {
-			fit, _, err := m.Find(ctx, true, f)
+			fit, _, err := m.find(ctx, true, &f)
 			ids := []uint64{}
 			for _, x := range fit {
 				ids = append(ids, x.Job)
@@ -134,7 +134,7 @@ func indexed(t *testing.T, m *Model, c *core.Core) (found []any) {
 		id := scheduler.LauncherID(l.Launcher)
 		on, err := m.OnLauncher(ctx, id)
 		add(on, err)
-		of, err := m.JobsOn(ctx, id)
+		of, err := m.jobsOn(ctx, id)
 		add(of, err)
 	}
 	waiting, err := m.Waiting(ctx)
@@ -156,7 +156,7 @@ func (o *oracle) compare(m *Model, c *core.Core) error {
 	if want := c.Stats(); err != nil || stats.Outcomes != want.Outcomes || stats.Rounds != want.Rounds || stats.Jobs != want.Jobs {
 		return fmt.Errorf("it counts %v, the core %v: %w", stats, want, err)
 	}
-	jobs, err := m.Jobs(ctx, true)
+	jobs, _, err := m.find(ctx, true, &Filter{})
 	err = cmp.Or(err, same("jobs", jobs, c.Jobs(true)))
 	launchers, _ := m.Launchers(ctx)
 	if err = cmp.Or(err, same("launchers", launchers, c.Launchers())); err != nil {

@@ -71,7 +71,7 @@ func BenchmarkJobs(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer h.Close()
-	w.server.needs.Jobs = query.NewJobs(w.model, h)
+	w.server.needs.Read = query.NewReader(w.model, h)
 	answer := httptest.NewRecorder()
 	w.mux.ServeHTTP(answer, httptest.NewRequest("GET", Root+"/jobs", nil))
 	b.Logf("from opening history to the first list: %v", time.Since(began))

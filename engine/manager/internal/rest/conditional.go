@@ -114,7 +114,7 @@ func (s *Server) changed(ctx context.Context, w http.ResponseWriter, operation s
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(c.wait + writeMax)) // a server in a test may have none
 	}
 	for last := (time.Time{}); ; {
-		change, looked, kept := s.needs.Model.Changed(), s.needs.Pools.Changed(), s.needs.Jobs.Changed()
+		change, looked, kept := s.needs.Read.Changed(), s.needs.Pools.Changed(), s.needs.Read.HistoryChanged()
 		tag, err := s.tag(ctx, operation, c.job)
 		if err != nil || !c.knows(tag) || c.wait == 0 {
 			return tag, err
@@ -152,8 +152,8 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 	if job != 0 {
 		return s.jobTag(ctx, operation, job)
 	}
-	r, err := s.needs.Model.Revisions(ctx)
-	h := s.needs.Jobs.State()
+	r, err := s.needs.Read.Revisions(ctx)
+	h := s.needs.Read.HistoryState()
 	switch operation {
 	case "ListJobs":
 		return s.tagOf(ctx, r.Jobs, h.Listed), err
@@ -174,8 +174,8 @@ func (s *Server) tag(ctx context.Context, operation string, job scheduler.JobID)
 // jobTag is the same of a job. Why one waits is said by what is free, and by
 // the policy, which tells what others hold, too.
 func (s *Server) jobTag(ctx context.Context, operation string, job scheduler.JobID) (string, error) {
-	revision, waits, err := s.needs.Model.JobRevision(ctx, job)
-	of := []uint64{revision, s.needs.Jobs.FileVersion(job)}
+	revision, waits, err := s.needs.Read.JobRevision(ctx, job)
+	of := []uint64{revision, s.needs.Read.FileVersion(job)}
 	if s.needs.IdleRevision != nil && err == nil {
 		var idle uint64
 		idle, err = s.needs.IdleRevision(ctx, job)
@@ -184,7 +184,7 @@ func (s *Server) jobTag(ctx context.Context, operation string, job scheduler.Job
 	if err != nil || !waits || operation != "GetJob" {
 		return s.tagOf(ctx, of...), err
 	}
-	r, err := s.needs.Model.Revisions(ctx)
+	r, err := s.needs.Read.Revisions(ctx)
 	return s.tagOf(ctx, append(of, r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().PoolRevisions.Queue)...), err
 }
 

@@ -88,7 +88,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 		return err == nil && control.Flush() == nil
 	}
 	for over := wrote.Add(eventsMax); time.Now().Before(over); {
-		change, looked, kept := e.server.needs.Model.Changed(), e.server.needs.Pools.Changed(), e.server.needs.Jobs.Changed()
+		change, looked, kept := e.server.needs.Read.Changed(), e.server.needs.Pools.Changed(), e.server.needs.Read.HistoryChanged()
 		text, id, err := e.event()
 		if err != nil {
 			return nil // who asked is gone, or may not any more
@@ -112,14 +112,14 @@ type topic struct{ name, revision string }
 // topics are what is told of, in the order of an event's id.
 func (e events) topics() ([]topic, error) {
 	s := e.server
-	r, err := s.needs.Model.Revisions(e.ctx)
+	r, err := s.needs.Read.Revisions(e.ctx)
 	if err != nil {
 		return nil, err
 	}
 	hex := func(n uint64) string { return strconv.FormatUint(n, 16) }
 	told, policy := s.needs.Pools.View().PoolRevisions, s.needs.Policy.Overview()
 	list := []topic{
-		{"jobs", fmt.Sprintf("%x.%x", r.Jobs, s.needs.Jobs.State().Listed)},
+		{"jobs", fmt.Sprintf("%x.%x", r.Jobs, s.needs.Read.HistoryState().Listed)},
 		{"launchers", fmt.Sprintf("%x.%x", r.Launchers, s.suspects())},
 		{"pools", hex(told.Pools)},
 		{"queue", hex(told.Queue)},
@@ -127,7 +127,7 @@ func (e events) topics() ([]topic, error) {
 		{"policy", fmt.Sprintf("%x.%x.%x.%s.%s", r.Decisions, told.Facts, policy.GetGeneration(), problems(policy.GetProblems()), policy.GetState())},
 	}
 	if e.job != 0 {
-		revision, _, err := s.needs.Model.JobRevision(e.ctx, e.job)
+		revision, _, err := s.needs.Read.JobRevision(e.ctx, e.job)
 		if err != nil {
 			return nil, err
 		}

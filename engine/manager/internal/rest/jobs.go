@@ -41,7 +41,7 @@ func (s *Server) ListJobs(ctx context.Context, q restapi.ListJobsRequestObject) 
 	if err != nil {
 		return nil, err
 	}
-	of := query.Query{States: statesOf(p.State), User: p.User, Pool: p.Pool, May: s.needs.Service.MayLook(ctx), Before: scheduler.JobID(before), Limit: request.LimitOf(p.Limit)}
+	of := query.Query{Filter: query.Filter{States: statesOf(p.State), User: p.User, Pool: p.Pool}, May: s.needs.Service.MayLook(ctx), Before: scheduler.JobID(before), Limit: request.LimitOf(p.Limit)}
 	if p.Name != nil {
 		of.Name = *p.Name
 	}
@@ -53,7 +53,7 @@ func (s *Server) ListJobs(ctx context.Context, q restapi.ListJobsRequestObject) 
 			return nil, err
 		}
 	}
-	found, err := s.needs.Jobs.List(ctx, of)
+	found, err := s.needs.Read.List(ctx, of)
 	if err != nil {
 		return nil, err
 	}

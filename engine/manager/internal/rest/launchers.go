@@ -51,11 +51,11 @@ func (s *Server) GetCluster(ctx context.Context, _ restapi.GetClusterRequestObje
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := s.needs.Jobs.List(ctx, query.Query{May: s.needs.Service.MayLook(ctx)})
+	jobs, err := s.needs.Read.List(ctx, query.Query{May: s.needs.Service.MayLook(ctx)})
 	if err != nil {
 		return nil, err
 	}
-	_, decides, err := s.needs.Model.Stats(ctx)
+	_, decides, err := s.needs.Read.Stats(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ const freedShown = time.Hour
 
 // history is how it stands.
 func (s *Server) history() restapi.History {
-	h := s.needs.Jobs.State()
+	h := s.needs.Read.HistoryState()
 	x := restapi.History{Jobs: h.Jobs, Bytes: h.Bytes, Missed: int64(h.Missed), RemovedForRoom: int64(h.Freed), Damaged: restapi.List(h.Damaged), TailsBytes: h.Tails.Bytes, TailsDropped: int64(h.Tails.Dropped)}
 	if !h.FreedAt.IsZero() && time.Since(h.FreedAt) < freedShown {
 		x.RemovedForRoomAt = restapi.Pointer(h.FreedAt.UTC())

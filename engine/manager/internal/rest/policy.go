@@ -12,7 +12,7 @@ import (
 
 // GetPolicy tells how the policy is. It is not asked.
 func (s *Server) GetPolicy(ctx context.Context, _ restapi.GetPolicyRequestObject) (restapi.GetPolicyResponseObject, error) {
-	accepted, refused, err := s.needs.Model.Verdicts(ctx)
+	accepted, refused, err := s.needs.Read.Verdicts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (s *Server) ListDecisions(ctx context.Context, q restapi.ListDecisionsReque
 	if err != nil {
 		return nil, err
 	}
-	all, came, err := s.needs.Model.Decisions(ctx)
+	all, came, err := s.needs.Read.Decisions(ctx)
 	if err != nil {
 		return nil, err
 	}

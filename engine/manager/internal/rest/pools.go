@@ -39,11 +39,11 @@ func pointerTo(t time.Time) *time.Time {
 
 // countPools counts the jobs that one may look at, by their pools, in order of name.
 func (s *Server) countPools(ctx context.Context) ([]restapi.PoolCount, error) {
-	jobs, err := s.needs.Model.Jobs(ctx, false)
+	jobs, err := s.needs.Read.LiveJobs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := s.needs.Model.Waiting(ctx)
+	waiting, err := s.needs.Read.Waiting(ctx)
 	if err != nil {
 		return nil, err
 	}

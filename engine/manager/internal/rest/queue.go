@@ -46,7 +46,7 @@ func (s *Server) ListQueue(ctx context.Context, q restapi.ListQueueRequestObject
 
 // queue lists those that fit and that one may look at, the next first.
 func (s *Server) queue(ctx context.Context, p *restapi.ListQueueParams) (list []queued, order restapi.QueueOrder, err error) {
-	waiting, err := s.needs.Model.Waiting(ctx)
+	waiting, err := s.needs.Read.Waiting(ctx)
 	if err != nil {
 		return nil, "", err
 	}

@@ -37,7 +37,7 @@ import (
 // service answers of the jobs that there are, and notes what is to be changed. Of eve's jobs nobody hears.
 type service struct {
 	model   *query.Model
-	jobs    *query.Jobs
+	jobs    *query.Reader
 	mu      sync.Mutex
 	asked   []string
 	looks   int    // that were granted
@@ -176,9 +176,9 @@ func newWorldOf(t testing.TB, o history.Options) *world {
 			t.Error(err)
 		}
 	})
-	jobs := query.NewJobs(w.model, w.history)
+	jobs := query.NewReader(w.model, w.history)
 	w.service = &service{model: w.model, jobs: jobs}
-	w.server = New(Needs{Model: w.model, Jobs: jobs, Service: w.service, Policy: overview{}, Pools: w.cache, History: w.kept, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
+	w.server = New(Needs{Read: jobs, Service: w.service, Policy: overview{}, Pools: w.cache, History: w.kept, Life: 7, Failed: func(context.Context, error) {}, Stopping: make(chan struct{})})
 	for pattern, handler := range w.server.Routes() {
 		w.mux.Handle(pattern, handler)
 	}

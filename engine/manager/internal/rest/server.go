@@ -26,8 +26,6 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"github.com/hamadryad/hamadryad/engine/core"
-	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/query"
@@ -47,29 +45,6 @@ var document []byte
 
 // Document is the interface's description, of OpenAPI 3.
 func Document() []byte { return document }
-
-// Model is what is shown of the cluster as it is (query.Model).
-type Model interface {
-	OnLauncher(ctx context.Context, id scheduler.LauncherID) (list []changes.Attempt, err error)
-	Ends(ctx context.Context, id scheduler.LauncherID) (list []query.End, err error)
-	Stats(ctx context.Context) (stats core.Stats, decides uint64, err error)
-	Revisions(ctx context.Context) (query.Revisions, error)
-	JobRevision(ctx context.Context, id scheduler.JobID) (revision uint64, waits bool, err error)
-	Jobs(ctx context.Context, all bool) ([]*wire.JobSummary, error)
-	Waiting(ctx context.Context) ([]query.Waiting, error)
-	Decisions(ctx context.Context) (list []query.Decision, came uint64, err error)
-	Verdicts(ctx context.Context) (accepted, refused []uint64, err error)
-	Changed() <-chan struct{}
-}
-
-// Jobs lists jobs, those that live and those that ended (query.Jobs).
-type Jobs interface {
-	List(ctx context.Context, q query.Query) (query.Page, error)
-	State() history.State
-	// FileVersion is another one when the file of a job that ended is; 0: it has none.
-	FileVersion(id scheduler.JobID) uint64
-	Changed() <-chan struct{}
-}
 
 // Policy is how the policy is (policyhost.Supervisor).
 type Policy interface {
@@ -110,8 +85,7 @@ type Service interface {
 
 // Needs is what the server stands on.
 type Needs struct {
-	Model    Model
-	Jobs     Jobs
+	Read     *query.Reader
 	Service  Service
 	Policy   Policy
 	Pools    Pools

@@ -98,11 +98,11 @@ func (l *jobHandle) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 	if err != nil {
 		return err
 	}
-	of := drawnOf{job: q.Job, stage: q.Stage, by: string(given(q.Timeline.By)), buckets: given(q.Timeline.Buckets), file: l.server.needs.Jobs.FileVersion(l.ID)}
+	of := drawnOf{job: q.Job, stage: q.Stage, by: string(given(q.Timeline.By)), buckets: given(q.Timeline.Buckets), file: l.server.needs.Read.FileVersion(l.ID)}
 	if n := len(w.Job.Stages); of.stage == "" && n > 0 {
 		of.stage = slices.MaxFunc(w.Job.Stages, func(x, y restapi.Stage) int { return x.Nodes - y.Nodes }).Name
 	}
-	revision, _, err := l.server.needs.Model.JobRevision(ctx, l.ID)
+	revision, _, err := l.server.needs.Read.JobRevision(ctx, l.ID)
 	if err != nil {
 		return err
 	}
