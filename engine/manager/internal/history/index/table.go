@@ -4,24 +4,25 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// table has the fields of each job that lists filter by: 48 bytes, and texts, which jobs share. So a list reads only the
-// entries that it returns.
+// table has the fields of each job that lists filter by: 72 bytes, and its name. So a list reads only the entries that it
+// returns.
 type table struct {
 	rows  []row // in order of id
 	bytes int64 // size of all jobs' files
-	texts texts
 }
 
 type row struct {
 	id               scheduler.JobID
 	submitted, ended int64 // nanoseconds since 1970
 	bytes            int64
-	name, user, pool uint32 // numbers in texts
+	name             string
+	user, pool       unique.Handle[string]
 	state            wire.JobState
 }
 
@@ -32,14 +33,14 @@ func (t *table) find(id scheduler.JobID) (at int, there bool) {
 // putEntry adds an entry, or replaces that of the same job.
 func (t *table) putEntry(e *Entry) {
 	s := e.Summary
-	r := row{e.ID(), s.GetSubmitted(), s.GetEnded(), e.Bytes, t.texts.add(s.GetName()), t.texts.add(s.GetUser()), t.texts.add(s.GetPool()), s.GetState()}
+	r := row{e.ID(), s.GetSubmitted(), s.GetEnded(), e.Bytes, s.GetName(), unique.Make(s.GetUser()), unique.Make(s.GetPool()), s.GetState()}
 	t.bytes += r.bytes
 	at, there := t.find(r.id)
 	if !there {
 		t.rows = slices.Insert(t.rows, at, r)
 		return
 	}
-	t.forget(&t.rows[at])
+	t.bytes -= t.rows[at].bytes
 	t.rows[at] = r
 }
 
@@ -49,17 +50,10 @@ func (t *table) remove(ids []scheduler.JobID) {
 	t.rows = slices.DeleteFunc(t.rows, func(r row) bool {
 		_, gone := slices.BinarySearch(ids, r.id)
 		if gone {
-			t.forget(&r)
+			t.bytes -= r.bytes
 		}
 		return gone
 	})
-}
-
-func (t *table) forget(r *row) {
-	t.bytes -= r.bytes
-	for _, n := range []uint32{r.name, r.user, r.pool} {
-		t.texts.drop(n)
-	}
 }
 
 // oldest returns the n jobs that ended first, the oldest first.
@@ -108,10 +102,7 @@ type Found struct {
 // list finds jobs in one pass over all rows.
 func (t *table) list(q *Query) Found {
 	f := Found{ByState: map[wire.JobState]int{}}
-	m := matcher{q: q, texts: &t.texts, pairs: map[uint64]bool{}}
-	if !m.prepare() {
-		return f
-	}
+	m := newMatcher(q)
 	without := q.Without
 	for i := range slices.Backward(t.rows) {
 		r := &t.rows[i]
@@ -132,24 +123,19 @@ func (t *table) list(q *Query) Found {
 // matcher compares rows with a query.
 type matcher struct {
 	q          *Query
-	texts      *texts
-	user, pool uint32
-	pairs      map[uint64]bool // results of Query.Fits, by the numbers of user and pool
+	user, pool unique.Handle[string]             // of the query, where it has them
+	pairs      map[[2]unique.Handle[string]]bool // results of Query.Fits, by user and pool
 }
 
-// prepare looks up the query's texts. It returns false if no job can fit.
-func (m *matcher) prepare() bool {
-	there := true
-	for _, x := range []struct {
-		text   *string
-		number *uint32
-	}{{m.q.User, &m.user}, {m.q.Pool, &m.pool}} {
-		if x.text != nil {
-			number, known := m.texts.numbers[*x.text]
-			*x.number, there = number, there && known
-		}
+func newMatcher(q *Query) *matcher {
+	m := &matcher{q: q, pairs: map[[2]unique.Handle[string]]bool{}}
+	if q.User != nil {
+		m.user = unique.Make(*q.User)
 	}
-	return there
+	if q.Pool != nil {
+		m.pool = unique.Make(*q.Pool)
+	}
+	return m
 }
 
 func (m *matcher) fits(r *row) bool {
@@ -157,55 +143,17 @@ func (m *matcher) fits(r *row) bool {
 	if q.User != nil && r.user != m.user || q.Pool != nil && r.pool != m.pool || len(q.States) > 0 && !slices.Contains(q.States, r.state) {
 		return false
 	}
-	if r.submitted < q.Since || q.Name != "" && !strings.Contains(m.texts.list[r.name], q.Name) {
+	if r.submitted < q.Since || q.Name != "" && !strings.Contains(r.name, q.Name) {
 		return false
 	}
 	if q.Fits == nil {
 		return true
 	}
-	pair := uint64(r.user)<<32 | uint64(r.pool)
+	pair := [2]unique.Handle[string]{r.user, r.pool}
 	fits, asked := m.pairs[pair]
 	if !asked {
-		fits = q.Fits(m.texts.list[r.user], m.texts.list[r.pool])
+		fits = q.Fits(r.user.Value(), r.pool.Value())
 		m.pairs[pair] = fits
 	}
 	return fits
-}
-
-// texts gives numbers to texts, so that each is stored once. A text without uses is dropped.
-type texts struct {
-	numbers map[string]uint32
-	list    []string
-	uses    []int
-	free    []uint32 // numbers without a text
-}
-
-func (t *texts) add(text string) uint32 {
-	n, known := t.numbers[text]
-	switch {
-	case known:
-		t.uses[n]++
-		return n
-	case len(t.free) > 0:
-		n = t.free[len(t.free)-1]
-		t.free = t.free[:len(t.free)-1]
-		t.list[n], t.uses[n] = text, 1
-	default:
-		n = uint32(len(t.list))
-		t.list, t.uses = append(t.list, text), append(t.uses, 1)
-	}
-	if t.numbers == nil {
-		t.numbers = map[string]uint32{}
-	}
-	t.numbers[text] = n
-	return n
-}
-
-// drop removes one use of a text.
-func (t *texts) drop(n uint32) {
-	if t.uses[n]--; t.uses[n] == 0 {
-		delete(t.numbers, t.list[n])
-		t.list[n] = ""
-		t.free = append(t.free, n)
-	}
 }
