@@ -19,7 +19,7 @@ func (r *Row) Pool(name string) Pool {
 
 func byName(p Pool, name string) int { return cmp.Compare(p.Name, name) }
 
-// Only removes all pools but one from rows.
+// KeepPool removes all pools but one from rows.
 func KeepPool(rows []Row, name string) {
 	for i := range rows {
 		p := rows[i].Pool(name)
@@ -57,7 +57,7 @@ func (c *Coarse) Rows() ([]Row, time.Duration) {
 	return c.sums[max(0, len(c.sums)-c.points):], c.tier.Every
 }
 
-// Largest lists the pools with the highest load in all rows together, at most a number of them, in order of name. Left is
+// LargestPools lists the pools with the highest load in all rows together, at most a number of them, in order of name. Left is
 // how many others there are.
 func LargestPools(rows []Row, most int) (names []string, left int) {
 	does := map[string]uint64{}

@@ -1,6 +1,7 @@
 package timeseries
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -48,7 +49,10 @@ func Open(path string, log *slog.Logger) (*Store, error) {
 		}
 		err = s.open()
 	}
-	return s, err
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func bucket(tier int) []byte { return []byte(Tiers[tier].Every.String()) }
@@ -233,7 +237,7 @@ func (s *Store) beginTier(tier int) (held []Row, tx *bbolt.Tx, err error) {
 	return held, tx, err
 }
 
-// read calls take with each row. The row is overwritten after the call.
+// readRows calls take with each row. The row is overwritten after the call.
 func readRows(b *bbolt.Bucket, from, until int64, take func(*Row)) error {
 	c := b.Cursor()
 	var r Row
@@ -250,13 +254,17 @@ func readRows(b *bbolt.Bucket, from, until int64, take func(*Row)) error {
 	return nil
 }
 
+// rowForm is what a row begins with. Another form of rows needs another begin.
+const rowForm = "\x00\x00"
+
 func (r Row) encode() (b []byte) {
 	put := func(numbers ...uint64) {
 		for _, n := range numbers {
 			b = binary.AppendUvarint(b, n)
 		}
 	}
-	put(0, 0, r.Samples, r.Slots, r.Free) // no row of the first form begins with 0, and none of the second with two
+	b = append(b, rowForm...)
+	put(r.Samples, r.Slots, r.Free)
 	for _, p := range r.Pools {
 		put(uint64(len(p.Name)))
 		b = append(b, p.Name...)
@@ -280,12 +288,11 @@ func (r *Row) decode(at int64, b []byte) error {
 		return n
 	}
 	before := r.Pools
-	*r = Row{At: at, Samples: take(), Pools: before[:0]}
-	form := 0 // the first had nothing of the policy, the second not what pools in others hold
-	for ; r.Samples == 0 && form < 2 && !bad; form++ {
-		r.Samples = take()
+	b, found := bytes.CutPrefix(b, []byte(rowForm))
+	if !found {
+		return errDamaged
 	}
-	r.Slots, r.Free = take(), take()
+	*r = Row{At: at, Samples: take(), Slots: take(), Free: take(), Pools: before[:0]}
 	for len(b) > 0 {
 		n := take()
 		if n > uint64(len(b)) {
@@ -299,13 +306,7 @@ func (r *Row) decode(at int64, b []byte) error {
 		}
 		b = b[n:]
 		p.Jobs, p.Asked, p.Running, p.Ready = take(), take(), take(), take()
-		if form > 0 {
-			p.Told, p.Held = take(), take()
-			if p.Own = p.Held; form > 1 {
-				p.Own = take()
-			}
-			p.Demand, p.Share = take(), take()
-		}
+		p.Told, p.Held, p.Own, p.Demand, p.Share = take(), take(), take(), take(), take()
 		r.Pools = append(r.Pools, p)
 	}
 	if bad || r.Samples == 0 {

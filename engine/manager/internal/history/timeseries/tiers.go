@@ -100,13 +100,13 @@ func (t Tier) slot(at int64) int64 {
 	return at - at%every
 }
 
-// Done is a row that gets no more samples.
+// ClosedRow is a row that gets no more samples.
 type ClosedRow struct {
 	Tier int
 	Row  Row
 }
 
-// summing has the rows that still get samples, one for each tier.
+// accumulator has the rows that still get samples, one for each tier.
 type accumulator struct {
 	open [len(Tiers)]Row // Samples 0: none
 }
