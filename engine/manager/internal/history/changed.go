@@ -18,14 +18,14 @@ const (
 	listChanged                // the list of ended jobs changed, otherwise than by a job's end
 )
 
-// touch counts a change, and closes the channel of Changed.
+// notify counts a change, and closes the channel of Changed.
 func (h *History) notify(what change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.notifyLocked(what)
 }
 
-// touched is notify. The caller holds mu.
+// notifyLocked is notify. The caller holds mu.
 func (h *History) notifyLocked(what change) {
 	h.state.Revision++
 	if what == listChanged {

@@ -31,7 +31,7 @@ func (h *History) openMirror() (err error) {
 	return nil
 }
 
-// brought adds a file that was restored from the store.
+// addRestored adds a file that was restored from the store.
 func (h *History) addRestored(name string) {
 	switch folder, base := path.Split(name); folder {
 	case jobsFolder + "/":
@@ -44,7 +44,7 @@ func (h *History) addRestored(name string) {
 	}
 }
 
-// copyGone removes the copy of a job's file from the store.
+// removeCopy removes the copy of a job's file from the store.
 func (h *History) removeCopy(id scheduler.JobID) {
 	if h.mirror != nil {
 		h.mirror.Remove(jobsFolder + "/" + path.Base(h.files.path(id)))
@@ -87,7 +87,7 @@ func (h *History) LastJob(ctx context.Context) (last scheduler.JobID, err error)
 	return last, err
 }
 
-// copiesGone removes the copies of all files of a job from the store.
+// removeCopies removes the copies of all files of a job from the store.
 func (h *History) removeCopies(id scheduler.JobID) {
 	if h.mirror == nil {
 		return

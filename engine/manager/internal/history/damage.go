@@ -12,56 +12,45 @@ import (
 // damagedMax bounds the names of damaged files that State lists.
 const damagedMax = 100
 
-// badFile is a file that could not be read. Its version tells whether it was replaced since.
+// damagedFile is a file that could not be read. Its version tells whether it was replaced since.
 type damagedFile struct {
+	text    string // of the error
 	path    string
 	version uint64
 }
 
 // damaged adds the error of a file that can't be read to State.Damaged.
 func (h *History) damaged(err error) {
-	var x damagedFile
+	x := damagedFile{text: err.Error()}
 	var damage *jobfile.DamageError
 	if errors.As(err, &damage) {
-		x = damagedFile{damage.Path, versionOf(damage.Path)}
+		x.path, x.version = damage.Path, versionOf(damage.Path)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if slices.Contains(h.state.Damaged, err.Error()) {
+	if slices.ContainsFunc(h.damagedFiles, func(y damagedFile) bool { return y.text == x.text }) {
 		return
 	}
 	h.o.Log.Error("a file of history can't be read: the others are served", "error", err)
-	if len(h.state.Damaged) < damagedMax {
-		h.state.Damaged, h.damagedFiles = append(slices.Clip(h.state.Damaged), err.Error()), append(h.damagedFiles, x)
+	if len(h.damagedFiles) < damagedMax {
+		h.damagedFiles = append(h.damagedFiles, x)
 		h.notifyLocked(stateChanged)
 	}
 }
 
-// mended removes files from State.Damaged that were replaced or removed since. If a new one can't be read
+// forgetReplaced removes files from State.Damaged that were replaced or removed since. If a new one can't be read
 // either, its next reader reports it.
 func (h *History) forgetReplaced() {
 	h.mu.Lock()
-	were := slices.Clone(h.damagedFiles)
+	replaced := slices.Clone(h.damagedFiles)
 	h.mu.Unlock()
-	others := map[damagedFile]bool{}
-	for _, x := range were {
-		if x.path != "" && versionOf(x.path) != x.version {
-			others[x] = true
-		}
-	}
-	if len(others) == 0 {
+	replaced = slices.DeleteFunc(replaced, func(x damagedFile) bool { return x.path == "" || versionOf(x.path) == x.version })
+	if len(replaced) == 0 {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var names []string
-	var left []damagedFile
-	for i, x := range h.damagedFiles {
-		if !others[x] {
-			names, left = append(names, h.state.Damaged[i]), append(left, x)
-		}
-	}
-	h.state.Damaged, h.damagedFiles = names, left
+	h.damagedFiles = slices.DeleteFunc(h.damagedFiles, func(x damagedFile) bool { return slices.Contains(replaced, x) })
 	h.notifyLocked(stateChanged)
 }
 

@@ -27,12 +27,12 @@ func (f *files) path(id scheduler.JobID) string {
 	return filepath.Join(f.folder, fmt.Sprintf("%d%s", uint64(id), fileSuffix))
 }
 
-// aside is the path of a job's file while the job returns to the journal.
+// asidePath is the path of a job's file while the job returns to the journal.
 func (f *files) asidePath(id scheduler.JobID) string {
 	return filepath.Join(f.folder, fmt.Sprintf("%d%s", uint64(id), asideSuffix))
 }
 
-// spoilt is the path of such a file if it could not be read.
+// damagedPath is the path of such a file if it could not be read.
 func (f *files) damagedPath(id scheduler.JobID) string {
 	return filepath.Join(f.folder, "damaged-"+filepath.Base(f.path(id)))
 }

@@ -46,11 +46,10 @@ type History struct {
 	retryAt      time.Time // the next write after one that failed
 
 	mu           sync.Mutex
-	queuedEnds   map[scheduler.JobID]endedJob // jobs that ended, in updates that the queue holds
 	unsealed     map[scheduler.JobID]endedJob // jobs whose files are not written yet
 	waiters      []waiter
 	state        State
-	damagedFiles []damagedFile // one for each of state.Damaged
+	damagedFiles []damagedFile // State.Damaged, which is empty in state
 	closed       bool          // nothing more is written
 	changed      chan struct{} // closed when state changes; nil: Changed was not called since
 	closes       chan struct{}
@@ -59,11 +58,12 @@ type History struct {
 	remaking sync.Mutex // held while the index is rebuilt
 }
 
-// ending is a job that ended, and whose file is not written yet.
+// endedJob is a job that ended, and whose file is not written yet.
 type endedJob struct {
 	id     scheduler.JobID
 	record uint64
 	status *wire.JobStatus
+	queued bool // the update with its end is still in the queue
 }
 
 // waiter is a call of Sync.
@@ -93,7 +93,7 @@ type State struct {
 // Open opens history, and makes its folder if there is none. Options that are zero get their defaults.
 func Open(o Options) (*History, error) {
 	o.fill()
-	h := &History{o: o, queuedEnds: map[scheduler.JobID]endedJob{}, unsealed: map[scheduler.JobID]endedJob{}, closes: make(chan struct{}), calls: make(chan func()), sampler: newSampler()}
+	h := &History{o: o, unsealed: map[scheduler.JobID]endedJob{}, closes: make(chan struct{}), calls: make(chan func()), sampler: newSampler()}
 	h.queue.wake = make(chan struct{}, 1)
 	if h.o.write == nil {
 		h.o.write = atomicfile.Replace
@@ -122,26 +122,44 @@ func Open(o Options) (*History, error) {
 	}
 	// Parts that other jobs need may still have chunks of a job that is sealed.
 	h.logLeftover(h.journal.forget(slices.DeleteFunc(h.journal.ids(), func(id scheduler.JobID) bool { return !h.files.has(id) })))
-	if err := h.openIndex(); err != nil {
-		return nil, fmt.Errorf("history: %w", err)
-	}
-	if h.series, err = timeseries.Open(filepath.Join(o.Folder, "series.db"), o.Log); err != nil {
-		h.index.Load().Close()
-		return nil, fmt.Errorf("history: %w", err)
-	}
-	if h.tails, err = h.openTails(); err != nil {
-		h.index.Load().Close()
-		return nil, errors.Join(fmt.Errorf("history: %w", err), h.series.Close())
+	if err := h.openStores(); err != nil {
+		return nil, errors.Join(fmt.Errorf("history: %w", err), h.closeStores())
 	}
 	h.opened = h.journal.record
 	h.skipTo, h.applied, h.state.Record = h.opened, h.opened, h.opened
 	if err := h.openMirror(); err != nil {
-		h.index.Load().Close()
-		return nil, errors.Join(fmt.Errorf("history: %w", err), h.series.Close(), h.tails.Close())
+		return nil, errors.Join(fmt.Errorf("history: %w", err), h.closeStores())
 	}
 	h.done.Go(h.run)
 	h.done.Go(h.reconcile)
 	return h, nil
+}
+
+// openStores opens the index, the samples and the ends of logs. The caller closes those that are open after an error.
+func (h *History) openStores() error {
+	err := h.openIndex()
+	if err != nil {
+		return err
+	}
+	if h.series, err = timeseries.Open(filepath.Join(h.o.Folder, "series.db"), h.o.Log); err != nil {
+		return err
+	}
+	h.tails, err = h.openTails()
+	return err
+}
+
+// closeStores closes the stores that openStores opened.
+func (h *History) closeStores() (err error) {
+	if x := h.index.Load(); x != nil {
+		x.Close()
+	}
+	if h.tails != nil {
+		err = h.tails.Close()
+	}
+	if h.series != nil {
+		err = errors.Join(err, h.series.Close())
+	}
+	return err
 }
 
 // BeginAt gives all jobs of a core that was restored to its state after a record. TakeChanges follows for each record
@@ -158,18 +176,20 @@ func (h *History) TakeChanges(record uint64, f *core.Changes) {
 		h.mu.Lock()
 		for _, s := range f.Ended {
 			id := scheduler.JobID(s.GetSummary().GetJob())
-			h.queuedEnds[id] = endedJob{id, record, s}
+			if e := h.unsealed[id]; e.status == nil || e.queued {
+				h.unsealed[id] = endedJob{id, record, s, true}
+			}
 		}
 		h.mu.Unlock()
 	}
 	h.queue.add(updateOf(record, f))
 }
 
-// Wait blocks until the queue is at most half full, or history is closed. A replay calls it, so that no row is
+// WaitForRoom blocks until the queue is at most half full, or history is closed. A replay calls it, so that no row is
 // dropped.
 func (h *History) WaitForRoom() { h.queue.wait(h.closes) }
 
-// Record is history's position when it was opened, a record of the event log.
+// DurableAtOpen is history's position when it was opened, a record of the event log.
 func (h *History) DurableAtOpen() uint64 { return h.opened }
 
 // Sync blocks until history is durable up to a record. TakeChanges may get that record later. The error is that of ctx;
@@ -202,14 +222,16 @@ func (h *History) Close() error {
 	}
 	close(h.closes)
 	h.done.Wait()
-	h.index.Load().Close()
-	return errors.Join(h.State().Err, h.tails.Close(), h.series.Close())
+	return errors.Join(h.State().Err, h.closeStores())
 }
 
 // State returns the state of history now.
 func (h *History) State() State {
 	h.mu.Lock()
 	s := h.state
+	for _, x := range h.damagedFiles {
+		s.Damaged = append(s.Damaged, x.text)
+	}
 	h.mu.Unlock()
 	s.Missed += h.queue.missedRows()
 	s.Jobs, s.Bytes = h.index.Load().Totals()

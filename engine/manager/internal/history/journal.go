@@ -54,7 +54,7 @@ func (g *journal) open() (damaged []error, err error) {
 	return damaged, nil
 }
 
-// recall loads into memory the summary, the slowest attempts and the last waiting reason of a job's chunks.
+// loadJob loads into memory the summary, the slowest attempts and the last waiting reason of a job's chunks.
 func (g *journal) loadJob(j *liveJob) {
 	for _, c := range j.chunks {
 		r, err := g.chunk(c)
@@ -93,7 +93,7 @@ func (g *journal) ids() []scheduler.JobID {
 	return ids
 }
 
-// reaches is the last record that a job's chunks can have rows of. It is unlimited if the job has no chunks.
+// lastRecord is the last record that a job's chunks can have rows of. It is unlimited if the job has no chunks.
 func (g *journal) lastRecord(id scheduler.JobID) (record uint64) {
 	chunks := g.jobs[id].chunks
 	if len(chunks) == 0 {
@@ -126,9 +126,11 @@ func (g *journal) write(record uint64) error {
 	if len(w.head.Chunks) == 0 && record == g.record {
 		return nil
 	}
-	if err := g.writePart(&w); err != nil {
+	number, at, err := g.parts.add(&w.head, w.body)
+	if err != nil {
 		return err
 	}
+	g.place(w.head.Chunks, number, at)
 	for _, j := range took {
 		j.clearStored()
 	}
@@ -139,13 +141,9 @@ func (g *journal) write(record uint64) error {
 	return g.parts.sweep()
 }
 
-// writePart writes a part, and adds its chunks to the jobs.
-func (g *journal) writePart(w *partWriter) error {
-	number, at, err := g.parts.add(&w.head, w.body)
-	if err != nil {
-		return err
-	}
-	for _, c := range w.head.Chunks {
+// place adds the chunks of a part to the jobs. They begin at an offset of its file.
+func (g *journal) place(chunks []chunkHead, number int, at int64) {
+	for _, c := range chunks {
 		j := g.jobs[c.Job]
 		if c.Slow {
 			j.chunks = slices.DeleteFunc(j.chunks, func(old chunk) bool {
@@ -159,7 +157,6 @@ func (g *journal) writePart(w *partWriter) error {
 		g.parts.live[number]++
 		at += int64(c.Bytes)
 	}
-	return nil
 }
 
 // partWriter collects the chunks of a part.
@@ -218,19 +215,15 @@ func (g *journal) merge() error {
 			}
 		}
 	}
-	old := map[scheduler.JobID][]chunk{}
-	for id, j := range g.jobs {
-		old[id], j.chunks = j.chunks, nil
-	}
-	if err := g.writePart(&w); err != nil {
-		for id, chunks := range old {
-			g.jobs[id].chunks = chunks
-		}
+	number, at, err := g.parts.add(&w.head, w.body)
+	if err != nil {
 		return err
 	}
-	for _, chunks := range old {
-		g.parts.drop(chunks)
+	for _, j := range g.jobs {
+		g.parts.drop(j.chunks)
+		j.chunks = nil
 	}
+	g.place(w.head.Chunks, number, at)
 	return g.parts.sweep()
 }
 
@@ -239,7 +232,7 @@ func isGone(err error) bool {
 	return errors.Is(err, os.ErrNotExist) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.EIO)
 }
 
-// without is the chunk that replaces one that is gone.
+// placeholder is the chunk that replaces one that is gone.
 func (j *liveJob) placeholder(c chunk, why error) *jobfile.Job {
 	if c.Slow {
 		return &jobfile.Job{ID: j.id, Attempts: j.slowest}
@@ -277,7 +270,7 @@ func (g *journal) gather(j *liveJob) (*jobfile.Job, error) {
 	return whole, errors.Join(wrong...)
 }
 
-// whole returns all that is known of a job.
+// wholeJob returns all that is known of a job.
 func (g *journal) wholeJob(j *liveJob) *jobfile.Job {
 	whole, wrong := g.gather(j)
 	if j.graph != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// live is a job that has no file yet.
+// liveJob is a job that has no file yet.
 type liveJob struct {
 	id      scheduler.JobID
 	summary *wire.JobSummary  // of the job's first row
@@ -38,7 +38,7 @@ func (j *liveJob) addAttempt(a changes.Attempt, most int) {
 	}
 }
 
-// takeSlow keeps an attempt if it is one of the slowest.
+// keepSlow keeps an attempt if it is one of the slowest.
 func (j *liveJob) keepSlow(a changes.Attempt) {
 	if len(j.slowest) == slowestMax && slower(a, j.slowest[0]) < 0 {
 		return
@@ -55,7 +55,7 @@ func slower(x, y changes.Attempt) int {
 	return cmp.Or(cmp.Compare(x.Work.Running, y.Work.Running), cmp.Compare(x.ID, y.ID))
 }
 
-// see adds a job's row of the change set.
+// addRow adds a job's row of the change set.
 func (j *liveJob) addRow(row *changes.Job, at scheduler.Time) {
 	if j.summary == nil {
 		j.summary = &wire.JobSummary{
@@ -112,7 +112,7 @@ func outline(g *wire.Graph) *wire.Graph {
 	return o
 }
 
-// part returns the chunks for the next part; nil where nothing is new. Slow has all slowest attempts, and replaces
+// newChunks returns the chunks for the next part; nil where nothing is new. Slow has all slowest attempts, and replaces
 // the chunk of that kind before.
 func (j *liveJob) newChunks() (rows, slow *jobfile.Job) {
 	if j.graph != nil || len(j.pending) > 0 || len(j.course.Waits) > 0 || j.course.Attempts > 0 || j.course.Missed > 0 || len(j.course.Lacks) > 0 {
@@ -127,7 +127,7 @@ func (j *liveJob) newChunks() (rows, slow *jobfile.Job) {
 	return rows, slow
 }
 
-// stored forgets the rows that newChunks returned, once a part has them.
+// clearStored forgets the rows that newChunks returned, once a part has them.
 func (j *liveJob) clearStored() {
 	admitted, settings := j.course.Admitted, j.course.Settings
 	j.graph, j.pending, j.slower = nil, nil, false

@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// news is what history needs of the changes of one step.
+// update is what history needs of the changes of one step.
 type update struct {
 	record    uint64
 	through   uint64 // record, or a later one: empty steps that follow are merged into it

@@ -51,17 +51,17 @@ func (f *files) open(id scheduler.JobID) (*jobfile.Reader, error) {
 	return r, err
 }
 
-// another is the error of a file that has another job than the one in its name.
+// wrongJobError is the error of a file that has another job than the one in its name.
 func (f *files) wrongJobError(id scheduler.JobID) error {
 	return &jobfile.DamageError{Path: f.path(id), Why: fmt.Sprintf("it is not the history of %s, as its name says", id)}
 }
 
-// Gone returns the error for a job that is in the index and has no file.
+// GoneError returns the error for a job that is in the index and has no file.
 func (h *History) GoneError(id scheduler.JobID) error {
 	return &jobfile.DamageError{Path: h.files.path(id), Gone: true}
 }
 
-// written waits until history is durable up to a record. If history can't be written, it returns at once.
+// awaitSealed waits until history is durable up to a record. If history can't be written, it returns at once.
 func (h *History) awaitSealed(ctx context.Context, record uint64) error {
 	if why := h.State().Err; why != nil {
 		return fmt.Errorf("%w: %w", ErrNotYet, why)
@@ -77,7 +77,7 @@ func (h *History) Status(id scheduler.JobID) *wire.JobStatus {
 	if !ending {
 		return nil
 	}
-	return withoutAttempts(e.status)
+	return jobfile.WithoutAttempts(e.status)
 }
 
 // Summary returns a job's summary in the index; nil if the index does not have the job.
@@ -95,9 +95,7 @@ func (h *History) Summary(id scheduler.JobID) (s *wire.JobSummary, err error) {
 func (h *History) endingOf(id scheduler.JobID) (e endedJob, there bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if e, there = h.unsealed[id]; !there {
-		e, there = h.queuedEnds[id]
-	}
+	e, there = h.unsealed[id]
 	return e, there
 }
 
@@ -106,14 +104,9 @@ func (h *History) endingOf(id scheduler.JobID) (e endedJob, there bool) {
 func (h *History) Ending() []*wire.JobSummary {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	list := make([]*wire.JobSummary, 0, len(h.unsealed)+len(h.queuedEnds))
+	list := make([]*wire.JobSummary, 0, len(h.unsealed))
 	for _, e := range h.unsealed {
 		list = append(list, e.status.GetSummary())
-	}
-	for id, e := range h.queuedEnds {
-		if _, twice := h.unsealed[id]; !twice {
-			list = append(list, e.status.GetSummary())
-		}
 	}
 	slices.SortFunc(list, func(a, b *wire.JobSummary) int { return cmp.Compare(a.GetJob(), b.GetJob()) })
 	return list
@@ -130,11 +123,4 @@ func (h *History) List(q index.Query) (jobs []*wire.JobSummary, f index.Found, e
 		return err
 	})
 	return jobs, f, err
-}
-
-func withoutAttempts(s *wire.JobStatus) *wire.JobStatus {
-	return &wire.JobStatus{
-		Summary: s.Summary, Stages: s.Stages, Failure: s.Failure, Counters: s.Counters, Waiting: s.Waiting, Read: s.Read,
-		LocalAttempts: s.LocalAttempts, Notes: s.Notes, Outputs: s.Outputs, Kept: s.Kept,
-	}
 }

@@ -37,7 +37,7 @@ func (h *History) Waits(ctx context.Context, id scheduler.JobID) (w Waits, err e
 	return Waits{c.Waits, c.WaitsDropped, c.Lacks}, err
 }
 
-// ask has the goroutine run call a function, and waits for it. The error is errClosed, or that of ctx.
+// call has the goroutine run call a function, and waits for it. The error is errClosed, or that of ctx.
 func (h *History) call(ctx context.Context, do func()) error {
 	answered := make(chan struct{})
 	select {

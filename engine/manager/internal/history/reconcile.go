@@ -78,7 +78,7 @@ func (h *History) reconcile() {
 		missing = append(missing, id)
 	}
 	slices.Sort(missing)
-	if err := h.onIndex(func(x *index.Index) error { return x.Remove(gone) }); err != nil {
+	if err := h.unlist(gone...); err != nil {
 		h.o.Log.Error("history: jobs without files stay in the index", "error", err)
 	}
 	if len(gone) > 0 {
@@ -87,7 +87,7 @@ func (h *History) reconcile() {
 	h.addToIndex(missing)
 }
 
-// takeIn adds jobs to the index, by their files.
+// addToIndex adds jobs to the index, by their files.
 func (h *History) addToIndex(ids []scheduler.JobID) {
 	told, done := h.o.Now(), 0
 	for batch := range slices.Chunk(ids, remakeBatch) {

@@ -59,7 +59,7 @@ func (h *History) run() {
 	}
 }
 
-// isAsked reports whether a Sync waits for a record that was applied.
+// hasWaiter reports whether a Sync waits for a record that was applied.
 func (h *History) hasWaiter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,7 +71,7 @@ func (h *History) hasWaiter() bool {
 	return false
 }
 
-// end ends all calls of Sync.
+// releaseWaiters ends all calls of Sync.
 func (h *History) releaseWaiters() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,7 +126,7 @@ func (h *History) apply(n update) {
 	}
 }
 
-// heard removes the ended jobs of an applied update from queuedEnds.
+// unqueueEnds forgets the ended jobs of an applied update that are not to be sealed.
 func (h *History) unqueueEnds(n *update) {
 	if len(n.ended) == 0 {
 		return
@@ -134,8 +134,9 @@ func (h *History) unqueueEnds(n *update) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range n.ended {
-		if id := scheduler.JobID(s.GetSummary().GetJob()); h.queuedEnds[id].record == n.record {
-			delete(h.queuedEnds, id)
+		id := scheduler.JobID(s.GetSummary().GetJob())
+		if e := h.unsealed[id]; e.queued && e.record == n.record {
+			delete(h.unsealed, id)
 		}
 	}
 }
@@ -201,7 +202,7 @@ func (h *History) forgetOver(record uint64, live map[scheduler.JobID]bool) {
 	h.logLeftover(h.journal.forget(slices.DeleteFunc(h.journal.ids(), func(id scheduler.JobID) bool { return live[id] || h.journal.lastRecord(id) > record })))
 }
 
-// pass skips an update that is durable. Jobs that ended in it have files, or were removed since.
+// skipDurable skips an update that is durable. Jobs that ended in it have files, or were removed since.
 func (h *History) skipDurable(n *update) {
 	var over []scheduler.JobID
 	for _, s := range n.ended {
@@ -212,7 +213,7 @@ func (h *History) skipDurable(n *update) {
 	}
 }
 
-// finishLost ends the jobs that the event log does not have after a replay. The log lost its end, or all of its
+// endLostJobs ends the jobs that the event log does not have after a replay. The log lost its end, or all of its
 // records.
 func (h *History) endLostJobs(n *update) {
 	if h.queue.missedRows() > 0 { // the live jobs may not all be known
@@ -229,7 +230,7 @@ func (h *History) endLostJobs(n *update) {
 	}
 }
 
-// finishUnheard ends a job whose end is in no record, with what is known of it.
+// endUnreported ends a job whose end is in no record, with what is known of it.
 func (h *History) endUnreported(id scheduler.JobID, record uint64, at scheduler.Time, why string) {
 	j := h.journal.job(id)
 	j.course.Lacks = append(j.course.Lacks, why)
@@ -241,7 +242,7 @@ func (h *History) endUnreported(id scheduler.JobID, record uint64, at scheduler.
 	h.endJob(&wire.JobStatus{Summary: summary, Failure: &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: why}}, record)
 }
 
-// finish puts a job among those to seal.
+// endJob puts a job among those to seal.
 func (h *History) endJob(s *wire.JobStatus, record uint64) {
 	id := scheduler.JobID(s.GetSummary().GetJob())
 	if !h.isLive(id) {
@@ -253,20 +254,20 @@ func (h *History) endJob(s *wire.JobStatus, record uint64) {
 		h.logLeftover(h.journal.forget([]scheduler.JobID{id}))
 		return
 	}
-	e := endedJob{id, record, s}
+	e := endedJob{id, record, s, false}
 	h.toSeal = append(h.toSeal, e)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.unsealed[id] = e
 }
 
-// lives reports whether a job is in the journal or has no file, so that its rows are to be added.
+// isLive reports whether a job is in the journal or has no file, so that its rows are to be added.
 func (h *History) isLive(id scheduler.JobID) bool {
 	_, live := h.journal.jobs[id]
 	return live || !h.files.has(id)
 }
 
-// admits reports whether a job's row is to be added. A file of the same id may be another job's, of a log that was
+// accepts reports whether a job's row is to be added. A file of the same id may be another job's, of a log that was
 // lost: it is removed.
 func (h *History) accepts(row *changes.Job) bool {
 	if h.isLive(row.ID) {
@@ -280,17 +281,17 @@ func (h *History) accepts(row *changes.Job) bool {
 	return true
 }
 
-// drop removes a job's file, its index entry, its ends of logs, and their copies.
+// removeJob removes a job's file, its index entry, its ends of logs, and their copies.
 func (h *History) removeJob(id scheduler.JobID) {
 	defer h.notify(listChanged)
 	h.removeCopies(id)
-	err := h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })
+	err := h.unlist(id)
 	if err = errors.Join(err, os.Remove(h.files.path(id)), h.tails.RemoveJob(id)); err != nil {
 		h.o.Log.Error("history can't remove the file of a job that is not over", "job", id, "error", err)
 	}
 }
 
-// retreat goes back to an earlier record, up to which all was replayed. Jobs that are live again return from their
+// goBackTo goes back to an earlier record, up to which all was replayed. Jobs that are live again return from their
 // files to the journal.
 func (h *History) goBackTo(record uint64) {
 	h.skipTo, h.applied = record, record
@@ -317,12 +318,12 @@ func (h *History) goBackTo(record uint64) {
 	}
 }
 
-// reopen moves a job from its file back into the journal, if the file is of the same job. The file is kept aside until
+// reviveJob moves a job from its file back into the journal, if the file is of the same job. The file is kept aside until
 // the journal is written. With an error the readable rest of the file is used.
 func (h *History) reviveJob(id scheduler.JobID, submitted scheduler.Time) error {
 	defer h.notify(listChanged)
 	aside := h.files.asidePath(id)
-	h.logLeftover(h.onIndex(func(x *index.Index) error { return x.Remove([]scheduler.JobID{id}) })) // the index has no live jobs
+	h.logLeftover(h.unlist(id)) // the index has no live jobs
 	if err := os.Rename(h.files.path(id), aside); err != nil {
 		return err
 	}
@@ -342,7 +343,7 @@ func (h *History) reviveJob(id scheduler.JobID, submitted scheduler.Time) error 
 	return err
 }
 
-// putBack handles files that an earlier process put aside because the log had lost its end. If the journal was written
+// restoreAside handles files that an earlier process put aside because the log had lost its end. If the journal was written
 // afterwards, it has their rows and they are removed. Else they are put back.
 func (h *History) restoreAside() error {
 	names, err := filepath.Glob(filepath.Join(h.files.folder, "*"+asideSuffix))
@@ -382,7 +383,7 @@ func (h *History) Replayed(last uint64) {
 	h.queue.add(update{record: last, logLost: true})
 }
 
-// miss counts rows that were dropped.
+// countMissed counts rows that were dropped.
 func (h *History) countMissed(rows uint64) {
 	if rows == 0 {
 		return
@@ -393,11 +394,16 @@ func (h *History) countMissed(rows uint64) {
 	h.notifyLocked(stateChanged)
 }
 
-// tidy logs the error of removing a file that is no longer needed.
+// logLeftover logs the error of removing a file that is no longer needed.
 func (h *History) logLeftover(err error) {
 	if err != nil {
 		h.o.Log.Warn("history: a file that is needed no more could not be removed", "error", err)
 	}
+}
+
+// unlist removes jobs from the index.
+func (h *History) unlist(ids ...scheduler.JobID) error {
+	return h.onIndex(func(x *index.Index) error { return x.Remove(ids) })
 }
 
 // onIndex calls a function with the index. If the index turns out to be damaged, it is rebuilt.

@@ -59,7 +59,7 @@ func (h *History) writeFiles(ended []endedJob) (entries []index.Entry, ids []sch
 	return entries, ids, nil
 }
 
-// write makes everything durable that was applied, and ends the calls of Sync that wait for it.
+// flush makes everything durable that was applied, and ends the calls of Sync that wait for it.
 func (h *History) flush() {
 	record := h.applied
 	if h.seal(); len(h.toSeal) > 0 || h.o.Now().Before(h.retryAt) {
@@ -87,7 +87,7 @@ func (h *History) flush() {
 	h.waiters = asked
 }
 
-// behind records that history can't be written, and why.
+// setBehind records that history can't be written, and why.
 func (h *History) setBehind(err error) {
 	h.retryAt = h.o.Now().Add(tryAgain)
 	h.mu.Lock()
@@ -116,7 +116,7 @@ const (
 // tryAgain is the time to the next write after one that failed.
 const tryAgain = time.Second
 
-// makingRoom calls a function that writes. On a full disk it removes the oldest jobs and calls it again, until there
+// retryWithRoom calls a function that writes. On a full disk it removes the oldest jobs and calls it again, until there
 // is room or no job is left.
 func (h *History) retryWithRoom(do func() error) error {
 	for try := range roomTries {
@@ -134,7 +134,7 @@ func (h *History) retryWithRoom(do func() error) error {
 	return do()
 }
 
-// freed counts jobs that were removed for a full disk.
+// countFreed counts jobs that were removed for a full disk.
 func (h *History) countFreed(n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -215,8 +215,7 @@ func (h *History) removeOldest(n int) (int, error) {
 	for _, e := range h.index.Load().Oldest(min(n, sealsMax)) {
 		ids = append(ids, e.ID)
 	}
-	unlist := func() error { return h.onIndex(func(x *index.Index) error { return x.Remove(ids) }) }
-	err := unlist()
+	err := h.unlist(ids...)
 	full := eventlog.IsFull(err)
 	if err != nil && !full {
 		return 0, err
@@ -231,7 +230,7 @@ func (h *History) removeOldest(n int) (int, error) {
 		wrong = append(wrong, h.tails.RemoveJob(id))
 	}
 	if full {
-		wrong = append(wrong, unlist())
+		wrong = append(wrong, h.unlist(ids...))
 	}
 	return len(ids), errors.Join(wrong...)
 }

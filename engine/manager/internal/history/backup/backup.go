@@ -126,7 +126,7 @@ func Start(o Options) (*Mirror, error) {
 	return m, nil
 }
 
-// Gone removes the copies of a file that was removed on purpose. It does not wait.
+// Remove removes the copies of a file that was removed on purpose. It does not wait.
 func (m *Mirror) Remove(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -139,7 +139,7 @@ func (m *Mirror) isRemoved(name string) bool {
 	return m.removals[name]
 }
 
-// KeepOlder bounds the size of older copies. Until it is called, all stay.
+// SetOlderMax bounds the size of older copies. Until it is called, all stay.
 func (m *Mirror) SetOlderMax(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,7 +184,7 @@ func (m *Mirror) run(ctx context.Context) {
 	}
 }
 
-// note records whether the store can be used.
+// setErr records whether the store can be used.
 func (m *Mirror) setErr(err error) {
 	m.mu.Lock()
 	was := m.state.Behind
@@ -207,7 +207,7 @@ func (m *Mirror) setErr(err error) {
 	m.o.Changed()
 }
 
-// turn restores missing files, removes copies, and copies new files. A file that can't be restored does not stop the
+// syncOnce restores missing files, removes copies, and copies new files. A file that can't be restored does not stop the
 // rest.
 func (m *Mirror) syncOnce(ctx context.Context) error {
 	if m.known == nil {
@@ -231,7 +231,7 @@ func (m *Mirror) syncOnce(ctx context.Context) error {
 	return errors.Join(lacking, err)
 }
 
-// fetch restores the files that the folder lacks, in order of their names. After fetchFailuresMax failures it
+// restoreMissing restores the files that the folder lacks, in order of their names. After fetchFailuresMax failures it
 // leaves the rest to the next comparison: the store may be away.
 func (m *Mirror) restoreMissing(ctx context.Context) (first error) {
 	brought, todo := 0, m.missing
@@ -261,7 +261,7 @@ func (m *Mirror) restoreMissing(ctx context.Context) (first error) {
 	return first
 }
 
-// bring writes a file from its newest copy.
+// restore writes a file from its newest copy.
 func (m *Mirror) restore(ctx context.Context, name, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, copyMax)
 	defer cancel()
@@ -273,7 +273,7 @@ func (m *Mirror) restore(ctx context.Context, name, path string) error {
 	return atomicfile.ReplaceFrom(path, r, time.Unix(0, int64(m.known[name].newest.version)))
 }
 
-// remove removes the copies of all files that Remove named.
+// removeCopies removes the copies of all files that Remove named.
 func (m *Mirror) removeCopies(ctx context.Context) error {
 	m.mu.Lock()
 	gone := slices.Sorted(maps.Keys(m.removals))

@@ -19,7 +19,7 @@ type copies struct {
 	older  []stored
 }
 
-// one is a copy of a file.
+// stored is a copy of a file.
 type stored struct {
 	version version
 	bytes   int64
@@ -131,7 +131,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// removeOne removes a copy.
+// removeCopy removes a copy.
 func (m *Mirror) removeCopy(ctx context.Context, name string, o stored) error {
 	if err := m.store.Delete(ctx, m.url(name, o.version)); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (m *Mirror) olderBytesMax() int64 {
 	return m.olderMax
 }
 
-// leaves records how many older copies there are.
+// setOlder records how many older copies there are.
 func (m *Mirror) setOlder(n int, bytes int64) {
 	m.mu.Lock()
 	was := m.state.Older

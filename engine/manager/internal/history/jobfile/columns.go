@@ -109,7 +109,7 @@ func readAt(level int) column {
 	}
 }
 
-// takeKind packs the state, the outcome and whether the attempt is speculative into one number.
+// kindDelta packs the state, the outcome and whether the attempt is speculative into one number.
 func kindDelta(r row) uint64 {
 	v := uint64(r.a.State)<<16 | uint64(r.a.Outcome)<<1
 	if r.a.Speculative {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -31,7 +32,7 @@ func Encode(j *Job) ([]byte, error) {
 		parts = append(parts, appendRows(nil, rows, n))
 	}
 	var wrong [4]error
-	parts[statusAt], wrong[0] = proto.Marshal(withoutAttempts(j.Status))
+	parts[statusAt], wrong[0] = proto.Marshal(WithoutAttempts(j.Status))
 	parts[graphAt], wrong[1] = proto.Marshal(j.Graph)
 	parts[courseAt], wrong[2] = json.Marshal(&j.Course)
 	parts[namesAt], wrong[3] = json.Marshal(n)
@@ -58,11 +59,14 @@ func inOrder(all []changes.Attempt) []int32 {
 	return slices.CompactFunc(order, func(a, b int32) bool { return all[a].ID == all[b].ID })
 }
 
-func withoutAttempts(s *wire.JobStatus) *wire.JobStatus {
-	if len(s.GetAttempts()) == 0 {
-		return s
-	}
-	s = proto.CloneOf(s)
-	s.Attempts = nil
-	return s
+// WithoutAttempts copies a status without its attempts. The copy shares all other fields.
+func WithoutAttempts(s *wire.JobStatus) *wire.JobStatus {
+	short := &wire.JobStatus{}
+	s.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if field.Name() != "attempts" {
+			short.ProtoReflect().Set(field, v)
+		}
+		return true
+	})
+	return short
 }

@@ -91,7 +91,7 @@ func Open(o Options) (*Store, error) {
 	return s, err
 }
 
-// still opens a store without the goroutine that writes.
+// openIdle opens a store without the goroutine that writes.
 func openIdle(o Options) (*Store, error) {
 	o.JobBytes = cmp.Or(o.JobBytes, JobBytesDefault)
 	o.UserBytes = cmp.Or(o.UserBytes, UserBytesDefault)
@@ -137,7 +137,7 @@ func keyOf(name string) (Key, bool) {
 	return Key{scheduler.JobID(job), scheduler.Time(submitted)}, true
 }
 
-// sized records the size of a file. The caller holds mu, or is the only one with the store.
+// setSize records the size of a file. The caller holds mu, or is the only one with the store.
 func (s *Store) setSize(k Key, bytes int64) {
 	of := s.files[k.Job]
 	if of == nil {
@@ -216,7 +216,7 @@ func (s *Store) Jobs() (list []Key) {
 	return list
 }
 
-// Took takes in a file that was put into the folder, by its name.
+// AddFile takes in a file that was put into the folder, by its name.
 func (s *Store) AddFile(name string) {
 	k, ok := keyOf(name)
 	info, err := os.Stat(filepath.Join(s.o.Folder, name))

@@ -2,14 +2,14 @@ package logarchive
 
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 
-// Own sets the user of a job. The job's file counts to that user's bound. The user "" has no bound.
+// SetUser sets the user of a job. The job's file counts to that user's bound. The user "" has no bound.
 func (s *Store) SetUser(k Key, user string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.setUser(k, user)
 }
 
-// own is SetUser. The caller holds mu.
+// setUser is SetUser. The caller holds mu.
 func (s *Store) setUser(k Key, user string) {
 	if before, known := s.owners[k]; known && before == user {
 		return
@@ -20,7 +20,7 @@ func (s *Store) setUser(k Key, user string) {
 	s.addUserBytes(k, size)
 }
 
-// counts adds to the bytes of a job's user. The caller holds mu.
+// addUserBytes adds to the bytes of a job's user. The caller holds mu.
 func (s *Store) addUserBytes(k Key, by int64) {
 	user := s.owners[k]
 	if user == "" || by == 0 {
@@ -59,7 +59,7 @@ func (s *Store) BytesOfUser(user string) int64 {
 	return s.users[user]
 }
 
-// owner returns a job's user, and the size of that user's files.
+// userBytes returns a job's user, and the size of that user's files.
 func (s *Store) userBytes(k Key) (user string, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -103,7 +103,7 @@ func (s *Store) next() *block {
 	return nil
 }
 
-// wrote records the result of writing a block. After an error the block waits again.
+// noteWritten records the result of writing a block. After an error the block waits again.
 func (s *Store) noteWritten(b *block, err error) {
 	if was := s.State().Err; (was == nil) != (err == nil) {
 		defer s.o.Changed()
@@ -185,7 +185,7 @@ func (s *Store) write(b *block) (int, error) {
 // wholeMax bounds the entries of Store.ends.
 const wholeMax = 10_000
 
-// within removes the texts that are beyond a bound, and puts the reason in their place.
+// applyBounds removes the texts that are beyond a bound, and puts the reason in their place.
 func (s *Store) applyBounds(b *block, size, all int64) *wire.LogTails {
 	m := &wire.LogTails{}
 	user, of := s.userBytes(b.key)
