@@ -99,8 +99,7 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	c.state.Policy.Code(w)
 	c.state.Step.CodeTimers(w)
 	c.state.Resources.CodeChanged(w)
-	checkpoint.Flag(w, &c.lifecycle.Attempts.Speculating)
-	checkpoint.Flag(w, &c.rounds.StallWatched)
+	c.state.Step.CodeWatches(w)
 	c.state.Resources.CodeFreedAndTopology(w)
 	c.state.Cluster.CodeNames(w)
 	codeLoads(w, c)
@@ -127,7 +126,6 @@ func codeLosses(w *checkpoint.Codec, c *Core) {
 		return
 	}
 	c.state.IDs.CodeLife(w)
-	checkpoint.Flag(w, &c.membership.LossNoticed)
 	for _, id := range c.state.Cluster.Jobs.IDs() {
 		c.state.Cluster.Jobs.Get(id).OutputCommit.CodeSurvived(w)
 	}

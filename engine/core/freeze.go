@@ -15,9 +15,7 @@ type Frozen struct{ core *Core }
 // is too long still (FreezeTime), a core that replays the log beside this one writes the
 // same checkpoint.
 func (c *Core) Freeze() *Frozen {
-	f := newCore(c.state.Freeze())
-	f.membership.LossNoticed, f.lifecycle.Attempts.Speculating, f.rounds.StallWatched = c.membership.LossNoticed, c.lifecycle.Attempts.Speculating, c.rounds.StallWatched
-	return &Frozen{f}
+	return &Frozen{newCore(c.state.Freeze())}
 }
 
 // What it takes to freeze one of each, as measured with memory that is touched for the

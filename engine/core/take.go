@@ -131,11 +131,10 @@ func (c *Core) input(in *wire.Input) {
 // managerStart opens a life of the manager: the policy's processes of the last
 // one are gone, and clients have to ask again.
 func (c *Core) managerStart(m *wire.ManagerStart) {
-	c.state.Step.Term = max(m.GetTerm(), c.state.Step.Term+1)
+	c.state.Step.BeginTerm(m.GetTerm())
 	c.state.IDs.BeginLife(ids.Start{
 		Now: c.state.Step.Now, Age: time.Duration(m.GetAgeNs()), Above: m.GetJobsAbove(), Known: m.GetJobsKnown(), Given: m.GetJobsGiven(),
 	})
-	c.membership.LossNoticed = false
 	c.rounds.DropPolicies()
 	for j := range c.state.Cluster.Jobs.All() {
 		j.Submission.Await(0)

@@ -41,6 +41,7 @@ type IDs struct {
 	began    scheduler.Time // when this life of the manager did
 	firstJob uint64         // the last id before those that it gives
 	gaps     []gap          // of the newest lives, the oldest first
+	lost     bool           // this life noticed that the log lost records
 }
 
 // NextJob gives a job its id.
@@ -148,7 +149,7 @@ type Start struct {
 
 // BeginLife opens a life of the manager: its ids are above all that lives before may have given.
 func (x *IDs) BeginLife(s Start) {
-	x.began, x.base = s.Now, max(x.base, s.Above)
+	x.began, x.base, x.lost = s.Now, max(x.base, s.Above), false
 	if s.Age > 0 || s.Above > 0 {
 		x.skip(s)
 	}
@@ -217,6 +218,13 @@ func (x *IDs) SeenAttempt(id uint64) (lost bool) {
 	return lost
 }
 
+// NoticeLoss notes that the log lost records, and says whether this life notices it for the first time.
+func (x *IDs) NoticeLoss() (first bool) {
+	first = !x.lost
+	x.lost = true
+	return first
+}
+
 // CodeLast codes the ids given last.
 func (x *IDs) CodeLast(w *checkpoint.Codec) {
 	for _, n := range []*uint64{&x.job, &x.bundle, &x.attempt, &x.launcher, &x.request, &x.reservation} {
@@ -233,6 +241,7 @@ func (x *IDs) CodeLife(w *checkpoint.Codec) {
 			checkpoint.Num(w, n)
 		}
 	})
+	checkpoint.Flag(w, &x.lost)
 }
 
 // CodeBase codes what came later still.

@@ -12,7 +12,6 @@ type Attempts struct {
 	bundles *Bundles
 	jobs    *Jobs
 
-	Speculating bool                  // its timer is set
-	where       []*state.Launcher     // of the launch at hand
-	targets     []*resources.Launcher // the same
+	where   []*state.Launcher     // of the launch at hand
+	targets []*resources.Launcher // the same
 }

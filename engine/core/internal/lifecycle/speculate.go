@@ -13,15 +13,14 @@ import (
 
 // watchStragglers sets the timer that looks for stragglers while anything runs.
 func (as *Attempts) watchStragglers() {
-	if as.step.Set.Speculation && !as.Speculating {
-		as.Speculating = true
-		as.step.SetTimer(as.step.Set.SpeculationEvery, step.TimerSpeculate, 0)
+	if as.step.Set.Speculation {
+		as.step.Watch(step.TimerSpeculate, as.step.Set.SpeculationEvery, 0)
 	}
 }
 
 // Speculate offers second attempts for stragglers.
 func (as *Attempts) Speculate() {
-	as.Speculating = false
+	as.step.WatchDue(step.TimerSpeculate)
 	if as.state.Attempts.Len() == 0 {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 // on above what the launcher saw.
 func (ms *Membership) lookForLoss(l *state.Launcher, m *wire.Join) {
 	if m.GetTerm() > ms.step.Term {
-		ms.step.Term = m.GetTerm() + 1
+		ms.step.BeginTerm(m.GetTerm() + 1)
 		ms.noticeLoss(l, fmt.Sprintf("it obeyed a manager of term %d", m.GetTerm()))
 	}
 	if seen := m.GetSeen(); ms.ids.SeenAttempt(seen) {
@@ -29,10 +29,9 @@ func (ms *Membership) lookForLoss(l *state.Launcher, m *wire.Join) {
 
 // noticeLoss says, once in a life, that the log lost records.
 func (ms *Membership) noticeLoss(l *state.Launcher, how string) {
-	if ms.LossNoticed {
+	if !ms.ids.NoticeLoss() {
 		return
 	}
-	ms.LossNoticed = true
 	ms.step.Stats.LogLosses++
 	ms.step.Log(step.Error, "the event log lost records that were on disk: jobs go on from where it ends, work that it does not know is ended, "+
 		"and jobs that it does not know have to be submitted again", "launcher", l.Name, "sign", how)

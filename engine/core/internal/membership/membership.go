@@ -59,8 +59,6 @@ type Membership struct {
 	dispatch  *outbound.Dispatcher
 	jobs      *lifecycle.Jobs
 	attempts  *lifecycle.Attempts
-
-	LossNoticed bool // that the log lost records, in this life of the manager
 }
 
 // New returns the membership of a core: a state, its transitions, and what leaves.

@@ -73,7 +73,7 @@ func TestWhatHappensWhileASnapshotIsMade(t *testing.T) {
 	h.Step.Set.StepWork = 3 * step.WorkSnapshot
 	h.Later(time.Second)
 	h.Events.BuildSnapshot() // the launcher, the first job and its bundle
-	if g := h.Policy.Building(); g == nil || g.Job != first.ID {
+	if g := h.Policy.Building(); g == nil || g.Job() != first.ID {
 		t.Fatalf("after one slice it has come to %+v", g)
 	}
 	h.RunBundle(first, 0, l)

@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/policystate"
@@ -37,13 +36,13 @@ func (ev *PolicyEvents) BuildSnapshot() {
 
 // addLaunchers tells of launchers; false when some are left.
 func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
-	i, _ := slices.BinarySearch(ev.state.Launchers.IDs(), g.Launcher+1)
-	for ; g.Launcher != policystate.AllLaunchers && i < len(ev.state.Launchers.IDs()); i++ {
+	ids := ev.state.Launchers.IDs()
+	for i, more := g.NextLauncher(ids); more && i < len(ids); i++ {
 		if !ev.step.ConsumeBudget(step.WorkSnapshot) {
 			return false
 		}
-		g.Launcher = ev.state.Launchers.IDs()[i]
-		if l := ev.state.Launchers.Get(g.Launcher); l.Up {
+		g.BeginLauncher(ids[i])
+		if l := ev.state.Launchers.Get(ids[i]); l.Up {
 			g.Add(l.JoinedEvent())
 			if l.Draining {
 				g.Add(scheduler.LauncherDraining{At: l.Joined, Launcher: l.ID, Draining: true})
@@ -53,26 +52,26 @@ func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
 			}
 		}
 	}
-	g.Launcher = policystate.AllLaunchers
+	g.LaunchersAdded()
 	return true
 }
 
 // addJobs tells of jobs; false when some are left.
 func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 	for {
-		if j := ev.state.Jobs.Get(g.Job); j != nil && j.Phase() != state.JobPendingAdmission && !ev.addBundles(g, j) {
+		if j := ev.state.Jobs.Get(g.Job()); j != nil && j.Phase() != state.JobPendingAdmission && !ev.addBundles(g, j) {
 			return false
 		}
-		i, _ := slices.BinarySearch(ev.state.Jobs.IDs(), g.Job+1)
+		i, _ := slices.BinarySearch(ev.state.Jobs.IDs(), g.Job()+1)
 		if i == len(ev.state.Jobs.IDs()) {
 			return true
 		}
 		if !ev.step.ConsumeBudget(step.WorkSnapshot) {
 			return false
 		}
-		g.Job, g.Bundle = ev.state.Jobs.IDs()[i], 0
-		if j := ev.state.Jobs.Get(g.Job); j.Phase() == state.JobPendingAdmission {
-			g.Bundle = math.MaxInt // what becomes of it is told by events
+		g.BeginJob(ev.state.Jobs.IDs()[i])
+		if j := ev.state.Jobs.Get(g.Job()); j.Phase() == state.JobPendingAdmission {
+			g.SkipBundles()
 		} else {
 			g.Add(scheduler.JobSubmitted{At: j.Submission.Admitted(), Job: j.ForPolicy()})
 		}
@@ -81,11 +80,12 @@ func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 
 // addBundles tells of a job's bundles; false when some are left.
 func (ev *PolicyEvents) addBundles(g *policystate.SnapshotBuilder, j *state.Job) bool {
-	for ; g.Bundle < len(j.Plan.Bundles); g.Bundle++ {
-		if !ev.step.ConsumeBudget(step.WorkSnapshot * j.Bundles[g.Bundle].Width()) {
+	for ; g.Bundle() < len(j.Plan.Bundles); g.BundleAdded() {
+		b := &j.Bundles[g.Bundle()]
+		if !ev.step.ConsumeBudget(step.WorkSnapshot * b.Width()) {
 			return false
 		}
-		ev.addBundle(g, &j.Bundles[g.Bundle])
+		ev.addBundle(g, b)
 	}
 	return true
 }

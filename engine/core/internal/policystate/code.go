@@ -81,9 +81,9 @@ func codeGeneration(w *checkpoint.Codec, g *Generation) {
 	}
 	if w.Format > 1 {
 		checkpoint.Opt(w, &g.building, func(w *checkpoint.Codec, x *SnapshotBuilder) {
-			checkpoint.Num(w, &x.Launcher)
-			checkpoint.Num(w, &x.Job)
-			checkpoint.Num(w, &x.Bundle)
+			checkpoint.Num(w, &x.launcher)
+			checkpoint.Num(w, &x.job)
+			checkpoint.Num(w, &x.bundle)
 		})
 	}
 	codeEvents(w, &g.events)
@@ -126,7 +126,7 @@ func (g *Generation) clone() *Generation {
 	f := *g
 	f.events = slices.Clone(g.events)
 	if g.building != nil {
-		f.building = &SnapshotBuilder{Launcher: g.building.Launcher, Job: g.building.Job, Bundle: g.building.Bundle}
+		f.building = &SnapshotBuilder{launcher: g.building.launcher, job: g.building.job, bundle: g.building.bundle}
 	}
 	return &f
 }

@@ -16,29 +16,60 @@ import (
 // rest is seen when that is added. Sorted by time, both together are the snapshot of the moment at
 // which the last part was added.
 type SnapshotBuilder struct {
-	Launcher scheduler.LauncherID // this one and all before were added
-	Job      scheduler.JobID      // likewise; of this one the bundles below Bundle
-	Bundle   int
+	launcher scheduler.LauncherID // it and all before it were added
+	job      scheduler.JobID      // it and all before it were added; of its bundles those below bundle
+	bundle   int
 	pages    [][]scheduler.Event // what was added; not in checkpoints, as a new life of the manager starts its policy anew
 }
+
+// NextLauncher returns the position in an ascending list of the next launcher to be added; false if
+// all were added.
+func (g *SnapshotBuilder) NextLauncher(ids []scheduler.LauncherID) (int, bool) {
+	if g.launcher == allLaunchers {
+		return 0, false
+	}
+	i, _ := slices.BinarySearch(ids, g.launcher+1)
+	return i, i < len(ids)
+}
+
+// BeginLauncher notes that events of a launcher are added now.
+func (g *SnapshotBuilder) BeginLauncher(id scheduler.LauncherID) { g.launcher = id }
+
+// LaunchersAdded notes that all launchers were added.
+func (g *SnapshotBuilder) LaunchersAdded() { g.launcher = allLaunchers }
+
+// Job returns the job whose bundles are being added; 0: none is yet.
+func (g *SnapshotBuilder) Job() scheduler.JobID { return g.job }
+
+// BeginJob notes that a job is added now, from its first bundle on.
+func (g *SnapshotBuilder) BeginJob(id scheduler.JobID) { g.job, g.bundle = id, 0 }
+
+// SkipBundles leaves out the job's bundles. Later events tell what becomes of them.
+func (g *SnapshotBuilder) SkipBundles() { g.bundle = math.MaxInt }
+
+// Bundle returns the index of the job's bundle that is added next.
+func (g *SnapshotBuilder) Bundle() int { return g.bundle }
+
+// BundleAdded notes that this bundle was added.
+func (g *SnapshotBuilder) BundleAdded() { g.bundle++ }
 
 const (
 	// snapshotPage is how many events a page holds: a list that grows would be copied
 	// as a whole.
 	snapshotPage = 4096
-	// AllLaunchers is SnapshotBuilder.Launcher when all were added.
-	AllLaunchers = scheduler.LauncherID(math.MaxUint64)
+	// allLaunchers is SnapshotBuilder.launcher when all were added.
+	allLaunchers = scheduler.LauncherID(math.MaxUint64)
 )
 
 // Whether a launcher, a job or a bundle was added. A snapshot that is built, nil, has all.
 func (g *SnapshotBuilder) hasLauncher(id scheduler.LauncherID) bool {
-	return g == nil || id <= g.Launcher
+	return g == nil || id <= g.launcher
 }
 
-func (g *SnapshotBuilder) hasJob(id scheduler.JobID) bool { return g == nil || id <= g.Job }
+func (g *SnapshotBuilder) hasJob(id scheduler.JobID) bool { return g == nil || id <= g.job }
 
 func (g *SnapshotBuilder) hasBundle(job scheduler.JobID, index int) bool {
-	return g == nil || job < g.Job || job == g.Job && index < g.Bundle
+	return g == nil || job < g.job || job == g.job && index < g.bundle
 }
 
 // Add adds an event of the part at hand.

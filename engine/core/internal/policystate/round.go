@@ -14,9 +14,18 @@ const usualMax = 1 << 12
 // PendingAnswer is an answer of the policy that is being applied.
 type PendingAnswer struct {
 	data      []byte // as it came
-	Decisions scheduler.Decisions
-	Done      [5]int // how many of each kind were applied, in the order of the contract
+	decisions scheduler.Decisions
+	applied   [scheduler.DecisionLaunch]int // decisions of each kind, in the order of the contract
 }
+
+// Decisions returns what the answer decides. The caller must not change it.
+func (d *PendingAnswer) Decisions() *scheduler.Decisions { return &d.decisions }
+
+// Applied returns how many decisions of a kind were applied.
+func (d *PendingAnswer) Applied(kind scheduler.DecisionKind) int { return d.applied[kind-1] }
+
+// CountApplied counts one more.
+func (d *PendingAnswer) CountApplied(kind scheduler.DecisionKind) { d.applied[kind-1]++ }
 
 // Due says whether a round may start now: a policy decides that is not thinking, and
 // enough time has passed since the last. One that wanted to be woken by now is told so.
@@ -117,7 +126,7 @@ func (x *Session) Answers(generation, round uint64) bool {
 
 // BeginAnswer has an answer be applied: its bytes, and what they say.
 func (x *Session) BeginAnswer(data []byte, d scheduler.Decisions) {
-	x.pending = &PendingAnswer{data: data, Decisions: d}
+	x.pending = &PendingAnswer{data: data, decisions: d}
 }
 
 // PendingAnswer is the answer that is being applied; nil: none is.
@@ -129,12 +138,12 @@ func (x *Session) AnswerApplied() { x.pending, x.inFlight = nil, false }
 // code codes an answer that is being applied, by what came.
 func (d *PendingAnswer) code(w *checkpoint.Codec) {
 	checkpoint.Blob(w, &d.data)
-	for i := range d.Done {
-		checkpoint.Num(w, &d.Done[i])
+	for i := range d.applied {
+		checkpoint.Num(w, &d.applied[i])
 	}
 	if w.Reading && w.Err == nil {
 		var err error
-		if d.Decisions, err = schedwire.DecodeDecisions(d.data); err != nil {
+		if d.decisions, err = schedwire.DecodeDecisions(d.data); err != nil {
 			w.Fail(err)
 		}
 	}

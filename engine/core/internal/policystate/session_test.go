@@ -87,7 +87,10 @@ func TestTheNextGeneration(t *testing.T) {
 	x.Ask(10, nil)
 	x.BeginGeneration(2, "p", false)
 	g := x.Building()
-	g.Launcher, g.Job, g.Bundle = 3, 5, 2
+	g.BeginLauncher(3)
+	g.BeginJob(5)
+	g.BundleAdded()
+	g.BundleAdded()
 	x.NotifyLauncher(4, scheduler.LauncherLost{At: 11, Launcher: 4})
 	x.NotifyLauncher(3, scheduler.LauncherLost{At: 12, Launcher: 3})
 	x.NotifyJob(6, scheduler.JobFinished{At: 13, Job: 6})

@@ -64,75 +64,96 @@ func (rs *Rounds) ApplyAnswer() {
 		return
 	}
 	rs.policy.AnswerApplied()
-	rs.applyRest(&d.Decisions)
+	rs.applyRest(d.Decisions())
 	rs.cutOver()
 }
 
-// apply applies decisions in the order of the contract; false when some are left. To start
-// or to stop something tells the policy nothing by itself, so an outcome comes before all
-// that follows from it.
+// apply applies decisions in the order of the contract, and returns false if some are left. Starting
+// or stopping an attempt sends the policy no event by itself, so an outcome comes before all that
+// follows from it.
 func (rs *Rounds) apply(d *policystate.PendingAnswer) bool {
-	round, list := rs.policy.Asked(), &d.Decisions
-	outcome := func(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
-		accepted := reason == scheduler.NotRefused
-		rs.step.Stats.Decision(kind, reason)
-		if !accepted {
-			rs.policy.Refused()
-		}
-		if rs.state.RecordsDecisions() {
-			rs.note(list, changes.Decision{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
-		}
-		return scheduler.Outcome{At: rs.step.Now, Round: round, Kind: kind, Index: i, Accepted: accepted, Reason: reason, Detail: detail}
-	}
-	refuse, admit, preempt, resume, launch := &d.Done[0], &d.Done[1], &d.Done[2], &d.Done[3], &d.Done[4]
-	for ; *refuse < len(list.Refuse) && rs.step.ConsumeBudget(step.WorkDecide); *refuse++ {
-		reason, why := rs.admission.Refuse(list.Refuse[*refuse])
-		rs.policy.Notify(outcome(scheduler.DecisionRefuse, *refuse, reason, why))
-	}
-	for ; *admit < len(list.Admit) && rs.step.ConsumeBudget(step.WorkDecide); *admit++ {
-		reason, why := rs.admission.Admit(list.Admit[*admit])
-		rs.policy.Notify(outcome(scheduler.DecisionAdmit, *admit, reason, why))
-	}
-	for ; *preempt < len(list.Preempt) && rs.step.ConsumeBudget(step.WorkDecide); *preempt++ {
-		x := list.Preempt[*preempt]
-		known := rs.knownToNext(x.Victims)
-		reason, why := rs.Preemption.Preempt(x)
-		o := outcome(scheduler.DecisionPreempt, *preempt, reason, why)
-		o.Preempt = x
-		rs.policy.Notify(o)
-		if o.Accepted && len(known) > 0 {
-			o.Preempt.Victims = known
-			rs.policy.NotifyNext(o)
-		}
-	}
-	for ; *resume < len(list.Resume) && rs.step.ConsumeBudget(step.WorkDecide); *resume++ {
-		ids, reason, why := rs.attempts.Resume(list.Resume[*resume])
-		o := outcome(scheduler.DecisionResume, *resume, reason, why)
-		o.Attempts = ids
-		rs.policy.Notify(o)
-		if known := rs.knownToNext(ids); o.Accepted && len(known) > 0 {
-			o.Attempts = known
-			rs.policy.NotifyNext(o)
-		}
-	}
-	for ; *launch < len(list.Launch) && rs.step.ConsumeBudget(step.WorkDecide); *launch++ {
-		if next := prefetch.Next(list.Launch, *launch); next != nil {
-			rs.state.PrefetchLaunches(next)
-		}
-		x := list.Launch[*launch]
-		ids, reason, why := rs.attempts.Launch(x)
-		o := outcome(scheduler.DecisionLaunch, *launch, reason, why)
-		o.Attempts, o.Launch = ids, x
-		rs.policy.Notify(o)
-		if b := rs.state.Bundles.Get(x.Bundle); o.Accepted && rs.policy.NextKnows(b.Job.ID, b.Index) {
-			rs.policy.NotifyNext(o)
-		}
-	}
-	return *refuse == len(list.Refuse) && *admit == len(list.Admit) && *preempt == len(list.Preempt) && *resume == len(list.Resume) && *launch == len(list.Launch)
+	list := d.Decisions()
+	return applyEach(rs, d, scheduler.DecisionRefuse, list.Refuse, rs.applyRefuse) &&
+		applyEach(rs, d, scheduler.DecisionAdmit, list.Admit, rs.applyAdmit) &&
+		applyEach(rs, d, scheduler.DecisionPreempt, list.Preempt, rs.applyPreempt) &&
+		applyEach(rs, d, scheduler.DecisionResume, list.Resume, rs.applyResume) &&
+		applyEach(rs, d, scheduler.DecisionLaunch, list.Launch, rs.applyLaunch)
 }
 
-// note has it be told what became of the i-th decision of its kind.
-func (rs *Rounds) note(list *scheduler.Decisions, d changes.Decision, i int) {
+// applyEach applies the decisions of a kind that are left, as many as the step may do.
+func applyEach[D any](rs *Rounds, d *policystate.PendingAnswer, kind scheduler.DecisionKind, list []D, apply func(list []D, i int)) bool {
+	for i := d.Applied(kind); i < len(list); i++ {
+		if !rs.step.ConsumeBudget(step.WorkDecide) {
+			return false
+		}
+		apply(list, i)
+		d.CountApplied(kind)
+	}
+	return true
+}
+
+func (rs *Rounds) applyRefuse(list []scheduler.Refuse, i int) {
+	reason, why := rs.admission.Refuse(list[i])
+	rs.policy.Notify(rs.outcome(scheduler.DecisionRefuse, i, reason, why))
+}
+
+func (rs *Rounds) applyAdmit(list []scheduler.Admit, i int) {
+	reason, why := rs.admission.Admit(list[i])
+	rs.policy.Notify(rs.outcome(scheduler.DecisionAdmit, i, reason, why))
+}
+
+func (rs *Rounds) applyPreempt(list []scheduler.Preempt, i int) {
+	known := rs.knownToNext(list[i].Victims)
+	reason, why := rs.Preemption.Preempt(list[i])
+	o := rs.outcome(scheduler.DecisionPreempt, i, reason, why)
+	o.Preempt = list[i]
+	rs.policy.Notify(o)
+	if o.Accepted && len(known) > 0 {
+		o.Preempt.Victims = known
+		rs.policy.NotifyNext(o)
+	}
+}
+
+func (rs *Rounds) applyResume(list []scheduler.Resume, i int) {
+	ids, reason, why := rs.attempts.Resume(list[i])
+	o := rs.outcome(scheduler.DecisionResume, i, reason, why)
+	o.Attempts = ids
+	rs.policy.Notify(o)
+	if known := rs.knownToNext(ids); o.Accepted && len(known) > 0 {
+		o.Attempts = known
+		rs.policy.NotifyNext(o)
+	}
+}
+
+func (rs *Rounds) applyLaunch(list []scheduler.Launch, i int) {
+	if next := prefetch.Next(list, i); next != nil {
+		rs.state.PrefetchLaunches(next)
+	}
+	ids, reason, why := rs.attempts.Launch(list[i])
+	o := rs.outcome(scheduler.DecisionLaunch, i, reason, why)
+	o.Attempts, o.Launch = ids, list[i]
+	rs.policy.Notify(o)
+	if b := rs.state.Bundles.Get(list[i].Bundle); o.Accepted && rs.policy.NextKnows(b.Job.ID, b.Index) {
+		rs.policy.NotifyNext(o)
+	}
+}
+
+// outcome is what became of the i-th decision of a kind, counted and recorded.
+func (rs *Rounds) outcome(kind scheduler.DecisionKind, i int, reason scheduler.RefusalReason, detail string) scheduler.Outcome {
+	round := rs.policy.Asked()
+	rs.step.Stats.Decision(kind, reason)
+	if reason != scheduler.NotRefused {
+		rs.policy.Refused()
+	}
+	if rs.state.RecordsDecisions() {
+		rs.recordDecision(changes.Decision{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
+	}
+	return scheduler.Outcome{At: rs.step.Now, Round: round, Kind: kind, Index: i, Accepted: reason == scheduler.NotRefused, Reason: reason, Detail: detail}
+}
+
+// recordDecision records what became of the i-th decision of its kind, for all who watch.
+func (rs *Rounds) recordDecision(d changes.Decision, i int) {
+	list := rs.policy.PendingAnswer().Decisions()
 	if g := rs.policy.Current(); g != nil {
 		d.Generation = g.Number
 	}

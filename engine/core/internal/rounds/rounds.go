@@ -45,9 +45,8 @@ type Rounds struct {
 	admission *lifecycle.Admission
 	attempts  *lifecycle.Attempts
 
-	Preemption   *Preemption
-	StallWatched bool           // the timer of a stalling policy is set
-	answer       expectedAnswer // see Expect
+	Preemption *Preemption
+	answer     expectedAnswer // see Expect
 }
 
 // New returns the rounds of a core: a state, its transitions, and what leaves.

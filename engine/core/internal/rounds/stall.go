@@ -44,15 +44,14 @@ func (rs *Rounds) someFits(j *state.Job) bool {
 
 // WatchStall sets a timer when the policy may be stalling.
 func (rs *Rounds) WatchStall() {
-	if rs.step.Set.PolicyStallAfter > 0 && !rs.StallWatched && rs.stalled() != nil {
-		rs.StallWatched = true
-		rs.step.SetTimer(rs.step.Set.PolicyStallAfter, step.TimerStall, uint64(rs.ids.LastAttempt()))
+	if after := rs.step.Set.PolicyStallAfter; after > 0 && !rs.step.Watches(step.TimerStall) && rs.stalled() != nil {
+		rs.step.Watch(step.TimerStall, after, uint64(rs.ids.LastAttempt()))
 	}
 }
 
 // StallDue ends a policy that has started nothing since the timer was set.
 func (rs *Rounds) StallDue(last scheduler.AttemptID) {
-	rs.StallWatched = false
+	rs.step.WatchDue(step.TimerStall)
 	j := rs.stalled()
 	if j == nil || last != rs.ids.LastAttempt() {
 		return

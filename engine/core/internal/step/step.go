@@ -9,6 +9,7 @@ package step
 
 import (
 	"slices"
+	"time"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -23,6 +24,7 @@ type Step struct {
 	Stats Stats // never decide anything
 
 	timers  Timers
+	watched [timerKinds]bool // kinds of which one timer is set, see Watch
 	effects []Effect
 	work    int // what is left of Settings.StepWork
 }
@@ -122,6 +124,29 @@ func (s *Step) CodeTime(w *checkpoint.Codec) {
 	checkpoint.Num(w, &s.Term)
 	checkpoint.Num(w, &s.Now)
 }
+
+// Watch sets the timer of a kind of which there is one at most, unless it is set already.
+func (s *Step) Watch(kind TimerKind, d time.Duration, id uint64) {
+	if !s.watched[kind] {
+		s.watched[kind] = true
+		s.SetTimer(d, kind, id)
+	}
+}
+
+// Watches says whether that timer of a kind is set.
+func (s *Step) Watches(kind TimerKind) bool { return s.watched[kind] }
+
+// WatchDue notes that that timer was due.
+func (s *Step) WatchDue(kind TimerKind) { s.watched[kind] = false }
+
+// CodeWatches codes which timers of that sort are set.
+func (s *Step) CodeWatches(w *checkpoint.Codec) {
+	checkpoint.Flag(w, &s.watched[TimerSpeculate])
+	checkpoint.Flag(w, &s.watched[TimerStall])
+}
+
+// BeginTerm begins a new term of the manager, of at least a number.
+func (s *Step) BeginTerm(least uint64) { s.Term = max(least, s.Term+1) }
 
 // CodeLast codes the number of the timer that was set last.
 func (s *Step) CodeLast(w *checkpoint.Codec) { s.timers.CodeLast(w) }

@@ -27,6 +27,8 @@ const (
 	TimerStall
 	TimerFeed
 	TimerStoreRoom
+
+	timerKinds // how many there are, and one more
 )
 
 // SetTimer has a timer of a kind, about somebody, be due after a while. Nothing cancels it:
