@@ -209,9 +209,9 @@ func BenchmarkFactsOfAMillion(b *testing.B) {
 // factsOfLast tells of the job that was submitted last.
 func (b *bench) factsOfLast() {
 	b.c.EnableChanges()
-	b.c.state.Cluster.MarkDirty(b.c.state.Cluster.Jobs.Get(b.c.state.IDs.LastJob()))
+	b.c.state.Cluster.Changes.MarkJob(b.c.state.Cluster.Jobs.Get(b.c.state.IDs.LastJob()))
 	b.c.Changes()
-	b.c.state.Cluster.DrainChangedJobs()
+	b.c.state.Cluster.Changes.DrainJobs()
 }
 
 // submitPlain takes in a job of so many groups without input.

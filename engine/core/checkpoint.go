@@ -72,7 +72,7 @@ func RestoreParts(parts [][]byte, graphs state.Graphs) (*Core, error) {
 	if r.Err != nil {
 		return nil, fmt.Errorf("the checkpoint of the core is damaged: %w", r.Err)
 	}
-	c.state.Cluster.DrainChangedJobs() // that jobs are back is no change of them
+	c.state.Cluster.Changes.DrainJobs() // that jobs are back is no change of them
 	return c, nil
 }
 

@@ -49,7 +49,7 @@ func (c *Core) Now() scheduler.Time { return c.state.Step.Now }
 // TokensFrom says how the token of a bundle attempt's data connections is made. It is to be
 // a function of the number alone, with a secret that the core does not know: no token
 // is in a checkpoint or in the log. Without it there are none.
-func (c *Core) TokensFrom(f func(run uint64) []byte) { c.state.Cluster.TokensFrom(f) }
+func (c *Core) TokensFrom(f func(run uint64) []byte) { c.state.Cluster.Tokens.From(f) }
 
 // GraphsFrom says where the graphs are that submissions name by their hash. Without it
 // there are none.

@@ -153,7 +153,7 @@ func (c *Core) site(m *wire.SiteSettings) {
 }
 
 func (c *Core) emitChangedJobs() {
-	if ids, ended := c.state.Cluster.DrainChangedJobs(); len(ids) > 0 {
+	if ids, ended := c.state.Cluster.Changes.DrainJobs(); len(ids) > 0 {
 		c.state.Step.Emit(JobsChanged{Jobs: ids, Ended: ended})
 	}
 }

@@ -68,7 +68,7 @@ func TestOfWhatIsRefusedNothingExists(t *testing.T) {
 		if text := said(h, 7); !strings.HasPrefix(text, "ERROR_KIND_INVALID: ") || !strings.Contains(text, story.says) {
 			t.Errorf("the client is told %q, not %q", text, story.says)
 		}
-		if h.Cluster.Jobs.Len() != 1 || h.Cluster.Bundles.Len() != 1 || len(h.Cluster.Ended()) > 0 || h.Policy.Events() != told || h.Admission.AwaitsSubmission(id) {
+		if h.Cluster.Jobs.Len() != 1 || h.Cluster.Bundles.Len() != 1 || len(h.Cluster.Ended.All()) > 0 || h.Policy.Events() != told || h.Admission.AwaitsSubmission(id) {
 			t.Errorf("%s: something is left of it", story.says)
 		}
 		h.Checked()

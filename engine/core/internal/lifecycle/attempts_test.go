@@ -347,8 +347,8 @@ func TestAnInputThatCannotBeRead(t *testing.T) {
 		t.Fatalf("they are %s", got)
 	}
 	h.Dispatch.FlushSources()
-	if c := h.Commands(l); len(c) != 1 || len(c[0].GetSources().GetSources()) != 1 || c[0].GetSources().Sources[0].GetAttempt() != uint64(again.ID) || j.Bundles[0].Losses() != 1 {
-		t.Errorf("its launcher is told %v, and it was made again %d times", c, j.Bundles[0].Losses())
+	if c := h.Commands(l); len(c) != 1 || len(c[0].GetSources().GetSources()) != 1 || c[0].GetSources().Sources[0].GetAttempt() != uint64(again.ID) || j.Bundles[0].Tries.Losses() != 1 {
+		t.Errorf("its launcher is told %v, and it was made again %d times", c, j.Bundles[0].Tries.Losses())
 	}
 	h.Checked()
 }
@@ -364,8 +364,8 @@ func TestALauncherThatRefuses(t *testing.T) {
 		t.Fatal(refused)
 	}
 	h.Attempts.RefusedCommand(j.Attempts()[0], &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_RESOURCE, Message: "the disk is full"})
-	if got := coretest.PhasesOf(j); got != "ready" || j.Bundles[0].Failures() != 0 || j.Bundles[0].Losses() != 1 {
-		t.Fatalf("it is %s, failed %d times and lost %d times", got, j.Bundles[0].Failures(), j.Bundles[0].Losses())
+	if got := coretest.PhasesOf(j); got != "ready" || j.Bundles[0].Tries.Failures() != 0 || j.Bundles[0].Tries.Losses() != 1 {
+		t.Fatalf("it is %s, failed %d times and lost %d times", got, j.Bundles[0].Tries.Failures(), j.Bundles[0].Tries.Losses())
 	}
 	h.Later(time.Hour)
 	m := h.Launcher("b", 1)
@@ -427,7 +427,7 @@ func TestOneThatCannotGoOn(t *testing.T) {
 		}
 	}
 	h.Checked()
-	if got := coretest.PhasesOf(j) + coretest.PhasesOf(single); got != "readyready" || free(l) != 3 || !l.Up || j.Bundles[0].Losses() != 1 || single.Bundles[0].Losses() != 1 || !l.Usable() {
+	if got := coretest.PhasesOf(j) + coretest.PhasesOf(single); got != "readyready" || free(l) != 3 || !l.Up || j.Bundles[0].Tries.Losses() != 1 || single.Bundles[0].Tries.Losses() != 1 || !l.Usable() {
 		t.Errorf("they are %s, and %d slots are free", got, free(l))
 	}
 }

@@ -46,7 +46,7 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 		}
 	}
 	js.tryWaiting(j, wrote)
-	js.state.MarkDirty(j)
+	js.state.Changes.MarkJob(j)
 	js.checkDone(j)
 }
 
@@ -140,7 +140,7 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 	f := r.Failure()
 	switch {
 	case f != nil && r.Elsewhere():
-		if b.CountLoss() > js.step.Set.LostMax {
+		if b.Tries.CountLoss() > js.step.Set.LostMax {
 			js.failLost(b, f.Message)
 			return true
 		}
@@ -150,23 +150,23 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 	case f != nil && f.Kind == wire.ErrorKind_ERROR_KIND_FULL:
 		return len(b.Attempts()) == 0 && js.waitForRoom(b, f)
 	case f != nil && f.Kind != wire.ErrorKind_ERROR_KIND_RESOURCE:
-		if b.CountFailure() >= b.Job.AttemptsMax(&js.step.Set) {
+		if b.Tries.CountFailure() >= b.Job.AttemptsMax(&js.step.Set) {
 			f = proto.CloneOf(f)
 			who := ""
 			if f.Stage == "" { // such as the end of a worker's process, which tells of no node
 				who = b.Job.Describe(b, 0) + " "
 			}
-			f.Message = fmt.Sprintf("%sfailed %d times, the last time: %s", who, b.Failures(), f.Message)
+			f.Message = fmt.Sprintf("%sfailed %d times, the last time: %s", who, b.Tries.Failures(), f.Message)
 			js.EndJob(b.Job, scheduler.JobFailed, f)
 			return true
 		}
 	case f != nil || r.Lost() != "":
-		b.CountLoss()
+		b.Tries.CountLoss()
 		why := r.Lost()
 		if f != nil {
 			why = f.Message
 		}
-		if b.Losses() > js.step.Set.LostMax {
+		if b.Tries.Losses() > js.step.Set.LostMax {
 			js.failLost(b, why)
 			return true
 		}

@@ -190,13 +190,13 @@ func (as *Attempts) EndAttempt(a *state.Attempt, outcome scheduler.AttemptOutcom
 		e.For = a.Stop().ForJob
 	}
 	as.events.Notify(b, e)
-	as.state.NoteEnd(a, reason, e.For, work)
+	as.state.Changes.AddEnd(a, reason, e.For, work)
 	as.step.Stats.Outcomes[outcome]++
 	j.Stats.KeepEndedAttempt(stats.EndedAttempt{
 		ID: a.ID, Stage: a.Stage, Index: a.Index, Launcher: a.Launcher.Name, Outcome: outcome, Started: a.Started(), Ended: as.step.Now,
 		Suspended: a.SuspendedTime(), Speculative: a.BundleAttempt.Speculative(), Reason: reason,
 	}, as.step.Set.AttemptsKept)
-	as.state.MarkDirty(j)
+	as.state.Changes.MarkJob(j)
 }
 
 // rejectForeign returns a good end as it came, or, when it names what is not the attempt's, a failure in its

@@ -115,7 +115,7 @@ func (bs *Bundles) reannounce(b *state.Bundle) {
 
 func (bs *Bundles) announce(b *state.Bundle) {
 	b.OfferAgain(bs.step.Now)
-	bs.state.MarkDirty(b.Job)
+	bs.state.Changes.MarkJob(b.Job)
 	bs.events.Notify(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
 	bs.events.Notify(b, bs.events.ReadyEvent(b))
 }

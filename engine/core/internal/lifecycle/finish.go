@@ -36,7 +36,7 @@ func (js *Jobs) EndJob(j *state.Job, outcome scheduler.JobOutcome, f *wire.Failu
 	}
 	j.BeginEnd(outcome, f)
 	js.resources.ReleaseForJob(j.ID)
-	js.state.MarkDirty(j)
+	js.state.Changes.MarkJob(j)
 	js.stopAll(j)
 }
 
@@ -120,11 +120,11 @@ func (js *Jobs) lastAttemptEnded(b *state.Bundle, r *state.BundleAttempt) {
 	end := state.FailedCommit{Failure: r.Failure(), Lost: r.Lost(), Elsewhere: r.Elsewhere()}
 	switch {
 	case r.Failure() != nil && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_RESOURCE && r.Failure().Kind != wire.ErrorKind_ERROR_KIND_FULL:
-		b.CountFailure()
+		b.Tries.CountFailure()
 	case end.Counts(): // a launcher without room for it says nothing of the job
-		b.CountLoss()
+		b.Tries.CountLoss()
 	}
-	end.Failures, end.Losses = b.Failures(), b.Losses()
+	end.Failures, end.Losses = b.Tries.Failures(), b.Tries.Losses()
 	cleaning := j.Phase() != state.JobPublishing
 	v := j.OutputCommit.Next(js.step.Now, cleaning, end, js.commitLimits(j))
 	switch {
@@ -138,7 +138,7 @@ func (js *Jobs) lastAttemptEnded(b *state.Bundle, r *state.BundleAttempt) {
 		js.cantPublish(j, r.Failure(), v.Why)
 	case v.Action == state.RetryCommitLater:
 		js.step.SetTimer(v.Wait, step.TimerPublish, uint64(j.ID))
-		js.state.MarkDirty(j)
+		js.state.Changes.MarkJob(j)
 	default:
 		js.bundles.MakeReady(b)
 	}
@@ -186,7 +186,7 @@ func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
 		js.bundles.Succeeded(j)
 	}
 	js.resources.ReleaseForJob(j.ID)
-	js.state.MarkDirty(j)
+	js.state.Changes.MarkJob(j)
 	js.remove(j)
 }
 

@@ -36,7 +36,7 @@ func TestABundleCommitsOnce(t *testing.T) {
 		t.Error("it is over while an attempt of it runs")
 	}
 	h.Finish(first.Attempts[0])
-	if h.Step.Stats.Finished != 1 || h.Cluster.Jobs.Len() != 0 || h.Cluster.Ended()[0].Status.Summary.GroupsFinished != 1 {
+	if h.Step.Stats.Finished != 1 || h.Cluster.Jobs.Len() != 0 || h.Cluster.Ended.All()[0].Status.Summary.GroupsFinished != 1 {
 		t.Errorf("%d ends were accepted, %d jobs are there", h.Step.Stats.Finished, h.Cluster.Jobs.Len())
 	}
 	told := h.NotifiedEvents()

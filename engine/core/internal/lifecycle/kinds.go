@@ -66,7 +66,7 @@ func (bs *Bundles) chooseKinds(j *state.Job) {
 		bs.MakeReady(b)
 	}
 	bs.logKinds(j)
-	bs.state.MarkDirty(j)
+	bs.state.Changes.MarkJob(j)
 }
 
 // othersOf are the kinds of slots that stages of a job are to take instead of those that they take.

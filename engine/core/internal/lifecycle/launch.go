@@ -50,7 +50,7 @@ func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher,
 	if speculative {
 		as.step.Stats.Speculative++
 	}
-	if b.Preempted() {
+	if b.Protection.Preempted() {
 		as.events.Protect(b)
 	}
 	if b.StartIsFinal() {
@@ -62,6 +62,6 @@ func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher,
 	}
 	as.watchStragglers()
 	as.resources.ReleaseFor(b, b.Job.ReadyCount())
-	as.state.MarkDirty(b.Job)
+	as.state.Changes.MarkJob(b.Job)
 	return ids
 }

@@ -32,7 +32,7 @@ func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
 	}
 	changed, begins := j.Waits.NotePlaceable(why, ad.step.Now)
 	if changed {
-		ad.state.MarkDirty(j)
+		ad.state.Changes.MarkJob(j)
 	}
 	if begins {
 		ad.step.SetTimer(ad.step.Set.UnplaceableAfter, step.TimerUnplaceable, uint64(j.ID))

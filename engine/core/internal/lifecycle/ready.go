@@ -82,7 +82,7 @@ func (bs *Bundles) MakeReady(b *state.Bundle) {
 		bs.relax(b)
 	}
 	bs.events.Notify(b, bs.events.ReadyEvent(b))
-	bs.state.MarkDirty(b.Job)
+	bs.state.Changes.MarkJob(b.Job)
 }
 
 // Withdraw takes a bundle back from the policy.
@@ -91,5 +91,5 @@ func (bs *Bundles) Withdraw(b *state.Bundle) {
 	bs.state.RequeueFinishing(b.Job)
 	bs.events.Notify(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
 	bs.resources.ReleaseFor(b, b.Job.ReadyCount())
-	bs.state.MarkDirty(b.Job)
+	bs.state.Changes.MarkJob(b.Job)
 }

@@ -13,7 +13,7 @@ import (
 func (js *Jobs) failLost(b *state.Bundle, why string) {
 	js.EndJob(b.Job, scheduler.JobFailed, &wire.Failure{
 		Kind:    wire.ErrorKind_ERROR_KIND_LOST,
-		Message: fmt.Sprintf("%s was lost %d times, the last time because %s: look after the launchers, then submit again", b.Job.Describe(b, 0), b.Losses(), why),
+		Message: fmt.Sprintf("%s was lost %d times, the last time because %s: look after the launchers, then submit again", b.Job.Describe(b, 0), b.Tries.Losses(), why),
 	})
 }
 
@@ -58,10 +58,10 @@ func (js *Jobs) Reopen(b *state.Bundle) {
 func (js *Jobs) reopenBundle(b *state.Bundle) {
 	j := b.Job
 	b.Reopen(js.step.Now)
-	js.state.MarkDirty(j) // it may have to wait for others before it is ready
+	js.state.Changes.MarkJob(j) // it may have to wait for others before it is ready
 	js.step.Stats.Rerun++
 	js.events.Notify(b, scheduler.BundleReopened{At: js.step.Now, Job: j.ID, Bundle: b.ID()})
-	if b.Losses() > js.step.Set.LostMax {
+	if b.Tries.Losses() > js.step.Set.LostMax {
 		js.failLost(b, "its output was lost")
 		return
 	}

@@ -31,7 +31,7 @@ func (as *Attempts) Started(a *state.Attempt, address string) {
 	})
 	as.dispatch.SendPeers(a.BundleAttempt)
 	as.dispatch.Feed(a)
-	as.state.MarkAttemptDirty(a)
+	as.state.Changes.MarkAttempt(a)
 }
 
 // Executing notes that an attempt has read what it had to and executes.
@@ -40,7 +40,7 @@ func (as *Attempts) Executing(a *state.Attempt, yes bool) {
 	if !yes || !a.Execute(as.step.Now) {
 		return
 	}
-	as.state.MarkAttemptDirty(a)
+	as.state.Changes.MarkAttempt(a)
 	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptPhase{At: as.step.Now, Attempt: a.ID, Phase: scheduler.PhaseExecute})
 }
 
@@ -57,7 +57,7 @@ func (as *Attempts) EnsureStarted(a *state.Attempt) {
 func (as *Attempts) Progress(a *state.Attempt, m *wire.AttemptProgress) {
 	as.EnsureStarted(a)
 	a.ReportProgress(m.GetProgress(), m.GetWork())
-	as.state.MarkDirty(a.BundleAttempt.Bundle.Job)
+	as.state.Changes.MarkJob(a.BundleAttempt.Bundle.Job)
 	if a.Phase() == phase.Assigned || a.BundleAttempt.Bundle.Last() || !as.policy.Has(scheduler.AbilityProgress) || as.step.Now.Sub(a.ProgressNotified()) < as.policy.Current().ProgressEvery {
 		return
 	}

@@ -81,5 +81,5 @@ func (as *Attempts) stragglerMark(j *state.Job, stage int32, marks []time.Durati
 func (as *Attempts) OfferSpeculation(b *state.Bundle) {
 	b.SetSpeculationOffered(as.step.Now)
 	as.events.Notify(b, as.events.SpeculationEvent(b))
-	as.state.MarkDirty(b.Job)
+	as.state.Changes.MarkJob(b.Job)
 }

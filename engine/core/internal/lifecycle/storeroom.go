@@ -31,7 +31,7 @@ func (js *Jobs) waitForRoom(b *state.Bundle, f *wire.Failure) (failed bool) {
 		js.step.SetTimer(wait, step.TimerStoreRoom, uint64(j.ID))
 		js.step.Log(step.Warn, "the store of a job's outputs is full: groups that write there wait", "job", j.ID.String(), "for", wait.String())
 	}
-	js.state.MarkDirty(j)
+	js.state.Changes.MarkJob(j)
 	return false
 }
 
@@ -65,5 +65,5 @@ func (js *Jobs) tryNext(j *state.Job, most int) {
 			most--
 		}
 	}
-	js.state.MarkDirty(j)
+	js.state.Changes.MarkJob(j)
 }

@@ -85,7 +85,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 	}
 	j.Submission.Await(m.GetClient())
 	ad.state.Jobs.Add(id, j)
-	ad.state.MarkDirty(j)
+	ad.state.Changes.MarkJob(j)
 	ad.askAdmission(j)
 }
 
@@ -109,7 +109,7 @@ func (ad *Admission) submittedBefore(id scheduler.JobID, client uint64) bool {
 		ad.step.Reply(j.Submission.Await(client), id, &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_LOST, Message: "the submission was made again"})
 		return true
 	}
-	e := ad.state.EndedJob(id)
+	e := ad.state.Ended.Get(id)
 	if e != nil {
 		ad.step.Reply(client, id, e.Refused)
 	}
@@ -189,7 +189,7 @@ func (ad *Admission) admit(j *state.Job) {
 		ad.state.AssignID(b)
 	}
 	ad.step.Reply(j.Submission.Admit(ad.step.Now), j.ID, nil)
-	ad.state.MarkDirty(j)
+	ad.state.Changes.MarkJob(j)
 	ad.jobs.ChooseKinds(j)
 	ad.policy.NotifyJob(j.ID, scheduler.JobSubmitted{At: ad.step.Now, Job: j.ForPolicy()})
 	ad.checkPlaceableOf(j, map[string]bool{})
@@ -224,7 +224,7 @@ func (ad *Admission) UpdateJob(m *wire.UpdateJob) {
 	if j.Phase() != state.JobPendingAdmission {
 		ad.policy.NotifyJob(j.ID, scheduler.JobUpdated{At: ad.step.Now, Job: j.ID, Pool: j.Submission.Pool(), Priority: j.Submission.Priority(), Properties: j.Properties()})
 	}
-	ad.state.MarkDirty(j)
+	ad.state.Changes.MarkJob(j)
 	ad.step.ReplyChanged(m.GetClient(), j.ID, before, placeOf(j))
 }
 
@@ -245,7 +245,7 @@ func (ad *Admission) noJob(id scheduler.JobID) *wire.Failure {
 
 // endedJob is the summary of a job that ended and is not forgotten yet; nil: there is none.
 func (ad *Admission) endedJob(id scheduler.JobID) *wire.JobSummary {
-	if e := ad.state.EndedJob(id); e != nil {
+	if e := ad.state.Ended.Get(id); e != nil {
 		return e.Status.Summary
 	}
 	return nil

@@ -35,7 +35,7 @@ func (as *Attempts) SuspendedNow(a *state.Attempt) {
 	as.resources.VictimDone(&a.Allocation)
 	as.resources.OfferChanged(&a.Launcher.Launcher)
 	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptSuspended{At: as.step.Now, Attempt: a.ID})
-	as.state.MarkAttemptDirty(a)
+	as.state.Changes.MarkAttempt(a)
 	as.noteSuspended(a.BundleAttempt)
 }
 
@@ -60,7 +60,7 @@ func (as *Attempts) resumeUnasked(a *state.Attempt) {
 // attempts of a gang may have ended first, or can't be suspended.
 func (as *Attempts) noteSuspended(r *state.BundleAttempt) {
 	if r.Suspended() == 0 && r.WaitsForResume() {
-		as.state.ListSuspended(r, as.step.Now)
+		as.state.Suspended.Add(r, as.step.Now)
 		as.step.SetTimer(as.step.Set.SuspendMax, step.TimerSuspend, r.ID)
 	}
 }
@@ -72,7 +72,7 @@ func (as *Attempts) dropSuspended(r *state.BundleAttempt) {
 	if r.Suspended() == 0 {
 		return
 	}
-	as.state.DropSuspended(r)
+	as.state.Suspended.Remove(r)
 	if r.Bundle.SuspendedAttempt() == nil {
 		as.resources.ReleaseForBundle(r.Bundle.ID())
 	}
@@ -107,7 +107,7 @@ func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler
 		a.AskResume()
 		as.dispatch.SendResume(a)
 	}
-	as.state.DropSuspended(r)
+	as.state.Suspended.Remove(r)
 	as.resources.ReleaseForBundle(r.Bundle.ID())
 	as.events.Protect(r.Bundle)
 	return ids, ""
@@ -129,7 +129,7 @@ func (as *Attempts) ResumedNow(a *state.Attempt) {
 	as.resources.OfferChanged(&a.Launcher.Launcher)
 	a.BundleAttempt.Bundle.SetSpeculationOffered(0)
 	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptResumed{At: as.step.Now, Attempt: a.ID})
-	as.state.MarkAttemptDirty(a)
+	as.state.Changes.MarkAttempt(a)
 }
 
 // ResumeSuspended resumes for a policy that does not resume by itself: whole bundle attempts, the

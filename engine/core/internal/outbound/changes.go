@@ -11,16 +11,16 @@ import (
 )
 
 // EnableChanges has Facts tell from now on. Nothing is decided by it.
-func (rd *StatusReader) EnableChanges() { rd.state.EnableChanges() }
+func (rd *StatusReader) EnableChanges() { rd.state.Changes.Enable() }
 
 // Changes returns the rows of all that changed in the step at hand, at its end; false when
 // nobody wants them.
 func (rd *StatusReader) Changes() (step.Changes, bool) {
-	if !rd.state.ChangesEnabled() {
+	if !rd.state.Changes.Enabled() {
 		return step.Changes{}, false
 	}
-	jobs := rd.state.DirtyJobs()
-	f := rd.changesWith(rd.state.DrainChanges(jobs))
+	jobs := rd.state.Changes.Jobs()
+	f := rd.changesWith(rd.state.Changes.Drain(jobs))
 	f.Jobs = slices.Grow(f.Jobs, len(jobs))
 	for _, j := range jobs {
 		f.Jobs = append(f.Jobs, rd.jobRow(j))
@@ -30,7 +30,7 @@ func (rd *StatusReader) Changes() (step.Changes, bool) {
 
 // AllChanges returns the rows of all there is, between two steps.
 func (rd *StatusReader) AllChanges() step.Changes {
-	f := rd.changesWith(rd.state.AllRows())
+	f := rd.changesWith(rd.state.Changes.AllRows())
 	for j := range rd.state.Jobs.All() {
 		f.Jobs = append(f.Jobs, rd.jobRow(j))
 	}

@@ -67,7 +67,7 @@ func TestWantedAgainIsTold(t *testing.T) {
 	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(first.ID), Incarnation: 1, Reason: "silent"})
 	h.RunBundle(j, 0, readers)
 	h.Status.Changes()
-	h.Cluster.DrainChangedJobs()
+	h.Cluster.Changes.DrainJobs()
 	h.Membership.LauncherLost(&wire.LauncherLost{Launcher: uint64(second.ID), Incarnation: 1, Reason: "silent"})
 	if got, want := coretest.PhasesOf(j), "running waiting running running"; got != want {
 		t.Fatalf("they are %s, want %s", got, want)

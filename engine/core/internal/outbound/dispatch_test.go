@@ -30,7 +30,7 @@ func TestOneThatIsLostIsToldNothing(t *testing.T) {
 // it, once, in the step's end; and when that is all it says so.
 func TestAReaderIsGivenEachSourceOnce(t *testing.T) {
 	h := coretest.New(t)
-	h.Cluster.TokensFrom(func(run uint64) []byte { return fmt.Append(nil, "of run ", run) })
+	h.Cluster.Tokens.From(func(run uint64) []byte { return fmt.Append(nil, "of run ", run) })
 	h.StartPolicy(0)
 	a, b := h.Launcher("a", 4), h.Launcher("b", 4)
 	spec := coretest.MapReduce(3, 1)

@@ -26,7 +26,7 @@ func (dp *Dispatcher) SourcesTaken(a *state.Attempt, update uint64) {
 // RedeliverSources begins anew with what was on its way to a launcher whose stream broke.
 func (dp *Dispatcher) RedeliverSources(a *state.Attempt) {
 	if a.BundleAttempt.Bundle.Job.Inputs.MissUnconfirmed(&a.Reads) {
-		dp.state.MarkAttemptDirty(a)
+		dp.state.Changes.MarkAttempt(a)
 		dp.WatchWaiting(a.BundleAttempt.Bundle.Job)
 	}
 	dp.Feed(a)
@@ -39,7 +39,7 @@ func (dp *Dispatcher) FlushSources() {
 		if a == nil {
 			continue
 		}
-		dp.state.MarkAttemptDirty(a) // it may miss nothing any more
+		dp.state.Changes.MarkAttempt(a) // it may miss nothing any more
 		if a.Launcher.Up {
 			dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Sources{Sources: m}})
 		}
@@ -54,7 +54,7 @@ func (dp *Dispatcher) sourcesOf(a *state.Attempt) []*wire.Source {
 	}
 	l := j.Inputs.List(&a.Reads, a.ID, a.BundleAttempt.Bundle.NodesWithFiles(a.Group), dp.step.Set.CommandBytes, dp.state.Source(j))
 	if l.Missed {
-		dp.state.MarkAttemptDirty(a)
+		dp.state.Changes.MarkAttempt(a)
 		dp.WatchWaiting(j)
 	}
 	dp.step.AddCost(l.Looked/looksAtOnce + len(l.Sources))

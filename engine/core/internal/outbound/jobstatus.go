@@ -118,7 +118,9 @@ func (rd *StatusReader) Remember(j *state.Job, refused *wire.Failure) {
 	if n := len(s.Attempts); n > endedAttemptsKept {
 		s.Attempts = s.Attempts[n-endedAttemptsKept:]
 	}
-	rd.state.KeepEnded(&state.EndedJob{Status: s, Refused: refused}, rd.step.Set.JobsKept)
+	e := &state.EndedJob{Status: s, Refused: refused}
+	rd.state.Ended.Add(e, rd.step.Set.JobsKept)
+	rd.state.Changes.AddEndedJob(e)
 }
 
 // endedAttemptsKept is how many attempts are kept of a job that ended.

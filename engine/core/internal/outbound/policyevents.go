@@ -51,12 +51,12 @@ func (ev *PolicyEvents) NotifyKind(j *state.Job, stage int, kind scheduler.SlotK
 
 // Protect protects a bundle from preemption for Settings.ProtectFor, and notifies of it.
 func (ev *PolicyEvents) Protect(b *state.Bundle) {
-	b.ProtectUntil(ev.step.Now.Add(ev.step.Set.ProtectFor))
+	b.Protection.Begin(ev.step.Now.Add(ev.step.Set.ProtectFor))
 	ev.Notify(b, ev.protectedEvent(b))
 }
 
 func (ev *PolicyEvents) protectedEvent(b *state.Bundle) scheduler.BundleProtected {
-	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protected()}
+	return scheduler.BundleProtected{At: ev.step.Now, Job: b.Job.ID, Bundle: b.ID(), Until: b.Protection.Until()}
 }
 
 // SpeculationEvent offers a running bundle for a second attempt.

@@ -131,7 +131,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 	if b.Phase() == state.BundleReady {
 		g.Add(ev.ReadyEvent(b))
 	}
-	if b.Protected() != 0 && len(b.Attempts()) > 0 {
+	if b.Protection.Until() != 0 && len(b.Attempts()) > 0 {
 		g.Add(ev.protectedEvent(b))
 	}
 	ev.addProgress(g, b)

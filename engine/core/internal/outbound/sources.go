@@ -10,14 +10,14 @@ import (
 // Miss notes that an attempt has to be given a source when it is there.
 func (dp *Dispatcher) Miss(a *state.Attempt, k dataflow.Key) {
 	a.BundleAttempt.Bundle.Job.Inputs.Miss(&a.Reads, a.ID, k)
-	dp.state.MarkAttemptDirty(a)
+	dp.state.Changes.MarkAttempt(a)
 	dp.WatchWaiting(a.BundleAttempt.Bundle.Job)
 }
 
 // Supply gives a source that came back, or came at last, to who misses it.
 func (dp *Dispatcher) Supply(j *state.Job, k dataflow.Key) {
 	source := dp.state.Source(j)
-	if b, _ := j.GroupOf(j.Inputs.Writer(k)); b.Losses() > 0 {
+	if b, _ := j.GroupOf(j.Inputs.Writer(k)); b.Tries.Losses() > 0 {
 		dp.resupply(j, k)
 	}
 	dp.Feeds.Supply(&j.Inputs, k, source)

@@ -37,7 +37,7 @@ func (dp *Dispatcher) StartCommand(a *state.Attempt) *wire.Command {
 	}
 	m := &whole.start
 	whole.do.Start, whole.command.Do = m, &whole.do
-	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.BundleAttempt.ID, dp.state.TokenOf(a.BundleAttempt)
+	m.Attempt, m.Job, m.Bundle, m.BundleAttempt, m.Token = uint64(a.ID), uint64(j.ID), uint64(b.ID()), a.BundleAttempt.ID, dp.state.Tokens.Of(a.BundleAttempt)
 	m.Kind, m.Slots, m.Memory = a.Kind, uint32(a.Slots), a.Memory
 	m.Program, m.Plan, m.Fingerprint, m.JobName = j.Spec.Program, j.Spec.Plan, j.Spec.Fingerprint, j.Spec.Name
 	m.User, m.Speculative = j.Spec.GetPrincipal().GetName(), a.BundleAttempt.Speculative()

@@ -26,7 +26,7 @@ type StatusReader struct {
 func (rd *StatusReader) Jobs(all bool) []*wire.JobSummary {
 	var list []*wire.JobSummary
 	if all {
-		for _, e := range rd.state.Ended() {
+		for _, e := range rd.state.Ended.All() {
 			list = append(list, e.Status.Summary)
 		}
 	}
@@ -47,7 +47,7 @@ func (rd *StatusReader) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobS
 		}
 		return s, true
 	}
-	for _, e := range rd.state.Ended() {
+	for _, e := range rd.state.Ended.All() {
 		if e.Status.Summary.Job == uint64(id) {
 			return e.StatusWith(attempts), true
 		}
@@ -65,7 +65,7 @@ func (rd *StatusReader) JobOfAttempt(id scheduler.AttemptID) (scheduler.JobID, b
 			return j.ID, true
 		}
 	}
-	for _, e := range rd.state.Ended() {
+	for _, e := range rd.state.Ended.All() {
 		if slices.ContainsFunc(e.Status.GetAttempts(), func(a *wire.AttemptStatus) bool { return a.GetAttempt() == uint64(id) }) {
 			return scheduler.JobID(e.Status.Summary.Job), true
 		}

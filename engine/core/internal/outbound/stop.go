@@ -23,7 +23,7 @@ func (dp *Dispatcher) StopBundleAttempt(r *state.BundleAttempt, outcome schedule
 // is not harder.
 func (dp *Dispatcher) stopAttempt(a *state.Attempt, s phase.Stop) {
 	if a.AskStop(s) {
-		dp.state.MarkAttemptDirty(a)
+		dp.state.Changes.MarkAttempt(a)
 		a.Reads.Stop()
 		dp.SendStop(a)
 	}

@@ -145,7 +145,7 @@ func (rs *Rounds) outcome(kind scheduler.DecisionKind, i int, reason scheduler.R
 	if reason != scheduler.NotRefused {
 		rs.policy.Refused()
 	}
-	if rs.state.RecordsDecisions() {
+	if rs.state.Changes.RecordsDecisions() {
 		rs.recordDecision(changes.Decision{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
 	}
 	return scheduler.Outcome{At: rs.step.Now, Round: round, Kind: kind, Index: i, Accepted: reason == scheduler.NotRefused, Reason: reason, Detail: detail}
@@ -182,7 +182,7 @@ func (rs *Rounds) recordDecision(d changes.Decision, i int) {
 			d.Job = b.Job.ID
 		}
 	}
-	rs.state.NoteDecision(d)
+	rs.state.Changes.AddDecision(d)
 }
 
 // jobAndLauncherOf tells an attempt's job and launcher.
@@ -217,7 +217,7 @@ func (rs *Rounds) applyRest(d *scheduler.Decisions) {
 		if j := rs.state.Jobs.Get(w.Job); j != nil {
 			w.Detail = rs.step.Shorten(w.Detail)
 			j.Waits.NotePolicy(w)
-			rs.state.MarkDirty(j)
+			rs.state.Changes.MarkJob(j)
 		}
 	}
 	for _, n := range d.Notes {

@@ -46,7 +46,7 @@ func (rs *Rounds) cutOver() {
 	rs.step.Log(step.Info, "a policy took over", "policy", g.Name, "version", g.Version, "generation", fmt.Sprint(g.Number))
 	for j := range rs.state.Jobs.All() {
 		if j.Waits.NotePolicy(scheduler.Waiting{}) {
-			rs.state.MarkDirty(j)
+			rs.state.Changes.MarkJob(j)
 		}
 	}
 }

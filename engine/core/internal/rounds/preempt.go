@@ -107,7 +107,7 @@ func (pr *Preemption) victims(d scheduler.Preempt) ([]*state.BundleAttempt, sche
 }
 
 func (pr *Preemption) mayPreempt(r *state.BundleAttempt, suspend bool) (scheduler.RefusalReason, string) {
-	if r.Granted() || pr.step.Now < r.Bundle.Protected() {
+	if r.Granted() || pr.step.Now < r.Bundle.Protection.Until() {
 		return scheduler.Protected, fmt.Sprintf("%v commits, or was preempted a short while ago", r.Bundle.ID())
 	}
 	for _, a := range r.Attempts {

@@ -109,7 +109,7 @@ func TestAVictimIsSuspended(t *testing.T) {
 	if c := h.Commands(l); len(c) != 2 || c[0].GetSuspend() != uint64(r.Attempts[0].ID) || c[1].GetSuspend() != uint64(r.Attempts[1].ID) {
 		t.Fatalf("the launcher is told %v", c)
 	}
-	if until := r.Bundle.Protected(); until != h.Step.Now.Add(h.Step.Set.ProtectFor) {
+	if until := r.Bundle.Protection.Until(); until != h.Step.Now.Add(h.Step.Set.ProtectFor) {
 		t.Errorf("it is left alone until %d, and it is %d", until, h.Step.Now)
 	}
 	if reason, _ := h.Rounds.Preemption.Preempt(d); reason == scheduler.NotRefused {

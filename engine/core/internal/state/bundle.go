@@ -36,15 +36,53 @@ type Bundle struct {
 	attempts           []*BundleAttempt
 	oneAttempt         [1]*BundleAttempt // room for the usual number of them
 	lastCommits        []*Commit         // by group: the last that committed; nil before
-	failures           int
-	losses             int
+	Tries              Tries
 	Exclusions         BundleExclusions
 	speculationOffered scheduler.Time // since when it is a speculative launch is offered; 0: none is
-	preempted          bool
+	Protection         Protection
 	// WaitsForRoom says that the store of the outputs was full for it: Job.Room has it be tried.
 	waitsForStoreRoom bool
-	protected         scheduler.Time // until then
 }
+
+// Tries counts what failed of a bundle. The zero value counts nothing.
+type Tries struct {
+	failures int // attempts that failed
+	losses   int // attempts, or outputs, that were lost
+}
+
+// CountFailure counts an attempt that failed, and returns how many did.
+func (t *Tries) CountFailure() int {
+	t.failures++
+	return t.failures
+}
+
+// CountLoss counts an attempt or an output that was lost, and returns how many were.
+func (t *Tries) CountLoss() int {
+	t.losses++
+	return t.losses
+}
+
+// Failures returns how many attempts failed.
+func (t *Tries) Failures() int { return t.failures }
+
+// Losses returns how many attempts, or outputs, were lost.
+func (t *Tries) Losses() int { return t.losses }
+
+// Protection keeps a bundle that was preempted from the next preemption for a while. The zero value
+// is that of a bundle that never was.
+type Protection struct {
+	preempted bool
+	until     scheduler.Time
+}
+
+// Preempted says whether the bundle was preempted: each of its starts is protected for a while.
+func (p *Protection) Preempted() bool { return p.preempted }
+
+// Begin protects it until a time.
+func (p *Protection) Begin(until scheduler.Time) { p.until = until }
+
+// Until returns until when it may not be preempted; 0: it was never protected.
+func (p *Protection) Until() scheduler.Time { return p.until }
 
 // Commit is the accepted end of a group's attempt.
 type Commit struct {
@@ -285,7 +323,7 @@ var emptyReport wire.AttemptEnded
 // Reopen counts a finished bundle as unfinished: its output was lost.
 func (b *Bundle) Reopen(now scheduler.Time) {
 	b.EnterAt(BundleWaiting, now)
-	b.losses++
+	b.Tries.CountLoss()
 	b.Job.unfinished++
 	b.Job.countDone(b, -1)
 }
@@ -299,26 +337,11 @@ func (b *Bundle) LoseOutput(i int) *Commit {
 	return &k
 }
 
-// CountFailure counts an attempt that failed, and returns how many did.
-func (b *Bundle) CountFailure() int {
-	b.failures++
-	return b.failures
-}
-
-// CountLoss counts an attempt that was lost, and returns how many were.
-func (b *Bundle) CountLoss() int {
-	b.losses++
-	return b.losses
-}
-
 // MarkPreempted notes that it is preempted: from its next start it is protected for a while.
 func (b *Bundle) MarkPreempted() {
-	b.preempted = true
+	b.Protection.preempted = true
 	b.SetSpeculationOffered(0)
 }
-
-// ProtectUntil keeps it from preemptions until a time.
-func (b *Bundle) ProtectUntil(t scheduler.Time) { b.protected = t }
 
 // WaitForStoreRoom has it wait until the store of the outputs may have room.
 func (b *Bundle) WaitForStoreRoom() { b.waitsForStoreRoom = true }
@@ -326,20 +349,8 @@ func (b *Bundle) WaitForStoreRoom() { b.waitsForStoreRoom = true }
 // TryStoreRoom ends that wait.
 func (b *Bundle) TryStoreRoom() { b.waitsForStoreRoom = false }
 
-// Failures returns how many of its attempts failed.
-func (b *Bundle) Failures() int { return b.failures }
-
-// Losses returns how many of its attempts, or of its outputs, were lost.
-func (b *Bundle) Losses() int { return b.losses }
-
 // Since returns since when it is in its phase, or is offered as it is.
 func (b *Bundle) Since() scheduler.Time { return b.since }
-
-// Preempted returns whether it was preempted: each of its starts is protected for a while.
-func (b *Bundle) Preempted() bool { return b.preempted }
-
-// Protected returns until when it may not be preempted; 0: it was never protected.
-func (b *Bundle) Protected() scheduler.Time { return b.protected }
 
 // WaitsForStoreRoom returns whether the store of the outputs was full for it, and it is not tried again yet.
 func (b *Bundle) WaitsForStoreRoom() bool { return b.waitsForStoreRoom }

@@ -189,7 +189,7 @@ func (st *Cluster) checkInputs(j *Job) error {
 		if l := st.Launchers.Get(k.Launcher); j.Plan.Connection(int(out.Conn)).Store == "" && k.Stored && (l == nil || !l.Up || l.Outputs.Get(k.Attempt) == nil) {
 			return fmt.Errorf("connection %d: the output of %d counts as there, and launcher %d has none", out.Conn, out.From, k.Launcher)
 		}
-		if s := j.Inputs.SourceMessage(out); s != nil && (s.Attempt != uint64(k.Attempt) || s.Launcher != uint64(k.Launcher) || s.Host != k.Host || s.Rack != k.Rack || !bytes.Equal(s.Token, st.Token(k.BundleAttempt, k.Token))) {
+		if s := j.Inputs.SourceMessage(out); s != nil && (s.Attempt != uint64(k.Attempt) || s.Launcher != uint64(k.Launcher) || s.Host != k.Host || s.Rack != k.Rack || !bytes.Equal(s.Token, st.Tokens.OfNumber(k.BundleAttempt, k.Token))) {
 			return fmt.Errorf("connection %d: readers are told that attempt-%d has the output of %d, which attempt-%d made", out.Conn, s.Attempt, out.From, k.Attempt)
 		}
 		return nil
@@ -232,7 +232,7 @@ func (j *Job) World() view.WorldJob {
 		}
 		w.Attempts = append(w.Attempts, view.WorldAttempt{
 			ID: a.ID, Bundle: a.BundleAttempt.Bundle.id, Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.speculative, State: state,
-			Protected: a.BundleAttempt.Bundle.protected,
+			Protected: a.BundleAttempt.Bundle.Protection.until,
 		})
 	}
 	return w

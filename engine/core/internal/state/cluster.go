@@ -24,7 +24,7 @@ type Cluster struct {
 	// Finishing are those whose last bundle is ready, ascending; not in checkpoints.
 	finishing   []scheduler.JobID
 	ReservedIDs ReservedIDs
-	ended       []*EndedJob // the oldest end first
+	Ended       EndedJobs
 	Bundles     idmap.Map[scheduler.BundleID, Bundle]
 	Attempts    idmap.Map[scheduler.AttemptID, Attempt] // live
 
@@ -32,13 +32,10 @@ type Cluster struct {
 	launchersByName map[string]*Launcher
 	aliases         map[string]string // hosts by their further names; nil: made when it is next used
 
-	Suspended  idmap.Index[uint64, BundleAttempt] // runs that wait to be resumed, by BundleAttempt.suspension: the first suspended first
-	suspension uint64                             // the last number given
-
-	dirtyJobs []*Job // in this step
-	dirty     DirtySet
-	graphs    Graphs                  // of submissions that name them by their hash; nil: none are kept
-	tokens    func(run uint64) []byte // of data connections; nil: they have none
+	Suspended SuspendedQueue
+	Changes   ChangeFeed
+	Tokens    Tokens
+	graphs    Graphs // of submissions that name them by their hash; nil: none are kept
 }
 
 // Store is all of the core's state, by subject: what a checkpoint holds. All that acts on the
@@ -70,7 +67,9 @@ func (s *Store) Freeze() *Store {
 
 // New returns a cluster without launchers and jobs, whose steps and resources are kept elsewhere.
 func New(s *step.Step, c *resources.Resources) *Cluster {
-	return &Cluster{step: s, resources: c, launchersByName: map[string]*Launcher{}}
+	st := &Cluster{step: s, resources: c, launchersByName: map[string]*Launcher{}, Tokens: Tokens{step: s}}
+	st.Changes.cluster = st
+	return st
 }
 
 // Graphs returns where the graphs are that submissions name by their hash; nil: there are none.
@@ -78,10 +77,6 @@ func (st *Cluster) Graphs() Graphs { return st.graphs }
 
 // GraphsFrom says where the graphs are that submissions name by their hash. Before that there are none.
 func (st *Cluster) GraphsFrom(f Graphs) { st.graphs = f }
-
-// TokensFrom says how the token of a bundle attempt's data connections follows from its number.
-// Before that there are no tokens.
-func (st *Cluster) TokensFrom(f func(run uint64) []byte) { st.tokens = f }
 
 // Attempt returns the live attempt of an id on a launcher, or nil.
 func (st *Cluster) Attempt(l *Launcher, id uint64) *Attempt {
@@ -96,7 +91,7 @@ func (st *Cluster) AddAttempt(a *Attempt) {
 	st.Attempts.Set(a.ID, a)
 	a.BundleAttempt.Bundle.Job.attempts.add(a, inJob)
 	a.Launcher.attempts.add(a, inLauncher)
-	st.MarkAttemptDirty(a)
+	st.Changes.MarkAttempt(a)
 	if a.BundleAttempt.Bundle.Last() {
 		a.Launcher.finishers++
 	}
@@ -113,7 +108,7 @@ func (st *Cluster) RemoveAttempt(a *Attempt) {
 	st.Attempts.Delete(a.ID)
 	a.BundleAttempt.Bundle.Job.attempts.remove(a, inJob)
 	a.Launcher.attempts.remove(a, inLauncher)
-	st.MarkAttemptDirty(a)
+	st.Changes.MarkAttempt(a)
 	if a.BundleAttempt.Bundle.Last() {
 		a.Launcher.finishers--
 	}
@@ -126,39 +121,10 @@ func (st *Cluster) RemoveAttempt(a *Attempt) {
 	}
 }
 
-// MarkDirty has the change of a job reported at the end of the step.
-func (st *Cluster) MarkDirty(j *Job) {
-	if !j.dirty {
-		j.dirty = true
-		st.dirtyJobs = append(st.dirtyJobs, j)
-	}
-}
-
 // NoteJob adds a line to the notes of a job's status.
 func (st *Cluster) NoteJob(j *Job, text string) {
 	j.Notes.add(st.step.Shorten(text), st.step.Set.NotesKept)
-	st.MarkDirty(j)
-}
-
-// ListSuspended lists a bundle attempt as one that waits to be resumed.
-func (st *Cluster) ListSuspended(r *BundleAttempt, now scheduler.Time) {
-	r.suspended = now
-	st.listSuspended(r)
-}
-
-func (st *Cluster) listSuspended(r *BundleAttempt) {
-	st.suspension++
-	r.suspension = st.suspension
-	st.Suspended.Add(r.suspension, r)
-}
-
-// DropSuspended takes a bundle attempt off that list.
-func (st *Cluster) DropSuspended(r *BundleAttempt) {
-	if r.suspended == 0 {
-		return
-	}
-	r.suspended = 0
-	st.Suspended.Remove(r.suspension)
+	st.Changes.MarkJob(j)
 }
 
 // RequeueJob lists a job as one with pending work for later steps, or no longer.
@@ -183,26 +149,6 @@ func (st *Cluster) RequeueFinishing(j *Job) {
 func (st *Cluster) AssignID(b *Bundle) {
 	b.id = b.Job.first + scheduler.BundleID(b.Index)
 	st.Bundles.Set(b.id, b)
-}
-
-// DrainChangedJobs lists the jobs that changed since the last call, and those of them that are
-// over, both in order of id.
-func (st *Cluster) DrainChangedJobs() (ids, ended []scheduler.JobID) {
-	if len(st.dirtyJobs) == 0 {
-		return nil, nil
-	}
-	ids = make([]scheduler.JobID, len(st.dirtyJobs))
-	for i, j := range st.dirtyJobs {
-		ids[i], j.dirty = j.ID, false
-		if st.Jobs.Get(j.ID) == nil {
-			ended = append(ended, j.ID)
-		}
-	}
-	slices.Sort(ids)
-	slices.Sort(ended)
-	clear(st.dirtyJobs)
-	st.dirtyJobs = st.dirtyJobs[:0]
-	return ids, ended
 }
 
 // OpenNext gives the next bundle of a job its id, and returns it. There has to be one.
@@ -232,7 +178,7 @@ func (st *Cluster) RemoveJob(j *Job) {
 		st.pendingWork = slices.Delete(st.pendingWork, i, i+1)
 	}
 	st.Jobs.Remove(j.ID)
-	st.MarkDirty(j)
+	st.Changes.MarkJob(j)
 }
 
 // PendingWork returns the jobs that a later step has to go on with, ascending. The caller must not

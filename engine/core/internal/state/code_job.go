@@ -23,7 +23,7 @@ var noLimits = graph.Limits{
 // CodeReservedAndEnded codes the jobs that are none yet, and those that ended.
 func (st *Cluster) CodeReservedAndEnded(w *checkpoint.Codec) {
 	st.ReservedIDs.code(w)
-	checkpoint.List(w, &st.ended, func(w *checkpoint.Codec, p **EndedJob) {
+	checkpoint.List(w, &st.Ended.list, func(w *checkpoint.Codec, p **EndedJob) {
 		checkpoint.Opt(w, p, func(w *checkpoint.Codec, e *EndedJob) {
 			checkpoint.Message(w, &e.Status)
 			checkpoint.Message(w, &e.Refused)
@@ -164,14 +164,14 @@ func codeJobFields(w *checkpoint.Codec, j *Job) {
 func codeBundle(w *checkpoint.Codec, st *Cluster, b *Bundle) {
 	checkpoint.Num(w, &b.phase)
 	b.Gate.CodeLate(w)
-	checkpoint.Flag(w, &b.preempted)
+	checkpoint.Flag(w, &b.Protection.preempted)
 	b.Gate.CodeUnmet(w)
 	checkpoint.Num(w, &b.since)
-	checkpoint.Num(w, &b.failures)
-	checkpoint.Num(w, &b.losses)
+	checkpoint.Num(w, &b.Tries.failures)
+	checkpoint.Num(w, &b.Tries.losses)
 	b.Exclusions.Code(w)
 	checkpoint.Num(w, &b.speculationOffered)
-	checkpoint.Num(w, &b.protected)
+	checkpoint.Num(w, &b.Protection.until)
 	checkpoint.List(w, &b.lastCommits, func(w *checkpoint.Codec, p **Commit) { checkpoint.Opt(w, p, codeCommit) })
 	checkpoint.List(w, &b.attempts, func(w *checkpoint.Codec, p **BundleAttempt) {
 		checkpoint.Opt(w, p, func(w *checkpoint.Codec, r *BundleAttempt) {

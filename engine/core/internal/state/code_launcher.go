@@ -126,6 +126,6 @@ func (st *Cluster) CodeSuspended(w *checkpoint.Codec) {
 			w.Fail(fmt.Errorf("bundle attempt %d is suspended and not there", id))
 			return
 		}
-		st.listSuspended(a.BundleAttempt)
+		st.Suspended.add(a.BundleAttempt)
 	}
 }

@@ -55,8 +55,8 @@ func (a *Attempt) frozen() *Attempt {
 
 // Freeze makes it the state that another is in, of which it stays the copy.
 func (st *Cluster) Freeze(of *Cluster) {
-	st.ReservedIDs.list, st.ended = slices.Clone(of.ReservedIDs.list), slices.Clone(of.ended)
-	st.Suspended = of.Suspended.Clone(func(r *BundleAttempt) *BundleAttempt { return r }) // of which the ids are written
+	st.ReservedIDs.list, st.Ended.list = slices.Clone(of.ReservedIDs.list), slices.Clone(of.Ended.list)
+	st.Suspended.freeze(&of.Suspended)
 	st.Launchers = of.Launchers.Clone((*Launcher).frozen)
 	st.Jobs = of.Jobs.Clone((*Job).frozen)
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 
+	"github.com/hamadryad/hamadryad/engine/core/internal/step"
+
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -72,30 +74,39 @@ func (st *Cluster) sourceOf(j *Job, k dataflow.Key) *wire.Source {
 	m := j.commitOf(j.Inputs.Writer(k))
 	return &wire.Source{
 		Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.Attempt),
-		Host: m.Host, Rack: m.Rack, Token: st.Token(m.BundleAttempt, m.Token), Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher), LauncherName: st.nameOf(m.Launcher),
+		Host: m.Host, Rack: m.Rack, Token: st.Tokens.OfNumber(m.BundleAttempt, m.Token), Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher), LauncherName: st.nameOf(m.Launcher),
 	}
 }
 
-// TokenOf returns the secret of a bundle attempt's data connections. Its attempts know it, and all
+// Tokens gives the secrets of data connections, by bundle attempt.
+type Tokens struct {
+	step *step.Step
+	from func(run uint64) []byte // nil: there are none
+}
+
+// From says how a secret follows from the number of a bundle attempt. Before that there are none.
+func (t *Tokens) From(f func(run uint64) []byte) { t.from = f }
+
+// Of returns the secret of a bundle attempt's data connections. Its attempts know it, and all
 // readers of what they store. Under the settings of an earlier manager it is that manager's token.
-func (st *Cluster) TokenOf(r *BundleAttempt) []byte {
-	if seed := st.step.Set.TokenSeed; r.token == nil && seed != "" {
+func (t *Tokens) Of(r *BundleAttempt) []byte {
+	if seed := t.step.Set.TokenSeed; r.token == nil && seed != "" {
 		var room [128]byte
 		sum := sha256.Sum256(binary.LittleEndian.AppendUint64(append(room[:0], seed...), r.ID))
 		r.token = bytes.Clone(sum[:earlierTokenBytes])
 	}
-	return st.Token(r.ID, r.token)
+	return t.OfNumber(r.ID, r.token)
 }
 
 // earlierTokenBytes is the length of an earlier manager's token.
 const earlierTokenBytes = 16
 
-// Token returns that secret of a bundle attempt's number, or the one that an earlier manager made.
-func (st *Cluster) Token(run uint64, earlier []byte) []byte {
-	if earlier != nil || st.tokens == nil {
+// OfNumber returns that secret of a bundle attempt's number, or the one that an earlier manager made.
+func (t *Tokens) OfNumber(run uint64, earlier []byte) []byte {
+	if earlier != nil || t.from == nil {
 		return earlier
 	}
-	return st.tokens(run)
+	return t.from(run)
 }
 
 // nameOf is a launcher's name, which stays its own as long as its id is known.

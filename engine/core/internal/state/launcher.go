@@ -45,7 +45,7 @@ func (st *Cluster) LauncherNamed(name string) *Launcher { return st.launchersByN
 // ForgetLauncher removes a launcher that is not up, with its name.
 func (st *Cluster) ForgetLauncher(l *Launcher) {
 	st.Launchers.Remove(l.ID)
-	st.NoteGone(l.ID)
+	st.Changes.AddForgotten(l.ID)
 	st.resources.Forget(&l.Launcher)
 	delete(st.launchersByName, l.Name)
 }

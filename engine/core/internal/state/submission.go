@@ -155,22 +155,23 @@ type EndedJob struct {
 	Refused *wire.Failure // why its submission was refused; nil: it was not
 }
 
-// KeepEnded keeps what is shown of a job that ended, and forgets the oldest beyond so many.
-func (st *Cluster) KeepEnded(e *EndedJob, most int) {
-	if len(st.ended) >= most {
-		st.ended = st.ended[len(st.ended)-most+1:]
+// EndedJobs is the jobs that ended last, the oldest end first. The zero value is empty.
+type EndedJobs struct{ list []*EndedJob }
+
+// Add adds a job, and forgets the oldest beyond so many.
+func (e *EndedJobs) Add(j *EndedJob, most int) {
+	if len(e.list) >= most {
+		e.list = e.list[len(e.list)-most+1:]
 	}
-	st.ended = append(st.ended, e)
-	st.NoteOver(e)
+	e.list = append(e.list, j)
 }
 
-// Ended returns the jobs that ended and are remembered, the oldest end first. The caller must not
-// change the list.
-func (st *Cluster) Ended() []*EndedJob { return st.ended }
+// All returns the jobs, the oldest end first. The caller must not change the list.
+func (e *EndedJobs) All() []*EndedJob { return e.list }
 
-// EndedJob returns a job that ended and is remembered; nil: there is none of that id.
-func (st *Cluster) EndedJob(id scheduler.JobID) *EndedJob {
-	for _, e := range st.ended {
+// Get returns a job; nil: there is none of that id.
+func (e *EndedJobs) Get(id scheduler.JobID) *EndedJob {
+	for _, e := range e.list {
 		if e.Status.Summary.Job == uint64(id) {
 			return e
 		}

@@ -9,47 +9,58 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// DirtySet are what changed since it was told last, for who shows it. Nothing is decided by them,
-// and no checkpoint has them.
-type DirtySet struct {
-	on       bool
-	attempts []*Attempt // that live
-	ended    []changes.Attempt
-	gone     []scheduler.LauncherID
-	decided  []changes.Decision
-	over     []*EndedJob
-	usual    int // how many rows of attempts the last step had, up to usualMax: the next will have about as many
+// ChangeFeed collects what changed in a step, for those who show it: jobs always, rows of all else
+// once Enable was called. Nothing is decided by it, and no checkpoint has it.
+type ChangeFeed struct {
+	cluster *Cluster
+	on      bool
+	jobs    []*Job // in the order in which they changed first
+
+	attempts  []*Attempt // that live
+	ended     []changes.Attempt
+	forgotten []scheduler.LauncherID
+	decided   []changes.Decision
+	endedJobs []*EndedJob
+	usual     int // rows of attempts in the last step, up to usualMax: the next step will have about as many
 }
 
-// decidedMax bounds the decisions of one step that are told one by one. All are counted.
+// decidedMax bounds the decisions of one step that are reported one by one. All are counted.
 const decidedMax = 1000
 
 // usualMax bounds the rows of attempts for which room is made before it is known how many a step has.
 const usualMax = 256
 
-// EnableChanges has News be kept from now on.
-func (st *Cluster) EnableChanges() {
-	st.dirty.on = true
-	st.resources.EnableChanges()
+// Enable has rows be collected from now on.
+func (f *ChangeFeed) Enable() {
+	f.on = true
+	f.cluster.resources.EnableChanges()
 }
 
-// ChangesEnabled says whether News are kept.
-func (st *Cluster) ChangesEnabled() bool { return st.dirty.on }
+// Enabled says whether rows are collected.
+func (f *ChangeFeed) Enabled() bool { return f.on }
 
-// MarkAttemptDirty has an attempt's row be told, with those of its job and launcher.
-func (st *Cluster) MarkAttemptDirty(a *Attempt) {
-	st.MarkDirty(a.BundleAttempt.Bundle.Job)
-	if !st.dirty.on {
+// MarkJob has the change of a job reported at the end of the step.
+func (f *ChangeFeed) MarkJob(j *Job) {
+	if !j.dirty {
+		j.dirty = true
+		f.jobs = append(f.jobs, j)
+	}
+}
+
+// MarkAttempt has an attempt reported, with its job and launcher.
+func (f *ChangeFeed) MarkAttempt(a *Attempt) {
+	f.MarkJob(a.BundleAttempt.Bundle.Job)
+	if !f.on {
 		return
 	}
-	st.resources.MarkDirty(&a.Launcher.Launcher)
+	f.cluster.resources.MarkDirty(&a.Launcher.Launcher)
 	if !a.dirty && a.Phase() != phase.Ended {
 		a.dirty = true
-		st.dirty.attempts = append(st.dirty.attempts, a)
+		f.attempts = append(f.attempts, a)
 	}
 }
 
-// markStageDirty has a stage's row be told.
+// markStageDirty has a stage reported.
 func (j *Job) markStageDirty(number int) {
 	if s := &j.Stages[number]; !s.dirty {
 		s.dirty = true
@@ -57,50 +68,69 @@ func (j *Job) markStageDirty(number int) {
 	}
 }
 
-// NoteEnd has the last row of an attempt be told.
-func (st *Cluster) NoteEnd(a *Attempt, reason string, beneficiary scheduler.JobID, work scheduler.Work) {
-	if !st.dirty.on {
+// AddEnd reports the end of an attempt.
+func (f *ChangeFeed) AddEnd(a *Attempt, reason string, beneficiary scheduler.JobID, work scheduler.Work) {
+	if !f.on {
 		return
 	}
 	row := a.Row()
 	row.Reason, row.For, row.Work = reason, beneficiary, work
-	if st.dirty.ended == nil {
-		st.dirty.ended = make([]changes.Attempt, 0, st.dirty.usual)
+	if f.ended == nil {
+		f.ended = make([]changes.Attempt, 0, f.usual)
 	}
-	st.dirty.ended = append(st.dirty.ended, row)
+	f.ended = append(f.ended, row)
 }
 
-// NoteGone has it be told that a launcher is forgotten.
-func (st *Cluster) NoteGone(id scheduler.LauncherID) {
-	if st.dirty.on {
-		st.dirty.gone = append(st.dirty.gone, id)
-	}
-}
-
-// RecordsDecisions says whether one more decision of this step is told.
-func (st *Cluster) RecordsDecisions() bool { return st.dirty.on && len(st.dirty.decided) < decidedMax }
-
-// NoteDecision has it be told what became of a decision.
-func (st *Cluster) NoteDecision(d changes.Decision) { st.dirty.decided = append(st.dirty.decided, d) }
-
-// NoteOver has it be told that a job is over.
-func (st *Cluster) NoteOver(e *EndedJob) {
-	if st.dirty.on {
-		st.dirty.over = append(st.dirty.over, e)
+// AddForgotten reports that a launcher is forgotten.
+func (f *ChangeFeed) AddForgotten(id scheduler.LauncherID) {
+	if f.on {
+		f.forgotten = append(f.forgotten, id)
 	}
 }
 
-// DirtyJobs lists the jobs that changed in this step and live, in order of id.
-func (st *Cluster) DirtyJobs() []*Job {
-	list := slices.DeleteFunc(slices.Clone(st.dirtyJobs), func(j *Job) bool { return st.Jobs.Get(j.ID) != j })
+// RecordsDecisions says whether one more decision of this step is reported.
+func (f *ChangeFeed) RecordsDecisions() bool { return f.on && len(f.decided) < decidedMax }
+
+// AddDecision reports what became of a decision.
+func (f *ChangeFeed) AddDecision(d changes.Decision) { f.decided = append(f.decided, d) }
+
+// AddEndedJob reports that a job is over.
+func (f *ChangeFeed) AddEndedJob(e *EndedJob) {
+	if f.on {
+		f.endedJobs = append(f.endedJobs, e)
+	}
+}
+
+// Jobs lists the jobs that changed in this step and live, in order of id.
+func (f *ChangeFeed) Jobs() []*Job {
+	list := slices.DeleteFunc(slices.Clone(f.jobs), func(j *Job) bool { return f.cluster.Jobs.Get(j.ID) != j })
 	slices.SortFunc(list, func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })
 	return list
 }
 
-// DrainChanges returns the rows of what changed, but those of jobs, which are Changed.
-func (st *Cluster) DrainChanges(changed []*Job) changes.ChangeSet {
-	n := &st.dirty
-	rows := changes.ChangeSet{Decided: n.decided, Attempts: slices.Grow(n.ended, len(n.attempts))}
+// DrainJobs lists the jobs that changed since the last call, and those of them that are
+// over, both in order of id.
+func (f *ChangeFeed) DrainJobs() (ids, ended []scheduler.JobID) {
+	if len(f.jobs) == 0 {
+		return nil, nil
+	}
+	ids = make([]scheduler.JobID, len(f.jobs))
+	for i, j := range f.jobs {
+		ids[i], j.dirty = j.ID, false
+		if f.cluster.Jobs.Get(j.ID) == nil {
+			ended = append(ended, j.ID)
+		}
+	}
+	slices.Sort(ids)
+	slices.Sort(ended)
+	clear(f.jobs)
+	f.jobs = f.jobs[:0]
+	return ids, ended
+}
+
+// Drain returns the rows of what changed. Rows of jobs are made elsewhere: changed lists them.
+func (f *ChangeFeed) Drain(changed []*Job) changes.ChangeSet {
+	rows := changes.ChangeSet{Decided: f.decided, Attempts: slices.Grow(f.ended, len(f.attempts))}
 	for _, j := range changed {
 		if !j.rowsSent {
 			j.rowsSent = true
@@ -115,35 +145,35 @@ func (st *Cluster) DrainChanges(changed []*Job) changes.ChangeSet {
 		}
 		j.dirtyStages = j.dirtyStages[:0]
 	}
-	for _, a := range n.attempts {
+	for _, a := range f.attempts {
 		if a.dirty = false; a.Phase() != phase.Ended { // whose last row is there
 			rows.Attempts = append(rows.Attempts, a.Row())
 		}
 	}
 	slices.SortFunc(rows.Attempts, func(a, b changes.Attempt) int { return cmp.Compare(a.ID, b.ID) })
-	machines := st.resources.DrainDirty()
-	rows.Launchers = slices.Grow(rows.Launchers, len(machines)+len(n.gone))
+	machines := f.cluster.resources.DrainDirty()
+	rows.Launchers = slices.Grow(rows.Launchers, len(machines)+len(f.forgotten))
 	for _, id := range machines {
-		if l := st.Launchers.Get(id); l != nil {
+		if l := f.cluster.Launchers.Get(id); l != nil {
 			rows.Launchers = append(rows.Launchers, l.Row())
 		}
 	}
-	for _, id := range n.gone {
+	for _, id := range f.forgotten {
 		rows.Launchers = append(rows.Launchers, changes.Launcher{ID: id, Gone: true})
 	}
 	slices.SortFunc(rows.Launchers, func(a, b changes.Launcher) int { return cmp.Compare(a.ID, b.ID) })
-	for _, e := range n.over {
+	for _, e := range f.endedJobs {
 		rows.Ended = append(rows.Ended, e.Status)
 	}
-	clear(n.attempts)
-	*n = DirtySet{on: n.on, attempts: n.attempts[:0], usual: min(len(rows.Attempts), usualMax)}
+	clear(f.attempts)
+	*f = ChangeFeed{cluster: f.cluster, on: f.on, jobs: f.jobs, attempts: f.attempts[:0], usual: min(len(rows.Attempts), usualMax)}
 	return rows
 }
 
 // AllRows returns the rows of all there is, but those of jobs.
-func (st *Cluster) AllRows() changes.ChangeSet {
+func (f *ChangeFeed) AllRows() changes.ChangeSet {
 	var rows changes.ChangeSet
-	for j := range st.Jobs.All() {
+	for j := range f.cluster.Jobs.All() {
 		for i := range j.Stages {
 			rows.Stages = append(rows.Stages, j.StageRow(i))
 		}
@@ -152,10 +182,10 @@ func (st *Cluster) AllRows() changes.ChangeSet {
 			rows.Attempts = append(rows.Attempts, a.Row())
 		}
 	}
-	for l := range st.Launchers.All() {
+	for l := range f.cluster.Launchers.All() {
 		rows.Launchers = append(rows.Launchers, l.Row())
 	}
-	for _, e := range st.ended {
+	for _, e := range f.cluster.Ended.list {
 		rows.Ended = append(rows.Ended, e.Status)
 	}
 	return rows
@@ -184,7 +214,7 @@ func (j *Job) StageNames() []string {
 	return j.stageNames
 }
 
-// StageRow is what is told of a stage.
+// StageRow is the row of a stage.
 func (j *Job) StageRow(number int) changes.Stage {
 	s := &j.Stages[number]
 	row := s.Row()
@@ -194,7 +224,7 @@ func (j *Job) StageRow(number int) changes.Stage {
 	return row
 }
 
-// Row is what is told of an attempt.
+// Row is the row of an attempt.
 func (a *Attempt) Row() changes.Attempt {
 	b := a.BundleAttempt.Bundle
 	row := changes.Attempt{
@@ -228,7 +258,7 @@ func (a *Attempt) factState() changes.State {
 	return changes.Assigned
 }
 
-// Row is what is told of a launcher.
+// Row is the row of a launcher.
 func (l *Launcher) Row() changes.Launcher {
 	row := changes.Launcher{
 		ID: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, State: l.State(), Slots: slices.Clone(l.Slots()), Free: l.Startable(),
