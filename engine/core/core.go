@@ -57,7 +57,7 @@ func (c *Core) GraphsFrom(f Graphs) { c.state.Cluster.GraphsFrom(f) }
 
 // Authenticates says whether nobody submits a job, or asks the policy for something, without the word
 // of the policy's authenticator: of the last policy that stood in for no other.
-func (c *Core) Authenticates() bool { return c.state.Policy.Authenticates() }
+func (c *Core) Authenticates() bool { return c.state.Policy.Last.Authenticates() }
 
 // Awaits says whether a job was announced and not submitted yet.
 func (c *Core) Awaits(id scheduler.JobID) bool { return c.lifecycle.Admission.AwaitsSubmission(id) }

@@ -34,7 +34,7 @@ func (c *Core) OfferSpeculation(id scheduler.BundleID) bool {
 	if a := b.Attempts()[0].Attempts[0]; a.Phase() != phase.Running && !a.WaitsForResume() || !a.MaySpeculate() {
 		return false
 	}
-	c.lifecycle.Attempts.OfferSpeculation(b)
+	c.lifecycle.Speculation.OfferSpeculation(b)
 	return true
 }
 

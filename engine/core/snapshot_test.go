@@ -66,7 +66,7 @@ func TestSnapshotOfASecondAttemptThatCameTooLate(t *testing.T) {
 	b.once(report(&wire.Report{Incarnation: 1, What: &wire.Report_Started{Started: &wire.AttemptStarted{Attempt: id}}}))
 	bundle := b.c.state.Cluster.Bundles.Get(b.last)
 	b.c.state.Step.Begin(b.c.Now() + 1)
-	b.c.lifecycle.Attempts.OfferSpeculation(bundle)
+	b.c.lifecycle.Speculation.OfferSpeculation(bundle)
 	b.c.state.Step.Begin(b.c.Now() + 1)
 	other := 3 - first.Launcher
 	if _, reason, why := b.c.lifecycle.Attempts.Launch(scheduler.Launch{Bundle: b.last, Launchers: []scheduler.LauncherID{other}}); reason != scheduler.NotRefused {

@@ -84,7 +84,7 @@ func (c *Core) endStep() {
 	if c.state.Resources.TakeCapacityFreed() {
 		c.lifecycle.Attempts.ResumeSuspended()
 	}
-	c.lifecycle.Attempts.StartFinishers()
+	c.lifecycle.Finishers.StartAll()
 	c.outbound.Dispatch.FlushSources()
 	c.rounds.WatchStall()
 }

@@ -15,7 +15,7 @@ func (c *Core) expire() {
 		case step.TimerReservation:
 			c.rounds.Preemption.ReservationExpired(id)
 		case step.TimerSpeculate:
-			c.lifecycle.Attempts.Speculate()
+			c.lifecycle.Speculation.Speculate()
 		case step.TimerAdmission:
 			c.lifecycle.Admission.AdmissionExpired(scheduler.JobID(id))
 		case step.TimerRequest:

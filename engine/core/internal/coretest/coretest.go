@@ -190,7 +190,7 @@ func (h *Core) RunBundle(j *state.Job, i int, on ...*state.Launcher) *state.Bund
 		d.Launchers = append(d.Launchers, l.ID)
 	}
 	if b := &j.Bundles[i]; b.Last() { // no policy decides that
-		h.Attempts.StartFinisher(b, on[0])
+		h.Finishers.Start(b, on[0])
 		r := b.Attempts()[len(b.Attempts())-1]
 		h.Attempts.Started(r.Attempts[0], r.Attempts[0].Launcher.DataAddress())
 		return r

@@ -28,7 +28,7 @@ func (ad *Admission) askAdmission(j *state.Job) {
 	switch {
 	case ad.policy.Has(scheduler.AbilityAdmission):
 		ad.policy.Notify(scheduler.AdmissionAsked{At: ad.step.Now, Job: j.ForPolicy()})
-	case ad.policy.Current() == nil && !ad.policy.Known():
+	case ad.policy.Current() == nil && !ad.policy.Last.Known():
 	case ad.admissionDown():
 		ad.turnAway(j, "the policy that admits jobs is down: try again later")
 		return
@@ -41,7 +41,7 @@ func (ad *Admission) askAdmission(j *state.Job) {
 
 // admissionDown says whether nobody is let in because the policy that would do so is down.
 func (ad *Admission) admissionDown() bool {
-	return ad.policy.Down() && ad.policy.Admits() && !ad.step.Set.AdmitWithoutPolicy
+	return ad.policy.Down() && ad.policy.Last.Admits() && !ad.step.Set.AdmitWithoutPolicy
 }
 
 // AskAll asks a policy that has just taken over about the jobs that wait. One that stands in

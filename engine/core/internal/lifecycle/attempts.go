@@ -6,11 +6,12 @@ import (
 )
 
 // Attempts takes attempts from the launch of a bundle to their end: started, suspended and
-// resumed, backed by a second attempt when they straggle, committed, failed or lost.
+// resumed, committed, failed or lost.
 type Attempts struct {
 	base
-	bundles *Bundles
-	jobs    *Jobs
+	bundles     *Bundles
+	jobs        *Jobs
+	speculation *Speculation
 
 	where   []*state.Launcher     // of the launch at hand
 	targets []*resources.Launcher // the same

@@ -76,7 +76,7 @@ func TestOneHasTheCommitGrant(t *testing.T) {
 	l, m := h.Launcher("a", 1), h.Launcher("b", 1)
 	j := h.Job(coretest.Chain(2))
 	first := h.RunBundle(j, 0, l).Attempts[0]
-	h.Attempts.OfferSpeculation(&j.Bundles[0])
+	h.Speculation.OfferSpeculation(&j.Bundles[0])
 	if launch(h, j, 0, l.ID) == scheduler.NotRefused {
 		t.Fatal("the second runs where the first does")
 	}
@@ -252,8 +252,8 @@ func TestStragglers(t *testing.T) {
 		}
 		h.NotifiedEvents()
 		h.Later(story.after)
-		h.Attempts.Speculate()
-		h.Attempts.Speculate() // what is offered counts
+		h.Speculation.Speculate()
+		h.Speculation.Speculate() // what is offered counts
 		offered := 0
 		for _, e := range h.NotifiedEvents() {
 			if o, is := e.(scheduler.SpeculationOffered); is {
@@ -283,11 +283,11 @@ func TestTheSuspendedAreRaced(t *testing.T) {
 		first := h.RunBundle(j, 0, l)
 		suspend(h, first)
 		h.Later(time.Minute - 1)
-		if h.Attempts.Speculate(); b.SpeculationOffered() != 0 {
+		if h.Speculation.Speculate(); b.SpeculationOffered() != 0 {
 			t.Error("it is raced before its time")
 		}
 		h.Later(1)
-		if h.Attempts.Speculate(); (b.SpeculationOffered() != 0) != (after > 0) {
+		if h.Speculation.Speculate(); (b.SpeculationOffered() != 0) != (after > 0) {
 			t.Errorf("after %v: it is raced: %t", after, b.SpeculationOffered() != 0)
 		}
 		if after == 0 {
@@ -305,7 +305,7 @@ func TestTheSuspendedAreRaced(t *testing.T) {
 		}
 		suspend(h, first)
 		h.Later(time.Minute)
-		h.Attempts.Speculate()
+		h.Speculation.Speculate()
 		if refused := launch(h, j, 0, l.ID); refused != scheduler.LauncherUnavailable {
 			t.Errorf("where it is suspended the second is refused with %v", refused)
 		}
@@ -496,7 +496,7 @@ func change(h *coretest.Core, a *state.Attempt, how int) {
 		h.Attempts.ResumedNow(a)
 	case 11:
 		if b := a.BundleAttempt.Bundle; a.MaySpeculate() && a.Phase() == phase.Running && b.Job.Phase() == state.JobRunning {
-			h.Attempts.OfferSpeculation(b)
+			h.Speculation.OfferSpeculation(b)
 		}
 	}
 }

@@ -9,24 +9,30 @@ import (
 // itself and needs neither slots nor memory of what launchers have for tasks, so it never
 // waits behind those. Settings.FinishersMax bounds how many run on a launcher at once.
 
-// StartFinishers starts the last groups that are ready, as far as launchers have room.
-func (as *Attempts) StartFinishers() {
-	for i := 0; i < len(as.state.Finishing()); {
-		b := as.state.Jobs.Get(as.state.Finishing()[i]).LastBundle()
-		if l := as.launcherFor(b); l != nil {
-			as.StartFinisher(b, l) // and it is listed no more
+// Finishers starts the last groups of jobs.
+type Finishers struct {
+	base
+	attempts *Attempts
+}
+
+// StartAll starts the last groups that are ready, as far as launchers have room.
+func (fs *Finishers) StartAll() {
+	for i := 0; i < len(fs.state.Finishing()); {
+		b := fs.state.Jobs.Get(fs.state.Finishing()[i]).LastBundle()
+		if l := fs.launcherFor(b); l != nil {
+			fs.Start(b, l) // and it is listed no more
 			continue
 		}
-		if as.launcherFor(nil) == nil { // nor would another job find one
+		if fs.launcherFor(nil) == nil { // nor would another job find one
 			return
 		}
 		i++
 	}
 }
 
-// StartFinisher starts the last group of a job on a launcher.
-func (as *Attempts) StartFinisher(b *state.Bundle, l *state.Launcher) {
-	as.startBundleAttempt(b, []*state.Launcher{l}, false)
+// Start starts the last group of a job on a launcher.
+func (fs *Finishers) Start(b *state.Bundle, l *state.Launcher) {
+	fs.attempts.startBundleAttempt(b, []*state.Launcher{l}, false)
 }
 
 // ranOnLooks is how many launchers on which a job ran are looked at before all others.
@@ -35,19 +41,19 @@ const ranOnLooks = 16
 // launcherFor is the launcher that runs the fewest last groups and may run one more of a job;
 // nil: none. One where the job ran has its program, and so goes first. A launcher that the
 // site excludes is taken where there is no other. Of no bundle it is any launcher.
-func (as *Attempts) launcherFor(b *state.Bundle) (best *state.Launcher) {
+func (fs *Finishers) launcherFor(b *state.Bundle) (best *state.Launcher) {
 	if b != nil {
 		ran := b.Job.RanOn.IDs()
 		for _, id := range ran[:min(len(ran), ranOnLooks)] {
-			best = as.better(best, as.state.Launchers.Get(id), b, false)
+			best = fs.better(best, fs.state.Launchers.Get(id), b, false)
 		}
 	}
 	for _, excluded := range []bool{false, true} {
 		if best != nil {
 			return best
 		}
-		for _, id := range as.state.Launchers.IDs() {
-			best = as.better(best, as.state.Launchers.Get(id), b, excluded)
+		for _, id := range fs.state.Launchers.IDs() {
+			best = fs.better(best, fs.state.Launchers.Get(id), b, excluded)
 		}
 	}
 	return best
@@ -55,10 +61,10 @@ func (as *Attempts) launcherFor(b *state.Bundle) (best *state.Launcher) {
 
 // better is the one of two launchers that is to run a last group. The second is none when
 // it may not.
-func (as *Attempts) better(best, l *state.Launcher, b *state.Bundle, excluded bool) *state.Launcher {
+func (fs *Finishers) better(best, l *state.Launcher, b *state.Bundle, excluded bool) *state.Launcher {
 	switch {
 	case l == nil || !l.Up || l.Draining || l.Excluded && !excluded:
-	case l.Finishers() >= as.step.Set.FinishersMax || b != nil && avoids(b, l.ID):
+	case l.Finishers() >= fs.step.Set.FinishersMax || b != nil && avoids(b, l.ID):
 	case best == nil || l.Finishers() < best.Finishers():
 		return l
 	}

@@ -22,7 +22,7 @@ func TestABundleCommitsOnce(t *testing.T) {
 	l, m := h.Launcher("a", 1), h.Launcher("b", 1)
 	j := h.Job(coretest.Maps(1))
 	first := h.RunBundle(j, 0, l)
-	h.Attempts.OfferSpeculation(&j.Bundles[0])
+	h.Speculation.OfferSpeculation(&j.Bundles[0])
 	second := h.RunBundle(j, 0, m)
 	h.Later(time.Second)
 	h.Finish(second.Attempts[0])
@@ -415,7 +415,7 @@ func (p *play) move(what int) {
 		for b := range p.j.AllReady() {
 			l := rapid.SampledFrom(p.on).Draw(p.r, "on")
 			if b.Last() {
-				p.h.Attempts.StartFinisher(b, l)
+				p.h.Finishers.Start(b, l)
 				return
 			}
 			if _, refused, _ := p.h.Attempts.Launch(scheduler.Launch{Bundle: b.ID(), Launchers: []scheduler.LauncherID{l.ID}}); refused == scheduler.NotRefused {

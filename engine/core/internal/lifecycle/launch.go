@@ -60,7 +60,7 @@ func (as *Attempts) startBundleAttempt(b *state.Bundle, where []*state.Launcher,
 			as.dispatch.SendStart(a)
 		}
 	}
-	as.watchStragglers()
+	as.speculation.watchStragglers()
 	as.resources.ReleaseFor(b, b.Job.ReadyCount())
 	as.state.Changes.MarkJob(b.Job)
 	return ids

@@ -11,10 +11,12 @@ import (
 
 // Lifecycle is the transitions of all that lives. Not safe for concurrent use, like its parts.
 type Lifecycle struct {
-	Bundles   *Bundles
-	Jobs      *Jobs
-	Admission *Admission
-	Attempts  *Attempts
+	Bundles     *Bundles
+	Jobs        *Jobs
+	Admission   *Admission
+	Attempts    *Attempts
+	Speculation *Speculation
+	Finishers   *Finishers
 }
 
 // base is what each part works on.
@@ -35,6 +37,8 @@ func New(s *state.Store, out *outbound.Outbound) *Lifecycle {
 	l := &Lifecycle{Bundles: &Bundles{base: b}}
 	l.Jobs = &Jobs{base: b, bundles: l.Bundles}
 	l.Admission = &Admission{base: b, jobs: l.Jobs}
-	l.Attempts = &Attempts{base: b, bundles: l.Bundles, jobs: l.Jobs}
+	l.Speculation = &Speculation{base: b}
+	l.Attempts = &Attempts{base: b, bundles: l.Bundles, jobs: l.Jobs, speculation: l.Speculation}
+	l.Finishers = &Finishers{base: b, attempts: l.Attempts}
 	return l
 }

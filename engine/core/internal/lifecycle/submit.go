@@ -93,7 +93,7 @@ func (ad *Admission) Submit(m *wire.Submit) {
 // shell asks the policy's authenticator before the core knows of a job; this is for those that came
 // when there was no authenticator yet.
 func (ad *Admission) proved(p *wire.Principal) error {
-	if ad.policy.Authenticates() && (p.GetProof() == "" || p.GetProof() == scheduler.Unproven) {
+	if ad.policy.Last.Authenticates() && (p.GetProof() == "" || p.GetProof() == scheduler.Unproven) {
 		return errors.New("the site's policy lets nobody submit without a proof of who it is: try again")
 	}
 	return nil

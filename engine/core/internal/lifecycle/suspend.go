@@ -137,7 +137,7 @@ func (as *Attempts) ResumedNow(a *state.Attempt) {
 func (as *Attempts) ResumeSuspended() {
 	for r := range as.state.Suspended.All() {
 		// Earlier managers had policies suspend a job's last group, too.
-		if r.Stopped() == 0 && (!as.policy.Resumes() || r.Bundle.Last()) {
+		if r.Stopped() == 0 && (!as.policy.Last.Resumes() || r.Bundle.Last()) {
 			as.resumeBundleAttempt(r)
 		}
 	}
@@ -146,7 +146,7 @@ func (as *Attempts) ResumeSuspended() {
 // SuspendedTooLong kills what could not be resumed for Settings.SuspendMax, so that it is queued
 // again.
 func (as *Attempts) SuspendedTooLong(id uint64) {
-	if as.policy.Resumes() {
+	if as.policy.Last.Resumes() {
 		return
 	}
 	for r := range as.state.Suspended.All() {

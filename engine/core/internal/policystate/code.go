@@ -13,11 +13,11 @@ import (
 func (x *Session) Code(w *checkpoint.Codec) {
 	checkpoint.Opt(w, &x.current, codeGeneration)
 	checkpoint.Opt(w, &x.next, codeGeneration)
-	for _, b := range []*bool{&x.inFlight, &x.known, &x.admits, &x.resumes} {
+	for _, b := range []*bool{&x.inFlight, &x.Last.known, &x.Last.admits, &x.Last.resumes} {
 		checkpoint.Flag(w, b)
 	}
 	if w.Format > 1 {
-		checkpoint.Flag(w, &x.authenticates)
+		checkpoint.Flag(w, &x.Last.authenticates)
 		checkpoint.Opt(w, &x.pending, func(w *checkpoint.Codec, d *PendingAnswer) { d.code(w) })
 	}
 	checkpoint.Num(w, &x.asked)
@@ -27,7 +27,7 @@ func (x *Session) Code(w *checkpoint.Codec) {
 	checkpoint.Num(w, &x.dropped)
 	checkpoint.Num(w, &x.restarts)
 	checkpoint.Str(w, &x.problem)
-	x.codeCheckpoints(w)
+	x.checkpoints.code(w)
 	checkpoint.List(w, &x.Requests.list, func(w *checkpoint.Codec, r *request) {
 		checkpoint.Num(w, &r.id)
 		checkpoint.Num(w, &r.client)
@@ -45,17 +45,17 @@ func (x *Session) Code(w *checkpoint.Codec) {
 	})
 }
 
-func (x *Session) codeCheckpoints(w *checkpoint.Codec) {
-	names := slices.Sorted(maps.Keys(x.checkpoints))
+func (c *Checkpoints) code(w *checkpoint.Codec) {
+	names := slices.Sorted(maps.Keys(c.byPolicy))
 	checkpoint.List(w, &names, checkpoint.Str[string])
 	if w.Reading {
-		x.checkpoints = map[string]*Checkpoint{}
+		c.byPolicy = map[string]*Checkpoint{}
 	}
 	for _, name := range names {
-		k := x.checkpoints[name]
+		k := c.byPolicy[name]
 		if w.Reading {
 			k = &Checkpoint{}
-			x.checkpoints[name] = k
+			c.byPolicy[name] = k
 		}
 		checkpoint.Num(w, &k.At)
 		checkpoint.Num(w, &k.Data.Version)
@@ -114,7 +114,7 @@ func (x *Session) Clone() Session {
 		d := *x.pending
 		y.pending = &d
 	}
-	y.checkpoints = maps.Clone(x.checkpoints) // each is replaced as a whole, and what it has only appended to
+	y.checkpoints.byPolicy = maps.Clone(x.checkpoints.byPolicy) // each is replaced as a whole, and what it has only appended to
 	y.Requests.list, y.Changes.list = slices.Clone(x.Requests.list), slices.Clone(x.Changes.list)
 	return y
 }

@@ -100,7 +100,7 @@ type SnapshotParts struct {
 // FinishSnapshot ends the building when all parts were added.
 func (x *Session) FinishSnapshot(now scheduler.Time) SnapshotParts {
 	n := x.next
-	g := SnapshotParts{now, append(n.building.pages, n.events), x.checkpoints[n.Policy]}
+	g := SnapshotParts{now, append(n.building.pages, n.events), x.checkpoints.Of(n.Policy)}
 	n.building, n.events = nil, nil
 	return g
 }

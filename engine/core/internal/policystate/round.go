@@ -42,10 +42,10 @@ func (x *Session) Due(now scheduler.Time, gap time.Duration) bool {
 }
 
 // Wanted says whether there is something to tell the policy beside offers.
-func (x *Session) Wanted() bool { return len(x.current.events) > 0 || x.current.fresh }
+func (g *Generation) Wanted() bool { return len(g.events) > 0 || g.fresh }
 
 // Fresh says whether the policy was told no offers yet, and is to be told all.
-func (x *Session) Fresh() bool { return x.current.fresh }
+func (g *Generation) Fresh() bool { return g.fresh }
 
 // Ask makes the round, which is then in flight.
 func (x *Session) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.Round {
@@ -65,7 +65,7 @@ func (x *Session) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.R
 func (x *Session) Asked() uint64 { return x.asked }
 
 // Refused notes that the outcome that is told next is a refusal.
-func (x *Session) Refused() { x.current.refused++ }
+func (g *Generation) Refused() { g.refused++ }
 
 // onlyRefusals says whether all that a policy would be told beside offers is that it was
 // refused.
@@ -104,7 +104,7 @@ func (x *Session) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Tim
 			at = min(at, max(soonest, g.wakeAt))
 		}
 		return at, true
-	case offers || x.Wanted():
+	case offers || g.Wanted():
 		return soonest, true
 	case g.wakeAt != 0:
 		return max(soonest, g.wakeAt), true
@@ -113,7 +113,7 @@ func (x *Session) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Tim
 }
 
 // WakeAt has the policy woken at a time; 0: not.
-func (x *Session) WakeAt(at scheduler.Time) { x.current.wakeAt = at }
+func (g *Generation) WakeAt(at scheduler.Time) { g.wakeAt = at }
 
 // Answers says whether an answer is that to the round in flight. Another is counted.
 func (x *Session) Answers(generation, round uint64) bool {

@@ -27,14 +27,10 @@ type Session struct {
 	rounds    uint64         // number of the last round made
 	lastRound scheduler.Time
 
-	known         bool // some generation said what it can in this life of the manager
-	admits        bool // the last one that stood in for no other admits jobs, and has to
-	authenticates bool // and proves who submits
-	resumes       bool // the last one resumes what it suspends
-
-	checkpoints map[string]*Checkpoint // by name in the configuration
-	dropped     uint64                 // answers of another round or generation
-	problem     string                 // the last one
+	Last        LastPolicy
+	checkpoints Checkpoints
+	dropped     uint64 // answers of another round or generation
+	problem     string // the last one
 	restarts    int
 
 	Requests Requests // for the policy's own pages
@@ -85,21 +81,8 @@ func (x *Session) Has(a scheduler.Ability) bool {
 	return x.current != nil && x.current.Abilities.Has(a)
 }
 
-// Known says whether some generation of this life said what it can.
-func (x *Session) Known() bool { return x.known }
-
-// Admits says whether no job comes in without the word of the last policy that ran and stood in
-// for no other. It is false where that policy's word is advice.
-func (x *Session) Admits() bool { return x.admits }
-
-// Authenticates says whether that policy proves who submits.
-func (x *Session) Authenticates() bool { return x.authenticates }
-
 // Down says whether no policy decides, or one that stands in for another.
 func (x *Session) Down() bool { return x.current == nil || x.current.Fallback }
-
-// Resumes says whether the last policy that ran resumes what it suspends.
-func (x *Session) Resumes() bool { return x.resumes }
 
 // BeginGeneration has a generation be started, beside what runs. It returns the number of the one
 // that was being started and is given up for it; 0: none was.
@@ -133,26 +116,49 @@ func (x *Session) CutOver() (old *Generation, yes bool) {
 	}
 	old = x.current
 	x.current, x.next = x.next, nil
-	x.known, x.problem = true, ""
-	x.able()
+	x.problem = ""
+	x.Last.note(x.current)
 	return old, true
 }
 
-// able takes over what the policy that runs says it can do. Whoever stands in for another
-// does not open its doors.
-func (x *Session) able() {
-	x.resumes = x.current.Abilities.Has(scheduler.AbilityResume)
-	if x.current.Fallback {
+// LastPolicy is what the policy that ran last can do, also while none runs. The zero value is that
+// of a core that knew no policy.
+type LastPolicy struct {
+	known         bool // some generation said what it can in this life of the manager
+	admits        bool
+	authenticates bool
+	resumes       bool
+}
+
+// Known says whether some generation of this life of the manager said what it can do.
+func (l *LastPolicy) Known() bool { return l.known }
+
+// Admits says whether the last policy that was no fallback has to admit each job. It is false if
+// its admission is advice.
+func (l *LastPolicy) Admits() bool { return l.admits }
+
+// Authenticates says whether the last policy that was no fallback proves who submits a job.
+func (l *LastPolicy) Authenticates() bool { return l.authenticates }
+
+// Resumes says whether the last policy resumes what it suspends.
+func (l *LastPolicy) Resumes() bool { return l.resumes }
+
+// note takes over what a generation that decides can do. A fallback admits no jobs that the policy
+// would have to admit.
+func (l *LastPolicy) note(g *Generation) {
+	l.known = true
+	l.resumes = g.Abilities.Has(scheduler.AbilityResume)
+	if g.Fallback {
 		return
 	}
-	x.admits = x.current.Abilities.Has(scheduler.AbilityAdmission) && !x.current.Abilities.Has(scheduler.AbilityAdvisoryAdmission)
-	x.authenticates = x.current.Abilities.Has(scheduler.AbilityAuthenticator)
+	l.admits = g.Abilities.Has(scheduler.AbilityAdmission) && !g.Abilities.Has(scheduler.AbilityAdvisoryAdmission)
+	l.authenticates = g.Abilities.Has(scheduler.AbilityAuthenticator)
 }
 
 // enable notes that the policy that runs can do something else from now on.
 func (x *Session) enable(a scheduler.Ability, every time.Duration) {
 	x.current.can(a, every)
-	x.able()
+	x.Last.note(x.current)
 }
 
 // Failed is which generation failed.
@@ -184,30 +190,36 @@ func (x *Session) Fail(number uint64, reason string) Failed {
 // Forget drops what belongs to the last life of the manager: its policy's processes are
 // gone, and clients have to ask again.
 func (x *Session) Forget() {
-	x.current, x.next, x.inFlight, x.pending, x.known = nil, nil, false, nil, false
+	x.current, x.next, x.inFlight, x.pending, x.Last.known = nil, nil, false, nil, false
 	x.Requests, x.Changes = Requests{}, Changes{}
 }
 
-// CheckCheckpoint says why one that the current policy returned can't be kept, with what it
-// is appended to.
+// Checkpoints keep what policies returned last, by name in the configuration. The zero value has none.
+type Checkpoints struct{ byPolicy map[string]*Checkpoint }
+
+// Of returns that of a policy; nil: it left none.
+func (c *Checkpoints) Of(policy string) *Checkpoint { return c.byPolicy[policy] }
+
+func (c *Checkpoints) data(policy string) *scheduler.Checkpoint {
+	if k := c.byPolicy[policy]; k != nil {
+		return &k.Data
+	}
+	return nil
+}
+
+// CheckCheckpoint says why what the current policy returned can't be kept, together with what it
+// is appended to. Most is in bytes.
 func (x *Session) CheckCheckpoint(k scheduler.Checkpoint, most int) error {
-	return k.Check(x.checkpoint(), most)
+	return k.Check(x.checkpoints.data(x.current.Policy), most)
 }
 
 // KeepCheckpoint keeps what the current policy returned with the answer at hand.
 func (x *Session) KeepCheckpoint(k scheduler.Checkpoint) {
-	if x.checkpoints == nil {
-		x.checkpoints = map[string]*Checkpoint{}
+	c := &x.checkpoints
+	if c.byPolicy == nil {
+		c.byPolicy = map[string]*Checkpoint{}
 	}
-	x.checkpoints[x.current.Policy] = &Checkpoint{At: x.askedAt, Data: k.After(x.checkpoint())}
-}
-
-// checkpoint is the current policy's; nil: it has none.
-func (x *Session) checkpoint() *scheduler.Checkpoint {
-	if k := x.checkpoints[x.current.Policy]; k != nil {
-		return &k.Data
-	}
-	return nil
+	c.byPolicy[x.current.Policy] = &Checkpoint{At: x.askedAt, Data: k.After(c.data(x.current.Policy))}
 }
 
 // State is what status shows.

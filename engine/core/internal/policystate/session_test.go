@@ -41,7 +41,7 @@ func TestRoundsAndAnswers(t *testing.T) {
 	}
 	start(t, &x, 7, 0)
 	now := scheduler.Time(time.Second)
-	if !x.Due(now, gap) || !x.Wanted() || !x.Fresh() {
+	if !x.Due(now, gap) || !x.Current().Wanted() || !x.Current().Fresh() {
 		t.Error("no first round is due")
 	}
 	r := x.Ask(now, nil)
@@ -74,7 +74,7 @@ func TestRoundsAndAnswers(t *testing.T) {
 	if r := x.Ask(now.Add(gap), nil); len(r.Events) != 1 || r.Number != 2 {
 		t.Errorf("the next round is %+v", r)
 	}
-	if x.Wanted() {
+	if x.Current().Wanted() {
 		t.Error("an event is told twice")
 	}
 }
@@ -111,13 +111,13 @@ func TestTheNextGeneration(t *testing.T) {
 	if _, yes := x.CutOver(); yes {
 		t.Error("it took over in the middle of a round")
 	}
-	if x.Admits() {
+	if x.Last.Admits() {
 		t.Error("what it can counts before it decides")
 	}
 	if x.Fail(9, "?") != FailedNone || x.Fail(1, "gone") != FailedCurrent {
 		t.Error("which generation failed is not known")
 	}
-	if old, yes := x.CutOver(); !yes || old != nil || x.Current().Number != 2 || !x.Admits() {
+	if old, yes := x.CutOver(); !yes || old != nil || x.Current().Number != 2 || !x.Last.Admits() {
 		t.Errorf("after the failure %+v decides", x.Current())
 	}
 	x.BeginGeneration(3, "p", false)

@@ -143,7 +143,7 @@ func (rs *Rounds) outcome(kind scheduler.DecisionKind, i int, reason scheduler.R
 	round := rs.policy.Asked()
 	rs.step.Stats.Decision(kind, reason)
 	if reason != scheduler.NotRefused {
-		rs.policy.Refused()
+		rs.policy.Current().Refused()
 	}
 	if rs.state.Changes.RecordsDecisions() {
 		rs.recordDecision(changes.Decision{Round: round, Kind: kind, Reason: reason, Detail: detail}, i)
@@ -223,7 +223,7 @@ func (rs *Rounds) applyRest(d *scheduler.Decisions) {
 	for _, n := range d.Notes {
 		rs.policy.Note(rs.step, 0, n)
 	}
-	rs.policy.WakeAt(d.WakeAt)
+	rs.policy.Current().WakeAt(d.WakeAt)
 	if d.Checkpoint != nil && rs.policy.Has(scheduler.AbilityCheckpoint) {
 		rs.policy.KeepCheckpoint(*d.Checkpoint)
 	}

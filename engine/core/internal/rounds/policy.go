@@ -66,7 +66,7 @@ func (rs *Rounds) settingsVerdict(v scheduler.SettingsVerdict) {
 // suspended for ever.
 func (rs *Rounds) limitSuspensions() {
 	for r := range rs.state.Suspended.All() {
-		if !rs.policy.Resumes() {
+		if !rs.policy.Last.Resumes() {
 			rs.step.SetTimer(rs.step.Set.SuspendMax, step.TimerSuspend, r.ID)
 		}
 	}
