@@ -87,7 +87,7 @@ func (b *bench) submit(tb testing.TB, groups int) {
 func (b *bench) launchSome(n int) {
 	var d scheduler.Decisions
 	for ; n > 0 && b.next <= b.last; n-- {
-		where := scheduler.LauncherID(1 + int(b.next)%b.c.state.Resources.Up())
+		where := scheduler.LauncherID(1 + int(b.next)%b.c.state.Resources.Launchers.Up())
 		d.Launch = append(d.Launch, scheduler.Launch{Bundle: b.next, Launchers: []scheduler.LauncherID{where}})
 		b.next++
 	}

@@ -94,13 +94,13 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 	c.state.Cluster.CodeLaunchers(w)
 	c.state.Cluster.CodeJobs(w)
 	c.state.Cluster.CodeOutputs(w)
-	c.state.Resources.CodeReservations(w)
+	c.state.Resources.Reservations.Code(w)
 	c.state.Cluster.CodeSuspended(w)
 	c.state.Policy.Code(w)
 	c.state.Step.CodeTimers(w)
-	c.state.Resources.CodeChanged(w)
+	c.state.Resources.Offers.CodeChanged(w)
 	c.state.Step.CodeWatches(w)
-	c.state.Resources.CodeFreedAndTopology(w)
+	c.state.Resources.Offers.CodeFreedAndTopology(w)
 	c.state.Cluster.CodeNames(w)
 	codeLoads(w, c)
 	c.state.Cluster.CodeIdentities(w)
@@ -116,7 +116,7 @@ func codeCore(w *checkpoint.Codec, c *Core) {
 // codeLoads codes what came later: older checkpoints end before it.
 func codeLoads(w *checkpoint.Codec, c *Core) {
 	if !w.Reading || w.Left() > 0 {
-		c.state.Resources.CodeLoads(w)
+		c.state.Resources.Launchers.CodeLoads(w)
 	}
 }
 

@@ -14,9 +14,9 @@ func (c *Core) SetExcluded(id scheduler.LauncherID, excluded bool) {
 	}
 	changed := false
 	if excluded {
-		changed = c.state.Resources.VoteAgainst(&l.Launcher, resources.Vote{Job: 1}, 0, resources.ExclusionLimits{SharePercent: 1000})
+		changed = c.state.Resources.Exclusions.VoteAgainst(&l.Launcher, resources.Vote{Job: 1}, 0, resources.ExclusionLimits{SharePercent: 1000})
 	} else {
-		changed = c.state.Resources.ReadmitDue(id, c.state.Step.Now)
+		changed = c.state.Resources.Exclusions.ReadmitDue(id, c.state.Step.Now)
 	}
 	if changed {
 		c.outbound.Events.NotifyExclusion(l)

@@ -34,7 +34,7 @@ const (
 func (c *Core) FreezeTime() time.Duration {
 	small := c.state.Step.Timers() + c.state.Policy.Events()
 	took := time.Duration(c.state.Cluster.Launchers.Len())*freezeLauncher + time.Duration(c.state.Cluster.Attempts.Len())*freezeAttempt +
-		time.Duration(c.state.Resources.Reservations())*freezeReservation + time.Duration(small)*freezeSmall
+		time.Duration(c.state.Resources.Reservations.Len())*freezeReservation + time.Duration(small)*freezeSmall
 	for _, id := range c.state.Cluster.Jobs.IDs() {
 		took += freezeJob + time.Duration(len(c.state.Cluster.Jobs.Get(id).Bundles))*freezeBundle
 	}

@@ -105,7 +105,7 @@ func (b *bench) somethingHappens(lot *rand.Rand) {
 		b.once(wire.NewReport(uint64(l.Launcher), r))
 	case n == 12 && len(jobs) > 0:
 		b.once(wire.NewInput(&wire.KillJob{Job: uint64(jobs[lot.IntN(len(jobs))])}))
-	case n == 13 && b.c.state.Resources.Up() > 1:
+	case n == 13 && b.c.state.Resources.Launchers.Up() > 1:
 		b.once(wire.NewInput(&wire.LauncherLost{Launcher: uint64(launchers[lot.IntN(len(launchers))]), Incarnation: 1}))
 	case n == 14 && len(jobs) > 0:
 		pool := "other"

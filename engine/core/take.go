@@ -76,12 +76,12 @@ func (c *Core) action(t *step.Effect) Action {
 
 // endStep does what is done once a step, after all that happened and before the round.
 func (c *Core) endStep() {
-	if c.state.Resources.TakeTopologyChanged() {
+	if c.state.Resources.Offers.TakeTopologyChanged() {
 		c.lifecycle.Bundles.ChooseKinds()
 		c.lifecycle.Admission.CheckPlaceable()
 		c.lifecycle.Bundles.RelaxExclusions()
 	}
-	if c.state.Resources.TakeCapacityFreed() {
+	if c.state.Resources.Offers.TakeCapacityFreed() {
 		c.lifecycle.Attempts.ResumeSuspended()
 	}
 	c.lifecycle.Finishers.StartAll()

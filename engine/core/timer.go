@@ -29,7 +29,7 @@ func (c *Core) expire() {
 		case step.TimerUnplaceable:
 			c.lifecycle.Admission.UnplaceableTooLong(scheduler.JobID(id))
 		case step.TimerReadmit:
-			if l := scheduler.LauncherID(id); c.state.Resources.ReadmitDue(l, c.state.Step.Now) {
+			if l := scheduler.LauncherID(id); c.state.Resources.Exclusions.ReadmitDue(l, c.state.Step.Now) {
 				c.outbound.Events.NotifyExclusion(c.state.Cluster.Launchers.Get(l))
 			}
 		case step.TimerPublish:
@@ -70,7 +70,7 @@ func (c *Core) NextWake() (scheduler.Time, bool) {
 	if first, ok := c.state.Step.NextTimer(); ok {
 		earlier(first)
 	}
-	if round, ok := c.state.Policy.Wake(c.state.Step.Set.RoundGap, c.state.Step.Set.RefusedGapMax, c.state.Resources.AnyOfferChanged()); ok {
+	if round, ok := c.state.Policy.Wake(c.state.Step.Set.RoundGap, c.state.Step.Set.RefusedGapMax, c.state.Resources.Offers.AnyChanged()); ok {
 		earlier(round)
 	}
 	return at, found

@@ -381,7 +381,7 @@ func TestALauncherThatRefuses(t *testing.T) {
 			t.Errorf("attempt %d is in phase %d, asked to suspend: %t", x.ID, x.Phase(), x.Suspending())
 		}
 	}
-	if h.Checked(); h.Resources.Reservations() != 0 {
+	if h.Checked(); h.Resources.Reservations.Len() != 0 {
 		t.Error("something is reserved that nobody frees")
 	}
 }

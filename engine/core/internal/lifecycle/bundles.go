@@ -20,5 +20,5 @@ const BundlesTried = 16
 
 // Fits says whether a bundle would have room: on the launchers named, or on any.
 func (bs *Bundles) Fits(b *state.Bundle, where []*resources.Launcher, freed resources.Freed) bool {
-	return bs.resources.Fits(b, where, freed, func(l *resources.Launcher) bool { return b.Unavailable(l) == "" })
+	return bs.resources.Launchers.Fits(b, where, freed, func(l *resources.Launcher) bool { return b.Unavailable(l) == "" })
 }

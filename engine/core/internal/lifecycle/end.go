@@ -176,7 +176,7 @@ func (as *Attempts) EndAttempt(a *state.Attempt, outcome scheduler.AttemptOutcom
 	reason = as.step.Shorten(reason)
 	work := as.events.WorkOf(a, w)
 	as.resources.ReleaseAllOf(&a.Launcher.Launcher, &a.Allocation)
-	as.resources.VictimDone(&a.Allocation)
+	as.resources.Reservations.VictimDone(&a.Allocation)
 	as.dispatch.StopWaiting(a)
 	as.dropSuspended(a.BundleAttempt)
 	as.state.RemoveAttempt(a)

@@ -42,7 +42,7 @@ func (bs *Bundles) RefusedStore(b *state.Bundle, l *state.Launcher, why Refusal,
 		bs.withdrawVotes(j)
 		return false
 	}
-	other := bs.resources.FitsEmpty(b, func(x *resources.Launcher) bool {
+	other := bs.resources.Launchers.FitsEmpty(b, func(x *resources.Launcher) bool {
 		return x.ID != l.ID && x.Usable() && !j.Exclusions.Excludes(x.ID) && !b.Exclusions.Excludes(x.ID)
 	})
 	if !other {
@@ -74,7 +74,7 @@ func (bs *Bundles) limits() resources.ExclusionLimits {
 
 // withdrawVotes withdraws a job's votes against launchers.
 func (bs *Bundles) withdrawVotes(j *state.Job) {
-	for _, l := range bs.resources.WithdrawVotes(j.ID, bs.limits()) {
+	for _, l := range bs.resources.Exclusions.WithdrawVotes(j.ID, bs.limits()) {
 		bs.events.NotifyExclusion(bs.state.Launchers.Get(l.ID))
 		bs.step.Log(step.Info, "a launcher is excluded no more: a job failed elsewhere, too", "launcher", l.Name, "job", j.ID.String())
 	}
@@ -84,7 +84,7 @@ func (bs *Bundles) withdrawVotes(j *state.Job) {
 // are enough.
 func (bs *Bundles) voteAgainst(j *state.Job, l *state.Launcher) {
 	by := resources.Vote{Job: j.ID, User: j.Spec.GetPrincipal().GetName(), Program: j.Spec.GetProgram()}
-	if bs.resources.VoteAgainst(&l.Launcher, by, bs.step.Now.Add(bs.step.Set.ExcludeFor), bs.limits()) {
+	if bs.resources.Exclusions.VoteAgainst(&l.Launcher, by, bs.step.Now.Add(bs.step.Set.ExcludeFor), bs.limits()) {
 		bs.noteExcluded(l)
 	}
 }
@@ -94,7 +94,7 @@ func (bs *Bundles) Succeeded(j *state.Job) {
 	if !j.Exclusions.Some() {
 		return
 	}
-	for _, l := range bs.resources.ConfirmVotes(j.ID, bs.step.Now.Add(bs.step.Set.ExcludeFor), bs.limits()) {
+	for _, l := range bs.resources.Exclusions.ConfirmVotes(j.ID, bs.step.Now.Add(bs.step.Set.ExcludeFor), bs.limits()) {
 		bs.noteExcluded(bs.state.Launchers.Get(l.ID))
 	}
 }
@@ -135,7 +135,7 @@ func (bs *Bundles) relax(b *state.Bundle) {
 // fitsUnexcluded says whether a bundle would fit on the launchers that it does not exclude, were
 // they empty. A gang may need a launcher on which it failed.
 func (bs *Bundles) fitsUnexcluded(b *state.Bundle) bool {
-	return bs.resources.FitsEmpty(b, func(l *resources.Launcher) bool {
+	return bs.resources.Launchers.FitsEmpty(b, func(l *resources.Launcher) bool {
 		return l.Usable() && !b.Job.Exclusions.Excludes(l.ID) && !b.Exclusions.Excludes(l.ID)
 	})
 }

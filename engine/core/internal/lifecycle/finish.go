@@ -35,7 +35,7 @@ func (js *Jobs) EndJob(j *state.Job, outcome scheduler.JobOutcome, f *wire.Failu
 		return
 	}
 	j.BeginEnd(outcome, f)
-	js.resources.ReleaseForJob(j.ID)
+	js.resources.Reservations.ReleaseForJob(j.ID)
 	js.state.Changes.MarkJob(j)
 	js.stopAll(j)
 }
@@ -185,7 +185,7 @@ func (js *Jobs) jobOver(j *state.Job, outcome scheduler.JobOutcome) {
 	if outcome == scheduler.JobSucceeded {
 		js.bundles.Succeeded(j)
 	}
-	js.resources.ReleaseForJob(j.ID)
+	js.resources.Reservations.ReleaseForJob(j.ID)
 	js.state.Changes.MarkJob(j)
 	js.remove(j)
 }

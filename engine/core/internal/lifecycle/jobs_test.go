@@ -356,7 +356,7 @@ func TestNothingIsKeptForAJobThatEnds(t *testing.T) {
 	}
 	h.Step.AddCost(h.Step.Set.StepWork) // nothing of it is looked at in this step
 	h.Jobs.EndJob(j, scheduler.JobKilled, nil)
-	if h.Resources.Reservations() != 0 || running.Stop() != nil {
+	if h.Resources.Reservations.Len() != 0 || running.Stop() != nil {
 		t.Error("something is kept for it")
 	}
 	h.Jobs.EndJob(j, scheduler.JobFailed, &wire.Failure{Message: "and something failed"})

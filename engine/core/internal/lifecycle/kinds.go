@@ -91,12 +91,12 @@ func (bs *Bundles) othersOf(j *state.Job) map[int]string {
 
 // most is resources.Most, remembered until launchers come or go.
 func (bs *Bundles) most(kind string) int {
-	if moves := bs.resources.Moves(); bs.kinds == nil || bs.kindsAt != moves {
+	if moves := bs.resources.Launchers.Moves(); bs.kinds == nil || bs.kindsAt != moves {
 		bs.kinds, bs.kindsAt = map[string]int{}, moves
 	}
 	n, known := bs.kinds[kind]
 	if !known {
-		n = bs.resources.Most(kind)
+		n = bs.resources.Launchers.Most(kind)
 		bs.kinds[kind] = n
 	}
 	return n

@@ -33,7 +33,7 @@ type base struct {
 
 // New returns the transitions of a state. What follows from them leaves by out.
 func New(s *state.Store, out *outbound.Outbound) *Lifecycle {
-	b := base{&s.Step, &s.IDs, &s.Resources, &s.Policy, s.Cluster, out.Events, out.Dispatch, out.Status}
+	b := base{&s.Step, &s.IDs, s.Resources, &s.Policy, s.Cluster, out.Events, out.Dispatch, out.Status}
 	l := &Lifecycle{Bundles: &Bundles{base: b}}
 	l.Jobs = &Jobs{base: b, bundles: l.Bundles}
 	l.Admission = &Admission{base: b, jobs: l.Jobs}

@@ -22,7 +22,7 @@ func (ad *Admission) CheckPlaceable() {
 func (ad *Admission) checkPlaceableOf(j *state.Job, fits map[string]bool) {
 	why := ""
 	for _, s := range j.Shapes {
-		if ad.resources.Up() == 0 || fits[s.Key] { // an empty cluster is not too small yet
+		if ad.resources.Launchers.Up() == 0 || fits[s.Key] { // an empty cluster is not too small yet
 			continue
 		}
 		if why = ad.tooLarge(&j.Bundles[s.Bundle]); why != "" {
@@ -51,7 +51,7 @@ func (ad *Admission) UnplaceableTooLong(id scheduler.JobID) {
 // tooLarge says why the whole cluster, were it empty, could not hold a bundle;
 // "" when it could, or when that is not sure.
 func (ad *Admission) tooLarge(b *state.Bundle) string {
-	short, looks := ad.resources.FitsCluster(b)
+	short, looks := ad.resources.Launchers.FitsCluster(b)
 	ad.step.AddCost(looks / launcherLooksPerWork)
 	if short == nil {
 		return ""

@@ -90,6 +90,6 @@ func (bs *Bundles) Withdraw(b *state.Bundle) {
 	b.Enter(state.BundleWaiting)
 	bs.state.RequeueFinishing(b.Job)
 	bs.events.Notify(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
-	bs.resources.ReleaseFor(b, b.Job.ReadyCount())
+	bs.resources.Reservations.ReleaseFor(b, b.Job.ReadyCount())
 	bs.state.Changes.MarkJob(b.Job)
 }

@@ -115,7 +115,7 @@ func (as *Attempts) RefusedCommand(a *state.Attempt, f *wire.Failure) {
 	case a.Suspending():
 		a.CannotSuspend()
 		a.Unacked.Confirmed()
-		as.resources.VictimDone(&a.Allocation)
+		as.resources.Reservations.VictimDone(&a.Allocation)
 		as.noteSuspended(a.BundleAttempt)
 		as.step.LogReported(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
 	case a.Unacked.Waits() && a.Stop() == nil: // it is to go on, or its launcher says that it runs and it is to rest

@@ -32,8 +32,8 @@ func (as *Attempts) SuspendedNow(a *state.Attempt) {
 		a.Unacked.Confirmed()
 	}
 	as.resources.ReleaseSlots(&a.Launcher.Launcher, &a.Allocation)
-	as.resources.VictimDone(&a.Allocation)
-	as.resources.OfferChanged(&a.Launcher.Launcher)
+	as.resources.Reservations.VictimDone(&a.Allocation)
+	as.resources.Offers.MarkChanged(&a.Launcher.Launcher)
 	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptSuspended{At: as.step.Now, Attempt: a.ID})
 	as.state.Changes.MarkAttempt(a)
 	as.noteSuspended(a.BundleAttempt)
@@ -74,7 +74,7 @@ func (as *Attempts) dropSuspended(r *state.BundleAttempt) {
 	}
 	as.state.Suspended.Remove(r)
 	if r.Bundle.SuspendedAttempt() == nil {
-		as.resources.ReleaseForBundle(r.Bundle.ID())
+		as.resources.Reservations.ReleaseForBundle(r.Bundle.ID())
 	}
 }
 
@@ -108,7 +108,7 @@ func (as *Attempts) resumeBundleAttempt(r *state.BundleAttempt) (ids []scheduler
 		as.dispatch.SendResume(a)
 	}
 	as.state.Suspended.Remove(r)
-	as.resources.ReleaseForBundle(r.Bundle.ID())
+	as.resources.Reservations.ReleaseForBundle(r.Bundle.ID())
 	as.events.Protect(r.Bundle)
 	return ids, ""
 }
@@ -126,7 +126,7 @@ func (as *Attempts) ResumedNow(a *state.Attempt) {
 	if a.Stop() == nil {
 		a.Unacked.Confirmed()
 	}
-	as.resources.OfferChanged(&a.Launcher.Launcher)
+	as.resources.Offers.MarkChanged(&a.Launcher.Launcher)
 	a.BundleAttempt.Bundle.SetSpeculationOffered(0)
 	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptResumed{At: as.step.Now, Attempt: a.ID})
 	as.state.Changes.MarkAttempt(a)

@@ -77,8 +77,8 @@ func (ms *Membership) joinRefused(l *state.Launcher, m *wire.Join) (why string, 
 		why, afresh = "this launcher was given up: it must drop all it has and join as a new incarnation", true
 	case own && m.GetIncarnation() < l.Incarnation():
 		why = "a newer life of this launcher joined already: stop one of the two, or give them different names"
-	case (l == nil || !l.Up) && ms.resources.Up() >= ms.step.Set.LaunchersMax:
-		why = fmt.Sprintf("%d launchers are up, which is the limit", ms.resources.Up())
+	case (l == nil || !l.Up) && ms.resources.Launchers.Up() >= ms.step.Set.LaunchersMax:
+		why = fmt.Sprintf("%d launchers are up, which is the limit", ms.resources.Launchers.Up())
 	}
 	return why, afresh
 }
@@ -194,7 +194,7 @@ func (ms *Membership) stillKept(o *state.Output, id scheduler.AttemptID) bool {
 
 // forgetLaunchers drops the names of launchers that were lost longest ago.
 func (ms *Membership) forgetLaunchers() {
-	for lost := ms.state.Launchers.Len() - ms.resources.Up(); lost > ms.step.Set.LaunchersKept; lost-- {
+	for lost := ms.state.Launchers.Len() - ms.resources.Launchers.Up(); lost > ms.step.Set.LaunchersKept; lost-- {
 		for l := range ms.state.Launchers.All() {
 			if !l.Up {
 				ms.state.ForgetLauncher(l)
@@ -212,7 +212,7 @@ func (ms *Membership) Drain(m *wire.DrainLauncher) {
 		return
 	}
 	before := l.State()
-	if !m.GetDrain() && l.Up && ms.resources.Readmit(&l.Launcher) {
+	if !m.GetDrain() && l.Up && ms.resources.Exclusions.Readmit(&l.Launcher) {
 		ms.events.NotifyExclusion(l)
 		ms.step.Log(step.Info, "a launcher is excluded no more: somebody said so", "launcher", l.Name)
 	}

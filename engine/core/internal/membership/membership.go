@@ -64,7 +64,7 @@ type Membership struct {
 // New returns the membership of a core: a state, its transitions, and what leaves.
 func New(s *state.Store, out *outbound.Outbound, l *lifecycle.Lifecycle) *Membership {
 	return &Membership{
-		step: &s.Step, ids: &s.IDs, resources: &s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events, dispatch: out.Dispatch,
+		step: &s.Step, ids: &s.IDs, resources: s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events, dispatch: out.Dispatch,
 		jobs: l.Jobs, attempts: l.Attempts,
 	}
 }

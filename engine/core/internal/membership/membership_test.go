@@ -189,7 +189,7 @@ func TestALauncherIsLost(t *testing.T) {
 		t.Fatal("a word about another life of it counts")
 	}
 	lose(h, l)
-	if got := coretest.PhasesOf(j); got != "ready finished ready waiting" || a.Outcome() != scheduler.Lost || h.Resources.Up() != 1 {
+	if got := coretest.PhasesOf(j); got != "ready finished ready waiting" || a.Outcome() != scheduler.Lost || h.Resources.Launchers.Up() != 1 {
 		t.Fatalf("they are %s, its attempt is %v", got, a.Outcome())
 	}
 	h.Checked()

@@ -48,10 +48,10 @@ func (rd *StatusReader) waitingOf(j *state.Job) []string {
 	}
 	if j.Phase() != state.JobPendingAdmission && j.ReadyCount() > 0 {
 		switch {
-		case rd.resources.Up() == 0:
+		case rd.resources.Launchers.Up() == 0:
 			list = append(list, "no launcher is there")
-		case rd.resources.Closed() == rd.resources.Up() && j.Phase() == state.JobRunning:
-			list = append(list, changes.AllClosed(rd.resources.Up()))
+		case rd.resources.Launchers.Closed() == rd.resources.Launchers.Up() && j.Phase() == state.JobRunning:
+			list = append(list, changes.AllClosed(rd.resources.Launchers.Up()))
 		case rd.policy.Current() == nil && j.Phase() == state.JobRunning:
 			list = append(list, "no policy is running")
 		}
@@ -75,7 +75,7 @@ func (rd *StatusReader) waitsFor(j *state.Job) string {
 		return ""
 	}
 	if b.Last() {
-		return changes.WaitsForLauncher(j.Describe(b, 0), rd.resources.Up())
+		return changes.WaitsForLauncher(j.Describe(b, 0), rd.resources.Launchers.Up())
 	}
 	need := map[string]int{}
 	var kinds []string
@@ -89,7 +89,7 @@ func (rd *StatusReader) waitsFor(j *state.Job) string {
 	slices.Sort(kinds)
 	var parts []string
 	for _, kind := range kinds {
-		free, total := rd.resources.Count(kind)
+		free, total := rd.resources.Launchers.Count(kind)
 		at := " "
 		if b.Width() > 1 {
 			at = " at once "

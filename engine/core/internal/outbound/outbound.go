@@ -31,6 +31,6 @@ func New(s *state.Store) *Outbound {
 	return &Outbound{
 		Events:   &PolicyEvents{step: &s.Step, policy: &s.Policy, state: s.Cluster},
 		Dispatch: &Dispatcher{step: &s.Step, state: s.Cluster},
-		Status:   &StatusReader{step: &s.Step, resources: &s.Resources, policy: &s.Policy, state: s.Cluster},
+		Status:   &StatusReader{step: &s.Step, resources: s.Resources, policy: &s.Policy, state: s.Cluster},
 	}
 }

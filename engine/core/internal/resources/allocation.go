@@ -43,7 +43,7 @@ func (c *Resources) Allocate(b Bundle, where []*Launcher) string {
 			took := d
 			undo = append(undo, func() { l.free.Add(took.Kind, took.Slots); l.freeMemory += took.Memory })
 		}
-		c.OfferChanged(l)
+		c.Offers.MarkChanged(l)
 	}
 	return ""
 }
@@ -74,9 +74,9 @@ func (c *Resources) giveBack(l *Launcher, h *Allocation, slots int, memory int64
 	if !l.Up {
 		return
 	}
-	c.capacityFreed = true
-	c.OfferChanged(l)
-	if p := c.partFor(l, h); p != nil {
+	c.Offers.capacityFreed = true
+	c.Offers.MarkChanged(l)
+	if p := c.Reservations.partFor(l, h); p != nil {
 		p.slots.Add(h.Kind, slots)
 		p.memory += memory
 		return
@@ -121,7 +121,7 @@ func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) str
 			l.freeMemory += memory
 			l.moveToSwap(h.Allocation, +1)
 		})
-		c.OfferChanged(l)
+		c.Offers.MarkChanged(l)
 	}
 	return ""
 }

@@ -13,8 +13,8 @@ import (
 func (c *Resources) Check(now scheduler.Time, holdings func(scheduler.LauncherID) iter.Seq[*Allocation]) error {
 	victims := map[uint64]int{}
 	up := 0
-	for _, id := range c.launchers.IDs() {
-		l := c.launchers.Get(id)
+	for _, id := range c.Launchers.index.IDs() {
+		l := c.Launchers.index.Get(id)
 		if err := l.check(holdings(id), victims); err != nil {
 			return fmt.Errorf("launcher %d: %w", id, err)
 		}
@@ -22,10 +22,10 @@ func (c *Resources) Check(now scheduler.Time, holdings func(scheduler.LauncherID
 			up++
 		}
 	}
-	if up != c.up {
-		return fmt.Errorf("%d launchers are up, counted as %d", up, c.up)
+	if up != c.Launchers.up {
+		return fmt.Errorf("%d launchers are up, counted as %d", up, c.Launchers.up)
 	}
-	for r := range c.reservations.All() {
+	for r := range c.Reservations.index.All() {
 		switch {
 		case now >= r.Expires:
 			return fmt.Errorf("reservation %d expired at %d, and it is %d", r.ID, r.Expires, now)
@@ -36,10 +36,10 @@ func (c *Resources) Check(now scheduler.Time, holdings func(scheduler.LauncherID
 	return nil
 }
 
-// JobsReserved lists for which jobs something is reserved, in order of reservation.
-func (c *Resources) JobsReserved() iter.Seq[scheduler.JobID] {
+// Jobs lists for which jobs something is reserved, in order of reservation.
+func (rs *Reservations) Jobs() iter.Seq[scheduler.JobID] {
 	return func(yield func(scheduler.JobID) bool) {
-		for r := range c.reservations.All() {
+		for r := range rs.index.All() {
 			if !yield(r.Job) {
 				return
 			}

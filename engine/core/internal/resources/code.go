@@ -73,21 +73,21 @@ func codeSlots(w *checkpoint.Codec, s *Slots) {
 }
 
 // Adopt has a launcher known that was read.
-func (c *Resources) Adopt(l *Launcher) {
-	c.Add(l)
+func (ls *Launchers) Adopt(l *Launcher) {
+	ls.Add(l)
 	if l.Up {
-		c.up++
+		ls.up++
 	}
 }
 
-// CodeReservations codes the reservations. The launchers are known by now.
-func (c *Resources) CodeReservations(w *checkpoint.Codec) {
-	ids := slices.Clone(c.reservations.IDs())
+// Code codes the reservations. The launchers are known by now.
+func (rs *Reservations) Code(w *checkpoint.Codec) {
+	ids := slices.Clone(rs.index.IDs())
 	checkpoint.Nums(w, &ids)
 	for _, id := range ids {
-		r := c.reservations.Get(id)
+		r := rs.index.Get(id)
 		if w.Reading {
-			r = c.Reserve(Reservation{ID: id})
+			r = rs.Reserve(Reservation{ID: id})
 		}
 		checkpoint.Num(w, &r.Job)
 		checkpoint.Num(w, &r.Bundle)
@@ -97,12 +97,12 @@ func (c *Resources) CodeReservations(w *checkpoint.Codec) {
 			if w.Reading {
 				*p = &part{of: r}
 			}
-			c.codePart(w, *p)
+			rs.codePart(w, *p)
 		})
 	}
 }
 
-func (c *Resources) codePart(w *checkpoint.Codec, p *part) {
+func (rs *Reservations) codePart(w *checkpoint.Codec, p *part) {
 	var on scheduler.LauncherID
 	if p.on != nil {
 		on = p.on.ID
@@ -113,7 +113,7 @@ func (c *Resources) codePart(w *checkpoint.Codec, p *part) {
 	if !w.Reading || w.Err != nil {
 		return
 	}
-	if p.on = c.launchers.Get(on); p.on == nil || !p.on.Up {
+	if p.on = rs.launchers.index.Get(on); p.on == nil || !p.on.Up {
 		w.Fail(fmt.Errorf("reservation %d keeps something on launcher %d, which is not up", p.of.ID, on))
 		return
 	}
@@ -121,18 +121,18 @@ func (c *Resources) codePart(w *checkpoint.Codec, p *part) {
 }
 
 // CodeChanged codes whose offers are to be looked at.
-func (c *Resources) CodeChanged(w *checkpoint.Codec) { checkpoint.Nums(w, &c.offersChanged) }
+func (of *Offers) CodeChanged(w *checkpoint.Codec) { checkpoint.Nums(w, &of.changed) }
 
 // CodeFreedAndTopology codes what TakeCapacityFreed and TakeTopologyChanged are to say.
-func (c *Resources) CodeFreedAndTopology(w *checkpoint.Codec) {
-	checkpoint.Flag(w, &c.capacityFreed)
-	checkpoint.Flag(w, &c.topologyChanged)
+func (of *Offers) CodeFreedAndTopology(w *checkpoint.Codec) {
+	checkpoint.Flag(w, &of.capacityFreed)
+	checkpoint.Flag(w, &of.topologyChanged)
 }
 
 // CodeLoads codes how busy machines are.
-func (c *Resources) CodeLoads(w *checkpoint.Codec) {
-	for _, id := range c.launchers.IDs() {
-		l := c.launchers.Get(id)
+func (ls *Launchers) CodeLoads(w *checkpoint.Codec) {
+	for _, id := range ls.index.IDs() {
+		l := ls.index.Get(id)
 		checkpoint.Num(w, &l.load.cpu)
 		checkpoint.Num(w, &l.load.memory)
 	}

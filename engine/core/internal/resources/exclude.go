@@ -13,6 +13,13 @@ type ExclusionLimits struct {
 	SharePercent int // of the launchers that are up which are avoided at most
 }
 
+// Exclusions counts the votes against launchers, and excludes those that have enough.
+type Exclusions struct {
+	launchers    *Launchers
+	offers       *Offers
+	reservations *Reservations
+}
+
 // Vote is a job's vote to exclude a launcher on which its attempts failed. All jobs of one user
 // that run one program share one vote, since the program may be broken. A job that succeeded
 // elsewhere has a vote of its own.
@@ -32,27 +39,27 @@ const votesMax = 100
 // VoteAgainst notes that a job excludes a launcher, and says whether the site excludes it from now
 // on, until a time. It does when there are enough votes, unless too many launchers are excluded
 // already: then the fault is with the work or the site.
-func (c *Resources) VoteAgainst(l *Launcher, by Vote, until scheduler.Time, s ExclusionLimits) bool {
+func (xs *Exclusions) VoteAgainst(l *Launcher, by Vote, until scheduler.Time, s ExclusionLimits) bool {
 	if i, found := slices.BinarySearchFunc(l.excludedBy, by.Job, voteOrder); !found {
 		l.excludedBy = slices.Insert(l.excludedBy, i, by)
 		l.boundVotes()
-		c.MarkDirty(l)
+		xs.offers.MarkDirty(l)
 	}
-	return c.exclude(l, until, s)
+	return xs.exclude(l, until, s)
 }
 
 // ConfirmVotes notes that a job succeeded elsewhere than on the launchers that it excludes. It
 // lists the launchers that the site excludes because of that, in order of id.
-func (c *Resources) ConfirmVotes(job scheduler.JobID, until scheduler.Time, s ExclusionLimits) (excluded []*Launcher) {
-	for _, id := range c.launchers.IDs() {
-		l := c.launchers.Get(id)
+func (xs *Exclusions) ConfirmVotes(job scheduler.JobID, until scheduler.Time, s ExclusionLimits) (excluded []*Launcher) {
+	for _, id := range xs.launchers.index.IDs() {
+		l := xs.launchers.index.Get(id)
 		i, found := slices.BinarySearchFunc(l.excludedBy, job, voteOrder)
 		if !found {
 			continue
 		}
 		l.excludedBy = slices.Clone(l.excludedBy)
 		l.excludedBy[i].succeeded = true
-		if l.Up && c.exclude(l, until, s) {
+		if l.Up && xs.exclude(l, until, s) {
 			excluded = append(excluded, l)
 		}
 	}
@@ -61,23 +68,23 @@ func (c *Resources) ConfirmVotes(job scheduler.JobID, until scheduler.Time, s Ex
 
 func voteOrder(v Vote, job scheduler.JobID) int { return cmp.Compare(v.Job, job) }
 
-func (c *Resources) exclude(l *Launcher, until scheduler.Time, s ExclusionLimits) bool {
+func (xs *Exclusions) exclude(l *Launcher, until scheduler.Time, s ExclusionLimits) bool {
 	if l.Excluded || l.votes() < s.Jobs {
 		return false
 	}
 	excluded := 1
-	for _, id := range c.launchers.IDs() {
-		if x := c.launchers.Get(id); x.Up && x.Excluded {
+	for _, id := range xs.launchers.index.IDs() {
+		if x := xs.launchers.index.Get(id); x.Up && x.Excluded {
 			excluded++
 		}
 	}
-	if excluded*100 > c.up*s.SharePercent {
+	if excluded*100 > xs.launchers.up*s.SharePercent {
 		return false
 	}
 	l.Excluded, l.excludedUntil = true, until
-	c.releaseOn(l)
-	c.OfferChanged(l)
-	c.topologyChanged = true
+	xs.reservations.releaseOn(l)
+	xs.offers.MarkChanged(l)
+	xs.offers.topologyChanged = true
 	return true
 }
 
@@ -120,15 +127,15 @@ func (l *Launcher) Exclusion() ([]scheduler.JobID, scheduler.Time) {
 
 // WithdrawVotes withdraws a job's votes, and lists the launchers that are no longer excluded
 // because of that, in order of id.
-func (c *Resources) WithdrawVotes(job scheduler.JobID, s ExclusionLimits) (readmitted []*Launcher) {
-	for _, id := range c.launchers.IDs() {
-		l := c.launchers.Get(id)
+func (xs *Exclusions) WithdrawVotes(job scheduler.JobID, s ExclusionLimits) (readmitted []*Launcher) {
+	for _, id := range xs.launchers.index.IDs() {
+		l := xs.launchers.index.Get(id)
 		i, found := slices.BinarySearchFunc(l.excludedBy, job, voteOrder)
 		if !found {
 			continue
 		}
 		l.excludedBy = slices.Delete(l.excludedBy, i, i+1)
-		if c.MarkDirty(l); l.votes() < s.Jobs && c.Readmit(l) {
+		if xs.offers.MarkDirty(l); l.votes() < s.Jobs && xs.Readmit(l) {
 			readmitted = append(readmitted, l)
 		}
 	}
@@ -136,19 +143,19 @@ func (c *Resources) WithdrawVotes(job scheduler.JobID, s ExclusionLimits) (readm
 }
 
 // Readmit ends the exclusion of a launcher at once, and says whether it was excluded.
-func (c *Resources) Readmit(l *Launcher) bool {
-	return c.ReadmitDue(l.ID, l.excludedUntil)
+func (xs *Exclusions) Readmit(l *Launcher) bool {
+	return xs.ReadmitDue(l.ID, l.excludedUntil)
 }
 
 // ReadmitDue ends the exclusion of a launcher when it is time, and says whether it did. A launcher
 // that joined anew and was excluded again stays excluded for longer.
-func (c *Resources) ReadmitDue(id scheduler.LauncherID, now scheduler.Time) bool {
-	l := c.launchers.Get(id)
+func (xs *Exclusions) ReadmitDue(id scheduler.LauncherID, now scheduler.Time) bool {
+	l := xs.launchers.index.Get(id)
 	if l == nil || !l.Up || !l.Excluded || now < l.excludedUntil {
 		return false
 	}
 	l.Excluded, l.excludedBy, l.excludedUntil = false, nil, 0
-	c.OfferChanged(l)
-	c.topologyChanged, c.capacityFreed = true, true
+	xs.offers.MarkChanged(l)
+	xs.offers.topologyChanged, xs.offers.capacityFreed = true, true
 	return true
 }

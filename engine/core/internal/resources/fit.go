@@ -64,7 +64,7 @@ func (l *Launcher) has(d Request) bool {
 // on the launchers named, or on any, tried widest group first, of those that are usable.
 // The greedy search may miss a fit of a gang of unequal groups; naming launchers never
 // does.
-func (c *Resources) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*Launcher) bool) bool {
+func (ls *Launchers) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*Launcher) bool) bool {
 	rooms := map[scheduler.LauncherID]*room{}
 	roomOf := func(l *Launcher) *room {
 		if r := rooms[l.ID]; r != nil {
@@ -80,7 +80,7 @@ func (c *Resources) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*
 		return r
 	}
 	if where == nil {
-		return c.place(b, func(l *Launcher, d Request) bool {
+		return ls.place(b, func(l *Launcher, d Request) bool {
 			if rooms[l.ID] == nil && freed[l.ID] == nil && len(l.parts) == 0 && !l.has(d) {
 				return false // most are full: nothing is set up for them
 			}
@@ -97,7 +97,7 @@ func (c *Resources) Fits(b Bundle, where []*Launcher, freed Freed, usable func(*
 
 // FitsForResume says whether a bundle's allocations that gave back their slots would find them,
 // and memory for what they have in swap, in what is free, reserved for that bundle alone and freed.
-func (c *Resources) FitsForResume(b scheduler.BundleID, list []AllocationOn, freed Freed) bool {
+func (ls *Launchers) FitsForResume(b scheduler.BundleID, list []AllocationOn, freed Freed) bool {
 	rooms := map[scheduler.LauncherID]*room{}
 	for _, h := range list {
 		r := rooms[h.On.ID]
@@ -120,9 +120,9 @@ func (c *Resources) FitsForResume(b scheduler.BundleID, list []AllocationOn, fre
 
 // FitsEmpty says whether a bundle would have room on the usable launchers, were they
 // empty.
-func (c *Resources) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
+func (ls *Launchers) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
 	rooms := map[scheduler.LauncherID]*room{}
-	return c.place(b, func(l *Launcher, d Request) bool {
+	return ls.place(b, func(l *Launcher, d Request) bool {
 		if !usable(l) {
 			return false
 		}
@@ -135,7 +135,7 @@ func (c *Resources) FitsEmpty(b Bundle, usable func(*Launcher) bool) bool {
 
 // place tries a launcher for each group of a bundle, the widest group first. take gives a launcher's
 // room away.
-func (c *Resources) place(b Bundle, take func(*Launcher, Request) bool) bool {
+func (ls *Launchers) place(b Bundle, take func(*Launcher, Request) bool) bool {
 	order := make([]int, b.Width())
 	for i := range order {
 		order[i] = i
@@ -146,8 +146,8 @@ func (c *Resources) place(b Bundle, take func(*Launcher, Request) bool) bool {
 	})
 	for _, i := range order {
 		d := b.Request(i)
-		found := slices.ContainsFunc(c.launchers.IDs(), func(id scheduler.LauncherID) bool {
-			return take(c.launchers.Get(id), d)
+		found := slices.ContainsFunc(ls.index.IDs(), func(id scheduler.LauncherID) bool {
+			return take(ls.index.Get(id), d)
 		})
 		if !found {
 			return false

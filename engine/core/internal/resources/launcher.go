@@ -16,7 +16,7 @@ type Launcher struct {
 	Draining        bool
 	Excluded        bool // the site avoids it for a while
 	offerChanged    bool // since told
-	dirty           bool // in Resources.dirty
+	dirty           bool // in Offers.dirty
 	Name            string
 	Host, Rack      string
 	free            Slots // neither held nor reserved; kinds with none may be listed
@@ -86,7 +86,7 @@ func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
 }
 
 // Clone returns a copy that stays while the launcher changes. It has nothing reserved:
-// reservations are cloned with Resources.
+// Resources.Clone clones reservations.
 func (l *Launcher) Clone() Launcher {
 	f := *l
 	f.free, f.slots, f.excludedBy = slices.Clone(l.free), slices.Clone(l.slots), slices.Clone(l.excludedBy)

@@ -7,48 +7,78 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// OfferChanged has a launcher's offer looked at when the next round is made.
-func (c *Resources) OfferChanged(l *Launcher) {
-	c.MarkDirty(l)
+// Offers says what the policy is to be offered: which launchers' offers may have changed since they
+// were sent, and whether capacity or the set of launchers did.
+type Offers struct {
+	launchers       *Launchers
+	changed         []scheduler.LauncherID // whose offer is looked at in the next round
+	capacityFreed   bool
+	topologyChanged bool
+	changesEnabled  bool                   // dirty is kept
+	dirty           []scheduler.LauncherID // that changed since DrainDirty
+}
+
+// TakeCapacityFreed returns whether capacity was freed since the last call.
+func (of *Offers) TakeCapacityFreed() bool {
+	was := of.capacityFreed
+	of.capacityFreed = false
+	return was
+}
+
+// TakeTopologyChanged returns whether launchers came, went, or became usable or unusable since the
+// last call.
+func (of *Offers) TakeTopologyChanged() bool {
+	was := of.topologyChanged
+	of.topologyChanged = false
+	return was
+}
+
+// MarkCapacityFreed has the next TakeCapacityFreed return true: a new policy may do more with the
+// capacity there is.
+func (of *Offers) MarkCapacityFreed() { of.capacityFreed = true }
+
+// MarkChanged has a launcher's offer looked at when the next round is made.
+func (of *Offers) MarkChanged(l *Launcher) {
+	of.MarkDirty(l)
 	if !l.offerChanged && l.Up {
 		l.offerChanged = true
-		c.offersChanged = append(c.offersChanged, l.ID)
+		of.changed = append(of.changed, l.ID)
 	}
 }
 
 // EnableChanges has DrainDirty list launchers from now on. No decision depends on it.
-func (c *Resources) EnableChanges() { c.changesEnabled = true }
+func (of *Offers) EnableChanges() { of.changesEnabled = true }
 
 // MarkDirty has DrainDirty list a launcher.
-func (c *Resources) MarkDirty(l *Launcher) {
-	if c.changesEnabled && !l.dirty {
+func (of *Offers) MarkDirty(l *Launcher) {
+	if of.changesEnabled && !l.dirty {
 		l.dirty = true
-		c.dirty = append(c.dirty, l.ID)
+		of.dirty = append(of.dirty, l.ID)
 	}
 }
 
 // DrainDirty lists the launchers that changed in any way since the last call, in no order. The
 // list is valid until the next MarkDirty. Some launchers may be forgotten by then.
-func (c *Resources) DrainDirty() []scheduler.LauncherID {
-	list := c.dirty
+func (of *Offers) DrainDirty() []scheduler.LauncherID {
+	list := of.dirty
 	for _, id := range list {
-		if l := c.launchers.Get(id); l != nil {
+		if l := of.launchers.index.Get(id); l != nil {
 			l.dirty = false
 		}
 	}
-	c.dirty = c.dirty[:0]
+	of.dirty = of.dirty[:0]
 	return list
 }
 
-// AnyOfferChanged says whether some offer may have changed.
-func (c *Resources) AnyOfferChanged() bool { return len(c.offersChanged) > 0 }
+// AnyChanged says whether some offer may have changed.
+func (of *Offers) AnyChanged() bool { return len(of.changed) > 0 }
 
-// Offers lists the offers that changed since they were sent last, or all of them, and counts them
+// Send lists the offers that changed since they were sent last, or all of them, and counts them
 // as sent.
-func (c *Resources) Offers(all bool) []scheduler.Offer {
-	ids := c.offersChanged
+func (of *Offers) Send(all bool) []scheduler.Offer {
+	ids := of.changed
 	if all {
-		ids = c.launchers.IDs()
+		ids = of.launchers.index.IDs()
 	} else {
 		slices.Sort(ids)
 		ids = slices.Compact(ids) // a launcher that left and came is there twice
@@ -56,7 +86,7 @@ func (c *Resources) Offers(all bool) []scheduler.Offer {
 	list := make([]scheduler.Offer, 0, len(ids))
 	var free []scheduler.SlotCount // room for some of their counts
 	for _, id := range ids {
-		l := c.launchers.Get(id)
+		l := of.launchers.index.Get(id)
 		if l == nil || !l.Up {
 			continue
 		}
@@ -71,7 +101,7 @@ func (c *Resources) Offers(all bool) []scheduler.Offer {
 			l.lastOffer = o
 		}
 	}
-	c.offersChanged = c.offersChanged[:0]
+	of.changed = of.changed[:0]
 	return list
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/hamadryad/hamadryad/internal/idmap"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -18,6 +19,13 @@ type Reservation struct {
 	Expires scheduler.Time
 	victims int     // still to free what they hold
 	parts   []*part // one a launcher, in the order in which they came
+}
+
+// Reservations are all reservations, by id.
+type Reservations struct {
+	index     idmap.Index[uint64, Reservation]
+	launchers *Launchers
+	offers    *Offers
 }
 
 // part is what a reservation keeps on one launcher.
@@ -93,35 +101,35 @@ func (l *Launcher) ReservedAlone(b scheduler.BundleID, kind string) int {
 }
 
 // Reserve makes a reservation that keeps nothing yet. Its ID is above all before.
-func (c *Resources) Reserve(r Reservation) *Reservation {
-	c.reservations.Add(r.ID, &r)
+func (rs *Reservations) Reserve(r Reservation) *Reservation {
+	rs.index.Add(r.ID, &r)
 	return &r
 }
 
 // AddVictim has a reservation keep what an allocation gives back.
-func (c *Resources) AddVictim(r *Reservation, h *Allocation) {
-	c.VictimDone(h) // of one that it was to be suspended for
+func (rs *Reservations) AddVictim(r *Reservation, h *Allocation) {
+	rs.VictimDone(h) // of one that it was to be suspended for
 	h.Reservation = r.ID
 	r.victims++
 }
 
 // VictimDone notes that a victim freed what it held, or never will.
-func (c *Resources) VictimDone(h *Allocation) {
-	r := c.reservations.Get(h.Reservation)
+func (rs *Reservations) VictimDone(h *Allocation) {
+	r := rs.index.Get(h.Reservation)
 	h.Reservation = 0
 	if r == nil {
 		return
 	}
 	r.victims--
-	c.ReleaseIfEmpty(r)
+	rs.ReleaseIfEmpty(r)
 }
 
 // partFor returns the part that takes what an allocation gives back, or nil.
-func (c *Resources) partFor(l *Launcher, h *Allocation) *part {
+func (rs *Reservations) partFor(l *Launcher, h *Allocation) *part {
 	if h.Reservation == 0 {
 		return nil
 	}
-	r := c.reservations.Get(h.Reservation)
+	r := rs.index.Get(h.Reservation)
 	if r == nil || !l.Usable() {
 		return nil
 	}
@@ -138,97 +146,97 @@ func (c *Resources) partFor(l *Launcher, h *Allocation) *part {
 }
 
 // ReleaseIfEmpty ends a reservation that keeps nothing and will not.
-func (c *Resources) ReleaseIfEmpty(r *Reservation) {
+func (rs *Reservations) ReleaseIfEmpty(r *Reservation) {
 	if r.victims == 0 && !slices.ContainsFunc(r.parts, func(p *part) bool { return !p.empty() }) {
-		c.release(r)
+		rs.release(r)
 	}
 }
 
 // release makes what a reservation keeps free for all.
-func (c *Resources) release(r *Reservation) {
+func (rs *Reservations) release(r *Reservation) {
 	for _, p := range r.parts {
-		c.releasePart(p)
+		rs.releasePart(p)
 	}
 	r.parts = nil
-	c.reservations.Remove(r.ID)
+	rs.index.Remove(r.ID)
 }
 
-func (c *Resources) releasePart(p *part) {
+func (rs *Reservations) releasePart(p *part) {
 	l := p.on
 	l.parts = slices.DeleteFunc(l.parts, func(x *part) bool { return x == p })
 	l.free.addAll(p.slots)
 	l.freeMemory += p.memory
 	p.slots, p.memory = nil, 0
-	c.capacityFreed = true
-	c.OfferChanged(l)
+	rs.offers.capacityFreed = true
+	rs.offers.MarkChanged(l)
 }
 
 // Expire ends a reservation whose time has come, and says whether there was one.
-func (c *Resources) Expire(id uint64, now scheduler.Time) bool {
-	r := c.reservations.Get(id)
+func (rs *Reservations) Expire(id uint64, now scheduler.Time) bool {
+	r := rs.index.Get(id)
 	if r == nil || now < r.Expires {
 		return false
 	}
-	c.release(r)
+	rs.release(r)
 	return true
 }
 
 // ReleaseFor ends the reservations for a bundle that starts or may no longer start, and those for
 // any bundle of its job when the job has no ready bundle left.
-func (c *Resources) ReleaseFor(b Bundle, ready int) {
-	if c.reservations.Len() == 0 {
+func (rs *Reservations) ReleaseFor(b Bundle, ready int) {
+	if rs.index.Len() == 0 {
 		return
 	}
-	for r := range c.reservations.All() {
+	for r := range rs.index.All() {
 		switch {
 		case r.Job != b.JobID():
 		case r.Bundle == b.ID(), r.Bundle == 0 && ready == 0:
-			c.release(r)
+			rs.release(r)
 		default:
-			c.ReleaseIfEmpty(r)
+			rs.ReleaseIfEmpty(r)
 		}
 	}
 }
 
 // ReleaseForBundle ends the reservations for one bundle that goes on where it was suspended,
 // or can't any more.
-func (c *Resources) ReleaseForBundle(b scheduler.BundleID) {
-	for r := range c.reservations.All() {
+func (rs *Reservations) ReleaseForBundle(b scheduler.BundleID) {
+	for r := range rs.index.All() {
 		if r.Bundle == b {
-			c.release(r)
+			rs.release(r)
 		}
 	}
 }
 
 // ReleaseForJob ends all reservations for a job.
-func (c *Resources) ReleaseForJob(id scheduler.JobID) {
-	for r := range c.reservations.All() {
+func (rs *Reservations) ReleaseForJob(id scheduler.JobID) {
+	for r := range rs.index.All() {
 		if r.Job == id {
-			c.release(r)
+			rs.release(r)
 		}
 	}
 }
 
 // ReleaseAll ends all reservations.
-func (c *Resources) ReleaseAll() {
-	for r := range c.reservations.All() {
-		c.release(r)
+func (rs *Reservations) ReleaseAll() {
+	for r := range rs.index.All() {
+		rs.release(r)
 	}
 }
 
 // releaseOn ends what is kept on a launcher that drains, is excluded or is lost.
-func (c *Resources) releaseOn(l *Launcher) {
+func (rs *Reservations) releaseOn(l *Launcher) {
 	for _, p := range slices.Clone(l.parts) {
 		r := p.of
-		c.releasePart(p)
+		rs.releasePart(p)
 		r.parts = slices.DeleteFunc(r.parts, func(x *part) bool { return x == p })
-		c.ReleaseIfEmpty(r)
+		rs.ReleaseIfEmpty(r)
 	}
 }
 
 // BeingFreed says whether victims are about to free something for a bundle.
-func (c *Resources) BeingFreed(b scheduler.BundleID) bool {
-	for r := range c.reservations.All() {
+func (rs *Reservations) BeingFreed(b scheduler.BundleID) bool {
+	for r := range rs.index.All() {
 		if r.Bundle == b && r.victims > 0 {
 			return true
 		}
@@ -236,5 +244,5 @@ func (c *Resources) BeingFreed(b scheduler.BundleID) bool {
 	return false
 }
 
-// Reservations returns how many there are.
-func (c *Resources) Reservations() int { return c.reservations.Len() }
+// Len returns how many there are.
+func (rs *Reservations) Len() int { return rs.index.Len() }

@@ -30,11 +30,11 @@ func mapSlots(n int, memory int64) Request { return Request{Kind: "map", Slots: 
 
 // cluster is a capacity with launchers of so many map slots and ten bytes for each.
 func cluster(slots ...int) (*Resources, []*Launcher) {
-	c := &Resources{}
+	c := New()
 	var list []*Launcher
 	for i, n := range slots {
 		l := &Launcher{ID: scheduler.LauncherID(i + 1), Name: fmt.Sprintf("l%d", i+1)}
-		c.Add(l)
+		c.Launchers.Add(l)
 		c.Join(l, 1, Joining{Slots: Slots{{Kind: "map", Count: n}}, Memory: int64(10 * n)})
 		list = append(list, l)
 	}
@@ -58,9 +58,9 @@ func TestAGangTakesAllOrNothing(t *testing.T) {
 	c, l := cluster(2, 1)
 	victim := Allocation{Request: mapSlots(1, 10), HasSlots: true}
 	c.Allocate(gang{id: 1, job: 1, width: 1, demand: victim.Request}, l[:1])
-	c.AddVictim(c.Reserve(Reservation{ID: 1, Job: 1, Expires: 100}), &victim)
+	c.Reservations.AddVictim(c.Reservations.Reserve(Reservation{ID: 1, Job: 1, Expires: 100}), &victim)
 	c.ReleaseAllOf(l[0], &victim)
-	c.VictimDone(&victim)
+	c.Reservations.VictimDone(&victim)
 	before := l[0].Offer()
 	g := gang{id: 7, job: 1, width: 2, demand: mapSlots(2, 20)}
 	if why, want := c.Allocate(g, l), "group 1 of bundle-7 needs 2 map slots and 20 B of memory, and launcher 2 (l2) has 1 and 10 B for it"; why != want {
@@ -79,23 +79,23 @@ func TestAReservationIsForItsBundle(t *testing.T) {
 	if why := c.Allocate(gang{id: 1, job: 1, width: 1, demand: victim.Request}, l); why != "" {
 		t.Fatal(why)
 	}
-	r := c.Reserve(Reservation{ID: 1, Job: 2, Bundle: 5, Expires: 100})
-	c.AddVictim(r, &victim)
-	if !c.BeingFreed(5) || c.BeingFreed(6) {
+	r := c.Reservations.Reserve(Reservation{ID: 1, Job: 2, Bundle: 5, Expires: 100})
+	c.Reservations.AddVictim(r, &victim)
+	if !c.Reservations.BeingFreed(5) || c.Reservations.BeingFreed(6) {
 		t.Error("a slot is being freed for bundle 5, and for no other")
 	}
 	c.ReleaseAllOf(l[0], &victim)
-	c.VictimDone(&victim)
+	c.Reservations.VictimDone(&victim)
 	own, other := gang{id: 5, job: 2, width: 1, demand: victim.Request}, gang{id: 6, job: 2, width: 1, demand: victim.Request}
 	any := func(*Launcher) bool { return true }
-	if c.Fits(other, nil, nil, any) || !c.Fits(own, nil, nil, any) {
+	if c.Launchers.Fits(other, nil, nil, any) || !c.Launchers.Fits(own, nil, nil, any) {
 		t.Error("the slot is for bundle 5 alone")
 	}
 	if got := l[0].Offer().Reserved; !slices.Equal(got, []scheduler.Reservation{{Job: 2, Bundle: 5, Kind: "map", Slots: 1, Memory: 10}}) {
 		t.Errorf("the policy is told of %v", got)
 	}
-	c.ReleaseFor(own, 1)
-	if !c.Fits(other, nil, nil, any) || c.Reservations() != 0 {
+	c.Reservations.ReleaseFor(own, 1)
+	if !c.Launchers.Fits(other, nil, nil, any) || c.Reservations.Len() != 0 {
 		t.Error("the slot is for all when bundle 5 has no use for it")
 	}
 }
@@ -120,7 +120,7 @@ func TestAUsersProgramHasOneVote(t *testing.T) {
 		w, l := cluster(1, 1)
 		got := false
 		for _, v := range c.votes {
-			got = w.VoteAgainst(l[0], v, 9, limits)
+			got = w.Exclusions.VoteAgainst(l[0], v, 9, limits)
 		}
 		if got != c.want {
 			t.Errorf("%s: the site avoids the launcher: %t", c.name, got)
@@ -128,10 +128,10 @@ func TestAUsersProgramHasOneVote(t *testing.T) {
 	}
 	c, l := cluster(1, 1)
 	for job := scheduler.JobID(1); job <= 4; job++ {
-		c.VoteAgainst(l[0], Vote{Job: job, User: "ann", Program: "p"}, 9, limits)
+		c.Exclusions.VoteAgainst(l[0], Vote{Job: job, User: "ann", Program: "p"}, 9, limits)
 	}
 	for i, want := range []int{0, 1, 0, 0} { // two by themselves, and the others together
-		if got := c.ConfirmVotes(scheduler.JobID(i+1), 9, limits); len(got) != want {
+		if got := c.Exclusions.ConfirmVotes(scheduler.JobID(i+1), 9, limits); len(got) != want {
 			t.Errorf("job %d succeeded elsewhere: %d launchers are avoided, want %d", i+1, len(got), want)
 		}
 	}
@@ -139,9 +139,9 @@ func TestAUsersProgramHasOneVote(t *testing.T) {
 		t.Errorf("it is avoided for %v", jobs)
 	}
 	c, l = cluster(1, 1)
-	c.VoteAgainst(l[0], Vote{Job: 1, User: "bob"}, 9, limits)
+	c.Exclusions.VoteAgainst(l[0], Vote{Job: 1, User: "bob"}, 9, limits)
 	for job := scheduler.JobID(2); job <= 3*votesMax; job++ {
-		c.VoteAgainst(l[0], Vote{Job: job, User: "ann"}, 9, limits)
+		c.Exclusions.VoteAgainst(l[0], Vote{Job: job, User: "ann"}, 9, limits)
 	}
 	if n := len(l[0].excludedBy); n != votesMax || l[0].excludedBy[0].User != "bob" {
 		t.Errorf("%d votes are kept, the first of %s", n, l[0].excludedBy[0].User)
@@ -154,19 +154,19 @@ func TestNotAllAreAvoided(t *testing.T) {
 	c, l := cluster(1, 1, 1, 1)
 	limits := ExclusionLimits{Jobs: 2, SharePercent: 25}
 	for i, want := range []bool{false, true, false} { // by the first job, the second, the third
-		if got := c.VoteAgainst(l[0], vote(scheduler.JobID(i+1)), 9, limits); got != want {
+		if got := c.Exclusions.VoteAgainst(l[0], vote(scheduler.JobID(i+1)), 9, limits); got != want {
 			t.Errorf("job %d avoids it, and the site from now on: %t", i+1, got)
 		}
 	}
-	c.VoteAgainst(l[1], vote(1), 9, limits)
-	if c.VoteAgainst(l[1], vote(2), 9, limits) {
+	c.Exclusions.VoteAgainst(l[1], vote(1), 9, limits)
+	if c.Exclusions.VoteAgainst(l[1], vote(2), 9, limits) {
 		t.Error("half of the launchers are avoided")
 	}
-	if c.ReadmitDue(l[0].ID, 8) {
+	if c.Exclusions.ReadmitDue(l[0].ID, 8) {
 		t.Error("it is free before its time")
 	}
-	c.ReadmitDue(l[0].ID, 9)
-	if !l[0].Usable() || !c.VoteAgainst(l[1], vote(3), 9, limits) {
+	c.Exclusions.ReadmitDue(l[0].ID, 9)
+	if !l[0].Usable() || !c.Exclusions.VoteAgainst(l[1], vote(3), 9, limits) {
 		t.Error("the next is avoided when the first no longer is")
 	}
 }
@@ -211,7 +211,7 @@ func (w *world) some(t *rapid.T, slots bool) (*Launcher, *Allocation) {
 
 func (w *world) end(l *Launcher, h *Allocation) {
 	w.c.ReleaseAllOf(l, h)
-	w.c.VictimDone(h)
+	w.c.Reservations.VictimDone(h)
 	w.held[l] = slices.DeleteFunc(w.held[l], func(x *Allocation) bool { return x == h })
 }
 
@@ -227,7 +227,7 @@ func (w *world) step(t *rapid.T) {
 	case 5:
 		if l, h := w.some(t, true); h != nil {
 			w.c.ReleaseSlots(l, h)
-			w.c.VictimDone(h)
+			w.c.Reservations.VictimDone(h)
 		}
 	case 6:
 		w.goOn(t)
@@ -252,13 +252,13 @@ func (w *world) step(t *rapid.T) {
 		l := rapid.SampledFrom(w.all).Draw(t, "drained")
 		w.c.Drain(l, !l.Draining)
 	case 11:
-		if l := w.up(t); l != nil && !w.c.VoteAgainst(l, vote(scheduler.JobID(rapid.IntRange(1, 3).Draw(t, "by"))), 0, ExclusionLimits{2, 50}) {
-			w.c.ReadmitDue(l.ID, 0)
+		if l := w.up(t); l != nil && !w.c.Exclusions.VoteAgainst(l, vote(scheduler.JobID(rapid.IntRange(1, 3).Draw(t, "by"))), 0, ExclusionLimits{2, 50}) {
+			w.c.Exclusions.ReadmitDue(l.ID, 0)
 		}
 	case 12:
 		w.now += scheduler.Time(rapid.IntRange(1, 30).Draw(t, "pass"))
 		for id := range w.last {
-			w.c.Expire(id+1, w.now)
+			w.c.Reservations.Expire(id+1, w.now)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func (w *world) launch(t *rapid.T) {
 		}
 		where = append(where, l)
 	}
-	fits := w.c.Fits(g, where, nil, func(*Launcher) bool { return true })
+	fits := w.c.Launchers.Fits(g, where, nil, func(*Launcher) bool { return true })
 	if took := w.c.Allocate(g, where) == ""; took != fits {
 		t.Fatalf("it fits: %t, and it was taken: %t", fits, took)
 	}
@@ -285,7 +285,7 @@ func (w *world) launch(t *rapid.T) {
 		for _, l := range where {
 			w.held[l] = append(w.held[l], &Allocation{Request: g.demand, HasSlots: true})
 		}
-		w.c.ReleaseFor(g, rapid.IntRange(0, 1).Draw(t, "ready"))
+		w.c.Reservations.ReleaseFor(g, rapid.IntRange(0, 1).Draw(t, "ready"))
 	}
 }
 
@@ -320,7 +320,7 @@ func (w *world) goOn(t *rapid.T) {
 	for l, n := range memory {
 		fits = fits && w.fitsMemory(l, n, b)
 	}
-	if could, took := w.c.FitsForResume(b, list, nil), w.c.TakeForResume(b, list) == ""; could != fits || took != fits {
+	if could, took := w.c.Launchers.FitsForResume(b, list, nil), w.c.TakeForResume(b, list) == ""; could != fits || took != fits {
 		t.Fatalf("%v is kept for %v, %v is free, and %v needed: it fits: %t, and it was taken: %t", kept, b, free, needed, could, took)
 	}
 	for at, n := range needed {
@@ -329,7 +329,7 @@ func (w *world) goOn(t *rapid.T) {
 		}
 	}
 	if fits && len(list) > 0 {
-		w.c.ReleaseForBundle(b)
+		w.c.Reservations.ReleaseForBundle(b)
 		for _, l := range w.all {
 			if l.ReservedAlone(b, "map")+l.ReservedAlone(b, "reduce") > 0 {
 				t.Fatalf("something is kept for %v that goes on", b)
@@ -366,16 +366,16 @@ type place struct {
 func (w *world) preempt(t *rapid.T) {
 	w.last++
 	job := scheduler.JobID(rapid.IntRange(1, 3).Draw(t, "for"))
-	r := w.c.Reserve(Reservation{ID: w.last, Job: job, Expires: w.now + 40})
+	r := w.c.Reservations.Reserve(Reservation{ID: w.last, Job: job, Expires: w.now + 40})
 	if rapid.Bool().Draw(t, "one") {
 		r.Bundle = scheduler.BundleID(job) + 2
 	}
 	for range 2 {
 		if _, h := w.some(t, rapid.IntRange(0, 3).Draw(t, "suspended") > 0); h != nil {
-			w.c.AddVictim(r, h)
+			w.c.Reservations.AddVictim(r, h)
 		}
 	}
-	w.c.ReleaseIfEmpty(r)
+	w.c.Reservations.ReleaseIfEmpty(r)
 }
 
 // Whatever is taken, given back, reserved, drained and lost: nothing of it is lost or
@@ -399,13 +399,13 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 
 // offersAreTold says all offers once, and then none, as nothing changes.
 func (w *world) offersAreTold(t *rapid.T) {
-	w.c.Offers(false)
+	w.c.Offers.Send(false)
 	for _, l := range w.all {
 		if l.Up && !sameOffer(l.LastOffer(), l.Offer()) {
 			t.Fatalf("the policy was told %v, and it is %v", l.LastOffer(), l.Offer())
 		}
 	}
-	if list := w.c.Offers(false); len(list) > 0 || w.c.AnyOfferChanged() {
+	if list := w.c.Offers.Send(false); len(list) > 0 || w.c.Offers.AnyChanged() {
 		t.Fatalf("nothing changed, and this is told: %v", list)
 	}
 }
@@ -419,16 +419,16 @@ func (w *world) readBack(t *rapid.T) {
 				l.CodeHas(x)
 				l.CodeOffer(x)
 				if x.Reading {
-					c.Adopt(l)
+					c.Launchers.Adopt(l)
 				}
 			}
-			c.CodeReservations(x)
-			c.CodeChanged(x)
-			c.CodeFreedAndTopology(x)
-			c.CodeLoads(x)
+			c.Reservations.Code(x)
+			c.Offers.CodeChanged(x)
+			c.Offers.CodeFreedAndTopology(x)
+			c.Launchers.CodeLoads(x)
 		}
 	}
-	back, launchers := &Resources{}, make([]*Launcher, len(w.all))
+	back, launchers := New(), make([]*Launcher, len(w.all))
 	for i, l := range w.all {
 		launchers[i] = &Launcher{ID: l.ID}
 	}
@@ -436,7 +436,7 @@ func (w *world) readBack(t *rapid.T) {
 		l := w.all[id-1].Clone()
 		return &l
 	})
-	bytes := codectest.Bytes(t, code(&frozen, w.all))
+	bytes := codectest.Bytes(t, code(frozen, w.all))
 	codectest.Read(t, bytes, code(back, launchers))
 	held := map[*Launcher][]*Allocation{}
 	for i, l := range launchers {

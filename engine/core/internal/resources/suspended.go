@@ -61,29 +61,29 @@ const searchMax = 20_000
 //
 // Equal groups are counted. Groups of several demands are placed together, which is searched
 // for exactly up to a bound.
-func (c *Resources) FitsCluster(b Bundle) (short *TooLarge, looks int) {
+func (ls *Launchers) FitsCluster(b Bundle) (short *TooLarge, looks int) {
 	needs := needsOf(b)
 	for i := range needs {
 		n := &needs[i]
-		looks += c.launchers.Len()
-		if c.countFits(n) < n.Groups {
-			return c.tooLarge(needs[i : i+1]), looks
+		looks += ls.index.Len()
+		if ls.countFits(n) < n.Groups {
+			return ls.tooLarge(needs[i : i+1]), looks
 		}
 	}
 	if len(needs) == 1 {
 		return nil, looks
 	}
-	looks += len(needs) * c.launchers.Len()
-	if c.fitTogether(needs) {
+	looks += len(needs) * ls.index.Len()
+	if ls.fitTogether(needs) {
 		return nil, looks
 	}
-	items, bins := c.packed(needs)
+	items, bins := ls.packed(needs)
 	a := packing.Search(items, bins, len(items)*len(bins)+searchMax)
 	looks += a.Steps
 	if a.Fits || !a.Sure {
 		return nil, looks
 	}
-	return c.tooLarge(needs), looks
+	return ls.tooLarge(needs), looks
 }
 
 // needsOf lists what differs of what a bundle's groups need, and how many need it.
@@ -101,10 +101,10 @@ func needsOf(b Bundle) (needs []Need) {
 }
 
 // countFits counts for how many equal groups there is room, up to as many as there are.
-func (c *Resources) countFits(n *Need) int {
+func (ls *Launchers) countFits(n *Need) int {
 	n.Fit = 0
-	for _, id := range c.launchers.IDs() {
-		if l := c.launchers.Get(id); l.Up {
+	for _, id := range ls.index.IDs() {
+		if l := ls.index.Get(id); l.Up {
 			n.Fit += l.holdsOf(n.Request)
 		}
 		if n.Fit >= n.Groups {
@@ -116,15 +116,15 @@ func (c *Resources) countFits(n *Need) int {
 
 // fitTogether places groups on the first launchers that have room, those that need most
 // first: as it is enough for most bundles.
-func (c *Resources) fitTogether(needs []Need) bool {
+func (ls *Launchers) fitTogether(needs []Need) bool {
 	order := slices.Clone(needs)
 	slices.SortStableFunc(order, func(x, y Need) int {
 		return cmp.Or(cmp.Compare(y.Memory, x.Memory), cmp.Compare(y.Slots, x.Slots))
 	})
 	rooms := map[scheduler.LauncherID]*room{}
 	for _, n := range order {
-		for _, id := range c.launchers.IDs() {
-			l := c.launchers.Get(id)
+		for _, id := range ls.index.IDs() {
+			l := ls.index.Get(id)
 			if n.Groups == 0 {
 				break
 			}
@@ -146,7 +146,7 @@ func (c *Resources) fitTogether(needs []Need) bool {
 }
 
 // packed are needs and the launchers that are up, for a search.
-func (c *Resources) packed(needs []Need) (items []packing.Item, bins []packing.Bin) {
+func (ls *Launchers) packed(needs []Need) (items []packing.Item, bins []packing.Bin) {
 	var kinds []string
 	for i := range needs {
 		n := &needs[i]
@@ -157,8 +157,8 @@ func (c *Resources) packed(needs []Need) (items []packing.Item, bins []packing.B
 		}
 		items = append(items, packing.Item{Kind: kind, Slots: n.Slots, Memory: n.Memory, Count: n.Groups})
 	}
-	for _, id := range c.launchers.IDs() {
-		l := c.launchers.Get(id)
+	for _, id := range ls.index.IDs() {
+		l := ls.index.Get(id)
 		if !l.Up {
 			continue
 		}
@@ -171,13 +171,13 @@ func (c *Resources) packed(needs []Need) (items []packing.Item, bins []packing.B
 	return items, bins
 }
 
-func (c *Resources) tooLarge(needs []Need) *TooLarge {
-	t := &TooLarge{Needs: needs, Launchers: c.up}
+func (ls *Launchers) tooLarge(needs []Need) *TooLarge {
+	t := &TooLarge{Needs: needs, Launchers: ls.up}
 	for i := range needs {
 		t.Total.Add(needs[i].Kind, 0)
 	}
-	for _, id := range c.launchers.IDs() {
-		l := c.launchers.Get(id)
+	for _, id := range ls.index.IDs() {
+		l := ls.index.Get(id)
 		if !l.Up {
 			continue
 		}

@@ -25,12 +25,12 @@ func TestHoldsLikeBruteForce(t *testing.T) {
 	const seeds = 3000
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 2)) //nolint:gosec // seeded on purpose
-		c := &Resources{}
+		c := New()
 		var all []*room
 		for i := range 1 + rng.IntN(4) {
 			l := &Launcher{ID: scheduler.LauncherID(i + 1), Name: fmt.Sprint("l", i+1)}
 			slots, memory := Slots{{Kind: "map", Count: rng.IntN(5)}, {Kind: "reduce", Count: rng.IntN(3)}}, rng.Int64N(30)
-			c.Add(l)
+			c.Launchers.Add(l)
 			c.Join(l, 1, Joining{Slots: slots, Memory: memory})
 			switch rng.IntN(5) {
 			case 0:
@@ -43,14 +43,14 @@ func TestHoldsLikeBruteForce(t *testing.T) {
 			}
 			all = append(all, &room{slots: slices.Clone(slots), memory: memory})
 		}
-		if c.Up() == 0 {
+		if c.Launchers.Up() == 0 {
 			continue
 		}
 		var b mixed
 		for range 1 + rng.IntN(5) {
 			b = append(b, Request{[]string{"map", "map", "reduce"}[rng.IntN(3)], 1 + rng.IntN(2), rng.Int64N(12)})
 		}
-		short, _ := c.FitsCluster(b)
+		short, _ := c.Launchers.FitsCluster(b)
 		want := placeable(all, b)
 		if (short == nil) != want {
 			t.Fatalf("seed %d: %v: %v, and it fits: %t", seed, b, short, want)
@@ -91,11 +91,11 @@ func TestWhatIsShortIsTold(t *testing.T) {
 		"a bundle needs 2 groups of 1 map slots and 5 B of memory and 1 groups of 1 map slots and 2 B of memory at once, and all 1 launchers, " +
 			"were they empty, have no room for all of them together (2 map slots and 20 B of memory)": {mapSlots(1, 5), mapSlots(1, 5), mapSlots(1, 2)},
 	} {
-		if short, _ := c.FitsCluster(b); short == nil || short.String() != want {
+		if short, _ := c.Launchers.FitsCluster(b); short == nil || short.String() != want {
 			t.Errorf("told: %v\nwant: %s", short, want)
 		}
 	}
-	if short, _ := c.FitsCluster(mixed{mapSlots(1, 5), mapSlots(1, 15)}); short != nil {
+	if short, _ := c.Launchers.FitsCluster(mixed{mapSlots(1, 5), mapSlots(1, 15)}); short != nil {
 		t.Errorf("%s", short)
 	}
 }

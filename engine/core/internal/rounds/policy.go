@@ -32,13 +32,13 @@ func (rs *Rounds) cutOver() {
 	if !yes {
 		return
 	}
-	rs.resources.ReleaseAll()
+	rs.resources.Reservations.ReleaseAll()
 	if old != nil {
 		rs.step.Emit(step.PolicyGone{Generation: old.Number})
 		rs.policy.Changes.Pass(rs.step)
 	}
 	rs.limitSuspensions()
-	rs.resources.MarkCapacityFreed()
+	rs.resources.Offers.MarkCapacityFreed()
 	rs.events.NotifyLoads(false)
 	rs.admission.AskAll()
 	rs.policy.PassRequests(rs.step)
@@ -81,7 +81,7 @@ func (rs *Rounds) Failed(number uint64, reason string) {
 		rs.step.Log(step.Warn, "a policy did not start", "generation", fmt.Sprint(number), "reason", reason)
 	case policystate.FailedCurrent:
 		rs.step.Log(step.Warn, "the policy failed", "policy", g.Name, "generation", fmt.Sprint(number), "reason", reason)
-		rs.resources.ReleaseAll()
+		rs.resources.Reservations.ReleaseAll()
 		rs.policy.Changes.Fail(rs.step, reason)
 		rs.cutOver()
 	}
@@ -97,7 +97,7 @@ func (rs *Rounds) breach(reason string) {
 // DropPolicies forgets the generations of the manager's last life.
 func (rs *Rounds) DropPolicies() {
 	rs.policy.Forget()
-	rs.resources.ReleaseAll()
+	rs.resources.Reservations.ReleaseAll()
 }
 
 // PolicyState is what status shows of the policy's rounds.

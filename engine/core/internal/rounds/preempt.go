@@ -40,10 +40,10 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 	for _, r := range runs {
 		pr.preemptBundleAttempt(r, k, d.Mode == scheduler.PreemptSuspend, grace)
 		if r.Suspended() != 0 && r.Bundle.SuspendedAttempt() == nil {
-			pr.resources.ReleaseForBundle(r.Bundle.ID()) // it does not go on
+			pr.resources.Reservations.ReleaseForBundle(r.Bundle.ID()) // it does not go on
 		}
 	}
-	pr.resources.ReleaseIfEmpty(k)
+	pr.resources.Reservations.ReleaseIfEmpty(k)
 	return scheduler.NotRefused, ""
 }
 
@@ -52,12 +52,12 @@ func (pr *Preemption) Preempt(d scheduler.Preempt) (scheduler.RefusalReason, str
 func (pr *Preemption) reserve(j scheduler.JobID, b scheduler.BundleID, grace time.Duration) *resources.Reservation {
 	id, lasts := pr.ids.NextReservation(), grace+pr.step.Set.ReserveMax
 	pr.step.SetTimer(lasts, step.TimerReservation, id)
-	return pr.resources.Reserve(resources.Reservation{ID: id, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
+	return pr.resources.Reservations.Reserve(resources.Reservation{ID: id, Job: j, Bundle: b, Expires: pr.step.Now.Add(lasts)})
 }
 
 // ReservationExpired gives back what was reserved for too long.
 func (pr *Preemption) ReservationExpired(id uint64) {
-	if pr.resources.Expire(id, pr.step.Now) {
+	if pr.resources.Reservations.Expire(id, pr.step.Now) {
 		pr.step.Stats.ReservationsExpired++
 	}
 }
@@ -69,7 +69,7 @@ func (pr *Preemption) preemptBundleAttempt(r *state.BundleAttempt, k *resources.
 	pr.step.Stats.Preempted++
 	for _, a := range r.Attempts {
 		if a.Phase() != phase.Ended && (a.HasSlots || !suspend) {
-			pr.resources.AddVictim(k, &a.Allocation)
+			pr.resources.Reservations.AddVictim(k, &a.Allocation)
 		}
 	}
 	if suspend {
@@ -210,7 +210,7 @@ func (pr *Preemption) wouldResume(d scheduler.Preempt, r *state.BundleAttempt, r
 	if d.Placement != nil {
 		return scheduler.WrongShape, fmt.Sprintf("%v goes on where it is suspended, and launchers were named for it", id)
 	}
-	if _, held := r.Waiting(); slices.Contains(runs, r) || !pr.resources.FitsForResume(id, held, freed) {
+	if _, held := r.Waiting(); slices.Contains(runs, r) || !pr.resources.Launchers.FitsForResume(id, held, freed) {
 		return scheduler.NothingGained, fmt.Sprintf("%v could not be resumed", id)
 	}
 	return scheduler.NotRefused, ""

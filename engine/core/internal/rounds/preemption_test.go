@@ -197,7 +197,7 @@ func TestWhatIsSuspendedIsABeneficiary(t *testing.T) {
 			bad := d
 			bad.Victims = slices.Clone(d.Victims)
 			wrong.change(&bad)
-			if reason, _ := h.Rounds.Preemption.Preempt(bad); reason != wrong.want || h.Resources.Reservations() > 0 {
+			if reason, _ := h.Rounds.Preemption.Preempt(bad); reason != wrong.want || h.Resources.Reservations.Len() > 0 {
 				t.Errorf("%s: refused with %v", what, reason)
 			}
 		}
@@ -312,7 +312,7 @@ func TestWhoIsNotTakenOff(t *testing.T) {
 		story.change(h, &d, a)
 		h.Later(time.Hour)
 		stopped := a.Stop()
-		if reason, _ := h.Rounds.Preemption.Preempt(d); reason != story.want || a.Stop() != stopped || h.Resources.Reservations() != 0 || len(h.Commands(l)) > 0 {
+		if reason, _ := h.Rounds.Preemption.Preempt(d); reason != story.want || a.Stop() != stopped || h.Resources.Reservations.Len() != 0 || len(h.Commands(l)) > 0 {
 			t.Errorf("%s: it is refused with %v, and the launcher is told %v", name, reason, h.Commands(l))
 		}
 		h.Checked()

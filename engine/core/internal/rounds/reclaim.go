@@ -50,7 +50,7 @@ func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.B
 			if !held.Has(b) {
 				continue
 			}
-			if pr.resources.BeingFreed(b.ID()) {
+			if pr.resources.Reservations.BeingFreed(b.ID()) {
 				return true
 			}
 			fits := pr.bundles.Fits(b, nil, nil)
@@ -135,7 +135,7 @@ func (h *reclaimHelps) bundle(b *state.Bundle) bool {
 func (h *reclaimHelps) kind(kind string) bool {
 	answer, known := h.kinds[kind]
 	if !known {
-		free, _ := h.pr.resources.Count(kind)
+		free, _ := h.pr.resources.Launchers.Count(kind)
 		answer = free > 0 || slices.ContainsFunc(h.runs, func(r *state.BundleAttempt) bool {
 			return slices.ContainsFunc(r.Attempts, func(a *state.Attempt) bool { return a.Kind == kind })
 		}) || !h.pr.heldByProgress(kind)
@@ -249,7 +249,7 @@ func (pr *Preemption) reclaimAll(b *state.Bundle, runs []*state.BundleAttempt) {
 	for _, r := range runs {
 		for _, a := range r.Attempts {
 			if a.Phase() != phase.Ended {
-				pr.resources.AddVictim(k, &a.Allocation)
+				pr.resources.Reservations.AddVictim(k, &a.Allocation)
 			}
 		}
 		pr.reclaim(r, b)

@@ -8,10 +8,10 @@ import (
 // time has passed, and there is something to tell; else nil.
 func (rs *Rounds) StartRound() *step.AskPolicy {
 	p := rs.policy
-	if !p.Due(rs.step.Now, rs.step.Set.RoundGap) || !p.Current().Wanted() && !rs.resources.AnyOfferChanged() {
+	if !p.Due(rs.step.Now, rs.step.Set.RoundGap) || !p.Current().Wanted() && !rs.resources.Offers.AnyChanged() {
 		return nil
 	}
-	offers := rs.resources.Offers(p.Current().Fresh())
+	offers := rs.resources.Offers.Send(p.Current().Fresh())
 	if len(offers) == 0 && (!p.Current().Wanted() || p.Futile(rs.step.Now, rs.step.Set.RoundGap, rs.step.Set.RefusedGapMax)) {
 		return nil // what changed came back to what it was
 	}

@@ -52,10 +52,10 @@ type Rounds struct {
 // New returns the rounds of a core: a state, its transitions, and what leaves.
 func New(s *state.Store, out *outbound.Outbound, l *lifecycle.Lifecycle) *Rounds {
 	return &Rounds{
-		step: &s.Step, ids: &s.IDs, resources: &s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events,
+		step: &s.Step, ids: &s.IDs, resources: s.Resources, policy: &s.Policy, state: s.Cluster, events: out.Events,
 		bundles: l.Bundles, admission: l.Admission, attempts: l.Attempts,
 		Preemption: &Preemption{
-			step: &s.Step, ids: &s.IDs, resources: &s.Resources, state: s.Cluster, events: out.Events, dispatch: out.Dispatch,
+			step: &s.Step, ids: &s.IDs, resources: s.Resources, state: s.Cluster, events: out.Events, dispatch: out.Dispatch,
 			bundles: l.Bundles, attempts: l.Attempts,
 		},
 	}

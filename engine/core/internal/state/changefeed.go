@@ -33,7 +33,7 @@ const usualMax = 256
 // Enable has rows be collected from now on.
 func (f *ChangeFeed) Enable() {
 	f.on = true
-	f.cluster.resources.EnableChanges()
+	f.cluster.resources.Offers.EnableChanges()
 }
 
 // Enabled says whether rows are collected.
@@ -53,7 +53,7 @@ func (f *ChangeFeed) MarkAttempt(a *Attempt) {
 	if !f.on {
 		return
 	}
-	f.cluster.resources.MarkDirty(&a.Launcher.Launcher)
+	f.cluster.resources.Offers.MarkDirty(&a.Launcher.Launcher)
 	if !a.dirty && a.Phase() != phase.Ended {
 		a.dirty = true
 		f.attempts = append(f.attempts, a)
@@ -151,7 +151,7 @@ func (f *ChangeFeed) Drain(changed []*Job) changes.ChangeSet {
 		}
 	}
 	slices.SortFunc(rows.Attempts, func(a, b changes.Attempt) int { return cmp.Compare(a.ID, b.ID) })
-	machines := f.cluster.resources.DrainDirty()
+	machines := f.cluster.resources.Offers.DrainDirty()
 	rows.Launchers = slices.Grow(rows.Launchers, len(machines)+len(f.forgotten))
 	for _, id := range machines {
 		if l := f.cluster.Launchers.Get(id); l != nil {

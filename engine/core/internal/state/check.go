@@ -32,7 +32,7 @@ func (st *Cluster) Check() error {
 	if live != st.Attempts.Len() {
 		return fmt.Errorf("%d attempts live and the jobs have %d", st.Attempts.Len(), live)
 	}
-	for id := range st.resources.JobsReserved() {
+	for id := range st.resources.Reservations.Jobs() {
 		if st.Jobs.Get(id) == nil {
 			return fmt.Errorf("something is reserved for %s, which is not there", id)
 		}

@@ -43,15 +43,15 @@ type Cluster struct {
 type Store struct {
 	Step      step.Step
 	IDs       ids.IDs
-	Resources resources.Resources // of the launchers
+	Resources *resources.Resources // of the launchers
 	Policy    policystate.Session
 	Cluster   *Cluster
 }
 
 // NewStore returns the state of a core that has taken no input.
 func NewStore(set step.Settings) *Store {
-	s := &Store{Step: step.Step{Set: set}}
-	s.Cluster = New(&s.Step, &s.Resources)
+	s := &Store{Step: step.Step{Set: set}, Resources: resources.New()}
+	s.Cluster = New(&s.Step, s.Resources)
 	return s
 }
 

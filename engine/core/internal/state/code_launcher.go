@@ -42,7 +42,7 @@ func (st *Cluster) CodeLaunchers(w *checkpoint.Codec) {
 		if w.Reading && w.Err == nil {
 			st.Launchers.Add(id, l)
 			st.launchersByName[l.Name] = l
-			st.resources.Adopt(&l.Launcher)
+			st.resources.Launchers.Adopt(&l.Launcher)
 		}
 	}
 }

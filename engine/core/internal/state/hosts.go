@@ -47,7 +47,7 @@ func (c Hosts) WhereIs(id scheduler.LauncherID) (host, rack string, up bool) {
 }
 
 // Moves returns how often a launcher came or went.
-func (c Hosts) Moves() uint64 { return c.resources.Moves() }
+func (c Hosts) Moves() uint64 { return c.resources.Launchers.Moves() }
 
 // Made tells where an output was made, and whether its launcher keeps it.
 func (j *Job) Made(k dataflow.Key) (host, rack string, keeps bool) {

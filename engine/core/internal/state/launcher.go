@@ -34,7 +34,7 @@ const launcherHot = unsafe.Offsetof(Launcher{}.Launcher) + resources.Hot
 func (st *Cluster) AddLauncher(id scheduler.LauncherID, name string) *Launcher {
 	l := &Launcher{Launcher: resources.Launcher{ID: id, Name: name}}
 	st.Launchers.Add(id, l)
-	st.resources.Add(&l.Launcher)
+	st.resources.Launchers.Add(&l.Launcher)
 	st.launchersByName[name] = l
 	return l
 }
@@ -46,7 +46,7 @@ func (st *Cluster) LauncherNamed(name string) *Launcher { return st.launchersByN
 func (st *Cluster) ForgetLauncher(l *Launcher) {
 	st.Launchers.Remove(l.ID)
 	st.Changes.AddForgotten(l.ID)
-	st.resources.Forget(&l.Launcher)
+	st.resources.Launchers.Forget(&l.Launcher)
 	delete(st.launchersByName, l.Name)
 }
 
