@@ -178,7 +178,7 @@ func (in *Inputs) List(r *Reader, id scheduler.AttemptID, nodes []int32, command
 	}
 	for _, x := range nodes {
 		n := in.plan.Node(x)
-		for _, conn := range in.into[n.Stage] {
+		for _, conn := range in.Files.into[n.Stage] {
 			l.conn, l.missed = conn, r.missingOf(conn)
 			writers, some := in.plan.Writers(int(conn), n.Index)
 			for from := writers.Low; from < writers.High; {

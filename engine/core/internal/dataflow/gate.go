@@ -26,7 +26,7 @@ func (in *Inputs) Recount(g *Gate, nodes iter.Seq[int32]) {
 	g.unmet = 0
 	for x := range nodes {
 		n := in.plan.Node(x)
-		for _, c := range in.into[n.Stage] {
+		for _, c := range in.Files.into[n.Stage] {
 			fanIn := in.plan.FanIn(int(c), n.Index)
 			if in.conns[c].KnownWriters(n.Index) < in.opensAt(int(c), fanIn, g.late) {
 				g.unmet++
@@ -76,8 +76,8 @@ type GateChange struct {
 }
 
 // Bundle returns the index of the reader's bundle.
-func (in *Inputs) Bundle(x GateChange) int {
-	return in.plan.BundleOf(in.plan.Number(graph.Node{Stage: int(in.plan.Connection(x.conn).ToStage), Index: x.reader}))
+func (f *FileGraph) Bundle(x GateChange) int {
+	return f.plan.BundleOf(f.plan.Number(graph.Node{Stage: int(f.plan.Connection(x.conn).ToStage), Index: x.reader}))
 }
 
 // ApplyGateChange opens or closes an input of a reader's bundle, and says whether it did.

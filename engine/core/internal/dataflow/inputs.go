@@ -67,13 +67,19 @@ import (
 // connection comes.
 type Key struct{ Conn, From int32 }
 
+// FileGraph is which nodes of a plan read what which others store. It does not change.
+type FileGraph struct {
+	plan     *graph.Expanded
+	into     [][]int32 // by stage: file connections into it
+	outOf    [][]int32 // by stage: file connections out of it
+	hasFiles bool      // there are file connections
+}
+
 // Inputs are those of the groups of a job. Not safe for concurrent use.
 type Inputs struct {
+	Files          FileGraph
 	plan           *graph.Expanded
 	conns          []Connection     // of which those that are no file connections are empty
-	into           [][]int32        // by stage: file connections into it
-	outOf          [][]int32        // by stage: file connections out of it
-	hasFiles       bool             // there are file connections
 	waiting        [][]*Reader      // by connection: who misses a source, in order of attempt
 	updating       int              // connections of which readers are being told
 	sourceMessages [][]*wire.Source // by connection and writer: as readers were told of an output that is there; nil: none was, or it was lost or made again since
@@ -83,27 +89,28 @@ type Inputs struct {
 func New(p *graph.Expanded) Inputs {
 	stages, conns := len(p.Graph.Stages), len(p.Graph.Connections)
 	in := Inputs{
-		plan: p, into: make([][]int32, stages), outOf: make([][]int32, stages),
+		Files: FileGraph{plan: p, into: make([][]int32, stages), outOf: make([][]int32, stages)}, plan: p,
 		conns: make([]Connection, conns), waiting: make([][]*Reader, conns), sourceMessages: make([][]*wire.Source, conns),
 	}
 	for c, m := range p.Graph.Connections {
 		if m.Kind != wire.ChannelKind_CHANNEL_KIND_FILE {
 			continue
 		}
-		in.into[m.ToStage] = append(in.into[m.ToStage], int32(c))
-		in.outOf[m.FromStage] = append(in.outOf[m.FromStage], int32(c))
+		f := &in.Files
+		f.into[m.ToStage] = append(f.into[m.ToStage], int32(c))
+		f.outOf[m.FromStage] = append(f.outOf[m.FromStage], int32(c))
 		writers, readers := p.Sizes(c)
 		in.conns[c] = NewConnection(writers, readers, m.Pattern == wire.Pattern_PATTERN_ALL_TO_ALL)
-		in.hasFiles = true
+		f.hasFiles = true
 	}
 	return in
 }
 
-// HasFileConnections says whether there are file connections.
-func (in *Inputs) HasFileConnections() bool { return in.hasFiles }
+// HasConnections says whether there are file connections.
+func (f *FileGraph) HasConnections() bool { return f.hasFiles }
 
 // OutOf lists the file connections out of a stage.
-func (in *Inputs) OutOf(stage int) []int32 { return in.outOf[stage] }
+func (f *FileGraph) OutOf(stage int) []int32 { return f.outOf[stage] }
 
 // There says whether a writer's output is there.
 func (in *Inputs) There(k Key) bool { return in.conns[k.Conn].There(int(k.From)) }
@@ -137,31 +144,31 @@ func (in *Inputs) dropSourceMessage(k Key) {
 func (in *Inputs) All(conn int32) bool { return in.conns[conn].All() }
 
 // Writer returns the node that writes an output.
-func (in *Inputs) Writer(k Key) graph.Node {
-	return graph.Node{Stage: int(in.plan.Connection(int(k.Conn)).FromStage), Index: int(k.From)}
+func (f *FileGraph) Writer(k Key) graph.Node {
+	return graph.Node{Stage: int(f.plan.Connection(int(k.Conn)).FromStage), Index: int(k.From)}
 }
 
-// EachReader calls f for the nodes that read an output.
-func (in *Inputs) EachReader(k Key, f func(graph.Node)) {
-	to := int(in.plan.Connection(int(k.Conn)).ToStage)
-	r, list := in.plan.Readers(int(k.Conn), int(k.From))
-	graph.Each(r, list, func(reader int) { f(graph.Node{Stage: to, Index: reader}) })
+// EachReader calls each for the nodes that read an output.
+func (f *FileGraph) EachReader(k Key, each func(graph.Node)) {
+	to := int(f.plan.Connection(int(k.Conn)).ToStage)
+	r, list := f.plan.Readers(int(k.Conn), int(k.From))
+	graph.Each(r, list, func(reader int) { each(graph.Node{Stage: to, Index: reader}) })
 }
 
-// Each calls f once for every writer's output that a group of some nodes reads.
-func (in *Inputs) Each(nodes []int32, f func(k Key)) {
+// Each calls each once for every writer's output that a group of some nodes reads.
+func (f *FileGraph) Each(nodes []int32, each func(k Key)) {
 	var seen map[Key]bool
 	if len(nodes) > 1 {
 		seen = map[Key]bool{} // nodes of one stage may share writers
 	}
 	for _, x := range nodes {
-		n := in.plan.Node(x)
-		for _, conn := range in.into[n.Stage] {
-			r, list := in.plan.Writers(int(conn), n.Index)
+		n := f.plan.Node(x)
+		for _, conn := range f.into[n.Stage] {
+			r, list := f.plan.Writers(int(conn), n.Index)
 			graph.Each(r, list, func(from int) {
 				k := Key{conn, int32(from)}
 				if seen == nil || !seen[k] {
-					f(k)
+					each(k)
 				}
 				if seen != nil {
 					seen[k] = true
@@ -172,13 +179,13 @@ func (in *Inputs) Each(nodes []int32, f func(k Key)) {
 }
 
 // Reads says whether a group of some nodes reads an output.
-func (in *Inputs) Reads(nodes []int32, k Key) bool {
+func (f *FileGraph) Reads(nodes []int32, k Key) bool {
 	for _, x := range nodes {
-		n := in.plan.Node(x)
-		if !slices.Contains(in.into[n.Stage], k.Conn) {
+		n := f.plan.Node(x)
+		if !slices.Contains(f.into[n.Stage], k.Conn) {
 			continue
 		}
-		r, list := in.plan.Writers(int(k.Conn), n.Index)
+		r, list := f.plan.Writers(int(k.Conn), n.Index)
 		if int(k.From) >= r.Low && int(k.From) < r.High || sortedset.Has(list, k.From) {
 			return true
 		}
@@ -190,7 +197,7 @@ func (in *Inputs) Reads(nodes []int32, k Key) bool {
 func (in *Inputs) Misses(readers []*Reader, nodes iter.Seq[int32]) bool {
 	for x := range nodes {
 		n := in.plan.Node(x)
-		for _, conn := range in.outOf[n.Stage] {
+		for _, conn := range in.Files.outOf[n.Stage] {
 			k := Key{conn, int32(n.Index)}
 			if !in.There(k) && slices.ContainsFunc(readers, func(r *Reader) bool { return r.IsMissing(k) }) {
 				return true
@@ -210,7 +217,7 @@ func (in *Inputs) BlockedUpstream(readers []*Reader, waits func(bundle int) iter
 		if in.There(k) {
 			return
 		}
-		b := in.plan.BundleOf(in.plan.Number(in.Writer(k)))
+		b := in.plan.BundleOf(in.plan.Number(in.Files.Writer(k)))
 		if !marked[b] {
 			marked[b] = true
 			work = append(work, b)
@@ -239,7 +246,7 @@ func (in *Inputs) BlockedUpstream(readers []*Reader, waits func(bundle int) iter
 func (in *Inputs) eachNeeded(nodes iter.Seq[int32], done []bool, f func(Key)) {
 	for x := range nodes {
 		n := in.plan.Node(x)
-		for _, conn := range in.into[n.Stage] {
+		for _, conn := range in.Files.into[n.Stage] {
 			if done[conn] {
 				continue
 			}

@@ -160,7 +160,7 @@ func (w *game) write() {
 		list = w.in.PutOutput(k, 10, nil, w.there[k], old)
 	}
 	for x := range list {
-		w.in.ApplyGateChange(&w.gates[w.in.Bundle(x)], x)
+		w.in.ApplyGateChange(&w.gates[w.in.Files.Bundle(x)], x)
 	}
 	for range rapid.IntRange(0, 3).Draw(w.t, "told") {
 		w.tell(k.Conn)
@@ -175,7 +175,7 @@ func (w *game) tell(conn int32) {
 		return
 	}
 	if x, yes := w.in.UpdateNextReader(conn); yes {
-		w.in.ApplyGateChange(&w.gates[w.in.Bundle(x)], x)
+		w.in.ApplyGateChange(&w.gates[w.in.Files.Bundle(x)], x)
 	}
 }
 

@@ -25,7 +25,7 @@ type Makers interface {
 // Size sums what a group of some nodes reads, from storage and from file channels, in
 // bytes, and finds the places that hold most of it.
 func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []scheduler.Place) {
-	if !in.readsAny(nodes) {
+	if !in.Files.readsAny(nodes) {
 		return 0, nil // as most groups of a large plain job
 	}
 	var total int64
@@ -45,7 +45,7 @@ func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []sc
 				add(p.Host, p.Rack, p.Bytes)
 			}
 		}
-		for _, conn := range in.into[n.Stage] {
+		for _, conn := range in.Files.into[n.Stage] {
 			total += in.sizeFrom(conn, n.Index, cluster, made, add)
 		}
 	}
@@ -53,10 +53,10 @@ func (in *Inputs) Size(nodes []int32, cluster Cluster, made Makers) (int64, []sc
 }
 
 // readsAny says whether some node reads anything.
-func (in *Inputs) readsAny(nodes []int32) bool {
+func (f *FileGraph) readsAny(nodes []int32) bool {
 	for _, x := range nodes {
-		stage := in.plan.Node(x).Stage
-		if len(in.into[stage]) > 0 || len(in.plan.Graph.Stages[stage].Inputs) > 0 {
+		stage := f.plan.Node(x).Stage
+		if len(f.into[stage]) > 0 || len(f.plan.Graph.Stages[stage].Inputs) > 0 {
 			return true
 		}
 	}

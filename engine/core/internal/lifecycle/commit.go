@@ -67,7 +67,7 @@ func (js *Jobs) keepOutputs(b *state.Bundle, i int, k, before *state.Commit) {
 	}
 	for _, x := range b.NodesWithFiles(i) {
 		n := j.Plan.Node(x)
-		for _, conn := range j.Inputs.OutOf(n.Stage) {
+		for _, conn := range j.Inputs.Files.OutOf(n.Stage) {
 			key := dataflow.Key{Conn: conn, From: int32(n.Index)}
 			s := sizes[key]
 			js.bundles.StoredOutput(j, key, max(s.GetBytes(), 0), s.GetPartitionBytes(), k.Launcher, before)

@@ -30,7 +30,7 @@ func (bs *Bundles) ApplyGateChanges(j *state.Job, conn int32, list iter.Seq[data
 }
 
 func (bs *Bundles) applyGateChange(j *state.Job, x dataflow.GateChange) {
-	if b := &j.Bundles[j.Inputs.Bundle(x)]; j.Inputs.ApplyGateChange(&b.Gate, x) {
+	if b := &j.Bundles[j.Inputs.Files.Bundle(x)]; j.Inputs.ApplyGateChange(&b.Gate, x) {
 		bs.Recheck(b)
 	}
 }

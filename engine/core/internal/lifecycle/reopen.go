@@ -24,7 +24,7 @@ func (js *Jobs) OutputsLost(b *state.Bundle, i int, all bool) {
 	k := b.LoseOutput(i)
 	for _, x := range b.Nodes(i) {
 		n := j.Plan.Node(x)
-		for _, conn := range j.Inputs.OutOf(n.Stage) {
+		for _, conn := range j.Inputs.Files.OutOf(n.Stage) {
 			out := dataflow.Key{Conn: conn, From: int32(n.Index)}
 			if j.Inputs.There(out) && (all || j.Plan.Connection(int(conn)).Store == "") {
 				js.bundles.ApplyGateChanges(j, conn, j.Inputs.Lose(out, k.Launcher))
@@ -44,9 +44,9 @@ func (js *Jobs) Reopen(b *state.Bundle) {
 		js.reopenBundle(b)
 		j := b.Job
 		for i := range b.Groups() {
-			j.Inputs.Each(b.Nodes(i), func(k dataflow.Key) {
+			j.Inputs.Files.Each(b.Nodes(i), func(k dataflow.Key) {
 				if !j.Inputs.There(k) {
-					p, _ := j.GroupOf(j.Inputs.Writer(k))
+					p, _ := j.GroupOf(j.Inputs.Files.Writer(k))
 					work = append(work, p)
 				}
 			})

@@ -144,11 +144,11 @@ func (as *Attempts) loseRefused(a *state.Attempt, f *wire.Failure) {
 func (as *Attempts) InputLost(a *state.Attempt, m *wire.InputLost) {
 	j := a.BundleAttempt.Bundle.Job
 	k := dataflow.Key{Conn: int32(m.Connection), From: int32(m.From)}
-	if a.Stop() != nil || j.Phase() != state.JobRunning || !j.Inputs.Reads(a.BundleAttempt.Bundle.Nodes(a.Group), k) {
+	if a.Stop() != nil || j.Phase() != state.JobRunning || !j.Inputs.Files.Reads(a.BundleAttempt.Bundle.Nodes(a.Group), k) {
 		return
 	}
 	as.dispatch.Miss(a, k)
-	b, i := j.GroupOf(j.Inputs.Writer(k))
+	b, i := j.GroupOf(j.Inputs.Files.Writer(k))
 	there := j.Inputs.There(k)
 	if there && uint64(b.LastCommits()[i].Attempt) != m.Producer && m.Producer != 0 {
 		as.dispatch.Feeds.SupplyTo(&j.Inputs, &a.Reads, k, as.state.Source(j)) // made again in the meantime

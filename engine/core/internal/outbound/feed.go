@@ -49,7 +49,7 @@ func (dp *Dispatcher) FlushSources() {
 // sourcesOf lists the sources that an attempt starts with.
 func (dp *Dispatcher) sourcesOf(a *state.Attempt) []*wire.Source {
 	j := a.BundleAttempt.Bundle.Job
-	if !j.Inputs.HasFileConnections() {
+	if !j.Inputs.Files.HasConnections() {
 		return nil
 	}
 	l := j.Inputs.List(&a.Reads, a.ID, a.BundleAttempt.Bundle.NodesWithFiles(a.Group), dp.step.Set.CommandBytes, dp.state.Source(j))

@@ -17,7 +17,7 @@ func (dp *Dispatcher) Miss(a *state.Attempt, k dataflow.Key) {
 // Supply gives a source that came back, or came at last, to who misses it.
 func (dp *Dispatcher) Supply(j *state.Job, k dataflow.Key) {
 	source := dp.state.Source(j)
-	if b, _ := j.GroupOf(j.Inputs.Writer(k)); b.Tries.Losses() > 0 {
+	if b, _ := j.GroupOf(j.Inputs.Files.Writer(k)); b.Tries.Losses() > 0 {
 		dp.resupply(j, k)
 	}
 	dp.Feeds.Supply(&j.Inputs, k, source)
@@ -27,7 +27,7 @@ func (dp *Dispatcher) Supply(j *state.Job, k dataflow.Key) {
 // they find out that the old one is gone. Those that read it already don't look.
 func (dp *Dispatcher) resupply(j *state.Job, k dataflow.Key) {
 	for _, a := range j.Attempts().Sorted() {
-		if !a.Reads.IsMissing(k) && a.Stop() == nil && j.Inputs.Reads(a.BundleAttempt.Bundle.Nodes(a.Group), k) {
+		if !a.Reads.IsMissing(k) && a.Stop() == nil && j.Inputs.Files.Reads(a.BundleAttempt.Bundle.Nodes(a.Group), k) {
 			dp.Miss(a, k)
 			dp.Feeds.SupplyTo(&j.Inputs, &a.Reads, k, dp.state.Source(j))
 		}

@@ -175,7 +175,7 @@ func (b *Bundle) AllNodes() iter.Seq[int32] {
 
 // NodesWithFiles are the nodes of a bundle's i-th group, in a job that has file channels.
 func (b *Bundle) NodesWithFiles(i int) []int32 {
-	if !b.Job.Inputs.HasFileConnections() {
+	if !b.Job.Inputs.Files.HasConnections() {
 		return nil
 	}
 	return b.Nodes(i)
@@ -263,7 +263,7 @@ func (b *Bundle) Unavailable(l *resources.Launcher) string {
 // StartIsFinal says whether nothing that may still happen in the step can change what the
 // start commands of a bundle say: it is one group and reads no file channel.
 func (b *Bundle) StartIsFinal() bool {
-	return b.singleNode && !b.hasTCP && !b.Job.Inputs.HasFileConnections()
+	return b.singleNode && !b.hasTCP && !b.Job.Inputs.Files.HasConnections()
 }
 
 // Phase is where it stands.

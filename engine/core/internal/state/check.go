@@ -182,7 +182,7 @@ func (st *Cluster) checkBundle(b *Bundle) error {
 // checkInputs holds the outputs that are there against who made them.
 func (st *Cluster) checkInputs(j *Job) error {
 	return j.Inputs.Check(func(out dataflow.Key) error {
-		k := j.commitOf(j.Inputs.Writer(out))
+		k := j.commitOf(j.Inputs.Files.Writer(out))
 		if k == nil {
 			return fmt.Errorf("connection %d: the output of %d is there and nobody made it", out.Conn, out.From)
 		}

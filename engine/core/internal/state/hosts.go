@@ -51,7 +51,7 @@ func (c Hosts) Moves() uint64 { return c.resources.Launchers.Moves() }
 
 // Made tells where an output was made, and whether its launcher keeps it.
 func (j *Job) Made(k dataflow.Key) (host, rack string, keeps bool) {
-	if m := j.commitOf(j.Inputs.Writer(k)); m != nil {
+	if m := j.commitOf(j.Inputs.Files.Writer(k)); m != nil {
 		return m.Host, m.Rack, m.Stored
 	}
 	return "", "", false
@@ -71,7 +71,7 @@ func (st *Cluster) Source(j *Job) dataflow.Source {
 
 // sourceOf makes the message of where an output is.
 func (st *Cluster) sourceOf(j *Job, k dataflow.Key) *wire.Source {
-	m := j.commitOf(j.Inputs.Writer(k))
+	m := j.commitOf(j.Inputs.Files.Writer(k))
 	return &wire.Source{
 		Connection: uint32(k.Conn), From: uint32(k.From), Attempt: uint64(m.Attempt),
 		Host: m.Host, Rack: m.Rack, Token: st.Tokens.OfNumber(m.BundleAttempt, m.Token), Launcher: uint64(m.Launcher), Address: st.dataAddress(m.Launcher), LauncherName: st.nameOf(m.Launcher),

@@ -240,7 +240,7 @@ func (j *Job) Refs(nodes []int32) []*wire.NodeRef {
 func (j *Job) Needed(b *Bundle, i int) bool {
 	for _, x := range b.Nodes(i) {
 		n := j.Plan.Node(x)
-		for _, conn := range j.Inputs.OutOf(n.Stage) {
+		for _, conn := range j.Inputs.Files.OutOf(n.Stage) {
 			if out := (dataflow.Key{Conn: conn, From: int32(n.Index)}); !j.Inputs.There(out) && j.readersOpen(out) {
 				return true
 			}
@@ -256,7 +256,7 @@ func (j *Job) readersOpen(k dataflow.Key) bool {
 	}
 	open := j.Inputs.All(k.Conn)
 	if !open {
-		j.Inputs.EachReader(k, func(reader graph.Node) {
+		j.Inputs.Files.EachReader(k, func(reader graph.Node) {
 			open = open || j.Bundles[j.Plan.BundleOf(j.Plan.Number(reader))].Phase() != BundleFinished
 		})
 	}
