@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -28,8 +29,50 @@ func (c *Core) World() view.World {
 	}
 	for _, id := range c.state.Cluster.Jobs.IDs() {
 		if j := c.state.Cluster.Jobs.Get(id); j.Phase() != state.JobPendingAdmission {
-			w.Jobs = append(w.Jobs, j.World())
+			w.Jobs = append(w.Jobs, worldOf(j))
 		}
+	}
+	return w
+}
+
+// worldOf is a job as a policy should see it.
+func worldOf(j *state.Job) view.WorldJob {
+	w := view.WorldJob{ID: j.ID, Pool: j.Submission.Pool(), Priority: j.Submission.Priority(), Stages: make([]view.Counts, len(j.Plan.Graph.Stages))}
+	for i := range j.Plan.Bundles {
+		b := &j.Bundles[i]
+		for g := range b.Width() {
+			stage := b.StageOf(g)
+			switch b.Phase() {
+			case state.BundleRunning:
+				w.Stages[stage].Running++
+			case state.BundleFinished:
+				w.Stages[stage].Finished++
+			default:
+				w.Stages[stage].Waiting++
+			}
+		}
+		if b.Phase() == state.BundleReady {
+			w.Ready = append(w.Ready, b.ID())
+		}
+		if b.SpeculationOffered() != 0 {
+			w.SpeculationOffered = append(w.SpeculationOffered, b.ID())
+		}
+	}
+	for _, a := range j.Attempts().Sorted() {
+		if a.BundleAttempt.Bundle.Last() {
+			continue
+		}
+		where := view.Assigned
+		switch a.Phase() {
+		case phase.Running:
+			where = view.Running
+		case phase.Suspended:
+			where = view.Suspended
+		}
+		w.Attempts = append(w.Attempts, view.WorldAttempt{
+			ID: a.ID, Bundle: a.BundleAttempt.Bundle.ID(), Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative(), State: where,
+			Protected: a.BundleAttempt.Bundle.Protection.Until(),
+		})
 	}
 	return w
 }

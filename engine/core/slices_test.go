@@ -45,8 +45,8 @@ func TestLongWorkIsDoneInSlices(t *testing.T) {
 		Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}},
 	}}})
 	j := b.c.state.Cluster.Jobs.Get(id)
-	if j.ReadyCount() != groups {
-		t.Fatalf("%d bundles are ready, want %d", j.ReadyCount(), groups)
+	if j.Ready.Len() != groups {
+		t.Fatalf("%d bundles are ready, want %d", j.Ready.Len(), groups)
 	}
 	var d scheduler.Decisions
 	for i := range groups {
@@ -187,7 +187,7 @@ func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 	rounds := 0
 	b.step(&wire.Input{What: &wire.Input_Submit{Submit: &wire.Submit{Job: uint64(id), Spec: &wire.JobSpec{Name: "j", Graph: &wire.Graph{Stages: []*wire.Stage{{Name: "map", Nodes: groups}}}}}}})
 	j := b.c.state.Cluster.Jobs.Get(id)
-	for ; j.Opened() < groups; rounds++ {
+	for ; j.Slices.Opened() < groups; rounds++ {
 		for range 5 { // of other news
 			b.once()
 		}
@@ -199,8 +199,8 @@ func TestAStartingJobWaitsForThePolicy(t *testing.T) {
 		}
 		b.launchSome(0)
 	}
-	if j.ReadyCount() != groups || rounds < groups/(bound+2*perStep) {
-		t.Errorf("%d bundles are ready after %d rounds", j.ReadyCount(), rounds)
+	if j.Ready.Len() != groups || rounds < groups/(bound+2*perStep) {
+		t.Errorf("%d bundles are ready after %d rounds", j.Ready.Len(), rounds)
 	}
 }
 
@@ -221,9 +221,9 @@ func TestReadersAreToldInSlices(t *testing.T) {
 	b.c.state.Step.Set.StepWork = 300
 	ready := func(most int) {
 		t.Helper()
-		before := j.ReadyCount()
+		before := j.Ready.Len()
 		b.once()
-		if n := max(j.ReadyCount()-before, before-j.ReadyCount()); n > most {
+		if n := max(j.Ready.Len()-before, before-j.Ready.Len()); n > most {
 			t.Fatalf("%d readers were told in one step, want %d at most", n, most)
 		}
 		if err := b.c.Check(); err != nil {
@@ -246,18 +246,18 @@ func TestReadersAreToldInSlices(t *testing.T) {
 	for range 5 {
 		ready(300 / step.WorkOpen)
 	}
-	if n := j.ReadyCount(); n < 300/step.WorkOpen || n > readers/2 {
+	if n := j.Ready.Len(); n < 300/step.WorkOpen || n > readers/2 {
 		t.Fatalf("%d readers are ready after a few steps", n)
 	}
 	b.once(&wire.Input{What: &wire.Input_LauncherLost{LauncherLost: &wire.LauncherLost{Launcher: end.Launcher, Incarnation: 1}}})
 	for wake, ok := b.c.NextWake(); ok && wake <= b.c.Now(); wake, ok = b.c.NextWake() {
 		ready(readers)
 	}
-	if n := j.ReadyCount(); n != 1 {
+	if n := j.Ready.Len(); n != 1 {
 		t.Fatalf("%d bundles are ready, want the writer alone", n)
 	}
 	b.step(&wire.Input{What: &wire.Input_Report{Report: runWriter()}})
-	if n := j.ReadyCount(); n != readers {
+	if n := j.Ready.Len(); n != readers {
 		t.Errorf("%d readers are ready, want %d", n, readers)
 	}
 	if err := b.c.Check(); err != nil {

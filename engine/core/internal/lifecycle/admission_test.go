@@ -538,8 +538,8 @@ func TestSitesWithMapAndReduceSlotsAlone(t *testing.T) {
 	if j == nil {
 		t.Fatalf("it is refused: %s", said(h, 7))
 	}
-	if j.Kind(0) != "map" || j.Kind(1) != "reduce" {
-		t.Errorf("its stages take slots of kinds %q and %q", j.Kind(0), j.Kind(1))
+	if j.Stages[0].Kind() != "map" || j.Stages[1].Kind() != "reduce" {
+		t.Errorf("its stages take slots of kinds %q and %q", j.Stages[0].Kind(), j.Stages[1].Kind())
 	}
 	other := coretest.Maps(1)
 	other.Graph.Stages[0].PreferKind = "gpu"

@@ -22,7 +22,7 @@ func (bs *Bundles) RecordFailure(b *state.Bundle, l *state.Launcher, byProgram b
 		return
 	}
 	bs.state.NoteJob(j, fmt.Sprintf("launcher %s is avoided: %d attempts failed there", l.Name, bs.step.Set.ExcludeAfter))
-	for b := range j.AllReady() {
+	for b := range j.Ready.All() {
 		bs.reannounce(b)
 	}
 	if !j.Exclusions.Own() {
@@ -50,7 +50,7 @@ func (bs *Bundles) RefusedStore(b *state.Bundle, l *state.Launcher, why Refusal,
 	}
 	if j.Exclusions.Failed(&b.Exclusions, l.ID, bs.step.Set.AvoidMax, 1) {
 		bs.state.NoteJob(j, fmt.Sprintf("launcher %s is avoided: the store of the outputs refuses there", l.Name))
-		for b := range j.AllReady() {
+		for b := range j.Ready.All() {
 			bs.reannounce(b)
 		}
 	}
@@ -125,7 +125,7 @@ func (bs *Bundles) relax(b *state.Bundle) {
 	if !state.RelaxExclusions(&b.Job.Exclusions, &b.Exclusions, func() bool { return bs.fitsUnexcluded(b) }) {
 		return
 	}
-	for other := range b.Job.AllReady() {
+	for other := range b.Job.Ready.All() {
 		if other != b {
 			bs.announce(other) // the policy was told what the job avoided
 		}
@@ -147,7 +147,7 @@ func (bs *Bundles) RelaxExclusions() {
 		if !j.Exclusions.Some() {
 			continue
 		}
-		for b := range j.AllReady() {
+		for b := range j.Ready.All() {
 			if state.AnyExcluded(&j.Exclusions, &b.Exclusions) && !bs.fitsUnexcluded(b) {
 				bs.reannounce(b)
 			}

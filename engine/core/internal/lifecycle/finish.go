@@ -16,7 +16,7 @@ import (
 // group that publishes. An attempt that lost against another of its bundle is waited for, so
 // that nothing of a job runs when it has ended.
 func (js *Jobs) checkDone(j *state.Job) {
-	if j.Phase() != state.JobRunning || j.Unfinished() > 0 || len(j.Attempts()) > 0 || !j.AllOpen() {
+	if j.Phase() != state.JobRunning || j.Unfinished() > 0 || len(j.Attempts()) > 0 || !j.Slices.AllOpen() {
 		return
 	}
 	if j.LastBundle() == nil {
@@ -42,7 +42,7 @@ func (js *Jobs) EndJob(j *state.Job, outcome scheduler.JobOutcome, f *wire.Failu
 
 // checkQuiet goes on with the end of a job of which nothing runs any more.
 func (js *Jobs) checkQuiet(j *state.Job) {
-	if j.Phase() != state.JobEnding || len(j.Attempts()) > 0 || !j.AllClosed() {
+	if j.Phase() != state.JobEnding || len(j.Attempts()) > 0 || !j.Slices.AllClosed() {
 		return
 	}
 	if j.LastBundle() == nil {

@@ -306,7 +306,7 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 		h.Checked()
 	}
 	goOn()
-	opened := j.Opened()
+	opened := j.Slices.Opened()
 	if opened < 2 || opened == bundles {
 		t.Fatalf("%d of %d bundles are known after two steps", opened, bundles)
 	}
@@ -320,8 +320,8 @@ func TestALargeJobTakesItsTime(t *testing.T) {
 	for range bundles {
 		goOn()
 	}
-	if j.Opened() != opened || j.ReadyCount() > 0 || h.Cluster.Jobs.Len() != 1 {
-		t.Fatalf("%d are known, %d are ready, and %d jobs are there", j.Opened(), j.ReadyCount(), h.Cluster.Jobs.Len())
+	if j.Slices.Opened() != opened || j.Ready.Len() > 0 || h.Cluster.Jobs.Len() != 1 {
+		t.Fatalf("%d are known, %d are ready, and %d jobs are there", j.Slices.Opened(), j.Ready.Len(), h.Cluster.Jobs.Len())
 	}
 	for _, a := range j.Attempts().Sorted() {
 		if a.Stop() == nil {
@@ -412,7 +412,7 @@ func (p *play) move(what int) {
 	p.h.Jobs.RetryPublish(p.j.ID)
 	switch {
 	case what < 4:
-		for b := range p.j.AllReady() {
+		for b := range p.j.Ready.All() {
 			l := rapid.SampledFrom(p.on).Draw(p.r, "on")
 			if b.Last() {
 				p.h.Finishers.Start(b, l)

@@ -45,7 +45,7 @@ func (bs *Bundles) chooseKinds(j *state.Job) {
 		return
 	}
 	var ready []*state.Bundle
-	for b := range j.AllReady() {
+	for b := range j.Ready.All() {
 		for i := range b.Width() {
 			if _, yes := kinds[b.StageOf(i)]; yes && !b.Last() {
 				ready = append(ready, b)
@@ -73,16 +73,16 @@ func (bs *Bundles) chooseKinds(j *state.Job) {
 func (bs *Bundles) othersOf(j *state.Job) map[int]string {
 	kinds := map[int]string{}
 	for stage := range j.Plan.Graph.Stages {
-		prefers, yes := j.Prefers(stage)
-		if !yes {
+		s := &j.Stages[stage]
+		prefers, kind := s.Preferred(), s.OwnKind()
+		if prefers == "" {
 			continue
 		}
-		kind := j.OwnKind(stage)
-		there := bs.most(prefers) >= max(j.Stages[stage].Slots(), 1)
+		there := bs.most(prefers) >= max(s.Slots(), 1)
 		if bs.step.Set.TakesKind(prefers) && (there || !bs.step.Set.TakesKind(kind)) {
 			kind = prefers
 		}
-		if kind != j.Kind(stage) {
+		if kind != s.Kind() {
 			kinds[stage] = kind
 		}
 	}
@@ -105,8 +105,8 @@ func (bs *Bundles) most(kind string) int {
 // logKinds logs what slots the stages of a job take that may take several kinds.
 func (bs *Bundles) logKinds(j *state.Job) {
 	for stage := range j.Plan.Graph.Stages {
-		if _, yes := j.Prefers(stage); yes {
-			bs.step.Log(step.Info, "a stage takes slots of a kind", "job", j.ID.String(), "stage", j.Stages[stage].Name(), "kind", j.Kind(stage))
+		if s := &j.Stages[stage]; s.Preferred() != "" {
+			bs.step.Log(step.Info, "a stage takes slots of a kind", "job", j.ID.String(), "stage", s.Name(), "kind", s.Kind())
 		}
 	}
 }

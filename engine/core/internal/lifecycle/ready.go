@@ -62,7 +62,7 @@ func (bs *Bundles) ContinueReaders(j *state.Job) {
 // Recheck moves a bundle between waiting and ready.
 func (bs *Bundles) Recheck(b *state.Bundle) {
 	switch {
-	case b.Job.Phase() != state.JobRunning || !b.Job.IsOpen(b): // open comes to it
+	case b.Job.Phase() != state.JobRunning || !b.Job.Slices.IsOpen(b): // open comes to it
 	case b.WaitsForStoreRoom(): // it is tried when the store of the outputs may have some
 	case b.Phase() == state.BundleWaiting && b.Gate.Open() && len(b.Attempts()) == 0: // an attempt of an earlier life is waited for
 		bs.MakeReady(b)
@@ -90,6 +90,6 @@ func (bs *Bundles) Withdraw(b *state.Bundle) {
 	b.Enter(state.BundleWaiting)
 	bs.state.RequeueFinishing(b.Job)
 	bs.events.Notify(b, scheduler.BundleWithdrawn{At: bs.step.Now, Job: b.Job.ID, Bundle: b.ID()})
-	bs.resources.Reservations.ReleaseFor(b, b.Job.ReadyCount())
+	bs.resources.Reservations.ReleaseFor(b, b.Job.Ready.Len())
 	bs.state.Changes.MarkJob(b.Job)
 }

@@ -23,11 +23,11 @@ func (js *Jobs) Continue(j *state.Job) {
 // Open gives the bundles of a job that starts their ids, and offers those that wait for nothing. A
 // bundle that it has not reached neither starts nor becomes ready.
 func (js *Jobs) Open(j *state.Job) {
-	for !j.AllOpen() && !js.policy.Backlogged(js.step.Set.RoundEvents) && js.step.ConsumeBudget(step.WorkOpen) {
+	for !j.Slices.AllOpen() && !js.policy.Backlogged(js.step.Set.RoundEvents) && js.step.ConsumeBudget(step.WorkOpen) {
 		js.bundles.Recheck(js.state.OpenNext(j))
 	}
 	js.state.RequeueJob(j)
-	if j.AllOpen() {
+	if j.Slices.AllOpen() {
 		js.checkDone(j)
 	}
 }
@@ -35,7 +35,7 @@ func (js *Jobs) Open(j *state.Job) {
 // stopAll withdraws the ready bundles of a job that ends and stops its attempts. Then the end goes
 // on, when nothing of the job runs any more.
 func (js *Jobs) stopAll(j *state.Job) {
-	for !j.AllClosed() && js.step.ConsumeBudget(step.WorkClose) {
+	for !j.Slices.AllClosed() && js.step.ConsumeBudget(step.WorkClose) {
 		b := j.CloseNext()
 		if b == nil {
 			break
@@ -54,10 +54,10 @@ func (js *Jobs) stopAll(j *state.Job) {
 // remove takes what is left of a job that is over out of the state, and has launchers drop what
 // they have of it.
 func (js *Jobs) remove(j *state.Job) {
-	for !j.AllClosed() && js.step.ConsumeBudget(step.WorkClose) {
+	for !j.Slices.AllClosed() && js.step.ConsumeBudget(step.WorkClose) {
 		js.state.RemoveNext(j)
 	}
-	if !j.AllClosed() {
+	if !j.Slices.AllClosed() {
 		js.state.RequeueJob(j)
 		return
 	}

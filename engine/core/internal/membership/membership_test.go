@@ -531,7 +531,7 @@ func (m *machine) end(e *wire.AttemptEnded) {
 func (m *machine) move(h *coretest.Core, r *rapid.T, j *state.Job, move int) {
 	switch move {
 	case 0: // something is launched there
-		for b := range j.AllReady() {
+		for b := range j.Ready.All() {
 			h.Attempts.Launch(scheduler.Launch{Bundle: b.ID(), Launchers: []scheduler.LauncherID{m.l.ID}})
 			break
 		}

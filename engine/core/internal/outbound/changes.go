@@ -78,8 +78,8 @@ func (rd *StatusReader) waits(j *state.Job) changes.Waits {
 	if j.Phase() == state.JobPendingAdmission {
 		return w
 	}
-	w.Ready = j.ReadyCount()
-	if b := j.LongestReady(); b != nil {
+	w.Ready = j.Ready.Len()
+	if b := j.Ready.Longest(); b != nil {
 		w.Longest, w.Since, w.Width = j.Describe(b, 0), b.Since(), b.Width()
 		w.Needs, w.Memory = needs(b)
 		w.Groups = groupNeeds(b)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
+
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -14,7 +16,10 @@ import (
 func (rd *StatusReader) statusOf(j *state.Job) *wire.JobStatus {
 	s := &wire.JobStatus{
 		Summary: j.Summary(), Failure: j.End.Failure(), Waiting: rd.waitingOf(j), Outputs: j.Spec.Outputs,
-		Counters: j.Stats.Counters(), Stages: j.StageStatus(),
+		Counters: j.Stats.Counters(), Stages: make([]*wire.StageStatus, len(j.Stages)),
+	}
+	for i := range j.Stages {
+		s.Stages[i] = j.Stages[i].Status()
 	}
 	s.Read, s.LocalAttempts = j.Stats.Reads()
 	if j.Notes.Dropped() > 0 {
@@ -46,7 +51,7 @@ func (rd *StatusReader) waitingOf(j *state.Job) []string {
 	if j.Waits.WhyNot() != "" && !j.Ends() {
 		list = append(list, j.Waits.WhyNot()+state.UnplaceableRemedy)
 	}
-	if j.Phase() != state.JobPendingAdmission && j.ReadyCount() > 0 {
+	if j.Phase() != state.JobPendingAdmission && j.Ready.Len() > 0 {
 		switch {
 		case rd.resources.Launchers.Up() == 0:
 			list = append(list, "no launcher is there")
@@ -70,7 +75,7 @@ func (rd *StatusReader) waitingOf(j *state.Job) []string {
 // waitsFor says why a job's longest ready bundle does not run; "" when nothing is
 // ready.
 func (rd *StatusReader) waitsFor(j *state.Job) string {
-	b := j.LongestReady()
+	b := j.Ready.Longest()
 	if b == nil {
 		return ""
 	}
@@ -100,14 +105,40 @@ func (rd *StatusReader) waitsFor(j *state.Job) string {
 	if b.Width() > 1 {
 		noun = fmt.Sprintf("a bundle of %d groups", b.Width())
 	}
-	return fmt.Sprintf("%d ready: %s of %s needs %s", j.ReadyCount(), noun, j.Describe(b, 0), strings.Join(parts, " and "))
+	return fmt.Sprintf("%d ready: %s of %s needs %s", j.Ready.Len(), noun, j.Describe(b, 0), strings.Join(parts, " and "))
+}
+
+// attemptStatus is what is shown of a job's attempts: of those that ended and are remembered, in the
+// order of their ends, then of those that live, in order of id.
+func attemptStatus(j *state.Job) []*wire.AttemptStatus {
+	var list []*wire.AttemptStatus
+	for _, p := range j.Stats.EndedAttempts() {
+		list = append(list, &wire.AttemptStatus{
+			Attempt: uint64(p.ID), Stage: j.Stages[p.Stage].Name(), Index: uint32(p.Index), Launcher: p.Launcher, State: p.Outcome.String(),
+			Started: int64(p.Started), Ended: int64(p.Ended), Speculative: p.Speculative, Reason: p.Reason, SuspendedNs: int64(p.Suspended),
+		})
+	}
+	for _, a := range j.Attempts().Sorted() {
+		s := &wire.AttemptStatus{
+			Attempt: uint64(a.ID), Stage: j.Stages[a.Stage].Name(), Index: uint32(a.Index), Launcher: a.Launcher.Name, State: a.State(),
+			Started: int64(a.Started()), Speculative: a.BundleAttempt.Speculative(), SuspendedNs: int64(a.SuspendedTime()),
+		}
+		if a.Phase() == phase.Suspended {
+			s.SuspendedSince = int64(a.Since())
+		}
+		if a.Stop() != nil {
+			s.Reason = a.Stop().Reason
+		}
+		list = append(list, s)
+	}
+	return list
 }
 
 // Remember keeps what status shows of a job that ended. Refused says why its submission was
 // refused; nil: it was not.
 func (rd *StatusReader) Remember(j *state.Job, refused *wire.Failure) {
 	s := rd.statusOf(j)
-	s.Attempts = j.AttemptStatus() // nothing lives any more
+	s.Attempts = attemptStatus(j) // nothing lives any more
 	s.Waiting = nil
 	for _, stage := range s.Stages { // what did not finish waits for nothing any more
 		stage.Waiting, stage.Ready, stage.Running, stage.Suspended = 0, 0, 0, 0

@@ -9,7 +9,7 @@ func (rd *StatusReader) Stats() step.Stats {
 	s := rd.step.Stats
 	s.Running, s.Suspended, s.JobsLive = rd.state.Attempts.Len(), rd.state.Suspended.Len(), rd.state.Jobs.Len()
 	for _, id := range rd.state.Jobs.IDs() {
-		s.Ready += rd.state.Jobs.Get(id).ReadyCount()
+		s.Ready += rd.state.Jobs.Get(id).Ready.Len()
 	}
 	return s
 }

@@ -43,7 +43,7 @@ func (rd *StatusReader) JobStatus(id scheduler.JobID, attempts bool) (*wire.JobS
 	if j := rd.state.Jobs.Get(id); j != nil {
 		s := rd.statusOf(j)
 		if attempts {
-			s.Attempts = j.AttemptStatus()
+			s.Attempts = attemptStatus(j)
 		}
 		return s, true
 	}

@@ -117,7 +117,7 @@ func (pr *Preemption) mayPreempt(r *state.BundleAttempt, suspend bool) (schedule
 			return scheduler.NotRunning, fmt.Sprintf("attempt-%d is being stopped, suspended or resumed", a.ID)
 		case suspend && a.Phase() != phase.Running:
 			return scheduler.NotRunning, fmt.Sprintf("attempt-%d does not run", a.ID)
-		case suspend && r.Bundle.Job.NoSuspend(int(a.Stage)):
+		case suspend && r.Bundle.Job.Stages[a.Stage].NoSuspend():
 			return scheduler.Unsupported, fmt.Sprintf("attempt-%d holds something outside: its program forbids to suspend it", a.ID)
 		case suspend && !a.Launcher.CanSuspend:
 			return scheduler.Unsupported, fmt.Sprintf("launcher %d (%s) can't suspend", a.Launcher.ID, a.Launcher.Name)
@@ -167,7 +167,7 @@ func (pr *Preemption) wouldFit(d scheduler.Preempt, j *state.Job, runs []*state.
 	freed := freedBy(runs, d.Mode == scheduler.PreemptSuspend)
 	if d.Bundle == 0 {
 		tried := 0
-		for b := range j.AllReady() {
+		for b := range j.Ready.All() {
 			if pr.bundles.Fits(b, nil, freed) {
 				return scheduler.NotRefused, ""
 			}

@@ -41,7 +41,7 @@ func (pr *Preemption) ReclaimEarlyReaders(id scheduler.JobID) {
 // without some of them, and stops these. True ends the look.
 func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.BlockedUpstream, helps *reclaimHelps) bool {
 	j, tried := held.Job, 0
-	for b := range j.AllReady() {
+	for b := range j.Ready.All() {
 		waited := pr.step.Now.Sub(max(b.Since(), j.LastLaunch()))
 		if waited < pr.step.Set.ReclaimAfter {
 			continue
@@ -107,9 +107,9 @@ type reclaimHelps struct {
 // readers are ready. A job is in that state for most of its time, and may have thousands of
 // readers.
 func (h *reclaimHelps) any(j *state.Job) bool {
-	before := j.StagesBefore(h.runs)
+	before := (&state.BlockedUpstream{Job: j, Readers: h.runs}).Stages()
 	for i := range before {
-		if j.Stages[i].Ready() && (before[i] || !h.kind(j.Kind(i))) {
+		if j.Stages[i].Ready() && (before[i] || !h.kind(j.Stages[i].Kind())) {
 			return true
 		}
 	}

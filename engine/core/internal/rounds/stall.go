@@ -20,7 +20,7 @@ func (rs *Rounds) stalled() *state.Job {
 		return nil
 	}
 	for j := range rs.state.Jobs.All() {
-		if j.Phase() == state.JobRunning && j.ReadyCount() > 0 && j.Waits.Unplaceable() == 0 && j.Waits.Policy().Reason == scheduler.WaitNone && rs.someFits(j) {
+		if j.Phase() == state.JobRunning && j.Ready.Len() > 0 && j.Waits.Unplaceable() == 0 && j.Waits.Policy().Reason == scheduler.WaitNone && rs.someFits(j) {
 			return j
 		}
 	}
@@ -31,7 +31,7 @@ func (rs *Rounds) stalled() *state.Job {
 // is drained, or kept for others, is not the policy's to give.
 func (rs *Rounds) someFits(j *state.Job) bool {
 	tried := 0
-	for b := range j.AllReady() {
+	for b := range j.Ready.All() {
 		if rs.bundles.Fits(b, nil, nil) {
 			return true
 		}
@@ -58,7 +58,7 @@ func (rs *Rounds) StallDue(last scheduler.AttemptID) {
 	}
 	number := rs.policy.Current().Number
 	reason := fmt.Sprintf("it stalls: for %v nothing ran, %d bundles of %v were ready and fit, and it launched none and gave no reason",
-		rs.step.Set.PolicyStallAfter, j.ReadyCount(), j.ID)
+		rs.step.Set.PolicyStallAfter, j.Ready.Len(), j.ID)
 	rs.step.Emit(step.PolicyGone{Generation: number, Breach: reason, Stalled: true})
 	rs.Failed(number, reason)
 }

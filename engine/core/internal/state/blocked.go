@@ -41,13 +41,14 @@ func (h *BlockedUpstream) Has(b *Bundle) bool {
 	return h.marked[b.Index]
 }
 
-// StagesBefore marks the stages of which bundles may be among those that some
-// attempts hold up (HeldUp): those that store what a marked stage reads, and those that are joined with
-// one in bundles. It marks at least these, and does not look at bundles.
-func (j *Job) StagesBefore(runs []*BundleAttempt) []bool {
+// Stages marks the stages whose bundles may be among those that the readers wait for. These stages
+// store what a marked stage reads, or are joined with one in bundles. It marks at least these, and
+// does not look at bundles.
+func (h *BlockedUpstream) Stages() []bool {
+	j := h.Job
 	stages := make([]bool, len(j.Plan.Graph.Stages))
 	readers := make([]bool, len(stages))
-	for _, r := range runs {
+	for _, r := range h.Readers {
 		if r.Bundle.singleNode {
 			readers[r.Bundle.Stage] = true
 			continue
@@ -73,6 +74,3 @@ func (j *Job) StagesBefore(runs []*BundleAttempt) []bool {
 	}
 	return stages
 }
-
-// Kind is the kind of slot that the groups of a stage of the graph take.
-func (j *Job) Kind(stage int) string { return j.Stages[stage].kind }

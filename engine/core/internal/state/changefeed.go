@@ -141,7 +141,7 @@ func (f *ChangeFeed) Drain(changed []*Job) changes.ChangeSet {
 		slices.Sort(j.dirtyStages)
 		for _, i := range j.dirtyStages {
 			j.Stages[i].dirty = false
-			rows.Stages = append(rows.Stages, j.StageRow(int(i)))
+			rows.Stages = append(rows.Stages, j.stageRow(int(i)))
 		}
 		j.dirtyStages = j.dirtyStages[:0]
 	}
@@ -175,9 +175,9 @@ func (f *ChangeFeed) AllRows() changes.ChangeSet {
 	var rows changes.ChangeSet
 	for j := range f.cluster.Jobs.All() {
 		for i := range j.Stages {
-			rows.Stages = append(rows.Stages, j.StageRow(i))
+			rows.Stages = append(rows.Stages, j.stageRow(i))
 		}
-		rows.Attempts = append(rows.Attempts, j.pastRows()...)
+		rows.Attempts = append(rows.Attempts, pastRows(j)...)
 		for _, a := range j.attempts.Sorted() {
 			rows.Attempts = append(rows.Attempts, a.Row())
 		}
@@ -192,7 +192,7 @@ func (f *ChangeFeed) AllRows() changes.ChangeSet {
 }
 
 // pastRows are the rows of attempts that ended and are remembered, in the order of their ends.
-func (j *Job) pastRows() []changes.Attempt {
+func pastRows(j *Job) []changes.Attempt {
 	var rows []changes.Attempt
 	for _, p := range j.Stats.EndedAttempts() {
 		rows = append(rows, changes.Attempt{
@@ -214,13 +214,9 @@ func (j *Job) StageNames() []string {
 	return j.stageNames
 }
 
-// StageRow is the row of a stage.
-func (j *Job) StageRow(number int) changes.Stage {
-	s := &j.Stages[number]
-	row := s.Row()
+func (j *Job) stageRow(number int) changes.Stage {
+	row := j.Stages[number].Row()
 	row.Job, row.Number = j.ID, int32(number)
-	row.Running -= s.suspended
-	row.Suspended = s.suspended
 	return row
 }
 

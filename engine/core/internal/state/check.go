@@ -11,7 +11,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/internal/sortedset"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // Check looks for what must never be: it recounts all that is counted.
@@ -119,8 +118,8 @@ func (st *Cluster) checkJob(j *Job) error {
 			unfinished++
 		}
 	}
-	if unfinished != j.unfinished || ready != j.ready.count {
-		return fmt.Errorf("%d unfinished and %d ready, counted as %d and %d", unfinished, ready, j.unfinished, j.ready.count)
+	if unfinished != j.unfinished || ready != j.Ready.count {
+		return fmt.Errorf("%d unfinished and %d ready, counted as %d and %d", unfinished, ready, j.unfinished, j.Ready.count)
 	}
 	if len(j.attempts) == 0 && ready == 0 && j.OutputCommit.Due(st.step.Now) && j.StoreRoom.Due(st.step.Now) && !st.step.TimerDue() && !j.hasPendingWork() && j.Phase() != JobEnding {
 		return fmt.Errorf("nothing of it runs, nothing is ready, and it goes on (phase %d)", j.Phase())
@@ -171,7 +170,7 @@ func (st *Cluster) checkBundle(b *Bundle) error {
 		return fmt.Errorf("it runs without an attempt")
 	case b.waitsForStoreRoom && b.Job.Phase() == JobRunning && (b.Phase() != BundleWaiting || len(b.Attempts()) > 0):
 		return fmt.Errorf("it waits for room while %s with %d attempts", b.Phase(), len(b.Attempts()))
-	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.waitsForStoreRoom && len(b.Attempts()) == 0 && b.Job.Phase() == JobRunning && b.Job.IsOpen(b):
+	case b.Phase() == BundleWaiting && b.Gate.Open() && !b.waitsForStoreRoom && len(b.Attempts()) == 0 && b.Job.Phase() == JobRunning && b.Job.Slices.IsOpen(b):
 		return fmt.Errorf("it waits for nothing")
 	case b.SpeculationOffered() != 0 && (b.Phase() != BundleRunning || len(b.Attempts()) != 1):
 		return fmt.Errorf("a speculative launch of it is offered while %s with %d attempts", b.Phase(), len(b.Attempts()))
@@ -194,46 +193,4 @@ func (st *Cluster) checkInputs(j *Job) error {
 		}
 		return nil
 	})
-}
-
-// World is the job as a policy should see it.
-func (j *Job) World() view.WorldJob {
-	w := view.WorldJob{ID: j.ID, Pool: j.Submission.pool, Priority: j.Submission.priority, Stages: make([]view.Counts, len(j.Plan.Graph.Stages))}
-	for i := range j.Plan.Bundles {
-		b := &j.Bundles[i]
-		for g := range b.Width() {
-			stage := b.StageOf(g)
-			switch b.Phase() {
-			case BundleRunning:
-				w.Stages[stage].Running++
-			case BundleFinished:
-				w.Stages[stage].Finished++
-			default:
-				w.Stages[stage].Waiting++
-			}
-		}
-		if b.Phase() == BundleReady {
-			w.Ready = append(w.Ready, b.id)
-		}
-		if b.SpeculationOffered() != 0 {
-			w.SpeculationOffered = append(w.SpeculationOffered, b.id)
-		}
-	}
-	for _, a := range j.attempts.Sorted() {
-		if a.BundleAttempt.Bundle.Last() {
-			continue
-		}
-		state := view.Assigned
-		switch a.Phase() {
-		case phase.Running:
-			state = view.Running
-		case phase.Suspended:
-			state = view.Suspended
-		}
-		w.Attempts = append(w.Attempts, view.WorldAttempt{
-			ID: a.ID, Bundle: a.BundleAttempt.Bundle.id, Group: a.Group, Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.speculative, State: state,
-			Protected: a.BundleAttempt.Bundle.Protection.until,
-		})
-	}
-	return w
 }

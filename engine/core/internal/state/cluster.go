@@ -153,8 +153,8 @@ func (st *Cluster) AssignID(b *Bundle) {
 
 // OpenNext gives the next bundle of a job its id, and returns it. There has to be one.
 func (st *Cluster) OpenNext(j *Job) *Bundle {
-	b := &j.Bundles[j.opened]
-	j.opened++
+	b := &j.Bundles[j.Slices.opened]
+	j.Slices.opened++
 	st.AssignID(b)
 	return b
 }
@@ -162,8 +162,8 @@ func (st *Cluster) OpenNext(j *Job) *Bundle {
 // RemoveNext removes the next bundle of a job that is over, and what launchers stored of it. There
 // has to be one.
 func (st *Cluster) RemoveNext(j *Job) {
-	b := &j.Bundles[j.closed]
-	j.closed++
+	b := &j.Bundles[j.Slices.closed]
+	j.Slices.closed++
 	st.Bundles.Delete(b.id)
 	for _, k := range b.lastCommits {
 		if l := st.Launchers.Get(k.Launcher); l != nil {

@@ -146,11 +146,11 @@ func codeJobFields(w *checkpoint.Codec, j *Job) {
 	switch {
 	case w.Format > 1:
 		checkpoint.Num(w, &j.Waits.roomSince)
-		checkpoint.Num(w, &j.opened)
-		checkpoint.Num(w, &j.closed)
+		checkpoint.Num(w, &j.Slices.opened)
+		checkpoint.Num(w, &j.Slices.closed)
 		j.OutputCommit.CodeKept(w)
 	case w.Reading: // nothing was left to later steps
-		j.opened, j.closed = len(j.Plan.Bundles), len(j.Bundles)
+		j.Slices.opened, j.Slices.closed = j.Slices.bundles, j.Slices.all
 	}
 	checkpoint.Num(w, &j.lastLaunch)
 	checkpoint.Nums(w, &j.RanOn.ids)
@@ -263,7 +263,7 @@ func codeAttempt(w *checkpoint.Codec, st *Cluster, a *Attempt) {
 // codeReadyOrder codes the order of a job's ready list.
 func codeReadyOrder(w *checkpoint.Codec, j *Job) {
 	var order []int
-	for b := range j.AllReady() {
+	for b := range j.Ready.All() {
 		order = append(order, b.Index)
 	}
 	checkpoint.Nums(w, &order)
@@ -275,7 +275,7 @@ func codeReadyOrder(w *checkpoint.Codec, j *Job) {
 			w.Fail(fmt.Errorf("the bundle at index %d of %s is in the ready list and not ready", i, j.ID))
 			return
 		}
-		j.linkReady(&j.Bundles[i])
+		j.Ready.add(&j.Bundles[i])
 	}
 }
 

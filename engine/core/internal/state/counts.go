@@ -5,7 +5,6 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/phase"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
-	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
 // Enter moves a bundle to a phase: what is ready is in its job's list of that, and each
@@ -22,10 +21,10 @@ func (b *Bundle) Enter(p stats.Phase) {
 	}
 	b.count(old, p)
 	if old == BundleReady {
-		b.Job.unlinkReady(b)
+		b.Job.Ready.remove(b)
 	}
 	if p == BundleReady {
-		b.Job.linkReady(b)
+		b.Job.Ready.add(b)
 	}
 }
 
@@ -97,18 +96,6 @@ func (b *Bundle) addSuspended(i int, by uint32) {
 	for _, x := range b.Nodes(i) {
 		add(j.Plan.Node(x).Stage)
 	}
-}
-
-// StageStatus is what status shows of its stages.
-func (j *Job) StageStatus() []*wire.StageStatus {
-	list := make([]*wire.StageStatus, len(j.Stages))
-	for i := range j.Stages {
-		s := &j.Stages[i]
-		list[i] = s.Status()
-		list[i].Running -= s.suspended
-		list[i].Suspended = s.suspended
-	}
-	return list
 }
 
 // checkSuspended holds the nodes that are suspended against a count of the attempts that make

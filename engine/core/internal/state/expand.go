@@ -14,17 +14,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Prefers says whether a stage of the graph takes other slots where the cluster has them, and which.
-func (j *Job) Prefers(stage int) (kind string, yes bool) {
-	kind = j.Plan.Graph.Stages[stage].PreferKind
-	return kind, kind != "" && kind != graph.KindOf(j.Plan.Graph.Stages[stage])
-}
-
-// HasPreferredKinds says whether any stage does.
+// HasPreferredKinds says whether some stage may take other slots than its own.
 func (j *Job) HasPreferredKinds() bool { return j.prefers }
-
-// OwnKind is the kind of slots that a stage of the graph takes where there are none that it prefers.
-func (j *Job) OwnKind(stage int) string { return graph.KindOf(j.Plan.Graph.Stages[stage]) }
 
 // TakeKinds has the groups of stages of the graph take slots of other kinds. Nothing of these stages
 // runs, or is ready.
@@ -74,12 +65,18 @@ func (j *Job) expand() {
 	if len(j.Spec.Outputs) > 0 || keepsChannels(p.Graph) {
 		count++ // the last group publishes, and removes what the job leaves on storage
 	}
+	j.Slices.bundles, j.Slices.all = len(p.Bundles), count
 	j.Bundles = make([]Bundle, count)
+	j.Ready.bundles = j.Bundles
 	j.Stages = make([]stage, len(p.Graph.Stages))
 	for i, s := range p.Graph.Stages {
-		j.Stages[i].kind = graph.KindOf(s)
-		_, prefers := j.Prefers(i)
-		j.prefers = j.prefers || prefers
+		x := &j.Stages[i]
+		x.own = graph.KindOf(s)
+		x.kind = x.own
+		if s.PreferKind != x.own {
+			x.preferred = s.PreferKind
+		}
+		j.prefers = j.prefers || x.preferred != ""
 	}
 	for i := range j.Bundles {
 		b := &j.Bundles[i]
@@ -93,7 +90,7 @@ func (j *Job) expand() {
 		j.Stages[p.Groups[i].Stage].AddGroup(p.Groups[i].Slots)
 		j.largest = max(j.largest, p.Groups[i].Memory)
 	}
-	j.joinStages()
+	joinStages(p.Graph, j.Stages)
 	if j.LastBundle() != nil {
 		j.Stages = append(j.Stages, stage{Stage: stats.NewLast(lastStage)})
 	}
@@ -106,8 +103,7 @@ func (j *Job) expand() {
 
 // joinStages finds what stages have of each other: a group is suspended with all of its
 // nodes, and may count for any stage that its nodes are joined with.
-func (j *Job) joinStages() {
-	g := j.Plan.Graph
+func joinStages(g *wire.Graph, stages []stage) {
 	together := make([]int, len(g.Stages)) // the first stage that one is joined with by shm
 	for i := range together {
 		together[i] = i
@@ -127,13 +123,13 @@ func (j *Job) joinStages() {
 	joined := make([][]int, len(g.Stages)) // by the first, those that groups count for
 	holds := make([]bool, len(g.Stages))
 	for i, s := range g.Stages {
-		if j.Stages[i].Groups() > 0 {
+		if stages[i].Groups() > 0 {
 			joined[first(i)] = append(joined[first(i)], i)
 		}
 		holds[first(i)] = holds[first(i)] || s.NoSuspend
 	}
 	for i := range g.Stages {
-		j.Stages[i].noSuspend = holds[first(i)]
+		stages[i].noSuspend = holds[first(i)]
 	}
 	for _, c := range g.Connections {
 		from, to := first(int(c.FromStage)), first(int(c.ToStage))
@@ -142,7 +138,7 @@ func (j *Job) joinStages() {
 		}
 		for _, t := range joined[to] {
 			for _, f := range joined[from] {
-				j.Stages[t].after = sortedset.Add(j.Stages[t].after, scheduler.StageID(f))
+				stages[t].after = sortedset.Add(stages[t].after, scheduler.StageID(f))
 			}
 		}
 	}

@@ -24,6 +24,7 @@ func (j *Job) frozen() *Job {
 	}
 	f.Inputs = j.Inputs.Clone()
 	f.Bundles = slices.Clone(j.Bundles)
+	f.Ready.bundles = f.Bundles
 	for i := range f.Bundles {
 		b := &f.Bundles[i]
 		if len(b.Attempts()) > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/hamadryad/hamadryad/engine/core/changes"
 	"github.com/hamadryad/hamadryad/engine/core/internal/dataflow"
 	"github.com/hamadryad/hamadryad/engine/core/internal/resources"
 	"github.com/hamadryad/hamadryad/engine/core/internal/state/stats"
@@ -57,8 +58,8 @@ type Job struct {
 	attempts         attemptSet // live
 	suspended        int        // of them: suspended
 	speculativeCount int        // of them: speculative; and bundles with an open offer
-	ready            readyList
-	opened           int // bundles that were made known, without the last
+	Ready            ReadyList
+	Slices           Slices
 	Exclusions       JobExclusions
 	lastLaunch       scheduler.Time // of a bundle of it
 	RanOn            LauncherSet    // launchers that are sent its end
@@ -70,7 +71,6 @@ type Job struct {
 	Submission Submission
 	Inputs     dataflow.Inputs    // of its groups
 	first      scheduler.BundleID // of its bundles; a bundle gets its id when it is opened
-	closed     int                // bundles that were stopped, or then removed, of a job that ends
 	Shapes     []shape            // distinct demands of its bundles
 	largest    int64              // memory of a group, bytes
 
@@ -111,14 +111,41 @@ type stage struct {
 	singleNode resources.Request // of its groups of one node that are bundles by themselves
 
 	kind      string              // of slots that its groups take
+	own       string              // kind of slots that they take without a preference
+	preferred string              // kind of slots that they take where the cluster has them; "": own
 	suspended uint32              // of its nodes that run
-	dirty     bool                // in Job.touches
+	dirty     bool                // in Job.dirtyStages
 	noSuspend bool                // its groups, or some of them, must not be suspended
 	after     []scheduler.StageID // whose groups store what its own read, ascending
 }
 
-// NoSuspend says whether groups that count for a stage must not be suspended.
-func (j *Job) NoSuspend(stage int) bool { return j.Stages[stage].noSuspend }
+// NoSuspend says whether groups that count for the stage must not be suspended.
+func (s *stage) NoSuspend() bool { return s.noSuspend }
+
+// Kind is the kind of slots that the stage's groups take.
+func (s *stage) Kind() string { return s.kind }
+
+// OwnKind is the kind of slots that they take where there are none that they prefer.
+func (s *stage) OwnKind() string { return s.own }
+
+// Preferred is the kind of slots that they take instead where the cluster has them; "": none.
+func (s *stage) Preferred() string { return s.preferred }
+
+// Status is what status shows of the stage.
+func (s *stage) Status() *wire.StageStatus {
+	m := s.Stage.Status()
+	m.Running -= s.suspended
+	m.Suspended = s.suspended
+	return m
+}
+
+// Row is the stage's row, but for whose it is.
+func (s *stage) Row() changes.Stage {
+	row := s.Stage.Row()
+	row.Running -= s.suspended
+	row.Suspended = s.suspended
+	return row
+}
 
 // lastStage is the name of the stage that publishes a job's outputs.
 const lastStage = "publish"
@@ -150,7 +177,7 @@ func (j *Job) lastKind() string {
 			return scheduler.DefaultKind
 		}
 	}
-	return j.Kind(0)
+	return j.Stages[0].kind
 }
 
 // What the group that publishes or cleans takes, bytes: it only renames and deletes, but
@@ -287,14 +314,14 @@ func (j *Job) Refuse(why *wire.Failure) { j.End = JobEnd{scheduler.JobFailed, wh
 // BeginEnd has it end: nothing of it starts any more but its last bundle.
 func (j *Job) BeginEnd(outcome scheduler.JobOutcome, f *wire.Failure) {
 	j.Enter(JobEnding)
-	j.End, j.closed = JobEnd{outcome, f}, 0
+	j.End, j.Slices.closed = JobEnd{outcome, f}, 0
 }
 
 // BeginRemoval has it leave the state: it is over. A job that succeeded has no failure, whatever
 // had begun to end it.
 func (j *Job) BeginRemoval(outcome scheduler.JobOutcome) {
 	j.Enter(JobRemoving)
-	j.End.outcome, j.closed = outcome, 0
+	j.End.outcome, j.Slices.closed = outcome, 0
 	if outcome == scheduler.JobSucceeded {
 		j.End.failure = nil
 	}
@@ -306,38 +333,56 @@ func (j *Job) Attempts() attemptSet { return j.attempts }
 // FirstBundle returns the id of its first bundle. The others follow it, in the plan's order.
 func (j *Job) FirstBundle() scheduler.BundleID { return j.first }
 
-// IsOpen says whether a bundle of it has its id. The last bundle gets it with the admission.
-func (j *Job) IsOpen(b *Bundle) bool { return b.Index < j.opened }
+// Slices is how far the start of a job, its end and its removal have come: each takes as many steps
+// as it needs, a slice of the bundles in each.
+type Slices struct {
+	bundles int // in the plan, without the last one
+	all     int // with it
+	opened  int // have ids, without the last one
+	closed  int // were stopped, or then removed, of a job that ends
+}
 
-// Opened returns how many of its bundles have ids, without the last.
-func (j *Job) Opened() int { return j.opened }
+// Opened returns how many bundles have ids, without the last, which gets its id with the admission.
+func (s *Slices) Opened() int { return s.opened }
+
+// IsOpen says whether a bundle has its id.
+func (s *Slices) IsOpen(b *Bundle) bool { return b.Index < s.opened }
 
 // AllOpen says whether all bundles have their ids.
-func (j *Job) AllOpen() bool { return j.opened == len(j.Plan.Bundles) }
+func (s *Slices) AllOpen() bool { return s.opened == s.bundles }
 
 // AllClosed says whether the end, or then the removal, of the job has come to all bundles.
-func (j *Job) AllClosed() bool { return j.closed == len(j.Bundles) }
+func (s *Slices) AllClosed() bool { return s.closed == s.all }
 
-// CloseNext returns the next bundle to be stopped of a job that ends; nil: none is left. Bundles
-// that were never opened neither are ready nor run, and are left out.
-func (j *Job) CloseNext() *Bundle {
-	if j.closed == j.opened {
-		j.closed = max(j.closed, len(j.Plan.Bundles))
+// nextToClose returns the index of the next bundle to be stopped; false: none is left. Bundles that
+// were never opened neither are ready nor run, and are left out.
+func (s *Slices) nextToClose() (int, bool) {
+	if s.closed == s.opened {
+		s.closed = max(s.closed, s.bundles)
 	}
-	if j.AllClosed() {
+	if s.AllClosed() {
+		return 0, false
+	}
+	s.closed++
+	return s.closed - 1, true
+}
+
+// CloseNext returns the next bundle to be stopped of a job that ends; nil: none is left.
+func (j *Job) CloseNext() *Bundle {
+	i, some := j.Slices.nextToClose()
+	if !some {
 		return nil
 	}
-	j.closed++
-	return &j.Bundles[j.closed-1]
+	return &j.Bundles[i]
 }
 
 // hasPendingWork says whether a later step has to go on with a job.
 func (j *Job) hasPendingWork() bool {
 	switch j.Phase() {
 	case JobRunning:
-		return j.opened < len(j.Plan.Bundles) || j.Inputs.Updating()
+		return !j.Slices.AllOpen() || j.Inputs.Updating()
 	case JobEnding:
-		return j.closed < len(j.Bundles)
+		return !j.Slices.AllClosed()
 	}
 	return j.Phase() == JobRemoving
 }
@@ -346,10 +391,10 @@ func (j *Job) hasPendingWork() bool {
 // are gone again.
 func (j *Job) knows(b *Bundle) bool {
 	switch {
-	case j.Phase() == JobPendingAdmission, j.Phase() == JobRemoving && b.Index < j.closed:
+	case j.Phase() == JobPendingAdmission, j.Phase() == JobRemoving && b.Index < j.Slices.closed:
 		return false
 	}
-	return b.Last() || j.IsOpen(b)
+	return b.Last() || j.Slices.IsOpen(b)
 }
 
 // FinishBundle counts a bundle that committed as finished.

@@ -1,43 +1,45 @@
 package state
 
-// readyList links a job's ready bundles, the longest ready first.
-type readyList struct {
-	first, last int32 // bundle index + 1; 0: none
+import "iter"
+
+// ReadyList links the ready bundles of a job, the longest ready first. The zero value is empty.
+type ReadyList struct {
+	bundles     []Bundle // of the job, by index
+	first, last int32    // bundle index + 1; 0: none
 	count       int
 }
 
-func (j *Job) linkReady(b *Bundle) {
-	b.prev, b.next = j.ready.last, 0
-	if j.ready.last == 0 {
-		j.ready.first = int32(b.Index) + 1
+func (l *ReadyList) add(b *Bundle) {
+	b.prev, b.next = l.last, 0
+	if l.last == 0 {
+		l.first = int32(b.Index) + 1
 	} else {
-		j.Bundles[j.ready.last-1].next = int32(b.Index) + 1
+		l.bundles[l.last-1].next = int32(b.Index) + 1
 	}
-	j.ready.last = int32(b.Index) + 1
-	j.ready.count++
+	l.last = int32(b.Index) + 1
+	l.count++
 }
 
-func (j *Job) unlinkReady(b *Bundle) {
+func (l *ReadyList) remove(b *Bundle) {
 	if b.prev == 0 {
-		j.ready.first = b.next
+		l.first = b.next
 	} else {
-		j.Bundles[b.prev-1].next = b.next
+		l.bundles[b.prev-1].next = b.next
 	}
 	if b.next == 0 {
-		j.ready.last = b.prev
+		l.last = b.prev
 	} else {
-		j.Bundles[b.next-1].prev = b.prev
+		l.bundles[b.next-1].prev = b.prev
 	}
 	b.prev, b.next = 0, 0
-	j.ready.count--
+	l.count--
 }
 
-// AllReady walks the ready bundles, the longest ready first. The one at hand may
-// be unlinked meanwhile.
-func (j *Job) AllReady() func(func(*Bundle) bool) {
+// All yields the ready bundles, the longest ready first. The bundle at hand may be removed meanwhile.
+func (l *ReadyList) All() iter.Seq[*Bundle] {
 	return func(yield func(*Bundle) bool) {
-		for at := j.ready.first; at != 0; {
-			b := &j.Bundles[at-1]
+		for at := l.first; at != 0; {
+			b := &l.bundles[at-1]
 			at = b.next
 			if !yield(b) {
 				return
@@ -46,13 +48,13 @@ func (j *Job) AllReady() func(func(*Bundle) bool) {
 	}
 }
 
-// ReadyCount is how many of its bundles are ready.
-func (j *Job) ReadyCount() int { return j.ready.count }
+// Len returns how many bundles are ready.
+func (l *ReadyList) Len() int { return l.count }
 
-// LongestReady is the bundle that is ready longest; nil: none is.
-func (j *Job) LongestReady() *Bundle {
-	if j.ready.first == 0 {
+// Longest returns the bundle that is ready longest; nil: none is.
+func (l *ReadyList) Longest() *Bundle {
+	if l.first == 0 {
 		return nil
 	}
-	return &j.Bundles[j.ready.first-1]
+	return &l.bundles[l.first-1]
 }

@@ -6,33 +6,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// AttemptStatus is what is shown of its attempts: of those that ended and are remembered, in the
-// order of their ends, then of those that live, in order of id.
-func (j *Job) AttemptStatus() []*wire.AttemptStatus {
-	var list []*wire.AttemptStatus
-	for _, p := range j.Stats.EndedAttempts() {
-		list = append(list, &wire.AttemptStatus{
-			Attempt: uint64(p.ID), Stage: j.Stages[p.Stage].Name(), Index: uint32(p.Index), Launcher: p.Launcher, State: p.Outcome.String(),
-			Started: int64(p.Started), Ended: int64(p.Ended), Speculative: p.Speculative, Reason: p.Reason, SuspendedNs: int64(p.Suspended),
-		})
-	}
-	for _, a := range j.attempts.Sorted() {
-		s := &wire.AttemptStatus{
-			Attempt: uint64(a.ID), Stage: j.Stages[a.Stage].Name(), Index: uint32(a.Index), Launcher: a.Launcher.Name, State: a.state(),
-			Started: int64(a.Started()), Speculative: a.BundleAttempt.speculative, SuspendedNs: int64(a.SuspendedTime()),
-		}
-		if a.Phase() == phase.Suspended {
-			s.SuspendedSince = int64(a.Since())
-		}
-		if a.Stop() != nil {
-			s.Reason = a.Stop().Reason
-		}
-		list = append(list, s)
-	}
-	return list
-}
-
-func (a *Attempt) state() string {
+// State is its state, in a word.
+func (a *Attempt) State() string {
 	switch {
 	case a.Stop() != nil:
 		return "stopping"

@@ -21,7 +21,7 @@ import (
 )
 
 func ready(j *state.Job) (list []int) {
-	for b := range j.AllReady() {
+	for b := range j.Ready.All() {
 		list = append(list, b.Index)
 	}
 	return list
@@ -36,13 +36,13 @@ func TestTheReadyAreInOrder(t *testing.T) {
 	j.Bundles[1].Enter(state.BundleWaiting)
 	j.Bundles[3].Enter(state.BundleRunning)
 	j.Bundles[1].Enter(state.BundleReady)
-	if got := ready(j); !slices.Equal(got, []int{0, 2, 1}) || j.ReadyCount() != 3 || j.LongestReady() != &j.Bundles[0] {
-		t.Errorf("%v are ready, counted as %d, the longest %v", got, j.ReadyCount(), j.LongestReady().Index)
+	if got := ready(j); !slices.Equal(got, []int{0, 2, 1}) || j.Ready.Len() != 3 || j.Ready.Longest() != &j.Bundles[0] {
+		t.Errorf("%v are ready, counted as %d, the longest %v", got, j.Ready.Len(), j.Ready.Longest().Index)
 	}
-	for b := range j.AllReady() {
+	for b := range j.Ready.All() {
 		b.Enter(state.BundleWaiting)
 	}
-	if j.ReadyCount() != 0 || j.LongestReady() != nil {
+	if j.Ready.Len() != 0 || j.Ready.Longest() != nil {
 		t.Errorf("%v are left", ready(j))
 	}
 }
@@ -71,8 +71,8 @@ func TestTheReadyAgainstTheObvious(t *testing.T) {
 			case 2:
 				b.Enter(state.BundleRunning)
 			}
-			if got := ready(j); !slices.Equal(got, want) || j.ReadyCount() != len(want) {
-				r.Fatalf("%v are ready, counted as %d, want %v", got, j.ReadyCount(), want)
+			if got := ready(j); !slices.Equal(got, want) || j.Ready.Len() != len(want) {
+				r.Fatalf("%v are ready, counted as %d, want %v", got, j.Ready.Len(), want)
 			}
 		}
 		running := 0
@@ -81,7 +81,7 @@ func TestTheReadyAgainstTheObvious(t *testing.T) {
 				running++
 			}
 		}
-		if s := j.StageStatus()[0]; int(s.Ready) != len(want) || int(s.Running) != running {
+		if s := j.Stages[0].Status(); int(s.Ready) != len(want) || int(s.Running) != running {
 			r.Fatalf("the stage counts %v, want %d ready and %d running", s, len(want), running)
 		}
 	})
