@@ -62,6 +62,13 @@ func (c *Core) Authenticates() bool { return c.state.Policy.Last.Authenticates()
 // Awaits says whether a job was announced and not submitted yet.
 func (c *Core) Awaits(id scheduler.JobID) bool { return c.lifecycle.Admission.AwaitsSubmission(id) }
 
+// CheckSubmission says why a submission that was announced is refused, as far as who submits it, what
+// it says and the settings decide; nil: it is not, as far as they do. The step that takes the
+// submission decides the same anew.
+func (c *Core) CheckSubmission(id scheduler.JobID, spec *wire.JobSpec) *wire.Failure {
+	return c.lifecycle.Admission.CheckSubmission(id, spec)
+}
+
 // Lost says why a job that is not known may have been known to an earlier life of
 // the manager; nil when none can have given its id.
 func (c *Core) Lost(id scheduler.JobID) *wire.Failure { return c.lifecycle.Admission.Lost(id) }

@@ -351,6 +351,15 @@ func TestALargeGraphIsABlob(t *testing.T) {
 		t.Errorf("the damaged one counts as there: %v", err)
 	}
 	b.uploadBytes(blob)
+	graph := filepath.Join(b.cfg.Data, "graphs", sumOf(string(blob)))
+	q.Spec.Outputs = []string{"/nowhere", "/nowhere"}
+	if _, err := b.api.Submit(b.ctx(), q); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "named twice") {
+		t.Errorf("one output twice: %v", err)
+	}
+	if _, err := os.Stat(graph); !os.IsNotExist(err) {
+		t.Errorf("the graph of a job that the core refuses is kept: %v", err)
+	}
+	q.Spec.Outputs = q.Spec.Outputs[:1]
 	if _, err := b.api.Submit(b.ctx(), q); err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +369,6 @@ func TestALargeGraphIsABlob(t *testing.T) {
 	}
 	replayed(t, b.cfg, nodes+1)
 	// Each file of the log keeps the graphs that its checkpoint names.
-	graph := filepath.Join(b.cfg.Data, "graphs", sumOf(string(blob)))
 	age(t, graph)
 	b.stop()
 	needed(t, graph)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/auth/access"
+
 	"pgregory.net/rapid"
 
 	"github.com/hamadryad/hamadryad/engine/core/internal/coretest"
@@ -546,5 +548,35 @@ func TestSitesWithMapAndReduceSlotsAlone(t *testing.T) {
 	submit(h, 8, announce(h), other)
 	if text := said(h, 8); !strings.Contains(text, `needs slots of kind "default", which nobody has`) {
 		t.Errorf("of a stage that may take none of the site's: %q", text)
+	}
+}
+
+// What the edge is told of a submission beforehand is what the core decides, and changes nothing.
+func TestCheckSubmissionIsWhatSubmitDecides(t *testing.T) {
+	for name, change := range map[string]func(*coretest.Core, *wire.JobSpec){
+		"sound":      func(*coretest.Core, *wire.JobSpec) {},
+		"no name":    func(_ *coretest.Core, spec *wire.JobSpec) { spec.Name = "" },
+		"output":     func(_ *coretest.Core, spec *wire.JobSpec) { spec.Outputs = []string{"/out", "/out"} },
+		"may not":    func(h *coretest.Core, _ *wire.JobSpec) { h.Step.Set.Access = &access.Rules{} },
+		"not proved": func(h *coretest.Core, _ *wire.JobSpec) { h.StartPolicy(scheduler.AbilityAuthenticator) },
+		"two reasons": func(h *coretest.Core, spec *wire.JobSpec) {
+			spec.Name = ""
+			h.StartPolicy(scheduler.AbilityAuthenticator)
+		},
+	} {
+		h := coretest.New(t)
+		h.StartPolicy(0)
+		h.Admission.ReserveID(&wire.Prepare{Client: 1})
+		id, spec := h.IDs.LastJob(), coretest.Maps(1)
+		change(h, spec)
+		before := h.Admission.CheckSubmission(id, spec)
+		want := "yes"
+		if before != nil {
+			want = before.Kind.String() + ": " + before.Message
+		}
+		h.Admission.Submit(&wire.Submit{Client: 7, Job: uint64(id), Spec: spec})
+		if got := said(h, 7); got != want || (name == "sound") != (before == nil) {
+			t.Errorf("%s: the core says %q, and said %q beforehand", name, got, want)
+		}
 	}
 }

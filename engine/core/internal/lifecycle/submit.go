@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -80,13 +81,31 @@ func (ad *Admission) Submit(m *wire.Submit) {
 		err = fmt.Errorf("%d jobs run or wait, which is the limit: try again later", ad.state.Jobs.Len())
 	}
 	if err != nil {
-		ad.step.Reply(m.GetClient(), id, step.Invalid(fmt.Sprintf("%s %q: %v", id, m.GetSpec().GetName(), err)))
+		ad.step.Reply(m.GetClient(), id, unsound(id, m.GetSpec(), err))
 		return
 	}
 	j.Submission.Await(m.GetClient())
 	ad.state.Jobs.Add(id, j)
 	ad.state.Changes.MarkJob(j)
 	ad.askAdmission(j)
+}
+
+// CheckSubmission says why a submission that was announced is refused, as far as who submits it, what
+// it says and the settings decide; nil: it is not, as far as they do. Submit decides the same, and
+// whatever else it depends on. Whoever prepares a submission calls this first, to fail early.
+func (ad *Admission) CheckSubmission(id scheduler.JobID, spec *wire.JobSpec) *wire.Failure {
+	if err := cmp.Or(ad.mayTake(id, spec.GetPrincipal()), ad.maySubmit(spec)); err != nil {
+		return step.Denied(err)
+	}
+	if err := cmp.Or(checkSpec(&ad.step.Set, spec), ad.proved(spec.GetPrincipal())); err != nil {
+		return unsound(id, spec, err)
+	}
+	return nil
+}
+
+// unsound is the failure of a submission that can't be carried out.
+func unsound(id scheduler.JobID, spec *wire.JobSpec, err error) *wire.Failure {
+	return step.Invalid(fmt.Sprintf("%s %q: %v", id, spec.GetName(), err))
 }
 
 // proved says why a submission of a principal is not looked at, nil when it is. The manager's

@@ -206,23 +206,14 @@ func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.Submi
 			return nil, status.Errorf(codes.FailedPrecondition, "the job's %s (SHA-256 %.64q) was not sent: send it, then submit again", what, hash)
 		}
 	}
-	if hash := q.Spec.GraphBlob; hash != "" {
-		if !s.needs.Blobs.Sent(hash, sender(ctx)) {
-			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q) was not sent: send it, then submit again", hash)
-		}
-		done, err := s.needs.Graphs.StoreGraph(hash, func() (io.ReadCloser, error) { return s.needs.Blobs.Reader(hash) })
-		switch {
-		case errors.Is(err, blobs.ErrMissing):
-			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q) was not sent: send it, then submit again", hash)
-		case errors.Is(err, blobs.ErrDamaged) && s.needs.Blobs.Doubt(hash):
-			return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q): %v: send it, then submit again", hash, blobs.ErrDamaged)
-		case errors.Is(err, plan.ErrDamaged):
-			return nil, status.Errorf(codes.InvalidArgument, "the job's graph: %v", err)
-		case err != nil:
-			return nil, status.Errorf(codes.ResourceExhausted, "the job's graph can't be kept: %v", err)
-		}
-		defer done()
+	if err := s.checkLarge(ctx, scheduler.JobID(q.Job), q.Spec); err != nil {
+		return nil, err
 	}
+	done, err := s.storeGraph(ctx, q.Spec.GraphBlob)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	draft, err := s.draft(ctx, scheduler.JobID(q.Job), q.Spec)
 	if err != nil {
 		return nil, err
@@ -241,18 +232,63 @@ func (s *Server) Submit(ctx context.Context, q *wire.SubmitRequest) (*wire.Submi
 	return &wire.SubmitReply{}, nil
 }
 
+// storeGraph keeps the graph of a submission that names one by its hash, until done is called.
+func (s *Server) storeGraph(ctx context.Context, hash string) (done func(), err error) {
+	if hash == "" {
+		return func() {}, nil
+	}
+	if !s.needs.Blobs.Sent(hash, sender(ctx)) {
+		return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q) was not sent: send it, then submit again", hash)
+	}
+	done, err = s.needs.Graphs.StoreGraph(hash, func() (io.ReadCloser, error) { return s.needs.Blobs.Reader(hash) })
+	switch {
+	case errors.Is(err, blobs.ErrMissing):
+		return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q) was not sent: send it, then submit again", hash)
+	case errors.Is(err, blobs.ErrDamaged) && s.needs.Blobs.Doubt(hash):
+		return nil, status.Errorf(codes.FailedPrecondition, "the job's graph (SHA-256 %.64q): %v: send it, then submit again", hash, blobs.ErrDamaged)
+	case errors.Is(err, plan.ErrDamaged):
+		return nil, status.Errorf(codes.InvalidArgument, "the job's graph: %v", err)
+	case err != nil:
+		return nil, status.Errorf(codes.ResourceExhausted, "the job's graph can't be kept: %v", err)
+	}
+	return done, nil
+}
+
 // draftFrom is from how many nodes on a job is drafted beside the core, which costs a
 // look at its settings first.
 const draftFrom = 10_000
 
-// draft makes the draft of a large job, one at a time; nil for others, and for what the
-// core will not take in anyway.
-func (s *Server) draft(ctx context.Context, id scheduler.JobID, spec *wire.JobSpec) (*core.Draft, error) {
+// isLarge says whether a job is drafted beside the core.
+func isLarge(spec *wire.JobSpec) bool {
 	nodes := uint64(0)
 	for _, stage := range spec.GetGraph().GetStages() {
 		nodes += uint64(stage.GetNodes())
 	}
-	if nodes < draftFrom && spec.GraphBlob == "" {
+	return nodes >= draftFrom || spec.GraphBlob != ""
+}
+
+// checkLarge has the core check the submission of a large job before its graph is stored and drafted.
+// The core decides the same again, on the submission's turn.
+func (s *Server) checkLarge(ctx context.Context, id scheduler.JobID, spec *wire.JobSpec) error {
+	if !isLarge(spec) {
+		return nil
+	}
+	var refused *wire.Failure
+	err := s.needs.Inbox.ReadNow(ctx, func(c *core.Core) {
+		if c.Awaits(id) {
+			refused = c.CheckSubmission(id, spec)
+		}
+	})
+	if err != nil {
+		return statusOf(err)
+	}
+	return failureStatus(refused)
+}
+
+// draft makes the draft of a large job, one at a time; nil for others, and for what the
+// core will not take in anyway.
+func (s *Server) draft(ctx context.Context, id scheduler.JobID, spec *wire.JobSpec) (*core.Draft, error) {
+	if !isLarge(spec) {
 		return nil, nil
 	}
 	s.drafting.Lock()
