@@ -74,7 +74,8 @@ type Stage struct {
 	// Memory is what each task needs; Input is what each reads that is stored.
 	Memory cluster.Size `yaml:"memory"`
 	Input  cluster.Size `yaml:"input"`
-	// InputOn is how many tasks' input lies on each launcher, in their order: all tasks together. The workload's seed draws which.
+	// InputOn says how many tasks have their input on each launcher, in order of launchers; together they are all tasks.
+	// The workload's seed draws which task is where.
 	InputOn []int `yaml:"inputOn"`
 	// SlowStart is the share of the tasks of the stage before after whose end these may start; 0: as the cluster says.
 	SlowStart float64 `yaml:"slowStart"`
@@ -95,7 +96,8 @@ type Policy struct {
 
 // Sweep plays a policy once for each of some values. Its figures are lists then.
 type Sweep struct {
-	// Set is launchers (of the cluster's first group), slowStart (the cluster's), or settings. and one of the policy's.
+	// Set is what the values are of: launchers (of the cluster's first group), slowStart (of the cluster's model), or
+	// settings.KEY, a setting of the policy.
 	Set    string    `yaml:"set"`
 	Values []float64 `yaml:"values"`
 }
@@ -103,7 +105,7 @@ type Sweep struct {
 // Seeds plays a policy with each of the seeds from 1 to Count. Its figures are means over them.
 type Seeds struct {
 	Count int `yaml:"count"`
-	// Of is whose they are: cluster, workload, or settings. and one of the policy's.
+	// Of is what is seeded: cluster, workload, or settings.KEY, a setting of the policy.
 	Of []string `yaml:"of"`
 }
 
@@ -118,7 +120,8 @@ const (
 // Figure is something that is computed: of the runs of a policy (Of), or of figures before it (Ratio and others).
 type Figure struct {
 	Name string `yaml:"name"`
-	// Of is one of these, where Policy is a policy's Name and Class, Jobs and Stage say of which jobs and stages; left out they are all:
+	// Of is one of the kinds below, computed of the runs of Policy, which is a policy's Name. Class, Jobs and Stage limit
+	// it to some jobs and to one stage of each; left out, all count.
 	//
 	//	time            from From to To of each job, of which Take is taken
 	//	makespan        from the first submission to the last end
@@ -138,27 +141,30 @@ type Figure struct {
 	Class  string   `yaml:"class"`
 	Jobs   []string `yaml:"jobs"`
 	Stage  string   `yaml:"stage"`
-	// From and To are beginning, submitted, ended, STAGE.began or STAGE.ended; a job that has no such stage does not count.
-	// Defaults are submitted and ended.
+	// From and To are beginning, submitted, ended, STAGE.began or STAGE.ended; defaults are submitted and ended. A job
+	// that has no such stage does not count.
 	From string `yaml:"from"`
 	To   string `yaml:"to"`
-	// Take is mean (the default), median, min, max, p and a percentage (the least time that so many jobs do not exceed), or each: a list.
+	// Take is mean (the default), median, min, max, a percentile such as p80 (by the nearest rank), or each, which gives a
+	// list of all jobs' times.
 	Take string `yaml:"take"`
 	// Over is what is taken of several seeds: mean (the default), min or max.
 	Over string `yaml:"over"`
-	// By is a time since the beginning, or the name of a figure before this one that is one in seconds.
+	// By is a time since the beginning, or the name of an earlier figure of kind time.
 	By    string             `yaml:"by"`
 	Slots []int              `yaml:"slots"` // of each of Jobs
 	Kind  scheduler.SlotKind `yaml:"kind"`  // default "default"
 	For   time.Duration      `yaml:"for"`
 
-	// Of two figures a and b: a/b; a-b; a in percent of b; by how many percent a is more than b.
+	// A figure is made of two earlier ones, a and b, in one of four ways: a/b, a-b, a in percent of b, and by how many
+	// percent a is more than b.
 	Ratio      []string `yaml:"ratio"`
 	Difference []string `yaml:"difference"`
 	Percent    []string `yaml:"percent"`
 	Increase   []string `yaml:"increase"`
 
-	// Unit is s, min or h for times, and any word for others. Divide divides what is shown; 0 does not.
+	// Unit is s (the default), min or h for times, and any word for others. Divide divides what is shown; 0 does not.
+	// Checks compare what is shown.
 	Unit   string  `yaml:"unit"`
 	Divide float64 `yaml:"divide"`
 	// Decimals is how many are shown, default 1.
@@ -172,10 +178,11 @@ type Claim struct {
 	Published string `yaml:"published"`
 	// Figures are shown.
 	Figures []string `yaml:"figures"`
-	// Holds says of figures when the claim holds. Expected is what must come out here in any case.
+	// Holds are the checks by which the claim holds. Expected are checks that must be met here in any case.
 	Holds    []Check `yaml:"holds"`
 	Expected []Check `yaml:"expected"`
-	// Verdict is holds or differs, and Why says why: it must be what comes out. Empty where nothing was published.
+	// Verdict is holds or differs, and Why is the reason, which one that differs needs. The verdict must be the one that
+	// comes out. Both are empty where nothing was published.
 	Verdict string `yaml:"verdict"`
 	Why     string `yaml:"why"`
 	// Here is what was measured when the verdict was written down, as it is shown.
@@ -197,7 +204,8 @@ type Check struct {
 	AtLeast Numbers `yaml:"atLeast"`
 	Below   Numbers `yaml:"below"`
 	AtMost  Numbers `yaml:"atMost"`
-	// Order is that the values are in the order of Near, and Falls that each is at most the one before, read to a hundredth.
+	// Order asks for values in the order of those of Near. Falls asks that no value is more than the one before it, where
+	// both are read to a hundredth.
 	Order bool `yaml:"order"`
 	Falls bool `yaml:"falls"`
 }

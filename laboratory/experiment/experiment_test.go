@@ -230,6 +230,9 @@ func TestMistakesNameTheLine(t *testing.T) {
 		{"figures: [fifo, less]", "figures: [lass]", `small.yaml:15: claims[1].figures[1]: "lass" is unknown: use one of fifo, fair, less; did you mean less?`},
 		{"below: [25, 15]", "below: many", "small.yaml:15: it is neither a number nor a list of numbers"},
 		{"verdict: holds", "verdict: differs", "small.yaml:15: claims[1].why: a claim that differs needs a reason"},
+		{"below: [25, 15]", "below: 9, order: true", "small.yaml:15: claims[1].holds[1].order: it is the order of near"},
+		{"tasks: 4", "tasks: 999999999999", "small.yaml:4: workload.jobs[1].stages[1].tasks: it is 999999999999"},
+		{"[fifo, fair], unit: s", "[fifo, fair]}\n- {name: n, of: jobs, policy: fair, unit: min", "small.yaml:14: figures[4].unit: it is no time"},
 		{"workload:\n", "workload:\n  file: day.tsv\n", "small.yaml:3: workload: it has one of file, generate and jobs"},
 	} {
 		if !strings.Contains(small, c.old) {
@@ -249,6 +252,8 @@ func TestRunsThatFail(t *testing.T) {
 		{"{policy: fair}", "{policy: fair, settings: {nonsense: 1}}", "small.yaml:9: unknown setting"},
 		{"of: time, policy: fifo}", "of: time, policy: fifo, class: big}", `figure fifo: the workload has no such jobs: class "big"`},
 		{"below: [25, 15]", "below: [1, 2, 3]", `claim "mean sojourn": fifo: it has 2 values, and is compared with 3 numbers`},
+		{"take: p50", "from: redcue.began", "figure fair: no job has stages by which redcue.began and ended are known"},
+		{"tasks: 4,", "tasks: 4, inputOn: [1, 3],", "fifo: job a, stage map: inputOn: input lies on 2 launchers, and there are 1"},
 		{"tasks: 1,", "kind: gpu,", "job b failed: stage"},
 	} {
 		o, err := parsed(t, strings.Replace(small, c.old, c.with, 1)).Run(t.Context(), Options{Launch: inProcess})

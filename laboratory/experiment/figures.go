@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hamadryad/hamadryad/laboratory/report"
 	"github.com/hamadryad/hamadryad/laboratory/report/timeline"
 	"github.com/hamadryad/hamadryad/laboratory/simulation"
 	"github.com/hamadryad/hamadryad/laboratory/workload"
@@ -80,11 +81,32 @@ func (f *Figure) compute(e *Experiment, runs []*run, before computed) ([]float64
 			if err != nil {
 				return nil, err
 			}
-			seeds = append(seeds, measures[f.Of](r, f, jobs, before))
+			list, err := f.of(r, jobs, before)
+			if err != nil {
+				return nil, err
+			}
+			if len(seeds) > 0 && len(list) != len(seeds[0]) {
+				return nil, fmt.Errorf("it has %d values with one seed and %d with another", len(seeds[0]), len(list))
+			}
+			seeds = append(seeds, list)
 		}
 		values = append(values, over(f.Over, seeds)...)
 	}
 	return values, nil
+}
+
+// of computes the figure of one run.
+func (f *Figure) of(r *run, jobs []int, before computed) ([]float64, error) {
+	if f.Of == "held" || f.Of == "idle" {
+		if _, left := r.recorder.Spans(); left > 0 {
+			return nil, fmt.Errorf("it is computed for at most %d attempts: there are %d more", report.SpansMax, left)
+		}
+	}
+	list := measures[f.Of](r, f, jobs, before)
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no job has stages by which %s and %s are known", cmp.Or(f.From, defaultFrom), cmp.Or(f.To, defaultTo))
+	}
+	return list, nil
 }
 
 // combine makes a figure of two. One that has a single value has it beside each of the other's.
@@ -137,17 +159,23 @@ func (f *Figure) selected(w *workload.Workload) (jobs []int, err error) {
 	return jobs, nil
 }
 
-// times takes times of jobs.
+// Defaults of Figure.From and Figure.To.
+const (
+	defaultFrom = "submitted"
+	defaultTo   = "ended"
+)
+
+// times takes times of jobs; it is empty when no job has them.
 func times(r *run, f *Figure, jobs []int, _ computed) []float64 {
 	var list []time.Duration
 	for _, i := range jobs {
-		from, began := r.moment(i, cmp.Or(f.From, "submitted"))
-		to, ended := r.moment(i, cmp.Or(f.To, "ended"))
+		from, began := r.moment(i, cmp.Or(f.From, defaultFrom))
+		to, ended := r.moment(i, cmp.Or(f.To, defaultTo))
 		if began && ended {
 			list = append(list, to-from)
 		}
 	}
-	if f.Take == "each" {
+	if f.Take == "each" || len(list) == 0 {
 		var all []float64
 		for _, d := range list {
 			all = append(all, d.Seconds())
@@ -179,11 +207,8 @@ func (r *run) moment(job int, what string) (time.Duration, bool) {
 	return j.Stages[i].Ended, true
 }
 
-// taken is one of several times; 0 of none.
+// taken is one of several times; there is at least one.
 func taken(what string, list []time.Duration) time.Duration {
-	if len(list) == 0 {
-		return 0
-	}
 	list = slices.Sorted(slices.Values(list))
 	n := len(list)
 	switch what {

@@ -176,7 +176,7 @@ func (c *Check) met(values []float64) (bool, error) {
 	}
 	met := true
 	for i, v := range values {
-		met = met && !math.IsNaN(v) &&
+		met = met && !math.IsNaN(v) && !math.IsInf(v, 0) &&
 			(c.Near == nil || math.Abs(v-c.Near.at(i)) <= c.Within) &&
 			(c.Above == nil || v > c.Above.at(i)) && (c.AtLeast == nil || v >= c.AtLeast.at(i)) &&
 			(c.Below == nil || v < c.Below.at(i)) && (c.AtMost == nil || v <= c.AtMost.at(i))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/laboratory/cluster"
 	"github.com/hamadryad/hamadryad/laboratory/internal/document"
+	"github.com/hamadryad/hamadryad/laboratory/workload"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
@@ -57,7 +58,7 @@ func (c *checks) experiment(e *Experiment, d *document.Document) {
 	c.that(len(e.Claims) >= 1 && len(e.Claims) <= ClaimsMax, fmt.Sprintf("there are %d: from 1 to %d is right", len(e.Claims), ClaimsMax), "claims")
 	c.problems = append(c.problems, e.Cluster.Complete(d, "cluster")...)
 	if e.Workload != nil {
-		c.workload(e.Workload, &e.Cluster, "workload")
+		c.workload(e.Workload, "workload")
 	}
 	names, runs := []string{}, 0
 	for i := range e.Policies {
@@ -77,7 +78,7 @@ func (c *checks) experiment(e *Experiment, d *document.Document) {
 	}
 }
 
-func (c *checks) workload(w *Workload, on *cluster.Cluster, path ...any) {
+func (c *checks) workload(w *Workload, path ...any) {
 	at := func(keys ...any) []any { return append(slices.Clone(path), keys...) }
 	n := 0
 	for _, given := range []bool{w.File != "", w.Generate != nil, len(w.Jobs) > 0} {
@@ -91,16 +92,19 @@ func (c *checks) workload(w *Workload, on *cluster.Cluster, path ...any) {
 	if w.Generate != nil {
 		c.problems = append(c.problems, w.Generate.Complete(at("generate")...)...)
 	}
+	tasks := 0
 	for i := range w.Jobs {
 		for k := range w.Jobs[i].Stages {
-			c.stage(&w.Jobs[i].Stages[k], on, at("jobs", i, "stages", k)...)
+			c.stage(&w.Jobs[i].Stages[k], at("jobs", i, "stages", k)...)
+			tasks = min(tasks+w.Jobs[i].Stages[k].Tasks, workload.TasksMax+1)
 		}
 	}
+	c.that(tasks <= workload.TasksMax, fmt.Sprintf("they have more than %d tasks", workload.TasksMax), at("jobs")...)
 }
 
-func (c *checks) stage(s *Stage, on *cluster.Cluster, path ...any) {
+func (c *checks) stage(s *Stage, path ...any) {
 	at := func(key string) []any { return append(slices.Clone(path), key) }
-	c.that(s.Tasks >= 0, "it is not negative", at("tasks")...)
+	c.that(s.Tasks >= 0 && s.Tasks <= workload.TasksMax, fmt.Sprintf("it is %d: from 1 to %d is right", s.Tasks, workload.TasksMax), at("tasks")...)
 	s.Tasks = max(s.Tasks, 1)
 	c.that(s.Spread >= 0 && s.Spread <= 1, fmt.Sprintf("it is %v: from 0 to 1 is right", s.Spread), at("spread")...)
 	if len(s.InputOn) == 0 {
@@ -112,7 +116,6 @@ func (c *checks) stage(s *Stage, on *cluster.Cluster, path ...any) {
 		sum += n
 	}
 	c.that(sum == s.Tasks, fmt.Sprintf("it is the input of %d tasks, and there are %d", sum, s.Tasks), at("inputOn")...)
-	c.that(len(s.InputOn) <= on.Launchers(), fmt.Sprintf("it lies on %d launchers, and there are %d", len(s.InputOn), on.Launchers()), at("inputOn")...)
 }
 
 func (c *checks) policy(e *Experiment, p *Policy, names []string, i int) {
@@ -124,7 +127,7 @@ func (c *checks) policy(e *Experiment, p *Policy, names []string, i int) {
 	c.that(p.Settings.Kind == 0 || p.Settings.Kind == yaml.MappingNode, "they are keys with values", "policies", i, "settings")
 	switch {
 	case p.Workload != nil:
-		c.workload(p.Workload, &e.Cluster, "policies", i, "workload")
+		c.workload(p.Workload, "policies", i, "workload")
 	case e.Workload == nil:
 		c.that(false, "there is none here, nor for the whole experiment", "policies", i, "workload")
 	default:
@@ -163,6 +166,8 @@ func (c *checks) figure(f *Figure, policies, before []string, i int) {
 	if f.Decimals != nil {
 		c.that(*f.Decimals >= 0 && *f.Decimals <= 12, fmt.Sprintf("it is %d: from 0 to 12 is right", *f.Decimals), at("decimals")...)
 	}
+	timed := slices.Contains([]string{"time", "makespan", "held", "wasted", "idle"}, f.Of) || len(f.Difference) > 0
+	c.that(timed || f.Unit != "min" && f.Unit != "h", "it is no time: use another unit", at("unit")...)
 	given := 0
 	for _, made := range f.madeOf() {
 		if len(made.of) == 0 {
@@ -236,6 +241,7 @@ func (c *checks) claim(k *Claim, figures []string, i int) {
 			c.known(check.Figure, figures, "claims", i, list.key, n, "figure")
 			c.that(check.Near != nil || check.Above != nil || check.AtLeast != nil || check.Below != nil || check.AtMost != nil || check.Falls,
 				"it compares with nothing: use near, above, atLeast, below, atMost or falls", "claims", i, list.key, n)
+			c.that(!check.Order || check.Near != nil, "it is the order of near: say what is near", "claims", i, list.key, n, "order")
 			c.that(check.Within >= 0, "it is not negative", "claims", i, list.key, n, "within")
 		}
 	}

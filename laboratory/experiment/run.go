@@ -124,7 +124,7 @@ func (r *run) set(e *Experiment, p *Policy, made *workloads) error {
 		case setSlowStart:
 			r.on.Model.SlowStart = value
 		default:
-			changed = append(changed, setting{s.Set, strconv.FormatFloat(value, 'g', -1, 64)})
+			changed = append(changed, setting{s.Set, strconv.FormatFloat(value, 'f', -1, 64)})
 		}
 	}
 	drawn := uint64(0)
@@ -160,9 +160,14 @@ func (p *Policy) config(file string, changed []setting) (scheduler.Config, error
 		node.Kind, node.Tag = yaml.MappingNode, "!!map"
 	}
 	for _, s := range changed {
-		node.Content = replaced(node.Content, strings.TrimPrefix(s.key, setSetting), s.value)
+		key, value := strings.TrimPrefix(s.key, setSetting), &yaml.Node{Kind: yaml.ScalarNode, Value: s.value}
+		if i := keyAt(node.Content, key); i >= 0 {
+			node.Content[i+1] = value
+		} else {
+			node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, value)
+		}
 	}
-	if p.Policy == "fair" && !slices.ContainsFunc(node.Content, func(n *yaml.Node) bool { return n.Value == "placement" }) {
+	if p.Policy == "fair" && keyAt(node.Content, "placement") < 0 {
 		node.Content = append(node.Content, undeclared.Content[0].Content...)
 	}
 	c := scheduler.Config{File: file, Line: max(node.Line, 1)}
@@ -182,16 +187,14 @@ var undeclared = func() (n yaml.Node) {
 	return n
 }()
 
-// replaced has a key with a value in the place of the one that was there, or behind all.
-func replaced(content []*yaml.Node, key, value string) []*yaml.Node {
-	scalar := &yaml.Node{Kind: yaml.ScalarNode, Value: value}
+// keyAt is the place of a key among keys and values; -1: it is not there.
+func keyAt(content []*yaml.Node, key string) int {
 	for i := 0; i+1 < len(content); i += 2 {
 		if content[i].Value == key {
-			content[i+1] = scalar
-			return content
+			return i
 		}
 	}
-	return append(content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, scalar)
+	return -1
 }
 
 // play plays runs.

@@ -36,7 +36,11 @@ func (w *Workload) make(folder string, seed uint64, on *cluster.Cluster) (made *
 		made = &workload.Workload{}
 		spread := workload.NewRand(max(seed, 1), spreadBy)
 		for i := range w.Jobs {
-			made.Jobs = append(made.Jobs, w.Jobs[i].make(max(seed, 1), spread, on))
+			job, err := w.Jobs[i].make(max(seed, 1), spread, on)
+			if err != nil {
+				return nil, err
+			}
+			made.Jobs = append(made.Jobs, job)
 		}
 		err = made.Check()
 	}
@@ -64,7 +68,7 @@ func readFile(path string) (*workload.Workload, error) {
 }
 
 // make makes a job. Lengths of tasks are drawn job by job and stage by stage.
-func (j *Job) make(seed uint64, spread *workload.Rand, on *cluster.Cluster) workload.Job {
+func (j *Job) make(seed uint64, spread *workload.Rand, on *cluster.Cluster) (workload.Job, error) {
 	made := workload.Job{ID: j.ID, Class: j.Class, User: j.User, Pool: j.Pool, Submit: j.Submit}
 	for i := range j.Stages {
 		s := &j.Stages[i]
@@ -74,7 +78,10 @@ func (j *Job) make(seed uint64, spread *workload.Rand, on *cluster.Cluster) work
 		if i > 0 {
 			stage.After = []int{i - 1}
 		}
-		places := s.places(seed, on)
+		places, err := s.places(seed, on)
+		if err != nil {
+			return made, fmt.Errorf("job %s, stage %s: %w", j.ID, s.Name, err)
+		}
 		for k := range stage.Tasks {
 			t := &stage.Tasks[k]
 			t.Work, t.Input = s.Work, int64(s.Input)
@@ -87,15 +94,18 @@ func (j *Job) make(seed uint64, spread *workload.Rand, on *cluster.Cluster) work
 		}
 		made.Stages = append(made.Stages, stage)
 	}
-	return made
+	return made, nil
 }
 
 // places are the hosts of tasks' input, in an order that is drawn.
-func (s *Stage) places(seed uint64, on *cluster.Cluster) (hosts []string) {
+func (s *Stage) places(seed uint64, on *cluster.Cluster) (hosts []string, err error) {
 	if len(s.InputOn) == 0 {
-		return nil
+		return nil, nil
 	}
 	machines := on.Machines()
+	if len(s.InputOn) > len(machines) {
+		return nil, fmt.Errorf("inputOn: input lies on %d launchers, and there are %d", len(s.InputOn), len(machines))
+	}
 	for i, n := range s.InputOn {
 		for range n {
 			hosts = append(hosts, machines[i].Host)
@@ -106,5 +116,5 @@ func (s *Stage) places(seed uint64, on *cluster.Cluster) (hosts []string) {
 		k := int(lots.Unit() * float64(i+1))
 		hosts[i], hosts[k] = hosts[k], hosts[i]
 	}
-	return hosts
+	return hosts, nil
 }
