@@ -3,6 +3,7 @@ package jobfile
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 
@@ -30,22 +31,45 @@ type head struct {
 	Total   uint64          `json:"total"` // attempts of the job
 	Kept    uint64          `json:"kept"`  // attempts in the blocks
 
-	Status section `json:"status"`
-	Graph  section `json:"graph"`
-	Course section `json:"course"`
-	Names  section `json:"names"`
+	Status Section `json:"status"`
+	Graph  Section `json:"graph"`
+	Course Section `json:"course"`
+	Names  Section `json:"names"`
 	Blocks []block `json:"blocks"`
 }
 
-type section struct {
-	Bytes int    `json:"bytes"` // in the file
-	Raw   int    `json:"raw"`   // what it expands to
-	Sum   uint32 `json:"sum"`   // crc32c of its bytes in the file
+// Section is the size and the checksum of compressed bytes.
+type Section struct {
+	Bytes int    `json:"bytes"` // compressed
+	Raw   int    `json:"raw"`   // uncompressed
+	Sum   uint32 `json:"sum"`   // crc32c of the compressed bytes
+}
+
+// Pack appends bytes to others, compressed. Safe for concurrent use.
+func Pack(to, raw []byte) ([]byte, Section) {
+	at := len(to)
+	to = zipper.EncodeAll(raw, to)
+	return to, Section{Bytes: len(to) - at, Raw: len(raw), Sum: crc32.Checksum(to[at:], castagnoli)}
+}
+
+// Unpack checks and expands the compressed bytes of a section. Safe for concurrent use.
+func (s *Section) Unpack(b []byte) ([]byte, error) {
+	if crc32.Checksum(b, castagnoli) != s.Sum {
+		return nil, errors.New("a checksum does not match")
+	}
+	if s.Raw < 0 || s.Raw > sectionMax {
+		return nil, fmt.Errorf("it would expand to %d bytes, at most %d are possible", s.Raw, sectionMax)
+	}
+	raw, err := unzipper.DecodeAll(b, make([]byte, 0, s.Raw))
+	if err == nil && len(raw) != s.Raw {
+		err = fmt.Errorf("it expands to %d bytes and not to %d", len(raw), s.Raw)
+	}
+	return raw, err
 }
 
 // block is a range of attempts in order of id. Its fields let a query skip it unread.
 type block struct {
-	section
+	Section
 	Rows     int                 `json:"rows"`
 	Last     scheduler.AttemptID `json:"last"`
 	Stages   [2]int32            `json:"stages"`   // least and largest number
@@ -62,10 +86,10 @@ func blockOf(rows []changes.Attempt) block {
 }
 
 // sections lists all sections in the order of the file.
-func (h *head) sections() []*section {
-	all := []*section{&h.Status, &h.Graph, &h.Course, &h.Names}
+func (h *head) sections() []*Section {
+	all := []*Section{&h.Status, &h.Graph, &h.Course, &h.Names}
 	for i := range h.Blocks {
-		all = append(all, &h.Blocks[i].section)
+		all = append(all, &h.Blocks[i].Section)
 	}
 	return all
 }

@@ -158,21 +158,6 @@ func ReadHead(path string, from io.ReaderAt, size int64, magic string, head any)
 	return fileStart + n, nil
 }
 
-// Pack compresses. Safe for concurrent use.
-func Pack(raw []byte) []byte { return zipper.EncodeAll(raw, nil) }
-
-// Unpack expands what Pack made, to so many bytes.
-func Unpack(b []byte, raw int) ([]byte, error) {
-	if raw < 0 || raw > sectionMax {
-		return nil, fmt.Errorf("it would expand to %d bytes, at most %d are possible", raw, sectionMax)
-	}
-	all, err := unzipper.DecodeAll(b, make([]byte, 0, raw))
-	if err == nil && len(all) != raw {
-		err = fmt.Errorf("it expands to %d bytes and not to %d", len(all), raw)
-	}
-	return all, err
-}
-
 // section reads one, by its place in the head's list.
 func (r *Reader) section(i int) ([]byte, error) {
 	s, at := r.head.sections()[i], r.starts[i]
@@ -180,10 +165,7 @@ func (r *Reader) section(i int) ([]byte, error) {
 	if _, err := r.from.ReadAt(b, at); err != nil {
 		return nil, fmt.Errorf("history file %s: %w", r.path, err)
 	}
-	if crc32.Checksum(b, castagnoli) != s.Sum {
-		return nil, r.damaged(at, "a checksum does not match")
-	}
-	raw, err := Unpack(b, s.Raw)
+	raw, err := s.Unpack(b)
 	if err != nil {
 		return nil, r.damaged(at, err.Error())
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -41,9 +40,7 @@ func Encode(j *Job) ([]byte, error) {
 	}
 	var body []byte
 	for i, s := range h.sections() {
-		at := len(body)
-		body = zipper.EncodeAll(parts[i], body)
-		*s = section{Bytes: len(body) - at, Raw: len(parts[i]), Sum: crc32.Checksum(body[at:], castagnoli)}
+		body, *s = Pack(body, parts[i])
 	}
 	b, err := AppendHead(nil, magic, h)
 	return append(b, body...), err

@@ -3,7 +3,6 @@ package logarchive
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 
 	"google.golang.org/protobuf/proto"
@@ -92,10 +91,7 @@ func readBlock(f *os.File, h *blockHead, at int64) (*wire.LogTails, error) {
 		return nil, fmt.Errorf("ends of logs: %w", err)
 	}
 	damaged := func(why string) error { return &jobfile.DamageError{Path: f.Name(), Offset: at, Why: why} }
-	if crc32.Checksum(body, castagnoli) != h.Sum {
-		return nil, damaged("a checksum does not match")
-	}
-	raw, err := jobfile.Unpack(body, h.Raw)
+	raw, err := h.Unpack(body)
 	if err != nil {
 		return nil, damaged(err.Error())
 	}

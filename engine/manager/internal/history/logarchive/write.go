@@ -3,7 +3,6 @@ package logarchive
 import (
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"slices"
 	"time"
@@ -20,12 +19,8 @@ const magic = "HAMTAIL\x01" // the last byte is the version of the format
 type blockHead struct {
 	First uint64 `json:"first"` // least attempt
 	Last  uint64 `json:"last"`  // largest attempt
-	Bytes int    `json:"bytes"` // of the compressed message
-	Raw   int    `json:"raw"`   // bytes of the message
-	Sum   uint32 `json:"sum"`   // crc32c of the compressed message
+	jobfile.Section
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // run writes blocks until Close. Then it writes the rest, and stops at the first error.
 func (s *Store) run() {
@@ -147,8 +142,8 @@ func (s *Store) write(b *block) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	body := jobfile.Pack(raw)
-	head.Bytes, head.Raw, head.Sum = len(body), len(raw), crc32.Checksum(body, castagnoli)
+	body, section := jobfile.Pack(nil, raw)
+	head.Section = section
 	text, err := jobfile.AppendHead(nil, magic, &head)
 	if err != nil {
 		return 0, err
