@@ -22,8 +22,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// What can't be read of a job that goes on, since the log lost its end, its file lacks and says so; what there was stays
-// for who can mend it. Its copy on the store goes, which the next life would bring back.
+// A job is live again because the log lost its end, and its file is damaged. Its next file says what it lacks. The damaged
+// file stays, so that it can be repaired. The copy on the store is removed, so that no later start restores it.
 func TestAJobThatGoesOnWasDamaged(t *testing.T) {
 	s := tell(6, 100)
 	h := open(t, options(t.TempDir()))
@@ -84,7 +84,7 @@ func TestAJobThatGoesOnWasDamaged(t *testing.T) {
 	end(t, h)
 }
 
-// What stands in the place of a file and is none is damage of that file. A pipe makes nobody wait.
+// A folder or a pipe in the place of a file counts as a damaged file. A pipe does not block a reader.
 func TestNoFileInAFilesPlace(t *testing.T) {
 	for what, put := range map[string]func(path string) error{
 		"folder": func(path string) error { return os.Mkdir(path, 0o700) },
@@ -120,8 +120,8 @@ func TestNoFileInAFilesPlace(t *testing.T) {
 	}
 }
 
-// A lost or damaged index is made again; a damaged file is named and left out; a damaged part of the
-// journal is told of in the files of its jobs.
+// A lost or damaged index is rebuilt. A damaged file is named and left out. A damaged part of the journal is reported in
+// the files of its jobs.
 func TestDamage(t *testing.T) {
 	s := tell(9, 200)
 	o := options(t.TempDir())
@@ -236,8 +236,8 @@ func TestDamage(t *testing.T) {
 	end(t, h)
 }
 
-// Of a part of the journal that is damaged when a manager starts nobody knows whose attempts it has: each job that lived says
-// that it may lack some.
+// A part of the journal is damaged when a manager starts, so it is unknown which jobs have attempts in it. Each live job
+// reports that it may lack some.
 func TestAPartIsDamaged(t *testing.T) {
 	h := open(t, options(t.TempDir()))
 	h.BeginAt(0, &core.Changes{})
@@ -269,8 +269,7 @@ func TestAPartIsDamaged(t *testing.T) {
 	end(t, h)
 }
 
-// A part of the journal that somebody removed costs what was in it, and nothing else: history goes on to write, and the
-// jobs' files say what they lack.
+// A part of the journal that was removed costs only its content. History goes on, and the jobs' files say what they lack.
 func TestAPartIsGone(t *testing.T) {
 	s := tell(6, 400)
 	h := open(t, options(t.TempDir()))

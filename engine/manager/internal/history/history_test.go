@@ -33,7 +33,7 @@ func options(folder string) Options {
 	return Options{Folder: folder, write: replace, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Unix(1_800_000_100, 0) }}
 }
 
-// replace is atomicfile.Replace on a machine whose power stays on.
+// replace is atomicfile.Replace without a sync, which is faster.
 func replace(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "new-")
 	if err == nil {
@@ -84,7 +84,7 @@ func kept(t testing.TB, h *History) map[scheduler.JobID]*jobfile.Job {
 	return all
 }
 
-// undisturbed is what history comes to when nothing goes wrong.
+// undisturbed returns history's jobs after a story without faults.
 func undisturbed(t *testing.T, s *story) map[scheduler.JobID]*jobfile.Job {
 	t.Helper()
 	h := open(t, options(t.TempDir()))
@@ -98,7 +98,7 @@ func undisturbed(t *testing.T, s *story) map[scheduler.JobID]*jobfile.Job {
 	return all
 }
 
-// What a job's file has is what was told of it, each attempt once.
+// A job's file has all rows of the job, each attempt once.
 func TestWhatWasToldIsKept(t *testing.T) {
 	s := tell(1, 300)
 	got := undisturbed(t, s)
@@ -138,7 +138,7 @@ var (
 	seeds     = flag.Uint64("seeds", 3, "histories that TestKills plays")
 )
 
-// telling is a log that calls a function when history says that it can't be written.
+// telling is a log handler that calls a function on the first error.
 type telling struct {
 	slog.Handler
 	failed func()
@@ -153,8 +153,8 @@ func (l telling) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// However often a manager is killed in the middle of writing, and begins at the checkpoint that its log
-// has then, history comes to what it does undisturbed.
+// A manager is killed while it writes, again and again, and starts from its log's checkpoint each time. History then has
+// the same jobs as without kills.
 func TestKills(t *testing.T) {
 	for seed := range *seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -261,7 +261,7 @@ func BenchmarkEnds(b *testing.B) {
 	end(b, h)
 }
 
-// killed writes so many files, and from then on none: of the first that is not, it leaves some bytes behind.
+// killed writes a number of files, and then fails. Of the first file that it does not write it leaves some bytes.
 func killed(after, bytes int) func(path string, content []byte) error {
 	var n atomic.Int64
 	return func(path string, content []byte) error {
@@ -298,8 +298,8 @@ func TestRecordsComeTwice(t *testing.T) {
 	}
 }
 
-// A log that lost its end goes on with other records of the same numbers, and jobs that had ended
-// in those that it lost go on.
+// A log that lost its end goes on with other records of the same numbers. Jobs that ended in the lost records are live
+// again.
 func TestTheLogLosesItsEnd(t *testing.T) {
 	s := tell(6, 100)
 	h := open(t, options(t.TempDir()))
@@ -325,8 +325,8 @@ func TestTheLogLosesItsEnd(t *testing.T) {
 	}
 }
 
-// What lived when the event log was lost, or in the end that it lost, has ended as far as it is known: it is told,
-// and its number is not given again.
+// The event log, or its end, was lost. Jobs that it does not have any more are listed as lost, and their numbers are not
+// given again.
 func TestJobsThatTheLogLost(t *testing.T) {
 	for from, what := range map[uint64]string{0: "all", 50: "its end"} {
 		s := tell(6, 100)
@@ -376,8 +376,8 @@ func TestJobsThatTheLogLost(t *testing.T) {
 	}
 }
 
-// A full disk takes the oldest jobs; when nothing is left history is behind, says so, and
-// goes on when there is room.
+// On a full disk the oldest jobs are removed. When none is left, history reports that it is behind, and goes on when there
+// is room.
 func TestAFullDisk(t *testing.T) {
 	s := tell(7, 400)
 	o := options(t.TempDir())
@@ -416,7 +416,7 @@ func TestAFullDisk(t *testing.T) {
 	end(t, h)
 }
 
-// History that was behind says that it is no more when there is room again, though nobody asks for what it has.
+// History that was behind recovers by itself when it can write again, without a call of Sync.
 func TestBehindEndsByItself(t *testing.T) {
 	o := options(t.TempDir())
 	var broken atomic.Bool
@@ -438,7 +438,7 @@ func TestBehindEndsByItself(t *testing.T) {
 	end(t, h)
 }
 
-// Bounds hold, and the oldest goes first.
+// The bounds hold, and the oldest jobs are removed first.
 func TestBounds(t *testing.T) {
 	s := tell(8, 400)
 	ids := []scheduler.JobID{}
@@ -471,8 +471,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Of a job with more attempts than are kept the failures and the slowest stay, over restarts too, and
-// the counts are those of all.
+// A job with more attempts than are kept keeps its failures and the slowest ones, over restarts too. The counts are of all
+// attempts.
 func TestManyAttempts(t *testing.T) {
 	o := options(t.TempDir())
 	o.AttemptsMax = 100
@@ -547,8 +547,7 @@ func reader(t *testing.T, h *History, record uint64, id scheduler.JobID) (*jobfi
 	return h.Open(t.Context(), id)
 }
 
-// Who adds more than the queue holds is not kept waiting: what finds no room is missed, and the
-// jobs' files say how much.
+// Adding to a full queue does not block. The rows are dropped, and the jobs' files say how many.
 func TestMissed(t *testing.T) {
 	var q queue
 	q.wake = make(chan struct{}, 1)
@@ -589,7 +588,7 @@ func TestMissed(t *testing.T) {
 	end(t, h)
 }
 
-// What pools do is sampled as the sum of their jobs' rows.
+// A sample has the load of each pool as the sum of its jobs' rows.
 func TestSamples(t *testing.T) {
 	s := newSampler()
 	pool := func(id scheduler.JobID, name string, running, ready int) changes.Job {
@@ -609,7 +608,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// A job that went, for it was one too many, stays away when a manager starts, though parts of the journal that others
+// A job that was removed for a bound does not come back when a manager starts, though parts of the journal that other jobs
 // need have attempts of it.
 func TestJobsThatWentStayAway(t *testing.T) {
 	for _, from := range []uint64{100, 80, 0} { // of the log's first record

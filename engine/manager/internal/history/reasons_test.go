@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Why a job waited is told of what is in memory, in the journal and in its file, over restarts.
+// The waiting reasons of a job are those in memory, in the journal and in its file, over restarts.
 func TestWaits(t *testing.T) {
 	begin := scheduler.Time(1_800_000_000_000_000_000)
 	o := options(t.TempDir())

@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// story is what a core tells: the facts of records 1, 2 and so on. It is drawn from a seed.
+// story has the changes of records 1, 2 and so on, as a core makes them. It is drawn from a seed.
 type story struct {
 	r     *rand.Rand
 	steps []core.Changes
@@ -81,7 +81,7 @@ func (s *story) attempt(job scheduler.JobID) changes.Attempt {
 	return a
 }
 
-// tells gives history the records from one to another.
+// tells gives history the changes of records from one to another.
 func (s *story) tells(h *History, from, to uint64) {
 	for n := from; n <= to; n++ {
 		h.TakeChanges(n, &s.steps[n-1])
