@@ -5,8 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/wire"
@@ -15,9 +18,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// A disk that others fill to the last byte: the oldest jobs make room for the new ones, and that is counted.
-// Where nothing is left to go history says that it is behind, and so do the ends of logs; it opens on such a
-// disk all the same. With room again everything that there was memory for is written, by itself.
+// Others fill the disk to the last byte. The oldest jobs are removed for new ones, and counted. When none is left, history
+// and the ends of logs report that they can't be written. History opens on a full disk too. When there is room again,
+// all that was kept in memory is written.
 func TestADiskThatOthersFill(t *testing.T) {
 	folder := t.TempDir()
 	release, err := smalldisk.Mount(folder, "2m")
@@ -101,7 +104,19 @@ func TestADiskThatOthersFill(t *testing.T) {
 	end(t, h)
 }
 
-// For another on its disk history gives up its oldest jobs, says so, and does no more than it is asked.
+// A folder on NFS is refused, with the setting to change.
+func TestNFSIsRefused(t *testing.T) {
+	o := options(t.TempDir())
+	o.statfs = func(_ string, disk *unix.Statfs_t) error {
+		disk.Type = unix.NFS_SUPER_MAGIC
+		return nil
+	}
+	if _, err := Open(o); err == nil || !strings.Contains(err.Error(), "is on NFS") || !strings.Contains(err.Error(), "manager.history.folder") {
+		t.Errorf("got %v, want that the folder is on NFS", err)
+	}
+}
+
+// MakeRoom removes as many of the oldest jobs as it is asked to, and counts them.
 func TestRoomForOthers(t *testing.T) {
 	s := tell(9, 1000)
 	h := open(t, Options{Folder: t.TempDir(), KeepFor: 1e6 * time.Hour, Log: slog.New(slog.DiscardHandler)})
@@ -128,7 +143,7 @@ func TestRoomForOthers(t *testing.T) {
 	}
 }
 
-// listed are the jobs that history has, in order of their ends.
+// listed returns the jobs that history has, in order of their ends.
 func listed(t *testing.T, h *History) (ids []scheduler.JobID) {
 	t.Helper()
 	for _, e := range h.index.Load().Oldest(100_000) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/index"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/jobfile"
@@ -58,6 +59,19 @@ func (f *files) ids() (map[scheduler.JobID]bool, error) {
 		}
 	}
 	return ids, err
+}
+
+// refuseNFS returns an error for a folder on NFS. The index and the samples are mapped into memory: there a server that
+// is away stops the manager, and a second machine could change them.
+func (h *History) refuseNFS(folder string) error {
+	var disk unix.Statfs_t
+	if err := h.o.statfs(folder, &disk); err != nil {
+		return &os.PathError{Op: "statfs", Path: folder, Err: err}
+	}
+	if disk.Type == unix.NFS_SUPER_MAGIC {
+		return fmt.Errorf("%s is on NFS, where history can't be kept: set manager.history.folder to a folder on a disk of this machine (manager.history.store keeps a copy on another store)", folder)
+	}
+	return nil
 }
 
 // sealed is a job's file that is to be written, and its entry in the index.

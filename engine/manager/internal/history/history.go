@@ -17,7 +17,6 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
 	"github.com/hamadryad/hamadryad/engine/wire"
-	"github.com/hamadryad/hamadryad/internal/atomicfile"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -95,13 +94,13 @@ func Open(o Options) (*History, error) {
 	o.fill()
 	h := &History{o: o, unsealed: map[scheduler.JobID]endedJob{}, closes: make(chan struct{}), calls: make(chan func()), sampler: newSampler()}
 	h.queue.wake = make(chan struct{}, 1)
-	if h.o.write == nil {
-		h.o.write = atomicfile.Replace
-	}
 	h.files = files{folder: filepath.Join(o.Folder, jobsFolder), write: h.o.write}
 	h.journal.parts = parts{folder: filepath.Join(o.Folder, "journal"), write: h.o.write, live: map[int]int{}, records: map[int]uint64{}}
 	for _, folder := range []string{h.files.folder, h.journal.parts.folder} {
 		err := os.MkdirAll(folder, 0o700)
+		if err == nil {
+			err = h.refuseNFS(folder)
+		}
 		if err == nil {
 			err = sweepFolder(folder)
 		}

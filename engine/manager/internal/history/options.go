@@ -5,8 +5,11 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/logarchive"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/history/timeseries"
+	"github.com/hamadryad/hamadryad/internal/atomicfile"
 )
 
 // Defaults of Options.
@@ -32,7 +35,8 @@ type Options struct {
 	// It must not block. Nil: none are sampled.
 	Pools func(slots uint64) []timeseries.Pool
 
-	write func(path string, content []byte) error // nil: atomicfile.Replace; tests let it fail
+	write  func(path string, content []byte) error      // nil: atomicfile.Replace; tests let it fail
+	statfs func(path string, disk *unix.Statfs_t) error // nil: unix.Statfs
 }
 
 func (o *Options) fill() {
@@ -43,6 +47,12 @@ func (o *Options) fill() {
 	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.write == nil {
+		o.write = atomicfile.Replace
+	}
+	if o.statfs == nil {
+		o.statfs = unix.Statfs
 	}
 }
 
