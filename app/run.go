@@ -67,14 +67,33 @@ func (r *Result) Counter(name string) int64 {
 // JobError is the error of a job that ended without success.
 type JobError struct {
 	Result  *Result
-	Failure *wire.Failure // nil for a killed job
+	Failure *Failure // nil for a job that was killed before anything of it failed
+}
+
+// Failure is what made a job fail, as its last attempt told it. What is not known is "" or 0.
+type Failure struct {
+	Message string // the error, or what panicked
+	Stage   string
+	Index   int    // of the node in its stage
+	Record  string // origin of the record at hand: path:offset, or channel and number
+	Stack   string // of a panic
+
+	text string // all of it for a person
+}
+
+// failureOf makes a Failure of the manager's message; nil of none.
+func failureOf(f *wire.Failure) *Failure {
+	if f == nil {
+		return nil
+	}
+	return &Failure{Message: f.Message, Stage: f.Stage, Index: int(f.Index), Record: f.Record, Stack: f.Stack, text: f.Text()}
 }
 
 // Error names job, stage, node and record, and says where to read on.
 func (e *JobError) Error() string {
 	text := fmt.Sprintf("%s (%s) %s", e.Result.Job, e.Result.Name, e.Result.State)
-	if why := e.Failure.Text(); why != "" {
-		text += ": " + why
+	if e.Failure != nil && e.Failure.text != "" {
+		text += ": " + e.Failure.text
 	}
 	return text + fmt.Sprintf("\n  more: hamadryad status %s; hamadryad logs %[1]s", e.Result.Job)
 }
@@ -237,7 +256,7 @@ func outcome(ctx context.Context, r *Result, s *wire.JobStatus) error {
 	if s.Summary.State == wire.JobState_JOB_STATE_SUCCEEDED {
 		return nil
 	}
-	err := error(&JobError{Result: r, Failure: s.Failure})
+	err := error(&JobError{Result: r, Failure: failureOf(s.Failure)})
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}

@@ -40,13 +40,18 @@ func (l *listing) add(format string, args ...any) {
 }
 
 // typed writes a type as it stands in the source, with package names before names of other packages.
+// Of a package of the engine it writes the path, which TestExportedNames refuses.
 func (l *listing) typed(t types.Type) string {
 	return types.TypeString(t, l.qualified)
 }
 
 func (l *listing) qualified(p *types.Package) string {
-	if p == l.pkg {
+	_, engine, found := strings.Cut(p.Path(), "/engine/")
+	switch {
+	case p == l.pkg:
 		return ""
+	case found:
+		return "engine/" + engine
 	}
 	return p.Name()
 }
