@@ -54,7 +54,7 @@
 //	skew: 5m                  # how far a signer's clock may be from the manager's; 1s to 1h
 //	timestamps-rise: false    # true: a user's signatures come in order of their timestamps, as in the document
 //	accept-sha1: true         # signatures by HMAC-SHA1, as the document has them, beside HMAC-SHA256
-//	accept-proven: false      # callers whom the manager has proved need not sign
+//	accept-proven: false      # callers that the manager has authenticated need not sign
 //	poll-interval: 5s         # how often a database is read for changes by others; 100ms to 1h
 //
 // # The store of budgets

@@ -194,7 +194,7 @@ func (d *assignment) reserved(q *queue, kind scheduler.SlotKind) (sum int) {
 	return sum
 }
 
-// leftover gives what is left to whoever can use it, job by job in order. Queues that keep
+// leftover gives the rest of the slots to any job that can use them, in order. Queues that keep
 // their quotas for large bundles come last: with these first, for which slots are collected.
 func (d *assignment) leftover() {
 	saving := false

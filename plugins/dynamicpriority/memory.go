@@ -27,7 +27,7 @@ type memory struct {
 	Began scheduler.Time // when the policy first started
 	// Clocks are when slots were last taken back, in order of kind.
 	Clocks []clock `json:",omitempty"`
-	// Leaving are the attempts that are being stopped, in order: a snapshot may not tell.
+	// Leaving are the attempts that are being stopped, in order: a snapshot need not have them.
 	Leaving preemption.Leaving `json:",omitempty"`
 
 	size    int    // bytes of the checkpoint that the manager has; 0: it is written whole next

@@ -22,9 +22,8 @@ type asked struct {
 	at    scheduler.Time
 }
 
-// read reads a request: who it is from was proven by the authenticator, and somebody without a role
-// that is known may ask what everybody may. A form's body stands for a query. Who asks for
-// nothing is told the price.
+// read reads a request of a caller that the authenticator knows. A caller without a known role has
+// everybody's rights. A form's body counts as a query, and an empty query asks for the price.
 func read(who scheduler.Principal, query, accept string, body []byte, at scheduler.Time) asked {
 	role, err := control.ParseRole(who.Role)
 	if err != nil {

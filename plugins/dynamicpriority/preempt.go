@@ -13,8 +13,8 @@ import (
 const (
 	// victimsMax bounds the victims of one bundle, and how many are tried for it.
 	victimsMax = 64
-	// vainMax bounds how many bundles a pass looks for victims for in vain.
-	vainMax = 4
+	// fruitlessMax bounds the bundles of a pass for which no victims are found.
+	fruitlessMax = 4
 )
 
 // loser is a queue over its quota of a kind.
@@ -52,9 +52,9 @@ func (d *assignment) preemptForQuotas(kind scheduler.SlotKind) {
 	if d.memory.due(kind, d.options.KillInterval) > d.view.Now() {
 		return
 	}
-	taken, vain := len(d.preempts), 0
+	taken, fruitless := len(d.preempts), 0
 	for _, s := range needy {
-		vain += d.takeFor(s, kind, losers, vainMax-vain)
+		fruitless += d.takeFor(s, kind, losers, fruitlessMax-fruitless)
 	}
 	if len(d.preempts) > taken {
 		d.memory.took(kind, d.view.Now())
@@ -105,11 +105,11 @@ func (d *assignment) protected(b *view.Bundle) bool {
 
 // takeFor names victims for a queue's ready bundles, up to its quota. It returns for how many
 // it found none, of so many at most.
-func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser, vainMost int) (vain int) {
+func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser, fruitlessMost int) (fruitless int) {
 	for _, j := range s.waiting {
 		for b := range d.view.ReadyOfKind(j.Job, kind, 0) {
-			if s.held >= s.quota || vain >= vainMost {
-				return vain
+			if s.held >= s.quota || fruitless >= fruitlessMost {
+				return fruitless
 			}
 			need := gangs.Slots(b, kind)
 			if b.SpeculationOffered || need > s.quota-s.held && s.held > 0 {
@@ -117,7 +117,7 @@ func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser,
 			}
 			victims, where := d.victims(b, losers)
 			if victims == nil {
-				vain++
+				fruitless++
 				break // what does not fit a first time is not tried on the rest of the job
 			}
 			p := preemption.Stop(scheduler.Preempt{Mode: scheduler.PreemptKill, For: j.ID()}, victims)
@@ -133,7 +133,7 @@ func (d *assignment) takeFor(s *claim, kind scheduler.SlotKind, losers []*loser,
 			s.held += max(need, freed)
 		}
 	}
-	return vain
+	return fruitless
 }
 
 // victims picks units in turn until a bundle fits, and takes its room. It returns none, and

@@ -33,9 +33,9 @@ const askedMax = 10_000
 type store struct {
 	parts   account.Parts
 	failure string // why it can't be read or written, "" when it can
-	machine string // that answers name; "" until the store has told it
-	dropped int    // changes that were for another store, and of which nobody was told
-	// asked are the jobs that wait to be admitted until the store has told what it has, up
+	machine string // that answers name; "" until the store has sent it
+	dropped int    // changes that were for another store, and that no note has named yet
+	// asked are the jobs that wait to be admitted until the store has sent its state, up
 	// to askedMax.
 	asked []scheduler.Job
 }
@@ -74,7 +74,7 @@ func (p *Policy) noted(e scheduler.Noted) {
 // host is the machine that answers name.
 func (s *store) host() string { return cmp.Or(s.machine, "localhost") }
 
-// post has the store told of the entries that are new.
+// post sends new entries to the store.
 func (p *Policy) post(d *scheduler.Decisions) {
 	if n := p.store.dropped; n > 0 {
 		p.store.dropped = 0
@@ -87,7 +87,7 @@ func (p *Policy) post(d *scheduler.Decisions) {
 	}
 }
 
-// admit lets the jobs of those in who have a queue, once it is known who has.
+// admit admits the jobs of users with a queue, once the queues are known.
 func (p *Policy) admit(d *scheduler.Decisions) {
 	if !p.ledger.Known() {
 		for n := min(askedMax, len(p.store.asked)); n < len(p.store.asked); {

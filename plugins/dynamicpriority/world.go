@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// world is who works for which queue, and what is held. It follows the events of rounds, so
+// world has the live jobs of each queue, and the slots that they hold. It follows the events of rounds, so
 // that what nothing happens to costs nothing.
 type world struct {
 	view   *view.View
@@ -26,7 +26,7 @@ type world struct {
 	lists   uint64 // of claims, that were made
 }
 
-// queue is who pays, with the live jobs.
+// queue is an account with its live jobs.
 type queue struct {
 	name    string
 	account *account.Account // stays while there are jobs

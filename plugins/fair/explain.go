@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
-// explainWaits tells why jobs wait, where that changed: of the jobs that were
-// touched, asked in vain now or before, or expect slots.
+// explainWaits reports why jobs wait, where that changed. It looks at jobs that were touched,
+// passed over now or before, or expect slots.
 func (p *Policy) explainWaits(d *scheduler.Decisions) {
 	tell := func(j *shares.Job) {
 		if j.Node == nil {
@@ -44,16 +44,16 @@ func (p *Policy) why(j *shares.Job) scheduler.WaitReason {
 		waits = waits || j.Node.Has(k) && j.Node.Of(k).Ready() > 0
 	}
 	switch {
-	case j.Vain == scheduler.WaitPreempting:
-		return j.Vain
+	case j.PassedOver == scheduler.WaitPreempting:
+		return j.PassedOver
 	case !j.Runnable && j.ReadyCount() > 0:
 		return scheduler.WaitAtLimit
 	case !waits:
 		return scheduler.WaitNone
 	case p.preemption.Expects(j.ID()):
 		return scheduler.WaitPreempting
-	case j.Vain != scheduler.WaitNone:
-		return j.Vain
+	case j.PassedOver != scheduler.WaitNone:
+		return j.PassedOver
 	}
 	return scheduler.WaitTurn
 }

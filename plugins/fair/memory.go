@@ -31,7 +31,7 @@ const (
 	owedMax = 4096
 )
 
-// memory is what the policy knows and no snapshot tells, as a checkpoint has it: all
+// memory is what the policy knows and no snapshot has, as a checkpoint has it: all
 // that decisions depend on besides the view and the settings.
 type memory struct {
 	Advanced  scheduler.Time // of package preemption, and all of which nothing is said
@@ -47,7 +47,7 @@ type memory struct {
 	Orders     pooltree.Memory                   // of the tree
 }
 
-// remembered is what of a memory is told when all has been built anew.
+// remembered is the part of a memory that is restored after pools and jobs were built anew.
 type remembered struct {
 	orders  pooltree.Memory
 	starved []preemption.Starved

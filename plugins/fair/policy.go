@@ -78,7 +78,7 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 }
 
 // abilities is what the policy can do. It wants to be asked about submissions only
-// where it may refuse some, or put them elsewhere than they ask for, and to be told of loads only
+// where it may refuse some, or put them elsewhere than they ask for, and to receive loads only
 // where it looks at them, because both cost rounds. That a pool is no mistake is advice: while
 // the policy is down, jobs come in without it. The manager must hear where jobs go that are put
 // elsewhere, because it judges who may submit there.
@@ -209,7 +209,7 @@ func (p *Policy) outcome(e scheduler.Outcome) {
 		}
 	case scheduler.DecisionPreempt:
 		for _, id := range e.Preempt.Victims {
-			p.shares.MarkAttempt(id) // who is taken is not to be launched a second time any more
+			p.shares.MarkAttempt(id) // a victim is not launched a second time any more
 		}
 		p.preemption.Outcome(e)
 	}
@@ -235,7 +235,7 @@ func (p *Policy) change(s scheduler.SettingChanged) scheduler.SettingsVerdict {
 	v := settings.Verdict(s, err)
 	if err == nil {
 		if !abilities(&config).Has(scheduler.AbilityLoad) {
-			p.view.ForgetLoads() // nobody tells how they go on
+			p.view.ForgetLoads() // no event updates them any more
 		}
 		p.configure(&config, remembered{orders: p.shares.Tree.Memory(), starved: p.preemption.List()})
 		v.Abilities = abilities(&config)
@@ -255,7 +255,7 @@ func (p *Policy) preempt(d *scheduler.Decisions) {
 			})
 			continue
 		}
-		p.placement.Visit(s.Job, scheduler.WaitPreempting)
+		p.placement.PassOver(s.Job, scheduler.WaitPreempting)
 		d.Preempt = append(d.Preempt, s.Preempt)
 	}
 }

@@ -80,7 +80,7 @@ func (p *Policy) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return d, nil
 }
 
-// settled says whether nothing of a job waits, which then is told, and forgets it.
+// settled says whether nothing of a job waits any more, and then forgets its reason.
 func (p *Policy) settled(j *view.Job) bool {
 	if j.ReadyCount() > 0 {
 		return false

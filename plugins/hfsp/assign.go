@@ -27,9 +27,9 @@ type assignment struct {
 	// which something happened.
 	begun, before, touched []*stage
 
-	entitled map[*kind][]entitlement
-	coming   map[coming]int
-	vain     int // searches for victims that found none
+	entitled  map[*kind][]entitlement
+	coming    map[coming]int
+	fruitless int // searches for victims that found none
 }
 
 // entitlement says up to how many slots a stage may have what is free, and take it from others.

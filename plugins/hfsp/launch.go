@@ -20,7 +20,7 @@ func (d *assignment) open(s *stage) bool {
 	return d.view.FreeSlots(s.kind.name) > 0 || d.view.Reserved(s.Job.ID())
 }
 
-// useRest gives what is free after all have what they are entitled to: to whoever can use it, in order.
+// useRest gives the slots that are free after all stages have theirs to any stage that can use them, in order.
 func (d *assignment) useRest(k *kind) {
 	none := func() bool {
 		return d.view.FreeSlots(k.name) == 0 && d.view.FreeForResume(k.name) == 0 && !d.view.AnyReserved()
@@ -138,7 +138,7 @@ func (d *assignment) limits() locality.Limits {
 	if d.options.Locality.Mode != locality.ModeAttempts {
 		return d.options.Locality.Limits(d.heartbeat())
 	}
-	// A Wait that is never skipped, and told what it waited, counts anything.
+	// A Wait that is never skipped, and whose Waited is set, counts anything.
 	skips := func(n int) time.Duration {
 		if n < 0 {
 			n = len(d.view.Launchers())

@@ -17,8 +17,8 @@ const (
 	victimsMax = 64
 	// pausedTriesMax bounds the suspended launches of a stage for which victims are sought in a round.
 	pausedTriesMax = 8
-	// vainMax bounds how many stages of a round search victims in vain.
-	vainMax = 4
+	// fruitlessMax bounds the stages of a round for which no victims are found.
+	fruitlessMax = 4
 )
 
 // mode says how a stage's attempts are taken off their slots; 0 is not at all.
@@ -68,11 +68,11 @@ func (d *assignment) preemptForStages(k *kind) {
 		if !looked {
 			looked, losers = true, d.losers(k)
 		}
-		if len(losers) == 0 || d.vain == vainMax {
+		if len(losers) == 0 || d.fruitless == fruitlessMax {
 			return
 		}
 		if !d.takeFor(s, lack, losers) {
-			d.vain++
+			d.fruitless++
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (p *Policy) turnOf(s *stage) turn {
 	return s.turn
 }
 
-// learnt is what no snapshot tells of a stage.
+// learnt is the part of a stage that no snapshot has.
 type learnt struct {
 	tasks *estimation.Stage
 	over  bool // it has been in the virtual cluster, and ended
@@ -84,7 +84,7 @@ func (p *Policy) meet(id scheduler.JobID) {
 	}
 }
 
-// newTasks is a stage as the estimator is told of it, of which nothing was learnt.
+// newTasks returns a stage as the estimator wants it, of which nothing was learnt.
 func newTasks(w *work.Stage) *estimation.Stage {
 	info := w.Info()
 	tasks := estimation.NewStage(estimation.Kind{Slots: info.Kind, Shuffles: info.Shuffles}, info.Groups, info.Slots)

@@ -56,7 +56,7 @@
 //
 // # Settings
 //
-//	preemption: all               # who takes slots back: all, asked (jobs with the property preempt=true), none
+//	preemption: all               # which jobs take slots back: all, asked (jobs with the property preempt=true), none
 //	only-higher-priority: false   # and only from jobs of lower priority
 //	job-loses: evenly             # evenly, furthest-over-share, lowest-priority
 //	attempt-loses: newest         # newest, random, newest-in-cluster, least-progress, newcomer-data

@@ -24,7 +24,7 @@ type request struct {
 	at   int  // in the queue of its kind; -1: it is out
 	// Why it has nothing more.
 	unfit *view.Bundle
-	kept  string // for whom what it could have is held
+	kept  string // why free slots are held from it; "": they are not
 }
 
 // assignment is the work of one round.

@@ -35,7 +35,7 @@ type memory struct {
 	Seen      scheduler.JobID
 	Newcomers []*newcomer `json:",omitempty"` // in order of job
 	Between   []between   `json:",omitempty"` // in order of job
-	// Leaving are the attempts that are being stopped, in order: a snapshot may not tell.
+	// Leaving are the attempts that are being stopped, in order: a snapshot need not have them.
 	Leaving preemption.Leaving `json:",omitempty"`
 	// Times is how often bundles were preempted, in order of bundle.
 	Times []times `json:",omitempty"`

@@ -32,11 +32,11 @@ var (
 type Ledger struct {
 	length uint64 // of an interval, in nanoseconds
 	start  int64  // of the interval in flight; 0 before Begin
-	known  bool   // the store has told what it has
+	known  bool   // the store has sent its state
 	alone  bool   // there is no store
 	told   bool   // the rates in force over this interval are known, also that there are none
 
-	store    string // the name of the store that the entries are for; "": it was not told
+	store    string // the name of the store that the entries are for; "": not known
 	state    State
 	accounts map[string]*Account
 	list     []*Account // in order of name
@@ -63,7 +63,7 @@ func New(length time.Duration) *Ledger {
 // Alone says that there is no store: the ledger is all there is, and posts nothing.
 func (l *Ledger) Alone() { l.alone, l.known = true, true }
 
-// Known says whether the store has told what it has. Until then nobody is charged and there
+// Known says whether the store has sent its state. Until then no queue is charged and there
 // are no quotas.
 func (l *Ledger) Known() bool { return l.known }
 
@@ -104,7 +104,7 @@ func (l *Ledger) SetLength(length time.Duration, now int64) {
 }
 
 // Adopt takes over what the store has, and what it has not applied yet on top. When it is
-// the first time, quotas are divided at once, unless a checkpoint told them.
+// the first time, quotas are divided at once, unless a checkpoint had them.
 func (l *Ledger) Adopt(s *State, now int64) {
 	l.state = *s
 	l.version++
@@ -137,7 +137,7 @@ func (l *Ledger) Adopt(s *State, now int64) {
 	l.divide(now)
 }
 
-// From says which store tells what queues have, before it does. Entries for another are dropped: what
+// From names the store before it sends its state. Entries for another store are dropped: what
 // they change may be in the amounts of this one already. It returns how many they were.
 func (l *Ledger) From(store string) (dropped int) {
 	if store == l.store {
@@ -176,7 +176,7 @@ func (l *Ledger) Acknowledge(number uint64) {
 	l.open, l.posted = slices.Delete(l.open, 0, n), max(l.posted-n, 0)
 }
 
-// Post returns the entries that the store is to be told, each once in the ledger's life.
+// Post returns the entries that the store has to apply, each once in the ledger's life.
 func (l *Ledger) Post() []Entry {
 	if !l.known {
 		return nil
@@ -283,7 +283,7 @@ func (l *Ledger) RemoveQueue(queue string, now int64) error {
 	return nil
 }
 
-// Account returns a queue's account, or that of a user without queue who has jobs; else nil.
+// Account returns a queue's account, or that of a user with jobs and no queue; else nil.
 func (l *Ledger) Account(name string) *Account { return l.accounts[name] }
 
 // Accounts returns all accounts in order of name. Nobody changes the list.
@@ -309,7 +309,7 @@ func (l *Ledger) account(name string) *Account {
 
 func byName(a *Account, name string) int { return cmp.Compare(a.Name, name) }
 
-// tidy forgets the account of one who has no queue and nothing that runs.
+// tidy forgets an account without a queue, jobs and slots.
 func (l *Ledger) tidy(a *Account) {
 	idle := a.Queue == nil && a.Jobs == 0 && a.Rate == 0
 	if idle && !slices.ContainsFunc(a.Uses, func(u Use) bool { return u.Held != 0 }) {

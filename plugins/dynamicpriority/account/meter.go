@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 )
 
-// Account is a queue with what it uses. One that has no queue belongs to a user who pays
+// Account is a queue with what it uses. One without a queue belongs to a user that pays
 // nothing, or to a queue that was removed while its jobs run.
 type Account struct {
 	Name  string

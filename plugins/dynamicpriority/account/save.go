@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/money"
 )
 
-// A checkpoint keeps of a ledger what neither the store nor the world tells, as lines of text. What was used of
+// A checkpoint keeps the part of a ledger that neither the store nor the world has, as lines of text. What was used of
 // the interval in flight is not kept: it is not charged after a restart. A line that comes later takes the place
 // of one before it that is of the same thing; of entries it is the next piece:
 //
@@ -132,7 +132,7 @@ func (k *kept) save(w []byte, name string) []byte {
 	return append(w, '\n')
 }
 
-// Load takes over what SaveAll and then SaveChanges wrote, one after the other, before anything else is told to a
+// Load takes over what SaveAll and then SaveChanges wrote, one after the other, before any other call to a
 // new ledger. An error says that they did not write that; the ledger is then of no use.
 func (l *Ledger) Load(text []byte) error {
 	r := reader{Ledger: l}

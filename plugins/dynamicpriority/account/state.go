@@ -85,7 +85,7 @@ type Entry struct {
 // State is all queues as of an entry. The zero State has none. Not safe for concurrent use.
 type State struct {
 	Applied uint64 // the number of the last entry that was applied, 0 for none
-	Store   string // names the store that told it, which tells it apart from one made anew; "": it has no name
+	Store   string // the name of the store it is from, which a store that is made anew does not share; "": it has none
 	byName  map[string]*Queue
 	list    []*Queue // in order of name
 }

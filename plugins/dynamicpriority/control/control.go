@@ -26,7 +26,7 @@ type Role uint8
 
 // The roles.
 const (
-	Nobody Role = iota // who proved nothing: may see price and time
+	Nobody Role = iota // not authenticated: may see price and time
 	User               // may see its own queue, and set its spending rate
 	Admin              // may do all, to all queues
 )
@@ -44,7 +44,7 @@ func ParseRole(name string) (Role, error) {
 	return Nobody, fmt.Errorf("%q is no role: use user or admin", name)
 }
 
-// Principal is who asks.
+// Principal is the caller, authenticated.
 type Principal struct {
 	Name string
 	Role Role
@@ -81,7 +81,7 @@ type Request struct {
 // Changes says whether the request changes anything.
 func (r Request) Changes() bool { return r.Verb >= SetSpending }
 
-// ErrDenied is for who may not ask that.
+// ErrDenied is for a caller without the right.
 var ErrDenied = errors.New("access denied")
 
 // Parse reads a query, percent-escaped as in a URL. What it says of user and timestamp is

@@ -28,7 +28,7 @@ const (
 	Forbidden   = 403
 	NotFound    = 404
 	Conflict    = 409
-	Refused     = 500 // what the document has for who is not let in
+	Refused     = 500 // the document's status for a refused caller
 	Unavailable = 503
 )
 
@@ -143,9 +143,9 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// Denied answers who may not ask that, or did not prove who asks: with the query and nothing
-// else, as the document has it, or the plain status for one who reads JSON, of whom it is known
-// who asks, or not.
+// Denied answers a caller without the right, or one that is not authenticated. As XML it has the
+// query and nothing else, as in the document. As JSON it has the plain status: one for callers that
+// are known, and one for others.
 func Denied(query string, asJSON, proven bool) scheduler.Answer {
 	if !asJSON {
 		shown := scheduler.Printable(query[:min(len(query), queryShownMax)])

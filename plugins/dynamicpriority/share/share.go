@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// Payer is one who pays.
+// Payer is a queue that pays.
 type Payer struct {
 	Rate  uint64 // for a slot and an interval; nothing is divided to a payer of rate 0
 	Most  int    // slots that it can pay for

@@ -227,7 +227,7 @@ func (a *Table) AnyTimeout() bool {
 	return false
 }
 
-// Tree is what the pool tree is told of a pool.
+// Tree returns a pool as the pool tree wants it.
 func (a *Table) Tree(p *Pool, kind func(scheduler.SlotKind) pooltree.Kind) pooltree.Pool {
 	order, _ := pooltree.Orders.Named(cmp.Or(p.order, a.order))
 	if p.inner {

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// visitsMax bounds how many jobs are asked in vain in one round for one kind of
+// visitsMax bounds how many jobs are passed over in one round for one kind of
 // slot. What stands behind them waits until some of them do not come first any
 // more: with delay scheduling, at the latest when their waits are over.
 const visitsMax = 256
@@ -44,12 +44,12 @@ type Placed struct {
 	Pick
 }
 
-// Assign gives away what is free. With watch it also tells what was picked, and how.
+// Assign gives away what is free. With watch it also returns what was picked, and how.
 func (p *State) Assign(watch bool) ([]scheduler.Launch, []Placed) {
 	before := p.visited
 	p.visited = nil
 	for _, j := range before {
-		j.Vain = scheduler.WaitNone
+		j.PassedOver = scheduler.WaitNone
 	}
 	p.before = before
 	a := assignment{State: p, blind: p.Config.Locality.Blind(), watch: watch}
@@ -70,14 +70,14 @@ func (p *State) Assign(watch bool) ([]scheduler.Launch, []Placed) {
 func (p *State) pause(before []*shares.Job) {
 	now := p.View.Now()
 	for _, j := range p.visited {
-		if j.Vain == scheduler.WaitLocality && !j.Wait.Skipped {
+		if j.PassedOver == scheduler.WaitLocality && !j.Wait.Skipped {
 			j.Wait.Skip(now)
 			p.waits[j.ID()] = j
 			p.Changed = true
 		}
 	}
 	for _, j := range before {
-		if j.Wait.Skipped && j.Vain != scheduler.WaitLocality {
+		if j.Wait.Skipped && j.PassedOver != scheduler.WaitLocality {
 			j.Wait.Pause(now)
 			p.Changed = true
 		}
@@ -115,8 +115,8 @@ func (a *assignment) reserved() {
 // comes first (design document, section 4.2).
 func (a *assignment) fill(k pooltree.Kind) {
 	name := a.World.Kinds[k]
-	vain := 0
-	for vain < visitsMax && a.View.FreeSlots(name) > 0 {
+	passes := 0
+	for passes < visitsMax && a.View.FreeSlots(name) > 0 {
 		n := a.Tree.Next(k)
 		if n == nil {
 			break
@@ -124,7 +124,7 @@ func (a *assignment) fill(k pooltree.Kind) {
 		j := n.Owner.(*shares.Job)
 		if !a.give(j, k, name) {
 			a.Tree.Pass(n, k)
-			vain++
+			passes++
 		}
 	}
 	a.withheldAll(k, name)
@@ -132,7 +132,7 @@ func (a *assignment) fill(k pooltree.Kind) {
 	a.waitsBesideFree(k, name)
 }
 
-// waitsBesideFree notes who waits although slots are free, and is not asked: for the maximum of
+// waitsBesideFree notes jobs that wait beside free slots and are not asked: for the maximum of
 // a pool, or because the load manager refuses the launchers that have them.
 func (a *assignment) waitsBesideFree(k pooltree.Kind, name scheduler.SlotKind) {
 	bounded := a.View.FreeSlots(name) > 0 && a.bounded(k)
@@ -147,9 +147,9 @@ func (a *assignment) waitsBesideFree(k pooltree.Kind, name scheduler.SlotKind) {
 		}
 		switch {
 		case j.Node.Of(k).AtMax(1):
-			a.Visit(j, scheduler.WaitAtLimit)
+			a.PassOver(j, scheduler.WaitAtLimit)
 		case a.withheld[name]:
-			a.Visit(j, scheduler.WaitHeld)
+			a.PassOver(j, scheduler.WaitHeld)
 		default:
 			continue
 		}
@@ -175,7 +175,7 @@ func (a *assignment) give(j *shares.Job, k pooltree.Kind, name scheduler.SlotKin
 	*c = Choice{View: a.View, Job: j.Job, Kind: name, After: j.Given(a.View, k), round: a}
 	c.Level = j.Wait.Allowed(a.View.Now(), a.Limits)
 	if c.Level < scheduler.Remote && a.urgent(j, k) {
-		c.Level = scheduler.Remote // whoever takes slots back cannot be choosy
+		c.Level = scheduler.Remote // a pool that takes slots back takes any
 	}
 	mark := a.View.Mark()
 	pick, reason := a.selector.Select(c)
@@ -188,7 +188,7 @@ func (a *assignment) give(j *shares.Job, k pooltree.Kind, name scheduler.SlotKin
 		if reason != scheduler.WaitLocality && reason != scheduler.WaitAtLimit && a.withholdsFrom(c.Unfit, name) {
 			reason = scheduler.WaitHeld // it might fit on what the load manager withholds
 		}
-		a.Visit(j, cmp.Or(reason, scheduler.WaitNoCapacity))
+		a.PassOver(j, cmp.Or(reason, scheduler.WaitNoCapacity))
 		if c.Unfit != nil && len(a.launches) == 0 {
 			a.collect(j, c.Unfit)
 		}
@@ -211,7 +211,7 @@ func (a *assignment) withholdsFrom(b *view.Bundle, turn scheduler.SlotKind) bool
 }
 
 // launch makes the decision, and counts the slots as held until the next round
-// tells what became of it. It was the job's turn for slots of a kind; "" when it
+// has its outcome. It was the job's turn for slots of a kind; "" when it
 // was not.
 func (a *assignment) launch(j *shares.Job, pick Pick, turn scheduler.SlotKind) {
 	a.launches, a.levels = append(a.launches, a.View.Launch(pick.Bundle, pick.Where)), append(a.levels, 0)

@@ -36,9 +36,9 @@ func (b *busy) start(m LoadManager, v *view.View) {
 	}
 }
 
-// changed asks about a launcher that came, went, or told its load. What is free on a
+// changed asks about a launcher that came, went, or has a new load. What is free on a
 // refused one is nobody's until that changes; what was taken back for a job, and is
-// reserved for it, is the job's: whoever held it before kept the machine as busy.
+// reserved for it, is the job's: the victim kept the machine as busy.
 func (b *busy) changed(v *view.View, id scheduler.LauncherID) {
 	if b.refuser == nil {
 		return
@@ -69,14 +69,14 @@ func (b *busy) byOthers(v *view.View) []scheduler.LauncherID {
 	return all
 }
 
-// withheldAll notes for whom it is that nothing is free but on refused launchers:
+// withheldAll notes a job for which nothing is free but on refused launchers:
 // the job that comes first. Nobody else is asked where there is nothing to give.
 func (a *assignment) withheldAll(k pooltree.Kind, name scheduler.SlotKind) {
 	if a.View.Withheld(name) == 0 || a.View.FreeSlots(name) > 0 {
 		return
 	}
 	if n := a.Tree.Next(k); n != nil {
-		a.Visit(n.Owner.(*shares.Job), scheduler.WaitNoCapacity)
+		a.PassOver(n.Owner.(*shares.Job), scheduler.WaitNoCapacity)
 	}
 }
 

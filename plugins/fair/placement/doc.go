@@ -6,7 +6,7 @@
 //	p.Begin()                       // a round; then its events, then Sync
 //	launches, _ := p.Assign(false)
 //
-// A job that cannot use the free slots is passed over for the round (Visit says why). One whose
+// A job that cannot use the free slots is passed over for the round (PassOver notes why). One whose
 // work all waits for room near its input is not looked at again before there is some, or its wait
 // is over. Slots of launches count as held until the next round has their outcomes.
 //

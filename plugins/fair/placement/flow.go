@@ -45,15 +45,15 @@ func (a *assignment) place() {
 // dropped, and the job goes on waiting.
 func (a *assignment) offer(k pooltree.Kind) {
 	name := a.World.Kinds[k]
-	vain := 0
-	for vain < visitsMax && a.View.FreeSlots(name) > 0 {
+	passes := 0
+	for passes < visitsMax && a.View.FreeSlots(name) > 0 {
 		n := a.Tree.Next(k)
 		if n == nil {
 			break
 		}
-		if j := n.Owner.(*shares.Job); j.Vain != scheduler.WaitLocality || !a.offerOf(j, k, name) {
+		if j := n.Owner.(*shares.Job); j.PassedOver != scheduler.WaitLocality || !a.offerOf(j, k, name) {
 			a.Tree.Pass(n, k)
-			vain++
+			passes++
 		}
 	}
 	a.Tree.Rewind(k)

@@ -22,7 +22,7 @@ type LoadManager interface {
 type LoadRefuser interface {
 	LoadManager
 	// Refuses says whether a launcher gets nothing for now. It is asked when the
-	// launcher comes and when its load is told, so its load and what never changes
+	// launcher comes and when it has a new load, so its load and what never changes
 	// of it must be all that it looks at.
 	Refuses(l *view.Launcher) bool
 	// String names the limit, for people.
@@ -53,7 +53,7 @@ func loadManager(c *allocation.Config) LoadManager {
 	return made(c)
 }
 
-// LooksAtLoads says whether the load manager that the settings name has to be told how busy
+// LooksAtLoads says whether the load manager that the settings name needs to know how busy
 // machines are.
 func LooksAtLoads(c *allocation.Config) bool {
 	_, refuses := loadManager(c).(LoadRefuser)
@@ -91,7 +91,7 @@ func (m memoryLoad) Cap(l *view.Launcher, kind scheduler.SlotKind, c Crowd) int 
 }
 
 // machineLoad gives nothing to launchers whose machines are busier than a limit,
-// whoever keeps them so; to others as much as they have slots. What is not known is
+// whatever program keeps them so; to others as much as they have slots. What is not known is
 // not over any limit.
 type machineLoad struct{ cpuMax, memoryMax float64 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Turns lists the jobs that wait in the order in which they would start something, were slots
-// of each kind to come free one by one: pools and jobs take turns as in a round. Whoever may have none now,
+// of each kind to come free one by one: pools and jobs take turns as in a round. A job that may have none now,
 // because a limit is reached, stands behind all others. Delays for locality are not looked at, nor where there is room.
 func (p *State) Turns(l *queueorder.List, why func(*shares.Job, pooltree.Kind) string) {
 	for _, k := range p.World.Order {
@@ -20,7 +20,7 @@ func (p *State) Turns(l *queueorder.List, why func(*shares.Job, pooltree.Kind) s
 		p.turns(k, l, why)
 	}
 	if len(p.World.Order) == 0 || l.Full() {
-		return // as pools, nobody can be told of: there are no slots
+		return // there are no slots, so no pool and no job has a row
 	}
 	var held []*shares.Job
 	for id, j := range p.Jobs { // in any order: they are sorted

@@ -64,7 +64,7 @@ func (c *Choice) Nearest(b *view.Bundle) scheduler.Locality {
 	if len(b.Groups) > 1 {
 		return c.round.nearestOfGang(b)
 	}
-	if c.View.HasNear(b) { // as is usual, and told without a look at names
+	if c.View.HasNear(b) { // the usual case, which needs no look at names
 		return scheduler.NodeLocal
 	}
 	return c.round.World.Nearest(&b.Groups[0])

@@ -28,12 +28,12 @@ type State struct {
 	busy     busy
 
 	touched []*shares.Job // what they hold is tentative: launches of the last round
-	visited []*shares.Job // asked in vain in this round
+	visited []*shares.Job // passed over in this round
 	before  []*shares.Job // visited in the round before
 	waits   map[scheduler.JobID]*shares.Job
 }
 
-// Start begins with the jobs of a state. urgent says who takes any slot of a kind, near
+// Start begins with the jobs of a state. urgent says which jobs take any slot of a kind, near
 // to its input or not.
 func (p *State) Start(s *shares.State, urgent func(*shares.Job, pooltree.Kind) bool) {
 	p.State, p.urgent, p.waits = s, urgent, map[scheduler.JobID]*shares.Job{}
@@ -58,14 +58,14 @@ func (p *State) Configure(heartbeat time.Duration, known map[scheduler.JobID]loc
 		if j.Wait != (locality.Wait{}) {
 			p.waits[v.ID()] = j
 		}
-		if j.Wait.Skipped { // unless it is asked in vain again, its clock is to stop
+		if j.Wait.Skipped { // unless it is passed over again, its clock is to stop
 			p.visited = append(p.visited, j)
 		}
 	}
 }
 
-// Begin starts a round, in which the events tell what the launches of the last one
-// came to.
+// Begin starts a round, in which the events have the outcomes of the last one's
+// launches.
 func (p *State) Begin() {
 	for _, j := range p.touched {
 		p.Mark(j)
@@ -73,21 +73,21 @@ func (p *State) Begin() {
 	p.touched = p.touched[:0]
 }
 
-// Launcher looks anew at a launcher that came, went, or told its load.
+// Launcher looks anew at a launcher that came, went, or has a new load.
 func (p *State) Launcher(id scheduler.LauncherID) { p.busy.changed(p.View, id) }
 
 // Forget drops a job that ended.
 func (p *State) Forget(id scheduler.JobID) { delete(p.waits, id) }
 
-// Visit notes that a job was asked in vain in this round, and why. Of several kinds of slots
+// PassOver notes that a job was asked in this round and launched nothing, and why. Of several kinds of slots
 // it keeps the reason for which slots stay free, a delay for locality before all others: its
 // clock runs.
-func (p *State) Visit(j *shares.Job, why scheduler.WaitReason) {
-	if j.Vain == scheduler.WaitNone {
+func (p *State) PassOver(j *shares.Job, why scheduler.WaitReason) {
+	if j.PassedOver == scheduler.WaitNone {
 		p.visited = append(p.visited, j)
 	}
-	if weight(why) >= weight(j.Vain) {
-		j.Vain = why
+	if weight(why) >= weight(j.PassedOver) {
+		j.PassedOver = why
 	}
 }
 

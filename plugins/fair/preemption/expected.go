@@ -8,10 +8,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// expected is who gets slots that others are made to leave.
+// expected are the jobs for which slots are taken back.
 type expected struct {
-	before  map[scheduler.JobID]bool // who expected slots, on their way or reserved
-	changed []scheduler.JobID        // who does now and did not, or the other way
+	before  map[scheduler.JobID]bool // jobs that expected slots, on their way or reserved
+	changed []scheduler.JobID        // jobs that do now and did not, or the other way
 }
 
 // Expects says whether slots are on their way to a job, or reserved for it.
@@ -19,7 +19,7 @@ func (p *State) Expects(job scheduler.JobID) bool {
 	return len(p.Leaving[job]) > 0 || p.World.Reserved[job]
 }
 
-// UpdateExpected forgets attempts that are gone, and notes who expects slots now.
+// UpdateExpected forgets attempts that are gone, and notes which jobs expect slots now.
 func (p *State) UpdateExpected() {
 	x := &p.expected
 	if len(p.Leaving)+len(x.before)+len(p.World.Reserved) == 0 {

@@ -29,7 +29,7 @@ type Spared struct {
 	Times int            // how often it was
 }
 
-// Set is who has to leave for one bundle of a job in a pool that is starved.
+// Set are the victims for one bundle of a job in a starved pool.
 type Set struct {
 	Pool    *shares.Pool
 	Job     *shares.Job
@@ -79,7 +79,7 @@ func (p *State) Preempt() []Set {
 	return t.sets
 }
 
-// startTaking lists who could be stopped and what is on its way already.
+// startTaking lists the launches that could be stopped and the slots on their way already.
 func (p *State) startTaking() *taking {
 	t := &taking{
 		State: p, gone: map[*view.Bundle]bool{}, leaving: map[scheduler.AttemptID]bool{},

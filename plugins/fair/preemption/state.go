@@ -26,7 +26,7 @@ type of struct {
 	kind pooltree.Kind
 }
 
-// State is what is known of who is starved, and of what was taken back for whom. The
+// State has the starved pools, and what was taken back for which job. The
 // zero value becomes one by Start and Configure.
 type State struct {
 	*shares.State
@@ -45,7 +45,7 @@ type State struct {
 	expected expected
 }
 
-// Start begins with nobody starved; who was, is told to Restore.
+// Start begins with no pool starved; Restore adds the pools that were.
 func (p *State) Start(s *shares.State, limits scheduler.Limits) {
 	p.State, p.limits = s, limits
 }
@@ -56,7 +56,7 @@ func (p *State) Configure() {
 	p.timeouts, p.starved = p.Config.Table.AnyTimeout(), map[of]Since{}
 }
 
-// Update computes the fair shares of all pools and looks who is below. It never
+// Update computes the fair shares of all pools and finds those below. It never
 // looks at jobs.
 func (p *State) Update() {
 	now := p.View.Now()
@@ -156,7 +156,7 @@ type Starved struct {
 	Since Since
 }
 
-// List lists who is starved, in order of the tree and of kind.
+// List lists the starved pools, in order of the tree and of kind.
 func (p *State) List() []Starved {
 	if len(p.starved) == 0 {
 		return nil
@@ -172,7 +172,7 @@ func (p *State) List() []Starved {
 	return all
 }
 
-// Restore takes over who was starved, of the pools that are there.
+// Restore takes over which pools were starved, of those that are there.
 func (p *State) Restore(all []Starved) {
 	for _, s := range all {
 		if x := p.Pools[s.Pool]; x != nil {

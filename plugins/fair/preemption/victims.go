@@ -76,8 +76,8 @@ type finding struct {
 	bundle *view.Bundle
 	mode   scheduler.PreemptMode
 	full   []fullPool
-	// guaranteed says that its pool is below its minimum share. Then nobody is spared, and who
-	// cannot be suspended is killed. The manager's own protection of a victim holds all the
+	// guaranteed says that its pool is below its minimum share. Then no bundle is spared, and attempts
+	// that cannot be suspended are killed. The manager's own protection of a victim holds all the
 	// same: so each launch runs for a while, whatever minimums there are.
 	guaranteed bool
 }

@@ -23,15 +23,15 @@ type Job struct {
 	// would be refused. This one came while the policy was down, or before a change of settings.
 	Undeclared bool
 
-	// Of package placement: how long the job has waited for locality, and why it was asked
-	// in vain in the present round; none when it was not.
-	Wait locality.Wait
-	Vain scheduler.WaitReason
-	Far  Far
+	// Of package placement: how long the job has waited for locality, and why it was
+	// passed over in the present round; none when it was not.
+	Wait       locality.Wait
+	PassedOver scheduler.WaitReason
+	Far        Far
 	// Of package fair: why it waits, as last sent to the manager.
 	Reported scheduler.WaitReason
 
-	limited bool // there are limits to who of the pool and the user may run
+	limited bool // there are limits to the running jobs of its pool or user
 	dirty   bool // it is in State.dirty
 
 	given []scheduler.BundleID // by kind: bundles up to it are given away in a round
@@ -226,7 +226,7 @@ func (s *State) prefetch(jobs []*Job) {
 	runtime.KeepAlive(sum)
 }
 
-// count tells the tree what a job holds and wants.
+// count sets in the tree what a job holds and wants.
 func (s *State) count(j *Job) {
 	j.Far = Far{}
 	for _, k := range s.World.Order {

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// State is who shares what. The zero value becomes one by Start and Rebuild.
+// State has the pools and jobs that share slots. The zero value becomes one by Start and Rebuild.
 type State struct {
 	View   *view.View
 	Config *allocation.Config
@@ -18,10 +18,10 @@ type State struct {
 	// Undeclared are jobs that were moved to a pool that is not declared while such
 	// pools were refused, with the pool where they stay. All others are where they came in.
 	Undeclared map[scheduler.JobID]string
-	// Synced are the jobs that Sync brought up to date; who reads it empties it.
+	// Synced are the jobs that Sync brought up to date; the reader empties it.
 	Synced []*Job
-	// Changed says that what a snapshot does not tell may have changed; who saves it
-	// sets it back.
+	// Changed says that state outside of snapshots may have changed; saving it sets
+	// Changed back.
 	Changed bool
 	// Trace is called for each job that comes, moves or goes; nil: none is.
 	Trace func(event string, j *Job)

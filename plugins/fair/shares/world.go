@@ -78,7 +78,7 @@ func (w *World) Kind(name scheduler.SlotKind) pooltree.Kind {
 	return k
 }
 
-// Offers notes for whom something is reserved.
+// Offers notes the jobs for which something is reserved.
 func (w *World) Offers(v *view.View, changed []scheduler.Offer) {
 	for i := range changed {
 		for _, r := range changed[i].Reserved {

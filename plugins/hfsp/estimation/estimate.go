@@ -38,7 +38,7 @@ type Settings struct {
 	// Default is a task's length before anything is known.
 	Default time.Duration
 	// Error is by what part of it a size is wrong at most, on purpose, from 0 to 1: see the
-	// package's text on wrong estimates. ErrorSeed draws who is wrong by how much.
+	// package's text on wrong estimates. ErrorSeed draws by how much each stage is wrong.
 	Error     float64
 	ErrorSeed uint64
 }
@@ -74,13 +74,13 @@ type Stage struct {
 	Kind  Kind
 	Tasks int // of the stage; may grow
 	Slots int // of each
-	// Job is what the manager tells of the stage's job, and ID says which of its stages it is;
-	// nil where nobody tells. It is not to be changed.
+	// Job is the stage's job as the manager sent it, and ID says which of its stages it is;
+	// nil where it is not known. It is not to be changed.
 	Job *scheduler.Job
 	ID  scheduler.StageID
 	// Owner is what an estimator other than Sampling keeps of the stage.
 	Owner any
-	// Lot tells the stage from others where sizes are wrong on purpose; any number.
+	// Lot distinguishes the stage from others where sizes are wrong on purpose; any number.
 	Lot uint64
 	// Guess is how long one takes by past tasks, in seconds, as it was when the stage came.
 	Guess *float64
@@ -96,7 +96,7 @@ type Stage struct {
 // Running is a task that has not finished and counts as a sample.
 type Running struct {
 	Task     uint64
-	Progress float64 // the highest that was told
+	Progress float64 // the highest that was reported
 	Measure  Measure
 }
 
@@ -120,7 +120,7 @@ type Estimator interface {
 	Progress(s *Stage, task uint64, m Measure, progress float64) bool
 	// Finished takes in a task that has finished.
 	Finished(s *Stage, task uint64, m Measure)
-	// Gone takes in a task that ended in vain, or starts anew, and says whether that
+	// Gone takes in a task that ended without result, or starts anew, and says whether that
 	// changed anything.
 	Gone(s *Stage, task uint64) bool
 	// Training says how far the samples of a stage are.

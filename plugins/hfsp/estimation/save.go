@@ -10,7 +10,7 @@ import (
 const measuresMax = 1 << 16
 
 // Save writes what was learnt of a stage. Its kind, and how many tasks of how many slots it has, is known
-// to who makes it.
+// to its caller.
 func (s *Stage) Save(w *binenc.Writer) {
 	w.Bool(s.Guess != nil)
 	if s.Guess != nil {

@@ -198,7 +198,7 @@ func (c *Cluster) pass(to float64) {
 	c.seconds, c.integral = c.at(to)
 }
 
-// next finds who finishes first, and when.
+// next finds the job that finishes first, and when.
 func (c *Cluster) next() (first *Job, at float64) {
 	at = math.Inf(1)
 	earliest := func(j *Job, t float64) {

@@ -30,7 +30,7 @@ type Spec struct {
 	Weight float64
 	// Cap is how many slots it could use at most: those of all its tasks together,
 	// whether they have really finished or not, because it makes progress of its own in
-	// the virtual cluster. (What it can really use is told to Allot.) Negative counts as
+	// the virtual cluster. (Allot asks for what it can really use.) Negative counts as
 	// 0. With 0 it waits: it has no rate, and no finish.
 	Cap int
 }
@@ -110,7 +110,7 @@ func (j *Job) units() int64 { return int64(j.spec.Weight * weightUnits) }
 // ID returns the job's name.
 func (j *Job) ID() ID { return j.id }
 
-// Spec returns what the cluster counts with: what it was told, within bounds.
+// Spec returns what the cluster counts with: the last Spec, within bounds.
 func (j *Job) Spec() Spec { return j.spec }
 
 // Cap returns how many slots the job could use at most.

@@ -24,7 +24,7 @@ type projection struct {
 	begin, at    moment
 	weight, caps float64 // of the jobs that share, and that are bound, without the virtual jobs
 
-	sharing, bound               heap.Heap[entry]  // who may come next, by what their classes go by
+	sharing, bound               heap.Heap[entry]  // jobs that may come next, by what their classes go by
 	ratios                       heap.Heap[*class] // of those that share, which may be bound next
 	sharingVirtual, boundVirtual *virtualJobs
 }
@@ -104,7 +104,7 @@ func (p *projection) stand() {
 	}
 }
 
-// next adds who finishes next to the order; false when nobody is left.
+// next adds the job that finishes next to the order; false when none is left.
 func (p *projection) next() bool {
 	for {
 		p.sort()
@@ -124,7 +124,7 @@ func (p *projection) next() bool {
 	}
 }
 
-// sort puts who comes next on the right side. A class that shares in the cluster and is
+// sort puts the next job on the right side. A class that shares in the cluster and is
 // bound by now is slower than the others that share, so that its jobs come up too early.
 func (p *projection) sort() {
 	for len(p.sharing.Items) > 0 && p.of(p.sharing.Items[0].job.class).bound {
@@ -134,7 +134,7 @@ func (p *projection) sort() {
 	}
 }
 
-// first finds who finishes next, virtual jobs apart, and when, if no class is bound before. It
+// first finds the job that finishes next, virtual jobs apart, and when, if no class is bound before. It
 // compares the work that those that share do until the first of them finishes with what
 // the capacity leaves for them until the first of those that are bound does.
 func (p *projection) first() (j *Job, to moment, shared bool) {

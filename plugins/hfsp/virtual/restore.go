@@ -15,7 +15,7 @@ import (
 
 // Restore returns the cluster of which Save returned these pieces, one after another, the first
 // of a whole one. It answers as the other one to the last bit, now and after equal calls, once it
-// is told which time it is. Its jobs are those of Jobs: who had the other's finds them by ID.
+// is given the time. Its jobs are those of Jobs: the other's caller finds them by ID.
 func Restore(pieces ...[]byte) (*Cluster, error) {
 	x := restoring{}
 	for i, data := range pieces {

@@ -69,7 +69,7 @@ func (x *changes) forget() {
 }
 
 // Save returns what changed since the cluster was saved last, or all that it is, and always
-// that the first time; nil when nothing changed. Time that passes is no change: whoever
+// that the first time; nil when nothing changed. Time that passes is no change: the caller that
 // restores a cluster has it advance.
 //
 // A cluster that is saved whole takes no more bytes than most allows, but for what it is without

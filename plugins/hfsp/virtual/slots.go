@@ -16,9 +16,9 @@ type Sharer struct {
 }
 
 // Slots divides whole slots by max-min fairness: round by round, the smallest sharers
-// first (section 3.3, "Resource Allocation"). Each slot goes to who is farthest below
-// its share, which is who has the least (slots + ½) / weight; ties go to the smaller
-// cap, then to who stands first. The slots that nobody can use are left over. It takes
+// first (section 3.3, "Resource Allocation"). Each slot goes to the sharer farthest below
+// its share, which has the least (slots + ½) / weight. Ties go to the smaller cap, then to
+// the first. Slots that no sharer can use are left over. It takes
 // O(n log n) for n sharers, however many slots there are.
 func Slots(total int, sharers []Sharer) []int {
 	given := make([]int, len(sharers))
@@ -49,7 +49,7 @@ func Slots(total int, sharers []Sharer) []int {
 	return given
 }
 
-// turn is a sharer who waits for its next slot.
+// turn is a sharer that waits for its next slot.
 type turn struct {
 	key                float64 // its ratio at first, then where it stands in line
 	weight             float64

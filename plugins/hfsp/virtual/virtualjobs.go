@@ -110,7 +110,7 @@ func join(a, b *virtualJobs) *virtualJobs {
 	return b.with(join(a, b.left), b.right)
 }
 
-// first is who ends first; nil where there is none.
+// first is the job that ends first; nil where there is none.
 func (g *virtualJobs) first() *virtualJobs {
 	for g != nil && g.left != nil {
 		g = g.left

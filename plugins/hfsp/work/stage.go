@@ -38,7 +38,7 @@ func (s *Stage) ID() scheduler.StageID { return s.id }
 // Kind returns the kind of slot that it needs.
 func (s *Stage) Kind() scheduler.SlotKind { return s.kind }
 
-// Info returns the stage as the manager tells of it.
+// Info returns the stage as the manager sent it.
 func (s *Stage) Info() *scheduler.Stage { return &s.Job.Info.Stages[s.id] }
 
 // Over says whether all of its groups have finished.

@@ -11,7 +11,7 @@ type AttemptState uint8
 
 // The states of an attempt.
 const (
-	Assigned  AttemptState = iota // accepted, its worker not told of yet
+	Assigned  AttemptState = iota // accepted, its worker has not started
 	Running                       // its worker runs
 	Suspended                     // stopped: no slots, but memory, in swap as far as there is room
 )
@@ -32,8 +32,8 @@ type Attempt struct {
 	Speculative bool
 	State       AttemptState
 	Phase       scheduler.Phase // 0 while assigned
-	Progress    float64         // as last told, 0 to 1
-	Work        scheduler.Work  // as last told
+	Progress    float64         // as last reported, 0 to 1
+	Work        scheduler.Work  // as last reported
 	// Since is when State was entered, PhaseSince when Phase was, AssignedAt when
 	// the launch was accepted.
 	Since, PhaseSince, AssignedAt scheduler.Time
@@ -47,7 +47,7 @@ type Attempt struct {
 	suspending bool // it is leaving to be suspended
 
 	run   *run
-	on    *Launcher     // nil in Start, for one told after it, or gone
+	on    *Launcher     // nil in Start, for one that joins after it, or is gone
 	place int           // in its job's list, which keeps it
 	turn  int           // the bundle's, when it was launched
 	ran   time.Duration // up to Since, net of suspension

@@ -11,7 +11,7 @@ type BundleState uint8
 
 // The states of a bundle, in order of progress.
 const (
-	Waiting  BundleState = iota // ran in vain, was withdrawn, or was reopened
+	Waiting  BundleState = iota // ran without result, was withdrawn, or was reopened
 	Ready                       // may be launched
 	Launched                    // has live attempts
 	Finished                    // each group has finished

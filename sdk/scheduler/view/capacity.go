@@ -9,8 +9,8 @@ import (
 )
 
 // capacity is the room of what launchers have free: what they offered last, less what was
-// taken since, and what is reserved of it for whom. Each change of what is free goes
-// through setFree, which tells where.
+// taken since, and what is reserved of it. Each change of what is free goes
+// through setFree, which updates where.
 type capacity struct {
 	numbers  map[scheduler.SlotKind]int // of kinds, in the order in which they were first heard of
 	kinds    []kindFree                 // by number
@@ -214,7 +214,7 @@ func (c *capacity) FreeSlots(kind scheduler.SlotKind) int {
 	return 0
 }
 
-// Obstacles tells a person what may keep a bundle from slots that are free: memory, or
+// Obstacles returns, for people, what may keep a bundle from slots that are free: memory, or
 // launchers that are excluded for it, each after a semicolon; "" when it is neither.
 // It may walk all launchers, so it is for a bundle that finds no place.
 func (c *capacity) Obstacles(b *Bundle) (text string) {

@@ -19,7 +19,7 @@ type Job struct {
 	Counts []Counts
 	// Owner is the policy's: what it keeps of the job. The view never looks at it.
 	Owner any
-	// Info is the job as last told: updates of pool, priority and properties and
+	// Info is the job as last received: updates of pool, priority and properties and
 	// grown stages are in it.
 	Info scheduler.Job
 
@@ -112,7 +112,7 @@ func (j *Job) HeldSlots() []scheduler.SlotCount { return j.held }
 // launchables walks the launchable bundles in order of id, those that were given away too.
 func (j *Job) launchables() iter.Seq[*Bundle] { return j.launchable.all(noTurn) }
 
-// near tells where the input of the launchable bundles lies.
+// near returns where the input of the launchable bundles lies.
 func (j *Job) near() *launchable { return &j.launchable }
 
 // prefetch touches what launches and ends look at.

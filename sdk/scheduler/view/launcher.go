@@ -75,7 +75,7 @@ func (l *Launcher) prefetchMore() byte {
 	return prefetch.At(l.attempts, 0) + l.seat.prefetch() + prefetch.At(l.Slots, 0)
 }
 
-// launchers is the room of those who are there, and of those who are gone and whose
+// launchers is the room of launchers that are there, and of those that are gone and whose
 // attempts have still to end. No launcher is in both, and none joins before all attempts
 // of its earlier life have ended.
 type launchers struct {
@@ -105,7 +105,7 @@ func (ls *launchers) OpenSlots() map[scheduler.SlotKind]int {
 }
 
 // ForgetLoads makes all loads unknown, as they are in the view of a policy that starts:
-// for one whose new settings do without AbilityLoad, and that is told no more.
+// for one that does without AbilityLoad by its new settings.
 func (ls *launchers) ForgetLoads() {
 	for _, l := range ls.list {
 		l.forgetLoad()

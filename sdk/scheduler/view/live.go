@@ -75,7 +75,7 @@ func (l *liveList) close() {
 	l.number(0)
 }
 
-// number tells the attempts from a place on where they are.
+// number sets the places of the attempts from a place on.
 func (l *liveList) number(from int) {
 	for i, a := range l.attempts[from:] {
 		a.place = from + i

@@ -21,7 +21,7 @@ type View struct {
 
 	launchersMoved bool // see LaunchersChanged
 
-	launchers // who is there
+	launchers // the launchers that are there
 	capacity  // what is free and reserved on them, and where it would fit
 	jobs      // what is to be done
 	attempts  // what is being done

@@ -25,7 +25,7 @@ type WorldLauncher struct {
 	Memory   int64
 	Swap     int64
 	Offer    scheduler.Offer
-	// As the policy was told; LoadUnknown when it was not.
+	// As the policy received it; LoadUnknown when it did not.
 	CPULoad, MemoryLoad float64
 }
 
@@ -51,7 +51,7 @@ type WorldAttempt struct {
 	Protected   scheduler.Time // until then; 0 when it never was
 }
 
-// World returns the state as values of its own, offers as they were last told.
+// World returns the state as values of its own, offers as they were last received.
 func (v *View) World() World {
 	var w World
 	for _, l := range v.Launchers() {

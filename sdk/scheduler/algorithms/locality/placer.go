@@ -34,7 +34,7 @@ func (p *Placer) Over() string {
 	return "; in the last round launches went to the nearest launchers, as " + p.last.Over + ": raise that setting of locality, or bear it"
 }
 
-// Facts tells the mode, for a policy's status.
+// Facts has the mode, for a policy's status.
 func (p *Placer) Facts(s *Settings) []scheduler.Property {
 	return []scheduler.Property{{Name: "locality", Value: s.Mode + p.Over()}}
 }

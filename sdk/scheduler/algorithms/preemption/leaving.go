@@ -15,7 +15,7 @@ type Leaver struct {
 }
 
 // Leaving are all attempts that are being stopped, in order of attempt. They belong in a
-// policy's checkpoint: a snapshot need not tell of a preemption whose victims live still.
+// policy's checkpoint: a snapshot need not have a preemption whose victims live still.
 // A Leaving is not changed; Start and After return the next one.
 type Leaving []Leaver
 

@@ -13,8 +13,8 @@ type Search struct {
 	Bundle *view.Bundle
 	// Suspend says that victims are suspended: they keep what memory there is no swap for.
 	Suspend bool
-	// Limits bound what may be suspended on a launcher. Who would be one too many is left
-	// out.
+	// Limits bound what may be suspended on a launcher. A victim that would be one too many is
+	// left out.
 	Limits scheduler.Limits
 	// Most is how many victims are tried.
 	Most int
@@ -26,7 +26,7 @@ type Search struct {
 
 // Find takes victims as next names them, until the bundle fits, and gives back those
 // it does not need, the last ones first: each is a bundle attempt, with its live
-// attempts. next returns none when there is nobody left. spare is told of each that
+// attempts. next returns none when there is nobody left. spare is called for each that
 // was taken and is given back, by its place in the order of next; it may be nil.
 //
 // It returns the places of the victims, in order, and a launcher for each of the

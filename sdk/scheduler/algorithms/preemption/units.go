@@ -53,7 +53,7 @@ type Victim interface {
 }
 
 // FindAmong is Search.Find for victims as a policy keeps them: it returns the victims and not their
-// places. next returns false when there is nobody left. spare is told of each victim that is given back.
+// places. next returns false when there is nobody left. spare is called for each victim that is given back.
 func FindAmong[V Victim](s Search, next func() (V, bool), spare func(V)) ([]V, []scheduler.LauncherID) {
 	var taken []V
 	places, where := s.Find(func() []*view.Attempt {
@@ -81,7 +81,7 @@ func Stop[V Victim](p scheduler.Preempt, victims []V) scheduler.Preempt {
 	return p
 }
 
-// Slots counts slots of each kind by who loses or gets them: jobs, or queues of jobs. The zero value is
+// Slots counts slots of each kind by owner: the jobs, or queues of jobs, that lose or get them. The zero value is
 // empty.
 type Slots[K comparable] map[K]map[scheduler.SlotKind]int
 

@@ -38,7 +38,7 @@ func BySubmission(a, b *view.Job) int {
 	return cmp.Or(cmp.Compare(a.Info.Submitted, b.Info.Submitted), cmp.Compare(a.ID(), b.ID()))
 }
 
-// StartsMax bounds how many starts of a kind are played. Who would start nothing by then
+// StartsMax bounds how many starts of a kind are played. A job that would start nothing by then
 // follows in the order in which it would be asked: that many slots do not come free while somebody looks.
 const StartsMax = 10_000
 
@@ -83,7 +83,7 @@ func (l *List) Knows(id scheduler.JobID) bool {
 // Count is the place of the last that was added.
 func (l *List) Count() int { return l.place }
 
-// Full says whether there are as many as are shown: who stands behind all others is not.
+// Full says whether there are as many as are shown: a job behind all others is not.
 func (l *List) Full() bool { return len(l.rows) >= scheduler.QueueMax }
 
 // Add puts a job behind those that were added since BeginKind, which it is not one of. Why is cut

@@ -2,7 +2,7 @@ package shares
 
 import "cmp"
 
-// Rank is what decides who of several is served next.
+// Rank decides which of several pools or jobs is served next.
 type Rank struct {
 	Running float64 // slots held
 	Demand  float64 // slots held and wanted

@@ -25,8 +25,8 @@ func compareKeys(a, b key) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Comp
 // Souza and Garcia, section 2). A slot never idles while there is work, because a
 // child that cannot use it loses its turn.
 //
-// Laps are counted from any number. Who has had its turn in the present lap
-// follows from who was served last, which is therefore all there is to remember.
+// Laps are counted from any number. The children that had their turn in the present
+// lap follow from the one served last, which is therefore all there is to remember.
 type discoFair struct{ forgetful }
 
 // lapping is what discoFair remembers of a pool.

@@ -1,10 +1,10 @@
 package pooltree
 
 // Line is a copy of what waits in a tree for slots of a kind. What is served of it changes
-// nothing of the tree, so that one may see who would come next, and after that. It holds while the tree stays as it is.
+// nothing of the tree, so that the next jobs can be listed. It holds while the tree stays as it is.
 type Line struct{ root *Schedulable }
 
-// Line returns who waits for slots of a kind. It costs a copy of what waits.
+// Line returns the jobs that wait for slots of a kind. It costs a copy of what waits.
 func (t *Tree) Line(k Kind) Line {
 	root := t.root.Of(k).copied()
 	root.own()
@@ -20,7 +20,7 @@ func (s *Schedulable) copied() Schedulable {
 		children[i] = x.copied()
 		c.queue[i] = &children[i]
 	}
-	// Time stands still in a line: nobody asks who runs something, or who is in a pool.
+	// Time stands still in a line: what runs, and which jobs are in a pool, is not asked for.
 	c.accounts.busy, c.accounts.members, c.account.busy = nil, nil, 0
 	return c
 }

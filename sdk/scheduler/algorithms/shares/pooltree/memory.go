@@ -7,14 +7,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Memory is what the orders of a tree remember and no snapshot tells. It is small:
+// Memory is what the orders of a tree remember and no snapshot has. It is small:
 // nothing for fair and FIFO pools.
 type Memory struct {
 	Cursors []Cursor `json:",omitempty"`
 	Clocks  []Clock  `json:",omitempty"`
 }
 
-// Cursor is who was served last in a pool that cycles.
+// Cursor is the job or pool that was served last in a pool that cycles.
 type Cursor struct {
 	Pool  string
 	Kind  Kind
@@ -99,7 +99,7 @@ func (t *Tree) Restore(m Memory) {
 	}
 }
 
-// child finds who is owed in a pool; nil when it is gone.
+// child finds the child of a pool that is owed; nil when it is gone.
 func (t *Tree) child(pool *Node, o Owed) *Node {
 	n := t.jobs[o.Job]
 	if o.Job == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
-// Order is a pool's inner order: who of what waits in it is served first. An
+// Order is a pool's inner order: which of the waiting children is served first. An
 // order has no state of its own: what the package's orders remember is in the pool's
 // and the child's Schedulable, so that it can be saved. Others follow from what a
 // Schedulable shows.

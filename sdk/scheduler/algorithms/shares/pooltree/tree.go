@@ -141,7 +141,7 @@ func (t *Tree) RemovePool(n *Node) {
 	}
 }
 
-// Cycles says whether there is a pool that remembers whom it served.
+// Cycles says whether there is a pool that remembers the child it served.
 func (t *Tree) Cycles() bool { return t.cycles }
 
 func (n *Node) isTimed() bool {

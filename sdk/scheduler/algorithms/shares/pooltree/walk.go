@@ -24,7 +24,7 @@ func (t *Tree) Waits(k Kind) bool { return t.root.Of(k).waits(k) }
 
 func (s *Schedulable) waits(k Kind) bool {
 	if len(s.queue) > 0 {
-		return true // as most that have work: whoever is in a queue has some
+		return true // as most that have work: every child in a queue has some
 	}
 	return slices.ContainsFunc(s.pools, func(n *Node) bool {
 		x := n.Of(k)
