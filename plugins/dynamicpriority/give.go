@@ -153,8 +153,8 @@ func (d *assignment) quotas(kind scheduler.SlotKind) {
 	}
 }
 
-// share says up to how many slots each queue would have if the free ones were given one by
-// one to the one furthest below its quota.
+// share sets how many slots each queue is to hold: as if the free ones were given one by one to the
+// queue furthest below its quota.
 func (d *assignment) share(all []*claim, free int) {
 	lack := 0
 	for _, s := range all {
@@ -247,8 +247,8 @@ func (d *assignment) open(j *job, kind scheduler.SlotKind) bool {
 	return d.view.FreeSlots(kind) > 0 || d.view.Reserved(j.ID())
 }
 
-// fill launches work of a queue until it holds so many slots of a kind: first what has waited
-// long, then gangs, what is near its input, and the rest.
+// fill launches work of a queue until it holds so many slots of a kind. First comes work that has
+// waited long, then gangs, work near its input, and the rest.
 func (d *assignment) fill(q *queue, kind scheduler.SlotKind, upTo int) {
 	done := func(j *job) bool { return d.holds(q, kind) >= upTo || q.saving || !d.open(j, kind) }
 	passes := []func(*job){
@@ -358,8 +358,8 @@ func (d *assignment) launch(j *job, b *view.Bundle, where []scheduler.LauncherID
 }
 
 // may says whether a bundle may start while its queue has so many slots of the kind of its first
-// group: within the quota of each kind that it needs, or where the queue holds none of that.
-// One that has waited long and may not has its queue hold back what is smaller.
+// group. It may within the quota of each kind that it needs, or where the queue holds no slot of
+// that kind. One that has waited long and may not has its queue hold back what is smaller.
 func (d *assignment) may(j *job, b *view.Bundle, upTo int) bool {
 	for _, n := range gangs.Needs(b) {
 		most, held := upTo, d.holds(j.queue, n.Kind)

@@ -71,8 +71,8 @@ func (m *memory) load(s scheduler.Snapshot, l *account.Ledger) error {
 	return nil
 }
 
-// save returns what is new since the last checkpoint, to be appended to it, or a whole one
-// where that would have more than so many bytes; nil when nothing is new.
+// save returns the changes since the last checkpoint, to be appended to it; nil when there are
+// none. Where the sum would have more than so many bytes, it returns a whole one.
 func (m *memory) save(l *account.Ledger, most int) (*scheduler.Checkpoint, error) {
 	if m.size > 0 && m.version == l.Version() && !m.changed {
 		return nil, nil //nolint:nilnil // there is nothing new

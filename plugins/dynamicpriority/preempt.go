@@ -155,8 +155,8 @@ func (u *unit) take(sign int) {
 	u.from.excess -= sign * u.Slots
 }
 
-// pick chooses what is taken next, or nil: never so much that a queue is left below its quota, and of
-// a queue only when those before it have nothing over theirs.
+// pick chooses the unit that is taken next, or nil. No queue is left below its quota, and a queue
+// loses only when the queues before it have nothing over theirs.
 func pick(losers []*loser) *unit {
 	for _, l := range losers {
 		for _, u := range l.units {

@@ -13,9 +13,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// waits lists the jobs that the last round left waiting in the order in which they would start
-// something, were slots of each kind to come free one by one: queues up to their quotas, then job by job what is left;
-// nil before the first round. Where there is room, and what is near its input, is not looked at.
+// waits lists the jobs that the last round left waiting, as if slots of each kind came free one by
+// one; nil before the first round. Queues get slots up to their quotas, then jobs get the rest in
+// order. Where there is room, and what is near its input, is not looked at.
 func (p *Policy) waits() []scheduler.Queued {
 	if p.last == nil {
 		return nil

@@ -17,10 +17,10 @@ import (
 const (
 	// memoryVersion is of the checkpoint's form.
 	memoryVersion = 1
-	// eagerMax is up to how many entries a memory is saved in the round in which it
-	// changed. A larger one is saved with the next update, so that a round does not
-	// cost what all jobs do; a policy that crashes then forgets at most an update
-	// interval, of how long jobs waited for locality.
+	// eagerMax is up to how many entries a memory is saved in the round in which it changed. A
+	// larger one is saved with the next update, so that a round does not cost time in proportion to
+	// all jobs. A policy that crashes then forgets at most an update interval of the waits for
+	// locality.
 	eagerMax = 256
 	// waitsMax is how many jobs' waits for locality are saved.
 	waitsMax = 4096
@@ -31,8 +31,8 @@ const (
 	owedMax = 4096
 )
 
-// memory is what the policy knows and no snapshot has, as a checkpoint has it: all
-// that decisions depend on besides the view and the settings.
+// memory is the content of a checkpoint: all that decisions depend on besides the view and the
+// settings.
 type memory struct {
 	Advanced  scheduler.Time // of package preemption, and all of which nothing is said
 	NoSuspend bool

@@ -77,11 +77,11 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	return scheduler.Description{Name: "fair", Version: "1", Abilities: abilities(&config)}, nil
 }
 
-// abilities is what the policy can do. It wants to be asked about submissions only
-// where it may refuse some, or put them elsewhere than they ask for, and to receive loads only
-// where it looks at them, because both cost rounds. That a pool is no mistake is advice: while
-// the policy is down, jobs come in without it. The manager must hear where jobs go that are put
-// elsewhere, because it judges who may submit there.
+// abilities is what the policy can do. It judges submissions only where it may refuse some, or put
+// them elsewhere than they ask for. It receives loads only where it looks at them. Both cost
+// rounds. That a pool is no mistake is advice: while the policy is down, jobs come in without it.
+// The manager must hear where jobs go that are put elsewhere, because it judges who may submit
+// there.
 func abilities(c *allocation.Config) scheduler.Ability {
 	able := scheduler.AbilityCheckpoint
 	switch {
@@ -260,8 +260,8 @@ func (p *Policy) preempt(d *scheduler.Decisions) {
 	}
 }
 
-// wake asks for a round at the next time at which something is due by itself: a
-// job may take slots further away, or a pool may have been starved for too long.
+// wake asks for a round when something is due by itself. A job may take slots further away, or a
+// pool has been starved for too long.
 func (p *Policy) wake(d *scheduler.Decisions) {
 	d.WakeAt = p.placement.NextWake()
 	if !p.preemption.May() {

@@ -87,9 +87,9 @@ func (d *assignment) serve(k *kind) iter.Seq[*stage] {
 	}
 }
 
-// entitle divides the slots of a kind: those that have no place in the virtual cluster, then
-// samples on the training slots, then all in the order of their virtual finish, and those last whose input is not all
-// there.
+// entitle divides the slots of a kind. Stages without a place in the virtual cluster come first,
+// then samples on the training slots. Then come all in the order of their virtual finish, and last
+// the stages whose input is not all there.
 func (d *assignment) entitle(k *kind) {
 	left := max(k.slots-d.index.Beside[k.name], 0)
 	var list []entitlement

@@ -18,9 +18,10 @@ const (
 	checkpointVersion = 3
 	// checkpointDefault is how many bytes a checkpoint may have where the manager does not say.
 	checkpointDefault = 1 << 20
-	// eagerMax is up to how many stages may have changed for the checkpoint to be written in the same round. With more, it
-	// is written once in saveEvery, so that what changes often is not written each time: a
-	// policy that crashes then forgets so much of what was learnt, and of virtual time.
+	// eagerMax is up to how many stages may have changed for the checkpoint to be written in the
+	// same round. With more, it is written once in saveEvery, so that frequent changes are not
+	// written each time. A policy that crashes then forgets that much of its samples and of virtual
+	// time.
 	eagerMax  = 128
 	saveEvery = time.Second
 )
@@ -206,8 +207,9 @@ func (x *learnt) load(r *binenc.Reader, by estimation.Keeper) error {
 	return tasks.Err()
 }
 
-// recall takes over a checkpoint, and returns the events that it does not know of. One of another version, or one that
-// cannot be read, is left alone, and a note says so: a policy that has forgotten is better than none.
+// recall takes over a checkpoint, and returns the events that it does not know of. One of another
+// version, or one that cannot be read, is ignored, and a note says so. A policy that has forgotten
+// is better than none.
 func (p *Policy) recall(s scheduler.Snapshot) []scheduler.Event {
 	if s.Checkpoint == nil {
 		return s.Events

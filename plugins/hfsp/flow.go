@@ -32,8 +32,8 @@ func (d *assignment) place() {
 	}
 }
 
-// offer launches work of stages that wait for slots near their input, on slots that nobody takes:
-// it may be that such a slot can be had when others make room for it. Where it can't, the launch is
+// offer launches work of stages that wait for slots near their input on slots that no stage takes.
+// The flow may move other launches, so that such a slot becomes free. Where it can't, the launch is
 // dropped, and the stage goes on waiting.
 func (d *assignment) offer(k *kind) {
 	if !d.options.Locality.Flow() || d.view.FreeSlots(k.name) == 0 {

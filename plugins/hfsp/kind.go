@@ -49,10 +49,10 @@ func set(list []*stage, s *stage, in bool) []*stage {
 	return list
 }
 
-// deal says which stages have slots in the virtual cluster where there are fewer of them than stages:
-// one each for those of the highest weight, and of these for those of the fewest tasks (section 3.3,
-// "Resource Allocation"). Late stages take no part. It sorts all stages, but only then, and only where
-// some came, ended, became late or changed in what they are compared by.
+// deal says which stages have slots in the virtual cluster where there are fewer slots than stages.
+// Those of the highest weight get one each, and of these those of the fewest tasks (section 3.3,
+// "Resource Allocation"). Late stages take no part. It sorts all stages, but only then, and only
+// where some came, ended, became late or changed in what they are compared by.
 func (p *Policy) deal(k *kind) {
 	now := dealt{slots: k.slots, lates: k.cluster.Lates()}
 	if k.dealt == now || len(k.all) <= k.slots && k.parked == 0 {

@@ -39,8 +39,8 @@ func (d *assignment) useRest(k *kind) {
 	}
 }
 
-// fill resumes and launches a stage's work up to so many slots: first what is suspended,
-// the oldest first and only where it is, then what never ran.
+// fill resumes and launches a stage's work up to so many slots. Suspended launches come first, the
+// oldest first and only where they are, then work that never ran.
 func (d *assignment) fill(s *stage, upTo int) {
 	if s.has() >= upTo {
 		return

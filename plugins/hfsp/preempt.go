@@ -105,8 +105,8 @@ func (d *assignment) due(s *stage, lack int) int {
 	return n
 }
 
-// losers lists the stages that have more than they are entitled to and can lose it, the least urgent first: the order
-// in which stages are served, from its end.
+// losers lists the stages that have more than they are entitled to and can lose it. The least
+// urgent comes first: it is the order in which stages are served, from its end.
 func (d *assignment) losers(k *kind) (all []*loser) {
 	for _, s := range k.soft {
 		d.begin(s)
@@ -125,8 +125,8 @@ func (d *assignment) losers(k *kind) (all []*loser) {
 	return all
 }
 
-// takeFor names victims for a stage until what it lacks is covered, and says whether it found any: first for what
-// is suspended, the oldest first, then for its next bundles.
+// takeFor names victims for a stage until what it lacks is covered, and says whether it found any.
+// Suspended launches come first, the oldest first, then its next bundles.
 func (d *assignment) takeFor(s *stage, lack int, losers []*loser) (found bool) {
 	tried := 0
 	for u := range s.Paused {

@@ -7,9 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// overdue starts, or begins to collect slots for, what needs several slots at
-// once and was passed over for long: free slots come one by one, and would always
-// go to smaller work. The job must be below its share.
+// overdue starts large bundles that were passed over for long, or collects slots for them. Free
+// slots come one by one, and would always go to smaller work. The job must be below its share.
 func (d *assignment) overdue(kind scheduler.SlotKind) {
 	if d.options.CollectAfter == 0 {
 		return

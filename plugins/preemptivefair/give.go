@@ -207,8 +207,8 @@ func (d *assignment) launch(j *job, b *view.Bundle, where []scheduler.LauncherID
 	}
 }
 
-// next picks the job that gets the next slot: a newcomer, the one with fewest below its
-// share, or, when the policy is work-conserving, the one with fewest.
+// next picks the job that gets the next slot: a newcomer, or the job with the fewest slots below
+// its share. When the policy is work-conserving, it may be above its share.
 func (d *assignment) next(kind scheduler.SlotKind) *request {
 	q := d.queues[kind]
 	if q == nil {
@@ -250,8 +250,8 @@ func (d *assignment) nextReserved(kind scheduler.SlotKind) *request {
 	return best
 }
 
-// start takes room for one of a job's bundles: one that can be near its input,
-// or in its rack, or else the first that fits.
+// start takes room for one of a job's bundles: one that can be near its input or in its rack, else
+// the first that fits.
 func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, []scheduler.LauncherID) {
 	levels := []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal, scheduler.Remote}
 	if !c.job.Located() || d.options.Locality.Blind() {

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority/share"
 )
 
-// catchUpMax bounds the intervals that are closed one by one when the time has moved far:
-// somebody slept, and what was used before the last ones is not charged.
+// catchUpMax bounds the intervals that are closed one by one when the time has moved far, as after
+// a suspended machine. Use before the last of them is not charged.
 const catchUpMax = 64
 
 // openMax bounds the entries that wait for the store, one interval's charges more at the

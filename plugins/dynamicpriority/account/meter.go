@@ -121,8 +121,8 @@ func plus(a, b uint64) uint64 {
 	return sum
 }
 
-// bill ends an interval for the account and returns what it has to pay: rate × slot-time
-// that its quota covers ÷ length, with what remained of earlier intervals.
+// bill ends an interval for the account and returns its charge: rate × slot-time within its quota ÷
+// length. The remainder of earlier intervals is added.
 func (a *Account) bill(end int64, length uint64) money.Amount {
 	var paid uint64
 	for i := range a.Uses {

@@ -41,8 +41,8 @@ type kept struct {
 	queue     Queue // if it has one
 }
 
-// keeps returns what a checkpoint is to have of an account: the queue too, if there is no store, or
-// if the rate in force is one that lower would change.
+// keeps returns the part of an account that a checkpoint has. The queue is in it if there is no
+// store, or if lower would change the rate in force.
 func (l *Ledger) keeps(a *Account) kept {
 	k := kept{rate: a.Rate, most: a.most, remainder: a.remainder}
 	if a.Queue != nil && (l.alone || a.lower() != (force{a.Rate, a.most})) {
@@ -51,9 +51,9 @@ func (l *Ledger) keeps(a *Account) kept {
 	return k
 }
 
-// SaveAll writes the whole ledger behind what is written, with at most so many bytes of its own, 0 for any. What
-// is larger is without the rates in force, which a restart then finds anew; and what even then is larger is
-// without what the store has not acknowledged.
+// SaveAll writes the whole ledger behind what is written, with at most so many bytes of its own, 0
+// for any. A larger one leaves out the rates in force, which a restart then finds anew. If it is
+// still larger, it leaves out the entries that the store has not acknowledged.
 func (l *Ledger) SaveAll(written []byte, most int) []byte {
 	before := len(written)
 	tooLarge := func() bool { return most > 0 && len(written)-before > most }

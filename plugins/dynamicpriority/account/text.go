@@ -12,9 +12,9 @@ import (
 // stateHeader begins a part of a state, as in "applied 17 part 1 of 2".
 const stateHeader = "applied %d part %d of %d\n"
 
-// Marshal writes a state as text, in parts of at most so many bytes, one at least: a header,
-// then for each queue a line with name, budget, spending and the end of the last interval
-// that was charged.
+// Marshal writes a state as text, in one part or more of at most so many bytes. A part has a
+// header, then a line for each queue: name, budget, spending and the end of the last charged
+// interval.
 func (s *State) Marshal(partMax int) [][]byte {
 	parts := [][]byte{nil}
 	for _, q := range s.list {
@@ -105,8 +105,8 @@ func parseQueue(line string) (Queue, error) {
 // words are how entries begin.
 var words = map[Kind]string{Charge: "c", AddBudget: "b", SetSpending: "s", AddQueue: "a", RemoveQueue: "r"}
 
-// MarshalEntries writes entries as text, in parts of at most so many bytes: the number of the
-// first, then a line for each, and one before charges of another interval.
+// MarshalEntries writes entries as text, in parts of at most so many bytes. A part has the number
+// of its first entry, then a line for each. A line stands before charges of another interval.
 func MarshalEntries(entries []Entry, partMax int) [][]byte {
 	var parts [][]byte
 	var part []byte

@@ -25,10 +25,10 @@ type turn struct {
 	part  uint64 // of a slot, that rounding down took, over the sum of rates
 }
 
-// Divide gives the slots to the payers by largest remainder: each gets its share of them,
-// rounded down, and those that lost most by that one slot more, the earlier of equals
-// first. Nobody gets more than it can pay for; what is left of it goes to the others in
-// the same way. So quotas add up to the slots, or to all that can be paid for.
+// Divide gives the slots to the payers by largest remainder. Each gets its share, rounded down.
+// Those that lost most by rounding get one slot more, the earlier of equals first. Nobody gets more
+// than it can pay for; what is left of it goes to the others in the same way. So quotas add up to
+// the slots, or to all that can be paid for.
 //
 // Slots are not negative, and the rates add up to less than 2^64.
 func Divide(slots int, payers []Payer) {
@@ -47,9 +47,9 @@ func Divide(slots int, payers []Payer) {
 	}
 }
 
-// bound gives all that they can pay for to those whose share is more than that, the one
-// that can pay for least of its rate first: where that one's share is not more, nobody's
-// is, as shares only grow with each that is served. It returns what is left to divide.
+// bound serves the payers whose share exceeds what they can pay for: they get just that. The payer
+// that can pay for the least of its rate comes first. Where its share is not more, no other's is,
+// as shares only grow with each payer that is served. It returns what is left to divide.
 func bound(slots int, open []turn, sum uint64) ([]turn, int, uint64) {
 	over := func(t turn) bool { return compare(slots, t.Rate, t.Most, sum) > 0 }
 	if !slices.ContainsFunc(open, over) {
@@ -91,8 +91,8 @@ func (t turn) before(other turn) bool {
 	return t.part > other.part || t.part == other.part && t.place < other.place
 }
 
-// first returns the n of all that are before the others, in any order, which changes that of all: halves
-// are looked at, and not all is sorted.
+// first returns the n payers that come before the others, in any order. It reorders all, and sorts
+// by halves only as far as it has to.
 func first(all []turn, n int) []turn {
 	for low, high := 0, len(all); n > low && n < high; {
 		pivot := all[low+(high-low)/2]

@@ -25,8 +25,8 @@ const (
 const (
 	UndeclaredCreate = "create"
 	UndeclaredRefuse = "refuse"
-	// UndeclaredOwn refuses a pool that somebody wrote and that is not declared, as a
-	// mistake: but for the default pool, and one that is called after the job's user.
+	// UndeclaredOwn refuses a written pool that is not declared, as a mistake. The default pool is
+	// excepted, and a pool called after the job's user.
 	UndeclaredOwn = "own"
 )
 
@@ -51,8 +51,8 @@ var (
 	localities   = []scheduler.Locality{scheduler.NodeLocal, scheduler.RackLocal, scheduler.Remote} // which these are
 )
 
-// setsMax is how many sets of victims one pass of preemption names at most: the default of
-// sets-max, and its bound, which keeps an answer small.
+// setsMax bounds the sets of victims of one pass of preemption, so that an answer stays small. It
+// is the default of sets-max, too.
 const setsMax = 1000
 
 // Config is the policy's settings; package fair says what they mean. What is

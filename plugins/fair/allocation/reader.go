@@ -17,8 +17,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
-// reader reads YAML strictly, key by key, so that every problem has its line: also
-// those of meaning, which a decoder into structs does not see.
+// reader reads YAML strictly, key by key, so that every problem has its line. That includes wrong
+// values, which a decoder into structs does not see.
 type reader struct {
 	file     string
 	first    int // line on which the text starts

@@ -85,8 +85,8 @@ func (o *Config) Refusal(path string) string {
 		"placement.undeclared: create would have each such job make its pool", path, hint, names)
 }
 
-// isOwn says whether a pool that is not declared is no mistake in a written
-// name: a rule of the site chose it, or it is the default pool or the user's.
+// isOwn says whether a pool that is not declared is no mistake in a written name. A rule of the
+// site chose it, or it is the default pool or the user's.
 func (o *Config) isOwn(rule, path string, j *scheduler.Job) bool {
 	if o.Undeclared != UndeclaredOwn {
 		return false

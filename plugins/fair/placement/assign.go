@@ -12,9 +12,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// visitsMax bounds how many jobs are passed over in one round for one kind of
-// slot. What stands behind them waits until some of them do not come first any
-// more: with delay scheduling, at the latest when their waits are over.
+// visitsMax bounds how many jobs are passed over in one round for one kind of slot. Jobs behind
+// them wait until some of them do not come first any more. With delay scheduling that is at the
+// latest when their waits are over.
 const visitsMax = 256
 
 // loadTriesMax bounds how many launchers are tried for a bundle that the load
@@ -132,8 +132,8 @@ func (a *assignment) fill(k pooltree.Kind) {
 	a.waitsBesideFree(k, name)
 }
 
-// waitsBesideFree notes jobs that wait beside free slots and are not asked: for the maximum of
-// a pool, or because the load manager refuses the launchers that have them.
+// waitsBesideFree notes jobs that wait beside free slots and are not asked. A pool is at its
+// maximum, or the load manager refuses the launchers with those slots.
 func (a *assignment) waitsBesideFree(k pooltree.Kind, name scheduler.SlotKind) {
 	bounded := a.View.FreeSlots(name) > 0 && a.bounded(k)
 	if !bounded && !a.withheld[name] {
@@ -201,8 +201,8 @@ func (a *assignment) give(j *shares.Job, k pooltree.Kind, name scheduler.SlotKin
 	return true
 }
 
-// withholdsFrom says whether the load manager withholds slots of a kind that a bundle needs; where no bundle
-// is known, of the kind whose turn it is.
+// withholdsFrom says whether the load manager withholds slots of a kind that a bundle needs. Where
+// no bundle is known, that is the kind in turn.
 func (a *assignment) withholdsFrom(b *view.Bundle, turn scheduler.SlotKind) bool {
 	if b == nil {
 		return a.withheld[turn]

@@ -36,9 +36,9 @@ func (b *busy) start(m LoadManager, v *view.View) {
 	}
 }
 
-// changed asks about a launcher that came, went, or has a new load. What is free on a
-// refused one is nobody's until that changes; what was taken back for a job, and is
-// reserved for it, is the job's: the victim kept the machine as busy.
+// changed asks about a launcher that came, went, or has a new load. Free slots of a refused
+// launcher go to no job until that changes. Slots that were taken back for a job, and are reserved
+// for it, are the job's: the victim kept the machine as busy.
 func (b *busy) changed(v *view.View, id scheduler.LauncherID) {
 	if b.refuser == nil {
 		return

@@ -40,8 +40,8 @@ func (a *assignment) place() {
 	}
 }
 
-// offer launches work of jobs that wait for a slot near their input, on slots that nobody takes: it
-// may be that such a slot can be had when others make room for it. Where it can't, the launch is
+// offer launches work of jobs that wait for a slot near their input on slots that no job takes. The
+// flow may move other launches, so that such a slot becomes free. Where it can't, the launch is
 // dropped, and the job goes on waiting.
 func (a *assignment) offer(k pooltree.Kind) {
 	name := a.World.Kinds[k]

@@ -21,9 +21,9 @@ type LoadManager interface {
 // too.
 type LoadRefuser interface {
 	LoadManager
-	// Refuses says whether a launcher gets nothing for now. It is asked when the
-	// launcher comes and when it has a new load, so its load and what never changes
-	// of it must be all that it looks at.
+	// Refuses says whether a launcher gets nothing for now. It is asked when the launcher comes and
+	// when it has a new load. So it must look only at the load and at what never changes of the
+	// launcher.
 	Refuses(l *view.Launcher) bool
 	// String names the limit, for people.
 	String() string
@@ -60,9 +60,8 @@ func LooksAtLoads(c *allocation.Config) bool {
 	return refuses
 }
 
-// levelSlots keeps launchers about equally loaded: none takes a larger part of its
-// slots than the cluster as a whole does, but for a difference (Hadoop's
-// CapBasedLoadManager).
+// levelSlots keeps launchers about equally loaded (Hadoop's CapBasedLoadManager). None uses a
+// larger part of its slots than the whole cluster does, but for a difference.
 type levelSlots struct{ difference float64 }
 
 func (m levelSlots) Cap(l *view.Launcher, kind scheduler.SlotKind, c Crowd) int {

@@ -11,9 +11,10 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// Turns lists the jobs that wait in the order in which they would start something, were slots
-// of each kind to come free one by one: pools and jobs take turns as in a round. A job that may have none now,
-// because a limit is reached, stands behind all others. Delays for locality are not looked at, nor where there is room.
+// Turns lists the waiting jobs in the order in which they would start work if slots of each kind
+// came free one by one. Pools and jobs take turns as in a round. A job that may have none now,
+// because a limit is reached, stands behind all others. Delays for locality are not looked at, nor
+// where there is room.
 func (p *State) Turns(l *queueorder.List, why func(*shares.Job, pooltree.Kind) string) {
 	for _, k := range p.World.Order {
 		l.BeginKind()

@@ -54,9 +54,9 @@ func selector(c *allocation.Config) TaskSelector {
 	return made(c)
 }
 
-// Nearest returns how near to its input any launcher could run a bundle: Remote
-// when its input lies nowhere, and when locality is none of the policy's business. A gang has
-// no one place. Where a flow places it, it is as far as its nearest group can be near; else Remote.
+// Nearest returns how near to its input any launcher could run a bundle. It is Remote for input
+// that lies nowhere, and where locality does not count. A gang has no one place. Where a flow
+// places it, it is as far as its nearest group can be near; else Remote.
 func (c *Choice) Nearest(b *view.Bundle) scheduler.Locality {
 	if c.round.blind {
 		return scheduler.Remote
@@ -92,9 +92,8 @@ func (c *Choice) FitOn(l *view.Launcher, b *view.Bundle) ([]scheduler.LauncherID
 // the round, at most nearMax of them.
 func (c *Choice) Free() []*view.Launcher { return c.round.free(c.Kind) }
 
-// setFar notes that all work that was looked at waits for room near its input, where there
-// is none: for as long as that holds, another look would find no more. more says that there
-// is other work.
+// setFar notes that all work that was looked at waits for room near its input, where there is none.
+// As long as that holds, another look would find no more. more says that there is other work.
 func (c *Choice) setFar(more bool) {
 	if !c.View.Reserved(c.Job.ID()) && !c.View.HasNearRoom(c.Job, c.Kind) {
 		shares.Of(c.Job).Far = shares.Far{Kind: c.Kind, Places: c.round.World.Places, More: more}

@@ -10,8 +10,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
-// Exhausted says why nothing is taken back for a pool that may take back slots of a kind, with
-// how many attempts elsewhere are left alone for which reason; "" while it is owed nothing, or
+// Exhausted says why nothing is taken back for a pool that may take back slots of a kind. It counts
+// the attempts elsewhere that are spared, by reason. It is "" while the pool is owed nothing, or
 // slots are on their way. It looks at all attempts.
 func (p *State) Exhausted(x *shares.Pool, k pooltree.Kind) string {
 	due := p.lack(x, k)

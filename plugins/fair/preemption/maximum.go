@@ -8,8 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares/pooltree"
 )
 
-// fullPool is a pool above a starved one that is at its maximum share: the starved pool takes
-// slots back from the pools in it, and from no others.
+// fullPool is a pool at its maximum share, above a starved one. The starved pool takes slots back
+// from the pools in it, and from no others.
 type fullPool struct {
 	of    *pooltree.Schedulable
 	kind  scheduler.SlotKind
@@ -37,8 +37,8 @@ func (t *taking) full(x *shares.Pool, j *shares.Job, needs []scheduler.SlotCount
 	return all, true
 }
 
-// over is by how many slots a pool would be over its maximum with so many more, once all that is
-// taken from it has left, and all that is on its way to it has come.
+// over is by how many slots a pool would exceed its maximum with so many more. Slots that are taken
+// from it count as gone, and slots on their way to it as there.
 func (t *taking) over(s *pooltree.Schedulable, slots int) int {
 	if s.Max == 0 {
 		return 0

@@ -89,9 +89,9 @@ func since(s *pooltree.Schedulable, was Since, now scheduler.Time, threshold flo
 
 func belowMin(s *pooltree.Schedulable) bool { return s.Running < s.Guaranteed() }
 
-// belowFair says whether a pool has less than a part of its fair share, and could
-// have at least one slot more before it has all of it. The original rounds the
-// part down, so that a share of less than two slots is allocation.Never missed.
+// belowFair says whether a pool has less than a part of its fair share, and lacks at least one
+// whole slot of it. The original rounds the part down, so that a share of less than two slots is
+// allocation.Never missed.
 func belowFair(s *pooltree.Schedulable, threshold float64) bool {
 	return float64(s.Running) < float64(threshold*s.Share)-Slack && s.Running < WholeShare(s)
 }
@@ -100,8 +100,8 @@ func belowFair(s *pooltree.Schedulable, threshold float64) bool {
 // is left when others do.
 func WholeShare(s *pooltree.Schedulable) int { return s.Whole() }
 
-// Due returns how many slots of a kind a pool may take back now: what it lacks to
-// its minimum share, or to its fair share, if it has for longer than the timeout.
+// Due returns how many slots of a kind a pool may take back now. It is what the pool has lacked to
+// its minimum share, or to its fair share, for longer than the timeout.
 func (p *State) Due(x *shares.Pool, k pooltree.Kind) int { return p.lack(x, k).all }
 
 // lack is how many slots a pool may take back.

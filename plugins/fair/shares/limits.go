@@ -8,12 +8,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/queueorder"
 )
 
-// limiter decides which jobs may run where pools or users have limits: as many as
-// the limits let, in order of priority and submission over all pools. Jobs without
-// a limit are none of its business.
+// limiter decides which jobs may run where pools or users have limits. As many may as the limits
+// let, in order of priority and submission over all pools. Jobs without a limit are none of its
+// business.
 //
-// Jobs wait in lists by pool and user, so that a job that ends costs as much as
-// there are jobs that run, not as there are that wait.
+// Jobs wait in lists by pool and user. So the end of a job costs time in proportion to running
+// jobs, not to waiting ones.
 type limiter struct {
 	lists   map[listKey]*limitedJobs
 	changed bool

@@ -14,8 +14,8 @@ import (
 // WeightAdjuster changes the weights of jobs: an extension point of the original (design
 // document, section 5). It must be a function of its arguments. A policy is one goroutine's.
 type WeightAdjuster interface {
-	// Adjust returns the weight of a job at a time, given what it would be, and the
-	// time at which it is to be asked again; 0 for never.
+	// Adjust returns the weight of a job at a time, given its weight without the adjuster. It also
+	// returns the time of the next call, 0 for never.
 	Adjust(j *scheduler.Job, weight float64, now scheduler.Time) (float64, scheduler.Time)
 }
 

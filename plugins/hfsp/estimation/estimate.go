@@ -25,8 +25,8 @@ func length(seconds float64) float64 {
 
 // Settings say how sizes are estimated.
 type Settings struct {
-	// Xi is by how much larger than tasks of the past suggest a stage is taken to be that
-	// is not trained: 1 or more, infinity allowed.
+	// Xi is a factor on the size that past tasks suggest of a stage that is not trained: 1 or more,
+	// infinity allowed.
 	Xi float64
 	// Samples is how many tasks train a stage, 1 or more.
 	Samples int
@@ -37,8 +37,8 @@ type Settings struct {
 	Delta time.Duration
 	// Default is a task's length before anything is known.
 	Default time.Duration
-	// Error is by what part of it a size is wrong at most, on purpose, from 0 to 1: see the
-	// package's text on wrong estimates. ErrorSeed draws by how much each stage is wrong.
+	// Error is the largest relative error of a size, on purpose, from 0 to 1. See the package's
+	// text on wrong estimates. ErrorSeed draws by how much each stage is wrong.
 	Error     float64
 	ErrorSeed uint64
 }

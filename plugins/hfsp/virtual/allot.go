@@ -20,10 +20,10 @@ const (
 	Plain
 )
 
-// Order walks through all jobs in the order in which they are to be served: late ones
-// in the order of their virtual finish, then the others in that in which they would
-// finish if nobody came any more and nothing else changed. Ties are in order of ID;
-// those that never finish come last. The cluster must not be changed meanwhile.
+// Order walks through all jobs in the order in which they are to be served. Late ones come in the
+// order of their virtual finish. The others follow in the order in which they would finish if no
+// job came and nothing else changed. Ties are in order of ID; those that never finish come last.
+// The cluster must not be changed meanwhile.
 func (c *Cluster) Order() iter.Seq[*Job] {
 	return func(yield func(*Job) bool) {
 		for e := c.late.Front(); e != nil; e = e.Next() {
@@ -41,10 +41,10 @@ func (c *Cluster) Order() iter.Seq[*Job] {
 	}
 }
 
-// Allot divides slots of the real cluster: late jobs have theirs first, by the rule,
-// and then each job in order takes all that it can use, until no slot is left. Want
-// says how many slots a job can use now; (*Job).Cap is what the virtual cluster counts
-// with. Jobs that get none are passed over. The cluster must not be changed meanwhile.
+// Allot divides slots of the real cluster. Late jobs have theirs first, by the rule. Then each job
+// in order takes all that it can use, until no slot is left. Want says how many slots a job can use
+// now; (*Job).Cap is what the virtual cluster counts with. Jobs that get none are passed over. The
+// cluster must not be changed meanwhile.
 func (c *Cluster) Allot(slots int, late Rule, want func(*Job) int) iter.Seq2[*Job, int] {
 	return func(yield func(*Job, int) bool) {
 		left := slots

@@ -6,12 +6,11 @@ import (
 
 import "math"
 
-// class is the jobs of one ratio of cap to weight. The cap of all of them binds at the
-// same level, and so, by weight, they always make progress at one speed: that of the
-// level while they share, and that of the ratio while their cap binds. Their clock
-// counts that progress, in slot-seconds by weight. A job's tag is what the clock shows
-// when it finishes. It stays, and the order of the jobs with it, whatever the level
-// does; a class whose cap starts or stops to bind is changed as one.
+// class is the jobs of one ratio of cap to weight. The cap of all of them binds at the same level.
+// So, by weight, they always make progress at one speed: the level while they share, and the ratio
+// while their cap binds. Their clock counts that progress, in slot-seconds by weight. A job's tag
+// is what the clock shows when it finishes. It stays, and the order of the jobs with it, whatever
+// the level does; a class whose cap starts or stops to bind is changed as one.
 type class struct {
 	ratio           float64
 	jobs            heap.Heap[*Job]              // by tag

@@ -66,10 +66,10 @@ func (c *Cluster) Add(id ID, s Spec, done float64) *Job {
 	return j
 }
 
-// Set changes what is known of a job. The work that was done virtually stays done: with
-// another size, what remains is the new size less that, and nothing where that is
-// negative, so the job is late from now on. A late job whose size grows beyond what was
-// done is not late any more. A job that was removed or has really finished stays so.
+// Set changes what is known of a job. The work that was done virtually stays done. With another
+// size, the rest is the new size less that. Where it is negative, nothing remains, and the job is
+// late from now on. A late job whose size grows beyond what was done is not late any more. A job
+// that was removed or has really finished stays so.
 func (c *Cluster) Set(j *Job, s Spec) {
 	s = s.bounded()
 	switch {
@@ -86,13 +86,12 @@ func (c *Cluster) Set(j *Job, s Spec) {
 	}
 }
 
-// FinishReal says that a job has really finished, and that it was work of so many
-// slot-seconds. The caller is done with it: it is in no order any more. If it is not
-// late, it goes on virtually until it would have finished there, because the others are
-// served in the order of processor sharing, in which it would still be there. Without
-// that they would be late also where all sizes are known. Where there would be no end
-// of that (the size has none or is no number, the cap is 0, or there are VirtuallyActiveMax such
-// jobs), it is as with Remove.
+// FinishReal says that a job has really finished, and that it was work of so many slot-seconds. The
+// caller is done with it: it is in no order any more. If it is not late, it goes on virtually until
+// its finish there. The others are served in the order of processor sharing, in which it would
+// still be there. Without that they would be late also where all sizes are known. Where that would
+// have no end, it is as with Remove: the size is infinite or no number, the cap is 0, or there are
+// VirtuallyActiveMax such jobs.
 func (c *Cluster) FinishReal(j *Job, size float64) {
 	s := j.spec
 	s.Size = size
@@ -133,10 +132,9 @@ func (c *Cluster) SetCapacity(slots int) {
 	}
 }
 
-// Advance brings the cluster to a time: all jobs make the progress that they make
-// until then, and those that finish are late (section 3.3, "Job Aging"). A time before
-// the cluster's own changes nothing. A job that is less than a nanosecond before its
-// virtual finish has reached it.
+// Advance brings the cluster to a time (section 3.3, "Job Aging"). All jobs make progress until
+// then, and those that finish are late. A time before the cluster's own changes nothing. A job that
+// is less than a nanosecond before its virtual finish has reached it.
 func (c *Cluster) Advance(to scheduler.Time) {
 	if to <= c.now {
 		return

@@ -70,9 +70,9 @@ func (t turn) before(u turn) bool {
 	return t.most < u.most || t.most == u.most && t.index < u.index
 }
 
-// fluid is the level at which sharers use a number of slots that can be parted at will,
-// or a little less; 0 where there are none, +Inf where all can have their caps. It puts
-// them in order of their ratio.
+// fluid is the level at which sharers use a number of slots, or a little less, if slots could be
+// divided. It is 0 without sharers, and +Inf where all can have their caps. It puts them in order
+// of their ratio.
 func fluid(slots float64, sharers []turn) float64 {
 	if slots <= 0 {
 		return 0

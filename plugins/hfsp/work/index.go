@@ -81,8 +81,8 @@ func (b *StageIndex) Changed() []*Stage {
 	return b.touched
 }
 
-// Ended returns the stages that left the index since the last EndRound: their job ended, or they take slots of
-// another kind and have a new entry.
+// Ended returns the stages that left the index since the last EndRound. Their job ended, or they
+// take slots of another kind and have a new entry.
 func (b *StageIndex) Ended() []*Stage { return b.over }
 
 // EndRound ends a round.

@@ -12,9 +12,9 @@ import (
 // Stage is a stage of a live job.
 type Stage struct {
 	Job *view.Job
-	// Held, Leaving and Suspended are slots of the stage's kind: of its launches that run, or are
-	// assigned; that a preemption takes off; that are suspended. Ready is how many its launchable
-	// bundles need. Each slot counts once.
+	// Held, Leaving and Suspended are slots of the stage's kind. Held are those of launches that
+	// run or are assigned, Leaving of those that are preempted, Suspended of those that are
+	// suspended. Ready is how many its launchable bundles need. Each slot counts once.
 	Held, Leaving, Suspended, Ready int
 	// ReadyBundles is how many bundles may be launched.
 	ReadyBundles int
