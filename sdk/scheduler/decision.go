@@ -61,12 +61,12 @@ func (m PreemptMode) String() string {
 	return name(m, "unknown", "kill", "soft kill", "suspend")
 }
 
-// Preempt takes one set of victims for the good of a named beneficiary: one bundle of a
-// job where Bundle is set, which is ready or suspended, else any of the job's ready
-// bundles. The manager accepts the set whole or refuses it: what is free, reserved for the
-// beneficiary and freed must fit it. A victim in a bundle joined by tcp channels means the
-// whole bundle. A suspended attempt can be a victim too, of a kill: what it frees is
-// memory. The offer to launch a victim a second time ends.
+// Preempt takes one set of victims for a named beneficiary. That is one bundle of a job where
+// Bundle is set, which is ready or suspended, else any of the job's ready bundles. The manager
+// accepts the set whole or refuses it: what is free, reserved for the beneficiary and freed must
+// fit it. A victim in a bundle joined by tcp channels means the whole bundle. A suspended attempt
+// can be a victim too, of a kill: what it frees is memory. The offer to launch a victim a second
+// time ends.
 //
 // What the victims free, sooner if they end by themselves, becomes a Reservation for the
 // beneficiary. Name the bundle when it has to be that one, such as a gang, whose slots no

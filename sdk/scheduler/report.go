@@ -116,8 +116,8 @@ func checkText(what, text string) error {
 	return nil
 }
 
-// Printable is a text as one line that is safe to show: what is no character, or
-// steers a terminal, is written as Go would escape it.
+// Printable is a text as one line that is safe to show. Invalid characters, and those that steer a
+// terminal, are written as Go would escape them.
 func Printable(text string) string {
 	clean := func(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
 	if strings.IndexFunc(text, func(r rune) bool { return !clean(r) }) < 0 {

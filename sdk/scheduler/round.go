@@ -35,13 +35,13 @@ type Offer struct {
 	ForResumeMemory int64       // likewise, as Memory
 }
 
-// Reservation is free capacity at one launcher, kept by a preemption for its
-// beneficiary, or by the manager for work that others of its job wait for.
+// Reservation is free capacity at one launcher. A preemption keeps it for its beneficiary, or the
+// manager for work that others of its job wait for.
 //
-// Where Bundle is set only a launch of that bundle may draw on it, or its resumption, and
-// where it is 0 a launch of any bundle of the job. A launch draws first on what is reserved
-// for its bundle, then on what is for its job, then on what is free; a resumption on what
-// is reserved for its bundle, then on what is free. Nothing else draws on it.
+// Where Bundle is set, only a launch or resumption of that bundle may draw on it. Where it is 0, a
+// launch of any bundle of the job may. A launch draws first on the reservations for its bundle,
+// then on those for its job, then on free capacity. A resumption draws on the reservations for its
+// bundle, then on free capacity. Nothing else draws on it.
 //
 // A reservation ends, and what is left of it is free for all, when
 //

@@ -20,9 +20,9 @@ type TaskScheduler interface {
 	// AssignTasks takes one round and answers with decisions. An error is a fault
 	// of the policy: the manager restarts it from a new snapshot.
 	AssignTasks(Round) (Decisions, error)
-	// Explain says why a job waits. ErrUnknownJob when it is not known. It changes
-	// nothing. It is asked about once a second for each watch of a job, and rounds wait
-	// for it: it is not to walk a job's bundles, of which there may be a million.
+	// Explain says why a job waits. ErrUnknownJob when it is not known. It changes nothing. It is
+	// asked about once a second for each watch of a job, and rounds wait for it. So it must not
+	// walk a job's bundles, of which there may be a million.
 	Explain(JobID) (Explanation, error)
 	// Status shows pools, shares and queues. It changes nothing.
 	Status() (Status, error)
@@ -76,9 +76,9 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Snapshot is the world at start: the same events that would have told it, with
-// their original times, for all live launchers and jobs, including the finished
-// attempts of live jobs with their durations. The first round lists all offers.
+// Snapshot is the world at start, as the events that lead to it, with their original times. It has
+// all live launchers and jobs, and the finished attempts of live jobs with their durations. The
+// first round lists all offers.
 type Snapshot struct {
 	Now    Time
 	Events []Event
@@ -157,10 +157,9 @@ const (
 	AbilityPageHandler                        // answers pages beside the log; the SDK declares it of a PageHandler
 	AbilityAuthenticator                      // its plug-in's shell proves who asks and who submits; the SDK declares it
 	// AbilityAdvisoryAdmission comes with AbilityAdmission, and says that the policy refuses jobs
-	// to help their users only, as when a name is misspelt. So while it is down, or takes longer
-	// to answer than the site's admissionMax, jobs come in without its word, and it has to
-	// place them. Without this bit they are refused then, unless the site has
-	// admitWithoutPolicy.
+	// to help their users only, as when a name is misspelt. So while it is down, or takes longer to
+	// answer than the site's admissionMax, jobs come in without its verdict, and it has to place
+	// them. Without this bit they are refused then, unless the site has admitWithoutPolicy.
 	AbilityAdvisoryAdmission
 )
 

@@ -70,8 +70,8 @@ func Unknown(value string, known []string) string {
 	return fmt.Sprintf("%q is unknown: use one of %s", value, strings.Join(known, ", "))
 }
 
-// Hint is the end of a sentence about a name that is unknown: "; did you mean NAME?" with the known
-// name that is nearest by spelling, without regard to case, or "" when none is near.
+// Hint is the end of a sentence about an unknown name: "; did you mean NAME?" with the known name
+// that is nearest by spelling, without regard to case. It is "" when none is near.
 func Hint(unknown string, known []string) string { return suggest.Hint(unknown, known) }
 
 func (c *Choices[T]) choice() Choice { return Choice{c.setting, c.Names()} }

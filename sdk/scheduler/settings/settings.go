@@ -89,8 +89,8 @@ func (c *Checks) Choice(key, value string, choices ...string) {
 	c.That(slices.Contains(choices, value), key, Unknown(value, choices))
 }
 
-// CollectAfter notes a problem with the key collect-after, which several policies have: how long
-// smaller work may pass a large bundle before slots are collected for that.
+// CollectAfter notes a problem with the key collect-after, which several policies have. It says how
+// long smaller work may pass a large bundle before slots are collected for that.
 func (c *Checks) CollectAfter(after time.Duration) {
 	c.That(after >= 0, "collect-after", "must not be negative; 0s lets smaller work pass for ever")
 }
@@ -107,8 +107,8 @@ func (c *Checks) Err() error {
 	return c.problems
 }
 
-// Verdict is a policy's answer to new settings: accepted when err is nil, else
-// rejected with the problems that err holds, or with err itself as the only one.
+// Verdict is a policy's answer to new settings. It accepts them when err is nil, else it rejects
+// them with the problems that err holds, or with err itself as the only one.
 func Verdict(s scheduler.SettingChanged, err error) scheduler.SettingsVerdict {
 	v := scheduler.SettingsVerdict{Version: s.Version}
 	var problems scheduler.Problems

@@ -56,8 +56,8 @@ type Attempt struct {
 // run is one accepted launch of a bundle.
 type run struct{ left int } // groups that have not finished
 
-// ProtectedUntil is when the attempt may be preempted, which a preemption before is
-// refused for; 0 or a time that has passed when it may be now.
+// ProtectedUntil is when the attempt may be preempted: the manager refuses that before. It is 0, or
+// a time that has passed, when it may be preempted now.
 func (a *Attempt) ProtectedUntil() scheduler.Time { return a.Bundle.ProtectedUntil }
 
 // Job returns the attempt's job.

@@ -7,9 +7,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// attempts is the room of what is being done: the live attempts, which are in byID, in
-// their job's list, in their bundle's, and on their launcher, or in none of them. Those
-// that are not suspended hold slots of their job's.
+// attempts has the live attempts. Each is in byID, in its job's list, in its bundle's and on its
+// launcher, or in none of them. Those that are not suspended hold slots of their job's.
 type attempts struct {
 	byID  idmap.Map[scheduler.AttemptID, Attempt]
 	ended []Ended // in the last Apply or Start

@@ -65,8 +65,8 @@ func (b *Bundle) NoSuspend() bool {
 // Attempts returns the bundle's live attempts.
 func (b *Bundle) Attempts() []*Attempt { return b.attempts }
 
-// Unfit is why a bundle waits that may go anywhere and for which a Fit found no
-// place: it needs several, or launchers are excluded for it, or there is no room.
+// Unfit is why a bundle waits that may go anywhere and for which a Fit found no place. It needs
+// several launchers, or launchers are excluded for it, or there is no room.
 func (b *Bundle) Unfit() scheduler.WaitReason {
 	switch {
 	case len(b.Groups) > 1:

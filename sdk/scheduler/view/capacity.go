@@ -196,8 +196,8 @@ func (c *capacity) Withheld(kind scheduler.SlotKind) int {
 }
 
 // FreeForResume returns how many slots of a kind are free on launchers that are draining or
-// excluded, for what is suspended there and nothing else (TakeForResume), less what is taken
-// tentatively.
+// excluded, less what is taken tentatively. Only attempts that are suspended there may use them
+// (TakeForResume).
 func (c *capacity) FreeForResume(kind scheduler.SlotKind) int {
 	if n, ok := c.numbers[kind]; ok {
 		return c.kinds[n].forResume
@@ -214,9 +214,9 @@ func (c *capacity) FreeSlots(kind scheduler.SlotKind) int {
 	return 0
 }
 
-// Obstacles returns, for people, what may keep a bundle from slots that are free: memory, or
-// launchers that are excluded for it, each after a semicolon; "" when it is neither.
-// It may walk all launchers, so it is for a bundle that finds no place.
+// Obstacles returns, for people, what may keep a bundle from free slots: memory, or launchers that
+// are excluded for it. Each stands after a semicolon; "" means neither. It may walk all launchers,
+// so it is for a bundle that finds no place.
 func (c *capacity) Obstacles(b *Bundle) (text string) {
 	for i := range b.Groups {
 		g := &b.Groups[i]
@@ -231,8 +231,8 @@ func (c *capacity) Obstacles(b *Bundle) (text string) {
 	return text
 }
 
-// memoryBeside is the most memory that a launcher has free which also has a free slot
-// of a kind for a job, and whether there is such a launcher.
+// memoryBeside is the most memory that is free on a launcher with a free slot of a kind for a job.
+// It says whether there is such a launcher.
 func (c *capacity) memoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (most int64, slot bool) {
 	if c.FreeSlots(kind) == 0 {
 		return 0, false
@@ -245,10 +245,9 @@ func (c *capacity) memoryBeside(job scheduler.JobID, kind scheduler.SlotKind) (m
 	return most, slot
 }
 
-// Room returns the free slots of a kind and the free memory at a launcher that any
-// bundle of a job can draw on: what is reserved for the job included, what is reserved
-// for one bundle not (see RoomFor), nor what is taken. Job 0 is nobody's: what is free
-// and not reserved.
+// Room returns the free slots of a kind and the free memory at a launcher that any bundle of a job
+// can draw on. Reservations for the job are included. Those for one bundle are not (see RoomFor),
+// nor is what is taken. Job 0 is nobody's: what is free and not reserved.
 func (c *capacity) Room(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int, memory int64) {
 	return c.room(l, job, 0, kind)
 }
@@ -313,9 +312,8 @@ func (c *capacity) Take(l *Launcher, g *scheduler.Group) bool {
 	return true
 }
 
-// TakeFor takes what a group of a bundle needs at a launcher, from what is reserved
-// for the bundle first, then for its job, and returns false when there is not that
-// much.
+// TakeFor takes what a group of a bundle needs at a launcher, from the reservations for the bundle
+// first, then from those for its job. It returns false when there is not that much.
 func (c *capacity) TakeFor(l *Launcher, b *Bundle, g *scheduler.Group) bool {
 	slots, memory := c.RoomFor(l, b, g.Kind)
 	if slots < g.Slots || memory < g.Memory {
@@ -356,8 +354,8 @@ func (c *capacity) take(l *Launcher, job scheduler.JobID, b scheduler.BundleID, 
 	c.setFree(l, kind, l.seat.free[kind]-slots)
 }
 
-// release adds to what is tentatively free at a launcher what a group that runs there would
-// leave, were it suspended or ended, or one that is suspended and would end.
+// release adds to the tentatively free capacity of a launcher what a group there would leave: a
+// running one that is suspended or ends, or a suspended one that ends.
 func (c *capacity) release(l *Launcher, g *scheduler.Group, suspended, suspend bool) {
 	slots, memory, parked := g.Slots, g.Memory, l.seat.parked
 	switch {
@@ -443,9 +441,9 @@ func (c *capacity) ReservedTotal(job scheduler.JobID, kind scheduler.SlotKind) (
 	return slots
 }
 
-// ReservedSlots returns how many slots of a kind a launcher keeps for a job, or for one
-// bundle of it, less what is taken tentatively: what is to come to the job, whichever of
-// its bundles may draw on it.
+// ReservedSlots returns how many slots of a kind a launcher keeps for a job, or for one bundle of
+// it, less what is taken tentatively. All of them come to the job, whichever of its bundles may
+// draw on them.
 func (c *capacity) ReservedSlots(l *Launcher, job scheduler.JobID, kind scheduler.SlotKind) (slots int) {
 	for i := range l.seat.reserved {
 		if r := &l.seat.reserved[i]; r.Job == job && r.Kind == kind {

@@ -8,13 +8,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Fit finds a launcher for each group of a bundle and takes what they need, or
-// takes nothing and returns false. For each group it prefers a launcher that
-// holds input of it, then one in such a rack, then one with slots reserved for
-// the bundle or its job, then any; among equals the one with most free slots of the kind, then
-// the lowest id. Groups that need most are placed first. Where groups that differ do not
-// fit that way, arrangements are searched for, as many as searchMax lets: only a gang of many
-// groups on many launchers may be missed.
+// Fit finds a launcher for each group of a bundle and takes what they need, or takes nothing and
+// returns false. For each group it prefers a launcher that holds input of it, then one in such a
+// rack, then one with slots reserved for the bundle or its job. Among equals it takes the launcher
+// with most free slots of the kind, then the lowest id. Groups that need most are placed first.
+// Where groups that differ do not fit that way, arrangements are searched, as many as searchMax
+// lets. Only a gang of many groups on many launchers may be missed.
 func (c *capacity) Fit(b *Bundle) ([]scheduler.LauncherID, bool) {
 	if len(b.Groups) == 1 {
 		l := c.pick(b, &b.Groups[0])
@@ -49,9 +48,9 @@ func (c *capacity) FitOn(l *Launcher, b *Bundle) ([]scheduler.LauncherID, bool) 
 	return []scheduler.LauncherID{l.ID}, true
 }
 
-// FitReserved is Fit where something is reserved for the bundle's job: a bundle of one group on such a
-// launcher, a gang wherever it fits with what is reserved. It takes nothing else that is free, so
-// that a job which waits for launchers near its input still takes what others had to leave for it.
+// FitReserved is Fit where something is reserved for the bundle's job: on such a launcher or, for a
+// gang, wherever it fits with the reservations. So a job that waits for launchers near its input
+// still takes the slots that others had to leave for it.
 func (c *capacity) FitReserved(b *Bundle) ([]scheduler.LauncherID, bool) {
 	launchers := c.reserved[b.Job.ID()]
 	if len(b.Groups) > 1 {
@@ -73,9 +72,8 @@ func (c *capacity) FitReserved(b *Bundle) ([]scheduler.LauncherID, bool) {
 	return nil, false
 }
 
-// FitEver says whether the bundle would fit if nothing at all ran on the
-// launchers that are not closed, nor among the given ones (in order of id), which
-// count as they are.
+// FitEver says whether the bundle would fit if nothing ran on the launchers that are not closed.
+// The given ones, in order of id, count as they are.
 func (c *capacity) FitEver(b *Bundle, asTheyAre ...scheduler.LauncherID) bool {
 	_, ok := c.FitIfEmpty(b, asTheyAre...)
 	return ok
@@ -147,10 +145,9 @@ func (c *capacity) pickNear(b *Bundle, g *scheduler.Group, level scheduler.Local
 	return l
 }
 
-// NearRoom returns the launchers, in order of id, and the racks, in order of name,
-// that have a free slot of a kind and hold input of a job's launchable single-group
-// bundles. It looks at the places of the job's input or at the launchers with room,
-// whichever are fewer.
+// NearRoom returns the launchers and the racks that have a free slot of a kind and hold input of a
+// job's launchable single-group bundles. Launchers are in order of id, racks in order of name. It
+// looks at the places of the job's input or at the launchers with room, whichever are fewer.
 func (c *capacity) NearRoom(j *Job, kind scheduler.SlotKind) (on []*Launcher, racks []string) {
 	number, near := c.kind(kind), j.near()
 	for l := range c.nearRoom(near, number) {

@@ -61,8 +61,8 @@ func (j *Job) ReadySlots(kind scheduler.SlotKind) int {
 	return 0
 }
 
-// ReadyFirst returns how many of the launchable bundles need a kind of slot for their
-// first group, as of the last Apply: those that Walk gives before any is launched.
+// ReadyFirst returns how many of the launchable bundles need a kind of slot for their first group,
+// as of the last Apply. Walk gives these before any is launched.
 func (j *Job) ReadyFirst(kind scheduler.SlotKind) int {
 	if k := j.launchable.ofKind(kind); k != nil {
 		return k.list.len()

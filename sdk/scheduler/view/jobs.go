@@ -47,9 +47,8 @@ func (js *jobs) Ready() iter.Seq[*Bundle] {
 // leaves out what was given to Launch since the last Apply.
 func (js *jobs) ReadyOf(j *Job) iter.Seq[*Bundle] { return j.launchable.all(js.turn) }
 
-// ReadyOfKind walks those of ReadyOf whose first group needs a kind of slot and
-// whose id is greater than after: a policy that launches one bundle at a time goes
-// on behind the last one it tried.
+// ReadyOfKind walks those of ReadyOf whose first group needs a kind of slot and whose id is greater
+// than after. So a policy that launches one bundle at a time goes on behind the last one it tried.
 func (js *jobs) ReadyOfKind(j *Job, kind scheduler.SlotKind, after scheduler.BundleID) iter.Seq[*Bundle] {
 	return js.Walk(j, kind, after).each()
 }
@@ -88,8 +87,8 @@ func (js *jobs) Launch(b *Bundle, where []scheduler.LauncherID) scheduler.Launch
 	return scheduler.Launch{Bundle: b.ID, Launchers: where}
 }
 
-// LeaveOut has Ready and its siblings leave out a bundle until the next Apply, without a decision to
-// launch it: slots are taken back for it, for example.
+// LeaveOut has Ready and its siblings leave out a bundle until the next Apply, without a decision
+// to launch it. A policy that takes slots back for a bundle does not choose it again.
 func (js *jobs) LeaveOut(b *Bundle) { b.given = js.turn }
 
 // LeftOut says whether a bundle was given to Launch or LeaveOut since the last Apply.

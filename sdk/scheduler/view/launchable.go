@@ -8,10 +8,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// launchable holds what may be launched of a job. Each bundle of it is in list; in the
-// list of the kind that its first group needs; and, with several groups, in gangs, or
-// else in the lists of the hosts and racks where its input lies. A gang is placed as a
-// whole and has no one place.
+// launchable holds what may be launched of a job. Each bundle of it is in list, and in the list of
+// the kind that its first group needs. With several groups it is in gangs, else in the lists of the
+// hosts and racks where its input lies. A gang is placed as a whole and has no one place.
 type launchable struct {
 	list  list
 	kinds []launchableKind // in the order the kinds were first ready

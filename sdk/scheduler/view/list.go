@@ -16,9 +16,8 @@ const compactMin = 32
 // entriesMin is what a list has room for at first.
 const entriesMin = 8
 
-// list holds launchable bundles in order of id. Removal leaves a dead entry, so
-// that taking thousands out of a long list costs no copying; the list is
-// compacted when most of it is dead.
+// list holds launchable bundles in order of id. Removal leaves a dead entry, so that taking
+// thousands out of a long list costs no copying. The list is compacted when most of it is dead.
 type list struct {
 	entries []entry
 	dead    int

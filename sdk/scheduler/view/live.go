@@ -8,9 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// liveList holds a job's live attempts in order of id. Each knows its place, and
-// one that ends leaves a gap: a job has thousands, which nobody may have to walk,
-// or to move, because one of them ended.
+// liveList holds a job's live attempts in order of id. Each knows its place, and one that ends
+// leaves a gap. A job has thousands, and the end of one must not walk or move the others.
 type liveList struct {
 	attempts []*Attempt // nil in a gap
 	gaps     int

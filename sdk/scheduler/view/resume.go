@@ -6,11 +6,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// TakeForResume takes what a suspended attempt and all attempts launched with it need to run
-// again: their slots, and as much memory as they have in swap, on the launchers where they are.
-// It draws on what is reserved for their bundle first, then on what is free. It returns false,
-// and takes nothing, if there is too little, or if one of them is not suspended, is resuming
-// already, or is being preempted. Call it once for each launch of a bundle: each call takes.
+// TakeForResume takes what a suspended attempt and all attempts launched with it need to run again,
+// on the launchers where they are. That is their slots, and as much memory as they have in swap. It
+// draws on what is reserved for their bundle first, then on what is free. It returns false, and
+// takes nothing, if there is too little. It does so too if one of them is not suspended, is
+// resuming already, or is being preempted. Call it once for each launch of a bundle: each call
+// takes.
 func (v *View) TakeForResume(a *Attempt) bool {
 	mark := v.Mark()
 	for x := range a.together {

@@ -81,12 +81,12 @@ func (v *View) Now() scheduler.Time { return v.now }
 // Round returns the number of the last round; 0 before the first.
 func (v *View) Round() uint64 { return v.round }
 
-// LaunchersChanged says whether a launcher came or went in the last Apply, or is closed or open now: the
-// slots that there are may be others.
+// LaunchersChanged says whether a launcher came, went, closed or opened in the last Apply, so that
+// OpenSlots may have changed.
 func (v *View) LaunchersChanged() bool { return v.launchersMoved }
 
-// Sooner returns the earlier of two times for a policy's next round: at, where 0 means none, and
-// next, which counts only if it is to come.
+// Sooner returns the earlier of two times for a policy's next round. at is 0 for none, and next
+// counts only if it is to come.
 func (v *View) Sooner(at, next scheduler.Time) scheduler.Time {
 	if next > v.now && (at == 0 || next < at) {
 		return next

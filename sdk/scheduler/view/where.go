@@ -39,8 +39,8 @@ func (s places) each(yield func(place int) bool) {
 	}
 }
 
-// bySlots has, for one kind of slot, the launchers with n free slots as a set for each n,
-// so that "the launcher with most free slots", also within one rack, is a few words' work.
+// bySlots has, for one kind of slot, the launchers with n free slots as a set for each n. So the
+// launcher with most free slots, also within one rack, is found in a few words.
 type bySlots struct {
 	with  []places // with[0] is the union of the others
 	count []int    // how many each set holds
@@ -158,8 +158,8 @@ func (x *where) anywhere(kind, slots int, ok func(*Launcher) bool) *Launcher {
 	return x.roomiest(nil, kind, slots, ok)
 }
 
-// roomiest returns the launcher with most free slots of a kind, the lowest id among
-// equals, of those with that many, within a set when one is given, for which ok says yes.
+// roomiest returns the launcher with most free slots of a kind, at least so many, for which ok says
+// yes. Among equals it is the lowest id. A set, if given, limits the launchers.
 func (x *where) roomiest(within places, kind, slots int, ok func(*Launcher) bool) *Launcher {
 	k := &x.kinds[kind]
 	for n := len(k.with) - 1; n >= max(slots, 1); n-- {

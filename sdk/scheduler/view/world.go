@@ -8,9 +8,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// World is the mirrored state as plain values, for comparison: the manager
-// builds one from its own state and holds it against a view's after a round.
-// Every list is in order of id.
+// World is the mirrored state as plain values. The core builds one from its own state, which tests
+// compare with a view's after a round. Every list is in order of id.
 type World struct {
 	Launchers []WorldLauncher
 	Jobs      []WorldJob

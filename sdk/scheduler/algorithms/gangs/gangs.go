@@ -70,9 +70,9 @@ func Overdue(v *view.View, b *view.Bundle, after time.Duration) bool {
 	return after > 0 && !b.SpeculationOffered && v.Now().Sub(PassedSince(b)) >= after
 }
 
-// PassedSince is when a bundle began to be passed over: since it is ready or, if
-// that is later, since its job, which then was not passed over, last got a slot. It is
-// read off live attempts only, so that a policy that was restarted finds the same.
+// PassedSince is when a bundle began to be passed over: when it became ready or, if that is later,
+// when its job last got a slot. It is read off live attempts only, so that a policy that was
+// restarted finds the same.
 func PassedSince(b *view.Bundle) scheduler.Time {
 	live := b.Job.Attempts()
 	if len(live) == 0 {

@@ -53,11 +53,11 @@ func (k *Holdback) WouldFit(v *view.View, b *view.Bundle, not ...scheduler.Launc
 // ResetTries lets WouldFit look at four bundles again.
 func (k *Holdback) ResetTries() { k.tries = 0 }
 
-// HoldFor keeps what a bundle would use of what is free: where the bundle may run, and at most
-// what it needs there. It chooses the launchers that lack least. A bundle that waits twice as
-// long as after has a second launcher kept for each group that does not fit yet, and one more
-// each time that after passes: nobody knows which launcher gets free first. Launchers that are
-// named are left alone. Call it after Fit failed.
+// HoldFor keeps what a bundle would use of what is free: where the bundle may run, and at most what
+// it needs there. It chooses the launchers that lack least. A bundle that waits twice as long as
+// after has a second launcher kept for each group that does not fit yet, and one more each time
+// that after passes. It is not known which launcher becomes free first. Launchers that are named
+// are left alone. Call it after Fit failed.
 func (k *Holdback) HoldFor(v *view.View, b *view.Bundle, after time.Duration, not ...scheduler.LauncherID) {
 	if k.Has(b) || k.released {
 		return
@@ -226,8 +226,8 @@ func (a *arrangement) leastLacking() bool {
 	return true
 }
 
-// choices lists the launchers where a group may run beside the groups that were placed
-// before, the one that lacks least first; at most as many as are asked for.
+// choices lists the launchers where a group may run beside the groups that were placed before. The
+// one that lacks least comes first, and at most wide are listed.
 func (a *arrangement) choices(g *scheduler.Group) []choice {
 	var all []choice
 	for _, l := range a.view.Launchers() {

@@ -75,8 +75,8 @@ func (w *Wait) Allowed(now scheduler.Time, l Limits) scheduler.Locality {
 	return scheduler.NodeLocal
 }
 
-// Next returns when more will be allowed if the job goes on being passed over,
-// and false when that is never, because it is not or anything is allowed.
+// Next returns when more will be allowed if the job goes on being passed over. It returns false
+// when that is never: the job is not passed over, or any place is allowed.
 func (w *Wait) Next(now scheduler.Time, l Limits) (scheduler.Time, bool) {
 	if !w.Skipped {
 		return 0, false

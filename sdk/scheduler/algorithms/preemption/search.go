@@ -18,16 +18,16 @@ type Search struct {
 	Limits scheduler.Limits
 	// Most is how many victims are tried.
 	Most int
-	// Enough, when not nil, says whether the victims at some places free enough for a bound
-	// that is not one of launchers, such as the maximum of a pool. Victims are taken until
-	// the bundle fits and it says so.
+	// Enough, when not nil, says whether the victims at some places free enough for another bound
+	// than room on launchers, such as the maximum of a pool. Victims are taken until the bundle
+	// fits and it says so.
 	Enough func(places []int) bool
 }
 
-// Find takes victims as next names them, until the bundle fits, and gives back those
-// it does not need, the last ones first: each is a bundle attempt, with its live
-// attempts. next returns none when there is nobody left. spare is called for each that
-// was taken and is given back, by its place in the order of next; it may be nil.
+// Find takes victims as next names them, until the bundle fits, and gives back those it does not
+// need, the last ones first. Each victim is a launch of a bundle, with its live attempts. next
+// returns none when there is nobody left. spare is called for each that was taken and is given
+// back, by its place in the order of next; it may be nil.
 //
 // It returns the places of the victims, in order, and a launcher for each of the
 // bundle's groups. What the victims set free and the bundle needs stays taken in the

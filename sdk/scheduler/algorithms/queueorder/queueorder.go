@@ -26,9 +26,9 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// ByPriority orders jobs by priority, the highest first, then by time of submission, then by id. The view
-// has a job's new priority as soon as it applies a JobUpdated: take the job out of a sorted list before, or
-// search the whole list.
+// ByPriority orders jobs by priority, the highest first, then by time of submission, then by id.
+// The view has a job's new priority as soon as it applies a JobUpdated. Search a sorted list by the
+// old priority then, or search all of it.
 func ByPriority(a, b *view.Job) int {
 	return cmp.Or(cmp.Compare(b.Info.Priority, a.Info.Priority), BySubmission(a, b))
 }
@@ -39,7 +39,7 @@ func BySubmission(a, b *view.Job) int {
 }
 
 // StartsMax bounds how many starts of a kind are played. A job that would start nothing by then
-// follows in the order in which it would be asked: that many slots do not come free while somebody looks.
+// follows in the order in which it would be asked.
 const StartsMax = 10_000
 
 // List gathers orders. The zero value is empty.

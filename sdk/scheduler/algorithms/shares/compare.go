@@ -30,9 +30,9 @@ func (s Rank) Ratio() float64 {
 	return s.Running / s.Weight
 }
 
-// CompareFair orders by distance below the minimum share, then by running slots by
-// weight, then by start and name (Hadoop Fair Scheduler design document, section
-// 4.4): negative when a is to be served before b.
+// CompareFair orders by distance below the minimum share, then by running slots by weight, then by
+// start and name. It is negative when a is to be served before b (Hadoop Fair Scheduler design
+// document, section 4.4).
 func CompareFair(a, b Rank) int {
 	switch x, y := a.Needy(), b.Needy(); {
 	case x && !y:

@@ -14,8 +14,8 @@ type room struct {
 	kind scheduler.SlotKind
 }
 
-// giveBack gives the view what launches have taken, and returns how many slots that is and,
-// where the policy leaves some of the others, those too.
+// giveBack gives the view the slots that launches have taken. It returns how many these are, with
+// the other free slots that the policy leaves.
 func (p *plan) giveBack(items []*item) map[room]int {
 	most := map[room]int{}
 	for _, x := range items {

@@ -2,11 +2,10 @@ package placement
 
 import "slices"
 
-// fill finds something better to do for an idle unit that has a price: it finds the
-// cheapest path, backward from the launcher, over which a unit of flow can come,
-// and sends it. That seats a group that stayed out, or moves groups up and leaves
-// idle a unit nobody pays for, or lowers the price to 0. It returns false when the
-// price came down to 0 with the unit idle.
+// fill finds a use for an idle unit that has a price. It finds the cheapest path, backward from the
+// launcher, over which a unit of flow can come, and sends it. That seats a group that stayed out,
+// or moves groups up and leaves idle a unit nobody pays for, or lowers the price to 0. It returns
+// false when the price came down to 0 with the unit idle.
 func (f *flow) fill(l int32) bool {
 	s := f.search
 	s.begin(f.price[l])

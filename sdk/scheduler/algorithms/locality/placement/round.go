@@ -35,7 +35,7 @@ const (
 
 // Round places the launches of a policy's round at the least cost. The policy has decided, by its
 // own order, shares and limits, which jobs start how much, and has taken room for it in the view.
-// Place then moves launches among the launchers that have room, all jobs at once, and starts other
+// Place then moves launches among the launchers that have room, all jobs at once. It starts other
 // bundles of the same stage where these are nearer to their input. So each job starts as many
 // bundles with the same needs as before, and limits, holds, reservations and excluded launchers
 // stay as they are.
@@ -51,8 +51,9 @@ type Round struct {
 	// Levels says how many levels of locality (Bundle.Levels) are open to the launch with a
 	// number. Nil: all are.
 	Levels func(launch int) int
-	// Optional says that the launch with a number may be dropped: it is made only where there is room
-	// on a level that is open to it. It has taken room wherever there is any. Nil: none may be.
+	// Optional says that the launch with a number may be dropped. It is made only where there is
+	// room on a level that is open to it. It has taken room wherever there is any. Nil: none may
+	// be.
 	Optional func(launch int) bool
 	// Spare says how many free slots of a kind a launch may take on a launcher beside those that are
 	// taken by launches already. Nil: all.
@@ -172,9 +173,9 @@ func (p *plan) gather() (gains bool) {
 	return gains
 }
 
-// keyOf says which launches a launch is like, and false for one whose bundle is to stay: one of
-// several slots may have been chosen because it waited long, of a second attempt there is no other,
-// and without located input none is far from it.
+// keyOf returns a key that like launches share, and false for a launch whose bundle is to stay. A
+// bundle of several slots may have been chosen because it waited long. Of a second attempt there is
+// no other. Without located input none is far from it.
 func (p *plan) keyOf(x *item) (choiceKey, bool) {
 	b, g := x.bundle, &x.bundle.Groups[0]
 	key := choiceKey{b.Job.ID(), g.Stage, g.Kind, g.Memory, x.levels, x.optional}
@@ -298,8 +299,8 @@ func (p *plan) byNeed() [][]*item {
 }
 
 // improve places launches anew while all others stay where they are. It returns false when not all
-// that must be made found a place, which does not happen where all need the same; nothing is
-// changed then, nor when the cost would not fall.
+// firm launches found a place, which does not happen where all need the same. Nothing is changed
+// then, nor when the cost would not fall.
 func (p *plan) improve(items []*item) (placed bool) {
 	if p.report.Over != "" {
 		return true

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// deficit serves first the child that is owed most: what it should have had, were all
-// treated alike by weight, less what it got. A deficit grows while a child waits
-// below the others, and stands still while it wants nothing (Disco's fair policy;
-// Souza and Garcia, section 2; Hadoop's first fair scheduler).
+// deficit serves first the child that is owed most: what it should have had, were all treated alike
+// by weight, less what it got. A deficit grows while a child waits below the others, and stands
+// still while it wants nothing. It is Disco's fair policy (Souza and Garcia, section 2), and
+// Hadoop's first fair scheduler.
 //
-// The service due is the same for all by weight, so the child that is owed most by weight
-// got least: waiting children keep their order while only the clock moves, and
-// time costs only those that run. Sums are of whole numbers, which come out the
-// same in any order.
+// The service due is the same for all by weight, so the child that is owed most by weight got
+// least. Waiting children keep their order while only the clock moves. Time costs work only for
+// those that run. Sums are of whole numbers, which come out the same in any order.
 type deficit struct{}
 
 // accounts is what deficit remembers of a pool.

@@ -7,15 +7,14 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/settings"
 )
 
-// Order is a pool's inner order: which of the waiting children is served first. An
-// order has no state of its own: what the package's orders remember is in the pool's
-// and the child's Schedulable, so that it can be saved. Others follow from what a
-// Schedulable shows.
+// Order is a pool's inner order: which of the waiting children is served first. An order has no
+// state of its own. The package's orders keep theirs in the pool's and the child's Schedulable, so
+// that it can be saved. Others follow from what a Schedulable shows.
 type Order interface {
-	// Less says whether a is served before b, where both or neither are below what they
-	// are guaranteed of their minimum shares (see Guarantee): pools that are come first in
-	// each order. It must be a strict order that does
-	// not change but through Set, SetWeight and the order's own methods.
+	// Less says whether a is served before b. Pools below their guaranteed part of their minimum
+	// shares come first in each order (see Guarantee), so Less compares two that are, or two that
+	// are not. It must be a strict order that does not change but through Set, SetWeight and the
+	// order's own methods.
 	Less(a, b *Schedulable) bool
 	// Enter is called before a child starts to wait in the pool's queue, Leave
 	// after it stopped.

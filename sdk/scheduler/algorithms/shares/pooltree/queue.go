@@ -4,8 +4,8 @@ package pooltree
 // so that a change moves only that member. (container/heap costs twice as much,
 // for its interface.)
 
-// less has pools below what they are guaranteed of their minimum shares come first, whatever the
-// pool's order is: slots that went elsewhere would be taken back from there by preemption.
+// less has pools come first that are below the guaranteed part of their minimum shares, in each
+// order. Otherwise preemption would take back the slots that went elsewhere.
 func (s *Schedulable) less(i, j int) bool {
 	a, b := s.queue[i], s.queue[j]
 	if a.scarce != b.scarce {

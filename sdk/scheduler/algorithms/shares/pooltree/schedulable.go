@@ -6,8 +6,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/algorithms/shares"
 )
 
-// Schedulable is what a pool or a job is for one kind of slot: the thing that
-// shares are computed for and that is ordered among its siblings.
+// Schedulable is a pool or a job for one kind of slot. Shares are computed for it, and it is
+// ordered among its siblings.
 type Schedulable struct {
 	*Node
 	Running int     // slots held

@@ -22,14 +22,14 @@ func (s *Schedulable) Whole() int { return int(math.Floor(min(s.Share, float64(s
 const slack = 1e-6
 
 // Guaranteed returns the slots of its minimum share that a pool is guaranteed by the shares that
-// Divide computed last. Minimums that add up to more than there is are scaled down by the division,
-// at each level of the tree: a fair share is below the minimum only then. What is left of rounding
-// down is guaranteed to nobody: pools would take it from each other for ever.
+// Divide computed last. Minimums that add up to more than the slots are scaled down by the
+// division, at each level of the tree. A fair share is below the minimum only then. What is left of
+// rounding down is guaranteed to nobody: pools would take it from each other for ever.
 func (s *Schedulable) Guaranteed() int { return min(s.Min, s.Whole()) }
 
-// Guarantee has the fair order serve pools by the shares that Divide computed last, where minimums
-// are scaled down: those that are below what they are guaranteed first. Without it a pool could
-// get the slot that another would then take back.
+// Guarantee has orders serve pools by the shares that Divide computed last, where minimums are
+// scaled down. Pools below their guaranteed slots come first. Without it a pool could get the slot
+// that another would then take back.
 func (t *Tree) Guarantee(k Kind) {
 	for _, n := range t.Pools() {
 		s := n.Of(k)

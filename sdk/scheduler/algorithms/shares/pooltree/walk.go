@@ -2,8 +2,8 @@ package pooltree
 
 import "slices"
 
-// Next returns the job that is to be served next with slots of a kind, or nil when
-// none waits: from the root, the first of each pool's queue.
+// Next returns the job that is to be served next with slots of a kind, or nil when none waits. It
+// is the first of each pool's queue, from the root.
 func (t *Tree) Next(k Kind) *Node { return t.root.NextIn(k) }
 
 // NextIn is Next among the jobs of one pool.
@@ -18,8 +18,8 @@ func (n *Node) NextIn(k Kind) *Node {
 	}
 }
 
-// Waits says whether a job waits in a pool that is not at its maximum, though a pool above that
-// may be: then the pools in that one take slots from each other.
+// Waits says whether a job waits in a pool that is not at its maximum. A pool above may be: then
+// the pools in that one take slots from each other.
 func (t *Tree) Waits(k Kind) bool { return t.root.Of(k).waits(k) }
 
 func (s *Schedulable) waits(k Kind) bool {
