@@ -133,8 +133,9 @@ func (w *walk) web(method, path string, header ...string) (int, string) {
 // read it.
 func TestTheAuditIsToldAlike(t *testing.T) {
 	w := newWalk(t, nil)
+	var names []string
 	for i, role := range []access.Role{access.User, noRole, access.Operator} {
-		w.next(role)
+		names = append(names, w.next(role))
 		for range i + 1 {
 			_ = w.call("/hamadryad.engine.v1.Manager/ApplySettings")
 			_, _ = w.web(http.MethodPost, "/audit")
@@ -146,7 +147,7 @@ func TestTheAuditIsToldAlike(t *testing.T) {
 	}
 	for _, q := range []*wire.AuditRequest{
 		{},
-		{Who: "user-2"},
+		{Who: names[0]},
 		{What: "ApplySettings"},
 		{What: "<b>"},
 		{Result: audit.Refused},
