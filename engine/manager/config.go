@@ -25,7 +25,7 @@ const FreezeMaxDefault = 5 * time.Millisecond
 // IdleShownAfterDefault is Config.IdleShownAfter by default.
 const IdleShownAfterDefault = time.Minute
 
-// Config is all that a manager is told. Zero durations and sizes mean the
+// Config has all settings of a manager. Zero durations and sizes mean the
 // defaults of the comments.
 type Config struct {
 	Listen string // gRPC address, 127.0.0.1:0 when empty
@@ -101,17 +101,17 @@ type Config struct {
 	Reads func(text []byte) (Update, error)
 	// VersionsKept is how many versions of the file are kept; configedit.KeepDefault.
 	VersionsKept int
-	// Shown is what the settings command tells of the configuration.
+	// Shown are the configuration's values, as "config show" lists them.
 	Shown policyhost.Shown
 	// InForce is Update.InForce of the configuration that the manager starts with.
 	InForce func()
 	// Updates brings changed settings while the manager runs; nil: none come.
 	Updates <-chan Update
 	// Keys are the manager's certificate, and make all its listeners speak TLS with those
-	// alone who have one, too; nil: everybody is whom he says he is.
+	// who have one, too; nil: names of callers are not proved.
 	Keys *certs.Keys
 	// Schemes prove users who have no certificate, by a header of the call (proof.Edge); they
-	// need Keys. None: who has no certificate gets no connection.
+	// need Keys. None: a caller without a certificate gets no connection.
 	Schemes map[string]proof.Scheme
 	// Joins answers launchers that have no certificate yet, or want a new one, at the address
 	// Join; nil: nothing does.

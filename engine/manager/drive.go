@@ -246,7 +246,7 @@ func (d *driver) decide(batch *wire.Batch, record []byte) error {
 	return nil
 }
 
-// hasNotes says whether a round tells of notes. They are a shell's to act on, once they are
+// hasNotes says whether a round has notes. They are a shell's to act on, once they are
 // durable.
 func hasNotes(r *scheduler.Round) bool {
 	return slices.ContainsFunc(r.Events, func(e scheduler.Event) bool {
@@ -255,7 +255,7 @@ func hasNotes(r *scheduler.Round) bool {
 	})
 }
 
-// refuse answers who waits for an input that the core is not to see.
+// refuse answers the client of an input that the core must not take.
 func (d *driver) refuse(in *wire.Input, kind wire.ErrorKind, why string) {
 	d.durable(core.LogLine{Level: core.Error, Message: "an input was refused: " + why})
 	if client := clientOf(in); client != 0 {
@@ -263,7 +263,7 @@ func (d *driver) refuse(in *wire.Input, kind wire.ErrorKind, why string) {
 	}
 }
 
-// clientOf is who waits for the answer to an input; 0: nobody.
+// clientOf is the client that waits for the answer to an input; 0: none does.
 func clientOf(in *wire.Input) uint64 {
 	switch w := in.What.(type) {
 	case *wire.Input_Prepare:

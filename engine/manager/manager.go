@@ -57,8 +57,7 @@ const (
 	connectionWindow = 1 << 20
 	// streamsMax bounds what one connection may have under way.
 	streamsMax = 1000
-	// headersMax bounds the bytes of all headers of a call: they come before it is known who
-	// calls.
+	// headersMax bounds the bytes of all headers of a call: they come before the caller is known.
 	headersMax = proof.CredentialBytesMax + 16<<10
 	// handshakeTimeout ends connections that say nothing or garbage.
 	handshakeTimeout = 10 * time.Second
@@ -445,7 +444,7 @@ func (m *manager) cluster(ctx context.Context) (c metrics.Cluster, err error) {
 	return c, err
 }
 
-// world is what metrics tell of the cluster.
+// world are metrics of the cluster.
 func (m *manager) world() metrics.World {
 	return metrics.World{
 		Cluster: m.cluster, Policy: m.supervisor.Shape, States: policyhost.States, Before: m.before,
@@ -535,7 +534,7 @@ func (m *manager) rest() *rest.Server {
 	})
 }
 
-// failed has the audit tell of a request that was not done.
+// failed writes a request that was not done into the audit.
 func failed(ctx context.Context, err error) { _ = audit.Of(ctx).End(err) } // the log says what can't be written
 
 // changedRules puts rules in force that came while the manager runs, and returns those
@@ -563,7 +562,7 @@ func (m *manager) fileIsWrong() bool {
 	return wrong || refused != ""
 }
 
-// wrongConfig tells that the configuration's file can't be taken as it is.
+// wrongConfig reports that the configuration's file can't be taken as it is.
 func (m *manager) wrongConfig(problem string) {
 	m.conditions.Set(policyhost.ConditionConfiguration, problem, 0)
 	m.log.Error("the configuration has mistakes: what was accepted before stays in force, the file is taken when it is right", "file", m.cfg.File, "error", problem)
@@ -599,7 +598,7 @@ func (m *manager) act(a core.Action) {
 	switch a := a.(type) {
 	case core.Changes:
 		m.model.Enqueue(a)
-	case core.JobsChanged: // who is told reads the model, and waits until it has taken in the facts before
+	case core.JobsChanged: // watchers read the model, and wait until it has taken in the changes before
 		m.clients.NotifyWatchers(a)
 		m.tickets.Ended(a.Ended)
 	case core.ToLauncher:

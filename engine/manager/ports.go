@@ -20,7 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/logsample"
 )
 
-// ports bound the connections of what listens, by who opens them.
+// ports bound the connections of each listener, by caller.
 type ports struct{ grpc, socket, http, join *connlimit.Table }
 
 func newPorts(l connlimit.Limits, log *slog.Logger) ports {
@@ -42,7 +42,7 @@ func (p ports) collector() prometheus.Collector {
 	})
 }
 
-// asker says who makes a request for a page.
+// asker returns the caller of a request for a page.
 func (m *manager) asker() connlimit.Asker {
 	return connlimit.Asker{
 		Principal: func(r *http.Request) string {
@@ -74,7 +74,7 @@ type counted struct {
 	credentials.TransportCredentials
 	ports ports
 	plain bool         // TCP has no handshake
-	log   *slog.Logger // is told of connections whose handshake fails; strangers can have any number of them fail
+	log   *slog.Logger // gets connections whose handshake fails; strangers can have any number of them fail
 }
 
 // ServerHandshake implements credentials.TransportCredentials. An error closes the connection.

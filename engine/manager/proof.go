@@ -20,7 +20,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 )
 
-// edge proves who calls, before anything else is made of a call.
+// edge proves the caller, before anything else is made of a call.
 func (m *manager) edge() proof.Edge {
 	return proof.Edge{Required: m.cfg.Keys != nil, Schemes: m.cfg.Schemes, Refused: m.refused, Wrong: asks, Tell: m.writeWebError, Kind: func(method string) auth.Kind {
 		switch service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/"); service {
@@ -33,7 +33,7 @@ func (m *manager) edge() proof.Edge {
 	}}
 }
 
-// asks has the audit tell of somebody whose certificate is of the wrong kind by name.
+// asks has the audit name a caller whose certificate is of the wrong kind.
 func asks(ctx context.Context, caller auth.Principal) { audit.Of(ctx).Asks(caller) }
 
 // credentials are what the port for clients, launchers and other managers asks of them.
@@ -57,7 +57,7 @@ func (m *manager) tap(edge proof.Edge) grpc.ServerOption {
 	return grpc.InTapHandle(edge.Tap)
 }
 
-// refused has the audit tell of a call that proved nothing: the guard hears of none of them.
+// refused writes a call that proved nothing into the audit: the guard sees none of them.
 func (m *manager) refused(from, method string, why error) {
 	_, e := audit.BeginEntry(context.Background(), m.audit, audit.Line{Proof: auth.Unproven, Address: from, Method: path.Base(method)})
 	_ = e.End(why) // it is kept, and the log says so
@@ -93,11 +93,11 @@ func (m *manager) listenSocket() (net.Listener, error) {
 		return nil, nil
 	}
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSocket {
-		_ = os.Remove(path) // what can't be removed is told by who listens
+		_ = os.Remove(path) // net.Listen reports what can't be removed
 	}
 	l, err := net.Listen("unix", path)
 	if err == nil {
-		err = os.Chmod(path, 0o666) //nolint:gosec // who may do what is said by who comes, whom the kernel names
+		err = os.Chmod(path, 0o666) //nolint:gosec // the kernel names the peer, and rules say what it may do
 	}
 	if err != nil {
 		return nil, fmt.Errorf("manager: %w: choose another manager.socket", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// openSettings opens the configuration's versions. That of the start is told to the core with its
+// openSettings opens the configuration's versions. That of the start goes to the core with its
 // settings. A disk that takes none stops no manager.
 func (m *manager) openSettings() error {
 	versions, err := configedit.Open(configedit.Options{Folder: filepath.Join(m.cfg.Data, "settings"), File: m.cfg.File, Keep: m.cfg.VersionsKept, Now: nil, Log: m.log})

@@ -11,8 +11,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 )
 
-// panics has the log tell of a request that panicked, which net/http survives and tells among the
-// words about connections, for who debugs alone.
+// panics logs a request that panicked. net/http survives that, and logs it among its
+// messages about connections, which are for debugging.
 func (m *manager) panics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -29,7 +29,7 @@ func (m *manager) panics(next http.Handler) http.Handler {
 	})
 }
 
-// refuseWeb answers a request that who asks may not make.
+// refuseWeb answers a request that the caller may not make.
 func (m *manager) refuseWeb(w http.ResponseWriter, r *http.Request, err error) {
 	if rest.Below(r.URL.Path) {
 		rest.Problem(w, r, err)

@@ -54,7 +54,7 @@ var ErrNewer = errors.New("something newer took its place")
 type openChange struct {
 	question
 	version uint64
-	failed  bool // a policy was told of them, and gave no answer
+	failed  bool // a policy got them, and gave no answer
 }
 
 // ask notes what the file has now, and that the policy is asked about it.
@@ -277,7 +277,7 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 		s.needs.Log.Error("the policy rejects its new settings: the old ones stand", "problems", why)
 	case v.Source == core.VerdictAnswered && h != nil:
 		s.tookSettings(h, q, v)
-	default: // no policy was told of them, or the one that accepted them is gone
+	default: // no policy got them, or the one that accepted them is gone
 		q.told.set(errors.New("the policy that took them is gone"))
 		s.changes.unjudged(v.Version, q, false)
 	}

@@ -11,8 +11,8 @@ import (
 )
 
 // Bounds of what of a shell's notes may be on its way to the policy. A shell that posts more waits
-// until the policy was told of some: a note that is dropped would be one that the shell
-// believes to be told.
+// until the policy got some: a note that is dropped would be one that the shell
+// believes to be delivered.
 const (
 	// notesFlightMax notes, or a part of those that the core holds for a round, if that is less.
 	notesFlightMax     = 1000
@@ -21,7 +21,7 @@ const (
 	noteBytesOverheads = 64       // that each note is counted with
 )
 
-// inFlightNotes is the notes of one shell that are on their way to its policy: posted, and not told in a
+// inFlightNotes are notes of one shell on their way to its policy: posted, and not delivered in a
 // round that is on the disk. Safe for concurrent use.
 type inFlightNotes struct {
 	most int
@@ -29,7 +29,7 @@ type inFlightNotes struct {
 	mu    sync.Mutex
 	notes []scheduler.Note // in order
 	bytes int
-	less  chan struct{} // capacity 1: some were told
+	less  chan struct{} // capacity 1: some were delivered
 }
 
 func newInFlightNotes(coreMax int) *inFlightNotes {
@@ -65,7 +65,7 @@ func (f *inFlightNotes) addNote(n scheduler.Note) bool {
 
 func noteSize(n scheduler.Note) int { return len(n.Name) + len(n.Body) + noteBytesOverheads }
 
-// removeDelivered takes out what a round tells of, and what was before it. The policy's own notes come with
+// removeDelivered takes out the notes of a round, and those before them. The policy's own notes come with
 // them; one that is like a note of the shell's lets go of that a little sooner.
 func (f *inFlightNotes) removeDelivered(r *scheduler.Round) {
 	f.mu.Lock()
@@ -92,11 +92,11 @@ func (f *inFlightNotes) removeDelivered(r *scheduler.Round) {
 	}
 }
 
-// notes hands on what the plug-in's shell posts, as fast as the policy is told of it.
+// notes hands on what the plug-in's shell posts, as fast as the policy gets it.
 func (s *Supervisor) notes(h *policyProcess) {
 	for n := range h.host.Notes() {
 		if !h.inFlight.add(s.ctx, h.end, n) {
-			continue // it has ended, and nobody is to be told; its host closes the channel
+			continue // it has ended, and its notes go nowhere; its host closes the channel
 		}
 		s.input(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body, Generation: h.generation}))
 	}

@@ -20,10 +20,10 @@ type Policy struct {
 	FailuresMax    int              // within FailuresWindow, then the fallback takes over; 5
 	FailuresWindow time.Duration    // 1 minute
 	Memory         int64            // bytes that its processes may have; 0: half of the machine's
-	SlowRound      time.Duration    // a round that takes longer is told of; 1 s
+	SlowRound      time.Duration    // a round that takes longer is reported; 1 s
 	Store          string           // granted folder, or ""
 	Trace          string           // granted trace file, or ""
-	// Source is the configuration that names it, in the form of who starts the
+	// Source is the configuration that names it, in the form of the program that starts the
 	// manager. It is kept in the data folder when the policy runs with it; nil: not.
 	Source []byte
 	// InForce has the rest of the configuration take effect. It is called when a policy has accepted

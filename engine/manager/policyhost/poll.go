@@ -21,7 +21,7 @@ const (
 	lookAgain = 10 * time.Minute
 )
 
-// pollStatus asks a generation how its pools are, again and again, for all who look.
+// pollStatus asks a generation for the status of its pools, again and again, for all readers.
 func (s *Supervisor) pollStatus(h *policyProcess) {
 	next := time.NewTimer(0)
 	defer next.Stop()

@@ -19,7 +19,7 @@ func TestMetrics(t *testing.T) {
 	told := scheduler.Status{Pools: []scheduler.PoolStatus{
 		{Name: "idle", Kind: "map", FairShare: 2},
 		{Name: "short", Kind: "map", FairShare: 4, MinShare: 3, Demand: 9, Running: 1},
-		{Name: "idle", Kind: "map", FairShare: 9}, // told twice
+		{Name: "idle", Kind: "map", FairShare: 9}, // reported twice
 		{Name: "short", Kind: "reduce", FairShare: 1, Demand: 1, Running: 1},
 	}}
 	b.UpdateStatus("fair", 1, start, told)

@@ -16,13 +16,13 @@ const StaleAfter = time.Minute
 type PoolView struct {
 	Policy     string    // its name
 	Generation uint64    // of it
-	At         time.Time // when it was told; zero: nothing was yet
+	At         time.Time // of the status; zero: there was none yet
 	Looks      uint64    // how many there were
 	PoolRevisions
 	AllPools bool   // jobs name their pools as they are here
 	Pools    []Pool // parents before children
 	Facts    []scheduler.Property
-	Queue    []scheduler.Queued // jobs that wait, the next first; nil: the policy told no order yet, or tells none
+	Queue    []scheduler.Queued // jobs that wait, the next first; nil: the policy gave no order yet, or gives none
 }
 
 // PoolRevisions grow with each change of what they are of.

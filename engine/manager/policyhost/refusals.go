@@ -11,14 +11,14 @@ import (
 // bad policy has thousands refused in a second.
 const refusalLogEvery = time.Second
 
-// refusalLog tells the administrator what the policy decided in vain. Used by the
+// refusalLog logs decisions of the policy that were refused. Used by the
 // core's goroutine only.
 type refusalLog struct {
 	last  time.Time
 	count int // since the last line
 }
 
-// round counts what a round tells of refusals, and writes a line when it is time.
+// round counts the refusals of a round, and writes a line when it is time.
 func (l *refusalLog) round(log *slog.Logger, r *scheduler.Round) {
 	var example scheduler.Outcome
 	for _, e := range r.Events {

@@ -87,7 +87,7 @@ func (s *Supervisor) watch(h *policyProcess) {
 	}
 }
 
-// Wants tells whether the policy declared an ability.
+// Wants says whether the policy declared an ability.
 func (s *Supervisor) Wants(a scheduler.Ability) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (s *Supervisor) Decider() (policy.Host, scheduler.Ability) {
 	return s.current.host, s.current.described.Abilities
 }
 
-// Durable tells a generation's shell that a round with notes is on the disk. It does not
+// Durable notifies a generation's shell that a round with notes is on the disk. It does not
 // block.
 func (s *Supervisor) Durable(a core.AskPolicy) {
 	s.mu.Lock()
@@ -148,7 +148,7 @@ func (s *Supervisor) Durable(a core.AskPolicy) {
 	h.durable <- a.Round.Number // only the driver sends
 }
 
-// notifyDurable hands on what Durable is told.
+// notifyDurable hands rounds of Durable to the shell.
 func (s *Supervisor) notifyDurable(h *policyProcess) {
 	for {
 		select {
@@ -207,7 +207,7 @@ func (s *Supervisor) looked(err error) {
 	}
 }
 
-// viewForgotten is for how long status tells that the policy could not be looked at.
+// viewForgotten is for how long status says that the policy could not be asked.
 const viewForgotten = time.Minute
 
 // Explain asks the policy why a job waits; "" when it can't say.
@@ -257,7 +257,7 @@ func (s *Supervisor) Overview() *wire.PolicyReply {
 	return r
 }
 
-// describe tells of a generation that runs; with mu held.
+// describe adds a running generation to a reply; with mu held.
 func (s *Supervisor) describe(h *policyProcess, r *wire.PolicyReply) {
 	r.Name, r.Version, r.Generation, r.Started = h.name, h.described.Version, h.generation, s.since.UnixNano()
 	r.RoundTimes = h.latency.times(h.spec.SlowRound)

@@ -12,11 +12,11 @@ import (
 const (
 	// slowLogEvery is the least time between two lines about slow rounds.
 	slowLogEvery = 10 * time.Second
-	// slowForgotten is for how long status tells of a slow round.
+	// slowForgotten is for how long status shows a slow round.
 	slowForgotten = time.Minute
 )
 
-// slow tells people of rounds that take long. Safe for concurrent use.
+// slow reports rounds that take long. Safe for concurrent use.
 type slow struct {
 	log      *slog.Logger
 	stats    *metrics.Metrics
@@ -26,7 +26,7 @@ type slow struct {
 	said time.Time // when the log said last that the policy is slow
 }
 
-// late tells of a round of a generation that has not been answered for a while.
+// late reports a round of a generation that has not been answered for a while.
 func (s *slow) late(name string, generation uint64, p *latency, bound time.Duration) {
 	number, still := p.late()
 	if !still {
@@ -46,7 +46,7 @@ func (s *slow) late(name string, generation uint64, p *latency, bound time.Durat
 	}
 }
 
-// roundAnswered tells of a round that was answered in the end.
+// roundAnswered reports a slow round that was answered in the end.
 func (s *slow) roundAnswered(took time.Duration, round uint64, bound time.Duration) {
 	s.show(bound, fmt.Sprintf("the policy is slow: it took %v for round %d", took.Round(time.Millisecond), round))
 }

@@ -126,7 +126,7 @@ const (
 	Failed   = "failed"
 )
 
-// Needs is what a supervisor is told.
+// Needs are what a supervisor stands on.
 type Needs struct {
 	Inbox      *inbox.Inbox
 	Data       string // folder
@@ -190,7 +190,7 @@ type policyProcess struct {
 	described  scheduler.Description
 	announced  bool // the core knows the generation
 	known      bool // the core knows that it has started
-	mends      bool // somebody asked for it: what was wrong before is told no more
+	mends      bool // it was asked for: when it runs, what was wrong before is over
 	ended      bool
 	rounds     chan *scheduler.Round // capacity 1: one round is in flight at a time
 	inFlight   *inFlightNotes

@@ -1,12 +1,12 @@
 // Package readside is what a manager shows, without the manager: history, the read model, the REST
 // interface and the pages. A program that steps a core feeds it. Benchmarks measure by it what
-// those who look cost the scheduler.
+// readers cost the scheduler.
 //
 //	s, err := readside.Serve(readside.Needs{Core: c, Policy: host, Folder: folder, Durable: log.Await})
 //	defer s.Close()
 //	s.Take(record, facts) // after each step
 //
-// Nobody is asked who he is, and nothing can be changed over it.
+// Callers are not proved, and nothing can be changed over it.
 package readside
 
 import (

@@ -20,7 +20,7 @@ import (
 )
 
 // GraphStore keeps the graphs that are too large for the event log, in a folder beside it,
-// each under its SHA-256. A log file tells only the hash, so a graph stays as long as a
+// each under its SHA-256. A log file has only the hash, so a graph stays as long as a
 // log file that may name it.
 type GraphStore struct {
 	Folder string // the graphs are here

@@ -98,7 +98,7 @@ func newClock(last scheduler.Time) Clock {
 // Now is the time.
 func (c Clock) Now() scheduler.Time { return c.base.Add(time.Since(c.start)) }
 
-// Listener is told what a core that is restored knows, and what it decides again.
+// Listener gets what a restored core knows, and what it decides again.
 type Listener interface {
 	// BeginAt gets all there is after a record, and Replay what changed with each that follows.
 	BeginAt(record uint64, all *core.Changes)

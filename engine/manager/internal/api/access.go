@@ -56,7 +56,7 @@ func known(j *wire.JobSummary) access.Job {
 
 func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }
 
-// FindJob finds a job that who asks may look at. The error is a NotFound status for one that is unknown, and
+// FindJob finds a job that the caller may look at. The error is a NotFound status for one that is unknown, and
 // PermissionDenied for one of others.
 func (s *Server) FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, error) {
 	j, err := s.find(ctx, id)
@@ -70,7 +70,7 @@ func (s *Server) FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, e
 	return j, nil
 }
 
-// mayRead says why who asks may not look at a job, by the rules of now; nil: he may. What goes on for
+// mayRead says why the caller may not look at a job, by the rules of now; nil: it may. What goes on for
 // long asks again before each part: rights end for it, too.
 func (s *Server) mayRead(ctx context.Context, j *wire.JobSummary) error {
 	if rules := s.needs.Rules(); rules != nil {
@@ -81,8 +81,8 @@ func (s *Server) mayRead(ctx context.Context, j *wire.JobSummary) error {
 	return nil
 }
 
-// MayHear says why who asks may not hear what changes, of a job where one is named, by the rules of
-// now; nil: he may.
+// MayHear says why the caller may not follow changes, of a job where one is named, by the rules of
+// now; nil: it may.
 func (s *Server) MayHear(ctx context.Context, job scheduler.JobID) error {
 	if job != 0 {
 		j, err := s.FindJob(ctx, job)
@@ -100,7 +100,7 @@ func (s *Server) MayHear(ctx context.Context, job scheduler.JobID) error {
 	return nil
 }
 
-// readable is jobStatus for who asks: an error for a job that one may not look at.
+// readable is jobStatus for the caller: an error for a job that it may not look at.
 func (s *Server) readable(ctx context.Context, job uint64, attempts bool) (*wire.JobStatus, error) {
 	j, err := s.FindJob(ctx, scheduler.JobID(job))
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Server) readable(ctx context.Context, job uint64, attempts bool) (*wire
 	return st, err
 }
 
-// MayLook says which jobs who asks may look at.
+// MayLook says which jobs the caller may look at.
 func (s *Server) MayLook(ctx context.Context) func(*wire.JobSummary) bool {
 	rules := s.needs.Rules()
 	if rules == nil {
@@ -155,7 +155,7 @@ func (s *Server) Rights(ctx context.Context) uint64 {
 	return sum.Sum64()
 }
 
-// readableOf leaves out jobs that who asks may not look at.
+// readableOf leaves out jobs that the caller may not look at.
 func (s *Server) readableOf(ctx context.Context, jobs []*wire.JobSummary) []*wire.JobSummary {
 	may := s.MayLook(ctx)
 	return slices.DeleteFunc(jobs, func(j *wire.JobSummary) bool { return !may(j) })
@@ -187,7 +187,7 @@ func (s *Server) moveByDefault(ctx context.Context, q *wire.UpdateRequest) error
 // mayChange judges a request that changes something by a page of the policy.
 func (s *Server) mayChange(ctx context.Context, q scheduler.PageAsked) error {
 	e := audit.Of(ctx)
-	e.About(q.Method + " " + q.Path + "?" + q.Query) // what proves who asks is off by now
+	e.About(q.Method + " " + q.Path + "?" + q.Query) // what proves the caller is off by now
 	rules := s.needs.Rules()
 	if rules != nil && !rules.Has(who(ctx, rules), access.MayChange()...) {
 		return status.Errorf(codes.PermissionDenied, "%s may only look at the policy's pages: it needs one of the roles %v", who(ctx, rules).Name, access.MayChange())
@@ -195,7 +195,7 @@ func (s *Server) mayChange(ctx context.Context, q scheduler.PageAsked) error {
 	return e.Change()
 }
 
-// judged has the audit tell of a policy's word that is a refusal.
+// judged writes a refusal by the policy into the audit.
 func judged(ctx context.Context, code int) {
 	if code == http.StatusUnauthorized || code == http.StatusForbidden {
 		_ = audit.Of(ctx).EndAs(audit.Refused, http.StatusText(code)) // the log says what can't be written
@@ -233,7 +233,7 @@ func (s *Server) misspelt(status []byte) []*wire.PolicyProblem {
 	}
 	shown, err := m.Decode()
 	if err != nil {
-		return nil // the policy was told of it
+		return nil // the policy has it in its events
 	}
 	var pools []string
 	for _, p := range shown.Pools {
@@ -246,7 +246,7 @@ func (s *Server) misspelt(status []byte) []*wire.PolicyProblem {
 	return list[:min(len(list), misspeltMax)]
 }
 
-// misspeltMax bounds the lists that are told to name no pool.
+// misspeltMax bounds the lists that are reported to name no pool.
 const misspeltMax = 100
 
 // DescribeAccess writes what somebody may do into an answer.

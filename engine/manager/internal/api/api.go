@@ -132,7 +132,7 @@ type Needs struct {
 	IdleShownAfter time.Duration
 	Stalled        func() error    // why the event log takes nothing; nil: it does
 	Stopping       <-chan struct{} // closed when the streams have to end
-	// Rules are those in force of who may do what; they return nil where everybody may do
+	// Rules are the access rules in force; they return nil where everybody may do
 	// everything.
 	Rules func() *access.Rules
 	// Web is where the pages listen, HOST:PORT.
@@ -163,7 +163,7 @@ func NewServer(of Needs) *Server {
 	return &Server{needs: of, callers: newCallers(of.Term), watchers: newWatchers(), http: newHTTPClient(of.Keys)}
 }
 
-// Reply gives the core's reply to who waits for it. It does not block.
+// Reply gives the core's reply to the request that waits for it. It does not block.
 func (s *Server) Reply(r core.Reply) { s.callers.reply(r) }
 
 // NotifyWatchers wakes the streams that watch jobs. It does not block.
@@ -305,7 +305,7 @@ func (s *Server) draft(ctx context.Context, id scheduler.JobID, spec *wire.JobSp
 }
 
 // HasBlob tells whether a program or plan needs not be sent: the same user sent it before. What others
-// sent is told to nobody.
+// sent is revealed to nobody.
 func (s *Server) HasBlob(ctx context.Context, q *wire.BlobQuery) (*wire.BlobAnswer, error) {
 	return &wire.BlobAnswer{Present: s.needs.Blobs.Sent(q.Hash, sender(ctx))}, nil
 }
@@ -366,8 +366,8 @@ func (s *Server) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty
 	})
 }
 
-// onJob has the core change a job, which judges whether who asks may. Of jobs that ended it may know no more
-// whose they were, so may judges those here: that one has ended is told to who may change it alone.
+// onJob has the core change a job; the core judges whether the caller may. Of ended jobs it may no longer know
+// the owner, so may judges those here: only a caller who may change a job learns that it has ended.
 func (s *Server) onJob(ctx context.Context, job uint64, may func(*access.Rules, access.Job) error, in func(client uint64) *wire.Input) (*wire.Empty, error) {
 	j, err := s.find(ctx, scheduler.JobID(job))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // auditLinesMax bounds the lines of an answer, as those of the REST interface are.
 const auditLinesMax = 1000
 
-// Audit tells who changed what, and was refused what.
+// Audit returns lines of the audit: changes and refusals.
 func (s *Server) Audit(ctx context.Context, q *wire.AuditRequest) (*wire.AuditReply, error) {
 	ask, err := auditQuery(q)
 	if err != nil {

@@ -23,11 +23,11 @@ const (
 	// ApplyMax is how long a change of the configuration may take: the policy is asked twice, and
 	// another program may have to be started. Then it is undone.
 	ApplyMax = 2 * time.Minute
-	// diffLinesMax bounds the lines that a comparison tells.
+	// diffLinesMax bounds the lines of a comparison.
 	diffLinesMax = 5000
 )
 
-// Settings tells the configuration in force.
+// Settings returns the configuration in force.
 func (s *Server) Settings(ctx context.Context, _ *wire.Empty) (*wire.SettingsReply, error) {
 	r := &wire.SettingsReply{File: s.needs.File}
 	for _, x := range s.needs.Shown.inForce(s.needs.Supervisor.Shown()) {
@@ -60,12 +60,12 @@ func (s *Server) shown(x *wire.Setting) *wire.Setting {
 	}
 }
 
-// Pages tells where the web pages are.
+// Pages returns the address of the web pages.
 func (s *Server) Pages(context.Context, *wire.Empty) (*wire.PagesReply, error) {
 	return &wire.PagesReply{Address: s.needs.Web, Tls: s.needs.Keys != nil}, nil
 }
 
-// administers says that who asks may see and change all of the configuration.
+// administers refuses a caller that may not see and change all of the configuration.
 func (s *Server) administers(ctx context.Context, what string) error {
 	rules := s.needs.Rules()
 	if rules == nil {
@@ -156,7 +156,7 @@ func (s *Server) ApplySettings(ctx context.Context, q *wire.ApplyRequest) (*wire
 	return versionOf(v), nil
 }
 
-// SettingsVersions tells the texts that were in force.
+// SettingsVersions returns the texts that were in force.
 func (s *Server) SettingsVersions(ctx context.Context, q *wire.VersionsRequest) (*wire.VersionsReply, error) {
 	list := s.needs.Editor.Versions()
 	if q.Version != 0 {

@@ -64,10 +64,10 @@ func sameUser(caller, proved scheduler.Principal) error {
 	return status.Errorf(codes.PermissionDenied, "this was not let in: by %s you are %q, and what the policy wants proves %q: use the key of the same user, or act for that user if you may", caller.Proof, caller.Name, proved.Name)
 }
 
-// deniedBytesMax bounds the reason that a client is told for a refusal.
+// deniedBytesMax bounds the reason of a refusal that a client gets.
 const deniedBytesMax = 1 << 10
 
-// asker is who asks, as it was proved; where nothing was, a name that is claimed.
+// asker is the caller as it was proved; where nothing proves it, the name that it claims.
 func asker(ctx context.Context, claimed string) scheduler.Principal {
 	if p, ok := auth.From(ctx); ok && p.Proved() {
 		return scheduler.Principal{Name: p.Name, Proof: p.Proof}
@@ -75,7 +75,7 @@ func asker(ctx context.Context, claimed string) scheduler.Principal {
 	return scheduler.Principal{Name: claimed, Proof: scheduler.Unproven}
 }
 
-// submitter is the same as the core is told of it, with its groups and with who acts for it.
+// submitter is the same as the core gets it, with its groups and with the user who acts for it.
 func submitter(ctx context.Context, claimed *wire.Principal) *wire.Principal {
 	p := asker(ctx, claimed.GetName())
 	w := &wire.Principal{Name: p.Name, Proof: p.Proof}
@@ -123,7 +123,7 @@ func authenticatorDown(err error) error {
 	return away(fmt.Sprintf("nobody is let in, because the policy's authenticator can't judge: %v: try again later", err))
 }
 
-// away is the error of who has to wait for the policy, or for a launcher. Its detail says that the manager
+// away is the error of a call that has to wait for the policy, or for a launcher. Its detail says that the manager
 // itself answers, and that nothing was done: a client that finds no manager has an error of that code, too.
 func away(why string) error {
 	why = limits.Cut(scheduler.Printable(why), deniedBytesMax)

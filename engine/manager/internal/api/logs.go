@@ -40,7 +40,7 @@ const (
 
 // Logs passes on the logs of a job's attempts from their launchers, one attempt after the
 // other in order of their ids; with follow each to the end of its attempt, and attempts
-// that begin meanwhile too. Of launchers that are gone the ends are told that they sent before.
+// that begin meanwhile too. Of launchers that are gone, the ends of logs are sent that they left.
 func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk]) error {
 	ctx := stream.Context()
 	if q.Job == 0 {
@@ -194,7 +194,7 @@ func (s *Server) log(ctx context.Context, j *query.Job, a *wire.AttemptStatus, q
 		if last != '\n' {
 			note = "\n" + note
 		}
-		return send([]byte(note)) // what other attempts print is told all the same
+		return send([]byte(note)) // the output of other attempts is sent all the same
 	}
 	return nil
 }
@@ -325,7 +325,7 @@ func (s *Server) Log(ctx context.Context, q query.LogQuery) (*query.Log, error) 
 	return l, nil
 }
 
-// judgedText is a text that is read for as long as who asks may.
+// judgedText is a text that is read for as long as the caller may read it.
 type judgedText struct {
 	io.ReadCloser
 	may func() error

@@ -59,7 +59,7 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, mayChange fun
 	sendPage(w, r, a)
 }
 
-// changesByLooking says why a request whose method only looks may not change something; nil: it may. A page of
+// changesByLooking says why a request with a method that only reads may not change something; nil: it may. A page of
 // another site has a browser send such requests, with the certificate that the browser shows by itself. It can't have it
 // sign them.
 func changesByLooking(r *http.Request, mayChange func(*http.Request) error) error {
@@ -91,7 +91,7 @@ func asked(w http.ResponseWriter, r *http.Request) (q scheduler.PageAsked, code 
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetReadDeadline(time.Now().Add(pageReadMax)) // a server in a test may have none
 	q.Body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(left)))
-	if err == nil { // who waits for the answer has sent all, and is not to be taken for gone
+	if err == nil { // the caller has sent all, and must not be taken for gone
 		_ = deadline.SetReadDeadline(time.Now().Add(pageAnswerMax + pageReadMax))
 	}
 	var large *http.MaxBytesError
@@ -215,7 +215,7 @@ func (s *Server) change(ctx context.Context, q scheduler.PageAsked) (scheduler.A
 	return *r.Answer, nil
 }
 
-// failPage tells of a request that got no answer of the policy, by an error with a status.
+// failPage answers a request that got no answer of the policy with an error that has a status.
 func failPage(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	switch status.Code(err) {

@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Configuration keeps what "config show" tells. Safe for concurrent use.
+// Configuration keeps what "config show" lists. Safe for concurrent use.
 type Configuration struct {
 	mu    sync.Mutex
 	start policyhost.Shown // of the start: what can't change while the manager runs
@@ -52,7 +52,7 @@ func (s *Configuration) Loaded(c policyhost.Shown) {
 	s.last = c
 }
 
-// live tells the settings that take effect while the manager runs.
+// live says whether a setting takes effect while the manager runs.
 func (s *Configuration) live(key string) bool { return configedit.Started(s.start).Live(key) }
 
 // inForce lists the settings in force, given those of the policy that runs.

@@ -24,7 +24,7 @@ func (e lostError) Error() string { return e.failure.Message }
 // GRPCStatus is what callers get.
 func (e lostError) GRPCStatus() *status.Status { return status.New(codes.NotFound, e.failure.Message) }
 
-// lostStatus tells who waits for a job that the manager lost that it failed. It is told
+// lostStatus reports a job that the manager lost as failed to clients that wait for it. It is sent
 // when nothing of the job can run any more, so that what the job leaves behind can be
 // removed: each launcher has joined by then, or is given up and past its lease.
 func (s *Server) lostStatus(ctx context.Context, job uint64, f *wire.Failure) (*wire.JobStatus, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// attemptOf finds an attempt of a job that who asks may look at; whoever gets the job closes it.
+// attemptOf finds an attempt of a job that the caller may look at. The caller of attemptOf closes the job.
 func (s *Server) attemptOf(ctx context.Context, job scheduler.JobID, id scheduler.AttemptID) (*query.Job, *wire.AttemptStatus, error) {
 	j, err := s.FindJob(ctx, job)
 	if err != nil {

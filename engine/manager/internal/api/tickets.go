@@ -13,7 +13,7 @@ import (
 )
 
 // takeTickets takes the tickets off a submission and keeps them, before the core has the job.
-// What it returns is to be told whether the core took that.
+// The function that it returns is called with whether the core took the submission.
 func (s *Server) takeTickets(ctx context.Context, q *wire.SubmitRequest) (func(took bool), error) {
 	cache := q.Tickets
 	q.Tickets = nil

@@ -18,7 +18,7 @@ import (
 
 const (
 	// watchGap is the least time between two messages of a watch. Only a job's end
-	// is told sooner.
+	// is sent sooner.
 	watchGap = 100 * time.Millisecond
 	// explainEvery is the least time between two questions about why a job waits that one
 	// watch asks of the policy: it makes no round while it answers.

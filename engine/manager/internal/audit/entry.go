@@ -74,7 +74,7 @@ func (e *Entry) Changes() {
 	e.mu.Unlock()
 }
 
-// Asks notes who asks.
+// Asks notes the caller.
 func (e *Entry) Asks(caller auth.Principal) {
 	if e == nil {
 		return

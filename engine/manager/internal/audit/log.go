@@ -1,4 +1,4 @@
-// Package audit writes who changed what, and who was refused what, as lines of JSON.
+// Package audit writes changes and refusals, each with its caller, as lines of JSON.
 //
 //	log, err := audit.Open(audit.Options{Folder: filepath.Join(data, "audit")})
 //	ctx, e := audit.Begin(ctx, log, audit.Line{Who: "ann", Method: "Kill"})
@@ -198,7 +198,7 @@ func (l *Log) Ready() error {
 }
 
 // Write adds a line. The error says that it waits to be written, and why. Of somebody who is
-// refused too often it is counted, and told within refusalsWithin.
+// refused too often it is counted, and written within refusalsWithin.
 func (l *Log) Write(line Line) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,7 +228,7 @@ func (l *Log) Waiting() (lines int, wrong error) {
 	return len(l.pending), l.wrong
 }
 
-// writeDueRefusals tells of refusals whose time has ended, when nothing else is written.
+// writeDueRefusals writes summaries of refusals that are due, when nothing else is written.
 func (l *Log) writeDueRefusals() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -303,7 +303,7 @@ func (l *Log) writePending() error {
 	return nil
 }
 
-// removed tells whether nobody finds a file any more: what is written into it would be lost.
+// removed says whether a file has no name any more: what is written into it would be lost.
 func removed(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// ReadMax bounds the bytes that one request reads: who looks for what is rare goes on with
+	// ReadMax bounds the bytes that one request reads: a query for rare lines goes on with
 	// Page.Next.
 	ReadMax = 8 << 20
 	// DamagedMax bounds the damaged lines that a page names.

@@ -18,13 +18,13 @@ const (
 	refusalAgain      = time.Minute
 	refusalsWithin    = 10 * time.Second
 	refusalsWithinMax = 10 * time.Minute
-	// askersMax bounds the askers that are told apart; all others are one.
+	// askersMax bounds the callers that are counted apart; all others count as one.
 	askersMax = 10_000
-	// networkBits are those of an address of IPv6 that tell hosts apart: one has all others.
+	// networkBits are the bits of an IPv6 address that distinguish hosts: one host has all others.
 	networkBits = 64
 )
 
-// refusals are those of a while, by who asked. It reads no clock.
+// refusals counts recent refusals by caller. It reads no clock.
 type refusals struct {
 	by  map[string]*refused
 	due time.Time // when something of by is over, or before
@@ -41,7 +41,7 @@ type refused struct {
 	last   Line          // of them
 }
 
-// asker is whom a line's refusal is counted for: a name that was proved, or a host.
+// asker is the caller for whom a line's refusal counts: a name that was proved, or a host.
 func asker(l Line) string {
 	if l.Who != "" {
 		return "who " + cmp.Or(l.By, l.Who)
@@ -99,7 +99,7 @@ func (one *refused) forgive(now time.Time) {
 	one.at = one.at.Add(n * refusalAgain)
 }
 
-// end is when something is to be told of an asker, or he is forgotten.
+// end is when a summary of a caller is due, or the caller is forgotten.
 func (one *refused) end() time.Time {
 	if one.more > 0 {
 		return one.began.Add(one.within)

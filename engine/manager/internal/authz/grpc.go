@@ -15,7 +15,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// AuditUnary is the grpc.UnaryServerInterceptor that stands before what proves who asks: the audit
+// AuditUnary is the grpc.UnaryServerInterceptor that stands before what proves the caller: the audit
 // is written behind it, so that it has those refusals, too.
 func (g *Guard) AuditUnary(ctx context.Context, q any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	ctx, e := audit.BeginEntry(ctx, g.log, line(ctx, info.FullMethod, q))
@@ -34,7 +34,7 @@ func (g *Guard) AuditStream(server any, s grpc.ServerStream, info *grpc.StreamSe
 	return err
 }
 
-// AuthorizeUnary is the grpc.UnaryServerInterceptor behind what proves who asks.
+// AuthorizeUnary is the grpc.UnaryServerInterceptor behind what proves the caller.
 func (g *Guard) AuthorizeUnary(ctx context.Context, q any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	ctx, err := g.admit(ctx, info.FullMethod, actsFor(ctx))
 	if err != nil {

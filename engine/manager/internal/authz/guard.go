@@ -54,14 +54,14 @@ func New(log *audit.Log, rules *access.Rules) *Guard {
 }
 
 // Set puts other rules in force, for the requests that begin from now on and for what open
-// streams tell next.
+// streams send next.
 func (g *Guard) Set(rules *access.Rules) { g.rules.Store(rules) }
 
 // Rules are those in force; nil: everybody may do everything.
 func (g *Guard) Rules() *access.Rules { return g.rules.Load() }
 
 // admit judges a request, named as access.RuleOf takes it, by its rule. Who asks may want to
-// act for another. The context that it returns has who asks, also when the request is refused.
+// act for another. The context that it returns has the caller, also when the request is refused.
 func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Context, error) {
 	caller, _ := auth.From(ctx)
 	rules, e := g.Rules(), audit.Of(ctx)
@@ -95,7 +95,7 @@ func (g *Guard) admit(ctx context.Context, request, actsFor string) (context.Con
 	return ctx, e.Change()
 }
 
-// revoked says that who asks has a certificate or token that counts no more: its connection
+// revoked refuses a caller whose certificate or token was revoked: its connection
 // is from before that, or has none. Who acts for another has shown its own.
 func revoked(rules *access.Rules, caller auth.Principal) error {
 	if !rules.Revoked.Of(caller) {
@@ -109,7 +109,7 @@ var proofs = map[string]string{auth.OIDC: "token"}
 
 func denied(err error) error { return status.Error(codes.PermissionDenied, err.Error()) }
 
-// settled is who asks, with all groups, and in whose name.
+// settled is the caller with all its groups, and the user in whose name it acts.
 func settled(rules *access.Rules, caller auth.Principal, actsFor string) (auth.Principal, error) {
 	if !caller.Proved() {
 		return auth.Principal{Kind: caller.Kind, Proof: auth.Unproven}, nil

@@ -18,8 +18,8 @@ func (g *Guard) AuditPages(next http.Handler) http.Handler {
 	})
 }
 
-// Page has a handler asked by those alone whom the rule of a pattern lets. Others are told why
-// not by tell.
+// Page lets those callers ask a handler whom the rule of a pattern allows. Others get an answer
+// from tell, with the reason.
 func (g *Guard) Page(pattern string, handler http.Handler, tell func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, err := g.admit(r.Context(), access.ManagerRoute(pattern), r.Header.Get(auth.ActsForKey))

@@ -19,7 +19,7 @@ type PageOptions struct {
 	Hosts []string
 	// Actions lets people change something. Without, each request that is to is refused.
 	Actions bool
-	// Unproven says that nothing proves who asks: then only this machine changes anything.
+	// Unproven says that nothing proves callers: then only this machine changes anything.
 	Unproven bool
 	// Proved are names that the manager's certificate has, beside Hosts; nil: there is none.
 	Proved func() []string

@@ -7,7 +7,7 @@
 // that are written, read, or needed by a live job stay. Together they are bounded in bytes.
 //
 // Content that several users sent is kept once, and the file HASH.users beside it names them. A
-// user is told only of blobs that the user sent whole, so a hash reveals nothing of others. A
+// user learns only of blobs that the user sent whole, so a hash reveals nothing of others. A
 // user's bytes and uploads at once are bounded. Uploads of equal content wait for the first of
 // them.
 //
@@ -57,7 +57,7 @@ type Options struct {
 	Bytes       int64 // of everything
 	UserBytes   int64 // of what one user sent, and is sending; 0: UserBytesDefault
 	UserUploads int   // that one user has at once, while more wait; 0: UserUploadsDefault
-	// Needed tells which blobs live jobs need.
+	// Needed returns the blobs that live jobs need.
 	Needed func() (map[string]bool, error)
 }
 
@@ -75,7 +75,7 @@ type blob struct {
 	users []string // who sent it
 }
 
-// fileID tells whether a file is still the one that was read.
+// fileID shows whether a file is still the one that was read.
 type fileID struct {
 	inode   uint64
 	size    int64
@@ -144,7 +144,7 @@ type Fill struct {
 	Bytes, BytesMax     int64 // of what is kept, and of what is being written
 }
 
-// Fill tells how full it is.
+// Fill returns how full it is.
 func (b *Store) Fill() Fill {
 	b.mu.Lock()
 	defer b.mu.Unlock()

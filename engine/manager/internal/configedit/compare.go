@@ -144,13 +144,13 @@ func (s Started) Keys(before, after []*wire.Setting) (list []Key) {
 	return list
 }
 
-// OfPolicy tells the settings that are in force when the policy has taken them.
+// OfPolicy says whether a setting is the policy's: it is in force when the policy has accepted it.
 func OfPolicy(key string) bool { return strings.HasPrefix(key, "policy.") }
 
 // Started are the settings with which a manager started, which say what it takes over while it runs.
 type Started []*wire.Setting
 
-// Live tells the settings that take effect while the manager runs; the others do so at its next
+// Live says whether a setting takes effect while the manager runs; the others do so at its next
 // start. Those of auth.oidc do where there was an issuer at the start: without, the manager takes no
 // connections that show no certificate.
 func (s Started) Live(key string) bool {

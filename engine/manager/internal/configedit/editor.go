@@ -26,7 +26,7 @@ type Candidate interface {
 	Withdraw()
 }
 
-// Change is who wants a text in force, and what he has seen.
+// Change says who wants a text in force, and which text that person has seen.
 type Change struct {
 	Known   string // Tag of the text that the file had when he looked
 	Who, By string
@@ -153,7 +153,7 @@ func (e *Editor) apply(ctx context.Context, text []byte, by Change, origin strin
 	case err != nil:
 		return Version{}, err
 	case last.Tag == Tag(text) && last.Tag == Tag(old) && (by.Known == last.Tag || by.Known == last.Before):
-		return last, nil // it is in force: somebody asks again who lost the answer
+		return last, nil // it is in force: a client that lost the answer asks again
 	case Tag(old) != by.Known:
 		return Version{}, fmt.Errorf("%w: it is %.12s now, and you saw %.12s: look at it, and change that", ErrChanged, Tag(old), by.Known)
 	}

@@ -24,7 +24,7 @@ const TextBytesMax = 1 << 20
 // swapTries bounds how often a file is put back that changed while it was replaced.
 const swapTries = 8
 
-// Errors of an Editor, to be told apart by who answers.
+// Errors of an Editor, by which callers choose their answer.
 var (
 	ErrChanged  = errors.New("the file has changed since it was read")
 	ErrReadOnly = errors.New("the configuration can't be changed here")
@@ -170,8 +170,8 @@ func (p *place) swap(from string, old, text []byte) error {
 	return fmt.Errorf("%w again and again; a text that was in it lies in %s", ErrChanged, from)
 }
 
-// replace is swap where files can't change places: who writes between the look and the rename
-// loses.
+// replace is swap where files can't change places. What is written between the look and the rename
+// is lost.
 func (p *place) replace(from string, old []byte) error {
 	now, err := p.text()
 	if err == nil && !bytes.Equal(now, old) {

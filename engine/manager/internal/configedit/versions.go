@@ -53,7 +53,7 @@ const (
 	Found   = "found at a start"
 )
 
-// Tag is a text's SHA-256 in hex, by which texts are told apart.
+// Tag is a text's SHA-256 in hex. Texts with equal tags are equal.
 func Tag(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
@@ -80,7 +80,7 @@ type VersionStore struct {
 	list []Version // without texts, the oldest first
 }
 
-// Open opens the versions in a folder. One that can't be read is told of, and left out.
+// Open opens the versions in a folder. One that can't be read is logged, and left out.
 func Open(o Options) (*VersionStore, error) {
 	o.Keep, o.Log = cmp.Or(o.Keep, KeepDefault), cmp.Or(o.Log, slog.Default())
 	if o.Now == nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // OpenTickets opens a store with what an earlier life left. The error names the folder where it is
-// not the manager's alone. A file that can't be used is told to the log and left out: its job
+// not the manager's alone. A file that can't be used is logged and left out: its job
 // goes on without.
 func OpenTickets(o TicketOptions) (*TicketStore, error) {
 	if o.Renew == nil {
@@ -59,7 +59,7 @@ func OpenTickets(o TicketOptions) (*TicketStore, error) {
 	return s, nil
 }
 
-// byConfiguration renews by KRB5_CONFIG, which is read anew each time: who mends it needs no
+// byConfiguration renews by KRB5_CONFIG, which is read anew each time: to correct it takes no
 // restart.
 func byConfiguration(t kerberos.TGT) (kerberos.TGT, error) {
 	conf, err := kerberos.Config()

@@ -138,7 +138,7 @@ func (s *TicketStore) writeTicket(e *entry) error {
 	return nil
 }
 
-// room tells whether there is some for another ticket.
+// room says whether there is room for another ticket.
 func (s *TicketStore) room(e *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -70,5 +70,5 @@ func (k *TokenKey) Token(run uint64) []byte {
 	return h.Sum(nil)[:tokenBytes:tokenBytes]
 }
 
-// Format does not tell the key, by whatever verb it may be printed.
+// Format never prints the key, whatever the verb.
 func (TokenKey) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "the cluster's key") }

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// inboxMax is how many entries wait for the core before who brings more has to
+	// inboxMax is how many entries wait for the core before a caller with more has to
 	// wait: launchers' streams, callers and the policy are held up, nothing is lost.
 	inboxMax = 1024
 	// inboxBytesMax bounds what waits for the core by bytes, in the same way. One
@@ -78,7 +78,7 @@ type Fill struct {
 	Bytes, BytesMax     int64 // of the inputs that wait or are in the step at hand
 }
 
-// Fill tells how full it is.
+// Fill returns how full it is.
 func (b *Inbox) Fill() Fill {
 	return Fill{Entries: len(b.queue), EntriesMax: cap(b.queue), Bytes: b.budget.Taken(), BytesMax: b.budget.max}
 }

@@ -144,7 +144,7 @@ func (a *assignments) needs(hash string) bool {
 }
 
 // mayFetch refuses a program or plan of no job that a launcher runs. One that was up before this
-// manager started, and has not joined again, may be fetching what it was told to start then.
+// manager started, and has not joined again, may be fetching what it had to start then.
 func (l *Table) mayFetch(name, hash string) error {
 	l.mu.Lock()
 	r := l.byName[name]

@@ -78,7 +78,7 @@ type Server struct {
 	Blobs    *blobs.Store
 	Wants    func(scheduler.Ability) bool // whether the policy has one
 	Stats    *metrics.Metrics
-	Rules    func() *access.Rules // of who may do what; nil: there are none
+	Rules    func() *access.Rules // access rules; nil: there are none
 	Log      *slog.Logger
 	Sampled  *slog.Logger    // for lines of which a launcher can cause any number: those that repeat are counted
 	Stopping <-chan struct{} // closed when the streams have to end
@@ -183,7 +183,7 @@ func refuse(stream grpc.BidiStreamingServer[wire.FromLauncher, wire.ToLauncher],
 	return status.Error(codes.FailedPrecondition, why.Error())
 }
 
-// checkJoin refuses what could not be told apart or counted later.
+// checkJoin refuses names and numbers that could not be distinguished or counted later.
 func checkJoin(j *wire.Join) error {
 	switch {
 	case len(j.Identity) > nameBytesMax:
@@ -222,7 +222,7 @@ func checkJoin(j *wire.Join) error {
 	return nil
 }
 
-// checkSeen refuses a join that tells of a term or an id which no manager can have given. The core goes
+// checkSeen refuses a join with a term or an id that no manager can have given. The core goes
 // on above what launchers saw, and would have none left.
 func checkSeen(j *wire.Join, now time.Time) error {
 	term, job, attempt := core.SeenMax(now)
@@ -342,7 +342,7 @@ func (in *intake) run() {
 		select {
 		case e := <-in.queue:
 			if in.inbox.Enqueue(in.ctx, e) != nil {
-				return // and so does who adds
+				return // and so does the adding goroutine
 			}
 			in.room.ReleaseBytes(e.Bytes)
 			in.waiting.Add(-1)

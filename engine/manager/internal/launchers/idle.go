@@ -14,14 +14,14 @@ type Idle struct {
 	ReadsOnly bool          // they wait for inputs, and for nothing else
 }
 
-// idle is an attempt that its launcher told to be without progress.
+// idle is an attempt that its launcher reported to be without progress.
 type idle struct {
-	Idle           // as it was told
+	Idle           // as it was reported
 	told time.Time // since when For grows; zero: the attempt is suspended
 }
 
 // advance keeps how far an attempt is, for people: to keep it in the core would fill the
-// event log. It is false for what tells people alone: the attempt is where it was before.
+// event log. It is false for what is only shown: the attempt is where it was before.
 func (s *session) advance(p *wire.AttemptProgress) bool {
 	if !(p.GetProgress() >= 0 && p.GetProgress() <= 1) { // not-a-number is neither
 		return true
@@ -44,7 +44,7 @@ func (s *session) advance(p *wire.AttemptProgress) bool {
 	return before != p.GetProgress()
 }
 
-// suspended and resumed note that an attempt stands still because it is told to.
+// suspended and resumed note that an attempt stands still on command.
 func (s *session) suspended(attempt uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *session) resumed(attempt uint64) {
 	}
 }
 
-// lasts is for how long the attempt has been without progress by now: its worker tells it seldom.
+// lasts is for how long the attempt has been without progress by now: its worker reports it seldom.
 func (x *idle) lasts() time.Duration {
 	if x.told.IsZero() {
 		return x.For
@@ -104,7 +104,7 @@ func (s *session) idleInto(all map[uint64]Idle) {
 	}
 }
 
-// Idle lists the attempts that their launchers told to be without progress. The caller may change
+// Idle lists the attempts that their launchers reported to be without progress. The caller may change
 // the map.
 func (l *Table) Idle() map[uint64]Idle {
 	all := map[uint64]Idle{}

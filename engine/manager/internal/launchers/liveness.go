@@ -37,7 +37,7 @@ type Liveness struct {
 	dialing   int // dials under way; with the table locked
 }
 
-// NewLiveness judges the launchers of a table, and tells who is lost to the core.
+// NewLiveness watches the launchers of a table, and reports lost ones to the core.
 func NewLiveness(of *Table, to *inbox.Inbox) *Liveness {
 	return &Liveness{launchers: of, lostAfter: of.lostAfter, put: to.Input, dial: dialTCP}
 }
@@ -60,7 +60,7 @@ func (v *Liveness) Run(ctx context.Context) {
 	}
 }
 
-// loss is a launcher's, which the core has to be told of.
+// loss is that of a launcher, to be reported to the core.
 type loss struct {
 	of    *launcherRecord
 	input *wire.Input

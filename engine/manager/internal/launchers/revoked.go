@@ -11,8 +11,8 @@ import (
 // errRevoked ends the stream of a launcher whose certificate counts no more.
 var errRevoked = errors.New("the launcher's certificate is revoked (auth.revoked of the manager): join with a new token")
 
-// Revoke has certificates count no more, in place of those that it was told before: streams
-// of launchers that showed one end, and all others are told.
+// Revoke has certificates count no more, in place of those revoked before: streams
+// of launchers that showed one end, and all others get the list.
 func (l *Table) Revoke(r auth.Revoked) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *Table) covered(s *session) bool {
 	return !s.issued.IsZero() && l.revoked.Covers(auth.Launcher, s.join.Name, s.issued)
 }
 
-// revocations are what launchers are told: also that there are none any more.
+// revocations are what launchers get: also that there are none any more.
 func revocations(r auth.Revoked) *wire.Revocations {
 	all := &wire.Revocations{Until: make(map[string]int64, len(r))}
 	for name, until := range r {

@@ -47,15 +47,15 @@ type session struct {
 	open     bool          // it was welcomed: commands can go out
 	commands []*wire.Command
 	bytes    int
-	revoked  *wire.Revocations  // to be sent; nil: they are told
+	revoked  *wire.Revocations  // to be sent; nil: they are sent
 	held     bool               // what waits is to go out within forgetHold
 	ack      *wire.HeartbeatAck // newest heartbeat that was not answered
 	heard    time.Time
-	load     *wire.MachineLoad          // of the newest heartbeat; nil when it told none
-	progress map[uint64]float64         // of attempts that live, as it was told last; at most progressMax
+	load     *wire.MachineLoad          // of the newest heartbeat; nil when it had none
+	progress map[uint64]float64         // of attempts that live, as reported last; at most progressMax
 	idle     map[uint64]*idle           // those of progress that do not go on
 	term     uint64                     // of its commands
-	tickets  map[scheduler.JobID]uint64 // versions of jobs' tickets that it was told, until it is to drop the job
+	tickets  map[scheduler.JobID]uint64 // versions of jobs' tickets that it got, until it is to drop the job
 
 	told     toldLoad     // for the goroutine that receives
 	assigned *assignments // of its incarnation; set by grant
@@ -163,7 +163,7 @@ type launcherRecord struct {
 	session     *session     // nil: its stream ended
 	dialing     bool         // its http address is being tried
 	lost        bool         // it can't go on as this incarnation
-	telling     bool         // the core is being told: until it was, the record stays
+	telling     bool         // the loss is on its way to the core; until then the record stays
 	assigned    *assignments // of the incarnation; nil: it has not joined since this manager started
 	pace        *pace        // of what it sends, over its sessions
 }
@@ -205,7 +205,7 @@ func NewTable(heartbeat, lostAfter time.Duration) *Table {
 }
 
 // grant gives a name to a session, unless it is somebody else's who was not lost. The
-// core decides the same; what is told to a session from here on must not wait for it.
+// core decides the same; what is sent to a session from here on must not wait for it.
 func (l *Table) grant(s *session) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -286,7 +286,7 @@ func (l *Table) welcomed(w core.Welcome, terms *wire.Welcome) {
 }
 
 // Send queues a command for a launcher; one for a launcher without a stream is
-// dropped, because it is told anew what it needs when it joins.
+// dropped, because the launcher gets anew what it needs when it joins.
 func (l *Table) Send(id scheduler.LauncherID, c *wire.Command) {
 	l.mu.Lock()
 	var s *session

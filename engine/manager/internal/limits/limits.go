@@ -39,7 +39,7 @@ const (
 	// its stream, so a launcher's report that is somewhat over its bound is not.
 	ReadBytesMax = 64 << 20
 	// FailureTextMax bounds the message, the stack and the record of a failure, each.
-	// What is longer is cut: a failure is told in any case.
+	// What is longer is cut: a failure is reported in any case.
 	FailureTextMax = 16 << 10
 	// countersMax bounds the counters of one attempt.
 	countersMax = 10_000
@@ -61,7 +61,7 @@ var methodBytesMax = map[string]int{
 }
 
 // fieldBytesMax are the fields that may be longer than textBytesMax, or must be shorter.
-// 0 leaves what is in a message to who takes it.
+// 0 leaves the parts of a message to the method.
 var fieldBytesMax = map[protoreflect.FullName]int{
 	"hamadryad.engine.v1.BlobChunk.data":            4 << 20,
 	"hamadryad.engine.v1.LogTail.text":              wire.TailBytesMax,

@@ -20,7 +20,7 @@ const (
 	otherPools = "other"
 )
 
-// Rows are metrics of pools and of attempts' times, made of the rows that the core tells. Safe
+// Rows are metrics of pools and of attempts' times, made of the core's change rows. Safe
 // for concurrent use.
 type Rows struct {
 	waits     prometheus.Histogram

@@ -136,7 +136,7 @@ func (w World) Collect(out chan<- prometheus.Metric) {
 	to.gauge(runningDesc, running)
 }
 
-// own tells of the manager itself.
+// own are metrics of the manager itself.
 func (w World) own(to metric) {
 	state, memory, runs := w.Policy()
 	for _, s := range w.States {
@@ -149,8 +149,8 @@ func (w World) own(to metric) {
 	to.gauge(stalledDesc, flag(w.Stalled()))
 }
 
-// counts tells what happened since this manager began. What was counted before came
-// from the event log, and was told by the manager that wrote it.
+// counts are of what happened since this manager began. What was counted before came
+// from the event log, and was counted by the manager that wrote it.
 func counts(to metric, now, before core.Stats) {
 	for i, n := range now.Local {
 		to.count(localDesc, n-before.Local[i], scheduler.Locality(i).String())
@@ -182,7 +182,7 @@ func counts(to metric, now, before core.Stats) {
 	suspensions(to, now, before)
 }
 
-// suspensions tells how long those were that are over.
+// suspensions are the lengths of those that are over.
 func suspensions(to metric, now, before core.Stats) {
 	within := map[float64]uint64{}
 	all := uint64(0)
@@ -195,7 +195,7 @@ func suspensions(to metric, now, before core.Stats) {
 	to <- prometheus.MustNewConstHistogram(suspensionDesc, all, (now.SuspendedFor - before.SuspendedFor).Seconds(), within)
 }
 
-// machines tells of the launchers.
+// machines are metrics of the launchers.
 func machines(to metric, launchers []*wire.LauncherStatus) {
 	slots, free, states := map[string]float64{}, map[string]float64{}, map[string]float64{}
 	suspended := 0.0

@@ -21,7 +21,7 @@ import (
 // formMax bounds what a form may bring, bytes.
 const formMax = 16 << 10
 
-// changed has something changed, and sends who asked back to a page.
+// changed makes a change, and sends the browser back to a page.
 func (s *Server) changed(do func(*http.Request) error, back string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := form(w, r, formMax)

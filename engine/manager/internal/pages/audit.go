@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/internal/timeparse"
 )
 
-// auditPage shows who changed what, and was refused what.
+// auditPage shows changes and refusals.
 type auditPage struct {
 	Filter struct{ Who, What, Result, Text, Since, Until string }
 	List   restapi.AuditList

@@ -14,7 +14,7 @@ import (
 // decisionsShown is how many decisions a page shows.
 const decisionsShown = 50
 
-// policyPage tells how the policy is, and what it decided.
+// policyPage shows the policy's state, and what it decided.
 type policyPage struct {
 	restapi.Policy
 	Generation  string // as the command line writes it

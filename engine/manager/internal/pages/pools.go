@@ -31,7 +31,7 @@ type poolRow struct {
 
 const (
 	// lastsAgain is after what time a page is made new that shows how long something lasts: that changes with
-	// time alone, and nobody tells of it.
+	// time alone, and causes no event.
 	lastsAgain = 5 * time.Second
 	// loadAgain is the same of a page that shows how busy machines are.
 	loadAgain = 15 * time.Second
@@ -50,7 +50,7 @@ func (p poolsPage) refreshAfter() time.Duration {
 	return idleAgain
 }
 
-// Old says whether the policy has not told of its pools for long.
+// Old says whether the policy's last status of its pools is old.
 func (p poolsPage) Old() bool { return p.At != nil && time.Since(*p.At) > toldMax }
 
 // depthMax is how far rows are shifted at most.
@@ -79,7 +79,7 @@ func (s *Server) pools(r *http.Request) (string, any, error) {
 	return strings.TrimSpace("Pools " + page.Pool), page, nil
 }
 
-// tree puts pools under their parents: as they are told, with how deep they lie.
+// tree puts pools under their parents, in the policy's order, with their depth.
 func tree(pools []restapi.PoolShare) []poolRow {
 	rows := make([]poolRow, len(pools))
 	depth, parents := map[string]int{}, map[string]bool{}

@@ -26,7 +26,7 @@ type settingsPage struct {
 	All      bool   // values that nobody set are shown, too
 	Written  string // what the editor has
 	Comment  string
-	Edits    bool   // who asks may change it here
+	Edits    bool   // the caller may change it here
 	Failed   string // why it was not applied
 	Checked  bool
 	Problems []restapi.SettingsProblem

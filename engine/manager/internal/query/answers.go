@@ -138,7 +138,7 @@ func (m *Model) MayHave(ctx context.Context, id scheduler.AttemptID) (jobs []sch
 
 // Attempts lists attempts of a live job in order of id, the first of them after one: as many as there
 // is room for in a list that the caller has, which is overwritten, and at most 4096. Of all that
-// came, kept says how many there are. It is false for a job that does not live: of one that ended came alone is told.
+// came, kept says how many there are. It is false for a job that does not live: of one that ended only came is known.
 func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after scheduler.AttemptID, into []changes.Attempt) (list []changes.Attempt, kept, came int, lives bool, err error) {
 	list = into[:0]
 	err = m.read(ctx, func() {
@@ -167,7 +167,7 @@ func (m *Model) Attempts(ctx context.Context, id scheduler.JobID, after schedule
 	return list, kept, came, lives, err
 }
 
-// Submitted is when a job was submitted that lives, and by whom; false: none of that id does.
+// Submitted is the time and the user of a live job's submission; false: no live job has that id.
 func (m *Model) Submitted(ctx context.Context, id scheduler.JobID) (at scheduler.Time, user string, known bool, err error) {
 	err = m.read(ctx, func() {
 		if j := m.live.Get(id); j != nil {

@@ -178,7 +178,7 @@ func (m *Model) applyEnded(s *wire.JobStatus) {
 		e.span[1] = max(e.span[1], scheduler.AttemptID(a.Attempt))
 	}
 	m.jobsAt = m.revision
-	if old := m.endedByID[id]; old != nil { // told twice
+	if old := m.endedByID[id]; old != nil { // reported twice
 		m.ended[slices.Index(m.ended, old)] = e
 	} else {
 		m.ended = append(m.ended, e)

@@ -52,7 +52,7 @@ func (m *Model) applyDecisions(f *core.Changes) {
 	}
 }
 
-// whose tells a job's user and pool.
+// whose returns a job's user and pool.
 func (m *Model) whose(id scheduler.JobID) (user, pool string) {
 	if id == 0 {
 		return "", ""

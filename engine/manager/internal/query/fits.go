@@ -9,9 +9,9 @@ import (
 	"github.com/hamadryad/hamadryad/internal/packing"
 )
 
-// room tells whether launchers have room for a bundle now.
+// room says whether launchers have room for a bundle now.
 type room struct {
-	// byKind tells quickly whether one launcher has so many slots of one kind and memory.
+	// byKind says quickly whether one launcher has so many slots of one kind and memory.
 	byKind map[string][]roomFor
 	// Of bundles of several groups, which may need several launchers.
 	kinds map[string]int // index in the bins' slots

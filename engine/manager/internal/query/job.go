@@ -73,7 +73,7 @@ func (j *Job) ended(ctx context.Context) (*Job, error) {
 		return j, nil
 	}
 	summary, wrong := j.of.history.Summary(j.ID)
-	if wrong != nil || summary == nil { // nobody knows who may look at it
+	if wrong != nil || summary == nil { // its owner is not known, so nobody may look at it
 		return nil, cmp.Or(StatusOf(wrong), err)
 	}
 	if err == nil {
@@ -270,19 +270,19 @@ func (j *Job) StatusWithAttempts(ctx context.Context, most int) (*wire.JobStatus
 // damaged is the error of a file that is damaged, with its status.
 type damaged struct{ *jobfile.DamageError }
 
-// GRPCStatus is for who asks for a status.
+// GRPCStatus implements the interface of package grpc/status.
 func (d damaged) GRPCStatus() *status.Status { return status.New(codes.DataLoss, d.Error()) }
 
-// Unwrap is for who asks which file it is.
+// Unwrap returns the error that names the file.
 func (d damaged) Unwrap() error { return d.DamageError }
 
 // delayed is the error of a file that is not written yet, with its status.
 type delayed struct{ error }
 
-// GRPCStatus is for who asks for a status.
+// GRPCStatus implements the interface of package grpc/status.
 func (d delayed) GRPCStatus() *status.Status { return status.New(codes.Unavailable, d.Error()) }
 
-// Unwrap is for who asks what it is.
+// Unwrap returns the cause.
 func (d delayed) Unwrap() error { return d.error }
 
 // StatusOf gives an error of history, of the model or of a context its status.

@@ -57,7 +57,7 @@ func (p *Page) Total() (n int) {
 	return n
 }
 
-// List lists jobs. The error is that of ctx, or of who reads history's index.
+// List lists jobs. The error is that of ctx, or of reading history's index.
 func (j *Reader) List(ctx context.Context, q Query) (Page, error) {
 	p := Page{ByState: map[wire.JobState]int{}}
 	may := q.may()
@@ -99,7 +99,7 @@ func (j *Reader) List(ctx context.Context, q Query) (Page, error) {
 }
 
 // known are the jobs that fit of those that live, and of those that ended and that the index may not have, and
-// the ids of all of them, in order. What is told of a job meanwhile is later: the first word counts.
+// the ids of all of them, in order. A job that changes meanwhile is listed as it was seen first.
 func (j *Reader) known(ctx context.Context, q *Query, ended bool) (fit []*wire.JobSummary, ids []scheduler.JobID, err error) {
 	fit, ids, err = j.find(ctx, ended, &q.Filter)
 	slices.Sort(ids)

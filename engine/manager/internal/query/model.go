@@ -111,7 +111,7 @@ func (m *Model) Bound(b Bounds) {
 
 // Enqueue hands over what changed in a step; steps come in order. The model becomes its owner. It
 // returns at once, but when rows wait beyond queueRowsMax it waits until there is room: memory
-// is bounded, and who is answered later is not. After Close it does nothing.
+// is bounded, at the price of later answers. After Close it does nothing.
 func (m *Model) Enqueue(f core.Changes) { m.queue.enqueue(f) }
 
 // Waits is how many rows were handed over and are not taken in, and beyond how many Hand waits.

@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/changes"
 )
 
-// queueRowsMax is how many rows wait to be taken in before who hands more over has to wait: some
+// queueRowsMax is how many rows wait to be taken in before Enqueue has to wait: some
 // 20 MB, and a tenth of a second's work. A batch that alone has more waits until nothing else does.
 const queueRowsMax = 1 << 16
 
@@ -20,7 +20,7 @@ type queue struct {
 	rows    int // in waiting, and in what is being taken in
 	handed  uint64
 	applied uint64
-	readers []reader // who wait, the first first
+	readers []reader // that wait, in order of arrival
 	closed  bool
 	over    chan struct{} // closed when the goroutine has ended
 }

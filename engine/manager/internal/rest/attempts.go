@@ -23,7 +23,7 @@ type jobHandle struct {
 	stages map[string]int32 // numbers, by name
 }
 
-// openJob finds a job for who may look at it.
+// openJob finds a job that the caller may look at.
 func (s *Server) openJob(ctx context.Context, job string) (*jobHandle, error) {
 	j, err := s.needs.Service.FindJob(ctx, jobID(job))
 	if err != nil {

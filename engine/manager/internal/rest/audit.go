@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
 )
 
-// Audit is what tells who changed what (audit.Log).
+// Audit has the lines of changes and refusals (audit.Log).
 type Audit interface {
 	ReadPage(ctx context.Context, q audit.Query) (audit.Page, error)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// anonymous is who asks where nothing proves who it is; elsewhere what proves it overwrites this.
+// anonymous is the caller where nothing proves it; elsewhere the proof overwrites this.
 func anonymous() *wire.Principal {
 	return &wire.Principal{Name: "anonymous", Proof: scheduler.Unproven}
 }

@@ -44,7 +44,7 @@ func (s *Server) conditional(next restapi.StrictHandlerFunc, operation string) r
 		if !can {
 			return next(ctx, w, r, request)
 		}
-		if len(c.known) > 0 { // that nothing changed is told to who may look
+		if len(c.known) > 0 { // only a caller who may look learns that nothing changed
 			if err := s.looked(ctx, c.job); err != nil {
 				return nil, err
 			}
@@ -62,7 +62,7 @@ func (s *Server) conditional(next restapi.StrictHandlerFunc, operation string) r
 	}
 }
 
-// looked says whether a job is there that who asks may look at; 0 is.
+// looked says whether there is such a job that the caller may look at; it is true for 0.
 func (s *Server) looked(ctx context.Context, job scheduler.JobID) error {
 	if job == 0 {
 		return nil
@@ -188,7 +188,7 @@ func (s *Server) jobTag(ctx context.Context, operation string, job scheduler.Job
 	return s.tagOf(ctx, append(of, r.Jobs, r.Launchers, r.Decides, s.needs.Pools.View().PoolRevisions.Queue)...), err
 }
 
-// tagOf is the ETag of some revisions in this life, for who asks.
+// tagOf is the ETag of some revisions in this life, for the caller.
 func (s *Server) tagOf(ctx context.Context, revisions ...uint64) string {
 	tag := fmt.Sprintf(`"%x-%x`, s.needs.Life, s.needs.Service.Rights(ctx))
 	for _, r := range revisions {

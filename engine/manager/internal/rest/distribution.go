@@ -16,7 +16,7 @@ import (
 // slowestShown is how many of the attempts that ran longest are shown.
 const slowestShown = 10
 
-// GetDistribution tells how long a stage's attempts ran and waited.
+// GetDistribution returns how long a stage's attempts ran and waited.
 func (s *Server) GetDistribution(ctx context.Context, q restapi.GetDistributionRequestObject) (restapi.GetDistributionResponseObject, error) {
 	l, err := s.openJob(ctx, q.Job)
 	if err != nil {

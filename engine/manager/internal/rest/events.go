@@ -41,7 +41,7 @@ func (s *Server) GetOpenAPI(context.Context, restapi.GetOpenAPIRequestObject) (r
 	return restapi.GetOpenAPI200ApplicationYamlResponse{Body: bytes.NewReader(document), ContentLength: int64(len(document))}, nil
 }
 
-// StreamEvents tells what changed, as topics and their revisions.
+// StreamEvents sends what changed, as topics and their revisions.
 func (s *Server) StreamEvents(ctx context.Context, q restapi.StreamEventsRequestObject) (restapi.StreamEventsResponseObject, error) {
 	e := events{server: s, ctx: ctx}
 	if q.Params.Job != nil {
@@ -64,7 +64,7 @@ type events struct {
 	told   string // the id of the last event
 }
 
-// VisitStreamEventsResponse sends it, until who asks goes or the manager stops.
+// VisitStreamEventsResponse sends it, until the client goes or the manager stops.
 func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 	ended, full := e.server.full(e.ctx, w)
 	if full {
@@ -91,7 +91,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 		change, looked, kept := e.server.needs.Read.Changed(), e.server.needs.Pools.Changed(), e.server.needs.Read.HistoryChanged()
 		text, id, err := e.event()
 		if err != nil {
-			return nil // who asked is gone, or may not any more
+			return nil // the client is gone, or may not any more
 		}
 		if text == "" && time.Since(wrote) >= eventIdle {
 			text = nothingNew
@@ -109,7 +109,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 // topic is what may have changed, with a revision that is another one when it has.
 type topic struct{ name, revision string }
 
-// topics are what is told of, in the order of an event's id.
+// topics are what events are about, in the order of an event's id.
 func (e events) topics() ([]topic, error) {
 	s := e.server
 	r, err := s.needs.Read.Revisions(e.ctx)

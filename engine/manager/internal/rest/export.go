@@ -86,7 +86,7 @@ func (e *export) line(kind string, what any) error {
 	return e.to.Encode(map[string]any{"kind": kind, kind: what})
 }
 
-// job tells what is known of it as a whole. What can't be read is left out, and the end says why.
+// job writes what is known of the job as a whole. What can't be read is left out, and the end says why.
 func (e *export) job() error {
 	j, err := e.look.described(e.ctx)
 	if err == nil {

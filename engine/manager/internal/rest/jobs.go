@@ -103,7 +103,7 @@ func (l *jobHandle) damage() *string {
 	return restapi.Pointer(status.Convert(l.Damage).Message())
 }
 
-// GetGraph tells a job's stages and what joins them.
+// GetGraph returns a job's stages and what joins them.
 func (s *Server) GetGraph(ctx context.Context, q restapi.GetGraphRequestObject) (restapi.GetGraphResponseObject, error) {
 	l, err := s.openJob(ctx, q.Job)
 	if err != nil {

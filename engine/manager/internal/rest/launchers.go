@@ -45,7 +45,7 @@ func (s *Server) ListLaunchers(ctx context.Context, q restapi.ListLaunchersReque
 	return restapi.ListLaunchers200JSONResponse{Body: page}, nil
 }
 
-// GetCluster tells of the cluster at a glance: of the jobs that one may look at.
+// GetCluster returns the cluster at a glance, with the jobs that the caller may look at.
 func (s *Server) GetCluster(ctx context.Context, _ restapi.GetClusterRequestObject) (restapi.GetClusterResponseObject, error) {
 	r, err := s.needs.Service.Launchers(ctx, &wire.LaunchersRequest{})
 	if err != nil {

@@ -171,7 +171,7 @@ func (l *AttemptLog) copy(w io.Writer, control *http.ResponseController) error {
 		n, err := l.Text.Read(buffer)
 		_ = control.SetWriteDeadline(time.Now().Add(logWriteMax))
 		if _, wrong := w.Write(buffer[:n]); wrong != nil || n > 0 && control.Flush() != nil {
-			return nil // who asked is gone
+			return nil // the client is gone
 		}
 		switch {
 		case errors.Is(err, io.EOF), l.Live && err != nil && l.ctx.Err() != nil:

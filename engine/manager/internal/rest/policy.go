@@ -10,7 +10,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// GetPolicy tells how the policy is. It is not asked.
+// GetPolicy returns the policy's state. The policy is not asked.
 func (s *Server) GetPolicy(ctx context.Context, _ restapi.GetPolicyRequestObject) (restapi.GetPolicyResponseObject, error) {
 	accepted, refused, err := s.needs.Read.Verdicts(ctx)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// GetPools tells what the policy told of its pools last, and what the manager counts.
+// GetPools returns the policy's last status of its pools, and what the manager counts.
 func (s *Server) GetPools(ctx context.Context, _ restapi.GetPoolsRequestObject) (restapi.GetPoolsResponseObject, error) {
 	counted, err := s.countPools(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ const (
 // tiers are the samples that go back as far as is asked for.
 var tiers = map[restapi.GetPoolSeriesParamsSpan]int{restapi.GetPoolSeriesParamsSpanN10M: 0, restapi.GetPoolSeriesParamsSpanN4H: 1, restapi.GetPoolSeriesParamsSpanN7D: 2}
 
-// GetPoolSeries tells what pools did, over time.
+// GetPoolSeries returns what pools did, over time.
 func (s *Server) GetPoolSeries(_ context.Context, q restapi.GetPoolSeriesRequestObject) (restapi.GetPoolSeriesResponseObject, error) {
 	span, points := restapi.GetPoolSeriesParamsSpanN10M, pointsDefault
 	if q.Params.Span != nil {

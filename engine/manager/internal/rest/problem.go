@@ -28,7 +28,7 @@ var codesOfHTTP = map[codes.Code]int{
 	codes.ResourceExhausted:  http.StatusServiceUnavailable,
 	codes.Unavailable:        http.StatusServiceUnavailable,
 	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
-	codes.Canceled:           499, // who asked is gone
+	codes.Canceled:           499, // the client is gone
 	codes.Unimplemented:      http.StatusNotImplemented,
 }
 
@@ -91,7 +91,7 @@ func writeProblem(w http.ResponseWriter, p restapi.Problem) {
 // Below says whether a path is one of the interface's.
 func Below(path string) bool { return path == Root || strings.HasPrefix(path, Root+"/") }
 
-// Routed is a mux whose own refusals are told by tell: of paths that no pattern fits, and of methods
+// Routed is a mux whose own refusals are written by tell: of paths that no pattern fits, and of methods
 // that a path does not take.
 func Routed(mux *http.ServeMux, tell func(w http.ResponseWriter, r *http.Request, code int, why string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -102,7 +102,7 @@ func Routed(mux *http.ServeMux, tell func(w http.ResponseWriter, r *http.Request
 	})
 }
 
-// unrouted tells what a mux says in plain text in another way.
+// unrouted writes in another way what a mux says in plain text.
 type unrouted struct {
 	http.ResponseWriter
 	r    *http.Request

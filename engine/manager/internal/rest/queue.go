@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// queued is a job that waits, with its place in the policy's queue; 0: the policy told none.
+// queued is a job that waits, with its place in the policy's queue; 0: it has none.
 type queued struct {
 	query.Waiting
 	place int

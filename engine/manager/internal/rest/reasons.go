@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// ListReasons tells why a job waited, over time.
+// ListReasons returns why a job waited, over time.
 func (s *Server) ListReasons(ctx context.Context, q restapi.ListReasonsRequestObject) (restapi.ListReasonsResponseObject, error) {
 	l, err := s.openJob(ctx, q.Job)
 	if err != nil {

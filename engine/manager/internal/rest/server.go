@@ -51,7 +51,7 @@ type Policy interface {
 	Overview() *wire.PolicyReply
 }
 
-// Pools is what the policy tells of its pools (policyhost.PoolCache).
+// Pools is the policy's last status of its pools (policyhost.PoolCache).
 type Pools interface {
 	View() *policyhost.PoolView
 	Changed() <-chan struct{}
@@ -63,9 +63,9 @@ type HistoryReader interface {
 	Series(tier int, from, until int64, points int) (rows []timeseries.Row, every time.Duration, err error)
 }
 
-// Service is what clients ask and change (api.Server). It judges who may.
+// Service is what clients ask and change (api.Server). It refuses callers that may not.
 type Service interface {
-	// FindJob finds a job that who asks may look at; whoever gets it closes it.
+	// FindJob finds a job that the caller may look at. The caller of FindJob closes it.
 	FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, error)
 	// Explained describes such a job, once.
 	Explained(ctx context.Context, j *query.Job) (*wire.JobStatus, error)
@@ -75,11 +75,11 @@ type Service interface {
 	Drain(ctx context.Context, q *wire.DrainRequest) (*wire.Empty, error)
 	// Log opens what an attempt printed; whoever gets it closes its Text.
 	Log(ctx context.Context, q query.LogQuery) (*query.Log, error)
-	// MayHear says why one may not hear what changes, of a job where it is not 0; nil: one may, now.
+	// MayHear says why the caller may not follow changes, of one job unless it is 0; nil: it may, now.
 	MayHear(ctx context.Context, job scheduler.JobID) error
-	// MayLook says which jobs one may look at.
+	// MayLook says which jobs the caller may look at.
 	MayLook(ctx context.Context) func(*wire.JobSummary) bool
-	// Rights is another number for another who asks, and when the rules of who may do what are others.
+	// Rights is a number that differs between callers with other rights, and changes with the rules.
 	Rights(ctx context.Context) uint64
 }
 
@@ -185,7 +185,7 @@ func (s *Server) checked(pattern string, handler http.Handler) http.Handler {
 	})
 }
 
-// endless are the operations whose answers may go on for long: who asks for their heads alone is not kept.
+// endless are the operations whose answers may go on for long: a HEAD request of one ends at once.
 var endless = []string{"streamEvents", "getAttemptLog", "exportJob"}
 
 // headOnly takes the head of an answer, and nothing behind it.

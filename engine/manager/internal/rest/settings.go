@@ -13,7 +13,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// Settings is the configuration (api.Server). It judges who may.
+// Settings is the configuration (api.Server). It refuses callers that may not.
 type Settings interface {
 	Settings(ctx context.Context, q *wire.Empty) (*wire.SettingsReply, error)
 	DiffSettings(ctx context.Context, q *wire.SettingsText) (*wire.SettingsDiff, error)
@@ -47,7 +47,7 @@ func fileTag(hash string) *string {
 
 func hashOf(tag string) string { return strings.Trim(tag, `"`) }
 
-// GetSettings tells the configuration in force.
+// GetSettings returns the configuration in force.
 func (s *Server) GetSettings(ctx context.Context, _ restapi.GetSettingsRequestObject) (restapi.GetSettingsResponseObject, error) {
 	r, err := s.needs.Settings.Settings(ctx, &wire.Empty{})
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Server) ListSettingsVersions(ctx context.Context, _ restapi.ListSetting
 	return restapi.ListSettingsVersions200JSONResponse(l), nil
 }
 
-// GetSettingsVersion tells one version with its text.
+// GetSettingsVersion returns one version with its text.
 func (s *Server) GetSettingsVersion(ctx context.Context, q restapi.GetSettingsVersionRequestObject) (restapi.GetSettingsVersionResponseObject, error) {
 	r, err := s.needs.Settings.SettingsVersions(ctx, &wire.VersionsRequest{Version: uint64(q.Version)})
 	if err != nil {

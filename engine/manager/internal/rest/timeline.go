@@ -20,7 +20,7 @@ const (
 	lanesMax = 200
 )
 
-// GetTimeline tells what ran when, in buckets of time.
+// GetTimeline returns what ran when, in buckets of time.
 func (s *Server) GetTimeline(ctx context.Context, q restapi.GetTimelineRequestObject) (restapi.GetTimelineResponseObject, error) {
 	l, err := s.openJob(ctx, q.Job)
 	if err != nil {

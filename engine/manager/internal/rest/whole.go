@@ -39,7 +39,7 @@ type Whole struct {
 const reasonsWait = 50 * time.Millisecond
 
 // GetWhole answers what GetJob, GetGraph, GetDistribution, GetTimeline and ListAttempts and ListReasons do, and looks once
-// at who asks, at the job, and at each attempt.
+// at the caller, at the job, and at each attempt.
 func (s *Server) GetWhole(ctx context.Context, q WholeQuery) (w Whole, err error) {
 	l, err := s.openJob(ctx, q.Job)
 	if err != nil {
@@ -86,7 +86,7 @@ type drawnOf struct {
 	file      uint64 // version of the job's
 }
 
-// drawn is what comes of a walk through all attempts: it is made once for all who look.
+// drawn is the result of a walk through all attempts: it is made once for all readers.
 type drawn struct {
 	distribution *restapi.Distribution
 	timeline     restapi.Timeline
@@ -119,7 +119,7 @@ func (l *jobHandle) walk(ctx context.Context, q *WholeQuery, w *Whole) error {
 	return l.unreadable(err)
 }
 
-// draw walks through all attempts. With an error it tells of those that could be read.
+// draw walks through all attempts. With an error it returns what those give that could be read.
 func (l *jobHandle) draw(ctx context.Context, stage string, p *restapi.GetTimelineParams) (made drawn, err error) {
 	t := l.timeline(p)
 	var d *distribution

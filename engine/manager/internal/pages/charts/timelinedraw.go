@@ -119,7 +119,7 @@ func (d *timeline) spoken() string {
 	return strings.Join(s, ". ") + "."
 }
 
-// legend tells the signs.
+// legend explains the signs.
 func (d *timeline) legend() {
 	y := margin + 12
 	fmt.Fprintf(d, `<path class="draw-run" d="M%d %dv-4h8v-5h8v9z"/><text x="%d" y="%d">running, %s at most</text>`+"\n", margin, y, margin+22, y, rounded(d.most))

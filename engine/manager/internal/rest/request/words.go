@@ -24,7 +24,7 @@ type Refusal struct {
 // Error is what is wrong, and what to do.
 func (r *Refusal) Error() string { return r.Text }
 
-// GRPCStatus is for who asks for a status, as of all other errors.
+// GRPCStatus implements the interface of package grpc/status.
 func (r *Refusal) GRPCStatus() *status.Status { return status.New(codes.InvalidArgument, r.Text) }
 
 func badly(format string, values ...any) error {

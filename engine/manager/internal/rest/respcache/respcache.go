@@ -47,7 +47,7 @@ type answer[V any] struct {
 }
 
 // Get returns an answer of a revision, or an earlier one and after what time to ask again; 0: it is of that revision.
-// An error of make is returned to who asked, and nothing is kept of it; so is the end of ctx, while
+// An error of make is returned to the caller, and nothing is kept of it; so is the end of ctx, while
 // another makes the answer.
 func (a *Answers[K, V]) Get(ctx context.Context, key K, revision uint64, make func() (V, error)) (value V, again time.Duration, err error) {
 	x := a.of(key)
