@@ -159,6 +159,25 @@ func parsed(t *testing.T, text string) *Experiment {
 	return e
 }
 
+// Each kind of figure is what follows by hand, give or take some ticks: a's four tasks take both slots until 20 s, and
+// b's only one begins then.
+func TestFiguresByHand(t *testing.T) {
+	head, _, _ := strings.Cut(strings.Replace(small, "tasks: 4, work: 10s", "tasks: 4, work: 10s, input: 1MiB, inputOn: [4]", 1), "policies:")
+	for text, want := range map[string]float64{
+		"of: time": 24.5, "of: time, take: min": 20, "of: time, take: max": 29, "of: time, take: median": 24.5, "of: time, take: p50": 20,
+		"of: time, jobs: [b], to: map.began": 19, "of: time, from: beginning, jobs: [b]": 30, "of: time, unit: min, jobs: [b], from: map.began, to: map.ended": 10. / 60,
+		"of: makespan": 30, "of: makespan, divide: 10": 3, "of: jobs": 2, "of: jobs, class: big": 1, "of: ended, by: 25s": 1, "of: attempts": 5, "of: attempts, jobs: [a]": 4,
+		"of: preempted": 0, "of: suspended": 0, "of: suspended-jobs": 0, "of: wasted": 0, "of: local": 100, "of: local-attempts": 4,
+		"of: held, jobs: [a, b], slots: [0, 1], for: 9s": 20, "of: held, jobs: [a], slots: [2], by: 5s": 5, "of: idle, jobs: [b]": 10,
+	} {
+		text := strings.Replace(head, "{id: b,", "{id: b, class: big,", 1) + "policies: [{policy: fifo}]\nfigures: [{name: it, policy: fifo, " + text + "}]\nclaims: [{claim: it, figures: [it]}]\n"
+		got := float64(play(t, parsed(t, text)).Rows[0].Figures[0].Numbers[0])
+		if math.Abs(got-want) > 0.7 {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}
+
 // A verdict that is not the one in the file, either way, and an expected figure that does not come out fail.
 func TestVerdictsAreHeld(t *testing.T) {
 	const claim = "holds: [{figure: fifo, below: [25, 15]}], verdict: holds"

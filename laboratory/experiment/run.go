@@ -39,7 +39,7 @@ type Options struct {
 	Launch func(ctx context.Context, program string) (policy.Host, error)
 	// Progress is where it is told how far long experiments are; nil: nowhere.
 	Progress io.Writer
-	// Keep keeps what the charts over time of Outcome.Runs are made of.
+	// Keep keeps the runs, and of the first seed of each what its charts over time are made of.
 	Keep bool
 }
 
@@ -96,10 +96,10 @@ func (e *Experiment) plan(keep bool) (all []*run, err error) {
 	made := workloads{folder: filepath.Dir(e.file), made: map[workloadKey]*workload.Workload{}}
 	for i := range e.Policies {
 		p := &e.Policies[i]
-		watched := keep || slices.ContainsFunc(e.Figures, func(f Figure) bool { return f.Policy == p.Name && (f.Of == "held" || f.Of == "idle") })
+		watched := slices.ContainsFunc(e.Figures, func(f Figure) bool { return f.Policy == p.Name && (f.Of == "held" || f.Of == "idle") })
 		for v := range p.values() {
 			for s := range p.seeds() {
-				r := &run{policy: i, value: v, watched: watched, seed: uint64(s) + 1, on: e.Cluster} //nolint:gosec // it is not negative
+				r := &run{policy: i, value: v, watched: watched || keep && s == 0, seed: uint64(s) + 1, on: e.Cluster} //nolint:gosec // it is not negative
 				if err := r.set(e, p, &made); err != nil {
 					return nil, fmt.Errorf("%s: %w", p.Name, err)
 				}
