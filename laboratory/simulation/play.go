@@ -94,7 +94,8 @@ func Play(ctx context.Context, o Options) (*Result, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	return &p.result, nil
+	result := p.result // a pointer into the player would keep the core and all that was played
+	return &result, nil
 }
 
 func newPlayer(ctx context.Context, o Options) *player {

@@ -7,9 +7,11 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
 	"github.com/hamadryad/hamadryad/engine/policy"
@@ -184,6 +186,18 @@ func checkJob(t *testing.T, seed uint64, failures bool, j *workload.Job, r *Job)
 			t.Errorf("seed %d, job %s, stage %d: from %v to %v in a job from %v to %v", seed, j.ID, s, stage.Began, stage.Ended, r.Submitted, r.Ended)
 		}
 	}
+}
+
+// A result keeps nothing else of what was played: an experiment has hundreds of them.
+func TestAResultKeepsNothingElse(t *testing.T) {
+	on := bare(1, map[string]int{"map": 2})
+	gone := weak.Make(on)
+	r := play(t, Options{Workload: &workload.Workload{Jobs: []workload.Job{job("a", 0, tasks(time.Second), nil)}}, Cluster: on}, fifo.New())
+	runtime.GC()
+	if gone.Value() != nil {
+		t.Error("the cluster is still there after the play")
+	}
+	runtime.KeepAlive(r)
 }
 
 // A launcher that fails loses what runs and lies there, and comes back.
