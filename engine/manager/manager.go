@@ -381,22 +381,22 @@ func (m *manager) leave(log *eventlog.Log, err error) error {
 
 func (m *manager) grpcServer() *grpc.Server {
 	edge := limits.Edge{Text: max(limits.TextBytesMax, m.cfg.Core.Graph.NameBytes)}
-	who := m.edge()
+	prover := m.edge()
 	server := grpc.NewServer(
 		grpc.Creds(counted{proof.WithSocket(m.credentials()), m.ports, m.cfg.Keys == nil, m.sampled}),
 		grpc.MaxRecvMsgSize(limits.ReadBytesMax),
 		grpc.ForceServerCodecV2(limits.NewCodec()),
 		grpc.MaxConcurrentStreams(streamsMax),
 		grpc.MaxHeaderListSize(headersMax),
-		m.tap(who),
+		m.tap(prover),
 		// Fixed windows: measuring the path costs a ping for nearly every message.
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connectionWindow),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: connectionIdleMax, Time: time.Minute, Timeout: 20 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(m.stats.GRPC.UnaryServerInterceptor(), edge.Unary, m.guard.AuditUnary, who.Unary, m.guard.AuthorizeUnary),
-		grpc.ChainStreamInterceptor(m.stats.GRPC.StreamServerInterceptor(), edge.Stream, m.guard.AuditStream, who.Stream, m.guard.AuthorizeStream),
+		grpc.ChainUnaryInterceptor(m.stats.GRPC.UnaryServerInterceptor(), edge.Unary, m.guard.AuditUnary, prover.Unary, m.guard.AuthorizeUnary),
+		grpc.ChainStreamInterceptor(m.stats.GRPC.StreamServerInterceptor(), edge.Stream, m.guard.AuditStream, prover.Stream, m.guard.AuthorizeStream),
 	)
 	rpc.RegisterManagerServer(server, m.clientServer())
 	rpc.RegisterLaunchersServer(server, m.launcherServer())
@@ -499,7 +499,7 @@ var healthPages = []string{"/livez", "/healthz", "/readyz"}
 
 // origins says what is let through to the pages.
 func (m *manager) origins() authz.PageOptions {
-	o := authz.PageOptions{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, Tell: m.writeWebError}
+	o := authz.PageOptions{Hosts: slices.Clone(m.cfg.WebHosts), Actions: !m.cfg.WebActionsOff, Unproven: m.cfg.Keys == nil, Open: probes, Own: &m.own, WriteError: m.writeWebError}
 	if name, err := os.Hostname(); err == nil {
 		o.Hosts = append(o.Hosts, name)
 	}

@@ -24,8 +24,8 @@ type changes struct {
 
 // question is what the policy is asked, and where the answer goes.
 type question struct {
-	spec Policy
-	told outcome
+	spec    Policy
+	outcome outcome
 }
 
 // outcome has what becomes of a change: nil when it is in force as a whole. Only the first word counts.
@@ -59,8 +59,8 @@ type openChange struct {
 
 // ask notes what the file has now, and that the policy is asked about it.
 func (c *changes) ask(q question, term uint64) (version uint64) {
-	if c.open != nil && c.open.told != q.told {
-		c.open.told.set(ErrNewer)
+	if c.open != nil && c.open.outcome != q.outcome {
+		c.open.outcome.set(ErrNewer)
 	}
 	c.version++
 	c.newest, c.open = wire.NewEpochID(term, c.version), nil
@@ -74,7 +74,7 @@ func (c *changes) ask(q question, term uint64) (version uint64) {
 // leave notes that the file has something that the policy is not asked about.
 func (c *changes) leave() {
 	if c.open != nil {
-		c.open.told.set(ErrNewer)
+		c.open.outcome.set(ErrNewer)
 	}
 	c.newest, c.open = 0, nil
 }
@@ -105,7 +105,7 @@ func (c *changes) unjudged(version uint64, q question, failed bool) {
 	if version == c.newest {
 		c.open = &openChange{q, version, failed}
 	} else {
-		q.told.set(ErrNewer)
+		q.outcome.set(ErrNewer)
 	}
 }
 
@@ -125,12 +125,12 @@ func (s *Supervisor) Update(spec Policy) <-chan error {
 		return h.await()
 	case unchanged && s.accepted.has(spec):
 		s.needs.Conditions.Clear(ConditionSettings, ConditionChange)
-		told := newOutcome()
-		s.takeOver(spec, told)
+		outcome := newOutcome()
+		s.takeOver(spec, outcome)
 		if s.state == Failed || s.state == Fallback {
 			s.replace(spec)
 		}
-		return told
+		return outcome
 	case sameProgram(s.spec, spec) && s.state == Running && h == nil:
 		return s.askSettings(question{spec, newOutcome()})
 	}
@@ -166,19 +166,19 @@ func (s *Supervisor) replaceWithOpen() *policyProcess {
 	q := s.changes.takeOpen()
 	h := s.replace(q.spec)
 	if h != nil {
-		h.told = append(h.told, q.told)
+		h.outcomes = append(h.outcomes, q.outcome)
 	}
 	return h
 }
 
 // takeOver has settings that the policy accepted be those that run, and the rest of their
 // configuration take effect; with mu held.
-func (s *Supervisor) takeOver(spec Policy, told outcome) {
+func (s *Supervisor) takeOver(spec Policy, outcome outcome) {
 	s.spec = spec
 	if s.current != nil {
 		s.current.spec = spec
 	}
-	s.accept(spec, func() { told.set(nil) })
+	s.accept(spec, func() { outcome.set(nil) })
 }
 
 // Reload starts the policy's program anew, beside the one that runs, and returns
@@ -196,10 +196,10 @@ func (s *Supervisor) Reload(ctx context.Context) error {
 		s.mu.Unlock()
 		return inbox.ErrStopping
 	}
-	told := h.await()
+	outcome := h.await()
 	s.mu.Unlock()
 	select {
-	case err := <-told:
+	case err := <-outcome:
 		return problemsOf(err)
 	case <-ctx.Done():
 		return ctx.Err()
@@ -228,12 +228,12 @@ func (s *Supervisor) askSettings(q question) <-chan error {
 		s.changes.leave()
 		s.needs.Conditions.Set(ConditionSettings, err.Error(), 0)
 		s.needs.Log.Error("the policy's new settings can't be sent: the old ones stand", "error", err)
-		q.told.set(err)
-		return q.told
+		q.outcome.set(err)
+		return q.outcome
 	}
 	version := s.changes.ask(q, s.needs.Term)
 	s.wait.Go(func() { s.sendSettings(version, config) })
-	return q.told
+	return q.outcome
 }
 
 // sendSettings gives a version to the core, unless the file has a newer one: they must not
@@ -245,7 +245,7 @@ func (s *Supervisor) sendSettings(version uint64, config []byte) {
 	newest := s.changes.newest == version
 	if !newest {
 		if q, known := s.changes.answered(version); known {
-			q.told.set(ErrNewer)
+			q.outcome.set(ErrNewer)
 		}
 	}
 	s.mu.Unlock()
@@ -264,7 +264,7 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 	}
 	why := shortened(v.Problems)
 	if v.Source != core.VerdictAnswered || len(v.Problems) > 0 {
-		q.told.set(why)
+		q.outcome.set(why)
 	}
 	switch h := s.live[v.Generation]; {
 	case v.Source == core.VerdictTimedOut:
@@ -278,7 +278,7 @@ func (s *Supervisor) Settled(v core.SettingsVerdict) {
 	case v.Source == core.VerdictAnswered && h != nil:
 		s.tookSettings(h, q, v)
 	default: // no policy got them, or the one that accepted them is gone
-		q.told.set(errors.New("the policy that took them is gone"))
+		q.outcome.set(errors.New("the policy that took them is gone"))
 		s.changes.unjudged(v.Version, q, false)
 	}
 	s.pursue()
@@ -297,7 +297,7 @@ func (s *Supervisor) tookSettings(h *policyProcess, q question, v core.SettingsV
 		return
 	}
 	s.needs.Conditions.Clear(ConditionSettings, ConditionChange)
-	s.takeOver(q.spec, q.told)
+	s.takeOver(q.spec, q.outcome)
 }
 
 // pursue goes on with settings of the file that no policy judged, when it is known who
@@ -312,7 +312,7 @@ func (s *Supervisor) pursue() {
 	case h == nil || !h.known || open.failed:
 	case sameConfig(h.spec.Config, open.spec.Config):
 		q := s.changes.takeOpen()
-		s.takeOver(q.spec, q.told)
+		s.takeOver(q.spec, q.outcome)
 	default:
 		s.askSettings(open.question)
 	}

@@ -197,7 +197,7 @@ type policyProcess struct {
 	durable    chan uint64   // capacity 1: the last round with notes that is on the disk
 	end        chan struct{} // closed when ended
 	latency    latency
-	told       []outcome // nil when it has taken over, or why it did not
+	outcomes   []outcome // nil when it has taken over, or why it did not
 }
 
 // config are the settings that it is started with.
@@ -211,13 +211,13 @@ func (h *policyProcess) config() scheduler.Config {
 // await returns what becomes of it; with the supervisor's lock held.
 func (h *policyProcess) await() <-chan error {
 	o := newOutcome()
-	h.told = append(h.told, o)
+	h.outcomes = append(h.outcomes, o)
 	return o
 }
 
 // resolve answers all that wait for it; with the supervisor's lock held.
 func (h *policyProcess) resolve(err error) {
-	for _, o := range h.told {
+	for _, o := range h.outcomes {
 		o.set(err)
 	}
 }

@@ -239,12 +239,12 @@ func Open(ctx context.Context, data string, log *eventlog.Log, o eventlog.Option
 
 const (
 	roomTryAgain = time.Second      // between looks whether a full disk has room
-	roomTellEach = 10 * time.Second // between lines that say so
+	roomLogEach  = 10 * time.Second // between lines that say so
 )
 
 // patiently begins a log, and waits on a full disk until there is room or ctx ends.
 func patiently(ctx context.Context, o eventlog.Options, wait bool, begin func() error) error {
-	var told time.Time
+	var logged time.Time
 	stalled := false
 	for {
 		err := begin()
@@ -258,8 +258,8 @@ func patiently(ctx context.Context, o eventlog.Options, wait bool, begin func() 
 			stalled = true
 			o.OnStall(err)
 		}
-		if time.Since(told) >= roomTellEach {
-			told = time.Now()
+		if time.Since(logged) >= roomLogEach {
+			logged = time.Now()
 			o.Log.Error("the manager can't begin: the event log's disk is full; it waits for room, and work that runs goes on until the lease ends",
 				"error", err, "remedy", "free space there", "folder", o.Folder)
 		}

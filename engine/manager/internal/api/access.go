@@ -25,13 +25,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 
-// What depends on a job is judged here for those who look at it, and by the core for those
-// who change it.
+// What depends on a job is judged here for callers that look at it, and by the core for callers that
+// change it.
 
-// who asks, by rules that may be newer than the request, with the groups that it has by
-// these: nobody, when its certificate was revoked since, or it may no longer act for whom
-// it does.
-func who(ctx context.Context, rules *access.Rules) access.Caller {
+// callerOf is the caller by rules that may be newer than the request, with the groups that it has by
+// these. It is nobody when its certificate was revoked since, or when it may no longer act for the user.
+func callerOf(ctx context.Context, rules *access.Rules) access.Caller {
 	p, _ := auth.From(ctx)
 	switch {
 	case rules == nil:
@@ -74,7 +73,7 @@ func (s *Server) FindJob(ctx context.Context, id scheduler.JobID) (*query.Job, e
 // long asks again before each part: rights end for it, too.
 func (s *Server) mayRead(ctx context.Context, j *wire.JobSummary) error {
 	if rules := s.needs.Rules(); rules != nil {
-		if err := rules.CheckRead(who(ctx, rules), known(j)); err != nil {
+		if err := rules.CheckRead(callerOf(ctx, rules), known(j)); err != nil {
 			return denied(err)
 		}
 	}
@@ -93,7 +92,7 @@ func (s *Server) MayHear(ctx context.Context, job scheduler.JobID) error {
 	}
 	if rules := s.needs.Rules(); rules != nil {
 		rule, _ := access.RuleOf(access.ManagerRoute("GET /api/v1/events")) // a test has each route in the table
-		if err := rules.May(auth.User, who(ctx, rules), rule); err != nil {
+		if err := rules.May(auth.User, callerOf(ctx, rules), rule); err != nil {
 			return denied(err)
 		}
 	}
@@ -120,7 +119,7 @@ func (s *Server) MayLook(ctx context.Context) func(*wire.JobSummary) bool {
 	if rules == nil {
 		return func(*wire.JobSummary) bool { return true }
 	}
-	w := who(ctx, rules)
+	w := callerOf(ctx, rules)
 	return func(j *wire.JobSummary) bool { return rules.MayRead(w, known(j)) }
 }
 
@@ -149,7 +148,7 @@ func (s *Server) Rights(ctx context.Context) uint64 {
 	if rules == nil {
 		return 0
 	}
-	w := who(ctx, rules)
+	w := callerOf(ctx, rules)
 	sum := fnv.New64a()
 	_, _ = fmt.Fprintf(sum, "%d %q %q", s.ruling.of(rules), w.Name, w.Groups) // it never fails
 	return sum.Sum64()
@@ -189,8 +188,8 @@ func (s *Server) mayChange(ctx context.Context, q scheduler.PageAsked) error {
 	e := audit.Of(ctx)
 	e.About(q.Method + " " + q.Path + "?" + q.Query) // what proves the caller is off by now
 	rules := s.needs.Rules()
-	if rules != nil && !rules.Has(who(ctx, rules), access.MayChange()...) {
-		return status.Errorf(codes.PermissionDenied, "%s may only look at the policy's pages: it needs one of the roles %v", who(ctx, rules).Name, access.MayChange())
+	if rules != nil && !rules.Has(callerOf(ctx, rules), access.MayChange()...) {
+		return status.Errorf(codes.PermissionDenied, "%s may only look at the policy's pages: it needs one of the roles %v", callerOf(ctx, rules).Name, access.MayChange())
 	}
 	return e.Change()
 }
@@ -210,7 +209,7 @@ func (s *Server) Access(ctx context.Context, q *wire.AccessRequest) (*wire.Acces
 		return &wire.AccessReply{Off: true, Principal: submitter(ctx, &wire.Principal{Name: q.User})}, nil
 	}
 	p, _ := auth.From(ctx)
-	w := who(ctx, rules)
+	w := callerOf(ctx, rules)
 	r := &wire.AccessReply{Principal: submitter(ctx, nil)}
 	if q.User != "" && q.User != p.Name {
 		if !rules.Has(w, access.Viewer, access.Operator, access.Administrator) {

@@ -349,7 +349,7 @@ func (s *Server) PutBlob(stream grpc.ClientStreamingServer[wire.BlobChunk, wire.
 
 // Kill ends a job.
 func (s *Server) Kill(ctx context.Context, q *wire.JobRef) (*wire.Empty, error) {
-	may := func(rules *access.Rules, j access.Job) error { return rules.Change(who(ctx, rules), "kill", j) }
+	may := func(rules *access.Rules, j access.Job) error { return rules.Change(callerOf(ctx, rules), "kill", j) }
 	return s.onJob(ctx, q.Job, may, func(client uint64) *wire.Input {
 		return wire.NewInput(&wire.KillJob{Client: client, Job: q.Job, Principal: submitter(ctx, q.Principal), Reason: q.Reason})
 	})
@@ -360,7 +360,7 @@ func (s *Server) Update(ctx context.Context, q *wire.UpdateRequest) (*wire.Empty
 	if err := s.moveByDefault(ctx, q); err != nil {
 		return nil, err
 	}
-	may := func(rules *access.Rules, j access.Job) error { return rules.Update(who(ctx, rules), j, q.Pool) }
+	may := func(rules *access.Rules, j access.Job) error { return rules.Update(callerOf(ctx, rules), j, q.Pool) }
 	return s.onJob(ctx, q.Job, may, func(client uint64) *wire.Input {
 		return wire.NewInput(&wire.UpdateJob{Client: client, Job: q.Job, Principal: submitter(ctx, q.Principal), Pool: q.Pool, Priority: q.Priority})
 	})

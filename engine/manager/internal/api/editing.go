@@ -71,7 +71,7 @@ func (s *Server) administers(ctx context.Context, what string) error {
 	if rules == nil {
 		return nil
 	}
-	if err := rules.May(auth.User, who(ctx, rules), access.Rule{Kind: auth.User, Roles: []access.Role{access.Administrator}, What: what}); err != nil {
+	if err := rules.May(auth.User, callerOf(ctx, rules), access.Rule{Kind: auth.User, Roles: []access.Role{access.Administrator}, What: what}); err != nil {
 		return denied(err)
 	}
 	return nil

@@ -32,7 +32,7 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 	if err != nil {
 		return err
 	}
-	who := c.Principal
+	principal := c.Principal
 	if host != nil {
 		proof, err := host.Prove(ctx, c)
 		switch {
@@ -41,16 +41,16 @@ func (s *Server) prove(ctx context.Context, spec *wire.JobSpec) error {
 		case proof.Denied != nil:
 			return status.Errorf(codes.PermissionDenied, "the job was not let in: %s", limits.Cut(scheduler.Printable(string(proof.Denied.Body)), deniedBytesMax))
 		}
-		who = proof.Principal
-		if err := sound(who.Name, who.Proof, who.Role); err != nil {
+		principal = proof.Principal
+		if err := sound(principal.Name, principal.Proof, principal.Role); err != nil {
 			return err
 		}
-		if err := sameUser(c.Principal, who); err != nil {
+		if err := sameUser(c.Principal, principal); err != nil {
 			return err
 		}
 	}
 	p := submitter(ctx, nil)
-	p.Name, p.Proof, p.Role = who.Name, who.Proof, who.Role
+	p.Name, p.Proof, p.Role = principal.Name, principal.Proof, principal.Role
 	spec.Principal = p
 	return nil
 }

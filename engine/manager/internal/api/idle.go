@@ -18,22 +18,22 @@ const idleShown = 10
 
 // idleOfJob is what is shown of a live job's attempts without progress.
 type idleOfJob struct {
-	told   map[uint64]launchers.Idle // of all jobs
-	all    []*wire.AttemptStatus     // of the job: those that run without progress
-	others bool                      // other attempts of the job run
+	reported map[uint64]launchers.Idle // of all jobs
+	all      []*wire.AttemptStatus     // of the job: those that run without progress
+	others   bool                      // other attempts of the job run
 }
 
 // idleOf looks which attempts of a job run without progress.
 func (s *Server) idleOf(ctx context.Context, id scheduler.JobID) (x idleOfJob, err error) {
-	if x.told = s.needs.Launchers.Idle(); len(x.told) == 0 {
+	if x.reported = s.needs.Launchers.Idle(); len(x.reported) == 0 {
 		return x, nil
 	}
 	x.all, x.others, err = s.needs.Read.LiveOf(ctx, id, func(a scheduler.AttemptID) bool {
-		_, idle := x.told[uint64(a)]
+		_, idle := x.reported[uint64(a)]
 		return idle
 	})
 	for _, a := range x.all {
-		i := x.told[a.Attempt]
+		i := x.reported[a.Attempt]
 		a.IdleNs, a.Blocked = int64(i.For), i.Blocked
 	}
 	return x, err
@@ -43,7 +43,7 @@ func (s *Server) idleOf(ctx context.Context, id scheduler.JobID) (x idleOfJob, e
 // wait for inputs are left out while others of the job go on: these make the inputs.
 func (x *idleOfJob) longer(least time.Duration) []*wire.AttemptStatus {
 	list := slices.DeleteFunc(slices.Clone(x.all), func(a *wire.AttemptStatus) bool {
-		return time.Duration(a.IdleNs) < least || x.others && x.told[a.Attempt].ReadsOnly
+		return time.Duration(a.IdleNs) < least || x.others && x.reported[a.Attempt].ReadsOnly
 	})
 	slices.SortFunc(list, func(a, b *wire.AttemptStatus) int {
 		return cmp.Or(cmp.Compare(b.IdleNs, a.IdleNs), cmp.Compare(a.Attempt, b.Attempt))

@@ -11,7 +11,7 @@ import (
 // Attempts that wait for inputs alone stand still while nobody makes these, and not while other
 // attempts of the job go on.
 func TestIdleAttemptsAreNamed(t *testing.T) {
-	x := idleOfJob{told: map[uint64]launchers.Idle{1: {ReadsOnly: true}, 2: {}, 3: {}, 4: {}}}
+	x := idleOfJob{reported: map[uint64]launchers.Idle{1: {ReadsOnly: true}, 2: {}, 3: {}, 4: {}}}
 	for id, idle := range []time.Duration{90 * time.Second, 2 * time.Minute, 5 * time.Minute, 10 * time.Second} {
 		x.all = append(x.all, &wire.AttemptStatus{Attempt: uint64(id + 1), IdleNs: int64(idle)})
 	}

@@ -66,9 +66,9 @@ func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wir
 		return err
 	}
 	defer s.watchers.remove(scheduler.JobID(q.Job), w)
-	told := toldLogs{}
+	sent := sentLogs{}
 	for over := false; ; {
-		switch over, err = s.logs(ctx, q, stream, &told); {
+		switch over, err = s.logs(ctx, q, stream, &sent); {
 		case errors.Is(err, errNotYet):
 			time.AfterFunc(logAgain, func() { signal(w.changed) })
 		case over || err != nil:
@@ -81,7 +81,7 @@ func (s *Server) Logs(q *wire.LogsRequest, stream grpc.ServerStreamingServer[wir
 }
 
 // toldLogs are the logs of a job that were passed on.
-type toldLogs struct {
+type sentLogs struct {
 	after scheduler.AttemptID // up to that
 	tries int                 // of the next
 }
@@ -89,7 +89,7 @@ type toldLogs struct {
 // logs passes on the logs of those of a job's attempts that were not yet, and says whether no others are
 // wanted. In the end it says how many attempts are not known any more, for want of room in history.
 // The error is errNotYet where the next is to be asked for again.
-func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk], told *toldLogs) (over bool, err error) {
+func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.ServerStreamingServer[wire.LogChunk], sent *sentLogs) (over bool, err error) {
 	j, err := s.FindJob(ctx, scheduler.JobID(q.Job))
 	if err != nil {
 		return false, err
@@ -97,17 +97,17 @@ func (s *Server) logs(ctx context.Context, q *wire.LogsRequest, stream grpc.Serv
 	defer j.Close()
 	over = !q.Follow || ended(j.Status)
 	var wrong error
-	kept, of, err := j.EachAfter(ctx, told.after, func(f *changes.Attempt) bool {
+	kept, of, err := j.EachAfter(ctx, sent.after, func(f *changes.Attempt) bool {
 		if a := query.AttemptStatus(j.Status.Stages, f); q.Stage == "" || a.Stage == q.Stage {
 			wrong = s.log(ctx, j, a, q, stream)
 		}
 		if errors.Is(wrong, errNotYet) {
-			if told.tries++; told.tries < logTriesMax {
+			if sent.tries++; sent.tries < logTriesMax {
 				return false
 			}
 			wrong = nil
 		}
-		told.after, told.tries = f.ID, 0
+		sent.after, sent.tries = f.ID, 0
 		return wrong == nil
 	})
 	if err = cmp.Or(wrong, err); err == nil && over && kept < of {

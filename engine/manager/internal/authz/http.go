@@ -19,13 +19,13 @@ func (g *Guard) AuditPages(next http.Handler) http.Handler {
 }
 
 // Page lets those callers ask a handler whom the rule of a pattern allows. Others get an answer
-// from tell, with the reason.
-func (g *Guard) Page(pattern string, handler http.Handler, tell func(http.ResponseWriter, *http.Request, error)) http.Handler {
+// from writeError, with the reason.
+func (g *Guard) Page(pattern string, handler http.Handler, writeError func(http.ResponseWriter, *http.Request, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, err := g.admit(r.Context(), access.ManagerRoute(pattern), r.Header.Get(auth.ActsForKey))
 		if err != nil {
 			_ = audit.Of(ctx).End(err) // it is kept, and the log says so
-			tell(w, r, err)
+			writeError(w, r, err)
 			return
 		}
 		handler.ServeHTTP(w, r.WithContext(ctx))

@@ -26,7 +26,7 @@ type PageOptions struct {
 	// Own finds the machine's full name, beside Hosts; nil: nothing does.
 	Own *HostNames
 	// Tell answers a request that is refused; nil: in plain text.
-	Tell func(w http.ResponseWriter, r *http.Request, code int, why string)
+	WriteError func(w http.ResponseWriter, r *http.Request, code int, why string)
 	// Open are the paths that programs ask for under any name, and that change nothing.
 	Open []string
 }
@@ -34,18 +34,18 @@ type PageOptions struct {
 // GuardPages has next answer what may be asked from where it is asked.
 func GuardPages(next http.Handler, o PageOptions) http.Handler {
 	origins := http.NewCrossOriginProtection()
-	tell := o.Tell
-	if tell == nil {
-		tell = func(w http.ResponseWriter, _ *http.Request, code int, why string) { http.Error(w, why, code) }
+	writeError := o.WriteError
+	if writeError == nil {
+		writeError = func(w http.ResponseWriter, _ *http.Request, code int, why string) { http.Error(w, why, code) }
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !utf8.ValidString(r.URL.Path) { // a name in it would go into the log, which takes text alone
-			tell(w, r, http.StatusBadRequest, "the request's path is not UTF-8")
+			writeError(w, r, http.StatusBadRequest, "the request's path is not UTF-8")
 			return
 		}
 		if err := o.check(origins, r); err != nil {
 			_ = audit.Of(r.Context()).EndAs(audit.Refused, err.Error()) // the log says what can't be written
-			tell(w, r, http.StatusForbidden, err.Error())
+			writeError(w, r, http.StatusForbidden, err.Error())
 			return
 		}
 		next.ServeHTTP(w, r)

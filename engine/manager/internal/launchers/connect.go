@@ -395,8 +395,8 @@ func (s *Server) inputs(ctx context.Context, m *wire.FromLauncher, session *sess
 		}
 		add(ofCore(r))
 	}
-	if b := m.Heartbeat; b != nil && s.Wants(scheduler.AbilityLoad) && session.told.due(time.Now(), b.Load) {
-		add(&wire.Report{Incarnation: session.join.Incarnation, What: &wire.Report_Load{Load: session.told.load}})
+	if b := m.Heartbeat; b != nil && s.Wants(scheduler.AbilityLoad) && session.loadSent.due(time.Now(), b.Load) {
+		add(&wire.Report{Incarnation: session.join.Incarnation, What: &wire.Report_Load{Load: session.loadSent.load}})
 	}
 	return inputs
 }

@@ -16,8 +16,8 @@ type Idle struct {
 
 // idle is an attempt that its launcher reported to be without progress.
 type idle struct {
-	Idle           // as it was reported
-	told time.Time // since when For grows; zero: the attempt is suspended
+	Idle               // as it was reported
+	reported time.Time // since when For grows; zero: the attempt is suspended
 }
 
 // advance keeps how far an attempt is, for people: to keep it in the core would fill the
@@ -38,7 +38,7 @@ func (s *session) advance(p *wire.AttemptProgress) bool {
 		delete(s.idle, id)
 		return before != p.GetProgress()
 	}
-	s.idle[id] = &idle{told: time.Now(), Idle: Idle{
+	s.idle[id] = &idle{reported: time.Now(), Idle: Idle{
 		For: time.Duration(p.GetIdleNs()), Blocked: limits.Cut(p.GetBlocked(), wire.BlockedBytesMax), ReadsOnly: p.GetReadsOnly(),
 	}}
 	return before != p.GetProgress()
@@ -49,24 +49,24 @@ func (s *session) suspended(attempt uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if x := s.idle[attempt]; x != nil {
-		x.For, x.told = x.lasts(), time.Time{}
+		x.For, x.reported = x.lasts(), time.Time{}
 	}
 }
 
 func (s *session) resumed(attempt uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x := s.idle[attempt]; x != nil && x.told.IsZero() {
-		x.told = time.Now()
+	if x := s.idle[attempt]; x != nil && x.reported.IsZero() {
+		x.reported = time.Now()
 	}
 }
 
 // lasts is for how long the attempt has been without progress by now: its worker reports it seldom.
 func (x *idle) lasts() time.Duration {
-	if x.told.IsZero() {
+	if x.reported.IsZero() {
 		return x.For
 	}
-	return x.For + time.Since(x.told)
+	return x.For + time.Since(x.reported)
 }
 
 // over forgets how far an attempt was.

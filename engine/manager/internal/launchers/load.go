@@ -8,17 +8,17 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// toldLoad is the load of a launcher's machine that the core got last in
+// sentLoad is the load of a launcher's machine that the core got last in
 // one session. Every heartbeat has a load, and what goes to the core is logged, so
 // only what matters does. The core's memory of a load lasts at least as long as a
 // session, so what was reported need not be reported again, whatever policy runs.
-type toldLoad struct {
+type sentLoad struct {
 	load *wire.MachineLoad // nil: nothing yet
 	at   time.Time
 }
 
 // due says whether a load is to be reported now, and if so counts it as reported.
-func (t *toldLoad) due(now time.Time, load *wire.MachineLoad) bool {
+func (t *sentLoad) due(now time.Time, load *wire.MachineLoad) bool {
 	if load == nil {
 		load = &wire.MachineLoad{} // nothing is known
 	}

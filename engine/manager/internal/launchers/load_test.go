@@ -26,7 +26,7 @@ func machineLoad(cpu, memory float64) *wire.MachineLoad {
 // TestLoadsAreToldWhenTheyMatter: one launcher's heartbeats, in order, and which of
 // them are worth an entry in the log.
 func TestLoadsAreToldWhenTheyMatter(t *testing.T) {
-	var told toldLoad
+	var told sentLoad
 	now := time.Unix(1000, 0)
 	for i, beat := range []struct {
 		after       time.Duration

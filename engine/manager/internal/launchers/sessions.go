@@ -57,7 +57,7 @@ type session struct {
 	term     uint64                     // of its commands
 	tickets  map[scheduler.JobID]uint64 // versions of jobs' tickets that it got, until it is to drop the job
 
-	told     toldLoad     // for the goroutine that receives
+	loadSent sentLoad     // for the goroutine that receives
 	assigned *assignments // of its incarnation; set by grant
 	pace     *pace        // of its launcher; set by grant
 }

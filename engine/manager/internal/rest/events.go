@@ -51,7 +51,7 @@ func (s *Server) StreamEvents(ctx context.Context, q restapi.StreamEventsRequest
 		return nil, err
 	}
 	if q.Params.LastEventID != nil {
-		e.told = *q.Params.LastEventID
+		e.last = *q.Params.LastEventID
 	}
 	return e, nil
 }
@@ -61,7 +61,7 @@ type events struct {
 	server *Server
 	ctx    context.Context //nolint:containedctx // of the request that the answer is to
 	job    scheduler.JobID
-	told   string // the id of the last event
+	last   string // the id of the last event
 }
 
 // VisitStreamEventsResponse sends it, until the client goes or the manager stops.
@@ -96,7 +96,7 @@ func (e events) VisitStreamEventsResponse(w http.ResponseWriter) error {
 		if text == "" && time.Since(wrote) >= eventIdle {
 			text = nothingNew
 		}
-		if e.told = id; text != "" && !send(text) {
+		if e.last = id; text != "" && !send(text) {
 			return nil
 		}
 		if !e.pause(change, looked, kept, func() bool { return send(nothingNew) }) {
@@ -117,14 +117,14 @@ func (e events) topics() ([]topic, error) {
 		return nil, err
 	}
 	hex := func(n uint64) string { return strconv.FormatUint(n, 16) }
-	told, policy := s.needs.Pools.View().PoolRevisions, s.needs.Policy.Overview()
+	shown, policy := s.needs.Pools.View().PoolRevisions, s.needs.Policy.Overview()
 	list := []topic{
 		{"jobs", fmt.Sprintf("%x.%x", r.Jobs, s.needs.Read.HistoryState().Listed)},
 		{"launchers", fmt.Sprintf("%x.%x", r.Launchers, s.suspects())},
-		{"pools", hex(told.Pools)},
-		{"queue", hex(told.Queue)},
+		{"pools", hex(shown.Pools)},
+		{"queue", hex(shown.Queue)},
 		// How the policy is has no count of its own: these change with it.
-		{"policy", fmt.Sprintf("%x.%x.%x.%s.%s", r.Decisions, told.Facts, policy.GetGeneration(), problems(policy.GetProblems()), policy.GetState())},
+		{"policy", fmt.Sprintf("%x.%x.%x.%s.%s", r.Decisions, shown.Facts, policy.GetGeneration(), problems(policy.GetProblems()), policy.GetState())},
 	}
 	if e.job != 0 {
 		revision, _, err := s.needs.Read.JobRevision(e.ctx, e.job)
@@ -153,21 +153,21 @@ func (e events) event() (text, id string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	known := strings.Split(e.told, "-")
+	known := strings.Split(e.last, "-")
 	id = strconv.FormatUint(e.server.needs.Life, 16)
 	goesOn := len(known) == len(list)+1 && known[0] == id // else it is of another life, or of another stream
-	var told []string
+	var texts []string
 	for i, t := range list {
 		id += "-" + t.revision
 		if !goesOn || known[i+1] != t.revision {
-			told = append(told, fmt.Sprintf("event: %s\ndata: %s\n\n", t.name, t.revision))
+			texts = append(texts, fmt.Sprintf("event: %s\ndata: %s\n\n", t.name, t.revision))
 		}
 	}
-	if len(told) == 0 {
+	if len(texts) == 0 {
 		return "", id, nil
 	}
-	last := len(told) - 1 // whose id it is, so that who got only some of them, as a connection broke, hears all again
-	return strings.Join(told[:last], "") + "id: " + id + "\n" + told[last], id, nil
+	last := len(texts) - 1 // whose id it is, so that who got only some of them, as a connection broke, hears all again
+	return strings.Join(texts[:last], "") + "id: " + id + "\n" + texts[last], id, nil
 }
 
 // gapOf is the time between two events of each of so many streams.

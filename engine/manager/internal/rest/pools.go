@@ -102,7 +102,7 @@ func (s *Server) GetPoolSeries(_ context.Context, q restapi.GetPoolSeriesRequest
 	if err != nil {
 		return nil, err
 	}
-	told := toldIn(rows)
+	reported := reportedIn(rows)
 	if q.Params.Pool != nil {
 		timeseries.KeepPool(rows, *q.Params.Pool)
 	}
@@ -113,23 +113,23 @@ func (s *Server) GetPoolSeries(_ context.Context, q restapi.GetPoolSeriesRequest
 		a.Slots, a.Free = append(a.Slots, mean(rows[i].Slots, rows[i].Samples)), append(a.Free, mean(rows[i].Free, rows[i].Samples))
 	}
 	for _, name := range names {
-		a.Pools = append(a.Pools, line(rows, told, name))
+		a.Pools = append(a.Pools, line(rows, reported, name))
 	}
 	return restapi.GetPoolSeries200JSONResponse(a), nil
 }
 
-// toldIn says of each row whether the policy told of any pool in it. Then it told of all: one that it did not name held
+// reportedIn says of each row whether the policy reported any pool in it. Then it reported all: one that it did not name held
 // nothing, though the manager may count attempts that ran by another moment's state, and both together would be more slots than there are.
-func toldIn(rows []timeseries.Row) []bool {
-	told := make([]bool, len(rows))
+func reportedIn(rows []timeseries.Row) []bool {
+	reported := make([]bool, len(rows))
 	for i := range rows {
-		told[i] = slices.ContainsFunc(rows[i].Pools, func(p timeseries.Pool) bool { return p.Told > 0 })
+		reported[i] = slices.ContainsFunc(rows[i].Pools, func(p timeseries.Pool) bool { return p.Told > 0 })
 	}
-	return told
+	return reported
 }
 
 // line is what a pool did at each time, on average.
-func line(rows []timeseries.Row, told []bool, name string) restapi.PoolLine {
+func line(rows []timeseries.Row, reported []bool, name string) restapi.PoolLine {
 	n := len(rows)
 	l := restapi.PoolLine{
 		Name: name, Jobs: make([]float32, n), Running: make([]float32, n), Ready: make([]float32, n),
@@ -139,7 +139,7 @@ func line(rows []timeseries.Row, told []bool, name string) restapi.PoolLine {
 		p := rows[i].Pool(name)
 		all := rows[i].Samples
 		l.Jobs[i], l.Running[i], l.Ready[i] = mean(p.Jobs, all), mean(p.Running, all), mean(p.Ready, all)
-		if told[i] { // in samples without a word of this pool it held and wanted nothing
+		if reported[i] { // in samples without a word of this pool it held and wanted nothing
 			held, own, demand, share := mean(p.Held, all), mean(p.Own, all), mean(p.Demand, all), mean(p.Share, all)/timeseries.ShareUnit
 			l.Held[i], l.Own[i], l.Demand[i], l.Share[i] = &held, &own, &demand, &share
 		}

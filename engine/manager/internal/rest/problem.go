@@ -91,12 +91,12 @@ func writeProblem(w http.ResponseWriter, p restapi.Problem) {
 // Below says whether a path is one of the interface's.
 func Below(path string) bool { return path == Root || strings.HasPrefix(path, Root+"/") }
 
-// Routed is a mux whose own refusals are written by tell: of paths that no pattern fits, and of methods
+// Routed is a mux whose own refusals are written by writeError: of paths that no pattern fits, and of methods
 // that a path does not take.
-func Routed(mux *http.ServeMux, tell func(w http.ResponseWriter, r *http.Request, code int, why string)) http.Handler {
+func Routed(mux *http.ServeMux, writeError func(w http.ResponseWriter, r *http.Request, code int, why string)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern == "" {
-			w = &unrouted{w, r, tell}
+			w = &unrouted{w, r, writeError}
 		}
 		mux.ServeHTTP(w, r)
 	})
@@ -105,8 +105,8 @@ func Routed(mux *http.ServeMux, tell func(w http.ResponseWriter, r *http.Request
 // unrouted writes in another way what a mux says in plain text.
 type unrouted struct {
 	http.ResponseWriter
-	r    *http.Request
-	tell func(w http.ResponseWriter, r *http.Request, code int, why string)
+	r          *http.Request
+	writeError func(w http.ResponseWriter, r *http.Request, code int, why string)
 }
 
 // WriteHeader is what the mux says by itself: 404, or 405 with what is allowed.
@@ -117,9 +117,9 @@ func (u *unrouted) WriteHeader(code int) {
 		if Below(u.r.URL.Path) {
 			see = "see " + Root + "/openapi.yaml"
 		}
-		u.tell(u.ResponseWriter, u.r, code, fmt.Sprintf("nothing is at %.256q: %s", u.r.URL.Path, see))
+		u.writeError(u.ResponseWriter, u.r, code, fmt.Sprintf("nothing is at %.256q: %s", u.r.URL.Path, see))
 	case http.StatusMethodNotAllowed:
-		u.tell(u.ResponseWriter, u.r, code, fmt.Sprintf("%.256q does not take %.32q; it takes %s", u.r.URL.Path, u.r.Method, u.Header().Get("Allow")))
+		u.writeError(u.ResponseWriter, u.r, code, fmt.Sprintf("%.256q does not take %.32q; it takes %s", u.r.URL.Path, u.r.Method, u.Header().Get("Allow")))
 	default: // a redirection to the path in order
 		u.ResponseWriter.WriteHeader(code)
 	}
