@@ -68,7 +68,7 @@ func declareFlags(fs *flag.FlagSet) *options {
 	o := &options{}
 	fs.StringVar(&o.manager, "manager", client.DefaultAddress(), "`HOST:PORT` of the manager; $"+client.AddressVariable+" sets it too")
 	fs.StringVar(&o.name, "name", "", "`NAME` of the job for people, in lists and logs; the program's own when not given")
-	fs.StringVar(&o.user, "user", "", "`NAME` that the job runs under: it is shown with the job, policies may share by it, and files are made as it where nothing proves who one is; from "+storage.UserVariable+", or the system's user, when not given")
+	fs.StringVar(&o.user, "user", "", "`NAME` that the job runs under: it is shown with the job, policies may share by it, and files get it as their owner where no certificate or ticket proves a user; from "+storage.UserVariable+", or the system's user, when not given")
 	fs.StringVar(&o.pool, "pool", "", "`POOL` (or queue) of the scheduling policy that the job belongs to")
 	fs.IntVar(&o.priority, "priority", 0, "the job's priority; larger runs earlier")
 	fs.UintVar(&o.attempts, "attempts", 0, "how often a part of the job may be tried; 0 is the site's default")

@@ -232,8 +232,8 @@ func (c *cluster) queueCommands(b *bank) {
 	}
 	const header = "QUEUE  BUDGET  SPENDING  SHARE  USED  PENDING\n"
 	for _, s := range []struct{ key, line, want string }{
-		{"", "info", "hamadryad: the policy does not know who asks"},
-		{"wrong", "info", "hamadryad: the policy does not know who asks"},
+		{"", "info", "hamadryad: the policy does not know the caller"},
+		{"wrong", "info", "hamadryad: the policy does not know the caller"},
 		{"none", "info", "hamadryad: the key that HAMADRYAD_KEY names: " + filepath.Join(b.keys, "none") + ": no such file"},
 		{"dora", "info", "hamadryad: there is no such queue"},
 		{"dora", "add dora", "hamadryad: that is another's queue, or for administrators"},

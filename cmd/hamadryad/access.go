@@ -20,7 +20,7 @@ func (c *cli) accessCommand() *cobra.Command {
 		Use: "access [USER]", Short: "Show who may do what", Args: cobra.MaximumNArgs(1),
 		Long: `Shows the roles that a user has, and for whom it may act. It lists the pools
 where lists let it submit or administer, with all pools below them. Without
-USER it is about who asks; to ask about others needs one of the roles viewer,
+USER it is about you. To ask about others needs one of the roles viewer,
 operator, administrator.
 
 With --config it reads a file, such as one that is not in force yet, and asks no

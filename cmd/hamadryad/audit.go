@@ -20,10 +20,10 @@ func (c *cli) auditCommand() *cobra.Command {
 	var since, until string
 	limit := auditLinesDefault
 	cmd := c.outputFlags(&cobra.Command{
-		Use: "audit", Short: "Show who changed what, and who was refused what", Args: cobra.NoArgs,
+		Use: "audit", Short: "Show changes and refused requests, with their users", Args: cobra.NoArgs,
 		Long: `Shows the manager's audit, the newest lines first. It has each change that
 somebody asked for, and each request that was refused. A line says who asked,
-from which address, what came of it, and why it was refused. What only looks leaves no
+from which address, what came of it, and why it was refused. A request that only reads leaves no
 line. WHO has "(by NAME)" where NAME asked in the name of another, and "-"
 where nothing proved who asked.
 

@@ -52,9 +52,9 @@ func (c *cli) caIssueCommand() *cobra.Command {
 	var life time.Duration
 	cmd := &cobra.Command{
 		Use: "issue {manager|launcher|user}/NAME...", Short: "Issue certificates", Args: cobra.MinimumNArgs(1),
-		Long: `Makes a key and has the CA sign its certificate, for each of those that are
-named: NAME.pem and NAME.key, with ca.pem beside them. Copy the three to whom
-they are for, where the key may be read by its owner alone. The same name
+		Long: `Makes a key for each NAME, and has the CA sign its certificate: NAME.pem and
+NAME.key, with ca.pem beside them. Copy the three to their owner, who alone
+may read the key. The same name
 again gives a new certificate and a new key. The one before stays good until
 it ends, so keep the life of certificates short.
 

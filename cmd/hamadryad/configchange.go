@@ -90,7 +90,7 @@ changes the file meanwhile, nothing changes. The text before is kept as a
 version. It takes the role administrator.
 
 Some keys, such as manager.listen and auth.kerberos, count when the manager is
-started again. Those that wait for that are named, as by "hamadryad config
+started again. They are named until then, as by "hamadryad config
 show". So are keys that FILE sets in vain, because the manager's environment
 or a flag sets them.`,
 		Example: "  hamadryad config diff new.yaml; hamadryad config apply new.yaml --comment \"more for research\"",

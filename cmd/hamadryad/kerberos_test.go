@@ -41,7 +41,7 @@ func TestUsersWithTickets(t *testing.T) {
 		{tickets("ann/admin@" + hdfstest.Realm), service, "single part", []string{"jobs"}},
 		{"FILE:none", service, "kinit", []string{"jobs"}},
 		{ann, "", "$HAMADRYAD_AUTH_SERVICE", []string{"jobs"}},
-		{ann, service, "one of them alone", []string{"--certificate", "hamadryad-ca/manager/m1.pem", "jobs"}},
+		{ann, service, "takes one proof of a user", []string{"--certificate", "hamadryad-ca/manager/m1.pem", "jobs"}},
 	} {
 		t.Setenv("KRB5CCNAME", c.cache)
 		out, err := s.run("", "hamadryad", append([]string{"--service", c.service}, c.args...)...)

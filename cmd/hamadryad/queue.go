@@ -49,7 +49,7 @@ names the file that has it. The price can be asked without one.`,
 	}, show.ListFormats)
 	info.Flags().BoolVar(&all, "all", false, "all queues, which an administrator may see")
 	cmd.AddCommand(info,
-		c.queueAsk(0, "price", "What all who have jobs bid together, for a slot and an interval", func([]string) string { return "price" }),
+		c.queueAsk(0, "price", "The sum of the bids of all users with jobs, for a slot and an interval", func([]string) string { return "price" }),
 		c.queueAsk(1, "set-spending RATE [QUEUE]", "Bid RATE credits for a slot and an interval", func(a []string) string {
 			query := "setSpending=" + url.QueryEscape(a[0])
 			if len(a) > 1 {
@@ -94,7 +94,7 @@ func (c *cli) askQueue(cmd *cobra.Command, query string, changes bool) error {
 		}
 		switch {
 		case answer.Status == http.StatusUnauthorized:
-			return refused(codes.Unauthenticated, "the policy does not know who asks: $"+client.KeyVariable+" has to name a file with a key that it knows of the user (--user)")
+			return refused(codes.Unauthenticated, "the policy does not know the caller: $"+client.KeyVariable+" has to name a file with a key that it knows of the user (--user)")
 		case answer.Status == http.StatusForbidden:
 			return refused(codes.PermissionDenied, "that is another's queue, or for administrators")
 		case answer.Status != http.StatusOK:

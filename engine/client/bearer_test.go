@@ -132,10 +132,10 @@ func TestATokenIsNotGivenAway(t *testing.T) {
 		c.Close()
 	}
 	for want, o := range map[string]Options{
-		"--ca":                {Bearer: string(file)},
-		"one of them alone":   {Bearer: string(file), Auth: ca.Files(auth.User, "ann")},
-		"no such file":        {Bearer: "/nowhere", Auth: trust},
-		"/nowhere/ca.pem: no": {Bearer: string(file), Auth: certs.Files{CA: "/nowhere/ca.pem"}},
+		"--ca":                      {Bearer: string(file)},
+		"takes one proof of a user": {Bearer: string(file), Auth: ca.Files(auth.User, "ann")},
+		"no such file":              {Bearer: "/nowhere", Auth: trust},
+		"/nowhere/ca.pem: no":       {Bearer: string(file), Auth: certs.Files{CA: "/nowhere/ca.pem"}},
 	} {
 		if _, err := Dial("127.0.0.1:1", o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

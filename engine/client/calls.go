@@ -236,7 +236,7 @@ func (c *Client) watchOnce(ctx context.Context, job uint64, take func(*wire.JobS
 		}
 		c.heard.Store(true)
 		if another(end.last, s) {
-			return fmt.Errorf("job-%d is another job now: the manager lost its data, and the one that was followed with it; submit that again", job)
+			return fmt.Errorf("job-%d is another job now: the manager lost its data, and with it the job that was followed: submit your job again", job)
 		}
 		end.last = s
 		if take != nil {

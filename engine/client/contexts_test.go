@@ -114,7 +114,7 @@ func TestContexts(t *testing.T) {
 		"version: 1\nclusters: {a: {manager: nowhere}}\n":            "cluster a: \"nowhere\" is no address",
 		"version: 1\ncontexts: {a: {cluster: b}}\n":                  "context a: there is no cluster \"b\"",
 		strings.Replace(twoContexts, "user: ann}", "user: anne}", 1): "there is no user \"anne\"; did you mean ann?",
-		"current: x\n": "there is no context",
+		"current: x\n":                                               "there is no context",
 	} {
 		userFile(t, text)
 		if _, err := Dial("127.0.0.1:1", Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "config.yaml") {

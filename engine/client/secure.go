@@ -86,9 +86,9 @@ func shownTo(address string, o Options) (shown, error) {
 	case strings.HasPrefix(address, socketPrefix):
 		return shown{connection: insecure.NewCredentials()}, nil
 	case token != "" && files.Certificate != "":
-		return shown{}, fmt.Errorf("there are a certificate (%s) and a token (%s) to show the manager, and one of them alone says who asks: leave out $%s and --certificate, or $%s and --bearer", files.Certificate, token, CertificateVariable, BearerVariable)
+		return shown{}, fmt.Errorf("a certificate (%s) and a token (%s) are both set, and the manager takes one proof of a user: leave out $%s and --certificate, or $%s and --bearer", files.Certificate, token, CertificateVariable, BearerVariable)
 	case service != "" && (token != "" || files.Certificate != ""):
-		return shown{}, fmt.Errorf("there are a Kerberos service (%s) and a certificate or a token to show the manager, and one of them alone says who asks: leave out $%s and --service, or the others", service, ServiceVariable)
+		return shown{}, fmt.Errorf("a Kerberos service (%s) is set beside a certificate or a token, and the manager takes one proof of a user: leave out $%s and --service, or the others", service, ServiceVariable)
 	case service != "":
 		return shownByCall(files.CA, newNegotiation(service))
 	case token != "":
@@ -109,7 +109,7 @@ func shownTo(address string, o Options) (shown, error) {
 // shownByCall has what each call shows go to a manager of the cluster's CA alone.
 func shownByCall(ca string, call credentials.PerRPCCredentials) (shown, error) {
 	if ca == "" {
-		return shown{}, fmt.Errorf("a token or ticket is given to nobody but a manager of the cluster: name the file with the cluster's CA by --ca or $%s", caVariable)
+		return shown{}, fmt.Errorf("a token or ticket goes only to a manager whose certificate the cluster's CA signed: name the CA's file by --ca or $%s", caVariable)
 	}
 	keys, err := certs.Trust(ca, certs.Options{})
 	if err != nil {

@@ -131,7 +131,7 @@ func TestPagesAndChangesThroughTheGate(t *testing.T) {
 		{"GET", "/scheduler/a%2Fb?price", "sesame ann", "", 200, "/a%2Fb?price for ann, user"},
 		{"HEAD", "/scheduler?price", "sesame ann", "", 200, ""},
 		{"GET", "/scheduler?price", "", "", 500, "ACCESS DENIED: price"},
-		{"GET", "/scheduler?price", "down", "", 503, "nobody is let in, because the policy's authenticator can't judge: policy Prove: policy fault: the keys can't be read on purpose: try again later\n"},
+		{"GET", "/scheduler?price", "down", "", 503, "no request is let in, because the policy's authenticator failed: policy Prove: policy fault: the keys can't be read on purpose: try again later\n"},
 		{"GET", "/scheduler?fail", "sesame ann", "", 500, "policy Page: policy fault: Page: no page on purpose\n"},
 		{"GET", "/scheduler?set=1&secret=hush", "sesame ann", "", 200, "set=1 for ann, user"},
 		{"POST", "/scheduler?set=2&secret=hush", "sesame bob", "body", 200, "set=2 for bob, user"},

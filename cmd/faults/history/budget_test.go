@@ -67,7 +67,7 @@ func (c *cluster) signs(job int) []string {
 func (c *cluster) paying() bool { return c.h.policy == paid || c.had("policy changed") }
 
 // gateWords is what a job may be refused with while a policy with a gate starts, or fails.
-var gateWords = []string{"the policy that admits jobs is down", "the policy did not admit it within", "the policy that proves who asks is down", "the policy's authenticator can't judge"}
+var gateWords = []string{"the policy that admits jobs is down", "the policy did not admit it within", "the policy, which authenticates callers, is down", "the policy's authenticator failed"}
 
 // unproven tells whether a submission may have been refused with those words.
 func (c *cluster) unproven(printed string) bool {

@@ -126,7 +126,7 @@ func (c *Printer) Policy(r *wire.PolicyReply) error {
 		c.printPolicy(r, told)
 	}
 	if len(told.Pools) == 0 {
-		return c.none("the policy tells of no pools")
+		return c.none("the policy shows no pools")
 	}
 	t := c.table("POOL", "PARENT", "KIND", "WEIGHT", "MIN", "MAX", "SHARE", "DEMAND", "RUNNING", "JOBS")
 	for _, p := range told.Pools {

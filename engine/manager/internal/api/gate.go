@@ -110,7 +110,7 @@ func (s *Server) authenticator(ctx context.Context) (policy.Host, error) {
 		return nil, statusOf(err)
 	}
 	if authenticates {
-		return nil, away("the policy that proves who asks is down: try again later")
+		return nil, away("the policy, which authenticates callers, is down: try again later")
 	}
 	return nil, nil
 }
@@ -120,7 +120,7 @@ func authenticatorDown(err error) error {
 	if policy.KindOf(err) == policy.Canceled {
 		return status.FromContextError(context.Canceled).Err()
 	}
-	return away(fmt.Sprintf("nobody is let in, because the policy's authenticator can't judge: %v: try again later", err))
+	return away(fmt.Sprintf("no request is let in, because the policy's authenticator failed: %v: try again later", err))
 }
 
 // away is the error of a call that has to wait for the policy, or for a launcher. Its detail says that the manager

@@ -40,7 +40,7 @@ func (s *Server) find(ctx context.Context, id scheduler.JobID) (*query.Job, erro
 	case lost != nil:
 		return nil, lostError{lost}
 	}
-	return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; of those that ended long ago nothing is kept (manager.history)", id)
+	return nil, status.Errorf(codes.NotFound, "there is no %v: see \"hamadryad jobs --all\"; jobs that ended long ago are removed from history (manager.history)", id)
 }
 
 // lost says why a job that nobody knows should be known; nil: it should not. The core is asked of a job that may be
