@@ -17,10 +17,12 @@ func TestPolicyQuestions(t *testing.T) {
 	apply(t, v, scheduler.Round{
 		Number: 1, Now: 5,
 		Events: []scheduler.Event{
-			scheduler.LauncherJoined{Launcher: 1, Host: "h1", Slots: two}, scheduler.LauncherJoined{Launcher: 2, Host: "h2", Slots: two},
+			scheduler.LauncherJoined{Launcher: 1, Host: "h1", Slots: two},
+			scheduler.LauncherJoined{Launcher: 2, Host: "h2", Slots: two},
 			scheduler.LauncherDraining{Launcher: 2, Draining: true},
 			scheduler.JobSubmitted{Job: scheduler.Job{ID: 1, Stages: stages}},
-			scheduler.BundleReady{Job: 1, Bundle: 1, Groups: group}, scheduler.BundleReady{Job: 1, Bundle: 2, Groups: group},
+			scheduler.BundleReady{Job: 1, Bundle: 1, Groups: group},
+			scheduler.BundleReady{Job: 1, Bundle: 2, Groups: group},
 			scheduler.Outcome{Kind: scheduler.DecisionLaunch, Accepted: true, Attempts: []scheduler.AttemptID{1}, Launch: launch},
 		},
 		Offers: []scheduler.Offer{{Launcher: 1, Reserved: []scheduler.Reservation{{Job: 1, Kind: "map", Slots: 1}}}},
