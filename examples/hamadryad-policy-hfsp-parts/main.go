@@ -51,7 +51,7 @@ func (e *recurring) Came(s *estimation.Stage) {
 // Finished has the next job of that name known by the tasks of this one.
 func (e *recurring) Finished(s *estimation.Stage, task uint64, m estimation.Measure) {
 	e.Sampling.Finished(s, task, m)
-	size, trained := e.Sampling.Size(s)
+	size, trained := e.Size(s)
 	of := nameOf(s)
 	if _, known := e.known[of]; !trained || s.Tasks*s.Slots == 0 || !known && len(e.known) == knownMax {
 		return

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -26,7 +27,8 @@ func at(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if rest, deeper := err.(fieldError); deeper {
+	var rest fieldError
+	if errors.As(err, &rest) {
 		return fieldError{name + "." + rest.path, rest.error}
 	}
 	return fieldError{name, err}

@@ -27,10 +27,10 @@ func (p *Policy) mode(s *stage) scheduler.PreemptMode {
 	if s.Info().Shuffles {
 		choice = p.options.PreemptReduces
 	}
-	switch {
-	case choice == preemptKill:
+	switch choice {
+	case preemptKill:
 		return scheduler.PreemptKill
-	case choice == preemptSuspend:
+	case preemptSuspend:
 		return scheduler.PreemptSuspend
 	}
 	return 0

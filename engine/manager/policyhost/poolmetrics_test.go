@@ -15,7 +15,7 @@ import (
 // What the policy told last is shown, and for how long pools have been short; nothing of what is old.
 func TestMetrics(t *testing.T) {
 	start := time.Unix(1000, 0)
-	now, b := start, &PoolCache{}
+	b := &PoolCache{}
 	told := scheduler.Status{Pools: []scheduler.PoolStatus{
 		{Name: "idle", Kind: "map", FairShare: 2},
 		{Name: "short", Kind: "map", FairShare: 4, MinShare: 3, Demand: 9, Running: 1},
@@ -23,7 +23,7 @@ func TestMetrics(t *testing.T) {
 		{Name: "short", Kind: "reduce", FairShare: 1, Demand: 1, Running: 1},
 	}}
 	b.UpdateStatus("fair", 1, start, told)
-	now = start.Add(30 * time.Second)
+	now := start.Add(30 * time.Second)
 	b.UpdateStatus("fair", 1, now, told)
 	c := PoolCollector{Cache: b, Now: func() time.Time { return now }}
 	want := `# HELP hamadryad_pool_below_minimum_seconds For how long a pool has had less than its minimum share and wanted more; 0 while it has it. As of hamadryad_pool_slots_held.

@@ -73,7 +73,7 @@ func (w *watched) Set(value string) error {
 	if err := w.Value.Set(value); err != nil {
 		return err
 	}
-	w.given, w.seen = append(w.given, value), w.Value.String()
+	w.given, w.seen = append(w.given, value), w.String()
 	return nil
 }
 
@@ -95,7 +95,7 @@ var plain = []string{
 func (f *Flags) Settings() ([]Setting, error) {
 	var all []Setting
 	for _, w := range f.flags {
-		now := w.Value.String()
+		now := w.String()
 		switch {
 		case now == w.seen:
 			for _, value := range w.given {

@@ -104,7 +104,7 @@ func (d *decompressed) begin(suffix string) (err error) {
 	case ".lz4":
 		d.plain, err = newLZ4(d.held)
 	case ".snappy":
-		d.plain, err = newSnappy(d.held)
+		d.plain = newSnappy(d.held)
 	default:
 		var z *zstd.Decoder
 		if z, err = zstd.NewReader(d.held, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(windowMax)); err == nil {

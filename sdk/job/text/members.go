@@ -19,7 +19,7 @@ import (
 // blocks, in lz4 and snappy, have no such bytes.
 func begins(held *bufio.Reader, suffix string) error {
 	head, err := held.Peek(xz.HeaderLen)
-	if err != nil && err != io.EOF { //nolint:errorlint // a short file is judged as far as it goes
+	if err != nil && err != io.EOF { // a short file is judged as far as it goes
 		return err
 	}
 	if len(head) < 4 {
@@ -105,7 +105,7 @@ func unexpected(err error) error {
 // would allocate at once.
 func newXZ(held *bufio.Reader) (io.Reader, error) {
 	head, err := held.Peek(xz.HeaderLen + xzBlockHeadMax)
-	if err != nil && err != io.EOF { //nolint:errorlint // a short file is judged below
+	if err != nil && err != io.EOF { // a short file is judged below
 		return nil, err
 	}
 	if size := xzDictionary(head); size > windowMax {
@@ -164,9 +164,9 @@ func newLZ4(held *bufio.Reader) (io.Reader, error) {
 const snappyMagic = "\xff\x06\x00\x00sNaPpY"
 
 // newSnappy reads snappy: frames, or Hadoop's blocks.
-func newSnappy(held *bufio.Reader) (io.Reader, error) {
+func newSnappy(held *bufio.Reader) io.Reader {
 	if head, _ := held.Peek(len(snappyMagic)); string(head) == snappyMagic {
-		return snappy.NewReader(held), nil
+		return snappy.NewReader(held)
 	}
 	return &hadoopBlocks{held: held, unpack: func(stored, plain []byte) (int, error) {
 		n, err := snappy.DecodedLen(stored)
@@ -178,7 +178,7 @@ func newSnappy(held *bufio.Reader) (io.Reader, error) {
 		}
 		_, err = snappy.Decode(plain, stored)
 		return n, err
-	}}, nil
+	}}
 }
 
 // hadoopBlocks reads what Hadoop's BlockCompressorStream writes: blocks of a plain size,

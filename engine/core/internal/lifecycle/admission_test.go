@@ -504,7 +504,7 @@ func TestEachRequestIsAnsweredOnce(t *testing.T) {
 			count(h, r, answers, in)
 		}
 		for id := range h.IDs.LastJob() {
-			h.Admission.AdmissionExpired(scheduler.JobID(id + 1))
+			h.Admission.AdmissionExpired(id + 1)
 		}
 		count(h, r, answers, in)
 		for client := range asked {

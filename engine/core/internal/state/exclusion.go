@@ -53,7 +53,7 @@ func (j *JobExclusions) Own() bool { return j.own }
 // many as may be. Where the store took files from a launcher, and the reason may be a bad mount,
 // those that it refuses have one.
 func (j *JobExclusions) Refused(on scheduler.LauncherID, why StoreRefusal, mount bool) (own bool) {
-	own = !(j.took && mount) && slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher != on && r.why == why })
+	own = (!j.took || !mount) && slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher != on && r.why == why })
 	if slices.ContainsFunc(j.refused, func(r refusal) bool { return r.launcher == on }) {
 		return own
 	}

@@ -126,8 +126,10 @@ func TestWhatFailsOnSeveralLaunchersIsTheJobsOwn(t *testing.T) {
 func TestAStoreThatRefuses(t *testing.T) {
 	missing, readOnly := StoreRefusal(1), StoreRefusal(2)
 	var j JobExclusions
-	if j.Refused(3, missing, true) || j.Refused(3, missing, true) || j.Refused(7, readOnly, true) || j.Refused(3, missing, true) {
-		t.Error("two launchers are to say the same")
+	for _, r := range []refusal{{3, missing}, {3, missing}, {7, readOnly}, {3, missing}} {
+		if j.Refused(r.launcher, r.why, true) {
+			t.Error("two launchers are to say the same")
+		}
 	}
 	var back JobExclusions
 	codectest.Read(t, codectest.Bytes(t, j.Code), back.Code)

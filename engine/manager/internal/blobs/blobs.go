@@ -148,7 +148,7 @@ type Fill struct {
 func (b *Store) Fill() Fill {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return Fill{Uploads: b.writing, UploadsMax: uploadsMax, Bytes: b.total, BytesMax: b.Options.Bytes}
+	return Fill{Uploads: b.writing, UploadsMax: uploadsMax, Bytes: b.total, BytesMax: b.Bytes}
 }
 
 // IsHash accepts a SHA-256 in lower-case hex: what may become a file name.
@@ -382,7 +382,7 @@ func (b *Store) reserve(user string, n int64) error {
 	if err := b.roomOf(user, n); err != nil {
 		return err
 	}
-	if b.total+n > b.Options.Bytes {
+	if b.total+n > b.Bytes {
 		if err := b.evict(n); err != nil {
 			return err
 		}
@@ -399,15 +399,15 @@ func (b *Store) evict(n int64) error {
 		return err
 	}
 	for _, hash := range old {
-		if b.total+n <= b.Options.Bytes {
+		if b.total+n <= b.Bytes {
 			return nil
 		}
 		if err := b.remove(hash); err != nil {
 			return err
 		}
 	}
-	if b.total+n > b.Options.Bytes {
-		return fmt.Errorf("the manager keeps at most %d bytes of programs and plans, and running jobs need what is there: wait for them to end, or raise manager.programs", b.Options.Bytes)
+	if b.total+n > b.Bytes {
+		return fmt.Errorf("the manager keeps at most %d bytes of programs and plans, and running jobs need what is there: wait for them to end, or raise manager.programs", b.Bytes)
 	}
 	return nil
 }

@@ -234,7 +234,7 @@ func postAndFail(_ context.Context, of serve.Surroundings) error {
 }
 
 // serveOther serves without package serve.
-func serveOther(cookie string, version uint, server rpc.TaskSchedulerServer) {
+func serveOther(cookie string, version uint, server rpc.TaskSchedulerServer) { //nolint:unparam // the server is a choice as the others are
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig: plugin.HandshakeConfig{ProtocolVersion: version, MagicCookieKey: cookie, MagicCookieValue: rpc.CookieValue},
 		Plugins:         plugin.PluginSet{rpc.PluginName: other{server: server}},

@@ -71,7 +71,7 @@ func (c *Cluster) outcome(o scheduler.Outcome, reason scheduler.RefusalReason) e
 	default:
 		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, reason, decided(o))
 	}
-	return c.timeline.emit(o)
+	return c.emit(o)
 }
 
 func (c *Cluster) tallyRefusal(reason scheduler.RefusalReason) {

@@ -148,7 +148,7 @@ func (c *Cluster) Race() {
 // Round makes the next round.
 func (c *Cluster) Round() scheduler.Round {
 	c.advanceManager()
-	return scheduler.Round{Number: c.begin(), Now: c.Now(), Events: c.take(), Offers: c.launchers.changedOffers()}
+	return scheduler.Round{Number: c.begin(), Now: c.Now(), Events: c.take(), Offers: c.changedOffers()}
 }
 
 // Submit brings a job in: asked for first when the policy admits.

@@ -102,11 +102,11 @@ func TestLaunchersOfferWhatIsLeft(t *testing.T) {
 	if c.launchers.fits(c.room(8, 1), groups, nil, nil) || !c.launchers.fits(c.room(7, 1), groups, nil, nil) || c.launchers.fits(c.room(7, 1), groups, nil, []scheduler.LauncherID{1}) {
 		t.Error("what is reserved is not for its job, and for it alone")
 	}
-	if c.launchers.changedOffers(); len(c.changed()) > 0 {
+	if c.changedOffers(); len(c.changed()) > 0 {
 		t.Error("an offer that was told has changed")
 	}
 	c.Drain(1, true)
-	if o := c.launchers.changedOffers(); len(o) != 1 || o[0].Free != nil || o[0].Reserved != nil || o[0].Suspended != 1 {
+	if o := c.changedOffers(); len(o) != 1 || o[0].Free != nil || o[0].Reserved != nil || o[0].Suspended != 1 {
 		t.Errorf("while it drains it offers %+v", o)
 	}
 	if c.idle() {

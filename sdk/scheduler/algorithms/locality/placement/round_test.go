@@ -104,7 +104,7 @@ func (x *site) launchSome(rng *rand.Rand, bundles scheduler.BundleID) {
 			x.Undo(mark)
 			continue
 		}
-		x.launches = append(x.launches, x.View.Launch(b, where))
+		x.launches = append(x.launches, x.Launch(b, where))
 		level := 0
 		if len(b.Groups) == 1 && rng.IntN(3) == 0 {
 			level = 1 + int(view.Locality(x.Launcher(where[0]), &b.Groups[0]))
@@ -402,7 +402,7 @@ func TestReservedLaunchesStay(t *testing.T) {
 	if !ok {
 		t.Fatal("what is reserved is not to be had")
 	}
-	x.launches, x.levels = []scheduler.Launch{x.View.Launch(x.Bundle(1), where)}, []int{0}
+	x.launches, x.levels = []scheduler.Launch{x.Launch(x.Bundle(1), where)}, []int{0}
 	round := x.round()
 	if report := round.Place(x.launches); report.Moved != 0 || x.launches[0].Launchers[0] != 1 {
 		t.Errorf("%+v: the launch is on %v", report, x.launches[0].Launchers)
