@@ -81,7 +81,7 @@ func (a *assignment) near(j *view.Job, kinds []scheduler.SlotKind) {
 		if first := a.view.Walk(j, kind, 0); first.Next() == nil {
 			continue // nothing of it is ready
 		}
-		p := locality.Pass{View: a.view, Job: j, Kind: kind, May: func(b *view.Bundle) bool { return b.Groups[0].Kind == kind }, Launch: a.launch}
+		p := locality.Pass{View: a.view, Job: j, Kind: kind, LeaveFull: true, May: func(b *view.Bundle) bool { return b.Groups[0].Kind == kind }, Launch: a.launch}
 		p.Full = func() bool { return !p.Open() }
 		p.Near(scheduler.RackLocal)
 	}

@@ -21,7 +21,7 @@ func (d *assignment) overdue(kind scheduler.SlotKind) {
 		if b == nil || !gangs.Overdue(d.view, b, d.options.CollectAfter) {
 			continue
 		}
-		if where, ok := d.take(c, b, d.fit); ok {
+		if where, ok := d.take(c, b, scheduler.Remote); ok {
 			d.launch(c.job, b, where)
 			continue
 		}

@@ -258,13 +258,9 @@ func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, [
 		levels = levels[2:]
 	}
 	for _, level := range levels {
-		fit := d.fit
-		if level != scheduler.Remote {
-			fit = func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return d.view.FitNear(b, level) }
-		}
 		n := 0
 		for b := range d.view.ReadyOfKind(c.job.Job, kind, 0) {
-			if where, ok := d.take(c, b, fit); ok {
+			if where, ok := d.take(c, b, level); ok {
 				return b, where
 			}
 			if level == scheduler.Remote && c.unfit == nil {
@@ -278,14 +274,17 @@ func (d *assignment) start(c *request, kind scheduler.SlotKind) (*view.Bundle, [
 	return nil, nil
 }
 
-// fit finds a place for a bundle wherever there is one.
-func (d *assignment) fit(b *view.Bundle) ([]scheduler.LauncherID, bool) {
-	return d.options.Locality.Fit(d.view, b)
+// fit finds a place for a bundle at most so far from its input.
+func (d *assignment) fit(b *view.Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
+	if level == scheduler.Remote {
+		return d.options.Locality.Fit(d.view, b)
+	}
+	return d.view.FitNear(b, level)
 }
 
 // take fits a bundle, unless that would take slots that are held. What is reserved
 // for the job is not.
-func (d *assignment) take(c *request, b *view.Bundle, fit locality.FitFunc) ([]scheduler.LauncherID, bool) {
+func (d *assignment) take(c *request, b *view.Bundle, level scheduler.Locality) ([]scheduler.LauncherID, bool) {
 	mark := d.view.Mark()
 	var one [1]int
 	free := one[:]
@@ -295,7 +294,7 @@ func (d *assignment) take(c *request, b *view.Bundle, fit locality.FitFunc) ([]s
 	for i := range b.Groups {
 		free[i] = d.view.FreeSlots(b.Groups[i].Kind)
 	}
-	where, ok := fit(b)
+	where, ok := d.fit(b, level)
 	if !ok {
 		return nil, false
 	}

@@ -30,6 +30,10 @@ type Pass struct {
 	Kind scheduler.SlotKind
 	// Full says that the job may have no more slots now, or that none is free for it.
 	Full func() bool
+	// LeaveFull has Near leave a launcher once no slot there is free or reserved for the job, without
+	// a look at its other bundles. It saves time where Full does not change on a launcher, May
+	// changes nothing, and no slot is reserved for one bundle alone.
+	LeaveFull bool
 	// May says whether a bundle may start now. Nil: each may.
 	May func(*view.Bundle) bool
 	// Launch is called for each bundle that starts, after its room was taken.
@@ -45,7 +49,11 @@ func (p *Pass) Open() bool { return p.View.FreeSlots(p.Kind) > 0 || p.View.Reser
 func (p *Pass) Near(level scheduler.Locality) {
 	launchers, racks := p.View.NearRoom(p.Job, p.Kind)
 	for _, l := range launchers {
-		p.Each(p.View.ReadyAt(p.Job, l.Host), func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return p.View.FitOn(l, b) })
+		full := p.Full
+		if p.LeaveFull {
+			full = func() bool { slots, _ := p.View.Room(l, p.Job.ID(), p.Kind); return slots <= 0 }
+		}
+		p.each(p.View.ReadyAt(p.Job, l.Host), full, func(b *view.Bundle) ([]scheduler.LauncherID, bool) { return p.View.FitOn(l, b) })
 	}
 	if level == scheduler.NodeLocal {
 		return
@@ -59,10 +67,12 @@ func (p *Pass) Near(level scheduler.Locality) {
 
 // Each launches those of the bundles that may start and fit, until the job is Full or MissesMax of them
 // did not fit.
-func (p *Pass) Each(bundles iter.Seq[*view.Bundle], fit FitFunc) {
+func (p *Pass) Each(bundles iter.Seq[*view.Bundle], fit FitFunc) { p.each(bundles, p.Full, fit) }
+
+func (p *Pass) each(bundles iter.Seq[*view.Bundle], full func() bool, fit FitFunc) {
 	misses := 0
 	for b := range bundles {
-		if misses == MissesMax || p.Full() {
+		if misses == MissesMax || full() {
 			return
 		}
 		if p.May == nil || p.May(b) {
