@@ -15,8 +15,8 @@ func (c *Core) Check() error {
 	return c.state.Resources.Check(c.state.Step.Now, c.state.Cluster.Holdings)
 }
 
-// World is the state as a policy should see it after it was told all: what is
-// held against a view. Offers are those that were told last.
+// World is the state as a policy should see it once it got all events. A test compares it with the
+// policy's view. Offers are those that were sent last.
 func (c *Core) World() view.World {
 	var w view.World
 	for _, id := range c.state.Cluster.Launchers.IDs() {

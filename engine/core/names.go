@@ -43,7 +43,7 @@ type (
 // ReasonGivenUp is sessions.GivenUp.
 const ReasonGivenUp = membership.ReasonGivenUp
 
-// Whose word a SettingsVerdict is.
+// How a SettingsVerdict came about.
 const (
 	VerdictAnswered = step.VerdictAnswered
 	VerdictTimedOut = step.VerdictTimedOut

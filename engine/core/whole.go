@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/checkpoint"
 )
 
-// Whole passes a checkpoint on that somebody else writes, and tells whether all of it
+// Whole passes on a checkpoint that another process writes, and says whether all of it
 // came. Its zero value with To is ready.
 type Whole struct {
 	To     io.Writer

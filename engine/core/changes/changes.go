@@ -96,7 +96,7 @@ type State uint8
 
 // The states.
 const (
-	Assigned State = iota + 1 // its launcher was told to start it
+	Assigned State = iota + 1 // its launcher was sent its start
 	Running
 	Starved // it runs, and waits for inputs
 	Suspended
@@ -121,7 +121,7 @@ type Attempt struct {
 	Ready     scheduler.Time // since when its bundle had been; 0: a second attempt
 	Launched  scheduler.Time
 	Started   scheduler.Time  // 0: it has not
-	Executing scheduler.Time  // since when it had read what it had to; 0: that was not told
+	Executing scheduler.Time  // since when it had read its input; 0: not reported
 	Since     scheduler.Time  // of its state, where that is suspended or ended
 	Suspended time.Duration   // before that
 	Reason    string          // why it is being stopped, or ended
@@ -154,7 +154,7 @@ type Decision struct {
 	Attempt    scheduler.AttemptID  // that was to go on, or the first victim; 0: of none
 	Launcher   scheduler.LauncherID // of the first group, or the first victim; 0: of none, or not known
 	Count      int                  // groups of a launch, victims of a preemption
-	From       scheduler.JobID      // whose the first victim is; 0: of none, or not known
+	From       scheduler.JobID      // job of the first victim; 0: there is no victim, or it is not known
 	Reason     scheduler.RefusalReason
 	Detail     string
 }

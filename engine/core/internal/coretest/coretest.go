@@ -55,7 +55,7 @@ func (h *Core) Later(d time.Duration) {
 }
 
 // Due takes the timers that are due, and says whether one of a kind, about somebody, is among
-// them. Nobody is told of them: that is package core's.
+// them. It does not handle them, as package core does.
 func (h *Core) Due(kind step.TimerKind, id uint64) (found bool) {
 	for h.Step.TimerDue() {
 		k, about := h.Step.TakeTimer()
@@ -88,7 +88,7 @@ func (h *Core) startPolicy(name string, a scheduler.Ability) {
 	h.Rounds.Started(&wire.PolicyStarted{Generation: h.generation, Name: "test", Abilities: uint32(a)})
 }
 
-// NotifiedEvents has a round leave, answered with nothing, and returns what it tells; nil when none
+// NotifiedEvents has a round leave, answers it with nothing, and returns its events; nil when none
 // is due.
 func (h *Core) NotifiedEvents() []scheduler.Event {
 	h.Later(h.Step.Set.RoundGap)

@@ -58,7 +58,7 @@ func (f *Feed) End() iter.Seq2[scheduler.AttemptID, *wire.SourcesUpdate] {
 // Drop forgets what an attempt was given in the step.
 func (f *Feed) Drop(id scheduler.AttemptID) { delete(f.updates, id) }
 
-// Supply gives a source that came, or came back, to who misses it.
+// Supply gives a source that came, or came back, to all readers that miss it.
 func (f *Feed) Supply(in *Inputs, k Key, source Source) {
 	for _, r := range in.waiting[k.Conn] {
 		f.SupplyTo(in, r, k, source)
@@ -126,8 +126,7 @@ func (f *Feed) Fill(in *Inputs, r *Reader, source Source) bool {
 	return true
 }
 
-// Taken takes a reader's word that it has what an update told, and says whether it was
-// asked for it.
+// Taken notes that a reader confirmed an update. It returns false if it was not asked to.
 func (r *Reader) Taken(update uint64) bool {
 	if r.awaits == 0 || uint64(r.awaits) != update {
 		return false

@@ -70,7 +70,7 @@ func (in *Inputs) opensAt(c, fanIn int, late bool) int {
 	return min(max(n, 1), fanIn)
 }
 
-// GateChange tells that a reader has one writer more, or one less, than it knew of.
+// GateChange is one writer more, or one less, for a reader.
 type GateChange struct {
 	conn, reader, fanIn, old, now int
 }
@@ -97,7 +97,7 @@ func (in *Inputs) ApplyGateChange(g *Gate, x GateChange) bool {
 // PutOutput notes that a writer's output is there, on a launcher, in the place of an earlier
 // one on another if before is not 0. It yields the readers that are to cross, and counts
 // as it does: it is to be walked at once, and whole. Readers of an all-to-all connection
-// are told one after the other: see Begun.
+// are updated one after the other: see UpdateNextReader.
 func (in *Inputs) PutOutput(k Key, size int64, perReader []int64, where, before scheduler.LauncherID) iter.Seq[GateChange] {
 	in.dropSourceMessage(k)
 	if in.conns[k.Conn].Put(int(k.From), size, perReader, where, before) {
@@ -143,24 +143,25 @@ func (in *Inputs) count(k Key, delta int) iter.Seq[GateChange] {
 	}
 }
 
-// NoReaderUpdated says whether readers of a connection are to be told, and none was yet.
+// NoReaderUpdated says whether readers of a connection are to be updated, and none was yet.
 func (in *Inputs) NoReaderUpdated(conn int32) bool {
 	return in.conns[conn].Updating() && in.conns[conn].Updated() == 0
 }
 
-// Updating says whether readers of some connection are being told.
+// Updating says whether readers of some connection are being updated.
 func (in *Inputs) Updating() bool { return in.updating > 0 }
 
-// UpdatingReadersOf says whether readers of a connection are being told.
+// UpdatingReadersOf says whether readers of a connection are being updated.
 func (in *Inputs) UpdatingReadersOf(conn int32) bool { return in.conns[conn].Updating() }
 
-// AllReadersUpdated says whether all readers of a connection were told: the next Tell ends that.
+// AllReadersUpdated says whether all readers of a connection were updated. The next call of
+// UpdateNextReader then ends the update.
 func (in *Inputs) AllReadersUpdated(conn int32) bool {
 	return in.conns[conn].Updated() == in.conns[conn].Readers()
 }
 
-// UpdateNextReader has the next reader of a connection cross. It is false when all were told, which
-// ends the telling.
+// UpdateNextReader updates the next reader of a connection. It returns false when all were updated,
+// which ends the update.
 func (in *Inputs) UpdateNextReader(conn int32) (GateChange, bool) {
 	n := &in.conns[conn]
 	reader, old, now, yes := n.UpdateNext()

@@ -80,9 +80,9 @@ type Inputs struct {
 	Files          FileGraph
 	plan           *graph.Expanded
 	conns          []Connection     // of which those that are no file connections are empty
-	waiting        [][]*Reader      // by connection: who misses a source, in order of attempt
-	updating       int              // connections of which readers are being told
-	sourceMessages [][]*wire.Source // by connection and writer: as readers were told of an output that is there; nil: none was, or it was lost or made again since
+	waiting        [][]*Reader      // by connection: readers that miss a source, in order of attempt
+	updating       int              // connections of which readers are being updated
+	sourceMessages [][]*wire.Source // by connection and writer: the message that readers of an output got; nil: none did, or it was lost or made again since
 }
 
 // New returns the inputs of a plan, of which nothing was written.
@@ -115,8 +115,8 @@ func (f *FileGraph) OutOf(stage int) []int32 { return f.outOf[stage] }
 // There says whether a writer's output is there.
 func (in *Inputs) There(k Key) bool { return in.conns[k.Conn].There(int(k.From)) }
 
-// SourceMessage is how readers were told where an output is that is there; nil: none was told. All
-// readers of it share one message, which is never changed.
+// SourceMessage is the message that says where an output is; nil: no reader got one yet. All readers
+// of the output share it, and it is never changed.
 func (in *Inputs) SourceMessage(k Key) *wire.Source {
 	if said := in.sourceMessages[k.Conn]; said != nil {
 		return said[k.From]
@@ -124,7 +124,7 @@ func (in *Inputs) SourceMessage(k Key) *wire.Source {
 	return nil
 }
 
-// SetSourceMessage notes how readers are told where an output is.
+// SetSourceMessage notes that message.
 func (in *Inputs) SetSourceMessage(k Key, s *wire.Source) {
 	said := &in.sourceMessages[k.Conn]
 	if *said == nil {
@@ -133,7 +133,7 @@ func (in *Inputs) SetSourceMessage(k Key, s *wire.Source) {
 	(*said)[k.From] = s
 }
 
-// dropSourceMessage forgets how readers were told where an output was.
+// dropSourceMessage forgets it: the output is elsewhere, or lost.
 func (in *Inputs) dropSourceMessage(k Key) {
 	if said := in.sourceMessages[k.Conn]; said != nil {
 		said[k.From] = nil
@@ -279,8 +279,8 @@ func (in *Inputs) Check(made func(Key) error) error {
 	return in.checkWaiting()
 }
 
-// Clone returns a copy that stays while the inputs change. Nobody waits in it: the
-// readers, which are cloned with their attempts, say who does.
+// Clone returns a copy that stays while the inputs change. It lists no waiting
+// readers: these are cloned with their attempts.
 func (in *Inputs) Clone() Inputs {
 	f := *in
 	f.conns, f.waiting, f.sourceMessages = make([]Connection, len(in.conns)), nil, nil

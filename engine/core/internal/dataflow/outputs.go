@@ -28,7 +28,7 @@ type Connection struct {
 	where     []launcherBytes // of an all-to-all, in order of launcher
 	largest   largestPlaces   // of where
 
-	updating        bool // readers are being told: those below told know of done, the others of before
+	updating        bool // readers are being updated: those below updated know of done, the others of before
 	updated, before int
 }
 
@@ -72,7 +72,7 @@ func (n *Connection) Complete() bool { return n.all && n.done == len(n.bytes) }
 // Done is how many writers of an all-to-all connection are there.
 func (n *Connection) Done() int { return n.done }
 
-// KnownWriters is how many of a reader's writers are there, as far as it was told.
+// KnownWriters is how many of a reader's writers are there, as far as it was updated.
 func (n *Connection) KnownWriters(reader int) int {
 	switch {
 	case !n.all:
@@ -124,23 +124,23 @@ func (n *Connection) Count(reader, delta int) (old, now int) {
 	return old, old + delta
 }
 
-// CountAll does that for all readers of an all-to-all connection, which do not know it yet
-// when tell is set: Tell says it to one after the other. Nobody is being told already.
-func (n *Connection) CountAll(delta int, tell bool) {
-	if tell {
+// CountAll does that for all readers of an all-to-all connection. With update set they do not know
+// it yet: UpdateNext updates one after the other. No update may be under way.
+func (n *Connection) CountAll(delta int, update bool) {
+	if update {
 		n.updating, n.updated, n.before = true, 0, n.done
 	}
 	n.done += delta
 }
 
-// Updating says whether readers are being told.
+// Updating says whether readers are being updated.
 func (n *Connection) Updating() bool { return n.updating }
 
-// Updated is how many readers were told, while they are.
+// Updated is how many readers were updated, while an update is under way.
 func (n *Connection) Updated() int { return n.updated }
 
-// UpdateNext tells the next reader. It returns which, and how many writers it knew of and knows
-// of; false, and the telling is over, when all were told.
+// UpdateNext updates the next reader. It returns which, and how many writers it knew of and knows
+// of. It returns false, and the update is over, when all were updated.
 func (n *Connection) UpdateNext() (reader, old, now int, yes bool) {
 	if n.updated == len(n.perReader) {
 		n.updating = false

@@ -15,7 +15,7 @@ type largestPlaces struct {
 	since  uint64            // moves when it was found, and one; 0: it is to be found
 }
 
-// Where tells of a launcher which host and rack it is on; false when it is not up.
+// Where returns the host and the rack of a launcher; false when it is not up.
 type Where func(scheduler.LauncherID) (host, rack string, up bool)
 
 // EachPlace calls f for the places that hold most of what a reader of an all-to-all

@@ -5,19 +5,18 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Cluster tells where things are.
+// Cluster knows where launchers are.
 type Cluster interface {
-	// HostOf returns the host of which somebody gave a name or address; a name that
-	// nobody gave stands for itself.
+	// HostOf returns the host that goes by a name or address; an unknown name stands for
+	// itself.
 	HostOf(name string) string
-	// WhereIs tells of a launcher where it is; false when it is not up.
+	// WhereIs returns the host and the rack of a launcher; false when it is not up.
 	WhereIs(scheduler.LauncherID) (host, rack string, up bool)
 	// Moves returns how often a launcher came or went.
 	Moves() uint64
 }
 
-// Makers tell of an output that is there where it was made, and whether its launcher keeps
-// it.
+// Makers know where an output was made, and whether its launcher keeps it.
 type Makers interface {
 	Made(Key) (host, rack string, keeps bool)
 }

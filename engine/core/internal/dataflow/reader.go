@@ -31,8 +31,8 @@ type missing struct {
 // Misses returns how many sources a reader was not given.
 func (r *Reader) Misses() int { return r.misses }
 
-// Start has a reader take sources: it has started, so that a start command that is sent
-// again does not tell less.
+// Start has a reader take sources: it has started, so a start command that is sent
+// again does not list fewer.
 func (r *Reader) Start() { r.takes = true }
 
 // Stop has it take none: it is being stopped.
@@ -81,7 +81,7 @@ func (in *Inputs) missingFor(r *Reader, id scheduler.AttemptID, conn int32) []ui
 	return m
 }
 
-// End takes the reader of an attempt that ended off the lists of who misses sources.
+// End takes the reader of an attempt that ended off the lists of readers that miss sources.
 func (in *Inputs) End(r *Reader) {
 	for _, m := range r.missing {
 		waiting := &in.waiting[m.conn]

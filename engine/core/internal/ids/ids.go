@@ -32,8 +32,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// IDs are the last ids given. Requests and reservations are known to nobody who outlives the
-// manager's process: theirs may come again.
+// IDs are the last ids given. Nothing that outlives the manager's process
+// knows requests and reservations: their ids may come again.
 type IDs struct {
 	job, bundle, attempt, launcher, request, reservation uint64
 

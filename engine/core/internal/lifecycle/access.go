@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Who may do what is judged by the rules in force and by what the request carries: a name
-// that the shell has proved, and groups. Without rules everybody may do everything.
+// Access is decided by the rules in force and by the request: the name of the caller, which the
+// shell has authenticated, and its groups. Without rules everybody may do everything.
 
 func callerOf(p *wire.Principal) access.Caller {
 	return access.Caller{Name: p.GetName(), Groups: p.GetGroups()}
@@ -20,8 +20,8 @@ func accessJob(j *state.Job) access.Job {
 	return access.Job{Name: j.ID.String(), Owner: j.Spec.GetPrincipal().GetName(), Pool: j.Submission.Pool()}
 }
 
-// mayTake judges that somebody submits under a job's number: it is who announced the job,
-// or submitted it before.
+// mayTake decides whether a caller may submit under a job's number: only the user may that reserved
+// it, or submitted under it before.
 func (ad *Admission) mayTake(id scheduler.JobID, p *wire.Principal) error {
 	if ad.step.Set.Access == nil {
 		return nil
@@ -36,8 +36,7 @@ func (ad *Admission) mayTake(id scheduler.JobID, p *wire.Principal) error {
 	return &access.Refusal{Who: p.GetName(), What: fmt.Sprintf("submit %s", id), Missing: fmt.Sprintf("%s has that number: prepare another", owner)}
 }
 
-// reservedFor is to whom a job was announced that nobody submitted yet; "" when that is
-// not known.
+// reservedFor returns the user that reserved a job's id and has not submitted it; "": unknown.
 func (ad *Admission) reservedFor(id scheduler.JobID) string {
 	return ad.state.ReservedIDs.Owner(id)
 }
@@ -50,7 +49,8 @@ func (ad *Admission) maySubmit(spec *wire.JobSpec) error {
 	return rules.Submit(callerOf(spec.GetPrincipal()), spec.GetPool())
 }
 
-// mayLand judges that a job comes to a pool to which the policy puts it; "": to the one that it names.
+// mayLand decides whether a job may come to the pool that the policy puts it into; "": the pool that
+// it names.
 func (ad *Admission) mayLand(j *state.Job, pool string) error {
 	rules := ad.step.Set.Access
 	if rules == nil || pool == "" {
@@ -80,8 +80,8 @@ func (ad *Admission) mayKill(id scheduler.JobID, p *wire.Principal) error {
 	return rules.Change(callerOf(p), "kill", j)
 }
 
-// job is what the rules judge of a job: one that lives, is announced, or ended a while ago. Who may not
-// change it is told nothing of how it is. False: there is none, or nobody knows whose it is.
+// job is what the rules need to know of a job that lives, is announced, or ended a while ago. A caller
+// that may not change it does not learn its state. False: there is none, or its owner is unknown.
 func (ad *Admission) job(id scheduler.JobID) (access.Job, bool) {
 	if live := ad.state.Jobs.Get(id); live != nil {
 		return accessJob(live), true

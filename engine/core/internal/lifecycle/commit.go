@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// CommitBundleAttempt makes a bundle finished by one of its runs.
+// CommitBundleAttempt finishes a bundle by one of its attempts.
 func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 	b := r.Bundle
 	j := b.Job
@@ -33,7 +33,7 @@ func (js *Jobs) CommitBundleAttempt(r *state.BundleAttempt) {
 		var before *state.Commit
 		if old != nil {
 			before = old[i]
-			// Its file stays until the job ends: who reads it may go on.
+			// Its file stays until the job ends, for readers that have begun.
 			if l := js.state.Launchers.Get(before.Launcher); l != nil {
 				l.Outputs.Drop(before.Attempt)
 			}
@@ -134,8 +134,8 @@ func (js *Jobs) BundleAttemptEnded(r *state.BundleAttempt) {
 // hopeless are failures that trying again can't help.
 var hopeless = []wire.ErrorKind{wire.ErrorKind_ERROR_KIND_INVALID, wire.ErrorKind_ERROR_KIND_OUTPUT, wire.ErrorKind_ERROR_KIND_DENIED}
 
-// countFailure counts why a run ended, and fails the job when that was once too
-// often.
+// countFailure counts why a bundle attempt ended, and fails the job when it was once too often. It
+// says whether it did.
 func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 	f := r.Failure()
 	switch {
@@ -153,7 +153,7 @@ func (js *Jobs) countFailure(b *state.Bundle, r *state.BundleAttempt) bool {
 		if b.Tries.CountFailure() >= b.Job.AttemptsMax(&js.step.Set) {
 			f = proto.CloneOf(f)
 			who := ""
-			if f.Stage == "" { // such as the end of a worker's process, which tells of no node
+			if f.Stage == "" { // such as the end of a worker's process, which names no node
 				who = b.Job.Describe(b, 0) + " "
 			}
 			f.Message = fmt.Sprintf("%sfailed %d times, the last time: %s", who, b.Tries.Failures(), f.Message)

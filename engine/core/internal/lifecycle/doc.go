@@ -87,7 +87,7 @@
 // (job.Permanent). Lost attempts are tried again and not counted against the program.
 //
 // A launcher on which several jobs fail is excluded for a while (excludeJobs, excludeFor), and the
-// policy is told. Jobs of one user that run one program (by its hash) have one vote together, since
+// policy gets an event. Jobs of one user that run one program (by its hash) have one vote together, since
 // that program may be broken. A job that succeeds elsewhere has a vote of its own. At most 100
 // votes against a launcher are kept. "hamadryad launchers" shows for which jobs, and until when;
 // "hamadryad undrain" readmits it. When a bundle's program fails by itself on two launchers, its

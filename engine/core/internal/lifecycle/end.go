@@ -59,8 +59,8 @@ func (as *Attempts) endedAlready(l *state.Launcher, m *wire.AttemptEnded) {
 	as.dispatch.Forget(l, id)
 }
 
-// refuseCommit says so, and has what was stored deleted now; what has no job any
-// more went, or goes, with the job.
+// refuseCommit logs that a commit is refused, and has what was stored deleted. What belongs to a job
+// that is over is deleted with the job.
 func (as *Attempts) refuseCommit(l *state.Launcher, m *wire.AttemptEnded, why string) {
 	as.step.Stats.LateCommits++
 	as.step.LogReported(step.Warn, "a late commit was refused: "+why, "launcher", l.Name, "attempt", fmt.Sprint(m.GetAttempt()))
@@ -72,7 +72,7 @@ func (as *Attempts) refuseCommit(l *state.Launcher, m *wire.AttemptEnded, why st
 // finished accepts an attempt's end. Its bundle commits when all have.
 func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 	as.EnsureStarted(a)
-	if a.Phase() == phase.Assigned { // a gang's member whose start was never told
+	if a.Phase() == phase.Assigned { // a gang's member whose start was never reported
 		as.Started(a, "")
 	}
 	r, b := a.BundleAttempt, a.BundleAttempt.Bundle
@@ -94,7 +94,7 @@ func (as *Attempts) finished(a *state.Attempt, m *wire.AttemptEnded) {
 	for _, k := range r.Commits() {
 		if k == nil {
 			as.noteSuspended(r)
-			return // r.live > 0: a run that loses a member is stopped
+			return // some attempt of it lives: one that loses a member is stopped
 		}
 	}
 	as.jobs.CommitBundleAttempt(r)
@@ -126,7 +126,7 @@ func (as *Attempts) failed(a *state.Attempt, m *wire.AttemptEnded) {
 		as.EndAttempt(a, scheduler.Lost, m.GetWork(), f.Message)
 		as.dispatch.StopBundleAttempt(r, scheduler.Lost, "another group of its bundle was lost", 0, 0)
 	default:
-		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT { // which machine saw it says whose mount it may be
+		if f.Kind == wire.ErrorKind_ERROR_KIND_OUTPUT { // the launcher names the mount that may be bad
 			f = proto.CloneOf(f)
 			f.Message += " (on launcher " + a.Launcher.Name + ")"
 		}

@@ -127,7 +127,7 @@ func (bs *Bundles) relax(b *state.Bundle) {
 	}
 	for other := range b.Job.Ready.All() {
 		if other != b {
-			bs.announce(other) // the policy was told what the job avoided
+			bs.announce(other) // the policy knows what the job excluded before
 		}
 	}
 }

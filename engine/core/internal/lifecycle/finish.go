@@ -24,7 +24,7 @@ func (js *Jobs) checkDone(j *state.Job) {
 		return
 	}
 	j.Enter(state.JobPublishing)
-	js.state.RequeueJob(j) // readers of it may not have been told what they need no more
+	js.state.RequeueJob(j) // readers may still wait for an update that they need no more
 	js.bundles.MakeReady(j.LastBundle())
 }
 

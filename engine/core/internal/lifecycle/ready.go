@@ -19,7 +19,7 @@ func (bs *Bundles) StoredOutput(j *state.Job, k dataflow.Key, size int64, perRea
 	bs.ApplyGateChanges(j, k.Conn, j.Inputs.PutOutput(k, size, perReader, where, before))
 }
 
-// ApplyGateChanges opens and closes inputs. Readers of an all-to-all connection are told in slices.
+// ApplyGateChanges opens and closes inputs. Readers of an all-to-all connection are updated in slices.
 func (bs *Bundles) ApplyGateChanges(j *state.Job, conn int32, list iter.Seq[dataflow.GateChange]) {
 	for x := range list {
 		bs.applyGateChange(j, x)
@@ -50,7 +50,7 @@ func (bs *Bundles) updateReaders(j *state.Job, conn int32) {
 	}
 }
 
-// ContinueReaders goes on with all connections of which readers are being told.
+// ContinueReaders goes on with all connections of which readers are being updated.
 func (bs *Bundles) ContinueReaders(j *state.Job) {
 	for conn := 0; j.Inputs.Updating() && conn < j.Inputs.Connections() && !bs.step.BudgetSpent(); conn++ {
 		if j.Inputs.UpdatingReadersOf(int32(conn)) {

@@ -11,11 +11,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Started has an attempt run. Its data has an address, unless that does not matter.
+// Started notes that an attempt runs. Its data is reached at an address; "" where that does not matter.
 func (as *Attempts) Started(a *state.Attempt, address string) {
 	if a.Phase() != phase.Assigned {
 		if a.BundleAttempt.PeersSent() {
-			as.dispatch.SendPeersTo(a) // it was told to start again, so it may have missed them
+			as.dispatch.SendPeersTo(a) // its start was sent again, so it may have missed them
 		}
 		return
 	}
@@ -44,16 +44,15 @@ func (as *Attempts) Executing(a *state.Attempt, yes bool) {
 	as.events.Notify(a.BundleAttempt.Bundle, scheduler.AttemptPhase{At: as.step.Now, Attempt: a.ID, Phase: scheduler.PhaseExecute})
 }
 
-// EnsureStarted makes up for a report of the start that was lost: who says
-// anything else of an attempt has started it. Where the address matters, the
-// launcher is asked again by resending the command.
+// EnsureStarted makes up for a lost report of the start: a launcher that reports anything else of an
+// attempt has started it. Where the address matters, the command is sent again instead.
 func (as *Attempts) EnsureStarted(a *state.Attempt) {
 	if a.Phase() == phase.Assigned && !a.BundleAttempt.Bundle.HasTCP() {
 		as.Started(a, "")
 	}
 }
 
-// Progress notes how far an attempt is, and tells a policy that wants to know.
+// Progress notes how far an attempt is, and notifies a policy that wants progress.
 func (as *Attempts) Progress(a *state.Attempt, m *wire.AttemptProgress) {
 	as.EnsureStarted(a)
 	a.ReportProgress(m.GetProgress(), m.GetWork())
@@ -106,8 +105,8 @@ func (as *Attempts) grant(a *state.Attempt) {
 }
 
 // RefusedCommand ends an attempt that a launcher can't start, and forgets the wish to
-// suspend one that it can't suspend. One that does not stand or go on as it has to is
-// stopped as lost: its bundle is queued again, and its launcher has done nothing wrong.
+// suspend one that it can't suspend. One that is not suspended or resumed as it has to be is
+// stopped as lost: its bundle is queued again, and its launcher is not at fault.
 func (as *Attempts) RefusedCommand(a *state.Attempt, f *wire.Failure) {
 	switch {
 	case a.Phase() == phase.Assigned:
@@ -118,14 +117,14 @@ func (as *Attempts) RefusedCommand(a *state.Attempt, f *wire.Failure) {
 		as.resources.Reservations.VictimDone(&a.Allocation)
 		as.noteSuspended(a.BundleAttempt)
 		as.step.LogReported(step.Warn, "an attempt could not be suspended", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
-	case a.Unacked.Waits() && a.Stop() == nil: // it is to go on, or its launcher says that it runs and it is to rest
+	case a.Unacked.Waits() && a.Stop() == nil: // it is to be resumed, or it runs and is to be suspended
 		as.loseRefused(a, f)
 	default:
 		as.step.LogReported(step.Warn, "a launcher refused a command", "attempt", fmt.Sprint(a.ID), "launcher", a.Launcher.Name, "reason", f.GetMessage())
 	}
 }
 
-// loseRefused gives up an attempt of which its launcher says that it can't go on, or can't rest.
+// loseRefused gives up an attempt that its launcher can't resume, or can't suspend.
 func (as *Attempts) loseRefused(a *state.Attempt, f *wire.Failure) {
 	do := "resumed"
 	if a.WaitsForResume() {
@@ -140,7 +139,7 @@ func (as *Attempts) loseRefused(a *state.Attempt, f *wire.Failure) {
 	as.dropSuspended(a.BundleAttempt)
 }
 
-// InputLost takes a reader's word that it can't read a source.
+// InputLost handles a reader's report that it can't read a source.
 func (as *Attempts) InputLost(a *state.Attempt, m *wire.InputLost) {
 	j := a.BundleAttempt.Bundle.Job
 	k := dataflow.Key{Conn: int32(m.Connection), From: int32(m.From)}

@@ -183,8 +183,8 @@ func checkSpec(s *step.Settings, spec *wire.JobSpec) error {
 	return nil
 }
 
-// outputsMax bounds the folders one job publishes, ownersMax whose they are: a user has one
-// name in each store.
+// outputsMax bounds the folders that one job publishes, ownersMax their owners: a user has one name
+// in each store.
 const (
 	outputsMax = 1000
 	ownersMax  = 16

@@ -16,7 +16,7 @@ type inventory struct {
 	attempts []*wire.AttemptInventory
 	stored   []*wire.Stored
 	jobs     []uint64            // of which it has anything
-	seen     scheduler.AttemptID // the last that it was told to start before; 0: that is not known
+	seen     scheduler.AttemptID // the last attempt that it was sent a start of; 0: not known
 }
 
 // takeInventory compares what a launcher has with what it should have: it adopts
@@ -109,10 +109,9 @@ func (ms *Membership) reconcileStored(l *state.Launcher, stored []*wire.Stored) 
 	ms.loseOutputs(l, l.Outputs.TakeMissing(has))
 }
 
-// reconcileJobs has a launcher drop the jobs that it has something of and that are
-// not there, and those again that it was told to drop on a stream that broke. Of those
-// that are there it is told when they end, though the log may have lost that they ran
-// on it.
+// reconcileJobs has a launcher drop the unknown jobs that it has something of. Drops that were sent
+// on a stream that broke are sent again. Live jobs that it has something of count as having run
+// there, so it is sent their end: the log may have lost that they did.
 func (ms *Membership) reconcileJobs(l *state.Launcher, has []uint64) {
 	if !l.Up {
 		return
@@ -163,8 +162,8 @@ func (ms *Membership) Resend(id scheduler.LauncherID) {
 const ReasonGivenUp = "it was given up: its launcher had not confirmed what was asked of it"
 
 // giveUp counts an attempt as lost of which its launcher confirms nothing. A process that can't
-// be ended costs its attempt alone: the launcher keeps all others. It is told once more to stop
-// this one, and what it says of it later is stale.
+// be ended costs its attempt alone: the launcher keeps all others. It is sent one more stop for
+// this one, and later reports of it are stale.
 func (ms *Membership) giveUp(a *state.Attempt) {
 	l := a.Launcher
 	reason := fmt.Sprintf("launcher %s did not confirm what was asked of it after %d times", l.Name, ms.step.Set.CommandTries)

@@ -45,8 +45,8 @@ func (ms *Membership) Join(m *wire.Join) {
 	ms.takeInventory(l, has)
 }
 
-// assigned lists what a launcher was told to run and has not ended, by what the core knows: what
-// the launcher says of itself gives it no right to a job.
+// assigned lists the live attempts on a launcher, by what the core knows: what the launcher says of
+// itself gives it no right to a job.
 func assigned(l *state.Launcher) []step.Assigned {
 	list := make([]step.Assigned, 0, len(l.Attempts()))
 	for _, a := range l.Attempts().Sorted() {
@@ -92,7 +92,7 @@ func (ms *Membership) comeUp(l *state.Launcher, m *wire.Join) {
 	}
 }
 
-// LauncherLost takes the shell's word that a launcher is gone.
+// LauncherLost handles the shell's report that a launcher is gone.
 func (ms *Membership) LauncherLost(m *wire.LauncherLost) {
 	l := ms.state.Launchers.Get(scheduler.LauncherID(m.GetLauncher()))
 	if l == nil || !l.Up || l.Incarnation() != m.GetIncarnation() {
@@ -161,7 +161,7 @@ func (ms *Membership) loseOutputs(l *state.Launcher, outputs map[scheduler.Attem
 	}
 }
 
-// storeLost takes a launcher's word that it lost a stored output.
+// storeLost handles a launcher's report that it lost a stored output.
 func (ms *Membership) storeLost(l *state.Launcher, id scheduler.AttemptID) {
 	if o := l.Outputs.Get(id); o != nil {
 		l.Outputs.Drop(id)

@@ -18,7 +18,7 @@
 //     workers and files. That command is sent again until the launcher confirms it.
 //   - An attempt whose start the launcher saw, and that it does not have, is lost. It is not
 //     started again.
-//   - A job that the launcher was told is over runs nothing more there but its cleaning, and fails.
+//   - A job that was over for the launcher runs nothing more there but its cleaning, and fails.
 //
 // A join with a term or an id that no manager can have given by now is refused, because the core
 // continues above those numbers.

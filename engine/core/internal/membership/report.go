@@ -55,8 +55,7 @@ func (ms *Membership) Report(m *wire.LauncherReport) {
 	}
 }
 
-// staleReport is one of a launcher that was given up. A late commit is worth a
-// line: somebody waited for it.
+// staleReport counts the report of a launcher that was given up, and logs it if it is a late commit.
 func (ms *Membership) staleReport(l *state.Launcher, m *wire.LauncherReport) {
 	ms.step.Stats.StaleReports++
 	e := m.GetReport().GetEnded()

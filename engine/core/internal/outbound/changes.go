@@ -10,11 +10,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// EnableChanges has Facts tell from now on. Nothing is decided by it.
+// EnableChanges has Changes return rows from now on. Nothing is decided by it.
 func (rd *StatusReader) EnableChanges() { rd.state.Changes.Enable() }
 
-// Changes returns the rows of all that changed in the step at hand, at its end; false when
-// nobody wants them.
+// Changes returns the rows of all that changed in the step at hand, at its end; false before
+// EnableChanges.
 func (rd *StatusReader) Changes() (step.Changes, bool) {
 	if !rd.state.Changes.Enabled() {
 		return step.Changes{}, false
@@ -46,7 +46,7 @@ func (rd *StatusReader) changesWith(rows changes.ChangeSet) step.Changes {
 	return f
 }
 
-// jobRow is what is told of a job. What it points to is given away.
+// jobRow is the row of a job. What it points to does not change any more.
 func (rd *StatusReader) jobRow(j *state.Job) changes.Job {
 	s := j.Summary()
 	row := changes.Job{
@@ -106,7 +106,7 @@ func needs(b *state.Bundle) (list []scheduler.SlotCount, memory int64) {
 }
 
 // groupNeeds are the needs of the groups of a bundle, equal ones counted together, in the order of its
-// groups; nil for a bundle of one group, whose needs say all.
+// groups; nil for a bundle of one group, for which needs says all.
 func groupNeeds(b *state.Bundle) (list []changes.GroupNeed) {
 	if b.Last() || b.Width() == 1 {
 		return nil

@@ -16,7 +16,7 @@ func (dp *Dispatcher) Feed(a *state.Attempt) {
 	}
 }
 
-// SourcesTaken takes a worker's word that it has what an update told.
+// SourcesTaken notes that a worker confirmed an update, and gives it the next.
 func (dp *Dispatcher) SourcesTaken(a *state.Attempt, update uint64) {
 	if a.Reads.Taken(update) {
 		dp.Feed(a)

@@ -9,8 +9,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// PolicyEvents tells the policy what happens to jobs, bundles, attempts and launchers: event by
-// event or, for a policy that starts, as a snapshot of all there is.
+// PolicyEvents notifies the policy of what happens to jobs, bundles, attempts and launchers: event by
+// event or, for a policy that starts, by a snapshot of all there is.
 type PolicyEvents struct {
 	step   *step.Step
 	policy *policystate.Session

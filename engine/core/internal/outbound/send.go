@@ -29,9 +29,9 @@ func (dp *Dispatcher) ResendCommand(a *state.Attempt) {
 		dp.SendSuspend(a)
 	case a.Resuming():
 		dp.SendResume(a)
-	case a.Phase() == phase.Suspended: // its launcher says that it runs
+	case a.Phase() == phase.Suspended: // its launcher reports that it runs
 		dp.SendSuspend(a)
-	default: // its launcher says that it is suspended
+	default: // its launcher reports that it is suspended
 		dp.SendResume(a)
 	}
 }
@@ -43,7 +43,7 @@ func (dp *Dispatcher) Command(l *state.Launcher, m *wire.Command) {
 	}
 }
 
-// Forget lets a launcher drop what it remembers of an attempt's end.
+// Forget allows a launcher to drop what it remembers of an attempt's end.
 func (dp *Dispatcher) Forget(l *state.Launcher, id scheduler.AttemptID) {
 	var whole struct { // one piece of memory
 		command wire.Command
@@ -53,19 +53,19 @@ func (dp *Dispatcher) Forget(l *state.Launcher, id scheduler.AttemptID) {
 	dp.Command(l, &whole.command)
 }
 
-// DropJob has a launcher get rid of what it has of a job that is over, or not known.
+// DropJob has a launcher delete what it has of a job that is over, or not known.
 func (dp *Dispatcher) DropJob(l *state.Launcher, id scheduler.JobID) {
 	if l.Up {
 		l.Outstanding.Drop(dp.step, l.Destination(), id)
 	}
 }
 
-// unconfirmed has a launcher looked after until it confirms a command.
+// unconfirmed has a command sent again until its launcher confirms it.
 func (dp *Dispatcher) unconfirmed(a *state.Attempt) {
 	a.Launcher.Outstanding.Sent(dp.step, a.Launcher.ID, &a.Unacked)
 }
 
-// SendStop tells a launcher to stop an attempt.
+// SendStop sends a launcher the command to stop an attempt.
 func (dp *Dispatcher) SendStop(a *state.Attempt) {
 	dp.unconfirmed(a)
 	dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Stop{Stop: &wire.StopAttempt{
@@ -73,13 +73,13 @@ func (dp *Dispatcher) SendStop(a *state.Attempt) {
 	}}})
 }
 
-// SendSuspend tells it to suspend one.
+// SendSuspend sends the command to suspend an attempt.
 func (dp *Dispatcher) SendSuspend(a *state.Attempt) {
 	dp.unconfirmed(a)
 	dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Suspend{Suspend: uint64(a.ID)}})
 }
 
-// SendResume tells it to let one run again.
+// SendResume sends the command to resume an attempt.
 func (dp *Dispatcher) SendResume(a *state.Attempt) {
 	dp.unconfirmed(a)
 	dp.Command(a.Launcher, &wire.Command{Do: &wire.Command_Resume{Resume: uint64(a.ID)}})

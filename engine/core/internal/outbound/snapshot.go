@@ -24,8 +24,8 @@ func (ev *PolicyEvents) environment() scheduler.Environment {
 }
 
 // BuildSnapshot goes on with the snapshot for the generation that is being started, and starts
-// that when it is made. What failed or was lost on the way is left out. How far work is,
-// where a policy asked for that, is told as of when it is come to.
+// that when it is made. What failed or was lost on the way is left out. Progress,
+// where a policy asked for it, is that of the moment at which an attempt is added.
 func (ev *PolicyEvents) BuildSnapshot() {
 	g := ev.policy.Building()
 	if g == nil || !ev.addLaunchers(g) || !ev.addJobs(g) {
@@ -34,7 +34,7 @@ func (ev *PolicyEvents) BuildSnapshot() {
 	ev.step.Emit(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), SnapshotMaker: ev.policy.FinishSnapshot(ev.step.Now)})
 }
 
-// addLaunchers tells of launchers; false when some are left.
+// addLaunchers adds launchers; false when some are left.
 func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
 	ids := ev.state.Launchers.IDs()
 	for i, more := g.NextLauncher(ids); more && i < len(ids); i++ {
@@ -56,7 +56,7 @@ func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
 	return true
 }
 
-// addJobs tells of jobs; false when some are left.
+// addJobs adds jobs; false when some are left.
 func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 	for {
 		if j := ev.state.Jobs.Get(g.Job()); j != nil && j.Phase() != state.JobPendingAdmission && !ev.addBundles(g, j) {
@@ -78,7 +78,7 @@ func (ev *PolicyEvents) addJobs(g *policystate.SnapshotBuilder) bool {
 	}
 }
 
-// addBundles tells of a job's bundles; false when some are left.
+// addBundles adds a job's bundles; false when some are left.
 func (ev *PolicyEvents) addBundles(g *policystate.SnapshotBuilder, j *state.Job) bool {
 	for ; g.Bundle() < len(j.Plan.Bundles); g.BundleAdded() {
 		b := &j.Bundles[g.Bundle()]
@@ -90,7 +90,7 @@ func (ev *PolicyEvents) addBundles(g *policystate.SnapshotBuilder, j *state.Job)
 	return true
 }
 
-// pastAttempt is a bundle attempt as a snapshot tells it.
+// pastAttempt is a bundle attempt as a snapshot shows it.
 type pastAttempt struct {
 	run      *state.BundleAttempt // nil when it committed
 	launched scheduler.Time
@@ -102,7 +102,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 	for _, r := range b.Attempts() {
 		runs = append(runs, pastAttempt{r, r.Launched(), r.Commits()})
 	}
-	// A finished bundle that is wanted again waits for the attempt that it had to end.
+	// A bundle that was reopened waits for the end of an earlier attempt.
 	again := b.Phase() == state.BundleWaiting && len(b.Attempts()) > 0
 	if b.Phase() == state.BundleFinished || again {
 		runs = append(runs, pastAttempt{nil, b.LastCommits()[0].Launched, b.LastCommits()})
@@ -114,12 +114,12 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 				At: p.launched, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, b.Phase() != state.BundleFinished), Avoid: excludedFor(b),
 			})
 		} else {
-			// It was wanted in a step before the one that launched it.
+			// It was offered in a step before the one that launched it.
 			g.Add(scheduler.SpeculationOffered{At: p.launched - 1, Job: b.Job.ID, Bundle: b.ID(), Groups: ev.GroupsFor(b, false)})
 		}
 		addLaunch(g, b, p)
 	}
-	for _, p := range runs { // a step launches before it hears what ended: so what has one time is told in that order
+	for _, p := range runs { // a step launches before it takes ends: events of one time keep that order
 		addBundleAttempt(g, b, p)
 	}
 	if again {
@@ -137,8 +137,8 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 	ev.addProgress(g, b)
 }
 
-// addProgress tells the progress that some policy was told of before: one that
-// chooses by it would else take all for equal until the next reports.
+// addProgress adds the progress that an earlier policy was notified of. A policy that chooses by it
+// would take all attempts for equal until the next reports.
 func (ev *PolicyEvents) addProgress(g *policystate.SnapshotBuilder, b *state.Bundle) {
 	for _, r := range b.Attempts() {
 		for _, a := range r.Attempts {
@@ -149,7 +149,7 @@ func (ev *PolicyEvents) addProgress(g *policystate.SnapshotBuilder, b *state.Bun
 	}
 }
 
-// addLaunch tells that a bundle attempt was launched.
+// addLaunch adds the launch of a bundle attempt.
 func addLaunch(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
 	o := scheduler.Outcome{At: p.launched, Kind: scheduler.DecisionLaunch, Accepted: true, Launch: scheduler.Launch{Bundle: b.ID()}}
 	for i, k := range p.commits {
@@ -164,7 +164,7 @@ func addLaunch(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
 	g.Add(o)
 }
 
-// addBundleAttempt tells what became of it.
+// addBundleAttempt adds what became of it.
 func addBundleAttempt(g *policystate.SnapshotBuilder, b *state.Bundle, p pastAttempt) {
 	for i, k := range p.commits {
 		if k != nil {
@@ -190,7 +190,7 @@ func addAttempt(g *policystate.SnapshotBuilder, a *state.Attempt) {
 	b := a.BundleAttempt.Bundle
 	stage := b.StageOf(a.Group)
 	if a.Started() != 0 {
-		// Told as if it had never been suspended before: so its running time is right.
+		// As if it had never been suspended before: so its running time is right.
 		start := a.Since().Add(-a.Ran())
 		g.Add(scheduler.AttemptStarted{
 			At: start, Attempt: a.ID, Job: b.Job.ID, Bundle: b.ID(), Group: a.Group, Stage: scheduler.StageID(stage),

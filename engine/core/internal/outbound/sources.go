@@ -14,7 +14,7 @@ func (dp *Dispatcher) Miss(a *state.Attempt, k dataflow.Key) {
 	dp.WatchWaiting(a.BundleAttempt.Bundle.Job)
 }
 
-// Supply gives a source that came back, or came at last, to who misses it.
+// Supply gives a source that came back, or came at last, to the readers that miss it.
 func (dp *Dispatcher) Supply(j *state.Job, k dataflow.Key) {
 	source := dp.state.Source(j)
 	if b, _ := j.GroupOf(j.Inputs.Files.Writer(k)); b.Tries.Losses() > 0 {
@@ -40,7 +40,7 @@ func (dp *Dispatcher) StopWaiting(a *state.Attempt) {
 	dp.Feeds.Drop(a.ID)
 }
 
-// DropOutput tells a launcher to delete what an attempt stored.
+// DropOutput has a launcher delete what an attempt stored.
 func (dp *Dispatcher) DropOutput(k *state.Commit, j *state.Job) {
 	l := dp.state.Launchers.Get(k.Launcher)
 	if !k.Stored || k.Lost || l == nil || !l.Up || l.Outputs.Get(k.Attempt) == nil {

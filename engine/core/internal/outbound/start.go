@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// SendStart tells a launcher to run an attempt.
+// SendStart sends a launcher the command to run an attempt.
 func (dp *Dispatcher) SendStart(a *state.Attempt) {
 	dp.unconfirmed(a)
 	dp.Command(a.Launcher, dp.StartCommand(a))
@@ -76,7 +76,7 @@ func (dp *Dispatcher) mark(id scheduler.JobID) string {
 // markBytes is how much of a hash is a mark: 128 bits don't come twice.
 const markBytes = 16
 
-// SendPeers tells all of a bundle attempt where the others listen, once all do.
+// SendPeers sends all attempts of a bundle attempt where the others listen, once all do.
 func (dp *Dispatcher) SendPeers(r *state.BundleAttempt) {
 	if !r.Bundle.HasTCP() || r.Stopped() != 0 { // one that is being stopped may have no address, and needs none
 		return
@@ -92,7 +92,7 @@ func (dp *Dispatcher) SendPeers(r *state.BundleAttempt) {
 	}
 }
 
-// SendPeersTo tells an attempt where the others of its bundle listen.
+// SendPeersTo sends an attempt where the others of its bundle listen.
 func (dp *Dispatcher) SendPeersTo(a *state.Attempt) {
 	if a.Phase() == phase.Ended {
 		return

@@ -15,7 +15,7 @@ import (
 // change is a version of the policy's settings without a verdict.
 type change struct {
 	version uint64
-	sentAt  scheduler.Time // of the round that told the policy; 0: none did
+	sentAt  scheduler.Time // of the round that sent it to the policy; 0: none did
 }
 
 // Changes are the versions of the policy's settings without a verdict, in order. The zero
@@ -27,8 +27,8 @@ func (c change) late(s *step.Step) bool {
 	return c.sentAt != 0 && s.Now >= c.sentAt.Add(s.Set.SettingsTimeout)
 }
 
-// ChangeSettings has the policy told of a version of its settings, or says that none
-// decides. A verdict is awaited for Settings.SettingsTimeout from when it was told.
+// ChangeSettings sends the policy a version of its settings, or reports that no policy decides. A
+// verdict is awaited for Settings.SettingsTimeout after the round that sent it.
 func (x *Session) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
 	if x.current == nil {
 		noVerdict(s, m.GetVersion(), step.VerdictNotAsked, "no policy is running")
@@ -50,7 +50,7 @@ func (x *Session) ChangeSettings(s *step.Step, m *wire.SettingsChange) {
 	x.Notify(scheduler.SettingChanged{At: s.Now, Version: m.GetVersion(), Config: config})
 }
 
-// dropLate waits no longer for what should have been answered: a newer version counts.
+// dropLate ends the wait for verdicts that are late: a newer version counts.
 func (v *Changes) dropLate(s *step.Step) {
 	v.list = slices.DeleteFunc(v.list, func(c change) bool {
 		if c.late(s) {
@@ -60,7 +60,7 @@ func (v *Changes) dropLate(s *step.Step) {
 	})
 }
 
-// markSent notes that a round tells the policy of all versions there are.
+// markSent notes that a round sends the policy all versions there are.
 func (v *Changes) markSent(now scheduler.Time) {
 	for i := range v.list {
 		if c := &v.list[i]; c.sentAt == 0 {
@@ -93,7 +93,7 @@ func (v *Changes) awaited(version uint64) int {
 }
 
 // Expire says that a verdict has not come in time, or goes on waiting when it is
-// not late yet: the policy may have been told a while after it was to be.
+// not late yet: the round may have left a while after the version came.
 func (v *Changes) Expire(s *step.Step, version uint64) {
 	at := v.awaited(version)
 	if at < 0 {
@@ -110,7 +110,7 @@ func (v *Changes) Expire(s *step.Step, version uint64) {
 }
 
 // Fail ends all versions that have no verdict, when the policy has failed: it may
-// have been one that it was told of.
+// have been one that it was sent.
 func (v *Changes) Fail(s *step.Step, why string) {
 	for _, c := range v.list {
 		word := step.VerdictTimedOut

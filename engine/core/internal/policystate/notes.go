@@ -5,7 +5,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Note tells a note to the policy that decides, or to a generation of a number that was started
+// Note sends a note to the policy that decides, or to a generation of a number that was started
 // and may not have taken over yet: a shell begins with its policy, and what it posts is for no
 // other. Without such a one, or when Settings.NotesMax wait for it, it goes nowhere, and that is
 // said.

@@ -12,7 +12,7 @@ import (
 // request is one for a policy's own page, under way.
 type request struct {
 	id     uint64
-	client uint64 // who waits for the answer
+	client uint64 // that waits for the answer
 	event  scheduler.Requested
 }
 
@@ -52,7 +52,7 @@ func (g *Generation) noPages() *wire.Failure {
 	return step.Invalid(fmt.Sprintf("policy %s has no pages", g.Name))
 }
 
-// PassRequests gives what the last policy did not answer to the one that took over.
+// PassRequests sends the requests that the last policy did not answer to the one that took over.
 func (x *Session) PassRequests(s *step.Step) {
 	for _, r := range slices.Clone(x.Requests.list) {
 		if x.Has(scheduler.AbilityLoggedRequests) {
@@ -64,7 +64,7 @@ func (x *Session) PassRequests(s *step.Step) {
 	}
 }
 
-// Answer gives a policy's answer to whom it is for.
+// Answer passes a policy's answer on to the client that waits for it.
 func (q *Requests) Answer(s *step.Step, a *scheduler.Answer) {
 	q.end(s, a.Request, step.Reply{Answer: a})
 }

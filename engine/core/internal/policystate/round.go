@@ -28,7 +28,7 @@ func (d *PendingAnswer) Applied(kind scheduler.DecisionKind) int { return d.appl
 func (d *PendingAnswer) CountApplied(kind scheduler.DecisionKind) { d.applied[kind-1]++ }
 
 // Due says whether a round may start now: a policy decides that is not thinking, and
-// enough time has passed since the last. One that wanted to be woken by now is told so.
+// enough time has passed since the last. A policy that wanted to be woken by now gets TimePassed.
 func (x *Session) Due(now scheduler.Time, gap time.Duration) bool {
 	g := x.current
 	if g == nil || x.inFlight || now < x.lastRound.Add(gap) {
@@ -41,10 +41,10 @@ func (x *Session) Due(now scheduler.Time, gap time.Duration) bool {
 	return true
 }
 
-// Wanted says whether there is something to tell the policy beside offers.
+// Wanted says whether there is something to send the policy beside offers.
 func (g *Generation) Wanted() bool { return len(g.events) > 0 || g.fresh }
 
-// Fresh says whether the policy was told no offers yet, and is to be told all.
+// Fresh says whether the policy was sent no offers yet, and is to get all.
 func (g *Generation) Fresh() bool { return g.fresh }
 
 // Ask makes the round, which is then in flight.
@@ -64,19 +64,18 @@ func (x *Session) Ask(now scheduler.Time, offers []scheduler.Offer) *scheduler.R
 // Asked is the number of the round in flight, or of the last.
 func (x *Session) Asked() uint64 { return x.asked }
 
-// Refused notes that the outcome that is told next is a refusal.
+// Refused notes that the next outcome is a refusal.
 func (g *Generation) Refused() { g.refused++ }
 
-// onlyRefusals says whether all that a policy would be told beside offers is that it was
-// refused.
+// onlyRefusals says whether a round would carry nothing but refusals, beside offers.
 func (g *Generation) onlyRefusals() bool {
 	return !g.fresh && g.refused > 0 && g.refused == len(g.events)
 }
 
-// Futile says whether all there is to tell beside offers is refusals, and it is too soon for
-// that: a policy that decides the same again would be asked as often as it can answer, for
-// nothing. So the gap doubles with each such round, up to a bound. The first comes at
-// once, and so does one in which there is anything else to tell.
+// Futile says whether a round would carry nothing but refusals, beside offers, and is too soon for
+// that. A policy that decides the same again would be asked as often as it can answer, for nothing.
+// So the gap doubles with each such round, up to a bound. The first such round comes at once, and so
+// does one with any other event.
 func (x *Session) Futile(now scheduler.Time, gap, gapMax time.Duration) bool {
 	return x.current.onlyRefusals() && now < x.lastRound.Add(x.current.futileBackoff(gap, gapMax))
 }
@@ -90,7 +89,7 @@ func (g *Generation) futileBackoff(gap, gapMax time.Duration) time.Duration {
 
 // Wake returns when a round is to be looked at if nothing happens before, because time
 // passed or offers changed; false when it need not be. The gap is that between two rounds,
-// and gapMax what it grows to when there are only refusals to tell.
+// and gapMax what it grows to while rounds carry refusals alone.
 func (x *Session) Wake(gap, gapMax time.Duration, offers bool) (at scheduler.Time, yes bool) {
 	g := x.current
 	if g == nil || x.inFlight {

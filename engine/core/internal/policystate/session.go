@@ -16,7 +16,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Session is that state. Its zero value has no policy. Not safe for concurrent use.
+// Session is what the core knows of its policy. The zero value has none. Not safe for concurrent use.
 type Session struct {
 	current, next *Generation
 
@@ -47,13 +47,13 @@ type Generation struct {
 	ProgressEvery time.Duration
 
 	ready        bool // started, and waits for the cut-over
-	fresh        bool // it was told no offers yet
+	fresh        bool // it was sent no offers yet
 	wakeAt       scheduler.Time
 	building     *SnapshotBuilder  // the snapshot that it is started with; nil: it is made
-	events       []scheduler.Event // for its next round, or that follow what was gathered
+	events       []scheduler.Event // for its next round, or that follow the snapshot
 	notes        int               // how many of them are notes
 	refused      int               // how many of them are outcomes of refused decisions
-	futileRounds int               // rounds in a row that told of refusals alone
+	futileRounds int               // rounds in a row that carried refusals alone
 }
 
 // Checkpoint is what a policy returned last, and the time of the round it returned it for.
@@ -92,8 +92,8 @@ func (x *Session) BeginGeneration(number uint64, policy string, fallback bool) (
 	return given
 }
 
-// Started takes a generation's word of what it is. It is false for another than the one
-// that is being started.
+// Started notes what a generation says that it is. It returns false for another than the one that is
+// being started.
 func (x *Session) Started(number uint64, name, version string, a scheduler.Ability, every time.Duration) bool {
 	g := x.next
 	if g == nil || g.Number != number {

@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// CodeName codes who a launcher is.
+// CodeName codes where a launcher is, and its name.
 func (l *Launcher) CodeName(w *checkpoint.Codec) {
 	checkpoint.Str(w, &l.Name)
 	checkpoint.Str(w, &l.Host)
@@ -41,7 +41,7 @@ func (l *Launcher) CodeHas(w *checkpoint.Codec) {
 	}
 }
 
-// CodeOffer codes the offer that the policy was told last.
+// CodeOffer codes the offer that the policy was sent last.
 func (l *Launcher) CodeOffer(w *checkpoint.Codec) {
 	o := &l.lastOffer
 	checkpoint.Num(w, &o.Launcher)
@@ -120,7 +120,7 @@ func (rs *Reservations) codePart(w *checkpoint.Codec, p *part) {
 	p.on.parts = append(p.on.parts, p)
 }
 
-// CodeChanged codes whose offers are to be looked at.
+// CodeChanged codes which launchers' offers may have changed.
 func (of *Offers) CodeChanged(w *checkpoint.Codec) { checkpoint.Nums(w, &of.changed) }
 
 // CodeFreedAndTopology codes what TakeCapacityFreed and TakeTopologyChanged are to say.

@@ -17,7 +17,7 @@
 // # Reservations
 //
 // What a preemption frees is reserved for its beneficiary, a job or one bundle of it. So it is
-// still there when the victims have left. A victim is protected for a while, and policies are told
+// still there when the victims have left. A bundle that was preempted is protected for a while, and policies know
 // until when. Offers name the bundle that a reservation is for. So a policy does not start another
 // bundle on it, is refused, and tries again in every round. The rule is scheduler.Reservation's;
 // core, view and conformance kit all keep it.

@@ -7,15 +7,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Launcher is what a launcher has to give. It is up, or lost and remembered for its
-// name's id. Whoever knows more of launchers embeds it.
+// Launcher is what a launcher has to give. It is up, or it was lost and
+// keeps its id for its name. state.Launcher embeds it.
 type Launcher struct {
 	// What every launch and end touches lies together, up to Hot.
 	ID              scheduler.LauncherID
 	Up              bool
 	Draining        bool
 	Excluded        bool // the site avoids it for a while
-	offerChanged    bool // since told
+	offerChanged    bool // since it was sent
 	dirty           bool // in Offers.dirty
 	Name            string
 	Host, Rack      string
@@ -25,14 +25,13 @@ type Launcher struct {
 	suspended       int             // allocations that gave back their slots
 	suspendedMemory int64           // that those hold, in swap and in memory
 	swap            int64           // for that, in all
-	lastOffer       scheduler.Offer // the last offer the policy was told
+	lastOffer       scheduler.Offer // that the policy was sent last
 
-	CanSuspend bool
-	Joined     scheduler.Time
-	slots      Slots // in all
-	memory     int64
-	excludedBy []Vote // of jobs that avoid it, in order of job
-	// blamedUntil is when that it is blamed ends.
+	CanSuspend    bool
+	Joined        scheduler.Time
+	slots         Slots // in all
+	memory        int64
+	excludedBy    []Vote // of jobs that avoid it, in order of job
 	excludedUntil scheduler.Time
 	load          Load
 }
@@ -74,13 +73,13 @@ func (l *Launcher) SuspendedMemory() (n int, memory int64) { return l.suspended,
 // FreeMemory returns the memory that is neither held nor reserved, in bytes.
 func (l *Launcher) FreeMemory() int64 { return l.freeMemory }
 
-// LastOffer returns the offer that the policy was told last.
+// LastOffer returns the offer that the policy was sent last.
 func (l *Launcher) LastOffer() scheduler.Offer { return l.lastOffer }
 
 // Usable says whether something may start there.
 func (l *Launcher) Usable() bool { return l.Up && !l.Draining && !l.Excluded }
 
-// JoinedEvent tells the policy of a launcher.
+// JoinedEvent is the event that a launcher joined.
 func (l *Launcher) JoinedEvent() scheduler.LauncherJoined {
 	return scheduler.LauncherJoined{At: l.Joined, Launcher: l.ID, Name: l.Name, Host: l.Host, Rack: l.Rack, Slots: slices.Clone(l.slots), Memory: l.memory, Swap: l.swap}
 }

@@ -2,9 +2,9 @@ package resources
 
 import "github.com/hamadryad/hamadryad/sdk/scheduler"
 
-// Load is how busy a launcher's machine is, as it was heard of last. The
-// shell passes on only changes that are worth a place in the log, and only while
-// the policy wants them; what was heard is kept for the next one that does.
+// Load is how busy a launcher's machine is, by its last report. The shell passes on only changes that
+// are worth a place in the log, and only while the policy wants them. The last report is kept for the
+// next policy that wants it.
 type Load struct{ cpu, memory loadPart }
 
 // NewLoad takes parts of a whole, from 0 to 1. What is nil, or another number, is
@@ -44,7 +44,7 @@ func (l *Launcher) SetLoad(x Load) bool {
 	return changed
 }
 
-// LoadEvent tells the policy of it.
+// LoadEvent is the event that the load changed.
 func (l *Launcher) LoadEvent(at scheduler.Time) scheduler.LauncherLoad {
 	return scheduler.LauncherLoad{At: at, Launcher: l.ID, CPU: l.load.CPU(), Memory: l.load.Memory()}
 }

@@ -45,7 +45,7 @@ type Request struct {
 	Memory int64
 }
 
-// Bundle is who takes: groups that start together, each on a launcher.
+// Bundle is what requests resources: groups that start together, each on a launcher.
 type Bundle interface {
 	ID() scheduler.BundleID
 	JobID() scheduler.JobID

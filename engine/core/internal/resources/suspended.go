@@ -51,8 +51,8 @@ func (t *TooLarge) String() string {
 		strings.Join(parts, " and "), t.Launchers, strings.Join(have, ", "), Size(t.Memory))
 }
 
-// searchMax bounds the search for places of a bundle whose groups need different things, in
-// steps. Beyond it, it is not sure that the bundle does not fit, and it waits.
+// searchMax bounds the steps of the search for places of a bundle with groups of different requests.
+// Beyond it, it is not sure that the bundle does not fit, and it waits.
 const searchMax = 20_000
 
 // FitsCluster says whether all launchers that are up, were they empty, could hold a bundle, or

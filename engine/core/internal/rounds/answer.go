@@ -27,13 +27,13 @@ func (rs *Rounds) Answer(m *wire.PolicyAnswer) {
 	rs.ApplyAnswer()
 }
 
-// Expect has the next step take the decisions of an answer that it brings as they
-// were read when it came. The core becomes their owner.
+// Expect gives the next step the decisions of an answer that was decoded before it. The core becomes
+// their owner.
 func (rs *Rounds) Expect(of *wire.PolicyAnswer, d scheduler.Decisions) {
 	rs.answer = expectedAnswer{of, d}
 }
 
-// decode reads decisions and holds them against the limits.
+// decode reads decisions and checks them against the limits.
 func (rs *Rounds) decode(m *wire.PolicyAnswer) (scheduler.Decisions, error) {
 	l, b := rs.step.Set.PolicyLimits, m.GetDecisions()
 	if len(b) > l.AnswerBytes {
@@ -151,7 +151,7 @@ func (rs *Rounds) outcome(kind scheduler.DecisionKind, i int, reason scheduler.R
 	return scheduler.Outcome{At: rs.step.Now, Round: round, Kind: kind, Index: i, Accepted: reason == scheduler.NotRefused, Reason: reason, Detail: detail}
 }
 
-// recordDecision records what became of the i-th decision of its kind, for all who watch.
+// recordDecision records what became of the i-th decision of its kind, for the change feed.
 func (rs *Rounds) recordDecision(d changes.Decision, i int) {
 	list := rs.policy.PendingAnswer().Decisions()
 	if g := rs.policy.Current(); g != nil {
@@ -185,7 +185,7 @@ func (rs *Rounds) recordDecision(d changes.Decision, i int) {
 	rs.state.Changes.AddDecision(d)
 }
 
-// jobAndLauncherOf tells an attempt's job and launcher.
+// jobAndLauncherOf returns an attempt's job and launcher; 0 when it is not there.
 func (rs *Rounds) jobAndLauncherOf(id scheduler.AttemptID) (scheduler.JobID, scheduler.LauncherID) {
 	a := rs.state.Attempts.Get(id)
 	if a == nil {

@@ -74,7 +74,7 @@ func (pr *Preemption) reclaimForReady(runs []*state.BundleAttempt, held *state.B
 	return false
 }
 
-// passedOver is how many times takeBackAfter a bundle that readers wait for may stay unlaunched:
+// passedOver is how many times reclaimAfter a bundle that readers wait for may stay unlaunched:
 // while it had room at each look, or would not have it with all readers gone. Then the youngest
 // reader is stopped all the same. A policy may be collecting the very slots for another job, or
 // readers of two jobs may block each other.
@@ -95,7 +95,7 @@ func (pr *Preemption) reclaimFor(b *state.Bundle, runs []*state.BundleAttempt) b
 	return false
 }
 
-// reclaimHelps tells for which bundles stopping readers could help.
+// reclaimHelps knows for which bundles stopping readers could help.
 type reclaimHelps struct {
 	pr    *Preemption
 	runs  []*state.BundleAttempt // the readers
@@ -166,8 +166,8 @@ func waitsForWriters(a *state.Attempt) bool {
 }
 
 // reclaimForSuspended stops waiting readers that hold the slots which suspended work of their job
-// needs, where they wait for that work. Nothing is reserved for it: whoever resumes sees that
-// there is room.
+// needs, where they wait for that work. Nothing is reserved for it: the next resumption finds
+// the room.
 func (pr *Preemption) reclaimForSuspended(runs []*state.BundleAttempt, held *state.BlockedUpstream) {
 	j := held.Job
 	for s := range pr.state.Suspended.All() {

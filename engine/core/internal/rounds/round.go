@@ -5,7 +5,7 @@ import (
 )
 
 // StartRound returns a round for the policy, if there is one that is not thinking, enough
-// time has passed, and there is something to tell; else nil.
+// time has passed, and there is something to send; else nil.
 func (rs *Rounds) StartRound() *step.AskPolicy {
 	p := rs.policy
 	if !p.Due(rs.step.Now, rs.step.Set.RoundGap) || !p.Current().Wanted() && !rs.resources.Offers.AnyChanged() {

@@ -30,7 +30,7 @@ type Bundle struct {
 	singleNode         bool          // it is one group of one node
 	Stage              int32         // of its first group
 	First              int32         // index of that group's first node in the stage
-	Gate               dataflow.Gate // late once it was taken back
+	Gate               dataflow.Gate // late once it was reclaimed
 	since              scheduler.Time
 	next, prev         int32 // in the job's ready list
 	attempts           []*BundleAttempt
@@ -40,8 +40,7 @@ type Bundle struct {
 	Exclusions         BundleExclusions
 	speculationOffered scheduler.Time // since when it is a speculative launch is offered; 0: none is
 	Protection         Protection
-	// WaitsForRoom says that the store of the outputs was full for it: Job.Room has it be tried.
-	waitsForStoreRoom bool
+	waitsForStoreRoom  bool // the store of the outputs was full for it: Job.StoreRoom lists it
 }
 
 // Tries counts what failed of a bundle. The zero value counts nothing.
@@ -88,7 +87,7 @@ func (p *Protection) Until() scheduler.Time { return p.until }
 type Commit struct {
 	Attempt       scheduler.AttemptID
 	BundleAttempt uint64
-	Token         []byte // as of its Run
+	Token         []byte // as BundleAttempt.Token
 	Launcher      scheduler.LauncherID
 	Host          string
 	Rack          string
@@ -97,7 +96,7 @@ type Commit struct {
 	Spec          bool
 	Launched      scheduler.Time
 	Started       scheduler.Time
-	Phased        scheduler.Time // when it began to execute; 0 when that was not told
+	Phased        scheduler.Time // when it began to execute; 0: not reported
 	Ended         scheduler.Time
 	Work          scheduler.Work
 	Report        *wire.AttemptEnded // work, files and counters
@@ -217,7 +216,7 @@ func (b *Bundle) DropAttempt(r *BundleAttempt) {
 	if i < 0 {
 		return
 	}
-	rest := append(b.Attempts()[:i:i], b.Attempts()[i+1:]...) // who walks the runs walks the old ones
+	rest := append(b.Attempts()[:i:i], b.Attempts()[i+1:]...) // a walk over the attempts that is under way keeps the old list
 	if b.oneAttempt[0] == r {
 		b.oneAttempt[0] = nil // nothing is to hold what ended
 	}

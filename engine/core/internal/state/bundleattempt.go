@@ -8,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// BundleAttempt is a bundle attempt: all of its groups' attempts together.
+// BundleAttempt is one try at running a bundle: the attempts of all its groups together.
 type BundleAttempt struct {
 	ID          uint64 // of its first attempt
 	Bundle      *Bundle
@@ -16,9 +16,9 @@ type BundleAttempt struct {
 	commits     []*Commit  // by group, of those that finished
 	token       []byte     // of its data connections, by an earlier manager; nil: as Cluster.Token says
 	speculative bool
-	peersSent   bool // its attempts were told where the others listen
+	peersSent   bool // its attempts were sent where the others listen
 	launched    scheduler.Time
-	ready       scheduler.Time // since when its bundle had been; for who shows it
+	ready       scheduler.Time // since when its bundle was ready; only shown
 
 	live       int                      // attempts
 	granted    bool                     // it has the commit grant
@@ -27,7 +27,7 @@ type BundleAttempt struct {
 	elsewhere  bool                     // its failure may be its launcher's: another is to try
 	lost       string                   // why it was lost
 	toSuspend  scheduler.Time           // when it was last preempted to be suspended; 0: never
-	suspendFor scheduler.JobID          // for whom
+	suspendFor scheduler.JobID          // the beneficiary
 	suspended  scheduler.Time           // since when its last attempt was; 0: it is not
 	suspension uint64                   // its number in Cluster.Suspended; not in checkpoints, which have the order
 }
@@ -100,7 +100,7 @@ func (r *BundleAttempt) Reason() string {
 	return r.lost
 }
 
-// SuspendRequested is when it was last preempted to be suspended, and for whom; 0: never.
+// SuspendRequested is when it was last preempted to be suspended, and for which job; 0: never.
 func (r *BundleAttempt) SuspendRequested() (scheduler.Time, scheduler.JobID) {
 	return r.toSuspend, r.suspendFor
 }
@@ -113,7 +113,7 @@ func (r *BundleAttempt) NoteSuspendRequested(now scheduler.Time, beneficiary sch
 // Suspended is since when it waits to be resumed; 0: it does not.
 func (r *BundleAttempt) Suspended() scheduler.Time { return r.suspended }
 
-// WaitsForResume says whether a run waits to be resumed.
+// WaitsForResume says whether it waits to be resumed.
 func (r *BundleAttempt) WaitsForResume() bool {
 	rests := false
 	for _, a := range r.Attempts {

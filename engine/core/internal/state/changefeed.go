@@ -146,7 +146,7 @@ func (f *ChangeFeed) Drain(changed []*Job) changes.ChangeSet {
 		j.dirtyStages = j.dirtyStages[:0]
 	}
 	for _, a := range f.attempts {
-		if a.dirty = false; a.Phase() != phase.Ended { // whose last row is there
+		if a.dirty = false; a.Phase() != phase.Ended { // its last row is there already
 			rows.Attempts = append(rows.Attempts, a.Row())
 		}
 	}

@@ -178,7 +178,7 @@ func (st *Cluster) checkBundle(b *Bundle) error {
 	return nil
 }
 
-// checkInputs holds the outputs that are there against who made them.
+// checkInputs compares the outputs that are there with the commits that made them.
 func (st *Cluster) checkInputs(j *Job) error {
 	return j.Inputs.Check(func(out dataflow.Key) error {
 		k := j.commitOf(j.Inputs.Files.Writer(out))

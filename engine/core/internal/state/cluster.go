@@ -13,15 +13,15 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Cluster is the population: all jobs, bundles, attempts and launchers there are, and who is
-// on which list. Not safe for concurrent use.
+// Cluster is all jobs, bundles, attempts and launchers there are, and the indexes over them. Not safe
+// for concurrent use.
 type Cluster struct {
 	step      *step.Step
 	resources *resources.Resources
 
-	Jobs        idmap.Index[scheduler.JobID, Job] // live, admitted or asked
+	Jobs        idmap.Index[scheduler.JobID, Job] // live: pending admission, or admitted
 	pendingWork []scheduler.JobID                 // of them, those that a later step has to go on with, ascending
-	// Finishing are those whose last bundle is ready, ascending; not in checkpoints.
+	// finishing are the jobs whose last bundle is ready, ascending; not in checkpoints.
 	finishing   []scheduler.JobID
 	ReservedIDs ReservedIDs
 	Ended       EndedJobs

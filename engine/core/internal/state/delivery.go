@@ -117,7 +117,7 @@ func (n *Outstanding) find(id scheduler.JobID) (int, bool) {
 // Drops says whether the launcher has not dropped some job yet.
 func (n *Outstanding) Drops() bool { return len(n.drops) > 0 }
 
-// Drop has the launcher get rid of what it has of a job that is over, or not known.
+// Drop has the launcher delete what it has of a job that is over, or not known.
 func (n *Outstanding) Drop(s *step.Step, to Destination, id scheduler.JobID) {
 	i, found := n.find(id)
 	if found {
@@ -137,7 +137,7 @@ func (d *drop) send(s *step.Step, to Destination) {
 	SendCommand(s, to, &wire.Command{Do: &wire.Command_DropJob{DropJob: uint64(d.job)}})
 }
 
-// Dropped takes the launcher's word that nothing of a job is left there.
+// Dropped notes that the launcher reported that nothing of a job is left there.
 func (n *Outstanding) Dropped(id scheduler.JobID) {
 	if i, found := n.find(id); found {
 		n.drops = slices.Delete(n.drops, i, i+1)
@@ -165,7 +165,7 @@ func (n *Outstanding) ResendLateDrops(s *step.Step, to Destination) {
 	}
 }
 
-// Clone returns a copy that stays while the line changes.
+// Clone returns a copy that stays while this one changes.
 func (n *Outstanding) Clone() Outstanding { return Outstanding{n.dueAt, slices.Clone(n.drops)} }
 
 // CodeDue codes when its timer is due.

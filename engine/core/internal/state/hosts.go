@@ -12,11 +12,11 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Hosts tells where things are.
+// Hosts knows where launchers are.
 type Hosts struct{ *Cluster }
 
-// HostOf returns the host that a launcher gave a name or address for; a name that
-// none gave stands for itself. Where two gave the same, the first one's holds.
+// HostOf returns the host that goes by a name or address; an unknown name stands for itself. Where two
+// launchers gave the same name, that of the first holds.
 func (c Hosts) HostOf(name string) string {
 	if c.aliases == nil {
 		c.aliases = map[string]string{}
@@ -38,7 +38,7 @@ func (c Hosts) HostOf(name string) string {
 	return name
 }
 
-// WhereIs tells of a launcher where it is; false when it is not up.
+// WhereIs returns the host and the rack of a launcher; false when it is not up.
 func (c Hosts) WhereIs(id scheduler.LauncherID) (host, rack string, up bool) {
 	if l := c.Launchers.Get(id); l != nil && l.Up {
 		return l.Host, l.Rack, true
@@ -49,7 +49,7 @@ func (c Hosts) WhereIs(id scheduler.LauncherID) (host, rack string, up bool) {
 // Moves returns how often a launcher came or went.
 func (c Hosts) Moves() uint64 { return c.resources.Launchers.Moves() }
 
-// Made tells where an output was made, and whether its launcher keeps it.
+// Made returns where an output was made, and whether its launcher keeps it.
 func (j *Job) Made(k dataflow.Key) (host, rack string, keeps bool) {
 	if m := j.commitOf(j.Inputs.Files.Writer(k)); m != nil {
 		return m.Host, m.Rack, m.Stored

@@ -20,8 +20,8 @@ import (
 type OutputCommit struct {
 	granted  bool // outputs may be there
 	keep     bool // it failed for good: its parts stay
-	survived bool // a life of the manager, whose log may have lost that it was granted
-	tries    int  // that were in vain
+	survived bool // the manager restarted, and its log may have lost the grant
+	tries    int  // that failed
 	till     scheduler.Time
 	why      string   // it waits until then
 	kept     []string // folders with parts that stay, of a job that is over
@@ -122,7 +122,7 @@ func (p *OutputCommit) RetryReason() string { return p.why }
 // Grant notes that publishing was granted.
 func (p *OutputCommit) Grant() { p.granted = true }
 
-// SurviveRestart notes that a life of the manager ended.
+// SurviveRestart notes that the manager was restarted.
 func (p *OutputCommit) SurviveRestart() { p.survived = true }
 
 // MayBeThere says whether outputs may be there already.

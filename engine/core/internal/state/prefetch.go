@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// PrefetchReports touches what a batch of inputs is about, as far as they tell of
+// PrefetchReports touches what a batch of inputs is about, as far as they report
 // attempts that start or end. See package prefetch.
 func (st *Cluster) PrefetchReports(inputs []*wire.Input) {
 	var ending, starting [prefetch.Batch]*Attempt

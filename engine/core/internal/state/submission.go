@@ -20,7 +20,7 @@ type Submission struct {
 	admitted  scheduler.Time
 }
 
-// Client returns who waits for the admission; 0: nobody.
+// Client returns the client that waits for the admission; 0: none.
 func (s *Submission) Client() uint64 { return s.client }
 
 // Pool returns the pool that the job names.
@@ -81,7 +81,7 @@ func (r *ReservedIDs) Bounds() (first, last scheduler.JobID) {
 	return r.list[0].id, r.list[len(r.list)-1].id
 }
 
-// Reserve adds an id above all others, for an owner.
+// Reserve adds an id above all others, for a user.
 func (r *ReservedIDs) Reserve(id scheduler.JobID, owner string, now scheduler.Time) {
 	r.list = append(r.list, reservedID{id, now, owner})
 }

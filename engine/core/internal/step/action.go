@@ -30,7 +30,7 @@ type Welcome struct {
 	Assigned    []Assigned           // attempts that the core counts as live there, in order of id
 }
 
-// Assigned is an attempt that a launcher was told to start, its job, and the hashes of what that needs.
+// Assigned is a live attempt on a launcher, its job, and the hashes of what that needs.
 type Assigned struct {
 	Attempt       scheduler.AttemptID
 	Job           scheduler.JobID
@@ -87,28 +87,27 @@ type SettingsVerdict struct {
 	ProgressEvery time.Duration      // of Abilities
 }
 
-// VerdictSource is whose word a verdict is.
+// VerdictSource is how a verdict came about.
 type VerdictSource uint8
 
-// The words.
+// The sources.
 const (
 	// VerdictAnswered: the policy took it over or, for Problems, rejects it.
 	VerdictAnswered VerdictSource = iota
-	// VerdictTimedOut: the policy was told of it, and failed before it answered, or has not
+	// VerdictTimedOut: the policy was sent it, and failed before it answered, or has not
 	// answered in time. In the second case a verdict may follow.
 	VerdictTimedOut
-	// VerdictNotAsked: no policy was told of it, or another took over before it answered. So it is
-	// nobody's verdict, and the one that decides next may be asked.
+	// VerdictNotAsked: no policy was sent it, or another took over before it answered. So there is no
+	// verdict yet, and the next policy may be asked.
 	VerdictNotAsked
 )
 
-// JobsChanged tells watchers whose status changed: the last action of a step in
-// which it did. Jobs are in order of id, each there once; Ended are those of them
+// JobsChanged lists the jobs whose status changed: the last action of a step in which some did. Jobs are in order of id, each there once; Ended are those of them
 // that are over.
 type JobsChanged struct{ Jobs, Ended []scheduler.JobID }
 
 // Changes are the rows of all that changed in a step, and what was counted: the first action of
-// a step, so that who is answered finds what was done.
+// a step, so that a client that gets its answer finds what was done.
 type Changes struct {
 	At      scheduler.Time
 	Decides uint64 // generation of the policy that decides; 0: none

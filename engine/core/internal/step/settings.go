@@ -222,7 +222,7 @@ func DefaultSettings() Settings {
 	}
 }
 
-// Limits are what a policy is told of its bounds.
+// Limits are the bounds that a policy gets.
 func (s *Settings) Limits() scheduler.Limits {
 	l := s.PolicyLimits
 	l.SuspendedMax, l.SuspendedPercent = s.SuspendedMax, s.SuspendedPercent

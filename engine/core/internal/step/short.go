@@ -6,7 +6,7 @@ import (
 )
 
 // Shorten cuts a reason at Settings.ReasonBytes, and says so: thousands of them are kept,
-// told to the policy and shown.
+// sent to the policy and shown.
 func (s *Step) Shorten(reason string) string {
 	most := s.Set.ReasonBytes
 	if len(reason) <= most {

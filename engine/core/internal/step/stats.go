@@ -48,7 +48,7 @@ type Stats struct {
 	JobsLive  int
 }
 
-// SuspensionBounds are the upper bounds of what Stats tells apart of suspensions.
+// SuspensionBounds are the upper bounds of the classes of suspensions in Stats.
 var SuspensionBounds = [...]time.Duration{
 	100 * time.Millisecond, time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour,
 }

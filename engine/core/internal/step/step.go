@@ -94,7 +94,7 @@ func (s *Step) ReplyChanged(client uint64, j scheduler.JobID, before, after stri
 	}
 }
 
-// Denied is the failure of a request that who asks may not make.
+// Denied is the failure of a request that its caller may not make.
 func Denied(err error) *wire.Failure {
 	return &wire.Failure{Kind: wire.ErrorKind_ERROR_KIND_DENIED, Message: err.Error()}
 }

@@ -21,7 +21,7 @@ import (
 type Phase uint8
 
 const (
-	Assigned Phase = iota // its launcher was told to start it
+	Assigned Phase = iota // its launcher was sent its start
 	Running
 	Suspended
 	Ended
@@ -42,7 +42,7 @@ type Machine struct {
 	started scheduler.Time
 	since   scheduler.Time // running, suspended or ended
 	ran     time.Duration  // up to since
-	execute scheduler.Time // when it began to execute; 0: that was not told
+	execute scheduler.Time // when it began to execute; 0: not reported
 	outcome scheduler.AttemptOutcome
 
 	stop       *Stop
@@ -70,7 +70,7 @@ func (c *Machine) SuspendedTime() time.Duration {
 	return c.since.Sub(c.started) - c.ran
 }
 
-// Executing is since when it executes, having read what it had to; 0: that was not told.
+// Executing is since when it executes, having read its input; 0: not reported.
 func (c *Machine) Executing() scheduler.Time { return c.execute }
 
 // Outcome is how it ended.

@@ -26,7 +26,7 @@ type Job struct {
 	files          int // that accepted attempts wrote into the job's outputs
 	read           [scheduler.LocalityLevels]int64
 	local          [scheduler.LocalityLevels]uint32 // finished attempts that read stored files, by the level that gave most
-	sharedCounters []*wire.Counter                  // sums as they were told last; nil: they changed since
+	sharedCounters []*wire.Counter                  // sums as they were shared last; nil: they changed since
 	sums           []sum                            // of the accepted attempts' counters, in order of name
 	ended          []EndedAttempt                   // the last to end, as a ring
 	oldest         int                              // of past

@@ -110,7 +110,7 @@ func (s *Stage) Status() *wire.StageStatus {
 	}
 }
 
-// Row is what is told of it.
+// Row is the row of the stage.
 func (s *Stage) Row() changes.Stage {
 	return changes.Stage{
 		Nodes: uint32(s.nodes), Failures: uint32(s.failures), Waiting: uint32(s.byPhase[Waiting]),
@@ -148,7 +148,7 @@ func (s *Stage) Clone() Stage {
 	return f
 }
 
-// Code codes all but the nodes by phase, which who is in one counts again.
+// Code codes all but the nodes by phase. The bundles' phases give those again.
 func (s *Stage) Code(w *checkpoint.Codec) {
 	checkpoint.Num(w, &s.open)
 	checkpoint.Num(w, &s.done)
