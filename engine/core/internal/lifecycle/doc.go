@@ -4,9 +4,12 @@
 //   - Jobs: bundles commit, reopen when their output is lost; the last group publishes or cleans.
 //   - Bundles: a bundle is offered to the policy when its inputs open, and withdrawn when they
 //     close.
+//   - Speculation: a bundle that straggles is offered for a second attempt.
 //   - Attempts: an attempt is launched, started, suspended, resumed, and ends.
+//   - Finishers: the last group of a job is started on a launcher.
 //
-// Each may use those listed below it, but for Jobs, which stands on Bundles alone.
+// Admission uses Jobs, Jobs use Bundles, Attempts use all three and Speculation, Finishers use
+// Attempts.
 //
 // # Invariants
 //
@@ -33,11 +36,14 @@
 // A job's number belongs to the user to whom it was announced: no other user can submit under it.
 // The pool is judged at submission, and again when the policy admits the job into another pool
 // (Admit.Pool). Only a policy that may put jobs elsewhere asks for admission, since no job starts
-// while such a policy is down. Moves are judged by the pool that they name, and the policy keeps a
-// job where it is that it would not put there.
+// while such a policy is down. A move is decided by the pool that it names. A policy that would put the
+// job elsewhere leaves it where it is.
 //
-// As long as the last real policy had an authenticator, the core refuses a job without a proof, also while
-// the fallback decides. Jobs that wait for the policy's answer keep waiting.
+// CheckSubmission decides what depends on the submission and the settings alone: access, proof, names
+// and outputs. The manager's edge calls it too, before it stores a large job's graph, to fail early.
+//
+// As long as the last policy that was no fallback had an authenticator, the core refuses a job without
+// a proof, also while the fallback decides. Jobs that wait for the policy's answer keep waiting.
 // core.admitWithoutPolicy opens admission, and never the authenticator.
 //
 // # The last group
@@ -71,13 +77,13 @@
 // refused are held at fault. Other errors are tried again publishTries times, and blame no
 // launcher.
 //
-// A full store is nobody's fault. A bundle that met one waits, and status says so. One bundle is
+// A full store is no fault of a launcher or a job. A bundle that met one waits, and status says so. One bundle is
 // tried after storeFullRetryAfter, and the time doubles up to storeFullRetryMax. When it could
 // write, others follow. A job that waited storeFullMax (30 minutes) in all since the store last
 // took files fails with that name.
 //
-// When publishing failed for good, the parts stay. The last group leaves a list of those that count
-// beside them. The list is in its log when the store takes no file. The job's failure names the
+// When publishing failed for good, the parts stay. The last group writes a list of the parts that count
+// beside them, or into its log when the store takes no file. The job's failure names the
 // folder, from which "hamadryad publish" makes the output once the cause is removed. The submitting
 // program leaves alone what the job's status lists as kept.
 //

@@ -2,6 +2,8 @@
 // slots by kind, memory and swap. It has the reservations for the beneficiaries of preemptions, the
 // launchers that the site excludes, and the load of machines. It makes the offers for the policy.
 //
+// Its parts stand on each other in this order: Launchers, Offers, Reservations, Exclusions, Resources.
+//
 // It knows neither jobs nor attempts. A Bundle requests so much for each of its groups. An attempt
 // holds an Allocation, which its owner keeps.
 //
