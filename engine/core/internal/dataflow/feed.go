@@ -21,7 +21,7 @@ const (
 // Source describes where a writer's output is that is there.
 type Source func(Key) *wire.Source
 
-// Feed is what a step gives to readers.
+// Feed collects the sources that a step gives to readers.
 type Feed struct {
 	now     scheduler.Time
 	command int // bytes of sources that one command holds
@@ -146,7 +146,7 @@ func (in *Inputs) MissUnconfirmed(r *Reader) bool {
 	return some
 }
 
-// Listed is what an attempt starts with.
+// Listed is the sources that an attempt starts with.
 type Listed struct {
 	Sources []*wire.Source
 	Looked  int  // at so many writers

@@ -19,9 +19,8 @@ type Admission struct {
 	drafts map[*wire.JobSpec]*Draft // of the step at hand, see Expect
 }
 
-// askAdmission asks the policy whether a job may come in, if there is one that
-// wants to be asked. While the first policy is starting nobody knows whether it
-// does, so the job waits for it.
+// askAdmission asks the policy whether a job may come in, if the policy admits jobs. While the first
+// policy is starting it is not known whether it does, so the job waits for it.
 func (ad *Admission) askAdmission(j *state.Job) {
 	j.Enter(state.JobPendingAdmission)
 	ad.jobs.ChooseKinds(j)
@@ -39,13 +38,13 @@ func (ad *Admission) askAdmission(j *state.Job) {
 	ad.step.SetTimer(ad.step.Set.AdmissionMax, step.TimerAdmission, uint64(j.ID))
 }
 
-// admissionDown says whether nobody is let in because the policy that would do so is down.
+// admissionDown says whether no job is admitted, because the policy that has to admit them is down.
 func (ad *Admission) admissionDown() bool {
 	return ad.policy.Down() && ad.policy.Last.Admits() && !ad.step.Set.AdmitWithoutPolicy
 }
 
-// AskAll asks a policy that has just taken over about the jobs that wait. One that stands in
-// for a policy that admits jobs leaves them to it.
+// AskAll asks a policy that has just taken over about the jobs that wait. A
+// fallback leaves them to the policy that has to admit them.
 func (ad *Admission) AskAll() {
 	for _, j := range slices.Collect(ad.state.Jobs.All()) { // some may be turned away
 		if j.Phase() != state.JobPendingAdmission {
@@ -63,8 +62,8 @@ func (ad *Admission) AskAll() {
 	}
 }
 
-// AdmissionExpired turns a job away that nobody admitted in time, or lets it in where nobody has
-// to: the policy is down and never had to, or it is slow and its word is advice.
+// AdmissionExpired refuses a job that the policy did not admit in time. It admits the job if the policy
+// is down and does not have to admit jobs, or if its admission is advice.
 func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 	j := ad.state.Jobs.Get(id)
 	if j == nil || j.Phase() != state.JobPendingAdmission {
@@ -77,7 +76,7 @@ func (ad *Admission) AdmissionExpired(id scheduler.JobID) {
 	ad.turnAway(j, fmt.Sprintf("the policy did not admit it within %v: try again later", ad.step.Set.AdmissionMax))
 }
 
-// turnAway refuses a submission before anything of it exists.
+// turnAway refuses a submission of which nothing exists yet.
 func (ad *Admission) turnAway(j *state.Job, reason string) {
 	ad.turnAwayFor(j, step.Invalid(fmt.Sprintf("%s was refused: %s", j.ID, reason)))
 }
@@ -89,8 +88,8 @@ func (ad *Admission) turnAwayFor(j *state.Job, why *wire.Failure) {
 	ad.state.RemoveJob(j)
 }
 
-// Admit is the policy's word that a job may come in. Where that says to which pool, the lists of that
-// one count, too: the job's own names and properties may have led there.
+// Admit carries out the policy's decision that a job may come in. If it names a pool, the access rules
+// of that pool count too: the job's own names and properties may have led there.
 func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) {
 	j := ad.state.Jobs.Get(d.Job)
 	switch {
@@ -107,7 +106,7 @@ func (ad *Admission) Admit(d scheduler.Admit) (scheduler.RefusalReason, string) 
 	return scheduler.NotRefused, ""
 }
 
-// Refuse is its word that it may not.
+// Refuse carries out the policy's decision that it may not.
 func (ad *Admission) Refuse(d scheduler.Refuse) (scheduler.RefusalReason, string) {
 	j := ad.state.Jobs.Get(d.Job)
 	switch {

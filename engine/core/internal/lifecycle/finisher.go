@@ -38,9 +38,9 @@ func (fs *Finishers) Start(b *state.Bundle, l *state.Launcher) {
 // ranOnLooks is how many launchers on which a job ran are looked at before all others.
 const ranOnLooks = 16
 
-// launcherFor is the launcher that runs the fewest last groups and may run one more of a job;
-// nil: none. One where the job ran has its program, and so goes first. A launcher that the
-// site excludes is taken where there is no other. Of no bundle it is any launcher.
+// launcherFor returns the launcher that runs the fewest last groups and may run a job's last bundle;
+// nil: none may. A launcher where the job ran has its program, and so comes first. One that the site
+// excludes is taken if there is no other. For bundle nil it returns a launcher with room for any.
 func (fs *Finishers) launcherFor(b *state.Bundle) (best *state.Launcher) {
 	if b != nil {
 		ran := b.Job.RanOn.IDs()
@@ -59,8 +59,8 @@ func (fs *Finishers) launcherFor(b *state.Bundle) (best *state.Launcher) {
 	return best
 }
 
-// better is the one of two launchers that is to run a last group. The second is none when
-// it may not.
+// better returns which of two launchers is to run a last group: the first, unless the second may run
+// it and runs fewer.
 func (fs *Finishers) better(best, l *state.Launcher, b *state.Bundle, excluded bool) *state.Launcher {
 	switch {
 	case l == nil || !l.Up || l.Draining || l.Excluded && !excluded:

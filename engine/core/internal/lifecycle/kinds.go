@@ -5,9 +5,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core/internal/step"
 )
 
-// A stage that prefers a kind of slots takes these while some launcher that is up has enough for a group, and
-// its own kind else. It is chosen when the job comes, and anew when launchers came or went and when a bundle of it gets
-// ready, as long as nothing of the stage runs.
+// A stage that prefers a kind of slots takes that kind while some launcher that is up has enough for a
+// group, and else its own kind. The kind is chosen when the job comes. It is chosen anew when launchers
+// came or went, and when a bundle gets ready, as long as nothing of the stage runs.
 
 // ChooseKinds looks, after launchers came or went, which stages are to take slots of other kinds.
 func (bs *Bundles) ChooseKinds() {
@@ -69,7 +69,7 @@ func (bs *Bundles) chooseKinds(j *state.Job) {
 	bs.state.Changes.MarkJob(j)
 }
 
-// othersOf are the kinds of slots that stages of a job are to take instead of those that they take.
+// othersOf returns, by stage, the kinds of slots that stages of a job are to take instead of theirs.
 func (bs *Bundles) othersOf(j *state.Job) map[int]string {
 	kinds := map[int]string{}
 	for stage := range j.Plan.Graph.Stages {

@@ -126,7 +126,7 @@ func (c *Resources) TakeForResume(b scheduler.BundleID, list []AllocationOn) str
 	return ""
 }
 
-// lacksForResume says what is missing for one that is suspended.
+// lacksForResume says what a suspended attempt lacks to be resumed.
 func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, memory int64) string {
 	if d.Memory == 0 {
 		return fmt.Sprintf("an attempt of %v needs %d %s slots to go on, and launcher %d (%s) has %d for it", b, d.Slots, d.Kind, l.ID, l.Name, slots)
@@ -135,7 +135,7 @@ func lacksForResume(b scheduler.BundleID, d Request, l *Launcher, slots int, mem
 		b, d.Slots, d.Kind, Size(d.Memory), l.ID, l.Name, slots, Size(memory))
 }
 
-// Adopt counts an allocation in that was read from a checkpoint.
+// Adopt counts an allocation that was read from a checkpoint.
 func (l *Launcher) Adopt(h *Allocation) {
 	if !h.HasSlots {
 		l.moveToSwap(h, +1)
@@ -151,7 +151,7 @@ func (l *Launcher) moveToSwap(h *Allocation, n int) (swapped int64) {
 	return l.inSwap(l.suspendedMemory) - before
 }
 
-// neededToResume is what one of those needs to go on, of so much memory in all: what it has in swap.
-func (l *Launcher) neededToResume(parked, memory int64) int64 {
-	return l.inSwap(parked) - l.inSwap(parked-memory)
+// neededToResume is how many bytes a suspended allocation has in swap, and needs in memory to be resumed.
+func (l *Launcher) neededToResume(held, memory int64) int64 {
+	return l.inSwap(held) - l.inSwap(held-memory)
 }

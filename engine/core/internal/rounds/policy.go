@@ -51,7 +51,7 @@ func (rs *Rounds) cutOver() {
 	}
 }
 
-// settingsVerdict takes what the policy says of its new settings.
+// settingsVerdict handles the policy's verdict on its new settings.
 func (rs *Rounds) settingsVerdict(v scheduler.SettingsVerdict) {
 	heard := rs.policy.Has(scheduler.AbilityLoad)
 	if rs.policy.Verdict(rs.step, v) {
@@ -62,8 +62,7 @@ func (rs *Rounds) settingsVerdict(v scheduler.SettingsVerdict) {
 	}
 }
 
-// limitSuspensions sees that what the policy that ran before was to resume is not
-// suspended for ever.
+// limitSuspensions bounds how long attempts stay suspended that the policy before was to resume.
 func (rs *Rounds) limitSuspensions() {
 	for r := range rs.state.Suspended.All() {
 		if !rs.policy.Last.Resumes() {
@@ -72,8 +71,7 @@ func (rs *Rounds) limitSuspensions() {
 	}
 }
 
-// Failed takes in that a generation is gone. What runs goes on; rounds
-// wait for the next.
+// Failed handles the end of a generation. Attempts go on; rounds wait for the next generation.
 func (rs *Rounds) Failed(number uint64, reason string) {
 	g := rs.policy.Current()
 	switch rs.policy.Fail(number, reason) {

@@ -11,8 +11,8 @@ import (
 
 // A policy stalls when nothing at all runs, work is ready that the cluster could
 // hold, and it neither launches any of it nor says why. It may be alive, answer
-// every round and still never start anything, so it counts as broken: without
-// that, a bad policy would hang every job.
+// every round and still never start anything. So it counts as broken: else a bad policy would hang
+// every job.
 
 // stalled returns a job that waits for no reason; nil when there is none.
 func (rs *Rounds) stalled() *state.Job {

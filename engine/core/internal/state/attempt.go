@@ -30,7 +30,7 @@ type Attempt struct {
 	progress         float64
 	work             *wire.Work
 	progressNotified scheduler.Time // of its progress
-	dirty            bool           // in DirtySet.attempts
+	dirty            bool           // in ChangeFeed.attempts
 	countedSuspended bool           // its nodes count as suspended
 }
 
@@ -106,8 +106,8 @@ func (a *Attempt) uncountSuspended() {
 	}
 }
 
-// MayFinish says whether the end of an attempt counts. A preempted attempt that finished first did
-// its work. One that is being stopped because it is not wanted, or with a broken gang, did not.
+// MayFinish says whether the good end of an attempt counts. It does for a preempted attempt that
+// finished before it was stopped. It does not for one that is stopped for another reason.
 func (a *Attempt) MayFinish() bool {
 	b := a.BundleAttempt.Bundle
 	if b.Phase() != BundleRunning || b.Job.Ends() && !b.Last() {

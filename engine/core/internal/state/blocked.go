@@ -7,9 +7,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/wire"
 )
 
-// BlockedUpstream is which bundles of a job some of its attempts wait for: those that write what they
-// miss, and what those need in turn before they can start. It holds for a moment, in which
-// nothing changes, and is found out as far as it is asked.
+// BlockedUpstream is the bundles that some attempts of a job wait for: the writers of what they miss,
+// and what these need in turn before they can start. It is computed as far as it is asked, and valid
+// as long as nothing changes.
 type BlockedUpstream struct {
 	Job     *Job
 	Readers []*BundleAttempt
@@ -18,7 +18,7 @@ type BlockedUpstream struct {
 	marked  []bool // by index of the bundle; nil: not needed yet
 }
 
-// Has says whether a bundle, which waits for nothing itself, is one of them.
+// Has says whether a bundle that is ready or suspended is one of them.
 func (h *BlockedUpstream) Has(b *Bundle) bool {
 	if h.readers == nil {
 		for _, r := range h.Readers {
@@ -27,7 +27,7 @@ func (h *BlockedUpstream) Has(b *Bundle) bool {
 			}
 		}
 	}
-	if h.Job.Inputs.Misses(h.readers, b.AllNodes()) { // as for most; to mark all takes a look at each writer
+	if h.Job.Inputs.Misses(h.readers, b.AllNodes()) { // the usual case; marking all looks at each writer
 		return true
 	}
 	if h.marked == nil {

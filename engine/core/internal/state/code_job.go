@@ -20,7 +20,7 @@ var noLimits = graph.Limits{
 	BundleGroups: math.MaxInt, Slots: math.MaxInt, Memory: math.MaxInt64, NameBytes: math.MaxInt, Places: math.MaxInt,
 }
 
-// CodeReservedAndEnded codes the jobs that are none yet, and those that ended.
+// CodeReservedAndEnded codes reserved ids and the jobs that ended.
 func (st *Cluster) CodeReservedAndEnded(w *checkpoint.Codec) {
 	st.ReservedIDs.code(w)
 	checkpoint.List(w, &st.Ended.list, func(w *checkpoint.Codec, p **EndedJob) {
@@ -279,7 +279,7 @@ func codeReadyOrder(w *checkpoint.Codec, j *Job) {
 	}
 }
 
-// codeRelink makes the live attempts in what was read live ones again.
+// codeRelink links the live attempts that were read with their jobs, launchers and inputs.
 func codeRelink(w *checkpoint.Codec, st *Cluster, j *Job) {
 	j.recount()
 	j.lastMore = j.MemoryForFiles()

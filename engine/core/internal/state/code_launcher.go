@@ -9,7 +9,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// CodeNames codes what came later: older checkpoints end before them.
+// CodeNames codes further names of hosts. Older checkpoints end before them.
 func (st *Cluster) CodeNames(w *checkpoint.Codec) {
 	if w.Reading && w.Left() == 0 {
 		return
@@ -19,7 +19,7 @@ func (st *Cluster) CodeNames(w *checkpoint.Codec) {
 	}
 }
 
-// CodeIdentities codes what came later still.
+// CodeIdentities codes identities of data folders. Older checkpoints end before them.
 func (st *Cluster) CodeIdentities(w *checkpoint.Codec) {
 	if w.Reading && w.Left() == 0 {
 		return

@@ -51,8 +51,8 @@ func (b *Bundle) shapeKey() string {
 	return s.String()
 }
 
-// keepsChannels reports whether some channel files lie on the job's storage, where
-// no launcher removes them.
+// keepsChannels says whether some channel files lie on the job's storage, where the last group has to
+// remove them.
 func keepsChannels(g *wire.Graph) bool {
 	return slices.ContainsFunc(g.Connections, func(c *wire.Connection) bool { return c.Store != "" })
 }
@@ -101,8 +101,9 @@ func (j *Job) expand() {
 	j.findShapes()
 }
 
-// joinStages finds what stages have of each other: a group is suspended with all of its
-// nodes, and may count for any stage that its nodes are joined with.
+// joinStages finds which stages must not be suspended, and which stages store what others read. A
+// group is suspended with all of its nodes, and may count for any stage that its nodes are joined with.
+// So stages that shm channels join share both.
 func joinStages(g *wire.Graph, stages []stage) {
 	together := make([]int, len(g.Stages)) // the first stage that one is joined with by shm
 	for i := range together {
@@ -144,7 +145,7 @@ func joinStages(g *wire.Graph, stages []stage) {
 	}
 }
 
-// shape notes what of the plan each start and end would ask for.
+// shape keeps with the bundle what each start and end needs of the plan.
 func (b *Bundle) shape() {
 	b.attempts = b.oneAttempt[:0]
 	if b.Last() {

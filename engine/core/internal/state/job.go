@@ -16,8 +16,8 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// FailStage counts a failure for the stage that it names, one of those in the attempt's
-// group; for the group's first where it names none.
+// FailStage counts a failure for the stage that it names, if the attempt's group has a node of it, else
+// for the stage that the group counts for.
 func (j *Job) FailStage(f *wire.Failure, a *Attempt) {
 	failed := int(a.Stage)
 	for _, n := range a.BundleAttempt.Bundle.Nodes(a.Group) {
@@ -263,7 +263,7 @@ func (j *Job) Refs(nodes []int32) []*wire.NodeRef {
 	return refs
 }
 
-// Needed says whether some unfinished bundle reads what is gone of a group.
+// Needed says whether some unfinished bundle reads a lost output of a bundle's i-th group.
 func (j *Job) Needed(b *Bundle, i int) bool {
 	for _, x := range b.Nodes(i) {
 		n := j.Plan.Node(x)
@@ -276,7 +276,7 @@ func (j *Job) Needed(b *Bundle, i int) bool {
 	return false
 }
 
-// readersOpen says whether a reader of a writer is unfinished.
+// readersOpen says whether some reader of an output is unfinished.
 func (j *Job) readersOpen(k dataflow.Key) bool {
 	if !j.Stages[j.Plan.Connection(int(k.Conn)).ToStage].Open() {
 		return false
@@ -387,8 +387,7 @@ func (j *Job) hasPendingWork() bool {
 	return j.Phase() == JobRemoving
 }
 
-// knows says whether a bundle is among those that are known, and not among those that
-// are gone again.
+// knows says whether a bundle has its id and was not removed yet.
 func (j *Job) knows(b *Bundle) bool {
 	switch {
 	case j.Phase() == JobPendingAdmission, j.Phase() == JobRemoving && b.Index < j.Slices.closed:

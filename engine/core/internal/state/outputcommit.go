@@ -160,3 +160,55 @@ func (p *OutputCommit) CodeKept(w *checkpoint.Codec) {
 
 // CodeSurvived codes whether it outlived a life of the manager.
 func (p *OutputCommit) CodeSurvived(w *checkpoint.Codec) { checkpoint.Flag(w, &p.survived) }
+
+// filesPlace is the place of a file among a job's bundles. It is kept because the next file that is
+// asked for mostly follows it.
+type filesPlace struct {
+	number               uint64 // of the file, counted from 0
+	bundle, group, index int
+}
+
+// FilesFrom lists the files that a job's accepted attempts wrote into its outputs, from a number on and
+// as many as one command holds. It lists none unless they are to be published or kept.
+func (st *Cluster) FilesFrom(j *Job, from uint64) []*wire.CommittedFile {
+	if j.Phase() != JobPublishing && !j.OutputCommit.Keeps() {
+		return nil
+	}
+	at := j.filesAt
+	if from < at.number {
+		at = filesPlace{}
+	}
+	var list []*wire.CommittedFile
+	left := st.step.Set.CommandBytes
+	for ; at.bundle < len(j.Plan.Bundles); at.bundle, at.group = at.bundle+1, 0 {
+		kept := j.Bundles[at.bundle].lastCommits
+		for ; at.group < len(kept); at.group, at.index = at.group+1, 0 {
+			files := kept[at.group].Report.Files
+			if skip := min(from-at.number, uint64(len(files)-at.index)); skip > 0 {
+				at.number, at.index = at.number+skip, at.index+int(skip)
+			}
+			for ; at.index < len(files); at.index++ {
+				if left <= 0 {
+					j.filesAt = at
+					return list
+				}
+				f := files[at.index]
+				list = append(list, f)
+				left -= fileBytes + len(f.Temporary) + len(f.Name)
+				at.number, from = at.number+1, from+1
+			}
+		}
+	}
+	return list
+}
+
+// FilesTotal is how many files FilesFrom lists in all.
+func (j *Job) FilesTotal() uint64 {
+	if j.Phase() != JobPublishing && !j.OutputCommit.Keeps() {
+		return 0
+	}
+	return uint64(j.Stats.Files())
+}
+
+// fileBytes is about what a file to publish takes in a message beside its texts.
+const fileBytes = 32
