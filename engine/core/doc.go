@@ -52,9 +52,9 @@
 //
 //   - A submission's check and its expansion into groups and bundles are made before the step, on
 //     another goroutine (Draft). In a replay no draft is given, and the core makes the same one.
-//   - Long work is done in slices: the start and the end of a job, the snapshot for a new policy, an
-//     answer with very many decisions, readers whose inputs open, and timers that are due at once. A
-//     step does Settings.StepWork of it, and keeps the rest in the state as a cursor. NextWake is
+//   - Long work is done in slices. That is the start and the end of a job, the snapshot for a new
+//     policy, and an answer with very many decisions. It is also readers whose inputs open, and timers
+//     that are due at once. A step does Settings.StepWork of it, and keeps the rest in the state as a cursor. NextWake is
 //     then now, so the next step continues, together with the inputs that came meanwhile.
 //   - A policy learns of a very large job's bundles in several rounds. While it thinks, at most
 //     Settings.RoundEvents wait for it.

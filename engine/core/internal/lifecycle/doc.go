@@ -42,8 +42,8 @@
 // CheckSubmission decides what depends on the submission and the settings alone: access, proof, names
 // and outputs. The manager's edge calls it too, before it stores a large job's graph, to fail early.
 //
-// As long as the last policy that was no fallback had an authenticator, the core refuses a job without
-// a proof, also while the fallback decides. Jobs that wait for the policy's answer keep waiting.
+// If the last policy that was no fallback had an authenticator, the core refuses a job without a proof.
+// It does so also while the fallback decides. Jobs that wait for the policy's answer keep waiting.
 // core.admitWithoutPolicy opens admission, and never the authenticator.
 //
 // # The last group
