@@ -7,8 +7,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/faultypolicies"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
+	"github.com/hamadryad/hamadryad/policytest/faultypolicies"
 )
 
 // The manager survives every faulty policy: the job ends with the right
@@ -54,24 +54,24 @@ var expected = map[string]string{
 
 // The same for plug-ins that misbehave as processes.
 func TestBadPlugins(t *testing.T) {
-	for name, b := range map[string]policytest.Behaviour{
-		"crashes at a round":   policytest.CrashAt(3),
-		"panics at a round":    policytest.PanicAt(3),
-		"stops at a round":     policytest.StopAt(3),
-		"floods stderr":        policytest.Flood,
-		"prints before":        policytest.StdoutNoise,
-		"prints":               policytest.Printer,
-		"wrong cookie":         policytest.WrongCookie,
-		"wrong version":        policytest.WrongVersion,
-		"exits at once":        policytest.ExitAtOnce,
-		"5 MiB answer":         policytest.BigAnswer,
-		"garbage answer":       policytest.GarbageAnswer,
-		"panics in start":      policytest.PanicInStart,
-		"stops after the hand": policytest.StopAfterHandshake,
+	for name, b := range map[string]plugintest.Behaviour{
+		"crashes at a round":   plugintest.CrashAt(3),
+		"panics at a round":    plugintest.PanicAt(3),
+		"stops at a round":     plugintest.StopAt(3),
+		"floods stderr":        plugintest.Flood,
+		"prints before":        plugintest.StdoutNoise,
+		"prints":               plugintest.Printer,
+		"wrong cookie":         plugintest.WrongCookie,
+		"wrong version":        plugintest.WrongVersion,
+		"exits at once":        plugintest.ExitAtOnce,
+		"5 MiB answer":         plugintest.BigAnswer,
+		"garbage answer":       plugintest.GarbageAnswer,
+		"panics in start":      plugintest.PanicInStart,
+		"stops after the hand": plugintest.StopAfterHandshake,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			survives(t, policytest.Plugin(t, b), "")
+			survives(t, plugintest.Plugin(t, b), "")
 		})
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/hamadryad/hamadryad/engine/progress"
 	"github.com/hamadryad/hamadryad/engine/site"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 func (c *cli) policyCommand() *cobra.Command {
@@ -62,7 +62,7 @@ again.`,
 
 // policyCheck is what a check is asked to do.
 type policyCheck struct {
-	options    schedtest.Options
+	options    policytest.Options
 	config     string // site's configuration; "" for the policy's defaults
 	properties []string
 	timeout    time.Duration // 0: by the number of games
@@ -165,7 +165,7 @@ func (c *cli) checkPolicyAt(ctx context.Context, p policyCheck, args []string) e
 	defer d.Close()
 	games := progress.NewSteps(c.show.Errors, "games")
 	p.options.Progress = games.Step
-	report := schedtest.Check(ctx, d, p.options)
+	report := policytest.Check(ctx, d, p.options)
 	games.Close()
 	if err := report.Err(); err != nil {
 		return &client.ExitError{Code: client.ExitFailed, Err: fmt.Errorf("%s does not pass:\n%w", path, err)}

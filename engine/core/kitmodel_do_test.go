@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 

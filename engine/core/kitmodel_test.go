@@ -12,9 +12,9 @@ import (
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/loop"
 	"github.com/hamadryad/hamadryad/engine/wire"
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
@@ -36,7 +36,7 @@ func TestKitModel(t *testing.T) {
 	var all cluster.Tally
 	drawn := 0
 	reasons := map[scheduler.RefusalReason]int{}
-	games := schedtest.Games(schedtest.Options{Seeds: *gamesFlag, First: *gameFlag})
+	games := policytest.Games(policytest.Options{Seeds: *gamesFlag, First: *gameFlag})
 	for _, g := range games {
 		p := newPair(t, g)
 		p.play()
@@ -114,7 +114,7 @@ type running struct {
 	launcher scheduler.LauncherID
 }
 
-func newPair(t *testing.T, g schedtest.Game) *pair {
+func newPair(t *testing.T, g policytest.Game) *pair {
 	p := &pair{
 		t: t, rng: rand.New(rand.NewPCG(g.Seed, 5)), model: cluster.New(g.Seed),
 		specs: map[scheduler.JobID]cluster.Spec{}, reasons: map[scheduler.RefusalReason]int{}, lives: map[scheduler.LauncherID]uint64{}, up: map[scheduler.LauncherID]bool{},

@@ -12,8 +12,8 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/dynamicpriority"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/faultypolicies"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
+	"github.com/hamadryad/hamadryad/policytest/faultypolicies"
+	"github.com/hamadryad/hamadryad/policytest/policies"
 )
 
 var (

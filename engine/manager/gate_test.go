@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -81,7 +81,7 @@ func holds(t *testing.T, folder, text string) bool {
 }
 
 func newGated(t *testing.T) (b *testbed, store string) {
-	b = newTestbedWith(t, policytest.Plugin(t, policytest.Gated))
+	b = newTestbedWith(t, plugintest.Plugin(t, plugintest.Gated))
 	store = t.TempDir()
 	b.cfg.Policy.Store = store
 	b.start()
@@ -180,7 +180,7 @@ func TestOtherSitesChangeNothing(t *testing.T) {
 // While the policy with the authenticator is down, another that stands in for it opens nothing.
 func TestTheGateStaysShutWhileThePolicyIsDown(t *testing.T) {
 	b, _ := newGated(t)
-	replace := b.linkedPolicy(policytest.Gated)
+	replace := b.linkedPolicy(plugintest.Gated)
 	b.stop()
 	b.start()
 	running := b.policyWhen("it runs", isRunning)

@@ -27,7 +27,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/core"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/engine/wire/rpc"
 	"github.com/hamadryad/hamadryad/internal/metricdoc"
@@ -568,7 +568,7 @@ func TestRequestsForWhatIsNotThere(t *testing.T) {
 }
 
 func TestAnInvalidPolicyEndsTheStart(t *testing.T) {
-	b := newTestbedWith(t, policytest.Plugin(t, policytest.Good))
+	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.Good))
 	b.cfg.Policy.Config = scheduler.Config{File: "site.yaml", Line: 3, Text: []byte("invalid")}
 	err := Run(context.Background(), b.cfg)
 	if err == nil || !strings.Contains(err.Error(), "rejects its settings") {
@@ -577,10 +577,10 @@ func TestAnInvalidPolicyEndsTheStart(t *testing.T) {
 }
 
 func TestAFailingPolicyIsReplaced(t *testing.T) {
-	for _, behaviour := range []policytest.Behaviour{policytest.CrashAt(3), policytest.PanicAt(3), policytest.ErrorAt(2), policytest.HangAt(3), policytest.StopAt(3), policytest.BigAnswer, policytest.GarbageAnswer, policytest.ExitAtOnce} {
+	for _, behaviour := range []plugintest.Behaviour{plugintest.CrashAt(3), plugintest.PanicAt(3), plugintest.ErrorAt(2), plugintest.HangAt(3), plugintest.StopAt(3), plugintest.BigAnswer, plugintest.GarbageAnswer, plugintest.ExitAtOnce} {
 		t.Run(string(behaviour), func(t *testing.T) {
 			t.Parallel()
-			b := newTestbedWith(t, policytest.Plugin(t, behaviour))
+			b := newTestbedWith(t, plugintest.Plugin(t, behaviour))
 			b.cfg.Core.PolicyLimits.RoundDeadline = time.Second
 			b.start()
 			b.launcher("a", 1, false)
@@ -608,7 +608,7 @@ func TestPolicyAndSettingsAreChanged(t *testing.T) {
 	})
 	// A plug-in that does not start changes nothing.
 	broken := b.cfg.Policy
-	broken.Name, broken.Path = "broken", policytest.Plugin(t, policytest.FailStart)
+	broken.Name, broken.Path = "broken", plugintest.Plugin(t, plugintest.FailStart)
 	updates <- Update{Core: b.cfg.Core, Policy: broken}
 	eventually(t, "the swap is given up", func() bool {
 		p, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})

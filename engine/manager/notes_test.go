@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 )
 
 // A shell that posts faster than rounds tell of it is held up: no note is dropped.
 func TestNotesHoldTheShellUp(t *testing.T) {
-	b := newTestbedWith(t, policytest.Plugin(t, policytest.Echo))
+	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.Echo))
 	store := t.TempDir()
 	b.cfg.Policy.Store, b.cfg.Core.NotesMax = store, 100
 	b.start()
 	var want strings.Builder
-	for i := range policytest.EchoNotes {
+	for i := range plugintest.EchoNotes {
 		fmt.Fprintf(&want, "note-%d\n", i)
 	}
 	eventually(t, "all notes came back", func() bool {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
@@ -61,7 +61,7 @@ func isRunning(r *wire.PolicyReply) bool { return r.State == policyhost.Running 
 
 // linkedPolicy has the policy run by the name of a link, that it may be replaced. The
 // name is what a bad plug-in does wrong.
-func (b *testbed) linkedPolicy(name policytest.Behaviour) (replace func(with string)) {
+func (b *testbed) linkedPolicy(name plugintest.Behaviour) (replace func(with string)) {
 	link := filepath.Join(b.t.TempDir(), string(name))
 	replace = func(with string) {
 		b.t.Helper()
@@ -126,12 +126,12 @@ func TestMetricsAndHealthWithoutAPolicy(t *testing.T) {
 // A policy that panics when it is looked at is replaced, and the call is named that
 // did it.
 func TestPanicOfALookIsToldWithItsCall(t *testing.T) {
-	for b, want := range map[policytest.Behaviour]string{
-		policytest.PanicInStatus:  "policy Status: panic: the policy panicked in Status: no status on purpose",
-		policytest.PanicInExplain: "policy Explain: panic: the policy panicked in Explain: no word on purpose",
+	for b, want := range map[plugintest.Behaviour]string{
+		plugintest.PanicInStatus:  "policy Status: panic: the policy panicked in Status: no status on purpose",
+		plugintest.PanicInExplain: "policy Explain: panic: the policy panicked in Explain: no word on purpose",
 	} {
 		t.Run(string(b), func(t *testing.T) {
-			bed := newTestbedWith(t, policytest.Plugin(t, b))
+			bed := newTestbedWith(t, plugintest.Plugin(t, b))
 			bed.cfg.Policy.FailuresMax = 1
 			bed.start()
 			job := bed.submit(1) // nobody runs it, so that its status asks why
@@ -151,7 +151,7 @@ func TestPanicOfALookIsToldWithItsCall(t *testing.T) {
 
 // A status that can't be shown costs the policy nothing, and its author is told why.
 func TestUnfitStatusIsTold(t *testing.T) {
-	b := newTestbedWith(t, policytest.Plugin(t, policytest.NaNStatus))
+	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.NaNStatus))
 	b.start()
 	b.policyWhen("it runs", isRunning)
 	r, err := b.api.Policy(b.ctx(), &wire.PolicyQuery{})
@@ -165,7 +165,7 @@ func TestUnfitStatusIsTold(t *testing.T) {
 
 // A slow policy is told of in status, log and metrics, also at the job that waits.
 func TestSlowPolicyIsTold(t *testing.T) {
-	b := newTestbedWith(t, policytest.Plugin(t, policytest.Slow))
+	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.Slow))
 	b.cfg.Policy.SlowRound = 20 * time.Millisecond
 	b.start()
 	b.launcher("a", 1, false)
@@ -214,13 +214,13 @@ func TestBriefPolicyHasNoChecksum(t *testing.T) {
 func TestReload(t *testing.T) {
 	b := newTestbed(t)
 	fifo := b.cfg.Policy.Path
-	replace := b.linkedPolicy(policytest.FailStart)
+	replace := b.linkedPolicy(plugintest.FailStart)
 	b.start()
 	first := b.policyWhen("it runs", isRunning)
 	l := b.launcher("a", 1, true)
 	job := b.submit(2)
 	held := []uint64{l.next(), l.next()}
-	replace(policytest.Plugin(t, policytest.FailStart))
+	replace(plugintest.Plugin(t, plugintest.FailStart))
 	_, err := b.api.ReloadPolicy(b.ctx(), &wire.ReloadRequest{})
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "no start on purpose") {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestReload(t *testing.T) {
 // were accepted last, says so, and takes the file's when they are right. Without such,
 // it does not start (TestAnInvalidPolicyEndsTheStart).
 func TestRejectedSettingsAtARestart(t *testing.T) {
-	b := newTestbedWith(t, policytest.Plugin(t, policytest.Good))
+	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.Good))
 	updates := make(chan Update)
 	b.cfg.Updates = updates
 	b.cfg.Policy.Source = []byte("the first")

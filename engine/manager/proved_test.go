@@ -7,7 +7,7 @@ import (
 
 	"github.com/hamadryad/hamadryad/engine/auth"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/audit"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 )
 
 // newProved is a manager with rules whose policy has an authenticator, too.
@@ -19,7 +19,7 @@ func newProved(t *testing.T) *ruled {
 // newProvedWith is one with another configuration.
 func newProvedWith(t *testing.T, change func(*Config)) *ruled {
 	t.Helper()
-	b := newTestbedWith(t, policytest.Plugin(t, policytest.Gated))
+	b := newTestbedWith(t, plugintest.Plugin(t, plugintest.Gated))
 	b.cfg.Policy.Store = t.TempDir()
 	change(&b.cfg)
 	r := newRuledOn(t, b)

@@ -21,7 +21,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/rest"
 	"github.com/hamadryad/hamadryad/engine/manager/policyhost"
 	"github.com/hamadryad/hamadryad/engine/manager/restapi"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -110,7 +110,7 @@ type text struct {
 // wrong changes nothing. After a restart version numbers go on; a job knows which it came under.
 func TestSettingsOverREST(t *testing.T) {
 	b := newTestbed(t)
-	configured(b, map[string]string{"fifo": b.cfg.Policy.Path, "good": policytest.Plugin(t, policytest.Good)}, "fifo\n")
+	configured(b, map[string]string{"fifo": b.cfg.Policy.Path, "good": plugintest.Plugin(t, plugintest.Good)}, "fifo\n")
 	b.start()
 	b.policyWhen("it runs", isRunning)
 	l := b.launcher("a", 1, true)

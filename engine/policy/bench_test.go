@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
@@ -68,9 +68,9 @@ func benchmarkRound(b *testing.B, round *scheduler.Round) {
 		slices.Sort(took)
 		b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-median")
 	}
-	b.Run("in-process", func(b *testing.B) { run(b, policy.InProcess(&policytest.Policy{})) })
+	b.Run("in-process", func(b *testing.B) { run(b, policy.InProcess(&plugintest.Policy{})) })
 	b.Run("plug-in", func(b *testing.B) {
-		h, err := policy.Launch(b.Context(), policy.Options{Path: policytest.Plugin(b, policytest.Good)})
+		h, err := policy.Launch(b.Context(), policy.Options{Path: plugintest.Plugin(b, plugintest.Good)})
 		if err != nil {
 			b.Fatal(err)
 		}

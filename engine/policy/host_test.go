@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
@@ -46,11 +46,11 @@ func within(t *testing.T) context.Context {
 
 // launch starts a plug-in of a behaviour and checks at the end that nothing is
 // left of it.
-func launch(t *testing.T, b policytest.Behaviour) (policy.Host, *proctest.Output) {
+func launch(t *testing.T, b plugintest.Behaviour) (policy.Host, *proctest.Output) {
 	t.Helper()
 	book := &proctest.Output{}
 	h, err := policy.Launch(within(t), policy.Options{
-		Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(book), Memory: 256 << 20, StartTimeout: inTime,
+		Path: plugintest.Plugin(t, b), Dir: plugintest.SocketDir(t), Log: logger(book), Memory: 256 << 20, StartTimeout: inTime,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,11 +123,11 @@ func smallRound(n uint64) *scheduler.Round {
 // kinds runs a test on both kinds of host.
 func kinds(t *testing.T, test func(*testing.T, policy.Host)) {
 	t.Run("plug-in", func(t *testing.T) {
-		h, _ := launch(t, policytest.Good)
+		h, _ := launch(t, plugintest.Good)
 		test(t, h)
 	})
 	t.Run("in process", func(t *testing.T) {
-		h := policy.InProcess(&policytest.Policy{})
+		h := policy.InProcess(&plugintest.Policy{})
 		defer mustEnd(t, h)
 		defer h.Close()
 		test(t, h)
@@ -199,23 +199,23 @@ func TestInvalidConfigurationNamesItsPlace(t *testing.T) {
 }
 
 func TestPlugInsThatDoNotComeUp(t *testing.T) {
-	cases := map[policytest.Behaviour]string{
-		policytest.WrongCookie:        "exit status 1",
-		policytest.WrongVersion:       "speaks version 99 ",
-		policytest.OldVersion:         "speaks version 1 of the plug-ins' protocol, and this manager version 2: build it again",
-		policytest.ExitAtOnce:         "cannot find my data",
-		policytest.Silent:             "did not come up|timeout while waiting",
-		policytest.StdoutNoise:        "hello, I am a policy",
-		policytest.StopAfterHandshake: "did not come up|timeout while waiting",
+	cases := map[plugintest.Behaviour]string{
+		plugintest.WrongCookie:        "exit status 1",
+		plugintest.WrongVersion:       "speaks version 99 ",
+		plugintest.OldVersion:         "speaks version 1 of the plug-ins' protocol, and this manager version 2: build it again",
+		plugintest.ExitAtOnce:         "cannot find my data",
+		plugintest.Silent:             "did not come up|timeout while waiting",
+		plugintest.StdoutNoise:        "hello, I am a policy",
+		plugintest.StopAfterHandshake: "did not come up|timeout while waiting",
 	}
 	for b, want := range cases {
 		t.Run(string(b), func(t *testing.T) {
 			timeout := inTime // for what tells of itself
-			if b == policytest.Silent || b == policytest.StopAfterHandshake {
+			if b == plugintest.Silent || b == plugintest.StopAfterHandshake {
 				timeout = time.Second
 			}
 			_, err := policy.Launch(within(t), policy.Options{
-				Path: policytest.Plugin(t, b), Dir: policytest.SocketDir(t), Log: logger(&proctest.Output{}), StartTimeout: timeout,
+				Path: plugintest.Plugin(t, b), Dir: plugintest.SocketDir(t), Log: logger(&proctest.Output{}), StartTimeout: timeout,
 			})
 			if policy.KindOf(err) != policy.StartFailed || !containsOne(err.Error(), want) {
 				t.Errorf("error %v; want one with %q", err, want)
@@ -272,7 +272,7 @@ func alive(match func(group int, exe string) bool) []string {
 }
 
 func TestProgramsThatAreNotTheOne(t *testing.T) {
-	good := policytest.Plugin(t, policytest.Good)
+	good := plugintest.Plugin(t, plugintest.Good)
 	data, err := os.ReadFile(good)
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +306,7 @@ func TestProgramsThatAreNotTheOne(t *testing.T) {
 }
 
 func TestPoliciesThatDoNotStart(t *testing.T) {
-	for b, want := range map[policytest.Behaviour]string{policytest.PanicInStart: "main.(*policy).Start", policytest.FailStart: "no start on purpose"} {
+	for b, want := range map[plugintest.Behaviour]string{plugintest.PanicInStart: "main.(*policy).Start", plugintest.FailStart: "no start on purpose"} {
 		t.Run(string(b), func(t *testing.T) {
 			h, _ := launch(t, b)
 			_, err := h.Start(within(t), scheduler.Config{}, scheduler.Snapshot{}, testEnv)
@@ -316,7 +316,7 @@ func TestPoliciesThatDoNotStart(t *testing.T) {
 		})
 	}
 	t.Run("hangs", func(t *testing.T) {
-		h, _ := launch(t, policytest.HangInStart)
+		h, _ := launch(t, plugintest.HangInStart)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		if _, err := h.Start(ctx, scheduler.Config{}, scheduler.Snapshot{}, testEnv); policy.KindOf(err) != policy.Deadline {
@@ -330,20 +330,20 @@ func TestPoliciesThatDoNotStart(t *testing.T) {
 }
 
 func TestRoundsThatGoWrong(t *testing.T) {
-	cases := map[policytest.Behaviour]struct {
+	cases := map[plugintest.Behaviour]struct {
 		kind policy.Kind
 		want string
 		ends bool
 	}{
-		policytest.CrashAt(2):    {policy.Died, "crash on purpose", true},
-		policytest.HangAt(1):     {policy.Deadline, "no answer within 1s", true},
-		policytest.StopAt(1):     {policy.Deadline, "no answer within 1s", true},
-		policytest.PanicAt(2):    {policy.Panicked, "main.(*policy).AssignTasks", true},
-		policytest.CrashBeside:   {policy.Died, "panic: beside itself on purpose", true},
-		policytest.Hog:           {policy.Heavy, "more than the 256 MiB that it may have (policy.memory)", true},
-		policytest.ErrorAt(2):    {policy.Faulted, "error on purpose", false},
-		policytest.BigAnswer:     {policy.Breach, "larger than 4194304 bytes", true},
-		policytest.GarbageAnswer: {policy.Breach, "refuse", true},
+		plugintest.CrashAt(2):    {policy.Died, "crash on purpose", true},
+		plugintest.HangAt(1):     {policy.Deadline, "no answer within 1s", true},
+		plugintest.StopAt(1):     {policy.Deadline, "no answer within 1s", true},
+		plugintest.PanicAt(2):    {policy.Panicked, "main.(*policy).AssignTasks", true},
+		plugintest.CrashBeside:   {policy.Died, "panic: beside itself on purpose", true},
+		plugintest.Hog:           {policy.Heavy, "more than the 256 MiB that it may have (policy.memory)", true},
+		plugintest.ErrorAt(2):    {policy.Faulted, "error on purpose", false},
+		plugintest.BigAnswer:     {policy.Breach, "larger than 4194304 bytes", true},
+		plugintest.GarbageAnswer: {policy.Breach, "refuse", true},
 	}
 	for b, c := range cases {
 		t.Run(string(b), func(t *testing.T) {
@@ -375,7 +375,7 @@ func TestRoundsThatGoWrong(t *testing.T) {
 }
 
 func TestKilledPlugInIsNoticedAtOnce(t *testing.T) {
-	h, _ := launch(t, policytest.Good)
+	h, _ := launch(t, plugintest.Good)
 	start(t, h)
 	if err := syscall.Kill(h.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -390,7 +390,7 @@ func TestKilledPlugInIsNoticedAtOnce(t *testing.T) {
 }
 
 func TestStoppedPlugInIsClosedInTime(t *testing.T) {
-	h, _ := launch(t, policytest.Good)
+	h, _ := launch(t, plugintest.Good)
 	start(t, h)
 	if err := syscall.Kill(h.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -405,7 +405,7 @@ func TestStoppedPlugInIsClosedInTime(t *testing.T) {
 }
 
 func TestCloseDoesNotWaitForever(t *testing.T) {
-	for _, b := range []policytest.Behaviour{policytest.HangAtEnd, policytest.Child} {
+	for _, b := range []plugintest.Behaviour{plugintest.HangAtEnd, plugintest.Child} {
 		t.Run(string(b), func(t *testing.T) {
 			h, _ := launch(t, b)
 			start(t, h)
@@ -420,7 +420,7 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 }
 
 func TestExplainWaitsItsTurnAndGivesUp(t *testing.T) {
-	h, _ := launch(t, policytest.HangAt(1))
+	h, _ := launch(t, plugintest.HangAt(1))
 	startImpatient(t, h)
 	round := make(chan error, 1)
 	go func() {
@@ -445,7 +445,7 @@ func TestExplainWaitsItsTurnAndGivesUp(t *testing.T) {
 }
 
 func TestCanceledRoundEndsTheHost(t *testing.T) {
-	h, book := launch(t, policytest.HangAt(1))
+	h, book := launch(t, plugintest.HangAt(1))
 	start(t, h)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -466,7 +466,7 @@ func TestCanceledRoundEndsTheHost(t *testing.T) {
 func TestPluginSeesNoSecrets(t *testing.T) {
 	t.Setenv("HAMADRYAD_TEST_SECRET", "of-the-host")
 	t.Setenv("HAMADRYAD_TEST_NAMED", "for-the-plug-in")
-	h, err := policy.Launch(within(t), policy.Options{Path: policytest.Plugin(t, policytest.Good), Dir: t.TempDir(), StartTimeout: inTime, Environment: []string{"HAMADRYAD_TEST_NAMED"}})
+	h, err := policy.Launch(within(t), policy.Options{Path: plugintest.Plugin(t, plugintest.Good), Dir: t.TempDir(), StartTimeout: inTime, Environment: []string{"HAMADRYAD_TEST_NAMED"}})
 	if err != nil {
 		t.Fatal(err)
 	}

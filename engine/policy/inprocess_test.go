@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 // slowStatus answers Status when released.
 type slowStatus struct {
-	policytest.Policy
+	plugintest.Policy
 	asked, release chan struct{}
 }
 
@@ -43,7 +43,7 @@ func TestImpatientQuestionHarmsNobody(t *testing.T) {
 		t.Errorf("the round after it, in process: %v", err)
 	}
 
-	h, _ := launch(t, policytest.Good)
+	h, _ := launch(t, plugintest.Good)
 	start(t, h)
 	for i := range 200 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*5*time.Microsecond)
@@ -59,7 +59,7 @@ func TestImpatientQuestionHarmsNobody(t *testing.T) {
 
 // hanging is a policy in process that does not answer until released.
 type hanging struct {
-	policytest.Policy
+	plugintest.Policy
 	release chan struct{}
 }
 
@@ -87,7 +87,7 @@ func TestHangingPolicyInProcessIsAbandoned(t *testing.T) {
 }
 
 // broken is a policy in process that goes wrong in every way it can.
-type broken struct{ policytest.Policy }
+type broken struct{ plugintest.Policy }
 
 func (*broken) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	if r.Number == 1 {

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 )
 
 // orphanKey tells this test program to be the host that is killed: its value is
@@ -36,7 +36,7 @@ func hostToKill(value string) {
 // A plug-in ends with its host even when that is killed, and the next host
 // sweeps up the socket it left; a living host's socket stays.
 func TestPlugInEndsWithItsKilledHost(t *testing.T) {
-	good, dir := policytest.Plugin(t, policytest.Good), policytest.SocketDir(t)
+	good, dir := plugintest.Plugin(t, plugintest.Good), plugintest.SocketDir(t)
 	living, err := policy.Launch(within(t), policy.Options{Path: good, Dir: dir, StartTimeout: inTime})
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func folders(dir string) int {
 
 // A person who runs a plug-in by hand is told what it is.
 func TestPlugInRunByHandSaysWhatItIs(t *testing.T) {
-	good := policytest.Plugin(t, policytest.Good)
+	good := plugintest.Plugin(t, plugintest.Good)
 	for _, c := range []struct {
 		args []string
 		code int

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
 func TestFloodIsCounted(t *testing.T) {
-	h, book := launch(t, policytest.Flood)
+	h, book := launch(t, plugintest.Flood)
 	start(t, h)
 	began, n := time.Now(), uint64(0)
 	eventually(t, "lines of the flood are dropped", func() bool {
@@ -34,7 +34,7 @@ func TestFloodIsCounted(t *testing.T) {
 }
 
 func TestPrintingDoesNotBlockThePolicy(t *testing.T) {
-	h, book := launch(t, policytest.Printer)
+	h, book := launch(t, plugintest.Printer)
 	start(t, h)
 	for n := uint64(1); n <= 5; n++ {
 		if _, err := h.AssignTasks(within(t), smallRound(n)); err != nil {
@@ -51,7 +51,7 @@ func TestPrintingDoesNotBlockThePolicy(t *testing.T) {
 }
 
 func TestNotesArriveInOrderAndHoldNobodyUp(t *testing.T) {
-	h, _ := launch(t, policytest.Poster)
+	h, _ := launch(t, plugintest.Poster)
 	start(t, h)
 	for i := range 500 {
 		if n := <-h.Notes(); n.Name != fmt.Sprintf("note-%d", i) || string(n.Body) != "body" {
@@ -67,7 +67,7 @@ func TestNotesArriveInOrderAndHoldNobodyUp(t *testing.T) {
 }
 
 func TestFailingShellTakesThePlugInDown(t *testing.T) {
-	h, _ := launch(t, policytest.FailingShell)
+	h, _ := launch(t, plugintest.FailingShell)
 	// The shell may fail before the answer to Start is out.
 	if _, err := h.Start(within(t), scheduler.Config{}, scheduler.Snapshot{}, testEnv); err != nil && policy.KindOf(err) != policy.Died {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/internal/proctest"
 )
 
@@ -17,9 +17,9 @@ import (
 // also by the calls that come after it, and ends the policy: nobody knows what it
 // left half done.
 func TestPanicIsBlamedOnItsCall(t *testing.T) {
-	for b, want := range map[policytest.Behaviour][]string{
-		policytest.PanicInExplain: {"policy Explain: panic", "no word on purpose", "main.(*policy).Explain"},
-		policytest.PanicInStatus:  {"policy Status: panic", "no status on purpose", "main.(*policy).Status"},
+	for b, want := range map[plugintest.Behaviour][]string{
+		plugintest.PanicInExplain: {"policy Explain: panic", "no word on purpose", "main.(*policy).Explain"},
+		plugintest.PanicInStatus:  {"policy Status: panic", "no status on purpose", "main.(*policy).Status"},
 	} {
 		t.Run(string(b), func(t *testing.T) {
 			h, _ := launch(t, b)
@@ -41,8 +41,8 @@ func TestPanicIsBlamedOnItsCall(t *testing.T) {
 	}
 }
 
-func look(h policy.Host, b policytest.Behaviour) error {
-	if b == policytest.PanicInExplain {
+func look(h policy.Host, b plugintest.Behaviour) error {
+	if b == plugintest.PanicInExplain {
 		_, err := h.Explain(context.Background(), 1)
 		return err
 	}
@@ -52,10 +52,10 @@ func look(h policy.Host, b policytest.Behaviour) error {
 
 // What can't be shown is refused with its place, and costs nothing but the view.
 func TestStatusThatCannotBeShown(t *testing.T) {
-	for b, want := range map[policytest.Behaviour]string{
-		policytest.NaNStatus:     `policy Status: unfit answer: pool 0 ("pool-a"): FairShare is NaN: it must be a finite number`,
-		policytest.HugeStatus:    "policy Status: unfit answer: the answer is larger than 4194304 bytes",
-		policytest.ErrorInStatus: "policy Status: policy fault: Status: no status on purpose",
+	for b, want := range map[plugintest.Behaviour]string{
+		plugintest.NaNStatus:     `policy Status: unfit answer: pool 0 ("pool-a"): FairShare is NaN: it must be a finite number`,
+		plugintest.HugeStatus:    "policy Status: unfit answer: the answer is larger than 4194304 bytes",
+		plugintest.ErrorInStatus: "policy Status: policy fault: Status: no status on purpose",
 	} {
 		t.Run(string(b), func(t *testing.T) {
 			h, _ := launch(t, b)
@@ -69,7 +69,7 @@ func TestStatusThatCannotBeShown(t *testing.T) {
 		})
 	}
 	t.Run("bell", func(t *testing.T) {
-		h, _ := launch(t, policytest.BellStatus)
+		h, _ := launch(t, plugintest.BellStatus)
 		start(t, h)
 		s, err := h.Status(within(t))
 		if err != nil || s.Pools[0].Name != `a\x1b[2J\a\xff\n` {
@@ -90,7 +90,7 @@ func TestDaemonDoesNotOutliveThePlugIn(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, book := launch(t, policytest.Daemon)
+			h, book := launch(t, plugintest.Daemon)
 			start(t, h)
 			pid := daemonOf(t, book)
 			end(h)
@@ -114,7 +114,7 @@ func daemonOf(t *testing.T, book *proctest.Output) string {
 
 // Memory and checksum of what runs are known.
 func TestHostTellsOfItsProgram(t *testing.T) {
-	h, _ := launch(t, policytest.Good)
+	h, _ := launch(t, plugintest.Good)
 	start(t, h)
 	eventually(t, "its memory is known", func() bool { used, bound := h.Memory(); return used > 1<<20 && bound == 256<<20 })
 	if len(h.Checksum()) != 64 {

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 func TestConformance(t *testing.T) {
-	schedtest.Run(t, hfsp.New, schedtest.Options{Config: scheduler.Config{Text: []byte("estimator: recurring\n")}})
+	policytest.Run(t, hfsp.New, policytest.Options{Config: scheduler.Config{Text: []byte("estimator: recurring\n")}})
 }

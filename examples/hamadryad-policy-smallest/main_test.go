@@ -3,10 +3,10 @@ package main
 import (
 	"testing"
 
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 func TestConformance(t *testing.T) {
-	schedtest.Run(t, func() scheduler.TaskScheduler { return &smallest{} }, schedtest.Options{})
+	policytest.Run(t, func() scheduler.TaskScheduler { return &smallest{} }, policytest.Options{})
 }

@@ -65,7 +65,7 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if within(p.path, "sdk/scheduler/schedtest") || within(p.path, "policytest") {
+		if within(p.path, "policytest") {
 			continue // they move: their examples come with that
 		}
 		if !slices.ContainsFunc(tests, func(file string) bool { return hasExample(t, file) }) {

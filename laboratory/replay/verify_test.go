@@ -26,8 +26,8 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
 	"github.com/hamadryad/hamadryad/plugins/preemptivefair"
+	"github.com/hamadryad/hamadryad/policytest/policies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
 )
 

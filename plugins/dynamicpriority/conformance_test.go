@@ -3,12 +3,12 @@ package dynamicpriority
 import (
 	"testing"
 
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 func TestConformance(t *testing.T) {
-	schedtest.Run(t, New, schedtest.Options{Seeds: 20})
+	policytest.Run(t, New, policytest.Options{Seeds: 20})
 }
 
 // TestConformanceOfEverySetting runs the kit with intervals so short that accounts close and
@@ -23,7 +23,7 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		"blind":      "alloc-interval: 2s\nlocality: {mode: none}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 6, First: 100, Config: scheduler.Config{Text: []byte(settings)}})
+			policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 6, First: 100, Config: scheduler.Config{Text: []byte(settings)}})
 		})
 	}
 }
@@ -31,7 +31,7 @@ func TestConformanceOfEverySetting(t *testing.T) {
 // TestConformanceOfPages asks for all that there is and makes all changes, by who may and who may not, while
 // games go on. A restart does not pay for the interval in flight, so that budgets shown after one differ: there is none.
 func TestConformanceOfPages(t *testing.T) {
-	r := schedtest.Run(t, New, schedtest.Options{
+	r := policytest.Run(t, New, policytest.Options{
 		NoStories: true, Seeds: 12, First: 200, Restarts: -1, Config: scheduler.Config{Text: []byte("alloc-interval: 1s\nkill-interval: 1s\n")},
 		Queries: []string{
 			"price", "time", "info", "infos", "info=user-0", "info=nobody", "setSpending=2", "setSpending=3&queue=user-1", "setSpending=NaN&queue=user-0",

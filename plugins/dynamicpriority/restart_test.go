@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // dump is all that decisions depend on besides the view.
@@ -32,10 +32,10 @@ func (p *Policy) dump() string {
 // checkpoints are written whole now and then.
 func TestRestartedIsTheSame(t *testing.T) {
 	wholes, appended, taken := 0, 0, 0
-	e := schedtest.Environment()
+	e := policytest.Environment()
 	e.Limits.CheckpointBytes = 3000
-	o := schedtest.Options{Seeds: 5, First: 100, Config: scheduler.Config{Text: []byte("alloc-interval: 2s\nkill-interval: 1s\ncollect-after: 300ms\nsimulated-budget: 40\n")}}
-	for _, g := range schedtest.Games(o) {
+	o := policytest.Options{Seeds: 5, First: 100, Config: scheduler.Config{Text: []byte("alloc-interval: 2s\nkill-interval: 1s\ncollect-after: 300ms\nsimulated-budget: 40\n")}}
+	for _, g := range policytest.Games(o) {
 		c := cluster.New(g.Seed)
 		c.Config = o.Config
 		p := &Policy{}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/internal/queued"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // TestQueue: the queue that is told is the order in which jobs start. With a collect-after it holds for as long as that

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 const byLoad = "load: {manager: load}\n"
@@ -174,7 +174,7 @@ func TestLoadsAfterAJoin(t *testing.T) {
 	w.wantOn("1 came back", 1, 0)
 
 	again := &Policy{}
-	if _, err := again.Start(scheduler.Config{Text: []byte(makesPools(byLoad))}, w.Cluster.Snapshot(nil, 0), schedtest.Environment()); err != nil {
+	if _, err := again.Start(scheduler.Config{Text: []byte(makesPools(byLoad))}, w.Cluster.Snapshot(nil, 0), policytest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	d, err := again.AssignTasks(scheduler.Round{Number: 1, Now: w.Cluster.Now(), Events: w.Cluster.Loads(), Offers: w.Cluster.Offers()})

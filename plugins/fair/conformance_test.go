@@ -3,26 +3,26 @@ package fair
 import (
 	"testing"
 
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 func TestConformance(t *testing.T) {
-	schedtest.Run(t, New, schedtest.Options{Seeds: 20})
+	policytest.Run(t, New, policytest.Options{Seeds: 20})
 }
 
 // TestConformanceOfForgottenLoads: settings do without loads for a while, and ask for them
 // again. What was known before is known no more, as it is not after a restart.
 func TestConformanceOfForgottenLoads(t *testing.T) {
 	c := scheduler.Config{Text: []byte("load: {manager: load, cpu-max: 0.6, memory-max: 0.8}\nallocations: {min-share-timeout: 1s, fair-share-timeout: 2s, pools: {pool-0: {min-share: 3}}}\ncollect-after: 1s\nplacement: {undeclared: create}\n")}
-	schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 12, First: 5020, Config: c})
+	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 12, First: 5020, Config: c})
 }
 
 // TestNobodyIsTakenWhoIsProtected by the manager, though the policy's own settings spare
 // nobody.
 func TestNobodyIsTakenWhoIsProtected(t *testing.T) {
 	c := scheduler.Config{Text: []byte("allocations: {fair-share-timeout: 200ms, order: disco-fair}\nupdate-interval: 100ms\npreemption: {interval: 300ms, fair-share-threshold: 1, protect: 0s}\nplacement: {undeclared: create}\n")}
-	r := schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 12, First: 7000, Restarts: 2, Config: c})
+	r := policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 12, First: 7000, Restarts: 2, Config: c})
 	if r.Tally.Preemptions == 0 || r.Tally.Protected > 0 {
 		t.Errorf("%d preemptions were accepted, and %d refused because a victim was protected", r.Tally.Preemptions, r.Tally.Protected)
 	}
@@ -46,7 +46,7 @@ func TestConformanceOfEverything(t *testing.T) {
 		"refuse":       "allocations: {pools: {pool-0: {}}}\nplacement: {rules: [explicit, default], undeclared: refuse}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedtest.Run(t, New, schedtest.Options{Seeds: 8, First: 100, Config: scheduler.Config{Text: []byte(conformed(name, settings))}})
+			policytest.Run(t, New, policytest.Options{Seeds: 8, First: 100, Config: scheduler.Config{Text: []byte(conformed(name, settings))}})
 		})
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/shares"
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // forgetful is the policy that remembers of no job that its work is far from all room.
@@ -61,7 +61,7 @@ func playFar[P scheduler.TaskScheduler](t *testing.T, seed uint64, fresh func() 
 		"allocations: {fair-share-timeout: 1s}\nupdate-interval: 300ms\npreemption: {interval: 500ms, fair-share-threshold: 1, protect: 0s}\nlocality: {node-delay: 3s}",
 		"load: {manager: level-slots, max-difference: 0.2}\nlocality: {node-delay: 4s}",
 	}[seed%4]
-	p := schedtest.Play(t, settings, fresh)
+	p := policytest.Play(t, settings, fresh)
 	launchers := 4 + rng.IntN(8)
 	if seed%8 == 0 { // more than are asked for what they hold
 		launchers += 80

@@ -8,20 +8,20 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/internal/queued"
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // play is the policy on the kit's small manager.
 type play struct {
-	*schedtest.Playing[*Policy]
+	*policytest.Playing[*Policy]
 	t *testing.T
 }
 
 func newPlay(t *testing.T, settings string) *play {
 	t.Helper()
-	return &play{schedtest.Play(t, makesPools(settings), func() *Policy { return &Policy{} }), t}
+	return &play{policytest.Play(t, makesPools(settings), func() *Policy { return &Policy{} }), t}
 }
 
 // makesPools has a pool made for each job that names one, where the settings say nothing of that:

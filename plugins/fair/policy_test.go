@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 func (w *play) wantHeld(want []int, pools ...string) {
@@ -234,7 +234,7 @@ func TestGangsAreNotPostponedForEver(t *testing.T) {
 
 func TestRoundsFromThePastCountAsNow(t *testing.T) {
 	p := &Policy{}
-	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1000}, schedtest.Environment()); err != nil {
+	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1000}, policytest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.AssignTasks(scheduler.Round{Number: 1, Now: 10}); err != nil || p.view.Now() != 1000 {
@@ -302,7 +302,7 @@ func TestReloadedAllocations(t *testing.T) {
 	config := func(file string) scheduler.Config {
 		return scheduler.Config{File: "site.yaml", Line: 3, Text: []byte("allocation-file: pools\n"), Files: []scheduler.ConfigFile{{Name: "pools", Data: []byte(file)}}}
 	}
-	if _, err := p.Start(config("pools: {a: {weight: 2}}"), scheduler.Snapshot{}, schedtest.Environment()); err != nil {
+	if _, err := p.Start(config("pools: {a: {weight: 2}}"), scheduler.Snapshot{}, policytest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	change := func(n uint64, file string) scheduler.SettingsVerdict {
@@ -335,7 +335,7 @@ func TestCheckpointsThatCannotBeRead(t *testing.T) {
 		{Version: memoryVersion + 1, Data: []byte("whatever")},
 	} {
 		p := &Policy{}
-		if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Checkpoint: &c}, schedtest.Environment()); err != nil {
+		if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Checkpoint: &c}, policytest.Environment()); err != nil {
 			t.Errorf("%s: %v", c.Data, err)
 		}
 		if _, err := p.AssignTasks(scheduler.Round{Number: 1}); err != nil {
@@ -367,7 +367,7 @@ func TestMinimumsOverTheCluster(t *testing.T) {
 // allocation names.
 func TestBadSettingsAreRefused(t *testing.T) {
 	config := scheduler.Config{File: "site.yaml", Line: 11, Text: []byte("collect-after: 1s\nno-such: 1")}
-	_, started := (&Policy{}).Start(config, scheduler.Snapshot{}, schedtest.Environment())
+	_, started := (&Policy{}).Start(config, scheduler.Snapshot{}, policytest.Environment())
 	for _, err := range []error{(&Policy{}).Check(config), started} {
 		var problems scheduler.Problems
 		if !errors.As(err, &problems) || problems[0].File != "site.yaml" || problems[0].Line != 12 {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/hamadryad/hamadryad/plugins/fair/preemption"
 	"github.com/hamadryad/hamadryad/plugins/fair/shares"
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // sets lists what was asked to be preempted.
@@ -264,7 +264,7 @@ func TestKillsWhereNothingCanBeSuspended(t *testing.T) {
 		t.Errorf("mode %s, checkpoint %v, %v", w.Policy.preemption.Mode(), d.Checkpoint, err)
 	}
 	again := &Policy{}
-	if _, err := again.Start(scheduler.Config{Text: []byte("preemption: {mode: suspend}")}, scheduler.Snapshot{Checkpoint: d.Checkpoint}, schedtest.Environment()); err != nil || again.preemption.Mode() != scheduler.PreemptKill {
+	if _, err := again.Start(scheduler.Config{Text: []byte("preemption: {mode: suspend}")}, scheduler.Snapshot{Checkpoint: d.Checkpoint}, policytest.Environment()); err != nil || again.preemption.Mode() != scheduler.PreemptKill {
 		t.Errorf("after a restart: mode %s, %v", again.preemption.Mode(), err)
 	}
 }

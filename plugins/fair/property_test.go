@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/preemption"
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 // random is a cluster that is filled from nothing in one round.
@@ -62,7 +62,7 @@ func (c random) settings() string {
 // run fills the cluster and returns the shares that the policy computes.
 func (c random) run(t *testing.T) (launched int, status []scheduler.PoolStatus) {
 	p := &Policy{}
-	if _, err := p.Start(scheduler.Config{Text: []byte(c.settings())}, scheduler.Snapshot{}, schedtest.Environment()); err != nil {
+	if _, err := p.Start(scheduler.Config{Text: []byte(c.settings())}, scheduler.Snapshot{}, policytest.Environment()); err != nil {
 		t.Fatalf("seed %d: %v\n%s", c.seed, err, c.settings())
 	}
 	slots := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: c.slots}}

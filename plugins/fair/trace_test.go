@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/fair/tracefile"
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 // openFile opens traces as the plug-in does.
@@ -22,7 +22,7 @@ func traced(t *testing.T, settings, file string) *play {
 	t.Helper()
 	w := newPlay(t, "")
 	w.Policy.opener = openFile
-	e := schedtest.Environment()
+	e := policytest.Environment()
 	e.Simulated, e.Trace = false, file
 	config := scheduler.Config{Text: []byte(makesPools("allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s}\n" + settings))}
 	if _, err := w.Policy.Start(config, w.Cluster.Snapshot(nil, 0), e); err != nil {
@@ -98,7 +98,7 @@ func TestTraceIsBounded(t *testing.T) {
 }
 
 func TestTraceHasToBeGranted(t *testing.T) {
-	e := schedtest.Environment()
+	e := policytest.Environment()
 	e.Simulated = false
 	config := scheduler.Config{Text: []byte("trace: {enabled: true}")}
 	if _, err := (&Policy{opener: openFile}).Start(config, scheduler.Snapshot{}, e); err == nil || !strings.Contains(err.Error(), "policy.trace") {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // TestUndeclaredPoolsAreRefusedFromNowOn: a site turns undeclared pools off while
@@ -85,7 +85,7 @@ func TestAJobThatCameUnasked(t *testing.T) {
 		}})
 	}
 	c := scheduler.Config{Text: []byte("allocations: {pools: {known: {}}}")}
-	if _, err := p.Start(c, scheduler.Snapshot{Now: 1, Events: came}, schedtest.Environment()); err != nil {
+	if _, err := p.Start(c, scheduler.Snapshot{Now: 1, Events: came}, policytest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	says := func(id scheduler.JobID, want string, not bool) {
@@ -135,7 +135,7 @@ func TestWhereAJobGoesIsToldAtItsAdmission(t *testing.T) {
 // By default a job that names a pool that nobody declared is refused, and one that
 // names none has its user's.
 func TestAPoolThatIsAMistake(t *testing.T) {
-	w := &play{schedtest.Play(t, "allocations: {pools: {known: {}}}\n", func() *Policy { return &Policy{} }), t}
+	w := &play{policytest.Play(t, "allocations: {pools: {known: {}}}\n", func() *Policy { return &Policy{} }), t}
 	w.Launchers(1, 4)
 	if !w.Cluster.Abilities.Has(scheduler.AbilityAdmission | scheduler.AbilityAdvisoryAdmission) {
 		t.Error("it refuses jobs, and does not want to be asked about them, or has to be")

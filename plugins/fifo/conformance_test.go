@@ -3,18 +3,18 @@ package fifo
 import (
 	"testing"
 
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 func TestConformance(t *testing.T) {
-	schedtest.Run(t, New, schedtest.Options{Seeds: 20})
+	policytest.Run(t, New, policytest.Options{Seeds: 20})
 }
 
 // TestConformanceCollecting runs the kit with a patience so short that slots are
 // collected all the time.
 func TestConformanceCollecting(t *testing.T) {
-	schedtest.Run(t, New, schedtest.Options{First: 500, Config: scheduler.Config{Text: []byte("collect-after: 500ms\n")}})
+	policytest.Run(t, New, policytest.Options{First: 500, Config: scheduler.Config{Text: []byte("collect-after: 500ms\n")}})
 }
 
 // TestConformanceOfLocality runs the kit with launches that are placed together, with bounds that
@@ -26,7 +26,7 @@ func TestConformanceOfLocality(t *testing.T) {
 		"blind": "locality: {mode: none}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedtest.Run(t, New, schedtest.Options{Seeds: 6, First: 700, Config: scheduler.Config{Text: []byte(settings)}})
+			policytest.Run(t, New, policytest.Options{Seeds: 6, First: 700, Config: scheduler.Config{Text: []byte(settings)}})
 		})
 	}
 }

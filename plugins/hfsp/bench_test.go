@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 // load is a cluster in steady state: every slot is taken, and each job that has ended is followed by a new
@@ -40,7 +40,7 @@ const (
 
 func newLoad(b testing.TB, jobs int, settings string) *load {
 	l := &load{b: b, p: &Policy{}, now: 1e9, left: map[scheduler.JobID]int{}, offered: map[scheduler.LauncherID]bool{}}
-	e := schedtest.Environment()
+	e := policytest.Environment()
 	if _, err := l.p.Start(scheduler.Config{Text: []byte(settings)}, scheduler.Snapshot{Now: 1}, e); err != nil {
 		b.Fatal(err)
 	}

@@ -4,15 +4,15 @@ import (
 	"flag"
 	"testing"
 
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 // seeds is how many random games are played with each setting: few where all is tested, many by make hfsp.
 var seeds = flag.Int("seeds", 2, "random games with each setting")
 
 func TestConformance(t *testing.T) {
-	schedtest.Run(t, New, schedtest.Options{Seeds: 3 * *seeds, Restarts: 30})
+	policytest.Run(t, New, policytest.Options{Seeds: 3 * *seeds, Restarts: 30})
 }
 
 // TestConformanceOfEverySetting runs the kit with each choice there is.
@@ -32,7 +32,7 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		"collect":  "collect-after: 300ms\npreempt-maps: suspend\ntask-default: 0s\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: *seeds, First: 100, Restarts: 20, Config: scheduler.Config{Text: []byte(settings)}})
+			policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: *seeds, First: 100, Restarts: 20, Config: scheduler.Config{Text: []byte(settings)}})
 		})
 	}
 }
@@ -41,5 +41,5 @@ func TestConformanceOfEverySetting(t *testing.T) {
 // round that launches that, which the manager would refuse.
 func TestNoSecondBesideOneThatIsTakenOff(t *testing.T) {
 	c := scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\n")}
-	schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 1, First: 9086, Config: c})
+	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 9086, Config: c})
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 func init() {
@@ -71,7 +71,7 @@ func TestTheEstimatorIsReplaced(t *testing.T) {
 	c := w.Checkpoint()
 	for settings, want := range map[string]int{"estimator: sampling\n": 1, "": 1, "estimator: told\n": -1} {
 		p := &Policy{}
-		if _, err := p.Start(scheduler.Config{Text: []byte(settings)}, scheduler.Snapshot{Now: w.Cluster.Now(), Checkpoint: c}, schedtest.Environment()); err != nil {
+		if _, err := p.Start(scheduler.Config{Text: []byte(settings)}, scheduler.Snapshot{Now: w.Cluster.Now(), Checkpoint: c}, policytest.Environment()); err != nil {
 			t.Fatal(err)
 		}
 		switch e := p.estimator.(type) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // TestGangsWaitForTheirInput: with min-cost-flow as long as a single bundle would, and no longer.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // odd is the policy, to which attempts report progress that none can have.
@@ -43,7 +43,7 @@ func TestOddTasks(t *testing.T) {
 		for _, run := range []time.Duration{1, 30 * time.Second} {
 			for _, settings := range []string{"delta: 0s\npreempt-maps: suspend\n", "samples: 1\nxi: .inf\ntask-default: 0s\ndelta: 0s\n", "distribution: exponential\nlate: plain\npreempt-maps: kill\n"} {
 				what := fmt.Sprintf("progress %s, tasks of %s, %q", name, run, settings)
-				p := schedtest.Play(t, settings, func() *odd { return &odd{Policy: &Policy{}, progress: progress} })
+				p := policytest.Play(t, settings, func() *odd { return &odd{Policy: &Policy{}, progress: progress} })
 				p.Launchers(2, 3)
 				grows := maps(4, run)
 				grows.Late = 7

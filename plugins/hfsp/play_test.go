@@ -5,21 +5,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // play is the policy on the kit's small manager.
 type play struct {
-	*schedtest.Playing[*Policy]
+	*policytest.Playing[*Policy]
 	t *testing.T
 }
 
 func newPlay(t *testing.T, settings string) *play {
 	t.Helper()
-	return &play{schedtest.Play(t, settings, func() *Policy { return &Policy{} }), t}
+	return &play{policytest.Play(t, settings, func() *Policy { return &Policy{} }), t}
 }
 
 // maps is a stage of single-slot tasks that take so long; reduces is one that shuffles.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -262,7 +262,7 @@ func TestWhatARestartKeeps(t *testing.T) {
 	}
 	p := &Policy{}
 	other := scheduler.Snapshot{Now: w.Cluster.Now(), Checkpoint: &scheduler.Checkpoint{Version: checkpointVersion + 1, Data: []byte("{}")}}
-	if _, err := p.Start(scheduler.Config{}, other, schedtest.Environment()); err != nil {
+	if _, err := p.Start(scheduler.Config{}, other, policytest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	d, err := p.AssignTasks(scheduler.Round{Number: 1, Now: w.Cluster.Now()})
@@ -325,7 +325,7 @@ func TestEarlyReaders(t *testing.T) {
 		scheduler.LauncherJoined{At: 1, Launcher: 1, Slots: slots(3), Memory: 1},
 		scheduler.JobSubmitted{At: 1, Job: scheduler.Job{ID: 1, Stages: stages}},
 		scheduler.JobSubmitted{At: 1, Job: scheduler.Job{ID: 2, Stages: []scheduler.Stage{{Name: "map", Groups: 50, Kind: kind, Slots: 1}}}},
-	}}, schedtest.Environment()); err != nil {
+	}}, policytest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	// The map runs, and a reduce besides, as slots are free.
@@ -367,7 +367,7 @@ func TestAStageThatIsCalledPublish(t *testing.T) {
 	}
 	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1, Events: []scheduler.Event{
 		scheduler.LauncherJoined{At: 1, Launcher: 1, Slots: slots}, job(1, "map", "publish"), job(2, "publish"), job(3, "map"),
-	}}, schedtest.Environment()); err != nil {
+	}}, policytest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	d, err := p.AssignTasks(scheduler.Round{Number: 1, Now: 1, Offers: []scheduler.Offer{{Launcher: 1, Free: slots}}, Events: []scheduler.Event{
@@ -392,7 +392,7 @@ func TestVirtualSlotsAreThoseOfTheCluster(t *testing.T) {
 	p := &Policy{}
 	if _, err := p.Start(scheduler.Config{}, scheduler.Snapshot{Now: 1, Events: []scheduler.Event{
 		join(1), scheduler.JobSubmitted{At: 1, Job: scheduler.Job{ID: 1, Stages: []scheduler.Stage{{Groups: 1, Kind: scheduler.DefaultKind, Slots: 1}}}},
-	}}, schedtest.Environment()); err != nil {
+	}}, policytest.Environment()); err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range []struct {

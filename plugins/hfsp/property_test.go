@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
@@ -55,7 +55,7 @@ func (o *observer) settings() string {
 func (o *observer) play() {
 	rng := rand.New(rand.NewPCG(o.seed, 9)) //nolint:gosec // seeded on purpose
 	c := cluster.New(o.seed)
-	about, err := o.p.Start(scheduler.Config{Text: []byte(o.settings())}, c.Snapshot(nil, 0), schedtest.Environment())
+	about, err := o.p.Start(scheduler.Config{Text: []byte(o.settings())}, c.Snapshot(nil, 0), policytest.Environment())
 	if err != nil {
 		o.t.Fatal(err)
 	}

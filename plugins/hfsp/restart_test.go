@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/hfsp/estimation"
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // dump is all that decisions depend on besides the view.
@@ -45,10 +45,10 @@ func (p *Policy) dump() string {
 // checkpoint, and holds what they know against each other. The bound is low, so that checkpoints are written whole now and then.
 func TestRestartedIsTheSame(t *testing.T) {
 	wholes, appended := 0, 0
-	e := schedtest.Environment()
+	e := policytest.Environment()
 	e.Limits.CheckpointBytes = 6000
-	o := schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\nestimate-error: 0.5\n")}}
-	for _, g := range schedtest.Games(o) {
+	o := policytest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 2s\nsamples: 2\ncollect-after: 300ms\nestimate-error: 0.5\n")}}
+	for _, g := range policytest.Games(o) {
 		c := cluster.New(g.Seed)
 		c.Config = o.Config
 		p := &Policy{}
@@ -191,14 +191,14 @@ func TestOddCheckpoints(t *testing.T) {
 		c := *whole
 		c.Data = data
 		s := w.Cluster.SnapshotAsOf(w.Cluster.Snapshot(nil, 0), &c)
-		if _, err := p.Start(scheduler.Config{}, s, schedtest.Environment()); err != nil {
+		if _, err := p.Start(scheduler.Config{}, s, policytest.Environment()); err != nil {
 			t.Fatal(err)
 		}
 		if len(p.notes) != 1 || !strings.Contains(p.notes[0].Name, "checkpoint ignored") {
 			t.Errorf("a checkpoint %s: notes %v", name, p.notes)
 		}
 		fresh := &Policy{}
-		if _, err := fresh.Start(scheduler.Config{}, w.Cluster.Snapshot(nil, 0), schedtest.Environment()); err != nil {
+		if _, err := fresh.Start(scheduler.Config{}, w.Cluster.Snapshot(nil, 0), policytest.Environment()); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := p.dump(), fresh.dump(); got != want {

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/plugins/internal/vectors"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // vector is one case of a file in testdata/vectors.

@@ -3,12 +3,12 @@ package preemptivefair
 import (
 	"testing"
 
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 func TestConformance(t *testing.T) {
-	schedtest.Run(t, New, schedtest.Options{Seeds: 20})
+	policytest.Run(t, New, policytest.Options{Seeds: 20})
 }
 
 // TestConformanceOfEverySetting runs the kit with each choice there is.
@@ -26,7 +26,7 @@ func TestConformanceOfEverySetting(t *testing.T) {
 		"blind":    "locality: {mode: none}\nmode: suspend\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			schedtest.Run(t, New, schedtest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte(settings)}, Properties: []scheduler.Property{
+			policytest.Run(t, New, policytest.Options{Seeds: 4, First: 100, Config: scheduler.Config{Text: []byte(settings)}, Properties: []scheduler.Property{
 				{Name: "preempt", Value: "true"}, {Name: "preempt", Value: "false"}, {Name: "preempt", Value: "maybe"}, {Name: "preemptible", Value: "false"},
 			}})
 		})
@@ -36,5 +36,5 @@ func TestConformanceOfEverySetting(t *testing.T) {
 // TestNoSecondBesideOneThatIsTakenOff: what is offered for a second attempt is not taken off in the
 // round that launches that, which the manager would refuse.
 func TestNoSecondBesideOneThatIsTakenOff(t *testing.T) {
-	schedtest.Run(t, New, schedtest.Options{NoStories: true, Seeds: 1, First: 9047, Config: scheduler.Config{Text: []byte("mode: suspend\n")}})
+	policytest.Run(t, New, policytest.Options{NoStories: true, Seeds: 1, First: 9047, Config: scheduler.Config{Text: []byte("mode: suspend\n")}})
 }

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // TestDisco is the experiment of the report's section 4 in virtual time: five

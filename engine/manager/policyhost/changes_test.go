@@ -14,7 +14,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/manager/internal/inbox"
 	"github.com/hamadryad/hamadryad/engine/manager/internal/metrics"
 	"github.com/hamadryad/hamadryad/engine/policy"
-	"github.com/hamadryad/hamadryad/engine/policy/policytest"
+	"github.com/hamadryad/hamadryad/engine/policy/plugintest"
 	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
@@ -45,7 +45,7 @@ type theatre struct {
 
 // actor is a policy that takes over all settings but "deadly" ones, which kill it.
 type actor struct {
-	policytest.Policy
+	plugintest.Policy
 	theatre *theatre
 	number  int // of those that were started, from 1
 }
@@ -80,7 +80,7 @@ func newTheatre(t *testing.T, failuresMax int, play func(*actor, scheduler.Round
 		Plugin: func(context.Context, policy.Options) (policy.Host, error) {
 			return policy.InProcess(&actor{theatre: th, number: int(th.actors.Add(1))}), nil
 		},
-		Fallback: func() scheduler.TaskScheduler { return &policytest.Policy{} },
+		Fallback: func() scheduler.TaskScheduler { return &plugintest.Policy{} },
 		Term:     1, Log: slog.New(slog.DiscardHandler), Stats: metrics.New(), Conditions: &Conditions{}, Fatal: func(err error) { t.Error(err) },
 	})
 	t.Cleanup(func() { cancel(); th.Close() })

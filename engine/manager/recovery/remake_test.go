@@ -12,7 +12,7 @@ import (
 	"github.com/hamadryad/hamadryad/engine/eventlog"
 	"github.com/hamadryad/hamadryad/engine/faultsim"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
+	"github.com/hamadryad/hamadryad/policytest/policies"
 )
 
 // rotated is a log that follows a simulated history, and is rotated from its file at

@@ -1,9 +1,9 @@
 // Package policycheck puts a policy plug-in through the conformance kit of
-// sdk/scheduler/schedtest: what `hamadryad policy check` does.
+// policytest: what `hamadryad policy check` does.
 //
 //	d, err := policycheck.Plugin(ctx, policy.Options{Path: path})
 //	defer d.Close()
-//	report := schedtest.Check(ctx, d, schedtest.Options{})
+//	report := policytest.Check(ctx, d, policytest.Options{})
 package policycheck
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/hamadryad/hamadryad/engine/policy"
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 // Driver drives a plug-in for the kit. Every restart is a new process. It belongs
@@ -22,9 +22,9 @@ type Driver struct {
 	host    policy.Host // the process, also after its end
 }
 
-var _ schedtest.Driver = (*Driver)(nil)
+var _ policytest.Driver = (*Driver)(nil)
 
-// askTimeout is beyond any deadline of the kit (schedtest.Options.AnswerWithin), which is the one
+// askTimeout is beyond any deadline of the kit (policytest.Options.AnswerWithin), which is the one
 // that counts.
 const askTimeout = 10 * time.Minute
 

@@ -9,13 +9,13 @@ import (
 	"github.com/hamadryad/hamadryad/engine/policy/policycheck"
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/policies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
 )
 
 // few keeps the number of processes small: every restart is one.
-var few = schedtest.Options{Seeds: 2, Restarts: 2}
+var few = policytest.Options{Seeds: 2, Restarts: 2}
 
 const module = "github.com/hamadryad/hamadryad/"
 
@@ -45,7 +45,7 @@ func drive(t *testing.T, o policy.Options) *policycheck.Driver {
 }
 
 func TestFIFOPluginConforms(t *testing.T) {
-	r := schedtest.Check(t.Context(), plugin(t), few)
+	r := policytest.Check(t.Context(), plugin(t), few)
 	for _, p := range r.Problems {
 		t.Error(p)
 	}
@@ -53,7 +53,7 @@ func TestFIFOPluginConforms(t *testing.T) {
 }
 
 func TestFIFODecidesAlikeInProcessAndOut(t *testing.T) {
-	r := schedtest.Compare(t.Context(), schedtest.InProcess(fifo.New), plugin(t), schedtest.Options{Seeds: 10})
+	r := policytest.Compare(t.Context(), policytest.InProcess(fifo.New), plugin(t), policytest.Options{Seeds: 10})
 	for _, p := range r.Problems {
 		t.Error(p)
 	}
@@ -65,12 +65,12 @@ func TestFIFODecidesAlikeInProcessAndOut(t *testing.T) {
 // hfsp has what no other policy has together: it resumes, wants progress, and its checkpoint counts.
 func TestHFSPPluginConforms(t *testing.T) {
 	path := build(t, "plugins/hfsp/hamadryad-policy-hfsp")
-	r := schedtest.Check(t.Context(), drive(t, policy.Options{Path: path}), schedtest.Options{NoStories: true, Seeds: 2, Restarts: 3})
+	r := policytest.Check(t.Context(), drive(t, policy.Options{Path: path}), policytest.Options{NoStories: true, Seeds: 2, Restarts: 3})
 	for _, p := range r.Problems {
 		t.Error(p)
 	}
-	o := schedtest.Options{NoStories: true, Seeds: 4, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 1s\n")}}
-	r = schedtest.Compare(t.Context(), schedtest.InProcess(hfsp.New), drive(t, policy.Options{Path: path}), o)
+	o := policytest.Options{NoStories: true, Seeds: 4, Config: scheduler.Config{Text: []byte("preempt-maps: suspend\ntask-default: 1s\n")}}
+	r = policytest.Compare(t.Context(), policytest.InProcess(hfsp.New), drive(t, policy.Options{Path: path}), o)
 	for _, p := range r.Problems {
 		t.Error(p)
 	}
@@ -97,7 +97,7 @@ func TestWholeContractCrossesTheWire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := drive(t, policy.Options{Path: path, Args: []string{name}})
-			r := schedtest.Compare(t.Context(), schedtest.InProcess(fresh), d, schedtest.Options{Seeds: 2})
+			r := policytest.Compare(t.Context(), policytest.InProcess(fresh), d, policytest.Options{Seeds: 2})
 			for _, p := range r.Problems {
 				t.Error(p)
 			}

@@ -13,8 +13,8 @@ import (
 	"github.com/hamadryad/hamadryad/plugins/fifo"
 	"github.com/hamadryad/hamadryad/plugins/hfsp"
 	"github.com/hamadryad/hamadryad/plugins/preemptivefair"
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 var (
@@ -57,7 +57,7 @@ func TestNoSlotIdles(t *testing.T) {
 				if seed >= *from && seed/2%2 == 1 {
 					settings += "locality: {mode: min-cost-flow}\n"
 				}
-				r := schedtest.Check(t.Context(), schedtest.InProcess(fresh), schedtest.Options{
+				r := policytest.Check(t.Context(), policytest.InProcess(fresh), policytest.Options{
 					NoStories: true, Seeds: 1, First: seed, Restarts: -1, Config: scheduler.Config{Text: []byte(settings)},
 				})
 				if err := r.Err(); err != nil {

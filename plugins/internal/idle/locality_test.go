@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
 )
 
 // node is a launcher with one slot, or more, on a host of its own.
@@ -88,7 +88,7 @@ func (s *story) events(now scheduler.Time) (events []scheduler.Event, offers []s
 // near plays a story and counts the groups that run where their input lies, and those that run.
 func (s *story) near(t *testing.T, p scheduler.TaskScheduler, settings string) (local, all int) {
 	t.Helper()
-	e := schedtest.Environment()
+	e := policytest.Environment()
 	e.Simulated = true // without a store of budgets
 	now := scheduler.Time(time.Hour)
 	if _, err := p.Start(scheduler.Config{Text: []byte(settings)}, scheduler.Snapshot{Now: now}, e); err != nil {

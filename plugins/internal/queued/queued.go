@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/cluster"
 )
 
 // Game is what is played.
@@ -52,7 +52,7 @@ func Run(t *testing.T, g Game, fresh func() scheduler.TaskScheduler) {
 func (g *Game) play(t *testing.T, seed uint64, fresh func() scheduler.TaskScheduler) int {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 4))
-	p := schedtest.Play(t, g.Settings(rng), fresh)
+	p := policytest.Play(t, g.Settings(rng), fresh)
 	asked := max(g.Asked, time.Second)
 	p.Launchers(1, slots)
 	p.Cluster.Submit(layers(cluster.Spec{Name: "hog", User: "hog", Pool: "hog"}, slots, 4*asked)) // each task ends at a time of its own

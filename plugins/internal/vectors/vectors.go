@@ -9,7 +9,7 @@
 //		vectors.Run(t, map[string]func(*testing.T, vector){"fifo-order": order})
 //	}
 //
-// It is for tests of this folder's policies only. sdk/scheduler/schedtest is for all policies.
+// It is for tests of this folder's policies only. policytest is for all policies.
 package vectors
 
 import (

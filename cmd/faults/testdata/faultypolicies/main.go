@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/faultypolicies"
+	"github.com/hamadryad/hamadryad/policytest/faultypolicies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
 )
 

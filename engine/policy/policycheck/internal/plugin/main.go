@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/hamadryad/hamadryad/policytest/policies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
-	"github.com/hamadryad/hamadryad/sdk/scheduler/schedtest/policies"
 	"github.com/hamadryad/hamadryad/sdk/scheduler/serve"
 )
 

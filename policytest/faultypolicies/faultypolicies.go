@@ -1,0 +1,344 @@
+// Package faultypolicies holds bad policies as Go values. The kit's tests prove that it
+// catches each; the manager's tests, that it survives each.
+package faultypolicies
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/hamadryad/hamadryad/policytest/policies"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// FaultyPolicy is one bad policy.
+type FaultyPolicy struct {
+	Name string
+	// New returns a policy. Policies of one FaultyPolicy share what makes them differ
+	// from each other, where that is what is wrong with them.
+	New func() scheduler.TaskScheduler
+	// Caught is part of what the conformance kit says of it.
+	Caught string
+	// Ends says whether jobs still end under a manager that refuses what is wrong
+	// and keeps the policy; others need the manager to replace it.
+	Ends bool
+}
+
+// All returns all faulty policies. The hanging one ends its calls when it is terminated.
+func All() []FaultyPolicy {
+	return []FaultyPolicy{
+		{"does nothing", func() scheduler.TaskScheduler {
+			return tamed(func(_ scheduler.Round, d *scheduler.Decisions) { *d = scheduler.Decisions{} })
+		}, "never ended", false},
+		{"launches twice", LaunchesTwice, "not ready", true},
+		{"launches half a bundle", HalfABundle, "wrong shape", false},
+		{"unknown ids", UnknownIDs, "unknown id", true},
+		{"beyond the offer", BeyondTheOffer, "no capacity", false},
+		{"preempts for ever", PreemptsForEver, "preempt", true},
+		{"answers for an old round", OldRound, "not ready", false},
+		{"hangs", func() scheduler.TaskScheduler { return HangsAt(5) }, "no answer in time", false},
+		{"crashes", func() scheduler.TaskScheduler { return CrashesAt(5) }, "panicked", false},
+		{"huge answer", HugeAnswer, "an answer of more than", false},
+		{"moody", moody(), "decided", true},
+		{"forgetful", Forgetful, "restart after round", true},
+		{"nosy", Nosy, "decided", true},
+		{"lax settings", LaxSettings, "accepts", true},
+		{"wakes for ever", WakesForEver, "nothing was launched and nothing ended", true},
+		{"ignores requests", func() scheduler.TaskScheduler {
+			return ignores(policies.Pages(), func(d *scheduler.Decisions) { d.Answers = nil })
+		}, "was not answered", true},
+		{"admits nobody", func() scheduler.TaskScheduler {
+			return ignores(policies.Admit(), func(d *scheduler.Decisions) { d.Admit, d.Refuse = nil, nil })
+		}, "neither admitted nor refused", false},
+		{"explains nothing", ExplainsNothing, "Explain", true},
+		{"divides by zero", DividesByZero, "FairShare is NaN", true},
+		{"launches late", LaunchesLate, "idled for", true},
+		{"launches gangs late", GangsLate, "fits whole", true},
+		{"wastes reservations", WastesReservations, "fits whole", true},
+		{"waits for locality", WaitsForLocality, "waits for locality for", true},
+	}
+}
+
+// creature is a good policy whose answers are spoilt.
+type creature struct {
+	scheduler.TaskScheduler
+	spoil func(scheduler.Round, *scheduler.Decisions)
+}
+
+// tamed spoils the answers of a good policy that launches what fits.
+func tamed(spoil func(scheduler.Round, *scheduler.Decisions)) scheduler.TaskScheduler {
+	return creature{policies.Remember(), func(r scheduler.Round, d *scheduler.Decisions) {
+		d.Checkpoint = nil
+		spoil(r, d)
+	}}
+}
+
+func ignores(p scheduler.TaskScheduler, spoil func(*scheduler.Decisions)) scheduler.TaskScheduler {
+	return creature{p, func(_ scheduler.Round, d *scheduler.Decisions) { spoil(d) }}
+}
+
+// AssignTasks is the good policy's, spoilt.
+func (c creature) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
+	d, err := c.TaskScheduler.AssignTasks(r)
+	c.spoil(r, &d)
+	return d, err
+}
+
+// LaunchesNothing judges settings and does no more.
+func LaunchesNothing() scheduler.TaskScheduler {
+	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) { d.Launch = nil })
+}
+
+// LaunchesLate launches when it was woken alone, up to two seconds after something could start.
+func LaunchesLate() scheduler.TaskScheduler {
+	return creature{policies.Delay(), func(r scheduler.Round, d *scheduler.Decisions) {
+		woken := slices.ContainsFunc(r.Events, func(e scheduler.Event) bool { _, is := e.(scheduler.TimePassed); return is })
+		if len(d.Launch) > 0 && !woken {
+			const late = scheduler.Time(2e9)
+			d.Launch, d.WakeAt = nil, (r.Now/late+1)*late
+		}
+	}}
+}
+
+// GangsLate launches what needs several slots at once in every fifth second alone, and says
+// meanwhile that it takes slots back for it.
+func GangsLate() scheduler.TaskScheduler {
+	return creature{policies.Delay(), func(r scheduler.Round, d *scheduler.Decisions) {
+		const late = scheduler.Time(5e9)
+		before := len(d.Launch)
+		if r.Now/1e9%5 != 0 {
+			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return len(l.Launchers) > 1 })
+		}
+		if next := (r.Now/late + 1) * late; len(d.Launch) < before && (d.WakeAt == 0 || d.WakeAt > next) {
+			d.WakeAt = next
+		}
+	}}
+}
+
+// WaitsForLocality launches in every second minute alone, and says that jobs wait for slots near
+// their input.
+func WaitsForLocality() scheduler.TaskScheduler {
+	return creature{policies.Delay(), func(r scheduler.Round, d *scheduler.Decisions) {
+		const long = scheduler.Time(60e9)
+		d.Waiting = nil
+		for _, e := range r.Events {
+			if s, is := e.(scheduler.JobSubmitted); is {
+				d.Waiting = append(d.Waiting, scheduler.Waiting{Job: s.Job.ID, Reason: scheduler.WaitLocality, Detail: "near its input"})
+			}
+		}
+		if r.Now/long%2 != 0 && len(d.Launch) > 0 {
+			d.Launch, d.WakeAt = nil, (r.Now/long+1)*long
+		}
+	}}
+}
+
+// WastesReservations takes slots back for gangs, and launches nothing on them.
+func WastesReservations() scheduler.TaskScheduler {
+	return odd("", policies.Gang, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
+		d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Reserved(v.Bundle(l.Bundle).Job.ID()) })
+	}).New()
+}
+
+// LaunchesTwice decides every launch twice.
+func LaunchesTwice() scheduler.TaskScheduler {
+	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) { d.Launch = append(d.Launch, d.Launch...) })
+}
+
+// HalfABundle forgets the last group of every bundle.
+func HalfABundle() scheduler.TaskScheduler {
+	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) {
+		for i, l := range d.Launch {
+			d.Launch[i].Launchers = l.Launchers[:len(l.Launchers)-1]
+		}
+	})
+}
+
+// UnknownIDs also launches, preempts, resumes and admits what never was.
+func UnknownIDs() scheduler.TaskScheduler {
+	const never = 1 << 50
+	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) {
+		d.Launch = append(d.Launch, scheduler.Launch{Bundle: never, Launchers: []scheduler.LauncherID{never}})
+		d.Preempt = append(d.Preempt, scheduler.Preempt{Victims: []scheduler.AttemptID{never}, Mode: scheduler.PreemptKill, For: never})
+		d.Resume = append(d.Resume, scheduler.Resume{Attempt: never})
+		d.Admit = append(d.Admit, scheduler.Admit{Job: never})
+	})
+}
+
+// BeyondTheOffer starts each bundle that becomes ready on the first launcher it
+// hears of, whether there is room or not.
+func BeyondTheOffer() scheduler.TaskScheduler {
+	var first scheduler.LauncherID
+	return tamed(func(r scheduler.Round, d *scheduler.Decisions) {
+		d.Launch = nil
+		for _, e := range r.Events {
+			switch e := e.(type) {
+			case scheduler.LauncherJoined:
+				first = cmp.Or(first, e.Launcher)
+			case scheduler.BundleReady:
+				d.Launch = append(d.Launch, scheduler.Launch{Bundle: e.Bundle, Launchers: slices.Repeat([]scheduler.LauncherID{first}, len(e.Groups))})
+			}
+		}
+	})
+}
+
+// PreemptsForEver takes back whatever starts, for the latest job there is.
+func PreemptsForEver() scheduler.TaskScheduler {
+	var last scheduler.JobID
+	running := map[scheduler.AttemptID]bool{}
+	return tamed(func(r scheduler.Round, d *scheduler.Decisions) {
+		for _, e := range r.Events {
+			switch e := e.(type) {
+			case scheduler.JobSubmitted:
+				last = e.Job.ID
+			case scheduler.AttemptStarted:
+				running[e.Attempt] = true
+			case scheduler.AttemptEnded:
+				delete(running, e.Attempt)
+			}
+		}
+		var victims []scheduler.AttemptID
+		for id := range running {
+			victims = append(victims, id)
+		}
+		slices.Sort(victims)
+		for _, id := range victims {
+			d.Preempt = append(d.Preempt, scheduler.Preempt{Victims: []scheduler.AttemptID{id}, Mode: scheduler.PreemptKill, For: last})
+		}
+	})
+}
+
+// OldRound answers each round with what it should have said to the one before.
+func OldRound() scheduler.TaskScheduler {
+	var before scheduler.Decisions
+	return tamed(func(_ scheduler.Round, d *scheduler.Decisions) { *d, before = before, *d })
+}
+
+// CrashesAt panics at the nth round it is given.
+func CrashesAt(n int) scheduler.TaskScheduler {
+	rounds := 0
+	return tamed(func(scheduler.Round, *scheduler.Decisions) {
+		if rounds++; rounds == n {
+			panic(fmt.Sprintf("round %d is one too many", n))
+		}
+	})
+}
+
+// HangsAt never answers the nth round it is given, until it is terminated.
+func HangsAt(n int) scheduler.TaskScheduler {
+	rounds, end := 0, make(chan struct{})
+	return hanging{tamed(func(scheduler.Round, *scheduler.Decisions) {
+		if rounds++; rounds == n {
+			<-end
+		}
+	}), end}
+}
+
+type hanging struct {
+	scheduler.TaskScheduler
+	end chan struct{}
+}
+
+// Terminate also lets the call go that hangs.
+func (h hanging) Terminate() { close(h.end) }
+
+// HugeAnswer says why a job waits in five million words.
+func HugeAnswer() scheduler.TaskScheduler {
+	const size = 5 << 20
+	return tamed(func(r scheduler.Round, d *scheduler.Decisions) {
+		for _, e := range r.Events {
+			if s, ok := e.(scheduler.JobSubmitted); ok {
+				d.Waiting = append(d.Waiting, scheduler.Waiting{Job: s.Job.ID, Reason: scheduler.WaitTurn, Detail: strings.Repeat("x", size)})
+			}
+		}
+	})
+}
+
+// moody policies decide otherwise the second time: each holds back the launches
+// of another round.
+func moody() func() scheduler.TaskScheduler {
+	var born atomic.Uint64
+	return func() scheduler.TaskScheduler {
+		mood := born.Add(1) % 3
+		return tamed(func(r scheduler.Round, d *scheduler.Decisions) {
+			d.WakeAt = 0
+			if r.Number%3 == mood && len(d.Launch) > 0 {
+				d.Launch, d.WakeAt = nil, r.Now+1
+			}
+		})
+	}
+}
+
+// Forgetful counts the rounds since it was started, and decides by the count.
+func Forgetful() scheduler.TaskScheduler {
+	rounds := 0
+	return tamed(func(r scheduler.Round, d *scheduler.Decisions) {
+		if rounds++; rounds%7 == 0 && len(d.Launch) > 0 {
+			d.Launch, d.WakeAt = nil, r.Now+1
+		}
+	})
+}
+
+// Nosy decides by how often somebody looked at its status.
+func Nosy() scheduler.TaskScheduler {
+	n := &nosy{}
+	n.TaskScheduler = tamed(func(r scheduler.Round, d *scheduler.Decisions) {
+		if n.looks%2 == 1 && len(d.Launch) > 0 {
+			d.Launch, d.WakeAt = nil, r.Now+1
+			n.looks = 0
+		}
+	})
+	return n
+}
+
+type nosy struct {
+	scheduler.TaskScheduler
+	looks int
+}
+
+// Status changes something.
+func (n *nosy) Status() (scheduler.Status, error) {
+	n.looks++
+	return n.TaskScheduler.Status()
+}
+
+// LaxSettings takes any settings.
+func LaxSettings() scheduler.TaskScheduler { return lax{policies.Remember()} }
+
+type lax struct{ scheduler.TaskScheduler }
+
+// Check accepts anything.
+func (l lax) Check(scheduler.Config) error { return nil }
+
+// Start ignores the settings.
+func (l lax) Start(_ scheduler.Config, s scheduler.Snapshot, e scheduler.Environment) (scheduler.Description, error) {
+	return l.TaskScheduler.Start(scheduler.Config{}, s, e)
+}
+
+// WakesForEver wants to be woken at once, always.
+func WakesForEver() scheduler.TaskScheduler {
+	return tamed(func(r scheduler.Round, d *scheduler.Decisions) { d.WakeAt = r.Now + 1 })
+}
+
+// ExplainsNothing knows no job.
+func ExplainsNothing() scheduler.TaskScheduler { return mute{policies.Remember()} }
+
+type mute struct{ scheduler.TaskScheduler }
+
+// Explain knows no job.
+func (mute) Explain(scheduler.JobID) (scheduler.Explanation, error) {
+	return scheduler.Explanation{}, scheduler.ErrUnknownJob
+}
+
+// DividesByZero shows a share of nothing, in a pool whose name rings the bell.
+func DividesByZero() scheduler.TaskScheduler { return dizzy{policies.Remember()} }
+
+type dizzy struct{ scheduler.TaskScheduler }
+
+// Status shows what is no number.
+func (dizzy) Status() (scheduler.Status, error) {
+	return scheduler.Status{Pools: []scheduler.PoolStatus{{Name: "a\x07", FairShare: math.NaN()}}}, nil
+}

@@ -1,0 +1,242 @@
+package policytest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/hamadryad/hamadryad/policytest/cluster"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// specialKind is a second kind of slot, so that gangs mix kinds.
+const specialKind scheduler.SlotKind = "special"
+
+// game is a world to be planned: what happens to it, whatever the policy does.
+type game struct {
+	name string
+	seed uint64
+	plan func(*cluster.Cluster, Options)
+}
+
+// games lists the stories, then the random games.
+func games(o Options) []game {
+	var all []game
+	if !o.NoStories {
+		all = stories()
+	}
+	for i := range max(o.Seeds, 0) {
+		seed := o.First + uint64(i)
+		all = append(all, game{fmt.Sprintf("seed %d", seed), seed, func(c *cluster.Cluster, o Options) { random(c, o, seed) }})
+	}
+	return all
+}
+
+// Game is one of the kit's games, for who plays them on something else beside.
+type Game struct {
+	Name string
+	Seed uint64
+	Plan func(*cluster.Cluster) // what happens, whatever the policy does
+}
+
+// Games lists the kit's games.
+func Games(o Options) []Game {
+	o = o.filled()
+	var all []Game
+	for _, g := range games(o) {
+		all = append(all, Game{g.name, g.seed, func(c *cluster.Cluster) { g.plan(c, o) }})
+	}
+	return all
+}
+
+const (
+	gib = int64(1) << 30
+	// Two launchers never go, and each alone can hold any bundle there is, so
+	// that every job can end.
+	steady       = 2
+	launchersMax = 7
+	span         = 40 * time.Second // in which all that is planned happens
+)
+
+// planner draws a random game.
+type planner struct {
+	*cluster.Cluster
+	rng  *rand.Rand
+	of   *rand.Rand // for what depends on the policy: what else happens in a game does not
+	has  *rand.Rand // for what launchers have beside slots and memory
+	o    Options
+	seed uint64
+	// special is the second kind of slot in the game.
+	special scheduler.SlotKind
+}
+
+func random(c *cluster.Cluster, o Options, seed uint64) {
+	p := planner{c, rand.New(rand.NewPCG(seed, 3)), rand.New(rand.NewPCG(seed, 4)), rand.New(rand.NewPCG(seed, 5)), o, seed, specialKind} //nolint:gosec // seeded on purpose
+	if others := o.others(); len(others) > 0 {
+		p.special = others[p.of.IntN(len(others))]
+	}
+	for id := scheduler.LauncherID(1); id <= steady; id++ {
+		p.swap(id)
+		c.Join(id, cluster.Rack(id), 16*gib, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 6}, scheduler.SlotCount{Kind: p.special, Count: 3})
+	}
+	for id := scheduler.LauncherID(steady + 1); int(id) <= steady+p.rng.IntN(launchersMax-steady+1); id++ {
+		p.comesAndGoes(id)
+	}
+	for range 3 + p.rng.IntN(8) {
+		spec := p.job()
+		p.at(func() { c.Submit(spec) })
+	}
+	if p.of.IntN(3) == 0 {
+		p.bulk()
+	}
+	p.trouble()
+	p.kinds(rand.New(rand.NewPCG(seed, 7))) //nolint:gosec // seeded on purpose
+	c.After(span, c.Grow)
+	c.After(2*span, c.Grow) // for jobs that were asked for late and admitted later
+}
+
+func (p *planner) at(do func()) { p.After(p.when(), do) }
+
+func (p *planner) when() time.Duration { return time.Duration(p.rng.Int64N(int64(span))) }
+
+// kinds has stages take slots of the other kind now and then, where their groups take one each.
+func (p *planner) kinds(rng *rand.Rand) {
+	if p.Plain {
+		return // a manager decides that by itself
+	}
+	for range rng.IntN(4) {
+		at, which, to := time.Duration(rng.Int64N(int64(span))), rng.IntN(1<<20), []scheduler.SlotKind{scheduler.DefaultKind, p.special}[rng.IntN(2)]
+		p.After(at, func() {
+			if live := p.Live(); len(live) > 0 {
+				p.ChangeKindOf(live[which%len(live)], which, to)
+			}
+		})
+	}
+}
+
+// swap gives a launcher some, or none, or more than all will need.
+func (p *planner) swap(id scheduler.LauncherID) {
+	p.Swap(id, []int64{0, p.has.Int64N(4 * gib), 1 << 40}[p.has.IntN(3)])
+}
+
+func (p *planner) comesAndGoes(id scheduler.LauncherID) {
+	p.swap(id)
+	slots, memory := 1+p.rng.IntN(3), (2+p.rng.Int64N(6))*gib
+	join := func() {
+		p.Join(id, cluster.Rack(id), memory, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: slots})
+	}
+	p.After(p.when()/4, join)
+	if p.rng.IntN(2) == 0 {
+		p.at(func() { p.Lose(id) })
+		p.at(join)
+	}
+}
+
+func (p *planner) job() cluster.Spec {
+	s := cluster.Spec{
+		Name: "random", User: fmt.Sprint("user-", p.rng.IntN(3)), Pool: fmt.Sprint("pool-", p.rng.IntN(2)),
+		Priority: scheduler.Priority(p.rng.IntN(5) - 2),
+	}
+	p.named(&s)
+	for n := range 1 + p.rng.IntN(3) {
+		l := cluster.Layer{
+			Bundles: 1 + p.rng.IntN(6), Run: 100*time.Millisecond + time.Duration(p.rng.Int64N(int64(4*time.Second))),
+			Shuffles: n > 0 && p.rng.IntN(2) == 0, FailOnce: p.rng.IntN(5) == 0,
+		}
+		for range max(1, p.rng.IntN(8)-4) { // mostly single groups, gangs of up to 3
+			l.Groups = append(l.Groups, p.group())
+		}
+		if n > 0 {
+			l.After = []int{p.rng.IntN(n)}
+		}
+		l.NoSuspend = p.of.IntN(6) == 0
+		for range p.rng.IntN(3) {
+			l.Hosts = append(l.Hosts, scheduler.LauncherID(1+p.rng.IntN(launchersMax)))
+		}
+		if l.Bundles > 1 && p.rng.IntN(4) == 0 {
+			l.Late = 1
+		}
+		s.Layers = append(s.Layers, l)
+	}
+	return s
+}
+
+// bulk is a job that nobody hurries for and that holds much for long, so that there is
+// something to take back for those that come.
+func (p *planner) bulk() {
+	s := cluster.Spec{Name: "bulk", User: "user-0", Pool: "pool-0", Priority: scheduler.VeryLow, Layers: []cluster.Layer{{
+		Bundles: 12 + p.of.IntN(12), Run: span/4 + time.Duration(p.of.Int64N(int64(span))),
+		Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1, Memory: p.of.Int64N(gib)}},
+	}}}
+	p.After(time.Duration(p.of.Int64N(int64(span/8))), func() { p.Submit(s) })
+}
+
+func (p *planner) group() cluster.GroupSpec {
+	g := cluster.GroupSpec{Kind: scheduler.DefaultKind, Slots: 1, Memory: p.rng.Int64N(3 * gib)}
+	switch p.rng.IntN(6) {
+	case 0:
+		g.Kind = p.special
+		g.Memory /= 4
+	case 1:
+		g.Slots = 1 + p.rng.IntN(2)
+		if g.Slots == 2 {
+			g.Memory /= 2
+		}
+	}
+	return g
+}
+
+// trouble plans what happens to work and settings.
+func (p *planner) trouble() {
+	for range 4 {
+		n := p.rng.IntN(8)
+		p.at(func() { p.Straggle(n) })
+	}
+	for range 2 {
+		n := p.of.IntN(8)
+		p.After(time.Duration(p.of.Int64N(int64(span))), func() { p.Stick(n) })
+	}
+	drained := scheduler.LauncherID(1 + p.rng.IntN(launchersMax))
+	from := p.when()
+	p.After(from, func() { p.Drain(drained, true) })
+	p.After(from+3*time.Second, func() { p.Drain(drained, false) })
+	excluded := scheduler.LauncherID(1 + p.of.IntN(launchersMax))
+	since := time.Duration(p.of.Int64N(int64(span)))
+	p.After(since, func() { p.SetExcluded(excluded, true) })
+	p.After(since+5*time.Second, func() { p.SetExcluded(excluded, false) })
+	job, other := scheduler.JobID(1+p.rng.IntN(4)), scheduler.JobID(1+p.rng.IntN(8))
+	p.at(func() { p.Update(job, "pool-1", scheduler.High) })
+	if p.rng.IntN(3) == 0 {
+		p.at(func() { p.Kill(other) })
+	}
+	p.at(func() { p.Note(scheduler.Note{Name: "stranger", Body: []byte("to be ignored")}) })
+	p.at(func() { p.Request("GET", "/", nil) })
+	p.at(func() { p.Request("POST", "/no/such/page", []byte("x")) })
+	p.at(func() { p.Settings(p.o.Bad[0], cluster.MustReject) })
+	p.at(func() { p.Settings(p.o.Config, cluster.MustAccept) })
+	for range min(len(p.o.valid), changesMax) {
+		c := p.o.valid[p.of.IntN(len(p.o.valid))]
+		p.After(time.Duration(p.of.Int64N(int64(span))), func() { p.Settings(c, cluster.MayJudge) })
+	}
+	p.loads()
+	p.requests()
+	for range 12 {
+		n := p.of.IntN(8)
+		p.After(time.Duration(p.of.Int64N(int64(2*span))), func() { p.Overdue(n) })
+	}
+}
+
+// loads has machines busy with other work, for a while, and now and then says that
+// nobody knows.
+func (p *planner) loads() {
+	for id := scheduler.LauncherID(1); id <= launchersMax; id++ {
+		for range 3 {
+			cpu, memory := p.rng.Float64(), p.rng.Float64()
+			if p.rng.IntN(5) == 0 {
+				cpu = scheduler.LoadUnknown
+			}
+			p.at(func() { p.Load(id, cpu, memory) })
+		}
+		p.After(span, func() { p.Load(id, 0, 0) }) // so that every job can end
+	}
+}

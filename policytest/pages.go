@@ -1,0 +1,104 @@
+package policytest
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// pagesOnce is how many pages are asked for at once, beside Explain and Status.
+const pagesOnce = 3
+
+// An authenticator is in a plug-in's shell, which the kit does not start. What it says of who asks, the
+// policy gets all the same: names that were proved and some that were not, roles that authenticators give and
+// one that none gives.
+var askers = []scheduler.Principal{
+	{Name: "reader", Proof: scheduler.Unproven},
+	{Proof: scheduler.Unproven},
+	{Name: "user-0", Proof: "kit", Role: "user"},
+	{Name: "user-1", Proof: "kit", Role: "user"},
+	{Name: "root", Proof: "kit", Role: "admin"},
+	{Name: "root", Proof: "kit", Role: "no-such-role"},
+	{Name: "<b>&\"' \u00e9", Proof: "kit", Role: "user"},
+}
+
+// queries are such as anybody may send; the manager has seen that they are UTF-8.
+var queries = []string{
+	"", "x=1&x=2", "=", "&&&", "%", "%zz", "%00", "%ff%fe", "a=%0a%0d", "<script>", "q=" + strings.Repeat("9", 400),
+	strings.Repeat("a=1&", 10_000),
+}
+
+var (
+	pagePaths = []string{"/", "/", "/no/such/page", "/../x", "/%2e%2e/", "/" + strings.Repeat("p", 2000)}
+	accepts   = []string{"", "*/*", "application/json", "text/html, application/json;q=0.5", "\u00e9;;,"}
+	methods   = []string{"GET", "GET", "HEAD", "POST"}
+)
+
+// asked draws a request, of the policy's own queries now and then.
+func (o Options) asked(rng *rand.Rand, now scheduler.Time) scheduler.PageAsked {
+	q := scheduler.PageAsked{
+		At: now, Principal: pick(rng, askers), Method: pick(rng, methods), Path: pick(rng, pagePaths), Query: pick(rng, queries), Accept: pick(rng, accepts),
+	}
+	if len(o.Queries) > 0 && rng.IntN(3) > 0 {
+		q.Path, q.Query = "/", pick(rng, o.Queries)
+	}
+	if q.Method == "POST" && rng.IntN(2) == 0 {
+		q.Body, q.Query = []byte(q.Query), ""
+	}
+	switch rng.IntN(6) {
+	case 0:
+		q.At = now.Add(-time.Minute) // before the last round
+	case 1:
+		q.At = now.Add(time.Minute)
+	}
+	return q
+}
+
+func pick[T any](rng *rand.Rand, of []T) T { return of[rng.IntN(len(of))] }
+
+// requests plans what is asked of the policy in its log.
+func (p *planner) requests() {
+	rng := rand.New(rand.NewPCG(p.seed, 6)) //nolint:gosec // seeded on purpose
+	for range 8 {
+		p.After(time.Duration(rng.Int64N(int64(2*span))), func() {
+			q := p.o.asked(rng, p.Now())
+			p.Ask(scheduler.Requested{At: q.At, Principal: q.Principal, Method: q.Method, Path: q.Path, Query: q.Query, Accept: q.Accept, Body: q.Body})
+		})
+	}
+}
+
+// pages asks for pages beside the log: none changes anything, as playing the game again without them
+// tells, and none tells another story when it is asked for twice.
+func (p *player) pages() {
+	if !p.c.Abilities.Has(scheduler.AbilityPageHandler) {
+		return
+	}
+	for range pagesOnce {
+		q := p.options.asked(p.asks, p.c.Now())
+		var first scheduler.Answer
+		for i := range 2 {
+			a, err := p.driver.Page(p.ctx, q)
+			p.report.Pages++
+			if err == nil {
+				err = a.Check()
+			}
+			if err == nil {
+				err = checkPage(a)
+			}
+			switch {
+			case err != nil:
+				p.report.problem(p.game.name, "the page %s %.60s?%.60s, asked for by %q: %v", q.Method, q.Path, q.Query, q.Principal.Name, err)
+				return
+			case i == 0:
+				first = a
+			case a.Status != first.Status || a.ContentType != first.ContentType || !bytes.Equal(a.Body, first.Body):
+				p.report.problem(p.game.name, "the page %s %.60s?%.60s, asked for twice between two rounds, is\n%d %.500s\nand\n%d %.500s",
+					q.Method, q.Path, q.Query, first.Status, first.Body, a.Status, a.Body)
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package policytest
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/policytest/cluster"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// Playing is a policy on the kit's small manager, in virtual time, for tests of what it decides. The
+// conformance kit says whether a policy keeps the rules; who should run first, only its author knows.
+//
+//	p := policytest.Play(t, "preempt: true", func() *policy { return &policy{} })
+//	p.Launchers(2, 4)
+//	p.At(0, large)
+//	p.At(10*time.Second, small)
+//	p.Until(time.Hour)
+//	if p.Sojourn[2] > 5*time.Second { ... }
+//
+// An error of the policy and a decision that breaks the rules end the test. It belongs to
+// the test's goroutine.
+type Playing[P scheduler.TaskScheduler] struct {
+	Cluster *cluster.Cluster
+	// Policy is the one that plays; Restart puts another in its place.
+	Policy P
+	// Environment is what the next start tells; at first it is the kit's.
+	Environment scheduler.Environment
+	Begin       scheduler.Time
+	// Events and Decisions are what rounds told and what they were answered, all since the beginning.
+	Events    []scheduler.Event
+	Decisions []scheduler.Decisions
+	// Sojourn is how long jobs took from their submission to their end. Jobs are numbered from 1 as they come.
+	Sojourn map[scheduler.JobID]time.Duration
+	// Look, when not nil, is called after each answer, before it is carried out.
+	Look func(scheduler.Decisions)
+
+	t     testing.TB
+	fresh func() P
+	came  map[scheduler.JobID]scheduler.Time
+	since uint64 // what had been told when the last checkpoint was given
+	// What a policy that starts is told besides, with its first round.
+	loads  []scheduler.Event
+	offers []scheduler.Offer
+}
+
+// Environment is what the kit tells a policy that starts.
+func Environment() scheduler.Environment { return Options{}.environment(1) }
+
+// Play starts a policy with settings on a cluster of no launchers.
+func Play[P scheduler.TaskScheduler](t testing.TB, settings string, fresh func() P) *Playing[P] {
+	t.Helper()
+	p := &Playing[P]{
+		Cluster: cluster.New(1), Environment: Environment(), Sojourn: map[scheduler.JobID]time.Duration{},
+		t: t, fresh: fresh, came: map[scheduler.JobID]scheduler.Time{},
+	}
+	p.Begin = p.Cluster.Now()
+	p.start(settings, nil)
+	return p
+}
+
+// Restart has a new policy take over from a snapshot, with the checkpoint of those before.
+func (p *Playing[P]) Restart(settings string) {
+	p.t.Helper()
+	p.takeOver(settings, p.Checkpoint())
+}
+
+// Replace has a new policy take over from a snapshot alone, as from another policy.
+func (p *Playing[P]) Replace(settings string) {
+	p.t.Helper()
+	p.takeOver(settings, nil)
+}
+
+func (p *Playing[P]) takeOver(settings string, c *scheduler.Checkpoint) {
+	p.t.Helper()
+	p.start(settings, c)
+	p.note(p.Cluster.TakenOver())
+	p.loads, p.offers = p.Cluster.Loads(), p.Cluster.Offers()
+}
+
+func (p *Playing[P]) start(settings string, c *scheduler.Checkpoint) {
+	p.t.Helper()
+	p.Policy = p.fresh()
+	s := p.Cluster.Snapshot(c, p.since)
+	d, err := p.Policy.Start(scheduler.Config{Text: []byte(settings)}, s, p.Environment)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.Cluster.Abilities = d.Abilities
+}
+
+// Checkpoint is what the policy has given as one, with all that was appended; nil for none.
+func (p *Playing[P]) Checkpoint() (all *scheduler.Checkpoint) {
+	for _, d := range p.Decisions {
+		if d.Checkpoint != nil {
+			sum := d.Checkpoint.After(all)
+			all = &sum
+		}
+	}
+	return all
+}
+
+// Launchers joins launchers 1 to n, with so many slots of the default kind and plenty of memory.
+func (p *Playing[P]) Launchers(n, slots int) {
+	for id := scheduler.LauncherID(1); int(id) <= n; id++ {
+		p.Cluster.Join(id, cluster.Rack(id), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: slots})
+	}
+}
+
+// At submits a job at a time from the beginning, which has not passed.
+func (p *Playing[P]) At(d time.Duration, job cluster.Spec) {
+	p.Cluster.After(p.Begin.Add(d).Sub(p.Cluster.Now()), func() { p.Cluster.Submit(job) })
+}
+
+// Until plays rounds up to a time from the beginning, or to the end of all. A round at that time
+// has been played.
+func (p *Playing[P]) Until(d time.Duration) {
+	p.t.Helper()
+	passed := false
+	p.Cluster.After(p.Begin.Add(d).Sub(p.Cluster.Now()), func() {
+		passed = true
+		p.Cluster.Note(scheduler.Note{Name: "time"})
+	})
+	for !passed && p.Cluster.Step() {
+		p.Round()
+	}
+}
+
+// Round plays the round that is due, after Cluster.Step.
+func (p *Playing[P]) Round() scheduler.Decisions {
+	p.t.Helper()
+	r := p.Cluster.Round()
+	seen := p.Cluster.Sequence()
+	r.Events, r.Offers = slices.Concat(p.loads, r.Events), merged(p.offers, r)
+	p.loads, p.offers = nil, nil
+	d, err := p.Policy.AssignTasks(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if d.Checkpoint != nil {
+		p.since = seen
+	}
+	p.note(r.Events)
+	p.Decisions = append(p.Decisions, d)
+	if p.Look != nil {
+		p.Look(d)
+	}
+	p.Cluster.Apply(r.Number, d)
+	for _, f := range p.Cluster.Faults {
+		p.t.Fatal(f)
+	}
+	return d
+}
+
+// note counts with events.
+func (p *Playing[P]) note(events []scheduler.Event) {
+	for _, e := range events {
+		switch e := e.(type) {
+		case scheduler.JobSubmitted:
+			p.came[e.Job.ID] = e.At
+		case scheduler.JobFinished:
+			p.Sojourn[e.Job] = e.At.Sub(p.came[e.Job])
+		}
+	}
+	p.Events = append(p.Events, events...)
+}
+
+// Outcomes counts how the attempts of a job ended.
+func (p *Playing[P]) Outcomes(id scheduler.JobID) map[scheduler.AttemptOutcome]int {
+	mine := map[scheduler.AttemptID]bool{}
+	n := map[scheduler.AttemptOutcome]int{}
+	for _, e := range p.Events {
+		switch e := e.(type) {
+		case scheduler.AttemptStarted:
+			mine[e.Attempt] = e.Job == id
+		case scheduler.AttemptEnded:
+			if mine[e.Attempt] {
+				n[e.Outcome]++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,52 @@
+package policies
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/policytest"
+	"github.com/hamadryad/hamadryad/policytest/cluster"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// TestPlaying: a policy that takes over knows what there is, is told nothing twice, and learns of launchers that
+// have nothing to do.
+func TestPlaying(t *testing.T) {
+	p := policytest.Play(t, "", Remember)
+	p.Launchers(3, 1)
+	job := cluster.Spec{Name: "job", Layers: []cluster.Layer{{Bundles: 2, Groups: []cluster.GroupSpec{{Kind: scheduler.DefaultKind, Slots: 1}}, Run: time.Second}}}
+	p.At(0, job)
+	p.At(10*time.Second, job)
+	p.At(20*time.Second, job)
+	p.Until(5 * time.Second)
+	p.Restart("")
+	launched := 0
+	p.Look = func(d scheduler.Decisions) { launched += len(d.Launch) }
+	for launched == 0 && p.Cluster.Step() {
+		p.Round()
+	}
+	p.Restart("") // the outcomes of these launches have not been told
+	p.Until(15 * time.Second)
+	p.Replace("")
+	p.Until(time.Hour)
+	if len(p.Sojourn) != 3 || p.Outcomes(3)[scheduler.Finished] != 2 {
+		t.Errorf("jobs took %v, and the last ended as %v", p.Sojourn, p.Outcomes(3))
+	}
+	for id, took := range p.Sojourn {
+		if took > 2*time.Second {
+			t.Errorf("%s took %s, though two launchers had nothing to do", id, took)
+		}
+	}
+	began := map[scheduler.AttemptID]bool{}
+	for _, e := range p.Events {
+		if e, ok := e.(scheduler.AttemptStarted); ok {
+			if began[e.Attempt] {
+				t.Errorf("the start of attempt %d is told twice", e.Attempt)
+			}
+			began[e.Attempt] = true
+		}
+	}
+	if len(began) != 6 {
+		t.Errorf("%d attempts began, want 6", len(began))
+	}
+}
