@@ -17,6 +17,7 @@ type Attempt struct {
 
 	started   bool
 	peered    bool // was told of its peers
+	reading   bool // its input, which takes a while
 	executing bool // has its input
 	asked     bool // for its commit
 	granted   bool
@@ -128,6 +129,16 @@ func (a *Attempt) insist() {
 		}
 	}
 	a.On.cluster.Loop.After(reportAgain, again)
+}
+
+// read reads its input, all of which can be read.
+func (a *Attempt) read() {
+	if d := a.takes(Reading); d > 0 {
+		a.reading = true
+		a.Later(d, a.execute)
+		return
+	}
+	a.execute()
 }
 
 // execute works, when all input is there.

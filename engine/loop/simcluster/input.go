@@ -46,14 +46,14 @@ func (a *Attempt) askFiles() {
 	}
 }
 
-// goOn reads what there is to read; when it has all, it executes. One that rests does so
+// goOn looks what there is to read; when there is all, it reads that, and executes. One that rests does so
 // later.
 func (a *Attempt) goOn() {
-	if a.clock.state != awake || a.ended != nil || !a.started || a.executing || a.Start.WaitForPeers && !a.peered || a.given.lacksFiles() {
+	if a.clock.state != awake || a.ended != nil || !a.started || a.reading || a.executing || a.Start.WaitForPeers && !a.peered || a.given.lacksFiles() {
 		return
 	}
 	if a.given.readAll(a.readable, a.reportLost) {
-		a.execute()
+		a.read()
 	}
 }
 

@@ -65,6 +65,7 @@ type Step int
 // The steps of an attempt, and at the end one of a launcher.
 const (
 	Starting   Step = iota // from the command until the program runs
+	Reading                // from when all its input can be read until it is read
 	Working                // from when it has its input until its work is done
 	Telling                // until it tells of its progress next; 0: it does not
 	Searching              // for input that can't be read, until it says so

@@ -28,13 +28,28 @@ func (ev *PolicyEvents) environment() scheduler.Environment {
 // where a policy asked for it, is that of the moment at which an attempt is added.
 func (ev *PolicyEvents) BuildSnapshot() {
 	g := ev.policy.Building()
-	if g == nil || !ev.addLaunchers(g) || !ev.addJobs(g) {
+	if g == nil || !ev.addAll(g) {
 		return
 	}
 	ev.step.Emit(step.StartPolicy{Generation: ev.policy.Starting(), Environment: ev.environment(), SnapshotMaker: ev.policy.FinishSnapshot(ev.step.Now)})
 }
 
-// addLaunchers adds launchers; false when some are left.
+// SnapshotNow makes the snapshot for a policy of a name that would start now, in one piece. It is
+// for simulations: with many jobs it takes long.
+func (ev *PolicyEvents) SnapshotNow(policy string) scheduler.Snapshot {
+	g := &policystate.SnapshotBuilder{}
+	for !ev.addAll(g) {
+		ev.step.RenewBudget()
+	}
+	return ev.policy.SnapshotOf(g, policy, ev.step.Now).Snapshot()
+}
+
+// addAll tells of all there is; false when some is left.
+func (ev *PolicyEvents) addAll(g *policystate.SnapshotBuilder) bool {
+	return ev.addLaunchers(g) && ev.addJobs(g)
+}
+
+// addLaunchers tells of launchers; false when some are left.
 func (ev *PolicyEvents) addLaunchers(g *policystate.SnapshotBuilder) bool {
 	ids := ev.state.Launchers.IDs()
 	for i, more := g.NextLauncher(ids); more && i < len(ids); i++ {
@@ -186,19 +201,34 @@ func addCommit(g *policystate.SnapshotBuilder, b *state.Bundle, i int, k *state.
 	g.Add(scheduler.AttemptEnded{At: k.Ended, Attempt: k.Attempt, Outcome: scheduler.Finished, Work: k.Work})
 }
 
+// addSuspensions tells that an attempt was suspended and resumed before it came to the state that it
+// is in. How often is not kept, so it is told once: then the running time is right, and since when it
+// runs.
+func addSuspensions(g *policystate.SnapshotBuilder, a *state.Attempt) {
+	suspended := a.Since().Sub(a.Started()) - a.Ran()
+	if suspended <= 0 {
+		return
+	}
+	from, to := a.Started(), a.Started().Add(suspended)
+	if a.Phase() == phase.Running {
+		from, to = a.Started().Add(a.Ran()), a.Since()
+	}
+	g.Add(scheduler.AttemptSuspended{At: from, Attempt: a.ID})
+	g.Add(scheduler.AttemptResumed{At: to, Attempt: a.ID})
+}
+
 func addAttempt(g *policystate.SnapshotBuilder, a *state.Attempt) {
 	b := a.BundleAttempt.Bundle
 	stage := b.StageOf(a.Group)
 	if a.Started() != 0 {
-		// As if it had never been suspended before: so its running time is right.
-		start := a.Since().Add(-a.Ran())
 		g.Add(scheduler.AttemptStarted{
-			At: start, Attempt: a.ID, Job: b.Job.ID, Bundle: b.ID(), Group: a.Group, Stage: scheduler.StageID(stage),
+			At: a.Started(), Attempt: a.ID, Job: b.Job.ID, Bundle: b.ID(), Group: a.Group, Stage: scheduler.StageID(stage),
 			Launcher: a.Launcher.ID, Speculative: a.BundleAttempt.Speculative(),
 		})
 		if a.Executing() != 0 {
-			g.Add(scheduler.AttemptPhase{At: max(a.Executing(), start), Attempt: a.ID, Phase: scheduler.PhaseExecute})
+			g.Add(scheduler.AttemptPhase{At: max(a.Executing(), a.Started()), Attempt: a.ID, Phase: scheduler.PhaseExecute})
 		}
+		addSuspensions(g, a)
 		if a.Phase() == phase.Suspended {
 			at := max(a.Since(), a.Executing())
 			g.Add(scheduler.AttemptSuspended{At: at, Attempt: a.ID})

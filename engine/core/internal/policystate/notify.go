@@ -100,9 +100,15 @@ type SnapshotParts struct {
 // FinishSnapshot ends the building when all parts were added.
 func (x *Session) FinishSnapshot(now scheduler.Time) SnapshotParts {
 	n := x.next
-	g := SnapshotParts{now, append(n.building.pages, n.events), x.checkpoints.Of(n.Policy)}
+	g := x.SnapshotOf(n.building, n.Policy, now)
+	g.pages = append(g.pages, n.events)
 	n.building, n.events = nil, nil
 	return g
+}
+
+// SnapshotOf is what was built, with the checkpoint of a policy.
+func (x *Session) SnapshotOf(g *SnapshotBuilder, policy string, now scheduler.Time) SnapshotParts {
+	return SnapshotParts{now, g.pages, x.checkpoints.Of(policy)}
 }
 
 // Snapshot puts what was gathered in order. With a million tasks that takes a second, and

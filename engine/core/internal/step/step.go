@@ -43,8 +43,11 @@ const usualMax = 1 << 12
 // Begin begins a step at a time, or just behind the one before.
 func (s *Step) Begin(at scheduler.Time) {
 	s.Now = max(at, s.Now+1)
-	s.work = s.Set.StepWork
+	s.RenewBudget()
 }
+
+// RenewBudget allows as much long work as a step may do.
+func (s *Step) RenewBudget() { s.work = s.Set.StepWork }
 
 // Emit has something be done.
 func (s *Step) Emit(a Action) { s.effects = append(s.effects, Effect{Action: a}) }
