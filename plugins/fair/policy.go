@@ -74,6 +74,11 @@ func (p *Policy) Start(c scheduler.Config, s scheduler.Snapshot, e scheduler.Env
 	p.placement.Start(&p.shares, p.preemption.Urgent)
 	p.preemption.Start(&p.shares, e.Limits)
 	p.configure(&config, p.recall(s.Now, s.Checkpoint))
+	for _, e := range s.Events[s.Since:] { // what the checkpoint has not seen
+		if e, is := e.(scheduler.AttemptSuspended); is {
+			p.preemption.Suspended(e.Attempt)
+		}
+	}
 	return scheduler.Description{Name: "fair", Version: "1", Abilities: abilities(&config)}, nil
 }
 
@@ -190,6 +195,7 @@ func (p *Policy) event(e scheduler.Event, d *scheduler.Decisions) {
 		p.shares.Mark(p.shares.Jobs[e.Job])
 	case scheduler.AttemptSuspended:
 		p.shares.MarkAttempt(e.Attempt)
+		p.preemption.Suspended(e.Attempt)
 	case scheduler.AttemptResumed:
 		p.shares.MarkAttempt(e.Attempt)
 	case scheduler.Outcome:

@@ -106,6 +106,9 @@ func (a *assignment) reserved() {
 			}
 			if where, ok := a.View.FitReserved(b); ok {
 				a.launch(j, Pick{Bundle: b, Where: where}, "")
+				if b.ID == a.Collect { // it needs no slots held back any more
+					a.stopHoldback()
+				}
 			}
 		}
 	}

@@ -51,6 +51,15 @@ func (p *State) UpdateExpected() {
 	x.before = now
 }
 
+// Suspended takes it in that an attempt is off its slots: it may be resumed before anybody looks again.
+func (p *State) Suspended(id scheduler.AttemptID) {
+	for job, attempts := range p.Leaving {
+		if i := slices.Index(attempts, id); i >= 0 {
+			p.Leaving[job] = slices.Delete(slices.Clone(attempts), i, i+1)
+		}
+	}
+}
+
 // Expecting walks the jobs that expect slots since it was asked last, and those that do
 // not any more.
 func (p *State) Expecting(visit func(scheduler.JobID)) {
