@@ -43,6 +43,11 @@ func (d *assignment) explainWaits() (changed []scheduler.Waiting) {
 			}
 		}
 	}
+	for _, w := range d.index.Ended() { // one that takes other slots now waits no more
+		if s := of(w); s.reported != scheduler.WaitNone && d.view.Job(s.Job.ID()) == s.Job {
+			jobs = append(jobs, s.Job.ID())
+		}
+	}
 	slices.Sort(jobs)
 	for _, id := range slices.Compact(jobs) {
 		if w := d.waiting(id); d.reported[id] != w.Reason {
