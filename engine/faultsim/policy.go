@@ -26,11 +26,13 @@ type driver struct {
 	kinds      map[uint64]Policy
 	lives      map[uint64]*life // that were started and have not ended
 	everBad    bool
-	told       scheduler.Time // of the last round
+	told       scheduler.Time         // of the last round
+	rules      core.Settings          // of the site
+	distort    func(*scheduler.Round) // for tests, has the core tell something wrong; nil: it does not
 }
 
-func newDriver(p *play, policies []Policy) *driver {
-	return &driver{play: p, policies: policies, kinds: map[uint64]Policy{}, lives: map[uint64]*life{}}
+func newDriver(p *play, policies []Policy, rules core.Settings, tell func(*scheduler.Round)) *driver {
+	return &driver{play: p, policies: policies, rules: rules, distort: tell, kinds: map[uint64]Policy{}, lives: map[uint64]*life{}}
 }
 
 // life is one generation, and the view that is held against the core.
@@ -44,6 +46,8 @@ type life struct {
 	fit     map[scheduler.BundleID]bool // launches of the last answer that fit what it had been told
 	pending map[decision]bool           // decisions without an outcome
 	refused map[scheduler.BundleID]int  // how often in a row a bundle found no capacity
+
+	promises promises
 }
 
 type decision struct {
@@ -77,7 +81,7 @@ func (d *driver) forget() {
 }
 
 func (d *driver) start(a core.StartPolicy) {
-	l := &life{number: a.Generation, kind: d.kinds[a.Generation]}
+	l := &life{number: a.Generation, kind: d.kinds[a.Generation], promises: promises{d.rules, map[beneficiary]scheduler.Time{}}}
 	l.policy = l.kind.New()
 	d.everBad = d.everBad || l.kind.Bad
 	d.lives[a.Generation] = l
@@ -298,6 +302,9 @@ func (d *driver) checkCapacity(l *life, o scheduler.Outcome) {
 
 // checkRound holds a round against the contract and the core's own state.
 func (d *driver) checkRound(l *life, r *scheduler.Round) {
+	if d.distort != nil {
+		d.distort(r)
+	}
 	for _, e := range r.Events {
 		o, ok := e.(scheduler.Outcome)
 		if !ok || o.Round != l.round {
@@ -309,6 +316,9 @@ func (d *driver) checkRound(l *life, r *scheduler.Round) {
 		}
 		delete(l.pending, key)
 		d.checkCapacity(l, o)
+		if err := l.promises.outcome(&l.mirror, o, r); err != nil {
+			d.fail("round %d: %v", r.Number, err)
+		}
 		if o.Accepted {
 			d.Seen["accepted "+o.Kind.String()]++
 			if b := l.mirror.Bundle(o.Preempt.Bundle); b != nil && b.State == view.Launched {
@@ -335,7 +345,8 @@ func (d *driver) checkRound(l *life, r *scheduler.Round) {
 		d.fail("%v", err)
 		return
 	}
-	if got, want := l.mirror.World(), d.Core.World(); !sameWorld(got, want) {
+	d.checkPromises(l, r)
+	if got, want := l.mirror.World(), d.Core.World(); d.distort == nil && !sameWorld(got, want) {
 		d.fail("round %d: the view is not the state:\nview\n%s\nstate\n%s", r.Number, got, want)
 	}
 	if d.chance(100) {
@@ -346,5 +357,12 @@ func (d *driver) checkRound(l *life, r *scheduler.Round) {
 		if err != nil {
 			d.fail("round %d can't be sent: %v", r.Number, err)
 		}
+	}
+}
+
+// checkPromises holds what a policy knows after a round against the site's rules.
+func (d *driver) checkPromises(l *life, r *scheduler.Round) {
+	if err := l.promises.round(&l.mirror); err != nil {
+		d.fail("round %d: %v", r.Number, err)
 	}
 }

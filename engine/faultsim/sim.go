@@ -27,6 +27,9 @@ type Options struct {
 	// OnFacts, when not nil, is called with the facts of each step and their core: another one
 	// after a restart. Its error is the run's.
 	OnFacts func(c *core.Core, f core.Changes) error
+
+	settings func(*core.Settings)   // for tests, has the core follow other rules than are checked; nil: it does not
+	tamper   func(*scheduler.Round) // likewise, has it tell something wrong
 }
 
 // Policy is one kind of policy to draw.
@@ -67,13 +70,18 @@ func New(o Options) *Sim {
 	s.Next()
 	s.Gather = func() time.Duration { return s.upTo(2 * time.Millisecond) }
 	s.Decide, s.Act = s.decide, s.act
-	s.Core = core.New(s.settings())
+	rules := s.settings()
+	given := rules
+	if o.settings != nil {
+		o.settings(&given)
+	}
+	s.Core = core.New(given)
 	s.Core.TokensFrom(token)
 	s.shown = newShown(s.Core)
 	s.records = newRecords(s.play, o)
 	s.clients = newClients(s.play)
 	s.fleet = newFleet(s.play, s.clients)
-	s.policy = newDriver(s.play, o.Policies)
+	s.policy = newDriver(s.play, o.Policies, rules, o.tamper)
 	s.ledger = newLedger(s.clients)
 	return s
 }

@@ -1,0 +1,126 @@
+package faultsim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
+)
+
+// promises are what a site promises its policies, held against what one of them is told: what may be
+// preempted and suspended, that offers are no more than there is, and how long slots are kept for whom.
+// They know the site's rules, and the policy's view, and never ask the core.
+type promises struct {
+	rules core.Settings
+	kept  map[beneficiary]scheduler.Time // until when slots may be kept, by what was preempted
+}
+
+// beneficiary is for whom slots are kept: a bundle or, with bundle 0, any of a job's.
+type beneficiary struct {
+	job    scheduler.JobID
+	bundle scheduler.BundleID
+}
+
+// reserveSlack is how much later than it should a reservation may end: the core may have made another
+// for the same job of its own accord.
+const reserveSlack = 30 * time.Second
+
+// outcome holds what became of a decision against what the policy knew when it decided. The round tells
+// of it.
+func (p *promises) outcome(v *view.View, o scheduler.Outcome, r *scheduler.Round) error {
+	if o.Kind != scheduler.DecisionPreempt || !o.Accepted {
+		return nil
+	}
+	x := o.Preempt
+	for _, id := range x.Victims {
+		a := v.Attempt(id)
+		if a == nil {
+			continue // it came since
+		}
+		suspended := slices.ContainsFunc(r.Events, func(e scheduler.Event) bool {
+			s, is := e.(scheduler.AttemptSuspended)
+			return is && s.Attempt == id
+		})
+		switch {
+		case a.ProtectedUntil() > o.At:
+			return fmt.Errorf("attempt %d is preempted at %d and protected until %d", id, o.At, a.ProtectedUntil())
+		case a.Leaving != 0 && !suspended:
+			return fmt.Errorf("attempt %d is preempted, and leaves for %s already", id, a.Leaving)
+		case x.Mode == scheduler.PreemptSuspend && a.Bundle.NoSuspend():
+			return fmt.Errorf("attempt %d is suspended, which its stage forbids", id)
+		}
+	}
+	until := o.At.Add(p.rules.ReserveMax)
+	if x.Mode == scheduler.PreemptSoft {
+		until = until.Add(x.Grace)
+	}
+	who := beneficiary{x.For, x.Bundle}
+	p.kept[who] = max(p.kept[who], until)
+	return nil
+}
+
+// round holds what the policy knows after a round against the rules.
+func (p *promises) round(v *view.View) error {
+	p.reservations(v)
+	for _, l := range v.Launchers() {
+		if err := p.offer(v.Now(), l); err != nil {
+			return fmt.Errorf("launcher %d: %w", l.ID, err)
+		}
+	}
+	return nil
+}
+
+// reservations notes who has slots kept that the policy did not ask for: the core takes back what readers
+// that started early hold from the work that they wait for.
+func (p *promises) reservations(v *view.View) {
+	present := map[beneficiary]bool{}
+	for _, l := range v.Launchers() {
+		for _, r := range l.Offer.Reserved {
+			who := beneficiary{r.Job, r.Bundle}
+			present[who] = true
+			if _, known := p.kept[who]; !known {
+				p.kept[who] = v.Now().Add(p.rules.ReserveMax)
+			}
+		}
+	}
+	maps.DeleteFunc(p.kept, func(who beneficiary, until scheduler.Time) bool { return !present[who] && until < v.Now() })
+}
+
+func (p *promises) offer(now scheduler.Time, l *view.Launcher) error {
+	o := &l.Offer
+	if limits := p.rules.Limits(); o.Suspended > 0 && !limits.MaySuspend(o.Suspended, o.Held, l.Memory, l.Swap) {
+		return fmt.Errorf("%d attempts with %d bytes are suspended, which is more than may be: %d, and %d %% of the memory", o.Suspended, o.Held, limits.SuspendedMax, limits.SuspendedPercent)
+	}
+	slots, memory, parked := map[scheduler.SlotKind]int{}, o.Memory+o.ForResumeMemory, int64(0)
+	for _, s := range slices.Concat(o.Free, o.ForResume) {
+		slots[s.Kind] += s.Count
+	}
+	for _, r := range o.Reserved {
+		slots[r.Kind] += r.Slots
+		memory += r.Memory
+		if until := p.kept[beneficiary{r.Job, r.Bundle}]; now > until.Add(reserveSlack) {
+			return fmt.Errorf("%d %s slots are kept for %s and %v, which had to end at %d", r.Slots, r.Kind, r.Job, r.Bundle, until)
+		}
+	}
+	for _, a := range l.Attempts() {
+		if a.State == view.Suspended && !a.Resuming {
+			parked += a.Need.Memory
+			continue
+		}
+		slots[a.Need.Kind] += a.Need.Slots
+		memory += a.Need.Memory
+	}
+	for kind, n := range slots {
+		if n > l.Total(kind) {
+			return fmt.Errorf("%d %s slots are free, kept or held, and there are %d", n, kind, l.Total(kind))
+		}
+	}
+	if memory += max(parked-l.Swap, 0); memory > l.Memory {
+		return fmt.Errorf("%d bytes are free, kept or held, and there are %d", memory, l.Memory)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package faultsim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/sdk/scheduler"
+)
+
+// defectSeeds is how many seeds a defect may need until it is found, from one on that found it once.
+const defectSeeds = 200
+
+// TestDefectsAreFound: a core that breaks one rule that policies rely on is found out. Some follow other
+// settings than the site has, and some tell the policy something wrong.
+func TestDefectsAreFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		from     uint64
+		settings func(*core.Settings)
+		tamper   func(*scheduler.Round)
+		want     string
+	}{
+		"slots are kept for too long": {
+			from:     118,
+			settings: func(s *core.Settings) { s.ReserveMax = 10 * time.Minute }, want: "which had to end at",
+		},
+		"too many are suspended": {
+			from:     1,
+			settings: func(s *core.Settings) { s.SuspendedMax, s.SuspendedPercent = 100, 100 }, want: "are suspended, which is more",
+		},
+		"what is protected is taken": {
+			from: 7,
+			tamper: func(r *scheduler.Round) {
+				for i, e := range r.Events {
+					if p, is := e.(scheduler.BundleProtected); is {
+						p.Until = p.Until.Add(time.Hour)
+						r.Events[i] = p
+					}
+				}
+			}, want: "and protected until",
+		},
+		"slots are offered twice": {
+			from: 1,
+			tamper: func(r *scheduler.Round) {
+				for i := range r.Offers {
+					if o := &r.Offers[i]; len(o.Free) == 0 {
+						o.Free = []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: 1}}
+					}
+				}
+			}, want: "slots are free, kept or held",
+		},
+		"memory is offered twice": {
+			from: 1,
+			tamper: func(r *scheduler.Round) {
+				for i := range r.Offers {
+					r.Offers[i].Memory *= 2
+				}
+			}, want: "bytes are free, kept or held",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := c.from; seed < c.from+defectSeeds; seed++ {
+				s := New(Options{Seed: seed, Policies: slices.DeleteFunc(allPolicies(), func(p Policy) bool { return p.Name != "wild" }), settings: c.settings, tamper: c.tamper})
+				if err := s.Run(); err != nil && strings.Contains(err.Error(), c.want) {
+					t.Logf("seed %d: %v", seed, err)
+					return
+				}
+			}
+			t.Errorf("got nothing that says %q from %d seeds, want it found", c.want, defectSeeds)
+		})
+	}
+}
