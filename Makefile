@@ -21,7 +21,7 @@ OUT ?= build
 IMAGE ?= hamadryad:$(subst +,-,$(VERSION))
 
 .DEFAULT_GOAL := help
-.PHONY: help build deb container release run test race lint vuln stress suspensions machine walk faults kills past screenshots games idle fuzz day hfsp formats bench experiments scale gen api verify clean deps jars
+.PHONY: help build deb container release run test race lint vuln stress suspensions machine walk faults kills past screenshots idle fuzz day hfsp formats bench experiments scale gen api verify clean deps jars
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -142,9 +142,6 @@ past: deps ## a manager that keeps history killed 50 times at random moments, or
 screenshots: deps ## the pictures of the pages in docs/pages, of a real load in a real browser
 	$(GO) test ./cmd/window -run TestARealLoad -count 1 -pictures $(CURDIR)/docs/pages
 
-games: ## the kit's games on its model of a manager and on the core at once: 1000 at random, or GAMES=n from GAME=seed on
-	$(GO) test ./engine/core -run TestKitModel -v -timeout 300m -games $(or $(GAMES),1000) -game $(or $(GAME),1)
-
 fuzz: ## what strangers may say, at random: each decoder that faces a network before it knows who speaks, and what a worker tells its launcher, for an hour, or FUZZTIME=10m; what it finds of interest is kept in build/fuzz, and what it found before lies in testdata/fuzz
 	for one in engine/launcher/internal/vetting:FuzzFromWorker engine/channel/store:FuzzStranger engine/channel/tcp:FuzzStranger engine/channel/internal/control:FuzzReader \
 		engine/auth/join:FuzzStranger engine/auth:FuzzParseIdentity engine/auth/proof:FuzzHeader engine/auth/oidc:FuzzToken engine/auth/kerberos:FuzzCredential internal/kerberos:FuzzParse; do \
@@ -155,7 +152,7 @@ day: ## a day of the policy dynamic-priority, against rational numbers and drawn
 	mkdir -p $(BIN)
 	$(GO) test ./plugins/dynamicpriority -run TestADay -v -timeout 2h -intervals $(or $(INTERVALS),4320) -seed $(or $(SEED),1) -draw $(CURDIR)/build/day.svg
 
-idle: ## all policies on random clusters: no slot idles while ready work fits it; 1000 seeds for each, or SEEDS=n, from FROM=seed on
+idle: ## all policies play the kit's random games on the core: no slot idles while ready work fits it; 1000 seeds for each, or SEEDS=n, from FROM=seed on
 	$(GO) test ./plugins/internal/idle -run TestNoSlotIdles -v -timeout 300m -seeds $(or $(SEEDS),1000) -from $(or $(FROM),1)
 
 hfsp: ## the policy hfsp at random: the kit's games with each setting, and the virtual cluster beside the plain one: make hfsp SEEDS=100

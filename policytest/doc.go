@@ -1,12 +1,12 @@
 // Package policytest is the conformance kit that every policy runs, in process and
-// as a plug-in.
+// as a plug-in. It plays on the manager's own core with simulated launchers, in virtual time.
 //
 //	func TestConformance(t *testing.T) {
 //		policytest.Run(t, fifo.New, policytest.Options{})
 //	}
 //
 // The kit plays games with a policy: the stories in testdata/stories, and random
-// games from seeds, on the small manager of package cluster. It demands
+// games from seeds, on the core of the manager (package cluster). It demands
 //
 //   - answers without error, in time and within the limits;
 //   - decisions that the policy could know to be right: nothing launched that is
@@ -60,8 +60,8 @@
 // The kit believes reasons. So a policy that holds slots back on purpose passes if it says so;
 // one that does not is told which slot idled, and for which work.
 //
-// What a policy is for is not the kit's to know. Play puts one on the kit's manager for tests of what
-// it decides.
+// What a policy is for is not the kit's to know. Play puts one on the core for tests of what it
+// decides.
 //
 // Check is the same without package testing, for commands; Compare plays one game
 // through two drivers, such as a value and its plug-in, and demands the same

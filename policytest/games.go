@@ -9,8 +9,12 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// specialKind is a second kind of slot, so that gangs mix kinds.
-const specialKind scheduler.SlotKind = "special"
+const (
+	// specialKind is a second kind of slot, so that gangs mix kinds.
+	specialKind scheduler.SlotKind = "special"
+	// rareKind is one that comes and goes with launchers; stages prefer it and can do without.
+	rareKind scheduler.SlotKind = "rare"
+)
 
 // game is a world to be planned: what happens to it, whatever the policy does.
 type game struct {
@@ -32,7 +36,7 @@ func games(o Options) []game {
 	return all
 }
 
-// Game is one of the kit's games, for who plays them on something else beside.
+// Game is one of the kit's games, for tests that play them otherwise.
 type Game struct {
 	Name string
 	Seed uint64
@@ -90,29 +94,11 @@ func random(c *cluster.Cluster, o Options, seed uint64) {
 		p.bulk()
 	}
 	p.trouble()
-	p.kinds(rand.New(rand.NewPCG(seed, 7))) //nolint:gosec // seeded on purpose
-	c.After(span, c.Grow)
-	c.After(2*span, c.Grow) // for jobs that were asked for late and admitted later
 }
 
 func (p *planner) at(do func()) { p.After(p.when(), do) }
 
 func (p *planner) when() time.Duration { return time.Duration(p.rng.Int64N(int64(span))) }
-
-// kinds has stages take slots of the other kind now and then, where their groups take one each.
-func (p *planner) kinds(rng *rand.Rand) {
-	if p.Plain {
-		return // a manager decides that by itself
-	}
-	for range rng.IntN(4) {
-		at, which, to := time.Duration(rng.Int64N(int64(span))), rng.IntN(1<<20), []scheduler.SlotKind{scheduler.DefaultKind, p.special}[rng.IntN(2)]
-		p.After(at, func() {
-			if live := p.Live(); len(live) > 0 {
-				p.ChangeKindOf(live[which%len(live)], which, to)
-			}
-		})
-	}
-}
 
 // swap gives a launcher some, or none, or more than all will need.
 func (p *planner) swap(id scheduler.LauncherID) {
@@ -122,9 +108,11 @@ func (p *planner) swap(id scheduler.LauncherID) {
 func (p *planner) comesAndGoes(id scheduler.LauncherID) {
 	p.swap(id)
 	slots, memory := 1+p.rng.IntN(3), (2+p.rng.Int64N(6))*gib
-	join := func() {
-		p.Join(id, cluster.Rack(id), memory, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: slots})
+	all := []scheduler.SlotCount{{Kind: scheduler.DefaultKind, Count: slots}}
+	if n := p.has.IntN(3); n > 0 {
+		all = append(all, scheduler.SlotCount{Kind: rareKind, Count: n})
 	}
+	join := func() { p.Join(id, cluster.Rack(id), memory, all...) }
 	p.After(p.when()/4, join)
 	if p.rng.IntN(2) == 0 {
 		p.at(func() { p.Lose(id) })
@@ -153,8 +141,8 @@ func (p *planner) job() cluster.Spec {
 		for range p.rng.IntN(3) {
 			l.Hosts = append(l.Hosts, scheduler.LauncherID(1+p.rng.IntN(launchersMax)))
 		}
-		if l.Bundles > 1 && p.rng.IntN(4) == 0 {
-			l.Late = 1
+		if g := l.Groups[0]; len(l.Groups) == 1 && g.Slots == 1 && g.Memory < gib && p.has.IntN(2) == 0 {
+			l.Prefers = rareKind
 		}
 		s.Layers = append(s.Layers, l)
 	}

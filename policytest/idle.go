@@ -80,7 +80,7 @@ func (x *idleSlots) check(r scheduler.Round) {
 func (x *idleSlots) watch(c *cluster.Cluster, launches []scheduler.Launch, waiting map[scheduler.JobID]scheduler.WaitReason) {
 	now, local := map[place]idle{}, map[scheduler.JobID]scheduler.Time{}
 	quiet := func(id scheduler.LauncherID) bool {
-		return !c.Abilities.Has(scheduler.AbilityLoad) || !c.LoadReported(id)
+		return !c.Has(scheduler.AbilityLoad) || !c.LoadReported(id)
 	}
 	note := func(p place, s cluster.IdleSlot, excuses []scheduler.WaitReason) {
 		said := waiting[s.Job]
@@ -96,10 +96,11 @@ func (x *idleSlots) watch(c *cluster.Cluster, launches []scheduler.Launch, waiti
 		}
 		now[p] = i
 	}
-	for _, s := range c.IdleSlots(quiet) {
+	slots, gangs := c.IdleWork(quiet)
+	for _, s := range slots {
 		note(place{launcher: s.Launcher, kind: s.Kind}, s, excuses)
 	}
-	for _, g := range c.IdleGangs(quiet) {
+	for _, g := range gangs {
 		note(place{gang: g.Bundle}, g, excusesOfGangs)
 	}
 	for _, l := range launches { // who launches something waits anew

@@ -82,7 +82,7 @@ func limits() scheduler.Limits {
 
 func (o Options) environment(seed uint64) scheduler.Environment {
 	return scheduler.Environment{
-		Heartbeat: heartbeat, Seed: seed, Kinds: append([]scheduler.SlotKind{scheduler.DefaultKind, specialKind}, o.others()...),
+		Heartbeat: heartbeat, Seed: seed, Kinds: append([]scheduler.SlotKind{scheduler.DefaultKind, rareKind, specialKind}, o.others()...),
 		Limits: limits(), Simulated: true,
 		ReserveMax: cluster.ReserveMax, ProtectFor: cluster.ProtectFor, SuspendMax: cluster.SuspendMax,
 	}
@@ -91,7 +91,7 @@ func (o Options) environment(seed uint64) scheduler.Environment {
 // others are the site's kinds that the kit does not have.
 func (o Options) others() (kinds []scheduler.SlotKind) {
 	for _, k := range o.Kinds {
-		if k != scheduler.DefaultKind && k != specialKind {
+		if k != scheduler.DefaultKind && k != rareKind && k != specialKind {
 			kinds = append(kinds, k)
 		}
 	}

@@ -73,7 +73,7 @@ func (p *planner) requests() {
 // pages asks for pages beside the log: none changes anything, as playing the game again without them
 // tells, and none tells another story when it is asked for twice.
 func (p *player) pages() {
-	if !p.c.Abilities.Has(scheduler.AbilityPageHandler) {
+	if !p.c.Has(scheduler.AbilityPageHandler) {
 		return
 	}
 	for range pagesOnce {

@@ -35,11 +35,11 @@ type turn struct {
 	decisions string // in canonical form
 	waiting   string // the reasons that stand after it
 	// restart, when not nil, is the world after this round, for a policy that
-	// starts before the next, with the settings in force; loads and offers are what that
-	// is told besides.
+	// starts before the next, with the settings in force; inForce and offers are what
+	// that is told besides.
 	restart *scheduler.Snapshot
 	config  scheduler.Config
-	loads   []scheduler.Event
+	inForce []scheduler.Event
 	offers  []scheduler.Offer
 }
 
@@ -47,13 +47,14 @@ type turn struct {
 func (k *kit) play(g game) record {
 	c := cluster.New(g.seed)
 	rng := rand.New(rand.NewPCG(g.seed, 11)) //nolint:gosec // seeded on purpose
-	rec := record{seed: g.seed, start: c.Snapshot(nil, 0)}
+	rec := record{seed: g.seed, start: c.Snapshot()}
 	d, ok := k.begin(g.name, k.options.Config, rec.start, rec.seed)
 	if !ok {
 		return rec
 	}
 	k.report.Policy = d
-	c.Abilities, c.Config = d.Abilities, k.options.Config
+	c.Config = k.options.Config
+	c.Started(d)
 	g.plan(c, k.options)
 	asks := rand.New(rand.NewPCG(g.seed, 13)) //nolint:gosec // seeded on purpose
 	p := player{kit: k, game: g, c: c, rng: rng, asks: asks, rec: &rec, waiting: map[scheduler.JobID]scheduler.WaitReason{}, told: map[scheduler.JobID]bool{}, slots: idleSlots{localityMax: k.options.LocalityMax}}
@@ -109,7 +110,6 @@ type player struct {
 	told       map[scheduler.JobID]bool // jobs a round has told of
 	done, idle int
 	checkpoint *scheduler.Checkpoint
-	since      uint64
 	slots      idleSlots
 }
 
@@ -118,10 +118,11 @@ func (p *player) turn() bool {
 	c := p.c
 	r := c.Round()
 	p.slots.check(r)
-	seen := c.Sequence()
 	t := turn{round: r}
-	saved := c.Snapshot(p.checkpoint, p.since)
-	loads, offers := c.Loads(), c.Offers()
+	if p.rng.IntN(saveOneIn) == 0 && !asks(r.Events) {
+		saved := c.Snapshot()
+		t.restart, t.inForce, t.offers = &saved, c.InForce(), c.Offers()
+	}
 	d, err := p.driver.AssignTasks(p.ctx, r)
 	if err != nil {
 		p.report.problem(p.game.name, "round %d: %v", r.Number, err)
@@ -143,17 +144,16 @@ func (p *player) turn() bool {
 			return false
 		}
 		sum := d.Checkpoint.After(p.checkpoint)
-		p.checkpoint, p.since = &sum, seen
-		saved = c.SnapshotAsOf(saved, p.checkpoint)
+		p.checkpoint = &sum
+		if t.restart != nil {
+			*t.restart = cluster.SnapshotAsOf(*t.restart, p.checkpoint)
+		}
 	}
 	c.Apply(r.Number, d)
 	merge(p.waiting, r.Events, d.Waiting)
 	p.habits.watch(c, r, d, p.waiting)
 	p.slots.watch(c, d.Launch, p.waiting)
-	t.decisions, t.waiting = canonical(d), reasons(p.waiting)
-	if p.rng.IntN(saveOneIn) == 0 && !asks(r.Events) {
-		t.restart, t.config, t.loads, t.offers = &saved, c.Config, loads, offers
-	}
+	t.config, t.decisions, t.waiting = c.Config, canonical(d), reasons(p.waiting)
 	p.rec.rounds = append(p.rec.rounds, t)
 	if p.rng.IntN(askOneIn) == 0 {
 		p.ask()
@@ -270,7 +270,7 @@ func (k *kit) replay(rec record, name string, restarts bool) {
 				return
 			}
 			clear(waiting)
-			r.Events = slices.Concat(before.loads, r.Events)
+			r.Events = slices.Concat(before.inForce, r.Events)
 			r.Offers = merged(before.offers, r)
 			last = fmt.Sprintf("restart after round %d", before.round.Number)
 		}

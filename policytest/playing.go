@@ -1,7 +1,6 @@
 package policytest
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -9,7 +8,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
 )
 
-// Playing is a policy on the kit's small manager, in virtual time, for tests of what it decides. The
+// Playing is a policy on the manager's core with simulated launchers, in virtual time, for tests of what it decides. The
 // conformance kit says whether a policy keeps the rules; who should run first, only its author knows.
 //
 //	p := policytest.Play(t, "preempt: true", func() *policy { return &policy{} })
@@ -39,10 +38,6 @@ type Playing[P scheduler.TaskScheduler] struct {
 	t     testing.TB
 	fresh func() P
 	came  map[scheduler.JobID]scheduler.Time
-	since uint64 // what had been told when the last checkpoint was given
-	// What a policy that starts is told besides, with its first round.
-	loads  []scheduler.Event
-	offers []scheduler.Offer
 }
 
 // Environment is what the kit tells a policy that starts.
@@ -56,38 +51,38 @@ func Play[P scheduler.TaskScheduler](t testing.TB, settings string, fresh func()
 		t: t, fresh: fresh, came: map[scheduler.JobID]scheduler.Time{},
 	}
 	p.Begin = p.Cluster.Now()
-	p.start(settings, nil)
+	about, err := p.start(settings, p.Cluster.Snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Cluster.Started(about)
 	return p
 }
 
 // Restart has a new policy take over from a snapshot, with the checkpoint of those before.
 func (p *Playing[P]) Restart(settings string) {
 	p.t.Helper()
-	p.takeOver(settings, p.Checkpoint())
+	p.takeOver(settings, true)
 }
 
 // Replace has a new policy take over from a snapshot alone, as from another policy.
 func (p *Playing[P]) Replace(settings string) {
 	p.t.Helper()
-	p.takeOver(settings, nil)
+	p.takeOver(settings, false)
 }
 
-func (p *Playing[P]) takeOver(settings string, c *scheduler.Checkpoint) {
+func (p *Playing[P]) takeOver(settings string, checkpoint bool) {
 	p.t.Helper()
-	p.start(settings, c)
-	p.note(p.Cluster.TakenOver())
-	p.loads, p.offers = p.Cluster.Loads(), p.Cluster.Offers()
-}
-
-func (p *Playing[P]) start(settings string, c *scheduler.Checkpoint) {
-	p.t.Helper()
-	p.Policy = p.fresh()
-	s := p.Cluster.Snapshot(c, p.since)
-	d, err := p.Policy.Start(scheduler.Config{Text: []byte(settings)}, s, p.Environment)
+	untold, err := p.Cluster.TakeOver(checkpoint, func(s scheduler.Snapshot) (scheduler.Description, error) { return p.start(settings, s) })
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.Cluster.Abilities = d.Abilities
+	p.note(untold)
+}
+
+func (p *Playing[P]) start(settings string, s scheduler.Snapshot) (scheduler.Description, error) {
+	p.Policy = p.fresh()
+	return p.Policy.Start(scheduler.Config{Text: []byte(settings)}, s, p.Environment)
 }
 
 // Checkpoint is what the policy has given as one, with all that was appended; nil for none.
@@ -131,15 +126,9 @@ func (p *Playing[P]) Until(d time.Duration) {
 func (p *Playing[P]) Round() scheduler.Decisions {
 	p.t.Helper()
 	r := p.Cluster.Round()
-	seen := p.Cluster.Sequence()
-	r.Events, r.Offers = slices.Concat(p.loads, r.Events), merged(p.offers, r)
-	p.loads, p.offers = nil, nil
 	d, err := p.Policy.AssignTasks(r)
 	if err != nil {
 		p.t.Fatal(err)
-	}
-	if d.Checkpoint != nil {
-		p.since = seen
 	}
 	p.note(r.Events)
 	p.Decisions = append(p.Decisions, d)

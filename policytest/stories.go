@@ -16,9 +16,9 @@ import (
 // storyFiles are the scripted games. A line is a time, a verb and its arguments:
 //
 //	0s join 1 default=2 special=1 memory=8 swap=4
-//	1s submit wide priority=HIGH pool=p user=u layer=2x(default:2,special) run=3s after=0 hosts=1,2 shuffles fails late=1
+//	1s submit wide priority=HIGH pool=p user=u layer=2x(default:2,special) run=3s after=0 hosts=1,2 shuffles fails prefers=special
 //	5s load 1 cpu=0.9 memory=0.5 · load 1 cpu=unknown
-//	5s lose 1 · drain 1 · undrain 1 · kill 2 · update 2 pool=p priority=LOW · straggle 0 · stick 0 · overdue 0 · grow
+//	5s lose 1 · drain 1 · undrain 1 · kill 2 · update 2 pool=p priority=LOW · straggle 0 · stick 0 · overdue 0
 //	5s note NAME · page GET /path · settings good · settings bad
 //
 // Memory and swap are in GiB; a group is kind, or kind:GiB, or kind:GiB/slots. A layer's
@@ -87,8 +87,6 @@ func parseAct(verb string, args []string) (func(*cluster.Cluster, Options), erro
 		return parseJoin(args)
 	case "submit":
 		return parseSubmit(args)
-	case "grow":
-		return func(c *cluster.Cluster, _ Options) { c.Grow() }, nil
 	}
 	if len(args) == 0 {
 		return nil, fmt.Errorf("%s needs an argument", verb)
@@ -275,8 +273,8 @@ func layerWord(l *cluster.Layer, word string) (err error) {
 		l.NoSuspend = true
 	case "fails":
 		l.FailOnce = true
-	case "late":
-		l.Late, err = strconv.Atoi(value)
+	case "prefers":
+		l.Prefers = value
 	case "after":
 		for _, n := range strings.Split(value, ",") {
 			i, e := strconv.Atoi(n)

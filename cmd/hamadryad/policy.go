@@ -73,8 +73,8 @@ func (c *cli) policyCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check [PATH]", Short: "Put a policy plug-in through the conformance kit", Args: cobra.MaximumNArgs(1),
 		Long: `Plays games with the plug-in at PATH and checks what every policy must keep.
-Nothing of a cluster is needed: the kit has a small manager of its own. It
-plays about a dozen scripted games, and random ones. In those launchers come
+Nothing of a cluster is needed: the kit has the manager's core decide, in
+virtual time. It plays about a dozen scripted games, and random ones. In those launchers come
 and go, attempts fail and straggle, and jobs have all kinds of users, pools,
 priorities and properties.
 

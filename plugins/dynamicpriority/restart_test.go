@@ -39,17 +39,16 @@ func TestRestartedIsTheSame(t *testing.T) {
 		c := cluster.New(g.Seed)
 		c.Config = o.Config
 		p := &Policy{}
-		about, err := p.Start(o.Config, c.Snapshot(nil, 0), e)
+		about, err := p.Start(o.Config, c.Snapshot(), e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Abilities = about.Abilities
+		c.Started(about)
 		g.Plan(c)
 		var checkpoint *scheduler.Checkpoint
-		since := uint64(0)
 		for c.Step() && !t.Failed() {
 			r := c.Round()
-			seen, saved, config := c.Sequence(), c.Snapshot(checkpoint, since), c.Config
+			saved, config := c.Snapshot(), c.Config
 			d, err := p.AssignTasks(r)
 			if err != nil {
 				t.Fatal(err)
@@ -63,8 +62,8 @@ func TestRestartedIsTheSame(t *testing.T) {
 					t.Fatal(err)
 				}
 				sum := d.Checkpoint.After(checkpoint)
-				checkpoint, since = &sum, seen
-				saved = c.SnapshotAsOf(saved, checkpoint)
+				checkpoint = &sum
+				saved = cluster.SnapshotAsOf(saved, checkpoint)
 			}
 			c.Apply(r.Number, d)
 			if string(c.Config.Text) != string(config.Text) {

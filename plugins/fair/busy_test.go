@@ -136,14 +136,14 @@ func TestReservedSlotsOfBusyMachinesAreUsed(t *testing.T) {
 // TestLoadsAreAskedForWhereTheyMatter: also when that changes while work runs.
 func TestLoadsAreAskedForWhereTheyMatter(t *testing.T) {
 	w := newPlay(t, "")
-	if w.Cluster.Abilities.Has(scheduler.AbilityLoad) {
+	if w.Cluster.Has(scheduler.AbilityLoad) {
 		t.Error("loads are asked for that nobody looks at")
 	}
 	set := func(text string, asks bool) {
 		t.Helper()
 		w.Cluster.Settings(scheduler.Config{Text: []byte(makesPools(text))}, cluster.MustAccept)
 		w.on(time.Second)
-		if w.Cluster.Abilities.Has(scheduler.AbilityLoad) != asks {
+		if w.Cluster.Has(scheduler.AbilityLoad) != asks {
 			t.Errorf("with %q it asks for loads: %t", text, !asks)
 		}
 	}
@@ -174,10 +174,10 @@ func TestLoadsAfterAJoin(t *testing.T) {
 	w.wantOn("1 came back", 1, 0)
 
 	again := &Policy{}
-	if _, err := again.Start(scheduler.Config{Text: []byte(makesPools(byLoad))}, w.Cluster.Snapshot(nil, 0), policytest.Environment()); err != nil {
+	if _, err := again.Start(scheduler.Config{Text: []byte(makesPools(byLoad))}, w.Cluster.Snapshot(), policytest.Environment()); err != nil {
 		t.Fatal(err)
 	}
-	d, err := again.AssignTasks(scheduler.Round{Number: 1, Now: w.Cluster.Now(), Events: w.Cluster.Loads(), Offers: w.Cluster.Offers()})
+	d, err := again.AssignTasks(scheduler.Round{Number: 1, Now: w.Cluster.Now(), Events: w.Cluster.InForce(), Offers: w.Cluster.Offers()})
 	if err != nil || len(d.Launch) > 0 {
 		t.Errorf("a policy that was restarted launches %v, %v", d.Launch, err)
 	}

@@ -103,7 +103,6 @@ func TestNobodyIsLeftBelowItsShare(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		w := newPlay(t, "allocations: {fair-share-timeout: 4s, min-share-timeout: 2s, pools: {p0: {min-share: 3}, p1: {weight: 3}}}\npreemption: {interval: 1s}")
-		w.Cluster.Abilities |= scheduler.AbilityResume // nothing is suspended: spare the manager looking
 		w.Launchers(2+rng.IntN(3), 2+rng.IntN(4))
 		for range 20 {
 			pool, tasks, run := fmt.Sprint("p", rng.IntN(20)), 1+rng.IntN(8), time.Duration(1+rng.IntN(20))*time.Second

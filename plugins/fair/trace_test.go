@@ -25,7 +25,7 @@ func traced(t *testing.T, settings, file string) *play {
 	e := policytest.Environment()
 	e.Simulated, e.Trace = false, file
 	config := scheduler.Config{Text: []byte(makesPools("allocations: {fair-share-timeout: 1s}\npreemption: {interval: 1s}\n" + settings))}
-	if _, err := w.Policy.Start(config, w.Cluster.Snapshot(nil, 0), e); err != nil {
+	if _, err := w.Policy.Start(config, w.Cluster.Snapshot(), e); err != nil {
 		t.Fatal(err)
 	}
 	w.Launchers(1, 2)

@@ -24,7 +24,7 @@ func TestUndeclaredPoolsAreRefusedFromNowOn(t *testing.T) {
 	w.Launchers(1, 4)
 	old := w.job("team", 5, time.Hour)
 	w.Until(time.Second)
-	if w.Cluster.Abilities.Has(scheduler.AbilityAdmission) {
+	if w.Cluster.Has(scheduler.AbilityAdmission) {
 		t.Error("it wants to be asked about jobs although it refuses none")
 	}
 	set(w, "refuse", 2*time.Second)
@@ -126,7 +126,7 @@ func TestWhereAJobGoesIsToldAtItsAdmission(t *testing.T) {
 				got[n], n = a.Pool, n+1
 			}
 		}
-		if asks := want[0] != ""; got != want || w.Cluster.Abilities.Has(scheduler.AbilityAdmission) != asks || asks != (n == 2) {
+		if asks := want[0] != ""; got != want || w.Cluster.Has(scheduler.AbilityAdmission) != asks || asks != (n == 2) {
 			t.Errorf("%s: told are %q, not %q", rules, got, want)
 		}
 	}
@@ -137,7 +137,7 @@ func TestWhereAJobGoesIsToldAtItsAdmission(t *testing.T) {
 func TestAPoolThatIsAMistake(t *testing.T) {
 	w := &play{policytest.Play(t, "allocations: {pools: {known: {}}}\n", func() *Policy { return &Policy{} }), t}
 	w.Launchers(1, 4)
-	if !w.Cluster.Abilities.Has(scheduler.AbilityAdmission | scheduler.AbilityAdvisoryAdmission) {
+	if !w.Cluster.Has(scheduler.AbilityAdmission | scheduler.AbilityAdvisoryAdmission) {
 		t.Error("it refuses jobs, and does not want to be asked about them, or has to be")
 	}
 	known, mistaken, unnamed := w.job("known", 1, time.Hour), w.job("knwon", 1, time.Hour), w.job("", 1, time.Hour)

@@ -29,7 +29,7 @@ func (o *odd) AssignTasks(r scheduler.Round) (scheduler.Decisions, error) {
 	return o.Policy.AssignTasks(r)
 }
 
-// TestOddTasks: tasks that take no time, stages that grow, and progress that goes back, beyond 1, is no number or never comes.
+// TestOddTasks: tasks that take no time, and progress that goes back, beyond 1, is no number or never comes.
 // Every job ends, and all sizes, shares and finishes are numbers in each round.
 func TestOddTasks(t *testing.T) {
 	for name, progress := range map[string][]float64{
@@ -45,14 +45,11 @@ func TestOddTasks(t *testing.T) {
 				what := fmt.Sprintf("progress %s, tasks of %s, %q", name, run, settings)
 				p := policytest.Play(t, settings, func() *odd { return &odd{Policy: &Policy{}, progress: progress} })
 				p.Launchers(2, 3)
-				grows := maps(4, run)
-				grows.Late = 7
 				shuffles := reduces(5, 2*run)
 				shuffles.After = []int{0}
-				p.At(0, cluster.Spec{Name: "grows", Layers: []cluster.Layer{grows, shuffles}})
+				p.At(0, cluster.Spec{Name: "maps", Layers: []cluster.Layer{maps(4, run), shuffles}})
 				p.At(time.Second, cluster.Spec{Name: "shuffles", Layers: []cluster.Layer{reduces(8, run)}})
 				p.At(2*time.Second, cluster.Spec{Name: "small", Layers: []cluster.Layer{maps(2, run)}})
-				p.Cluster.After(40*time.Second, p.Cluster.Grow)
 				p.Look = func(scheduler.Decisions) { numbers(t, what, p.Policy.Policy) }
 				p.Until(24 * time.Hour)
 				if len(p.Sojourn) != 3 || t.Failed() {

@@ -11,7 +11,7 @@ import (
 	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// play is the policy on the kit's small manager.
+// play is the policy on the manager's core.
 type play struct {
 	*policytest.Playing[*Policy]
 	t *testing.T

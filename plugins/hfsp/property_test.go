@@ -55,11 +55,11 @@ func (o *observer) settings() string {
 func (o *observer) play() {
 	rng := rand.New(rand.NewPCG(o.seed, 9)) //nolint:gosec // seeded on purpose
 	c := cluster.New(o.seed)
-	about, err := o.p.Start(scheduler.Config{Text: []byte(o.settings())}, c.Snapshot(nil, 0), policytest.Environment())
+	about, err := o.p.Start(scheduler.Config{Text: []byte(o.settings())}, c.Snapshot(), policytest.Environment())
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	c.Abilities = about.Abilities
+	c.Started(about)
 	for id := scheduler.LauncherID(1); id <= 4; id++ {
 		c.Join(id, cluster.Rack(id), 1<<40, scheduler.SlotCount{Kind: scheduler.DefaultKind, Count: 1 + rng.IntN(4)})
 	}

@@ -41,11 +41,11 @@ func disco(t *testing.T, settings string, seed uint64) (research, production tim
 	t.Helper()
 	c := cluster.New(seed)
 	var p Policy
-	about, err := p.Start(scheduler.Config{Text: []byte(settings)}, c.Snapshot(nil, 0), scheduler.Environment{Seed: seed})
+	about, err := p.Start(scheduler.Config{Text: []byte(settings)}, c.Snapshot(), scheduler.Environment{Seed: seed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Abilities = about.Abilities
+	c.Started(about)
 	for id := scheduler.LauncherID(1); id <= 5; id++ {
 		c.Join(id, "", 1<<34, slotsOf(2)...)
 	}

@@ -42,11 +42,11 @@ func (o *observer) play() {
 	rng := rand.New(rand.NewPCG(o.seed, 9)) //nolint:gosec // seeded on purpose
 	c := cluster.New(o.seed)
 	var p Policy
-	about, err := p.Start(scheduler.Config{}, c.Snapshot(nil, 0), scheduler.Environment{Seed: o.seed})
+	about, err := p.Start(scheduler.Config{}, c.Snapshot(), scheduler.Environment{Seed: o.seed})
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	c.Abilities = about.Abilities
+	c.Started(about)
 	for id := scheduler.LauncherID(1); id <= 4; id++ {
 		c.Join(id, cluster.Rack(id), 1<<34, slotsOf(1+rng.IntN(4))...)
 	}

@@ -22,11 +22,11 @@ func TestAccountsOfChanges(t *testing.T) {
 			c := cluster.New(seed)
 			var p Policy
 			config := scheduler.Config{Text: fmt.Appendf(nil, "mode: %s\nhold-max: 1s\n", modes[seed%3])}
-			about, err := p.Start(config, c.Snapshot(nil, 0), scheduler.Environment{Seed: seed, Limits: scheduler.Limits{GraceMax: time.Minute}})
+			about, err := p.Start(config, c.Snapshot(), scheduler.Environment{Seed: seed, Limits: scheduler.Limits{GraceMax: time.Minute}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.Abilities = about.Abilities
+			c.Started(about)
 			disturb(c, rng)
 			for c.Step() {
 				r := c.Round()
@@ -88,7 +88,6 @@ func disturb(c *cluster.Cluster, rng *rand.Rand) {
 	c.After(sometime(), func() { c.SetExcluded(3, true) })
 	c.After(sometime(), func() { c.Lose(2) })
 	c.After(sometime(), func() { c.Straggle(1) })
-	c.After(sometime(), c.Grow)
 	c.After(sometime(), func() {
 		if live := c.Live(); len(live) > 0 {
 			c.Kill(live[rng.IntN(len(live))])

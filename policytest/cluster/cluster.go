@@ -1,12 +1,18 @@
 package cluster
 
 import (
+	"cmp"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"time"
 
+	"github.com/hamadryad/hamadryad/engine/core"
+	"github.com/hamadryad/hamadryad/engine/loop"
+	"github.com/hamadryad/hamadryad/engine/loop/simcluster"
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // The site's rules that a policy is told, in virtual time.
@@ -22,180 +28,255 @@ const (
 	SuspendedPercent = 75
 )
 
-// Others of its rules.
 const (
-	startDelay  = 20 * time.Millisecond // from an accepted launch to AttemptStarted
-	stopDelay   = 20 * time.Millisecond // from an accepted preemption to its effect
-	resumeDelay = 20 * time.Millisecond // from an accepted resumption to AttemptResumed
-	graceMax    = time.Minute           // of a soft kill
-	answerMax   = 10 * time.Second      // for an admission or a request
-	thinkMax    = 2 * time.Second       // what may pass while the policy thinks
-	failuresMax = 4                     // of one bundle; then its job fails
-	avoidMax    = 8                     // launchers that one bundle avoids because it failed there
+	submitter                = 1                          // of jobs, as a client
+	epoch     scheduler.Time = 1_000_000_000_000          // where virtual time begins
+	never                    = 1 << 60                    // of durations: later than any game
+	timeMax                  = epoch + 10*365*24*3600*1e9 // nothing is waited for that comes later
+	thinkMax                 = 2 * time.Second            // what may pass while the policy thinks
 )
 
-// epoch is where virtual time begins: any time that is not zero.
-const epoch scheduler.Time = 1_000_000_000_000
-
-// BusyOver is the CPU load over which a launch counts in Tally.Busy.
-const BusyOver = 0.8
-
-// Cluster is the model. It belongs to one goroutine.
-//
-// It joins the rooms of the model, whose exported methods are its own, takes the policy's
-// decisions, and makes snapshots. Each room knows those that stand before it.
+// Cluster is a core with its launchers, jobs and policy. It belongs to one goroutine.
 type Cluster struct {
-	// Abilities decide what the policy is asked and told; set them after Start.
-	Abilities scheduler.Ability
-	// Plain leaves out what no manager has a way to ask for yet: second attempts of gangs,
-	// and stages that grow. Set it before anything happens.
-	Plain bool
-	// OnEvent is given each event as it happens, and Submitted each job as it comes: for who
-	// has another manager live through the same. nil: nobody is.
-	OnEvent   func(scheduler.Event)
-	Submitted func(scheduler.JobID, Spec)
 	// Config is the settings in force: set what the policy was started with.
 	Config scheduler.Config
 	// Tally counts what happened, for reports.
 	Tally Tally
-	// Faults lists, in order, what the policy did that no race excuses, or left
-	// undone.
+	// Faults lists, in order, what the policy did that no race excuses, or left undone.
 	Faults []string
 
-	timeline                  // time, and what is to be told
-	exchange                  // with the policy
-	reservations reservations // what is kept for whom
-	launchers                 // who is there, and what each has to give
-	jobs                      // what is to be done
-	attempts                  // what is being done
+	loop     loop.Loop
+	machines simcluster.Cluster
+	rng      *rand.Rand
 
-	rng  *rand.Rand
-	vain int // preemptions refused in a row
-}
+	launchers map[scheduler.LauncherID]*simcluster.Launcher
+	given     scheduler.LauncherID // the last id that the core gave to a launcher
+	swap      map[scheduler.LauncherID]int64
+	jobs      map[scheduler.JobID]*job
+	lastJob   scheduler.JobID
+	lengths   map[uint64]*length           // of attempts
+	failed    map[uint64]bool              // bundles of which an attempt failed, as it was to
+	stuck     map[scheduler.AttemptID]bool // attempts that can't be resumed
 
-// Tally counts what happened.
-type Tally struct {
-	Rounds, Launches, Preemptions, Victims, Suspensions, Resumptions         int
-	Admitted, RefusedJobs, Answers, Notes, Checkpoints, Races, StaleRefusals int
-	Submitted, Ended, Failed, Lost, Finished                                 int
-	KindsChanged                                                             int // stages that take slots of another kind
-	Local, Located                                                           int // groups launched node-local, of those with located input
-	Loads, Busy                                                              int // loads told; groups launched where the CPU was told to be busier than BusyOver
-	Asked                                                                    int // jobs that the policy was asked to admit
-	Protected, NothingGained, PreemptionsRefused                             int // preemptions refused: for these reasons, and in all
-	Reservations, Drawn, Lapsed                                              int // that kept anything; that a launch drew on; that ran out and none had
-	Changes, Changed                                                         int // other settings that the policy might refuse; those of them that it accepted
-	SpeculationOffered, Seconds                                              int // offers to launch a straggler, or what was suspended for long, a second time; those that were taken
-	Overdue, Raced                                                           int // of both, those of what was suspended
-	ForSuspended, Stuck                                                      int // preemptions for a suspended bundle; suspended ones that could not go on
-}
-
-// Add adds another's counts.
-func (t *Tally) Add(o Tally) {
-	sum, more := reflect.ValueOf(t).Elem(), reflect.ValueOf(o)
-	for i := range sum.NumField() {
-		sum.Field(i).SetInt(sum.Field(i).Int() + more.Field(i).Int())
-	}
+	policy       string // its name in the core's configuration
+	generation   uint64
+	abilities    scheduler.Ability
+	starting     *wire.Input                                       // its start, until the first step; nil: it has started
+	asked        *scheduler.Round                                  // is to be answered, and nobody took it yet
+	mirror       view.View                                         // what the policy was told, and what it decided since
+	launched     bool                                              // it launched something since
+	progress     map[scheduler.AttemptID]scheduler.AttemptProgress // as it was told last
+	checkpointAt scheduler.Time                                    // of the round for which the last was given
+	steps        int                                               // of the core
+	exchange     exchange
+	kept         map[keptFor]*kept // reservations
 }
 
 // New returns an empty cluster.
 func New(seed uint64) *Cluster {
-	c := &Cluster{rng: rand.New(rand.NewPCG(seed, 7))} //nolint:gosec // seeded on purpose
-	c.timeline = newTimeline(&c.OnEvent)
-	c.exchange = newExchange(&c.timeline, &c.Config, &c.Abilities, &c.Faults, &c.Tally)
-	c.reservations = newReservations(&c.Tally)
-	c.launchers = newLaunchers(&c.timeline, &c.reservations, &c.Abilities, &c.Tally)
-	c.jobs = newJobs(&c.timeline, &c.exchange, &c.launchers, &c.reservations, &c.Tally)
-	c.attempts = newAttempts(c.rng, &c.timeline, &c.launchers, &c.reservations, &c.jobs, &c.Abilities, &c.Tally)
+	c := &Cluster{
+		rng:       rand.New(rand.NewPCG(seed, 7)), //nolint:gosec // seeded on purpose
+		launchers: map[scheduler.LauncherID]*simcluster.Launcher{}, swap: map[scheduler.LauncherID]int64{},
+		jobs: map[scheduler.JobID]*job{}, lengths: map[uint64]*length{}, failed: map[uint64]bool{}, stuck: map[scheduler.AttemptID]bool{},
+		policy: "kit", exchange: newExchange(), kept: map[keptFor]*kept{}, progress: map[scheduler.AttemptID]scheduler.AttemptProgress{},
+	}
+	c.loop.Pass(epoch)
+	c.loop.Core, c.loop.Act, c.loop.Decide = core.New(settings()), c.act, c.decide
+	c.machines = simcluster.Cluster{Loop: &c.loop, Job: c.simulated}
+	c.input(wire.NewInput(&wire.ManagerStart{Term: 1}))
 	return c
 }
 
-// Step moves time on until there is something to tell, and returns false when
-// nothing will ever happen again.
-func (c *Cluster) Step() bool {
-	for {
-		c.advanceManager()
-		if c.news() {
-			return true
-		}
-		if !c.advance() {
-			return false
-		}
-	}
+// settings are the site's rules, without what happens by itself after a time or by measurements.
+func settings() core.Settings {
+	s := core.DefaultSettings()
+	s.ReserveMax, s.ProtectFor, s.SuspendMax = ReserveMax, ProtectFor, SuspendMax
+	s.SuspendedMax, s.SuspendedPercent = SuspendedMax, SuspendedPercent
+	s.RoundGap, s.RefusedGapMax, s.StepWork = 0, 0, 1<<30
+	s.CommandTimeout, s.CommandTimeoutMax, s.ReclaimAfter, s.UnplaceableAfter = never, never, never, never
+	s.AdmissionMax, s.RequestTimeout, s.SettingsTimeout = never, never, never // see answerMax
+	s.Speculation, s.PolicyStallAfter, s.ExcludeAfter, s.LostMax, s.MemoryDefault = false, 0, 1<<30, 1<<30, 0
+	return s
 }
 
-func (c *Cluster) news() bool { return c.timeline.news() || len(c.changed()) > 0 }
+// Now returns the virtual time.
+func (c *Cluster) Now() scheduler.Time { return c.loop.Now() }
 
-// advanceManager does what the manager does on its own before it makes a round.
-func (c *Cluster) advanceManager() {
-	c.relaxAvoid()
-	c.resumeSome()
+// After does something at a time from now.
+func (c *Cluster) After(d time.Duration, do func()) { c.loop.After(d, do) }
+
+// Snapshot tells the cluster to a policy that starts, as of the last round, with the checkpoint that
+// the policy has given. Progress is that which was told last: the core tells that of the last report.
+func (c *Cluster) Snapshot() scheduler.Snapshot {
+	s := c.loop.Core.Snapshot(c.policy)
+	for i, e := range s.Events {
+		if p, is := e.(scheduler.AttemptProgress); is {
+			if told, known := c.progress[p.Attempt]; known {
+				s.Events[i] = told
+			}
+		}
+	}
+	slices.SortStableFunc(s.Events, func(x, y scheduler.Event) int { return cmp.Compare(x.When(), y.When()) })
+	if s.Checkpoint != nil {
+		s.Since, _ = slices.BinarySearchFunc(s.Events, c.checkpointAt+1, func(e scheduler.Event, at scheduler.Time) int { return cmp.Compare(e.When(), at) })
+	}
+	return s
+}
+
+// SnapshotAsOf gives a snapshot a checkpoint taken after all of it.
+func SnapshotAsOf(s scheduler.Snapshot, checkpoint *scheduler.Checkpoint) scheduler.Snapshot {
+	s.Checkpoint, s.Since = checkpoint, len(s.Events)
+	return s
+}
+
+// Started says that a policy has started, and what it is. What happens until the first Step is in its
+// first round.
+func (c *Cluster) Started(about scheduler.Description) {
+	c.begin()
+	c.abilities = about.Abilities
+	c.starting = wire.NewPolicyStarted(c.generation, about)
+}
+
+// begin has the core start a generation.
+func (c *Cluster) begin() {
+	c.generation++
+	c.input(wire.NewInput(&wire.PolicyStart{Generation: c.generation, Policy: c.policy}))
+}
+
+// TakeOver has another policy take over, as after a crash of the one before, and plays on when
+// start has started it. With its checkpoints or, as from a policy of another name, without. It
+// returns what the one before was not told any more.
+func (c *Cluster) TakeOver(checkpoint bool, start func(scheduler.Snapshot) (scheduler.Description, error)) (untold []scheduler.Event, err error) {
+	for c.asked != nil {
+		r := c.Round()
+		untold = append(untold, r.Events...)
+		c.Apply(r.Number, scheduler.Decisions{})
+	}
+	c.input(wire.NewInput(&wire.PolicyFailed{Generation: c.generation, Reason: "another takes over"}))
+	if !checkpoint {
+		c.policy += " replaced"
+	}
+	c.begin()
+	about, err := start(c.Snapshot())
+	if err != nil {
+		return untold, err
+	}
+	c.abilities = about.Abilities
+	c.input(wire.NewPolicyStarted(c.generation, about))
+	return untold, nil
+}
+
+// Has says whether the policy has an ability.
+func (c *Cluster) Has(a scheduler.Ability) bool { return c.abilities.Has(a) }
+
+// Step moves time on until there is something to tell, and returns false when nothing will ever
+// happen again.
+func (c *Cluster) Step() bool {
+	if c.starting != nil {
+		c.loop.Pass(c.Now())
+		c.input(c.starting)
+		c.starting = nil
+	}
+	for c.asked == nil {
+		if at, ok := c.loop.Upcoming(); !ok || at > timeMax {
+			return false
+		}
+		c.loop.Next()
+	}
+	return true
+}
+
+// Round takes the next round, after Step.
+func (c *Cluster) Round() scheduler.Round {
+	r := *c.asked
+	c.asked = nil
+	c.Tally.Rounds++
+	c.watch(r.Events)
+	c.exchange.round(r.Number)
+	if err := c.mirror.Apply(r); err != nil {
+		panic("cluster: the core's round: " + err.Error()) // package faultsim would have found it
+	}
+	c.launched = false
+	c.watchReserved()
+	return r
 }
 
 // Race lets the world move on while the policy thinks.
 func (c *Cluster) Race() {
-	before := c.Sequence()
+	before := c.steps
 	until := c.Now().Add(thinkMax)
 	for range 1 + c.rng.IntN(3) {
-		if c.due(until) {
-			c.advance()
-			c.advanceManager()
+		if at, ok := c.loop.Upcoming(); ok && at <= until {
+			c.loop.Pass(at)
 		}
 	}
-	c.raced(c.Sequence() != before)
+	c.Tally.Races++
+	c.exchange.racy = c.steps != before
 }
 
-// Round makes the next round.
-func (c *Cluster) Round() scheduler.Round {
-	c.advanceManager()
-	return scheduler.Round{Number: c.begin(), Now: c.Now(), Events: c.take(), Offers: c.changedOffers()}
+// Apply takes the answer to a round. The next round tells what became of each decision.
+func (c *Cluster) Apply(round uint64, d scheduler.Decisions) {
+	if !c.exchange.awaits(round) {
+		c.fault("an answer to round %d was dropped", round)
+		return
+	}
+	data, err := schedwire.EncodeDecisions(&d)
+	if err != nil {
+		c.fault("its answer can't be sent: %v", err)
+		return
+	}
+	if d.Checkpoint != nil {
+		c.checkpointAt = c.mirror.Now()
+	}
+	c.answered(d)
+	c.assume(d)
+	c.input(wire.NewInput(&wire.PolicyAnswer{Generation: c.generation, Round: round, Decisions: data}))
 }
 
-// Submit brings a job in: asked for first when the policy admits.
-func (c *Cluster) Submit(s Spec) scheduler.JobID {
-	c.Tally.Submitted++
-	if c.Plain {
-		s.Layers = slices.Clone(s.Layers)
-		for i := range s.Layers {
-			s.Layers[i].Late = 0
+// assume takes it that all launches and resumptions are accepted, until the next round tells.
+func (c *Cluster) assume(d scheduler.Decisions) {
+	v := &c.mirror
+	for _, x := range d.Resume {
+		if a := v.Attempt(x.Attempt); a != nil {
+			v.TakeForResume(a)
 		}
 	}
-	j := c.add(s)
-	if c.Submitted != nil {
-		c.Submitted(j.id(), s)
-	}
-	if c.Abilities.Has(scheduler.AbilityAdmission) {
-		c.ask(j)
-	} else {
-		c.admit(j)
-	}
-	return j.id()
-}
-
-// Straggle lets the nth running bundle be offered a second attempt.
-func (c *Cluster) Straggle(n int) { c.offerSecond(n, !c.Plain, (*bundle).runsNow) }
-
-// Overdue lets the nth suspended bundle be offered a second attempt, as where the site wants
-// that for what was suspended for long.
-func (c *Cluster) Overdue(n int) {
-	if c.offerSecond(n, !c.Plain, (*bundle).restsNow) {
-		c.Tally.Overdue++
-	}
-}
-
-// Stick has the nth of the suspended bundle attempts fail to go on: it is lost when it is
-// resumed.
-func (c *Cluster) Stick(n int) { c.stick(n) }
-
-// Idle returns the jobs that have work which fits, while nothing at all runs.
-func (c *Cluster) Idle() (ids []scheduler.JobID) {
-	if !c.idle() {
-		return nil
-	}
-	for _, j := range c.live() {
-		if slices.ContainsFunc(j.bundles, func(b *bundle) bool { return b.state == ready && c.fits(b, nil, nil, 0) }) {
-			ids = append(ids, j.id())
+	for _, x := range d.Launch {
+		b := v.Bundle(x.Bundle)
+		if b == nil || !b.Launchable() || len(x.Launchers) != len(b.Groups) {
+			continue
 		}
+		c.launched = true
+		for i, id := range x.Launchers {
+			if l := v.Launcher(id); l != nil {
+				v.TakeFor(l, b, &b.Groups[i])
+			}
+		}
+		v.Launch(b, x.Launchers)
 	}
-	return ids
+}
+
+// input gives something to the core at once.
+func (c *Cluster) input(in *wire.Input) { c.loop.Step([]*wire.Input{in}) }
+
+func (c *Cluster) decide(b *wire.Batch) []core.Action {
+	c.steps++
+	return c.loop.Core.Step(b)
+}
+
+func (c *Cluster) act(a core.Action) {
+	switch a := a.(type) {
+	case core.AskPolicy:
+		c.asked = a.Round
+	case core.Reply:
+		if a.Client == submitter && a.Failure != nil && !c.exchange.refuses {
+			c.fault("the manager refused a job: %s", a.Failure.Message)
+		}
+	case core.PolicyGone:
+		if a.Breach != "" {
+			c.fault("the manager ends the policy: %s", a.Breach)
+		}
+	default:
+		c.machines.Act(a)
+	}
 }

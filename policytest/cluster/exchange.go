@@ -3,30 +3,40 @@ package cluster
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
+	"google.golang.org/protobuf/proto"
+
+	"github.com/hamadryad/hamadryad/engine/wire"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/schedwire"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
-// faultsMax bounds the list of faults; one is enough to fail.
-const faultsMax = 20
+// Bounds of what is held against a policy.
+const (
+	faultsMax    = 20               // that are listed; one is enough to fail
+	answerMax    = 10 * time.Second // for an admission, a request, or settings
+	vainMax      = 200              // preemptions in a row that are refused
+	preemptedMax = 25               // how often one bundle may lose its slots in one game
+)
 
-// exchange is the room of what passes between the cluster and the policy beside the
-// decisions that have outcomes: rounds and their numbers, pages that were asked for,
-// settings, notes, and what the policy did wrong.
+// exchange is what passes between the cluster and the policy beside decisions that have outcomes,
+// and what is counted of these.
 type exchange struct {
-	number    uint64     // of the last round
-	racy      bool       // the world moved while the policy thought about it
-	requests  uint64     // that were made
-	requested []emission // of these: that wait for their answer
+	number    uint64 // of the last round
+	answered  bool   // it was
+	refuses   bool   // the answer refuses jobs
+	racy      bool   // the world moved while the policy thought about it
+	wasRacy   bool   // the same of the round before, whose outcomes the last one tells
+	asked     map[scheduler.JobID]scheduler.AdmissionAsked
+	requested map[uint64]scheduler.Requested
 	versions  uint64     // of the settings
 	settings  []*setting // of these: that wait for their verdict
-
-	time      *timeline
-	config    *scheduler.Config
-	abilities *scheduler.Ability
-	faults    *[]string
-	tally     *Tally
+	vain      int        // preemptions refused in a row
+	preempted map[scheduler.BundleID]int
 }
 
 // setting is a version the policy has yet to judge.
@@ -47,137 +57,210 @@ const (
 	MustReject                // they are wrong
 )
 
-func newExchange(time *timeline, config *scheduler.Config, abilities *scheduler.Ability, faults *[]string, tally *Tally) exchange {
-	return exchange{time: time, config: config, abilities: abilities, faults: faults, tally: tally}
+func newExchange() exchange {
+	return exchange{asked: map[scheduler.JobID]scheduler.AdmissionAsked{}, requested: map[uint64]scheduler.Requested{}, preempted: map[scheduler.BundleID]int{}, answered: true}
 }
 
-// fault notes what no race excuses.
-func (x *exchange) fault(format string, args ...any) {
-	if len(*x.faults) < faultsMax {
-		*x.faults = append(*x.faults, fmt.Sprintf("round %d: ", x.number)+fmt.Sprintf(format, args...))
-	}
-}
-
-// begin begins a round and returns its number. Until the world moves, there is no race.
-func (x *exchange) begin() uint64 {
-	x.number++
-	x.tally.Rounds++
-	x.racy = false
-	return x.number
-}
-
-// last returns the number of the last round.
-func (x *exchange) last() uint64 { return x.number }
+// round begins a round. Until the world moves, there is no race.
+func (x *exchange) round(number uint64) { x.number, x.answered, x.racy = number, false, false }
 
 // awaits says whether a round is the one that waits for an answer.
-func (x *exchange) awaits(round uint64) bool { return round == x.number }
+func (x *exchange) awaits(round uint64) bool { return round == x.number && !x.answered }
 
-// raced notes whether the world moved while the policy thinks.
-func (x *exchange) raced(moved bool) {
-	x.tally.Races++
-	x.racy = moved
+// fault notes what no race excuses.
+func (c *Cluster) fault(format string, args ...any) {
+	if len(c.Faults) < faultsMax {
+		c.Faults = append(c.Faults, fmt.Sprintf("round %d: ", c.exchange.number)+fmt.Sprintf(format, args...))
+	}
 }
-
-// excused says whether a mistake may come of a race.
-func (x *exchange) excused() bool { return x.racy }
 
 // Request asks for one of the policy's pages, when it serves any.
-func (x *exchange) Request(method, path string, body []byte) {
-	x.Ask(scheduler.Requested{
-		At: x.time.Now(), Principal: scheduler.Principal{Name: "reader", Proof: scheduler.Unproven}, Method: method, Path: path, Body: body,
-	})
+func (c *Cluster) Request(method, path string, body []byte) {
+	c.Ask(scheduler.Requested{Principal: scheduler.Principal{Name: "reader", Proof: scheduler.Unproven}, Method: method, Path: path, Body: body})
 }
 
-// Ask has a request answered, when the policy answers any. Its number is the cluster's.
-func (x *exchange) Ask(r scheduler.Requested) {
-	if !x.abilities.Has(scheduler.AbilityLoggedRequests) {
-		return
+// Ask has a request answered, when the policy answers any. Its number and time are the cluster's.
+func (c *Cluster) Ask(r scheduler.Requested) {
+	if c.Has(scheduler.AbilityLoggedRequests) {
+		c.loop.Push(wire.NewInput(&wire.PolicyRequest{
+			Principal: &wire.Principal{Name: r.Principal.Name, Proof: r.Principal.Proof, Role: r.Principal.Role},
+			Method:    r.Method, Path: r.Path, Query: r.Query, Accept: r.Accept, Body: r.Body,
+		}))
 	}
-	x.requests++
-	id := x.requests
-	r.At, r.Request = x.time.Now(), id
-	x.requested = append(x.requested, x.time.emit(r))
-	x.time.After(answerMax, func() {
-		if x.takeRequest(id) {
-			x.fault("request %d for %.200s was not answered within %s", id, r.Path, answerMax)
-		}
-	})
 }
-
-func (x *exchange) takeRequest(id uint64) bool {
-	i := slices.IndexFunc(x.requested, func(t emission) bool { return t.event.(scheduler.Requested).Request == id })
-	if i >= 0 {
-		x.requested = slices.Delete(x.requested, i, i+1)
-	}
-	return i >= 0
-}
-
-// open tells of the requests that wait for an answer.
-func (x *exchange) open() []emission { return x.requested }
 
 // Note delivers a note, as a plug-in's shell posts it.
-func (x *exchange) Note(n scheduler.Note) { x.time.emit(scheduler.Noted{At: x.time.Now(), Note: n}) }
+func (c *Cluster) Note(n scheduler.Note) {
+	c.loop.Push(wire.NewInput(&wire.Note{Name: n.Name, Body: n.Body}))
+}
 
 // Settings announces a version of the settings, and says what the policy is to make of it.
-func (x *exchange) Settings(config scheduler.Config, want Verdict) {
+func (c *Cluster) Settings(config scheduler.Config, want Verdict) {
+	x := &c.exchange
 	x.versions++
-	v := &setting{x.versions, config, want, want == MayJudge && !bytes.Equal(config.Text, x.config.Text)}
+	v := &setting{x.versions, config, want, want == MayJudge && !bytes.Equal(config.Text, c.Config.Text)}
 	if v.change {
-		x.tally.Changes++
+		c.Tally.Changes++
 	}
 	x.settings = append(x.settings, v)
-	x.time.emit(scheduler.SettingChanged{At: x.time.Now(), Version: v.version, Config: config})
-	x.time.After(answerMax, func() {
+	m, err := schedwire.NewConfig(config)
+	if err != nil {
+		panic("cluster: settings: " + err.Error())
+	}
+	data, err := proto.Marshal(m)
+	if err != nil {
+		panic("cluster: settings: " + err.Error())
+	}
+	c.loop.Push(wire.NewInput(&wire.SettingsChange{Version: v.version, Config: data}))
+	c.After(answerMax, func() {
 		if slices.Contains(x.settings, v) {
-			x.fault("settings version %d was neither accepted nor rejected within %s", v.version, answerMax)
+			c.fault("settings version %d was neither accepted nor rejected within %s", v.version, answerMax)
 		}
 	})
+}
+
+// admissionAsked and requestAsked have the policy answer in time.
+func (c *Cluster) admissionAsked(e scheduler.AdmissionAsked) {
+	c.Tally.Asked++
+	c.exchange.asked[e.Job.ID] = e
+	c.After(answerMax, func() {
+		if _, waits := c.exchange.asked[e.Job.ID]; waits {
+			c.fault("%s was neither admitted nor refused within %s", e.Job.ID, answerMax)
+		}
+	})
+}
+
+func (c *Cluster) requestAsked(e scheduler.Requested) {
+	c.exchange.requested[e.Request] = e
+	c.After(answerMax, func() {
+		if _, waits := c.exchange.requested[e.Request]; waits {
+			c.fault("request %d for %.200s was not answered within %s", e.Request, e.Path, answerMax)
+		}
+	})
+}
+
+// InForce returns what a policy that starts now is told first: loads, as they were last told, and
+// what another was asked and has not answered.
+func (c *Cluster) InForce() (all []scheduler.Event) {
+	if c.Has(scheduler.AbilityLoad) {
+		for _, l := range c.mirror.Launchers() {
+			if l.LoadKnown() {
+				all = append(all, scheduler.LauncherLoad{At: c.Now(), Launcher: l.ID, CPU: l.CPULoad, Memory: l.MemoryLoad})
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.exchange.asked)) {
+		all = append(all, c.exchange.asked[id])
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.exchange.requested)) {
+		all = append(all, c.exchange.requested[id])
+	}
+	return all
+}
+
+// answered takes what an answer says that has no outcome, or says without need.
+func (c *Cluster) answered(d scheduler.Decisions) {
+	x := &c.exchange
+	x.answered, x.wasRacy, x.refuses = true, x.racy, len(d.Refuse) > 0
+	for _, r := range d.Refuse {
+		if _, asked := x.asked[r.Job]; asked && r.Reason == "" {
+			c.fault("%s was refused without a reason", r.Job)
+		}
+		delete(x.asked, r.Job)
+	}
+	for _, a := range d.Admit {
+		delete(x.asked, a.Job)
+	}
+	for _, a := range d.Answers {
+		if _, waits := x.requested[a.Request]; !waits {
+			c.fault("an answer to request %d, which nobody waits for", a.Request)
+		}
+		delete(x.requested, a.Request)
+		if a.Status < 100 || a.Status > 599 {
+			c.fault("request %d was answered with status %d: it is an HTTP status", a.Request, a.Status)
+		}
+		c.Tally.Answers++
+	}
+	for _, v := range d.Settings {
+		if c.judged(v) && v.Abilities != 0 {
+			c.abilities = v.Abilities
+		}
+	}
+	for _, w := range d.Waiting {
+		if c.mirror.Job(w.Job) == nil && !x.racy {
+			c.fault("a reason for waiting of %s, which is not live", w.Job)
+		}
+	}
+	c.Tally.Notes += len(d.Notes)
+	if d.Checkpoint != nil {
+		c.Tally.Checkpoints++
+		if !c.Has(scheduler.AbilityCheckpoint) {
+			c.fault("a checkpoint without the ability")
+		}
+	}
 }
 
 // judged takes a verdict, and says whether the settings are in force now.
-func (x *exchange) judged(s scheduler.SettingsVerdict) bool {
+func (c *Cluster) judged(s scheduler.SettingsVerdict) bool {
+	x := &c.exchange
 	i := slices.IndexFunc(x.settings, func(v *setting) bool { return v.version == s.Version })
 	if i < 0 {
-		x.fault("a verdict on settings version %d, which was not asked for", s.Version)
+		c.fault("a verdict on settings version %d, which was not asked for", s.Version)
 		return false
 	}
 	v := x.settings[i]
 	x.settings = slices.Delete(x.settings, i, i+1)
 	accepted := len(s.Problems) == 0
 	if accepted && v.want == MustReject || !accepted && v.want == MustAccept {
-		x.fault("settings version %d: accepted %t, want %t (%v)", s.Version, accepted, !accepted, s.Problems)
+		c.fault("settings version %d: accepted %t, want %t (%v)", s.Version, accepted, !accepted, s.Problems)
 	}
 	if !accepted {
 		return false
 	}
-	*x.config = v.config
+	c.Config = v.config
 	if v.change {
-		x.tally.Changed++
+		c.Tally.Changed++
 	}
 	return true
 }
 
-// answered takes the answer to a request.
-func (x *exchange) answered(a scheduler.Answer) {
-	if !x.takeRequest(a.Request) {
-		x.fault("an answer to request %d, which nobody waits for", a.Request)
+// outcome holds a refusal against the policy that no race excuses. Protection and the arithmetic
+// of a preemption are the manager's, and may be tried.
+func (c *Cluster) outcome(o scheduler.Outcome) {
+	x := &c.exchange
+	switch {
+	case o.Accepted && o.Kind == scheduler.DecisionPreempt:
+		x.vain = 0
+	case o.Accepted:
+	case o.Reason == scheduler.Protected, o.Reason == scheduler.NothingGained:
+		if x.vain++; x.vain == vainMax {
+			c.fault("%d preemptions in a row were refused, the last because %s", vainMax, o.Reason)
+		}
+	case x.wasRacy, c.isStopped(o):
+		c.Tally.StaleRefusals++
+	default:
+		c.fault("%s %d of round %d was refused: %s%s", o.Kind, o.Index, o.Round, o.Reason, decided(o))
 	}
-	if a.Status < 100 || a.Status > 599 {
-		x.fault("request %d was answered with status %d: it is an HTTP status", a.Request, a.Status)
-	}
-	x.tally.Answers++
 }
 
-// posted takes notes and a checkpoint.
-func (x *exchange) posted(notes []scheduler.Note, checkpoint *scheduler.Checkpoint) {
-	for _, n := range notes {
-		x.tally.Notes++
-		x.Note(n)
+// isStopped says whether a preemption was refused of what the manager stops already because another
+// attempt of its bundle has finished: policies are not told that it does.
+func (c *Cluster) isStopped(o scheduler.Outcome) bool {
+	return o.Kind == scheduler.DecisionPreempt && o.Reason == scheduler.NotRunning &&
+		slices.ContainsFunc(o.Preempt.Victims, func(id scheduler.AttemptID) bool {
+			a := c.mirror.Attempt(id)
+			return a != nil && a.Bundle.State == view.Finished
+		})
+}
+
+// decided tells what a refused launch or preemption was; other decisions are told
+// by their number.
+func decided(o scheduler.Outcome) string {
+	switch o.Kind {
+	case scheduler.DecisionLaunch:
+		return fmt.Sprintf(" (%v on launchers %d: %s)", o.Launch.Bundle, o.Launch.Launchers, o.Detail)
+	case scheduler.DecisionPreempt:
+		return fmt.Sprintf(" (%s of attempts %d for %s: %s)", o.Preempt.Mode, o.Preempt.Victims, o.Preempt.For, o.Detail)
 	}
-	if checkpoint != nil {
-		x.tally.Checkpoints++
-		if !x.abilities.Has(scheduler.AbilityCheckpoint) {
-			x.fault("a checkpoint without the ability")
-		}
-	}
+	return ""
 }

@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/hamadryad/hamadryad/internal/packing"
 	"github.com/hamadryad/hamadryad/sdk/scheduler"
+	"github.com/hamadryad/hamadryad/sdk/scheduler/view"
 )
 
 // IdleSlot is a free slot, and a job with ready work that it fits.
@@ -15,67 +17,71 @@ type IdleSlot struct {
 	Bundle   scheduler.BundleID
 }
 
-// IdleSlots lists the slots that are free for all and that ready work fits, on launchers that are quiet. It leaves out as
-// much as bundles could use there that need more than is free now, and attempts that are
-// suspended there. Of ready work it looks at bundles of one group: IdleGangs has the others. A
-// job is named once for each launcher and kind.
-func (c *Cluster) IdleSlots(quiet func(scheduler.LauncherID) bool) (all []IdleSlot) {
-	small, large := c.bySize(quiet)
-	small = slices.DeleteFunc(small, func(b *bundle) bool { return len(b.groups) > 1 })
-	if len(small) == 0 {
+// Idle returns the jobs that have work which fits, while nothing at all runs.
+func (c *Cluster) Idle() (ids []scheduler.JobID) {
+	if c.launched || slices.ContainsFunc(c.mirror.Launchers(), func(l *view.Launcher) bool { return len(l.Attempts()) > 0 }) {
 		return nil
 	}
-	for _, l := range c.there() {
-		if !l.closed() && quiet(l.id) {
-			all = append(all, c.idleOn(l, small, large)...)
+	for b := range c.ready() {
+		if !slices.Contains(ids, b.Job.ID()) && c.fitsWhole(b, always) {
+			ids = append(ids, b.Job.ID())
 		}
 	}
-	return all
+	return ids
 }
 
-// IdleGangs lists the ready bundles of several groups that fit whole on what is free for all and
-// what is reserved for them, on launchers that are quiet: by job and bundle. As in IdleSlots, it
-// leaves out what others could use that need more.
-func (c *Cluster) IdleGangs(quiet func(scheduler.LauncherID) bool) (all []IdleSlot) {
-	small, large := c.bySize(quiet)
-	for _, b := range small {
-		if len(b.groups) > 1 && c.fitsWhole(b, func(l *launcher, slots map[scheduler.SlotKind]int, memory *int64) bool {
-			c.leaveOut(l, large, func(g *scheduler.Group) {
-				slots[g.Kind] -= g.Slots
-				*memory -= g.Memory
-			})
-			return quiet(l.id)
-		}) {
-			all = append(all, IdleSlot{Kind: b.group(0).Kind, Job: b.job.id(), Bundle: b.id})
+func always(*view.Launcher, map[scheduler.SlotKind]int, *int64) bool { return true }
+
+// ready lists the bundles that are ready, and that the policy did not launch.
+func (c *Cluster) ready() iter.Seq[*view.Bundle] {
+	return func(yield func(*view.Bundle) bool) {
+		for b := range c.mirror.Ready() {
+			if b.State == view.Ready && !yield(b) {
+				return
+			}
 		}
 	}
-	return all
+}
+
+// IdleWork lists the slots that are free for all and that ready work fits, on launchers that are
+// quiet, as the policy was told, less what it launched since. It leaves out as much as bundles could
+// use there that need more than is free now, and attempts that are suspended there. Slots are those for
+// bundles of one group; a job is named once for each launcher and kind. Gangs are bundles of several
+// groups that fit whole on what is free for all and what is reserved for them.
+func (c *Cluster) IdleWork(quiet func(scheduler.LauncherID) bool) (slots, gangs []IdleSlot) {
+	small, large := c.bySize(quiet)
+	for _, b := range small {
+		if len(b.Groups) > 1 && c.fitsWhole(b, c.without(large, quiet)) {
+			gangs = append(gangs, IdleSlot{Kind: b.Groups[0].Kind, Job: b.Job.ID(), Bundle: b.ID})
+		}
+	}
+	small = slices.DeleteFunc(small, func(b *view.Bundle) bool { return len(b.Groups) > 1 })
+	if len(small) == 0 {
+		return nil, gangs
+	}
+	for _, l := range c.mirror.Launchers() {
+		if !l.Closed() && quiet(l.ID) {
+			slots = append(slots, c.idleOn(l, small, large)...)
+		}
+	}
+	return slots, gangs
 }
 
 // bySize lists the ready bundles that fit beside all that needs more than is free now, and the
 // others that would if nothing ran: slots may be collected for these.
-func (c *Cluster) bySize(quiet func(scheduler.LauncherID) bool) (small, large []*bundle) {
-	for _, j := range c.live() {
-		for _, b := range j.bundles {
-			switch {
-			case b.state != ready:
-			case c.fitsWhole(b, func(l *launcher, _ map[scheduler.SlotKind]int, _ *int64) bool { return quiet(l.id) }):
-				small = append(small, b)
-			case len(b.groups) > 1 || c.everFits(b):
-				large = append(large, b)
-			}
+func (c *Cluster) bySize(quiet func(scheduler.LauncherID) bool) (small, large []*view.Bundle) {
+	for b := range c.ready() {
+		switch {
+		case c.fitsWhole(b, func(l *view.Launcher, _ map[scheduler.SlotKind]int, _ *int64) bool { return quiet(l.ID) }):
+			small = append(small, b)
+		case len(b.Groups) > 1 || c.fitsEmpty(b):
+			large = append(large, b)
 		}
 	}
 	for n := -1; n < len(large); { // what is collected for one keeps others from what they would take
 		n = len(large)
-		small = slices.DeleteFunc(small, func(b *bundle) bool {
-			fits := c.fitsWhole(b, func(l *launcher, slots map[scheduler.SlotKind]int, memory *int64) bool {
-				c.leaveOut(l, large, func(g *scheduler.Group) {
-					slots[g.Kind] -= g.Slots
-					*memory -= g.Memory
-				})
-				return quiet(l.id)
-			})
+		small = slices.DeleteFunc(small, func(b *view.Bundle) bool {
+			fits := c.fitsWhole(b, c.without(large, quiet))
 			if !fits {
 				large = append(large, b)
 			}
@@ -85,16 +91,35 @@ func (c *Cluster) bySize(quiet func(scheduler.LauncherID) bool) (small, large []
 	return small, large
 }
 
+// fitsEmpty says whether a launcher could hold a bundle of one group if nothing ran.
+func (c *Cluster) fitsEmpty(b *view.Bundle) bool {
+	g := &b.Groups[0]
+	return slices.ContainsFunc(c.mirror.Launchers(), func(l *view.Launcher) bool {
+		return !l.Closed() && !slices.Contains(b.Avoid, l.ID) && g.Slots <= l.Total(g.Kind) && g.Memory <= l.Memory
+	})
+}
+
+// without leaves out what others could use, and launchers that are not quiet.
+func (c *Cluster) without(large []*view.Bundle, quiet func(scheduler.LauncherID) bool) func(*view.Launcher, map[scheduler.SlotKind]int, *int64) bool {
+	return func(l *view.Launcher, slots map[scheduler.SlotKind]int, memory *int64) bool {
+		c.leaveOut(l, large, func(g *scheduler.Group) {
+			slots[g.Kind] -= g.Slots
+			*memory -= g.Memory
+		})
+		return quiet(l.ID)
+	}
+}
+
 // arrangementsMax bounds the search for places of a gang, in steps; beyond it, it does not fit.
 const arrangementsMax = 20_000
 
 // fitsWhole says whether a bundle fits on what is free and reserved for it. Less changes what a
 // launcher has, or leaves it out.
-func (c *Cluster) fitsWhole(b *bundle, less func(*launcher, map[scheduler.SlotKind]int, *int64) bool) bool {
+func (c *Cluster) fitsWhole(b *view.Bundle, less func(*view.Launcher, map[scheduler.SlotKind]int, *int64) bool) bool {
 	var kinds []scheduler.SlotKind
 	var items []packing.Item
-	for i := range b.groups {
-		g := b.group(i)
+	for i := range b.Groups {
+		g := &b.Groups[i]
 		at := slices.Index(kinds, g.Kind)
 		if at < 0 {
 			at = len(kinds)
@@ -102,11 +127,16 @@ func (c *Cluster) fitsWhole(b *bundle, less func(*launcher, map[scheduler.SlotKi
 		}
 		items = append(items, packing.Item{Kind: at, Slots: g.Slots, Memory: g.Memory, Count: 1})
 	}
-	room := c.room(b.job.id(), b.id)
 	var bins []packing.Bin
-	for _, l := range c.there() {
-		slots, memory := room.at(l.id)
-		if l.closed() || slices.Contains(b.excluded(), l.id) || !less(l, slots, &memory) {
+	for _, l := range c.mirror.Launchers() {
+		if l.Closed() || slices.Contains(b.Avoid, l.ID) {
+			continue
+		}
+		slots, memory := map[scheduler.SlotKind]int{}, int64(0)
+		for _, k := range kinds {
+			slots[k], memory = c.mirror.RoomFor(l, b, k)
+		}
+		if !less(l, slots, &memory) {
 			continue
 		}
 		bin := packing.Bin{Memory: max(memory, 0)}
@@ -120,55 +150,40 @@ func (c *Cluster) fitsWhole(b *bundle, less func(*launcher, map[scheduler.SlotKi
 
 // leaveOut names what attempts that are suspended on a launcher, and bundles that need more than is
 // free, could use there.
-func (c *Cluster) leaveOut(l *launcher, large []*bundle, count func(*scheduler.Group)) {
-	for _, a := range l.attempts {
-		if a.suspended() {
-			count(a.need)
+func (c *Cluster) leaveOut(l *view.Launcher, large []*view.Bundle, count func(*scheduler.Group)) {
+	for _, a := range l.Attempts() {
+		if a.State == view.Suspended && !a.Resuming {
+			count(a.Need)
 		}
 	}
 	for _, b := range large {
-		if slices.Contains(b.excluded(), l.id) {
+		if slices.Contains(b.Avoid, l.ID) {
 			continue
 		}
-		for i := range b.groups {
-			if g := b.group(i); g.Slots <= l.total(g.Kind) && g.Memory <= l.info.Memory {
+		for i := range b.Groups {
+			if g := &b.Groups[i]; g.Slots <= l.Total(g.Kind) && g.Memory <= l.Memory {
 				count(g)
 			}
 		}
 	}
 }
 
-func (c *Cluster) idleOn(l *launcher, small, large []*bundle) (all []IdleSlot) {
-	slots, memory := map[scheduler.SlotKind]int{}, c.freeMemory(l)
-	for _, s := range l.info.Slots {
-		slots[s.Kind] = c.freeSlots(l, s.Kind)
+func (c *Cluster) idleOn(l *view.Launcher, small, large []*view.Bundle) (all []IdleSlot) {
+	slots, memory := map[scheduler.SlotKind]int{}, int64(0)
+	for _, s := range l.Slots {
+		slots[s.Kind], memory = c.mirror.Room(l, 0, s.Kind)
 	}
-	count := func(g *scheduler.Group) {
+	c.leaveOut(l, large, func(g *scheduler.Group) {
 		slots[g.Kind] -= g.Slots
 		memory -= g.Memory
-	}
-	c.leaveOut(l, large, count)
+	})
 	for _, b := range small {
-		g := b.group(0)
-		x := IdleSlot{l.id, g.Kind, b.job.id(), b.id}
+		g := &b.Groups[0]
+		x := IdleSlot{l.ID, g.Kind, b.Job.ID(), b.ID}
 		same := func(y IdleSlot) bool { return x.Kind == y.Kind && x.Job == y.Job }
-		if slots[g.Kind] >= g.Slots && memory >= g.Memory && !slices.Contains(b.excluded(), l.id) && !slices.ContainsFunc(all, same) {
+		if slots[g.Kind] >= g.Slots && memory >= g.Memory && !slices.Contains(b.Avoid, l.ID) && !slices.ContainsFunc(all, same) {
 			all = append(all, x)
 		}
 	}
 	return all
-}
-
-// JobOf is the job of a bundle; 0: it is not there.
-func (c *Cluster) JobOf(id scheduler.BundleID) scheduler.JobID {
-	if b := c.bundle(id); b != nil {
-		return b.job.id()
-	}
-	return 0
-}
-
-// LoadReported says whether the policy was told that a launcher's machine is busy at all.
-func (c *Cluster) LoadReported(id scheduler.LauncherID) bool {
-	l := c.get(id)
-	return l != nil && (l.told.CPU > 0 || l.told.Memory > 0)
 }

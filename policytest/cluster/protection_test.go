@@ -21,7 +21,7 @@ func TestProtectionIsTold(t *testing.T) {
 			t.Errorf("%s: protected until %d, and nobody ever took it", mode, u)
 		}
 		x.preempt(scheduler.Preempt{Victims: []scheduler.AttemptID{victim}, Mode: mode, For: 2})
-		if u := x.Attempt(victim).ProtectedUntil(); u != x.c.Now().Add(cluster.ProtectFor) {
+		if u := x.Attempt(victim).ProtectedUntil(); !near(u, x.c.Now().Add(cluster.ProtectFor)) {
 			t.Errorf("%s: protected until %d", mode, u)
 		}
 		x.wait(cluster.ReserveMax + time.Second)
@@ -34,11 +34,11 @@ func TestProtectionIsTold(t *testing.T) {
 		}
 		x.wait(time.Second)
 		live := x.Bundle(bundle).Attempts()[0]
-		if want := x.c.Now().Add(cluster.ProtectFor - time.Second); live.ProtectedUntil() != want {
+		if want := x.c.Now().Add(cluster.ProtectFor - time.Second); !near(live.ProtectedUntil(), want) {
 			t.Errorf("%s: protected until %d, want %d", mode, live.ProtectedUntil(), want)
 		}
 		var fresh view.View
-		if err := fresh.Start(x.c.Snapshot(nil, 0)); err != nil {
+		if err := fresh.Start(x.c.Snapshot()); err != nil {
 			t.Fatal(err)
 		}
 		if got := fresh.Attempt(live.ID).ProtectedUntil(); got != live.ProtectedUntil() {

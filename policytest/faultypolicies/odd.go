@@ -20,10 +20,7 @@ func Odd() []FaultyPolicy {
 		odd("never preempted", policies.Delay, 0, plain),
 		odd("never used a reservation", policies.Gang, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
 			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Reserved(v.Bundle(l.Bundle).Job.ID()) })
-			d.Waiting = nil
-			for _, j := range v.Jobs() { // without a reason the kit does not pass it
-				d.Waiting = append(d.Waiting, scheduler.Waiting{Job: j.ID(), Reason: scheduler.WaitHeld, Detail: "as it likes"})
-			}
+			hold(v, d)
 		}),
 		odd("never suspended anything", policies.Delay, scheduler.AbilityResume, plain),
 		odd("and refused none", policies.Admit, 0, func(_ *view.View, _ scheduler.Round, d *scheduler.Decisions) {
@@ -60,7 +57,17 @@ func Odd() []FaultyPolicy {
 		}),
 		odd("never started a second attempt", policies.Load, 0, func(v *view.View, _ scheduler.Round, d *scheduler.Decisions) {
 			d.Launch = slices.DeleteFunc(d.Launch, func(l scheduler.Launch) bool { return v.Bundle(l.Bundle).SpeculationOffered })
+			hold(v, d) // what it took for them and does not launch
 		}),
+	}
+}
+
+// hold has all jobs wait for slots that are held back: without a reason the kit does not pass that
+// they idle.
+func hold(v *view.View, d *scheduler.Decisions) {
+	d.Waiting = nil
+	for _, j := range v.Jobs() {
+		d.Waiting = append(d.Waiting, scheduler.Waiting{Job: j.ID(), Reason: scheduler.WaitHeld, Detail: "as it likes"})
 	}
 }
 
