@@ -6,33 +6,30 @@
 //	}
 //
 // The kit plays games with a policy: the stories in testdata/stories, and random
-// games from seeds, on the core of the manager (package cluster). It demands
+// games from seeds. It demands:
 //
-//   - answers without error, in time and within the limits;
-//   - decisions that the policy could know to be right: nothing launched that is
-//     not ready, twice, half, or beyond the offer, except when the world moved
-//     while it thought;
-//   - no second attempt of a straggler, or of what was suspended for long, once that is
-//     taken off, goes on or has ended; whether the policy takes such an offer is its choice;
-//   - that every job ends once no more come, unless it was refused;
-//   - the same decisions for the same rounds; also after restarts from a snapshot
-//     (and a checkpoint, with the ability) at random rounds, where reasons for
-//     waiting are compared by what stands, not by when they were sent;
-//   - that Explain knows every live job, and that Explain, Status and the pages of a
-//     PageHandler change nothing: they are called in one play of a game and not in the other;
-//   - pages within their bounds that are the same when they are asked for twice, from before the
-//     first round on, whatever the query is and whoever asks. An authenticator is in a plug-in's
-//     shell, which the kit does not start: it asks as authenticators would say who it is;
-//   - strict settings: an unknown key is refused with its line by Check, by Start,
-//     and as a new version, which leaves the old one in force;
-//   - an answer to settings that change while a game goes on, to others that Check
-//     accepts; a policy that starts has those in force;
-//   - every admission and page answered, refusals with a reason;
-//   - nothing shown that can't be: a number that is not finite, negative or larger than
-//     anything there is, text that is no text, steers a terminal or has several lines, a
-//     page that is said to be JSON and is not;
-//   - an end when it is told to terminate;
-//   - no slot that idles while ready work fits it (see Free slots).
+//   - Answers come without error, in time and within the limits.
+//   - Decisions are such that the policy could know to be right. It launches nothing that is
+//     not ready, twice, half, or beyond the offer, unless the world moved while it thought.
+//   - An offer of a second attempt is taken while it stands, or not at all. It ends when the first attempt
+//     is taken off, goes on or has ended.
+//   - Every job ends once no more come, unless it was refused.
+//   - The same rounds bring the same decisions, also after restarts at random rounds. A restart is from a
+//     snapshot, and from a checkpoint with that ability. Reasons for waiting are compared by what is in
+//     force, not by when they were sent.
+//   - Explain knows every live job. Explain, Status and the pages of a PageHandler change nothing: they
+//     are called in one play of a game and not in the other.
+//   - Pages are within their bounds, and the same when they are asked for twice, whatever the query is and
+//     whoever asks. An authenticator is in a plug-in's shell, which the kit does not start: it asks as
+//     authenticators would say who it is.
+//   - Settings are strict. An unknown key is refused with its line by Check, by Start, and as a new version,
+//     which leaves the old one in force.
+//   - Settings that change while a game goes on are answered. A policy that starts has those in force.
+//   - Every admission and page is answered, and refusals have a reason.
+//   - Nothing is shown that can't be. No number is negative, not finite, or larger than anything there is.
+//     No text steers a terminal, and a page that is said to be JSON is.
+//   - The policy ends when it is told to terminate.
+//   - No slot idles while ready work fits it (see Free slots).
 //
 // Report.Warnings tells of what breaks none of these and may be a mistake, such as a
 // reservation that is never used.
@@ -44,8 +41,8 @@
 //
 // No slot may idle for longer than a heartbeat of virtual time while ready work fits it. After each
 // answer the kit compares the free slots with the ready bundles of one group. A bundle of
-// several groups that fits whole, on what is free for all and what is reserved for it, must be
-// launched within a heartbeat, too: so slots that were taken back for it are not kept in vain. The
+// several groups that fits whole, on what is free or reserved for it, must be launched within a heartbeat,
+// too. So slots that were taken back for it are not kept in vain. The
 // kit counts no slot
 //
 //   - that a ready bundle could use which needs more than is free, or an attempt that is
@@ -57,13 +54,12 @@
 //   - of a launcher whose machine is told to be busy, with AbilityLoad;
 //   - that idled while the policy thought and the world moved.
 //
-// The kit believes reasons. So a policy that holds slots back on purpose passes if it says so;
-// one that does not is told which slot idled, and for which work.
+// The kit believes reasons. So a policy that holds slots back on purpose passes if it says so.
+// One that does not is told which slot idled, and for which work.
 //
 // What a policy is for is not the kit's to know. Play puts one on the core for tests of what it
 // decides.
 //
-// Check is the same without package testing, for commands; Compare plays one game
-// through two drivers, such as a value and its plug-in, and demands the same
-// decisions.
+// Check is the same without package testing, for commands. Compare plays one game
+// through two drivers, such as a value and its plug-in, and demands the same decisions.
 package policytest

@@ -65,9 +65,6 @@ func TestPublicPackagesHaveExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if within(p.path, "policytest") {
-			continue // they move: their examples come with that
-		}
 		if !slices.ContainsFunc(tests, func(file string) bool { return hasExample(t, file) }) {
 			t.Errorf("%s has no Example: write its smallest use into %s/example_test.go", p.path, p.path)
 		}
