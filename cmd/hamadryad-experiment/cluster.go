@@ -124,18 +124,7 @@ func (c *cluster) words(pool string, n, lineBytes int) (string, error) {
 	return path, os.WriteFile(path, b.Bytes(), 0o644)
 }
 
-// submit starts a word count over a text that it makes, and returns how to wait
-// for its end.
-func (c *cluster) submit(w wordCount) (wait func() (*wire.JobStatus, error), err error) {
-	const line = 8
-	input, err := c.words(w.pool, w.maps*wordsPerMap, line)
-	if err != nil {
-		return nil, err
-	}
-	return c.submitOn(w, input, filepath.Join(c.Folder, "out-"+w.pool), line*wordsPerMap)
-}
-
-// submitOn is submit for input that is there.
+// submitOn starts a word count over a text that is there, and returns how to wait for its end.
 func (c *cluster) submitOn(w wordCount, input, output string, split int) (wait func() (*wire.JobStatus, error), err error) {
 	return c.run(w.pool, "words", (w.perMap / wordsPerMap).String(), fmt.Sprint(w.reduces), fmt.Sprint(split), input, output)
 }

@@ -37,7 +37,7 @@ type Job struct {
 
 // Find finds a job; nil for one that nobody knows.
 func (j *Reader) Find(ctx context.Context, id scheduler.JobID) (*Job, error) {
-	s, known, err := j.Model.JobStatus(ctx, id, false)
+	s, known, err := j.JobStatus(ctx, id, false)
 	if err != nil {
 		return nil, StatusOf(err)
 	}
@@ -139,7 +139,7 @@ func (j *Job) Lives() bool { return j.lives }
 // Graph is the job's stages and connections, which must not be changed; nil where nobody has kept it.
 func (j *Job) Graph(ctx context.Context) (*wire.Graph, error) {
 	if j.lives {
-		g, err := j.of.Model.Graph(ctx, j.ID)
+		g, err := j.of.Graph(ctx, j.ID)
 		if g != nil || err != nil {
 			return g, StatusOf(err)
 		}
@@ -163,7 +163,7 @@ func (j *Job) Each(ctx context.Context, q jobfile.Query, take func(*changes.Atte
 		rows = make([]changes.Attempt, 0, attemptsTogether)
 	}
 	for j.lives {
-		if rows, kept, of, j.lives, err = j.of.Model.Attempts(ctx, j.ID, q.After, rows); err != nil {
+		if rows, kept, of, j.lives, err = j.of.Attempts(ctx, j.ID, q.After, rows); err != nil {
 			return 0, 0, StatusOf(err)
 		}
 		for i := range rows {
@@ -188,9 +188,9 @@ func (j *Job) Each(ctx context.Context, q jobfile.Query, take func(*changes.Atte
 // eachRemembered is Each of a job that only the model remembers. Where that has forgotten it, too, the error says
 // why there is no file.
 func (j *Job) eachRemembered(ctx context.Context, after scheduler.AttemptID, take func(*changes.Attempt) bool) (kept, of int, err error) {
-	s, known, err := j.of.Model.JobStatus(ctx, j.ID, true)
+	s, known, err := j.of.JobStatus(ctx, j.ID, true)
 	if err == nil {
-		_, _, of, _, err = j.of.Model.Attempts(ctx, j.ID, 0, nil)
+		_, _, of, _, err = j.of.Attempts(ctx, j.ID, 0, nil)
 	}
 	if err != nil {
 		return 0, 0, StatusOf(err)

@@ -16,11 +16,11 @@ type Look func(ctx context.Context, id scheduler.JobID) (*Job, error)
 // there last. Attempts of jobs that look refuses are left out.
 func (j *Reader) AddAttempts(ctx context.Context, l *wire.LauncherStatus, most int, look Look) error {
 	id := scheduler.LauncherID(l.Launcher)
-	live, err := j.Model.OnLauncher(ctx, id)
+	live, err := j.OnLauncher(ctx, id)
 	if err != nil {
 		return err
 	}
-	ended, err := j.Model.Ends(ctx, id)
+	ended, err := j.Ends(ctx, id)
 	if err != nil {
 		return err
 	}
