@@ -107,14 +107,15 @@ func TestContexts(t *testing.T) {
 	if got, err := again.Target("new"); err != nil || *got != (Target{Manager: "m:1", Service: "hamadryad/m"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
+	unknownUser := strings.Replace(twoContexts, "user: ann}", "user: anne}", 1)
 	for text, want := range map[string]string{
-		"version: 2\nteams: {}\n":                                    "they have version 2, and this program reads 1: use the version of Hamadryad that wrote them, or a newer one",
-		"version: 1\ncurent: x\n":                                    "line 2",
-		"version: 1\ncurrent: x\n":                                   "there is no context \"x\", and no other",
-		"version: 1\nclusters: {a: {manager: nowhere}}\n":            "cluster a: \"nowhere\" is no address",
-		"version: 1\ncontexts: {a: {cluster: b}}\n":                  "context a: there is no cluster \"b\"",
-		strings.Replace(twoContexts, "user: ann}", "user: anne}", 1): "there is no user \"anne\"; did you mean ann?",
-		"current: x\n":                                               "there is no context",
+		"version: 2\nteams: {}\n":                         "they have version 2, and this program reads 1: use the version of Hamadryad that wrote them, or a newer one",
+		"version: 1\ncurent: x\n":                         "line 2",
+		"version: 1\ncurrent: x\n":                        "there is no context \"x\", and no other",
+		"version: 1\nclusters: {a: {manager: nowhere}}\n": "cluster a: \"nowhere\" is no address",
+		"version: 1\ncontexts: {a: {cluster: b}}\n":       "context a: there is no cluster \"b\"",
+		unknownUser:    "there is no user \"anne\"; did you mean ann?",
+		"current: x\n": "there is no context",
 	} {
 		userFile(t, text)
 		if _, err := Dial("127.0.0.1:1", Options{}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "config.yaml") {
