@@ -224,7 +224,8 @@ func (w *game) settle() {
 				r.Taken(r.last)
 				busy = true
 			}
-			busy = !w.feed.Fill(w.in, &r.Reader, w.source) || busy
+			// One that has to confirm an update is given the rest after that.
+			busy = !w.feed.Fill(w.in, &r.Reader, w.source) || r.awaits != 0 || busy
 		}
 		w.deliver()
 	}
