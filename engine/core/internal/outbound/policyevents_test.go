@@ -146,3 +146,31 @@ func TestASnapshotTellsWhoIsToLeave(t *testing.T) {
 		}
 	}
 }
+
+// A bundle whose suspended attempt is stopped after SuspendMax keeps its offer of a second attempt. A
+// policy that starts before the attempt has ended may use it.
+func TestASnapshotKeepsTheOfferOfAStoppedAttempt(t *testing.T) {
+	h := coretest.New(t)
+	h.StartPolicy(0)
+	j := h.Job(coretest.Maps(1))
+	r := h.RunBundle(j, 0, h.Launcher("a", 1))
+	h.Attempts.SuspendBundleAttempt(r)
+	h.Attempts.SuspendedNow(r.Attempts[0])
+	h.Later(time.Minute)
+	h.Speculation.OfferSpeculation(r.Bundle)
+	h.Later(h.Step.Set.SuspendMax)
+	h.Attempts.SuspendedTooLong(r.ID)
+	if r.Stopped() != scheduler.Preempted || r.Bundle.SpeculationOffered() == 0 {
+		t.Fatalf("it is stopped as %v, and offered since %v", r.Stopped(), r.Bundle.SpeculationOffered())
+	}
+	h.Later(time.Second)
+	h.Rounds.Start(&wire.PolicyStart{Generation: 9, Policy: "test"})
+	h.Events.BuildSnapshot()
+	var fresh view.View
+	if err := fresh.Start(snapshot(t, h)); err != nil {
+		t.Fatal(err)
+	}
+	if w := fresh.World(); len(w.Jobs) != 1 || len(w.Jobs[0].SpeculationOffered) != 1 {
+		t.Errorf("a policy that starts sees\n%s\nwant an offer of a second attempt", fresh.Dump())
+	}
+}

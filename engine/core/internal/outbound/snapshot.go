@@ -141,7 +141,7 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 		g.Add(scheduler.BundleReopened{At: b.Since(), Job: b.Job.ID, Bundle: b.ID()})
 	}
 	if b.SpeculationOffered() != 0 {
-		g.Add(ev.SpeculationEvent(b))
+		g.Add(ev.offerThatStands(b))
 	}
 	if b.Phase() == state.BundleReady {
 		g.Add(ev.ReadyEvent(b))
@@ -150,6 +150,21 @@ func (ev *PolicyEvents) addBundle(g *policystate.SnapshotBuilder, b *state.Bundl
 		g.Add(ev.protectedEvent(b))
 	}
 	ev.addProgress(g, b)
+}
+
+// offerThatStands is the offer of a second attempt, dated after the stop of the first one. The stop of
+// an attempt that was suspended for SuspendMax leaves the offer in force. A snapshot has that stop as a
+// preemption, which would end an earlier offer.
+func (ev *PolicyEvents) offerThatStands(b *state.Bundle) scheduler.SpeculationOffered {
+	e := ev.SpeculationEvent(b)
+	for _, r := range b.Attempts() {
+		for _, a := range r.Attempts {
+			if s := a.Stop(); s != nil {
+				e.At = max(e.At, s.At)
+			}
+		}
+	}
+	return e
 }
 
 // addProgress adds the progress that an earlier policy was notified of. A policy that chooses by it
