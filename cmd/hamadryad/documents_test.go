@@ -165,6 +165,7 @@ var notRun = []struct{ begins, has, why string }{
 	{begins: "workload generate --spec", why: "it needs a specification; the script workload runs it"},
 	{begins: "workload describe -", why: "it reads from a pipe; the script workload runs it"},
 	{begins: "simulate --cluster", why: "it needs files of clusters; the script simulate runs it"},
+	{begins: "simulate --expect", why: "it needs the file of an experiment; the script expect runs it"},
 }
 
 // standIns are things that exist at the site of the test, by the names that texts give them.
