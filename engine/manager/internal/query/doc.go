@@ -5,7 +5,7 @@
 //	defer model.Close()
 //	model.Enqueue(changes) // of each step, when it is durable
 //	jobs := query.NewReader(model, history)
-//	page, err := read.List(ctx, query.Query{Limit: 100})
+//	page, err := jobs.List(ctx, query.Query{Limit: 100})
 //	j, err := read.Find(ctx, id)
 //	defer j.Close()
 //	err = j.Each(ctx, jobfile.Query{}, func(a *changes.Attempt) bool { … })
